@@ -1,0 +1,19 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/clock.hpp"
+
+namespace sluice {
+
+/// RFC 3339 in UTC with always nine fraction digits, such as "2026-11-20T23:14:00.906192364Z". Strings made here sort as
+/// their times do.
+std::string format_timestamp(WallTime time);
+
+/// Reads RFC 3339 with any number of fraction digits (beyond nine they are dropped) and any offset, as Go's
+/// `time.Parse(time.RFC3339Nano, ...)` does. Nothing for text that is not one, or outside the years 1678 to 2261.
+std::optional<WallTime> parse_timestamp(std::string_view text);
+
+}  // namespace sluice

@@ -1,0 +1,32 @@
+# How our own code is compiled: warnings, sanitizers, position independence. Linked by every target of ours, PRIVATEly
+# through the folder's library, so that nobody who embeds the SDK inherits it.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+find_program(SLUICE_CCACHE ccache)
+if(SLUICE_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${SLUICE_CCACHE}")
+  set(CMAKE_C_COMPILER_LAUNCHER "${SLUICE_CCACHE}")
+endif()
+
+add_library(sluice_build_options INTERFACE)
+add_library(sluice::build_options ALIAS sluice_build_options)
+target_compile_options(sluice_build_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor)
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  target_compile_options(sluice_build_options INTERFACE -Wthread-safety)
+endif()
+if(SLUICE_WERROR)
+  target_compile_options(sluice_build_options INTERFACE -Werror)
+endif()
+
+if(SLUICE_SANITIZE)
+  add_compile_options(-fsanitize=${SLUICE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${SLUICE_SANITIZE})
+endif()
+
+find_package(Threads REQUIRED)
+target_link_libraries(sluice_build_options INTERFACE Threads::Threads)

@@ -1,0 +1,133 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace sluice::config {
+
+using Duration = std::chrono::nanoseconds;
+
+/// A place in a configuration file. Line and column count from 1; 0 means the file as a whole.
+struct Place {
+  std::string file;
+  std::uint32_t line = 0;
+  std::uint32_t column = 0;
+};
+
+/// One thing that is wrong, with the mend where there is one. `text()` is "file:line:column: message".
+struct ConfigError {
+  Place place;
+  std::string message;
+
+  std::string text() const;
+};
+
+/// A value, or everything that is wrong with the text at once (never an empty list).
+template <typename T>
+using Parsed = std::variant<T, std::vector<ConfigError>>;
+
+/// A value of [job.options], as TOML wrote it. Tables are tables of strings.
+using OptionValue = std::variant<bool, std::int64_t, double, std::string, std::vector<std::string>,
+                                 std::map<std::string, std::string>>;
+
+struct Option {
+  OptionValue value;
+  Place place;  ///< of the key, for errors that the plugin's own declaration brings
+};
+
+enum class StoreKind { sqlite, dynamodb };
+enum class LogLevel { trace, debug, info, warn, error };
+enum class LogFormat { text, json };
+enum class Source { standard, dlq };
+enum class Backoff { constant, linear, exponential };
+enum class Jitter { none, full, equal };
+enum class DeadLetterPolicy { move, discard, keep };
+
+/// How a queue differs from the defaults.
+struct QueueConfig {
+  std::string table;  ///< default: the queue's name
+  std::string index = "dynamo-mq-index-queue_type-sent_at";
+  Duration visibility_timeout = std::chrono::seconds(30);
+};
+
+struct HostConfig {
+  std::string file;  ///< where it was read from; relative paths below are already resolved against its folder
+  std::string name;  ///< empty: the machine's host name
+  std::vector<std::string> jobs{"jobs.d/*.toml"};  ///< glob patterns
+  std::vector<std::string> plugin_dirs{"plugins"};
+  Duration drain_timeout = std::chrono::seconds(25);
+
+  LogLevel log_level = LogLevel::info;
+  LogFormat log_format = LogFormat::text;
+
+  std::string http_listen;  ///< "host:port"; empty: no HTTP
+
+  StoreKind store_kind = StoreKind::sqlite;
+  std::string sqlite_path = "var/sluice.db";
+  std::string dynamodb_region;    ///< empty: from the AWS chain
+  std::string dynamodb_endpoint;  ///< empty: AWS's own
+
+  std::map<std::string, QueueConfig> queues;
+
+  /// The queue's settings; the defaults with its name as table when it has none of its own.
+  QueueConfig queue(const std::string& name) const;
+};
+
+struct RetryConfig {
+  std::uint32_t max_attempts = 5;
+  Backoff backoff = Backoff::exponential;
+  Duration base = std::chrono::seconds(1);
+  Duration max = std::chrono::minutes(15);
+  Jitter jitter = Jitter::full;
+
+  friend bool operator==(const RetryConfig&, const RetryConfig&) = default;
+};
+
+struct JobConfig {
+  std::string file;
+  std::string name;   ///< default: the file's name without ".toml"
+  std::string queue;
+  Source source = Source::standard;
+  std::string handler;
+  Place handler_place;  ///< for "unknown handler", which only the host can tell
+  std::uint32_t concurrency = 8;
+  Duration timeout = std::chrono::seconds(60);
+  double rate_limit = 0;  ///< messages a second; 0: none
+  RetryConfig retry;
+  DeadLetterPolicy dead_letter = DeadLetterPolicy::move;
+  std::map<std::string, Option> options;
+
+  /// True when a host running one may leave it alone on reload for the other: all but places are equal.
+  bool same_job(const JobConfig& other) const;
+};
+
+/// Looks up `${VAR}`; nothing when unset.
+using Environment = std::function<std::optional<std::string>(const std::string& name)>;
+
+/// Reads host configuration from text; `file` is used in errors and to resolve relative paths.
+Parsed<HostConfig> parse_host_config(const std::string& text, const std::string& file, const Environment& environment);
+Parsed<JobConfig> parse_job_config(const std::string& text, const std::string& file, const Environment& environment);
+
+/// Reads host file; then every job file that its patterns name, in name order, all errors of all files together.
+/// Two jobs of one name are an error; a pattern that matches nothing is not.
+Parsed<HostConfig> load_host_config(const std::string& file, const Environment& environment);
+Parsed<std::vector<JobConfig>> load_job_configs(const HostConfig& host, const Environment& environment);
+
+/// The process's own environment.
+Environment process_environment();
+
+/// "1500ms", "30s", "15m", "2h", "1d", "250us"; nothing for anything else, or a negative or overflowing one.
+std::optional<Duration> parse_duration(const std::string& text);
+/// The shortest of these spellings, such as "1500ms" or "15m".
+std::string format_duration(Duration duration);
+
+/// The candidate nearest to `word` by edit distance, when it is near enough to be meant; otherwise nothing.
+std::optional<std::string> nearest(const std::string& word, const std::vector<std::string>& candidates);
+
+}  // namespace sluice::config

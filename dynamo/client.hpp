@@ -1,0 +1,222 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/deadline.hpp"
+#include "base/random.hpp"
+#include "dynamo/attribute_value.hpp"
+#include "dynamo/credentials/credentials.hpp"
+#include "dynamo/error.hpp"
+#include "dynamo/transport/http_transport.hpp"
+
+namespace sluice::dynamo {
+
+/// Capacity units that one answer reported.
+struct Capacity {
+  double read = 0;
+  double write = 0;
+
+  Capacity& operator+=(const Capacity& other) {
+    read += other.read;
+    write += other.write;
+    return *this;
+  }
+};
+
+/// What one HTTP attempt came to; given to ClientOptions::observer.
+struct CallRecord {
+  std::string operation;  ///< "Query", "BatchExecuteStatement", ...
+  std::string table;      ///< empty where the request names none or several
+  Capacity capacity;
+  Duration latency{};
+  int attempt = 1;
+  std::optional<ErrorKind> error;
+  std::vector<std::string> throttling_reasons;
+};
+
+struct ClientOptions {
+  std::string region;                   ///< must not be empty
+  std::string endpoint;                 ///< full URL from configuration; empty: AWS's by its rules
+  bool use_fips = false;
+  bool use_dual_stack = false;
+  std::string account_id_endpoint_mode = "preferred";  ///< "preferred", "disabled" or "required"
+  int max_attempts = 4;
+  Duration attempt_timeout = std::chrono::seconds(10);  ///< of one HTTP attempt
+  /// Called after each HTTP attempt, on any thread, also several at once; must be quick. May be empty.
+  std::function<void(const CallRecord&)> observer;
+};
+
+struct GetItemRequest {
+  std::string table;
+  Item key;
+  bool consistent = true;
+};
+
+struct PutItemRequest {
+  std::string table;
+  Item item;
+  std::string condition;                        ///< ConditionExpression; empty: none
+  std::map<std::string, std::string> names;     ///< ExpressionAttributeNames
+  Item values;                                  ///< ExpressionAttributeValues
+};
+
+struct UpdateItemRequest {
+  std::string table;
+  Item key;
+  std::string update;
+  std::string condition;
+  std::map<std::string, std::string> names;
+  Item values;
+  std::string return_values = "NONE";  ///< "ALL_NEW", "ALL_OLD", ...
+};
+
+struct DeleteItemRequest {
+  std::string table;
+  Item key;
+  std::string condition;
+  std::map<std::string, std::string> names;
+  Item values;
+  std::string return_values = "NONE";
+};
+
+struct QueryRequest {
+  std::string table;
+  std::string index;
+  std::string key_condition;
+  std::string filter;
+  std::string projection;
+  std::map<std::string, std::string> names;
+  Item values;
+  std::optional<std::int64_t> limit;
+  bool forward = true;
+  bool consistent = false;
+  bool count_only = false;  ///< Select=COUNT
+  Item exclusive_start_key;
+};
+
+struct ScanRequest {
+  std::string table;
+  std::string index;
+  std::string filter;
+  std::string projection;
+  std::map<std::string, std::string> names;
+  Item values;
+  std::optional<std::int64_t> limit;
+  bool consistent = false;
+  bool count_only = false;
+  Item exclusive_start_key;
+};
+
+/// A page of a Query or Scan.
+struct Page {
+  std::vector<Item> items;
+  std::int64_t count = 0;
+  std::int64_t scanned_count = 0;
+  Item last_evaluated_key;  ///< empty: the end
+  Capacity capacity;
+};
+
+struct ItemOutput {
+  Item item;  ///< GetItem: the item, empty when absent. Writes: what return_values asked for
+  Capacity capacity;
+};
+
+/// One PartiQL statement.
+struct Statement {
+  std::string text;
+  std::vector<AttributeValue> parameters;
+};
+
+/// The fate of one statement of a batch.
+struct StatementResult {
+  std::optional<Error> error;  ///< kind conditional_check_failed, throttled, ...; `exception_name` is AWS's code
+  Item item;                   ///< what RETURNING or SELECT gave
+};
+
+struct BatchStatementOutput {
+  std::vector<StatementResult> results;  ///< in the order of the statements
+  Capacity capacity;
+};
+
+struct IndexDescription {
+  std::string name;
+  std::string hash_key;
+  std::string range_key;
+  std::string projection;  ///< "ALL", "KEYS_ONLY", "INCLUDE"
+  std::string status;
+};
+
+struct TableDescription {
+  std::string name;
+  std::string status;  ///< "ACTIVE", "CREATING", ...
+  std::string arn;
+  std::string hash_key;
+  std::string range_key;
+  std::string billing_mode;
+  std::int64_t item_count = 0;
+  bool deletion_protection = false;
+  std::map<std::string, std::string> attribute_types;
+  std::vector<IndexDescription> indexes;
+};
+
+struct CreateTableRequest {
+  std::string name;
+  std::map<std::string, std::string> attribute_types;  ///< name -> "S", "N", "B"
+  std::string hash_key;
+  std::string range_key;
+  std::vector<IndexDescription> indexes;  ///< status is ignored
+  bool deletion_protection = false;
+};
+
+/// A DynamoDB client. Knows no queue.
+///
+/// Thread-safe. Each call blocks until it has an answer, its retries are used up, or the deadline has passed. Retries
+/// follow AWS's standard mode, with one exception that protects writes: a write whose outcome is unknown is not repeated
+/// but returned with `Error::outcome_unknown`, so that the caller, who knows what a second try would do, decides.
+class Client {
+ public:
+  /// The references must outlive the client.
+  Client(ClientOptions options, HttpTransport& transport, CredentialsProvider& credentials, const Clock& clock,
+         Random& random);
+  ~Client();
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  Result<ItemOutput> get_item(const GetItemRequest& request, Deadline deadline);
+  Result<ItemOutput> put_item(const PutItemRequest& request, Deadline deadline);
+  Result<ItemOutput> update_item(const UpdateItemRequest& request, Deadline deadline);
+  Result<ItemOutput> delete_item(const DeleteItemRequest& request, Deadline deadline);
+  Result<Page> query(const QueryRequest& request, Deadline deadline);
+  Result<Page> scan(const ScanRequest& request, Deadline deadline);
+
+  /// At most 25 statements a batch; several batches run side by side. Results in the order of the batches. The
+  /// answer is HTTP 200 even when every statement failed: look at each result. Never repeated by the client when the
+  /// outcome is unknown.
+  std::vector<Result<BatchStatementOutput>> batch_execute(std::span<const std::vector<Statement>> batches,
+                                                          Deadline deadline);
+  /// At most 100 keys of one table; consistent. Absent ones are missing from the answer.
+  Result<std::vector<Item>> batch_get(const std::string& table, std::span<const Item> keys, Deadline deadline);
+
+  Result<TableDescription> create_table(const CreateTableRequest& request, Deadline deadline);
+  Result<TableDescription> describe_table(const std::string& table, Deadline deadline);
+
+  /// The URL that requests go to, for messages. An Error when region and options allow none.
+  Result<std::string> endpoint(Deadline deadline);
+
+  /// Ends waits and refuses new calls (ErrorKind::cancelled). Idempotent.
+  void stop();
+
+ private:
+  class Core;
+  std::unique_ptr<Core> core_;
+};
+
+}  // namespace sluice::dynamo

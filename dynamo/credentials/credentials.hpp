@@ -1,0 +1,34 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/clock.hpp"
+#include "base/deadline.hpp"
+#include "dynamo/error.hpp"
+
+namespace sluice::dynamo {
+
+/// What requests are signed with. A value. Never logged.
+struct Credentials {
+  std::string access_key_id;
+  std::string secret_access_key;
+  std::string session_token;  ///< empty: long-lived keys
+  std::string account_id;     ///< empty: not known
+  std::optional<WallTime> expires_at;
+  std::string source;  ///< where they came from, for people: "environment", "profile dev", ...
+};
+
+/// Gives credentials, from wherever. Thread-safe; blocks; a resource.
+class CredentialsProvider {
+ public:
+  CredentialsProvider() = default;
+  CredentialsProvider(const CredentialsProvider&) = delete;
+  CredentialsProvider& operator=(const CredentialsProvider&) = delete;
+  virtual ~CredentialsProvider() = default;
+
+  /// Credentials that are valid now. ErrorKind::no_credentials with what was tried, and the mend, when there are none.
+  virtual Result<Credentials> get(Deadline deadline) = 0;
+};
+
+}  // namespace sluice::dynamo

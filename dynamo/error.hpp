@@ -1,0 +1,49 @@
+#pragma once
+
+#include <boost/system/result.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sluice::dynamo {
+
+/// Why a call failed, as far as callers and the retry policy branch on it.
+enum class ErrorKind {
+  transport,                 ///< could not connect, or broke before the request was sent: no effect
+  timeout,                   ///< the deadline passed
+  throttled,                 ///< any of AWS's throttling exceptions
+  server,                    ///< HTTP 5xx
+  conditional_check_failed,  ///< ConditionalCheckFailedException
+  resource_not_found,        ///< ResourceNotFoundException: no such table or index
+  access_denied,             ///< signature, token or permission refused
+  no_credentials,            ///< none could be found or loaded; nothing was sent
+  validation,                ///< ValidationException, item too large, and other client errors
+  malformed_response,        ///< an answer nobody can read, or a checksum that does not fit
+  cancelled,                 ///< the client was stopped
+};
+
+std::string_view to_string(ErrorKind kind);
+
+/// A failed call as a value.
+class [[nodiscard]] Error {
+ public:
+  Error() = default;
+  Error(ErrorKind kind, std::string message) : kind(kind), message(std::move(message)) {}
+
+  ErrorKind kind = ErrorKind::malformed_response;
+  std::string message;         ///< one line, for people
+  std::string exception_name;  ///< AWS's name without its prefix, such as "ResourceInUseException"; may be empty
+  int http_status = 0;         ///< 0: no answer came
+  std::string request_id;
+  /// AWS's reasons for a throttle, such as "IndexWriteKeyRangeThroughputExceeded".
+  std::vector<std::string> throttling_reasons;
+  /// True when a write may have taken effect all the same: a 5xx, a lost or unreadable answer after sending.
+  bool outcome_unknown = false;
+  /// From x-amz-retry-after, in milliseconds; negative: absent.
+  long retry_after_ms = -1;
+};
+
+template <typename T>
+using Result = boost::system::result<T, Error>;
+
+}  // namespace sluice::dynamo

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/deadline.hpp"
+#include "dynamo/error.hpp"
+
+namespace sluice::dynamo {
+
+using Headers = std::vector<std::pair<std::string, std::string>>;
+
+struct HttpRequest {
+  std::string method = "POST";
+  std::string url;
+  Headers headers;
+  std::string body;
+  Duration connect_timeout = std::chrono::seconds(3);
+};
+
+struct HttpResponse {
+  int status = 0;
+  Headers headers;  ///< names in lower case
+  std::string body;
+
+  /// The first header of that (lower-case) name, or null.
+  const std::string* header(std::string_view name) const {
+    for (const auto& [key, value] : headers) {
+      if (key == name) {
+        return &value;
+      }
+    }
+    return nullptr;
+  }
+};
+
+/// A response, or an Error of kind transport, timeout, malformed_response or cancelled. `outcome_unknown` is set as soon
+/// as a byte of the request may have reached the server.
+using HttpResult = Result<HttpResponse>;
+
+/// Carries HTTP requests. One of the four seams.
+class HttpTransport {
+ public:
+  using Callback = std::function<void(HttpResult)>;
+
+  HttpTransport() = default;
+  HttpTransport(const HttpTransport&) = delete;
+  HttpTransport& operator=(const HttpTransport&) = delete;
+  virtual ~HttpTransport() = default;
+
+  /// Starts a request; `done` is called exactly once, on a thread of the transport's or at once on the caller's, and must
+  /// not block. Thread-safe. After the deadline it is called with a timeout.
+  virtual void send(HttpRequest request, Deadline deadline, Callback done) = 0;
+};
+
+}  // namespace sluice::dynamo

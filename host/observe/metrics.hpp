@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/clock.hpp"
+
+namespace sluice::observe {
+
+/// The counters of one job. Thread-safe; each call costs well under a microsecond, and those that take a count are meant
+/// to be called once for a batch. Lives as long as its Metrics.
+class JobMetrics {
+ public:
+  JobMetrics() = default;
+  JobMetrics(const JobMetrics&) = delete;
+  JobMetrics& operator=(const JobMetrics&) = delete;
+  virtual ~JobMetrics() = default;
+
+  virtual void claimed(std::uint64_t count) = 0;
+  /// `outcome`: "done", "retry", "snooze", "reject", "discard", "release", "fault", "exhausted" (poison rule).
+  virtual void outcome(std::string_view outcome, std::uint64_t count) = 0;
+  virtual void handler_time(Duration duration, std::uint64_t count) = 0;
+  virtual void settle_failed(std::uint64_t count) = 0;
+  virtual void lost(std::uint64_t count) = 0;  ///< receipts no longer ours, at settle or extend
+  virtual void claim_failed() = 0;
+  virtual void in_flight(std::int64_t now) = 0;
+};
+
+/// Everything that /metrics shows. Thread-safe.
+class Metrics {
+ public:
+  Metrics();
+  ~Metrics();
+  Metrics(const Metrics&) = delete;
+  Metrics& operator=(const Metrics&) = delete;
+
+  /// The counters of a job; the same object for the same names.
+  JobMetrics& job(const std::string& job, const std::string& queue);
+
+  void queue_depth(const std::string& queue, std::string_view state, double messages);
+  /// One HTTP attempt of the DynamoDB client. `error` is empty for success.
+  void dynamodb_request(std::string_view operation, const std::string& table, double read_units, double write_units,
+                        std::string_view error, bool throttled);
+
+  /// The Prometheus text format.
+  std::string text() const;
+
+ private:
+  class Registry;
+  std::unique_ptr<Registry> registry_;
+};
+
+}  // namespace sluice::observe

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <atomic>
+
+#include "base/clock.hpp"
+#include "base/mutex.hpp"
+
+namespace sluice::plugin {
+
+/// One attempt at a message, as the host steers it while the handler runs: its time-out and its stop.
+///
+/// Thread-safe. A resource that its worker owns and re-arms for each message; cheap to arm (no allocation, no lock).
+class Attempt {
+ public:
+  explicit Attempt(const Clock& clock) : clock_(clock) {}
+  Attempt(const Attempt&) = delete;
+  Attempt& operator=(const Attempt&) = delete;
+
+  /// Begins an attempt that times out at `deadline` (SteadyTime::max(): never). Only between attempts.
+  void arm(SteadyTime deadline);
+
+  /// Asks the handler to finish: the host drains, or the lease is lost.
+  void request_stop();
+  /// As request_stop, and `extend` fails from now on.
+  void lose_lease();
+
+  /// True once the stop was requested or the attempt has timed out.
+  bool stop_requested() const;
+  bool timed_out() const;
+  /// Waits for that, at most `timeout`.
+  bool wait_for_stop(Duration timeout);
+  /// Until the time-out; zero once passed, Duration::max() without one.
+  Duration time_left() const;
+  SteadyTime deadline() const;
+  /// Moves the time-out to now + `duration`; false when the lease is lost.
+  bool extend(Duration duration);
+
+ private:
+  // Fixed after construction.
+  const Clock& clock_;
+  // Synchronise themselves.
+  std::atomic<SteadyTime::rep> deadline_{SteadyTime::max().time_since_epoch().count()};
+  std::atomic<bool> stop_{false};
+  std::atomic<bool> lost_{false};
+  Mutex mutex_;
+  Condition stopped_;
+};
+
+}  // namespace sluice::plugin

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/clock.hpp"
+
+namespace sluice::plugin {
+
+/// What a handler made of a message; the names are the ABI's.
+enum class OutcomeStatus { done, retry, snooze, reject, discard, release, fault };
+
+/// A value.
+struct Outcome {
+  OutcomeStatus status = OutcomeStatus::fault;
+  std::optional<Duration> delay;  ///< for snooze always, for retry when the handler named one; never negative
+  std::string reason;             ///< at most 4,096 bytes of valid UTF-8
+};
+
+}  // namespace sluice::plugin

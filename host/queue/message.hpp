@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "base/clock.hpp"
+
+namespace sluice::queue {
+
+inline constexpr std::string_view kTextPlain = "text/plain";
+inline constexpr std::string_view kOctetStream = "application/octet-stream";
+inline constexpr std::string_view kJson = "application/json";
+
+using Attributes = std::map<std::string, std::string, std::less<>>;
+
+/// The two halves of a queue, by DynamoMQ's names: what is to be worked on, and what was given up.
+enum class QueueType { standard, dlq };
+
+std::string_view to_string(QueueType type);  // "STANDARD", "DLQ"
+
+/// Where a job takes its messages from. A value.
+struct QueueAddress {
+  std::string queue;
+  QueueType type = QueueType::standard;
+
+  friend bool operator==(const QueueAddress&, const QueueAddress&) = default;
+  friend auto operator<=>(const QueueAddress&, const QueueAddress&) = default;
+};
+
+/// What a handler is given. A value.
+struct Message {
+  std::string id;
+  std::string body;
+  std::string content_type{kTextPlain};  ///< one of the three above, or what the sender named
+  Attributes attributes;
+  std::string group;         ///< empty: none. Kept and shown; ordering by group comes later
+  std::uint32_t attempt = 0; ///< the receive count, this delivery included; 1 at the first
+  WallTime sent_at{};
+};
+
+/// The fencing token of a claim: a settle or extend with it works only while nobody else has claimed the message since.
+struct Receipt {
+  std::string id;
+  std::int64_t version = 0;
+  std::int64_t locator = 0;  ///< the store's own short cut to the record; 0 where it needs none
+
+  friend bool operator==(const Receipt&, const Receipt&) = default;
+};
+
+/// A message this host may work on. The lease ran out at `invisible_until` unless extended.
+struct Claim {
+  Message message;
+  Receipt receipt;
+  WallTime invisible_until{};
+};
+
+/// A message to be sent. An empty id asks the store to make one (UUID version 4).
+struct NewMessage {
+  std::string id;
+  std::string body;
+  std::string content_type{kTextPlain};
+  Attributes attributes;
+  std::string group;
+  Duration delay{};  ///< not claimable before now + delay
+};
+
+/// Why an attempt failed, kept with a message that waits for its next attempt or lies in the DLQ. A value.
+struct Failure {
+  std::string error;    ///< the handler's reason, cut to a limit
+  std::string handler;  ///< handler that gave it
+  std::string host;     ///< host that ran it
+  std::uint32_t attempts = 0;  ///< attempts used when it was written
+  WallTime failed_at{};
+
+  bool empty() const { return error.empty() && handler.empty(); }
+};
+
+}  // namespace sluice::queue
