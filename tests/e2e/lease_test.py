@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""Leases: long handlers, zombies, two hosts, poison, retries; on both stores."""
+
+import json
+import os
+import signal
+
+from support import Case, main, until
+
+
+class LeaseSqlite(Case):
+    def worked(self):
+        return self.lines("worked")
+
+    def test_a_handler_longer_than_the_visibility_timeout_keeps_its_message(self):
+        self.write_host(visibility="1s")
+        self.write_job("counts", options=f'path = "{self.path("worked")}"\nsleep = "4s"')
+        self.send(1)
+        run = self.start("--until-empty")
+        other = self.start(report="other.json")
+        self.assertEqual(0, run.wait(), run.log())
+        other.stop()
+        self.assertEqual(1, len(self.worked()), run.log() + other.log())
+
+    def test_a_zombie_cannot_settle_what_another_host_took_over(self):
+        self.write_host(visibility="1s")
+        self.write_job("counts", options=f'path = "{self.path("worked")}"\nsleep = "2s"', extra="concurrency = 1")
+        (message,) = self.send(1)
+        zombie = self.start()
+        until("it is claimed", lambda: self.stats()["in_flight"] == 1)
+        zombie.signal(signal.SIGSTOP)
+        heir = self.start(report="heir.json")
+        until("the heir has it", lambda: json.loads(
+            self.sluice("get", "--queue", "orders", "--id", message).stdout or '{"receive_count": 0}')["receive_count"] == 2)
+        zombie.signal(signal.SIGCONT)
+        until("the heir is done", lambda: self.stats()["total"] == 0)
+        self.assertEqual(0, heir.stop(), heir.log())
+        self.assertEqual(0, zombie.stop(), zombie.log())
+        zombie_total = zombie.report()["total"]
+        self.assertEqual(1, zombie_total["lost"], zombie_total)
+        self.assertEqual(0, zombie_total["done"], zombie_total)
+        self.assertEqual(1, heir.report()["total"]["done"], heir.report())
+
+    def test_two_hosts_share_a_queue_and_no_message_is_worked_twice(self):
+        self.write_job("counts", options=f'path = "{self.path("worked")}"')
+        ids = self.send(2000)
+        one = self.start("--until-empty", report="one.json")
+        two = self.start("--until-empty", report="two.json")
+        self.assertEqual((0, 0), (one.wait(), two.wait()), one.log() + two.log())
+        self.assertEqual(sorted(ids), sorted(self.worked()))
+        self.assertEqual(2000, one.report()["total"]["done"] + two.report()["total"]["done"])
+
+    def test_a_message_that_kills_the_process_ends_in_the_dlq(self):
+        self.write_host(visibility="1s")
+        self.write_job("crashes", options='when_body = "bomb"', extra="concurrency = 1\n[job.retry]\nmax_attempts = 2")
+        self.sluice("send", "--queue", "orders", "--id", "bomb", "--data", '"bomb"', check=True)
+        deaths = 0
+        while self.stats()["dlq"] == 0:
+            run = self.start()
+            until("it dies or buries the message", lambda: run.process.poll() is not None or self.stats()["dlq"] == 1)
+            if run.process.poll() is None:
+                self.assertEqual(0, run.stop(), run.log())
+                self.assert_certificate(run, claimed=1, rejected=1)
+            else:
+                deaths += 1
+            self.assertLess(deaths, 4)
+        self.assertEqual(2, deaths)
+        shown = json.loads(self.sluice("get", "--queue", "orders", "--id", "bomb", check=True).stdout)
+        self.assertEqual("DLQ", shown["queue_type"])
+        self.assertIn("attempts", json.dumps(shown["failure"]))
+
+    def test_retries_back_off_and_then_lie_in_the_dlq_with_their_reason(self):
+        self.write_job("fails", options='outcome = "retry"\nreason = "no luck today"',
+                       extra='[job.retry]\nmax_attempts = 3\nbase = "10ms"\njitter = "none"')
+        (message,) = self.send(1)
+        run = self.start()
+        until("it is dead", lambda: self.stats()["dlq"] == 1)
+        self.assertEqual(0, run.stop(), run.log())
+        self.assert_certificate(run, claimed=3, retried=2, rejected=1)
+        shown = json.loads(self.sluice("get", "--queue", "orders", "--id", message, check=True).stdout)
+        self.assertIn("no luck today", shown["failure"]["error"])
+        self.assertEqual(3, shown["failure"]["attempts"])
+        self.assertEqual("e2e", shown["failure"]["host"])
+
+    def test_reject_and_discard_and_throw(self):
+        for outcome, dlq in (("reject", 1), ("discard", 0), ("throw", 1)):
+            with self.subTest(outcome):
+                self.sluice("purge", "--queue", "orders", "--yes", check=True)
+                self.sluice("purge", "--queue", "orders", "--dlq", "--yes", check=True)
+                self.write_job("fails", options=f'outcome = "{outcome}"\nreason = "because"',
+                               extra='[job.retry]\nmax_attempts = 1')
+                self.send(1)
+                run = self.start("--until-empty")
+                self.assertEqual(0, run.wait(), run.log())
+                self.assertEqual(dlq, self.stats()["dlq"])
+
+    def test_a_dlq_job_works_on_the_dlq(self):
+        self.write_job("fails", options='outcome = "reject"\nreason = "because"')
+        ids = self.send(5)
+        self.assertEqual(0, self.start("--until-empty").wait())
+        self.assertEqual(5, self.stats()["dlq"])
+        os.remove(self.path("jobs.d", "orders.toml"))
+        self.write_job("counts", name="dead", options=f'path = "{self.path("worked")}"', extra='source = "dlq"')
+        run = self.start("--until-empty")
+        self.assertEqual(0, run.wait(), run.log())
+        self.assertEqual(sorted(ids), sorted(self.worked()))
+        self.assertEqual(0, self.stats()["dlq"])
+
+
+class LeaseDynamo(LeaseSqlite):
+    store = "dynamodb"
+
+
+if __name__ == "__main__":
+    main()

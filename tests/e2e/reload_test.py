@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""SIGHUP: unchanged jobs run on, changed ones restart, bad files change nothing, new plugins are found."""
+
+import os
+import signal
+
+from support import Case, free_port, http, main, until
+
+
+class Reload(Case):
+    def counted(self, name, file, queue, extra=""):
+        self.write_job("counts", name=name, queue=queue, options=f'path = "{self.path(file)}"', extra=extra)
+
+    def hangup(self, run, phrase):
+        before = run.log().count(phrase)
+        run.signal(signal.SIGHUP)
+        until(f"the log says {phrase!r}:\n{run.log()}", lambda: run.log().count(phrase) > before)
+
+    def test_an_unchanged_job_runs_on_undisturbed_while_another_is_added(self):
+        self.write_job("sleeper", name="slow", queue="slow", options='duration = "1h"', extra="concurrency = 1")
+        self.sluice("send", "--queue", "slow", "--data", "1", check=True)
+        run = self.start()
+        until("the slow one is at work", lambda: self.stats("slow")["in_flight"] == 1)
+        self.counted("added", "added", "orders")
+        ids = self.send(5)
+        self.hangup(run, "reloaded")
+        until("the new job works", lambda: sorted(self.lines("added")) == sorted(ids))
+        self.assertEqual(1, self.stats("slow")["in_flight"])
+        self.assertEqual(0, run.stop(), run.log())
+        report = run.report()
+        self.assertEqual(1, report["jobs"]["slow"]["claimed"], report)
+
+    def test_a_changed_job_restarts_with_its_new_options(self):
+        self.counted("orders", "one", "orders")
+        run = self.start().started()
+        first = self.send(3)
+        until("worked by the old job", lambda: sorted(self.lines("one")) == sorted(first))
+        self.counted("orders", "two", "orders")
+        self.hangup(run, "reloaded")
+        second = self.send(3)
+        until("worked by the new job", lambda: sorted(self.lines("two")) == sorted(second))
+        self.assertEqual(0, run.stop(), run.log())
+        self.assert_certificate(run, done=6)
+        self.assertEqual(6, run.report()["jobs"]["orders"]["done"])
+
+    def test_a_removed_job_drains(self):
+        self.counted("orders", "one", "orders")
+        self.counted("other", "two", "other")
+        run = self.start().started()
+        os.remove(self.path("jobs.d", "orders.toml"))
+        self.hangup(run, "reloaded")
+        self.send(2)
+        self.sluice("send", "--queue", "other", "--data", "1", check=True)
+        until("the other works", lambda: len(self.lines("two")) == 1)
+        self.assertEqual([], self.lines("one"))
+        self.assertEqual(0, run.stop(), run.log())
+
+    def test_a_bad_file_changes_nothing_and_says_why(self):
+        self.counted("orders", "one", "orders")
+        run = self.start().started()
+        self.write("jobs.d/orders.toml", '[job]\nqueue = "orders"\nhandler = "counts"\nconcurency = 3\n')
+        self.hangup(run, "concurency")
+        ids = self.send(4)
+        until("the old job works on", lambda: sorted(self.lines("one")) == sorted(ids))
+        self.assertEqual(0, run.stop(), run.log())
+
+    def test_a_handler_that_refuses_its_options_changes_nothing(self):
+        self.counted("orders", "one", "orders")
+        run = self.start().started()
+        self.write("jobs.d/orders.toml", '[job]\nqueue = "orders"\nhandler = "counts"\n[job.options]\nno_such = "x"\n')
+        self.hangup(run, "no_such")
+        ids = self.send(4)
+        until("the old job works on", lambda: sorted(self.lines("one")) == sorted(ids))
+        self.assertEqual(0, run.stop(), run.log())
+
+    def test_a_new_plugin_is_found(self):
+        self.counted("orders", "one", "orders")
+        run = self.start().started()
+        self.write_job("noop", name="new", queue="new")
+        self.hangup(run, "reloaded")
+        self.sluice("send", "--queue", "new", "--data", "1", check=True)
+        until("worked", lambda: self.stats("new")["total"] == 0)
+        self.assertEqual(0, run.stop(), run.log())
+
+    def test_endpoints_live_through_reloads(self):
+        port = free_port()
+        self.write_host(http_port=port)
+        self.counted("orders", "one", "orders")
+        run = self.start()
+        until("ready", lambda: http(port, "/readyz")[0] == 200)
+        for _ in range(3):
+            self.hangup(run, "reloaded")
+        self.assertEqual(200, http(port, "/healthz")[0])
+        self.send(2)
+        until("worked", lambda: len(self.lines("one")) == 2)
+        metrics = until("counted", lambda: "sluice_claims_total" in http(port, "/metrics")[1] and http(port, "/metrics")[1])
+        for name in ("sluice_outcomes_total", "sluice_handler_duration_seconds_bucket", "sluice_queue_depth", "sluice_in_flight"):
+            self.assertIn(name, metrics)
+        self.assertEqual(404, http(port, "/nothing")[0])
+        self.assertEqual(0, run.stop(), run.log())
+
+
+if __name__ == "__main__":
+    main()
