@@ -1,9 +1,10 @@
 #pragma once
 
-#include <cstddef>
+#include <concepts>
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -41,24 +42,28 @@ using Map = std::map<std::string, AttributeValue, std::less<>>;
 /// An item is its attributes by name.
 using Item = Map;
 
-/// One attribute's value. A value type; equality compares numbers and sets as written.
+/// One attribute's value. A value type; equality compares numbers and sets as written. Converts from each of its types,
+/// and from nothing that would silently become another one: no pointer or integer turns into a BOOL.
 class AttributeValue {
  public:
-  using Variant =
-      std::variant<Null, bool, std::string, Number, Binary, List, Map, StringSet, NumberSet, BinarySet>;
+  using Variant = std::variant<Null, bool, std::string, Number, Binary, List, Map, StringSet, NumberSet, BinarySet>;
 
   AttributeValue() = default;  // NULL
-  AttributeValue(Null) {}                                             // NOLINT(google-explicit-constructor)
-  AttributeValue(bool value) : value_(value) {}                       // NOLINT(google-explicit-constructor)
-  AttributeValue(std::string value) : value_(std::move(value)) {}     // NOLINT(google-explicit-constructor)
-  AttributeValue(const char* value) : value_(std::string(value)) {}   // NOLINT(google-explicit-constructor)
-  AttributeValue(Number value) : value_(std::move(value)) {}          // NOLINT(google-explicit-constructor)
-  AttributeValue(Binary value) : value_(std::move(value)) {}          // NOLINT(google-explicit-constructor)
-  AttributeValue(List value) : value_(std::move(value)) {}            // NOLINT(google-explicit-constructor)
-  AttributeValue(Map value) : value_(std::move(value)) {}             // NOLINT(google-explicit-constructor)
-  AttributeValue(StringSet value) : value_(std::move(value)) {}       // NOLINT(google-explicit-constructor)
-  AttributeValue(NumberSet value) : value_(std::move(value)) {}       // NOLINT(google-explicit-constructor)
-  AttributeValue(BinarySet value) : value_(std::move(value)) {}       // NOLINT(google-explicit-constructor)
+  // NOLINTBEGIN(google-explicit-constructor): a value is its content.
+  AttributeValue(Null) {}
+  template <std::same_as<bool> T>
+  AttributeValue(T value) : value_(value) {}
+  AttributeValue(std::string value) : value_(std::move(value)) {}
+  AttributeValue(std::string_view value) : value_(std::string(value)) {}
+  AttributeValue(const char* value) : value_(std::string(value)) {}
+  AttributeValue(Number value) : value_(std::move(value)) {}
+  AttributeValue(Binary value) : value_(std::move(value)) {}
+  AttributeValue(List value) : value_(std::move(value)) {}
+  AttributeValue(Map value) : value_(std::move(value)) {}
+  AttributeValue(StringSet value) : value_(std::move(value)) {}
+  AttributeValue(NumberSet value) : value_(std::move(value)) {}
+  AttributeValue(BinarySet value) : value_(std::move(value)) {}
+  // NOLINTEND(google-explicit-constructor)
   /// A number from an integer.
   static AttributeValue number(long long value) { return Number{std::to_string(value)}; }
 

@@ -43,8 +43,8 @@ struct CallRecord {
 };
 
 struct ClientOptions {
-  std::string region;                   ///< must not be empty
-  std::string endpoint;                 ///< full URL from configuration; empty: AWS's by its rules
+  std::string region;    ///< must not be empty
+  std::string endpoint;  ///< full URL from configuration; empty: AWS's by its rules
   bool use_fips = false;
   bool use_dual_stack = false;
   std::string account_id_endpoint_mode = "preferred";  ///< "preferred", "disabled" or "required"
@@ -63,9 +63,9 @@ struct GetItemRequest {
 struct PutItemRequest {
   std::string table;
   Item item;
-  std::string condition;                        ///< ConditionExpression; empty: none
-  std::map<std::string, std::string> names;     ///< ExpressionAttributeNames
-  Item values;                                  ///< ExpressionAttributeValues
+  std::string condition;                     ///< ConditionExpression; empty: none
+  std::map<std::string, std::string> names;  ///< ExpressionAttributeNames
+  Item values;                               ///< ExpressionAttributeValues
 };
 
 struct UpdateItemRequest {
@@ -179,8 +179,9 @@ struct CreateTableRequest {
 /// A DynamoDB client. Knows no queue.
 ///
 /// Thread-safe. Each call blocks until it has an answer, its retries are used up, or the deadline has passed. Retries
-/// follow AWS's standard mode, with one exception that protects writes: a write whose outcome is unknown is not repeated
-/// but returned with `Error::outcome_unknown`, so that the caller, who knows what a second try would do, decides.
+/// follow AWS's standard mode, with one exception that protects writes: a write whose outcome is unknown is not
+/// repeated but returned with `Error::outcome_unknown`, so that the caller, who knows what a second try would do,
+/// decides.
 class Client {
  public:
   /// The references must outlive the client.

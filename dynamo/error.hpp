@@ -3,6 +3,7 @@
 #include <boost/system/result.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace sluice::dynamo {
@@ -28,7 +29,7 @@ std::string_view to_string(ErrorKind kind);
 class [[nodiscard]] Error {
  public:
   Error() = default;
-  Error(ErrorKind kind, std::string message) : kind(kind), message(std::move(message)) {}
+  Error(ErrorKind failure, std::string text) : kind(failure), message(std::move(text)) {}
 
   ErrorKind kind = ErrorKind::malformed_response;
   std::string message;         ///< one line, for people

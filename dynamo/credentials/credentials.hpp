@@ -29,6 +29,9 @@ class CredentialsProvider {
 
   /// Credentials that are valid now. ErrorKind::no_credentials with what was tried, and the mend, when there are none.
   virtual Result<Credentials> get(Deadline deadline) = 0;
+
+  /// Told that AWS refused these as expired or unknown: whoever keeps them loads new ones at the next get().
+  virtual void refused(const Credentials& credentials) { static_cast<void>(credentials); }
 };
 
 }  // namespace sluice::dynamo

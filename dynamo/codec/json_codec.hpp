@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "dynamo/attribute_value.hpp"
+#include "dynamo/error.hpp"
+
+namespace sluice::dynamo {
+
+/// DynamoDB's own JSON: every value an object of one member that names its type, such as {"S":"text"} or {"N":"1"}.
+///
+/// Pure functions, thread-safe. Encoding cannot fail: bytes that are not UTF-8 become U+FFFD, as JSON has no way to
+/// carry them (binary has its own type, which goes as base64).
+
+/// Deepest nesting of values that a decoder follows. DynamoDB itself stores 32 levels.
+inline constexpr std::size_t kMaxValueDepth = 64;
+/// The longest text of one item: 400 KB whose every byte is escaped or wrapped, with room to spare.
+inline constexpr std::size_t kMaxItemJsonBytes = 16u << 20;
+
+std::string encode_item(const Item& item);
+/// The same, appended to what is being built.
+void append_item(std::string& out, const Item& item);
+void append_value(std::string& out, const AttributeValue& value);
+/// `text` as a JSON string with its quotes.
+void append_json_string(std::string& out, std::string_view text);
+
+/// Reads one item, and nothing after it. ErrorKind::malformed_response with the place for anything that is not exactly
+/// DynamoDB JSON: unknown types, several types in one value, an attribute named twice, text in place of base64, a
+/// number that is none, too deep or too long. Lone surrogates and bad UTF-8 in strings become U+FFFD, so that whatever
+/// comes out is UTF-8 and no odd item can block a queue.
+Result<Item> decode_item(std::string_view json);
+/// The same for one value.
+Result<AttributeValue> decode_value(std::string_view json);
+
+}  // namespace sluice::dynamo

@@ -1,0 +1,184 @@
+#include <optional>
+#include <utility>
+
+#include "dynamo/codec/decimal.hpp"
+#include "dynamo/codec/item_reader.hpp"
+#include "dynamo/codec/json_codec.hpp"
+#include "dynamo/codec/text.hpp"
+
+namespace sluice::dynamo {
+
+namespace {
+
+enum class Type { string, number, binary, boolean, null, list, map, string_set, number_set, binary_set };
+
+std::optional<Type> type_of(std::string_view name) {
+  constexpr std::pair<std::string_view, Type> kTypes[] = {
+      {"S", Type::string},      {"N", Type::number},      {"M", Type::map},     {"L", Type::list},
+      {"B", Type::binary},      {"BOOL", Type::boolean},  {"NULL", Type::null}, {"SS", Type::string_set},
+      {"NS", Type::number_set}, {"BS", Type::binary_set},
+  };
+  for (const auto& [type_name, type] : kTypes) {
+    if (type_name == name) {
+      return type;
+    }
+  }
+  return std::nullopt;
+}
+
+bool read_number_text(JsonReader& reader, std::string& text) {
+  if (!reader.read_string(text)) {
+    return false;
+  }
+  return (text.size() <= kMaxNumberText && parse_decimal(text)) || reader.fail("N is not a number");
+}
+
+bool read_binary(JsonReader& reader, std::string& bytes) {
+  std::string text;
+  if (!reader.read_string(text)) {
+    return false;
+  }
+  std::optional<std::string> decoded = decode_base64(text);
+  if (!decoded) {
+    return reader.fail("B is not base64");
+  }
+  bytes = std::move(*decoded);
+  return true;
+}
+
+bool read_text(JsonReader& reader, std::string& text) { return reader.read_string(text); }
+
+bool read_null_value(JsonReader& reader) {
+  bool flag = false;
+  return reader.read_bool(flag) && (flag || reader.fail("NULL is not true"));
+}
+
+// Reads one scalar of a type that wraps a string.
+template <typename Value, typename Read>
+bool read_scalar(JsonReader& reader, AttributeValue& value, Read read) {
+  std::string text;
+  if (!read(reader, text)) {
+    return false;
+  }
+  value = AttributeValue(Value{std::move(text)});
+  return true;
+}
+
+template <typename Set, typename Read>
+bool read_set(JsonReader& reader, AttributeValue& value, Read read) {
+  Set set;
+  reader.begin_array();
+  while (reader.next_element()) {
+    if (!read(reader, set.values.emplace_back())) {
+      return false;
+    }
+  }
+  value = AttributeValue(std::move(set));
+  return !reader.failed();
+}
+
+bool read_list(JsonReader& reader, AttributeValue& value) {
+  List list;
+  reader.begin_array();
+  while (reader.next_element()) {
+    if (!read_value(reader, list.emplace_back())) {
+      return false;
+    }
+  }
+  value = AttributeValue(std::move(list));
+  return !reader.failed();
+}
+
+bool read_typed(JsonReader& reader, Type type, AttributeValue& value) {
+  switch (type) {
+    case Type::string:
+      return read_scalar<std::string>(reader, value, read_text);
+    case Type::number:
+      return read_scalar<Number>(reader, value, read_number_text);
+    case Type::binary:
+      return read_scalar<Binary>(reader, value, read_binary);
+    case Type::boolean: {
+      bool flag = false;
+      const bool fine = reader.read_bool(flag);
+      value = AttributeValue(flag);
+      return fine;
+    }
+    case Type::null:
+      value = AttributeValue();
+      return read_null_value(reader);
+    case Type::list:
+      return read_list(reader, value);
+    case Type::map: {
+      Map map;
+      const bool fine = read_item(reader, map);
+      value = AttributeValue(std::move(map));
+      return fine;
+    }
+    case Type::string_set:
+      return read_set<StringSet>(reader, value, read_text);
+    case Type::number_set:
+      return read_set<NumberSet>(reader, value, read_number_text);
+    case Type::binary_set:
+      return read_set<BinarySet>(reader, value, read_binary);
+  }
+  return false;
+}
+
+template <typename T, typename Read>
+Result<T> decode(std::string_view json, std::string_view what, Read read) {
+  T value;
+  JsonReader reader(json, 2 * kMaxValueDepth + 1, JsonReader::BadText::replace);
+  if (json.size() > kMaxItemJsonBytes) {
+    reader.fail("it is longer than 16 MiB");
+  }
+  if (read(reader, value) && reader.finish()) {
+    return value;
+  }
+  return Error(ErrorKind::malformed_response,
+               std::string(what) + " cannot be read: " + reader.reason() + " (" + reader.place() + ")");
+}
+
+}  // namespace
+
+bool read_value(JsonReader& reader, AttributeValue& value) {
+  std::string_view name;
+  if (!reader.begin_object()) {
+    return false;
+  }
+  if (!reader.next_member(name)) {
+    return reader.fail("a value names no type");
+  }
+  const std::optional<Type> type = type_of(name);
+  if (!type) {
+    return reader.fail("a value has an unknown type");
+  }
+  if (!read_typed(reader, *type, value)) {
+    return false;
+  }
+  if (reader.next_member(name)) {
+    return reader.fail("a value has several types");
+  }
+  return !reader.failed();
+}
+
+bool read_item(JsonReader& reader, Item& item) {
+  std::string_view name;
+  reader.begin_object();
+  while (reader.next_member(name)) {
+    const auto [slot, added] = item.try_emplace(std::string(name));
+    if (!added) {
+      return reader.fail("an attribute is there twice");
+    }
+    if (!read_value(reader, slot->second)) {
+      return false;
+    }
+  }
+  return !reader.failed();
+}
+
+Result<Item> decode_item(std::string_view json) { return decode<Item>(json, "the item", read_item); }
+Result<AttributeValue> decode_value(std::string_view json) {
+  return decode<AttributeValue>(json, "the value", read_value);
+}
+
+}  // namespace sluice::dynamo

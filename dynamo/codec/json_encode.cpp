@@ -1,0 +1,147 @@
+#include <type_traits>
+#include <variant>
+
+#include "dynamo/codec/json_codec.hpp"
+#include "dynamo/codec/text.hpp"
+
+namespace sluice::dynamo {
+
+namespace {
+
+// What most values of a message take; only saves the first few growths of the string.
+constexpr std::size_t kTypicalItemBytes = 1024;
+
+void append_escaped(std::string& out, unsigned char c) {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  switch (c) {
+    case '"':
+      out += "\\\"";
+      return;
+    case '\\':
+      out += "\\\\";
+      return;
+    case '\n':
+      out += "\\n";
+      return;
+    case '\r':
+      out += "\\r";
+      return;
+    case '\t':
+      out += "\\t";
+      return;
+    default:
+      out += "\\u00";
+      out.push_back(kHex[c >> 4]);
+      out.push_back(kHex[c & 15]);
+  }
+}
+
+template <typename Append>
+void append_list(std::string& out, std::string_view type, std::size_t size, Append append) {
+  out += "{\"";
+  out += type;
+  out += "\":[";
+  for (std::size_t i = 0; i < size; ++i) {
+    if (i > 0) {
+      out.push_back(',');
+    }
+    append(i);
+  }
+  out += "]}";
+}
+
+void append_base64_string(std::string& out, std::string_view bytes) {
+  out.push_back('"');
+  append_base64(out, bytes);
+  out.push_back('"');
+}
+
+// Appends a value by its type; one overload each.
+struct ValueWriter {
+  std::string& out;
+
+  void operator()(const Null&) const { out += "{\"NULL\":true}"; }
+  void operator()(bool value) const { out += value ? "{\"BOOL\":true}" : "{\"BOOL\":false}"; }
+  void operator()(const std::string& text) const {
+    out += "{\"S\":";
+    append_json_string(out, text);
+    out.push_back('}');
+  }
+  void operator()(const Number& number) const {
+    out += "{\"N\":";
+    append_json_string(out, number.text);
+    out.push_back('}');
+  }
+  void operator()(const Binary& binary) const {
+    out += "{\"B\":";
+    append_base64_string(out, binary.bytes);
+    out.push_back('}');
+  }
+  void operator()(const List& list) const {
+    append_list(out, "L", list.size(), [&](std::size_t i) { append_value(out, list[i]); });
+  }
+  void operator()(const Map& map) const {
+    out += "{\"M\":";
+    append_item(out, map);
+    out.push_back('}');
+  }
+  void operator()(const StringSet& set) const {
+    append_list(out, "SS", set.values.size(), [&](std::size_t i) { append_json_string(out, set.values[i]); });
+  }
+  void operator()(const NumberSet& set) const {
+    append_list(out, "NS", set.values.size(), [&](std::size_t i) { append_json_string(out, set.values[i]); });
+  }
+  void operator()(const BinarySet& set) const {
+    append_list(out, "BS", set.values.size(), [&](std::size_t i) { append_base64_string(out, set.values[i]); });
+  }
+};
+
+}  // namespace
+
+void append_json_string(std::string& out, std::string_view text) {
+  out.push_back('"');
+  while (true) {
+    const std::size_t run = plain_run(text);
+    out += text.substr(0, run);
+    text.remove_prefix(run);
+    if (text.empty()) {
+      break;
+    }
+    const std::size_t length = utf8_length(text);
+    if (length == 0) {
+      out += kReplacementCharacter;
+    } else if (length == 1) {
+      append_escaped(out, static_cast<unsigned char>(text.front()));
+    } else {
+      out += text.substr(0, length);
+    }
+    text.remove_prefix(length == 0 ? 1 : length);
+  }
+  out.push_back('"');
+}
+
+void append_value(std::string& out, const AttributeValue& value) { std::visit(ValueWriter{out}, value.variant()); }
+
+void append_item(std::string& out, const Item& item) {
+  out.push_back('{');
+  bool first = true;
+  for (const auto& [name, value] : item) {
+    if (!first) {
+      out.push_back(',');
+    }
+    first = false;
+    append_json_string(out, name);
+    out.push_back(':');
+    append_value(out, value);
+  }
+  out.push_back('}');
+}
+
+std::string encode_item(const Item& item) {
+  std::string out;
+  out.reserve(kTypicalItemBytes);
+  append_item(out, item);
+  return out;
+}
+
+}  // namespace sluice::dynamo

@@ -1,0 +1,351 @@
+#include "dynamo/codec/json_reader.hpp"
+
+#include <algorithm>
+
+#include "dynamo/codec/text.hpp"
+
+namespace sluice::dynamo {
+
+namespace {
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_high_surrogate(unsigned unit) { return unit >= 0xD800 && unit <= 0xDBFF; }
+bool is_low_surrogate(unsigned unit) { return unit >= 0xDC00 && unit <= 0xDFFF; }
+
+}  // namespace
+
+bool JsonReader::fail(std::string_view reason) {
+  if (reason_.empty()) {
+    reason_ = reason;
+  }
+  return false;
+}
+
+std::string JsonReader::place() const {
+  const std::string_view before = text_.substr(0, std::min(at_, text_.size()));
+  const auto line = std::count(before.begin(), before.end(), '\n') + 1;
+  const std::size_t line_start = before.rfind('\n') + 1;  // npos + 1 is 0
+  return "line " + std::to_string(line) + ", column " + std::to_string(before.size() - line_start + 1);
+}
+
+void JsonReader::skip_space() {
+  while (at_ < text_.size()) {
+    const char c = text_[at_];
+    if (c != ' ' && c != '\n' && c != '\t' && c != '\r') {
+      return;
+    }
+    ++at_;
+  }
+}
+
+JsonReader::Kind JsonReader::peek() {
+  if (failed()) {
+    return Kind::nothing;
+  }
+  skip_space();
+  switch (at_ < text_.size() ? text_[at_] : '\0') {
+    case '{':
+      return Kind::object;
+    case '[':
+      return Kind::array;
+    case '"':
+      return Kind::string;
+    case 't':
+    case 'f':
+      return Kind::boolean;
+    case 'n':
+      return Kind::null;
+    case '-':
+      return Kind::number;
+    default:
+      return at_ < text_.size() && is_digit(text_[at_]) ? Kind::number : Kind::nothing;
+  }
+}
+
+bool JsonReader::begin(char bracket) {
+  if (failed()) {
+    return false;
+  }
+  skip_space();
+  if (at_ >= text_.size() || text_[at_] != bracket) {
+    return fail(bracket == '{' ? "an object is expected" : "an array is expected");
+  }
+  if (depth_ == max_depth_) {
+    return fail("it is nested too deep");
+  }
+  ++at_;
+  ++depth_;
+  fresh_ = true;
+  return true;
+}
+
+bool JsonReader::begin_object() { return begin('{'); }
+bool JsonReader::begin_array() { return begin('['); }
+
+bool JsonReader::next(char closing) {
+  if (failed()) {
+    return false;
+  }
+  skip_space();
+  const bool first = fresh_;
+  fresh_ = false;
+  if (at_ >= text_.size()) {
+    return fail("the text ends too early");
+  }
+  if (text_[at_] == closing) {
+    ++at_;
+    --depth_;
+    return false;
+  }
+  if (first) {
+    return true;
+  }
+  if (text_[at_] != ',') {
+    return fail(closing == '}' ? "',' or '}' is expected" : "',' or ']' is expected");
+  }
+  ++at_;
+  return true;
+}
+
+bool JsonReader::next_element() { return next(']'); }
+
+bool JsonReader::next_member(std::string_view& name) {
+  if (!next('}')) {
+    return false;
+  }
+  skip_space();
+  if (at_ >= text_.size() || text_[at_] != '"') {
+    return fail("a name in quotes is expected");
+  }
+  ++at_;
+  const std::size_t run = plain_run(text_.substr(at_));
+  if (at_ + run < text_.size() && text_[at_ + run] == '"') {
+    name = text_.substr(at_, run);
+    at_ += run + 1;
+  } else {
+    name_.clear();
+    if (!read_rest_of_string(name_)) {
+      return false;
+    }
+    name = name_;
+  }
+  skip_space();
+  if (at_ >= text_.size() || text_[at_] != ':') {
+    return fail("':' is expected");
+  }
+  ++at_;
+  return true;
+}
+
+bool JsonReader::read_string(std::string& out) {
+  out.clear();
+  if (peek() != Kind::string) {
+    return fail("a string is expected");
+  }
+  ++at_;
+  return read_rest_of_string(out);
+}
+
+bool JsonReader::read_rest_of_string(std::string& out) {
+  while (true) {
+    const std::size_t run = plain_run(text_.substr(at_));
+    out.append(text_, at_, run);
+    at_ += run;
+    if (at_ >= text_.size()) {
+      return fail("the text ends within a string");
+    }
+    const char c = text_[at_];
+    if (c == '"') {
+      ++at_;
+      return true;
+    }
+    if (!(c == '\\' ? read_escape(out) : read_odd_byte(out))) {
+      return false;
+    }
+  }
+}
+
+bool JsonReader::read_odd_byte(std::string& out) {
+  if (static_cast<unsigned char>(text_[at_]) < 0x20) {
+    return fail("a control character must be escaped");
+  }
+  const std::size_t length = utf8_length(text_.substr(at_));
+  if (length > 0) {
+    out.append(text_, at_, length);
+    at_ += length;
+    return true;
+  }
+  if (bad_text_ == BadText::refuse) {
+    return fail("the text is not UTF-8");
+  }
+  out += kReplacementCharacter;
+  ++at_;
+  return true;
+}
+
+bool JsonReader::read_escape(std::string& out) {
+  const char c = at_ + 1 < text_.size() ? text_[at_ + 1] : '\0';
+  if (c == 'u') {
+    return read_unicode_escape(out);
+  }
+  constexpr std::string_view kEscapes = "\"\\/bfnrt";
+  constexpr std::string_view kMeanings = "\"\\/\b\f\n\r\t";
+  const std::size_t which = c == '\0' ? std::string_view::npos : kEscapes.find(c);
+  if (which == std::string_view::npos) {
+    return fail("there is no such escape");
+  }
+  out.push_back(kMeanings[which]);
+  at_ += 2;
+  return true;
+}
+
+bool JsonReader::read_unicode_escape(std::string& out) {
+  const std::size_t start = at_;
+  unsigned unit = 0;
+  if (!read_hex4(unit)) {
+    return false;
+  }
+  if (is_high_surrogate(unit) && text_.substr(at_, 2) == "\\u") {
+    const std::size_t second = at_;
+    unsigned low = 0;
+    if (!read_hex4(low)) {
+      return false;
+    }
+    if (is_low_surrogate(low)) {
+      append_utf8(out, 0x10000 + ((unit - 0xD800) << 10) + (low - 0xDC00));
+      return true;
+    }
+    at_ = second;
+  }
+  if (!is_high_surrogate(unit) && !is_low_surrogate(unit)) {
+    append_utf8(out, unit);
+    return true;
+  }
+  if (bad_text_ == BadText::refuse) {
+    at_ = start;
+    return fail("half a surrogate pair is no character");
+  }
+  out += kReplacementCharacter;
+  return true;
+}
+
+bool JsonReader::read_hex4(unsigned& unit) {
+  if (text_.size() - at_ < 6) {
+    return fail("four hexadecimal digits are expected");
+  }
+  unit = 0;
+  for (std::size_t i = at_ + 2; i < at_ + 6; ++i) {
+    const char c = text_[i];
+    const bool letter = (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+    if (!letter && !is_digit(c)) {
+      return fail("four hexadecimal digits are expected");
+    }
+    unit = unit * 16 + (letter ? (static_cast<unsigned>(c) | 0x20u) - 'a' + 10 : static_cast<unsigned>(c - '0'));
+  }
+  at_ += 6;
+  return true;
+}
+
+bool JsonReader::read_digits() {
+  const std::size_t start = at_;
+  while (at_ < text_.size() && is_digit(text_[at_])) {
+    ++at_;
+  }
+  return at_ > start || fail("a digit is expected");
+}
+
+bool JsonReader::read_number(std::string_view& text) {
+  if (peek() != Kind::number) {
+    return fail("a number is expected");
+  }
+  const auto passes = [this](std::string_view set) {
+    const bool found = at_ < text_.size() && set.find(text_[at_]) != std::string_view::npos;
+    at_ += found ? 1 : 0;
+    return found;
+  };
+  const std::size_t start = at_;
+  passes("-");
+  const bool zero = at_ < text_.size() && text_[at_] == '0';
+  if (zero) {
+    ++at_;
+    if (at_ < text_.size() && is_digit(text_[at_])) {
+      return fail("a number must not begin with 0");
+    }
+  } else if (!read_digits()) {
+    return false;
+  }
+  if (passes(".") && !read_digits()) {
+    return false;
+  }
+  if (passes("eE")) {
+    passes("+-");
+    if (!read_digits()) {
+      return false;
+    }
+  }
+  text = text_.substr(start, at_ - start);
+  return true;
+}
+
+bool JsonReader::read_word(std::string_view word) {
+  if (text_.substr(at_, word.size()) != word) {
+    return fail("true, false or null is expected");
+  }
+  at_ += word.size();
+  return true;
+}
+
+bool JsonReader::read_bool(bool& out) {
+  if (peek() != Kind::boolean) {
+    return fail("true or false is expected");
+  }
+  out = text_[at_] == 't';
+  return read_word(out ? "true" : "false");
+}
+
+bool JsonReader::read_null() {
+  if (peek() != Kind::null) {
+    return fail("null is expected");
+  }
+  return read_word("null");
+}
+
+bool JsonReader::skip() {
+  std::string_view text;
+  bool flag = false;
+  switch (peek()) {
+    case Kind::object:
+      begin_object();
+      while (next_member(text) && skip()) {
+      }
+      return !failed();
+    case Kind::array:
+      begin_array();
+      while (next_element() && skip()) {
+      }
+      return !failed();
+    case Kind::string: {
+      std::string ignored;
+      return read_string(ignored);
+    }
+    case Kind::number:
+      return read_number(text);
+    case Kind::boolean:
+      return read_bool(flag);
+    case Kind::null:
+      return read_null();
+    case Kind::nothing:
+      break;
+  }
+  return fail(at_ < text_.size() ? "a value is expected" : "the text ends too early");
+}
+
+bool JsonReader::finish() {
+  if (failed()) {
+    return false;
+  }
+  skip_space();
+  return at_ == text_.size() || fail("there is more text after the value");
+}
+
+}  // namespace sluice::dynamo

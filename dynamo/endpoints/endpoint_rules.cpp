@@ -1,0 +1,185 @@
+#include "dynamo/endpoints/endpoint_rules.hpp"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "dynamo/endpoints/partition.hpp"
+#include "dynamo/signing/uri.hpp"
+
+namespace sluice::dynamo {
+
+namespace {
+
+constexpr std::string_view kLocalRegion = "local";
+constexpr std::size_t kMaxHostLabel = 63;
+
+Error refuse(std::string message) { return Error(ErrorKind::validation, std::move(message)); }
+
+bool is_host_label(std::string_view text) {
+  const auto alphanumeric = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+  };
+  return !text.empty() && text.size() <= kMaxHostLabel && alphanumeric(text.front()) &&
+         std::all_of(text.begin(), text.end(), [&](char c) { return alphanumeric(c) || c == '-'; });
+}
+
+// arn:partition:service:region:account:resource
+struct Arn {
+  std::string_view service;
+  std::string_view region;
+  std::string_view account_id;
+};
+
+std::optional<Arn> parse_arn(std::string_view text) {
+  std::string_view fields[5];
+  for (std::string_view& field : fields) {
+    const std::size_t colon = text.find(':');
+    if (colon == std::string_view::npos) {
+      return std::nullopt;
+    }
+    field = text.substr(0, colon);
+    text.remove_prefix(colon + 1);
+  }
+  if (fields[0] != "arn" || fields[1].empty() || fields[2].empty() || text.empty()) {
+    return std::nullopt;
+  }
+  return Arn{.service = fields[2], .region = fields[3], .account_id = fields[4]};
+}
+
+// The account that owns the table, when its ARN says so and it is in the region that is asked.
+std::optional<std::string> account_of(std::string_view arn_text, std::string_view region) {
+  const std::optional<Arn> arn = parse_arn(arn_text);
+  if (!arn || arn->service != "dynamodb" || arn->region != region || !is_host_label(arn->account_id)) {
+    return std::nullopt;
+  }
+  return std::string(arn->account_id);
+}
+
+Result<Endpoint> custom_endpoint(const EndpointParameters& parameters) {
+  if (parameters.use_fips) {
+    return refuse("Invalid Configuration: FIPS and custom endpoint are not supported");
+  }
+  if (parameters.use_dual_stack) {
+    return refuse("Invalid Configuration: Dualstack and custom endpoint are not supported");
+  }
+  const Result<UrlParts> url = parse_url(parameters.endpoint);
+  if (!url) {
+    return refuse("the DynamoDB endpoint is wrong: " + url.error().message);
+  }
+  if (!url->query.empty()) {
+    return refuse("the DynamoDB endpoint is wrong: it must not have a query");
+  }
+  const std::string_view suffix = partition_of(parameters.region).dual_stack_dns_suffix;
+  const std::string dual_stack_host = "dynamodb." + parameters.region + "." + std::string(suffix);
+  if (!parameters.region.empty() && url->scheme == "https" && url->host == dual_stack_host && url->path == "/") {
+    return refuse(
+        "Endpoint override is not supported for dual-stack endpoints. Please enable dual-stack functionality by "
+        "enabling the configuration. For more details, see: "
+        "https://docs.aws.amazon.com/sdkref/latest/guide/feature-endpoints.html");
+  }
+  return Endpoint{.url = parameters.endpoint, .signing_region = parameters.region};
+}
+
+Result<Endpoint> local_endpoint(const EndpointParameters& parameters) {
+  if (parameters.use_fips) {
+    return refuse("Invalid Configuration: FIPS and local endpoint are not supported");
+  }
+  if (parameters.use_dual_stack) {
+    return refuse("Invalid Configuration: Dualstack and local endpoint are not supported");
+  }
+  return Endpoint{.url = "http://localhost:8000", .signing_region = "us-east-1"};
+}
+
+std::string suffix_of(const EndpointParameters& parameters, const Partition& partition) {
+  const std::string_view domain = parameters.use_dual_stack ? partition.dual_stack_dns_suffix : partition.dns_suffix;
+  return "." + parameters.region + "." + std::string(domain);
+}
+
+Endpoint regional_endpoint(const EndpointParameters& parameters, const Partition& partition) {
+  std::string host = parameters.is_search_operation ? "search-dynamodb" : "dynamodb";
+  // The US government's plain endpoints are FIPS endpoints already.
+  if (parameters.use_fips && (partition.name != "aws-us-gov" || parameters.use_dual_stack)) {
+    host += "-fips";
+  }
+  return Endpoint{.url = "https://" + host + suffix_of(parameters, partition), .signing_region = parameters.region};
+}
+
+// The account for an account endpoint: of the table's ARN, else of the first ARN of several, else of the credentials.
+Result<std::optional<std::string>> account(const EndpointParameters& parameters) {
+  if (auto id = account_of(parameters.resource_arn, parameters.region)) {
+    return id;
+  }
+  if (!parameters.resource_arn_list.empty()) {
+    if (auto id = account_of(parameters.resource_arn_list.front(), parameters.region)) {
+      return id;
+    }
+  }
+  if (parameters.account_id && !is_host_label(*parameters.account_id)) {
+    return refuse("Credentials-sourced account ID parameter is invalid");
+  }
+  return parameters.account_id;
+}
+
+std::optional<Error> check(const EndpointParameters& parameters) {
+  if (!parameters.region.empty() && !is_host_label(parameters.region)) {
+    return refuse("the AWS region is wrong: only letters, digits and dashes, such as eu-west-1");
+  }
+  const std::string& mode = parameters.account_id_endpoint_mode;
+  if (!mode.empty() && mode != "preferred" && mode != "required" && mode != "disabled") {
+    return refuse("the account id endpoint mode is wrong: it must be preferred, required or disabled");
+  }
+  return std::nullopt;
+}
+
+Result<Endpoint> aws_endpoint(const EndpointParameters& parameters) {
+  const Partition& partition = partition_of(parameters.region);
+  const std::string& mode = parameters.account_id_endpoint_mode;
+  const bool required = mode == "required";
+  if (parameters.use_fips) {
+    if (required) {
+      return refuse(
+          "Invalid Configuration: AccountIdEndpointMode is required and FIPS is enabled, but FIPS account endpoints "
+          "are not supported");
+    }
+    return regional_endpoint(parameters, partition);
+  }
+  if (partition.name != "aws" && required) {
+    return refuse(
+        "Invalid Configuration: AccountIdEndpointMode is required but account endpoints are not supported in this "
+        "partition");
+  }
+  if (partition.name != "aws" || mode.empty() || mode == "disabled") {
+    return regional_endpoint(parameters, partition);
+  }
+  const Result<std::optional<std::string>> id = account(parameters);
+  if (!id) {
+    return id.error();
+  }
+  if (*id) {
+    const std::string service = parameters.is_search_operation ? "search-ddb" : "ddb";
+    return Endpoint{.url = "https://" + **id + "." + service + suffix_of(parameters, partition),
+                    .signing_region = parameters.region};
+  }
+  if (required) {
+    return refuse("AccountIdEndpointMode is required but no AccountID was provided or able to be loaded");
+  }
+  return regional_endpoint(parameters, partition);
+}
+
+}  // namespace
+
+Result<Endpoint> resolve_endpoint(const EndpointParameters& parameters) {
+  if (std::optional<Error> problem = check(parameters)) {
+    return std::move(*problem);
+  }
+  if (!parameters.endpoint.empty()) {
+    return custom_endpoint(parameters);
+  }
+  if (parameters.region.empty()) {
+    return refuse("Invalid Configuration: Missing Region");
+  }
+  return parameters.region == kLocalRegion ? local_endpoint(parameters) : aws_endpoint(parameters);
+}
+
+}  // namespace sluice::dynamo

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dynamo/error.hpp"
+
+namespace sluice::dynamo {
+
+/// What AWS's endpoint rules for DynamoDB look at. Empty text means "not given".
+struct EndpointParameters {
+  std::string region;
+  bool use_fips = false;
+  bool use_dual_stack = false;
+  /// A full URL from configuration; wins over everything.
+  std::string endpoint;
+  /// Of the credentials. None: not known; an empty one is an error, as AWS's rules have it.
+  std::optional<std::string> account_id;
+  /// "preferred", "required" or "disabled"; empty: account endpoints are not used.
+  std::string account_id_endpoint_mode;
+  /// The table, when it is named by its ARN.
+  std::string resource_arn;
+  std::vector<std::string> resource_arn_list;
+  /// Vector search has endpoints of its own.
+  bool is_search_operation = false;
+};
+
+struct Endpoint {
+  std::string url;             ///< without a slash at its end, unless configured so
+  std::string signing_region;  ///< empty only for a custom endpoint without a region
+  std::string signing_name = "dynamodb";
+};
+
+/// Resolves by AWS's rules. ErrorKind::validation for combinations that have no endpoint (in AWS's words), a region
+/// that is no host label, an unknown mode, and a custom endpoint that is not an http(s) URL. Pure.
+Result<Endpoint> resolve_endpoint(const EndpointParameters& parameters);
+
+}  // namespace sluice::dynamo

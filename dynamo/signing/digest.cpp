@@ -1,0 +1,66 @@
+#include "dynamo/signing/digest.hpp"
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+
+#include <stdexcept>
+
+namespace sluice::dynamo {
+
+namespace {
+
+// Fetched once and kept: a fetch for each call costs more than hashing a small request.
+const EVP_MD* sha256_algorithm() {
+  static const EVP_MD* const algorithm = EVP_MD_fetch(nullptr, "SHA256", nullptr);
+  if (algorithm == nullptr) {
+    throw std::runtime_error("OpenSSL offers no SHA-256; requests cannot be signed");
+  }
+  return algorithm;
+}
+
+const unsigned char* data_of(std::string_view bytes) { return reinterpret_cast<const unsigned char*>(bytes.data()); }
+
+Digest hmac(const void* key, std::size_t key_size, std::string_view bytes) {
+  Digest digest;
+  if (HMAC(sha256_algorithm(), key, static_cast<int>(key_size), data_of(bytes), bytes.size(), digest.data(), nullptr) ==
+      nullptr) {
+    throw std::runtime_error("OpenSSL offers no HMAC; requests cannot be signed");
+  }
+  return digest;
+}
+
+}  // namespace
+
+Digest sha256(std::string_view bytes) {
+  Digest digest;
+  if (EVP_Digest(bytes.data(), bytes.size(), digest.data(), nullptr, sha256_algorithm(), nullptr) != 1) {
+    throw std::runtime_error("OpenSSL cannot compute SHA-256; requests cannot be signed");
+  }
+  return digest;
+}
+
+Digest hmac_sha256(const Digest& key, std::string_view bytes) { return hmac(key.data(), key.size(), bytes); }
+Digest hmac_sha256(std::string_view key, std::string_view bytes) { return hmac(key.data(), key.size(), bytes); }
+
+std::string to_hex(const Digest& digest) {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  std::string text;
+  text.reserve(2 * digest.size());
+  for (const unsigned char byte : digest) {
+    text.push_back(kHex[byte >> 4]);
+    text.push_back(kHex[byte & 15]);
+  }
+  return text;
+}
+
+void cleanse(Digest& digest) { OPENSSL_cleanse(digest.data(), digest.size()); }
+
+void cleanse(std::string& secret) {
+  // The whole allocation: shorter contents leave the rest of a longer secret behind.
+  secret.resize(secret.capacity());
+  OPENSSL_cleanse(secret.data(), secret.size());
+  secret.clear();
+}
+
+}  // namespace sluice::dynamo

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+
+namespace sluice::dynamo {
+
+using Digest = std::array<unsigned char, 32>;
+
+/// SHA-256 and HMAC-SHA-256. Throw std::runtime_error when the cryptography library has neither, which only a broken or
+/// locked-down installation can bring about.
+Digest sha256(std::string_view bytes);
+Digest hmac_sha256(const Digest& key, std::string_view bytes);
+Digest hmac_sha256(std::string_view key, std::string_view bytes);
+
+/// Lower-case.
+std::string to_hex(const Digest& digest);
+
+/// Overwrites a secret in a way that the compiler does not remove.
+void cleanse(Digest& digest);
+void cleanse(std::string& secret);
+
+}  // namespace sluice::dynamo

@@ -1,0 +1,109 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/clock.hpp"
+#include "base/mutex.hpp"
+#include "dynamo/credentials/credentials.hpp"
+#include "dynamo/error.hpp"
+#include "dynamo/signing/digest.hpp"
+#include "dynamo/transport/http_transport.hpp"
+
+namespace sluice::dynamo {
+
+/// What is signed with, and how. The defaults are DynamoDB's.
+struct SigningOptions {
+  std::string region;
+  std::string service = "dynamodb";
+  bool normalize_path = true;                   ///< drop "." and ".." and repeated slashes from the path
+  bool double_encode_path = true;               ///< escape the path once more; every service but S3
+  bool sign_body = false;                       ///< add x-amz-content-sha256 and sign it
+  bool omit_session_token = false;              ///< send the session token, but do not sign it
+  Duration expires_in = std::chrono::hours(1);  ///< of a signed query
+};
+
+/// A request in parts, as it goes over the wire. The body is borrowed.
+struct SignableRequest {
+  std::string method = "POST";
+  std::string path = "/";
+  std::string query;  ///< without '?'
+  Headers headers;    ///< with Host; all signed, but for those that proxies change (User-Agent, Connection, ...)
+  std::string_view body;
+};
+
+/// The canonical form of a request and what was computed on the way.
+struct CanonicalRequest {
+  std::string text;
+  std::string signed_headers;  ///< "host;x-amz-date"
+  std::string payload_hash;    ///< lower-case hex
+};
+
+/// The stages of AWS Signature Version 4, each a pure function. `request` already carries what the way of signing adds
+/// (see Signer). ErrorKind::validation for a request that must not be signed: a CR, LF or NUL in a header's name or
+/// value, an empty name, no Host.
+Result<CanonicalRequest> canonical_request(const SignableRequest& request, const SigningOptions& options);
+/// "20150830/us-east-1/service/aws4_request"
+std::string credential_scope(WallTime time, const SigningOptions& options);
+std::string string_to_sign(std::string_view canonical_request, WallTime time, const SigningOptions& options);
+/// "20150830T123600Z"
+std::string signing_timestamp(WallTime time);
+std::string sha256_hex(std::string_view bytes);
+
+/// A derived key; wiped when it goes.
+class SigningKey {
+ public:
+  SigningKey() = default;
+  /// `date` is eight digits.
+  SigningKey(std::string_view secret, std::string_view date, std::string_view region, std::string_view service);
+  SigningKey(const SigningKey&) = default;
+  SigningKey& operator=(const SigningKey&) = default;
+  ~SigningKey();
+
+  /// The signature in lower-case hex.
+  std::string sign(std::string_view string_to_sign) const;
+
+ private:
+  Digest bytes_{};
+};
+
+/// Signs requests for one region and service.
+///
+/// Thread-safe. The time is always an argument. Keeps the derived key of the last secret and day; it and all other
+/// intermediate keys are wiped from memory when they are no longer needed.
+class Signer {
+ public:
+  explicit Signer(SigningOptions options);
+  ~Signer();
+  Signer(const Signer&) = delete;
+  Signer& operator=(const Signer&) = delete;
+
+  /// The headers to add to the request, in the order of AWS's own: X-Amz-Security-Token, X-Amz-Date,
+  /// x-amz-content-sha256 (each where it applies), Authorization. Errors as canonical_request; an x-amz-date,
+  /// x-amz-security-token or authorization that is there already is refused too.
+  Result<Headers> sign_headers(const SignableRequest& request, const Credentials& credentials, WallTime time) const;
+
+  /// The whole query string of a presigned request, without '?'.
+  Result<std::string> sign_query(const SignableRequest& request, const Credentials& credentials, WallTime time) const;
+
+  /// Signs a request as it will be sent: adds Host, as its URL has it, and the headers of sign_headers. To sign an
+  /// attempt anew, start from the unsigned request. Nothing on success.
+  std::optional<Error> sign(HttpRequest& request, const Credentials& credentials, WallTime time) const;
+
+  const SigningOptions& options() const { return options_; }
+
+ private:
+  std::string signature(const std::string& secret, WallTime time, std::string_view text) const;
+
+  // Fixed after construction.
+  const SigningOptions options_;
+
+  mutable Mutex mutex_;
+  // Guarded by mutex_.
+  mutable std::string cached_secret_ SLUICE_GUARDED_BY(mutex_);
+  mutable std::string cached_date_ SLUICE_GUARDED_BY(mutex_);
+  mutable SigningKey cached_key_ SLUICE_GUARDED_BY(mutex_);
+};
+
+}  // namespace sluice::dynamo

@@ -1,0 +1,145 @@
+#include "dynamo/signing/uri.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace sluice::dynamo {
+
+namespace {
+
+bool is_unreserved(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' ||
+         c == '_' || c == '~';
+}
+
+int hex_value(char c) {
+  if (c >= '0' && c <= '9') {
+    return c - '0';
+  }
+  const char letter = static_cast<char>(c | 0x20);
+  return letter >= 'a' && letter <= 'f' ? letter - 'a' + 10 : -1;
+}
+
+// What is no escape stays; '+' is a plus.
+std::string percent_decoded(std::string_view text) {
+  std::string decoded;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const int high = text[i] == '%' && i + 2 < text.size() ? hex_value(text[i + 1]) : -1;
+    const int low = high >= 0 ? hex_value(text[i + 2]) : -1;
+    if (low >= 0) {
+      decoded.push_back(static_cast<char>(high * 16 + low));
+      i += 2;
+    } else {
+      decoded.push_back(text[i]);
+    }
+  }
+  return decoded;
+}
+
+std::string reencoded(std::string_view text) { return percent_encoded(percent_decoded(text), /*keep_slash=*/false); }
+
+Error bad_url(std::string_view why) {
+  return Error(ErrorKind::validation, "the URL " + std::string(why) + "; it must look like https://host:port");
+}
+
+}  // namespace
+
+Result<UrlParts> parse_url(std::string_view url) {
+  const auto unprintable = [](char c) { return static_cast<unsigned char>(c) <= 0x20 || c == 0x7F; };
+  if (std::any_of(url.begin(), url.end(), unprintable)) {
+    return bad_url("holds white space or control characters");
+  }
+  UrlParts parts;
+  const std::size_t colon = url.find("://");
+  parts.scheme = url.substr(0, std::min(colon, url.size()));
+  if (colon == std::string_view::npos || (parts.scheme != "http" && parts.scheme != "https")) {
+    return bad_url("does not begin with http:// or https://");
+  }
+  url.remove_prefix(colon + 3);
+  if (url.find('#') != std::string_view::npos) {
+    return bad_url("has a fragment ('#')");
+  }
+  const std::size_t end = std::min(url.find_first_of("/?"), url.size());
+  parts.host = url.substr(0, end);
+  url.remove_prefix(end);
+  if (parts.host.find('@') != std::string_view::npos) {
+    return bad_url("holds a user name, which would be sent in the clear");
+  }
+  const std::string_view own_port = parts.scheme == "http" ? ":80" : ":443";
+  if (parts.host.size() > own_port.size() && parts.host.substr(parts.host.size() - own_port.size()) == own_port) {
+    parts.host.remove_suffix(own_port.size());
+  }
+  if (parts.host.empty() || parts.host.front() == ':') {
+    return bad_url("names no host");
+  }
+  const std::size_t question = std::min(url.find('?'), url.size());
+  parts.path = question == 0 ? "/" : url.substr(0, question);
+  parts.query = url.substr(std::min(question + 1, url.size()));
+  return parts;
+}
+
+std::string percent_encoded(std::string_view text, bool keep_slash) {
+  constexpr std::string_view kHex = "0123456789ABCDEF";
+  std::string encoded;
+  encoded.reserve(text.size());
+  for (const char c : text) {
+    if (is_unreserved(c) || (keep_slash && c == '/')) {
+      encoded.push_back(c);
+      continue;
+    }
+    const auto byte = static_cast<unsigned char>(c);
+    encoded.push_back('%');
+    encoded.push_back(kHex[byte >> 4]);
+    encoded.push_back(kHex[byte & 15]);
+  }
+  return encoded;
+}
+
+std::string normalized_path(std::string_view path) {
+  std::vector<std::string_view> segments;
+  bool ends_with_slash = true;
+  while (!path.empty()) {
+    const std::size_t slash = std::min(path.find('/'), path.size());
+    const std::string_view segment = path.substr(0, slash);
+    ends_with_slash = slash < path.size() || segment == "." || segment == "..";
+    path.remove_prefix(std::min(slash + 1, path.size()));
+    if (segment == ".." && !segments.empty()) {
+      segments.pop_back();
+    } else if (!segment.empty() && segment != "." && segment != "..") {
+      segments.push_back(segment);
+    }
+  }
+  std::string normalized;
+  for (const std::string_view segment : segments) {
+    normalized += "/";
+    normalized += segment;
+  }
+  return ends_with_slash || normalized.empty() ? normalized + "/" : normalized;
+}
+
+std::string canonical_query(std::string_view query) {
+  std::vector<std::pair<std::string, std::string>> parameters;
+  while (!query.empty()) {
+    const std::size_t end = std::min(query.find('&'), query.size());
+    const std::string_view parameter = query.substr(0, end);
+    query.remove_prefix(std::min(end + 1, query.size()));
+    if (parameter.empty()) {
+      continue;
+    }
+    const std::size_t equals = std::min(parameter.find('='), parameter.size());
+    parameters.emplace_back(reencoded(parameter.substr(0, equals)),
+                            reencoded(parameter.substr(std::min(equals + 1, parameter.size()))));
+  }
+  std::sort(parameters.begin(), parameters.end());
+  std::string canonical;
+  for (const auto& [name, value] : parameters) {
+    canonical += canonical.empty() ? "" : "&";
+    canonical += name;
+    canonical += "=";
+    canonical += value;
+  }
+  return canonical;
+}
+
+}  // namespace sluice::dynamo
