@@ -33,8 +33,8 @@ template <typename T>
 using Parsed = std::variant<T, std::vector<ConfigError>>;
 
 /// A value of [job.options], as TOML wrote it. Tables are tables of strings.
-using OptionValue = std::variant<bool, std::int64_t, double, std::string, std::vector<std::string>,
-                                 std::map<std::string, std::string>>;
+using OptionValue =
+    std::variant<bool, std::int64_t, double, std::string, std::vector<std::string>, std::map<std::string, std::string>>;
 
 struct Option {
   OptionValue value;
@@ -91,8 +91,10 @@ struct RetryConfig {
 
 struct JobConfig {
   std::string file;
-  std::string name;   ///< default: the file's name without ".toml"
+  std::string name;  ///< default: the file's name without ".toml"
+  Place name_place;  ///< the file as a whole when the name is the file's
   std::string queue;
+  Place queue_place;
   Source source = Source::standard;
   std::string handler;
   Place handler_place;  ///< for "unknown handler", which only the host can tell
@@ -100,7 +102,7 @@ struct JobConfig {
   Duration timeout = std::chrono::seconds(60);
   double rate_limit = 0;  ///< messages a second; 0: none
   RetryConfig retry;
-  DeadLetterPolicy dead_letter = DeadLetterPolicy::move;
+  DeadLetterPolicy dead_letter = DeadLetterPolicy::move;  ///< a job with source "dlq" has keep as its default
   std::map<std::string, Option> options;
 
   /// True when a host running one may leave it alone on reload for the other: all but places are equal.
@@ -122,7 +124,7 @@ Parsed<std::vector<JobConfig>> load_job_configs(const HostConfig& host, const En
 /// The process's own environment.
 Environment process_environment();
 
-/// "1500ms", "30s", "15m", "2h", "1d", "250us"; nothing for anything else, or a negative or overflowing one.
+/// "1500ms", "30s", "15m", "2h", "1d", "250us", "40ns"; nothing for anything else, or a negative or overflowing one.
 std::optional<Duration> parse_duration(const std::string& text);
 /// The shortest of these spellings, such as "1500ms" or "15m".
 std::string format_duration(Duration duration);

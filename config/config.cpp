@@ -1,0 +1,45 @@
+#include "config/config.hpp"
+
+#include <cstdlib>
+
+namespace sluice::config {
+
+std::string ConfigError::text() const {
+  if (place.line == 0) {
+    return place.file + ": " + message;
+  }
+  return place.file + ":" + std::to_string(place.line) + ":" + std::to_string(place.column) + ": " + message;
+}
+
+QueueConfig HostConfig::queue(const std::string& queue_name) const {
+  const auto found = queues.find(queue_name);
+  QueueConfig result = found == queues.end() ? QueueConfig{} : found->second;
+  if (result.table.empty()) {
+    result.table = queue_name;
+  }
+  return result;
+}
+
+bool JobConfig::same_job(const JobConfig& other) const {
+  if (options.size() != other.options.size()) {
+    return false;
+  }
+  for (const auto& [option_name, option] : options) {
+    const auto found = other.options.find(option_name);
+    if (found == other.options.end() || found->second.value != option.value) {
+      return false;
+    }
+  }
+  return name == other.name && queue == other.queue && source == other.source && handler == other.handler &&
+         concurrency == other.concurrency && timeout == other.timeout && rate_limit == other.rate_limit &&
+         retry == other.retry && dead_letter == other.dead_letter;
+}
+
+Environment process_environment() {
+  return [](const std::string& name) -> std::optional<std::string> {
+    const char* value = std::getenv(name.c_str());
+    return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+  };
+}
+
+}  // namespace sluice::config

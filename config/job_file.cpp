@@ -1,0 +1,201 @@
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+#include "config/document.hpp"
+#include "config/reader.hpp"
+#include "config/syntax.hpp"
+
+namespace sluice::config {
+
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+
+constexpr std::array<Choice<Source>, 2> kSources{{{"standard", Source::standard}, {"dlq", Source::dlq}}};
+constexpr std::array<Choice<Backoff>, 3> kBackoffs{
+    {{"exponential", Backoff::exponential}, {"linear", Backoff::linear}, {"constant", Backoff::constant}}};
+constexpr std::array<Choice<Jitter>, 3> kJitters{
+    {{"full", Jitter::full}, {"equal", Jitter::equal}, {"none", Jitter::none}}};
+constexpr std::array<Choice<DeadLetterPolicy>, 3> kPolicies{
+    {{"move", DeadLetterPolicy::move}, {"discard", DeadLetterPolicy::discard}, {"keep", DeadLetterPolicy::keep}}};
+
+constexpr std::uint32_t kMaxConcurrency = 1024;
+constexpr std::uint32_t kMaxAttempts = 1000;
+constexpr double kMaxRate = 1'000'000;
+constexpr Duration kWeek = hours(7 * 24);
+
+/// "100/s", "6000/m" or "1/h" as messages a second; nothing for anything else.
+std::optional<double> parse_rate(std::string_view text) {
+  std::uint32_t count = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, code] = std::from_chars(text.data(), end, count);
+  const std::string_view unit(rest, static_cast<std::size_t>(end - rest));
+  const double span = unit == "/s" ? 1 : unit == "/m" ? 60 : unit == "/h" ? 3600 : 0;
+  if (code != std::errc() || span == 0 || count == 0 || count / span > kMaxRate) {
+    return std::nullopt;
+  }
+  return count / span;
+}
+
+const char* rate_complaint(const std::string& text) {
+  return parse_rate(text) ? nullptr
+                          : "a number of messages and a unit of time, such as \"100/s\", \"6000/m\" or \"1/h\", at "
+                            "most \"1000000/s\"";
+}
+
+/// What [job.options] may hold, out of what TOML may hold; nothing after an error.
+std::optional<OptionValue> option_value(const Member& member, Reader& reader) {
+  const std::string naming = "'" + abridged(member.key) + "' in [job.options] ";
+  const auto fail = [&](const Value& value, const std::string& message) {
+    if (!std::holds_alternative<BrokenValue>(value.content)) {
+      reader.error(value.place, naming + message);
+    }
+    return std::nullopt;
+  };
+  const auto& content = member.value.content;
+  if (const auto* array = std::get_if<Array>(&content)) {
+    std::vector<std::string> list;
+    for (const Value& element : *array) {
+      const auto* text = std::get_if<std::string>(&element.content);
+      if (text == nullptr) {
+        return fail(element, std::string("must hold strings only, not ") + kind_of(element));
+      }
+      list.push_back(*text);
+    }
+    return list;
+  }
+  if (const auto* table = std::get_if<Table>(&content)) {
+    std::map<std::string, std::string> map;
+    for (const Member& entry : *table) {
+      const auto* text = std::get_if<std::string>(&entry.value.content);
+      if (text == nullptr) {
+        return fail(entry.value, "must hold strings only; '" + abridged(entry.key) + "' is " + kind_of(entry.value));
+      }
+      map.emplace(entry.key, *text);
+    }
+    return map;
+  }
+  if (const auto* number = std::get_if<double>(&content); number != nullptr && !std::isfinite(*number)) {
+    return fail(member.value, "must be a finite number");
+  }
+  if (std::holds_alternative<ForeignValue>(content)) {
+    return fail(member.value, std::string("is ") + kind_of(member.value) + "; write it as a string");
+  }
+  return std::visit(
+      [](const auto& scalar) -> std::optional<OptionValue> {
+        using Scalar = std::decay_t<decltype(scalar)>;
+        if constexpr (std::is_constructible_v<OptionValue, Scalar>) {
+          return OptionValue(scalar);
+        } else {
+          return std::nullopt;
+        }
+      },
+      content);
+}
+
+void read_options(Section job, Reader& reader, JobConfig& config) {
+  const Member* options = job.find("options");
+  if (options == nullptr) {
+    return;
+  }
+  const auto* table = std::get_if<Table>(&options->value.content);
+  if (table == nullptr) {
+    reader.error(options->value.place, job.naming("options") + "must be a table, written as [job.options]");
+    return;
+  }
+  for (const Member& member : *table) {
+    if (std::optional<OptionValue> value = option_value(member, reader)) {
+      config.options.emplace(member.key, Option{*std::move(value), member.place});
+    }
+  }
+}
+
+void read_retry(Section retry, Reader& reader, RetryConfig& config) {
+  retry.read("max_attempts", config.max_attempts, 1, kMaxAttempts);
+  retry.read("backoff", config.backoff, kBackoffs);
+  retry.read("base", config.base, {Duration::zero(), kWeek});
+  retry.read("max", config.max, {Duration::zero(), kWeek});
+  retry.read("jitter", config.jitter, kJitters);
+  if (config.base > config.max) {
+    const Member* base = retry.find("base");
+    const Place place = base == nullptr ? retry.find("max")->value.place : base->value.place;
+    reader.error(place, "'base' in [job.retry] must not be longer than 'max': " + format_duration(config.base) +
+                            " and " + format_duration(config.max));
+  }
+}
+
+void read_dead_letter(Section dead_letter, Reader& reader, JobConfig& config) {
+  // What fails in a dead-letter queue stays there: there is nowhere further to move it.
+  config.dead_letter = config.source == Source::dlq ? DeadLetterPolicy::keep : DeadLetterPolicy::move;
+  dead_letter.read("policy", config.dead_letter, kPolicies);
+  if (config.source == Source::dlq && config.dead_letter == DeadLetterPolicy::move) {
+    reader.error(
+        dead_letter.find("policy")->value.place,
+        "'policy' in [job.dead_letter] cannot be \"move\" for a job with source = \"dlq\", whose messages are there "
+        "already; use \"keep\" or \"discard\"");
+  }
+}
+
+/// Reads [job] itself; the tables inside it are read by others.
+void read_job(Section job, JobConfig& config) {
+  job.read("name", config.name, name_complaint);
+  if (job.require("queue", "name the queue, as in queue = \"orders\"") != nullptr) {
+    job.read("queue", config.queue, name_complaint);
+    config.queue_place = job.find("queue")->value.place;
+  }
+  job.read("source", config.source, kSources);
+  if (job.require("handler", "name a plugin's handler, as in handler = \"log\"") != nullptr) {
+    job.read("handler", config.handler, name_complaint);
+    config.handler_place = job.find("handler")->value.place;
+  }
+  job.read("concurrency", config.concurrency, 1, kMaxConcurrency);
+  job.read("timeout", config.timeout, {milliseconds(1), kWeek});
+  std::string rate;
+  job.read("rate_limit", rate, rate_complaint);
+  config.rate_limit = parse_rate(rate).value_or(0);
+}
+
+/// The job's name is its file's unless it has one of its own, and then must do as a name.
+void read_name(Section job, Reader& reader, JobConfig& config) {
+  if (const Member* name = job.find("name")) {
+    config.name_place = name->value.place;
+    return;
+  }
+  const std::filesystem::path path(config.file);
+  config.name = (path.extension() == ".toml" ? path.stem() : path.filename()).string();
+  config.name_place = {config.file};
+  if (const char* expected = name_complaint(config.name)) {
+    reader.error({config.file}, "the file's name is no name for a job, which must be " + std::string(expected) +
+                                    "; set 'name' in [job] or rename the file");
+  }
+}
+
+}  // namespace
+
+Parsed<JobConfig> parse_job_config(const std::string& text, const std::string& file, const Environment& environment) {
+  Parsed<Document> parsed = parse_document(text, file, environment);
+  if (auto* errors = std::get_if<std::vector<ConfigError>>(&parsed)) {
+    return std::move(*errors);
+  }
+  Reader reader(std::get<Document>(parsed), file);
+  JobConfig config;
+  config.file = file;
+  Section job = reader.root().section("job");
+  if (job.present() || reader.root().find("job") == nullptr) {
+    read_job(job, config);
+    read_name(job, reader, config);
+    read_retry(job.section("retry"), reader, config.retry);
+    read_dead_letter(job.section("dead_letter"), reader, config);
+    read_options(job, reader, config);
+  }
+  if (std::vector<ConfigError> errors = reader.finish(); !errors.empty()) {
+    return errors;
+  }
+  return config;
+}
+
+}  // namespace sluice::config

@@ -1,0 +1,84 @@
+#include <iterator>
+#include <utility>
+
+#include "config/files.hpp"
+#include "config/syntax.hpp"
+
+namespace sluice::config {
+
+namespace {
+
+template <typename T>
+std::vector<ConfigError>* errors_of(Parsed<T>& parsed) {
+  return std::get_if<std::vector<ConfigError>>(&parsed);
+}
+
+void append(std::vector<ConfigError>& errors, std::vector<ConfigError> more) {
+  errors.insert(errors.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
+
+Parsed<JobConfig> load_job(const std::string& file, const Environment& environment) {
+  Parsed<std::string> text = read_config_file(file);
+  if (auto* errors = errors_of(text)) {
+    return std::move(*errors);
+  }
+  return parse_job_config(std::get<std::string>(text), file, environment);
+}
+
+/// "jobs.d/a.toml:2", or only the file where the name is the file's.
+std::string line_of(const Place& place) {
+  return place.line == 0 ? place.file : place.file + ":" + std::to_string(place.line);
+}
+
+/// What only shows when a job is seen beside the host and the other jobs.
+std::vector<ConfigError> check_together(const std::vector<JobConfig>& jobs, const HostConfig& host) {
+  std::vector<ConfigError> errors;
+  std::map<std::string, Place> names;
+  for (const JobConfig& job : jobs) {
+    const auto [first, added] = names.emplace(job.name, job.name_place);
+    if (!added) {
+      errors.push_back({job.name_place, "the job name '" + job.name + "' is taken by " + line_of(first->second) +
+                                            "; give one of them another 'name' in [job]"});
+    }
+    if (host.store_kind == StoreKind::dynamodb && table_complaint(host.queue(job.queue).table) != nullptr) {
+      errors.push_back({job.queue_place, "the queue's name '" + job.queue +
+                                             "' cannot be a table's, which has 3 to 255 " +
+                                             "characters; set 'table' in [queues." + job.queue + "] of " + host.file});
+    }
+  }
+  return errors;
+}
+
+}  // namespace
+
+Parsed<HostConfig> load_host_config(const std::string& file, const Environment& environment) {
+  Parsed<std::string> text = read_config_file(file);
+  if (auto* errors = errors_of(text)) {
+    return std::move(*errors);
+  }
+  return parse_host_config(std::get<std::string>(text), file, environment);
+}
+
+Parsed<std::vector<JobConfig>> load_job_configs(const HostConfig& host, const Environment& environment) {
+  Parsed<std::vector<std::string>> files = match_files(host.jobs, host.file);
+  if (auto* errors = errors_of(files)) {
+    return std::move(*errors);
+  }
+  std::vector<JobConfig> jobs;
+  std::vector<ConfigError> errors;
+  for (const std::string& file : std::get<std::vector<std::string>>(files)) {
+    Parsed<JobConfig> job = load_job(file, environment);
+    if (auto* wrong = errors_of(job)) {
+      append(errors, std::move(*wrong));
+    } else {
+      jobs.push_back(std::get<JobConfig>(std::move(job)));
+    }
+  }
+  append(errors, check_together(jobs, host));
+  if (!errors.empty()) {
+    return errors;
+  }
+  return jobs;
+}
+
+}  // namespace sluice::config

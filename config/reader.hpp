@@ -1,0 +1,109 @@
+#pragma once
+
+#include <array>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "config/document.hpp"
+
+namespace sluice::config {
+
+class Reader;
+
+/// Answers what a string must be, or nothing when it is that.
+using Complaint = const char* (*)(const std::string& text);
+
+/// A word that a key may have as its value, and what it stands for.
+template <typename Enum>
+struct Choice {
+  const char* word;
+  Enum value;
+};
+
+struct DurationBounds {
+  Duration least;
+  Duration most;
+};
+
+/// One table of a file, which may be absent. Reading a key makes it known; what is never asked for is an error in the
+/// end. Each `read` leaves `target` alone when the key is absent or wrong (then the Reader has the error). A light
+/// handle on its Reader.
+class Section {
+ public:
+  /// "[job.retry]", or "the file" for the root: as errors call it.
+  std::string title() const;
+  bool present() const { return table_ != nullptr; }
+  /// Of the table; the file as a whole when it is absent.
+  Place place() const;
+
+  /// The member of that name, which is known from now on; nullptr when absent.
+  const Member* find(const std::string& key);
+  /// As find, and an error saying what is missing when absent.
+  const Member* require(const std::string& key, const std::string& mend);
+
+  void read(const std::string& key, std::string& target, Complaint complaint);
+  void read(const std::string& key, std::uint32_t& target, std::uint32_t least, std::uint32_t most);
+  void read(const std::string& key, Duration& target, DurationBounds bounds);
+  void read(const std::string& key, std::vector<std::string>& target, Complaint complaint);
+  template <typename Enum, std::size_t kCount>
+  void read(const std::string& key, Enum& target, const std::array<Choice<Enum>, kCount>& choices) {
+    std::vector<std::string> words;
+    for (const Choice<Enum>& choice : choices) {
+      words.emplace_back(choice.word);
+    }
+    if (const std::size_t chosen = choose(key, words); chosen < kCount) {
+      target = choices[chosen].value;
+    }
+  }
+
+  /// The table inside this one.
+  Section section(const std::string& key);
+
+  /// "'key' in [section] ": how an error about a key of this table begins.
+  std::string naming(const std::string& key) const;
+
+ private:
+  friend class Reader;
+  Section(Reader& reader, std::size_t index, const Table* table) : reader_(&reader), index_(index), table_(table) {}
+
+  const std::string* string(const std::string& key, const Member** member);
+  std::size_t choose(const std::string& key, const std::vector<std::string>& words);
+  void wrong_type(const Member& member, const std::string& expected);
+
+  Reader* reader_;
+  std::size_t index_;
+  const Table* table_;
+};
+
+/// Reads one file's tree strictly and collects what is wrong with it. `document` outlives it.
+class Reader {
+ public:
+  Reader(const Document& document, std::string file);
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
+
+  Section root();
+  void error(const Place& place, std::string message);
+  /// Every error in the order of the text, keys that nobody asked for among them. To be called once, in the end.
+  std::vector<ConfigError> finish();
+
+ private:
+  friend class Section;
+
+  struct Known {
+    std::string path;  ///< "job.retry"; empty for the root
+    Place place;
+    const Table* table;
+    std::vector<std::string> keys;
+  };
+
+  Section add(std::string path, Place place, const Table* table);
+  std::string unknown(const Known& section, const std::string& key) const;
+
+  std::string file_;
+  std::deque<Known> sections_;
+  std::vector<ConfigError> errors_;
+};
+
+}  // namespace sluice::config

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+/// The small grammars that values in configuration files obey, and how values appear in errors.
+namespace sluice::config {
+
+constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
+constexpr bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+/// The offset of the first byte that is not part of well-formed UTF-8, or npos.
+std::size_t find_invalid_utf8(std::string_view text);
+
+/// The text with control characters escaped, so that it stays on one line of a log or terminal.
+std::string one_line(std::string_view text);
+/// As one_line, and at most 64 bytes of it, for a value inside an error.
+std::string abridged(std::string_view text);
+
+// Each check answers what the text must be (to follow "must be "), or nothing when it is that.
+
+/// Names of queues, jobs and handlers: 1 to 128 of letters, digits, '_', '-' and '.', beginning with a letter or digit.
+const char* name_complaint(const std::string& text);
+/// A DynamoDB table or index name.
+const char* table_complaint(const std::string& text);
+/// A host's own name: 1 to 255 visible characters.
+const char* host_name_complaint(const std::string& text);
+/// "host:port" with the host a name, an IPv4 address or an IPv6 address in brackets; or empty.
+const char* listen_complaint(const std::string& text);
+/// "http://host[:port]" or "https://host[:port]", or empty.
+const char* endpoint_complaint(const std::string& text);
+/// An AWS region, or empty.
+const char* region_complaint(const std::string& text);
+/// A path in the file system that a person may mean.
+const char* path_complaint(const std::string& text);
+/// A path whose last component may hold '*' and '?'.
+const char* pattern_complaint(const std::string& text);
+
+}  // namespace sluice::config
