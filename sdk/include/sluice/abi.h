@@ -7,7 +7,8 @@
  *
  * Rules
  *  - Every struct begins with `struct_size` and only ever grows at its end. A reader checks the size before it reads a
- *    field that was not in version 1.0.
+ *    field that was not in version 1.0. Arrays of such structs are arrays of pointers, so that growth moves no element.
+ *    `sluice_string` and `sluice_attribute` have no size because they never change.
  *  - Enumerations cross as int32_t. A value the reader does not know is handled as its comment says.
  *  - Memory is borrowed, both ways: what a call is given is valid until that call returns, unless its comment says
  *    longer, and the receiver copies what it wants to keep. Nothing is freed across the boundary.
@@ -37,6 +38,9 @@ extern "C" {
 #define SLUICE_PLUGIN_MAGIC UINT64_C(0x0100656369756c73)
 
 #define SLUICE_PLUGIN_SYMBOL "sluice_plugin_v1"
+
+/* Plugins are built with hidden visibility; this marks what stays visible. */
+#define SLUICE_EXPORT __attribute__((visibility("default")))
 
 /* Borrowed bytes. `data` may be NULL when `size` is 0. */
 typedef struct sluice_string {
@@ -189,8 +193,8 @@ typedef struct sluice_handler {
   size_t option_count;
   /* Makes an instance. 0 on success with `*instance` set (NULL is a legal instance). Otherwise the host reports what
    * `fail` was given, and the job does not start. `options` is valid until the call returns. [control] */
-  int32_t (*create)(const sluice_host *host, const sluice_option_value *options, size_t option_count, void **instance,
-                    void (*fail)(void *sink, sluice_string why), void *sink);
+  int32_t (*create)(const sluice_host *host, const sluice_option_value *const *options, size_t option_count,
+                    void **instance, void (*fail)(void *sink, sluice_string why), void *sink);
   /* Ends an instance; called once for each successful create. [control] */
   void (*destroy)(void *instance);
   /* Works on a message and reports through the context. [worker] */
@@ -210,6 +214,9 @@ typedef struct sluice_plugin {
   const sluice_handler *const *handlers;
   size_t handler_count;
 } sluice_plugin;
+
+/* The one symbol a plugin exports; the host finds it by name. */
+extern SLUICE_EXPORT const sluice_plugin sluice_plugin_v1;
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string_view>
+
+#include "sluice/abi.h"
+#include "sluice/message.hpp"
+
+namespace sluice {
+
+/// One attempt at one message: its log, its time and its stop. Valid until `handle` returns. All but `extend` may be
+/// called from any thread meanwhile.
+class Context {
+ public:
+  Context(const sluice_context& context, const sluice_message& message) : context_(context), message_(message) {}
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
+  /// Write a line to the host's log, marked with job and message.
+  void trace(std::string_view text) const { log(SLUICE_LOG_TRACE, text); }
+  void debug(std::string_view text) const { log(SLUICE_LOG_DEBUG, text); }
+  void info(std::string_view text) const { log(SLUICE_LOG_INFO, text); }
+  void warn(std::string_view text) const { log(SLUICE_LOG_WARN, text); }
+  void error(std::string_view text) const { log(SLUICE_LOG_ERROR, text); }
+  void log(sluice_log_level level, std::string_view text) const {
+    context_.log(&context_, level, detail::borrow(text));
+  }
+
+  /// 1 at the first delivery.
+  std::uint32_t attempt() const { return message_.attempt; }
+  /// 0: there is no limit.
+  std::uint32_t max_attempts() const { return message_.max_attempts; }
+
+  /// Until the attempt times out: zero once it has, `nanoseconds::max()` without a limit.
+  std::chrono::nanoseconds time_left() const { return std::chrono::nanoseconds(context_.time_left(&context_)); }
+  /// The same as a time; `time_point::max()` without a limit.
+  std::chrono::steady_clock::time_point deadline() const {
+    const std::chrono::nanoseconds left = time_left();
+    const std::chrono::steady_clock::time_point now = std::chrono::steady_clock::now();
+    const auto never = std::chrono::steady_clock::time_point::max();
+    return left < never - now ? now + std::chrono::duration_cast<std::chrono::steady_clock::duration>(left) : never;
+  }
+
+  /// True once the handler should finish: the host drains, the attempt has timed out, or the message is no longer ours.
+  bool stop_requested() const { return context_.stop_requested(&context_) != 0; }
+  /// Waits for that, at most `timeout`; the way to sleep in a handler. Returns as stop_requested.
+  bool wait_for_stop(std::chrono::nanoseconds timeout) const {
+    return context_.wait_for_stop(&context_, timeout.count()) != 0;
+  }
+
+  /// Moves the attempt's time-out to now + `duration`. (The message stays invisible as long as the handler works: the
+  /// host sees to that by itself.) False when the message is no longer ours.
+  bool extend(std::chrono::nanoseconds duration) { return context_.extend(&context_, duration.count()) == 0; }
+
+  /// A feature that belongs to one attempt, by its id; null when this host does not have it.
+  template <typename Feature>
+  const Feature* extension(const char* id) const {
+    return static_cast<const Feature*>(context_.extension(&context_, id));
+  }
+
+ private:
+  const sluice_context& context_;
+  const sluice_message& message_;
+};
+
+}  // namespace sluice

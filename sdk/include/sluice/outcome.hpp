@@ -1,0 +1,66 @@
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "sluice/abi.h"
+
+namespace sluice {
+
+/// What a handler made of a message. A value; made by the functions below, read by tests.
+class [[nodiscard]] Outcome {
+ public:
+  sluice_status status() const { return status_; }
+  /// For a snooze, and for a retry that names its delay; negative: by the job's retry policy.
+  std::chrono::nanoseconds delay() const { return delay_; }
+  const std::string& reason() const { return reason_; }
+
+  static constexpr std::chrono::nanoseconds kByPolicy{-1};
+
+ private:
+  friend Outcome done();
+  friend Outcome retry(std::string reason);
+  friend Outcome retry(std::chrono::nanoseconds after, std::string reason);
+  friend Outcome snooze(std::chrono::nanoseconds after);
+  friend Outcome reject(std::string reason);
+  friend Outcome discard(std::string reason);
+  friend Outcome release();
+
+  Outcome(sluice_status status, std::chrono::nanoseconds delay, std::string reason)
+      : status_(status), delay_(delay), reason_(std::move(reason)) {}
+
+  sluice_status status_;
+  std::chrono::nanoseconds delay_;
+  std::string reason_;
+};
+
+/// Worked: the message is deleted.
+inline Outcome done() { return {SLUICE_DONE, Outcome::kByPolicy, {}}; }
+
+/// Failed, to be tried again when the job's retry policy says. Counts as an attempt; when the attempts are used up the
+/// message goes to the DLQ with the reason.
+inline Outcome retry(std::string reason = {}) { return {SLUICE_RETRY, Outcome::kByPolicy, std::move(reason)}; }
+
+/// Failed, to be tried again after this long; a time that has passed means at once.
+inline Outcome retry(std::chrono::nanoseconds after, std::string reason = {}) {
+  return {SLUICE_RETRY, std::max(after, std::chrono::nanoseconds::zero()), std::move(reason)};
+}
+
+/// Not yet: comes again after this long, and does not count as an attempt.
+inline Outcome snooze(std::chrono::nanoseconds after) {
+  return {SLUICE_SNOOZE, std::max(after, std::chrono::nanoseconds::zero()), {}};
+}
+
+/// Will never work: to the DLQ at once, with the reason.
+inline Outcome reject(std::string reason) { return {SLUICE_REJECT, Outcome::kByPolicy, std::move(reason)}; }
+
+/// Not wanted: deleted; the reason is logged.
+inline Outcome discard(std::string reason) { return {SLUICE_DISCARD, Outcome::kByPolicy, std::move(reason)}; }
+
+/// Put back at once for anybody, and does not count as an attempt: what a handler does that is asked to stop.
+inline Outcome release() { return {SLUICE_RELEASE, Outcome::kByPolicy, {}}; }
+
+}  // namespace sluice

@@ -1,0 +1,266 @@
+#pragma once
+
+/// For authors: runs a handler in a test, through the same C table that the host uses, on time that only the test
+/// moves. Header-only; works with any test framework or none.
+///
+///     sluice::testing::HandlerTest greeter(sluice::testing::handler<Greeter>(), {{"greeting", "hi"}});
+///     const auto result = greeter.handle({.body = "world"});
+///     assert(result.status == SLUICE_DONE && greeter.logged("hi, world"));
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sluice/abi.h"
+#include "sluice/detail/test_options.hpp"
+#include "sluice/handler.hpp"
+
+namespace sluice::testing {
+
+/// The table entry of a handler class, as SLUICE_PLUGIN makes it.
+template <typename H>
+const sluice_handler& handler() {
+  static constexpr sluice_handler entry = detail::make_handler<H>("handler");
+  return entry;
+}
+
+/// A handler by its name, of a plugin whose source is compiled into the test: pass `sluice_plugin_v1`.
+inline const sluice_handler& handler(const sluice_plugin& plugin, std::string_view name) {
+  for (std::size_t i = 0; i < plugin.handler_count; ++i) {
+    if (plugin.handlers[i]->name == name) {
+      return *plugin.handlers[i];
+    }
+  }
+  throw std::invalid_argument("the plugin has no handler \"" + std::string(name) + "\"");
+}
+
+/// The message to be handled. Name what matters: `{.body = "world", .attempt = 3}`.
+struct TestMessage {
+  std::string body = {};
+  std::string id = "test-1";
+  std::string queue = "test";
+  std::string content_type = "text/plain";
+  std::map<std::string, std::string> attributes = {};
+  std::string group = {};
+  std::uint32_t attempt = 1;
+  std::uint32_t max_attempts = 5;
+  std::chrono::sys_time<std::chrono::nanoseconds> sent_at = {};
+};
+
+/// What the host would have understood.
+struct Result {
+  sluice_status status = SLUICE_FAULT;
+  std::chrono::nanoseconds delay{-1};  ///< negative: by the job's policy
+  std::string reason{};                ///< cut as the host cuts it
+  std::chrono::nanoseconds elapsed{};  ///< how far the handler's waits moved the time
+};
+
+struct LogLine {
+  sluice_log_level level = SLUICE_LOG_INFO;
+  std::string text;
+  std::string message_id;  ///< empty for lines of the instance
+};
+
+/// One instance of a handler and a host around it that consists of this object. Time stands still but for the waits of
+/// the handler: `wait_for_stop(5s)` returns at once, five seconds later.
+///
+/// Used by one thread; threads that the handler starts may log and wait meanwhile.
+class HandlerTest {
+ public:
+  explicit HandlerTest(const sluice_handler& handler, const OptionMap& options = {}, std::string job = "test")
+      : handler_(handler), job_(std::move(job)) {
+    host_.job = detail::borrow(job_);
+    const detail::TestOptions bound(handler, options);
+    errors_ = bound.errors();
+    if (errors_.empty()) {
+      const auto fail = [](void* sink, sluice_string why) {
+        static_cast<HandlerTest*>(sink)->errors_.emplace_back(detail::view(why));
+      };
+      created_ = handler.create(&host_, bound.data(), bound.size(), &instance_, fail, this) == 0;
+      if (!created_ && errors_.empty()) {
+        errors_.emplace_back("the handler could not be created and did not say why");
+      }
+    }
+  }
+  ~HandlerTest() {
+    if (created_) {
+      handler_.destroy(instance_);
+    }
+  }
+  HandlerTest(const HandlerTest&) = delete;
+  HandlerTest& operator=(const HandlerTest&) = delete;
+
+  /// False when the host would not start the job; `errors` says why: wrong options, or the constructor's exception.
+  bool created() const { return created_; }
+  const std::vector<std::string>& errors() const { return errors_; }
+
+  // The attempts to come.
+  void set_timeout(std::chrono::nanoseconds timeout) { timeout_ = timeout; }
+  /// The host asks to stop when the handler has waited this long; zero: from the start.
+  void stop_after(std::chrono::nanoseconds time) { stop_after_ = time; }
+  /// The message is no longer ours: the stop is requested, and `extend` fails.
+  void lose_lease() {
+    lease_lost_ = true;
+    stop_after(std::chrono::nanoseconds::zero());
+  }
+  /// Answers `extension(id)` of host and context; everything else is unknown.
+  void set_feature(std::string id, const void* feature) { features_[std::move(id)] = feature; }
+
+  Result handle(const TestMessage& message);
+
+  /// Everything logged so far.
+  std::vector<LogLine> log() const {
+    const std::lock_guard lock(mutex_);
+    return log_;
+  }
+  /// True when a line contains this text.
+  bool logged(std::string_view text) const {
+    const std::vector<LogLine> lines = log();
+    return std::any_of(lines.begin(), lines.end(),
+                       [text](const LogLine& line) { return line.text.find(text) != std::string::npos; });
+  }
+
+ private:
+  static constexpr std::size_t kReasonLimit = 4096;
+  static constexpr std::chrono::nanoseconds kNever = std::chrono::nanoseconds::max();
+
+  static HandlerTest& of(const sluice_host* host) { return *static_cast<HandlerTest*>(host->host); }
+  static HandlerTest& of(const sluice_context* context) { return *static_cast<HandlerTest*>(context->host); }
+
+  void write(sluice_log_level level, sluice_string text, const std::string& message_id) {
+    const std::lock_guard lock(mutex_);
+    log_.push_back({level, std::string(detail::view(text)), message_id});
+  }
+  const void* feature(const char* id) const {
+    const auto found = features_.find(id);
+    return found == features_.end() ? nullptr : found->second;
+  }
+  void take_report(const sluice_outcome& outcome) {
+    result_.status = outcome.status;
+    result_.delay = std::chrono::nanoseconds(outcome.delay);
+    result_.reason = detail::view(outcome.reason).substr(0, kReasonLimit);
+    if (outcome.status < SLUICE_DONE || outcome.status > SLUICE_FAULT) {
+      result_ = {.reason = "reported the unknown status " + std::to_string(outcome.status)};
+    }
+  }
+  bool stopped() const { return elapsed_ >= stop_after_ || elapsed_ >= deadline_; }
+  static std::chrono::nanoseconds sum(std::chrono::nanoseconds a, std::chrono::nanoseconds b) {
+    return b > kNever - a ? kNever : a + std::max(b, std::chrono::nanoseconds::zero());
+  }
+
+  bool wait(std::chrono::nanoseconds timeout) {
+    const std::lock_guard lock(mutex_);
+    const std::chrono::nanoseconds stop = std::min(stop_after_, deadline_);
+    if (timeout == kNever && stop == kNever) {
+      throw std::logic_error("the handler waits for a stop that never comes: call stop_after or set_timeout");
+    }
+    elapsed_ = std::max(elapsed_, std::min(sum(elapsed_, timeout), stop));
+    return stopped();
+  }
+  bool requested() const {
+    const std::lock_guard lock(mutex_);
+    return stopped();
+  }
+  std::chrono::nanoseconds left() const {
+    const std::lock_guard lock(mutex_);
+    return deadline_ == kNever ? kNever : std::max(deadline_ - elapsed_, std::chrono::nanoseconds::zero());
+  }
+  bool extend(std::chrono::nanoseconds duration) {
+    const std::lock_guard lock(mutex_);
+    if (!lease_lost_) {
+      deadline_ = sum(elapsed_, duration);
+    }
+    return !lease_lost_;
+  }
+
+  sluice_context make_context();
+
+  const sluice_handler& handler_;
+  const std::string job_;
+  std::vector<std::string> errors_;
+  std::map<std::string, const void*, std::less<>> features_;
+  std::chrono::nanoseconds timeout_ = std::chrono::seconds(60);
+  bool lease_lost_ = false;
+  bool created_ = false;
+  void* instance_ = nullptr;
+  sluice_host host_{
+      sizeof(sluice_host),
+      SLUICE_ABI_MINOR,
+      this,
+      {},
+      [](const sluice_host* host, sluice_log_level level, sluice_string text) { of(host).write(level, text, {}); },
+      [](const sluice_host* host, const char* id) { return of(host).feature(id); }};
+  Result result_;
+  std::string message_id_;
+
+  mutable std::mutex mutex_;
+  // Guarded by mutex_.
+  std::vector<LogLine> log_;
+  std::chrono::nanoseconds elapsed_{};
+  std::chrono::nanoseconds deadline_ = kNever;
+  std::chrono::nanoseconds stop_after_ = kNever;
+};
+
+inline sluice_context HandlerTest::make_context() {
+  return {sizeof(sluice_context),
+          0,
+          this,
+          [](const sluice_context* context, const sluice_outcome* outcome) { of(context).take_report(*outcome); },
+          [](const sluice_context* context, sluice_log_level level, sluice_string text) {
+            of(context).write(level, text, of(context).message_id_);
+          },
+          [](const sluice_context* context) -> std::int32_t { return of(context).requested() ? 1 : 0; },
+          [](const sluice_context* context, std::int64_t timeout) -> std::int32_t {
+            return of(context).wait(std::chrono::nanoseconds(timeout)) ? 1 : 0;
+          },
+          [](const sluice_context* context) -> std::int64_t { return of(context).left().count(); },
+          [](const sluice_context* context, std::int64_t duration) -> std::int32_t {
+            return of(context).extend(std::chrono::nanoseconds(duration)) ? 0 : 1;
+          },
+          [](const sluice_context* context, const char* id) { return of(context).feature(id); }};
+}
+
+inline Result HandlerTest::handle(const TestMessage& message) {
+  if (!created_) {
+    throw std::logic_error("the handler was not created: " + errors_.front());
+  }
+  std::vector<sluice_attribute> attributes;
+  for (const auto& [name, value] : message.attributes) {
+    attributes.push_back({detail::borrow(name), detail::borrow(value)});
+  }
+  const sluice_message raw{sizeof(sluice_message),
+                           message.attempt,
+                           message.max_attempts,
+                           0,
+                           detail::borrow(message.id),
+                           detail::borrow(message.queue),
+                           detail::borrow(message.body),
+                           detail::borrow(message.content_type),
+                           detail::borrow(message.group),
+                           message.sent_at.time_since_epoch().count(),
+                           attributes.data(),
+                           attributes.size()};
+  result_ = {.reason = "reported no outcome"};
+  message_id_ = message.id;
+  {
+    const std::lock_guard lock(mutex_);
+    elapsed_ = {};
+    deadline_ = timeout_;
+  }
+  const sluice_context context = make_context();
+  handler_.handle(instance_, &raw, &context);
+  const std::lock_guard lock(mutex_);
+  result_.elapsed = elapsed_;
+  return result_;
+}
+
+}  // namespace sluice::testing
