@@ -15,8 +15,19 @@
 namespace sluice::plugin {
 
 /// Where a handler's log lines go. `message_id` is empty for lines that belong to no attempt. Thread-safe.
-using HandlerLog =
-    std::function<void(sluice_log_level level, std::string_view job, std::string_view message_id, std::string_view text)>;
+using HandlerLog = std::function<void(sluice_log_level level, std::string_view job, std::string_view message_id,
+                                      std::string_view text)>;
+
+/// Answers a plugin's question for a feature by its id, such as "sluice.metrics/1"; null when the host does not have
+/// it. An answer lives as long as the instance. Thread-safe.
+using FeatureQuery = std::function<const void*(std::string_view id)>;
+
+/// What an instance meets of the host. Every member may be empty.
+struct HandlerSurroundings {
+  HandlerLog log;
+  FeatureQuery features;          ///< of the host
+  FeatureQuery attempt_features;  ///< of one attempt
+};
 
 /// One instance of a handler, made for one job: `create` to `destroy` of the ABI. A resource.
 ///
@@ -27,6 +38,10 @@ class HandlerInstance {
   /// the plugin's own words when it refuses.
   static Result<std::unique_ptr<HandlerInstance>> create(const sluice_handler& handler, std::string job,
                                                          const OptionValues& options, HandlerLog log);
+  /// As create, for a host that also answers questions for features.
+  static Result<std::unique_ptr<HandlerInstance>> create_in(HandlerSurroundings surroundings,
+                                                            const sluice_handler& handler, std::string job,
+                                                            const OptionValues& options);
   virtual ~HandlerInstance() = default;
 
   /// Works on one message. Concurrent calls only for concurrent handlers. `max_attempts` 0: no limit.
@@ -36,5 +51,8 @@ class HandlerInstance {
 
 /// True when one instance may be shared by all workers of a job.
 bool is_concurrent(const sluice_handler& handler);
+
+/// A feature of the handler beyond its table, by id; null when it has none of that id. [control]
+const void* handler_feature(const sluice_handler& handler, const char* id);
 
 }  // namespace sluice::plugin

@@ -28,8 +28,8 @@ class OptionValues {
   std::vector<Value> values_;
 };
 
-/// Checks [job.options] against what the handler declares: unknown name (with the nearest known one), wrong type, missing
-/// required option; every error with its place. For a handler with open options everything passes as it is.
+/// Checks [job.options] against what the handler declares: unknown name (with the nearest known one), wrong type,
+/// missing required option; every error with its place. For a handler with open options everything passes as it is.
 config::Parsed<OptionValues> bind_options(const sluice_handler& handler, const config::JobConfig& job);
 
 }  // namespace sluice::plugin

@@ -29,9 +29,9 @@ class PluginRegistry {
   PluginRegistry(const PluginRegistry&) = delete;
   PluginRegistry& operator=(const PluginRegistry&) = delete;
 
-  /// Loads every `*.so` in the folders that is not loaded yet, in name order; files that changed on disk since they were
-  /// loaded are reported as rejected ("restart the host"). A folder that does not exist is reported as rejected too.
-  /// Two plugins that offer one handler name: both are kept, but the name is ambiguous (see `handler`).
+  /// Loads every `*.so` in the folders that is not loaded yet, in name order; files that changed on disk since they
+  /// were loaded are reported as rejected ("restart the host"). A folder that does not exist is reported as rejected
+  /// too. Two plugins that offer one handler name: both are kept, but the name is ambiguous (see `handler`).
   void scan(const std::vector<std::string>& folders);
 
   const std::vector<LoadedPlugin>& plugins() const;

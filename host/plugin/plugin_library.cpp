@@ -1,0 +1,71 @@
+#include "host/plugin/plugin_library.hpp"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <boost/dll/shared_library.hpp>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "base/mutex.hpp"
+#include "host/plugin/elf_file.hpp"
+#include "host/plugin/load_error.hpp"
+#include "host/plugin/plugin_check.hpp"
+
+namespace sluice::plugin {
+
+namespace {
+
+/// Keeps a library loaded until the process ends, beyond every destructor.
+void keep(boost::dll::shared_library library) {
+  static Mutex& mutex = *new Mutex;
+  static auto& kept = *new std::vector<boost::dll::shared_library>;
+  const MutexLock lock(mutex);
+  kept.push_back(std::move(library));
+}
+
+/// The bytes that the file's symbol table gives for the symbol at `address`; 0 when it does not say.
+std::size_t symbol_size(const void* address) {
+  Dl_info info{};
+  void* entry = nullptr;
+  if (::dladdr1(address, &info, &entry, RTLD_DL_SYMENT) == 0 || entry == nullptr || info.dli_saddr != address) {
+    return 0;
+  }
+  return static_cast<const ElfW(Sym)*>(entry)->st_size;
+}
+
+}  // namespace
+
+LibraryResult load_library(const std::string& file) {
+  const auto refused = [&file](const std::string& why, bool loaded) {
+    return LibraryResult{nullptr, file + " " + why, loaded};
+  };
+  if (const auto why = refuse_file(file)) {
+    return refused(*why, false);
+  }
+  std::error_code code;
+  boost::dll::shared_library library;
+  // Without a slash in it the dynamic linker would search its own folders for the name.
+  const std::filesystem::path path = std::filesystem::absolute(file, code);
+  library.load(path, code, boost::dll::load_mode::rtld_now | boost::dll::load_mode::rtld_local);
+  if (!library.is_loaded()) {
+    const char* said = ::dlerror();
+    return refused(explain_load_error(path.string(), said == nullptr ? code.message() : said), false);
+  }
+  const void* symbol = ::dlsym(library.native(), SLUICE_PLUGIN_SYMBOL);
+  keep(std::move(library));
+  if (symbol == nullptr) {
+    return refused("has no symbol " SLUICE_PLUGIN_SYMBOL
+                   ": it is not a Sluice plugin, or was built without SLUICE_PLUGIN and sluice_add_plugin",
+                   true);
+  }
+  const auto* plugin = static_cast<const sluice_plugin*>(symbol);
+  if (const auto why = refuse_plugin(*plugin, symbol_size(symbol))) {
+    return refused(*why, true);
+  }
+  return {plugin, {}, true};
+}
+
+}  // namespace sluice::plugin

@@ -1,0 +1,197 @@
+#include "host/plugin/plugin_registry.hpp"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <system_error>
+#include <tuple>
+#include <utility>
+
+#include "config/config.hpp"
+#include "host/plugin/plugin_library.hpp"
+
+namespace sluice::plugin {
+
+namespace {
+
+constexpr std::size_t kFileLimit = 1000;
+
+/// Tells whether a file is the one it was.
+struct FileIdentity {
+  dev_t device = 0;
+  ino_t inode = 0;
+  off_t size = 0;
+  std::int64_t modified_ns = 0;
+
+  friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
+};
+
+FileIdentity identify(const std::string& file) {
+  struct stat status {};
+  if (::stat(file.c_str(), &status) != 0) {
+    return {};
+  }
+  return {status.st_dev, status.st_ino, status.st_size,
+          std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec};
+}
+
+/// A file that the dynamic linker has, usable or not.
+struct KnownFile {
+  FileIdentity identity;
+  std::string why;  ///< empty: usable
+};
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) {
+    text += (text.empty() ? "" : ", ") + word;
+  }
+  return text;
+}
+
+}  // namespace
+
+class PluginRegistry::State {
+ public:
+  void scan(const std::vector<std::string>& folders);
+  Result<const sluice_handler*> handler(const std::string& name) const;
+  std::vector<std::string> handler_names() const;
+
+  std::vector<LoadedPlugin> plugins;
+  std::vector<RejectedPlugin> rejected;
+
+ private:
+  void scan_folder(const std::string& folder);
+  void take(const std::string& file);
+  Error no_such_handler(const std::string& name) const;
+
+  std::vector<std::string> folders_;
+  std::map<std::string, KnownFile> known_;
+};
+
+void PluginRegistry::State::scan(const std::vector<std::string>& folders) {
+  folders_ = folders;
+  rejected.clear();
+  for (const std::string& folder : folders) {
+    scan_folder(folder);
+  }
+}
+
+void PluginRegistry::State::scan_folder(const std::string& folder) {
+  std::error_code code;
+  std::vector<std::string> files;
+  std::filesystem::directory_iterator entries(folder, code);
+  for (; !code && entries != std::filesystem::directory_iterator(); entries.increment(code)) {
+    const std::filesystem::path& path = entries->path();
+    // Tools that copy files give unfinished ones names that begin with a dot.
+    if (path.extension() == ".so" && !path.filename().string().starts_with('.')) {
+      files.push_back(path.string());
+    }
+  }
+  if (code) {
+    rejected.push_back(
+        {folder, folder + " cannot be read: " + code.message() + "; make the folder, or take it out of plugin_dirs"});
+    return;
+  }
+  std::sort(files.begin(), files.end());
+  if (files.size() > kFileLimit) {
+    rejected.push_back({folder, folder + " has " + std::to_string(files.size()) + " plugins, and only the first " +
+                                    std::to_string(kFileLimit) + " are loaded: split the folder"});
+    files.resize(kFileLimit);
+  }
+  for (const std::string& file : files) {
+    take(file);
+  }
+}
+
+void PluginRegistry::State::take(const std::string& file) {
+  const FileIdentity identity = identify(file);
+  if (const auto known = known_.find(file); known != known_.end()) {
+    if (known->second.identity != identity) {
+      rejected.push_back({file, file + " has changed since it was loaded, and a plugin is never unloaded: restart the "
+                                       "host to use the new one"});
+    } else if (!known->second.why.empty()) {
+      rejected.push_back({file, known->second.why});
+    }
+    return;
+  }
+  const LibraryResult result = load_library(file);
+  if (result.loaded) {
+    known_.emplace(file, KnownFile{identity, result.why});
+  }
+  if (result.plugin == nullptr) {
+    rejected.push_back({file, result.why});
+    return;
+  }
+  // One file by two names, or one folder named twice, is one plugin.
+  const bool is_new = std::none_of(plugins.begin(), plugins.end(),
+                                   [&](const LoadedPlugin& other) { return other.plugin == result.plugin; });
+  if (is_new) {
+    plugins.push_back({file, result.plugin});
+  }
+}
+
+Result<const sluice_handler*> PluginRegistry::State::handler(const std::string& name) const {
+  const sluice_handler* found = nullptr;
+  std::string owner;
+  for (const LoadedPlugin& loaded : plugins) {
+    for (std::size_t i = 0; i < loaded.plugin->handler_count; ++i) {
+      const sluice_handler* candidate = loaded.plugin->handlers[i];
+      if (candidate->name != name) {
+        continue;
+      }
+      if (found != nullptr) {
+        return Error(ErrorCode::invalid, "two plugins offer the handler \"" + name + "\", " + owner + " and " +
+                                             loaded.file + ": take one away, then restart the host");
+      }
+      found = candidate;
+      owner = loaded.file;
+    }
+  }
+  if (found == nullptr) {
+    return no_such_handler(name);
+  }
+  return found;
+}
+
+Error PluginRegistry::State::no_such_handler(const std::string& name) const {
+  std::string text = "no plugin offers the handler \"" + name + "\"";
+  const std::vector<std::string> names = handler_names();
+  if (const auto near = config::nearest(name, names)) {
+    text += "; did you mean \"" + *near + "\"?";
+  } else if (names.empty()) {
+    text += "; there are no handlers at all";
+  } else {
+    text += "; there are: " + joined(names);
+  }
+  text += " (looked in " + (folders_.empty() ? "no folder" : joined(folders_));
+  if (!rejected.empty()) {
+    text += "; not usable: " + std::to_string(rejected.size()) + ", `sluice plugins` says why";
+  }
+  return Error(ErrorCode::invalid, text + ")");
+}
+
+std::vector<std::string> PluginRegistry::State::handler_names() const {
+  std::vector<std::string> names;
+  for (const LoadedPlugin& loaded : plugins) {
+    for (std::size_t i = 0; i < loaded.plugin->handler_count; ++i) {
+      names.emplace_back(loaded.plugin->handlers[i]->name);
+    }
+  }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+PluginRegistry::PluginRegistry() : state_(std::make_unique<State>()) {}
+PluginRegistry::~PluginRegistry() = default;
+
+void PluginRegistry::scan(const std::vector<std::string>& folders) { state_->scan(folders); }
+const std::vector<LoadedPlugin>& PluginRegistry::plugins() const { return state_->plugins; }
+const std::vector<RejectedPlugin>& PluginRegistry::rejected() const { return state_->rejected; }
+Result<const sluice_handler*> PluginRegistry::handler(const std::string& name) const { return state_->handler(name); }
+std::vector<std::string> PluginRegistry::handler_names() const { return state_->handler_names(); }
+
+}  // namespace sluice::plugin
