@@ -18,9 +18,9 @@ struct LogField {
 
 /// The host's log, on stderr. Thread-safe. The one door to spdlog; nothing else includes it.
 ///
-/// text: `2026-11-20T23:14:00.906Z info  message  job=orders id=A-101`; json: one object a line with time, level, message
-/// and the fields. Bytes that are not UTF-8 and control characters are escaped in both. A log that cannot be written to
-/// (a full disk, a closed pipe) never stops the host.
+/// text: `2026-11-20T23:14:00.906Z info  message  job=orders id=A-101`; json: one object a line with time, level,
+/// message and the fields. Bytes that are not UTF-8 and control characters are escaped in both. A log that cannot be
+/// written to (a full disk, a closed pipe) never stops the host.
 class Log {
  public:
   Log(LogLevel level, LogFormat format);
@@ -32,10 +32,18 @@ class Log {
   void write(LogLevel level, std::string_view message, std::initializer_list<LogField> fields = {});
   void set(LogLevel level, LogFormat format);
 
-  void debug(std::string_view message, std::initializer_list<LogField> fields = {}) { write(LogLevel::debug, message, fields); }
-  void info(std::string_view message, std::initializer_list<LogField> fields = {}) { write(LogLevel::info, message, fields); }
-  void warn(std::string_view message, std::initializer_list<LogField> fields = {}) { write(LogLevel::warn, message, fields); }
-  void error(std::string_view message, std::initializer_list<LogField> fields = {}) { write(LogLevel::error, message, fields); }
+  void debug(std::string_view message, std::initializer_list<LogField> fields = {}) {
+    write(LogLevel::debug, message, fields);
+  }
+  void info(std::string_view message, std::initializer_list<LogField> fields = {}) {
+    write(LogLevel::info, message, fields);
+  }
+  void warn(std::string_view message, std::initializer_list<LogField> fields = {}) {
+    write(LogLevel::warn, message, fields);
+  }
+  void error(std::string_view message, std::initializer_list<LogField> fields = {}) {
+    write(LogLevel::error, message, fields);
+  }
 
  private:
   class Sink;

@@ -10,8 +10,8 @@
 
 namespace sluice::observe {
 
-/// The counters of one job. Thread-safe; each call costs well under a microsecond, and those that take a count are meant
-/// to be called once for a batch. Lives as long as its Metrics.
+/// The counters of one job. Thread-safe; each call costs well under a microsecond, and those that take a count are
+/// meant to be called once for a batch. Lives as long as its Metrics.
 class JobMetrics {
  public:
   JobMetrics() = default;
@@ -22,6 +22,7 @@ class JobMetrics {
   virtual void claimed(std::uint64_t count) = 0;
   /// `outcome`: "done", "retry", "snooze", "reject", "discard", "release", "fault", "exhausted" (poison rule).
   virtual void outcome(std::string_view outcome, std::uint64_t count) = 0;
+  /// `count` attempts that took `duration` each.
   virtual void handler_time(Duration duration, std::uint64_t count) = 0;
   virtual void settle_failed(std::uint64_t count) = 0;
   virtual void lost(std::uint64_t count) = 0;  ///< receipts no longer ours, at settle or extend

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/error.hpp"
+#include "host/runtime/service.hpp"
+
+namespace sluice::observe {
+
+/// What a probe answers: HTTP 200 when ok, 503 otherwise, with the text as the body.
+struct ProbeResult {
+  bool ok = true;
+  std::string text;  ///< one line, such as "ready" or "draining"
+};
+
+/// Where the answers come from. Called on the endpoint's thread, one at a time; they must be quick and must not throw.
+struct HttpHandlers {
+  std::function<ProbeResult()> health;   ///< /healthz
+  std::function<ProbeResult()> ready;    ///< /readyz
+  std::function<std::string()> metrics;  ///< /metrics, in the Prometheus text format
+};
+
+/// The host's HTTP side: GET and HEAD of /healthz, /readyz and /metrics, one request a connection.
+///
+/// One thread that sleeps while nobody asks. Clients cannot hurt it: a request has five seconds and 8 KiB of header, an
+/// answer five seconds to be taken, and the oldest of too many connections makes room for the newest.
+class HttpEndpoint final : public runtime::Service {
+ public:
+  /// Binds and listens at once, so that a port in use is known before the host starts; answers begin with `start()`.
+  /// `listen` is "host:port", "[v6 address]:port" or ":port" for all interfaces; port 0 picks a free one. Errors are of
+  /// code `invalid` (text), `conflict` (in use), `denied` or `unavailable`.
+  static Result<std::unique_ptr<HttpEndpoint>> open(const std::string& listen, HttpHandlers handlers);
+  ~HttpEndpoint() override;
+
+  /// What it listens on, with the real port: "127.0.0.1:9464".
+  std::string address() const;
+
+  void start() override;
+  /// Closes all connections, whatever their clients are at.
+  void stop() override;
+
+ private:
+  class Server;
+  explicit HttpEndpoint(std::unique_ptr<Server> server);
+  std::unique_ptr<Server> server_;
+};
+
+}  // namespace sluice::observe

@@ -1,0 +1,282 @@
+#include "host/observe/metrics.hpp"
+
+#include <prometheus/counter.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+#include <prometheus/text_serializer.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "base/mutex.hpp"
+#include "host/observe/build_info.hpp"
+#include "host/observe/process_stats.hpp"
+
+namespace sluice::observe {
+
+namespace {
+
+using Labels = prometheus::Labels;
+using CounterFamily = prometheus::Family<prometheus::Counter>;
+using GaugeFamily = prometheus::Family<prometheus::Gauge>;
+using HistogramFamily = prometheus::Family<prometheus::Histogram>;
+
+constexpr std::array<std::string_view, 8> kOutcomes{"done",    "retry",   "snooze", "reject",
+                                                    "discard", "release", "fault",  "exhausted"};
+
+/// Upper bounds in seconds: from handlers that only touch memory to those that run for minutes.
+const prometheus::Histogram::BucketBoundaries& duration_buckets() {
+  static const prometheus::Histogram::BucketBoundaries kBuckets{0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.25,
+                                                                0.5,    1,      2.5,   5,     10,   30,   60,  300};
+  return kBuckets;
+}
+
+CounterFamily& counter(prometheus::Registry& registry, const char* name, const char* help) {
+  return prometheus::BuildCounter().Name(name).Help(help).Register(registry);
+}
+
+GaugeFamily& gauge(prometheus::Registry& registry, const char* name, const char* help) {
+  return prometheus::BuildGauge().Name(name).Help(help).Register(registry);
+}
+
+/// The families that carry a job's labels.
+struct JobFamilies {
+  explicit JobFamilies(prometheus::Registry& registry)
+      : claims(counter(registry, "sluice_claims_total", "Messages claimed")),
+        claim_failures(counter(registry, "sluice_claim_failures_total", "Claim requests that failed")),
+        outcomes(counter(registry, "sluice_outcomes_total", "Outcomes of attempts, by outcome")),
+        attempts(counter(registry, "sluice_attempts_total", "Attempts that a handler has finished")),
+        settle_failures(counter(registry, "sluice_settle_failures_total", "Settlements that failed")),
+        lost_receipts(counter(registry, "sluice_lost_receipts_total",
+                              "Receipts found to be no longer ours, at settle or extend")),
+        in_flight(gauge(registry, "sluice_in_flight", "Messages that this host holds at the moment")),
+        duration(prometheus::BuildHistogram()
+                     .Name("sluice_handler_duration_seconds")
+                     .Help("How long handlers took for one attempt")
+                     .Register(registry)) {}
+
+  CounterFamily& claims;
+  CounterFamily& claim_failures;
+  CounterFamily& outcomes;
+  CounterFamily& attempts;
+  CounterFamily& settle_failures;
+  CounterFamily& lost_receipts;
+  GaugeFamily& in_flight;
+  HistogramFamily& duration;
+};
+
+/// Holds the counters themselves, so that a call neither looks up a label nor allocates.
+class PrometheusJob final : public JobMetrics {
+ public:
+  PrometheusJob(JobFamilies& families, const Labels& labels)
+      : families_(families),
+        labels_(labels),
+        claims_(families.claims.Add(labels)),
+        claim_failures_(families.claim_failures.Add(labels)),
+        attempts_(families.attempts.Add(labels)),
+        settle_failures_(families.settle_failures.Add(labels)),
+        lost_receipts_(families.lost_receipts.Add(labels)),
+        in_flight_(families.in_flight.Add(labels)),
+        duration_(families.duration.Add(labels, duration_buckets())) {
+    for (std::size_t index = 0; index < kOutcomes.size(); ++index) {
+      outcomes_[index] = &outcome_counter(kOutcomes[index]);
+    }
+  }
+
+  void claimed(std::uint64_t count) override { claims_.Increment(static_cast<double>(count)); }
+
+  void outcome(std::string_view outcome, std::uint64_t count) override {
+    for (std::size_t index = 0; index < kOutcomes.size(); ++index) {
+      if (kOutcomes[index] == outcome) {
+        outcomes_[index]->Increment(static_cast<double>(count));
+        return;
+      }
+    }
+    outcome_counter(outcome).Increment(static_cast<double>(count));
+  }
+
+  void handler_time(Duration duration, std::uint64_t count) override {
+    if (count == 0) {
+      return;
+    }
+    attempts_.Increment(static_cast<double>(count));
+    const double seconds = std::chrono::duration<double>(duration).count();
+    if (count == 1) {
+      duration_.Observe(seconds);
+      return;
+    }
+    const auto& buckets = duration_buckets();
+    std::vector<double> increments(buckets.size() + 1);
+    const auto bucket = std::lower_bound(buckets.begin(), buckets.end(), seconds) - buckets.begin();
+    increments[static_cast<std::size_t>(bucket)] = static_cast<double>(count);
+    duration_.ObserveMultiple(increments, seconds * static_cast<double>(count));
+  }
+
+  void settle_failed(std::uint64_t count) override { settle_failures_.Increment(static_cast<double>(count)); }
+  void lost(std::uint64_t count) override { lost_receipts_.Increment(static_cast<double>(count)); }
+  void claim_failed() override { claim_failures_.Increment(); }
+  void in_flight(std::int64_t now) override { in_flight_.Set(static_cast<double>(now)); }
+
+ private:
+  prometheus::Counter& outcome_counter(std::string_view outcome) {
+    Labels labels = labels_;
+    labels["outcome"] = outcome;
+    return families_.outcomes.Add(labels);
+  }
+
+  // Fixed after construction; what they refer to synchronises itself.
+  JobFamilies& families_;
+  const Labels labels_;
+  prometheus::Counter& claims_;
+  prometheus::Counter& claim_failures_;
+  prometheus::Counter& attempts_;
+  prometheus::Counter& settle_failures_;
+  prometheus::Counter& lost_receipts_;
+  prometheus::Gauge& in_flight_;
+  prometheus::Histogram& duration_;
+  std::array<prometheus::Counter*, kOutcomes.size()> outcomes_{};
+};
+
+struct DynamoFamilies {
+  explicit DynamoFamilies(prometheus::Registry& registry)
+      : requests(counter(registry, "sluice_dynamodb_requests_total", "HTTP requests to DynamoDB, retries included")),
+        errors(counter(registry, "sluice_dynamodb_errors_total", "DynamoDB requests that failed, by kind of error")),
+        throttles(counter(registry, "sluice_dynamodb_throttles_total", "DynamoDB requests that were throttled")),
+        read_units(counter(registry, "sluice_dynamodb_read_units_total", "Read capacity units that answers reported")),
+        write_units(
+            counter(registry, "sluice_dynamodb_write_units_total", "Write capacity units that answers reported")) {}
+
+  CounterFamily& requests;
+  CounterFamily& errors;
+  CounterFamily& throttles;
+  CounterFamily& read_units;
+  CounterFamily& write_units;
+};
+
+struct DynamoCounters {
+  DynamoCounters(DynamoFamilies& families, const Labels& labels)
+      : requests(families.requests.Add(labels)),
+        throttles(families.throttles.Add(labels)),
+        read_units(families.read_units.Add(labels)),
+        write_units(families.write_units.Add(labels)) {}
+
+  prometheus::Counter& requests;
+  prometheus::Counter& throttles;
+  prometheus::Counter& read_units;
+  prometheus::Counter& write_units;
+};
+
+prometheus::MetricFamily process_family(const char* name, const char* help, prometheus::MetricType type, double value) {
+  prometheus::ClientMetric metric;
+  metric.gauge.value = value;
+  metric.counter.value = value;
+  return {name, help, type, {metric}};
+}
+
+void append_process(std::vector<prometheus::MetricFamily>& families) {
+  using prometheus::MetricType;
+  const ProcessStats stats = read_process_stats();
+  const auto add = [&families](const char* name, const char* help, MetricType type, double value) {
+    families.push_back(process_family(name, help, type, value));
+  };
+  add("process_cpu_seconds_total", "User and system time", MetricType::Counter, stats.cpu_seconds);
+  add("process_start_time_seconds", "Start, in seconds since 1970", MetricType::Gauge, stats.start_time);
+  add("process_resident_memory_bytes", "Resident memory", MetricType::Gauge, static_cast<double>(stats.resident));
+  add("process_threads", "Threads", MetricType::Gauge, static_cast<double>(stats.threads));
+  add("process_open_fds", "Open file descriptors", MetricType::Gauge, static_cast<double>(stats.open_files));
+  add("process_max_fds", "Limit of open file descriptors", MetricType::Gauge,
+      static_cast<double>(stats.open_files_limit));
+}
+
+}  // namespace
+
+class Metrics::Registry {
+ public:
+  Registry()
+      : jobs_(registry_),
+        dynamo_(registry_),
+        depth_(gauge(registry_, "sluice_queue_depth", "Messages in a queue by state, sampled")) {
+    const BuildInfo build = build_info();
+    gauge(registry_, "sluice_build_info", "Always 1; says what runs")
+        .Add({{"version", build.version}, {"abi", build.abi}, {"compiler", build.compiler}})
+        .Set(1);
+  }
+
+  JobMetrics& job(const std::string& job, const std::string& queue) {
+    MutexLock lock(mutex_);
+    auto& entry = by_job_[{job, queue}];
+    if (!entry) {
+      entry = std::make_unique<PrometheusJob>(jobs_, Labels{{"job", job}, {"queue", queue}});
+    }
+    return *entry;
+  }
+
+  void queue_depth(const std::string& queue, std::string_view state, double messages) {
+    depth_.Add({{"queue", queue}, {"state", std::string(state)}}).Set(messages);
+  }
+
+  void dynamodb_error(std::string_view operation, const std::string& table, std::string_view error) {
+    dynamo_.errors.Add({{"operation", std::string(operation)}, {"table", table}, {"error", std::string(error)}})
+        .Increment();
+  }
+
+  DynamoCounters& dynamodb(std::string_view operation, const std::string& table) {
+    MutexLock lock(mutex_);
+    std::pair key(std::string(operation), table);
+    const auto found = by_operation_.find(key);
+    if (found != by_operation_.end()) {
+      return found->second;
+    }
+    const Labels labels{{"operation", key.first}, {"table", table}};
+    return by_operation_.emplace(std::move(key), DynamoCounters(dynamo_, labels)).first->second;
+  }
+
+  std::string text() const {
+    auto families = registry_.Collect();
+    append_process(families);
+    return prometheus::TextSerializer().Serialize(families);
+  }
+
+ private:
+  // Synchronise themselves.
+  prometheus::Registry registry_;
+  JobFamilies jobs_;
+  DynamoFamilies dynamo_;
+  GaugeFamily& depth_;
+  // Guarded by mutex_; entries stay for ever, so references to them may leave the lock.
+  Mutex mutex_;
+  std::map<std::pair<std::string, std::string>, std::unique_ptr<PrometheusJob>> by_job_ SLUICE_GUARDED_BY(mutex_);
+  std::map<std::pair<std::string, std::string>, DynamoCounters> by_operation_ SLUICE_GUARDED_BY(mutex_);
+};
+
+Metrics::Metrics() : registry_(std::make_unique<Registry>()) {}
+
+Metrics::~Metrics() = default;
+
+JobMetrics& Metrics::job(const std::string& job, const std::string& queue) { return registry_->job(job, queue); }
+
+void Metrics::queue_depth(const std::string& queue, std::string_view state, double messages) {
+  registry_->queue_depth(queue, state, messages);
+}
+
+void Metrics::dynamodb_request(std::string_view operation, const std::string& table, double read_units,
+                               double write_units, std::string_view error, bool throttled) {
+  DynamoCounters& counters = registry_->dynamodb(operation, table);
+  counters.requests.Increment();
+  counters.read_units.Increment(read_units);
+  counters.write_units.Increment(write_units);
+  if (throttled) {
+    counters.throttles.Increment();
+  }
+  if (!error.empty()) {
+    registry_->dynamodb_error(operation, table, error);
+  }
+}
+
+std::string Metrics::text() const { return registry_->text(); }
+
+}  // namespace sluice::observe
