@@ -1,0 +1,128 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace sluice::queue::sqlite {
+
+/// Bytes that are stored as a BLOB; a plain string_view is stored as TEXT.
+struct Blob {
+  std::string_view bytes;
+};
+
+/// One SQLite connection. A resource; used by one thread at a time.
+///
+/// Its first failure sticks: every later statement does nothing until `clear()`. So a transaction is written straight
+/// down, and looked at once before it is committed.
+class Connection {
+ public:
+  explicit Connection(std::string path) : path_(std::move(path)) {}
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  /// Opens the file for reading and writing; makes it when `create` is set and it is absent.
+  Result<void> open(bool create);
+
+  /// Runs SQL that returns nothing of interest.
+  void execute(const char* sql);
+  /// The first column of the first row as a number; 0 for no row.
+  std::int64_t number(const char* sql);
+  /// The same as text.
+  std::string text(const char* sql);
+
+  bool failed() const { return failure_.has_value(); }
+  Error failure() const { return failure_.value_or(Error()); }
+  void clear() { failure_.reset(); }
+  void fail(Error error);
+
+  /// Until when a statement waits for another process's lock, by the machine's monotonic clock. Waiting longer fails
+  /// with ErrorCode::timeout.
+  void wait_for_locks_until(SteadyTime limit) { lock_limit_ = limit; }
+  /// Asked now and then while a statement runs; true ends it with ErrorCode::timeout. Empty: never asked.
+  void interrupt_when(std::function<bool()> passed);
+
+  /// Pages in the write-ahead log after the last commit of this connection.
+  std::int64_t log_pages() const { return log_pages_; }
+  enum class Checkpoint {
+    passive,  ///< what can be done without waiting for anybody
+    restart,  ///< waits for readers, so that the log starts anew
+  };
+  /// Writes pages from the log to their places in the file.
+  void checkpoint(Checkpoint kind);
+
+  /// Rows that the last INSERT, UPDATE or DELETE touched.
+  std::int64_t changes() const;
+  bool in_transaction() const;
+  bool read_only() const;
+  const std::string& path() const { return path_; }
+
+ private:
+  friend class Statement;
+  static int on_busy(void* self, int tries);
+  static int on_progress(void* self);
+  static int on_commit(void* self, sqlite3* handle, const char* schema, int pages);
+  void fail_with(int code);
+
+  const std::string path_;
+  sqlite3* handle_ = nullptr;
+  std::optional<Error> failure_;
+  SteadyTime lock_limit_ = SteadyTime::min();
+  std::int64_t log_pages_ = 0;
+  std::function<bool()> passed_;
+};
+
+/// A prepared statement, kept for many runs. Belongs to one Connection, which must outlive it.
+///
+///     Statement find(connection, "SELECT seq FROM ids WHERE hash = ?1");
+///     find.bind(hash);
+///     while (find.row()) { use(find.integer(0)); }
+///     find.reset();
+class Statement {
+ public:
+  Statement(Connection& connection, const char* sql);
+  ~Statement();
+  Statement(const Statement&) = delete;
+  Statement& operator=(const Statement&) = delete;
+
+  /// Binds ?1, ?2, ... Text and blobs are borrowed until the next reset.
+  template <typename... Values>
+  Statement& bind(const Values&... values) {
+    int index = 0;
+    (bind_one(++index, values), ...);
+    return *this;
+  }
+  /// Steps; true: there is a row. False: at the end, or the connection has failed.
+  bool row();
+  /// Runs to the end and resets; returns the rows it touched, 0 when it failed.
+  std::int64_t run();
+  void reset();
+
+  std::int64_t integer(int column) const;
+  bool is_null(int column) const;
+  /// Valid until the next step or reset.
+  std::string_view bytes(int column) const;
+  std::optional<std::int64_t> optional_integer(int column) const;
+
+ private:
+  void bind_one(int index, std::int64_t value);
+  void bind_one(int index, std::string_view text);
+  void bind_one(int index, const Blob& blob);
+  void bind_one(int index, const std::optional<std::int64_t>& value);
+  void bind_one(int index, const std::optional<std::string_view>& text);
+  void bind_one(int index, const std::optional<Blob>& blob);
+
+  Connection& connection_;
+  sqlite3_stmt* handle_ = nullptr;
+};
+
+}  // namespace sluice::queue::sqlite

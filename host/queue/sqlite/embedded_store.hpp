@@ -1,0 +1,78 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/mutex.hpp"
+#include "host/queue/sqlite/commit_queue.hpp"
+#include "host/queue/sqlite/connection.hpp"
+#include "host/queue/sqlite/record_reader.hpp"
+#include "host/queue/sqlite/records.hpp"
+#include "host/queue/sqlite/sqlite_store.hpp"
+#include "host/queue/sqlite/store_file.hpp"
+
+namespace sluice::queue::sqlite {
+
+/// The Store on SQLite. What changes messages goes through the one writing connection, in group commits; operators read
+/// through another, so that neither waits for the other.
+class EmbeddedStore final : public Store {
+ public:
+  EmbeddedStore(SqliteOptions options, const Clock& clock, Random& random);
+
+  /// Once, before anything else.
+  Result<void> open();
+
+  Result<std::vector<Claim>> claim(const QueueAddress& address, std::size_t max, Duration visibility,
+                                   Deadline deadline) override;
+  std::vector<SettleResult> settle(const QueueAddress& address, std::span<const Settlement> settlements,
+                                   Deadline deadline) override;
+  std::vector<ExtendResult> extend(const QueueAddress& address, std::span<const Receipt> receipts, Duration visibility,
+                                   Deadline deadline) override;
+  std::vector<SendResult> send(const std::string& queue, std::span<const NewMessage> messages,
+                               Deadline deadline) override;
+
+  Result<StoredMessage> get(const std::string& queue, const std::string& id, Deadline deadline) override;
+  Result<ListPage> list(const ListRequest& request, Deadline deadline) override;
+  Result<QueueStats> stats(const QueueAddress& address, Deadline deadline) override;
+  Result<StoredMessage> edit(const std::string& queue, const StoredMessage& expected, const NewMessage& content,
+                             Deadline deadline) override;
+  Result<void> remove(const std::string& queue, const std::string& id, Deadline deadline) override;
+  Result<BulkResult> purge(const QueueAddress& address, const BulkProgress& progress, Deadline deadline) override;
+  Result<void> dead_letter(const std::string& queue, const std::string& id, const Failure& failure,
+                           Deadline deadline) override;
+  Result<void> redrive(const std::string& queue, const std::string& id, Deadline deadline) override;
+
+ private:
+  std::optional<Error> refusal(const std::string& queue, const std::string& id, const NewMessage& message) const;
+  void send_batch(const std::string& queue, std::span<const NewMessage> messages, std::span<SendResult> results,
+                  Deadline deadline);
+  /// Runs `work` on the message of that id, in a transaction; ErrorCode::not_found when there is none.
+  Result<void> on_message(const std::string& queue, const std::string& id, Deadline deadline,
+                          const std::function<std::optional<Error>(const Standing&, WallTime now)>& work);
+  /// Runs `work` on one state of the file.
+  Result<void> read(Deadline deadline, const std::function<void(RecordReader&)>& work);
+
+  // Fixed after construction.
+  const SqliteOptions options_;
+  const Clock& clock_;
+  // Synchronises itself.
+  Random& random_;
+  StoreFile file_;
+
+  // Touched only by the leader of commits_.
+  std::unique_ptr<Connection> writer_;
+  std::unique_ptr<Records> records_;
+  std::unique_ptr<RecordReader> writer_reader_;
+
+  Mutex reader_mutex_;
+  // Guarded by reader_mutex_.
+  std::unique_ptr<Connection> reader_ SLUICE_GUARDED_BY(reader_mutex_);
+  std::unique_ptr<RecordReader> record_reader_ SLUICE_GUARDED_BY(reader_mutex_);
+
+  // Synchronises itself.
+  std::unique_ptr<CommitQueue> commits_;
+};
+
+}  // namespace sluice::queue::sqlite

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "host/queue/sqlite/connection.hpp"
+#include "host/queue/sqlite/id_index.hpp"
+#include "host/queue/sqlite/records.hpp"
+#include "host/queue/store.hpp"
+
+namespace sluice::queue::sqlite {
+
+/// Reads whole records and counts, on whichever connection. Everything it returns is void when the connection has
+/// failed.
+class RecordReader {
+ public:
+  explicit RecordReader(Connection& connection);
+
+  std::optional<std::int64_t> queue(const std::string& name) { return names_.find(name); }
+  std::optional<StoredMessage> find(std::int64_t queue, const std::string& id);
+  std::optional<StoredMessage> read(std::int64_t seq);
+
+  /// A place in the order of a half.
+  using Place = std::pair<std::int64_t, std::int64_t>;  ///< sent_at, seq
+  /// The places after `after`, oldest first, whether ready, delayed or in flight.
+  std::vector<Place> list(std::int64_t half, const Place& after, std::size_t limit);
+  QueueStats stats(std::int64_t half, WallTime now);
+
+ private:
+  void gather(Statement& statement, std::int64_t half, const Place& after, std::size_t limit,
+              std::vector<Place>& places);
+
+  QueueNames names_;
+  IdLookup ids_;
+  Statement record_;
+  Statement list_ready_;
+  Statement list_waiting_;
+  Statement total_;
+  Statement waiting_;
+  Statement future_;
+  Statement oldest_ready_;
+  Statement oldest_due_;
+};
+
+}  // namespace sluice::queue::sqlite

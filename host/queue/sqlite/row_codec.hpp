@@ -1,0 +1,23 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "host/queue/message.hpp"
+
+namespace sluice::queue::sqlite {
+
+/// Attributes as stored: netstrings, name and value in turn ("5:trace,3:abc,"), which keep any bytes and can be read by
+/// eye. Empty attributes are no bytes at all.
+std::string encode_attributes(const Attributes& attributes);
+/// Nothing for bytes that `encode_attributes` does not make.
+std::optional<Attributes> decode_attributes(std::string_view bytes);
+
+/// The error text of a failure is cut to this many bytes, at the border of a UTF-8 character.
+inline constexpr std::size_t kErrorLimit = 4096;
+/// A failure as stored: five netstrings. Unreadable bytes are shown as an error text instead of being an error.
+std::string encode_failure(const Failure& failure);
+Failure decode_failure(std::string_view bytes);
+
+}  // namespace sluice::queue::sqlite
