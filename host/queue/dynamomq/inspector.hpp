@@ -1,0 +1,32 @@
+#pragma once
+
+#include <string>
+
+#include "host/queue/dynamomq/claimer.hpp"
+
+namespace sluice::queue::dynamomq {
+
+/// Where a list goes on, as opaque text: the key of the last message shown.
+std::string encode_cursor(const dynamo::Item& last_key);
+/// ErrorCode::invalid for text that is no cursor of that half.
+Result<dynamo::Item> decode_cursor(std::string_view cursor, QueueType type);
+
+/// Looks at one queue and changes nothing. Thread-safe.
+class Inspector {
+ public:
+  Inspector(StoreParts parts, const QueueTable& place) : parts_(parts), place_(place) {}
+
+  /// Consistent.
+  Result<StoredMessage> get(const std::string& id, Deadline deadline) const;
+  /// The item itself, for those who change it; ErrorCode::not_found when absent.
+  Result<dynamo::Item> record(const std::string& id, Deadline deadline) const;
+  Result<ListPage> list(const ListRequest& request, Deadline deadline) const;
+  /// Reads the whole partition once. DynamoDB bills whole items, however little of them it is asked to return.
+  Result<QueueStats> stats(QueueType type, Deadline deadline) const;
+
+ private:
+  StoreParts parts_;
+  const QueueTable& place_;
+};
+
+}  // namespace sluice::queue::dynamomq

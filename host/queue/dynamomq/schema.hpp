@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+/// Names and limits of a DynamoMQ v0.11.0 table, and of what this host adds to its items.
+namespace sluice::queue::dynamomq {
+
+inline constexpr std::string_view kDefaultTableName = "dynamo-mq-table";
+inline constexpr std::string_view kDefaultIndexName = "dynamo-mq-index-queue_type-sent_at";
+
+namespace attribute {
+// DynamoMQ's. All of them are always written; a time that is absent is the empty string.
+inline constexpr std::string_view kId = "id";
+inline constexpr std::string_view kData = "data";
+inline constexpr std::string_view kReceiveCount = "receive_count";
+inline constexpr std::string_view kQueueType = "queue_type";
+inline constexpr std::string_view kVersion = "version";
+inline constexpr std::string_view kCreatedAt = "created_at";
+inline constexpr std::string_view kUpdatedAt = "updated_at";
+inline constexpr std::string_view kSentAt = "sent_at";
+inline constexpr std::string_view kReceivedAt = "received_at";
+inline constexpr std::string_view kInvisibleUntilAt = "invisible_until_at";
+
+// Ours, under one prefix. Go readers ignore what they do not know. Names are short because they are billed.
+inline constexpr std::string_view kNonce = "sluice_nonce";  ///< S: of the last write by one of our hosts
+inline constexpr std::string_view kContentType =
+    "sluice_content_type";                                            ///< S: where the type of `data` does not imply it
+inline constexpr std::string_view kAttributes = "sluice_attributes";  ///< M of S
+inline constexpr std::string_view kGroup = "sluice_group";            ///< S
+inline constexpr std::string_view kFailure = "sluice_failure";        ///< M: why the last attempt failed
+}  // namespace attribute
+
+/// DynamoDB's limits.
+inline constexpr std::size_t kMaxItemBytes = 400 * 1024;
+inline constexpr std::size_t kMaxIdBytes = 2048;
+inline constexpr std::size_t kMaxStatementsPerBatch = 25;
+inline constexpr std::size_t kMaxKeysPerBatchGet = 100;
+
+/// Longest failure text that is kept with a message, in bytes.
+inline constexpr std::size_t kMaxFailureBytes = 1024;
+
+}  // namespace sluice::queue::dynamomq
