@@ -1,0 +1,115 @@
+#include "host/work/disposition.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace sluice::work {
+namespace {
+
+using plugin::OutcomeStatus;
+using queue::SettleAction;
+
+Duration bounded(Duration delay) { return std::clamp(delay, Duration::zero(), kMaxDelay); }
+
+// Without the time, which the settler stamps when it writes.
+queue::Failure failure(std::string error, std::uint32_t attempt, const FailurePolicy& policy) {
+  return {
+      .error = std::move(error), .handler = policy.handler, .host = policy.host, .attempts = attempt, .failed_at = {}};
+}
+
+Disposition give_up(std::string reason, std::uint32_t attempt, const FailurePolicy& policy) {
+  queue::Failure why = failure(std::move(reason), attempt, policy);
+  switch (policy.dead_letter) {
+    case config::DeadLetterPolicy::move:
+      return {SettleAction::dead_letter, Duration::zero(), std::move(why), Ending::rejected};
+    case config::DeadLetterPolicy::discard:
+      return {SettleAction::remove, Duration::zero(), {}, Ending::discarded};
+    case config::DeadLetterPolicy::keep:
+      break;
+  }
+  return {SettleAction::retry, bounded(policy.retry.longest()), std::move(why), Ending::retried};
+}
+
+std::string reason_of(const plugin::Outcome& outcome) {
+  if (!outcome.reason.empty()) {
+    return outcome.reason;
+  }
+  return outcome.status == OutcomeStatus::fault ? "the handler failed without a reason" : "";
+}
+
+Disposition try_again(const plugin::Outcome& outcome, std::uint32_t attempt, const FailurePolicy& policy,
+                      Random& random) {
+  if (policy.retry.used_up(attempt)) {
+    return give_up(reason_of(outcome), attempt, policy);
+  }
+  // A fault names no delay that could be trusted.
+  const bool named = outcome.status == OutcomeStatus::retry && outcome.delay.has_value();
+  const Duration delay = named ? *outcome.delay : policy.retry.delay(attempt, random);
+  return {SettleAction::retry, bounded(delay), failure(reason_of(outcome), attempt, policy), Ending::retried};
+}
+
+}  // namespace
+
+FailurePolicy::FailurePolicy(const config::JobConfig& config, std::string host_name)
+    : retry(config.retry), dead_letter(config.dead_letter), handler(config.handler), host(std::move(host_name)) {
+  if (config.source == config::Source::dlq && dead_letter == config::DeadLetterPolicy::move) {
+    dead_letter = config::DeadLetterPolicy::keep;
+  }
+}
+
+Disposition dispose(const plugin::Outcome& outcome, std::uint32_t attempt, const FailurePolicy& policy,
+                    Random& random) {
+  switch (outcome.status) {
+    case OutcomeStatus::done:
+      return {SettleAction::remove, Duration::zero(), {}, Ending::done};
+    case OutcomeStatus::discard:
+      return {SettleAction::remove, Duration::zero(), {}, Ending::discarded};
+    case OutcomeStatus::snooze:
+      return {SettleAction::release, bounded(outcome.delay.value_or(Duration::zero())), {}, Ending::snoozed};
+    case OutcomeStatus::release:
+      return put_back();
+    case OutcomeStatus::reject:
+      return give_up(reason_of(outcome), attempt, policy);
+    case OutcomeStatus::retry:
+    case OutcomeStatus::fault:
+      break;
+  }
+  return try_again(outcome, attempt, policy, random);
+}
+
+Disposition dispose_exhausted(std::uint32_t attempt, const FailurePolicy& policy) {
+  const std::uint32_t used = attempt - 1;
+  Disposition disposition =
+      give_up("all " + std::to_string(policy.retry.max_attempts()) +
+                  " attempts are used up; the last one ended without an outcome, as when its process dies",
+              used, policy);
+  if (disposition.action == SettleAction::retry) {
+    // A kept message comes by here again and again; why its last attempt failed is worth more than that it did.
+    disposition.failure = {};
+  }
+  return disposition;
+}
+
+Disposition put_back() { return {SettleAction::release, Duration::zero(), {}, Ending::released}; }
+
+std::string_view to_string(OutcomeStatus status) {
+  switch (status) {
+    case OutcomeStatus::done:
+      return "done";
+    case OutcomeStatus::retry:
+      return "retry";
+    case OutcomeStatus::snooze:
+      return "snooze";
+    case OutcomeStatus::reject:
+      return "reject";
+    case OutcomeStatus::discard:
+      return "discard";
+    case OutcomeStatus::release:
+      return "release";
+    case OutcomeStatus::fault:
+      break;
+  }
+  return "fault";
+}
+
+}  // namespace sluice::work

@@ -1,0 +1,86 @@
+#include "host/work/hand.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "base/assert.hpp"
+
+namespace sluice::work {
+
+Hand::Hand(const Clock& clock, Duration timeout) : timeout_(timeout), attempt_(clock) {}
+
+Task* Hand::next(SteadyTime now) {
+  const MutexLock lock(mutex_);
+  SLUICE_ASSERT(running_ == nullptr);
+  while (!unstarted_.empty()) {
+    const Dealt dealt = unstarted_.front();
+    unstarted_.pop_front();
+    if (now < dealt.start_before) {
+      attempt_.arm(timeout_ > Duration::zero() ? now + timeout_ : SteadyTime::max());
+      running_ = dealt.task;
+      started_at_ = now;
+      return running_;
+    }
+    finished_.push_back({dealt.task, {plugin::OutcomeStatus::release, {}, {}}, Duration::zero(), true});
+  }
+  return nullptr;
+}
+
+void Hand::finish(plugin::Outcome outcome, SteadyTime now) {
+  const MutexLock lock(mutex_);
+  SLUICE_ASSERT(running_ != nullptr);
+  finished_.push_back({running_, std::move(outcome), now - started_at_, false});
+  running_ = nullptr;
+}
+
+void Hand::deal(Task& task, SteadyTime start_before) {
+  const MutexLock lock(mutex_);
+  unstarted_.push_back({&task, start_before});
+}
+
+void Hand::collect(std::vector<Finished>& finished) {
+  const MutexLock lock(mutex_);
+  std::move(finished_.begin(), finished_.end(), std::back_inserter(finished));
+  finished_.clear();
+}
+
+void Hand::recall(std::vector<Task*>& unstarted) {
+  const MutexLock lock(mutex_);
+  for (const Dealt& dealt : unstarted_) {
+    unstarted.push_back(dealt.task);
+  }
+  unstarted_.clear();
+}
+
+bool Hand::recall(const Task& task) {
+  const MutexLock lock(mutex_);
+  const auto found =
+      std::find_if(unstarted_.begin(), unstarted_.end(), [&](const Dealt& dealt) { return dealt.task == &task; });
+  if (found == unstarted_.end()) {
+    return false;
+  }
+  unstarted_.erase(found);
+  return true;
+}
+
+void Hand::request_stop() {
+  const MutexLock lock(mutex_);
+  if (running_ != nullptr) {
+    attempt_.request_stop();
+  }
+}
+
+void Hand::lose_lease(const Task& task) {
+  const MutexLock lock(mutex_);
+  if (running_ == &task) {
+    attempt_.lose_lease();
+  }
+}
+
+Hand::View Hand::view() const {
+  const MutexLock lock(mutex_);
+  return {running_, started_at_, running_ != nullptr ? attempt_.deadline() : SteadyTime::max(), unstarted_.size()};
+}
+
+}  // namespace sluice::work

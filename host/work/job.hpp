@@ -1,0 +1,110 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/deadline.hpp"
+#include "base/error.hpp"
+#include "base/random.hpp"
+#include "config/config.hpp"
+#include "host/observe/log.hpp"
+#include "host/observe/metrics.hpp"
+#include "host/plugin/option_values.hpp"
+#include "host/queue/message.hpp"
+#include "host/queue/store.hpp"
+#include "host/runtime/service.hpp"
+#include "host/work/ledger.hpp"
+#include "sluice/abi.h"
+
+namespace sluice::work {
+
+/// Past its time-out a handler has this long to notice its stop token before it is reported as stuck.
+inline constexpr Duration kStuckGrace = std::chrono::seconds(5);
+
+/// What a job is made of. A value.
+struct JobSpec {
+  config::JobConfig config;
+  const sluice_handler* handler = nullptr;  ///< never null; lives as long as the process
+  plugin::OptionValues options;
+  Duration visibility_timeout = std::chrono::seconds(30);  ///< of one claim, extended while its handler runs
+  std::string host;                                        ///< this host's name, written into failures
+  Duration stuck_grace = kStuckGrace;
+};
+
+/// What a job works with. All of it outlives the job.
+struct JobSeams {
+  queue::Store& store;
+  const Clock& clock;
+  Random& random;
+  observe::Log& log;
+  observe::JobMetrics& metrics;
+};
+
+/// A handler that ignores its stop token past time-out and grace. A value.
+struct StuckHandler {
+  std::string job;
+  std::string handler;
+  std::string message_id;
+  Duration running{};
+};
+
+/// How a job ended. A value.
+struct DrainReport {
+  LedgerSnapshot ledger;
+  std::uint32_t handlers_running = 0;  ///< handlers that had not returned: their threads are still busy
+  bool claim_under_way = false;  ///< the store had not answered a claim: what it grants nobody works on until it lapses
+
+  /// Nothing was left behind.
+  bool clean() const { return ledger.stranded == 0 && handlers_running == 0 && !claim_under_way; }
+};
+
+/// One job: claims messages of one queue, runs the handler over them and settles what came out, on `concurrency` worker
+/// threads and one each for claiming, settling and extending leases.
+///
+/// Thread-safe. The usual end is `drain`. A job whose handler does not return cannot be destroyed before it does: after
+/// a drain that left `handlers_running`, keep the object (`handlers_running()` falls to zero when they are back) or
+/// leave the process without destroying it.
+class Job final : public runtime::Service {
+ public:
+  /// Makes the handler's instances: one, or one for each worker when the handler is not concurrent. Fails with the
+  /// handler's own words when it refuses, and with code `invalid` for a specification that cannot run.
+  static Result<std::unique_ptr<Job>> create(JobSpec spec, const JobSeams& seams);
+  ~Job() override;
+
+  void start() override;
+  /// `hard_stop`, then waits until every thread has ended, handlers included.
+  void stop() override;
+
+  /// Begins the drain and returns at once, so that many jobs drain side by side: no more claims, what has not started
+  /// is released, running handlers get their stop token. A second call can only bring the deadline forward.
+  void begin_drain(Deadline deadline);
+  /// As begin_drain, then waits for the end: by the deadline at the latest every handler has returned or its message
+  /// was released, settlements are written, and the threads (but those of handlers that do not return) have ended.
+  DrainReport drain(Deadline deadline);
+  /// Ends without waiting for handlers: one short try to release what is held. Returns at once; a `drain` under way
+  /// returns within about `kHardStopTime`.
+  void hard_stop();
+
+  /// There may be a message: poll now instead of at the end of the back-off.
+  void wake();
+
+  /// Nothing is held here and the last claim, begun after the last wake, found nothing due. For --until-empty.
+  bool quiescent() const;
+  LedgerSnapshot ledger() const;
+  /// Handlers stuck at this moment; /healthz is 503 while there are any.
+  std::vector<StuckHandler> stuck() const;
+  /// Handlers at work at this moment.
+  std::uint32_t handlers_running() const;
+  const config::JobConfig& config() const;
+  queue::QueueAddress address() const;
+
+ private:
+  class Parts;
+  explicit Job(std::unique_ptr<Parts> parts);
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace sluice::work

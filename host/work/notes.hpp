@@ -1,0 +1,58 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "host/observe/log.hpp"
+#include "host/observe/metrics.hpp"
+#include "host/plugin/outcome.hpp"
+
+namespace sluice::work {
+
+inline constexpr std::size_t kOutcomes = 7;  ///< values of plugin::OutcomeStatus
+
+/// What a step of the flow leaves to be done once its lock is free: threads to wake, counts and log lines to publish.
+struct Notes {
+  struct Line {
+    observe::LogLevel level = observe::LogLevel::info;
+    std::string_view text;  ///< a literal
+    std::string message_id;
+    std::string detail;
+  };
+
+  // Whom to wake.
+  std::size_t workers = 0;
+  bool poller = false;
+  bool settler = false;
+  bool keeper = false;
+  bool drained = false;
+
+  // What to count.
+  std::uint64_t claimed = 0;
+  std::array<std::uint64_t, kOutcomes> outcomes{};
+  std::uint64_t exhausted = 0;
+  std::uint64_t settle_failed = 0;
+  std::uint64_t lost = 0;
+  std::uint64_t claim_failed = 0;
+  std::vector<std::pair<Duration, std::uint64_t>> handler_times;
+  bool held_changed = false;
+  std::int64_t held = 0;
+
+  std::vector<Line> lines;
+
+  void outcome(plugin::OutcomeStatus status) { ++outcomes[static_cast<std::size_t>(status)]; }
+  void line(observe::LogLevel level, std::string_view text, std::string message_id = {}, std::string detail = {}) {
+    lines.push_back({level, text, std::move(message_id), std::move(detail)});
+  }
+};
+
+/// Publishes the counts and lines; not the wakes. Call without any lock.
+void publish(const Notes& notes, const std::string& job, observe::Log& log, observe::JobMetrics& metrics);
+
+}  // namespace sluice::work

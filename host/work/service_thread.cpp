@@ -1,0 +1,56 @@
+#include "host/work/service_thread.hpp"
+
+#include <pthread.h>
+
+#include <utility>
+
+namespace sluice::work {
+namespace {
+
+constexpr std::size_t kMaxThreadName = 15;
+
+}  // namespace
+
+void ServiceThread::start(std::function<void(std::stop_token)> loop) {
+  const MutexLock lock(mutex_);
+  if (stopped_ || state_ != State::idle) {
+    return;
+  }
+  thread_ = std::jthread([this, run = std::move(loop)](const std::stop_token& stop) {
+    pthread_setname_np(pthread_self(), name_.substr(0, kMaxThreadName).c_str());
+    run(stop);
+    const MutexLock ending(mutex_);
+    state_ = State::ended;
+    ended_.notify_all();
+  });
+  state_ = State::running;
+}
+
+void ServiceThread::request_stop() {
+  // The callbacks of a stop token take locks of their own, so that it is requested outside of ours.
+  std::stop_source source(std::nostopstate);
+  {
+    const MutexLock lock(mutex_);
+    stopped_ = true;
+    source = thread_.get_stop_source();
+  }
+  source.request_stop();
+}
+
+bool ServiceThread::stop_until(SteadyTime time) {
+  request_stop();
+  std::jthread over;
+  {
+    const MutexLock lock(mutex_);
+    const bool ended =
+        ended_.wait_until(mutex_, time, [this]() SLUICE_REQUIRES(mutex_) { return state_ != State::running; });
+    if (!ended) {
+      return false;
+    }
+    over = std::move(thread_);
+  }
+  // All that is left of it is its return.
+  return true;
+}
+
+}  // namespace sluice::work

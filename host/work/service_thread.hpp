@@ -1,0 +1,42 @@
+#pragma once
+
+#include <functional>
+#include <stop_token>
+#include <string>
+#include <thread>
+
+#include "base/clock.hpp"
+#include "base/mutex.hpp"
+
+namespace sluice::work {
+
+/// One thread with the contract of runtime::Service: started at most once, stopped any number of times from any thread.
+/// A resource; its destructor stops.
+class ServiceThread {
+ public:
+  /// `name` shows in the system's tools, cut to 15 bytes.
+  explicit ServiceThread(std::string name) : name_(std::move(name)) {}
+  ~ServiceThread() { stop(); }
+  ServiceThread(const ServiceThread&) = delete;
+  ServiceThread& operator=(const ServiceThread&) = delete;
+
+  /// Runs `loop`, which returns soon after a stop was requested. Nothing happens after `stop`.
+  void start(std::function<void(std::stop_token)> loop);
+  void request_stop();
+  /// Requests the stop and returns when the thread has ended.
+  void stop() { stop_until(SteadyTime::max()); }
+  /// The same, but waits no longer than until `time` (of the machine's monotonic clock); false: it still runs.
+  bool stop_until(SteadyTime time);
+
+ private:
+  enum class State { idle, running, ended };
+
+  const std::string name_;
+  Mutex mutex_;
+  Condition ended_;
+  State state_ SLUICE_GUARDED_BY(mutex_) = State::idle;
+  bool stopped_ SLUICE_GUARDED_BY(mutex_) = false;
+  std::jthread thread_ SLUICE_GUARDED_BY(mutex_);
+};
+
+}  // namespace sluice::work
