@@ -1,0 +1,168 @@
+#include "host/runtime/drain_certificate.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+namespace sluice::runtime {
+namespace {
+
+using work::LedgerSnapshot;
+
+struct Fate {
+  const char* name;
+  std::uint64_t LedgerSnapshot::*count;
+};
+
+constexpr std::array<Fate, 7> kFates{{{"done", &LedgerSnapshot::done},
+                                      {"retried", &LedgerSnapshot::retried},
+                                      {"snoozed", &LedgerSnapshot::snoozed},
+                                      {"rejected", &LedgerSnapshot::rejected},
+                                      {"discarded", &LedgerSnapshot::discarded},
+                                      {"released", &LedgerSnapshot::released},
+                                      {"lost", &LedgerSnapshot::lost}}};
+
+double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+/// "claimed 9 = 7 done + 1 retried + 1 rejected, stranded 0"; `whole` names the zeroes too.
+std::string sum_text(const LedgerSnapshot& ledger, bool whole) {
+  std::string text = "claimed " + std::to_string(ledger.claimed) + " = ";
+  const std::size_t begin = text.size();
+  for (const Fate& fate : kFates) {
+    const std::uint64_t count = ledger.*fate.count;
+    if (count == 0 && !whole) {
+      continue;
+    }
+    text += (text.size() == begin ? "" : " + ") + std::to_string(count) + " " + fate.name;
+  }
+  if (text.size() == begin) {
+    text += "0";
+  }
+  return text + ", stranded " + std::to_string(ledger.stranded);
+}
+
+std::string cost_text(const DynamoDbCost& cost, std::uint64_t messages) {
+  const double each = messages == 0 ? 1 : static_cast<double>(messages);
+  std::array<char, 200> text{};
+  std::snprintf(text.data(), text.size(), "; DynamoDB: %llu requests, %.1f RCU, %.1f WCU",
+                static_cast<unsigned long long>(cost.requests), cost.read_units, cost.write_units);
+  std::string out = text.data();
+  if (messages > 0) {
+    std::snprintf(text.data(), text.size(), " (%.3f, %.3f and %.2f a claim)", static_cast<double>(cost.requests) / each,
+                  cost.read_units / each, cost.write_units / each);
+    out += text.data();
+  }
+  return out;
+}
+
+boost::json::object sum_json(const LedgerSnapshot& ledger) {
+  boost::json::object out;
+  out["claimed"] = ledger.claimed;
+  for (const Fate& fate : kFates) {
+    out[fate.name] = ledger.*fate.count;
+  }
+  out["stranded"] = ledger.stranded;
+  return out;
+}
+
+Error cannot_write(const std::string& path) {
+  return {ErrorCode::invalid, "cannot write the drain report " + path + ": " + std::strerror(errno) +
+                                  "; give --drain-report a file in a folder that exists and can be written"};
+}
+
+}  // namespace
+
+LedgerSnapshot DrainCertificate::total() const {
+  LedgerSnapshot sum;
+  for (const auto& [name, ledger] : jobs) {
+    sum += ledger;
+  }
+  return sum;
+}
+
+std::string DrainCertificate::text() const {
+  const LedgerSnapshot sum = total();
+  std::array<char, 64> took_text{};
+  std::snprintf(took_text.data(), took_text.size(), "; drained in %.1f s, %s", seconds(took),
+                clean ? "clean" : "NOT clean");
+  std::string out = "drain certificate: " + sum_text(sum, true) + took_text.data();
+  for (const auto& [name, ledger] : jobs) {
+    out += "; " + name + ": " + sum_text(ledger, false);
+  }
+  if (dynamodb) {
+    out += cost_text(*dynamodb, sum.claimed);
+  }
+  return out;
+}
+
+std::string DrainCertificate::json() const {
+  boost::json::object by_job;
+  for (const auto& [name, ledger] : jobs) {
+    by_job[name] = sum_json(ledger);
+  }
+  // Written by hand at the top level: Boost spells 1.2 as 1.2E0, and people read this file too.
+  std::array<char, 32> seconds_text{};
+  std::snprintf(seconds_text.data(), seconds_text.size(), "%.3f", seconds(took));
+  std::string out = "{\"total\": " + boost::json::serialize(sum_json(total())) +
+                    ", \"jobs\": " + boost::json::serialize(by_job) + ", \"seconds\": " + seconds_text.data() +
+                    ", \"clean\": " + (clean ? "true" : "false");
+  if (dynamodb) {
+    std::array<char, 160> cost{};
+    std::snprintf(cost.data(), cost.size(),
+                  ", \"dynamodb\": {\"requests\": %llu, \"read_units\": %.1f, \"write_units\": %.1f}",
+                  static_cast<unsigned long long>(dynamodb->requests), dynamodb->read_units, dynamodb->write_units);
+    out += cost.data();
+  }
+  return out + "}\n";
+}
+
+Result<DrainReportFile> DrainReportFile::open(const std::string& path) {
+  if (path.empty()) {
+    return DrainReportFile(path, -1);
+  }
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+  if (file < 0) {
+    return cannot_write(path);
+  }
+  return DrainReportFile(path, file);
+}
+
+DrainReportFile::DrainReportFile(DrainReportFile&& other) noexcept
+    : path_(std::move(other.path_)), file_(std::exchange(other.file_, -1)) {}
+
+DrainReportFile::~DrainReportFile() {
+  if (file_ >= 0) {
+    close(file_);
+  }
+}
+
+Result<void> DrainReportFile::write(const DrainCertificate& certificate) {
+  if (file_ < 0) {
+    return {};
+  }
+  const std::string text = certificate.json();
+  std::size_t written = 0;
+  if (ftruncate(file_, 0) != 0 && errno != EINVAL) {  // EINVAL: a pipe or terminal, which has nothing to cut
+    return cannot_write(path_);
+  }
+  while (written < text.size()) {
+    const ssize_t count = ::write(file_, text.data() + written, text.size() - written);
+    if (count < 0 && errno == EINTR) {
+      continue;
+    }
+    if (count <= 0) {
+      return cannot_write(path_);
+    }
+    written += static_cast<std::size_t>(count);
+  }
+  return {};
+}
+
+}  // namespace sluice::runtime

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "host/work/ledger.hpp"
+
+namespace sluice::runtime {
+
+/// What the DynamoDB client spent while the host ran.
+struct DynamoDbCost {
+  std::uint64_t requests = 0;
+  double read_units = 0;
+  double write_units = 0;
+};
+
+/// What became of every message that a host claimed. A value.
+struct DrainCertificate {
+  std::map<std::string, work::LedgerSnapshot> jobs;
+  Duration took{};    ///< from the end of claiming to the end of the drain
+  bool clean = true;  ///< nothing stranded and every handler had returned
+  std::optional<DynamoDbCost> dynamodb;
+
+  work::LedgerSnapshot total() const;
+
+  /// One line for people.
+  std::string text() const;
+  /// The shape that scripts rely on: total, jobs, seconds, clean.
+  std::string json() const;
+};
+
+/// Where the certificate goes as JSON. Opened before the host starts, so that a wrong path is a configuration error and
+/// not a surprise at the end.
+class DrainReportFile {
+ public:
+  /// An empty path: no report. ErrorCode::invalid when the file cannot be written.
+  static Result<DrainReportFile> open(const std::string& path);
+
+  DrainReportFile(DrainReportFile&& other) noexcept;
+  DrainReportFile& operator=(DrainReportFile&&) = delete;
+  ~DrainReportFile();
+
+  /// Replaces the file's content.
+  Result<void> write(const DrainCertificate& certificate);
+
+ private:
+  DrainReportFile(std::string path, int file) : path_(std::move(path)), file_(file) {}
+
+  std::string path_;
+  int file_ = -1;
+};
+
+}  // namespace sluice::runtime

@@ -1,0 +1,244 @@
+#include "host/runtime/host.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "host/runtime/progress_line.hpp"
+
+namespace sluice::runtime {
+namespace {
+
+constexpr Duration kProbeTimeout = std::chrono::seconds(15);
+constexpr Duration kStatsTimeout = std::chrono::seconds(20);
+/// How often the end of an --until-empty run is looked for while the jobs are quiescent; counting a queue costs reads.
+constexpr Duration kEmptyCheckInterval = std::chrono::milliseconds(500);
+constexpr Duration kQuiescenceLook = std::chrono::milliseconds(20);
+constexpr Duration kProgressInterval = std::chrono::seconds(1);
+constexpr Duration kDepthInterval = std::chrono::seconds(10);
+constexpr Duration kReloadLook = std::chrono::milliseconds(100);
+
+/// Failures that waiting does not mend: better said at the start than in a log that nobody reads.
+bool forbids_start(ErrorCode code) {
+  return code == ErrorCode::queue_missing || code == ErrorCode::denied || code == ErrorCode::corrupt ||
+         code == ErrorCode::invalid;
+}
+
+void show_progress(const std::string& line, bool terminal) {
+  std::fprintf(stderr, terminal ? "\r\033[K%s" : "%s\n", line.c_str());
+  std::fflush(stderr);
+}
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) {
+    text += (text.empty() ? "" : ", ") + name;
+  }
+  return text.empty() ? "none" : text;
+}
+
+}  // namespace
+
+Host::Host(const HostParts& parts)
+    : parts_(parts),
+      store_(parts.store),
+      jobs_([this](const JobPlan& plan) { return make_job(plan); },
+            {[this](const auto& job) { listen(job); }, [this](const auto& job) { unlisten(job); }}, parts.clock),
+      depths_([this] { return jobs_.addresses(); }, store_, parts.metrics, parts.clock, kDepthInterval) {}
+
+Host::~Host() = default;
+
+Result<std::unique_ptr<work::Job>> Host::make_job(const JobPlan& plan) {
+  work::JobSpec spec;
+  spec.config = plan.config;
+  spec.handler = plan.handler;
+  spec.options = plan.options;
+  spec.visibility_timeout = parts_.config.queue(plan.config.queue).visibility_timeout;
+  spec.host = parts_.name;
+  observe::JobMetrics& metrics = parts_.metrics.job(plan.config.name, plan.config.queue);
+  auto job = work::Job::create(std::move(spec), {store_, parts_.clock, parts_.random, parts_.log, metrics});
+  if (!job) {
+    return Error(job.error().code(),
+                 plan.config.file + ": job '" + plan.config.name + "' cannot start: " + job.error().message());
+  }
+  return job;
+}
+
+void Host::listen(const std::shared_ptr<work::Job>& job) {
+  auto subscription = store_.subscribe(job->address(), [weak = std::weak_ptr(job)] {
+    if (const auto alive = weak.lock()) {
+      alive->wake();
+    }
+  });
+  const MutexLock lock(mutex_);
+  wakes_.insert_or_assign(job.get(), std::move(subscription));
+}
+
+void Host::unlisten(const std::shared_ptr<work::Job>& job) {
+  queue::NotifyingStore::Subscription ended;
+  const MutexLock lock(mutex_);
+  if (const auto found = wakes_.find(job.get()); found != wakes_.end()) {
+    ended = std::move(found->second);
+    wakes_.erase(found);
+  }
+}
+
+Result<void> Host::start(const std::vector<JobPlan>& plans) {
+  if (auto opened = open_http(); !opened) {
+    return opened;
+  }
+  if (auto probed = probe(plans); !probed) {
+    return probed;
+  }
+  if (auto started = jobs_.start(plans); !started) {
+    return started;
+  }
+  depths_.start();
+  ready_ = true;
+  return {};
+}
+
+Result<void> Host::open_http() {
+  if (parts_.config.http_listen.empty()) {
+    return {};
+  }
+  observe::HttpHandlers handlers;
+  handlers.health = [this] { return health(); };
+  handlers.ready = [this] { return ready(); };
+  handlers.metrics = [this] {
+    depths_.asked();
+    return parts_.metrics.text();
+  };
+  auto endpoint = observe::HttpEndpoint::open(parts_.config.http_listen, std::move(handlers));
+  if (!endpoint) {
+    return endpoint.error();
+  }
+  http_ = std::move(*endpoint);
+  http_->start();
+  parts_.log.info("listening", {{"http", http_->address()}});
+  return {};
+}
+
+Result<void> Host::probe(const std::vector<JobPlan>& plans) {
+  for (const JobPlan& plan : plans) {
+    queue::ListRequest request;
+    request.address.queue = plan.config.queue;
+    request.limit = 1;
+    const auto page = store_.list(request, Deadline::after(parts_.clock, kProbeTimeout));
+    if (page) {
+      continue;
+    }
+    if (forbids_start(page.error().code())) {
+      return page.error();
+    }
+    parts_.log.warn("queue does not answer yet", {{"queue", plan.config.queue}, {"error", page.error().message()}});
+  }
+  return {};
+}
+
+observe::ProbeResult Host::health() const {
+  const auto stuck = jobs_.stuck();
+  if (stuck.empty()) {
+    return {true, "healthy"};
+  }
+  return {false, "handler " + stuck.front().handler + " of job " + stuck.front().job +
+                     " does not return from message " + stuck.front().message_id};
+}
+
+observe::ProbeResult Host::ready() const {
+  return ready_ ? observe::ProbeResult{true, "ready"} : observe::ProbeResult{false, "not ready: starting or draining"};
+}
+
+void Host::run(HostEvents& events, bool until_empty, bool progress) {
+  const bool terminal = isatty(STDERR_FILENO) == 1;
+  ProgressLine line(parts_.clock.steady_now());
+  SteadyTime next_line = parts_.clock.steady_now() + kProgressInterval;
+  while (!events.terminating()) {
+    if (events.take_reload() || (reload_waits_ && !jobs_.exchanging())) {
+      reload();
+    }
+    const SteadyTime now = parts_.clock.steady_now();
+    if (progress && now >= next_line) {
+      show_progress(line.next(jobs_.total(), now), terminal);
+      next_line = now + kProgressInterval;
+    }
+    if (until_empty && empty()) {
+      break;
+    }
+    events.wait_until(std::min(next_look(until_empty, progress), progress ? next_line : SteadyTime::max()));
+  }
+  if (progress) {
+    show_progress(line.next(jobs_.total(), parts_.clock.steady_now()) + (terminal ? "\n" : ""), terminal);
+  }
+}
+
+SteadyTime Host::next_look(bool until_empty, bool progress) const {
+  const SteadyTime now = parts_.clock.steady_now();
+  SteadyTime next = progress ? now + kProgressInterval : SteadyTime::max();
+  if (until_empty) {
+    next = std::min(next, now + kQuiescenceLook);
+  }
+  if (reload_waits_) {
+    next = std::min(next, now + kReloadLook);
+  }
+  return next;
+}
+
+bool Host::empty() {
+  const SteadyTime now = parts_.clock.steady_now();
+  if (now < next_empty_check_ || !jobs_.quiescent()) {
+    return false;
+  }
+  for (const queue::QueueAddress& address : jobs_.addresses()) {
+    const auto stats = store_.stats(address, Deadline::after(parts_.clock, kStatsTimeout));
+    if (!stats || stats->ready > 0 || stats->in_flight > 0) {
+      next_empty_check_ = parts_.clock.steady_now() + kEmptyCheckInterval;
+      return false;
+    }
+  }
+  // A job that sent on to a queue counted before would have been busy meanwhile.
+  return jobs_.quiescent();
+}
+
+void Host::reload() {
+  if (jobs_.exchanging()) {
+    reload_waits_ = true;
+    parts_.log.info("reload waits until the jobs of the last one have drained");
+    return;
+  }
+  reload_waits_ = false;
+  auto plans = load_job_plans(parts_.config, parts_.plugins);
+  for (const plugin::RejectedPlugin& rejected : parts_.plugins.rejected()) {
+    parts_.log.warn("plugin not used", {{"file", rejected.file}, {"why", rejected.why}});
+  }
+  if (const auto* errors = std::get_if<std::vector<config::ConfigError>>(&plans)) {
+    for (const config::ConfigError& error : *errors) {
+      parts_.log.error("not reloaded: " + error.text());
+    }
+    return;
+  }
+  const auto changes = jobs_.reload(std::get<std::vector<JobPlan>>(plans), parts_.config.drain_timeout);
+  if (!changes) {
+    parts_.log.error("not reloaded: " + changes.error().message());
+    return;
+  }
+  parts_.log.info("reloaded", {{"added", joined(changes->added)},
+                               {"changed", joined(changes->changed)},
+                               {"removed", joined(changes->removed)},
+                               {"unchanged", std::to_string(changes->unchanged)}});
+}
+
+JobSet::Drained Host::drain() {
+  ready_ = false;
+  parts_.log.info("draining", {{"within", config::format_duration(parts_.config.drain_timeout)}});
+  const JobSet::Drained drained = jobs_.drain(Deadline::after(parts_.clock, parts_.config.drain_timeout));
+  depths_.stop();
+  if (http_) {
+    http_->stop();
+  }
+  return drained;
+}
+
+}  // namespace sluice::runtime

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/mutex.hpp"
+#include "base/random.hpp"
+#include "config/config.hpp"
+#include "host/observe/http_endpoint.hpp"
+#include "host/observe/log.hpp"
+#include "host/observe/metrics.hpp"
+#include "host/plugin/plugin_registry.hpp"
+#include "host/queue/notifying_store.hpp"
+#include "host/runtime/depth_sampler.hpp"
+#include "host/runtime/host_events.hpp"
+#include "host/runtime/job_set.hpp"
+
+namespace sluice::runtime {
+
+/// What a host works with. All of it outlives the host.
+struct HostParts {
+  const config::HostConfig& config;
+  std::string name;  ///< written into failures
+  queue::Store& store;
+  plugin::PluginRegistry& plugins;
+  observe::Log& log;
+  observe::Metrics& metrics;
+  const Clock& clock;
+  Random& random;
+};
+
+/// The running host: its jobs, its HTTP side and what the main thread does until the drain. Used by the main thread;
+/// only `hard_stop` may be called from another.
+class Host {
+ public:
+  explicit Host(const HostParts& parts);
+  ~Host();
+  Host(const Host&) = delete;
+  Host& operator=(const Host&) = delete;
+
+  /// Fails when the HTTP address is taken, a queue cannot be worked on for a reason that waiting does not mend, or a
+  /// handler refuses its job; nothing runs then.
+  Result<void> start(const std::vector<JobPlan>& plans);
+
+  /// Works through signals until a drain is asked for. `until_empty`: also ends when the queues are empty. `progress`:
+  /// shows a line of totals each second.
+  void run(HostEvents& events, bool until_empty, bool progress);
+
+  /// Ends the jobs within the configured drain time-out.
+  JobSet::Drained drain();
+  void hard_stop() { jobs_.hard_stop(); }
+
+ private:
+  Result<std::unique_ptr<work::Job>> make_job(const JobPlan& plan);
+  Result<void> open_http();
+  Result<void> probe(const std::vector<JobPlan>& plans);
+  void listen(const std::shared_ptr<work::Job>& job);
+  void unlisten(const std::shared_ptr<work::Job>& job);
+  observe::ProbeResult health() const;
+  observe::ProbeResult ready() const;
+  void reload();
+  /// Every queue has nothing due and nothing in flight, here or elsewhere.
+  bool empty();
+  SteadyTime next_look(bool until_empty, bool progress) const;
+
+  // Fixed after construction.
+  const HostParts parts_;
+  queue::NotifyingStore store_;
+
+  // Synchronise themselves.
+  std::atomic<bool> ready_{false};
+  Mutex mutex_;
+  /// Wakes a job when something is sent to its queue in this process.
+  std::map<const work::Job*, queue::NotifyingStore::Subscription> wakes_ SLUICE_GUARDED_BY(mutex_);
+  JobSet jobs_;
+  DepthSampler depths_;
+
+  // Touched only by the main thread.
+  bool reload_waits_ = false;
+  SteadyTime next_empty_check_{};
+  std::unique_ptr<observe::HttpEndpoint> http_;
+};
+
+}  // namespace sluice::runtime

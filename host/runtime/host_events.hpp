@@ -1,0 +1,34 @@
+#pragma once
+
+#include <functional>
+
+#include "base/clock.hpp"
+#include "base/mutex.hpp"
+
+namespace sluice::runtime {
+
+/// What the host's main thread waits for: signals, as the signal watcher brings them. Thread-safe.
+class HostEvents {
+ public:
+  /// SIGTERM and SIGINT ask for a drain, a second of them for a hard stop; SIGHUP for a reload.
+  void signal(int number);
+  /// What the second termination signal does besides; called on the signal watcher's thread.
+  void on_hard_stop(std::function<void()> action);
+
+  /// Waits until a signal or `time`.
+  void wait_until(SteadyTime time);
+  bool terminating() const;
+  bool hard_stop_requested() const;
+  /// True once for each SIGHUP, however many arrived in between.
+  bool take_reload();
+
+ private:
+  mutable Mutex mutex_;
+  Condition changed_;
+  int terminations_ SLUICE_GUARDED_BY(mutex_) = 0;
+  bool reload_ SLUICE_GUARDED_BY(mutex_) = false;
+  bool seen_ SLUICE_GUARDED_BY(mutex_) = true;  ///< whether a wait has returned for the latest signal
+  std::function<void()> hard_stop_ SLUICE_GUARDED_BY(mutex_);
+};
+
+}  // namespace sluice::runtime

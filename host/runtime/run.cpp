@@ -1,0 +1,150 @@
+#include "host/runtime/run.hpp"
+
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+#include "host/observe/log.hpp"
+#include "host/observe/metrics.hpp"
+#include "host/plugin/plugin_registry.hpp"
+#include "host/runtime/drain_certificate.hpp"
+#include "host/runtime/host.hpp"
+#include "host/runtime/host_events.hpp"
+#include "host/runtime/job_plan.hpp"
+#include "host/runtime/signal_watcher.hpp"
+#include "host/runtime/store_factory.hpp"
+
+namespace sluice::runtime {
+namespace {
+
+constexpr int kClean = 0;
+constexpr int kAbandoned = 75;
+constexpr int kConfiguration = 78;
+
+int refuse(const std::string& why) {
+  std::fprintf(stderr, "sluice: %s\n", why.c_str());
+  return kConfiguration;
+}
+
+int refuse(const std::vector<config::ConfigError>& errors) {
+  for (const config::ConfigError& error : errors) {
+    std::fprintf(stderr, "sluice: %s\n", error.text().c_str());
+  }
+  return kConfiguration;
+}
+
+std::string machine_name() {
+  std::array<char, 256> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? std::string(name.data()) : std::string("host");
+}
+
+/// Everything of a run, made in the order in which it is needed, ended in the reverse.
+class Runner {
+ public:
+  Runner(const RunOptions& options, HostEvents& events, SignalWatcher& watcher)
+      : options_(options), events_(events), watcher_(watcher) {}
+
+  int run(DrainReportFile& report);
+
+ private:
+  int serve(const config::HostConfig& config, const std::vector<JobPlan>& plans, plugin::PluginRegistry& plugins,
+            DrainReportFile& report);
+  int finish(Host& host, OpenStore& store, DrainReportFile& report);
+
+  const RunOptions& options_;
+  HostEvents& events_;
+  SignalWatcher& watcher_;
+  SystemClock clock_;
+  SeededRandom random_;
+};
+
+int Runner::run(DrainReportFile& report) {
+  const auto loaded = config::load_host_config(options_.config_file, config::process_environment());
+  if (const auto* errors = std::get_if<std::vector<config::ConfigError>>(&loaded)) {
+    return refuse(*errors);
+  }
+  const auto& config = std::get<config::HostConfig>(loaded);
+  plugin::PluginRegistry plugins;
+  const auto planned = load_job_plans(config, plugins);
+  if (const auto* errors = std::get_if<std::vector<config::ConfigError>>(&planned)) {
+    return refuse(*errors);
+  }
+  const auto& plans = std::get<std::vector<JobPlan>>(planned);
+  if (plans.empty()) {
+    std::string patterns;
+    for (const std::string& pattern : config.jobs) {
+      patterns += (patterns.empty() ? "" : ", ") + pattern;
+    }
+    return refuse("no job to run: no file matches " + patterns +
+                  "; write one (see 'sluice help check') or mend [host] jobs in " + config.file);
+  }
+  return serve(config, plans, plugins, report);
+}
+
+int Runner::serve(const config::HostConfig& config, const std::vector<JobPlan>& plans, plugin::PluginRegistry& plugins,
+                  DrainReportFile& report) {
+  observe::Log log(static_cast<observe::LogLevel>(config.log_level),
+                   static_cast<observe::LogFormat>(config.log_format));
+  for (const plugin::RejectedPlugin& rejected : plugins.rejected()) {
+    log.warn("plugin not used", {{"file", rejected.file}, {"why", rejected.why}});
+  }
+  observe::Metrics metrics;
+  auto store = open_store(config, clock_, random_, &metrics);
+  if (!store) {
+    return refuse(store.error().message());
+  }
+  const std::string name = config.name.empty() ? machine_name() : config.name;
+  Host host({config, name, store->store(), plugins, log, metrics, clock_, random_});
+  events_.on_hard_stop([&host] { host.hard_stop(); });
+  if (auto started = host.start(plans); !started) {
+    watcher_.stop();
+    return refuse(started.error().message());
+  }
+  log.info(
+      "running",
+      {{"host", name}, {"jobs", std::to_string(plans.size())}, {"plugins", std::to_string(plugins.plugins().size())}});
+  host.run(events_, options_.until_empty, options_.progress);
+  const int status = finish(host, *store, report);
+  watcher_.stop();  // No signal may reach the host once it is gone.
+  return status;
+}
+
+int Runner::finish(Host& host, OpenStore& store, DrainReportFile& report) {
+  const SteadyTime begin = clock_.steady_now();
+  const JobSet::Drained drained = host.drain();
+  DrainCertificate certificate;
+  certificate.jobs = drained.jobs;
+  certificate.clean = drained.clean;
+  certificate.took = clock_.steady_now() - begin;
+  certificate.dynamodb = store.cost();
+  if (auto written = report.write(certificate); !written) {
+    std::fprintf(stderr, "sluice: %s\n", written.error().message().c_str());
+  }
+  std::fprintf(stderr, "%s\n", certificate.text().c_str());
+  const int status = drained.clean ? kClean : kAbandoned;
+  if (drained.handlers_running > 0) {
+    // Their threads still use what destructors would take away.
+    std::fflush(nullptr);
+    std::_Exit(status);
+  }
+  return status;
+}
+
+}  // namespace
+
+int run_host(const RunOptions& options) {
+  SignalWatcher::block_signals();
+  HostEvents events;
+  SignalWatcher watcher([&events](int signal) { events.signal(signal); });
+  watcher.start();
+  auto report = DrainReportFile::open(options.drain_report);
+  if (!report) {
+    return refuse(report.error().message());
+  }
+  return Runner(options, events, watcher).run(*report);
+}
+
+}  // namespace sluice::runtime

@@ -1,0 +1,76 @@
+#include "host/runtime/store_factory.hpp"
+
+#include <unistd.h>
+
+#include <array>
+#include <string>
+#include <utility>
+
+#include "host/queue/dynamomq/dynamomq_store.hpp"
+#include "host/queue/sqlite/sqlite_store.hpp"
+#include "host/runtime/dynamodb_connection.hpp"
+
+namespace sluice::runtime {
+
+namespace {
+
+std::string machine_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "host";
+}
+
+queue::dynamomq::DynamoMqOptions dynamomq_options(const config::HostConfig& host, const std::string& region) {
+  queue::dynamomq::DynamoMqOptions options;
+  for (const auto& [name, settings] : host.queues) {
+    options.queues[name] = {.table = settings.table, .index = settings.index};
+  }
+  options.host = host.name.empty() ? machine_name() : host.name;
+  options.region = region;
+  return options;
+}
+
+}  // namespace
+
+class OpenStore::Parts {
+ public:
+  std::unique_ptr<DynamoDbConnection> connection;  ///< null for SQLite
+  // After what it stands on.
+  std::unique_ptr<queue::Store> store;
+};
+
+OpenStore::OpenStore(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+OpenStore::OpenStore(OpenStore&&) noexcept = default;
+OpenStore& OpenStore::operator=(OpenStore&&) noexcept = default;
+OpenStore::~OpenStore() = default;
+
+queue::Store& OpenStore::store() { return *parts_->store; }
+
+std::optional<DynamoDbCost> OpenStore::cost() const {
+  if (!parts_->connection) {
+    return std::nullopt;
+  }
+  return parts_->connection->cost();
+}
+
+Result<OpenStore> open_store(const config::HostConfig& host, const Clock& clock, Random& random,
+                             observe::Metrics* metrics) {
+  auto parts = std::make_unique<OpenStore::Parts>();
+  if (host.store_kind == config::StoreKind::sqlite) {
+    auto store = queue::open_sqlite_store({.path = host.sqlite_path}, clock, random);
+    if (store.has_error()) {
+      return store.error();
+    }
+    parts->store = std::move(*store);
+    return OpenStore(std::move(parts));
+  }
+  auto connection = DynamoDbConnection::open({host.dynamodb_region, host.dynamodb_endpoint, metrics}, clock, random);
+  if (connection.has_error()) {
+    return connection.error();
+  }
+  parts->connection = std::move(*connection);
+  parts->store = queue::dynamomq::make_dynamomq_store(dynamomq_options(host, parts->connection->region()),
+                                                      parts->connection->client(), clock, random);
+  return OpenStore(std::move(parts));
+}
+
+}  // namespace sluice::runtime
