@@ -1,0 +1,39 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "host/cli/exit.hpp"
+
+namespace sluice::cli {
+
+struct Command;
+
+/// The options that a command was given, checked against its flags. A value.
+class Arguments {
+ public:
+  /// Reads the words after the command's name. Exit 64 with one line for an unknown option (naming the nearest), a
+  /// missing or empty value, an option given twice, a missing one, or a word that belongs to nothing.
+  static OrExit<Arguments> parse(const Command& command, const std::vector<std::string>& words);
+
+  bool has(std::string_view name) const;
+  /// The value, or `fallback` when the option was not given.
+  std::string get(std::string_view name, std::string fallback = {}) const;
+  /// Every value of a repeated option, in order.
+  std::vector<std::string> all(std::string_view name) const;
+  /// The value as a number from 1 to `max`, or `fallback` when not given; exit 64 for anything else.
+  OrExit<std::size_t> count(std::string_view name, std::size_t fallback, std::size_t max) const;
+
+  bool wants_help() const { return help_; }
+  /// True when "-" was given.
+  bool reads_stdin() const { return stdin_; }
+
+ private:
+  std::map<std::string, std::vector<std::string>, std::less<>> values_;
+  bool help_ = false;
+  bool stdin_ = false;
+};
+
+}  // namespace sluice::cli

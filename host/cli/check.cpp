@@ -1,0 +1,177 @@
+#include <algorithm>
+#include <map>
+#include <set>
+#include <variant>
+
+#include "host/cli/command.hpp"
+#include "host/cli/host_file.hpp"
+#include "host/plugin/handler_instance.hpp"
+#include "host/plugin/plugin_registry.hpp"
+#include "host/runtime/job_plan.hpp"
+
+namespace sluice::cli {
+
+namespace {
+
+using config::ConfigError;
+using config::JobConfig;
+using runtime::JobPlan;
+
+std::string count_text(std::size_t count, const std::string& noun) {
+  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
+std::string plugin_of(const sluice_handler* handler, const plugin::PluginRegistry& registry) {
+  for (const auto& loaded : registry.plugins()) {
+    const auto* begin = loaded.plugin->handlers;
+    const auto* end = begin + loaded.plugin->handler_count;
+    if (std::find(begin, end, handler) != end) {
+      return std::string(loaded.plugin->name) + " " + loaded.plugin->version;
+    }
+  }
+  return "unknown";
+}
+
+std::string describe(const JobPlan& plan, const plugin::PluginRegistry& registry) {
+  const JobConfig& job = plan.config;
+  return job.name + ": queue " + job.queue + (job.source == config::Source::dlq ? " (dead-letter half)" : "") +
+         ", handler " + job.handler + " of " + plugin_of(plan.handler, registry) + ", " +
+         count_text(job.concurrency, "worker") + ", " +
+         (job.retry.max_attempts == 0 ? "attempts without limit" : count_text(job.retry.max_attempts, "attempt"));
+}
+
+/// What is allowed but seldom meant.
+std::vector<std::string> suspicions(const config::HostConfig& host, const std::vector<JobConfig>& jobs,
+                                    const plugin::PluginRegistry& registry) {
+  std::vector<std::string> lines;
+  for (const auto& rejected : registry.rejected()) {
+    lines.push_back(rejected.file + " is not used: " + rejected.why);
+  }
+  std::map<std::pair<std::string, config::Source>, std::string> taken;
+  std::set<std::string> used;
+  for (const JobConfig& job : jobs) {
+    used.insert(job.queue);
+    const auto [first, fresh] = taken.emplace(std::pair(job.queue, job.source), job.name);
+    if (!fresh) {
+      lines.push_back("jobs " + first->second + " and " + job.name + " share queue " + job.queue +
+                      ": each message goes to one of them, whichever claims it first");
+    }
+  }
+  for (const auto& [queue, settings] : host.queues) {
+    if (used.count(queue) == 0) {
+      lines.push_back("no job works on queue " + queue + ", which [queues." + queue + "] configures");
+    }
+  }
+  if (jobs.empty()) {
+    lines.push_back("there is no job: no file matches [host] jobs");
+  }
+  return lines;
+}
+
+/// Makes and ends an instance for each job, because only the handler itself knows whether its options go together.
+std::vector<ConfigError> try_handlers(const std::vector<JobPlan>& plans, Console& console) {
+  std::vector<ConfigError> errors;
+  for (const JobPlan& plan : plans) {
+    const auto log = [&console](sluice_log_level, std::string_view job, std::string_view, std::string_view text) {
+      console.note(std::string(job) + ": " + std::string(text));
+    };
+    const auto instance = plugin::HandlerInstance::create(*plan.handler, plan.config.name, plan.options, log);
+    if (instance.has_error()) {
+      errors.push_back({plan.config.handler_place, instance.error().message()});
+    }
+  }
+  return errors;
+}
+
+class Report {
+ public:
+  explicit Report(Console& console) : console_(console) {}
+
+  void add(const std::vector<ConfigError>& errors) {
+    for (const auto& error : errors) {
+      console_.note(error.text());
+    }
+    errors_ += errors.size();
+  }
+  void warn(const std::vector<std::string>& lines) {
+    for (const auto& line : lines) {
+      console_.note("warning: " + line);
+    }
+    warnings_ += lines.size();
+  }
+  Exit finish(const std::string& what) {
+    const std::string warnings = warnings_ == 0 ? "" : ", " + count_text(warnings_, "warning");
+    if (errors_ > 0) {
+      return {kExitConfiguration, what + ": " + count_text(errors_, "error") + warnings};
+    }
+    console_.flush();
+    console_.note(what + ": good" + warnings);
+    return Exit::ok();
+  }
+
+ private:
+  Console& console_;
+  std::size_t errors_ = 0;
+  std::size_t warnings_ = 0;
+};
+
+/// Checks jobs against plugins, and plugins against jobs.
+void check_jobs(const config::HostConfig& host, const std::vector<JobConfig>& jobs, Report& report, Console& console) {
+  plugin::PluginRegistry registry;
+  registry.scan(host.plugin_dirs);
+  report.warn(suspicions(host, jobs, registry));
+  const auto planned = runtime::plan_jobs(jobs, registry);
+  if (const auto* errors = std::get_if<std::vector<ConfigError>>(&planned)) {
+    return report.add(*errors);
+  }
+  const auto& plans = std::get<std::vector<JobPlan>>(planned);
+  const auto errors = try_handlers(plans, console);
+  report.add(errors);
+  if (errors.empty()) {
+    for (const JobPlan& plan : plans) {
+      console.out(describe(plan, registry) + "\n");
+    }
+  }
+}
+
+Exit check(const Arguments& arguments, Console& console) {
+  const auto path = find_host_file(arguments);
+  if (path.has_error()) {
+    return path.error();
+  }
+  Report report(console);
+  const auto environment = config::process_environment();
+  const auto host = config::load_host_config(*path, environment);
+  if (const auto* errors = std::get_if<std::vector<ConfigError>>(&host)) {
+    report.add(*errors);
+    return report.finish(*path);
+  }
+  const auto& settings = std::get<config::HostConfig>(host);
+  const auto jobs = config::load_job_configs(settings, environment);
+  if (const auto* errors = std::get_if<std::vector<ConfigError>>(&jobs)) {
+    report.add(*errors);
+    return report.finish(*path);
+  }
+  check_jobs(settings, std::get<std::vector<JobConfig>>(jobs), report, console);
+  return report.finish(*path);
+}
+
+}  // namespace
+
+Command check_command() {
+  return {
+      .name = "check",
+      .group = "Host",
+      .summary = "Check the host file, the jobs, the plugins and their options",
+      .usage = "[--config FILE]",
+      .description =
+          "Prints every error as file:line:column: message and ends with exit code 78 if there is one; "
+          "otherwise prints a line for each job. Handlers are created and ended again, as a start would do; "
+          "no queue is touched.",
+      .flags = {config_flag()},
+      .examples = "sluice check --config etc/host.toml",
+      .run = check,
+  };
+}
+
+}  // namespace sluice::cli

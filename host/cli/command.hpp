@@ -1,0 +1,53 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "host/cli/arguments.hpp"
+#include "host/cli/console.hpp"
+#include "host/cli/exit.hpp"
+
+namespace sluice::cli {
+
+/// One option of a command, as its parser and its help need it.
+struct Flag {
+  std::string_view name{};   ///< without the dashes
+  std::string_view value{};  ///< what its help calls the value, such as "QUEUE"; empty: a switch
+  std::string_view help{};
+  bool required = false;
+  bool repeated = false;
+};
+
+/// One command. `sluice table create` is a command with a name of two words.
+struct Command {
+  std::string_view name{};
+  std::string_view group{};        ///< its heading in `sluice help`
+  std::string_view summary{};      ///< one line of `sluice help`
+  std::string_view usage{};        ///< what follows the name in the usage line
+  std::string_view description{};  ///< paragraphs of `sluice help NAME`, separated by empty lines
+  std::vector<Flag> flags{};
+  std::string_view examples{};  ///< lines, indented by the help
+  bool stdin_operand = false;   ///< takes "-" beside its options
+  Exit (*run)(const Arguments& arguments, Console& console) = nullptr;
+};
+
+/// All of them, in the order of `sluice help`.
+const std::vector<Command>& commands();
+
+/// Runs the command that the arguments name and says on stderr why it failed. Returns the process's exit code.
+int run_command_line(const std::vector<std::string>& words, Console& console);
+
+// One for each command, each in the file of its name.
+Command run_command();
+Command check_command();
+Command plugins_command();
+Command version_command();
+Command table_create_command();
+Command send_command();
+Command get_command();
+Command ls_command();
+Command stats_command();
+Command purge_command();
+
+}  // namespace sluice::cli

@@ -1,0 +1,147 @@
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "config/config.hpp"
+#include "host/cli/command.hpp"
+#include "host/cli/help.hpp"
+
+namespace sluice::cli {
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+bool is_family(const std::string& word) {
+  const std::string prefix = word + " ";
+  return std::any_of(commands().begin(), commands().end(),
+                     [&prefix](const Command& command) { return command.name.substr(0, prefix.size()) == prefix; });
+}
+
+const Command* find_command(std::string_view name) {
+  const auto found = std::find_if(commands().begin(), commands().end(),
+                                  [name](const Command& command) { return command.name == name; });
+  return found == commands().end() ? nullptr : &*found;
+}
+
+Exit unknown_command(const std::string& name) {
+  Words known{"help"};
+  for (const Command& command : commands()) {
+    known.emplace_back(command.name);
+  }
+  const auto meant = config::nearest(name, known);
+  return Exit::usage("unknown command \"" + name + "\"; " +
+                     (meant ? "did you mean `sluice " + *meant + "`?" : "`sluice help` lists them"));
+}
+
+/// Takes a command's name, of one word or two, off the front of the words.
+OrExit<const Command*> take_command(Words& words) {
+  const std::string first = words.front();
+  if (const Command* command = find_command(first)) {
+    words.erase(words.begin());
+    return command;
+  }
+  if (!is_family(first)) {
+    return unknown_command(first);
+  }
+  if (words.size() < 2) {
+    return Exit::usage("\"" + first + "\" needs a command after it; `sluice help " + first + "` lists them");
+  }
+  const std::string both = first + " " + words[1];
+  const Command* command = find_command(both);
+  if (command == nullptr) {
+    return unknown_command(both);
+  }
+  words.erase(words.begin(), words.begin() + 2);
+  return command;
+}
+
+Exit help(Words words, Console& console) {
+  if (words.empty()) {
+    console.out(general_help());
+    return Exit::ok();
+  }
+  if (words.size() == 1 && is_family(words.front())) {
+    console.out(family_help(words.front()));
+    return Exit::ok();
+  }
+  const auto command = take_command(words);
+  if (command.has_error()) {
+    return command.error();
+  }
+  console.out(command_help(**command));
+  return Exit::ok();
+}
+
+Exit dispatch(Words words, Console& console, std::string& name) {
+  if (words.empty()) {
+    return Exit::usage("no command; `sluice help` lists them");
+  }
+  const std::string first = words.front();
+  if (first == "help" || first == "--help" || first == "-h") {
+    words.erase(words.begin());
+    return help(words, console);
+  }
+  if (first == "--version") {
+    words.front() = "version";
+  } else if (first.front() == '-') {
+    return Exit::usage("an option stands where the command should: " + first + "; write `sluice COMMAND " + first +
+                       " ...`");
+  }
+  const bool family_asks = words.size() == 2 && is_family(first) && (words[1] == "--help" || words[1] == "-h");
+  if (family_asks) {
+    return help({first}, console);
+  }
+  const auto command = take_command(words);
+  if (command.has_error()) {
+    return command.error();
+  }
+  name = (*command)->name;
+  const auto arguments = Arguments::parse(**command, words);
+  if (arguments.has_error()) {
+    return arguments.error();
+  }
+  if (arguments->wants_help()) {
+    console.out(command_help(**command));
+    return Exit::ok();
+  }
+  return (*command)->run(*arguments, console);
+}
+
+void say(Console& console, const std::string& prefix, std::string_view message) {
+  // Configuration errors come several at once, one a line.
+  while (!message.empty()) {
+    const auto end = std::min(message.find('\n'), message.size());
+    console.note(prefix + std::string(message.substr(0, end)));
+    message.remove_prefix(std::min(end + 1, message.size()));
+  }
+}
+
+}  // namespace
+
+const std::vector<Command>& commands() {
+  static const std::vector<Command> kCommands{
+      run_command(), check_command(), plugins_command(), version_command(), send_command(),
+      get_command(), ls_command(),    stats_command(),   purge_command(),   table_create_command(),
+  };
+  return kCommands;
+}
+
+int run_command_line(const std::vector<std::string>& words, Console& console) {
+  std::string name;
+  const Exit end = dispatch(words, console, name);
+  console.flush();
+  console.end_progress();
+  const std::string prefix = name.empty() ? "sluice: " : "sluice " + name + ": ";
+  if (console.output_failure() == EPIPE) {
+    return kExitBrokenPipe;  // the reader has what it wanted
+  }
+  say(console, prefix, end.message());
+  if (console.output_failure() != 0) {
+    console.note(prefix + "cannot write to standard output: " + std::strerror(console.output_failure()));
+    return end.code() == kExitOk ? kExitFailure : end.code();
+  }
+  return end.code();
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace sluice::cli {
+
+/// What a command reads from and writes to: data on standard output, everything else on standard error. One thread.
+///
+/// Output is buffered; what cannot be written is remembered rather than reported by each call: a command that writes
+/// much asks `writable()` now and then, and whoever runs it looks at the end.
+class Console {
+ public:
+  Console() = default;
+  Console(const Console&) = delete;
+  Console& operator=(const Console&) = delete;
+
+  void out(std::string_view text);
+  /// Hands everything to the system.
+  void flush();
+  /// False once standard output failed; further output is dropped.
+  bool writable() const { return failure_ == 0; }
+  /// errno of that failure; EPIPE when the reader has gone; 0 without one.
+  int output_failure() const { return failure_; }
+
+  /// One line on standard error; control characters in it are shown escaped.
+  void note(std::string_view line);
+  /// Puts a line over the last one if standard error is a terminal, and is nothing otherwise.
+  void progress(std::string_view line);
+  /// Ends the progress line, if there is one.
+  void end_progress();
+
+  /// A yes or no on the terminal; false for anything but y or yes.
+  bool confirm(std::string_view question);
+  /// True when somebody can be asked: input and standard error are terminals.
+  bool interactive() const;
+  bool error_is_terminal() const;
+
+ private:
+  std::string buffer_;
+  int failure_ = 0;
+  std::size_t progress_width_ = 0;
+};
+
+/// Turns SIGINT and SIGTERM into a flag for its lifetime, so that a bulk command ends between two batches. A second
+/// signal ends the process as usual. At most one at a time.
+class InterruptFlag {
+ public:
+  InterruptFlag();
+  ~InterruptFlag();
+  InterruptFlag(const InterruptFlag&) = delete;
+  InterruptFlag& operator=(const InterruptFlag&) = delete;
+
+  bool raised() const;
+  /// Becomes readable when the flag is raised, for poll(2).
+  int descriptor() const;
+};
+
+}  // namespace sluice::cli

@@ -1,0 +1,166 @@
+#include "host/cli/help.hpp"
+
+#include <algorithm>
+
+namespace sluice::cli {
+
+namespace {
+
+constexpr std::size_t kWidth = 80;
+constexpr std::size_t kGap = 2;
+/// An option longer than this has its help on the next line.
+constexpr std::size_t kMaxColumn = 26;
+
+/// Breaks text at spaces so that lines fit, each indented; existing line breaks stay.
+void append_wrapped(std::string& out, std::string_view text, std::size_t indent) {
+  std::size_t column = indent;
+  bool first = true;
+  while (!text.empty()) {
+    const auto end = std::min(text.find_first_of(" \n"), text.size());
+    const auto word = text.substr(0, end);
+    if (!first && column + 1 + word.size() > kWidth) {
+      out += '\n';
+      out.append(indent, ' ');
+      column = indent;
+      first = true;
+    }
+    if (!first) {
+      out += ' ';
+      ++column;
+    }
+    out += word;
+    column += word.size();
+    first = false;
+    const bool line_break = end < text.size() && text[end] == '\n';
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line_break) {
+      out += '\n';
+      const bool empty_line = !text.empty() && text.front() == '\n';
+      if (!empty_line) {
+        out.append(indent, ' ');
+      }
+      column = indent;
+      first = true;
+    }
+  }
+  out += '\n';
+}
+
+void append_row(std::string& out, const std::string& left, std::string_view right, std::size_t column) {
+  out += left;
+  if (left.size() + kGap > column) {
+    out += '\n';
+    out.append(column, ' ');
+  } else {
+    out.append(column - left.size(), ' ');
+  }
+  append_wrapped(out, right, column);
+}
+
+std::string flag_text(const Flag& flag) {
+  std::string text = "  --" + std::string(flag.name);
+  if (!flag.value.empty()) {
+    text += " " + std::string(flag.value);
+  }
+  return text;
+}
+
+void append_lines(std::string& out, std::string_view lines) {
+  while (!lines.empty()) {
+    const auto end = std::min(lines.find('\n'), lines.size());
+    out += "  " + std::string(lines.substr(0, end)) + "\n";
+    lines.remove_prefix(std::min(end + 1, lines.size()));
+  }
+}
+
+void append_commands(std::string& out, const std::vector<const Command*>& listed) {
+  std::size_t column = 0;
+  for (const Command& command : commands()) {
+    column = std::max(column, command.name.size() + 2 + kGap);
+  }
+  for (const Command* command : listed) {
+    append_row(out, "  " + std::string(command->name), command->summary, column);
+  }
+}
+
+}  // namespace
+
+std::string general_help() {
+  std::string out = "Sluice runs handler plugins over message queues in DynamoDB or SQLite.\n\n";
+  out += "Usage: sluice COMMAND [OPTION]...\n";
+  std::vector<std::string_view> groups;
+  for (const Command& command : commands()) {
+    if (std::find(groups.begin(), groups.end(), command.group) == groups.end()) {
+      groups.push_back(command.group);
+    }
+  }
+  for (const auto group : groups) {
+    out += "\n" + std::string(group) + ":\n";
+    std::vector<const Command*> members;
+    for (const Command& command : commands()) {
+      if (command.group == group) {
+        members.push_back(&command);
+      }
+    }
+    append_commands(out, members);
+  }
+  out += R"(
+`sluice help COMMAND` or `sluice COMMAND --help` explains one command.
+
+The host file is what --config names, else the SLUICE_CONFIG variable, else
+host.toml in this folder, else /etc/sluice/host.toml.
+
+Exit codes:
+  0    success; for run: drained, nothing left behind
+  1    the command failed: no such message, store down, ...
+  64   wrong command line
+  70   internal error
+  75   run stopped hard and left work behind
+  78   wrong configuration
+  130  a bulk command was interrupted and says how far it came
+)";
+  return out;
+}
+
+std::string command_help(const Command& command) {
+  std::string out;
+  append_wrapped(out, std::string(command.summary) + ".", 0);
+  out += "\nUsage: ";
+  append_wrapped(out, "sluice " + std::string(command.name) + " " + std::string(command.usage), 7);
+  if (!command.description.empty()) {
+    out += '\n';
+    append_wrapped(out, command.description, 0);
+  }
+  out += "\nOptions:\n";
+  std::size_t column = 0;
+  for (const Flag& flag : command.flags) {
+    const std::size_t width = flag_text(flag).size() + kGap;
+    column = std::max(column, width > kMaxColumn ? 0 : width);
+  }
+  column = std::max<std::size_t>(column, 14);
+  for (const Flag& flag : command.flags) {
+    append_row(out, flag_text(flag), flag.help, column);
+  }
+  append_row(out, "  -h, --help", "show this help", column);
+  if (!command.examples.empty()) {
+    out += "\nExamples:\n";
+    append_lines(out, command.examples);
+  }
+  return out;
+}
+
+std::string family_help(std::string_view first_word) {
+  const std::string prefix = std::string(first_word) + " ";
+  std::vector<const Command*> members;
+  for (const Command& command : commands()) {
+    if (command.name.substr(0, prefix.size()) == prefix) {
+      members.push_back(&command);
+    }
+  }
+  std::string out = "Usage: sluice " + prefix + "COMMAND [OPTION]...\n\nCommands:\n";
+  append_commands(out, members);
+  out += "\n`sluice help " + prefix + "COMMAND` explains one command.\n";
+  return out;
+}
+
+}  // namespace sluice::cli

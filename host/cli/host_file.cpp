@@ -1,0 +1,72 @@
+#include "host/cli/host_file.hpp"
+
+#include <array>
+#include <filesystem>
+#include <variant>
+
+#include "host/cli/command.hpp"
+
+namespace sluice::cli {
+
+namespace {
+
+constexpr std::array<const char*, 2> kDefaultPlaces{"host.toml", "/etc/sluice/host.toml"};
+constexpr const char* kVariable = "SLUICE_CONFIG";
+
+bool exists(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored);
+}
+
+OrExit<std::string> named(const std::string& path, const std::string& by) {
+  if (!exists(path)) {
+    return Exit(kExitConfiguration, "there is no host file " + path + ", which " + by + " names; mend the name");
+  }
+  return path;
+}
+
+}  // namespace
+
+Flag config_flag() {
+  return {.name = "config", .value = "FILE", .help = "host file [default: host.toml, else /etc/sluice/host.toml]"};
+}
+
+OrExit<std::string> find_host_file(const Arguments& arguments) {
+  if (arguments.has("config")) {
+    return named(arguments.get("config"), "--config");
+  }
+  const auto variable = config::process_environment()(kVariable);
+  if (variable && !variable->empty()) {
+    return named(*variable, kVariable);
+  }
+  for (const char* place : kDefaultPlaces) {
+    if (exists(place)) {
+      return std::string(place);
+    }
+  }
+  return Exit(kExitConfiguration,
+              "no host file: there is neither host.toml in this folder nor /etc/sluice/host.toml; name one with "
+              "--config FILE or the variable SLUICE_CONFIG");
+}
+
+OrExit<config::HostConfig> load_host_file(const Arguments& arguments) {
+  const auto path = find_host_file(arguments);
+  if (path.has_error()) {
+    return path.error();
+  }
+  auto parsed = config::load_host_config(*path, config::process_environment());
+  if (const auto* errors = std::get_if<std::vector<config::ConfigError>>(&parsed)) {
+    return configuration_exit(*errors);
+  }
+  return std::get<config::HostConfig>(std::move(parsed));
+}
+
+Exit configuration_exit(const std::vector<config::ConfigError>& errors) {
+  std::string lines;
+  for (const auto& error : errors) {
+    lines += (lines.empty() ? "" : "\n") + error.text();
+  }
+  return {kExitConfiguration, lines};
+}
+
+}  // namespace sluice::cli

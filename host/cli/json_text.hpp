@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sluice::cli {
+
+/// Writes JSON. Calls come in the order of the text; the caller sees to their balance.
+class JsonText {
+ public:
+  enum class Layout { compact, indented };
+
+  explicit JsonText(Layout layout) : layout_(layout) {}
+
+  void begin_object() { open('{'); }
+  void end_object() { close('}'); }
+  void begin_array() { open('['); }
+  void end_array() { close(']'); }
+  void key(std::string_view name);
+  void value(std::string_view text);
+  void value(const char* text) { value(std::string_view(text)); }
+  void value(bool truth) { word(truth ? "true" : "false"); }
+  void value(std::uint64_t number) { word(std::to_string(number)); }
+  void value(std::int64_t number) { word(std::to_string(number)); }
+  void null() { word("null"); }
+  /// Text that is JSON already, laid out anew; every digit of its numbers stays.
+  void raw(std::string_view json);
+  /// A number as it is written.
+  void word(std::string_view text);
+
+  template <typename T>
+  void member(std::string_view name, const T& content) {
+    key(name);
+    value(content);
+  }
+
+  /// The text so far and a line break; the writer is as new afterwards.
+  std::string take_line();
+
+ private:
+  void open(char bracket);
+  void close(char bracket);
+  void before_value();
+  void new_line();
+
+  Layout layout_;
+  std::string text_;
+  std::size_t depth_ = 0;
+  bool first_ = true;  // nothing in this object or array yet
+  bool after_key_ = false;
+};
+
+/// Tells JSON from other text. Reusable, so that a line costs no allocation. Accepts exactly one value, UTF-8, nested
+/// at most 128 deep.
+class JsonChecker {
+ public:
+  JsonChecker();
+  ~JsonChecker();
+  JsonChecker(const JsonChecker&) = delete;
+  JsonChecker& operator=(const JsonChecker&) = delete;
+
+  /// Nothing when the text is JSON; otherwise what is wrong and where, such as "syntax error at character 7".
+  std::optional<std::string> problem(std::string_view text);
+
+ private:
+  class Parser;
+  std::unique_ptr<Parser> parser_;
+};
+
+/// The characters of a JSON string that was found to be valid, such as "a\u0062" with its quotes.
+std::string json_string_characters(std::string_view json);
+
+std::string base64(std::string_view bytes);
+
+}  // namespace sluice::cli

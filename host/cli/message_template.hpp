@@ -1,0 +1,36 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "host/cli/arguments.hpp"
+#include "host/cli/exit.hpp"
+#include "host/cli/json_text.hpp"
+#include "host/queue/message.hpp"
+
+namespace sluice::cli {
+
+/// What `sluice send` makes messages from: the options that every message shares, and a body for each. One thread.
+class MessageTemplate {
+ public:
+  /// Reads --delay, --attr and --content-type; exit 64 for what is wrong with them.
+  static OrExit<MessageTemplate> from(const Arguments& arguments);
+
+  /// A message of a JSON text: a JSON string becomes text/plain with its characters, anything else application/json as
+  /// it is written. The error says what is wrong with the JSON.
+  Result<queue::NewMessage> from_json(std::string_view json);
+  queue::NewMessage from_text(std::string text) const;
+  /// application/json when the name ends in .json and the bytes are JSON, text/plain when they are UTF-8, otherwise
+  /// application/octet-stream.
+  queue::NewMessage from_file(const std::string& name, std::string bytes);
+
+ private:
+  queue::NewMessage make(std::string body, std::string_view content_type) const;
+
+  queue::NewMessage shared_;  ///< delay and attributes
+  std::string content_type_;  ///< what the sender named; empty: by the body
+  std::unique_ptr<JsonChecker> checker_ = std::make_unique<JsonChecker>();
+};
+
+}  // namespace sluice::cli

@@ -1,0 +1,159 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+#include "host/cli/bulk_sender.hpp"
+#include "host/cli/command.hpp"
+#include "host/cli/host_file.hpp"
+#include "host/cli/message_template.hpp"
+#include "host/cli/queue_session.hpp"
+
+namespace sluice::cli {
+
+namespace {
+
+constexpr std::size_t kMaxFileBytes = 64UL * 1024 * 1024;
+
+OrExit<std::string> read_file(const std::string& name) {
+  std::ifstream file(name, std::ios::binary);
+  std::string bytes;
+  std::array<char, 64 * 1024> piece;
+  while (file && bytes.size() <= kMaxFileBytes) {
+    file.read(piece.data(), piece.size());
+    bytes.append(piece.data(), static_cast<std::size_t>(file.gcount()));
+  }
+  if (bytes.size() > kMaxFileBytes) {
+    return Exit::failure("--file " + name + ": larger than 64 MiB; no store takes that");
+  }
+  if (!file.eof()) {
+    return Exit::failure("--file " + name + ": " + std::strerror(errno));
+  }
+  return bytes;
+}
+
+OrExit<queue::NewMessage> read_message(const Arguments& arguments, MessageTemplate& messages) {
+  if (arguments.has("text")) {
+    return messages.from_text(arguments.get("text"));
+  }
+  if (arguments.has("file")) {
+    auto bytes = read_file(arguments.get("file"));
+    if (bytes.has_error()) {
+      return bytes.error();
+    }
+    return messages.from_file(arguments.get("file"), std::move(*bytes));
+  }
+  auto message = messages.from_json(arguments.get("data"));
+  if (message.has_error()) {
+    return Exit::usage("--data is not JSON: " + message.error().message() +
+                       R"(; quote it for the shell, --data '{"n": 1}', or send plain text with --text)");
+  }
+  return std::move(*message);
+}
+
+Exit send_one(QueueSession& session, const std::string& queue, const queue::NewMessage& message, Console& console) {
+  const auto results = session.store().send(queue, {&message, 1}, session.deadline());
+  const queue::SendResult& result = results.front();
+  switch (result.status) {
+    case queue::SendStatus::sent:
+      console.out(result.id + "\n");
+      return Exit::ok();
+    case queue::SendStatus::duplicate_id:
+      return Exit::failure("a message with the id " + message.id + " is in queue " + queue +
+                           " already; choose another --id, or none");
+    case queue::SendStatus::failed:
+      break;
+  }
+  return Exit::failure(result.error);
+}
+
+Exit check_sources(const Arguments& arguments) {
+  const int sources = int{arguments.has("data")} + int{arguments.has("text")} + int{arguments.has("file")} +
+                      int{arguments.reads_stdin()};
+  if (sources == 0) {
+    return Exit::usage(
+        "nothing to send; give --data JSON, --text TEXT, --file FILE, or - for JSON lines on standard input");
+  }
+  if (sources > 1) {
+    return Exit::usage("give one of --data, --text, --file and -, not several");
+  }
+  if (arguments.reads_stdin() && arguments.has("id")) {
+    return Exit::usage("--id names one message and - sends many; leave --id out");
+  }
+  if (arguments.has("id") && arguments.get("id").empty()) {
+    return Exit::usage("--id is empty; leave it out to have one made");
+  }
+  if (arguments.has("keep-going") && !arguments.reads_stdin()) {
+    return Exit::usage("--keep-going goes with - only");
+  }
+  return Exit::ok();
+}
+
+Exit send(const Arguments& arguments, Console& console) {
+  if (Exit wrong = check_sources(arguments); wrong.code() != kExitOk) {
+    return wrong;
+  }
+  auto messages = MessageTemplate::from(arguments);
+  if (messages.has_error()) {
+    return messages.error();
+  }
+  const std::string queue = arguments.get("queue");
+  if (arguments.reads_stdin()) {
+    auto session = QueueSession::open(arguments);
+    if (session.has_error()) {
+      return session.error();
+    }
+    return BulkSender({queue, arguments.has("keep-going")}, *session, *messages, console).run(STDIN_FILENO);
+  }
+  auto message = read_message(arguments, *messages);
+  if (message.has_error()) {
+    return message.error();
+  }
+  message->id = arguments.get("id");
+  auto session = QueueSession::open(arguments);
+  if (session.has_error()) {
+    return session.error();
+  }
+  return send_one(*session, queue, *message, console);
+}
+
+}  // namespace
+
+Command send_command() {
+  return {
+      .name = "send",
+      .group = "Queues",
+      .summary = "Send one message, or one for each line of standard input",
+      .usage = "--queue QUEUE [OPTION]... (--data JSON | --text TEXT | --file FILE | -)",
+      .description =
+          "Prints the id of each message once it is stored for good. A JSON string is sent as its characters "
+          "(text/plain), other JSON as it is written (application/json). With - every line is the JSON body "
+          "of one message; the first bad line stops it and is named, and Ctrl-C stops it between two "
+          "batches.",
+      .flags = {{.name = "queue", .value = "QUEUE", .help = "the queue", .required = true},
+                {.name = "data", .value = "JSON", .help = "the body, as JSON"},
+                {.name = "text", .value = "TEXT", .help = "the body, as plain text"},
+                {.name = "file",
+                 .value = "FILE",
+                 .help = "the body is the whole file: JSON if it is named .json and is that, else text, else bytes"},
+                {.name = "id", .value = "ID", .help = "the message's id [default: a new UUID]; one in use is refused"},
+                {.name = "delay", .value = "TIME", .help = "not to be worked on before this has passed: 10s, 15m, 2h"},
+                {.name = "attr", .value = "NAME=VALUE", .help = "an attribute; may be repeated", .repeated = true},
+                {.name = "content-type", .value = "TYPE", .help = "the body's type [default: by the body]"},
+                {.name = "keep-going",
+                 .value = {},
+                 .help = "with -: name bad lines, pass over them, exit 1 at the end"},
+                config_flag()},
+      .examples =
+          "sluice send --queue orders --data '{\"order\": 7}' --attr tenant=acme\n"
+          "sluice send --queue orders --text hello --delay 10m\n"
+          "jq -c .orders[] day.json | sluice send --queue orders -",
+      .stdin_operand = true,
+      .run = send,
+  };
+}
+
+}  // namespace sluice::cli
