@@ -18,6 +18,10 @@ add_library(sluice::build_options ALIAS sluice_build_options)
 # gcc takes a designated initialiser that leaves out a member for a slip; here it means the default.
 target_compile_options(sluice_build_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor
   -Wno-missing-field-initializers)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # gcc 12 takes an empty std::optional's storage for a value in optimised code.
+  target_compile_options(sluice_build_options INTERFACE -Wno-maybe-uninitialized)
+endif()
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   target_compile_options(sluice_build_options INTERFACE -Wthread-safety)
 endif()

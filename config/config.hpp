@@ -109,6 +109,12 @@ struct JobConfig {
   bool same_job(const JobConfig& other) const;
 };
 
+/// The jobs that could be read, and everything that is wrong with the others or between them.
+struct JobFiles {
+  std::vector<JobConfig> jobs;
+  std::vector<ConfigError> errors;
+};
+
 /// Looks up `${VAR}`; nothing when unset.
 using Environment = std::function<std::optional<std::string>(const std::string& name)>;
 
@@ -120,6 +126,8 @@ Parsed<JobConfig> parse_job_config(const std::string& text, const std::string& f
 /// Two jobs of one name are an error; a pattern that matches nothing is not.
 Parsed<HostConfig> load_host_config(const std::string& file, const Environment& environment);
 Parsed<std::vector<JobConfig>> load_job_configs(const HostConfig& host, const Environment& environment);
+/// As load_job_configs, for a caller that has more to check in the good ones before it reports what is wrong.
+JobFiles load_job_files(const HostConfig& host, const Environment& environment);
 
 /// The process's own environment.
 Environment process_environment();

@@ -47,55 +47,65 @@ const char* rate_complaint(const std::string& text) {
                             "most \"1000000/s\"";
 }
 
-/// What [job.options] may hold, out of what TOML may hold; nothing after an error.
-std::optional<OptionValue> option_value(const Member& member, Reader& reader) {
-  const std::string naming = "'" + abridged(member.key) + "' in [job.options] ";
-  const auto fail = [&](const Value& value, const std::string& message) {
+/// What [job.options] may hold, out of what TOML may hold.
+class OptionReader {
+ public:
+  OptionReader(const Member& member, Reader& reader)
+      : member_(member), reader_(reader), naming_("'" + abridged(member.key) + "' in [job.options] ") {}
+
+  /// Nothing after an error.
+  std::optional<OptionValue> read() const {
+    return std::visit([this](const auto& content) { return convert(content); }, member_.value.content);
+  }
+
+ private:
+  std::nullopt_t fail(const Value& value, const std::string& message) const {
     if (!std::holds_alternative<BrokenValue>(value.content)) {
-      reader.error(value.place, naming + message);
+      reader_.error(value.place, naming_ + message);
     }
     return std::nullopt;
-  };
-  const auto& content = member.value.content;
-  if (const auto* array = std::get_if<Array>(&content)) {
+  }
+
+  std::optional<OptionValue> convert(bool value) const { return OptionValue(value); }
+  std::optional<OptionValue> convert(std::int64_t value) const { return OptionValue(value); }
+  std::optional<OptionValue> convert(const std::string& value) const { return OptionValue(value); }
+  std::optional<OptionValue> convert(double value) const {
+    if (!std::isfinite(value)) {
+      return fail(member_.value, "must be a finite number");
+    }
+    return OptionValue(value);
+  }
+  std::optional<OptionValue> convert(const Array& elements) const {
     std::vector<std::string> list;
-    for (const Value& element : *array) {
+    for (const Value& element : elements) {
       const auto* text = std::get_if<std::string>(&element.content);
       if (text == nullptr) {
         return fail(element, std::string("must hold strings only, not ") + kind_of(element));
       }
       list.push_back(*text);
     }
-    return list;
+    return OptionValue(std::move(list));
   }
-  if (const auto* table = std::get_if<Table>(&content)) {
+  std::optional<OptionValue> convert(const Table& entries) const {
     std::map<std::string, std::string> map;
-    for (const Member& entry : *table) {
+    for (const Member& entry : entries) {
       const auto* text = std::get_if<std::string>(&entry.value.content);
       if (text == nullptr) {
         return fail(entry.value, "must hold strings only; '" + abridged(entry.key) + "' is " + kind_of(entry.value));
       }
       map.emplace(entry.key, *text);
     }
-    return map;
+    return OptionValue(std::move(map));
   }
-  if (const auto* number = std::get_if<double>(&content); number != nullptr && !std::isfinite(*number)) {
-    return fail(member.value, "must be a finite number");
+  std::optional<OptionValue> convert(const ForeignValue& foreign) const {
+    return fail(member_.value, std::string("is ") + foreign.kind + "; write it as a string");
   }
-  if (std::holds_alternative<ForeignValue>(content)) {
-    return fail(member.value, std::string("is ") + kind_of(member.value) + "; write it as a string");
-  }
-  return std::visit(
-      [](const auto& scalar) -> std::optional<OptionValue> {
-        using Scalar = std::decay_t<decltype(scalar)>;
-        if constexpr (std::is_constructible_v<OptionValue, Scalar>) {
-          return OptionValue(scalar);
-        } else {
-          return std::nullopt;
-        }
-      },
-      content);
-}
+  std::optional<OptionValue> convert(const BrokenValue&) const { return std::nullopt; }
+
+  const Member& member_;
+  Reader& reader_;
+  std::string naming_;
+};
 
 void read_options(Section job, Reader& reader, JobConfig& config) {
   const Member* options = job.find("options");
@@ -108,7 +118,7 @@ void read_options(Section job, Reader& reader, JobConfig& config) {
     return;
   }
   for (const Member& member : *table) {
-    if (std::optional<OptionValue> value = option_value(member, reader)) {
+    if (std::optional<OptionValue> value = OptionReader(member, reader).read()) {
       config.options.emplace(member.key, Option{*std::move(value), member.place});
     }
   }

@@ -59,26 +59,31 @@ Parsed<HostConfig> load_host_config(const std::string& file, const Environment& 
   return parse_host_config(std::get<std::string>(text), file, environment);
 }
 
-Parsed<std::vector<JobConfig>> load_job_configs(const HostConfig& host, const Environment& environment) {
+JobFiles load_job_files(const HostConfig& host, const Environment& environment) {
+  JobFiles result;
   Parsed<std::vector<std::string>> files = match_files(host.jobs, host.file);
   if (auto* errors = errors_of(files)) {
-    return std::move(*errors);
+    result.errors = std::move(*errors);
+    return result;
   }
-  std::vector<JobConfig> jobs;
-  std::vector<ConfigError> errors;
   for (const std::string& file : std::get<std::vector<std::string>>(files)) {
     Parsed<JobConfig> job = load_job(file, environment);
     if (auto* wrong = errors_of(job)) {
-      append(errors, std::move(*wrong));
+      append(result.errors, std::move(*wrong));
     } else {
-      jobs.push_back(std::get<JobConfig>(std::move(job)));
+      result.jobs.push_back(std::get<JobConfig>(std::move(job)));
     }
   }
-  append(errors, check_together(jobs, host));
-  if (!errors.empty()) {
-    return errors;
+  append(result.errors, check_together(result.jobs, host));
+  return result;
+}
+
+Parsed<std::vector<JobConfig>> load_job_configs(const HostConfig& host, const Environment& environment) {
+  JobFiles files = load_job_files(host, environment);
+  if (!files.errors.empty()) {
+    return std::move(files.errors);
   }
-  return jobs;
+  return std::move(files.jobs);
 }
 
 }  // namespace sluice::config

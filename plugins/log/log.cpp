@@ -1,0 +1,180 @@
+// Prints messages to the host's log.
+
+#include <algorithm>
+#include <array>
+#include <sluice/handler.hpp>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace {
+
+constexpr std::array<std::string_view, 5> kLevels{"trace", "debug", "info", "warn", "error"};
+constexpr std::array<std::string_view, 8> kFields{"id",           "queue", "attempt", "sent_at",
+                                                  "content_type", "group", "size",    "body"};
+
+template <std::size_t kCount>
+std::string listed(const std::array<std::string_view, kCount>& words) {
+  std::string text;
+  for (const std::string_view word : words) {
+    text += (text.empty() ? "" : ", ") + std::string(word);
+  }
+  return text;
+}
+
+sluice_log_level level_of(const std::string& word) {
+  const auto found = std::find(kLevels.begin(), kLevels.end(), word);
+  if (found == kLevels.end()) {
+    throw std::invalid_argument("the option \"level\" must be one of " + listed(kLevels) + "; it is \"" + word + "\"");
+  }
+  return static_cast<sluice_log_level>(found - kLevels.begin());
+}
+
+std::vector<std::string> known_fields(std::vector<std::string> fields) {
+  for (const std::string& field : fields) {
+    if (std::find(kFields.begin(), kFields.end(), field) == kFields.end()) {
+      throw std::invalid_argument("the option \"fields\" may hold " + listed(kFields) + "; it has \"" + field + "\"");
+    }
+  }
+  return fields;
+}
+
+/// The length of the well-formed UTF-8 character at the head of `text`; 0 when there is none.
+std::size_t character_length(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
+  const unsigned first = byte(0);
+  const std::size_t length = first < 0x80                    ? 1
+                             : first >= 0xc2 && first < 0xe0 ? 2
+                             : first >= 0xe0 && first < 0xf0 ? 3
+                             : first >= 0xf0 && first < 0xf5 ? 4
+                                                             : 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xc0U) != 0x80U) {
+      return 0;
+    }
+  }
+  const bool overlong = (first == 0xe0 && byte(1) < 0xa0) || (first == 0xf0 && byte(1) < 0x90);
+  const bool no_character = (first == 0xed && byte(1) >= 0xa0) || (first == 0xf4 && byte(1) >= 0x90);
+  return overlong || no_character ? 0 : length;
+}
+
+/// One line for a person: control characters and bytes that are not UTF-8 as "\n", "\t" or "\x1b"; at most `limit`
+/// bytes of the text, and then how many there are.
+std::string printable(std::string_view text, std::size_t limit) {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  std::string line;
+  std::size_t i = 0;
+  while (i < text.size()) {
+    const std::size_t length = character_length(text.substr(i));
+    if (i + std::max<std::size_t>(length, 1) > limit) {
+      return line + "... (" + std::to_string(text.size()) + " bytes)";
+    }
+    const auto byte = static_cast<unsigned char>(text[i]);
+    if (length > 1 || (length == 1 && byte >= 0x20 && byte != 0x7f)) {
+      line += text.substr(i, length);
+      i += length;
+      continue;
+    }
+    if (byte == '\n' || byte == '\t' || byte == '\r') {
+      line += byte == '\n' ? "\\n" : byte == '\t' ? "\\t" : "\\r";
+    } else {
+      line += {'\\', 'x', kHex[byte >> 4U], kHex[byte & 15U]};
+    }
+    ++i;
+  }
+  return line;
+}
+
+/// 2026-11-20T23:14:00.906Z
+std::string utc(std::chrono::sys_time<std::chrono::nanoseconds> time) {
+  const auto whole = std::chrono::floor<std::chrono::milliseconds>(time).time_since_epoch().count();
+  const auto milliseconds = ((whole % 1000) + 1000) % 1000;
+  const std::time_t seconds = (whole - milliseconds) / 1000;
+  std::tm parts{};
+  char text[40] = "";
+  if (gmtime_r(&seconds, &parts) != nullptr) {
+    std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
+  }
+  const std::string fraction = std::to_string(1000 + milliseconds).substr(1);
+  return std::string(text) + "." + fraction + "Z";
+}
+
+class Log {
+ public:
+  static constexpr const char* help = "Prints each message to the host's log.";
+  static constexpr sluice::OptionSpec options[] = {
+      sluice::option<std::string>("level", "info", "At which level: trace, debug, info, warn or error."),
+      sluice::option<std::vector<std::string>>(
+          "fields", R"(["body"])",
+          "What to print, in this order: id, queue, attempt, sent_at, content_type, group, size, body."),
+      sluice::option<bool>("attributes", "false", "Whether to print the attributes, in front of the body."),
+      sluice::option<std::int64_t>("body_limit", "1024", "At most so many bytes of the body, from 0 to 65536."),
+  };
+
+  explicit Log(const sluice::Options& values)
+      : level_(level_of(values.get<std::string>("level"))),
+        fields_(known_fields(values.list("fields"))),
+        attributes_(values.get<bool>("attributes")) {
+    const auto limit = values.get<std::int64_t>("body_limit");
+    if (limit < 0 || limit > 65536) {
+      throw std::invalid_argument("the option \"body_limit\" must be from 0 to 65536; it is " + std::to_string(limit));
+    }
+    body_limit_ = static_cast<std::size_t>(limit);
+  }
+
+  sluice::Outcome handle(const sluice::Message& message, sluice::Context& context) const {
+    std::string line;
+    bool attributes_left = attributes_;
+    for (const std::string& field : fields_) {
+      if (field == "body" && attributes_left) {
+        append_attributes(line, message);
+        attributes_left = false;
+      }
+      append(line, field, value(message, field));
+    }
+    if (attributes_left) {
+      append_attributes(line, message);
+    }
+    context.log(level_, line);
+    return sluice::done();
+  }
+
+ private:
+  static constexpr std::size_t kValueLimit = 1024;
+
+  /// A body that is printed alone needs no name.
+  void append(std::string& line, std::string_view name, const std::string& text) const {
+    line += line.empty() ? "" : " ";
+    if (fields_.size() > 1 || attributes_) {
+      line += std::string(name) + "=";
+    }
+    line += text;
+  }
+
+  static void append_attributes(std::string& line, const sluice::Message& message) {
+    for (const auto [name, value] : message.attributes()) {
+      line += (line.empty() ? "" : " ") + printable(name, kValueLimit) + "=" + printable(value, kValueLimit);
+    }
+  }
+
+  std::string value(const sluice::Message& message, std::string_view field) const {
+    if (field == "id") return printable(message.id(), kValueLimit);
+    if (field == "queue") return printable(message.queue(), kValueLimit);
+    if (field == "attempt") return std::to_string(message.attempt());
+    if (field == "sent_at") return utc(message.sent_at());
+    if (field == "content_type") return printable(message.content_type(), kValueLimit);
+    if (field == "group") return printable(message.group(), kValueLimit);
+    if (field == "size") return std::to_string(message.body().size());
+    return printable(message.body(), body_limit_);
+  }
+
+  sluice_log_level level_;
+  std::vector<std::string> fields_;
+  bool attributes_;
+  std::size_t body_limit_ = 0;
+};
+
+}  // namespace
+
+SLUICE_PLUGIN("log", "1.0.0", Log)
