@@ -1,0 +1,132 @@
+// The SDK as an author has it: installed under a prefix, found by find_package, used out of tree.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "base/clock.hpp"
+#include "host/plugin/handler_instance.hpp"
+#include "host/plugin/plugin_registry.hpp"
+#include "tests/abi/command.hpp"
+
+namespace sluice::test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+/// An installed SDK in a folder of its own, for one compiler.
+class InstalledSdkTest : public ::testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    if (std::string(GetParam()).find("NOTFOUND") != std::string::npos) {
+      GTEST_SKIP() << "THIS COMPILER IS NOT INSTALLED; out-of-tree plugins are not tested with it";
+    }
+    std::string pattern = (std::filesystem::temp_directory_path() / "sluice-sdk-XXXXXX").string();
+    root_ = ::mkdtemp(pattern.data());
+    succeeds(std::string(SLUICE_CMAKE) + " --install '" SLUICE_BINARY_DIR "' --component sdk --prefix " +
+             path("prefix"));
+  }
+  void TearDown() override {
+    if (!root_.empty()) {
+      std::filesystem::remove_all(root_);
+    }
+  }
+
+  std::string path(const std::string& name) const { return (root_ / name).string(); }
+  static void succeeds(const std::string& command) {
+    const CommandResult result = run(command);
+    ASSERT_EQ(result.status, 0) << command << '\n' << result.output;
+  }
+  /// Configures the project in a copied folder; the output of that.
+  CommandResult configure(const std::string& source, const std::string& build) const {
+    // In a copy, as an author has it, so that nothing of the tree around it is found by accident.
+    std::filesystem::copy(source, path(build + "-source"), std::filesystem::copy_options::recursive);
+    return run(std::string("env -u CXXFLAGS -u LDFLAGS ") + SLUICE_CMAKE + " -S " + path(build + "-source") + " -B " +
+               path(build) + " -DCMAKE_PREFIX_PATH=" + path("prefix") + " -DCMAKE_CXX_COMPILER=" + GetParam() +
+               " -DCMAKE_CXX_FLAGS='-Wall -Wextra -Wpedantic -Wshadow -Werror'");
+  }
+  void build(const std::string& source, const std::string& build) const {
+    const CommandResult configured = configure(source, build);
+    ASSERT_EQ(configured.status, 0) << configured.output;
+    succeeds(std::string(SLUICE_CMAKE) + " --build " + path(build));
+  }
+
+  std::filesystem::path root_;
+};
+
+TEST_P(InstalledSdkTest, HasEveryHeader) {
+  std::size_t count = 0;
+  const std::filesystem::path source = SLUICE_SOURCE_DIR "/sdk/include";
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(source)) {
+    if (entry.is_regular_file()) {
+      const std::string name = std::filesystem::relative(entry.path(), source).string();
+      EXPECT_TRUE(std::filesystem::exists(path("prefix/include/" + name))) << name;
+      ++count;
+    }
+  }
+  EXPECT_GT(count, 0U);
+}
+
+TEST_P(InstalledSdkTest, BuildsTheGreeterAndTheHostRunsIt) {
+  build(SLUICE_SOURCE_DIR "/plugins/greeter", "greeter");
+  EXPECT_THAT(exported_symbols(path("greeter/greeter.so")), ElementsAre("sluice_plugin_v1"));
+
+  plugin::PluginRegistry registry;
+  registry.scan({path("greeter")});
+  const auto handler = registry.handler("greeter");
+  ASSERT_TRUE(handler) << handler.error().message();
+  std::string logged;
+  const auto log = [&](sluice_log_level, std::string_view, std::string_view, std::string_view text) { logged = text; };
+  const auto instance = plugin::HandlerInstance::create(**handler, "job", {}, log);
+  ASSERT_TRUE(instance);
+  const SystemClock clock;
+  plugin::Attempt attempt(clock);
+  queue::Message message;
+  message.body = "world";
+  EXPECT_EQ((*instance)->handle(message, "q", 0, attempt).status, plugin::OutcomeStatus::done);
+  EXPECT_EQ(logged, "hello, world");
+}
+
+TEST_P(InstalledSdkTest, BuildsTheTemplateItsTestsPassAndTheHostLoadsIt) {
+  build(path("prefix/share/sluice-sdk/template"), "shout");
+  EXPECT_THAT(exported_symbols(path("shout/shout.so")), ElementsAre("sluice_plugin_v1"));
+  succeeds("cd " + path("shout") + " && ctest --output-on-failure");
+  plugin::PluginRegistry registry;
+  registry.scan({path("shout")});
+  EXPECT_TRUE(registry.handler("shout"));
+}
+
+TEST_P(InstalledSdkTest, RefusesAPluginWithAnUndefinedSymbolWhenItIsLinked) {
+  std::filesystem::create_directory(path("open"));
+  std::ofstream(path("open/CMakeLists.txt"))
+      << "cmake_minimum_required(VERSION 3.25)\nproject(open LANGUAGES CXX)\n"
+         "find_package(sluice-sdk 1 REQUIRED)\nsluice_add_plugin(open open.cpp)\n";
+  std::ofstream(path("open/open.cpp"))
+      << "#include <sluice/handler.hpp>\nint nobody();\nstruct H { sluice::Outcome handle(const "
+         "sluice::Message&, sluice::Context&) { return sluice::reject(std::to_string(nobody())); } "
+         "};\nSLUICE_PLUGIN(\"open\", \"1\", H)\n";
+  ASSERT_EQ(configure(path("open"), "open-build").status, 0);
+  const CommandResult built = run(std::string(SLUICE_CMAKE) + " --build " + path("open-build"));
+  EXPECT_NE(built.status, 0);
+  EXPECT_THAT(built.output, HasSubstr("undefined reference"));
+}
+
+TEST_P(InstalledSdkTest, IsNotFoundUnderAnotherMajorVersion) {
+  std::filesystem::create_directory(path("future"));
+  std::ofstream(path("future/CMakeLists.txt"))
+      << "cmake_minimum_required(VERSION 3.25)\nproject(future LANGUAGES CXX)\n"
+         "find_package(sluice-sdk 2 REQUIRED)\n";
+  const CommandResult configured = configure(path("future"), "future-build");
+  EXPECT_NE(configured.status, 0);
+  EXPECT_THAT(configured.output, HasSubstr("version: 1.0.0"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Gcc, InstalledSdkTest, ::testing::Values(SLUICE_GXX));
+INSTANTIATE_TEST_SUITE_P(Clang, InstalledSdkTest, ::testing::Values(SLUICE_CLANGXX));
+
+}  // namespace
+}  // namespace sluice::test

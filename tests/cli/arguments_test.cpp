@@ -1,0 +1,113 @@
+#include "host/cli/arguments.hpp"
+
+#include <gtest/gtest.h>
+
+#include "host/cli/command.hpp"
+
+namespace sluice::cli {
+namespace {
+
+const Command& sample() {
+  static const Command kCommand{
+      .name = "sample",
+      .flags = {{.name = "queue", .value = "QUEUE", .help = "", .required = true},
+                {.name = "attr", .value = "NAME=VALUE", .help = "", .repeated = true},
+                {.name = "limit", .value = "N", .help = ""},
+                {.name = "yes", .value = {}, .help = ""}},
+      .stdin_operand = true,
+  };
+  return kCommand;
+}
+
+std::string failure(const std::vector<std::string>& words) {
+  const auto parsed = Arguments::parse(sample(), words);
+  if (parsed.has_value()) {
+    return "parsed";
+  }
+  EXPECT_EQ(parsed.error().code(), kExitUsage);
+  EXPECT_EQ(parsed.error().lines().size(), 1U);
+  return parsed.error().lines().front();
+}
+
+TEST(Arguments, TakeValuesApartAndAdjacent) {
+  const auto parsed = Arguments::parse(sample(), {"--queue=a=b", "--attr", "x=1", "--yes", "--attr=y=", "-"});
+  ASSERT_TRUE(parsed.has_value());
+  EXPECT_EQ(parsed->get("queue"), "a=b");
+  EXPECT_EQ(parsed->all("attr"), (std::vector<std::string>{"x=1", "y="}));
+  EXPECT_TRUE(parsed->has("yes"));
+  EXPECT_TRUE(parsed->reads_stdin());
+  EXPECT_FALSE(parsed->has("limit"));
+  EXPECT_EQ(parsed->get("limit", "7"), "7");
+  EXPECT_TRUE(parsed->all("limit").empty());
+}
+
+TEST(Arguments, ValuesMayLookLikeOptions) {
+  const auto parsed =
+      Arguments::parse(sample(), {"--queue", "-1", "--attr", "-x", "--attr", "--odd=1", "--limit=--yes"});
+  ASSERT_TRUE(parsed.has_value()) << parsed.error().lines().front();
+  EXPECT_EQ(parsed->get("queue"), "-1");
+  EXPECT_EQ(parsed->get("limit"), "--yes");
+  EXPECT_EQ(parsed->all("attr"), (std::vector<std::string>{"-x", "--odd=1"}));
+}
+
+TEST(Arguments, SayWhatIsWrongAndTheMend) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{}, "--queue is missing; write --queue QUEUE"},
+      {{"--queue", ""}, "--queue is empty; write --queue QUEUE"},
+      {{"--queue"}, "--queue needs a value: --queue QUEUE"},
+      {{"--queue="}, "--queue needs a value: --queue QUEUE"},
+      {{"--queue", "--yes"}, "--queue needs a value: --queue QUEUE"},
+      {{"--quue", "q"}, "unknown option --quue; did you mean --queue?"},
+      {{"--quue=q"}, "unknown option --quue; did you mean --queue?"},
+      {{"--queu", "q"}, "unknown option --queu; did you mean --queue?"},  // no guessing: a later flag could clash
+      {{"--zzzzzz"}, "unknown option --zzzzzz; `sluice help sample` lists them"},
+      {{"-q", "q"}, "unknown option -q; `sluice help sample` lists them"},
+      {{"--queue", "q", "--queue", "r"}, "--queue is given twice; give it once"},
+      {{"--queue", "q", "--yes=1"}, "--yes takes no value; write it without '='"},
+      {{"--queue", "q", "word"}, "unexpected word \"word\"; `sluice help sample` shows what it takes"},
+      {{"--queue", "q", "-", "-"}, "unexpected word \"-\"; `sluice help sample` shows what it takes"},
+  };
+  for (const auto& [words, message] : cases) {
+    EXPECT_EQ(failure(words), message);
+  }
+}
+
+TEST(Arguments, HelpWinsOverWhatIsMissing) {
+  for (const char* word : {"--help", "-h"}) {
+    const auto parsed = Arguments::parse(sample(), {word});
+    ASSERT_TRUE(parsed.has_value());
+    EXPECT_TRUE(parsed->wants_help());
+  }
+}
+
+TEST(Arguments, CountsAreWholeNumbersWithinBounds) {
+  const auto count = [](const std::string& text) {
+    return Arguments::parse(sample(), {"--queue", "q", "--limit", text})->count("limit", 10, 100);
+  };
+  EXPECT_EQ(*count("1"), 1U);
+  EXPECT_EQ(*count("100"), 100U);
+  EXPECT_EQ(*Arguments::parse(sample(), {"--queue", "q"})->count("limit", 10, 100), 10U);
+  for (const char* text : {"0", "101", "-1", "1.5", "ten", "1 ", "99999999999999999999999"}) {
+    const auto wrong = count(text);
+    ASSERT_TRUE(wrong.has_error()) << text;
+    EXPECT_EQ(wrong.error().code(), kExitUsage);
+    EXPECT_NE(wrong.error().lines().front().find("from 1 to 100"), std::string::npos);
+  }
+}
+
+TEST(Commands, AreDescribedWhole) {
+  for (const Command& command : commands()) {
+    EXPECT_FALSE(command.name.empty());
+    EXPECT_FALSE(command.summary.empty()) << command.name;
+    EXPECT_FALSE(command.group.empty()) << command.name;
+    EXPECT_FALSE(command.examples.empty()) << command.name;
+    EXPECT_NE(command.run, nullptr) << command.name;
+    EXPECT_NE(command.summary.back(), '.') << command.name;
+    for (const Flag& flag : command.flags) {
+      EXPECT_FALSE(flag.help.empty()) << command.name << " --" << flag.name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sluice::cli

@@ -1,0 +1,125 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/json.hpp>
+#include <csignal>
+#include <set>
+
+#include "tests/cli/run_binary.hpp"
+
+namespace sluice::test {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+std::int64_t stored(const HostFolder& folder) {
+  return boost::json::parse(folder.run({"stats", "--queue", "q"}).out).at("total").as_int64();
+}
+
+BinaryOptions in(const HostFolder& folder) {
+  return {.input = {}, .folder = folder.path(), .environment = {}, .stdout_file = {}};
+}
+
+TEST(BulkSend, SendsOneMessageALine) {
+  const HostFolder folder;
+  std::string lines;
+  for (int line = 0; line < 2345; ++line) {
+    lines += "{\"line\": " + std::to_string(line) + "}\n";
+  }
+  const Finished sent = folder.run({"send", "--queue", "q", "-", "--attr", "batch=7"}, lines);
+  EXPECT_EQ(sent.exit_code, 0);
+  EXPECT_EQ(sent.err, "") << "no progress where there is no terminal";
+  const auto ids = sent.out_lines();
+  EXPECT_EQ(ids.size(), 2345U);
+  EXPECT_EQ(std::set<std::string>(ids.begin(), ids.end()).size(), 2345U);
+  EXPECT_EQ(stored(folder), 2345);
+  const auto last = boost::json::parse(folder.run({"get", "--queue", "q", "--id", ids.back()}).out);
+  EXPECT_EQ(last.at("data").at("line").as_int64(), 2344) << "ids come in the order of the lines";
+  EXPECT_EQ(last.at("attributes").at("batch").as_string(), "7");
+}
+
+TEST(BulkSend, TakesBlankLinesCarriageReturnsAndAMissingLastBreak) {
+  const HostFolder folder;
+  const Finished sent = folder.run({"send", "--queue", "q", "-"}, "1\r\n\n  \n2\n3");
+  EXPECT_EQ(sent.exit_code, 0) << sent.err;
+  EXPECT_EQ(sent.out_lines().size(), 3U);
+  EXPECT_EQ(folder.run({"send", "--queue", "q", "-"}, "").exit_code, 0);
+}
+
+TEST(BulkSend, StopsAtABadLineAndSaysHowFarItCame) {
+  const HostFolder folder;
+  const Finished sent = folder.run({"send", "--queue", "q", "-"}, "1\n2\n\n{broken\n5\n");
+  EXPECT_EQ(sent.exit_code, 1);
+  EXPECT_EQ(sent.out_lines().size(), 2U) << "what stood before the bad line is sent";
+  ASSERT_EQ(sent.err_lines().size(), 1U);
+  EXPECT_THAT(sent.err, StartsWith("sluice send: line 4: not JSON: "));
+  EXPECT_THAT(sent.err, HasSubstr("; 2 messages were sent; "));
+  EXPECT_EQ(stored(folder), 2);
+}
+
+TEST(BulkSend, KeepGoingPassesOverBadLines) {
+  const HostFolder folder;
+  const Finished sent = folder.run({"send", "--queue", "q", "-", "--keep-going"}, "1\nx\n2\n\"\xff\"\n3\n");
+  EXPECT_EQ(sent.exit_code, 1);
+  EXPECT_EQ(sent.out_lines().size(), 3U);
+  const auto lines = sent.err_lines();
+  ASSERT_EQ(lines.size(), 3U) << sent.err;
+  EXPECT_THAT(lines[0], StartsWith("sluice send: line 2: not JSON"));
+  EXPECT_THAT(lines[1], StartsWith("sluice send: line 4: not JSON"));
+  EXPECT_EQ(lines[2], "sluice send: 3 messages were sent, 2 lines were passed over");
+  EXPECT_EQ(stored(folder), 3);
+}
+
+TEST(BulkSend, SendsWhatThereIsWhenTheInputPauses) {
+  const HostFolder folder;
+  RunningBinary sluice({"send", "--queue", "q", "-"}, in(folder));
+  sluice.write("1\n2\n");
+  EXPECT_EQ(sluice.read_line().size(), 36U);
+  EXPECT_EQ(sluice.read_line().size(), 36U);
+  EXPECT_EQ(stored(folder), 2) << "while the producer is still connected";
+  sluice.write("3\n");
+  EXPECT_EQ(sluice.read_line().size(), 36U);
+  EXPECT_EQ(sluice.finish().exit_code, 0);
+}
+
+TEST(BulkSend, CtrlCStopsBetweenBatchesAndSaysHowMany) {
+  for (const int number : {SIGINT, SIGTERM}) {
+    const HostFolder folder;
+    RunningBinary sluice({"send", "--queue", "q", "-"}, in(folder));
+    sluice.write("1\n2\n3\n");
+    for (int line = 0; line < 3; ++line) {
+      EXPECT_EQ(sluice.read_line().size(), 36U);
+    }
+    sluice.signal(number);
+    const Finished finished = sluice.finish();
+    EXPECT_EQ(finished.exit_code, 130);
+    EXPECT_EQ(finished.err, "sluice send: interrupted; 3 messages were sent\n");
+    EXPECT_EQ(stored(folder), 3);
+  }
+}
+
+TEST(BulkSend, EndsQuietlyWhenNobodyReadsTheIds) {
+  const HostFolder folder;
+  std::string lines;
+  for (int line = 0; line < 5000; ++line) {
+    lines += "1\n";
+  }
+  BinaryOptions options = in(folder);
+  options.input = lines;
+  options.closed_output = true;
+  const Finished finished = run_binary({"send", "--queue", "q", "-"}, options);
+  EXPECT_EQ(finished.exit_code, 141);
+  EXPECT_EQ(finished.err, "");
+  EXPECT_LT(stored(folder), 5000) << "it stops, it does not send on unseen";
+}
+
+TEST(BulkSend, RefusesALineWithoutEnd) {
+  const HostFolder folder;
+  const Finished sent = folder.run({"send", "--queue", "q", "-"}, "1\n\"" + std::string(17 * 1024 * 1024, 'x'));
+  EXPECT_EQ(sent.exit_code, 1);
+  EXPECT_THAT(sent.err, StartsWith("sluice send: line 2 is longer than 16 MiB; 1 message was sent"));
+}
+
+}  // namespace
+}  // namespace sluice::test

@@ -1,0 +1,66 @@
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "tests/cli/run_binary.hpp"
+
+namespace sluice::test {
+namespace {
+
+struct Page {
+  const char* golden;
+  std::vector<std::string> words;
+};
+
+void PrintTo(const Page& page, std::ostream* out) { *out << page.golden; }
+
+/// Every help text as its users see it. With SLUICE_UPDATE_GOLDEN set the test writes the files anew.
+class Help : public testing::TestWithParam<Page> {};
+
+TEST_P(Help, IsAsTheGoldenFileHasIt) {
+  const std::string file = std::string(SLUICE_GOLDEN_DIR) + "/" + GetParam().golden + ".txt";
+  const Finished shown = run_binary(GetParam().words, {});
+  EXPECT_EQ(shown.exit_code, 0);
+  EXPECT_EQ(shown.err, "");
+  for (const std::string& line : shown.out_lines()) {
+    EXPECT_LE(line.size(), 80U) << line;
+    EXPECT_TRUE(line.empty() || line.back() != ' ') << line << "|";
+  }
+  if (std::getenv("SLUICE_UPDATE_GOLDEN") != nullptr) {
+    std::ofstream(file) << shown.out;
+  }
+  std::ostringstream golden;
+  golden << std::ifstream(file).rdbuf();
+  EXPECT_EQ(shown.out, golden.str()) << file;
+}
+
+INSTANTIATE_TEST_SUITE_P(Pages, Help,
+                         testing::Values(Page{"help", {"help"}}, Page{"help", {"--help"}}, Page{"help", {"-h"}},
+                                         Page{"run", {"run", "--help"}}, Page{"run", {"help", "run"}},
+                                         Page{"check", {"check", "-h"}}, Page{"plugins", {"help", "plugins"}},
+                                         Page{"version", {"help", "version"}}, Page{"send", {"send", "--help"}},
+                                         Page{"get", {"get", "--help"}}, Page{"ls", {"ls", "--help"}},
+                                         Page{"stats", {"stats", "--help"}}, Page{"purge", {"purge", "--help"}},
+                                         Page{"table", {"help", "table"}}, Page{"table", {"table", "--help"}},
+                                         Page{"table_create", {"table", "create", "--help"}},
+                                         Page{"table_create", {"help", "table", "create"}}));
+
+TEST(HelpText, IsShownWhateverElseIsWrong) {
+  EXPECT_EQ(run_binary({"get", "--help", "--queue", "x"}, {}).exit_code, 0);
+  EXPECT_EQ(run_binary({"run", "--config", "/nowhere", "--help"}, {}).exit_code, 0);
+}
+
+TEST(Version, SaysWhatRuns) {
+  const Finished text = run_binary({"version"}, {});
+  EXPECT_EQ(text.exit_code, 0);
+  EXPECT_EQ(text.out.rfind("sluice 1.", 0), 0U) << text.out;
+  EXPECT_NE(text.out.find("plugin ABI 1."), std::string::npos);
+  EXPECT_EQ(run_binary({"--version"}, {}).out, text.out);
+  const Finished json = run_binary({"version", "--json"}, {});
+  EXPECT_EQ(json.out.rfind("{\n  \"version\": \"1.", 0), 0U) << json.out;
+}
+
+}  // namespace
+}  // namespace sluice::test

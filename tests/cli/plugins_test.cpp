@@ -1,0 +1,132 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/json.hpp>
+#include <filesystem>
+
+#include "tests/cli/run_binary.hpp"
+
+namespace sluice::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+/// A folder with the fixture plugin, one file that is none, and a job.
+class PluginFolder : public HostFolder {
+ public:
+  PluginFolder() {
+    std::filesystem::copy_file(SLUICE_FIXTURE_PLUGIN, path() + "/plugins/fixture.so");
+    job("orders", "port = 7\n");
+  }
+  void job(const std::string& name, const std::string& options) const {
+    write("jobs.d/" + name + ".toml", "[job]\nqueue = \"orders\"\nhandler = \"greet\"\n[job.options]\n" + options);
+  }
+};
+
+TEST(Plugins, ShowsHandlersAndOptions) {
+  const PluginFolder folder;
+  folder.write("plugins/text.so", "hello");
+  const Finished shown = folder.run({"plugins"});
+  EXPECT_EQ(shown.exit_code, 0) << shown.err;
+  const auto lines = shown.out_lines();
+  ASSERT_EQ(lines.size(), 6U) << shown.out;
+  EXPECT_THAT(lines[0], AllOf(StartsWith("fixture 1.2.3 (ABI 1."), EndsWith("plugins/fixture.so")));
+  EXPECT_EQ(lines[1], "  handler greet: Greets.");
+  EXPECT_EQ(lines[2], "    greeting (string, default hello): What is said");
+  EXPECT_EQ(lines[3], "    token (string, secret): Who says it");
+  EXPECT_EQ(lines[4], "    port (integer, required): Where to");
+  EXPECT_THAT(lines[5], AllOf(StartsWith("rejected: "), HasSubstr("plugins/text.so: ")));
+}
+
+TEST(Plugins, PrintsJson) {
+  const PluginFolder folder;
+  folder.write("plugins/text.so", "hello");
+  const Finished shown = folder.run({"plugins", "--json"});
+  EXPECT_EQ(shown.exit_code, 0) << shown.err;
+  const auto document = boost::json::parse(shown.out).as_object();
+  const auto& plugin = document.at("plugins").at(0);
+  EXPECT_EQ(plugin.at("name").as_string(), "fixture");
+  const auto& handler = plugin.at("handlers").at(0);
+  EXPECT_TRUE(handler.at("concurrent").as_bool());
+  EXPECT_EQ(handler.at("options").at(0).at("default").as_string(), "hello");
+  EXPECT_TRUE(handler.at("options").at(1).at("default").is_null()) << "a secret is never printed";
+  EXPECT_TRUE(handler.at("options").at(2).at("required").as_bool());
+  EXPECT_THAT(std::string(document.at("rejected").at(0).at("file").as_string()), EndsWith("text.so"));
+  EXPECT_EQ(shown.out.find("hidden-default"), std::string::npos);
+}
+
+TEST(Plugins, LooksIntoAFolderWithoutAHostFile) {
+  const PluginFolder folder;
+  std::filesystem::remove(folder.path() + "/host.toml");
+  EXPECT_THAT(folder.run({"plugins", "--dir", "plugins"}).out, StartsWith("fixture 1.2.3"));
+  const Finished none = folder.run({"plugins", "--dir", "jobs.d", "--json"});
+  EXPECT_EQ(none.exit_code, 0);
+  EXPECT_TRUE(boost::json::parse(none.out).at("plugins").as_array().empty());
+  EXPECT_EQ(none.err, "there is no plugin in jobs.d\n");
+}
+
+TEST(Check, PrintsALineForEachJob) {
+  const PluginFolder folder;
+  const Finished checked = folder.run({"check"});
+  EXPECT_EQ(checked.exit_code, 0) << checked.err;
+  EXPECT_EQ(checked.out, "orders: queue orders, handler greet of fixture 1.2.3, 8 workers, 5 attempts\n");
+  EXPECT_EQ(checked.err, "host.toml: good\n");
+  EXPECT_FALSE(std::filesystem::exists(folder.path() + "/sluice.db")) << "no queue is touched";
+}
+
+TEST(Check, NamesEveryErrorOfEveryJob) {
+  const PluginFolder folder;
+  folder.job("a", "port = \"seven\"\n");
+  folder.job("b", "prot = 7\n");
+  folder.write("jobs.d/c.toml", "[job]\nqueue = \"c\"\nhandler = \"gret\"\n");
+  const Finished checked = folder.run({"check"});
+  EXPECT_EQ(checked.exit_code, 78);
+  EXPECT_EQ(checked.out, "");
+  EXPECT_THAT(checked.err, HasSubstr("jobs.d/a.toml:5:1: "));
+  EXPECT_THAT(checked.err, AllOf(HasSubstr("jobs.d/b.toml:5:1: "), HasSubstr("prot")));
+  EXPECT_THAT(checked.err, AllOf(HasSubstr("jobs.d/c.toml:3:"), HasSubstr("greet")));
+  EXPECT_THAT(checked.err_lines().back(), testing::MatchesRegex("sluice check: host.toml: [4-9] errors, 2 warnings"));
+}
+
+TEST(Check, AsksTheHandlerItself) {
+  const PluginFolder folder;
+  folder.job("orders", "port = 7\ngreeting = \"no\"\n");
+  const Finished checked = folder.run({"check"});
+  EXPECT_EQ(checked.exit_code, 78);
+  EXPECT_THAT(checked.err, AllOf(HasSubstr("jobs.d/orders.toml:3:"), HasSubstr("no is no greeting")));
+}
+
+TEST(Check, WarnsOfWhatIsSeldomMeant) {
+  const PluginFolder folder;
+  folder.write("host.toml", "[store]\npath = \"sluice.db\"\n[queues.unused]\nvisibility_timeout = \"5s\"\n");
+  folder.write("plugins/text.so", "hello");
+  folder.job("second", "port = 8\n");
+  const Finished checked = folder.run({"check"});
+  EXPECT_EQ(checked.exit_code, 0);
+  EXPECT_THAT(checked.err_lines(),
+              ElementsAre(AllOf(StartsWith("warning: "), HasSubstr("plugins/text.so is not used: ")),
+                          "warning: jobs orders and second share queue orders: each message goes to one of them, "
+                          "whichever claims it first",
+                          "warning: no job works on queue unused, which [queues.unused] configures",
+                          "host.toml: good, 3 warnings"));
+}
+
+TEST(Check, SaysThatThereIsNoJob) {
+  const HostFolder folder;
+  const Finished checked = folder.run({"check"});
+  EXPECT_EQ(checked.exit_code, 0);
+  EXPECT_THAT(checked.err, HasSubstr("warning: there is no job"));
+}
+
+TEST(Check, ErrorsOfTheHostFileAreCounted) {
+  const HostFolder folder("[hots]\n");
+  const Finished checked = folder.run({"check"});
+  EXPECT_EQ(checked.exit_code, 78);
+  EXPECT_THAT(checked.err_lines(), ElementsAre(HasSubstr("hots"), "sluice check: host.toml: 1 error"));
+}
+
+}  // namespace
+}  // namespace sluice::test

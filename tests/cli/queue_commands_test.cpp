@@ -1,0 +1,226 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/json.hpp>
+#include <filesystem>
+
+#include "tests/cli/run_binary.hpp"
+
+namespace sluice::test {
+namespace {
+
+namespace json = boost::json;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::MatchesRegex;
+
+json::object object_of(const Finished& finished) {
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  return json::parse(finished.out).as_object();
+}
+
+std::vector<std::string> keys_of(const json::object& object) {
+  std::vector<std::string> keys;
+  for (const auto& member : object) {
+    keys.emplace_back(member.key());
+  }
+  return keys;
+}
+
+json::object get(const HostFolder& folder, const std::string& id) {
+  return object_of(folder.run({"get", "--queue", "orders", "--id", id}));
+}
+
+TEST(Send, PrintsTheIdAndStoresTheMessage) {
+  const HostFolder folder;
+  const Finished sent = folder.run({"send", "--queue", "orders", "--data", "{\"n\": 9007199254740993.10}"});
+  EXPECT_EQ(sent.exit_code, 0) << sent.err;
+  EXPECT_EQ(sent.err, "");
+  EXPECT_THAT(sent.out, MatchesRegex("[0-9a-f]+-[0-9a-f]+-4[0-9a-f]+-[0-9a-f]+-[0-9a-f]+\n"));
+  const std::string id = sent.out.substr(0, sent.out.size() - 1);
+  const Finished shown = folder.run({"get", "--queue", "orders", "--id", id});
+  EXPECT_THAT(shown.out, HasSubstr("\"n\": 9007199254740993.10")) << "every digit stays";
+}
+
+TEST(Send, TakesEveryKindOfBody) {
+  const HostFolder folder;
+  folder.write("body.json", " {\"a\": 1}\n");
+  folder.write("body.txt", "two\nlines\n");
+  folder.write("body.bin", std::string("\xff\x00\x01", 3));
+  const auto send = [&folder](std::vector<std::string> words) {
+    words.insert(words.begin(), {"send", "--queue", "orders"});
+    const Finished sent = folder.run(words);
+    EXPECT_EQ(sent.exit_code, 0) << sent.err;
+    return get(folder, sent.out.substr(0, sent.out.find('\n')));
+  };
+  EXPECT_EQ(send({"--data", "\"a\\u0062\""}).at("data").as_string(), "ab");
+  EXPECT_EQ(send({"--data", "\"x\""}).at("content_type").as_string(), "text/plain");
+  EXPECT_EQ(send({"--data", "[1]"}).at("content_type").as_string(), "application/json");
+  EXPECT_EQ(send({"--data", "null"}).at("data"), json::value(nullptr));
+  EXPECT_EQ(send({"--text", "{not json"}).at("data").as_string(), "{not json");
+  EXPECT_EQ(send({"--text", ""}).at("data").as_string(), "");
+  EXPECT_EQ(send({"--file", "body.json"}).at("data").as_object().at("a").as_int64(), 1);
+  EXPECT_EQ(send({"--file", "body.txt"}).at("data").as_string(), "two\nlines\n");
+  const json::object binary = send({"--file", "body.bin"});
+  EXPECT_EQ(binary.at("data").as_string(), "/wAB");
+  EXPECT_EQ(binary.at("data_encoding").as_string(), "base64");
+  EXPECT_EQ(binary.at("content_type").as_string(), "application/octet-stream");
+}
+
+TEST(Send, KeepsIdDelayAndAttributes) {
+  const HostFolder folder;
+  const Finished sent = folder.run({"send", "--queue", "orders", "--id", "A-1", "--delay", "1h", "--attr",
+                                    "tenant=acme", "--attr", "k=a=b", "--data", "1"});
+  EXPECT_EQ(sent.out, "A-1\n") << sent.err;
+  const json::object message = get(folder, "A-1");
+  EXPECT_EQ(message.at("state").as_string(), "delayed");
+  EXPECT_EQ(message.at("attributes"), (json::value{{"k", "a=b"}, {"tenant", "acme"}}));
+}
+
+TEST(Send, RefusesAnIdThatIsInUse) {
+  const HostFolder folder;
+  ASSERT_EQ(folder.run({"send", "--queue", "orders", "--id", "A-1", "--data", "1"}).exit_code, 0);
+  const Finished again = folder.run({"send", "--queue", "orders", "--id", "A-1", "--data", "2"});
+  EXPECT_EQ(again.exit_code, 1);
+  EXPECT_EQ(again.err,
+            "sluice send: a message with the id A-1 is in queue orders already; choose another --id, or none\n");
+  EXPECT_EQ(get(folder, "A-1").at("data").as_int64(), 1);
+}
+
+TEST(Get, ShowsDynamoMqsKeysFirst) {
+  const HostFolder folder;
+  folder.run({"send", "--queue", "orders", "--id", "A-1", "--data", "1"});
+  const json::object message = get(folder, "A-1");
+  EXPECT_THAT(keys_of(message),
+              ElementsAre("id", "data", "receive_count", "queue_type", "version", "created_at", "updated_at", "sent_at",
+                          "received_at", "invisible_until_at", "state", "content_type", "attributes"));
+  EXPECT_EQ(message.at("queue_type").as_string(), "STANDARD");
+  EXPECT_EQ(message.at("receive_count").as_int64(), 0);
+  EXPECT_EQ(message.at("received_at").as_string(), "");
+  EXPECT_THAT(std::string(message.at("sent_at").as_string()), MatchesRegex("20.*T.*\\..........Z"));
+}
+
+TEST(Get, SaysThatAMessageIsNotThere) {
+  const HostFolder folder;
+  const Finished finished = folder.run({"get", "--queue", "orders", "--id", "nobody"});
+  EXPECT_EQ(finished.exit_code, 1);
+  EXPECT_EQ(finished.out, "");
+  ASSERT_EQ(finished.err_lines().size(), 1U);
+  EXPECT_THAT(finished.err, HasSubstr("nobody"));
+}
+
+TEST(Ls, ShowsOneObjectALineOldestFirst) {
+  const HostFolder folder;
+  std::string lines;
+  for (int message = 0; message < 25; ++message) {
+    lines += std::to_string(message) + "\n";
+  }
+  ASSERT_EQ(folder.run({"send", "--queue", "orders", "-"}, lines).exit_code, 0);
+  const auto bodies = [&folder](std::vector<std::string> words) {
+    words.insert(words.begin(), {"ls", "--queue", "orders"});
+    const Finished listed = folder.run(words);
+    EXPECT_EQ(listed.exit_code, 0) << listed.err;
+    EXPECT_EQ(listed.err, "");
+    std::vector<std::int64_t> found;
+    for (const auto& line : listed.out_lines()) {
+      found.push_back(json::parse(line).at("data").as_int64());
+    }
+    return found;
+  };
+  EXPECT_THAT(bodies({"--limit", "3"}), ElementsAre(0, 1, 2));
+  EXPECT_EQ(bodies({}).size(), 10U);
+  EXPECT_EQ(bodies({"--limit", "300"}).size(), 25U);
+  EXPECT_EQ(bodies({"--all"}).size(), 25U);
+  EXPECT_EQ(bodies({"--all"}).back(), 24);
+  EXPECT_TRUE(bodies({"--dlq"}).empty());
+}
+
+TEST(Ls, PagesThroughManyMessages) {
+  const HostFolder folder;
+  std::string lines;
+  for (int message = 0; message < 1100; ++message) {
+    lines += "1\n";
+  }
+  ASSERT_EQ(folder.run({"send", "--queue", "orders", "-"}, lines).exit_code, 0);
+  EXPECT_EQ(folder.run({"ls", "--queue", "orders", "--all"}).out_lines().size(), 1100U);
+  EXPECT_EQ(folder.run({"ls", "--queue", "orders", "--limit", "600"}).out_lines().size(), 600U);
+}
+
+TEST(Stats, CountsOneQueue) {
+  const HostFolder folder;
+  folder.run({"send", "--queue", "orders", "-"}, "1\n2\n3\n");
+  folder.run({"send", "--queue", "orders", "--delay", "1h", "--data", "4"});
+  const json::object stats = object_of(folder.run({"stats", "--queue", "orders"}));
+  EXPECT_THAT(keys_of(stats),
+              ElementsAre("queue", "total", "ready", "in_flight", "delayed", "dlq", "oldest_ready_seconds"));
+  EXPECT_EQ(stats.at("total").as_int64(), 4);
+  EXPECT_EQ(stats.at("ready").as_int64(), 3);
+  EXPECT_EQ(stats.at("delayed").as_int64(), 1);
+  EXPECT_EQ(stats.at("dlq").as_int64(), 0);
+  EXPECT_GE(stats.at("oldest_ready_seconds").as_double(), 0);
+  const json::object empty = object_of(folder.run({"stats", "--queue", "nothing"}));
+  EXPECT_EQ(empty.at("total").as_int64(), 0);
+  EXPECT_TRUE(empty.at("oldest_ready_seconds").is_null());
+}
+
+TEST(Stats, CountsAllConfiguredQueues) {
+  const HostFolder folder("[store]\npath = \"sluice.db\"\n[queues.zebra]\nvisibility_timeout = \"5s\"\n");
+  folder.write("jobs.d/a.toml", "[job]\nqueue = \"orders\"\nhandler = \"h\"\n");
+  folder.write("jobs.d/b.toml", "[job]\nqueue = \"orders\"\nsource = \"dlq\"\nhandler = \"h\"\n");
+  folder.run({"send", "--queue", "orders", "--data", "1"});
+  folder.run({"send", "--queue", "unconfigured", "--data", "1"});
+  const Finished finished = folder.run({"stats"});
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  const json::array queues = json::parse(finished.out).as_array();
+  ASSERT_EQ(queues.size(), 2U);
+  EXPECT_EQ(queues[0].at("queue").as_string(), "orders");
+  EXPECT_EQ(queues[0].at("total").as_int64(), 1);
+  EXPECT_EQ(queues[1].at("queue").as_string(), "zebra");
+}
+
+TEST(Purge, RemovesEverythingOfOneHalf) {
+  const HostFolder folder;
+  folder.run({"send", "--queue", "orders", "-"}, "1\n2\n3\n");
+  folder.run({"send", "--queue", "other", "--data", "1"});
+  const json::object dlq = object_of(folder.run({"purge", "--queue", "orders", "--dlq", "--yes"}));
+  EXPECT_EQ(dlq.at("removed").as_int64(), 0);
+  EXPECT_EQ(dlq.at("queue_type").as_string(), "DLQ");
+  EXPECT_EQ(object_of(folder.run({"stats", "--queue", "orders"})).at("total").as_int64(), 3);
+  const json::object purged = object_of(folder.run({"purge", "--queue", "orders", "--yes"}));
+  EXPECT_EQ(purged.at("removed").as_int64(), 3);
+  EXPECT_EQ(object_of(folder.run({"stats", "--queue", "orders"})).at("total").as_int64(), 0);
+  EXPECT_EQ(object_of(folder.run({"stats", "--queue", "other"})).at("total").as_int64(), 1);
+}
+
+TEST(Purge, AsksNobodyWhereNobodyIs) {
+  const HostFolder folder;
+  folder.run({"send", "--queue", "orders", "--data", "1"});
+  EXPECT_EQ(folder.run({"purge", "--queue", "orders"}, "y\n").exit_code, 64);
+  EXPECT_EQ(object_of(folder.run({"stats", "--queue", "orders"})).at("total").as_int64(), 1);
+}
+
+TEST(Output, ABrokenPipeEndsQuietly) {
+  const HostFolder folder;
+  std::string lines;
+  for (int message = 0; message < 2000; ++message) {
+    lines += "\"" + std::string(200, 'x') + "\"\n";
+  }
+  ASSERT_EQ(folder.run({"send", "--queue", "orders", "-"}, lines).exit_code, 0);
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"ls", "--queue", "orders", "--all"}, {"stats", "--queue", "orders"}, {"help"}, {"version"}}) {
+    const Finished finished = run_binary(
+        words, {.input = {}, .folder = folder.path(), .environment = {}, .stdout_file = {}, .closed_output = true});
+    EXPECT_EQ(finished.exit_code, 141) << words[0];
+    EXPECT_EQ(finished.err, "") << words[0];
+  }
+}
+
+TEST(Output, AFullDiskIsAnError) {
+  const Finished finished =
+      run_binary({"help"}, {.input = {}, .folder = {}, .environment = {}, .stdout_file = "/dev/full"});
+  EXPECT_EQ(finished.exit_code, 1);
+  EXPECT_EQ(finished.err, "sluice: cannot write to standard output: No space left on device\n");
+}
+
+}  // namespace
+}  // namespace sluice::test

@@ -1,0 +1,109 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/cli/run_binary.hpp"
+
+namespace sluice::test {
+namespace {
+
+using Words = std::vector<std::string>;
+
+struct Mistake {
+  Words words;
+  int exit_code;
+  std::string line;  ///< all of standard error
+};
+
+void PrintTo(const Mistake& mistake, std::ostream* out) {
+  for (const auto& word : mistake.words) {
+    *out << word << ' ';
+  }
+}
+
+/// Wrong command lines: each gets its exit code and one line that says what is wrong and the mend, and nothing on
+/// standard output. Run where there is a good host file, so that nothing else can be wrong.
+class WrongCommandLine : public testing::TestWithParam<Mistake> {};
+
+TEST_P(WrongCommandLine, GetsOneLine) {
+  const HostFolder folder;
+  const Finished finished = folder.run(GetParam().words);
+  EXPECT_EQ(finished.exit_code, GetParam().exit_code);
+  EXPECT_EQ(finished.err, GetParam().line + "\n");
+  EXPECT_EQ(finished.out, "");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Commands, WrongCommandLine,
+    testing::Values(
+        Mistake{{}, 64, "sluice: no command; `sluice help` lists them"},
+        Mistake{{"chekc"}, 64, "sluice: unknown command \"chekc\"; did you mean `sluice check`?"},
+        Mistake{{"frobnicate"}, 64, "sluice: unknown command \"frobnicate\"; `sluice help` lists them"},
+        Mistake{{"help", "snd"}, 64, "sluice: unknown command \"snd\"; did you mean `sluice send`?"},
+        Mistake{{"table"}, 64, "sluice: \"table\" needs a command after it; `sluice help table` lists them"},
+        Mistake{{"table", "crate"}, 64, "sluice: unknown command \"table crate\"; did you mean `sluice table create`?"},
+        Mistake{{"--config", "x", "run"},
+                64,
+                "sluice: an option stands where the command should: --config; write `sluice COMMAND --config ...`"},
+        Mistake{{"che\x1b[31mck\n"}, 64, "sluice: unknown command \"che\\u001b[31mck\\n\"; `sluice help` lists them"},
+        Mistake{{"version", "now"},
+                64,
+                "sluice version: unexpected word \"now\"; `sluice help version` shows what it takes"}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Options, WrongCommandLine,
+    testing::Values(
+        Mistake{
+            {"send", "--quue", "q", "--data", "1"}, 64, "sluice send: unknown option --quue; did you mean --queue?"},
+        Mistake{{"get", "--queue", "q"}, 64, "sluice get: --id is missing; write --id ID"},
+        Mistake{{"ls"}, 64, "sluice ls: --queue is missing; write --queue QUEUE"},
+        Mistake{
+            {"ls", "--queue", "q", "--limit", "0"}, 64, "sluice ls: --limit 0: write a whole number from 1 to 1000000"},
+        Mistake{{"ls", "--queue", "q", "--limit", "5", "--all"},
+                64,
+                "sluice ls: --all and --limit exclude each other; give one"},
+        Mistake{{"purge", "--queue", "q"},
+                64,
+                "sluice purge: this removes every message of queue q and there is no terminal to ask on; add --yes to "
+                "confirm"},
+        Mistake{{"table", "create"},
+                64,
+                "sluice table create: which table? name it by --queue QUEUE of the host file, or by --table TABLE"},
+        Mistake{{"table", "create", "--queue", "q", "--table", "t"},
+                64,
+                "sluice table create: --queue and --table both name the table; give one"},
+        Mistake{{"run", "-"}, 64, "sluice run: unexpected word \"-\"; `sluice help run` shows what it takes"}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Send, WrongCommandLine,
+    testing::Values(
+        Mistake{{"send", "--queue", "q"},
+                64,
+                "sluice send: nothing to send; give --data JSON, --text TEXT, --file FILE, or - for JSON lines on "
+                "standard input"},
+        Mistake{{"send", "--queue", "q", "--data", "1", "--text", "x"},
+                64,
+                "sluice send: give one of --data, --text, --file and -, not several"},
+        Mistake{{"send", "--queue", "q", "-", "--id", "x"},
+                64,
+                "sluice send: --id names one message and - sends many; leave --id out"},
+        Mistake{{"send", "--queue", "q", "--data", "1", "--id", ""},
+                64,
+                "sluice send: --id is empty; leave it out to have one made"},
+        Mistake{
+            {"send", "--queue", "q", "--data", "1", "--keep-going"}, 64, "sluice send: --keep-going goes with - only"},
+        Mistake{{"send", "--queue", "q", "--data", "1", "--delay", "10"},
+                64,
+                "sluice send: --delay 10 is no duration; write 1500ms, 30s, 15m, 2h or 1d"},
+        Mistake{{"send", "--queue", "q", "--data", "1", "--attr", "novalue"},
+                64,
+                "sluice send: --attr novalue: write --attr name=value"},
+        Mistake{{"send", "--queue", "q", "--data", "hello"},
+                64,
+                "sluice send: --data is not JSON: syntax error at character 1; quote it for the shell, --data '{\"n\": "
+                "1}', or send plain text with --text"},
+        Mistake{
+            {"send", "--queue", "q", "--file", "nowhere"}, 1, "sluice send: --file nowhere: No such file or directory"},
+        Mistake{{"send", "--queue", "q", "--file", "."}, 1, "sluice send: --file .: Is a directory"}));
+
+}  // namespace
+}  // namespace sluice::test

@@ -1,0 +1,162 @@
+#include "tests/config/support.hpp"
+
+namespace sluice::config {
+namespace {
+
+using namespace std::chrono_literals;
+
+Parsed<JobConfig> parse(const std::string& text, std::map<std::string, std::string> variables = {}) {
+  return parse_job_config(text, "/jobs.d/orders.toml", environment_of(std::move(variables)));
+}
+
+/// A good job, and more lines of [job].
+std::string job_with(const std::string& more) { return "[job]\nqueue = 'orders'\nhandler = 'log'\n" + more; }
+
+TEST(JobConfig, HasTheDocumentedDefaults) {
+  const JobConfig job = value_of(parse(job_with("")));
+  EXPECT_EQ(job.file, "/jobs.d/orders.toml");
+  EXPECT_EQ(job.name, "orders");
+  EXPECT_EQ(job.queue, "orders");
+  EXPECT_EQ(job.source, Source::standard);
+  EXPECT_EQ(job.handler, "log");
+  EXPECT_EQ(job.handler_place.line, 3U);
+  EXPECT_EQ(job.handler_place.column, 11U);
+  EXPECT_EQ(job.concurrency, 8U);
+  EXPECT_EQ(job.timeout, 60s);
+  EXPECT_EQ(job.rate_limit, 0);
+  EXPECT_EQ(job.retry, RetryConfig{});
+  EXPECT_EQ(job.dead_letter, DeadLetterPolicy::move);
+  EXPECT_TRUE(job.options.empty());
+}
+
+TEST(JobConfig, ReadsEveryKey) {
+  const JobConfig job = value_of(parse(R"(
+[job]
+name = "night"
+queue = "orders"
+source = "dlq"
+handler = "greeter"
+concurrency = 1024
+timeout = "250ms"
+rate_limit = "6000/m"
+[job.retry]
+max_attempts = 1
+backoff = "linear"
+base = "0s"
+max = "7d"
+jitter = "equal"
+[job.dead_letter]
+policy = "discard"
+[job.options]
+greeting = "hello"
+)"));
+  EXPECT_EQ(job.name, "night");
+  EXPECT_EQ(job.queue, "orders");
+  EXPECT_EQ(job.source, Source::dlq);
+  EXPECT_EQ(job.handler, "greeter");
+  EXPECT_EQ(job.concurrency, 1024U);
+  EXPECT_EQ(job.timeout, 250ms);
+  EXPECT_EQ(job.rate_limit, 100);
+  EXPECT_EQ(job.retry, (RetryConfig{1, Backoff::linear, 0s, 7 * 24h, Jitter::equal}));
+  EXPECT_EQ(job.dead_letter, DeadLetterPolicy::discard);
+  EXPECT_EQ(job.options.at("greeting").value, OptionValue(std::string("hello")));
+}
+
+TEST(JobConfig, ReadsEveryOptionType) {
+  const JobConfig job =
+      value_of(parse(job_with("[job.options]\nt = true\ni = -5\nd = 1.5\ns = '${V}'\nl = ['a', '${V}']\n"
+                              "e = []\nm = { k = '${V}', 'x y' = '' }\n"),
+                     {{"V", "value"}}));
+  EXPECT_EQ(job.options.at("t").value, OptionValue(true));
+  EXPECT_EQ(job.options.at("i").value, OptionValue(std::int64_t{-5}));
+  EXPECT_EQ(job.options.at("d").value, OptionValue(1.5));
+  EXPECT_EQ(job.options.at("s").value, OptionValue(std::string("value")));
+  EXPECT_EQ(job.options.at("l").value, OptionValue(std::vector<std::string>{"a", "value"}));
+  EXPECT_EQ(job.options.at("e").value, OptionValue(std::vector<std::string>{}));
+  EXPECT_EQ(job.options.at("m").value, OptionValue(std::map<std::string, std::string>{{"k", "value"}, {"x y", ""}}));
+  EXPECT_EQ(job.options.at("i").place.line, 6U);
+  EXPECT_EQ(job.options.at("i").place.column, 1U);
+}
+
+TEST(JobConfig, ReadsRates) {
+  const auto rate = [](const std::string& text) {
+    return value_of(parse(job_with("rate_limit = '" + text + "'"))).rate_limit;
+  };
+  EXPECT_EQ(rate("100/s"), 100);
+  EXPECT_EQ(rate("6000/m"), 100);
+  EXPECT_DOUBLE_EQ(rate("1/h"), 1.0 / 3600);
+  EXPECT_EQ(rate("1000000/s"), 1'000'000);
+  for (const char* text :
+       {"", "100", "/s", "-1/s", "0/s", "1.5/s", "1 /s", "1/ s", "1/d", "1/s ", "1000001/s", "99999999999/h"}) {
+    EXPECT_NE(errors_text(parse(job_with("rate_limit = '" + std::string(text) + "'"))), "") << text;
+  }
+}
+
+TEST(JobConfig, TakesNumbersOutOfVariables) {
+  EXPECT_EQ(value_of(parse(job_with("concurrency = '${N:-3}'"))).concurrency, 3U);
+  EXPECT_EQ(value_of(parse(job_with("concurrency = '${N}'"), {{"N", "16"}})).concurrency, 16U);
+  EXPECT_NE(errors_text(parse(job_with("concurrency = '16'"))), "");
+  for (const char* text : {"", " 16", "16 ", "0x10", "1e1", "16.0", "99999999999999999999"}) {
+    EXPECT_NE(errors_text(parse(job_with("concurrency = '${N}'"), {{"N", text}})), "") << text;
+  }
+}
+
+TEST(JobConfig, KeepsWhatFailsInADeadLetterQueue) {
+  EXPECT_EQ(value_of(parse(job_with("source = 'dlq'"))).dead_letter, DeadLetterPolicy::keep);
+  EXPECT_EQ(value_of(parse(job_with("source = 'dlq'\n[job.dead_letter]\npolicy = 'discard'"))).dead_letter,
+            DeadLetterPolicy::discard);
+}
+
+TEST(JobConfig, IsNamedAfterItsFile) {
+  const auto name = [](const std::string& file) {
+    return value_of(parse_job_config(job_with(""), file, environment_of({}))).name;
+  };
+  EXPECT_EQ(name("a/b.toml"), "b");
+  EXPECT_EQ(name("b.c.toml"), "b.c");
+  EXPECT_EQ(name("job"), "job");
+  EXPECT_NE(errors_text(parse_job_config(job_with(""), "a b.toml", environment_of({}))), "");
+  EXPECT_EQ(errors_text(parse_job_config(job_with("name = 'ab'"), "a b.toml", environment_of({}))), "");
+}
+
+TEST(JobConfig, SameJobIgnoresPlacesOnly) {
+  const JobConfig job = value_of(parse(job_with("[job.options]\na = 'x'\n")));
+  JobConfig moved = value_of(
+      parse_job_config("\n\n" + job_with("\n[job.options]\n\na = 'x'\n"), "b/orders.toml", environment_of({})));
+  EXPECT_TRUE(job.same_job(moved));
+  EXPECT_TRUE(moved.same_job(job));
+  const auto differs = [&](auto change) {
+    JobConfig changed = job;
+    change(changed);
+    return !job.same_job(changed) && !changed.same_job(job);
+  };
+  EXPECT_TRUE(differs([](JobConfig& j) { j.name = "x"; }));
+  EXPECT_TRUE(differs([](JobConfig& j) { j.queue = "x"; }));
+  EXPECT_TRUE(differs([](JobConfig& j) { j.source = Source::dlq; }));
+  EXPECT_TRUE(differs([](JobConfig& j) { j.handler = "x"; }));
+  EXPECT_TRUE(differs([](JobConfig& j) { j.concurrency = 1; }));
+  EXPECT_TRUE(differs([](JobConfig& j) { j.timeout = 1s; }));
+  EXPECT_TRUE(differs([](JobConfig& j) { j.rate_limit = 1; }));
+  EXPECT_TRUE(differs([](JobConfig& j) { j.retry.max_attempts = 1; }));
+  EXPECT_TRUE(differs([](JobConfig& j) { j.retry.jitter = Jitter::none; }));
+  EXPECT_TRUE(differs([](JobConfig& j) { j.dead_letter = DeadLetterPolicy::keep; }));
+  EXPECT_TRUE(differs([](JobConfig& j) { j.options.at("a").value = std::string("y"); }));
+  EXPECT_TRUE(differs([](JobConfig& j) { j.options.at("a").value = true; }));
+  EXPECT_TRUE(differs([](JobConfig& j) { j.options.clear(); }));
+  EXPECT_TRUE(differs([](JobConfig& j) {
+    j.options["b"] = j.options["a"];
+    j.options.erase("a");
+  }));
+}
+
+TEST(JobConfig, TakesBoundaryValues) {
+  EXPECT_EQ(errors_text(parse(job_with("concurrency = 1\ntimeout = '1ms'"))), "");
+  EXPECT_NE(errors_text(parse(job_with("concurrency = 1025"))), "");
+  EXPECT_NE(errors_text(parse(job_with("concurrency = -1"))), "");
+  EXPECT_NE(errors_text(parse(job_with("concurrency = 4294967304"))), "");
+  EXPECT_NE(errors_text(parse(job_with("timeout = '999us'"))), "");
+  EXPECT_EQ(errors_text(parse(job_with("name = '" + std::string(128, 'a') + "'"))), "");
+  EXPECT_NE(errors_text(parse(job_with("name = '" + std::string(129, 'a') + "'"))), "");
+}
+
+}  // namespace
+}  // namespace sluice::config

@@ -1,0 +1,51 @@
+#include "tests/contract/store_contract.hpp"
+#include "tests/dynamomq/emulated_tables.hpp"
+
+namespace sluice::test {
+namespace {
+
+class DynamoMqUnderTest final : public StoreUnderTest {
+ public:
+  DynamoMqUnderTest() {
+    // Waits for the emulator are on the machine's clock: the fake one stands still at the present.
+    clock_.set_steady(SystemClock().steady_now());
+    queue::dynamomq::DynamoMqOptions options;
+    options.queues["orders"].table = fresh_table_name("orders");
+    options.queues["invoices"].table = fresh_table_name("invoices");
+    host_ = std::make_unique<EmulatedHost>(clock_, "worker-a", 1, options);
+    for (const auto& [queue, location] : options.queues) {
+      make_table(host_->client(), location.table, clock_);
+    }
+  }
+
+  queue::Store& store() override { return host_->store(); }
+  FakeClock& clock() override { return clock_; }
+
+ private:
+  FakeClock clock_;
+  std::unique_ptr<EmulatedHost> host_;
+};
+
+StoreFactory dynamomq() {
+  StoreFactory factory;
+  factory.name = "DynamoMq";
+  factory.make = []() -> std::unique_ptr<StoreUnderTest> {
+    if (shared_emulator() == nullptr) {
+      return nullptr;
+    }
+    return std::make_unique<DynamoMqUnderTest>();
+  };
+  factory.traits = {.max_body = 400 * 1024,
+                    .max_id = 2048,
+                    .makes_queues = false,
+                    .keeps_json_spelling = false,
+                    .stable_ties = false};
+  factory.absence = Emulator::absence();
+  return factory;
+}
+
+}  // namespace
+
+INSTANTIATE_TEST_SUITE_P(DynamoMq, StoreContract, ::testing::Values(dynamomq()), store_name);
+
+}  // namespace sluice::test

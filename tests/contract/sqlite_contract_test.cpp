@@ -1,0 +1,54 @@
+#include <stdlib.h>
+
+#include <filesystem>
+
+#include "base/random.hpp"
+#include "host/queue/sqlite/sqlite_store.hpp"
+#include "tests/contract/store_contract.hpp"
+
+namespace sluice::test {
+namespace {
+
+constexpr std::size_t kMaxBody = 1024 * 1024;
+
+/// A store in a file of its own, in a folder that goes with it.
+class SqliteUnderTest final : public StoreUnderTest {
+ public:
+  SqliteUnderTest() {
+    std::string name = (std::filesystem::temp_directory_path() / "sluice-contract-XXXXXX").string();
+    folder_ = ::mkdtemp(name.data());
+    queue::SqliteOptions options;
+    options.path = folder_ / "store.db";
+    options.max_body_bytes = kMaxBody;
+    // The suite is not about power cuts; flushing thousands of times would only make it slow.
+    options.durable = false;
+    auto opened = queue::open_sqlite_store(options, clock_, random_);
+    if (!opened) {
+      throw std::runtime_error(opened.error().message());
+    }
+    store_ = std::move(*opened);
+  }
+  ~SqliteUnderTest() override {
+    store_.reset();
+    std::filesystem::remove_all(folder_);
+  }
+
+  queue::Store& store() override { return *store_; }
+  FakeClock& clock() override { return clock_; }
+
+ private:
+  FakeClock clock_;
+  SeededRandom random_{1};
+  std::filesystem::path folder_;
+  std::unique_ptr<queue::Store> store_;
+};
+
+const StoreFactory kSqlite{.name = "Sqlite",
+                           .make = [] { return std::make_unique<SqliteUnderTest>(); },
+                           .traits = {.max_body = kMaxBody}};
+
+}  // namespace
+
+INSTANTIATE_TEST_SUITE_P(Sqlite, StoreContract, ::testing::Values(kSqlite), store_name);
+
+}  // namespace sluice::test

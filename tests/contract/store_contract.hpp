@@ -1,0 +1,99 @@
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "host/queue/store.hpp"
+#include "tests/support/fake_clock.hpp"
+
+namespace sluice::test {
+
+using namespace std::chrono_literals;
+
+/// One implementation of Store on fresh ground, with the clock it was given.
+class StoreUnderTest {
+ public:
+  StoreUnderTest() = default;
+  StoreUnderTest(const StoreUnderTest&) = delete;
+  StoreUnderTest& operator=(const StoreUnderTest&) = delete;
+  virtual ~StoreUnderTest() = default;
+
+  virtual queue::Store& store() = 0;
+  virtual FakeClock& clock() = 0;
+  /// An empty queue that exists where queues must be made, and another beside it.
+  virtual std::string queue() { return "orders"; }
+  virtual std::string other_queue() { return "invoices"; }
+  /// A queue that nobody has made or sent to.
+  virtual std::string absent_queue() { return "nowhere"; }
+};
+
+/// In what an implementation may differ from the others.
+struct StoreTraits {
+  std::size_t max_body = 0;         ///< bodies above it are ErrorCode::invalid; 0: no limit worth testing
+  std::size_t max_id = 2048;        ///< bytes of the longest id
+  bool makes_queues = true;         ///< an absent queue is empty; otherwise it is ErrorCode::queue_missing
+  bool keeps_json_spelling = true;  ///< false: a JSON body comes back as an equal value in another spelling
+  bool stable_ties = true;          ///< messages sent at the same instant come in the order of sending
+};
+
+/// How the suite gets a store. `make` may return null: then the case is skipped, with `absence` as the reason.
+struct StoreFactory {
+  std::string name;
+  std::function<std::unique_ptr<StoreUnderTest>()> make;
+  StoreTraits traits{};
+  std::string absence{};
+};
+
+/// The promises of host/queue/store.hpp. Instantiate it in the implementation's own file:
+///
+///     INSTANTIATE_TEST_SUITE_P(Sqlite, StoreContract, ::testing::Values(StoreFactory{...}), store_name);
+class StoreContract : public ::testing::TestWithParam<StoreFactory> {
+ protected:
+  void SetUp() override;
+
+  const StoreTraits& traits() const { return GetParam().traits; }
+  queue::Store& store() { return under_test_->store(); }
+  FakeClock& clock() { return under_test_->clock(); }
+  std::string queue_name() { return under_test_->queue(); }
+  queue::QueueAddress standard() { return {under_test_->queue(), queue::QueueType::standard}; }
+  queue::QueueAddress dlq() { return {under_test_->queue(), queue::QueueType::dlq}; }
+  StoreUnderTest& under_test() { return *under_test_; }
+
+  /// A deadline far enough away for any call.
+  Deadline soon() { return Deadline::after(clock(), 60s); }
+  Deadline passed() { return Deadline::at(clock().steady_now() - 1ns); }
+
+  /// Sends one message with a body of its own; the clock moves on by a millisecond, so that the next one is younger.
+  void send(const std::string& id, Duration delay = {});
+  /// Sends "<prefix>0000", "<prefix>0001", ... a millisecond apart in blocks of 25.
+  std::vector<std::string> send_many(std::size_t count, const std::string& prefix = "m");
+  /// Claims; an error is a failure of the test.
+  std::vector<queue::Claim> claim(const queue::QueueAddress& address, std::size_t max = 10, Duration visibility = 30s);
+  /// Claims exactly one message and returns it.
+  queue::Claim claim_one(const queue::QueueAddress& address, Duration visibility = 30s);
+  /// Claims until nothing is due or `max` are there.
+  std::vector<queue::Claim> claim_all(const queue::QueueAddress& address, std::size_t max = 100000);
+  queue::SettleStatus settle(const queue::QueueAddress& address, const queue::Receipt& receipt,
+                             queue::SettleAction action, Duration delay = {}, queue::Failure failure = {});
+  queue::StoredMessage get(const std::string& id);
+  bool absent(const std::string& id);
+  queue::QueueStats stats(const queue::QueueAddress& address);
+  /// Sends a message and brings it to the DLQ with `failure`.
+  void send_to_dlq(const std::string& id, const queue::Failure& failure);
+  queue::Failure failure(const std::string& error);
+
+ private:
+  std::unique_ptr<StoreUnderTest> under_test_;
+};
+
+std::vector<std::string> ids_of(const std::vector<queue::Claim>& claims);
+std::string store_name(const ::testing::TestParamInfo<StoreFactory>& info);
+
+}  // namespace sluice::test

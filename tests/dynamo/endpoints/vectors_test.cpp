@@ -1,0 +1,92 @@
+// AWS's own cases for DynamoDB's endpoint rules.
+#include <gtest/gtest.h>
+
+#include <boost/json/parse.hpp>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "dynamo/endpoints/endpoint_rules.hpp"
+
+namespace sluice::dynamo {
+namespace {
+
+const std::filesystem::path kCases = std::filesystem::path(SLUICE_VECTORS_DIR) / "endpoints-dynamodb.json";
+
+EndpointParameters parameters_of(const boost::json::object& test) {
+  EndpointParameters parameters;
+  if (!test.contains("params")) {
+    return parameters;
+  }
+  for (const auto& [key, value] : test.at("params").as_object()) {
+    const auto text = [&value = value] { return std::string(value.as_string()); };
+    if (key == "Region") {
+      parameters.region = text();
+    } else if (key == "UseFIPS") {
+      parameters.use_fips = value.as_bool();
+    } else if (key == "UseDualStack") {
+      parameters.use_dual_stack = value.as_bool();
+    } else if (key == "Endpoint") {
+      parameters.endpoint = text();
+    } else if (key == "AccountId") {
+      parameters.account_id = text();
+    } else if (key == "AccountIdEndpointMode") {
+      parameters.account_id_endpoint_mode = text();
+    } else if (key == "ResourceArn") {
+      parameters.resource_arn = text();
+    } else if (key == "ResourceArnList") {
+      for (const auto& arn : value.as_array()) {
+        parameters.resource_arn_list.emplace_back(arn.as_string());
+      }
+    } else if (key == "IsSearchOperation") {
+      parameters.is_search_operation = value.as_bool();
+    } else {
+      ADD_FAILURE() << "unknown parameter " << key;
+    }
+  }
+  return parameters;
+}
+
+void check(const boost::json::object& test) {
+  const EndpointParameters parameters = parameters_of(test);
+  const Result<Endpoint> endpoint = resolve_endpoint(parameters);
+  const boost::json::object& expected = test.at("expect").as_object();
+  if (const auto* error = expected.if_contains("error")) {
+    ASSERT_FALSE(endpoint.has_value()) << endpoint->url;
+    EXPECT_EQ(endpoint.error().message, std::string(error->as_string()));
+    EXPECT_EQ(endpoint.error().kind, ErrorKind::validation);
+    return;
+  }
+  ASSERT_TRUE(endpoint.has_value()) << endpoint.error().message;
+  const boost::json::object& wanted = expected.at("endpoint").as_object();
+  EXPECT_EQ(endpoint->url, std::string(wanted.at("url").as_string()));
+  std::string signing_region = parameters.region;
+  std::string signing_name = "dynamodb";
+  if (const auto* properties = wanted.if_contains("properties")) {
+    if (const auto* schemes = properties->as_object().if_contains("authSchemes")) {
+      const boost::json::object& scheme = schemes->as_array().at(0).as_object();
+      signing_region = std::string(scheme.at("signingRegion").as_string());
+      signing_name = std::string(scheme.at("signingName").as_string());
+    }
+  }
+  EXPECT_EQ(endpoint->signing_region, signing_region);
+  EXPECT_EQ(endpoint->signing_name, signing_name);
+}
+
+TEST(EndpointVectors, EveryCase) {
+  std::ifstream file(kCases);
+  if (!file) {
+    GTEST_SKIP() << kCases << " is absent: AWS's endpoint cases are NOT checked";
+  }
+  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const boost::json::value root = boost::json::parse(text);
+  const boost::json::array& cases = root.at("testCases").as_array();
+  for (const auto& test : cases) {
+    SCOPED_TRACE(std::string(test.at("documentation").as_string()));
+    check(test.as_object());
+  }
+  EXPECT_EQ(cases.size(), 548u);
+}
+
+}  // namespace
+}  // namespace sluice::dynamo

@@ -1,0 +1,159 @@
+// AWS's own test suite for Signature Version 4, stage by stage.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <boost/json/parse.hpp>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+#include "base/timestamp.hpp"
+#include "dynamo/signing/signer.hpp"
+
+namespace sluice::dynamo {
+namespace {
+
+const std::filesystem::path kCases = std::filesystem::path(SLUICE_VECTORS_DIR) / "sigv4";
+
+std::string read(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  EXPECT_TRUE(file) << path;
+  return std::string((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+}
+
+// A request as the suite writes it: request line, headers (a line that begins with a space continues one), body.
+struct RequestFile {
+  SignableRequest request;
+  std::string body;
+
+  explicit RequestFile(const std::string& text) {
+    std::istringstream lines(text);
+    std::string line;
+    std::getline(lines, line);
+    const std::size_t first = line.find(' ');
+    const std::size_t last = line.rfind(' ');
+    const std::string target = line.substr(first + 1, last - first - 1);
+    const std::size_t question = std::min(target.find('?'), target.size());
+    request.method = line.substr(0, first);
+    request.path = target.substr(0, question);
+    request.query = target.substr(std::min(question + 1, target.size()));
+    while (std::getline(lines, line) && !line.empty()) {
+      if (line.front() == ' ') {
+        request.headers.back().second += " " + line;
+        continue;
+      }
+      const std::size_t colon = line.find(':');
+      request.headers.emplace_back(line.substr(0, colon), line.substr(colon + 1));
+    }
+    body.assign(std::istreambuf_iterator<char>(lines), std::istreambuf_iterator<char>());
+  }
+};
+
+struct Case {
+  std::filesystem::path folder;
+  SigningOptions options;
+  Credentials credentials;
+  WallTime time;
+
+  explicit Case(std::filesystem::path path) : folder(std::move(path)) {
+    const boost::json::object context = boost::json::parse(read(folder / "context.json")).as_object();
+    const auto text = [](const boost::json::object& object, const char* key) {
+      const auto* value = object.if_contains(key);
+      return value == nullptr ? std::string() : std::string(value->as_string());
+    };
+    const boost::json::object& keys = context.at("credentials").as_object();
+    credentials.access_key_id = text(keys, "access_key_id");
+    credentials.secret_access_key = text(keys, "secret_access_key");
+    credentials.session_token = text(keys, "token");
+    options.region = text(context, "region");
+    options.service = text(context, "service");
+    options.normalize_path = context.at("normalize").as_bool();
+    options.sign_body = context.at("sign_body").as_bool();
+    const auto* omit = context.if_contains("omit_session_token");
+    options.omit_session_token = omit != nullptr && omit->as_bool();
+    options.expires_in = std::chrono::seconds(context.at("expiration_in_seconds").as_int64());
+    time = parse_timestamp(text(context, "timestamp")).value();
+  }
+
+  std::string file(const std::string& name) const { return read(folder / name); }
+};
+
+// Compares the stages of a request that carries all that its way of signing adds, but for the signature.
+void compare_stages(const Case& test, const SignableRequest& prepared, const std::string& way) {
+  const Result<CanonicalRequest> canonical = canonical_request(prepared, test.options);
+  ASSERT_TRUE(canonical) << canonical.error().message;
+  EXPECT_EQ(canonical->text, test.file(way + "-canonical-request.txt"));
+  const std::string to_sign = string_to_sign(canonical->text, test.time, test.options);
+  EXPECT_EQ(to_sign, test.file(way + "-string-to-sign.txt"));
+  const SigningKey key(test.credentials.secret_access_key, signing_timestamp(test.time).substr(0, 8),
+                       test.options.region, test.options.service);
+  EXPECT_EQ(key.sign(to_sign), test.file(way + "-signature.txt"));
+}
+
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; });
+  return text;
+}
+
+Headers sorted(Headers headers) {
+  for (auto& [name, value] : headers) {
+    name = lower(name);
+  }
+  std::sort(headers.begin(), headers.end());
+  return headers;
+}
+
+void check_header_signing(const Case& test) {
+  RequestFile file(test.file("request.txt"));
+  file.request.body = file.body;
+  const Result<Headers> added = Signer(test.options).sign_headers(file.request, test.credentials, test.time);
+  ASSERT_TRUE(added) << added.error().message;
+
+  const RequestFile expected(test.file("header-signed-request.txt"));
+  SignableRequest signed_request = file.request;
+  signed_request.headers.insert(signed_request.headers.end(), added->begin(), added->end());
+  EXPECT_EQ(sorted(signed_request.headers), sorted(expected.request.headers));
+
+  SignableRequest prepared = file.request;
+  for (const auto& header : *added) {
+    const bool left_out =
+        header.first == "Authorization" || (test.options.omit_session_token && header.first == "X-Amz-Security-Token");
+    if (!left_out) {
+      prepared.headers.push_back(header);
+    }
+  }
+  compare_stages(test, prepared, "header");
+}
+
+void check_query_signing(const Case& test) {
+  RequestFile file(test.file("request.txt"));
+  file.request.body = file.body;
+  const Result<std::string> query = Signer(test.options).sign_query(file.request, test.credentials, test.time);
+  ASSERT_TRUE(query) << query.error().message;
+  const RequestFile expected(test.file("query-signed-request.txt"));
+  EXPECT_EQ(*query, expected.request.query);
+
+  SignableRequest prepared = file.request;
+  const std::string last = test.options.omit_session_token ? "&X-Amz-Security-Token=" : "&X-Amz-Signature=";
+  prepared.query = query->substr(0, query->find(last));
+  compare_stages(test, prepared, "query");
+}
+
+TEST(SigV4Vectors, EveryCaseEveryStage) {
+  if (!std::filesystem::is_directory(kCases)) {
+    GTEST_SKIP() << kCases << " is absent: AWS's signing vectors are NOT checked";
+  }
+  std::size_t cases = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(kCases)) {
+    SCOPED_TRACE(entry.path().filename().string());
+    const Case test(entry.path());
+    check_header_signing(test);
+    check_query_signing(test);
+    ++cases;
+  }
+  EXPECT_EQ(cases, 38u);
+}
+
+}  // namespace
+}  // namespace sluice::dynamo

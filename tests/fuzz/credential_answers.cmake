@@ -1,0 +1,1 @@
+sluice_fuzz(fuzz_credential_answers LIBRARIES sluice::dynamo)

@@ -1,0 +1,1 @@
+sluice_fuzz(fuzz_canonical_request LIBRARIES sluice::dynamo)

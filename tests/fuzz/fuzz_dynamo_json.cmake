@@ -1,0 +1,1 @@
+sluice_fuzz(fuzz_dynamo_json LIBRARIES sluice::dynamo)

@@ -1,0 +1,1 @@
+sluice_fuzz(fuzz_dynamo_response LIBRARIES sluice::dynamo)

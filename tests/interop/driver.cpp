@@ -1,0 +1,169 @@
+// A store on a DynamoMQ table, driven by JSON lines, so that a program in another language can look at what it writes.
+// Arguments: endpoint and table. Each line of stdin is one call; each line of stdout is its answer.
+
+#include <boost/json.hpp>
+#include <cstdio>
+#include <iostream>
+
+#include "base/timestamp.hpp"
+#include "dynamo/transport/curl_transport.hpp"
+#include "host/queue/dynamomq/dynamomq_store.hpp"
+#include "host/queue/dynamomq/table.hpp"
+#include "tests/dynamomq/emulated_tables.hpp"
+
+namespace {
+
+using namespace sluice;
+namespace json = boost::json;
+
+std::string text(const json::object& call, const char* name) {
+  const auto* value = call.if_contains(name);
+  return value != nullptr && value->is_string() ? std::string(value->as_string()) : std::string();
+}
+
+Duration milliseconds(const json::object& call, const char* name) {
+  const auto* value = call.if_contains(name);
+  return std::chrono::milliseconds(value == nullptr ? 0 : value->to_number<std::int64_t>());
+}
+
+queue::SettleAction action_of(const std::string& name) {
+  return name == "retry"         ? queue::SettleAction::retry
+         : name == "release"     ? queue::SettleAction::release
+         : name == "dead_letter" ? queue::SettleAction::dead_letter
+                                 : queue::SettleAction::remove;
+}
+
+const char* name_of(queue::SettleStatus status) {
+  return status == queue::SettleStatus::applied ? "applied" : status == queue::SettleStatus::lost ? "lost" : "failed";
+}
+
+queue::NewMessage message_of(const json::object& call) {
+  queue::NewMessage message{.id = text(call, "id"), .body = text(call, "body")};
+  if (call.contains("content_type")) {
+    message.content_type = text(call, "content_type");
+  }
+  if (const auto* attributes = call.if_contains("attributes")) {
+    for (const auto& [name, value] : attributes->as_object()) {
+      message.attributes.emplace(std::string(name), std::string(value.as_string()));
+    }
+  }
+  message.group = text(call, "group");
+  message.delay = milliseconds(call, "delay_ms");
+  return message;
+}
+
+json::object error_of(const Error& error) {
+  return {{"error", std::string(to_string(error.code()))}, {"message", error.message()}};
+}
+
+class Driver {
+ public:
+  Driver(const std::string& endpoint, const std::string& table) : transport_(clock_) {
+    transport_.start();
+    dynamo::ClientOptions options;
+    options.region = "eu-west-1";
+    options.endpoint = endpoint;
+    client_ = std::make_unique<dynamo::Client>(options, transport_, credentials_, clock_, random_);
+    table_.table = table;
+    store_ = queue::dynamomq::make_dynamomq_store(
+        {.queues = {{"q", {table, {}}}}, .host = "driver", .region = options.region}, *client_, clock_, random_);
+  }
+
+  json::object answer(const json::object& call) {
+    const std::string op = text(call, "op");
+    const queue::QueueAddress address{"q",
+                                      text(call, "type") == "DLQ" ? queue::QueueType::dlq : queue::QueueType::standard};
+    if (op == "create_table") {
+      const auto made = queue::dynamomq::create_queue_table(*client_, table_, clock_, soon());
+      return made ? json::object{{"created", *made == queue::dynamomq::TableOutcome::created}} : error_of(made.error());
+    }
+    if (op == "send") {
+      const auto message = message_of(call);
+      const auto result = store_->send("q", std::span(&message, 1), soon())[0];
+      const char* status = result.status == queue::SendStatus::sent           ? "sent"
+                           : result.status == queue::SendStatus::duplicate_id ? "duplicate"
+                                                                              : "failed";
+      return {{"status", status}, {"id", result.id}, {"message", result.error.message()}};
+    }
+    if (op == "claim") {
+      return claims(address, call);
+    }
+    if (op == "settle") {
+      const queue::Settlement settlement{
+          .receipt = receipt_of(call),
+          .action = action_of(text(call, "action")),
+          .delay = milliseconds(call, "delay_ms"),
+          .failure = {text(call, "error"), text(call, "handler"), "driver", 1, clock_.wall_now()}};
+      const auto result = store_->settle(address, std::span(&settlement, 1), soon())[0];
+      return {{"status", name_of(result.status)}, {"message", result.error.message()}};
+    }
+    if (op == "extend") {
+      const auto receipt = receipt_of(call);
+      const auto result =
+          store_->extend(address, std::span(&receipt, 1), milliseconds(call, "visibility_ms"), soon())[0];
+      return {{"status", name_of(result.status)}, {"version", result.receipt.version}};
+    }
+    if (op == "edit") {
+      const auto before = store_->get("q", text(call, "id"), soon());
+      const auto after = before ? store_->edit("q", *before, message_of(call), soon()) : before;
+      return after ? json::object{{"version", after->version}} : error_of(after.error());
+    }
+    const auto done = op == "redrive"       ? store_->redrive("q", text(call, "id"), soon())
+                      : op == "remove"      ? store_->remove("q", text(call, "id"), soon())
+                      : op == "dead_letter" ? store_->dead_letter("q", text(call, "id"), {}, soon())
+                                            : Result<void>(Error(ErrorCode::invalid, "no such call: " + op));
+    return done ? json::object{{"ok", true}} : error_of(done.error());
+  }
+
+ private:
+  Deadline soon() const { return Deadline::after(clock_, std::chrono::seconds(30)); }
+
+  static queue::Receipt receipt_of(const json::object& call) {
+    const auto number = [&](const char* name) {
+      const auto* value = call.if_contains(name);
+      return value == nullptr ? 0 : value->to_number<std::int64_t>();
+    };
+    return {text(call, "id"), number("version"), number("locator")};
+  }
+
+  json::object claims(const queue::QueueAddress& address, const json::object& call) {
+    const auto claimed =
+        store_->claim(address, call.at("max").to_number<std::size_t>(), milliseconds(call, "visibility_ms"), soon());
+    if (!claimed) {
+      return error_of(claimed.error());
+    }
+    json::array all;
+    for (const auto& claim : *claimed) {
+      all.push_back({{"id", claim.message.id},
+                     {"body", claim.message.body},
+                     {"content_type", claim.message.content_type},
+                     {"attempt", claim.message.attempt},
+                     {"version", claim.receipt.version},
+                     {"locator", claim.receipt.locator},
+                     {"invisible_until", format_timestamp(claim.invisible_until)}});
+    }
+    return {{"claims", std::move(all)}};
+  }
+
+  SystemClock clock_;
+  SeededRandom random_;
+  test::AnyCredentials credentials_;
+  dynamo::CurlTransport transport_;
+  queue::dynamomq::TableSpec table_;
+  std::unique_ptr<dynamo::Client> client_;
+  std::unique_ptr<queue::Store> store_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 3) {
+    std::fprintf(stderr, "usage: %s ENDPOINT TABLE\n", argv[0]);
+    return 64;
+  }
+  Driver driver(argv[1], argv[2]);
+  for (std::string line; std::getline(std::cin, line);) {
+    std::cout << json::serialize(driver.answer(json::parse(line).as_object())) << '\n' << std::flush;
+  }
+  return 0;
+}

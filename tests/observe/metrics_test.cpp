@@ -1,0 +1,154 @@
+#include "host/observe/metrics.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <regex>
+#include <sstream>
+#include <thread>
+#include <vector>
+
+namespace sluice::observe {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::HasSubstr;
+
+/// The value of the sample whose name and labels are `series`, as the text format writes it; -1 when absent.
+double sample(const std::string& text, const std::string& series) {
+  const auto at = text.find("\n" + series + " ");
+  return at == std::string::npos ? -1 : std::stod(text.substr(at + series.size() + 2));
+}
+
+TEST(Metrics, ShowWhatAJobDid) {
+  Metrics metrics;
+  JobMetrics& job = metrics.job("orders", "orders-q");
+  job.claimed(10);
+  job.claimed(5);
+  job.outcome("done", 7);
+  job.outcome("retry", 2);
+  job.outcome("done", 1);
+  job.settle_failed(3);
+  job.lost(4);
+  job.claim_failed();
+  job.in_flight(9);
+  job.in_flight(6);
+  const std::string text = metrics.text();
+  EXPECT_EQ(sample(text, R"(sluice_claims_total{job="orders",queue="orders-q"})"), 15);
+  EXPECT_EQ(sample(text, R"(sluice_outcomes_total{job="orders",outcome="done",queue="orders-q"})"), 8);
+  EXPECT_EQ(sample(text, R"(sluice_outcomes_total{job="orders",outcome="retry",queue="orders-q"})"), 2);
+  EXPECT_EQ(sample(text, R"(sluice_outcomes_total{job="orders",outcome="exhausted",queue="orders-q"})"), 0)
+      << "every outcome is there from the start, so that rates have a zero to begin with";
+  EXPECT_EQ(sample(text, R"(sluice_settle_failures_total{job="orders",queue="orders-q"})"), 3);
+  EXPECT_EQ(sample(text, R"(sluice_lost_receipts_total{job="orders",queue="orders-q"})"), 4);
+  EXPECT_EQ(sample(text, R"(sluice_claim_failures_total{job="orders",queue="orders-q"})"), 1);
+  EXPECT_EQ(sample(text, R"(sluice_in_flight{job="orders",queue="orders-q"})"), 6);
+}
+
+TEST(Metrics, PutHandlerTimesIntoBuckets) {
+  Metrics metrics;
+  JobMetrics& job = metrics.job("j", "q");
+  job.handler_time(milliseconds(2), 1);
+  job.handler_time(milliseconds(20), 100);
+  job.handler_time(std::chrono::hours(1), 2);
+  job.handler_time(milliseconds(20), 0);
+  job.handler_time(milliseconds(5), 1);
+  job.handler_time(milliseconds(5), 3);  // on a bound: same bucket, batch or not
+  const std::string text = metrics.text();
+  const auto bucket = [&text](const char* bound) {
+    return sample(text,
+                  std::string(R"(sluice_handler_duration_seconds_bucket{job="j",queue="q",le=")") + bound + "\"}");
+  };
+  EXPECT_EQ(bucket("0.001"), 0);
+  EXPECT_EQ(bucket("0.005"), 5);
+  EXPECT_EQ(bucket("0.05"), 105);
+  EXPECT_EQ(bucket("300"), 105);
+  EXPECT_EQ(bucket("+Inf"), 107);
+  EXPECT_EQ(sample(text, R"(sluice_handler_duration_seconds_count{job="j",queue="q"})"), 107);
+  EXPECT_NEAR(sample(text, R"(sluice_handler_duration_seconds_sum{job="j",queue="q"})"), 7202.022, 0.001);
+  EXPECT_EQ(sample(text, R"(sluice_attempts_total{job="j",queue="q"})"), 107);
+}
+
+TEST(Metrics, GiveOneObjectForOneJob) {
+  Metrics metrics;
+  EXPECT_EQ(&metrics.job("a", "q"), &metrics.job("a", "q"));
+  EXPECT_NE(&metrics.job("a", "q"), &metrics.job("b", "q"));
+  EXPECT_NE(&metrics.job("a", "q"), &metrics.job("a", "r"));
+}
+
+TEST(Metrics, CountDynamoRequestsPerOperationAndTable) {
+  Metrics metrics;
+  metrics.dynamodb_request("Query", "orders", 0.5, 0, "", false);
+  metrics.dynamodb_request("Query", "orders", 1.5, 0, "", false);
+  metrics.dynamodb_request("Query", "other", 8, 0, "", false);
+  metrics.dynamodb_request("BatchExecuteStatement", "orders", 0, 50, "throttled", true);
+  const std::string text = metrics.text();
+  EXPECT_EQ(sample(text, R"(sluice_dynamodb_requests_total{operation="Query",table="orders"})"), 2);
+  EXPECT_EQ(sample(text, R"(sluice_dynamodb_read_units_total{operation="Query",table="orders"})"), 2);
+  EXPECT_EQ(sample(text, R"(sluice_dynamodb_read_units_total{operation="Query",table="other"})"), 8);
+  EXPECT_EQ(sample(text, R"(sluice_dynamodb_write_units_total{operation="BatchExecuteStatement",table="orders"})"), 50);
+  EXPECT_EQ(sample(text, R"(sluice_dynamodb_throttles_total{operation="BatchExecuteStatement",table="orders"})"), 1);
+  EXPECT_EQ(
+      sample(text,
+             R"(sluice_dynamodb_errors_total{error="throttled",operation="BatchExecuteStatement",table="orders"})"),
+      1);
+  EXPECT_EQ(sample(text, R"(sluice_dynamodb_throttles_total{operation="Query",table="orders"})"), 0);
+}
+
+TEST(Metrics, KeepTheLastSampleOfAQueueDepth) {
+  Metrics metrics;
+  metrics.queue_depth("orders", "ready", 5);
+  metrics.queue_depth("orders", "ready", 2);
+  metrics.queue_depth("orders", "dlq", 1);
+  EXPECT_EQ(sample(metrics.text(), R"(sluice_queue_depth{queue="orders",state="ready"})"), 2);
+  EXPECT_EQ(sample(metrics.text(), R"(sluice_queue_depth{queue="orders",state="dlq"})"), 1);
+}
+
+TEST(Metrics, TellWhatRunsAndHowTheProcessIs) {
+  const std::string text = Metrics().text();
+  EXPECT_THAT(text, HasSubstr("sluice_build_info{abi=\"1."));
+  EXPECT_GE(sample(text, "process_cpu_seconds_total"), 0);
+  EXPECT_GT(sample(text, "process_resident_memory_bytes"), 1e6);
+  EXPECT_GE(sample(text, "process_threads"), 1);
+  EXPECT_GE(sample(text, "process_open_fds"), 3);
+  EXPECT_GT(sample(text, "process_start_time_seconds"), 1.6e9);
+  EXPECT_THAT(text, HasSubstr("# TYPE process_cpu_seconds_total counter"));
+}
+
+TEST(Metrics, TextIsTheExpositionFormatWhateverTheLabels) {
+  Metrics metrics;
+  metrics.job("a \"quoted\"\nname\\", "q\n").claimed(1);
+  std::istringstream lines(metrics.text());
+  const std::regex form(R"((# (HELP|TYPE) [a-z_]+ .*)|([a-z_]+(\{([a-z_]+="([^"\\]|\\.)*",?)*\})? [-+0-9.eInfNa]+))");
+  for (std::string line; std::getline(lines, line);) {
+    EXPECT_TRUE(std::regex_match(line, form)) << line;
+  }
+}
+
+TEST(Metrics, MayBeCalledFromManyThreads) {
+  Metrics metrics;
+  constexpr int kRounds = 500;
+  {
+    std::vector<std::jthread> threads;
+    for (int thread = 0; thread < 4; ++thread) {
+      threads.emplace_back([&metrics] {
+        JobMetrics& job = metrics.job("j", "q");
+        for (int round = 0; round < kRounds; ++round) {
+          job.claimed(1);
+          job.outcome("done", 1);
+          job.handler_time(milliseconds(1), 2);
+          metrics.dynamodb_request("Query", "t", 0.5, 0, round % 2 == 0 ? "server" : "", false);
+          metrics.queue_depth("q", "ready", round);
+          if (round % 100 == 0) {
+            EXPECT_FALSE(metrics.text().empty());
+          }
+        }
+      });
+    }
+  }
+  EXPECT_EQ(sample(metrics.text(), R"(sluice_claims_total{job="j",queue="q"})"), 4 * kRounds);
+  EXPECT_EQ(sample(metrics.text(), R"(sluice_dynamodb_requests_total{operation="Query",table="t"})"), 4 * kRounds);
+}
+
+}  // namespace
+}  // namespace sluice::observe

@@ -1,0 +1,66 @@
+// Counts what one message costs in allocations, host side and plugin side together: both go through this operator new.
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "tests/plugin/plugin_fixture.hpp"
+
+namespace {
+std::atomic<std::size_t> allocations{0};
+
+void* allocate(std::size_t size) {
+  ++allocations;
+  if (void* memory = std::malloc(size == 0 ? 1 : size)) {
+    return memory;
+  }
+  throw std::bad_alloc();
+}
+}  // namespace
+
+void* operator new(std::size_t size) { return allocate(size); }
+void* operator new[](std::size_t size) { return allocate(size); }
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace sluice::plugin {
+namespace {
+
+/// Allocations of 100 messages after the first.
+std::size_t allocations_of(Bundle& bundle, const queue::Message& message) {
+  static_cast<void>(bundle.handle(message));
+  const std::size_t before = allocations;
+  for (int i = 0; i < 100; ++i) {
+    bundle.attempt.arm(bundle.clock.steady_now() + std::chrono::seconds(1));
+    static_cast<void>(bundle.handle(message));
+  }
+  return allocations - before;
+}
+
+const queue::Message kMessage{
+    .id = "0b5e8f0e-6b0a-4b6e-9a39-000000000000",
+    .body = std::string(600, 'x'),
+    .content_type = "application/json",
+    .attributes = {{"colour", "red"}, {"a-rather-long-attribute-name", "with a rather long value"}},
+    .group = "",
+    .attempt = 1,
+    .sent_at = {}};
+
+TEST(Dispatch, AMessageThatIsDoneCostsNoAllocation) {
+  Bundle bundle("noop");
+  EXPECT_EQ(allocations_of(bundle, kMessage), 0U);
+}
+
+TEST(Dispatch, AReasonCostsItsOwnTextOnceOnEachSide) {
+  Bundle bundle("fails", {{"outcome", "reject"}, {"reason", std::string(100, 'x')}});
+  EXPECT_EQ(allocations_of(bundle, kMessage), 200U);
+}
+
+TEST(Dispatch, TheCountSeesThePluginsOwnAllocations) {
+  Bundle bundle("handle_throws_std");
+  EXPECT_GT(allocations_of(bundle, kMessage), 0U);
+}
+
+}  // namespace
+}  // namespace sluice::plugin

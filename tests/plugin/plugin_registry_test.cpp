@@ -1,0 +1,156 @@
+#include "host/plugin/plugin_registry.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "tests/plugin/plugin_fixture.hpp"
+
+namespace sluice::plugin {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// The dynamic linker knows files by name and inode for ever, so each test has a folder of its own and copies into it.
+class PluginRegistryTest : public testing::Test {
+ protected:
+  void copy(const std::string& fixture, const std::string& name) {
+    std::filesystem::copy_file(fixture_file(fixture), folder_.file(name));
+  }
+  /// Puts a file in the place of another, as a deployment should.
+  void replace(const std::string& fixture, const std::string& name) {
+    copy(fixture, "new");
+    std::filesystem::rename(folder_.file("new"), folder_.file(name));
+  }
+  void scan() { registry_.scan({folder_.path()}); }
+  std::vector<std::string> rejected() const {
+    std::vector<std::string> texts;
+    for (const RejectedPlugin& plugin : registry_.rejected()) {
+      texts.push_back(plugin.why);
+    }
+    return texts;
+  }
+
+  TemporaryFolder folder_;
+  PluginRegistry registry_;
+};
+
+TEST_F(PluginRegistryTest, LoadsWhatIsThereInNameOrder) {
+  copy("sleeper", "b.so");
+  copy("noop", "a.so");
+  copy("fails", "not-a-plugin.txt");
+  copy("fails", ".half-copied.so");
+  scan();
+  ASSERT_EQ(registry_.plugins().size(), 2U);
+  EXPECT_EQ(registry_.plugins()[0].file, folder_.file("a.so"));
+  EXPECT_STREQ(registry_.plugins()[0].plugin->name, "noop");
+  EXPECT_THAT(registry_.handler_names(), ElementsAre("noop", "sleeper"));
+  EXPECT_THAT(rejected(), ElementsAre());
+  ASSERT_TRUE(registry_.handler("noop"));
+  EXPECT_STREQ((*registry_.handler("noop"))->name, "noop");
+}
+
+TEST_F(PluginRegistryTest, ScanningAgainFindsOnlyWhatIsNew) {
+  copy("noop", "a.so");
+  scan();
+  const sluice_handler* before = *registry_.handler("noop");
+  copy("sleeper", "b.so");
+  scan();
+  EXPECT_EQ(registry_.plugins().size(), 2U);
+  EXPECT_EQ(*registry_.handler("noop"), before);
+  EXPECT_THAT(rejected(), ElementsAre());
+}
+
+TEST_F(PluginRegistryTest, OneBadFileDoesNotKeepTheOthersOut) {
+  copy("noop", "good.so");
+  copy("bad_magic", "bad.so");
+  std::ofstream(folder_.file("text.so")) << "text";
+  std::filesystem::create_directory(folder_.file("folder.so"));
+  scan();
+  EXPECT_THAT(registry_.handler_names(), ElementsAre("noop"));
+  EXPECT_THAT(rejected(), ElementsAre(HasSubstr("bad.so has a symbol"), HasSubstr("folder.so is a folder"),
+                                      HasSubstr("text.so is not an ELF shared object")));
+}
+
+TEST_F(PluginRegistryTest, AFileThatWasMendedIsTakenAtTheNextScan) {
+  std::ofstream(folder_.file("a.so")) << "text";
+  scan();
+  EXPECT_EQ(rejected().size(), 1U);
+  replace("noop", "a.so");
+  scan();
+  EXPECT_THAT(rejected(), ElementsAre());
+  EXPECT_THAT(registry_.handler_names(), ElementsAre("noop"));
+}
+
+TEST_F(PluginRegistryTest, AChangedFileAsksForARestartAndTheOldOneStays) {
+  copy("noop", "a.so");
+  scan();
+  replace("sleeper", "a.so");
+  scan();
+  EXPECT_THAT(rejected(),
+              ElementsAre(AllOf(HasSubstr("has changed since it was loaded"), HasSubstr("restart the host"))));
+  EXPECT_THAT(registry_.handler_names(), ElementsAre("noop"));
+}
+
+TEST_F(PluginRegistryTest, AFileThatWasRefusedAfterLoadingIsRefusedAgainAndAsksForARestartOnceMended) {
+  copy("zero_handlers", "a.so");
+  scan();
+  scan();
+  EXPECT_THAT(rejected(), ElementsAre(HasSubstr("has no handlers")));
+  replace("noop", "a.so");
+  scan();
+  EXPECT_THAT(rejected(), ElementsAre(HasSubstr("restart the host")));
+}
+
+TEST_F(PluginRegistryTest, ARemovedFileStaysInUse) {
+  copy("noop", "a.so");
+  scan();
+  std::filesystem::remove(folder_.file("a.so"));
+  scan();
+  EXPECT_THAT(registry_.handler_names(), ElementsAre("noop"));
+  EXPECT_THAT(rejected(), ElementsAre());
+}
+
+TEST_F(PluginRegistryTest, OneFileByTwoNamesIsOnePlugin) {
+  copy("noop", "a.so");
+  std::filesystem::create_symlink(folder_.file("a.so"), folder_.file("b.so"));
+  registry_.scan({folder_.path(), folder_.path() + "/."});
+  EXPECT_EQ(registry_.plugins().size(), 1U);
+  EXPECT_TRUE(registry_.handler("noop"));
+}
+
+TEST_F(PluginRegistryTest, AHandlerThatTwoPluginsOfferIsAmbiguous) {
+  copy("noop", "a.so");
+  copy("noop", "b.so");
+  scan();
+  EXPECT_EQ(registry_.plugins().size(), 2U);
+  const auto handler = registry_.handler("noop");
+  ASSERT_FALSE(handler);
+  EXPECT_EQ(handler.error().code(), ErrorCode::invalid);
+  EXPECT_THAT(handler.error().message(), AllOf(HasSubstr("two plugins offer the handler \"noop\""),
+                                               HasSubstr(folder_.file("a.so")), HasSubstr(folder_.file("b.so"))));
+}
+
+TEST_F(PluginRegistryTest, AMissingHandlerNamesWhatIsNearAndWhereItLooked) {
+  copy("sleeper", "a.so");
+  copy("no_entry", "b.so");
+  scan();
+  EXPECT_THAT(registry_.handler("sleper").error().message(),
+              AllOf(HasSubstr("no plugin offers the handler \"sleper\"; did you mean \"sleeper\"?"),
+                    HasSubstr("looked in " + folder_.path()), HasSubstr("not usable: 1, `sluice plugins` says why")));
+  EXPECT_THAT(registry_.handler("webhook").error().message(), HasSubstr("there are: sleeper"));
+}
+
+TEST_F(PluginRegistryTest, AFolderThatIsNotThereIsReported) {
+  registry_.scan({folder_.file("absent")});
+  EXPECT_THAT(rejected(),
+              ElementsAre(AllOf(HasSubstr("absent cannot be read: No such file"), HasSubstr("plugin_dirs"))));
+  EXPECT_THAT(registry_.handler("x").error().message(), HasSubstr("there are no handlers at all"));
+  registry_.scan({});
+  EXPECT_THAT(registry_.handler("x").error().message(), HasSubstr("looked in no folder"));
+}
+
+}  // namespace
+}  // namespace sluice::plugin

@@ -1,0 +1,105 @@
+#include "host/runtime/drain_certificate.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <boost/json/parse.hpp>
+#include <boost/json/value.hpp>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace sluice::runtime {
+namespace {
+
+DrainCertificate two_jobs() {
+  DrainCertificate certificate;
+  work::LedgerSnapshot orders;
+  orders.claimed = 9;
+  orders.done = 6;
+  orders.retried = 1;
+  orders.rejected = 2;
+  work::LedgerSnapshot mails;
+  mails.claimed = 3;
+  mails.released = 2;
+  mails.stranded = 1;
+  certificate.jobs = {{"orders", orders}, {"mails", mails}};
+  certificate.took = std::chrono::milliseconds(1234);
+  certificate.clean = false;
+  return certificate;
+}
+
+std::filesystem::path temporary(const std::string& name) {
+  return std::filesystem::temp_directory_path() / ("sluice-certificate-" + std::to_string(getpid()) + "-" + name);
+}
+
+std::string content(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+TEST(DrainCertificate, IsOneLineThatAddsUp) {
+  const std::string text = two_jobs().text();
+  EXPECT_EQ(text.find('\n'), std::string::npos);
+  EXPECT_EQ(text,
+            "drain certificate: claimed 12 = 6 done + 1 retried + 0 snoozed + 2 rejected + 0 discarded + 2 released + "
+            "0 lost, "
+            "stranded 1; drained in 1.2 s, NOT clean; mails: claimed 3 = 2 released, stranded 1; "
+            "orders: claimed 9 = 6 done + 1 retried + 2 rejected, stranded 0");
+}
+
+TEST(DrainCertificate, SaysWhatDynamoDbCost) {
+  DrainCertificate certificate;
+  certificate.jobs["a"].claimed = 100;
+  certificate.jobs["a"].done = 100;
+  certificate.dynamodb = DynamoDbCost{12, 11.5, 400};
+  EXPECT_NE(certificate.text().find("DynamoDB: 12 requests, 11.5 RCU, 400.0 WCU (0.120, 0.115 and 4.00 a claim)"),
+            std::string::npos)
+      << certificate.text();
+  certificate.jobs.clear();
+  EXPECT_EQ(certificate.text().find("a claim"), std::string::npos) << "nothing to divide by";
+}
+
+TEST(DrainCertificate, JsonHasTheShapeThatScriptsRelyOn) {
+  const auto json = boost::json::parse(two_jobs().json()).as_object();
+  EXPECT_EQ(json.at("total").at("claimed").as_int64(), 12);
+  EXPECT_EQ(json.at("total").at("stranded").as_int64(), 1);
+  EXPECT_EQ(json.at("jobs").at("orders").at("done").as_int64(), 6);
+  EXPECT_EQ(json.at("jobs").at("mails").at("released").as_int64(), 2);
+  EXPECT_DOUBLE_EQ(json.at("seconds").as_double(), 1.234);
+  EXPECT_FALSE(json.at("clean").as_bool());
+  EXPECT_FALSE(json.contains("dynamodb"));
+}
+
+TEST(DrainReportFile, ReplacesWhatWasThere) {
+  const auto path = temporary("replaces");
+  std::ofstream(path) << std::string(100'000, 'x');
+  {
+    auto file = DrainReportFile::open(path.string());
+    ASSERT_TRUE(file.has_value());
+    ASSERT_TRUE(file->write(two_jobs()).has_value());
+  }
+  EXPECT_EQ(content(path), two_jobs().json());
+  std::filesystem::remove(path);
+}
+
+TEST(DrainReportFile, RefusesAPlaceThatCannotBeWrittenBeforeAnythingRuns) {
+  for (const char* path : {"/nonexistent/folder/report.json", "/proc", "/proc/version"}) {
+    const auto file = DrainReportFile::open(path);
+    ASSERT_FALSE(file.has_value()) << path;
+    EXPECT_EQ(file.error().code(), ErrorCode::invalid);
+    EXPECT_NE(file.error().message().find(path), std::string::npos);
+    EXPECT_EQ(file.error().message().find('\n'), std::string::npos);
+  }
+}
+
+TEST(DrainReportFile, WithoutAPathWritesNothing) {
+  auto file = DrainReportFile::open("");
+  ASSERT_TRUE(file.has_value());
+  EXPECT_TRUE(file->write(two_jobs()).has_value());
+}
+
+}  // namespace
+}  // namespace sluice::runtime

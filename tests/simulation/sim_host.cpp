@@ -1,0 +1,294 @@
+#include "tests/simulation/sim_host.hpp"
+
+#include <utility>
+
+namespace sluice::simulation {
+namespace {
+
+using namespace std::chrono_literals;
+using plugin::Outcome;
+using plugin::OutcomeStatus;
+using work::Notes;
+
+std::vector<work::Hand*> pointers(std::deque<work::Hand>& hands) {
+  std::vector<work::Hand*> all;
+  for (work::Hand& hand : hands) {
+    all.push_back(&hand);
+  }
+  return all;
+}
+
+std::deque<work::Hand> make_hands(const Clock& clock, const config::JobConfig& job) {
+  std::deque<work::Hand> hands;
+  for (std::uint32_t i = 0; i < job.concurrency; ++i) {
+    hands.emplace_back(clock, job.timeout);
+  }
+  return hands;
+}
+
+}  // namespace
+
+SimHost::SimHost(World& world, Truth::Host number)
+    : world_(world),
+      number_(number),
+      port_(world.port, number),
+      hands_(make_hands(world.loop.clock(), world.job)),
+      flow_({.visibility = world.visibility,
+             .timeout = world.job.timeout,
+             .stuck_grace = world.grace,
+             .rate_limit = world.job.rate_limit},
+            work::FailurePolicy(world.job, "host-" + std::to_string(number)), pointers(hands_), world.random,
+            world.loop.now()),
+      busy_(hands_.size()),
+      running_(hands_.size()) {}
+
+// Events of a host that has died are dropped, those of a frozen one wait.
+void SimHost::when(SteadyTime time, std::function<void()> event) {
+  loop().at(time, [weak = weak_from_this(), body = std::move(event)]() mutable {
+    const auto self = weak.lock();
+    if (!self || !self->alive_) {
+      return;
+    }
+    if (self->frozen_until_ > self->loop().now()) {
+      self->when(self->frozen_until_, std::move(body));
+      return;
+    }
+    body();
+  });
+}
+
+void SimHost::set(std::uint64_t& timer, SteadyTime time, std::function<void()> event) {
+  const std::uint64_t mine = ++timer;
+  if (time != SteadyTime::max()) {
+    when(time, [&timer, mine, body = std::move(event)] {
+      if (timer == mine) {
+        body();
+      }
+    });
+  }
+}
+
+// What the threads' shells do with the notes: wake each other.
+void SimHost::step(const std::function<void(SteadyTime, Notes&)>& body) {
+  Notes notes;
+  const SteadyTime now = loop().now();
+  body(now, notes);
+  if (notes.poller) {
+    when(now, [this] { poll(); });
+  }
+  if (notes.settler) {
+    when(now, [this] { settle(); });
+  }
+  if (notes.keeper) {
+    when(now, [this] { keep(); });
+  }
+  if (notes.drained) {
+    when(now, [this] { step_drain(); });
+  }
+  for (std::uint32_t worker = 0; worker < hands_.size() && notes.workers > 0; ++worker) {
+    if (!busy_[worker]) {
+      --notes.workers;
+      when(now, [this, worker] { deal(worker); });
+    }
+  }
+}
+
+template <typename Answer>
+void SimHost::call(std::function<Answer()> arrives, std::function<void(Answer)> answered) {
+  // What is under way arrives even when the host has died meanwhile.
+  loop().after(port_.latency(), [self = shared_from_this(), arrives, answered] {
+    auto answer = std::make_shared<Answer>(arrives());
+    self->when(self->loop().now() + self->port_.latency(), [answer, answered] { answered(std::move(*answer)); });
+  });
+}
+
+void SimHost::start() {
+  poll();
+  settle();
+  keep();
+}
+
+void SimHost::wake() {
+  when(loop().now(), [this] { step([this](SteadyTime, Notes& notes) { flow_.wake(notes); }); });
+}
+
+void SimHost::poll() {
+  if (polling_ || flow_.ended()) {
+    return;
+  }
+  const SteadyTime now = loop().now();
+  const auto order = flow_.next_claim(now);
+  if (order.count == 0) {
+    set(poll_timer_, order.wake, [this] { poll(); });
+    return;
+  }
+  polling_ = true;
+  using Answer = Result<std::vector<queue::Claim>>;
+  call<Answer>(
+      [this, order, now] {
+        return port_.claim(order.count, world_.visibility, now, Deadline::at(now + work::kStoreTimeout));
+      },
+      [this](Answer answer) {
+        polling_ = false;
+        step([&](SteadyTime then, Notes& notes) { flow_.claimed(std::move(answer), then, notes); });
+        poll();
+      });
+}
+
+void SimHost::settle() {
+  if (settling_) {
+    return;
+  }
+  auto order = std::make_shared<work::JobFlow::SettleOrder>();
+  step([&](SteadyTime now, Notes& notes) { *order = flow_.next_settlement(now, loop().clock().wall_now(), notes); });
+  if (order->tasks.empty()) {
+    set(settle_timer_, order->wake, [this] { settle(); });
+    return;
+  }
+  for (const queue::Settlement& settlement : order->settlements) {
+    world_.truth.written_with(number_, settlement.receipt, loop().now(), "begins");
+  }
+  settling_ = true;
+  using Answer = std::vector<queue::SettleResult>;
+  call<Answer>(
+      [this, order] { return port_.settle(order->settlements, Deadline::at(order->deadline)); },
+      [this, order](Answer answer) {
+        settling_ = false;
+        step([&](SteadyTime now, Notes& notes) { flow_.settled(std::move(*order), std::move(answer), now, notes); });
+        settle();
+      });
+}
+
+void SimHost::keep() {
+  if (keeping_) {
+    return;
+  }
+  auto order = std::make_shared<work::JobFlow::ExtendOrder>();
+  step([&](SteadyTime now, Notes& notes) { *order = flow_.next_extension(now, notes); });
+  if (order->tasks.empty()) {
+    set(keep_timer_, order->wake, [this] { keep(); });
+    return;
+  }
+  for (const queue::Receipt& receipt : order->receipts) {
+    world_.truth.written_with(number_, receipt, loop().now(), "begins");
+  }
+  keeping_ = true;
+  using Answer = std::vector<queue::ExtendResult>;
+  call<Answer>(
+      [this, order] {
+        return port_.extend(order->receipts, world_.visibility, order->asked_at, Deadline::at(order->deadline));
+      },
+      [this, order](Answer answer) {
+        keeping_ = false;
+        step([&](SteadyTime now, Notes& notes) { flow_.extended(std::move(*order), std::move(answer), now, notes); });
+        keep();
+      });
+}
+
+void SimHost::deal(std::uint32_t worker) {
+  if (busy_[worker]) {
+    return;
+  }
+  step([&](SteadyTime now, Notes& notes) {
+    flow_.collect(worker, now, notes);
+    busy_[worker] = flow_.deal(worker, now, notes);
+  });
+  if (busy_[worker]) {
+    run_next(worker);
+  }
+}
+
+void SimHost::run_next(std::uint32_t worker) {
+  const work::Task* task = hands_[worker].next(loop().now());
+  if (task == nullptr) {
+    busy_[worker] = false;
+    deal(worker);
+    return;
+  }
+  running_[worker] = &task->message;
+  world_.on_start(*this, task->message);
+  world_.truth.started(number_, task->message);
+  const double dice = world_.random.unit();
+  const HandlerMix& mix = world_.handlers;
+  Outcome outcome = pick_outcome();
+  const Duration slow{static_cast<Duration::rep>(world_.random.unit() * static_cast<double>(mix.slow_time.count()))};
+  if (dice < mix.stuck) {
+    when(loop().now() + world_.job.timeout + world_.grace + slow, [this, worker, outcome] { finish(worker, outcome); });
+  } else if (dice < mix.stuck + mix.slow) {
+    look(worker, loop().now() + slow, outcome);
+  } else {
+    when(loop().now() + std::chrono::microseconds(world_.random.below(3000)),
+         [this, worker, outcome] { finish(worker, outcome); });
+  }
+}
+
+// A slow handler looks at its stop token every 100 ms.
+void SimHost::look(std::uint32_t worker, SteadyTime ends_at, Outcome outcome) {
+  const SteadyTime now = loop().now();
+  if (hands_[worker].attempt().stop_requested()) {
+    finish(worker, {world_.random.below(2) == 0 ? OutcomeStatus::release : OutcomeStatus::retry, {}, "stopped"});
+  } else if (now >= ends_at) {
+    finish(worker, std::move(outcome));
+  } else {
+    when(std::min(ends_at, now + 100ms), [this, worker, ends_at, outcome] { look(worker, ends_at, outcome); });
+  }
+}
+
+void SimHost::finish(std::uint32_t worker, Outcome outcome) {
+  world_.truth.finished(number_, running_[worker]->id, outcome.status);
+  running_[worker] = nullptr;
+  hands_[worker].finish(std::move(outcome), loop().now());
+  run_next(worker);
+}
+
+Outcome SimHost::pick_outcome() {
+  double dice = world_.random.unit();
+  const HandlerMix& mix = world_.handlers;
+  const bool coin = world_.random.below(2) == 0;
+  if ((dice -= mix.fails) < 0) {
+    return {coin ? OutcomeStatus::retry : OutcomeStatus::fault, {}, "failed"};
+  }
+  if ((dice -= mix.rejects) < 0) {
+    return {coin ? OutcomeStatus::reject : OutcomeStatus::discard, {}, "unwanted"};
+  }
+  if ((dice -= mix.postpones) < 0) {
+    return {coin ? OutcomeStatus::snooze : OutcomeStatus::release, 500ms, {}};
+  }
+  return {OutcomeStatus::done, {}, {}};
+}
+
+bool SimHost::works_on(const std::string& id) const {
+  for (std::size_t worker = 0; worker < hands_.size(); ++worker) {
+    if (alive_ && running_[worker] != nullptr && running_[worker]->id == id &&
+        !const_cast<work::Hand&>(hands_[worker]).attempt().stop_requested()) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void SimHost::drain(Duration within) {
+  drain_by_ = loop().now() + within;
+  step([&](SteadyTime now, Notes& notes) { flow_.begin_drain(now, *drain_by_, notes); });
+}
+
+void SimHost::hard_stop() {
+  const SteadyTime by = loop().now() + work::kHardStopTime;
+  drain_by_ = std::min(drain_by_.value_or(by), by);
+  step([&](SteadyTime now, Notes& notes) { flow_.hard_stop(now, notes); });
+}
+
+void SimHost::step_drain() {
+  if (!drain_by_ || flow_.ended()) {
+    return;
+  }
+  std::optional<SteadyTime> next;
+  step([&](SteadyTime now, Notes& notes) { next = flow_.drain_step(now, notes); });
+  if (next) {
+    set(drain_timer_, *next, [this] { step_drain(); });
+  } else if (loop().now() > *drain_by_) {
+    in_time_ = false;
+  }
+}
+
+}  // namespace sluice::simulation

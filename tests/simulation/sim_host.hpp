@@ -1,0 +1,110 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/config.hpp"
+#include "host/work/hand.hpp"
+#include "host/work/job_flow.hpp"
+#include "host/work/notes.hpp"
+#include "tests/simulation/sim_loop.hpp"
+#include "tests/simulation/sim_port.hpp"
+#include "tests/simulation/truth.hpp"
+
+namespace sluice::simulation {
+
+/// How the simulated handlers behave; changes while the run goes on.
+struct HandlerMix {
+  double slow = 0;       ///< takes up to `slow_time`, looks at its stop token now and then
+  double stuck = 0;      ///< does not look at it
+  double fails = 0;      ///< retry or fault
+  double rejects = 0;    ///< reject or discard
+  double postpones = 0;  ///< snooze or release
+  Duration slow_time = std::chrono::seconds(20);
+};
+
+/// One host with one job: the product's own flow and hands, its threads played by events on one loop.
+class SimHost : public std::enable_shared_from_this<SimHost> {
+ public:
+  struct World {
+    SimLoop& loop;
+    Random& random;
+    SimPort::World& port;
+    Truth& truth;
+    HandlerMix handlers;
+    config::JobConfig job;
+    Duration visibility{};
+    Duration grace = std::chrono::seconds(1);
+    /// A handler is about to start.
+    std::function<void(const SimHost& host, const queue::Message& message)> on_start;
+  };
+
+  SimHost(World& world, Truth::Host number);
+
+  void start();
+  /// The process dies: nothing of it happens any more; what it has sent may still arrive.
+  void crash() { alive_ = false; }
+  /// The process is stopped and continued later (SIGSTOP, SIGCONT): it does not notice.
+  void freeze(Duration span) { frozen_until_ = loop().now() + span; }
+  bool frozen() const { return frozen_until_ > loop().now(); }
+  void wake();
+
+  void drain(Duration within);
+  void hard_stop();
+  bool ended() const { return flow_.ended(); }
+  bool alive() const { return alive_; }
+
+  work::LedgerSnapshot ledger() const { return flow_.ledger(); }
+  std::size_t held() const { return flow_.held(); }
+  /// Works on this message and has not been told to stop.
+  bool works_on(const std::string& id) const;
+  Truth::Host number() const { return number_; }
+  bool drained_in_time() const { return in_time_; }
+
+ private:
+  SimLoop& loop() const { return world_.loop; }
+  void when(SteadyTime time, std::function<void()> event);
+  /// As `when`, but the latest time set for this timer counts alone; SteadyTime::max(): none.
+  void set(std::uint64_t& timer, SteadyTime time, std::function<void()> event);
+  void step(const std::function<void(SteadyTime, work::Notes&)>& body);
+  /// A call of the store: it arrives after a while, its answer comes back after another.
+  template <typename Answer>
+  void call(std::function<Answer()> arrives, std::function<void(Answer)> answered);
+
+  void poll();
+  void settle();
+  void keep();
+  void deal(std::uint32_t worker);
+  void run_next(std::uint32_t worker);
+  void look(std::uint32_t worker, SteadyTime ends_at, plugin::Outcome outcome);
+  void finish(std::uint32_t worker, plugin::Outcome outcome);
+  plugin::Outcome pick_outcome();
+  void step_drain();
+
+  World& world_;
+  const Truth::Host number_;
+  SimPort port_;
+  std::deque<work::Hand> hands_;
+  work::JobFlow flow_;
+
+  bool alive_ = true;
+  SteadyTime frozen_until_{};
+  std::uint64_t poll_timer_ = 0;
+  std::uint64_t settle_timer_ = 0;
+  std::uint64_t keep_timer_ = 0;
+  std::uint64_t drain_timer_ = 0;
+  bool polling_ = false;
+  bool settling_ = false;
+  bool keeping_ = false;
+  std::vector<bool> busy_;
+  std::vector<const queue::Message*> running_;
+  std::optional<SteadyTime> drain_by_;
+  bool in_time_ = true;
+};
+
+}  // namespace sluice::simulation

@@ -1,0 +1,114 @@
+#include "tests/simulation/sim_port.hpp"
+
+#include <utility>
+
+namespace sluice::simulation {
+
+using queue::SettleStatus;
+
+const queue::QueueAddress& SimPort::address() {
+  static const queue::QueueAddress kAddress{"orders"};
+  return kAddress;
+}
+
+Duration SimPort::latency() {
+  const auto quick = std::chrono::microseconds(100 + world_.random.below(5000));
+  return chance(world_.faults.slow) ? Duration(static_cast<Duration::rep>(
+                                          world_.random.unit() * static_cast<double>(world_.faults.slow_call.count())))
+                                    : Duration(quick);
+}
+
+SimPort::Fate SimPort::fate() {
+  if (chance(world_.faults.throttled)) {
+    return {Error(ErrorCode::throttled, "slow down"), false};
+  }
+  if (chance(world_.faults.unavailable)) {
+    return {Error(ErrorCode::unavailable, "500"), false};
+  }
+  if (chance(world_.faults.answer_lost)) {
+    return {Error(chance(0.5) ? ErrorCode::unknown_outcome : ErrorCode::timeout, "the answer was lost"), true};
+  }
+  return {};
+}
+
+std::optional<std::size_t> SimPort::unlucky(std::size_t count) {
+  return chance(world_.faults.one_message) ? std::optional(world_.random.below(count)) : std::nullopt;
+}
+
+Result<std::vector<queue::Claim>> SimPort::claim(std::size_t max, Duration visibility, SteadyTime asked_at,
+                                                 Deadline deadline) {
+  const Fate fate = this->fate();
+  if (fate.error && !fate.applied) {
+    return *fate.error;
+  }
+  visibility = world_.real_visibility > Duration::zero() ? world_.real_visibility : visibility;
+  auto claims = world_.store.claim(address(), max, visibility, deadline);
+  if (claims) {
+    for (const queue::Claim& claim : *claims) {
+      world_.truth.granted(host_, claim.receipt, asked_at, visibility);
+    }
+  }
+  if (fate.error) {
+    return *fate.error;
+  }
+  return claims;
+}
+
+void SimPort::break_guard(queue::Settlement& settlement) {
+  if (world_.mutation == Mutation::no_version_condition) {
+    if (const auto stored = world_.store.get(address().queue, settlement.receipt.id, Deadline::never())) {
+      settlement.receipt.version = stored->version;
+    }
+  }
+}
+
+std::vector<queue::SettleResult> SimPort::settle(std::vector<queue::Settlement> settlements, Deadline deadline) {
+  const SteadyTime now = world_.clock.steady_now();
+  const Fate fate = this->fate();
+  const auto unlucky = this->unlucky(settlements.size());
+  std::vector<queue::SettleResult> results;
+  for (std::size_t i = 0; i < settlements.size(); ++i) {
+    if (fate.error && !fate.applied) {
+      results.push_back({SettleStatus::failed, *fate.error});
+      continue;
+    }
+    if (unlucky == i) {
+      results.push_back({SettleStatus::failed, Error(ErrorCode::throttled, "this one only")});
+      continue;
+    }
+    queue::Settlement real = settlements[i];
+    break_guard(real);
+    auto result = world_.store.settle(address(), {&real, 1}, deadline).front();
+    if (result.status == SettleStatus::applied) {
+      world_.truth.written_with(host_, settlements[i].receipt, now, "lands");
+      world_.truth.settled(host_, settlements[i]);
+    }
+    results.push_back(fate.error ? queue::SettleResult{SettleStatus::failed, *fate.error} : std::move(result));
+  }
+  return results;
+}
+
+std::vector<queue::ExtendResult> SimPort::extend(std::span<const queue::Receipt> receipts, Duration visibility,
+                                                 SteadyTime asked_at, Deadline deadline) {
+  const SteadyTime now = world_.clock.steady_now();
+  visibility = world_.real_visibility > Duration::zero() ? world_.real_visibility : visibility;
+  const Fate fate = this->fate();
+  const auto unlucky = this->unlucky(receipts.size());
+  std::vector<queue::ExtendResult> results;
+  for (std::size_t i = 0; i < receipts.size(); ++i) {
+    if ((fate.error && !fate.applied) || unlucky == i) {
+      results.push_back(
+          {SettleStatus::failed, {}, {}, fate.error.value_or(Error(ErrorCode::throttled, "this one only"))});
+      continue;
+    }
+    auto result = world_.store.extend(address(), receipts.subspan(i, 1), visibility, deadline).front();
+    if (result.status == SettleStatus::applied) {
+      world_.truth.written_with(host_, receipts[i], now, "lands");
+      world_.truth.granted(host_, result.receipt, asked_at, visibility);
+    }
+    results.push_back(fate.error ? queue::ExtendResult{SettleStatus::failed, {}, {}, *fate.error} : std::move(result));
+  }
+  return results;
+}
+
+}  // namespace sluice::simulation

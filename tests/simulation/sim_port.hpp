@@ -1,0 +1,67 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/random.hpp"
+#include "tests/simulation/truth.hpp"
+#include "tests/support/sim_store.hpp"
+
+namespace sluice::simulation {
+
+/// What goes wrong between the hosts and the store, as chances of one call. Chosen for each run.
+struct FaultMix {
+  double throttled = 0;
+  double unavailable = 0;
+  double answer_lost = 0;  ///< the call took effect, its caller is told `unknown_outcome` or `timeout`
+  double one_message = 0;  ///< of a settlement or extension, one message fails by itself
+  double slow = 0;         ///< the call takes seconds
+  Duration slow_call = std::chrono::seconds(3);
+
+  bool any() const { return throttled + unavailable + answer_lost + one_message + slow > 0; }
+};
+
+/// The way from one host to the store: what is asked reaches it, or does not, or the answer is lost. Tells the Truth
+/// what really took effect.
+class SimPort {
+ public:
+  /// Guards that a mutation check takes away, to see that the checker notices.
+  enum class Mutation { none, no_version_condition };
+
+  struct World {
+    test::SimStore& store;
+    Truth& truth;
+    Random& random;
+    const Clock& clock;
+    FaultMix faults;  ///< changes while the run goes on
+    Mutation mutation = Mutation::none;
+    Duration real_visibility{};  ///< above zero: what a lease is really worth, whatever its host believes
+  };
+
+  SimPort(World& world, Truth::Host host) : world_(world), host_(host) {}
+
+  Result<std::vector<queue::Claim>> claim(std::size_t max, Duration visibility, SteadyTime asked_at, Deadline deadline);
+  std::vector<queue::SettleResult> settle(std::vector<queue::Settlement> settlements, Deadline deadline);
+  std::vector<queue::ExtendResult> extend(std::span<const queue::Receipt> receipts, Duration visibility,
+                                          SteadyTime asked_at, Deadline deadline);
+  /// How long the next call takes to reach the store.
+  Duration latency();
+
+  static const queue::QueueAddress& address();
+
+ private:
+  struct Fate {
+    std::optional<Error> error;
+    bool applied = false;
+  };
+  bool chance(double probability) { return world_.random.unit() < probability; }
+  Fate fate();
+  std::optional<std::size_t> unlucky(std::size_t count);
+  void break_guard(queue::Settlement& settlement);
+
+  World& world_;
+  const Truth::Host host_;
+};
+
+}  // namespace sluice::simulation

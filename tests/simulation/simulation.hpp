@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace sluice::simulation {
+
+/// A guard that is taken away for one run, to see that the checker notices.
+enum class Mutation {
+  none,
+  no_version_condition,  ///< the store settles for whoever asks
+  leases_seem_longer,    ///< hosts believe in leases of twice the length
+  attempts_without_end,  ///< hosts never give up on a message
+  drain_forgets,         ///< hosts end without waiting for what they hold
+};
+
+struct Report {
+  std::vector<std::string> violations;
+  std::string story;  ///< what this seed chose, in one line
+  std::uint64_t messages = 0;
+  std::uint64_t handled = 0;
+  std::uint64_t settlements = 0;
+  std::uint64_t events = 0;
+  std::uint64_t disturbances = 0;  ///< crashes, freezes, jumps, drains, messages taken away
+};
+
+/// Two hosts work off one queue on one thread, from one seed: first with everything going wrong that the seed chose,
+/// then in peace, until every message has ended and both hosts have drained.
+Report simulate(std::uint64_t seed, Mutation mutation = Mutation::none);
+
+}  // namespace sluice::simulation

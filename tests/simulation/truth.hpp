@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "host/plugin/outcome.hpp"
+#include "host/queue/store.hpp"
+
+namespace sluice::simulation {
+
+/// What really happened, whatever the hosts were told; finds what must never happen. Not thread-safe.
+class Truth {
+ public:
+  using Host = int;
+
+  struct Rules {
+    std::uint32_t max_attempts = 0;
+    bool discards_when_used_up = false;  ///< messages may be removed that no handler was done with
+    /// Leases may end in the store earlier than their hosts can know: a clock has jumped, messages were taken away.
+    bool leases_end_unseen = false;
+  };
+
+  explicit Truth(const Rules& rules) : rules_(rules) {}
+
+  void sent(const std::string& id) { sent_.insert(id); }
+  /// The store granted a lease to `host`, which asked at `asked_at`.
+  void granted(Host host, const queue::Receipt& receipt, SteadyTime asked_at, Duration visibility);
+  /// Somebody outside of the simulated hosts has claimed everything that was in flight.
+  void taken_away() { holder_.clear(); }
+  /// `host` sends a write with this receipt, or it takes effect, at `now`.
+  void written_with(Host host, const queue::Receipt& receipt, SteadyTime now, const char* when);
+  void settled(Host host, const queue::Settlement& settlement);
+  void started(Host host, const queue::Message& message);
+  void finished(Host host, const std::string& id, plugin::OutcomeStatus outcome);
+
+  void violation(std::string what) { violations_.push_back(std::move(what)); }
+  const std::vector<std::string>& violations() const { return violations_; }
+  const std::set<std::string>& all_sent() const { return sent_; }
+  bool removed(const std::string& id) const { return removed_.contains(id); }
+  std::uint64_t settlements() const { return settlements_; }
+  std::uint64_t handled() const { return handled_; }
+
+ private:
+  struct Holder {
+    Host host = 0;
+    std::int64_t version = 0;
+  };
+  struct Grant {
+    Host host = 0;
+    SteadyTime ends_at{};
+  };
+
+  const Rules rules_;
+  std::set<std::string> sent_;
+  std::set<std::string> removed_;
+  std::map<std::string, Holder> holder_;
+  std::map<std::pair<std::string, std::int64_t>, Grant> grants_;
+  std::map<std::pair<Host, std::string>, std::set<plugin::OutcomeStatus>> outcomes_;
+  std::vector<std::string> violations_;
+  std::uint64_t settlements_ = 0;
+  std::uint64_t handled_ = 0;
+};
+
+}  // namespace sluice::simulation

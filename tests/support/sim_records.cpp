@@ -1,0 +1,243 @@
+#include "tests/support/sim_records.hpp"
+
+#include <algorithm>
+
+namespace sluice::test {
+
+using queue::MessageState;
+using queue::QueueType;
+using queue::SettleAction;
+using queue::StoredMessage;
+
+WallTime later(WallTime now, Duration span) {
+  if (span <= Duration::zero()) {
+    return now;
+  }
+  return now > WallTime::max() - span ? WallTime::max() : now + span;
+}
+
+std::vector<queue::Claim> SimRecords::claim(QueueType type, std::size_t max, Duration visibility, WallTime now) {
+  std::vector<queue::Claim> claims;
+  for (const Place& place : order(type)) {
+    if (claims.size() == max || place.first > now) {
+      break;
+    }
+    StoredMessage& stored = records_.at(ids_.at(place.second)).stored;
+    if (stored.state(now) != MessageState::ready) {
+      continue;
+    }
+    ++stored.version;
+    ++stored.message.attempt;
+    stored.received_at = now;
+    stored.updated_at = now;
+    stored.invisible_until = later(now, visibility);
+    claims.push_back({.message = stored.message,
+                      .receipt = {.id = stored.message.id,
+                                  .version = stored.version,
+                                  .locator = static_cast<std::int64_t>(place.second)},
+                      .invisible_until = *stored.invisible_until});
+  }
+  return claims;
+}
+
+SimRecords::Record* SimRecords::held(QueueType type, const queue::Receipt& receipt) {
+  const auto found = records_.find(receipt.id);
+  if (found == records_.end()) {
+    return nullptr;
+  }
+  Record& record = found->second;
+  const bool ours = record.stored.version == receipt.version && record.stored.queue_type == type &&
+                    record.sequence == static_cast<std::uint64_t>(receipt.locator);
+  return ours ? &record : nullptr;
+}
+
+void SimRecords::move(Record& record, QueueType type, WallTime now) {
+  order(record.stored.queue_type).erase(place(record));
+  record.stored.queue_type = type;
+  record.stored.message.sent_at = now;
+  record.stored.message.attempt = 0;
+  record.stored.received_at.reset();
+  record.stored.invisible_until.reset();
+  record.stored.updated_at = now;
+  ++record.stored.version;
+  order(type).insert(place(record));
+}
+
+bool SimRecords::settle(QueueType type, const queue::Settlement& settlement, WallTime now) {
+  Record* record = held(type, settlement.receipt);
+  if (record == nullptr) {
+    return false;
+  }
+  StoredMessage& stored = record->stored;
+  if (settlement.action == SettleAction::remove) {
+    return remove(settlement.receipt.id);
+  }
+  if (!settlement.failure.empty() && settlement.action != SettleAction::release) {
+    stored.failure = settlement.failure;
+  }
+  if (settlement.action == SettleAction::dead_letter) {
+    move(*record, QueueType::dlq, now);
+    return true;
+  }
+  if (settlement.action == SettleAction::release && stored.message.attempt > 0) {
+    --stored.message.attempt;
+  }
+  ++stored.version;
+  stored.updated_at = now;
+  stored.received_at.reset();
+  stored.invisible_until.reset();
+  if (settlement.delay > Duration::zero()) {
+    stored.invisible_until = later(now, settlement.delay);
+  }
+  return true;
+}
+
+std::optional<queue::Receipt> SimRecords::extend(QueueType type, const queue::Receipt& receipt, WallTime until,
+                                                 WallTime now) {
+  Record* record = held(type, receipt);
+  if (record == nullptr) {
+    return std::nullopt;
+  }
+  ++record->stored.version;
+  record->stored.updated_at = now;
+  record->stored.invisible_until = until;
+  return queue::Receipt{.id = receipt.id, .version = record->stored.version, .locator = receipt.locator};
+}
+
+bool SimRecords::send(const queue::NewMessage& message, const std::string& id, WallTime now) {
+  if (records_.contains(id)) {
+    return false;
+  }
+  Record record;
+  record.sequence = next_sequence_++;
+  StoredMessage& stored = record.stored;
+  stored.message = {.id = id,
+                    .body = message.body,
+                    .content_type = message.content_type,
+                    .attributes = message.attributes,
+                    .group = message.group,
+                    .attempt = 0,
+                    .sent_at = later(now, message.delay)};
+  stored.version = 1;
+  stored.created_at = now;
+  stored.updated_at = now;
+  if (message.delay > Duration::zero()) {
+    stored.invisible_until = stored.message.sent_at;
+  }
+  standard_.insert(place(record));
+  ids_.emplace(record.sequence, id);
+  records_.emplace(id, std::move(record));
+  return true;
+}
+
+const StoredMessage* SimRecords::find(const std::string& id) const {
+  const auto found = records_.find(id);
+  return found == records_.end() ? nullptr : &found->second.stored;
+}
+
+std::vector<std::pair<SimRecords::Place, const StoredMessage*>> SimRecords::list(QueueType type,
+                                                                                 const std::optional<Place>& after,
+                                                                                 std::size_t limit) const {
+  std::vector<std::pair<Place, const StoredMessage*>> page;
+  const std::set<Place>& places = order(type);
+  auto at = after ? places.upper_bound(*after) : places.begin();
+  for (; at != places.end() && page.size() < limit; ++at) {
+    page.emplace_back(*at, &records_.at(ids_.at(at->second)).stored);
+  }
+  return page;
+}
+
+queue::QueueStats SimRecords::stats(QueueType type, WallTime now) const {
+  queue::QueueStats stats;
+  for (const Place& place : order(type)) {
+    switch (records_.at(ids_.at(place.second)).stored.state(now)) {
+      case MessageState::ready:
+        ++stats.ready;
+        stats.oldest_ready = stats.oldest_ready.value_or(place.first);
+        break;
+      case MessageState::in_flight:
+        ++stats.in_flight;
+        break;
+      case MessageState::delayed:
+        ++stats.delayed;
+        break;
+    }
+  }
+  return stats;
+}
+
+Result<StoredMessage> SimRecords::edit(std::int64_t version, const queue::NewMessage& content, WallTime now) {
+  const auto found = records_.find(content.id);
+  if (found == records_.end()) {
+    return Error(ErrorCode::not_found, "no message \"" + content.id + "\"");
+  }
+  StoredMessage& stored = found->second.stored;
+  if (stored.version != version) {
+    return Error(ErrorCode::conflict, "message \"" + content.id + "\" was changed in between; read it again");
+  }
+  stored.message.body = content.body;
+  stored.message.content_type = content.content_type;
+  stored.message.attributes = content.attributes;
+  stored.updated_at = now;
+  ++stored.version;
+  return stored;
+}
+
+bool SimRecords::remove(const std::string& id) {
+  const auto found = records_.find(id);
+  if (found == records_.end()) {
+    return false;
+  }
+  order(found->second.stored.queue_type).erase(place(found->second));
+  ids_.erase(found->second.sequence);
+  records_.erase(found);
+  return true;
+}
+
+bool SimRecords::dead_letter(const std::string& id, const queue::Failure& failure, WallTime now) {
+  const auto found = records_.find(id);
+  if (found == records_.end()) {
+    return false;
+  }
+  if (found->second.stored.queue_type == QueueType::standard) {
+    if (!failure.empty()) {
+      found->second.stored.failure = failure;
+    }
+    move(found->second, QueueType::dlq, now);
+  }
+  return true;
+}
+
+Result<void> SimRecords::redrive(const std::string& id, WallTime now) {
+  const auto found = records_.find(id);
+  if (found == records_.end()) {
+    return Error(ErrorCode::not_found, "no message \"" + id + "\"");
+  }
+  StoredMessage& stored = found->second.stored;
+  if (stored.queue_type != QueueType::dlq) {
+    return Error(ErrorCode::conflict, "message \"" + id + "\" is not in the DLQ");
+  }
+  if (stored.state(now) == MessageState::in_flight) {
+    return Error(ErrorCode::conflict, "message \"" + id + "\" is being worked on");
+  }
+  stored.failure = {};
+  move(found->second, QueueType::standard, now);
+  return {};
+}
+
+std::size_t SimRecords::take_away(QueueType type, WallTime until, WallTime now) {
+  std::size_t taken = 0;
+  for (const Place& place : order(type)) {
+    StoredMessage& stored = records_.at(ids_.at(place.second)).stored;
+    if (stored.received_at) {
+      ++stored.version;
+      ++stored.message.attempt;
+      stored.received_at = now;
+      stored.invisible_until = until;
+      ++taken;
+    }
+  }
+  return taken;
+}
+
+}  // namespace sluice::test

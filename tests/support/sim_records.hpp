@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "host/queue/store.hpp"
+
+namespace sluice::test {
+
+/// The records of one queue, both halves, and the state machine over them: what a Store does when nothing goes wrong.
+/// Every call takes the time. Not thread-safe; SimStore guards it.
+class SimRecords {
+ public:
+  std::vector<queue::Claim> claim(queue::QueueType type, std::size_t max, Duration visibility, WallTime now);
+  /// False: the receipt is no longer good, and nothing has changed.
+  bool settle(queue::QueueType type, const queue::Settlement& settlement, WallTime now);
+  std::optional<queue::Receipt> extend(queue::QueueType type, const queue::Receipt& receipt, WallTime until,
+                                       WallTime now);
+  /// False: the id is taken.
+  bool send(const queue::NewMessage& message, const std::string& id, WallTime now);
+
+  const queue::StoredMessage* find(const std::string& id) const;
+  /// At most `limit` records that lie after `after`, oldest first, each with its place in the order.
+  using Place = std::pair<WallTime, std::uint64_t>;
+  std::vector<std::pair<Place, const queue::StoredMessage*>> list(queue::QueueType type,
+                                                                  const std::optional<Place>& after,
+                                                                  std::size_t limit) const;
+  queue::QueueStats stats(queue::QueueType type, WallTime now) const;
+  Result<queue::StoredMessage> edit(std::int64_t version, const queue::NewMessage& content, WallTime now);
+  bool remove(const std::string& id);
+  bool dead_letter(const std::string& id, const queue::Failure& failure, WallTime now);
+  Result<void> redrive(const std::string& id, WallTime now);
+
+  /// Makes every receipt that is out void, as if another host had claimed each of these messages until `until`.
+  std::size_t take_away(queue::QueueType type, WallTime until, WallTime now);
+
+ private:
+  struct Record {
+    queue::StoredMessage stored;
+    std::uint64_t sequence = 0;
+  };
+  using Records = std::map<std::string, Record, std::less<>>;
+
+  Record* held(queue::QueueType type, const queue::Receipt& receipt);
+  void move(Record& record, queue::QueueType type, WallTime now);
+  std::set<Place>& order(queue::QueueType type) { return type == queue::QueueType::dlq ? dlq_ : standard_; }
+  const std::set<Place>& order(queue::QueueType type) const { return type == queue::QueueType::dlq ? dlq_ : standard_; }
+  static Place place(const Record& record) { return {record.stored.message.sent_at, record.sequence}; }
+
+  Records records_;
+  std::map<std::uint64_t, std::string> ids_;
+  std::set<Place> standard_;
+  std::set<Place> dlq_;
+  std::uint64_t next_sequence_ = 1;
+};
+
+/// `now + span` that stays within what a WallTime can hold; a negative span counts as zero.
+WallTime later(WallTime now, Duration span);
+
+}  // namespace sluice::test

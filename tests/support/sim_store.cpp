@@ -1,0 +1,358 @@
+#include "tests/support/sim_store.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "base/uuid.hpp"
+
+namespace sluice::test {
+
+using queue::Claim;
+using queue::ExtendResult;
+using queue::QueueAddress;
+using queue::SendResult;
+using queue::SendStatus;
+using queue::SettleResult;
+using queue::SettleStatus;
+
+namespace {
+
+constexpr std::size_t kIdLimit = 2048;
+constexpr std::size_t kPurgeBatch = 100;
+
+std::string write_cursor(const SimRecords::Place& place) {
+  return std::to_string(place.first.time_since_epoch().count()) + ":" + std::to_string(place.second);
+}
+
+std::optional<SimRecords::Place> read_cursor(const std::string& cursor) {
+  std::int64_t time = 0;
+  std::uint64_t sequence = 0;
+  const char* end = cursor.data() + cursor.size();
+  const auto first = std::from_chars(cursor.data(), end, time);
+  if (first.ec != std::errc() || first.ptr == end || *first.ptr != ':') {
+    return std::nullopt;
+  }
+  const auto second = std::from_chars(first.ptr + 1, end, sequence);
+  if (second.ec != std::errc() || second.ptr != end) {
+    return std::nullopt;
+  }
+  return SimRecords::Place(WallTime(Duration(time)), sequence);
+}
+
+}  // namespace
+
+void SimStore::fail_next(StoreCall call, std::size_t times, Error error) {
+  const MutexLock lock(mutex_);
+  planned_.push_back({call, {}, times, {std::move(error), false}});
+}
+
+void SimStore::apply_then_fail_next(StoreCall call, std::size_t times, Error error) {
+  const MutexLock lock(mutex_);
+  planned_.push_back({call, {}, times, {std::move(error), true}});
+}
+
+void SimStore::fail_message(StoreCall call, const std::string& id, std::size_t times, Error error, bool applied) {
+  const MutexLock lock(mutex_);
+  planned_.push_back({call, id, times, {std::move(error), applied}});
+}
+
+void SimStore::set_fault_source(FaultSource source) {
+  const MutexLock lock(mutex_);
+  source_ = std::move(source);
+}
+
+std::size_t SimStore::lose_receipts(const QueueAddress& address, Duration visibility) {
+  const WallTime now = clock_.wall_now();
+  const MutexLock lock(mutex_);
+  return queues_[address.queue].take_away(address.type, later(now, visibility), now);
+}
+
+void SimStore::set_latency(StoreCall call, Duration latency) {
+  const MutexLock lock(mutex_);
+  latency_[call] = latency;
+}
+
+std::vector<StoreCallRecord> SimStore::calls() const {
+  const MutexLock lock(mutex_);
+  return calls_;
+}
+
+std::size_t SimStore::count(StoreCall call) const {
+  const MutexLock lock(mutex_);
+  return static_cast<std::size_t>(std::count_if(calls_.begin(), calls_.end(),
+                                                [call](const StoreCallRecord& record) { return record.call == call; }));
+}
+
+void SimStore::forget_calls() {
+  const MutexLock lock(mutex_);
+  calls_.clear();
+}
+
+std::optional<StoreFault> SimStore::planned(StoreCall call, const std::string& id) {
+  const auto found = std::find_if(planned_.begin(), planned_.end(), [&](const PlannedFault& fault) {
+    return fault.call == call && fault.id == id && fault.times > 0;
+  });
+  if (found == planned_.end()) {
+    return std::nullopt;
+  }
+  const StoreFault fault = found->fault;
+  if (--found->times == 0) {
+    planned_.erase(found);
+  }
+  return fault;
+}
+
+std::optional<StoreFault> SimStore::fate(const std::optional<StoreFault>& whole, StoreCall call,
+                                         const std::string& id) {
+  return whole ? whole : planned(call, id);
+}
+
+std::optional<StoreFault> SimStore::begin(StoreCall call, const QueueAddress& address, std::size_t items,
+                                          Deadline deadline) {
+  const SteadyTime now = clock_.steady_now();
+  std::optional<StoreFault> fault;
+  FaultSource source;
+  {
+    const MutexLock lock(mutex_);
+    if (deadline.passed(now)) {
+      fault = StoreFault{Error(ErrorCode::timeout, "the deadline passed before the store was asked"), false};
+    } else {
+      fault = planned(call, {});
+    }
+    source = source_;
+  }
+  if (!fault && source) {
+    fault = source(call, address);
+  }
+  const MutexLock lock(mutex_);
+  const auto latency = latency_.find(call);
+  calls_.push_back({.call = call,
+                    .address = address,
+                    .items = items,
+                    .started = now,
+                    .latency = latency == latency_.end() ? Duration::zero() : latency->second,
+                    .error = fault ? std::optional<Error>(fault->error) : std::nullopt});
+  return fault;
+}
+
+Result<std::vector<Claim>> SimStore::claim(const QueueAddress& address, std::size_t max, Duration visibility,
+                                           Deadline deadline) {
+  const auto fault = begin(StoreCall::claim, address, max, deadline);
+  const WallTime now = clock_.wall_now();
+  const MutexLock lock(mutex_);
+  if (fault && !fault->applied) {
+    return fault->error;
+  }
+  std::vector<Claim> claims = queues_[address.queue].claim(address.type, max, visibility, now);
+  if (fault) {
+    return fault->error;
+  }
+  return claims;
+}
+
+std::vector<SettleResult> SimStore::settle(const QueueAddress& address, std::span<const queue::Settlement> settlements,
+                                           Deadline deadline) {
+  const auto fault = begin(StoreCall::settle, address, settlements.size(), deadline);
+  const WallTime now = clock_.wall_now();
+  const MutexLock lock(mutex_);
+  SimRecords& records = queues_[address.queue];
+  std::vector<SettleResult> results;
+  results.reserve(settlements.size());
+  for (const queue::Settlement& settlement : settlements) {
+    const auto hit = fate(fault, StoreCall::settle, settlement.receipt.id);
+    SettleStatus status = SettleStatus::failed;
+    if (!hit || hit->applied) {
+      status = records.settle(address.type, settlement, now) ? SettleStatus::applied : SettleStatus::lost;
+    }
+    results.push_back(hit ? SettleResult{SettleStatus::failed, hit->error} : SettleResult{status, {}});
+  }
+  return results;
+}
+
+std::vector<ExtendResult> SimStore::extend(const QueueAddress& address, std::span<const queue::Receipt> receipts,
+                                           Duration visibility, Deadline deadline) {
+  const auto fault = begin(StoreCall::extend, address, receipts.size(), deadline);
+  const WallTime now = clock_.wall_now();
+  const WallTime until = later(now, visibility);
+  const MutexLock lock(mutex_);
+  SimRecords& records = queues_[address.queue];
+  std::vector<ExtendResult> results;
+  results.reserve(receipts.size());
+  for (const queue::Receipt& receipt : receipts) {
+    const auto hit = fate(fault, StoreCall::extend, receipt.id);
+    std::optional<queue::Receipt> renewed;
+    if (!hit || hit->applied) {
+      renewed = records.extend(address.type, receipt, until, now);
+    }
+    ExtendResult result;
+    if (hit) {
+      result = {.status = SettleStatus::failed, .receipt = receipt, .invisible_until = {}, .error = hit->error};
+    } else if (renewed) {
+      result = {.status = SettleStatus::applied, .receipt = *renewed, .invisible_until = until, .error = {}};
+    } else {
+      result = {.status = SettleStatus::lost, .receipt = receipt, .invisible_until = {}, .error = {}};
+    }
+    results.push_back(std::move(result));
+  }
+  return results;
+}
+
+std::vector<SendResult> SimStore::send(const std::string& queue, std::span<const queue::NewMessage> messages,
+                                       Deadline deadline) {
+  const auto fault = begin(StoreCall::send, {queue}, messages.size(), deadline);
+  const WallTime now = clock_.wall_now();
+  const MutexLock lock(mutex_);
+  SimRecords& records = queues_[queue];
+  std::vector<SendResult> results;
+  results.reserve(messages.size());
+  for (const queue::NewMessage& message : messages) {
+    SendResult result;
+    result.id = message.id.empty() ? make_uuid(random_) : message.id;
+    const auto hit = fate(fault, StoreCall::send, result.id);
+    if (message.id.size() > kIdLimit) {
+      result.status = SendStatus::failed;
+      result.error = Error(ErrorCode::invalid, "a message id has at most 2048 bytes; this one has " +
+                                                   std::to_string(message.id.size()) + "; make it shorter");
+    } else if ((!hit || hit->applied) && !records.send(message, result.id, now)) {
+      result.status = SendStatus::duplicate_id;
+    }
+    if (hit) {
+      result.status = SendStatus::failed;
+      result.error = hit->error;
+    }
+    results.push_back(std::move(result));
+  }
+  return results;
+}
+
+Result<queue::StoredMessage> SimStore::get(const std::string& queue, const std::string& id, Deadline deadline) {
+  if (const auto fault = begin(StoreCall::get, {queue}, 1, deadline)) {
+    return fault->error;
+  }
+  const MutexLock lock(mutex_);
+  const queue::StoredMessage* stored = queues_[queue].find(id);
+  if (stored == nullptr) {
+    return Error(ErrorCode::not_found, "no message \"" + id + "\" in queue \"" + queue + "\"");
+  }
+  return *stored;
+}
+
+Result<queue::ListPage> SimStore::list(const queue::ListRequest& request, Deadline deadline) {
+  if (const auto fault = begin(StoreCall::list, request.address, request.limit, deadline)) {
+    return fault->error;
+  }
+  std::optional<SimRecords::Place> after;
+  if (!request.cursor.empty()) {
+    after = read_cursor(request.cursor);
+    if (!after) {
+      return Error(ErrorCode::invalid, "\"" + request.cursor + "\" is not a cursor of this list; start without one");
+    }
+  }
+  const MutexLock lock(mutex_);
+  const auto found = queues_[request.address.queue].list(request.address.type, after, request.limit + 1);
+  queue::ListPage page;
+  for (std::size_t i = 0; i < std::min(found.size(), request.limit); ++i) {
+    page.messages.push_back(*found[i].second);
+  }
+  if (found.size() > request.limit && request.limit > 0) {
+    page.next = write_cursor(found[request.limit - 1].first);
+  }
+  return page;
+}
+
+Result<queue::QueueStats> SimStore::stats(const QueueAddress& address, Deadline deadline) {
+  if (const auto fault = begin(StoreCall::stats, address, 1, deadline)) {
+    return fault->error;
+  }
+  const MutexLock lock(mutex_);
+  return queues_[address.queue].stats(address.type, clock_.wall_now());
+}
+
+Result<queue::StoredMessage> SimStore::edit(const std::string& queue, const queue::StoredMessage& expected,
+                                            const queue::NewMessage& content, Deadline deadline) {
+  const auto fault = begin(StoreCall::edit, {queue}, 1, deadline);
+  const MutexLock lock(mutex_);
+  if (fault && !fault->applied) {
+    return fault->error;
+  }
+  queue::NewMessage changed = content;
+  changed.id = expected.message.id;
+  auto result = queues_[queue].edit(expected.version, changed, clock_.wall_now());
+  if (fault) {
+    return fault->error;
+  }
+  return result;
+}
+
+Result<void> SimStore::remove(const std::string& queue, const std::string& id, Deadline deadline) {
+  const auto fault = begin(StoreCall::remove, {queue}, 1, deadline);
+  const MutexLock lock(mutex_);
+  const bool removed = (!fault || fault->applied) && queues_[queue].remove(id);
+  if (fault) {
+    return fault->error;
+  }
+  if (!removed) {
+    return Error(ErrorCode::not_found, "no message \"" + id + "\" in queue \"" + queue + "\"");
+  }
+  return {};
+}
+
+Result<queue::BulkResult> SimStore::purge(const QueueAddress& address, const queue::BulkProgress& progress,
+                                          Deadline deadline) {
+  queue::BulkResult result;
+  while (true) {
+    // Each batch is a call of its own, so that a fault or the deadline can come between two of them.
+    const auto fault = begin(StoreCall::purge, address, kPurgeBatch, deadline);
+    if (fault) {
+      return fault->error;
+    }
+    {
+      const MutexLock lock(mutex_);
+      SimRecords& records = queues_[address.queue];
+      std::vector<std::string> ids;
+      for (const auto& [place, stored] : records.list(address.type, std::nullopt, kPurgeBatch)) {
+        ids.push_back(stored->message.id);
+      }
+      if (ids.empty()) {
+        return result;
+      }
+      for (const std::string& id : ids) {
+        records.remove(id);
+      }
+      result.done += ids.size();
+    }
+    if (progress && !progress(result.done)) {
+      return result;
+    }
+  }
+}
+
+Result<void> SimStore::dead_letter(const std::string& queue, const std::string& id, const queue::Failure& failure,
+                                   Deadline deadline) {
+  const auto fault = begin(StoreCall::dead_letter, {queue}, 1, deadline);
+  const MutexLock lock(mutex_);
+  const bool found = (!fault || fault->applied) && queues_[queue].dead_letter(id, failure, clock_.wall_now());
+  if (fault) {
+    return fault->error;
+  }
+  if (!found) {
+    return Error(ErrorCode::not_found, "no message \"" + id + "\" in queue \"" + queue + "\"");
+  }
+  return {};
+}
+
+Result<void> SimStore::redrive(const std::string& queue, const std::string& id, Deadline deadline) {
+  const auto fault = begin(StoreCall::redrive, {queue}, 1, deadline);
+  const MutexLock lock(mutex_);
+  if (fault && !fault->applied) {
+    return fault->error;
+  }
+  auto result = queues_[queue].redrive(id, clock_.wall_now());
+  if (fault) {
+    return fault->error;
+  }
+  return result;
+}
+
+}  // namespace sluice::test

@@ -1,0 +1,160 @@
+#include "host/work/disposition.hpp"
+
+#include <gtest/gtest.h>
+
+namespace sluice::work {
+namespace {
+
+using namespace std::chrono_literals;
+using plugin::Outcome;
+using plugin::OutcomeStatus;
+using queue::SettleAction;
+
+config::JobConfig job(config::DeadLetterPolicy policy, config::Source source = config::Source::standard) {
+  config::JobConfig config;
+  config.name = "orders";
+  config.handler = "greeter";
+  config.source = source;
+  config.dead_letter = policy;
+  config.retry = {.max_attempts = 3,
+                  .backoff = config::Backoff::constant,
+                  .base = 2s,
+                  .max = 10min,
+                  .jitter = config::Jitter::none};
+  return config;
+}
+
+FailurePolicy policy(config::DeadLetterPolicy dead_letter = config::DeadLetterPolicy::move) {
+  return {job(dead_letter), "worker-a"};
+}
+
+Disposition decide(const Outcome& outcome, std::uint32_t attempt = 1, const FailurePolicy& rules = policy()) {
+  SeededRandom random(1);
+  return dispose(outcome, attempt, rules, random);
+}
+
+TEST(Disposition, DoneAndDiscardRemove) {
+  const auto done = decide({OutcomeStatus::done, {}, {}});
+  EXPECT_EQ(done.action, SettleAction::remove);
+  EXPECT_EQ(done.ending, Ending::done);
+  const auto discarded = decide({OutcomeStatus::discard, {}, "not wanted"});
+  EXPECT_EQ(discarded.action, SettleAction::remove);
+  EXPECT_EQ(discarded.ending, Ending::discarded);
+}
+
+TEST(Disposition, RetryFollowsTheHandlerThenThePolicy) {
+  const auto named = decide({OutcomeStatus::retry, 7s, "busy"});
+  EXPECT_EQ(named.action, SettleAction::retry);
+  EXPECT_EQ(named.delay, 7s);
+  EXPECT_EQ(named.ending, Ending::retried);
+  EXPECT_EQ(named.failure.error, "busy");
+  EXPECT_EQ(named.failure.handler, "greeter");
+  EXPECT_EQ(named.failure.host, "worker-a");
+  EXPECT_EQ(named.failure.attempts, 1U);
+  EXPECT_EQ(decide({OutcomeStatus::retry, {}, "busy"}).delay, 2s);
+  EXPECT_EQ(decide({OutcomeStatus::retry, 0s, "now"}).delay, 0s);
+}
+
+TEST(Disposition, AFaultIsARetryByPolicyAndAlwaysHasAReason) {
+  const auto fault = decide({OutcomeStatus::fault, 99h, {}});
+  EXPECT_EQ(fault.action, SettleAction::retry);
+  EXPECT_EQ(fault.delay, 2s);
+  EXPECT_FALSE(fault.failure.error.empty());
+}
+
+TEST(Disposition, UsedUpAttemptsFollowTheDeadLetterPolicy) {
+  for (const auto status : {OutcomeStatus::retry, OutcomeStatus::fault}) {
+    const Outcome failed{status, 1s, "broken"};
+    const auto moved = decide(failed, 3);
+    EXPECT_EQ(moved.action, SettleAction::dead_letter);
+    EXPECT_EQ(moved.ending, Ending::rejected);
+    EXPECT_EQ(moved.failure.error, "broken");
+    EXPECT_EQ(moved.failure.attempts, 3U);
+    const auto discarded = decide(failed, 3, policy(config::DeadLetterPolicy::discard));
+    EXPECT_EQ(discarded.action, SettleAction::remove);
+    EXPECT_EQ(discarded.ending, Ending::discarded);
+    const auto kept = decide(failed, 3, policy(config::DeadLetterPolicy::keep));
+    EXPECT_EQ(kept.action, SettleAction::retry);
+    EXPECT_EQ(kept.delay, 10min);
+    EXPECT_EQ(kept.ending, Ending::retried);
+  }
+}
+
+TEST(Disposition, RejectDoesNotWaitForAttemptsToBeUsedUp) {
+  EXPECT_EQ(decide({OutcomeStatus::reject, {}, "bad"}, 1).action, SettleAction::dead_letter);
+  EXPECT_EQ(decide({OutcomeStatus::reject, {}, "bad"}, 1, policy(config::DeadLetterPolicy::discard)).ending,
+            Ending::discarded);
+  EXPECT_EQ(decide({OutcomeStatus::reject, {}, "bad"}, 1, policy(config::DeadLetterPolicy::keep)).delay, 10min);
+}
+
+TEST(Disposition, SnoozeAndReleaseGiveTheAttemptBackEvenOnTheLast) {
+  const auto snoozed = decide({OutcomeStatus::snooze, 5s, {}}, 3);
+  EXPECT_EQ(snoozed.action, SettleAction::release);
+  EXPECT_EQ(snoozed.delay, 5s);
+  EXPECT_EQ(snoozed.ending, Ending::snoozed);
+  const auto released = decide({OutcomeStatus::release, 5s, {}}, 3);
+  EXPECT_EQ(released.action, SettleAction::release);
+  EXPECT_EQ(released.delay, 0s);
+  EXPECT_EQ(released.ending, Ending::released);
+}
+
+TEST(Disposition, DelaysOfAHandlerStayWithinBounds) {
+  EXPECT_EQ(decide({OutcomeStatus::snooze, Duration::max(), {}}).delay, kMaxDelay);
+  EXPECT_EQ(decide({OutcomeStatus::retry, Duration::max(), {}}).delay, kMaxDelay);
+  EXPECT_EQ(decide({OutcomeStatus::snooze, -5s, {}}).delay, 0s);
+  EXPECT_EQ(decide({OutcomeStatus::snooze, {}, {}}).delay, 0s);
+}
+
+TEST(Disposition, ExhaustedFollowsThePolicyAndSaysWhy) {
+  const auto moved = dispose_exhausted(4, policy());
+  EXPECT_EQ(moved.action, SettleAction::dead_letter);
+  EXPECT_EQ(moved.ending, Ending::rejected);
+  EXPECT_NE(moved.failure.error.find("3 attempts"), std::string::npos) << moved.failure.error;
+  EXPECT_EQ(moved.failure.attempts, 3U);
+  EXPECT_EQ(dispose_exhausted(4, policy(config::DeadLetterPolicy::discard)).action, SettleAction::remove);
+  const auto kept = dispose_exhausted(4, policy(config::DeadLetterPolicy::keep));
+  EXPECT_EQ(kept.action, SettleAction::retry);
+  EXPECT_EQ(kept.delay, 10min);
+  EXPECT_TRUE(kept.failure.empty()) << "the reason of its last attempt must stay";
+}
+
+TEST(Disposition, InTheDeadLetterQueueMoveMeansKeep) {
+  const FailurePolicy rules(job(config::DeadLetterPolicy::move, config::Source::dlq), "worker-a");
+  EXPECT_EQ(dispose_exhausted(4, rules).action, SettleAction::retry);
+  EXPECT_EQ(decide({OutcomeStatus::reject, {}, "bad"}, 1, rules).action, SettleAction::retry);
+  const FailurePolicy discards(job(config::DeadLetterPolicy::discard, config::Source::dlq), "worker-a");
+  EXPECT_EQ(dispose_exhausted(4, discards).action, SettleAction::remove);
+}
+
+TEST(Ledger, EveryClaimEndsOnce) {
+  Ledger ledger;
+  ledger.claimed(10);
+  for (std::size_t i = 0; i < kEndings; ++i) {
+    ledger.ended(static_cast<Ending>(i));
+  }
+  EXPECT_EQ(ledger.open(), 3U);
+  EXPECT_EQ(ledger.snapshot().in_flight(), 3U);
+  ledger.close();
+  const LedgerSnapshot closed = ledger.snapshot();
+  EXPECT_EQ(closed.stranded, 3U);
+  EXPECT_EQ(closed.in_flight(), 0U);
+  EXPECT_EQ(closed.claimed, closed.ended() + closed.stranded);
+  ledger.close();
+  EXPECT_EQ(ledger.snapshot(), closed);
+}
+
+TEST(Ledger, SnapshotsAddUp) {
+  Ledger ledger;
+  ledger.claimed(3);
+  ledger.ended(Ending::done);
+  ledger.ended(Ending::lost);
+  LedgerSnapshot total = ledger.snapshot();
+  total += ledger.snapshot();
+  EXPECT_EQ(total.claimed, 6U);
+  EXPECT_EQ(total.done, 2U);
+  EXPECT_EQ(total.lost, 2U);
+  EXPECT_EQ(total.in_flight(), 2U);
+}
+
+}  // namespace
+}  // namespace sluice::work

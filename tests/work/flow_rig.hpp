@@ -1,0 +1,120 @@
+#pragma once
+
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "host/work/hand.hpp"
+#include "host/work/job_flow.hpp"
+#include "tests/support/fake_clock.hpp"
+
+namespace sluice::work {
+
+/// A flow with its hands on a clock that stands still; the test plays the store and the threads.
+struct FlowRig {
+  static std::vector<Hand*> pointers(std::deque<Hand>& hands) {
+    std::vector<Hand*> all;
+    for (Hand& hand : hands) {
+      all.push_back(&hand);
+    }
+    return all;
+  }
+  static config::JobConfig job() {
+    config::JobConfig config;
+    config.name = config.queue = "orders";
+    config.handler = "greeter";
+    config.retry.max_attempts = 3;
+    return config;
+  }
+  static JobFlow::Settings settings() {
+    return {.visibility = std::chrono::seconds(30),
+            .timeout = std::chrono::seconds(60),
+            .stuck_grace = std::chrono::seconds(5),
+            .rate_limit = 0};
+  }
+
+  explicit FlowRig(std::size_t workers = 2, JobFlow::Settings wanted = settings(), config::JobConfig config = job())
+      : flow(make(workers, wanted, config)) {}
+
+  JobFlow make(std::size_t workers, const JobFlow::Settings& wanted, const config::JobConfig& config) {
+    for (std::size_t i = 0; i < workers; ++i) {
+      hands.emplace_back(clock, wanted.timeout);
+    }
+    return JobFlow(wanted, FailurePolicy(config, "worker-a"), pointers(hands), random, clock.steady_now());
+  }
+
+  SteadyTime now() const { return clock.steady_now(); }
+  void pass(Duration span) { clock.advance(span); }
+
+  std::vector<queue::Claim> messages(std::size_t count, std::uint32_t attempt = 1) {
+    std::vector<queue::Claim> claims(count);
+    for (queue::Claim& claim : claims) {
+      claim.message.id = "m-" + std::to_string(next_id++);
+      claim.message.attempt = attempt;
+      claim.receipt = {claim.message.id, 1, 0};
+    }
+    return claims;
+  }
+
+  /// One poll that finds `found` messages; how many were asked for.
+  std::size_t poll(std::size_t found, std::uint32_t attempt = 1) {
+    const auto order = flow.next_claim(now());
+    if (order.count > 0) {
+      flow.claimed(messages(found, attempt), now(), notes);
+    }
+    return order.count;
+  }
+
+  /// Deals to a worker and starts its first message.
+  const Task* start(std::uint32_t worker) {
+    if (!flow.deal(worker, now(), notes)) {
+      return nullptr;
+    }
+    return hands[worker].next(now());
+  }
+  void finish(std::uint32_t worker, plugin::OutcomeStatus status = plugin::OutcomeStatus::done) {
+    hands[worker].finish({status, {}, {}}, now());
+    flow.collect(worker, now(), notes);
+  }
+
+  /// One settle call; the number of settlements.
+  std::size_t settle(queue::SettleStatus status = queue::SettleStatus::applied,
+                     ErrorCode code = ErrorCode::unavailable) {
+    auto order = flow.next_settlement(now(), clock.wall_now(), notes);
+    const std::size_t count = order.tasks.size();
+    last = order.settlements;
+    if (count > 0) {
+      std::vector<queue::SettleResult> results(count, {status, Error(code, "the store fails")});
+      flow.settled(std::move(order), std::move(results), now(), notes);
+    }
+    return count;
+  }
+
+  /// One extend call; the number of extensions.
+  std::size_t extend(queue::SettleStatus status = queue::SettleStatus::applied) {
+    auto order = flow.next_extension(now(), notes);
+    const std::size_t count = order.tasks.size();
+    if (count > 0) {
+      flow.extended(order, extensions(order, status), now(), notes);
+    }
+    return count;
+  }
+  static std::vector<queue::ExtendResult> extensions(const JobFlow::ExtendOrder& order, queue::SettleStatus status) {
+    std::vector<queue::ExtendResult> results;
+    for (queue::Receipt receipt : order.receipts) {
+      ++receipt.version;
+      results.push_back({status, receipt, {}, Error(ErrorCode::unavailable, "the store fails")});
+    }
+    return results;
+  }
+
+  test::FakeClock clock;
+  SeededRandom random{1};
+  std::deque<Hand> hands;
+  Notes notes;
+  std::vector<queue::Settlement> last;
+  int next_id = 0;
+  JobFlow flow;
+};
+
+}  // namespace sluice::work

@@ -1,0 +1,429 @@
+#include "host/work/job_flow.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/work/flow_rig.hpp"
+
+namespace sluice::work {
+namespace {
+
+using namespace std::chrono_literals;
+using plugin::OutcomeStatus;
+using queue::SettleAction;
+using queue::SettleStatus;
+
+TEST(JobFlowClaims, NoMoreThanFreeWorkersWhileHandlersAreUnknown) {
+  FlowRig rig(3);
+  EXPECT_EQ(rig.flow.next_claim(rig.now()).count, 3U);
+}
+
+TEST(JobFlowClaims, ASlowPoolClaimsWhenAWorkerComesFree) {
+  FlowRig rig(2);
+  rig.poll(2);
+  ASSERT_NE(rig.start(0), nullptr);
+  ASSERT_NE(rig.start(1), nullptr);
+  EXPECT_EQ(rig.flow.next_claim(rig.now()).count, 0U);
+  EXPECT_EQ(rig.flow.next_claim(rig.now()).wake, SteadyTime::max()) << "no wake-ups while there is no room";
+  rig.pass(2s);
+  rig.notes = {};
+  rig.finish(0);
+  rig.flow.deal(0, rig.now(), rig.notes);
+  EXPECT_TRUE(rig.notes.poller) << "a free worker calls the poller";
+  EXPECT_EQ(rig.flow.next_claim(rig.now()).count, 1U);
+}
+
+TEST(JobFlowClaims, BacksOffWhenEmptyUpToASecondAndIsWokenAtOnce) {
+  FlowRig rig;
+  SteadyTime last = rig.now();
+  for (int i = 0; i < 12; ++i) {
+    EXPECT_GT(rig.poll(0), 0U);
+    const auto order = rig.flow.next_claim(rig.now());
+    EXPECT_EQ(order.count, 0U);
+    EXPECT_LE(order.wake, rig.now() + 1100ms);
+    last = rig.now();
+    rig.pass(order.wake - rig.now());
+  }
+  EXPECT_GE(rig.now() - last, 1s) << "an empty queue costs at most one request a second";
+  rig.poll(0);
+  rig.pass(1ms);
+  EXPECT_EQ(rig.flow.next_claim(rig.now()).count, 0U);
+  rig.flow.wake(rig.notes);
+  EXPECT_TRUE(rig.notes.poller);
+  EXPECT_GT(rig.poll(0), 0U);
+  EXPECT_LE(rig.flow.next_claim(rig.now()).wake, rig.now() + 11ms) << "the back-off begins anew";
+}
+
+TEST(JobFlowClaims, AWakeDuringAClaimIsNotForgotten) {
+  FlowRig rig;
+  ASSERT_GT(rig.flow.next_claim(rig.now()).count, 0U);
+  rig.flow.wake(rig.notes);
+  rig.flow.claimed(std::vector<queue::Claim>{}, rig.now(), rig.notes);
+  EXPECT_FALSE(rig.flow.quiescent());
+  EXPECT_GT(rig.flow.next_claim(rig.now()).count, 0U);
+}
+
+TEST(JobFlowClaims, AWakeDoesNotHammerAStoreThatFails) {
+  FlowRig rig;
+  ASSERT_GT(rig.flow.next_claim(rig.now()).count, 0U);
+  rig.flow.claimed(Error(ErrorCode::throttled, "slow down"), rig.now(), rig.notes);
+  rig.flow.wake(rig.notes);
+  EXPECT_EQ(rig.flow.next_claim(rig.now()).count, 0U);
+  rig.pass(120ms);
+  EXPECT_GT(rig.flow.next_claim(rig.now()).count, 0U);
+}
+
+TEST(JobFlowClaims, AFailingStoreIsLoggedOnceAMinuteAndWhenItIsBack) {
+  FlowRig rig;
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_GT(rig.flow.next_claim(rig.now()).count, 0U);
+    rig.flow.claimed(Error(ErrorCode::unavailable, "down"), rig.now(), rig.notes);
+    rig.pass(11s);
+  }
+  EXPECT_EQ(rig.notes.claim_failed, 20U);
+  EXPECT_LE(rig.notes.lines.size(), 5U);
+  EXPECT_GE(rig.notes.lines.size(), 3U);
+  rig.poll(0);
+  EXPECT_EQ(rig.notes.lines.back().text, "claims work again");
+}
+
+TEST(JobFlowClaims, FollowTheRateLimit) {
+  auto settings = FlowRig::settings();
+  settings.rate_limit = 10;
+  FlowRig rig(8, settings);
+  EXPECT_EQ(rig.poll(1), 1U);
+  const auto order = rig.flow.next_claim(rig.now());
+  EXPECT_EQ(order.count, 0U);
+  EXPECT_NEAR(std::chrono::duration<double>(order.wake - rig.now()).count(), 0.1, 0.001);
+}
+
+TEST(JobFlowClaims, StopWhenTheStoreNoLongerSettles) {
+  FlowRig rig(4);
+  std::size_t claimed = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const auto order = rig.flow.next_claim(rig.now());
+    if (order.count == 0) {
+      break;
+    }
+    claimed += order.count;
+    rig.flow.claimed(rig.messages(order.count), rig.now(), rig.notes);
+    for (std::uint32_t worker = 0; rig.flow.has_queued(); worker = (worker + 1) % 4) {
+      rig.flow.deal(worker, rig.now(), rig.notes);
+      while (rig.hands[worker].next(rig.now()) != nullptr) {
+        rig.hands[worker].finish({OutcomeStatus::done, {}, {}}, rig.now());
+      }
+      rig.flow.collect(worker, rig.now(), rig.notes);
+    }
+  }
+  EXPECT_EQ(claimed, kMaxHeld);
+  EXPECT_EQ(rig.flow.held(), kMaxHeld);
+  EXPECT_EQ(rig.settle(), kMaxSettleBatch);
+  EXPECT_GT(rig.flow.next_claim(rig.now()).count, 0U);
+}
+
+TEST(JobFlowWork, AHandfulThatIsLateIsTakenAway) {
+  FlowRig rig(2);
+  // The flow learns that handlers are fast.
+  rig.poll(2);
+  rig.start(0);
+  rig.pass(1us);
+  rig.finish(0);
+  rig.start(0);
+  rig.finish(0);
+  while (rig.settle() > 0) {
+  }
+  rig.poll(40);
+  ASSERT_TRUE(rig.flow.deal(0, rig.now(), rig.notes));
+  ASSERT_GT(rig.hands[0].view().unstarted, 1U);
+  // One is done, the next one takes long.
+  rig.hands[0].next(rig.now());
+  rig.hands[0].finish({OutcomeStatus::done, {}, {}}, rig.now());
+  rig.hands[0].next(rig.now());
+  rig.pass(kLateHandful);
+  rig.notes = {};
+  rig.flow.next_extension(rig.now(), rig.notes);
+  EXPECT_EQ(rig.hands[0].view().unstarted, 0U);
+  EXPECT_GT(rig.notes.workers, 0U) << "others are called for what was taken away";
+  rig.pass(kSettleLinger);
+  EXPECT_EQ(rig.settle(), 1U) << "what was done is settled meanwhile";
+  EXPECT_TRUE(rig.flow.deal(1, rig.now(), rig.notes));
+}
+
+TEST(JobFlowWork, PoisonIsSettledWithoutAWorker) {
+  FlowRig rig;
+  rig.poll(2, 4);
+  EXPECT_FALSE(rig.flow.has_queued());
+  EXPECT_EQ(rig.notes.exhausted, 2U);
+  EXPECT_EQ(rig.settle(), 2U);
+  EXPECT_EQ(rig.last[0].action, SettleAction::dead_letter);
+  EXPECT_EQ(rig.last[0].failure.failed_at, rig.clock.wall_now());
+  EXPECT_EQ(rig.flow.ledger().rejected, 2U);
+}
+
+TEST(JobFlowWork, AStoreThatClaimsTooSlowlyBringsOnlyLostLeases) {
+  FlowRig rig;
+  ASSERT_GT(rig.flow.next_claim(rig.now()).count, 0U);
+  rig.pass(29500ms);
+  rig.flow.claimed(rig.messages(1), rig.now(), rig.notes);
+  EXPECT_EQ(rig.start(0), nullptr) << "it must not start with a lease that is over";
+  rig.flow.collect(0, rig.now(), rig.notes);
+  EXPECT_EQ(rig.settle(), 0U);
+  EXPECT_EQ(rig.flow.ledger().lost, 1U);
+}
+
+TEST(JobFlowLeases, AreExtendedAtHalfAndUsedFromThenOn) {
+  auto settings = FlowRig::settings();
+  settings.timeout = 0s;
+  FlowRig rig(1, settings);
+  rig.poll(1);
+  rig.start(0);
+  EXPECT_EQ(rig.extend(), 0U);
+  EXPECT_LE(rig.flow.next_extension(rig.now(), rig.notes).wake, rig.now() + 15s);
+  for (int i = 0; i < 20; ++i) {
+    rig.pass(15s);
+    EXPECT_EQ(rig.extend(), 1U) << i;
+  }
+  rig.finish(0);
+  ASSERT_EQ(rig.settle(), 1U);
+  EXPECT_EQ(rig.last[0].receipt.version, 21);
+  EXPECT_EQ(rig.flow.held(), 0U);
+}
+
+TEST(JobFlowLeases, ASettlementWaitsForTheReceiptThatIsOnItsWay) {
+  FlowRig rig(1);
+  rig.poll(1);
+  rig.start(0);
+  rig.pass(15s);
+  auto order = rig.flow.next_extension(rig.now(), rig.notes);
+  ASSERT_EQ(order.tasks.size(), 1U);
+  rig.finish(0);
+  EXPECT_EQ(rig.settle(), 0U) << "the old receipt is void once the extension is through";
+  auto results = FlowRig::extensions(order, SettleStatus::applied);
+  rig.notes = {};
+  rig.flow.extended(std::move(order), std::move(results), rig.now(), rig.notes);
+  EXPECT_TRUE(rig.notes.settler);
+  ASSERT_EQ(rig.settle(), 1U);
+  EXPECT_EQ(rig.last[0].receipt.version, 2);
+}
+
+TEST(JobFlowLeases, ALossWhileItsSettlementWaitsIsCountedOnce) {
+  FlowRig rig(1);
+  rig.poll(1);
+  rig.start(0);
+  rig.pass(15s);
+  auto order = rig.flow.next_extension(rig.now(), rig.notes);
+  rig.finish(0);
+  EXPECT_EQ(rig.settle(), 0U);
+  auto results = FlowRig::extensions(order, SettleStatus::lost);
+  rig.flow.extended(std::move(order), std::move(results), rig.now(), rig.notes);
+  EXPECT_EQ(rig.settle(), 0U);
+  EXPECT_EQ(rig.flow.ledger().lost, 1U);
+  EXPECT_EQ(rig.flow.ledger().in_flight(), 0U);
+  EXPECT_EQ(rig.flow.held(), 0U);
+}
+
+TEST(JobFlowLeases, AMessageThatWaitsTooLongForAWorkerIsPutBack) {
+  FlowRig rig(2);
+  rig.poll(2);
+  rig.start(0);
+  rig.pass(15s);
+  EXPECT_EQ(rig.extend(), 1U) << "only the one that runs";
+  EXPECT_EQ(rig.settle(), 1U);
+  EXPECT_EQ(rig.last[0].action, SettleAction::release);
+  EXPECT_EQ(rig.start(1), nullptr);
+  EXPECT_EQ(rig.flow.ledger().released, 1U);
+}
+
+TEST(JobFlowLeases, AreExtendedWhileTheirSettlementKeepsFailing) {
+  FlowRig rig(1);
+  rig.poll(1);
+  rig.start(0);
+  rig.finish(0);
+  const SteadyTime start = rig.now();
+  while (rig.now() < start + 60s) {
+    rig.settle(SettleStatus::failed);
+    rig.extend();
+    rig.pass(1s);
+  }
+  EXPECT_EQ(rig.flow.ledger().lost, 0U);
+  rig.pass(5s);
+  EXPECT_EQ(rig.settle(), 1U);
+  EXPECT_EQ(rig.flow.ledger().done, 1U);
+}
+
+TEST(JobFlowLeases, ButNotForEver) {
+  FlowRig rig(1);
+  rig.poll(1);
+  rig.start(0);
+  rig.finish(0);
+  const SteadyTime start = rig.now();
+  while (rig.flow.held() > 0 && rig.now() < start + 1h) {
+    rig.settle(SettleStatus::failed);
+    rig.extend();
+    rig.pass(1s);
+  }
+  EXPECT_EQ(rig.flow.ledger().lost, 1U);
+  EXPECT_LT(rig.now() - start, kSettlePatience + 1min);
+}
+
+TEST(JobFlowLeases, AnUnknownSettlementIsRepeatedBeforeAnythingElseTouchesIt) {
+  FlowRig rig(1);
+  rig.poll(1);
+  rig.start(0);
+  rig.finish(0);
+  EXPECT_EQ(rig.settle(SettleStatus::failed, ErrorCode::unknown_outcome), 1U);
+  rig.pass(15s);
+  auto order = rig.flow.next_extension(rig.now(), rig.notes);
+  EXPECT_TRUE(order.tasks.empty());
+  EXPECT_EQ(rig.settle(), 1U);
+  EXPECT_EQ(rig.last[0].receipt.version, 1);
+}
+
+TEST(JobFlowLeases, ALostLeaseStopsItsHandlerAndItsOutcomeNoLongerCounts) {
+  FlowRig rig(1);
+  rig.poll(1);
+  rig.start(0);
+  rig.pass(15s);
+  EXPECT_EQ(rig.extend(SettleStatus::lost), 1U);
+  EXPECT_TRUE(rig.hands[0].attempt().stop_requested());
+  EXPECT_FALSE(rig.hands[0].attempt().extend(1s));
+  rig.finish(0);
+  EXPECT_EQ(rig.settle(), 0U);
+  EXPECT_EQ(rig.flow.ledger().lost, 1U);
+  EXPECT_EQ(rig.flow.ledger().done, 0U);
+}
+
+TEST(JobFlowLeases, AStoreThatAnswersTooLittleIsAFailure) {
+  FlowRig rig(2);
+  rig.poll(2);
+  rig.start(0);
+  rig.finish(0);
+  rig.start(1);
+  rig.pass(15s);
+  auto extension = rig.flow.next_extension(rig.now(), rig.notes);
+  ASSERT_EQ(extension.tasks.size(), 2U);
+  rig.flow.extended(std::move(extension), {}, rig.now(), rig.notes);
+  auto settlement = rig.flow.next_settlement(rig.now(), rig.clock.wall_now(), rig.notes);
+  ASSERT_EQ(settlement.tasks.size(), 1U);
+  rig.flow.settled(std::move(settlement), {}, rig.now(), rig.notes);
+  EXPECT_EQ(rig.notes.settle_failed, 1U);
+  rig.pass(1s);
+  EXPECT_EQ(rig.settle(), 1U);
+}
+
+TEST(JobFlowStuck, IsReportedOnceAndNotExtended) {
+  FlowRig rig(1);
+  rig.poll(1);
+  const Task* task = rig.start(0);
+  const std::string id = task->message.id;
+  while (rig.now() - SteadyTime(1s) < 65s) {
+    rig.extend();
+    EXPECT_TRUE(rig.flow.stuck().empty());
+    rig.pass(1s);
+  }
+  rig.notes = {};
+  rig.extend();
+  rig.extend();
+  ASSERT_EQ(rig.flow.stuck().size(), 1U);
+  EXPECT_EQ(rig.flow.stuck()[0].message_id, id);
+  EXPECT_EQ(rig.notes.lines.size(), 1U);
+  rig.pass(30s);
+  EXPECT_EQ(rig.extend(), 0U);
+  EXPECT_EQ(rig.flow.ledger().lost, 1U);
+}
+
+TEST(JobFlowStuck, AnAttemptThatExtendsItselfIsNot) {
+  FlowRig rig(1);
+  rig.poll(1);
+  rig.start(0);
+  for (int i = 0; i < 100; ++i) {
+    rig.hands[0].attempt().extend(60s);
+    rig.extend();
+    rig.pass(10s);
+  }
+  EXPECT_TRUE(rig.flow.stuck().empty());
+  rig.finish(0);
+  EXPECT_EQ(rig.settle(), 1U);
+}
+
+TEST(JobFlowQuiescence, NeedsAnEmptyAnswerAndEmptyHands) {
+  FlowRig rig(1);
+  EXPECT_FALSE(rig.flow.quiescent());
+  rig.poll(0);
+  EXPECT_TRUE(rig.flow.quiescent());
+  rig.flow.wake(rig.notes);
+  EXPECT_FALSE(rig.flow.quiescent());
+  rig.poll(1);
+  EXPECT_FALSE(rig.flow.quiescent());
+  rig.start(0);
+  rig.finish(0);
+  rig.settle();
+  EXPECT_FALSE(rig.flow.quiescent()) << "it has not looked since";
+  rig.poll(0);
+  EXPECT_TRUE(rig.flow.quiescent());
+}
+
+TEST(JobFlowDrain, ReleasesWhatHasNotStartedAndStopsWhatHas) {
+  FlowRig rig(2);
+  rig.poll(2);
+  rig.start(0);
+  rig.flow.begin_drain(rig.now(), rig.now() + 10s, rig.notes);
+  EXPECT_TRUE(rig.hands[0].attempt().stop_requested());
+  EXPECT_EQ(rig.flow.next_claim(rig.now()).count, 0U);
+  EXPECT_EQ(rig.start(1), nullptr);
+  EXPECT_EQ(rig.settle(), 1U);
+  EXPECT_EQ(rig.last[0].action, SettleAction::release);
+  EXPECT_EQ(rig.flow.drain_step(rig.now(), rig.notes), rig.now() + 8s);
+  rig.notes = {};
+  rig.finish(0);
+  rig.settle();
+  EXPECT_TRUE(rig.notes.drained);
+  EXPECT_EQ(rig.flow.drain_step(rig.now(), rig.notes), std::nullopt);
+  EXPECT_EQ(rig.flow.ledger().done, 1U);
+  EXPECT_EQ(rig.flow.ledger().released, 1U);
+}
+
+TEST(JobFlowDrain, AClaimThatAnswersAfterTheEndIsStranded) {
+  FlowRig rig(2);
+  ASSERT_GT(rig.flow.next_claim(rig.now()).count, 0U);
+  rig.flow.begin_drain(rig.now(), rig.now() + 1s, rig.notes);
+  rig.pass(1s);
+  EXPECT_EQ(rig.flow.drain_step(rig.now(), rig.notes), std::nullopt);
+  EXPECT_TRUE(rig.flow.claim_under_way());
+  rig.flow.claimed(rig.messages(2), rig.now(), rig.notes);
+  const LedgerSnapshot ledger = rig.flow.ledger();
+  EXPECT_EQ(ledger.claimed, 2U);
+  EXPECT_EQ(ledger.stranded, 2U);
+  EXPECT_EQ(ledger.in_flight(), 0U);
+}
+
+TEST(JobFlowDrain, ASecondDrainOnlyBringsTheEndForward) {
+  FlowRig rig(1);
+  rig.poll(1);
+  rig.start(0);
+  rig.flow.begin_drain(rig.now(), rig.now() + 10s, rig.notes);
+  rig.flow.begin_drain(rig.now(), rig.now() + 20s, rig.notes);
+  EXPECT_EQ(rig.flow.drain_step(rig.now(), rig.notes), rig.now() + 8s);
+  rig.flow.begin_drain(rig.now(), rig.now() + 5s, rig.notes);
+  EXPECT_EQ(rig.flow.drain_step(rig.now(), rig.notes), rig.now() + 4s);
+}
+
+TEST(JobFlowDrain, AnAbandonedHandlerNeitherSettlesNorCountsTwice) {
+  FlowRig rig(1);
+  rig.poll(1);
+  rig.start(0);
+  rig.flow.begin_drain(rig.now(), rig.now() + 10s, rig.notes);
+  rig.pass(8s);
+  EXPECT_TRUE(rig.flow.drain_step(rig.now(), rig.notes).has_value());
+  EXPECT_EQ(rig.settle(), 1U);
+  EXPECT_EQ(rig.last[0].action, SettleAction::release);
+  EXPECT_EQ(rig.flow.drain_step(rig.now(), rig.notes), std::nullopt);
+  EXPECT_EQ(rig.flow.handlers_running(), 1U);
+  rig.finish(0);
+  EXPECT_EQ(rig.settle(), 0U);
+  EXPECT_EQ(rig.flow.ledger().released, 1U);
+  EXPECT_EQ(rig.flow.ledger().claimed, 1U);
+  EXPECT_EQ(rig.flow.held(), 0U);
+}
+
+}  // namespace
+}  // namespace sluice::work

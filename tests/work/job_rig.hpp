@@ -1,0 +1,121 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/mutex.hpp"
+#include "base/random.hpp"
+#include "host/observe/log.hpp"
+#include "host/observe/metrics.hpp"
+#include "host/queue/notifying_store.hpp"
+#include "host/work/job.hpp"
+#include "tests/support/sim_store.hpp"
+
+namespace sluice::work {
+
+/// How long a test waits for something that should come at once, before it fails.
+inline constexpr Duration kPatience = std::chrono::seconds(20);
+
+/// A door that threads wait at until a test opens it. Thread-safe.
+class Gate {
+ public:
+  void open();
+  void pass();
+  /// Waits until `count` threads have come to the door; false when they do not come.
+  bool await_arrivals(int count);
+
+ private:
+  Mutex mutex_;
+  Condition changed_;
+  bool open_ SLUICE_GUARDED_BY(mutex_) = false;
+  int arrivals_ SLUICE_GUARDED_BY(mutex_) = 0;
+};
+
+/// What the scripted handler does, found by the job's name. `handle` gets the message's id and the ABI's context.
+struct Script {
+  std::function<sluice_status(const std::string& id, const sluice_context& context)> handle;
+  std::function<bool(const std::string& job, int instance)> create;  ///< absent: succeeds
+  bool concurrent = true;
+
+  // What happened; guarded by a lock of the rig.
+  struct Record {
+    int instances = 0;
+    int destroyed = 0;
+    int most_in_one_instance = 0;
+    std::map<std::string, int> started;
+    std::set<std::string> finished;
+  };
+};
+
+/// Counts like the host's metrics.
+class CountingMetrics final : public observe::JobMetrics {
+ public:
+  void claimed(std::uint64_t count) override;
+  void outcome(std::string_view outcome, std::uint64_t count) override;
+  void handler_time(Duration duration, std::uint64_t count) override;
+  void settle_failed(std::uint64_t count) override;
+  void lost(std::uint64_t count) override;
+  void claim_failed() override;
+  void in_flight(std::int64_t now) override;
+
+  std::uint64_t count(const std::string& name) const;
+  /// Waits until `condition`, looking whenever something was counted and every few milliseconds; false: it never held.
+  bool await(const std::function<bool()>& condition);
+
+ private:
+  void add(const std::string& name, std::uint64_t count);
+  mutable Mutex mutex_;
+  Condition changed_;
+  std::uint64_t changes_ SLUICE_GUARDED_BY(mutex_) = 0;
+  std::map<std::string, std::uint64_t> counts_ SLUICE_GUARDED_BY(mutex_);
+};
+
+/// A job on a SimStore with a scripted handler that goes through the real C table, on the machine's clock.
+class JobRig {
+ public:
+  explicit JobRig(Script script, std::function<void(JobSpec&)> adapt = {});
+  /// On another store, which outlives the rig and stands before or instead of `sim`.
+  JobRig(Script script, queue::Store& store, std::function<void(JobSpec&)> adapt = {});
+  ~JobRig();
+
+  void send(const std::vector<std::string>& ids, Duration delay = {});
+  void send_many(int count);
+  /// Waits until the ledger satisfies it; false when it does not in time.
+  bool await(const std::function<bool(const LedgerSnapshot&)>& condition);
+  bool await_that(const std::function<bool()>& condition) { return metrics.await(condition); }
+  Deadline in(Duration span) const { return Deadline::after(clock, span); }
+  queue::QueueStats stats(queue::QueueType type = queue::QueueType::standard);
+  Script::Record record() const;
+
+  SystemClock clock;
+  SeededRandom random{42};
+  test::SimStore sim{clock, random};
+  queue::NotifyingStore notifying{sim};
+  observe::Log log{observe::LogLevel::off, observe::LogFormat::text};
+  CountingMetrics metrics;
+  Script script;
+  std::unique_ptr<Job> job;
+  queue::NotifyingStore::Subscription subscription;
+  std::string error;  ///< why there is no job
+
+  /// The table that the job was made with, and the specification as `adapt` left it.
+  const sluice_handler& table() const { return table_; }
+  JobSpec spec() const { return spec_; }
+
+ private:
+  friend struct RigTable;
+  void make(queue::Store& store, const std::function<void(JobSpec&)>& adapt);
+
+  mutable Mutex mutex_;
+  Script::Record record_ SLUICE_GUARDED_BY(mutex_);
+  sluice_handler table_{};
+  JobSpec spec_;
+};
+
+}  // namespace sluice::work

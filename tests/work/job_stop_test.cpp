@@ -1,0 +1,325 @@
+// How a job ends, and what it keeps while handlers run on.
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "host/work/job.hpp"
+#include "tests/work/job_rig.hpp"
+
+namespace sluice::work {
+namespace {
+
+using namespace std::chrono_literals;
+using test::StoreCall;
+
+sluice_status done() { return SLUICE_DONE; }
+
+// A handler that waits at a gate, deaf to its stop token.
+Script deaf(Gate& gate) {
+  return {.handle =
+              [&gate](const std::string&, const sluice_context&) {
+                gate.pass();
+                return done();
+              },
+          .create = {}};
+}
+
+TEST(JobDrain, UnderLoadNothingIsForgottenAndNoAttemptIsBurnt) {
+  JobRig rig({.handle = [](const std::string&, const sluice_context&) { return done(); }, .create = {}});
+  constexpr int kMessages = 20'000;
+  rig.send_many(kMessages);
+  rig.job->start();
+  ASSERT_TRUE(rig.await([](const auto& ledger) { return ledger.done > 500; }));
+  const DrainReport report = rig.job->drain(rig.in(20s));
+  EXPECT_TRUE(report.clean());
+  EXPECT_EQ(report.ledger.claimed, report.ledger.done + report.ledger.released);
+  const queue::QueueStats stats = rig.stats();
+  EXPECT_EQ(stats.in_flight, 0U);
+  EXPECT_EQ(stats.ready, kMessages - report.ledger.done);
+  const auto rest = rig.sim.list({{"orders"}, kMessages, ""}, Deadline::never());
+  for (const queue::StoredMessage& stored : rest->messages) {
+    ASSERT_EQ(stored.message.attempt, 0U) << stored.message.id;
+  }
+}
+
+TEST(JobDrain, WhatAClaimUnderWayBringsIsReleasedAtOnce) {
+  JobRig rig({.handle = [](const std::string&, const sluice_context&) { return done(); }, .create = {}});
+  Gate gate;
+  rig.sim.set_fault_source([&](StoreCall call, const queue::QueueAddress&) -> std::optional<test::StoreFault> {
+    if (call == StoreCall::claim) {
+      gate.pass();
+    }
+    return std::nullopt;
+  });
+  rig.send({"A-1", "A-2"});
+  rig.job->start();
+  ASSERT_TRUE(gate.await_arrivals(1));
+  rig.job->begin_drain(rig.in(20s));
+  gate.open();
+  const DrainReport report = rig.job->drain(rig.in(20s));
+  EXPECT_TRUE(report.clean());
+  EXPECT_EQ(report.ledger.claimed, 2U);
+  EXPECT_EQ(report.ledger.released, 2U);
+  EXPECT_EQ(rig.stats().ready, 2U);
+  EXPECT_TRUE(rig.record().started.empty());
+  EXPECT_EQ(rig.sim.count(StoreCall::claim), 1U) << "it does not poll again";
+}
+
+TEST(JobDrain, DoesNotWaitForAClaimBeyondItsDeadline) {
+  JobRig rig({.handle = [](const std::string&, const sluice_context&) { return done(); }, .create = {}});
+  Gate gate;
+  rig.sim.set_fault_source([&](StoreCall call, const queue::QueueAddress&) -> std::optional<test::StoreFault> {
+    if (call == StoreCall::claim) {
+      gate.pass();
+    }
+    return std::nullopt;
+  });
+  rig.job->start();
+  ASSERT_TRUE(gate.await_arrivals(1));
+  const DrainReport report = rig.job->drain(rig.in(50ms));
+  EXPECT_TRUE(report.claim_under_way);
+  EXPECT_FALSE(report.clean());
+  gate.open();
+}
+
+TEST(JobDrain, RunningHandlersGetTheirStopTokenAndTimeToFinish) {
+  Gate gate;
+  std::atomic<int> told{0};
+  JobRig rig({.handle =
+                  [&](const std::string&, const sluice_context& context) {
+                    gate.pass();
+                    told += context.wait_for_stop(&context, 20'000'000'000) != 0 ? 1 : 0;
+                    return done();
+                  },
+              .create = {}});
+  rig.send_many(4);
+  rig.job->start();
+  ASSERT_TRUE(gate.await_arrivals(4));
+  gate.open();
+  const DrainReport report = rig.job->drain(rig.in(20s));
+  EXPECT_TRUE(report.clean());
+  EXPECT_EQ(report.ledger.done, 4U);
+  EXPECT_EQ(told, 4);
+}
+
+TEST(JobDrain, KeepsExtendingLeasesMeanwhile) {
+  Gate gate;
+  JobRig rig(deaf(gate), [](JobSpec& spec) { spec.visibility_timeout = 300ms; });
+  rig.send({"A-1"});
+  rig.job->start();
+  ASSERT_TRUE(gate.await_arrivals(1));
+  rig.job->begin_drain(rig.in(30s));
+  ASSERT_TRUE(rig.await_that([&] { return rig.sim.count(StoreCall::extend) >= 4; }));
+  gate.open();
+  const DrainReport report = rig.job->drain(rig.in(30s));
+  EXPECT_EQ(report.ledger.done, 1U);
+  EXPECT_TRUE(report.clean());
+}
+
+TEST(JobDrain, ReleasesWhatIsStillRunningAtTheEndWithinTheBound) {
+  Gate gate;
+  JobRig rig(deaf(gate));
+  rig.send_many(4);
+  rig.job->start();
+  ASSERT_TRUE(gate.await_arrivals(4));
+  const DrainReport report = rig.job->drain(rig.in(100ms));
+  EXPECT_EQ(report.ledger.released, 4U);
+  EXPECT_EQ(report.ledger.stranded, 0U);
+  EXPECT_EQ(report.handlers_running, 4U);
+  EXPECT_FALSE(report.clean());
+  EXPECT_EQ(rig.stats().ready, 4U);
+  gate.open();
+  ASSERT_TRUE(rig.await_that([&] { return rig.job->handlers_running() == 0; }));
+  rig.job->stop();
+  EXPECT_EQ(rig.job->ledger(), report.ledger) << "what comes in after the end changes nothing";
+  EXPECT_EQ(rig.stats().ready, 4U);
+}
+
+TEST(JobDrain, FlushesSettlementsThatFailedBefore) {
+  JobRig rig({.handle = [](const std::string&, const sluice_context&) { return done(); }, .create = {}});
+  rig.sim.fail_next(StoreCall::settle, 3, Error(ErrorCode::unavailable, "down"));
+  rig.send({"A-1"});
+  rig.job->start();
+  ASSERT_TRUE(rig.await_that([&] { return rig.metrics.count("settle_failed") >= 1; }));
+  const DrainReport report = rig.job->drain(rig.in(20s));
+  EXPECT_TRUE(report.clean());
+  EXPECT_EQ(report.ledger.done, 1U);
+}
+
+TEST(JobDrain, ASecondOneEndsWithTheFirst) {
+  Gate gate;
+  JobRig rig(deaf(gate));
+  rig.send({"A-1"});
+  rig.job->start();
+  ASSERT_TRUE(gate.await_arrivals(1));
+  DrainReport other;
+  std::jthread second([&] { other = rig.job->drain(rig.in(20s)); });
+  gate.open();
+  const DrainReport report = rig.job->drain(rig.in(20s));
+  second.join();
+  EXPECT_EQ(report.ledger, other.ledger);
+  EXPECT_TRUE(report.clean());
+}
+
+TEST(JobDrain, BeforeTheStartItIsOverAtOnce) {
+  JobRig rig({.handle = {}, .create = {}});
+  EXPECT_TRUE(rig.job->drain(Deadline::never()).clean());
+  rig.job->start();
+  EXPECT_EQ(rig.sim.count(StoreCall::claim), 0U);
+}
+
+TEST(JobHardStop, DoesNotWaitForHandlers) {
+  Gate gate;
+  JobRig rig(deaf(gate));
+  rig.send_many(3);
+  rig.job->start();
+  ASSERT_TRUE(gate.await_arrivals(3));
+  rig.job->begin_drain(rig.in(1h));
+  rig.job->hard_stop();
+  const DrainReport report = rig.job->drain(rig.in(1h));
+  EXPECT_EQ(report.ledger.released, 3U);
+  EXPECT_EQ(report.handlers_running, 3U);
+  gate.open();
+}
+
+TEST(JobHardStop, EndsADrainUnderWay) {
+  Gate gate;
+  JobRig rig(deaf(gate));
+  rig.send({"A-1"});
+  rig.job->start();
+  ASSERT_TRUE(gate.await_arrivals(1));
+  DrainReport report;
+  std::jthread drain([&] { report = rig.job->drain(rig.in(1h)); });
+  rig.job->hard_stop();
+  drain.join();
+  EXPECT_EQ(report.handlers_running, 1U);
+  gate.open();
+}
+
+TEST(JobHardStop, TriesOnceAndStrandsWhatTheStoreDoesNotTake) {
+  Gate gate;
+  JobRig rig(deaf(gate));
+  rig.send_many(2);
+  rig.job->start();
+  ASSERT_TRUE(gate.await_arrivals(2));
+  rig.sim.fail_next(StoreCall::settle, 1000, Error(ErrorCode::unavailable, "down"));
+  rig.job->hard_stop();
+  const DrainReport report = rig.job->drain(rig.in(1h));
+  EXPECT_EQ(report.ledger.stranded, 2U);
+  EXPECT_EQ(rig.sim.count(StoreCall::settle), 1U);
+  EXPECT_FALSE(report.clean());
+  gate.open();
+}
+
+TEST(JobStuck, IsReportedByNameAndCountsAsStranded) {
+  Gate gate;
+  JobRig rig(deaf(gate), [](JobSpec& spec) {
+    spec.config.timeout = 10ms;
+    spec.stuck_grace = 10ms;
+  });
+  rig.send({"A-1"});
+  rig.job->start();
+  ASSERT_TRUE(rig.await_that([&] { return !rig.job->stuck().empty(); }));
+  const StuckHandler stuck = rig.job->stuck().front();
+  EXPECT_EQ(stuck.job, rig.spec().config.name);
+  EXPECT_EQ(stuck.handler, "scripted");
+  EXPECT_EQ(stuck.message_id, "A-1");
+  EXPECT_GE(stuck.running, 20ms);
+  rig.job->hard_stop();
+  const DrainReport report = rig.job->drain(rig.in(1h));
+  EXPECT_EQ(report.ledger.stranded, 1U);
+  EXPECT_EQ(report.handlers_running, 1U);
+  EXPECT_EQ(rig.stats().in_flight, 1U) << "nobody else may start it while it may still be at work";
+  gate.open();
+}
+
+TEST(JobStuck, ThatComesBackInTimeIsSettled) {
+  Gate gate;
+  JobRig rig(deaf(gate), [](JobSpec& spec) {
+    spec.config.timeout = 10ms;
+    spec.stuck_grace = 10ms;
+  });
+  rig.send({"A-1"});
+  rig.job->start();
+  ASSERT_TRUE(rig.await_that([&] { return !rig.job->stuck().empty(); }));
+  gate.open();
+  ASSERT_TRUE(rig.await([](const auto& ledger) { return ledger.done == 1; }));
+  EXPECT_TRUE(rig.job->stuck().empty());
+}
+
+TEST(JobStuck, IsNoLongerExtendedAndLostWhenItsLeaseEnds) {
+  Gate gate;
+  JobRig rig(deaf(gate), [](JobSpec& spec) {
+    spec.config.timeout = 10ms;
+    spec.stuck_grace = 10ms;
+    spec.visibility_timeout = 300ms;
+    spec.config.concurrency = 1;
+  });
+  rig.send({"A-1"});
+  rig.job->start();
+  ASSERT_TRUE(rig.await([](const auto& ledger) { return ledger.lost == 1; }));
+  EXPECT_EQ(rig.sim.count(StoreCall::extend), 0U);
+  EXPECT_EQ(rig.job->stuck().size(), 1U) << "it still holds its worker";
+  gate.open();
+  // Its own outcome no longer counts; the message comes back and is done.
+  ASSERT_TRUE(rig.await([](const auto& ledger) { return ledger.done == 1; }));
+  EXPECT_EQ(rig.job->ledger().claimed, 2U);
+}
+
+TEST(JobLease, AHandlerMayRunForManyVisibilityTimeouts) {
+  Gate gate;
+  JobRig rig(deaf(gate), [](JobSpec& spec) { spec.visibility_timeout = 200ms; });
+  rig.send({"A-1"});
+  rig.job->start();
+  ASSERT_TRUE(rig.await_that([&] { return rig.sim.count(StoreCall::extend) >= 8; }));
+  gate.open();
+  ASSERT_TRUE(rig.await([](const auto& ledger) { return ledger.done == 1; }));
+  EXPECT_EQ(rig.record().started["A-1"], 1);
+  EXPECT_EQ(rig.job->ledger().claimed, 1U);
+}
+
+TEST(JobLease, ASlowSettlementDoesNotHoldUpExtensions) {
+  Gate handler;
+  Gate settle;
+  JobRig rig({.handle =
+                  [&](const std::string& id, const sluice_context&) {
+                    if (id == "long") {
+                      handler.pass();
+                    }
+                    return done();
+                  },
+              .create = {}},
+             [](JobSpec& spec) { spec.visibility_timeout = 300ms; });
+  rig.sim.set_fault_source([&](StoreCall call, const queue::QueueAddress&) -> std::optional<test::StoreFault> {
+    if (call == StoreCall::settle) {
+      settle.pass();
+    }
+    return std::nullopt;
+  });
+  rig.send({"long", "short"});
+  rig.job->start();
+  ASSERT_TRUE(handler.await_arrivals(1));
+  ASSERT_TRUE(settle.await_arrivals(1));
+  ASSERT_TRUE(rig.await_that([&] { return rig.sim.count(StoreCall::extend) >= 4; }));
+  settle.open();
+  handler.open();
+  ASSERT_TRUE(rig.await_that([&] { return rig.record().finished.contains("long"); }));
+  ASSERT_TRUE(rig.await([](const auto& ledger) { return ledger.done >= 1 && ledger.in_flight() == 0; }));
+  EXPECT_EQ(rig.record().started["long"], 1);
+}
+
+TEST(JobLease, AnExtensionThatKeepsFailingEndsInALossBeforeTheLeaseEnds) {
+  Gate gate;
+  JobRig rig(deaf(gate), [](JobSpec& spec) { spec.visibility_timeout = 300ms; });
+  rig.sim.fail_next(StoreCall::extend, 1000, Error(ErrorCode::unavailable, "down"));
+  rig.send({"A-1"});
+  rig.job->start();
+  ASSERT_TRUE(gate.await_arrivals(1));
+  ASSERT_TRUE(rig.await([](const auto& ledger) { return ledger.lost >= 1; }));
+  EXPECT_GE(rig.sim.count(StoreCall::extend), 2U) << "it was tried more than once";
+  EXPECT_EQ(rig.sim.count(StoreCall::settle), 0U);
+  gate.open();
+}
+
+}  // namespace
+}  // namespace sluice::work

@@ -1,0 +1,154 @@
+#include "host/queue/notifying_store.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "tests/support/fake_clock.hpp"
+#include "tests/support/sim_store.hpp"
+
+namespace sluice::queue {
+namespace {
+
+using namespace std::chrono_literals;
+
+const QueueAddress kOrders{"orders"};
+const QueueAddress kDead{"orders", QueueType::dlq};
+
+struct Rig {
+  test::FakeClock clock;
+  SeededRandom random{1};
+  test::SimStore sim{clock, random};
+  NotifyingStore store{sim};
+  int orders = 0;
+  int dead = 0;
+  NotifyingStore::Subscription first = store.subscribe(kOrders, [this] { ++orders; });
+  NotifyingStore::Subscription second = store.subscribe(kDead, [this] { ++dead; });
+
+  SendStatus send(const std::string& id, Duration delay = {}, const std::string& queue = "orders") {
+    NewMessage message;
+    message.id = id;
+    message.delay = delay;
+    return store.send(queue, {&message, 1}, Deadline::never()).front().status;
+  }
+  SettleStatus settle(SettleAction action, Duration delay = {}) {
+    const auto claims = store.claim(kOrders, 1, 30s, Deadline::never());
+    const Settlement settlement{claims->at(0).receipt, action, delay, {}};
+    return store.settle(kOrders, {&settlement, 1}, Deadline::never()).front().status;
+  }
+};
+
+TEST(NotifyingStore, ASendCallsThoseOfItsQueueOnly) {
+  Rig rig;
+  rig.send("a");
+  EXPECT_EQ(rig.orders, 1);
+  EXPECT_EQ(rig.dead, 0);
+  rig.send("b", {}, "invoices");
+  EXPECT_EQ(rig.orders, 1);
+}
+
+TEST(NotifyingStore, WhatIsNotClaimableNowCallsNobody) {
+  Rig rig;
+  rig.send("later", 10s);
+  EXPECT_EQ(rig.orders, 0);
+  rig.send("a");
+  EXPECT_EQ(rig.send("a"), SendStatus::duplicate_id);
+  EXPECT_EQ(rig.orders, 1);
+  rig.sim.fail_next(test::StoreCall::send, 1, Error(ErrorCode::unavailable, "down"));
+  EXPECT_EQ(rig.send("c"), SendStatus::failed);
+  EXPECT_EQ(rig.orders, 1);
+}
+
+TEST(NotifyingStore, ABatchCallsOnce) {
+  Rig rig;
+  std::vector<NewMessage> messages(10);
+  rig.store.send("orders", messages, Deadline::never());
+  EXPECT_EQ(rig.orders, 1);
+}
+
+TEST(NotifyingStore, SettlementsThatMakeSomethingClaimableCall) {
+  Rig rig;
+  rig.send("a");
+  rig.settle(SettleAction::release);
+  EXPECT_EQ(rig.orders, 2);
+  rig.clock.advance(1ms);
+  rig.settle(SettleAction::retry, 0s);
+  EXPECT_EQ(rig.orders, 3);
+  rig.clock.advance(1ms);
+  rig.settle(SettleAction::retry, 5s);
+  EXPECT_EQ(rig.orders, 3);
+  rig.clock.advance(6s);
+  rig.settle(SettleAction::dead_letter);
+  EXPECT_EQ(rig.dead, 1);
+  EXPECT_TRUE(rig.store.redrive("orders", "a", Deadline::never()));
+  EXPECT_EQ(rig.orders, 4);
+  rig.settle(SettleAction::remove);
+  EXPECT_EQ(rig.orders, 4);
+}
+
+TEST(NotifyingStore, OperatorsCallToo) {
+  Rig rig;
+  rig.send("a");
+  EXPECT_TRUE(rig.store.dead_letter("orders", "a", {}, Deadline::never()));
+  EXPECT_EQ(rig.dead, 1);
+  EXPECT_FALSE(rig.store.redrive("orders", "nobody", Deadline::never()));
+  EXPECT_EQ(rig.orders, 1);
+}
+
+TEST(NotifyingStore, PassesEverythingOn) {
+  Rig rig;
+  rig.send("a");
+  EXPECT_EQ(rig.store.get("orders", "a", Deadline::never())->message.id, "a");
+  EXPECT_EQ(rig.store.stats(kOrders, Deadline::never())->ready, 1U);
+  EXPECT_EQ(rig.store.list({kOrders, 10, ""}, Deadline::never())->messages.size(), 1U);
+  const auto stored = rig.store.get("orders", "a", Deadline::never());
+  NewMessage content;
+  content.body = "new";
+  EXPECT_EQ(rig.store.edit("orders", *stored, content, Deadline::never())->message.body, "new");
+  const auto claims = rig.store.claim(kOrders, 5, 30s, Deadline::never());
+  ASSERT_EQ(claims->size(), 1U);
+  EXPECT_EQ(rig.store.extend(kOrders, {&claims->front().receipt, 1}, 30s, Deadline::never()).front().status,
+            SettleStatus::applied);
+  EXPECT_TRUE(rig.store.remove("orders", "a", Deadline::never()));
+  EXPECT_EQ(rig.store.purge(kOrders, {}, Deadline::never())->done, 0U);
+}
+
+TEST(NotifyingStore, AnEndedSubscriptionIsNotCalled) {
+  Rig rig;
+  rig.first.end();
+  rig.first.end();
+  rig.send("a");
+  EXPECT_EQ(rig.orders, 0);
+  rig.first = rig.store.subscribe(kOrders, [&] { rig.orders += 10; });
+  rig.send("b");
+  EXPECT_EQ(rig.orders, 10);
+  rig.first = {};
+  rig.send("c");
+  EXPECT_EQ(rig.orders, 10);
+}
+
+TEST(NotifyingStore, TheEndOfASubscriptionWaitsForItsCalls) {
+  for (int round = 0; round < 50; ++round) {
+    Rig rig;
+    auto alive = std::make_unique<std::atomic<int>>(0);
+    auto subscription = rig.store.subscribe(kOrders, [&] { ++*alive; });
+    std::atomic<bool> begun{false};
+    std::jthread sender([&] {
+      for (int i = 0; i < 20; ++i) {
+        rig.send(std::to_string(i));
+        begun = true;
+      }
+    });
+    while (!begun) {
+      std::this_thread::yield();
+    }
+    subscription.end();
+    // From here on a call would be a use after free.
+    alive.reset();
+    sender.join();
+  }
+}
+
+}  // namespace
+}  // namespace sluice::queue

@@ -1,0 +1,117 @@
+// Every service: started and stopped in any order, from many threads, any number of times.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <thread>
+
+#include "host/work/job_flow.hpp"
+#include "host/work/lease_keeper.hpp"
+#include "host/work/poller.hpp"
+#include "host/work/settler.hpp"
+#include "host/work/shared_flow.hpp"
+#include "host/work/worker_pool.hpp"
+#include "tests/work/job_rig.hpp"
+
+namespace sluice::work {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Everything that a service may need, on a queue with work in it.
+struct Surroundings {
+  Surroundings()
+      : rig({.handle = {}, .create = {}}),
+        instance(*plugin::HandlerInstance::create(rig.table(), rig.spec().config.name, {}, plugin::HandlerLog{})),
+        flow({}, FailurePolicy(rig.spec().config, "worker-a"), {&hand}, rig.random, rig.clock.steady_now()),
+        shared("stress", flow, rig.clock, rig.log, rig.metrics) {
+    rig.send_many(50);
+  }
+  ~Surroundings() {
+    // Workers hold the hand until they have handed back what they took.
+    instance.reset();
+  }
+
+  JobRig rig;
+  Hand hand{rig.clock, 1s};
+  std::unique_ptr<plugin::HandlerInstance> instance;
+  JobFlow flow;
+  SharedFlow shared;
+};
+
+using Make = std::function<std::unique_ptr<runtime::Service>(Surroundings&)>;
+struct Kind {
+  const char* name;
+  Make make;
+};
+
+class ServiceStress : public ::testing::TestWithParam<Kind> {};
+
+TEST_P(ServiceStress, StopsBeforeItsStart) {
+  Surroundings around;
+  const auto service = GetParam().make(around);
+  service->stop();
+  service->start();
+  service->stop();
+}
+
+TEST_P(ServiceStress, EndsWithItsDestruction) {
+  for (int i = 0; i < 20; ++i) {
+    Surroundings around;
+    GetParam().make(around)->start();
+  }
+}
+
+TEST_P(ServiceStress, IsStoppedByManyAtOnce) {
+  for (int i = 0; i < 20; ++i) {
+    Surroundings around;
+    const auto service = GetParam().make(around);
+    service->start();
+    std::vector<std::jthread> stoppers;
+    for (int j = 0; j < 4; ++j) {
+      stoppers.emplace_back([&] { service->stop(); });
+    }
+    stoppers.clear();
+    service->stop();
+  }
+}
+
+TEST_P(ServiceStress, IsStoppedWhileItStarts) {
+  for (int i = 0; i < 20; ++i) {
+    Surroundings around;
+    const auto service = GetParam().make(around);
+    std::jthread stopper([&] { service->stop(); });
+    service->start();
+    stopper.join();
+    service->stop();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, ServiceStress,
+    ::testing::Values(
+        Kind{"Poller",
+             [](Surroundings& a) -> std::unique_ptr<runtime::Service> {
+               return std::make_unique<Poller>(a.shared, a.rig.sim, queue::QueueAddress{"orders"}, 30s);
+             }},
+        Kind{"Settler",
+             [](Surroundings& a) -> std::unique_ptr<runtime::Service> {
+               return std::make_unique<Settler>(a.shared, a.rig.sim, queue::QueueAddress{"orders"});
+             }},
+        Kind{"LeaseKeeper",
+             [](Surroundings& a) -> std::unique_ptr<runtime::Service> {
+               return std::make_unique<LeaseKeeper>(a.shared, a.rig.sim, queue::QueueAddress{"orders"}, 30s);
+             }},
+        Kind{"WorkerPool",
+             [](Surroundings& a) -> std::unique_ptr<runtime::Service> {
+               return std::make_unique<WorkerPool>(a.shared, WorkerPool::Settings{"orders", 3},
+                                                   std::vector<WorkerPool::Worker>{{a.hand, *a.instance}});
+             }},
+        Kind{"Job",
+             [](Surroundings& a) -> std::unique_ptr<runtime::Service> {
+               auto spec = a.rig.spec();
+               return *Job::create(spec, {a.rig.sim, a.rig.clock, a.rig.random, a.rig.log, a.rig.metrics});
+             }}),
+    [](const auto& param_info) { return std::string(param_info.param.name); });
+
+}  // namespace
+}  // namespace sluice::work
