@@ -1,0 +1,128 @@
+// How fast, and at what cost, does a DynamoMQ queue drain through store calls? Messages of 600 bytes are sent, then
+// claimed and removed in lots, on the emulator. Arguments: messages (10000), lot (100), threads (2).
+
+#include <sys/resource.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+#include <vector>
+
+#include "tests/dynamomq/emulated_tables.hpp"
+
+namespace {
+
+using namespace sluice;
+using namespace sluice::queue;
+
+struct Setting {
+  std::size_t messages = 10'000;
+  std::size_t lot = 100;
+  std::size_t threads = 2;
+};
+
+double cpu_seconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+/// Prints what happened between its construction and its report.
+class Meter {
+ public:
+  explicit Meter(test::UsageCount& usage) : usage_(usage) { usage_.reset(); }
+
+  void report(const char* what, std::size_t messages) const {
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+    const double cpu = cpu_seconds() - cpu_;
+    const auto count = static_cast<double>(messages);
+    const auto capacity = usage_.capacity();
+    std::printf("%-14s %8zu messages %8.0f /s  %6.1f us CPU  %6.3f WCU  %6.4f RCU  %6.4f requests a message\n", what,
+                messages, count / seconds, cpu * 1e6 / count, capacity.write / count, capacity.read / count,
+                static_cast<double>(usage_.requests()) / count);
+  }
+
+ private:
+  test::UsageCount& usage_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  double cpu_ = cpu_seconds();
+};
+
+bool send_all(Store& store, const Setting& setting, Deadline deadline) {
+  for (std::size_t sent = 0; sent < setting.messages; sent += setting.lot) {
+    std::vector<NewMessage> lot(std::min(setting.lot, setting.messages - sent));
+    for (auto& message : lot) {
+      message.body.assign(600, 'x');
+    }
+    for (const auto& result : store.send("bench", lot, deadline)) {
+      if (result.status != SendStatus::sent) {
+        std::fprintf(stderr, "send: %s\n", result.error.message().c_str());
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+std::size_t drain(Store& store, const Setting& setting, Deadline deadline) {
+  std::atomic<std::size_t> removed = 0;
+  const auto work = [&] {
+    while (removed < setting.messages) {
+      auto claims = store.claim({"bench"}, setting.lot, std::chrono::seconds(30), deadline);
+      if (!claims) {
+        std::fprintf(stderr, "claim: %s\n", claims.error().message().c_str());
+        return;
+      }
+      std::vector<Settlement> settlements;
+      for (const auto& claim : *claims) {
+        settlements.push_back({.receipt = claim.receipt, .action = SettleAction::remove, .delay = {}, .failure = {}});
+      }
+      for (const auto& result : store.settle({"bench"}, settlements, deadline)) {
+        removed += result.status == SettleStatus::applied ? 1 : 0;
+      }
+    }
+  };
+  std::vector<std::jthread> threads;
+  for (std::size_t i = 0; i < setting.threads; ++i) {
+    threads.emplace_back(work);
+  }
+  threads.clear();
+  return removed;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Setting setting;
+  const auto argument = [&](int place, std::size_t otherwise) {
+    return argc > place ? std::strtoull(argv[place], nullptr, 10) : otherwise;
+  };
+  setting.messages = argument(1, setting.messages);
+  setting.lot = argument(2, setting.lot);
+  setting.threads = argument(3, setting.threads);
+  if (setting.messages == 0 || setting.lot == 0 || setting.threads == 0) {
+    std::fprintf(stderr, "usage: %s [messages] [lot] [threads], each at least 1\n", argv[0]);
+    return 64;
+  }
+  if (test::shared_emulator() == nullptr) {
+    std::fprintf(stderr, "%s\n", test::Emulator::absence().c_str());
+    return 77;
+  }
+  const SystemClock clock;
+  test::EmulatedHost host(clock, "bench", 1);
+  test::make_table(host.client(), "bench", clock);
+  const Deadline deadline = Deadline::after(clock, std::chrono::minutes(10));
+  const Meter sending(host.usage());
+  if (!send_all(host.store(), setting, deadline)) {
+    return 1;
+  }
+  sending.report("send", setting.messages);
+  const Meter draining(host.usage());
+  const std::size_t removed = drain(host.store(), setting, deadline);
+  draining.report("claim+remove", removed);
+  return removed == setting.messages ? 0 : 1;
+}

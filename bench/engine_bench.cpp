@@ -1,0 +1,353 @@
+// What does the engine cost, from Store.claim to Store.settle, with a handler that does nothing?
+//
+//   engine_bench [--messages N] [--concurrency N] [--folder DIR] [--latency N]
+//
+// 1. dispatch: one thread plays poller, worker and settler; nanoseconds a message from the claim in memory to the
+// outcome
+//    and its settlement, through the C table. Budget: 1,000.
+// 2. memory: a whole job with its threads over a queue that costs nothing. Budget: 200,000 a second.
+// 3. sqlite: the same over the embedded store, durable, beside that store's own claim-and-settle loop. Budget: 120,000
+// a
+//    second on two idle cores; under 64 MiB.
+// 4. latency: from the call of send to the start of the handler on an idle queue. Budget: p50 1 ms, p99 4 ms.
+// Seconds of processor are printed too: they count when the machine has other things to do.
+#include <stdlib.h>
+#include <time.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <deque>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "base/mutex.hpp"
+#include "bench/memory_queue.hpp"
+#include "host/plugin/handler_instance.hpp"
+#include "host/queue/notifying_store.hpp"
+#include "host/queue/sqlite/sqlite_store.hpp"
+#include "host/work/hand.hpp"
+#include "host/work/job.hpp"
+#include "host/work/job_flow.hpp"
+
+namespace {
+
+using namespace sluice;
+using namespace std::chrono_literals;
+
+struct Options {
+  std::uint64_t messages = 1'000'000;
+  std::uint32_t concurrency = 16;
+  std::uint64_t latency = 2'000;
+  std::string folder = std::filesystem::temp_directory_path().string();
+};
+
+double processor_seconds() {
+  timespec time{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
+}
+
+double memory(const std::string& name) {
+  std::ifstream status("/proc/self/status");
+  std::string word;
+  while (status >> word) {
+    if (word == name + ":") {
+      double kib = 0;
+      status >> kib;
+      return kib / 1024;
+    }
+  }
+  return 0;
+}
+
+// The machine's clock; one for all, as in the host.
+const SystemClock kClock;
+
+// When the handler last started, for the latency; a count of messages handled.
+std::atomic<SteadyTime::rep> started_at{0};
+std::atomic<std::uint64_t> handled{0};
+
+int32_t create(const sluice_host*, const sluice_option_value* const*, size_t, void** instance,
+               void (*)(void*, sluice_string), void*) {
+  *instance = nullptr;
+  return 0;
+}
+void destroy(void*) {}
+void handle_nothing(void*, const sluice_message*, const sluice_context* context) {
+  const sluice_outcome outcome{sizeof(sluice_outcome), SLUICE_DONE, -1, {nullptr, 0}};
+  context->report(context, &outcome);
+}
+void handle_timed(void*, const sluice_message*, const sluice_context* context) {
+  started_at.store(kClock.steady_now().time_since_epoch().count());
+  const sluice_outcome outcome{sizeof(sluice_outcome), SLUICE_DONE, -1, {nullptr, 0}};
+  context->report(context, &outcome);
+  handled.fetch_add(1);
+  handled.notify_all();
+}
+
+sluice_handler table(void (*handle)(void*, const sluice_message*, const sluice_context*)) {
+  sluice_handler handler{};
+  handler.struct_size = sizeof(sluice_handler);
+  handler.flags = SLUICE_HANDLER_CONCURRENT;
+  handler.name = "nothing";
+  handler.create = &create;
+  handler.destroy = &destroy;
+  handler.handle = handle;
+  return handler;
+}
+
+class NoMetrics final : public observe::JobMetrics {
+ public:
+  void claimed(std::uint64_t) override {}
+  void outcome(std::string_view, std::uint64_t) override {}
+  void handler_time(Duration, std::uint64_t) override {}
+  void settle_failed(std::uint64_t) override {}
+  void lost(std::uint64_t) override {}
+  void claim_failed() override {}
+  void in_flight(std::int64_t) override {}
+};
+
+config::JobConfig job_config(std::uint32_t concurrency) {
+  config::JobConfig config;
+  config.name = config.queue = "bench";
+  config.handler = "nothing";
+  config.concurrency = concurrency;
+  return config;
+}
+
+/// What one run took.
+struct Took {
+  double seconds = 0;
+  double processor = 0;
+};
+
+template <typename Work>
+Took timed(Work work) {
+  const SteadyTime start = kClock.steady_now();
+  const double processor = processor_seconds();
+  work();
+  return {std::chrono::duration<double>(kClock.steady_now() - start).count(), processor_seconds() - processor};
+}
+
+void print(const char* what, const Took& took, std::uint64_t count) {
+  const auto messages = static_cast<double>(count);
+  std::printf("%-28s %10.0f a second, %6.2f us of processor each\n", what, messages / took.seconds,
+              took.processor / messages * 1e6);
+  std::fflush(stdout);
+}
+
+void dispatch(const Options& options) {
+  SeededRandom random(1);
+  const sluice_handler handler = table(&handle_nothing);
+  const auto instance = *plugin::HandlerInstance::create(handler, "bench", {}, plugin::HandlerLog());
+  work::Hand hand(kClock, 60s);
+  work::JobFlow flow({}, work::FailurePolicy(job_config(1), "bench"), {&hand}, random, kClock.steady_now());
+  bench::MemoryQueue store(options.messages, 100);
+  work::Notes notes;
+  double making = 0;
+  const Took took = timed([&] {
+    while (store.settled() < options.messages) {
+      if (const auto order = flow.next_claim(kClock.steady_now()); order.count > 0) {
+        const double before = processor_seconds();
+        auto claims = store.claim({"bench"}, order.count, 30s, Deadline::never());
+        making += processor_seconds() - before;
+        flow.claimed(std::move(claims), kClock.steady_now(), notes);
+      }
+      while (flow.deal(0, kClock.steady_now(), notes)) {
+        SteadyTime now = kClock.steady_now();
+        while (const work::Task* task = hand.next(now)) {
+          plugin::Outcome outcome = instance->handle(task->message, "bench", 5, hand.attempt());
+          now = kClock.steady_now();
+          hand.finish(std::move(outcome), now);
+        }
+        flow.collect(0, kClock.steady_now(), notes);
+      }
+      auto order = flow.next_settlement(kClock.steady_now(), kClock.wall_now(), notes);
+      if (!order.tasks.empty()) {
+        auto results = store.settle({"bench"}, order.settlements, Deadline::never());
+        flow.settled(std::move(order), std::move(results), kClock.steady_now(), notes);
+      }
+      notes = {};
+    }
+  });
+  std::printf("dispatch on one worker       %10.0f ns of processor a message\n",
+              (took.processor - making) / static_cast<double>(options.messages) * 1e9);
+}
+
+std::unique_ptr<work::Job> make_job(const sluice_handler& handler, std::uint32_t concurrency,
+                                    const work::JobSeams& seams) {
+  work::JobSpec spec;
+  spec.config = job_config(concurrency);
+  spec.handler = &handler;
+  spec.host = "bench";
+  auto job = work::Job::create(std::move(spec), seams);
+  if (!job) {
+    throw std::runtime_error(job.error().message());
+  }
+  return std::move(*job);
+}
+
+// Runs a job until it has done `count` messages. It looks every few milliseconds, which costs nothing.
+Took work_off(queue::Store& store, std::uint64_t count, std::uint32_t concurrency) {
+  SeededRandom random(2);
+  observe::Log log(observe::LogLevel::warn, observe::LogFormat::text);
+  NoMetrics metrics;
+  const sluice_handler handler = table(&handle_nothing);
+  const auto job = make_job(handler, concurrency, {store, kClock, random, log, metrics});
+  Mutex mutex;
+  Condition never;
+  const Took took = timed([&] {
+    job->start();
+    while (job->ledger().done < count) {
+      const MutexLock lock(mutex);
+      never.wait_until(mutex, kClock.steady_now() + 5ms, [] { return false; });
+    }
+  });
+  const work::DrainReport report = job->drain(Deadline::after(kClock, 10s));
+  if (!report.clean() || report.ledger.done != count) {
+    throw std::runtime_error("the job lost messages");
+  }
+  return took;
+}
+
+void in_memory(const Options& options) {
+  bench::MemoryQueue store(options.messages, 100);
+  print("memory, whole job", work_off(store, options.messages, options.concurrency), options.messages);
+}
+
+void fill(queue::Store& store, std::uint64_t count) {
+  std::vector<queue::NewMessage> messages(1000);
+  for (std::uint64_t sent = 0; sent < count;) {
+    messages.resize(std::min<std::uint64_t>(1000, count - sent));
+    for (queue::NewMessage& message : messages) {
+      message.body.assign(100, 'x');
+    }
+    for (const queue::SendResult& result : store.send("bench", messages, Deadline::never())) {
+      if (result.status != queue::SendStatus::sent) {
+        throw std::runtime_error(result.error.message());
+      }
+    }
+    sent += messages.size();
+  }
+}
+
+// The store's own claim and settle, one after the other on one thread.
+Took store_alone(queue::Store& store) {
+  return timed([&] {
+    while (true) {
+      const auto claims = store.claim({"bench"}, 1000, 30s, Deadline::never());
+      if (claims->empty()) {
+        return;
+      }
+      std::vector<queue::Settlement> settlements;
+      for (const queue::Claim& claim : *claims) {
+        settlements.push_back({claim.receipt, queue::SettleAction::remove, {}, {}});
+      }
+      store.settle({"bench"}, settlements, Deadline::never());
+    }
+  });
+}
+
+std::unique_ptr<queue::Store> open(const std::string& folder, const char* name, Random& random) {
+  auto store = queue::open_sqlite_store({.path = folder + "/" + name}, kClock, random);
+  if (!store) {
+    throw std::runtime_error(store.error().message());
+  }
+  return std::move(*store);
+}
+
+void on_sqlite(const Options& options, const std::string& folder) {
+  SeededRandom random(3);
+  const auto store = open(folder, "queue.db", random);
+  fill(*store, options.messages);
+  const Took alone = store_alone(*store);
+  print("sqlite, the store alone", alone, options.messages);
+  fill(*store, options.messages);
+  const Took whole = work_off(*store, options.messages, options.concurrency);
+  print("sqlite, whole job", whole, options.messages);
+  std::printf("                             %10.2f of the store alone; %.1f MiB resident, %.1f at most\n",
+              alone.seconds / whole.seconds, memory("VmRSS"), memory("VmHWM"));
+}
+
+void latency(const Options& options, const std::string& folder) {
+  SeededRandom random(4);
+  observe::Log log(observe::LogLevel::warn, observe::LogFormat::text);
+  NoMetrics metrics;
+  const auto file = open(folder, "latency.db", random);
+  queue::NotifyingStore store(*file);
+  const sluice_handler handler = table(&handle_timed);
+  const auto job = make_job(handler, options.concurrency, {store, kClock, random, log, metrics});
+  const auto subscription = store.subscribe(job->address(), [&job] { job->wake(); });
+  job->start();
+  std::vector<double> milliseconds;
+  for (std::uint64_t i = 0; i < options.latency; ++i) {
+    while (!job->quiescent()) {
+      Mutex mutex;
+      Condition never;
+      const MutexLock lock(mutex);
+      never.wait_until(mutex, kClock.steady_now() + 1ms, [] { return false; });
+    }
+    queue::NewMessage message;
+    message.body.assign(100, 'x');
+    const SteadyTime before = kClock.steady_now();
+    store.send("bench", {&message, 1}, Deadline::never());
+    handled.wait(i);
+    milliseconds.push_back(
+        std::chrono::duration<double, std::milli>(SteadyTime(Duration(started_at.load())) - before).count());
+  }
+  std::sort(milliseconds.begin(), milliseconds.end());
+  const auto at = [&](double part) {
+    return milliseconds[static_cast<std::size_t>(part * static_cast<double>(milliseconds.size() - 1))];
+  };
+  std::printf("send to handler start         p50 %.3f ms, p90 %.3f ms, p99 %.3f ms, most %.3f ms\n", at(0.5), at(0.9),
+              at(0.99), milliseconds.back());
+  job->drain(Deadline::after(kClock, 10s));
+}
+
+Options read_options(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    const std::string name = argv[i];
+    if (name == "--messages") {
+      options.messages = std::stoull(argv[i + 1]);
+    } else if (name == "--concurrency") {
+      options.concurrency = static_cast<std::uint32_t>(std::stoul(argv[i + 1]));
+    } else if (name == "--latency") {
+      options.latency = std::stoull(argv[i + 1]);
+    } else if (name == "--folder") {
+      options.folder = argv[i + 1];
+    } else {
+      throw std::invalid_argument("unknown option " + name);
+    }
+  }
+  return options;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    const Options options = read_options(argc, argv);
+    std::string folder = options.folder + "/engine_bench_XXXXXX";
+    if (::mkdtemp(folder.data()) == nullptr) {
+      throw std::runtime_error("cannot make a folder in " + options.folder);
+    }
+    dispatch(options);
+    in_memory(options);
+    on_sqlite(options, folder);
+    latency(options, folder);
+    std::filesystem::remove_all(folder);
+    return 0;
+  } catch (const std::exception& error) {
+    std::cerr << "engine_bench: " << error.what() << "\n";
+    return 70;
+  }
+}

@@ -1,0 +1,102 @@
+#include "bench/raw_sqlite.hpp"
+
+#include <sqlite3.h>
+
+#include <stdexcept>
+#include <utility>
+
+namespace sluice::bench {
+
+struct RawSqlite::Session {
+  sqlite3* handle = nullptr;
+  sqlite3_stmt* begin = nullptr;
+  sqlite3_stmt* commit = nullptr;
+  sqlite3_stmt* insert = nullptr;
+  sqlite3_stmt* select = nullptr;
+  sqlite3_stmt* update = nullptr;
+  sqlite3_stmt* remove = nullptr;
+  std::int64_t now = 0;
+  std::vector<std::pair<std::int64_t, std::string>> claimed;
+
+  ~Session() {
+    for (sqlite3_stmt* statement : {begin, commit, insert, select, update, remove}) {
+      sqlite3_finalize(statement);
+    }
+    sqlite3_close(handle);
+  }
+  void check(bool good) const {
+    if (!good) {
+      throw std::runtime_error(std::string("raw SQLite: ") + sqlite3_errmsg(handle));
+    }
+  }
+  void execute(const char* sql) const { check(sqlite3_exec(handle, sql, nullptr, nullptr, nullptr) == SQLITE_OK); }
+  sqlite3_stmt* prepare(const char* sql) const {
+    sqlite3_stmt* statement = nullptr;
+    check(sqlite3_prepare_v3(handle, sql, -1, SQLITE_PREPARE_PERSISTENT, &statement, nullptr) == SQLITE_OK);
+    return statement;
+  }
+  void run(sqlite3_stmt* statement) const {
+    check(sqlite3_step(statement) == SQLITE_DONE);
+    sqlite3_reset(statement);
+  }
+};
+
+RawSqlite::RawSqlite(const std::string& path, std::size_t messages) : session_(std::make_unique<Session>()) {
+  Session& s = *session_;
+  s.check(sqlite3_open(path.c_str(), &s.handle) == SQLITE_OK);
+  s.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA secure_delete = OFF");
+  s.execute(
+      "CREATE TABLE messages (seq INTEGER PRIMARY KEY, queue INTEGER NOT NULL, due INTEGER NOT NULL, "
+      "version INTEGER NOT NULL, receives INTEGER NOT NULL, id TEXT NOT NULL, body BLOB NOT NULL) STRICT; "
+      "CREATE INDEX messages_due ON messages (queue, due)");
+  s.begin = s.prepare("BEGIN IMMEDIATE");
+  s.commit = s.prepare("COMMIT");
+  s.insert = s.prepare("INSERT INTO messages VALUES (?1, 1, ?1, 1, 0, printf('%036d', ?1), zeroblob(100))");
+  s.select = s.prepare("SELECT seq, id, body FROM messages WHERE queue = 1 AND due <= ?1 ORDER BY due LIMIT ?2");
+  s.update = s.prepare("UPDATE messages SET due = ?2, version = version + 1, receives = receives + 1 WHERE seq = ?1");
+  s.remove = s.prepare("DELETE FROM messages WHERE seq = ?1 AND version = 2");
+  for (std::size_t i = 1; i <= messages;) {
+    s.run(s.begin);
+    for (std::size_t end = i + 1000; i < end && i <= messages; ++i) {
+      sqlite3_bind_int64(s.insert, 1, static_cast<std::int64_t>(i));
+      s.run(s.insert);
+    }
+    s.run(s.commit);
+  }
+  s.now = static_cast<std::int64_t>(messages);
+}
+
+RawSqlite::~RawSqlite() = default;
+
+std::size_t RawSqlite::claim(std::size_t max) {
+  Session& s = *session_;
+  s.claimed.clear();
+  s.run(s.begin);
+  sqlite3_bind_int64(s.select, 1, s.now);
+  sqlite3_bind_int64(s.select, 2, static_cast<std::int64_t>(max));
+  while (sqlite3_step(s.select) == SQLITE_ROW) {
+    const auto* body = static_cast<const char*>(sqlite3_column_blob(s.select, 2));
+    s.claimed.emplace_back(sqlite3_column_int64(s.select, 0),
+                           std::string(body, static_cast<std::size_t>(sqlite3_column_bytes(s.select, 2))));
+  }
+  sqlite3_reset(s.select);
+  for (const auto& [seq, body] : s.claimed) {
+    sqlite3_bind_int64(s.update, 1, seq);
+    sqlite3_bind_int64(s.update, 2, s.now + seq + 30'000'000'000);
+    s.run(s.update);
+  }
+  s.run(s.commit);
+  return s.claimed.size();
+}
+
+void RawSqlite::remove() {
+  Session& s = *session_;
+  s.run(s.begin);
+  for (const auto& [seq, body] : s.claimed) {
+    sqlite3_bind_int64(s.remove, 1, seq);
+    s.run(s.remove);
+  }
+  s.run(s.commit);
+}
+
+}  // namespace sluice::bench

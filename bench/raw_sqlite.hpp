@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace sluice::bench {
+
+/// What SQLite itself does: the plain way to keep a queue in a table (an index over queue and due time; a claim updates
+/// the row, a settlement deletes it), with nothing around it. The measure that the store is held against.
+class RawSqlite {
+ public:
+  /// A new file with `messages` messages of 100 bytes. Throws std::runtime_error.
+  RawSqlite(const std::string& path, std::size_t messages);
+  ~RawSqlite();
+  RawSqlite(const RawSqlite&) = delete;
+  RawSqlite& operator=(const RawSqlite&) = delete;
+
+  /// One transaction each. `claim` returns the rows claimed; `remove` deletes those of the last claim.
+  std::size_t claim(std::size_t max);
+  void remove();
+
+ private:
+  struct Session;
+  std::unique_ptr<Session> session_;
+};
+
+}  // namespace sluice::bench

@@ -1,0 +1,205 @@
+// What the embedded store does alone: send, claim and settle in batches, one thread, durable; its memory; and beside a
+// plain SQLite loop that works on the same disk in turn with it.
+//
+//   sqlite_bench [--messages N] [--batch N] [--folder DIR] [--compare N]
+
+#include <stdlib.h>
+#include <time.h>
+
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/random.hpp"
+#include "base/uuid.hpp"
+#include "bench/raw_sqlite.hpp"
+#include "host/queue/sqlite/sqlite_store.hpp"
+
+namespace {
+
+using namespace sluice;
+using std::chrono::steady_clock;
+
+struct Options {
+  std::size_t messages = 1'000'000;
+  std::size_t batch = 500;
+  std::size_t compare = 200'000;
+  std::string folder = std::filesystem::temp_directory_path().string();
+};
+
+/// Of the process: what counts when the machine has other things to do.
+double processor_seconds() {
+  timespec time{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
+}
+
+struct Stopwatch {
+  double seconds = 0;
+  double processor = 0;
+  template <typename Work>
+  void time(Work work) {
+    const auto start = steady_clock::now();
+    const double processor_start = processor_seconds();
+    work();
+    processor += processor_seconds() - processor_start;
+    seconds += std::chrono::duration<double>(steady_clock::now() - start).count();
+  }
+  double rate(std::size_t count) const { return static_cast<double>(count) / seconds; }
+  double microseconds(std::size_t count) const { return processor / static_cast<double>(count) * 1e6; }
+};
+
+Stopwatch operator+(const Stopwatch& a, const Stopwatch& b) {
+  return {a.seconds + b.seconds, a.processor + b.processor};
+}
+
+void print(const char* what, const Stopwatch& watch, std::size_t count) {
+  std::printf("%-22s %10.0f a second, %5.2f us of processor each\n", what, watch.rate(count),
+              watch.microseconds(count));
+}
+
+/// Of this process, in MiB: "VmRSS" or "VmHWM".
+double memory(const std::string& name) {
+  std::ifstream status("/proc/self/status");
+  std::string word;
+  while (status >> word) {
+    if (word == name + ":") {
+      double kib = 0;
+      status >> kib;
+      return kib / 1024;
+    }
+  }
+  return 0;
+}
+
+void send(queue::Store& store, Random& random, std::size_t count, std::size_t batch, Stopwatch& watch) {
+  std::vector<queue::NewMessage> messages(batch);
+  for (std::size_t sent = 0; sent < count;) {
+    messages.resize(std::min(batch, count - sent));
+    for (auto& message : messages) {
+      message.id = make_uuid(random);
+      message.body.assign(100, 'x');
+    }
+    watch.time([&] {
+      for (const auto& result : store.send("bench", messages, Deadline::never())) {
+        if (result.status != queue::SendStatus::sent) {
+          throw std::runtime_error(result.error.message());
+        }
+      }
+    });
+    sent += messages.size();
+  }
+}
+
+/// One claim and its settlement; false when nothing was left.
+bool work_batch(queue::Store& store, std::size_t batch, Stopwatch& claiming, Stopwatch& settling) {
+  std::vector<queue::Settlement> settlements;
+  claiming.time([&] {
+    const auto claims = store.claim({"bench"}, batch, std::chrono::seconds(30), Deadline::never());
+    if (!claims) {
+      throw std::runtime_error(claims.error().message());
+    }
+    for (const auto& claim : *claims) {
+      settlements.push_back({.receipt = claim.receipt});
+    }
+  });
+  settling.time([&] {
+    for (const auto& result : store.settle({"bench"}, settlements, Deadline::never())) {
+      if (result.status != queue::SettleStatus::applied) {
+        throw std::runtime_error("lost: " + result.error.message());
+      }
+    }
+  });
+  return !settlements.empty();
+}
+
+void alone(queue::Store& store, Random& random, const Options& options) {
+  Stopwatch sending;
+  Stopwatch claiming;
+  Stopwatch settling;
+  send(store, random, options.messages, options.batch, sending);
+  print("send", sending, options.messages);
+  while (work_batch(store, options.batch, claiming, settling)) {
+  }
+  print("claim", claiming, options.messages);
+  print("settle", settling, options.messages);
+  print("claim and settle", claiming + settling, options.messages);
+  std::printf("memory  %.1f MiB resident, %.1f at most\n", memory("VmRSS"), memory("VmHWM"));
+}
+
+void beside_raw(queue::Store& store, Random& random, const Options& options, const std::string& folder) {
+  Stopwatch sending;
+  send(store, random, options.compare, options.batch, sending);
+  bench::RawSqlite raw(folder + "/raw.db", options.compare);
+  Stopwatch claiming;
+  Stopwatch settling;
+  Stopwatch raw_claiming;
+  Stopwatch raw_removing;
+  while (work_batch(store, options.batch, claiming, settling)) {
+    raw_claiming.time([&] { raw.claim(options.batch); });
+    raw_removing.time([&] { raw.remove(); });
+  }
+  const Stopwatch both = claiming + settling;
+  const Stopwatch raw_both = raw_claiming + raw_removing;
+  print("beside it: claim", claiming, options.compare);
+  print("           settle", settling, options.compare);
+  print("plain SQLite: claim", raw_claiming, options.compare);
+  print("              delete", raw_removing, options.compare);
+  std::printf("the store does %.2f of plain SQLite by time, %.2f by processor\n", raw_both.seconds / both.seconds,
+              raw_both.processor / both.processor);
+}
+
+Options parse(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    const std::string name = argv[i];
+    if (name == "--messages") {
+      options.messages = std::stoul(argv[i + 1]);
+    } else if (name == "--batch") {
+      options.batch = std::stoul(argv[i + 1]);
+    } else if (name == "--compare") {
+      options.compare = std::stoul(argv[i + 1]);
+    } else if (name == "--folder") {
+      options.folder = argv[i + 1];
+    } else {
+      throw std::runtime_error("unknown option " + name);
+    }
+  }
+  return options;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  const Options options = parse(argc, argv);
+  std::string folder = options.folder + "/sluice-bench-XXXXXX";
+  if (::mkdtemp(folder.data()) == nullptr) {
+    throw std::runtime_error("cannot make a folder in " + options.folder);
+  }
+  const SystemClock clock;
+  SeededRandom random(1);
+  {
+    queue::SqliteOptions store_options;
+    store_options.path = folder + "/store.db";
+    auto store = queue::open_sqlite_store(store_options, clock, random);
+    if (!store) {
+      throw std::runtime_error(store.error().message());
+    }
+    alone(**store, random, options);
+    if (options.compare > 0) {
+      beside_raw(**store, random, options, folder);
+    }
+  }
+  std::filesystem::remove_all(folder);
+  return 0;
+} catch (const std::exception& error) {
+  std::cerr << "sqlite_bench: " << error.what() << '\n';
+  return 1;
+}
