@@ -100,7 +100,10 @@ Result<StsEndpoint> sts_endpoint(const SourceContext& context) {
 std::string form_body(const StsCall& call) {
   std::string body = "Action=" + percent_encode(call.action) + "&Version=" + kVersion;
   for (const auto& [name, value] : call.parameters) {
-    body += "&" + percent_encode(name) + "=" + percent_encode(value);
+    body += '&';
+    body += percent_encode(name);
+    body += '=';
+    body += percent_encode(value);
   }
   return body;
 }

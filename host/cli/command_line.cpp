@@ -108,15 +108,6 @@ Exit dispatch(Words words, Console& console, std::string& name) {
   return (*command)->run(*arguments, console);
 }
 
-void say(Console& console, const std::string& prefix, std::string_view message) {
-  // Configuration errors come several at once, one a line.
-  while (!message.empty()) {
-    const auto end = std::min(message.find('\n'), message.size());
-    console.note(prefix + std::string(message.substr(0, end)));
-    message.remove_prefix(std::min(end + 1, message.size()));
-  }
-}
-
 }  // namespace
 
 const std::vector<Command>& commands() {
@@ -136,7 +127,9 @@ int run_command_line(const std::vector<std::string>& words, Console& console) {
   if (console.output_failure() == EPIPE) {
     return kExitBrokenPipe;  // the reader has what it wanted
   }
-  say(console, prefix, end.message());
+  for (const std::string& line : end.lines()) {
+    console.note(prefix + line);
+  }
   if (console.output_failure() != 0) {
     console.note(prefix + "cannot write to standard output: " + std::strerror(console.output_failure()));
     return end.code() == kExitOk ? kExitFailure : end.code();

@@ -3,6 +3,7 @@
 #include <boost/system/result.hpp>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/error.hpp"
 
@@ -18,12 +19,14 @@ inline constexpr int kExitConfiguration = 78;
 inline constexpr int kExitInterrupted = 130;
 inline constexpr int kExitBrokenPipe = 141;
 
-/// How a command ends: its exit code, and the line on stderr that says why (empty: nothing to say). A value.
+/// How a command ends: its exit code, and the lines on stderr that say why; one, except where several things are wrong
+/// at once. A value.
 class [[nodiscard]] Exit {
  public:
   // The default constructor exists because boost::system::result asks for it.
   Exit() = default;
-  Exit(int code, std::string message) : code_(code), message_(std::move(message)) {}
+  Exit(int code, std::string line) : code_(code), lines_{std::move(line)} {}
+  Exit(int code, std::vector<std::string> lines) : code_(code), lines_(std::move(lines)) {}
 
   static Exit ok() { return {}; }
   static Exit usage(std::string message) { return {kExitUsage, std::move(message)}; }
@@ -31,11 +34,11 @@ class [[nodiscard]] Exit {
   static Exit failure(const Error& error) { return {kExitFailure, error.message()}; }
 
   int code() const { return code_; }
-  const std::string& message() const { return message_; }
+  const std::vector<std::string>& lines() const { return lines_; }
 
  private:
   int code_ = kExitOk;
-  std::string message_;
+  std::vector<std::string> lines_;
 };
 
 /// A value, or how the command ends without it.

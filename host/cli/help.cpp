@@ -11,12 +11,26 @@ constexpr std::size_t kGap = 2;
 /// An option longer than this has its help on the next line.
 constexpr std::size_t kMaxColumn = 26;
 
+/// The length of the word that `text` begins with; what stands in brackets is one word if it fits on a line.
+std::size_t word_length(std::string_view text, std::size_t room) {
+  const auto end = std::min(text.find_first_of(" \n"), text.size());
+  if (text.empty() || (text.front() != '[' && text.front() != '(')) {
+    return end;
+  }
+  const auto close = text.find(text.front() == '[' ? ']' : ')');
+  if (close == std::string_view::npos) {
+    return end;
+  }
+  const auto group = std::min(text.find_first_of(" \n", close), text.size());
+  return group <= room ? group : end;
+}
+
 /// Breaks text at spaces so that lines fit, each indented; existing line breaks stay.
 void append_wrapped(std::string& out, std::string_view text, std::size_t indent) {
   std::size_t column = indent;
   bool first = true;
   while (!text.empty()) {
-    const auto end = std::min(text.find_first_of(" \n"), text.size());
+    const auto end = word_length(text, kWidth - indent);
     const auto word = text.substr(0, end);
     if (!first && column + 1 + word.size() > kWidth) {
       out += '\n';

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <filesystem>
+#include <utility>
 #include <variant>
 
 #include "host/cli/command.hpp"
@@ -62,11 +63,11 @@ OrExit<config::HostConfig> load_host_file(const Arguments& arguments) {
 }
 
 Exit configuration_exit(const std::vector<config::ConfigError>& errors) {
-  std::string lines;
+  std::vector<std::string> lines;
   for (const auto& error : errors) {
-    lines += (lines.empty() ? "" : "\n") + error.text();
+    lines.push_back(error.text());
   }
-  return {kExitConfiguration, lines};
+  return {kExitConfiguration, std::move(lines)};
 }
 
 }  // namespace sluice::cli

@@ -19,7 +19,7 @@ Exit run(const Arguments& arguments, Console& console) {
   options.drain_report = arguments.get("drain-report");
   console.flush();
   // The host says for itself what went wrong.
-  return {runtime::run_host(options), {}};
+  return {runtime::run_host(options), std::vector<std::string>()};
 }
 
 }  // namespace

@@ -80,20 +80,19 @@ Exit count_all(QueueSession& session, Console& console) {
     return names.error();
   }
   JsonText json(JsonText::Layout::indented);
-  Exit end = Exit::ok();
+  std::vector<std::string> failures;
   json.begin_array();
   for (const auto& name : *names) {
     const auto counted = count(session, name);
     if (counted.has_value()) {
       write(json, name, *counted, session.clock().wall_now());
     } else {
-      const std::string so_far = end.message().empty() ? "" : end.message() + "\n";
-      end = Exit(counted.error().code(), so_far + counted.error().message());
+      failures.push_back(counted.error().lines().front());
     }
   }
   json.end_array();
   console.out(json.take_line());
-  return end;
+  return failures.empty() ? Exit::ok() : Exit(kExitFailure, std::move(failures));
 }
 
 Exit stats(const Arguments& arguments, Console& console) {
@@ -121,7 +120,7 @@ Command stats_command() {
   return {
       .name = "stats",
       .group = "Queues",
-      .summary = "Count the messages of a queue, or of all configured ones, by state",
+      .summary = "Count the messages of one queue, or of all, by state",
       .usage = "[--queue QUEUE] [--config FILE]",
       .description =
           "Prints a JSON object for one queue, an array of them for all that the host file and its jobs "

@@ -103,7 +103,7 @@ Command table_create_command() {
                 config_flag()},
       .examples =
           "sluice table create --queue orders\n"
-          "sluice table create --table orders --endpoint http://127.0.0.1:8000 --region eu-west-1",
+          "sluice table create --table orders --endpoint http://127.0.0.1:8000",
       .run = create_table,
   };
 }

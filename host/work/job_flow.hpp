@@ -14,6 +14,7 @@
 #include "host/queue/store.hpp"
 #include "host/work/claim_sizer.hpp"
 #include "host/work/disposition.hpp"
+#include "host/work/failure_run.hpp"
 #include "host/work/hand.hpp"
 #include "host/work/lease_book.hpp"
 #include "host/work/ledger.hpp"
@@ -132,14 +133,13 @@ class JobFlow {
   void lose(Task& task, Notes& notes);
   void drop_hold(Task& task);
   void settle_failed(Task& task, const Error& error, SteadyTime now, Notes& notes);
-  void log_settle_failure(const Error& error, SteadyTime now, Notes& notes);
   bool may_settle(Task& task, SteadyTime now, Notes& notes);
 
   void sweep(std::uint32_t hand, SteadyTime now, Notes& notes);
   SteadyTime watch(std::uint32_t hand, SteadyTime now, Notes& notes);
   bool wants_extension(Task& task, SteadyTime now, Notes& notes);
   SteadyTime next_lease_time(const Task& task) const;
-  void extend_ended(Task& task, queue::ExtendResult& result, SteadyTime asked_at, SteadyTime now, Notes& notes);
+  void extend_ended(Task& task, queue::ExtendResult& result, SteadyTime asked_at, Notes& notes);
   void note_held(Notes& notes) const;
 
   void abandon_running(SteadyTime now, Notes& notes);
@@ -174,14 +174,13 @@ class JobFlow {
   bool woken_ = false;
   bool waits_for_room_ = false;
   bool found_nothing_ = false;
-  std::uint64_t claim_failures_ = 0;  ///< in a row
-  SteadyTime claim_failure_logged_at_{};
+  FailureRun claim_failures_;
 
   // The settler's and the keeper's state.
   bool settling_ = false;
   bool extending_ = false;
-  std::uint64_t settle_failures_ = 0;  ///< calls in a row
-  SteadyTime settle_failure_logged_at_{};
+  FailureRun settle_failures_;
+  FailureRun extend_failures_;
   SteadyTime keeper_wake_ = SteadyTime::max();
   SteadyTime settler_wake_ = SteadyTime::min();
 

@@ -12,7 +12,6 @@ constexpr Duration kFirstPoll = std::chrono::milliseconds(10);
 constexpr Duration kLastPoll = std::chrono::seconds(1);
 constexpr Duration kFirstRetry = std::chrono::milliseconds(100);
 constexpr Duration kLastRetry = std::chrono::seconds(10);
-constexpr Duration kFailureLogEvery = std::chrono::minutes(1);
 
 }  // namespace
 
@@ -49,7 +48,7 @@ JobFlow::ClaimOrder JobFlow::next_claim(SteadyTime now) {
     return {};
   }
   // A wake cuts the wait for new messages short, not the back-off from a store that fails.
-  if (now < poll_at_ && (!woken_ || claim_failures_ > 0)) {
+  if (now < poll_at_ && (!woken_ || claim_failures_.going_on())) {
     return {0, poll_at_};
   }
   const std::size_t wanted = room(now);
@@ -85,7 +84,7 @@ void JobFlow::claimed(Result<std::vector<queue::Claim>> result, SteadyTime now, 
   }
   std::vector<queue::Claim> claims = std::move(*result);
   limiter_.refund(asked_ - std::min(asked_, claims.size()));
-  if (std::exchange(claim_failures_, 0) > 0) {
+  if (claim_failures_.succeeded()) {
     failure_backoff_.reset();
     notes.line(observe::LogLevel::info, "claims work again");
   }
@@ -141,8 +140,7 @@ void JobFlow::claim_failed(const Error& error, SteadyTime now, Notes& notes) {
   found_nothing_ = false;
   poll_at_ = now + failure_backoff_.next(random_);
   ++notes.claim_failed;
-  if (claim_failures_++ == 0 || now - claim_failure_logged_at_ >= kFailureLogEvery) {
-    claim_failure_logged_at_ = now;
+  if (claim_failures_.failed(now)) {
     notes.line(observe::LogLevel::error, "cannot claim messages, trying again", {}, error.message());
   }
 }

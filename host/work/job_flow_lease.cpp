@@ -147,35 +147,38 @@ JobFlow::ExtendOrder JobFlow::next_extension(SteadyTime now, Notes& notes) {
 
 void JobFlow::extended(ExtendOrder order, std::vector<queue::ExtendResult> results, SteadyTime now, Notes& notes) {
   extending_ = false;
+  static const Error kNoAnswer(ErrorCode::internal, "the store gave no result for an extension");
+  results.resize(order.tasks.size(), {queue::SettleStatus::failed, {}, {}, kNoAnswer});
+  const Error* failure = nullptr;
   for (std::size_t i = 0; i < order.tasks.size(); ++i) {
     Task& task = *order.tasks[i];
     task.extending = false;
-    static const Error kNoAnswer(ErrorCode::internal, "the store gave no result for an extension");
-    queue::ExtendResult missing{queue::SettleStatus::failed, {}, {}, kNoAnswer};
-    extend_ended(task, i < results.size() ? results[i] : missing, order.asked_at, now, notes);
+    if (results[i].status == queue::SettleStatus::failed) {
+      failure = &results[i].error;
+      task.lease.extend_at = terms_.retry_at(now, random_);
+    } else {
+      extend_ended(task, results[i], order.asked_at, notes);
+    }
     if (std::exchange(task.parked, false) && task.open) {
       settle_queue_.add(task, now);
     }
     drop_hold(task);
   }
+  if (failure != nullptr && extend_failures_.failed(now)) {
+    notes.line(observe::LogLevel::error, "cannot extend leases, trying again until they end", {}, failure->message());
+  } else if (failure == nullptr && extend_failures_.succeeded()) {
+    notes.line(observe::LogLevel::info, "extensions work again");
+  }
   call_settler(now, notes);
   check_drained(notes);
 }
 
-void JobFlow::extend_ended(Task& task, queue::ExtendResult& result, SteadyTime asked_at, SteadyTime now, Notes& notes) {
-  switch (result.status) {
-    case queue::SettleStatus::applied:
-      task.lease = terms_.granted(std::move(result.receipt), asked_at);
-      return;
-    case queue::SettleStatus::lost:
-      lose(task, notes);
-      return;
-    case queue::SettleStatus::failed:
-      break;
+void JobFlow::extend_ended(Task& task, queue::ExtendResult& result, SteadyTime asked_at, Notes& notes) {
+  if (result.status == queue::SettleStatus::lost) {
+    lose(task, notes);
+  } else {
+    task.lease = terms_.granted(std::move(result.receipt), asked_at);
   }
-  task.lease.extend_at = terms_.retry_at(now, random_);
-  notes.line(observe::LogLevel::warn, "cannot extend a lease, trying again until it ends", task.message.id,
-             result.error.message());
 }
 
 std::vector<JobFlow::Stuck> JobFlow::stuck() const {

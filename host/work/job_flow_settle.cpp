@@ -14,7 +14,6 @@ constexpr Duration kQuick = std::chrono::microseconds(200);
 constexpr Duration kCountedAlone = std::chrono::milliseconds(1);
 // A settlement that the store refuses for good is not worth more tries.
 constexpr std::uint32_t kMaxRefusals = 10;
-constexpr Duration kFailureLogEvery = std::chrono::minutes(1);
 
 bool may_have_happened(const Error& error) {
   return error.code() == ErrorCode::unknown_outcome || error.code() == ErrorCode::timeout;
@@ -170,9 +169,9 @@ void JobFlow::settled(SettleOrder order, std::vector<queue::SettleResult> result
     }
     drop_hold(task);
   }
-  if (failure != nullptr) {
-    log_settle_failure(*failure, now, notes);
-  } else if (std::exchange(settle_failures_, 0) > 0) {
+  if (failure != nullptr && settle_failures_.failed(now)) {
+    notes.line(observe::LogLevel::error, "cannot settle messages, trying again", {}, failure->message());
+  } else if (failure == nullptr && settle_failures_.succeeded()) {
     notes.line(observe::LogLevel::info, "settlements work again");
   }
   note_held(notes);
@@ -195,13 +194,6 @@ void JobFlow::settle_failed(Task& task, const Error& error, SteadyTime now, Note
     return;
   }
   settle_queue_.add_again(task, now, random_);
-}
-
-void JobFlow::log_settle_failure(const Error& error, SteadyTime now, Notes& notes) {
-  if (settle_failures_++ == 0 || now - settle_failure_logged_at_ >= kFailureLogEvery) {
-    settle_failure_logged_at_ = now;
-    notes.line(observe::LogLevel::error, "cannot settle messages, trying again", {}, error.message());
-  }
 }
 
 void JobFlow::end(Task& task, Ending ending, Notes& notes) {

@@ -26,6 +26,8 @@ class Claimer {
   static constexpr int kMaxPages = 8;                                     ///< of reading, in one call
   static constexpr Duration kUnclaimableRest = std::chrono::seconds(60);  ///< of a record that refuses any claim
 
+  static constexpr std::size_t kWinnersLookedAt = 4;
+
   Claimer(StoreParts parts, const QueueTable& place, QueueType type, Lane& lane)
       : parts_(parts), place_(place), type_(type), lane_(lane), build_(place.table) {}
 

@@ -129,7 +129,14 @@ void Lane::lost(const std::vector<Candidate>& candidates, Moment now) {
   for (const auto& candidate : candidates) {
     leases_.erase(candidate.id);
   }
+  const bool was_contended = contention_.active(now.steady);
   contention_.lost(candidates.size(), now.steady);
+  if (!was_contended && contention_.active(now.steady)) {
+    // What is in the buffer is in the others' buffers too. A new look also shows who they are.
+    if (auto from = buffer_.drop_stale(SteadyTime::max())) {
+      scanner_.rewind(std::move(*from));
+    }
+  }
   scanner_.expect(now.wall);
 }
 
@@ -166,7 +173,8 @@ bool Lane::should_look_for_winner(Moment now) {
   if (now.steady < next_winner_look_ || !contention_.active(now.steady)) {
     return false;
   }
-  next_winner_look_ = now.steady + kWinnerLookInterval;
+  next_winner_look_ =
+      now.steady + (contention_.knows_peers(now.steady) ? kWinnerLookInterval : kFirstWinnerLookInterval);
   return true;
 }
 

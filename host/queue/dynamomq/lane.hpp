@@ -28,6 +28,7 @@ class Lane {
   static constexpr Duration kBufferLife = std::chrono::seconds(10);
   static constexpr Duration kContendedBufferLife = std::chrono::seconds(1);
   static constexpr Duration kWinnerLookInterval = std::chrono::seconds(1);
+  static constexpr Duration kFirstWinnerLookInterval = std::chrono::milliseconds(20);  ///< while no peer is known
   static constexpr Duration kIndexDelay = std::chrono::seconds(3);  ///< a removed record may still be seen that long
   static constexpr std::size_t kMaxUnresolved = 1'000;
   static constexpr std::size_t kMaxRemovals = 8'192;

@@ -2,8 +2,6 @@
 #include <iostream>
 #include <sluice/testing.hpp>
 
-using namespace std::chrono_literals;
-
 namespace {
 
 int failures = 0;
@@ -27,8 +25,8 @@ int main() {
 
   // Time stands still but for the handler's own waits, so a long pause costs a test nothing.
   sluice::testing::HandlerTest slow(shout, {{"pause", "30s"}});
-  expect(slow.handle({.body = "hello"}).elapsed == 30s, "the handler rests");
-  slow.stop_after(10s);
+  expect(slow.handle({.body = "hello"}).elapsed == std::chrono::seconds(30), "the handler rests");
+  slow.stop_after(std::chrono::seconds(10));
   expect(slow.handle({.body = "hello"}).status == SLUICE_RELEASE, "a stop ends the rest and gives the message back");
 
   sluice::testing::HandlerTest wrong(shout, {{"volume", 11}});
