@@ -37,10 +37,11 @@
 #include "host/work/job.hpp"
 #include "host/work/job_flow.hpp"
 
+namespace sluice::bench {
 namespace {
 
-using namespace sluice;
-using namespace std::chrono_literals;
+using std::chrono_literals::operator""s;
+using std::chrono_literals::operator""ms;
 
 struct Options {
   std::uint64_t messages = 1'000'000;
@@ -150,7 +151,7 @@ void dispatch(const Options& options) {
   const auto instance = *plugin::HandlerInstance::create(handler, "bench", {}, plugin::HandlerLog());
   work::Hand hand(kClock, 60s);
   work::JobFlow flow({}, work::FailurePolicy(job_config(1), "bench"), {&hand}, random, kClock.steady_now());
-  bench::MemoryQueue store(options.messages, 100);
+  MemoryQueue store(options.messages, 100);
   work::Notes notes;
   double making = 0;
   const Took took = timed([&] {
@@ -219,7 +220,7 @@ Took work_off(queue::Store& store, std::uint64_t count, std::uint32_t concurrenc
 }
 
 void in_memory(const Options& options) {
-  bench::MemoryQueue store(options.messages, 100);
+  MemoryQueue store(options.messages, 100);
   print("memory, whole job", work_off(store, options.messages, options.concurrency), options.messages);
 }
 
@@ -331,20 +332,24 @@ Options read_options(int argc, char** argv) {
   return options;
 }
 
+void run(const Options& options) {
+  std::string folder = options.folder + "/engine_bench_XXXXXX";
+  if (::mkdtemp(folder.data()) == nullptr) {
+    throw std::runtime_error("cannot make a folder in " + options.folder);
+  }
+  dispatch(options);
+  in_memory(options);
+  on_sqlite(options, folder);
+  latency(options, folder);
+  std::filesystem::remove_all(folder);
+}
+
 }  // namespace
+}  // namespace sluice::bench
 
 int main(int argc, char** argv) {
   try {
-    const Options options = read_options(argc, argv);
-    std::string folder = options.folder + "/engine_bench_XXXXXX";
-    if (::mkdtemp(folder.data()) == nullptr) {
-      throw std::runtime_error("cannot make a folder in " + options.folder);
-    }
-    dispatch(options);
-    in_memory(options);
-    on_sqlite(options, folder);
-    latency(options, folder);
-    std::filesystem::remove_all(folder);
+    sluice::bench::run(sluice::bench::read_options(argc, argv));
     return 0;
   } catch (const std::exception& error) {
     std::cerr << "engine_bench: " << error.what() << "\n";

@@ -8,7 +8,10 @@ namespace sluice::cli {
 
 namespace {
 
-constexpr std::size_t kBatch = 500;
+/// One transaction, one sync of the disk.
+constexpr std::size_t kSqliteBatch = 2000;
+/// Twenty requests of 25 side by side.
+constexpr std::size_t kDynamoDbBatch = 500;
 /// A batch also ends at this many bytes, so that large bodies do not add up.
 constexpr std::size_t kBatchBytes = 4UL * 1024 * 1024;
 /// Input that brings nothing for so long has paused.
@@ -23,11 +26,13 @@ Exit BulkSender::run(int input) {
   const InterruptFlag interrupt;
   LineReader reader(input, interrupt.descriptor());
   started_ = shown_ = session_.clock().steady_now();
+  const bool embedded = session_.host().store_kind == config::StoreKind::sqlite;
+  const std::size_t batch_size = embedded ? kSqliteBatch : kDynamoDbBatch;
   std::size_t bytes = 0;
   LineReader::Status status = LineReader::Status::line;
   bool going = true;
   while (going && status == LineReader::Status::line) {
-    const bool full = batch_.size() >= kBatch || bytes >= kBatchBytes;
+    const bool full = batch_.size() >= batch_size || bytes >= kBatchBytes;
     if (full || (!batch_.empty() && !reader.ready(kPause))) {
       going = flush();
       bytes = 0;

@@ -147,12 +147,11 @@ Exit check(const Arguments& arguments, Console& console) {
     return report.finish(*path);
   }
   const auto& settings = std::get<config::HostConfig>(host);
-  const auto jobs = config::load_job_configs(settings, environment);
-  if (const auto* errors = std::get_if<std::vector<ConfigError>>(&jobs)) {
-    report.add(*errors);
-    return report.finish(*path);
+  const config::JobFiles jobs = config::load_job_files(settings, environment);
+  if (!jobs.errors.empty()) {
+    report.add(jobs.errors);
   }
-  check_jobs(settings, std::get<std::vector<JobConfig>>(jobs), report, console);
+  check_jobs(settings, jobs.jobs, report, console);
   return report.finish(*path);
 }
 

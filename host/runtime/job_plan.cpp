@@ -33,12 +33,17 @@ Parsed<std::vector<JobPlan>> plan_jobs(const std::vector<JobConfig>& jobs, const
 }
 
 Parsed<std::vector<JobPlan>> load_job_plans(const config::HostConfig& host, plugin::PluginRegistry& registry) {
-  auto jobs = config::load_job_configs(host, config::process_environment());
-  if (auto* errors = std::get_if<std::vector<ConfigError>>(&jobs)) {
-    return std::move(*errors);
-  }
+  auto files = config::load_job_files(host, config::process_environment());
   registry.scan(host.plugin_dirs);
-  return plan_jobs(std::get<std::vector<JobConfig>>(jobs), registry);
+  // The good jobs are bound even when others are bad, so that everything wrong is reported at once.
+  auto planned = plan_jobs(files.jobs, registry);
+  if (auto* wrong = std::get_if<std::vector<ConfigError>>(&planned)) {
+    std::move(wrong->begin(), wrong->end(), std::back_inserter(files.errors));
+  }
+  if (!files.errors.empty()) {
+    return std::move(files.errors);
+  }
+  return planned;
 }
 
 }  // namespace sluice::runtime

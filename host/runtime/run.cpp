@@ -13,6 +13,7 @@
 #include "host/runtime/drain_certificate.hpp"
 #include "host/runtime/host.hpp"
 #include "host/runtime/host_events.hpp"
+#include "host/runtime/init_process.hpp"
 #include "host/runtime/job_plan.hpp"
 #include "host/runtime/signal_watcher.hpp"
 #include "host/runtime/store_factory.hpp"
@@ -136,15 +137,18 @@ int Runner::finish(Host& host, OpenStore& store, DrainReportFile& report) {
 }  // namespace
 
 int run_host(const RunOptions& options) {
+  // Blocked before the fork below, so that a signal in the first moments is kept for the host and not lost.
   SignalWatcher::block_signals();
-  HostEvents events;
-  SignalWatcher watcher([&events](int signal) { events.signal(signal); });
-  watcher.start();
-  auto report = DrainReportFile::open(options.drain_report);
-  if (!report) {
-    return refuse(report.error().message());
-  }
-  return Runner(options, events, watcher).run(*report);
+  return run_below_init([&options] {
+    HostEvents events;
+    SignalWatcher watcher([&events](int signal) { events.signal(signal); });
+    watcher.start();
+    auto report = DrainReportFile::open(options.drain_report);
+    if (!report) {
+      return refuse(report.error().message());
+    }
+    return Runner(options, events, watcher).run(*report);
+  });
 }
 
 }  // namespace sluice::runtime

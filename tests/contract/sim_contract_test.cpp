@@ -16,7 +16,9 @@ class SimUnderTest final : public StoreUnderTest {
   SimStore store_{clock_, random_};
 };
 
-const StoreFactory kSim{.name = "SimStore", .make = [] { return std::make_unique<SimUnderTest>(); }};
+const StoreFactory kSim{.name = "SimStore",
+                        .make = [] { return std::make_unique<SimUnderTest>(); },
+                        .traits = {.max_body = std::size_t{400} * 1024}};
 
 }  // namespace
 

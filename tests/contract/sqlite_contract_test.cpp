@@ -43,9 +43,8 @@ class SqliteUnderTest final : public StoreUnderTest {
   std::unique_ptr<queue::Store> store_;
 };
 
-const StoreFactory kSqlite{.name = "Sqlite",
-                           .make = [] { return std::make_unique<SqliteUnderTest>(); },
-                           .traits = {.max_body = kMaxBody}};
+const StoreFactory kSqlite{
+    .name = "Sqlite", .make = [] { return std::make_unique<SqliteUnderTest>(); }, .traits = {.max_body = kMaxBody}};
 
 }  // namespace
 

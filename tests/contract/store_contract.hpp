@@ -15,7 +15,10 @@
 
 namespace sluice::test {
 
-using namespace std::chrono_literals;
+using std::chrono_literals::operator""h;
+using std::chrono_literals::operator""s;
+using std::chrono_literals::operator""ms;
+using std::chrono_literals::operator""ns;
 
 /// One implementation of Store on fresh ground, with the clock it was given.
 class StoreUnderTest {

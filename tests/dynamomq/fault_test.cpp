@@ -205,6 +205,31 @@ TEST_F(Refused, ErrorWithoutEffectIsRepeated) {
   EXPECT_EQ(store().stats(standard(), soon())->total(), 0U);
 }
 
+TEST_F(Refused, ClaimThatTakesEffectAfterItWasGivenUpBurnsNoDelivery) {
+  send(2);
+  host().faults().break_next(HttpFault::reset_then_commit, "RETURNING ALL NEW");
+  auto claims = store().claim(standard(), 2, 30s, soon());
+  ASSERT_TRUE(claims) << "the second round claims them: " << claims.error().message();
+  EXPECT_EQ(claims->size(), 2U);
+  host().faults().commit_held();
+  EXPECT_EQ(get("m0").version, 2) << "too late: the version has moved on";
+
+  send(1, 20, "n");
+  host().faults().choose([](const std::string&, const std::string& body) {
+    return body.find("RETURNING ALL NEW") != std::string::npos ? HttpFault::reset_then_commit : HttpFault::none;
+  });
+  EXPECT_FALSE(store().claim(standard(), 2, 30s, soon()));
+  host().faults().commit_held();
+  host().faults().choose({});
+  EXPECT_EQ(get("n0").message.attempt, 1U);
+  EXPECT_TRUE(claim(2).empty()) << "invisible to everybody";
+  EXPECT_EQ(applied(settle(store(), *claims, SettleAction::remove)), 2U);
+  clock().advance(31s);
+  const auto again = claim(2);
+  ASSERT_EQ(again.size(), 1U);
+  EXPECT_EQ(again[0].message.attempt, 1U);
+}
+
 TEST_F(Refused, UnprocessedKeysAreReadInTheEnd) {
   send(10);
   host().faults().choose([](const std::string& operation, const std::string& body) {

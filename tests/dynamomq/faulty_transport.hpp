@@ -3,10 +3,12 @@
 #include <atomic>
 #include <boost/json.hpp>
 #include <functional>
+#include <future>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/mutex.hpp"
 #include "dynamo/transport/http_transport.hpp"
@@ -23,6 +25,7 @@ enum class HttpFault {
   commit_then_cut,         ///< takes effect, half of the answer arrives
   throttle_odd,            ///< of a batch only every other statement is executed; the others are throttled
   throttle_all,            ///< the whole request is throttled
+  reset_then_commit,       ///< the connection breaks, and the request takes effect only when a test lets it
   leave_keys_unprocessed,  ///< of a BatchGetItem only the first key is read
 };
 
@@ -46,6 +49,20 @@ class FaultyTransport final : public dynamo::HttpTransport {
     });
   }
 
+  /// Lets the requests of `reset_then_commit` take effect, and waits until they have.
+  void commit_held() {
+    std::vector<std::pair<dynamo::HttpRequest, Deadline>> held;
+    {
+      const MutexLock lock(mutex_);
+      held.swap(held_);
+    }
+    for (auto& [request, deadline] : held) {
+      std::promise<void> done;
+      inner_.send(std::move(request), deadline, [&done](const dynamo::HttpResult&) { done.set_value(); });
+      done.get_future().wait();
+    }
+  }
+
   void send(dynamo::HttpRequest request, Deadline deadline, Callback done) override {
     const HttpFault fault = fault_of(request);
     switch (fault) {
@@ -58,6 +75,13 @@ class FaultyTransport final : public dynamo::HttpTransport {
       case HttpFault::throttle_all:
         return done(
             answer(400, R"({"__type":"com.amazonaws.dynamodb.v20120810#ThrottlingException","message":"slow down"})"));
+      case HttpFault::reset_then_commit: {
+        {
+          const MutexLock lock(mutex_);
+          held_.emplace_back(std::move(request), deadline);
+        }
+        return done(reset());
+      }
       case HttpFault::throttle_odd:
         return send_part(std::move(request), "Statements", deadline, std::move(done));
       case HttpFault::leave_keys_unprocessed:
@@ -156,6 +180,7 @@ class FaultyTransport final : public dynamo::HttpTransport {
   dynamo::HttpTransport& inner_;
   Mutex mutex_;
   Chooser chooser_ SLUICE_GUARDED_BY(mutex_);
+  std::vector<std::pair<dynamo::HttpRequest, Deadline>> held_ SLUICE_GUARDED_BY(mutex_);
 };
 
 }  // namespace sluice::test

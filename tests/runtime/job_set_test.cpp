@@ -39,14 +39,14 @@ void handle(void*, const sluice_message*, const sluice_context* context) {
   report(context, script.hold ? SLUICE_RELEASE : SLUICE_DONE);
 }
 
-int32_t create(const sluice_host*, const sluice_option_value*, size_t, void** instance, void (*)(void*, sluice_string),
-               void*) {
+int32_t create(const sluice_host*, const sluice_option_value* const*, size_t, void** instance,
+               void (*)(void*, sluice_string), void*) {
   *instance = nullptr;
   return 0;
 }
 
-int32_t refuse(const sluice_host*, const sluice_option_value*, size_t, void**, void (*fail)(void*, sluice_string),
-               void* sink) {
+int32_t refuse(const sluice_host*, const sluice_option_value* const*, size_t, void**,
+               void (*fail)(void*, sluice_string), void* sink) {
   fail(sink, {"not today", 9});
   return 1;
 }

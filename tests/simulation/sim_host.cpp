@@ -5,7 +5,7 @@
 namespace sluice::simulation {
 namespace {
 
-using namespace std::chrono_literals;
+using std::chrono_literals::operator""ms;
 using plugin::Outcome;
 using plugin::OutcomeStatus;
 using work::Notes;
@@ -217,7 +217,8 @@ void SimHost::run_next(std::uint32_t worker) {
   } else if (dice < mix.stuck + mix.slow) {
     look(worker, loop().now() + slow, outcome);
   } else {
-    when(loop().now() + std::chrono::microseconds(world_.random.below(3000)),
+    when(loop().now() + Duration(static_cast<Duration::rep>(
+                            world_.random.below(static_cast<std::uint64_t>(mix.quick_time.count())))),
          [this, worker, outcome] { finish(worker, outcome); });
   }
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -26,6 +27,7 @@ struct HandlerMix {
   double rejects = 0;    ///< reject or discard
   double postpones = 0;  ///< snooze or release
   Duration slow_time = std::chrono::seconds(20);
+  Duration quick_time = std::chrono::milliseconds(3);  ///< at most, of all the others
 };
 
 /// One host with one job: the product's own flow and hands, its threads played by events on one loop.
@@ -50,7 +52,7 @@ class SimHost : public std::enable_shared_from_this<SimHost> {
   /// The process dies: nothing of it happens any more; what it has sent may still arrive.
   void crash() { alive_ = false; }
   /// The process is stopped and continued later (SIGSTOP, SIGCONT): it does not notice.
-  void freeze(Duration span) { frozen_until_ = loop().now() + span; }
+  void freeze(Duration span) { frozen_until_ = std::max(frozen_until_, loop().now() + span); }
   bool frozen() const { return frozen_until_ > loop().now(); }
   void wake();
 

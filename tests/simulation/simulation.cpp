@@ -1,5 +1,6 @@
 #include "tests/simulation/simulation.hpp"
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <utility>
@@ -13,7 +14,10 @@
 namespace sluice::simulation {
 namespace {
 
-using namespace std::chrono_literals;
+using std::chrono_literals::operator""h;
+using std::chrono_literals::operator""s;
+using std::chrono_literals::operator""ms;
+using std::chrono_literals::operator""us;
 
 constexpr Duration kChaos = 45s;
 constexpr Duration kPeaceLimit = 1h;
@@ -62,7 +66,9 @@ Plan make_plan(Random& random) {
                    .stuck = maybe(0.3, 0.05),
                    .fails = maybe(0.6, 0.3),
                    .rejects = maybe(0.5, 0.1),
-                   .postpones = maybe(0.5, 0.2)};
+                   .postpones = maybe(0.5, 0.2),
+                   // Half of the handlers are so quick that workers take several messages at a time.
+                   .quick_time = coin(0.5) ? Duration(50us) : Duration(3ms)};
   plan.crashes = coin(0.4);
   plan.freezes = coin(0.3);
   plan.jumps = coin(0.3);

@@ -13,7 +13,8 @@
 namespace sluice::queue::sqlite {
 namespace {
 
-using namespace std::chrono_literals;
+using std::chrono_literals::operator""s;
+using std::chrono_literals::operator""ms;
 
 class CommitQueueTest : public ::testing::Test {
  protected:

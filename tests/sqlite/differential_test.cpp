@@ -13,7 +13,7 @@
 namespace sluice::test {
 namespace {
 
-using namespace std::chrono_literals;
+
 using queue::Claim;
 using queue::QueueAddress;
 using queue::QueueType;

@@ -15,7 +15,7 @@
 namespace sluice::test {
 namespace {
 
-using namespace std::chrono_literals;
+using std::chrono_literals::operator""s;
 using ::testing::HasSubstr;
 using ::testing::Not;
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,7 +16,8 @@
 namespace sluice::test {
 namespace {
 
-using namespace std::chrono_literals;
+using std::chrono_literals::operator""h;
+using std::chrono_literals::operator""s;
 using queue::Settlement;
 
 /// A child process that runs `work` and tells us lines; killed with the object if it has not ended.
@@ -174,6 +176,43 @@ TEST_F(ProcessesTest, KilledAtAnyMomentNothingAcceptedIsLost) {
     ASSERT_EQ(broken_invariants(file_), std::vector<std::string>{});
   }
   EXPECT_GT(settled.size(), 100U);
+}
+
+TEST_F(ProcessesTest, WritesThatFailForWantOfRoomLoseNothing) {
+  open().reset();
+  Child child([&](const Child::Tell& tell) {
+    ::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{1'500'000, 1'500'000};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    auto store = open();
+    for (int i = 0; i < 10'000; ++i) {
+      const queue::NewMessage message{.id = "id" + std::to_string(i), .body = std::string(20'000, 'x')};
+      const auto result = store->send("orders", std::span(&message, 1), Deadline::never()).at(0);
+      if (result.status != queue::SendStatus::sent) {
+        tell(std::string(to_string(result.error.code())));
+        break;
+      }
+      tell("+ " + result.id);
+    }
+    // What is left to do with a full disk: look at the queue.
+    tell(store->stats({"orders"}, Deadline::never()) ? "readable" : "not readable");
+  });
+  std::vector<std::string> accepted;
+  auto line = child.line();
+  for (; line && line->starts_with("+ "); line = child.line()) {
+    accepted.push_back(line->substr(2));
+  }
+  EXPECT_EQ(line, "full");
+  EXPECT_EQ(child.line(), "readable");
+  EXPECT_GT(accepted.size(), 10U);
+  child.wait();
+  auto store = open();
+  std::sort(accepted.begin(), accepted.end());
+  EXPECT_EQ(all_ids(*store, "orders"), accepted);
+  const queue::NewMessage message{.id = "after", .body = "x"};
+  EXPECT_EQ(store->send("orders", std::span(&message, 1), Deadline::never())[0].status, queue::SendStatus::sent);
+  store.reset();
+  EXPECT_EQ(broken_invariants(file_), std::vector<std::string>{});
 }
 
 TEST_F(ProcessesTest, ManyOpenANewFileAtOnce) {

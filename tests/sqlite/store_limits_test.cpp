@@ -13,7 +13,9 @@
 namespace sluice::test {
 namespace {
 
-using namespace std::chrono_literals;
+using std::chrono_literals::operator""h;
+using std::chrono_literals::operator""s;
+using std::chrono_literals::operator""ms;
 using ::testing::HasSubstr;
 
 class StoreLimitsTest : public ::testing::Test {

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <memory>
 #include <optional>
 #include <string>
+
+#include "tests/support/child_process.hpp"
 
 namespace sluice::test {
 
@@ -26,20 +26,19 @@ class Emulator {
   static std::optional<std::string> program();
   static std::string absence();
 
-  ~Emulator();
   Emulator(const Emulator&) = delete;
   Emulator& operator=(const Emulator&) = delete;
 
   const std::string& endpoint() const { return endpoint_; }  ///< "http://127.0.0.1:PORT"
   int port() const { return port_; }
-  pid_t pid() const { return pid_; }
+  pid_t pid() const { return process_->pid(); }
   /// Kills it and waits for its end, as if its machine had failed. Idempotent.
-  void kill();
+  void kill() { process_->kill(); }
 
  private:
-  Emulator(pid_t pid, int port);
+  Emulator(std::unique_ptr<ChildProcess> process, int port);
 
-  pid_t pid_;
+  std::unique_ptr<ChildProcess> process_;
   int port_;
   std::string endpoint_;
 };

@@ -19,6 +19,8 @@ using queue::SettleStatus;
 namespace {
 
 constexpr std::size_t kIdLimit = 2048;
+// As on DynamoDB.
+constexpr std::size_t kBodyLimit = std::size_t{400} * 1024;
 constexpr std::size_t kPurgeBatch = 100;
 
 std::string write_cursor(const SimRecords::Place& place) {
@@ -214,6 +216,10 @@ std::vector<SendResult> SimStore::send(const std::string& queue, std::span<const
       result.status = SendStatus::failed;
       result.error = Error(ErrorCode::invalid, "a message id has at most 2048 bytes; this one has " +
                                                    std::to_string(message.id.size()) + "; make it shorter");
+    } else if (message.body.size() > kBodyLimit) {
+      result.status = SendStatus::failed;
+      result.error =
+          Error(ErrorCode::invalid, "a body has at most 400 KiB; keep the data elsewhere and send its place");
     } else if ((!hit || hit->applied) && !records.send(message, result.id, now)) {
       result.status = SendStatus::duplicate_id;
     }

@@ -5,7 +5,9 @@
 namespace sluice::work {
 namespace {
 
-using namespace std::chrono_literals;
+using std::chrono_literals::operator""h;
+using std::chrono_literals::operator""min;
+using std::chrono_literals::operator""s;
 using plugin::Outcome;
 using plugin::OutcomeStatus;
 using queue::SettleAction;

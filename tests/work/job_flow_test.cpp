@@ -7,7 +7,11 @@
 namespace sluice::work {
 namespace {
 
-using namespace std::chrono_literals;
+using std::chrono_literals::operator""h;
+using std::chrono_literals::operator""min;
+using std::chrono_literals::operator""s;
+using std::chrono_literals::operator""ms;
+using std::chrono_literals::operator""us;
 using plugin::OutcomeStatus;
 using queue::SettleAction;
 using queue::SettleStatus;

@@ -9,7 +9,9 @@
 namespace sluice::work {
 namespace {
 
-using namespace std::chrono_literals;
+using std::chrono_literals::operator""h;
+using std::chrono_literals::operator""s;
+using std::chrono_literals::operator""ms;
 using test::StoreCall;
 
 sluice_status done() { return SLUICE_DONE; }

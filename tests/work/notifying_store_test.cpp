@@ -11,7 +11,8 @@
 namespace sluice::queue {
 namespace {
 
-using namespace std::chrono_literals;
+using std::chrono_literals::operator""s;
+using std::chrono_literals::operator""ms;
 
 const QueueAddress kOrders{"orders"};
 const QueueAddress kDead{"orders", QueueType::dlq};

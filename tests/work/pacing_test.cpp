@@ -8,7 +8,11 @@
 namespace sluice::work {
 namespace {
 
-using namespace std::chrono_literals;
+using std::chrono_literals::operator""h;
+using std::chrono_literals::operator""s;
+using std::chrono_literals::operator""ms;
+using std::chrono_literals::operator""us;
+using std::chrono_literals::operator""ns;
 
 constexpr SteadyTime kStart = SteadyTime(std::chrono::hours(1));
 

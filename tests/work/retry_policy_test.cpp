@@ -7,7 +7,9 @@
 namespace sluice::work {
 namespace {
 
-using namespace std::chrono_literals;
+using std::chrono_literals::operator""min;
+using std::chrono_literals::operator""s;
+using std::chrono_literals::operator""ms;
 
 config::RetryConfig config(config::Backoff backoff, config::Jitter jitter = config::Jitter::none) {
   return {.max_attempts = 5, .backoff = backoff, .base = 1s, .max = 15min, .jitter = jitter};

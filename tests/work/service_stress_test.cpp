@@ -15,7 +15,7 @@
 namespace sluice::work {
 namespace {
 
-using namespace std::chrono_literals;
+using std::chrono_literals::operator""s;
 
 // Everything that a service may need, on a queue with work in it.
 struct Surroundings {

@@ -76,6 +76,7 @@ Result<std::vector<Claim>> Claimer::claim(std::size_t max, Duration visibility, 
   if (result.claims.empty() && result.error) {
     return *result.error;
   }
+  lane_.claimed(result.claims);
   std::sort(result.claims.begin(), result.claims.end(), older);
   return std::move(result.claims);
 }
@@ -137,6 +138,7 @@ void Claimer::attempt(std::vector<Candidate> candidates, Duration visibility, De
   std::vector<UnresolvedClaim> unknown;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     if (outcomes[i].fate == StatementFate::unknown) {
+      outcomes[i].error.outcome_unknown = false;  // what came of it is looked up below
       result.error = store_error(place_, outcomes[i].error);
       unknown.push_back({candidates[i], nonces[i]});
     }
@@ -206,14 +208,15 @@ void Claimer::resolve(std::vector<UnresolvedClaim> claims, Deadline deadline, At
     }
     Candidate current = Candidate::of(found->second);
     if (current.nonce != claim.nonce) {
-      // It never took effect, or somebody else has claimed the message since.
+      // It has not taken effect, at least so far, or somebody else has claimed the message since.
       lane_.forget(claim.candidate.id);
+      lane_.remember_late(claim.candidate.id, claim.nonce);
       lane_.expect(current.due_at());
     } else if (!current.due(now.wall)) {
       result.claims.push_back(claim_of(found->second, current));
     } else {
       // Ours, but so late that the lease has run out: the next claim takes it again, and does not count this one.
-      current.receive_count -= 1;
+      current.receive_count -= current.receive_count > 0 ? 1 : 0;
       lane_.keep(std::move(current));
     }
   }

@@ -99,6 +99,10 @@ void Lane::absorb_candidate(Candidate candidate, Moment now, ScanFinding& findin
     if (recently_removed(candidate, now.steady)) {
       return;
     }
+    const auto late = late_.find(candidate.id);
+    if (late != late_.end() && late->second == candidate.nonce && candidate.receive_count > 0) {
+      --candidate.receive_count;
+    }
     ++finding.ready;
     buffer_.add(std::move(candidate), now.steady);
     return;
@@ -119,6 +123,20 @@ bool Lane::recently_removed(const Candidate& candidate, SteadyTime now) const {
   const auto found = removals_.find(candidate.id);
   return found != removals_.end() && now - found->second.at <= kIndexDelay &&
          found->second.sort_key == candidate.sort_key && found->second.nonce == candidate.nonce;
+}
+
+void Lane::claimed(const std::vector<Claim>& claims) {
+  const MutexLock lock(mutex_);
+  for (const auto& claim : claims) {
+    late_.erase(claim.receipt.id);
+    if (const Candidate* known = leases_.find(claim.receipt.id)) {
+      Candidate lease = *known;
+      lease.version = VersionMark::number_of(claim.receipt.version);
+      lease.receive_count = claim.message.attempt;
+      lease.invisible_until = claim.invisible_until;
+      leases_.put(std::move(lease));
+    }
+  }
 }
 
 void Lane::lost(const std::vector<Candidate>& candidates, Moment now) {
@@ -166,6 +184,14 @@ std::vector<UnresolvedClaim> Lane::take_unresolved(std::size_t count) {
   std::vector<UnresolvedClaim> taken(std::make_move_iterator(unresolved_.begin()), std::make_move_iterator(end));
   unresolved_.erase(unresolved_.begin(), end);
   return taken;
+}
+
+void Lane::remember_late(const std::string& id, const std::string& nonce) {
+  const MutexLock lock(mutex_);
+  if (late_.size() >= kMaxUnresolved) {
+    late_.clear();
+  }
+  late_.insert_or_assign(id, nonce);
 }
 
 bool Lane::should_look_for_winner(Moment now) {

@@ -52,12 +52,17 @@ class Lane {
 
   // What became of picked candidates.
 
+  /// They are claimed, until the times that were really written.
+  void claimed(const std::vector<Claim>& claims);
   void lost(const std::vector<Candidate>& candidates, Moment now);
   void put_back(std::vector<Candidate> candidates, Moment now);
   /// Keeps a record to be claimed once it is due, without reading it again.
   void keep(Candidate candidate);
   void remember_unresolved(UnresolvedClaim claim);
   std::vector<UnresolvedClaim> take_unresolved(std::size_t count);
+  /// A claim that had not taken effect when it was looked up, but still may. If its nonce turns up on a record whose
+  /// lease has run out, that delivery never reached anybody and is not counted.
+  void remember_late(const std::string& id, const std::string& nonce);
   /// Whether to look up, now, who won a lost race.
   bool should_look_for_winner(Moment now);
   void saw_peer(std::string_view nonce, Moment now);
@@ -99,6 +104,7 @@ class Lane {
   Contention contention_ SLUICE_GUARDED_BY(mutex_);
   SteadyTime next_winner_look_ SLUICE_GUARDED_BY(mutex_){};
   std::vector<UnresolvedClaim> unresolved_ SLUICE_GUARDED_BY(mutex_);
+  std::map<std::string, std::string, std::less<>> late_ SLUICE_GUARDED_BY(mutex_);  // id to nonce
   std::unordered_map<std::string, Removal> removals_ SLUICE_GUARDED_BY(mutex_);
   std::deque<std::string> removal_order_ SLUICE_GUARDED_BY(mutex_);
 };

@@ -3,6 +3,7 @@
 #include <sqlite3.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 #include "base/mutex.hpp"
@@ -73,8 +74,11 @@ void Connection::fail(Error error) {
 }
 
 void Connection::fail_with(int code) {
+  const int last_errno = errno;
   const std::string text = handle_ == nullptr ? sqlite3_errstr(code) : sqlite3_errmsg(handle_);
-  const int system_errno = handle_ == nullptr ? 0 : sqlite3_system_errno(handle_);
+  // SQLite keeps the errno of a failed open, but not that of a failed commit.
+  const int kept_errno = handle_ == nullptr ? 0 : sqlite3_system_errno(handle_);
+  const int system_errno = kept_errno != 0 ? kept_errno : last_errno;
   if ((code & 0xFF) == SQLITE_BUSY && lock_limit_ != SteadyTime::min()) {
     fail(Error(ErrorCode::timeout, "the deadline passed while another process held the lock on store \"" + path_ +
                                        "\"; try again, or see who has it open with: fuser FILE"));
@@ -142,6 +146,7 @@ bool Statement::row() {
   if (connection_.failed()) {
     return false;
   }
+  errno = 0;
   const int code = sqlite3_step(handle_);
   if (code == SQLITE_ROW) {
     return true;

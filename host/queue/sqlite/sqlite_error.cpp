@@ -42,7 +42,7 @@ Error explain(int code, int system_errno, const std::string& text, const std::st
     case SQLITE_FULL:
       return full(path);
     case SQLITE_IOERR:
-      if (system_errno == ENOSPC || system_errno == EDQUOT) {
+      if (system_errno == ENOSPC || system_errno == EDQUOT || system_errno == EFBIG) {
         return full(path);
       }
       return {ErrorCode::unavailable, "cannot read or write " + quoted(path) + ": " + reason(system_errno, text) +

@@ -1,0 +1,90 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <pty.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <boost/json.hpp>
+
+#include "tests/cli/run_binary.hpp"
+
+namespace sluice::test {
+namespace {
+
+using testing::HasSubstr;
+
+struct TerminalSession {
+  int exit_code = -1;
+  std::string text;  ///< all that appeared on the terminal
+};
+
+/// Runs the binary on a pseudo-terminal and types `answer` as soon as `prompt` has appeared (an empty one: never).
+TerminalSession on_terminal(const HostFolder& folder, std::vector<std::string> words, const std::string& prompt,
+                            const std::string& answer) {
+  words.insert(words.begin(), SLUICE_BINARY);
+  std::vector<char*> arguments;
+  for (auto& word : words) {
+    arguments.push_back(word.data());
+  }
+  arguments.push_back(nullptr);
+  int terminal = -1;
+  const pid_t pid = ::forkpty(&terminal, nullptr, nullptr, nullptr);
+  if (pid == 0) {
+    if (::chdir(folder.path().c_str()) == 0) {
+      ::execv(SLUICE_BINARY, arguments.data());
+    }
+    ::_exit(127);
+  }
+  TerminalSession session;
+  bool answered = prompt.empty();
+  std::array<char, 4096> bytes;
+  for (;;) {
+    const auto count = ::read(terminal, bytes.data(), bytes.size());
+    if (count <= 0) {
+      break;
+    }
+    session.text.append(bytes.data(), static_cast<std::size_t>(count));
+    if (!answered && session.text.find(prompt) != std::string::npos) {
+      answered = true;
+      EXPECT_EQ(::write(terminal, answer.data(), answer.size()), static_cast<ssize_t>(answer.size()));
+    }
+  }
+  ::close(terminal);
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  session.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return session;
+}
+
+std::int64_t stored(const HostFolder& folder) {
+  return boost::json::parse(folder.run({"stats", "--queue", "q"}).out).at("total").as_int64();
+}
+
+TEST(Terminal, PurgeAsksAndTakesNoForAnAnswer) {
+  const HostFolder folder;
+  folder.run({"send", "--queue", "q", "-"}, "1\n2\n");
+  const auto session = on_terminal(folder, {"purge", "--queue", "q"}, "[y/N] ", "n\n");
+  EXPECT_THAT(session.text, HasSubstr("Remove all 2 messages of queue q? [y/N] "));
+  EXPECT_THAT(session.text, HasSubstr("sluice purge: nothing was removed"));
+  EXPECT_EQ(session.exit_code, 1);
+  EXPECT_EQ(stored(folder), 2);
+}
+
+TEST(Terminal, PurgeTakesYesForAnAnswer) {
+  const HostFolder folder;
+  folder.run({"send", "--queue", "q", "-"}, "1\n2\n");
+  const auto session = on_terminal(folder, {"purge", "--queue", "q"}, "[y/N] ", "y\n");
+  EXPECT_EQ(session.exit_code, 0) << session.text;
+  EXPECT_THAT(session.text, HasSubstr("\"removed\": 2"));
+  EXPECT_EQ(stored(folder), 0);
+}
+
+TEST(Terminal, LsSaysThatThereIsMore) {
+  const HostFolder folder;
+  folder.run({"send", "--queue", "q", "-"}, "1\n2\n3\n");
+  EXPECT_THAT(on_terminal(folder, {"ls", "--queue", "q", "--limit", "2"}, "", "").text, HasSubstr("--all shows it"));
+}
+
+}  // namespace
+}  // namespace sluice::test
