@@ -10,6 +10,7 @@
 // a
 //    second on two idle cores; under 64 MiB.
 // 4. latency: from the call of send to the start of the handler on an idle queue. Budget: p50 1 ms, p99 4 ms.
+// 5. idle: ten jobs on empty queues of the embedded store. Budget: 1 % of one core, 30 MiB.
 // Seconds of processor are printed too: they count when the machine has other things to do.
 #include <stdlib.h>
 #include <time.h>
@@ -116,12 +117,19 @@ class NoMetrics final : public observe::JobMetrics {
   void in_flight(std::int64_t) override {}
 };
 
-config::JobConfig job_config(std::uint32_t concurrency) {
+config::JobConfig job_config(std::uint32_t concurrency, const std::string& name = "bench") {
   config::JobConfig config;
-  config.name = config.queue = "bench";
+  config.name = config.queue = name;
   config.handler = "nothing";
   config.concurrency = concurrency;
   return config;
+}
+
+void wait(Duration span) {
+  Mutex mutex;
+  Condition never;
+  const MutexLock lock(mutex);
+  never.wait_until(mutex, kClock.steady_now() + span, [] { return false; });
 }
 
 /// What one run took.
@@ -184,9 +192,9 @@ void dispatch(const Options& options) {
 }
 
 std::unique_ptr<work::Job> make_job(const sluice_handler& handler, std::uint32_t concurrency,
-                                    const work::JobSeams& seams) {
+                                    const work::JobSeams& seams, const std::string& name = "bench") {
   work::JobSpec spec;
-  spec.config = job_config(concurrency);
+  spec.config = job_config(concurrency, name);
   spec.handler = &handler;
   spec.host = "bench";
   auto job = work::Job::create(std::move(spec), seams);
@@ -203,13 +211,10 @@ Took work_off(queue::Store& store, std::uint64_t count, std::uint32_t concurrenc
   NoMetrics metrics;
   const sluice_handler handler = table(&handle_nothing);
   const auto job = make_job(handler, concurrency, {store, kClock, random, log, metrics});
-  Mutex mutex;
-  Condition never;
   const Took took = timed([&] {
     job->start();
     while (job->ledger().done < count) {
-      const MutexLock lock(mutex);
-      never.wait_until(mutex, kClock.steady_now() + 5ms, [] { return false; });
+      wait(5ms);
     }
   });
   const work::DrainReport report = job->drain(Deadline::after(kClock, 10s));
@@ -291,10 +296,7 @@ void latency(const Options& options, const std::string& folder) {
   std::vector<double> milliseconds;
   for (std::uint64_t i = 0; i < options.latency; ++i) {
     while (!job->quiescent()) {
-      Mutex mutex;
-      Condition never;
-      const MutexLock lock(mutex);
-      never.wait_until(mutex, kClock.steady_now() + 1ms, [] { return false; });
+      wait(1ms);
     }
     queue::NewMessage message;
     message.body.assign(100, 'x');
@@ -311,6 +313,24 @@ void latency(const Options& options, const std::string& folder) {
   std::printf("send to handler start         p50 %.3f ms, p90 %.3f ms, p99 %.3f ms, most %.3f ms\n", at(0.5), at(0.9),
               at(0.99), milliseconds.back());
   job->drain(Deadline::after(kClock, 10s));
+}
+
+void idle(const std::string& folder) {
+  constexpr Duration kWatched = 10s;
+  SeededRandom random(5);
+  observe::Log log(observe::LogLevel::warn, observe::LogFormat::text);
+  NoMetrics metrics;
+  const auto store = open(folder, "idle.db", random);
+  const sluice_handler handler = table(&handle_nothing);
+  std::vector<std::unique_ptr<work::Job>> jobs;
+  for (int i = 0; i < 10; ++i) {
+    jobs.push_back(make_job(handler, 8, {*store, kClock, random, log, metrics}, "idle-" + std::to_string(i)));
+    jobs.back()->start();
+  }
+  wait(3s);  // until they have backed off
+  const Took took = timed([&] { wait(kWatched); });
+  std::printf("ten idle jobs                %10.2f %% of one core, %.1f MiB resident\n",
+              took.processor / took.seconds * 100, memory("VmRSS"));
 }
 
 Options read_options(int argc, char** argv) {
@@ -341,6 +361,7 @@ void run(const Options& options) {
   in_memory(options);
   on_sqlite(options, folder);
   latency(options, folder);
+  idle(folder);
   std::filesystem::remove_all(folder);
 }
 

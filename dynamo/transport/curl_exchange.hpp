@@ -68,8 +68,8 @@ class CurlExchange {
   HttpResponse response_;
   std::size_t header_bytes_ = 0;
   Duration time_allowed_{};
-  long sent_before_ = 0;     ///< bytes that went to a proxy before the request itself
-  bool sending_ = false;     ///< a connection is up and the request is about to go out, or has gone
+  long sent_before_ = 0;  ///< bytes that went to a proxy before the request itself
+  bool sending_ = false;  ///< a connection is up and the request is about to go out, or has gone
   bool too_large_ = false;
 };
 

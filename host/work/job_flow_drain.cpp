@@ -66,7 +66,7 @@ void JobFlow::abandon_running(SteadyTime now, Notes& notes) {
     hands_[hand]->lose_lease(*task);
     task->abandoned = true;
     notes.line(observe::LogLevel::warn, "the handler has not finished in time, its message is released",
-               task->message.id);
+               task->message.id, "handler " + policy_.handler);
     settle(*task, put_back(), now);
   }
   call_settler(now, notes);

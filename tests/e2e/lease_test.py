@@ -28,11 +28,11 @@ class LeaseSqlite(Case):
         (message,) = self.send(1)
         zombie = self.start()
         until("it is claimed", lambda: self.stats()["in_flight"] == 1)
-        zombie.signal(signal.SIGSTOP)
+        zombie.kill(signal.SIGSTOP)
         heir = self.start(report="heir.json")
         until("the heir has it", lambda: json.loads(
             self.sluice("get", "--queue", "orders", "--id", message).stdout or '{"receive_count": 0}')["receive_count"] == 2)
-        zombie.signal(signal.SIGCONT)
+        zombie.kill(signal.SIGCONT)
         until("the heir is done", lambda: self.stats()["total"] == 0)
         self.assertEqual(0, heir.stop(), heir.log())
         self.assertEqual(0, zombie.stop(), zombie.log())

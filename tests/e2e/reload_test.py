@@ -13,7 +13,7 @@ class Reload(Case):
 
     def hangup(self, run, phrase):
         before = run.log().count(phrase)
-        run.signal(signal.SIGHUP)
+        run.kill(signal.SIGHUP)
         until(f"the log says {phrase!r}:\n{run.log()}", lambda: run.log().count(phrase) > before)
 
     def test_an_unchanged_job_runs_on_undisturbed_while_another_is_added(self):
@@ -93,7 +93,7 @@ class Reload(Case):
         self.assertEqual(200, http(port, "/healthz")[0])
         self.send(2)
         until("worked", lambda: len(self.lines("one")) == 2)
-        metrics = until("counted", lambda: "sluice_claims_total" in http(port, "/metrics")[1] and http(port, "/metrics")[1])
+        metrics = until("counted", lambda: "sluice_queue_depth" in http(port, "/metrics")[1] and http(port, "/metrics")[1])
         for name in ("sluice_outcomes_total", "sluice_handler_duration_seconds_bucket", "sluice_queue_depth", "sluice_in_flight"):
             self.assertIn(name, metrics)
         self.assertEqual(404, http(port, "/nothing")[0])

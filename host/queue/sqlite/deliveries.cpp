@@ -56,6 +56,7 @@ Deliveries::Deliveries(Connection& connection, Tally& tally)
       message_delete_(connection, "DELETE FROM messages WHERE seq = ?1"),
       message_move_(connection, "UPDATE messages SET half = ?2, sent_at = ?3 WHERE seq = ?1"),
       delivery_delete_(connection, "DELETE FROM deliveries WHERE seq = ?1"),
+      delivery_delete_run_(connection, "DELETE FROM deliveries WHERE seq BETWEEN ?1 AND ?2"),
       delivery_write_(connection, "INSERT OR REPLACE INTO deliveries VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"),
       standing_(connection,
                 "SELECT m.id, m.half, m.sent_at, d.version, d.receives, d.until, d.received_at, d.failure "
@@ -169,12 +170,38 @@ std::optional<Standing> Deliveries::held(std::int64_t half, const Receipt& recei
   return found;
 }
 
-SettleStatus Deliveries::settle(std::int64_t half, const Settlement& settlement, WallTime now) {
+void Deliveries::settle(std::int64_t half, std::span<const Settlement> settlements, std::span<SettleResult> results,
+                        WallTime now) {
+  removed_.clear();
+  for (std::size_t i = 0; i < settlements.size(); ++i) {
+    results[i].status = settle_one(half, settlements[i], now);
+  }
+  tally_.add(half, -static_cast<std::int64_t>(removed_.size()));
+  delete_removed();
+}
+
+void Deliveries::delete_removed() {
+  // Messages that were sent one after the other are mostly settled together: one statement for a run of them.
+  std::sort(removed_.begin(), removed_.end());
+  for (auto first = removed_.begin(); first != removed_.end();) {
+    auto last = first;
+    while (std::next(last) != removed_.end() && *std::next(last) == *last + 1) {
+      ++last;
+    }
+    if (first == last) {
+      delivery_delete_.bind(*first).run();
+    } else {
+      delivery_delete_run_.bind(*first, *last).run();
+    }
+    first = std::next(last);
+  }
+}
+
+SettleStatus Deliveries::settle_one(std::int64_t half, const Settlement& settlement, WallTime now) {
   const Receipt& receipt = settlement.receipt;
   if (settlement.action == SettleAction::remove &&
       remove_leased_.bind(receipt.locator, std::string_view(receipt.id), receipt.version, half).run() == 1) {
-    delivery_delete_.bind(receipt.locator).run();
-    tally_.add(half, -1);
+    removed_.push_back(receipt.locator);
     return SettleStatus::applied;
   }
   const auto before = held(half, receipt);
@@ -193,24 +220,27 @@ SettleStatus Deliveries::settle(std::int64_t half, const Settlement& settlement,
       move(*before, half | 1, std::move(failure), now);
       break;
     case SettleAction::retry:
-    case SettleAction::release: {
-      const bool release = settlement.action == SettleAction::release;
-      Standing after = *before;
-      after.received_at.reset();
-      after.until.reset();
-      if (settlement.delay > Duration::zero()) {
-        after.until = later(now, settlement.delay);
-      }
-      if (release && after.receives > 0) {
-        --after.receives;
-      } else if (!release) {
-        after.failure = std::move(failure);
-      }
-      change(*before, std::move(after), now);
+    case SettleAction::release:
+      settle_back(*before, settlement, std::move(failure), now);
       break;
-    }
   }
   return SettleStatus::applied;
+}
+
+void Deliveries::settle_back(const Standing& before, const Settlement& settlement, std::optional<std::string> failure,
+                             WallTime now) {
+  Standing after = before;
+  after.received_at.reset();
+  after.until.reset();
+  if (settlement.delay > Duration::zero()) {
+    after.until = later(now, settlement.delay);
+  }
+  if (settlement.action == SettleAction::retry) {
+    after.failure = std::move(failure);
+  } else if (after.receives > 0) {
+    --after.receives;
+  }
+  change(before, std::move(after), now);
 }
 
 std::optional<Receipt> Deliveries::extend(std::int64_t half, const Receipt& receipt, WallTime until, WallTime now) {

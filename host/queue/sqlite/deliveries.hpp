@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -32,8 +33,9 @@ class Deliveries {
 
   /// The oldest due messages of a half, which are `until` somebody's then.
   std::vector<Claim> claim(std::int64_t half, std::size_t max, WallTime until, WallTime now);
-  /// Applied or lost.
-  SettleStatus settle(std::int64_t half, const Settlement& settlement, WallTime now);
+  /// Sets each result to applied or lost.
+  void settle(std::int64_t half, std::span<const Settlement> settlements, std::span<SettleResult> results,
+              WallTime now);
   std::optional<Receipt> extend(std::int64_t half, const Receipt& receipt, WallTime until, WallTime now);
 
   std::optional<Standing> standing(std::int64_t seq);
@@ -49,6 +51,10 @@ class Deliveries {
   void lease_head(std::int64_t half, const std::vector<Claim>& claims, WallTime until, WallTime now);
   void lease_each(std::int64_t half, const std::vector<Claim>& claims, const std::vector<bool>& touched, WallTime until,
                   WallTime now);
+  SettleStatus settle_one(std::int64_t half, const Settlement& settlement, WallTime now);
+  void settle_back(const Standing& before, const Settlement& settlement, std::optional<std::string> failure,
+                   WallTime now);
+  void delete_removed();
   void bring_back(std::int64_t half, WallTime now);
   std::optional<Standing> held(std::int64_t half, const Receipt& receipt);
   void remove_ready(const Standing& standing);
@@ -68,8 +74,10 @@ class Deliveries {
   Statement message_delete_;
   Statement message_move_;
   Statement delivery_delete_;
+  Statement delivery_delete_run_;
   Statement delivery_write_;
   Statement standing_;
+  std::vector<std::int64_t> removed_;  ///< by the current `settle`; their deliveries are still to be deleted
 };
 
 }  // namespace sluice::queue::sqlite

@@ -93,9 +93,11 @@ std::vector<SettleResult> EmbeddedStore::settle(const QueueAddress& address, std
     const auto work = [&] {
       const WallTime now = clock_.wall_now();
       const auto queue = records_->queue(address.queue);
-      for (std::size_t i = from; i < end; ++i) {
-        results[i].status = queue ? records_->deliveries().settle(half_of(*queue, address.type), settlements[i], now)
-                                  : SettleStatus::lost;
+      const auto batch = std::span(results).subspan(from, end - from);
+      if (queue) {
+        records_->deliveries().settle(half_of(*queue, address.type), settlements.subspan(from, end - from), batch, now);
+      } else {
+        std::fill(batch.begin(), batch.end(), SettleResult{SettleStatus::lost, {}});
       }
     };
     if (auto done = commits_->run(work, true, deadline); !done) {
