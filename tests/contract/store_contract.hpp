@@ -54,6 +54,8 @@ struct StoreFactory {
   std::string absence{};
 };
 
+inline void PrintTo(const StoreFactory& factory, std::ostream* out) { *out << factory.name; }
+
 /// The promises of host/queue/store.hpp. Instantiate it in the implementation's own file:
 ///
 ///     INSTANTIATE_TEST_SUITE_P(Sqlite, StoreContract, ::testing::Values(StoreFactory{...}), store_name);

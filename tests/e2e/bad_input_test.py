@@ -226,9 +226,11 @@ class BadTable(Case):
             "garbage-sent-at": {"version": {"N": "1"}, "sent_at": {"S": "2023"}},
             "null-times": {"version": {"N": "1"}, "invisible_until_at": {"NULL": True}, "received_at": {"NULL": True}},
         }
+        client = self.client()
+        self.addCleanup(client.close)
         for name, attributes in odd.items():
             item = {**base, **attributes, "id": {"S": name}}
-            self.client().put_item(TableName="orders", Item={k: v for k, v in item.items() if v is not None})
+            client.put_item(TableName="orders", Item={k: v for k, v in item.items() if v is not None})
         good = self.send(3)
         run = self.start("--until-empty")
         self.assertEqual(0, run.wait(), run.log())

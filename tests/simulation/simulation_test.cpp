@@ -75,6 +75,8 @@ struct Bite {
   const char* complaint;
 };
 
+void PrintTo(const Bite& bite, std::ostream* out) { *out << bite.name; }
+
 class SimulationBites : public ::testing::TestWithParam<Bite> {};
 
 TEST_P(SimulationBites, WhenAGuardIsMissing) {

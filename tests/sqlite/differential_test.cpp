@@ -13,7 +13,6 @@
 namespace sluice::test {
 namespace {
 
-
 using queue::Claim;
 using queue::QueueAddress;
 using queue::QueueType;
@@ -126,16 +125,26 @@ class TwoStores {
     if (held_.empty()) {
       return;
     }
-    // Old receipts are used again and again: most are lost by then.
-    const Held held = held_[below(held_.size())];
-    Settlement settlement{.receipt = held.sqlite,
-                          .action = static_cast<queue::SettleAction>(below(4)),
-                          .delay = delay(),
-                          .failure = failure()};
-    const auto left = sqlite_->settle(held.address, std::span(&settlement, 1), Deadline::never());
-    settlement.receipt = held.sim;
-    const auto right = sim_.settle(held.address, std::span(&settlement, 1), Deadline::never());
-    EXPECT_EQ(left.at(0).status, right.at(0).status) << held.sqlite.id;
+    // Old receipts are used again and again, and twice in a batch: most are lost by then.
+    const QueueAddress half = held_[below(held_.size())].address;
+    std::vector<Settlement> left_batch;
+    std::vector<Settlement> right_batch;
+    for (std::uint64_t i = 0, tries = 1 + below(8); i < tries; ++i) {
+      const Held& held = held_[below(held_.size())];
+      Settlement settlement{.receipt = held.sqlite,
+                            .action = static_cast<queue::SettleAction>(below(6) % 4),
+                            .delay = delay(),
+                            .failure = failure()};
+      left_batch.push_back(settlement);
+      settlement.receipt = held.sim;
+      right_batch.push_back(settlement);
+    }
+    const auto left = sqlite_->settle(half, left_batch, Deadline::never());
+    const auto right = sim_.settle(half, right_batch, Deadline::never());
+    ASSERT_EQ(left.size(), right.size());
+    for (std::size_t i = 0; i < left.size(); ++i) {
+      EXPECT_EQ(left[i].status, right[i].status) << left_batch[i].receipt.id;
+    }
   }
 
   void extend() {

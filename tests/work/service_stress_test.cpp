@@ -44,6 +44,8 @@ struct Kind {
   Make make;
 };
 
+void PrintTo(const Kind& kind, std::ostream* out) { *out << kind.name; }
+
 class ServiceStress : public ::testing::TestWithParam<Kind> {};
 
 TEST_P(ServiceStress, StopsBeforeItsStart) {

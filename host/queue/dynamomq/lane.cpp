@@ -3,6 +3,11 @@
 #include "host/queue/dynamomq/nonce.hpp"
 
 namespace sluice::queue::dynamomq {
+namespace {
+
+constexpr const char* kAfterNonces = "~";  // in the order of characters, behind all that a nonce is made of
+
+}  // namespace
 
 Lane::Lane(std::string tag, Random& random)
     : tag_(std::move(tag)), random_(random), scanner_(random), contention_(tag_) {}
@@ -99,8 +104,7 @@ void Lane::absorb_candidate(Candidate candidate, Moment now, ScanFinding& findin
     if (recently_removed(candidate, now.steady)) {
       return;
     }
-    const auto late = late_.find(candidate.id);
-    if (late != late_.end() && late->second == candidate.nonce && candidate.receive_count > 0) {
+    if (candidate.receive_count > 0 && late_.count({candidate.id, candidate.nonce}) > 0) {
       --candidate.receive_count;
     }
     ++finding.ready;
@@ -128,7 +132,7 @@ bool Lane::recently_removed(const Candidate& candidate, SteadyTime now) const {
 void Lane::claimed(const std::vector<Claim>& claims) {
   const MutexLock lock(mutex_);
   for (const auto& claim : claims) {
-    late_.erase(claim.receipt.id);
+    late_.erase(late_.lower_bound({claim.receipt.id, {}}), late_.upper_bound({claim.receipt.id, kAfterNonces}));
     if (const Candidate* known = leases_.find(claim.receipt.id)) {
       Candidate lease = *known;
       lease.version = VersionMark::number_of(claim.receipt.version);
@@ -191,7 +195,7 @@ void Lane::remember_late(const std::string& id, const std::string& nonce) {
   if (late_.size() >= kMaxUnresolved) {
     late_.clear();
   }
-  late_.insert_or_assign(id, nonce);
+  late_.emplace(id, nonce);
 }
 
 bool Lane::should_look_for_winner(Moment now) {

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <deque>
-#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -104,7 +104,7 @@ class Lane {
   Contention contention_ SLUICE_GUARDED_BY(mutex_);
   SteadyTime next_winner_look_ SLUICE_GUARDED_BY(mutex_){};
   std::vector<UnresolvedClaim> unresolved_ SLUICE_GUARDED_BY(mutex_);
-  std::map<std::string, std::string, std::less<>> late_ SLUICE_GUARDED_BY(mutex_);  // id to nonce
+  std::set<std::pair<std::string, std::string>> late_ SLUICE_GUARDED_BY(mutex_);  // id and nonce
   std::unordered_map<std::string, Removal> removals_ SLUICE_GUARDED_BY(mutex_);
   std::deque<std::string> removal_order_ SLUICE_GUARDED_BY(mutex_);
 };
