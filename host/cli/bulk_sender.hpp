@@ -27,6 +27,8 @@ class BulkSender {
 
   /// Until the end of input, the first error, an interruption, or nobody reads the ids any more.
   Exit run(int input);
+  /// How many messages are stored so far.
+  std::uint64_t sent() const { return sent_; }
 
  private:
   /// Adds a line to the batch; false when the line ends the command.

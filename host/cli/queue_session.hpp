@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/clock.hpp"
@@ -21,6 +22,8 @@ class QueueSession {
   static OrExit<QueueSession> open(const Arguments& arguments);
 
   queue::Store& store() { return store_.store(); }
+  /// What the command has spent at DynamoDB; nothing elsewhere.
+  std::optional<runtime::DynamoDbCost> cost() const { return store_.cost(); }
   const config::HostConfig& host() const { return host_; }
   const Clock& clock() const { return parts_->clock; }
   /// For one request of a command: half a minute from now.

@@ -106,7 +106,13 @@ Exit send(const Arguments& arguments, Console& console) {
     if (session.has_error()) {
       return session.error();
     }
-    return BulkSender({queue, arguments.has("keep-going")}, *session, *messages, console).run(STDIN_FILENO);
+    BulkSender sender({queue, arguments.has("keep-going")}, *session, *messages, console);
+    Exit exit = sender.run(STDIN_FILENO);
+    if (const auto cost = session->cost()) {
+      console.note("sent " + std::to_string(sender.sent()) +
+                   " messages; DynamoDB: " + cost->text(sender.sent(), "message"));
+    }
+    return exit;
   }
   auto message = read_message(arguments, *messages);
   if (message.has_error()) {

@@ -48,20 +48,6 @@ std::string sum_text(const LedgerSnapshot& ledger, bool whole) {
   return text + ", stranded " + std::to_string(ledger.stranded);
 }
 
-std::string cost_text(const DynamoDbCost& cost, std::uint64_t messages) {
-  const double each = messages == 0 ? 1 : static_cast<double>(messages);
-  std::array<char, 200> text{};
-  std::snprintf(text.data(), text.size(), "; DynamoDB: %llu requests, %.1f RCU, %.1f WCU",
-                static_cast<unsigned long long>(cost.requests), cost.read_units, cost.write_units);
-  std::string out = text.data();
-  if (messages > 0) {
-    std::snprintf(text.data(), text.size(), " (%.3f, %.3f and %.2f a claim)", static_cast<double>(cost.requests) / each,
-                  cost.read_units / each, cost.write_units / each);
-    out += text.data();
-  }
-  return out;
-}
-
 boost::json::object sum_json(const LedgerSnapshot& ledger) {
   boost::json::object out;
   out["claimed"] = ledger.claimed;
@@ -97,7 +83,7 @@ std::string DrainCertificate::text() const {
     out += "; " + name + ": " + sum_text(ledger, false);
   }
   if (dynamodb) {
-    out += cost_text(*dynamodb, sum.claimed);
+    out += "; DynamoDB: " + dynamodb->text(sum.claimed, "claim");
   }
   return out;
 }

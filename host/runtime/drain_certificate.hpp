@@ -6,16 +6,10 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "host/runtime/dynamodb_cost.hpp"
 #include "host/work/ledger.hpp"
 
 namespace sluice::runtime {
-
-/// What the DynamoDB client spent while the host ran.
-struct DynamoDbCost {
-  std::uint64_t requests = 0;
-  double read_units = 0;
-  double write_units = 0;
-};
 
 /// What became of every message that a host claimed. A value.
 struct DrainCertificate {

@@ -9,7 +9,7 @@
 #include "config/config.hpp"
 #include "host/observe/metrics.hpp"
 #include "host/queue/store.hpp"
-#include "host/runtime/drain_certificate.hpp"
+#include "host/runtime/dynamodb_cost.hpp"
 
 namespace sluice::runtime {
 
