@@ -1,6 +1,7 @@
 // What does the engine cost, from Store.claim to Store.settle, with a handler that does nothing?
 //
-//   engine_bench [--messages N] [--concurrency N] [--folder DIR] [--latency N]
+//   engine_bench [--messages N] [--concurrency N] [--folder DIR] [--latency N] [--only
+//   dispatch|memory|sqlite|latency|idle]
 //
 // 1. dispatch: one thread plays poller, worker and settler; nanoseconds a message from the claim in memory to the
 // outcome
@@ -49,6 +50,7 @@ struct Options {
   std::uint32_t concurrency = 16;
   std::uint64_t latency = 2'000;
   std::string folder = std::filesystem::temp_directory_path().string();
+  std::string only;  ///< one of the five; empty: all
 };
 
 double processor_seconds() {
@@ -343,6 +345,8 @@ Options read_options(int argc, char** argv) {
       options.concurrency = static_cast<std::uint32_t>(std::stoul(argv[i + 1]));
     } else if (name == "--latency") {
       options.latency = std::stoull(argv[i + 1]);
+    } else if (name == "--only") {
+      options.only = argv[i + 1];
     } else if (name == "--folder") {
       options.folder = argv[i + 1];
     } else {
@@ -357,11 +361,22 @@ void run(const Options& options) {
   if (::mkdtemp(folder.data()) == nullptr) {
     throw std::runtime_error("cannot make a folder in " + options.folder);
   }
-  dispatch(options);
-  in_memory(options);
-  on_sqlite(options, folder);
-  latency(options, folder);
-  idle(folder);
+  const auto wanted = [&](const char* name) { return options.only.empty() || options.only == name; };
+  if (wanted("dispatch")) {
+    dispatch(options);
+  }
+  if (wanted("memory")) {
+    in_memory(options);
+  }
+  if (wanted("sqlite")) {
+    on_sqlite(options, folder);
+  }
+  if (wanted("latency")) {
+    latency(options, folder);
+  }
+  if (wanted("idle")) {
+    idle(folder);
+  }
   std::filesystem::remove_all(folder);
 }
 

@@ -2,11 +2,9 @@
 
 #include <prometheus/counter.h>
 #include <prometheus/gauge.h>
-#include <prometheus/histogram.h>
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
 
-#include <algorithm>
 #include <array>
 #include <map>
 #include <utility>
@@ -14,6 +12,7 @@
 
 #include "base/mutex.hpp"
 #include "host/observe/build_info.hpp"
+#include "host/observe/duration_histogram.hpp"
 #include "host/observe/process_stats.hpp"
 
 namespace sluice::observe {
@@ -23,17 +22,9 @@ namespace {
 using Labels = prometheus::Labels;
 using CounterFamily = prometheus::Family<prometheus::Counter>;
 using GaugeFamily = prometheus::Family<prometheus::Gauge>;
-using HistogramFamily = prometheus::Family<prometheus::Histogram>;
 
 constexpr std::array<std::string_view, 8> kOutcomes{"done",    "retry",   "snooze", "reject",
                                                     "discard", "release", "fault",  "exhausted"};
-
-/// Upper bounds in seconds: from handlers that only touch memory to those that run for minutes.
-const prometheus::Histogram::BucketBoundaries& duration_buckets() {
-  static const prometheus::Histogram::BucketBoundaries kBuckets{0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.25,
-                                                                0.5,    1,      2.5,   5,     10,   30,   60,  300};
-  return kBuckets;
-}
 
 CounterFamily& counter(prometheus::Registry& registry, const char* name, const char* help) {
   return prometheus::BuildCounter().Name(name).Help(help).Register(registry);
@@ -53,11 +44,7 @@ struct JobFamilies {
         settle_failures(counter(registry, "sluice_settle_failures_total", "Settlements that failed")),
         lost_receipts(counter(registry, "sluice_lost_receipts_total",
                               "Receipts found to be no longer ours, at settle or extend")),
-        in_flight(gauge(registry, "sluice_in_flight", "Messages that this host holds at the moment")),
-        duration(prometheus::BuildHistogram()
-                     .Name("sluice_handler_duration_seconds")
-                     .Help("How long handlers took for one attempt")
-                     .Register(registry)) {}
+        in_flight(gauge(registry, "sluice_in_flight", "Messages that this host holds at the moment")) {}
 
   CounterFamily& claims;
   CounterFamily& claim_failures;
@@ -66,7 +53,6 @@ struct JobFamilies {
   CounterFamily& settle_failures;
   CounterFamily& lost_receipts;
   GaugeFamily& in_flight;
-  HistogramFamily& duration;
 };
 
 /// Holds the counters themselves, so that a call neither looks up a label nor allocates.
@@ -80,8 +66,7 @@ class PrometheusJob final : public JobMetrics {
         attempts_(families.attempts.Add(labels)),
         settle_failures_(families.settle_failures.Add(labels)),
         lost_receipts_(families.lost_receipts.Add(labels)),
-        in_flight_(families.in_flight.Add(labels)),
-        duration_(families.duration.Add(labels, duration_buckets())) {
+        in_flight_(families.in_flight.Add(labels)) {
     for (std::size_t index = 0; index < kOutcomes.size(); ++index) {
       outcomes_[index] = &outcome_counter(kOutcomes[index]);
     }
@@ -104,22 +89,21 @@ class PrometheusJob final : public JobMetrics {
       return;
     }
     attempts_.Increment(static_cast<double>(count));
-    const double seconds = std::chrono::duration<double>(duration).count();
-    if (count == 1) {
-      duration_.Observe(seconds);
-      return;
-    }
-    const auto& buckets = duration_buckets();
-    std::vector<double> increments(buckets.size() + 1);
-    const auto bucket = std::lower_bound(buckets.begin(), buckets.end(), seconds) - buckets.begin();
-    increments[static_cast<std::size_t>(bucket)] = static_cast<double>(count);
-    duration_.ObserveMultiple(increments, seconds * static_cast<double>(count));
+    durations_.observe(duration, count);
   }
 
   void settle_failed(std::uint64_t count) override { settle_failures_.Increment(static_cast<double>(count)); }
   void lost(std::uint64_t count) override { lost_receipts_.Increment(static_cast<double>(count)); }
   void claim_failed() override { claim_failures_.Increment(); }
   void in_flight(std::int64_t now) override { in_flight_.Set(static_cast<double>(now)); }
+
+  prometheus::ClientMetric durations() const {
+    auto metric = durations_.collect();
+    for (const auto& [name, value] : labels_) {
+      metric.label.push_back({name, value});
+    }
+    return metric;
+  }
 
  private:
   prometheus::Counter& outcome_counter(std::string_view outcome) {
@@ -137,8 +121,9 @@ class PrometheusJob final : public JobMetrics {
   prometheus::Counter& settle_failures_;
   prometheus::Counter& lost_receipts_;
   prometheus::Gauge& in_flight_;
-  prometheus::Histogram& duration_;
   std::array<prometheus::Counter*, kOutcomes.size()> outcomes_{};
+  // Synchronises itself.
+  DurationHistogram durations_;
 };
 
 struct DynamoFamilies {
@@ -237,18 +222,31 @@ class Metrics::Registry {
 
   std::string text() const {
     auto families = registry_.Collect();
+    families.push_back(durations());
     append_process(families);
     return prometheus::TextSerializer().Serialize(families);
   }
 
  private:
+  prometheus::MetricFamily durations() const {
+    prometheus::MetricFamily family{"sluice_handler_duration_seconds",
+                                    "How long handlers took for one attempt",
+                                    prometheus::MetricType::Histogram,
+                                    {}};
+    MutexLock lock(mutex_);
+    for (const auto& [names, job] : by_job_) {
+      family.metric.push_back(job->durations());
+    }
+    return family;
+  }
+
   // Synchronise themselves.
   prometheus::Registry registry_;
   JobFamilies jobs_;
   DynamoFamilies dynamo_;
   GaugeFamily& depth_;
   // Guarded by mutex_; entries stay for ever, so references to them may leave the lock.
-  Mutex mutex_;
+  mutable Mutex mutex_;
   std::map<std::pair<std::string, std::string>, std::unique_ptr<PrometheusJob>> by_job_ SLUICE_GUARDED_BY(mutex_);
   std::map<std::pair<std::string, std::string>, DynamoCounters> by_operation_ SLUICE_GUARDED_BY(mutex_);
 };

@@ -146,7 +146,7 @@ JobRig::JobRig(Script wanted, queue::Store& store, std::function<void(JobSpec&)>
 
 void JobRig::make(queue::Store& store, const std::function<void(JobSpec&)>& adapt) {
   table_.struct_size = sizeof(sluice_handler);
-  table_.flags = script.concurrent ? SLUICE_HANDLER_CONCURRENT : 0U;
+  table_.flags = script.concurrent ? static_cast<std::uint32_t>(SLUICE_HANDLER_CONCURRENT) : 0U;
   table_.name = "scripted";
   table_.create = &RigTable::create;
   table_.destroy = &RigTable::destroy;

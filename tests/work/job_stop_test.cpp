@@ -106,12 +106,12 @@ TEST(JobDrain, RunningHandlersGetTheirStopTokenAndTimeToFinish) {
 
 TEST(JobDrain, KeepsExtendingLeasesMeanwhile) {
   Gate gate;
-  JobRig rig(deaf(gate), [](JobSpec& spec) { spec.visibility_timeout = 300ms; });
+  JobRig rig(deaf(gate), [](JobSpec& spec) { spec.visibility_timeout = 1s; });
   rig.send({"A-1"});
   rig.job->start();
   ASSERT_TRUE(gate.await_arrivals(1));
   rig.job->begin_drain(rig.in(30s));
-  ASSERT_TRUE(rig.await_that([&] { return rig.sim.count(StoreCall::extend) >= 4; }));
+  ASSERT_TRUE(rig.await_that([&] { return rig.sim.count(StoreCall::extend) >= 3; }));
   gate.open();
   const DrainReport report = rig.job->drain(rig.in(30s));
   EXPECT_EQ(report.ledger.done, 1U);
@@ -268,12 +268,15 @@ TEST(JobStuck, IsNoLongerExtendedAndLostWhenItsLeaseEnds) {
   EXPECT_EQ(rig.job->ledger().claimed, 2U);
 }
 
+// Half a second of slack: a busy machine must not lose the lease, only a keeper that sleeps.
+constexpr Duration kShortVisibility = 1s;
+
 TEST(JobLease, AHandlerMayRunForManyVisibilityTimeouts) {
   Gate gate;
-  JobRig rig(deaf(gate), [](JobSpec& spec) { spec.visibility_timeout = 200ms; });
+  JobRig rig(deaf(gate), [](JobSpec& spec) { spec.visibility_timeout = kShortVisibility; });
   rig.send({"A-1"});
   rig.job->start();
-  ASSERT_TRUE(rig.await_that([&] { return rig.sim.count(StoreCall::extend) >= 8; }));
+  ASSERT_TRUE(rig.await_that([&] { return rig.sim.count(StoreCall::extend) >= 5; }));
   gate.open();
   ASSERT_TRUE(rig.await([](const auto& ledger) { return ledger.done == 1; }));
   EXPECT_EQ(rig.record().started["A-1"], 1);
@@ -291,7 +294,7 @@ TEST(JobLease, ASlowSettlementDoesNotHoldUpExtensions) {
                     return done();
                   },
               .create = {}},
-             [](JobSpec& spec) { spec.visibility_timeout = 300ms; });
+             [](JobSpec& spec) { spec.visibility_timeout = kShortVisibility; });
   rig.sim.set_fault_source([&](StoreCall call, const queue::QueueAddress&) -> std::optional<test::StoreFault> {
     if (call == StoreCall::settle) {
       settle.pass();
@@ -302,7 +305,7 @@ TEST(JobLease, ASlowSettlementDoesNotHoldUpExtensions) {
   rig.job->start();
   ASSERT_TRUE(handler.await_arrivals(1));
   ASSERT_TRUE(settle.await_arrivals(1));
-  ASSERT_TRUE(rig.await_that([&] { return rig.sim.count(StoreCall::extend) >= 4; }));
+  ASSERT_TRUE(rig.await_that([&] { return rig.sim.count(StoreCall::extend) >= 3; }));
   settle.open();
   handler.open();
   ASSERT_TRUE(rig.await_that([&] { return rig.record().finished.contains("long"); }));

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "host/queue/dynamomq/claimer.hpp"
 #include "host/queue/dynamomq/editor.hpp"
 #include "host/queue/dynamomq/sender.hpp"
 #include "host/queue/dynamomq/settlement_writer.hpp"

@@ -2,7 +2,8 @@
 
 #include <string>
 
-#include "host/queue/dynamomq/claimer.hpp"
+#include "host/queue/dynamomq/store_parts.hpp"
+#include "host/queue/store.hpp"
 
 namespace sluice::queue::dynamomq {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/random.hpp"
-#include "host/queue/dynamomq/claimer.hpp"
+#include "host/queue/dynamomq/store_parts.hpp"
 
 namespace sluice::queue::dynamomq {
 

@@ -3,7 +3,8 @@
 #include <span>
 #include <vector>
 
-#include "host/queue/dynamomq/claimer.hpp"
+#include "host/queue/dynamomq/lane.hpp"
+#include "host/queue/dynamomq/store_parts.hpp"
 
 namespace sluice::queue::dynamomq {
 
