@@ -1,7 +1,4 @@
-# Needs the emulator's harness, which lives with the tests.
-if(SLUICE_TESTS)
-  add_executable(dynamomq_bench ${CMAKE_CURRENT_LIST_DIR}/dynamomq_bench.cpp)
-  target_include_directories(dynamomq_bench PRIVATE ${PROJECT_SOURCE_DIR})
-  target_link_libraries(dynamomq_bench
-    PRIVATE sluice::build_options sluice::dynamomq_store sluice::test_support Boost::json)
-endif()
+add_executable(dynamomq_bench ${CMAKE_CURRENT_LIST_DIR}/dynamomq_bench.cpp)
+target_include_directories(dynamomq_bench PRIVATE ${PROJECT_SOURCE_DIR})
+target_link_libraries(dynamomq_bench
+  PRIVATE sluice::build_options sluice::dynamomq_store sluice::test_support Boost::json)

@@ -41,7 +41,7 @@ TEST(Body, EveryKindComesBack) {
       expect_round_trip(bytes, std::string(type));
     }
   }
-  for (const std::string& json : {R"({"a":[1,0.10,null,true]})", R"("text")", R"("")", "null", "17", "[]"}) {
+  for (const char* json : {R"({"a":[1,0.10,null,true]})", R"("text")", R"("")", "null", "17", "[]"}) {
     const auto stored = store_body(json, kJson);
     ASSERT_TRUE(stored) << json;
     EXPECT_EQ(read_body(&stored->data, stored->content_type).content_type, kJson) << json;
