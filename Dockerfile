@@ -11,17 +11,21 @@ FROM debian:bookworm-slim AS build
 RUN apt-get update -qq && apt-get install -y -qq --no-install-recommends ca-certificates >/dev/null
 WORKDIR /src
 COPY . .
-RUN ./dev build release && strip build/release/bin/sluice build/release/plugins/*.so
+RUN ./dev build release \
+ && mkdir -p /out/plugins \
+ && cp build/release/bin/sluice /out/ && cp build/release/plugins/*.so /out/plugins/ \
+ && strip /out/sluice /out/plugins/*.so
 
 FROM debian:bookworm-slim
 RUN apt-get update -qq \
  && apt-get install -y -qq --no-install-recommends ca-certificates libboost-program-options1.81.0 libboost-json1.81.0 \
     libboost-filesystem1.81.0 libcurl4 libssl3 libspdlog1.10 libfmt9 libsqlite3-0 libprometheus-cpp-core1.0 zlib1g >/dev/null \
  && rm -rf /var/lib/apt/lists/* \
- && useradd --system --uid 10001 --home-dir /var/lib/sluice --create-home sluice \
+ && groupadd --system --gid 10001 sluice \
+ && useradd --system --uid 10001 --gid 10001 --home-dir /var/lib/sluice --create-home sluice \
  && mkdir -p /etc/sluice/jobs.d /etc/sluice/plugins
-COPY --from=build /src/build/release/bin/sluice /usr/local/bin/sluice
-COPY --from=build /src/build/release/plugins/ /usr/local/lib/sluice/plugins/
+COPY --from=build /out/sluice /usr/local/bin/sluice
+COPY --from=build /out/plugins/ /usr/local/lib/sluice/plugins/
 COPY config/container/host.toml /etc/sluice/host.toml
 USER 10001
 WORKDIR /var/lib/sluice
