@@ -124,6 +124,7 @@ class JobFlow {
   void admit(queue::Claim claim, const Lease& lease, SteadyTime now, Notes& notes);
   void claim_failed(const Error& error, SteadyTime now, Notes& notes);
 
+  void note_given_back(const plugin::Outcome& outcome, Notes& notes);
   void take_over(Hand::Finished& finished, SteadyTime now, Notes& notes);
   void collect_finished(std::uint32_t hand, SteadyTime now, Notes& notes);
   void log_outcome(const Task& task, const plugin::Outcome& outcome, Notes& notes) const;
@@ -167,6 +168,8 @@ class JobFlow {
   RateLimiter limiter_;
   PollBackoff empty_backoff_;
   PollBackoff failure_backoff_;
+  PollBackoff given_back_backoff_;
+  std::uint64_t given_back_ = 0;  ///< outcomes in a row that were `release`: a handler that cannot work now
   SteadyTime poll_at_;
   SteadyTime asked_at_{};
   std::size_t asked_ = 0;

@@ -27,6 +27,7 @@ JobFlow::JobFlow(const Settings& settings, FailurePolicy policy, std::vector<Han
       limiter_(settings.rate_limit, now),
       empty_backoff_(kFirstPoll, kLastPoll),
       failure_backoff_(kFirstRetry, kLastRetry),
+      given_back_backoff_(kFirstPoll, kLastPoll),
       poll_at_(now) {
   SLUICE_ASSERT(!hands_.empty());
 }
@@ -47,8 +48,9 @@ JobFlow::ClaimOrder JobFlow::next_claim(SteadyTime now) {
   if (phase_ != Phase::running) {
     return {};
   }
-  // A wake cuts the wait for new messages short, not the back-off from a store that fails.
-  if (now < poll_at_ && (!woken_ || claim_failures_.going_on())) {
+  // A wake cuts the wait for new messages short, not the back-off from a store that fails or from a handler that gives
+  // everything back, whose own releases would wake it.
+  if (now < poll_at_ && (!woken_ || claim_failures_.going_on() || given_back_ > 0)) {
     return {0, poll_at_};
   }
   const std::size_t wanted = room(now);
@@ -93,7 +95,7 @@ void JobFlow::claimed(Result<std::vector<queue::Claim>> result, SteadyTime now, 
     poll_at_ = now + empty_backoff_.next(random_);
   } else {
     empty_backoff_.reset();
-    poll_at_ = now;
+    poll_at_ = given_back_ > 0 ? now + given_back_backoff_.next(random_) : now;
   }
   ledger_.claimed(claims.size());
   notes.claimed += claims.size();

@@ -15,6 +15,9 @@ constexpr Duration kCountedAlone = std::chrono::milliseconds(1);
 // A settlement that the store refuses for good is not worth more tries.
 constexpr std::uint32_t kMaxRefusals = 10;
 
+// So many messages given back in a row are worth a line in the log.
+constexpr std::uint64_t kWorthALine = 100;
+
 bool may_have_happened(const Error& error) {
   return error.code() == ErrorCode::unknown_outcome || error.code() == ErrorCode::timeout;
 }
@@ -44,10 +47,21 @@ void JobFlow::collect_finished(std::uint32_t hand, SteadyTime now, Notes& notes)
   finished_scratch_ = std::move(finished);
 }
 
+// What is given back is ready at once. Claimed again at once, it would go round as fast as the store allows.
+void JobFlow::note_given_back(const plugin::Outcome& outcome, Notes& notes) {
+  if (outcome.status != plugin::OutcomeStatus::release) {
+    given_back_ = 0;
+    given_back_backoff_.reset();
+  } else if (++given_back_ == kWorthALine) {
+    notes.line(observe::LogLevel::warn, "the handler gives back every message; claiming more slowly");
+  }
+}
+
 void JobFlow::take_over(Hand::Finished& finished, SteadyTime now, Notes& notes) {
   Task& task = *finished.task;
   if (!finished.expired) {
     notes.outcome(finished.outcome.status);
+    note_given_back(finished.outcome, notes);
     log_outcome(task, finished.outcome, notes);
   }
   if (!task.abandoned && task.open && phase_ != Phase::ended) {

@@ -174,6 +174,44 @@ TEST(JobFlowWork, AStoreThatClaimsTooSlowlyBringsOnlyLostLeases) {
   EXPECT_EQ(rig.flow.ledger().lost, 1U);
 }
 
+// A handler that gives everything back would otherwise have its messages again the moment they are written.
+TEST(JobFlow, ClaimsMoreSlowlyWhileEverythingIsGivenBack) {
+  FlowRig rig(1);
+  Duration waited{};
+  for (int round = 0; round < 20; ++round) {
+    ASSERT_GT(rig.poll(1), 0U) << round;
+    rig.start(0);
+    rig.finish(0, plugin::OutcomeStatus::release);
+    rig.settle();
+    rig.flow.wake(rig.notes);  // as the release in the store does
+    while (rig.flow.next_claim(rig.now()).count == 0) {
+      const SteadyTime wake = rig.flow.next_claim(rig.now()).wake;
+      ASSERT_GT(wake, rig.now());
+      waited += wake - rig.now();
+      rig.pass(wake - rig.now());
+    }
+    rig.flow.claimed(std::vector<queue::Claim>{}, rig.now(), rig.notes);
+    rig.pass(std::chrono::seconds(2));
+  }
+  EXPECT_GT(waited, std::chrono::seconds(5));
+}
+
+TEST(JobFlow, OneMessageGivenBackAmongOthersDoesNotSlowTheNextClaims) {
+  FlowRig rig(1);
+  rig.poll(1);
+  rig.start(0);
+  rig.finish(0, plugin::OutcomeStatus::release);
+  rig.poll(1);
+  rig.start(0);
+  rig.finish(0);
+  rig.pass(std::chrono::milliseconds(20));
+  for (int round = 0; round < 3; ++round) {
+    EXPECT_GT(rig.poll(1), 0U) << round;
+    rig.start(0);
+    rig.finish(0);
+  }
+}
+
 TEST(JobFlowLeases, AreExtendedAtHalfAndUsedFromThenOn) {
   auto settings = FlowRig::settings();
   settings.timeout = 0s;
