@@ -129,14 +129,12 @@ class DrainSqlite(Case):
         self.assertEqual(0, run.stop(), run.log())
         self.assertEqual(set(ids), set(self.lines("worked")))
 
-    def test_works_as_pid_1(self):
+    def start_as_pid_1(self):
         if os.geteuid() != 0 or not shutil.which("unshare"):
             self.skipTest("SKIPPED: needs root and unshare")
         probe = subprocess.run(["unshare", "--pid", "--fork", "--mount-proc", "true"], capture_output=True, check=False)
         if probe.returncode != 0:
             self.skipTest("SKIPPED: namespaces are not allowed here")
-        self.count_job()
-        self.send(10)
         log = self.path("pid1.log")
         with open(log, "w", encoding="utf-8") as sink:
             process = subprocess.Popen(["unshare", "--pid", "--fork", "--mount-proc", "--kill-child", SLUICE, "run",
@@ -144,12 +142,35 @@ class DrainSqlite(Case):
                                        cwd=self.folder, env=self.environment, stdout=sink, stderr=subprocess.STDOUT)
         run = Run(process, log, self.path("pid1.json"))
         self.runs.append(run)
+        return run
+
+    @staticmethod
+    def children(pid):
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="utf-8") as file:
+            return [int(child) for child in file.read().split()]
+
+    def test_works_as_pid_1(self):
+        self.count_job()
+        self.send(10)
+        run = self.start_as_pid_1()
         until("all are worked off", lambda: len(self.lines("worked")) == 10)
-        children = f"/proc/{process.pid}/task/{process.pid}/children"
-        with open(children, encoding="utf-8") as file:
-            os.kill(int(file.read().split()[0]), signal.SIGTERM)
+        os.kill(self.children(run.process.pid)[0], signal.SIGTERM)
         self.assertEqual(0, run.wait(), run.log())
         self.assert_certificate(run, done=10)
+
+    def test_reaps_orphans_as_pid_1_and_keeps_the_exit_codes_of_commands(self):
+        orphan = f'(sleep 0.05; echo gone >> {self.path("orphans")}) >/dev/null 2>&1 & cat >> {self.path("worked")}; echo >> {self.path("worked")}'
+        self.write_job("exec", name="orphans",
+                       options=f"shell = true\ncommand = [{json.dumps(orphan)}]\n")
+        self.send(5)
+        run = self.start_as_pid_1()
+        until("all are worked off", lambda: len(self.lines("worked")) == 5)
+        until("the orphans have ended", lambda: len(self.lines("orphans")) == 5)
+        init = self.children(run.process.pid)[0]
+        until("only the host is left below process 1", lambda: len(self.children(init)) == 1)
+        os.kill(init, signal.SIGTERM)
+        self.assertEqual(0, run.wait(), run.log())
+        self.assert_certificate(run, done=5, retried=0)
 
     def test_certificate_is_one_line_on_stderr(self):
         self.count_job()
