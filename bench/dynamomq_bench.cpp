@@ -1,5 +1,6 @@
 // How fast, and at what cost, does a DynamoMQ queue drain through store calls? Messages of 600 bytes are sent, then
-// claimed and removed in lots, on the emulator. Arguments: messages (10000), lot (100), threads (2).
+// claimed and removed in lots, on the emulator; sent again, they go to the DLQ, are redriven and purged in bulk, which
+// may take at most a tenth of a request a message. Arguments: messages (10000), lot (100), threads (2).
 
 #include <sys/resource.h>
 
@@ -36,7 +37,8 @@ class Meter {
  public:
   explicit Meter(test::UsageCount& usage) : usage_(usage) { usage_.reset(); }
 
-  void report(const char* what, std::size_t messages) const {
+  /// The requests a message.
+  double report(const char* what, std::size_t messages) const {
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
     const double cpu = cpu_seconds() - cpu_;
     const auto count = static_cast<double>(messages);
@@ -44,6 +46,7 @@ class Meter {
     std::printf("%-14s %8zu messages %8.0f /s  %6.1f us CPU  %6.3f WCU  %6.4f RCU  %6.4f requests a message\n", what,
                 messages, count / seconds, cpu * 1e6 / count, capacity.write / count, capacity.read / count,
                 static_cast<double>(usage_.requests()) / count);
+    return static_cast<double>(usage_.requests()) / count;
   }
 
  private:
@@ -94,6 +97,47 @@ std::size_t drain(Store& store, const Setting& setting, Deadline deadline) {
   return removed;
 }
 
+// Applies one change to every message of a half, page by page, as a bulk command does. How many it was applied to.
+std::size_t change_all(Store& store, const QueueAddress& address, ChangeAction action, Deadline deadline) {
+  std::size_t applied = 0;
+  ListRequest request{.address = address, .limit = 500, .cursor = {}, .content = false};
+  do {
+    const auto page = store.list(request, deadline);
+    if (!page) {
+      std::fprintf(stderr, "list: %s\n", page.error().message().c_str());
+      return applied;
+    }
+    std::vector<Change> changes;
+    for (const auto& found : page->messages) {
+      changes.push_back({.id = found.message.id, .action = action, .version = found.version});
+    }
+    for (const auto& result : store.change(address.queue, changes, deadline)) {
+      applied += result.status == ChangeStatus::applied ? 1 : 0;
+    }
+    request.cursor = page->next;
+  } while (!request.cursor.empty());
+  return applied;
+}
+
+// True when every message was reached within the budget of requests.
+bool bulk(test::EmulatedHost& host, const Setting& setting, Deadline deadline) {
+  constexpr double kBudget = 0.1;
+  Store& store = host.store();
+  if (!send_all(store, setting, deadline)) {
+    return false;
+  }
+  const Meter burying(host.usage());
+  bool right = change_all(store, {"bench"}, ChangeAction::dead_letter, deadline) == setting.messages;
+  right = burying.report("dead-letter", setting.messages) <= kBudget && right;
+  const Meter redriving(host.usage());
+  right = change_all(store, {"bench", QueueType::dlq}, ChangeAction::redrive, deadline) == setting.messages && right;
+  right = redriving.report("redrive", setting.messages) <= kBudget && right;
+  const Meter purging(host.usage());
+  const auto purged = store.purge({"bench"}, {}, deadline);
+  right = purged && purged->done == setting.messages && right;
+  return purging.report("purge", setting.messages) <= kBudget && right;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -124,5 +168,5 @@ int main(int argc, char** argv) {
   const Meter draining(host.usage());
   const std::size_t removed = drain(host.store(), setting, deadline);
   draining.report("claim+remove", removed);
-  return removed == setting.messages ? 0 : 1;
+  return removed == setting.messages && bulk(host, setting, deadline) ? 0 : 1;
 }

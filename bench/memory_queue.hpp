@@ -53,18 +53,19 @@ class MemoryQueue final : public queue::Store {
   Result<queue::StoredMessage> get(const std::string&, const std::string&, Deadline) override { return unknown(); }
   Result<queue::ListPage> list(const queue::ListRequest&, Deadline) override { return unknown(); }
   Result<queue::QueueStats> stats(const queue::QueueAddress&, Deadline) override { return unknown(); }
-  Result<queue::StoredMessage> edit(const std::string&, const queue::StoredMessage&, const queue::NewMessage&,
+  Result<queue::QueueOverview> overview(const queue::OverviewRequest&, Deadline) override { return unknown(); }
+  std::vector<queue::ChangeResult> change(const std::string&, std::span<const queue::Change> changes,
+                                          Deadline) override {
+    return std::vector<queue::ChangeResult>(changes.size(), {queue::ChangeStatus::failed, 0, unknown()});
+  }
+  Result<queue::StoredMessage> edit(const std::string&, const std::string&, std::int64_t,
+                                    std::span<const queue::ContentEdit>, Deadline) override {
+    return unknown();
+  }
+  std::vector<queue::PutResult> put(const std::string&, std::span<const queue::StoredMessage> records, queue::PutMode,
                                     Deadline) override {
-    return unknown();
+    return std::vector<queue::PutResult>(records.size(), {queue::PutStatus::failed, unknown()});
   }
-  Result<void> remove(const std::string&, const std::string&, Deadline) override { return unknown(); }
-  Result<queue::BulkResult> purge(const queue::QueueAddress&, const queue::BulkProgress&, Deadline) override {
-    return unknown();
-  }
-  Result<void> dead_letter(const std::string&, const std::string&, const queue::Failure&, Deadline) override {
-    return unknown();
-  }
-  Result<void> redrive(const std::string&, const std::string&, Deadline) override { return unknown(); }
 
  private:
   static Error unknown() { return {ErrorCode::invalid, "the benchmark's queue has no such operation"}; }

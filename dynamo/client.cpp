@@ -209,6 +209,36 @@ Result<std::vector<Item>> Client::batch_get(const std::string& table, std::span<
   return items;
 }
 
+Result<void> Client::batch_put(const std::string& table, std::span<const Item> items, Deadline deadline) {
+  if (items.size() > kMaxBatchPuts) {
+    return too_many("items", items.size(), kMaxBatchPuts);
+  }
+  std::vector<Item> left(items.begin(), items.end());
+  RetryState unwritten;
+  while (!left.empty()) {
+    BatchPutOutput output;
+    Call call = make_call("BatchWriteItem", table, encode_batch_put(table, left));
+    call.write = true;
+    call.decode = keep_in(output, decode_batch_put);
+    core_->run({&call, 1}, deadline);
+    if (call.error) {
+      call.error->outcome_unknown = call.error->outcome_unknown || left.size() < items.size();
+      return std::move(*call.error);
+    }
+    const Error nothing(ErrorKind::throttled, "DynamoDB left " + std::to_string(output.unprocessed_items.size()) +
+                                                  " items unwritten; it asks for fewer requests");
+    left = std::move(output.unprocessed_items);
+    if (left.empty()) {
+      break;
+    }
+    if (auto failure = core_->pause_before_retry(nothing, unwritten, deadline)) {
+      failure->outcome_unknown = left.size() < items.size();
+      return std::move(*failure);
+    }
+  }
+  return {};
+}
+
 Result<TableDescription> Client::create_table(const CreateTableRequest& request, Deadline deadline) {
   TableDescription output;
   Call call = make_call("CreateTable", request.name, encode(request));

@@ -152,6 +152,10 @@ struct IndexDescription {
   std::string range_key;
   std::string projection;  ///< "ALL", "KEYS_ONLY", "INCLUDE"
   std::string status;
+  bool backfilling = false;  ///< it is being made over items that were there before
+  // As of up to six hours ago, which is how often DynamoDB counts.
+  std::int64_t item_count = 0;
+  std::int64_t size_bytes = 0;
 };
 
 struct TableDescription {
@@ -161,7 +165,14 @@ struct TableDescription {
   std::string hash_key;
   std::string range_key;
   std::string billing_mode;
+  std::string table_class;       ///< "STANDARD" or "STANDARD_INFREQUENT_ACCESS"; empty: not told, which is STANDARD
+  std::string stream_view_type;  ///< empty: no stream
+  // Of a table with provisioned capacity.
+  std::int64_t read_units = 0;
+  std::int64_t write_units = 0;
+  // As of up to six hours ago, which is how often DynamoDB counts.
   std::int64_t item_count = 0;
+  std::int64_t size_bytes = 0;
   bool deletion_protection = false;
   std::map<std::string, std::string> attribute_types;
   std::vector<IndexDescription> indexes;
@@ -205,6 +216,10 @@ class Client {
                                                           Deadline deadline);
   /// At most 100 keys of one table; consistent. Absent ones are missing from the answer.
   Result<std::vector<Item>> batch_get(const std::string& table, std::span<const Item> keys, Deadline deadline);
+
+  /// Puts at most 25 whole items of distinct keys into one table, whatever lies there, and asks again for what DynamoDB
+  /// leaves undone. After an error some of them may have been written; making the same call again does no harm.
+  Result<void> batch_put(const std::string& table, std::span<const Item> items, Deadline deadline);
 
   Result<TableDescription> create_table(const CreateTableRequest& request, Deadline deadline);
   Result<TableDescription> describe_table(const std::string& table, Deadline deadline);

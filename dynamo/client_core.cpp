@@ -22,13 +22,29 @@ bool says_expired(const Error& error) {
   return std::find(kNames.begin(), kNames.end(), error.exception_name) != kNames.end();
 }
 
+EndpointParameters endpoint_parameters(const ClientOptions& options) {
+  EndpointParameters parameters;
+  parameters.region = options.region;
+  parameters.use_fips = options.use_fips;
+  parameters.use_dual_stack = options.use_dual_stack;
+  parameters.endpoint = options.endpoint;
+  return parameters;
+}
+
+/// The region that signatures name, which is the same for every account. Not always the one configured: AWS's rules
+/// sign for "local" as for another one.
+std::string signing_region(const ClientOptions& options) {
+  const auto endpoint = resolve_endpoint(endpoint_parameters(options));
+  return endpoint && !endpoint->signing_region.empty() ? endpoint->signing_region : options.region;
+}
+
 }  // namespace
 
 Client::Core::Core(ClientOptions options, HttpTransport& transport, CredentialsProvider& credentials,
                    const Clock& clock, Random& random)
     : options_(std::move(options)),
       policy_(RetryOptions{.max_attempts = options_.max_attempts}),
-      signer_(SigningOptions{.region = options_.region}),
+      signer_(SigningOptions{.region = signing_region(options_)}),
       transport_(transport),
       credentials_(credentials),
       clock_(clock),
@@ -233,11 +249,7 @@ Result<Client::Core::Target> Client::Core::target_for(const std::string& account
   if (target_ && target_->account_id == account_id) {
     return *target_;
   }
-  EndpointParameters parameters;
-  parameters.region = options_.region;
-  parameters.use_fips = options_.use_fips;
-  parameters.use_dual_stack = options_.use_dual_stack;
-  parameters.endpoint = options_.endpoint;
+  EndpointParameters parameters = endpoint_parameters(options_);
   parameters.account_id_endpoint_mode = options_.account_id_endpoint_mode;
   if (!account_id.empty()) {
     parameters.account_id = account_id;

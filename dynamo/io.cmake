@@ -3,6 +3,7 @@ target_sources(sluice_dynamo PRIVATE
   client.cpp
   client_core.cpp
   clock_skew.cpp
+  connection.cpp
   retry.cpp
   settings.cpp
   credentials/assume_role_source.cpp

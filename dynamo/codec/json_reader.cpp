@@ -340,6 +340,16 @@ bool JsonReader::skip() {
   return fail(at_ < text_.size() ? "a value is expected" : "the text ends too early");
 }
 
+bool JsonReader::read_raw(std::string_view& text) {
+  peek();  // passes the white space before the value
+  const std::size_t start = at_;
+  if (!skip()) {
+    return false;
+  }
+  text = text_.substr(start, at_ - start);
+  return true;
+}
+
 bool JsonReader::finish() {
   if (failed()) {
     return false;

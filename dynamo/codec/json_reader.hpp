@@ -37,6 +37,8 @@ class JsonReader {
   bool read_null();
   /// Passes over any value, checking it all the same.
   bool skip();
+  /// The same, and gives the value's text as written; borrowed from the reader's text.
+  bool read_raw(std::string_view& text);
   /// True when nothing but white space is left.
   bool finish();
 

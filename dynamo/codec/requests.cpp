@@ -247,6 +247,22 @@ std::string encode_batch_get(std::string_view table, std::span<const Item> keys)
   return std::move(body).finish();
 }
 
+std::string encode_batch_put(std::string_view table, std::span<const Item> items) {
+  Body body(kTypicalBytes);
+  std::string& out = body.member("RequestItems");
+  out.push_back('{');
+  append_json_string(out, table);
+  out += ":[";
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    out += i == 0 ? "{\"PutRequest\":{\"Item\":" : ",{\"PutRequest\":{\"Item\":";
+    append_item(out, items[i]);
+    out += "}}";
+  }
+  out += "]}";
+  ask_capacity(body);
+  return std::move(body).finish();
+}
+
 std::string encode_describe_table(std::string_view table) {
   Body body(kTypicalBytes);
   body.text("TableName", table);

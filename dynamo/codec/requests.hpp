@@ -23,9 +23,12 @@ std::string encode(const CreateTableRequest& request);
 std::string encode_batch_execute(std::span<const Statement> statements);
 /// BatchGetItem of one table, consistent; at most kMaxBatchKeys.
 std::string encode_batch_get(std::string_view table, std::span<const Item> keys);
+/// BatchWriteItem of one table, puts only; at most kMaxBatchPuts.
+std::string encode_batch_put(std::string_view table, std::span<const Item> items);
 std::string encode_describe_table(std::string_view table);
 
 inline constexpr std::size_t kMaxBatchStatements = 25;
 inline constexpr std::size_t kMaxBatchKeys = 100;
+inline constexpr std::size_t kMaxBatchPuts = 25;
 
 }  // namespace sluice::dynamo

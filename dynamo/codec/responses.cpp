@@ -116,6 +116,20 @@ bool took_unprocessed(JsonReader& reader, std::vector<Item>& keys) {
   return true;
 }
 
+// {"table": [{"PutRequest": {"Item": item}}]} of a BatchWriteItem.
+bool took_unwritten(JsonReader& reader, std::vector<Item>& items) {
+  const auto took_put = [&](std::string_view name) {
+    return name == "PutRequest" && read_members(reader, [&](std::string_view member) {
+             return member == "Item" && took_item(reader, items.emplace_back());
+           });
+  };
+  read_members(reader, [&](std::string_view) {
+    read_elements(reader, [&] { return read_members(reader, took_put); });
+    return true;
+  });
+  return true;
+}
+
 }  // namespace
 
 Usage usage_of(std::span<const Statement> statements) {
@@ -186,6 +200,16 @@ Result<BatchGetOutput> decode_batch_get(std::string_view body) {
           return took_unprocessed(reader, output.unprocessed_keys);
         }
         return name == "ConsumedCapacity" && took_capacity(reader, Usage::read, output.capacity);
+      });
+}
+
+Result<BatchPutOutput> decode_batch_put(std::string_view body) {
+  return decode_response<BatchPutOutput>(
+      body, "answer to BatchWriteItem", [](JsonReader& reader, BatchPutOutput& output, std::string_view name) {
+        if (name == "UnprocessedItems") {
+          return took_unwritten(reader, output.unprocessed_items);
+        }
+        return name == "ConsumedCapacity" && took_capacity(reader, Usage::write, output.capacity);
       });
 }
 

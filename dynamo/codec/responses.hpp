@@ -40,6 +40,13 @@ struct BatchGetOutput {
 /// BatchGetItem of one table.
 Result<BatchGetOutput> decode_batch_get(std::string_view body);
 
+struct BatchPutOutput {
+  std::vector<Item> unprocessed_items;  ///< ask again for these
+  Capacity capacity;
+};
+/// BatchWriteItem of one table, puts only.
+Result<BatchPutOutput> decode_batch_put(std::string_view body);
+
 /// What an answer other than 200 means. Never fails: a body that is not DynamoDB's, such as a proxy's page, gives a
 /// readable line too. The message is one line of at most kMaxErrorText bytes.
 ///

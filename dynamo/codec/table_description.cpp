@@ -43,6 +43,31 @@ bool took_inner_string(JsonReader& reader, std::string_view wanted, std::string&
   return true;
 }
 
+bool took_provisioned_throughput(JsonReader& reader, TableDescription& table) {
+  read_members(reader, [&](std::string_view name) {
+    if (name == "ReadCapacityUnits") {
+      return took_number(reader, table.read_units);
+    }
+    return name == "WriteCapacityUnits" && took_number(reader, table.write_units);
+  });
+  return true;
+}
+
+bool took_stream(JsonReader& reader, TableDescription& table) {
+  bool enabled = false;
+  std::string view_type;
+  read_members(reader, [&](std::string_view name) {
+    if (name == "StreamEnabled") {
+      return took_bool(reader, enabled);
+    }
+    return name == "StreamViewType" && took_string(reader, view_type);
+  });
+  if (enabled) {
+    table.stream_view_type = view_type;
+  }
+  return true;
+}
+
 bool read_index(JsonReader& reader, IndexDescription& index) {
   return read_members(reader, [&](std::string_view name) {
     if (name == "IndexName") {
@@ -54,8 +79,39 @@ bool read_index(JsonReader& reader, IndexDescription& index) {
     if (name == "KeySchema") {
       return took_key_schema(reader, index.hash_key, index.range_key);
     }
+    if (name == "Backfilling") {
+      return took_bool(reader, index.backfilling);
+    }
+    if (name == "ItemCount") {
+      return took_number(reader, index.item_count);
+    }
+    if (name == "IndexSizeBytes") {
+      return took_number(reader, index.size_bytes);
+    }
     return name == "Projection" && took_inner_string(reader, "ProjectionType", index.projection);
   });
+}
+
+bool took_size_or_setting(JsonReader& reader, std::string_view name, TableDescription& table) {
+  if (name == "ItemCount") {
+    return took_number(reader, table.item_count);
+  }
+  if (name == "TableSizeBytes") {
+    return took_number(reader, table.size_bytes);
+  }
+  if (name == "DeletionProtectionEnabled") {
+    return took_bool(reader, table.deletion_protection);
+  }
+  if (name == "BillingModeSummary") {
+    return took_inner_string(reader, "BillingMode", table.billing_mode);
+  }
+  if (name == "TableClassSummary") {
+    return took_inner_string(reader, "TableClass", table.table_class);
+  }
+  if (name == "ProvisionedThroughput") {
+    return took_provisioned_throughput(reader, table);
+  }
+  return name == "StreamSpecification" && took_stream(reader, table);
 }
 
 bool took_table_member(JsonReader& reader, std::string_view name, TableDescription& table) {
@@ -68,26 +124,17 @@ bool took_table_member(JsonReader& reader, std::string_view name, TableDescripti
   if (name == "TableArn") {
     return took_string(reader, table.arn);
   }
-  if (name == "ItemCount") {
-    return took_number(reader, table.item_count);
-  }
-  if (name == "DeletionProtectionEnabled") {
-    return took_bool(reader, table.deletion_protection);
-  }
   if (name == "KeySchema") {
     return took_key_schema(reader, table.hash_key, table.range_key);
   }
   if (name == "AttributeDefinitions") {
     return took_attribute_types(reader, table.attribute_types);
   }
-  if (name == "BillingModeSummary") {
-    return took_inner_string(reader, "BillingMode", table.billing_mode);
-  }
   if (name == "GlobalSecondaryIndexes") {
     read_elements(reader, [&] { return read_index(reader, table.indexes.emplace_back()); });
     return true;
   }
-  return false;
+  return took_size_or_setting(reader, name, table);
 }
 
 }  // namespace

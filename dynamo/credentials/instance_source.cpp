@@ -2,6 +2,7 @@
 #include "dynamo/credentials/fetch.hpp"
 #include "dynamo/credentials/sources.hpp"
 #include "dynamo/credentials/text.hpp"
+#include "dynamo/signing/uri.hpp"
 
 namespace sluice::dynamo {
 namespace {
@@ -60,7 +61,7 @@ Lookup instance_credentials(const SourceContext& context, Deadline deadline) {
                  "the instance metadata answered HTTP " + std::to_string(roles->status) + " for the role's name");
   }
   const auto answer =
-      ask({.method = "GET", .url = origin + kRolePath + percent_encode(role), .headers = with_token, .body = {}});
+      ask({.method = "GET", .url = origin + kRolePath + percent_encoded(role), .headers = with_token, .body = {}});
   if (!answer || answer->status != 200) {
     return Error(ErrorKind::no_credentials,
                  "the instance metadata gave no credentials for role " + role + ": " +

@@ -7,6 +7,7 @@
 #include "dynamo/credentials/text.hpp"
 #include "dynamo/settings.hpp"
 #include "dynamo/signing/sha1.hpp"
+#include "dynamo/signing/uri.hpp"
 
 namespace sluice::dynamo {
 namespace {
@@ -38,7 +39,7 @@ Result<SignIn> sign_in_of(const Profiles& profiles, const std::string& profile, 
   if (!start_url || !region || !account || !role) {
     return broken("of sso_start_url, sso_region, sso_account_id and sso_role_name not all are given");
   }
-  if (percent_encode(*region) != *region) {
+  if (percent_encoded(*region) != *region) {
     return broken("sso_region is not the name of a region");
   }
   return SignIn{session ? *session : *start_url, *region, *account, *role};
@@ -71,8 +72,8 @@ std::string portal_url(const SourceContext& context, const SignIn& sign_in) {
   while (origin.ends_with('/')) {
     origin.pop_back();
   }
-  return origin + "/federation/credentials?role_name=" + percent_encode(sign_in.role) +
-         "&account_id=" + percent_encode(sign_in.account);
+  return origin + "/federation/credentials?role_name=" + percent_encoded(sign_in.role) +
+         "&account_id=" + percent_encoded(sign_in.account);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "dynamo/credentials/text.hpp"
 #include "dynamo/settings.hpp"
 #include "dynamo/signing/signer.hpp"
+#include "dynamo/signing/uri.hpp"
 
 namespace sluice::dynamo {
 namespace {
@@ -89,7 +90,7 @@ Result<StsEndpoint> sts_endpoint(const SourceContext& context) {
   if (auto url = configured_endpoint(context.environment, context.profiles, "sts")) {
     return StsEndpoint{std::move(*url), region};
   }
-  if (percent_encode(region) != region) {
+  if (percent_encoded(region) != region) {
     return Error(ErrorKind::validation, "the region \"" + region + "\" is not the name of one");
   }
   const std::string suffix = settings->use_dual_stack ? "api.aws" : dns_suffix(region);
@@ -98,12 +99,12 @@ Result<StsEndpoint> sts_endpoint(const SourceContext& context) {
 }
 
 std::string form_body(const StsCall& call) {
-  std::string body = "Action=" + percent_encode(call.action) + "&Version=" + kVersion;
+  std::string body = "Action=" + percent_encoded(call.action) + "&Version=" + kVersion;
   for (const auto& [name, value] : call.parameters) {
     body += '&';
-    body += percent_encode(name);
+    body += percent_encoded(name);
     body += '=';
-    body += percent_encode(value);
+    body += percent_encoded(value);
   }
   return body;
 }

@@ -14,8 +14,6 @@ namespace sluice::dynamo {
 std::string_view trim(std::string_view text);
 /// ASCII only; the locale has no say.
 std::string lower_case(std::string_view text);
-/// As in a query string or a form: everything but A-Z a-z 0-9 - . _ ~ as %XX.
-std::string percent_encode(std::string_view text);
 
 /// Files and answers that hold credentials are small; anything larger is not one of them.
 inline constexpr std::size_t kMaxCredentialFileBytes = 1024 * 1024;

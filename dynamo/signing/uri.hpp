@@ -20,7 +20,7 @@ struct UrlParts {
 Result<UrlParts> parse_url(std::string_view url);
 
 /// Everything but RFC 3986's unreserved characters as %XX.
-std::string percent_encoded(std::string_view text, bool keep_slash);
+std::string percent_encoded(std::string_view text, bool keep_slash = false);
 
 /// RFC 3986's removal of "." and "..", and one slash in place of several. Always begins with a slash.
 std::string normalized_path(std::string_view path);

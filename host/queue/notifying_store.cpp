@@ -5,6 +5,22 @@
 
 namespace sluice::queue {
 
+namespace {
+
+/// True for what makes a message visible at once in whichever half it lies.
+bool shows(const Change& change) {
+  const bool timed = change.action == ChangeAction::set_visibility || change.action == ChangeAction::delay;
+  return change.action == ChangeAction::move_to_front || (timed && change.after <= Duration::zero());
+}
+
+bool wakes_standard(const Change& change) {
+  return shows(change) || change.action == ChangeAction::redrive || change.action == ChangeAction::reset;
+}
+
+bool wakes_dlq(const Change& change) { return shows(change) || change.action == ChangeAction::dead_letter; }
+
+}  // namespace
+
 // Lets calls of the listener in until it is closed; closing waits for those inside.
 class NotifyingStore::Subscription::Gate {
  public:
@@ -81,6 +97,11 @@ void NotifyingStore::notify(const QueueAddress& address) {
   }
 }
 
+void NotifyingStore::notify_both(const std::string& queue) {
+  notify({queue, QueueType::standard});
+  notify({queue, QueueType::dlq});
+}
+
 Result<std::vector<Claim>> NotifyingStore::claim(const QueueAddress& address, std::size_t max, Duration visibility,
                                                  Deadline deadline) {
   return store_.claim(address, max, visibility, deadline);
@@ -138,34 +159,44 @@ Result<QueueStats> NotifyingStore::stats(const QueueAddress& address, Deadline d
   return store_.stats(address, deadline);
 }
 
-Result<StoredMessage> NotifyingStore::edit(const std::string& queue, const StoredMessage& expected,
-                                           const NewMessage& content, Deadline deadline) {
-  return store_.edit(queue, expected, content, deadline);
+Result<QueueOverview> NotifyingStore::overview(const OverviewRequest& request, Deadline deadline) {
+  return store_.overview(request, deadline);
 }
 
-Result<void> NotifyingStore::remove(const std::string& queue, const std::string& id, Deadline deadline) {
-  return store_.remove(queue, id, deadline);
-}
-
-Result<BulkResult> NotifyingStore::purge(const QueueAddress& address, const BulkProgress& progress, Deadline deadline) {
-  return store_.purge(address, progress, deadline);
-}
-
-Result<void> NotifyingStore::dead_letter(const std::string& queue, const std::string& id, const Failure& failure,
-                                         Deadline deadline) {
-  auto result = store_.dead_letter(queue, id, failure, deadline);
-  if (result) {
-    notify({queue, QueueType::dlq});
+std::vector<ChangeResult> NotifyingStore::change(const std::string& queue, std::span<const Change> changes,
+                                                 Deadline deadline) {
+  auto results = store_.change(queue, changes, deadline);
+  bool standard = false;
+  bool dead = false;
+  for (std::size_t i = 0; i < std::min(results.size(), changes.size()); ++i) {
+    if (results[i].status == ChangeStatus::applied) {
+      standard = standard || wakes_standard(changes[i]);
+      dead = dead || wakes_dlq(changes[i]);
+    }
   }
-  return result;
-}
-
-Result<void> NotifyingStore::redrive(const std::string& queue, const std::string& id, Deadline deadline) {
-  auto result = store_.redrive(queue, id, deadline);
-  if (result) {
+  if (standard) {
     notify({queue, QueueType::standard});
   }
-  return result;
+  if (dead) {
+    notify({queue, QueueType::dlq});
+  }
+  return results;
+}
+
+Result<StoredMessage> NotifyingStore::edit(const std::string& queue, const std::string& id, std::int64_t version,
+                                           std::span<const ContentEdit> edits, Deadline deadline) {
+  return store_.edit(queue, id, version, edits, deadline);
+}
+
+std::vector<PutResult> NotifyingStore::put(const std::string& queue, std::span<const StoredMessage> records,
+                                           PutMode mode, Deadline deadline) {
+  auto results = store_.put(queue, records, mode, deadline);
+  const bool any = std::any_of(results.begin(), results.end(),
+                               [](const PutResult& result) { return result.status == PutStatus::written; });
+  if (any) {
+    notify_both(queue);
+  }
+  return results;
 }
 
 }  // namespace sluice::queue

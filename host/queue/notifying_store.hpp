@@ -53,18 +53,19 @@ class NotifyingStore final : public Store {
   Result<StoredMessage> get(const std::string& queue, const std::string& id, Deadline deadline) override;
   Result<ListPage> list(const ListRequest& request, Deadline deadline) override;
   Result<QueueStats> stats(const QueueAddress& address, Deadline deadline) override;
-  Result<StoredMessage> edit(const std::string& queue, const StoredMessage& expected, const NewMessage& content,
+  Result<QueueOverview> overview(const OverviewRequest& request, Deadline deadline) override;
+  std::vector<ChangeResult> change(const std::string& queue, std::span<const Change> changes,
+                                   Deadline deadline) override;
+  Result<StoredMessage> edit(const std::string& queue, const std::string& id, std::int64_t version,
+                             std::span<const ContentEdit> edits, Deadline deadline) override;
+  std::vector<PutResult> put(const std::string& queue, std::span<const StoredMessage> records, PutMode mode,
                              Deadline deadline) override;
-  Result<void> remove(const std::string& queue, const std::string& id, Deadline deadline) override;
-  Result<BulkResult> purge(const QueueAddress& address, const BulkProgress& progress, Deadline deadline) override;
-  Result<void> dead_letter(const std::string& queue, const std::string& id, const Failure& failure,
-                           Deadline deadline) override;
-  Result<void> redrive(const std::string& queue, const std::string& id, Deadline deadline) override;
 
  private:
   using Gates = std::vector<std::weak_ptr<Subscription::Gate>>;
 
   void notify(const QueueAddress& address);
+  void notify_both(const std::string& queue);
 
   // Fixed after construction.
   Store& store_;

@@ -10,6 +10,7 @@
 #include "base/clock.hpp"
 #include "base/deadline.hpp"
 #include "base/error.hpp"
+#include "host/queue/change.hpp"
 #include "host/queue/message.hpp"
 
 namespace sluice::queue {
@@ -69,6 +70,10 @@ struct StoredMessage {
   std::optional<WallTime> received_at;
   std::optional<WallTime> invisible_until;
   Failure failure;
+  /// The whole record as DynamoDB JSON, given by `list` when asked for and only where it holds what the fields above do
+  /// not: sets, binary values inside documents, attributes nobody here knows. A store that is given one with `put` keeps
+  /// it; the fields above win over what it says of them.
+  std::string native;
 
   MessageState state(WallTime now) const {
     if (invisible_until && now <= *invisible_until) {
@@ -82,6 +87,8 @@ struct ListRequest {
   QueueAddress address;
   std::size_t limit = 10;
   std::string cursor;  ///< empty: from the start; otherwise `ListPage::next` of the page before
+  bool content = true;  ///< false: body, content type, attributes and group may stay empty, and cost no transfer
+  bool native = false;  ///< true: fill `StoredMessage::native` where it is needed
 };
 
 struct ListPage {
@@ -99,7 +106,29 @@ struct QueueStats {
   std::uint64_t total() const { return ready + in_flight + delayed; }
 };
 
-/// What `redrive` and `purge` did.
+/// How many messages failed for the same reason.
+struct ErrorGroup {
+  std::string error;  ///< as it stands in the records
+  std::uint64_t count = 0;
+  std::string example;  ///< id of the one that failed last
+  WallTime last_failed_at{};
+};
+
+/// A look at one half of a queue: DynamoMQ's queue stats, and why what lies there has failed.
+struct QueueOverview {
+  QueueStats counts;
+  std::vector<std::string> first_ids;            ///< in claiming order, in whatever state
+  std::vector<std::string> first_in_flight_ids;  ///< the same of those that are hidden (in flight or delayed)
+  std::vector<ErrorGroup> errors;                ///< the most frequent first; of messages that carry a failure
+};
+
+struct OverviewRequest {
+  QueueAddress address;
+  std::size_t ids = 100;       ///< most of each list of ids
+  std::size_t errors = 0;      ///< most groups of errors; 0: they are not looked at
+};
+
+/// What `purge` did.
 struct BulkResult {
   std::uint64_t done = 0;
   std::uint64_t skipped = 0;  ///< in flight, or changed by somebody else in between
@@ -145,19 +174,33 @@ class Store {
   virtual Result<ListPage> list(const ListRequest& request, Deadline deadline) = 0;
   virtual Result<QueueStats> stats(const QueueAddress& address, Deadline deadline) = 0;
 
-  /// Replaces body, content type and attributes if the record still has `expected.version`; ErrorCode::conflict if not.
-  virtual Result<StoredMessage> edit(const std::string& queue, const StoredMessage& expected, const NewMessage& content,
+  /// Reads the whole half once, without bodies where the store can do so.
+  virtual Result<QueueOverview> overview(const OverviewRequest& request, Deadline deadline) = 0;
+
+  /// Applies changes, each by itself; one result each, in their order. At most one change an id in one call.
+  virtual std::vector<ChangeResult> change(const std::string& queue, std::span<const Change> changes,
+                                           Deadline deadline) = 0;
+  /// Edits the content of a message if the record still has `version`, all edits or none, and returns the record
+  /// afterwards. ErrorCode::conflict for another version, not_found when absent, invalid for a path that leads nowhere
+  /// or content that the store cannot hold. What the edits do not name stays exactly as it is.
+  virtual Result<StoredMessage> edit(const std::string& queue, const std::string& id, std::int64_t version,
+                                     std::span<const ContentEdit> edits, Deadline deadline) = 0;
+  /// Writes whole records as they stand: times, counts, state, failure and version included. The queue is made where
+  /// the store can make queues.
+  virtual std::vector<PutResult> put(const std::string& queue, std::span<const StoredMessage> records, PutMode mode,
                                      Deadline deadline) = 0;
+
+  // Short forms of the above for one message, and for a whole half.
+
   /// Removes a message in whatever state; ErrorCode::not_found when absent.
-  virtual Result<void> remove(const std::string& queue, const std::string& id, Deadline deadline) = 0;
-  /// Removes every message of one half.
-  virtual Result<BulkResult> purge(const QueueAddress& address, const BulkProgress& progress, Deadline deadline) = 0;
+  Result<void> remove(const std::string& queue, const std::string& id, Deadline deadline);
   /// Moves a message to the DLQ, in whatever state it is; ErrorCode::not_found when absent. There already: success.
-  virtual Result<void> dead_letter(const std::string& queue, const std::string& id, const Failure& failure,
-                                   Deadline deadline) = 0;
+  Result<void> dead_letter(const std::string& queue, const std::string& id, const Failure& failure, Deadline deadline);
   /// Moves one message from the DLQ back, with its receive count at zero; ErrorCode::conflict when it is in flight or
   /// not in the DLQ.
-  virtual Result<void> redrive(const std::string& queue, const std::string& id, Deadline deadline) = 0;
+  Result<void> redrive(const std::string& queue, const std::string& id, Deadline deadline);
+  /// Removes every message of one half that was there when it began.
+  Result<BulkResult> purge(const QueueAddress& address, const BulkProgress& progress, Deadline deadline);
 };
 
 }  // namespace sluice::queue

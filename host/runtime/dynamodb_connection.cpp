@@ -2,9 +2,6 @@
 
 #include <utility>
 
-#include "dynamo/credentials/chain.hpp"
-#include "dynamo/settings.hpp"
-
 namespace sluice::runtime {
 
 namespace {
@@ -22,36 +19,17 @@ Error settings_error(const dynamo::Error& error) {
 
 Result<std::unique_ptr<DynamoDbConnection>> DynamoDbConnection::open(const Options& options, const Clock& clock,
                                                                      Random& random) {
-  const auto environment = dynamo::AwsEnvironment::of_process();
-  const auto settings = dynamo::resolve_settings(environment);
-  if (settings.has_error()) {
-    return settings_error(settings.error());
+  std::unique_ptr<DynamoDbConnection> made(new DynamoDbConnection(options.metrics));
+  dynamo::Connection::Options connection_options{
+      .region = options.region,
+      .endpoint = options.endpoint,
+      .observer = [connection = made.get()](const dynamo::CallRecord& call) { connection->count(call); }};
+  auto connection = dynamo::Connection::open(std::move(connection_options), kNoRegion, clock, random);
+  if (connection.has_error()) {
+    return settings_error(connection.error());
   }
-  dynamo::ClientOptions client_options;
-  client_options.region = options.region.empty() ? settings->region : options.region;
-  client_options.endpoint = options.endpoint.empty() ? settings->endpoint : options.endpoint;
-  client_options.use_fips = settings->use_fips;
-  client_options.use_dual_stack = settings->use_dual_stack;
-  client_options.account_id_endpoint_mode = settings->account_id_endpoint_mode;
-  if (client_options.region.empty()) {
-    return Error(ErrorCode::invalid, kNoRegion);
-  }
-  std::unique_ptr<DynamoDbConnection> made(new DynamoDbConnection(clock, options.metrics));
-  client_options.observer = [connection = made.get()](const dynamo::CallRecord& call) { connection->count(call); };
-  made->region_ = client_options.region;
-  made->transport_.start();
-  made->credentials_ = dynamo::make_default_chain(environment, made->transport_, clock, random);
-  made->client_ =
-      std::make_unique<dynamo::Client>(std::move(client_options), made->transport_, *made->credentials_, clock, random);
+  made->connection_ = std::move(*connection);
   return made;
-}
-
-DynamoDbConnection::~DynamoDbConnection() {
-  if (client_) {
-    client_->stop();
-  }
-  // Its callbacks reach into client and credentials, so it ends before they do.
-  transport_.stop();
 }
 
 DynamoDbCost DynamoDbConnection::cost() const {

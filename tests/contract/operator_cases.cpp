@@ -3,7 +3,7 @@
 
 #include "tests/contract/store_contract.hpp"
 
-// What operators use: get, list, stats, edit, remove, purge, dead_letter, redrive.
+// What operators use: get, list, stats, and the short forms remove, purge, dead_letter, redrive.
 namespace sluice::test {
 
 using queue::ListRequest;
@@ -11,9 +11,7 @@ using queue::MessageState;
 using queue::QueueType;
 using queue::SettleAction;
 using queue::SettleStatus;
-using ::testing::AnyOf;
 using ::testing::ElementsAre;
-using ::testing::Eq;
 using ::testing::IsEmpty;
 
 TEST_P(StoreContract, GetFindsBothHalvesAndNothingElse) {
@@ -76,6 +74,30 @@ TEST_P(StoreContract, ListShowsTheWholeRecord) {
   EXPECT_THAT(other->messages, IsEmpty());
 }
 
+TEST_P(StoreContract, ListWithoutContentStillTellsWhereMessagesStand) {
+  send_content("json", R"({"large":true})", queue::kJson);
+  send("late", 60s);
+  send_to_dlq("dead", failure("why it died"));
+  claim_one(standard());
+  const auto heads = list_all(standard(), false);
+  ASSERT_EQ(heads.size(), 2U);
+  const WallTime now = clock().wall_now();
+  for (const auto& head : heads) {
+    const queue::StoredMessage whole = get(head.message.id);
+    EXPECT_EQ(head.version, whole.version);
+    EXPECT_EQ(head.message.attempt, whole.message.attempt);
+    EXPECT_EQ(head.message.sent_at, whole.message.sent_at);
+    EXPECT_EQ(head.state(now), whole.state(now));
+    EXPECT_EQ(head.created_at, whole.created_at);
+    EXPECT_EQ(head.updated_at, whole.updated_at);
+    EXPECT_EQ(head.received_at, whole.received_at);
+  }
+  const auto dead = list_all(dlq(), false);
+  ASSERT_EQ(dead.size(), 1U);
+  EXPECT_EQ(dead[0].failure.error, "why it died");
+  EXPECT_EQ(dead[0].queue_type, QueueType::dlq);
+}
+
 TEST_P(StoreContract, ListRefusesACursorThatIsNone) {
   send("A-1");
   const auto page = store().list({.address = standard(), .limit = 10, .cursor = "garbage!"}, soon());
@@ -107,67 +129,6 @@ TEST_P(StoreContract, StatsCountByState) {
   EXPECT_EQ(stats(standard()).in_flight, 0U);
   clock().advance(60s);
   EXPECT_EQ(stats(standard()).ready, 5U);
-}
-
-TEST_P(StoreContract, EditReplacesTheContent) {
-  send("A-1");
-  const queue::StoredMessage before = get("A-1");
-  queue::NewMessage content;
-  content.body = R"({"fixed":true})";
-  content.content_type = queue::kJson;
-  content.attributes = {{"edited-by", "me"}};
-  const auto edited = store().edit(queue_name(), before, content, soon());
-  ASSERT_TRUE(edited) << edited.error().message();
-  EXPECT_GT(edited->version, before.version);
-  EXPECT_EQ(edited->message.content_type, queue::kJson);
-  const queue::StoredMessage after = get("A-1");
-  EXPECT_EQ(after.version, edited->version);
-  EXPECT_EQ(after.message.content_type, queue::kJson);
-  EXPECT_EQ(after.message.attributes, content.attributes);
-  EXPECT_EQ(after.message.sent_at, before.message.sent_at);
-  EXPECT_EQ(after.created_at, before.created_at);
-  EXPECT_THAT(claim_one(standard()).message.body, ::testing::HasSubstr("fixed"));
-}
-
-TEST_P(StoreContract, EditOfABodyToLargeAndBack) {
-  send("A-1");
-  queue::NewMessage content;
-  content.body = std::string(100 * 1024, 'L');
-  auto edited = store().edit(queue_name(), get("A-1"), content, soon());
-  ASSERT_TRUE(edited) << edited.error().message();
-  EXPECT_EQ(get("A-1").message.body.size(), content.body.size());
-  content.body = "small";
-  edited = store().edit(queue_name(), *edited, content, soon());
-  ASSERT_TRUE(edited) << edited.error().message();
-  EXPECT_EQ(claim_one(standard()).message.body, "small");
-}
-
-TEST_P(StoreContract, EditRefusesWhatHasChangedInBetween) {
-  send("A-1");
-  const queue::StoredMessage before = get("A-1");
-  claim_one(standard());
-  queue::NewMessage content;
-  content.body = "too late";
-  const auto edited = store().edit(queue_name(), before, content, soon());
-  ASSERT_FALSE(edited);
-  EXPECT_EQ(edited.error().code(), ErrorCode::conflict) << edited.error().message();
-  EXPECT_EQ(get("A-1").message.body, "body of A-1");
-  queue::StoredMessage ghost = before;
-  ghost.message.id = "ghost";
-  const auto absent_one = store().edit(queue_name(), ghost, content, soon());
-  ASSERT_FALSE(absent_one);
-  EXPECT_THAT(absent_one.error().code(), AnyOf(Eq(ErrorCode::conflict), Eq(ErrorCode::not_found)));
-}
-
-TEST_P(StoreContract, EditOfAMessageInFlightTakesItFromItsHolder) {
-  send("A-1");
-  const queue::Claim claimed = claim_one(standard());
-  queue::NewMessage content;
-  content.body = "new";
-  const auto edited = store().edit(queue_name(), get("A-1"), content, soon());
-  ASSERT_TRUE(edited) << edited.error().message();
-  EXPECT_EQ(settle(standard(), claimed.receipt, SettleAction::retry), SettleStatus::lost);
-  EXPECT_EQ(get("A-1").message.body, "new");
 }
 
 TEST_P(StoreContract, RemoveTakesAMessageInWhateverState) {

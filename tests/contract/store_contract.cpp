@@ -133,6 +133,93 @@ queue::Failure StoreContract::failure(const std::string& error) {
   return {.error = error, .handler = "verify-file", .host = "worker-a", .attempts = 3, .failed_at = clock().wall_now()};
 }
 
+void StoreContract::send_content(const std::string& id, const std::string& body, std::string_view content_type) {
+  NewMessage message;
+  message.id = id;
+  message.body = body;
+  message.content_type = content_type;
+  const auto results = store().send(queue_name(), std::span(&message, 1), soon());
+  ASSERT_EQ(results.size(), 1U);
+  ASSERT_EQ(results[0].status, queue::SendStatus::sent) << results[0].error.message();
+  clock().advance(1ms);
+}
+
+queue::ChangeResult StoreContract::change(const queue::Change& change) {
+  auto results = store().change(queue_name(), std::span(&change, 1), soon());
+  if (results.size() != 1) {
+    ADD_FAILURE() << "one change, " << results.size() << " results";
+    return {};
+  }
+  clock().advance(1ms);
+  return std::move(results[0]);
+}
+
+std::vector<Actor> StoreContract::one_in_each_state() {
+  std::vector<Actor> actors;
+  send_to_dlq("dead-waiting", failure("first"));
+  EXPECT_EQ(settle(dlq(), claim_one(dlq()).receipt, SettleAction::retry, 1000s), SettleStatus::applied);
+  actors.push_back({"dead-waiting"});
+  send_to_dlq("dead-flying", failure("second"));
+  actors.push_back({"dead-flying", claim_one(dlq(), 2000s).receipt, dlq()});
+  send_to_dlq("dead", failure("third"));
+  actors.push_back({"dead"});
+  send("expired");
+  actors.push_back({"expired", claim_one(standard(), 1s).receipt, standard()});
+  send("flying");
+  actors.push_back({"flying", claim_one(standard(), 2000s).receipt, standard()});
+  send("waiting");
+  EXPECT_EQ(settle(standard(), claim_one(standard()).receipt, SettleAction::retry, 1000s, failure("once")),
+            SettleStatus::applied);
+  actors.push_back({"waiting"});
+  send("delayed", 1000s);
+  actors.push_back({"delayed"});
+  clock().advance(5s);
+  send("ready");
+  actors.push_back({"ready"});
+  return actors;
+}
+
+queue::StoredMessage StoreContract::change_actor(const Actor& actor, queue::Change change) {
+  const queue::StoredMessage before = get(actor.id);
+  change.id = actor.id;
+  const WallTime now = clock().wall_now();
+  const queue::ChangeResult result = this->change(change);
+  EXPECT_EQ(result.status, queue::ChangeStatus::applied) << result.error.message();
+  queue::StoredMessage after = get(actor.id);
+  EXPECT_EQ(after.version, before.version + 1);
+  EXPECT_EQ(result.version, after.version);
+  EXPECT_EQ(after.updated_at, now);
+  EXPECT_EQ(after.message.body, before.message.body);
+  EXPECT_EQ(after.message.content_type, before.message.content_type);
+  EXPECT_EQ(after.message.attributes, before.message.attributes);
+  EXPECT_EQ(after.message.group, before.message.group);
+  if (actor.receipt) {
+    EXPECT_EQ(settle(actor.address, *actor.receipt, SettleAction::remove), SettleStatus::lost);
+  }
+  return after;
+}
+
+queue::MessageState StoreContract::state(const std::string& id) { return get(id).state(clock().wall_now()); }
+
+Result<queue::StoredMessage> StoreContract::edit(const std::string& id, const std::vector<queue::ContentEdit>& edits) {
+  return store().edit(queue_name(), id, get(id).version, edits, soon());
+}
+
+std::vector<queue::StoredMessage> StoreContract::list_all(const QueueAddress& address, bool content, bool native) {
+  std::vector<queue::StoredMessage> all;
+  queue::ListRequest request{.address = address, .limit = 100, .cursor = {}, .content = content, .native = native};
+  do {
+    auto page = store().list(request, soon());
+    if (!page) {
+      ADD_FAILURE() << "list: " << page.error().message();
+      break;
+    }
+    std::move(page->messages.begin(), page->messages.end(), std::back_inserter(all));
+    request.cursor = page->next;
+  } while (!request.cursor.empty());
+  return all;
+}
+
 std::vector<std::string> ids_of(const std::vector<Claim>& claims) {
   std::vector<std::string> ids;
   for (const Claim& claim : claims) {

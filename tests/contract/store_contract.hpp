@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,13 @@ class StoreUnderTest {
   virtual std::string other_queue() { return "invoices"; }
   /// A queue that nobody has made or sent to.
   virtual std::string absent_queue() { return "nowhere"; }
+};
+
+/// A message that has been brought into some state, and the receipt of whoever holds it there.
+struct Actor {
+  std::string id;
+  std::optional<queue::Receipt> receipt{};
+  queue::QueueAddress address{};
 };
 
 /// In what an implementation may differ from the others.
@@ -93,6 +101,20 @@ class StoreContract : public ::testing::TestWithParam<StoreFactory> {
   /// Sends a message and brings it to the DLQ with `failure`.
   void send_to_dlq(const std::string& id, const queue::Failure& failure);
   queue::Failure failure(const std::string& error);
+  /// Sends one message with this content; the clock moves on by a millisecond.
+  void send_content(const std::string& id, const std::string& body, std::string_view content_type);
+  /// Changes one message; the clock moves on by a millisecond afterwards.
+  queue::ChangeResult change(const queue::Change& change);
+  /// One message in each state a message can be in; its id says which. Their order is that of sending.
+  std::vector<Actor> one_in_each_state();
+  /// Changes it, and sees to it that the version grew, the content stayed, and whoever held it has lost it.
+  queue::StoredMessage change_actor(const Actor& actor, queue::Change change);
+  queue::MessageState state(const std::string& id);
+  /// Edits one message as it stands now.
+  Result<queue::StoredMessage> edit(const std::string& id, const std::vector<queue::ContentEdit>& edits);
+  /// The whole half, page by page.
+  std::vector<queue::StoredMessage> list_all(const queue::QueueAddress& address, bool content = true,
+                                             bool native = false);
 
  private:
   std::unique_ptr<StoreUnderTest> under_test_;

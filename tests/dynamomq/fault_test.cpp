@@ -156,8 +156,9 @@ TEST_P(LostAnswer, OfOperatorsWritesIsRecognised) {
   host().faults().break_next(GetParam(), "UPDATE");
   ASSERT_TRUE(store().redrive("orders", "m0", soon()));
   EXPECT_EQ(get("m0").version, 3);
-  host().faults().break_next(GetParam(), "UPDATE");
-  const auto edited = store().edit("orders", get("m0"), {.id = {}, .body = "new"}, soon());
+  host().faults().break_next(GetParam(), "UpdateExpression");
+  const queue::ContentEdit edit{.path = {"data"}, .json = R"("new")"};
+  const auto edited = store().edit("orders", "m0", 3, std::span(&edit, 1), soon());
   ASSERT_TRUE(edited) << edited.error().message();
   EXPECT_EQ(edited->version, 4);
   host().faults().break_next(GetParam(), "DELETE");

@@ -53,7 +53,7 @@ TEST(Statements, OddVersionIsComparedAsItStands) {
 
 TEST(Statements, RemovedAttributesComeBeforeTheCondition) {
   RecordChange change = extend_change(kNow);
-  change.removed = {"sluice_group"};
+  change.removed = "sluice_group";
   const auto edit = kBuild.update({"A", VersionMark::number_of(1), {}}, {"n", kNow}, change);
   EXPECT_THAT(edit.statement.text, testing::HasSubstr(R"(=? REMOVE "sluice_group" WHERE "id"=?)"));
 }

@@ -4,6 +4,7 @@
 #include <boost/json.hpp>
 #include <cstdio>
 #include <iostream>
+#include <map>
 
 #include "base/timestamp.hpp"
 #include "dynamo/transport/curl_transport.hpp"
@@ -56,6 +57,16 @@ json::object error_of(const Error& error) {
   return {{"error", std::string(to_string(error.code()))}, {"message", error.message()}};
 }
 
+const std::map<std::string, queue::ChangeAction> kActions{
+    {"remove", queue::ChangeAction::remove},
+    {"set_visibility", queue::ChangeAction::set_visibility},
+    {"delay", queue::ChangeAction::delay},
+    {"move_to_front", queue::ChangeAction::move_to_front},
+    {"dead_letter", queue::ChangeAction::dead_letter},
+    {"redrive", queue::ChangeAction::redrive},
+    {"reset", queue::ChangeAction::reset},
+};
+
 class Driver {
  public:
   Driver(const std::string& endpoint, const std::string& table) : transport_(clock_) {
@@ -103,19 +114,70 @@ class Driver {
           store_->extend(address, std::span(&receipt, 1), milliseconds(call, "visibility_ms"), soon())[0];
       return {{"status", name_of(result.status)}, {"version", result.receipt.version}};
     }
-    if (op == "edit") {
-      const auto before = store_->get("q", text(call, "id"), soon());
-      const auto after = before ? store_->edit("q", *before, message_of(call), soon()) : before;
-      return after ? json::object{{"version", after->version}} : error_of(after.error());
-    }
-    const auto done = op == "redrive"       ? store_->redrive("q", text(call, "id"), soon())
-                      : op == "remove"      ? store_->remove("q", text(call, "id"), soon())
-                      : op == "dead_letter" ? store_->dead_letter("q", text(call, "id"), {}, soon())
-                                            : Result<void>(Error(ErrorCode::invalid, "no such call: " + op));
-    return done ? json::object{{"ok", true}} : error_of(done.error());
+    return operate(op, call);
   }
 
  private:
+  json::object operate(const std::string& op, const json::object& call) {
+    const std::string id = text(call, "id");
+    if (op == "edit") {
+      const auto before = store_->get("q", id, soon());
+      const auto after = before ? store_->edit("q", id, before->version, edits_of(call), soon()) : before;
+      return after ? json::object{{"version", after->version}} : error_of(after.error());
+    }
+    if (op == "copy") {
+      return copy(id, text(call, "as"), call.contains("replace") ? queue::PutMode::replace : queue::PutMode::insert);
+    }
+    const auto action = kActions.find(op);
+    if (action == kActions.end()) {
+      return error_of(Error(ErrorCode::invalid, "no such call: " + op));
+    }
+    queue::Change change{.id = id, .action = action->second, .after = milliseconds(call, "after_ms")};
+    change.failure.error = text(call, "error");
+    if (const auto* version = call.if_contains("version")) {
+      change.version = version->to_number<std::int64_t>();
+    }
+    const auto result = store_->change("q", std::span(&change, 1), soon())[0];
+    return result.status == queue::ChangeStatus::applied ? json::object{{"ok", true}} : error_of(result.error);
+  }
+
+  // Lists the whole half with everything that its records hold, and writes one of them back under another id.
+  json::object copy(const std::string& id, const std::string& as, queue::PutMode mode) {
+    for (const auto type : {queue::QueueType::standard, queue::QueueType::dlq}) {
+      auto page = store_->list({.address = {"q", type}, .limit = 1'000, .cursor = {}, .native = true}, soon());
+      for (auto& record : page->messages) {
+        if (record.message.id == id) {
+          record.message.id = as;
+          const auto put = store_->put("q", std::span(&record, 1), mode, soon())[0];
+          return put.status == queue::PutStatus::written
+                     ? json::object{{"ok", true}, {"native", !record.native.empty()}}
+                 : put.status == queue::PutStatus::exists ? json::object{{"error", "exists"}}
+                                                          : error_of(put.error);
+        }
+      }
+    }
+    return error_of(Error(ErrorCode::not_found, id));
+  }
+
+  static std::vector<queue::ContentEdit> edits_of(const json::object& call) {
+    std::vector<queue::ContentEdit> edits;
+    for (const auto& wanted : call.at("edits").as_array()) {
+      queue::ContentEdit edit;
+      for (const auto& step : wanted.at("path").as_array()) {
+        if (step.is_string()) {
+          edit.path.emplace_back(std::string(step.as_string()));
+        } else {
+          edit.path.emplace_back(step.to_number<std::size_t>());
+        }
+      }
+      if (const auto* value = wanted.as_object().if_contains("json")) {
+        edit.json = std::string(value->as_string());
+      }
+      edits.push_back(std::move(edit));
+    }
+    return edits;
+  }
+
   Deadline soon() const { return Deadline::after(clock_, std::chrono::seconds(30)); }
 
   static queue::Receipt receipt_of(const json::object& call) {

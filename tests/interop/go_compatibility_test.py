@@ -400,14 +400,120 @@ class Compatibility(unittest.TestCase):
         with self.assertRaises(Conflict):
             self.go.update(snapshot, {"updated_at": {"S": go_format(self.go.now())}})
 
+    ODD = {"M": {"n": {"N": "0.12345678901234567890123"}, "s": {"SS": ["a", "b"]}, "b": {"B": b"\x00\xff"},
+                 "l": {"L": [{"NS": ["1", "2"]}, {"N": "9007199254740993"}]}}}
+
+    def edit(self, *edits, id="A-1"):
+        return self.driver.call("edit", id=id, edits=[
+            {"path": path, **({} if value is None else {"json": json.dumps(value)})} for path, value in edits])
+
     def test_edit_keeps_everything_else(self):
         self.go.send("A-1", {"N": "1"}, theirs={"NS": ["1", "2"]})
         before = self.go.get("A-1")
-        self.assertEqual(self.driver.call("edit", id="A-1", body="new"), {"version": 2})
+        self.assertEqual(self.edit((["data"], "new")), {"version": 2})
         after = self.go.get("A-1")
         self.assertEqual(after["data"], {"S": "new"})
+        self.assertEqual(after["sluice_content_type"], {"S": "application/json"})
         for name in ("theirs", "created_at", "sent_at", "receive_count", "queue_type", "received_at"):
             self.assertEqual(after[name], before[name], name)
+
+    def test_edit_of_a_path_keeps_the_types_beside_it(self):
+        self.go.send("A-1", self.ODD)
+        self.assertEqual(self.edit((["data", "l", 1], 5), (["data", "new"], {"x": [1]}), (["data", "b"], None),
+                                   (["data", "l", 2], "appended"), (["attributes", "who"], "me"),
+                                   (["group"], "g")), {"version": 2})
+        after = self.go.get("A-1")
+        self.assertEqual(after["data"], {"M": {
+            "n": {"N": "0.12345678901234567890123"}, "s": {"SS": ["a", "b"]},
+            "l": {"L": [{"NS": ["1", "2"]}, {"N": "5"}, {"S": "appended"}]},
+            "new": {"M": {"x": {"L": [{"N": "1"}]}}}}})
+        self.assertEqual(after["sluice_attributes"], {"M": {"who": {"S": "me"}}})
+        self.assertEqual(after["sluice_group"], {"S": "g"})
+        self.assertEqual(self.edit((["data", "absent", "x"], 1))["error"], "invalid")
+        self.assertEqual(self.go.get("A-1"), after)
+        self.assertEqual(self.go.receive()["data"], after["data"])
+
+    def test_reset_is_gos_and_loses_nothing(self):
+        self.go.send("A-1", self.ODD, theirs={"BS": [b"1", b"2"]})
+        claim = self.driver.claim()[0]
+        self.assertEqual(self.driver.settle(claim, "dead_letter", error="no", handler="h"), "applied")
+        before = self.go.get("A-1")
+        self.assertEqual(self.driver.call("reset", id="A-1"), {"ok": True})
+        after = self.go.get("A-1")
+        self.check_shape(after, ("theirs",))
+        self.assertEqual(after["version"], {"N": "4"}, "Go begins again at 1, by which a stale reader can be deceived")
+        self.assertEqual(after["receive_count"], {"N": "0"})
+        self.assertEqual(after["queue_type"], {"S": "STANDARD"})
+        self.assertEqual(after["received_at"], {"S": ""})
+        self.assertEqual(after["invisible_until_at"], {"S": ""})
+        self.assertNotIn("sluice_failure", after)
+        self.assertEqual(len({after[name]["S"] for name in ("created_at", "updated_at", "sent_at")}), 1)
+        self.assertGreater(after["created_at"]["S"], before["created_at"]["S"])
+        self.assertEqual(after["data"], self.ODD)
+        self.assertEqual(after["theirs"], before["theirs"])
+        self.assertEqual(self.go.receive()["id"], {"S": "A-1"})
+
+    def test_visibility_is_gos(self):
+        self.go.send("A-1", {"S": "x"})
+        self.go.receive()
+        before = self.go.get("A-1")
+        self.assertEqual(self.driver.call("set_visibility", id="A-1", after_ms=-1000), {"ok": True})
+        after = self.go.get("A-1")
+        self.assertEqual(after["version"], {"N": "3"})
+        behind = go_parse(after["updated_at"]["S"]) - go_parse(after["invisible_until_at"]["S"])
+        self.assertEqual(behind, timedelta(seconds=1))
+        for name in ("received_at", "sent_at", "receive_count", "created_at"):
+            self.assertEqual(after[name], before[name], name)
+        self.assertEqual(self.go.receive()["receive_count"], {"N": "2"})
+        self.assertEqual(self.driver.call("set_visibility", id="A-1"), {"ok": True})
+        self.assertEqual(self.go.receive()["receive_count"], {"N": "3"})
+        self.assertEqual(self.driver.call("set_visibility", id="A-1", after_ms=60000), {"ok": True})
+        self.assertIsNone(self.go.receive())
+
+    def test_delay_and_front_are_seen_by_go(self):
+        for id in ("A-1", "A-2", "A-3"):
+            self.go.send(id, {"S": id})
+        self.assertEqual(self.driver.call("delay", id="A-1", after_ms=60000), {"ok": True})
+        self.assertEqual(self.driver.call("move_to_front", id="A-3"), {"ok": True})
+        self.assertEqual([self.go.receive()["id"]["S"], self.go.receive()["id"]["S"]], ["A-3", "A-2"])
+        self.assertIsNone(self.go.receive())
+        self.go.ahead = timedelta(seconds=61)
+        self.assertEqual(self.go.receive(timeout=-120)["id"], {"S": "A-3"}, "the leases have run out, too")
+
+    def test_dead_letter_and_redrive_by_hand(self):
+        self.go.send("A-1", {"S": "x"})
+        self.assertEqual(self.driver.call("dead_letter", id="A-1", version=1, error="by hand"), {"ok": True})
+        item = self.go.get("A-1")
+        self.assertEqual(item["sluice_failure"]["M"]["error"], {"S": "by hand"})
+        self.assertEqual(item["queue_type"], {"S": "DLQ"})
+        self.assertEqual(self.driver.call("dead_letter", id="A-1", version=2), {"ok": True}, "there already")
+        self.assertEqual(self.go.get("A-1"), item)
+        self.assertEqual(self.driver.call("redrive", id="A-1", version=1)["error"], "conflict")
+        self.go.receive("DLQ")
+        self.assertEqual(self.driver.call("redrive", id="A-1", version=3)["error"], "conflict", "it is in flight")
+        self.go.change_visibility("A-1", -1)
+        self.assertEqual(self.driver.call("redrive", id="A-1", version=4), {"ok": True})
+        item = self.go.get("A-1")
+        self.assertEqual(item["receive_count"], {"N": "0"})
+        self.assertEqual(item["received_at"], {"S": ""})
+        self.assertNotIn("sluice_failure", item)
+
+    def test_copy_is_exact(self):
+        self.go.send("odd", self.ODD, theirs={"BS": [b"1", b"2"]}, version={"N": "7"})
+        self.go.send("plain", {"M": {"n": {"N": "1.50"}}})
+        self.send(id="ours", attributes={"k": "v"}, group="g")
+        for id, native in (("odd", True), ("plain", False), ("ours", False)):
+            self.assertEqual(self.driver.call("copy", id=id, **{"as": id + "-2"}), {"ok": True, "native": native})
+            before, after = self.go.get(id), self.go.get(id + "-2")
+            for item in (before, after):
+                item.pop("id")
+                item.pop("sluice_nonce", None)
+                for name in ("created_at", "updated_at", "sent_at"):
+                    item[name] = go_parse(item[name]["S"])
+            self.assertEqual(after, before)
+        self.assertEqual(self.driver.call("copy", id="odd", **{"as": "plain"})["error"], "exists")
+        self.assertEqual(self.driver.call("copy", id="odd", **{"as": "plain", "replace": True})["ok"], True)
+        self.assertEqual(self.go.get("plain")["data"], self.ODD)
 
     def test_go_orders_ours_by_time(self):
         for i in range(30):

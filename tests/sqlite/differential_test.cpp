@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <random>
 
 #include "tests/sqlite/sqlite_rig.hpp"
@@ -165,36 +166,92 @@ class TwoStores {
   }
 
   void operate() {
-    const std::string name = address().queue;
-    const std::string which = id();
-    const queue::Failure why = failure();
-    const auto same = [&](const Result<void>& left, const Result<void>& right) {
-      EXPECT_EQ(left.has_value(), right.has_value()) << which;
-      if (!left && !right) {
-        EXPECT_EQ(left.error().code(), right.error().code()) << which;
-      }
-    };
     switch (below(4)) {
       case 0:
-        same(sqlite_->dead_letter(name, which, why, Deadline::never()),
-             sim_.dead_letter(name, which, why, Deadline::never()));
-        break;
       case 1:
-        same(sqlite_->redrive(name, which, Deadline::never()), sim_.redrive(name, which, Deadline::never()));
+        change();
         break;
       case 2:
-        same(sqlite_->remove(name, which, Deadline::never()), sim_.remove(name, which, Deadline::never()));
+        edit();
         break;
-      default: {
-        const auto found = sim_.get(name, which, Deadline::never());
-        if (found) {
-          const queue::NewMessage content{.id = {}, .body = "edited " + std::to_string(below(1000))};
-          const auto left = sqlite_->edit(name, *found, content, Deadline::never());
-          const auto right = sim_.edit(name, *found, content, Deadline::never());
-          ASSERT_TRUE(left) << left.error().message();
-          EXPECT_EQ(left->version, right->version);
-        }
+      default:
+        put();
+    }
+  }
+
+  void change() {
+    const std::string name = address().queue;
+    std::map<std::string, queue::Change> batch;  // at most one an id
+    for (std::uint64_t i = 0, count = 1 + below(6); i < count; ++i) {
+      const std::string which = id();
+      queue::Change change{.id = which,
+                           .action = static_cast<queue::ChangeAction>(below(7)),
+                           .version = std::nullopt,
+                           .after = delay() - Duration(below(3)),
+                           .failure = failure()};
+      const auto found = sim_.get(name, which, Deadline::never());
+      if (found && below(2) == 0) {
+        change.version = found->version + (below(4) == 0 ? 1 : 0);
       }
+      batch[which] = change;
+    }
+    std::vector<queue::Change> changes;
+    for (const auto& [which, change] : batch) {
+      changes.push_back(change);
+    }
+    const auto left = sqlite_->change(name, changes, Deadline::never());
+    const auto right = sim_.change(name, changes, Deadline::never());
+    ASSERT_EQ(left.size(), right.size());
+    for (std::size_t i = 0; i < left.size(); ++i) {
+      EXPECT_EQ(left[i].status, right[i].status) << changes[i].id;
+      EXPECT_EQ(left[i].version, right[i].version) << changes[i].id;
+      EXPECT_EQ(left[i].error.code(), right[i].error.code()) << changes[i].id;
+    }
+  }
+
+  void edit() {
+    const std::string name = address().queue;
+    const std::string which = id();
+    const auto found = sim_.get(name, which, Deadline::never());
+    const std::vector<queue::ContentEdit> choices{
+        {.path = {"data"}, .json = "\"edited " + std::to_string(below(1000)) + "\""},
+        {.path = {"data"}, .json = R"({"list":[]})"},
+        {.path = {"data", "list", std::size_t{0}}, .json = std::to_string(below(1000))},
+        {.path = {"attributes", "k"}, .json = std::nullopt},
+        {.path = {"attributes", "new"}, .json = R"("v")"},
+        {.path = {"group"}, .json = R"("g")"},
+    };
+    const std::vector<queue::ContentEdit> edits{choices[below(choices.size())], choices[below(choices.size())]};
+    const std::int64_t version = found ? found->version + (below(5) == 0 ? 1 : 0) : 1;
+    const auto left = sqlite_->edit(name, which, version, edits, Deadline::never());
+    const auto right = sim_.edit(name, which, version, edits, Deadline::never());
+    ASSERT_EQ(left.has_value(), right.has_value()) << which;
+    if (left) {
+      EXPECT_EQ(left->version, right->version);
+      EXPECT_EQ(left->message.group, right->message.group);
+    } else {
+      EXPECT_EQ(left.error().code(), right.error().code());
+    }
+  }
+
+  void put() {
+    // Copies of what lies in one queue, some of them under another id or with another native record.
+    const std::string from = address().queue;
+    const auto page = sim_.list(
+        {.address = {from, address().type}, .limit = 1 + below(5), .cursor = {}, .native = true}, Deadline::never());
+    std::vector<queue::StoredMessage> records = page->messages;
+    for (queue::StoredMessage& record : records) {
+      record.message.id = below(2) == 0 ? id() : record.message.id;
+      record.version += static_cast<std::int64_t>(below(5));
+      record.native = below(2) == 0 ? "{\"n\":" + std::to_string(below(9)) + "}" : record.native;
+    }
+    const std::string to = address().queue;
+    const auto mode = below(2) == 0 ? queue::PutMode::insert : queue::PutMode::replace;
+    const auto left = sqlite_->put(to, records, mode, Deadline::never());
+    const auto right = sim_.put(to, records, mode, Deadline::never());
+    ASSERT_EQ(left.size(), right.size());
+    for (std::size_t i = 0; i < left.size(); ++i) {
+      EXPECT_EQ(left[i].status, right[i].status) << records[i].message.id;
     }
   }
 
@@ -209,13 +266,34 @@ class TwoStores {
         EXPECT_EQ(left->delayed, right->delayed);
         EXPECT_EQ(left->oldest_ready, right->oldest_ready);
         compare_lists({name, type});
+        compare_overviews({name, type});
       }
     }
   }
 
+  void compare_overviews(const QueueAddress& which) {
+    const queue::OverviewRequest request{.address = which, .ids = 500, .errors = 500};
+    const auto left = sqlite_->overview(request, Deadline::never());
+    const auto right = sim_.overview(request, Deadline::never());
+    ASSERT_TRUE(left) << left.error().message();
+    const auto sorted = [](std::vector<std::string> ids) {
+      std::sort(ids.begin(), ids.end());  // ties
+      return ids;
+    };
+    EXPECT_EQ(sorted(left->first_ids), sorted(right->first_ids));
+    EXPECT_EQ(sorted(left->first_in_flight_ids), sorted(right->first_in_flight_ids));
+    ASSERT_EQ(left->errors.size(), right->errors.size());
+    for (std::size_t i = 0; i < left->errors.size(); ++i) {
+      EXPECT_EQ(left->errors[i].error, right->errors[i].error);
+      EXPECT_EQ(left->errors[i].count, right->errors[i].count);
+      EXPECT_EQ(left->errors[i].last_failed_at, right->errors[i].last_failed_at);
+    }
+  }
+
   void compare_lists(const QueueAddress& which) {
-    const auto left = sqlite_->list({.address = which, .limit = 500, .cursor = {}}, Deadline::never());
-    const auto right = sim_.list({.address = which, .limit = 500, .cursor = {}}, Deadline::never());
+    const queue::ListRequest request{.address = which, .limit = 500, .cursor = {}, .native = true};
+    const auto left = sqlite_->list(request, Deadline::never());
+    const auto right = sim_.list(request, Deadline::never());
     ASSERT_TRUE(left) << left.error().message();
     // A message that has moved keeps its seq here and there, but the two need not agree on ties.
     const auto by_id = [](const queue::StoredMessage& a, const queue::StoredMessage& b) {
@@ -241,6 +319,9 @@ class TwoStores {
       EXPECT_EQ(a[i].updated_at, b[i].updated_at) << a[i].message.id;
       EXPECT_EQ(a[i].created_at, b[i].created_at) << a[i].message.id;
       EXPECT_EQ(a[i].failure.error, b[i].failure.error) << a[i].message.id;
+      EXPECT_EQ(a[i].message.content_type, b[i].message.content_type) << a[i].message.id;
+      EXPECT_EQ(a[i].message.group, b[i].message.group) << a[i].message.id;
+      EXPECT_EQ(a[i].native, b[i].native) << a[i].message.id;
     }
   }
 

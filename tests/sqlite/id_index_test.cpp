@@ -28,9 +28,9 @@ class IdIndexTest : public ::testing::Test {
 
   void add(const std::string& id) {
     const std::int64_t seq = next_seq_++;
-    connection_.execute(
-        ("INSERT INTO messages VALUES (" + std::to_string(seq) + ", 2, 0, 0, '" + id + "', NULL, NULL, NULL, x'')")
-            .c_str());
+    connection_.execute(("INSERT INTO messages VALUES (" + std::to_string(seq) + ", 2, 0, 0, '" + id +
+                         "', NULL, NULL, NULL, x'', NULL)")
+                            .c_str());
     index_->add(IdLookup::hash(1, id), seq);
     ++new_ids_;
     live_[id] = seq;

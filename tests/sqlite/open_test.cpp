@@ -134,7 +134,7 @@ TEST_F(OpenTest, RefusesAFileOfANewerSluice) {
   const Error error = refused(path);
   EXPECT_EQ(error.code(), ErrorCode::invalid);
   EXPECT_THAT(error.message(), HasSubstr("schema version 7"));
-  raw_sql(path, "PRAGMA user_version = 1");
+  raw_sql(path, "PRAGMA user_version = 2");
   EXPECT_TRUE(open(path));
 }
 

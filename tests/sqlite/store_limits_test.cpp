@@ -132,9 +132,20 @@ TEST_F(StoreLimitsTest, ARecordThatNobodyCanReadStopsNothing) {
   ASSERT_TRUE(claims) << claims.error().message();
   ASSERT_EQ(claims->size(), 2U);
   EXPECT_EQ(claims->at(0).message.id, "A-2");
-  const auto shown = store_->get("orders", "A-1", Deadline::never());
+  auto shown = store_->get("orders", "A-1", Deadline::never());
   ASSERT_TRUE(shown);
   EXPECT_TRUE(shown->message.attributes.contains("(unreadable)"));
+  EXPECT_THAT(shown->failure.error, HasSubstr("cannot be read"));
+  EXPECT_EQ(store_->stats({"orders"}, Deadline::never())->ready, 0U) << "nobody can claim it";
+  EXPECT_EQ(store_->stats({"orders"}, Deadline::never())->delayed, 1U);
+  // An edit that takes the damage away, and it is a message like any other.
+  const queue::ContentEdit mend{.path = {"attributes", "(unreadable)"}, .json = std::nullopt};
+  ASSERT_TRUE(store_->edit("orders", "A-1", shown->version, std::span(&mend, 1), Deadline::never()));
+  const queue::Change front{.id = "A-1", .action = queue::ChangeAction::move_to_front};
+  store_->change("orders", std::span(&front, 1), Deadline::never());
+  const auto mended = store_->claim({"orders"}, 2, 30s, Deadline::never());
+  ASSERT_EQ(mended->size(), 1U);
+  EXPECT_EQ(mended->at(0).message.id, "A-1");
   EXPECT_TRUE(store_->remove("orders", "A-1", Deadline::never()));
   store_.reset();
   EXPECT_EQ(broken_invariants(file_), std::vector<std::string>{});

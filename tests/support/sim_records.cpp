@@ -1,6 +1,9 @@
 #include "tests/support/sim_records.hpp"
 
 #include <algorithm>
+#include <utility>
+
+#include "host/queue/content_edit.hpp"
 
 namespace sluice::test {
 
@@ -166,21 +169,159 @@ queue::QueueStats SimRecords::stats(QueueType type, WallTime now) const {
   return stats;
 }
 
-Result<StoredMessage> SimRecords::edit(std::int64_t version, const queue::NewMessage& content, WallTime now) {
-  const auto found = records_.find(content.id);
+queue::QueueOverview SimRecords::overview(const queue::OverviewRequest& request, WallTime now) const {
+  const QueueType type = request.address.type;
+  queue::QueueOverview seen;
+  seen.counts = stats(type, now);
+  std::map<std::string, queue::ErrorGroup> groups;
+  for (const Place& place : order(type)) {
+    const StoredMessage& stored = records_.at(ids_.at(place.second)).stored;
+    if (seen.first_ids.size() < request.ids) {
+      seen.first_ids.push_back(stored.message.id);
+    }
+    if (stored.state(now) != MessageState::ready && seen.first_in_flight_ids.size() < request.ids) {
+      seen.first_in_flight_ids.push_back(stored.message.id);
+    }
+    if (!stored.failure.empty()) {
+      queue::ErrorGroup& group = groups[stored.failure.error];
+      if (group.count++ == 0 || stored.failure.failed_at > group.last_failed_at) {
+        group.example = stored.message.id;
+        group.last_failed_at = stored.failure.failed_at;
+      }
+    }
+  }
+  for (auto& [error, group] : groups) {
+    group.error = error;
+    seen.errors.push_back(group);
+  }
+  std::stable_sort(seen.errors.begin(), seen.errors.end(),
+                   [](const auto& left, const auto& right) { return left.count > right.count; });
+  seen.errors.resize(std::min(seen.errors.size(), request.errors));
+  return seen;
+}
+
+void SimRecords::resend(Record& record, WallTime sent_at) {
+  std::set<Place>& places = order(record.stored.queue_type);
+  places.erase(place(record));
+  record.stored.message.sent_at = sent_at;
+  record.stored.received_at.reset();
+  record.stored.invisible_until.reset();
+  places.insert(place(record));
+}
+
+std::optional<Error> SimRecords::redrive(Record& record, WallTime now) {
+  if (record.stored.queue_type != QueueType::dlq) {
+    return Error(ErrorCode::conflict, "the message is not in the DLQ");
+  }
+  if (record.stored.state(now) == MessageState::in_flight) {
+    return Error(ErrorCode::conflict, "the message is being worked on");
+  }
+  record.stored.failure = {};
+  move(record, QueueType::standard, now);
+  return std::nullopt;
+}
+
+void SimRecords::reset(Record& record, WallTime now) {
+  record.stored.failure = {};
+  record.stored.created_at = now;
+  move(record, QueueType::standard, now);
+}
+
+void SimRecords::move_to_front(Record& record, WallTime now) {
+  const WallTime front = std::min(now, order(record.stored.queue_type).begin()->first);
+  resend(record, front - Duration(1));
+}
+
+queue::ChangeResult SimRecords::change(const queue::Change& change, WallTime now) {
+  const auto found = records_.find(change.id);
   if (found == records_.end()) {
-    return Error(ErrorCode::not_found, "no message \"" + content.id + "\"");
+    return {queue::ChangeStatus::not_found, 0, Error(ErrorCode::not_found, "no message \"" + change.id + "\"")};
+  }
+  Record& record = found->second;
+  StoredMessage& stored = record.stored;
+  const std::int64_t version = stored.version;
+  if (change.version && *change.version != version) {
+    return {queue::ChangeStatus::conflict, version, Error(ErrorCode::conflict, "the message was changed in between")};
+  }
+  std::optional<Error> refused;
+  switch (change.action) {
+    case queue::ChangeAction::remove:
+      remove(change.id);
+      return {};
+    case queue::ChangeAction::set_visibility:
+      stored.invisible_until.reset();
+      if (change.after > Duration::zero()) {
+        stored.invisible_until = later(now, change.after);
+      }
+      break;
+    case queue::ChangeAction::delay:
+      resend(record, later(now, change.after));
+      if (change.after > Duration::zero()) {
+        stored.invisible_until = stored.message.sent_at;
+      }
+      break;
+    case queue::ChangeAction::move_to_front:
+      move_to_front(record, now);
+      break;
+    case queue::ChangeAction::dead_letter:
+      if (stored.queue_type == QueueType::dlq) {
+        return {queue::ChangeStatus::applied, version, {}};
+      }
+      stored.failure = change.failure.empty() ? stored.failure : change.failure;
+      move(record, QueueType::dlq, now);
+      break;
+    case queue::ChangeAction::redrive:
+      refused = redrive(record, now);
+      break;
+    case queue::ChangeAction::reset:
+      reset(record, now);
+      break;
+  }
+  if (refused) {
+    return {queue::ChangeStatus::conflict, version, *refused};
+  }
+  stored.version = version + 1;
+  stored.updated_at = now;
+  return {queue::ChangeStatus::applied, stored.version, {}};
+}
+
+Result<StoredMessage> SimRecords::edit(const std::string& id, std::int64_t version,
+                                       std::span<const queue::ContentEdit> edits, WallTime now) {
+  const auto found = records_.find(id);
+  if (found == records_.end()) {
+    return Error(ErrorCode::not_found, "no message \"" + id + "\"");
   }
   StoredMessage& stored = found->second.stored;
   if (stored.version != version) {
-    return Error(ErrorCode::conflict, "message \"" + content.id + "\" was changed in between; read it again");
+    return Error(ErrorCode::conflict, "message \"" + id + "\" was changed in between; read it again");
   }
-  stored.message.body = content.body;
-  stored.message.content_type = content.content_type;
-  stored.message.attributes = content.attributes;
+  queue::Message edited = stored.message;
+  if (auto applied = queue::apply_edits(edited, edits); !applied) {
+    return applied.error();
+  }
+  if (edited.body.size() > kSimBodyLimit) {
+    return Error(ErrorCode::invalid, "a body has at most 400 KiB");
+  }
+  stored.message = std::move(edited);
   stored.updated_at = now;
   ++stored.version;
   return stored;
+}
+
+queue::PutStatus SimRecords::put(const StoredMessage& stored, queue::PutMode mode) {
+  if (records_.contains(stored.message.id)) {
+    if (mode == queue::PutMode::insert) {
+      return queue::PutStatus::exists;
+    }
+    remove(stored.message.id);
+  }
+  Record record;
+  record.stored = stored;
+  record.sequence = next_sequence_++;
+  order(stored.queue_type).insert(place(record));
+  ids_.emplace(record.sequence, stored.message.id);
+  records_.emplace(stored.message.id, std::move(record));
+  return queue::PutStatus::written;
 }
 
 bool SimRecords::remove(const std::string& id) {
@@ -192,37 +333,6 @@ bool SimRecords::remove(const std::string& id) {
   ids_.erase(found->second.sequence);
   records_.erase(found);
   return true;
-}
-
-bool SimRecords::dead_letter(const std::string& id, const queue::Failure& failure, WallTime now) {
-  const auto found = records_.find(id);
-  if (found == records_.end()) {
-    return false;
-  }
-  if (found->second.stored.queue_type == QueueType::standard) {
-    if (!failure.empty()) {
-      found->second.stored.failure = failure;
-    }
-    move(found->second, QueueType::dlq, now);
-  }
-  return true;
-}
-
-Result<void> SimRecords::redrive(const std::string& id, WallTime now) {
-  const auto found = records_.find(id);
-  if (found == records_.end()) {
-    return Error(ErrorCode::not_found, "no message \"" + id + "\"");
-  }
-  StoredMessage& stored = found->second.stored;
-  if (stored.queue_type != QueueType::dlq) {
-    return Error(ErrorCode::conflict, "message \"" + id + "\" is not in the DLQ");
-  }
-  if (stored.state(now) == MessageState::in_flight) {
-    return Error(ErrorCode::conflict, "message \"" + id + "\" is being worked on");
-  }
-  stored.failure = {};
-  move(found->second, QueueType::standard, now);
-  return {};
 }
 
 std::size_t SimRecords::take_away(QueueType type, WallTime until, WallTime now) {

@@ -15,6 +15,9 @@
 
 namespace sluice::test {
 
+/// Bytes of the largest body, as on DynamoDB.
+inline constexpr std::size_t kSimBodyLimit = std::size_t{400} * 1024;
+
 /// The records of one queue, both halves, and the state machine over them: what a Store does when nothing goes wrong.
 /// Every call takes the time. Not thread-safe; SimStore guards it.
 class SimRecords {
@@ -34,10 +37,11 @@ class SimRecords {
                                                                   const std::optional<Place>& after,
                                                                   std::size_t limit) const;
   queue::QueueStats stats(queue::QueueType type, WallTime now) const;
-  Result<queue::StoredMessage> edit(std::int64_t version, const queue::NewMessage& content, WallTime now);
-  bool remove(const std::string& id);
-  bool dead_letter(const std::string& id, const queue::Failure& failure, WallTime now);
-  Result<void> redrive(const std::string& id, WallTime now);
+  queue::QueueOverview overview(const queue::OverviewRequest& request, WallTime now) const;
+  queue::ChangeResult change(const queue::Change& change, WallTime now);
+  Result<queue::StoredMessage> edit(const std::string& id, std::int64_t version,
+                                    std::span<const queue::ContentEdit> edits, WallTime now);
+  queue::PutStatus put(const queue::StoredMessage& stored, queue::PutMode mode);
 
   /// Makes every receipt that is out void, as if another host had claimed each of these messages until `until`.
   std::size_t take_away(queue::QueueType type, WallTime until, WallTime now);
@@ -51,6 +55,11 @@ class SimRecords {
 
   Record* held(queue::QueueType type, const queue::Receipt& receipt);
   void move(Record& record, queue::QueueType type, WallTime now);
+  void resend(Record& record, WallTime sent_at);
+  bool remove(const std::string& id);
+  std::optional<Error> redrive(Record& record, WallTime now);
+  void reset(Record& record, WallTime now);
+  void move_to_front(Record& record, WallTime now);
   std::set<Place>& order(queue::QueueType type) { return type == queue::QueueType::dlq ? dlq_ : standard_; }
   const std::set<Place>& order(queue::QueueType type) const { return type == queue::QueueType::dlq ? dlq_ : standard_; }
   static Place place(const Record& record) { return {record.stored.message.sent_at, record.sequence}; }

@@ -19,9 +19,6 @@ using queue::SettleStatus;
 namespace {
 
 constexpr std::size_t kIdLimit = 2048;
-// As on DynamoDB.
-constexpr std::size_t kBodyLimit = std::size_t{400} * 1024;
-constexpr std::size_t kPurgeBatch = 100;
 
 std::string write_cursor(const SimRecords::Place& place) {
   return std::to_string(place.first.time_since_epoch().count()) + ":" + std::to_string(place.second);
@@ -216,7 +213,7 @@ std::vector<SendResult> SimStore::send(const std::string& queue, std::span<const
       result.status = SendStatus::failed;
       result.error = Error(ErrorCode::invalid, "a message id has at most 2048 bytes; this one has " +
                                                    std::to_string(message.id.size()) + "; make it shorter");
-    } else if (message.body.size() > kBodyLimit) {
+    } else if (message.body.size() > kSimBodyLimit) {
       result.status = SendStatus::failed;
       result.error =
           Error(ErrorCode::invalid, "a body has at most 400 KiB; keep the data elsewhere and send its place");
@@ -241,7 +238,9 @@ Result<queue::StoredMessage> SimStore::get(const std::string& queue, const std::
   if (stored == nullptr) {
     return Error(ErrorCode::not_found, "no message \"" + id + "\" in queue \"" + queue + "\"");
   }
-  return *stored;
+  queue::StoredMessage shown = *stored;
+  shown.native.clear();
+  return shown;
 }
 
 Result<queue::ListPage> SimStore::list(const queue::ListRequest& request, Deadline deadline) {
@@ -259,7 +258,13 @@ Result<queue::ListPage> SimStore::list(const queue::ListRequest& request, Deadli
   const auto found = queues_[request.address.queue].list(request.address.type, after, request.limit + 1);
   queue::ListPage page;
   for (std::size_t i = 0; i < std::min(found.size(), request.limit); ++i) {
-    page.messages.push_back(*found[i].second);
+    queue::StoredMessage& shown = page.messages.emplace_back(*found[i].second);
+    if (!request.content) {
+      shown.message.body.clear();
+    }
+    if (!request.native) {
+      shown.native.clear();
+    }
   }
   if (found.size() > request.limit && request.limit > 0) {
     page.next = write_cursor(found[request.limit - 1].first);
@@ -275,90 +280,67 @@ Result<queue::QueueStats> SimStore::stats(const QueueAddress& address, Deadline 
   return queues_[address.queue].stats(address.type, clock_.wall_now());
 }
 
-Result<queue::StoredMessage> SimStore::edit(const std::string& queue, const queue::StoredMessage& expected,
-                                            const queue::NewMessage& content, Deadline deadline) {
-  const auto fault = begin(StoreCall::edit, {queue}, 1, deadline);
+Result<queue::QueueOverview> SimStore::overview(const queue::OverviewRequest& request, Deadline deadline) {
+  if (const auto fault = begin(StoreCall::overview, request.address, 1, deadline)) {
+    return fault->error;
+  }
+  const MutexLock lock(mutex_);
+  return queues_[request.address.queue].overview(request, clock_.wall_now());
+}
+
+std::vector<queue::ChangeResult> SimStore::change(const std::string& queue, std::span<const queue::Change> changes,
+                                                  Deadline deadline) {
+  const auto fault = begin(StoreCall::change, {queue}, changes.size(), deadline);
+  const WallTime now = clock_.wall_now();
+  const MutexLock lock(mutex_);
+  SimRecords& records = queues_[queue];
+  std::vector<queue::ChangeResult> results;
+  results.reserve(changes.size());
+  for (const queue::Change& change : changes) {
+    const auto hit = fate(fault, StoreCall::change, change.id);
+    queue::ChangeResult result;
+    if (!hit || hit->applied) {
+      result = records.change(change, now);
+    }
+    results.push_back(hit ? queue::ChangeResult{queue::ChangeStatus::failed, 0, hit->error} : std::move(result));
+  }
+  return results;
+}
+
+Result<queue::StoredMessage> SimStore::edit(const std::string& queue, const std::string& id, std::int64_t version,
+                                            std::span<const queue::ContentEdit> edits, Deadline deadline) {
+  const auto fault = begin(StoreCall::edit, {queue}, edits.size(), deadline);
   const MutexLock lock(mutex_);
   if (fault && !fault->applied) {
     return fault->error;
   }
-  queue::NewMessage changed = content;
-  changed.id = expected.message.id;
-  auto result = queues_[queue].edit(expected.version, changed, clock_.wall_now());
+  auto result = queues_[queue].edit(id, version, edits, clock_.wall_now());
   if (fault) {
     return fault->error;
   }
   return result;
 }
 
-Result<void> SimStore::remove(const std::string& queue, const std::string& id, Deadline deadline) {
-  const auto fault = begin(StoreCall::remove, {queue}, 1, deadline);
+std::vector<queue::PutResult> SimStore::put(const std::string& queue, std::span<const queue::StoredMessage> records,
+                                            queue::PutMode mode, Deadline deadline) {
+  const auto fault = begin(StoreCall::put, {queue}, records.size(), deadline);
   const MutexLock lock(mutex_);
-  const bool removed = (!fault || fault->applied) && queues_[queue].remove(id);
-  if (fault) {
-    return fault->error;
-  }
-  if (!removed) {
-    return Error(ErrorCode::not_found, "no message \"" + id + "\" in queue \"" + queue + "\"");
-  }
-  return {};
-}
-
-Result<queue::BulkResult> SimStore::purge(const QueueAddress& address, const queue::BulkProgress& progress,
-                                          Deadline deadline) {
-  queue::BulkResult result;
-  while (true) {
-    // Each batch is a call of its own, so that a fault or the deadline can come between two of them.
-    const auto fault = begin(StoreCall::purge, address, kPurgeBatch, deadline);
-    if (fault) {
-      return fault->error;
+  SimRecords& kept = queues_[queue];
+  std::vector<queue::PutResult> results;
+  results.reserve(records.size());
+  for (const queue::StoredMessage& record : records) {
+    const auto hit = fate(fault, StoreCall::put, record.message.id);
+    queue::PutResult result;
+    if (record.message.id.empty() || record.message.id.size() > kIdLimit) {
+      result = {queue::PutStatus::failed, Error(ErrorCode::invalid, "a message id has 1 to 2048 bytes")};
+    } else if (record.message.body.size() > kSimBodyLimit) {
+      result = {queue::PutStatus::failed, Error(ErrorCode::invalid, "a body has at most 400 KiB")};
+    } else if (!hit || hit->applied) {
+      result.status = kept.put(record, mode);
     }
-    {
-      const MutexLock lock(mutex_);
-      SimRecords& records = queues_[address.queue];
-      std::vector<std::string> ids;
-      for (const auto& [place, stored] : records.list(address.type, std::nullopt, kPurgeBatch)) {
-        ids.push_back(stored->message.id);
-      }
-      if (ids.empty()) {
-        return result;
-      }
-      for (const std::string& id : ids) {
-        records.remove(id);
-      }
-      result.done += ids.size();
-    }
-    if (progress && !progress(result.done)) {
-      return result;
-    }
+    results.push_back(hit ? queue::PutResult{queue::PutStatus::failed, hit->error} : std::move(result));
   }
-}
-
-Result<void> SimStore::dead_letter(const std::string& queue, const std::string& id, const queue::Failure& failure,
-                                   Deadline deadline) {
-  const auto fault = begin(StoreCall::dead_letter, {queue}, 1, deadline);
-  const MutexLock lock(mutex_);
-  const bool found = (!fault || fault->applied) && queues_[queue].dead_letter(id, failure, clock_.wall_now());
-  if (fault) {
-    return fault->error;
-  }
-  if (!found) {
-    return Error(ErrorCode::not_found, "no message \"" + id + "\" in queue \"" + queue + "\"");
-  }
-  return {};
-}
-
-Result<void> SimStore::redrive(const std::string& queue, const std::string& id, Deadline deadline) {
-  const auto fault = begin(StoreCall::redrive, {queue}, 1, deadline);
-  const MutexLock lock(mutex_);
-  if (fault && !fault->applied) {
-    return fault->error;
-  }
-  auto result = queues_[queue].redrive(id, clock_.wall_now());
-  if (fault) {
-    return fault->error;
-  }
-  return result;
+  return results;
 }
 
 }  // namespace sluice::test

@@ -16,7 +16,7 @@
 namespace sluice::test {
 
 /// A method of Store.
-enum class StoreCall { claim, settle, extend, send, get, list, stats, edit, remove, purge, dead_letter, redrive };
+enum class StoreCall { claim, settle, extend, send, get, list, stats, overview, change, edit, put };
 
 /// How a call goes wrong.
 struct StoreFault {
@@ -54,7 +54,8 @@ class SimStore final : public queue::Store {
   /// The next `times` calls take effect, and their caller gets the error: the answer was lost on its way.
   void apply_then_fail_next(StoreCall call, std::size_t times,
                             Error error = Error(ErrorCode::unknown_outcome, "the answer was lost"));
-  /// The next `times` times that this one message is in such a call (settle, extend or send), it alone fails.
+  /// The next `times` times that this one message is in such a call (settle, extend, send, change or put), it
+  /// alone fails.
   void fail_message(StoreCall call, const std::string& id, std::size_t times, Error error, bool applied = false);
   /// Asked before each call that no fault above hits; for the simulation, which decides by its seed.
   using FaultSource = std::function<std::optional<StoreFault>(StoreCall call, const queue::QueueAddress& address)>;
@@ -82,14 +83,13 @@ class SimStore final : public queue::Store {
   Result<queue::StoredMessage> get(const std::string& queue, const std::string& id, Deadline deadline) override;
   Result<queue::ListPage> list(const queue::ListRequest& request, Deadline deadline) override;
   Result<queue::QueueStats> stats(const queue::QueueAddress& address, Deadline deadline) override;
-  Result<queue::StoredMessage> edit(const std::string& queue, const queue::StoredMessage& expected,
-                                    const queue::NewMessage& content, Deadline deadline) override;
-  Result<void> remove(const std::string& queue, const std::string& id, Deadline deadline) override;
-  Result<queue::BulkResult> purge(const queue::QueueAddress& address, const queue::BulkProgress& progress,
-                                  Deadline deadline) override;
-  Result<void> dead_letter(const std::string& queue, const std::string& id, const queue::Failure& failure,
-                           Deadline deadline) override;
-  Result<void> redrive(const std::string& queue, const std::string& id, Deadline deadline) override;
+  Result<queue::QueueOverview> overview(const queue::OverviewRequest& request, Deadline deadline) override;
+  std::vector<queue::ChangeResult> change(const std::string& queue, std::span<const queue::Change> changes,
+                                          Deadline deadline) override;
+  Result<queue::StoredMessage> edit(const std::string& queue, const std::string& id, std::int64_t version,
+                                    std::span<const queue::ContentEdit> edits, Deadline deadline) override;
+  std::vector<queue::PutResult> put(const std::string& queue, std::span<const queue::StoredMessage> records,
+                                    queue::PutMode mode, Deadline deadline) override;
 
  private:
   struct PlannedFault {

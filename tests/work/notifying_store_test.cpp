@@ -97,6 +97,48 @@ TEST(NotifyingStore, OperatorsCallToo) {
   EXPECT_EQ(rig.orders, 1);
 }
 
+TEST(NotifyingStore, ChangesCallThoseWhoseMessagesBecomeClaimable) {
+  struct Case {
+    ChangeAction action;
+    Duration after;
+    bool orders;
+    bool dead;
+  };
+  // Where the half of a message is not known both are called: a poll too many costs little.
+  const std::vector<Case> cases{
+      {ChangeAction::remove, {}, false, false},       {ChangeAction::set_visibility, 5s, false, false},
+      {ChangeAction::set_visibility, 0s, true, true}, {ChangeAction::delay, 5s, false, false},
+      {ChangeAction::delay, -5s, true, true},         {ChangeAction::move_to_front, {}, true, true},
+      {ChangeAction::dead_letter, {}, false, true},   {ChangeAction::reset, {}, true, false}};
+  for (const Case& expected : cases) {
+    SCOPED_TRACE(static_cast<int>(expected.action));
+    Rig rig;
+    rig.send("a");
+    rig.orders = 0;
+    const std::vector<Change> changes{{.id = "a", .action = expected.action, .after = expected.after},
+                                      {.id = "ghost", .action = ChangeAction::reset}};
+    EXPECT_EQ(rig.store.change("orders", changes, Deadline::never()).at(0).status, ChangeStatus::applied);
+    EXPECT_EQ(rig.orders, expected.orders ? 1 : 0);
+    EXPECT_EQ(rig.dead, expected.dead ? 1 : 0);
+    rig.orders = rig.dead = 0;
+    const Change nobody{.id = "ghost", .action = expected.action};
+    rig.store.change("orders", {&nobody, 1}, Deadline::never());
+    EXPECT_EQ(rig.orders + rig.dead, 0) << "what was not applied calls nobody";
+  }
+}
+
+TEST(NotifyingStore, PutCallsBothHalvesOnce) {
+  Rig rig;
+  std::vector<StoredMessage> records(2);
+  records[0].message.id = "a";
+  records[1].message.id = "b";
+  rig.store.put("orders", records, PutMode::insert, Deadline::never());
+  EXPECT_EQ(rig.orders, 1);
+  EXPECT_EQ(rig.dead, 1);
+  rig.store.put("orders", records, PutMode::insert, Deadline::never());
+  EXPECT_EQ(rig.orders, 1) << "nothing was written";
+}
+
 TEST(NotifyingStore, PassesEverythingOn) {
   Rig rig;
   rig.send("a");
@@ -104,9 +146,8 @@ TEST(NotifyingStore, PassesEverythingOn) {
   EXPECT_EQ(rig.store.stats(kOrders, Deadline::never())->ready, 1U);
   EXPECT_EQ(rig.store.list({kOrders, 10, ""}, Deadline::never())->messages.size(), 1U);
   const auto stored = rig.store.get("orders", "a", Deadline::never());
-  NewMessage content;
-  content.body = "new";
-  EXPECT_EQ(rig.store.edit("orders", *stored, content, Deadline::never())->message.body, "new");
+  const std::vector<ContentEdit> edits{{{"data"}, "\"new\""}};
+  EXPECT_EQ(rig.store.edit("orders", "a", stored->version, edits, Deadline::never())->message.body, "new");
   const auto claims = rig.store.claim(kOrders, 5, 30s, Deadline::never());
   ASSERT_EQ(claims->size(), 1U);
   EXPECT_EQ(rig.store.extend(kOrders, {&claims->front().receipt, 1}, 30s, Deadline::never()).front().status,

@@ -5,13 +5,20 @@
 namespace sluice::queue::dynamomq {
 
 bool CandidateBuffer::add(Candidate candidate, SteadyTime now) {
-  if (candidates_.size() >= kCapacity || !ids_.insert(candidate.id).second) {
+  Place place(candidate.sent_at, candidate.id);
+  if (candidates_.size() >= kCapacity || !ids_.emplace(candidate.id, place.first).second) {
     return false;
   }
   filled_at_ = now;
-  Place place(candidate.sent_at, candidate.id);
   candidates_.emplace(std::move(place), std::move(candidate));
   return true;
+}
+
+void CandidateBuffer::erase(const std::string& id) {
+  if (const auto found = ids_.find(id); found != ids_.end()) {
+    candidates_.erase({found->second, id});
+    ids_.erase(found);
+  }
 }
 
 void CandidateBuffer::clear() {

@@ -5,7 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <unordered_set>
+#include <unordered_map>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -21,6 +21,7 @@ class CandidateBuffer {
 
   /// False when it is there already or the buffer is full.
   bool add(Candidate candidate, SteadyTime now);
+  void erase(const std::string& id);
   void clear();
 
   /// Takes out at most `count` in order, beginning at the `skip`-th.
@@ -41,7 +42,7 @@ class CandidateBuffer {
   using Place = std::pair<WallTime, std::string>;  // sent_at, id: times sort rightly, their spellings do not
 
   std::map<Place, Candidate> candidates_;
-  std::unordered_set<std::string> ids_;
+  std::unordered_map<std::string, WallTime> ids_;  // and their sent_at
   SteadyTime filled_at_{};
 };
 

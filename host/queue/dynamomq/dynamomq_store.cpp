@@ -1,9 +1,12 @@
 #include "host/queue/dynamomq/dynamomq_store.hpp"
 
+#include <algorithm>
 #include <utility>
 
+#include "host/queue/dynamomq/changer.hpp"
 #include "host/queue/dynamomq/claimer.hpp"
 #include "host/queue/dynamomq/editor.hpp"
+#include "host/queue/dynamomq/record_writer.hpp"
 #include "host/queue/dynamomq/sender.hpp"
 #include "host/queue/dynamomq/settlement_writer.hpp"
 
@@ -26,6 +29,16 @@ struct QueueState {
   void forget(const std::string& id) {
     standard.forget(id);
     dlq.forget(id);
+  }
+  void changed(const std::string& id, WallTime due) {
+    forget(id);
+    standard.expect(due);
+    dlq.expect(due);
+  }
+
+  void put(const StoredMessage& record) {
+    forget(record.message.id);
+    lane(record.queue_type).expect(std::max(record.message.sent_at, record.invisible_until.value_or(WallTime{})));
   }
 
   const QueueTable place;
@@ -78,41 +91,44 @@ class DynamoMqStore final : public Store {
     return Inspector(parts_, state(address.queue).place).stats(address.type, deadline);
   }
 
-  Result<StoredMessage> edit(const std::string& queue, const StoredMessage& expected, const NewMessage& content,
-                             Deadline deadline) override {
+  Result<QueueOverview> overview(const OverviewRequest& request, Deadline deadline) override {
+    return Inspector(parts_, state(request.address.queue).place).overview(request, deadline);
+  }
+
+  std::vector<ChangeResult> change(const std::string& queue, std::span<const Change> changes,
+                                   Deadline deadline) override {
     QueueState& known = state(queue);
-    auto edited = Editor(parts_, known.place).edit(expected, content, deadline);
-    known.forget(expected.message.id);
+    std::vector<Changer::Due> due;
+    auto results = Changer(parts_, known.place).change(changes, deadline, due);
+    for (const Change& change : changes) {
+      if (change.action == ChangeAction::remove) {
+        known.forget(change.id);
+      } else {
+        known.changed(change.id, later(parts_.clock.wall_now(), change.after));
+      }
+    }
+    for (auto& [type, record] : due) {
+      known.lane(type).keep(std::move(record));
+    }
+    return results;
+  }
+
+  Result<StoredMessage> edit(const std::string& queue, const std::string& id, std::int64_t version,
+                             std::span<const ContentEdit> edits, Deadline deadline) override {
+    QueueState& known = state(queue);
+    auto edited = Editor(parts_, known.place).edit(id, version, edits, deadline);
+    known.changed(id, parts_.clock.wall_now());
     return edited;
   }
 
-  Result<void> remove(const std::string& queue, const std::string& id, Deadline deadline) override {
+  std::vector<PutResult> put(const std::string& queue, std::span<const StoredMessage> records, PutMode mode,
+                             Deadline deadline) override {
     QueueState& known = state(queue);
-    const auto removed = Editor(parts_, known.place).remove(id, deadline);
-    known.forget(id);
-    return removed;
-  }
-
-  Result<BulkResult> purge(const QueueAddress& address, const BulkProgress& progress, Deadline deadline) override {
-    QueueState& known = state(address.queue);
-    const auto purged = Editor(parts_, known.place).purge(address.type, progress, deadline);
-    known.lane(address.type).restart();
-    return purged;
-  }
-
-  Result<void> dead_letter(const std::string& queue, const std::string& id, const Failure& failure,
-                           Deadline deadline) override {
-    QueueState& known = state(queue);
-    const auto moved = Editor(parts_, known.place).dead_letter(id, failure, deadline);
-    known.forget(id);
-    return moved;
-  }
-
-  Result<void> redrive(const std::string& queue, const std::string& id, Deadline deadline) override {
-    QueueState& known = state(queue);
-    const auto moved = Editor(parts_, known.place).redrive(id, deadline);
-    known.forget(id);
-    return moved;
+    auto results = RecordWriter(parts_, known.place).put(records, mode, deadline);
+    for (const StoredMessage& record : records) {
+      known.put(record);
+    }
+    return results;
   }
 
  private:

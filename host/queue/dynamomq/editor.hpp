@@ -1,35 +1,41 @@
 #pragma once
 
-#include <functional>
+#include <cstdint>
+#include <span>
 #include <string>
 
 #include "host/queue/dynamomq/inspector.hpp"
 
 namespace sluice::queue::dynamomq {
 
-/// Changes single messages of one queue for operators, and empties its halves. Thread-safe.
+/// Edits the content of messages of one queue. Thread-safe.
+///
+/// The record is read, edited in memory with all of DynamoDB's types, and only the attributes that have become others
+/// are written, conditional on the version that was read.
 class Editor {
  public:
-  static constexpr int kMaxRaces = 5;  ///< lost in a row against others who change the same message
+  static constexpr int kMaxTries = 4;  ///< of an update whose outcome is unknown
 
-  Editor(StoreParts parts, const QueueTable& place)
-      : parts_(parts), place_(place), inspector_(parts, place), build_(place.table) {}
+  Editor(StoreParts parts, const QueueTable& place) : parts_(parts), place_(place), inspector_(parts, place) {}
 
-  Result<StoredMessage> edit(const StoredMessage& expected, const NewMessage& content, Deadline deadline);
-  Result<void> remove(const std::string& id, Deadline deadline);
-  Result<void> dead_letter(const std::string& id, const Failure& failure, Deadline deadline);
-  Result<void> redrive(const std::string& id, Deadline deadline);
-  Result<BulkResult> purge(QueueType type, const BulkProgress& progress, Deadline deadline);
+  /// As Store::edit.
+  Result<StoredMessage> edit(const std::string& id, std::int64_t version, std::span<const ContentEdit> edits,
+                             Deadline deadline) const;
 
  private:
-  /// Writes one conditional change; ErrorCode::conflict when the condition does not hold.
-  Result<dynamo::Item> write(const Expected& expected, const RecordChange& change, Deadline deadline);
-  bool is_own_write(const std::string& id, std::string_view nonce, Deadline deadline);
+  /// What is written, and how to recognise it.
+  struct Written {
+    std::string id;
+    std::int64_t before = 0;  // the version
+    std::string nonce;
+  };
+
+  /// The item as it is after the update; ErrorCode::conflict when its condition does not hold.
+  Result<dynamo::Item> write(const dynamo::UpdateItemRequest& update, const Written& written, Deadline deadline) const;
 
   StoreParts parts_;
   const QueueTable& place_;
   Inspector inspector_;
-  StatementBuilder build_;
 };
 
 }  // namespace sluice::queue::dynamomq

@@ -3,11 +3,26 @@
 #include <algorithm>
 #include <charconv>
 
+#include "dynamo/codec/json_codec.hpp"
+#include "host/queue/dynamomq/overview_count.hpp"
+#include "host/queue/dynamomq/stored_record.hpp"
+#include "host/queue/dynamomq/utf8.hpp"
+
 namespace sluice::queue::dynamomq {
 namespace {
 
 constexpr std::string_view kHex = "0123456789abcdef";
 constexpr std::size_t kLongestCursor = 16 * 1024;
+// A page of a list ends there, short of its limit, so that nobody's memory depends on the size of messages.
+constexpr std::size_t kListBytes = std::size_t{16} * 1024 * 1024;
+
+// The units read are those of whole items all the same; what is left out is not transferred.
+constexpr const char* kRecordProjection =
+    "id, receive_count, queue_type, #version, created_at, updated_at, sent_at, received_at, invisible_until_at, "
+    "sluice_failure";
+constexpr const char* kOverviewProjection = "id, sent_at, received_at, receive_count, invisible_until_at";
+constexpr const char* kOverviewWithErrors =
+    "id, sent_at, received_at, receive_count, invisible_until_at, sluice_failure";
 
 dynamo::QueryRequest partition_query(const QueueTable& place, QueueType type) {
   dynamo::QueryRequest query;
@@ -18,25 +33,19 @@ dynamo::QueryRequest partition_query(const QueueTable& place, QueueType type) {
   return query;
 }
 
-void count(QueueStats& stats, const StoredMessage& record, WallTime now) {
-  switch (record.state(now)) {
-    case MessageState::ready:
-      ++stats.ready;
-      if (!stats.oldest_ready || record.message.sent_at < *stats.oldest_ready) {
-        stats.oldest_ready = record.message.sent_at;
-      }
-      break;
-    case MessageState::in_flight:
-      ++stats.in_flight;
-      break;
-    case MessageState::delayed:
-      ++stats.delayed;
-      break;
+void project(dynamo::QueryRequest& query, const char* attributes) {
+  query.projection = attributes;
+  if (query.projection.find("#version") != std::string::npos) {
+    query.names.emplace("#version", "version");  // the only one whose name is reserved
   }
 }
 
-Error not_found(const QueueTable& place, const std::string& id) {
-  return {ErrorCode::not_found, "queue '" + place.queue + "' has no message '" + id + "'"};
+StoredMessage listed(const dynamo::Item& item, bool native) {
+  StoredMessage record = decode_record(item);
+  if (native && !says_all(record, item)) {
+    record.native = dynamo::encode_item(item);
+  }
+  return record;
 }
 
 int nibble(char digit) {
@@ -45,6 +54,10 @@ int nibble(char digit) {
 }
 
 }  // namespace
+
+Error missing_message(const QueueTable& place, const std::string& id) {
+  return {ErrorCode::not_found, "queue '" + place.queue + "' has no message '" + id + "'"};
+}
 
 // "<length of sent_at>:<sent_at><id>" in hexadecimal.
 std::string encode_cursor(const dynamo::Item& last_key) {
@@ -93,8 +106,8 @@ Result<dynamo::Item> decode_cursor(std::string_view cursor, QueueType type) {
 }
 
 Result<dynamo::Item> Inspector::record(const std::string& id, Deadline deadline) const {
-  if (id.empty()) {
-    return not_found(place_, id);  // DynamoDB refuses an empty key
+  if (!is_storable_id(id)) {
+    return missing_message(place_, clip_utf8(id, 100));
   }
   dynamo::GetItemRequest request;
   request.table = place_.table;
@@ -105,7 +118,7 @@ Result<dynamo::Item> Inspector::record(const std::string& id, Deadline deadline)
     return store_error(place_, found.error());
   }
   if (found->item.empty()) {
-    return not_found(place_, id);
+    return missing_message(place_, id);
   }
   return std::move(found->item);
 }
@@ -120,6 +133,9 @@ Result<StoredMessage> Inspector::get(const std::string& id, Deadline deadline) c
 
 Result<ListPage> Inspector::list(const ListRequest& request, Deadline deadline) const {
   dynamo::QueryRequest query = partition_query(place_, request.address.type);
+  if (!request.content) {
+    project(query, kRecordProjection);
+  }
   if (!request.cursor.empty()) {
     auto key = decode_cursor(request.cursor, request.address.type);
     if (!key) {
@@ -128,14 +144,16 @@ Result<ListPage> Inspector::list(const ListRequest& request, Deadline deadline) 
     query.exclusive_start_key = std::move(*key);
   }
   ListPage result;
-  while (result.messages.size() < request.limit) {
+  std::size_t bytes = 0;
+  while (result.messages.size() < request.limit && bytes < kListBytes) {
     query.limit = static_cast<std::int64_t>(std::min<std::size_t>(request.limit - result.messages.size(), 1'000));
     auto page = parts_.client.query(query, deadline);
     if (!page) {
       return store_error(place_, page.error());
     }
     for (const auto& item : page->items) {
-      result.messages.push_back(decode_record(item));
+      result.messages.push_back(request.content ? listed(item, request.native) : decode_standing(item));
+      bytes += result.messages.back().message.body.size() + result.messages.back().native.size();
     }
     result.next = encode_cursor(page->last_evaluated_key);
     if (result.next.empty()) {
@@ -147,21 +165,42 @@ Result<ListPage> Inspector::list(const ListRequest& request, Deadline deadline) 
 }
 
 Result<QueueStats> Inspector::stats(QueueType type, Deadline deadline) const {
-  dynamo::QueryRequest query = partition_query(place_, type);
-  query.projection = "sent_at, received_at, receive_count, invisible_until_at";
-  QueueStats stats;
+  auto seen = overview({.address = {place_.queue, type}, .ids = 0}, deadline);
+  if (!seen) {
+    return seen.error();
+  }
+  return seen->counts;
+}
+
+Result<QueueOverview> Inspector::overview(const OverviewRequest& request, Deadline deadline) const {
+  dynamo::QueryRequest query = partition_query(place_, request.address.type);
+  project(query, request.errors > 0 ? kOverviewWithErrors : kOverviewProjection);
+  OverviewCount count(request, parts_.clock.wall_now());
   do {
     auto page = parts_.client.query(query, deadline);
     if (!page) {
       return store_error(place_, page.error());
     }
-    const WallTime now = parts_.clock.wall_now();
     for (const auto& item : page->items) {
-      count(stats, decode_record(item), now);
+      count.add(decode_standing(item));
     }
     query.exclusive_start_key = std::move(page->last_evaluated_key);
   } while (!query.exclusive_start_key.empty());
-  return stats;
+  return std::move(count).finish();
+}
+
+Result<std::optional<WallTime>> Inspector::oldest_sent_at(QueueType type, Deadline deadline) const {
+  dynamo::QueryRequest query = partition_query(place_, type);
+  query.projection = "sent_at";
+  query.limit = 1;
+  const auto page = parts_.client.query(query, deadline);
+  if (!page) {
+    return store_error(place_, page.error());
+  }
+  if (page->items.empty()) {
+    return std::optional<WallTime>();
+  }
+  return Candidate::of(page->items.front()).sent_at;
 }
 
 }  // namespace sluice::queue::dynamomq

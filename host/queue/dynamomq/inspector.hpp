@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "host/queue/dynamomq/store_parts.hpp"
@@ -11,6 +12,9 @@ namespace sluice::queue::dynamomq {
 std::string encode_cursor(const dynamo::Item& last_key);
 /// ErrorCode::invalid for text that is no cursor of that half.
 Result<dynamo::Item> decode_cursor(std::string_view cursor, QueueType type);
+
+/// What every operation says of an id that nobody has.
+Error missing_message(const QueueTable& place, const std::string& id);
 
 /// Looks at one queue and changes nothing. Thread-safe.
 class Inspector {
@@ -24,6 +28,10 @@ class Inspector {
   Result<ListPage> list(const ListRequest& request, Deadline deadline) const;
   /// Reads the whole partition once. DynamoDB bills whole items, however little of them it is asked to return.
   Result<QueueStats> stats(QueueType type, Deadline deadline) const;
+  /// The same pass, and what else it can tell.
+  Result<QueueOverview> overview(const OverviewRequest& request, Deadline deadline) const;
+  /// When the first message of that half was sent, as far as its record says so; nothing for an empty half.
+  Result<std::optional<WallTime>> oldest_sent_at(QueueType type, Deadline deadline) const;
 
  private:
   StoreParts parts_;

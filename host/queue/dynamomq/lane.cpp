@@ -19,7 +19,9 @@ std::vector<Candidate> Lane::pick(std::size_t count, Moment now, WallTime lease_
     scanner_.rewind(std::move(*from));
   }
   for (auto& due : leases_.take_due(now.wall, count)) {
-    buffer_.add(std::move(due), now.steady);
+    if (!buffer_.add(std::move(due), now.steady)) {
+      scanner_.expect(now.wall);
+    }
   }
   auto picked = contended ? pick_beside_others(count, now) : buffer_.take(count);
   for (const auto& candidate : picked) {
@@ -252,6 +254,7 @@ void Lane::put_off(const std::string& id, std::int64_t version, std::optional<Wa
 
 void Lane::forget(const std::string& id) {
   const MutexLock lock(mutex_);
+  buffer_.erase(id);
   leases_.erase(id);
 }
 

@@ -71,6 +71,7 @@ class Lane {
 
   void removed(const std::string& id, SteadyTime now);
   void put_off(const std::string& id, std::int64_t version, std::optional<WallTime> due, bool attempt_given_back);
+  /// Nothing that is known of that message holds any more.
   void forget(const std::string& id);
   /// Forgets the lease that this receipt stood for, but not a later one.
   void forget_receipt(const Receipt& receipt);

@@ -14,10 +14,6 @@ namespace {
 using dynamo::AttributeValue;
 using dynamo::Item;
 
-// Room that a claim needs beyond what was sent: two timestamps in place of empty strings, and a longer version and
-// count.
-constexpr std::size_t kClaimBytes = 2 * 30 + 2 * 20;
-
 std::string text_of(const Item& item, std::string_view name) {
   const auto* text = dynamo::find<std::string>(item, name);
   return text == nullptr ? std::string() : *text;
@@ -139,14 +135,9 @@ Candidate Candidate::of(const Item& item) {
   return candidate;
 }
 
-StoredMessage decode_record(const Item& item) {
+StoredMessage decode_standing(const Item& item) {
   StoredMessage record;
-  Body body = read_body(attribute_of(item, attribute::kData), text_of(item, attribute::kContentType));
   record.message.id = text_of(item, attribute::kId);
-  record.message.body = std::move(body.bytes);
-  record.message.content_type = std::move(body.content_type);
-  record.message.attributes = attributes_of(item);
-  record.message.group = text_of(item, attribute::kGroup);
   record.message.attempt = count_of(attribute_of(item, attribute::kReceiveCount));
   record.message.sent_at = time_of(item, attribute::kSentAt).value_or(WallTime{});
   record.queue_type =
@@ -157,6 +148,16 @@ StoredMessage decode_record(const Item& item) {
   record.received_at = time_of(item, attribute::kReceivedAt);
   record.invisible_until = time_of(item, attribute::kInvisibleUntilAt);
   record.failure = failure_of(item);
+  return record;
+}
+
+StoredMessage decode_record(const Item& item) {
+  StoredMessage record = decode_standing(item);
+  Body body = read_body(attribute_of(item, attribute::kData), text_of(item, attribute::kContentType));
+  record.message.body = std::move(body.bytes);
+  record.message.content_type = std::move(body.content_type);
+  record.message.attributes = attributes_of(item);
+  record.message.group = text_of(item, attribute::kGroup);
   return record;
 }
 
@@ -190,7 +191,7 @@ Result<Item> encode_content(const NewMessage& message) {
 }
 
 Result<Item> encode_record(const NewMessage& message, const NewRecord& record) {
-  if (record.id.empty() || record.id.size() > kMaxIdBytes || !is_utf8(record.id)) {
+  if (!is_storable_id(record.id)) {
     return invalid("a message id must be 1 to " + std::to_string(kMaxIdBytes) + " bytes of UTF-8");
   }
   auto content = encode_content(message);
@@ -229,6 +230,8 @@ AttributeValue encode_failure(const Failure& failure) {
   map.emplace("failed_at", format_timestamp(failure.failed_at));
   return map;
 }
+
+bool is_storable_id(std::string_view id) { return !id.empty() && id.size() <= kMaxIdBytes && is_utf8(id); }
 
 std::size_t item_bytes(const Item& item) {
   std::size_t total = 0;

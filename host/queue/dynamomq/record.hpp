@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
@@ -45,6 +46,9 @@ struct Candidate {
 /// Reads any item whatever; what is missing or of another type takes its default. Never fails.
 StoredMessage decode_record(const dynamo::Item& item);
 
+/// The same without the content, which is left empty and not even looked at.
+StoredMessage decode_standing(const dynamo::Item& item);
+
 /// What a sender determines: `data` and our attributes beside it. ErrorCode::invalid when it cannot be stored.
 Result<dynamo::Item> encode_content(const NewMessage& message);
 
@@ -60,6 +64,13 @@ Result<dynamo::Item> encode_record(const NewMessage& message, const NewRecord& r
 
 /// A failure as the record keeps it, its text cut to kMaxFailureBytes.
 dynamo::AttributeValue encode_failure(const Failure& failure);
+
+/// Whether a message of this id can be there at all: 1 to kMaxIdBytes bytes of UTF-8.
+bool is_storable_id(std::string_view id);
+
+/// Room that a claim needs beyond what was sent: two timestamps in place of empty strings, and a longer version and
+/// count.
+inline constexpr std::size_t kClaimBytes = 2 * 30 + 2 * 20;
 
 /// DynamoDB's size of an item: names and values. Numbers are counted at their highest.
 std::size_t item_bytes(const dynamo::Item& item);

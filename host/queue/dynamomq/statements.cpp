@@ -1,6 +1,7 @@
 #include "host/queue/dynamomq/statements.hpp"
 
 #include "base/timestamp.hpp"
+#include "host/queue/dynamomq/times.hpp"
 
 namespace sluice::queue::dynamomq {
 namespace {
@@ -22,6 +23,10 @@ void append_condition(dynamo::Statement& statement, const Expected& expected) {
   if (expected.type) {
     statement.text += " AND \"queue_type\"=?";
     statement.parameters.emplace_back(std::string(to_string(*expected.type)));
+  }
+  if (expected.visible_at) {
+    statement.text += " AND \"invisible_until_at\"<?";
+    statement.parameters.emplace_back(format_timestamp(*expected.visible_at));
   }
 }
 
@@ -53,8 +58,8 @@ KeyedStatement StatementBuilder::update(const Expected& expected, const WriteMar
     statement.text += ',' + quoted(name) + "=?";
     statement.parameters.push_back(value);
   }
-  for (const std::string_view name : change.removed) {
-    statement.text += " REMOVE " + quoted(name);
+  if (!change.removed.empty()) {
+    statement.text += " REMOVE " + quoted(change.removed);
   }
   append_condition(statement, expected);
   if (returning) {
@@ -73,11 +78,10 @@ KeyedStatement StatementBuilder::remove(const Expected& expected, bool returning
   return {expected.id, std::move(statement)};
 }
 
-KeyedStatement StatementBuilder::remove_from(const std::string& id, QueueType type) const {
+KeyedStatement StatementBuilder::remove_any(const std::string& id) const {
   dynamo::Statement statement;
-  statement.text = "DELETE FROM " + table_ + " WHERE \"id\"=? AND \"queue_type\"=?";
+  statement.text = "DELETE FROM " + table_ + " WHERE \"id\"=? RETURNING ALL OLD *";
   statement.parameters.emplace_back(id);
-  statement.parameters.emplace_back(std::string(to_string(type)));
   return {id, std::move(statement)};
 }
 
@@ -108,6 +112,27 @@ RecordChange dead_letter_change(WallTime now) {
 RecordChange redrive_change(WallTime now) {
   RecordChange change = dead_letter_change(now);
   change.set.front().second = std::string(to_string(QueueType::standard));
+  return change;
+}
+
+RecordChange delay_change(WallTime now, Duration delay) {
+  const std::string due = format_timestamp(later(now, delay));
+  return {{{attribute::kSentAt, due},
+           {attribute::kReceivedAt, ""},
+           {attribute::kInvisibleUntilAt, delay > Duration::zero() ? due : std::string()}},
+          {}};
+}
+
+RecordChange sent_change(WallTime sent_at) {
+  return {{{attribute::kSentAt, format_timestamp(sent_at)},
+           {attribute::kReceivedAt, ""},
+           {attribute::kInvisibleUntilAt, ""}},
+          {}};
+}
+
+RecordChange reset_change(WallTime now) {
+  RecordChange change = redrive_change(now);
+  change.set.emplace_back(attribute::kCreatedAt, format_timestamp(now));
   return change;
 }
 

@@ -21,6 +21,9 @@ struct Expected {
   std::string id;
   VersionMark version;
   std::optional<QueueType> type{};  ///< the half of the queue; nothing: either
+  /// Its invisibility must have ended before; nothing: it need not. Times are compared as they are spelt, which may
+  /// refuse a record that became visible within that same second, but takes none that is hidden (in UTC, as all write).
+  std::optional<WallTime> visible_at{};
 };
 
 /// What every UPDATE leaves beside its change.
@@ -29,16 +32,17 @@ struct WriteMark {
   WallTime now{};
 };
 
-/// What one UPDATE writes. Assignments are separated by commas; repeated SET is not understood everywhere.
+/// What one UPDATE writes. Assignments are separated by commas, and at most one attribute is taken away: neither
+/// repeated SET nor repeated REMOVE is understood everywhere.
 struct RecordChange {
   std::vector<std::pair<std::string_view, dynamo::AttributeValue>> set;
-  std::vector<std::string_view> removed;  ///< attributes that are to go
+  std::string_view removed{};  ///< the attribute that is to go; empty: none
 };
 
 /// Writes the statements of one table. A value; thread-safe.
 ///
-/// Every UPDATE and DELETE carries a condition on the version, every UPDATE raises it and leaves a nonce. Items are
-/// only ever updated, never put again, so that attributes which we do not know stay.
+/// Every UPDATE carries a condition on the version, raises it and leaves a nonce; so does every DELETE but
+/// `remove_any`. Items are only ever updated, never put again, so that attributes which we do not know stay.
 class StatementBuilder {
  public:
   explicit StatementBuilder(std::string_view table);
@@ -50,8 +54,8 @@ class StatementBuilder {
                         bool returning = false) const;
   /// Returns the old item when `returning`: the one way to tell a removal from a record that was gone already.
   KeyedStatement remove(const Expected& expected, bool returning = false) const;
-  /// Removes the record if it still lies in that half of the queue, whatever its version.
-  KeyedStatement remove_from(const std::string& id, QueueType type) const;
+  /// Removes the record whatever it has become; returns the old item.
+  KeyedStatement remove_any(const std::string& id) const;
 
  private:
   std::string table_;  // quoted
@@ -64,5 +68,12 @@ RecordChange extend_change(WallTime invisible_until);
 RecordChange put_off_change(std::optional<WallTime> invisible_until);
 RecordChange dead_letter_change(WallTime now);
 RecordChange redrive_change(WallTime now);
+
+/// What operators change besides. As if sent with that delay; zero or less: now.
+RecordChange delay_change(WallTime now, Duration delay);
+/// As if sent at that time, visible at once.
+RecordChange sent_change(WallTime sent_at);
+/// As if created and sent just now.
+RecordChange reset_change(WallTime now);
 
 }  // namespace sluice::queue::dynamomq

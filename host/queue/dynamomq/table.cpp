@@ -2,6 +2,7 @@
 
 #include "base/mutex.hpp"
 #include "host/queue/dynamomq/table_errors.hpp"
+#include "host/queue/dynamomq/table_findings.hpp"
 
 namespace sluice::queue::dynamomq {
 namespace {
@@ -22,36 +23,15 @@ dynamo::CreateTableRequest request_of(const TableSpec& spec, bool deletion_prote
   return request;
 }
 
-void expect(std::string& differences, const std::string& what, const std::string& found, std::string_view wanted) {
-  if (found != wanted) {
-    differences += (differences.empty() ? "" : ", ") + what + " is " + (found.empty() ? "none" : "'" + found + "'") +
-                   " and must be " + (wanted.empty() ? "none" : "'" + std::string(wanted) + "'");
-  }
-}
-
-void expect_type(std::string& differences, const dynamo::TableDescription& table, std::string_view attribute) {
-  const auto found = table.attribute_types.find(std::string(attribute));
-  expect(differences, "the type of " + std::string(attribute),
-         found == table.attribute_types.end() ? std::string() : found->second, "S");
-}
-
 // Every difference from what a queue needs, in one line; empty: none.
 std::string differences_of(const dynamo::TableDescription& table, const TableSpec& spec) {
   std::string differences;
-  expect(differences, "the hash key", table.hash_key, attribute::kId);
-  expect(differences, "the range key", table.range_key, "");
-  expect_type(differences, table, attribute::kId);
-  for (const auto& index : table.indexes) {
-    if (index.name == spec.index) {
-      expect(differences, "the index's hash key", index.hash_key, attribute::kQueueType);
-      expect(differences, "the index's range key", index.range_key, attribute::kSentAt);
-      expect(differences, "the index's projection", index.projection, "ALL");
-      expect_type(differences, table, attribute::kQueueType);
-      expect_type(differences, table, attribute::kSentAt);
-      return differences;
+  for (const TableFinding& finding : examine_table(table, spec)) {
+    if (finding.level == FindingLevel::unfit) {
+      differences += (differences.empty() ? "" : ", ") + finding.what;
     }
   }
-  return differences + (differences.empty() ? "" : ", ") + "there is no index '" + spec.index + "'";
+  return differences;
 }
 
 bool is_active(const dynamo::TableDescription& table, const TableSpec& spec) {

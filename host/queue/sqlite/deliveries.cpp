@@ -15,6 +15,8 @@ namespace {
 constexpr std::size_t kBringBackLimit = 5'000;
 // The version of a message that nobody has touched is 1, and that of its first lease one more.
 constexpr std::int64_t kFirstLease = 2;
+constexpr const char* kUnreadable =
+    "the record cannot be read, its attributes are damaged; take them away with an edit, then move it to the front";
 
 std::int64_t as_number(bool value) { return value ? 1 : 0; }
 
@@ -60,7 +62,11 @@ Deliveries::Deliveries(Connection& connection, Tally& tally)
       delivery_write_(connection, "INSERT OR REPLACE INTO deliveries VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"),
       standing_(connection,
                 "SELECT m.id, m.half, m.sent_at, d.version, d.receives, d.until, d.received_at, d.failure "
-                "FROM messages AS m LEFT JOIN deliveries AS d ON d.seq = m.seq WHERE m.seq = ?1") {}
+                "FROM messages AS m LEFT JOIN deliveries AS d ON d.seq = m.seq WHERE m.seq = ?1"),
+      front_ready_(connection, "SELECT min(sent_at) FROM ready WHERE half = ?1"),
+      front_waiting_(connection,
+                     "SELECT min(sent_at) FROM deliveries INDEXED BY deliveries_due WHERE half = ?1 AND until IS NOT "
+                     "NULL") {}
 
 void Deliveries::bring_back(std::int64_t half, WallTime now) {
   std::vector<std::pair<std::int64_t, std::int64_t>> due;
@@ -79,14 +85,14 @@ std::vector<Claim> Deliveries::claim(std::int64_t half, std::size_t max, WallTim
   bring_back(half, now);
   std::vector<Claim> claims;
   std::vector<bool> touched;
-  std::size_t passed_over = 0;
+  std::vector<std::int64_t> unreadable;
   std::size_t bytes = 0;
   oldest_.bind(half, sqlite::stored(now));
   while (claims.size() < max && bytes < kClaimBytes && oldest_.row()) {
     auto attributes = decode_attributes(oldest_.bytes(5));
     if (!attributes) {
-      ++passed_over;
-      continue;  // Only a foreign hand can have written this; it must not stop the queue.
+      unreadable.push_back(oldest_.integer(0));
+      continue;
     }
     Claim& claim = claims.emplace_back();
     Message& message = claim.message;
@@ -107,12 +113,25 @@ std::vector<Claim> Deliveries::claim(std::int64_t half, std::size_t max, WallTim
     bytes += message.body.size();
   }
   oldest_.reset();
-  if (passed_over == 0 && std::find(touched.begin(), touched.end(), true) == touched.end()) {
+  set_aside(unreadable, now);
+  if (unreadable.empty() && std::find(touched.begin(), touched.end(), true) == touched.end()) {
     lease_head(half, claims, until, now);
   } else {
     lease_each(half, claims, touched, until, now);
   }
   return claims;
+}
+
+void Deliveries::set_aside(const std::vector<std::int64_t>& unreadable, WallTime now) {
+  for (const std::int64_t seq : unreadable) {
+    if (auto before = standing(seq)) {
+      Standing after = *before;
+      after.until = kLatest;
+      after.received_at.reset();
+      after.failure = encode_failure({.error = kUnreadable, .handler = {}, .host = {}, .failed_at = now});
+      change(*before, after, now);
+    }
+  }
 }
 
 void Deliveries::lease_head(std::int64_t half, const std::vector<Claim>& claims, WallTime until, WallTime now) {
@@ -240,7 +259,7 @@ void Deliveries::settle_back(const Standing& before, const Settlement& settlemen
   } else if (after.receives > 0) {
     --after.receives;
   }
-  change(before, std::move(after), now);
+  change(before, after, now);
 }
 
 std::optional<Receipt> Deliveries::extend(std::int64_t half, const Receipt& receipt, WallTime until, WallTime now) {
@@ -267,6 +286,35 @@ void Deliveries::place(std::int64_t seq, std::int64_t half, WallTime sent_at, bo
       .run();
 }
 
+void Deliveries::place(const Standing& standing, WallTime updated_at) {
+  if (!standing.until) {
+    insert_ready(standing);
+  }
+  write(standing, standing.version, updated_at);
+}
+
+std::optional<WallTime> Deliveries::front(std::int64_t half) {
+  std::optional<WallTime> first;
+  for (Statement* statement : {&front_ready_, &front_waiting_}) {
+    statement->bind(half);
+    if (const auto found = statement->row() ? loaded(statement->optional_integer(0)) : std::nullopt) {
+      first = std::min(*found, first.value_or(*found));
+    }
+    statement->reset();
+  }
+  return first;
+}
+
+void Deliveries::write(const Standing& standing, std::int64_t version, WallTime updated_at) {
+  const std::optional<Blob> failure = standing.failure ? std::optional<Blob>(Blob{*standing.failure}) : std::nullopt;
+  delivery_write_
+      .bind(standing.seq, standing.half, stored(standing.until),
+            as_number(standing.received_at.has_value() && standing.receives > 0), version,
+            std::int64_t{standing.receives}, sqlite::stored(standing.sent_at), stored(standing.received_at),
+            sqlite::stored(updated_at), failure)
+      .run();
+}
+
 void Deliveries::remove_ready(const Standing& standing) {
   ready_delete_.bind(standing.half, sqlite::stored(standing.sent_at), standing.seq).run();
 }
@@ -275,23 +323,24 @@ void Deliveries::insert_ready(const Standing& standing) {
   ready_insert_.bind(standing.half, sqlite::stored(standing.sent_at), standing.seq).run();
 }
 
-void Deliveries::change(const Standing& before, Standing after, WallTime now) {
+void Deliveries::change(const Standing& before, const Standing& after, WallTime now) {
   if (!before.until) {
     remove_ready(before);
   }
   if (!after.until) {
     insert_ready(after);
   }
-  const std::optional<Blob> failure = after.failure ? std::optional<Blob>(Blob{*after.failure}) : std::nullopt;
-  delivery_write_
-      .bind(after.seq, after.half, stored(after.until), as_number(after.received_at.has_value()), before.version + 1,
-            std::int64_t{after.receives}, sqlite::stored(after.sent_at), stored(after.received_at), sqlite::stored(now),
-            failure)
-      .run();
+  if (after.half != before.half || after.sent_at != before.sent_at) {
+    message_move_.bind(before.seq, after.half, sqlite::stored(after.sent_at)).run();
+  }
+  if (after.half != before.half) {
+    tally_.add(before.half, -1);
+    tally_.add(after.half, 1);
+  }
+  write(after, before.version + 1, now);
 }
 
 void Deliveries::move(const Standing& before, std::int64_t half, std::optional<std::string> failure, WallTime now) {
-  message_move_.bind(before.seq, half, sqlite::stored(now)).run();
   Standing after = before;
   after.half = half;
   after.sent_at = now;
@@ -299,9 +348,7 @@ void Deliveries::move(const Standing& before, std::int64_t half, std::optional<s
   after.until.reset();
   after.received_at.reset();
   after.failure = std::move(failure);
-  change(before, std::move(after), now);
-  tally_.add(before.half, -1);
-  tally_.add(half, 1);
+  change(before, after, now);
 }
 
 void Deliveries::remove(const Standing& standing) {

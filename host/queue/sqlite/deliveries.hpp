@@ -39,15 +39,22 @@ class Deliveries {
   std::optional<Receipt> extend(std::int64_t half, const Receipt& receipt, WallTime until, WallTime now);
 
   std::optional<Standing> standing(std::int64_t seq);
+  /// The sent_at of the first message of a half, in whatever state; nothing when it is empty.
+  std::optional<WallTime> front(std::int64_t half);
   /// Puts down a message that has just been inserted.
   void place(std::int64_t seq, std::int64_t half, WallTime sent_at, bool delayed, WallTime now);
-  /// Changes where a message stands; the version goes up by one.
-  void change(const Standing& before, Standing after, WallTime now);
+  /// Puts down a message that has just been inserted as `standing` says, version included.
+  void place(const Standing& standing, WallTime updated_at);
+  /// Changes where a message stands, its half included; the version goes up by one.
+  void change(const Standing& before, const Standing& after, WallTime now);
   /// To the end of a half, as if it had just been sent there.
   void move(const Standing& before, std::int64_t half, std::optional<std::string> failure, WallTime now);
   void remove(const Standing& standing);
 
  private:
+  /// Hides records for good that only a foreign hand can have written so: they must not stop the queue, nor look as if
+  /// they could be claimed.
+  void set_aside(const std::vector<std::int64_t>& unreadable, WallTime now);
   void lease_head(std::int64_t half, const std::vector<Claim>& claims, WallTime until, WallTime now);
   void lease_each(std::int64_t half, const std::vector<Claim>& claims, const std::vector<bool>& touched, WallTime until,
                   WallTime now);
@@ -57,6 +64,7 @@ class Deliveries {
   void delete_removed();
   void bring_back(std::int64_t half, WallTime now);
   std::optional<Standing> held(std::int64_t half, const Receipt& receipt);
+  void write(const Standing& standing, std::int64_t version, WallTime updated_at);
   void remove_ready(const Standing& standing);
   void insert_ready(const Standing& standing);
 
@@ -77,6 +85,8 @@ class Deliveries {
   Statement delivery_delete_run_;
   Statement delivery_write_;
   Statement standing_;
+  Statement front_ready_;
+  Statement front_waiting_;
   std::vector<std::int64_t> removed_;  ///< by the current `settle`; their deliveries are still to be deleted
 };
 

@@ -1,13 +1,10 @@
-// The half of EmbeddedStore that operators use.
+// The part of EmbeddedStore that looks.
 
 #include <algorithm>
 #include <charconv>
-#include <limits>
 #include <utility>
 
 #include "host/queue/sqlite/embedded_store.hpp"
-#include "host/queue/sqlite/row_codec.hpp"
-#include "host/queue/sqlite/times.hpp"
 
 namespace sluice::queue::sqlite {
 
@@ -15,20 +12,13 @@ namespace {
 
 constexpr std::size_t kListLimit = 1'000;
 constexpr std::size_t kListBytes = std::size_t{16} * 1024 * 1024;
-constexpr std::size_t kPurgeBatch = 500;
-
-Error no_message(const std::string& queue, const std::string& id) {
-  return {ErrorCode::not_found, "no message \"" + id + "\" in queue \"" + queue + "\""};
-}
-
-std::int64_t half_of(std::int64_t queue, QueueType type) { return queue * 2 + (type == QueueType::dlq ? 1 : 0); }
 
 std::string write_cursor(const RecordReader::Place& place) {
   return std::to_string(place.first) + ":" + std::to_string(place.second);
 }
 
 std::optional<RecordReader::Place> read_cursor(const std::string& cursor) {
-  RecordReader::Place place{std::numeric_limits<std::int64_t>::min(), 0};
+  RecordReader::Place place = RecordReader::kFirst;
   if (cursor.empty()) {
     return place;
   }
@@ -42,12 +32,17 @@ std::optional<RecordReader::Place> read_cursor(const std::string& cursor) {
 }
 
 /// A page of at most `limit` records from these places; the cursor leads on when there are more of them.
-ListPage page_of(RecordReader& reader, const std::vector<RecordReader::Place>& places, std::size_t limit) {
+ListPage page_of(RecordReader& reader, const ListRequest& request, const std::vector<RecordReader::Place>& places,
+                 std::size_t limit) {
   ListPage page;
   std::size_t bytes = 0;
   for (std::size_t i = 0; i < places.size() && i < limit; ++i) {
-    if (auto record = reader.read(places[i].second)) {
-      bytes += record->message.body.size();
+    const std::int64_t seq = places[i].second;
+    if (auto record = request.content ? reader.read(seq) : reader.read_head(seq)) {
+      if (request.native) {
+        record->native = reader.native(seq);
+      }
+      bytes += record->message.body.size() + record->native.size();
       page.messages.push_back(std::move(*record));
     }
     if (i + 1 < places.size() && (i + 1 == limit || bytes >= kListBytes)) {
@@ -114,7 +109,7 @@ Result<ListPage> EmbeddedStore::list(const ListRequest& request, Deadline deadli
   ListPage page;
   auto done = read(deadline, [&](RecordReader& reader) {
     if (const auto queue = reader.queue(request.address.queue)) {
-      page = page_of(reader, reader.list(half_of(*queue, request.address.type), *after, limit + 1), limit);
+      page = page_of(reader, request, reader.list(half_of(*queue, request.address.type), *after, limit + 1), limit);
     }
   });
   if (!done) {
@@ -136,98 +131,17 @@ Result<QueueStats> EmbeddedStore::stats(const QueueAddress& address, Deadline de
   return counted;
 }
 
-Result<void> EmbeddedStore::on_message(const std::string& queue, const std::string& id, Deadline deadline,
-                                       const std::function<std::optional<Error>(const Standing&, WallTime now)>& work) {
-  std::optional<Error> refused;
-  const auto whole = [&] {
-    const auto number = records_->queue(queue);
-    const auto standing = number ? records_->find(*number, id) : std::nullopt;
-    refused = standing ? work(*standing, clock_.wall_now()) : std::optional<Error>(no_message(queue, id));
-  };
-  if (auto done = commits_->run(whole, true, deadline); !done) {
-    return done.error();
-  }
-  if (refused) {
-    return std::move(*refused);
-  }
-  return {};
-}
-
-Result<StoredMessage> EmbeddedStore::edit(const std::string& queue, const StoredMessage& expected,
-                                          const NewMessage& content, Deadline deadline) {
-  const std::string& id = expected.message.id;
-  if (auto refused = refusal(queue, id, content)) {
-    return std::move(*refused);
-  }
-  std::optional<StoredMessage> edited;
-  auto done = on_message(queue, id, deadline, [&](const Standing& standing, WallTime now) -> std::optional<Error> {
-    if (standing.version != expected.version) {
-      return Error(ErrorCode::conflict, "message \"" + id + "\" was changed in between; read it again");
+Result<QueueOverview> EmbeddedStore::overview(const OverviewRequest& request, Deadline deadline) {
+  QueueOverview seen;
+  auto done = read(deadline, [&](RecordReader& reader) {
+    if (const auto queue = reader.queue(request.address.queue)) {
+      seen = reader.overview(half_of(*queue, request.address.type), request.ids, request.errors, clock_.wall_now());
     }
-    records_->replace_content(standing, content, now);
-    edited = writer_reader_->read(standing.seq);
-    return std::nullopt;
   });
   if (!done) {
     return done.error();
   }
-  if (!edited) {
-    return no_message(queue, id);
-  }
-  return std::move(*edited);
-}
-
-Result<void> EmbeddedStore::remove(const std::string& queue, const std::string& id, Deadline deadline) {
-  return on_message(queue, id, deadline, [&](const Standing& standing, WallTime) -> std::optional<Error> {
-    records_->deliveries().remove(standing);
-    return std::nullopt;
-  });
-}
-
-Result<BulkResult> EmbeddedStore::purge(const QueueAddress& address, const BulkProgress& progress, Deadline deadline) {
-  BulkResult result;
-  // What is sent while the purge runs stays, or a busy sender would keep it running.
-  std::optional<std::int64_t> end;
-  while (true) {
-    std::size_t removed = 0;
-    const auto work = [&] {
-      const auto queue = records_->queue(address.queue);
-      end = end.value_or(records_->end());
-      removed = queue ? records_->purge(half_of(*queue, address.type), *end, kPurgeBatch) : 0;
-    };
-    if (auto done = commits_->run(work, true, deadline); !done) {
-      return done.error();
-    }
-    result.done += removed;
-    if (removed == 0 || (progress && !progress(result.done))) {
-      return result;
-    }
-  }
-}
-
-Result<void> EmbeddedStore::dead_letter(const std::string& queue, const std::string& id, const Failure& failure,
-                                        Deadline deadline) {
-  return on_message(queue, id, deadline, [&](const Standing& standing, WallTime now) -> std::optional<Error> {
-    if ((standing.half & 1) == 0) {
-      auto reason = failure.empty() ? standing.failure : std::optional<std::string>(encode_failure(failure));
-      records_->deliveries().move(standing, standing.half | 1, std::move(reason), now);
-    }
-    return std::nullopt;
-  });
-}
-
-Result<void> EmbeddedStore::redrive(const std::string& queue, const std::string& id, Deadline deadline) {
-  return on_message(queue, id, deadline, [&](const Standing& standing, WallTime now) -> std::optional<Error> {
-    if ((standing.half & 1) == 0) {
-      return Error(ErrorCode::conflict, "message \"" + id + "\" is not in the DLQ of queue \"" + queue + "\"");
-    }
-    if (standing.until && now <= *standing.until && standing.received_at) {
-      return Error(ErrorCode::conflict, "message \"" + id + "\" in the DLQ of queue \"" + queue +
-                                            "\" is being worked on; try again when it is back");
-    }
-    records_->deliveries().move(standing, standing.half & ~std::int64_t{1}, std::nullopt, now);
-    return std::nullopt;
-  });
+  return seen;
 }
 
 }  // namespace sluice::queue::sqlite

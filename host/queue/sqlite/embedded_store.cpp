@@ -12,26 +12,18 @@ namespace {
 
 // Of one transaction: large enough to share its flush, small enough that nobody waits long for it.
 constexpr std::size_t kBatchItems = 1'000;
+// Sends share more than the flush: entries of the id index that fall on the same page.
+constexpr std::size_t kSendItems = 8'000;
 constexpr std::size_t kBatchBytes = std::size_t{8} * 1024 * 1024;
 constexpr std::size_t kIdLimit = 2'048;
 constexpr std::size_t kQueueNameLimit = 1'024;
-
-std::int64_t half_of(std::int64_t queue, QueueType type) { return queue * 2 + (type == QueueType::dlq ? 1 : 0); }
-
-std::size_t size_of(const NewMessage& message) {
-  std::size_t bytes = message.body.size() + message.content_type.size() + message.group.size();
-  for (const auto& [name, value] : message.attributes) {
-    bytes += name.size() + value.size();
-  }
-  return bytes;
-}
 
 /// How many of `messages` go into the next transaction.
 std::size_t batch_of(std::span<const NewMessage> messages) {
   std::size_t count = 0;
   std::size_t bytes = 0;
-  while (count < messages.size() && count < kBatchItems && (count == 0 || bytes < kBatchBytes)) {
-    bytes += size_of(messages[count++]);
+  while (count < messages.size() && count < kSendItems && (count == 0 || bytes < kBatchBytes)) {
+    bytes += content_bytes(messages[count++]);
   }
   return count;
 }
@@ -49,6 +41,7 @@ Result<void> EmbeddedStore::open() {
   writer_ = std::move(*writer);
   records_ = std::make_unique<Records>(*writer_);
   writer_reader_ = std::make_unique<RecordReader>(*writer_);
+  changes_ = std::make_unique<Changes>(*records_);
   commits_ = std::make_unique<CommitQueue>(
       clock_, file_, *writer_, options_.durable,
       CommitQueue::Hooks{.begin = [this] { records_->begin(); }, .finish = [this] { records_->finish(); }});
@@ -134,8 +127,7 @@ std::vector<ExtendResult> EmbeddedStore::extend(const QueueAddress& address, std
   return results;
 }
 
-std::optional<Error> EmbeddedStore::refusal(const std::string& queue, const std::string& id,
-                                            const NewMessage& message) const {
+std::optional<Error> EmbeddedStore::refusal(const std::string& queue, const std::string& id, std::size_t bytes) const {
   if (queue.empty() || queue.size() > kQueueNameLimit) {
     return Error(ErrorCode::invalid, "a queue name has 1 to " + std::to_string(kQueueNameLimit) +
                                          " bytes, this one has " + std::to_string(queue.size()) + "; choose another");
@@ -144,9 +136,9 @@ std::optional<Error> EmbeddedStore::refusal(const std::string& queue, const std:
     return Error(ErrorCode::invalid, "a message id has at most " + std::to_string(kIdLimit) + " bytes, this one has " +
                                          std::to_string(id.size()) + "; make it shorter");
   }
-  if (size_of(message) > options_.max_body_bytes) {
+  if (bytes > options_.max_body_bytes) {
     return Error(ErrorCode::invalid, "a message has at most " + std::to_string(options_.max_body_bytes) +
-                                         " bytes, this one has " + std::to_string(size_of(message)) +
+                                         " bytes, this one has " + std::to_string(bytes) +
                                          "; keep the data elsewhere and send its place");
   }
   return std::nullopt;
@@ -170,7 +162,7 @@ void EmbeddedStore::send_batch(const std::string& queue, std::span<const NewMess
                                std::span<SendResult> results, Deadline deadline) {
   bool any = false;
   for (std::size_t i = 0; i < messages.size(); ++i) {
-    if (auto refused = refusal(queue, results[i].id, messages[i])) {
+    if (auto refused = refusal(queue, results[i].id, content_bytes(messages[i]))) {
       results[i].status = SendStatus::failed;
       results[i].error = std::move(*refused);
     } else {

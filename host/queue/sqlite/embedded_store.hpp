@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/mutex.hpp"
+#include "host/queue/sqlite/changes.hpp"
 #include "host/queue/sqlite/commit_queue.hpp"
 #include "host/queue/sqlite/connection.hpp"
 #include "host/queue/sqlite/record_reader.hpp"
@@ -36,21 +37,23 @@ class EmbeddedStore final : public Store {
   Result<StoredMessage> get(const std::string& queue, const std::string& id, Deadline deadline) override;
   Result<ListPage> list(const ListRequest& request, Deadline deadline) override;
   Result<QueueStats> stats(const QueueAddress& address, Deadline deadline) override;
-  Result<StoredMessage> edit(const std::string& queue, const StoredMessage& expected, const NewMessage& content,
+  Result<QueueOverview> overview(const OverviewRequest& request, Deadline deadline) override;
+  std::vector<ChangeResult> change(const std::string& queue, std::span<const Change> changes,
+                                   Deadline deadline) override;
+  Result<StoredMessage> edit(const std::string& queue, const std::string& id, std::int64_t version,
+                             std::span<const ContentEdit> edits, Deadline deadline) override;
+  std::vector<PutResult> put(const std::string& queue, std::span<const StoredMessage> records, PutMode mode,
                              Deadline deadline) override;
-  Result<void> remove(const std::string& queue, const std::string& id, Deadline deadline) override;
-  Result<BulkResult> purge(const QueueAddress& address, const BulkProgress& progress, Deadline deadline) override;
-  Result<void> dead_letter(const std::string& queue, const std::string& id, const Failure& failure,
-                           Deadline deadline) override;
-  Result<void> redrive(const std::string& queue, const std::string& id, Deadline deadline) override;
 
  private:
-  std::optional<Error> refusal(const std::string& queue, const std::string& id, const NewMessage& message) const;
+  /// `bytes` counts body, content type, group, attributes and what else is kept with the message.
+  std::optional<Error> refusal(const std::string& queue, const std::string& id, std::size_t bytes) const;
   void send_batch(const std::string& queue, std::span<const NewMessage> messages, std::span<SendResult> results,
                   Deadline deadline);
-  /// Runs `work` on the message of that id, in a transaction; ErrorCode::not_found when there is none.
-  Result<void> on_message(const std::string& queue, const std::string& id, Deadline deadline,
-                          const std::function<std::optional<Error>(const Standing&, WallTime now)>& work);
+  Result<StoredMessage> edit_record(const std::string& queue, const std::string& id, std::int64_t version,
+                                    std::span<const ContentEdit> edits);
+  void put_batch(const std::string& queue, std::span<const StoredMessage> records, PutMode mode,
+                 std::span<PutResult> results, Deadline deadline);
   /// Runs `work` on one state of the file.
   Result<void> read(Deadline deadline, const std::function<void(RecordReader&)>& work);
 
@@ -65,6 +68,7 @@ class EmbeddedStore final : public Store {
   std::unique_ptr<Connection> writer_;
   std::unique_ptr<Records> records_;
   std::unique_ptr<RecordReader> writer_reader_;
+  std::unique_ptr<Changes> changes_;
 
   Mutex reader_mutex_;
   // Guarded by reader_mutex_.

@@ -45,6 +45,7 @@ IdIndex::IdIndex(Connection& connection, const IdIndexLimits& limits)
     : connection_(connection),
       limits_(limits),
       add_(connection, "INSERT INTO ids_new VALUES (?1, ?2)"),
+      taken_(connection, "SELECT 1 FROM ids_new WHERE hash = ?1 UNION ALL SELECT 1 FROM ids WHERE hash = ?1"),
       oldest_(connection, "SELECT min(seq) FROM messages"),
       keep_(connection,
             "INSERT OR IGNORE INTO ids SELECT hash, seq FROM ids_new WHERE hash >= ?1 AND hash < ?2 AND seq >= ?3 "
@@ -56,10 +57,23 @@ IdIndex::IdIndex(Connection& connection, const IdIndexLimits& limits)
 
 /// How much of the hash space holds about a piece of `entries`.
 std::int64_t IdIndex::range_width(std::int64_t entries) const {
-  return std::max<std::int64_t>(1, kHashEnd / std::max<std::int64_t>(1, entries / limits_.piece));
+  const std::int64_t piece = std::max(limits_.piece, 2 * added_);
+  return std::max<std::int64_t>(1, kHashEnd / std::max<std::int64_t>(1, entries / piece));
 }
 
-void IdIndex::add(std::int64_t hash, std::int64_t seq) { add_.bind(hash, seq).run(); }
+void IdIndex::add(std::int64_t hash, std::int64_t seq) {
+  add_.bind(hash, seq).run();
+  ++added_;
+}
+
+bool IdIndex::add_new(std::int64_t hash, std::int64_t seq) {
+  const bool taken = taken_.bind(hash).row();
+  taken_.reset();
+  if (!taken) {
+    add(hash, seq);
+  }
+  return !taken;
+}
 
 std::int64_t IdIndex::oldest() {
   oldest_.row();
@@ -74,6 +88,7 @@ void IdIndex::sweep(std::int64_t& new_ids, std::int64_t& old_ids, std::int64_t l
     connection_.execute("DELETE FROM ids");
     new_ids = 0;
     old_ids = 0;
+    added_ = 0;
     return;
   }
   if (new_ids > limits_.fresh) {
@@ -82,6 +97,7 @@ void IdIndex::sweep(std::int64_t& new_ids, std::int64_t& old_ids, std::int64_t l
   if (old_ids > limits_.stale + 4 * live) {
     sweep_range(old_ids);
   }
+  added_ = 0;
 }
 
 void IdIndex::settle_range(std::int64_t& new_ids, std::int64_t& old_ids) {

@@ -25,7 +25,8 @@ class IdLookup {
 struct IdIndexLimits {
   /// `ids_new` is so small that its pages stay in the cache, and so large that one piece of it shares pages in `ids`.
   std::int64_t fresh = 65'536;
-  /// Entries that one transaction moves or looks at.
+  /// Entries that one transaction moves or looks at, at least; it is twice as many as it has added itself, so that a
+  /// flood is kept up with.
   std::int64_t piece = 2'048;
   /// Entries (20 bytes each) that may lie about in `ids` beyond four for each message.
   std::int64_t stale = 500'000;
@@ -39,6 +40,8 @@ class IdIndex {
   explicit IdIndex(Connection& connection, const IdIndexLimits& limits = {});
 
   void add(std::int64_t hash, std::int64_t seq);
+  /// Adds the entry unless there is one with that hash: then nothing has changed, and the id may be taken.
+  bool add_new(std::int64_t hash, std::int64_t seq);
   /// Called once in each transaction that writes messages, with the counters that it has read: a bounded piece of the
   /// work that is due. `live` is the number of messages in the whole file.
   void sweep(std::int64_t& new_ids, std::int64_t& old_ids, std::int64_t live);
@@ -53,10 +56,12 @@ class IdIndex {
   Connection& connection_;
   const IdIndexLimits limits_;
   Statement add_;
+  Statement taken_;
   Statement oldest_;
   Statement keep_;
   Statement drop_new_;
   Statement drop_old_;
+  std::int64_t added_ = 0;  ///< since the last sweep
   // Where the next piece begins. Each process has its own; it does not matter where one starts.
   std::int64_t new_from_ = 0;
   std::int64_t old_from_ = 0;

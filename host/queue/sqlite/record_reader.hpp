@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -22,28 +23,44 @@ class RecordReader {
 
   std::optional<std::int64_t> queue(const std::string& name) { return names_.find(name); }
   std::optional<StoredMessage> find(std::int64_t queue, const std::string& id);
-  std::optional<StoredMessage> read(std::int64_t seq);
+  std::optional<StoredMessage> read(std::int64_t seq) { return read(record_, seq); }
+  /// The same without body, content type, attributes and group.
+  std::optional<StoredMessage> read_head(std::int64_t seq) { return read(head_, seq); }
+  /// What `put` was given as StoredMessage::native.
+  std::string native(std::int64_t seq);
 
   /// A place in the order of a half.
-  using Place = std::pair<std::int64_t, std::int64_t>;  ///< sent_at, seq
+  using Place = std::pair<std::int64_t, std::int64_t>;                         ///< sent_at, seq
+  static constexpr Place kFirst{std::numeric_limits<std::int64_t>::min(), 0};  ///< before all others
   /// The places after `after`, oldest first, whether ready, delayed or in flight.
   std::vector<Place> list(std::int64_t half, const Place& after, std::size_t limit);
   QueueStats stats(std::int64_t half, WallTime now);
+  QueueOverview overview(std::int64_t half, std::size_t ids, std::size_t errors, WallTime now);
 
  private:
+  std::optional<StoredMessage> read(Statement& statement, std::int64_t seq);
+  std::string id(std::int64_t seq);
+  std::vector<ErrorGroup> errors(std::int64_t half, std::size_t limit);
   void gather(Statement& statement, std::int64_t half, const Place& after, std::size_t limit,
               std::vector<Place>& places);
 
   QueueNames names_;
   IdLookup ids_;
   Statement record_;
+  Statement head_;
+  Statement native_;
+  Statement id_;
   Statement list_ready_;
   Statement list_waiting_;
   Statement total_;
   Statement waiting_;
   Statement future_;
+  Statement future_due_;
   Statement oldest_ready_;
   Statement oldest_due_;
+  Statement hidden_waiting_;
+  Statement hidden_future_;
+  Statement failures_;
 };
 
 }  // namespace sluice::queue::sqlite

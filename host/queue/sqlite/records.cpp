@@ -38,13 +38,15 @@ Records::Records(Connection& connection)
       names_(connection),
       ids_(connection),
       queue_insert_(connection, "INSERT INTO queues (name) VALUES (?1)"),
-      insert_(connection, "INSERT INTO messages VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"),
-      content_(connection, "UPDATE messages SET content_type = ?2, attributes = ?3, body = ?4 WHERE seq = ?1"),
-      purge_ready_(connection, "SELECT seq FROM ready WHERE half = ?1 AND seq < ?2"),
-      purge_waiting_(
+      // Without `native`, which then costs nothing.
+      insert_(
           connection,
-          "SELECT seq FROM deliveries INDEXED BY deliveries_due WHERE half = ?1 AND until IS NOT NULL AND seq < ?2"),
-      end_(connection, "SELECT next_seq FROM counters") {}
+          "INSERT INTO messages (seq, half, sent_at, created_at, id, content_type, message_group, attributes, body) "
+          "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"),
+      content_(connection,
+               "UPDATE messages SET content_type = ?2, message_group = ?3, attributes = ?4, body = ?5 WHERE seq = ?1"),
+      put_(connection, "INSERT INTO messages VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"),
+      created_(connection, "UPDATE messages SET created_at = ?2 WHERE seq = ?1") {}
 
 std::int64_t Records::make_queue(const std::string& name) {
   if (const auto id = names_.find(name)) {
@@ -55,11 +57,18 @@ std::int64_t Records::make_queue(const std::string& name) {
 }
 
 bool Records::insert(std::int64_t queue, const std::string& id, const NewMessage& message, WallTime now) {
-  if (ids_.find(queue, id)) {
-    return false;
+  const std::int64_t hash = IdLookup::hash(queue, id);
+  auto indexed = tally_.index_new_id(hash);
+  if (!indexed) {
+    // There is an entry of that hash: of this id, of one that went away, or of another one by chance.
+    if (ids_.find(queue, id)) {
+      return false;
+    }
+    indexed = tally_.next_seq();
+    tally_.index_id(hash, *indexed);
   }
   const std::int64_t half = queue * 2;
-  const std::int64_t seq = tally_.next_seq();
+  const std::int64_t seq = *indexed;
   const WallTime sent_at = later(now, message.delay);
   const std::string attributes = encode_attributes(message.attributes);
   insert_
@@ -67,7 +76,6 @@ bool Records::insert(std::int64_t queue, const std::string& id, const NewMessage
             unless({}, message.group), unless_empty(attributes), Blob{message.body})
       .run();
   deliveries_.place(seq, half, sent_at, message.delay > Duration::zero(), now);
-  tally_.index_id(IdLookup::hash(queue, id), seq);
   tally_.add(half, 1);
   return true;
 }
@@ -77,43 +85,49 @@ std::optional<Standing> Records::find(std::int64_t queue, const std::string& id)
   return seq ? deliveries_.standing(*seq) : std::nullopt;
 }
 
-void Records::replace_content(const Standing& standing, const NewMessage& content, WallTime now) {
+void Records::replace_content(const Standing& standing, const Message& content, WallTime now) {
   const std::string attributes = encode_attributes(content.attributes);
-  content_.bind(standing.seq, unless(kTextPlain, content.content_type), unless_empty(attributes), Blob{content.body})
+  content_
+      .bind(standing.seq, unless(kTextPlain, content.content_type), unless({}, content.group), unless_empty(attributes),
+            Blob{content.body})
       .run();
   deliveries_.change(standing, standing, now);
 }
 
-std::vector<std::int64_t> Records::gather(Statement& statement, std::int64_t half, std::int64_t end, std::size_t max) {
-  std::vector<std::int64_t> found;
-  statement.bind(half, end);
-  while (found.size() < max && statement.row()) {
-    found.push_back(statement.integer(0));
-  }
-  statement.reset();
-  return found;
+void Records::renew(const Standing& before, const Standing& after, WallTime created_at) {
+  created_.bind(before.seq, stored(created_at)).run();
+  deliveries_.change(before, after, created_at);
 }
 
-std::size_t Records::purge(std::int64_t half, std::int64_t end, std::size_t max) {
-  std::vector<std::int64_t> found = gather(purge_ready_, half, end, max);
-  if (found.empty()) {
-    found = gather(purge_waiting_, half, end, max);
-  }
-  std::size_t removed = 0;
-  for (const std::int64_t seq : found) {
-    if (const auto standing = deliveries_.standing(seq)) {
-      deliveries_.remove(*standing);
-      ++removed;
+PutStatus Records::put(std::int64_t queue, const StoredMessage& record, PutMode mode) {
+  const Message& message = record.message;
+  if (const auto taken = find(queue, message.id)) {
+    if (mode == PutMode::insert) {
+      return PutStatus::exists;
     }
+    deliveries_.remove(*taken);
   }
-  return removed;
-}
-
-std::int64_t Records::end() {
-  end_.row();
-  const std::int64_t end = end_.integer(0);
-  end_.reset();
-  return end;
+  Standing standing{.seq = tally_.next_seq(),
+                    .id = message.id,
+                    .half = half_of(queue, record.queue_type),
+                    .sent_at = message.sent_at,
+                    .version = record.version,
+                    .receives = message.attempt,
+                    .until = record.invisible_until,
+                    .received_at = record.received_at,
+                    .failure = {}};
+  if (!record.failure.empty()) {
+    standing.failure = encode_failure(record.failure);
+  }
+  const std::string attributes = encode_attributes(message.attributes);
+  put_.bind(standing.seq, standing.half, stored(message.sent_at), stored(record.created_at),
+            std::string_view(message.id), unless(kTextPlain, message.content_type), unless({}, message.group),
+            unless_empty(attributes), Blob{message.body}, unless_empty(record.native))
+      .run();
+  deliveries_.place(standing, record.updated_at);
+  tally_.index_id(IdLookup::hash(queue, message.id), standing.seq);
+  tally_.add(standing.half, 1);
+  return PutStatus::written;
 }
 
 }  // namespace sluice::queue::sqlite

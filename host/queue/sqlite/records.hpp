@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "base/clock.hpp"
 #include "host/queue/sqlite/connection.hpp"
@@ -13,6 +12,19 @@
 #include "host/queue/store.hpp"
 
 namespace sluice::queue::sqlite {
+
+/// How the two halves of a queue are numbered.
+inline std::int64_t half_of(std::int64_t queue, QueueType type) { return queue * 2 + (type == QueueType::dlq ? 1 : 0); }
+
+/// Bytes that the sender of a message decides on.
+template <typename Content>
+std::size_t content_bytes(const Content& message) {
+  std::size_t bytes = message.body.size() + message.content_type.size() + message.group.size();
+  for (const auto& [name, value] : message.attributes) {
+    bytes += name.size() + value.size();
+  }
+  return bytes;
+}
 
 /// Queues by their names. Works on either kind of connection.
 class QueueNames {
@@ -41,15 +53,13 @@ class Records {
   /// False: the id is taken.
   bool insert(std::int64_t queue, const std::string& id, const NewMessage& message, WallTime now);
   std::optional<Standing> find(std::int64_t queue, const std::string& id);
-  void replace_content(const Standing& standing, const NewMessage& content, WallTime now);
-  /// Removes at most `max` messages of a half whose seq is below `end`; returns how many.
-  std::size_t purge(std::int64_t half, std::int64_t end, std::size_t max);
-  /// The seq that the next message gets.
-  std::int64_t end();
+  void replace_content(const Standing& standing, const Message& content, WallTime now);
+  /// The message stands as `after` says, and was made at `created_at`.
+  void renew(const Standing& before, const Standing& after, WallTime created_at);
+  /// Writes a whole record as it is. `exists` when the id is taken and the mode leaves it alone.
+  PutStatus put(std::int64_t queue, const StoredMessage& record, PutMode mode);
 
  private:
-  std::vector<std::int64_t> gather(Statement& statement, std::int64_t half, std::int64_t end, std::size_t max);
-
   Tally tally_;
   Deliveries deliveries_;
   QueueNames names_;
@@ -57,9 +67,8 @@ class Records {
   Statement queue_insert_;
   Statement insert_;
   Statement content_;
-  Statement purge_ready_;
-  Statement purge_waiting_;
-  Statement end_;
+  Statement put_;
+  Statement created_;
 };
 
 }  // namespace sluice::queue::sqlite

@@ -32,7 +32,8 @@ CREATE TABLE messages (
   content_type TEXT,
   message_group TEXT,
   attributes BLOB,
-  body BLOB NOT NULL
+  body BLOB NOT NULL,
+  native BLOB
 ) STRICT;
 CREATE TABLE ready (
   half INTEGER NOT NULL,
@@ -72,7 +73,10 @@ CREATE TABLE counters (
 INSERT INTO counters VALUES (1, 1, 0, 0);
 )sql";
 
-enum class Found { empty, ours, foreign, newer };
+// From version 1, which had no `native`: the whole record as another store gave it.
+constexpr const char* kUpgrade = "ALTER TABLE messages ADD COLUMN native BLOB; PRAGMA user_version = 2";
+
+enum class Found { empty, ours, older, foreign, newer };
 
 Found look(Connection& connection) {
   const std::int64_t application = connection.number("PRAGMA application_id");
@@ -83,6 +87,9 @@ Found look(Connection& connection) {
   }
   if (application != kApplicationId) {
     return Found::foreign;
+  }
+  if (version >= 1 && version < kSchemaVersion) {
+    return Found::older;
   }
   return version == kSchemaVersion ? Found::ours : Found::newer;
 }
@@ -97,10 +104,14 @@ Error refusal(Found found, Connection& connection) {
                                   std::to_string(kSchemaVersion) + "; use the sluice that made it, or another file"};
 }
 
-void create(Connection& connection) {
+void bring_up(Connection& connection) {
   connection.execute("BEGIN IMMEDIATE");
   // Another process may have been quicker.
-  if (!connection.failed() && look(connection) == Found::empty) {
+  const Found found = connection.failed() ? Found::ours : look(connection);
+  if (found == Found::older) {
+    connection.execute(kUpgrade);
+  }
+  if (found == Found::empty) {
     connection.execute(kTables);
     connection.execute(("PRAGMA application_id = " + std::to_string(kApplicationId)).c_str());
     connection.execute(("PRAGMA user_version = " + std::to_string(kSchemaVersion)).c_str());
@@ -122,8 +133,8 @@ Result<void> check_schema(Connection& connection) {
 }
 
 Result<void> make_schema(Connection& connection) {
-  if (look(connection) == Found::empty) {
-    create(connection);
+  if (const Found found = look(connection); found == Found::empty || found == Found::older) {
+    bring_up(connection);
   }
   return check_schema(connection);
 }

@@ -28,7 +28,7 @@ struct SqliteOptions {
 /// Where store.hpp leaves room: ids have 1 to 2,048 bytes; attributes and ids may hold any bytes; JSON bodies keep
 /// their spelling; messages of one instant keep the order of sending. A claim returns fewer than `max` once it holds
 /// kClaimBytes of bodies, or kClaimLimit messages. A settled message that goes back or waits counts as delayed, not as
-/// in flight. Redrive forgets the failure. Purge removes what is in flight too. A lost power supply may forget a claim,
+/// in flight. Redrive forgets the failure. A lost power supply may forget a claim,
 /// which is then made again; it never forgets a send or a settlement.
 ///
 /// `clock` and `random` must outlive the store.

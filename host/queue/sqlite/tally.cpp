@@ -51,6 +51,15 @@ void Tally::index_id(std::int64_t hash, std::int64_t seq) {
   ++new_ids_;
 }
 
+std::optional<std::int64_t> Tally::index_new_id(std::int64_t hash) {
+  read();
+  if (!ids_.add_new(hash, next_seq_)) {
+    return std::nullopt;
+  }
+  ++new_ids_;
+  return next_seq_++;
+}
+
 void Tally::write_halves() {
   for (const Change& change : changes_) {
     if (change.messages != 0) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "host/queue/sqlite/connection.hpp"
@@ -23,6 +24,8 @@ class Tally {
   /// A seq that was never used before.
   std::int64_t next_seq();
   void index_id(std::int64_t hash, std::int64_t seq);
+  /// The seq for a message with an id of this hash, which it indexes; nothing when the id may be taken already.
+  std::optional<std::int64_t> index_new_id(std::int64_t hash);
 
  private:
   struct Change {

@@ -245,6 +245,21 @@ TEST_F(ClientTest, UsesTheAccountsEndpoint) {
   EXPECT_THAT(transport.requests().at(1).url, HasSubstr("https://dynamodb.eu-west-1.amazonaws.com"));
 }
 
+TEST_F(ClientTest, SignsForTheRegionThatTheEndpointRulesName) {
+  options.endpoint = "";
+  options.region = "local";
+  transport.answer(200, kItem);
+  ASSERT_TRUE(get());
+  EXPECT_THAT(transport.requests().at(0).url, HasSubstr("http://localhost:8000"));
+  EXPECT_THAT(header_of(transport.requests().at(0), "Authorization"), HasSubstr("/us-east-1/dynamodb/aws4_request"));
+}
+
+TEST_F(ClientTest, SignsForTheConfiguredRegionElsewhere) {
+  transport.answer(200, kItem);
+  ASSERT_TRUE(get());
+  EXPECT_THAT(header_of(transport.requests().at(0), "Authorization"), HasSubstr("/eu-west-1/dynamodb/aws4_request"));
+}
+
 TEST_F(ClientTest, RunsBatchesSideBySideInTheirOrder) {
   const std::vector<std::vector<Statement>> batches(3, {{R"(UPDATE "q"."i" SET a=?)", {AttributeValue("x")}}});
   transport.hold();
@@ -309,6 +324,32 @@ TEST_F(ClientTest, GivesUpOnKeysThatStayUnread) {
   ASSERT_FALSE(items);
   EXPECT_EQ(items.error().kind, ErrorKind::throttled);
   EXPECT_EQ(transport.requests().size(), 4U);
+}
+
+TEST_F(ClientTest, PutsAgainWhatWasLeftUnwritten) {
+  const std::vector<Item> items = {{{"id", "a"}}, {{"id", "b"}}};
+  transport.answer(200, R"({"UnprocessedItems":{"t":[{"PutRequest":{"Item":{"id":{"S":"b"}}}}]},
+                            "ConsumedCapacity":[{"TableName":"t","CapacityUnits":2.0}]})");
+  transport.answer(200, R"({"UnprocessedItems":{}})");
+  const auto written = client().batch_put("t", items, Deadline::never());
+  ASSERT_TRUE(written) << written.error().message;
+  EXPECT_EQ(records.at(0).capacity.write, 2.0);
+  EXPECT_THAT(transport.requests().at(1).body, testing::Not(HasSubstr("\"a\"")));
+}
+
+TEST_F(ClientTest, PutsThatFailAfterSomeWereWrittenHaveAnUnknownOutcome) {
+  const std::vector<Item> items = {{{"id", "a"}}, {{"id", "b"}}};
+  for (int i = 0; i < 10; ++i) {
+    transport.answer(200, R"({"UnprocessedItems":{"t":[{"PutRequest":{"Item":{"id":{"S":"b"}}}}]}})");
+  }
+  const auto some = client().batch_put("t", items, Deadline::never());
+  ASSERT_FALSE(some);
+  EXPECT_EQ(some.error().kind, ErrorKind::throttled);
+  EXPECT_TRUE(some.error().outcome_unknown);
+  const auto none = client().batch_put("t", std::span(items).subspan(1), Deadline::never());
+  ASSERT_FALSE(none);
+  EXPECT_FALSE(none.error().outcome_unknown);
+  EXPECT_EQ(client().batch_put("t", std::vector<Item>(26), Deadline::never()).error().kind, ErrorKind::validation);
 }
 
 TEST_F(ClientTest, StopEndsACallThatWaitsForAnAnswer) {

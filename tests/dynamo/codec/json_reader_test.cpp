@@ -207,5 +207,19 @@ TEST(JsonReader, AgreesWithAnotherParserOnMutations) {
   EXPECT_GT(accepted, 1000);
 }
 
+TEST(JsonReader, GivesAValueAsWritten) {
+  JsonReader reader(R"({ "a" :  [1.10, {"x":"\u00e9"}]  , "b":1E400})", 8, JsonReader::BadText::refuse);
+  std::string_view name;
+  std::string_view text;
+  ASSERT_TRUE(reader.begin_object() && reader.next_member(name) && reader.read_raw(text));
+  EXPECT_EQ(text, R"([1.10, {"x":"\u00e9"}])");
+  ASSERT_TRUE(reader.next_member(name) && reader.read_raw(text));
+  EXPECT_EQ(text, "1E400");
+  EXPECT_FALSE(reader.next_member(name));
+  EXPECT_TRUE(reader.finish());
+  JsonReader broken("[1,", 8, JsonReader::BadText::refuse);
+  EXPECT_FALSE(broken.read_raw(text));
+}
+
 }  // namespace
 }  // namespace sluice::dynamo

@@ -120,6 +120,14 @@ TEST(Requests, BatchGetItem) {
                   "ReturnConsumedCapacity":"TOTAL"})");
 }
 
+TEST(Requests, BatchWriteItem) {
+  const std::vector<Item> items{kKey, {{"id", AttributeValue("b")}, {"n", Number{"1"}}}};
+  expect_json(encode_batch_put("jo\"bs", items),
+              R"({"RequestItems":{"jo\"bs":[{"PutRequest":{"Item":{"id":{"S":"a\"1"}}}},
+                                            {"PutRequest":{"Item":{"id":{"S":"b"},"n":{"N":"1"}}}}]},
+                  "ReturnConsumedCapacity":"TOTAL"})");
+}
+
 TEST(Requests, DescribeTable) { EXPECT_EQ(encode_describe_table("jobs"), R"({"TableName":"jobs"})"); }
 
 }  // namespace

@@ -151,6 +151,40 @@ TEST(Responses, BatchGet) {
   EXPECT_TRUE(empty->items.empty() && empty->unprocessed_keys.empty());
 }
 
+TEST(Responses, BatchPut) {
+  const auto output = decode_batch_put(
+      R"({"UnprocessedItems":{"t":[{"PutRequest":{"Item":{"id":{"S":"a"}}}},{"DeleteRequest":{"Key":{}}},
+                                   {"PutRequest":{"Later":1,"Item":{"id":{"S":"b"}}}}]},
+          "ItemCollectionMetrics":{},"ConsumedCapacity":[{"TableName":"t","CapacityUnits":3.0}]})");
+  ASSERT_TRUE(output) << output.error().message;
+  EXPECT_EQ(output->unprocessed_items, (std::vector<Item>{{{"id", AttributeValue("a")}}, {{"id", AttributeValue("b")}}}));
+  EXPECT_EQ(output->capacity.write, 3);
+  EXPECT_TRUE(decode_batch_put("{}")->unprocessed_items.empty());
+  EXPECT_TRUE(decode_batch_put(R"({"UnprocessedItems":{"t":[{"PutRequest":{"Item":{"id":7}}}]}})").has_error());
+}
+
+TEST(Responses, TableOfProvisionedCapacityWithStreamAndSizes) {
+  const auto table = decode_table(
+      R"({"Table":{"TableName":"jobs","TableSizeBytes":4096,"TableClassSummary":{"TableClass":"STANDARD_INFREQUENT_ACCESS"},
+          "ProvisionedThroughput":{"NumberOfDecreasesToday":0,"ReadCapacityUnits":5,"WriteCapacityUnits":7},
+          "StreamSpecification":{"StreamEnabled":true,"StreamViewType":"NEW_IMAGE"},
+          "GlobalSecondaryIndexes":[{"IndexName":"i","Backfilling":true,"ItemCount":3,"IndexSizeBytes":100}]}})");
+  ASSERT_TRUE(table) << table.error().message;
+  EXPECT_EQ(table->size_bytes, 4096);
+  EXPECT_EQ(table->table_class, "STANDARD_INFREQUENT_ACCESS");
+  EXPECT_EQ(table->billing_mode, "PROVISIONED");
+  EXPECT_EQ(table->read_units, 5);
+  EXPECT_EQ(table->write_units, 7);
+  EXPECT_EQ(table->stream_view_type, "NEW_IMAGE");
+  ASSERT_EQ(table->indexes.size(), 1u);
+  EXPECT_TRUE(table->indexes[0].backfilling);
+  EXPECT_EQ(table->indexes[0].item_count, 3);
+  EXPECT_EQ(table->indexes[0].size_bytes, 100);
+  const auto off = decode_table(
+      R"({"Table":{"TableName":"jobs","StreamSpecification":{"StreamEnabled":false,"StreamViewType":"NEW_IMAGE"}}})");
+  EXPECT_EQ(off->stream_view_type, "");
+}
+
 TEST(Responses, Table) {
   const auto table = decode_table(
       R"({"Table":{"TableName":"jobs","TableStatus":"ACTIVE","TableArn":"arn:aws:dynamodb:us-east-1:1:table/jobs","ItemCount":12,

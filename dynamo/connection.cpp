@@ -1,0 +1,44 @@
+#include "dynamo/connection.hpp"
+
+#include <utility>
+
+#include "dynamo/credentials/chain.hpp"
+#include "dynamo/settings.hpp"
+
+namespace sluice::dynamo {
+
+Result<std::unique_ptr<Connection>> Connection::open(Options options, const std::string& no_region_text,
+                                                     const Clock& clock, Random& random) {
+  const auto environment = AwsEnvironment::of_process();
+  const auto settings = resolve_settings(environment);
+  if (settings.has_error()) {
+    return settings.error();
+  }
+  ClientOptions client_options;
+  client_options.region = options.region.empty() ? settings->region : std::move(options.region);
+  client_options.endpoint = options.endpoint.empty() ? settings->endpoint : std::move(options.endpoint);
+  client_options.use_fips = settings->use_fips;
+  client_options.use_dual_stack = settings->use_dual_stack;
+  client_options.account_id_endpoint_mode = settings->account_id_endpoint_mode;
+  client_options.observer = std::move(options.observer);
+  if (client_options.region.empty()) {
+    return Error(ErrorKind::validation, no_region_text);
+  }
+  std::unique_ptr<Connection> made(new Connection(clock));
+  made->region_ = client_options.region;
+  made->transport_.start();
+  made->credentials_ = make_default_chain(environment, made->transport_, clock, random);
+  made->client_ =
+      std::make_unique<Client>(std::move(client_options), made->transport_, *made->credentials_, clock, random);
+  return made;
+}
+
+Connection::~Connection() {
+  if (client_) {
+    client_->stop();
+  }
+  // Its callbacks reach into client and credentials, so it ends before they do.
+  transport_.stop();
+}
+
+}  // namespace sluice::dynamo

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace sluice::queue::dynamomq {
+
+/// Who works with a table.
+enum class Role {
+  host,        ///< `sluice run`: claims and settles
+  producer,    ///< sends
+  reader,      ///< looks, and changes nothing
+  operations,  ///< every command on messages; its name is "operator"
+  setup,       ///< `sluice table create`
+};
+
+inline constexpr std::array<Role, 5> kRoles{Role::host, Role::producer, Role::reader, Role::operations, Role::setup};
+
+std::string_view to_string(Role role);
+/// Nothing for a name that no role has.
+std::optional<Role> role_of(std::string_view name);
+
+/// The IAM actions of a role, without "dynamodb:", each in the order of the alphabet.
+struct Permissions {
+  std::vector<std::string_view> table;  ///< on the table itself
+  std::vector<std::string_view> index;  ///< on its index
+};
+
+/// What the code of this folder asks for in that role, and no more. A request that is added here must be added there: a
+/// test compares.
+Permissions permissions_of(Role role);
+
+}  // namespace sluice::queue::dynamomq

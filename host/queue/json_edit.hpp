@@ -1,0 +1,33 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/error.hpp"
+#include "host/queue/change.hpp"
+
+/// JSON as text: edits cut into it, so that what lies beside them keeps every digit, its order and its spaces.
+namespace sluice::queue {
+
+/// Objects and arrays within one another; deeper JSON is an error.
+inline constexpr std::size_t kJsonDepth = 128;
+
+/// What is wrong with `text` as one JSON document; nothing when it is one.
+std::optional<std::string> json_problem(std::string_view text);
+
+/// `text` without the spaces around it.
+std::string_view json_trimmed(std::string_view text);
+
+/// The characters of a JSON document that is a string; nothing when it is no string, or no JSON.
+std::optional<std::string> json_string(std::string_view text);
+
+/// `document` with the value at `path` set to the JSON text `value`, or taken away when there is none. Every object and
+/// array on the way must exist; the last step may be a new key, or the length of its array, which appends. An empty
+/// path stands for the whole document. Of a key that stands in an object more than once the last one counts.
+/// ErrorCode::invalid, naming the step, for a path that leads nowhere, a document or a value that is no JSON.
+Result<std::string> edit_json(std::string_view document, std::span<const PathStep> path,
+                              const std::optional<std::string>& value);
+
+}  // namespace sluice::queue

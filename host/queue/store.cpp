@@ -1,0 +1,65 @@
+#include "host/queue/store.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace sluice::queue {
+
+namespace {
+
+constexpr std::size_t kPurgePage = 500;
+
+Result<void> outcome(const std::vector<ChangeResult>& results) {
+  const ChangeResult& result = results.front();
+  if (result.status == ChangeStatus::applied) {
+    return {};
+  }
+  return result.error;
+}
+
+Result<void> change_one(Store& store, const std::string& queue, Change change, Deadline deadline) {
+  return outcome(store.change(queue, std::span(&change, 1), deadline));
+}
+
+}  // namespace
+
+Result<void> Store::remove(const std::string& queue, const std::string& id, Deadline deadline) {
+  return change_one(*this, queue, {.id = id, .action = ChangeAction::remove}, deadline);
+}
+
+Result<void> Store::dead_letter(const std::string& queue, const std::string& id, const Failure& failure,
+                                Deadline deadline) {
+  return change_one(*this, queue, {.id = id, .action = ChangeAction::dead_letter, .failure = failure}, deadline);
+}
+
+Result<void> Store::redrive(const std::string& queue, const std::string& id, Deadline deadline) {
+  return change_one(*this, queue, {.id = id, .action = ChangeAction::redrive}, deadline);
+}
+
+Result<BulkResult> Store::purge(const QueueAddress& address, const BulkProgress& progress, Deadline deadline) {
+  BulkResult result;
+  ListRequest request{.address = address, .limit = kPurgePage, .cursor = {}, .content = false};
+  while (true) {
+    const auto page = list(request, deadline);
+    if (!page) {
+      return page.error();
+    }
+    std::vector<Change> changes;
+    changes.reserve(page->messages.size());
+    for (const StoredMessage& found : page->messages) {
+      changes.push_back({.id = found.message.id, .action = ChangeAction::remove});
+    }
+    for (const ChangeResult& removed : change(address.queue, changes, deadline)) {
+      if (removed.status == ChangeStatus::failed) {
+        return removed.error;
+      }
+      ++(removed.status == ChangeStatus::applied ? result.done : result.skipped);
+    }
+    request.cursor = page->next;
+    if (request.cursor.empty() || (!changes.empty() && progress && !progress(result.done))) {
+      return result;
+    }
+  }
+}
+
+}  // namespace sluice::queue
