@@ -1,0 +1,118 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <sluice/client/error.hpp>
+#include <sluice/client/export.hpp>
+#include <sluice/client/message.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace sluice::client {
+
+/// A queue in DynamoDB. Credentials come from AWS's usual places: environment, profile, SSO, web identity, container,
+/// instance, in the order of the AWS SDKs.
+struct DynamoDbQueue {
+  std::string table = "dynamo-mq-table";
+  std::string index = "dynamo-mq-index-queue_type-sent_at";
+  std::string region{};    ///< empty: from the environment or the profile
+  std::string endpoint{};  ///< empty: the same, else AWS's own
+};
+
+/// A queue in a file of the embedded store, shared with every process of this machine that has it open.
+struct SqliteQueue {
+  std::string path;  ///< made when absent
+  std::string queue;
+  bool durable = true;  ///< false: a power cut may take the last moments with it
+};
+
+struct ClientOptions {
+  /// As in DynamoMQ: while the queue's first message is hidden, nothing else is received by this client. One message in
+  /// flight for the whole queue; other clients are not held back.
+  bool use_fifo = false;
+  /// The longest that one call may take, at the latest a request's time-out (10 s) beyond it.
+  Duration timeout = std::chrono::seconds(30);
+};
+
+struct ReceiveOptions {
+  QueueType queue_type = QueueType::standard;
+  Duration visibility_timeout = std::chrono::seconds(30);  ///< zero and negative: 30 s
+};
+
+namespace detail {
+class Core;
+}
+
+/// One queue, with the operations of DynamoMQ's client.
+///
+/// Thread-safe; every call blocks. No call throws but for want of memory. Where an operation differs from DynamoMQ's it
+/// mends a defect of it; docs/conformance.md of the project lists each. An empty id is IDNotProvidedError everywhere,
+/// and every operation may fail with DynamoDBAPIError; the comments name what else to expect.
+class SLUICE_CLIENT_API QueueClient {
+ public:
+  /// Makes no request yet. Fails when no region is named anywhere, or AWS's files cannot be read.
+  static Result<QueueClient> open(const DynamoDbQueue& queue, const ClientOptions& options = {});
+  /// Opens or makes the file.
+  static Result<QueueClient> open(const SqliteQueue& queue, const ClientOptions& options = {});
+
+  QueueClient(QueueClient&&) noexcept;
+  QueueClient& operator=(QueueClient&&) noexcept;
+  ~QueueClient();
+
+  /// Stores a message; once it has returned without an error the message is durable. IDDuplicatedError when a message
+  /// of that id is in the queue or its DLQ, MarshalingAttributeError for content that the store cannot hold. The id.
+  Result<std::string> send(const NewMessage& message);
+  /// The same for many, each by itself, 25 to a request. One result each, in their order.
+  std::vector<Result<std::string>> send(std::span<const NewMessage> messages);
+
+  /// Takes the oldest message that is due and hides it for the visibility timeout. EmptyQueueError when none is due.
+  /// A message that somebody else takes first, or whose record nobody can read, is passed over.
+  Result<ReceivedMessage> receive(const ReceiveOptions& options = {});
+  /// Takes at most `max`, oldest first; none is an empty list, no error. With `use_fifo` at most one.
+  Result<std::vector<ReceivedMessage>> receive(std::size_t max, const ReceiveOptions& options = {});
+
+  /// Makes the message visible after `timeout` from now, at once when it is zero or negative, whatever its state.
+  /// IDNotFoundError when absent. The message as it is afterwards.
+  Result<Message> change_visibility(const std::string& id, Duration timeout);
+  /// The same while it is ours, ConditionalCheckFailedError afterwards. The receipt to use from now on; void when
+  /// `timeout` gave the message up.
+  Result<Receipt> change_visibility(const Receipt& receipt, Duration timeout);
+
+  /// Removes the message whoever has it. Absent already: success.
+  Result<void> delete_message(const std::string& id);
+  /// The same if it still has this version: ConditionalCheckFailedError otherwise, IDNotFoundError when absent.
+  Result<void> delete_message(const std::string& id, std::int64_t version);
+  /// Removes a message that is done: ConditionalCheckFailedError when it is no longer ours.
+  Result<void> delete_message(const Receipt& receipt);
+  /// The same for many, 25 to a request. One result each, in their order.
+  std::vector<Result<void>> delete_messages(std::span<const Receipt> receipts);
+
+  /// Moves the message to the DLQ, in whatever state it is, with `reason` in its record unless that is empty. There
+  /// already: success, nothing is written. IDNotFoundError when absent. The message as it is afterwards.
+  Result<Message> move_to_dlq(const std::string& id, const std::string& reason = {});
+  /// The same while it is ours, ConditionalCheckFailedError afterwards.
+  Result<void> move_to_dlq(const Receipt& receipt, const std::string& reason = {});
+  /// Moves the message back from the DLQ, as newly sent, its receive count zero. IDNotFoundError when absent,
+  /// InvalidStateTransitionError when it is not in the DLQ or in flight there. The message as it is afterwards.
+  Result<Message> redrive(const std::string& id);
+
+  /// The message, wherever it lies in the queue; nothing when absent.
+  Result<std::optional<Message>> get(const std::string& id);
+  /// Both read the whole half once.
+  Result<QueueStats> queue_stats();
+  Result<DlqStats> dlq_stats();
+  Result<MessageList> list(const ListOptions& options = {});
+  /// Writes the message as it stands: its times, counts, half and version; whatever was there under its id is gone.
+  /// Without `created_at` it was created now. What Message does not show (sets inside data, attributes that other
+  /// programs have added) is gone too. MarshalingAttributeError for content that the store cannot hold.
+  Result<void> replace(const Message& message);
+
+ private:
+  friend class detail::Core;
+  friend class Producer;
+  SLUICE_CLIENT_LOCAL explicit QueueClient(std::shared_ptr<detail::Core> core);
+  std::shared_ptr<detail::Core> core_;
+};
+
+}  // namespace sluice::client

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/deadline.hpp"
+#include "base/random.hpp"
+#include "client/src/conversion.hpp"
+#include "host/queue/store.hpp"
+#include "sluice/client/queue_client.hpp"
+
+namespace sluice::client::detail {
+
+/// What a client works with. All of it outlives the client.
+struct Seams {
+  queue::Store& store;
+  const Clock& clock;
+  Random& random;
+};
+
+/// What keeps the seams alive for as long as a client or producer needs them; tests keep theirs themselves.
+class Backing {
+ public:
+  Backing() = default;
+  Backing(const Backing&) = delete;
+  Backing& operator=(const Backing&) = delete;
+  virtual ~Backing() = default;
+};
+
+/// One queue of a store: what QueueClient and its Producers share. Thread-safe; fixed after construction.
+class Core {
+ public:
+  struct Settings {
+    std::string queue;
+    ClientOptions options{};
+    std::string store_name{};    ///< in errors, in place of "DynamoDB API"; empty: that
+    std::size_t send_lot = 200;  ///< messages of one send call: what the store puts on its way at once
+  };
+
+  Core(const Seams& seams, Settings settings, std::unique_ptr<Backing> backing)
+      : backing_(std::move(backing)), seams_(seams), settings_(std::move(settings)) {}
+
+  static QueueClient client(std::shared_ptr<Core> core) { return QueueClient(std::move(core)); }
+
+  queue::Store& store() const { return seams_.store; }
+  const Clock& clock() const { return seams_.clock; }
+  Random& random() const { return seams_.random; }
+  const Settings& settings() const { return settings_; }
+  queue::QueueAddress address(QueueType type) const { return {settings_.queue, to_store(type)}; }
+  Deadline deadline() const { return Deadline::after(seams_.clock, settings_.options.timeout); }
+
+  Error error(const sluice::Error& failure, Asked asked) const {
+    return to_error(failure, asked, settings_.store_name);
+  }
+  /// Sends what has an id and is sound; results in the order given.
+  std::vector<Result<std::string>> send(std::vector<queue::NewMessage> messages, Deadline deadline) const;
+  /// One change of one message.
+  Result<void> change(queue::Change change) const;
+  /// The message after a change of ours.
+  Result<Message> look(const std::string& id) const;
+
+ private:
+  const std::unique_ptr<Backing> backing_;
+  const Seams seams_;
+  const Settings settings_;
+};
+
+}  // namespace sluice::client::detail

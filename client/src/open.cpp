@@ -1,0 +1,63 @@
+#include <utility>
+
+#include "client/src/core.hpp"
+#include "dynamo/connection.hpp"
+#include "host/queue/dynamomq/dynamomq_store.hpp"
+#include "host/queue/sqlite/sqlite_store.hpp"
+
+namespace sluice::client {
+namespace {
+
+// A file takes a whole lot in one transaction, and the larger that is, the less each message waits for the disk.
+constexpr std::size_t kSqliteLot = 2'000;
+constexpr const char* kQueueFile = "queue file";
+constexpr const char* kNoRegion =
+    "no AWS region is named; set DynamoDbQueue::region, the variable AWS_REGION, or region in your AWS profile";
+
+/// A store with the machine's clock, and the client it stands on when that is DynamoDB's. Each part uses those before
+/// it.
+class OwnedStore final : public detail::Backing {
+ public:
+  SystemClock clock;
+  SeededRandom random;
+  std::unique_ptr<dynamo::Connection> connection;
+  std::unique_ptr<queue::Store> store;
+};
+
+QueueClient client_of(std::unique_ptr<OwnedStore> owned, detail::Core::Settings settings) {
+  const detail::Seams seams{*owned->store, owned->clock, owned->random};
+  return detail::Core::client(std::make_shared<detail::Core>(seams, std::move(settings), std::move(owned)));
+}
+
+}  // namespace
+
+Result<QueueClient> QueueClient::open(const DynamoDbQueue& queue, const ClientOptions& options) {
+  auto owned = std::make_unique<OwnedStore>();
+  auto connection = dynamo::Connection::open({.region = queue.region, .endpoint = queue.endpoint, .observer = {}},
+                                             kNoRegion, owned->clock, owned->random);
+  if (!connection) {
+    return Error(ErrorKind::dynamodb_api, connection.error().message);
+  }
+  owned->connection = std::move(*connection);
+  queue::dynamomq::DynamoMqOptions layout;
+  layout.queues[queue.table] = {.table = queue.table, .index = queue.index};
+  layout.region = owned->connection->region();
+  owned->store = queue::dynamomq::make_dynamomq_store(layout, owned->connection->client(), owned->clock, owned->random);
+  return client_of(std::move(owned), {.queue = queue.table, .options = options});
+}
+
+Result<QueueClient> QueueClient::open(const SqliteQueue& queue, const ClientOptions& options) {
+  if (queue.queue.empty()) {
+    return Error(ErrorKind::building_expression, "SqliteQueue::queue is empty; name the queue");
+  }
+  auto owned = std::make_unique<OwnedStore>();
+  auto store = queue::open_sqlite_store({.path = queue.path, .durable = queue.durable}, owned->clock, owned->random);
+  if (!store) {
+    return Error(ErrorKind::dynamodb_api, store.error().message()).with(store.error().transient(), kQueueFile);
+  }
+  owned->store = std::move(*store);
+  return client_of(std::move(owned),
+                   {.queue = queue.queue, .options = options, .store_name = kQueueFile, .send_lot = kSqliteLot});
+}
+
+}  // namespace sluice::client

@@ -1,0 +1,99 @@
+#include <array>
+#include <utility>
+
+#include "client/src/core.hpp"
+
+namespace sluice::client {
+namespace {
+
+using detail::Asked;
+using detail::Core;
+
+constexpr Duration kDefaultVisibility = std::chrono::seconds(30);
+// How many messages are claimed to find the first one among them.
+constexpr std::array<std::size_t, 2> kFifoLooks{1, 25};
+
+struct Wish {
+  QueueType type;
+  std::size_t max;
+  Duration visibility;
+};
+
+Result<std::vector<ReceivedMessage>> claim(const Core& core, const Wish& wish, Deadline deadline) {
+  auto claims = core.store().claim(core.address(wish.type), wish.max, wish.visibility, deadline);
+  if (!claims) {
+    return core.error(claims.error(), Asked::read);
+  }
+  std::vector<ReceivedMessage> received;
+  received.reserve(claims->size());
+  for (queue::Claim& one : *claims) {
+    received.push_back(detail::to_public(std::move(one), wish.type, wish.visibility));
+  }
+  return received;
+}
+
+// Puts all but one back as if nobody had touched them. A release that fails leaves a message hidden until its time is
+// over, as a receiver that died would.
+void release_others(const Core& core, QueueType type, const std::vector<ReceivedMessage>& received,
+                    const std::string& kept) {
+  std::vector<queue::Settlement> back;
+  for (const ReceivedMessage& one : received) {
+    if (one.message.id != kept) {
+      back.push_back({.receipt = detail::to_store(one.receipt), .action = queue::SettleAction::release});
+    }
+  }
+  if (!back.empty()) {
+    (void)core.store().settle(core.address(type), back, core.deadline());
+  }
+}
+
+// The first message of the queue, and only if it is that one which is due. A store that remembers what it has seen may
+// claim another first, when messages come back out of their order; then it is asked for more at once.
+Result<std::vector<ReceivedMessage>> claim_first(const Core& core, const Wish& wish, Deadline deadline) {
+  const auto head =
+      core.store().list({.address = core.address(wish.type), .limit = 1, .cursor = {}, .content = false}, deadline);
+  if (!head) {
+    return core.error(head.error(), Asked::read);
+  }
+  if (head->messages.empty() || head->messages.front().state(core.clock().wall_now()) != queue::MessageState::ready) {
+    return std::vector<ReceivedMessage>();
+  }
+  const std::string& id = head->messages.front().message.id;
+  for (const std::size_t count : kFifoLooks) {
+    auto received = claim(core, {wish.type, count, wish.visibility}, deadline);
+    if (!received) {
+      return received;
+    }
+    release_others(core, wish.type, *received, id);
+    std::erase_if(*received, [&](const ReceivedMessage& one) { return one.message.id != id; });
+    if (!received->empty()) {
+      return received;
+    }
+  }
+  return std::vector<ReceivedMessage>();
+}
+
+}  // namespace
+
+Result<std::vector<ReceivedMessage>> QueueClient::receive(std::size_t max, const ReceiveOptions& options) {
+  const Wish wish{options.queue_type, max,
+                  options.visibility_timeout > Duration::zero() ? options.visibility_timeout : kDefaultVisibility};
+  if (max == 0) {
+    return std::vector<ReceivedMessage>();
+  }
+  return core_->settings().options.use_fifo ? claim_first(*core_, wish, core_->deadline())
+                                            : claim(*core_, wish, core_->deadline());
+}
+
+Result<ReceivedMessage> QueueClient::receive(const ReceiveOptions& options) {
+  auto received = receive(1, options);
+  if (!received) {
+    return received.error();
+  }
+  if (received->empty()) {
+    return Error(ErrorKind::empty_queue);
+  }
+  return std::move(received->front());
+}
+
+}  // namespace sluice::client

@@ -1,0 +1,52 @@
+#include "client/src/send_queue.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace sluice::client::detail {
+
+bool SendQueue::has_room(std::size_t bytes) const {
+  return held_messages_ == 0 ||
+         (held_messages_ < limits_.messages && held_bytes_ < limits_.bytes && bytes <= limits_.bytes - held_bytes_);
+}
+
+std::uint64_t SendQueue::add(Outgoing outgoing, SteadyTime now) {
+  ++held_messages_;
+  held_bytes_ += outgoing.message.body.size();
+  waiting_.push_back({std::move(outgoing), now});
+  return next_++;
+}
+
+BatchOrder SendQueue::order(SteadyTime now) const {
+  if (waiting_.empty()) {
+    return {};
+  }
+  const std::uint64_t front = next_ - waiting_.size();
+  return planner_.next(waiting_.size(), waiting_.front().since, front < hurry_until_, now);
+}
+
+std::vector<Outgoing> SendQueue::take(std::size_t count) {
+  std::vector<Outgoing> taken;
+  taken.reserve(std::min(count, waiting_.size()));
+  taken_bytes_ = 0;
+  while (taken.size() < count && !waiting_.empty()) {
+    taken_bytes_ += waiting_.front().outgoing.message.body.size();
+    taken.push_back(std::move(waiting_.front().outgoing));
+    waiting_.pop_front();
+  }
+  taken_messages_ = taken.size();
+  return taken;
+}
+
+void SendQueue::free_taken() {
+  held_messages_ -= taken_messages_;
+  held_bytes_ -= taken_bytes_;
+  taken_bytes_ = 0;
+}
+
+void SendQueue::settle_taken() {
+  settled_ += taken_messages_;
+  taken_messages_ = 0;
+}
+
+}  // namespace sluice::client::detail

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "client/src/batch_planner.hpp"
+#include "host/queue/message.hpp"
+#include "sluice/client/producer.hpp"
+
+namespace sluice::client::detail {
+
+/// A message on its way, and who wants to know what becomes of it.
+struct Outgoing {
+  queue::NewMessage message;
+  ProduceCallback done;
+};
+
+/// What a producer holds: messages in their order, what of it somebody waits for, and when to send. Every call that
+/// depends on time is given it. Not thread-safe; the producer guards it.
+class SendQueue {
+ public:
+  struct Limits {
+    std::size_t messages = 0;
+    std::size_t bytes = 0;
+  };
+
+  SendQueue(Limits limits, BatchPlanner planner) : limits_(limits), planner_(planner) {}
+
+  /// There is room for so many bytes: under both limits, or nothing else is held.
+  bool has_room(std::size_t bytes) const;
+  /// Its place in the order: what `hurry` and `settled_up_to` count in.
+  std::uint64_t add(Outgoing outgoing, SteadyTime now);
+  /// Everything before this place is to be sent without waiting for company.
+  void hurry(std::uint64_t place) { hurry_until_ = std::max(hurry_until_, place); }
+  /// The place that the next message will have.
+  std::uint64_t end() const { return next_; }
+
+  BatchOrder order(SteadyTime now) const;
+  std::vector<Outgoing> take(std::size_t count);
+  /// What was taken last has its results: its room is free.
+  void free_taken();
+  /// And those who asked have heard of them.
+  void settle_taken();
+  bool settled_up_to(std::uint64_t place) const { return settled_ >= place; }
+  bool empty() const { return waiting_.empty(); }
+  /// Messages that have not been taken.
+  std::size_t waiting() const { return waiting_.size(); }
+
+ private:
+  struct Waiting {
+    Outgoing outgoing;
+    SteadyTime since{};
+  };
+
+  Limits limits_;
+  BatchPlanner planner_;
+  std::deque<Waiting> waiting_;
+  std::size_t held_messages_ = 0;  ///< waiting or taken
+  std::size_t held_bytes_ = 0;
+  std::size_t taken_messages_ = 0;
+  std::size_t taken_bytes_ = 0;
+  std::uint64_t next_ = 0;
+  std::uint64_t settled_ = 0;
+  std::uint64_t hurry_until_ = 0;
+};
+
+}  // namespace sluice::client::detail

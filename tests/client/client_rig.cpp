@@ -1,0 +1,135 @@
+#include "tests/client/client_rig.hpp"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <stdexcept>
+
+#include "host/queue/sqlite/sqlite_store.hpp"
+#include "tests/dynamomq/emulated_tables.hpp"
+
+namespace sluice::client {
+namespace {
+
+class SqliteOfTest final : public StoreOfTest {
+ public:
+  SqliteOfTest() {
+    // In memory where there is such a place: these tests cut no power.
+    const bool memory = ::access("/dev/shm", W_OK | X_OK) == 0;
+    const std::filesystem::path root = memory ? "/dev/shm" : std::filesystem::temp_directory_path();
+    std::string name = (root / "sluice-client-XXXXXX").string();
+    folder_ = ::mkdtemp(name.data());
+    auto opened = queue::open_sqlite_store({.path = folder_ / "store.db", .durable = false}, clock_, random_);
+    if (!opened) {
+      throw std::runtime_error(opened.error().message());
+    }
+    store_ = std::move(*opened);
+  }
+  ~SqliteOfTest() override {
+    store_.reset();
+    std::filesystem::remove_all(folder_);
+  }
+
+  queue::Store& store() override { return *store_; }
+  test::FakeClock& clock() override { return clock_; }
+
+ private:
+  test::FakeClock clock_{kT0};
+  SeededRandom random_{1};
+  std::filesystem::path folder_;
+  std::unique_ptr<queue::Store> store_;
+};
+
+class DynamoMqOfTest final : public StoreOfTest {
+ public:
+  DynamoMqOfTest() {
+    // Waits for the emulator are on the machine's clock: the fake one stands still at the present.
+    clock_.set_steady(SystemClock().steady_now());
+    queue::dynamomq::DynamoMqOptions options;
+    const std::string table = test::fresh_table_name("client");
+    options.queues["orders"].table = table;
+    host_ = std::make_unique<test::EmulatedHost>(clock_, "client", 1, options);
+    test::make_table(host_->client(), table, clock_);
+  }
+
+  queue::Store& store() override { return host_->store(); }
+  test::FakeClock& clock() override { return clock_; }
+
+ private:
+  test::FakeClock clock_{kT0};
+  std::unique_ptr<test::EmulatedHost> host_;
+};
+
+}  // namespace
+
+QueueClient make_client(queue::Store& store, const Clock& clock, Random& random, const std::string& queue,
+                        const ClientOptions& options) {
+  const detail::Seams seams{store, clock, random};
+  return detail::Core::client(
+      std::make_shared<detail::Core>(seams, detail::Core::Settings{.queue = queue, .options = options}, nullptr));
+}
+
+std::unique_ptr<StoreOfTest> sqlite_of_test() { return std::make_unique<SqliteOfTest>(); }
+
+std::unique_ptr<StoreOfTest> dynamomq_of_test() {
+  return test::shared_emulator() == nullptr ? nullptr : std::make_unique<DynamoMqOfTest>();
+}
+
+std::string absence_of_emulator() { return test::Emulator::absence(); }
+
+void ClientTest::SetUp() {
+  of_test_ = GetParam().make();
+  if (!of_test_) {
+    GTEST_SKIP() << absence_of_emulator();
+  }
+  client_ = std::make_unique<QueueClient>(client_with({}));
+}
+
+queue::StoredMessage ClientTest::record(const std::string& id, Duration when) {
+  queue::StoredMessage record;
+  record.message.id = id;
+  record.message.body = "{\"n\":1}";
+  record.message.content_type = queue::kJson;
+  record.message.sent_at = record.created_at = record.updated_at = kT0 + when;
+  record.version = 1;
+  return record;
+}
+
+void ClientTest::seed(queue::StoredMessage record) {
+  const auto put = store().put("orders", std::span(&record, 1), queue::PutMode::insert, soon());
+  ASSERT_EQ(put.front().status, queue::PutStatus::written) << put.front().error.message();
+}
+
+void ClientTest::seed_ready(const std::string& id, Duration when) { seed(record(id, when)); }
+
+void ClientTest::seed_processing(const std::string& id, Duration when) {
+  auto processing = record(id, when);
+  processing.received_at = kT0 + when;
+  processing.invisible_until = kT0 + when + 30s;
+  seed(std::move(processing));
+}
+
+void ClientTest::seed_dlq(const std::string& id, Duration when) {
+  auto dead = record(id, when);
+  dead.queue_type = queue::QueueType::dlq;
+  seed(std::move(dead));
+}
+
+void ClientTest::seed_dlq_processing(const std::string& id, Duration when) {
+  auto dead = record(id, when);
+  dead.queue_type = queue::QueueType::dlq;
+  dead.message.attempt = 1;
+  dead.received_at = kT0 + when;
+  dead.invisible_until = kT0 + when + 30s;
+  seed(std::move(dead));
+}
+
+Message ClientTest::get(const std::string& id) {
+  auto found = client().get(id);
+  EXPECT_TRUE(found) << (found ? "" : found.error().message());
+  EXPECT_TRUE(found && found->has_value()) << id << " is not there";
+  return found && *found ? std::move(**found) : Message();
+}
+
+}  // namespace sluice::client

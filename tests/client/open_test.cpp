@@ -1,0 +1,123 @@
+// Clients as programs open them: by table and region, or by file.
+#include <stdlib.h>
+
+#include <filesystem>
+
+#include "tests/client/client_rig.hpp"
+#include "tests/dynamomq/emulated_tables.hpp"
+
+namespace sluice::client {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// The environment that AWS's settings come from, with nothing but keys in it; put back afterwards.
+class OpenTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (std::filesystem::temp_directory_path() / "sluice-open-XXXXXX").string();
+    folder_ = ::mkdtemp(name.data());
+    set("HOME", folder_.string());
+    set("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE");
+    set("AWS_SECRET_ACCESS_KEY", "secret");
+    for (const char* variable : {"AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE", "AWS_CONFIG_FILE",
+                                 "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_DYNAMODB"}) {
+      set(variable, std::nullopt);
+    }
+  }
+  void TearDown() override {
+    for (auto before = before_.rbegin(); before != before_.rend(); ++before) {
+      put(before->first, before->second);
+    }
+    std::filesystem::remove_all(folder_);
+  }
+
+  void set(const std::string& variable, const std::optional<std::string>& value) {
+    const char* now = ::getenv(variable.c_str());
+    before_.emplace_back(variable, now == nullptr ? std::nullopt : std::optional<std::string>(now));
+    put(variable, value);
+  }
+  std::string file(const std::string& name) const { return (folder_ / name).string(); }
+
+ private:
+  static void put(const std::string& variable, const std::optional<std::string>& value) {
+    value ? ::setenv(variable.c_str(), value->c_str(), 1) : ::unsetenv(variable.c_str());
+  }
+
+  std::filesystem::path folder_;
+  std::vector<std::pair<std::string, std::optional<std::string>>> before_;
+};
+
+void works_off_one(QueueClient& client) {
+  Producer producer(client);
+  const ProduceResult sent = producer.produce("x", {.id = "A-101"});
+  ASSERT_TRUE(sent) << sent.error().message();
+  const auto received = client.receive();
+  ASSERT_TRUE(received) << received.error().message();
+  EXPECT_EQ(received->message.id, "A-101");
+  EXPECT_TRUE(client.delete_message(received->receipt));
+}
+
+TEST_F(OpenTest, ATableOfDynamoDb) {
+  if (test::shared_emulator() == nullptr) {
+    GTEST_SKIP() << test::Emulator::absence();
+  }
+  const SystemClock clock;
+  test::EmulatedHost host(clock, "open", 1);
+  const std::string table = test::fresh_table_name("open");
+  test::make_table(host.client(), table, clock);
+  auto named = QueueClient::open(
+      DynamoDbQueue{.table = table, .region = "eu-west-1", .endpoint = test::shared_emulator()->endpoint()});
+  ASSERT_TRUE(named) << named.error().message();
+  works_off_one(*named);
+
+  set("AWS_REGION", "eu-west-1");
+  set("AWS_ENDPOINT_URL_DYNAMODB", test::shared_emulator()->endpoint());
+  auto by_environment = QueueClient::open(DynamoDbQueue{.table = table});
+  ASSERT_TRUE(by_environment) << by_environment.error().message();
+  works_off_one(*by_environment);
+}
+
+TEST_F(OpenTest, DefaultsAreDynamoMqs) {
+  EXPECT_EQ(DynamoDbQueue{}.table, "dynamo-mq-table");
+  EXPECT_EQ(DynamoDbQueue{}.index, "dynamo-mq-index-queue_type-sent_at");
+}
+
+TEST_F(OpenTest, WithoutARegionItSaysWhereToNameOne) {
+  const auto client = QueueClient::open(DynamoDbQueue{});
+  ASSERT_EQ(error_name(client), "DynamoDBAPIError");
+  EXPECT_THAT(client.error().message(), HasSubstr("AWS_REGION"));
+}
+
+TEST_F(OpenTest, AProfileThatIsNotThereIsAnError) {
+  set("AWS_PROFILE", "nobody");
+  const auto client = QueueClient::open(DynamoDbQueue{.region = "eu-west-1"});
+  ASSERT_EQ(error_name(client), "DynamoDBAPIError");
+  EXPECT_THAT(client.error().message(), HasSubstr("nobody"));
+}
+
+TEST_F(OpenTest, AFileThatTwoClientsShare) {
+  auto one = QueueClient::open(SqliteQueue{.path = file("orders.db"), .queue = "orders"});
+  ASSERT_TRUE(one) << one.error().message();
+  auto other = QueueClient::open(SqliteQueue{.path = file("orders.db"), .queue = "orders", .durable = false});
+  ASSERT_TRUE(other) << other.error().message();
+  works_off_one(*one);
+  ASSERT_TRUE(one->send({.id = "A-202", .data = "x"}));
+  EXPECT_EQ(error_name(other->send({.id = "A-202", .data = "x"})), "IDDuplicatedError");
+  EXPECT_TRUE(other->receive());
+  EXPECT_EQ(error_name(one->receive()), "EmptyQueueError");
+}
+
+TEST_F(OpenTest, AClientMovesWithItsQueue) {
+  auto opened = QueueClient::open(SqliteQueue{.path = file("orders.db"), .queue = "orders"});
+  ASSERT_TRUE(opened) << opened.error().message();
+  QueueClient moved = std::move(*opened);
+  works_off_one(moved);
+  auto other = QueueClient::open(SqliteQueue{.path = file("other.db"), .queue = "orders"});
+  ASSERT_TRUE(other) << other.error().message();
+  moved = std::move(*other);
+  EXPECT_FALSE(moved.get("A-101")->has_value());
+}
+
+}  // namespace
+}  // namespace sluice::client

@@ -1,0 +1,102 @@
+#include "client/src/send_queue.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace sluice::client::detail {
+namespace {
+
+using std::chrono_literals::operator""h;
+using std::chrono_literals::operator""ms;
+using ::testing::ElementsAre;
+
+constexpr SteadyTime kNow{1h};
+
+SendQueue queue_of(std::size_t messages, std::size_t bytes) { return {{messages, bytes}, {5ms, 200}}; }
+
+std::uint64_t add(SendQueue& queue, const std::string& id, std::size_t bytes = 1) {
+  Outgoing outgoing;
+  outgoing.message.id = id;
+  outgoing.message.body.assign(bytes, 'x');
+  return queue.add(std::move(outgoing), kNow);
+}
+
+std::vector<std::string> take(SendQueue& queue, std::size_t count) {
+  std::vector<std::string> ids;
+  for (const Outgoing& outgoing : queue.take(count)) {
+    ids.push_back(outgoing.message.id);
+  }
+  return ids;
+}
+
+TEST(SendQueue, GivesMessagesInTheirOrder) {
+  SendQueue queue = queue_of(10, 100);
+  EXPECT_EQ(add(queue, "a"), 0U);
+  EXPECT_EQ(add(queue, "b"), 1U);
+  EXPECT_EQ(add(queue, "c"), 2U);
+  EXPECT_THAT(take(queue, 2), ElementsAre("a", "b"));
+  EXPECT_THAT(take(queue, 2), ElementsAre("c"));
+  EXPECT_TRUE(queue.empty());
+}
+
+TEST(SendQueue, HoldsNoMoreThanItsLimitsUntilThereAreResults) {
+  SendQueue queue = queue_of(2, 100);
+  add(queue, "a");
+  EXPECT_TRUE(queue.has_room(1));
+  add(queue, "b");
+  EXPECT_FALSE(queue.has_room(1));
+  take(queue, 1);
+  EXPECT_FALSE(queue.has_room(1)) << "what is on its way still takes its room";
+  queue.free_taken();
+  EXPECT_TRUE(queue.has_room(1));
+}
+
+TEST(SendQueue, CountsBytesWithoutOverflow) {
+  SendQueue queue = queue_of(10, 100);
+  EXPECT_TRUE(queue.has_room(1'000)) << "alone, any message may come";
+  add(queue, "a", 60);
+  EXPECT_TRUE(queue.has_room(40));
+  EXPECT_FALSE(queue.has_room(41));
+  EXPECT_FALSE(queue.has_room(SIZE_MAX));
+  add(queue, "b", 40);
+  EXPECT_FALSE(queue.has_room(0));
+  take(queue, 2);
+  queue.free_taken();
+  EXPECT_TRUE(queue.has_room(1'000));
+}
+
+TEST(SendQueue, HurriesForWhatWasAskedForAndNoFurther) {
+  SendQueue queue = queue_of(10, 100);
+  add(queue, "a");
+  EXPECT_EQ(queue.order(kNow).take, 0U);
+  queue.hurry(queue.end());
+  EXPECT_EQ(queue.order(kNow).take, 1U);
+  take(queue, 1);
+  queue.free_taken();
+  queue.settle_taken();
+  add(queue, "b");
+  EXPECT_EQ(queue.order(kNow).take, 0U);
+  queue.hurry(1);
+  EXPECT_EQ(queue.order(kNow).take, 0U) << "an old wish changes nothing";
+}
+
+TEST(SendQueue, KnowsWhatHasItsResults) {
+  SendQueue queue = queue_of(10, 100);
+  add(queue, "a");
+  add(queue, "b");
+  const std::uint64_t end = queue.end();
+  EXPECT_FALSE(queue.settled_up_to(end));
+  take(queue, 1);
+  queue.free_taken();
+  queue.settle_taken();
+  EXPECT_TRUE(queue.settled_up_to(1));
+  EXPECT_FALSE(queue.settled_up_to(end));
+  take(queue, 1);
+  queue.free_taken();
+  EXPECT_FALSE(queue.settled_up_to(end)) << "those who asked have not heard yet";
+  queue.settle_taken();
+  EXPECT_TRUE(queue.settled_up_to(end));
+}
+
+}  // namespace
+}  // namespace sluice::client::detail
