@@ -1,16 +1,20 @@
+#include <algorithm>
 #include <csignal>
 #include <exception>
 #include <string>
 #include <vector>
 
 #include "host/cli/command.hpp"
+#include "host/cli/drop_in.hpp"
 
 int main(int argc, char** argv) {
   // A reader that has gone is an error of write(2), on pipes and on the network alike.
   std::signal(SIGPIPE, SIG_IGN);
   sluice::cli::Console console;
   try {
-    return sluice::cli::run_command_line(std::vector<std::string>(argv + 1, argv + argc), console);
+    const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+    return argc > 0 && sluice::cli::is_drop_in(argv[0]) ? sluice::cli::run_drop_in(words, console)
+                                                        : sluice::cli::run_command_line(words, console);
   } catch (const std::exception& error) {
     console.note(std::string("sluice: internal error: ") + error.what() + "; please report it");
     return sluice::cli::kExitInternal;

@@ -6,6 +6,7 @@
 
 #include "config/config.hpp"
 #include "host/cli/command.hpp"
+#include "host/cli/suggestions.hpp"
 
 namespace sluice::cli {
 
@@ -23,6 +24,9 @@ po::options_description describe(const Command& command) {
       add(name.c_str(), "");
     } else {
       add(name.c_str(), po::value<std::string>(), "");
+    }
+    if (!flag.alias.empty()) {
+      add(std::string(flag.alias).c_str(), po::value<std::string>(), "");
     }
   }
   return description;
@@ -42,7 +46,7 @@ Exit unknown_option(const Command& command, const std::string& option) {
   for (const Flag& flag : command.flags) {
     known.emplace_back(flag.name);
   }
-  const auto meant = config::nearest(name, known);
+  const auto meant = nearest_word(name, known);
   const bool is_short = option.size() > 1 && option[0] == '-' && option[1] != '-';
   return Exit::usage("unknown option " + (is_short ? option : "--" + name) + "; " +
                      (meant ? "did you mean --" + *meant + "?" : see_help(command)));
@@ -50,7 +54,8 @@ Exit unknown_option(const Command& command, const std::string& option) {
 
 const Flag* find_flag(const Command& command, std::string_view name) {
   const auto found =
-      std::find_if(command.flags.begin(), command.flags.end(), [name](const Flag& flag) { return flag.name == name; });
+      std::find_if(command.flags.begin(), command.flags.end(),
+                   [name](const Flag& flag) { return flag.name == name || (!name.empty() && flag.alias == name); });
   return found == command.flags.end() ? nullptr : &*found;
 }
 
@@ -118,8 +123,8 @@ OrExit<Arguments> Arguments::parse(const Command& command, const std::vector<std
       arguments.help_ = true;
       continue;
     }
-    auto& values = arguments.values_[option.string_key];
     const Flag* flag = find_flag(command, option.string_key);
+    auto& values = arguments.values_[std::string(flag->name)];
     if (!values.empty() && !flag->repeated) {
       return Exit::usage("--" + option.string_key + " is given twice; give it once");
     }
@@ -137,6 +142,14 @@ OrExit<Arguments> Arguments::parse(const Command& command, const std::vector<std
       return Exit::usage("--" + name + (arguments.has(name) ? " is empty" : " is missing") + "; write --" + name + " " +
                          std::string(flag.value));
     }
+  }
+  return arguments;
+}
+
+Arguments Arguments::of(std::map<std::string, std::string> values) {
+  Arguments arguments;
+  for (auto& [name, value] : values) {
+    arguments.values_[name].push_back(std::move(value));
   }
   return arguments;
 }
@@ -165,6 +178,32 @@ OrExit<std::size_t> Arguments::count(std::string_view name, std::size_t fallback
                        std::to_string(max));
   }
   return value;
+}
+
+OrExit<Duration> Arguments::duration(std::string_view name, Duration fallback) const {
+  if (!has(name)) {
+    return fallback;
+  }
+  const std::string text = get(name);
+  const auto value = config::parse_duration(text);
+  if (!value) {
+    return Exit::usage("--" + std::string(name) + " " + text + " is no duration; write 1500ms, 30s, 15m, 2h or 1d");
+  }
+  return *value;
+}
+
+OrExit<Output> Arguments::output() const {
+  constexpr const char* kVariable = "SLUICE_OUTPUT";
+  const auto variable = config::process_environment()(kVariable);
+  const std::string word = get("output", variable.value_or(std::string()));
+  if (word == "json" || (word.empty() && !has("output"))) {
+    return Output::json;
+  }
+  if (word == "text") {
+    return Output::text;
+  }
+  return Exit::usage((has("output") ? "--output \"" : std::string(kVariable) + "=\"") + word +
+                     "\" is neither json nor text; write one of these");
 }
 
 }  // namespace sluice::cli

@@ -1,15 +1,20 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "host/cli/exit.hpp"
 
 namespace sluice::cli {
 
 struct Command;
+
+/// How a command shows what it found.
+enum class Output { json, text };
 
 /// The options that a command was given, checked against its flags. A value.
 class Arguments {
@@ -17,6 +22,8 @@ class Arguments {
   /// Reads the words after the command's name. Exit 64 with one line for an unknown option (naming the nearest), a
   /// missing or empty value, an option given twice, a missing one, or a word that belongs to nothing.
   static OrExit<Arguments> parse(const Command& command, const std::vector<std::string>& words);
+  /// Options that somebody else has read and checked, by their names.
+  static Arguments of(std::map<std::string, std::string> values);
 
   bool has(std::string_view name) const;
   /// The value, or `fallback` when the option was not given.
@@ -25,6 +32,10 @@ class Arguments {
   std::vector<std::string> all(std::string_view name) const;
   /// The value as a number from 1 to `max`, or `fallback` when not given; exit 64 for anything else.
   OrExit<std::size_t> count(std::string_view name, std::size_t fallback, std::size_t max) const;
+  /// The value as a duration such as "30s", or `fallback` when not given; exit 64 for anything else.
+  OrExit<Duration> duration(std::string_view name, Duration fallback) const;
+  /// --output, else the SLUICE_OUTPUT variable, else JSON; exit 64 for another word in either.
+  OrExit<Output> output() const;
 
   bool wants_help() const { return help_; }
   /// True when "-" was given.

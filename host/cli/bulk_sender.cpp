@@ -3,120 +3,102 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <utility>
 
 namespace sluice::cli {
 
 namespace {
 
 /// One transaction, one sync of the disk.
-constexpr std::size_t kSqliteBatch = 2000;
+constexpr std::size_t kSqliteBatch = 8000;
 /// Twenty requests of 25 side by side.
 constexpr std::size_t kDynamoDbBatch = 500;
 /// A batch also ends at this many bytes, so that large bodies do not add up.
 constexpr std::size_t kBatchBytes = 4UL * 1024 * 1024;
 /// Input that brings nothing for so long has paused.
 constexpr Duration kPause = std::chrono::milliseconds(5);
-constexpr Duration kProgressInterval = std::chrono::milliseconds(200);
 
 bool is_blank(std::string_view line) { return line.find_first_not_of(" \t\r") == std::string_view::npos; }
 
 }  // namespace
 
+BulkSender::BulkSender(Options options, QueueSession& session, MessageTemplate& messages, Console& console)
+    : stop_at_refusal_(!options.keep_going),
+      batch_size_(session.host().store_kind == config::StoreKind::sqlite ? kSqliteBatch : kDynamoDbBatch),
+      messages_(messages),
+      console_(console),
+      committer_(std::move(options), session, console) {}
+
 Exit BulkSender::run(int input) {
   const InterruptFlag interrupt;
   LineReader reader(input, interrupt.descriptor());
-  started_ = shown_ = session_.clock().steady_now();
-  const bool embedded = session_.host().store_kind == config::StoreKind::sqlite;
-  const std::size_t batch_size = embedded ? kSqliteBatch : kDynamoDbBatch;
-  std::size_t bytes = 0;
+  const LineReader::Status last = read(reader, interrupt);
+  const int failure = errno;
+  // What stood before a bad line is good, and is sent; what an interruption finds unsent stays unsent.
+  const bool interrupted = interrupt.raised();
+  if (!interrupted && !batch_.empty()) {
+    pass_on();
+  }
+  committer_.finish(!interrupted);
+  return finish(last, failure, interrupted);
+}
+
+LineReader::Status BulkSender::read(LineReader& reader, const InterruptFlag& interrupt) {
   LineReader::Status status = LineReader::Status::line;
-  bool going = true;
-  while (going && status == LineReader::Status::line) {
-    const bool full = batch_.size() >= batch_size || bytes >= kBatchBytes;
-    if (full || (!batch_.empty() && !reader.ready(kPause))) {
-      going = flush();
-      bytes = 0;
-      continue;
-    }
-    if (interrupt.raised()) {
+  while (status == LineReader::Status::line && !interrupt.raised()) {
+    if (full() && !pass_on()) {
       break;
+    }
+    if (!reader.ready(kPause)) {
+      // Before it waits for input it must know that there is still something to wait for.
+      if ((!batch_.empty() && !pass_on()) || !committer_.drain()) {
+        break;
+      }
     }
     std::string_view line;
     status = reader.next(line);
     if (status == LineReader::Status::line) {
-      bytes += line.size();
-      going = add(line);
+      add(line);
+      if (stop_at_refusal_ && !batch_.refusals.empty()) {
+        break;
+      }
     }
   }
-  const int failure = errno;
-  // What stood before a bad line is good, and is sent; what an interruption finds unsent stays unsent.
-  const bool interrupted = interrupt.raised();
-  if (!interrupted && console_.writable() && !batch_.empty()) {
-    flush();
-  }
-  errno = failure;
-  return finish(status, interrupted);
+  return status;
 }
 
-bool BulkSender::add(std::string_view line) {
+bool BulkSender::full() const {
+  return batch_.messages.size() + batch_.refusals.size() >= batch_size_ || batch_bytes_ >= kBatchBytes;
+}
+
+void BulkSender::add(std::string_view line) {
   ++line_;
   if (is_blank(line)) {
-    return true;
+    return;
   }
   auto message = messages_.from_json(line);
   if (message.has_error()) {
-    return refuse(line_, "not JSON: " + message.error().message());
+    batch_.refusals.push_back({line_, "not JSON: " + message.error().message()});
+    return;
   }
-  batch_.push_back(std::move(*message));
-  batch_lines_.push_back(line_);
-  return true;
+  batch_bytes_ += line.size();
+  batch_.messages.push_back(std::move(*message));
+  batch_.lines.push_back(line_);
 }
 
-bool BulkSender::flush() {
-  const auto results = session_.store().send(options_.queue, batch_, session_.deadline());
-  bool going = true;
-  ids_.clear();
-  for (std::size_t index = 0; index < results.size(); ++index) {
-    const queue::SendResult& result = results[index];
-    if (result.status == queue::SendStatus::sent) {
-      ++sent_;
-      ids_ += result.id;
-      ids_ += '\n';
-      continue;
-    }
-    const bool duplicate = result.status == queue::SendStatus::duplicate_id;
-    going =
-        refuse(batch_lines_[index], duplicate ? "a message with that id is there already" : result.error.message()) &&
-        going;
-  }
-  batch_.clear();
-  batch_lines_.clear();
-  console_.out(ids_);
-  console_.flush();
-  show_progress();
-  return going && console_.writable();
-}
-
-bool BulkSender::refuse(std::uint64_t line, const std::string& why) {
-  ++refused_;
-  if (options_.keep_going) {
-    console_.note("sluice send: line " + std::to_string(line) + ": " + why);
-    return true;
-  }
-  if (stopped_by_.empty()) {
-    stopped_by_ = "line " + std::to_string(line) + ": " + why;
-  }
-  return false;
+bool BulkSender::pass_on() {
+  batch_bytes_ = 0;
+  return committer_.pass_on(std::exchange(batch_, {}));
 }
 
 std::string BulkSender::so_far() const {
-  return std::to_string(sent_) + (sent_ == 1 ? " message was sent" : " messages were sent");
+  return std::to_string(sent()) + (sent() == 1 ? " message was sent" : " messages were sent");
 }
 
-Exit BulkSender::finish(LineReader::Status last, bool interrupted) {
+Exit BulkSender::finish(LineReader::Status last, int failure, bool interrupted) {
   console_.end_progress();
-  if (!stopped_by_.empty()) {
-    return Exit::failure(stopped_by_ + "; " + so_far() +
+  if (const std::string& stopped_by = committer_.stopped_by(); !stopped_by.empty()) {
+    return Exit::failure(stopped_by + "; " + so_far() +
                          "; mend it and send the rest, or pass over such with --keep-going");
   }
   if (interrupted) {
@@ -127,23 +109,12 @@ Exit BulkSender::finish(LineReader::Status last, bool interrupted) {
                          std::to_string(LineReader::kMaxLine / 1024 / 1024) + " MiB; " + so_far());
   }
   if (last == LineReader::Status::failed) {
-    return Exit::failure(std::string("cannot read standard input: ") + std::strerror(errno) + "; " + so_far());
+    return Exit::failure(std::string("cannot read standard input: ") + std::strerror(failure) + "; " + so_far());
   }
-  if (refused_ > 0) {
-    return Exit::failure(so_far() + ", " + std::to_string(refused_) + " lines were passed over");
+  if (committer_.refused() > 0) {
+    return Exit::failure(so_far() + ", " + std::to_string(committer_.refused()) + " lines were passed over");
   }
   return Exit::ok();
-}
-
-void BulkSender::show_progress() {
-  const SteadyTime now = session_.clock().steady_now();
-  if (now - shown_ < kProgressInterval) {
-    return;
-  }
-  shown_ = now;
-  const double seconds = std::chrono::duration<double>(now - started_).count();
-  console_.progress(std::to_string(sent_) + " sent, " +
-                    std::to_string(static_cast<std::uint64_t>(static_cast<double>(sent_) / seconds)) + " a second");
 }
 
 }  // namespace sluice::cli

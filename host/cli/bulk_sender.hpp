@@ -2,8 +2,8 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
+#include "host/cli/batch_committer.hpp"
 #include "host/cli/console.hpp"
 #include "host/cli/line_reader.hpp"
 #include "host/cli/message_template.hpp"
@@ -11,48 +11,40 @@
 
 namespace sluice::cli {
 
-/// Sends one message for each line of input, in batches, in constant memory. Prints the id of each message once it is
-/// durable. One thread; for one use.
+/// Sends one message for each line of input, in batches, in constant memory, and prints the id of each message once it
+/// is durable. A batch is sent while the next one is read. For one use, by one thread.
 ///
 /// A batch goes off when it is full or when the input pauses, so that a slow producer's lines do not wait.
 class BulkSender {
  public:
-  struct Options {
-    std::string queue;
-    bool keep_going = false;  ///< a bad line or a refused message is reported and passed over
-  };
+  using Options = BatchCommitter::Options;
 
-  BulkSender(Options options, QueueSession& session, MessageTemplate& messages, Console& console)
-      : options_(std::move(options)), session_(session), messages_(messages), console_(console) {}
+  /// `session`, `messages` and `console` outlive it.
+  BulkSender(Options options, QueueSession& session, MessageTemplate& messages, Console& console);
 
   /// Until the end of input, the first error, an interruption, or nobody reads the ids any more.
   Exit run(int input);
-  /// How many messages are stored so far.
-  std::uint64_t sent() const { return sent_; }
+  /// How many messages are stored, once `run` has returned.
+  std::uint64_t sent() const { return committer_.sent(); }
 
  private:
-  /// Adds a line to the batch; false when the line ends the command.
-  bool add(std::string_view line);
-  /// Sends the batch; false when that ends the command.
-  bool flush();
-  bool refuse(std::uint64_t line, const std::string& why);
-  Exit finish(LineReader::Status last, bool interrupted);
+  LineReader::Status read(LineReader& reader, const InterruptFlag& interrupt);
+  /// Adds a line to the batch.
+  void add(std::string_view line);
+  bool full() const;
+  /// Hands the batch over; false when that ends the command.
+  bool pass_on();
+  Exit finish(LineReader::Status last, int failure, bool interrupted);
   std::string so_far() const;
-  void show_progress();
 
-  const Options options_;
-  QueueSession& session_;
+  const bool stop_at_refusal_;
+  const std::size_t batch_size_;
   MessageTemplate& messages_;
   Console& console_;
-  std::vector<queue::NewMessage> batch_;
-  std::vector<std::uint64_t> batch_lines_;  ///< where each message of the batch stood
-  std::string ids_;
+  BatchCommitter committer_;
+  BatchCommitter::Batch batch_;
+  std::size_t batch_bytes_ = 0;
   std::uint64_t line_ = 0;
-  std::uint64_t sent_ = 0;
-  std::uint64_t refused_ = 0;
-  std::string stopped_by_;  ///< the error that ended it
-  SteadyTime started_{};
-  SteadyTime shown_{};
 };
 
 }  // namespace sluice::cli

@@ -17,11 +17,14 @@ struct Flag {
   std::string_view help{};
   bool required = false;
   bool repeated = false;
+  bool common = false;       ///< one of those that say where the queue is; listed under a heading of their own
+  std::string_view alias{};  ///< another name, accepted and not shown
 };
 
 /// One command. `sluice table create` is a command with a name of two words.
 struct Command {
   std::string_view name{};
+  std::string_view alias{};        ///< another name for it
   std::string_view group{};        ///< its heading in `sluice help`
   std::string_view summary{};      ///< one line of `sluice help`
   std::string_view usage{};        ///< what follows the name in the usage line
@@ -35,6 +38,9 @@ struct Command {
 /// All of them, in the order of `sluice help`.
 const std::vector<Command>& commands();
 
+/// The command of that name or alias; null when there is none.
+const Command* find_command(std::string_view name);
+
 /// Runs the command that the arguments name and says on stderr why it failed. Returns the process's exit code.
 int run_command_line(const std::vector<std::string>& words, Console& console);
 
@@ -44,10 +50,33 @@ Command check_command();
 Command plugins_command();
 Command version_command();
 Command table_create_command();
+Command table_describe_command();
+Command table_check_command();
+Command table_policy_command();
 Command send_command();
+Command export_command();
+Command import_command();
+Command tail_command();
 Command get_command();
 Command ls_command();
 Command stats_command();
 Command purge_command();
+Command move_to_front_command();
+Command cancel_command();
+Command delay_command();
+Command edit_command();
+Command delete_command();
+Command redrive_command();
+Command peek_command();
+Command receive_command();
+Command fail_command();
+Command invalid_command();
+Command reset_command();
+Command dlq_command();
+Command enqueue_test_command();
+Command shell_command();
+Command completion_bash_command();
+Command completion_zsh_command();
+Command completion_fish_command();
 
 }  // namespace sluice::cli

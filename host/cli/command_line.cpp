@@ -2,9 +2,9 @@
 #include <cerrno>
 #include <cstring>
 
-#include "config/config.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/help.hpp"
+#include "host/cli/suggestions.hpp"
 
 namespace sluice::cli {
 
@@ -18,18 +18,15 @@ bool is_family(const std::string& word) {
                      [&prefix](const Command& command) { return command.name.substr(0, prefix.size()) == prefix; });
 }
 
-const Command* find_command(std::string_view name) {
-  const auto found = std::find_if(commands().begin(), commands().end(),
-                                  [name](const Command& command) { return command.name == name; });
-  return found == commands().end() ? nullptr : &*found;
-}
-
 Exit unknown_command(const std::string& name) {
   Words known{"help"};
   for (const Command& command : commands()) {
     known.emplace_back(command.name);
+    if (!command.alias.empty()) {
+      known.emplace_back(command.alias);
+    }
   }
-  const auto meant = config::nearest(name, known);
+  const auto meant = nearest_word(name, known);
   return Exit::usage("unknown command \"" + name + "\"; " +
                      (meant ? "did you mean `sluice " + *meant + "`?" : "`sluice help` lists them"));
 }
@@ -82,6 +79,11 @@ Exit dispatch(Words words, Console& console, std::string& name) {
     words.erase(words.begin());
     return help(words, console);
   }
+  if (first == "__complete") {
+    words.erase(words.begin());
+    console.out(suggest(commands(), words).lines());
+    return Exit::ok();
+  }
   if (first == "--version") {
     words.front() = "version";
   } else if (first.front() == '-') {
@@ -112,10 +114,52 @@ Exit dispatch(Words words, Console& console, std::string& name) {
 
 const std::vector<Command>& commands() {
   static const std::vector<Command> kCommands{
-      run_command(), check_command(), plugins_command(), version_command(), send_command(),
-      get_command(), ls_command(),    stats_command(),   purge_command(),   table_create_command(),
+      // The host.
+      run_command(),
+      check_command(),
+      plugins_command(),
+      version_command(),
+      // Queues as a whole.
+      send_command(),
+      receive_command(),
+      peek_command(),
+      ls_command(),
+      stats_command(),
+      dlq_command(),
+      purge_command(),
+      export_command(),
+      import_command(),
+      tail_command(),
+      enqueue_test_command(), shell_command(),
+      // Messages by their ids.
+      get_command(),
+      fail_command(),
+      invalid_command(),
+      reset_command(),
+      redrive_command(),
+      delay_command(),
+      move_to_front_command(),
+      edit_command(),
+      cancel_command(),
+      delete_command(),
+      // Tables.
+      table_create_command(),
+      table_describe_command(),
+      table_check_command(),
+      table_policy_command(),
+      // The shell that is typed into.
+      completion_bash_command(),
+      completion_zsh_command(),
+      completion_fish_command(),
   };
   return kCommands;
+}
+
+const Command* find_command(std::string_view name) {
+  const auto found = std::find_if(commands().begin(), commands().end(), [name](const Command& command) {
+    return command.name == name || (!name.empty() && command.alias == name);
+  });
+  return found == commands().end() ? nullptr : &*found;
 }
 
 int run_command_line(const std::vector<std::string>& words, Console& console) {

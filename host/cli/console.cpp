@@ -1,12 +1,15 @@
 #include "host/cli/console.hpp"
 
+#include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 
 #include "base/assert.hpp"
 #include "host/observe/escape.hpp"
@@ -29,10 +32,80 @@ int write_all(int descriptor, std::string_view text) {
   return 0;
 }
 
+// What the handler of a question may touch.
+std::atomic<int> question_event{-1};
+
+extern "C" void on_question_interrupt(int) {
+  const int saved = errno;
+  const std::uint64_t one = 1;
+  const auto ignored = ::write(question_event, &one, sizeof(one));
+  static_cast<void>(ignored);
+  errno = saved;
+}
+
+/// Makes a Ctrl-C end the wait for an answer, whichever thread gets the signal, and hands it on afterwards to whoever
+/// handled it before. Where nobody did, it ends the process as usual.
+class QuestionInterrupt {
+ public:
+  QuestionInterrupt() {
+    ::sigaction(SIGINT, nullptr, &before_);
+    if (before_.sa_handler == SIG_DFL || before_.sa_handler == SIG_IGN) {
+      return;
+    }
+    question_event = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    struct sigaction action {};
+    action.sa_handler = on_question_interrupt;
+    ::sigaction(SIGINT, &action, nullptr);
+  }
+  ~QuestionInterrupt() {
+    if (question_event < 0) {
+      return;
+    }
+    ::sigaction(SIGINT, &before_, nullptr);
+    std::uint64_t count = 0;
+    if (::read(question_event, &count, sizeof(count)) == static_cast<ssize_t>(sizeof(count))) {
+      ::raise(SIGINT);
+    }
+    ::close(question_event.exchange(-1));
+  }
+  QuestionInterrupt(const QuestionInterrupt&) = delete;
+  QuestionInterrupt& operator=(const QuestionInterrupt&) = delete;
+
+  /// False when the wait was interrupted.
+  bool wait_for_input() const {
+    std::array<struct pollfd, 2> events{{{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0},
+                                         {.fd = question_event, .events = POLLIN, .revents = 0}}};
+    int ready = 0;
+    do {
+      ready = ::poll(events.data(), events.size(), -1);
+    } while (ready < 0 && errno == EINTR);
+    return ready > 0 && events[1].revents == 0;
+  }
+
+ private:
+  struct sigaction before_ {};
+};
+
+/// A line from standard input, without its break; empty when it does not come to one.
+std::string read_answer(const QuestionInterrupt& interrupt) {
+  constexpr std::size_t kLongest = 16;
+  std::string answer;
+  char byte = 0;
+  while (interrupt.wait_for_input() && ::read(STDIN_FILENO, &byte, 1) == 1) {
+    if (byte == '\n') {
+      return answer;
+    }
+    if (answer.size() < kLongest) {
+      answer += byte;
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 void Console::out(std::string_view text) {
-  if (failure_ != 0) {
+  if (!writable()) {
     return;
   }
   buffer_ += text;
@@ -54,6 +127,20 @@ void Console::note(std::string_view line) {
   observe::append_visible(text, line);
   text += '\n';
   write_all(STDERR_FILENO, text);
+}
+
+void Console::error_text(std::string_view text) {
+  end_progress();
+  std::string visible;
+  while (!text.empty()) {
+    const auto end = std::min(text.find_first_of("\n\t"), text.size());
+    observe::append_visible(visible, text.substr(0, end));
+    if (end < text.size()) {
+      visible += text[end];
+    }
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  write_all(STDERR_FILENO, visible);
 }
 
 void Console::progress(std::string_view line) {
@@ -78,18 +165,24 @@ void Console::end_progress() {
 
 bool Console::confirm(std::string_view question) {
   flush();
+  const QuestionInterrupt interrupt;  // before the question is seen, so that no Ctrl-C is lost
   write_all(STDERR_FILENO, std::string(question) + " [y/N] ");
-  std::string answer;
-  char byte = 0;
-  while (::read(STDIN_FILENO, &byte, 1) == 1 && byte != '\n' && answer.size() < 16) {
-    answer += byte;
-  }
+  const std::string answer = read_answer(interrupt);
   return answer == "y" || answer == "Y" || answer == "yes";
 }
 
 bool Console::interactive() const { return ::isatty(STDIN_FILENO) == 1 && error_is_terminal(); }
 
 bool Console::error_is_terminal() const { return ::isatty(STDERR_FILENO) == 1; }
+
+bool Console::output_is_terminal() const { return ::isatty(STDOUT_FILENO) == 1; }
+
+bool Console::output_has_colour() const {
+  const char* refused = std::getenv("NO_COLOR");
+  const char* terminal = std::getenv("TERM");
+  return output_is_terminal() && (refused == nullptr || *refused == '\0') &&
+         (terminal == nullptr || std::string_view(terminal) != "dumb");
+}
 
 namespace {
 

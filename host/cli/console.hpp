@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -19,13 +20,17 @@ class Console {
   void out(std::string_view text);
   /// Hands everything to the system.
   void flush();
-  /// False once standard output failed; further output is dropped.
-  bool writable() const { return failure_ == 0; }
+  /// False once standard output failed, or while the flag of `drop_output_while` is set; further output is dropped.
+  bool writable() const { return failure_ == 0 && (dropping_ == nullptr || !*dropping_); }
+  /// For who runs one command after the other: the flag, which must outlive the console, ends a command's output.
+  void drop_output_while(const std::atomic<bool>& flag) { dropping_ = &flag; }
   /// errno of that failure; EPIPE when the reader has gone; 0 without one.
   int output_failure() const { return failure_; }
 
   /// One line on standard error; control characters in it are shown escaped.
   void note(std::string_view line);
+  /// Text of several lines on standard error; control characters but line breaks and tabs are shown escaped.
+  void error_text(std::string_view text);
   /// Puts a line over the last one if standard error is a terminal, and is nothing otherwise.
   void progress(std::string_view line);
   /// Ends the progress line, if there is one.
@@ -36,10 +41,14 @@ class Console {
   /// True when somebody can be asked: input and standard error are terminals.
   bool interactive() const;
   bool error_is_terminal() const;
+  bool output_is_terminal() const;
+  /// True when output goes to a terminal whose user has not turned colours off (NO_COLOR, TERM=dumb).
+  bool output_has_colour() const;
 
  private:
   std::string buffer_;
   int failure_ = 0;
+  const std::atomic<bool>* dropping_ = nullptr;
   std::size_t progress_width_ = 0;
 };
 

@@ -79,6 +79,14 @@ std::string flag_text(const Flag& flag) {
   return text;
 }
 
+void append_flags(std::string& out, const Command& command, bool common, std::size_t column) {
+  for (const Flag& flag : command.flags) {
+    if (flag.common == common) {
+      append_row(out, flag_text(flag), flag.help, column);
+    }
+  }
+}
+
 void append_lines(std::string& out, std::string_view lines) {
   while (!lines.empty()) {
     const auto end = std::min(lines.find('\n'), lines.size());
@@ -122,7 +130,10 @@ std::string general_help() {
 `sluice help COMMAND` or `sluice COMMAND --help` explains one command.
 
 The host file is what --config names, else the SLUICE_CONFIG variable, else
-host.toml in this folder, else /etc/sluice/host.toml.
+host.toml in this folder, else /etc/sluice/host.toml. Without one, and with
+--table-name, --index-name or --endpoint-url, a command on a queue works on a
+DynamoDB table by AWS's usual environment, as DynamoMQ does. Called by the name
+dynamomq, this program answers as DynamoMQ's own.
 
 Exit codes:
   0    success; for run: drained, nothing left behind
@@ -145,17 +156,20 @@ std::string command_help(const Command& command) {
     out += '\n';
     append_wrapped(out, command.description, 0);
   }
-  out += "\nOptions:\n";
-  std::size_t column = 0;
+  std::size_t column = 14;
+  bool has_common = false;
   for (const Flag& flag : command.flags) {
     const std::size_t width = flag_text(flag).size() + kGap;
     column = std::max(column, width > kMaxColumn ? 0 : width);
+    has_common = has_common || flag.common;
   }
-  column = std::max<std::size_t>(column, 14);
-  for (const Flag& flag : command.flags) {
-    append_row(out, flag_text(flag), flag.help, column);
-  }
+  out += "\nOptions:\n";
+  append_flags(out, command, false, column);
   append_row(out, "  -h, --help", "show this help", column);
+  if (has_common) {
+    out += "\nWhich queue, and how it is shown:\n";
+    append_flags(out, command, true, column);
+  }
   if (!command.examples.empty()) {
     out += "\nExamples:\n";
     append_lines(out, command.examples);

@@ -40,14 +40,25 @@ OrExit<std::string> find_host_file(const Arguments& arguments) {
   if (variable && !variable->empty()) {
     return named(*variable, kVariable);
   }
-  for (const char* place : kDefaultPlaces) {
-    if (exists(place)) {
-      return std::string(place);
-    }
+  if (auto place = default_host_file()) {
+    return std::move(*place);
   }
   return Exit(kExitConfiguration,
               "no host file: there is neither host.toml in this folder nor /etc/sluice/host.toml; name one with "
               "--config FILE or the variable SLUICE_CONFIG");
+}
+
+bool names_host_file(const Arguments& arguments) {
+  return arguments.has("config") || !config::process_environment()(kVariable).value_or("").empty();
+}
+
+std::optional<std::string> default_host_file() {
+  for (const char* place : kDefaultPlaces) {
+    if (exists(place)) {
+      return place;
+    }
+  }
+  return std::nullopt;
 }
 
 OrExit<config::HostConfig> load_host_file(const Arguments& arguments) {
@@ -60,6 +71,11 @@ OrExit<config::HostConfig> load_host_file(const Arguments& arguments) {
     return configuration_exit(*errors);
   }
   return std::get<config::HostConfig>(std::move(parsed));
+}
+
+Exit check_job_files(const config::HostConfig& host) {
+  const auto jobs = config::load_job_files(host, config::process_environment());
+  return jobs.errors.empty() ? Exit::ok() : configuration_exit(jobs.errors);
 }
 
 Exit configuration_exit(const std::vector<config::ConfigError>& errors) {

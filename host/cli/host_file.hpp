@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,8 +18,16 @@ Flag config_flag();
 /// was looked for when there is none.
 OrExit<std::string> find_host_file(const Arguments& arguments);
 
+/// True when --config or SLUICE_CONFIG names a host file, whether or not there is one.
+bool names_host_file(const Arguments& arguments);
+/// The host file that lies at a default place.
+std::optional<std::string> default_host_file();
+
 /// Finds and reads it. Exit 78 with every error, one a line.
 OrExit<config::HostConfig> load_host_file(const Arguments& arguments);
+
+/// Exit 78 with every error of the host's job files, one a line.
+Exit check_job_files(const config::HostConfig& host);
 
 /// Errors as lines.
 Exit configuration_exit(const std::vector<config::ConfigError>& errors);

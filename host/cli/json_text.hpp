@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace sluice::cli {
@@ -38,6 +39,8 @@ class JsonText {
     value(content);
   }
 
+  /// The text so far, so that a long one can go out in pieces; the writer goes on where it is.
+  std::string take_text() { return std::exchange(text_, {}); }
   /// The text so far and a line break; the writer is as new afterwards.
   std::string take_line();
 
@@ -70,6 +73,13 @@ class JsonChecker {
   class Parser;
   std::unique_ptr<Parser> parser_;
 };
+
+/// Valid JSON with the members of every object in the order of their keys' bytes, as Go writes maps; of a key given
+/// twice the last. Compact; every digit of its numbers stays, and strings are spelled as `JsonText` spells them.
+std::string with_sorted_keys(std::string_view json);
+
+/// JSON text with what Go's encoder escapes beside the necessary: < > & and the line separators U+2028 and U+2029.
+std::string escaped_as_go_does(std::string_view json);
 
 /// The characters of a JSON string that was found to be valid, such as "a\u0062" with its quotes.
 std::string json_string_characters(std::string_view json);

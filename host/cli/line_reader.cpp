@@ -71,7 +71,7 @@ LineReader::Status LineReader::next(std::string_view& line) {
       begin_ = scanned_ = end_;
       return Status::line;
     }
-    if (end_ - begin_ > kMaxLine) {
+    if (end_ - begin_ > max_line_) {
       return Status::too_long;
     }
     const Wait waited = wait(kForEver);
@@ -90,7 +90,7 @@ LineReader::Status LineReader::next(std::string_view& line) {
 bool LineReader::ready(Duration patience) {
   const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(patience).count();
   while (!line_buffered()) {
-    if (ended_ || end_ - begin_ > kMaxLine) {
+    if (ended_ || end_ - begin_ > max_line_) {
       return true;
     }
     const Wait waited = wait(static_cast<int>(milliseconds));

@@ -16,12 +16,12 @@ class LineReader {
     line,      ///< a line, without its end
     end,       ///< no more input
     stopped,   ///< the stop descriptor became readable
-    too_long,  ///< longer than kMaxLine; nothing can be read after it
+    too_long,  ///< longer than the limit; nothing can be read after it
     failed,    ///< the system refused; errno says why
   };
 
   /// `stop`: a descriptor that ends a wait for input when it becomes readable. Neither is closed here.
-  LineReader(int input, int stop) : input_(input), stop_(stop) {}
+  LineReader(int input, int stop, std::size_t max_line = kMaxLine) : input_(input), stop_(stop), max_line_(max_line) {}
 
   /// The next line; blocks for input. The view is valid until the next call.
   Status next(std::string_view& line);
@@ -39,6 +39,7 @@ class LineReader {
 
   const int input_;
   const int stop_;
+  const std::size_t max_line_;
   std::string buffer_;
   std::size_t begin_ = 0;    // of what has not been given out
   std::size_t end_ = 0;      // of what has been read

@@ -7,8 +7,6 @@ namespace sluice::cli {
 
 namespace {
 
-std::string time_text(const std::optional<WallTime>& time) { return time ? format_timestamp(*time) : std::string(); }
-
 void write_failure(JsonText& json, const queue::Failure& failure) {
   json.key("failure");
   json.begin_object();
@@ -20,7 +18,21 @@ void write_failure(JsonText& json, const queue::Failure& failure) {
   json.end_object();
 }
 
+/// As Go's RFC3339Nano: no zeros at the end of the fraction, and no fraction when it is zero.
+std::string without_trailing_zeros(std::string time) {
+  time.pop_back();
+  time.erase(time.find_last_not_of('0') + 1);
+  if (time.back() == '.') {
+    time.pop_back();
+  }
+  return time + 'Z';
+}
+
 }  // namespace
+
+std::string_view dynamomq_status(const queue::StoredMessage& message, WallTime now) {
+  return message.invisible_until && now <= *message.invisible_until ? "PROCESSING" : "READY";
+}
 
 std::string_view to_string(queue::MessageState state) {
   switch (state) {
@@ -39,14 +51,11 @@ void MessageJson::write(JsonText& json, const queue::StoredMessage& stored, Wall
   json.begin_object();
   json.member("id", message.id);
   write_body(json, message);
-  json.member("receive_count", std::uint64_t{message.attempt});
-  json.member("queue_type", queue::to_string(stored.queue_type));
-  json.member("version", stored.version);
-  json.member("created_at", format_timestamp(stored.created_at));
-  json.member("updated_at", format_timestamp(stored.updated_at));
-  json.member("sent_at", format_timestamp(message.sent_at));
-  json.member("received_at", time_text(stored.received_at));
-  json.member("invisible_until_at", time_text(stored.invisible_until));
+  write_record(json, stored);
+  if (keys_ == Keys::dynamomq) {
+    json.end_object();
+    return;
+  }
   json.member("state", to_string(stored.state(now)));
   json.member("content_type", message.content_type);
   json.key("attributes");
@@ -64,14 +73,64 @@ void MessageJson::write(JsonText& json, const queue::StoredMessage& stored, Wall
   json.end_object();
 }
 
+void MessageJson::write_record(JsonText& json, const queue::StoredMessage& stored) const {
+  json.member("receive_count", std::uint64_t{stored.message.attempt});
+  json.member("queue_type", queue::to_string(stored.queue_type));
+  json.member("version", stored.version);
+  json.member("created_at", time_text(stored.created_at));
+  json.member("updated_at", time_text(stored.updated_at));
+  json.member("sent_at", time_text(stored.message.sent_at));
+  json.member("received_at", time_text(stored.received_at));
+  json.member("invisible_until_at", time_text(stored.invisible_until));
+}
+
+void MessageJson::write_system_info(JsonText& json, const queue::StoredMessage& stored, WallTime now) const {
+  json.begin_object();
+  json.member("id", stored.message.id);
+  json.member("status", dynamomq_status(stored, now));
+  write_record(json, stored);
+  json.end_object();
+}
+
+void MessageJson::write_status(JsonText& json, const queue::StoredMessage& stored, WallTime now) const {
+  json.begin_object();
+  json.member("id", stored.message.id);
+  json.member("status", dynamomq_status(stored, now));
+  json.member("queue_type", queue::to_string(stored.queue_type));
+  if (keys_ == Keys::all) {
+    json.member("state", to_string(stored.state(now)));
+    json.member("receive_count", std::uint64_t{stored.message.attempt});
+    json.member("version", stored.version);
+    json.member("sent_at", time_text(stored.message.sent_at));
+    if (stored.invisible_until) {
+      json.member("invisible_until_at", time_text(stored.invisible_until));
+    }
+    if (!stored.failure.empty()) {
+      write_failure(json, stored.failure);
+    }
+  }
+  json.end_object();
+}
+
+std::string MessageJson::time_text(const std::optional<WallTime>& time) const {
+  if (!time) {
+    return {};
+  }
+  return keys_ == Keys::dynamomq ? without_trailing_zeros(format_timestamp(*time)) : format_timestamp(*time);
+}
+
+void MessageJson::write_data(JsonText& json, const queue::Message& message) {
+  if (message.content_type == queue::kJson && !checker_.problem(message.body)) {
+    json.raw(keys_ == Keys::dynamomq ? with_sorted_keys(message.body) : message.body);
+  } else {
+    json.value(observe::is_utf8(message.body) ? message.body : base64(message.body));
+  }
+}
+
 void MessageJson::write_body(JsonText& json, const queue::Message& message) {
   json.key("data");
-  if (message.content_type == queue::kJson && !checker_.problem(message.body)) {
-    json.raw(message.body);
-  } else if (observe::is_utf8(message.body)) {
-    json.value(message.body);
-  } else {
-    json.value(base64(message.body));
+  write_data(json, message);
+  if (keys_ == Keys::all && !observe::is_utf8(message.body)) {
     json.member("data_encoding", "base64");
   }
 }

@@ -1,23 +1,46 @@
 #pragma once
 
+#include <optional>
+#include <string>
+#include <string_view>
+
 #include "base/clock.hpp"
 #include "host/cli/json_text.hpp"
 #include "host/queue/store.hpp"
 
 namespace sluice::cli {
 
-/// Writes messages as JSON objects: DynamoMQ's keys in DynamoMQ's order first, then ours. The body of an
-/// application/json message stands as it is, text as a string, and what is not UTF-8 as Base64, which "data_encoding"
-/// then says. Times that are not set are empty strings. Reusable.
+/// Which members a JSON object of a message has.
+enum class Keys {
+  all,       ///< DynamoMQ's in DynamoMQ's order, then ours
+  dynamomq,  ///< DynamoMQ's alone, its times without trailing zeros as Go writes them
+};
+
+/// Writes messages as JSON objects. The body of an application/json message stands as it is, text as a string, and what
+/// is not UTF-8 as Base64, which "data_encoding" then says. Times that are not set are empty strings. Reusable.
 class MessageJson {
  public:
+  explicit MessageJson(Keys keys = Keys::all) : keys_(keys) {}
+
   void write(JsonText& json, const queue::StoredMessage& message, WallTime now);
+  /// What a list shows of it: id, status, queue type, and of ours the state, counts, and why it failed.
+  void write_status(JsonText& json, const queue::StoredMessage& message, WallTime now) const;
+  /// DynamoMQ's "system info": its keys but the body, and the status after the id.
+  void write_system_info(JsonText& json, const queue::StoredMessage& message, WallTime now) const;
+  /// The body alone, as a value.
+  void write_data(JsonText& json, const queue::Message& message);
 
  private:
   void write_body(JsonText& json, const queue::Message& message);
+  void write_record(JsonText& json, const queue::StoredMessage& message) const;
+  std::string time_text(const std::optional<WallTime>& time) const;
 
+  const Keys keys_;
   JsonChecker checker_;
 };
+
+/// "READY" or "PROCESSING", DynamoMQ's names; a message that waits for its time is the latter.
+std::string_view dynamomq_status(const queue::StoredMessage& message, WallTime now);
 
 /// "ready", "in_flight" or "delayed".
 std::string_view to_string(queue::MessageState state);

@@ -8,7 +8,6 @@
 
 #include "host/cli/bulk_sender.hpp"
 #include "host/cli/command.hpp"
-#include "host/cli/host_file.hpp"
 #include "host/cli/message_template.hpp"
 #include "host/cli/queue_session.hpp"
 
@@ -100,13 +99,12 @@ Exit send(const Arguments& arguments, Console& console) {
   if (messages.has_error()) {
     return messages.error();
   }
-  const std::string queue = arguments.get("queue");
   if (arguments.reads_stdin()) {
     auto session = QueueSession::open(arguments);
     if (session.has_error()) {
       return session.error();
     }
-    BulkSender sender({queue, arguments.has("keep-going")}, *session, *messages, console);
+    BulkSender sender({session->queue(), arguments.has("keep-going")}, *session, *messages, console);
     Exit exit = sender.run(STDIN_FILENO);
     if (const auto cost = session->cost()) {
       console.note("sent " + std::to_string(sender.sent()) +
@@ -123,7 +121,7 @@ Exit send(const Arguments& arguments, Console& console) {
   if (session.has_error()) {
     return session.error();
   }
-  return send_one(*session, queue, *message, console);
+  return send_one(*session, session->queue(), *message, console);
 }
 
 }  // namespace
@@ -133,26 +131,23 @@ Command send_command() {
       .name = "send",
       .group = "Queues",
       .summary = "Send one message, or one for each line of standard input",
-      .usage = "--queue QUEUE [OPTION]... (--data JSON | --text TEXT | --file FILE | -)",
+      .usage = "[OPTION]... (--data JSON | --text TEXT | --file FILE | -)",
       .description =
           "Prints the id of each message once it is stored for good. A JSON string is sent as its characters "
           "(text/plain), other JSON as it is written (application/json). With - every line is the JSON body "
           "of one message; the first bad line stops it and is named, and Ctrl-C stops it between two "
           "batches.",
-      .flags = {{.name = "queue", .value = "QUEUE", .help = "the queue", .required = true},
-                {.name = "data", .value = "JSON", .help = "the body, as JSON"},
-                {.name = "text", .value = "TEXT", .help = "the body, as plain text"},
-                {.name = "file",
-                 .value = "FILE",
-                 .help = "the body is the whole file: JSON if it is named .json and is that, else text, else bytes"},
-                {.name = "id", .value = "ID", .help = "the message's id [default: a new UUID]; one in use is refused"},
-                {.name = "delay", .value = "TIME", .help = "not to be worked on before this has passed: 10s, 15m, 2h"},
-                {.name = "attr", .value = "NAME=VALUE", .help = "an attribute; may be repeated", .repeated = true},
-                {.name = "content-type", .value = "TYPE", .help = "the body's type [default: by the body]"},
-                {.name = "keep-going",
-                 .value = {},
-                 .help = "with -: name bad lines, pass over them, exit 1 at the end"},
-                config_flag()},
+      .flags = with_store_flags(
+          {{.name = "data", .value = "JSON", .help = "the body, as JSON"},
+           {.name = "text", .value = "TEXT", .help = "the body, as plain text"},
+           {.name = "file",
+            .value = "FILE",
+            .help = "the body is the whole file: JSON if it is named .json and is that, else text, else bytes"},
+           {.name = "id", .value = "ID", .help = "the message's id [default: a new UUID]; one in use is refused"},
+           {.name = "delay", .value = "TIME", .help = "not to be worked on before this has passed: 10s, 15m, 2h"},
+           {.name = "attr", .value = "NAME=VALUE", .help = "an attribute; may be repeated", .repeated = true},
+           {.name = "content-type", .value = "TYPE", .help = "the body's type [default: by the body]"},
+           {.name = "keep-going", .value = {}, .help = "with -: name bad lines, pass over them, exit 1 at the end"}}),
       .examples =
           "sluice send --queue orders --data '{\"order\": 7}' --attr tenant=acme\n"
           "sluice send --queue orders --text hello --delay 10m\n"

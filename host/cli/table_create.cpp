@@ -1,85 +1,109 @@
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <array>
 #include <stop_token>
+#include <thread>
 
 #include "host/cli/command.hpp"
-#include "host/cli/host_file.hpp"
 #include "host/cli/json_text.hpp"
-#include "host/queue/dynamomq/table.hpp"
-#include "host/runtime/dynamodb_connection.hpp"
+#include "host/cli/table_target.hpp"
+#include "host/cli/terraform.hpp"
 
 namespace sluice::cli {
 
 namespace {
 
 using queue::dynamomq::TableOutcome;
-using queue::dynamomq::TableSpec;
 
 constexpr Duration kTableTime = std::chrono::minutes(10);
 
-struct Target {
-  TableSpec spec;
-  runtime::DynamoDbConnection::Options connection;
+/// A stop token that Ctrl-C requests, for its lifetime.
+class StopOnInterrupt {
+ public:
+  StopOnInterrupt() : end_(::eventfd(0, EFD_CLOEXEC)), watcher_([this] { watch(); }) {}
+  ~StopOnInterrupt() {
+    const std::uint64_t one = 1;
+    const auto ignored = ::write(end_, &one, sizeof(one));
+    static_cast<void>(ignored);
+    watcher_.join();
+    ::close(end_);
+  }
+  StopOnInterrupt(const StopOnInterrupt&) = delete;
+  StopOnInterrupt& operator=(const StopOnInterrupt&) = delete;
+
+  std::stop_token token() const { return stop_.get_token(); }
+
+ private:
+  void watch() {
+    std::array<pollfd, 2> watched{pollfd{interrupt_.descriptor(), POLLIN, 0}, pollfd{end_, POLLIN, 0}};
+    while (::poll(watched.data(), watched.size(), -1) < 0) {
+      // A signal that this thread received itself: look again.
+    }
+    if (interrupt_.raised()) {
+      stop_.request_stop();
+    }
+  }
+
+  // Fixed after construction.
+  const InterruptFlag interrupt_;
+  const int end_;
+  // Synchronises itself.
+  std::stop_source stop_;
+  std::jthread watcher_;
 };
 
-/// From the options alone with --table, else from the host file; options win over the file.
-OrExit<Target> find_target(const Arguments& arguments) {
-  Target target;
-  if (!arguments.has("table")) {
-    if (!arguments.has("queue")) {
-      return Exit::usage("which table? name it by --queue QUEUE of the host file, or by --table TABLE");
-    }
-    const auto host = load_host_file(arguments);
-    if (host.has_error()) {
-      return host.error();
-    }
-    if (host->store_kind != config::StoreKind::dynamodb) {
-      return Exit(kExitConfiguration, host->file +
-                                          ": the store is SQLite, which needs no tables; set [store] kind = "
-                                          "\"dynamodb\", or name a table with --table");
-    }
-    const auto queue = host->queue(arguments.get("queue"));
-    target.spec.table = queue.table;
-    target.spec.index = queue.index;
-    target.connection.region = host->dynamodb_region;
-    target.connection.endpoint = host->dynamodb_endpoint;
-  } else if (arguments.has("queue")) {
-    return Exit::usage("--queue and --table both name the table; give one");
-  } else {
-    target.spec.table = arguments.get("table");
+OrExit<TableTarget> target_of(const Arguments& arguments) {
+  auto target = find_table(arguments);
+  if (target) {
+    target->spec.deletion_protection = !arguments.has("no-deletion-protection");
   }
-  target.spec.index = arguments.get("index", target.spec.index);
-  target.spec.deletion_protection = !arguments.has("no-deletion-protection");
-  target.connection.region = arguments.get("region", target.connection.region);
-  target.connection.endpoint = arguments.get("endpoint", target.connection.endpoint);
   return target;
 }
 
-Exit create_table(const Arguments& arguments, Console& console) {
-  const auto target = find_target(arguments);
-  if (target.has_error()) {
-    return target.error();
-  }
+Exit make_table(const TableTarget& target, Console& console) {
   const SystemClock clock;
   SeededRandom random;
-  const auto connection = runtime::DynamoDbConnection::open(target->connection, clock, random);
+  const auto connection = runtime::DynamoDbConnection::open(target.connection, clock, random);
   if (connection.has_error()) {
     return Exit::failure(connection.error());
   }
-  console.progress("waiting for table " + target->spec.table + " to become active");
-  const auto outcome = queue::dynamomq::create_queue_table((*connection)->client(), target->spec, clock,
-                                                           Deadline::after(clock, kTableTime));
+  console.progress("waiting for table " + target.spec.table + " to become active");
+  const StopOnInterrupt interrupt;
+  const std::stop_callback end_requests(interrupt.token(), [&connection] { (*connection)->client().stop(); });
+  const auto outcome = queue::dynamomq::create_queue_table((*connection)->client(), target.spec, clock,
+                                                           Deadline::after(clock, kTableTime), interrupt.token());
   console.end_progress();
+  if (outcome.has_error() && outcome.error().code() == ErrorCode::cancelled) {
+    return {kExitInterrupted, "stopped before table " + target.spec.table +
+                                  " was ready; it comes into being all the same once DynamoDB has been asked for it: "
+                                  "`sluice table check` tells"};
+  }
   if (outcome.has_error()) {
     return Exit::failure(outcome.error());
   }
   JsonText json(JsonText::Layout::indented);
   json.begin_object();
-  json.member("table", target->spec.table);
-  json.member("index", target->spec.index);
+  json.member("table", target.spec.table);
+  json.member("index", target.spec.index);
   json.member("region", (*connection)->region());
   json.member("created", *outcome == TableOutcome::created);
   json.end_object();
   console.out(json.take_line());
   return Exit::ok();
+}
+
+Exit create_table(const Arguments& arguments, Console& console) {
+  const auto target = target_of(arguments);
+  if (target.has_error()) {
+    return target.error();
+  }
+  if (arguments.has("print-terraform")) {
+    console.out(terraform_table(target->spec));
+    return Exit::ok();
+  }
+  return make_table(*target, console);
 }
 
 }  // namespace
@@ -94,16 +118,13 @@ Command table_create_command() {
           "The table is DynamoMQ's, paid for by request, and protected from deletion. Waits until it can be "
           "used. One that is there and right is a success; one that is there and differs is an error that "
           "names every difference. Ctrl-C ends the waiting, not the table.",
-      .flags = {{.name = "queue", .value = "QUEUE", .help = "the table of this queue, as the host file has it"},
-                {.name = "table", .value = "TABLE", .help = "the table by its name; no host file is read then"},
-                {.name = "index", .value = "INDEX", .help = "its index [default: dynamo-mq-index-queue_type-sent_at]"},
-                {.name = "endpoint", .value = "URL", .help = "DynamoDB's address [default: AWS's own]"},
-                {.name = "region", .value = "REGION", .help = "AWS region [default: from the environment or profile]"},
-                {.name = "no-deletion-protection", .value = {}, .help = "leave the table unprotected"},
-                config_flag()},
+      .flags = with_table_flags(
+          {{.name = "no-deletion-protection", .value = {}, .help = "leave the table unprotected"},
+           {.name = "print-terraform", .value = {}, .help = "make nothing; print the table as Terraform has it"}}),
       .examples =
           "sluice table create --queue orders\n"
-          "sluice table create --table orders --endpoint http://127.0.0.1:8000",
+          "sluice table create --table orders --endpoint http://127.0.0.1:8000\n"
+          "sluice table create --table orders --print-terraform > orders.tf",
       .run = create_table,
   };
 }

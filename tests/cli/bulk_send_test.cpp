@@ -102,7 +102,8 @@ TEST(BulkSend, CtrlCStopsBetweenBatchesAndSaysHowMany) {
 TEST(BulkSend, EndsQuietlyWhenNobodyReadsTheIds) {
   const HostFolder folder;
   std::string lines;
-  for (int line = 0; line < 5000; ++line) {
+  constexpr int kLines = 300'000;
+  for (int line = 0; line < kLines; ++line) {
     lines += "1\n";
   }
   BinaryOptions options = in(folder);
@@ -111,7 +112,7 @@ TEST(BulkSend, EndsQuietlyWhenNobodyReadsTheIds) {
   const Finished finished = run_binary({"send", "--queue", "q", "-"}, options);
   EXPECT_EQ(finished.exit_code, 141);
   EXPECT_EQ(finished.err, "");
-  EXPECT_LT(stored(folder), 5000) << "it stops, it does not send on unseen";
+  EXPECT_LT(stored(folder), kLines) << "it stops, it does not send on unseen";
 }
 
 TEST(BulkSend, RefusesALineWithoutEnd) {

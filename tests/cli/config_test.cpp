@@ -13,7 +13,7 @@ using testing::StartsWith;
 
 TEST(HostFile, WhenThereIsNoneSaysWhereItLooked) {
   const HostFolder folder("");
-  for (const char* command : {"run", "check", "plugins", "stats"}) {
+  for (const char* command : {"run", "check", "plugins"}) {
     const Finished finished = folder.run({command});
     EXPECT_EQ(finished.exit_code, 78) << command;
     EXPECT_EQ(finished.err,
@@ -22,6 +22,21 @@ TEST(HostFile, WhenThereIsNoneSaysWhereItLooked) {
                   "--config FILE or the variable SLUICE_CONFIG\n");
     EXPECT_EQ(finished.out, "");
   }
+}
+
+TEST(HostFile, WhenThereIsNoneACommandOnAQueueMeansATable) {
+  const HostFolder folder("");
+  const Finished finished =
+      run_binary({"stats"}, {.input = {},
+                             .folder = folder.path(),
+                             .environment = {{"AWS_CONFIG_FILE", "/nowhere"}, {"AWS_EC2_METADATA_DISABLED", "true"}},
+                             .stdout_file = {}});
+  EXPECT_EQ(finished.exit_code, 1);
+  EXPECT_EQ(finished.out, "");
+  ASSERT_EQ(finished.err_lines().size(), 1U);
+  EXPECT_THAT(finished.err, HasSubstr("AWS_REGION"));
+  EXPECT_THAT(finished.err,
+              HasSubstr("there is no host file, so a DynamoDB table is meant; --config FILE names a host"));
 }
 
 TEST(HostFile, IsWhatConfigOrTheVariableNames) {

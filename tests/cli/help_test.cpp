@@ -36,16 +36,25 @@ TEST_P(Help, IsAsTheGoldenFileHasIt) {
   EXPECT_EQ(shown.out, golden.str()) << file;
 }
 
-INSTANTIATE_TEST_SUITE_P(Pages, Help,
-                         testing::Values(Page{"help", {"help"}}, Page{"help", {"--help"}}, Page{"help", {"-h"}},
-                                         Page{"run", {"run", "--help"}}, Page{"run", {"help", "run"}},
-                                         Page{"check", {"check", "-h"}}, Page{"plugins", {"help", "plugins"}},
-                                         Page{"version", {"help", "version"}}, Page{"send", {"send", "--help"}},
-                                         Page{"get", {"get", "--help"}}, Page{"ls", {"ls", "--help"}},
-                                         Page{"stats", {"stats", "--help"}}, Page{"purge", {"purge", "--help"}},
-                                         Page{"table", {"help", "table"}}, Page{"table", {"table", "--help"}},
-                                         Page{"table_create", {"table", "create", "--help"}},
-                                         Page{"table_create", {"help", "table", "create"}}));
+INSTANTIATE_TEST_SUITE_P(
+    Pages, Help,
+    testing::Values(
+        Page{"help", {"help"}}, Page{"help", {"--help"}}, Page{"help", {"-h"}}, Page{"run", {"run", "--help"}},
+        Page{"run", {"help", "run"}}, Page{"check", {"check", "-h"}}, Page{"plugins", {"help", "plugins"}},
+        Page{"version", {"help", "version"}}, Page{"send", {"send", "--help"}}, Page{"get", {"get", "--help"}},
+        Page{"ls", {"ls", "--help"}}, Page{"stats", {"stats", "--help"}}, Page{"purge", {"purge", "--help"}},
+        Page{"table", {"help", "table"}}, Page{"table", {"table", "--help"}},
+        Page{"table_create", {"table", "create", "--help"}}, Page{"table_create", {"help", "table", "create"}},
+        Page{"table_describe", {"table", "describe", "--help"}}, Page{"table_check", {"table", "check", "--help"}},
+        Page{"table_policy", {"table", "policy", "--help"}}, Page{"export", {"export", "--help"}},
+        Page{"import", {"import", "--help"}}, Page{"tail", {"tail", "--help"}}, Page{"peek", {"peek", "--help"}},
+        Page{"redrive", {"redrive", "--help"}}, Page{"delete", {"delete", "--help"}}, Page{"edit", {"edit", "--help"}},
+        Page{"delay", {"delay", "--help"}}, Page{"cancel", {"cancel", "--help"}},
+        Page{"move_to_front", {"move-to-front", "--help"}}, Page{"receive", {"receive", "--help"}},
+        Page{"fail", {"help", "fail"}}, Page{"invalid", {"invalid", "--help"}}, Page{"reset", {"help", "reset"}},
+        Page{"dlq", {"dlq", "--help"}}, Page{"stats", {"help", "qstat"}},
+        Page{"enqueue_test", {"enqueue-test", "--help"}}, Page{"completion", {"help", "completion"}},
+        Page{"completion", {"completion", "--help"}}, Page{"completion_bash", {"completion", "bash", "--help"}}));
 
 TEST(HelpText, IsShownWhateverElseIsWrong) {
   EXPECT_EQ(run_binary({"get", "--help", "--queue", "x"}, {}).exit_code, 0);

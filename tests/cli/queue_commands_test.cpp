@@ -109,30 +109,38 @@ TEST(Get, SaysThatAMessageIsNotThere) {
   EXPECT_THAT(finished.err, HasSubstr("nobody"));
 }
 
-TEST(Ls, ShowsOneObjectALineOldestFirst) {
+/// The messages that `ls` shows, as DynamoMQ's list has them.
+json::array statuses_of(const Finished& finished) {
+  const json::object list = object_of(finished);
+  EXPECT_THAT(keys_of(list), ElementsAre("statuses"));
+  const json::value& statuses = list.at("statuses");
+  return statuses.is_null() ? json::array() : statuses.as_array();
+}
+
+TEST(Ls, ShowsTheOldestFirst) {
   const HostFolder folder;
   std::string lines;
   for (int message = 0; message < 25; ++message) {
     lines += std::to_string(message) + "\n";
   }
-  ASSERT_EQ(folder.run({"send", "--queue", "orders", "-"}, lines).exit_code, 0);
-  const auto bodies = [&folder](std::vector<std::string> words) {
+  const Finished sent = folder.run({"send", "--queue", "orders", "-"}, lines);
+  ASSERT_EQ(sent.exit_code, 0);
+  const auto listed = [&folder](std::vector<std::string> words) {
     words.insert(words.begin(), {"ls", "--queue", "orders"});
-    const Finished listed = folder.run(words);
-    EXPECT_EQ(listed.exit_code, 0) << listed.err;
-    EXPECT_EQ(listed.err, "");
-    std::vector<std::int64_t> found;
-    for (const auto& line : listed.out_lines()) {
-      found.push_back(json::parse(line).at("data").as_int64());
+    const Finished finished = folder.run(words);
+    EXPECT_EQ(finished.err, "");
+    std::vector<std::string> ids;
+    for (const json::value& status : statuses_of(finished)) {
+      ids.emplace_back(status.at("id").as_string());
     }
-    return found;
+    return ids;
   };
-  EXPECT_THAT(bodies({"--limit", "3"}), ElementsAre(0, 1, 2));
-  EXPECT_EQ(bodies({}).size(), 10U);
-  EXPECT_EQ(bodies({"--limit", "300"}).size(), 25U);
-  EXPECT_EQ(bodies({"--all"}).size(), 25U);
-  EXPECT_EQ(bodies({"--all"}).back(), 24);
-  EXPECT_TRUE(bodies({"--dlq"}).empty());
+  const std::vector<std::string> ids = sent.out_lines();
+  EXPECT_EQ(listed({"--limit", "3"}), std::vector<std::string>(ids.begin(), ids.begin() + 3));
+  EXPECT_EQ(listed({}), std::vector<std::string>(ids.begin(), ids.begin() + 10)) << "ten, as DynamoMQ's";
+  EXPECT_EQ(listed({"--limit", "300"}), ids);
+  EXPECT_EQ(listed({"--all"}), ids);
+  EXPECT_TRUE(listed({"--dlq"}).empty());
 }
 
 TEST(Ls, PagesThroughManyMessages) {
@@ -142,8 +150,32 @@ TEST(Ls, PagesThroughManyMessages) {
     lines += "1\n";
   }
   ASSERT_EQ(folder.run({"send", "--queue", "orders", "-"}, lines).exit_code, 0);
-  EXPECT_EQ(folder.run({"ls", "--queue", "orders", "--all"}).out_lines().size(), 1100U);
-  EXPECT_EQ(folder.run({"ls", "--queue", "orders", "--limit", "600"}).out_lines().size(), 600U);
+  EXPECT_EQ(statuses_of(folder.run({"ls", "--queue", "orders", "--all"})).size(), 1100U);
+  EXPECT_EQ(statuses_of(folder.run({"ls", "--queue", "orders", "--limit", "600"})).size(), 600U);
+  const Finished text = folder.run({"ls", "--queue", "orders", "--limit", "600", "--output", "text"});
+  EXPECT_EQ(text.out_lines().size(), 601U) << "one headline for all pages";
+}
+
+TEST(Ls, ShowsWhatAFilterMatches) {
+  const HostFolder folder;
+  std::string lines;
+  for (int message = 0; message < 600; ++message) {
+    lines += "{\"n\": " + std::to_string(message) + "}\n";
+  }
+  ASSERT_EQ(folder.run({"send", "--queue", "orders", "-"}, lines).exit_code, 0);
+  const auto listed = [&folder](std::vector<std::string> words) {
+    words.insert(words.begin(), {"ls", "--queue", "orders"});
+    return statuses_of(folder.run(words)).size();
+  };
+  EXPECT_EQ(listed({"--where", "data.n >= 590", "--all"}), 10U) << "from behind the first page";
+  EXPECT_EQ(listed({"--where", "data.n >= 100", "--limit", "7"}), 7U);
+  EXPECT_EQ(listed({"--where", "data.n = 599", "--limit", "1"}), 1U);
+  EXPECT_EQ(listed({"--where", "data.n > 1000"}), 0U);
+  EXPECT_EQ(listed({"--older-than", "1h", "--all"}), 0U);
+  const Finished wrong = folder.run({"ls", "--queue", "orders", "--where", "data.n >"});
+  EXPECT_EQ(wrong.exit_code, 64);
+  EXPECT_THAT(wrong.err, HasSubstr("column 9"));
+  EXPECT_EQ(wrong.out, "");
 }
 
 TEST(Stats, CountsOneQueue) {
@@ -152,7 +184,9 @@ TEST(Stats, CountsOneQueue) {
   folder.run({"send", "--queue", "orders", "--delay", "1h", "--data", "4"});
   const json::object stats = object_of(folder.run({"stats", "--queue", "orders"}));
   EXPECT_THAT(keys_of(stats),
-              ElementsAre("queue", "total", "ready", "in_flight", "delayed", "dlq", "oldest_ready_seconds"));
+              ElementsAre("first_100_IDs_in_queue", "first_100_IDs_in_queue_processing", "total_messages_in_queue",
+                          "total_messages_in_queue_processing", "total_messages_in_queue_ready", "queue", "total",
+                          "ready", "in_flight", "delayed", "dlq", "oldest_ready_seconds", "dlq_errors"));
   EXPECT_EQ(stats.at("total").as_int64(), 4);
   EXPECT_EQ(stats.at("ready").as_int64(), 3);
   EXPECT_EQ(stats.at("delayed").as_int64(), 1);
@@ -206,8 +240,12 @@ TEST(Output, ABrokenPipeEndsQuietly) {
     lines += "\"" + std::string(200, 'x') + "\"\n";
   }
   ASSERT_EQ(folder.run({"send", "--queue", "orders", "-"}, lines).exit_code, 0);
-  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
-           {"ls", "--queue", "orders", "--all"}, {"stats", "--queue", "orders"}, {"help"}, {"version"}}) {
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"ls", "--queue", "orders", "--all"},
+                                             {"ls", "--queue", "orders", "--all", "--output", "text"},
+                                             {"stats", "--queue", "orders"},
+                                             {"help"},
+                                             {"version"}}) {
     const Finished finished = run_binary(
         words, {.input = {}, .folder = folder.path(), .environment = {}, .stdout_file = {}, .closed_output = true});
     EXPECT_EQ(finished.exit_code, 141) << words[0];

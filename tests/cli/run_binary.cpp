@@ -60,7 +60,8 @@ struct Streams {
 };
 
 pid_t spawn(const std::vector<std::string>& arguments, const BinaryOptions& options, const Streams& streams) {
-  std::vector<std::string> words{SLUICE_BINARY};
+  const std::string program = options.program.empty() ? SLUICE_BINARY : options.program;
+  std::vector<std::string> words{program};
   words.insert(words.end(), arguments.begin(), arguments.end());
   auto environment = environment_of(options);
   posix_spawn_file_actions_t actions;
@@ -82,11 +83,11 @@ pid_t spawn(const std::vector<std::string>& arguments, const BinaryOptions& opti
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
   pid_t pid = -1;
   const int failed =
-      ::posix_spawn(&pid, SLUICE_BINARY, &actions, &attributes, pointers(words).data(), pointers(environment).data());
+      ::posix_spawn(&pid, program.c_str(), &actions, &attributes, pointers(words).data(), pointers(environment).data());
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   if (failed != 0) {
-    throw std::runtime_error("cannot start " SLUICE_BINARY);
+    throw std::runtime_error("cannot start " + program);
   }
   return pid;
 }

@@ -24,6 +24,7 @@ struct BinaryOptions {
   std::map<std::string, std::string> environment;  ///< besides PATH, HOME and the sanitizers' variables
   std::string stdout_file;                         ///< standard output goes there instead
   bool closed_output = false;                      ///< standard output is a pipe that nobody reads
+  std::string program;                             ///< the name it is called by; empty: its own
 };
 
 /// Runs the real `sluice` with its own streams, never on a terminal, and waits for its end.

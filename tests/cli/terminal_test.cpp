@@ -13,6 +13,7 @@ namespace sluice::test {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 struct TerminalSession {
   int exit_code = -1;
@@ -78,6 +79,45 @@ TEST(Terminal, PurgeTakesYesForAnAnswer) {
   EXPECT_EQ(session.exit_code, 0) << session.text;
   EXPECT_THAT(session.text, HasSubstr("\"removed\": 2"));
   EXPECT_EQ(stored(folder), 0);
+}
+
+/// A variable of this process, and so of those it starts, for a scope.
+class Variable {
+ public:
+  Variable(const char* name, const char* value) : name_(name) { ::setenv(name, value, 1); }
+  ~Variable() { ::unsetenv(name_); }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+ private:
+  const char* name_;
+};
+
+TEST(Terminal, ColoursAreForThoseWhoWantThem) {
+  const HostFolder folder;
+  folder.run({"send", "--queue", "q", "-"}, "1\n");
+  const std::vector<std::string> words{"ls", "--queue", "q", "--output", "text"};
+  EXPECT_THAT(on_terminal(folder, words, "", "").text, HasSubstr("\x1b[32mready\x1b[0m"));
+  {
+    const Variable refused("NO_COLOR", "1");
+    EXPECT_THAT(on_terminal(folder, words, "", "").text, Not(HasSubstr("\x1b")));
+  }
+  const Variable dumb("TERM", "dumb");
+  EXPECT_THAT(on_terminal(folder, words, "", "").text, Not(HasSubstr("\x1b")));
+}
+
+TEST(Terminal, WatchRedrawsInPlaceUntilCtrlC) {
+  const HostFolder folder;
+  folder.run({"send", "--queue", "q", "-"}, "1\n2\n");
+  const auto session = on_terminal(folder, {"stats", "--queue", "q", "--watch"}, "OLDEST READY", "\x03");
+  EXPECT_THAT(session.text, HasSubstr("\x1b[H\x1b[2J"));
+  EXPECT_THAT(session.text, Not(HasSubstr("first_100"))) << "a table, unless JSON was asked for";
+  EXPECT_EQ(session.exit_code, 0);
+}
+
+TEST(Terminal, LsSaysThatThereIsNothing) {
+  const HostFolder folder;
+  EXPECT_THAT(on_terminal(folder, {"ls", "--queue", "q", "--output", "text"}, "", "").text, HasSubstr("no messages"));
 }
 
 TEST(Terminal, LsSaysThatThereIsMore) {

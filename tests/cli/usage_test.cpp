@@ -45,6 +45,11 @@ INSTANTIATE_TEST_SUITE_P(
                 64,
                 "sluice: an option stands where the command should: --config; write `sluice COMMAND --config ...`"},
         Mistake{{"che\x1b[31mck\n"}, 64, "sluice: unknown command \"che\\u001b[31mck\\n\"; `sluice help` lists them"},
+        Mistake{{"lss"}, 64, "sluice: unknown command \"lss\"; did you mean `sluice ls`?"},
+        Mistake{{"qstats"}, 64, "sluice: unknown command \"qstats\"; did you mean `sluice stats`?"},
+        Mistake{{"completion", "tcsh"},
+                64,
+                "sluice: unknown command \"completion tcsh\"; did you mean `sluice completion bash`?"},
         Mistake{{"version", "now"},
                 64,
                 "sluice version: unexpected word \"now\"; `sluice help version` shows what it takes"}));
@@ -61,13 +66,17 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{{"ls", "--queue", "q", "--limit", "5", "--all"},
                 64,
                 "sluice ls: --all and --limit exclude each other; give one"},
-        Mistake{{"purge", "--queue", "q"},
+        Mistake{
+            {"purge", "--queue", "q"},
+            64,
+            "sluice purge: this would remove every message of queue q and there is no terminal to ask on; add --yes to "
+            "confirm, or --dry-run to see which"},
+        Mistake{{"fail"}, 64, "sluice fail: --id is missing; write --id ID"},
+        Mistake{{"receive", "--queue", "q", "--visibility-timeout", "soon"},
                 64,
-                "sluice purge: this removes every message of queue q and there is no terminal to ask on; add --yes to "
-                "confirm"},
-        Mistake{{"table", "create"},
-                64,
-                "sluice table create: which table? name it by --queue QUEUE of the host file, or by --table TABLE"},
+                "sluice receive: --visibility-timeout soon is no duration; write 1500ms, 30s, 15m, 2h or 1d"},
+        Mistake{
+            {"qstat", "--intervall", "1s"}, 64, "sluice stats: unknown option --intervall; did you mean --interval?"},
         Mistake{{"table", "create", "--queue", "q", "--table", "t"},
                 64,
                 "sluice table create: --queue and --table both name the table; give one"},

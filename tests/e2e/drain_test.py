@@ -55,7 +55,7 @@ class DrainSqlite(Case):
         until("the handler sleeps", lambda: self.stats()["in_flight"] == 1)
         self.assertEqual(0, run.stop(), run.log())
         self.assert_certificate(run, claimed=1, released=1)
-        shown = json.loads(self.sluice("ls", "--queue", "orders", check=True).stdout.splitlines()[0])
+        shown = json.loads(self.sluice("ls", "--queue", "orders", check=True).stdout)["statuses"][0]
         self.assertEqual(0, shown["receive_count"], shown)
         self.assertEqual(1, self.stats()["ready"])
 

@@ -7,16 +7,18 @@ import sys
 import unittest
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-SOURCE_FOLDERS = ("base", "sdk", "config", "dynamo", "host", "plugins")
+SOURCE_FOLDERS = ("base", "sdk", "config", "dynamo", "host", "client", "plugins")
 ALL_FOLDERS = SOURCE_FOLDERS + ("tests", "bench")
 
-# Who may include whom. sdk is reached as <sluice/...>; everything else by its path from the root.
+# Who may include whom. sdk is reached as <sluice/...>, the client's public headers as <sluice/client...>; everything else by
+# its path from the root.
 ARROWS = {
     "base": set(),
     "sdk": {"sdk"},
     "config": set(),
     "dynamo": {"base"},
-    "host": {"base", "config", "dynamo", "sdk"},
+    "host": {"base", "config", "dynamo", "sdk", "client"},
+    "client": {"base", "dynamo", "host"},
     "plugins": {"sdk"},
 }
 
@@ -24,10 +26,11 @@ ARROWS = {
 HOST_ARROWS = {
     "queue": set(),
     "observe": {"runtime/service.hpp"},
+    "operate": {"queue", "observe"},
     "plugin": {"queue"},
     "work": {"queue", "plugin", "observe", "runtime/service.hpp"},
     "runtime": {"queue", "plugin", "observe", "work"},
-    "cli": {"queue", "plugin", "observe", "work", "runtime"},
+    "cli": {"queue", "operate", "plugin", "observe", "work", "runtime"},
 }
 
 # A third-party header and the one place that may include it (path prefixes).
@@ -41,6 +44,7 @@ BOUNDARIES = {
     r"prometheus/": ("host/observe/",),
     r"httplib\.h": ("host/observe/",),
     r"boost/program_options": ("host/cli/",),
+    r"histedit\.h": ("host/cli/shell/edited_lines.cpp",),
 }
 
 BANNED = {
@@ -79,6 +83,8 @@ def includes(path):
 
 
 def folder_of(include):
+    if include == "sluice/client.hpp" or include.startswith("sluice/client/"):
+        return "client"
     if include.startswith("sluice/"):
         return "sdk"
     head = include.split("/")[0]
@@ -114,6 +120,15 @@ class Arrows(unittest.TestCase):
                     wrong.append(f"{path} includes {include}")
         self.assertEqual([], wrong)
 
+    def test_the_client_sees_the_queues_of_the_host_and_the_host_its_public_headers(self):
+        wrong = [f"{path} includes {include}" for path in files(("client",), (".cpp", ".hpp")) for include in includes(path)
+                 if include.startswith("host/") and not include.startswith("host/queue/")]
+        wrong += [f"{path} includes {include}" for path in files(("host",), (".cpp", ".hpp")) for include in includes(path)
+                  if folder_of(include) == "client" and not (include.startswith("sluice/") and path.startswith("host/cli/"))]
+        wrong += [f"{path} includes {include}" for path in files(("client/include",), (".hpp",)) for include in includes(path)
+                  if "/" in include and not include.startswith("sluice/client/")]
+        self.assertEqual([], wrong)
+
     def test_third_party_headers_stay_in_their_boundary(self):
         wrong = []
         for path in files(SOURCE_FOLDERS, (".cpp", ".hpp", ".h")):
@@ -144,7 +159,7 @@ class Tokens(unittest.TestCase):
         self.assertEqual([], wrong)
 
     def test_no_raw_mutex_outside_its_file(self):
-        wrong = [path for path in files(("base", "config", "dynamo", "host"), (".cpp", ".hpp"))
+        wrong = [path for path in files(("base", "config", "dynamo", "host", "client"), (".cpp", ".hpp"))
                  if path != os.path.join("base", "mutex.hpp")
                  and re.search(r"\bstd::(mutex|lock_guard|unique_lock|scoped_lock)\b", without_comments(read(path)))]
         self.assertEqual([], wrong)

@@ -1,0 +1,131 @@
+#include "host/cli/batch_committer.hpp"
+
+#include <chrono>
+#include <utility>
+
+namespace sluice::cli {
+
+namespace {
+
+constexpr Duration kProgressInterval = std::chrono::milliseconds(200);
+
+}  // namespace
+
+BatchCommitter::BatchCommitter(Options options, QueueSession& session, Console& console)
+    : options_(std::move(options)),
+      session_(session),
+      console_(console),
+      started_(session.clock().steady_now()),
+      shown_(started_),
+      thread_([this] { run(); }) {}
+
+BatchCommitter::~BatchCommitter() { finish(false); }
+
+bool BatchCommitter::pass_on(Batch batch) {
+  const MutexLock lock(mutex_);
+  changed_.wait_until(mutex_, SteadyTime::max(), [this]() SLUICE_REQUIRES(mutex_) { return stopped_ || !waiting_; });
+  if (stopped_) {
+    return false;
+  }
+  waiting_ = std::move(batch);
+  changed_.notify_all();
+  return true;
+}
+
+bool BatchCommitter::drain() {
+  const MutexLock lock(mutex_);
+  changed_.wait_until(mutex_, SteadyTime::max(),
+                      [this]() SLUICE_REQUIRES(mutex_) { return !sending_ && (stopped_ || !waiting_); });
+  return !stopped_;
+}
+
+void BatchCommitter::finish(bool send_rest) {
+  {
+    const MutexLock lock(mutex_);
+    closed_ = true;
+    if (!send_rest) {
+      waiting_.reset();
+    }
+    changed_.notify_all();
+  }
+  if (thread_.joinable()) {
+    thread_.join();
+  }
+}
+
+void BatchCommitter::run() {
+  while (true) {
+    Batch batch;
+    {
+      const MutexLock lock(mutex_);
+      changed_.wait_until(mutex_, SteadyTime::max(),
+                          [this]() SLUICE_REQUIRES(mutex_) { return waiting_.has_value() || closed_; });
+      if (!waiting_) {
+        return;
+      }
+      batch = std::move(*waiting_);
+      waiting_.reset();
+      sending_ = true;
+      changed_.notify_all();
+    }
+    const bool going = commit(batch);
+    const MutexLock lock(mutex_);
+    sending_ = false;
+    stopped_ = !going;
+    changed_.notify_all();
+    if (stopped_) {
+      return;
+    }
+  }
+}
+
+bool BatchCommitter::commit(const Batch& batch) {
+  const auto results = session_.store().send(options_.queue, batch.messages, session_.deadline());
+  bool going = true;
+  ids_.clear();
+  for (std::size_t index = 0; index < results.size(); ++index) {
+    const queue::SendResult& result = results[index];
+    if (result.status == queue::SendStatus::sent) {
+      ++sent_;
+      ids_ += result.id;
+      ids_ += '\n';
+      continue;
+    }
+    const bool duplicate = result.status == queue::SendStatus::duplicate_id;
+    going =
+        refuse(batch.lines[index], duplicate ? "a message with that id is there already" : result.error.message()) &&
+        going;
+  }
+  for (const Refusal& refusal : batch.refusals) {
+    going = refuse(refusal.line, refusal.why) && going;
+  }
+  console_.out(ids_);
+  console_.flush();
+  show_progress();
+  return going && console_.writable();
+}
+
+bool BatchCommitter::refuse(std::uint64_t line, const std::string& why) {
+  ++refused_;
+  if (options_.keep_going) {
+    console_.note("sluice send: line " + std::to_string(line) + ": " + why);
+    return true;
+  }
+  if (stopped_by_.empty()) {
+    stopped_by_ = "line " + std::to_string(line) + ": " + why;
+  }
+  return false;
+}
+
+void BatchCommitter::show_progress() {
+  const SteadyTime now = session_.clock().steady_now();
+  if (now - shown_ < kProgressInterval) {
+    return;
+  }
+  shown_ = now;
+  const double seconds = std::chrono::duration<double>(now - started_).count();
+  console_.progress(std::to_string(sent_) + " sent, " +
+                    std::to_string(static_cast<std::uint64_t>(static_cast<double>(sent_) / seconds)) + " a second");
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/mutex.hpp"
+#include "host/cli/console.hpp"
+#include "host/cli/queue_session.hpp"
+
+namespace sluice::cli {
+
+/// Sends batches of messages on a thread of its own, one after the other, while the next one is read; prints the id of
+/// each message once it is durable, in their order, and names what is refused.
+///
+/// Everything here is for one caller's thread. The console is the committer's until `drain` or `finish` has returned.
+class BatchCommitter {
+ public:
+  struct Options {
+    std::string queue;
+    bool keep_going = false;  ///< a refused line is named and passed over; otherwise it is the end
+  };
+  struct Refusal {
+    std::uint64_t line = 0;
+    std::string why;
+  };
+  struct Batch {
+    std::vector<queue::NewMessage> messages;
+    std::vector<std::uint64_t> lines;  ///< where each of them stood
+    std::vector<Refusal> refusals;     ///< lines that are no message
+
+    bool empty() const { return messages.empty() && refusals.empty(); }
+  };
+
+  /// `session` and `console` outlive it.
+  BatchCommitter(Options options, QueueSession& session, Console& console);
+  /// Waits for the batch that is being sent; one that waits is not sent.
+  ~BatchCommitter();
+  BatchCommitter(const BatchCommitter&) = delete;
+  BatchCommitter& operator=(const BatchCommitter&) = delete;
+
+  /// Hands over a batch; blocks while another one waits, so that at most two are here. False when nothing more is to be
+  /// sent: a line was refused, or nobody reads the ids any more.
+  bool pass_on(Batch batch);
+  /// Waits until everything is sent; false as above.
+  bool drain();
+  /// Ends it; what waits is sent before, or thrown away.
+  void finish(bool send_rest);
+
+  // Once `finish` has returned.
+
+  std::uint64_t sent() const { return sent_; }
+  std::uint64_t refused() const { return refused_; }
+  /// The refusal that ended it; empty when none has.
+  const std::string& stopped_by() const { return stopped_by_; }
+
+ private:
+  void run();
+  bool commit(const Batch& batch);
+  bool refuse(std::uint64_t line, const std::string& why);
+  void show_progress();
+
+  // Fixed after construction.
+  const Options options_;
+  QueueSession& session_;
+  Console& console_;
+
+  // Touched only by the thread, while it runs.
+  std::string ids_;
+  std::uint64_t sent_ = 0;
+  std::uint64_t refused_ = 0;
+  std::string stopped_by_;
+  const SteadyTime started_;
+  SteadyTime shown_;
+
+  Mutex mutex_;
+  Condition changed_;
+  // Guarded by mutex_.
+  std::optional<Batch> waiting_ SLUICE_GUARDED_BY(mutex_);
+  bool sending_ SLUICE_GUARDED_BY(mutex_) = false;
+  bool closed_ SLUICE_GUARDED_BY(mutex_) = false;   ///< nothing comes any more
+  bool stopped_ SLUICE_GUARDED_BY(mutex_) = false;  ///< nothing is sent any more
+
+  std::jthread thread_;  // last: it uses all of the above
+};
+
+}  // namespace sluice::cli

@@ -1,0 +1,61 @@
+#include "host/cli/command.hpp"
+#include "host/cli/queue_report.hpp"
+
+namespace sluice::cli {
+
+namespace {
+
+std::string as_text(const QueueReport& report, WallTime now, bool colours) {
+  const std::uint64_t total = report.dlq.counts.total();
+  std::string text = std::to_string(total) + (total == 1 ? " message" : " messages") +
+                     " in the dead-letter half of queue " + report.queue + "\n";
+  text += read_units_text({report});
+  const std::string errors = error_table(report, now, colours);
+  return errors.empty() ? text : text + "\n" + errors;
+}
+
+Exit dlq(const Arguments& arguments, Console& console) {
+  const auto output = arguments.output();
+  if (output.has_error()) {
+    return output.error();
+  }
+  auto session = QueueSession::open(arguments);
+  if (session.has_error()) {
+    return session.error();
+  }
+  const auto report = read_report(*session, session->queue(), Halves::dlq);
+  if (report.has_error()) {
+    return report.error();
+  }
+  if (*output == Output::text) {
+    console.out(as_text(*report, session->clock().wall_now(), console.output_has_colour()));
+    return Exit::ok();
+  }
+  JsonText json(JsonText::Layout::indented);
+  json.begin_object();
+  write_dlq_stats(json, report->dlq);
+  json.member("queue", report->queue);
+  write_errors(json, *report);
+  json.end_object();
+  console.out(json.take_line());
+  return Exit::ok();
+}
+
+}  // namespace
+
+Command dlq_command() {
+  return {
+      .name = "dlq",
+      .group = "Queues",
+      .summary = "Count what lies in the dead-letter half, and why",
+      .usage = "[OPTION]...",
+      .description =
+          "Prints the first hundred ids, the total, and how many messages failed with the same error. "
+          "`sluice ls --dlq` lists them one by one; `sluice redrive` brings them back.",
+      .flags = with_store_flags({}),
+      .examples = "sluice dlq --queue orders --output text",
+      .run = dlq,
+  };
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,265 @@
+#include "host/cli/dynamomq_operations.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "host/cli/message_json.hpp"
+
+namespace sluice::cli {
+
+namespace {
+
+using queue::ChangeAction;
+using queue::QueueType;
+using queue::StoredMessage;
+
+constexpr std::size_t kListSize = 10;
+constexpr std::size_t kPurgePage = 500;
+constexpr Duration kVisibility = std::chrono::seconds(30);
+constexpr Duration kRequestTime = std::chrono::seconds(30);
+/// What takes many requests has no end of its own; each request has one in the store.
+constexpr Deadline kNoDeadline = Deadline::never();
+
+Error id_not_provided() { return {ErrorCode::invalid, "ID was not provided."}; }
+
+/// Content that DynamoMQ's own `enqueue-test` sends.
+std::string test_body(const std::string& id) {
+  JsonText json(JsonText::Layout::compact);
+  json.begin_object();
+  json.member("id", id);
+  json.key("items");
+  json.begin_array();
+  for (const char* sku : {"Item-1", "Item-2", "Item-3"}) {
+    json.begin_object();
+    json.member("SKU", std::string_view(sku));
+    json.member("is_packed", true);
+    json.end_object();
+  }
+  json.end_array();
+  json.member("data_1", std::string_view("Data 1"));
+  json.member("data_2", std::string_view("Data 2"));
+  json.member("data_3", std::string_view("Data 3"));
+  json.end_object();
+  return json.take_text();
+}
+
+Error wrong_state(std::string_view why, const StoredMessage& message, WallTime now) {
+  return {ErrorCode::conflict, "operation mark as restored from DLQ failed for status " +
+                                   std::string(dynamomq_status(message, now)) + ": " + std::string(why) + "."};
+}
+
+}  // namespace
+
+Error dynamomq_error(const Error& error) {
+  switch (error.code()) {
+    case ErrorCode::not_found:
+      return {error.code(), "Provided ID was not found in the Dynamo DB."};
+    case ErrorCode::duplicate_id:
+      return {error.code(), "Provided ID was duplicated."};
+    case ErrorCode::conflict:
+      return {error.code(), "Condition on the 'version' attribute has failed: " + error.message() + "."};
+    default:
+      return {error.code(), "Failed DynamoDB API: " + error.message() + "."};
+  }
+}
+
+Deadline DynamoMqOperations::deadline() const { return Deadline::after(clock_, kRequestTime); }
+
+Result<StoredMessage> DynamoMqOperations::get(const std::string& id) {
+  if (id.empty()) {
+    return id_not_provided();
+  }
+  auto message = store_.get(queue_, id, deadline());
+  if (message.has_error()) {
+    return dynamomq_error(message.error());
+  }
+  return message;
+}
+
+Result<void> DynamoMqOperations::change(const std::string& id, ChangeAction action) {
+  if (id.empty()) {
+    return id_not_provided();
+  }
+  const queue::Change change{.id = id, .action = action};
+  const auto results = store_.change(queue_, std::span(&change, 1), deadline());
+  if (results.front().status != queue::ChangeStatus::applied) {
+    return dynamomq_error(results.front().error);
+  }
+  return {};
+}
+
+Result<StoredMessage> DynamoMqOperations::change_and_get(const std::string& id, ChangeAction action) {
+  if (const auto changed = change(id, action); changed.has_error()) {
+    return changed.error();
+  }
+  return get(id);
+}
+
+Result<void> DynamoMqOperations::remove(const std::string& id) {
+  const auto removed = change(id, ChangeAction::remove);
+  if (removed.has_error() && removed.error().code() == ErrorCode::not_found) {
+    return {};
+  }
+  return removed;
+}
+
+Result<StoredMessage> DynamoMqOperations::receive() {
+  const auto address = queue::QueueAddress{queue_, QueueType::standard};
+  auto claims = store_.claim(address, 1, kVisibility, deadline());
+  if (claims.has_error()) {
+    return dynamomq_error(claims.error());
+  }
+  if (claims->empty()) {
+    return Error(ErrorCode::not_found, "Cannot proceed, queue is empty.");
+  }
+  return get(claims->front().message.id);
+}
+
+Result<StoredMessage> DynamoMqOperations::fail(const std::string& id) {
+  return change_and_get(id, ChangeAction::set_visibility);
+}
+
+Result<void> DynamoMqOperations::invalid(const std::string& id) { return change(id, ChangeAction::dead_letter); }
+
+Result<StoredMessage> DynamoMqOperations::redrive(const std::string& id) {
+  const auto found = get(id);
+  if (found.has_error()) {
+    return found;
+  }
+  const WallTime now = clock_.wall_now();
+  if (found->queue_type != QueueType::dlq) {
+    return wrong_state("can only redrive messages from DLQ", *found, now);
+  }
+  if (dynamomq_status(*found, now) != "READY") {
+    return wrong_state("can only redrive messages from READY", *found, now);
+  }
+  return change_and_get(id, ChangeAction::redrive);
+}
+
+Result<StoredMessage> DynamoMqOperations::reset(const std::string& id) {
+  auto message = change_and_get(id, ChangeAction::reset);
+  if (message.has_error() && message.error().code() == ErrorCode::not_found) {
+    return Error(ErrorCode::not_found, "not found message: " + id);
+  }
+  return message;
+}
+
+Result<queue::QueueOverview> DynamoMqOperations::overview(QueueType type) {
+  auto overview = store_.overview({.address = {queue_, type}}, kNoDeadline);
+  if (overview.has_error()) {
+    return dynamomq_error(overview.error());
+  }
+  return overview;
+}
+
+Result<std::vector<StoredMessage>> DynamoMqOperations::list() {
+  std::vector<StoredMessage> messages;
+  for (const QueueType type : {QueueType::standard, QueueType::dlq}) {
+    if (messages.size() >= kListSize) {
+      break;
+    }
+    auto page = store_.list(
+        {.address = {queue_, type}, .limit = kListSize - messages.size(), .cursor = {}, .content = false}, deadline());
+    if (page.has_error()) {
+      return dynamomq_error(page.error());
+    }
+    std::move(page->messages.begin(), page->messages.end(), std::back_inserter(messages));
+  }
+  std::stable_sort(messages.begin(), messages.end(), [](const StoredMessage& left, const StoredMessage& right) {
+    return left.updated_at < right.updated_at;
+  });
+  return messages;
+}
+
+BulkOutcome DynamoMqOperations::enqueue_test() {
+  BulkOutcome outcome;
+  for (const std::string id : {"A-101", "A-202", "A-303", "A-404"}) {
+    if (const auto removed = remove(id); removed.has_error()) {
+      outcome.failures.push_back({id, removed.error().message()});
+      continue;
+    }
+    queue::NewMessage message{.id = id, .body = test_body(id), .content_type = std::string(queue::kJson)};
+    const auto sent = store_.send(queue_, std::span(&message, 1), deadline()).front();
+    if (sent.status == queue::SendStatus::sent) {
+      outcome.successes.push_back(id);
+    } else {
+      const Error duplicate(ErrorCode::duplicate_id, {});
+      const bool taken = sent.status == queue::SendStatus::duplicate_id;
+      outcome.failures.push_back({id, dynamomq_error(taken ? duplicate : sent.error).message()});
+    }
+  }
+  return outcome;
+}
+
+Result<BulkOutcome> DynamoMqOperations::purge(const queue::BulkProgress& progress) {
+  BulkOutcome outcome;
+  bool stopped = false;
+  for (const QueueType type : {QueueType::standard, QueueType::dlq}) {
+    if (const auto purged = purge_half(type, progress, outcome, stopped); purged.has_error()) {
+      return dynamomq_error(purged.error());
+    }
+    if (stopped) {
+      break;
+    }
+  }
+  return outcome;
+}
+
+Result<void> DynamoMqOperations::purge_half(QueueType type, const queue::BulkProgress& progress, BulkOutcome& outcome,
+                                            bool& stopped) {
+  queue::ListRequest request{.address = {queue_, type}, .limit = kPurgePage, .cursor = {}, .content = false};
+  do {
+    const auto page = store_.list(request, kNoDeadline);
+    if (page.has_error()) {
+      return page.error();
+    }
+    std::vector<queue::Change> changes;
+    for (const StoredMessage& found : page->messages) {
+      changes.push_back({.id = found.message.id, .action = ChangeAction::remove});
+    }
+    const auto results = store_.change(queue_, changes, kNoDeadline);
+    for (std::size_t index = 0; index < results.size(); ++index) {
+      const auto status = results[index].status;
+      if (status == queue::ChangeStatus::applied || status == queue::ChangeStatus::not_found) {
+        outcome.successes.push_back(changes[index].id);
+      } else {
+        outcome.failures.push_back({changes[index].id, dynamomq_error(results[index].error).message()});
+      }
+    }
+    stopped = !progress(outcome.successes.size());
+    request.cursor = page->next;
+  } while (!stopped && !request.cursor.empty());
+  return {};
+}
+
+void write_outcome(JsonText& json, const BulkOutcome& outcome, bool always_failures) {
+  json.begin_object();
+  json.key("successes");
+  if (outcome.successes.empty()) {
+    json.null();
+  } else {
+    json.begin_array();
+    for (const std::string& id : outcome.successes) {
+      json.value(id);
+    }
+    json.end_array();
+  }
+  if (!outcome.failures.empty()) {
+    json.key("failures");
+    json.begin_array();
+    for (const auto& failed : outcome.failures) {
+      json.begin_object();
+      json.member("ID", failed.id);
+      json.member("Error", failed.error);
+      json.end_object();
+    }
+    json.end_array();
+  } else if (always_failures) {
+    json.key("failures");
+    json.null();
+  }
+  json.end_object();
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+#include "host/cli/json_text.hpp"
+#include "host/cli/queue_session.hpp"
+#include "host/queue/store.hpp"
+
+namespace sluice::cli {
+
+/// Ids that an operation on many messages succeeded with, and why it failed with the others.
+struct BulkOutcome {
+  struct Failed {
+    std::string id;
+    std::string error;
+  };
+  std::vector<std::string> successes;
+  std::vector<Failed> failures;
+};
+
+/// DynamoMQ's operations on a session's queue; every error's message is DynamoMQ's text. One thread.
+///
+/// They behave as DynamoMQ's do, its defects mended: a redriven message has its receive count at zero, a reset one
+/// keeps its content to the last digit and its version grows, and a purge removes everything.
+class DynamoMqOperations {
+ public:
+  /// The store and the clock must outlive it, and so must the session.
+  DynamoMqOperations(queue::Store& store, std::string queue, const Clock& clock)
+      : store_(store), queue_(std::move(queue)), clock_(clock) {}
+  explicit DynamoMqOperations(QueueSession& session)
+      : DynamoMqOperations(session.store(), session.queue(), session.clock()) {}
+
+  Result<queue::StoredMessage> get(const std::string& id);
+  /// An absent message is a success.
+  Result<void> remove(const std::string& id);
+  Result<queue::StoredMessage> receive();
+  /// Makes a message visible at once.
+  Result<queue::StoredMessage> fail(const std::string& id);
+  /// Moves a message to the DLQ; there already is a success.
+  Result<void> invalid(const std::string& id);
+  Result<queue::StoredMessage> redrive(const std::string& id);
+  Result<queue::StoredMessage> reset(const std::string& id);
+  Result<queue::QueueOverview> overview(queue::QueueType type);
+  /// At most ten messages of both halves, by the time of their last update.
+  Result<std::vector<queue::StoredMessage>> list();
+  /// Puts DynamoMQ's four test messages in, in place of those with their ids.
+  BulkOutcome enqueue_test();
+  /// Removes every message of both halves. `progress` is called between batches with the count so far; false ends it.
+  Result<BulkOutcome> purge(const queue::BulkProgress& progress);
+
+ private:
+  Result<queue::StoredMessage> change_and_get(const std::string& id, queue::ChangeAction action);
+  Result<void> change(const std::string& id, queue::ChangeAction action);
+  Result<void> purge_half(queue::QueueType type, const queue::BulkProgress& progress, BulkOutcome& outcome,
+                          bool& stopped);
+
+  Deadline deadline() const;
+
+  queue::Store& store_;
+  const std::string queue_;
+  const Clock& clock_;
+};
+
+/// The error with DynamoMQ's text for its kind.
+Error dynamomq_error(const Error& error);
+
+/// `{"successes": [...], "failures": [{"ID": ..., "Error": ...}]}`. Empty lists are null; without `always_failures` an
+/// empty list of failures is left out.
+void write_outcome(JsonText& json, const BulkOutcome& outcome, bool always_failures);
+
+}  // namespace sluice::cli

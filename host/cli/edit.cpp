@@ -1,0 +1,186 @@
+#include <utility>
+
+#include "host/cli/bulk_command.hpp"
+#include "host/cli/command.hpp"
+#include "host/cli/editor.hpp"
+#include "host/cli/filter_arguments.hpp"
+#include "host/cli/message_text.hpp"
+#include "host/cli/queue_session.hpp"
+#include "host/cli/unclaimed_change.hpp"
+#include "host/operate/content_document.hpp"
+
+namespace sluice::cli {
+
+namespace {
+
+using Edits = std::vector<queue::ContentEdit>;
+
+/// What --set and --unset ask for, --unset last.
+OrExit<Edits> parse_edits(const Arguments& arguments) {
+  Edits edits;
+  for (const std::string& text : arguments.all("set")) {
+    auto edit = operate::parse_assignment(text);
+    if (!edit) {
+      return Exit::usage("--set " + edit.error().message());
+    }
+    edits.push_back(std::move(*edit));
+  }
+  for (const std::string& text : arguments.all("unset")) {
+    auto path = operate::parse_edit_path(text);
+    if (!path) {
+      return Exit::usage("--unset " + path.error().message());
+    }
+    edits.push_back({.path = std::move(*path), .json = std::nullopt});
+  }
+  return edits;
+}
+
+/// A file with a message's content under an editor.
+class Editing {
+ public:
+  Editing(const queue::StoredMessage& message, EditorFile file, std::string command)
+      : message_(message), file_(std::move(file)), command_(std::move(command)) {}
+
+  static OrExit<Editing> begin(const queue::StoredMessage& message, Console& console) {
+    std::string command = editor_command(console.interactive());
+    if (command.empty()) {
+      return Exit::usage("there is no terminal for an editor; set EDITOR, or write --set PATH=VALUE");
+    }
+    auto file = EditorFile::create(operate::content_document(message));
+    if (!file) {
+      return Exit::failure(file.error());
+    }
+    return Editing(message, std::move(*file), std::move(command));
+  }
+
+  /// Until the text can be read, or its author gives up; empty when nothing was changed.
+  OrExit<Edits> run(Console& console) {
+    while (true) {
+      if (const auto ended = run_editor(command_, file_.path()); !ended) {
+        return Exit::failure(ended.error().message() + "; nothing was changed");
+      }
+      const auto text = file_.read();
+      auto edits = text ? operate::content_edits(message_, *text) : Result<Edits>(text.error());
+      if (edits) {
+        return std::move(*edits);
+      }
+      if (!console.interactive()) {
+        return Exit::failure(keep(edits.error().message()));
+      }
+      console.note(edits.error().message());
+      if (!console.confirm("Edit again?")) {
+        return Exit::failure(keep("nothing was changed"));
+      }
+    }
+  }
+
+  /// Saves the text for its author, and says where.
+  std::string keep(const std::string& why) {
+    file_.keep();
+    return why + "; your text is in " + file_.path();
+  }
+
+ private:
+  const queue::StoredMessage& message_;
+  EditorFile file_;
+  std::string command_;
+};
+
+Exit show_edited(const queue::StoredMessage& edited, const QueueSession& session, Output output, Console& console) {
+  show_message(edited, output, session.clock().wall_now(), console);
+  return Exit::ok();
+}
+
+Exit with_editor(QueueSession& session, const queue::StoredMessage& message, Output output, Console& console) {
+  auto editing = Editing::begin(message, console);
+  if (editing.has_error()) {
+    return editing.error();
+  }
+  const auto edits = editing->run(console);
+  if (edits.has_error()) {
+    return edits.error();
+  }
+  if (edits->empty()) {
+    console.note("sluice edit: nothing was changed");
+    return Exit::ok();
+  }
+  const auto edited =
+      session.store().edit(session.queue(), message.message.id, message.version, *edits, session.deadline());
+  return edited ? show_edited(*edited, session, output, console)
+                : Exit::failure(editing->keep(edited.error().message()));
+}
+
+Exit edit_one(const Arguments& arguments, const Edits& edits, Console& console) {
+  const auto output = arguments.output();
+  if (output.has_error()) {
+    return output.error();
+  }
+  auto session = QueueSession::open(arguments);
+  if (session.has_error()) {
+    return session.error();
+  }
+  const auto found = get_unclaimed(*session, arguments, Force::allowed);
+  if (found.has_error()) {
+    return found.error();
+  }
+  if (edits.empty()) {
+    return with_editor(*session, *found, *output, console);
+  }
+  const auto edited =
+      session->store().edit(session->queue(), found->message.id, found->version, edits, session->deadline());
+  return edited ? show_edited(*edited, *session, *output, console) : Exit::failure(edited.error());
+}
+
+Exit edit(const Arguments& arguments, Console& console) {
+  auto edits = parse_edits(arguments);
+  if (edits.has_error()) {
+    return edits.error();
+  }
+  if (!arguments.has("id")) {
+    if (edits->empty()) {
+      return Exit::usage("say what to edit: --id ID opens an editor; --set PATH=VALUE and --unset PATH need none");
+    }
+    return run_bulk({.words = {.verb = "edit", .done = "edited"}, .work = std::move(*edits)}, arguments, console);
+  }
+  if (const std::string flag = bulk_flag_given(arguments); !flag.empty()) {
+    return Exit::usage("--id and --" + flag + " exclude each other; give one");
+  }
+  return edit_one(arguments, *edits, console);
+}
+
+}  // namespace
+
+Command edit_command() {
+  return {
+      .name = "edit",
+      .group = "Messages",
+      .summary = "Change the content of messages",
+      .usage = "--id ID | FILTER | --all [--set PATH=VALUE]... [--unset PATH]... [OPTION]...",
+      .description =
+          "With --id alone it opens $VISUAL or $EDITOR on a JSON document of the message's data, content_type, "
+          "attributes and group, and writes back what differs: everything else keeps every digit and type. The "
+          "message is changed only if nobody has changed it in between, and never while a handler works on it unless "
+          "there is --force. Prints the message.\n\n"
+          "PATH is data, data.items[0].sku, data[\"odd key\"], attributes.NAME, content_type or group. Below data a "
+          "VALUE is JSON, and text where it is no JSON; elsewhere it is text.\n\n"
+          "With a filter or --all it needs --set or --unset, and prints a JSON object with the ids and counts. Ctrl-C "
+          "then ends it between two messages and says how to go on.",
+      .flags = with_store_flags(joined(
+          {{.name = "id", .value = "ID", .help = "this message alone"},
+           {.name = "set", .value = "PATH=VALUE", .help = "set a value; may be given several times", .repeated = true},
+           {.name = "unset",
+            .value = "PATH",
+            .help = "take a value away; may be given several times",
+            .repeated = true},
+           dlq_flag(),
+           all_flag()},
+          bulk_flags())),
+      .examples =
+          "sluice edit --queue orders --id A-101\n"
+          "sluice edit --queue orders --id A-101 --set data.amount=12.50\n"
+          "sluice edit --queue orders --error-like 'no tenant' --set data.tenant=acme",
+      .run = edit,
+  };
+}
+
+}  // namespace sluice::cli

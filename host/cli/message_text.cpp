@@ -1,0 +1,139 @@
+#include "host/cli/message_text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/timestamp.hpp"
+#include "host/observe/escape.hpp"
+
+namespace sluice::cli {
+
+namespace {
+
+constexpr std::size_t kWidestError = 60;
+
+Colour colour_of(queue::MessageState state) {
+  switch (state) {
+    case queue::MessageState::ready:
+      return Colour::green;
+    case queue::MessageState::in_flight:
+      return Colour::yellow;
+    case queue::MessageState::delayed:
+      break;
+  }
+  return Colour::dim;
+}
+
+std::string ago(WallTime time, WallTime now) {
+  return time > now ? "in " + short_duration(time - now) : short_duration(now - time) + " ago";
+}
+
+std::string when(WallTime time, WallTime now) { return format_timestamp(time) + " (" + ago(time, now) + ")"; }
+
+/// The body as it is when it is text, and as Base64 when it is not.
+std::string body_text(const queue::Message& message) {
+  if (!observe::is_utf8(message.body)) {
+    return base64(message.body) + "\n";
+  }
+  JsonChecker checker;
+  if (message.content_type == queue::kJson && !checker.problem(message.body)) {
+    JsonText json(JsonText::Layout::indented);
+    json.raw(message.body);
+    return json.take_line();
+  }
+  std::string text;
+  std::string_view rest = message.body;
+  while (!rest.empty()) {
+    const auto end = std::min(rest.find('\n'), rest.size());
+    observe::append_visible(text, rest.substr(0, end));
+    text += '\n';
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string short_duration(Duration duration) {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(std::max(duration, Duration::zero())).count();
+  constexpr std::array<std::pair<std::int64_t, char>, 3> kUnits{{{86400, 'd'}, {3600, 'h'}, {60, 'm'}}};
+  for (const auto& [size, unit] : kUnits) {
+    if (seconds >= 2 * size || seconds == size) {
+      return std::to_string(seconds / size) + unit;
+    }
+  }
+  return std::to_string(seconds) + "s";
+}
+
+MessageTable::MessageTable(bool colours)
+    : table_({{.title = "ID"},
+              {.title = "STATE"},
+              {.title = "HALF"},
+              {.title = "RECEIVES", .right = true},
+              {.title = "AGE", .right = true},
+              {.title = "ERROR", .right = false, .widest = kWidestError}},
+             colours) {}
+
+void MessageTable::add(const queue::StoredMessage& stored, WallTime now) {
+  const auto state = stored.state(now);
+  table_.add({stored.message.id,
+              {std::string(to_string(state)), colour_of(state)},
+              std::string(queue::to_string(stored.queue_type)),
+              std::to_string(stored.message.attempt),
+              short_duration(now - stored.created_at),
+              {stored.failure.error, Colour::red}});
+}
+
+std::string message_text(const queue::StoredMessage& stored, WallTime now, bool colours) {
+  const queue::Message& message = stored.message;
+  const auto state = stored.state(now);
+  TextTable table({{}, {}}, colours);
+  const auto row = [&table](const char* name, std::string value, Colour colour = Colour::none) {
+    if (!value.empty()) {
+      table.add({{name, Colour::dim}, {std::move(value), colour}});
+    }
+  };
+  row("id", message.id);
+  row("state", std::string(to_string(state)), colour_of(state));
+  row("half", std::string(queue::to_string(stored.queue_type)));
+  row("receives", std::to_string(message.attempt));
+  row("version", std::to_string(stored.version));
+  row("created", when(stored.created_at, now));
+  row("updated", when(stored.updated_at, now));
+  row("sent", when(message.sent_at, now));
+  if (stored.received_at) {
+    row("received", when(*stored.received_at, now));
+  }
+  if (stored.invisible_until && *stored.invisible_until >= now) {
+    row("hidden until", when(*stored.invisible_until, now));
+  }
+  if (!message.group.empty()) {
+    row("group", message.group);
+  }
+  for (const auto& [name, value] : message.attributes) {
+    row("attribute", name + " = " + value);
+  }
+  const queue::Failure& failure = stored.failure;
+  if (!failure.empty()) {
+    row("error", failure.error, Colour::red);
+    row("attempts", failure.attempts == 0 ? std::string() : std::to_string(failure.attempts));
+    row("handler", failure.handler);
+    row("host", failure.host);
+    row("failed", when(failure.failed_at, now));
+  }
+  row("content type", message.content_type + ", " + std::to_string(message.body.size()) + " bytes");
+  return table.take() + "\n" + body_text(message);
+}
+
+void show_message(const queue::StoredMessage& message, Output output, WallTime now, Console& console) {
+  if (output == Output::text) {
+    console.out(message_text(message, now, console.output_has_colour()));
+    return;
+  }
+  JsonText json(JsonText::Layout::indented);
+  MessageJson().write(json, message, now);
+  console.out(json.take_line());
+}
+
+}  // namespace sluice::cli

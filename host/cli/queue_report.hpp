@@ -1,0 +1,44 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "host/cli/json_text.hpp"
+#include "host/cli/queue_session.hpp"
+#include "host/queue/store.hpp"
+
+namespace sluice::cli {
+
+/// What `stats` and `dlq` tell of a queue. A value.
+struct QueueReport {
+  std::string queue;
+  queue::QueueOverview standard;
+  queue::QueueOverview dlq;
+  std::optional<double> read_units;  ///< what reading it cost, where that is counted
+
+  /// How long the oldest ready message has been waiting.
+  std::optional<Duration> oldest_ready(WallTime now) const;
+};
+
+enum class Halves { both, dlq };
+
+/// Reads one half or both, each once.
+OrExit<QueueReport> read_report(QueueSession& session, const std::string& queue, Halves halves = Halves::both);
+
+// Members of an object that the caller begins and ends.
+
+/// DynamoMQ's five figures of the standard half. Whatever is hidden counts as being processed there.
+void write_queue_stats(JsonText& json, const queue::QueueOverview& standard);
+/// DynamoMQ's two of the DLQ.
+void write_dlq_stats(JsonText& json, const queue::QueueOverview& dlq);
+/// Ours: groups of errors, and what the look cost.
+void write_errors(JsonText& json, const QueueReport& report);
+
+/// "Read for 12.5 read units." as a line; empty where that is not counted.
+std::string read_units_text(const std::vector<QueueReport>& reports);
+
+/// The groups of errors as rows; empty when there are none.
+std::string error_table(const QueueReport& report, WallTime now, bool colours);
+
+}  // namespace sluice::cli

@@ -1,0 +1,70 @@
+#include "host/cli/command.hpp"
+#include "host/cli/message_text.hpp"
+#include "host/cli/queue_session.hpp"
+
+namespace sluice::cli {
+
+namespace {
+
+constexpr Duration kVisibility = std::chrono::seconds(30);
+
+/// What a claim itself tells, for a message that was taken away before it could be read.
+queue::StoredMessage from_claim(const queue::Claim& claim, queue::QueueType type) {
+  queue::StoredMessage stored;
+  stored.message = claim.message;
+  stored.queue_type = type;
+  stored.version = claim.receipt.version;
+  stored.invisible_until = claim.invisible_until;
+  return stored;
+}
+
+Exit receive(const Arguments& arguments, Console& console) {
+  const auto output = arguments.output();
+  if (output.has_error()) {
+    return output.error();
+  }
+  const auto visibility = arguments.duration("visibility-timeout", kVisibility);
+  if (visibility.has_error()) {
+    return visibility.error();
+  }
+  auto session = QueueSession::open(arguments);
+  if (session.has_error()) {
+    return session.error();
+  }
+  const auto address = queue_address(*session, arguments);
+  const auto claims = session->store().claim(address, 1, *visibility, session->deadline());
+  if (claims.has_error()) {
+    return Exit::failure(claims.error());
+  }
+  if (claims->empty()) {
+    return Exit::failure("nothing to receive: queue " + address.queue + " has no message that is due" +
+                         (address.type == queue::QueueType::dlq ? " in its dead-letter half" : ""));
+  }
+  const queue::Claim& claim = claims->front();
+  const auto stored = session->store().get(address.queue, claim.message.id, session->deadline());
+  const WallTime now = session->clock().wall_now();
+  show_message(stored.has_value() ? *stored : from_claim(claim, address.type), *output, now, console);
+  return Exit::ok();
+}
+
+}  // namespace
+
+Command receive_command() {
+  return {
+      .name = "receive",
+      .group = "Queues",
+      .summary = "Take the next message that is due, and show it",
+      .usage = "[--dlq] [--visibility-timeout TIME] [OPTION]...",
+      .description =
+          "Nobody else is given the message until the time is over; then it is due again, and the attempt has counted. "
+          "`sluice delete`, `sluice fail` and `sluice invalid` settle it before that; `sluice peek` looks without "
+          "taking. Exit 1 when nothing is due.",
+      .flags = with_store_flags(
+          {{.name = "dlq", .value = {}, .help = "from its dead-letter half"},
+           {.name = "visibility-timeout", .value = "TIME", .help = "how long it stays hidden [default: 30s]"}}),
+      .examples = "sluice receive --queue orders --visibility-timeout 5m",
+      .run = receive,
+  };
+}
+
+}  // namespace sluice::cli

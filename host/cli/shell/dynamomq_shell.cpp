@@ -1,0 +1,360 @@
+#include "host/cli/shell/dynamomq_shell.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "host/cli/json_text.hpp"
+#include "host/cli/queue_report.hpp"
+#include "host/observe/escape.hpp"
+
+namespace sluice::cli {
+
+namespace {
+
+constexpr std::string_view kHelp =
+    "... this is Interactive HELP!\n"
+    "  > qstat            how many messages the queue holds, and the ids of the first 100\n"
+    "  > dlq              the same of its dead-letter queue (DLQ)\n"
+    "  > enqueue-test     send the test messages A-101, A-202, A-303 and A-404, in place of those with their ids\n"
+    "  > purge            remove every message of the table, its DLQ included\n"
+    "  > ls               the ids and states of the first 10 messages\n"
+    "  > receive          claim the oldest message for 30 seconds, and select it\n"
+    "  > id <id>          select a message; the commands below are about it\n"
+    "    > system         its state, counts and times\n"
+    "    > data           its content\n"
+    "    > info           all of it\n"
+    "    > reset          make it as if it had just been sent\n"
+    "    > redrive        move it from the DLQ back to the queue\n"
+    "    > delete         remove it\n"
+    "    > fail           make it visible again at once\n"
+    "    > invalid        move it to the DLQ\n"
+    "  > id               select none\n"
+    "  > quit             end, as the end of input does\n";
+
+/// JSON as Go would have printed it.
+std::string go_text(JsonText& json) { return escaped_as_go_does(json.take_line()); }
+
+JsonText indented() { return JsonText(JsonText::Layout::indented); }
+
+std::string visible(std::string_view text) {
+  std::string shown;
+  observe::append_visible(shown, text);
+  return shown;
+}
+
+std::string queue_stats(const queue::QueueOverview& overview) {
+  JsonText json = indented();
+  json.begin_object();
+  write_queue_stats(json, overview);
+  json.end_object();
+  return go_text(json);
+}
+
+std::string dlq_stats(const queue::QueueOverview& overview) {
+  JsonText json = indented();
+  json.begin_object();
+  write_dlq_stats(json, overview);
+  json.end_object();
+  return go_text(json);
+}
+
+std::string ids_under(std::string_view headline, const std::vector<std::string>& ids) {
+  std::string text(headline);
+  for (const std::string& id : ids) {
+    text += "* ID: " + visible(id) + "\n";
+  }
+  return text;
+}
+
+/// What could be done, and after it the first thing that could not.
+std::string outcome_text(std::string_view headline, const BulkOutcome& outcome) {
+  std::string text = ids_under(headline, outcome.successes);
+  for (const auto& failed : outcome.failures) {
+    text += "ERROR: " + visible(failed.error) + ", ID: " + visible(failed.id) + "\n";
+  }
+  return text;
+}
+
+Error not_found(const std::string& id) { return {ErrorCode::not_found, "message not found, ID: " + id}; }
+
+std::string about(std::string_view before, const std::string& id, std::string_view after) {
+  return std::string(before) + visible(id) + std::string(after) + "\n";
+}
+
+}  // namespace
+
+std::span<const DynamoMqShell::Entry> DynamoMqShell::entries() {
+  static constexpr std::array<Entry, 18> kEntries{{
+      {"h", false, &DynamoMqShell::help},
+      {"?", false, &DynamoMqShell::help},
+      {"help", false, &DynamoMqShell::help},
+      {"qstat", false, &DynamoMqShell::qstat},
+      {"dlq", false, &DynamoMqShell::dlq},
+      {"enqueue-test", false, &DynamoMqShell::enqueue_test},
+      {"purge", false, &DynamoMqShell::purge},
+      {"ls", false, &DynamoMqShell::ls},
+      {"receive", false, &DynamoMqShell::receive},
+      {"id", false, &DynamoMqShell::id},
+      {"system", true, &DynamoMqShell::system},
+      {"data", true, &DynamoMqShell::data},
+      {"info", true, &DynamoMqShell::info},
+      {"reset", true, &DynamoMqShell::reset},
+      {"redrive", true, &DynamoMqShell::redrive},
+      {"delete", true, &DynamoMqShell::remove},
+      {"fail", true, &DynamoMqShell::fail},
+      {"invalid", true, &DynamoMqShell::invalid},
+  }};
+  return kEntries;
+}
+
+std::string DynamoMqShell::greeting() const {
+  return "===========================================================\n"
+         ">> Welcome to DynamoMQ CLI! [INTERACTIVE MODE]\n"
+         "===========================================================\n"
+         "for help, enter one of the following: ? or h or help\n"
+         "all commands in CLIs need to be typed in lowercase\n"
+         "\n"
+         "... AWS session is properly established!\n"
+         "AWSRegion: " +
+         visible(surroundings_.region) + "\nTableName: " + visible(surroundings_.table) +
+         "\nEndpointURL: " + visible(surroundings_.endpoint) + "\n\n";
+}
+
+std::string DynamoMqShell::prompt() const {
+  return selected_ ? "\nID <" + visible(selected_->message.id) + "> >> Enter command: " : "\n>> Enter command: ";
+}
+
+Shell::Next DynamoMqShell::step(const std::string& line, const ShellOutput& output) {
+  const std::string name = parse_input(line).name;
+  if (name == "quit" || name == "q") {
+    return Next::end;
+  }
+  const Answer given = answer(line);
+  output.out(given.has_value() ? *given : "ERROR: " + visible(given.error().message()) + "\n");
+  return Next::go_on;
+}
+
+DynamoMqShell::Answer DynamoMqShell::answer(const std::string& line) {
+  const TypedCommand typed = parse_input(line);
+  const auto known = entries();
+  const auto entry =
+      std::find_if(known.begin(), known.end(), [&typed](const Entry& candidate) { return candidate.name == typed.name; });
+  if (entry == known.end()) {
+    return Error(ErrorCode::invalid, "unrecognized command");
+  }
+  if (entry->needs_message && !selected_) {
+    // The backtick that is never closed is DynamoMQ's, and so are the scripts that look for it.
+    return Error(ErrorCode::invalid,
+                 "`" + typed.name + "` command can be only used in the Interactive mode. Call first `id");
+  }
+  return (this->*entry->run)(typed.parameters);
+}
+
+Completion DynamoMqShell::complete(std::string_view before_cursor) {
+  const auto start = before_cursor.find_last_of(" \t") + 1;  // 0 where there is none
+  const std::string_view typed = before_cursor.substr(start);
+  Completion completion{.replaced = typed.size(), .words = {}};
+  const auto offer = [&completion, typed](std::string_view word) {
+    if (word.substr(0, typed.size()) == typed) {
+      completion.words.emplace_back(word);
+    }
+  };
+  const TypedCommand before = parse_input(before_cursor.substr(0, start));
+  if (before.name.empty()) {
+    for (const Entry& entry : entries()) {
+      offer(entry.name);
+    }
+    offer("quit");
+  } else if (before.name == "id" && before.parameters.empty()) {
+    if (const auto messages = operations_.list(); messages.has_value()) {
+      for (const auto& message : *messages) {
+        offer(message.message.id);
+      }
+    }
+  }
+  std::sort(completion.words.begin(), completion.words.end());
+  return completion;
+}
+
+DynamoMqShell::Answer DynamoMqShell::help(const Parameters&) { return std::string(kHelp); }
+
+DynamoMqShell::Answer DynamoMqShell::with_stats(std::string text, std::string_view headline) {
+  const auto overview = operations_.overview(queue::QueueType::standard);
+  if (overview.has_error()) {
+    return text + "ERROR: " + visible(overview.error().message()) + "\n";
+  }
+  return text + std::string(headline) + queue_stats(*overview);
+}
+
+DynamoMqShell::Answer DynamoMqShell::qstat(const Parameters&) { return with_stats({}, "Queue status:\n"); }
+
+DynamoMqShell::Answer DynamoMqShell::dlq(const Parameters&) {
+  const auto overview = operations_.overview(queue::QueueType::dlq);
+  if (overview.has_error()) {
+    return overview.error();
+  }
+  return "DLQ status:\n" + dlq_stats(*overview);
+}
+
+DynamoMqShell::Answer DynamoMqShell::enqueue_test(const Parameters&) {
+  Answer answer = outcome_text("Send a message with IDs:\n", operations_.enqueue_test());
+  refresh();
+  return answer;
+}
+
+DynamoMqShell::Answer DynamoMqShell::purge(const Parameters&) {
+  if (surroundings_.confirm && !surroundings_.confirm("Remove every message of this table, its DLQ included?")) {
+    return std::string("nothing was removed\n");
+  }
+  bool stopped = false;
+  const auto outcome = operations_.purge([this, &stopped](std::uint64_t) {
+    stopped = surroundings_.interrupted && surroundings_.interrupted();
+    return !stopped;
+  });
+  refresh();
+  if (outcome.has_error()) {
+    return outcome.error();
+  }
+  if (outcome->successes.empty() && outcome->failures.empty()) {
+    return std::string("Message table is empty ... nothing to remove!\n");
+  }
+  return outcome_text("List messages of removed IDs:\n", *outcome) +
+         (stopped ? "stopped after " + std::to_string(outcome->successes.size()) + " messages; purge again to go on\n"
+                  : "");
+}
+
+DynamoMqShell::Answer DynamoMqShell::ls(const Parameters&) {
+  const auto messages = operations_.list();
+  if (messages.has_error()) {
+    return messages.error();
+  }
+  if (messages->empty()) {
+    return std::string("Queue is empty!\n");
+  }
+  std::string text = "List messages of first 10 IDs:\n";
+  for (const auto& message : *messages) {
+    text += "* ID: " + visible(message.message.id) +
+            ", status: " + std::string(dynamomq_status(message, clock_.wall_now())) + "\n";
+  }
+  return text;
+}
+
+DynamoMqShell::Answer DynamoMqShell::receive(const Parameters&) {
+  auto message = operations_.receive();
+  if (message.has_error()) {
+    return message.error();
+  }
+  selected_ = std::move(*message);
+  return with_stats(about("ReceiveMessage was successful ... record peeked is: [", selected_->message.id, "]") +
+                        system_text(*selected_),
+                    "Queue stats:\n");
+}
+
+DynamoMqShell::Answer DynamoMqShell::id(const Parameters& parameters) {
+  if (parameters.empty()) {
+    selected_.reset();
+    return std::string("Going back to standard Interactive mode!\n");
+  }
+  auto message = operations_.get(parameters.front());
+  if (message.has_error()) {
+    return message.error().code() == ErrorCode::not_found ? not_found(parameters.front()) : message.error();
+  }
+  selected_ = std::move(*message);
+  return about("Message's [", selected_->message.id, "] record dump:") + message_text(*selected_);
+}
+
+DynamoMqShell::Answer DynamoMqShell::system(const Parameters&) {
+  return "ID's system info:\n" + system_text(*selected_);
+}
+
+DynamoMqShell::Answer DynamoMqShell::data(const Parameters&) {
+  JsonText json = indented();
+  json_.write_data(json, selected_->message);
+  return "Data info:\n" + go_text(json);
+}
+
+DynamoMqShell::Answer DynamoMqShell::info(const Parameters&) { return "Record's dump:\n" + message_text(*selected_); }
+
+DynamoMqShell::Answer DynamoMqShell::reset(const Parameters&) {
+  auto message = operations_.reset(selected_->message.id);
+  if (message.has_error()) {
+    refresh();
+    return message.error();
+  }
+  selected_ = std::move(*message);
+  return "Reset system info:\n" + system_text(*selected_);
+}
+
+DynamoMqShell::Answer DynamoMqShell::redrive(const Parameters&) {
+  auto message = operations_.redrive(selected_->message.id);
+  if (message.has_error()) {
+    refresh();
+    return message.error();
+  }
+  selected_ = std::move(*message);
+  JsonText json = indented();
+  json.begin_object();
+  json.key("RedroveMessage");
+  json_.write(json, *selected_, clock_.wall_now());
+  json.end_object();
+  return "Ready system info:\n" + go_text(json);
+}
+
+DynamoMqShell::Answer DynamoMqShell::remove(const Parameters&) {
+  const std::string id = selected_->message.id;
+  if (const auto removed = operations_.remove(id); removed.has_error()) {
+    return removed.error();
+  }
+  selected_.reset();
+  return with_stats(about("Processing for ID [", id, "] is deleted successfully! Remove from the queue!"),
+                    "Queue status:\n");
+}
+
+DynamoMqShell::Answer DynamoMqShell::fail(const Parameters&) {
+  const std::string id = selected_->message.id;
+  auto message = operations_.fail(id);
+  if (message.has_error()) {
+    refresh();
+    return message.error();
+  }
+  selected_ = std::move(*message);
+  return with_stats(about("Processing for ID [", id, "] has failed! ReplaceMessage the record back to the queue!"),
+                    "Queue status:\n");
+}
+
+DynamoMqShell::Answer DynamoMqShell::invalid(const Parameters&) {
+  const std::string id = selected_->message.id;
+  const auto moved = operations_.invalid(id);
+  refresh();
+  if (moved.has_error()) {
+    return moved.error();
+  }
+  return with_stats(about("Processing for ID [", id, "] has failed .. invalid data! Send record to DLQ!"),
+                    "Queue status:\n");
+}
+
+void DynamoMqShell::refresh() {
+  if (!selected_) {
+    return;
+  }
+  auto message = operations_.get(selected_->message.id);
+  if (message.has_value()) {
+    selected_ = std::move(*message);
+  } else if (message.error().code() == ErrorCode::not_found) {
+    selected_.reset();
+  }
+}
+
+std::string DynamoMqShell::message_text(const queue::StoredMessage& message) {
+  JsonText json = indented();
+  json_.write(json, message, clock_.wall_now());
+  return go_text(json);
+}
+
+std::string DynamoMqShell::system_text(const queue::StoredMessage& message) {
+  JsonText json = indented();
+  json_.write_system_info(json, message, clock_.wall_now());
+  return go_text(json);
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,228 @@
+#include "host/cli/shell/interactive.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <csignal>
+#include <optional>
+#include <utility>
+
+#include "dynamo/settings.hpp"
+#include "host/cli/command.hpp"
+#include "host/cli/dynamomq_operations.hpp"
+#include "host/cli/queue_session.hpp"
+#include "host/cli/shell/dynamomq_shell.hpp"
+#include "host/cli/shell/history_file.hpp"
+#include "host/cli/shell/line_source.hpp"
+#include "host/cli/shell/queue_shell.hpp"
+
+namespace sluice::cli {
+
+namespace {
+
+constexpr std::size_t kCompletedIds = 20;
+constexpr std::array<const char*, 6> kRemembered{"queue",      "config",       "table-name",
+                                                 "index-name", "endpoint-url", "output"};
+
+std::atomic<bool> interrupt_seen{false};
+static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler touches it");
+
+extern "C" void on_shell_interrupt(int) { interrupt_seen = true; }
+
+/// Lets Ctrl-C end what a command does and not the shell, for its lifetime. Programs that a command starts are not
+/// affected: a handler, unlike a signal that is ignored, is not inherited.
+class SurvivesInterrupt {
+ public:
+  SurvivesInterrupt() {
+    struct sigaction action {};
+    action.sa_handler = on_shell_interrupt;  // no SA_RESTART: a read that waits for an answer ends
+    ::sigaction(SIGINT, &action, &previous_);
+  }
+  ~SurvivesInterrupt() { ::sigaction(SIGINT, &previous_, nullptr); }
+  SurvivesInterrupt(const SurvivesInterrupt&) = delete;
+  SurvivesInterrupt& operator=(const SurvivesInterrupt&) = delete;
+
+ private:
+  struct sigaction previous_ {};
+};
+
+bool on_terminal() { return ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1; }
+
+/// Reads lines and gives them to the shell until either ends.
+void converse(Shell& shell, LineSource& lines, const std::optional<HistoryFile>& history, Console& console) {
+  const ShellOutput output{.out = [&console](std::string_view text) { console.out(text); },
+                           .note = [&console](std::string_view line) { console.note(line); }};
+  while (console.writable()) {
+    console.flush();
+    const TypedLine typed = lines.read(shell.prompt());
+    interrupt_seen = false;  // it was about the line
+    if (typed.kind == TypedLine::Kind::end) {
+      return;
+    }
+    if (typed.kind == TypedLine::Kind::too_long) {
+      console.note("a line is longer than a mebibyte and was passed over; send long content with --file");
+    }
+    if (typed.kind != TypedLine::Kind::text) {
+      continue;
+    }
+    if (!typed.text.empty()) {
+      lines.remember(typed.text);
+      if (history && shell.may_be_kept(typed.text)) {
+        history->append(typed.text);
+      }
+    }
+    const Shell::Next next = shell.step(typed.text, output);
+    interrupt_seen = false;  // it was about the command
+    if (next == Shell::Next::end) {
+      return;
+    }
+  }
+}
+
+std::unique_ptr<LineSource> terminal_lines(Shell& shell, const std::optional<HistoryFile>& history) {
+  return make_edited_lines({.history = history ? history->load() : std::vector<std::string>(),
+                            .complete = [&shell](std::string_view before) { return shell.complete(before); }});
+}
+
+/// The whole dialogue. Where there is no terminal, `shows_prompts` says whether prompts are part of the output.
+void hold(Shell& shell, const char* history_name, bool shows_prompts, Console& console) {
+  std::optional<HistoryFile> history;
+  std::unique_ptr<LineSource> lines;
+  std::optional<SurvivesInterrupt> survives;
+  if (on_terminal()) {
+    history = HistoryFile::at_usual_place(history_name);
+    lines = terminal_lines(shell, history);
+    survives.emplace();
+    console.drop_output_while(interrupt_seen);
+  }
+  if (lines || shows_prompts) {
+    console.out(shell.greeting());
+  }
+  if (!lines) {
+    lines = make_plain_lines(STDIN_FILENO, [&console, shows_prompts](const std::string& prompt) {
+      if (shows_prompts) {
+        console.out(prompt);
+        console.flush();
+      }
+    });
+  }
+  converse(shell, *lines, history, console);
+  console.out(shell.farewell());
+  console.flush();
+}
+
+RememberedOptions remembered(const Arguments& arguments) {
+  RememberedOptions options;
+  for (const char* name : kRemembered) {
+    if (arguments.has(name)) {
+      options[name] = arguments.get(name);
+    }
+  }
+  return options;
+}
+
+/// Ids to complete with. Silent about failures: the command that is being typed will say what is wrong.
+std::vector<std::string> first_ids(const RememberedOptions& options) {
+  std::vector<std::string> ids;
+  auto session = QueueSession::open(Arguments::of({options.begin(), options.end()}));
+  if (session.has_error()) {
+    return ids;
+  }
+  for (const auto type : {queue::QueueType::standard, queue::QueueType::dlq}) {
+    const auto page = session->store().list(
+        {.address = session->address(type), .limit = kCompletedIds, .cursor = {}, .content = false},
+        Deadline::after(session->clock(), std::chrono::seconds(3)));
+    if (page.has_error()) {
+      return ids;
+    }
+    for (const auto& found : page->messages) {
+      ids.push_back(found.message.id);
+    }
+  }
+  return ids;
+}
+
+Exit hold_sluice(const Arguments& arguments, Console& console) {
+  RememberedOptions options = remembered(arguments);
+  std::vector<std::string> queues;
+  {
+    auto session = QueueSession::open(arguments, QueueSession::Queue::optional);
+    if (session.has_error()) {
+      return session.error();
+    }
+    queues = known_queues(session->host());
+    if (!session->queue().empty()) {
+      options["queue"] = session->queue();
+    } else if (queues.size() == 1) {
+      options["queue"] = queues.front();
+    }
+  }
+  const auto run = [&console](const std::vector<std::string>& words) { return run_command_line(words, console); };
+  QueueShell shell(std::move(options), {.run = run, .queues = [&queues] { return queues; }, .ids = first_ids});
+  hold(shell, "history", false, console);
+  return Exit::ok();
+}
+
+std::string region_of(const config::HostConfig& host) {
+  if (host.store_kind != config::StoreKind::dynamodb || !host.dynamodb_region.empty()) {
+    return host.dynamodb_region;
+  }
+  const auto settings = dynamo::resolve_settings(dynamo::AwsEnvironment::of_process());
+  return settings.has_error() ? std::string() : settings->region;
+}
+
+Exit hold_dynamomq(const Arguments& arguments, Console& console) {
+  auto session =
+      QueueSession::open(arguments, QueueSession::Queue::needed, QueueSession::HostFiles::named_only);
+  if (session.has_error()) {
+    return session.error();
+  }
+  const config::HostConfig& host = session->host();
+  const bool is_table = host.store_kind == config::StoreKind::dynamodb;
+  DynamoMqSurroundings surroundings{.region = region_of(host),
+                                    .table = is_table ? host.queue(session->queue()).table : session->queue(),
+                                    .endpoint = is_table ? host.dynamodb_endpoint : host.sqlite_path,
+                                    .confirm = {},
+                                    .interrupted = [] { return interrupt_seen.load(); }};
+  if (console.interactive()) {
+    surroundings.confirm = [&console](std::string_view question) { return console.confirm(question); };
+  }
+  DynamoMqOperations operations(*session);
+  DynamoMqShell shell(operations, session->clock(), std::move(surroundings));
+  hold(shell, "dynamomq_history", true, console);
+  return Exit::ok();
+}
+
+Exit shell(const Arguments& arguments, Console& console) {
+  return run_interactive(arguments, console, ShellStyle::sluice);
+}
+
+}  // namespace
+
+Exit run_interactive(const Arguments& arguments, Console& console, ShellStyle style) {
+  return style == ShellStyle::dynamomq ? hold_dynamomq(arguments, console) : hold_sluice(arguments, console);
+}
+
+Command shell_command() {
+  return {
+      .name = "shell",
+      .group = "Queues",
+      .summary = "Type commands one after the other, with history and completion",
+      .usage = "[OPTION]...",
+      .description =
+          "Every command on queues can be typed without the word sluice before it. The options given here are "
+          "remembered and added to each command that takes them; `use QUEUE` goes to another queue, and `id ID` "
+          "selects the message that --id would name. Quotes and backslashes are a shell's; nothing is expanded.\n\n"
+          "On a terminal the arrow keys edit the line and go through the history, Tab completes commands, options, "
+          "queues and ids, Ctrl-C drops the line and Ctrl-D ends. The history is in $XDG_STATE_HOME/sluice/history, "
+          "readable by its owner alone; lines that hold content of messages, or that begin with a space, are not in "
+          "it. Elsewhere commands are read from standard input, one a line, and nothing but their output is printed.",
+      .flags = with_store_flags({}),
+      .examples = "sluice shell --queue orders\nprintf 'stats\\nls --dlq\\n' | sluice shell --queue orders",
+      .run = shell,
+  };
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,383 @@
+#include "host/cli/shell/queue_shell.hpp"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "host/cli/shell/words.hpp"
+#include "host/cli/suggestions.hpp"
+#include "host/observe/escape.hpp"
+
+namespace sluice::cli {
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+struct OwnWord {
+  std::string_view name;
+  std::string_view usage;
+  std::string_view summary;
+};
+constexpr std::array<OwnWord, 5> kOwnWords{{
+    {"use", "use QUEUE", "Go to another queue"},
+    {"id", "id [ID]", "Select a message for the commands that take --id; alone, select none"},
+    {"help", "help [COMMAND]", "This text, or all about one command"},
+    {"quit", "quit", "End, as Ctrl-D does"},
+    {"exit", "exit", "The same"},
+}};
+
+// They take the terminal and the signals for themselves.
+constexpr std::array<std::string_view, 2> kElsewhere{"run", "shell"};
+// They name a message that is not there yet, so the selected one is not meant.
+constexpr std::array<std::string_view, 2> kOwnIds{"send", "enqueue-test"};
+// With one of these a command is about many messages.
+constexpr std::array<std::string_view, 4> kSelectors{"where", "older-than", "error-like", "all"};
+// They hold what messages hold, and are not written to a file.
+constexpr std::array<std::string_view, 6> kContent{"data", "text", "attr", "set", "where", "error-like"};
+// Where the store is, by a host file or without one.
+constexpr std::array<std::string_view, 4> kTable{"table-name", "index-name", "queueing-index-name", "endpoint-url"};
+
+constexpr std::size_t kRecentIds = 100;
+constexpr std::size_t kWidestId = 40;
+
+template <std::size_t size>
+bool is_one_of(std::string_view word, const std::array<std::string_view, size>& words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+bool is_own(std::string_view word) {
+  return std::any_of(kOwnWords.begin(), kOwnWords.end(), [word](const OwnWord& own) { return own.name == word; });
+}
+
+bool can_be_typed(const Command& command) { return !is_one_of(command.name, kElsewhere); }
+
+bool begins_with(std::string_view text, std::string_view start) { return text.substr(0, start.size()) == start; }
+
+std::string_view first_word(std::string_view name) { return name.substr(0, name.find(' ')); }
+
+/// The command that the words begin with; null when there is none.
+const Command* command_of(const Words& words) {
+  if (words.empty()) {
+    return nullptr;
+  }
+  const Command* command = words.size() > 1 ? find_command(words[0] + " " + words[1]) : nullptr;
+  return command != nullptr ? command : find_command(words[0]);
+}
+
+const Flag* flag_of(const Command& command, std::string_view name) {
+  const auto found = std::find_if(command.flags.begin(), command.flags.end(), [name](const Flag& flag) {
+    return flag.name == name || (!flag.alias.empty() && flag.alias == name);
+  });
+  return found == command.flags.end() ? nullptr : &*found;
+}
+
+/// "where" of "--where" and of "--where=..."; empty for other words.
+std::string_view option_name(std::string_view word) {
+  return begins_with(word, "--") ? word.substr(2, word.find('=') - 2) : std::string_view();
+}
+
+/// The value that the words give an option of that name; null when they do not.
+const std::string* given(const Words& words, std::string_view name) {
+  const auto found =
+      std::find_if(words.begin(), words.end(), [name](const std::string& word) { return option_name(word) == name; });
+  return found == words.end() ? nullptr : &*found;
+}
+
+template <std::size_t size>
+bool gives_any(const Words& words, const std::array<std::string_view, size>& names) {
+  return std::any_of(names.begin(), names.end(),
+                     [&words](std::string_view name) { return given(words, name) != nullptr; });
+}
+
+bool gives(const Words& words, const Flag& flag) {
+  return given(words, flag.name) != nullptr || (!flag.alias.empty() && given(words, flag.alias) != nullptr);
+}
+
+/// False for a remembered option that contradicts what a line says itself.
+bool agrees(std::string_view name, const Words& words) {
+  const bool names_table = gives_any(words, kTable);
+  const bool names_file = given(words, "config") != nullptr;
+  if (name == "config") {
+    return !names_table;
+  }
+  if (is_one_of(name, kTable)) {
+    return !names_file;
+  }
+  return name != "queue" || (!names_file && given(words, "table-name") == nullptr);
+}
+
+std::string shown(std::string_view text) {
+  std::string line;
+  observe::append_visible(line, text);
+  return line;
+}
+
+/// The names that a line may begin with, of one word each.
+Words first_words() {
+  std::set<std::string> names;
+  for (const OwnWord& own : kOwnWords) {
+    names.emplace(own.name);
+  }
+  for (const Command& command : commands()) {
+    if (can_be_typed(command)) {
+      names.emplace(first_word(command.name));
+    }
+  }
+  return {names.begin(), names.end()};
+}
+
+std::string help_row(std::string_view name, std::string_view summary) {
+  constexpr std::size_t kColumn = 20;
+  std::string row = "  " + std::string(name);
+  row.resize(std::max(row.size() + 1, kColumn), ' ');
+  return row + std::string(summary) + "\n";
+}
+
+std::string help_text() {
+  std::string text =
+      "The options that this shell was started with, the queue and the selected message\n"
+      "are added to each command that takes them and does not name its own.\n\nIn this shell:\n";
+  for (const OwnWord& own : kOwnWords) {
+    text += help_row(own.usage, own.summary);
+  }
+  Words groups;
+  for (const Command& command : commands()) {
+    if (can_be_typed(command) && std::find(groups.begin(), groups.end(), command.group) == groups.end()) {
+      groups.emplace_back(command.group);
+    }
+  }
+  for (const std::string& group : groups) {
+    text += "\n" + group + ":\n";
+    for (const Command& command : commands()) {
+      if (command.group == group && can_be_typed(command)) {
+        text += help_row(command.name, command.summary);
+      }
+    }
+  }
+  return text;
+}
+
+/// Where the last word of a half-written line begins; nothing when it is quoted, which completion leaves alone.
+std::optional<std::size_t> start_of_last_word(std::string_view line) {
+  const auto space = line.find_last_of(" \t");
+  const std::size_t start = space == std::string_view::npos ? 0 : space + 1;
+  const bool plain = line.substr(start).find_first_of("'\"\\") == std::string_view::npos;
+  return plain && split_words(line.substr(0, start)).has_value() ? std::optional(start) : std::nullopt;
+}
+
+}  // namespace
+
+std::string QueueShell::greeting() const { return "`help` lists the commands, Ctrl-D ends.\n"; }
+
+std::string QueueShell::prompt() const {
+  const auto queue = options_.find("queue");
+  std::string text = "sluice";
+  if (queue != options_.end()) {
+    text += " " + shown(queue->second);
+  }
+  if (!selected_.empty()) {
+    const std::string id = shown(selected_);
+    text += " " + (id.size() > kWidestId ? id.substr(0, kWidestId - 3) + "..." : id);
+  }
+  return text + "> ";
+}
+
+Shell::Next QueueShell::step(const std::string& line, const ShellOutput& output) {
+  listed_.reset();
+  const auto words = split_words(line);
+  if (words.has_error()) {
+    output.note(words.error().message());
+    return Next::go_on;
+  }
+  if (words->empty()) {
+    return Next::go_on;
+  }
+  const std::string& first = words->front();
+  if (first == "quit" || first == "exit" || first == "q") {
+    return Next::end;
+  }
+  if (first == "help" || first == "?") {
+    help(*words, output);
+  } else if (first == "use") {
+    use(*words, output);
+  } else if (first == "id") {
+    select(*words, output);
+  } else {
+    run_command(*words, output);
+  }
+  return Next::go_on;
+}
+
+void QueueShell::help(const Words& words, const ShellOutput& output) {
+  if (words.size() == 1 || is_own(words[1])) {
+    output.out(help_text());
+    return;
+  }
+  Words line = words;
+  line.front() = "help";
+  surroundings_.run(line);
+}
+
+void QueueShell::use(const Words& words, const ShellOutput& output) {
+  if (words.size() != 2 || words[1].empty()) {
+    output.note("use takes the name of one queue: use QUEUE");
+    return;
+  }
+  selected_.clear();
+  recent_.clear();
+  // Without a host file a queue is a table.
+  if (options_.find("table-name") != options_.end()) {
+    options_.insert_or_assign("table-name", words[1]);
+  }
+  options_.insert_or_assign("queue", words[1]);
+}
+
+void QueueShell::select(const Words& words, const ShellOutput& output) {
+  if (words.size() == 1) {
+    selected_.clear();
+    return;
+  }
+  if (words.size() != 2 || words[1].empty()) {
+    output.note("id takes one id: id ID");
+    return;
+  }
+  const Command* get = find_command("get");
+  if (get != nullptr && run(*get, {"get", "--id=" + words[1]}) == kExitOk) {
+    selected_ = words[1];
+    note_id(selected_);
+  }
+}
+
+void QueueShell::run_command(const Words& words, const ShellOutput& output) {
+  const std::string& first = words.front();
+  const Command* command = command_of(words);
+  const Words known = first_words();
+  if (command == nullptr && std::find(known.begin(), known.end(), first) == known.end()) {
+    const auto meant = nearest_word(first, known);
+    output.note("unknown command \"" + first + "\"; " +
+                (meant ? "did you mean " + *meant + "?" : "`help` lists them"));
+    return;
+  }
+  if (command == nullptr) {
+    surroundings_.run(words);
+    return;
+  }
+  if (!can_be_typed(*command)) {
+    output.note("`" + first + "` needs a terminal of its own; end this shell first");
+    return;
+  }
+  if (const std::string* id = given(words, "id"); id != nullptr) {
+    const auto equals = id->find('=');
+    const bool apart = equals == std::string::npos && id != &words.back();
+    note_id(apart ? *(id + 1) : id->substr(equals == std::string::npos ? id->size() : equals + 1));
+  }
+  run(*command, words);
+}
+
+int QueueShell::run(const Command& command, Words words) {
+  const Words whole = with_remembered(command, std::move(words));
+  const int code = surroundings_.run(whole);
+  const bool removes = command.name == "delete" || command.name == "cancel";
+  if (code == kExitOk && removes && !selected_.empty() &&
+      std::find(whole.begin(), whole.end(), "--id=" + selected_) != whole.end()) {
+    selected_.clear();
+  }
+  return code;
+}
+
+QueueShell::Words QueueShell::with_remembered(const Command& command, Words words) const {
+  // "get --help" is about the command and nothing else.
+  if (given(words, "help") != nullptr || std::find(words.begin(), words.end(), "-h") != words.end()) {
+    return words;
+  }
+  const Words typed = words;
+  for (const auto& [name, value] : options_) {
+    const Flag* flag = flag_of(command, name);
+    if (flag != nullptr && !gives(typed, *flag) && agrees(name, typed)) {
+      words.push_back("--" + name + "=" + value);
+    }
+  }
+  const Flag* id = flag_of(command, "id");
+  if (id != nullptr && !selected_.empty() && !gives(typed, *id) && !gives_any(typed, kSelectors) &&
+      !is_one_of(command.name, kOwnIds)) {
+    words.push_back("--id=" + selected_);
+  }
+  return words;
+}
+
+void QueueShell::note_id(const std::string& id) {
+  if (!id.empty() && std::find(recent_.begin(), recent_.end(), id) == recent_.end()) {
+    recent_.push_back(id);
+    recent_.erase(recent_.begin(), recent_.end() - static_cast<std::ptrdiff_t>(std::min(recent_.size(), kRecentIds)));
+  }
+}
+
+Completion QueueShell::complete(std::string_view before_cursor) {
+  const auto start = start_of_last_word(before_cursor);
+  if (!start) {
+    return {};
+  }
+  std::string_view typed = before_cursor.substr(*start);
+  const auto before = split_words(before_cursor.substr(0, *start));
+  // Of "--queue=or" only the value is replaced.
+  if (const auto equals = typed.find('='); !option_name(typed).empty() && equals != std::string_view::npos) {
+    Words with_option = *before;
+    with_option.emplace_back(typed.substr(0, equals));
+    typed.remove_prefix(equals + 1);
+    return {.replaced = typed.size(), .words = candidates(with_option, typed)};
+  }
+  return {.replaced = typed.size(), .words = candidates(*before, typed)};
+}
+
+std::vector<std::string> QueueShell::candidates(const Words& before, std::string_view typed) {
+  Words offered;
+  if (before.empty()) {
+    offered = first_words();
+  } else if (before.front() == "use") {
+    offered = before.size() == 1 ? surroundings_.queues() : Words();
+  } else if (before.front() == "id") {
+    offered = before.size() == 1 ? known_ids() : Words();
+  } else if (before.back() == "--id") {
+    offered = known_ids();
+  } else {
+    offered = suggested(before, typed);
+  }
+  std::set<std::string> fitting;
+  for (const std::string& word : offered) {
+    if (begins_with(word, typed)) {
+      fitting.insert(quoted_word(word));
+    }
+  }
+  return {fitting.begin(), fitting.end()};
+}
+
+std::vector<std::string> QueueShell::suggested(Words words, std::string_view typed) const {
+  if (const auto config = options_.find("config"); config != options_.end() && command_of(words) != nullptr) {
+    // So that the queues are those of the host file that the commands work with.
+    const auto at = words.begin() + (find_command(words.front()) != nullptr ? 1 : 2);
+    words.insert(at, {"--config", config->second});
+  }
+  words.emplace_back(typed);
+  Words texts;
+  for (auto& word : suggest(commands(), words).words) {
+    texts.push_back(std::move(word.text));
+  }
+  return texts;
+}
+
+std::vector<std::string> QueueShell::known_ids() {
+  if (!listed_) {
+    listed_ = surroundings_.ids(options_);
+  }
+  Words ids = *listed_;
+  ids.insert(ids.end(), recent_.begin(), recent_.end());
+  return ids;
+}
+
+bool QueueShell::may_be_kept(const std::string& line) const {
+  const auto words = split_words(line);
+  return words.has_value() && !words->empty() && line.front() != ' ' && !gives_any(*words, kContent);
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "host/cli/command.hpp"
+#include "host/cli/shell/shell.hpp"
+
+namespace sluice::cli {
+
+/// The options that hold for a whole dialogue, such as {"queue", "orders"}.
+using RememberedOptions = std::map<std::string, std::string, std::less<>>;
+
+/// What the shell of `sluice` asks of its surroundings; called by `step` and `complete` only.
+struct QueueShellSurroundings {
+  /// Runs one command line and says why it failed; returns its exit code.
+  std::function<int(const std::vector<std::string>& words)> run;
+  std::function<std::vector<std::string>()> queues;                                ///< known by name, for completion
+  std::function<std::vector<std::string>(const RememberedOptions& options)> ids;  ///< the queue's first, for completion
+};
+
+/// The commands of the command line as a dialogue: options given at its start, the queue and the selected message are
+/// remembered and added to each command that takes them and does not name its own.
+class QueueShell final : public Shell {
+ public:
+  QueueShell(RememberedOptions options, QueueShellSurroundings surroundings)
+      : options_(std::move(options)), surroundings_(std::move(surroundings)) {}
+
+  std::string greeting() const override;
+  std::string prompt() const override;
+  Next step(const std::string& line, const ShellOutput& output) override;
+  std::string farewell() const override { return {}; }
+  Completion complete(std::string_view before_cursor) override;
+  bool may_be_kept(const std::string& line) const override;
+
+ private:
+  using Words = std::vector<std::string>;
+
+  void help(const Words& words, const ShellOutput& output);
+  void use(const Words& words, const ShellOutput& output);
+  void select(const Words& words, const ShellOutput& output);
+  void run_command(const Words& words, const ShellOutput& output);
+  int run(const Command& command, Words words);
+  /// A command's words, its name first, with what is remembered.
+  Words with_remembered(const Command& command, Words words) const;
+  void note_id(const std::string& id);
+
+  std::vector<std::string> candidates(const Words& before, std::string_view typed);
+  std::vector<std::string> suggested(Words words, std::string_view typed) const;
+  std::vector<std::string> known_ids();
+
+  RememberedOptions options_;
+  QueueShellSurroundings surroundings_;
+  std::string selected_;                           // an id; empty: none
+  std::vector<std::string> recent_;                // ids that were named
+  std::optional<std::vector<std::string>> listed_;  // ids that the store gave, until the next command
+};
+
+}  // namespace sluice::cli

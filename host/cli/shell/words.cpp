@@ -1,0 +1,141 @@
+#include "host/cli/shell/words.hpp"
+
+#include <algorithm>
+
+namespace sluice::cli {
+
+namespace {
+
+constexpr std::string_view kSpace = " \t\r\n\v\f";
+
+bool is_space(char letter) { return kSpace.find(letter) != std::string_view::npos; }
+
+Error unfinished(std::string_view what, std::size_t position, std::string_view mend) {
+  return {ErrorCode::invalid,
+          "column " + std::to_string(position + 1) + ": " + std::string(what) + "; " + std::string(mend)};
+}
+
+/// Reads one line from its start to its end.
+class Splitter {
+ public:
+  explicit Splitter(std::string_view line) : line_(line) {}
+
+  Result<std::vector<std::string>> split() {
+    std::vector<std::string> words;
+    while (skip_space()) {
+      std::string word;
+      while (position_ < line_.size() && !is_space(line_[position_])) {
+        if (auto taken = take_piece(word); taken.has_error()) {
+          return taken.error();
+        }
+      }
+      words.push_back(std::move(word));
+    }
+    return words;
+  }
+
+ private:
+  /// False at the end of the line, and where a comment begins.
+  bool skip_space() {
+    while (position_ < line_.size() && is_space(line_[position_])) {
+      ++position_;
+    }
+    return position_ < line_.size() && line_[position_] != '#';
+  }
+
+  Result<void> take_piece(std::string& word) {
+    switch (line_[position_]) {
+      case '\'':
+        return take_single(word);
+      case '"':
+        return take_double(word);
+      case '\\':
+        if (position_ + 1 == line_.size()) {
+          return unfinished("the line ends with a backslash", position_, "write \\\\ for one");
+        }
+        word += line_[position_ + 1];
+        position_ += 2;
+        return {};
+      default:
+        word += line_[position_++];
+        return {};
+    }
+  }
+
+  Result<void> take_single(std::string& word) {
+    const auto end = line_.find('\'', position_ + 1);
+    if (end == std::string_view::npos) {
+      return unfinished("the quote ' is never closed", position_, "close it, or write \\' for a plain one");
+    }
+    word += line_.substr(position_ + 1, end - position_ - 1);
+    position_ = end + 1;
+    return {};
+  }
+
+  Result<void> take_double(std::string& word) {
+    const std::size_t start = position_++;
+    while (position_ < line_.size() && line_[position_] != '"') {
+      const bool escapes = line_[position_] == '\\' && position_ + 1 < line_.size() &&
+                           (line_[position_ + 1] == '"' || line_[position_ + 1] == '\\');
+      position_ += escapes ? 1 : 0;
+      word += line_[position_++];
+    }
+    if (position_ == line_.size()) {
+      return unfinished("the quote \" is never closed", start, "close it, or write \\\" for a plain one");
+    }
+    ++position_;
+    return {};
+  }
+
+  std::string_view line_;
+  std::size_t position_ = 0;
+};
+
+bool is_plain(char letter) {
+  const auto byte = static_cast<unsigned char>(letter);
+  return byte >= 0x80 || (letter >= '0' && letter <= '9') || (letter >= 'A' && letter <= 'Z') ||
+         (letter >= 'a' && letter <= 'z') || std::string_view("-_.,:/@%+=").find(letter) != std::string_view::npos;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> split_words(std::string_view line) { return Splitter(line).split(); }
+
+std::string quoted_word(std::string_view word) {
+  if (!word.empty() && std::all_of(word.begin(), word.end(), is_plain)) {
+    return std::string(word);
+  }
+  std::string quoted = "'";
+  for (const char letter : word) {
+    if (letter == '\'') {
+      quoted += "'\\''";
+    } else {
+      quoted += letter;
+    }
+  }
+  return quoted + "'";
+}
+
+TypedCommand parse_input(std::string_view line) {
+  TypedCommand typed;
+  std::size_t words = 0;
+  for (std::size_t position = 0; position < line.size();) {
+    const auto start = line.find_first_not_of(kSpace, position);
+    if (start == std::string_view::npos) {
+      break;
+    }
+    position = std::min(line.find_first_of(kSpace, start), line.size());
+    std::string word(line.substr(start, position - start));
+    if (words++ > 0) {
+      typed.parameters.push_back(std::move(word));
+      continue;
+    }
+    for (char& letter : word) {
+      letter = letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
+    }
+    typed.name = std::move(word);
+  }
+  return typed;
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "host/cli/console.hpp"
+#include "host/cli/exit.hpp"
+#include "host/cli/queue_session.hpp"
+#include "host/queue/change.hpp"
+
+namespace sluice::cli {
+
+/// The flag --id ID, required.
+Flag id_flag();
+
+/// Changes one message, and shows it afterwards where `show` says so.
+enum class AfterChange { show, say_nothing };
+Exit change_message(const Arguments& arguments, queue::Change change, AfterChange after, Console& console);
+
+}  // namespace sluice::cli

@@ -1,0 +1,213 @@
+#include "host/operate/bulk_run.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace sluice::operate {
+
+namespace {
+
+using Fate = BulkOutcome::Fate;
+
+constexpr std::string_view kInFlight = "in flight";
+constexpr std::string_view kChanged = "changed meanwhile";
+constexpr std::string_view kGone = "gone meanwhile";
+
+/// Of the store as a whole: the next message would fail in the same way.
+bool is_of_the_store(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::queue_missing:
+    case ErrorCode::denied:
+    case ErrorCode::throttled:
+    case ErrorCode::unavailable:
+    case ErrorCode::full:
+    case ErrorCode::corrupt:
+    case ErrorCode::timeout:
+    case ErrorCode::cancelled:
+      return true;
+    default:
+      return false;
+  }
+}
+
+queue::ChangeResult result_of(const Result<queue::StoredMessage>& edited) {
+  if (edited) {
+    return {.status = queue::ChangeStatus::applied, .version = edited->version, .error = {}};
+  }
+  auto status = queue::ChangeStatus::failed;
+  if (edited.error().code() == ErrorCode::conflict) {
+    status = queue::ChangeStatus::conflict;
+  } else if (edited.error().code() == ErrorCode::not_found) {
+    status = queue::ChangeStatus::not_found;
+  }
+  return {.status = status, .version = 0, .error = edited.error()};
+}
+
+bool stops_the_run(const std::vector<queue::ChangeResult>& results) {
+  return !results.empty() && std::all_of(results.begin(), results.end(), [](const queue::ChangeResult& result) {
+    return result.status == queue::ChangeStatus::failed && is_of_the_store(result.error.code());
+  });
+}
+
+}  // namespace
+
+BulkRun::BulkRun(queue::Store& store, const Clock& clock, BulkPlan plan)
+    : store_(store),
+      clock_(clock),
+      plan_(std::move(plan)),
+      began_(clock.wall_now()),
+      pace_(plan_.rate),
+      list_cursor_(plan_.cursor) {}
+
+BulkRun::Step BulkRun::step() {
+  if (limit_reached() || complete()) {
+    return {.state = Step::State::finished, .until = {}, .error = {}, .outcomes = {}};
+  }
+  return next_ < found_.size() ? apply() : list();
+}
+
+/// What was sent or put back after the beginning; without this a run with a producer beside it would not end, and one
+/// that delays messages would meet them again.
+bool BulkRun::arrived_later(const queue::StoredMessage& message) const {
+  return message.message.sent_at > began_ && message.updated_at >= began_;
+}
+
+BulkRun::Step BulkRun::list() {
+  Step step;
+  const bool content = plan_.dry_run || plan_.filter.reads_content();
+  auto page = store_.list({.address = plan_.address, .limit = plan_.page, .cursor = list_cursor_, .content = content},
+                          deadline());
+  if (!page) {
+    step.state = Step::State::failed;
+    step.error = page.error();
+    return step;
+  }
+  page_cursor_ = std::exchange(list_cursor_, page->next);
+  found_.clear();
+  next_ = 0;
+  const WallTime now = clock_.wall_now();
+  std::size_t later = 0;
+  for (queue::StoredMessage& message : page->messages) {
+    if (arrived_later(message)) {
+      ++later;
+    } else {
+      ++count_.seen;
+      if (plan_.filter.matches(message, now)) {
+        found_.push_back(std::move(message));
+      }
+    }
+  }
+  count_.matched += found_.size();
+  listed_all_ = list_cursor_.empty() || (later > 0 && later == page->messages.size());
+  if (plan_.dry_run) {
+    plan_only(step);
+  }
+  return step;
+}
+
+void BulkRun::plan_only(Step& step) {
+  while (next_ < found_.size() && !limit_reached()) {
+    for (const queue::StoredMessage* message : take_batch(step)) {
+      const auto* change = std::get_if<queue::Change>(&plan_.work);
+      planned_ += change != nullptr ? change_cost(*message, change->action) : edit_cost(*message);
+      step.outcomes.push_back({.id = message->message.id, .fate = Fate::planned, .reason = {}});
+      ++count_.done;
+    }
+  }
+}
+
+std::vector<const queue::StoredMessage*> BulkRun::take_batch(Step& step) {
+  std::size_t most = pace_.batch(plan_.batch);
+  if (plan_.limit > 0) {
+    most = std::min<std::size_t>(most, plan_.limit - count_.done);
+  }
+  std::vector<const queue::StoredMessage*> batch;
+  const WallTime now = clock_.wall_now();
+  while (next_ < found_.size() && batch.size() < most) {
+    const queue::StoredMessage& message = found_[next_++];
+    if (!plan_.force && !plan_.unconditional && message.state(now) == queue::MessageState::in_flight) {
+      step.outcomes.push_back({.id = message.message.id, .fate = Fate::skipped, .reason = std::string(kInFlight)});
+      ++count_.skipped;
+    } else {
+      batch.push_back(&message);
+    }
+  }
+  return batch;
+}
+
+BulkRun::Step BulkRun::apply() {
+  Step step;
+  const SteadyTime now = clock_.steady_now();
+  if (pace_.next() > now) {
+    step.state = Step::State::wait;
+    step.until = pace_.next();
+    return step;
+  }
+  const std::size_t first = next_;
+  const std::uint64_t skipped = count_.skipped;
+  const auto batch = take_batch(step);
+  if (batch.empty()) {
+    return step;
+  }
+  const auto results = std::holds_alternative<queue::Change>(plan_.work) ? change(batch) : edit(batch);
+  if (stops_the_run(results)) {
+    next_ = first;
+    count_.skipped = skipped;
+    step.outcomes.clear();
+    step.state = Step::State::failed;
+    step.error = results.front().error;
+    return step;
+  }
+  pace_.took(batch.size(), now);
+  for (std::size_t index = 0; index < batch.size(); ++index) {
+    put_down(step, batch[index]->message.id, results[index]);
+  }
+  return step;
+}
+
+std::vector<queue::ChangeResult> BulkRun::change(std::span<const queue::StoredMessage* const> batch) {
+  std::vector<queue::Change> changes;
+  changes.reserve(batch.size());
+  for (const queue::StoredMessage* message : batch) {
+    queue::Change& change = changes.emplace_back(std::get<queue::Change>(plan_.work));
+    change.id = message->message.id;
+    if (!plan_.unconditional) {
+      change.version = message->version;
+    }
+  }
+  return store_.change(plan_.address.queue, changes, deadline());
+}
+
+std::vector<queue::ChangeResult> BulkRun::edit(std::span<const queue::StoredMessage* const> batch) {
+  const auto& edits = std::get<std::vector<queue::ContentEdit>>(plan_.work);
+  std::vector<queue::ChangeResult> results;
+  results.reserve(batch.size());
+  for (const queue::StoredMessage* message : batch) {
+    results.push_back(
+        result_of(store_.edit(plan_.address.queue, message->message.id, message->version, edits, deadline())));
+  }
+  return results;
+}
+
+void BulkRun::put_down(Step& step, const std::string& id, const queue::ChangeResult& result) {
+  BulkOutcome outcome{.id = id, .fate = Fate::done, .reason = {}};
+  switch (result.status) {
+    case queue::ChangeStatus::applied:
+      ++count_.done;
+      break;
+    case queue::ChangeStatus::not_found:
+    case queue::ChangeStatus::conflict:
+      outcome.fate = Fate::skipped;
+      outcome.reason = result.status == queue::ChangeStatus::conflict ? kChanged : kGone;
+      ++count_.skipped;
+      break;
+    case queue::ChangeStatus::failed:
+      outcome.fate = Fate::failed;
+      outcome.reason = result.error.message();
+      ++count_.failed;
+      break;
+  }
+  step.outcomes.push_back(std::move(outcome));
+}
+
+}  // namespace sluice::operate

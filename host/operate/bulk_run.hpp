@@ -1,0 +1,114 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "host/operate/filter.hpp"
+#include "host/operate/pace.hpp"
+#include "host/operate/write_cost.hpp"
+#include "host/queue/store.hpp"
+
+namespace sluice::operate {
+
+/// One change for every message, whose id and version are filled in; or edits of the content.
+using BulkWork = std::variant<queue::Change, std::vector<queue::ContentEdit>>;
+
+struct BulkPlan {
+  queue::QueueAddress address;
+  Filter filter;
+  BulkWork work;
+  /// Messages in flight too; otherwise they are left alone.
+  bool force = false;
+  /// As the record stands, whoever has changed it since it was listed. For what removes everything.
+  bool unconditional = false;
+  bool dry_run = false;   ///< changes nothing, and says what would be changed and what that would cost
+  std::size_t limit = 0;  ///< messages to be changed at most; 0: no limit
+  double rate = 0;        ///< changes a second at most; 0: no limit
+  std::size_t page = 250;
+  std::size_t batch = 25;
+  std::string cursor;  ///< where to begin: `BulkRun::cursor` of a run that was stopped
+};
+
+/// What became of one message that the filter matched.
+struct BulkOutcome {
+  enum class Fate { done, planned, skipped, failed };
+  std::string id;
+  Fate fate = Fate::done;
+  std::string reason;  ///< one line, of what was skipped or has failed
+};
+
+struct BulkCount {
+  std::uint64_t seen = 0;  ///< looked at
+  std::uint64_t matched = 0;
+  std::uint64_t done = 0;  ///< in a dry run: would be changed
+  std::uint64_t skipped = 0;
+  std::uint64_t failed = 0;
+};
+
+/// Changes the messages of one half of a queue that a filter matches and that were there when it began.
+///
+/// A step class: each `step` is one request to list, or one batch of changes, so that its caller can stop between two.
+/// One thread. A message that somebody changes in between is skipped; failures of single messages are counted, while
+/// one that hits a whole batch and is the store's (unreachable, denied, throttled ...) stops the run.
+class BulkRun {
+ public:
+  struct Step {
+    enum class State {
+      more,      ///< call again
+      wait,      ///< call again at `until`: the rate limit
+      finished,  ///< there is no more, or the limit is reached
+      failed,    ///< see `error`; calling again tries again
+    };
+    State state = State::more;
+    SteadyTime until{};
+    Error error;
+    std::vector<BulkOutcome> outcomes;
+  };
+
+  /// The references outlive the run.
+  BulkRun(queue::Store& store, const Clock& clock, BulkPlan plan);
+
+  Step step();
+
+  const BulkCount& count() const { return count_; }
+  /// What the changes of a dry run would cost at DynamoDB.
+  const WriteCost& planned_cost() const { return planned_; }
+  /// True when there is nothing more to be done.
+  bool complete() const { return next_ == found_.size() && listed_all_; }
+  /// Where a later run goes on: at the page that this one has not finished. Empty: at the beginning.
+  const std::string& cursor() const { return next_ < found_.size() ? page_cursor_ : list_cursor_; }
+
+ private:
+  Step list();
+  Step apply();
+  void plan_only(Step& step);
+  bool arrived_later(const queue::StoredMessage& message) const;
+  /// The next messages in turn, without those that are left alone; their outcomes go into `step`.
+  std::vector<const queue::StoredMessage*> take_batch(Step& step);
+  std::vector<queue::ChangeResult> change(std::span<const queue::StoredMessage* const> batch);
+  std::vector<queue::ChangeResult> edit(std::span<const queue::StoredMessage* const> batch);
+  void put_down(Step& step, const std::string& id, const queue::ChangeResult& result);
+  bool limit_reached() const { return plan_.limit > 0 && count_.done >= plan_.limit; }
+  Deadline deadline() const { return Deadline::after(clock_, std::chrono::seconds(30)); }
+
+  // Fixed after construction.
+  queue::Store& store_;
+  const Clock& clock_;
+  const BulkPlan plan_;
+  const WallTime began_;
+
+  Pace pace_;
+  BulkCount count_;
+  WriteCost planned_;
+  std::string page_cursor_;  // of the page in `found_`
+  std::string list_cursor_;  // of the page after it
+  bool listed_all_ = false;
+  std::vector<queue::StoredMessage> found_;  // what of the page is to be changed
+  std::size_t next_ = 0;                     // in found_
+};
+
+}  // namespace sluice::operate

@@ -1,0 +1,309 @@
+#include "host/operate/content_document.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "config/config.hpp"
+#include "dynamo/codec/text.hpp"
+#include "host/observe/escape.hpp"
+#include "host/operate/json_value.hpp"
+
+namespace sluice::operate {
+
+namespace {
+
+using Edits = std::vector<queue::ContentEdit>;
+using Path = std::vector<queue::PathStep>;
+using Kind = JsonValue::Kind;
+
+const std::vector<std::string>& known_parts() {
+  static const std::vector<std::string> kParts{"data", "content_type", "attributes", "group"};
+  return kParts;
+}
+
+std::string base64(std::string_view bytes) {
+  std::string text;
+  dynamo::append_base64(text, bytes);
+  return text;
+}
+
+Error wrong(std::string message) { return {ErrorCode::invalid, std::move(message)}; }
+
+Error unknown_part(const std::string& name) {
+  const auto meant = config::nearest(name, known_parts());
+  return wrong("\"" + name + "\" cannot be edited; " +
+               (meant ? "did you mean " + *meant + "?" : "there are data, content_type, attributes and group"));
+}
+
+/// The content as a document; a body that is not text or JSON is left out.
+JsonValue content_of(const queue::Message& message) {
+  JsonValue content;
+  content.kind = Kind::object;
+  auto body = message.content_type == queue::kJson ? parse_json(message.body) : Result<JsonValue>(wrong("it is text"));
+  if (body) {
+    content.add("data", std::move(*body));
+  } else if (observe::is_utf8(message.body)) {
+    content.add("data", JsonValue::of_string(message.body));
+  }
+  content.add("content_type", JsonValue::of_string(message.content_type));
+  JsonValue attributes;
+  attributes.kind = Kind::object;
+  for (const auto& [name, value] : message.attributes) {
+    attributes.add(name, JsonValue::of_string(value));
+  }
+  content.add("attributes", std::move(attributes));
+  if (!message.group.empty()) {
+    content.add("group", JsonValue::of_string(message.group));
+  }
+  return content;
+}
+
+/// Finds what is to be edited to make one document of another.
+class Difference {
+ public:
+  explicit Difference(Edits& edits) : edits_(edits) {}
+
+  void between(const JsonValue& before, const JsonValue& after) {
+    if (same_exactly(before, after)) {
+      return;
+    }
+    if (before.kind == Kind::object && after.kind == Kind::object) {
+      members(before, after);
+    } else if (before.kind == Kind::array && after.kind == Kind::array) {
+      elements(before, after);
+    } else {
+      edits_.push_back({.path = path_, .json = to_json(after)});
+    }
+  }
+
+  /// The same below a step.
+  void below(queue::PathStep step, const JsonValue* before, const JsonValue* after) {
+    path_.push_back(std::move(step));
+    if (before != nullptr && after != nullptr) {
+      between(*before, *after);
+    } else {
+      edits_.push_back({.path = path_, .json = after != nullptr ? std::optional(to_json(*after)) : std::nullopt});
+    }
+    path_.pop_back();
+  }
+
+ private:
+  /// 1 and 1.0 differ: who changes the spelling means it.
+  static bool same_exactly(const JsonValue& before, const JsonValue& after) {
+    return before.kind == after.kind && before.kind != Kind::object && before.kind != Kind::array &&
+           before.text == after.text && before.truth == after.truth;
+  }
+
+  void members(const JsonValue& before, const JsonValue& after) {
+    for (const std::string& key : before.keys) {
+      below(key, before.member(key), after.member(key));
+    }
+    for (const std::string& key : after.keys) {
+      if (before.member(key) == nullptr) {
+        below(key, nullptr, after.member(key));
+      }
+    }
+  }
+
+  void elements(const JsonValue& before, const JsonValue& after) {
+    const std::size_t common = std::min(before.items.size(), after.items.size());
+    for (std::size_t index = 0; index < common; ++index) {
+      below(index, &before.items[index], &after.items[index]);
+    }
+    for (std::size_t index = common; index < after.items.size(); ++index) {
+      below(index, nullptr, &after.items[index]);
+    }
+    // From the end, so that no index moves before its turn.
+    for (std::size_t index = before.items.size(); index > common; --index) {
+      below(index - 1, &before.items[index - 1], nullptr);
+    }
+  }
+
+  Edits& edits_;
+  Path path_;
+};
+
+std::optional<Error> check(const JsonValue& document) {
+  if (document.kind != Kind::object) {
+    return wrong("the document must be an object with data, content_type, attributes and group");
+  }
+  for (const std::string& key : document.keys) {
+    if (std::count(document.keys.begin(), document.keys.end(), key) > 1) {
+      return wrong("\"" + key + "\" stands there twice");
+    }
+    if (key != "data_encoding" && std::count(known_parts().begin(), known_parts().end(), key) == 0) {
+      return unknown_part(key);
+    }
+  }
+  for (const char* const name : {"content_type", "group"}) {
+    if (const JsonValue* part = document.member(name); part != nullptr && part->kind != Kind::string) {
+      return wrong(std::string(name) + " must be text");
+    }
+  }
+  if (const JsonValue* attributes = document.member("attributes")) {
+    const auto is_text = [](const JsonValue& value) { return value.kind == Kind::string; };
+    if (attributes->kind != Kind::object || !std::all_of(attributes->items.begin(), attributes->items.end(), is_text)) {
+      return wrong("attributes must be an object of texts");
+    }
+  }
+  return std::nullopt;
+}
+
+/// Reads a path up to its end or to the "=" behind it.
+class PathReader {
+ public:
+  explicit PathReader(std::string_view text) : text_(text) {}
+
+  Result<Path> read() {
+    Path path;
+    const std::string first = name();
+    if (std::count(known_parts().begin(), known_parts().end(), first) == 0) {
+      return unknown_part(first);
+    }
+    path.emplace_back(first);
+    while (!rest().empty() && rest().front() != '=') {
+      auto step = rest().front() == '[' ? bracketed() : named();
+      if (!step) {
+        return wrong(std::string("in \"") + std::string(text_.substr(0, at_)) + "...\": expected .name, [0] or " +
+                     R"(["name"] at column )" + std::to_string(at_ + 1));
+      }
+      path.push_back(std::move(*step));
+    }
+    if (first == "attributes" ? path.size() != 2 : first != "data" && path.size() != 1) {
+      return wrong(first == "attributes" ? "attributes is edited one by one: attributes.NAME"
+                                         : "nothing lies below " + first);
+    }
+    return path;
+  }
+
+  std::string_view rest() const { return text_.substr(at_); }
+
+ private:
+  std::string name() {
+    const std::size_t length = std::min(rest().find_first_of(".[="), rest().size());
+    const std::string found(rest().substr(0, length));
+    at_ += length;
+    return found;
+  }
+
+  std::optional<queue::PathStep> named() {
+    if (rest().front() != '.') {
+      return std::nullopt;
+    }
+    ++at_;
+    std::string found = name();
+    return found.empty() ? std::nullopt : std::optional<queue::PathStep>(std::move(found));
+  }
+
+  std::optional<queue::PathStep> bracketed() {
+    const std::string_view inner = rest().substr(1);
+    std::optional<queue::PathStep> step;
+    std::size_t length = 0;
+    if (inner.starts_with('"')) {
+      length = 1;
+      while (length < inner.size() && inner[length] != '"') {
+        length += inner[length] == '\\' ? 2 : 1;
+      }
+      length = std::min(length + 1, inner.size());
+      const auto quoted = parse_json(inner.substr(0, length));
+      if (quoted && quoted->kind == Kind::string) {
+        step = quoted->text;
+      }
+    } else {
+      std::size_t index = 0;
+      const auto [end, code] = std::from_chars(inner.data(), inner.data() + inner.size(), index);
+      length = static_cast<std::size_t>(end - inner.data());
+      if (code == std::errc()) {
+        step = index;
+      }
+    }
+    if (!step || !inner.substr(length).starts_with(']')) {
+      return std::nullopt;
+    }
+    at_ += length + 2;
+    return step;
+  }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace
+
+std::string content_document(const queue::StoredMessage& stored) {
+  JsonValue content = content_of(stored.message);
+  if (content.member("data") == nullptr) {
+    content.add("data", JsonValue::of_string(base64(stored.message.body)));
+    content.add("data_encoding", JsonValue::of_string("base64"));
+  }
+  return to_json(content, JsonLayout::indented) + "\n";
+}
+
+Result<Edits> content_edits(const queue::StoredMessage& stored, std::string_view document) {
+  const auto after = parse_json(document);
+  if (!after) {
+    return after.error();
+  }
+  if (auto error = check(*after)) {
+    return std::move(*error);
+  }
+  const JsonValue before = content_of(stored.message);
+  const JsonValue* data = after->member("data");
+  const bool binary = before.member("data") == nullptr;
+  if (binary && (data == nullptr || data->kind != Kind::string || data->text != base64(stored.message.body))) {
+    return wrong("a body of bytes cannot be edited; send a new message instead");
+  }
+  if (!binary && data == nullptr) {
+    return wrong("data is missing; write null for none");
+  }
+  if (after->member("content_type") == nullptr) {
+    return wrong("content_type is missing");
+  }
+  Edits edits;
+  Difference difference(edits);
+  // The content type comes first: it says how a new body is meant.
+  for (const char* const part : {"content_type", "data", "group"}) {
+    const JsonValue* was = before.member(part);
+    const JsonValue* is = after->member(part);
+    if (!(binary && std::string_view(part) == "data") && (was != nullptr || is != nullptr)) {
+      difference.below(part, was, is);
+    }
+  }
+  const JsonValue none = [] {
+    JsonValue empty;
+    empty.kind = Kind::object;
+    return empty;
+  }();
+  const JsonValue* attributes = after->member("attributes");
+  difference.below("attributes", before.member("attributes"), attributes != nullptr ? attributes : &none);
+  return edits;
+}
+
+Result<Path> parse_edit_path(std::string_view text) {
+  PathReader reader(text);
+  auto path = reader.read();
+  if (path && !reader.rest().empty()) {
+    return wrong("\"" + std::string(text) + "\" is no path: there is a = in it");
+  }
+  return path;
+}
+
+Result<queue::ContentEdit> parse_assignment(std::string_view text) {
+  PathReader reader(text);
+  auto path = reader.read();
+  if (!path) {
+    return path.error();
+  }
+  if (reader.rest().empty()) {
+    return wrong("\"" + std::string(text) + "\" has no value; write PATH=VALUE");
+  }
+  const std::string_view written = reader.rest().substr(1);
+  const bool in_data = std::get<std::string>(path->front()) == "data";
+  const auto json = parse_json(written);
+  const bool as_is = json && (in_data || json->kind == Kind::string);
+  return queue::ContentEdit{.path = std::move(*path),
+                            .json = as_is ? to_json(*json) : to_json(JsonValue::of_string(std::string(written)))};
+}
+
+}  // namespace sluice::operate

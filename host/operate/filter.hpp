@@ -1,0 +1,65 @@
+#pragma once
+
+#include <boost/system/result.hpp>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/clock.hpp"
+#include "host/queue/store.hpp"
+
+namespace sluice::operate {
+
+struct FilterExpression;
+
+/// Where a filter's text is wrong, and how. A value.
+class [[nodiscard]] FilterError {
+ public:
+  // The default constructor exists because boost::system::result asks for it.
+  FilterError() = default;
+  FilterError(std::size_t column, std::string message) : column_(column), message_(std::move(message)) {}
+
+  /// Counts characters from 1.
+  std::size_t column() const { return column_; }
+  const std::string& message() const { return message_; }
+
+ private:
+  std::size_t column_ = 1;
+  std::string message_;
+};
+
+/// Tells the messages that an operator means from the others:
+///
+///     receive_count > 3 and data.type = "invoice"
+///     (state = "delayed" or age > 10m) and not attributes.tenant in ("acme", "zeta")
+///     error like "*timeout*" and exists(data.items[0].sku) and sent_at < 2026-01-31T12:00:00Z
+///
+/// A comparison with something that the message does not have is false, whatever the operator. Numbers compare
+/// exactly. A value; copies share the expression.
+class Filter {
+ public:
+  /// Matches everything.
+  Filter() = default;
+
+  static boost::system::result<Filter, FilterError> parse(std::string_view text);
+  /// Messages whose `age`, the time since sent_at, is more than that.
+  static Filter older_than(Duration age);
+  /// Messages whose last error holds the text; * in it stands for anything.
+  static Filter error_like(std::string_view text);
+  /// Matches what both match.
+  Filter also(const Filter& other) const;
+
+  bool matches(const queue::StoredMessage& message, WallTime now) const;
+  /// True when it matches everything because nothing is asked.
+  bool empty() const { return expression_ == nullptr; }
+  /// True when it looks at the body, the content type, the attributes or the group.
+  bool reads_content() const;
+
+ private:
+  explicit Filter(FilterExpression expression);
+
+  std::shared_ptr<const FilterExpression> expression_;
+};
+
+}  // namespace sluice::operate

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/deadline.hpp"
+#include "base/error.hpp"
+#include "host/queue/store.hpp"
+
+namespace sluice::operate {
+
+/// Reads a queue from lines, see record_line.hpp, and writes the records in batches. A step function, in the memory of
+/// one batch; one thread.
+///
+/// A record whose id the queue has already stays as it is there, so that a run that was broken off is repeated without
+/// harm. A record in flight comes in visible, since nobody who works on it can settle it here; its version grows by
+/// one, so that nobody settles it in the queue that it came from, either.
+class Importer {
+ public:
+  struct Options {
+    std::string queue;
+    bool keep_leases = false;  ///< a record in flight stays hidden until its time
+  };
+  struct Counts {
+    std::uint64_t imported = 0;
+    std::uint64_t existing = 0;
+    std::uint64_t refused = 0;
+  };
+  /// A line that is not imported, and why.
+  struct Refusal {
+    std::uint64_t line = 0;
+    std::string reason;
+  };
+
+  /// The references must outlive it.
+  Importer(queue::Store& store, const Clock& clock, Options options)
+      : store_(store), clock_(clock), options_(std::move(options)) {}
+
+  /// Takes one line; an empty one is passed over. A refusal when it is no record.
+  std::optional<Refusal> add(std::uint64_t line, std::string_view text);
+  /// True when the batch should be written before the next line.
+  bool full() const;
+  /// Writes the batch. Returns the records that the store does not take. An error when the store cannot go on: what is
+  /// written is counted, the rest of the batch is not known to be there, and the same lines can be imported again.
+  Result<std::vector<Refusal>> flush(Deadline deadline);
+
+  const Counts& counts() const { return counts_; }
+  /// The first line of what has been added and is not written yet; 0: there is none.
+  std::uint64_t unwritten_line() const { return lines_.empty() ? 0 : lines_.front(); }
+
+ private:
+  void take(std::uint64_t line, queue::StoredMessage record);
+  std::optional<Error> write_once(std::vector<Refusal>& refusals, Deadline deadline);
+  void release(queue::StoredMessage& record) const;
+
+  queue::Store& store_;
+  const Clock& clock_;
+  const Options options_;
+  std::vector<queue::StoredMessage> batch_;
+  std::vector<std::uint64_t> lines_;  ///< where each record of the batch stood
+  std::unordered_set<std::string> ids_;
+  /// A record whose id is in the batch already: it waits for the next one.
+  std::optional<queue::StoredMessage> second_;
+  std::uint64_t second_line_ = 0;
+  std::size_t bytes_ = 0;
+  Counts counts_;
+};
+
+}  // namespace sluice::operate

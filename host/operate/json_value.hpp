@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+#include "host/queue/change.hpp"
+
+namespace sluice::operate {
+
+/// A JSON document that loses nothing: numbers keep their text, objects their order. A value.
+struct JsonValue {
+  enum class Kind { null, boolean, number, string, array, object };
+
+  Kind kind = Kind::null;
+  bool truth = false;
+  std::string text;               ///< of a number as it is written, of a string its characters
+  std::vector<std::string> keys;  ///< of an object; as many as `items`
+  std::vector<JsonValue> items;   ///< an array's elements, an object's values
+
+  static JsonValue of_string(std::string text);
+
+  /// The member of that name, the last one where there are several; null when there is none, or this is no object.
+  const JsonValue* member(std::string_view name) const;
+  /// What the path leads to; null when it leads nowhere.
+  const JsonValue* at(std::span<const queue::PathStep> path) const;
+  void add(std::string key, JsonValue value);
+};
+
+/// True when both say the same: objects in any order, numbers by their value.
+bool same_json(const JsonValue& left, const JsonValue& right);
+
+/// Reads exactly one value: UTF-8, nested at most 128 deep. The error says what is wrong and at which line and column.
+Result<JsonValue> parse_json(std::string_view text);
+
+/// As text: compact, or with an indent of two spaces a level.
+enum class JsonLayout { compact, indented };
+std::string to_json(const JsonValue& value, JsonLayout layout = JsonLayout::compact);
+
+}  // namespace sluice::operate

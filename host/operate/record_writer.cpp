@@ -1,0 +1,144 @@
+#include <algorithm>
+#include <optional>
+
+#include "base/timestamp.hpp"
+#include "dynamo/codec/json_reader.hpp"
+#include "dynamo/codec/text.hpp"
+#include "host/observe/escape.hpp"
+#include "host/operate/record_line.hpp"
+
+namespace sluice::operate {
+
+namespace {
+
+using dynamo::JsonReader;
+
+constexpr std::string_view kEncodedText = "text";
+constexpr std::string_view kEncodedBase64 = "base64";
+/// The line's own object takes one level more than the body in it.
+constexpr std::size_t kMaxBodyDepth = kMaxRecordDepth - 1;
+
+void append_base64_text(std::string& out, std::string_view bytes) {
+  out += '"';
+  dynamo::append_base64(out, bytes);
+  out += '"';
+}
+
+void append_text(std::string& out, std::string_view text) {
+  if (observe::is_utf8(text)) {
+    observe::append_json_string(out, text);
+    return;
+  }
+  out += "{\"base64\":";
+  append_base64_text(out, text);
+  out += '}';
+}
+
+void append_key(std::string& out, std::string_view key) {
+  out += ",\"";
+  out += key;
+  out += "\":";
+}
+
+void append_time(std::string& out, std::string_view key, const std::optional<WallTime>& time) {
+  append_key(out, key);
+  out += '"';
+  if (time) {
+    out += format_timestamp(*time);
+  }
+  out += '"';
+}
+
+/// JSON that comes back byte for byte when it stands in a line: valid, and without line breaks or space around it.
+bool stands_in_a_line(std::string_view json) {
+  if (json.empty() || json.find_first_of("\r\n") != std::string_view::npos) {
+    return false;
+  }
+  JsonReader reader(json, kMaxBodyDepth, JsonReader::BadText::refuse);
+  std::string_view value;
+  return reader.read_raw(value) && value.size() == json.size();
+}
+
+void append_body(std::string& out, const queue::Message& message) {
+  append_key(out, "data");
+  if (!observe::is_utf8(message.body)) {
+    append_base64_text(out, message.body);
+    append_key(out, "data_encoding");
+    append_text(out, kEncodedBase64);
+  } else if (message.content_type != queue::kJson) {
+    observe::append_json_string(out, message.body);
+  } else if (stands_in_a_line(message.body)) {
+    out += message.body;
+  } else {
+    observe::append_json_string(out, message.body);
+    append_key(out, "data_encoding");
+    append_text(out, kEncodedText);
+  }
+}
+
+/// An object; an array of pairs where a name is not UTF-8, which no key of an object can be.
+void append_attributes(std::string& out, const queue::Attributes& attributes) {
+  const bool pairs = std::any_of(attributes.begin(), attributes.end(),
+                                 [](const auto& attribute) { return !observe::is_utf8(attribute.first); });
+  append_key(out, "attributes");
+  out += pairs ? '[' : '{';
+  for (const auto& [name, value] : attributes) {
+    const bool first = out.back() == '{' || out.back() == '[';
+    out += first ? "" : ",";
+    out += pairs ? "[" : "";
+    append_text(out, name);
+    out += pairs ? ',' : ':';
+    append_text(out, value);
+    out += pairs ? "]" : "";
+  }
+  out += pairs ? ']' : '}';
+}
+
+void append_failure(std::string& out, const queue::Failure& failure) {
+  append_key(out, "failure");
+  out += "{\"error\":";
+  append_text(out, failure.error);
+  append_key(out, "attempts");
+  out += std::to_string(failure.attempts);
+  append_key(out, "handler");
+  append_text(out, failure.handler);
+  append_key(out, "host");
+  append_text(out, failure.host);
+  append_time(out, "failed_at", failure.failed_at);
+  out += '}';
+}
+
+}  // namespace
+
+void append_record_line(std::string& out, const queue::StoredMessage& record) {
+  const queue::Message& message = record.message;
+  out += "{\"id\":";
+  append_text(out, message.id);
+  append_body(out, message);
+  append_key(out, "receive_count");
+  out += std::to_string(message.attempt);
+  append_key(out, "queue_type");
+  append_text(out, to_string(record.queue_type));
+  append_key(out, "version");
+  out += std::to_string(record.version);
+  append_time(out, "created_at", record.created_at);
+  append_time(out, "updated_at", record.updated_at);
+  append_time(out, "sent_at", message.sent_at);
+  append_time(out, "received_at", record.received_at);
+  append_time(out, "invisible_until_at", record.invisible_until);
+  append_key(out, "content_type");
+  append_text(out, message.content_type);
+  append_attributes(out, message.attributes);
+  append_key(out, "group");
+  append_text(out, message.group);
+  if (!record.failure.empty()) {
+    append_failure(out, record.failure);
+  }
+  if (!record.native.empty()) {
+    append_key(out, "item");
+    out += record.native;
+  }
+  out += "}\n";
+}
+
+}  // namespace sluice::operate

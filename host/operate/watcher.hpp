@@ -1,0 +1,97 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/deadline.hpp"
+#include "base/error.hpp"
+#include "host/queue/store.hpp"
+
+/// What happens in a queue, told from looks at it.
+namespace sluice::operate {
+
+/// One record as a look found it. A value.
+struct Sighting {
+  std::string id;
+  queue::QueueType queue_type = queue::QueueType::standard;
+  queue::MessageState state = queue::MessageState::ready;
+  std::int64_t version = 0;
+  std::uint32_t attempt = 0;  ///< the receive count
+  WallTime sent_at{};
+  std::optional<WallTime> received_at;
+  std::optional<WallTime> invisible_until;
+  queue::Failure failure;
+  bool wanted = true;  ///< what happens to it is told
+
+  static Sighting of(const queue::StoredMessage& record, WallTime now);
+  /// When it may be claimed next.
+  WallTime due_at() const { return invisible_until ? std::max(sent_at, *invisible_until) : sent_at; }
+};
+
+/// A look: the oldest records of each half that is watched.
+struct Snapshot {
+  WallTime taken_at{};
+  std::unordered_map<std::string, Sighting> records;
+  /// By half, where there are more records than the look takes: the age of the youngest one in it.
+  std::array<std::optional<WallTime>, 2> horizon{};
+
+  /// True when the look shows everything.
+  bool whole() const { return !horizon.front() && !horizon.back(); }
+};
+
+enum class EventKind {
+  arrived,        ///< a message nobody had seen
+  claimed,        ///< a handler works on it
+  retrying,       ///< an attempt failed; it waits for the next one
+  released,       ///< given back without a failure
+  expired,        ///< its lease ran out
+  dead_lettered,  ///< given up, or put into the DLQ by hand
+  redriven,       ///< back from the DLQ
+  edited,         ///< changed by somebody who does not work on it
+  gone,           ///< done, discarded, or removed; where a look does not reach the end also put off behind it
+  out_of_view,    ///< gone, or moved to where the look does not reach
+};
+
+/// The name in JSON: "arrived", "dead_lettered".
+std::string_view to_string(EventKind kind);
+
+/// One thing that happened to one message between two looks. A value.
+struct Event {
+  EventKind kind = EventKind::arrived;
+  WallTime seen_at{};  ///< of the look that showed it
+  Sighting message;    ///< as that look found it; for gone and out_of_view as the one before did
+};
+
+/// Compares each look with the one before. Pure but for that memory; one thread.
+///
+/// What came and went between two looks is not told, nor are several claims of one message between them.
+class Watcher {
+ public:
+  /// The first call tells nothing. Events come in the order of their messages' ages, the events of a message in the
+  /// order in which they must have happened.
+  std::vector<Event> step(Snapshot now);
+
+ private:
+  std::optional<Snapshot> before_;
+};
+
+struct LookRequest {
+  std::string queue;
+  std::vector<queue::QueueType> halves;
+  std::size_t limit = 1000;                                 ///< most records of each half
+  std::function<bool(const queue::StoredMessage&)> wanted;  ///< whether to tell of a record; empty: of all
+  bool content = false;                                     ///< true: `wanted` looks at bodies and attributes
+};
+
+/// Takes a look. A record that moves between the halves meanwhile is kept as it was seen last.
+Result<Snapshot> take_look(queue::Store& store, const LookRequest& request, const Clock& clock, Deadline deadline);
+
+}  // namespace sluice::operate

@@ -1,0 +1,211 @@
+#include "host/cli/drop_in.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "base/random.hpp"
+#include "host/cli/dynamomq_operations.hpp"
+#include "host/queue/sqlite/sqlite_store.hpp"
+#include "tests/cli/refusing_store.hpp"
+#include "tests/cli/run_binary.hpp"
+
+namespace sluice::test {
+namespace {
+
+using cli::parse_drop_in;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::StartsWith;
+using Words = std::vector<std::string>;
+
+TEST(DropIn, IsKnownByTheNameItIsCalledBy) {
+  for (const char* name : {"dynamomq", "/usr/bin/dynamomq", "./dynamomq"}) {
+    EXPECT_TRUE(cli::is_drop_in(name)) << name;
+  }
+  for (const char* name : {"sluice", "dynamomq2", "/dynamomq/sluice", ""}) {
+    EXPECT_FALSE(cli::is_drop_in(name)) << name;
+  }
+}
+
+TEST(DropIn, HasDynamoMqsCommands) {
+  Words names;
+  for (const cli::Command& command : cli::drop_in_commands()) {
+    names.emplace_back(command.name);
+  }
+  EXPECT_THAT(names, ElementsAre("completion", "delete", "dlq", "enqueue-test", "fail", "get", "help", "invalid", "ls",
+                                 "purge", "qstat", "receive", "redrive", "reset"));
+}
+
+TEST(DropInWords, ReadFlagsBeforeAndBehindTheCommand) {
+  const auto parsed = parse_drop_in({"--table-name", "t", "get", "--id=A=1", "--queueing-index-name", "i", "more"});
+  EXPECT_EQ(parsed.error, "");
+  ASSERT_NE(parsed.command, nullptr);
+  EXPECT_EQ(parsed.command->name, "get");
+  EXPECT_EQ(parsed.arguments.get("table-name"), "t");
+  EXPECT_EQ(parsed.arguments.get("id"), "A=1");
+  EXPECT_EQ(parsed.arguments.get("index-name"), "i");
+  EXPECT_EQ(parse_drop_in({"get", "--id", "a", "--id", "b"}).arguments.get("id"), "b") << "the last counts";
+  EXPECT_EQ(parse_drop_in({"get", "--id", "--help"}).arguments.get("id"), "--help") << "whatever follows is the value";
+  EXPECT_TRUE(parse_drop_in({"get", "-h"}).wants_help);
+  EXPECT_EQ(parse_drop_in({"ls", "--", "--id"}).error, "");
+  EXPECT_EQ(parse_drop_in({}).command, nullptr);
+  EXPECT_EQ(parse_drop_in({"--table-name", "ls"}).command, nullptr) << "a value is no command";
+}
+
+TEST(DropInWords, SayWhatIsWrongInDynamoMqsWords) {
+  EXPECT_EQ(parse_drop_in({"ls", "--foo"}).error, "unknown flag: --foo");
+  EXPECT_EQ(parse_drop_in({"--version"}).error, "unknown flag: --version");
+  EXPECT_EQ(parse_drop_in({"ls", "--id", "x"}).error, "unknown flag: --id");
+  EXPECT_EQ(parse_drop_in({"ls", "-x"}).error, "unknown shorthand flag: 'x' in -x");
+  EXPECT_EQ(parse_drop_in({"get", "--id"}).error, "flag needs an argument: --id");
+  EXPECT_EQ(parse_drop_in({"x"}).error, "unknown command \"x\" for \"dynamomq\"");
+  EXPECT_EQ(parse_drop_in({"qsta"}).error,
+            "unknown command \"qsta\" for \"dynamomq\"\n\nDid you mean this?\n\tqstat\n");
+}
+
+struct DropInRun {
+  HostFolder folder{std::string()};
+  std::map<std::string, std::string> environment{{"AWS_CONFIG_FILE", "/nowhere"},
+                                                 {"AWS_SHARED_CREDENTIALS_FILE", "/nowhere"},
+                                                 {"AWS_EC2_METADATA_DISABLED", "true"}};
+
+  Finished operator()(const Words& words) const {
+    return run_binary(words, {.input = {},
+                              .folder = folder.path(),
+                              .environment = environment,
+                              .stdout_file = {},
+                              .program = (std::filesystem::path(SLUICE_BINARY).parent_path() / "dynamomq").string()});
+  }
+};
+
+/// Conformance 63: every command when no client can be made. Here no region is named anywhere.
+TEST(DropIn, SaysOnBothStreamsThatNoClientCanBeMade) {
+  const DropInRun run;
+  for (const cli::Command& command : cli::drop_in_commands()) {
+    if (command.run == nullptr) {
+      continue;
+    }
+    const Finished finished = run({std::string(command.name)});
+    EXPECT_EQ(finished.exit_code, 1) << command.name;
+    EXPECT_THAT(finished.out, StartsWith("ERROR: ")) << command.name;
+    EXPECT_THAT(finished.err, StartsWith("Error: ")) << command.name;
+    EXPECT_THAT(finished.err, HasSubstr("\nUsage:\n  dynamomq " + std::string(command.name) + " [flags]\n"));
+  }
+}
+
+TEST(DropIn, HelpsOnStandardOutput) {
+  const DropInRun run;
+  for (const Words& words : std::vector<Words>{{"--help"}, {"-h"}, {"help"}}) {
+    const Finished finished = run(words);
+    EXPECT_EQ(finished.exit_code, 0);
+    EXPECT_EQ(finished.err, "");
+    EXPECT_THAT(finished.out, HasSubstr("Available Commands:\n  completion"));
+  }
+  EXPECT_EQ(run({"get", "--help"}).out, run({"help", "get"}).out);
+  EXPECT_EQ(run({"help", "nonsense"}).exit_code, 1);
+  EXPECT_THAT(run({"completion", "bash"}).out, HasSubstr("complete -F _dynamomq_complete dynamomq\n"));
+}
+
+TEST(DropIn, PointsFromAnUnknownCommandToTheNearest) {
+  const DropInRun run;
+  const Finished finished = run({"recieve"});
+  EXPECT_EQ(finished.exit_code, 1);
+  const std::string text = "unknown command \"recieve\" for \"dynamomq\"\n\nDid you mean this?\n\treceive\n";
+  EXPECT_EQ(finished.out, "ERROR: " + text + "\n");
+  EXPECT_EQ(finished.err, "Error: " + text + "\nRun 'dynamomq --help' for usage.\n");
+}
+
+TEST(DropIn, PassesOverAHostFileThatNobodyNamed) {
+  DropInRun run;
+  run.folder.write("host.toml", "[store]\nkind = \"sqlite\"\npath = \"s.db\"\n[queues.orders]\n");
+  EXPECT_EQ(run({"ls"}).exit_code, 1) << "a script means its table";
+  EXPECT_EQ(run({"ls", "--config", "host.toml"}).out, "{\n  \"statuses\": null\n}\n");
+  run.environment["SLUICE_CONFIG"] = "host.toml";
+  EXPECT_EQ(run({"ls"}).out, "{\n  \"statuses\": null\n}\n");
+}
+
+class Operations : public testing::Test {
+ protected:
+  Operations()
+      : folder_(std::string()),
+        sqlite_(*queue::open_sqlite_store({.path = folder_.path() + "/s.db"}, clock_, random_)),
+        store_(*sqlite_, "A-202"),
+        operations_(store_, "orders", clock_) {}
+
+  HostFolder folder_;
+  SystemClock clock_;
+  SeededRandom random_;
+  std::unique_ptr<queue::Store> sqlite_;
+  RefusingStore store_;
+  cli::DynamoMqOperations operations_;
+};
+
+/// Conformance 65: a purge with one delete that fails is no error of the command; the answer names it.
+TEST_F(Operations, PurgeNamesWhatCouldNotBeDeleted) {
+  cli::DynamoMqOperations(*sqlite_, "orders", clock_).enqueue_test();
+  const auto outcome = operations_.purge([](std::uint64_t) { return true; });
+  ASSERT_TRUE(outcome.has_value());
+  EXPECT_THAT(outcome->successes, ElementsAre("A-101", "A-303", "A-404"));
+  cli::JsonText json(cli::JsonText::Layout::compact);
+  write_outcome(json, *outcome, true);
+  EXPECT_EQ(json.take_line(),
+            "{\"successes\":[\"A-101\",\"A-303\",\"A-404\"],"
+            "\"failures\":[{\"ID\":\"A-202\",\"Error\":\"Failed DynamoDB API: refused by the test.\"}]}\n");
+}
+
+TEST_F(Operations, PurgeRemovesBothHalvesHoweverManyThereAre) {
+  std::vector<queue::NewMessage> messages(1200);
+  for (const auto& sent : sqlite_->send("orders", messages, Deadline::never())) {
+    ASSERT_EQ(sent.status, queue::SendStatus::sent);
+  }
+  cli::DynamoMqOperations all(*sqlite_, "orders", clock_);
+  ASSERT_TRUE(all.enqueue_test().failures.empty());
+  ASSERT_TRUE(all.invalid("A-101").has_value());
+  const auto outcome = all.purge([](std::uint64_t) { return true; });
+  ASSERT_TRUE(outcome.has_value());
+  EXPECT_EQ(outcome->successes.size(), 1204U) << "DynamoMQ stops at ten; mended";
+  EXPECT_TRUE(outcome->failures.empty());
+}
+
+TEST_F(Operations, PurgeStopsBetweenTwoBatches) {
+  std::vector<queue::NewMessage> messages(1200);
+  static_cast<void>(sqlite_->send("orders", messages, Deadline::never()));
+  const auto outcome = operations_.purge([](std::uint64_t) { return false; });
+  ASSERT_TRUE(outcome.has_value());
+  EXPECT_GT(outcome->successes.size(), 0U);
+  EXPECT_LT(outcome->successes.size(), 1200U);
+}
+
+TEST_F(Operations, EnqueueTestSaysWhatItCouldNotReplace) {
+  ASSERT_EQ(cli::DynamoMqOperations(*sqlite_, "orders", clock_).enqueue_test().successes.size(), 4U);
+  const auto outcome = operations_.enqueue_test();
+  EXPECT_THAT(outcome.successes, ElementsAre("A-101", "A-303", "A-404"));
+  ASSERT_EQ(outcome.failures.size(), 1U);
+  EXPECT_EQ(outcome.failures[0].id, "A-202");
+}
+
+TEST_F(Operations, RedriveBringsBackWithTheCountAtZero) {
+  ASSERT_FALSE(operations_.enqueue_test().successes.empty());
+  EXPECT_EQ(operations_.redrive("A-101").error().message(),
+            "operation mark as restored from DLQ failed for status READY: can only redrive messages from DLQ.");
+  ASSERT_TRUE(operations_.receive().has_value());
+  ASSERT_TRUE(operations_.invalid("A-101").has_value());
+  const auto redriven = operations_.redrive("A-101");
+  ASSERT_TRUE(redriven.has_value());
+  EXPECT_EQ(redriven->message.attempt, 0U) << "DynamoMQ keeps the count; mended";
+  EXPECT_EQ(redriven->queue_type, queue::QueueType::standard);
+  EXPECT_EQ(operations_.redrive("").error().message(), "ID was not provided.");
+  EXPECT_EQ(operations_.redrive("nobody").error().message(), "Provided ID was not found in the Dynamo DB.");
+}
+
+TEST(DynamoMqErrors, AreWordedAsThere) {
+  EXPECT_EQ(cli::dynamomq_error(Error(ErrorCode::duplicate_id, "x")).message(), "Provided ID was duplicated.");
+  EXPECT_EQ(cli::dynamomq_error(Error(ErrorCode::conflict, "x")).message(),
+            "Condition on the 'version' attribute has failed: x.");
+  EXPECT_EQ(cli::dynamomq_error(Error(ErrorCode::throttled, "slow down")).message(), "Failed DynamoDB API: slow down.");
+}
+
+}  // namespace
+}  // namespace sluice::test

@@ -1,0 +1,76 @@
+#include "host/cli/text_table.hpp"
+
+#include <gtest/gtest.h>
+
+#include "host/cli/message_text.hpp"
+
+namespace sluice::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(TextTable, AlignsColumnsAndEndsNoLineWithBlanks) {
+  TextTable table({{.title = "ID"}, {.title = "COUNT", .right = true}, {.title = "ERROR"}}, false);
+  table.add({"A-1", "7", "timeout"});
+  table.add({"B", "12345678", ""});
+  EXPECT_EQ(table.take(),
+            "ID      COUNT  ERROR\n"
+            "A-1         7  timeout\n"
+            "B    12345678\n");
+  EXPECT_EQ(table.take(), "");
+}
+
+TEST(TextTable, GoesOnInPagesUnderOneHeadline) {
+  TextTable table({{.title = "ID"}, {.title = "N"}}, false);
+  EXPECT_EQ(table.take(), "") << "no rows, no headline";
+  table.add({"wide-one", "1"});
+  EXPECT_EQ(table.take(), "ID        N\nwide-one  1\n");
+  table.add({"x", "2"});
+  EXPECT_EQ(table.take(), "x         2\n") << "columns stay where they were";
+}
+
+TEST(TextTable, MeasuresWhatATerminalShows) {
+  EXPECT_EQ(display_width("plain"), 5U);
+  EXPECT_EQ(display_width("\xc3\xa4\xc3\xb6"), 2U) << "two bytes each";
+  EXPECT_EQ(display_width("\xe6\xb0\xb4"), 2U) << "a wide character";
+  EXPECT_EQ(display_width("e\xcc\x81"), 1U) << "a combining accent";
+  EXPECT_EQ(display_width(""), 0U);
+  EXPECT_EQ(display_width("a\xff\x62"), 3U) << "a broken byte takes a place";
+  TextTable table({{.title = "ID"}, {.title = "N"}}, false);
+  table.add({"\xe6\xb0\xb4", "1"});
+  table.add({"abc", "2"});
+  EXPECT_EQ(table.take(), "ID   N\n\xe6\xb0\xb4   1\nabc  2\n");
+}
+
+TEST(TextTable, CutsLongCellsAtACharacter) {
+  TextTable table({{.title = {}, .right = false, .widest = 4}}, false);
+  table.add({"12345"});
+  table.add({"1234"});
+  table.add({"\xe6\xb0\xb4\xe6\xb0\xb4\xe6\xb0\xb4"});
+  EXPECT_EQ(table.take(), "123\xe2\x80\xa6\n1234\n\xe6\xb0\xb4\xe2\x80\xa6\n");
+}
+
+TEST(TextTable, ShowsNothingThatSteersATerminal) {
+  TextTable table({{.title = {}}}, false);
+  table.add({"a\x1b[31m\nb"});
+  EXPECT_EQ(table.take(), "a\\u001b[31m\\nb\n");
+}
+
+TEST(TextTable, ColoursCellsAndNotTheBlanksBetween) {
+  TextTable table({{.title = "A"}, {.title = "B"}}, true);
+  table.add({{"x", Colour::red}, "y"});
+  EXPECT_EQ(table.take(), "\x1b[2mA\x1b[0m  \x1b[2mB\x1b[0m\n\x1b[31mx\x1b[0m  y\n");
+}
+
+TEST(ShortDuration, KeepsOneUnit) {
+  EXPECT_EQ(short_duration(-5s), "0s");
+  EXPECT_EQ(short_duration(999ms), "0s");
+  EXPECT_EQ(short_duration(60s), "1m");
+  EXPECT_EQ(short_duration(119s), "119s");
+  EXPECT_EQ(short_duration(150s), "2m");
+  EXPECT_EQ(short_duration(26h), "26h");
+  EXPECT_EQ(short_duration(72h), "3d");
+}
+
+}  // namespace
+}  // namespace sluice::cli

@@ -1,0 +1,1 @@
+sluice_fuzz(fuzz_record_line LIBRARIES sluice::operate)

@@ -1,0 +1,237 @@
+#include "host/cli/shell/queue_shell.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace sluice::test {
+namespace {
+
+using cli::QueueShell;
+using cli::RememberedOptions;
+using cli::Shell;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+using Words = std::vector<std::string>;
+
+/// A shell on commands that only remember how they were called.
+class Dialogue {
+ public:
+  explicit Dialogue(RememberedOptions options = {{"queue", "orders"}})
+      : shell(std::move(options), {.run =
+                                       [this](const Words& words) {
+                                         runs.push_back(words);
+                                         return exit_code;
+                                       },
+                                   .queues = [] { return Words{"orders", "invoices"}; },
+                                   .ids =
+                                       [this](const RememberedOptions& where) {
+                                         ++listings;
+                                         return where.at("queue") == "orders" ? Words{"A-101", "A-202", "it's"}
+                                                                              : Words{};
+                                       }}) {}
+
+  Shell::Next type(const std::string& line) {
+    out.clear();
+    notes.clear();
+    runs.clear();
+    return shell.step(line, {.out = [this](std::string_view text) { out += text; },
+                             .note = [this](std::string_view note) { notes.emplace_back(note); }});
+  }
+  /// The words that a line became; empty when it was not run.
+  Words ran(const std::string& line) {
+    EXPECT_EQ(type(line), Shell::Next::go_on) << line;
+    return runs.empty() ? Words() : runs.back();
+  }
+  Words completed(const std::string& line) { return shell.complete(line).words; }
+
+  int exit_code = 0;
+  int listings = 0;
+  std::vector<Words> runs;
+  std::string out;
+  Words notes;
+  QueueShell shell;
+};
+
+TEST(QueueShell, AddsTheQueueWhereACommandTakesOne) {
+  Dialogue dialogue;
+  EXPECT_THAT(dialogue.ran("ls --limit 3"), ElementsAre("ls", "--limit", "3", "--queue=orders"));
+  EXPECT_THAT(dialogue.ran("version"), ElementsAre("version"));
+  EXPECT_THAT(dialogue.ran("ls --queue other"), ElementsAre("ls", "--queue", "other"));
+  EXPECT_THAT(dialogue.ran("ls --queue=other"), ElementsAre("ls", "--queue=other"));
+  EXPECT_THAT(dialogue.ran("qstat"), ElementsAre("qstat", "--queue=orders"));
+}
+
+TEST(QueueShell, RemembersWhatItWasStartedWith) {
+  Dialogue dialogue({{"config", "h.toml"}, {"output", "text"}, {"queue", "orders"}});
+  EXPECT_THAT(dialogue.ran("ls"), ElementsAre("ls", "--config=h.toml", "--output=text", "--queue=orders"));
+  EXPECT_THAT(dialogue.ran("ls --output json"),
+              ElementsAre("ls", "--output", "json", "--config=h.toml", "--queue=orders"));
+}
+
+// A host file and a table without one exclude each other.
+TEST(QueueShell, DropsWhatContradictsALine) {
+  Dialogue with_file({{"config", "h.toml"}, {"queue", "orders"}});
+  EXPECT_THAT(with_file.ran("ls --table-name t"), ElementsAre("ls", "--table-name", "t"));
+  EXPECT_THAT(with_file.ran("ls --queueing-index-name i"),
+              ElementsAre("ls", "--queueing-index-name", "i", "--queue=orders"));
+  Dialogue with_table({{"endpoint-url", "http://e"}, {"index-name", "i"}, {"queue", "t"}, {"table-name", "t"}});
+  EXPECT_THAT(with_table.ran("ls"),
+              ElementsAre("ls", "--endpoint-url=http://e", "--index-name=i", "--queue=t", "--table-name=t"));
+  EXPECT_THAT(with_table.ran("ls --config x"), ElementsAre("ls", "--config", "x"));
+  EXPECT_THAT(with_table.ran("ls --queueing-index-name j"),
+              ElementsAre("ls", "--queueing-index-name", "j", "--endpoint-url=http://e", "--queue=t", "--table-name=t"));
+}
+
+TEST(QueueShell, SelectsAMessageThatIsThere) {
+  Dialogue dialogue;
+  EXPECT_EQ(dialogue.shell.prompt(), "sluice orders> ");
+  EXPECT_THAT(dialogue.ran("id A-101"), ElementsAre("get", "--id=A-101", "--queue=orders"));
+  EXPECT_EQ(dialogue.shell.prompt(), "sluice orders A-101> ");
+  EXPECT_THAT(dialogue.ran("get"), ElementsAre("get", "--queue=orders", "--id=A-101"));
+  EXPECT_THAT(dialogue.ran("fail --id B"), ElementsAre("fail", "--id", "B", "--queue=orders"));
+  dialogue.exit_code = 1;
+  dialogue.type("id nobody");
+  EXPECT_EQ(dialogue.shell.prompt(), "sluice orders A-101> ");
+  EXPECT_THAT(dialogue.ran("id"), IsEmpty());
+  EXPECT_EQ(dialogue.shell.prompt(), "sluice orders> ");
+  dialogue.type("id two words");
+  EXPECT_THAT(dialogue.notes, ElementsAre(HasSubstr("id takes one id")));
+}
+
+TEST(QueueShell, DoesNotGiveANewMessageTheSelectedId) {
+  Dialogue dialogue;
+  dialogue.type("id A-101");
+  EXPECT_THAT(dialogue.ran("send --data 1"), ElementsAre("send", "--data", "1", "--queue=orders"));
+}
+
+TEST(QueueShell, DropsASelectionThatIsGone) {
+  Dialogue dialogue;
+  dialogue.type("id A-101");
+  dialogue.exit_code = 1;
+  dialogue.type("delete");
+  EXPECT_EQ(dialogue.shell.prompt(), "sluice orders A-101> ");
+  dialogue.exit_code = 0;
+  dialogue.type("invalid");
+  dialogue.type("delete --where 'receive_count > 3'");
+  EXPECT_THAT(dialogue.runs, ElementsAre(Not(Contains("--id=A-101"))));
+  EXPECT_EQ(dialogue.shell.prompt(), "sluice orders A-101> ");
+  EXPECT_THAT(dialogue.ran("delete"), ElementsAre("delete", "--queue=orders", "--id=A-101"));
+  EXPECT_EQ(dialogue.shell.prompt(), "sluice orders> ");
+}
+
+TEST(QueueShell, GoesToAnotherQueue) {
+  Dialogue dialogue;
+  dialogue.type("id A-101");
+  dialogue.type("use invoices");
+  EXPECT_EQ(dialogue.shell.prompt(), "sluice invoices> ");
+  EXPECT_THAT(dialogue.ran("stats"), ElementsAre("stats", "--queue=invoices"));
+  dialogue.type("use");
+  EXPECT_THAT(dialogue.notes, ElementsAre(HasSubstr("use QUEUE")));
+  Dialogue table({{"queue", "t"}, {"table-name", "t"}});
+  table.type("use u");
+  EXPECT_THAT(table.ran("stats"), ElementsAre("stats", "--queue=u", "--table-name=u"));
+}
+
+TEST(QueueShell, ShowsNothingThatSteersATerminal) {
+  Dialogue dialogue(RememberedOptions{{"queue", "a\x1b[2Jb"}});
+  EXPECT_THAT(dialogue.shell.prompt(), Not(HasSubstr("\x1b")));
+  dialogue.type("id " + std::string(300, 'x'));
+  EXPECT_LT(dialogue.shell.prompt().size(), 100U);
+}
+
+TEST(QueueShell, EndsAndGoesOn) {
+  Dialogue dialogue;
+  EXPECT_EQ(dialogue.type("quit"), Shell::Next::end);
+  EXPECT_EQ(dialogue.type("exit"), Shell::Next::end);
+  EXPECT_EQ(dialogue.type("q"), Shell::Next::end);
+  for (const std::string line : {"", "   ", "# comment"}) {
+    EXPECT_EQ(dialogue.type(line), Shell::Next::go_on);
+    EXPECT_THAT(dialogue.runs, IsEmpty());
+    EXPECT_THAT(dialogue.notes, IsEmpty());
+  }
+}
+
+TEST(QueueShell, SaysWhatItDoesNotKnow) {
+  Dialogue dialogue;
+  EXPECT_THAT(dialogue.ran("stast"), IsEmpty());
+  EXPECT_THAT(dialogue.notes, ElementsAre("unknown command \"stast\"; did you mean stats?"));
+  dialogue.type("zzzzzz");
+  EXPECT_THAT(dialogue.notes, ElementsAre("unknown command \"zzzzzz\"; `help` lists them"));
+  dialogue.type("ls 'x");
+  EXPECT_THAT(dialogue.notes, ElementsAre(HasSubstr("column 4")));
+  for (const std::string line : {"run", "shell"}) {
+    EXPECT_THAT(dialogue.ran(line), IsEmpty());
+    EXPECT_THAT(dialogue.notes, ElementsAre(HasSubstr("end this shell first")));
+  }
+}
+
+TEST(QueueShell, Helps) {
+  Dialogue dialogue;
+  dialogue.type("help");
+  EXPECT_THAT(dialogue.out, HasSubstr("use QUEUE"));
+  EXPECT_THAT(dialogue.out, HasSubstr("  ls "));
+  EXPECT_THAT(dialogue.out, Not(HasSubstr("  shell ")));
+  EXPECT_THAT(dialogue.ran("help ls"), ElementsAre("help", "ls"));
+  EXPECT_THAT(dialogue.ran("? ls"), ElementsAre("help", "ls"));
+  EXPECT_THAT(dialogue.ran("ls --help"), ElementsAre("ls", "--help"));
+  EXPECT_THAT(dialogue.ran("table"), ElementsAre("table"));
+}
+
+TEST(QueueShell, CompletesCommandsAndOptions) {
+  Dialogue dialogue;
+  EXPECT_THAT(dialogue.completed("sta"), ElementsAre("stats"));
+  EXPECT_THAT(dialogue.completed(""), Contains("use"));
+  EXPECT_THAT(dialogue.completed(""), Not(Contains("run")));
+  EXPECT_THAT(dialogue.completed("help sta"), ElementsAre("stats"));
+  EXPECT_THAT(dialogue.completed("table cr"), ElementsAre("create"));
+  EXPECT_THAT(dialogue.completed("ls --lim"), ElementsAre("--limit"));
+  EXPECT_THAT(dialogue.completed("ls --limit 3 --lim"), IsEmpty());
+  EXPECT_THAT(dialogue.completed("ls --output "), ElementsAre("json", "text"));
+  EXPECT_THAT(dialogue.completed("ls --output=j"), ElementsAre("json"));
+  EXPECT_EQ(dialogue.shell.complete("ls --output=j").replaced, 1U);
+  EXPECT_THAT(dialogue.completed("unknown --"), IsEmpty());
+}
+
+TEST(QueueShell, CompletesQueuesAndIds) {
+  Dialogue dialogue;
+  EXPECT_THAT(dialogue.completed("use "), ElementsAre("invoices", "orders"));
+  EXPECT_THAT(dialogue.completed("use orders "), IsEmpty());
+  EXPECT_THAT(dialogue.completed("id A"), ElementsAre("A-101", "A-202"));
+  EXPECT_THAT(dialogue.completed("get --id A-2"), ElementsAre("A-202"));
+  EXPECT_THAT(dialogue.completed("get --id=A-2"), ElementsAre("A-202"));
+  EXPECT_THAT(dialogue.completed("id it"), ElementsAre("'it'\\''s'"));
+  EXPECT_EQ(dialogue.listings, 1) << "the store is asked once between two commands";
+  dialogue.type("get --id Z-900");
+  EXPECT_THAT(dialogue.completed("id Z"), ElementsAre("Z-900"));
+  dialogue.type("fail --id=Z-901");
+  EXPECT_THAT(dialogue.completed("id Z"), ElementsAre("Z-900", "Z-901"));
+  EXPECT_EQ(dialogue.listings, 3);
+}
+
+TEST(QueueShell, LeavesQuotedWordsAlone) {
+  Dialogue dialogue;
+  EXPECT_THAT(dialogue.completed("id 'A"), IsEmpty());
+  EXPECT_THAT(dialogue.completed("ls --where 'a "), IsEmpty());
+}
+
+TEST(QueueShell, KeepsContentOutOfTheHistory) {
+  const Dialogue dialogue;
+  for (const std::string line : {"ls --dlq", "id A-101", "edit --id A-101", "purge --older-than 1h"}) {
+    EXPECT_TRUE(dialogue.shell.may_be_kept(line)) << line;
+  }
+  for (const std::string line :
+       {"send --data secret", "send --data=secret", "send --text secret", "send --attr k=secret",
+        "edit --set data.x=secret", "ls --where 'data.mail = \"secret\"'", "ls --error-like secret", " ls", "ls 'open",
+        ""}) {
+    EXPECT_FALSE(dialogue.shell.may_be_kept(line)) << line;
+  }
+}
+
+}  // namespace
+}  // namespace sluice::test
