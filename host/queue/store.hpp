@@ -77,7 +77,7 @@ struct StoredMessage {
 
   MessageState state(WallTime now) const {
     if (invisible_until && now <= *invisible_until) {
-      return received_at && message.attempt > 0 ? MessageState::in_flight : MessageState::delayed;
+      return received_at ? MessageState::in_flight : MessageState::delayed;
     }
     return message.sent_at > now ? MessageState::delayed : MessageState::ready;
   }

@@ -131,6 +131,29 @@ TEST_P(StoreContract, PutRecordsAreWorkedOnLikeOthers) {
   EXPECT_EQ(store().send(queue_name(), std::span(&again, 1), soon())[0].status, queue::SendStatus::duplicate_id);
 }
 
+// Every write that ends a lease clears the time of receiving; what counts the attempts does not matter.
+TEST_P(StoreContract, InFlightIsWhatIsHiddenAndReceived) {
+  const WallTime now = clock().wall_now();
+  StoredMessage held = record("held", now - 9s);
+  held.queue_type = QueueType::dlq;
+  held.received_at = now - 1s;
+  held.invisible_until = now + 30s;
+  StoredMessage waiting = record("waiting", now - 8s);
+  waiting.queue_type = QueueType::dlq;
+  waiting.message.attempt = 3;
+  waiting.invisible_until = now + 30s;
+  const std::vector<StoredMessage> records{held, waiting};
+  ASSERT_THAT(statuses(store().put(queue_name(), records, PutMode::insert, soon())),
+              ElementsAre(PutStatus::written, PutStatus::written));
+  const queue::QueueStats seen = stats(dlq());
+  EXPECT_EQ(seen.in_flight, 1U);
+  EXPECT_EQ(seen.delayed, 1U);
+  EXPECT_EQ(store().get(queue_name(), "held", soon())->state(now), queue::MessageState::in_flight);
+  EXPECT_EQ(store().get(queue_name(), "waiting", soon())->state(now), queue::MessageState::delayed);
+  EXPECT_EQ(change({.id = "held", .action = queue::ChangeAction::redrive}).status, queue::ChangeStatus::conflict);
+  EXPECT_EQ(change({.id = "waiting", .action = queue::ChangeAction::redrive}).status, queue::ChangeStatus::applied);
+}
+
 TEST_P(StoreContract, PutInsertsOnlyWhereTheIdIsFree) {
   send("taken");
   send_to_dlq("dead", failure("no"));

@@ -17,7 +17,7 @@ ChangeResult conflict(const Standing& standing, Error error) {
 bool in_dlq(const Standing& standing) { return (standing.half & 1) != 0; }
 
 bool in_flight(const Standing& standing, WallTime now) {
-  return standing.until && now <= *standing.until && standing.received_at && standing.receives > 0;
+  return standing.until && now <= *standing.until && standing.received_at;
 }
 
 /// As newly sent, visible from `sent_at` on.

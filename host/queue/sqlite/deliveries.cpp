@@ -308,8 +308,7 @@ std::optional<WallTime> Deliveries::front(std::int64_t half) {
 void Deliveries::write(const Standing& standing, std::int64_t version, WallTime updated_at) {
   const std::optional<Blob> failure = standing.failure ? std::optional<Blob>(Blob{*standing.failure}) : std::nullopt;
   delivery_write_
-      .bind(standing.seq, standing.half, stored(standing.until),
-            as_number(standing.received_at.has_value() && standing.receives > 0), version,
+      .bind(standing.seq, standing.half, stored(standing.until), as_number(standing.received_at.has_value()), version,
             std::int64_t{standing.receives}, sqlite::stored(standing.sent_at), stored(standing.received_at),
             sqlite::stored(updated_at), failure)
       .run();
