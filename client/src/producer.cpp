@@ -1,10 +1,13 @@
 #include "sluice/client/producer.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <thread>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "base/mutex.hpp"
+#include "base/signal_block.hpp"
 #include "base/uuid.hpp"
 #include "client/src/core.hpp"
 #include "client/src/send_queue.hpp"
@@ -15,24 +18,46 @@ using detail::Core;
 using detail::Outgoing;
 using detail::SendQueue;
 
+namespace {
+
+/// In nanoseconds, or the longest span that those can count.
+Duration span_of(std::chrono::milliseconds span) {
+  constexpr auto kMost = std::chrono::duration_cast<std::chrono::milliseconds>(Duration::max());
+  return span > kMost ? Duration::max() : Duration(std::max(span, std::chrono::milliseconds::zero()));
+}
+
+// By value: the callback and what it holds are gone when this returns, before anybody is told that all is settled.
+void tell(ProduceCallback done, ProduceResult result) {
+  if (done) {
+    done(std::move(result));
+  }
+}
+
+}  // namespace
+
 /// The queue with its lock, and the one thread that empties it.
 class Producer::Parts {
  public:
   Parts(std::shared_ptr<Core> core, ProducerOptions options)
       : core_(std::move(core)),
         options_(std::move(options)),
-        queue_({options_.max_messages, options_.max_bytes}, {options_.linger, core_->settings().send_lot}),
-        thread_([this] { run(); }) {}
+        queue_({options_.max_messages, options_.max_bytes}, {span_of(options_.linger), core_->settings().send_lot}),
+        thread_(started()) {}
 
   void produce(Outgoing outgoing, bool urgent);
   std::future<ProduceResult> promised(queue::NewMessage message, bool urgent);
   queue::NewMessage message(std::string data, ProduceOptions options) const;
-  ProduceResult send_now(queue::NewMessage message) const;
-  void flush();
+  ProduceResult send_now(queue::NewMessage message);
+  bool flush(Duration limit);
   bool close(Duration limit);
   bool on_own_thread() const { return std::this_thread::get_id() == sender_.load(); }
 
  private:
+  std::jthread started() {
+    const SignalBlock quiet;
+    return std::jthread([this] { run(); });
+  }
+  std::optional<ErrorKind> await_room(std::size_t bytes) SLUICE_REQUIRES(mutex_);
   void run();
   std::vector<Outgoing> next_lot() SLUICE_REQUIRES(mutex_);
   void send_lot(std::vector<Outgoing> lot, Deadline deadline);
@@ -57,24 +82,29 @@ class Producer::Parts {
   std::jthread thread_;
 };
 
+// Why a message of this size is not taken; nothing when it is.
+std::optional<ErrorKind> Producer::Parts::await_room(std::size_t bytes) {
+  const bool patient = options_.overflow == Overflow::wait && !on_own_thread();
+  settled_.wait_until(mutex_, SteadyTime::max(), [&]() SLUICE_REQUIRES(mutex_) {
+    if (closed_ || queue_.has_room(bytes) || !patient) {
+      return true;
+    }
+    // Each time: the room may have gone to a message that nobody hurries.
+    queue_.hurry(queue_.end());
+    work_.notify_one();
+    return false;
+  });
+  if (closed_) {
+    return ErrorKind::producer_closed;
+  }
+  return queue_.has_room(bytes) ? std::nullopt : std::optional(ErrorKind::queue_full);
+}
+
 void Producer::Parts::produce(Outgoing outgoing, bool urgent) {
   std::optional<ErrorKind> refused;
   {
     const MutexLock lock(mutex_);
-    const std::size_t bytes = outgoing.message.body.size();
-    if (!closed_ && !queue_.has_room(bytes)) {
-      if (options_.overflow == Overflow::fail || on_own_thread()) {
-        refused = ErrorKind::queue_full;
-      } else {
-        queue_.hurry(queue_.end());
-        work_.notify_one();
-        settled_.wait_until(mutex_, SteadyTime::max(),
-                            [&]() SLUICE_REQUIRES(mutex_) { return closed_ || queue_.has_room(bytes); });
-      }
-    }
-    if (closed_) {
-      refused = ErrorKind::producer_closed;
-    }
+    refused = await_room(detail::bytes_of(outgoing.message));
     if (!refused) {
       const SteadyTime now = core_->clock().steady_now();
       const std::uint64_t place = queue_.add(std::move(outgoing), now);
@@ -88,7 +118,7 @@ void Producer::Parts::produce(Outgoing outgoing, bool urgent) {
     }
   }
   if (refused) {
-    outgoing.done(Error(*refused));
+    tell(std::move(outgoing.done), Error(*refused));
   }
 }
 
@@ -113,26 +143,32 @@ queue::NewMessage Producer::Parts::message(std::string data, ProduceOptions opti
                            .delay = options.delay});
 }
 
-ProduceResult Producer::Parts::send_now(queue::NewMessage message) const {
+ProduceResult Producer::Parts::send_now(queue::NewMessage message) {
+  {
+    const MutexLock lock(mutex_);
+    if (closed_) {
+      return Error(ErrorKind::producer_closed);
+    }
+  }
   std::vector<queue::NewMessage> one;
   one.push_back(std::move(message));
   return std::move(core_->send(std::move(one), core_->deadline()).front());
 }
 
-void Producer::Parts::flush() {
+bool Producer::Parts::flush(Duration limit) {
   const MutexLock lock(mutex_);
   const std::uint64_t end = queue_.end();
   queue_.hurry(end);
   work_.notify_one();
-  settled_.wait_until(mutex_, SteadyTime::max(),
-                      [&]() SLUICE_REQUIRES(mutex_) { return ended_ || queue_.settled_up_to(end); });
+  return settled_.wait_until(mutex_, core_->deadline_after(limit).time(),
+                             [&]() SLUICE_REQUIRES(mutex_) { return ended_ || queue_.settled_up_to(end); });
 }
 
 bool Producer::Parts::close(Duration limit) {
   const MutexLock lock(mutex_);
   closed_ = true;
   queue_.hurry(queue_.end());
-  close_by_ = std::min(close_by_, Deadline::after(core_->clock(), std::max(limit, Duration::zero())).time());
+  close_by_ = std::min(close_by_, core_->deadline_after(limit).time());
   work_.notify_one();
   settled_.notify_all();
   if (on_own_thread()) {
@@ -191,7 +227,7 @@ void Producer::Parts::send_lot(std::vector<Outgoing> lot, Deadline deadline) {
     settled_.notify_all();
   }
   for (std::size_t i = 0; i < lot.size(); ++i) {
-    lot[i].done(std::move(results[i]));
+    tell(std::move(lot[i].done), std::move(results[i]));
   }
   const MutexLock lock(mutex_);
   queue_.settle_taken();
@@ -206,7 +242,7 @@ void Producer::Parts::give_up() {
     queue_.free_taken();
     lock.unlock();
     for (Outgoing& outgoing : lot) {
-      outgoing.done(Error(ErrorKind::producer_closed));
+      tell(std::move(outgoing.done), Error(ErrorKind::producer_closed));
     }
     lock.lock();
     queue_.settle_taken();
@@ -218,7 +254,11 @@ void Producer::Parts::give_up() {
 Producer::Producer(QueueClient& client, ProducerOptions options)
     : parts_(std::make_unique<Parts>(client.core_, std::move(options))) {}
 
-Producer::~Producer() { close(); }
+Producer::~Producer() {
+  // Its thread cannot wait for its own end.
+  SLUICE_ASSERT(!parts_->on_own_thread() && "a Producer is destroyed by its own callback");
+  close();
+}
 
 ProduceResult Producer::produce(std::string data, ProduceOptions options) {
   queue::NewMessage message = parts_->message(std::move(data), std::move(options));
@@ -236,12 +276,10 @@ void Producer::produce_async(std::string data, ProduceOptions options, ProduceCa
   parts_->produce({parts_->message(std::move(data), std::move(options)), std::move(done)}, false);
 }
 
-void Producer::flush() {
-  if (!parts_->on_own_thread()) {
-    parts_->flush();
-  }
+bool Producer::flush(std::chrono::milliseconds limit) {
+  return !parts_->on_own_thread() && parts_->flush(span_of(limit));
 }
 
-bool Producer::close(std::chrono::milliseconds limit) { return parts_->close(limit); }
+bool Producer::close(std::chrono::milliseconds limit) { return parts_->close(span_of(limit)); }
 
 }  // namespace sluice::client

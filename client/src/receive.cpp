@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -10,6 +11,8 @@ using detail::Asked;
 using detail::Core;
 
 constexpr Duration kDefaultVisibility = std::chrono::seconds(30);
+// Short of the last time that a store can write, so that what is written is the time of the claim and this.
+constexpr Duration kLongestVisibility = std::chrono::hours(24 * 365 * 100);
 // How many messages are claimed to find the first one among them.
 constexpr std::array<std::size_t, 2> kFifoLooks{1, 25};
 
@@ -76,8 +79,9 @@ Result<std::vector<ReceivedMessage>> claim_first(const Core& core, const Wish& w
 }  // namespace
 
 Result<std::vector<ReceivedMessage>> QueueClient::receive(std::size_t max, const ReceiveOptions& options) {
-  const Wish wish{options.queue_type, max,
-                  options.visibility_timeout > Duration::zero() ? options.visibility_timeout : kDefaultVisibility};
+  const Duration visibility =
+      options.visibility_timeout > Duration::zero() ? options.visibility_timeout : kDefaultVisibility;
+  const Wish wish{options.queue_type, max, std::min(visibility, kLongestVisibility)};
   if (max == 0) {
     return std::vector<ReceivedMessage>();
   }

@@ -5,6 +5,14 @@
 
 namespace sluice::client::detail {
 
+std::size_t bytes_of(const queue::NewMessage& message) {
+  std::size_t bytes = message.id.size() + message.body.size() + message.content_type.size() + message.group.size();
+  for (const auto& [name, value] : message.attributes) {
+    bytes += name.size() + value.size();
+  }
+  return bytes;
+}
+
 bool SendQueue::has_room(std::size_t bytes) const {
   return held_messages_ == 0 ||
          (held_messages_ < limits_.messages && held_bytes_ < limits_.bytes && bytes <= limits_.bytes - held_bytes_);
@@ -12,7 +20,7 @@ bool SendQueue::has_room(std::size_t bytes) const {
 
 std::uint64_t SendQueue::add(Outgoing outgoing, SteadyTime now) {
   ++held_messages_;
-  held_bytes_ += outgoing.message.body.size();
+  held_bytes_ += bytes_of(outgoing.message);
   waiting_.push_back({std::move(outgoing), now});
   return next_++;
 }
@@ -30,7 +38,7 @@ std::vector<Outgoing> SendQueue::take(std::size_t count) {
   taken.reserve(std::min(count, waiting_.size()));
   taken_bytes_ = 0;
   while (taken.size() < count && !waiting_.empty()) {
-    taken_bytes_ += waiting_.front().outgoing.message.body.size();
+    taken_bytes_ += bytes_of(waiting_.front().outgoing.message);
     taken.push_back(std::move(waiting_.front().outgoing));
     waiting_.pop_front();
   }

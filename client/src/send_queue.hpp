@@ -20,6 +20,9 @@ struct Outgoing {
   ProduceCallback done;
 };
 
+/// What a message takes of a producer's room: its data and everything beside it.
+std::size_t bytes_of(const queue::NewMessage& message);
+
 /// What a producer holds: messages in their order, what of it somebody waits for, and when to send. Every call that
 /// depends on time is given it. Not thread-safe; the producer guards it.
 class SendQueue {

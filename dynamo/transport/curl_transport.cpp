@@ -9,6 +9,7 @@
 
 #include "base/assert.hpp"
 #include "base/mutex.hpp"
+#include "base/signal_block.hpp"
 #include "dynamo/transport/curl_exchange.hpp"
 
 namespace sluice::dynamo {
@@ -110,6 +111,7 @@ void CurlTransport::Loop::start() {
     }
     phase_ = Phase::running;
   }
+  const SignalBlock quiet;
   thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
 }
 

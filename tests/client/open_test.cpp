@@ -1,10 +1,16 @@
 // Clients as programs open them: by table and region, or by file.
+#include <signal.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <fstream>
 
 #include "tests/client/client_rig.hpp"
 #include "tests/dynamomq/emulated_tables.hpp"
+#include "tests/support/loopback.hpp"
 
 namespace sluice::client {
 namespace {
@@ -106,6 +112,45 @@ TEST_F(OpenTest, AFileThatTwoClientsShare) {
   EXPECT_EQ(error_name(other->send({.id = "A-202", .data = "x"})), "IDDuplicatedError");
   EXPECT_TRUE(other->receive());
   EXPECT_EQ(error_name(one->receive()), "EmptyQueueError");
+}
+
+/// The signals that each thread but this one blocks, bit by bit.
+std::vector<std::uint64_t> blocked_elsewhere() {
+  std::vector<std::uint64_t> masks;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::ifstream status(task.path() / "status");
+    std::string line;
+    while (task.path().filename() != std::to_string(::gettid()) && std::getline(status, line)) {
+      if (line.starts_with("SigBlk:")) {
+        masks.push_back(std::stoull(line.substr(7), nullptr, 16));
+      }
+    }
+  }
+  return masks;
+}
+
+TEST_F(OpenTest, TheProgramsSignalsAreTheProgramsAlone) {
+  if (::access("/proc/self/task", R_OK) != 0) {
+    GTEST_SKIP() << "no /proc";
+  }
+  const auto before = blocked_elsewhere();
+  auto local = QueueClient::open(SqliteQueue{.path = file("orders.db"), .queue = "orders"});
+  ASSERT_TRUE(local) << local.error().message();
+  Producer producer(*local);
+  EXPECT_TRUE(producer.produce("x"));
+  const std::string endpoint = "http://127.0.0.1:" + std::to_string(test::free_loopback_port());
+  auto remote = QueueClient::open(DynamoDbQueue{.region = "eu-west-1", .endpoint = endpoint}, {.timeout = 1ms});
+  ASSERT_TRUE(remote) << remote.error().message();
+  EXPECT_FALSE(remote->get("A-101"));
+  const auto masks = blocked_elsewhere();
+  ASSERT_GE(masks.size(), before.size() + 2) << "the producer's thread and that of the requests";
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGCHLD, SIGUSR1, SIGPIPE}) {
+    EXPECT_EQ(
+        std::count_if(masks.begin(), masks.end(), [&](std::uint64_t mask) { return (mask >> (signal - 1) & 1U) == 0; }),
+        std::count_if(before.begin(), before.end(),
+                      [&](std::uint64_t mask) { return (mask >> (signal - 1) & 1U) == 0; }))
+        << ::strsignal(signal);
+  }
 }
 
 TEST_F(OpenTest, AClientMovesWithItsQueue) {

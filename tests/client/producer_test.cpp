@@ -289,6 +289,135 @@ TEST_F(ProducerTest, CallbacksMayProduceFlushAndClose) {
   EXPECT_EQ(stored(), 3U);
 }
 
+TEST_F(ProducerTest, AMessageWhoseFateNobodyAsksForIsSentAllTheSame) {
+  Producer producer(client_, {.linger = kForEver});
+  producer.produce_async("x", {}, nullptr);
+  producer.flush();
+  EXPECT_EQ(stored(), 1U);
+  producer.close();
+  producer.produce_async("refused on this thread", {}, nullptr);
+}
+
+// Each of them finds the room taken again by another, whose message would linger for ever.
+TEST_F(ProducerTest, HurriesForEveryoneWhoWaitsForRoom) {
+  Producer producer(client_, {.linger = kForEver, .max_messages = 1});
+  {
+    std::vector<std::jthread> threads;
+    for (int t = 0; t < 4; ++t) {
+      threads.emplace_back([&] {
+        for (int i = 0; i < 100; ++i) {
+          producer.produce_async("x", {}, [](const ProduceResult&) {});
+        }
+      });
+    }
+  }
+  producer.close();
+  EXPECT_EQ(stored(), 400U);
+}
+
+TEST_F(ProducerTest, TheLongestSpansAreForEver) {
+  constexpr auto kLongest = std::chrono::milliseconds::max();
+  QueueClient patient = make_client(store_, clock_, random_, "orders", {.timeout = Duration::max()});
+  Producer producer(patient, {.linger = kLongest});
+  for (int i = 0; i < 24; ++i) {
+    producer.produce_async("x", {}, [](const ProduceResult&) {});
+  }
+  EXPECT_TRUE(producer.flush(kLongest));
+  EXPECT_THAT(sends(), ::testing::ElementsAre(24U)) << "nothing was sent before its time";
+  auto last = producer.produce_async("x");
+  EXPECT_TRUE(producer.close(kLongest));
+  EXPECT_TRUE(last.get());
+}
+
+TEST_F(ProducerTest, FlushWaitsNoLongerThanItMay) {
+  hold_sends();
+  Producer producer(client_, {.linger = kForEver});
+  auto sent = producer.produce_async("x");
+  EXPECT_FALSE(producer.flush(0ms));
+  EXPECT_FALSE(producer.flush(-1ms));
+  gate_.await_arrival();
+  EXPECT_FALSE(producer.flush(1ms));
+  gate_.open();
+  EXPECT_TRUE(producer.flush());
+  EXPECT_TRUE(sent.get());
+}
+
+TEST_F(ProducerTest, RoomIsForAllThatAMessageTakes) {
+  hold_sends();
+  Producer producer(client_, {.linger = 0ms, .max_bytes = 1'000, .overflow = Overflow::fail});
+  auto first = producer.produce_async("x");
+  gate_.await_arrival();
+  const std::string large(1'000, 'x');
+  EXPECT_EQ(error_name(producer.produce_async("x", {.id = large}).get()), "QueueFullError");
+  EXPECT_EQ(error_name(producer.produce_async("x", {.attributes = {{"k", large}}}).get()), "QueueFullError");
+  EXPECT_EQ(error_name(producer.produce_async("x", {.attributes = {{large, "v"}}}).get()), "QueueFullError");
+  EXPECT_EQ(error_name(producer.produce_async("x", {.group = large}).get()), "QueueFullError");
+  EXPECT_EQ(error_name(producer.produce_async("x", {.content_type = large}).get()), "QueueFullError");
+  auto fits = producer.produce_async("x", {.attributes = {{"k", "v"}}});
+  gate_.open();
+  EXPECT_TRUE(fits.get());
+}
+
+TEST_F(ProducerTest, ACallbackSendsNothingOnceClosed) {
+  Producer producer(client_, {.linger = 0ms});
+  std::promise<std::vector<std::string>> heard;
+  producer.produce_async("x", {}, [&](const ProduceResult&) {
+    producer.close();
+    heard.set_value({error_name(producer.produce("y")), error_name(producer.produce_async("y").get())});
+  });
+  EXPECT_THAT(heard.get_future().get(), Each(std::string("ProducerClosedError")));
+  EXPECT_TRUE(producer.close());
+  EXPECT_EQ(stored(), 1U);
+}
+
+/// Says when it goes, and takes its time.
+class LateLeaver {
+ public:
+  explicit LateLeaver(std::atomic<bool>& gone) : gone_(gone) {}
+  LateLeaver(const LateLeaver&) = delete;
+  LateLeaver& operator=(const LateLeaver&) = delete;
+  ~LateLeaver() {
+    for (int i = 0; i < 1'000; ++i) {
+      std::this_thread::yield();
+    }
+    gone_ = true;
+  }
+
+ private:
+  std::atomic<bool>& gone_;
+};
+
+TEST_F(ProducerTest, FlushReturnsWhenCallbacksAreGoneToo) {
+  std::atomic<bool> gone = false;
+  Producer producer(client_, {.linger = kForEver});
+  auto leaver = std::make_shared<LateLeaver>(gone);
+  producer.produce_async("x", {}, [leaver](const ProduceResult&) {});
+  leaver.reset();
+  producer.flush();
+  EXPECT_TRUE(gone);
+}
+
+// As what leaves a std::jthread: a fault in the program that nobody could handle here.
+TEST_F(ProducerTest, AnExceptionOfACallbackEndsTheProcess) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto throws = [this] {
+    Producer producer(client_);
+    producer.produce_async("x", {}, [](const ProduceResult&) { throw std::runtime_error("out of a callback"); });
+    producer.close();
+  };
+  EXPECT_DEATH(throws(), "out of a callback");
+}
+
+TEST_F(ProducerTest, DestructionByItsOwnCallbackIsRefusedInWords) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto ends_itself = [this] {
+    auto producer = std::make_unique<Producer>(client_);
+    producer->produce_async("x", {}, [&](const ProduceResult&) { producer.reset(); });
+    producer->flush();
+  };
+  EXPECT_DEATH(ends_itself(), "a Producer is destroyed by its own callback");
+}
+
 TEST_F(ProducerTest, OutlivesItsClient) {
   auto client = std::make_unique<QueueClient>(make_client(store_, clock_, random_, "orders"));
   Producer producer(*client, {.linger = kForEver});

@@ -1,5 +1,6 @@
 // What DynamoMQ's own tests leave out: receipts, batches, paging, races.
 #include <atomic>
+#include <limits>
 #include <thread>
 
 #include "tests/client/client_rig.hpp"
@@ -131,6 +132,41 @@ TEST_P(QueueClientTest, AVisibilityThatIsExtendedHasANewReceipt) {
   EXPECT_EQ(get("A-101").invisible_until_at, kT0 + 5s + 1h);
   EXPECT_EQ(error_name(client().delete_message(received.receipt)), "ConditionalCheckFailedError");
   EXPECT_TRUE(client().delete_message(*extended));
+}
+
+TEST_P(QueueClientTest, TheLongestVisibilityTellsTheRightTimes) {
+  seed_ready("A-101");
+  at(5s);
+  const ReceivedMessage received = receive_one({.visibility_timeout = Duration::max()});
+  EXPECT_EQ(received.message.received_at, kT0 + 5s);
+  EXPECT_EQ(received.message.updated_at, kT0 + 5s);
+  EXPECT_EQ(get("A-101").received_at, kT0 + 5s);
+  EXPECT_EQ(get("A-101").invisible_until_at, received.message.invisible_until_at);
+  at(24h * 365 * 50);
+  EXPECT_EQ(error_name(client().receive()), "EmptyQueueError");
+  EXPECT_TRUE(client().change_visibility("A-101", Duration::max()));
+  EXPECT_TRUE(client().send({.id = "later", .data = "x", .delay = Duration::max()}));
+  EXPECT_EQ(error_name(client().receive()), "EmptyQueueError");
+  EXPECT_TRUE(client().send({.id = "now", .data = "x", .delay = Duration::min()}));
+  EXPECT_EQ(receive_one().message.id, "now");
+}
+
+TEST_P(QueueClientTest, AsksForAnyNumberAtOnce) {
+  seed_ready("A-101");
+  EXPECT_THAT(client().list({.size = std::numeric_limits<int>::max()})->messages, SizeIs(1));
+  EXPECT_THAT(*client().receive(SIZE_MAX), SizeIs(1));
+}
+
+TEST_P(QueueClientTest, ATimeoutOfAnyLengthIsOne) {
+  QueueClient patient = client_with({.timeout = Duration::max()});
+  EXPECT_TRUE(patient.send({.id = "A-101", .data = "x"}));
+  const auto received = patient.receive();
+  ASSERT_TRUE(received) << received.error().message();
+  EXPECT_TRUE(patient.delete_message(received->receipt));
+  QueueClient hasty = client_with({.timeout = Duration::min()});
+  const auto late = hasty.send({.id = "A-202", .data = "x"});
+  ASSERT_EQ(error_name(late), "DynamoDBAPIError");
+  EXPECT_TRUE(late.error().transient());
 }
 
 TEST_P(QueueClientTest, AMessageGivenUpIsDueAtOnce) {

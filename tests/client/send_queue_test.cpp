@@ -14,10 +14,12 @@ constexpr SteadyTime kNow{1h};
 
 SendQueue queue_of(std::size_t messages, std::size_t bytes) { return {{messages, bytes}, {5ms, 200}}; }
 
+// `bytes` is all that it takes.
 std::uint64_t add(SendQueue& queue, const std::string& id, std::size_t bytes = 1) {
   Outgoing outgoing;
   outgoing.message.id = id;
-  outgoing.message.body.assign(bytes, 'x');
+  outgoing.message.content_type.clear();
+  outgoing.message.body.assign(bytes - id.size(), 'x');
   return queue.add(std::move(outgoing), kNow);
 }
 
@@ -63,6 +65,15 @@ TEST(SendQueue, CountsBytesWithoutOverflow) {
   take(queue, 2);
   queue.free_taken();
   EXPECT_TRUE(queue.has_room(1'000));
+}
+
+TEST(SendQueue, CountsAllThatAMessageTakes) {
+  EXPECT_EQ(bytes_of({.id = "1",
+                      .body = "22",
+                      .content_type = "333",
+                      .attributes = {{"4444", "55555"}, {"", "666666"}},
+                      .group = "7777777"}),
+            28U);
 }
 
 TEST(SendQueue, HurriesForWhatWasAskedForAndNoFurther) {

@@ -66,7 +66,7 @@ class SLUICE_CLIENT_API Producer {
 
   /// Sends what waits, and returns when everything produced before has its result. Not for callbacks, where it returns
   /// at once.
-  void flush();
+  bool flush(std::chrono::milliseconds limit = std::chrono::milliseconds::max());
   /// Takes no more messages, sends what waits and ends. What is not sent within `limit` fails with ProducerClosedError;
   /// a request under way may take its own time-out longer. True when everything was sent or refused by the store.
   /// Idempotent. Not for callbacks, where it only stops new messages.
