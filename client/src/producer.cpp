@@ -251,7 +251,7 @@ void Producer::Parts::give_up() {
   settled_.notify_all();
 }
 
-Producer::Producer(QueueClient& client, ProducerOptions options)
+Producer::Producer(const QueueClient& client, ProducerOptions options)
     : parts_(std::make_unique<Parts>(client.core_, std::move(options))) {}
 
 Producer::~Producer() {

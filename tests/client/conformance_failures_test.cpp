@@ -101,12 +101,8 @@ TEST(SqliteFailures, N41_AFileThatNobodyCanRead) {
   damage << std::string(size - 4'096, '\x7f');
   damage.close();
   auto client = QueueClient::open(SqliteQueue{.path = file, .queue = "orders"});
-  if (!client) {
-    EXPECT_THAT(client.error().message(), HasSubstr("Failed queue file: ")) << "seen when it is opened";
-  } else {
-    const auto received = client->receive();
-    EXPECT_EQ(error_name(received), "UnmarshalingAttributeError");
-  }
+  // Seen when it is opened, or when what is damaged is read.
+  EXPECT_EQ(client ? error_name(client->receive()) : error_name(client), "UnmarshalingAttributeError");
   std::filesystem::remove_all(folder);
 }
 

@@ -94,7 +94,11 @@ TEST_P(Get, N35_GivesTheWholeRecord) {
   stored.message.attempt = 3;
   stored.received_at = kT0 + 1s;
   stored.invisible_until = kT0 + 31s;
+  stored.updated_at = kT0 + 1s;
+  stored.message.sent_at = kT0 + 500ms;
+  stored.queue_type = queue::QueueType::dlq;
   stored.message.attributes = {{"tenant", "acme"}};
+  stored.message.group = "g";
   stored.failure = {.error = "no", .handler = "till", .host = "worker-a", .attempts = 2, .failed_at = kT0 + 2s};
   seed(stored);
   const Message message = get("A-101");
@@ -105,10 +109,18 @@ TEST_P(Get, N35_GivesTheWholeRecord) {
   EXPECT_EQ(message.receive_count, 3U);
   EXPECT_EQ(message.received_at, kT0 + 1s);
   EXPECT_EQ(message.invisible_until_at, kT0 + 31s);
-  EXPECT_EQ(message.attributes.at("tenant"), "acme");
+  EXPECT_EQ(message.created_at, kT0);
+  EXPECT_EQ(message.updated_at, kT0 + 1s);
+  EXPECT_EQ(message.sent_at, kT0 + 500ms);
+  EXPECT_EQ(message.queue_type, QueueType::dlq);
+  EXPECT_EQ(message.attributes, (Attributes{{"tenant", "acme"}}));
+  EXPECT_EQ(message.group, "g");
   ASSERT_TRUE(message.failure);
   EXPECT_EQ(message.failure->error, "no");
   EXPECT_EQ(message.failure->handler, "till");
+  EXPECT_EQ(message.failure->host, "worker-a");
+  EXPECT_EQ(message.failure->attempts, 2U);
+  EXPECT_EQ(message.failure->failed_at, kT0 + 2s);
 }
 
 SLUICE_ON_BOTH_STORES(Get);

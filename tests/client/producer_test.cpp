@@ -185,6 +185,36 @@ TEST_F(ProducerTest, EachMessageHasItsOwnError) {
   EXPECT_FALSE(duplicate.error().transient());
 }
 
+// What the comment at Error::transient promises to whoever has ids of his own.
+TEST_F(ProducerTest, AfterAnUnknownOutcomeSendingAgainIsSafe) {
+  store_.apply_then_fail_next(StoreCall::send, 1);
+  Producer producer(client_);
+  const ProduceResult unknown = producer.produce("x", {.id = "A-1"});
+  EXPECT_EQ(error_name(unknown), "DynamoDBAPIError");
+  EXPECT_TRUE(unknown.error().transient());
+  EXPECT_EQ(error_name(producer.produce("x", {.id = "A-1"})), "IDDuplicatedError");
+  EXPECT_EQ(stored(), 1U);
+}
+
+TEST_F(ProducerTest, AnIdGeneratorThatThrowsSpoilsNothing) {
+  Producer producer(client_, {.id_generator = []() -> std::string { throw std::runtime_error("no ids left"); }});
+  EXPECT_THROW((void)producer.produce("x"), std::runtime_error);
+  EXPECT_THROW((void)producer.produce_async("x"), std::runtime_error);
+  EXPECT_TRUE(producer.produce("x", {.id = "A-1"}));
+  EXPECT_TRUE(producer.close());
+  EXPECT_EQ(stored(), 1U);
+}
+
+TEST_F(ProducerTest, TheSameIdTwiceInABatchIsADuplicate) {
+  Producer producer(client_, {.linger = kForEver});
+  auto first = producer.produce_async("x", {.id = "A-1"});
+  auto second = producer.produce_async("y", {.id = "A-1"});
+  producer.flush();
+  EXPECT_TRUE(first.get());
+  EXPECT_EQ(error_name(second.get()), "IDDuplicatedError");
+  EXPECT_EQ(store_.get("orders", "A-1", Deadline::never())->message.body, "x");
+}
+
 TEST_F(ProducerTest, RefusesWhatDoesNotFitWhenTold) {
   hold_sends();
   Producer producer(client_, {.linger = 0ms, .max_messages = 2, .overflow = Overflow::fail});

@@ -40,6 +40,31 @@ TEST_P(QueueClientTest, SendsEachOfABatchByItself) {
   EXPECT_THAT(client().send(std::span<const NewMessage>()), IsEmpty());
 }
 
+TEST_P(QueueClientTest, SendsTheFirstOfOneIdInABatch) {
+  const std::vector<NewMessage> batch{
+      {.id = "A", .data = "1"}, {.id = "B", .data = "2"}, {.id = "A", .data = "3"}, {.id = "A", .data = "4"}};
+  const auto results = client().send(batch);
+  EXPECT_EQ(results[0].value_or("none"), "A");
+  EXPECT_EQ(results[1].value_or("none"), "B");
+  EXPECT_EQ(error_name(results[2]), "IDDuplicatedError");
+  EXPECT_EQ(results[3].value_or("none"), "none");
+  EXPECT_EQ(get("A").data, "1");
+}
+
+// More than any request may hold; each by itself is allowed.
+TEST_P(QueueClientTest, SendsABatchOfTheLargestMessages) {
+  std::vector<NewMessage> batch;
+  for (int i = 0; i < 50; ++i) {
+    // Control characters are the widest on their way.
+    batch.push_back({.id = "m-" + std::to_string(i), .data = std::string(390'000, i % 2 == 0 ? 'x' : '\x01')});
+  }
+  for (const auto& result : client().send(batch)) {
+    ASSERT_TRUE(result) << result.error().message();
+  }
+  EXPECT_EQ(client().queue_stats()->total_messages_in_queue, 50U);
+  EXPECT_EQ(get("m-49").data, batch[49].data);
+}
+
 TEST_P(QueueClientTest, KeepsEveryByteOfDataAndAttributes) {
   std::string bytes;
   for (int i = 0; i < 256; ++i) {

@@ -66,7 +66,7 @@ class [[nodiscard]] SLUICE_CLIENT_API Error {
   std::optional<Status> current_;
 };
 
-/// A value or an Error. Asking for the one that is not there ends the process.
+/// A value or an Error. Asking for the one that is not there ends the process. A value itself; as thread-safe as T.
 template <typename T>
 class [[nodiscard]] Result {
  public:
@@ -85,6 +85,16 @@ class [[nodiscard]] Result {
   T* operator->() { return &value(); }
   const T* operator->() const { return &value(); }
   const Error& error() const { return *held(std::get_if<1>(&state_)); }
+
+  /// The value, or this one in place of an error.
+  template <typename U>
+  T value_or(U&& other) const& {
+    return has_value() ? value() : static_cast<T>(std::forward<U>(other));
+  }
+  template <typename U>
+  T value_or(U&& other) && {
+    return has_value() ? std::move(*this).value() : static_cast<T>(std::forward<U>(other));
+  }
 
  private:
   template <typename U>

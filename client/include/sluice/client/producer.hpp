@@ -20,18 +20,23 @@ enum class Overflow {
 };
 
 struct ProducerOptions {
-  /// How long a message waits for others to fill its batch of 25. A blocking `produce` and `flush` wait for nobody.
+  /// How long a message waits for others to fill its batch of 25; zero and negative: not at all. A blocking `produce`,
+  /// `flush` and callers who wait for room make everything leave at once.
   std::chrono::milliseconds linger{5};
-  std::size_t max_messages = 10'000;                      ///< most that wait here; at least one always may
-  std::size_t max_bytes = std::size_t{64} * 1024 * 1024;  ///< of data, likewise
+  /// Most that wait here or are under way; at least one always may.
+  std::size_t max_messages = 10'000;
+  /// Likewise, of data, ids, attributes, groups and content types.
+  std::size_t max_bytes = std::size_t{64} * 1024 * 1024;
   Overflow overflow = Overflow::wait;
-  /// Makes the ids of messages that have none. Called on the producing thread. Empty: UUID version 4.
+  /// Makes the ids of messages that have none; empty: UUID version 4. Called on the producing threads, on several at a
+  /// time. What it throws reaches the caller of `produce`, and nothing is sent then.
   std::function<std::string()> id_generator{};
 };
 
+/// What may be said of a message beside its data, as in NewMessage. A value.
 struct ProduceOptions {
-  std::string id{};
-  Duration delay{};
+  std::string id{};  ///< empty: one is made; one's own makes sending again safe
+  Duration delay{};  ///< not received before now + delay; zero and negative: at once
   std::string content_type{kTextPlain};
   Attributes attributes{};
   std::string group{};
@@ -39,33 +44,41 @@ struct ProduceOptions {
 
 /// The id of a message that is durable now, or why it was not stored.
 using ProduceResult = Result<std::string>;
-/// Called once, on the producer's thread; must be quick and must not throw. It may produce: what does not fit then is
-/// QueueFullError, since waiting would be for itself.
+/// Called once, on the producer's thread, or on the calling one when the message is refused there (full, closed);
+/// empty: nobody wants to know.
+///
+/// It must be quick, since nothing is sent meanwhile. An exception that leaves it on the producer's thread ends the
+/// process, as out of a std::jthread. It may produce: `produce_async` never waits there, what does not fit is
+/// QueueFullError; `produce` sends at once, past what waits. It must not destroy the producer, nor hold the last
+/// reference to it: that ends the process too.
 using ProduceCallback = std::function<void(ProduceResult)>;
 
 /// Sends messages to one queue, in batches of 25 underneath, from any number of threads.
 ///
-/// Thread-safe. Messages of one thread are sent in its order, those of several batches at the same time: the order in
-/// the queue is that of the batches' arrival, so whoever depends on order waits for each. A message whose future or
-/// callback has an id is durable. A transient failure is not tried again by the producer: the store has done so
-/// already.
+/// Thread-safe; has one thread, which takes no signals. Messages of one thread are sent in its order, those of several
+/// batches at the same time: the order in the queue is that of the batches' arrival, so whoever depends on order waits
+/// for each. Each message has exactly one result: an id, and the message is durable, or QueueClient::send's errors,
+/// QueueFullError, ProducerClosedError. A transient failure is not tried again by the producer: the store has done so
+/// already, and whether the message arrived may be unknown then (see Error::transient).
 class SLUICE_CLIENT_API Producer {
  public:
   /// `client` may be moved or destroyed before the producer.
-  explicit Producer(QueueClient& client, ProducerOptions options = {});
+  explicit Producer(const QueueClient& client, ProducerOptions options = {});
   Producer(const Producer&) = delete;
   Producer& operator=(const Producer&) = delete;
-  /// As close().
+  /// As close(). Not in a callback, where it ends the process.
   ~Producer();
 
-  /// Sends and waits until the message is durable.
+  /// Sends and waits for the result.
   ProduceResult produce(std::string data, ProduceOptions options = {});
+  /// Returns at once, or when there is room. The future never throws, has its value at the latest when close() has
+  /// returned, and may be dropped.
   std::future<ProduceResult> produce_async(std::string data, ProduceOptions options = {});
-  /// An error that is known at once (full, closed) comes by `done` too, on the calling thread.
+  /// The same with a callback; an error that is known at once (full, closed) comes that way too.
   void produce_async(std::string data, ProduceOptions options, ProduceCallback done);
 
-  /// Sends what waits, and returns when everything produced before has its result. Not for callbacks, where it returns
-  /// at once.
+  /// Sends what waits. True when everything produced before has its result and its callbacks are done and destroyed;
+  /// false when `limit` was over first, and the rest goes on. Not for callbacks, where it returns false at once.
   bool flush(std::chrono::milliseconds limit = std::chrono::milliseconds::max());
   /// Takes no more messages, sends what waits and ends. What is not sent within `limit` fails with ProducerClosedError;
   /// a request under way may take its own time-out longer. True when everything was sent or refused by the store.

@@ -31,13 +31,14 @@ struct ClientOptions {
   /// As in DynamoMQ: while the queue's first message is hidden, nothing else is received by this client. One message in
   /// flight for the whole queue; other clients are not held back.
   bool use_fifo = false;
-  /// The longest that one call may take, at the latest a request's time-out (10 s) beyond it.
+  /// The longest that one call may take, at the latest a request's time-out (10 s) beyond it. Within it, what throttles
+  /// or fails in passing is tried again.
   Duration timeout = std::chrono::seconds(30);
 };
 
 struct ReceiveOptions {
   QueueType queue_type = QueueType::standard;
-  Duration visibility_timeout = std::chrono::seconds(30);  ///< zero and negative: 30 s
+  Duration visibility_timeout = std::chrono::seconds(30);  ///< zero and negative: 30 s; a century at most
 };
 
 namespace detail {
@@ -46,9 +47,10 @@ class Core;
 
 /// One queue, with the operations of DynamoMQ's client.
 ///
-/// Thread-safe; every call blocks. No call throws but for want of memory. Where an operation differs from DynamoMQ's it
-/// mends a defect of it; docs/conformance.md of the project lists each. An empty id is IDNotProvidedError everywhere,
-/// and every operation may fail with DynamoDBAPIError; the comments name what else to expect.
+/// Thread-safe; every call blocks. A queue in DynamoDB has one thread of its own, which takes no signals. No call
+/// throws but for want of memory. Where an operation differs from DynamoMQ's it mends a defect of it;
+/// docs/conformance.md of the project lists each. An empty id is IDNotProvidedError everywhere, and every operation may
+/// fail with DynamoDBAPIError; the comments name what else to expect.
 class SLUICE_CLIENT_API QueueClient {
  public:
   /// Makes no request yet. Fails when no region is named anywhere, or AWS's files cannot be read.
@@ -97,11 +99,13 @@ class SLUICE_CLIENT_API QueueClient {
   /// InvalidStateTransitionError when it is not in the DLQ or in flight there. The message as it is afterwards.
   Result<Message> redrive(const std::string& id);
 
-  /// The message, wherever it lies in the queue; nothing when absent.
+  /// The message, wherever it lies in the queue, as it is at this moment (a consistent read); nothing when absent.
   Result<std::optional<Message>> get(const std::string& id);
   /// Both read the whole half once.
   Result<QueueStats> queue_stats();
   Result<DlqStats> dlq_stats();
+  /// One page, at most `size` messages; pages one after another show all that stays in its place, once.
+  /// BuildingExpressionError for a cursor of another list.
   Result<MessageList> list(const ListOptions& options = {});
   /// Writes the message as it stands: its times, counts, half and version; whatever was there under its id is gone.
   /// Without `created_at` it was created now. What Message does not show (sets inside data, attributes that other
