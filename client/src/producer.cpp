@@ -223,6 +223,10 @@ void Producer::Parts::send_lot(std::vector<Outgoing> lot, Deadline deadline) {
   auto results = core_->send(std::move(messages), deadline);
   {
     const MutexLock lock(mutex_);
+    const bool late = core_->clock().steady_now() >= close_by_;
+    abandoned_ = abandoned_ || (late && std::any_of(results.begin(), results.end(), [](const ProduceResult& result) {
+                                  return !result && result.error().transient();
+                                }));
     queue_.free_taken();
     settled_.notify_all();
   }

@@ -78,6 +78,13 @@ TEST_P(InstalledClientTest, IsNotFoundUnderAnotherMajorVersion) {
   EXPECT_THAT(configured.output, HasSubstr("version: 1."));
 }
 
+TEST_P(InstalledClientTest, WarnsOfNoFieldThatIsLeftOut) {
+  const CommandResult compiled = run(
+      std::string(GetParam()) + " -std=c++20 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror -fsyntax-only -I" +
+      path("prefix/include") + " '" SLUICE_SOURCE_DIR "/tests/client/fields_alone.cpp'");
+  EXPECT_EQ(compiled.status, 0) << compiled.output;
+}
+
 INSTANTIATE_TEST_SUITE_P(Gcc, InstalledClientTest, ::testing::Values(SLUICE_GXX));
 INSTANTIATE_TEST_SUITE_P(Clang, InstalledClientTest, ::testing::Values(SLUICE_CLANGXX));
 

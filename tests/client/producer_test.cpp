@@ -303,6 +303,38 @@ TEST_F(ProducerTest, CloseGivesUpWhatIsNotSentInTime) {
   }
 }
 
+TEST_F(ProducerTest, CloseSaysWhenItsLimitCutOffARequest) {
+  test::FakeClock clock{kT0};
+  clock.set_steady(clock_.steady_now());
+  QueueClient client = make_client(store_, clock, random_, "orders");
+  std::atomic<int> sends = 0;
+  store_.set_fault_source([&](StoreCall, const queue::QueueAddress&) -> std::optional<test::StoreFault> {
+    if (++sends > 1) {
+      clock.advance(1h);
+      return test::StoreFault{sluice::Error(ErrorCode::timeout, "the deadline passed")};
+    }
+    gate_.pass();
+    return std::nullopt;
+  });
+  Producer producer(client, {.linger = kForEver});
+  std::vector<std::future<ProduceResult>> results;
+  for (int i = 0; i < 30; ++i) {
+    results.push_back(producer.produce_async("x"));
+  }
+  gate_.await_arrival();
+  bool clean = true;
+  {
+    std::jthread closing([&] { clean = producer.close(1min); });
+    while (producer.produce_async("y").wait_for(0s) != std::future_status::ready) {
+      std::this_thread::yield();
+    }
+    gate_.open();
+  }
+  EXPECT_FALSE(clean);
+  EXPECT_TRUE(results[0].get());
+  EXPECT_EQ(error_name(results[29].get()), "DynamoDBAPIError");
+}
+
 TEST_F(ProducerTest, CallbacksMayProduceFlushAndClose) {
   Producer producer(client_, {.linger = 0ms, .max_messages = 1});
   std::promise<std::vector<std::string>> heard;
@@ -407,7 +439,7 @@ class LateLeaver {
   LateLeaver(const LateLeaver&) = delete;
   LateLeaver& operator=(const LateLeaver&) = delete;
   ~LateLeaver() {
-    for (int i = 0; i < 1'000; ++i) {
+    for (int i = 0; i < 100; ++i) {
       std::this_thread::yield();
     }
     gone_ = true;
@@ -446,6 +478,54 @@ TEST_F(ProducerTest, DestructionByItsOwnCallbackIsRefusedInWords) {
     producer->flush();
   };
   EXPECT_DEATH(ends_itself(), "a Producer is destroyed by its own callback");
+}
+
+// Threads and callbacks that produce, flush and close, all at once, with next to no room and a store that fails now and
+// then: each message is heard of once, and what is reported as stored is stored.
+TEST_F(ProducerTest, EveryMessageHasOneResultWhateverHappens) {
+  for (const Overflow overflow : {Overflow::wait, Overflow::fail}) {
+    std::atomic<std::uint64_t> asked = 0;
+    std::atomic<std::uint64_t> heard = 0;
+    std::atomic<std::uint64_t> sent = 0;
+    const std::uint64_t before = stored();
+    store_.fail_next(StoreCall::send, 20, sluice::Error(ErrorCode::unavailable, "down"));
+    Producer producer(client_, {.linger = 1ms, .max_messages = 60, .max_bytes = 3'000, .overflow = overflow});
+    const auto hear = [&](const ProduceResult& result) {
+      ++heard;
+      sent += result ? 1 : 0;
+    };
+    const auto work = [&](int thread) {
+      for (int i = 0; i < 400; ++i) {
+        ++asked;
+        if (i % 50 == 0) {
+          hear(producer.produce("x"));
+        } else if (i % 3 == 0) {
+          producer.produce_async("x", {}, [&](const ProduceResult& result) {
+            hear(result);
+            ++asked;
+            producer.produce_async("from a callback", {}, hear);
+          });
+        } else {
+          producer.produce_async(std::string(static_cast<std::size_t>(i), 'x'), {}, hear);
+        }
+        if (i % 100 == 99) {
+          producer.flush();
+        }
+        if (thread == 0 && i == 300) {
+          producer.close();
+        }
+      }
+    };
+    {
+      std::vector<std::jthread> threads;
+      for (int t = 0; t < 6; ++t) {
+        threads.emplace_back(work, t);
+      }
+    }
+    EXPECT_TRUE(producer.close());
+    EXPECT_EQ(heard, asked);
+    EXPECT_EQ(stored() - before, sent);
+  }
 }
 
 TEST_F(ProducerTest, OutlivesItsClient) {

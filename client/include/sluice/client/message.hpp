@@ -31,8 +31,8 @@ SLUICE_CLIENT_API std::string_view to_string(Status status);   // "READY", "PROC
 
 /// What a sender says of a message. A value.
 struct NewMessage {
-  std::string id;    ///< QueueClient: must be given. Producer: empty asks for one (UUID version 4)
-  std::string data;  ///< any bytes
+  std::string id{};    ///< must be given
+  std::string data{};  ///< any bytes
   /// What `data` is. In DynamoDB application/json becomes the value that it stands for, as DynamoMQ's Go programs store
   /// and read it, text/plain a string and application/octet-stream binary; other types are kept beside the bytes.
   std::string content_type{kTextPlain};
@@ -43,17 +43,17 @@ struct NewMessage {
 
 /// Why a message's last attempt failed, as far as somebody wrote it down. A value.
 struct Failure {
-  std::string error;
-  std::string handler;
-  std::string host;
+  std::string error{};
+  std::string handler{};
+  std::string host{};
   std::uint32_t attempts = 0;
   Time failed_at{};
 };
 
 /// A message as it is stored. A value.
 struct Message {
-  std::string id;
-  std::string data;
+  std::string id{};
+  std::string data{};
   std::string content_type{kTextPlain};
   Attributes attributes{};
   std::string group{};
@@ -75,7 +75,7 @@ struct Message {
 
 /// The proof of a receive: what is done with it holds only while nobody else has received or changed the message since.
 struct Receipt {
-  std::string id;
+  std::string id{};
   QueueType queue_type = QueueType::standard;
   std::int64_t version = 0;
   std::int64_t locator = 0;  ///< the store's own; pass it on as it is

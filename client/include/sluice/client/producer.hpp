@@ -81,8 +81,8 @@ class SLUICE_CLIENT_API Producer {
   /// false when `limit` was over first, and the rest goes on. Not for callbacks, where it returns false at once.
   bool flush(std::chrono::milliseconds limit = std::chrono::milliseconds::max());
   /// Takes no more messages, sends what waits and ends. What is not sent within `limit` fails with ProducerClosedError;
-  /// a request under way may take its own time-out longer. True when everything was sent or refused by the store.
-  /// Idempotent. Not for callbacks, where it only stops new messages.
+  /// a request under way may take its own time-out longer, and fails as the store says. True when nothing failed for
+  /// want of time. Idempotent. Not for callbacks, where it only stops new messages.
   bool close(std::chrono::milliseconds limit = std::chrono::seconds(30));
 
  private:
