@@ -32,7 +32,7 @@ struct ClientOptions {
   /// flight for the whole queue; other clients are not held back.
   bool use_fifo = false;
   /// The longest that one call may take, at the latest a request's time-out (10 s) beyond it. Within it, what throttles
-  /// or fails in passing is tried again.
+  /// or fails in passing is tried again, a few times.
   Duration timeout = std::chrono::seconds(30);
 };
 
