@@ -12,7 +12,11 @@ class Deadline {
   /// A deadline that never passes.
   static constexpr Deadline never() { return Deadline(SteadyTime::max()); }
   static constexpr Deadline at(SteadyTime time) { return Deadline(time); }
-  static Deadline after(const Clock& clock, Duration span) { return Deadline(clock.steady_now() + span); }
+  /// A span that reaches beyond the clock's end means never.
+  static Deadline after(const Clock& clock, Duration span) {
+    const SteadyTime now = clock.steady_now();
+    return span < SteadyTime::max() - now ? Deadline(now + span) : never();
+  }
 
   constexpr SteadyTime time() const { return time_; }
   constexpr bool is_never() const { return time_ == SteadyTime::max(); }

@@ -52,11 +52,7 @@ class Core {
   const Settings& settings() const { return settings_; }
   queue::QueueAddress address(QueueType type) const { return {settings_.queue, to_store(type)}; }
   Deadline deadline() const { return deadline_after(settings_.options.timeout); }
-  /// Never, for a span that the clock cannot count.
-  Deadline deadline_after(Duration span) const {
-    const SteadyTime now = seams_.clock.steady_now();
-    return span > SteadyTime::max() - now ? Deadline::never() : Deadline::at(now + span);
-  }
+  Deadline deadline_after(Duration span) const { return Deadline::after(seams_.clock, span); }
 
   Error error(const sluice::Error& failure, Asked asked) const {
     return to_error(failure, asked, settings_.store_name);
