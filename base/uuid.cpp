@@ -1,19 +1,29 @@
 #include "base/uuid.hpp"
 
-#include <array>
-#include <cstdio>
+#include <string_view>
 
 namespace sluice {
 
+namespace {
+
+constexpr std::string_view kDigits = "0123456789abcdef";
+constexpr std::string_view kShape = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+
+}  // namespace
+
 std::string make_uuid(Random& random) {
-  const std::uint64_t high = (random.next() & ~0xF000ULL) | 0x4000ULL;
+  // By hand: a million of them are made by one bulk send.
+  std::uint64_t bits = (random.next() & ~0xF000ULL) | 0x4000ULL;
   const std::uint64_t low = (random.next() & ~(3ULL << 62U)) | (2ULL << 62U);
-  std::array<char, 37> text{};
-  std::snprintf(text.data(), text.size(), "%08llx-%04llx-%04llx-%04llx-%012llx",
-                static_cast<unsigned long long>(high >> 32U), static_cast<unsigned long long>((high >> 16U) & 0xFFFFU),
-                static_cast<unsigned long long>(high & 0xFFFFU), static_cast<unsigned long long>(low >> 48U),
-                static_cast<unsigned long long>(low & 0xFFFFFFFFFFFFULL));
-  return std::string(text.data(), 36);
+  std::string text(kShape);
+  std::size_t written = 0;
+  for (char& c : text) {
+    if (c == 'x') {
+      c = kDigits[bits >> 60U];
+      bits = ++written == 16 ? low : bits << 4U;
+    }
+  }
+  return text;
 }
 
 }  // namespace sluice

@@ -126,6 +126,16 @@ void Connection::checkpoint(Checkpoint kind) {
   }
 }
 
+void Connection::add_table(const char* name, const sqlite3_module& module, MemoryTable& rows) {
+  if (failed()) {
+    return;
+  }
+  const int code = sqlite3_create_module_v2(handle_, name, &module, &rows, nullptr);
+  if (code != SQLITE_OK) {
+    fail_with(code);
+  }
+}
+
 std::int64_t Connection::changes() const { return sqlite3_changes64(handle_); }
 bool Connection::in_transaction() const { return sqlite3_get_autocommit(handle_) == 0; }
 bool Connection::read_only() const { return sqlite3_db_readonly(handle_, "main") == 1; }

@@ -10,9 +10,12 @@
 #include "base/error.hpp"
 
 struct sqlite3;
+struct sqlite3_module;
 struct sqlite3_stmt;
 
 namespace sluice::queue::sqlite {
+
+class MemoryTable;
 
 /// Bytes that are stored as a BLOB; a plain string_view is stored as TEXT.
 struct Blob {
@@ -59,6 +62,9 @@ class Connection {
   };
   /// Writes pages from the log to their places in the file.
   void checkpoint(Checkpoint kind);
+
+  /// From here on statements can read `rows`, which outlives them, under this name.
+  void add_table(const char* name, const sqlite3_module& module, MemoryTable& rows);
 
   /// Rows that the last INSERT, UPDATE or DELETE touched.
   std::int64_t changes() const;

@@ -273,12 +273,8 @@ std::optional<Receipt> Deliveries::extend(std::int64_t half, const Receipt& rece
   return Receipt{.id = receipt.id, .version = receipt.version + 1, .locator = receipt.locator};
 }
 
-void Deliveries::place(std::int64_t seq, std::int64_t half, WallTime sent_at, bool delayed, WallTime now) {
+void Deliveries::place_delayed(std::int64_t seq, std::int64_t half, WallTime sent_at, WallTime now) {
   const std::int64_t sent = sqlite::stored(sent_at);
-  if (!delayed) {
-    ready_insert_.bind(half, sent, seq).run();
-    return;
-  }
   const std::optional<std::int64_t> none;
   delivery_write_
       .bind(seq, half, sent, as_number(false), std::int64_t{1}, std::int64_t{0}, sent, none, sqlite::stored(now),

@@ -41,8 +41,8 @@ class Deliveries {
   std::optional<Standing> standing(std::int64_t seq);
   /// The sent_at of the first message of a half, in whatever state; nothing when it is empty.
   std::optional<WallTime> front(std::int64_t half);
-  /// Puts down a message that has just been inserted.
-  void place(std::int64_t seq, std::int64_t half, WallTime sent_at, bool delayed, WallTime now);
+  /// Puts down a message that has just been inserted and is visible from `sent_at` on.
+  void place_delayed(std::int64_t seq, std::int64_t half, WallTime sent_at, WallTime now);
   /// Puts down a message that has just been inserted as `standing` says, version included.
   void place(const Standing& standing, WallTime updated_at);
   /// Changes where a message stands, its half included; the version goes up by one.

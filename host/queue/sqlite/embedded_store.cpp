@@ -174,13 +174,7 @@ void EmbeddedStore::send_batch(const std::string& queue, std::span<const NewMess
   }
   const auto work = [&] {
     const WallTime now = clock_.wall_now();
-    const std::int64_t number = records_->make_queue(queue);
-    for (std::size_t i = 0; i < messages.size(); ++i) {
-      if (results[i].status != SendStatus::failed) {
-        const bool sent = records_->insert(number, results[i].id, messages[i], now);
-        results[i].status = sent ? SendStatus::sent : SendStatus::duplicate_id;
-      }
-    }
+    records_->sending().insert(records_->make_queue(queue), messages, results, now);
   };
   if (auto done = commits_->run(work, true, deadline); !done) {
     for (SendResult& result : results) {

@@ -44,8 +44,9 @@ std::optional<std::int64_t> IdLookup::find(std::int64_t queue, std::string_view 
 IdIndex::IdIndex(Connection& connection, const IdIndexLimits& limits)
     : connection_(connection),
       limits_(limits),
-      add_(connection, "INSERT INTO ids_new VALUES (?1, ?2)"),
-      taken_(connection, "SELECT 1 FROM ids_new WHERE hash = ?1 UNION ALL SELECT 1 FROM ids WHERE hash = ?1"),
+      adding_(connection),
+      add_(connection, "INSERT OR FAIL INTO ids_new SELECT hash, seq FROM adding_ids"),
+      has_(connection, "SELECT 1 FROM ids_new WHERE hash = ?1 UNION ALL SELECT 1 FROM ids WHERE hash = ?1"),
       oldest_(connection, "SELECT min(seq) FROM messages"),
       keep_(connection,
             "INSERT OR IGNORE INTO ids SELECT hash, seq FROM ids_new WHERE hash >= ?1 AND hash < ?2 AND seq >= ?3 "
@@ -61,18 +62,17 @@ std::int64_t IdIndex::range_width(std::int64_t entries) const {
   return std::max<std::int64_t>(1, kHashEnd / std::max<std::int64_t>(1, entries / piece));
 }
 
-void IdIndex::add(std::int64_t hash, std::int64_t seq) {
-  add_.bind(hash, seq).run();
-  ++added_;
+void IdIndex::add(std::span<const IdEntry> entries) {
+  adding_.entries = entries;
+  add_.run();
+  adding_.entries = {};
+  added_ += static_cast<std::int64_t>(entries.size());
 }
 
-bool IdIndex::add_new(std::int64_t hash, std::int64_t seq) {
-  const bool taken = taken_.bind(hash).row();
-  taken_.reset();
-  if (!taken) {
-    add(hash, seq);
-  }
-  return !taken;
+bool IdIndex::has(std::int64_t hash) {
+  const bool found = has_.bind(hash).row();
+  has_.reset();
+  return found;
 }
 
 std::int64_t IdIndex::oldest() {

@@ -2,9 +2,11 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "host/queue/sqlite/connection.hpp"
+#include "host/queue/sqlite/memory_table.hpp"
 
 namespace sluice::queue::sqlite {
 
@@ -34,19 +36,36 @@ struct IdIndexLimits {
   std::int64_t clear = 16'384;
 };
 
+struct IdEntry {
+  std::int64_t hash = 0;
+  std::int64_t seq = 0;
+};
+
 /// Keeps the index of ids: entries are added with their messages and swept long after them, see schema.cpp.
 class IdIndex {
  public:
   explicit IdIndex(Connection& connection, const IdIndexLimits& limits = {});
 
-  void add(std::int64_t hash, std::int64_t seq);
-  /// Adds the entry unless there is one with that hash: then nothing has changed, and the id may be taken.
-  bool add_new(std::int64_t hash, std::int64_t seq);
+  /// Best in order of their hash, so that those of one page come together.
+  void add(std::span<const IdEntry> entries);
+  /// True when there is an entry with that hash: of the same id, of one whose message went away, or of another by chance.
+  bool has(std::int64_t hash);
   /// Called once in each transaction that writes messages, with the counters that it has read: a bounded piece of the
   /// work that is due. `live` is the number of messages in the whole file.
   void sweep(std::int64_t& new_ids, std::int64_t& old_ids, std::int64_t live);
 
  private:
+  /// What `add` adds, for its statement to read.
+  class Entries final : public MemoryTable {
+   public:
+    explicit Entries(Connection& connection) : MemoryTable(connection, "adding_ids", "hash, seq") {}
+    std::size_t rows() const override { return entries.size(); }
+    void column(std::size_t row, int column, ColumnValue value) const override {
+      value.set(column == 0 ? entries[row].hash : entries[row].seq);
+    }
+
+    std::span<const IdEntry> entries;
+  };
   void settle_range(std::int64_t& new_ids, std::int64_t& old_ids);
   void sweep_range(std::int64_t& old_ids);
   std::int64_t oldest();
@@ -55,8 +74,9 @@ class IdIndex {
 
   Connection& connection_;
   const IdIndexLimits limits_;
+  Entries adding_;
   Statement add_;
-  Statement taken_;
+  Statement has_;
   Statement oldest_;
   Statement keep_;
   Statement drop_new_;

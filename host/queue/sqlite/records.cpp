@@ -1,24 +1,12 @@
 #include "host/queue/sqlite/records.hpp"
 
+#include <span>
 #include <string_view>
 
 #include "host/queue/sqlite/row_codec.hpp"
 #include "host/queue/sqlite/times.hpp"
 
 namespace sluice::queue::sqlite {
-
-namespace {
-
-/// What most messages have is stored as NULL.
-std::optional<std::string_view> unless(std::string_view usual, const std::string& text) {
-  return text == usual ? std::nullopt : std::optional<std::string_view>(text);
-}
-
-std::optional<Blob> unless_empty(const std::string& bytes) {
-  return bytes.empty() ? std::nullopt : std::optional<Blob>(Blob{bytes});
-}
-
-}  // namespace
 
 QueueNames::QueueNames(Connection& connection) : find_(connection, "SELECT id FROM queues WHERE name = ?1") {}
 
@@ -38,11 +26,7 @@ Records::Records(Connection& connection)
       names_(connection),
       ids_(connection),
       queue_insert_(connection, "INSERT INTO queues (name) VALUES (?1)"),
-      // Without `native`, which then costs nothing.
-      insert_(
-          connection,
-          "INSERT INTO messages (seq, half, sent_at, created_at, id, content_type, message_group, attributes, body) "
-          "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"),
+      sending_(connection, tally_, deliveries_, ids_),
       content_(connection,
                "UPDATE messages SET content_type = ?2, message_group = ?3, attributes = ?4, body = ?5 WHERE seq = ?1"),
       put_(connection, "INSERT INTO messages VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"),
@@ -54,30 +38,6 @@ std::int64_t Records::make_queue(const std::string& name) {
   }
   queue_insert_.bind(std::string_view(name)).run();
   return names_.find(name).value_or(0);
-}
-
-bool Records::insert(std::int64_t queue, const std::string& id, const NewMessage& message, WallTime now) {
-  const std::int64_t hash = IdLookup::hash(queue, id);
-  auto indexed = tally_.index_new_id(hash);
-  if (!indexed) {
-    // There is an entry of that hash: of this id, of one that went away, or of another one by chance.
-    if (ids_.find(queue, id)) {
-      return false;
-    }
-    indexed = tally_.next_seq();
-    tally_.index_id(hash, *indexed);
-  }
-  const std::int64_t half = queue * 2;
-  const std::int64_t seq = *indexed;
-  const WallTime sent_at = later(now, message.delay);
-  const std::string attributes = encode_attributes(message.attributes);
-  insert_
-      .bind(seq, half, stored(sent_at), stored(now), std::string_view(id), unless(kTextPlain, message.content_type),
-            unless({}, message.group), unless_empty(attributes), Blob{message.body})
-      .run();
-  deliveries_.place(seq, half, sent_at, message.delay > Duration::zero(), now);
-  tally_.add(half, 1);
-  return true;
 }
 
 std::optional<Standing> Records::find(std::int64_t queue, const std::string& id) {
@@ -125,7 +85,8 @@ PutStatus Records::put(std::int64_t queue, const StoredMessage& record, PutMode 
             unless_empty(attributes), Blob{message.body}, unless_empty(record.native))
       .run();
   deliveries_.place(standing, record.updated_at);
-  tally_.index_id(IdLookup::hash(queue, message.id), standing.seq);
+  const IdEntry entry{IdLookup::hash(queue, message.id), standing.seq};
+  tally_.index_ids(std::span(&entry, 1));
   tally_.add(standing.half, 1);
   return PutStatus::written;
 }

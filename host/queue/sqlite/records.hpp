@@ -8,6 +8,7 @@
 #include "host/queue/sqlite/connection.hpp"
 #include "host/queue/sqlite/deliveries.hpp"
 #include "host/queue/sqlite/id_index.hpp"
+#include "host/queue/sqlite/new_messages.hpp"
 #include "host/queue/sqlite/tally.hpp"
 #include "host/queue/store.hpp"
 
@@ -50,8 +51,7 @@ class Records {
   std::optional<std::int64_t> queue(const std::string& name) { return names_.find(name); }
   /// Makes the queue where it is absent.
   std::int64_t make_queue(const std::string& name);
-  /// False: the id is taken.
-  bool insert(std::int64_t queue, const std::string& id, const NewMessage& message, WallTime now);
+  NewMessages& sending() { return sending_; }
   std::optional<Standing> find(std::int64_t queue, const std::string& id);
   void replace_content(const Standing& standing, const Message& content, WallTime now);
   /// The message stands as `after` says, and was made at `created_at`.
@@ -65,7 +65,7 @@ class Records {
   QueueNames names_;
   IdLookup ids_;
   Statement queue_insert_;
-  Statement insert_;
+  NewMessages sending_;
   Statement content_;
   Statement put_;
   Statement created_;

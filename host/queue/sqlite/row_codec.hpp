@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "host/queue/message.hpp"
+#include "host/queue/sqlite/connection.hpp"
 
 namespace sluice::queue::sqlite {
 
@@ -19,5 +20,14 @@ inline constexpr std::size_t kErrorLimit = 4096;
 /// A failure as stored: five netstrings. Unreadable bytes are shown as an error text instead of being an error.
 std::string encode_failure(const Failure& failure);
 Failure decode_failure(std::string_view bytes);
+
+/// What most messages have is stored as NULL.
+inline std::optional<std::string_view> unless(std::string_view usual, const std::string& text) {
+  return text == usual ? std::nullopt : std::optional<std::string_view>(text);
+}
+
+inline std::optional<Blob> unless_empty(const std::string& bytes) {
+  return bytes.empty() ? std::nullopt : std::optional<Blob>(Blob{bytes});
+}
 
 }  // namespace sluice::queue::sqlite

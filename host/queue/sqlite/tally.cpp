@@ -45,19 +45,10 @@ std::int64_t Tally::next_seq() {
   return next_seq_++;
 }
 
-void Tally::index_id(std::int64_t hash, std::int64_t seq) {
+void Tally::index_ids(std::span<const IdEntry> entries) {
   read();
-  ids_.add(hash, seq);
-  ++new_ids_;
-}
-
-std::optional<std::int64_t> Tally::index_new_id(std::int64_t hash) {
-  read();
-  if (!ids_.add_new(hash, next_seq_)) {
-    return std::nullopt;
-  }
-  ++new_ids_;
-  return next_seq_++;
+  ids_.add(entries);
+  new_ids_ += static_cast<std::int64_t>(entries.size());
 }
 
 void Tally::write_halves() {

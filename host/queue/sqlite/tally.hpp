@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <span>
 #include <vector>
 
 #include "host/queue/sqlite/connection.hpp"
@@ -23,9 +23,9 @@ class Tally {
   void add(std::int64_t half, std::int64_t messages);
   /// A seq that was never used before.
   std::int64_t next_seq();
-  void index_id(std::int64_t hash, std::int64_t seq);
-  /// The seq for a message with an id of this hash, which it indexes; nothing when the id may be taken already.
-  std::optional<std::int64_t> index_new_id(std::int64_t hash);
+  /// Best in order of their hash.
+  void index_ids(std::span<const IdEntry> entries);
+  bool has_hash(std::int64_t hash) { return ids_.has(hash); }
 
  private:
   struct Change {
