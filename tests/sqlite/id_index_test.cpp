@@ -31,7 +31,8 @@ class IdIndexTest : public ::testing::Test {
     connection_.execute(("INSERT INTO messages VALUES (" + std::to_string(seq) + ", 2, 0, 0, '" + id +
                          "', NULL, NULL, NULL, x'', NULL)")
                             .c_str());
-    index_->add(IdLookup::hash(1, id), seq);
+    const IdEntry entry{IdLookup::hash(1, id), seq};
+    index_->add(std::span(&entry, 1));
     ++new_ids_;
     live_[id] = seq;
     sweep();

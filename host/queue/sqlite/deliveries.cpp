@@ -106,7 +106,7 @@ std::vector<Claim> Deliveries::claim(std::int64_t half, std::size_t max, WallTim
     message.body = oldest_.bytes(6);
     const bool again = !oldest_.is_null(7);
     touched.push_back(again);
-    message.attempt = again ? static_cast<std::uint32_t>(oldest_.integer(8)) + 1 : 1;
+    message.attempt = again ? loaded_count(oldest_.integer(8) + 1) : 1;
     claim.receipt = {
         .id = message.id, .version = again ? oldest_.integer(7) + 1 : kFirstLease, .locator = oldest_.integer(0)};
     claim.invisible_until = until;
@@ -169,7 +169,7 @@ std::optional<Standing> Deliveries::standing(std::int64_t seq) {
     found->sent_at = sqlite::loaded(standing_.integer(2));
     if (!standing_.is_null(3)) {
       found->version = standing_.integer(3);
-      found->receives = static_cast<std::uint32_t>(standing_.integer(4));
+      found->receives = loaded_count(standing_.integer(4));
       found->until = loaded(standing_.optional_integer(5));
       found->received_at = loaded(standing_.optional_integer(6));
       if (!standing_.is_null(7)) {

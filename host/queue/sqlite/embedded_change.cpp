@@ -1,6 +1,7 @@
 // The part of EmbeddedStore with which operators change messages.
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "host/queue/content_edit.hpp"
@@ -13,6 +14,9 @@ namespace {
 // Of one transaction: large enough to share its flush, small enough that nobody waits long for it.
 constexpr std::size_t kBatchChanges = 500;
 constexpr std::size_t kBatchBytes = std::size_t{8} * 1024 * 1024;
+
+// Each change makes the version one more; so many can never come together.
+constexpr std::int64_t kLastVersion = std::numeric_limits<std::int64_t>::max() / 2;
 
 std::size_t size_of(const StoredMessage& record) { return content_bytes(record.message) + record.native.size(); }
 
@@ -100,6 +104,10 @@ void EmbeddedStore::put_batch(const std::string& queue, std::span<const StoredMe
     auto refused = refusal(queue, id, size_of(records[i]));
     if (id.empty()) {
       refused = Error(ErrorCode::invalid, "a record without an id cannot be kept; give it one");
+    }
+    if (records[i].version > kLastVersion) {
+      refused = Error(ErrorCode::invalid, "the record's version " + std::to_string(records[i].version) +
+                                              " leaves no room for changes; give it a smaller one");
     }
     if (refused) {
       results[i] = {PutStatus::failed, std::move(*refused)};

@@ -92,7 +92,7 @@ std::optional<StoredMessage> RecordReader::read(Statement& statement, std::int64
   found.updated_at = found.created_at;
   if (!statement.is_null(8)) {
     found.version = statement.integer(8);
-    found.message.attempt = static_cast<std::uint32_t>(statement.integer(9));
+    found.message.attempt = loaded_count(statement.integer(9));
     found.invisible_until = optional_time(statement.optional_integer(10));
     found.received_at = optional_time(statement.optional_integer(11));
     found.updated_at = loaded(statement.integer(12));

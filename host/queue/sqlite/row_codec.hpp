@@ -1,5 +1,8 @@
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,6 +23,12 @@ inline constexpr std::size_t kErrorLimit = 4096;
 /// A failure as stored: five netstrings. Unreadable bytes are shown as an error text instead of being an error.
 std::string encode_failure(const Failure& failure);
 Failure decode_failure(std::string_view bytes);
+
+/// A count that has outgrown its type stays at the end: beginning anew, it would hide a message that was tried too often.
+inline std::uint32_t loaded_count(std::int64_t count) {
+  return static_cast<std::uint32_t>(
+      std::clamp<std::int64_t>(count, 0, std::numeric_limits<std::uint32_t>::max()));
+}
 
 /// What most messages have is stored as NULL.
 inline std::optional<std::string_view> unless(std::string_view usual, const std::string& text) {
