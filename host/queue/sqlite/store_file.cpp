@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t kPageBytes = 4096;
 // The page cache of the writer: the heads and tails of the tables and what a batch touches. Whatever the backlog is.
-constexpr int kWriterCacheKib = 32 * 1024;
+constexpr int kWriterCacheKib = 16 * 1024;
 constexpr int kReaderCacheKib = 1024;
 // Opening waits so long for another process that is opening the same file.
 constexpr Duration kOpenPatience = std::chrono::seconds(5);
