@@ -62,8 +62,7 @@ TEST_F(BulkSendTest, EachMessageKeepsWhatIsItsOwn) {
                               .group = "g"},
                              {.id = {}, .body = "unnamed", .content_type = ""},
                              {.id = "late", .body = "later", .delay = 10s}});
-  EXPECT_THAT(statuses(results),
-              ElementsAre(SendStatus::sent, SendStatus::sent, SendStatus::sent, SendStatus::sent));
+  EXPECT_THAT(statuses(results), ElementsAre(SendStatus::sent, SendStatus::sent, SendStatus::sent, SendStatus::sent));
   const queue::Message plain = get("plain").message;
   EXPECT_EQ(plain.body, "");
   EXPECT_EQ(plain.content_type, queue::kTextPlain);
@@ -142,7 +141,8 @@ TEST_F(BulkSendTest, ABatchThatDoesNotFitIsRefusedAsAWhole) {
   open({.path = {}, .max_file_bytes = 600 * 1024});
   ASSERT_EQ(send({{.id = "first", .body = "kept"}})[0].status, SendStatus::sent);
   for (int round = 0; round < 3; ++round) {
-    for (const auto& result : send(std::vector<NewMessage>(4000, NewMessage{.id = {}, .body = std::string(300, 'x')}))) {
+    for (const auto& result :
+         send(std::vector<NewMessage>(4000, NewMessage{.id = {}, .body = std::string(300, 'x')}))) {
       ASSERT_EQ(result.status, SendStatus::failed);
       ASSERT_EQ(result.error.code(), ErrorCode::full) << result.error.message();
     }

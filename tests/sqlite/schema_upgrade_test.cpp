@@ -61,9 +61,9 @@ void make_version_1(const std::string& path, WallTime now) {
   }
   const std::string end = "," + text(at) + ",";
   sql += "INSERT INTO ready VALUES (2" + end + "1), (3" + end + "4);";
-  sql += "INSERT INTO deliveries VALUES (2, 2," + text(later) + ", 0, 1, 0" + end + "NULL" + end + "NULL)," +
-         "(3, 2," + text(later) + ", 1, 2, 1" + end + text(at) + end + "NULL)," + "(4, 3, NULL, 0, 4, 0" + end + "NULL" +
-         end + "CAST('4:late,0:,0:,1:3,1:0,' AS BLOB));";
+  sql += "INSERT INTO deliveries VALUES (2, 2," + text(later) + ", 0, 1, 0" + end + "NULL" + end + "NULL)," + "(3, 2," +
+         text(later) + ", 1, 2, 1" + end + text(at) + end + "NULL)," + "(4, 3, NULL, 0, 4, 0" + end + "NULL" + end +
+         "CAST('4:late,0:,0:,1:3,1:0,' AS BLOB));";
   raw_sql(path, sql);
 }
 

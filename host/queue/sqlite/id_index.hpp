@@ -48,7 +48,7 @@ class IdIndex {
 
   /// Best in order of their hash, so that those of one page come together.
   void add(std::span<const IdEntry> entries);
-  /// True when there is an entry with that hash: of the same id, of one whose message went away, or of another by chance.
+  /// True when there is an entry with that hash: of that id, of one whose message is gone, or of another by chance.
   bool has(std::int64_t hash);
   /// Called once in each transaction that writes messages, with the counters that it has read: a bounded piece of the
   /// work that is due. `live` is the number of messages in the whole file.

@@ -36,8 +36,8 @@ class ColumnValue {
 /// Rows in memory that statements of one connection read as a table, so that one statement puts down many of them:
 /// `INSERT ... SELECT ... FROM name` costs half of what a statement for each row does.
 ///
-/// Such statements say INSERT OR FAIL (or IGNORE): with the usual OR ABORT, SQLite would copy each page that they touch,
-/// to be able to undo half a statement. Here a failure undoes the whole transaction.
+/// Such statements say INSERT OR FAIL (or IGNORE): with the usual OR ABORT, SQLite would copy each page that they
+/// touch, to be able to undo half a statement. Here a failure undoes the whole transaction.
 class MemoryTable {
  public:
   /// `columns` as in CREATE TABLE, such as "hash, seq". Before any statement that names the table is prepared.

@@ -18,8 +18,7 @@ NewMessages::NewMessages(Connection& connection, Tally& tally, Deliveries& deliv
               "INSERT OR FAIL INTO messages (seq, half, sent_at, created_at, id, content_type, message_group, "
               "attributes, body) SELECT seq, ?1, sent_at, ?2, id, content_type, message_group, attributes, body "
               "FROM sending"),
-      insert_ready_(connection,
-                    "INSERT OR IGNORE INTO ready SELECT ?1, sent_at, seq FROM sending WHERE NOT delayed") {}
+      insert_ready_(connection, "INSERT OR IGNORE INTO ready SELECT ?1, sent_at, seq FROM sending WHERE NOT delayed") {}
 
 void NewMessages::Rows::column(std::size_t row, int column, ColumnValue value) const {
   const Row& at = list[row];

@@ -37,10 +37,7 @@ RecordReader::RecordReader(Connection& connection)
       list_ready_(connection,
                   "SELECT sent_at, seq FROM ready WHERE half = ?1 AND (sent_at, seq) > (?2, ?3) "
                   "ORDER BY sent_at, seq LIMIT ?4"),
-      list_waiting_(
-          connection,
-          "SELECT sent_at, seq FROM deliveries INDEXED BY deliveries_due WHERE half = ?1 AND until IS NOT NULL "
-          "AND (sent_at, seq) > (?2, ?3) ORDER BY sent_at, seq LIMIT ?4"),
+      list_waiting_(connection),
       total_(connection, "SELECT messages FROM halves WHERE half = ?1"),
       waiting_(
           connection,
@@ -116,19 +113,14 @@ std::string RecordReader::id(std::int64_t seq) {
   return text;
 }
 
-void RecordReader::gather(Statement& statement, std::int64_t half, const Place& after, std::size_t limit,
-                          std::vector<Place>& places) {
-  statement.bind(half, after.first, after.second, static_cast<std::int64_t>(limit));
-  while (statement.row()) {
-    places.emplace_back(statement.integer(0), statement.integer(1));
-  }
-  statement.reset();
-}
-
 std::vector<RecordReader::Place> RecordReader::list(std::int64_t half, const Place& after, std::size_t limit) {
   std::vector<Place> places;
-  gather(list_ready_, half, after, limit, places);
-  gather(list_waiting_, half, after, limit, places);
+  list_ready_.bind(half, after.first, after.second, static_cast<std::int64_t>(limit));
+  while (list_ready_.row()) {
+    places.emplace_back(list_ready_.integer(0), list_ready_.integer(1));
+  }
+  list_ready_.reset();
+  list_waiting_.list(half, after, limit, places);
   std::sort(places.begin(), places.end());
   places.resize(std::min(places.size(), limit));
   return places;

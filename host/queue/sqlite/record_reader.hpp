@@ -1,16 +1,15 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/clock.hpp"
 #include "host/queue/sqlite/connection.hpp"
 #include "host/queue/sqlite/id_index.hpp"
 #include "host/queue/sqlite/records.hpp"
+#include "host/queue/sqlite/waiting_list.hpp"
 #include "host/queue/store.hpp"
 
 namespace sluice::queue::sqlite {
@@ -29,9 +28,8 @@ class RecordReader {
   /// What `put` was given as StoredMessage::native.
   std::string native(std::int64_t seq);
 
-  /// A place in the order of a half.
-  using Place = std::pair<std::int64_t, std::int64_t>;                         ///< sent_at, seq
-  static constexpr Place kFirst{std::numeric_limits<std::int64_t>::min(), 0};  ///< before all others
+  using Place = sqlite::Place;
+  static constexpr Place kFirst = sqlite::kFirst;
   /// The places after `after`, oldest first, whether ready, delayed or in flight.
   std::vector<Place> list(std::int64_t half, const Place& after, std::size_t limit);
   QueueStats stats(std::int64_t half, WallTime now);
@@ -41,8 +39,6 @@ class RecordReader {
   std::optional<StoredMessage> read(Statement& statement, std::int64_t seq);
   std::string id(std::int64_t seq);
   std::vector<ErrorGroup> errors(std::int64_t half, std::size_t limit);
-  void gather(Statement& statement, std::int64_t half, const Place& after, std::size_t limit,
-              std::vector<Place>& places);
 
   QueueNames names_;
   IdLookup ids_;
@@ -51,7 +47,7 @@ class RecordReader {
   Statement native_;
   Statement id_;
   Statement list_ready_;
-  Statement list_waiting_;
+  WaitingList list_waiting_;
   Statement total_;
   Statement waiting_;
   Statement future_;

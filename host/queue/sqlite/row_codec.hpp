@@ -24,10 +24,9 @@ inline constexpr std::size_t kErrorLimit = 4096;
 std::string encode_failure(const Failure& failure);
 Failure decode_failure(std::string_view bytes);
 
-/// A count that has outgrown its type stays at the end: beginning anew, it would hide a message that was tried too often.
+/// A count that has outgrown its type stays at the end: beginning anew, it would hide a message tried too often.
 inline std::uint32_t loaded_count(std::int64_t count) {
-  return static_cast<std::uint32_t>(
-      std::clamp<std::int64_t>(count, 0, std::numeric_limits<std::uint32_t>::max()));
+  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(count, 0, std::numeric_limits<std::uint32_t>::max()));
 }
 
 /// What most messages have is stored as NULL.
