@@ -51,6 +51,8 @@ class Connection {
   /// Until when a statement waits for another process's lock, by the machine's monotonic clock. Waiting longer fails
   /// with ErrorCode::timeout.
   void wait_for_locks_until(SteadyTime limit) { lock_limit_ = limit; }
+  /// Waits a little, the longer the more tries there were; false when that time has come.
+  bool wait_for_lock(int tries) { return on_busy(this, tries) != 0; }
   /// Asked now and then while a statement runs; true ends it with ErrorCode::timeout. Empty: never asked.
   void interrupt_when(std::function<bool()> passed);
 

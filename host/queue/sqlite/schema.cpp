@@ -78,7 +78,8 @@ constexpr const char* kUpgrade = "ALTER TABLE messages ADD COLUMN native BLOB; P
 
 enum class Found { empty, ours, older, foreign, newer };
 
-Found look(Connection& connection) {
+/// Of one state of the file: inside a transaction.
+Found look_inside(Connection& connection) {
   const std::int64_t application = connection.number("PRAGMA application_id");
   const std::int64_t version = connection.number("PRAGMA user_version");
   const std::int64_t tables = connection.number("SELECT count(*) FROM sqlite_schema");
@@ -94,6 +95,14 @@ Found look(Connection& connection) {
   return version == kSchemaVersion ? Found::ours : Found::newer;
 }
 
+Found look(Connection& connection) {
+  // Another process may be making the tables just now.
+  connection.execute("BEGIN");
+  const Found found = look_inside(connection);
+  connection.execute("COMMIT");
+  return found;
+}
+
 Error refusal(Found found, Connection& connection) {
   if (found == Found::foreign) {
     return {ErrorCode::invalid,
@@ -107,7 +116,7 @@ Error refusal(Found found, Connection& connection) {
 void bring_up(Connection& connection) {
   connection.execute("BEGIN IMMEDIATE");
   // Another process may have been quicker.
-  const Found found = connection.failed() ? Found::ours : look(connection);
+  const Found found = connection.failed() ? Found::ours : look_inside(connection);
   if (found == Found::older) {
     connection.execute(kUpgrade);
   }

@@ -31,6 +31,10 @@ SteadyTime open_limit() {
   return std::chrono::time_point_cast<Duration>(std::chrono::steady_clock::now()) + kOpenPatience;
 }
 
+bool is_locked(const Connection& connection) {
+  return connection.failed() && connection.failure().code() == ErrorCode::timeout;
+}
+
 }  // namespace
 
 StoreFile::StoreFile(const SqliteOptions& options) : options_(options), path_(absolute(options.path)) {}
@@ -55,7 +59,12 @@ Result<void> StoreFile::make_folder() const {
 
 Result<void> StoreFile::configure(Connection& connection) const {
   // In WAL mode readers and the writer do not hold each other up. The switch is made once in the life of a file.
-  const std::string mode = connection.text("PRAGMA journal_mode = WAL");
+  std::string mode = connection.text("PRAGMA journal_mode = WAL");
+  // While another process makes the switch SQLite does not wait, it gives up at once.
+  for (int tries = 0; is_locked(connection) && connection.wait_for_lock(tries); ++tries) {
+    connection.clear();
+    mode = connection.text("PRAGMA journal_mode = WAL");
+  }
   if (!connection.failed() && mode != "wal") {
     return Error(ErrorCode::unavailable, "store \"" + path_ + "\" cannot use a write-ahead log (journal mode " + mode +
                                              "); put it on a local disk");
