@@ -57,10 +57,13 @@ TEST_P(StoreContract, ChangeSetVisibilityToNothingShowsAtOnceWhatIsDue) {
     SCOPED_TRACE(actor.id);
     const Duration after = actor.id == "waiting" ? Duration(-5s) : Duration::zero();
     const queue::StoredMessage before = get(actor.id);
+    const WallTime now = clock().wall_now();
     const queue::StoredMessage shown =
         change_actor(actor, {.id = {}, .action = ChangeAction::set_visibility, .after = after});
     EXPECT_EQ(shown.message.sent_at, before.message.sent_at);
     EXPECT_EQ(shown.message.attempt, before.message.attempt);
+    // As DynamoMQ leaves it: a time that has passed, never none; at once is the last instant before now.
+    EXPECT_EQ(shown.invisible_until, now + std::min(after, Duration(-1)));
     // A delay is in sent_at too, and that stays.
     EXPECT_EQ(state(actor.id), actor.id == "delayed" ? MessageState::delayed : MessageState::ready);
   }
@@ -271,6 +274,26 @@ TEST_P(StoreContract, ChangesOfALargeBatchAreCutAsTheyMustBe) {
   EXPECT_EQ(stats(standard()).total(), 0U);
   EXPECT_EQ(stats(dlq()).total(), 1100U);
   EXPECT_TRUE(store().change(queue_name(), {}, soon()).empty());
+}
+
+TEST_P(StoreContract, ChangeRefusalsReadTheSameOnEveryStore) {
+  send("waiting");
+  send_to_dlq("dead", failure("no"));
+  claim_one(dlq());
+  const std::string place = "of queue \"" + queue_name() + "\" ";
+  const std::string absent = "no message \"ghost\" in queue \"" + queue_name() + "\"";
+  for (const auto action : {ChangeAction::set_visibility, ChangeAction::dead_letter, ChangeAction::redrive,
+                            ChangeAction::reset, ChangeAction::remove, ChangeAction::move_to_front}) {
+    EXPECT_EQ(change({.id = "ghost", .action = action}).error.message(), absent);
+  }
+  EXPECT_EQ(store().get(queue_name(), "ghost", soon()).error().message(), absent);
+  EXPECT_EQ(store().edit(queue_name(), "ghost", 1, {}, soon()).error().message(), absent);
+  EXPECT_EQ(change({.id = "waiting", .action = ChangeAction::redrive}).error.message(),
+            "message \"waiting\" " + place + "is not in the DLQ");
+  EXPECT_EQ(change({.id = "dead", .action = ChangeAction::redrive}).error.message(),
+            "message \"dead\" " + place + "is being worked on in the DLQ; try again when that has ended");
+  EXPECT_EQ(change({.id = "waiting", .action = ChangeAction::delay, .version = 7}).error.message(),
+            "message \"waiting\" " + place + "was changed in between; look at it again");
 }
 
 TEST_P(StoreContract, ChangeInAQueueThatIsNotThereFindsNothing) {

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "host/queue/content_edit.hpp"
+#include "host/queue/message_errors.hpp"
+#include "host/queue/visibility.hpp"
 
 namespace sluice::test {
 
@@ -209,12 +211,12 @@ void SimRecords::resend(Record& record, WallTime sent_at) {
   places.insert(place(record));
 }
 
-std::optional<Error> SimRecords::redrive(Record& record, WallTime now) {
+std::optional<Error> SimRecords::redrive(const std::string& queue, Record& record, WallTime now) {
   if (record.stored.queue_type != QueueType::dlq) {
-    return Error(ErrorCode::conflict, "the message is not in the DLQ");
+    return queue::not_in_dlq(queue, record.stored.message.id);
   }
   if (record.stored.state(now) == MessageState::in_flight) {
-    return Error(ErrorCode::conflict, "the message is being worked on");
+    return queue::in_flight_in_dlq(queue, record.stored.message.id);
   }
   record.stored.failure = {};
   move(record, QueueType::standard, now);
@@ -232,16 +234,16 @@ void SimRecords::move_to_front(Record& record, WallTime now) {
   resend(record, front - Duration(1));
 }
 
-queue::ChangeResult SimRecords::change(const queue::Change& change, WallTime now) {
+queue::ChangeResult SimRecords::change(const std::string& queue, const queue::Change& change, WallTime now) {
   const auto found = records_.find(change.id);
   if (found == records_.end()) {
-    return {queue::ChangeStatus::not_found, 0, Error(ErrorCode::not_found, "no message \"" + change.id + "\"")};
+    return {queue::ChangeStatus::not_found, 0, queue::no_message(queue, change.id)};
   }
   Record& record = found->second;
   StoredMessage& stored = record.stored;
   const std::int64_t version = stored.version;
   if (change.version && *change.version != version) {
-    return {queue::ChangeStatus::conflict, version, Error(ErrorCode::conflict, "the message was changed in between")};
+    return {queue::ChangeStatus::conflict, version, queue::changed_since(queue, change.id)};
   }
   std::optional<Error> refused;
   switch (change.action) {
@@ -249,10 +251,8 @@ queue::ChangeResult SimRecords::change(const queue::Change& change, WallTime now
       remove(change.id);
       return {};
     case queue::ChangeAction::set_visibility:
-      stored.invisible_until.reset();
-      if (change.after > Duration::zero()) {
-        stored.invisible_until = later(now, change.after);
-      }
+      stored.invisible_until =
+          change.after > Duration::zero() ? later(now, change.after) : queue::seen_already(now, change.after);
       break;
     case queue::ChangeAction::delay:
       resend(record, later(now, change.after));
@@ -271,7 +271,7 @@ queue::ChangeResult SimRecords::change(const queue::Change& change, WallTime now
       move(record, QueueType::dlq, now);
       break;
     case queue::ChangeAction::redrive:
-      refused = redrive(record, now);
+      refused = redrive(queue, record, now);
       break;
     case queue::ChangeAction::reset:
       reset(record, now);
@@ -285,15 +285,15 @@ queue::ChangeResult SimRecords::change(const queue::Change& change, WallTime now
   return {queue::ChangeStatus::applied, stored.version, {}};
 }
 
-Result<StoredMessage> SimRecords::edit(const std::string& id, std::int64_t version,
+Result<StoredMessage> SimRecords::edit(const std::string& queue, const std::string& id, std::int64_t version,
                                        std::span<const queue::ContentEdit> edits, WallTime now) {
   const auto found = records_.find(id);
   if (found == records_.end()) {
-    return Error(ErrorCode::not_found, "no message \"" + id + "\"");
+    return queue::no_message(queue, id);
   }
   StoredMessage& stored = found->second.stored;
   if (stored.version != version) {
-    return Error(ErrorCode::conflict, "message \"" + id + "\" was changed in between; read it again");
+    return queue::changed_since(queue, id);
   }
   queue::Message edited = stored.message;
   if (auto applied = queue::apply_edits(edited, edits); !applied) {

@@ -38,8 +38,8 @@ class SimRecords {
                                                                   std::size_t limit) const;
   queue::QueueStats stats(queue::QueueType type, WallTime now) const;
   queue::QueueOverview overview(const queue::OverviewRequest& request, WallTime now) const;
-  queue::ChangeResult change(const queue::Change& change, WallTime now);
-  Result<queue::StoredMessage> edit(const std::string& id, std::int64_t version,
+  queue::ChangeResult change(const std::string& queue, const queue::Change& change, WallTime now);
+  Result<queue::StoredMessage> edit(const std::string& queue, const std::string& id, std::int64_t version,
                                     std::span<const queue::ContentEdit> edits, WallTime now);
   queue::PutStatus put(const queue::StoredMessage& stored, queue::PutMode mode);
 
@@ -57,7 +57,7 @@ class SimRecords {
   void move(Record& record, queue::QueueType type, WallTime now);
   void resend(Record& record, WallTime sent_at);
   bool remove(const std::string& id);
-  std::optional<Error> redrive(Record& record, WallTime now);
+  std::optional<Error> redrive(const std::string& queue, Record& record, WallTime now);
   void reset(Record& record, WallTime now);
   void move_to_front(Record& record, WallTime now);
   std::set<Place>& order(queue::QueueType type) { return type == queue::QueueType::dlq ? dlq_ : standard_; }

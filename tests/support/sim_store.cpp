@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/uuid.hpp"
+#include "host/queue/message_errors.hpp"
 
 namespace sluice::test {
 
@@ -236,7 +237,7 @@ Result<queue::StoredMessage> SimStore::get(const std::string& queue, const std::
   const MutexLock lock(mutex_);
   const queue::StoredMessage* stored = queues_[queue].find(id);
   if (stored == nullptr) {
-    return Error(ErrorCode::not_found, "no message \"" + id + "\" in queue \"" + queue + "\"");
+    return queue::no_message(queue, id);
   }
   queue::StoredMessage shown = *stored;
   shown.native.clear();
@@ -300,7 +301,7 @@ std::vector<queue::ChangeResult> SimStore::change(const std::string& queue, std:
     const auto hit = fate(fault, StoreCall::change, change.id);
     queue::ChangeResult result;
     if (!hit || hit->applied) {
-      result = records.change(change, now);
+      result = records.change(queue, change, now);
     }
     results.push_back(hit ? queue::ChangeResult{queue::ChangeStatus::failed, 0, hit->error} : std::move(result));
   }
@@ -314,7 +315,7 @@ Result<queue::StoredMessage> SimStore::edit(const std::string& queue, const std:
   if (fault && !fault->applied) {
     return fault->error;
   }
-  auto result = queues_[queue].edit(id, version, edits, clock_.wall_now());
+  auto result = queues_[queue].edit(queue, id, version, edits, clock_.wall_now());
   if (fault) {
     return fault->error;
   }

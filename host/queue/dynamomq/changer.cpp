@@ -6,19 +6,18 @@
 
 #include "base/timestamp.hpp"
 #include "host/queue/dynamomq/utf8.hpp"
+#include "host/queue/message_errors.hpp"
+#include "host/queue/visibility.hpp"
 
 namespace sluice::queue::dynamomq {
 namespace {
 
 constexpr Duration kInstant = std::chrono::nanoseconds(1);
 
-ChangeResult refused(const QueueTable& place, const std::string& id, std::string_view why) {
-  return {ChangeStatus::conflict, 0,
-          Error(ErrorCode::conflict, "message '" + id + "' of queue '" + place.queue + "' " + std::string(why))};
-}
+ChangeResult conflict(Error why) { return {ChangeStatus::conflict, 0, std::move(why)}; }
 
 ChangeResult not_found(const QueueTable& place, const std::string& id) {
-  return {ChangeStatus::not_found, 0, missing_message(place, id)};
+  return {ChangeStatus::not_found, 0, no_message(place.queue, id)};
 }
 
 // Those that need to know the record: `reset` takes away only what is there, the front depends on the half.
@@ -48,15 +47,6 @@ std::optional<QueueType> expected_half(ChangeAction action) {
 
 bool hidden(const StoredMessage& message, WallTime now) {
   return message.invisible_until && now <= *message.invisible_until;
-}
-
-// At the very instant that is written a message is still hidden; "at once" is the instant before.
-WallTime visible_after(WallTime now, Duration after) {
-  if (after > Duration::zero()) {
-    return later(now, after);
-  }
-  const Duration back = after == Duration::zero() ? -kInstant : after;
-  return back < WallTime{} - now ? WallTime{} : now + back;
 }
 
 }  // namespace
@@ -150,7 +140,7 @@ std::vector<ChangeResult> Changer::change(std::span<const Change> changes, Deadl
     }
   }
   for (Task& task : tasks) {
-    task.end(refused(place_, task.change->id, "is changed by others all the time; try again"));
+    task.end(conflict(changed_all_the_time(place_.queue, task.change->id)));
   }
   return results;
 }
@@ -198,7 +188,7 @@ void Changer::judge(Task& task, const dynamo::Item* record) const {
   }
   task.before = VersionMark::of(*record);
   if (change.version && task.before.number != *change.version) {
-    return task.end(refused(place_, change.id, "was changed by somebody else in between; look at it again"));
+    return task.end(conflict(changed_since(place_.queue, change.id)));
   }
   task.seen = decode_standing(*record);
   task.has_failure = record->find(attribute::kFailure) != record->end();
@@ -207,10 +197,10 @@ void Changer::judge(Task& task, const dynamo::Item* record) const {
   }
   if (change.action == ChangeAction::redrive) {
     if (task.seen->queue_type != QueueType::dlq) {
-      return task.end(refused(place_, change.id, "is not in the DLQ"));
+      return task.end(conflict(not_in_dlq(place_.queue, change.id)));
     }
     if (task.seen->received_at && hidden(*task.seen, parts_.clock.wall_now())) {
-      return task.end(refused(place_, change.id, "is being worked on in the DLQ; try again when that has ended"));
+      return task.end(conflict(in_flight_in_dlq(place_.queue, change.id)));
     }
   }
 }
@@ -233,7 +223,8 @@ std::optional<KeyedStatement> Changer::statement(Task& task, Front& front, WallT
   RecordChange wanted;
   switch (change.action) {
     case ChangeAction::set_visibility:
-      wanted = extend_change(visible_after(now, change.after));
+      wanted =
+          extend_change(change.after > Duration::zero() ? later(now, change.after) : seen_already(now, change.after));
       break;
     case ChangeAction::delay:
       wanted = delay_change(now, change.after);

@@ -5,16 +5,12 @@
 
 #include "base/timestamp.hpp"
 #include "host/queue/dynamomq/content_edit.hpp"
+#include "host/queue/message_errors.hpp"
 
 namespace sluice::queue::dynamomq {
 namespace {
 
 constexpr std::array kContent{attribute::kData, attribute::kContentType, attribute::kAttributes, attribute::kGroup};
-
-Error changed(const QueueTable& place, const std::string& id) {
-  return {ErrorCode::conflict, "message '" + id + "' of queue '" + place.queue +
-                                   "' was changed by somebody else in between; look at it again"};
-}
 
 // The update of what has become different. Names stand behind placeholders, because some are reserved.
 class Update {
@@ -95,11 +91,11 @@ Result<dynamo::Item> Editor::write(const dynamo::UpdateItemRequest& update, cons
       return record.error();
     }
     if (VersionMark::of(*record).number != written.before) {
-      return changed(place_, written.id);
+      return changed_since(place_.queue, written.id);
     }
     // It may still arrive: then the next try, which is the very same, is refused, and recognised above.
     if (refused || tries == kMaxTries) {
-      return refused ? changed(place_, written.id) : store_error(place_, answer.error());
+      return refused ? changed_since(place_.queue, written.id) : store_error(place_, answer.error());
     }
   }
 }
@@ -112,7 +108,7 @@ Result<StoredMessage> Editor::edit(const std::string& id, std::int64_t version, 
   }
   const VersionMark found = VersionMark::of(*before);
   if (found.number != version) {
-    return changed(place_, id);
+    return changed_since(place_.queue, id);
   }
   dynamo::Item wanted = *before;
   if (const auto applied = apply_edits(wanted, edits); !applied) {

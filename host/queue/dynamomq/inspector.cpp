@@ -7,6 +7,7 @@
 #include "host/queue/dynamomq/overview_count.hpp"
 #include "host/queue/dynamomq/stored_record.hpp"
 #include "host/queue/dynamomq/utf8.hpp"
+#include "host/queue/message_errors.hpp"
 
 namespace sluice::queue::dynamomq {
 namespace {
@@ -54,10 +55,6 @@ int nibble(char digit) {
 }
 
 }  // namespace
-
-Error missing_message(const QueueTable& place, const std::string& id) {
-  return {ErrorCode::not_found, "queue '" + place.queue + "' has no message '" + id + "'"};
-}
 
 // "<length of sent_at>:<sent_at><id>" in hexadecimal.
 std::string encode_cursor(const dynamo::Item& last_key) {
@@ -107,7 +104,7 @@ Result<dynamo::Item> decode_cursor(std::string_view cursor, QueueType type) {
 
 Result<dynamo::Item> Inspector::record(const std::string& id, Deadline deadline) const {
   if (!is_storable_id(id)) {
-    return missing_message(place_, clip_utf8(id, 100));
+    return no_message(place_.queue, clip_utf8(id, 100));
   }
   dynamo::GetItemRequest request;
   request.table = place_.table;
@@ -118,7 +115,7 @@ Result<dynamo::Item> Inspector::record(const std::string& id, Deadline deadline)
     return store_error(place_, found.error());
   }
   if (found->item.empty()) {
-    return missing_message(place_, id);
+    return no_message(place_.queue, id);
   }
   return std::move(found->item);
 }

@@ -13,9 +13,6 @@ std::string encode_cursor(const dynamo::Item& last_key);
 /// ErrorCode::invalid for text that is no cursor of that half.
 Result<dynamo::Item> decode_cursor(std::string_view cursor, QueueType type);
 
-/// What every operation says of an id that nobody has.
-Error missing_message(const QueueTable& place, const std::string& id);
-
 /// Looks at one queue and changes nothing. Thread-safe.
 class Inspector {
  public:

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "host/queue/message_errors.hpp"
 #include "host/queue/sqlite/row_codec.hpp"
 #include "host/queue/sqlite/times.hpp"
+#include "host/queue/visibility.hpp"
 
 namespace sluice::queue::sqlite {
 
@@ -40,15 +42,6 @@ Standing fresh(const Standing& before, std::int64_t half, WallTime now) {
 
 }  // namespace
 
-Error no_message(const std::string& queue, const std::string& id) {
-  return {ErrorCode::not_found, "no message \"" + id + "\" in queue \"" + queue + "\""};
-}
-
-Error changed_since(const std::string& queue, const std::string& id) {
-  return {ErrorCode::conflict,
-          "message \"" + id + "\" of queue \"" + queue + "\" was changed in between; read it again"};
-}
-
 ChangeResult Changes::apply(const std::string& queue, const Change& change, WallTime now) {
   const auto number = records_.queue(queue);
   const auto standing = number ? records_.find(*number, change.id) : std::nullopt;
@@ -72,10 +65,7 @@ ChangeResult Changes::apply_to(const Standing& before, const std::string& queue,
       deliveries.remove(before);
       return {};
     case ChangeAction::set_visibility:
-      after.until.reset();
-      if (change.after > Duration::zero()) {
-        after.until = later(now, change.after);
-      }
+      after.until = change.after > Duration::zero() ? later(now, change.after) : seen_already(now, change.after);
       break;
     case ChangeAction::delay:
       after = resent(before, later(now, change.after));
@@ -95,12 +85,10 @@ ChangeResult Changes::apply_to(const Standing& before, const std::string& queue,
       break;
     case ChangeAction::redrive:
       if (!in_dlq(before)) {
-        return conflict(before, {ErrorCode::conflict,
-                                 "message \"" + before.id + "\" is not in the DLQ of queue \"" + queue + "\""});
+        return conflict(before, not_in_dlq(queue, before.id));
       }
       if (in_flight(before, now)) {
-        return conflict(before, {ErrorCode::conflict, "message \"" + before.id + "\" in the DLQ of queue \"" + queue +
-                                                          "\" is being worked on; try again when it is back"});
+        return conflict(before, in_flight_in_dlq(queue, before.id));
       }
       after = fresh(before, before.half & ~std::int64_t{1}, now);
       break;

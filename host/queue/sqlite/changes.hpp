@@ -10,9 +10,6 @@
 
 namespace sluice::queue::sqlite {
 
-Error no_message(const std::string& queue, const std::string& id);
-Error changed_since(const std::string& queue, const std::string& id);
-
 /// What operators do to a message that nobody handed them. Works inside a transaction of the records' connection.
 class Changes {
  public:

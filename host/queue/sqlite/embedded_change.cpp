@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "host/queue/content_edit.hpp"
+#include "host/queue/message_errors.hpp"
 #include "host/queue/sqlite/embedded_store.hpp"
 
 namespace sluice::queue::sqlite {

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <utility>
 
+#include "host/queue/message_errors.hpp"
 #include "host/queue/sqlite/embedded_store.hpp"
 
 namespace sluice::queue::sqlite {
