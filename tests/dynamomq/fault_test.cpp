@@ -243,6 +243,18 @@ TEST_F(Refused, UnprocessedKeysAreReadInTheEnd) {
   EXPECT_EQ(ids_of(claims).size(), 10U);
 }
 
+TEST_F(Refused, SendWithoutAnAnswerSaysSoAndNotWhyTheLookAfterItFailed) {
+  host().faults().choose([](const std::string& operation, const std::string&) {
+    return operation == "BatchGetItem" ? HttpFault::refuse : HttpFault::commit_then_reset;
+  });
+  const queue::NewMessage message{.id = "x", .body = "x"};
+  const auto sent = store().send("orders", std::span(&message, 1), soon());
+  EXPECT_EQ(sent[0].status, SendStatus::failed);
+  EXPECT_EQ(sent[0].error.code(), ErrorCode::unknown_outcome);
+  EXPECT_NE(sent[0].error.message().find("it may have taken effect all the same"), std::string::npos)
+      << sent[0].error.message();
+}
+
 TEST_F(Refused, OutageIsAnErrorAndThenItRecovers) {
   send(3);
   const auto first = claim(1);

@@ -92,7 +92,10 @@ void Sender::recognise_own(const std::vector<Draft>& drafts, const std::vector<S
   for (const std::size_t k : doubtful) {
     SendResult& result = results[drafts[k].place];
     if (!records) {
-      result = failed(result.id, Error(ErrorCode::unknown_outcome, store_error(place_, records.error()).message()));
+      // Why the send itself got no answer says more than why the look afterwards got none.
+      const bool unknown = outcomes[k].fate == StatementFate::unknown;
+      const dynamo::Error& why = unknown ? outcomes[k].error : records.error();
+      result = failed(result.id, Error(ErrorCode::unknown_outcome, store_error(place_, why).message()));
       continue;
     }
     const auto found = records->find(result.id);
