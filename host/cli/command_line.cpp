@@ -4,6 +4,7 @@
 
 #include "host/cli/command.hpp"
 #include "host/cli/help.hpp"
+#include "host/cli/queue_names.hpp"
 #include "host/cli/suggestions.hpp"
 
 namespace sluice::cli {
@@ -22,6 +23,7 @@ Exit unknown_command(const std::string& name) {
   Words known{"help"};
   for (const Command& command : commands()) {
     known.emplace_back(command.name);
+    known.emplace_back(command.name.substr(0, command.name.find(' ')));
     if (!command.alias.empty()) {
       known.emplace_back(command.alias);
     }
@@ -54,7 +56,9 @@ OrExit<const Command*> take_command(Words& words) {
 }
 
 Exit help(Words words, Console& console) {
-  if (words.empty()) {
+  const bool about_itself =
+      words.size() == 1 && (words.front() == "help" || words.front() == "--help" || words.front() == "-h");
+  if (words.empty() || about_itself) {
     console.out(general_help());
     return Exit::ok();
   }
@@ -65,6 +69,10 @@ Exit help(Words words, Console& console) {
   const auto command = take_command(words);
   if (command.has_error()) {
     return command.error();
+  }
+  if (!words.empty()) {
+    return Exit::usage("unexpected word \"" + words.front() + "\"; write `sluice help " +
+                       std::string((*command)->name) + "`");
   }
   console.out(command_help(**command));
   return Exit::ok();
@@ -107,6 +115,12 @@ Exit dispatch(Words words, Console& console, std::string& name) {
     console.out(command_help(**command));
     return Exit::ok();
   }
+  if (const auto output = arguments->output(); arguments->has("output") && output.has_error()) {
+    return output.error();
+  }
+  if (const auto hint = misspelt_queue(*arguments)) {
+    console.note("sluice " + name + ": " + *hint);
+  }
   return (*command)->run(*arguments, console);
 }
 
@@ -130,7 +144,8 @@ const std::vector<Command>& commands() {
       export_command(),
       import_command(),
       tail_command(),
-      enqueue_test_command(), shell_command(),
+      enqueue_test_command(),
+      shell_command(),
       // Messages by their ids.
       get_command(),
       fail_command(),

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "host/cli/host_file.hpp"
+#include "host/cli/queue_names.hpp"
+#include "host/cli/unopened.hpp"
 
 namespace sluice::cli {
 
@@ -32,14 +34,6 @@ Target table_target(const Arguments& arguments) {
   target.queue = arguments.get("queue", settings.table);
   target.host.queues[target.queue] = settings;
   return target;
-}
-
-std::string listed(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) {
-    text += (text.empty() ? "" : ", ") + name;
-  }
-  return text;
 }
 
 OrExit<std::string> choose_queue(const Arguments& arguments, const config::HostConfig& host) {
@@ -125,10 +119,9 @@ OrExit<QueueSession> QueueSession::open(const Arguments& arguments, Queue queue,
   auto store = runtime::open_store(target->host, parts->clock, parts->random, nullptr);
   if (store.has_error()) {
     const bool surprises = !target->from_file && !names_table(arguments) && files == HostFiles::anywhere;
-    return Exit::failure(store.error().message() +
-                         (surprises ? " (there is no host file, so a DynamoDB table is meant; --config FILE names a "
-                                      "host file)"
-                                    : ""));
+    return unopened(store.error(), surprises ? " (there is no host file, so a DynamoDB table is meant; --config "
+                                               "FILE names a host file)"
+                                             : "");
   }
   return QueueSession(std::move(target->host), std::move(target->queue), std::move(parts), std::move(*store));
 }

@@ -10,6 +10,7 @@
 #include "host/cli/json_text.hpp"
 #include "host/cli/table_target.hpp"
 #include "host/cli/terraform.hpp"
+#include "host/cli/unopened.hpp"
 
 namespace sluice::cli {
 
@@ -62,12 +63,28 @@ OrExit<TableTarget> target_of(const Arguments& arguments) {
   return target;
 }
 
-Exit make_table(const TableTarget& target, Console& console) {
+std::string as_json(const TableTarget& target, const std::string& region, bool created) {
+  JsonText json(JsonText::Layout::indented);
+  json.begin_object();
+  json.member("table", target.spec.table);
+  json.member("index", target.spec.index);
+  json.member("region", region);
+  json.member("created", created);
+  json.end_object();
+  return json.take_line();
+}
+
+std::string as_text(const TableTarget& target, const std::string& region, bool created) {
+  return "table " + target.spec.table + " with index " + target.spec.index + " in " + region +
+         (created ? " is made\n" : " was there already, and is right\n");
+}
+
+Exit make_table(const TableTarget& target, Output output, Console& console) {
   const SystemClock clock;
   SeededRandom random;
   const auto connection = runtime::DynamoDbConnection::open(target.connection, clock, random);
   if (connection.has_error()) {
-    return Exit::failure(connection.error());
+    return unopened(connection.error());
   }
   console.progress("waiting for table " + target.spec.table + " to become active");
   const StopOnInterrupt interrupt;
@@ -83,18 +100,17 @@ Exit make_table(const TableTarget& target, Console& console) {
   if (outcome.has_error()) {
     return Exit::failure(outcome.error());
   }
-  JsonText json(JsonText::Layout::indented);
-  json.begin_object();
-  json.member("table", target.spec.table);
-  json.member("index", target.spec.index);
-  json.member("region", (*connection)->region());
-  json.member("created", *outcome == TableOutcome::created);
-  json.end_object();
-  console.out(json.take_line());
+  const bool created = *outcome == TableOutcome::created;
+  const std::string& region = (*connection)->region();
+  console.out(output == Output::text ? as_text(target, region, created) : as_json(target, region, created));
   return Exit::ok();
 }
 
 Exit create_table(const Arguments& arguments, Console& console) {
+  const auto output = arguments.output();
+  if (output.has_error()) {
+    return output.error();
+  }
   const auto target = target_of(arguments);
   if (target.has_error()) {
     return target.error();
@@ -103,7 +119,7 @@ Exit create_table(const Arguments& arguments, Console& console) {
     console.out(terraform_table(target->spec));
     return Exit::ok();
   }
-  return make_table(*target, console);
+  return make_table(*target, *output, console);
 }
 
 }  // namespace
@@ -120,7 +136,10 @@ Command table_create_command() {
           "names every difference. Ctrl-C ends the waiting, not the table.",
       .flags = with_table_flags(
           {{.name = "no-deletion-protection", .value = {}, .help = "leave the table unprotected"},
-           {.name = "print-terraform", .value = {}, .help = "make nothing; print the table as Terraform has it"}}),
+           {.name = "print-terraform", .value = {}, .help = "make nothing; print the table as Terraform has it"},
+           {.name = "output",
+            .value = "json|text",
+            .help = "how to show it [default: the SLUICE_OUTPUT variable, else json]"}}),
       .examples =
           "sluice table create --queue orders\n"
           "sluice table create --table orders --endpoint http://127.0.0.1:8000\n"

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 
+#include "base/shell_word.hpp"
 #include "host/cli/host_file.hpp"
+#include "host/cli/queue_names.hpp"
 #include "host/cli/queue_session.hpp"
+#include "host/cli/unopened.hpp"
 #include "host/queue/dynamomq/schema.hpp"
 #include "host/queue/dynamomq/table_errors.hpp"
 
@@ -41,14 +44,27 @@ bool stands_alone(const Arguments& arguments) {
          (!names_host_file(arguments) && !default_host_file());
 }
 
-OrExit<std::string> queue_of(const Arguments& arguments, const config::HostConfig& host) {
-  const auto names = known_queues(host);
-  if (arguments.has("queue") || names.size() != 1) {
-    return arguments.has("queue")
-               ? OrExit<std::string>(arguments.get("queue"))
-               : Exit::usage("which table? name it by --queue QUEUE of the host file, or by --table TABLE");
+/// The options of this command line that say where the table is; its name where none does.
+std::string naming_options(const Arguments& arguments, const std::string& table) {
+  std::string options;
+  for (const char* const name : {"config", "queue", "table", "index", "endpoint", "region"}) {
+    if (arguments.has(name)) {
+      options += (options.empty() ? "--" : " --") + std::string(name) + " " + shell_word(arguments.get(name));
+    }
   }
-  return names.front();
+  return options.empty() ? "--table " + shell_word(table) : options;
+}
+
+OrExit<std::string> queue_of(const Arguments& arguments, const config::HostConfig& host) {
+  if (arguments.has("queue")) {
+    return arguments.get("queue");
+  }
+  const auto names = known_queues(host);
+  if (names.size() == 1) {
+    return names.front();
+  }
+  return Exit::usage("which table? name it by --queue QUEUE" +
+                     (names.empty() ? std::string() : ", one of " + listed(names)) + ", or by --table TABLE");
 }
 
 OrExit<TableTarget> named_in_host_file(const Arguments& arguments) {
@@ -77,8 +93,10 @@ OrExit<TableTarget> named_in_host_file(const Arguments& arguments) {
 }  // namespace
 
 std::vector<Flag> with_table_flags(std::vector<Flag> own) {
-  own.push_back(
-      {.name = "queue", .value = "QUEUE", .help = "the table of this queue, as the host file has it [default: its only one]", .common = true});
+  own.push_back({.name = "queue",
+                 .value = "QUEUE",
+                 .help = "the table of this queue, as the host file has it [default: its only one]",
+                 .common = true});
   own.push_back({.name = "table",
                  .value = "TABLE",
                  .help = "the table by its name; no host file is read then [default without one: dynamo-mq-table]",
@@ -121,6 +139,7 @@ OrExit<TableTarget> find_table(const Arguments& arguments) {
   target.spec.index = arguments.get("index", target.spec.index);
   target.connection.region = arguments.get("region", target.connection.region);
   target.connection.endpoint = arguments.get("endpoint", target.connection.endpoint);
+  target.options = naming_options(arguments, target.spec.table);
   if (Exit wrong = check_names(target.spec); wrong.code() != kExitOk) {
     return wrong;
   }
@@ -132,13 +151,13 @@ OrExit<dynamo::TableDescription> describe_table(const TableTarget& target, std::
   SeededRandom random;
   const auto connection = runtime::DynamoDbConnection::open(target.connection, clock, random);
   if (connection.has_error()) {
-    return Exit::failure(connection.error());
+    return unopened(connection.error());
   }
   region = (*connection)->region();
   auto table = (*connection)->client().describe_table(target.spec.table, Deadline::after(clock, kDescribeTime));
   if (table.has_error()) {
-    return Exit::failure(
-        queue::dynamomq::store_error({target.spec.table, target.spec.table, target.spec.index, region}, table.error()));
+    return Exit::failure(queue::dynamomq::store_error(
+        {target.spec.table, target.spec.table, target.spec.index, region, target.options}, table.error()));
   }
   return std::move(*table);
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "base/shell_word.hpp"
 #include "host/queue/dynamomq/dynamomq_store.hpp"
 #include "host/queue/sqlite/sqlite_store.hpp"
 #include "host/runtime/dynamodb_connection.hpp"
@@ -19,13 +20,31 @@ std::string machine_name() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "host";
 }
 
+/// Whether `sluice` finds the host file without being told of it.
+bool at_default_place(const std::string& file) { return file == "host.toml" || file == "/etc/sluice/host.toml"; }
+
+/// How a command line names the table of a queue that no host file describes.
+std::string table_options(const config::HostConfig& host, const config::QueueConfig& settings) {
+  std::string options = "--table-name " + shell_word(settings.table);
+  if (settings.index != queue::dynamomq::kDefaultIndexName) {
+    options += " --index-name " + shell_word(settings.index);
+  }
+  if (!host.dynamodb_endpoint.empty()) {
+    options += " --endpoint-url " + shell_word(host.dynamodb_endpoint);
+  }
+  return options;
+}
+
 queue::dynamomq::DynamoMqOptions dynamomq_options(const config::HostConfig& host, const std::string& region) {
   queue::dynamomq::DynamoMqOptions options;
   for (const auto& [name, settings] : host.queues) {
-    options.queues[name] = {.table = settings.table, .index = settings.index};
+    options.queues[name] = {.table = settings.table,
+                            .index = settings.index,
+                            .options = host.file.empty() ? table_options(host, settings) : std::string()};
   }
   options.host = host.name.empty() ? machine_name() : host.name;
   options.region = region;
+  options.config = at_default_place(host.file) ? std::string() : host.file;
   return options;
 }
 

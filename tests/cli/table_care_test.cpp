@@ -104,13 +104,26 @@ TEST(TableTarget, IsDynamoMqsTableWithoutAHostFile) {
   EXPECT_THAT(run({"table", "policy", "--queue", "orders"}).out, HasSubstr("table/orders"));
 }
 
+TEST(TableTarget, WithoutARegionIsWrongConfiguration) {
+  const HostFolder folder("[store]\nkind = \"dynamodb\"\n[queues.orders]\n");
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"ls"}, {"table", "check"}, {"table", "create"}, {"stats", "--table-name", "orders"}}) {
+    const Finished refused = run_binary(
+        words,
+        {.input = {}, .folder = folder.path(), .environment = {{"AWS_CONFIG_FILE", "/nowhere"}}, .stdout_file = {}});
+    EXPECT_EQ(refused.exit_code, 78) << words.front();
+    EXPECT_EQ(refused.err_lines().size(), 1U) << refused.err;
+    EXPECT_THAT(refused.err, HasSubstr("no AWS region is named"));
+  }
+}
+
 TEST(TableTarget, IsTheHostFilesOnlyQueueOrHasToBeNamed) {
   const HostFolder one("[store]\nkind = \"dynamodb\"\n[queues.orders]\ntable = \"orders-table\"\n");
   EXPECT_THAT(run_in(one, {"table", "policy"}).out, HasSubstr("table/orders-table"));
   const HostFolder two("[store]\nkind = \"dynamodb\"\n[queues.orders]\n[queues.mails]\n");
   const Finished unnamed = run_in(two, {"table", "policy"});
   EXPECT_EQ(unnamed.exit_code, 64);
-  EXPECT_THAT(unnamed.err, HasSubstr("which table? name it by --queue QUEUE"));
+  EXPECT_THAT(unnamed.err, HasSubstr("which table? name it by --queue QUEUE, one of mails, orders, or"));
 }
 
 TEST(TableTerraform, MakesANameOfEveryTable) {

@@ -17,12 +17,21 @@ TEST(StoreError, MissingTableNamesTheCommand) {
             "table 'orders-table' does not exist in eu-west-1; make it with: sluice table create --queue orders");
 }
 
+TEST(StoreError, TheCommandFindsTheTableAsThisProcessDoes) {
+  QueueTable place = kPlace;
+  place.options = "--table-name orders-table --endpoint-url http://127.0.0.1:8000";
+  const Error error = store_error(place, {ErrorKind::resource_not_found, "Requested resource not found"});
+  EXPECT_EQ(error.message(),
+            "table 'orders-table' does not exist in eu-west-1; make it with: sluice table create --table-name "
+            "orders-table --endpoint-url http://127.0.0.1:8000");
+}
+
 TEST(StoreError, MissingIndexIsNamed) {
   const Error error =
       store_error(kPlace, {ErrorKind::validation, "The table does not have the specified index: the-index"});
   EXPECT_EQ(error.code(), ErrorCode::queue_missing);
   EXPECT_THAT(error.message(), HasSubstr("'the-index'"));
-  EXPECT_THAT(error.message(), HasSubstr("[queues.orders]"));
+  EXPECT_THAT(error.message(), HasSubstr("sluice table check --queue orders"));
 }
 
 TEST(StoreError, KeyRangeThrottleSaysThatTheCeilingIsMet) {

@@ -93,5 +93,14 @@ TEST(TableFindings, AnIndexOfSomebodyElseCostsWrites) {
   EXPECT_THAT(findings[0].what, HasSubstr("by-tenant"));
 }
 
+TEST(TableFindings, TheIndexThatIsRecommendedIsNotToBeDeleted) {
+  TableSpec spec;
+  spec.index = "misspelt";
+  const auto findings = examine_table(right_table(), spec);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].level, FindingLevel::unfit);
+  EXPECT_THAT(findings[0].mend, HasSubstr("has the right keys"));
+}
+
 }  // namespace
 }  // namespace sluice::queue::dynamomq

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/shell_word.hpp"
 #include "host/queue/dynamomq/changer.hpp"
 #include "host/queue/dynamomq/claimer.hpp"
 #include "host/queue/dynamomq/editor.hpp"
@@ -16,8 +17,10 @@ namespace {
 QueueTable locate(const DynamoMqOptions& options, const std::string& queue) {
   const auto found = options.queues.find(queue);
   const TableLocation location = found == options.queues.end() ? TableLocation{} : found->second;
+  const std::string config = options.config.empty() ? "" : " --config " + shell_word(options.config);
   return {queue, location.table.empty() ? queue : location.table,
-          location.index.empty() ? std::string(kDefaultIndexName) : location.index, options.region};
+          location.index.empty() ? std::string(kDefaultIndexName) : location.index, options.region,
+          location.options.empty() ? "--queue " + shell_word(queue) + config : location.options};
 }
 
 /// One queue: where it lies, and what is known about its two halves.

@@ -16,12 +16,14 @@ namespace sluice::queue::dynamomq {
 struct TableLocation {
   std::string table;                     ///< empty: the queue's name
   std::string index{kDefaultIndexName};  ///< empty: the same
+  std::string options;                   ///< as QueueTable's
 };
 
 struct DynamoMqOptions {
   std::map<std::string, TableLocation> queues;  ///< those that differ from the defaults
   std::string host;                             ///< this host's name; part of what tells its writes from others'
   std::string region;                           ///< for messages only
+  std::string config;  ///< for messages: the host file where `sluice` must be told of it; else empty
 };
 
 /// Makes a Store on tables of DynamoMQ v0.11.0; its Go programs can work on the same tables at the same time.

@@ -7,6 +7,10 @@ namespace {
 
 std::string region_of(const QueueTable& place) { return place.region.empty() ? "this region" : place.region; }
 
+std::string options_of(const QueueTable& place) {
+  return place.options.empty() ? "--queue " + place.queue : place.options;
+}
+
 bool names_missing_index(const dynamo::Error& error) {
   return error.kind == dynamo::ErrorKind::validation &&
          error.message.find("does not have the specified index") != std::string::npos;
@@ -14,13 +18,13 @@ bool names_missing_index(const dynamo::Error& error) {
 
 Error missing_table(const QueueTable& place) {
   return {ErrorCode::queue_missing, "table '" + place.table + "' does not exist in " + region_of(place) +
-                                        "; make it with: sluice table create --queue " + place.queue};
+                                        "; make it with: sluice table create " + options_of(place)};
 }
 
 Error missing_index(const QueueTable& place) {
   return {ErrorCode::queue_missing, "table '" + place.table + "' in " + region_of(place) + " has no index '" +
-                                        place.index + "'; name the right one under [queues." + place.queue +
-                                        "], or make a new table with: sluice table create --queue " + place.queue};
+                                        place.index + "'; see what it has with: sluice table check " +
+                                        options_of(place)};
 }
 
 Error throttled(const QueueTable& place, const dynamo::Error& error) {

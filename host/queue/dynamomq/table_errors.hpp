@@ -13,7 +13,8 @@ struct QueueTable {
   std::string queue;
   std::string table;
   std::string index;
-  std::string region;  ///< for messages
+  std::string region;   ///< for messages
+  std::string options;  ///< for messages: those with which `sluice table` finds the table; empty: --queue and the queue
 };
 
 /// Turns the client's failures into the store's: one line with the place and the mend.

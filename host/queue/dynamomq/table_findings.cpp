@@ -35,7 +35,7 @@ class Examination {
     if (index != table_.indexes.end()) {
       examine_index_status(*index);
     }
-    advise();
+    advise(index != table_.indexes.end());
     return std::move(findings_);
   }
 
@@ -87,7 +87,7 @@ class Examination {
     return "add one with the hash key queue_type (S), the range key sent_at (S) and the projection ALL";
   }
 
-  void advise() {
+  void advise(bool has_index) {
     if (!table_.deletion_protection) {
       add(FindingLevel::advice, "the table is not protected from deletion",
           "turn on its deletion protection, which `sluice table create` does by default");
@@ -97,7 +97,8 @@ class Examination {
           "change the billing mode to PAY_PER_REQUEST, or let table and index scale by themselves");
     }
     for (const auto& index : table_.indexes) {
-      if (index.name != spec_.index) {
+      // Where its own index is missing, another may be the one that was meant.
+      if (has_index && index.name != spec_.index) {
         add(FindingLevel::advice, "index '" + index.name + "' is none of this queue's, and each write pays for it too",
             "delete it if nobody reads it");
       }

@@ -1,0 +1,27 @@
+#include "base/shell_word.hpp"
+
+#include <algorithm>
+
+namespace sluice {
+
+namespace {
+
+bool is_plain(char byte) {
+  return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') ||
+         std::string_view("_-./:@%+=,").find(byte) != std::string_view::npos;
+}
+
+}  // namespace
+
+std::string shell_word(std::string_view text) {
+  if (!text.empty() && std::all_of(text.begin(), text.end(), is_plain)) {
+    return std::string(text);
+  }
+  std::string word = "'";
+  for (const char byte : text) {
+    word += byte == '\'' ? std::string("'\\''") : std::string(1, byte);
+  }
+  return word + "'";
+}
+
+}  // namespace sluice
