@@ -112,7 +112,8 @@ Exit BulkSender::finish(LineReader::Status last, int failure, bool interrupted) 
     return Exit::failure(std::string("cannot read standard input: ") + std::strerror(failure) + "; " + so_far());
   }
   if (committer_.refused() > 0) {
-    return Exit::failure(so_far() + ", " + std::to_string(committer_.refused()) + " lines were passed over");
+    return Exit::failure(so_far() + ", " + std::to_string(committer_.refused()) +
+                         (committer_.refused() == 1 ? " line was passed over" : " lines were passed over"));
   }
   return Exit::ok();
 }

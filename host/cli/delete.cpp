@@ -30,7 +30,7 @@ Exit delete_messages(const Arguments& arguments, Console& console) {
                      .work = queue::Change{.id = {}, .action = queue::ChangeAction::remove}},
                     arguments, console);
   }
-  if (const std::string flag = bulk_flag_given(arguments); !flag.empty()) {
+  if (const std::string flag = arguments.has("dlq") ? "dlq" : bulk_flag_given(arguments); !flag.empty()) {
     return Exit::usage("--id and --" + flag + " exclude each other; give one");
   }
   return delete_one(arguments, console);

@@ -191,6 +191,11 @@ Command make(std::string_view name, std::string_view summary, std::vector<Flag> 
   return command;
 }
 
+Command with_alias(Command command, std::string_view alias) {
+  command.alias = alias;
+  return command;
+}
+
 std::vector<Command> make_commands() {
   const std::vector<Flag> id{{.name = "id", .value = "string", .help = "id of the message"}};
   // Scripts may give it where it means nothing, as there.
@@ -206,7 +211,8 @@ std::vector<Command> make_commands() {
       make("invalid", "Move the message of an id to the DLQ", id, run_silently<&DynamoMqOperations::invalid>),
       make("ls", "List ten messages and their states", {}, ls),
       make("purge", "Delete all messages of both halves", {{.name = "yes", .help = "do not ask on a terminal"}}, purge),
-      make("qstat", "Count the messages of the queue", {}, count<queue::QueueType::standard>),
+      // Its help does not name the alias, as DynamoMQ has none; the word is this program's own.
+      with_alias(make("qstat", "Count the messages of the queue", {}, count<queue::QueueType::standard>), "stats"),
       make("receive", "Receive the next message, hidden for 30 seconds", {}, receive),
       make("redrive", "Move the message of an id from the DLQ back", id, redrive),
       make("reset", "Make the message of an id as if newly sent", id, run_on_message<&DynamoMqOperations::reset>),

@@ -48,8 +48,10 @@ const Flag* find_flag(const Command* command, const std::string& name) {
 }
 
 const Command* find(const std::string& name) {
-  const auto found = std::find_if(drop_in_commands().begin(), drop_in_commands().end(),
-                                  [&name](const Command& command) { return command.name == name; });
+  const auto found =
+      std::find_if(drop_in_commands().begin(), drop_in_commands().end(), [&name](const Command& command) {
+        return command.name == name || (!command.alias.empty() && command.alias == name);
+      });
   return found == drop_in_commands().end() ? nullptr : &*found;
 }
 

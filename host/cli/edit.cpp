@@ -142,7 +142,7 @@ Exit edit(const Arguments& arguments, Console& console) {
     }
     return run_bulk({.words = {.verb = "edit", .done = "edited"}, .work = std::move(*edits)}, arguments, console);
   }
-  if (const std::string flag = bulk_flag_given(arguments); !flag.empty()) {
+  if (const std::string flag = arguments.has("dlq") ? "dlq" : bulk_flag_given(arguments); !flag.empty()) {
     return Exit::usage("--id and --" + flag + " exclude each other; give one");
   }
   return edit_one(arguments, *edits, console);

@@ -122,7 +122,8 @@ std::string message_text(const queue::StoredMessage& stored, WallTime now, bool 
     row("host", failure.host);
     row("failed", when(failure.failed_at, now));
   }
-  row("content type", message.content_type + ", " + std::to_string(message.body.size()) + " bytes");
+  row("content type", message.content_type + ", " + std::to_string(message.body.size()) +
+                          (message.body.size() == 1 ? " byte" : " bytes"));
   return table.take() + "\n" + body_text(message);
 }
 

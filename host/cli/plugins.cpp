@@ -1,6 +1,9 @@
+#include <filesystem>
+
 #include "host/cli/command.hpp"
 #include "host/cli/host_file.hpp"
 #include "host/cli/json_text.hpp"
+#include "host/cli/text_output.hpp"
 #include "host/plugin/handler_instance.hpp"
 #include "host/plugin/plugin_registry.hpp"
 
@@ -150,7 +153,16 @@ void print_json(const plugin::PluginRegistry& registry, Console& console) {
 }
 
 Exit plugins(const Arguments& arguments, Console& console) {
+  const auto output = output_or_text(arguments);
+  if (output.has_error()) {
+    return output.error();
+  }
   std::vector<std::string> folders = arguments.all("dir");
+  for (const std::string& folder : folders) {
+    if (std::error_code ignored; !std::filesystem::is_directory(folder, ignored)) {
+      return Exit::failure("--dir " + folder + ": there is no such folder");
+    }
+  }
   if (folders.empty()) {
     const auto host = load_host_file(arguments);
     if (host.has_error()) {
@@ -160,7 +172,7 @@ Exit plugins(const Arguments& arguments, Console& console) {
   }
   plugin::PluginRegistry registry;
   registry.scan(folders);
-  if (arguments.has("json")) {
+  if (*output == Output::json) {
     print_json(registry, console);
   } else {
     print_text(registry, console);
@@ -182,7 +194,7 @@ Command plugins_command() {
       .name = "plugins",
       .group = "Host",
       .summary = "Show the plugins that were found, their handlers and options",
-      .usage = "[--json] [--dir FOLDER]... [--config FILE]",
+      .usage = "[--dir FOLDER]... [--json | --output json|text] [--config FILE]",
       .description =
           "Files that are no usable plugin are shown with the reason. Looks into the folders of [host] "
           "plugin_dirs.",
@@ -191,6 +203,7 @@ Command plugins_command() {
                  .value = "FOLDER",
                  .help = "look there, and read no host file; may be repeated",
                  .repeated = true},
+                text_output_flag(),
                 config_flag()},
       .examples =
           "sluice plugins\n"

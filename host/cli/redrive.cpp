@@ -14,7 +14,7 @@ Exit redrive(const Arguments& arguments, Console& console) {
     return run_bulk({.words = {.verb = "redrive", .done = "redriven"}, .work = change, .dlq_only = true}, arguments,
                     console);
   }
-  if (const std::string flag = bulk_flag_given(arguments); !flag.empty()) {
+  if (const std::string flag = arguments.has("force") ? "force" : bulk_flag_given(arguments); !flag.empty()) {
     return Exit::usage("--id and --" + flag + " exclude each other; give one");
   }
   return change_message(arguments, change, AfterChange::show, console);

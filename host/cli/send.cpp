@@ -10,6 +10,7 @@
 #include "host/cli/command.hpp"
 #include "host/cli/message_template.hpp"
 #include "host/cli/queue_session.hpp"
+#include "host/observe/escape.hpp"
 
 namespace sluice::cli {
 
@@ -29,7 +30,10 @@ OrExit<std::string> read_file(const std::string& name) {
     return Exit::failure("--file " + name + ": larger than 64 MiB; no store takes that");
   }
   if (!file.eof()) {
-    return Exit::failure("--file " + name + ": " + std::strerror(errno));
+    return Exit::failure("--file " + name + ": " + std::strerror(errno) +
+                         (name == "-" ? "; for JSON lines on standard input write - alone, for all of it as one body "
+                                        "--file /dev/stdin"
+                                      : ""));
   }
   return bytes;
 }
@@ -85,6 +89,12 @@ Exit check_sources(const Arguments& arguments) {
   if (arguments.has("id") && arguments.get("id").empty()) {
     return Exit::usage("--id is empty; leave it out to have one made");
   }
+  for (const char* const name : {"id", "content-type", "attr"}) {
+    const auto values = arguments.all(name);
+    if (!std::all_of(values.begin(), values.end(), observe::is_utf8)) {
+      return Exit::usage("--" + std::string(name) + " is not UTF-8; only a body may be any bytes");
+    }
+  }
   if (arguments.has("keep-going") && !arguments.reads_stdin()) {
     return Exit::usage("--keep-going goes with - only");
   }
@@ -104,11 +114,15 @@ Exit send(const Arguments& arguments, Console& console) {
     if (session.has_error()) {
       return session.error();
     }
+    if (::isatty(STDIN_FILENO) == 1 && console.error_is_terminal()) {
+      console.note("type one message a line, as JSON; Ctrl-D ends");
+    }
     BulkSender sender({session->queue(), arguments.has("keep-going")}, *session, *messages, console);
     Exit exit = sender.run(STDIN_FILENO);
     if (const auto cost = session->cost()) {
       console.note("sent " + std::to_string(sender.sent()) +
-                   " messages; DynamoDB: " + cost->text(sender.sent(), "message"));
+                   (sender.sent() == 1 ? " message; DynamoDB: " : " messages; DynamoDB: ") +
+                   cost->text(sender.sent(), "message"));
     }
     return exit;
   }

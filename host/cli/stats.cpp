@@ -5,6 +5,7 @@
 #include <charconv>
 #include <utility>
 
+#include "base/timestamp.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/host_file.hpp"
 #include "host/cli/message_text.hpp"
@@ -133,6 +134,7 @@ class Watch {
 
   Exit run(Duration interval) {
     const InterruptFlag interrupt;
+    every_ = config::format_duration(interval);
     for (bool first = true; console_.writable(); first = false) {
       const auto seen = look(session_);
       if (seen.has_value()) {
@@ -154,8 +156,9 @@ class Watch {
  private:
   void show(const Look& seen) {
     if (console_.output_is_terminal()) {
+      const bool colours = console_.output_has_colour();
       console_.out(kClearScreen);
-      console_.out(output_ == Output::text ? as_text(seen, console_.output_has_colour())
+      console_.out(output_ == Output::text ? headline(seen.now, colours) + as_text(seen, colours)
                                            : as_json(seen, JsonText::Layout::indented));
     } else if (output_ == Output::json) {
       console_.out(as_json(seen, JsonText::Layout::compact));
@@ -169,9 +172,17 @@ class Watch {
     }
   }
 
+  /// Tells a screen that stands still from one whose queue does.
+  std::string headline(WallTime now, bool colours) const {
+    constexpr std::size_t kToTheSecond = std::string_view("2006-01-02T15:04:05").size();
+    const std::string text = format_timestamp(now).substr(0, kToTheSecond) + "Z, every " + every_ + "; Ctrl-C ends";
+    return (colours ? coloured(text, Colour::dim) : text) + "\n\n";
+  }
+
   QueueSession& session_;
   Console& console_;
   const Output output_;
+  std::string every_;
   TextTable rows_;  ///< where there is no terminal: one headline for all
 };
 

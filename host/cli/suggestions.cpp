@@ -66,6 +66,17 @@ void add_if_begun(Suggestions& found, std::string text, std::string_view meaning
 }
 
 /// The first words of names, or the second ones of those whose first is `family`.
+/// What the commands of a family do: "create, check".
+std::string members_of(const std::vector<Command>& commands, const std::string& family) {
+  std::string listed;
+  for (const Command& command : commands) {
+    if (begins_with(command.name, family + " ")) {
+      listed += (listed.empty() ? "" : ", ") + std::string(command.name.substr(family.size() + 1));
+    }
+  }
+  return listed;
+}
+
 Suggestions suggest_command(const std::vector<Command>& commands, const std::string& family, const std::string& typed) {
   Suggestions found;
   std::set<std::string> families;
@@ -78,8 +89,11 @@ Suggestions suggest_command(const std::vector<Command>& commands, const std::str
       }
     } else if (blank == std::string_view::npos) {
       add_if_begun(found, first, command.summary, typed);
+      if (!command.alias.empty() && !typed.empty() && !begins_with(first, typed)) {
+        add_if_begun(found, std::string(command.alias), command.summary, typed);
+      }
     } else if (families.insert(first).second) {
-      add_if_begun(found, first, "more than one command", typed);
+      add_if_begun(found, first, members_of(commands, first), typed);
     }
   }
   if (family.empty()) {
@@ -112,6 +126,14 @@ Suggestions suggest_value(const Flag& flag, const Words& words, const std::strin
       add_if_begun(found, std::string(rest.substr(0, end)), {}, typed);
       rest.remove_prefix(std::min(end + 1, rest.size()));
     }
+  }
+  return found;
+}
+
+/// The words as they stand behind "--name=". A file's name is left to the shell, which does not look behind the sign.
+Suggestions with_beginning(Suggestions found, const std::string& beginning) {
+  for (Suggestions::Word& word : found.words) {
+    word.text.insert(0, beginning);
   }
   return found;
 }
@@ -163,6 +185,12 @@ Suggestions suggest(const std::vector<Command>& commands, const Words& given) {
   const Command* command = command_of(commands, before);
   if (command == nullptr) {
     return before.size() > 1 ? Suggestions() : suggest_command(commands, before.empty() ? "" : before[0], typed);
+  }
+  if (const auto equals = typed.find('='); begins_with(typed, "--") && equals != std::string::npos) {
+    const Flag* flag = flag_of(*command, typed.substr(0, equals));
+    return flag == nullptr || flag->value.empty()
+               ? Suggestions()
+               : with_beginning(suggest_value(*flag, words, typed.substr(equals + 1)), typed.substr(0, equals + 1));
   }
   const Flag* flag = flag_of(*command, before.back());
   if (flag != nullptr && !flag->value.empty()) {

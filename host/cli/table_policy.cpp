@@ -131,8 +131,8 @@ Command table_policy_command() {
           "the policy holds for the table of that name in every account and region of its user.",
       .flags = with_table_flags(
           {{.name = "role",
-            .value = "ROLE",
-            .help = "host, producer, reader, operator or setup; may be repeated [default: host]",
+            .value = "host|producer|reader|operator|setup",
+            .help = "whose privileges; may be repeated [default: host]",
             .repeated = true},
            {.name = "account", .value = "ACCOUNT", .help = "the AWS account that owns the table, 12 digits"},
            {.name = "format", .value = "json|terraform", .help = "how to print it [default: json]"}}),

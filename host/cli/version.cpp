@@ -1,5 +1,6 @@
 #include "host/cli/command.hpp"
 #include "host/cli/json_text.hpp"
+#include "host/cli/text_output.hpp"
 #include "host/observe/build_info.hpp"
 
 namespace sluice::cli {
@@ -7,8 +8,12 @@ namespace sluice::cli {
 namespace {
 
 Exit version(const Arguments& arguments, Console& console) {
+  const auto output = output_or_text(arguments);
+  if (output.has_error()) {
+    return output.error();
+  }
   const auto build = observe::build_info();
-  if (!arguments.has("json")) {
+  if (*output == Output::text) {
     console.out("sluice " + build.version + " (plugin ABI " + build.abi + ", " + build.compiler + ", " +
                 build.build_type + ")\n");
     return Exit::ok();
@@ -31,9 +36,9 @@ Command version_command() {
       .name = "version",
       .group = "Host",
       .summary = "Print the version, and the plugin ABI it speaks",
-      .usage = "[--json]",
+      .usage = "[--json | --output json|text]",
       .description = "Plugins built for the same major ABI version, and for the same or an earlier minor one, load.",
-      .flags = {{.name = "json", .value = {}, .help = "print a JSON object"}},
+      .flags = {{.name = "json", .value = {}, .help = "print a JSON object"}, text_output_flag()},
       .examples = "sluice version --json",
       .run = version,
   };

@@ -56,6 +56,13 @@ INSTANTIATE_TEST_SUITE_P(
         Page{"enqueue_test", {"enqueue-test", "--help"}}, Page{"completion", {"help", "completion"}},
         Page{"completion", {"completion", "--help"}}, Page{"completion_bash", {"completion", "bash", "--help"}}));
 
+TEST(HelpText, OfHelpIsTheGeneralOne) {
+  const std::string general = run_binary({"help"}, {}).out;
+  for (const char* const word : {"help", "--help", "-h"}) {
+    EXPECT_EQ(run_binary({"help", word}, {}).out, general) << word;
+  }
+}
+
 TEST(HelpText, IsShownWhateverElseIsWrong) {
   EXPECT_EQ(run_binary({"get", "--help", "--queue", "x"}, {}).exit_code, 0);
   EXPECT_EQ(run_binary({"run", "--config", "/nowhere", "--help"}, {}).exit_code, 0);

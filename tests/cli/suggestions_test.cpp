@@ -33,6 +33,9 @@ TEST(Suggestions, AreCommandsFirst) {
   EXPECT_THAT(suggested({"help", "rece"}), ElementsAre("receive"));
   EXPECT_TRUE(suggested({"nonsense", ""}).empty());
   EXPECT_FALSE(suggested({}).empty());
+  EXPECT_THAT(suggested({"qst"}), ElementsAre("qstat")) << "by another name";
+  EXPECT_THAT(suggested({""}), Not(Contains("qstat"))) << "not beside the first one";
+  EXPECT_EQ(suggest(cli::commands(), {"tab"}).lines(), "table\tcreate, describe, check, policy\n");
 }
 
 TEST(Suggestions, AreTheCommandsOptionsThen) {
@@ -45,6 +48,9 @@ TEST(Suggestions, AreTheCommandsOptionsThen) {
 TEST(Suggestions, AreValuesWhereTheyAreKnown) {
   EXPECT_THAT(suggested({"ls", "--output", ""}), ElementsAre("json", "text"));
   EXPECT_THAT(suggested({"ls", "--output", "=", "t"}), ElementsAre("text")) << "as bash cuts words";
+  EXPECT_THAT(suggested({"ls", "--output=t"}), ElementsAre("--output=text")) << "as zsh and fish do";
+  EXPECT_THAT(suggested({"table", "policy", "--role", "p"}), ElementsAre("producer"));
+  EXPECT_TRUE(suggested({"ls", "--nonsense=t"}).empty());
   EXPECT_TRUE(suggest(cli::commands(), {"ls", "--config", ""}).files);
   EXPECT_TRUE(suggested({"get", "--id", ""}).empty());
 }

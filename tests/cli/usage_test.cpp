@@ -45,6 +45,8 @@ INSTANTIATE_TEST_SUITE_P(
                 64,
                 "sluice: an option stands where the command should: --config; write `sluice COMMAND --config ...`"},
         Mistake{{"che\x1b[31mck\n"}, 64, "sluice: unknown command \"che\\u001b[31mck\\n\"; `sluice help` lists them"},
+        Mistake{{"help", "send", "now"}, 64, "sluice: unexpected word \"now\"; write `sluice help send`"},
+        Mistake{{"tables"}, 64, "sluice: unknown command \"tables\"; did you mean `sluice table`?"},
         Mistake{{"lss"}, 64, "sluice: unknown command \"lss\"; did you mean `sluice ls`?"},
         Mistake{{"qstats"}, 64, "sluice: unknown command \"qstats\"; did you mean `sluice stats`?"},
         Mistake{{"completion", "tcsh"},
@@ -80,6 +82,22 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{{"table", "create", "--queue", "q", "--table", "t"},
                 64,
                 "sluice table create: --queue and --table both name the table; give one"},
+        Mistake{{"send", "--queue", "q", "--data", "1", "--output", "xml"},
+                64,
+                "sluice send: --output \"xml\" is neither json nor text; write one of these"},
+        Mistake{{"version", "--json", "--output", "text"},
+                64,
+                "sluice version: --json and --output exclude each other; give one"},
+        Mistake{{"plugins", "--dir", "nowhere"}, 1, "sluice plugins: --dir nowhere: there is no such folder"},
+        Mistake{{"redrive", "--queue", "q", "--id", "x", "--force"},
+                64,
+                "sluice redrive: --id and --force exclude each other; give one"},
+        Mistake{{"delete", "--queue", "q", "--id", "x", "--dlq"},
+                64,
+                "sluice delete: --id and --dlq exclude each other; give one"},
+        Mistake{{"edit", "--queue", "q", "--id", "x", "--dlq", "--set", "data=1"},
+                64,
+                "sluice edit: --id and --dlq exclude each other; give one"},
         Mistake{{"run", "-"}, 64, "sluice run: unexpected word \"-\"; `sluice help run` shows what it takes"}));
 
 INSTANTIATE_TEST_SUITE_P(
@@ -110,6 +128,16 @@ INSTANTIATE_TEST_SUITE_P(
                 64,
                 "sluice send: --data is not JSON: syntax error at character 1; quote it for the shell, --data '{\"n\": "
                 "1}', or send plain text with --text"},
+        Mistake{{"send", "--queue", "q", "--data", "1", "--id", "a\xff"},
+                64,
+                "sluice send: --id is not UTF-8; only a body may be any bytes"},
+        Mistake{{"send", "--queue", "q", "--data", "1", "--attr", "a=b", "--attr", "a\xff=b"},
+                64,
+                "sluice send: --attr is not UTF-8; only a body may be any bytes"},
+        Mistake{{"send", "--queue", "q", "--file", "-"},
+                1,
+                "sluice send: --file -: No such file or directory; for JSON lines on standard input write - alone, for "
+                "all of it as one body --file /dev/stdin"},
         Mistake{
             {"send", "--queue", "q", "--file", "nowhere"}, 1, "sluice send: --file nowhere: No such file or directory"},
         Mistake{{"send", "--queue", "q", "--file", "."}, 1, "sluice send: --file .: Is a directory"}));

@@ -10,6 +10,7 @@ namespace sluice::test {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 BinaryOptions in(const HostFolder& folder) {
@@ -70,6 +71,35 @@ TEST(OutputChoice, ComesFromTheOptionElseFromTheVariable) {
   EXPECT_EQ(wrong.err, "sluice ls: SLUICE_OUTPUT=\"xml\" is neither json nor text; write one of these\n");
   EXPECT_EQ(folder.run({"ls", "--queue", "orders", "--output", "yaml"}).err,
             "sluice ls: --output \"yaml\" is neither json nor text; write one of these\n");
+}
+
+TEST(OutputChoice, IsTextFirstWhereTheTextIsForPeople) {
+  const HostFolder folder;
+  BinaryOptions options = in(folder);
+  for (const char* command : {"version", "plugins"}) {
+    options.environment.erase("SLUICE_OUTPUT");
+    EXPECT_THAT(run_binary({command}, options).out, Not(StartsWith("{")));
+    EXPECT_THAT(run_binary({command, "--output", "json"}, options).out, StartsWith("{\n"));
+    options.environment["SLUICE_OUTPUT"] = "json";
+    EXPECT_THAT(run_binary({command}, options).out, StartsWith("{\n"));
+    options.environment["SLUICE_OUTPUT"] = "text";
+    EXPECT_THAT(run_binary({command, "--json"}, options).out, StartsWith("{\n"));
+  }
+}
+
+TEST(QueueChoice, NamesTheOneThatWasProbablyMeant) {
+  const HostFolder folder("[store]\npath = \"s.db\"\n[queues.orders]\n");
+  folder.write("jobs.d/a.toml", "[job]\nqueue = \"returns\"\nhandler = \"h\"\n");
+  const auto hint = [](const std::string& wrong, const std::string& meant) {
+    return "neither host.toml nor its jobs name a queue \"" + wrong + "\"; did you mean \"" + meant + "\"?\n";
+  };
+  const Finished sent = folder.run({"send", "--queue", "ordres", "--id", "A-1", "--text", "x"});
+  EXPECT_EQ(sent.exit_code, 0) << "a queue need not be named there";
+  EXPECT_EQ(sent.out, "A-1\n");
+  EXPECT_EQ(sent.err, "sluice send: " + hint("ordres", "orders"));
+  EXPECT_EQ(folder.run({"stats", "--queue", "return"}).err, "sluice stats: " + hint("return", "returns"));
+  EXPECT_EQ(folder.run({"stats", "--queue", "orders"}).err, "");
+  EXPECT_EQ(folder.run({"stats", "--queue", "something-else"}).err, "") << "nothing like it is known";
 }
 
 TEST(QueueChoice, FallsOnTheOnlyOneThereIs) {
