@@ -79,8 +79,11 @@ int Runner::run(DrainReportFile& report) {
     for (const std::string& pattern : config.jobs) {
       patterns += (patterns.empty() ? "" : ", ") + pattern;
     }
-    return refuse("no job to run: no file matches " + patterns +
-                  "; write one (see 'sluice help check') or mend [host] jobs in " + config.file);
+    return refuse(
+        "no job to run: no file matches " + patterns +
+        "; write one, with [job], queue = \"...\" and handler = \"...\" ('sluice plugins' lists the handlers), "
+        "or mend [host] jobs in " +
+        config.file);
   }
   return serve(config, plans, plugins, report);
 }
