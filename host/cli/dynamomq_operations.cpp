@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "host/cli/message_json.hpp"
+#include "host/queue/half_removal.hpp"
 
 namespace sluice::cli {
 
@@ -216,14 +217,15 @@ Result<void> DynamoMqOperations::purge_half(QueueType type, const queue::BulkPro
     }
     std::vector<queue::Change> changes;
     for (const StoredMessage& found : page->messages) {
-      changes.push_back({.id = found.message.id, .action = ChangeAction::remove});
+      changes.push_back({.id = found.message.id, .action = ChangeAction::remove, .version = found.version});
     }
-    const auto results = store_.change(queue_, changes, kNoDeadline);
+    const auto results = queue::remove_from_half(store_, request.address, changes, kNoDeadline);
     for (std::size_t index = 0; index < results.size(); ++index) {
       const auto status = results[index].status;
       if (status == queue::ChangeStatus::applied || status == queue::ChangeStatus::not_found) {
         outcome.successes.push_back(changes[index].id);
-      } else {
+      } else if (status == queue::ChangeStatus::failed || type == QueueType::dlq) {
+        // What moved to the DLQ from the other half is removed there.
         outcome.failures.push_back({changes[index].id, dynamomq_error(results[index].error).message()});
       }
     }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "host/queue/half_removal.hpp"
+
 namespace sluice::operate {
 
 namespace {
@@ -72,11 +74,19 @@ bool BulkRun::arrived_later(const queue::StoredMessage& message) const {
   return message.message.sent_at > began_ && message.updated_at >= began_;
 }
 
+/// Where everything matches, no more is read than is wanted; a batch at least, for what is left alone.
+std::size_t BulkRun::page_size() const {
+  if (plan_.limit == 0 || !plan_.filter.empty()) {
+    return plan_.page;
+  }
+  return std::min(plan_.page, std::max<std::size_t>(plan_.batch, plan_.limit - count_.done));
+}
+
 BulkRun::Step BulkRun::list() {
   Step step;
   const bool content = plan_.dry_run || plan_.filter.reads_content();
-  auto page = store_.list({.address = plan_.address, .limit = plan_.page, .cursor = list_cursor_, .content = content},
-                          deadline());
+  auto page = store_.list(
+      {.address = plan_.address, .limit = page_size(), .cursor = list_cursor_, .content = content}, deadline());
   if (!page) {
     step.state = Step::State::failed;
     step.error = page.error();
@@ -171,9 +181,10 @@ std::vector<queue::ChangeResult> BulkRun::change(std::span<const queue::StoredMe
   for (const queue::StoredMessage* message : batch) {
     queue::Change& change = changes.emplace_back(std::get<queue::Change>(plan_.work));
     change.id = message->message.id;
-    if (!plan_.unconditional) {
-      change.version = message->version;
-    }
+    change.version = message->version;
+  }
+  if (plan_.unconditional) {
+    return queue::remove_from_half(store_, plan_.address, std::move(changes), deadline());
   }
   return store_.change(plan_.address.queue, changes, deadline());
 }
@@ -198,7 +209,9 @@ void BulkRun::put_down(Step& step, const std::string& id, const queue::ChangeRes
     case queue::ChangeStatus::not_found:
     case queue::ChangeStatus::conflict:
       outcome.fate = Fate::skipped;
-      outcome.reason = result.status == queue::ChangeStatus::conflict ? kChanged : kGone;
+      outcome.reason = result.status == queue::ChangeStatus::not_found ? kGone
+                       : plan_.unconditional                           ? result.error.message()
+                                                                       : std::string(kChanged);
       ++count_.skipped;
       break;
     case queue::ChangeStatus::failed:

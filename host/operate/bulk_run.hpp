@@ -23,7 +23,8 @@ struct BulkPlan {
   BulkWork work;
   /// Messages in flight too; otherwise they are left alone.
   bool force = false;
-  /// As the record stands, whoever has changed it since it was listed. For what removes everything.
+  /// For what removes everything: in whatever state, and whoever has changed it since it was listed, as long as it lies
+  /// in that half.
   bool unconditional = false;
   bool dry_run = false;   ///< changes nothing, and says what would be changed and what that would cost
   std::size_t limit = 0;  ///< messages to be changed at most; 0: no limit
@@ -83,6 +84,7 @@ class BulkRun {
   const std::string& cursor() const { return next_ < found_.size() ? page_cursor_ : list_cursor_; }
 
  private:
+  std::size_t page_size() const;
   Step list();
   Step apply();
   void plan_only(Step& step);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "host/queue/half_removal.hpp"
+
 namespace sluice::queue {
 
 namespace {
@@ -47,16 +49,17 @@ Result<BulkResult> Store::purge(const QueueAddress& address, const BulkProgress&
     std::vector<Change> changes;
     changes.reserve(page->messages.size());
     for (const StoredMessage& found : page->messages) {
-      changes.push_back({.id = found.message.id, .action = ChangeAction::remove});
+      changes.push_back({.id = found.message.id, .action = ChangeAction::remove, .version = found.version});
     }
-    for (const ChangeResult& removed : change(address.queue, changes, deadline)) {
+    const bool any = !changes.empty();
+    for (const ChangeResult& removed : remove_from_half(*this, address, std::move(changes), deadline)) {
       if (removed.status == ChangeStatus::failed) {
         return removed.error;
       }
       ++(removed.status == ChangeStatus::applied ? result.done : result.skipped);
     }
     request.cursor = page->next;
-    if (request.cursor.empty() || (!changes.empty() && progress && !progress(result.done))) {
+    if (request.cursor.empty() || (any && progress && !progress(result.done))) {
       return result;
     }
   }

@@ -10,11 +10,13 @@
 #include "host/queue/sqlite/sqlite_store.hpp"
 #include "tests/cli/refusing_store.hpp"
 #include "tests/cli/run_binary.hpp"
+#include "tests/support/meddling_store.hpp"
 
 namespace sluice::test {
 namespace {
 
 using cli::parse_drop_in;
+using queue::QueueType;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::StartsWith;
@@ -167,6 +169,29 @@ TEST_F(Operations, PurgeRemovesBothHalvesHoweverManyThereAre) {
   ASSERT_TRUE(outcome.has_value());
   EXPECT_EQ(outcome->successes.size(), 1204U) << "DynamoMQ stops at ten; mended";
   EXPECT_TRUE(outcome->failures.empty());
+}
+
+/// Each half for itself, and a message that a handler rejects meanwhile with the half that it went to.
+TEST_F(Operations, PurgeMeetsWhatMovesBetweenTheHalves) {
+  ASSERT_TRUE(cli::DynamoMqOperations(*sqlite_, "orders", clock_).enqueue_test().failures.empty());
+  int calls = 0;
+  std::vector<QueueType> places;
+  MeddlingStore meddled(*sqlite_, [&](queue::Store& beneath) {
+    if (++calls == 1) {
+      ASSERT_TRUE(beneath.dead_letter("orders", "A-101", {}, Deadline::never()));
+      ASSERT_TRUE(beneath.dead_letter("orders", "A-202", {}, Deadline::never()));
+    } else if (calls == 2) {
+      places.push_back(beneath.get("orders", "A-101", Deadline::never())->queue_type);
+      ASSERT_TRUE(beneath.redrive("orders", "A-202", Deadline::never()));
+    }
+  });
+  const auto outcome = cli::DynamoMqOperations(meddled, "orders", clock_).purge([](std::uint64_t) { return true; });
+  ASSERT_TRUE(outcome.has_value());
+  EXPECT_THAT(places, ElementsAre(QueueType::dlq)) << "not taken from there on the way";
+  EXPECT_THAT(outcome->successes, ElementsAre("A-303", "A-404", "A-101"));
+  ASSERT_EQ(outcome->failures.size(), 1U);
+  EXPECT_EQ(outcome->failures[0].id, "A-202");
+  EXPECT_THAT(outcome->failures[0].error, HasSubstr("moved to the standard half meanwhile"));
 }
 
 TEST_F(Operations, PurgeStopsBetweenTwoBatches) {

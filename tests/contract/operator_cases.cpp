@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "tests/contract/store_contract.hpp"
+#include "tests/support/meddling_store.hpp"
 
 // What operators use: get, list, stats, and the short forms remove, purge, dead_letter, redrive.
 namespace sluice::test {
@@ -261,6 +263,63 @@ TEST_P(StoreContract, PurgeProgressMayUseTheStore) {
       soon());
   ASSERT_TRUE(purged) << purged.error().message();
   EXPECT_EQ(purged->done, 600U);
+}
+
+/// A handler rejects a message, and somebody redrives another, while a purge is on its way.
+TEST_P(StoreContract, PurgeLeavesWhatMovesToTheOtherHalfMeanwhile) {
+  send_many(3);
+  const queue::Claim held = claim_one(standard());
+  MeddlingStore rejected(
+      store(), [&](queue::Store&) { settle(standard(), held.receipt, SettleAction::dead_letter, {}, failure("no")); });
+  const auto purged = rejected.purge(standard(), {}, soon());
+  ASSERT_TRUE(purged) << purged.error().message();
+  EXPECT_EQ(purged->done, 2U);
+  EXPECT_EQ(purged->skipped, 1U);
+  EXPECT_EQ(stats(standard()).total(), 0U);
+  EXPECT_EQ(get(held.message.id).queue_type, queue::QueueType::dlq);
+
+  MeddlingStore redriven(store(), [&](queue::Store& beneath) {
+    static_cast<void>(beneath.redrive(queue_name(), held.message.id, soon()));
+  });
+  const auto again = redriven.purge(dlq(), {}, soon());
+  ASSERT_TRUE(again) << again.error().message();
+  EXPECT_EQ(again->done, 0U);
+  EXPECT_EQ(again->skipped, 1U);
+  EXPECT_EQ(get(held.message.id).queue_type, queue::QueueType::standard);
+}
+
+TEST_P(StoreContract, PurgeTakesWhatChangesInItsHalfMeanwhile) {
+  send_many(30);
+  const queue::Claim held = claim_one(standard());
+  bool first = true;
+  MeddlingStore meddled(store(), [&](queue::Store& beneath) {
+    if (std::exchange(first, false)) {
+      EXPECT_EQ(beneath.extend(standard(), std::span(&held.receipt, 1), 60s, soon()).front().status,
+                SettleStatus::applied);
+      EXPECT_EQ(claim(standard(), 4).size(), 4U);
+      EXPECT_TRUE(beneath.remove(queue_name(), "m0029", soon()));
+    }
+  });
+  const auto purged = meddled.purge(standard(), {}, soon());
+  ASSERT_TRUE(purged) << purged.error().message();
+  EXPECT_EQ(purged->done, 29U) << "those in flight too";
+  EXPECT_EQ(purged->skipped, 1U) << "the one that is gone";
+  EXPECT_EQ(stats(standard()).total(), 0U);
+}
+
+/// Nobody is to wait for ever for one message.
+TEST_P(StoreContract, PurgeGivesUpOnWhatIsChangedAllTheTime) {
+  send_many(2);
+  MeddlingStore meddled(store(), [&](queue::Store& beneath) {
+    const queue::Change touched{.id = "m0001", .action = queue::ChangeAction::move_to_front};
+    EXPECT_EQ(beneath.change(queue_name(), std::span(&touched, 1), soon()).front().status,
+              queue::ChangeStatus::applied);
+  });
+  const auto purged = meddled.purge(standard(), {}, soon());
+  ASSERT_TRUE(purged) << purged.error().message();
+  EXPECT_EQ(purged->done, 1U);
+  EXPECT_EQ(purged->skipped, 1U);
+  EXPECT_EQ(stats(standard()).total(), 1U);
 }
 
 }  // namespace sluice::test

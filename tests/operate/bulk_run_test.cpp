@@ -170,6 +170,22 @@ TEST_F(BulkRunTest, SkipsWhatSomebodyChangesMeanwhile) {
   EXPECT_EQ(total(), 1U);
 }
 
+TEST_F(BulkRunTest, APurgeLeavesWhatMovesToTheOtherHalf) {
+  send(3);
+  BulkPlan plan = plan_for(ChangeAction::remove);
+  plan.unconditional = true;
+  BulkRun run(store_, clock_, std::move(plan));
+  run.step();  // the list
+  ASSERT_TRUE(store_.dead_letter(kQueue, id(1), {}, Deadline::never()));
+  const queue::Change touched{.id = id(2), .action = ChangeAction::move_to_front};
+  store_.change(kQueue, std::span(&touched, 1), Deadline::never());
+  finish(run);
+  EXPECT_THAT(ids_with(Fate::done), ElementsAre(id(0), id(2)));
+  EXPECT_THAT(ids_with(Fate::skipped), ElementsAre(id(1)));
+  EXPECT_EQ(outcomes_[1].reason, "moved to the dead-letter half meanwhile");
+  EXPECT_EQ(total(QueueType::dlq), 1U);
+}
+
 TEST_F(BulkRunTest, ADryRunChangesNothingAndKnowsTheCost) {
   send(30);
   BulkPlan plan = plan_for(ChangeAction::delay);
@@ -198,6 +214,22 @@ TEST_F(BulkRunTest, ALimitIsExact) {
   BulkRun dry(store_, clock_, plan);
   finish(dry);
   EXPECT_EQ(dry.count().done, 30U);
+}
+
+TEST_F(BulkRunTest, ALimitReadsNoMoreThanItNeeds) {
+  send(200);
+  BulkPlan plan = plan_for(ChangeAction::remove);
+  plan.limit = 5;
+  plan.dry_run = true;
+  BulkRun run(store_, clock_, plan);
+  finish(run);
+  EXPECT_EQ(run.count().done, 5U);
+  EXPECT_EQ(run.count().seen, 25U) << "a batch, and not a page";
+  plan.filter = where("data.n >= 100");
+  BulkRun filtered(store_, clock_, plan);
+  finish(filtered);
+  EXPECT_EQ(filtered.count().done, 5U);
+  EXPECT_EQ(filtered.count().seen, 200U) << "nobody knows where the next match is";
 }
 
 TEST_F(BulkRunTest, KeepsToItsRateByTheClock) {
