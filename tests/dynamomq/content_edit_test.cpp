@@ -69,6 +69,52 @@ TEST(ContentEditTest, SetsReplacesAppendsAndRemovesInArrays) {
   EXPECT_THAT(refusal(document(), at(2), std::nullopt), ::testing::HasSubstr("no [2]"));
 }
 
+/// An editor shows a set as an array; what it gives back is still a set.
+TEST(ContentEditTest, SetsStaySets) {
+  const auto set = [](const Item& item) { return data(const_cast<Item&>(item)).at("set"); };
+  const Path path{"data", "set"};
+  const auto at = [&](std::size_t index) {
+    Path whole = path;
+    whole.emplace_back(index);
+    return whole;
+  };
+  using dynamo::NumberSet;
+  EXPECT_EQ(set(edited(document(), at(1), "3.50")), AttributeValue(NumberSet{{"1", "3.50"}}));
+  EXPECT_EQ(set(edited(document(), at(2), "3")), AttributeValue(NumberSet{{"1", "2", "3"}}));
+  EXPECT_EQ(set(edited(document(), at(0), std::nullopt)), AttributeValue(NumberSet{{"2"}}));
+  EXPECT_EQ(set(edited(document(), path, "[7,8]")), AttributeValue(NumberSet{{"7", "8"}}));
+  EXPECT_EQ(set(edited(document(), path, R"([7,"8"])")), AttributeValue(List{Number{"7"}, "8"})) << "it asks for that";
+  EXPECT_EQ(set(edited(document(), path, "[7,7]")), AttributeValue(List{Number{"7"}, Number{"7"}}));
+  EXPECT_EQ(set(edited(document(), path, "[]")), AttributeValue(List{}));
+  EXPECT_EQ(set(edited(document(), path, "7")), AttributeValue(Number{"7"}));
+  EXPECT_THAT(refusal(document(), at(0), R"("x")"),
+              ::testing::HasSubstr("data.set: a set of numbers holds nothing but"));
+  EXPECT_THAT(refusal(document(), at(3), "3"), ::testing::HasSubstr("data.set: has 2 elements"));
+  EXPECT_THAT(refusal(document(), at(2), std::nullopt), ::testing::HasSubstr("no [2]"));
+  Item one = edited(document(), at(0), std::nullopt);
+  EXPECT_THAT(refusal(one, at(0), std::nullopt), ::testing::HasSubstr("no set is empty"));
+}
+
+TEST(ContentEditTest, SetsOfTextAndOfBytesStayWhatTheyAre) {
+  Item item = document();
+  data(item).insert_or_assign("texts", AttributeValue(dynamo::StringSet{{"a", "b"}}));
+  data(item).insert_or_assign("blobs", AttributeValue(dynamo::BinarySet{{"\x01\xff"}}));
+  item =
+      edited(item, {{{"data", "texts", std::size_t{0}}, R"("c")"}, {{"data", "blobs", std::size_t{1}}, R"("AAEC")"}});
+  EXPECT_EQ(data(item).at("texts"), AttributeValue(dynamo::StringSet{{"c", "b"}}));
+  EXPECT_EQ(data(item).at("blobs"), AttributeValue(dynamo::BinarySet{{"\x01\xff", std::string("\0\x01\x02", 3)}}));
+  EXPECT_THAT(refusal(item, {"data", "blobs", std::size_t{0}}, R"("no base64")"), ::testing::HasSubstr("Base64"));
+  EXPECT_THAT(refusal(item, {"data", "texts", std::size_t{0}}, "1"), ::testing::HasSubstr("nothing but text"));
+}
+
+/// Binary is shown as Base64, and Base64 that is written back is binary.
+TEST(ContentEditTest, BinaryStaysBinary) {
+  const auto bytes = [](Item item) { return data(item)["deep"].get<Map>()->at("bytes"); };
+  const Path path{"data", "deep", "bytes"};
+  EXPECT_EQ(bytes(edited(document(), path, R"("Av8=")")), AttributeValue(Binary{"\x02\xff"}));
+  EXPECT_EQ(bytes(edited(document(), path, R"("plain text")")), AttributeValue("plain text"));
+}
+
 TEST(ContentEditTest, EditsFollowOneAnother) {
   const Item item = edited(document(), {{{"data", "deep"}, "{}"},
                                         {{"data", "deep", "a"}, "[1]"},
@@ -84,7 +130,7 @@ TEST(ContentEditTest, PathsThatLeadNowhereAreRefusedWithTheirPlace) {
   EXPECT_THAT(refusal(document(), {"data", "absent", "x"}, "1"), ::testing::HasSubstr("data: has no 'absent'"));
   EXPECT_THAT(refusal(document(), {"data", "absent"}, std::nullopt), ::testing::HasSubstr("has no 'absent'"));
   EXPECT_THAT(refusal(document(), {"data", "n", "x"}, "1"), ::testing::HasSubstr("data.n: is a number"));
-  EXPECT_THAT(refusal(document(), {"data", "set", std::size_t{0}}, "1"), ::testing::HasSubstr("a set of numbers"));
+  EXPECT_THAT(refusal(document(), {"data", "set", std::size_t{0}, "x"}, "1"), ::testing::HasSubstr("a set of numbers"));
   EXPECT_THAT(refusal(document(), {"data", std::size_t{0}}, "1"), ::testing::HasSubstr("is an object"));
   EXPECT_THAT(refusal(document(), {"data", "deep", "list", "x"}, "1"), ::testing::HasSubstr("is an array"));
   EXPECT_THAT(refusal(document(), {"dat"}, "1"), ::testing::HasSubstr("begins with data"));

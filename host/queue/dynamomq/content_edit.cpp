@@ -6,6 +6,7 @@
 #include "dynamo/codec/plain_json.hpp"
 #include "host/queue/dynamomq/body.hpp"
 #include "host/queue/dynamomq/schema.hpp"
+#include "host/queue/dynamomq/set_edit.hpp"
 
 namespace sluice::queue::dynamomq {
 namespace {
@@ -120,8 +121,13 @@ Result<void> set_in(AttributeValue& parent, const ContentEdit& edit) {
   auto* list = parent.get<dynamo::List>();
   const auto* index = std::get_if<std::size_t>(&path.back());
   if (map != nullptr && index == nullptr) {
-    map->insert_or_assign(std::get<std::string>(path.back()), std::move(*value));
+    AttributeValue& place = (*map)[std::get<std::string>(path.back())];
+    place = of_the_type_of(place, std::move(*value));
     return {};
+  }
+  if (is_set(parent) && index != nullptr) {
+    const auto put = set_element(parent, *index, *value);
+    return put ? put : invalid(path.first(path.size() - 1), put.error().message());
   }
   if (list != nullptr && index != nullptr && *index == list->size()) {
     list->push_back(std::move(*value));
@@ -131,12 +137,16 @@ Result<void> set_in(AttributeValue& parent, const ContentEdit& edit) {
   if (!place) {
     return place.error();
   }
-  **place = std::move(*value);
+  **place = of_the_type_of(**place, std::move(*value));
   return {};
 }
 
 Result<void> remove_from(AttributeValue& parent, const ContentEdit& edit) {
   const auto path = std::span(edit.path);
+  if (const auto* index = std::get_if<std::size_t>(&path.back()); index != nullptr && is_set(parent)) {
+    const auto removed = remove_element(parent, *index);
+    return removed ? removed : invalid(path.first(path.size() - 1), removed.error().message());
+  }
   if (const auto place = step_into(parent, path.first(path.size() - 1), path.back()); !place) {
     return place.error();
   }
