@@ -108,6 +108,13 @@ void Console::out(std::string_view text) {
   if (!writable()) {
     return;
   }
+  if (text.size() >= kBufferBytes) {
+    flush();
+    if (failure_ == 0) {
+      failure_ = write_all(STDOUT_FILENO, text);
+    }
+    return;
+  }
   buffer_ += text;
   if (buffer_.size() >= kBufferBytes) {
     flush();

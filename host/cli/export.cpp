@@ -39,7 +39,9 @@ Exit run_export(operate::Exporter& exporter, QueueSession& session, Console& con
                            " are written, the rest is missing: run it again");
     }
     more = *step;
-    console.progress(records(exporter.exported()) + " exported");
+    if (!console.output_is_terminal()) {
+      console.progress(records(exporter.exported()) + " exported");
+    }
   }
   return Exit::ok();
 }

@@ -1,6 +1,7 @@
 #include "host/operate/exporter.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "host/operate/record_line.hpp"
 
@@ -16,8 +17,20 @@ constexpr std::size_t kLightPageBytes = 1UL * 1024 * 1024;
 }  // namespace
 
 Result<bool> Exporter::step(std::string& out, Deadline deadline) {
+  if (next_ == page_.size()) {
+    if (const auto listed = list(deadline); !listed) {
+      return listed.error();
+    }
+  }
+  append(out);
+  return !enough() && (next_ < page_.size() || half_ < options_.halves.size());
+}
+
+Result<void> Exporter::list(Deadline deadline) {
+  page_.clear();
+  next_ = 0;
   if (half_ >= options_.halves.size()) {
-    return false;
+    return {};
   }
   const queue::ListRequest request{.address = {options_.queue, options_.halves[half_]},
                                    .limit = page_size_,
@@ -28,29 +41,30 @@ Result<bool> Exporter::step(std::string& out, Deadline deadline) {
   if (!page) {
     return page.error();
   }
-  append(out, *page);
+  page_ = std::move(page->messages);
   cursor_ = std::move(page->next);
   if (cursor_.empty()) {
     ++half_;
   }
-  const bool enough = options_.limit != 0 && exported_ >= options_.limit;
-  return half_ < options_.halves.size() && !enough;
+  std::size_t bytes = 0;
+  for (const queue::StoredMessage& record : page_) {
+    bytes += record.message.body.size() + record.native.size();
+  }
+  adapt(bytes);
+  return {};
 }
 
-void Exporter::append(std::string& out, const queue::ListPage& page) {
-  std::size_t bytes = 0;
-  for (const queue::StoredMessage& record : page.messages) {
-    if (options_.limit != 0 && exported_ >= options_.limit) {
-      return;
-    }
+void Exporter::append(std::string& out) {
+  const std::size_t full = out.size() + kStepBytes;
+  while (next_ < page_.size() && out.size() < full && !enough()) {
+    // Its memory goes as soon as it is written: a line may be six times as long as its body.
+    const queue::StoredMessage record = std::move(page_[next_++]);
     ++looked_at_;
-    bytes += record.message.body.size() + record.native.size();
     if (!options_.wanted || options_.wanted(record)) {
       append_record_line(out, record);
       ++exported_;
     }
   }
-  adapt(bytes);
 }
 
 void Exporter::adapt(std::size_t bytes) {

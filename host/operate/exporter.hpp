@@ -11,7 +11,8 @@
 
 namespace sluice::operate {
 
-/// Writes a queue as lines, see record_line.hpp. A step function over pages, in the memory of one page; one thread.
+/// Writes a queue as lines, see record_line.hpp. A step function in the memory of one page and the lines of one step;
+/// one thread.
 ///
 /// The queue goes on living meanwhile: a record that moves behind the place that was read comes a second time, and one
 /// that moves before it is missed. A queue that nobody works on is copied whole.
@@ -27,21 +28,27 @@ class Exporter {
   /// The store must outlive it.
   Exporter(queue::Store& store, Options options) : store_(store), options_(std::move(options)) {}
 
-  /// Appends the next page's lines to `out`. False: that was the end.
+  /// Appends some lines to `out`: of a page as much as kStepBytes hold, at least one record. False: that was the end.
   Result<bool> step(std::string& out, Deadline deadline);
+
+  static constexpr std::size_t kStepBytes = 1024UL * 1024;
 
   std::uint64_t exported() const { return exported_; }
   std::uint64_t looked_at() const { return looked_at_; }
 
  private:
-  void append(std::string& out, const queue::ListPage& page);
+  Result<void> list(Deadline deadline);
+  void append(std::string& out);
   void adapt(std::size_t bytes);
+  bool enough() const { return options_.limit != 0 && exported_ >= options_.limit; }
 
   queue::Store& store_;
   const Options options_;
   std::size_t half_ = 0;
   std::string cursor_;
   std::size_t page_size_ = 16;
+  std::vector<queue::StoredMessage> page_;
+  std::size_t next_ = 0;  // in page_
   std::uint64_t exported_ = 0;
   std::uint64_t looked_at_ = 0;
 };

@@ -212,6 +212,24 @@ TEST_F(CopyTest, APageFollowsTheWeightOfTheBodies) {
   EXPECT_LT(largest_later, 9'000'000U);
 }
 
+TEST_F(CopyTest, AStepWritesNoMoreThanItMust) {
+  test::SimStore store(clock_, random_);
+  std::vector<queue::NewMessage> messages(12);
+  for (queue::NewMessage& message : messages) {
+    message.body = std::string(700'000, '\x01');  // six bytes each in a line
+  }
+  store.send(kQueue, messages, soon());
+  Exporter exporter(store, {.queue = kQueue, .halves = {QueueType::standard}, .wanted = {}});
+  std::string text;
+  for (bool more = true; more;) {
+    text.clear();
+    more = *exporter.step(text, soon());
+    EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 1);
+  }
+  EXPECT_EQ(exporter.exported(), 12U);
+  EXPECT_EQ(exporter.looked_at(), 12U);
+}
+
 // The importer alone.
 
 std::string line_of(const std::string& id) {
