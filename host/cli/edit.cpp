@@ -38,40 +38,55 @@ OrExit<Edits> parse_edits(const Arguments& arguments) {
 /// A file with a message's content under an editor.
 class Editing {
  public:
-  Editing(const queue::StoredMessage& message, EditorFile file, std::string command)
-      : message_(message), file_(std::move(file)), command_(std::move(command)) {}
+  Editing(const queue::StoredMessage& message, std::string document, EditorFile file, std::string command)
+      : message_(message), document_(std::move(document)), file_(std::move(file)), command_(std::move(command)) {}
 
   static OrExit<Editing> begin(const queue::StoredMessage& message, Console& console) {
     std::string command = editor_command(console.interactive());
     if (command.empty()) {
       return Exit::usage("there is no terminal for an editor; set EDITOR, or write --set PATH=VALUE");
     }
-    auto file = EditorFile::create(operate::content_document(message));
+    std::string document = operate::content_document(message);
+    auto file = EditorFile::create(document);
     if (!file) {
       return Exit::failure(file.error());
     }
-    return Editing(message, std::move(*file), std::move(command));
+    return Editing(message, std::move(document), std::move(*file), std::move(command));
   }
 
   /// Until the text can be read, or its author gives up; empty when nothing was changed.
   OrExit<Edits> run(Console& console) {
     while (true) {
       if (const auto ended = run_editor(command_, file_.path()); !ended) {
-        return Exit::failure(ended.error().message() + "; nothing was changed");
+        return Exit::failure(keep_if_changed(ended.error().message() + "; nothing was changed"));
       }
       const auto text = file_.read();
-      auto edits = text ? operate::content_edits(message_, *text) : Result<Edits>(text.error());
+      if (!text) {
+        file_.keep();  // in case it is there all the same
+        return Exit::failure(text.error().message() + "; nothing was changed");
+      }
+      auto edits = operate::content_edits(message_, *text);
       if (edits) {
         return std::move(*edits);
       }
-      if (!console.interactive()) {
-        return Exit::failure(keep(edits.error().message()));
-      }
-      console.note(edits.error().message());
-      if (!console.confirm("Edit again?")) {
-        return Exit::failure(keep("nothing was changed"));
+      if (!again(edits.error(), console)) {
+        return give_up(edits.error(), console);
       }
     }
+  }
+
+  /// Says what is wrong with the text, and asks whether to go on with it; false where nobody can be asked.
+  static bool again(const Error& error, Console& console) {
+    if (!console.interactive()) {
+      return false;
+    }
+    console.note(error.message());
+    return console.confirm("Edit again?");
+  }
+
+  /// After `again` was false.
+  Exit give_up(const Error& error, const Console& console) {
+    return Exit::failure(keep(console.interactive() ? "nothing was changed" : error.message()));
   }
 
   /// Saves the text for its author, and says where.
@@ -81,7 +96,13 @@ class Editing {
   }
 
  private:
+  std::string keep_if_changed(const std::string& why) {
+    const auto text = file_.read();
+    return text && *text != document_ ? keep(why) : why;
+  }
+
   const queue::StoredMessage& message_;
+  std::string document_;
   EditorFile file_;
   std::string command_;
 };
@@ -96,18 +117,28 @@ Exit with_editor(QueueSession& session, const queue::StoredMessage& message, Out
   if (editing.has_error()) {
     return editing.error();
   }
-  const auto edits = editing->run(console);
-  if (edits.has_error()) {
-    return edits.error();
+  while (true) {
+    const auto edits = editing->run(console);
+    if (edits.has_error()) {
+      return edits.error();
+    }
+    if (edits->empty()) {
+      console.note("sluice edit: nothing was changed");
+      return Exit::ok();
+    }
+    const auto edited =
+        session.store().edit(session.queue(), message.message.id, message.version, *edits, session.deadline());
+    if (edited) {
+      return show_edited(*edited, session, output, console);
+    }
+    if (edited.error().code() != ErrorCode::invalid) {
+      return Exit::failure(editing->keep(edited.error().message()));
+    }
+    // The store cannot hold the content; its author can mend that.
+    if (!Editing::again(edited.error(), console)) {
+      return editing->give_up(edited.error(), console);
+    }
   }
-  if (edits->empty()) {
-    console.note("sluice edit: nothing was changed");
-    return Exit::ok();
-  }
-  const auto edited =
-      session.store().edit(session.queue(), message.message.id, message.version, *edits, session.deadline());
-  return edited ? show_edited(*edited, session, output, console)
-                : Exit::failure(editing->keep(edited.error().message()));
 }
 
 Exit edit_one(const Arguments& arguments, const Edits& edits, Console& console) {
