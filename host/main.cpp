@@ -1,3 +1,6 @@
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <csignal>
 #include <exception>
@@ -7,7 +10,22 @@
 #include "host/cli/command.hpp"
 #include "host/cli/drop_in.hpp"
 
+namespace {
+
+/// One of the first three descriptors that is closed would become a socket's or the database's, and text for people
+/// would go there. /dev/null holds its place, the wrong way round, so that using it is an error as before.
+void hold_standard_descriptors() {
+  for (int descriptor = STDIN_FILENO; descriptor <= STDERR_FILENO; ++descriptor) {
+    if (::fcntl(descriptor, F_GETFD) < 0) {
+      static_cast<void>(::open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY));
+    }
+  }
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
+  hold_standard_descriptors();
   // A reader that has gone is an error of write(2), on pipes and on the network alike.
   std::signal(SIGPIPE, SIG_IGN);
   sluice::cli::Console console;

@@ -130,10 +130,16 @@ Exit drive(operate::BulkRun& run, BulkReport& report, const Clock& clock, Consol
     report.add(step.outcomes);
     if (!step.outcomes.empty()) {
       console.flush();
-      console.progress(report.summary(run.count()));
+      if (!console.output_is_terminal()) {  // there the output itself shows how far it is
+        console.progress(report.summary(run.count()));
+      }
     }
     if (step.state == State::finished) {
       break;
+    }
+    if (step.state == State::failed && run.count().seen == 0) {
+      const bool wrong_cursor = step.error.code() == ErrorCode::invalid && !run.cursor().empty();
+      return wrong_cursor ? Exit::usage("--resume: " + step.error.message()) : Exit::failure(step.error);
     }
     if (step.state == State::failed) {
       return Exit::failure(step.error.message() + "; " + report.summary(run.count()) + " before it; " +
@@ -212,7 +218,7 @@ Exit run_bulk(BulkOrder order, const Arguments& arguments, Console& console) {
   operate::BulkRun run(session->store(), session->clock(), std::move(*plan));
   const Exit end = drive(run, report, session->clock(), console);
   console.end_progress();
-  if (end.code() == kExitFailure && run.count().seen == 0) {
+  if ((end.code() == kExitFailure || end.code() == kExitUsage) && run.count().seen == 0) {
     return end;  // it never began
   }
   report.finish(session->address(half), run, session->cost());

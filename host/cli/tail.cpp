@@ -130,7 +130,7 @@ Woken wait_for_look(const InterruptFlag& interrupt, Duration interval) {
   if (interrupt.raised()) {
     return Woken::by_interrupt;
   }
-  return (watched[1].revents & POLLERR) != 0 ? Woken::by_reader : Woken::by_time;
+  return (watched[1].revents & (POLLERR | POLLNVAL)) != 0 ? Woken::by_reader : Woken::by_time;
 }
 
 /// Looks until somebody ends it. For one use.

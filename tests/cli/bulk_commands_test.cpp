@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <boost/json.hpp>
 #include <csignal>
@@ -20,6 +21,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using Words = std::vector<std::string>;
 
 enum class Where { sqlite, dynamodb };
@@ -266,6 +268,22 @@ TEST_P(BulkCommands, TheEditorsTextIsNeverLost) {
   EXPECT_EQ(json_of({"get", "--id", "A-0"}).at("data").at("type").as_string(), "theirs");
 }
 
+TEST_P(BulkCommands, AnEditorThatFailsTakesNoTextWithIt) {
+  send(1);
+  const Finished killed =
+      run({"edit", "--id", "A-0"}, {{"EDITOR", editor("sed -i 's/even/mine/' \"$1\"\nkill -KILL $$")}});
+  EXPECT_EQ(killed.exit_code, 1);
+  EXPECT_THAT(killed.err, AllOf(HasSubstr("nothing was changed"), HasSubstr("your text is in ")));
+  ASSERT_EQ(left_files().size(), 1U);
+  std::ifstream file(left_files().front());
+  EXPECT_THAT(std::string(std::istreambuf_iterator<char>(file), {}), HasSubstr("mine"));
+  std::filesystem::remove(left_files().front());
+  const Finished removed = run({"edit", "--id", "A-0"}, {{"EDITOR", "rm"}});
+  EXPECT_EQ(removed.exit_code, 1);
+  EXPECT_THAT(removed.err, AllOf(HasSubstr("nothing was changed"), Not(HasSubstr("your text is in "))));
+  EXPECT_THAT(left_files(), IsEmpty());
+}
+
 TEST_P(BulkCommands, DelayFrontAndCancel) {
   send(3);
   const json::value delayed = json_of({"delay", "--id", "A-0", "--for", "1h"});
@@ -349,6 +367,24 @@ TEST_P(BulkCommands, AnInterruptStopsBetweenBatchesAndTheRunGoesOn) {
   EXPECT_GE(left, 590U);
 }
 
+/// A descriptor that is closed must not become a socket's or a file's, which would then be written to.
+TEST_P(BulkCommands, AClosedOutputIsAnErrorAndNothingElse) {
+  send(1);
+  BinaryOptions closed = options();
+  closed.no_output = true;
+  for (const char* command : {"ls", "export", "stats"}) {
+    const Finished finished = run_binary({command}, closed);
+    EXPECT_EQ(finished.exit_code, 1) << command;
+    EXPECT_THAT(finished.err, HasSubstr("cannot write to standard output")) << command;
+  }
+  RunningBinary tail({"tail", "--interval", "50ms"}, closed);
+  while (tail.open_file(STDOUT_FILENO).empty()) {
+  }
+  EXPECT_EQ(tail.open_file(STDOUT_FILENO), "/dev/null");
+  tail.signal(SIGTERM);
+  tail.finish();
+}
+
 TEST_P(BulkCommands, ALimitedRunSaysWhereItGoesOn) {
   constexpr int kMessages = 600;
   send_lines(kMessages);
@@ -362,8 +398,9 @@ TEST_P(BulkCommands, ALimitedRunSaysWhereItGoesOn) {
   EXPECT_FALSE(second.as_object().contains("resume"));
   EXPECT_EQ(json_of({"delete", "--where", "attributes.seen = '1'", "--dry-run"}).at("matched").as_int64(), page);
   const Finished wrong = run({"edit", "--all", "--set", "data=1", "--yes", "--resume", "no cursor"});
-  EXPECT_EQ(wrong.exit_code, 1);
+  EXPECT_EQ(wrong.exit_code, 64);
   EXPECT_EQ(wrong.out, "");
+  EXPECT_THAT(wrong.err, AllOf(HasSubstr("edit: --resume: "), HasSubstr("start"), Not(HasSubstr("go on"))));
 }
 
 }  // namespace

@@ -72,6 +72,9 @@ pid_t spawn(const std::vector<std::string>& arguments, const BinaryOptions& opti
   posix_spawn_file_actions_adddup2(&actions, streams.input, STDIN_FILENO);
   posix_spawn_file_actions_adddup2(&actions, streams.output, STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, streams.error, STDERR_FILENO);
+  if (options.no_output) {
+    posix_spawn_file_actions_addclose(&actions, STDOUT_FILENO);
+  }
   // What this process ignores, the child would too.
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
@@ -233,6 +236,11 @@ std::string RunningBinary::read_line() {
     }
     output_buffer_.append(bytes.data(), static_cast<std::size_t>(count));
   }
+}
+
+std::string RunningBinary::open_file(int descriptor) const {
+  std::error_code closed;
+  return std::filesystem::read_symlink("/proc/" + std::to_string(pid_) + "/fd/" + std::to_string(descriptor), closed);
 }
 
 void RunningBinary::signal(int number) { ::kill(pid_, number); }

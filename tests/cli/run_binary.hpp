@@ -24,6 +24,7 @@ struct BinaryOptions {
   std::map<std::string, std::string> environment;  ///< besides PATH, HOME and the sanitizers' variables
   std::string stdout_file;                         ///< standard output goes there instead
   bool closed_output = false;                      ///< standard output is a pipe that nobody reads
+  bool no_output = false;                          ///< standard output is closed
   std::string program;                             ///< the name it is called by; empty: its own
 };
 
@@ -43,6 +44,8 @@ class RunningBinary {
   /// The next line of standard output; empty at its end. Blocks.
   std::string read_line();
   void signal(int number);
+  /// What a descriptor of it leads to; empty while it is closed.
+  std::string open_file(int descriptor) const;
   /// Closes input and takes everything until the end.
   Finished finish();
 
