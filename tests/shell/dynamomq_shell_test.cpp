@@ -79,6 +79,15 @@ TEST_P(DynamoMqShellOnStores, Welcomes) {
   EXPECT_EQ(shell_->farewell(), "... Interactive is ending\n\n\n");
 }
 
+TEST_P(DynamoMqShellOnStores, SaysThatItIsAFileWhereThereIsNoAws) {
+  const DynamoMqShell embedded(
+      *operations_, session_->clock(),
+      {.region = {}, .table = "orders", .endpoint = "var/s.db", .embedded = true, .confirm = {}, .interrupted = {}});
+  EXPECT_THAT(embedded.greeting(), HasSubstr("\n... SQLite store is properly opened!\nAWSRegion: \nTableName: orders\n"
+                                             "EndpointURL: file:var/s.db\n"));
+  EXPECT_THAT(embedded.greeting(), Not(HasSubstr("AWS session")));
+}
+
 TEST_P(DynamoMqShellOnStores, Conformance64QuitEnds) {
   const cli::ShellOutput nowhere{.out = [](std::string_view text) { ADD_FAILURE() << text; },
                                  .note = [](std::string_view note) { ADD_FAILURE() << note; }};
@@ -292,6 +301,14 @@ TEST_P(DynamoMqShellOnStores, CompletesItsCommandsAndIds) {
   EXPECT_THAT(shell_->complete("id A-2").words, ElementsAre("A-202"));
   EXPECT_EQ(shell_->complete("id A-2").replaced, 3U);
   EXPECT_THAT(shell_->complete("qstat ").words, IsEmpty());
+}
+
+/// Ids are not quoted here, and end at the first space.
+TEST_P(DynamoMqShellOnStores, OffersNoIdThatCannotBeTyped) {
+  for (const std::string id : {"B-1", "B 2", "B\t3", "B\x1b[31m"}) {
+    send(id, "1");
+  }
+  EXPECT_THAT(shell_->complete("id B").words, ElementsAre("B-1"));
 }
 
 TEST_P(DynamoMqShellOnStores, ShowsNothingThatSteersATerminal) {

@@ -32,8 +32,7 @@ class Dialogue {
                                    .ids =
                                        [this](const RememberedOptions& where) {
                                          ++listings;
-                                         return where.at("queue") == "orders" ? Words{"A-101", "A-202", "it's"}
-                                                                              : Words{};
+                                         return where.at("queue") == "orders" ? ids : Words{};
                                        }}) {}
 
   Shell::Next type(const std::string& line) {
@@ -52,6 +51,7 @@ class Dialogue {
 
   int exit_code = 0;
   int listings = 0;
+  Words ids{"A-101", "A-202", "it's"};  // of the queue orders
   std::vector<Words> runs;
   std::string out;
   Words notes;
@@ -196,6 +196,25 @@ TEST(QueueShell, CompletesCommandsAndOptions) {
   EXPECT_THAT(dialogue.completed("ls --output=j"), ElementsAre("json"));
   EXPECT_EQ(dialogue.shell.complete("ls --output=j").replaced, 1U);
   EXPECT_THAT(dialogue.completed("unknown --"), IsEmpty());
+}
+
+/// An id may hold anything, and completion shows it on a terminal.
+TEST(QueueShell, OffersNoIdThatSteersTheTerminalOrBreaksTheLine) {
+  Dialogue dialogue;
+  dialogue.ids = {"A-1", "A-2\x1b[31m", "A-3\nquit", "A-4\xff", "A-5\xc2\x9b", "A b"};
+  EXPECT_THAT(dialogue.completed("id "), ElementsAre("'A b'", "A-1"));
+}
+
+TEST(QueueShell, CutsWhatIsLong) {
+  Dialogue dialogue;
+  dialogue.type(std::string(5000, 'x'));
+  EXPECT_THAT(dialogue.notes, ElementsAre(testing::SizeIs(testing::Lt(120U))));
+  std::string id;
+  while (id.size() < 60) {
+    id += "日";
+  }
+  dialogue.type("id " + id);
+  EXPECT_EQ(dialogue.shell.prompt(), "sluice orders " + id.substr(0, 36) + "...> ") << "between two characters";
 }
 
 TEST(QueueShell, CompletesQueuesAndIds) {

@@ -4,6 +4,7 @@
 import json
 import os
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import support
-from terminal import CTRL_A, CTRL_C, CTRL_D, CTRL_E, CTRL_R, CTRL_W, DELETE, LEFT, UP, Terminal
+from terminal import CTRL_A, CTRL_C, CTRL_D, CTRL_E, CTRL_R, CTRL_W, CTRL_Z, DELETE, LEFT, UP, Terminal
 
 DYNAMOMQ = os.path.join(os.path.abspath(support.BUILD), "bin", "dynamomq")
 SLUICE = os.path.abspath(support.SLUICE)
@@ -222,6 +223,57 @@ class Edited:
         terminal.expect('"total": 0')
         terminal.expect_prompt("sluice orders> ")
 
+    def test_ctrl_z_and_fg(self):
+        self.environment["PS1"] = "job control: "
+        terminal = self.terminal("/bin/bash", "--norc", "-i")
+        terminal.expect("job control: ")
+        terminal.enter(f"{SLUICE} shell")
+        terminal.expect_prompt("sluice orders> ")
+        terminal.type("stat")
+        terminal.expect("stat")
+        for _ in range(2):
+            terminal.type(CTRL_Z)
+            terminal.expect("Stopped")
+            terminal.expect("job control: ")
+            terminal.enter("stty -a")
+            self.assertNotIn("-isig", terminal.expect("job control: "))
+            terminal.enter("fg")
+            terminal.expect_prompt("sluice orders> stat")
+        terminal.enter("s")
+        terminal.expect('"total": 0')
+        terminal.expect_prompt("sluice orders> ")
+        terminal.enter("purge")
+        terminal.expect("[y/N] ")
+        terminal.type(CTRL_Z)
+        terminal.expect("Stopped")
+        terminal.expect("job control: ")
+        terminal.enter("fg")
+        terminal.expect("sluice")
+        terminal.enter("n")
+        terminal.expect("nothing was removed")
+        terminal.expect_prompt("sluice orders> ")
+
+    def test_what_a_bulk_command_says_is_not_mixed(self):
+        self.send(3)
+        terminal = self.shell()
+        terminal.enter("purge --yes")
+        shown = terminal.expect_prompt("sluice orders> ")
+        begin = shown.index("{")
+        self.assertEqual(3, json.loads(shown[begin:])["removed"])
+
+    def test_the_editor_opens_again_on_a_text_that_cannot_be_read(self):
+        self.sluice("send", "--queue", "orders", "--id", "A-1", "--data", '{"n": 1}', check=True)
+        self.write("editor.sh", "if grep -q broken \"$1\"; then sed -i 's/broken/7/' \"$1\"; "
+                                "else sed -i 's/1/broken/' \"$1\"; fi\n")
+        self.environment["EDITOR"] = "sh " + self.path("editor.sh")
+        terminal = self.shell()
+        terminal.enter("edit --id A-1")
+        terminal.expect("line 3")
+        terminal.expect("Edit again? [y/N] ")
+        terminal.enter("y")
+        terminal.expect('"n": 7')
+        terminal.expect_prompt("sluice orders> ")
+
     def test_a_kill_gives_the_terminal_back(self):
         terminal = self.shell()
         terminal.type("half a line")
@@ -296,7 +348,7 @@ class DropIn:
         text = self.piped("enqueue-test\nid A-101\nsystem\nid\n\nnonsense\nq\nls\n")
         welcome, rest = text.split("\n>> Enter command: ", 1)
         self.assertIn("AWSRegion: ", welcome)
-        self.assertIn("\nEndpointURL: ", welcome)
+        self.assertIn("\nEndpointURL: " + ("file:" if self.store == "sqlite" else "http://127."), welcome)
         self.assertTrue(rest.startswith("Send a message with IDs:\n* ID: A-101\n"), rest)
         self.assertIn("\nID <A-101> >> Enter command: ID's system info:\n{\n  \"id\": \"A-101\",\n"
                       "  \"status\": \"READY\",", rest)
@@ -376,6 +428,21 @@ class EditedSqlite(Edited, ShellCase):
 
 class EditedDynamo(Edited, ShellCase):
     store = "dynamodb"
+
+    def test_a_second_ctrl_c_ends_what_waits_for_an_answer(self):
+        silent = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(silent.close)
+        terminal = self.shell()
+        terminal.enter(f"get --id A-1 --table-name orders --endpoint-url http://127.0.0.1:{silent.getsockname()[1]}")
+        waiting, _ = silent.accept()
+        self.addCleanup(waiting.close)
+        presses = 1
+        terminal.type(CTRL_C)
+        while presses < 100 and terminal.shows_more(0.1):  # two that come at once are one signal
+            presses += 1
+            terminal.type(CTRL_C)
+        self.assertGreater(presses, 1)
+        self.assertEqual(-signal.SIGINT, terminal.finish())
 
 
 class DropInSqlite(DropIn, ShellCase):

@@ -13,7 +13,8 @@ import time
 
 PATIENCE = float(os.environ.get("SLUICE_TEST_PATIENCE", "30"))
 
-CTRL_A, CTRL_C, CTRL_D, CTRL_E, CTRL_R, CTRL_W = b"\x01", b"\x03", b"\x04", b"\x05", b"\x12", b"\x17"
+CTRL_A, CTRL_C, CTRL_D, CTRL_E, CTRL_R, CTRL_W, CTRL_Z = (
+    b"\x01", b"\x03", b"\x04", b"\x05", b"\x12", b"\x17", b"\x1a")
 UP, DOWN, RIGHT, LEFT, DELETE = b"\x1b[A", b"\x1b[B", b"\x1b[C", b"\x1b[D", b"\x1b[3~"
 STEERING = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[()][A-Z0-9]|\x1b[=>]|[\r\x07\x08]")
 
@@ -81,6 +82,11 @@ class Terminal:
             ready, _, _ = select.select([self.descriptor], [], [], 0.01)
             if time.monotonic() > end or (ready and not self._read()):
                 raise AssertionError(f"never happened; shown: {self.seen[self.taken:]!r}")
+
+    def shows_more(self, seconds):
+        """Reads for so long; False when that was the end."""
+        ready, _, _ = select.select([self.descriptor], [], [], seconds)
+        return not ready or self._read()
 
     def signal(self, number):
         os.kill(self.pid, number)

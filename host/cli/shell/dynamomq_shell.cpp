@@ -108,16 +108,16 @@ std::span<const DynamoMqShell::Entry> DynamoMqShell::entries() {
 }
 
 std::string DynamoMqShell::greeting() const {
+  const std::string opened =
+      surroundings_.embedded ? "SQLite store is properly opened!" : "AWS session is properly established!";
   return "===========================================================\n"
          ">> Welcome to DynamoMQ CLI! [INTERACTIVE MODE]\n"
          "===========================================================\n"
          "for help, enter one of the following: ? or h or help\n"
          "all commands in CLIs need to be typed in lowercase\n"
-         "\n"
-         "... AWS session is properly established!\n"
-         "AWSRegion: " +
-         visible(surroundings_.region) + "\nTableName: " + visible(surroundings_.table) +
-         "\nEndpointURL: " + visible(surroundings_.endpoint) + "\n\n";
+         "\n... " +
+         opened + "\nAWSRegion: " + visible(surroundings_.region) + "\nTableName: " + visible(surroundings_.table) +
+         "\nEndpointURL: " + (surroundings_.embedded ? "file:" : "") + visible(surroundings_.endpoint) + "\n\n";
 }
 
 std::string DynamoMqShell::prompt() const {
@@ -168,7 +168,11 @@ Completion DynamoMqShell::complete(std::string_view before_cursor) {
   } else if (before.name == "id" && before.parameters.empty()) {
     if (const auto messages = operations_.list(); messages.has_value()) {
       for (const auto& message : *messages) {
-        offer(message.message.id);
+        // Nothing is quoted here, so that an id ends at the first space.
+        const std::string& id = message.message.id;
+        if (id.find_first_of(" \t") == std::string::npos && can_stand_on_line(id)) {
+          offer(id);
+        }
       }
     }
   }

@@ -22,6 +22,7 @@ struct DynamoMqSurroundings {
   std::string region;  ///< these three are shown in the welcome, empty ones empty
   std::string table;
   std::string endpoint;
+  bool embedded = false;                                   ///< there is no AWS, and the endpoint is a file
   std::function<bool(std::string_view question)> confirm;  ///< none where nobody can be asked
   std::function<bool()> interrupted;                       ///< asked between the batches of a purge; none: never
 };

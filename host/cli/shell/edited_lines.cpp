@@ -146,10 +146,17 @@ class EditedLines final : public LineSource {
     return CC_NEWLINE;
   }
 
-  static unsigned char suspend(EditLine*, int) {
-    // The editor's own handler gives the terminal back first, and takes it again afterwards.
-    ::raise(SIGTSTP);
-    return CC_NORM;
+  static unsigned char suspend(EditLine* editor, int) {
+    // Not by the editor's own handler, which works once a line and leaves the line undrawn.
+    ::el_set(editor, EL_PREP_TERM, 0);
+    struct sigaction usual {};
+    struct sigaction before {};
+    usual.sa_handler = SIG_DFL;
+    ::sigaction(SIGTSTP, &usual, &before);
+    ::kill(0, SIGTSTP);  // whoever started this shell in its own group stops too, as by the terminal
+    ::sigaction(SIGTSTP, &before, nullptr);
+    ::el_set(editor, EL_PREP_TERM, 1);
+    return CC_REDISPLAY;
   }
 
   static unsigned char complete_word(EditLine* editor, int) {

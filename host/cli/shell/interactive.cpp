@@ -29,9 +29,16 @@ constexpr std::array<const char*, 6> kRemembered{"queue",      "config",       "
 std::atomic<bool> interrupt_seen{false};
 static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler touches it");
 
-extern "C" void on_shell_interrupt(int) { interrupt_seen = true; }
+extern "C" void on_shell_interrupt(int) {
+  if (interrupt_seen.exchange(true)) {
+    // The command has not ended at the first one: it waits for somebody who does not answer.
+    std::signal(SIGINT, SIG_DFL);
+    ::raise(SIGINT);
+  }
+}
 
-/// Lets Ctrl-C end what a command does and not the shell, for its lifetime. Programs that a command starts are not
+/// Lets Ctrl-C end what a command does and not the shell, for its lifetime; a second one, while the command still runs,
+/// ends the shell. Programs that a command starts are not
 /// affected: a handler, unlike a signal that is ignored, is not inherited.
 class SurvivesInterrupt {
  public:
@@ -184,6 +191,7 @@ Exit hold_dynamomq(const Arguments& arguments, Console& console) {
   DynamoMqSurroundings surroundings{.region = region_of(host),
                                     .table = is_table ? host.queue(session->queue()).table : session->queue(),
                                     .endpoint = is_table ? host.dynamodb_endpoint : host.sqlite_path,
+                                    .embedded = !is_table,
                                     .confirm = {},
                                     .interrupted = [] { return interrupt_seen.load(); }};
   if (console.interactive()) {
@@ -216,7 +224,8 @@ Command shell_command() {
           "remembered and added to each command that takes them; `use QUEUE` goes to another queue, and `id ID` "
           "selects the message that --id would name. Quotes and backslashes are a shell's; nothing is expanded.\n\n"
           "On a terminal the arrow keys edit the line and go through the history, Tab completes commands, options, "
-          "queues and ids, Ctrl-C drops the line and Ctrl-D ends. The history is in $XDG_STATE_HOME/sluice/history, "
+          "queues and ids, Ctrl-C drops the line and Ctrl-D ends. While a command runs Ctrl-C ends the command, and a "
+          "second one the shell. The history is in $XDG_STATE_HOME/sluice/history, "
           "readable by its owner alone; lines that hold content of messages, or that begin with a space, are not in "
           "it. Elsewhere commands are read from standard input, one a line, and nothing but their output is printed.",
       .flags = with_store_flags({}),

@@ -113,6 +113,19 @@ std::string shown(std::string_view text) {
   return line;
 }
 
+/// The same, cut where it is long for a line of its own.
+std::string clipped(std::string_view text) {
+  std::string line = shown(text);
+  if (line.size() > kWidestId) {
+    std::size_t end = kWidestId - 3;
+    while (end > 0 && (static_cast<unsigned char>(line[end]) & 0xC0U) == 0x80U) {
+      --end;  // not within a character
+    }
+    line = line.substr(0, end) + "...";
+  }
+  return line;
+}
+
 /// The names that a line may begin with, of one word each.
 Words first_words() {
   std::set<std::string> names;
@@ -177,8 +190,7 @@ std::string QueueShell::prompt() const {
     text += " " + shown(queue->second);
   }
   if (!selected_.empty()) {
-    const std::string id = shown(selected_);
-    text += " " + (id.size() > kWidestId ? id.substr(0, kWidestId - 3) + "..." : id);
+    text += " " + clipped(selected_);
   }
   return text + "> ";
 }
@@ -255,7 +267,7 @@ void QueueShell::run_command(const Words& words, const ShellOutput& output) {
   const Words known = first_words();
   if (command == nullptr && std::find(known.begin(), known.end(), first) == known.end()) {
     const auto meant = nearest_word(first, known);
-    output.note("unknown command \"" + first + "\"; " +
+    output.note("unknown command \"" + clipped(first) + "\"; " +
                 (meant ? "did you mean " + *meant + "?" : "`help` lists them"));
     return;
   }
@@ -345,7 +357,7 @@ std::vector<std::string> QueueShell::candidates(const Words& before, std::string
   }
   std::set<std::string> fitting;
   for (const std::string& word : offered) {
-    if (begins_with(word, typed)) {
+    if (begins_with(word, typed) && can_stand_on_line(word)) {
       fitting.insert(quoted_word(word));
     }
   }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "host/observe/escape.hpp"
+
 namespace sluice::cli {
 
 namespace {
@@ -114,6 +116,12 @@ std::string quoted_word(std::string_view word) {
     }
   }
   return quoted + "'";
+}
+
+bool can_stand_on_line(std::string_view text) {
+  std::string visible;
+  observe::append_visible(visible, text);
+  return visible == text;
 }
 
 TypedCommand parse_input(std::string_view line) {

@@ -15,6 +15,9 @@ Result<std::vector<std::string>> split_words(std::string_view line);
 /// The text as one word of such a line, quoted only where it must be.
 std::string quoted_word(std::string_view word);
 
+/// Whether the text can stand on a line that is edited: false where it would break the line or steer the terminal.
+bool can_stand_on_line(std::string_view text);
+
 /// A line of DynamoMQ's interactive mode: its first word in lower case, and the others as they are. No quoting.
 struct TypedCommand {
   std::string name;
