@@ -31,7 +31,7 @@ TEST(HostFile, WhenThereIsNoneACommandOnAQueueMeansATable) {
                              .folder = folder.path(),
                              .environment = {{"AWS_CONFIG_FILE", "/nowhere"}, {"AWS_EC2_METADATA_DISABLED", "true"}},
                              .stdout_file = {}});
-  EXPECT_EQ(finished.exit_code, 1);
+  EXPECT_EQ(finished.exit_code, 78);
   EXPECT_EQ(finished.out, "");
   ASSERT_EQ(finished.err_lines().size(), 1U);
   EXPECT_THAT(finished.err, HasSubstr("AWS_REGION"));

@@ -40,7 +40,7 @@ TEST(TableCreate, NeedsARegion) {
   const Finished finished =
       run_binary({"table", "create", "--table", "jobs"},
                  {.input = {}, .folder = folder.path(), .environment = {{"HOME", folder.path()}}, .stdout_file = {}});
-  EXPECT_EQ(finished.exit_code, 1);
+  EXPECT_EQ(finished.exit_code, 78);
   EXPECT_THAT(finished.err, HasSubstr("AWS_REGION"));
 }
 

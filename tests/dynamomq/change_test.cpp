@@ -42,7 +42,7 @@ TEST_F(StoreChange, AbsentMessageIsNotFoundWhateverIsAsked) {
       const auto result = change("absent", action, version);
       EXPECT_EQ(result.status, ChangeStatus::not_found) << static_cast<int>(action);
       EXPECT_EQ(result.error.code(), ErrorCode::not_found);
-      EXPECT_THAT(result.error.message(), ::testing::HasSubstr("'absent'"));
+      EXPECT_THAT(result.error.message(), ::testing::HasSubstr("\"absent\""));
     }
   }
   EXPECT_EQ(change("", ChangeAction::remove).status, ChangeStatus::not_found);

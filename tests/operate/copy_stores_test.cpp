@@ -216,7 +216,7 @@ TEST_F(CopyTest, AStepWritesNoMoreThanItMust) {
   test::SimStore store(clock_, random_);
   std::vector<queue::NewMessage> messages(12);
   for (queue::NewMessage& message : messages) {
-    message.body = std::string(700'000, '\x01');  // six bytes each in a line
+    message.body = std::string(300'000, '\x01');  // six bytes each in a line
   }
   store.send(kQueue, messages, soon());
   Exporter exporter(store, {.queue = kQueue, .halves = {QueueType::standard}, .wanted = {}});
