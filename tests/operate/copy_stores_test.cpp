@@ -213,13 +213,14 @@ TEST_F(CopyTest, APageFollowsTheWeightOfTheBodies) {
 }
 
 TEST_F(CopyTest, AStepWritesNoMoreThanItMust) {
-  test::SimStore store(clock_, random_);
+  const auto store = sqlite("escaped.db");
   std::vector<queue::NewMessage> messages(12);
-  for (queue::NewMessage& message : messages) {
-    message.body = std::string(300'000, '\x01');  // six bytes each in a line
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    messages[i].id = std::to_string(i);
+    messages[i].body = std::string(700'000, '\x01');  // six bytes each in a line
   }
-  store.send(kQueue, messages, soon());
-  Exporter exporter(store, {.queue = kQueue, .halves = {QueueType::standard}, .wanted = {}});
+  store->send(kQueue, messages, soon());
+  Exporter exporter(*store, {.queue = kQueue, .halves = {QueueType::standard}, .wanted = {}});
   std::string text;
   for (bool more = true; more;) {
     text.clear();
