@@ -132,6 +132,21 @@ TEST(Candidate, IsDueAsGoSeesIt) {
   EXPECT_TRUE(later_sent.due(kNow + 1ns));
 }
 
+TEST(Candidate, HiddenBeyondTheYear2261IsNotReady) {
+  for (const std::string last : {"9999-12-31T23:59:59Z", "2262-01-01T00:00:00.5+09:00", "2400-02-29T00:00:00Z"}) {
+    const Item item{{"id", "A-1"}, {"sent_at", "2026-11-20T23:00:00Z"}, {"invisible_until_at", last}};
+    EXPECT_FALSE(Candidate::of(item).due(kNow)) << last;
+    EXPECT_EQ(decode_record(item).state(kNow), MessageState::delayed) << last;
+    const Item later{{"id", "A-1"}, {"sent_at", last}, {"invisible_until_at", ""}};
+    EXPECT_FALSE(Candidate::of(later).due(kNow)) << last;
+    EXPECT_EQ(decode_record(later).message.sent_at, kEndOfTime) << last;
+  }
+  for (const std::string garbage : {"9999", "9999-13-31T23:59:59Z", "99999-12-31T23:59:59Z", "soon and very soon"}) {
+    const Item item{{"id", "A-1"}, {"sent_at", "2026-11-20T23:00:00Z"}, {"invisible_until_at", garbage}};
+    EXPECT_TRUE(Candidate::of(item).due(kNow)) << garbage << ": as Go reads it";
+  }
+}
+
 TEST(Candidate, CountsAreWithinTheirRange) {
   const auto count = [](AttributeValue value) {
     return Candidate::of({{"receive_count", std::move(value)}}).receive_count;

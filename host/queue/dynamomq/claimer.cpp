@@ -37,8 +37,7 @@ dynamo::QueryRequest query_of(const QueueTable& place, QueueType type, const Sca
 Claim claim_of(const dynamo::Item& item, const Candidate& candidate) {
   StoredMessage record = decode_record(item);
   Claim claim;
-  // The receipt carries the receive count, so that a release can give the attempt back without reading.
-  claim.receipt = {candidate.id, record.version, record.message.attempt};
+  claim.receipt = {candidate.id, record.version, make_locator(record.message.attempt, candidate.sort_key)};
   claim.invisible_until = record.invisible_until.value_or(WallTime{});
   claim.message = std::move(record.message);
   claim.message.id = candidate.id;
@@ -131,7 +130,8 @@ void Claimer::attempt(std::vector<Candidate> candidates, Duration visibility, De
   const WallTime now = parts_.clock.wall_now();
   for (const auto& candidate : candidates) {
     nonces.push_back(parts_.nonces.next());
-    statements.push_back(build_.update({candidate.id, candidate.version, type_}, {nonces.back(), now},
+    statements.push_back(build_.update({candidate.id, candidate.version, type_, {}, candidate.sort_key},
+                                       {nonces.back(), now},
                                        claim_change(candidate.receive_count + 1, now, later(now, visibility)), true));
   }
   auto outcomes = parts_.runner.run(std::move(statements), Repetition::none, deadline);

@@ -215,6 +215,15 @@ void Lane::saw_peer(std::string_view nonce, Moment now) {
   contention_.saw_peer(NonceSource::tag_of(nonce), now.steady);
 }
 
+std::optional<std::string> Lane::sent_at_of(const Receipt& receipt) const {
+  const MutexLock lock(mutex_);
+  const Candidate* lease = leases_.find(receipt.id);
+  if (lease == nullptr || lease->version.number != receipt.version) {
+    return std::nullopt;
+  }
+  return may_be_of(receipt, lease->sort_key) ? lease->sort_key : std::string();
+}
+
 void Lane::removed(const std::string& id, SteadyTime now) {
   const MutexLock lock(mutex_);
   if (const Candidate* lease = leases_.find(id)) {
@@ -241,7 +250,8 @@ void Lane::purge_removals(SteadyTime now) {
 void Lane::put_off(const std::string& id, std::int64_t version, std::optional<WallTime> due, bool attempt_given_back) {
   const MutexLock lock(mutex_);
   const Candidate* known = leases_.find(id);
-  if (known == nullptr) {
+  if (known == nullptr || known->version.next() != version) {
+    leases_.erase(id);  // of an earlier claim: this one was made by another store
     scanner_.expect(due.value_or(WallTime{}));
     return;
   }

@@ -69,6 +69,9 @@ class Lane {
 
   // What became of claims.
 
+  /// When the message of this receipt was sent, as it is spelt; empty where the id is a later message's by now, and so
+  /// no time at all; nothing where the lane does not know the claim any more.
+  std::optional<std::string> sent_at_of(const Receipt& receipt) const;
   void removed(const std::string& id, SteadyTime now);
   void put_off(const std::string& id, std::int64_t version, std::optional<WallTime> due, bool attempt_given_back);
   /// Nothing that is known of that message holds any more.

@@ -5,6 +5,7 @@
 
 #include "base/timestamp.hpp"
 #include "host/queue/dynamomq/body.hpp"
+#include "host/queue/dynamomq/nonce.hpp"
 #include "host/queue/dynamomq/times.hpp"
 #include "host/queue/dynamomq/utf8.hpp"
 
@@ -38,10 +39,21 @@ const AttributeValue* attribute_of(const Item& item, std::string_view name) {
   return found == item.end() ? nullptr : &found->second;
 }
 
+// Beyond what 64 bits of nanoseconds hold, a time is still a time: hidden until the year 9999 is not ready.
+std::optional<WallTime> read_time(const std::string& text) {
+  if (auto time = parse_timestamp(text)) {
+    return time;
+  }
+  constexpr std::string_view kLastYear = "2261";
+  const bool beyond = text.size() > kLastYear.size() && text.compare(0, kLastYear.size(), kLastYear) > 0;
+  // 2260 is a leap year, and so takes every day of any other.
+  return beyond && parse_timestamp("2260" + text.substr(kLastYear.size())) ? std::optional(kEndOfTime) : std::nullopt;
+}
+
 // As Go's reader: garbage, NULL and "" are all the absent time.
 std::optional<WallTime> time_of(const Item& item, std::string_view name) {
   const auto* text = dynamo::find<std::string>(item, name);
-  return text == nullptr ? std::nullopt : parse_timestamp(*text);
+  return text == nullptr ? std::nullopt : read_time(*text);
 }
 
 std::uint32_t count_of(const AttributeValue* value) {
@@ -107,6 +119,11 @@ struct ValueBytes {
 
 std::size_t value_bytes(const AttributeValue& value) { return std::visit(ValueBytes{}, value.variant()); }
 
+constexpr unsigned kCountBits = 32;
+
+// 31 bits, so that a locator is not negative, and never zero.
+std::uint64_t mark_of(std::string_view sort_key) { return (stable_hash(sort_key) & 0x7fffffffU) | 1U; }
+
 Error invalid(std::string message) { return {ErrorCode::invalid, std::move(message)}; }
 
 }  // namespace
@@ -127,12 +144,23 @@ Candidate Candidate::of(const Item& item) {
   Candidate candidate;
   candidate.id = text_of(item, attribute::kId);
   candidate.sort_key = text_of(item, attribute::kSentAt);
-  candidate.sent_at = parse_timestamp(candidate.sort_key).value_or(WallTime{});
+  candidate.sent_at = read_time(candidate.sort_key).value_or(WallTime{});
   candidate.version = VersionMark::of(item);
   candidate.receive_count = count_of(attribute_of(item, attribute::kReceiveCount));
   candidate.invisible_until = time_of(item, attribute::kInvisibleUntilAt);
   candidate.nonce = nonce_of(item);
   return candidate;
+}
+
+std::int64_t make_locator(std::uint32_t receive_count, std::string_view sort_key) {
+  return static_cast<std::int64_t>(mark_of(sort_key) << kCountBits | receive_count);
+}
+
+std::uint32_t receive_count_of(const Receipt& receipt) { return static_cast<std::uint32_t>(receipt.locator); }
+
+bool may_be_of(const Receipt& receipt, std::string_view sort_key) {
+  const auto mark = static_cast<std::uint64_t>(receipt.locator) >> kCountBits;
+  return mark == 0 || mark == mark_of(sort_key);
 }
 
 StoredMessage decode_standing(const Item& item) {

@@ -43,6 +43,13 @@ struct Candidate {
   WallTime due_at() const { return invisible_until ? std::max(sent_at, *invisible_until) : sent_at; }
 };
 
+/// A receipt's locator: the receive count, so that a release can give the attempt back without reading, and a mark of
+/// `sent_at` as it is spelt, which tells the message from a later one of the same id.
+std::int64_t make_locator(std::uint32_t receive_count, std::string_view sort_key);
+std::uint32_t receive_count_of(const Receipt& receipt);
+/// Whether the receipt is of a message with that `sent_at`; of a receipt without a mark nobody can tell: true.
+bool may_be_of(const Receipt& receipt, std::string_view sort_key);
+
 /// Reads any item whatever; what is missing or of another type takes its default. Never fails.
 StoredMessage decode_record(const dynamo::Item& item);
 

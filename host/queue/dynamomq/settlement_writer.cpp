@@ -29,22 +29,46 @@ struct SettlementWriter::Write {
   std::string nonce;         ///< empty: it removes the record
 };
 
-SettlementWriter::Write SettlementWriter::write_of(const Settlement& settlement, WallTime now, bool with_failure) {
+// The claims of this store are remembered. Of those that another one made, and hands its receipts on, the records tell.
+void SettlementWriter::find_sent_times(const std::vector<const Receipt*>& receipts, Deadline deadline) {
+  std::vector<std::string> unknown;
+  for (const Receipt* receipt : receipts) {
+    const auto& sent_at = sent_times_.emplace_back(lane_.sent_at_of(*receipt));
+    const bool marked = receipt->locator != std::int64_t{receive_count_of(*receipt)};
+    if (!sent_at && marked) {
+      unknown.push_back(receipt->id);
+    }
+  }
+  if (unknown.empty()) {
+    return;
+  }
+  const auto records = parts_.runner.read(place_.table, unknown, deadline);
+  for (std::size_t i = 0; i < receipts.size() && records; ++i) {
+    const auto found = records->find(receipts[i]->id);
+    if (!sent_times_[i] && found != records->end()) {
+      const std::string sort_key = Candidate::of(found->second).sort_key;
+      sent_times_[i] = may_be_of(*receipts[i], sort_key) ? sort_key : std::string();
+    }
+  }
+}
+
+SettlementWriter::Write SettlementWriter::write_of(const Settlement& settlement, std::optional<std::string> sent_at,
+                                                   WallTime now, bool with_failure) {
   const Receipt& receipt = settlement.receipt;
   const VersionMark version = VersionMark::number_of(receipt.version);
   if (settlement.action == SettleAction::remove) {
-    return {build_.remove({receipt.id, version, type_}, true), 0, {}};
+    return {build_.remove({receipt.id, version, type_, {}, std::move(sent_at)}, true), 0, {}};
   }
   const bool dead = settlement.action == SettleAction::dead_letter;
   RecordChange change = dead ? dead_letter_change(now) : put_off_change(visible_at(settlement, now));
-  if (settlement.action == SettleAction::release && receipt.locator > 0) {
-    change.set.emplace_back(attribute::kReceiveCount, dynamo::AttributeValue::number(receipt.locator - 1));
+  if (const std::uint32_t count = receive_count_of(receipt); settlement.action == SettleAction::release && count > 0) {
+    change.set.emplace_back(attribute::kReceiveCount, dynamo::AttributeValue::number(count - 1));
   }
   if (with_failure && settlement.action != SettleAction::release && !settlement.failure.empty()) {
     change.set.emplace_back(attribute::kFailure, encode_failure(settlement.failure));
   }
   std::string nonce = parts_.nonces.next();
-  auto statement = build_.update({receipt.id, version, type_}, {nonce, now}, change);
+  auto statement = build_.update({receipt.id, version, type_, {}, std::move(sent_at)}, {nonce, now}, change);
   return {std::move(statement), version.next(), std::move(nonce)};
 }
 
@@ -103,8 +127,13 @@ std::vector<SettleResult> SettlementWriter::settle(std::span<const Settlement> s
   const WallTime now = parts_.clock.wall_now();
   std::vector<Write> writes;
   writes.reserve(settlements.size());
+  std::vector<const Receipt*> receipts;
   for (const auto& settlement : settlements) {
-    writes.push_back(write_of(settlement, now, true));
+    receipts.push_back(&settlement.receipt);
+  }
+  find_sent_times(receipts, deadline);
+  for (std::size_t i = 0; i < settlements.size(); ++i) {
+    writes.push_back(write_of(settlements[i], sent_times_[i], now, true));
   }
   auto results = perform(writes, deadline);
   retry_without_failure(settlements, now, results, deadline);
@@ -123,7 +152,7 @@ void SettlementWriter::retry_without_failure(std::span<const Settlement> settlem
     if (results[i].status == SettleStatus::failed && results[i].error.code() == ErrorCode::invalid &&
         !settlements[i].failure.empty()) {
       places.push_back(i);
-      writes.push_back(write_of(settlements[i], now, false));
+      writes.push_back(write_of(settlements[i], sent_times_[i], now, false));
     }
   }
   if (writes.empty()) {
@@ -160,10 +189,16 @@ std::vector<ExtendResult> SettlementWriter::extend(std::span<const Receipt> rece
   const WallTime until = later(now, visibility);
   std::vector<Write> writes;
   writes.reserve(receipts.size());
+  std::vector<const Receipt*> all;
+  for (const auto& receipt : receipts) {
+    all.push_back(&receipt);
+  }
+  find_sent_times(all, deadline);
   for (const auto& receipt : receipts) {
     const VersionMark version = VersionMark::number_of(receipt.version);
     std::string nonce = parts_.nonces.next();
-    auto statement = build_.update({receipt.id, version, type_}, {nonce, now}, extend_change(until));
+    auto statement =
+        build_.update({receipt.id, version, type_, {}, sent_times_[writes.size()]}, {nonce, now}, extend_change(until));
     writes.push_back({std::move(statement), version.next(), std::move(nonce)});
   }
   auto performed = perform(writes, deadline);

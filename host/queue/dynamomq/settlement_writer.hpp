@@ -12,6 +12,7 @@ namespace sluice::queue::dynamomq {
 ///
 /// A write whose outcome is unknown is repeated; when the repeat is refused, the record's nonce tells whether the first
 /// try had taken effect.
+/// Made for one call. Not thread-safe.
 class SettlementWriter {
  public:
   SettlementWriter(StoreParts parts, const QueueTable& place, QueueType type, Lane& lane)
@@ -23,7 +24,8 @@ class SettlementWriter {
  private:
   struct Write;
 
-  Write write_of(const Settlement& settlement, WallTime now, bool with_failure);
+  void find_sent_times(const std::vector<const Receipt*>& receipts, Deadline deadline);
+  Write write_of(const Settlement& settlement, std::optional<std::string> sent_at, WallTime now, bool with_failure);
   std::vector<SettleResult> perform(std::span<const Write> writes, Deadline deadline);
   void recognise_own(std::span<const Write> writes, const std::vector<StatementOutcome>& outcomes,
                      std::vector<SettleResult>& results, Deadline deadline);
@@ -36,6 +38,8 @@ class SettlementWriter {
   QueueType type_;
   Lane& lane_;
   StatementBuilder build_;
+  /// Of each receipt of the call; nothing: the version alone has to do.
+  std::vector<std::optional<std::string>> sent_times_;
 };
 
 }  // namespace sluice::queue::dynamomq

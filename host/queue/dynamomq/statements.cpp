@@ -24,6 +24,10 @@ void append_condition(dynamo::Statement& statement, const Expected& expected) {
     statement.text += " AND \"queue_type\"=?";
     statement.parameters.emplace_back(std::string(to_string(*expected.type)));
   }
+  if (expected.sent_at) {
+    statement.text += " AND \"sent_at\"=?";
+    statement.parameters.emplace_back(*expected.sent_at);
+  }
   if (expected.visible_at) {
     statement.text += " AND \"invisible_until_at\"<?";
     statement.parameters.emplace_back(format_timestamp(*expected.visible_at));

@@ -24,6 +24,9 @@ struct Expected {
   /// Its invisibility must have ended before; nothing: it need not. Times are compared as they are spelt, which may
   /// refuse a record that became visible within that same second, but takes none that is hidden (in UTC, as all write).
   std::optional<WallTime> visible_at{};
+  /// `sent_at` as it is spelt; nothing: whatever it is. Versions begin anew with a message that is sent again under an
+  /// id that had become free; the time at which it was sent tells it from the one before.
+  std::optional<std::string> sent_at{};
 };
 
 /// What every UPDATE leaves beside its change.
