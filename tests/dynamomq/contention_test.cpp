@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "host/queue/dynamomq/nonce.hpp"
+
 namespace sluice::queue::dynamomq {
 namespace {
 
@@ -69,6 +71,18 @@ TEST(Contention, WhatWaitsTooLongIsAnybodys) {
   }
   EXPECT_TRUE(contention.leave(candidate(others), kStart + Contention::kPatience - 1ms));
   EXPECT_FALSE(contention.leave(candidate(others), kStart + Contention::kPatience));
+}
+
+TEST(Contention, WhoeverSendsOrEditsMessagesIsNoPeer) {
+  SeededRandom random(1);
+  NonceSource host("worker-b", random);
+  NonceSource producer("shop", random);
+  Contention contention("AAAAA");
+  contention.saw_peer(NonceSource::tag_of(producer.anonymous()), kStart);
+  EXPECT_FALSE(contention.knows_peers(kStart));
+  contention.saw_peer(NonceSource::tag_of(host.next()), kStart);
+  EXPECT_TRUE(contention.knows_peers(kStart));
+  EXPECT_NE(producer.anonymous(), producer.anonymous());
 }
 
 TEST(Contention, PeersAreForgottenAndNeverTooMany) {

@@ -46,6 +46,23 @@ class StoreOperator : public StoreOnEmulator {
   }
 };
 
+TEST_F(StoreOperator, CopyOfARecordWithMoreAttributesThanAStatementHolds) {
+  Item wide = odd_item("wide");
+  for (int i = 0; i < 300; ++i) {
+    wide["an_attribute_of_another_program_" + std::to_string(i)] = AttributeValue::number(i);
+  }
+  put(wide);
+  const auto records = all(true);
+  ASSERT_EQ(records.size(), 1U);
+  ASSERT_TRUE(store().remove("orders", "wide", soon()));
+  host().usage().reset();
+  const auto written = store().put("orders", records, PutMode::insert, soon());
+  EXPECT_EQ(written[0].status, PutStatus::written) << written[0].error.message();
+  EXPECT_EQ(host().usage().requests("PutItem"), 1U) << "the text of a statement may have 8,192 bytes";
+  EXPECT_EQ(bare(raw("wide")), bare(wide));
+  EXPECT_EQ(store().put("orders", records, PutMode::insert, soon())[0].status, PutStatus::exists);
+}
+
 TEST_F(StoreOperator, OverviewOf1000MessagesCostsOneUnitForEightKilobytesAndNoBodies) {
   send(1'000, 600);
   host().usage().reset();

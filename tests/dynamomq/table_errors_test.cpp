@@ -34,6 +34,20 @@ TEST(StoreError, MissingIndexIsNamed) {
   EXPECT_THAT(error.message(), HasSubstr("sluice table check --queue orders"));
 }
 
+TEST(StoreError, AnotherProgramsTableNamesTheCommandThatChecksIt) {
+  for (const char* text :
+       {"One or more parameter values were invalid: Missing the key pk in the item",
+        "The provided key element does not match the schema",
+        "Where clause does not contain a mandatory equality on all key attributes",
+        "One or more parameter values were invalid: Type mismatch for key id expected: N actual: S"}) {
+    const Error error = store_error(kPlace, {ErrorKind::validation, text});
+    EXPECT_EQ(error.code(), ErrorCode::invalid);
+    EXPECT_THAT(error.message(), HasSubstr("sluice table check --queue orders")) << text;
+  }
+  EXPECT_EQ(store_error(kPlace, {ErrorKind::validation, "Item size has exceeded the maximum allowed size"}).message(),
+            "table 'orders-table': Item size has exceeded the maximum allowed size");
+}
+
 TEST(StoreError, KeyRangeThrottleSaysThatTheCeilingIsMet) {
   dynamo::Error throttle(ErrorKind::throttled, "slow down");
   EXPECT_EQ(store_error(kPlace, throttle).code(), ErrorCode::throttled);

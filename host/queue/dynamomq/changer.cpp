@@ -256,7 +256,7 @@ std::optional<KeyedStatement> Changer::statement(Task& task, Front& front, WallT
   if (forgets && (!task.seen || task.has_failure)) {
     wanted.removed = attribute::kFailure;
   }
-  task.nonce = parts_.nonces.next();
+  task.nonce = parts_.nonces.anonymous();
   return build_.update(expected, {task.nonce, now}, wanted);
 }
 

@@ -120,7 +120,7 @@ Result<StoredMessage> Editor::edit(const std::string& id, std::int64_t version, 
                                          " bytes as an item and DynamoDB holds " + std::to_string(kMaxItemBytes) +
                                          "; keep the body elsewhere and put where it is");
   }
-  const Written written{id, found.number, parts_.nonces.next()};
+  const Written written{id, found.number, parts_.nonces.anonymous()};
   Update update(place_, id, found);
   update.set(attribute::kUpdatedAt, format_timestamp(parts_.clock.wall_now()));
   update.set(attribute::kNonce, written.nonce);

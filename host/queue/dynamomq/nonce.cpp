@@ -34,6 +34,8 @@ NonceSource::NonceSource(std::string_view host, Random& random)
 
 std::string NonceSource::next() { return tag_ + digits(random_.next(), kRandomLength); }
 
+std::string NonceSource::anonymous() { return digits(random_.next(), kRandomLength); }
+
 std::string_view NonceSource::tag_of(std::string_view nonce) {
   return nonce.size() == kTagLength + kRandomLength ? nonce.substr(0, kTagLength) : std::string_view();
 }

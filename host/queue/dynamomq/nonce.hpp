@@ -15,7 +15,11 @@ class NonceSource {
   /// Two sources are told apart by host name and by one draw from `random`, which must outlive the source.
   NonceSource(std::string_view host, Random& random);
 
+  /// For the writes of a host at work: claims, and what comes of them.
   std::string next();
+  /// For everything else, with the eleven characters alone: who sends or edits a message does not work on the queue,
+  /// and hosts must not leave a share of it to him.
+  std::string anonymous();
   /// What all nonces of this source start with.
   const std::string& tag() const { return tag_; }
 

@@ -1,6 +1,5 @@
 #include "host/queue/dynamomq/record_writer.hpp"
 
-#include <algorithm>
 #include <unordered_set>
 #include <utility>
 
@@ -8,6 +7,11 @@
 
 namespace sluice::queue::dynamomq {
 namespace {
+
+// DynamoDB's limit for the text of a statement; the values are beside it.
+constexpr std::size_t kMaxStatementBytes = 8192;
+constexpr std::size_t kStatementFrame = 300;  // the words, and a table's name of 255 characters
+constexpr std::size_t kAroundAName = 5;       // ,'':?
 
 PutResult failed(Error error) { return {PutStatus::failed, std::move(error)}; }
 
@@ -19,11 +23,16 @@ struct RecordWriter::Draft {
   std::string id;
   dynamo::Item item;
 
-  // Whether a statement may carry the names between its quotes as they are.
-  bool plain_names() const {
-    return std::none_of(item.begin(), item.end(), [](const auto& attribute) {
-      return attribute.first.find_first_of("'\"\\?") != std::string::npos;
-    });
+  // Whether a statement may carry the names between its quotes as they are, and has room for all of them.
+  bool fits_a_statement() const {
+    std::size_t length = kStatementFrame;
+    for (const auto& [name, value] : item) {
+      length += name.size() + kAroundAName;
+      if (name.find_first_of("'\"\\?") != std::string::npos) {
+        return false;
+      }
+    }
+    return length <= kMaxStatementBytes;
   }
 };
 
@@ -37,7 +46,7 @@ std::vector<RecordWriter::Draft> RecordWriter::draft(std::span<const StoredMessa
       results[i] = failed(item.error());
       continue;
     }
-    item->insert_or_assign(std::string(attribute::kNonce), parts_.nonces.next());
+    item->insert_or_assign(std::string(attribute::kNonce), parts_.nonces.anonymous());
     if (const std::size_t bytes = item_bytes(*item); bytes > kMaxItemBytes) {
       results[i] =
           failed({ErrorCode::invalid, "message '" + records[i].message.id + "' takes " + std::to_string(bytes) +
@@ -61,7 +70,7 @@ std::vector<PutResult> RecordWriter::put(std::span<const StoredMessage> records,
   return results;
 }
 
-// For names that a statement cannot spell.
+// For names that a statement cannot spell, or too many of them.
 StatementOutcome RecordWriter::insert_alone(const Draft& draft, Deadline deadline) const {
   dynamo::PutItemRequest request;
   request.table = place_.table;
@@ -86,7 +95,7 @@ void RecordWriter::insert(const std::vector<Draft>& drafts, std::vector<PutResul
   std::vector<KeyedStatement> statements;
   statements.reserve(drafts.size());
   for (const Draft& draft : drafts) {
-    if (draft.plain_names()) {
+    if (draft.fits_a_statement()) {
       statements.push_back(build_.insert(draft.id, draft.item));
     }
   }
@@ -94,7 +103,7 @@ void RecordWriter::insert(const std::vector<Draft>& drafts, std::vector<PutResul
   std::vector<StatementOutcome> outcomes;
   outcomes.reserve(drafts.size());
   for (auto next = answers.begin(); const Draft& draft : drafts) {
-    outcomes.push_back(draft.plain_names() ? std::move(*next++) : insert_alone(draft, deadline));
+    outcomes.push_back(draft.fits_a_statement() ? std::move(*next++) : insert_alone(draft, deadline));
   }
   std::vector<const Draft*> doubtful;
   for (std::size_t k = 0; k < drafts.size(); ++k) {

@@ -43,7 +43,8 @@ std::vector<Sender::Draft> Sender::draft(std::span<const NewMessage> messages, s
   for (std::size_t i = 0; i < messages.size(); ++i) {
     const NewMessage& message = messages[i];
     results[i].id = message.id.empty() ? make_uuid(random_) : message.id;
-    auto item = encode_record(message, {results[i].id, parts_.clock.wall_now(), message.delay, parts_.nonces.next()});
+    auto item =
+        encode_record(message, {results[i].id, parts_.clock.wall_now(), message.delay, parts_.nonces.anonymous()});
     if (item) {
       drafts.push_back({i, std::move(*item)});
     } else {

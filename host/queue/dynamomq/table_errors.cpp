@@ -1,6 +1,8 @@
 #include "host/queue/dynamomq/table_errors.hpp"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 namespace sluice::queue::dynamomq {
 namespace {
@@ -14,6 +16,14 @@ std::string options_of(const QueueTable& place) {
 bool names_missing_index(const dynamo::Error& error) {
   return error.kind == dynamo::ErrorKind::validation &&
          error.message.find("does not have the specified index") != std::string::npos;
+}
+
+// What DynamoDB says of a table whose keys are not those of a queue.
+bool names_other_keys(const dynamo::Error& error) {
+  constexpr std::array<std::string_view, 4> kWords{"Missing the key", "key element", "key attributes",
+                                                   "Type mismatch for"};
+  return std::any_of(kWords.begin(), kWords.end(),
+                     [&](std::string_view words) { return error.message.find(words) != std::string::npos; });
 }
 
 Error missing_table(const QueueTable& place) {
@@ -68,7 +78,11 @@ Error store_error(const QueueTable& place, const dynamo::Error& error) {
     case ErrorKind::throttled:
       return throttled(place, error);
     case ErrorKind::validation:
-      return {ErrorCode::invalid, where + error.message};
+      return {ErrorCode::invalid, where + error.message +
+                                      (names_other_keys(error) ? "; is it a DynamoMQ table? Look with: sluice table "
+                                                                 "check --queue " +
+                                                                     place.queue
+                                                               : std::string())};
     case ErrorKind::conditional_check_failed:
       return {ErrorCode::conflict, where + "somebody else changed the message in between"};
     case ErrorKind::cancelled:
