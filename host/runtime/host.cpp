@@ -11,7 +11,6 @@
 namespace sluice::runtime {
 namespace {
 
-constexpr Duration kProbeTimeout = std::chrono::seconds(15);
 constexpr Duration kStatsTimeout = std::chrono::seconds(20);
 /// How often the end of an --until-empty run is looked for while the jobs are quiescent; counting a queue costs reads.
 constexpr Duration kEmptyCheckInterval = std::chrono::milliseconds(500);
@@ -19,12 +18,6 @@ constexpr Duration kQuiescenceLook = std::chrono::milliseconds(20);
 constexpr Duration kProgressInterval = std::chrono::seconds(1);
 constexpr Duration kDepthInterval = std::chrono::seconds(10);
 constexpr Duration kReloadLook = std::chrono::milliseconds(100);
-
-/// Failures that waiting does not mend: better said at the start than in a log that nobody reads.
-bool forbids_start(ErrorCode code) {
-  return code == ErrorCode::queue_missing || code == ErrorCode::denied || code == ErrorCode::corrupt ||
-         code == ErrorCode::invalid;
-}
 
 void show_progress(const std::string& line, bool terminal) {
   std::fprintf(stderr, terminal ? "\r\033[K%s" : "%s\n", line.c_str());
@@ -46,6 +39,7 @@ Host::Host(const HostParts& parts)
       store_(parts.store),
       jobs_([this](const JobPlan& plan) { return make_job(plan); },
             {[this](const auto& job) { listen(job); }, [this](const auto& job) { unlisten(job); }}, parts.clock),
+      probe_(store_, parts.clock, parts.log),
       depths_([this] { return jobs_.addresses(); }, store_, parts.metrics, parts.clock, kDepthInterval) {}
 
 Host::~Host() = default;
@@ -85,11 +79,11 @@ void Host::unlisten(const std::shared_ptr<work::Job>& job) {
   }
 }
 
-Result<void> Host::start(const std::vector<JobPlan>& plans) {
+Result<void> Host::start(const std::vector<JobPlan>& plans, HostEvents& events) {
   if (auto opened = open_http(); !opened) {
     return opened;
   }
-  if (auto probed = probe(plans); !probed) {
+  if (auto probed = probe(plans, events); !probed || events.terminating()) {
     return probed;
   }
   if (auto started = jobs_.start(plans); !started) {
@@ -121,21 +115,17 @@ Result<void> Host::open_http() {
   return {};
 }
 
-Result<void> Host::probe(const std::vector<JobPlan>& plans) {
+Result<void> Host::probe(const std::vector<JobPlan>& plans, HostEvents& events) {
+  std::vector<std::string> queues;
   for (const JobPlan& plan : plans) {
-    queue::ListRequest request;
-    request.address.queue = plan.config.queue;
-    request.limit = 1;
-    const auto page = store_.list(request, Deadline::after(parts_.clock, kProbeTimeout));
-    if (page) {
-      continue;
-    }
-    if (forbids_start(page.error().code())) {
-      return page.error();
-    }
-    parts_.log.warn("queue does not answer yet", {{"queue", plan.config.queue}, {"error", page.error().message()}});
+    queues.push_back(plan.config.queue);
   }
-  return {};
+  probe_.start(std::move(queues), [&events] { events.wake(); });
+  auto result = probe_.result();
+  for (; !result && !events.terminating(); result = probe_.result()) {
+    events.wait_until(SteadyTime::max());
+  }
+  return result.value_or(Result<void>());
 }
 
 observe::ProbeResult Host::health() const {

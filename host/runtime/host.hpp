@@ -18,6 +18,7 @@
 #include "host/runtime/depth_sampler.hpp"
 #include "host/runtime/host_events.hpp"
 #include "host/runtime/job_set.hpp"
+#include "host/runtime/queue_probe.hpp"
 
 namespace sluice::runtime {
 
@@ -43,8 +44,9 @@ class Host {
   Host& operator=(const Host&) = delete;
 
   /// Fails when the HTTP address is taken, a queue cannot be worked on for a reason that waiting does not mend, or a
-  /// handler refuses its job; nothing runs then.
-  Result<void> start(const std::vector<JobPlan>& plans);
+  /// handler refuses its job; nothing runs then. When `events` ask for a drain meanwhile it returns at once, and
+  /// nothing runs either.
+  Result<void> start(const std::vector<JobPlan>& plans, HostEvents& events);
 
   /// Works through signals until a drain is asked for. `until_empty`: also ends when the queues are empty. `progress`:
   /// shows a line of totals each second.
@@ -53,11 +55,13 @@ class Host {
   /// Ends the jobs within the configured drain time-out.
   JobSet::Drained drain();
   void hard_stop() { jobs_.hard_stop(); }
+  /// The start was broken off, and a thread still waits for the store's answer.
+  bool probing() const { return !probe_.result(); }
 
  private:
   Result<std::unique_ptr<work::Job>> make_job(const JobPlan& plan);
   Result<void> open_http();
-  Result<void> probe(const std::vector<JobPlan>& plans);
+  Result<void> probe(const std::vector<JobPlan>& plans, HostEvents& events);
   void listen(const std::shared_ptr<work::Job>& job);
   void unlisten(const std::shared_ptr<work::Job>& job);
   observe::ProbeResult health() const;
@@ -77,6 +81,7 @@ class Host {
   /// Wakes a job when something is sent to its queue in this process.
   std::map<const work::Job*, queue::NotifyingStore::Subscription> wakes_ SLUICE_GUARDED_BY(mutex_);
   JobSet jobs_;
+  QueueProbe probe_;
   DepthSampler depths_;
 
   // Touched only by the main thread.

@@ -27,6 +27,14 @@ void HostEvents::on_hard_stop(std::function<void()> action) {
   hard_stop_ = std::move(action);
 }
 
+void HostEvents::wake() {
+  {
+    const MutexLock lock(mutex_);
+    seen_ = false;
+  }
+  changed_.notify_all();
+}
+
 void HostEvents::wait_until(SteadyTime time) {
   const MutexLock lock(mutex_);
   changed_.wait_until(mutex_, time, [this]() SLUICE_NO_TSA { return !seen_; });

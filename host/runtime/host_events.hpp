@@ -15,7 +15,9 @@ class HostEvents {
   /// What the second termination signal does besides; called on the signal watcher's thread.
   void on_hard_stop(std::function<void()> action);
 
-  /// Waits until a signal or `time`.
+  /// Something else than a signal has happened that the main thread waits for.
+  void wake();
+  /// Waits until a signal, a `wake` or `time`.
   void wait_until(SteadyTime time);
   bool terminating() const;
   bool hard_stop_requested() const;
@@ -27,7 +29,7 @@ class HostEvents {
   Condition changed_;
   int terminations_ SLUICE_GUARDED_BY(mutex_) = 0;
   bool reload_ SLUICE_GUARDED_BY(mutex_) = false;
-  bool seen_ SLUICE_GUARDED_BY(mutex_) = true;  ///< whether a wait has returned for the latest signal
+  bool seen_ SLUICE_GUARDED_BY(mutex_) = true;  ///< whether a wait has returned for the latest signal or wake
   std::function<void()> hard_stop_ SLUICE_GUARDED_BY(mutex_);
 };
 

@@ -42,6 +42,19 @@ std::string machine_name() {
   return gethostname(name.data(), name.size() - 1) == 0 ? std::string(name.data()) : std::string("host");
 }
 
+/// A second signal while there is no host yet: nothing was claimed, and what the main thread is in, such as the
+/// start-up code of a plugin, may never return.
+void end_at_once(DrainReportFile& report) {
+  DrainCertificate nothing;
+  nothing.clean = true;
+  if (auto written = report.write(nothing); !written) {
+    std::fprintf(stderr, "sluice: %s\n", written.error().message().c_str());
+  }
+  std::fprintf(stderr, "%s\n", nothing.text().c_str());
+  std::fflush(nullptr);
+  std::_Exit(kClean);
+}
+
 /// Everything of a run, made in the order in which it is needed, ended in the reverse.
 class Runner {
  public:
@@ -103,13 +116,15 @@ int Runner::serve(const config::HostConfig& config, const std::vector<JobPlan>& 
   const std::string name = config.name.empty() ? machine_name() : config.name;
   Host host({config, name, store->store(), plugins, log, metrics, clock_, random_});
   events_.on_hard_stop([&host] { host.hard_stop(); });
-  if (auto started = host.start(plans); !started) {
+  if (auto started = host.start(plans, events_); !started) {
     watcher_.stop();
     return refuse(started.error().message());
   }
-  log.info(
-      "running",
-      {{"host", name}, {"jobs", std::to_string(plans.size())}, {"plugins", std::to_string(plugins.plugins().size())}});
+  if (!events_.terminating()) {
+    log.info("running", {{"host", name},
+                         {"jobs", std::to_string(plans.size())},
+                         {"plugins", std::to_string(plugins.plugins().size())}});
+  }
   host.run(events_, options_.until_empty, options_.progress);
   const int status = finish(host, *store, report);
   watcher_.stop();  // No signal may reach the host once it is gone.
@@ -129,8 +144,9 @@ int Runner::finish(Host& host, OpenStore& store, DrainReportFile& report) {
   }
   std::fprintf(stderr, "%s\n", certificate.text().c_str());
   const int status = drained.clean ? kClean : kAbandoned;
-  if (drained.handlers_running > 0) {
-    // Their threads still use what destructors would take away.
+  if (!drained.clean || host.probing() || events_.hard_stop_requested()) {
+    // A handler or a call of the store may be under way, whose thread uses what destructors would take away: they would
+    // wait for it.
     std::fflush(nullptr);
     std::_Exit(status);
   }
@@ -150,6 +166,7 @@ int run_host(const RunOptions& options) {
     if (!report) {
       return refuse(report.error().message());
     }
+    events.on_hard_stop([&report] { end_at_once(*report); });
     return Runner(options, events, watcher).run(*report);
   });
 }
