@@ -204,20 +204,20 @@ class Metrics::Registry {
     depth_.Add({{"queue", queue}, {"state", std::string(state)}}).Set(messages);
   }
 
-  void dynamodb_error(std::string_view operation, const std::string& table, std::string_view error) {
-    dynamo_.errors.Add({{"operation", std::string(operation)}, {"table", table}, {"error", std::string(error)}})
-        .Increment();
+  void dynamodb_error(const DynamoDbAttempt& attempt) {
+    Labels labels = labels_of(attempt);
+    labels.emplace("error", attempt.error);
+    dynamo_.errors.Add(labels).Increment();
   }
 
-  DynamoCounters& dynamodb(std::string_view operation, const std::string& table) {
+  DynamoCounters& dynamodb(const DynamoDbAttempt& attempt) {
     MutexLock lock(mutex_);
-    std::pair key(std::string(operation), table);
+    std::pair key(std::string(attempt.operation), std::string(attempt.table));
     const auto found = by_operation_.find(key);
     if (found != by_operation_.end()) {
       return found->second;
     }
-    const Labels labels{{"operation", key.first}, {"table", table}};
-    return by_operation_.emplace(std::move(key), DynamoCounters(dynamo_, labels)).first->second;
+    return by_operation_.emplace(std::move(key), DynamoCounters(dynamo_, labels_of(attempt))).first->second;
   }
 
   std::string text() const {
@@ -228,6 +228,12 @@ class Metrics::Registry {
   }
 
  private:
+  static Labels labels_of(const DynamoDbAttempt& attempt) {
+    return {{"operation", std::string(attempt.operation)},
+            {"queue", std::string(attempt.queue)},
+            {"table", std::string(attempt.table)}};
+  }
+
   prometheus::MetricFamily durations() const {
     prometheus::MetricFamily family{"sluice_handler_duration_seconds",
                                     "How long handlers took for one attempt",
@@ -261,17 +267,16 @@ void Metrics::queue_depth(const std::string& queue, std::string_view state, doub
   registry_->queue_depth(queue, state, messages);
 }
 
-void Metrics::dynamodb_request(std::string_view operation, const std::string& table, double read_units,
-                               double write_units, std::string_view error, bool throttled) {
-  DynamoCounters& counters = registry_->dynamodb(operation, table);
+void Metrics::dynamodb_request(const DynamoDbAttempt& attempt) {
+  DynamoCounters& counters = registry_->dynamodb(attempt);
   counters.requests.Increment();
-  counters.read_units.Increment(read_units);
-  counters.write_units.Increment(write_units);
-  if (throttled) {
+  counters.read_units.Increment(attempt.read_units);
+  counters.write_units.Increment(attempt.write_units);
+  if (attempt.throttled) {
     counters.throttles.Increment();
   }
-  if (!error.empty()) {
-    registry_->dynamodb_error(operation, table, error);
+  if (!attempt.error.empty()) {
+    registry_->dynamodb_error(attempt);
   }
 }
 

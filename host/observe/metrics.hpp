@@ -30,6 +30,17 @@ class JobMetrics {
   virtual void in_flight(std::int64_t now) = 0;
 };
 
+/// One HTTP attempt of the DynamoDB client.
+struct DynamoDbAttempt {
+  std::string_view operation;
+  std::string_view table;
+  std::string_view queue;
+  double read_units = 0;
+  double write_units = 0;
+  std::string_view error;  ///< kind of error; empty for success
+  bool throttled = false;
+};
+
 /// Everything that /metrics shows. Thread-safe.
 class Metrics {
  public:
@@ -42,9 +53,7 @@ class Metrics {
   JobMetrics& job(const std::string& job, const std::string& queue);
 
   void queue_depth(const std::string& queue, std::string_view state, double messages);
-  /// One HTTP attempt of the DynamoDB client. `error` is empty for success.
-  void dynamodb_request(std::string_view operation, const std::string& table, double read_units, double write_units,
-                        std::string_view error, bool throttled);
+  void dynamodb_request(const DynamoDbAttempt& attempt);
 
   /// The Prometheus text format.
   std::string text() const;

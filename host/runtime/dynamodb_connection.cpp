@@ -19,7 +19,7 @@ Error settings_error(const dynamo::Error& error) {
 
 Result<std::unique_ptr<DynamoDbConnection>> DynamoDbConnection::open(const Options& options, const Clock& clock,
                                                                      Random& random) {
-  std::unique_ptr<DynamoDbConnection> made(new DynamoDbConnection(options.metrics));
+  std::unique_ptr<DynamoDbConnection> made(new DynamoDbConnection(options));
   dynamo::Connection::Options connection_options{
       .region = options.region,
       .endpoint = options.endpoint,
@@ -39,9 +39,14 @@ DynamoDbCost DynamoDbConnection::cost() const {
 
 void DynamoDbConnection::count(const dynamo::CallRecord& call) {
   if (metrics_ != nullptr) {
-    const bool throttled = call.error == dynamo::ErrorKind::throttled;
-    metrics_->dynamodb_request(call.operation, call.table, call.capacity.read, call.capacity.write,
-                               call.error ? dynamo::to_string(*call.error) : std::string_view(), throttled);
+    const auto queue = queues_.find(call.table);
+    metrics_->dynamodb_request({.operation = call.operation,
+                                .table = call.table,
+                                .queue = queue == queues_.end() ? call.table : queue->second,
+                                .read_units = call.capacity.read,
+                                .write_units = call.capacity.write,
+                                .error = call.error ? dynamo::to_string(*call.error) : std::string_view(),
+                                .throttled = call.error == dynamo::ErrorKind::throttled});
   }
   const MutexLock lock(mutex_);
   ++cost_.requests;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 
@@ -20,9 +21,10 @@ namespace sluice::runtime {
 class DynamoDbConnection {
  public:
   struct Options {
-    std::string region;                   ///< empty: from AWS's usual places
-    std::string endpoint;                 ///< empty: the same, else AWS's own
-    observe::Metrics* metrics = nullptr;  ///< told of every request; may be null
+    std::string region;                           ///< empty: from AWS's usual places
+    std::string endpoint;                         ///< empty: the same, else AWS's own
+    observe::Metrics* metrics = nullptr;          ///< told of every request; may be null
+    std::map<std::string, std::string> queues{};  ///< by table, where the queue's name is another than the table's
   };
 
   /// Makes no request yet. An Error (invalid) when no region is named anywhere or AWS's files cannot be read. The
@@ -37,12 +39,13 @@ class DynamoDbConnection {
   DynamoDbCost cost() const;
 
  private:
-  explicit DynamoDbConnection(observe::Metrics* metrics) : metrics_(metrics) {}
+  explicit DynamoDbConnection(const Options& options) : metrics_(options.metrics), queues_(options.queues) {}
 
   void count(const dynamo::CallRecord& call);
 
   // Fixed after construction.
   observe::Metrics* const metrics_;
+  const std::map<std::string, std::string> queues_;
   // Guarded by mutex_.
   mutable Mutex mutex_;
   DynamoDbCost cost_ SLUICE_GUARDED_BY(mutex_);

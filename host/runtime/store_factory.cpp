@@ -82,7 +82,11 @@ Result<OpenStore> open_store(const config::HostConfig& host, const Clock& clock,
     parts->store = std::move(*store);
     return OpenStore(std::move(parts));
   }
-  auto connection = DynamoDbConnection::open({host.dynamodb_region, host.dynamodb_endpoint, metrics}, clock, random);
+  DynamoDbConnection::Options options{host.dynamodb_region, host.dynamodb_endpoint, metrics, {}};
+  for (const auto& [name, settings] : host.queues) {
+    options.queues.emplace(settings.table.empty() ? name : settings.table, name);
+  }
+  auto connection = DynamoDbConnection::open(options, clock, random);
   if (connection.has_error()) {
     return connection.error();
   }

@@ -76,23 +76,33 @@ TEST(Metrics, GiveOneObjectForOneJob) {
   EXPECT_NE(&metrics.job("a", "q"), &metrics.job("a", "r"));
 }
 
-TEST(Metrics, CountDynamoRequestsPerOperationAndTable) {
+TEST(Metrics, CountDynamoRequestsPerOperationAndQueue) {
   Metrics metrics;
-  metrics.dynamodb_request("Query", "orders", 0.5, 0, "", false);
-  metrics.dynamodb_request("Query", "orders", 1.5, 0, "", false);
-  metrics.dynamodb_request("Query", "other", 8, 0, "", false);
-  metrics.dynamodb_request("BatchExecuteStatement", "orders", 0, 50, "throttled", true);
+  metrics.dynamodb_request({.operation = "Query", .table = "orders", .queue = "q", .read_units = 0.5});
+  metrics.dynamodb_request({.operation = "Query", .table = "orders", .queue = "q", .read_units = 1.5});
+  metrics.dynamodb_request({.operation = "Query", .table = "other", .queue = "other", .read_units = 8});
+  metrics.dynamodb_request({.operation = "BatchExecuteStatement",
+                            .table = "orders",
+                            .queue = "q",
+                            .write_units = 50,
+                            .error = "throttled",
+                            .throttled = true});
   const std::string text = metrics.text();
-  EXPECT_EQ(sample(text, R"(sluice_dynamodb_requests_total{operation="Query",table="orders"})"), 2);
-  EXPECT_EQ(sample(text, R"(sluice_dynamodb_read_units_total{operation="Query",table="orders"})"), 2);
-  EXPECT_EQ(sample(text, R"(sluice_dynamodb_read_units_total{operation="Query",table="other"})"), 8);
-  EXPECT_EQ(sample(text, R"(sluice_dynamodb_write_units_total{operation="BatchExecuteStatement",table="orders"})"), 50);
-  EXPECT_EQ(sample(text, R"(sluice_dynamodb_throttles_total{operation="BatchExecuteStatement",table="orders"})"), 1);
+  EXPECT_EQ(sample(text, R"(sluice_dynamodb_requests_total{operation="Query",queue="q",table="orders"})"), 2);
+  EXPECT_EQ(sample(text, R"(sluice_dynamodb_read_units_total{operation="Query",queue="q",table="orders"})"), 2);
+  EXPECT_EQ(sample(text, R"(sluice_dynamodb_read_units_total{operation="Query",queue="other",table="other"})"), 8);
   EXPECT_EQ(
-      sample(text,
-             R"(sluice_dynamodb_errors_total{error="throttled",operation="BatchExecuteStatement",table="orders"})"),
+      sample(text, R"(sluice_dynamodb_write_units_total{operation="BatchExecuteStatement",queue="q",table="orders"})"),
+      50);
+  EXPECT_EQ(
+      sample(text, R"(sluice_dynamodb_throttles_total{operation="BatchExecuteStatement",queue="q",table="orders"})"),
       1);
-  EXPECT_EQ(sample(text, R"(sluice_dynamodb_throttles_total{operation="Query",table="orders"})"), 0);
+  EXPECT_EQ(
+      sample(
+          text,
+          R"(sluice_dynamodb_errors_total{error="throttled",operation="BatchExecuteStatement",queue="q",table="orders"})"),
+      1);
+  EXPECT_EQ(sample(text, R"(sluice_dynamodb_throttles_total{operation="Query",queue="q",table="orders"})"), 0);
 }
 
 TEST(Metrics, KeepTheLastSampleOfAQueueDepth) {
@@ -137,7 +147,11 @@ TEST(Metrics, MayBeCalledFromManyThreads) {
           job.claimed(1);
           job.outcome("done", 1);
           job.handler_time(milliseconds(1), 2);
-          metrics.dynamodb_request("Query", "t", 0.5, 0, round % 2 == 0 ? "server" : "", false);
+          metrics.dynamodb_request({.operation = "Query",
+                                    .table = "t",
+                                    .queue = "t",
+                                    .read_units = 0.5,
+                                    .error = round % 2 == 0 ? "server" : ""});
           metrics.queue_depth("q", "ready", round);
           if (round % 100 == 0) {
             EXPECT_FALSE(metrics.text().empty());
@@ -147,7 +161,8 @@ TEST(Metrics, MayBeCalledFromManyThreads) {
     }
   }
   EXPECT_EQ(sample(metrics.text(), R"(sluice_claims_total{job="j",queue="q"})"), 4 * kRounds);
-  EXPECT_EQ(sample(metrics.text(), R"(sluice_dynamodb_requests_total{operation="Query",table="t"})"), 4 * kRounds);
+  EXPECT_EQ(sample(metrics.text(), R"(sluice_dynamodb_requests_total{operation="Query",queue="t",table="t"})"),
+            4 * kRounds);
 }
 
 }  // namespace
