@@ -17,6 +17,8 @@ namespace sluice::plugin {
 namespace {
 
 constexpr std::size_t kFileLimit = 1000;
+// Unusable files that an error about a missing handler gives the reason for.
+constexpr std::size_t kReasonLimit = 3;
 
 /// Tells whether a file is the one it was.
 struct FileIdentity {
@@ -167,8 +169,12 @@ Error PluginRegistry::State::no_such_handler(const std::string& name) const {
     text += "; there are: " + joined(names);
   }
   text += " (looked in " + (folders_.empty() ? "no folder" : joined(folders_));
-  if (!rejected.empty()) {
-    text += "; not usable: " + std::to_string(rejected.size()) + ", `sluice plugins` says why";
+  // Whoever reads this may have no shell where the host runs, and so no `sluice plugins`.
+  for (std::size_t i = 0; i < std::min(rejected.size(), kReasonLimit); ++i) {
+    text += (i == 0 ? "; not usable: " : "; ") + rejected[i].why;
+  }
+  if (rejected.size() > kReasonLimit) {
+    text += "; and " + std::to_string(rejected.size() - kReasonLimit) + " more, which `sluice plugins` lists";
   }
   return Error(ErrorCode::invalid, text + ")");
 }

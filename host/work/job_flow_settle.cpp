@@ -18,6 +18,25 @@ constexpr std::uint32_t kMaxRefusals = 10;
 // So many messages given back in a row are worth a line in the log.
 constexpr std::uint64_t kWorthALine = 100;
 
+// What an attempt that failed is logged as; whether there is another one is what a reader wants to know first.
+void note_failed(const Task& task, const plugin::Outcome& outcome, Notes& notes) {
+  const Ending ending = task.disposition.ending;
+  const bool fault = outcome.status == plugin::OutcomeStatus::fault;
+  auto level = observe::LogLevel::warn;
+  std::string_view text;
+  if (ending == Ending::rejected) {
+    text = fault ? "the handler failed in the last attempt, the message goes to the DLQ"
+                 : "not retried after the last attempt, the message goes to the DLQ";
+  } else if (ending == Ending::discarded) {
+    text = fault ? "the handler failed in the last attempt, the message is discarded"
+                 : "not retried after the last attempt, the message is discarded";
+  } else {
+    level = fault ? observe::LogLevel::warn : observe::LogLevel::info;
+    text = fault ? "the handler failed" : "to be retried";
+  }
+  notes.line(level, text, task.message.id, outcome.reason);
+}
+
 bool may_have_happened(const Error& error) {
   return error.code() == ErrorCode::unknown_outcome || error.code() == ErrorCode::timeout;
 }
@@ -59,13 +78,13 @@ void JobFlow::note_given_back(const plugin::Outcome& outcome, Notes& notes) {
 
 void JobFlow::take_over(Hand::Finished& finished, SteadyTime now, Notes& notes) {
   Task& task = *finished.task;
+  if (!task.abandoned && task.open && phase_ != Phase::ended) {
+    settle(task, dispose(finished.outcome, task.message.attempt, policy_, random_), now);
+  }
   if (!finished.expired) {
     notes.outcome(finished.outcome.status);
     note_given_back(finished.outcome, notes);
     log_outcome(task, finished.outcome, notes);
-  }
-  if (!task.abandoned && task.open && phase_ != Phase::ended) {
-    settle(task, dispose(finished.outcome, task.message.attempt, policy_, random_), now);
   }
   // Nobody reads the body any more, and it may be large.
   task.message.body = {};
@@ -83,10 +102,8 @@ void JobFlow::log_outcome(const Task& task, const plugin::Outcome& outcome, Note
       notes.line(LogLevel::warn, "rejected", task.message.id, outcome.reason);
       break;
     case OutcomeStatus::fault:
-      notes.line(LogLevel::warn, "the handler failed", task.message.id, outcome.reason);
-      break;
     case OutcomeStatus::retry:
-      notes.line(LogLevel::info, "to be retried", task.message.id, outcome.reason);
+      note_failed(task, outcome, notes);
       break;
     case OutcomeStatus::discard:
       notes.line(LogLevel::info, "discarded", task.message.id, outcome.reason);

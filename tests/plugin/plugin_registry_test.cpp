@@ -12,6 +12,7 @@ namespace {
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 // The dynamic linker knows files by name and inode for ever, so each test has a folder of its own and copies into it.
 class PluginRegistryTest : public testing::Test {
@@ -139,8 +140,20 @@ TEST_F(PluginRegistryTest, AMissingHandlerNamesWhatIsNearAndWhereItLooked) {
   scan();
   EXPECT_THAT(registry_.handler("sleper").error().message(),
               AllOf(HasSubstr("no plugin offers the handler \"sleper\"; did you mean \"sleeper\"?"),
-                    HasSubstr("looked in " + folder_.path()), HasSubstr("not usable: 1, `sluice plugins` says why")));
+                    HasSubstr("looked in " + folder_.path()), HasSubstr("not usable: " + folder_.file("b.so")),
+                    HasSubstr("has no symbol sluice_plugin_v1")));
   EXPECT_THAT(registry_.handler("webhook").error().message(), HasSubstr("there are: sleeper"));
+}
+
+TEST_F(PluginRegistryTest, AMissingHandlerGivesTheReasonsOfAFewUnusableFilesAndCountsTheOthers) {
+  for (const std::string name : {"a.so", "b.so", "c.so", "d.so", "e.so"}) {
+    copy("major_too_new", name);
+  }
+  scan();
+  const std::string text = registry_.handler("major_too_new").error().message();
+  EXPECT_THAT(text, AllOf(HasSubstr(folder_.file("a.so") + " is built for plugin ABI 2.0"),
+                          HasSubstr(folder_.file("c.so")), Not(HasSubstr(folder_.file("d.so")))));
+  EXPECT_THAT(text, HasSubstr("; and 2 more, which `sluice plugins` lists)"));
 }
 
 TEST_F(PluginRegistryTest, AFolderThatIsNotThereIsReported) {

@@ -175,6 +175,29 @@ TEST(JobFlowWork, AStoreThatClaimsTooSlowlyBringsOnlyLostLeases) {
 }
 
 // A handler that gives everything back would otherwise have its messages again the moment they are written.
+TEST(JobFlowWork, AFailureIsLoggedByWhatItComesTo) {
+  const auto logged = [](plugin::OutcomeStatus status, std::uint32_t attempt, config::DeadLetterPolicy policy) {
+    config::JobConfig job = FlowRig::job();
+    job.dead_letter = policy;
+    FlowRig rig(1, FlowRig::settings(), job);
+    rig.poll(1, attempt);
+    rig.start(0);
+    rig.notes.lines.clear();
+    rig.finish(0, status);
+    return rig.notes.lines.size() == 1 ? std::string(rig.notes.lines[0].text) : std::string("not one line");
+  };
+  using plugin::OutcomeStatus;
+  const auto move = config::DeadLetterPolicy::move;
+  EXPECT_EQ(logged(OutcomeStatus::retry, 1, move), "to be retried");
+  EXPECT_EQ(logged(OutcomeStatus::retry, 3, move), "not retried after the last attempt, the message goes to the DLQ");
+  EXPECT_EQ(logged(OutcomeStatus::retry, 3, config::DeadLetterPolicy::discard),
+            "not retried after the last attempt, the message is discarded");
+  EXPECT_EQ(logged(OutcomeStatus::retry, 3, config::DeadLetterPolicy::keep), "to be retried");
+  EXPECT_EQ(logged(OutcomeStatus::fault, 2, move), "the handler failed");
+  EXPECT_EQ(logged(OutcomeStatus::fault, 3, move),
+            "the handler failed in the last attempt, the message goes to the DLQ");
+}
+
 TEST(JobFlow, ClaimsMoreSlowlyWhileEverythingIsGivenBack) {
   FlowRig rig(1);
   Duration waited{};
