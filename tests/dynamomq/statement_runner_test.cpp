@@ -62,6 +62,7 @@ class Running : public ::testing::Test {
 
   std::function<HttpResult(const boost::json::array&)> respond_;
   std::vector<std::size_t> batches_;
+  std::size_t largest_ = 0;
   test::FakeClock clock_;
   SeededRandom random_{1};
   test::AnyCredentials credentials_;
@@ -69,6 +70,7 @@ class Running : public ::testing::Test {
     const auto body = boost::json::parse(request.body);
     const auto& sent = body.at("Statements").as_array();
     batches_.push_back(sent.size());
+    largest_ = std::max(largest_, request.body.size());
     return respond_(sent);
   }};
   dynamo::Client client_{
@@ -87,6 +89,20 @@ TEST_F(Running, CutsIntoBatchesOf25) {
   EXPECT_EQ(batches_.size(), 11U);
   EXPECT_EQ(batches_.back(), 10U);
   EXPECT_TRUE(run({}).empty());
+}
+
+TEST_F(Running, CutsLargeStatementsIntoRequestsThatDynamoDbTakes) {
+  constexpr std::size_t kMostOfARequest = 16'000'000;
+  answer_each([](const std::string&) { return "{}"; });
+  std::vector<KeyedStatement> large = statements(numbered(30));
+  for (KeyedStatement& keyed : large) {
+    keyed.statement.parameters.emplace_back(std::string(390'000, '\x01'));  // six bytes each in JSON
+  }
+  for (const auto& outcome : runner_.run(std::move(large), Repetition::until_known, Deadline::never())) {
+    EXPECT_EQ(outcome.fate, StatementFate::done);
+  }
+  EXPECT_EQ(batches_.size(), 5U);
+  EXPECT_LE(largest_, kMostOfARequest);
 }
 
 TEST_F(Running, NeverNamesARecordTwiceInOneBatch) {

@@ -82,8 +82,6 @@ Failure failure_of(const Item& item) {
           count_of(attribute_of(*map, "attempts")), time_of(*map, "failed_at").value_or(WallTime{})};
 }
 
-std::size_t value_bytes(const AttributeValue& value);
-
 struct ValueBytes {
   std::size_t operator()(const dynamo::Null&) const { return 1; }
   std::size_t operator()(bool) const { return 1; }
@@ -116,8 +114,6 @@ struct ValueBytes {
     return total;
   }
 };
-
-std::size_t value_bytes(const AttributeValue& value) { return std::visit(ValueBytes{}, value.variant()); }
 
 constexpr unsigned kCountBits = 32;
 
@@ -260,6 +256,8 @@ AttributeValue encode_failure(const Failure& failure) {
 }
 
 bool is_storable_id(std::string_view id) { return !id.empty() && id.size() <= kMaxIdBytes && is_utf8(id); }
+
+std::size_t value_bytes(const AttributeValue& value) { return std::visit(ValueBytes{}, value.variant()); }
 
 std::size_t item_bytes(const Item& item) {
   std::size_t total = 0;

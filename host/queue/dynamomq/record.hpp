@@ -81,6 +81,7 @@ inline constexpr std::size_t kClaimBytes = 2 * 30 + 2 * 20;
 
 /// DynamoDB's size of an item: names and values. Numbers are counted at their highest.
 std::size_t item_bytes(const dynamo::Item& item);
+std::size_t value_bytes(const dynamo::AttributeValue& value);
 
 /// The nonce of the last write by one of our hosts; empty: none.
 std::string nonce_of(const dynamo::Item& item);

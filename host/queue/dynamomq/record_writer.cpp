@@ -149,16 +149,21 @@ void RecordWriter::recognise_own(const std::vector<const Draft*>& doubtful, std:
 
 void RecordWriter::replace(std::span<const Draft> drafts, std::vector<PutResult>& results, Deadline deadline) const {
   std::size_t start = 0;
+  std::size_t bytes = 0;
   std::unordered_set<std::string_view> ids;
   for (std::size_t k = 0; k <= drafts.size(); ++k) {
-    const bool full = k == drafts.size() || k - start == kMaxStatementsPerBatch || ids.count(drafts[k].id) > 0;
+    const std::size_t more = k == drafts.size() ? 0 : item_bytes(drafts[k].item);
+    const bool full = k == drafts.size() || k - start == kMaxStatementsPerBatch || bytes + more > kMaxBatchBytes ||
+                      ids.count(drafts[k].id) > 0;
     if (full && k > start) {
       replace_batch(drafts.subspan(start, k - start), results, deadline);
       start = k;
+      bytes = 0;
       ids.clear();
     }
     if (k < drafts.size()) {
       ids.insert(drafts[k].id);
+      bytes += more;
     }
   }
 }

@@ -4,21 +4,48 @@
 #include <unordered_set>
 
 #include "base/mutex.hpp"
+#include "host/queue/dynamomq/record.hpp"
+#include "host/queue/dynamomq/schema.hpp"
 #include "host/queue/dynamomq/table_errors.hpp"
 
 namespace sluice::queue::dynamomq {
+
+namespace {
+
+std::size_t bytes_of(const dynamo::Statement& statement) {
+  std::size_t total = 0;
+  for (const dynamo::AttributeValue& value : statement.parameters) {
+    total += value_bytes(value);
+  }
+  return total;
+}
+
+}  // namespace
+
+struct StatementRunner::Batch {
+  std::vector<std::size_t> members;
+  std::size_t bytes = 0;
+};
 
 /// Statements under way. Indexes are positions in the caller's order.
 struct StatementRunner::Work {
   std::vector<KeyedStatement> statements;
   std::vector<StatementOutcome> outcomes;
   std::vector<int> tries;
+  std::vector<std::size_t> bytes;    // of its values
   std::vector<bool> alone;           // its batch was rejected as a whole
   std::vector<std::size_t> pending;  // in order
   Repetition repetition = Repetition::none;
   bool pause_before_next = false;
 
   bool may_repeat(std::size_t i) const { return repetition == Repetition::until_known && tries[i] < kMaxTries; }
+
+  bool fits(const Batch& batch, std::size_t i) const {
+    return batch.members.size() < kMaxStatementsPerBatch && !alone[i] && !alone[batch.members.front()] &&
+           batch.bytes + bytes[i] <= kMaxBatchBytes;
+  }
+  // Takes from `pending` what goes off together; what has to wait is appended to `later`.
+  std::vector<Batch> next_batches(std::vector<std::size_t>& later) const;
 
   // True when the statement is to be tried again.
   bool note(std::size_t i, const dynamo::Error& error);
@@ -54,33 +81,38 @@ bool StatementRunner::Work::note(std::size_t i, dynamo::StatementResult& result)
   return false;
 }
 
-void StatementRunner::run_round(Work& work, Deadline deadline) {
-  std::vector<std::vector<std::size_t>> batches;
-  std::vector<std::size_t> later;
+std::vector<StatementRunner::Batch> StatementRunner::Work::next_batches(std::vector<std::size_t>& later) const {
+  std::vector<Batch> batches;
   std::unordered_set<std::string_view> ids;
-  for (const std::size_t i : work.pending) {
-    const bool full = batches.empty() || batches.back().size() == kMaxStatementsPerBatch || work.alone[i] ||
-                      work.alone[batches.back().front()];
-    if (!ids.insert(work.statements[i].id).second || (full && batches.size() == kMaxBatchesAtOnce)) {
+  for (const std::size_t i : pending) {
+    const bool full = batches.empty() || !fits(batches.back(), i);
+    if (!ids.insert(statements[i].id).second || (full && batches.size() == kMaxBatchesAtOnce)) {
       later.push_back(i);
       continue;
     }
     if (full) {
       batches.emplace_back();
     }
-    batches.back().push_back(i);
+    batches.back().members.push_back(i);
+    batches.back().bytes += bytes[i];
   }
+  return batches;
+}
+
+void StatementRunner::run_round(Work& work, Deadline deadline) {
+  std::vector<std::size_t> later;
+  const std::vector<Batch> batches = work.next_batches(later);
   std::vector<std::vector<dynamo::Statement>> requests;
-  for (const auto& batch : batches) {
+  for (const Batch& batch : batches) {
     auto& request = requests.emplace_back();
-    for (const std::size_t i : batch) {
+    for (const std::size_t i : batch.members) {
       ++work.tries[i];
       request.push_back(work.statements[i].statement);
     }
   }
   auto answers = client_.batch_execute(requests, deadline);
   for (std::size_t b = 0; b < batches.size(); ++b) {
-    const auto& batch = batches[b];
+    const std::vector<std::size_t>& batch = batches[b].members;
     auto& answer = answers[b];
     const bool rejected = !answer && answer.error().kind == dynamo::ErrorKind::validation && batch.size() > 1;
     for (std::size_t k = 0; k < batch.size(); ++k) {
@@ -108,6 +140,10 @@ std::vector<StatementOutcome> StatementRunner::run(std::vector<KeyedStatement> s
   work.outcomes.resize(count);
   work.tries.resize(count);
   work.alone.resize(count);
+  work.bytes.reserve(count);
+  for (const KeyedStatement& keyed : work.statements) {
+    work.bytes.push_back(bytes_of(keyed.statement));
+  }
   work.repetition = repetition;
   work.pending.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {

@@ -30,7 +30,7 @@ struct StatementOutcome {
 /// Whether the runner tries again by itself. A claim does not: there are other candidates.
 enum class Repetition { none, until_known };
 
-/// Executes statements in batches of 25, several batches side by side.
+/// Executes statements in batches of 25, fewer where they are large, several batches side by side.
 ///
 /// Thread-safe. A throttled statement is repeated with growing, jittered pauses, one with an unknown outcome at once,
 /// both at most kMaxTries times and within the deadline. When DynamoDB rejects a batch as a whole for one malformed
@@ -54,6 +54,7 @@ class StatementRunner {
                                                                      Deadline deadline);
 
  private:
+  struct Batch;
   struct Work;
 
   void run_round(Work& work, Deadline deadline);
