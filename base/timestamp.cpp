@@ -152,4 +152,17 @@ std::optional<WallTime> parse_timestamp(std::string_view text) {
   return WallTime(*date) + *time_of_day - *offset + Duration(nanoseconds);
 }
 
+std::optional<WallTime> parse_timestamp_or_end(std::string_view text) {
+  if (const auto time = parse_timestamp(text)) {
+    return time;
+  }
+  constexpr std::string_view kLastYear = "2261";
+  if (text.substr(0, kLastYear.size()) <= kLastYear) {
+    return std::nullopt;
+  }
+  // 2260 is a leap year, and so takes every day of any other.
+  const auto in_a_year_we_know = parse_timestamp("2260" + std::string(text.substr(kLastYear.size())));
+  return in_a_year_we_know ? std::optional(kEndOfTime) : std::nullopt;
+}
+
 }  // namespace sluice

@@ -37,11 +37,12 @@ std::string as_text(const json::value& value) {
 std::optional<WallTime> expiry(const json::value& value) {
   if (const auto* milliseconds = value.if_int64()) {
     constexpr std::int64_t kMost = 9'000'000'000'000;  // the year 2255; nanoseconds end soon after
-    return *milliseconds < 0 || *milliseconds > kMost
-               ? std::nullopt
-               : std::optional(WallTime(std::chrono::milliseconds(*milliseconds)));
+    if (*milliseconds < 0) {
+      return std::nullopt;
+    }
+    return *milliseconds > kMost ? kEndOfTime : WallTime(std::chrono::milliseconds(*milliseconds));
   }
-  return parse_timestamp(as_text(value));
+  return parse_timestamp_or_end(as_text(value));
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ Lookup environment_credentials(const AwsEnvironment& environment) {
   out.account_id = environment.get("AWS_ACCOUNT_ID").value_or("");
   out.source = "environment";
   if (const auto expiration = environment.get("AWS_CREDENTIAL_EXPIRATION")) {
-    out.expires_at = parse_timestamp(*expiration);
+    out.expires_at = parse_timestamp_or_end(*expiration);
     if (!out.expires_at) {
       return Error(ErrorKind::no_credentials, "AWS_CREDENTIAL_EXPIRATION is not a time like 2026-11-20T23:14:00Z");
     }

@@ -56,7 +56,7 @@ Result<std::string> cached_token(const SourceContext& context, const std::string
     return Error(ErrorKind::no_credentials, "profile " + profile + " is not signed in" + mend);
   }
   std::string token = json_member(**text, "accessToken");
-  const auto expires = parse_timestamp(json_member(**text, "expiresAt"));
+  const auto expires = parse_timestamp_or_end(json_member(**text, "expiresAt"));
   if (token.empty() || !expires || token.find_first_of("\r\n") != std::string::npos) {
     return Error(ErrorKind::no_credentials, "profile " + profile + ": " + path.string() + " cannot be read" + mend);
   }

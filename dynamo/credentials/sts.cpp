@@ -117,7 +117,7 @@ Result<Credentials> parse_sts_answer(std::string_view xml, const std::string& so
   auto key = text_of(part, "AccessKeyId");
   auto secret = text_of(part, "SecretAccessKey");
   auto token = text_of(part, "SessionToken");
-  const auto expiration = parse_timestamp(text_of(part, "Expiration").value_or(""));
+  const auto expiration = parse_timestamp_or_end(text_of(part, "Expiration").value_or(""));
   if (!key || !secret || !token || !expiration || key->empty() || secret->empty()) {
     return Error(ErrorKind::no_credentials, "STS gave an answer for " + source + " that cannot be read");
   }

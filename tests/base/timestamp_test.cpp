@@ -26,9 +26,10 @@ TEST(Timestamp, ReadsWhatGoWrites) {
 
 TEST(Timestamp, RefusesWhatIsNoTime) {
   for (const char* text :
-       {"", "Z", "2023-12-01", "2023-12-01T00:00:00", "2023-12-01 00:00:00Z", "2023-13-01T00:00:00Z", "2023-02-29T00:00:00Z",
-        "2023-12-01T24:00:00Z", "2023-12-01T00:60:00Z", "2023-12-01T00:00:60Z", "2023-12-01T00:00:00.Z", "2023-12-01T00:00:00+9:00",
-        "2023-12-01T00:00:00Zx", "0001-01-01T00:00:00Z", "9999-01-01T00:00:00Z", "+023-12-01T00:00:00Z"}) {
+       {"", "Z", "2023-12-01", "2023-12-01T00:00:00", "2023-12-01 00:00:00Z", "2023-13-01T00:00:00Z",
+        "2023-02-29T00:00:00Z", "2023-12-01T24:00:00Z", "2023-12-01T00:60:00Z", "2023-12-01T00:00:60Z",
+        "2023-12-01T00:00:00.Z", "2023-12-01T00:00:00+9:00", "2023-12-01T00:00:00Zx", "0001-01-01T00:00:00Z",
+        "9999-01-01T00:00:00Z", "+023-12-01T00:00:00Z"}) {
     EXPECT_FALSE(parse_timestamp(text).has_value()) << text;
   }
 }
@@ -41,6 +42,18 @@ TEST(Timestamp, RoundTripsAndSortsAsTimesDo) {
     EXPECT_EQ(parse_timestamp(text), time);
     EXPECT_LT(before, text);
     before = text;
+  }
+}
+
+TEST(Timestamp, AfterTheLastYearIsTheEndOfTime) {
+  for (const char* late : {"2262-01-01T00:00:00Z", "9999-12-31T23:59:59.999999999Z", "2400-02-29T12:00:00+02:00"}) {
+    EXPECT_EQ(parse_timestamp(late), std::nullopt) << late;
+    EXPECT_EQ(parse_timestamp_or_end(late), kEndOfTime) << late;
+  }
+  EXPECT_EQ(parse_timestamp_or_end("2026-01-02T03:04:05Z"), parse_timestamp("2026-01-02T03:04:05Z"));
+  for (const char* wrong :
+       {"", "soon", "9999", "9999-13-01T00:00:00Z", "1500-01-01T00:00:00Z", "9999-12-31", "99999-01-01T00:00:00Z"}) {
+    EXPECT_EQ(parse_timestamp_or_end(wrong), std::nullopt) << wrong;
   }
 }
 

@@ -39,21 +39,10 @@ const AttributeValue* attribute_of(const Item& item, std::string_view name) {
   return found == item.end() ? nullptr : &found->second;
 }
 
-// Beyond what 64 bits of nanoseconds hold, a time is still a time: hidden until the year 9999 is not ready.
-std::optional<WallTime> read_time(const std::string& text) {
-  if (auto time = parse_timestamp(text)) {
-    return time;
-  }
-  constexpr std::string_view kLastYear = "2261";
-  const bool beyond = text.size() > kLastYear.size() && text.compare(0, kLastYear.size(), kLastYear) > 0;
-  // 2260 is a leap year, and so takes every day of any other.
-  return beyond && parse_timestamp("2260" + text.substr(kLastYear.size())) ? std::optional(kEndOfTime) : std::nullopt;
-}
-
-// As Go's reader: garbage, NULL and "" are all the absent time.
+// As Go's reader: garbage, NULL and "" are all the absent time. Hidden until the year 9999 is hidden.
 std::optional<WallTime> time_of(const Item& item, std::string_view name) {
   const auto* text = dynamo::find<std::string>(item, name);
-  return text == nullptr ? std::nullopt : read_time(*text);
+  return text == nullptr ? std::nullopt : parse_timestamp_or_end(*text);
 }
 
 std::uint32_t count_of(const AttributeValue* value) {
@@ -140,7 +129,7 @@ Candidate Candidate::of(const Item& item) {
   Candidate candidate;
   candidate.id = text_of(item, attribute::kId);
   candidate.sort_key = text_of(item, attribute::kSentAt);
-  candidate.sent_at = read_time(candidate.sort_key).value_or(WallTime{});
+  candidate.sent_at = parse_timestamp_or_end(candidate.sort_key).value_or(WallTime{});
   candidate.version = VersionMark::of(item);
   candidate.receive_count = count_of(attribute_of(item, attribute::kReceiveCount));
   candidate.invisible_until = time_of(item, attribute::kInvisibleUntilAt);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/clock.hpp"
+#include "base/timestamp.hpp"
 
 namespace sluice::queue::dynamomq {
 
@@ -9,9 +10,6 @@ struct Moment {
   WallTime wall{};
   SteadyTime steady{};
 };
-
-/// The latest time that is written: the end of the last year that a timestamp of nine digits can hold in 64 bits.
-inline constexpr WallTime kEndOfTime{std::chrono::seconds(9'214'646'399)};  // 2261-12-31T23:59:59Z
 
 /// `time` + `span`, or kEndOfTime where that is later; a negative span counts as zero.
 constexpr WallTime later(WallTime time, Duration span) {

@@ -1,3 +1,4 @@
+#include "base/timestamp.hpp"
 #include "dynamo/credentials/subprocess.hpp"
 #include "tests/dynamo/credentials/aws_fixture.hpp"
 
@@ -68,6 +69,13 @@ TEST_F(ProcessTest, ReadsVersionOne) {
   EXPECT_TRUE(found->expires_at.has_value());
   prints(R"({"Version":1,"AccessKeyId":"P","SecretAccessKey":"s"})");
   EXPECT_FALSE(look_up()->expires_at.has_value());
+}
+
+TEST_F(ProcessTest, AnExpirationBeyondAllTimesIsOne) {
+  for (const char* end : {"\"9999-12-31T23:59:59Z\"", "\"2262-01-01T00:00:00Z\"", "253402300799000"}) {
+    prints(std::string(R"({"Version":1,"AccessKeyId":"P","SecretAccessKey":"s","Expiration":)") + end + "}");
+    EXPECT_EQ(look_up()->expires_at, kEndOfTime) << end;
+  }
 }
 
 TEST_F(ProcessTest, RefusesOtherOutput) {
