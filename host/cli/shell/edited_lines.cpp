@@ -139,14 +139,14 @@ class EditedLines final : public LineSource {
 
   static char* show_prompt(EditLine* editor) { return self(editor).prompt_.data(); }
 
-  static unsigned char drop_line(EditLine* editor, int) {
+  static unsigned char drop_line(EditLine* editor, wint_t) {
     self(editor).dropped_ = true;
     std::fwrite("^C\n", 1, 3, stdout);
     std::fflush(stdout);
     return CC_NEWLINE;
   }
 
-  static unsigned char suspend(EditLine* editor, int) {
+  static unsigned char suspend(EditLine* editor, wint_t) {
     // Not by the editor's own handler, which works once a line and leaves the line undrawn.
     ::el_set(editor, EL_PREP_TERM, 0);
     struct sigaction usual {};
@@ -159,7 +159,7 @@ class EditedLines final : public LineSource {
     return CC_REDISPLAY;
   }
 
-  static unsigned char complete_word(EditLine* editor, int) {
+  static unsigned char complete_word(EditLine* editor, wint_t) {
     const LineInfo* line = ::el_line(editor);
     const std::string before(line->buffer, line->cursor);
     const Completion found = self(editor).complete_(before);
@@ -188,7 +188,8 @@ class EditedLines final : public LineSource {
     ::el_set(editor, EL_SIGNAL, 1);
     ::el_set(editor, EL_EDITOR, "emacs");
     ::el_set(editor, EL_HIST, &::history, history_.get());
-    ::el_set(editor, EL_ADDFN, "sluice-complete", "Complete the word", &EditedLines::complete_word);
+    // By the wide form: the other one copies the names and forgets them.
+    ::el_wset(editor, EL_ADDFN, L"sluice-complete", L"Complete the word", &EditedLines::complete_word);
     ::el_set(editor, EL_BIND, "^I", "sluice-complete", nullptr);
     ::el_set(editor, EL_BIND, "^R", "em-inc-search-prev", nullptr);
     // What terminals send for Delete, Home, End and Ctrl with an arrow, besides what their description says.
@@ -200,9 +201,9 @@ class EditedLines final : public LineSource {
     ::el_source(editor, nullptr);
     // The keys of signals are keys like any other while a line is edited, and signals again while a command runs.
     ::el_set(editor, EL_SETTY, "-d", "-isig", nullptr);
-    ::el_set(editor, EL_ADDFN, "sluice-drop-line", "Begin a new line", &EditedLines::drop_line);
+    ::el_wset(editor, EL_ADDFN, L"sluice-drop-line", L"Begin a new line", &EditedLines::drop_line);
     ::el_set(editor, EL_BIND, "^C", "sluice-drop-line", nullptr);
-    ::el_set(editor, EL_ADDFN, "sluice-suspend", "Go to the background", &EditedLines::suspend);
+    ::el_wset(editor, EL_ADDFN, L"sluice-suspend", L"Go to the background", &EditedLines::suspend);
     ::el_set(editor, EL_BIND, "^Z", "sluice-suspend", nullptr);
   }
 
