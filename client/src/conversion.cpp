@@ -31,6 +31,19 @@ ErrorKind kind_of(ErrorCode code, Asked asked) {
   }
 }
 
+/// What the sender has said, and how often it was received.
+Message to_public(queue::Message stored) {
+  Message message;
+  message.id = std::move(stored.id);
+  message.data = std::move(stored.body);
+  message.content_type = std::move(stored.content_type);
+  message.attributes = std::move(stored.attributes);
+  message.group = std::move(stored.group);
+  message.receive_count = stored.attempt;
+  message.sent_at = stored.sent_at;
+  return message;
+}
+
 }  // namespace
 
 Error to_error(const sluice::Error& error, Asked asked, std::string_view store) {
@@ -79,18 +92,11 @@ queue::StoredMessage to_store(const Message& message, Time now) {
 queue::Receipt to_store(const Receipt& receipt) { return {receipt.id, receipt.version, receipt.locator}; }
 
 Message to_public(queue::StoredMessage stored) {
-  Message message;
-  message.id = std::move(stored.message.id);
-  message.data = std::move(stored.message.body);
-  message.content_type = std::move(stored.message.content_type);
-  message.attributes = std::move(stored.message.attributes);
-  message.group = std::move(stored.message.group);
-  message.receive_count = stored.message.attempt;
+  Message message = to_public(std::move(stored.message));
   message.queue_type = stored.queue_type == queue::QueueType::dlq ? QueueType::dlq : QueueType::standard;
   message.version = stored.version;
   message.created_at = stored.created_at;
   message.updated_at = stored.updated_at;
-  message.sent_at = stored.message.sent_at;
   message.received_at = stored.received_at;
   message.invisible_until_at = stored.invisible_until;
   if (!stored.failure.empty()) {
@@ -106,16 +112,10 @@ Message to_public(queue::StoredMessage stored) {
 ReceivedMessage to_public(queue::Claim claim, QueueType type, Duration visibility) {
   ReceivedMessage received;
   received.receipt = {claim.receipt.id, type, claim.receipt.version, claim.receipt.locator};
+  received.message = to_public(std::move(claim.message));
   Message& message = received.message;
-  message.id = std::move(claim.message.id);
-  message.data = std::move(claim.message.body);
-  message.content_type = std::move(claim.message.content_type);
-  message.attributes = std::move(claim.message.attributes);
-  message.group = std::move(claim.message.group);
-  message.receive_count = claim.message.attempt;
   message.queue_type = type;
   message.version = claim.receipt.version;
-  message.sent_at = claim.message.sent_at;
   message.invisible_until_at = claim.invisible_until;
   message.updated_at = claim.invisible_until - visibility;
   message.received_at = message.updated_at;

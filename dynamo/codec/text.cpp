@@ -113,6 +113,12 @@ void append_base64(std::string& out, std::string_view bytes) {
   }
 }
 
+std::string base64(std::string_view bytes) {
+  std::string text;
+  append_base64(text, bytes);
+  return text;
+}
+
 std::optional<std::string> decode_base64(std::string_view text) {
   if (text.size() % 4 != 0) {
     return std::nullopt;

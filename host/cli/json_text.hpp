@@ -57,23 +57,6 @@ class JsonText {
   bool after_key_ = false;
 };
 
-/// Tells JSON from other text. Reusable, so that a line costs no allocation. Accepts exactly one value, UTF-8, nested
-/// at most 128 deep.
-class JsonChecker {
- public:
-  JsonChecker();
-  ~JsonChecker();
-  JsonChecker(const JsonChecker&) = delete;
-  JsonChecker& operator=(const JsonChecker&) = delete;
-
-  /// Nothing when the text is JSON; otherwise what is wrong and where, such as "syntax error at character 7".
-  std::optional<std::string> problem(std::string_view text);
-
- private:
-  class Parser;
-  std::unique_ptr<Parser> parser_;
-};
-
 /// Valid JSON with the members of every object in the order of their keys' bytes, as Go writes maps; of a key given
 /// twice the last. Compact; every digit of its numbers stays, and strings are spelled as `JsonText` spells them.
 std::string with_sorted_keys(std::string_view json);
@@ -83,7 +66,5 @@ std::string escaped_as_go_does(std::string_view json);
 
 /// The characters of a JSON string that was found to be valid, such as "a\u0062" with its quotes.
 std::string json_string_characters(std::string_view json);
-
-std::string base64(std::string_view bytes);
 
 }  // namespace sluice::cli

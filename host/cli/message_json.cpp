@@ -1,6 +1,7 @@
 #include "host/cli/message_json.hpp"
 
 #include "base/timestamp.hpp"
+#include "dynamo/codec/text.hpp"
 #include "host/observe/escape.hpp"
 
 namespace sluice::cli {
@@ -32,18 +33,6 @@ std::string without_trailing_zeros(std::string time) {
 
 std::string_view dynamomq_status(const queue::StoredMessage& message, WallTime now) {
   return message.invisible_until && now <= *message.invisible_until ? "PROCESSING" : "READY";
-}
-
-std::string_view to_string(queue::MessageState state) {
-  switch (state) {
-    case queue::MessageState::ready:
-      return "ready";
-    case queue::MessageState::in_flight:
-      return "in_flight";
-    case queue::MessageState::delayed:
-      break;
-  }
-  return "delayed";
 }
 
 void MessageJson::write(JsonText& json, const queue::StoredMessage& stored, WallTime now) {
@@ -123,7 +112,7 @@ void MessageJson::write_data(JsonText& json, const queue::Message& message) {
   if (message.content_type == queue::kJson && !checker_.problem(message.body)) {
     json.raw(keys_ == Keys::dynamomq ? with_sorted_keys(message.body) : message.body);
   } else {
-    json.value(observe::is_utf8(message.body) ? message.body : base64(message.body));
+    json.value(observe::is_utf8(message.body) ? message.body : dynamo::base64(message.body));
   }
 }
 

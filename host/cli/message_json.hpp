@@ -6,6 +6,7 @@
 
 #include "base/clock.hpp"
 #include "host/cli/json_text.hpp"
+#include "host/queue/json_check.hpp"
 #include "host/queue/store.hpp"
 
 namespace sluice::cli {
@@ -36,13 +37,10 @@ class MessageJson {
   std::string time_text(const std::optional<WallTime>& time) const;
 
   const Keys keys_;
-  JsonChecker checker_;
+  queue::JsonChecker checker_;
 };
 
 /// "READY" or "PROCESSING", DynamoMQ's names; a message that waits for its time is the latter.
 std::string_view dynamomq_status(const queue::StoredMessage& message, WallTime now);
-
-/// "ready", "in_flight" or "delayed".
-std::string_view to_string(queue::MessageState state);
 
 }  // namespace sluice::cli

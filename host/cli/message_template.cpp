@@ -9,16 +9,6 @@ namespace sluice::cli {
 
 namespace {
 
-constexpr std::string_view kJsonSpace = " \t\r\n";
-
-std::string_view trimmed(std::string_view text) {
-  const auto begin = text.find_first_not_of(kJsonSpace);
-  if (begin == std::string_view::npos) {
-    return {};
-  }
-  return text.substr(begin, text.find_last_not_of(kJsonSpace) - begin + 1);
-}
-
 Exit read_attributes(const Arguments& arguments, queue::Attributes& attributes) {
   for (const std::string& pair : arguments.all("attr")) {
     const auto equals = pair.find('=');
@@ -59,7 +49,7 @@ queue::NewMessage MessageTemplate::make(std::string body, std::string_view conte
 }
 
 Result<queue::NewMessage> MessageTemplate::from_json(std::string_view json) {
-  const std::string_view text = trimmed(json);
+  const std::string_view text = queue::json_trimmed(json);
   if (const auto problem = checker_->problem(text)) {
     return Error(ErrorCode::invalid, *problem);
   }
@@ -76,8 +66,8 @@ queue::NewMessage MessageTemplate::from_text(std::string text) const {
 queue::NewMessage MessageTemplate::from_file(const std::string& name, std::string bytes) {
   constexpr std::string_view kSuffix = ".json";
   const bool named_json = name.size() > kSuffix.size() && name.ends_with(kSuffix);
-  if (named_json && !checker_->problem(trimmed(bytes))) {
-    return make(std::string(trimmed(bytes)), queue::kJson);
+  if (named_json && !checker_->problem(queue::json_trimmed(bytes))) {
+    return make(std::string(queue::json_trimmed(bytes)), queue::kJson);
   }
   const auto type = observe::is_utf8(bytes) ? queue::kTextPlain : queue::kOctetStream;
   return make(std::move(bytes), type);

@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "base/timestamp.hpp"
+#include "dynamo/codec/text.hpp"
 #include "host/observe/escape.hpp"
+#include "host/queue/json_check.hpp"
 
 namespace sluice::cli {
 
@@ -34,9 +36,9 @@ std::string when(WallTime time, WallTime now) { return format_timestamp(time) + 
 /// The body as it is when it is text, and as Base64 when it is not.
 std::string body_text(const queue::Message& message) {
   if (!observe::is_utf8(message.body)) {
-    return base64(message.body) + "\n";
+    return dynamo::base64(message.body) + "\n";
   }
-  JsonChecker checker;
+  queue::JsonChecker checker;
   if (message.content_type == queue::kJson && !checker.problem(message.body)) {
     JsonText json(JsonText::Layout::indented);
     json.raw(message.body);

@@ -5,6 +5,7 @@
 
 #include "host/cli/host_file.hpp"
 #include "host/cli/queue_names.hpp"
+#include "host/cli/text_output.hpp"
 #include "host/cli/unopened.hpp"
 
 namespace sluice::cli {
@@ -103,10 +104,9 @@ std::vector<Flag> with_store_flags(std::vector<Flag> own) {
                  .value = "URL",
                  .help = "DynamoDB's address, without a host file [default: AWS's own]",
                  .common = true});
-  own.push_back({.name = "output",
-                 .value = "json|text",
-                 .help = "how to show it [default: the SLUICE_OUTPUT variable, else json]",
-                 .common = true});
+  Flag output = output_flag();
+  output.common = true;
+  own.push_back(output);
   return own;
 }
 

@@ -19,18 +19,23 @@ Exit change_message(const Arguments& arguments, queue::Change change, AfterChang
     return session.error();
   }
   change.id = arguments.get("id");
-  const auto result = session->store().change(session->queue(), std::span(&change, 1), session->deadline()).front();
+  return apply_change(*session, change, after, *output, console);
+}
+
+Exit apply_change(QueueSession& session, const queue::Change& change, AfterChange after, Output output,
+                  Console& console) {
+  const auto result = session.store().change(session.queue(), std::span(&change, 1), session.deadline()).front();
   if (result.status != queue::ChangeStatus::applied) {
     return Exit::failure(result.error);
   }
   if (after == AfterChange::say_nothing) {
     return Exit::ok();
   }
-  const auto changed = session->store().get(session->queue(), change.id, session->deadline());
+  const auto changed = session.store().get(session.queue(), change.id, session.deadline());
   if (changed.has_error()) {
     return Exit::failure(changed.error());
   }
-  show_message(*changed, *output, session->clock().wall_now(), console);
+  show_message(*changed, output, session.clock().wall_now(), console);
   return Exit::ok();
 }
 

@@ -13,5 +13,8 @@ Flag id_flag();
 /// Changes one message, and shows it afterwards where `show` says so.
 enum class AfterChange { show, say_nothing };
 Exit change_message(const Arguments& arguments, queue::Change change, AfterChange after, Console& console);
+/// The same in a session, of the message that `change` names.
+Exit apply_change(QueueSession& session, const queue::Change& change, AfterChange after, Output output,
+                  Console& console);
 
 }  // namespace sluice::cli

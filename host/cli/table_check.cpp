@@ -3,6 +3,7 @@
 #include "host/cli/command.hpp"
 #include "host/cli/json_text.hpp"
 #include "host/cli/table_target.hpp"
+#include "host/cli/text_output.hpp"
 #include "host/cli/text_table.hpp"
 #include "host/queue/dynamomq/table_findings.hpp"
 
@@ -108,9 +109,7 @@ Command table_check_command() {
       .description =
           "Looks at keys, types, index, projection and state, and names each difference with its mend. Exit 0: "
           "the table can be used, though there may be advice; 1: it cannot, or not yet.",
-      .flags = with_table_flags({{.name = "output",
-                                  .value = "json|text",
-                                  .help = "how to show it [default: the SLUICE_OUTPUT variable, else json]"}}),
+      .flags = with_table_flags({output_flag()}),
       .examples =
           "sluice table check --queue orders --output text\n"
           "sluice table check --table orders && sluice run",

@@ -10,6 +10,7 @@
 #include "host/cli/json_text.hpp"
 #include "host/cli/table_target.hpp"
 #include "host/cli/terraform.hpp"
+#include "host/cli/text_output.hpp"
 #include "host/cli/unopened.hpp"
 
 namespace sluice::cli {
@@ -137,9 +138,7 @@ Command table_create_command() {
       .flags = with_table_flags(
           {{.name = "no-deletion-protection", .value = {}, .help = "leave the table unprotected"},
            {.name = "print-terraform", .value = {}, .help = "make nothing; print the table as Terraform has it"},
-           {.name = "output",
-            .value = "json|text",
-            .help = "how to show it [default: the SLUICE_OUTPUT variable, else json]"}}),
+           output_flag()}),
       .examples =
           "sluice table create --queue orders\n"
           "sluice table create --table orders --endpoint http://127.0.0.1:8000\n"

@@ -1,6 +1,7 @@
 #include "host/cli/command.hpp"
 #include "host/cli/json_text.hpp"
 #include "host/cli/table_target.hpp"
+#include "host/cli/text_output.hpp"
 #include "host/cli/text_table.hpp"
 
 namespace sluice::cli {
@@ -147,9 +148,7 @@ Command table_describe_command() {
       .description =
           "Items and bytes are DynamoDB's own count, which is up to six hours old; `sluice stats` counts now. The "
           "time to live of a table is not part of DynamoDB's description; queues do without.",
-      .flags = with_table_flags({{.name = "output",
-                                  .value = "json|text",
-                                  .help = "how to show it [default: the SLUICE_OUTPUT variable, else json]"}}),
+      .flags = with_table_flags({output_flag()}),
       .examples =
           "sluice table describe --queue orders --output text\n"
           "sluice table describe --table orders | jq .item_count",

@@ -4,10 +4,16 @@
 
 namespace sluice::cli {
 
-Flag text_output_flag() {
+Flag output_flag() {
   return {.name = "output",
           .value = "json|text",
-          .help = "how to show it [default: the SLUICE_OUTPUT variable, else text]"};
+          .help = "how to show it [default: the SLUICE_OUTPUT variable, else json]"};
+}
+
+Flag text_output_flag() {
+  Flag flag = output_flag();
+  flag.help = "how to show it [default: the SLUICE_OUTPUT variable, else text]";
+  return flag;
 }
 
 OrExit<Output> output_or_text(const Arguments& arguments) {

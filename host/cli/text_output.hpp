@@ -3,8 +3,12 @@
 #include "host/cli/arguments.hpp"
 #include "host/cli/command.hpp"
 
-// For commands whose text is meant for people first, and that have had a switch --json.
 namespace sluice::cli {
+
+/// --output json|text, read by `Arguments::output`.
+Flag output_flag();
+
+// For commands whose text is meant for people first, and that have had a switch --json.
 
 /// --output json|text.
 Flag text_output_flag();

@@ -1,10 +1,8 @@
 #include "host/cli/unclaimed_change.hpp"
 
-#include <span>
 #include <utility>
 
 #include "base/timestamp.hpp"
-#include "host/cli/message_text.hpp"
 
 namespace sluice::cli {
 
@@ -42,19 +40,7 @@ Exit change_unclaimed(const Arguments& arguments, queue::Change change, AfterCha
   }
   change.id = found->message.id;
   change.version = found->version;
-  const auto result = session->store().change(session->queue(), std::span(&change, 1), session->deadline()).front();
-  if (result.status != queue::ChangeStatus::applied) {
-    return Exit::failure(result.error);
-  }
-  if (after == AfterChange::say_nothing) {
-    return Exit::ok();
-  }
-  const auto changed = session->store().get(session->queue(), change.id, session->deadline());
-  if (changed.has_error()) {
-    return Exit::failure(changed.error());
-  }
-  show_message(*changed, *output, session->clock().wall_now(), console);
-  return Exit::ok();
+  return apply_change(*session, change, after, *output, console);
 }
 
 }  // namespace sluice::cli

@@ -22,12 +22,6 @@ const std::vector<std::string>& known_parts() {
   return kParts;
 }
 
-std::string base64(std::string_view bytes) {
-  std::string text;
-  dynamo::append_base64(text, bytes);
-  return text;
-}
-
 Error wrong(std::string message) { return {ErrorCode::invalid, std::move(message)}; }
 
 Error unknown_part(const std::string& name) {
@@ -234,7 +228,7 @@ class PathReader {
 std::string content_document(const queue::StoredMessage& stored) {
   JsonValue content = content_of(stored.message);
   if (content.member("data") == nullptr) {
-    content.add("data", JsonValue::of_string(base64(stored.message.body)));
+    content.add("data", JsonValue::of_string(dynamo::base64(stored.message.body)));
     content.add("data_encoding", JsonValue::of_string("base64"));
   }
   return to_json(content, JsonLayout::indented) + "\n";
@@ -251,7 +245,7 @@ Result<Edits> content_edits(const queue::StoredMessage& stored, std::string_view
   const JsonValue before = content_of(stored.message);
   const JsonValue* data = after->member("data");
   const bool binary = before.member("data") == nullptr;
-  if (binary && (data == nullptr || data->kind != Kind::string || data->text != base64(stored.message.body))) {
+  if (binary && (data == nullptr || data->kind != Kind::string || data->text != dynamo::base64(stored.message.body))) {
     return wrong("a body of bytes cannot be edited; send a new message instead");
   }
   if (!binary && data == nullptr) {

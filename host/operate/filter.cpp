@@ -47,18 +47,6 @@ Value value_of(const JsonValue& json) {
 
 Value number(std::uint64_t count) { return FilterNumber{std::to_string(count)}; }
 
-std::string state_name(queue::MessageState state) {
-  switch (state) {
-    case queue::MessageState::ready:
-      return "ready";
-    case queue::MessageState::in_flight:
-      return "in_flight";
-    case queue::MessageState::delayed:
-      break;
-  }
-  return "delayed";
-}
-
 /// One message under a filter's eyes. The body is read when it is first asked for.
 class MessageView {
  public:
@@ -86,7 +74,7 @@ class MessageView {
       case FilterField::version:
         return FilterNumber{std::to_string(stored_.version)};
       case FilterField::state:
-        return state_name(stored_.state(now_));
+        return std::string(queue::to_string(stored_.state(now_)));
       case FilterField::age:
         return now_ - message.sent_at;
       case FilterField::created_at:

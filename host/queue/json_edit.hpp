@@ -7,18 +7,10 @@
 
 #include "base/error.hpp"
 #include "host/queue/change.hpp"
+#include "host/queue/json_check.hpp"
 
 /// JSON as text: edits cut into it, so that what lies beside them keeps every digit, its order and its spaces.
 namespace sluice::queue {
-
-/// Objects and arrays within one another; deeper JSON is an error.
-inline constexpr std::size_t kJsonDepth = 128;
-
-/// What is wrong with `text` as one JSON document; nothing when it is one.
-std::optional<std::string> json_problem(std::string_view text);
-
-/// `text` without the spaces around it.
-std::string_view json_trimmed(std::string_view text);
 
 /// The characters of a JSON document that is a string; nothing when it is no string, or no JSON.
 std::optional<std::string> json_string(std::string_view text);

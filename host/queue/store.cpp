@@ -25,6 +25,18 @@ Result<void> change_one(Store& store, const std::string& queue, Change change, D
 
 }  // namespace
 
+std::string_view to_string(MessageState state) {
+  switch (state) {
+    case MessageState::ready:
+      return "ready";
+    case MessageState::in_flight:
+      return "in_flight";
+    case MessageState::delayed:
+      break;
+  }
+  return "delayed";
+}
+
 Result<void> Store::remove(const std::string& queue, const std::string& id, Deadline deadline) {
   return change_one(*this, queue, {.id = id, .action = ChangeAction::remove}, deadline);
 }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -59,6 +60,7 @@ struct SendResult {
 
 /// A message's state, computed from its record and the time.
 enum class MessageState { ready, in_flight, delayed };
+std::string_view to_string(MessageState state);  // "ready", "in_flight", "delayed"
 
 /// A message as an operator sees it: the whole record.
 struct StoredMessage {

@@ -24,6 +24,15 @@ TEST(Base64, KnownAnswersOfRfc4648) {
   }
 }
 
+TEST(Base64, PadsAsItMust) {
+  EXPECT_EQ(base64(""), "");
+  EXPECT_EQ(base64("f"), "Zg==");
+  EXPECT_EQ(base64("fo"), "Zm8=");
+  EXPECT_EQ(base64("foo"), "Zm9v");
+  EXPECT_EQ(base64("foobar"), "Zm9vYmFy");
+  EXPECT_EQ(base64("\xff\xfe\x00"s), "//4A");
+}
+
 TEST(Base64, EveryByteAndLengthComesBack) {
   std::string bytes;
   for (int i = 0; i < 600; ++i) {
