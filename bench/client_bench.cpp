@@ -13,7 +13,7 @@
 
 #include "client/src/core.hpp"
 #include "sluice/client.hpp"
-#include "tests/dynamomq/emulated_tables.hpp"
+#include "tests/stores/dynamomq/emulated_tables.hpp"
 
 namespace {
 

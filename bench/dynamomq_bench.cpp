@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/dynamomq/emulated_tables.hpp"
+#include "tests/stores/dynamomq/emulated_tables.hpp"
 
 namespace {
 

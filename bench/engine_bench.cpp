@@ -34,7 +34,7 @@
 #include "bench/memory_queue.hpp"
 #include "host/plugin/handler_instance.hpp"
 #include "host/queue/notifying_store.hpp"
-#include "host/queue/sqlite/sqlite_store.hpp"
+#include "host/stores/sqlite/sqlite_store.hpp"
 #include "host/work/hand.hpp"
 #include "host/work/job.hpp"
 #include "host/work/job_flow.hpp"

@@ -20,7 +20,7 @@
 #include "base/random.hpp"
 #include "base/uuid.hpp"
 #include "bench/raw_sqlite.hpp"
-#include "host/queue/sqlite/sqlite_store.hpp"
+#include "host/stores/sqlite/sqlite_store.hpp"
 
 namespace {
 

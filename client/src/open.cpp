@@ -2,8 +2,8 @@
 
 #include "client/src/core.hpp"
 #include "dynamo/connection.hpp"
-#include "host/queue/dynamomq/dynamomq_store.hpp"
-#include "host/queue/sqlite/sqlite_store.hpp"
+#include "host/stores/dynamomq/dynamomq_store.hpp"
+#include "host/stores/sqlite/sqlite_store.hpp"
 
 namespace sluice::client {
 namespace {

@@ -5,7 +5,7 @@
 #include "host/cli/table_target.hpp"
 #include "host/cli/text_output.hpp"
 #include "host/cli/text_table.hpp"
-#include "host/queue/dynamomq/table_findings.hpp"
+#include "host/stores/dynamomq/table_findings.hpp"
 
 namespace sluice::cli {
 

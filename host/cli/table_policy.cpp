@@ -5,7 +5,7 @@
 #include "host/cli/json_text.hpp"
 #include "host/cli/table_target.hpp"
 #include "host/cli/terraform.hpp"
-#include "host/queue/dynamomq/permissions.hpp"
+#include "host/stores/dynamomq/permissions.hpp"
 
 namespace sluice::cli {
 

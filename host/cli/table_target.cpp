@@ -7,8 +7,8 @@
 #include "host/cli/queue_names.hpp"
 #include "host/cli/queue_session.hpp"
 #include "host/cli/unopened.hpp"
-#include "host/queue/dynamomq/schema.hpp"
-#include "host/queue/dynamomq/table_errors.hpp"
+#include "host/stores/dynamomq/schema.hpp"
+#include "host/stores/dynamomq/table_errors.hpp"
 
 namespace sluice::cli {
 

@@ -8,7 +8,7 @@
 #include "host/cli/arguments.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/exit.hpp"
-#include "host/queue/dynamomq/table.hpp"
+#include "host/stores/dynamomq/table.hpp"
 #include "host/runtime/dynamodb_connection.hpp"
 
 namespace sluice::cli {

@@ -1,6 +1,6 @@
 #include "host/cli/terraform.hpp"
 
-#include "host/queue/dynamomq/schema.hpp"
+#include "host/stores/dynamomq/schema.hpp"
 
 namespace sluice::cli {
 

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "host/queue/dynamomq/table.hpp"
+#include "host/stores/dynamomq/table.hpp"
 
 /// Tables and policies as Terraform has them. Pure functions; the names in them are checked by whoever calls.
 namespace sluice::cli {

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/shell_word.hpp"
-#include "host/queue/dynamomq/dynamomq_store.hpp"
-#include "host/queue/sqlite/sqlite_store.hpp"
+#include "host/stores/dynamomq/dynamomq_store.hpp"
+#include "host/stores/sqlite/sqlite_store.hpp"
 #include "host/runtime/dynamodb_connection.hpp"
 
 namespace sluice::runtime {

@@ -7,7 +7,7 @@
 
 #include "base/random.hpp"
 #include "host/cli/dynamomq_operations.hpp"
-#include "host/queue/sqlite/sqlite_store.hpp"
+#include "host/stores/sqlite/sqlite_store.hpp"
 #include "tests/cli/refusing_store.hpp"
 #include "tests/cli/run_binary.hpp"
 #include "tests/support/meddling_store.hpp"

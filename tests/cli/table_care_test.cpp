@@ -7,7 +7,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "host/queue/dynamomq/permissions.hpp"
+#include "host/stores/dynamomq/permissions.hpp"
 #include "tests/cli/run_binary.hpp"
 #include "tests/support/emulator.hpp"
 #include "tests/support/loopback.hpp"

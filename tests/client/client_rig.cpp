@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <stdexcept>
 
-#include "host/queue/sqlite/sqlite_store.hpp"
-#include "tests/dynamomq/emulated_tables.hpp"
+#include "host/stores/sqlite/sqlite_store.hpp"
+#include "tests/stores/dynamomq/emulated_tables.hpp"
 
 namespace sluice::client {
 namespace {

@@ -7,7 +7,7 @@
 #include <functional>
 
 #include "tests/client/client_rig.hpp"
-#include "tests/dynamomq/emulated_tables.hpp"
+#include "tests/stores/dynamomq/emulated_tables.hpp"
 #include "tests/support/loopback.hpp"
 
 namespace sluice::client {

@@ -9,7 +9,7 @@
 #include <fstream>
 
 #include "tests/client/client_rig.hpp"
-#include "tests/dynamomq/emulated_tables.hpp"
+#include "tests/stores/dynamomq/emulated_tables.hpp"
 #include "tests/support/loopback.hpp"
 
 namespace sluice::client {

@@ -7,7 +7,7 @@
 
 #include "base/mutex.hpp"
 #include "tests/client/client_rig.hpp"
-#include "tests/dynamomq/emulated_tables.hpp"
+#include "tests/stores/dynamomq/emulated_tables.hpp"
 #include "tests/support/sim_store.hpp"
 
 namespace sluice::client {

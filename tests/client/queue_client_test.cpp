@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "tests/client/client_rig.hpp"
-#include "tests/dynamomq/emulated_tables.hpp"
+#include "tests/stores/dynamomq/emulated_tables.hpp"
 
 namespace sluice::client {
 namespace {

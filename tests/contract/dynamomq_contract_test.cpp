@@ -1,5 +1,5 @@
 #include "tests/contract/store_contract.hpp"
-#include "tests/dynamomq/emulated_tables.hpp"
+#include "tests/stores/dynamomq/emulated_tables.hpp"
 
 namespace sluice::test {
 namespace {

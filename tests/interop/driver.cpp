@@ -8,9 +8,9 @@
 
 #include "base/timestamp.hpp"
 #include "dynamo/transport/curl_transport.hpp"
-#include "host/queue/dynamomq/dynamomq_store.hpp"
-#include "host/queue/dynamomq/table.hpp"
-#include "tests/dynamomq/emulated_tables.hpp"
+#include "host/stores/dynamomq/dynamomq_store.hpp"
+#include "host/stores/dynamomq/table.hpp"
+#include "tests/stores/dynamomq/emulated_tables.hpp"
 
 namespace {
 

@@ -6,7 +6,7 @@
 
 #include "base/timestamp.hpp"
 #include "dynamo/codec/json_codec.hpp"
-#include "tests/dynamomq/store_on_emulator.hpp"
+#include "tests/stores/dynamomq/store_on_emulator.hpp"
 
 namespace sluice::test {
 namespace {

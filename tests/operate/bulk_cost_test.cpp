@@ -1,7 +1,7 @@
 // What bulk runs ask DynamoDB for: counted, not timed; and whether a dry run knows it beforehand.
 
 #include "host/operate/bulk_run.hpp"
-#include "tests/dynamomq/store_on_emulator.hpp"
+#include "tests/stores/dynamomq/store_on_emulator.hpp"
 
 namespace sluice::test {
 namespace {

@@ -8,8 +8,8 @@
 #include "host/operate/exporter.hpp"
 #include "host/operate/importer.hpp"
 #include "host/operate/record_line.hpp"
-#include "tests/dynamomq/emulated_tables.hpp"
-#include "tests/sqlite/sqlite_rig.hpp"
+#include "tests/stores/dynamomq/emulated_tables.hpp"
+#include "tests/stores/sqlite/sqlite_rig.hpp"
 #include "tests/support/fake_clock.hpp"
 #include "tests/support/sim_store.hpp"
 

@@ -1,0 +1,307 @@
+#include "host/stores/dynamomq/changer.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/timestamp.hpp"
+#include "host/stores/dynamomq/utf8.hpp"
+#include "host/queue/message_errors.hpp"
+#include "host/queue/visibility.hpp"
+
+namespace sluice::queue::dynamomq {
+namespace {
+
+constexpr Duration kInstant = std::chrono::nanoseconds(1);
+
+ChangeResult conflict(Error why) { return {ChangeStatus::conflict, 0, std::move(why)}; }
+
+ChangeResult not_found(const QueueTable& place, const std::string& id) {
+  return {ChangeStatus::not_found, 0, no_message(place.queue, id)};
+}
+
+// Those that need to know the record: `reset` takes away only what is there, the front depends on the half.
+bool needs_record(const Change& change) {
+  switch (change.action) {
+    case ChangeAction::move_to_front:
+    case ChangeAction::reset:
+      return true;
+    case ChangeAction::remove:
+      return change.version && *change.version == 0;
+    default:
+      return change.version.value_or(0) == 0;  // 0 does not say how the record spells it
+  }
+}
+
+// The half in which a change that was not preceded by a look expects its message.
+std::optional<QueueType> expected_half(ChangeAction action) {
+  switch (action) {
+    case ChangeAction::dead_letter:
+      return QueueType::standard;
+    case ChangeAction::redrive:
+      return QueueType::dlq;
+    default:
+      return std::nullopt;
+  }
+}
+
+bool hidden(const StoredMessage& message, WallTime now) {
+  return message.invisible_until && now <= *message.invisible_until;
+}
+
+}  // namespace
+
+/// One change on its way. It has come to its end when `open` is false.
+struct Changer::Task {
+  const Change* change = nullptr;
+  ChangeResult* result = nullptr;
+  bool open = true;
+  bool look = false;                    // the record is to be read before anything is written
+  bool doubtful = false;                // a try may have taken effect all the same
+  bool given_up = false;                // it was tried as often as makes sense
+  bool without_failure = false;         // there is no room for the reason
+  std::optional<StoredMessage> seen{};  // the record as it was read, without its content
+  bool has_failure = false;
+  VersionMark before{};
+  std::string nonce{};  // of the last try
+
+  std::optional<WallTime> front{};  // where the last try put it
+
+  // The record after it was moved.
+  Candidate at_the_front() const {
+    Candidate record;
+    record.id = change->id;
+    record.sort_key = format_timestamp(*front);
+    record.sent_at = *front;
+    record.version = VersionMark::number_of(result->version);
+    record.receive_count = seen->message.attempt;
+    record.nonce = nonce;
+    return record;
+  }
+  bool removes() const { return change->action == ChangeAction::remove; }
+  void end(ChangeResult ended) {
+    *result = std::move(ended);
+    open = false;
+  }
+};
+
+/// Where the front of each half is. One look for all changes of a call.
+class Changer::Front {
+ public:
+  /// The time that puts a message before all others of its half.
+  Result<WallTime> next(const Inspector& inspector, QueueType type, WallTime now, Deadline deadline) {
+    auto& front = front_[type == QueueType::dlq ? 1 : 0];
+    if (!front) {
+      const auto oldest = inspector.oldest_sent_at(type, deadline);
+      if (!oldest) {
+        return oldest.error();
+      }
+      front = std::min(oldest->value_or(now), now);
+    }
+    *front -= kInstant;
+    return *front;
+  }
+
+ private:
+  std::array<std::optional<WallTime>, 2> front_;
+};
+
+std::vector<ChangeResult> Changer::change(std::span<const Change> changes, Deadline deadline,
+                                          std::vector<Due>& due) const {
+  std::vector<ChangeResult> results(changes.size());
+  std::vector<Task> tasks;
+  tasks.reserve(changes.size());
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    if (!is_storable_id(changes[i].id)) {
+      results[i] = not_found(place_, clip_utf8(changes[i].id, 100));  // DynamoDB would refuse the whole batch
+      continue;
+    }
+    Task& task = tasks.emplace_back();
+    task.change = &changes[i];
+    task.result = &results[i];
+    task.look = needs_record(changes[i]);
+    if (!task.look && changes[i].version) {
+      task.before = VersionMark::number_of(*changes[i].version);
+    }
+  }
+  const auto ended = [&due](const Task& task) {
+    if (!task.open && task.front && task.result->status == ChangeStatus::applied) {
+      due.push_back({task.seen->queue_type, task.at_the_front()});
+    }
+    return !task.open;
+  };
+  Front front;
+  for (int race = 0; race <= kMaxRaces && !tasks.empty(); ++race) {
+    look(tasks, deadline);
+    std::erase_if(tasks, ended);
+    if (race < kMaxRaces) {
+      write(tasks, front, deadline);
+      std::erase_if(tasks, ended);
+    }
+  }
+  for (Task& task : tasks) {
+    task.end(conflict(changed_all_the_time(place_.queue, task.change->id)));
+  }
+  return results;
+}
+
+void Changer::look(std::vector<Task>& tasks, Deadline deadline) const {
+  std::vector<std::string> ids;
+  for (const Task& task : tasks) {
+    if (task.look) {
+      ids.push_back(task.change->id);
+    }
+  }
+  if (ids.empty()) {
+    return;
+  }
+  const auto records = parts_.runner.read(place_.table, ids, deadline);
+  for (Task& task : tasks) {
+    if (!task.look) {
+      continue;
+    }
+    task.look = false;
+    if (!records) {
+      Error error = store_error(place_, records.error());
+      task.end({ChangeStatus::failed, 0,
+                task.doubtful ? Error(ErrorCode::unknown_outcome, error.message()) : std::move(error)});
+      continue;
+    }
+    const auto found = records->find(task.change->id);
+    judge(task, found == records->end() ? nullptr : &found->second);
+  }
+}
+
+void Changer::judge(Task& task, const dynamo::Item* record) const {
+  const Change& change = *task.change;
+  if (record == nullptr) {
+    const bool own = task.removes() && task.doubtful;
+    return task.end(own ? ChangeResult{} : not_found(place_, change.id));
+  }
+  if (task.doubtful && !task.nonce.empty() && nonce_of(*record) == task.nonce) {
+    return task.end({ChangeStatus::applied, VersionMark::of(*record).number, {}});
+  }
+  if (task.given_up) {
+    return task.end({ChangeStatus::failed, 0,
+                     Error(ErrorCode::unknown_outcome,
+                           "nobody can tell yet whether message '" + change.id + "' was changed; look at it again")});
+  }
+  task.before = VersionMark::of(*record);
+  if (change.version && task.before.number != *change.version) {
+    return task.end(conflict(changed_since(place_.queue, change.id)));
+  }
+  task.seen = decode_standing(*record);
+  task.has_failure = record->find(attribute::kFailure) != record->end();
+  if (change.action == ChangeAction::dead_letter && task.seen->queue_type == QueueType::dlq) {
+    return task.end({ChangeStatus::applied, task.before.number, {}});
+  }
+  if (change.action == ChangeAction::redrive) {
+    if (task.seen->queue_type != QueueType::dlq) {
+      return task.end(conflict(not_in_dlq(place_.queue, change.id)));
+    }
+    if (task.seen->received_at && hidden(*task.seen, parts_.clock.wall_now())) {
+      return task.end(conflict(in_flight_in_dlq(place_.queue, change.id)));
+    }
+  }
+}
+
+std::optional<KeyedStatement> Changer::statement(Task& task, Front& front, WallTime now, Deadline deadline) const {
+  const Change& change = *task.change;
+  if (change.action == ChangeAction::remove && !change.version) {
+    return build_.remove_any(change.id);
+  }
+  Expected expected{change.id, task.before};
+  if (!task.seen) {
+    expected.type = expected_half(change.action);
+    if (change.action == ChangeAction::redrive) {
+      expected.visible_at = now;
+    }
+  }
+  if (task.removes()) {
+    return build_.remove(expected, true);
+  }
+  RecordChange wanted;
+  switch (change.action) {
+    case ChangeAction::set_visibility:
+      wanted =
+          extend_change(change.after > Duration::zero() ? later(now, change.after) : seen_already(now, change.after));
+      break;
+    case ChangeAction::delay:
+      wanted = delay_change(now, change.after);
+      break;
+    case ChangeAction::move_to_front: {
+      const auto first = front.next(inspector_, task.seen->queue_type, now, deadline);
+      if (!first) {
+        task.end({ChangeStatus::failed, 0, first.error()});
+        return std::nullopt;
+      }
+      task.front = *first;
+      wanted = sent_change(*first);
+      break;
+    }
+    case ChangeAction::dead_letter:
+      wanted = dead_letter_change(now);
+      if (!change.failure.empty() && !task.without_failure) {
+        wanted.set.emplace_back(attribute::kFailure, encode_failure(change.failure));
+      }
+      break;
+    case ChangeAction::redrive:
+      wanted = redrive_change(now);
+      break;
+    default:
+      wanted = reset_change(now);
+      break;
+  }
+  const bool forgets = change.action == ChangeAction::redrive || change.action == ChangeAction::reset;
+  if (forgets && (!task.seen || task.has_failure)) {
+    wanted.removed = attribute::kFailure;
+  }
+  task.nonce = parts_.nonces.anonymous();
+  return build_.update(expected, {task.nonce, now}, wanted);
+}
+
+void Changer::write(std::vector<Task>& tasks, Front& front, Deadline deadline) const {
+  const WallTime now = parts_.clock.wall_now();
+  std::vector<KeyedStatement> statements;
+  std::vector<Task*> written;
+  statements.reserve(tasks.size());
+  for (Task& task : tasks) {
+    if (auto made = statement(task, front, now, deadline)) {
+      statements.push_back(std::move(*made));
+      written.push_back(&task);
+    }
+  }
+  auto outcomes = parts_.runner.run(std::move(statements), Repetition::until_known, deadline);
+  for (std::size_t i = 0; i < written.size(); ++i) {
+    note(*written[i], outcomes[i]);
+  }
+}
+
+void Changer::note(Task& task, StatementOutcome& outcome) const {
+  task.doubtful = outcome.repeated || outcome.fate == StatementFate::unknown;
+  switch (outcome.fate) {
+    case StatementFate::done:
+      // The removal of an absent record succeeds without an item. After a repeat it was our own first try that did it.
+      if (task.removes() && outcome.item.empty() && !outcome.repeated) {
+        return task.end(not_found(place_, task.change->id));
+      }
+      return task.end({ChangeStatus::applied, task.removes() ? 0 : task.before.next(), {}});
+    case StatementFate::unknown:
+      task.given_up = true;
+      task.look = true;
+      return;
+    case StatementFate::refused:
+      task.look = true;
+      return;
+    case StatementFate::failed:
+      break;
+  }
+  const bool has_reason = task.change->action == ChangeAction::dead_letter && !task.change->failure.empty();
+  if (outcome.error.kind == dynamo::ErrorKind::validation && has_reason && !task.without_failure) {
+    task.without_failure = true;  // a record close to 400 KB has no room for the reason; the message matters more
+    return;
+  }
+  task.end({ChangeStatus::failed, 0, store_error(place_, outcome.error)});
+}
+
+}  // namespace sluice::queue::dynamomq

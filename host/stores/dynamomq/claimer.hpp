@@ -1,0 +1,44 @@
+#pragma once
+
+#include <vector>
+
+#include "host/stores/dynamomq/lane.hpp"
+#include "host/stores/dynamomq/store_parts.hpp"
+
+namespace sluice::queue::dynamomq {
+
+/// Claims messages of one queue half. Thread-safe.
+class Claimer {
+ public:
+  static constexpr int kMaxRounds = 4;                                    ///< of picking, as long as races are lost
+  static constexpr int kMaxPages = 8;                                     ///< of reading, in one call
+  static constexpr Duration kUnclaimableRest = std::chrono::seconds(60);  ///< of a record that refuses any claim
+
+  static constexpr std::size_t kWinnersLookedAt = 4;
+
+  Claimer(StoreParts parts, const QueueTable& place, QueueType type, Lane& lane)
+      : parts_(parts), place_(place), type_(type), lane_(lane), build_(place.table) {}
+
+  /// As Store::claim. A lost race is no error, nor is a failed request after others have succeeded.
+  Result<std::vector<Claim>> claim(std::size_t max, Duration visibility, Deadline deadline);
+
+ private:
+  struct Attempt;
+
+  std::vector<Candidate> gather(std::size_t want, Duration visibility, Deadline deadline, std::optional<Error>& error);
+  Error failure(const dynamo::Error& error);
+  std::optional<Error> scan(const ScanStep& step, Deadline deadline);
+  void attempt(std::vector<Candidate> candidates, Duration visibility, Deadline deadline, Attempt& result);
+  void sort_out(std::vector<Candidate>& candidates, std::vector<StatementOutcome>& outcomes, Deadline deadline,
+                Attempt& result);
+  void resolve(std::vector<UnresolvedClaim> claims, Deadline deadline, Attempt& result);
+  void look_for_winner(const std::vector<Candidate>& lost, Deadline deadline);
+
+  StoreParts parts_;
+  const QueueTable& place_;
+  QueueType type_;
+  Lane& lane_;
+  StatementBuilder build_;
+};
+
+}  // namespace sluice::queue::dynamomq

@@ -1,0 +1,296 @@
+#include "host/stores/dynamomq/content_edit.hpp"
+
+#include <string>
+#include <utility>
+
+#include "dynamo/codec/plain_json.hpp"
+#include "host/stores/dynamomq/body.hpp"
+#include "host/stores/dynamomq/schema.hpp"
+#include "host/stores/dynamomq/set_edit.hpp"
+
+namespace sluice::queue::dynamomq {
+namespace {
+
+using dynamo::AttributeValue;
+using dynamo::Item;
+
+std::string spelt(std::span<const PathStep> path) {
+  std::string text;
+  for (const PathStep& step : path) {
+    if (const auto* index = std::get_if<std::size_t>(&step)) {
+      text += '[' + std::to_string(*index) + ']';
+    } else {
+      text += (text.empty() ? "" : ".") + std::get<std::string>(step);
+    }
+  }
+  return text;
+}
+
+Error invalid(std::span<const PathStep> path, const std::string& why) {
+  return {ErrorCode::invalid, spelt(path) + ": " + why};
+}
+
+const char* kind_of(const AttributeValue& value) {
+  constexpr const char* kKinds[] = {"null",
+                                    "a boolean",
+                                    "text",
+                                    "a number",
+                                    "binary",
+                                    "an array",
+                                    "an object",
+                                    "a set of strings",
+                                    "a set of numbers",
+                                    "a set of binaries"};
+  return kKinds[value.variant().index()];
+}
+
+std::string text_at(const Item& item, std::string_view name) {
+  const auto* text = dynamo::find<std::string>(item, name);
+  return text == nullptr ? std::string() : *text;
+}
+
+void put_text(Item& item, std::string_view name, std::string text) {
+  if (text.empty()) {
+    item.erase(std::string(name));
+  } else {
+    item.insert_or_assign(std::string(name), std::move(text));
+  }
+}
+
+const AttributeValue* data_of(const Item& item) {
+  const auto found = item.find(attribute::kData);
+  return found == item.end() ? nullptr : &found->second;
+}
+
+Result<AttributeValue> value_of(const ContentEdit& edit) {
+  auto value = dynamo::from_plain_json(*edit.json);
+  if (!value) {
+    return invalid(edit.path, "the value is not JSON that DynamoDB can hold: " + value.error().message);
+  }
+  return std::move(*value);
+}
+
+Result<std::string> text_of(const ContentEdit& edit) {
+  if (!edit.json) {
+    return std::string();
+  }
+  auto value = value_of(edit);
+  if (!value) {
+    return value.error();
+  }
+  auto* text = value->get<std::string>();
+  if (text == nullptr) {
+    return invalid(edit.path, "must be text, and this is " + std::string(kind_of(*value)) + "; put it in quotes");
+  }
+  return std::move(*text);
+}
+
+// The value that the path leads to, one step at a time.
+Result<AttributeValue*> step_into(AttributeValue& value, std::span<const PathStep> so_far, const PathStep& step) {
+  if (const auto* index = std::get_if<std::size_t>(&step)) {
+    auto* list = value.get<dynamo::List>();
+    if (list == nullptr) {
+      return invalid(so_far,
+                     "is " + std::string(kind_of(value)) + ", and [" + std::to_string(*index) + "] asks for an array");
+    }
+    if (*index >= list->size()) {
+      return invalid(so_far,
+                     "has " + std::to_string(list->size()) + " elements, and no [" + std::to_string(*index) + "]");
+    }
+    return &(*list)[*index];
+  }
+  const auto& name = std::get<std::string>(step);
+  auto* map = value.get<dynamo::Map>();
+  if (map == nullptr) {
+    return invalid(so_far, "is " + std::string(kind_of(value)) + " and has no '" + name + "'");
+  }
+  const auto found = map->find(name);
+  if (found == map->end()) {
+    return invalid(so_far, "has no '" + name + "'");
+  }
+  return &found->second;
+}
+
+Result<void> set_in(AttributeValue& parent, const ContentEdit& edit) {
+  const auto path = std::span(edit.path);
+  auto value = value_of(edit);
+  if (!value) {
+    return value.error();
+  }
+  auto* map = parent.get<dynamo::Map>();
+  auto* list = parent.get<dynamo::List>();
+  const auto* index = std::get_if<std::size_t>(&path.back());
+  if (map != nullptr && index == nullptr) {
+    AttributeValue& place = (*map)[std::get<std::string>(path.back())];
+    place = of_the_type_of(place, std::move(*value));
+    return {};
+  }
+  if (is_set(parent) && index != nullptr) {
+    const auto put = set_element(parent, *index, *value);
+    return put ? put : invalid(path.first(path.size() - 1), put.error().message());
+  }
+  if (list != nullptr && index != nullptr && *index == list->size()) {
+    list->push_back(std::move(*value));
+    return {};
+  }
+  const auto place = step_into(parent, path.first(path.size() - 1), path.back());
+  if (!place) {
+    return place.error();
+  }
+  **place = of_the_type_of(**place, std::move(*value));
+  return {};
+}
+
+Result<void> remove_from(AttributeValue& parent, const ContentEdit& edit) {
+  const auto path = std::span(edit.path);
+  if (const auto* index = std::get_if<std::size_t>(&path.back()); index != nullptr && is_set(parent)) {
+    const auto removed = remove_element(parent, *index);
+    return removed ? removed : invalid(path.first(path.size() - 1), removed.error().message());
+  }
+  if (const auto place = step_into(parent, path.first(path.size() - 1), path.back()); !place) {
+    return place.error();
+  }
+  if (const auto* index = std::get_if<std::size_t>(&path.back())) {
+    auto* list = parent.get<dynamo::List>();
+    list->erase(list->begin() + static_cast<std::ptrdiff_t>(*index));
+  } else {
+    parent.get<dynamo::Map>()->erase(std::get<std::string>(path.back()));
+  }
+  return {};
+}
+
+Result<void> replace_body(Item& item, const ContentEdit& edit) {
+  if (!edit.json) {
+    return invalid(edit.path, "a message always has a body; set it to null instead");
+  }
+  const std::string before = read_body(data_of(item), text_at(item, attribute::kContentType)).content_type;
+  auto value = value_of(edit);
+  if (!value) {
+    return value.error();
+  }
+  const bool text = before != kJson && before != kOctetStream && value->is<std::string>();
+  if (!text || before == kTextPlain) {
+    const bool json_text = !text && value->is<std::string>();
+    put_text(item, attribute::kContentType, json_text ? std::string(kJson) : std::string());
+  }
+  item.insert_or_assign(std::string(attribute::kData), std::move(*value));
+  return {};
+}
+
+Result<void> edit_body(Item& item, const ContentEdit& edit) {
+  if (edit.path.size() == 1) {
+    return replace_body(item, edit);
+  }
+  const auto path = std::span(edit.path);
+  const auto data = item.find(attribute::kData);
+  if (data == item.end() || (!data->second.is<dynamo::Map>() && !data->second.is<dynamo::List>())) {
+    return invalid(path.first(1), "the body is " + std::string(data == item.end() ? "null" : kind_of(data->second)) +
+                                      ", and no path leads into that; replace it as a whole");
+  }
+  AttributeValue* parent = &data->second;
+  for (std::size_t i = 1; i + 1 < path.size(); ++i) {
+    const auto next = step_into(*parent, path.first(i), path[i]);
+    if (!next) {
+      return next.error();
+    }
+    parent = *next;
+  }
+  return edit.json ? set_in(*parent, edit) : remove_from(*parent, edit);
+}
+
+Result<void> edit_content_type(Item& item, const ContentEdit& edit) {
+  const auto wanted = text_of(edit);
+  if (!wanted) {
+    return wanted.error();
+  }
+  if (wanted->empty()) {
+    return invalid(edit.path, "a body always has a type; text/plain is the plainest");
+  }
+  const AttributeValue* data = data_of(item);
+  const Body body = read_body(data, text_at(item, attribute::kContentType));
+  if (body.content_type == *wanted) {
+    return {};
+  }
+  if (body.content_type == kJson && data != nullptr) {
+    // As JSON text sets and binary values would be arrays and strings for ever.
+    const auto back = dynamo::from_plain_json(body.bytes);
+    if (!back || !(*back == *data)) {
+      return invalid(edit.path, "the body holds sets or binary values, which only application/json keeps");
+    }
+  }
+  auto stored = store_body(body.bytes, *wanted);
+  if (!stored) {
+    return invalid(edit.path, stored.error().message());
+  }
+  item.insert_or_assign(std::string(attribute::kData), std::move(stored->data));
+  put_text(item, attribute::kContentType, std::move(stored->content_type));
+  return {};
+}
+
+Result<void> edit_group(Item& item, const ContentEdit& edit) {
+  auto group = text_of(edit);
+  if (!group) {
+    return group.error();
+  }
+  put_text(item, attribute::kGroup, std::move(*group));
+  return {};
+}
+
+Result<void> edit_attributes(Item& item, const ContentEdit& edit) {
+  const auto* name = edit.path.size() == 2 ? std::get_if<std::string>(&edit.path[1]) : nullptr;
+  if (name == nullptr || name->empty()) {
+    return invalid(edit.path, "name one attribute, as in attributes.tenant");
+  }
+  auto value = text_of(edit);
+  if (!value) {
+    return value.error();
+  }
+  auto& stored = item.try_emplace(std::string(attribute::kAttributes), dynamo::Map{}).first->second;
+  auto* map = stored.get<dynamo::Map>();
+  if (map == nullptr) {
+    return invalid(edit.path, "where the attributes would be, the record has " + std::string(kind_of(stored)));
+  }
+  if (edit.json) {
+    map->insert_or_assign(*name, std::move(*value));
+  } else if (map->erase(*name) == 0) {
+    return invalid(edit.path, "there is no such attribute");
+  }
+  if (map->empty()) {
+    item.erase(std::string(attribute::kAttributes));
+  }
+  return {};
+}
+
+Result<void> apply_edit(Item& item, const ContentEdit& edit) {
+  const auto* part = edit.path.empty() ? nullptr : std::get_if<std::string>(&edit.path.front());
+  if (part == nullptr) {
+    return Error(ErrorCode::invalid, "a path begins with data, attributes, content_type or group");
+  }
+  if (*part == "data") {
+    return edit_body(item, edit);
+  }
+  if (*part == "attributes") {
+    return edit_attributes(item, edit);
+  }
+  const bool is_type = *part == "content_type";
+  if (!is_type && *part != "group") {
+    return invalid(edit.path, "a path begins with data, attributes, content_type or group");
+  }
+  if (edit.path.size() > 1) {
+    return invalid(edit.path, *part + " is text, and no path leads into it");
+  }
+  return is_type ? edit_content_type(item, edit) : edit_group(item, edit);
+}
+
+}  // namespace
+
+Result<void> apply_edits(Item& item, std::span<const ContentEdit> edits) {
+  for (const ContentEdit& edit : edits) {
+    if (auto applied = apply_edit(item, edit); !applied) {
+      return applied;
+    }
+  }
+  return {};
+}
+
+}  // namespace sluice::queue::dynamomq

@@ -1,0 +1,135 @@
+#include "host/stores/dynamomq/editor.hpp"
+
+#include <array>
+#include <utility>
+
+#include "base/timestamp.hpp"
+#include "host/stores/dynamomq/content_edit.hpp"
+#include "host/queue/message_errors.hpp"
+
+namespace sluice::queue::dynamomq {
+namespace {
+
+constexpr std::array kContent{attribute::kData, attribute::kContentType, attribute::kAttributes, attribute::kGroup};
+
+// The update of what has become different. Names stand behind placeholders, because some are reserved.
+class Update {
+ public:
+  Update(const QueueTable& place, const std::string& id, const VersionMark& before) {
+    request_.table = place.table;
+    request_.key.emplace(attribute::kId, id);
+    request_.names.emplace("#version", attribute::kVersion);
+    if (before.stored) {
+      request_.condition = "attribute_exists(id) AND #version = :before";
+      request_.values.emplace(":before", *before.stored);
+    } else {
+      request_.condition = "attribute_exists(id) AND attribute_not_exists(#version)";
+    }
+    request_.return_values = "ALL_NEW";
+    set(attribute::kVersion, dynamo::AttributeValue::number(before.next()));
+  }
+
+  void set(std::string_view name, dynamo::AttributeValue value) {
+    const std::string placeholder = this->name(name);
+    sets_ += (sets_.empty() ? "SET " : ", ") + placeholder + " = :" + placeholder.substr(1);
+    request_.values.emplace(":" + placeholder.substr(1), std::move(value));
+  }
+  void remove(std::string_view name) { removals_ += (removals_.empty() ? " REMOVE " : ", ") + this->name(name); }
+
+  dynamo::UpdateItemRequest finish() && {
+    request_.update = sets_ + removals_;
+    return std::move(request_);
+  }
+
+ private:
+  std::string name(std::string_view name) {
+    std::string placeholder = "#" + std::string(name);
+    request_.names.emplace(placeholder, name);
+    return placeholder;
+  }
+
+  dynamo::UpdateItemRequest request_;
+  std::string sets_;
+  std::string removals_;
+};
+
+void add_difference(Update& update, const dynamo::Item& before, const dynamo::Item& after) {
+  for (const std::string_view name : kContent) {
+    const auto old = before.find(name);
+    const auto now = after.find(name);
+    if (now == after.end()) {
+      if (old != before.end()) {
+        update.remove(name);
+      }
+    } else if (old == before.end() || !(old->second == now->second)) {
+      update.set(name, now->second);
+    }
+  }
+}
+
+}  // namespace
+
+Result<dynamo::Item> Editor::write(const dynamo::UpdateItemRequest& update, const Written& written,
+                                   Deadline deadline) const {
+  for (int tries = 1;; ++tries) {
+    auto answer = parts_.client.update_item(update, deadline);
+    if (answer) {
+      return std::move(answer->item);
+    }
+    const bool refused = answer.error().kind == dynamo::ErrorKind::conditional_check_failed;
+    if (!refused && !outcome_unknown(answer.error())) {
+      return store_error(place_, answer.error());
+    }
+    auto record = inspector_.record(written.id, deadline);
+    if (record && nonce_of(*record) == written.nonce) {
+      return record;
+    }
+    if (!record && record.error().code() != ErrorCode::not_found) {
+      return refused ? record.error() : Error(ErrorCode::unknown_outcome, record.error().message());
+    }
+    if (!record) {
+      return record.error();
+    }
+    if (VersionMark::of(*record).number != written.before) {
+      return changed_since(place_.queue, written.id);
+    }
+    // It may still arrive: then the next try, which is the very same, is refused, and recognised above.
+    if (refused || tries == kMaxTries) {
+      return refused ? changed_since(place_.queue, written.id) : store_error(place_, answer.error());
+    }
+  }
+}
+
+Result<StoredMessage> Editor::edit(const std::string& id, std::int64_t version, std::span<const ContentEdit> edits,
+                                   Deadline deadline) const {
+  const auto before = inspector_.record(id, deadline);
+  if (!before) {
+    return before.error();
+  }
+  const VersionMark found = VersionMark::of(*before);
+  if (found.number != version) {
+    return changed_since(place_.queue, id);
+  }
+  dynamo::Item wanted = *before;
+  if (const auto applied = apply_edits(wanted, edits); !applied) {
+    return applied.error();
+  }
+  const std::size_t bytes = item_bytes(wanted) + kClaimBytes;
+  if (bytes > kMaxItemBytes && bytes > item_bytes(*before) + kClaimBytes) {
+    return Error(ErrorCode::invalid, "message '" + id + "' would take " + std::to_string(bytes) +
+                                         " bytes as an item and DynamoDB holds " + std::to_string(kMaxItemBytes) +
+                                         "; keep the body elsewhere and put where it is");
+  }
+  const Written written{id, found.number, parts_.nonces.anonymous()};
+  Update update(place_, id, found);
+  update.set(attribute::kUpdatedAt, format_timestamp(parts_.clock.wall_now()));
+  update.set(attribute::kNonce, written.nonce);
+  add_difference(update, *before, wanted);
+  const auto after = write(std::move(update).finish(), written, deadline);
+  if (!after) {
+    return after.error();
+  }
+  return decode_record(*after);
+}
+
+}  // namespace sluice::queue::dynamomq

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "host/stores/dynamomq/inspector.hpp"
+
+namespace sluice::queue::dynamomq {
+
+/// Edits the content of messages of one queue. Thread-safe.
+///
+/// The record is read, edited in memory with all of DynamoDB's types, and only the attributes that have become others
+/// are written, conditional on the version that was read.
+class Editor {
+ public:
+  static constexpr int kMaxTries = 4;  ///< of an update whose outcome is unknown
+
+  Editor(StoreParts parts, const QueueTable& place) : parts_(parts), place_(place), inspector_(parts, place) {}
+
+  /// As Store::edit.
+  Result<StoredMessage> edit(const std::string& id, std::int64_t version, std::span<const ContentEdit> edits,
+                             Deadline deadline) const;
+
+ private:
+  /// What is written, and how to recognise it.
+  struct Written {
+    std::string id;
+    std::int64_t before = 0;  // the version
+    std::string nonce;
+  };
+
+  /// The item as it is after the update; ErrorCode::conflict when its condition does not hold.
+  Result<dynamo::Item> write(const dynamo::UpdateItemRequest& update, const Written& written, Deadline deadline) const;
+
+  StoreParts parts_;
+  const QueueTable& place_;
+  Inspector inspector_;
+};
+
+}  // namespace sluice::queue::dynamomq

@@ -1,0 +1,203 @@
+#include "host/stores/dynamomq/inspector.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include "dynamo/codec/json_codec.hpp"
+#include "host/stores/dynamomq/overview_count.hpp"
+#include "host/stores/dynamomq/stored_record.hpp"
+#include "host/stores/dynamomq/utf8.hpp"
+#include "host/queue/message_errors.hpp"
+
+namespace sluice::queue::dynamomq {
+namespace {
+
+constexpr std::string_view kHex = "0123456789abcdef";
+constexpr std::size_t kLongestCursor = 16 * 1024;
+// A page of a list ends there, short of its limit, so that nobody's memory depends on the size of messages.
+constexpr std::size_t kListBytes = std::size_t{16} * 1024 * 1024;
+
+// The units read are those of whole items all the same; what is left out is not transferred.
+constexpr const char* kRecordProjection =
+    "id, receive_count, queue_type, #version, created_at, updated_at, sent_at, received_at, invisible_until_at, "
+    "sluice_failure";
+constexpr const char* kOverviewProjection = "id, sent_at, received_at, receive_count, invisible_until_at";
+constexpr const char* kOverviewWithErrors =
+    "id, sent_at, received_at, receive_count, invisible_until_at, sluice_failure";
+
+dynamo::QueryRequest partition_query(const QueueTable& place, QueueType type) {
+  dynamo::QueryRequest query;
+  query.table = place.table;
+  query.index = place.index;
+  query.key_condition = "queue_type = :type";
+  query.values.emplace(":type", std::string(to_string(type)));
+  return query;
+}
+
+void project(dynamo::QueryRequest& query, const char* attributes) {
+  query.projection = attributes;
+  if (query.projection.find("#version") != std::string::npos) {
+    query.names.emplace("#version", "version");  // the only one whose name is reserved
+  }
+}
+
+StoredMessage listed(const dynamo::Item& item, bool native) {
+  StoredMessage record = decode_record(item);
+  if (native && !says_all(record, item)) {
+    record.native = dynamo::encode_item(item);
+  }
+  return record;
+}
+
+int nibble(char digit) {
+  const auto place = kHex.find(digit);
+  return place == std::string_view::npos ? -1 : static_cast<int>(place);
+}
+
+}  // namespace
+
+// "<length of sent_at>:<sent_at><id>" in hexadecimal.
+std::string encode_cursor(const dynamo::Item& last_key) {
+  const auto* sent_at = dynamo::find<std::string>(last_key, attribute::kSentAt);
+  const auto* id = dynamo::find<std::string>(last_key, attribute::kId);
+  if (sent_at == nullptr || id == nullptr) {
+    return {};
+  }
+  const std::string plain = std::to_string(sent_at->size()) + ':' + *sent_at + *id;
+  std::string cursor;
+  cursor.reserve(plain.size() * 2);
+  for (const char c : plain) {
+    const auto byte = static_cast<unsigned char>(c);
+    cursor += kHex[byte >> 4U];
+    cursor += kHex[byte & 15U];
+  }
+  return cursor;
+}
+
+Result<dynamo::Item> decode_cursor(std::string_view cursor, QueueType type) {
+  const Error invalid(ErrorCode::invalid,
+                      "the cursor is not one that a list has given; leave it out to begin at the start");
+  if (cursor.size() % 2 != 0 || cursor.size() > kLongestCursor) {
+    return invalid;
+  }
+  std::string plain;
+  for (std::size_t i = 0; i < cursor.size(); i += 2) {
+    const int high = nibble(cursor[i]);
+    const int low = nibble(cursor[i + 1]);
+    if (high < 0 || low < 0) {
+      return invalid;
+    }
+    plain += static_cast<char>(high * 16 + low);
+  }
+  std::size_t length = 0;
+  const auto [stop, failure] = std::from_chars(plain.data(), plain.data() + plain.size(), length);
+  const auto start = static_cast<std::size_t>(stop - plain.data()) + 1;
+  if (failure != std::errc() || start > plain.size() || *stop != ':' || length == 0 || length >= plain.size() - start) {
+    return invalid;
+  }
+  dynamo::Item key;
+  key.emplace(attribute::kQueueType, std::string(to_string(type)));
+  key.emplace(attribute::kSentAt, plain.substr(start, length));
+  key.emplace(attribute::kId, plain.substr(start + length));
+  return key;
+}
+
+Result<dynamo::Item> Inspector::record(const std::string& id, Deadline deadline) const {
+  if (!is_storable_id(id)) {
+    return no_message(place_.queue, clip_utf8(id, 100));
+  }
+  dynamo::GetItemRequest request;
+  request.table = place_.table;
+  request.key.emplace(attribute::kId, id);
+  request.consistent = true;
+  auto found = parts_.client.get_item(request, deadline);
+  if (!found) {
+    return store_error(place_, found.error());
+  }
+  if (found->item.empty()) {
+    return no_message(place_.queue, id);
+  }
+  return std::move(found->item);
+}
+
+Result<StoredMessage> Inspector::get(const std::string& id, Deadline deadline) const {
+  const auto item = record(id, deadline);
+  if (!item) {
+    return item.error();
+  }
+  return decode_record(*item);
+}
+
+Result<ListPage> Inspector::list(const ListRequest& request, Deadline deadline) const {
+  dynamo::QueryRequest query = partition_query(place_, request.address.type);
+  if (!request.content) {
+    project(query, kRecordProjection);
+  }
+  if (!request.cursor.empty()) {
+    auto key = decode_cursor(request.cursor, request.address.type);
+    if (!key) {
+      return key.error();
+    }
+    query.exclusive_start_key = std::move(*key);
+  }
+  ListPage result;
+  std::size_t bytes = 0;
+  while (result.messages.size() < request.limit && bytes < kListBytes) {
+    query.limit = static_cast<std::int64_t>(std::min<std::size_t>(request.limit - result.messages.size(), 1'000));
+    auto page = parts_.client.query(query, deadline);
+    if (!page) {
+      return store_error(place_, page.error());
+    }
+    for (const auto& item : page->items) {
+      result.messages.push_back(request.content ? listed(item, request.native) : decode_standing(item));
+      bytes += result.messages.back().message.body.size() + result.messages.back().native.size();
+    }
+    result.next = encode_cursor(page->last_evaluated_key);
+    if (result.next.empty()) {
+      break;
+    }
+    query.exclusive_start_key = std::move(page->last_evaluated_key);
+  }
+  return result;
+}
+
+Result<QueueStats> Inspector::stats(QueueType type, Deadline deadline) const {
+  auto seen = overview({.address = {place_.queue, type}, .ids = 0}, deadline);
+  if (!seen) {
+    return seen.error();
+  }
+  return seen->counts;
+}
+
+Result<QueueOverview> Inspector::overview(const OverviewRequest& request, Deadline deadline) const {
+  dynamo::QueryRequest query = partition_query(place_, request.address.type);
+  project(query, request.errors > 0 ? kOverviewWithErrors : kOverviewProjection);
+  OverviewCount count(request, parts_.clock.wall_now());
+  do {
+    auto page = parts_.client.query(query, deadline);
+    if (!page) {
+      return store_error(place_, page.error());
+    }
+    for (const auto& item : page->items) {
+      count.add(decode_standing(item));
+    }
+    query.exclusive_start_key = std::move(page->last_evaluated_key);
+  } while (!query.exclusive_start_key.empty());
+  return std::move(count).finish();
+}
+
+Result<std::optional<WallTime>> Inspector::oldest_sent_at(QueueType type, Deadline deadline) const {
+  dynamo::QueryRequest query = partition_query(place_, type);
+  query.projection = "sent_at";
+  query.limit = 1;
+  const auto page = parts_.client.query(query, deadline);
+  if (!page) {
+    return store_error(place_, page.error());
+  }
+  if (page->items.empty()) {
+    return std::optional<WallTime>();
+  }
+  return Candidate::of(page->items.front()).sent_at;
+}
+
+}  // namespace sluice::queue::dynamomq

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "host/stores/dynamomq/store_parts.hpp"
+#include "host/queue/store.hpp"
+
+namespace sluice::queue::dynamomq {
+
+/// Where a list goes on, as opaque text: the key of the last message shown.
+std::string encode_cursor(const dynamo::Item& last_key);
+/// ErrorCode::invalid for text that is no cursor of that half.
+Result<dynamo::Item> decode_cursor(std::string_view cursor, QueueType type);
+
+/// Looks at one queue and changes nothing. Thread-safe.
+class Inspector {
+ public:
+  Inspector(StoreParts parts, const QueueTable& place) : parts_(parts), place_(place) {}
+
+  /// Consistent.
+  Result<StoredMessage> get(const std::string& id, Deadline deadline) const;
+  /// The item itself, for those who change it; ErrorCode::not_found when absent.
+  Result<dynamo::Item> record(const std::string& id, Deadline deadline) const;
+  Result<ListPage> list(const ListRequest& request, Deadline deadline) const;
+  /// Reads the whole partition once. DynamoDB bills whole items, however little of them it is asked to return.
+  Result<QueueStats> stats(QueueType type, Deadline deadline) const;
+  /// The same pass, and what else it can tell.
+  Result<QueueOverview> overview(const OverviewRequest& request, Deadline deadline) const;
+  /// When the first message of that half was sent, as far as its record says so; nothing for an empty half.
+  Result<std::optional<WallTime>> oldest_sent_at(QueueType type, Deadline deadline) const;
+
+ private:
+  StoreParts parts_;
+  const QueueTable& place_;
+};
+
+}  // namespace sluice::queue::dynamomq

@@ -1,0 +1,291 @@
+#include "host/stores/dynamomq/lane.hpp"
+
+#include "host/stores/dynamomq/nonce.hpp"
+
+namespace sluice::queue::dynamomq {
+namespace {
+
+constexpr const char* kAfterNonces = "~";  // in the order of characters, behind all that a nonce is made of
+
+}  // namespace
+
+Lane::Lane(std::string tag, Random& random)
+    : tag_(std::move(tag)), random_(random), scanner_(random), contention_(tag_) {}
+
+std::vector<Candidate> Lane::pick(std::size_t count, Moment now, WallTime lease_until) {
+  const MutexLock lock(mutex_);
+  const bool contended = contention_.active(now.steady);
+  if (auto from = buffer_.drop_stale(now.steady - (contended ? kContendedBufferLife : kBufferLife))) {
+    scanner_.rewind(std::move(*from));
+  }
+  for (auto& due : leases_.take_due(now.wall, count)) {
+    if (!buffer_.add(std::move(due), now.steady)) {
+      scanner_.expect(now.wall);
+    }
+  }
+  auto picked = contended ? pick_beside_others(count, now) : buffer_.take(count);
+  for (const auto& candidate : picked) {
+    Candidate lease = candidate;
+    lease.version = VersionMark::number_of(candidate.version.next());
+    lease.receive_count = candidate.receive_count + 1;
+    lease.invisible_until = lease_until;
+    leases_.put(std::move(lease));
+  }
+  return picked;
+}
+
+std::vector<Candidate> Lane::pick_beside_others(std::size_t count, Moment now) {
+  if (!contention_.knows_peers(now.steady)) {
+    return buffer_.take(count, random_.below(buffer_.size() - std::min(count, buffer_.size()) + 1));
+  }
+  const auto left = [&](const Candidate& c) SLUICE_REQUIRES(mutex_) { return contention_.leave(c, now.steady); };
+  if (buffer_.remove_if(left) > 0) {
+    scanner_.expect(now.wall + Contention::kPatience);
+  }
+  const auto own = [&](const Candidate& c)
+                       SLUICE_REQUIRES(mutex_) { return contention_.comes_first(c.id, now.steady); };
+  auto picked = buffer_.take_if(count, own);
+  return picked.empty() ? buffer_.take_last(count) : picked;
+}
+
+bool Lane::backlog_unread() const {
+  const MutexLock lock(mutex_);
+  return !scanner_.at_end();
+}
+
+std::optional<ScanStep> Lane::begin_scan(Moment now, std::size_t want, Deadline deadline) {
+  MutexLock lock(mutex_);
+  if (scanning_) {
+    scan_ended_.wait_until(mutex_, deadline.time(), [this]() SLUICE_REQUIRES(mutex_) { return !scanning_; });
+    if (scanning_ || !buffer_.empty()) {
+      return std::nullopt;
+    }
+  }
+  scanning_ = true;
+  return scanner_.next(now, want);
+}
+
+std::optional<ScanStep> Lane::begin_unsorted_scan(Moment now) {
+  const MutexLock lock(mutex_);
+  if (scanning_) {
+    return std::nullopt;
+  }
+  auto step = scanner_.next_unsorted(now);
+  scanning_ = step.has_value();
+  return step;
+}
+
+void Lane::end_scan(const ScanStep& step, const dynamo::Page& page) {
+  const MutexLock lock(mutex_);
+  ScanFinding finding;
+  finding.items = page.items.size();
+  finding.read_units = page.capacity.read;
+  finding.last_key = page.last_evaluated_key;
+  for (const auto& item : page.items) {
+    absorb_candidate(Candidate::of(item), step.at, finding);
+  }
+  scanner_.absorb(step, finding);
+  scanning_ = false;
+  scan_ended_.notify_all();
+}
+
+void Lane::abandon_scan() {
+  const MutexLock lock(mutex_);
+  scanning_ = false;
+  scan_ended_.notify_all();
+}
+
+void Lane::absorb_candidate(Candidate candidate, Moment now, ScanFinding& finding) {
+  const Candidate* lease = leases_.find(candidate.id);
+  if (lease != nullptr && (candidate.version.number > lease->version.number || candidate.sort_key != lease->sort_key)) {
+    leases_.erase(candidate.id);  // somebody else has claimed, changed or replaced it since
+    lease = nullptr;
+  }
+  const bool sorted_in_future = candidate.sort_key > due_bound(now.wall);
+  if (lease == nullptr && candidate.due(now.wall)) {
+    if (recently_removed(candidate, now.steady)) {
+      return;
+    }
+    if (candidate.receive_count > 0 && late_.count({candidate.id, candidate.nonce}) > 0) {
+      --candidate.receive_count;
+    }
+    ++finding.ready;
+    buffer_.add(std::move(candidate), now.steady);
+    return;
+  }
+  if (sorted_in_future) {
+    ++finding.future;
+    return;
+  }
+  ++finding.invisible;
+  if (lease == nullptr) {
+    contention_.saw_peer(NonceSource::tag_of(candidate.nonce), now.steady);
+    const WallTime due = candidate.due_at();
+    finding.next_due = finding.next_due ? std::min(*finding.next_due, due) : due;
+  }
+}
+
+bool Lane::recently_removed(const Candidate& candidate, SteadyTime now) const {
+  const auto found = removals_.find(candidate.id);
+  return found != removals_.end() && now - found->second.at <= kIndexDelay &&
+         found->second.sort_key == candidate.sort_key && found->second.nonce == candidate.nonce;
+}
+
+void Lane::claimed(const std::vector<Claim>& claims) {
+  const MutexLock lock(mutex_);
+  for (const auto& claim : claims) {
+    late_.erase(late_.lower_bound({claim.receipt.id, {}}), late_.upper_bound({claim.receipt.id, kAfterNonces}));
+    if (const Candidate* known = leases_.find(claim.receipt.id)) {
+      Candidate lease = *known;
+      lease.version = VersionMark::number_of(claim.receipt.version);
+      lease.receive_count = claim.message.attempt;
+      lease.invisible_until = claim.invisible_until;
+      leases_.put(std::move(lease));
+    }
+  }
+}
+
+void Lane::lost(const std::vector<Candidate>& candidates, Moment now) {
+  if (candidates.empty()) {
+    return;
+  }
+  const MutexLock lock(mutex_);
+  for (const auto& candidate : candidates) {
+    leases_.erase(candidate.id);
+  }
+  const bool was_contended = contention_.active(now.steady);
+  contention_.lost(candidates.size(), now.steady);
+  if (!was_contended && contention_.active(now.steady)) {
+    // What is in the buffer is in the others' buffers too. A new look also shows who they are.
+    if (auto from = buffer_.drop_stale(SteadyTime::max())) {
+      scanner_.rewind(std::move(*from));
+    }
+  }
+  scanner_.expect(now.wall);
+}
+
+void Lane::put_back(std::vector<Candidate> candidates, Moment now) {
+  const MutexLock lock(mutex_);
+  for (auto& candidate : candidates) {
+    leases_.erase(candidate.id);
+    buffer_.add(std::move(candidate), now.steady);
+  }
+}
+
+void Lane::keep(Candidate candidate) {
+  const MutexLock lock(mutex_);
+  leases_.put(std::move(candidate));
+}
+
+void Lane::remember_unresolved(UnresolvedClaim claim) {
+  const MutexLock lock(mutex_);
+  if (unresolved_.size() < kMaxUnresolved) {
+    unresolved_.push_back(std::move(claim));
+  }
+}
+
+std::vector<UnresolvedClaim> Lane::take_unresolved(std::size_t count) {
+  const MutexLock lock(mutex_);
+  const auto end = unresolved_.begin() + static_cast<std::ptrdiff_t>(std::min(count, unresolved_.size()));
+  std::vector<UnresolvedClaim> taken(std::make_move_iterator(unresolved_.begin()), std::make_move_iterator(end));
+  unresolved_.erase(unresolved_.begin(), end);
+  return taken;
+}
+
+void Lane::remember_late(const std::string& id, const std::string& nonce) {
+  const MutexLock lock(mutex_);
+  if (late_.size() >= kMaxUnresolved) {
+    late_.clear();
+  }
+  late_.emplace(id, nonce);
+}
+
+bool Lane::should_look_for_winner(Moment now) {
+  const MutexLock lock(mutex_);
+  if (now.steady < next_winner_look_ || !contention_.active(now.steady)) {
+    return false;
+  }
+  next_winner_look_ =
+      now.steady + (contention_.knows_peers(now.steady) ? kWinnerLookInterval : kFirstWinnerLookInterval);
+  return true;
+}
+
+void Lane::saw_peer(std::string_view nonce, Moment now) {
+  const MutexLock lock(mutex_);
+  contention_.saw_peer(NonceSource::tag_of(nonce), now.steady);
+}
+
+std::optional<std::string> Lane::sent_at_of(const Receipt& receipt) const {
+  const MutexLock lock(mutex_);
+  const Candidate* lease = leases_.find(receipt.id);
+  if (lease == nullptr || lease->version.number != receipt.version) {
+    return std::nullopt;
+  }
+  return may_be_of(receipt, lease->sort_key) ? lease->sort_key : std::string();
+}
+
+void Lane::removed(const std::string& id, SteadyTime now) {
+  const MutexLock lock(mutex_);
+  if (const Candidate* lease = leases_.find(id)) {
+    purge_removals(now);
+    const auto [place, added] = removals_.insert_or_assign(id, Removal{now, lease->sort_key, lease->nonce});
+    removal_order_.push_back(place->first);
+    leases_.erase(id);
+  }
+}
+
+void Lane::purge_removals(SteadyTime now) {
+  while (!removal_order_.empty()) {
+    const auto oldest = removals_.find(removal_order_.front());
+    if (oldest != removals_.end() && now - oldest->second.at <= kIndexDelay && removal_order_.size() < kMaxRemovals) {
+      return;
+    }
+    if (oldest != removals_.end()) {
+      removals_.erase(oldest);
+    }
+    removal_order_.pop_front();
+  }
+}
+
+void Lane::put_off(const std::string& id, std::int64_t version, std::optional<WallTime> due, bool attempt_given_back) {
+  const MutexLock lock(mutex_);
+  const Candidate* known = leases_.find(id);
+  if (known == nullptr || known->version.next() != version) {
+    leases_.erase(id);  // of an earlier claim: this one was made by another store
+    scanner_.expect(due.value_or(WallTime{}));
+    return;
+  }
+  Candidate lease = *known;
+  lease.version = VersionMark::number_of(version);
+  lease.invisible_until = due;
+  lease.receive_count -= attempt_given_back && lease.receive_count > 0 ? 1 : 0;
+  leases_.put(std::move(lease));
+}
+
+void Lane::forget(const std::string& id) {
+  const MutexLock lock(mutex_);
+  buffer_.erase(id);
+  leases_.erase(id);
+}
+
+void Lane::forget_receipt(const Receipt& receipt) {
+  const MutexLock lock(mutex_);
+  const Candidate* lease = leases_.find(receipt.id);
+  if (lease != nullptr && lease->version.number <= receipt.version) {
+    leases_.erase(receipt.id);
+  }
+}
+
+void Lane::expect(WallTime due) {
+  const MutexLock lock(mutex_);
+  scanner_.expect(due);
+}
+
+void Lane::restart() {
+  const MutexLock lock(mutex_);
+  buffer_.clear();
+  leases_.clear();
+  scanner_.restart();
+}
+
+}  // namespace sluice::queue::dynamomq

@@ -1,0 +1,116 @@
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/mutex.hpp"
+#include "host/stores/dynamomq/candidate_buffer.hpp"
+#include "host/stores/dynamomq/contention.hpp"
+#include "host/stores/dynamomq/head_scanner.hpp"
+#include "host/stores/dynamomq/lease_index.hpp"
+
+namespace sluice::queue::dynamomq {
+
+/// A claim whose answer was lost: it may be ours.
+struct UnresolvedClaim {
+  Candidate candidate;  ///< as it was before
+  std::string nonce;    ///< of the claim
+};
+
+/// What a store knows about one half of one queue, between its calls: what to claim next, where to read, what is
+/// leased. Thread-safe; never blocks but for `begin_scan`.
+class Lane {
+ public:
+  static constexpr Duration kBufferLife = std::chrono::seconds(10);
+  static constexpr Duration kContendedBufferLife = std::chrono::seconds(1);
+  static constexpr Duration kWinnerLookInterval = std::chrono::seconds(1);
+  static constexpr Duration kFirstWinnerLookInterval = std::chrono::milliseconds(20);  ///< while no peer is known
+  static constexpr Duration kIndexDelay = std::chrono::seconds(3);  ///< a removed record may still be seen that long
+  static constexpr std::size_t kMaxUnresolved = 1'000;
+  static constexpr std::size_t kMaxRemovals = 8'192;
+
+  /// `tag` is what this store's nonces begin with; `random` must outlive the lane.
+  Lane(std::string tag, Random& random);
+
+  // Claiming.
+
+  /// Takes candidates, oldest first, and notes them as leased until `lease_until`, so that no other thread of this
+  /// store sees them.
+  std::vector<Candidate> pick(std::size_t count, Moment now, WallTime lease_until);
+  /// True when records may be due that are not in the buffer: a scan is worth its request.
+  bool backlog_unread() const;
+  /// Waits for the scan of another thread. The step to take, or nothing when that other scan found candidates or the
+  /// deadline passed. A step must be followed by `end_scan` or `abandon_scan`.
+  std::optional<ScanStep> begin_scan(Moment now, std::size_t want, Deadline deadline);
+  void end_scan(const ScanStep& step, const dynamo::Page& page);
+  void abandon_scan();
+  std::optional<ScanStep> begin_unsorted_scan(Moment now);
+
+  // What became of picked candidates.
+
+  /// They are claimed, until the times that were really written.
+  void claimed(const std::vector<Claim>& claims);
+  void lost(const std::vector<Candidate>& candidates, Moment now);
+  void put_back(std::vector<Candidate> candidates, Moment now);
+  /// Keeps a record to be claimed once it is due, without reading it again.
+  void keep(Candidate candidate);
+  void remember_unresolved(UnresolvedClaim claim);
+  std::vector<UnresolvedClaim> take_unresolved(std::size_t count);
+  /// A claim that had not taken effect when it was looked up, but still may. If its nonce turns up on a record whose
+  /// lease has run out, that delivery never reached anybody and is not counted.
+  void remember_late(const std::string& id, const std::string& nonce);
+  /// Whether to look up, now, who won a lost race.
+  bool should_look_for_winner(Moment now);
+  void saw_peer(std::string_view nonce, Moment now);
+
+  // What became of claims.
+
+  /// When the message of this receipt was sent, as it is spelt; empty where the id is a later message's by now, and so
+  /// no time at all; nothing where the lane does not know the claim any more.
+  std::optional<std::string> sent_at_of(const Receipt& receipt) const;
+  void removed(const std::string& id, SteadyTime now);
+  void put_off(const std::string& id, std::int64_t version, std::optional<WallTime> due, bool attempt_given_back);
+  /// Nothing that is known of that message holds any more.
+  void forget(const std::string& id);
+  /// Forgets the lease that this receipt stood for, but not a later one.
+  void forget_receipt(const Receipt& receipt);
+  void expect(WallTime due);
+  void restart();
+
+ private:
+  std::vector<Candidate> pick_beside_others(std::size_t count, Moment now) SLUICE_REQUIRES(mutex_);
+
+  struct Removal {
+    SteadyTime at{};
+    std::string sort_key;
+    std::string nonce;
+  };
+
+  void absorb_candidate(Candidate candidate, Moment now, ScanFinding& finding) SLUICE_REQUIRES(mutex_);
+  bool recently_removed(const Candidate& candidate, SteadyTime now) const SLUICE_REQUIRES(mutex_);
+  void purge_removals(SteadyTime now) SLUICE_REQUIRES(mutex_);
+
+  // Fixed after construction.
+  const std::string tag_;
+  Random& random_;
+
+  mutable Mutex mutex_;
+  Condition scan_ended_;
+  // Guarded by mutex_.
+  bool scanning_ SLUICE_GUARDED_BY(mutex_) = false;
+  HeadScanner scanner_ SLUICE_GUARDED_BY(mutex_);
+  CandidateBuffer buffer_ SLUICE_GUARDED_BY(mutex_);
+  LeaseIndex leases_ SLUICE_GUARDED_BY(mutex_);
+  Contention contention_ SLUICE_GUARDED_BY(mutex_);
+  SteadyTime next_winner_look_ SLUICE_GUARDED_BY(mutex_){};
+  std::vector<UnresolvedClaim> unresolved_ SLUICE_GUARDED_BY(mutex_);
+  std::set<std::pair<std::string, std::string>> late_ SLUICE_GUARDED_BY(mutex_);  // id and nonce
+  std::unordered_map<std::string, Removal> removals_ SLUICE_GUARDED_BY(mutex_);
+  std::deque<std::string> removal_order_ SLUICE_GUARDED_BY(mutex_);
+};
+
+}  // namespace sluice::queue::dynamomq

@@ -1,0 +1,41 @@
+#include "host/stores/dynamomq/permissions.hpp"
+
+#include <algorithm>
+
+namespace sluice::queue::dynamomq {
+namespace {
+
+constexpr std::array<std::string_view, kRoles.size()> kNames{"host", "producer", "reader", "operator", "setup"};
+
+}  // namespace
+
+std::string_view to_string(Role role) { return kNames.at(static_cast<std::size_t>(role)); }
+
+std::optional<Role> role_of(std::string_view name) {
+  const auto found = std::find(kNames.begin(), kNames.end(), name);
+  if (found == kNames.end()) {
+    return std::nullopt;
+  }
+  return kRoles.at(static_cast<std::size_t>(found - kNames.begin()));
+}
+
+Permissions permissions_of(Role role) {
+  // Writes of hosts are PartiQL statements; BatchGetItem finds out what became of a write whose answer was lost.
+  switch (role) {
+    case Role::host:
+      return {{"BatchGetItem", "PartiQLDelete", "PartiQLUpdate"}, {"Query"}};
+    case Role::producer:
+      return {{"BatchGetItem", "PartiQLInsert"}, {}};
+    case Role::reader:
+      return {{"DescribeTable", "GetItem"}, {"Query"}};
+    case Role::operations:
+      return {{"BatchGetItem", "BatchWriteItem", "DescribeTable", "GetItem", "PartiQLDelete", "PartiQLInsert",
+               "PartiQLUpdate", "UpdateItem"},
+              {"Query"}};
+    case Role::setup:
+      break;
+  }
+  return {{"CreateTable", "DescribeTable"}, {}};
+}
+
+}  // namespace sluice::queue::dynamomq

@@ -1,0 +1,261 @@
+#include "host/stores/dynamomq/record.hpp"
+
+#include <charconv>
+#include <limits>
+
+#include "base/timestamp.hpp"
+#include "host/stores/dynamomq/body.hpp"
+#include "host/stores/dynamomq/nonce.hpp"
+#include "host/stores/dynamomq/times.hpp"
+#include "host/stores/dynamomq/utf8.hpp"
+
+namespace sluice::queue::dynamomq {
+namespace {
+
+using dynamo::AttributeValue;
+using dynamo::Item;
+
+std::string text_of(const Item& item, std::string_view name) {
+  const auto* text = dynamo::find<std::string>(item, name);
+  return text == nullptr ? std::string() : *text;
+}
+
+std::optional<std::int64_t> whole_number(const AttributeValue* value) {
+  const auto* number = value == nullptr ? nullptr : value->get<dynamo::Number>();
+  if (number == nullptr) {
+    return std::nullopt;
+  }
+  std::int64_t result = 0;
+  const char* end = number->text.data() + number->text.size();
+  const auto [stop, failure] = std::from_chars(number->text.data(), end, result);
+  if (failure != std::errc() || stop != end) {
+    return std::nullopt;
+  }
+  return result;
+}
+
+const AttributeValue* attribute_of(const Item& item, std::string_view name) {
+  const auto found = item.find(name);
+  return found == item.end() ? nullptr : &found->second;
+}
+
+// As Go's reader: garbage, NULL and "" are all the absent time. Hidden until the year 9999 is hidden.
+std::optional<WallTime> time_of(const Item& item, std::string_view name) {
+  const auto* text = dynamo::find<std::string>(item, name);
+  return text == nullptr ? std::nullopt : parse_timestamp_or_end(*text);
+}
+
+std::uint32_t count_of(const AttributeValue* value) {
+  const auto number = whole_number(value).value_or(0);
+  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(number, 0, std::numeric_limits<std::uint32_t>::max() - 1));
+}
+
+Attributes attributes_of(const Item& item) {
+  Attributes attributes;
+  if (const auto* map = dynamo::find<dynamo::Map>(item, attribute::kAttributes)) {
+    for (const auto& [name, value] : *map) {
+      if (const auto* text = value.get<std::string>()) {
+        attributes.emplace(name, *text);
+      }
+    }
+  }
+  return attributes;
+}
+
+Failure failure_of(const Item& item) {
+  const auto* map = dynamo::find<dynamo::Map>(item, attribute::kFailure);
+  if (map == nullptr) {
+    return {};
+  }
+  return {text_of(*map, "error"), text_of(*map, "handler"), text_of(*map, "host"),
+          count_of(attribute_of(*map, "attempts")), time_of(*map, "failed_at").value_or(WallTime{})};
+}
+
+struct ValueBytes {
+  std::size_t operator()(const dynamo::Null&) const { return 1; }
+  std::size_t operator()(bool) const { return 1; }
+  std::size_t operator()(const std::string& text) const { return text.size(); }
+  std::size_t operator()(const dynamo::Number& number) const { return number.text.size() / 2 + 2; }
+  std::size_t operator()(const dynamo::Binary& binary) const { return binary.bytes.size(); }
+  std::size_t operator()(const dynamo::List& list) const {
+    std::size_t total = 3;
+    for (const auto& value : list) {
+      total += 1 + value_bytes(value);
+    }
+    return total;
+  }
+  std::size_t operator()(const dynamo::Map& map) const {
+    std::size_t total = 3;
+    for (const auto& [name, value] : map) {
+      total += 1 + name.size() + value_bytes(value);
+    }
+    return total;
+  }
+  std::size_t operator()(const dynamo::StringSet& set) const { return set_bytes(set.values); }
+  std::size_t operator()(const dynamo::NumberSet& set) const { return set_bytes(set.values); }
+  std::size_t operator()(const dynamo::BinarySet& set) const { return set_bytes(set.values); }
+
+  static std::size_t set_bytes(const std::vector<std::string>& values) {
+    std::size_t total = 0;
+    for (const auto& value : values) {
+      total += value.size();
+    }
+    return total;
+  }
+};
+
+constexpr unsigned kCountBits = 32;
+
+// 31 bits, so that a locator is not negative, and never zero.
+std::uint64_t mark_of(std::string_view sort_key) { return (stable_hash(sort_key) & 0x7fffffffU) | 1U; }
+
+Error invalid(std::string message) { return {ErrorCode::invalid, std::move(message)}; }
+
+}  // namespace
+
+VersionMark VersionMark::of(const Item& item) {
+  const AttributeValue* stored = attribute_of(item, attribute::kVersion);
+  if (stored == nullptr) {
+    return {};
+  }
+  return {*stored, whole_number(stored).value_or(0)};
+}
+
+VersionMark VersionMark::number_of(std::int64_t version) { return {AttributeValue::number(version), version}; }
+
+std::int64_t VersionMark::next() const { return number == std::numeric_limits<std::int64_t>::max() ? 1 : number + 1; }
+
+Candidate Candidate::of(const Item& item) {
+  Candidate candidate;
+  candidate.id = text_of(item, attribute::kId);
+  candidate.sort_key = text_of(item, attribute::kSentAt);
+  candidate.sent_at = parse_timestamp_or_end(candidate.sort_key).value_or(WallTime{});
+  candidate.version = VersionMark::of(item);
+  candidate.receive_count = count_of(attribute_of(item, attribute::kReceiveCount));
+  candidate.invisible_until = time_of(item, attribute::kInvisibleUntilAt);
+  candidate.nonce = nonce_of(item);
+  return candidate;
+}
+
+std::int64_t make_locator(std::uint32_t receive_count, std::string_view sort_key) {
+  return static_cast<std::int64_t>(mark_of(sort_key) << kCountBits | receive_count);
+}
+
+std::uint32_t receive_count_of(const Receipt& receipt) { return static_cast<std::uint32_t>(receipt.locator); }
+
+bool may_be_of(const Receipt& receipt, std::string_view sort_key) {
+  const auto mark = static_cast<std::uint64_t>(receipt.locator) >> kCountBits;
+  return mark == 0 || mark == mark_of(sort_key);
+}
+
+StoredMessage decode_standing(const Item& item) {
+  StoredMessage record;
+  record.message.id = text_of(item, attribute::kId);
+  record.message.attempt = count_of(attribute_of(item, attribute::kReceiveCount));
+  record.message.sent_at = time_of(item, attribute::kSentAt).value_or(WallTime{});
+  record.queue_type =
+      text_of(item, attribute::kQueueType) == to_string(QueueType::dlq) ? QueueType::dlq : QueueType::standard;
+  record.version = VersionMark::of(item).number;
+  record.created_at = time_of(item, attribute::kCreatedAt).value_or(WallTime{});
+  record.updated_at = time_of(item, attribute::kUpdatedAt).value_or(WallTime{});
+  record.received_at = time_of(item, attribute::kReceivedAt);
+  record.invisible_until = time_of(item, attribute::kInvisibleUntilAt);
+  record.failure = failure_of(item);
+  return record;
+}
+
+StoredMessage decode_record(const Item& item) {
+  StoredMessage record = decode_standing(item);
+  Body body = read_body(attribute_of(item, attribute::kData), text_of(item, attribute::kContentType));
+  record.message.body = std::move(body.bytes);
+  record.message.content_type = std::move(body.content_type);
+  record.message.attributes = attributes_of(item);
+  record.message.group = text_of(item, attribute::kGroup);
+  return record;
+}
+
+Result<Item> encode_content(const NewMessage& message) {
+  auto body = store_body(message.body, message.content_type);
+  if (!body) {
+    return body.error();
+  }
+  Item item;
+  item.emplace(attribute::kData, std::move(body->data));
+  if (!is_utf8(body->content_type) || !is_utf8(message.group)) {
+    return invalid("content type and group must be UTF-8");
+  }
+  if (!body->content_type.empty()) {
+    item.emplace(attribute::kContentType, std::move(body->content_type));
+  }
+  if (!message.group.empty()) {
+    item.emplace(attribute::kGroup, message.group);
+  }
+  dynamo::Map attributes;
+  for (const auto& [name, value] : message.attributes) {
+    if (!is_utf8(name) || !is_utf8(value)) {
+      return invalid("attribute '" + clip_utf8(name, 80) + "' is not UTF-8; encode it, for example as base64");
+    }
+    attributes.emplace(name, value);
+  }
+  if (!attributes.empty()) {
+    item.emplace(attribute::kAttributes, std::move(attributes));
+  }
+  return item;
+}
+
+Result<Item> encode_record(const NewMessage& message, const NewRecord& record) {
+  if (!is_storable_id(record.id)) {
+    return invalid("a message id must be 1 to " + std::to_string(kMaxIdBytes) + " bytes of UTF-8");
+  }
+  auto content = encode_content(message);
+  if (!content) {
+    return content;
+  }
+  Item& item = *content;
+  const std::string now = format_timestamp(record.now);
+  const bool delayed = record.delay > Duration::zero();
+  const std::string due = delayed ? format_timestamp(later(record.now, record.delay)) : now;
+  item.emplace(attribute::kId, record.id);
+  item.emplace(attribute::kReceiveCount, AttributeValue::number(0));
+  item.emplace(attribute::kQueueType, std::string(to_string(QueueType::standard)));
+  item.emplace(attribute::kVersion, AttributeValue::number(1));
+  item.emplace(attribute::kCreatedAt, now);
+  item.emplace(attribute::kUpdatedAt, now);
+  item.emplace(attribute::kSentAt, due);
+  item.emplace(attribute::kReceivedAt, "");
+  // Go consumers look at this one only, so that it, and not `sent_at` alone, makes them wait.
+  item.emplace(attribute::kInvisibleUntilAt, delayed ? due : std::string());
+  item.emplace(attribute::kNonce, record.nonce);
+  const std::size_t bytes = item_bytes(item) + kClaimBytes;
+  if (bytes > kMaxItemBytes) {
+    return invalid("the message takes " + std::to_string(bytes) + " bytes as an item and DynamoDB holds " +
+                   std::to_string(kMaxItemBytes) + "; keep the body elsewhere and send where it is");
+  }
+  return content;
+}
+
+AttributeValue encode_failure(const Failure& failure) {
+  dynamo::Map map;
+  map.emplace("error", clip_utf8(failure.error, kMaxFailureBytes));
+  map.emplace("handler", clip_utf8(failure.handler, 255));
+  map.emplace("host", clip_utf8(failure.host, 255));
+  map.emplace("attempts", AttributeValue::number(failure.attempts));
+  map.emplace("failed_at", format_timestamp(failure.failed_at));
+  return map;
+}
+
+bool is_storable_id(std::string_view id) { return !id.empty() && id.size() <= kMaxIdBytes && is_utf8(id); }
+
+std::size_t value_bytes(const AttributeValue& value) { return std::visit(ValueBytes{}, value.variant()); }
+
+std::size_t item_bytes(const Item& item) {
+  std::size_t total = 0;
+  for (const auto& [name, value] : item) {
+    total += name.size() + value_bytes(value);
+  }
+  return total;
+}
+
+std::string nonce_of(const Item& item) { return text_of(item, attribute::kNonce); }
+
+}  // namespace sluice::queue::dynamomq

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "dynamo/attribute_value.hpp"
+#include "host/stores/dynamomq/schema.hpp"
+#include "host/queue/store.hpp"
+
+/// Items of the table to messages and back. Pure functions.
+namespace sluice::queue::dynamomq {
+
+/// The `version` attribute as it stands: what a conditional write compares with.
+struct VersionMark {
+  std::optional<dynamo::AttributeValue> stored;  ///< nothing: the item has none
+  std::int64_t number = 0;                       ///< 0 for what is no whole number of 64 bits
+
+  static VersionMark of(const dynamo::Item& item);
+  static VersionMark number_of(std::int64_t version);
+  /// What the next write makes of it.
+  std::int64_t next() const;
+};
+
+/// A record whose turn may have come: as much of it as a claim needs. The message itself comes with the claim's answer.
+struct Candidate {
+  std::string id;
+  std::string sort_key;  ///< `sent_at` as written, which is how the index sorts
+  WallTime sent_at{};    ///< `sent_at` as a time; the epoch where it is none
+  VersionMark version;
+  std::uint32_t receive_count = 0;
+  std::optional<WallTime> invisible_until;
+  std::string nonce;
+
+  static Candidate of(const dynamo::Item& item);
+  /// When it may be claimed: strictly after the one, not before the other.
+  bool due(WallTime now) const { return sent_at <= now && (!invisible_until || now > *invisible_until); }
+  /// The time after which it is due.
+  WallTime due_at() const { return invisible_until ? std::max(sent_at, *invisible_until) : sent_at; }
+};
+
+/// A receipt's locator: the receive count, so that a release can give the attempt back without reading, and a mark of
+/// `sent_at` as it is spelt, which tells the message from a later one of the same id.
+std::int64_t make_locator(std::uint32_t receive_count, std::string_view sort_key);
+std::uint32_t receive_count_of(const Receipt& receipt);
+/// Whether the receipt is of a message with that `sent_at`; of a receipt without a mark nobody can tell: true.
+bool may_be_of(const Receipt& receipt, std::string_view sort_key);
+
+/// Reads any item whatever; what is missing or of another type takes its default. Never fails.
+StoredMessage decode_record(const dynamo::Item& item);
+
+/// The same without the content, which is left empty and not even looked at.
+StoredMessage decode_standing(const dynamo::Item& item);
+
+/// What a sender determines: `data` and our attributes beside it. ErrorCode::invalid when it cannot be stored.
+Result<dynamo::Item> encode_content(const NewMessage& message);
+
+/// What the store determines of a new record.
+struct NewRecord {
+  std::string id;
+  WallTime now{};
+  Duration delay{};
+  std::string nonce;
+};
+/// The whole item of a new message. ErrorCode::invalid when it, or its later claim, would not fit into DynamoDB.
+Result<dynamo::Item> encode_record(const NewMessage& message, const NewRecord& record);
+
+/// A failure as the record keeps it, its text cut to kMaxFailureBytes.
+dynamo::AttributeValue encode_failure(const Failure& failure);
+
+/// Whether a message of this id can be there at all: 1 to kMaxIdBytes bytes of UTF-8.
+bool is_storable_id(std::string_view id);
+
+/// Room that a claim needs beyond what was sent: two timestamps in place of empty strings, and a longer version and
+/// count.
+inline constexpr std::size_t kClaimBytes = 2 * 30 + 2 * 20;
+
+/// DynamoDB's size of an item: names and values. Numbers are counted at their highest.
+std::size_t item_bytes(const dynamo::Item& item);
+std::size_t value_bytes(const dynamo::AttributeValue& value);
+
+/// The nonce of the last write by one of our hosts; empty: none.
+std::string nonce_of(const dynamo::Item& item);
+
+}  // namespace sluice::queue::dynamomq

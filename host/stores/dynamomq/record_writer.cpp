@@ -1,0 +1,196 @@
+#include "host/stores/dynamomq/record_writer.hpp"
+
+#include <unordered_set>
+#include <utility>
+
+#include "host/stores/dynamomq/stored_record.hpp"
+
+namespace sluice::queue::dynamomq {
+namespace {
+
+// DynamoDB's limit for the text of a statement; the values are beside it.
+constexpr std::size_t kMaxStatementBytes = 8192;
+constexpr std::size_t kStatementFrame = 300;  // the words, and a table's name of 255 characters
+constexpr std::size_t kAroundAName = 5;       // ,'':?
+
+PutResult failed(Error error) { return {PutStatus::failed, std::move(error)}; }
+
+}  // namespace
+
+/// A record on its way: its place in the request, and its item.
+struct RecordWriter::Draft {
+  std::size_t place = 0;
+  std::string id;
+  dynamo::Item item;
+
+  // Whether a statement may carry the names between its quotes as they are, and has room for all of them.
+  bool fits_a_statement() const {
+    std::size_t length = kStatementFrame;
+    for (const auto& [name, value] : item) {
+      length += name.size() + kAroundAName;
+      if (name.find_first_of("'\"\\?") != std::string::npos) {
+        return false;
+      }
+    }
+    return length <= kMaxStatementBytes;
+  }
+};
+
+std::vector<RecordWriter::Draft> RecordWriter::draft(std::span<const StoredMessage> records,
+                                                     std::vector<PutResult>& results) const {
+  std::vector<Draft> drafts;
+  drafts.reserve(records.size());
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    auto item = encode_stored(records[i]);
+    if (!item) {
+      results[i] = failed(item.error());
+      continue;
+    }
+    item->insert_or_assign(std::string(attribute::kNonce), parts_.nonces.anonymous());
+    if (const std::size_t bytes = item_bytes(*item); bytes > kMaxItemBytes) {
+      results[i] =
+          failed({ErrorCode::invalid, "message '" + records[i].message.id + "' takes " + std::to_string(bytes) +
+                                          " bytes as an item and DynamoDB holds " + std::to_string(kMaxItemBytes)});
+      continue;
+    }
+    drafts.push_back({i, records[i].message.id, std::move(*item)});
+  }
+  return drafts;
+}
+
+std::vector<PutResult> RecordWriter::put(std::span<const StoredMessage> records, PutMode mode,
+                                         Deadline deadline) const {
+  std::vector<PutResult> results(records.size());
+  const auto drafts = draft(records, results);
+  if (mode == PutMode::insert) {
+    insert(drafts, results, deadline);
+  } else {
+    replace(drafts, results, deadline);
+  }
+  return results;
+}
+
+// For names that a statement cannot spell, or too many of them.
+StatementOutcome RecordWriter::insert_alone(const Draft& draft, Deadline deadline) const {
+  dynamo::PutItemRequest request;
+  request.table = place_.table;
+  request.item = draft.item;
+  request.condition = "attribute_not_exists(id)";
+  StatementOutcome outcome;
+  const auto answer = parts_.client.put_item(request, deadline);
+  if (answer) {
+    outcome.fate = StatementFate::done;
+    return outcome;
+  }
+  outcome.error = answer.error();
+  if (answer.error().kind == dynamo::ErrorKind::conditional_check_failed) {
+    outcome.fate = StatementFate::refused;
+  } else if (outcome_unknown(answer.error())) {
+    outcome.fate = StatementFate::unknown;
+  }
+  return outcome;
+}
+
+void RecordWriter::insert(const std::vector<Draft>& drafts, std::vector<PutResult>& results, Deadline deadline) const {
+  std::vector<KeyedStatement> statements;
+  statements.reserve(drafts.size());
+  for (const Draft& draft : drafts) {
+    if (draft.fits_a_statement()) {
+      statements.push_back(build_.insert(draft.id, draft.item));
+    }
+  }
+  auto answers = parts_.runner.run(std::move(statements), Repetition::until_known, deadline);
+  std::vector<StatementOutcome> outcomes;
+  outcomes.reserve(drafts.size());
+  for (auto next = answers.begin(); const Draft& draft : drafts) {
+    outcomes.push_back(draft.fits_a_statement() ? std::move(*next++) : insert_alone(draft, deadline));
+  }
+  std::vector<const Draft*> doubtful;
+  for (std::size_t k = 0; k < drafts.size(); ++k) {
+    PutResult& result = results[drafts[k].place];
+    if (outcomes[k].fate == StatementFate::refused) {
+      result = {PutStatus::exists, {}};
+    } else if (outcomes[k].fate != StatementFate::done) {
+      result = failed(store_error(place_, outcomes[k].error));
+    }
+    const bool own_doing = outcomes[k].fate == StatementFate::refused && outcomes[k].repeated;
+    if (own_doing || outcomes[k].fate == StatementFate::unknown) {
+      doubtful.push_back(&drafts[k]);
+    }
+  }
+  recognise_own(doubtful, results, deadline);
+}
+
+void RecordWriter::recognise_own(const std::vector<const Draft*>& doubtful, std::vector<PutResult>& results,
+                                 Deadline deadline) const {
+  if (doubtful.empty()) {
+    return;
+  }
+  std::vector<std::string> ids;
+  for (const Draft* draft : doubtful) {
+    ids.push_back(draft->id);
+  }
+  const auto records = parts_.runner.read(place_.table, ids, deadline);
+  for (const Draft* draft : doubtful) {
+    PutResult& result = results[draft->place];
+    if (!records) {
+      result = failed({ErrorCode::unknown_outcome, store_error(place_, records.error()).message()});
+      continue;
+    }
+    const auto found = records->find(draft->id);
+    const bool there = found != records->end();
+    // Refused and now gone: it was our own first try, and somebody has finished with it since.
+    const bool own = there ? nonce_of(found->second) == nonce_of(draft->item) : result.status == PutStatus::exists;
+    if (own) {
+      result = {};
+    }
+  }
+}
+
+void RecordWriter::replace(std::span<const Draft> drafts, std::vector<PutResult>& results, Deadline deadline) const {
+  std::size_t start = 0;
+  std::size_t bytes = 0;
+  std::unordered_set<std::string_view> ids;
+  for (std::size_t k = 0; k <= drafts.size(); ++k) {
+    const std::size_t more = k == drafts.size() ? 0 : item_bytes(drafts[k].item);
+    const bool full = k == drafts.size() || k - start == kMaxStatementsPerBatch || bytes + more > kMaxBatchBytes ||
+                      ids.count(drafts[k].id) > 0;
+    if (full && k > start) {
+      replace_batch(drafts.subspan(start, k - start), results, deadline);
+      start = k;
+      bytes = 0;
+      ids.clear();
+    }
+    if (k < drafts.size()) {
+      ids.insert(drafts[k].id);
+      bytes += more;
+    }
+  }
+}
+
+void RecordWriter::replace_batch(std::span<const Draft> drafts, std::vector<PutResult>& results,
+                                 Deadline deadline) const {
+  std::vector<dynamo::Item> items;
+  items.reserve(drafts.size());
+  for (const Draft& draft : drafts) {
+    items.push_back(draft.item);
+  }
+  auto written = parts_.client.batch_put(place_.table, items, deadline);
+  for (int tries = 1; !written && outcome_unknown(written.error()) && tries < kMaxTries; ++tries) {
+    written = parts_.client.batch_put(place_.table, items, deadline);
+  }
+  if (written) {
+    return;
+  }
+  if (written.error().kind == dynamo::ErrorKind::validation && drafts.size() > 1) {
+    for (std::size_t k = 0; k < drafts.size(); ++k) {
+      replace_batch(drafts.subspan(k, 1), results, deadline);  // one record is to blame, not all of them
+    }
+    return;
+  }
+  for (const Draft& draft : drafts) {
+    results[draft.place] = failed(store_error(place_, written.error()));
+  }
+}
+
+}  // namespace sluice::queue::dynamomq

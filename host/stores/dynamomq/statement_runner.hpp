@@ -1,0 +1,68 @@
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/deadline.hpp"
+#include "base/random.hpp"
+#include "dynamo/client.hpp"
+#include "host/stores/dynamomq/statements.hpp"
+
+namespace sluice::queue::dynamomq {
+
+/// What became of a statement.
+enum class StatementFate {
+  done,
+  refused,  ///< its condition did not hold, or the id was there already
+  unknown,  ///< it may or may not have taken effect, and was not or could not be repeated to an end
+  failed,   ///< it had no effect; see `error`
+};
+
+struct StatementOutcome {
+  StatementFate fate = StatementFate::failed;
+  dynamo::Item item;  ///< what RETURNING gave
+  dynamo::Error error;
+  bool repeated = false;  ///< a try before the last one had an unknown outcome: a refusal may be its own doing
+};
+
+/// Whether the runner tries again by itself. A claim does not: there are other candidates.
+enum class Repetition { none, until_known };
+
+/// Executes statements in batches of 25, fewer where they are large, several batches side by side.
+///
+/// Thread-safe. A throttled statement is repeated with growing, jittered pauses, one with an unknown outcome at once,
+/// both at most kMaxTries times and within the deadline. When DynamoDB rejects a batch as a whole for one malformed
+/// statement, its statements are sent alone. Statements about the same record run one after another, in their order.
+class StatementRunner {
+ public:
+  static constexpr std::size_t kMaxBatchesAtOnce = 8;
+  static constexpr int kMaxTries = 8;
+  static constexpr Duration kFirstPause = std::chrono::milliseconds(50);
+  static constexpr Duration kLongestPause = std::chrono::seconds(2);
+
+  /// The references must outlive the runner.
+  StatementRunner(dynamo::Client& client, const Clock& clock, Random& random)
+      : client_(client), clock_(clock), random_(random) {}
+
+  std::vector<StatementOutcome> run(std::vector<KeyedStatement> statements, Repetition repetition, Deadline deadline);
+
+  /// Consistent reads of whole records, by id; absent ones are missing from the answer.
+  dynamo::Result<std::unordered_map<std::string, dynamo::Item>> read(const std::string& table,
+                                                                     const std::vector<std::string>& ids,
+                                                                     Deadline deadline);
+
+ private:
+  struct Batch;
+  struct Work;
+
+  void run_round(Work& work, Deadline deadline);
+  void pause(int round, Deadline deadline);
+
+  dynamo::Client& client_;
+  const Clock& clock_;
+  Random& random_;
+};
+
+}  // namespace sluice::queue::dynamomq

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "base/clock.hpp"
+#include "dynamo/client.hpp"
+#include "host/stores/dynamomq/nonce.hpp"
+#include "host/stores/dynamomq/statement_runner.hpp"
+#include "host/stores/dynamomq/table_errors.hpp"
+#include "host/stores/dynamomq/times.hpp"
+
+namespace sluice::queue::dynamomq {
+
+/// The parts that all operations of a store share. The references outlive what is given them.
+struct StoreParts {
+  dynamo::Client& client;
+  const Clock& clock;
+  StatementRunner& runner;
+  NonceSource& nonces;
+
+  Moment now() const { return {clock.wall_now(), clock.steady_now()}; }
+};
+
+}  // namespace sluice::queue::dynamomq

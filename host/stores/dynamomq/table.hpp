@@ -1,0 +1,36 @@
+#pragma once
+
+#include <stop_token>
+#include <string>
+
+#include "base/clock.hpp"
+#include "base/deadline.hpp"
+#include "base/error.hpp"
+#include "dynamo/client.hpp"
+#include "host/stores/dynamomq/schema.hpp"
+
+namespace sluice::queue::dynamomq {
+
+/// The table that a queue needs: DynamoMQ's, paid for by request.
+struct TableSpec {
+  std::string table{kDefaultTableName};
+  std::string index{kDefaultIndexName};
+  bool deletion_protection =
+      true;  ///< as in DynamoMQ's own table definition; left out where the endpoint knows no such thing
+};
+
+enum class TableOutcome {
+  created,
+  exists,  ///< it was there already, and is right
+};
+
+/// Makes the table and waits until it and its index are ACTIVE. A table that is there and right is a success; one that
+/// is there and wrong is ErrorCode::invalid with every difference. `stop` ends the wait (ErrorCode::cancelled), the
+/// deadline too (ErrorCode::timeout); the table comes into being all the same.
+Result<TableOutcome> create_queue_table(dynamo::Client& client, const TableSpec& spec, const Clock& clock,
+                                        Deadline deadline, const std::stop_token& stop = {});
+
+/// Whether the table is there, ACTIVE and has the keys, types, index and projection that a queue needs.
+Result<void> check_table(dynamo::Client& client, const TableSpec& spec, Deadline deadline);
+
+}  // namespace sluice::queue::dynamomq

@@ -1,0 +1,119 @@
+#include "host/stores/dynamomq/table_findings.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace sluice::queue::dynamomq {
+namespace {
+
+constexpr std::string_view kKeysAreForEver =
+    "a table's keys never change: make another table with `sluice table create --table NAME`, and copy what is here "
+    "with "
+    "`sluice export` and `sluice import`";
+constexpr std::string_view kIndexesAreReplaced =
+    "delete the index and make it anew with the hash key queue_type (S), the range key sent_at (S) and the projection "
+    "ALL";
+
+class Examination {
+ public:
+  Examination(const dynamo::TableDescription& table, const TableSpec& spec) : table_(table), spec_(spec) {}
+
+  std::vector<TableFinding> run() {
+    expect("the hash key", table_.hash_key, attribute::kId, kKeysAreForEver);
+    expect("the range key", table_.range_key, "", kKeysAreForEver);
+    expect_type(attribute::kId, kKeysAreForEver);
+    const auto index = std::find_if(table_.indexes.begin(), table_.indexes.end(),
+                                    [this](const auto& candidate) { return candidate.name == spec_.index; });
+    if (index == table_.indexes.end()) {
+      add(FindingLevel::unfit, "there is no index '" + spec_.index + "'", missing_index_mend());
+    } else {
+      examine_index(*index);
+    }
+    if (table_.status != "ACTIVE") {
+      add(FindingLevel::waiting, "the table is " + table_.status, "wait until it is ACTIVE");
+    }
+    if (index != table_.indexes.end()) {
+      examine_index_status(*index);
+    }
+    advise(index != table_.indexes.end());
+    return std::move(findings_);
+  }
+
+ private:
+  void add(FindingLevel level, std::string what, std::string mend) {
+    findings_.push_back({level, std::move(what), std::move(mend)});
+  }
+
+  void expect(const std::string& what, const std::string& found, std::string_view wanted, std::string_view mend) {
+    if (found != wanted) {
+      add(FindingLevel::unfit,
+          what + " is " + (found.empty() ? "none" : "'" + found + "'") + " and must be " +
+              (wanted.empty() ? "none" : "'" + std::string(wanted) + "'"),
+          std::string(mend));
+    }
+  }
+
+  void expect_type(std::string_view attribute, std::string_view mend) {
+    const auto found = table_.attribute_types.find(std::string(attribute));
+    expect("the type of " + std::string(attribute),
+           found == table_.attribute_types.end() ? std::string() : found->second, "S", mend);
+  }
+
+  void examine_index(const dynamo::IndexDescription& index) {
+    expect("the index's hash key", index.hash_key, attribute::kQueueType, kIndexesAreReplaced);
+    expect("the index's range key", index.range_key, attribute::kSentAt, kIndexesAreReplaced);
+    expect("the index's projection", index.projection, "ALL", kIndexesAreReplaced);
+    expect_type(attribute::kQueueType, kIndexesAreReplaced);
+    expect_type(attribute::kSentAt, kIndexesAreReplaced);
+  }
+
+  void examine_index_status(const dynamo::IndexDescription& index) {
+    if (index.status != "ACTIVE" || index.backfilling) {
+      add(FindingLevel::waiting,
+          "the index is " + index.status + (index.backfilling ? " and does not show all messages yet" : ""),
+          "wait until it is ACTIVE");
+    }
+  }
+
+  /// An index with the right keys under another name is probably the one that was meant.
+  std::string missing_index_mend() const {
+    for (const auto& index : table_.indexes) {
+      if (index.hash_key == attribute::kQueueType && index.range_key == attribute::kSentAt) {
+        return "index '" + index.name +
+               "' has the right keys: name it with --index, or `index` under [queues.NAME] of the "
+               "host file";
+      }
+    }
+    return "add one with the hash key queue_type (S), the range key sent_at (S) and the projection ALL";
+  }
+
+  void advise(bool has_index) {
+    if (!table_.deletion_protection) {
+      add(FindingLevel::advice, "the table is not protected from deletion",
+          "turn on its deletion protection, which `sluice table create` does by default");
+    }
+    if (table_.billing_mode != "PAY_PER_REQUEST") {
+      add(FindingLevel::advice, "capacity is provisioned, and a queue's load comes in waves",
+          "change the billing mode to PAY_PER_REQUEST, or let table and index scale by themselves");
+    }
+    for (const auto& index : table_.indexes) {
+      // Where its own index is missing, another may be the one that was meant.
+      if (has_index && index.name != spec_.index) {
+        add(FindingLevel::advice, "index '" + index.name + "' is none of this queue's, and each write pays for it too",
+            "delete it if nobody reads it");
+      }
+    }
+  }
+
+  const dynamo::TableDescription& table_;
+  const TableSpec& spec_;
+  std::vector<TableFinding> findings_;
+};
+
+}  // namespace
+
+std::vector<TableFinding> examine_table(const dynamo::TableDescription& table, const TableSpec& spec) {
+  return Examination(table, spec).run();
+}
+
+}  // namespace sluice::queue::dynamomq

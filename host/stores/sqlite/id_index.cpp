@@ -1,0 +1,116 @@
+#include "host/stores/sqlite/id_index.hpp"
+
+#include <algorithm>
+
+namespace sluice::queue::sqlite {
+
+namespace {
+
+constexpr int kHashBits = 48;
+constexpr std::int64_t kHashEnd = std::int64_t{1} << kHashBits;
+
+}  // namespace
+
+IdLookup::IdLookup(Connection& connection)
+    : find_(connection,
+            "SELECT m.seq FROM (SELECT seq FROM ids_new WHERE hash = ?1 UNION ALL SELECT seq FROM ids WHERE hash = ?1) "
+            "AS entry CROSS JOIN messages AS m ON m.seq = entry.seq WHERE m.id = ?2 AND m.half IN (?3, ?3 + 1)") {}
+
+std::int64_t IdLookup::hash(std::int64_t queue, std::string_view id) {
+  // FNV-1a over the queue and the id, then mixed so that the upper bits are as good as the lower ones. Stored: it must
+  // never change.
+  std::uint64_t value = 0xCBF29CE484222325ULL ^ static_cast<std::uint64_t>(queue);
+  value *= 0x100000001B3ULL;
+  for (const char c : id) {
+    value ^= static_cast<unsigned char>(c);
+    value *= 0x100000001B3ULL;
+  }
+  value ^= value >> 33U;
+  value *= 0xFF51AFD7ED558CCDULL;
+  value ^= value >> 33U;
+  return static_cast<std::int64_t>(value >> (64U - kHashBits));
+}
+
+std::optional<std::int64_t> IdLookup::find(std::int64_t queue, std::string_view id) {
+  find_.bind(hash(queue, id), id, queue * 2);
+  std::optional<std::int64_t> seq;
+  if (find_.row()) {
+    seq = find_.integer(0);
+  }
+  find_.reset();
+  return seq;
+}
+
+IdIndex::IdIndex(Connection& connection, const IdIndexLimits& limits)
+    : connection_(connection),
+      limits_(limits),
+      adding_(connection),
+      add_(connection, "INSERT OR FAIL INTO ids_new SELECT hash, seq FROM adding_ids"),
+      has_(connection, "SELECT 1 FROM ids_new WHERE hash = ?1 UNION ALL SELECT 1 FROM ids WHERE hash = ?1"),
+      oldest_(connection, "SELECT min(seq) FROM messages"),
+      keep_(connection,
+            "INSERT OR IGNORE INTO ids SELECT hash, seq FROM ids_new WHERE hash >= ?1 AND hash < ?2 AND seq >= ?3 "
+            "ORDER BY hash, seq"),
+      drop_new_(connection, "DELETE FROM ids_new WHERE hash >= ?1 AND hash < ?2"),
+      drop_old_(connection,
+                "DELETE FROM ids WHERE hash >= ?1 AND hash < ?2 AND (seq < ?3 OR NOT EXISTS "
+                "(SELECT 1 FROM messages AS m WHERE m.seq = ids.seq))") {}
+
+/// How much of the hash space holds about a piece of `entries`.
+std::int64_t IdIndex::range_width(std::int64_t entries) const {
+  const std::int64_t piece = std::max(limits_.piece, 2 * added_);
+  return std::max<std::int64_t>(1, kHashEnd / std::max<std::int64_t>(1, entries / piece));
+}
+
+void IdIndex::add(std::span<const IdEntry> entries) {
+  adding_.entries = entries;
+  add_.run();
+  adding_.entries = {};
+  added_ += static_cast<std::int64_t>(entries.size());
+}
+
+bool IdIndex::has(std::int64_t hash) {
+  const bool found = has_.bind(hash).row();
+  has_.reset();
+  return found;
+}
+
+std::int64_t IdIndex::oldest() {
+  oldest_.row();
+  const std::int64_t seq = oldest_.integer(0);
+  oldest_.reset();
+  return seq;
+}
+
+void IdIndex::sweep(std::int64_t& new_ids, std::int64_t& old_ids, std::int64_t live) {
+  if (live == 0 && new_ids + old_ids > limits_.clear) {
+    connection_.execute("DELETE FROM ids_new");
+    connection_.execute("DELETE FROM ids");
+    new_ids = 0;
+    old_ids = 0;
+    added_ = 0;
+    return;
+  }
+  if (new_ids > limits_.fresh) {
+    settle_range(new_ids, old_ids);
+  }
+  if (old_ids > limits_.stale + 4 * live) {
+    sweep_range(old_ids);
+  }
+  added_ = 0;
+}
+
+void IdIndex::settle_range(std::int64_t& new_ids, std::int64_t& old_ids) {
+  const std::int64_t end = new_from_ + range_width(new_ids);
+  old_ids += keep_.bind(new_from_, end, oldest()).run();
+  new_ids = std::max<std::int64_t>(0, new_ids - drop_new_.bind(new_from_, end).run());
+  new_from_ = end >= kHashEnd ? 0 : end;
+}
+
+void IdIndex::sweep_range(std::int64_t& old_ids) {
+  const std::int64_t end = old_from_ + range_width(old_ids);
+  old_ids = std::max<std::int64_t>(0, old_ids - drop_old_.bind(old_from_, end, oldest()).run());
+  old_from_ = end >= kHashEnd ? 0 : end;
+}
+
+}  // namespace sluice::queue::sqlite

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "host/stores/sqlite/connection.hpp"
+#include "host/stores/sqlite/memory_table.hpp"
+
+namespace sluice::queue::sqlite {
+
+/// Finds messages by their id, through a hash. Of one connection, used inside its transactions.
+class IdLookup {
+ public:
+  explicit IdLookup(Connection& connection);
+
+  static std::int64_t hash(std::int64_t queue, std::string_view id);
+  /// The message's seq.
+  std::optional<std::int64_t> find(std::int64_t queue, std::string_view id);
+
+ private:
+  Statement find_;
+};
+
+/// When the index of ids is tidied up. The product uses the defaults.
+struct IdIndexLimits {
+  /// `ids_new` is so small that its pages stay in the cache, and so large that one piece of it shares pages in `ids`.
+  std::int64_t fresh = 65'536;
+  /// Entries that one transaction moves or looks at, at least; it is twice as many as it has added itself, so that a
+  /// flood is kept up with.
+  std::int64_t piece = 2'048;
+  /// Entries (20 bytes each) that may lie about in `ids` beyond four for each message.
+  std::int64_t stale = 500'000;
+  /// An empty file with more entries than these is cleared at one go, which writes few pages.
+  std::int64_t clear = 16'384;
+};
+
+struct IdEntry {
+  std::int64_t hash = 0;
+  std::int64_t seq = 0;
+};
+
+/// Keeps the index of ids: entries are added with their messages and swept long after them, see schema.cpp.
+class IdIndex {
+ public:
+  explicit IdIndex(Connection& connection, const IdIndexLimits& limits = {});
+
+  /// Best in order of their hash, so that those of one page come together.
+  void add(std::span<const IdEntry> entries);
+  /// True when there is an entry with that hash: of that id, of one whose message is gone, or of another by chance.
+  bool has(std::int64_t hash);
+  /// Called once in each transaction that writes messages, with the counters that it has read: a bounded piece of the
+  /// work that is due. `live` is the number of messages in the whole file.
+  void sweep(std::int64_t& new_ids, std::int64_t& old_ids, std::int64_t live);
+
+ private:
+  /// What `add` adds, for its statement to read.
+  class Entries final : public MemoryTable {
+   public:
+    explicit Entries(Connection& connection) : MemoryTable(connection, "adding_ids", "hash, seq") {}
+    std::size_t rows() const override { return entries.size(); }
+    void column(std::size_t row, int column, ColumnValue value) const override {
+      value.set(column == 0 ? entries[row].hash : entries[row].seq);
+    }
+
+    std::span<const IdEntry> entries;
+  };
+  void settle_range(std::int64_t& new_ids, std::int64_t& old_ids);
+  void sweep_range(std::int64_t& old_ids);
+  std::int64_t oldest();
+
+  std::int64_t range_width(std::int64_t entries) const;
+
+  Connection& connection_;
+  const IdIndexLimits limits_;
+  Entries adding_;
+  Statement add_;
+  Statement has_;
+  Statement oldest_;
+  Statement keep_;
+  Statement drop_new_;
+  Statement drop_old_;
+  std::int64_t added_ = 0;  ///< since the last sweep
+  // Where the next piece begins. Each process has its own; it does not matter where one starts.
+  std::int64_t new_from_ = 0;
+  std::int64_t old_from_ = 0;
+};
+
+}  // namespace sluice::queue::sqlite

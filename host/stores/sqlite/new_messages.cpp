@@ -1,0 +1,131 @@
+#include "host/stores/sqlite/new_messages.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+#include "host/stores/sqlite/row_codec.hpp"
+#include "host/stores/sqlite/times.hpp"
+
+namespace sluice::queue::sqlite {
+
+NewMessages::NewMessages(Connection& connection, Tally& tally, Deliveries& deliveries, IdLookup& ids)
+    : tally_(tally),
+      deliveries_(deliveries),
+      ids_(ids),
+      rows_(connection),
+      // Without `native`, which then costs nothing.
+      insert_(connection,
+              "INSERT OR FAIL INTO messages (seq, half, sent_at, created_at, id, content_type, message_group, "
+              "attributes, body) SELECT seq, ?1, sent_at, ?2, id, content_type, message_group, attributes, body "
+              "FROM sending"),
+      insert_ready_(connection, "INSERT OR IGNORE INTO ready SELECT ?1, sent_at, seq FROM sending WHERE NOT delayed") {}
+
+void NewMessages::Rows::column(std::size_t row, int column, ColumnValue value) const {
+  const Row& at = list[row];
+  const NewMessage& message = *at.message;
+  switch (column) {
+    case 0:
+      return value.set(at.seq);
+    case 1:
+      return value.set(stored(at.sent_at));
+    case 2:
+      return value.set(std::int64_t{message.delay > Duration::zero() ? 1 : 0});
+    case 3:
+      return value.set(std::string_view(at.result->id));
+    case 4:
+      return value.set(unless(kTextPlain, message.content_type));
+    case 5:
+      return value.set(unless({}, message.group));
+    case 6:
+      if (!message.attributes.empty()) {
+        value.set_copy(Blob{encode_attributes(message.attributes)});
+      }
+      return;
+    default:
+      return value.set(Blob{message.body});
+  }
+}
+
+void NewMessages::insert(std::int64_t queue, std::span<const NewMessage> messages, std::span<SendResult> results,
+                         WallTime now) {
+  gather(queue, messages, results, now);
+  find_duplicates(queue);
+  number();
+  write(queue * 2, now);
+  rows_.list.clear();
+}
+
+void NewMessages::gather(std::int64_t queue, std::span<const NewMessage> messages, std::span<SendResult> results,
+                         WallTime now) {
+  rows_.list.clear();
+  keys_.clear();
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    if (results[i].status != SendStatus::failed) {
+      results[i].status = SendStatus::sent;
+      keys_.push_back({IdLookup::hash(queue, results[i].id), rows_.list.size()});
+      rows_.list.push_back({&messages[i], &results[i], 0, later(now, messages[i].delay)});
+    }
+  }
+  // In the index of ids, neighbours by hash lie on one page.
+  std::sort(keys_.begin(), keys_.end(),
+            [](const Key& a, const Key& b) { return std::tie(a.hash, a.row) < std::tie(b.hash, b.row); });
+}
+
+void NewMessages::find_duplicates(std::int64_t queue) {
+  std::size_t first_of_hash = 0;
+  for (std::size_t key = 0; key < keys_.size(); ++key) {
+    if (keys_[key].hash != keys_[first_of_hash].hash) {
+      first_of_hash = key;
+    }
+    const Row& row = rows_.list[keys_[key].row];
+    if (!row.message->id.empty() && is_duplicate(queue, key, first_of_hash)) {
+      row.result->status = SendStatus::duplicate_id;
+    }
+  }
+}
+
+bool NewMessages::is_duplicate(std::int64_t queue, std::size_t key, std::size_t first_of_hash) {
+  const std::string& id = rows_.list[keys_[key].row].result->id;
+  // Either the same id came before in this batch, whatever became of it, or it is stored.
+  for (std::size_t other = first_of_hash; other < key; ++other) {
+    if (rows_.list[keys_[other].row].result->id == id) {
+      return true;
+    }
+  }
+  return tally_.has_hash(keys_[key].hash) && ids_.find(queue, id);
+}
+
+void NewMessages::number() {
+  for (Row& row : rows_.list) {
+    if (row.result->status == SendStatus::sent) {
+      row.seq = tally_.next_seq();
+    }
+  }
+  entries_.clear();
+  for (const Key& key : keys_) {
+    const Row& row = rows_.list[key.row];
+    if (row.result->status == SendStatus::sent) {
+      entries_.push_back({key.hash, row.seq});
+    }
+  }
+  rows_.list.erase(std::remove_if(rows_.list.begin(), rows_.list.end(),
+                                  [](const Row& row) { return row.result->status != SendStatus::sent; }),
+                   rows_.list.end());
+}
+
+void NewMessages::write(std::int64_t half, WallTime now) {
+  if (rows_.list.empty()) {
+    return;
+  }
+  insert_.bind(half, stored(now)).run();
+  insert_ready_.bind(half).run();
+  for (const Row& row : rows_.list) {
+    if (row.message->delay > Duration::zero()) {
+      deliveries_.place_delayed(row.seq, half, row.sent_at, now);
+    }
+  }
+  tally_.index_ids(entries_);
+  tally_.add(half, static_cast<std::int64_t>(rows_.list.size()));
+}
+
+}  // namespace sluice::queue::sqlite

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "host/stores/sqlite/connection.hpp"
+#include "host/stores/sqlite/deliveries.hpp"
+#include "host/stores/sqlite/id_index.hpp"
+#include "host/stores/sqlite/memory_table.hpp"
+#include "host/stores/sqlite/tally.hpp"
+#include "host/queue/store.hpp"
+
+namespace sluice::queue::sqlite {
+
+/// Puts down what is sent, a batch with a few statements, however many messages it has. Works inside a transaction of
+/// its connection.
+class NewMessages {
+ public:
+  NewMessages(Connection& connection, Tally& tally, Deliveries& deliveries, IdLookup& ids);
+
+  /// Sets the status of each result to sent or duplicate_id; results that have failed already are left out. Their ids
+  /// are given; of a message that came without one it is taken for granted that nobody else has that id.
+  void insert(std::int64_t queue, std::span<const NewMessage> messages, std::span<SendResult> results, WallTime now);
+
+ private:
+  struct Row {
+    const NewMessage* message;
+    SendResult* result;
+    std::int64_t seq;
+    WallTime sent_at;
+  };
+  /// A row's place in the order of hashes.
+  struct Key {
+    std::int64_t hash;
+    std::size_t row;
+  };
+  /// What is inserted, for its statements to read.
+  class Rows final : public MemoryTable {
+   public:
+    explicit Rows(Connection& connection)
+        : MemoryTable(connection, "sending",
+                      "seq, sent_at, delayed, id, content_type, message_group, attributes, body") {}
+    std::size_t rows() const override { return list.size(); }
+    void column(std::size_t row, int column, ColumnValue value) const override;
+
+    std::vector<Row> list;
+  };
+
+  void gather(std::int64_t queue, std::span<const NewMessage> messages, std::span<SendResult> results, WallTime now);
+  void find_duplicates(std::int64_t queue);
+  bool is_duplicate(std::int64_t queue, std::size_t key, std::size_t first_of_hash);
+  void number();
+  void write(std::int64_t half, WallTime now);
+
+  Tally& tally_;
+  Deliveries& deliveries_;
+  IdLookup& ids_;
+  Rows rows_;
+  Statement insert_;
+  Statement insert_ready_;
+  // Of the current batch; members so that their memory is there for the next one.
+  std::vector<Key> keys_;
+  std::vector<IdEntry> entries_;
+};
+
+}  // namespace sluice::queue::sqlite

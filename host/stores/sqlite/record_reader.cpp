@@ -1,0 +1,208 @@
+#include "host/stores/sqlite/record_reader.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+
+#include "host/stores/sqlite/row_codec.hpp"
+#include "host/stores/sqlite/times.hpp"
+
+namespace sluice::queue::sqlite {
+
+namespace {
+
+/// Different errors that are kept apart while they are counted, so that a queue where each has its own costs no memory;
+/// what comes after so many is not counted.
+constexpr std::size_t kErrorGroups = 10'000;
+
+std::optional<WallTime> optional_time(std::optional<std::int64_t> time) {
+  return time ? std::optional<WallTime>(loaded(*time)) : std::nullopt;
+}
+
+}  // namespace
+
+RecordReader::RecordReader(Connection& connection)
+    : names_(connection),
+      ids_(connection),
+      record_(connection,
+              "SELECT m.half, m.sent_at, m.created_at, m.id, m.content_type, m.message_group, m.attributes, m.body, "
+              "d.version, d.receives, d.until, d.received_at, d.updated_at, d.failure FROM messages AS m "
+              "LEFT JOIN deliveries AS d ON d.seq = m.seq WHERE m.seq = ?1"),
+      head_(connection,
+            "SELECT m.half, m.sent_at, m.created_at, m.id, NULL, NULL, NULL, NULL, "
+            "d.version, d.receives, d.until, d.received_at, d.updated_at, d.failure FROM messages AS m "
+            "LEFT JOIN deliveries AS d ON d.seq = m.seq WHERE m.seq = ?1"),
+      native_(connection, "SELECT native FROM messages WHERE seq = ?1"),
+      id_(connection, "SELECT id FROM messages WHERE seq = ?1"),
+      list_ready_(connection,
+                  "SELECT sent_at, seq FROM ready WHERE half = ?1 AND (sent_at, seq) > (?2, ?3) "
+                  "ORDER BY sent_at, seq LIMIT ?4"),
+      list_waiting_(connection),
+      total_(connection, "SELECT messages FROM halves WHERE half = ?1"),
+      waiting_(
+          connection,
+          "SELECT count(*), total(leased) FROM deliveries INDEXED BY deliveries_due WHERE half = ?1 AND until >= ?2 "
+          "AND until IS NOT NULL"),
+      future_(connection, "SELECT count(*) FROM ready WHERE half = ?1 AND sent_at > ?2"),
+      future_due_(connection,
+                  "SELECT count(*) FROM deliveries INDEXED BY deliveries_due WHERE half = ?1 AND until < ?2 "
+                  "AND until IS NOT NULL AND sent_at > ?2"),
+      oldest_ready_(connection, "SELECT sent_at FROM ready WHERE half = ?1 AND sent_at <= ?2 ORDER BY sent_at LIMIT 1"),
+      oldest_due_(connection,
+                  "SELECT min(sent_at) FROM (SELECT sent_at FROM deliveries INDEXED BY deliveries_due WHERE half = ?1 "
+                  "AND until < ?2 AND until IS NOT NULL AND sent_at <= ?2 ORDER BY until LIMIT 1000)"),
+      hidden_waiting_(connection,
+                      "SELECT sent_at, seq FROM deliveries INDEXED BY deliveries_due WHERE half = ?1 "
+                      "AND until IS NOT NULL AND (until >= ?2 OR sent_at > ?2) ORDER BY sent_at, seq LIMIT ?3"),
+      hidden_future_(connection,
+                     "SELECT sent_at, seq FROM ready WHERE half = ?1 AND sent_at > ?2 ORDER BY sent_at, seq LIMIT ?3"),
+      // CROSS JOIN: the failures first, and only their messages.
+      failures_(connection,
+                "SELECT d.failure, m.id FROM deliveries AS d CROSS JOIN messages AS m ON m.seq = d.seq "
+                "WHERE d.half = ?1 AND d.failure IS NOT NULL") {}
+
+std::optional<StoredMessage> RecordReader::find(std::int64_t queue, const std::string& id) {
+  const auto seq = ids_.find(queue, id);
+  return seq ? read(*seq) : std::nullopt;
+}
+
+std::optional<StoredMessage> RecordReader::read(Statement& statement, std::int64_t seq) {
+  statement.bind(seq);
+  if (!statement.row()) {
+    statement.reset();
+    return std::nullopt;
+  }
+  StoredMessage found;
+  found.queue_type = (statement.integer(0) & 1) == 0 ? QueueType::standard : QueueType::dlq;
+  found.message.sent_at = loaded(statement.integer(1));
+  found.created_at = loaded(statement.integer(2));
+  found.message.id = statement.bytes(3);
+  if (!statement.is_null(4)) {
+    found.message.content_type = statement.bytes(4);
+  }
+  found.message.group = statement.bytes(5);
+  // Attributes that nobody can read are shown as they are, so that an operator sees why nobody claims the message.
+  found.message.attributes =
+      decode_attributes(statement.bytes(6)).value_or(Attributes{{"(unreadable)", std::string(statement.bytes(6))}});
+  found.message.body = statement.bytes(7);
+  found.version = 1;
+  found.updated_at = found.created_at;
+  if (!statement.is_null(8)) {
+    found.version = statement.integer(8);
+    found.message.attempt = loaded_count(statement.integer(9));
+    found.invisible_until = optional_time(statement.optional_integer(10));
+    found.received_at = optional_time(statement.optional_integer(11));
+    found.updated_at = loaded(statement.integer(12));
+    found.failure = decode_failure(statement.bytes(13));
+  }
+  statement.reset();
+  return found;
+}
+
+std::string RecordReader::native(std::int64_t seq) {
+  native_.bind(seq);
+  std::string text(native_.row() ? native_.bytes(0) : std::string_view());
+  native_.reset();
+  return text;
+}
+
+std::string RecordReader::id(std::int64_t seq) {
+  id_.bind(seq);
+  std::string text(id_.row() ? id_.bytes(0) : std::string_view());
+  id_.reset();
+  return text;
+}
+
+std::vector<RecordReader::Place> RecordReader::list(std::int64_t half, const Place& after, std::size_t limit) {
+  std::vector<Place> places;
+  list_ready_.bind(half, after.first, after.second, static_cast<std::int64_t>(limit));
+  while (list_ready_.row()) {
+    places.emplace_back(list_ready_.integer(0), list_ready_.integer(1));
+  }
+  list_ready_.reset();
+  list_waiting_.list(half, after, limit, places);
+  std::sort(places.begin(), places.end());
+  places.resize(std::min(places.size(), limit));
+  return places;
+}
+
+QueueStats RecordReader::stats(std::int64_t half, WallTime now) {
+  const std::int64_t at = stored(now);
+  const auto count = [](Statement& statement) {
+    const std::int64_t value = statement.row() ? statement.integer(0) : 0;
+    statement.reset();
+    return static_cast<std::uint64_t>(std::max<std::int64_t>(0, value));
+  };
+  QueueStats stats;
+  const std::uint64_t total = count(total_.bind(half));
+  waiting_.bind(half, at);
+  if (waiting_.row()) {
+    stats.in_flight = static_cast<std::uint64_t>(waiting_.integer(1));
+    stats.delayed = static_cast<std::uint64_t>(waiting_.integer(0)) - stats.in_flight;
+  }
+  waiting_.reset();
+  // Only after the clock has gone back, or when a delayed message was made visible before its time, are there any.
+  stats.delayed += count(future_.bind(half, at)) + count(future_due_.bind(half, at));
+  stats.ready = total - std::min(total, stats.in_flight + stats.delayed);
+  for (Statement* statement : {&oldest_ready_, &oldest_due_}) {
+    statement->bind(half, at);
+    if (statement->row() && !statement->is_null(0)) {
+      const WallTime sent_at = loaded(statement->integer(0));
+      stats.oldest_ready = std::min(sent_at, stats.oldest_ready.value_or(sent_at));
+    }
+    statement->reset();
+  }
+  return stats;
+}
+
+std::vector<ErrorGroup> RecordReader::errors(std::int64_t half, std::size_t limit) {
+  std::map<std::string, ErrorGroup, std::less<>> groups;
+  failures_.bind(half);
+  while (limit > 0 && failures_.row()) {
+    const Failure failure = decode_failure(failures_.bytes(0));
+    const auto found = groups.find(failure.error);
+    if (failure.empty() || (found == groups.end() && groups.size() >= kErrorGroups)) {
+      continue;
+    }
+    ErrorGroup& group = found == groups.end() ? groups[failure.error] : found->second;
+    if (group.count++ == 0 || failure.failed_at > group.last_failed_at) {
+      group.example = failures_.bytes(1);
+      group.last_failed_at = failure.failed_at;
+    }
+  }
+  failures_.reset();
+  std::vector<ErrorGroup> sorted;
+  for (auto& [error, group] : groups) {
+    group.error = error;
+    sorted.push_back(std::move(group));
+  }
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const ErrorGroup& left, const ErrorGroup& right) { return left.count > right.count; });
+  sorted.resize(std::min(sorted.size(), limit));
+  return sorted;
+}
+
+QueueOverview RecordReader::overview(std::int64_t half, std::size_t ids, std::size_t errors, WallTime now) {
+  QueueOverview seen;
+  seen.counts = stats(half, now);
+  for (const Place& place : list(half, kFirst, ids)) {
+    seen.first_ids.push_back(id(place.second));
+  }
+  std::vector<Place> hidden;
+  for (Statement* statement : {&hidden_waiting_, &hidden_future_}) {
+    statement->bind(half, stored(now), static_cast<std::int64_t>(ids));
+    while (statement->row()) {
+      hidden.emplace_back(statement->integer(0), statement->integer(1));
+    }
+    statement->reset();
+  }
+  std::sort(hidden.begin(), hidden.end());
+  hidden.resize(std::min(hidden.size(), ids));
+  for (const Place& place : hidden) {
+    seen.first_in_flight_ids.push_back(id(place.second));
+  }
+  seen.errors = this->errors(half, errors);
+  return seen;
+}
+
+}  // namespace sluice::queue::sqlite

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "host/stores/sqlite/connection.hpp"
+#include "host/stores/sqlite/id_index.hpp"
+#include "host/stores/sqlite/records.hpp"
+#include "host/stores/sqlite/waiting_list.hpp"
+#include "host/queue/store.hpp"
+
+namespace sluice::queue::sqlite {
+
+/// Reads whole records and counts, on whichever connection. Everything it returns is void when the connection has
+/// failed.
+class RecordReader {
+ public:
+  explicit RecordReader(Connection& connection);
+
+  std::optional<std::int64_t> queue(const std::string& name) { return names_.find(name); }
+  std::optional<StoredMessage> find(std::int64_t queue, const std::string& id);
+  std::optional<StoredMessage> read(std::int64_t seq) { return read(record_, seq); }
+  /// The same without body, content type, attributes and group.
+  std::optional<StoredMessage> read_head(std::int64_t seq) { return read(head_, seq); }
+  /// What `put` was given as StoredMessage::native.
+  std::string native(std::int64_t seq);
+
+  using Place = sqlite::Place;
+  static constexpr Place kFirst = sqlite::kFirst;
+  /// The places after `after`, oldest first, whether ready, delayed or in flight.
+  std::vector<Place> list(std::int64_t half, const Place& after, std::size_t limit);
+  QueueStats stats(std::int64_t half, WallTime now);
+  QueueOverview overview(std::int64_t half, std::size_t ids, std::size_t errors, WallTime now);
+
+ private:
+  std::optional<StoredMessage> read(Statement& statement, std::int64_t seq);
+  std::string id(std::int64_t seq);
+  std::vector<ErrorGroup> errors(std::int64_t half, std::size_t limit);
+
+  QueueNames names_;
+  IdLookup ids_;
+  Statement record_;
+  Statement head_;
+  Statement native_;
+  Statement id_;
+  Statement list_ready_;
+  WaitingList list_waiting_;
+  Statement total_;
+  Statement waiting_;
+  Statement future_;
+  Statement future_due_;
+  Statement oldest_ready_;
+  Statement oldest_due_;
+  Statement hidden_waiting_;
+  Statement hidden_future_;
+  Statement failures_;
+};
+
+}  // namespace sluice::queue::sqlite

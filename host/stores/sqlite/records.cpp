@@ -1,0 +1,94 @@
+#include "host/stores/sqlite/records.hpp"
+
+#include <span>
+#include <string_view>
+
+#include "host/stores/sqlite/row_codec.hpp"
+#include "host/stores/sqlite/times.hpp"
+
+namespace sluice::queue::sqlite {
+
+QueueNames::QueueNames(Connection& connection) : find_(connection, "SELECT id FROM queues WHERE name = ?1") {}
+
+std::optional<std::int64_t> QueueNames::find(const std::string& name) {
+  find_.bind(std::string_view(name));
+  std::optional<std::int64_t> id;
+  if (find_.row()) {
+    id = find_.integer(0);
+  }
+  find_.reset();
+  return id;
+}
+
+Records::Records(Connection& connection)
+    : tally_(connection),
+      deliveries_(connection, tally_),
+      names_(connection),
+      ids_(connection),
+      queue_insert_(connection, "INSERT INTO queues (name) VALUES (?1)"),
+      sending_(connection, tally_, deliveries_, ids_),
+      content_(connection,
+               "UPDATE messages SET content_type = ?2, message_group = ?3, attributes = ?4, body = ?5 WHERE seq = ?1"),
+      put_(connection, "INSERT INTO messages VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"),
+      created_(connection, "UPDATE messages SET created_at = ?2 WHERE seq = ?1") {}
+
+std::int64_t Records::make_queue(const std::string& name) {
+  if (const auto id = names_.find(name)) {
+    return *id;
+  }
+  queue_insert_.bind(std::string_view(name)).run();
+  return names_.find(name).value_or(0);
+}
+
+std::optional<Standing> Records::find(std::int64_t queue, const std::string& id) {
+  const auto seq = ids_.find(queue, id);
+  return seq ? deliveries_.standing(*seq) : std::nullopt;
+}
+
+void Records::replace_content(const Standing& standing, const Message& content, WallTime now) {
+  const std::string attributes = encode_attributes(content.attributes);
+  content_
+      .bind(standing.seq, unless(kTextPlain, content.content_type), unless({}, content.group), unless_empty(attributes),
+            Blob{content.body})
+      .run();
+  deliveries_.change(standing, standing, now);
+}
+
+void Records::renew(const Standing& before, const Standing& after, WallTime created_at) {
+  created_.bind(before.seq, stored(created_at)).run();
+  deliveries_.change(before, after, created_at);
+}
+
+PutStatus Records::put(std::int64_t queue, const StoredMessage& record, PutMode mode) {
+  const Message& message = record.message;
+  if (const auto taken = find(queue, message.id)) {
+    if (mode == PutMode::insert) {
+      return PutStatus::exists;
+    }
+    deliveries_.remove(*taken);
+  }
+  Standing standing{.seq = tally_.next_seq(),
+                    .id = message.id,
+                    .half = half_of(queue, record.queue_type),
+                    .sent_at = message.sent_at,
+                    .version = record.version,
+                    .receives = message.attempt,
+                    .until = record.invisible_until,
+                    .received_at = record.received_at,
+                    .failure = {}};
+  if (!record.failure.empty()) {
+    standing.failure = encode_failure(record.failure);
+  }
+  const std::string attributes = encode_attributes(message.attributes);
+  put_.bind(standing.seq, standing.half, stored(message.sent_at), stored(record.created_at),
+            std::string_view(message.id), unless(kTextPlain, message.content_type), unless({}, message.group),
+            unless_empty(attributes), Blob{message.body}, unless_empty(record.native))
+      .run();
+  deliveries_.place(standing, record.updated_at);
+  const IdEntry entry{IdLookup::hash(queue, message.id), standing.seq};
+  tally_.index_ids(std::span(&entry, 1));
+  tally_.add(standing.half, 1);
+  return PutStatus::written;
+}
+
+}  // namespace sluice::queue::sqlite

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/clock.hpp"
+#include "host/stores/sqlite/connection.hpp"
+#include "host/stores/sqlite/deliveries.hpp"
+#include "host/stores/sqlite/id_index.hpp"
+#include "host/stores/sqlite/new_messages.hpp"
+#include "host/stores/sqlite/tally.hpp"
+#include "host/queue/store.hpp"
+
+namespace sluice::queue::sqlite {
+
+/// How the two halves of a queue are numbered.
+inline std::int64_t half_of(std::int64_t queue, QueueType type) { return queue * 2 + (type == QueueType::dlq ? 1 : 0); }
+
+/// Bytes that the sender of a message decides on.
+template <typename Content>
+std::size_t content_bytes(const Content& message) {
+  std::size_t bytes = message.body.size() + message.content_type.size() + message.group.size();
+  for (const auto& [name, value] : message.attributes) {
+    bytes += name.size() + value.size();
+  }
+  return bytes;
+}
+
+/// Queues by their names. Works on either kind of connection.
+class QueueNames {
+ public:
+  explicit QueueNames(Connection& connection);
+  std::optional<std::int64_t> find(const std::string& name);
+
+ private:
+  Statement find_;
+};
+
+/// The messages of a file as records: made, looked up, changed, removed. Works inside a transaction of its connection.
+class Records {
+ public:
+  explicit Records(Connection& connection);
+
+  /// At the start of each transaction, and before its commit.
+  void begin() { tally_.begin(); }
+  void finish() { tally_.finish(); }
+
+  Deliveries& deliveries() { return deliveries_; }
+
+  std::optional<std::int64_t> queue(const std::string& name) { return names_.find(name); }
+  /// Makes the queue where it is absent.
+  std::int64_t make_queue(const std::string& name);
+  NewMessages& sending() { return sending_; }
+  std::optional<Standing> find(std::int64_t queue, const std::string& id);
+  void replace_content(const Standing& standing, const Message& content, WallTime now);
+  /// The message stands as `after` says, and was made at `created_at`.
+  void renew(const Standing& before, const Standing& after, WallTime created_at);
+  /// Writes a whole record as it is. `exists` when the id is taken and the mode leaves it alone.
+  PutStatus put(std::int64_t queue, const StoredMessage& record, PutMode mode);
+
+ private:
+  Tally tally_;
+  Deliveries deliveries_;
+  QueueNames names_;
+  IdLookup ids_;
+  Statement queue_insert_;
+  NewMessages sending_;
+  Statement content_;
+  Statement put_;
+  Statement created_;
+};
+
+}  // namespace sluice::queue::sqlite

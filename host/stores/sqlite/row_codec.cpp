@@ -1,0 +1,107 @@
+#include "host/stores/sqlite/row_codec.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+namespace sluice::queue::sqlite {
+
+namespace {
+
+void write(std::string& out, std::string_view text) {
+  out += std::to_string(text.size());
+  out += ':';
+  out += text;
+  out += ',';
+}
+
+std::optional<std::string_view> read(std::string_view& in) {
+  std::size_t size = 0;
+  const auto number = std::from_chars(in.data(), in.data() + in.size(), size);
+  const auto start = static_cast<std::size_t>(number.ptr - in.data()) + 1;
+  if (number.ec != std::errc() || start > in.size() || in[start - 1] != ':' || size >= in.size() - start ||
+      in[start + size] != ',') {
+    return std::nullopt;
+  }
+  const std::string_view text = in.substr(start, size);
+  in.remove_prefix(start + size + 1);
+  return text;
+}
+
+template <typename Number>
+bool read_number(std::string_view text, Number& number) {
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+  return read.ec == std::errc() && read.ptr == text.data() + text.size();
+}
+
+std::string_view cut(std::string_view text) {
+  if (text.size() <= kErrorLimit) {
+    return text;
+  }
+  std::size_t end = kErrorLimit;
+  // Back to the first byte of the character that the limit falls into.
+  while (end > kErrorLimit - 4 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) {
+    --end;
+  }
+  return text.substr(0, end);
+}
+
+}  // namespace
+
+std::string encode_attributes(const Attributes& attributes) {
+  std::string out;
+  for (const auto& [name, value] : attributes) {
+    write(out, name);
+    write(out, value);
+  }
+  return out;
+}
+
+std::optional<Attributes> decode_attributes(std::string_view bytes) {
+  Attributes attributes;
+  while (!bytes.empty()) {
+    const auto name = read(bytes);
+    const auto value = name ? read(bytes) : std::nullopt;
+    if (!value) {
+      return std::nullopt;
+    }
+    attributes.emplace_hint(attributes.end(), *name, *value);
+  }
+  return attributes;
+}
+
+std::string encode_failure(const Failure& failure) {
+  std::string out;
+  write(out, cut(failure.error));
+  write(out, cut(failure.handler));
+  write(out, cut(failure.host));
+  write(out, std::to_string(failure.attempts));
+  write(out, std::to_string(failure.failed_at.time_since_epoch().count()));
+  return out;
+}
+
+Failure decode_failure(std::string_view bytes) {
+  Failure failure;
+  if (bytes.empty()) {
+    return failure;
+  }
+  std::array<std::string_view, 5> fields;
+  for (std::string_view& field : fields) {
+    const auto text = read(bytes);
+    if (!text) {
+      failure.error = "(the stored reason cannot be read)";
+      return failure;
+    }
+    field = *text;
+  }
+  Duration::rep failed_at = 0;
+  failure.error = fields[0];
+  failure.handler = fields[1];
+  failure.host = fields[2];
+  if (read_number(fields[3], failure.attempts) && read_number(fields[4], failed_at)) {
+    failure.failed_at = WallTime(Duration(failed_at));
+  }
+  return failure;
+}
+
+}  // namespace sluice::queue::sqlite

@@ -1,0 +1,151 @@
+#include "host/stores/sqlite/schema.hpp"
+
+#include <string>
+
+namespace sluice::queue::sqlite {
+
+namespace {
+
+// A message lies in `messages` and is, from then on, written only when an operator edits it or it changes halves: so a
+// claim, an extension or a retry costs the same for a large body as for a small one. Where it stands is told by two
+// small tables: it has either an entry in `ready`, or a row in `deliveries` with `until` set. A message without a row
+// in `deliveries` has never been touched: version 1, no delivery. `half` is twice the queue's id, plus one for the DLQ.
+//
+// Deleting from an index over random ids would write one page for each message. So entries of `ids_new` and `ids` stay
+// when their message goes, and are swept in order of their hash later; an entry counts only as long as `messages` has
+// its seq, which is never used again. New entries gather in the small `ids_new`, for the same reason.
+constexpr const char* kTables = R"sql(
+CREATE TABLE queues (
+  id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE
+) STRICT;
+CREATE TABLE halves (
+  half INTEGER PRIMARY KEY,
+  messages INTEGER NOT NULL
+) STRICT;
+CREATE TABLE messages (
+  seq INTEGER PRIMARY KEY,
+  half INTEGER NOT NULL,
+  sent_at INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  id TEXT NOT NULL,
+  content_type TEXT,
+  message_group TEXT,
+  attributes BLOB,
+  body BLOB NOT NULL,
+  native BLOB
+) STRICT;
+CREATE TABLE ready (
+  half INTEGER NOT NULL,
+  sent_at INTEGER NOT NULL,
+  seq INTEGER NOT NULL,
+  PRIMARY KEY (half, sent_at, seq)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE deliveries (
+  seq INTEGER PRIMARY KEY,
+  half INTEGER NOT NULL,
+  until INTEGER,
+  leased INTEGER NOT NULL,
+  version INTEGER NOT NULL,
+  receives INTEGER NOT NULL,
+  sent_at INTEGER NOT NULL,
+  received_at INTEGER,
+  updated_at INTEGER NOT NULL,
+  failure BLOB
+) STRICT;
+CREATE INDEX deliveries_due ON deliveries (half, until, leased) WHERE until IS NOT NULL;
+CREATE TABLE ids_new (
+  hash INTEGER NOT NULL,
+  seq INTEGER NOT NULL,
+  PRIMARY KEY (hash, seq)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE ids (
+  hash INTEGER NOT NULL,
+  seq INTEGER NOT NULL,
+  PRIMARY KEY (hash, seq)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE counters (
+  one INTEGER PRIMARY KEY CHECK (one = 1),
+  next_seq INTEGER NOT NULL,
+  new_ids INTEGER NOT NULL,
+  old_ids INTEGER NOT NULL
+) STRICT;
+INSERT INTO counters VALUES (1, 1, 0, 0);
+)sql";
+
+// From version 1, which had no `native`: the whole record as another store gave it.
+constexpr const char* kUpgrade = "ALTER TABLE messages ADD COLUMN native BLOB; PRAGMA user_version = 2";
+
+enum class Found { empty, ours, older, foreign, newer };
+
+/// Of one state of the file: inside a transaction.
+Found look_inside(Connection& connection) {
+  const std::int64_t application = connection.number("PRAGMA application_id");
+  const std::int64_t version = connection.number("PRAGMA user_version");
+  const std::int64_t tables = connection.number("SELECT count(*) FROM sqlite_schema");
+  if (application == 0 && version == 0 && tables == 0) {
+    return Found::empty;
+  }
+  if (application != kApplicationId) {
+    return Found::foreign;
+  }
+  if (version >= 1 && version < kSchemaVersion) {
+    return Found::older;
+  }
+  return version == kSchemaVersion ? Found::ours : Found::newer;
+}
+
+Found look(Connection& connection) {
+  // Another process may be making the tables just now.
+  connection.execute("BEGIN");
+  const Found found = look_inside(connection);
+  connection.execute("COMMIT");
+  return found;
+}
+
+Error refusal(Found found, Connection& connection) {
+  if (found == Found::foreign) {
+    return {ErrorCode::invalid,
+            "\"" + connection.path() + "\" is the SQLite file of another program; name another file as the store"};
+  }
+  return {ErrorCode::invalid, "store \"" + connection.path() + "\" has schema version " +
+                                  std::to_string(connection.number("PRAGMA user_version")) + ", this sluice knows " +
+                                  std::to_string(kSchemaVersion) + "; use the sluice that made it, or another file"};
+}
+
+void bring_up(Connection& connection) {
+  connection.execute("BEGIN IMMEDIATE");
+  // Another process may have been quicker.
+  const Found found = connection.failed() ? Found::ours : look_inside(connection);
+  if (found == Found::older) {
+    connection.execute(kUpgrade);
+  }
+  if (found == Found::empty) {
+    connection.execute(kTables);
+    connection.execute(("PRAGMA application_id = " + std::to_string(kApplicationId)).c_str());
+    connection.execute(("PRAGMA user_version = " + std::to_string(kSchemaVersion)).c_str());
+  }
+  connection.execute("COMMIT");
+}
+
+}  // namespace
+
+Result<void> check_schema(Connection& connection) {
+  const Found found = look(connection);
+  if (connection.failed()) {
+    return connection.failure();
+  }
+  if (found == Found::foreign || found == Found::newer) {
+    return refusal(found, connection);
+  }
+  return {};
+}
+
+Result<void> make_schema(Connection& connection) {
+  if (const Found found = look(connection); found == Found::empty || found == Found::older) {
+    bring_up(connection);
+  }
+  return check_schema(connection);
+}
+
+}  // namespace sluice::queue::sqlite

@@ -1,0 +1,124 @@
+// What the store asks DynamoDB for: counted, not timed. These are budgets.
+
+#include "tests/stores/dynamomq/store_on_emulator.hpp"
+
+namespace sluice::test {
+namespace {
+
+using queue::SettleAction;
+
+class StoreCost : public StoreOnEmulator {};
+
+TEST_F(StoreCost, LifeOfAMessageStaysWithinItsBudget) {
+  constexpr std::size_t kMessages = 1'200;
+  host().usage().reset();
+  for (std::size_t lot = 0; lot < kMessages / 100; ++lot) {
+    send(100, 600, "lot" + std::to_string(lot) + "-");
+  }
+  std::size_t removed = 0;
+  while (removed < kMessages) {
+    const auto claims = claim(50);
+    ASSERT_FALSE(claims.empty());
+    removed += applied(settle(store(), claims, SettleAction::remove));
+  }
+  const auto capacity = host().usage().capacity();
+  EXPECT_LE(capacity.write / kMessages, 6.0);
+  EXPECT_LE(capacity.read / kMessages, 0.2);
+  EXPECT_LE(static_cast<double>(host().usage().requests()) / kMessages, 0.2);
+}
+
+TEST_F(StoreCost, ItemOf600BytesStaysUnderOneKilobyteInFlight) {
+  queue::NewMessage message;
+  message.body = std::string(600, 'x');
+  message.attributes = {{"trace", "0af7651916cd43dd"}};
+  const auto sent = store().send("orders", std::span(&message, 1), soon());
+  ASSERT_EQ(sent[0].status, queue::SendStatus::sent);
+  ASSERT_EQ(claim(1).size(), 1U);
+  EXPECT_LT(queue::dynamomq::item_bytes(raw(sent[0].id)), 1024U);
+}
+
+TEST_F(StoreCost, InFlightRecordsAtTheHeadAreNotReadForEveryClaim) {
+  send(1'000, 600, "head");
+  const auto other = make_host("worker-b", 2);
+  std::size_t held = 0;
+  while (held < 1'000) {
+    held += claim(other->store(), 250, 600s).size();
+  }
+  send(1'000, 600, "mine");
+  ASSERT_EQ(claim(5).size(), 5U);  // the first pass goes over the head once
+  host().usage().reset();
+  std::size_t claimed = 0;
+  while (claimed < 500) {
+    const auto claims = claim(10);
+    ASSERT_FALSE(claims.empty());
+    claimed += claims.size();
+    settle(store(), claims, SettleAction::remove);
+    clock().advance(10ms);
+  }
+  EXPECT_LE(host().usage().capacity().read / static_cast<double>(claimed), 0.3);
+}
+
+TEST_F(StoreCost, EmptyPollCostsOneRequestAndHalfAUnit) {
+  for (int poll = 0; poll < 130; ++poll) {
+    host().usage().reset();
+    EXPECT_TRUE(claim(100).empty());
+    EXPECT_LE(host().usage().requests(), 1U) << "poll " << poll;
+    EXPECT_LE(host().usage().capacity().read, 0.5);
+    clock().advance(1s);
+  }
+}
+
+TEST_F(StoreCost, PollOfAQueueWhoseMessagesAreAllInFlightIsCheap) {
+  send(600, 600);
+  const auto other = make_host("worker-b", 2);
+  while (!claim(other->store(), 250, 3600s).empty()) {
+  }
+  EXPECT_TRUE(claim(10).empty());  // the first pass
+  host().usage().reset();
+  for (int poll = 0; poll < 10; ++poll) {
+    clock().advance(500ms);
+    EXPECT_TRUE(claim(10).empty());
+  }
+  EXPECT_LE(host().usage().requests(), 10U);
+  EXPECT_LE(host().usage().capacity().read, 10 * 0.5 + 5 * 80) << "the tail's margin, while it covers the last sent";
+  clock().advance(3s);
+  EXPECT_TRUE(claim(10).empty());
+  host().usage().reset();
+  EXPECT_TRUE(claim(10).empty());
+  EXPECT_LE(host().usage().capacity().read, 0.5);
+}
+
+TEST_F(StoreCost, ManyDelayedMessagesAreNotReadForEveryPoll) {
+  std::vector<queue::NewMessage> batch(500);
+  for (auto& message : batch) {
+    message.body = std::string(600, 'x');
+    message.delay = 1h;
+  }
+  store().send("orders", batch, soon());
+  claim(10);
+  claim(10);
+  host().usage().reset();
+  for (int poll = 0; poll < 20; ++poll) {
+    clock().advance(100ms);
+    EXPECT_TRUE(claim(10).empty());
+  }
+  EXPECT_LE(host().usage().capacity().read, 20 * 0.5 + 4) << "one look at what lies ahead, each minute, included";
+}
+
+TEST_F(StoreCost, OwnRetriesComeBackWithoutBeingRead) {
+  send(300, 600);
+  auto claims = claim(300);
+  while (claims.size() < 300) {
+    auto more = claim(300);
+    ASSERT_FALSE(more.empty());
+    std::move(more.begin(), more.end(), std::back_inserter(claims));
+  }
+  ASSERT_EQ(applied(settle(store(), claims, SettleAction::retry, 5s)), 300U);
+  clock().advance(6s);
+  host().usage().reset();
+  EXPECT_EQ(claim(300).size(), 300U);
+  EXPECT_LE(host().usage().capacity().read, 1.0);
+}
+
+}  // namespace
+}  // namespace sluice::test

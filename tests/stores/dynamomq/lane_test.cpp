@@ -1,0 +1,189 @@
+#include "host/stores/dynamomq/lane.hpp"
+
+#include <gmock/gmock.h>
+
+#include "base/timestamp.hpp"
+#include "tests/support/fake_random.hpp"
+
+namespace sluice::queue::dynamomq {
+namespace {
+
+using namespace std::chrono_literals;
+using dynamo::AttributeValue;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+class LaneTest : public ::testing::Test {
+ protected:
+  dynamo::Item item(const std::string& id, Duration age, const std::string& invisible = {}, int version = 1) {
+    return {{"id", id},
+            {"version", AttributeValue::number(version)},
+            {"sent_at", format_timestamp(now_.wall - age)},
+            {"receive_count", AttributeValue::number(version - 1)},
+            {"invisible_until_at", invisible}};
+  }
+  void scan(std::vector<dynamo::Item> items) {
+    const auto step = lane_.begin_scan(now_, 10, Deadline::never());
+    ASSERT_TRUE(step);
+    dynamo::Page page;
+    page.items = std::move(items);
+    page.capacity.read = 0.5;
+    lane_.end_scan(*step, page);
+  }
+  std::vector<std::string> pick(std::size_t count) {
+    std::vector<std::string> ids;
+    for (const auto& candidate : lane_.pick(count, now_, now_.wall + 30s)) {
+      ids.push_back(candidate.id);
+    }
+    return ids;
+  }
+  void pass_time(Duration span) {
+    now_.wall += span;
+    now_.steady += span;
+  }
+
+  Moment now_{*parse_timestamp("2026-11-20T23:14:00.25Z"), SteadyTime(1000s)};
+  test::FakeRandom random_{0.5};
+  Lane lane_{"AAAAA", random_};
+};
+
+TEST_F(LaneTest, PicksOldestFirstAndEachOnce) {
+  scan({item("b", 2s), item("a", 3s), item("hidden", 9s, format_timestamp(now_.wall + 1s))});
+  EXPECT_THAT(pick(1), ElementsAre("a"));
+  EXPECT_THAT(pick(5), ElementsAre("b"));
+  EXPECT_THAT(pick(5), IsEmpty());
+  scan({item("b", 2s), item("a", 3s)});
+  EXPECT_THAT(pick(5), IsEmpty()) << "the index still shows them as they were before our claims";
+}
+
+TEST_F(LaneTest, TimesSortAsTimesThoughTheirSpellingsDoNot) {
+  auto trimmed = item("second", 0s);
+  trimmed["sent_at"] = "2026-11-20T23:13:59.12Z";
+  auto shorter = item("first", 0s);
+  shorter["sent_at"] = "2026-11-20T23:13:59.1Z";
+  scan({trimmed, shorter});
+  EXPECT_THAT(pick(5), ElementsAre("first", "second"));
+}
+
+TEST_F(LaneTest, OwnLeaseThatRunsOutIsPickedWithoutReading) {
+  scan({item("a", 1s)});
+  EXPECT_THAT(pick(1), ElementsAre("a"));
+  pass_time(30s);
+  EXPECT_THAT(pick(1), IsEmpty());
+  pass_time(1ns);
+  const auto again = lane_.pick(1, now_, now_.wall + 30s);
+  ASSERT_EQ(again.size(), 1U);
+  EXPECT_EQ(again[0].version.number, 2);
+  EXPECT_EQ(again[0].receive_count, 1U);
+}
+
+TEST_F(LaneTest, PutOffRecordComesWhenItIsDue) {
+  scan({item("a", 1s)});
+  pick(1);
+  lane_.put_off("a", 3, now_.wall + 5s, true);
+  pass_time(5s);
+  EXPECT_THAT(pick(1), IsEmpty());
+  pass_time(1ms);
+  const auto again = lane_.pick(1, now_, now_.wall + 30s);
+  ASSERT_EQ(again.size(), 1U);
+  EXPECT_EQ(again[0].version.number, 3);
+  EXPECT_EQ(again[0].receive_count, 0U) << "the attempt was given back";
+}
+
+TEST_F(LaneTest, RemovedRecordThatTheIndexStillShowsIsNotTriedAgain) {
+  scan({item("a", 1s)});
+  pick(1);
+  lane_.removed("a", now_.steady);
+  scan({item("a", 1s)});
+  EXPECT_THAT(pick(1), IsEmpty());
+  auto fresh = item("a", 1s);
+  fresh["sluice_nonce"] = "another sender's";
+  scan({fresh});
+  EXPECT_THAT(pick(1), ElementsAre("a")) << "a new message of the same id";
+}
+
+TEST_F(LaneTest, RecordThatAnotherTookOrReplacedIsSeenAgain) {
+  scan({item("a", 1s), item("b", 1s)});
+  EXPECT_EQ(pick(2).size(), 2U);
+  auto replaced = item("b", 0s);
+  scan({item("a", 1s, "", 7), replaced});
+  EXPECT_THAT(pick(5), ElementsAre("a", "b"));
+}
+
+TEST_F(LaneTest, CandidatesThatStayTooLongAreReadAgain) {
+  scan({item("a", 1s), item("b", 1s)});
+  pass_time(Lane::kBufferLife + 1ms);
+  EXPECT_THAT(pick(5), IsEmpty());
+  EXPECT_TRUE(lane_.backlog_unread());
+}
+
+TEST_F(LaneTest, LostRacesMakeItGetOutOfTheWay) {
+  std::vector<dynamo::Item> items;
+  for (int i = 0; i < 100; ++i) {
+    items.push_back(item("m" + std::to_string(i), 1s));
+  }
+  scan(items);
+  const auto picked = lane_.pick(20, now_, now_.wall + 30s);
+  lane_.lost(picked, now_);
+  EXPECT_TRUE(lane_.should_look_for_winner(now_));
+  EXPECT_FALSE(lane_.should_look_for_winner(now_)) << "not for each";
+  lane_.saw_peer("BBBBB12345678901", now_);
+  scan(items);
+  const auto mine = pick(100);
+  EXPECT_GT(mine.size(), 25U);
+  EXPECT_LT(mine.size(), 75U);
+  pass_time(Contention::kPatience);
+  scan(items);
+  EXPECT_EQ(pick(100).size(), 100 - mine.size()) << "in the end, what the other leaves undone";
+}
+
+TEST_F(LaneTest, UnresolvedClaimsAreKeptWithinALimit) {
+  for (std::size_t i = 0; i < Lane::kMaxUnresolved + 5; ++i) {
+    Candidate candidate;
+    candidate.id = "m" + std::to_string(i);
+    lane_.remember_unresolved({candidate, "nonce"});
+  }
+  EXPECT_EQ(lane_.take_unresolved(10).size(), 10U);
+  EXPECT_EQ(lane_.take_unresolved(5'000).size(), Lane::kMaxUnresolved - 10);
+  EXPECT_TRUE(lane_.take_unresolved(5'000).empty());
+}
+
+TEST_F(LaneTest, SecondScannerWaitsAndFindsWhatTheFirstFound) {
+  const auto step = lane_.begin_scan(now_, 10, Deadline::never());
+  ASSERT_TRUE(step);
+  EXPECT_FALSE(lane_.begin_scan(now_, 10, Deadline::at(now_.steady - 999s))) << "the deadline has passed";
+  EXPECT_FALSE(lane_.begin_unsorted_scan(now_));
+  lane_.abandon_scan();
+  EXPECT_TRUE(lane_.begin_scan(now_, 10, Deadline::never()));
+}
+
+TEST(LeaseIndex, HoldsNoMoreThanItsLimit) {
+  LeaseIndex index;
+  for (std::size_t i = 0; i < LeaseIndex::kCapacity + 10; ++i) {
+    Candidate lease;
+    lease.id = std::to_string(i);
+    index.put(lease);
+  }
+  EXPECT_EQ(index.size(), LeaseIndex::kCapacity);
+  EXPECT_EQ(index.take_due(WallTime(1s), 1'000'000).size(), LeaseIndex::kCapacity);
+  EXPECT_EQ(index.size(), 0U);
+}
+
+TEST(CandidateBuffer, HoldsNoMoreThanItsLimitAndNothingTwice) {
+  CandidateBuffer buffer;
+  Candidate candidate;
+  for (std::size_t i = 0; i < CandidateBuffer::kCapacity; ++i) {
+    candidate.id = std::to_string(i);
+    EXPECT_TRUE(buffer.add(candidate, SteadyTime{}));
+    EXPECT_FALSE(buffer.add(candidate, SteadyTime{}));
+  }
+  candidate.id = "one more";
+  EXPECT_FALSE(buffer.add(candidate, SteadyTime{}));
+  EXPECT_EQ(buffer.take(5, 1'999).size(), 1U);
+  EXPECT_EQ(buffer.take(5, 5'000).size(), 0U);
+  EXPECT_EQ(buffer.take_last(5'000).size(), CandidateBuffer::kCapacity - 1);
+  EXPECT_TRUE(buffer.empty());
+}
+
+}  // namespace
+}  // namespace sluice::queue::dynamomq

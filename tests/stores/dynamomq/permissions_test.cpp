@@ -1,0 +1,182 @@
+#include "host/stores/dynamomq/permissions.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/json.hpp>
+#include <set>
+
+#include "tests/stores/dynamomq/store_on_emulator.hpp"
+
+namespace sluice::queue::dynamomq {
+namespace {
+
+using namespace std::chrono_literals;
+using Actions = std::set<std::string>;
+
+Actions sorted(const std::vector<std::string_view>& names) { return {names.begin(), names.end()}; }
+
+Actions actions_of(const boost::json::value& statements) {
+  Actions actions;
+  for (const auto& statement : statements.as_array()) {
+    const std::string text(statement.at("Statement").as_string());
+    const std::string verb = text.substr(0, text.find(' '));
+    actions.insert("PartiQL" + verb.substr(0, 1) + [&] {
+      std::string rest = verb.substr(1);
+      std::transform(rest.begin(), rest.end(), rest.begin(), [](char c) { return static_cast<char>(c - 'A' + 'a'); });
+      return rest;
+    }());
+  }
+  return actions;
+}
+
+/// What the store asks AWS for, as IAM sees it.
+class PermissionsTest : public test::StoreOnEmulator {
+ protected:
+  void SetUp() override {
+    test::StoreOnEmulator::SetUp();
+    if (!IsSkipped()) {
+      watch({});
+    }
+  }
+
+  /// Notes every request from now on, and breaks the first of an operation if one is named.
+  void watch(const std::string& lost) {
+    table_.clear();
+    index_.clear();
+    auto broken = std::make_shared<bool>(false);
+    host().faults().choose([this, lost, broken](const std::string& operation, const std::string& body) {
+      const auto request = boost::json::parse(body);
+      if (operation == "BatchExecuteStatement") {
+        table_.merge(actions_of(request.at("Statements")));
+      } else if (operation == "Query" && request.as_object().contains("IndexName")) {
+        index_.insert(operation);
+      } else {
+        table_.insert(operation);
+      }
+      const bool breaks = operation == lost && !*broken;
+      *broken = *broken || breaks;
+      return breaks ? test::HttpFault::commit_then_reset : test::HttpFault::none;
+    });
+  }
+
+  void expect_exactly(Role role) {
+    const Permissions permissions = permissions_of(role);
+    EXPECT_EQ(table_, sorted(permissions.table)) << to_string(role);
+    EXPECT_EQ(index_, sorted(permissions.index)) << to_string(role);
+  }
+
+  void look_at_everything() {
+    store().get("orders", "m0", soon());
+    store().list({.address = standard(), .limit = 10, .cursor = {}, .content = true, .native = true}, soon());
+    store().list({.address = standard(), .limit = 10, .cursor = {}, .content = false}, soon());
+    store().stats(standard(), soon());
+    store().overview({.address = standard(), .ids = 100, .errors = 5}, soon());
+    EXPECT_TRUE(check_table(host().client(), spec(), soon()));
+  }
+
+  void change_everything() {
+    const auto change = [this](const std::string& id, ChangeAction action) {
+      const Change made{.id = id, .action = action, .version = {}, .after = 1s, .failure = {}};
+      EXPECT_EQ(store().change("orders", {&made, 1}, soon()).front().status, ChangeStatus::applied);
+    };
+    change("m0", ChangeAction::set_visibility);
+    change("m1", ChangeAction::delay);
+    change("m1", ChangeAction::move_to_front);
+    change("m2", ChangeAction::dead_letter);
+    change("m2", ChangeAction::redrive);
+    change("m3", ChangeAction::reset);
+    const ContentEdit whole{.path = {std::string("data")}, .json = "{\"a\": 1}"};
+    const auto edited = store().edit("orders", "m3", get("m3").version, {&whole, 1}, soon());
+    EXPECT_TRUE(edited) << edited.error().message();
+    const ContentEdit part{.path = {std::string("data"), std::string("a")}, .json = "2"};
+    EXPECT_TRUE(store().edit("orders", "m3", edited->version, {&part, 1}, soon()));
+    StoredMessage record = get("m3");
+    EXPECT_EQ(store().put("orders", {&record, 1}, PutMode::replace, soon()).front().status, PutStatus::written);
+    const auto again = store().put("orders", {&record, 1}, PutMode::insert, soon()).front();
+    EXPECT_EQ(again.status, PutStatus::exists) << again.error.message();
+    record.message.id = "new";
+    EXPECT_EQ(store().put("orders", {&record, 1}, PutMode::insert, soon()).front().status, PutStatus::written);
+    change("m4", ChangeAction::remove);
+    EXPECT_TRUE(store().purge(standard(), {}, soon()));
+  }
+
+  TableSpec spec() const {
+    TableSpec spec;
+    spec.table = table();
+    return spec;
+  }
+
+  Actions table_;
+  Actions index_;
+};
+
+TEST_F(PermissionsTest, AHostClaimsExtendsAndSettles) {
+  send(8);
+  // Each kind of write once with its answer lost, which is when the host reads back.
+  watch("BatchExecuteStatement");
+  const auto claims = claim(6);
+  ASSERT_EQ(claims.size(), 6U);
+  std::vector<Receipt> receipts;
+  for (const Claim& claim : claims) {
+    receipts.push_back(claim.receipt);
+  }
+  auto held = claims;
+  const auto extended = store().extend(standard(), receipts, 60s, soon());
+  for (std::size_t i = 0; i < held.size(); ++i) {
+    ASSERT_EQ(extended[i].status, SettleStatus::applied);
+    held[i].receipt = extended[i].receipt;
+  }
+  const std::array<SettleAction, 4> actions{SettleAction::remove, SettleAction::retry, SettleAction::release,
+                                            SettleAction::dead_letter};
+  for (std::size_t i = 0; i < actions.size(); ++i) {
+    EXPECT_EQ(applied(settle(store(), {held[i]}, actions[i])), 1U);
+  }
+  store().stats(standard(), soon());
+  expect_exactly(Role::host);
+}
+
+TEST_F(PermissionsTest, AProducerSends) {
+  watch("BatchExecuteStatement");
+  send(3);
+  send(2, 20, "n");
+  expect_exactly(Role::producer);
+}
+
+TEST_F(PermissionsTest, AReaderLooks) {
+  send(3);
+  watch({});
+  look_at_everything();
+  expect_exactly(Role::reader);
+}
+
+TEST_F(PermissionsTest, AnOperatorDoesWhatTheCommandsDo) {
+  watch("BatchExecuteStatement");
+  send(6);
+  ASSERT_EQ(claim(1).size(), 1U);
+  look_at_everything();
+  change_everything();
+  expect_exactly(Role::operations);
+}
+
+TEST_F(PermissionsTest, SetupMakesTheTable) {
+  watch({});
+  TableSpec made;
+  made.table = test::fresh_table_name("permitted");
+  ASSERT_TRUE(create_queue_table(host().client(), made, clock(), soon()));
+  expect_exactly(Role::setup);
+}
+
+TEST(Permissions, RolesHaveTheirNames) {
+  for (const Role role : kRoles) {
+    EXPECT_EQ(role_of(to_string(role)), role);
+  }
+  EXPECT_EQ(to_string(Role::operations), "operator");
+  EXPECT_FALSE(role_of("admin"));
+  EXPECT_FALSE(role_of(""));
+}
+
+}  // namespace
+}  // namespace sluice::queue::dynamomq

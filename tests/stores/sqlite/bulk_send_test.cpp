@@ -1,0 +1,183 @@
+// Batches of sends, which the embedded store puts down with a few statements each: nothing in one disturbs the others.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "host/stores/sqlite/id_index.hpp"
+#include "tests/stores/sqlite/sqlite_rig.hpp"
+#include "tests/support/fake_clock.hpp"
+
+namespace sluice::test {
+namespace {
+
+using std::chrono_literals::operator""s;
+using queue::NewMessage;
+using queue::SendStatus;
+using ::testing::ElementsAre;
+
+// Two ids of one hash, for the first queue of a file.
+constexpr const char* kTwin = "id-5231549";
+constexpr const char* kOtherTwin = "id-18943674";
+
+class BulkSendTest : public ::testing::Test {
+ protected:
+  ~BulkSendTest() override {
+    store_.reset();
+    EXPECT_EQ(broken_invariants(file_), std::vector<std::string>{});
+  }
+  void open(const queue::SqliteOptions& options = {}) { store_ = open_store(file_, clock_, random_, options); }
+  std::vector<queue::SendResult> send(const std::vector<NewMessage>& messages) {
+    return store_->send("orders", messages, Deadline::never());
+  }
+  static std::vector<SendStatus> statuses(const std::vector<queue::SendResult>& results) {
+    std::vector<SendStatus> all;
+    for (const auto& result : results) {
+      all.push_back(result.status);
+    }
+    return all;
+  }
+  queue::StoredMessage get(const std::string& id) {
+    auto found = store_->get("orders", id, Deadline::never());
+    EXPECT_TRUE(found) << id;
+    return found ? std::move(*found) : queue::StoredMessage();
+  }
+
+  TempFolder folder_;
+  const std::string file_ = folder_.file("store.db");
+  FakeClock clock_;
+  SeededRandom random_{1};
+  std::unique_ptr<queue::Store> store_;
+};
+
+TEST_F(BulkSendTest, EachMessageKeepsWhatIsItsOwn) {
+  open();
+  const std::string bytes("\0\xFF'\0", 4);
+  const auto results = send({{.id = "plain"},
+                             {.id = "full",
+                              .body = bytes,
+                              .content_type = "application/json",
+                              .attributes = {{"k", "v"}, {"", bytes}},
+                              .group = "g"},
+                             {.id = {}, .body = "unnamed", .content_type = ""},
+                             {.id = "late", .body = "later", .delay = 10s}});
+  EXPECT_THAT(statuses(results), ElementsAre(SendStatus::sent, SendStatus::sent, SendStatus::sent, SendStatus::sent));
+  const queue::Message plain = get("plain").message;
+  EXPECT_EQ(plain.body, "");
+  EXPECT_EQ(plain.content_type, queue::kTextPlain);
+  EXPECT_EQ(plain.group, "");
+  EXPECT_TRUE(plain.attributes.empty());
+  const queue::Message full = get("full").message;
+  EXPECT_EQ(full.body, bytes);
+  EXPECT_EQ(full.content_type, "application/json");
+  EXPECT_EQ(full.attributes, (queue::Attributes{{"k", "v"}, {"", bytes}}));
+  EXPECT_EQ(full.group, "g");
+  EXPECT_EQ(get(results[2].id).message.content_type, "");
+  EXPECT_EQ(get("late").message.sent_at, clock_.wall_now() + 10s);
+  EXPECT_EQ(store_->claim({"orders"}, 10, 30s, Deadline::never())->size(), 3U);
+  clock_.advance(11s);
+  EXPECT_EQ(store_->claim({"orders"}, 10, 30s, Deadline::never())->at(0).message.id, "late");
+}
+
+TEST_F(BulkSendTest, MessagesOfOneBatchStayInItsOrder) {
+  open();
+  std::vector<NewMessage> batch(9000);
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    batch[i].id = i % 3 == 0 ? std::string() : "n" + std::to_string(i);
+    batch[i].body = std::to_string(i);
+  }
+  send(batch);
+  std::size_t next = 0;
+  while (next < batch.size()) {
+    const auto claims = store_->claim({"orders"}, 1000, 30s, Deadline::never());
+    ASSERT_TRUE(claims);
+    ASSERT_FALSE(claims->empty());
+    for (const queue::Claim& claim : *claims) {
+      ASSERT_EQ(claim.message.body, std::to_string(next++));
+    }
+  }
+}
+
+TEST_F(BulkSendTest, IdsOfOneHashAreNotTakenForEachOther) {
+  ASSERT_EQ(queue::sqlite::IdLookup::hash(1, kTwin), queue::sqlite::IdLookup::hash(1, kOtherTwin));
+  open();
+  EXPECT_THAT(statuses(send({{.id = kTwin, .body = "one"},
+                             {.id = kOtherTwin, .body = "other"},
+                             {.id = kTwin, .body = "again"},
+                             {.id = kOtherTwin, .body = "again"}})),
+              ElementsAre(SendStatus::sent, SendStatus::sent, SendStatus::duplicate_id, SendStatus::duplicate_id));
+  EXPECT_EQ(get(kTwin).message.body, "one");
+  EXPECT_EQ(get(kOtherTwin).message.body, "other");
+  EXPECT_THAT(statuses(send({{.id = kOtherTwin}, {.id = kTwin}})),
+              ElementsAre(SendStatus::duplicate_id, SendStatus::duplicate_id));
+  ASSERT_TRUE(store_->remove("orders", kTwin, Deadline::never()));
+  EXPECT_THAT(statuses(send({{.id = kOtherTwin}, {.id = kTwin, .body = "new"}})),
+              ElementsAre(SendStatus::duplicate_id, SendStatus::sent));
+  EXPECT_EQ(get(kTwin).message.body, "new");
+}
+
+TEST_F(BulkSendTest, DuplicatesAreFoundInABatchOfAnySizeAndLeaveNoGap) {
+  open();
+  send({{.id = "stored"}});
+  std::vector<NewMessage> batch(8000, NewMessage{.id = "same"});
+  batch[100].id = "stored";
+  batch[7999].id = "last";
+  const auto results = send(batch);
+  std::size_t sent = 0;
+  for (const auto& result : results) {
+    sent += result.status == SendStatus::sent ? 1U : 0U;
+  }
+  EXPECT_EQ(sent, 2U);
+  EXPECT_EQ(results[0].status, SendStatus::sent);
+  EXPECT_EQ(results[100].status, SendStatus::duplicate_id);
+  EXPECT_EQ(results[7999].status, SendStatus::sent);
+  EXPECT_EQ(store_->stats({"orders"}, Deadline::never())->ready, 3U);
+  EXPECT_THAT(statuses(send({{.id = "same"}, {.id = "stored"}})),
+              ElementsAre(SendStatus::duplicate_id, SendStatus::duplicate_id));
+}
+
+TEST_F(BulkSendTest, ABatchThatDoesNotFitIsRefusedAsAWhole) {
+  open({.path = {}, .max_file_bytes = 600 * 1024});
+  ASSERT_EQ(send({{.id = "first", .body = "kept"}})[0].status, SendStatus::sent);
+  for (int round = 0; round < 3; ++round) {
+    for (const auto& result :
+         send(std::vector<NewMessage>(4000, NewMessage{.id = {}, .body = std::string(300, 'x')}))) {
+      ASSERT_EQ(result.status, SendStatus::failed);
+      ASSERT_EQ(result.error.code(), ErrorCode::full) << result.error.message();
+    }
+    EXPECT_EQ(all_ids(*store_, "orders"), std::vector<std::string>{"first"});
+  }
+  for (const auto& result : send(std::vector<NewMessage>(500, NewMessage{.id = {}, .body = std::string(300, 'x')}))) {
+    EXPECT_EQ(result.status, SendStatus::sent) << "a smaller one fits";
+  }
+}
+
+TEST_F(BulkSendTest, SendersAtOneTimeShareATransactionAndKeepTheirIds) {
+  open();
+  constexpr int kThreads = 4;
+  std::vector<std::vector<queue::SendResult>> results(kThreads);
+  {
+    std::vector<std::jthread> senders;
+    for (int i = 0; i < kThreads; ++i) {
+      senders.emplace_back([this, i, &results] {
+        for (int round = 0; round < 20; ++round) {
+          for (auto& result : send({{.id = "shared" + std::to_string(round)}, {.id = {}, .body = std::to_string(i)}})) {
+            results[static_cast<std::size_t>(i)].push_back(std::move(result));
+          }
+        }
+      });
+    }
+  }
+  std::size_t sent = 0;
+  for (const auto& of_thread : results) {
+    for (const auto& result : of_thread) {
+      sent += result.status == SendStatus::sent ? 1U : 0U;
+    }
+  }
+  EXPECT_EQ(sent, 20U + kThreads * 20U) << "each shared id went in once";
+  EXPECT_EQ(all_ids(*store_, "orders").size(), sent);
+}
+
+}  // namespace
+}  // namespace sluice::test

@@ -1,0 +1,250 @@
+// Every way in which the file can be wrong: one clear line each, and nothing lost.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/stores/sqlite/sqlite_rig.hpp"
+#include "tests/support/fake_clock.hpp"
+
+namespace sluice::test {
+namespace {
+
+using std::chrono_literals::operator""s;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class OpenTest : public ::testing::Test {
+ protected:
+  Result<std::unique_ptr<queue::Store>> open(const std::string& path) {
+    queue::SqliteOptions options;
+    options.path = path;
+    return queue::open_sqlite_store(options, clock_, random_);
+  }
+  Error refused(const std::string& path) {
+    auto store = open(path);
+    if (store) {
+      ADD_FAILURE() << path << " was opened";
+      return {};
+    }
+    EXPECT_THAT(store.error().message(), Not(HasSubstr("\n")));
+    return store.error();
+  }
+  void write(const std::string& path, const std::string& bytes) { std::ofstream(path, std::ios::binary) << bytes; }
+  std::string bytes_of(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  queue::SendStatus send(queue::Store& store, const std::string& id) {
+    const queue::NewMessage message{.id = id, .body = "body of " + id};
+    return store.send("orders", std::span(&message, 1), Deadline::never()).at(0).status;
+  }
+  ErrorCode send_error(queue::Store& store, const std::string& id, std::string* text = nullptr) {
+    const queue::NewMessage message{.id = id, .body = "body of " + id};
+    const auto results = store.send("orders", std::span(&message, 1), Deadline::after(clock_, 5s));
+    EXPECT_EQ(results.at(0).status, queue::SendStatus::failed);
+    if (text != nullptr) {
+      *text = results[0].error.message();
+    }
+    return results[0].error.code();
+  }
+
+  TempFolder folder_;
+  FakeClock clock_;
+  SeededRandom random_{1};
+};
+
+TEST_F(OpenTest, MakesFoldersAndFile) {
+  const std::string path = folder_.file("var/lib/sluice.db");
+  auto store = open(path);
+  ASSERT_TRUE(store) << store.error().message();
+  EXPECT_TRUE(std::filesystem::exists(path));
+}
+
+TEST_F(OpenTest, KeepsWhatIsThere) {
+  const std::string path = folder_.file("store.db");
+  for (const std::string id : {"A-1", "A-2"}) {
+    auto store = open(path);
+    ASSERT_TRUE(store) << store.error().message();
+    EXPECT_EQ(send(**store, id), queue::SendStatus::sent);
+  }
+  auto store = open(path);
+  ASSERT_TRUE(store);
+  EXPECT_EQ(all_ids(**store, "orders"), (std::vector<std::string>{"A-1", "A-2"}));
+}
+
+TEST_F(OpenTest, TakesSpecialNamesLiterally) {
+  for (const std::string name : {"file:x?mode=memory", ":memory:", "with space", "größe 🙂", "100%"}) {
+    auto store = open(folder_.file(name));
+    ASSERT_TRUE(store) << name << ": " << store.error().message();
+    EXPECT_EQ(send(**store, "A-1"), queue::SendStatus::sent);
+    EXPECT_TRUE(std::filesystem::is_regular_file(folder_.path() / name)) << name;
+  }
+}
+
+TEST_F(OpenTest, RefusesNoPath) { EXPECT_EQ(refused("").code(), ErrorCode::invalid); }
+
+TEST_F(OpenTest, RefusesAFolder) {
+  const Error error = refused(folder_.path().string());
+  EXPECT_THAT(error.message(), HasSubstr("folder"));
+}
+
+TEST_F(OpenTest, RefusesAFolderThatIsAFile) {
+  write(folder_.file("plain"), "x");
+  const Error error = refused(folder_.file("plain/store.db"));
+  EXPECT_EQ(error.code(), ErrorCode::denied);
+  EXPECT_THAT(error.message(), HasSubstr("cannot make folder"));
+}
+
+TEST_F(OpenTest, RefusesAFolderThatCannotBeMade) {
+  EXPECT_EQ(refused("/proc/no-such-folder/store.db").code(), ErrorCode::denied);
+}
+
+TEST_F(OpenTest, RefusesAFileThatIsNoDatabase) {
+  const std::string path = folder_.file("notes.txt");
+  const std::string text(5000, 'n');
+  write(path, text);
+  const Error error = refused(path);
+  EXPECT_EQ(error.code(), ErrorCode::corrupt) << error.message();
+  EXPECT_THAT(error.message(), HasSubstr("not a SQLite file"));
+  EXPECT_EQ(bytes_of(path), text) << "it must be left as it was";
+}
+
+TEST_F(OpenTest, RefusesTheDatabaseOfAnotherProgram) {
+  const std::string path = folder_.file("other.db");
+  raw_sql(path, "CREATE TABLE theirs (x); INSERT INTO theirs VALUES (1)");
+  const std::string before = bytes_of(path);
+  const Error error = refused(path);
+  EXPECT_EQ(error.code(), ErrorCode::invalid);
+  EXPECT_THAT(error.message(), HasSubstr("another program"));
+  EXPECT_EQ(bytes_of(path), before);
+  raw_sql(folder_.file("marked.db"), "PRAGMA application_id = 42");
+  EXPECT_THAT(refused(folder_.file("marked.db")).message(), HasSubstr("another program"));
+}
+
+TEST_F(OpenTest, RefusesAFileOfANewerSluice) {
+  const std::string path = folder_.file("store.db");
+  ASSERT_TRUE(open(path));
+  raw_sql(path, "PRAGMA user_version = 7");
+  const Error error = refused(path);
+  EXPECT_EQ(error.code(), ErrorCode::invalid);
+  EXPECT_THAT(error.message(), HasSubstr("schema version 7"));
+  raw_sql(path, "PRAGMA user_version = 2");
+  EXPECT_TRUE(open(path));
+}
+
+TEST_F(OpenTest, AnEmptyFileIsANewStore) {
+  write(folder_.file("store.db"), "");
+  EXPECT_TRUE(open(folder_.file("store.db")));
+}
+
+TEST_F(OpenTest, RefusesADamagedFile) {
+  const std::string path = folder_.file("store.db");
+  {
+    auto store = open(path);
+    for (int i = 0; i < 200; ++i) {
+      send(**store, "id" + std::to_string(i));
+    }
+  }
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(100);
+  file << std::string(3996, '\x5A');
+  file.close();
+  const Error error = refused(path);
+  EXPECT_EQ(error.code(), ErrorCode::corrupt) << error.message();
+  EXPECT_THAT(error.message(), HasSubstr("backup"));
+}
+
+TEST_F(OpenTest, DamageFoundLaterIsAnErrorOfTheCall) {
+  const std::string path = folder_.file("store.db");
+  {
+    auto store = open(path);
+    for (int i = 0; i < 500; ++i) {
+      send(**store, "id" + std::to_string(i));
+    }
+  }
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  // Everything behind the schema.
+  for (std::uintmax_t at = 4096 * 13; at < std::filesystem::file_size(path); at += 64) {
+    file.seekp(static_cast<std::streamoff>(at));
+    file << "\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF";
+  }
+  file.close();
+  auto store = open(path);
+  if (!store) {
+    EXPECT_EQ(store.error().code(), ErrorCode::corrupt) << store.error().message();
+    return;
+  }
+  const auto claims = (*store)->claim({"orders"}, 500, 30s, Deadline::never());
+  ASSERT_FALSE(claims);
+  EXPECT_EQ(claims.error().code(), ErrorCode::corrupt) << claims.error().message();
+}
+
+TEST_F(OpenTest, AFileThatVanishesIsNoticedAndWorksAgainWhenPutBack) {
+  const std::string path = folder_.file("store.db");
+  auto store = open(path);
+  ASSERT_TRUE(store);
+  ASSERT_EQ(send(**store, "A-1"), queue::SendStatus::sent);
+  std::filesystem::rename(path, path + ".away");
+  std::string text;
+  EXPECT_EQ(send_error(**store, "A-2", &text), ErrorCode::queue_missing);
+  EXPECT_THAT(text, HasSubstr("removed or replaced"));
+  const auto claims = (*store)->claim({"orders"}, 1, 30s, Deadline::never());
+  ASSERT_FALSE(claims);
+  EXPECT_EQ(claims.error().code(), ErrorCode::queue_missing);
+  EXPECT_EQ((*store)->stats({"orders"}, Deadline::never()).error().code(), ErrorCode::queue_missing);
+  write(path, "something else");
+  EXPECT_EQ(send_error(**store, "A-2"), ErrorCode::queue_missing);
+  std::filesystem::rename(path + ".away", path);
+  EXPECT_EQ(send(**store, "A-2"), queue::SendStatus::sent);
+  EXPECT_EQ(all_ids(**store, "orders"), (std::vector<std::string>{"A-1", "A-2"}));
+}
+
+/// Runs `work` in a child that has no rights beyond those of "nobody"; true when it returned true.
+bool as_nobody(const std::function<bool()>& work) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const bool dropped = ::getuid() != 0 || (::setgid(65534) == 0 && ::setuid(65534) == 0);
+    ::_exit(dropped && work() ? 0 : 1);
+  }
+  int status = 0;
+  return ::waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+TEST_F(OpenTest, RefusesAFolderThatCannotBeWritten) {
+  std::filesystem::create_directory(folder_.path() / "locked");
+  ::chmod(folder_.path().c_str(), 0755);
+  ::chmod(folder_.file("locked").c_str(), 0555);
+  EXPECT_TRUE(as_nobody([&] {
+    auto store = open(folder_.file("locked/store.db"));
+    return !store && store.error().code() == ErrorCode::denied &&
+           store.error().message().find("cannot be written") != std::string::npos;
+  }));
+  EXPECT_TRUE(as_nobody([&] {
+    auto store = open(folder_.file("locked/deeper/store.db"));
+    return !store && store.error().code() == ErrorCode::denied;
+  }));
+  ::chmod(folder_.file("locked").c_str(), 0755);
+}
+
+TEST_F(OpenTest, RefusesAFileThatCannotBeWritten) {
+  std::filesystem::create_directory(folder_.path() / "shared");
+  const std::string path = folder_.file("shared/store.db");
+  ASSERT_TRUE(open(path));
+  ::chmod(folder_.path().c_str(), 0755);
+  ::chmod(folder_.file("shared").c_str(), 0777);
+  ::chmod(path.c_str(), 0444);
+  EXPECT_TRUE(as_nobody([&] {
+    auto store = open(path);
+    return !store && store.error().code() == ErrorCode::denied &&
+           store.error().message().find("cannot be written") != std::string::npos;
+  }));
+}
+
+}  // namespace
+}  // namespace sluice::test

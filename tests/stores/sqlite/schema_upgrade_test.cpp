@@ -1,0 +1,159 @@
+// A file that an older Sluice has made is brought up to today's tables in place, and loses nothing.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "host/stores/sqlite/id_index.hpp"
+#include "host/stores/sqlite/schema.hpp"
+#include "tests/stores/sqlite/sqlite_rig.hpp"
+#include "tests/support/fake_clock.hpp"
+
+namespace sluice::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// Takes from a file what version 1 did not have.
+void make_old(const std::string& path) {
+  raw_sql(path, "ALTER TABLE messages DROP COLUMN native; PRAGMA user_version = 1");
+}
+
+// The tables as version 1 made them, word for word.
+constexpr const char* kVersion1 = R"sql(
+PRAGMA journal_mode = WAL;
+CREATE TABLE queues (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT;
+CREATE TABLE halves (half INTEGER PRIMARY KEY, messages INTEGER NOT NULL) STRICT;
+CREATE TABLE messages (
+  seq INTEGER PRIMARY KEY, half INTEGER NOT NULL, sent_at INTEGER NOT NULL, created_at INTEGER NOT NULL,
+  id TEXT NOT NULL, content_type TEXT, message_group TEXT, attributes BLOB, body BLOB NOT NULL
+) STRICT;
+CREATE TABLE ready (
+  half INTEGER NOT NULL, sent_at INTEGER NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (half, sent_at, seq)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE deliveries (
+  seq INTEGER PRIMARY KEY, half INTEGER NOT NULL, until INTEGER, leased INTEGER NOT NULL, version INTEGER NOT NULL,
+  receives INTEGER NOT NULL, sent_at INTEGER NOT NULL, received_at INTEGER, updated_at INTEGER NOT NULL, failure BLOB
+) STRICT;
+CREATE INDEX deliveries_due ON deliveries (half, until, leased) WHERE until IS NOT NULL;
+CREATE TABLE ids_new (hash INTEGER NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (hash, seq)) STRICT, WITHOUT ROWID;
+CREATE TABLE ids (hash INTEGER NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (hash, seq)) STRICT, WITHOUT ROWID;
+CREATE TABLE counters (
+  one INTEGER PRIMARY KEY CHECK (one = 1), next_seq INTEGER NOT NULL, new_ids INTEGER NOT NULL, old_ids INTEGER NOT NULL
+) STRICT;
+PRAGMA user_version = 1;
+)sql";
+
+/// A file of version 1 with a message in each state: ready, delayed, in flight until `now` + 30 s, and dead.
+void make_version_1(const std::string& path, WallTime now) {
+  const auto text = [](std::int64_t number) { return std::to_string(number); };
+  const std::int64_t at = now.time_since_epoch().count();
+  const std::int64_t later = (now + std::chrono::seconds(30)).time_since_epoch().count();
+  std::string sql = kVersion1;
+  sql += "PRAGMA application_id = " + text(queue::sqlite::kApplicationId) + ";";
+  sql += "INSERT INTO queues VALUES (1, 'orders'); INSERT INTO halves VALUES (2, 3), (3, 1);";
+  sql += "INSERT INTO counters VALUES (1, 5, 4, 0);";
+  std::int64_t seq = 0;
+  for (const std::string id : {"ready", "delayed", "flying", "dead"}) {
+    const std::string number = text(++seq);
+    sql += "INSERT INTO ids_new VALUES (" + text(queue::sqlite::IdLookup::hash(1, id)) + "," + number + ");";
+    sql += "INSERT INTO messages VALUES (" + number + "," + (id == "dead" ? "3" : "2") + "," + text(at) + "," +
+           text(at) + ",'" + id + "',NULL,NULL,CAST('1:k,1:v,' AS BLOB),CAST('body of " + id + "' AS BLOB));";
+  }
+  const std::string end = "," + text(at) + ",";
+  sql += "INSERT INTO ready VALUES (2" + end + "1), (3" + end + "4);";
+  sql += "INSERT INTO deliveries VALUES (2, 2," + text(later) + ", 0, 1, 0" + end + "NULL" + end + "NULL)," + "(3, 2," +
+         text(later) + ", 1, 2, 1" + end + text(at) + end + "NULL)," + "(4, 3, NULL, 0, 4, 0" + end + "NULL" + end +
+         "CAST('4:late,0:,0:,1:3,1:0,' AS BLOB));";
+  raw_sql(path, sql);
+}
+
+class SchemaUpgrade : public ::testing::Test {
+ protected:
+  std::unique_ptr<queue::Store> open() { return open_store(file_, clock_, random_); }
+
+  queue::StoredMessage get(queue::Store& store, const std::string& id) {
+    auto found = store.get("orders", id, Deadline::never());
+    EXPECT_TRUE(found) << (found ? "" : found.error().message());
+    return found ? std::move(*found) : queue::StoredMessage();
+  }
+
+  TempFolder folder_;
+  const std::string file_ = folder_.file("store.db");
+  FakeClock clock_;
+  SeededRandom random_{1};
+};
+
+TEST_F(SchemaUpgrade, KeepsMessagesAndTakesNativeRecordsFromThenOn) {
+  const std::vector<queue::NewMessage> sent{{.id = "a", .body = "first", .attributes = {{"k", "v"}}},
+                                            {.id = "b", .body = "second"}};
+  {
+    auto store = open();
+    store->send("orders", sent, Deadline::never());
+    ASSERT_TRUE(store->claim({"orders"}, 1, std::chrono::seconds(30), Deadline::never()));
+  }
+  make_old(file_);
+  {
+    auto store = open();
+    ASSERT_NE(store, nullptr);
+    EXPECT_EQ(get(*store, "a").message.body, "first");
+    EXPECT_EQ(get(*store, "a").message.attributes, sent[0].attributes);
+    EXPECT_EQ(get(*store, "a").message.attempt, 1U);
+    queue::StoredMessage record = get(*store, "b");
+    record.native = R"({"id":{"S":"b"}})";
+    EXPECT_EQ(store->put("orders", std::span(&record, 1), queue::PutMode::replace, Deadline::never())[0].status,
+              queue::PutStatus::written);
+    const queue::NewMessage more{.id = "c", .body = "third"};
+    EXPECT_EQ(store->send("orders", std::span(&more, 1), Deadline::never())[0].status, queue::SendStatus::sent);
+    const auto page =
+        store->list({.address = {"orders"}, .limit = 10, .cursor = {}, .native = true}, Deadline::never());
+    ASSERT_TRUE(page) << page.error().message();
+    ASSERT_EQ(page->messages.size(), 3U);
+    EXPECT_EQ(page->messages[0].native, "");
+    EXPECT_THAT(page->messages[1].native + page->messages[2].native, HasSubstr(R"("S":"b")"));
+  }
+  EXPECT_EQ(broken_invariants(file_), std::vector<std::string>{});
+}
+
+TEST_F(SchemaUpgrade, TakesOverAFileOfVersion1AsItIs) {
+  make_version_1(file_, clock_.wall_now());
+  auto store = open();
+  ASSERT_NE(store, nullptr);
+  EXPECT_EQ(all_ids(*store, "orders"), (std::vector<std::string>{"dead", "delayed", "flying", "ready"}));
+  const auto counts = store->stats({"orders"}, Deadline::never());
+  EXPECT_EQ(counts->ready, 1U);
+  EXPECT_EQ(counts->delayed, 1U);
+  EXPECT_EQ(counts->in_flight, 1U);
+  EXPECT_EQ(get(*store, "dead").failure.error, "late");
+  EXPECT_EQ(get(*store, "dead").version, 4);
+  EXPECT_EQ(get(*store, "ready").message.attributes, (queue::Attributes{{"k", "v"}}));
+  const std::vector<queue::NewMessage> again{{.id = "dead"}, {.id = "flying"}, {.id = "new"}};
+  const auto results = store->send("orders", again, Deadline::never());
+  EXPECT_EQ(results[0].status, queue::SendStatus::duplicate_id);
+  EXPECT_EQ(results[1].status, queue::SendStatus::duplicate_id);
+  EXPECT_EQ(results[2].status, queue::SendStatus::sent);
+  // Whoever was working on it when the old one was stopped settles with the receipt of then.
+  const queue::Settlement settlement{.receipt = {.id = "flying", .version = 2, .locator = 3}};
+  EXPECT_EQ(store->settle({"orders"}, std::span(&settlement, 1), Deadline::never())[0].status,
+            queue::SettleStatus::applied);
+  clock_.advance(std::chrono::seconds(31));
+  EXPECT_EQ(store->claim({"orders"}, 10, std::chrono::seconds(30), Deadline::never())->size(), 3U);
+  EXPECT_EQ(store->claim({"orders", queue::QueueType::dlq}, 10, std::chrono::seconds(30), Deadline::never())->size(),
+            1U);
+  store.reset();
+  EXPECT_EQ(broken_invariants(file_), std::vector<std::string>{});
+}
+
+TEST_F(SchemaUpgrade, HappensOnceForTwoThatOpenIt) {
+  open();
+  make_old(file_);
+  auto first = open();
+  auto second = open();
+  ASSERT_NE(first, nullptr);
+  ASSERT_NE(second, nullptr);
+  const queue::NewMessage message{.id = "a", .body = "x"};
+  EXPECT_EQ(first->send("orders", std::span(&message, 1), Deadline::never())[0].status, queue::SendStatus::sent);
+  EXPECT_EQ(get(*second, "a").message.body, "x");
+}
+
+}  // namespace
+}  // namespace sluice::test

@@ -1,0 +1,112 @@
+#include "tests/stores/sqlite/sqlite_rig.hpp"
+
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace sluice::test {
+
+TempFolder::TempFolder() {
+  // In memory where there is such a place: a busy disk takes a tenth of a second for each flush.
+  const bool memory = ::access("/dev/shm", W_OK | X_OK) == 0;
+  const std::filesystem::path root = memory ? "/dev/shm" : std::filesystem::temp_directory_path();
+  std::string name = (root / "sluice-sqlite-XXXXXX").string();
+  if (::mkdtemp(name.data()) == nullptr) {
+    throw std::runtime_error("cannot make a temporary folder");
+  }
+  path_ = name;
+}
+
+TempFolder::~TempFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+std::vector<std::string> raw_sql(const std::string& file, const std::string& sql) {
+  sqlite3* handle = nullptr;
+  std::vector<std::string> rows;
+  const auto collect = [](void* out, int columns, char** values, char**) {
+    static_cast<std::vector<std::string>*>(out)->push_back(columns > 0 && values[0] != nullptr ? values[0] : "");
+    return 0;
+  };
+  std::string error;
+  if (sqlite3_open(file.c_str(), &handle) != SQLITE_OK ||
+      sqlite3_exec(handle, sql.c_str(), collect, &rows, nullptr) != SQLITE_OK) {
+    error = sqlite3_errmsg(handle);
+  }
+  sqlite3_close(handle);
+  if (!error.empty()) {
+    throw std::runtime_error(error);
+  }
+  return rows;
+}
+
+std::vector<std::string> broken_invariants(const std::string& file) {
+  const std::vector<std::pair<std::string, std::string>> checks{
+      {"damage: ", "SELECT * FROM pragma_integrity_check WHERE integrity_check <> 'ok'"},
+      {"in no place: ",
+       "SELECT seq FROM messages AS m WHERE NOT EXISTS (SELECT 1 FROM ready AS r WHERE r.half = m.half AND r.sent_at = "
+       "m.sent_at AND r.seq = m.seq) AND NOT EXISTS (SELECT 1 FROM deliveries AS d WHERE d.seq = m.seq AND d.until IS "
+       "NOT "
+       "NULL)"},
+      {"in two places: ", "SELECT r.seq FROM ready AS r JOIN deliveries AS d ON d.seq = r.seq AND d.until IS NOT NULL"},
+      {"ready without message: ", "SELECT seq FROM ready WHERE seq NOT IN (SELECT seq FROM messages)"},
+      {"delivery without message: ", "SELECT seq FROM deliveries WHERE seq NOT IN (SELECT seq FROM messages)"},
+      {"delivery of another place: ",
+       "SELECT d.seq FROM deliveries AS d JOIN messages AS m ON m.seq = d.seq WHERE d.half <> m.half OR d.sent_at <> "
+       "m.sent_at"},
+      {"wrong count of half: ",
+       "SELECT half FROM halves AS h WHERE h.messages <> (SELECT count(*) FROM messages AS m WHERE m.half = h.half)"},
+      {"half without count: ", "SELECT DISTINCT half FROM messages WHERE half NOT IN (SELECT half FROM halves)"},
+      {"id not indexed: ",
+       "SELECT seq FROM messages WHERE seq NOT IN (SELECT seq FROM ids) AND seq NOT IN (SELECT seq FROM ids_new)"},
+      {"id twice: ", "SELECT id FROM messages GROUP BY half / 2, id HAVING count(*) > 1"},
+      {"seq not reserved: ", "SELECT seq FROM messages WHERE seq >= (SELECT next_seq FROM counters)"},
+      {"wrong count of ids: ",
+       "SELECT 'new' FROM counters WHERE new_ids <> (SELECT count(*) FROM ids_new) UNION ALL SELECT 'old' FROM "
+       "counters "
+       "WHERE old_ids <> (SELECT count(*) FROM ids)"},
+  };
+  std::vector<std::string> broken;
+  for (const auto& [what, sql] : checks) {
+    for (const std::string& row : raw_sql(file, sql)) {
+      broken.push_back(what + row);
+    }
+  }
+  return broken;
+}
+
+std::unique_ptr<queue::Store> open_store(const std::string& file, const Clock& clock, Random& random,
+                                         queue::SqliteOptions options) {
+  options.path = file;
+  options.durable = false;
+  auto store = queue::open_sqlite_store(options, clock, random);
+  if (!store) {
+    throw std::runtime_error(store.error().message());
+  }
+  return std::move(*store);
+}
+
+std::vector<std::string> all_ids(queue::Store& store, const std::string& queue) {
+  std::vector<std::string> ids;
+  for (const auto type : {queue::QueueType::standard, queue::QueueType::dlq}) {
+    queue::ListRequest request{.address = {queue, type}, .limit = 500, .cursor = {}};
+    do {
+      const auto page = store.list(request, Deadline::never());
+      if (!page) {
+        throw std::runtime_error(page.error().message());
+      }
+      for (const auto& stored : page->messages) {
+        ids.push_back(stored.message.id);
+      }
+      request.cursor = page->next;
+    } while (!request.cursor.empty());
+  }
+  std::sort(ids.begin(), ids.end());
+  return ids;
+}
+
+}  // namespace sluice::test

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/random.hpp"
+#include "host/stores/sqlite/sqlite_store.hpp"
+#include "host/queue/store.hpp"
+
+namespace sluice::test {
+
+/// A folder of its own, gone with the object.
+class TempFolder {
+ public:
+  TempFolder();
+  ~TempFolder();
+  TempFolder(const TempFolder&) = delete;
+  TempFolder& operator=(const TempFolder&) = delete;
+  std::string file(const std::string& name) const { return (path_ / name).string(); }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// Runs SQL on a file behind the store's back; throws std::runtime_error. Returns the first column of every row.
+std::vector<std::string> raw_sql(const std::string& file, const std::string& sql);
+
+/// What is wrong with the tables of a store file, one line each: damage, a message in two places or in none, a counter
+/// that does not fit, an id that is not found.
+std::vector<std::string> broken_invariants(const std::string& file);
+
+/// Opens a store; throws std::runtime_error with its error. Not durable: these tests cut no power.
+std::unique_ptr<queue::Store> open_store(const std::string& file, const Clock& clock, Random& random,
+                                         queue::SqliteOptions options = {});
+
+/// Every message of both halves, by id.
+std::vector<std::string> all_ids(queue::Store& store, const std::string& queue);
+
+}  // namespace sluice::test
