@@ -15,15 +15,15 @@ std::string_view other_half(QueueType type) {
 }
 
 /// Brings the change up to the record as it is now; otherwise the reason not to remove it.
-std::optional<ChangeResult> look_again(Store& store, const QueueAddress& address, Change& removal, Deadline deadline) {
-  const auto found = store.get(address.queue, removal.id, deadline);
+std::optional<ChangeResult> look_again(Operator& queue, QueueType type, Change& removal, Deadline deadline) {
+  const auto found = queue.get(removal.id, deadline);
   if (!found) {
     const bool gone = found.error().code() == ErrorCode::not_found;
     return ChangeResult{gone ? ChangeStatus::not_found : ChangeStatus::failed, 0, found.error()};
   }
-  if (found->queue_type != address.type) {
+  if (found->queue_type != type) {
     return ChangeResult{ChangeStatus::conflict, found->version,
-                        Error(ErrorCode::conflict, std::string(other_half(address.type)))};
+                        Error(ErrorCode::conflict, std::string(other_half(type)))};
   }
   removal.version = found->version;
   return std::nullopt;
@@ -31,9 +31,9 @@ std::optional<ChangeResult> look_again(Store& store, const QueueAddress& address
 
 }  // namespace
 
-std::vector<ChangeResult> remove_from_half(Store& store, const QueueAddress& address, std::vector<Change> removals,
+std::vector<ChangeResult> remove_from_half(Operator& queue, QueueType type, std::vector<Change> removals,
                                            Deadline deadline) {
-  std::vector<ChangeResult> results = store.change(address.queue, removals, deadline);
+  std::vector<ChangeResult> results = queue.change(removals, deadline);
   for (int tries = 1; tries < kTries; ++tries) {
     std::vector<Change> again;
     std::vector<std::size_t> places;
@@ -41,7 +41,7 @@ std::vector<ChangeResult> remove_from_half(Store& store, const QueueAddress& add
       if (results[index].status != ChangeStatus::conflict || !removals[index].version) {
         continue;
       }
-      if (auto reason = look_again(store, address, removals[index], deadline)) {
+      if (auto reason = look_again(queue, type, removals[index], deadline)) {
         results[index] = std::move(*reason);
         removals[index].version.reset();  // settled
       } else {
@@ -52,7 +52,7 @@ std::vector<ChangeResult> remove_from_half(Store& store, const QueueAddress& add
     if (again.empty()) {
       break;
     }
-    auto changed = store.change(address.queue, again, deadline);
+    auto changed = queue.change(again, deadline);
     for (std::size_t index = 0; index < changed.size(); ++index) {
       results[places[index]] = std::move(changed[index]);
     }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -38,22 +39,6 @@ struct Message {
   std::string group;         ///< empty: none. Kept and shown; ordering by group comes later
   std::uint32_t attempt = 0; ///< the receive count, this delivery included; 1 at the first
   WallTime sent_at{};
-};
-
-/// The fencing token of a claim: a settle or extend with it works only while nobody else has claimed the message since.
-struct Receipt {
-  std::string id;
-  std::int64_t version = 0;
-  std::int64_t locator = 0;  ///< the store's own short cut to the record; 0 where it needs none
-
-  friend bool operator==(const Receipt&, const Receipt&) = default;
-};
-
-/// A message this host may work on. The lease ran out at `invisible_until` unless extended.
-struct Claim {
-  Message message;
-  Receipt receipt;
-  WallTime invisible_until{};
 };
 
 /// A message to be sent. An empty id asks the store to make one (UUID version 4).

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "host/queue/message.hpp"
+
+namespace sluice::queue {
+
+/// The fencing token of a delivery: whatever is written with it takes effect only while nobody else has claimed or
+/// changed the message since. A value.
+struct Receipt {
+  std::string id;
+  std::int64_t version = 0;
+  std::int64_t locator = 0;  ///< the source's own short cut to the record; 0 where it needs none
+
+  friend bool operator==(const Receipt&, const Receipt&) = default;
+};
+
+/// A message that this host may work on. A value.
+struct Delivery {
+  Message message;
+  Receipt receipt;
+  /// Until when nobody else is given the message, on this process's monotonic clock: counted from before the write that
+  /// granted it, however late that was recognised, so that it never ends later here than in the store.
+  /// SteadyTime::max() where the source itself holds the lease.
+  SteadyTime leased_until{};
+  WallTime invisible_until{};  ///< what the record says of it; for people, never compared with a clock here
+  /// Whoever had the message before ended without an outcome, and nobody knows why: it may be what ended him. To be run
+  /// where it can hurt nobody but itself.
+  bool suspect = false;
+};
+
+/// What one claim brought.
+struct Claimed {
+  std::vector<Delivery> deliveries;
+  /// With fewer deliveries than were asked for: how long until the next message comes due by itself (a delay, a retry, a
+  /// lease that runs out), where the source knows it. Nothing: not known, or nothing waits.
+  std::optional<Duration> next_due;
+};
+
+}  // namespace sluice::queue

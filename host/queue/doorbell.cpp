@@ -1,0 +1,157 @@
+#include "host/queue/doorbell.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace sluice::queue {
+
+namespace {
+
+/// True for what makes a message visible at once in whichever half it lies.
+bool shows(const Change& change) {
+  const bool timed = change.action == ChangeAction::set_visibility || change.action == ChangeAction::delay;
+  return change.action == ChangeAction::move_to_front || (timed && change.after <= Duration::zero());
+}
+
+bool wakes_standard(const Change& change) {
+  return shows(change) || change.action == ChangeAction::redrive || change.action == ChangeAction::reset;
+}
+
+bool wakes_dlq(const Change& change) { return shows(change) || change.action == ChangeAction::dead_letter; }
+
+}  // namespace
+
+// Lets calls of the listener in until it is closed; closing waits for those inside.
+class Doorbell::Subscription::Gate {
+ public:
+  explicit Gate(Listener listener) : listener_(std::move(listener)) {}
+
+  void call() {
+    {
+      const MutexLock lock(mutex_);
+      if (closed_) {
+        return;
+      }
+      ++inside_;
+    }
+    listener_();
+    const MutexLock lock(mutex_);
+    --inside_;
+    left_.notify_all();
+  }
+
+  void close() {
+    const MutexLock lock(mutex_);
+    closed_ = true;
+    left_.wait_until(mutex_, SteadyTime::max(), [this]() SLUICE_REQUIRES(mutex_) { return inside_ == 0; });
+  }
+
+ private:
+  const Listener listener_;
+  Mutex mutex_;
+  Condition left_;
+  bool closed_ SLUICE_GUARDED_BY(mutex_) = false;
+  int inside_ SLUICE_GUARDED_BY(mutex_) = 0;
+};
+
+void Doorbell::Subscription::end() {
+  if (const auto gate = std::exchange(gate_, nullptr)) {
+    gate->close();
+  }
+}
+
+Doorbell::Subscription& Doorbell::Subscription::operator=(Subscription&& other) noexcept {
+  if (this != &other) {
+    end();
+    gate_ = std::move(other.gate_);
+  }
+  return *this;
+}
+
+Doorbell::Subscription Doorbell::subscribe(const QueueAddress& address, Listener listener) {
+  auto gate = std::make_shared<Subscription::Gate>(std::move(listener));
+  const MutexLock lock(mutex_);
+  Gates& gates = gates_[address];
+  // Ended subscriptions leave their place behind; here it is taken away.
+  std::erase_if(gates, [](const auto& old) { return old.expired(); });
+  gates.push_back(gate);
+  return Subscription(std::move(gate));
+}
+
+void Doorbell::ring(const QueueAddress& address) {
+  std::vector<std::shared_ptr<Subscription::Gate>> listening;
+  {
+    const MutexLock lock(mutex_);
+    const auto found = gates_.find(address);
+    if (found == gates_.end()) {
+      return;
+    }
+    for (const auto& gate : found->second) {
+      if (auto open = gate.lock()) {
+        listening.push_back(std::move(open));
+      }
+    }
+  }
+  for (const auto& gate : listening) {
+    gate->call();
+  }
+}
+
+void Doorbell::ring_sent(const std::string& queue, std::span<const NewMessage> messages,
+                         std::span<const SendResult> results) {
+  for (std::size_t i = 0; i < std::min(results.size(), messages.size()); ++i) {
+    if (results[i].status == SendStatus::sent && messages[i].delay <= Duration::zero()) {
+      ring({queue, QueueType::standard});
+      return;
+    }
+  }
+}
+
+void Doorbell::ring_settled(const QueueAddress& address, std::span<const Completion> completions,
+                            std::span<const SettleResult> results) {
+  bool here = false;
+  bool dead = false;
+  for (std::size_t i = 0; i < std::min(results.size(), completions.size()); ++i) {
+    if (results[i].status != SettleStatus::applied) {
+      continue;
+    }
+    const Completion& completion = completions[i];
+    const bool back = completion.action == CompletionAction::retry || completion.action == CompletionAction::release;
+    here = here || (back && completion.delay <= Duration::zero());
+    dead = dead || completion.action == CompletionAction::dead_letter;
+  }
+  if (here) {
+    ring(address);
+  }
+  if (dead) {
+    ring({address.queue, QueueType::dlq});
+  }
+}
+
+void Doorbell::ring_changed(const std::string& queue, std::span<const Change> changes,
+                            std::span<const ChangeResult> results) {
+  bool standard = false;
+  bool dead = false;
+  for (std::size_t i = 0; i < std::min(results.size(), changes.size()); ++i) {
+    if (results[i].status == ChangeStatus::applied) {
+      standard = standard || wakes_standard(changes[i]);
+      dead = dead || wakes_dlq(changes[i]);
+    }
+  }
+  if (standard) {
+    ring({queue, QueueType::standard});
+  }
+  if (dead) {
+    ring({queue, QueueType::dlq});
+  }
+}
+
+void Doorbell::ring_put(const std::string& queue, std::span<const PutResult> results) {
+  if (std::any_of(results.begin(), results.end(),
+                  [](const PutResult& result) { return result.status == PutStatus::written; })) {
+    ring({queue, QueueType::standard});
+    ring({queue, QueueType::dlq});
+  }
+}
+
+}  // namespace sluice::queue

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/mutex.hpp"
+#include "host/queue/change.hpp"
+#include "host/queue/completion.hpp"
+#include "host/queue/message.hpp"
+#include "host/queue/sender.hpp"
+
+namespace sluice::queue {
+
+/// Wakes the sources of this process when something has been put into their half: a store rings it after what it wrote.
+/// Thread-safe. A resource; it outlives its subscriptions.
+class Doorbell {
+ public:
+  using Listener = std::function<void()>;
+
+  /// While it lives, its listener is called. Destruction waits for a call under way, so that nothing is called after it.
+  class Subscription {
+   public:
+    Subscription() = default;
+    Subscription(Subscription&&) noexcept = default;
+    Subscription& operator=(Subscription&& other) noexcept;
+    ~Subscription() { end(); }
+
+   private:
+    friend class Doorbell;
+    class Gate;
+    explicit Subscription(std::shared_ptr<Gate> gate) : gate_(std::move(gate)) {}
+    void end();
+    std::shared_ptr<Gate> gate_;
+  };
+
+  Doorbell() = default;
+  Doorbell(const Doorbell&) = delete;
+  Doorbell& operator=(const Doorbell&) = delete;
+
+  /// The listener is called from whichever thread rings, and must return at once.
+  [[nodiscard]] Subscription subscribe(const QueueAddress& address, Listener listener);
+
+  void ring(const QueueAddress& address);
+
+  // Ring for what was written, if that makes anything claimable at once. Results belong to what was asked, in order.
+  void ring_sent(const std::string& queue, std::span<const NewMessage> messages, std::span<const SendResult> results);
+  void ring_settled(const QueueAddress& address, std::span<const Completion> completions,
+                    std::span<const SettleResult> results);
+  void ring_changed(const std::string& queue, std::span<const Change> changes, std::span<const ChangeResult> results);
+  void ring_put(const std::string& queue, std::span<const PutResult> results);
+
+ private:
+  using Gates = std::vector<std::weak_ptr<Subscription::Gate>>;
+
+  Mutex mutex_;
+  std::map<QueueAddress, Gates> gates_ SLUICE_GUARDED_BY(mutex_);
+};
+
+}  // namespace sluice::queue

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/error.hpp"
+#include "host/queue/message.hpp"
+#include "host/queue/operator.hpp"
+#include "host/queue/sender.hpp"
+#include "host/queue/source.hpp"
+
+namespace sluice::queue {
+
+/// Opens the sides of queues by name. One of the seams.
+///
+/// Thread-safe. Opening does not look whether the queue is there; that is what the first call tells. It fails where the
+/// name itself is refused, or its store cannot be opened. What was opened must not outlive the Queues it came from; what
+/// was opened twice shares what the store knows of the queue.
+class Queues {
+ public:
+  Queues() = default;
+  Queues(const Queues&) = delete;
+  Queues& operator=(const Queues&) = delete;
+  virtual ~Queues() = default;
+
+  virtual Result<std::unique_ptr<Source>> open_source(const QueueAddress& address) = 0;
+  virtual Result<std::unique_ptr<Sender>> open_sender(const std::string& queue) = 0;
+  virtual Result<std::unique_ptr<Operator>> open_operator(const std::string& queue) = 0;
+};
+
+}  // namespace sluice::queue

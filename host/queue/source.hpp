@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "base/deadline.hpp"
+#include "base/error.hpp"
+#include "host/queue/completion.hpp"
+#include "host/queue/delivery.hpp"
+
+namespace sluice::queue {
+
+/// What a source can do. A value; the same for the source's whole life.
+struct SourceTraits {
+  /// Each delivery has a lease of its own, which `extend` prolongs. False: the source holds one for all it hands out,
+  /// and takes deliveries back (`SourceEvents::lost`) when that is gone.
+  bool lease_per_delivery = true;
+  /// A claim counts the attempt durably, before the handler runs. False: it is written only where it is needed.
+  bool attempts_at_claim = true;
+  bool groups = false;        ///< keeps the order within a message's group
+  bool priorities = false;    ///< hands out by priority
+  bool transactions = false;  ///< commits effects together with a completion
+  bool suspects = true;       ///< knows which deliveries are suspects
+};
+
+/// What a source tells its job, from any thread and without waiting for what is called. Either may be empty.
+struct SourceEvents {
+  std::function<void()> on_ready;                        ///< something may be claimable now
+  std::function<void(std::span<const Receipt>)> lost;    ///< these deliveries are no longer ours
+};
+
+struct ClaimRequest {
+  std::size_t max = 1;
+  std::size_t bytes = std::numeric_limits<std::size_t>::max();  ///< of bodies, about: the last one may go beyond
+  Duration visibility{};                                        ///< how long a lease lasts unless extended
+  /// A suspect is claimed alone: it is the only delivery of its claim. False: suspects are passed over.
+  bool suspects = true;
+};
+
+/// A job's side of a queue half: where its messages come from, and what is told of their end.
+///
+/// `claim`, `settle` and `extend` are thread-safe, block, and have returned by their deadline; what they write may still
+/// take effect after that and is then an unknown outcome. Results come in the order of the request. Batches of any size
+/// are accepted; the source cuts them as it must. A resource: its job's, until `stop` has returned.
+class Source {
+ public:
+  Source() = default;
+  Source(const Source&) = delete;
+  Source& operator=(const Source&) = delete;
+  virtual ~Source() = default;
+
+  virtual const SourceTraits& traits() const = 0;
+
+  /// Begins what the source does by itself: listening, heartbeats, leases. Called at most once, before any claim of a
+  /// job; one that only claims now and then (a command) need not.
+  virtual void start(SourceEvents events) = 0;
+  /// Ends it. Idempotent, from any thread; once it has returned no event is told any more. What was handed out can still
+  /// be settled.
+  virtual void stop() = 0;
+
+  /// Claims due messages, oldest first. Nothing when none is due: a queue that nobody has sent to is empty, where the
+  /// store can make queues; where it cannot, its absence is ErrorCode::queue_missing. A message that somebody else takes
+  /// first, or whose record nobody can read, is passed over and never stops the queue.
+  virtual Result<Claimed> claim(const ClaimRequest& request, Deadline deadline) = 0;
+
+  /// Commits what became of deliveries, each by itself. A completion whose first try had an unknown outcome is safe to
+  /// repeat.
+  virtual std::vector<SettleResult> settle(std::span<const Completion> completions, Deadline deadline) = 0;
+
+  /// Prolongs leases to now + `visibility`. The old receipts are void afterwards.
+  virtual std::vector<ExtendResult> extend(std::span<const Receipt> receipts, Duration visibility,
+                                           Deadline deadline) = 0;
+};
+
+}  // namespace sluice::queue

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "host/queue/message.hpp"
+
+/// Messages and queues as operators see them. Values.
+namespace sluice::queue {
+
+/// A message's state, computed from its record and the time.
+enum class MessageState { ready, in_flight, delayed };
+std::string_view to_string(MessageState state);  // "ready", "in_flight", "delayed"
+
+/// A message as an operator sees it: the whole record.
+struct StoredMessage {
+  Message message;                ///< `attempt` is the receive count so far
+  QueueType queue_type = QueueType::standard;
+  std::int64_t version = 0;
+  WallTime created_at{};
+  WallTime updated_at{};
+  std::optional<WallTime> received_at;
+  std::optional<WallTime> invisible_until;
+  Failure failure;
+  bool suspect = false;  ///< its next delivery is a suspect whatever else the record says
+  /// The whole record as DynamoDB JSON, given by `list` when asked for and only where it holds what the fields above do
+  /// not: sets, binary values inside documents, attributes nobody here knows. A store that is given one with `put` keeps
+  /// it; the fields above win over what it says of them.
+  std::string native;
+
+  MessageState state(WallTime now) const {
+    if (invisible_until && now <= *invisible_until) {
+      return received_at ? MessageState::in_flight : MessageState::delayed;
+    }
+    return message.sent_at > now ? MessageState::delayed : MessageState::ready;
+  }
+};
+
+struct ListRequest {
+  QueueType type = QueueType::standard;
+  std::size_t limit = 10;
+  std::string cursor;   ///< empty: from the start; otherwise `ListPage::next` of the page before
+  bool content = true;  ///< false: body, content type, attributes and group may stay empty, and cost no transfer
+  bool native = false;  ///< true: fill `StoredMessage::native` where it is needed
+  /// True: what has been written before is seen, where that costs more or takes another way (an index lags behind).
+  bool consistent = false;
+};
+
+struct ListPage {
+  std::vector<StoredMessage> messages;  ///< oldest first; a consistent look of a store without order may give another
+  std::string next;                     ///< empty: this was the last page
+};
+
+/// How many messages a queue half holds at one moment.
+struct QueueStats {
+  std::uint64_t ready = 0;
+  std::uint64_t in_flight = 0;
+  std::uint64_t delayed = 0;
+  std::optional<WallTime> oldest_ready;  ///< sent_at of the oldest ready one, where the store knows it cheaply
+
+  std::uint64_t total() const { return ready + in_flight + delayed; }
+};
+
+struct StatsRequest {
+  QueueType type = QueueType::standard;
+  bool consistent = false;  ///< as ListRequest's
+};
+
+/// How many messages failed for the same reason.
+struct ErrorGroup {
+  std::string error;  ///< as it stands in the records
+  std::uint64_t count = 0;
+  std::string example;  ///< id of the one that failed last
+  WallTime last_failed_at{};
+};
+
+/// A look at one half of a queue: DynamoMQ's queue stats, and why what lies there has failed.
+struct QueueOverview {
+  QueueStats counts;
+  std::vector<std::string> first_ids;            ///< in claiming order, in whatever state
+  std::vector<std::string> first_in_flight_ids;  ///< the same of those that are hidden (in flight or delayed)
+  std::vector<ErrorGroup> errors;                ///< the most frequent first; of messages that carry a failure
+};
+
+struct OverviewRequest {
+  QueueType type = QueueType::standard;
+  std::size_t ids = 100;   ///< most of each list of ids
+  std::size_t errors = 0;  ///< most groups of errors; 0: they are not looked at
+};
+
+}  // namespace sluice::queue
