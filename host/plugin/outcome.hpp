@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 
@@ -7,8 +8,10 @@
 
 namespace sluice::plugin {
 
-/// What a handler made of a message; the names are the ABI's.
-enum class OutcomeStatus { done, retry, snooze, reject, discard, release, fault };
+/// What a handler made of a message; the names are the ABI's, but for the last: the process that ran the handler has ended
+/// or had to be killed, and `reason` says how.
+enum class OutcomeStatus { done, retry, snooze, reject, discard, release, fault, crashed };
+inline constexpr std::size_t kOutcomes = 8;
 
 /// A value.
 struct Outcome {

@@ -15,7 +15,7 @@
 
 namespace sluice::work {
 
-inline constexpr std::size_t kOutcomes = 7;  ///< values of plugin::OutcomeStatus
+
 
 /// What a step of the flow leaves to be done once its lock is free: threads to wake, counts and log lines to publish.
 struct Notes {
@@ -35,7 +35,7 @@ struct Notes {
 
   // What to count.
   std::uint64_t claimed = 0;
-  std::array<std::uint64_t, kOutcomes> outcomes{};
+  std::array<std::uint64_t, plugin::kOutcomes> outcomes{};
   std::uint64_t exhausted = 0;
   std::uint64_t settle_failed = 0;
   std::uint64_t lost = 0;

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/error.hpp"
+#include "host/queue/delivery.hpp"
+#include "host/queue/message.hpp"
+
+/// What this process holds and runs, in a file that outlives it.
+namespace sluice::isolation {
+
+/// One message that a job holds: its place in the ledger's file. 0: none (the ledger is off, or full).
+using HeldSlot = std::uint32_t;
+
+/// A job's part of the crash ledger. All methods are noexcept, make no system call and take at most 100 ns together for one
+/// message; a null JobLedger pointer is how "no ledger" is spelled.
+///
+/// `hold`, `renew` and `drop` are called under the job's lock; `started` and `ended` by the worker that runs the message.
+class JobLedger {
+ public:
+  JobLedger() = default;
+  JobLedger(const JobLedger&) = delete;
+  JobLedger& operator=(const JobLedger&) = delete;
+  virtual ~JobLedger() = default;
+
+  /// Claimed: ours from now on. `attempt` as Message::attempt.
+  virtual HeldSlot hold(const queue::Delivery& delivery) noexcept = 0;
+  /// An extension has changed the receipt.
+  virtual void renew(HeldSlot slot, const queue::Receipt& receipt) noexcept = 0;
+  /// The handler begins on the calling thread, which a crash is then blamed on.
+  virtual void started(HeldSlot slot) noexcept = 0;
+  /// It has come back.
+  virtual void ended(HeldSlot slot) noexcept = 0;
+  /// Settled or lost: not ours any more. The slot is void.
+  virtual void drop(HeldSlot slot) noexcept = 0;
+};
+
+}  // namespace sluice::isolation
