@@ -109,15 +109,15 @@ Message to_public(queue::StoredMessage stored) {
   return message;
 }
 
-ReceivedMessage to_public(queue::Claim claim, QueueType type, Duration visibility) {
+ReceivedMessage to_public(queue::Delivery delivery, QueueType type, Duration visibility) {
   ReceivedMessage received;
-  received.receipt = {claim.receipt.id, type, claim.receipt.version, claim.receipt.locator};
-  received.message = to_public(std::move(claim.message));
+  received.receipt = {delivery.receipt.id, type, delivery.receipt.version, delivery.receipt.locator};
+  received.message = to_public(std::move(delivery.message));
   Message& message = received.message;
   message.queue_type = type;
-  message.version = claim.receipt.version;
-  message.invisible_until_at = claim.invisible_until;
-  message.updated_at = claim.invisible_until - visibility;
+  message.version = delivery.receipt.version;
+  message.invisible_until_at = delivery.invisible_until;
+  message.updated_at = delivery.invisible_until - visibility;
   message.received_at = message.updated_at;
   return received;
 }

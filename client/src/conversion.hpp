@@ -4,7 +4,8 @@
 #include <string_view>
 
 #include "base/error.hpp"
-#include "host/queue/store.hpp"
+#include "host/queue/delivery.hpp"
+#include "host/queue/stored_message.hpp"
 #include "sluice/client/error.hpp"
 #include "sluice/client/message.hpp"
 
@@ -25,7 +26,7 @@ queue::Receipt to_store(const Receipt& receipt);
 
 Message to_public(queue::StoredMessage stored);
 /// `visibility` is what the claim was made for: it tells when that was.
-ReceivedMessage to_public(queue::Claim claim, QueueType type, Duration visibility);
+ReceivedMessage to_public(queue::Delivery delivery, QueueType type, Duration visibility);
 
 /// Why this data is not what its content type says; empty when it is.
 std::string objection(std::string_view data, std::string_view content_type);

@@ -3,6 +3,34 @@
 #include <utility>
 
 namespace sluice::client::detail {
+namespace {
+
+template <typename Side>
+sluice::Result<void> take(sluice::Result<std::unique_ptr<Side>> opened, std::unique_ptr<Side>& side) {
+  if (!opened) {
+    return opened.error();
+  }
+  side = std::move(*opened);
+  return {};
+}
+
+}  // namespace
+
+Result<QueueClient> Core::client(const Seams& seams, Settings settings, std::unique_ptr<Backing> backing) {
+  auto core = std::make_shared<Core>(seams, std::move(settings), std::move(backing));
+  if (const auto opened = core->open(); !opened) {
+    return core->error(opened.error(), Asked::read);
+  }
+  return QueueClient(std::move(core));
+}
+
+sluice::Result<void> Core::open() {
+  const std::string& queue = settings_.queue;
+  auto opened = take(seams_.queues.open_source({queue, queue::QueueType::standard}), standard_);
+  opened = opened ? take(seams_.queues.open_source({queue, queue::QueueType::dlq}), dlq_) : opened;
+  opened = opened ? take(seams_.queues.open_sender(queue), sender_) : opened;
+  return opened ? take(seams_.queues.open_operator(queue), operator_) : opened;
+}
 
 std::vector<Result<std::string>> Core::send(std::vector<queue::NewMessage> messages, Deadline deadline) const {
   std::vector<Result<std::string>> results;
@@ -26,7 +54,7 @@ std::vector<Result<std::string>> Core::send(std::vector<queue::NewMessage> messa
   if (sound.empty()) {
     return results;
   }
-  const auto sent = store().send(settings_.queue, sound, deadline);
+  const auto sent = sender().send(sound, deadline);
   for (std::size_t i = 0; i < sent.size(); ++i) {
     if (sent[i].status == queue::SendStatus::duplicate_id) {
       results[places[i]] = Error(ErrorKind::id_duplicated, sent[i].error.message());
@@ -38,7 +66,7 @@ std::vector<Result<std::string>> Core::send(std::vector<queue::NewMessage> messa
 }
 
 Result<void> Core::change(queue::Change change) const {
-  const auto changed = store().change(settings_.queue, std::span(&change, 1), deadline()).front();
+  const auto changed = oper().change(std::span(&change, 1), deadline()).front();
   switch (changed.status) {
     case queue::ChangeStatus::applied:
       return {};
@@ -53,7 +81,7 @@ Result<void> Core::change(queue::Change change) const {
 }
 
 Result<Message> Core::look(const std::string& id) const {
-  auto stored = store().get(settings_.queue, id, deadline());
+  auto stored = oper().get(id, deadline());
   if (!stored) {
     return error(stored.error(), Asked::read);
   }

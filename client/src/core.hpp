@@ -10,14 +10,14 @@
 #include "base/deadline.hpp"
 #include "base/random.hpp"
 #include "client/src/conversion.hpp"
-#include "host/queue/store.hpp"
+#include "host/queue/queues.hpp"
 #include "sluice/client/queue_client.hpp"
 
 namespace sluice::client::detail {
 
 /// What a client works with. All of it outlives the client.
 struct Seams {
-  queue::Store& store;
+  queue::Queues& queues;
   const Clock& clock;
   Random& random;
 };
@@ -41,16 +41,18 @@ class Core {
     std::size_t send_lot = 200;  ///< messages of one send call: what the store puts on its way at once
   };
 
+  /// Opens every side of the queue; fails where its name is refused.
+  static Result<QueueClient> client(const Seams& seams, Settings settings, std::unique_ptr<Backing> backing);
+
   Core(const Seams& seams, Settings settings, std::unique_ptr<Backing> backing)
       : backing_(std::move(backing)), seams_(seams), settings_(std::move(settings)) {}
 
-  static QueueClient client(std::shared_ptr<Core> core) { return QueueClient(std::move(core)); }
-
-  queue::Store& store() const { return seams_.store; }
+  queue::Source& source(QueueType type) const { return type == QueueType::dlq ? *dlq_ : *standard_; }
+  queue::Sender& sender() const { return *sender_; }
+  queue::Operator& oper() const { return *operator_; }
   const Clock& clock() const { return seams_.clock; }
   Random& random() const { return seams_.random; }
   const Settings& settings() const { return settings_; }
-  queue::QueueAddress address(QueueType type) const { return {settings_.queue, to_store(type)}; }
   Deadline deadline() const { return deadline_after(settings_.options.timeout); }
   Deadline deadline_after(Duration span) const { return Deadline::after(seams_.clock, span); }
 
@@ -65,9 +67,16 @@ class Core {
   Result<Message> look(const std::string& id) const;
 
  private:
+  sluice::Result<void> open();
+
+  // Fixed after `client`.
   const std::unique_ptr<Backing> backing_;
   const Seams seams_;
   const Settings settings_;
+  std::unique_ptr<queue::Source> standard_;
+  std::unique_ptr<queue::Source> dlq_;
+  std::unique_ptr<queue::Sender> sender_;
+  std::unique_ptr<queue::Operator> operator_;
 };
 
 }  // namespace sluice::client::detail

@@ -36,8 +36,7 @@ std::optional<Place> place_of(const ListOptions& options) {
 }  // namespace
 
 Result<QueueStats> QueueClient::queue_stats() {
-  auto seen = core_->store().overview({.address = core_->address(QueueType::standard), .ids = kStatsIds, .errors = 0},
-                                      core_->deadline());
+  auto seen = core_->oper().overview({.type = queue::QueueType::standard, .ids = kStatsIds}, core_->deadline());
   if (!seen) {
     return core_->error(seen.error(), Asked::read);
   }
@@ -52,8 +51,8 @@ Result<QueueStats> QueueClient::queue_stats() {
 }
 
 Result<DlqStats> QueueClient::dlq_stats() {
-  auto seen = core_->store().overview(
-      {.address = core_->address(QueueType::dlq), .ids = kStatsIds, .errors = kErrorGroups}, core_->deadline());
+  auto seen = core_->oper().overview({.type = queue::QueueType::dlq, .ids = kStatsIds, .errors = kErrorGroups},
+                                     core_->deadline());
   if (!seen) {
     return core_->error(seen.error(), Asked::read);
   }
@@ -75,8 +74,8 @@ Result<MessageList> QueueClient::list(const ListOptions& options) {
   const Deadline deadline = core_->deadline();
   MessageList list;
   while (list.messages.size() < size) {
-    auto page = core_->store().list(
-        {.address = core_->address(place->type), .limit = size - list.messages.size(), .cursor = place->cursor},
+    auto page = core_->oper().list(
+        {.type = detail::to_store(place->type), .limit = size - list.messages.size(), .cursor = place->cursor},
         deadline);
     if (!page) {
       return core_->error(page.error(), Asked::read);

@@ -21,12 +21,12 @@ class OwnedStore final : public detail::Backing {
   SystemClock clock;
   SeededRandom random;
   std::unique_ptr<dynamo::Connection> connection;
-  std::unique_ptr<queue::Store> store;
+  std::unique_ptr<queue::Queues> queues;
 };
 
-QueueClient client_of(std::unique_ptr<OwnedStore> owned, detail::Core::Settings settings) {
-  const detail::Seams seams{*owned->store, owned->clock, owned->random};
-  return detail::Core::client(std::make_shared<detail::Core>(seams, std::move(settings), std::move(owned)));
+Result<QueueClient> client_of(std::unique_ptr<OwnedStore> owned, detail::Core::Settings settings) {
+  const detail::Seams seams{*owned->queues, owned->clock, owned->random};
+  return detail::Core::client(seams, std::move(settings), std::move(owned));
 }
 
 }  // namespace
@@ -42,7 +42,8 @@ Result<QueueClient> QueueClient::open(const DynamoDbQueue& queue, const ClientOp
   queue::dynamomq::DynamoMqOptions layout;
   layout.queues[queue.table] = {.table = queue.table, .index = queue.index};
   layout.region = owned->connection->region();
-  owned->store = queue::dynamomq::make_dynamomq_store(layout, owned->connection->client(), owned->clock, owned->random);
+  owned->queues =
+      queue::dynamomq::make_dynamomq_queues(layout, owned->connection->client(), owned->clock, owned->random);
   return client_of(std::move(owned), {.queue = queue.table, .options = options});
 }
 
@@ -51,11 +52,11 @@ Result<QueueClient> QueueClient::open(const SqliteQueue& queue, const ClientOpti
     return Error(ErrorKind::building_expression, "SqliteQueue::queue is empty; name the queue");
   }
   auto owned = std::make_unique<OwnedStore>();
-  auto store = queue::open_sqlite_store({.path = queue.path, .durable = queue.durable}, owned->clock, owned->random);
-  if (!store) {
-    return Error(ErrorKind::dynamodb_api, store.error().message()).with(store.error().transient(), kQueueFile);
+  auto queues = queue::open_sqlite_queues({.path = queue.path, .durable = queue.durable}, owned->clock, owned->random);
+  if (!queues) {
+    return Error(ErrorKind::dynamodb_api, queues.error().message()).with(queues.error().transient(), kQueueFile);
   }
-  owned->store = std::move(*store);
+  owned->queues = std::move(*queues);
   return client_of(std::move(owned),
                    {.queue = queue.queue, .options = options, .store_name = kQueueFile, .send_lot = kSqliteLot});
 }

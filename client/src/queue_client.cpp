@@ -25,14 +25,13 @@ Result<void> outcome(const Core& core, const queue::SettleResult& result) {
   return core.error(result.error, Asked::read);
 }
 
-Result<void> settle(const Core& core, const Receipt& receipt, queue::SettleAction action, queue::Failure failure) {
+Result<void> settle(const Core& core, const Receipt& receipt, queue::CompletionAction action, queue::Failure failure) {
   if (receipt.id.empty()) {
     return no_id();
   }
-  const queue::Settlement settlement{
+  const queue::Completion completion{
       .receipt = detail::to_store(receipt), .action = action, .failure = std::move(failure)};
-  const auto results =
-      core.store().settle(core.address(receipt.queue_type), std::span(&settlement, 1), core.deadline());
+  const auto results = core.source(receipt.queue_type).settle(std::span(&completion, 1), core.deadline());
   return outcome(core, results.front());
 }
 
@@ -90,13 +89,12 @@ Result<Receipt> QueueClient::change_visibility(const Receipt& receipt, Duration 
     return no_id();
   }
   if (timeout <= Duration::zero()) {
-    const auto given_up = settle(*core_, receipt, queue::SettleAction::retry, {});
+    const auto given_up = settle(*core_, receipt, queue::CompletionAction::retry, {});
     return given_up ? Result<Receipt>(receipt) : Result<Receipt>(given_up.error());
   }
   const queue::Receipt held = detail::to_store(receipt);
-  const auto extended = core_->store()
-                            .extend(core_->address(receipt.queue_type), std::span(&held, 1), timeout, core_->deadline())
-                            .front();
+  const auto extended =
+      core_->source(receipt.queue_type).extend(std::span(&held, 1), timeout, core_->deadline()).front();
   const auto fate = outcome(*core_, {extended.status, extended.error});
   if (!fate) {
     return fate.error();
@@ -123,24 +121,24 @@ Result<void> QueueClient::delete_message(const std::string& id, std::int64_t ver
 }
 
 Result<void> QueueClient::delete_message(const Receipt& receipt) {
-  return settle(*core_, receipt, queue::SettleAction::remove, {});
+  return settle(*core_, receipt, queue::CompletionAction::remove, {});
 }
 
 std::vector<Result<void>> QueueClient::delete_messages(std::span<const Receipt> receipts) {
   std::vector<Result<void>> results(receipts.size(), Result<void>(no_id()));
   for (const QueueType half : {QueueType::standard, QueueType::dlq}) {
-    std::vector<queue::Settlement> settlements;
+    std::vector<queue::Completion> completions;
     std::vector<std::size_t> places;
     for (std::size_t i = 0; i < receipts.size(); ++i) {
       if (receipts[i].queue_type == half && !receipts[i].id.empty()) {
-        settlements.push_back({.receipt = detail::to_store(receipts[i])});
+        completions.push_back({.receipt = detail::to_store(receipts[i])});
         places.push_back(i);
       }
     }
-    if (settlements.empty()) {
+    if (completions.empty()) {
       continue;
     }
-    const auto settled = core_->store().settle(core_->address(half), settlements, core_->deadline());
+    const auto settled = core_->source(half).settle(completions, core_->deadline());
     for (std::size_t i = 0; i < settled.size(); ++i) {
       results[places[i]] = outcome(*core_, settled[i]);
     }
@@ -158,7 +156,7 @@ Result<Message> QueueClient::move_to_dlq(const std::string& id, const std::strin
 }
 
 Result<void> QueueClient::move_to_dlq(const Receipt& receipt, const std::string& reason) {
-  return settle(*core_, receipt, queue::SettleAction::dead_letter, failure_of(*core_, reason));
+  return settle(*core_, receipt, queue::CompletionAction::dead_letter, failure_of(*core_, reason));
 }
 
 Result<Message> QueueClient::redrive(const std::string& id) {
@@ -198,9 +196,7 @@ Result<void> QueueClient::replace(const Message& message) {
     return Error(ErrorKind::marshaling_attribute, std::move(wrong));
   }
   const queue::StoredMessage record = detail::to_store(message, core_->clock().wall_now());
-  const auto put = core_->store()
-                       .put(core_->settings().queue, std::span(&record, 1), queue::PutMode::replace, core_->deadline())
-                       .front();
+  const auto put = core_->oper().put(std::span(&record, 1), queue::PutMode::replace, core_->deadline()).front();
   return put.status == queue::PutStatus::written ? Result<void>()
                                                  : Result<void>(core_->error(put.error, Asked::write_content));
 }

@@ -23,13 +23,13 @@ struct Wish {
 };
 
 Result<std::vector<ReceivedMessage>> claim(const Core& core, const Wish& wish, Deadline deadline) {
-  auto claims = core.store().claim(core.address(wish.type), wish.max, wish.visibility, deadline);
-  if (!claims) {
-    return core.error(claims.error(), Asked::read);
+  auto claimed = core.source(wish.type).claim({.max = wish.max, .visibility = wish.visibility}, deadline);
+  if (!claimed) {
+    return core.error(claimed.error(), Asked::read);
   }
   std::vector<ReceivedMessage> received;
-  received.reserve(claims->size());
-  for (queue::Claim& one : *claims) {
+  received.reserve(claimed->deliveries.size());
+  for (queue::Delivery& one : claimed->deliveries) {
     received.push_back(detail::to_public(std::move(one), wish.type, wish.visibility));
   }
   return received;
@@ -39,22 +39,21 @@ Result<std::vector<ReceivedMessage>> claim(const Core& core, const Wish& wish, D
 // over, as a receiver that died would.
 void release_others(const Core& core, QueueType type, const std::vector<ReceivedMessage>& received,
                     const std::string& kept) {
-  std::vector<queue::Settlement> back;
+  std::vector<queue::Completion> back;
   for (const ReceivedMessage& one : received) {
     if (one.message.id != kept) {
-      back.push_back({.receipt = detail::to_store(one.receipt), .action = queue::SettleAction::release});
+      back.push_back({.receipt = detail::to_store(one.receipt), .action = queue::CompletionAction::release});
     }
   }
   if (!back.empty()) {
-    (void)core.store().settle(core.address(type), back, core.deadline());
+    (void)core.source(type).settle(back, core.deadline());
   }
 }
 
 // The first message of the queue, and only if it is that one which is due. A store that remembers what it has seen may
 // claim another first, when messages come back out of their order; then it is asked for more at once.
 Result<std::vector<ReceivedMessage>> claim_first(const Core& core, const Wish& wish, Deadline deadline) {
-  const auto head =
-      core.store().list({.address = core.address(wish.type), .limit = 1, .cursor = {}, .content = false}, deadline);
+  const auto head = core.oper().list({.type = detail::to_store(wish.type), .limit = 1, .content = false}, deadline);
   if (!head) {
     return core.error(head.error(), Asked::read);
   }

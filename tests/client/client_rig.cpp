@@ -20,25 +20,25 @@ class SqliteOfTest final : public StoreOfTest {
     const std::filesystem::path root = memory ? "/dev/shm" : std::filesystem::temp_directory_path();
     std::string name = (root / "sluice-client-XXXXXX").string();
     folder_ = ::mkdtemp(name.data());
-    auto opened = queue::open_sqlite_store({.path = folder_ / "store.db", .durable = false}, clock_, random_);
+    auto opened = queue::open_sqlite_queues({.path = folder_ / "store.db", .durable = false}, clock_, random_);
     if (!opened) {
       throw std::runtime_error(opened.error().message());
     }
-    store_ = std::move(*opened);
+    queues_ = std::move(*opened);
   }
   ~SqliteOfTest() override {
-    store_.reset();
+    queues_.reset();
     std::filesystem::remove_all(folder_);
   }
 
-  queue::Store& store() override { return *store_; }
+  queue::Queues& queues() override { return *queues_; }
   test::FakeClock& clock() override { return clock_; }
 
  private:
   test::FakeClock clock_{kT0};
   SeededRandom random_{1};
   std::filesystem::path folder_;
-  std::unique_ptr<queue::Store> store_;
+  std::unique_ptr<queue::Queues> queues_;
 };
 
 class DynamoMqOfTest final : public StoreOfTest {
@@ -53,7 +53,7 @@ class DynamoMqOfTest final : public StoreOfTest {
     test::make_table(host_->client(), table, clock_);
   }
 
-  queue::Store& store() override { return host_->store(); }
+  queue::Queues& queues() override { return host_->queues(); }
   test::FakeClock& clock() override { return clock_; }
 
  private:
@@ -63,11 +63,13 @@ class DynamoMqOfTest final : public StoreOfTest {
 
 }  // namespace
 
-QueueClient make_client(queue::Store& store, const Clock& clock, Random& random, const std::string& queue,
+QueueClient make_client(queue::Queues& queues, const Clock& clock, Random& random, const std::string& queue,
                         const ClientOptions& options) {
-  const detail::Seams seams{store, clock, random};
-  return detail::Core::client(
-      std::make_shared<detail::Core>(seams, detail::Core::Settings{.queue = queue, .options = options}, nullptr));
+  auto client = detail::Core::client({queues, clock, random}, {.queue = queue, .options = options}, nullptr);
+  if (!client) {
+    throw std::runtime_error(client.error().message());
+  }
+  return std::move(*client);
 }
 
 std::unique_ptr<StoreOfTest> sqlite_of_test() { return std::make_unique<SqliteOfTest>(); }
@@ -97,7 +99,9 @@ queue::StoredMessage ClientTest::record(const std::string& id, Duration when) {
 }
 
 void ClientTest::seed(queue::StoredMessage record) {
-  const auto put = store().put("orders", std::span(&record, 1), queue::PutMode::insert, soon());
+  const auto orders = queues().open_operator("orders");
+  ASSERT_TRUE(orders) << orders.error().message();
+  const auto put = (*orders)->put(std::span(&record, 1), queue::PutMode::insert, soon());
   ASSERT_EQ(put.front().status, queue::PutStatus::written) << put.front().error.message();
 }
 

@@ -10,7 +10,7 @@
 
 #include "base/timestamp.hpp"
 #include "client/src/core.hpp"
-#include "host/queue/store.hpp"
+#include "host/queue/queues.hpp"
 #include "sluice/client.hpp"
 #include "tests/support/fake_clock.hpp"
 
@@ -26,7 +26,7 @@ using std::chrono_literals::operator""ns;
 inline constexpr WallTime kT0{std::chrono::seconds(1'701'388'800)};
 
 /// A client on somebody else's store and clock.
-QueueClient make_client(queue::Store& store, const Clock& clock, Random& random, const std::string& queue,
+QueueClient make_client(queue::Queues& queues, const Clock& clock, Random& random, const std::string& queue,
                         const ClientOptions& options = {});
 
 /// One store on fresh ground, the clock at T0 and in the test's hand.
@@ -37,7 +37,7 @@ class StoreOfTest {
   StoreOfTest& operator=(const StoreOfTest&) = delete;
   virtual ~StoreOfTest() = default;
 
-  virtual queue::Store& store() = 0;
+  virtual queue::Queues& queues() = 0;
   virtual test::FakeClock& clock() = 0;
 };
 
@@ -57,11 +57,11 @@ class ClientTest : public ::testing::TestWithParam<StoreKind> {
  protected:
   void SetUp() override;
 
-  queue::Store& store() { return of_test_->store(); }
+  queue::Queues& queues() { return of_test_->queues(); }
   test::FakeClock& clock() { return of_test_->clock(); }
   QueueClient& client() { return *client_; }
   QueueClient client_with(const ClientOptions& options) {
-    return make_client(store(), clock(), random_, "orders", options);
+    return make_client(queues(), clock(), random_, "orders", options);
   }
   Deadline soon() { return Deadline::after(clock(), 60s); }
 

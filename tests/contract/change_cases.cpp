@@ -10,9 +10,9 @@ using queue::Change;
 using queue::ChangeAction;
 using queue::ChangeResult;
 using queue::ChangeStatus;
+using queue::CompletionAction;
 using queue::MessageState;
 using queue::QueueType;
-using queue::SettleAction;
 using queue::SettleStatus;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -137,7 +137,7 @@ TEST_P(StoreContract, ChangeDeadLetterTakesItFromAnyState) {
       EXPECT_EQ(after.message.sent_at, before.message.sent_at);
       EXPECT_TRUE(same_failure(after.failure, before.failure));
       if (actor.receipt) {
-        EXPECT_EQ(settle(dlq(), *actor.receipt, SettleAction::retry), SettleStatus::applied);
+        EXPECT_EQ(settle(dlq(), *actor.receipt, CompletionAction::retry), SettleStatus::applied);
       }
       continue;
     }
@@ -203,7 +203,7 @@ TEST_P(StoreContract, ChangeRemoveTakesIt) {
     EXPECT_EQ(again.status, ChangeStatus::not_found);
     EXPECT_EQ(again.error.code(), ErrorCode::not_found) << again.error.message();
     if (actor.receipt) {
-      EXPECT_EQ(settle(actor.address, *actor.receipt, SettleAction::retry), SettleStatus::lost);
+      EXPECT_EQ(settle(actor.address, *actor.receipt, CompletionAction::retry), SettleStatus::lost);
     }
   }
   EXPECT_EQ(stats(standard()).total() + stats(dlq()).total(), 0U);
@@ -217,7 +217,7 @@ TEST_P(StoreContract, ChangeKeepsToTheVersionItIsGiven) {
     const std::string id = "m" + std::to_string(static_cast<int>(action));
     send(id);
     if (action == ChangeAction::redrive) {
-      ASSERT_TRUE(store().dead_letter(queue_name(), id, failure("no"), soon()));
+      ASSERT_TRUE(desk().dead_letter(queue_name(), id, failure("no"), soon()));
       clock().advance(1ms);
     }
     const queue::StoredMessage before = get(id);
@@ -247,7 +247,7 @@ TEST_P(StoreContract, ChangesOfABatchHaveAResultEach) {
       {.id = "dead", .action = ChangeAction::redrive},
       {.id = "", .action = ChangeAction::remove},
   };
-  const auto results = store().change(queue_name(), changes, soon());
+  const auto results = desk().change(queue_name(), changes, soon());
   std::vector<ChangeStatus> statuses;
   for (const ChangeResult& result : results) {
     statuses.push_back(result.status);
@@ -266,14 +266,14 @@ TEST_P(StoreContract, ChangesOfALargeBatchAreCutAsTheyMustBe) {
   for (const std::string& id : ids) {
     changes.push_back({.id = id, .action = ChangeAction::dead_letter, .failure = failure("bulk")});
   }
-  const auto results = store().change(queue_name(), changes, soon());
+  const auto results = desk().change(queue_name(), changes, soon());
   ASSERT_EQ(results.size(), ids.size());
   for (const ChangeResult& result : results) {
     ASSERT_EQ(result.status, ChangeStatus::applied) << result.error.message();
   }
   EXPECT_EQ(stats(standard()).total(), 0U);
   EXPECT_EQ(stats(dlq()).total(), 1100U);
-  EXPECT_TRUE(store().change(queue_name(), {}, soon()).empty());
+  EXPECT_TRUE(desk().change(queue_name(), {}, soon()).empty());
 }
 
 TEST_P(StoreContract, ChangeRefusalsReadTheSameOnEveryStore) {
@@ -286,8 +286,8 @@ TEST_P(StoreContract, ChangeRefusalsReadTheSameOnEveryStore) {
                             ChangeAction::reset, ChangeAction::remove, ChangeAction::move_to_front}) {
     EXPECT_EQ(change({.id = "ghost", .action = action}).error.message(), absent);
   }
-  EXPECT_EQ(store().get(queue_name(), "ghost", soon()).error().message(), absent);
-  EXPECT_EQ(store().edit(queue_name(), "ghost", 1, {}, soon()).error().message(), absent);
+  EXPECT_EQ(desk().get(queue_name(), "ghost", soon()).error().message(), absent);
+  EXPECT_EQ(desk().edit(queue_name(), "ghost", 1, {}, soon()).error().message(), absent);
   EXPECT_EQ(change({.id = "waiting", .action = ChangeAction::redrive}).error.message(),
             "message \"waiting\" " + place + "is not in the DLQ");
   EXPECT_EQ(change({.id = "dead", .action = ChangeAction::redrive}).error.message(),
@@ -298,7 +298,7 @@ TEST_P(StoreContract, ChangeRefusalsReadTheSameOnEveryStore) {
 
 TEST_P(StoreContract, ChangeInAQueueThatIsNotThereFindsNothing) {
   const Change change{.id = "A-1", .action = ChangeAction::reset};
-  const auto results = store().change(under_test().absent_queue(), std::span(&change, 1), soon());
+  const auto results = desk().change(under_test().absent_queue(), std::span(&change, 1), soon());
   ASSERT_EQ(results.size(), 1U);
   if (traits().makes_queues) {
     EXPECT_EQ(results[0].status, ChangeStatus::not_found);
@@ -311,7 +311,7 @@ TEST_P(StoreContract, ChangeInAQueueThatIsNotThereFindsNothing) {
 TEST_P(StoreContract, ChangeAfterItsDeadlineDoesNothing) {
   send("A-1");
   const Change change{.id = "A-1", .action = ChangeAction::remove};
-  const auto results = store().change(queue_name(), std::span(&change, 1), passed());
+  const auto results = desk().change(queue_name(), std::span(&change, 1), passed());
   ASSERT_EQ(results.size(), 1U);
   EXPECT_EQ(results[0].status, ChangeStatus::failed);
   EXPECT_EQ(results[0].error.code(), ErrorCode::timeout) << results[0].error.message();

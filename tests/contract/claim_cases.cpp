@@ -5,9 +5,9 @@
 // Order, visibility, delay and fencing: what `claim` and `extend` promise.
 namespace sluice::test {
 
+using queue::CompletionAction;
 using queue::MessageState;
 using queue::Receipt;
-using queue::SettleAction;
 using queue::SettleStatus;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -29,7 +29,7 @@ TEST_P(StoreContract, ClaimsInOrderOfSendingWithinOneInstant) {
   batch[0].id = "z";
   batch[1].id = "y";
   batch[2].id = "x";
-  ASSERT_EQ(store().send(queue_name(), batch, soon()).size(), 3U);
+  ASSERT_EQ(desk().send(queue_name(), batch, soon()).size(), 3U);
   EXPECT_THAT(ids_of(claim(standard())), ElementsAre("z", "y", "x"));
 }
 
@@ -40,9 +40,9 @@ TEST_P(StoreContract, ClaimCarriesTheWholeMessage) {
   message.attributes = {{"trace", "abc"}, {"empty", ""}, {"größe", "7 °C"}};
   message.group = "customer 7";
   const WallTime sent = clock().wall_now();
-  ASSERT_EQ(store().send(queue_name(), std::span(&message, 1), soon())[0].status, queue::SendStatus::sent);
+  ASSERT_EQ(desk().send(queue_name(), std::span(&message, 1), soon())[0].status, queue::SendStatus::sent);
   clock().advance(5s);
-  const queue::Claim claimed = claim_one(standard());
+  const queue::Delivery claimed = claim_one(standard());
   EXPECT_EQ(claimed.message.id, "A-1");
   EXPECT_EQ(claimed.message.body, "hello");
   EXPECT_EQ(claimed.message.content_type, queue::kTextPlain);
@@ -62,7 +62,7 @@ TEST_P(StoreContract, ClaimShowsInTheRecord) {
   EXPECT_EQ(before.received_at, std::nullopt);
   EXPECT_EQ(before.state(clock().wall_now()), MessageState::ready);
   const WallTime now = clock().wall_now();
-  const queue::Claim claimed = claim_one(standard());
+  const queue::Delivery claimed = claim_one(standard());
   const queue::StoredMessage after = get("A-1");
   EXPECT_EQ(after.version, claimed.receipt.version);
   EXPECT_GT(after.version, before.version);
@@ -83,11 +83,11 @@ TEST_P(StoreContract, ClaimOfNothingTakesNothing) {
 
 TEST_P(StoreContract, ClaimComesBackWhenItsTimeIsOver) {
   send("A-1");
-  const queue::Claim first = claim_one(standard(), 30s);
+  const queue::Delivery first = claim_one(standard(), 30s);
   clock().advance(30s - 1ms);
   EXPECT_THAT(claim(standard()), IsEmpty());
   clock().advance(2ms);
-  const queue::Claim second = claim_one(standard());
+  const queue::Delivery second = claim_one(standard());
   EXPECT_EQ(second.message.attempt, 2U);
   EXPECT_GT(second.receipt.version, first.receipt.version);
 }
@@ -120,7 +120,7 @@ TEST_P(StoreContract, DelayedMessageWaits) {
   clock().advance(9s);
   EXPECT_THAT(claim(standard()), IsEmpty());
   clock().advance(1s);
-  const queue::Claim late = claim_one(standard());
+  const queue::Delivery late = claim_one(standard());
   EXPECT_EQ(late.message.id, "late");
   EXPECT_EQ(late.message.attempt, 1U);
 }
@@ -149,7 +149,7 @@ TEST_P(StoreContract, HalvesAndQueuesAreApart) {
   queue::NewMessage elsewhere;
   elsewhere.id = "alive";
   elsewhere.body = "of the other queue";
-  ASSERT_EQ(store().send(under_test().other_queue(), std::span(&elsewhere, 1), soon())[0].status,
+  ASSERT_EQ(desk().send(under_test().other_queue(), std::span(&elsewhere, 1), soon())[0].status,
             queue::SendStatus::sent);
   EXPECT_THAT(ids_of(claim(dlq())), ElementsAre("dead"));
   EXPECT_EQ(claim_one(standard()).message.body, "body of alive");
@@ -158,35 +158,36 @@ TEST_P(StoreContract, HalvesAndQueuesAreApart) {
 
 TEST_P(StoreContract, ExtendProlongsAndVoidsTheOldReceipt) {
   send("A-1");
-  const queue::Claim claimed = claim_one(standard(), 10s);
+  const queue::Delivery claimed = claim_one(standard(), 10s);
   clock().advance(5s);
-  const auto extended = store().extend(standard(), std::span(&claimed.receipt, 1), 60s, soon());
+  const auto extended = desk().extend(standard(), std::span(&claimed.receipt, 1), 60s, soon());
   ASSERT_EQ(extended.size(), 1U);
   ASSERT_EQ(extended[0].status, SettleStatus::applied) << extended[0].error.message();
-  EXPECT_EQ(extended[0].invisible_until, clock().wall_now() + 60s);
+  EXPECT_EQ(extended[0].leased_until, clock().steady_now() + 60s);
+  EXPECT_EQ(get("A-1").invisible_until, clock().wall_now() + 60s);
   EXPECT_EQ(extended[0].receipt.id, "A-1");
   EXPECT_EQ(get("A-1").message.attempt, 1U);
   clock().advance(59s);
   EXPECT_THAT(claim(standard()), IsEmpty());
-  EXPECT_EQ(settle(standard(), claimed.receipt, SettleAction::retry), SettleStatus::lost);
-  EXPECT_EQ(settle(standard(), extended[0].receipt, SettleAction::remove), SettleStatus::applied);
+  EXPECT_EQ(settle(standard(), claimed.receipt, CompletionAction::retry), SettleStatus::lost);
+  EXPECT_EQ(settle(standard(), extended[0].receipt, CompletionAction::remove), SettleStatus::applied);
   EXPECT_TRUE(absent("A-1"));
 }
 
 TEST_P(StoreContract, ExtendMayShorten) {
   send("A-1");
-  const queue::Claim claimed = claim_one(standard(), 600s);
-  ASSERT_EQ(store().extend(standard(), std::span(&claimed.receipt, 1), 1s, soon())[0].status, SettleStatus::applied);
+  const queue::Delivery claimed = claim_one(standard(), 600s);
+  ASSERT_EQ(desk().extend(standard(), std::span(&claimed.receipt, 1), 1s, soon())[0].status, SettleStatus::applied);
   clock().advance(1s + 1ms);
   EXPECT_EQ(claim_one(standard()).message.attempt, 2U);
 }
 
 TEST_P(StoreContract, ZombieCannotExtend) {
   send("A-1");
-  const queue::Claim zombie = claim_one(standard(), 10s);
+  const queue::Delivery zombie = claim_one(standard(), 10s);
   clock().advance(11s);
-  const queue::Claim holder = claim_one(standard(), 10s);
-  const auto result = store().extend(standard(), std::span(&zombie.receipt, 1), 600s, soon());
+  const queue::Delivery holder = claim_one(standard(), 10s);
+  const auto result = desk().extend(standard(), std::span(&zombie.receipt, 1), 600s, soon());
   EXPECT_EQ(result.at(0).status, SettleStatus::lost);
   const queue::StoredMessage stored = get("A-1");
   EXPECT_EQ(stored.version, holder.receipt.version);
@@ -203,7 +204,7 @@ TEST_P(StoreContract, ExtendOfManyAnswersInOrder) {
     receipts.back().version += i % 3 == 1 ? 7 : 0;
   }
   receipts.push_back({.id = "nobody", .version = 2, .locator = claims[0].receipt.locator + 100000});
-  const auto results = store().extend(standard(), receipts, 90s, soon());
+  const auto results = desk().extend(standard(), receipts, 90s, soon());
   ASSERT_EQ(results.size(), 61U);
   for (std::size_t i = 0; i < 60; ++i) {
     EXPECT_EQ(results[i].status, i % 3 == 1 ? SettleStatus::lost : SettleStatus::applied) << i;
@@ -212,20 +213,20 @@ TEST_P(StoreContract, ExtendOfManyAnswersInOrder) {
     }
   }
   EXPECT_EQ(results[60].status, SettleStatus::lost);
-  EXPECT_THAT(store().extend(standard(), {}, 90s, soon()), IsEmpty());
+  EXPECT_THAT(desk().extend(standard(), {}, 90s, soon()), IsEmpty());
 }
 
 TEST_P(StoreContract, ClaimsBatchesOfEverySize) {
   send_many(1052);
   std::set<std::string> seen;
   for (const std::size_t size : {1U, 25U, 26U, 1000U}) {
-    std::vector<queue::Claim> claims;
+    std::vector<queue::Delivery> claims;
     while (claims.size() < size) {
       auto more = claim(standard(), size - claims.size());
       ASSERT_FALSE(more.empty());
       std::move(more.begin(), more.end(), std::back_inserter(claims));
     }
-    for (const queue::Claim& claimed : claims) {
+    for (const queue::Delivery& claimed : claims) {
       EXPECT_TRUE(seen.insert(claimed.message.id).second) << claimed.message.id << " claimed twice";
       EXPECT_EQ(claimed.message.body, "body of " + claimed.message.id);
     }
@@ -243,10 +244,10 @@ TEST_P(StoreContract, ManyInFlightAtTheHeadHideNothingBehindThem) {
 
 TEST_P(StoreContract, AbsentQueueIsEmptyOrSaysSo) {
   const queue::QueueAddress nowhere{under_test().absent_queue()};
-  const auto claims = store().claim(nowhere, 10, 30s, soon());
-  const auto counted = store().stats(nowhere, soon());
-  const auto page = store().list({.address = nowhere, .limit = 10, .cursor = {}}, soon());
-  const auto found = store().get(nowhere.queue, "A-1", soon());
+  const auto claims = desk().claim(nowhere, 10, 30s, soon());
+  const auto counted = desk().stats(nowhere, soon());
+  const auto page = desk().list(nowhere.queue, {.limit = 10}, soon());
+  const auto found = desk().get(nowhere.queue, "A-1", soon());
   ASSERT_FALSE(found);
   if (traits().makes_queues) {
     ASSERT_TRUE(claims) << claims.error().message();
@@ -269,28 +270,27 @@ TEST_P(StoreContract, AbsentQueueIsEmptyOrSaysSo) {
 
 TEST_P(StoreContract, PassedDeadlineFailsEveryCallAndChangesNothing) {
   send("A-1");
-  const queue::Claim claimed = claim_one(standard());
+  const queue::Delivery claimed = claim_one(standard());
   const queue::StoredMessage before = get("A-1");
   const queue::NewMessage message{.id = "A-2", .body = "x"};
-  const queue::Settlement settlement{.receipt = claimed.receipt};
-  const auto claims = store().claim(standard(), 10, 30s, passed());
+  const queue::Completion settlement{.receipt = claimed.receipt};
+  const auto claims = desk().claim(standard(), 10, 30s, passed());
   ASSERT_FALSE(claims);
   EXPECT_EQ(claims.error().code(), ErrorCode::timeout);
-  const auto sent = store().send(queue_name(), std::span(&message, 1), passed());
+  const auto sent = desk().send(queue_name(), std::span(&message, 1), passed());
   ASSERT_EQ(sent.size(), 1U);
   EXPECT_EQ(sent[0].status, queue::SendStatus::failed);
   EXPECT_EQ(sent[0].error.code(), ErrorCode::timeout);
-  const auto settled = store().settle(standard(), std::span(&settlement, 1), passed());
+  const auto settled = desk().settle(standard(), std::span(&settlement, 1), passed());
   ASSERT_EQ(settled.size(), 1U);
   EXPECT_EQ(settled[0].status, SettleStatus::failed);
   EXPECT_EQ(settled[0].error.code(), ErrorCode::timeout);
-  const auto extended = store().extend(standard(), std::span(&claimed.receipt, 1), 60s, passed());
+  const auto extended = desk().extend(standard(), std::span(&claimed.receipt, 1), 60s, passed());
   ASSERT_EQ(extended.size(), 1U);
   EXPECT_EQ(extended[0].status, SettleStatus::failed);
   EXPECT_EQ(extended[0].error.code(), ErrorCode::timeout);
-  EXPECT_EQ(store().remove(queue_name(), "A-1", passed()).error().code(), ErrorCode::timeout);
-  EXPECT_EQ(store().purge(standard(), {}, passed()).error().code(), ErrorCode::timeout);
-  EXPECT_EQ(store().stats(standard(), passed()).error().code(), ErrorCode::timeout);
+  EXPECT_EQ(desk().remove(queue_name(), "A-1", passed()).error().code(), ErrorCode::timeout);
+  EXPECT_EQ(desk().stats(standard(), passed()).error().code(), ErrorCode::timeout);
   EXPECT_TRUE(absent("A-2"));
   EXPECT_EQ(get("A-1").version, before.version);
 }

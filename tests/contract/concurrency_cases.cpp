@@ -9,10 +9,10 @@
 // Many threads on one store, the clock standing still.
 namespace sluice::test {
 
-using queue::Claim;
+using queue::Completion;
+using queue::Delivery;
 using queue::NewMessage;
 using queue::SendStatus;
-using queue::Settlement;
 using queue::SettleStatus;
 
 namespace {
@@ -38,11 +38,11 @@ TEST_P(StoreContract, ConcurrentClaimersNeverShareAMessage) {
   on_threads(4, [&](std::size_t) {
     // A store under contention may come back empty-handed; the bound keeps a broken one from running for ever.
     for (int tries = 0; total < kMessages && tries < 2000; ++tries) {
-      const auto claims = store().claim(standard(), 7, 30s, soon());
+      const auto claims = desk().claim(standard(), 7, 30s, soon());
       ASSERT_TRUE(claims) << claims.error().message();
       total += claims->size();
       const MutexLock lock(mutex);
-      for (const Claim& claim : *claims) {
+      for (const Delivery& claim : *claims) {
         ++claimed[claim.message.id];
       }
     }
@@ -60,7 +60,7 @@ TEST_P(StoreContract, OneOfManySendersOfAnIdWins) {
   on_threads(4, [&](std::size_t thread) {
     for (std::size_t i = 0; i < kIds; ++i) {
       const NewMessage message{.id = "id" + std::to_string(i), .body = "from " + std::to_string(thread)};
-      const auto results = store().send(queue_name(), std::span(&message, 1), soon());
+      const auto results = desk().send(queue_name(), std::span(&message, 1), soon());
       sent[i] += results.at(0).status == SendStatus::sent ? 1 : 0;
       odd += results.at(0).status == SendStatus::failed ? 1 : 0;
     }
@@ -80,8 +80,8 @@ TEST_P(StoreContract, OneOfManySettlersOfAReceiptWins) {
   on_threads(4, [&](std::size_t thread) {
     for (std::size_t n = 0; n < claims.size(); ++n) {
       const std::size_t i = (n + thread * 10) % claims.size();
-      const Settlement settlement{.receipt = claims[i].receipt, .action = queue::SettleAction::retry, .delay = 60s};
-      const auto results = store().settle(standard(), std::span(&settlement, 1), soon());
+      const Completion settlement{.receipt = claims[i].receipt, .action = queue::CompletionAction::retry, .delay = 60s};
+      const auto results = desk().settle(standard(), std::span(&settlement, 1), soon());
       applied[i] += results.at(0).status == SettleStatus::applied ? 1 : 0;
     }
   });
@@ -105,7 +105,7 @@ TEST_P(StoreContract, SendersWorkersAndOperatorsTogetherLoseNothing) {
         for (std::size_t n = 0; n < batch.size(); ++n) {
           batch[n].id = std::to_string(thread) + "-" + std::to_string(i + n);
         }
-        for (const auto& result : store().send(queue_name(), batch, soon())) {
+        for (const auto& result : desk().send(queue_name(), batch, soon())) {
           odd += result.status == SendStatus::sent ? 0 : 1;
           ++sent;
         }
@@ -114,22 +114,22 @@ TEST_P(StoreContract, SendersWorkersAndOperatorsTogetherLoseNothing) {
     }
     if (thread == kSenders) {
       while (removed < kSenders * kEach && odd == 0) {
-        odd += store().list({.address = standard(), .limit = 5, .cursor = {}}, soon()) ? 0 : 1;
-        odd += store().stats(standard(), soon()) ? 0 : 1;
+        odd += desk().list(queue_name(), {.limit = 5}, soon()) ? 0 : 1;
+        odd += desk().stats(standard(), soon()) ? 0 : 1;
       }
       return;
     }
     for (int tries = 0; removed < kSenders * kEach && tries < 20000 && odd == 0; ++tries) {
-      const auto claims = store().claim(standard(), 9, 600s, soon());
+      const auto claims = desk().claim(standard(), 9, 600s, soon());
       if (!claims) {
         ++odd;
         return;
       }
-      std::vector<Settlement> settlements;
-      for (const Claim& claim : *claims) {
+      std::vector<Completion> settlements;
+      for (const Delivery& claim : *claims) {
         settlements.push_back({.receipt = claim.receipt});
       }
-      for (const auto& result : store().settle(standard(), settlements, soon())) {
+      for (const auto& result : desk().settle(standard(), settlements, soon())) {
         odd += result.status == SettleStatus::applied ? 0 : 1;
         ++removed;
       }

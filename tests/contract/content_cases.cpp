@@ -50,14 +50,14 @@ TEST_P(StoreContract, BodiesComeBackByteForByte) {
     message.id = content.name;
     message.body = content.body;
     message.content_type = content.type;
-    const auto sent = store().send(queue_name(), std::span(&message, 1), soon());
+    const auto sent = desk().send(queue_name(), std::span(&message, 1), soon());
     ASSERT_EQ(sent[0].status, queue::SendStatus::sent) << sent[0].error.message();
-    const queue::Claim claimed = claim_one(standard());
+    const queue::Delivery claimed = claim_one(standard());
     EXPECT_EQ(claimed.message.content_type, content.type);
     EXPECT_TRUE(claimed.message.body == content.body) << claimed.message.body.size() << " bytes";
     const queue::StoredMessage stored = get(content.name);
     EXPECT_TRUE(stored.message.body == content.body) << stored.message.body.size() << " bytes";
-    EXPECT_EQ(settle(standard(), claimed.receipt, queue::SettleAction::remove), queue::SettleStatus::applied);
+    EXPECT_EQ(settle(standard(), claimed.receipt, queue::CompletionAction::remove), queue::SettleStatus::applied);
   }
 }
 
@@ -68,9 +68,9 @@ TEST_P(StoreContract, JsonBodiesComeBackAsEqualValues) {
     message.id = document;
     message.body = document;
     message.content_type = queue::kJson;
-    const auto sent = store().send(queue_name(), std::span(&message, 1), soon());
+    const auto sent = desk().send(queue_name(), std::span(&message, 1), soon());
     ASSERT_EQ(sent[0].status, queue::SendStatus::sent) << sent[0].error.message();
-    const queue::Claim claimed = claim_one(standard());
+    const queue::Delivery claimed = claim_one(standard());
     EXPECT_EQ(claimed.message.content_type, queue::kJson);
     if (traits().keeps_json_spelling) {
       EXPECT_EQ(claimed.message.body, document);
@@ -89,7 +89,7 @@ TEST_P(StoreContract, JsonBodiesComeBackAsEqualValues) {
       EXPECT_EQ(numbers[2].to_number<double>(), 1.5);
       EXPECT_EQ(numbers[3].to_number<double>(), 1000.0);
     }
-    EXPECT_EQ(settle(standard(), claimed.receipt, queue::SettleAction::remove), queue::SettleStatus::applied);
+    EXPECT_EQ(settle(standard(), claimed.receipt, queue::CompletionAction::remove), queue::SettleStatus::applied);
   }
 }
 
@@ -99,7 +99,7 @@ TEST_P(StoreContract, JsonNumbersKeepAllTheirDigits) {
   message.body =
       R"({"big":12345678901234567890123456789012345678,"small":0.12345678901234567890123,"id":9007199254740993})";
   message.content_type = queue::kJson;
-  ASSERT_EQ(store().send(queue_name(), std::span(&message, 1), soon())[0].status, queue::SendStatus::sent);
+  ASSERT_EQ(desk().send(queue_name(), std::span(&message, 1), soon())[0].status, queue::SendStatus::sent);
   const std::string body = claim_one(standard()).message.body;
   EXPECT_THAT(body, ::testing::HasSubstr("12345678901234567890123456789012345678"));
   EXPECT_THAT(body, ::testing::HasSubstr("0.12345678901234567890123"));
@@ -114,23 +114,23 @@ TEST_P(StoreContract, ContentSurvivesRetryDlqAndRedrive) {
   message.content_type = queue::kOctetStream;
   message.attributes = {{"k", "v"}};
   message.group = "g";
-  ASSERT_EQ(store().send(queue_name(), std::span(&message, 1), soon())[0].status, queue::SendStatus::sent);
+  ASSERT_EQ(desk().send(queue_name(), std::span(&message, 1), soon())[0].status, queue::SendStatus::sent);
   const auto check = [&](const queue::Message& got) {
     EXPECT_TRUE(got.body == body) << got.body.size() << " bytes";
     EXPECT_EQ(got.content_type, queue::kOctetStream);
     EXPECT_EQ(got.attributes, message.attributes);
     EXPECT_EQ(got.group, "g");
   };
-  EXPECT_EQ(settle(standard(), claim_one(standard()).receipt, queue::SettleAction::retry),
+  EXPECT_EQ(settle(standard(), claim_one(standard()).receipt, queue::CompletionAction::retry),
             queue::SettleStatus::applied);
-  const queue::Claim second = claim_one(standard());
+  const queue::Delivery second = claim_one(standard());
   check(second.message);
-  EXPECT_EQ(settle(standard(), second.receipt, queue::SettleAction::dead_letter, {}, failure("no")),
+  EXPECT_EQ(settle(standard(), second.receipt, queue::CompletionAction::dead_letter, {}, failure("no")),
             queue::SettleStatus::applied);
-  const queue::Claim dead = claim_one(dlq());
+  const queue::Delivery dead = claim_one(dlq());
   check(dead.message);
-  EXPECT_EQ(settle(dlq(), dead.receipt, queue::SettleAction::release), queue::SettleStatus::applied);
-  ASSERT_TRUE(store().redrive(queue_name(), "A-1", soon()));
+  EXPECT_EQ(settle(dlq(), dead.receipt, queue::CompletionAction::release), queue::SettleStatus::applied);
+  ASSERT_TRUE(desk().redrive(queue_name(), "A-1", soon()));
   clock().advance(1ms);
   check(claim_one(standard()).message);
 }

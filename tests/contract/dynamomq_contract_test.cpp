@@ -18,7 +18,7 @@ class DynamoMqUnderTest final : public StoreUnderTest {
     }
   }
 
-  queue::Store& store() override { return host_->store(); }
+  queue::Queues& queues() override { return host_->queues(); }
   FakeClock& clock() override { return clock_; }
 
  private:
@@ -39,6 +39,7 @@ StoreFactory dynamomq() {
                     .max_id = 2048,
                     .makes_queues = false,
                     .keeps_json_spelling = false,
+                    .keeps_to_bytes = false,
                     .stable_ties = false};
   factory.absence = Emulator::absence();
   return factory;

@@ -8,8 +8,8 @@
 // own way (traits().keeps_json_spelling), values are compared; digits stay on every store.
 namespace sluice::test {
 
+using queue::CompletionAction;
 using queue::ContentEdit;
-using queue::SettleAction;
 using queue::SettleStatus;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -163,7 +163,7 @@ TEST_P(StoreContract, EditReplacesAWholeBody) {
   edited = edit("text", {set_body(R"([1,2])"), {.path = {"data", std::size_t{2}}, .json = "3"}});
   ASSERT_TRUE(edited) << edited.error().message();
   expect_same_json(edited->message.body, "[1,2,3]");
-  const queue::Claim claimed = claim_one(standard());
+  const queue::Delivery claimed = claim_one(standard());
   EXPECT_EQ(claimed.message.content_type, queue::kJson);
   expect_same_json(claimed.message.body, "[1,2,3]");
   send_content("bytes", std::string("\x00\xFF", 2), queue::kOctetStream);
@@ -195,7 +195,7 @@ TEST_P(StoreContract, EditOfAttributesGroupAndType) {
   message.body = R"({"a":1})";
   message.attributes = {{"keep", "1"}, {"change", "2"}, {"drop", "3"}};
   message.group = "g";
-  ASSERT_EQ(store().send(queue_name(), std::span(&message, 1), soon())[0].status, queue::SendStatus::sent);
+  ASSERT_EQ(desk().send(queue_name(), std::span(&message, 1), soon())[0].status, queue::SendStatus::sent);
   auto edited = edit("A-1", {{.path = {"attributes", "change"}, .json = R"("changed")"},
                              {.path = {"attributes", "drop"}, .json = std::nullopt},
                              {.path = {"attributes", "new.name"}, .json = R"("\u00fc")"},
@@ -213,7 +213,7 @@ TEST_P(StoreContract, EditOfAttributesGroupAndType) {
                         {.path = {"content_type"}, .json = R"("application/json")"},
                         {.path = {"data", "a"}, .json = "2"}});
   ASSERT_TRUE(edited) << edited.error().message();
-  const queue::Claim claimed = claim_one(standard());
+  const queue::Delivery claimed = claim_one(standard());
   EXPECT_EQ(claimed.message.group, "");
   EXPECT_EQ(claimed.message.content_type, queue::kJson);
   expect_same_json(claimed.message.body, R"({"a":2})");
@@ -246,7 +246,7 @@ TEST_P(StoreContract, EditLeavesTheMessageWhereItStands) {
     EXPECT_EQ(after.failure.error, before.failure.error);
     EXPECT_EQ(after.state(clock().wall_now()), before.state(clock().wall_now()));
     if (actor.receipt) {
-      EXPECT_EQ(settle(actor.address, *actor.receipt, SettleAction::remove), SettleStatus::lost);
+      EXPECT_EQ(settle(actor.address, *actor.receipt, CompletionAction::remove), SettleStatus::lost);
     }
   }
 }
@@ -256,14 +256,14 @@ TEST_P(StoreContract, EditRefusesWhatHasChangedInBetween) {
   const std::int64_t version = get("A-1").version;
   claim_one(standard());
   const ContentEdit late = set_body(R"("too late")");
-  const auto edited = store().edit(queue_name(), "A-1", version, std::span(&late, 1), soon());
+  const auto edited = desk().edit(queue_name(), "A-1", version, std::span(&late, 1), soon());
   ASSERT_FALSE(edited);
   EXPECT_EQ(edited.error().code(), ErrorCode::conflict) << edited.error().message();
   EXPECT_EQ(get("A-1").message.body, "body of A-1");
-  const auto ghost = store().edit(queue_name(), "ghost", 1, std::span(&late, 1), soon());
+  const auto ghost = desk().edit(queue_name(), "ghost", 1, std::span(&late, 1), soon());
   ASSERT_FALSE(ghost);
   EXPECT_EQ(ghost.error().code(), ErrorCode::not_found) << ghost.error().message();
-  const auto too_late = store().edit(queue_name(), "A-1", get("A-1").version, std::span(&late, 1), passed());
+  const auto too_late = desk().edit(queue_name(), "A-1", get("A-1").version, std::span(&late, 1), passed());
   ASSERT_FALSE(too_late);
   EXPECT_EQ(too_late.error().code(), ErrorCode::timeout) << too_late.error().message();
 }

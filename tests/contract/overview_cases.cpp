@@ -3,16 +3,17 @@
 // The look at a whole half: counts, the first ids in claiming order, and why what lies there has failed.
 namespace sluice::test {
 
+using queue::CompletionAction;
 using queue::ErrorGroup;
 using queue::QueueOverview;
-using queue::SettleAction;
+using queue::QueueType;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 namespace {
 
-QueueOverview look(queue::Store& store, const queue::OverviewRequest& request, Deadline deadline) {
-  auto seen = store.overview(request, deadline);
+QueueOverview look(queue::Operator& queue, const queue::OverviewRequest& request, Deadline deadline) {
+  auto seen = queue.overview(request, deadline);
   if (!seen) {
     ADD_FAILURE() << "overview: " << seen.error().message();
     return {};
@@ -23,24 +24,24 @@ QueueOverview look(queue::Store& store, const queue::OverviewRequest& request, D
 }  // namespace
 
 TEST_P(StoreContract, OverviewOfNothing) {
-  const QueueOverview seen = look(store(), {.address = standard(), .errors = 5}, soon());
+  const QueueOverview seen = look(desk().oper(queue_name()), {.errors = 5}, soon());
   EXPECT_EQ(seen.counts.total(), 0U);
   EXPECT_THAT(seen.first_ids, IsEmpty());
   EXPECT_THAT(seen.first_in_flight_ids, IsEmpty());
   EXPECT_THAT(seen.errors, IsEmpty());
-  const auto nowhere = store().overview({.address = {under_test().absent_queue()}}, soon());
+  const auto nowhere = desk().overview(under_test().absent_queue(), {}, soon());
   ASSERT_EQ(nowhere.has_value(), traits().makes_queues);
   if (!nowhere) {
     EXPECT_EQ(nowhere.error().code(), ErrorCode::queue_missing) << nowhere.error().message();
   }
-  const auto late = store().overview({.address = standard()}, passed());
+  const auto late = desk().overview(queue_name(), {}, passed());
   ASSERT_FALSE(late);
   EXPECT_EQ(late.error().code(), ErrorCode::timeout) << late.error().message();
 }
 
 TEST_P(StoreContract, OverviewCountsAndNamesInClaimingOrder) {
   one_in_each_state();
-  const QueueOverview seen = look(store(), {.address = standard()}, soon());
+  const QueueOverview seen = look(desk().oper(queue_name()), {}, soon());
   const queue::QueueStats counted = stats(standard());
   EXPECT_EQ(seen.counts.ready, 2U);
   EXPECT_EQ(seen.counts.in_flight, 1U);
@@ -50,7 +51,7 @@ TEST_P(StoreContract, OverviewCountsAndNamesInClaimingOrder) {
   EXPECT_EQ(seen.counts.delayed, counted.delayed);
   EXPECT_THAT(seen.first_ids, ElementsAre("expired", "flying", "waiting", "ready", "delayed"));
   EXPECT_THAT(seen.first_in_flight_ids, ElementsAre("flying", "waiting", "delayed"));
-  const QueueOverview dead = look(store(), {.address = dlq()}, soon());
+  const QueueOverview dead = look(desk().oper(queue_name()), {.type = QueueType::dlq}, soon());
   EXPECT_THAT(dead.first_ids, ElementsAre("dead-waiting", "dead-flying", "dead"));
   EXPECT_THAT(dead.first_in_flight_ids, ElementsAre("dead-waiting", "dead-flying"));
   EXPECT_THAT(dead.errors, IsEmpty()) << "nobody asked for them";
@@ -60,7 +61,7 @@ TEST_P(StoreContract, OverviewNamesNoMoreThanAsked) {
   const auto ids = send_many(130);
   claim_all(standard(), 120);
   for (const std::size_t most : {std::size_t{0}, std::size_t{3}, std::size_t{100}}) {
-    const QueueOverview seen = look(store(), {.address = standard(), .ids = most}, soon());
+    const QueueOverview seen = look(desk().oper(queue_name()), {.ids = most}, soon());
     EXPECT_EQ(seen.counts.total(), 130U);
     EXPECT_EQ(seen.counts.in_flight, 120U);
     EXPECT_EQ(seen.first_ids.size(), most);
@@ -80,9 +81,9 @@ TEST_P(StoreContract, OverviewGroupsErrors) {
   dead("b3", "beta");
   dead("a2", "alpha");
   send("clean");
-  ASSERT_TRUE(store().dead_letter(queue_name(), "clean", {}, soon()));
+  ASSERT_TRUE(desk().dead_letter(queue_name(), "clean", {}, soon()));
   clock().advance(1ms);
-  const QueueOverview seen = look(store(), {.address = dlq(), .errors = 2}, soon());
+  const QueueOverview seen = look(desk().oper(queue_name()), {.type = QueueType::dlq, .errors = 2}, soon());
   ASSERT_EQ(seen.errors.size(), 2U);
   EXPECT_EQ(seen.errors[0].error, "beta");
   EXPECT_EQ(seen.errors[0].count, 3U);
@@ -91,11 +92,11 @@ TEST_P(StoreContract, OverviewGroupsErrors) {
   EXPECT_EQ(seen.errors[1].error, "alpha");
   EXPECT_EQ(seen.errors[1].count, 2U);
   EXPECT_EQ(seen.errors[1].example, "a2");
-  EXPECT_EQ(look(store(), {.address = dlq(), .errors = 100}, soon()).errors.size(), 3U);
-  EXPECT_THAT(look(store(), {.address = standard(), .errors = 100}, soon()).errors, IsEmpty());
+  EXPECT_EQ(look(desk().oper(queue_name()), {.type = QueueType::dlq, .errors = 100}, soon()).errors.size(), 3U);
+  EXPECT_THAT(look(desk().oper(queue_name()), {.errors = 100}, soon()).errors, IsEmpty());
   send("retried");
-  settle(standard(), claim_one(standard()).receipt, SettleAction::retry, 60s, failure("flaky"));
-  const QueueOverview standard_half = look(store(), {.address = standard(), .errors = 100}, soon());
+  settle(standard(), claim_one(standard()).receipt, CompletionAction::retry, 60s, failure("flaky"));
+  const QueueOverview standard_half = look(desk().oper(queue_name()), {.errors = 100}, soon());
   ASSERT_EQ(standard_half.errors.size(), 1U);
   EXPECT_EQ(standard_half.errors[0].error, "flaky");
 }

@@ -5,11 +5,11 @@
 // Whole records, as they are listed in one queue and put into another.
 namespace sluice::test {
 
+using queue::CompletionAction;
 using queue::PutMode;
 using queue::PutResult;
 using queue::PutStatus;
 using queue::QueueType;
-using queue::SettleAction;
 using queue::SettleStatus;
 using queue::StoredMessage;
 using ::testing::ElementsAre;
@@ -68,14 +68,14 @@ TEST_P(StoreContract, PutOfWhatWasListedGivesTheSameQueue) {
   send_content("bytes", std::string("\x00\xFF\x80", 3), queue::kOctetStream);
   queue::NewMessage rich{
       .id = "rich", .body = "a;b", .content_type = "text/csv", .attributes = {{"k", "v"}}, .group = "g"};
-  ASSERT_EQ(store().send(queue_name(), std::span(&rich, 1), soon())[0].status, queue::SendStatus::sent);
+  ASSERT_EQ(desk().send(queue_name(), std::span(&rich, 1), soon())[0].status, queue::SendStatus::sent);
   clock().advance(1ms);
   const queue::QueueAddress other{under_test().other_queue(), QueueType::standard};
   const queue::QueueAddress other_dlq{under_test().other_queue(), QueueType::dlq};
   for (const auto& [from, to] : {std::pair(standard(), other), std::pair(dlq(), other_dlq)}) {
     const std::vector<StoredMessage> originals = list_all(from, true, true);
     ASSERT_FALSE(originals.empty());
-    for (const PutStatus status : statuses(store().put(to.queue, originals, PutMode::insert, soon()))) {
+    for (const PutStatus status : statuses(desk().put(to.queue, originals, PutMode::insert, soon()))) {
       EXPECT_EQ(status, PutStatus::written);
     }
     const std::vector<StoredMessage> copies = list_all(to, true, true);
@@ -108,17 +108,17 @@ TEST_P(StoreContract, PutRecordsAreWorkedOnLikeOthers) {
   held.invisible_until = now + 30s;
   StoredMessage later = record("later", now + 60s);
   const std::vector<StoredMessage> records{tried, held, later};
-  EXPECT_THAT(statuses(store().put(queue_name(), records, PutMode::insert, soon())),
+  EXPECT_THAT(statuses(desk().put(queue_name(), records, PutMode::insert, soon())),
               ElementsAre(PutStatus::written, PutStatus::written, PutStatus::written));
   const queue::QueueStats seen = stats(standard());
   EXPECT_EQ(seen.ready, 1U);
   EXPECT_EQ(seen.in_flight, 1U);
   EXPECT_EQ(seen.delayed, 1U);
-  const queue::Claim claimed = claim_one(standard());
+  const queue::Delivery claimed = claim_one(standard());
   EXPECT_EQ(claimed.message.id, "tried");
   EXPECT_EQ(claimed.message.attempt, 4U);
   EXPECT_EQ(claimed.receipt.version, 42);
-  EXPECT_EQ(settle(standard(), claimed.receipt, SettleAction::remove), SettleStatus::applied);
+  EXPECT_EQ(settle(standard(), claimed.receipt, CompletionAction::remove), SettleStatus::applied);
   EXPECT_TRUE(claim(standard()).empty());
   clock().advance(31s);
   EXPECT_EQ(claim_one(standard()).message.id, "held");
@@ -128,7 +128,7 @@ TEST_P(StoreContract, PutRecordsAreWorkedOnLikeOthers) {
   EXPECT_EQ(change({.id = "later", .action = queue::ChangeAction::remove}).status, queue::ChangeStatus::applied);
   // Its id is taken like any other.
   const queue::NewMessage again{.id = "held", .body = "x"};
-  EXPECT_EQ(store().send(queue_name(), std::span(&again, 1), soon())[0].status, queue::SendStatus::duplicate_id);
+  EXPECT_EQ(desk().send(queue_name(), std::span(&again, 1), soon())[0].status, queue::SendStatus::duplicate_id);
 }
 
 // Every write that ends a lease clears the time of receiving; what counts the attempts does not matter.
@@ -143,13 +143,13 @@ TEST_P(StoreContract, InFlightIsWhatIsHiddenAndReceived) {
   waiting.message.attempt = 3;
   waiting.invisible_until = now + 30s;
   const std::vector<StoredMessage> records{held, waiting};
-  ASSERT_THAT(statuses(store().put(queue_name(), records, PutMode::insert, soon())),
+  ASSERT_THAT(statuses(desk().put(queue_name(), records, PutMode::insert, soon())),
               ElementsAre(PutStatus::written, PutStatus::written));
   const queue::QueueStats seen = stats(dlq());
   EXPECT_EQ(seen.in_flight, 1U);
   EXPECT_EQ(seen.delayed, 1U);
-  EXPECT_EQ(store().get(queue_name(), "held", soon())->state(now), queue::MessageState::in_flight);
-  EXPECT_EQ(store().get(queue_name(), "waiting", soon())->state(now), queue::MessageState::delayed);
+  EXPECT_EQ(desk().get(queue_name(), "held", soon())->state(now), queue::MessageState::in_flight);
+  EXPECT_EQ(desk().get(queue_name(), "waiting", soon())->state(now), queue::MessageState::delayed);
   EXPECT_EQ(change({.id = "held", .action = queue::ChangeAction::redrive}).status, queue::ChangeStatus::conflict);
   EXPECT_EQ(change({.id = "waiting", .action = queue::ChangeAction::redrive}).status, queue::ChangeStatus::applied);
 }
@@ -160,7 +160,7 @@ TEST_P(StoreContract, PutInsertsOnlyWhereTheIdIsFree) {
   const WallTime now = clock().wall_now();
   std::vector<StoredMessage> records{record("taken", now), record("free", now), record("dead", now)};
   records[0].message.body = "other";
-  EXPECT_THAT(statuses(store().put(queue_name(), records, PutMode::insert, soon())),
+  EXPECT_THAT(statuses(desk().put(queue_name(), records, PutMode::insert, soon())),
               ElementsAre(PutStatus::exists, PutStatus::written, PutStatus::exists));
   EXPECT_EQ(get("taken").message.body, "body of taken");
   EXPECT_EQ(get("dead").queue_type, QueueType::dlq);
@@ -174,7 +174,7 @@ TEST_P(StoreContract, PutReplacesWhateverIsThere) {
   std::vector<StoredMessage> records{record("ready", now), record("dead", now), record("new", now)};
   records[0].message.body = "replaced";
   records[0].queue_type = QueueType::dlq;
-  EXPECT_THAT(statuses(store().put(queue_name(), records, PutMode::replace, soon())),
+  EXPECT_THAT(statuses(desk().put(queue_name(), records, PutMode::replace, soon())),
               ElementsAre(PutStatus::written, PutStatus::written, PutStatus::written));
   EXPECT_EQ(get("ready").message.body, "replaced");
   EXPECT_EQ(get("ready").queue_type, QueueType::dlq);
@@ -191,7 +191,7 @@ TEST_P(StoreContract, PutKeepsTheNativeRecord) {
   StoredMessage made = record("N-1", clock().wall_now());
   made.native = R"({"id":{"S":"N-1"},"colour":{"SS":["blue","red"]}})";
   StoredMessage plain = record("N-2", clock().wall_now());
-  ASSERT_THAT(statuses(store().put(queue_name(), std::vector{made, plain}, PutMode::insert, soon())),
+  ASSERT_THAT(statuses(desk().put(queue_name(), std::vector{made, plain}, PutMode::insert, soon())),
               ElementsAre(PutStatus::written, PutStatus::written));
   const auto check = [this] {
     for (const StoredMessage& shown : list_all(standard(), true, true)) {
@@ -219,17 +219,17 @@ TEST_P(StoreContract, PutRefusesWhatItCannotKeep) {
   std::vector<StoredMessage> records{record("", now), record(std::string(traits().max_id + 1, 'i'), now),
                                      record("large", now), record("good", now)};
   records[2].message.body.assign(traits().max_body + 1, 'L');
-  const auto results = store().put(queue_name(), records, PutMode::replace, soon());
+  const auto results = desk().put(queue_name(), records, PutMode::replace, soon());
   EXPECT_THAT(statuses(results),
               ElementsAre(PutStatus::failed, PutStatus::failed, PutStatus::failed, PutStatus::written));
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(results[static_cast<std::size_t>(i)].error.code(), ErrorCode::invalid);
   }
   EXPECT_EQ(stats(standard()).total(), 1U);
-  const auto late = store().put(queue_name(), records, PutMode::replace, passed());
+  const auto late = desk().put(queue_name(), records, PutMode::replace, passed());
   EXPECT_EQ(late.at(3).status, PutStatus::failed);
   EXPECT_EQ(late.at(3).error.code(), ErrorCode::timeout) << late.at(3).error.message();
-  EXPECT_TRUE(store().put(queue_name(), {}, PutMode::insert, soon()).empty());
+  EXPECT_TRUE(desk().put(queue_name(), {}, PutMode::insert, soon()).empty());
 }
 
 TEST_P(StoreContract, PutOfMany) {
@@ -237,11 +237,11 @@ TEST_P(StoreContract, PutOfMany) {
   for (int i = 0; i < 700; ++i) {
     records.push_back(record("p" + std::to_string(i), clock().wall_now() + Duration(i)));
   }
-  for (const PutStatus status : statuses(store().put(queue_name(), records, PutMode::insert, soon()))) {
+  for (const PutStatus status : statuses(desk().put(queue_name(), records, PutMode::insert, soon()))) {
     ASSERT_EQ(status, PutStatus::written);
   }
   EXPECT_EQ(stats(standard()).total(), 700U);
-  for (const PutStatus status : statuses(store().put(queue_name(), records, PutMode::insert, soon()))) {
+  for (const PutStatus status : statuses(desk().put(queue_name(), records, PutMode::insert, soon()))) {
     ASSERT_EQ(status, PutStatus::exists);
   }
 }

@@ -11,7 +11,7 @@ using ::testing::IsEmpty;
 
 TEST_P(StoreContract, SendMakesAnIdWhereNoneIsGiven) {
   const std::vector<NewMessage> batch(3, NewMessage{.id = {}, .body = "x"});
-  const auto results = store().send(queue_name(), batch, soon());
+  const auto results = desk().send(queue_name(), batch, soon());
   ASSERT_EQ(results.size(), 3U);
   std::set<std::string> ids;
   for (const auto& result : results) {
@@ -26,7 +26,7 @@ TEST_P(StoreContract, SendMakesAnIdWhereNoneIsGiven) {
 TEST_P(StoreContract, SendRefusesAnIdThatIsThere) {
   send("A-1");
   NewMessage again{.id = "A-1", .body = "another body"};
-  const auto results = store().send(queue_name(), std::span(&again, 1), soon());
+  const auto results = desk().send(queue_name(), std::span(&again, 1), soon());
   ASSERT_EQ(results.size(), 1U);
   EXPECT_EQ(results[0].status, SendStatus::duplicate_id);
   EXPECT_EQ(results[0].id, "A-1");
@@ -40,7 +40,7 @@ TEST_P(StoreContract, SendRefusesAnIdThatIsInFlightOrInTheDlq) {
   claim_one(standard());
   const std::vector<NewMessage> batch{
       {.id = "dead", .body = "x"}, {.id = "new", .body = "x"}, {.id = "flying", .body = "x"}};
-  const auto results = store().send(queue_name(), batch, soon());
+  const auto results = desk().send(queue_name(), batch, soon());
   ASSERT_EQ(results.size(), 3U);
   EXPECT_EQ(results[0].status, SendStatus::duplicate_id);
   EXPECT_EQ(results[1].status, SendStatus::sent);
@@ -53,7 +53,7 @@ TEST_P(StoreContract, SendRefusesTheSecondOfOneIdInABatch) {
                                 {.id = "A-2", .body = "x"},
                                 {.id = "A-1", .body = "second"},
                                 {.id = "A-1", .body = "third"}};
-  const auto results = store().send(queue_name(), batch, soon());
+  const auto results = desk().send(queue_name(), batch, soon());
   ASSERT_EQ(results.size(), 4U);
   EXPECT_EQ(results[0].status, SendStatus::sent) << results[0].error.message();
   EXPECT_EQ(results[1].status, SendStatus::sent) << results[1].error.message();
@@ -66,15 +66,15 @@ TEST_P(StoreContract, SendRefusesTheSecondOfOneIdInABatch) {
 TEST_P(StoreContract, AnIdIsFreeAgainOnceItsMessageIsGone) {
   for (int round = 0; round < 3; ++round) {
     send("A-1");
-    const queue::Claim claimed = claim_one(standard());
+    const queue::Delivery claimed = claim_one(standard());
     EXPECT_EQ(claimed.message.attempt, 1U);
-    EXPECT_EQ(settle(standard(), claimed.receipt, queue::SettleAction::remove), queue::SettleStatus::applied);
+    EXPECT_EQ(settle(standard(), claimed.receipt, queue::CompletionAction::remove), queue::SettleStatus::applied);
   }
   EXPECT_TRUE(absent("A-1"));
 }
 
 TEST_P(StoreContract, SendsBatchesOfEverySize) {
-  EXPECT_THAT(store().send(queue_name(), {}, soon()), IsEmpty());
+  EXPECT_THAT(desk().send(queue_name(), {}, soon()), IsEmpty());
   std::size_t total = 0;
   for (const std::size_t size : {1U, 25U, 26U, 1000U}) {
     std::vector<NewMessage> batch(size);
@@ -82,7 +82,7 @@ TEST_P(StoreContract, SendsBatchesOfEverySize) {
       batch[i].id = "b" + std::to_string(size) + "-" + std::to_string(i);
       batch[i].body = std::string(100, 'x');
     }
-    const auto results = store().send(queue_name(), batch, soon());
+    const auto results = desk().send(queue_name(), batch, soon());
     ASSERT_EQ(results.size(), size);
     for (std::size_t i = 0; i < size; ++i) {
       EXPECT_EQ(results[i].status, SendStatus::sent) << results[i].error.message();
@@ -109,9 +109,9 @@ TEST_P(StoreContract, OddIdsWork) {
   }
   const auto claims = claim_all(standard());
   EXPECT_EQ(ids_of(claims), ids);
-  for (const queue::Claim& claimed : claims) {
+  for (const queue::Delivery& claimed : claims) {
     EXPECT_EQ(get(claimed.message.id).version, claimed.receipt.version);
-    EXPECT_EQ(settle(standard(), claimed.receipt, queue::SettleAction::remove), queue::SettleStatus::applied);
+    EXPECT_EQ(settle(standard(), claimed.receipt, queue::CompletionAction::remove), queue::SettleStatus::applied);
     EXPECT_TRUE(absent(claimed.message.id));
   }
 }
@@ -120,7 +120,7 @@ TEST_P(StoreContract, RefusesAnIdThatIsTooLongAndTakesTheOthers) {
   const std::vector<NewMessage> batch{{.id = "A-1", .body = "x"},
                                       {.id = std::string(traits().max_id + 1, 'k'), .body = "x"},
                                       {.id = "A-2", .body = "x"}};
-  const auto results = store().send(queue_name(), batch, soon());
+  const auto results = desk().send(queue_name(), batch, soon());
   ASSERT_EQ(results.size(), 3U);
   EXPECT_EQ(results[0].status, SendStatus::sent) << results[0].error.message();
   EXPECT_EQ(results[1].status, SendStatus::failed);
@@ -136,7 +136,7 @@ TEST_P(StoreContract, RefusesABodyThatIsTooLargeAndTakesTheOthers) {
   const std::vector<NewMessage> batch{{.id = "A-1", .body = "x"},
                                       {.id = "big", .body = std::string(traits().max_body + 1, 'k')},
                                       {.id = "A-2", .body = "x"}};
-  const auto results = store().send(queue_name(), batch, soon());
+  const auto results = desk().send(queue_name(), batch, soon());
   ASSERT_EQ(results.size(), 3U);
   EXPECT_EQ(results[0].status, SendStatus::sent) << results[0].error.message();
   EXPECT_EQ(results[1].status, SendStatus::failed);

@@ -7,7 +7,7 @@ namespace {
 
 class SimUnderTest final : public StoreUnderTest {
  public:
-  queue::Store& store() override { return store_; }
+  queue::Queues& queues() override { return queues_; }
   FakeClock& clock() override { return clock_; }
 
  private:
@@ -70,7 +70,7 @@ TEST(SimStoreFaults, LostReceipts) {
   store.send("orders", std::span(&message, 1), Deadline::never());
   const auto claims = store.claim({"orders"}, 1, 30s, Deadline::never());
   EXPECT_EQ(store.lose_receipts({"orders"}), 1U);
-  const queue::Settlement settlement{.receipt = claims->at(0).receipt};
+  const queue::Completion settlement{.receipt = claims->at(0).receipt};
   EXPECT_EQ(store.settle({"orders"}, std::span(&settlement, 1), Deadline::never())[0].status,
             queue::SettleStatus::lost);
 }

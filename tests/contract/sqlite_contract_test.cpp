@@ -26,25 +26,25 @@ class SqliteUnderTest final : public StoreUnderTest {
     options.max_body_bytes = kMaxBody;
     // The suite is not about power cuts; flushing thousands of times would only make it slow.
     options.durable = false;
-    auto opened = queue::open_sqlite_store(options, clock_, random_);
+    auto opened = queue::open_sqlite_queues(options, clock_, random_);
     if (!opened) {
       throw std::runtime_error(opened.error().message());
     }
-    store_ = std::move(*opened);
+    queues_ = std::move(*opened);
   }
   ~SqliteUnderTest() override {
-    store_.reset();
+    queues_.reset();
     std::filesystem::remove_all(folder_);
   }
 
-  queue::Store& store() override { return *store_; }
+  queue::Queues& queues() override { return *queues_; }
   FakeClock& clock() override { return clock_; }
 
  private:
   FakeClock clock_;
   SeededRandom random_{1};
   std::filesystem::path folder_;
-  std::unique_ptr<queue::Store> store_;
+  std::unique_ptr<queue::Queues> queues_;
 };
 
 const StoreFactory kSqlite{

@@ -4,10 +4,10 @@
 
 namespace sluice::test {
 
-using queue::Claim;
+using queue::CompletionAction;
+using queue::Delivery;
 using queue::NewMessage;
 using queue::QueueAddress;
-using queue::SettleAction;
 using queue::SettleStatus;
 
 void StoreContract::SetUp() {
@@ -15,6 +15,7 @@ void StoreContract::SetUp() {
   if (!under_test_) {
     GTEST_SKIP() << GetParam().absence;
   }
+  desk_ = std::make_unique<Desk>(under_test_->queues());
 }
 
 void StoreContract::send(const std::string& id, Duration delay) {
@@ -22,7 +23,7 @@ void StoreContract::send(const std::string& id, Duration delay) {
   message.id = id;
   message.body = "body of " + id;
   message.delay = delay;
-  const auto results = store().send(queue_name(), std::span(&message, 1), soon());
+  const auto results = desk().send(queue_name(), std::span(&message, 1), soon());
   ASSERT_EQ(results.size(), 1U);
   ASSERT_EQ(results[0].status, queue::SendStatus::sent) << results[0].error.message();
   clock().advance(1ms);
@@ -40,7 +41,7 @@ std::vector<std::string> StoreContract::send_many(std::size_t count, const std::
     ids.push_back(message.id);
     batch.push_back(std::move(message));
     if (batch.size() == 25 || i + 1 == count) {
-      for (const auto& result : store().send(queue_name(), batch, soon())) {
+      for (const auto& result : desk().send(queue_name(), batch, soon())) {
         EXPECT_EQ(result.status, queue::SendStatus::sent) << result.error.message();
       }
       batch.clear();
@@ -50,8 +51,8 @@ std::vector<std::string> StoreContract::send_many(std::size_t count, const std::
   return ids;
 }
 
-std::vector<Claim> StoreContract::claim(const QueueAddress& address, std::size_t max, Duration visibility) {
-  auto claims = store().claim(address, max, visibility, soon());
+std::vector<Delivery> StoreContract::claim(const QueueAddress& address, std::size_t max, Duration visibility) {
+  auto claims = desk().claim(address, max, visibility, soon());
   if (!claims) {
     ADD_FAILURE() << "claim failed: " << claims.error().message();
     return {};
@@ -60,7 +61,7 @@ std::vector<Claim> StoreContract::claim(const QueueAddress& address, std::size_t
   return std::move(*claims);
 }
 
-Claim StoreContract::claim_one(const QueueAddress& address, Duration visibility) {
+Delivery StoreContract::claim_one(const QueueAddress& address, Duration visibility) {
   auto claims = claim(address, 1, visibility);
   if (claims.size() != 1) {
     ADD_FAILURE() << "nothing to claim";
@@ -69,8 +70,26 @@ Claim StoreContract::claim_one(const QueueAddress& address, Duration visibility)
   return std::move(claims[0]);
 }
 
-std::vector<Claim> StoreContract::claim_all(const QueueAddress& address, std::size_t max) {
-  std::vector<Claim> all;
+queue::Claimed StoreContract::claim_as(const QueueAddress& address, queue::ClaimRequest request) {
+  if (request.visibility == Duration::zero()) {
+    request.visibility = 30s;
+  }
+  auto claimed = desk().source(address).claim(request, soon());
+  if (!claimed) {
+    ADD_FAILURE() << "claim failed: " << claimed.error().message();
+    return {};
+  }
+  return std::move(*claimed);
+}
+
+Delivery StoreContract::claim_and_die(const QueueAddress& address) {
+  Delivery held = claim_one(address, 1s);
+  clock().advance(2s);
+  return held;
+}
+
+std::vector<Delivery> StoreContract::claim_all(const QueueAddress& address, std::size_t max) {
+  std::vector<Delivery> all;
   while (all.size() < max) {
     auto claims = claim(address, max - all.size());
     if (claims.empty()) {
@@ -81,11 +100,11 @@ std::vector<Claim> StoreContract::claim_all(const QueueAddress& address, std::si
   return all;
 }
 
-SettleStatus StoreContract::settle(const QueueAddress& address, const queue::Receipt& receipt, SettleAction action,
+SettleStatus StoreContract::settle(const QueueAddress& address, const queue::Receipt& receipt, CompletionAction action,
                                    Duration delay, queue::Failure failure) {
-  const queue::Settlement settlement{
+  const queue::Completion settlement{
       .receipt = receipt, .action = action, .delay = delay, .failure = std::move(failure)};
-  const auto results = store().settle(address, std::span(&settlement, 1), soon());
+  const auto results = desk().settle(address, std::span(&settlement, 1), soon());
   if (results.size() != 1) {
     ADD_FAILURE() << "one settlement, " << results.size() << " results";
     return SettleStatus::failed;
@@ -96,7 +115,7 @@ SettleStatus StoreContract::settle(const QueueAddress& address, const queue::Rec
 }
 
 queue::StoredMessage StoreContract::get(const std::string& id) {
-  auto stored = store().get(queue_name(), id, soon());
+  auto stored = desk().get(queue_name(), id, soon());
   if (!stored) {
     ADD_FAILURE() << "get " << id << ": " << stored.error().message();
     return {};
@@ -105,7 +124,7 @@ queue::StoredMessage StoreContract::get(const std::string& id) {
 }
 
 bool StoreContract::absent(const std::string& id) {
-  const auto stored = store().get(queue_name(), id, soon());
+  const auto stored = desk().get(queue_name(), id, soon());
   if (stored) {
     return false;
   }
@@ -114,7 +133,7 @@ bool StoreContract::absent(const std::string& id) {
 }
 
 queue::QueueStats StoreContract::stats(const QueueAddress& address) {
-  auto stats = store().stats(address, soon());
+  auto stats = desk().stats(address, soon());
   if (!stats) {
     ADD_FAILURE() << "stats: " << stats.error().message();
     return {};
@@ -124,7 +143,7 @@ queue::QueueStats StoreContract::stats(const QueueAddress& address) {
 
 void StoreContract::send_to_dlq(const std::string& id, const queue::Failure& failure) {
   send(id);
-  const auto moved = store().dead_letter(queue_name(), id, failure, soon());
+  const auto moved = desk().dead_letter(queue_name(), id, failure, soon());
   ASSERT_TRUE(moved) << moved.error().message();
   clock().advance(1ms);
 }
@@ -138,14 +157,14 @@ void StoreContract::send_content(const std::string& id, const std::string& body,
   message.id = id;
   message.body = body;
   message.content_type = content_type;
-  const auto results = store().send(queue_name(), std::span(&message, 1), soon());
+  const auto results = desk().send(queue_name(), std::span(&message, 1), soon());
   ASSERT_EQ(results.size(), 1U);
   ASSERT_EQ(results[0].status, queue::SendStatus::sent) << results[0].error.message();
   clock().advance(1ms);
 }
 
 queue::ChangeResult StoreContract::change(const queue::Change& change) {
-  auto results = store().change(queue_name(), std::span(&change, 1), soon());
+  auto results = desk().change(queue_name(), std::span(&change, 1), soon());
   if (results.size() != 1) {
     ADD_FAILURE() << "one change, " << results.size() << " results";
     return {};
@@ -157,7 +176,7 @@ queue::ChangeResult StoreContract::change(const queue::Change& change) {
 std::vector<Actor> StoreContract::one_in_each_state() {
   std::vector<Actor> actors;
   send_to_dlq("dead-waiting", failure("first"));
-  EXPECT_EQ(settle(dlq(), claim_one(dlq()).receipt, SettleAction::retry, 1000s), SettleStatus::applied);
+  EXPECT_EQ(settle(dlq(), claim_one(dlq()).receipt, CompletionAction::retry, 1000s), SettleStatus::applied);
   actors.push_back({"dead-waiting"});
   send_to_dlq("dead-flying", failure("second"));
   actors.push_back({"dead-flying", claim_one(dlq(), 2000s).receipt, dlq()});
@@ -168,7 +187,7 @@ std::vector<Actor> StoreContract::one_in_each_state() {
   send("flying");
   actors.push_back({"flying", claim_one(standard(), 2000s).receipt, standard()});
   send("waiting");
-  EXPECT_EQ(settle(standard(), claim_one(standard()).receipt, SettleAction::retry, 1000s, failure("once")),
+  EXPECT_EQ(settle(standard(), claim_one(standard()).receipt, CompletionAction::retry, 1000s, failure("once")),
             SettleStatus::applied);
   actors.push_back({"waiting"});
   send("delayed", 1000s);
@@ -194,7 +213,7 @@ queue::StoredMessage StoreContract::change_actor(const Actor& actor, queue::Chan
   EXPECT_EQ(after.message.attributes, before.message.attributes);
   EXPECT_EQ(after.message.group, before.message.group);
   if (actor.receipt) {
-    EXPECT_EQ(settle(actor.address, *actor.receipt, SettleAction::remove), SettleStatus::lost);
+    EXPECT_EQ(settle(actor.address, *actor.receipt, CompletionAction::remove), SettleStatus::lost);
   }
   return after;
 }
@@ -202,14 +221,14 @@ queue::StoredMessage StoreContract::change_actor(const Actor& actor, queue::Chan
 queue::MessageState StoreContract::state(const std::string& id) { return get(id).state(clock().wall_now()); }
 
 Result<queue::StoredMessage> StoreContract::edit(const std::string& id, const std::vector<queue::ContentEdit>& edits) {
-  return store().edit(queue_name(), id, get(id).version, edits, soon());
+  return desk().edit(queue_name(), id, get(id).version, edits, soon());
 }
 
 std::vector<queue::StoredMessage> StoreContract::list_all(const QueueAddress& address, bool content, bool native) {
   std::vector<queue::StoredMessage> all;
-  queue::ListRequest request{.address = address, .limit = 100, .cursor = {}, .content = content, .native = native};
+  queue::ListRequest request{.type = address.type, .limit = 100, .cursor = {}, .content = content, .native = native};
   do {
-    auto page = store().list(request, soon());
+    auto page = desk().list(address.queue, request, soon());
     if (!page) {
       ADD_FAILURE() << "list: " << page.error().message();
       break;
@@ -220,9 +239,9 @@ std::vector<queue::StoredMessage> StoreContract::list_all(const QueueAddress& ad
   return all;
 }
 
-std::vector<std::string> ids_of(const std::vector<Claim>& claims) {
+std::vector<std::string> ids_of(const std::vector<Delivery>& claims) {
   std::vector<std::string> ids;
-  for (const Claim& claim : claims) {
+  for (const Delivery& claim : claims) {
     ids.push_back(claim.message.id);
   }
   return ids;

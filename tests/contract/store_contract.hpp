@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "host/queue/store.hpp"
+#include "tests/support/desk.hpp"
 #include "tests/support/fake_clock.hpp"
 
 namespace sluice::test {
@@ -21,7 +21,7 @@ using std::chrono_literals::operator""s;
 using std::chrono_literals::operator""ms;
 using std::chrono_literals::operator""ns;
 
-/// One implementation of Store on fresh ground, with the clock it was given.
+/// One implementation of Queues on fresh ground, with the clock it was given.
 class StoreUnderTest {
  public:
   StoreUnderTest() = default;
@@ -29,7 +29,7 @@ class StoreUnderTest {
   StoreUnderTest& operator=(const StoreUnderTest&) = delete;
   virtual ~StoreUnderTest() = default;
 
-  virtual queue::Store& store() = 0;
+  virtual queue::Queues& queues() = 0;
   virtual FakeClock& clock() = 0;
   /// An empty queue that exists where queues must be made, and another beside it.
   virtual std::string queue() { return "orders"; }
@@ -51,6 +51,7 @@ struct StoreTraits {
   std::size_t max_id = 2048;        ///< bytes of the longest id
   bool makes_queues = true;         ///< an absent queue is empty; otherwise it is ErrorCode::queue_missing
   bool keeps_json_spelling = true;  ///< false: a JSON body comes back as an equal value in another spelling
+  bool keeps_to_bytes = true;       ///< a claim holds to the bytes that are wanted, from the first on
   bool stable_ties = true;          ///< messages sent at the same instant come in the order of sending
 };
 
@@ -64,7 +65,7 @@ struct StoreFactory {
 
 inline void PrintTo(const StoreFactory& factory, std::ostream* out) { *out << factory.name; }
 
-/// The promises of host/queue/store.hpp. Instantiate it in the implementation's own file:
+/// The promises of host/queue/{source,sender,operator}.hpp. Instantiate it in the implementation's own file:
 ///
 ///     INSTANTIATE_TEST_SUITE_P(Sqlite, StoreContract, ::testing::Values(StoreFactory{...}), store_name);
 class StoreContract : public ::testing::TestWithParam<StoreFactory> {
@@ -72,7 +73,7 @@ class StoreContract : public ::testing::TestWithParam<StoreFactory> {
   void SetUp() override;
 
   const StoreTraits& traits() const { return GetParam().traits; }
-  queue::Store& store() { return under_test_->store(); }
+  Desk& desk() { return *desk_; }
   FakeClock& clock() { return under_test_->clock(); }
   std::string queue_name() { return under_test_->queue(); }
   queue::QueueAddress standard() { return {under_test_->queue(), queue::QueueType::standard}; }
@@ -88,16 +89,21 @@ class StoreContract : public ::testing::TestWithParam<StoreFactory> {
   /// Sends "<prefix>0000", "<prefix>0001", ... a millisecond apart in blocks of 25.
   std::vector<std::string> send_many(std::size_t count, const std::string& prefix = "m");
   /// Claims; an error is a failure of the test.
-  std::vector<queue::Claim> claim(const queue::QueueAddress& address, std::size_t max = 10, Duration visibility = 30s);
+  std::vector<queue::Delivery> claim(const queue::QueueAddress& address, std::size_t max = 10,
+                                     Duration visibility = 30s);
   /// Claims exactly one message and returns it.
-  queue::Claim claim_one(const queue::QueueAddress& address, Duration visibility = 30s);
+  queue::Delivery claim_one(const queue::QueueAddress& address, Duration visibility = 30s);
+  /// Claims with every word of the request; an error is a failure of the test.
+  queue::Claimed claim_as(const queue::QueueAddress& address, queue::ClaimRequest request);
   /// Claims until nothing is due or `max` are there.
-  std::vector<queue::Claim> claim_all(const queue::QueueAddress& address, std::size_t max = 100000);
+  std::vector<queue::Delivery> claim_all(const queue::QueueAddress& address, std::size_t max = 100000);
   queue::SettleStatus settle(const queue::QueueAddress& address, const queue::Receipt& receipt,
-                             queue::SettleAction action, Duration delay = {}, queue::Failure failure = {});
+                             queue::CompletionAction action, Duration delay = {}, queue::Failure failure = {});
   queue::StoredMessage get(const std::string& id);
   bool absent(const std::string& id);
   queue::QueueStats stats(const queue::QueueAddress& address);
+  /// Claims one message for a second and lets the lease run out, as a host that dies without a word.
+  queue::Delivery claim_and_die(const queue::QueueAddress& address);
   /// Sends a message and brings it to the DLQ with `failure`.
   void send_to_dlq(const std::string& id, const queue::Failure& failure);
   queue::Failure failure(const std::string& error);
@@ -118,9 +124,10 @@ class StoreContract : public ::testing::TestWithParam<StoreFactory> {
 
  private:
   std::unique_ptr<StoreUnderTest> under_test_;
+  std::unique_ptr<Desk> desk_;
 };
 
-std::vector<std::string> ids_of(const std::vector<queue::Claim>& claims);
+std::vector<std::string> ids_of(const std::vector<queue::Delivery>& claims);
 std::string store_name(const ::testing::TestParamInfo<StoreFactory>& info);
 
 }  // namespace sluice::test

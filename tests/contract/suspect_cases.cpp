@@ -1,0 +1,141 @@
+#include "tests/contract/store_contract.hpp"
+
+// Whoever had a message before ended without an outcome: it is a suspect, handed out alone, and only its own starts
+// count.
+namespace sluice::test {
+
+using queue::ClaimRequest;
+using queue::Completion;
+using queue::CompletionAction;
+using queue::Delivery;
+using queue::SettleStatus;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+TEST_P(StoreContract, SuspectIsWhoseHolderEndedWithoutAWord) {
+  send("first");
+  EXPECT_FALSE(claim_and_die(standard()).suspect);
+  const Delivery again = claim_one(standard());
+  EXPECT_TRUE(again.suspect);
+  EXPECT_EQ(again.message.attempt, 1U) << "it takes the place of the start that nobody knows of";
+}
+
+TEST_P(StoreContract, SuspectIsNobodyWhoWasSettled) {
+  for (const CompletionAction action : {CompletionAction::retry, CompletionAction::release}) {
+    send("a" + std::to_string(static_cast<int>(action)));
+    EXPECT_EQ(settle(standard(), claim_one(standard()).receipt, action), SettleStatus::applied);
+    const Delivery again = claim_one(standard());
+    EXPECT_FALSE(again.suspect);
+    EXPECT_EQ(settle(standard(), again.receipt, CompletionAction::remove), SettleStatus::applied);
+  }
+}
+
+TEST_P(StoreContract, SuspectsOwnStartsCount) {
+  send("bomb");
+  claim_and_die(standard());
+  EXPECT_EQ(claim_and_die(standard()).message.attempt, 1U);
+  EXPECT_EQ(claim_and_die(standard()).message.attempt, 2U);
+  const Delivery last = claim_one(standard());
+  EXPECT_EQ(last.message.attempt, 3U);
+  EXPECT_TRUE(last.suspect);
+}
+
+TEST_P(StoreContract, SuspectIsClaimedAlone) {
+  send("old");
+  const Delivery held = claim_one(standard(), 1s);
+  send_many(3);
+  clock().advance(2s);
+  std::size_t alone = 0;
+  std::size_t together = 0;
+  for (int round = 0; round < 10; ++round) {
+    const auto claimed = claim_as(standard(), {.max = 10}).deliveries;
+    for (const Delivery& delivery : claimed) {
+      EXPECT_EQ(delivery.suspect, delivery.message.id == held.message.id);
+      if (delivery.suspect) {
+        EXPECT_EQ(claimed.size(), 1U);
+        ++alone;
+      } else {
+        ++together;
+      }
+    }
+  }
+  EXPECT_EQ(alone, 1U);
+  EXPECT_EQ(together, 3U);
+}
+
+TEST_P(StoreContract, SuspectsArePassedOverWhenNotWanted) {
+  send("old");
+  const Delivery held = claim_one(standard(), 1s);
+  send_many(3);
+  clock().advance(2s);
+  std::vector<std::string> ids;
+  for (int round = 0; round < 5; ++round) {
+    for (const Delivery& delivery : claim_as(standard(), {.max = 10, .suspects = false}).deliveries) {
+      EXPECT_FALSE(delivery.suspect);
+      ids.push_back(delivery.message.id);
+    }
+  }
+  EXPECT_THAT(ids, ElementsAre("m0000", "m0001", "m0002"));
+  EXPECT_TRUE(claim_one(standard()).suspect);
+}
+
+TEST_P(StoreContract, SuspicionIsKeptOnDemandAndEndsOtherwise) {
+  send("a");
+  for (const CompletionAction action : {CompletionAction::retry, CompletionAction::release}) {
+    Completion kept{.receipt = claim_one(standard()).receipt, .action = action, .suspect = true};
+    EXPECT_EQ(desk().settle(standard(), std::span(&kept, 1), soon()).front().status, SettleStatus::applied);
+    EXPECT_TRUE(get("a").suspect);
+    EXPECT_FALSE(get("a").received_at);
+    clock().advance(1ms);
+    const Delivery again = claim_one(standard());
+    EXPECT_TRUE(again.suspect);
+    EXPECT_EQ(again.message.attempt, 2U) << "a known end: the claim counts as any other";
+    EXPECT_EQ(settle(standard(), again.receipt, CompletionAction::release), SettleStatus::applied);
+    EXPECT_FALSE(get("a").suspect);
+    const Delivery clean = claim_one(standard());
+    EXPECT_FALSE(clean.suspect);
+    EXPECT_EQ(settle(standard(), clean.receipt, CompletionAction::release), SettleStatus::applied);
+  }
+}
+
+TEST_P(StoreContract, SuspicionEndsWithAnOperatorsChange) {
+  send("a");
+  const Completion kept{.receipt = claim_one(standard()).receipt, .action = CompletionAction::retry, .suspect = true};
+  ASSERT_EQ(desk().settle(standard(), std::span(&kept, 1), soon()).front().status, SettleStatus::applied);
+  clock().advance(1ms);
+  EXPECT_EQ(change({.id = "a", .action = queue::ChangeAction::reset}).status, queue::ChangeStatus::applied);
+  EXPECT_FALSE(get("a").suspect);
+  EXPECT_FALSE(claim_one(standard()).suspect);
+}
+
+TEST_P(StoreContract, ClaimTellsUntilWhenTheLeaseIsOurs) {
+  send("a");
+  const SteadyTime asked = clock().steady_now();
+  const Delivery held = claim_one(standard(), 30s);
+  EXPECT_EQ(held.leased_until, asked + 30s);
+  clock().advance(7s);
+  const auto extended = desk().extend(standard(), std::span(&held.receipt, 1), 30s, soon()).front();
+  ASSERT_EQ(extended.status, SettleStatus::applied) << extended.error.message();
+  EXPECT_EQ(extended.leased_until, asked + 37s);
+}
+
+TEST_P(StoreContract, ClaimHoldsToTheBytesThatAreWanted) {
+  if (!traits().keeps_to_bytes) {
+    GTEST_SKIP() << "this store learns how large messages are by claiming some";
+  }
+  for (const char* id : {"a", "b", "c", "d"}) {
+    send_content(id, std::string(1000, 'x'), queue::kTextPlain);
+  }
+  std::size_t claims = 0;
+  std::size_t messages = 0;
+  while (messages < 4 && claims < 10) {
+    const auto claimed = claim_as(standard(), {.max = 10, .bytes = 1500}).deliveries;
+    EXPECT_LE(claimed.size(), 2U) << "the last one may go beyond";
+    messages += claimed.size();
+    ++claims;
+  }
+  EXPECT_EQ(messages, 4U);
+  EXPECT_THAT(claim_as(standard(), {.max = 10}).deliveries, IsEmpty());
+}
+
+}  // namespace sluice::test
