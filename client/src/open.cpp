@@ -2,8 +2,8 @@
 
 #include "client/src/core.hpp"
 #include "dynamo/connection.hpp"
-#include "host/stores/dynamomq/dynamomq_store.hpp"
-#include "host/stores/sqlite/sqlite_store.hpp"
+#include "host/stores/dynamomq/dynamomq_queues.hpp"
+#include "host/stores/sqlite/sqlite_queues.hpp"
 
 namespace sluice::client {
 namespace {

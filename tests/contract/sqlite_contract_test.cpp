@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "base/random.hpp"
-#include "host/stores/sqlite/sqlite_store.hpp"
+#include "host/stores/sqlite/sqlite_queues.hpp"
 #include "tests/contract/store_contract.hpp"
 
 namespace sluice::test {
