@@ -1,4 +1,4 @@
-// What does the engine cost, from Store.claim to Store.settle, with a handler that does nothing?
+// What does the engine cost, from Source.claim to Source.settle, with a handler that does nothing?
 //
 //   engine_bench [--messages N] [--concurrency N] [--folder DIR] [--latency N] [--only
 //   dispatch|memory|sqlite|latency|idle]
@@ -33,7 +33,6 @@
 #include "base/mutex.hpp"
 #include "bench/memory_queue.hpp"
 #include "host/plugin/handler_instance.hpp"
-#include "host/queue/notifying_store.hpp"
 #include "host/stores/sqlite/sqlite_store.hpp"
 #include "host/work/hand.hpp"
 #include "host/work/job.hpp"
@@ -161,14 +160,14 @@ void dispatch(const Options& options) {
   const auto instance = *plugin::HandlerInstance::create(handler, "bench", {}, plugin::HandlerLog());
   work::Hand hand(kClock, 60s);
   work::JobFlow flow({}, work::FailurePolicy(job_config(1), "bench"), {&hand}, random, kClock.steady_now());
-  MemoryQueue store(options.messages, 100);
+  MemoryQueue store(kClock, options.messages, 100);
   work::Notes notes;
   double making = 0;
   const Took took = timed([&] {
     while (store.settled() < options.messages) {
       if (const auto order = flow.next_claim(kClock.steady_now()); order.count > 0) {
         const double before = processor_seconds();
-        auto claims = store.claim({"bench"}, order.count, 30s, Deadline::never());
+        auto claims = store.claim({.max = order.count, .visibility = 30s}, Deadline::never());
         making += processor_seconds() - before;
         flow.claimed(std::move(claims), kClock.steady_now(), notes);
       }
@@ -183,7 +182,7 @@ void dispatch(const Options& options) {
       }
       auto order = flow.next_settlement(kClock.steady_now(), kClock.wall_now(), notes);
       if (!order.tasks.empty()) {
-        auto results = store.settle({"bench"}, order.settlements, Deadline::never());
+        auto results = store.settle(order.completions, Deadline::never());
         flow.settled(std::move(order), std::move(results), kClock.steady_now(), notes);
       }
       notes = {};
@@ -194,12 +193,13 @@ void dispatch(const Options& options) {
 }
 
 std::unique_ptr<work::Job> make_job(const sluice_handler& handler, std::uint32_t concurrency,
-                                    const work::JobSeams& seams, const std::string& name = "bench") {
+                                    std::unique_ptr<queue::Source> source, const work::JobSeams& seams,
+                                    const std::string& name = "bench") {
   work::JobSpec spec;
   spec.config = job_config(concurrency, name);
   spec.handler = &handler;
   spec.host = "bench";
-  auto job = work::Job::create(std::move(spec), seams);
+  auto job = work::Job::create(std::move(spec), std::move(source), seams);
   if (!job) {
     throw std::runtime_error(job.error().message());
   }
@@ -207,12 +207,12 @@ std::unique_ptr<work::Job> make_job(const sluice_handler& handler, std::uint32_t
 }
 
 // Runs a job until it has done `count` messages. It looks every few milliseconds, which costs nothing.
-Took work_off(queue::Store& store, std::uint64_t count, std::uint32_t concurrency) {
+Took work_off(std::unique_ptr<queue::Source> source, std::uint64_t count, std::uint32_t concurrency) {
   SeededRandom random(2);
   observe::Log log(observe::LogLevel::warn, observe::LogFormat::text);
   NoMetrics metrics;
   const sluice_handler handler = table(&handle_nothing);
-  const auto job = make_job(handler, concurrency, {store, kClock, random, log, metrics});
+  const auto job = make_job(handler, concurrency, std::move(source), {kClock, random, log, metrics});
   const Took took = timed([&] {
     job->start();
     while (job->ledger().done < count) {
@@ -227,18 +227,18 @@ Took work_off(queue::Store& store, std::uint64_t count, std::uint32_t concurrenc
 }
 
 void in_memory(const Options& options) {
-  MemoryQueue store(options.messages, 100);
-  print("memory, whole job", work_off(store, options.messages, options.concurrency), options.messages);
+  auto queue = std::make_unique<MemoryQueue>(kClock, options.messages, 100);
+  print("memory, whole job", work_off(std::move(queue), options.messages, options.concurrency), options.messages);
 }
 
-void fill(queue::Store& store, std::uint64_t count) {
+void fill(queue::Sender& sender, std::uint64_t count) {
   std::vector<queue::NewMessage> messages(1000);
   for (std::uint64_t sent = 0; sent < count;) {
     messages.resize(std::min<std::uint64_t>(1000, count - sent));
     for (queue::NewMessage& message : messages) {
       message.body.assign(100, 'x');
     }
-    for (const queue::SendResult& result : store.send("bench", messages, Deadline::never())) {
+    for (const queue::SendResult& result : sender.send(messages, Deadline::never())) {
       if (result.status != queue::SendStatus::sent) {
         throw std::runtime_error(result.error.message());
       }
@@ -248,24 +248,24 @@ void fill(queue::Store& store, std::uint64_t count) {
 }
 
 // The store's own claim and settle, one after the other on one thread.
-Took store_alone(queue::Store& store) {
+Took store_alone(queue::Source& source) {
   return timed([&] {
     while (true) {
-      const auto claims = store.claim({"bench"}, 1000, 30s, Deadline::never());
-      if (claims->empty()) {
+      const auto claimed = source.claim({.max = 1000, .visibility = 30s}, Deadline::never());
+      if (claimed->deliveries.empty()) {
         return;
       }
-      std::vector<queue::Settlement> settlements;
-      for (const queue::Claim& claim : *claims) {
-        settlements.push_back({claim.receipt, queue::SettleAction::remove, {}, {}});
+      std::vector<queue::Completion> completions;
+      for (const queue::Delivery& delivery : claimed->deliveries) {
+        completions.push_back({.receipt = delivery.receipt});
       }
-      store.settle({"bench"}, settlements, Deadline::never());
+      source.settle(completions, Deadline::never());
     }
   });
 }
 
-std::unique_ptr<queue::Store> open(const std::string& folder, const char* name, Random& random) {
-  auto store = queue::open_sqlite_store({.path = folder + "/" + name}, kClock, random);
+std::unique_ptr<queue::Queues> open(const std::string& folder, const char* name, Random& random) {
+  auto store = queue::open_sqlite_queues({.path = folder + "/" + name}, kClock, random);
   if (!store) {
     throw std::runtime_error(store.error().message());
   }
@@ -275,11 +275,12 @@ std::unique_ptr<queue::Store> open(const std::string& folder, const char* name, 
 void on_sqlite(const Options& options, const std::string& folder) {
   SeededRandom random(3);
   const auto store = open(folder, "queue.db", random);
-  fill(*store, options.messages);
-  const Took alone = store_alone(*store);
+  const auto sender = *store->open_sender("bench");
+  fill(*sender, options.messages);
+  const Took alone = store_alone(**store->open_source({"bench"}));
   print("sqlite, the store alone", alone, options.messages);
-  fill(*store, options.messages);
-  const Took whole = work_off(*store, options.messages, options.concurrency);
+  fill(*sender, options.messages);
+  const Took whole = work_off(*store->open_source({"bench"}), options.messages, options.concurrency);
   print("sqlite, whole job", whole, options.messages);
   std::printf("                             %10.2f of the store alone; %.1f MiB resident, %.1f at most\n",
               alone.seconds / whole.seconds, memory("VmRSS"), memory("VmHWM"));
@@ -289,11 +290,11 @@ void latency(const Options& options, const std::string& folder) {
   SeededRandom random(4);
   observe::Log log(observe::LogLevel::warn, observe::LogFormat::text);
   NoMetrics metrics;
-  const auto file = open(folder, "latency.db", random);
-  queue::NotifyingStore store(*file);
+  const auto store = open(folder, "latency.db", random);
+  const auto sender = *store->open_sender("bench");
   const sluice_handler handler = table(&handle_timed);
-  const auto job = make_job(handler, options.concurrency, {store, kClock, random, log, metrics});
-  const auto subscription = store.subscribe(job->address(), [&job] { job->wake(); });
+  const auto job =
+      make_job(handler, options.concurrency, *store->open_source({"bench"}), {kClock, random, log, metrics});
   job->start();
   std::vector<double> milliseconds;
   for (std::uint64_t i = 0; i < options.latency; ++i) {
@@ -303,7 +304,7 @@ void latency(const Options& options, const std::string& folder) {
     queue::NewMessage message;
     message.body.assign(100, 'x');
     const SteadyTime before = kClock.steady_now();
-    store.send("bench", {&message, 1}, Deadline::never());
+    sender->send({&message, 1}, Deadline::never());
     handled.wait(i);
     milliseconds.push_back(
         std::chrono::duration<double, std::milli>(SteadyTime(Duration(started_at.load())) - before).count());
@@ -326,7 +327,8 @@ void idle(const std::string& folder) {
   const sluice_handler handler = table(&handle_nothing);
   std::vector<std::unique_ptr<work::Job>> jobs;
   for (int i = 0; i < 10; ++i) {
-    jobs.push_back(make_job(handler, 8, {*store, kClock, random, log, metrics}, "idle-" + std::to_string(i)));
+    const std::string name = "idle-" + std::to_string(i);
+    jobs.push_back(make_job(handler, 8, *store->open_source({name}), {kClock, random, log, metrics}, name));
     jobs.back()->start();
   }
   wait(3s);  // until they have backed off

@@ -240,13 +240,18 @@ class HttpEndpoint::Server {
 
   std::string address() const { return address_; }
 
-  void start() {
+  Result<void> start() {
     MutexLock lock(mutex_);
     if (stopped_) {
-      return;
+      return {};
     }
     accept();
-    thread_ = std::jthread([this] { serve(); });
+    try {
+      thread_ = std::jthread([this] { serve(); });
+    } catch (const std::system_error& error) {
+      return Error(ErrorCode::unavailable, "cannot make the thread of the HTTP endpoint: " + error.code().message());
+    }
+    return {};
   }
 
   void stop() {
@@ -356,7 +361,7 @@ Result<std::unique_ptr<HttpEndpoint>> HttpEndpoint::open(const std::string& list
 
 std::string HttpEndpoint::address() const { return server_->address(); }
 
-void HttpEndpoint::start() { server_->start(); }
+Result<void> HttpEndpoint::start() { return server_->start(); }
 
 void HttpEndpoint::stop() { server_->stop(); }
 

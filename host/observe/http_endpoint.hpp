@@ -37,7 +37,7 @@ class HttpEndpoint final : public runtime::Service {
   /// What it listens on, with the real port: "127.0.0.1:9464".
   std::string address() const;
 
-  void start() override;
+  Result<void> start() override;
   /// Closes all connections, whatever their clients are at.
   void stop() override;
 

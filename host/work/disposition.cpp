@@ -7,7 +7,7 @@ namespace sluice::work {
 namespace {
 
 using plugin::OutcomeStatus;
-using queue::SettleAction;
+using queue::CompletionAction;
 
 Duration bounded(Duration delay) { return std::clamp(delay, Duration::zero(), kMaxDelay); }
 
@@ -21,13 +21,13 @@ Disposition give_up(std::string reason, std::uint32_t attempt, const FailurePoli
   queue::Failure why = failure(std::move(reason), attempt, policy);
   switch (policy.dead_letter) {
     case config::DeadLetterPolicy::move:
-      return {SettleAction::dead_letter, Duration::zero(), std::move(why), Ending::rejected};
+      return {CompletionAction::dead_letter, Duration::zero(), std::move(why), Ending::rejected};
     case config::DeadLetterPolicy::discard:
-      return {SettleAction::remove, Duration::zero(), {}, Ending::discarded};
+      return {CompletionAction::remove, Duration::zero(), {}, Ending::discarded};
     case config::DeadLetterPolicy::keep:
       break;
   }
-  return {SettleAction::retry, bounded(policy.retry.longest()), std::move(why), Ending::retried};
+  return {CompletionAction::retry, bounded(policy.retry.longest()), std::move(why), Ending::retried};
 }
 
 std::string reason_of(const plugin::Outcome& outcome) {
@@ -45,7 +45,7 @@ Disposition try_again(const plugin::Outcome& outcome, std::uint32_t attempt, con
   // A fault names no delay that could be trusted.
   const bool named = outcome.status == OutcomeStatus::retry && outcome.delay.has_value();
   const Duration delay = named ? *outcome.delay : policy.retry.delay(attempt, random);
-  return {SettleAction::retry, bounded(delay), failure(reason_of(outcome), attempt, policy), Ending::retried};
+  return {CompletionAction::retry, bounded(delay), failure(reason_of(outcome), attempt, policy), Ending::retried};
 }
 
 }  // namespace
@@ -61,17 +61,18 @@ Disposition dispose(const plugin::Outcome& outcome, std::uint32_t attempt, const
                     Random& random) {
   switch (outcome.status) {
     case OutcomeStatus::done:
-      return {SettleAction::remove, Duration::zero(), {}, Ending::done};
+      return {CompletionAction::remove, Duration::zero(), {}, Ending::done};
     case OutcomeStatus::discard:
-      return {SettleAction::remove, Duration::zero(), {}, Ending::discarded};
+      return {CompletionAction::remove, Duration::zero(), {}, Ending::discarded};
     case OutcomeStatus::snooze:
-      return {SettleAction::release, bounded(outcome.delay.value_or(Duration::zero())), {}, Ending::snoozed};
+      return {CompletionAction::release, bounded(outcome.delay.value_or(Duration::zero())), {}, Ending::snoozed};
     case OutcomeStatus::release:
       return put_back();
     case OutcomeStatus::reject:
       return give_up(reason_of(outcome), attempt, policy);
     case OutcomeStatus::retry:
     case OutcomeStatus::fault:
+    case OutcomeStatus::crashed:
       break;
   }
   return try_again(outcome, attempt, policy, random);
@@ -83,14 +84,14 @@ Disposition dispose_exhausted(std::uint32_t attempt, const FailurePolicy& policy
       give_up("all " + std::to_string(policy.retry.max_attempts()) +
                   " attempts are used up; the last one ended without an outcome, as when its process dies",
               used, policy);
-  if (disposition.action == SettleAction::retry) {
+  if (disposition.action == CompletionAction::retry) {
     // A kept message comes by here again and again; why its last attempt failed is worth more than that it did.
     disposition.failure = {};
   }
   return disposition;
 }
 
-Disposition put_back() { return {SettleAction::release, Duration::zero(), {}, Ending::released}; }
+Disposition put_back() { return {CompletionAction::release, Duration::zero(), {}, Ending::released}; }
 
 std::string_view to_string(OutcomeStatus status) {
   switch (status) {
@@ -107,9 +108,11 @@ std::string_view to_string(OutcomeStatus status) {
     case OutcomeStatus::release:
       return "release";
     case OutcomeStatus::fault:
+      return "fault";
+    case OutcomeStatus::crashed:
       break;
   }
-  return "fault";
+  return "crashed";
 }
 
 }  // namespace sluice::work

@@ -7,7 +7,7 @@
 #include "base/random.hpp"
 #include "config/config.hpp"
 #include "host/plugin/outcome.hpp"
-#include "host/queue/store.hpp"
+#include "host/queue/source.hpp"
 #include "host/work/ledger.hpp"
 #include "host/work/retry_policy.hpp"
 
@@ -15,7 +15,7 @@ namespace sluice::work {
 
 /// What becomes of a message: what the store is asked to do, and the ledger's column once it has done so. A value.
 struct Disposition {
-  queue::SettleAction action = queue::SettleAction::release;
+  queue::CompletionAction action = queue::CompletionAction::release;
   Duration delay{};
   queue::Failure failure;
   Ending ending = Ending::released;

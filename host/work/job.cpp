@@ -20,6 +20,8 @@ namespace {
 using Instances = std::vector<std::unique_ptr<plugin::HandlerInstance>>;
 
 constexpr std::uint32_t kMaxConcurrency = 4096;
+// Those that claim, settle and extend.
+constexpr std::uint32_t kOwnThreads = 3;
 constexpr Duration kMinVisibility = std::chrono::milliseconds(100);
 // After the end of a drain its threads have only to return; one that is in a call of the store has this long at least.
 constexpr Duration kJoinTime = std::chrono::milliseconds(100);
@@ -92,19 +94,21 @@ queue::QueueAddress address_of(const config::JobConfig& config) {
 // Everything that a job consists of, in the order in which it must come to life.
 class Job::Parts {
  public:
-  Parts(JobSpec job_spec, Instances handler_instances, const JobSeams& seams)
+  Parts(JobSpec job_spec, std::unique_ptr<queue::Source> its_source, Instances handler_instances, const JobSeams& seams)
       : spec(std::move(job_spec)),
+        source(std::move(its_source)),
         instances(std::move(handler_instances)),
         hands(make_hands(spec, seams.clock)),
         flow(flow_settings(spec), FailurePolicy(spec.config, spec.host), pointers(hands), seams.random,
              seams.clock.steady_now()),
         shared(spec.config.name, flow, seams.clock, seams.log, seams.metrics),
-        poller(shared, seams.store, address_of(spec.config), spec.visibility_timeout),
-        settler(shared, seams.store, address_of(spec.config)),
-        keeper(shared, seams.store, address_of(spec.config), spec.visibility_timeout),
+        poller(shared, *source, spec.visibility_timeout),
+        settler(shared, *source),
+        keeper(shared, *source, spec.visibility_timeout),
         workers(shared, {spec.config.queue, spec.config.retry.max_attempts}, make_workers(hands, instances)) {}
 
   const JobSpec spec;
+  const std::unique_ptr<queue::Source> source;
   const Instances instances;
   std::deque<Hand> hands;
   JobFlow flow;
@@ -138,8 +142,8 @@ class Job::Parts {
   }
 };
 
-Result<std::unique_ptr<Job>> Job::create(JobSpec spec, const JobSeams& seams) {
-  SLUICE_ASSERT(spec.handler != nullptr);
+Result<std::unique_ptr<Job>> Job::create(JobSpec spec, std::unique_ptr<queue::Source> source, const JobSeams& seams) {
+  SLUICE_ASSERT(spec.handler != nullptr && source != nullptr);
   if (const auto checked = check(spec); !checked) {
     return checked.error();
   }
@@ -147,18 +151,26 @@ Result<std::unique_ptr<Job>> Job::create(JobSpec spec, const JobSeams& seams) {
   if (!instances) {
     return instances.error();
   }
-  return std::unique_ptr<Job>(new Job(std::make_unique<Parts>(std::move(spec), std::move(*instances), seams)));
+  return std::unique_ptr<Job>(
+      new Job(std::make_unique<Parts>(std::move(spec), std::move(source), std::move(*instances), seams)));
 }
 
 Job::Job(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
 Job::~Job() { stop(); }
 
-void Job::start() {
-  parts_->keeper.start();
-  parts_->settler.start();
-  parts_->workers.start();
-  parts_->poller.start();
+Result<void> Job::start() {
+  for (runtime::Service* service :
+       std::initializer_list<runtime::Service*>{&parts_->keeper, &parts_->settler, &parts_->workers, &parts_->poller}) {
+    if (const auto started = service->start(); !started) {
+      stop();
+      return Error(started.error().code(), "cannot make " + std::to_string(config().concurrency + kOwnThreads) +
+                                               " threads for job \"" + config().name +
+                                               "\": " + started.error().message() +
+                                               "; raise the limit on processes or memory, or lower concurrency");
+    }
+  }
+  return {};
 }
 
 void Job::stop() {

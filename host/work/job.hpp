@@ -14,7 +14,7 @@
 #include "host/observe/metrics.hpp"
 #include "host/plugin/option_values.hpp"
 #include "host/queue/message.hpp"
-#include "host/queue/store.hpp"
+#include "host/queue/source.hpp"
 #include "host/runtime/service.hpp"
 #include "host/work/ledger.hpp"
 #include "sluice/abi.h"
@@ -36,7 +36,6 @@ struct JobSpec {
 
 /// What a job works with. All of it outlives the job.
 struct JobSeams {
-  queue::Store& store;
   const Clock& clock;
   Random& random;
   observe::Log& log;
@@ -70,11 +69,15 @@ struct DrainReport {
 class Job final : public runtime::Service {
  public:
   /// Makes the handler's instances: one, or one for each worker when the handler is not concurrent. Fails with the
-  /// handler's own words when it refuses, and with code `invalid` for a specification that cannot run.
-  static Result<std::unique_ptr<Job>> create(JobSpec spec, const JobSeams& seams);
+  /// handler's own words when it refuses, and with code `invalid` for a specification that cannot run. The job owns
+  /// `source`, which is started with it and stopped when it has ended.
+  static Result<std::unique_ptr<Job>> create(JobSpec spec, std::unique_ptr<queue::Source> source,
+                                             const JobSeams& seams);
   ~Job() override;
 
-  void start() override;
+  /// Makes the threads. Where the system does not give them all, those that were made are stopped again, and the error
+  /// names the limit.
+  Result<void> start() override;
   /// `hard_stop`, then waits until every thread has ended, handlers included.
   void stop() override;
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -11,7 +12,7 @@
 #include "base/error.hpp"
 #include "base/random.hpp"
 #include "config/config.hpp"
-#include "host/queue/store.hpp"
+#include "host/queue/source.hpp"
 #include "host/work/claim_sizer.hpp"
 #include "host/work/disposition.hpp"
 #include "host/work/failure_run.hpp"
@@ -56,14 +57,13 @@ class JobFlow {
   };
   struct SettleOrder {
     std::vector<Task*> tasks;  ///< empty: nothing to do before `wake`
-    std::vector<queue::Settlement> settlements;
+    std::vector<queue::Completion> completions;
     SteadyTime deadline{};
     SteadyTime wake = SteadyTime::max();
   };
   struct ExtendOrder {
     std::vector<Task*> tasks;  ///< empty: nothing to do before `wake`
     std::vector<queue::Receipt> receipts;
-    SteadyTime asked_at{};
     SteadyTime deadline{};
     SteadyTime wake = SteadyTime::max();
   };
@@ -77,9 +77,11 @@ class JobFlow {
 
   // The poller's.
   ClaimOrder next_claim(SteadyTime now);
-  void claimed(Result<std::vector<queue::Claim>> result, SteadyTime now, Notes& notes);
+  void claimed(Result<queue::Claimed> result, SteadyTime now, Notes& notes);
   /// There may be a message.
   void wake(Notes& notes);
+  /// The source has lost what it had handed out.
+  void taken_back(std::span<const queue::Receipt> receipts, Notes& notes);
 
   // The workers'. `collect` takes over what the hand has finished, `deal` fills it again; false: nothing to do.
   void collect(std::uint32_t hand, SteadyTime now, Notes& notes);
@@ -121,7 +123,8 @@ class JobFlow {
   void call_keeper(SteadyTime at, Notes& notes);
   void call_settler(SteadyTime now, Notes& notes);
   bool more_is_coming() const;
-  void admit(queue::Claim claim, const Lease& lease, SteadyTime now, Notes& notes);
+  void admit(queue::Delivery delivery, SteadyTime now, Notes& notes);
+  void wait_for_more(const queue::Claimed& claimed, SteadyTime now);
   void claim_failed(const Error& error, SteadyTime now, Notes& notes);
 
   void note_given_back(const plugin::Outcome& outcome, Notes& notes);
@@ -140,7 +143,7 @@ class JobFlow {
   SteadyTime watch(std::uint32_t hand, SteadyTime now, Notes& notes);
   bool wants_extension(Task& task, SteadyTime now, Notes& notes);
   SteadyTime next_lease_time(const Task& task) const;
-  void extend_ended(Task& task, queue::ExtendResult& result, SteadyTime asked_at, Notes& notes);
+  void extend_ended(Task& task, queue::ExtendResult& result, Notes& notes);
   void note_held(Notes& notes) const;
 
   void abandon_running(SteadyTime now, Notes& notes);
@@ -167,11 +170,11 @@ class JobFlow {
   // The poller's state.
   RateLimiter limiter_;
   PollBackoff empty_backoff_;
+  PollBackoff due_backoff_;  ///< what the source says is due, and is not there
   PollBackoff failure_backoff_;
   PollBackoff given_back_backoff_;
   std::uint64_t given_back_ = 0;  ///< outcomes in a row that were `release`: a handler that cannot work now
   SteadyTime poll_at_;
-  SteadyTime asked_at_{};
   std::size_t asked_ = 0;
   bool claiming_ = false;
   bool woken_ = false;

@@ -1,5 +1,6 @@
 // Claims and the hand-over to workers.
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -10,6 +11,7 @@ namespace {
 
 constexpr Duration kFirstPoll = std::chrono::milliseconds(10);
 constexpr Duration kLastPoll = std::chrono::seconds(1);
+constexpr Duration kFirstDue = std::chrono::milliseconds(1);
 constexpr Duration kFirstRetry = std::chrono::milliseconds(100);
 constexpr Duration kLastRetry = std::chrono::seconds(10);
 
@@ -26,6 +28,7 @@ JobFlow::JobFlow(const Settings& settings, FailurePolicy policy, std::vector<Han
       free_hands_(hands_.size()),
       limiter_(settings.rate_limit, now),
       empty_backoff_(kFirstPoll, kLastPoll),
+      due_backoff_(kFirstDue, kLastPoll),
       failure_backoff_(kFirstRetry, kLastRetry),
       given_back_backoff_(kFirstPoll, kLastPoll),
       poll_at_(now) {
@@ -65,7 +68,6 @@ JobFlow::ClaimOrder JobFlow::next_claim(SteadyTime now) {
   limiter_.take(asked_);
   claiming_ = true;
   woken_ = false;
-  asked_at_ = now;
   return {asked_, now};
 }
 
@@ -75,7 +77,23 @@ void JobFlow::wake(Notes& notes) {
   notes.poller = !claiming_;
 }
 
-void JobFlow::claimed(Result<std::vector<queue::Claim>> result, SteadyTime now, Notes& notes) {
+void JobFlow::taken_back(std::span<const queue::Receipt> receipts, Notes& notes) {
+  std::set<std::pair<std::string_view, std::int64_t>> gone;
+  for (const queue::Receipt& receipt : receipts) {
+    gone.insert({receipt.id, receipt.version});
+  }
+  // Backwards, because a task that ends gives its place to the last one.
+  for (std::size_t i = book_.size(); i-- > 0;) {
+    Task& task = *book_.tasks()[i];
+    if (!task.settling && gone.contains({task.lease.receipt.id, task.lease.receipt.version})) {
+      lose(task, notes);
+      book_.tidy(task);
+    }
+  }
+  check_drained(notes);
+}
+
+void JobFlow::claimed(Result<queue::Claimed> result, SteadyTime now, Notes& notes) {
   SLUICE_ASSERT(claiming_);
   claiming_ = false;
   if (!result) {
@@ -84,35 +102,27 @@ void JobFlow::claimed(Result<std::vector<queue::Claim>> result, SteadyTime now, 
     check_drained(notes);
     return;
   }
-  std::vector<queue::Claim> claims = std::move(*result);
-  limiter_.refund(asked_ - std::min(asked_, claims.size()));
+  std::vector<queue::Delivery>& deliveries = result->deliveries;
+  limiter_.refund(asked_ - std::min(asked_, deliveries.size()));
   if (claim_failures_.succeeded()) {
     failure_backoff_.reset();
     notes.line(observe::LogLevel::info, "claims work again");
   }
-  found_nothing_ = claims.empty();
-  if (claims.empty()) {
-    poll_at_ = now + empty_backoff_.next(random_);
-  } else {
-    empty_backoff_.reset();
-    poll_at_ = given_back_ > 0 ? now + given_back_backoff_.next(random_) : now;
-  }
-  ledger_.claimed(claims.size());
-  notes.claimed += claims.size();
+  wait_for_more(*result, now);
+  ledger_.claimed(deliveries.size());
+  notes.claimed += deliveries.size();
   if (phase_ == Phase::ended) {
     // The answer came after the end: nobody is left to release them, they come back when their leases run out.
     ledger_.close();
     return;
   }
-  const Lease lease = terms_.granted({}, asked_at_);
   std::size_t bytes = 0;
-  for (queue::Claim& claim : claims) {
-    bytes += claim.message.body.size();
-    admit(std::move(claim), lease, now, notes);
+  for (queue::Delivery& delivery : deliveries) {
+    bytes += delivery.message.body.size();
+    admit(std::move(delivery), now, notes);
   }
-  sizer_.received(bytes, claims.size());
-  if (!claims.empty()) {
-    call_keeper(lease.extend_at, notes);
+  sizer_.received(bytes, deliveries.size());
+  if (!deliveries.empty()) {
     call_workers(notes);
     call_settler(now, notes);
     note_held(notes);
@@ -120,8 +130,26 @@ void JobFlow::claimed(Result<std::vector<queue::Claim>> result, SteadyTime now, 
   check_drained(notes);
 }
 
-void JobFlow::admit(queue::Claim claim, const Lease& lease, SteadyTime now, Notes& notes) {
-  Task& task = book_.add(std::move(claim), lease);
+void JobFlow::wait_for_more(const queue::Claimed& claimed, SteadyTime now) {
+  found_nothing_ = claimed.deliveries.empty();
+  if (!found_nothing_) {
+    empty_backoff_.reset();
+    due_backoff_.reset();
+    poll_at_ = given_back_ > 0 ? now + given_back_backoff_.next(random_) : now;
+    return;
+  }
+  Duration wait = empty_backoff_.next(random_);
+  if (claimed.next_due && *claimed.next_due < wait) {
+    // Exactly then; but what is said to be due and is not there must not be asked for without a pause.
+    wait = std::max(*claimed.next_due, std::min(wait, due_backoff_.next(random_)));
+  }
+  poll_at_ = now + wait;
+}
+
+void JobFlow::admit(queue::Delivery delivery, SteadyTime now, Notes& notes) {
+  Task& task =
+      book_.add(std::move(delivery.message), terms_.granted(std::move(delivery.receipt), delivery.leased_until));
+  call_keeper(task.lease.extend_at, notes);
   const std::uint32_t attempt = task.message.attempt;
   if (phase_ != Phase::running) {
     // The call was under way when the drain began.

@@ -106,7 +106,6 @@ JobFlow::ExtendOrder JobFlow::next_extension(SteadyTime now, Notes& notes) {
     }
     order.wake = std::min(order.wake, watch(hand, now, notes));
   }
-  order.asked_at = now;
   order.deadline = now + terms_.call_timeout();
   bool dropped_queued = false;
   // Backwards, because a task that ends gives its place to the last one.
@@ -157,7 +156,7 @@ void JobFlow::extended(ExtendOrder order, std::vector<queue::ExtendResult> resul
       failure = &results[i].error;
       task.lease.extend_at = terms_.retry_at(now, random_);
     } else {
-      extend_ended(task, results[i], order.asked_at, notes);
+      extend_ended(task, results[i], notes);
     }
     if (std::exchange(task.parked, false) && task.open) {
       settle_queue_.add(task, now);
@@ -173,11 +172,11 @@ void JobFlow::extended(ExtendOrder order, std::vector<queue::ExtendResult> resul
   check_drained(notes);
 }
 
-void JobFlow::extend_ended(Task& task, queue::ExtendResult& result, SteadyTime asked_at, Notes& notes) {
+void JobFlow::extend_ended(Task& task, queue::ExtendResult& result, Notes& notes) {
   if (result.status == queue::SettleStatus::lost) {
     lose(task, notes);
   } else {
-    task.lease = terms_.granted(std::move(result.receipt), asked_at);
+    task.lease = terms_.granted(std::move(result.receipt), result.leased_until);
   }
 }
 

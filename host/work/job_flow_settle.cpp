@@ -102,6 +102,7 @@ void JobFlow::log_outcome(const Task& task, const plugin::Outcome& outcome, Note
       notes.line(LogLevel::warn, "rejected", task.message.id, outcome.reason);
       break;
     case OutcomeStatus::fault:
+    case OutcomeStatus::crashed:
     case OutcomeStatus::retry:
       note_failed(task, outcome, notes);
       break;
@@ -168,8 +169,11 @@ JobFlow::SettleOrder JobFlow::next_settlement(SteadyTime now, WallTime wall, Not
       }
       order.deadline = std::min(order.deadline, task->lease.ends_at);
       order.tasks.push_back(task);
-      order.settlements.push_back(
-          {std::move(task->lease.receipt), disposition.action, disposition.delay, std::move(disposition.failure)});
+      order.completions.push_back({.receipt = std::move(task->lease.receipt),
+                                   .action = disposition.action,
+                                   .delay = disposition.delay,
+                                   .failure = std::move(disposition.failure),
+                                   .suspect = false});
     }
     order.wake = settle_queue_.due(now, more_is_coming());
   }
@@ -194,8 +198,8 @@ void JobFlow::settled(SettleOrder order, std::vector<queue::SettleResult> result
       lose(task, notes);
     } else {
       failure = i < results.size() ? &results[i].error : &kNoAnswer;
-      task.lease.receipt = std::move(order.settlements[i].receipt);
-      task.disposition.failure = std::move(order.settlements[i].failure);
+      task.lease.receipt = std::move(order.completions[i].receipt);
+      task.disposition.failure = std::move(order.completions[i].failure);
       settle_failed(task, *failure, now, notes);
     }
     drop_hold(task);

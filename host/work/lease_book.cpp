@@ -17,8 +17,9 @@ Duration LeaseTerms::margin() const { return std::min(visibility_ / 10, kMaxMarg
 
 Duration LeaseTerms::call_timeout() const { return std::min(visibility_ / 4, kMaxCall); }
 
-Lease LeaseTerms::granted(queue::Receipt receipt, SteadyTime asked_at) const {
-  return {std::move(receipt), asked_at + visibility_, asked_at + visibility_ / 2};
+Lease LeaseTerms::granted(queue::Receipt receipt, SteadyTime ends_at) const {
+  const bool endless = ends_at == SteadyTime::max();
+  return {std::move(receipt), ends_at, endless ? ends_at : ends_at - visibility_ / 2};
 }
 
 SteadyTime LeaseTerms::retry_at(SteadyTime now, Random& random) const {
@@ -26,7 +27,7 @@ SteadyTime LeaseTerms::retry_at(SteadyTime now, Random& random) const {
   return now + wait + Duration(static_cast<Duration::rep>(static_cast<double>(wait.count()) * random.unit()));
 }
 
-Task& LeaseBook::add(queue::Claim claim, const Lease& lease) {
+Task& LeaseBook::add(queue::Message message, Lease lease) {
   Task* task = nullptr;
   if (free_.empty()) {
     task = &storage_.emplace_back();
@@ -35,8 +36,8 @@ Task& LeaseBook::add(queue::Claim claim, const Lease& lease) {
     free_.pop_back();
     *task = Task{};
   }
-  task->message = std::move(claim.message);
-  task->lease = {std::move(claim.receipt), lease.ends_at, lease.extend_at};
+  task->message = std::move(message);
+  task->lease = std::move(lease);
   task->place = active_.size();
   active_.push_back(task);
   return *task;

@@ -6,7 +6,7 @@
 
 #include "base/clock.hpp"
 #include "base/random.hpp"
-#include "host/queue/store.hpp"
+#include "host/queue/source.hpp"
 #include "host/work/task.hpp"
 
 namespace sluice::work {
@@ -17,8 +17,8 @@ class LeaseTerms {
   explicit LeaseTerms(Duration visibility) : visibility_(visibility) {}
 
   Duration visibility() const { return visibility_; }
-  /// A lease that was asked for at `asked_at`.
-  Lease granted(queue::Receipt receipt, SteadyTime asked_at) const;
+  /// A lease that the source has granted until `ends_at`.
+  Lease granted(queue::Receipt receipt, SteadyTime ends_at) const;
   /// After an extension failed: soon again, jittered, several times before the lease ends.
   SteadyTime retry_at(SteadyTime now, Random& random) const;
   /// When to stop writing with a lease: a little before it ends, so that a write begun in time also lands in time.
@@ -39,7 +39,7 @@ class LeaseBook {
   LeaseBook(const LeaseBook&) = delete;
   LeaseBook& operator=(const LeaseBook&) = delete;
 
-  Task& add(queue::Claim claim, const Lease& lease);
+  Task& add(queue::Message message, Lease lease);
   /// Gives the task's place back if nothing needs it any more.
   void tidy(Task& task);
 

@@ -4,11 +4,11 @@
 
 namespace sluice::work {
 
-LeaseKeeper::LeaseKeeper(SharedFlow& flow, queue::Store& store, queue::QueueAddress address, Duration visibility)
-    : flow_(flow), store_(store), address_(std::move(address)), visibility_(visibility) {}
+LeaseKeeper::LeaseKeeper(SharedFlow& flow, queue::Source& source, Duration visibility)
+    : flow_(flow), source_(source), visibility_(visibility) {}
 
-void LeaseKeeper::start() {
-  thread_.start([this](const std::stop_token& stop) { run(stop); });
+Result<void> LeaseKeeper::start() {
+  return thread_.start([this](const std::stop_token& stop) { run(stop); });
 }
 
 void LeaseKeeper::run(const std::stop_token& stop) {
@@ -20,7 +20,7 @@ void LeaseKeeper::run(const std::stop_token& stop) {
       flow_.wait_keeper(seen, stop, order.wake);
       continue;
     }
-    auto results = store_.extend(address_, order.receipts, visibility_, Deadline::at(order.deadline));
+    auto results = source_.extend(order.receipts, visibility_, Deadline::at(order.deadline));
     flow_.run([&](JobFlow& flow, SteadyTime now, Notes& notes) {
       flow.extended(std::move(order), std::move(results), now, notes);
     });

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "host/queue/store.hpp"
+#include "host/queue/source.hpp"
 #include "host/runtime/service.hpp"
 #include "host/work/service_thread.hpp"
 #include "host/work/shared_flow.hpp"
@@ -11,9 +11,9 @@ namespace sluice::work {
 /// run out.
 class LeaseKeeper final : public runtime::Service {
  public:
-  LeaseKeeper(SharedFlow& flow, queue::Store& store, queue::QueueAddress address, Duration visibility);
+  LeaseKeeper(SharedFlow& flow, queue::Source& source, Duration visibility);
 
-  void start() override;
+  Result<void> start() override;
   void stop() override { thread_.stop(); }
   bool stop_until(SteadyTime time) { return thread_.stop_until(time); }
 
@@ -21,8 +21,7 @@ class LeaseKeeper final : public runtime::Service {
   void run(const std::stop_token& stop);
 
   SharedFlow& flow_;
-  queue::Store& store_;
-  const queue::QueueAddress address_;
+  queue::Source& source_;
   const Duration visibility_;
   ServiceThread thread_{"sluice-leases"};
 };

@@ -15,8 +15,6 @@
 
 namespace sluice::work {
 
-
-
 /// What a step of the flow leaves to be done once its lock is free: threads to wake, counts and log lines to publish.
 struct Notes {
   struct Line {

@@ -4,14 +4,19 @@
 
 namespace sluice::work {
 
-Poller::Poller(SharedFlow& flow, queue::Store& store, queue::QueueAddress address, Duration visibility)
-    : flow_(flow), store_(store), address_(std::move(address)), visibility_(visibility) {}
+Poller::Poller(SharedFlow& flow, queue::Source& source, Duration visibility)
+    : flow_(flow), source_(source), visibility_(visibility) {}
 
-void Poller::start() {
-  thread_.start([this](const std::stop_token& stop) { run(stop); });
+Result<void> Poller::start() {
+  return thread_.start([this](const std::stop_token& stop) { run(stop); });
 }
 
 void Poller::run(const std::stop_token& stop) {
+  source_.start({.on_ready = [this] { flow_.run([](JobFlow& flow, SteadyTime, Notes& notes) { flow.wake(notes); }); },
+                 .lost =
+                     [this](std::span<const queue::Receipt> receipts) {
+                       flow_.run([&](JobFlow& flow, SteadyTime, Notes& notes) { flow.taken_back(receipts, notes); });
+                     }});
   std::uint64_t seen = 0;
   while (!stop.stop_requested()) {
     const JobFlow::ClaimOrder order =
@@ -20,9 +25,12 @@ void Poller::run(const std::stop_token& stop) {
       flow_.wait_poller(seen, stop, order.wake);
       continue;
     }
-    auto claims = store_.claim(address_, order.count, visibility_, Deadline::after(flow_.clock(), kStoreTimeout));
-    flow_.run([&](JobFlow& flow, SteadyTime now, Notes& notes) { flow.claimed(std::move(claims), now, notes); });
+    auto claimed =
+        source_.claim({.max = order.count, .bytes = kClaimBytes, .visibility = visibility_, .suspects = true},
+                      Deadline::after(flow_.clock(), kStoreTimeout));
+    flow_.run([&](JobFlow& flow, SteadyTime now, Notes& notes) { flow.claimed(std::move(claimed), now, notes); });
   }
+  source_.stop();
 }
 
 }  // namespace sluice::work

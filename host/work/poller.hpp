@@ -1,18 +1,19 @@
 #pragma once
 
-#include "host/queue/store.hpp"
+#include "host/queue/source.hpp"
 #include "host/runtime/service.hpp"
 #include "host/work/service_thread.hpp"
 #include "host/work/shared_flow.hpp"
 
 namespace sluice::work {
 
-/// The thread that claims for one job: when, and how much, its flow decides.
+/// The thread that claims for one job: when, and how much, its flow decides. It starts and stops the source, so that a
+/// source that does not return holds up nothing but this thread.
 class Poller final : public runtime::Service {
  public:
-  Poller(SharedFlow& flow, queue::Store& store, queue::QueueAddress address, Duration visibility);
+  Poller(SharedFlow& flow, queue::Source& source, Duration visibility);
 
-  void start() override;
+  Result<void> start() override;
   void stop() override { thread_.stop(); }
   bool stop_until(SteadyTime time) { return thread_.stop_until(time); }
 
@@ -20,8 +21,7 @@ class Poller final : public runtime::Service {
   void run(const std::stop_token& stop);
 
   SharedFlow& flow_;
-  queue::Store& store_;
-  const queue::QueueAddress address_;
+  queue::Source& source_;
   const Duration visibility_;
   ServiceThread thread_{"sluice-poller"};
 };

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <system_error>
 #include <utility>
 
 namespace sluice::work {
@@ -11,19 +12,24 @@ constexpr std::size_t kMaxThreadName = 15;
 
 }  // namespace
 
-void ServiceThread::start(std::function<void(std::stop_token)> loop) {
+Result<void> ServiceThread::start(std::function<void(std::stop_token)> loop) {
   const MutexLock lock(mutex_);
   if (stopped_ || state_ != State::idle) {
-    return;
+    return {};
   }
-  thread_ = std::jthread([this, run = std::move(loop)](const std::stop_token& stop) {
-    pthread_setname_np(pthread_self(), name_.substr(0, kMaxThreadName).c_str());
-    run(stop);
-    const MutexLock ending(mutex_);
-    state_ = State::ended;
-    ended_.notify_all();
-  });
+  try {
+    thread_ = std::jthread([this, run = std::move(loop)](const std::stop_token& stop) {
+      pthread_setname_np(pthread_self(), name_.substr(0, kMaxThreadName).c_str());
+      run(stop);
+      const MutexLock ending(mutex_);
+      state_ = State::ended;
+      ended_.notify_all();
+    });
+  } catch (const std::system_error& error) {
+    return Error(ErrorCode::unavailable, error.code().message());
+  }
   state_ = State::running;
+  return {};
 }
 
 void ServiceThread::request_stop() {

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "base/clock.hpp"
+#include "base/error.hpp"
 #include "base/mutex.hpp"
 
 namespace sluice::work {
@@ -20,8 +21,9 @@ class ServiceThread {
   ServiceThread(const ServiceThread&) = delete;
   ServiceThread& operator=(const ServiceThread&) = delete;
 
-  /// Runs `loop`, which returns soon after a stop was requested. Nothing happens after `stop`.
-  void start(std::function<void(std::stop_token)> loop);
+  /// Runs `loop`, which returns soon after a stop was requested. Nothing happens after `stop`. ErrorCode::unavailable
+  /// when the system gives no thread.
+  Result<void> start(std::function<void(std::stop_token)> loop);
   void request_stop();
   /// Requests the stop and returns when the thread has ended.
   void stop() { stop_until(SteadyTime::max()); }

@@ -4,11 +4,10 @@
 
 namespace sluice::work {
 
-Settler::Settler(SharedFlow& flow, queue::Store& store, queue::QueueAddress address)
-    : flow_(flow), store_(store), address_(std::move(address)) {}
+Settler::Settler(SharedFlow& flow, queue::Source& source) : flow_(flow), source_(source) {}
 
-void Settler::start() {
-  thread_.start([this](const std::stop_token& stop) { run(stop); });
+Result<void> Settler::start() {
+  return thread_.start([this](const std::stop_token& stop) { run(stop); });
 }
 
 void Settler::run(const std::stop_token& stop) {
@@ -21,7 +20,7 @@ void Settler::run(const std::stop_token& stop) {
       flow_.wait_settler(seen, stop, order.wake);
       continue;
     }
-    auto results = store_.settle(address_, order.settlements, Deadline::at(order.deadline));
+    auto results = source_.settle(order.completions, Deadline::at(order.deadline));
     flow_.run([&](JobFlow& flow, SteadyTime now, Notes& notes) {
       flow.settled(std::move(order), std::move(results), now, notes);
     });

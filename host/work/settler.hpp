@@ -1,6 +1,6 @@
 #pragma once
 
-#include "host/queue/store.hpp"
+#include "host/queue/source.hpp"
 #include "host/runtime/service.hpp"
 #include "host/work/service_thread.hpp"
 #include "host/work/shared_flow.hpp"
@@ -10,9 +10,9 @@ namespace sluice::work {
 /// The thread that writes one job's settlements.
 class Settler final : public runtime::Service {
  public:
-  Settler(SharedFlow& flow, queue::Store& store, queue::QueueAddress address);
+  Settler(SharedFlow& flow, queue::Source& source);
 
-  void start() override;
+  Result<void> start() override;
   void stop() override { thread_.stop(); }
   bool stop_until(SteadyTime time) { return thread_.stop_until(time); }
 
@@ -20,8 +20,7 @@ class Settler final : public runtime::Service {
   void run(const std::stop_token& stop);
 
   SharedFlow& flow_;
-  queue::Store& store_;
-  const queue::QueueAddress address_;
+  queue::Source& source_;
   ServiceThread thread_{"sluice-settler"};
 };
 

@@ -11,10 +11,13 @@ WorkerPool::WorkerPool(SharedFlow& flow, Settings settings, std::vector<Worker> 
   }
 }
 
-void WorkerPool::start() {
+Result<void> WorkerPool::start() {
   for (std::uint32_t i = 0; i < threads_.size(); ++i) {
-    threads_[i].start([this, i](const std::stop_token& stop) { run(i, stop); });
+    if (auto started = threads_[i].start([this, i](const std::stop_token& stop) { run(i, stop); }); !started) {
+      return started;
+    }
   }
+  return {};
 }
 
 void WorkerPool::stop() {

@@ -28,7 +28,7 @@ class WorkerPool final : public runtime::Service {
   /// What `workers` refer to outlives the pool. Two workers share an instance only if it is concurrent.
   WorkerPool(SharedFlow& flow, Settings settings, std::vector<Worker> workers);
 
-  void start() override;
+  Result<void> start() override;
   void stop() override;
   /// Stops the workers whose handler has returned, waiting until `time`; the others end when theirs does.
   void stop_idle_until(SteadyTime time);

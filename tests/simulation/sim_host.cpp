@@ -123,10 +123,11 @@ void SimHost::poll() {
     return;
   }
   polling_ = true;
-  using Answer = Result<std::vector<queue::Claim>>;
+  using Answer = Result<queue::Claimed>;
   call<Answer>(
       [this, order, now] {
-        return port_.claim(order.count, world_.visibility, now, Deadline::at(now + work::kStoreTimeout));
+        return port_.claim({.max = order.count, .bytes = work::kClaimBytes, .visibility = world_.visibility}, now,
+                           Deadline::at(now + work::kStoreTimeout));
       },
       [this](Answer answer) {
         polling_ = false;
@@ -145,13 +146,13 @@ void SimHost::settle() {
     set(settle_timer_, order->wake, [this] { settle(); });
     return;
   }
-  for (const queue::Settlement& settlement : order->settlements) {
-    world_.truth.written_with(number_, settlement.receipt, loop().now(), "begins");
+  for (const queue::Completion& completion : order->completions) {
+    world_.truth.written_with(number_, completion.receipt, loop().now(), "begins");
   }
   settling_ = true;
   using Answer = std::vector<queue::SettleResult>;
   call<Answer>(
-      [this, order] { return port_.settle(order->settlements, Deadline::at(order->deadline)); },
+      [this, order] { return port_.settle(order->completions, Deadline::at(order->deadline)); },
       [this, order](Answer answer) {
         settling_ = false;
         step([&](SteadyTime now, Notes& notes) { flow_.settled(std::move(*order), std::move(answer), now, notes); });
@@ -173,10 +174,11 @@ void SimHost::keep() {
     world_.truth.written_with(number_, receipt, loop().now(), "begins");
   }
   keeping_ = true;
+  const SteadyTime now = loop().now();
   using Answer = std::vector<queue::ExtendResult>;
   call<Answer>(
-      [this, order] {
-        return port_.extend(order->receipts, world_.visibility, order->asked_at, Deadline::at(order->deadline));
+      [this, order, now] {
+        return port_.extend(order->receipts, world_.visibility, now, Deadline::at(order->deadline));
       },
       [this, order](Answer answer) {
         keeping_ = false;

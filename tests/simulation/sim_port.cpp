@@ -6,6 +6,12 @@ namespace sluice::simulation {
 
 using queue::SettleStatus;
 
+SimPort::SimPort(World& world, Truth::Host host)
+    : world_(world),
+      host_(host),
+      source_(*world.queues.open_source(address())),
+      operator_(*world.queues.open_operator(address().queue)) {}
+
 const queue::QueueAddress& SimPort::address() {
   static const queue::QueueAddress kAddress{"orders"};
   return kAddress;
@@ -35,39 +41,45 @@ std::optional<std::size_t> SimPort::unlucky(std::size_t count) {
   return chance(world_.faults.one_message) ? std::optional(world_.random.below(count)) : std::nullopt;
 }
 
-Result<std::vector<queue::Claim>> SimPort::claim(std::size_t max, Duration visibility, SteadyTime asked_at,
-                                                 Deadline deadline) {
+Result<queue::Claimed> SimPort::claim(queue::ClaimRequest request, SteadyTime asked_at, Deadline deadline) {
   const Fate fate = this->fate();
   if (fate.error && !fate.applied) {
     return *fate.error;
   }
-  visibility = world_.real_visibility > Duration::zero() ? world_.real_visibility : visibility;
-  auto claims = world_.store.claim(address(), max, visibility, deadline);
-  if (claims) {
-    for (const queue::Claim& claim : *claims) {
-      world_.truth.granted(host_, claim.receipt, asked_at, visibility);
+  const Duration believed = request.visibility;
+  request.visibility = real_visibility(believed);
+  auto claimed = source_->claim(request, deadline);
+  if (claimed) {
+    for (queue::Delivery& delivery : claimed->deliveries) {
+      // The host asked before the question arrived, which is when the queue began to count.
+      delivery.leased_until = asked_at + believed;
+      world_.truth.granted(host_, delivery.receipt, asked_at, request.visibility);
     }
   }
   if (fate.error) {
     return *fate.error;
   }
-  return claims;
+  return claimed;
 }
 
-void SimPort::break_guard(queue::Settlement& settlement) {
+Duration SimPort::real_visibility(Duration believed) const {
+  return world_.real_visibility > Duration::zero() ? world_.real_visibility : believed;
+}
+
+void SimPort::break_guard(queue::Completion& completion) {
   if (world_.mutation == Mutation::no_version_condition) {
-    if (const auto stored = world_.store.get(address().queue, settlement.receipt.id, Deadline::never())) {
-      settlement.receipt.version = stored->version;
+    if (const auto stored = operator_->get(completion.receipt.id, Deadline::never())) {
+      completion.receipt.version = stored->version;
     }
   }
 }
 
-std::vector<queue::SettleResult> SimPort::settle(std::vector<queue::Settlement> settlements, Deadline deadline) {
+std::vector<queue::SettleResult> SimPort::settle(std::span<const queue::Completion> completions, Deadline deadline) {
   const SteadyTime now = world_.clock.steady_now();
   const Fate fate = this->fate();
-  const auto unlucky = this->unlucky(settlements.size());
+  const auto unlucky = this->unlucky(completions.size());
   std::vector<queue::SettleResult> results;
-  for (std::size_t i = 0; i < settlements.size(); ++i) {
+  for (std::size_t i = 0; i < completions.size(); ++i) {
     if (fate.error && !fate.applied) {
       results.push_back({SettleStatus::failed, *fate.error});
       continue;
@@ -76,12 +88,12 @@ std::vector<queue::SettleResult> SimPort::settle(std::vector<queue::Settlement> 
       results.push_back({SettleStatus::failed, Error(ErrorCode::throttled, "this one only")});
       continue;
     }
-    queue::Settlement real = settlements[i];
+    queue::Completion real = completions[i];
     break_guard(real);
-    auto result = world_.store.settle(address(), {&real, 1}, deadline).front();
+    auto result = source_->settle({&real, 1}, deadline).front();
     if (result.status == SettleStatus::applied) {
-      world_.truth.written_with(host_, settlements[i].receipt, now, "lands");
-      world_.truth.settled(host_, settlements[i]);
+      world_.truth.written_with(host_, completions[i].receipt, now, "lands");
+      world_.truth.settled(host_, completions[i]);
     }
     results.push_back(fate.error ? queue::SettleResult{SettleStatus::failed, *fate.error} : std::move(result));
   }
@@ -91,7 +103,8 @@ std::vector<queue::SettleResult> SimPort::settle(std::vector<queue::Settlement> 
 std::vector<queue::ExtendResult> SimPort::extend(std::span<const queue::Receipt> receipts, Duration visibility,
                                                  SteadyTime asked_at, Deadline deadline) {
   const SteadyTime now = world_.clock.steady_now();
-  visibility = world_.real_visibility > Duration::zero() ? world_.real_visibility : visibility;
+  const Duration believed = visibility;
+  visibility = real_visibility(believed);
   const Fate fate = this->fate();
   const auto unlucky = this->unlucky(receipts.size());
   std::vector<queue::ExtendResult> results;
@@ -101,10 +114,11 @@ std::vector<queue::ExtendResult> SimPort::extend(std::span<const queue::Receipt>
           {SettleStatus::failed, {}, {}, fate.error.value_or(Error(ErrorCode::throttled, "this one only"))});
       continue;
     }
-    auto result = world_.store.extend(address(), receipts.subspan(i, 1), visibility, deadline).front();
+    auto result = source_->extend(receipts.subspan(i, 1), visibility, deadline).front();
     if (result.status == SettleStatus::applied) {
       world_.truth.written_with(host_, receipts[i], now, "lands");
       world_.truth.granted(host_, result.receipt, asked_at, visibility);
+      result.leased_until = asked_at + believed;
     }
     results.push_back(fate.error ? queue::ExtendResult{SettleStatus::failed, {}, {}, *fate.error} : std::move(result));
   }

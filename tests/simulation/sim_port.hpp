@@ -1,12 +1,13 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "base/random.hpp"
 #include "tests/simulation/truth.hpp"
-#include "tests/support/sim_store.hpp"
+#include "tests/support/sim_queues.hpp"
 
 namespace sluice::simulation {
 
@@ -30,7 +31,7 @@ class SimPort {
   enum class Mutation { none, no_version_condition };
 
   struct World {
-    test::SimStore& store;
+    test::SimQueues& queues;
     Truth& truth;
     Random& random;
     const Clock& clock;
@@ -39,10 +40,10 @@ class SimPort {
     Duration real_visibility{};  ///< above zero: what a lease is really worth, whatever its host believes
   };
 
-  SimPort(World& world, Truth::Host host) : world_(world), host_(host) {}
+  SimPort(World& world, Truth::Host host);
 
-  Result<std::vector<queue::Claim>> claim(std::size_t max, Duration visibility, SteadyTime asked_at, Deadline deadline);
-  std::vector<queue::SettleResult> settle(std::vector<queue::Settlement> settlements, Deadline deadline);
+  Result<queue::Claimed> claim(queue::ClaimRequest request, SteadyTime asked_at, Deadline deadline);
+  std::vector<queue::SettleResult> settle(std::span<const queue::Completion> completions, Deadline deadline);
   std::vector<queue::ExtendResult> extend(std::span<const queue::Receipt> receipts, Duration visibility,
                                           SteadyTime asked_at, Deadline deadline);
   /// How long the next call takes to reach the store.
@@ -57,11 +58,14 @@ class SimPort {
   };
   bool chance(double probability) { return world_.random.unit() < probability; }
   Fate fate();
+  Duration real_visibility(Duration believed) const;
   std::optional<std::size_t> unlucky(std::size_t count);
-  void break_guard(queue::Settlement& settlement);
+  void break_guard(queue::Completion& completion);
 
   World& world_;
   const Truth::Host host_;
+  const std::unique_ptr<queue::Source> source_;
+  const std::unique_ptr<queue::Operator> operator_;
 };
 
 }  // namespace sluice::simulation

@@ -9,7 +9,8 @@
 #include "tests/simulation/sim_loop.hpp"
 #include "tests/simulation/sim_port.hpp"
 #include "tests/simulation/truth.hpp"
-#include "tests/support/sim_store.hpp"
+#include "tests/support/desk.hpp"
+#include "tests/support/sim_queues.hpp"
 
 namespace sluice::simulation {
 namespace {
@@ -97,11 +98,12 @@ class Run {
       : random_(seed),
         mutation_(mutation),
         plan_(make_plan(random_)),
-        store_(loop_.clock(), random_),
+        queues_(loop_.clock(), random_),
+        desk_(queues_),
         truth_({.max_attempts = plan_.job.retry.max_attempts,
                 .discards_when_used_up = plan_.job.dead_letter == config::DeadLetterPolicy::discard,
                 .leases_end_unseen = plan_.jumps || plan_.takes_away}),
-        port_{store_,
+        port_{queues_,
               truth_,
               random_,
               loop_.clock(),
@@ -165,7 +167,7 @@ class Run {
         queue::NewMessage message;
         message.id = "m" + std::to_string(i);
         message.delay = random_.below(10) == 0 ? 2s : 0s;
-        store_.send("orders", {&message, 1}, Deadline::never());
+        desk_.send("orders", {&message, 1}, Deadline::never());
         truth_.sent(message.id);
         if (random_.below(2) == 0) {
           some_host().wake();
@@ -202,7 +204,7 @@ class Run {
           static_cast<Duration::rep>((random_.unit() - 0.5) * 4 * static_cast<double>(plan_.visibility.count())));
       loop_.clock().set_wall(loop_.clock().wall_now() + jump);
     } else if (dice == 3 && plan_.takes_away) {
-      store_.lose_receipts(SimPort::address(), 2s);
+      queues_.lose_receipts(SimPort::address(), 2s);
       truth_.taken_away();
     } else if (dice == 4 && plan_.restarts && slot->alive() && restarting_ == nullptr) {
       restart(slot);
@@ -293,7 +295,7 @@ class Run {
 
   // True when the message has come to its end: removed, dead, or kept for an operator because its attempts are used up.
   bool fate(const std::string& id) {
-    const auto stored = store_.get("orders", id, Deadline::never());
+    const auto stored = desk_.get("orders", id, Deadline::never());
     if (!stored || stored->queue_type == queue::QueueType::dlq) {
       return true;
     }
@@ -303,7 +305,7 @@ class Run {
 
   void check_fates() {
     for (const std::string& id : truth_.all_sent()) {
-      const auto stored = store_.get("orders", id, Deadline::never());
+      const auto stored = desk_.get("orders", id, Deadline::never());
       if (!stored && !truth_.removed(id)) {
         truth_.violation(id + " has vanished");
       }
@@ -311,14 +313,15 @@ class Run {
         truth_.violation(id + " is still there although it was removed");
       }
     }
-    store_.forget_calls();
+    queues_.forget_calls();
   }
 
   SeededRandom random_;
   const Mutation mutation_;
   const Plan plan_;
   SimLoop loop_;
-  test::SimStore store_;
+  test::SimQueues queues_;
+  test::Desk desk_;
   Truth truth_;
   SimPort::World port_;
   SimHost::World world_;

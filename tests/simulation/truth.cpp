@@ -3,7 +3,7 @@
 namespace sluice::simulation {
 
 using plugin::OutcomeStatus;
-using queue::SettleAction;
+using queue::CompletionAction;
 
 void Truth::granted(Host host, const queue::Receipt& receipt, SteadyTime asked_at, Duration visibility) {
   holder_[receipt.id] = {host, receipt.version};
@@ -19,15 +19,15 @@ void Truth::written_with(Host host, const queue::Receipt& receipt, SteadyTime no
   }
 }
 
-void Truth::settled(Host host, const queue::Settlement& settlement) {
-  const std::string& id = settlement.receipt.id;
+void Truth::settled(Host host, const queue::Completion& completion) {
+  const std::string& id = completion.receipt.id;
   ++settlements_;
   const auto holder = holder_.find(id);
-  if (holder == holder_.end() || holder->second.host != host || holder->second.version != settlement.receipt.version) {
+  if (holder == holder_.end() || holder->second.host != host || holder->second.version != completion.receipt.version) {
     violation("host " + std::to_string(host) + " settled " + id + ", which it no longer holds");
   }
   holder_.erase(id);
-  if (settlement.action != SettleAction::remove) {
+  if (completion.action != CompletionAction::remove) {
     return;
   }
   removed_.insert(id);

@@ -9,7 +9,7 @@
 
 #include "base/clock.hpp"
 #include "host/plugin/outcome.hpp"
-#include "host/queue/store.hpp"
+#include "host/queue/source.hpp"
 
 namespace sluice::simulation {
 
@@ -34,7 +34,7 @@ class Truth {
   void taken_away() { holder_.clear(); }
   /// `host` sends a write with this receipt, or it takes effect, at `now`.
   void written_with(Host host, const queue::Receipt& receipt, SteadyTime now, const char* when);
-  void settled(Host host, const queue::Settlement& settlement);
+  void settled(Host host, const queue::Completion& completion);
   void started(Host host, const queue::Message& message);
   void finished(Host host, const std::string& id, plugin::OutcomeStatus outcome);
 

@@ -9,9 +9,9 @@
 
 namespace sluice::test {
 
+using queue::CompletionAction;
 using queue::MessageState;
 using queue::QueueType;
-using queue::SettleAction;
 using queue::StoredMessage;
 
 WallTime later(WallTime now, Duration span) {
@@ -21,28 +21,72 @@ WallTime later(WallTime now, Duration span) {
   return now > WallTime::max() - span ? WallTime::max() : now + span;
 }
 
-std::vector<queue::Claim> SimRecords::claim(QueueType type, std::size_t max, Duration visibility, WallTime now) {
-  std::vector<queue::Claim> claims;
+namespace {
+
+// Whoever had it last has neither settled it nor given it back.
+bool lapsed(const StoredMessage& stored) { return stored.received_at.has_value(); }
+
+}  // namespace
+
+queue::Claimed SimRecords::claim(QueueType type, const queue::ClaimRequest& request, WallTime now) {
+  queue::Claimed claimed;
+  std::size_t bytes = 0;
   for (const Place& place : order(type)) {
-    if (claims.size() == max || place.first > now) {
+    if (claimed.deliveries.size() == request.max || bytes >= request.bytes || place.first > now) {
       break;
     }
     StoredMessage& stored = records_.at(ids_.at(place.second)).stored;
     if (stored.state(now) != MessageState::ready) {
       continue;
     }
-    ++stored.version;
-    ++stored.message.attempt;
-    stored.received_at = now;
-    stored.updated_at = now;
-    stored.invisible_until = later(now, visibility);
-    claims.push_back({.message = stored.message,
-                      .receipt = {.id = stored.message.id,
-                                  .version = stored.version,
-                                  .locator = static_cast<std::int64_t>(place.second)},
-                      .invisible_until = *stored.invisible_until});
+    const bool suspect = stored.suspect || lapsed(stored);
+    if (suspect && (!request.suspects || !claimed.deliveries.empty())) {
+      continue;
+    }
+    claimed.deliveries.push_back(hand_out(place, stored, request.visibility, now));
+    bytes += stored.message.body.size();
+    if (suspect) {
+      break;
+    }
   }
-  return claims;
+  if (claimed.deliveries.size() < request.max) {
+    claimed.next_due = next_due(type, now);
+  }
+  return claimed;
+}
+
+// A lapsed claim has been counted, though nobody knows whether its handler was started: the first claim as a suspect
+// takes its place. From then on the record says suspect, and each claim counts.
+queue::Delivery SimRecords::hand_out(const Place& place, StoredMessage& stored, Duration visibility, WallTime now) {
+  const bool unknown = lapsed(stored) && !stored.suspect;
+  const bool suspect = lapsed(stored) || stored.suspect;
+  ++stored.version;
+  stored.message.attempt += unknown && stored.message.attempt > 0 ? 0 : 1;
+  stored.suspect = suspect;
+  stored.received_at = now;
+  stored.updated_at = now;
+  stored.invisible_until = later(now, visibility);
+  return {.message = stored.message,
+          .receipt = {.id = stored.message.id,
+                      .version = stored.version,
+                      .locator = static_cast<std::int64_t>(place.second)},
+          .leased_until = {},
+          .invisible_until = *stored.invisible_until,
+          .suspect = suspect};
+}
+
+std::optional<Duration> SimRecords::next_due(QueueType type, WallTime now) const {
+  std::optional<Duration> soonest;
+  for (const Place& place : order(type)) {
+    const StoredMessage& stored = records_.at(ids_.at(place.second)).stored;
+    if (stored.state(now) != MessageState::ready) {
+      const WallTime hidden = stored.invisible_until.value_or(WallTime::min());
+      const Duration wait = std::max<Duration>(stored.message.sent_at - now,
+                                               hidden >= now ? hidden - now + Duration(1) : Duration::zero());
+      soonest = soonest ? std::min(*soonest, wait) : wait;
+    }
+  }
+  return soonest;
 }
 
 SimRecords::Record* SimRecords::held(QueueType type, const queue::Receipt& receipt) {
@@ -61,6 +105,7 @@ void SimRecords::move(Record& record, QueueType type, WallTime now) {
   record.stored.queue_type = type;
   record.stored.message.sent_at = now;
   record.stored.message.attempt = 0;
+  record.stored.suspect = false;
   record.stored.received_at.reset();
   record.stored.invisible_until.reset();
   record.stored.updated_at = now;
@@ -68,31 +113,32 @@ void SimRecords::move(Record& record, QueueType type, WallTime now) {
   order(type).insert(place(record));
 }
 
-bool SimRecords::settle(QueueType type, const queue::Settlement& settlement, WallTime now) {
-  Record* record = held(type, settlement.receipt);
+bool SimRecords::settle(QueueType type, const queue::Completion& completion, WallTime now) {
+  Record* record = held(type, completion.receipt);
   if (record == nullptr) {
     return false;
   }
   StoredMessage& stored = record->stored;
-  if (settlement.action == SettleAction::remove) {
-    return remove(settlement.receipt.id);
+  if (completion.action == CompletionAction::remove) {
+    return remove(completion.receipt.id);
   }
-  if (!settlement.failure.empty() && settlement.action != SettleAction::release) {
-    stored.failure = settlement.failure;
+  if (!completion.failure.empty() && completion.action != CompletionAction::release) {
+    stored.failure = completion.failure;
   }
-  if (settlement.action == SettleAction::dead_letter) {
+  if (completion.action == CompletionAction::dead_letter) {
     move(*record, QueueType::dlq, now);
     return true;
   }
-  if (settlement.action == SettleAction::release && stored.message.attempt > 0) {
+  if (completion.action == CompletionAction::release && stored.message.attempt > 0) {
     --stored.message.attempt;
   }
   ++stored.version;
   stored.updated_at = now;
+  stored.suspect = completion.suspect;
   stored.received_at.reset();
   stored.invisible_until.reset();
-  if (settlement.delay > Duration::zero()) {
-    stored.invisible_until = later(now, settlement.delay);
+  if (completion.delay > Duration::zero()) {
+    stored.invisible_until = later(now, completion.delay);
   }
   return true;
 }
@@ -172,7 +218,7 @@ queue::QueueStats SimRecords::stats(QueueType type, WallTime now) const {
 }
 
 queue::QueueOverview SimRecords::overview(const queue::OverviewRequest& request, WallTime now) const {
-  const QueueType type = request.address.type;
+  const QueueType type = request.type;
   queue::QueueOverview seen;
   seen.counts = stats(type, now);
   std::map<std::string, queue::ErrorGroup> groups;

@@ -11,20 +11,22 @@
 #include <utility>
 #include <vector>
 
-#include "host/queue/store.hpp"
+#include "host/queue/operator.hpp"
+#include "host/queue/source.hpp"
 
 namespace sluice::test {
 
 /// Bytes of the largest body, as on DynamoDB.
 inline constexpr std::size_t kSimBodyLimit = std::size_t{400} * 1024;
 
-/// The records of one queue, both halves, and the state machine over them: what a Store does when nothing goes wrong.
-/// Every call takes the time. Not thread-safe; SimStore guards it.
+/// The records of one queue, both halves, and the state machine over them: what the roles do when nothing goes
+/// wrong. Every call takes the time. Not thread-safe; SimQueues guards it.
 class SimRecords {
  public:
-  std::vector<queue::Claim> claim(queue::QueueType type, std::size_t max, Duration visibility, WallTime now);
+  /// Leaves `leased_until` to the caller, who knows when he asked.
+  queue::Claimed claim(queue::QueueType type, const queue::ClaimRequest& request, WallTime now);
   /// False: the receipt is no longer good, and nothing has changed.
-  bool settle(queue::QueueType type, const queue::Settlement& settlement, WallTime now);
+  bool settle(queue::QueueType type, const queue::Completion& completion, WallTime now);
   std::optional<queue::Receipt> extend(queue::QueueType type, const queue::Receipt& receipt, WallTime until,
                                        WallTime now);
   /// False: the id is taken.
@@ -53,6 +55,8 @@ class SimRecords {
   };
   using Records = std::map<std::string, Record, std::less<>>;
 
+  queue::Delivery hand_out(const Place& place, queue::StoredMessage& stored, Duration visibility, WallTime now);
+  std::optional<Duration> next_due(queue::QueueType type, WallTime now) const;
   Record* held(queue::QueueType type, const queue::Receipt& receipt);
   void move(Record& record, queue::QueueType type, WallTime now);
   void resend(Record& record, WallTime sent_at);

@@ -10,7 +10,7 @@ using std::chrono_literals::operator""min;
 using std::chrono_literals::operator""s;
 using plugin::Outcome;
 using plugin::OutcomeStatus;
-using queue::SettleAction;
+using queue::CompletionAction;
 
 config::JobConfig job(config::DeadLetterPolicy policy, config::Source source = config::Source::standard) {
   config::JobConfig config;
@@ -37,16 +37,16 @@ Disposition decide(const Outcome& outcome, std::uint32_t attempt = 1, const Fail
 
 TEST(Disposition, DoneAndDiscardRemove) {
   const auto done = decide({OutcomeStatus::done, {}, {}});
-  EXPECT_EQ(done.action, SettleAction::remove);
+  EXPECT_EQ(done.action, CompletionAction::remove);
   EXPECT_EQ(done.ending, Ending::done);
   const auto discarded = decide({OutcomeStatus::discard, {}, "not wanted"});
-  EXPECT_EQ(discarded.action, SettleAction::remove);
+  EXPECT_EQ(discarded.action, CompletionAction::remove);
   EXPECT_EQ(discarded.ending, Ending::discarded);
 }
 
 TEST(Disposition, RetryFollowsTheHandlerThenThePolicy) {
   const auto named = decide({OutcomeStatus::retry, 7s, "busy"});
-  EXPECT_EQ(named.action, SettleAction::retry);
+  EXPECT_EQ(named.action, CompletionAction::retry);
   EXPECT_EQ(named.delay, 7s);
   EXPECT_EQ(named.ending, Ending::retried);
   EXPECT_EQ(named.failure.error, "busy");
@@ -59,7 +59,7 @@ TEST(Disposition, RetryFollowsTheHandlerThenThePolicy) {
 
 TEST(Disposition, AFaultIsARetryByPolicyAndAlwaysHasAReason) {
   const auto fault = decide({OutcomeStatus::fault, 99h, {}});
-  EXPECT_EQ(fault.action, SettleAction::retry);
+  EXPECT_EQ(fault.action, CompletionAction::retry);
   EXPECT_EQ(fault.delay, 2s);
   EXPECT_FALSE(fault.failure.error.empty());
 }
@@ -68,22 +68,22 @@ TEST(Disposition, UsedUpAttemptsFollowTheDeadLetterPolicy) {
   for (const auto status : {OutcomeStatus::retry, OutcomeStatus::fault}) {
     const Outcome failed{status, 1s, "broken"};
     const auto moved = decide(failed, 3);
-    EXPECT_EQ(moved.action, SettleAction::dead_letter);
+    EXPECT_EQ(moved.action, CompletionAction::dead_letter);
     EXPECT_EQ(moved.ending, Ending::rejected);
     EXPECT_EQ(moved.failure.error, "broken");
     EXPECT_EQ(moved.failure.attempts, 3U);
     const auto discarded = decide(failed, 3, policy(config::DeadLetterPolicy::discard));
-    EXPECT_EQ(discarded.action, SettleAction::remove);
+    EXPECT_EQ(discarded.action, CompletionAction::remove);
     EXPECT_EQ(discarded.ending, Ending::discarded);
     const auto kept = decide(failed, 3, policy(config::DeadLetterPolicy::keep));
-    EXPECT_EQ(kept.action, SettleAction::retry);
+    EXPECT_EQ(kept.action, CompletionAction::retry);
     EXPECT_EQ(kept.delay, 10min);
     EXPECT_EQ(kept.ending, Ending::retried);
   }
 }
 
 TEST(Disposition, RejectDoesNotWaitForAttemptsToBeUsedUp) {
-  EXPECT_EQ(decide({OutcomeStatus::reject, {}, "bad"}, 1).action, SettleAction::dead_letter);
+  EXPECT_EQ(decide({OutcomeStatus::reject, {}, "bad"}, 1).action, CompletionAction::dead_letter);
   EXPECT_EQ(decide({OutcomeStatus::reject, {}, "bad"}, 1, policy(config::DeadLetterPolicy::discard)).ending,
             Ending::discarded);
   EXPECT_EQ(decide({OutcomeStatus::reject, {}, "bad"}, 1, policy(config::DeadLetterPolicy::keep)).delay, 10min);
@@ -91,11 +91,11 @@ TEST(Disposition, RejectDoesNotWaitForAttemptsToBeUsedUp) {
 
 TEST(Disposition, SnoozeAndReleaseGiveTheAttemptBackEvenOnTheLast) {
   const auto snoozed = decide({OutcomeStatus::snooze, 5s, {}}, 3);
-  EXPECT_EQ(snoozed.action, SettleAction::release);
+  EXPECT_EQ(snoozed.action, CompletionAction::release);
   EXPECT_EQ(snoozed.delay, 5s);
   EXPECT_EQ(snoozed.ending, Ending::snoozed);
   const auto released = decide({OutcomeStatus::release, 5s, {}}, 3);
-  EXPECT_EQ(released.action, SettleAction::release);
+  EXPECT_EQ(released.action, CompletionAction::release);
   EXPECT_EQ(released.delay, 0s);
   EXPECT_EQ(released.ending, Ending::released);
 }
@@ -109,23 +109,23 @@ TEST(Disposition, DelaysOfAHandlerStayWithinBounds) {
 
 TEST(Disposition, ExhaustedFollowsThePolicyAndSaysWhy) {
   const auto moved = dispose_exhausted(4, policy());
-  EXPECT_EQ(moved.action, SettleAction::dead_letter);
+  EXPECT_EQ(moved.action, CompletionAction::dead_letter);
   EXPECT_EQ(moved.ending, Ending::rejected);
   EXPECT_NE(moved.failure.error.find("3 attempts"), std::string::npos) << moved.failure.error;
   EXPECT_EQ(moved.failure.attempts, 3U);
-  EXPECT_EQ(dispose_exhausted(4, policy(config::DeadLetterPolicy::discard)).action, SettleAction::remove);
+  EXPECT_EQ(dispose_exhausted(4, policy(config::DeadLetterPolicy::discard)).action, CompletionAction::remove);
   const auto kept = dispose_exhausted(4, policy(config::DeadLetterPolicy::keep));
-  EXPECT_EQ(kept.action, SettleAction::retry);
+  EXPECT_EQ(kept.action, CompletionAction::retry);
   EXPECT_EQ(kept.delay, 10min);
   EXPECT_TRUE(kept.failure.empty()) << "the reason of its last attempt must stay";
 }
 
 TEST(Disposition, InTheDeadLetterQueueMoveMeansKeep) {
   const FailurePolicy rules(job(config::DeadLetterPolicy::move, config::Source::dlq), "worker-a");
-  EXPECT_EQ(dispose_exhausted(4, rules).action, SettleAction::retry);
-  EXPECT_EQ(decide({OutcomeStatus::reject, {}, "bad"}, 1, rules).action, SettleAction::retry);
+  EXPECT_EQ(dispose_exhausted(4, rules).action, CompletionAction::retry);
+  EXPECT_EQ(decide({OutcomeStatus::reject, {}, "bad"}, 1, rules).action, CompletionAction::retry);
   const FailurePolicy discards(job(config::DeadLetterPolicy::discard, config::Source::dlq), "worker-a");
-  EXPECT_EQ(dispose_exhausted(4, discards).action, SettleAction::remove);
+  EXPECT_EQ(dispose_exhausted(4, discards).action, CompletionAction::remove);
 }
 
 TEST(Ledger, EveryClaimEndsOnce) {

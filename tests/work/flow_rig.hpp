@@ -34,7 +34,7 @@ struct FlowRig {
   }
 
   explicit FlowRig(std::size_t workers = 2, JobFlow::Settings wanted = settings(), config::JobConfig config = job())
-      : flow(make(workers, wanted, config)) {}
+      : visibility(wanted.visibility), flow(make(workers, wanted, config)) {}
 
   JobFlow make(std::size_t workers, const JobFlow::Settings& wanted, const config::JobConfig& config) {
     for (std::size_t i = 0; i < workers; ++i) {
@@ -46,14 +46,16 @@ struct FlowRig {
   SteadyTime now() const { return clock.steady_now(); }
   void pass(Duration span) { clock.advance(span); }
 
-  std::vector<queue::Claim> messages(std::size_t count, std::uint32_t attempt = 1) {
-    std::vector<queue::Claim> claims(count);
-    for (queue::Claim& claim : claims) {
-      claim.message.id = "m-" + std::to_string(next_id++);
-      claim.message.attempt = attempt;
-      claim.receipt = {claim.message.id, 1, 0};
+  queue::Claimed messages(std::size_t count, std::uint32_t attempt = 1) {
+    queue::Claimed claimed;
+    claimed.deliveries.resize(count);
+    for (queue::Delivery& delivery : claimed.deliveries) {
+      delivery.message.id = "m-" + std::to_string(next_id++);
+      delivery.message.attempt = attempt;
+      delivery.receipt = {delivery.message.id, 1, 0};
+      delivery.leased_until = now() + visibility;
     }
-    return claims;
+    return claimed;
   }
 
   /// One poll that finds `found` messages; how many were asked for.
@@ -82,7 +84,7 @@ struct FlowRig {
                      ErrorCode code = ErrorCode::unavailable) {
     auto order = flow.next_settlement(now(), clock.wall_now(), notes);
     const std::size_t count = order.tasks.size();
-    last = order.settlements;
+    last = order.completions;
     if (count > 0) {
       std::vector<queue::SettleResult> results(count, {status, Error(code, "the store fails")});
       flow.settled(std::move(order), std::move(results), now(), notes);
@@ -99,20 +101,21 @@ struct FlowRig {
     }
     return count;
   }
-  static std::vector<queue::ExtendResult> extensions(const JobFlow::ExtendOrder& order, queue::SettleStatus status) {
+  std::vector<queue::ExtendResult> extensions(const JobFlow::ExtendOrder& order, queue::SettleStatus status) const {
     std::vector<queue::ExtendResult> results;
     for (queue::Receipt receipt : order.receipts) {
       ++receipt.version;
-      results.push_back({status, receipt, {}, Error(ErrorCode::unavailable, "the store fails")});
+      results.push_back({status, receipt, now() + visibility, Error(ErrorCode::unavailable, "the store fails")});
     }
     return results;
   }
 
+  const Duration visibility;
   test::FakeClock clock;
   SeededRandom random{1};
   std::deque<Hand> hands;
   Notes notes;
-  std::vector<queue::Settlement> last;
+  std::vector<queue::Completion> last;
   int next_id = 0;
   JobFlow flow;
 };

@@ -16,17 +16,16 @@ using plugin::OutcomeStatus;
 
 constexpr SteadyTime kStart = SteadyTime(std::chrono::hours(1));
 
-queue::Claim claim(const std::string& id) {
-  queue::Claim made;
-  made.message.id = id;
-  made.message.attempt = 1;
-  made.receipt = {id, 1, 0};
+queue::Message message(const std::string& id) {
+  queue::Message made;
+  made.id = id;
+  made.attempt = 1;
   return made;
 }
 
-TEST(LeaseTerms, CountsFromBeforeTheCallAndStopsShort) {
+TEST(LeaseTerms, StopShortOfWhatTheSourceGrants) {
   const LeaseTerms terms(30s);
-  const Lease lease = terms.granted({"a", 1, 0}, kStart);
+  const Lease lease = terms.granted({"a", 1, 0}, kStart + 30s);
   EXPECT_EQ(lease.ends_at, kStart + 30s);
   EXPECT_EQ(lease.extend_at, kStart + 15s);
   EXPECT_TRUE(terms.usable(lease, kStart + 28s));
@@ -38,7 +37,7 @@ TEST(LeaseTerms, SeveralTriesFitBeforeTheEnd) {
   SeededRandom random(1);
   for (const Duration visibility : {Duration(200ms), Duration(30s), Duration(12h)}) {
     const LeaseTerms terms(visibility);
-    const Lease lease = terms.granted({"a", 1, 0}, kStart);
+    const Lease lease = terms.granted({"a", 1, 0}, kStart + visibility);
     int tries = 0;
     for (SteadyTime now = lease.extend_at; terms.usable(lease, now); now = terms.retry_at(now, random)) {
       ++tries;
@@ -51,15 +50,15 @@ TEST(LeaseTerms, SeveralTriesFitBeforeTheEnd) {
 
 TEST(LeaseBook, ReusesPlacesAndKeepsAddresses) {
   LeaseBook book;
-  Task& a = book.add(claim("a"), {});
-  Task& b = book.add(claim("b"), {});
-  Task& c = book.add(claim("c"), {});
+  Task& a = book.add(message("a"), {});
+  Task& b = book.add(message("b"), {});
+  Task& c = book.add(message("c"), {});
   a.open = false;
   book.tidy(a);
   EXPECT_EQ(book.size(), 2U);
   EXPECT_EQ(b.message.id, "b");
   EXPECT_EQ(c.message.id, "c");
-  Task& d = book.add(claim("d"), {});
+  Task& d = book.add(message("d"), {});
   EXPECT_EQ(&d, &a);
   EXPECT_TRUE(d.open);
   EXPECT_EQ(book.size(), 3U);
@@ -67,7 +66,7 @@ TEST(LeaseBook, ReusesPlacesAndKeepsAddresses) {
 
 TEST(LeaseBook, AHeldOrOpenTaskStays) {
   LeaseBook book;
-  Task& task = book.add(claim("a"), {});
+  Task& task = book.add(message("a"), {});
   book.tidy(task);
   EXPECT_EQ(book.size(), 1U);
   task.open = false;

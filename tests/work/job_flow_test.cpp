@@ -13,7 +13,7 @@ using std::chrono_literals::operator""s;
 using std::chrono_literals::operator""ms;
 using std::chrono_literals::operator""us;
 using plugin::OutcomeStatus;
-using queue::SettleAction;
+using queue::CompletionAction;
 using queue::SettleStatus;
 
 TEST(JobFlowClaims, NoMoreThanFreeWorkersWhileHandlersAreUnknown) {
@@ -57,11 +57,34 @@ TEST(JobFlowClaims, BacksOffWhenEmptyUpToASecondAndIsWokenAtOnce) {
   EXPECT_LE(rig.flow.next_claim(rig.now()).wake, rig.now() + 11ms) << "the back-off begins anew";
 }
 
+TEST(JobFlowClaims, PollsWhenTheNextMessageIsDue) {
+  FlowRig rig;
+  for (int i = 0; i < 10; ++i) {
+    rig.poll(0);
+    rig.clock.advance(rig.flow.next_claim(rig.now()).wake - rig.now());
+  }
+  ASSERT_GT(rig.flow.next_claim(rig.now()).count, 0U);
+  rig.flow.claimed(queue::Claimed{{}, 70ms}, rig.now(), rig.notes);
+  EXPECT_EQ(rig.flow.next_claim(rig.now()).wake, rig.now() + 70ms);
+}
+
+TEST(JobFlowClaims, WhatIsSaidToBeDueAndIsNotThereDoesNotKeepThePollerBusy) {
+  FlowRig rig;
+  const SteadyTime start = rig.now();
+  int polls = 0;
+  for (; rig.now() < start + 10s; ++polls) {
+    ASSERT_GT(rig.flow.next_claim(rig.now()).count, 0U);
+    rig.flow.claimed(queue::Claimed{{}, Duration(0)}, rig.now(), rig.notes);
+    rig.clock.advance(rig.flow.next_claim(rig.now()).wake - rig.now());
+  }
+  EXPECT_LT(polls, 30);
+}
+
 TEST(JobFlowClaims, AWakeDuringAClaimIsNotForgotten) {
   FlowRig rig;
   ASSERT_GT(rig.flow.next_claim(rig.now()).count, 0U);
   rig.flow.wake(rig.notes);
-  rig.flow.claimed(std::vector<queue::Claim>{}, rig.now(), rig.notes);
+  rig.flow.claimed(queue::Claimed{}, rig.now(), rig.notes);
   EXPECT_FALSE(rig.flow.quiescent());
   EXPECT_GT(rig.flow.next_claim(rig.now()).count, 0U);
 }
@@ -158,7 +181,7 @@ TEST(JobFlowWork, PoisonIsSettledWithoutAWorker) {
   EXPECT_FALSE(rig.flow.has_queued());
   EXPECT_EQ(rig.notes.exhausted, 2U);
   EXPECT_EQ(rig.settle(), 2U);
-  EXPECT_EQ(rig.last[0].action, SettleAction::dead_letter);
+  EXPECT_EQ(rig.last[0].action, CompletionAction::dead_letter);
   EXPECT_EQ(rig.last[0].failure.failed_at, rig.clock.wall_now());
   EXPECT_EQ(rig.flow.ledger().rejected, 2U);
 }
@@ -166,8 +189,9 @@ TEST(JobFlowWork, PoisonIsSettledWithoutAWorker) {
 TEST(JobFlowWork, AStoreThatClaimsTooSlowlyBringsOnlyLostLeases) {
   FlowRig rig;
   ASSERT_GT(rig.flow.next_claim(rig.now()).count, 0U);
+  queue::Claimed late = rig.messages(1);
   rig.pass(29500ms);
-  rig.flow.claimed(rig.messages(1), rig.now(), rig.notes);
+  rig.flow.claimed(std::move(late), rig.now(), rig.notes);
   EXPECT_EQ(rig.start(0), nullptr) << "it must not start with a lease that is over";
   rig.flow.collect(0, rig.now(), rig.notes);
   EXPECT_EQ(rig.settle(), 0U);
@@ -213,7 +237,7 @@ TEST(JobFlow, ClaimsMoreSlowlyWhileEverythingIsGivenBack) {
       waited += wake - rig.now();
       rig.pass(wake - rig.now());
     }
-    rig.flow.claimed(std::vector<queue::Claim>{}, rig.now(), rig.notes);
+    rig.flow.claimed(queue::Claimed{}, rig.now(), rig.notes);
     rig.pass(std::chrono::seconds(2));
   }
   EXPECT_GT(waited, std::chrono::seconds(5));
@@ -262,7 +286,7 @@ TEST(JobFlowLeases, ASettlementWaitsForTheReceiptThatIsOnItsWay) {
   ASSERT_EQ(order.tasks.size(), 1U);
   rig.finish(0);
   EXPECT_EQ(rig.settle(), 0U) << "the old receipt is void once the extension is through";
-  auto results = FlowRig::extensions(order, SettleStatus::applied);
+  auto results = rig.extensions(order, SettleStatus::applied);
   rig.notes = {};
   rig.flow.extended(std::move(order), std::move(results), rig.now(), rig.notes);
   EXPECT_TRUE(rig.notes.settler);
@@ -278,7 +302,7 @@ TEST(JobFlowLeases, ALossWhileItsSettlementWaitsIsCountedOnce) {
   auto order = rig.flow.next_extension(rig.now(), rig.notes);
   rig.finish(0);
   EXPECT_EQ(rig.settle(), 0U);
-  auto results = FlowRig::extensions(order, SettleStatus::lost);
+  auto results = rig.extensions(order, SettleStatus::lost);
   rig.flow.extended(std::move(order), std::move(results), rig.now(), rig.notes);
   EXPECT_EQ(rig.settle(), 0U);
   EXPECT_EQ(rig.flow.ledger().lost, 1U);
@@ -293,7 +317,7 @@ TEST(JobFlowLeases, AMessageThatWaitsTooLongForAWorkerIsPutBack) {
   rig.pass(15s);
   EXPECT_EQ(rig.extend(), 1U) << "only the one that runs";
   EXPECT_EQ(rig.settle(), 1U);
-  EXPECT_EQ(rig.last[0].action, SettleAction::release);
+  EXPECT_EQ(rig.last[0].action, CompletionAction::release);
   EXPECT_EQ(rig.start(1), nullptr);
   EXPECT_EQ(rig.flow.ledger().released, 1U);
 }
@@ -436,7 +460,7 @@ TEST(JobFlowDrain, ReleasesWhatHasNotStartedAndStopsWhatHas) {
   EXPECT_EQ(rig.flow.next_claim(rig.now()).count, 0U);
   EXPECT_EQ(rig.start(1), nullptr);
   EXPECT_EQ(rig.settle(), 1U);
-  EXPECT_EQ(rig.last[0].action, SettleAction::release);
+  EXPECT_EQ(rig.last[0].action, CompletionAction::release);
   EXPECT_EQ(rig.flow.drain_step(rig.now(), rig.notes), rig.now() + 8s);
   rig.notes = {};
   rig.finish(0);
@@ -480,7 +504,7 @@ TEST(JobFlowDrain, AnAbandonedHandlerNeitherSettlesNorCountsTwice) {
   rig.pass(8s);
   EXPECT_TRUE(rig.flow.drain_step(rig.now(), rig.notes).has_value());
   EXPECT_EQ(rig.settle(), 1U);
-  EXPECT_EQ(rig.last[0].action, SettleAction::release);
+  EXPECT_EQ(rig.last[0].action, CompletionAction::release);
   EXPECT_EQ(rig.flow.drain_step(rig.now(), rig.notes), std::nullopt);
   EXPECT_EQ(rig.flow.handlers_running(), 1U);
   rig.finish(0);

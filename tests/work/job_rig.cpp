@@ -137,14 +137,15 @@ struct RigTable {
 };
 
 JobRig::JobRig(Script wanted, std::function<void(JobSpec&)> adapt) : script(std::move(wanted)) {
-  make(notifying, adapt);
+  make([](auto simulated) { return simulated; }, adapt);
 }
 
-JobRig::JobRig(Script wanted, queue::Store& store, std::function<void(JobSpec&)> adapt) : script(std::move(wanted)) {
-  make(store, adapt);
+JobRig::JobRig(Script wanted, const MakeSource& make_source, std::function<void(JobSpec&)> adapt)
+    : script(std::move(wanted)) {
+  make(make_source, adapt);
 }
 
-void JobRig::make(queue::Store& store, const std::function<void(JobSpec&)>& adapt) {
+void JobRig::make(const MakeSource& make_source, const std::function<void(JobSpec&)>& adapt) {
   table_.struct_size = sizeof(sluice_handler);
   table_.flags = script.concurrent ? static_cast<std::uint32_t>(SLUICE_HANDLER_CONCURRENT) : 0U;
   table_.name = "scripted";
@@ -169,17 +170,20 @@ void JobRig::make(queue::Store& store, const std::function<void(JobSpec&)>& adap
     const MutexLock lock(rigs_mutex);
     rigs[spec_.config.name] = this;
   }
-  auto made = Job::create(spec_, {store, clock, random, log, metrics});
+  auto made = Job::create(spec_, make_source(open_source()), {clock, random, log, metrics});
   if (!made) {
     error = made.error().message();
     return;
   }
   job = std::move(*made);
-  subscription = notifying.subscribe(job->address(), [this] { job->wake(); });
+}
+
+std::unique_ptr<queue::Source> JobRig::open_source() {
+  const bool dead = spec_.config.source == config::Source::dlq;
+  return *sim.open_source({spec_.config.queue, dead ? queue::QueueType::dlq : queue::QueueType::standard});
 }
 
 JobRig::~JobRig() {
-  subscription.end();
   job.reset();
   const MutexLock lock(rigs_mutex);
   rigs.erase(spec_.config.name);
@@ -194,7 +198,7 @@ void JobRig::send(const std::vector<std::string>& ids, Duration delay) {
     message.delay = delay;
     messages.push_back(std::move(message));
   }
-  for (const queue::SendResult& result : notifying.send(spec_.config.queue, messages, Deadline::never())) {
+  for (const queue::SendResult& result : desk.send(spec_.config.queue, messages, Deadline::never())) {
     if (result.status != queue::SendStatus::sent) {
       throw std::runtime_error("the rig cannot send");
     }
@@ -214,7 +218,7 @@ bool JobRig::await(const std::function<bool(const LedgerSnapshot&)>& condition) 
 }
 
 queue::QueueStats JobRig::stats(queue::QueueType type) {
-  return *sim.stats({spec_.config.queue, type}, Deadline::never());
+  return *desk.stats({spec_.config.queue, type}, Deadline::never());
 }
 
 Script::Record JobRig::record() const {

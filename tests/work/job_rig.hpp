@@ -13,9 +13,9 @@
 #include "base/random.hpp"
 #include "host/observe/log.hpp"
 #include "host/observe/metrics.hpp"
-#include "host/queue/notifying_store.hpp"
 #include "host/work/job.hpp"
-#include "tests/support/sim_store.hpp"
+#include "tests/support/desk.hpp"
+#include "tests/support/sim_queues.hpp"
 
 namespace sluice::work {
 
@@ -76,12 +76,13 @@ class CountingMetrics final : public observe::JobMetrics {
   std::map<std::string, std::uint64_t> counts_ SLUICE_GUARDED_BY(mutex_);
 };
 
-/// A job on a SimStore with a scripted handler that goes through the real C table, on the machine's clock.
+/// A job on SimQueues with a scripted handler that goes through the real C table, on the machine's clock.
 class JobRig {
  public:
   explicit JobRig(Script script, std::function<void(JobSpec&)> adapt = {});
-  /// On another store, which outlives the rig and stands before or instead of `sim`.
-  JobRig(Script script, queue::Store& store, std::function<void(JobSpec&)> adapt = {});
+  /// On another source, which stands before or instead of that of `sim`.
+  using MakeSource = std::function<std::unique_ptr<queue::Source>(std::unique_ptr<queue::Source> simulated)>;
+  JobRig(Script script, const MakeSource& make_source, std::function<void(JobSpec&)> adapt = {});
   ~JobRig();
 
   void send(const std::vector<std::string>& ids, Duration delay = {});
@@ -95,22 +96,23 @@ class JobRig {
 
   SystemClock clock;
   SeededRandom random{42};
-  test::SimStore sim{clock, random};
-  queue::NotifyingStore notifying{sim};
+  test::SimQueues sim{clock, random};
+  test::Desk desk{sim};
   observe::Log log{observe::LogLevel::off, observe::LogFormat::text};
   CountingMetrics metrics;
   Script script;
   std::unique_ptr<Job> job;
-  queue::NotifyingStore::Subscription subscription;
   std::string error;  ///< why there is no job
 
   /// The table that the job was made with, and the specification as `adapt` left it.
   const sluice_handler& table() const { return table_; }
   JobSpec spec() const { return spec_; }
+  /// A source of the job's queue.
+  std::unique_ptr<queue::Source> open_source();
 
  private:
   friend struct RigTable;
-  void make(queue::Store& store, const std::function<void(JobSpec&)>& adapt);
+  void make(const MakeSource& make_source, const std::function<void(JobSpec&)>& adapt);
 
   mutable Mutex mutex_;
   Script::Record record_ SLUICE_GUARDED_BY(mutex_);

@@ -38,7 +38,7 @@ TEST(JobDrain, UnderLoadNothingIsForgottenAndNoAttemptIsBurnt) {
   const queue::QueueStats stats = rig.stats();
   EXPECT_EQ(stats.in_flight, 0U);
   EXPECT_EQ(stats.ready, kMessages - report.ledger.done);
-  const auto rest = rig.sim.list({{"orders"}, kMessages, ""}, Deadline::never());
+  const auto rest = rig.desk.list("orders", {.limit = kMessages}, Deadline::never());
   for (const queue::StoredMessage& stored : rest->messages) {
     ASSERT_EQ(stored.message.attempt, 0U) << stored.message.id;
   }

@@ -83,7 +83,7 @@ TEST(Job, AttemptsAreUsedUpThenTheMessageIsDeadWithItsReason) {
   ASSERT_TRUE(rig.await([](const auto& ledger) { return ledger.rejected == 1; }));
   EXPECT_EQ(rig.record().started["A-1"], 3);
   EXPECT_EQ(rig.job->ledger().retried, 2U);
-  const auto dead = rig.sim.get("orders", "A-1", Deadline::never());
+  const auto dead = rig.desk.get("orders", "A-1", Deadline::never());
   ASSERT_TRUE(dead);
   EXPECT_EQ(dead->queue_type, QueueType::dlq);
   EXPECT_NE(dead->failure.error.find("the till is empty"), std::string::npos);
@@ -96,15 +96,15 @@ TEST(Job, AttemptsAreUsedUpThenTheMessageIsDeadWithItsReason) {
 TEST(Job, APoisonousMessageNeverReachesItsHandlerAgain) {
   JobRig rig(always(SLUICE_DONE));
   rig.send({"poison"});
-  // Three processes have claimed it and died.
-  for (int i = 0; i < 3; ++i) {
-    ASSERT_TRUE(rig.await_that([&] { return rig.sim.claim({"orders"}, 1, 1ns, Deadline::never())->size() == 1; }));
+  // The first process that claimed it and died may have had it waiting only; three others ran it as a suspect.
+  for (int i = 0; i < 4; ++i) {
+    ASSERT_TRUE(rig.await_that([&] { return rig.desk.claim({"orders"}, 1, 1ns, Deadline::never())->size() == 1; }));
   }
   rig.job->start();
   ASSERT_TRUE(rig.await([](const auto& ledger) { return ledger.rejected == 1; }));
   EXPECT_TRUE(rig.record().started.empty());
   EXPECT_EQ(rig.metrics.count("exhausted"), 1U);
-  const auto dead = rig.sim.get("orders", "poison", Deadline::never());
+  const auto dead = rig.desk.get("orders", "poison", Deadline::never());
   EXPECT_EQ(dead->queue_type, QueueType::dlq);
   EXPECT_FALSE(dead->failure.error.empty());
 }
@@ -112,7 +112,7 @@ TEST(Job, APoisonousMessageNeverReachesItsHandlerAgain) {
 TEST(Job, WorksOnTheDeadLetterQueueWhenTold) {
   JobRig rig(always(SLUICE_DONE), [](JobSpec& spec) { spec.config.source = config::Source::dlq; });
   rig.send({"A-1", "A-2"});
-  ASSERT_TRUE(rig.sim.dead_letter("orders", "A-1", {}, Deadline::never()));
+  ASSERT_TRUE(rig.desk.dead_letter("orders", "A-1", {}, Deadline::never()));
   rig.job->start();
   ASSERT_TRUE(rig.await([](const auto& ledger) { return ledger.done == 1; }));
   EXPECT_EQ(rig.stats(QueueType::dlq).total(), 0U);
@@ -136,7 +136,6 @@ TEST(Job, ASerialHandlerHasAnInstanceForEachWorker) {
   ASSERT_TRUE(rig.await([](const auto& ledger) { return ledger.done == 20; }));
   EXPECT_EQ(rig.record().instances, 4);
   EXPECT_EQ(rig.record().most_in_one_instance, 1);
-  rig.subscription.end();
   rig.job.reset();
   EXPECT_EQ(rig.record().destroyed, 4);
 }

@@ -32,6 +32,7 @@ struct Surroundings {
   }
 
   JobRig rig;
+  std::unique_ptr<queue::Source> source = rig.open_source();
   Hand hand{rig.clock, 1s};
   std::unique_ptr<plugin::HandlerInstance> instance;
   JobFlow flow;
@@ -93,15 +94,15 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         Kind{"Poller",
              [](Surroundings& a) -> std::unique_ptr<runtime::Service> {
-               return std::make_unique<Poller>(a.shared, a.rig.sim, queue::QueueAddress{"orders"}, 30s);
+               return std::make_unique<Poller>(a.shared, *a.source, 30s);
              }},
         Kind{"Settler",
              [](Surroundings& a) -> std::unique_ptr<runtime::Service> {
-               return std::make_unique<Settler>(a.shared, a.rig.sim, queue::QueueAddress{"orders"});
+               return std::make_unique<Settler>(a.shared, *a.source);
              }},
         Kind{"LeaseKeeper",
              [](Surroundings& a) -> std::unique_ptr<runtime::Service> {
-               return std::make_unique<LeaseKeeper>(a.shared, a.rig.sim, queue::QueueAddress{"orders"}, 30s);
+               return std::make_unique<LeaseKeeper>(a.shared, *a.source, 30s);
              }},
         Kind{"WorkerPool",
              [](Surroundings& a) -> std::unique_ptr<runtime::Service> {
@@ -111,7 +112,7 @@ INSTANTIATE_TEST_SUITE_P(
         Kind{"Job",
              [](Surroundings& a) -> std::unique_ptr<runtime::Service> {
                auto spec = a.rig.spec();
-               return *Job::create(spec, {a.rig.sim, a.rig.clock, a.rig.random, a.rig.log, a.rig.metrics});
+               return *Job::create(spec, a.rig.open_source(), {a.rig.clock, a.rig.random, a.rig.log, a.rig.metrics});
              }}),
     [](const auto& param_info) { return std::string(param_info.param.name); });
 

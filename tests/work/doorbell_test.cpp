@@ -1,12 +1,13 @@
-#include "host/queue/notifying_store.hpp"
+#include "host/queue/doorbell.hpp"
 
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <thread>
 
+#include "tests/support/desk.hpp"
 #include "tests/support/fake_clock.hpp"
-#include "tests/support/sim_store.hpp"
+#include "tests/support/sim_queues.hpp"
 
 namespace sluice::queue {
 namespace {
@@ -20,27 +21,27 @@ const QueueAddress kDead{"orders", QueueType::dlq};
 struct Rig {
   test::FakeClock clock;
   SeededRandom random{1};
-  test::SimStore sim{clock, random};
-  NotifyingStore store{sim};
+  test::SimQueues sim{clock, random};
+  test::Desk desk{sim};
   int orders = 0;
   int dead = 0;
-  NotifyingStore::Subscription first = store.subscribe(kOrders, [this] { ++orders; });
-  NotifyingStore::Subscription second = store.subscribe(kDead, [this] { ++dead; });
+  Doorbell::Subscription first = sim.doorbell().subscribe(kOrders, [this] { ++orders; });
+  Doorbell::Subscription second = sim.doorbell().subscribe(kDead, [this] { ++dead; });
 
   SendStatus send(const std::string& id, Duration delay = {}, const std::string& queue = "orders") {
     NewMessage message;
     message.id = id;
     message.delay = delay;
-    return store.send(queue, {&message, 1}, Deadline::never()).front().status;
+    return desk.send(queue, {&message, 1}, Deadline::never()).front().status;
   }
-  SettleStatus settle(SettleAction action, Duration delay = {}) {
-    const auto claims = store.claim(kOrders, 1, 30s, Deadline::never());
-    const Settlement settlement{claims->at(0).receipt, action, delay, {}};
-    return store.settle(kOrders, {&settlement, 1}, Deadline::never()).front().status;
+  SettleStatus settle(CompletionAction action, Duration delay = {}) {
+    const auto claims = desk.claim(kOrders, 1, 30s, Deadline::never());
+    const Completion completion{claims->at(0).receipt, action, delay, {}, false};
+    return desk.settle(kOrders, {&completion, 1}, Deadline::never()).front().status;
   }
 };
 
-TEST(NotifyingStore, ASendCallsThoseOfItsQueueOnly) {
+TEST(Doorbell, ASendCallsThoseOfItsQueueOnly) {
   Rig rig;
   rig.send("a");
   EXPECT_EQ(rig.orders, 1);
@@ -49,7 +50,7 @@ TEST(NotifyingStore, ASendCallsThoseOfItsQueueOnly) {
   EXPECT_EQ(rig.orders, 1);
 }
 
-TEST(NotifyingStore, WhatIsNotClaimableNowCallsNobody) {
+TEST(Doorbell, WhatIsNotClaimableNowCallsNobody) {
   Rig rig;
   rig.send("later", 10s);
   EXPECT_EQ(rig.orders, 0);
@@ -61,43 +62,43 @@ TEST(NotifyingStore, WhatIsNotClaimableNowCallsNobody) {
   EXPECT_EQ(rig.orders, 1);
 }
 
-TEST(NotifyingStore, ABatchCallsOnce) {
+TEST(Doorbell, ABatchCallsOnce) {
   Rig rig;
   std::vector<NewMessage> messages(10);
-  rig.store.send("orders", messages, Deadline::never());
+  rig.desk.send("orders", messages, Deadline::never());
   EXPECT_EQ(rig.orders, 1);
 }
 
-TEST(NotifyingStore, SettlementsThatMakeSomethingClaimableCall) {
+TEST(Doorbell, SettlementsThatMakeSomethingClaimableCall) {
   Rig rig;
   rig.send("a");
-  rig.settle(SettleAction::release);
+  rig.settle(CompletionAction::release);
   EXPECT_EQ(rig.orders, 2);
   rig.clock.advance(1ms);
-  rig.settle(SettleAction::retry, 0s);
+  rig.settle(CompletionAction::retry, 0s);
   EXPECT_EQ(rig.orders, 3);
   rig.clock.advance(1ms);
-  rig.settle(SettleAction::retry, 5s);
+  rig.settle(CompletionAction::retry, 5s);
   EXPECT_EQ(rig.orders, 3);
   rig.clock.advance(6s);
-  rig.settle(SettleAction::dead_letter);
+  rig.settle(CompletionAction::dead_letter);
   EXPECT_EQ(rig.dead, 1);
-  EXPECT_TRUE(rig.store.redrive("orders", "a", Deadline::never()));
+  EXPECT_TRUE(rig.desk.redrive("orders", "a", Deadline::never()));
   EXPECT_EQ(rig.orders, 4);
-  rig.settle(SettleAction::remove);
+  rig.settle(CompletionAction::remove);
   EXPECT_EQ(rig.orders, 4);
 }
 
-TEST(NotifyingStore, OperatorsCallToo) {
+TEST(Doorbell, OperatorsCallToo) {
   Rig rig;
   rig.send("a");
-  EXPECT_TRUE(rig.store.dead_letter("orders", "a", {}, Deadline::never()));
+  EXPECT_TRUE(rig.desk.dead_letter("orders", "a", {}, Deadline::never()));
   EXPECT_EQ(rig.dead, 1);
-  EXPECT_FALSE(rig.store.redrive("orders", "nobody", Deadline::never()));
+  EXPECT_FALSE(rig.desk.redrive("orders", "nobody", Deadline::never()));
   EXPECT_EQ(rig.orders, 1);
 }
 
-TEST(NotifyingStore, ChangesCallThoseWhoseMessagesBecomeClaimable) {
+TEST(Doorbell, ChangesCallThoseWhoseMessagesBecomeClaimable) {
   struct Case {
     ChangeAction action;
     Duration after;
@@ -117,52 +118,34 @@ TEST(NotifyingStore, ChangesCallThoseWhoseMessagesBecomeClaimable) {
     rig.orders = 0;
     const std::vector<Change> changes{{.id = "a", .action = expected.action, .after = expected.after},
                                       {.id = "ghost", .action = ChangeAction::reset}};
-    EXPECT_EQ(rig.store.change("orders", changes, Deadline::never()).at(0).status, ChangeStatus::applied);
+    EXPECT_EQ(rig.desk.change("orders", changes, Deadline::never()).at(0).status, ChangeStatus::applied);
     EXPECT_EQ(rig.orders, expected.orders ? 1 : 0);
     EXPECT_EQ(rig.dead, expected.dead ? 1 : 0);
     rig.orders = rig.dead = 0;
     const Change nobody{.id = "ghost", .action = expected.action};
-    rig.store.change("orders", {&nobody, 1}, Deadline::never());
+    rig.desk.change("orders", {&nobody, 1}, Deadline::never());
     EXPECT_EQ(rig.orders + rig.dead, 0) << "what was not applied calls nobody";
   }
 }
 
-TEST(NotifyingStore, PutCallsBothHalvesOnce) {
+TEST(Doorbell, PutCallsBothHalvesOnce) {
   Rig rig;
   std::vector<StoredMessage> records(2);
   records[0].message.id = "a";
   records[1].message.id = "b";
-  rig.store.put("orders", records, PutMode::insert, Deadline::never());
+  rig.desk.put("orders", records, PutMode::insert, Deadline::never());
   EXPECT_EQ(rig.orders, 1);
   EXPECT_EQ(rig.dead, 1);
-  rig.store.put("orders", records, PutMode::insert, Deadline::never());
+  rig.desk.put("orders", records, PutMode::insert, Deadline::never());
   EXPECT_EQ(rig.orders, 1) << "nothing was written";
 }
 
-TEST(NotifyingStore, PassesEverythingOn) {
+TEST(Doorbell, AnEndedSubscriptionIsNotCalled) {
   Rig rig;
-  rig.send("a");
-  EXPECT_EQ(rig.store.get("orders", "a", Deadline::never())->message.id, "a");
-  EXPECT_EQ(rig.store.stats(kOrders, Deadline::never())->ready, 1U);
-  EXPECT_EQ(rig.store.list({kOrders, 10, ""}, Deadline::never())->messages.size(), 1U);
-  const auto stored = rig.store.get("orders", "a", Deadline::never());
-  const std::vector<ContentEdit> edits{{{"data"}, "\"new\""}};
-  EXPECT_EQ(rig.store.edit("orders", "a", stored->version, edits, Deadline::never())->message.body, "new");
-  const auto claims = rig.store.claim(kOrders, 5, 30s, Deadline::never());
-  ASSERT_EQ(claims->size(), 1U);
-  EXPECT_EQ(rig.store.extend(kOrders, {&claims->front().receipt, 1}, 30s, Deadline::never()).front().status,
-            SettleStatus::applied);
-  EXPECT_TRUE(rig.store.remove("orders", "a", Deadline::never()));
-  EXPECT_EQ(rig.store.purge(kOrders, {}, Deadline::never())->done, 0U);
-}
-
-TEST(NotifyingStore, AnEndedSubscriptionIsNotCalled) {
-  Rig rig;
-  rig.first.end();
-  rig.first.end();
+  rig.first = {};
   rig.send("a");
   EXPECT_EQ(rig.orders, 0);
-  rig.first = rig.store.subscribe(kOrders, [&] { rig.orders += 10; });
+  rig.first = rig.sim.doorbell().subscribe(kOrders, [&] { rig.orders += 10; });
   rig.send("b");
   EXPECT_EQ(rig.orders, 10);
   rig.first = {};
@@ -170,11 +153,11 @@ TEST(NotifyingStore, AnEndedSubscriptionIsNotCalled) {
   EXPECT_EQ(rig.orders, 10);
 }
 
-TEST(NotifyingStore, TheEndOfASubscriptionWaitsForItsCalls) {
+TEST(Doorbell, TheEndOfASubscriptionWaitsForItsCalls) {
   for (int round = 0; round < 50; ++round) {
     Rig rig;
     auto alive = std::make_unique<std::atomic<int>>(0);
-    auto subscription = rig.store.subscribe(kOrders, [&] { ++*alive; });
+    auto subscription = rig.sim.doorbell().subscribe(kOrders, [&] { ++*alive; });
     std::atomic<bool> begun{false};
     std::jthread sender([&] {
       for (int i = 0; i < 20; ++i) {
@@ -185,7 +168,7 @@ TEST(NotifyingStore, TheEndOfASubscriptionWaitsForItsCalls) {
     while (!begun) {
       std::this_thread::yield();
     }
-    subscription.end();
+    subscription = {};
     // From here on a call would be a use after free.
     alive.reset();
     sender.join();
