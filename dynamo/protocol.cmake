@@ -2,18 +2,15 @@
 target_sources(sluice_dynamo PRIVATE
   error.cpp
   codec/crc32.cpp
-  codec/decimal.cpp
   codec/error_names.cpp
   codec/error_response.cpp
   codec/header_lookup.cpp
   codec/json_decode.cpp
   codec/json_encode.cpp
-  codec/json_reader.cpp
   codec/plain_json.cpp
   codec/requests.cpp
   codec/responses.cpp
   codec/table_description.cpp
-  codec/text.cpp
   endpoints/endpoint_rules.cpp
   endpoints/partition.cpp
   signing/canonical_request.cpp

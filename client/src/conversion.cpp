@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "host/queue/json_edit.hpp"
+#include "base/text/json_check.hpp"
 
 namespace sluice::client {
 
@@ -126,7 +126,7 @@ std::string objection(std::string_view data, std::string_view content_type) {
   if (content_type != kJson) {
     return {};
   }
-  const auto problem = queue::json_problem(data);
+  const auto problem = json_problem(data);
   return problem ? "the data is not JSON: " + *problem : std::string();
 }
 

@@ -5,11 +5,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/text/json_reader.hpp"
+#include "base/text/utf8.hpp"
 #include "dynamo/codec/header_lookup.hpp"
 #include "dynamo/codec/item_reader.hpp"
-#include "dynamo/codec/json_reader.hpp"
 #include "dynamo/codec/responses.hpp"
-#include "dynamo/codec/text.hpp"
 
 namespace sluice::dynamo {
 

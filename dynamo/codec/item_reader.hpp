@@ -1,8 +1,8 @@
 #pragma once
 
+#include "base/text/json_reader.hpp"
 #include "dynamo/attribute_value.hpp"
 #include "dynamo/codec/json_codec.hpp"
-#include "dynamo/codec/json_reader.hpp"
 
 namespace sluice::dynamo {
 

@@ -23,8 +23,6 @@ std::string encode_item(const Item& item);
 /// The same, appended to what is being built.
 void append_item(std::string& out, const Item& item);
 void append_value(std::string& out, const AttributeValue& value);
-/// `text` as a JSON string with its quotes.
-void append_json_string(std::string& out, std::string_view text);
 
 /// Reads one item, and nothing after it. ErrorKind::malformed_response with the place for anything that is not exactly
 /// DynamoDB JSON: unknown types, several types in one value, an attribute named twice, text in place of base64, a

@@ -1,14 +1,18 @@
 #include <optional>
 #include <utility>
 
-#include "dynamo/codec/decimal.hpp"
+#include "base/text/base64.hpp"
+#include "base/text/decimal.hpp"
+#include "base/text/json_reader.hpp"
 #include "dynamo/codec/item_reader.hpp"
 #include "dynamo/codec/json_codec.hpp"
-#include "dynamo/codec/text.hpp"
 
 namespace sluice::dynamo {
 
 namespace {
+
+// Longest text of a number that comes from a server: plain digits down to 1E-130 and 38 more, with room to spare.
+constexpr std::size_t kMaxNumberText = 512;
 
 enum class Type { string, number, binary, boolean, null, list, map, string_set, number_set, binary_set };
 

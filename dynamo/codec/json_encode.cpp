@@ -1,8 +1,9 @@
 #include <type_traits>
 #include <variant>
 
+#include "base/text/base64.hpp"
+#include "base/text/json_string.hpp"
 #include "dynamo/codec/json_codec.hpp"
-#include "dynamo/codec/text.hpp"
 
 namespace sluice::dynamo {
 
@@ -10,31 +11,6 @@ namespace {
 
 // What most values of a message take; only saves the first few growths of the string.
 constexpr std::size_t kTypicalItemBytes = 1024;
-
-void append_escaped(std::string& out, unsigned char c) {
-  constexpr std::string_view kHex = "0123456789abcdef";
-  switch (c) {
-    case '"':
-      out += "\\\"";
-      return;
-    case '\\':
-      out += "\\\\";
-      return;
-    case '\n':
-      out += "\\n";
-      return;
-    case '\r':
-      out += "\\r";
-      return;
-    case '\t':
-      out += "\\t";
-      return;
-    default:
-      out += "\\u00";
-      out.push_back(kHex[c >> 4]);
-      out.push_back(kHex[c & 15]);
-  }
-}
 
 template <typename Append>
 void append_list(std::string& out, std::string_view type, std::size_t size, Append append) {
@@ -97,28 +73,6 @@ struct ValueWriter {
 };
 
 }  // namespace
-
-void append_json_string(std::string& out, std::string_view text) {
-  out.push_back('"');
-  while (true) {
-    const std::size_t run = plain_run(text);
-    out += text.substr(0, run);
-    text.remove_prefix(run);
-    if (text.empty()) {
-      break;
-    }
-    const std::size_t length = utf8_length(text);
-    if (length == 0) {
-      out += kReplacementCharacter;
-    } else if (length == 1) {
-      append_escaped(out, static_cast<unsigned char>(text.front()));
-    } else {
-      out += text.substr(0, length);
-    }
-    text.remove_prefix(length == 0 ? 1 : length);
-  }
-  out.push_back('"');
-}
 
 void append_value(std::string& out, const AttributeValue& value) { std::visit(ValueWriter{out}, value.variant()); }
 

@@ -1,16 +1,23 @@
 #include "dynamo/codec/plain_json.hpp"
 
+#include <cstdint>
+#include <optional>
 #include <utility>
 #include <variant>
 
-#include "dynamo/codec/decimal.hpp"
-#include "dynamo/codec/json_codec.hpp"
-#include "dynamo/codec/json_reader.hpp"
-#include "dynamo/codec/text.hpp"
+#include "base/text/base64.hpp"
+#include "base/text/decimal.hpp"
+#include "base/text/json_reader.hpp"
+#include "base/text/json_string.hpp"
 
 namespace sluice::dynamo {
 
 namespace {
+
+// DynamoDB's own bounds.
+constexpr std::size_t kMaxSignificantDigits = 38;
+constexpr std::int64_t kLargestMagnitude = 125;
+constexpr std::int64_t kSmallestMagnitude = -130;
 
 void append_binary(std::string& out, std::string_view bytes) {
   out.push_back('"');
@@ -152,6 +159,28 @@ std::string to_plain_json(const AttributeValue& value) {
   std::string out;
   append_plain_json(out, value);
   return out;
+}
+
+std::string number_objection(std::string_view text) {
+  const std::optional<Decimal> decimal = parse_decimal(text);
+  if (!decimal) {
+    return "it is not a number";
+  }
+  const DecimalValue value = value_of(*decimal);
+  if (value.digits.empty()) {
+    return "";
+  }
+  if (value.digits.size() > kMaxSignificantDigits) {
+    return "it has " + std::to_string(value.digits.size()) + " significant digits and DynamoDB keeps 38";
+  }
+  const std::int64_t magnitude = value.exponent - 1;  // of the first digit
+  if (magnitude > kLargestMagnitude) {
+    return "it is larger than DynamoDB's largest number, 9.99E+125";
+  }
+  if (magnitude < kSmallestMagnitude) {
+    return "it is closer to zero than DynamoDB's smallest number, 1E-130";
+  }
+  return "";
 }
 
 Result<AttributeValue> from_plain_json(std::string_view json) {

@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "base/text/json_string.hpp"
 #include "dynamo/codec/json_codec.hpp"
 
 namespace sluice::dynamo {

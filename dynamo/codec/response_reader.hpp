@@ -6,8 +6,8 @@
 #include <system_error>
 #include <vector>
 
+#include "base/text/json_reader.hpp"
 #include "dynamo/codec/item_reader.hpp"
-#include "dynamo/codec/json_reader.hpp"
 #include "dynamo/codec/responses.hpp"
 #include "dynamo/error.hpp"
 

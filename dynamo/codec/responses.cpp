@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text/json_reader.hpp"
 #include "dynamo/codec/error_response.hpp"
 #include "dynamo/codec/response_reader.hpp"
 

@@ -1,3 +1,4 @@
+#include "base/text/json_reader.hpp"
 #include "dynamo/codec/response_reader.hpp"
 #include "dynamo/codec/responses.hpp"
 

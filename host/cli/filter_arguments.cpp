@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/text/utf8.hpp"
 #include "host/cli/text_table.hpp"
 
 namespace sluice::cli {
@@ -17,8 +18,7 @@ Exit syntax_error(const std::string& text, const operate::FilterError& error) {
   if (one_line && display_width(text) <= kMaxShownColumns) {
     std::size_t bytes = 0;
     for (std::size_t column = 0; bytes < text.size(); ++bytes) {
-      const bool begins = (static_cast<unsigned char>(text[bytes]) & 0xc0U) != 0x80U;
-      column += begins ? 1 : 0;
+      column += continues_utf8(text[bytes]) ? 0 : 1;
       if (column == error.column()) {
         break;
       }

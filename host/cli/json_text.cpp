@@ -1,27 +1,23 @@
 #include "host/cli/json_text.hpp"
 
 #include <algorithm>
-#include <boost/json/parse.hpp>
 
+#include "base/text/json_check.hpp"
+#include "base/text/json_reader.hpp"
 #include "host/observe/escape.hpp"
-#include "host/queue/json_check.hpp"
 
 namespace sluice::cli {
 
 namespace {
 
-namespace json = boost::json;
-
-/// The length of the string, number or word that `json` begins with.
-std::size_t token_length(std::string_view json) {
-  if (json.front() != '"') {
-    return std::min(json.find_first_of(",:]} \t\r\n"), json.size());
+/// As it is written, but for DEL and C1 controls, which JSON lets stand and a terminal obeys: they become escapes.
+void append_token(std::string& out, std::string_view token) {
+  const bool plain = std::all_of(token.begin(), token.end(), [](char byte) { return byte >= 0 && byte != 0x7f; });
+  if (plain) {
+    out += token;
+  } else {
+    observe::append_visible(out, token);
   }
-  std::size_t at = 1;
-  while (json[at] != '"') {
-    at += json[at] == '\\' ? 2 : 1;
-  }
-  return at + 1;
 }
 
 }  // namespace
@@ -66,6 +62,10 @@ void JsonText::close(char bracket) {
 void JsonText::key(std::string_view name) {
   before_value();
   observe::append_json_string(text_, name);
+  after_name();
+}
+
+void JsonText::after_name() {
   text_ += layout_ == Layout::indented ? ": " : ":";
   after_key_ = true;
 }
@@ -80,23 +80,37 @@ void JsonText::word(std::string_view text) {
   text_ += text;
 }
 
-void JsonText::raw(std::string_view text) {
-  while (!text.empty()) {
-    const char byte = text.front();
-    if (byte == '{' || byte == '[') {
-      open(byte);
-    } else if (byte == '}' || byte == ']') {
-      close(byte);
-    } else if (byte == ':') {
-      text_ += layout_ == Layout::indented ? ": " : ":";
-      after_key_ = true;
-    } else if (byte != ',' && !queue::is_json_space(byte)) {
-      const std::size_t length = token_length(text);
-      word(text.substr(0, length));
-      text.remove_prefix(length);
-      continue;
-    }
-    text.remove_prefix(1);
+void JsonText::raw(std::string_view json) {
+  JsonReader reader(json, kJsonDepth, JsonReader::BadText::refuse);
+  copy(reader);
+}
+
+void JsonText::copy(JsonReader& reader) {
+  std::string_view text;
+  switch (reader.peek()) {
+    case JsonReader::Kind::object:
+      reader.begin_object();
+      begin_object();
+      while (reader.next_member(text)) {
+        before_value();
+        append_token(text_, reader.name_as_written());
+        after_name();
+        copy(reader);
+      }
+      end_object();
+      return;
+    case JsonReader::Kind::array:
+      reader.begin_array();
+      begin_array();
+      while (reader.next_element()) {
+        copy(reader);
+      }
+      end_array();
+      return;
+    default:
+      reader.read_raw(text);
+      before_value();
+      append_token(text_, text);
   }
 }
 
@@ -105,10 +119,6 @@ std::string JsonText::take_line() {
   line += '\n';
   *this = JsonText(layout_);
   return line;
-}
-
-std::string json_string_characters(std::string_view text) {
-  return std::string(json::parse(json::string_view(text.data(), text.size())).as_string());
 }
 
 }  // namespace sluice::cli

@@ -8,6 +8,10 @@
 #include <utility>
 #include <vector>
 
+namespace sluice {
+class JsonReader;
+}
+
 namespace sluice::cli {
 
 /// Writes JSON. Calls come in the order of the text; the caller sees to their balance.
@@ -28,7 +32,8 @@ class JsonText {
   void value(std::uint64_t number) { word(std::to_string(number)); }
   void value(std::int64_t number) { word(std::to_string(number)); }
   void null() { word("null"); }
-  /// Text that is JSON already, laid out anew; every digit of its numbers stays.
+  /// Text that is JSON already, laid out anew; every digit of its numbers stays, and strings are as they were
+  /// written, but for what would steer a terminal.
   void raw(std::string_view json);
   /// A number as it is written.
   void word(std::string_view text);
@@ -48,6 +53,8 @@ class JsonText {
   void open(char bracket);
   void close(char bracket);
   void before_value();
+  void after_name();
+  void copy(JsonReader& reader);
   void new_line();
 
   Layout layout_;
@@ -63,8 +70,5 @@ std::string with_sorted_keys(std::string_view json);
 
 /// JSON text with what Go's encoder escapes beside the necessary: < > & and the line separators U+2028 and U+2029.
 std::string escaped_as_go_does(std::string_view json);
-
-/// The characters of a JSON string that was found to be valid, such as "a\u0062" with its quotes.
-std::string json_string_characters(std::string_view json);
 
 }  // namespace sluice::cli

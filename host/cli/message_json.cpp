@@ -1,8 +1,9 @@
 #include "host/cli/message_json.hpp"
 
+#include "base/text/base64.hpp"
+#include "base/text/json_check.hpp"
+#include "base/text/utf8.hpp"
 #include "base/timestamp.hpp"
-#include "dynamo/codec/text.hpp"
-#include "host/observe/escape.hpp"
 
 namespace sluice::cli {
 
@@ -109,17 +110,17 @@ std::string MessageJson::time_text(const std::optional<WallTime>& time) const {
 }
 
 void MessageJson::write_data(JsonText& json, const queue::Message& message) {
-  if (message.content_type == queue::kJson && !checker_.problem(message.body)) {
+  if (message.content_type == queue::kJson && !json_problem(message.body)) {
     json.raw(keys_ == Keys::dynamomq ? with_sorted_keys(message.body) : message.body);
   } else {
-    json.value(observe::is_utf8(message.body) ? message.body : dynamo::base64(message.body));
+    json.value(is_utf8(message.body) ? message.body : base64(message.body));
   }
 }
 
 void MessageJson::write_body(JsonText& json, const queue::Message& message) {
   json.key("data");
   write_data(json, message);
-  if (keys_ == Keys::all && !observe::is_utf8(message.body)) {
+  if (keys_ == Keys::all && !is_utf8(message.body)) {
     json.member("data_encoding", "base64");
   }
 }

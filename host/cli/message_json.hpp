@@ -6,7 +6,6 @@
 
 #include "base/clock.hpp"
 #include "host/cli/json_text.hpp"
-#include "host/queue/json_check.hpp"
 #include "host/queue/store.hpp"
 
 namespace sluice::cli {
@@ -37,7 +36,6 @@ class MessageJson {
   std::string time_text(const std::optional<WallTime>& time) const;
 
   const Keys keys_;
-  queue::JsonChecker checker_;
 };
 
 /// "READY" or "PROCESSING", DynamoMQ's names; a message that waits for its time is the latter.

@@ -2,8 +2,9 @@
 
 #include <utility>
 
+#include "base/text/json_check.hpp"
+#include "base/text/utf8.hpp"
 #include "config/config.hpp"
-#include "host/observe/escape.hpp"
 
 namespace sluice::cli {
 
@@ -49,12 +50,12 @@ queue::NewMessage MessageTemplate::make(std::string body, std::string_view conte
 }
 
 Result<queue::NewMessage> MessageTemplate::from_json(std::string_view json) {
-  const std::string_view text = queue::json_trimmed(json);
-  if (const auto problem = checker_->problem(text)) {
+  const std::string_view text = json_trimmed(json);
+  if (const auto problem = json_problem(text)) {
     return Error(ErrorCode::invalid, *problem);
   }
   if (text.front() == '"') {
-    return make(json_string_characters(text), queue::kTextPlain);
+    return make(*json_string(text), queue::kTextPlain);
   }
   return make(std::string(text), queue::kJson);
 }
@@ -66,10 +67,10 @@ queue::NewMessage MessageTemplate::from_text(std::string text) const {
 queue::NewMessage MessageTemplate::from_file(const std::string& name, std::string bytes) {
   constexpr std::string_view kSuffix = ".json";
   const bool named_json = name.size() > kSuffix.size() && name.ends_with(kSuffix);
-  if (named_json && !checker_->problem(queue::json_trimmed(bytes))) {
-    return make(std::string(queue::json_trimmed(bytes)), queue::kJson);
+  if (named_json && !json_problem(json_trimmed(bytes))) {
+    return make(std::string(json_trimmed(bytes)), queue::kJson);
   }
-  const auto type = observe::is_utf8(bytes) ? queue::kTextPlain : queue::kOctetStream;
+  const auto type = is_utf8(bytes) ? queue::kTextPlain : queue::kOctetStream;
   return make(std::move(bytes), type);
 }
 

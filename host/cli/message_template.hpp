@@ -1,13 +1,10 @@
 #pragma once
 
-#include <memory>
 #include <string>
 #include <string_view>
 
 #include "host/cli/arguments.hpp"
 #include "host/cli/exit.hpp"
-#include "host/cli/json_text.hpp"
-#include "host/queue/json_check.hpp"
 #include "host/queue/message.hpp"
 
 namespace sluice::cli {
@@ -31,7 +28,6 @@ class MessageTemplate {
 
   queue::NewMessage shared_;  ///< delay and attributes
   std::string content_type_;  ///< what the sender named; empty: by the body
-  std::unique_ptr<queue::JsonChecker> checker_ = std::make_unique<queue::JsonChecker>();
 };
 
 }  // namespace sluice::cli

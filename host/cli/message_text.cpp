@@ -4,10 +4,11 @@
 #include <array>
 #include <utility>
 
+#include "base/text/base64.hpp"
+#include "base/text/json_check.hpp"
+#include "base/text/utf8.hpp"
 #include "base/timestamp.hpp"
-#include "dynamo/codec/text.hpp"
 #include "host/observe/escape.hpp"
-#include "host/queue/json_check.hpp"
 
 namespace sluice::cli {
 
@@ -35,11 +36,10 @@ std::string when(WallTime time, WallTime now) { return format_timestamp(time) + 
 
 /// The body as it is when it is text, and as Base64 when it is not.
 std::string body_text(const queue::Message& message) {
-  if (!observe::is_utf8(message.body)) {
-    return dynamo::base64(message.body) + "\n";
+  if (!is_utf8(message.body)) {
+    return base64(message.body) + "\n";
   }
-  queue::JsonChecker checker;
-  if (message.content_type == queue::kJson && !checker.problem(message.body)) {
+  if (message.content_type == queue::kJson && !json_problem(message.body)) {
     JsonText json(JsonText::Layout::indented);
     json.raw(message.body);
     return json.take_line();

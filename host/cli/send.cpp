@@ -6,11 +6,11 @@
 #include <cstring>
 #include <fstream>
 
+#include "base/text/utf8.hpp"
 #include "host/cli/bulk_sender.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/message_template.hpp"
 #include "host/cli/queue_session.hpp"
-#include "host/observe/escape.hpp"
 
 namespace sluice::cli {
 
@@ -91,7 +91,7 @@ Exit check_sources(const Arguments& arguments) {
   }
   for (const char* const name : {"id", "content-type", "attr"}) {
     const auto values = arguments.all(name);
-    if (!std::all_of(values.begin(), values.end(), observe::is_utf8)) {
+    if (!std::all_of(values.begin(), values.end(), is_utf8)) {
       return Exit::usage("--" + std::string(name) + " is not UTF-8; only a body may be any bytes");
     }
   }

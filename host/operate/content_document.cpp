@@ -4,9 +4,9 @@
 #include <charconv>
 #include <optional>
 
+#include "base/text/base64.hpp"
+#include "base/text/utf8.hpp"
 #include "config/config.hpp"
-#include "dynamo/codec/text.hpp"
-#include "host/observe/escape.hpp"
 #include "host/operate/json_value.hpp"
 
 namespace sluice::operate {
@@ -37,7 +37,7 @@ JsonValue content_of(const queue::Message& message) {
   auto body = message.content_type == queue::kJson ? parse_json(message.body) : Result<JsonValue>(wrong("it is text"));
   if (body) {
     content.add("data", std::move(*body));
-  } else if (observe::is_utf8(message.body)) {
+  } else if (is_utf8(message.body)) {
     content.add("data", JsonValue::of_string(message.body));
   }
   content.add("content_type", JsonValue::of_string(message.content_type));
@@ -228,7 +228,7 @@ class PathReader {
 std::string content_document(const queue::StoredMessage& stored) {
   JsonValue content = content_of(stored.message);
   if (content.member("data") == nullptr) {
-    content.add("data", JsonValue::of_string(dynamo::base64(stored.message.body)));
+    content.add("data", JsonValue::of_string(base64(stored.message.body)));
     content.add("data_encoding", JsonValue::of_string("base64"));
   }
   return to_json(content, JsonLayout::indented) + "\n";
@@ -245,7 +245,7 @@ Result<Edits> content_edits(const queue::StoredMessage& stored, std::string_view
   const JsonValue before = content_of(stored.message);
   const JsonValue* data = after->member("data");
   const bool binary = before.member("data") == nullptr;
-  if (binary && (data == nullptr || data->kind != Kind::string || data->text != dynamo::base64(stored.message.body))) {
+  if (binary && (data == nullptr || data->kind != Kind::string || data->text != base64(stored.message.body))) {
     return wrong("a body of bytes cannot be edited; send a new message instead");
   }
   if (!binary && data == nullptr) {

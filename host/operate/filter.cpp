@@ -5,8 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/text/decimal.hpp"
 #include "base/timestamp.hpp"
-#include "host/operate/decimal.hpp"
 #include "host/operate/filter_expression.hpp"
 #include "host/operate/filter_parser.hpp"
 #include "host/operate/json_value.hpp"

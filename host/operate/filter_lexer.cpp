@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text/decimal.hpp"
+#include "base/text/utf8.hpp"
 #include "base/timestamp.hpp"
 #include "config/config.hpp"
-#include "host/operate/decimal.hpp"
 
 namespace sluice::operate {
 
@@ -53,9 +54,7 @@ std::size_t numeral_length(std::string_view text) {
 std::string_view FilterLexer::take(std::size_t bytes) {
   const std::string_view taken = text_.substr(0, bytes);
   text_.remove_prefix(taken.size());
-  // A character is counted by its first byte.
-  column_ += static_cast<std::size_t>(std::count_if(
-      taken.begin(), taken.end(), [](char byte) { return (static_cast<unsigned char>(byte) & 0xc0U) != 0x80U; }));
+  column_ += count_utf8(taken);
   return taken;
 }
 
@@ -123,7 +122,7 @@ FilterLexer::Token FilterLexer::numeral(FilterToken token) {
     return token;
   }
   token.text = take(numeral_length(text_));
-  if (is_decimal(token.text)) {
+  if (is_json_number(token.text)) {
     token.kind = FilterToken::Kind::number;
     return token;
   }

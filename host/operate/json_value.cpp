@@ -1,118 +1,70 @@
 #include "host/operate/json_value.hpp"
 
 #include <algorithm>
-#include <boost/json/basic_parser_impl.hpp>
-#include <boost/json/serialize.hpp>
 #include <variant>
 
-#include "host/operate/decimal.hpp"
+#include "base/text/decimal.hpp"
+#include "base/text/json_check.hpp"
+#include "base/text/json_reader.hpp"
+#include "base/text/json_string.hpp"
 
 namespace sluice::operate {
 
 namespace {
 
-namespace json = boost::json;
+bool read_value(JsonReader& reader, JsonValue& value);
 
-constexpr std::size_t kMaxDepth = 128;
-
-/// Builds the document out of the parser's events, whose names are the library's.
-struct DocumentBuilder {
-  static constexpr std::size_t max_object_size = ~std::size_t{0};
-  static constexpr std::size_t max_array_size = ~std::size_t{0};
-  static constexpr std::size_t max_key_size = ~std::size_t{0};
-  static constexpr std::size_t max_string_size = ~std::size_t{0};
-
-  using Code = json::error_code;
-  using Text = json::string_view;
-
-  std::vector<JsonValue> open;    // arrays and objects, the innermost last
-  std::vector<std::string> keys;  // of the members that are under way
-  std::string part;               // of a text that comes in pieces
-  JsonValue document;
-
-  bool on_document_begin(Code&) { return true; }
-  bool on_document_end(Code&) { return true; }
-  bool on_object_begin(Code&) { return begin(JsonValue::Kind::object); }
-  bool on_array_begin(Code&) { return begin(JsonValue::Kind::array); }
-  bool on_object_end(std::size_t, Code&) { return end(); }
-  bool on_array_end(std::size_t, Code&) { return end(); }
-  bool on_key_part(Text text, std::size_t, Code&) { return collect(text); }
-  bool on_key(Text text, std::size_t, Code&) {
-    collect(text);
-    keys.push_back(std::exchange(part, {}));
-    return true;
-  }
-  bool on_string_part(Text text, std::size_t, Code&) { return collect(text); }
-  bool on_string(Text text, std::size_t, Code&) { return finish(JsonValue::Kind::string, text); }
-  bool on_number_part(Text text, Code&) { return collect(text); }
-  bool on_int64(std::int64_t, Text text, Code&) { return finish(JsonValue::Kind::number, text); }
-  bool on_uint64(std::uint64_t, Text text, Code&) { return finish(JsonValue::Kind::number, text); }
-  bool on_double(double, Text text, Code&) { return finish(JsonValue::Kind::number, text); }
-  bool on_bool(bool truth, Code&) {
-    JsonValue value;
-    value.kind = JsonValue::Kind::boolean;
-    value.truth = truth;
-    return put(std::move(value));
-  }
-  bool on_null(Code&) { return put({}); }
-  bool on_comment_part(Text, Code&) { return true; }
-  bool on_comment(Text, Code&) { return true; }
-
- private:
-  bool collect(Text text) {
-    part.append(text.data(), text.size());
-    return true;
-  }
-  bool finish(JsonValue::Kind kind, Text text) {
-    collect(text);
-    JsonValue value;
-    value.kind = kind;
-    value.text = std::exchange(part, {});
-    return put(std::move(value));
-  }
-  bool begin(JsonValue::Kind kind) {
-    open.emplace_back().kind = kind;
-    return true;
-  }
-  bool end() {
-    JsonValue value = std::move(open.back());
-    open.pop_back();
-    return put(std::move(value));
-  }
-  bool put(JsonValue value) {
-    if (open.empty()) {
-      document = std::move(value);
-    } else if (open.back().kind == JsonValue::Kind::object) {
-      open.back().add(std::move(keys.back()), std::move(value));
-      keys.pop_back();
-    } else {
-      open.back().items.push_back(std::move(value));
+bool read_members(JsonReader& reader, JsonValue& value) {
+  std::string_view name;
+  reader.begin_object();
+  while (reader.next_member(name)) {
+    std::string key(name);
+    JsonValue member;
+    if (!read_value(reader, member)) {
+      return false;
     }
-    return true;
+    value.add(std::move(key), std::move(member));
   }
-};
-
-json::parse_options parse_options() {
-  json::parse_options options;
-  options.max_depth = kMaxDepth;
-  return options;
+  return !reader.failed();
 }
 
-class Parser : public json::basic_parser<DocumentBuilder> {
- public:
-  Parser() : json::basic_parser<DocumentBuilder>(parse_options()) {}
-  JsonValue take() { return std::move(handler().document); }
-};
-
-Error not_json(std::string_view text, std::size_t used, const json::error_code& failed) {
-  if (failed == json::error::incomplete) {
-    return {ErrorCode::invalid, "no JSON: it ends too early"};
+bool read_elements(JsonReader& reader, JsonValue& value) {
+  reader.begin_array();
+  while (reader.next_element()) {
+    JsonValue element;
+    if (!read_value(reader, element)) {
+      return false;
+    }
+    value.items.push_back(std::move(element));
   }
-  const std::string_view before = text.substr(0, used);
-  const auto line = std::count(before.begin(), before.end(), '\n') + 1;
-  const std::size_t begin = before.rfind('\n') + 1;  // 0 on the first line, as npos is the largest number
-  return {ErrorCode::invalid, "no JSON: " + failed.message() + " at line " + std::to_string(line) + ", column " +
-                                  std::to_string(used - begin + 1)};
+  return !reader.failed();
+}
+
+bool read_value(JsonReader& reader, JsonValue& value) {
+  using Kind = JsonValue::Kind;
+  switch (reader.peek()) {
+    case JsonReader::Kind::object:
+      value.kind = Kind::object;
+      return read_members(reader, value);
+    case JsonReader::Kind::array:
+      value.kind = Kind::array;
+      return read_elements(reader, value);
+    case JsonReader::Kind::string:
+      value.kind = Kind::string;
+      return reader.read_string(value.text);
+    case JsonReader::Kind::number: {
+      value.kind = Kind::number;
+      std::string_view text;
+      const bool fine = reader.read_number(text);
+      value.text = text;
+      return fine;
+    }
+    case JsonReader::Kind::boolean:
+      value.kind = Kind::boolean;
+      return reader.read_bool(value.truth);
+    default:
+      return reader.peek() == JsonReader::Kind::null ? reader.read_null() : reader.skip();
+  }
 }
 
 bool same_members(const JsonValue& left, const JsonValue& right) {
@@ -129,10 +81,6 @@ void break_line(std::string& out, std::size_t depth, JsonLayout layout) {
   }
 }
 
-void append_quoted(std::string& out, std::string_view text) {
-  out += json::serialize(json::string_view(text.data(), text.size()));
-}
-
 void append(std::string& out, const JsonValue& value, JsonLayout layout, std::size_t depth) {
   using Kind = JsonValue::Kind;
   switch (value.kind) {
@@ -146,7 +94,7 @@ void append(std::string& out, const JsonValue& value, JsonLayout layout, std::si
       out += value.text;
       return;
     case Kind::string:
-      append_quoted(out, value.text);
+      append_json_string(out, value.text);
       return;
     case Kind::array:
     case Kind::object:
@@ -158,7 +106,7 @@ void append(std::string& out, const JsonValue& value, JsonLayout layout, std::si
     out += index > 0 ? "," : "";
     break_line(out, depth + 1, layout);
     if (object) {
-      append_quoted(out, value.keys[index]);
+      append_json_string(out, value.keys[index]);
       out += layout == JsonLayout::indented ? ": " : ":";
     }
     append(out, value.items[index], layout, depth + 1);
@@ -231,16 +179,15 @@ bool same_json(const JsonValue& left, const JsonValue& right) {
 }
 
 Result<JsonValue> parse_json(std::string_view text) {
-  Parser parser;
-  json::error_code failed;
-  const std::size_t used = parser.write_some(false, text.data(), text.size(), failed);
-  if (!failed && used < text.size()) {
-    failed = json::error::extra_data;
+  JsonValue value;
+  JsonReader reader(text, kJsonDepth, JsonReader::BadText::refuse);
+  if (read_value(reader, value) && reader.finish()) {
+    return value;
   }
-  if (failed) {
-    return not_json(text, used, failed);
+  if (reader.offset() >= text.size()) {
+    return Error(ErrorCode::invalid, "no JSON: it ends too early");
   }
-  return parser.take();
+  return Error(ErrorCode::invalid, "no JSON: " + reader.reason() + " at " + reader.place());
 }
 
 std::string to_json(const JsonValue& value, JsonLayout layout) {

@@ -35,7 +35,8 @@ struct JsonValue {
 /// True when both say the same: objects in any order, numbers by their value.
 bool same_json(const JsonValue& left, const JsonValue& right);
 
-/// Reads exactly one value: UTF-8, nested at most 128 deep. The error says what is wrong and at which line and column.
+/// Reads exactly one value: UTF-8, nested at most kJsonDepth deep. The error says what is wrong and at which line and
+/// column.
 Result<JsonValue> parse_json(std::string_view text);
 
 /// As text: compact, or with an indent of two spaces a level.

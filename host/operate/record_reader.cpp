@@ -4,16 +4,14 @@
 #include <limits>
 #include <optional>
 
+#include "base/text/base64.hpp"
+#include "base/text/json_reader.hpp"
 #include "base/timestamp.hpp"
-#include "dynamo/codec/json_reader.hpp"
-#include "dynamo/codec/text.hpp"
 #include "host/operate/record_line.hpp"
 
 namespace sluice::operate {
 
 namespace {
-
-using dynamo::JsonReader;
 
 constexpr std::string_view kEncodedText = "text";
 constexpr std::string_view kEncodedBase64 = "base64";
@@ -120,7 +118,7 @@ class LineParser {
       if (name != kEncodedBase64 || bytes || !reader_.read_string(encoded)) {
         return reader_.fail("a string is expected, or {\"base64\": \"...\"}");
       }
-      bytes = dynamo::decode_base64(encoded);
+      bytes = decode_base64(encoded);
       if (!bytes) {
         return reader_.fail("this is no base64");
       }
@@ -274,7 +272,7 @@ class LineParser {
     if (encoding_ != kEncodedBase64) {
       return true;
     }
-    auto bytes = dynamo::decode_base64(message.body);
+    auto bytes = decode_base64(message.body);
     if (!bytes) {
       return refuse("\"data\" is no base64");
     }

@@ -1,17 +1,16 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/text/base64.hpp"
+#include "base/text/json_reader.hpp"
+#include "base/text/utf8.hpp"
 #include "base/timestamp.hpp"
-#include "dynamo/codec/json_reader.hpp"
-#include "dynamo/codec/text.hpp"
 #include "host/observe/escape.hpp"
 #include "host/operate/record_line.hpp"
 
 namespace sluice::operate {
 
 namespace {
-
-using dynamo::JsonReader;
 
 constexpr std::string_view kEncodedText = "text";
 constexpr std::string_view kEncodedBase64 = "base64";
@@ -20,12 +19,12 @@ constexpr std::size_t kMaxBodyDepth = kMaxRecordDepth - 1;
 
 void append_base64_text(std::string& out, std::string_view bytes) {
   out += '"';
-  dynamo::append_base64(out, bytes);
+  append_base64(out, bytes);
   out += '"';
 }
 
 void append_text(std::string& out, std::string_view text) {
-  if (observe::is_utf8(text)) {
+  if (is_utf8(text)) {
     observe::append_json_string(out, text);
     return;
   }
@@ -61,7 +60,7 @@ bool stands_in_a_line(std::string_view json) {
 
 void append_body(std::string& out, const queue::Message& message) {
   append_key(out, "data");
-  if (!observe::is_utf8(message.body)) {
+  if (!is_utf8(message.body)) {
     append_base64_text(out, message.body);
     append_key(out, "data_encoding");
     append_text(out, kEncodedBase64);
@@ -79,7 +78,7 @@ void append_body(std::string& out, const queue::Message& message) {
 /// An object; an array of pairs where a name is not UTF-8, which no key of an object can be.
 void append_attributes(std::string& out, const queue::Attributes& attributes) {
   const bool pairs = std::any_of(attributes.begin(), attributes.end(),
-                                 [](const auto& attribute) { return !observe::is_utf8(attribute.first); });
+                                 [](const auto& attribute) { return !is_utf8(attribute.first); });
   append_key(out, "attributes");
   out += pairs ? '[' : '{';
   for (const auto& [name, value] : attributes) {

@@ -4,7 +4,7 @@
 #include <exception>
 #include <utility>
 
-#include "host/plugin/text.hpp"
+#include "base/text/utf8.hpp"
 
 namespace sluice::plugin {
 
@@ -21,7 +21,7 @@ Duration read_delay(std::int64_t nanoseconds) {
 }  // namespace
 
 Outcome make_fault(std::string_view text) {
-  return {OutcomeStatus::fault, std::nullopt, clean_text(text, kReasonLimit)};
+  return {OutcomeStatus::fault, std::nullopt, clean_utf8(text, kReasonLimit)};
 }
 
 Outcome read_outcome(const sluice_outcome& reported) {
@@ -59,7 +59,7 @@ Outcome read_outcome(const sluice_outcome& reported) {
       return make_fault("the handler reported the unknown status " + std::to_string(reported.status) +
                         ": a defect of the plugin");
   }
-  outcome.reason = clean_text(view(reported.reason), kReasonLimit);
+  outcome.reason = clean_utf8(view(reported.reason), kReasonLimit);
   return outcome;
 }
 
@@ -77,7 +77,7 @@ void write_log(const HandlerLog& log, sluice_log_level level, std::string_view j
       log(level, job, message_id, whole);
     } else {
       log(level, job, message_id,
-          std::string(cut_text(whole, kLogTextLimit)) + "... (cut; it has " + std::to_string(whole.size()) + " bytes)");
+          std::string(cut_utf8(whole, kLogTextLimit)) + "... (cut; it has " + std::to_string(whole.size()) + " bytes)");
     }
   } catch (...) {
     // There is nowhere left to say it.

@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/text/utf8.hpp"
 #include "host/plugin/call.hpp"
-#include "host/plugin/text.hpp"
 
 namespace sluice::plugin {
 
@@ -55,7 +55,7 @@ std::optional<std::string> thrown_by(Body body) {
     body();
     return std::nullopt;
   } catch (const std::exception& error) {
-    return clean_text(error.what(), kReasonLimit);
+    return clean_utf8(error.what(), kReasonLimit);
   } catch (...) {
     return kNotAnException;
   }
@@ -80,7 +80,7 @@ class TableInstance final : public HandlerInstance {
     std::string refusal;
     const auto fail = [](void* sink, sluice_string why) {
       *static_cast<std::string*>(sink) =
-          clean_text(why.data == nullptr ? std::string_view() : std::string_view(why.data, why.size), kReasonLimit);
+          clean_utf8(why.data == nullptr ? std::string_view() : std::string_view(why.data, why.size), kReasonLimit);
     };
     const std::optional<std::string> thrown = thrown_by(
         [&] { created_ = handler_.create(&host_, table.data(), table.size(), &instance_, fail, &refusal) == 0; });

@@ -5,6 +5,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/text/json_check.hpp"
 #include "host/queue/json_edit.hpp"
 
 namespace sluice::queue {

@@ -7,13 +7,9 @@
 
 #include "base/error.hpp"
 #include "host/queue/change.hpp"
-#include "host/queue/json_check.hpp"
 
 /// JSON as text: edits cut into it, so that what lies beside them keeps every digit, its order and its spaces.
 namespace sluice::queue {
-
-/// The characters of a JSON document that is a string; nothing when it is no string, or no JSON.
-std::optional<std::string> json_string(std::string_view text);
 
 /// `document` with the value at `path` set to the JSON text `value`, or taken away when there is none. Every object and
 /// array on the way must exist; the last step may be a new key, or the length of its array, which appends. An empty

@@ -66,9 +66,10 @@ TEST(JsonText, ForeignJsonFitsWhereItStands) {
   EXPECT_EQ(json.take_line(), "{\n  \"data\": {\n    \"a\": [\n      1,\n      2\n    ]\n  },\n  \"next\": true\n}\n");
 }
 
-TEST(JsonString, GivesItsCharacters) {
-  EXPECT_EQ(json_string_characters(R"("a\u0062\n\"ä")"), "ab\n\"ä");
-  EXPECT_EQ(json_string_characters(R"("")"), "");
+/// DEL and C1 may stand in JSON as they are; a terminal obeys them.
+TEST(JsonText, ForeignJsonCannotSteerATerminal) {
+  EXPECT_EQ(laid_out("{\"\xc2\x9bk\":\"a\x7f\xc2\x9b\x33\x31mü\"}", JsonText::Layout::compact),
+            "{\"\\u009bk\":\"a\\u007f\\u009b31mü\"}\n");
 }
 
 }  // namespace

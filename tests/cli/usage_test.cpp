@@ -126,7 +126,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "sluice send: --attr novalue: write --attr name=value"},
         Mistake{{"send", "--queue", "q", "--data", "hello"},
                 64,
-                "sluice send: --data is not JSON: syntax error at character 1; quote it for the shell, --data '{\"n\": "
+                "sluice send: --data is not JSON: a value is expected at character 1; quote it for the shell, --data "
+                "'{\"n\": "
                 "1}', or send plain text with --text"},
         Mistake{{"send", "--queue", "q", "--data", "1", "--id", "a\xff"},
                 64,

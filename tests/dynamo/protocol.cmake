@@ -4,11 +4,9 @@ sluice_test(dynamo_codec_test
     codec/error_response_test.cpp
     codec/fixture_items_test.cpp
     codec/json_codec_test.cpp
-    codec/json_reader_test.cpp
     codec/plain_json_test.cpp
     codec/requests_test.cpp
     codec/responses_test.cpp
-    codec/text_test.cpp
   LIBRARIES sluice::dynamo Boost::json)
 sluice_test(dynamo_signing_test
   SOURCES

@@ -21,23 +21,6 @@ std::string json_string(std::string_view text) {
   return out;
 }
 
-TEST(Utf8, TellsValidSequencesFromOthers) {
-  for (const std::string& valid : {"a"s, "\0"s, "\xc2\x80"s, "\xdf\xbf"s, "\xe0\xa0\x80"s, "\xed\x9f\xbf"s,
-                                   "\xee\x80\x80"s, "\xf0\x90\x80\x80"s, "\xf4\x8f\xbf\xbf"s}) {
-    EXPECT_EQ(utf8_length(valid), valid.size()) << visible(valid);
-    EXPECT_TRUE(is_utf8(valid));
-  }
-  // A lone continuation, overlong forms, a surrogate, beyond U+10FFFF, cut sequences, bytes that never occur.
-  for (const std::string& invalid :
-       {"\x80"s, "\xc0\x80"s, "\xc1\xbf"s, "\xe0\x9f\xbf"s, "\xed\xa0\x80"s, "\xf0\x8f\xbf\xbf"s, "\xf4\x90\x80\x80"s,
-        "\xf5\x80\x80\x80"s, "\xc2"s, "\xe2\x82"s, "\xf0\x9f\x98"s, "\xc2\x41"s, "\xe2\x82\x41"s, "\xff"s}) {
-    EXPECT_EQ(utf8_length(invalid), 0U) << visible(invalid);
-    EXPECT_FALSE(is_utf8("ok" + invalid));
-  }
-  EXPECT_EQ(utf8_length(""), 0U);
-  EXPECT_TRUE(is_utf8(""));
-}
-
 TEST(Visible, LeavesTextAndEscapesWhatSteersATerminal) {
   EXPECT_EQ(visible("Grüße, 世界 \\ \" 😀"), "Grüße, 世界 \\ \" 😀");
   EXPECT_EQ(visible("a\nb\r\tc"), R"(a\nb\r\tc)");

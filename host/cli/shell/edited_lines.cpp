@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "base/text/utf8.hpp"
 #include "host/cli/shell/line_source.hpp"
 #include "host/cli/text_table.hpp"
 
@@ -34,11 +35,6 @@ void know_the_encoding() {
   }
 }
 
-std::size_t characters(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(
-      text.begin(), text.end(), [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U; }));
-}
-
 std::size_t terminal_columns() {
   struct winsize size {};
   return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
@@ -51,8 +47,8 @@ std::string common_start(const std::vector<std::string>& words) {
     const auto differ = std::mismatch(common.begin(), common.end(), word.begin(), word.end());
     common.erase(differ.first, common.end());
   }
-  while (!common.empty() && characters(common) != 0 && common.size() < words.front().size() &&
-         (static_cast<unsigned char>(words.front()[common.size()]) & 0xC0U) == 0x80U) {
+  while (!common.empty() && count_utf8(common) != 0 && common.size() < words.front().size() &&
+         continues_utf8(words.front()[common.size()])) {
     common.pop_back();
   }
   return common;
@@ -173,7 +169,7 @@ class EditedLines final : public LineSource {
       inserted += ' ';
     }
     if (inserted.size() > typed.size() || (only && inserted != typed)) {
-      ::el_deletestr(editor, static_cast<int>(characters(typed)));
+      ::el_deletestr(editor, static_cast<int>(count_utf8(typed)));
       ::el_insertstr(editor, inserted.c_str());
       return CC_REFRESH;
     }

@@ -4,6 +4,7 @@
 #include <array>
 #include <set>
 
+#include "base/text/utf8.hpp"
 #include "host/cli/shell/words.hpp"
 #include "host/cli/suggestions.hpp"
 #include "host/observe/escape.hpp"
@@ -117,11 +118,7 @@ std::string shown(std::string_view text) {
 std::string clipped(std::string_view text) {
   std::string line = shown(text);
   if (line.size() > kWidestId) {
-    std::size_t end = kWidestId - 3;
-    while (end > 0 && (static_cast<unsigned char>(line[end]) & 0xC0U) == 0x80U) {
-      --end;  // not within a character
-    }
-    line = line.substr(0, end) + "...";
+    line = std::string(cut_utf8(line, kWidestId - 3)) + "...";
   }
   return line;
 }

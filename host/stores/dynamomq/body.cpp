@@ -1,7 +1,7 @@
 #include "host/stores/dynamomq/body.hpp"
 
+#include "base/text/utf8.hpp"
 #include "dynamo/codec/plain_json.hpp"
-#include "host/stores/dynamomq/utf8.hpp"
 #include "host/queue/message.hpp"
 
 namespace sluice::queue::dynamomq {

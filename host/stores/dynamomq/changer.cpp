@@ -4,8 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "base/text/utf8.hpp"
 #include "base/timestamp.hpp"
-#include "host/stores/dynamomq/utf8.hpp"
 #include "host/queue/message_errors.hpp"
 #include "host/queue/visibility.hpp"
 
@@ -113,7 +113,7 @@ std::vector<ChangeResult> Changer::change(std::span<const Change> changes, Deadl
   tasks.reserve(changes.size());
   for (std::size_t i = 0; i < changes.size(); ++i) {
     if (!is_storable_id(changes[i].id)) {
-      results[i] = not_found(place_, clip_utf8(changes[i].id, 100));  // DynamoDB would refuse the whole batch
+      results[i] = not_found(place_, clean_utf8(changes[i].id, 100, "?"));  // DynamoDB would refuse the whole batch
       continue;
     }
     Task& task = tasks.emplace_back();

@@ -3,11 +3,11 @@
 #include <charconv>
 #include <limits>
 
+#include "base/text/utf8.hpp"
 #include "base/timestamp.hpp"
 #include "host/stores/dynamomq/body.hpp"
 #include "host/stores/dynamomq/nonce.hpp"
 #include "host/stores/dynamomq/times.hpp"
-#include "host/stores/dynamomq/utf8.hpp"
 
 namespace sluice::queue::dynamomq {
 namespace {
@@ -193,7 +193,7 @@ Result<Item> encode_content(const NewMessage& message) {
   dynamo::Map attributes;
   for (const auto& [name, value] : message.attributes) {
     if (!is_utf8(name) || !is_utf8(value)) {
-      return invalid("attribute '" + clip_utf8(name, 80) + "' is not UTF-8; encode it, for example as base64");
+      return invalid("attribute '" + clean_utf8(name, 80, "?") + "' is not UTF-8; encode it, for example as base64");
     }
     attributes.emplace(name, value);
   }
@@ -236,9 +236,9 @@ Result<Item> encode_record(const NewMessage& message, const NewRecord& record) {
 
 AttributeValue encode_failure(const Failure& failure) {
   dynamo::Map map;
-  map.emplace("error", clip_utf8(failure.error, kMaxFailureBytes));
-  map.emplace("handler", clip_utf8(failure.handler, 255));
-  map.emplace("host", clip_utf8(failure.host, 255));
+  map.emplace("error", clean_utf8(failure.error, kMaxFailureBytes, "?"));
+  map.emplace("handler", clean_utf8(failure.handler, 255, "?"));
+  map.emplace("host", clean_utf8(failure.host, 255, "?"));
   map.emplace("attempts", AttributeValue::number(failure.attempts));
   map.emplace("failed_at", format_timestamp(failure.failed_at));
   return map;

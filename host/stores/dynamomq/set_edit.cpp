@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "dynamo/codec/text.hpp"
+#include "base/text/base64.hpp"
 
 namespace sluice::queue::dynamomq {
 namespace {
@@ -36,7 +36,7 @@ std::optional<std::string> element_of(const AttributeValue& set, const Attribute
   if (text == nullptr) {
     return std::nullopt;
   }
-  return set.is<dynamo::BinarySet>() ? dynamo::decode_base64(*text) : std::optional(*text);
+  return set.is<dynamo::BinarySet>() ? decode_base64(*text) : std::optional(*text);
 }
 
 bool holds_one_twice(Elements values) {
@@ -64,7 +64,7 @@ bool is_set(const AttributeValue& value) {
 
 AttributeValue of_the_type_of(const AttributeValue& before, AttributeValue value) {
   if (before.is<dynamo::Binary>() && value.is<std::string>()) {
-    auto bytes = dynamo::decode_base64(*value.get<std::string>());
+    auto bytes = decode_base64(*value.get<std::string>());
     return bytes ? AttributeValue(dynamo::Binary{std::move(*bytes)}) : std::move(value);
   }
   const auto* list = value.get<dynamo::List>();

@@ -4,6 +4,8 @@
 #include <array>
 #include <charconv>
 
+#include "base/text/utf8.hpp"
+
 namespace sluice::queue::sqlite {
 
 namespace {
@@ -34,18 +36,6 @@ bool read_number(std::string_view text, Number& number) {
   return read.ec == std::errc() && read.ptr == text.data() + text.size();
 }
 
-std::string_view cut(std::string_view text) {
-  if (text.size() <= kErrorLimit) {
-    return text;
-  }
-  std::size_t end = kErrorLimit;
-  // Back to the first byte of the character that the limit falls into.
-  while (end > kErrorLimit - 4 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) {
-    --end;
-  }
-  return text.substr(0, end);
-}
-
 }  // namespace
 
 std::string encode_attributes(const Attributes& attributes) {
@@ -72,9 +62,9 @@ std::optional<Attributes> decode_attributes(std::string_view bytes) {
 
 std::string encode_failure(const Failure& failure) {
   std::string out;
-  write(out, cut(failure.error));
-  write(out, cut(failure.handler));
-  write(out, cut(failure.host));
+  write(out, cut_utf8(failure.error, kErrorLimit));
+  write(out, cut_utf8(failure.handler, kErrorLimit));
+  write(out, cut_utf8(failure.host, kErrorLimit));
   write(out, std::to_string(failure.attempts));
   write(out, std::to_string(failure.failed_at.time_since_epoch().count()));
   return out;

@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 
-#include "host/stores/dynamomq/utf8.hpp"
 #include "host/queue/message.hpp"
 
 namespace sluice::queue::dynamomq {
@@ -73,32 +72,6 @@ TEST(Body, ForeignDataFallsBackToJson) {
   const AttributeValue null;
   EXPECT_EQ(read_body(&null, "text/plain").bytes, "null");
   EXPECT_EQ(read_body(&null, "text/plain").content_type, kJson);
-}
-
-TEST(Utf8, AcceptsExactlyWhatIsWellFormed) {
-  for (const char* good : {"", "a", "\xc2\x80", "\xdf\xbf", "\xe0\xa0\x80", "\xed\x9f\xbf", "\xee\x80\x80",
-                           "\xef\xbf\xbf", "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf"}) {
-    EXPECT_TRUE(is_utf8(good)) << testing::PrintToString(good);
-  }
-  for (const char* bad : {"\x80", "\xc0\x80", "\xc1\xbf", "\xc2", "\xe0\x9f\xbf", "\xed\xa0\x80", "\xe2\x82",
-                          "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff", "a\xe2\x28\xa1"}) {
-    EXPECT_FALSE(is_utf8(bad)) << testing::PrintToString(bad);
-  }
-}
-
-TEST(Utf8, ClipsBetweenCharacters) {
-  EXPECT_EQ(clip_utf8("grüße", 3), "gr");
-  EXPECT_EQ(clip_utf8("grüße", 4), "grü");
-  EXPECT_EQ(clip_utf8("a\xff"
-                      "b",
-                      10),
-            "a?b");
-  EXPECT_EQ(clip_utf8("", 10), "");
-  for (std::size_t limit = 0; limit < 12; ++limit) {
-    const std::string clipped = clip_utf8("日\xf0本🙂", limit);
-    EXPECT_TRUE(is_utf8(clipped));
-    EXPECT_LE(clipped.size(), limit);
-  }
 }
 
 }  // namespace

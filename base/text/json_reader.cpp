@@ -1,10 +1,11 @@
-#include "dynamo/codec/json_reader.hpp"
+#include "base/text/json_reader.hpp"
 
 #include <algorithm>
 
-#include "dynamo/codec/text.hpp"
+#include "base/text/json_string.hpp"
+#include "base/text/utf8.hpp"
 
-namespace sluice::dynamo {
+namespace sluice {
 
 namespace {
 
@@ -117,6 +118,7 @@ bool JsonReader::next_member(std::string_view& name) {
   if (at_ >= text_.size() || text_[at_] != '"') {
     return fail("a name in quotes is expected");
   }
+  const std::size_t start = at_;
   ++at_;
   const std::size_t run = plain_run(text_.substr(at_));
   if (at_ + run < text_.size() && text_[at_ + run] == '"') {
@@ -129,6 +131,7 @@ bool JsonReader::next_member(std::string_view& name) {
     }
     name = name_;
   }
+  written_name_ = text_.substr(start, at_ - start);
   skip_space();
   if (at_ >= text_.size() || text_[at_] != ':') {
     return fail("':' is expected");
@@ -288,10 +291,12 @@ bool JsonReader::read_number(std::string_view& text) {
 }
 
 bool JsonReader::read_word(std::string_view word) {
-  if (text_.substr(at_, word.size()) != word) {
-    return fail("true, false or null is expected");
+  for (const char letter : word) {
+    if (at_ >= text_.size() || text_[at_] != letter) {
+      return fail("true, false or null is expected");
+    }
+    ++at_;
   }
-  at_ += word.size();
   return true;
 }
 
@@ -310,24 +315,42 @@ bool JsonReader::read_null() {
   return read_word("null");
 }
 
+// What a plain string holds need not be copied to be passed over.
+bool JsonReader::skip_string() {
+  const std::size_t run = plain_run(text_.substr(at_ + 1));
+  if (at_ + 1 + run < text_.size() && text_[at_ + 1 + run] == '"') {
+    at_ += run + 2;
+    return true;
+  }
+  name_.clear();
+  return read_string(name_);
+}
+
+bool JsonReader::skip_members() {
+  std::string_view name;
+  begin_object();
+  while (next_member(name) && skip()) {
+  }
+  return !failed();
+}
+
+bool JsonReader::skip_elements() {
+  begin_array();
+  while (next_element() && skip()) {
+  }
+  return !failed();
+}
+
 bool JsonReader::skip() {
   std::string_view text;
   bool flag = false;
   switch (peek()) {
     case Kind::object:
-      begin_object();
-      while (next_member(text) && skip()) {
-      }
-      return !failed();
+      return skip_members();
     case Kind::array:
-      begin_array();
-      while (next_element() && skip()) {
-      }
-      return !failed();
-    case Kind::string: {
-      std::string ignored;
-      return read_string(ignored);
-    }
+      return skip_elements();
+    case Kind::string:
+      return skip_string();
     case Kind::number:
       return read_number(text);
     case Kind::boolean:
@@ -358,4 +381,4 @@ bool JsonReader::finish() {
   return at_ == text_.size() || fail("there is more text after the value");
 }
 
-}  // namespace sluice::dynamo
+}  // namespace sluice

@@ -1,20 +1,20 @@
-#include "host/operate/decimal.hpp"
+#include "base/text/decimal.hpp"
 
 #include <gtest/gtest.h>
 
 #include <random>
 #include <string>
 
-namespace sluice::operate {
+namespace sluice {
 namespace {
 
 TEST(Decimal, KnowsJsonsSpellings) {
   for (const char* const text :
        {"0", "-0", "12", "0.5", "-12.50e3", "1E+400", "1e-7", "123456789012345678901234567890"}) {
-    EXPECT_TRUE(is_decimal(text)) << text;
+    EXPECT_TRUE(is_json_number(text)) << text;
   }
   for (const char* const text : {"", "-", "+1", "01", ".5", "1.", "1e", "1e+", "0x1", "1 ", "NaN", "1.2.3", "--1"}) {
-    EXPECT_FALSE(is_decimal(text)) << text;
+    EXPECT_FALSE(is_json_number(text)) << text;
   }
 }
 
@@ -61,4 +61,4 @@ TEST(Decimal, AgreesWithIntegersHoweverTheyAreSpelled) {
 }
 
 }  // namespace
-}  // namespace sluice::operate
+}  // namespace sluice

@@ -1,11 +1,11 @@
-#include "dynamo/codec/json_reader.hpp"
+#include "base/text/json_reader.hpp"
 
 #include <gtest/gtest.h>
 
 #include <boost/json/basic_parser_impl.hpp>
 #include <random>
 
-namespace sluice::dynamo {
+namespace sluice {
 namespace {
 
 using std::string_literals::operator""s;
@@ -222,4 +222,4 @@ TEST(JsonReader, GivesAValueAsWritten) {
 }
 
 }  // namespace
-}  // namespace sluice::dynamo
+}  // namespace sluice

@@ -1,8 +1,8 @@
-#include "dynamo/codec/text.hpp"
+#include "base/text/base64.hpp"
 
 #include <gtest/gtest.h>
 
-namespace sluice::dynamo {
+namespace sluice {
 namespace {
 
 using std::string_literals::operator""s;
@@ -50,48 +50,5 @@ TEST(Base64, RefusesWhatIsNotBase64) {
   }
 }
 
-TEST(Utf8, LengthsOfValidSequences) {
-  EXPECT_EQ(utf8_length("a"), 1u);
-  EXPECT_EQ(utf8_length("\0"s), 1u);
-  EXPECT_EQ(utf8_length("\xC2\x80"), 2u);
-  EXPECT_EQ(utf8_length("\xE0\xA0\x80"), 3u);
-  EXPECT_EQ(utf8_length("\xEF\xBF\xBF"), 3u);
-  EXPECT_EQ(utf8_length("\xF0\x90\x80\x80"), 4u);
-  EXPECT_EQ(utf8_length("\xF4\x8F\xBF\xBF"), 4u);
-}
-
-TEST(Utf8, RefusesOverlongSurrogatesBeyondAndCut) {
-  for (const std::string& text :
-       {""s, "\x80"s, "\xC0\xAF"s, "\xC1\xBF"s, "\xE0\x80\xAF"s, "\xE0\x9F\xBF"s, "\xED\xA0\x80"s, "\xED\xBF\xBF"s,
-        "\xF0\x80\x80\xAF"s, "\xF0\x8F\xBF\xBF"s, "\xF4\x90\x80\x80"s, "\xF5\x80\x80\x80"s, "\xFE"s, "\xFF"s, "\xC3"s,
-        "\xE2\x82"s, "\xF0\x9F\x98"s, "\xE2\x28\xA1"s}) {
-    EXPECT_EQ(utf8_length(text), 0u) << testing::PrintToString(text);
-  }
-}
-
-TEST(Utf8, EveryCodePointIsWrittenAsItIsRead) {
-  for (unsigned point = 0; point <= 0x10FFFF; point += point < 0x900 ? 1 : 97) {
-    if (point >= 0xD800 && point <= 0xDFFF) {
-      continue;
-    }
-    std::string text;
-    append_utf8(text, point);
-    ASSERT_EQ(utf8_length(text), text.size()) << point;
-  }
-}
-
-// The fast path looks at eight bytes at once; every byte at every place must come to the same as one at a time.
-TEST(PlainRun, EveryByteAtEveryPlace) {
-  for (int byte = 0; byte < 256; ++byte) {
-    const char c = static_cast<char>(byte);
-    const bool plain = byte >= 0x20 && byte < 0x80 && c != '"' && c != '\\';
-    for (std::size_t place = 0; place < 20; ++place) {
-      std::string text(20, 'x');
-      text[place] = c;
-      ASSERT_EQ(plain_run(text), plain ? text.size() : place) << byte << " at " << place;
-    }
-  }
-}
-
 }  // namespace
-}  // namespace sluice::dynamo
+}  // namespace sluice

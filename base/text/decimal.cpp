@@ -1,20 +1,16 @@
-#include "dynamo/codec/decimal.hpp"
+#include "base/text/decimal.hpp"
 
 #include <algorithm>
+#include <cstddef>
 
-#include "dynamo/codec/json_codec.hpp"
-#include "dynamo/codec/plain_json.hpp"
+#include "base/text/json_string.hpp"
 
-namespace sluice::dynamo {
+namespace sluice {
 
 namespace {
 
-// DynamoDB's own bounds.
-constexpr std::size_t kMaxSignificantDigits = 38;
-constexpr long long kLargestMagnitude = 125;
-constexpr long long kSmallestMagnitude = -130;
-// Far outside the bounds, and far from overflow when digits are added.
-constexpr long long kEndlessExponent = 1'000'000'000'000;
+// Beyond it only the sign of an exponent counts; far more than any text has digits.
+constexpr std::int64_t kMaxExponent = 1'000'000'000'000'000;
 
 std::string_view take_digits(std::string_view& rest) {
   const std::size_t end = std::min(rest.find_first_not_of("0123456789"), rest.size());
@@ -31,12 +27,12 @@ bool take(std::string_view& rest, std::string_view set) {
   return true;
 }
 
-long long exponent_value(std::string_view text) {
-  const bool negative = !text.empty() && text.front() == '-';
+std::int64_t exponent_value(std::string_view text) {
+  const bool negative = text.starts_with('-');
   take(text, "+-");
-  long long value = 0;
+  std::int64_t value = 0;
   for (const char c : text) {
-    value = std::min(value * 10 + (c - '0'), kEndlessExponent);
+    value = std::min(value * 10 + (c - '0'), kMaxExponent);
   }
   return negative ? -value : value;
 }
@@ -45,11 +41,13 @@ std::string_view without_leading_zeros(std::string_view digits) {
   return digits.substr(std::min(digits.find_first_not_of('0'), digits.size()));
 }
 
+int sign(const DecimalValue& value) { return value.digits.empty() ? 0 : value.negative ? -1 : 1; }
+
 }  // namespace
 
 std::optional<Decimal> parse_decimal(std::string_view text) {
   Decimal decimal;
-  decimal.negative = !text.empty() && text.front() == '-';
+  decimal.negative = text.starts_with('-');
   take(text, "+-");
   decimal.whole = take_digits(text);
   if (take(text, ".")) {
@@ -71,30 +69,39 @@ std::optional<Decimal> parse_decimal(std::string_view text) {
   return text.empty() ? std::optional(decimal) : std::nullopt;
 }
 
-std::string number_objection(std::string_view text) {
+DecimalValue value_of(const Decimal& decimal) {
+  DecimalValue value;
+  value.negative = decimal.negative;
+  value.digits = decimal.whole;
+  value.digits += decimal.fraction;
+  const std::size_t zeros = std::min(value.digits.find_first_not_of('0'), value.digits.size());
+  value.digits.erase(0, zeros);
+  value.digits.erase(value.digits.find_last_not_of('0') + 1);
+  value.exponent = static_cast<std::int64_t>(decimal.whole.size()) - static_cast<std::int64_t>(zeros) +
+                   exponent_value(decimal.exponent);
+  return value;
+}
+
+bool is_json_number(std::string_view text) {
   const std::optional<Decimal> decimal = parse_decimal(text);
-  if (!decimal) {
-    return "it is not a number";
+  if (!decimal || text.front() == '+' || decimal->whole.empty()) {
+    return false;
   }
-  std::string digits(decimal->whole);
-  digits += decimal->fraction;
-  const std::size_t first = digits.find_first_not_of('0');
-  if (first == std::string::npos) {
-    return "";
+  const bool needless_zero = decimal->whole.size() > 1 && decimal->whole.front() == '0';
+  const bool bare_point = decimal->fraction.empty() && text.find('.') != std::string_view::npos;
+  return !needless_zero && !bare_point;
+}
+
+std::strong_ordering compare_decimals(std::string_view left, std::string_view right) {
+  const DecimalValue a = value_of(parse_decimal(left).value_or(Decimal()));
+  const DecimalValue b = value_of(parse_decimal(right).value_or(Decimal()));
+  if (sign(a) != sign(b) || sign(a) == 0) {
+    return sign(a) <=> sign(b);
   }
-  const std::size_t significant = digits.find_last_not_of('0') - first + 1;
-  if (significant > kMaxSignificantDigits) {
-    return "it has " + std::to_string(significant) + " significant digits and DynamoDB keeps 38";
-  }
-  const long long magnitude = static_cast<long long>(decimal->whole.size()) - static_cast<long long>(first) - 1 +
-                              exponent_value(decimal->exponent);
-  if (magnitude > kLargestMagnitude) {
-    return "it is larger than DynamoDB's largest number, 9.99E+125";
-  }
-  if (magnitude < kSmallestMagnitude) {
-    return "it is closer to zero than DynamoDB's smallest number, 1E-130";
-  }
-  return "";
+  // Both have a first digit other than 0, so that the exponents decide unless they are equal; and then the digits do,
+  // as text.
+  const auto magnitude = a.exponent != b.exponent ? a.exponent <=> b.exponent : a.digits.compare(b.digits) <=> 0;
+  return sign(a) > 0 ? magnitude : 0 <=> magnitude;
 }
 
 void append_json_number(std::string& out, std::string_view text) {
@@ -119,4 +126,4 @@ void append_json_number(std::string& out, std::string_view text) {
   }
 }
 
-}  // namespace sluice::dynamo
+}  // namespace sluice

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace sluice::dynamo {
+namespace sluice {
 
 /// Reads JSON (RFC 8259) by asking for what should come next, without building a tree, so that decoders look like the
 /// shape of what they decode and numbers stay text.
@@ -26,6 +26,8 @@ class JsonReader {
   bool begin_object();
   /// Moves to the next member and gives its name, which holds until the next call of any kind. False at the end.
   bool next_member(std::string_view& name);
+  /// The last member's name as written, quotes included; borrowed from the reader's text.
+  std::string_view name_as_written() const { return written_name_; }
   bool begin_array();
   /// Moves to the next element. False at the end.
   bool next_element();
@@ -46,7 +48,9 @@ class JsonReader {
   bool fail(std::string_view reason);
   bool failed() const { return !reason_.empty(); }
   const std::string& reason() const { return reason_; }
-  /// "line 3, column 14", both from 1, columns in bytes: the place of the failure.
+  /// How many bytes lie before the place of the failure; all of them when the text ended too early.
+  std::size_t offset() const { return at_; }
+  /// "line 3, column 14", both from 1, columns in bytes: the same place.
   std::string place() const;
 
  private:
@@ -60,6 +64,9 @@ class JsonReader {
   bool read_unicode_escape(std::string& out);
   bool read_hex4(unsigned& unit);
   bool read_odd_byte(std::string& out);
+  bool skip_string();
+  bool skip_members();
+  bool skip_elements();
   bool read_digits();
   bool read_word(std::string_view word);
 
@@ -71,7 +78,8 @@ class JsonReader {
   // True right after an opening bracket: no comma is due.
   bool fresh_ = false;
   std::string name_;
+  std::string_view written_name_;
   std::string reason_;
 };
 
-}  // namespace sluice::dynamo
+}  // namespace sluice

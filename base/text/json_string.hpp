@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace sluice {
+
+/// How many bytes at the start of `text` are printable ASCII other than quote and backslash, so that JSON shows them as
+/// they are. Looks at eight bytes a step: most of what a codec does is this.
+std::size_t plain_run(std::string_view text);
+
+/// Appends `text` as a JSON string, quotes included. Bytes that are not UTF-8 become U+FFFD, as JSON has no way to carry
+/// them.
+void append_json_string(std::string& out, std::string_view text);
+
+}  // namespace sluice
