@@ -43,7 +43,7 @@ TEST(ConformanceConsumer, N52_ClosedWhileClaimsFailEndsInGoodOrder) {
     return call == StoreCall::claim ? std::optional(test::StoreFault{Error(ErrorCode::unavailable, "down")})
                                     : std::nullopt;
   });
-  rig.job->start();
+  ASSERT_TRUE(rig.job->start());
   await_claim_failures(rig, 1);
   EXPECT_TRUE(rig.job->drain(rig.in(20s)).clean());
 }
@@ -54,7 +54,7 @@ TEST(ConformanceConsumer, N53_ALastingErrorIsOutlived) {
   rig.sim.fail_next(StoreCall::claim, 1, Error(ErrorCode::denied, "no right to do this"));
   rig.sim.fail_next(StoreCall::claim, 1, Error(ErrorCode::internal, "an answer nobody can read"));
   rig.send({"A-1"});
-  rig.job->start();
+  ASSERT_TRUE(rig.job->start());
   EXPECT_TRUE(rig.await([](const auto& ledger) { return ledger.done == 1; }));
   EXPECT_EQ(rig.metrics.count("claim_failed"), 2U);
 }
@@ -62,7 +62,7 @@ TEST(ConformanceConsumer, N53_ALastingErrorIsOutlived) {
 TEST(ConformanceConsumer, N54_TenMessagesAreProcessedAndDeleted) {
   JobRig rig(always(SLUICE_DONE));
   rig.send_many(kMessages);
-  rig.job->start();
+  ASSERT_TRUE(rig.job->start());
   ASSERT_TRUE(rig.await([](const auto& ledger) { return ledger.done == kMessages; }));
   EXPECT_EQ(rig.stats().total(), 0U);
   EXPECT_EQ(rig.stats(QueueType::dlq).total(), 0U);
@@ -73,7 +73,7 @@ TEST(ConformanceConsumer, N55_WithoutAMaximumFailedMessagesAreKept) {
   JobRig rig(always(SLUICE_RETRY), attempts(1'000'000));
   ASSERT_TRUE(rig.job) << rig.error;
   rig.send_many(kMessages);
-  rig.job->start();
+  ASSERT_TRUE(rig.job->start());
   ASSERT_TRUE(rig.await([](const auto& ledger) { return ledger.retried == kMessages; }));
   EXPECT_EQ(rig.stats().total(), static_cast<std::uint64_t>(kMessages));
   EXPECT_EQ(rig.stats(QueueType::dlq).total(), 0U);
@@ -82,7 +82,7 @@ TEST(ConformanceConsumer, N55_WithoutAMaximumFailedMessagesAreKept) {
 TEST(ConformanceConsumer, N56_BelowTheMaximumFailedMessagesAreKept) {
   JobRig rig(always(SLUICE_RETRY), attempts(2));
   rig.send_many(kMessages);
-  rig.job->start();
+  ASSERT_TRUE(rig.job->start());
   ASSERT_TRUE(rig.await([](const auto& ledger) { return ledger.retried == kMessages; }));
   EXPECT_EQ(rig.stats().total(), static_cast<std::uint64_t>(kMessages));
 }
@@ -90,7 +90,7 @@ TEST(ConformanceConsumer, N56_BelowTheMaximumFailedMessagesAreKept) {
 TEST(ConformanceConsumer, N57_AtTheMaximumFailedMessagesAreDeadLetters) {
   JobRig rig(always(SLUICE_RETRY), attempts(1));
   rig.send_many(kMessages);
-  rig.job->start();
+  ASSERT_TRUE(rig.job->start());
   ASSERT_TRUE(rig.await([](const auto& ledger) { return ledger.rejected == kMessages; }));
   EXPECT_EQ(rig.stats().total(), 0U);
   EXPECT_EQ(rig.stats(QueueType::dlq).total(), static_cast<std::uint64_t>(kMessages));
@@ -105,7 +105,7 @@ std::unique_ptr<JobRig> failing_on_dead_letters(config::DeadLetterPolicy policy)
   });
   rig->send_many(kMessages);
   for (int i = 0; i < kMessages; ++i) {
-    EXPECT_TRUE(rig->sim.dead_letter("orders", "m-" + std::to_string(i), {}, Deadline::never()));
+    EXPECT_TRUE(rig->desk.dead_letter("orders", "m-" + std::to_string(i), {}, Deadline::never()));
   }
   return rig;
 }
@@ -134,7 +134,7 @@ TEST(ConformanceConsumer, N59_PassingErrorsDoNotEndIt) {
     rig.sim.fail_next(StoreCall::claim, 1, Error(code, "again later"));
   }
   rig.send({"A-1"});
-  rig.job->start();
+  ASSERT_TRUE(rig.job->start());
   EXPECT_TRUE(rig.await([](const auto& ledger) { return ledger.done == 1; }));
   EXPECT_EQ(rig.metrics.count("claim_failed"), 4U);
 }
@@ -142,7 +142,7 @@ TEST(ConformanceConsumer, N59_PassingErrorsDoNotEndIt) {
 TEST(ConformanceConsumer, N60_ShutdownAfterAHundredMessages) {
   JobRig rig(always(SLUICE_DONE));
   rig.send_many(100);
-  rig.job->start();
+  ASSERT_TRUE(rig.job->start());
   ASSERT_TRUE(rig.await([](const auto& ledger) { return ledger.done == 100; }));
   const DrainReport report = rig.job->drain(rig.in(20s));
   EXPECT_TRUE(report.clean());
@@ -162,7 +162,7 @@ TEST(ConformanceConsumer, N60_ShutdownWhileMessagesKeepComing) {
               .create = {}});
   send_another = [&] { rig.send({"s-" + std::to_string(++successors)}); };
   rig.send_many(100);
-  rig.job->start();
+  ASSERT_TRUE(rig.job->start());
   ASSERT_TRUE(rig.await([](const auto& ledger) { return ledger.done >= 200; }));
   const DrainReport report = rig.job->drain(rig.in(20s));
   EXPECT_TRUE(report.clean());
@@ -179,7 +179,7 @@ TEST(ConformanceConsumer, N61_AHandlerThatTakesLongerThanTheShutdownMay) {
                   },
               .create = {}});
   rig.send({"A-1"});
-  rig.job->start();
+  ASSERT_TRUE(rig.job->start());
   ASSERT_TRUE(gate.await_arrivals(1));
   const DrainReport report = rig.job->drain(rig.in(50ms));
   EXPECT_FALSE(report.clean());

@@ -8,7 +8,8 @@
 #include "base/mutex.hpp"
 #include "tests/client/client_rig.hpp"
 #include "tests/stores/dynamomq/emulated_tables.hpp"
-#include "tests/support/sim_store.hpp"
+#include "tests/support/desk.hpp"
+#include "tests/support/sim_queues.hpp"
 
 namespace sluice::client {
 namespace {
@@ -50,17 +51,17 @@ class ProducerTest : public ::testing::Test {
  protected:
   std::vector<std::size_t> sends() const {
     std::vector<std::size_t> sizes;
-    for (const auto& call : store_.calls()) {
+    for (const auto& call : sim_.calls()) {
       if (call.call == StoreCall::send) {
         sizes.push_back(call.items);
       }
     }
     return sizes;
   }
-  std::uint64_t stored() { return store_.stats({"orders"}, Deadline::never())->total(); }
+  std::uint64_t stored() { return desk_.stats({"orders"}, Deadline::never())->total(); }
   /// Every send waits at the gate.
   void hold_sends() {
-    store_.set_fault_source([this](StoreCall call, const queue::QueueAddress&) -> std::optional<test::StoreFault> {
+    sim_.set_fault_source([this](StoreCall call, const queue::QueueAddress&) -> std::optional<test::StoreFault> {
       if (call == StoreCall::send) {
         gate_.pass();
       }
@@ -70,8 +71,9 @@ class ProducerTest : public ::testing::Test {
 
   SystemClock clock_;
   SeededRandom random_{3};
-  test::SimStore store_{clock_, random_};
-  QueueClient client_ = make_client(store_, clock_, random_, "orders");
+  test::SimQueues sim_{clock_, random_};
+  test::Desk desk_{sim_};
+  QueueClient client_ = make_client(sim_, clock_, random_, "orders");
   Gate gate_;
 };
 
@@ -105,7 +107,7 @@ TEST_F(ProducerTest, KeepsTheOrderOfOneThread) {
     producer.produce_async("x", {.id = "m-" + std::to_string(i)}, [](const ProduceResult&) {});
   }
   producer.close();
-  const auto page = store_.list({.address = {"orders"}, .limit = 300, .cursor = {}}, Deadline::never());
+  const auto page = desk_.list("orders", {.limit = 300}, Deadline::never());
   ASSERT_EQ(page->messages.size(), 300U);
   for (std::size_t i = 0; i < 300; ++i) {
     ASSERT_EQ(page->messages[i].message.id, "m-" + std::to_string(i));
@@ -137,7 +139,7 @@ TEST_F(ProducerTest, ABlockingProduceWaitsForNobody) {
   ASSERT_TRUE(sent) << sent.error().message();
   EXPECT_EQ(*sent, "A-1");
   EXPECT_TRUE(before.get()) << "what waits before it goes along";
-  const auto stored = store_.get("orders", "A-1", Deadline::never());
+  const auto stored = desk_.get("orders", "A-1", Deadline::never());
   EXPECT_EQ(stored->message.attributes.at("tenant"), "acme");
   EXPECT_EQ(stored->state(clock_.wall_now()), queue::MessageState::delayed);
 }
@@ -167,7 +169,7 @@ TEST_F(ProducerTest, MakesDifferentUuidsForManyThreads) {
 }
 
 TEST_F(ProducerTest, EachMessageHasItsOwnError) {
-  store_.fail_message(StoreCall::send, "bad", 1, sluice::Error(ErrorCode::throttled, "slow down"));
+  sim_.fail_message(StoreCall::send, "bad", 1, sluice::Error(ErrorCode::throttled, "slow down"));
   Producer producer(client_, {.linger = kForEver});
   auto good = producer.produce_async("x", {.id = "good"});
   auto bad = producer.produce_async("x", {.id = "bad"});
@@ -187,7 +189,7 @@ TEST_F(ProducerTest, EachMessageHasItsOwnError) {
 
 // What the comment at Error::transient promises to whoever has ids of his own.
 TEST_F(ProducerTest, AfterAnUnknownOutcomeSendingAgainIsSafe) {
-  store_.apply_then_fail_next(StoreCall::send, 1);
+  sim_.apply_then_fail_next(StoreCall::send, 1);
   Producer producer(client_);
   const ProduceResult unknown = producer.produce("x", {.id = "A-1"});
   EXPECT_EQ(error_name(unknown), "DynamoDBAPIError");
@@ -212,7 +214,7 @@ TEST_F(ProducerTest, TheSameIdTwiceInABatchIsADuplicate) {
   producer.flush();
   EXPECT_TRUE(first.get());
   EXPECT_EQ(error_name(second.get()), "IDDuplicatedError");
-  EXPECT_EQ(store_.get("orders", "A-1", Deadline::never())->message.body, "x");
+  EXPECT_EQ(desk_.get("orders", "A-1", Deadline::never())->message.body, "x");
 }
 
 TEST_F(ProducerTest, RefusesWhatDoesNotFitWhenTold) {
@@ -306,9 +308,9 @@ TEST_F(ProducerTest, CloseGivesUpWhatIsNotSentInTime) {
 TEST_F(ProducerTest, CloseSaysWhenItsLimitCutOffARequest) {
   test::FakeClock clock{kT0};
   clock.set_steady(clock_.steady_now());
-  QueueClient client = make_client(store_, clock, random_, "orders");
+  QueueClient client = make_client(sim_, clock, random_, "orders");
   std::atomic<int> sends = 0;
-  store_.set_fault_source([&](StoreCall, const queue::QueueAddress&) -> std::optional<test::StoreFault> {
+  sim_.set_fault_source([&](StoreCall, const queue::QueueAddress&) -> std::optional<test::StoreFault> {
     if (++sends > 1) {
       clock.advance(1h);
       return test::StoreFault{sluice::Error(ErrorCode::timeout, "the deadline passed")};
@@ -379,7 +381,7 @@ TEST_F(ProducerTest, HurriesForEveryoneWhoWaitsForRoom) {
 
 TEST_F(ProducerTest, TheLongestSpansAreForEver) {
   constexpr auto kLongest = std::chrono::milliseconds::max();
-  QueueClient patient = make_client(store_, clock_, random_, "orders", {.timeout = Duration::max()});
+  QueueClient patient = make_client(sim_, clock_, random_, "orders", {.timeout = Duration::max()});
   Producer producer(patient, {.linger = kLongest});
   for (int i = 0; i < 24; ++i) {
     producer.produce_async("x", {}, [](const ProduceResult&) {});
@@ -488,7 +490,7 @@ TEST_F(ProducerTest, EveryMessageHasOneResultWhateverHappens) {
     std::atomic<std::uint64_t> heard = 0;
     std::atomic<std::uint64_t> sent = 0;
     const std::uint64_t before = stored();
-    store_.fail_next(StoreCall::send, 20, sluice::Error(ErrorCode::unavailable, "down"));
+    sim_.fail_next(StoreCall::send, 20, sluice::Error(ErrorCode::unavailable, "down"));
     Producer producer(client_, {.linger = 1ms, .max_messages = 60, .max_bytes = 3'000, .overflow = overflow});
     const auto hear = [&](const ProduceResult& result) {
       ++heard;
@@ -529,7 +531,7 @@ TEST_F(ProducerTest, EveryMessageHasOneResultWhateverHappens) {
 }
 
 TEST_F(ProducerTest, OutlivesItsClient) {
-  auto client = std::make_unique<QueueClient>(make_client(store_, clock_, random_, "orders"));
+  auto client = std::make_unique<QueueClient>(make_client(sim_, clock_, random_, "orders"));
   Producer producer(*client, {.linger = kForEver});
   auto sent = producer.produce_async("x");
   client.reset();
