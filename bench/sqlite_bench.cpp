@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -26,6 +27,11 @@ namespace {
 
 using namespace sluice;
 using std::chrono::steady_clock;
+
+struct Sides {
+  std::unique_ptr<queue::Sender> sender;
+  std::unique_ptr<queue::Source> source;
+};
 
 struct Options {
   std::size_t messages = 1'000'000;
@@ -79,7 +85,7 @@ double memory(const std::string& name) {
   return 0;
 }
 
-void send(queue::Store& store, Random& random, std::size_t count, std::size_t batch, Stopwatch& watch) {
+void send(Sides& sides, Random& random, std::size_t count, std::size_t batch, Stopwatch& watch) {
   std::vector<queue::NewMessage> messages(batch);
   for (std::size_t sent = 0; sent < count;) {
     messages.resize(std::min(batch, count - sent));
@@ -88,7 +94,7 @@ void send(queue::Store& store, Random& random, std::size_t count, std::size_t ba
       message.body.assign(100, 'x');
     }
     watch.time([&] {
-      for (const auto& result : store.send("bench", messages, Deadline::never())) {
+      for (const auto& result : sides.sender->send(messages, Deadline::never())) {
         if (result.status != queue::SendStatus::sent) {
           throw std::runtime_error(result.error.message());
         }
@@ -99,34 +105,34 @@ void send(queue::Store& store, Random& random, std::size_t count, std::size_t ba
 }
 
 /// One claim and its settlement; false when nothing was left.
-bool work_batch(queue::Store& store, std::size_t batch, Stopwatch& claiming, Stopwatch& settling) {
-  std::vector<queue::Settlement> settlements;
+bool work_batch(Sides& sides, std::size_t batch, Stopwatch& claiming, Stopwatch& settling) {
+  std::vector<queue::Completion> completions;
   claiming.time([&] {
-    const auto claims = store.claim({"bench"}, batch, std::chrono::seconds(30), Deadline::never());
-    if (!claims) {
-      throw std::runtime_error(claims.error().message());
+    const auto claimed = sides.source->claim({.max = batch, .visibility = std::chrono::seconds(30)}, Deadline::never());
+    if (!claimed) {
+      throw std::runtime_error(claimed.error().message());
     }
-    for (const auto& claim : *claims) {
-      settlements.push_back({.receipt = claim.receipt});
+    for (const auto& delivery : claimed->deliveries) {
+      completions.push_back({.receipt = delivery.receipt});
     }
   });
   settling.time([&] {
-    for (const auto& result : store.settle({"bench"}, settlements, Deadline::never())) {
+    for (const auto& result : sides.source->settle(completions, Deadline::never())) {
       if (result.status != queue::SettleStatus::applied) {
         throw std::runtime_error("lost: " + result.error.message());
       }
     }
   });
-  return !settlements.empty();
+  return !completions.empty();
 }
 
-void alone(queue::Store& store, Random& random, const Options& options) {
+void alone(Sides& sides, Random& random, const Options& options) {
   Stopwatch sending;
   Stopwatch claiming;
   Stopwatch settling;
-  send(store, random, options.messages, options.batch, sending);
+  send(sides, random, options.messages, options.batch, sending);
   print("send", sending, options.messages);
-  while (work_batch(store, options.batch, claiming, settling)) {
+  while (work_batch(sides, options.batch, claiming, settling)) {
   }
   print("claim", claiming, options.messages);
   print("settle", settling, options.messages);
@@ -134,15 +140,15 @@ void alone(queue::Store& store, Random& random, const Options& options) {
   std::printf("memory  %.1f MiB resident, %.1f at most\n", memory("VmRSS"), memory("VmHWM"));
 }
 
-void beside_raw(queue::Store& store, Random& random, const Options& options, const std::string& folder) {
+void beside_raw(Sides& sides, Random& random, const Options& options, const std::string& folder) {
   Stopwatch sending;
-  send(store, random, options.compare, options.batch, sending);
+  send(sides, random, options.compare, options.batch, sending);
   bench::RawSqlite raw(folder + "/raw.db", options.compare);
   Stopwatch claiming;
   Stopwatch settling;
   Stopwatch raw_claiming;
   Stopwatch raw_removing;
-  while (work_batch(store, options.batch, claiming, settling)) {
+  while (work_batch(sides, options.batch, claiming, settling)) {
     raw_claiming.time([&] { raw.claim(options.batch); });
     raw_removing.time([&] { raw.remove(); });
   }
@@ -188,13 +194,14 @@ int main(int argc, char** argv) try {
   {
     queue::SqliteOptions store_options;
     store_options.path = folder + "/store.db";
-    auto store = queue::open_sqlite_store(store_options, clock, random);
-    if (!store) {
-      throw std::runtime_error(store.error().message());
+    const auto queues = queue::open_sqlite_queues(store_options, clock, random);
+    if (!queues) {
+      throw std::runtime_error(queues.error().message());
     }
-    alone(**store, random, options);
+    Sides sides{*(*queues)->open_sender("bench"), *(*queues)->open_source({"bench"})};
+    alone(sides, random, options);
     if (options.compare > 0) {
-      beside_raw(**store, random, options, folder);
+      beside_raw(sides, random, options, folder);
     }
   }
   std::filesystem::remove_all(folder);

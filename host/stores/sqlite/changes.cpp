@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "host/queue/message_errors.hpp"
+#include "host/queue/visibility.hpp"
 #include "host/stores/sqlite/row_codec.hpp"
 #include "host/stores/sqlite/times.hpp"
-#include "host/queue/visibility.hpp"
 
 namespace sluice::queue::sqlite {
 
@@ -28,6 +28,7 @@ Standing resent(const Standing& before, WallTime sent_at) {
   after.sent_at = sent_at;
   after.until.reset();
   after.received_at.reset();
+  after.suspect = false;
   return after;
 }
 
@@ -103,7 +104,7 @@ ChangeResult Changes::apply_to(const Standing& before, const std::string& queue,
 WallTime Changes::next_front(std::int64_t half, WallTime now) {
   auto known = fronts_.find(half);
   if (known == fronts_.end()) {
-    const WallTime first = records_.deliveries().front(half).value_or(now);
+    const WallTime first = records_.places().front(half).value_or(now);
     known = fronts_.emplace(half, std::min(first, now)).first;
   }
   if (known->second > WallTime::min()) {

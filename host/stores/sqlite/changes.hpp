@@ -5,8 +5,8 @@
 #include <string>
 
 #include "base/clock.hpp"
+#include "host/queue/change.hpp"
 #include "host/stores/sqlite/records.hpp"
-#include "host/queue/store.hpp"
 
 namespace sluice::queue::sqlite {
 

@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "host/queue/sender.hpp"
 #include "host/stores/sqlite/connection.hpp"
 #include "host/stores/sqlite/deliveries.hpp"
 #include "host/stores/sqlite/id_index.hpp"
 #include "host/stores/sqlite/memory_table.hpp"
 #include "host/stores/sqlite/tally.hpp"
-#include "host/queue/store.hpp"
 
 namespace sluice::queue::sqlite {
 

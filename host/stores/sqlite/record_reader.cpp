@@ -15,10 +15,6 @@ namespace {
 /// what comes after so many is not counted.
 constexpr std::size_t kErrorGroups = 10'000;
 
-std::optional<WallTime> optional_time(std::optional<std::int64_t> time) {
-  return time ? std::optional<WallTime>(loaded(*time)) : std::nullopt;
-}
-
 }  // namespace
 
 RecordReader::RecordReader(Connection& connection)
@@ -26,28 +22,35 @@ RecordReader::RecordReader(Connection& connection)
       ids_(connection),
       record_(connection,
               "SELECT m.half, m.sent_at, m.created_at, m.id, m.content_type, m.message_group, m.attributes, m.body, "
-              "d.version, d.receives, d.until, d.received_at, d.updated_at, d.failure FROM messages AS m "
+              "d.version, d.receives, d.until, d.received_at, d.updated_at, d.failure, d.suspect FROM messages AS m "
               "LEFT JOIN deliveries AS d ON d.seq = m.seq WHERE m.seq = ?1"),
       head_(connection,
             "SELECT m.half, m.sent_at, m.created_at, m.id, NULL, NULL, NULL, NULL, "
-            "d.version, d.receives, d.until, d.received_at, d.updated_at, d.failure FROM messages AS m "
+            "d.version, d.receives, d.until, d.received_at, d.updated_at, d.failure, d.suspect FROM messages AS m "
             "LEFT JOIN deliveries AS d ON d.seq = m.seq WHERE m.seq = ?1"),
       native_(connection, "SELECT native FROM messages WHERE seq = ?1"),
       id_(connection, "SELECT id FROM messages WHERE seq = ?1"),
       list_ready_(connection,
                   "SELECT sent_at, seq FROM ready WHERE half = ?1 AND (sent_at, seq) > (?2, ?3) "
                   "ORDER BY sent_at, seq LIMIT ?4"),
+      list_suspects_(connection,
+                     "SELECT sent_at, seq FROM suspects WHERE half = ?1 AND (sent_at, seq) > (?2, ?3) "
+                     "ORDER BY sent_at, seq LIMIT ?4"),
       list_waiting_(connection),
       total_(connection, "SELECT messages FROM halves WHERE half = ?1"),
       waiting_(
           connection,
           "SELECT count(*), total(leased) FROM deliveries INDEXED BY deliveries_due WHERE half = ?1 AND until >= ?2 "
           "AND until IS NOT NULL"),
-      future_(connection, "SELECT count(*) FROM ready WHERE half = ?1 AND sent_at > ?2"),
+      future_(connection,
+              "SELECT (SELECT count(*) FROM ready WHERE half = ?1 AND sent_at > ?2) + "
+              "(SELECT count(*) FROM suspects WHERE half = ?1 AND sent_at > ?2)"),
       future_due_(connection,
                   "SELECT count(*) FROM deliveries INDEXED BY deliveries_due WHERE half = ?1 AND until < ?2 "
                   "AND until IS NOT NULL AND sent_at > ?2"),
-      oldest_ready_(connection, "SELECT sent_at FROM ready WHERE half = ?1 AND sent_at <= ?2 ORDER BY sent_at LIMIT 1"),
+      oldest_ready_(connection,
+                    "SELECT min(at) FROM (SELECT min(sent_at) AS at FROM ready WHERE half = ?1 AND sent_at <= ?2 "
+                    "UNION ALL SELECT min(sent_at) FROM suspects WHERE half = ?1 AND sent_at <= ?2)"),
       oldest_due_(connection,
                   "SELECT min(sent_at) FROM (SELECT sent_at FROM deliveries INDEXED BY deliveries_due WHERE half = ?1 "
                   "AND until < ?2 AND until IS NOT NULL AND sent_at <= ?2 ORDER BY until LIMIT 1000)"),
@@ -55,7 +58,8 @@ RecordReader::RecordReader(Connection& connection)
                       "SELECT sent_at, seq FROM deliveries INDEXED BY deliveries_due WHERE half = ?1 "
                       "AND until IS NOT NULL AND (until >= ?2 OR sent_at > ?2) ORDER BY sent_at, seq LIMIT ?3"),
       hidden_future_(connection,
-                     "SELECT sent_at, seq FROM ready WHERE half = ?1 AND sent_at > ?2 ORDER BY sent_at, seq LIMIT ?3"),
+                     "SELECT sent_at, seq FROM ready WHERE half = ?1 AND sent_at > ?2 UNION ALL "
+                     "SELECT sent_at, seq FROM suspects WHERE half = ?1 AND sent_at > ?2 ORDER BY 1, 2 LIMIT ?3"),
       // CROSS JOIN: the failures first, and only their messages.
       failures_(connection,
                 "SELECT d.failure, m.id FROM deliveries AS d CROSS JOIN messages AS m ON m.seq = d.seq "
@@ -90,10 +94,11 @@ std::optional<StoredMessage> RecordReader::read(Statement& statement, std::int64
   if (!statement.is_null(8)) {
     found.version = statement.integer(8);
     found.message.attempt = loaded_count(statement.integer(9));
-    found.invisible_until = optional_time(statement.optional_integer(10));
-    found.received_at = optional_time(statement.optional_integer(11));
+    found.invisible_until = loaded(statement.optional_integer(10));
+    found.received_at = loaded(statement.optional_integer(11));
     found.updated_at = loaded(statement.integer(12));
     found.failure = decode_failure(statement.bytes(13));
+    found.suspect = statement.integer(14) != 0;
   }
   statement.reset();
   return found;
@@ -115,11 +120,13 @@ std::string RecordReader::id(std::int64_t seq) {
 
 std::vector<RecordReader::Place> RecordReader::list(std::int64_t half, const Place& after, std::size_t limit) {
   std::vector<Place> places;
-  list_ready_.bind(half, after.first, after.second, static_cast<std::int64_t>(limit));
-  while (list_ready_.row()) {
-    places.emplace_back(list_ready_.integer(0), list_ready_.integer(1));
+  for (Statement* statement : {&list_ready_, &list_suspects_}) {
+    statement->bind(half, after.first, after.second, static_cast<std::int64_t>(limit));
+    while (statement->row()) {
+      places.emplace_back(statement->integer(0), statement->integer(1));
+    }
+    statement->reset();
   }
-  list_ready_.reset();
   list_waiting_.list(half, after, limit, places);
   std::sort(places.begin(), places.end());
   places.resize(std::min(places.size(), limit));

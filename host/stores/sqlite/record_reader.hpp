@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "host/queue/stored_message.hpp"
 #include "host/stores/sqlite/connection.hpp"
 #include "host/stores/sqlite/id_index.hpp"
 #include "host/stores/sqlite/records.hpp"
 #include "host/stores/sqlite/waiting_list.hpp"
-#include "host/queue/store.hpp"
 
 namespace sluice::queue::sqlite {
 
@@ -47,6 +47,7 @@ class RecordReader {
   Statement native_;
   Statement id_;
   Statement list_ready_;
+  Statement list_suspects_;
   WaitingList list_waiting_;
   Statement total_;
   Statement waiting_;

@@ -22,7 +22,9 @@ std::optional<std::int64_t> QueueNames::find(const std::string& name) {
 
 Records::Records(Connection& connection)
     : tally_(connection),
-      deliveries_(connection, tally_),
+      places_(connection),
+      deliveries_(connection, tally_, places_),
+      claimer_(connection, places_, deliveries_),
       names_(connection),
       ids_(connection),
       queue_insert_(connection, "INSERT INTO queues (name) VALUES (?1)"),
@@ -75,7 +77,8 @@ PutStatus Records::put(std::int64_t queue, const StoredMessage& record, PutMode 
                     .receives = message.attempt,
                     .until = record.invisible_until,
                     .received_at = record.received_at,
-                    .failure = {}};
+                    .failure = {},
+                    .suspect = record.suspect};
   if (!record.failure.empty()) {
     standing.failure = encode_failure(record.failure);
   }

@@ -5,12 +5,15 @@
 #include <string>
 
 #include "base/clock.hpp"
+#include "host/queue/change.hpp"
+#include "host/queue/stored_message.hpp"
+#include "host/stores/sqlite/claimer.hpp"
 #include "host/stores/sqlite/connection.hpp"
 #include "host/stores/sqlite/deliveries.hpp"
 #include "host/stores/sqlite/id_index.hpp"
 #include "host/stores/sqlite/new_messages.hpp"
+#include "host/stores/sqlite/places.hpp"
 #include "host/stores/sqlite/tally.hpp"
-#include "host/queue/store.hpp"
 
 namespace sluice::queue::sqlite {
 
@@ -46,7 +49,9 @@ class Records {
   void begin() { tally_.begin(); }
   void finish() { tally_.finish(); }
 
+  Places& places() { return places_; }
   Deliveries& deliveries() { return deliveries_; }
+  Claimer& claimer() { return claimer_; }
 
   std::optional<std::int64_t> queue(const std::string& name) { return names_.find(name); }
   /// Makes the queue where it is absent.
@@ -61,7 +66,9 @@ class Records {
 
  private:
   Tally tally_;
+  Places places_;
   Deliveries deliveries_;
+  Claimer claimer_;
   QueueNames names_;
   IdLookup ids_;
   Statement queue_insert_;

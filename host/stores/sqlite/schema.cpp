@@ -8,8 +8,9 @@ namespace {
 
 // A message lies in `messages` and is, from then on, written only when an operator edits it or it changes halves: so a
 // claim, an extension or a retry costs the same for a large body as for a small one. Where it stands is told by two
-// small tables: it has either an entry in `ready`, or a row in `deliveries` with `until` set. A message without a row
-// in `deliveries` has never been touched: version 1, no delivery. `half` is twice the queue's id, plus one for the DLQ.
+// small tables: it has either an entry in `ready` (or in `suspects`, when its next delivery is one), or a row in
+// `deliveries` with `until` set. A message without a row in `deliveries` has never been touched: version 1, no
+// delivery. `half` is twice the queue's id, plus one for the DLQ.
 //
 // Deleting from an index over random ids would write one page for each message. So entries of `ids_new` and `ids` stay
 // when their message goes, and are swept in order of their hash later; an entry counts only as long as `messages` has
@@ -41,6 +42,12 @@ CREATE TABLE ready (
   seq INTEGER NOT NULL,
   PRIMARY KEY (half, sent_at, seq)
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE suspects (
+  half INTEGER NOT NULL,
+  sent_at INTEGER NOT NULL,
+  seq INTEGER NOT NULL,
+  PRIMARY KEY (half, sent_at, seq)
+) STRICT, WITHOUT ROWID;
 CREATE TABLE deliveries (
   seq INTEGER PRIMARY KEY,
   half INTEGER NOT NULL,
@@ -51,7 +58,8 @@ CREATE TABLE deliveries (
   sent_at INTEGER NOT NULL,
   received_at INTEGER,
   updated_at INTEGER NOT NULL,
-  failure BLOB
+  failure BLOB,
+  suspect INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE INDEX deliveries_due ON deliveries (half, until, leased) WHERE until IS NOT NULL;
 CREATE TABLE ids_new (
@@ -74,7 +82,20 @@ INSERT INTO counters VALUES (1, 1, 0, 0);
 )sql";
 
 // From version 1, which had no `native`: the whole record as another store gave it.
-constexpr const char* kUpgrade = "ALTER TABLE messages ADD COLUMN native BLOB; PRAGMA user_version = 2";
+constexpr const char* kUpgradeFrom1 = "ALTER TABLE messages ADD COLUMN native BLOB";
+
+// From version 2, which had no suspects: received messages whose lease had ended lay in `ready`.
+constexpr const char* kUpgradeFrom2 = R"sql(
+ALTER TABLE deliveries ADD COLUMN suspect INTEGER NOT NULL DEFAULT 0;
+CREATE TABLE suspects (
+  half INTEGER NOT NULL,
+  sent_at INTEGER NOT NULL,
+  seq INTEGER NOT NULL,
+  PRIMARY KEY (half, sent_at, seq)
+) STRICT, WITHOUT ROWID;
+INSERT INTO suspects SELECT half, sent_at, seq FROM deliveries WHERE until IS NULL AND received_at IS NOT NULL;
+DELETE FROM ready WHERE (half, sent_at, seq) IN (SELECT half, sent_at, seq FROM suspects);
+)sql";
 
 enum class Found { empty, ours, older, foreign, newer };
 
@@ -118,11 +139,16 @@ void bring_up(Connection& connection) {
   // Another process may have been quicker.
   const Found found = connection.failed() ? Found::ours : look_inside(connection);
   if (found == Found::older) {
-    connection.execute(kUpgrade);
+    if (connection.number("PRAGMA user_version") < 2) {
+      connection.execute(kUpgradeFrom1);
+    }
+    connection.execute(kUpgradeFrom2);
   }
   if (found == Found::empty) {
     connection.execute(kTables);
     connection.execute(("PRAGMA application_id = " + std::to_string(kApplicationId)).c_str());
+  }
+  if (found == Found::older || found == Found::empty) {
     connection.execute(("PRAGMA user_version = " + std::to_string(kSchemaVersion)).c_str());
   }
   connection.execute("COMMIT");

@@ -8,14 +8,15 @@ namespace sluice::queue::sqlite {
 /// Marks a SQLite file as ours: "SLCE".
 inline constexpr std::int64_t kApplicationId = 0x534C4345;
 /// Of the tables; a file with a higher one is refused, for a newer Sluice has made it.
-inline constexpr std::int64_t kSchemaVersion = 2;
+inline constexpr std::int64_t kSchemaVersion = 3;
 
 /// An error unless the file is new, or ours and of a version we know, or of one that `make_schema` can bring up to it.
 /// Writes nothing.
 Result<void> check_schema(Connection& connection);
 /// Makes the tables where the file is new, and brings those of an older Sluice up to our version, in one transaction.
-/// Several processes may do it to one file at once. A Sluice of the older version that still has the file open cannot
-/// send to it any more.
+/// Several processes may do it to one file at once. A Sluice of the older version that still has the file open
+/// can settle what it has finished, but its claims fail from then on (from version 1, its sends too): it loses nothing,
+/// and is to be restarted as the new one.
 Result<void> make_schema(Connection& connection);
 
 }  // namespace sluice::queue::sqlite

@@ -8,7 +8,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/random.hpp"
-#include "host/queue/store.hpp"
+#include "host/queue/queues.hpp"
 
 namespace sluice::queue {
 
@@ -25,14 +25,14 @@ struct SqliteOptions {
 /// Opening creates the file where there is none. It fails, in one line, for a folder or file that cannot be written, a
 /// file that is not ours or is damaged, and one that a newer Sluice has made.
 ///
-/// Where store.hpp leaves room: ids have 1 to 2,048 bytes; attributes and ids may hold any bytes; JSON bodies keep
+/// Where the contracts leave room: ids have 1 to 2,048 bytes; attributes and ids may hold any bytes; JSON bodies keep
 /// their spelling; messages of one instant keep the order of sending. A claim returns fewer than `max` once it holds
 /// kClaimBytes of bodies, or kClaimLimit messages. A settled message that goes back or waits counts as delayed, not as
 /// in flight. Redrive forgets the failure. A lost power supply may forget a claim,
 /// which is then made again; it never forgets a send or a settlement.
 ///
-/// `clock` and `random` must outlive the store.
-Result<std::unique_ptr<Store>> open_sqlite_store(const SqliteOptions& options, const Clock& clock, Random& random);
+/// `clock` and `random` must outlive what is opened.
+Result<std::unique_ptr<Queues>> open_sqlite_queues(const SqliteOptions& options, const Clock& clock, Random& random);
 
 /// The limits of one claim: more would only lie in the memory of the process.
 inline constexpr std::size_t kClaimLimit = 10'000;

@@ -1,17 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
-#include <utility>
 #include <vector>
 
 #include "host/stores/sqlite/connection.hpp"
+#include "host/stores/sqlite/places.hpp"
 
 namespace sluice::queue::sqlite {
-
-/// A place in the order of a half: sent_at, seq.
-using Place = std::pair<std::int64_t, std::int64_t>;
-inline constexpr Place kFirst{std::numeric_limits<std::int64_t>::min(), 0};  ///< before all others
 
 /// Messages that are delayed or in flight, in the order of their half. They lie in another order, so that each look
 /// goes through all of them; the places that it finds are kept for the next pages, until anybody writes to the file.

@@ -48,7 +48,7 @@ class BulkSendTest : public ::testing::Test {
   const std::string file_ = folder_.file("store.db");
   FakeClock clock_;
   SeededRandom random_{1};
-  std::unique_ptr<queue::Store> store_;
+  std::unique_ptr<StoreDesk> store_;
 };
 
 TEST_F(BulkSendTest, EachMessageKeepsWhatIsItsOwn) {
@@ -93,7 +93,7 @@ TEST_F(BulkSendTest, MessagesOfOneBatchStayInItsOrder) {
     const auto claims = store_->claim({"orders"}, 1000, 30s, Deadline::never());
     ASSERT_TRUE(claims);
     ASSERT_FALSE(claims->empty());
-    for (const queue::Claim& claim : *claims) {
+    for (const queue::Delivery& claim : *claims) {
       ASSERT_EQ(claim.message.body, std::to_string(next++));
     }
   }

@@ -34,10 +34,10 @@ class ListTest : public ::testing::Test {
   /// How often each id comes in a list by small pages; `between` runs before each page but the first.
   std::map<std::string, int> list(const std::function<void()>& between) {
     std::map<std::string, int> seen;
-    queue::ListRequest request{.address = {"orders"}, .limit = 30, .cursor = {}};
+    queue::ListRequest request{.limit = 30, .cursor = {}};
     WallTime last = WallTime::min();
     do {
-      const auto page = store_->list(request, Deadline::never());
+      const auto page = store_->list("orders", request, Deadline::never());
       EXPECT_TRUE(page) << page.error().message();
       for (const auto& record : page->messages) {
         ++seen[record.message.id];
@@ -49,15 +49,13 @@ class ListTest : public ::testing::Test {
     } while (!request.cursor.empty());
     return seen;
   }
-  void claim(queue::Store& store, std::size_t count) {
-    EXPECT_TRUE(store.claim({"orders"}, count, 30s, Deadline::never()));
-  }
+  void claim(Desk& store, std::size_t count) { EXPECT_TRUE(store.claim({"orders"}, count, 30s, Deadline::never())); }
 
   TempFolder folder_;
   const std::string file_ = folder_.file("store.db");
   FakeClock clock_;
   SeededRandom random_{1};
-  std::unique_ptr<queue::Store> store_;
+  std::unique_ptr<StoreDesk> store_;
 };
 
 TEST_F(ListTest, ShowsEachOnce) {

@@ -34,12 +34,12 @@ class OddRecordsTest : public ::testing::Test {
     return store_->put("orders", std::span(&record, 1), queue::PutMode::replace, Deadline::never()).at(0);
   }
   /// Claims until nothing is left; the number of claims.
-  std::size_t claim_and_settle(queue::SettleAction action) {
+  std::size_t claim_and_settle(queue::CompletionAction action) {
     std::size_t count = 0;
     const auto claims = store_->claim({"orders"}, 100, 30s, Deadline::never());
     EXPECT_TRUE(claims) << claims.error().message();
-    for (const queue::Claim& claim : claims ? *claims : std::vector<queue::Claim>()) {
-      const queue::Settlement settlement{.receipt = claim.receipt, .action = action};
+    for (const queue::Delivery& claim : claims ? *claims : std::vector<queue::Delivery>()) {
+      const queue::Completion settlement{.receipt = claim.receipt, .action = action};
       EXPECT_EQ(store_->settle({"orders"}, std::span(&settlement, 1), Deadline::never())[0].status,
                 queue::SettleStatus::applied);
       ++count;
@@ -51,7 +51,7 @@ class OddRecordsTest : public ::testing::Test {
   const std::string file_ = folder_.file("store.db");
   FakeClock clock_;
   SeededRandom random_{1};
-  std::unique_ptr<queue::Store> store_;
+  std::unique_ptr<StoreDesk> store_;
 };
 
 TEST_F(OddRecordsTest, AVersionThatCannotGrowIsRefused) {
@@ -61,7 +61,7 @@ TEST_F(OddRecordsTest, AVersionThatCannotGrowIsRefused) {
   EXPECT_EQ(refused.status, PutStatus::failed);
   EXPECT_EQ(refused.error.code(), ErrorCode::invalid) << refused.error.message();
   ASSERT_EQ(put(record("A-2")).status, PutStatus::written);
-  EXPECT_EQ(claim_and_settle(queue::SettleAction::remove), 1U) << "the queue must go on";
+  EXPECT_EQ(claim_and_settle(queue::CompletionAction::remove), 1U) << "the queue must go on";
 }
 
 TEST_F(OddRecordsTest, AVersionBelowOneGrowsLikeAnother) {
@@ -69,7 +69,7 @@ TEST_F(OddRecordsTest, AVersionBelowOneGrowsLikeAnother) {
     StoredMessage odd = record("A-1");
     odd.version = version;
     ASSERT_EQ(put(odd).status, PutStatus::written);
-    EXPECT_EQ(claim_and_settle(queue::SettleAction::retry), 1U);
+    EXPECT_EQ(claim_and_settle(queue::CompletionAction::retry), 1U);
     EXPECT_EQ(store_->get("orders", "A-1", Deadline::never())->version, version + 2);
   }
 }
@@ -102,7 +102,7 @@ TEST_F(OddRecordsTest, TimesAtTheirEndsAreKept) {
   ASSERT_EQ(put(late).status, PutStatus::written);
   const queue::Change front{.id = "A-2", .action = queue::ChangeAction::move_to_front};
   EXPECT_EQ(store_->change("orders", std::span(&front, 1), Deadline::never())[0].status, queue::ChangeStatus::applied);
-  EXPECT_EQ(claim_and_settle(queue::SettleAction::remove), 2U);
+  EXPECT_EQ(claim_and_settle(queue::CompletionAction::remove), 2U);
 }
 
 }  // namespace

@@ -21,10 +21,14 @@ using ::testing::Not;
 
 class OpenTest : public ::testing::Test {
  protected:
-  Result<std::unique_ptr<queue::Store>> open(const std::string& path) {
+  Result<std::unique_ptr<StoreDesk>> open(const std::string& path) {
     queue::SqliteOptions options;
     options.path = path;
-    return queue::open_sqlite_store(options, clock_, random_);
+    auto queues = queue::open_sqlite_queues(options, clock_, random_);
+    if (!queues) {
+      return queues.error();
+    }
+    return std::make_unique<StoreDesk>(std::move(*queues));
   }
   Error refused(const std::string& path) {
     auto store = open(path);
@@ -40,11 +44,11 @@ class OpenTest : public ::testing::Test {
     std::ifstream file(path, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
   }
-  queue::SendStatus send(queue::Store& store, const std::string& id) {
+  queue::SendStatus send(Desk& store, const std::string& id) {
     const queue::NewMessage message{.id = id, .body = "body of " + id};
     return store.send("orders", std::span(&message, 1), Deadline::never()).at(0).status;
   }
-  ErrorCode send_error(queue::Store& store, const std::string& id, std::string* text = nullptr) {
+  ErrorCode send_error(Desk& store, const std::string& id, std::string* text = nullptr) {
     const queue::NewMessage message{.id = id, .body = "body of " + id};
     const auto results = store.send("orders", std::span(&message, 1), Deadline::after(clock_, 5s));
     EXPECT_EQ(results.at(0).status, queue::SendStatus::failed);
@@ -134,7 +138,7 @@ TEST_F(OpenTest, RefusesAFileOfANewerSluice) {
   const Error error = refused(path);
   EXPECT_EQ(error.code(), ErrorCode::invalid);
   EXPECT_THAT(error.message(), HasSubstr("schema version 7"));
-  raw_sql(path, "PRAGMA user_version = 2");
+  raw_sql(path, "PRAGMA user_version = 3");
   EXPECT_TRUE(open(path));
 }
 

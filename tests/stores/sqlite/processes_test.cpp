@@ -18,7 +18,7 @@ namespace {
 
 using std::chrono_literals::operator""h;
 using std::chrono_literals::operator""s;
-using queue::Settlement;
+using queue::Completion;
 
 /// A child process that runs `work` and tells us lines; killed with the object if it has not ended.
 class Child {
@@ -83,7 +83,7 @@ class Child {
 
 class ProcessesTest : public ::testing::Test {
  protected:
-  std::unique_ptr<queue::Store> open() { return open_store(file_, clock_, random_); }
+  std::unique_ptr<StoreDesk> open() { return open_store(file_, clock_, random_); }
 
   TempFolder folder_;
   const std::string file_ = folder_.file("store.db");
@@ -93,7 +93,7 @@ class ProcessesTest : public ::testing::Test {
 
 /// Sends, claims and settles for ever, and says before each settlement what it is about to do and after each call what
 /// was answered: "+ id" accepted, "? id" about to be settled, "- id" settled.
-void work_until_killed(queue::Store& store, int generation, const Child::Tell& tell) {
+void work_until_killed(Desk& store, int generation, const Child::Tell& tell) {
   for (int round = 0;; ++round) {
     std::vector<queue::NewMessage> messages(7);
     for (std::size_t i = 0; i < messages.size(); ++i) {
@@ -107,16 +107,16 @@ void work_until_killed(queue::Store& store, int generation, const Child::Tell& t
       tell("+ " + result.id);
     }
     const auto claims = store.claim({"orders"}, 6, 1h, Deadline::never());
-    std::vector<Settlement> settlements;
+    std::vector<Completion> settlements;
     for (const auto& claim : *claims) {
       settlements.push_back({.receipt = claim.receipt});
       tell("? " + claim.message.id);
     }
     // Some go another way than out; they must be there afterwards as well.
-    settlements.front().action = round % 2 == 0 ? queue::SettleAction::dead_letter : queue::SettleAction::retry;
+    settlements.front().action = round % 2 == 0 ? queue::CompletionAction::dead_letter : queue::CompletionAction::retry;
     const auto results = store.settle({"orders"}, settlements, Deadline::never());
     for (std::size_t i = 0; i < results.size(); ++i) {
-      const bool kept = settlements[i].action != queue::SettleAction::remove;
+      const bool kept = settlements[i].action != queue::CompletionAction::remove;
       tell((kept ? "! " : "- ") + settlements[i].receipt.id);
     }
   }
@@ -248,13 +248,13 @@ TEST_F(ProcessesTest, TwoHostsAndASenderShareAQueueWithoutSharingAMessage) {
       if (!claims) {
         ::_exit(4);
       }
-      std::vector<Settlement> settlements;
+      std::vector<Completion> settlements;
       for (const auto& claim : *claims) {
         settlements.push_back({.receipt = claim.receipt});
         if (!claim.message.id.starts_with("end")) {
           tell(claim.message.id);
         } else if (ended) {
-          settlements.back().action = queue::SettleAction::release;
+          settlements.back().action = queue::CompletionAction::release;
         } else {
           ended = true;
         }

@@ -13,8 +13,16 @@ namespace {
 
 using ::testing::HasSubstr;
 
+/// Takes from a file what version 2 did not have.
+void make_version_2(const std::string& path) {
+  raw_sql(path,
+          "INSERT INTO ready SELECT * FROM suspects; DROP TABLE suspects; ALTER TABLE deliveries DROP COLUMN suspect; "
+          "PRAGMA user_version = 2");
+}
+
 /// Takes from a file what version 1 did not have.
 void make_old(const std::string& path) {
+  make_version_2(path);
   raw_sql(path, "ALTER TABLE messages DROP COLUMN native; PRAGMA user_version = 1");
 }
 
@@ -69,9 +77,9 @@ void make_version_1(const std::string& path, WallTime now) {
 
 class SchemaUpgrade : public ::testing::Test {
  protected:
-  std::unique_ptr<queue::Store> open() { return open_store(file_, clock_, random_); }
+  std::unique_ptr<StoreDesk> open() { return open_store(file_, clock_, random_); }
 
-  queue::StoredMessage get(queue::Store& store, const std::string& id) {
+  queue::StoredMessage get(Desk& store, const std::string& id) {
     auto found = store.get("orders", id, Deadline::never());
     EXPECT_TRUE(found) << (found ? "" : found.error().message());
     return found ? std::move(*found) : queue::StoredMessage();
@@ -104,8 +112,7 @@ TEST_F(SchemaUpgrade, KeepsMessagesAndTakesNativeRecordsFromThenOn) {
               queue::PutStatus::written);
     const queue::NewMessage more{.id = "c", .body = "third"};
     EXPECT_EQ(store->send("orders", std::span(&more, 1), Deadline::never())[0].status, queue::SendStatus::sent);
-    const auto page =
-        store->list({.address = {"orders"}, .limit = 10, .cursor = {}, .native = true}, Deadline::never());
+    const auto page = store->list("orders", {.limit = 10, .cursor = {}, .native = true}, Deadline::never());
     ASSERT_TRUE(page) << page.error().message();
     ASSERT_EQ(page->messages.size(), 3U);
     EXPECT_EQ(page->messages[0].native, "");
@@ -132,13 +139,55 @@ TEST_F(SchemaUpgrade, TakesOverAFileOfVersion1AsItIs) {
   EXPECT_EQ(results[1].status, queue::SendStatus::duplicate_id);
   EXPECT_EQ(results[2].status, queue::SendStatus::sent);
   // Whoever was working on it when the old one was stopped settles with the receipt of then.
-  const queue::Settlement settlement{.receipt = {.id = "flying", .version = 2, .locator = 3}};
+  const queue::Completion settlement{.receipt = {.id = "flying", .version = 2, .locator = 3}};
   EXPECT_EQ(store->settle({"orders"}, std::span(&settlement, 1), Deadline::never())[0].status,
             queue::SettleStatus::applied);
   clock_.advance(std::chrono::seconds(31));
   EXPECT_EQ(store->claim({"orders"}, 10, std::chrono::seconds(30), Deadline::never())->size(), 3U);
   EXPECT_EQ(store->claim({"orders", queue::QueueType::dlq}, 10, std::chrono::seconds(30), Deadline::never())->size(),
             1U);
+  store.reset();
+  EXPECT_EQ(broken_invariants(file_), std::vector<std::string>{});
+}
+
+TEST_F(SchemaUpgrade, WhatVersion2BroughtBackFromAnUnknownEndIsSuspect) {
+  {
+    auto store = open();
+    const std::vector<queue::NewMessage> sent{{.id = "a"}, {.id = "b"}, {.id = "c"}};
+    store->send("orders", sent, Deadline::never());
+    ASSERT_EQ(store->claim({"orders"}, 2, std::chrono::seconds(30), Deadline::never())->size(), 2U);
+    clock_.advance(std::chrono::seconds(31));
+    // Brings both back, and takes none.
+    ASSERT_EQ(
+        store->source({"orders"}).claim({.max = 1, .suspects = false}, Deadline::never())->deliveries.at(0).message.id,
+        "c");
+  }
+  make_version_2(file_);
+  auto store = open();
+  for (const std::string id : {"a", "b"}) {
+    const auto claimed = store->claim({"orders"}, 10, std::chrono::seconds(30), Deadline::never());
+    ASSERT_EQ(claimed->size(), 1U);
+    EXPECT_EQ(claimed->at(0).message.id, id);
+    EXPECT_TRUE(claimed->at(0).suspect);
+    EXPECT_EQ(claimed->at(0).message.attempt, 1U);
+  }
+  store.reset();
+  EXPECT_EQ(broken_invariants(file_), std::vector<std::string>{});
+}
+
+TEST_F(SchemaUpgrade, AnOldOneThatIsStillRunningLosesNothing) {
+  auto store = open();
+  const std::vector<queue::NewMessage> sent{{.id = "a"}, {.id = "b"}};
+  store->send("orders", sent, Deadline::never());
+  // What version 2 says when it claims, and when it settles what it has finished.
+  EXPECT_THROW(raw_sql(file_, "INSERT INTO deliveries SELECT seq, half, 1, 1, 2, 1, sent_at, 5, 5, NULL FROM ready"),
+               std::runtime_error);
+  ASSERT_EQ(store->claim({"orders"}, 1, std::chrono::seconds(30), Deadline::never())->size(), 1U);
+  raw_sql(file_,
+          "DELETE FROM messages WHERE seq = 1 AND id = 'a' AND EXISTS (SELECT 1 FROM deliveries AS d WHERE d.seq = 1 "
+          "AND d.version = 2 AND d.half = 2 AND d.until IS NOT NULL)");
+  raw_sql(file_, "DELETE FROM deliveries WHERE seq = 1; UPDATE halves SET messages = messages - 1");
+  EXPECT_EQ(all_ids(*store, "orders"), std::vector<std::string>{"b"});
   store.reset();
   EXPECT_EQ(broken_invariants(file_), std::vector<std::string>{});
 }

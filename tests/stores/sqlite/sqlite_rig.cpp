@@ -49,10 +49,19 @@ std::vector<std::string> broken_invariants(const std::string& file) {
       {"damage: ", "SELECT * FROM pragma_integrity_check WHERE integrity_check <> 'ok'"},
       {"in no place: ",
        "SELECT seq FROM messages AS m WHERE NOT EXISTS (SELECT 1 FROM ready AS r WHERE r.half = m.half AND r.sent_at = "
+       "m.sent_at AND r.seq = m.seq) AND NOT EXISTS (SELECT 1 FROM suspects AS r WHERE r.half = m.half AND r.sent_at = "
        "m.sent_at AND r.seq = m.seq) AND NOT EXISTS (SELECT 1 FROM deliveries AS d WHERE d.seq = m.seq AND d.until IS "
        "NOT "
        "NULL)"},
       {"in two places: ", "SELECT r.seq FROM ready AS r JOIN deliveries AS d ON d.seq = r.seq AND d.until IS NOT NULL"},
+      {"suspect and ready: ", "SELECT seq FROM suspects WHERE seq IN (SELECT seq FROM ready)"},
+      {"suspect in flight: ",
+       "SELECT s.seq FROM suspects AS s JOIN deliveries AS d ON d.seq = s.seq WHERE d.until IS NOT NULL"},
+      {"suspect without a reason: ",
+       "SELECT seq FROM suspects WHERE seq NOT IN (SELECT seq FROM deliveries WHERE received_at IS NOT NULL OR "
+       "suspect)"},
+      {"ready though suspected: ",
+       "SELECT seq FROM ready WHERE seq IN (SELECT seq FROM deliveries WHERE received_at IS NOT NULL OR suspect)"},
       {"ready without message: ", "SELECT seq FROM ready WHERE seq NOT IN (SELECT seq FROM messages)"},
       {"delivery without message: ", "SELECT seq FROM deliveries WHERE seq NOT IN (SELECT seq FROM messages)"},
       {"delivery of another place: ",
@@ -79,23 +88,23 @@ std::vector<std::string> broken_invariants(const std::string& file) {
   return broken;
 }
 
-std::unique_ptr<queue::Store> open_store(const std::string& file, const Clock& clock, Random& random,
-                                         queue::SqliteOptions options) {
+std::unique_ptr<StoreDesk> open_store(const std::string& file, const Clock& clock, Random& random,
+                                      queue::SqliteOptions options) {
   options.path = file;
   options.durable = false;
-  auto store = queue::open_sqlite_store(options, clock, random);
-  if (!store) {
-    throw std::runtime_error(store.error().message());
+  auto queues = queue::open_sqlite_queues(options, clock, random);
+  if (!queues) {
+    throw std::runtime_error(queues.error().message());
   }
-  return std::move(*store);
+  return std::make_unique<StoreDesk>(std::move(*queues));
 }
 
-std::vector<std::string> all_ids(queue::Store& store, const std::string& queue) {
+std::vector<std::string> all_ids(Desk& store, const std::string& queue) {
   std::vector<std::string> ids;
   for (const auto type : {queue::QueueType::standard, queue::QueueType::dlq}) {
-    queue::ListRequest request{.address = {queue, type}, .limit = 500, .cursor = {}};
+    queue::ListRequest request{.type = type, .limit = 500, .cursor = {}};
     do {
-      const auto page = store.list(request, Deadline::never());
+      const auto page = store.list(queue, request, Deadline::never());
       if (!page) {
         throw std::runtime_error(page.error().message());
       }

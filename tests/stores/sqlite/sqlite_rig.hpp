@@ -3,11 +3,12 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/random.hpp"
 #include "host/stores/sqlite/sqlite_store.hpp"
-#include "host/queue/store.hpp"
+#include "tests/support/desk.hpp"
 
 namespace sluice::test {
 
@@ -32,11 +33,23 @@ std::vector<std::string> raw_sql(const std::string& file, const std::string& sql
 /// that does not fit, an id that is not found.
 std::vector<std::string> broken_invariants(const std::string& file);
 
-/// Opens a store; throws std::runtime_error with its error. Not durable: these tests cut no power.
-std::unique_ptr<queue::Store> open_store(const std::string& file, const Clock& clock, Random& random,
-                                         queue::SqliteOptions options = {});
+/// The sides of a file's queues, and the file with them.
+struct OwnedQueues {
+  std::unique_ptr<queue::Queues> owned;
+};
+class StoreDesk : private OwnedQueues, public Desk {
+ public:
+  explicit StoreDesk(std::unique_ptr<queue::Queues> opened) : OwnedQueues{std::move(opened)}, Desk(*owned) {
+    open("orders");
+  }
+};
+
+/// Opens a store, and all sides of "orders"; throws std::runtime_error with its error. Not durable: these tests cut no
+/// power.
+std::unique_ptr<StoreDesk> open_store(const std::string& file, const Clock& clock, Random& random,
+                                      queue::SqliteOptions options = {});
 
 /// Every message of both halves, by id.
-std::vector<std::string> all_ids(queue::Store& store, const std::string& queue);
+std::vector<std::string> all_ids(Desk& store, const std::string& queue);
 
 }  // namespace sluice::test

@@ -30,7 +30,7 @@ class StoreLimitsTest : public ::testing::Test {
   const std::string file_ = folder_.file("store.db");
   FakeClock clock_;
   SeededRandom random_{1};
-  std::unique_ptr<queue::Store> store_;
+  std::unique_ptr<StoreDesk> store_;
 };
 
 /// A connection behind the store's back that keeps a transaction open.
@@ -68,7 +68,7 @@ TEST_F(StoreLimitsTest, FullFileRefusesSendsAndLosesNothing) {
   EXPECT_EQ(all_ids(*store_, "orders"), accepted);
   const auto claims = store_->claim({"orders"}, 20, 30s, Deadline::never());
   ASSERT_TRUE(claims) << claims.error().message();
-  std::vector<queue::Settlement> settlements;
+  std::vector<queue::Completion> settlements;
   for (const auto& claim : *claims) {
     settlements.push_back({.receipt = claim.receipt});
   }
@@ -115,7 +115,7 @@ TEST_F(StoreLimitsTest, ClaimAndRetryOfALargeBodyWriteLittle) {
     const auto claims = store_->claim({"orders"}, 1, 30s, Deadline::never());
     ASSERT_TRUE(claims);
     ASSERT_EQ(claims->size(), 1U);
-    const queue::Settlement settlement{.receipt = claims->at(0).receipt, .action = queue::SettleAction::retry};
+    const queue::Completion settlement{.receipt = claims->at(0).receipt, .action = queue::CompletionAction::retry};
     ASSERT_EQ(store_->settle({"orders"}, std::span(&settlement, 1), Deadline::never())[0].status,
               queue::SettleStatus::applied);
   }
@@ -185,10 +185,11 @@ TEST_F(StoreLimitsTest, TheLogStaysShort) {
 
 TEST_F(StoreLimitsTest, RefusesAQueueWithoutAName) {
   open();
-  const queue::NewMessage message{.id = "A-1"};
-  EXPECT_EQ(store_->send("", std::span(&message, 1), Deadline::never())[0].error.code(), ErrorCode::invalid);
-  EXPECT_EQ(store_->send(std::string(5000, 'q'), std::span(&message, 1), Deadline::never())[0].error.code(),
-            ErrorCode::invalid);
+  for (const std::string& name : {std::string(), std::string(5000, 'q')}) {
+    EXPECT_EQ(store_->queues().open_source({name}).error().code(), ErrorCode::invalid);
+    EXPECT_EQ(store_->queues().open_sender(name).error().code(), ErrorCode::invalid);
+    EXPECT_EQ(store_->queues().open_operator(name).error().code(), ErrorCode::invalid);
+  }
 }
 
 TEST_F(StoreLimitsTest, TheClockMayGoBack) {
@@ -200,7 +201,8 @@ TEST_F(StoreLimitsTest, TheClockMayGoBack) {
   ASSERT_EQ(send("A-2", 10).status, queue::SendStatus::sent);
   EXPECT_EQ(store_->claim({"orders"}, 1, 30s, Deadline::never())->at(0).message.id, "A-2");
   clock_.advance(2h);
-  EXPECT_EQ(store_->claim({"orders"}, 5, 30s, Deadline::never())->size(), 2U);
+  EXPECT_EQ(store_->claim({"orders"}, 5, 30s, Deadline::never())->at(0).message.id, "A-2");
+  EXPECT_EQ(store_->claim({"orders"}, 5, 30s, Deadline::never())->at(0).message.id, "A-1");
 }
 
 TEST_F(StoreLimitsTest, AMillionDelaysDoNotComeBackInOneTransaction) {

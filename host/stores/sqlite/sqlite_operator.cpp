@@ -1,11 +1,10 @@
-// The part of EmbeddedStore that looks.
+#include "host/stores/sqlite/sqlite_operator.hpp"
 
 #include <algorithm>
 #include <charconv>
 #include <utility>
 
 #include "host/queue/message_errors.hpp"
-#include "host/stores/sqlite/embedded_store.hpp"
 
 namespace sluice::queue::sqlite {
 
@@ -56,89 +55,68 @@ ListPage page_of(RecordReader& reader, const ListRequest& request, const std::ve
 
 }  // namespace
 
-Result<void> EmbeddedStore::read(Deadline deadline, const std::function<void(RecordReader&)>& work) {
-  const auto passed = [this, deadline] { return deadline.passed(clock_.steady_now()); };
-  if (passed()) {
-    return Error(ErrorCode::timeout, "the deadline passed before the store could read; allow more time");
-  }
-  if (auto there = file_.check(); !there) {
-    return there.error();
-  }
-  const MutexLock lock(reader_mutex_);
-  const SteadyTime now = std::chrono::time_point_cast<Duration>(std::chrono::steady_clock::now());
-  const Duration left = deadline.left(clock_.steady_now());
-  reader_->wait_for_locks_until(left > SteadyTime::max() - now ? SteadyTime::max() : now + left);
-  reader_->interrupt_when(passed);
-  reader_->execute("BEGIN");
-  work(*record_reader_);
-  const bool failed = reader_->failed();
-  const Error error = reader_->failure();
-  reader_->clear();
-  reader_->interrupt_when({});
-  if (reader_->in_transaction()) {
-    reader_->execute("COMMIT");
-    reader_->clear();
-  }
-  if (failed) {
-    return error;
-  }
-  return {};
-}
-
-Result<StoredMessage> EmbeddedStore::get(const std::string& queue, const std::string& id, Deadline deadline) {
+Result<StoredMessage> SqliteOperator::get(const std::string& id, Deadline deadline) {
   std::optional<StoredMessage> found;
-  auto done = read(deadline, [&](RecordReader& reader) {
-    if (const auto number = reader.queue(queue)) {
-      found = reader.find(*number, id);
-    }
-  });
+  auto done = store_.read(
+      [&](RecordReader& reader) {
+        if (const auto number = reader.queue(queue_)) {
+          found = reader.find(*number, id);
+        }
+      },
+      deadline);
   if (!done) {
     return done.error();
   }
   if (!found) {
-    return no_message(queue, id);
+    return no_message(queue_, id);
   }
   return std::move(*found);
 }
 
-Result<ListPage> EmbeddedStore::list(const ListRequest& request, Deadline deadline) {
+Result<ListPage> SqliteOperator::list(const ListRequest& request, Deadline deadline) {
   const auto after = read_cursor(request.cursor);
   if (!after) {
     return Error(ErrorCode::invalid, "\"" + request.cursor + "\" is not a cursor of this list; start without one");
   }
   const std::size_t limit = std::min(request.limit, kListLimit);
   ListPage page;
-  auto done = read(deadline, [&](RecordReader& reader) {
-    if (const auto queue = reader.queue(request.address.queue)) {
-      page = page_of(reader, request, reader.list(half_of(*queue, request.address.type), *after, limit + 1), limit);
-    }
-  });
+  auto done = store_.read(
+      [&](RecordReader& reader) {
+        if (const auto queue = reader.queue(queue_)) {
+          page = page_of(reader, request, reader.list(half_of(*queue, request.type), *after, limit + 1), limit);
+        }
+      },
+      deadline);
   if (!done) {
     return done.error();
   }
   return page;
 }
 
-Result<QueueStats> EmbeddedStore::stats(const QueueAddress& address, Deadline deadline) {
+Result<QueueStats> SqliteOperator::stats(const StatsRequest& request, Deadline deadline) {
   QueueStats counted;
-  auto done = read(deadline, [&](RecordReader& reader) {
-    if (const auto queue = reader.queue(address.queue)) {
-      counted = reader.stats(half_of(*queue, address.type), clock_.wall_now());
-    }
-  });
+  auto done = store_.read(
+      [&](RecordReader& reader) {
+        if (const auto queue = reader.queue(queue_)) {
+          counted = reader.stats(half_of(*queue, request.type), store_.clock().wall_now());
+        }
+      },
+      deadline);
   if (!done) {
     return done.error();
   }
   return counted;
 }
 
-Result<QueueOverview> EmbeddedStore::overview(const OverviewRequest& request, Deadline deadline) {
+Result<QueueOverview> SqliteOperator::overview(const OverviewRequest& request, Deadline deadline) {
   QueueOverview seen;
-  auto done = read(deadline, [&](RecordReader& reader) {
-    if (const auto queue = reader.queue(request.address.queue)) {
-      seen = reader.overview(half_of(*queue, request.address.type), request.ids, request.errors, clock_.wall_now());
-    }
-  });
+  auto done = store_.read(
+      [&](RecordReader& reader) {
+        if (const auto queue = reader.queue(queue_)) {
+          seen = reader.overview(half_of(*queue, request.type), request.ids, request.errors, store_.clock().wall_now());
+        }
+      },
+      deadline);
   if (!done) {
     return done.error();
   }

@@ -1,4 +1,4 @@
-// The part of EmbeddedStore with which operators change messages.
+// The part of SqliteOperator that changes messages.
 
 #include <algorithm>
 #include <limits>
@@ -6,7 +6,7 @@
 
 #include "host/queue/content_edit.hpp"
 #include "host/queue/message_errors.hpp"
-#include "host/stores/sqlite/embedded_store.hpp"
+#include "host/stores/sqlite/sqlite_operator.hpp"
 
 namespace sluice::queue::sqlite {
 
@@ -33,76 +33,77 @@ std::size_t batch_of(std::span<const StoredMessage> records) {
 
 }  // namespace
 
-std::vector<ChangeResult> EmbeddedStore::change(const std::string& queue, std::span<const Change> changes,
-                                                Deadline deadline) {
+std::vector<ChangeResult> SqliteOperator::change(std::span<const Change> changes, Deadline deadline) {
   std::vector<ChangeResult> results(changes.size());
   for (std::size_t from = 0; from < changes.size(); from += kBatchChanges) {
     const std::size_t end = std::min(changes.size(), from + kBatchChanges);
-    const auto work = [&] {
-      const WallTime now = clock_.wall_now();
-      changes_->begin();
+    const auto work = [&](Writer& writer) {
+      const WallTime now = store_.clock().wall_now();
+      writer.changes.begin();
       for (std::size_t i = from; i < end; ++i) {
-        results[i] = changes_->apply(queue, changes[i], now);
+        results[i] = writer.changes.apply(queue_, changes[i], now);
       }
     };
-    if (auto done = commits_->run(work, true, deadline); !done) {
+    if (auto done = store_.write(work, true, deadline); !done) {
       std::fill(results.begin() + static_cast<std::ptrdiff_t>(from), results.begin() + static_cast<std::ptrdiff_t>(end),
                 ChangeResult{ChangeStatus::failed, 0, done.error()});
     }
   }
+  store_.doorbell().ring_changed(queue_, changes, results);
   return results;
 }
 
-Result<StoredMessage> EmbeddedStore::edit_record(const std::string& queue, const std::string& id, std::int64_t version,
-                                                 std::span<const ContentEdit> edits) {
-  const auto number = records_->queue(queue);
-  const auto standing = number ? records_->find(*number, id) : std::nullopt;
+Result<StoredMessage> SqliteOperator::edit_record(Writer& writer, const std::string& id, std::int64_t version,
+                                                  std::span<const ContentEdit> edits) const {
+  const auto number = writer.records.queue(queue_);
+  const auto standing = number ? writer.records.find(*number, id) : std::nullopt;
   if (!standing) {
-    return no_message(queue, id);
+    return no_message(queue_, id);
   }
   if (standing->version != version) {
-    return changed_since(queue, id);
+    return changed_since(queue_, id);
   }
-  auto record = writer_reader_->read(standing->seq);
+  auto record = writer.reader.read(standing->seq);
   if (!record) {
-    return no_message(queue, id);
+    return no_message(queue_, id);
   }
   if (auto applied = apply_edits(record->message, edits); !applied) {
     return applied.error();
   }
-  if (auto refused = refusal(queue, id, content_bytes(record->message))) {
+  if (auto refused = store_.refused(id, content_bytes(record->message))) {
     return std::move(*refused);
   }
-  records_->replace_content(*standing, record->message, clock_.wall_now());
-  record = writer_reader_->read(standing->seq);
-  return record ? Result<StoredMessage>(std::move(*record)) : Result<StoredMessage>(no_message(queue, id));
+  writer.records.replace_content(*standing, record->message, store_.clock().wall_now());
+  record = writer.reader.read(standing->seq);
+  return record ? Result<StoredMessage>(std::move(*record)) : Result<StoredMessage>(no_message(queue_, id));
 }
 
-Result<StoredMessage> EmbeddedStore::edit(const std::string& queue, const std::string& id, std::int64_t version,
-                                          std::span<const ContentEdit> edits, Deadline deadline) {
-  Result<StoredMessage> edited = no_message(queue, id);
-  if (auto done = commits_->run([&] { edited = edit_record(queue, id, version, edits); }, true, deadline); !done) {
+Result<StoredMessage> SqliteOperator::edit(const std::string& id, std::int64_t version,
+                                           std::span<const ContentEdit> edits, Deadline deadline) {
+  Result<StoredMessage> edited = no_message(queue_, id);
+  const auto work = [&](Writer& writer) { edited = edit_record(writer, id, version, edits); };
+  if (auto done = store_.write(work, true, deadline); !done) {
     return done.error();
   }
   return edited;
 }
 
-std::vector<PutResult> EmbeddedStore::put(const std::string& queue, std::span<const StoredMessage> records,
-                                          PutMode mode, Deadline deadline) {
+std::vector<PutResult> SqliteOperator::put(std::span<const StoredMessage> records, PutMode mode, Deadline deadline) {
   std::vector<PutResult> results(records.size());
   for (std::size_t from = 0; from < records.size();) {
     const std::size_t count = batch_of(records.subspan(from));
-    put_batch(queue, records.subspan(from, count), mode, std::span(results).subspan(from, count), deadline);
+    put_batch(records.subspan(from, count), mode, std::span(results).subspan(from, count), deadline);
     from += count;
   }
+  store_.doorbell().ring_put(queue_, results);
   return results;
 }
 
-void EmbeddedStore::put_batch(const std::string& queue, std::span<const StoredMessage> records, PutMode mode,
-                              std::span<PutResult> results, Deadline deadline) {
+void SqliteOperator::put_batch(std::span<const StoredMessage> records, PutMode mode, std::span<PutResult> results,
+                               Deadline deadline) {
   for (std::size_t i = 0; i < records.size(); ++i) {
     const std::string& id = records[i].message.id;
-    auto refused = refusal(queue, id, size_of(records[i]));
+    auto refused = store_.refused(id, size_of(records[i]));
     if (id.empty()) {
       refused = Error(ErrorCode::invalid, "a record without an id cannot be kept; give it one");
     }
@@ -114,11 +115,11 @@ void EmbeddedStore::put_batch(const std::string& queue, std::span<const StoredMe
       results[i] = {PutStatus::failed, std::move(*refused)};
     }
   }
-  const auto work = [&] {
-    const std::int64_t number = records_->make_queue(queue);
+  const auto work = [&](Writer& writer) {
+    const std::int64_t number = writer.records.make_queue(queue_);
     for (std::size_t i = 0; i < records.size(); ++i) {
       if (results[i].status != PutStatus::failed) {
-        results[i].status = records_->put(number, records[i], mode);
+        results[i].status = writer.records.put(number, records[i], mode);
       }
     }
   };
@@ -126,7 +127,7 @@ void EmbeddedStore::put_batch(const std::string& queue, std::span<const StoredMe
                   [](const PutResult& result) { return result.status == PutStatus::failed; })) {
     return;
   }
-  if (auto done = commits_->run(work, true, deadline); !done) {
+  if (auto done = store_.write(work, true, deadline); !done) {
     for (PutResult& result : results) {
       if (result.status != PutStatus::failed) {
         result = {PutStatus::failed, done.error()};

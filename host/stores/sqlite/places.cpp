@@ -1,0 +1,102 @@
+#include "host/stores/sqlite/places.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace sluice::queue::sqlite {
+
+namespace {
+
+// Expired leases and delays that one claim brings back, so that a million of them do not come in one transaction.
+constexpr std::size_t kBringBackLimit = 5'000;
+
+}  // namespace
+
+Places::Places(Connection& connection)
+    : due_(connection,
+           "SELECT seq, sent_at, received_at IS NOT NULL OR suspect FROM deliveries INDEXED BY deliveries_due "
+           "WHERE half = ?1 AND until < ?2 AND until IS NOT NULL ORDER BY until"),
+      due_done_(connection, "UPDATE deliveries SET until = NULL WHERE seq = ?1"),
+      ready_insert_(connection, "INSERT OR IGNORE INTO ready VALUES (?1, ?2, ?3)"),
+      ready_delete_(connection, "DELETE FROM ready WHERE half = ?1 AND sent_at = ?2 AND seq = ?3"),
+      suspect_insert_(connection, "INSERT OR IGNORE INTO suspects VALUES (?1, ?2, ?3)"),
+      suspect_delete_(connection, "DELETE FROM suspects WHERE half = ?1 AND sent_at = ?2 AND seq = ?3"),
+      first_ready_(connection,
+                   "SELECT sent_at, seq FROM ready WHERE half = ?1 AND sent_at <= ?2 ORDER BY sent_at, seq LIMIT 1"),
+      first_suspect_(
+          connection,
+          "SELECT sent_at, seq FROM suspects WHERE half = ?1 AND sent_at <= ?2 ORDER BY sent_at, seq LIMIT 1"),
+      next_until_(connection,
+                  "SELECT min(until) FROM deliveries INDEXED BY deliveries_due WHERE half = ?1 AND until IS NOT NULL"),
+      next_sent_(connection,
+                 "SELECT min(at) FROM (SELECT min(sent_at) AS at FROM ready WHERE half = ?1 AND sent_at > ?2 UNION ALL "
+                 "SELECT min(sent_at) FROM suspects WHERE half = ?1 AND sent_at > ?2)"),
+      front_(connection,
+             "SELECT min(at) FROM (SELECT min(sent_at) AS at FROM ready WHERE half = ?1 UNION ALL "
+             "SELECT min(sent_at) FROM suspects WHERE half = ?1 UNION ALL "
+             "SELECT min(sent_at) FROM deliveries INDEXED BY deliveries_due WHERE half = ?1 AND until IS NOT NULL)") {}
+
+void Places::insert(const Standing& standing) {
+  Statement& statement = standing.suspected() ? suspect_insert_ : ready_insert_;
+  statement.bind(standing.half, stored(standing.sent_at), standing.seq).run();
+}
+
+void Places::remove(const Standing& standing) {
+  Statement& statement = standing.suspected() ? suspect_delete_ : ready_delete_;
+  statement.bind(standing.half, stored(standing.sent_at), standing.seq).run();
+}
+
+bool Places::bring_back(std::int64_t half, WallTime now) {
+  struct Due {
+    std::int64_t seq;
+    std::int64_t sent_at;
+    bool suspected;
+  };
+  std::vector<Due> due;
+  due_.bind(half, stored(now));
+  while (due.size() < kBringBackLimit && due_.row()) {
+    due.push_back({due_.integer(0), due_.integer(1), due_.integer(2) != 0});
+  }
+  due_.reset();
+  for (const Due& one : due) {
+    due_done_.bind(one.seq).run();
+    (one.suspected ? suspect_insert_ : ready_insert_).bind(half, one.sent_at, one.seq).run();
+  }
+  return due.size() < kBringBackLimit;
+}
+
+std::optional<Place> Places::first(Statement& statement, std::int64_t half, WallTime now) {
+  statement.bind(half, stored(now));
+  std::optional<Place> place;
+  if (statement.row()) {
+    place.emplace(statement.integer(0), statement.integer(1));
+  }
+  statement.reset();
+  return place;
+}
+
+std::optional<WallTime> Places::next_due(std::int64_t half, WallTime now) {
+  std::optional<WallTime> next;
+  next_until_.bind(half);
+  if (const auto until = next_until_.row() ? loaded(next_until_.optional_integer(0)) : std::nullopt) {
+    // At the very instant that is stored a message is hidden still.
+    next = std::max(*until, now) + Duration(1);
+  }
+  next_until_.reset();
+  // Only after the clock has gone back, or when a delayed message was made visible before its time, is there one.
+  next_sent_.bind(half, stored(now));
+  if (const auto sent = next_sent_.row() ? loaded(next_sent_.optional_integer(0)) : std::nullopt) {
+    next = std::min(*sent, next.value_or(*sent));
+  }
+  next_sent_.reset();
+  return next;
+}
+
+std::optional<WallTime> Places::front(std::int64_t half) {
+  front_.bind(half);
+  const auto first = front_.row() ? loaded(front_.optional_integer(0)) : std::nullopt;
+  front_.reset();
+  return first;
+}
+
+}  // namespace sluice::queue::sqlite

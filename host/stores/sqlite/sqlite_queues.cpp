@@ -1,0 +1,47 @@
+#include "host/stores/sqlite/sqlite_queues.hpp"
+
+#include <utility>
+
+#include "host/stores/sqlite/sqlite_operator.hpp"
+#include "host/stores/sqlite/sqlite_sender.hpp"
+#include "host/stores/sqlite/sqlite_source.hpp"
+
+namespace sluice::queue {
+
+namespace sqlite {
+
+SqliteQueues::SqliteQueues(SqliteOptions options, const Clock& clock, Random& random)
+    : store_(std::move(options), clock, random) {}
+
+Result<std::unique_ptr<Source>> SqliteQueues::open_source(const QueueAddress& address) {
+  if (auto refused = SharedStore::refused_name(address.queue)) {
+    return std::move(*refused);
+  }
+  return std::unique_ptr<Source>(std::make_unique<SqliteSource>(store_, address));
+}
+
+Result<std::unique_ptr<Sender>> SqliteQueues::open_sender(const std::string& queue) {
+  if (auto refused = SharedStore::refused_name(queue)) {
+    return std::move(*refused);
+  }
+  return std::unique_ptr<Sender>(std::make_unique<SqliteSender>(store_, queue));
+}
+
+Result<std::unique_ptr<Operator>> SqliteQueues::open_operator(const std::string& queue) {
+  if (auto refused = SharedStore::refused_name(queue)) {
+    return std::move(*refused);
+  }
+  return std::unique_ptr<Operator>(std::make_unique<SqliteOperator>(store_, queue));
+}
+
+}  // namespace sqlite
+
+Result<std::unique_ptr<Queues>> open_sqlite_queues(const SqliteOptions& options, const Clock& clock, Random& random) {
+  auto queues = std::make_unique<sqlite::SqliteQueues>(options, clock, random);
+  if (auto opened = queues->open(); !opened) {
+    return opened.error();
+  }
+  return std::unique_ptr<Queues>(std::move(queues));
+}
+
+}  // namespace sluice::queue

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "host/queue/queues.hpp"
+#include "host/stores/sqlite/shared_store.hpp"
+
+namespace sluice::queue::sqlite {
+
+/// The queues of one SQLite file.
+class SqliteQueues final : public Queues {
+ public:
+  SqliteQueues(SqliteOptions options, const Clock& clock, Random& random);
+
+  /// Once, before anything else.
+  Result<void> open() { return store_.open(); }
+
+  Result<std::unique_ptr<Source>> open_source(const QueueAddress& address) override;
+  Result<std::unique_ptr<Sender>> open_sender(const std::string& queue) override;
+  Result<std::unique_ptr<Operator>> open_operator(const std::string& queue) override;
+
+ private:
+  SharedStore store_;
+};
+
+}  // namespace sluice::queue::sqlite

@@ -1,0 +1,68 @@
+#include "host/stores/sqlite/sqlite_sender.hpp"
+
+#include <utility>
+
+#include "base/uuid.hpp"
+
+namespace sluice::queue::sqlite {
+
+namespace {
+
+// Of one transaction. Sends share more than the flush: entries of the id index that fall on the same page.
+constexpr std::size_t kSendItems = 8'000;
+constexpr std::size_t kBatchBytes = std::size_t{8} * 1024 * 1024;
+
+/// How many of `messages` go into the next transaction.
+std::size_t batch_of(std::span<const NewMessage> messages) {
+  std::size_t count = 0;
+  std::size_t bytes = 0;
+  while (count < messages.size() && count < kSendItems && (count == 0 || bytes < kBatchBytes)) {
+    bytes += content_bytes(messages[count++]);
+  }
+  return count;
+}
+
+}  // namespace
+
+std::vector<SendResult> SqliteSender::send(std::span<const NewMessage> messages, Deadline deadline) {
+  std::vector<SendResult> results(messages.size());
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    results[i].id = messages[i].id.empty() ? make_uuid(store_.random()) : messages[i].id;
+  }
+  for (std::size_t from = 0; from < messages.size();) {
+    const std::size_t count = batch_of(messages.subspan(from));
+    send_batch(messages.subspan(from, count), std::span(results).subspan(from, count), deadline);
+    from += count;
+  }
+  store_.doorbell().ring_sent(queue_, messages, results);
+  return results;
+}
+
+void SqliteSender::send_batch(std::span<const NewMessage> messages, std::span<SendResult> results, Deadline deadline) {
+  bool any = false;
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    if (auto refused = store_.refused(results[i].id, content_bytes(messages[i]))) {
+      results[i].status = SendStatus::failed;
+      results[i].error = std::move(*refused);
+    } else {
+      any = true;
+    }
+  }
+  if (!any) {
+    return;
+  }
+  const auto work = [&](Writer& writer) {
+    const WallTime now = store_.clock().wall_now();
+    writer.records.sending().insert(writer.records.make_queue(queue_), messages, results, now);
+  };
+  if (auto done = store_.write(work, true, deadline); !done) {
+    for (SendResult& result : results) {
+      if (result.status != SendStatus::failed) {
+        result.status = SendStatus::failed;
+        result.error = done.error();
+      }
+    }
+  }
+}
+
+}  // namespace sluice::queue::sqlite

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <vector>
+
+#include "base/mutex.hpp"
+#include "host/queue/source.hpp"
+#include "host/stores/sqlite/shared_store.hpp"
+
+namespace sluice::queue::sqlite {
+
+/// One half of a queue, for a job.
+class SqliteSource final : public Source {
+ public:
+  SqliteSource(SharedStore& store, QueueAddress address) : store_(store), address_(std::move(address)) {}
+  ~SqliteSource() override { stop(); }
+
+  const SourceTraits& traits() const override;
+  void start(SourceEvents events) override;
+  void stop() override;
+
+  Result<Claimed> claim(const ClaimRequest& request, Deadline deadline) override;
+  std::vector<SettleResult> settle(std::span<const Completion> completions, Deadline deadline) override;
+  std::vector<ExtendResult> extend(std::span<const Receipt> receipts, Duration visibility, Deadline deadline) override;
+
+ private:
+  // Fixed after construction.
+  SharedStore& store_;
+  const QueueAddress address_;
+
+  Mutex mutex_;
+  Doorbell::Subscription listening_ SLUICE_GUARDED_BY(mutex_);
+};
+
+}  // namespace sluice::queue::sqlite

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/clock.hpp"
+#include "host/stores/sqlite/times.hpp"
+
+namespace sluice::queue::sqlite {
+
+/// Where a message stands: its place and the state of its deliveries, without its content.
+struct Standing {
+  std::int64_t seq = 0;
+  std::string id;
+  std::int64_t half = 0;
+  WallTime sent_at{};
+  std::int64_t version = 1;
+  std::uint32_t receives = 0;
+  std::optional<WallTime> until;  ///< nothing: it can be claimed, and lies in `ready` or `suspects`
+  std::optional<WallTime> received_at;
+  std::optional<std::string> failure;  ///< encoded
+  bool suspect = false;                ///< marked: it has been handed out as a suspect, or is to be
+
+  /// Whether its next delivery is a suspect: marked, or received by somebody who never said what became of it.
+  bool suspected() const { return suspect || received_at; }
+};
+
+inline std::optional<std::int64_t> stored(std::optional<WallTime> time) {
+  return time ? std::optional<std::int64_t>(stored(*time)) : std::nullopt;
+}
+inline std::optional<WallTime> loaded(std::optional<std::int64_t> time) {
+  return time ? std::optional<WallTime>(loaded(*time)) : std::nullopt;
+}
+
+}  // namespace sluice::queue::sqlite
