@@ -32,7 +32,8 @@ bool JobConfig::same_job(const JobConfig& other) const {
   }
   return name == other.name && queue == other.queue && source == other.source && handler == other.handler &&
          concurrency == other.concurrency && timeout == other.timeout && rate_limit == other.rate_limit &&
-         retry == other.retry && dead_letter == other.dead_letter;
+         isolation == other.isolation && limits == other.limits && retry == other.retry &&
+         dead_letter == other.dead_letter;
 }
 
 Environment process_environment() {

@@ -48,6 +48,7 @@ enum class Source { standard, dlq };
 enum class Backoff { constant, linear, exponential };
 enum class Jitter { none, full, equal };
 enum class DeadLetterPolicy { move, discard, keep };
+enum class Isolation { thread, process };
 
 /// How a queue differs from the defaults.
 struct QueueConfig {
@@ -62,6 +63,7 @@ struct HostConfig {
   std::vector<std::string> jobs{"jobs.d/*.toml"};  ///< glob patterns
   std::vector<std::string> plugin_dirs{"plugins"};
   Duration drain_timeout = std::chrono::seconds(25);
+  std::string state_dir = "var";  ///< what the host notes about itself: crash ledgers
 
   LogLevel log_level = LogLevel::info;
   LogFormat log_format = LogFormat::text;
@@ -89,6 +91,14 @@ struct RetryConfig {
   friend bool operator==(const RetryConfig&, const RetryConfig&) = default;
 };
 
+/// What a job's handlers may use where they run in processes of their own.
+struct LimitsConfig {
+  std::uint64_t memory = 0;  ///< bytes; 0: no limit
+  Duration cpu{};            ///< of one attempt; zero: no limit
+
+  friend bool operator==(const LimitsConfig&, const LimitsConfig&) = default;
+};
+
 struct JobConfig {
   std::string file;
   std::string name;  ///< default: the file's name without ".toml"
@@ -101,6 +111,8 @@ struct JobConfig {
   std::uint32_t concurrency = 8;
   Duration timeout = std::chrono::seconds(60);
   double rate_limit = 0;  ///< messages a second; 0: none
+  Isolation isolation = Isolation::thread;
+  LimitsConfig limits;  ///< with isolation "process" only
   RetryConfig retry;
   DeadLetterPolicy dead_letter = DeadLetterPolicy::move;  ///< a job with source "dlq" has keep as its default
   std::map<std::string, Option> options;
@@ -136,6 +148,11 @@ Environment process_environment();
 std::optional<Duration> parse_duration(const std::string& text);
 /// The shortest of these spellings, such as "1500ms" or "15m".
 std::string format_duration(Duration duration);
+
+/// "512MiB", "64KiB", "2GiB" in bytes; nothing for anything else, zero, or what does not fit.
+std::optional<std::uint64_t> parse_size(const std::string& text);
+/// The shortest of these spellings; bytes as "1000 bytes".
+std::string format_size(std::uint64_t bytes);
 
 /// The candidate nearest to `word` by edit distance, when it is near enough to be meant; otherwise nothing.
 std::optional<std::string> nearest(const std::string& word, const std::vector<std::string>& candidates);

@@ -26,6 +26,7 @@ void read_host(Section host, HostConfig& config) {
   host.read("jobs", config.jobs, pattern_complaint);
   host.read("plugin_dirs", config.plugin_dirs, path_complaint);
   host.read("drain_timeout", config.drain_timeout, {Duration::zero(), hours(24)});
+  host.read("state_dir", config.state_dir, path_complaint);
 }
 
 void read_queue(Section section, Reader& reader, const Member& member, HostConfig& config) {
@@ -62,6 +63,7 @@ void resolve_paths(HostConfig& config) {
   for (std::string& folder : config.plugin_dirs) {
     folder = resolve_path(folder, config.file);
   }
+  config.state_dir = resolve_path(config.state_dir, config.file);
   config.sqlite_path = resolve_path(config.sqlite_path, config.file);
 }
 

@@ -22,6 +22,7 @@ constexpr std::array<Choice<Jitter>, 3> kJitters{
     {{"full", Jitter::full}, {"equal", Jitter::equal}, {"none", Jitter::none}}};
 constexpr std::array<Choice<DeadLetterPolicy>, 3> kPolicies{
     {{"move", DeadLetterPolicy::move}, {"discard", DeadLetterPolicy::discard}, {"keep", DeadLetterPolicy::keep}}};
+constexpr std::array<Choice<Isolation>, 2> kIsolations{{{"thread", Isolation::thread}, {"process", Isolation::process}}};
 
 constexpr std::uint32_t kMaxConcurrency = 1024;
 constexpr std::uint32_t kMaxAttempts = 1000;
@@ -45,6 +46,14 @@ const char* rate_complaint(const std::string& text) {
   return parse_rate(text) ? nullptr
                           : "a number of messages and a unit of time, such as \"100/s\", \"6000/m\" or \"1/h\", at "
                             "most \"1000000/s\"";
+}
+
+/// A process with the host's own libraries in it does not start with less.
+constexpr std::uint64_t kLeastMemory = 16ULL * 1024 * 1024;
+
+const char* memory_complaint(const std::string& text) {
+  const auto bytes = parse_size(text);
+  return bytes && *bytes >= kLeastMemory ? nullptr : "a size of at least \"16MiB\", such as \"512MiB\" or \"2GiB\"";
 }
 
 /// What [job.options] may hold, out of what TOML may hold.
@@ -138,6 +147,17 @@ void read_retry(Section retry, Reader& reader, RetryConfig& config) {
   }
 }
 
+void read_limits(Section limits, Reader& reader, JobConfig& config) {
+  if (limits.present() && config.isolation == Isolation::thread) {
+    reader.error(limits.place(),
+                 "[job.limits] needs a process to limit: set isolation = \"process\" in [job], or take it away");
+  }
+  std::string memory;
+  limits.read("memory", memory, memory_complaint);
+  config.limits.memory = parse_size(memory).value_or(0);
+  limits.read("cpu", config.limits.cpu, {milliseconds(10), kWeek});
+}
+
 void read_dead_letter(Section dead_letter, Reader& reader, JobConfig& config) {
   // What fails in a dead-letter queue stays there: there is nowhere further to move it.
   config.dead_letter = config.source == Source::dlq ? DeadLetterPolicy::keep : DeadLetterPolicy::move;
@@ -164,6 +184,7 @@ void read_job(Section job, JobConfig& config) {
   }
   job.read("concurrency", config.concurrency, 1, kMaxConcurrency);
   job.read("timeout", config.timeout, {milliseconds(1), kWeek});
+  job.read("isolation", config.isolation, kIsolations);
   std::string rate;
   job.read("rate_limit", rate, rate_complaint);
   config.rate_limit = parse_rate(rate).value_or(0);
@@ -198,6 +219,7 @@ Parsed<JobConfig> parse_job_config(const std::string& text, const std::string& f
   if (job.present() || reader.root().find("job") == nullptr) {
     read_job(job, config);
     read_name(job, reader, config);
+    read_limits(job.section("limits"), reader, config);
     read_retry(job.section("retry"), reader, config.retry);
     read_dead_letter(job.section("dead_letter"), reader, config);
     read_options(job, reader, config);

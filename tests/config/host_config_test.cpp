@@ -16,6 +16,7 @@ TEST(HostConfig, HasTheDocumentedDefaults) {
   EXPECT_EQ(host.jobs, std::vector<std::string>{"/etc/sluice/jobs.d/*.toml"});
   EXPECT_EQ(host.plugin_dirs, std::vector<std::string>{"/etc/sluice/plugins"});
   EXPECT_EQ(host.drain_timeout, 25s);
+  EXPECT_EQ(host.state_dir, "/etc/sluice/var");
   EXPECT_EQ(host.log_level, LogLevel::info);
   EXPECT_EQ(host.log_format, LogFormat::text);
   EXPECT_EQ(host.http_listen, "");
@@ -33,6 +34,7 @@ name = "worker-a"
 jobs = ["jobs.d/*.toml", "/srv/extra.toml", "../more/a?.toml"]
 plugin_dirs = ["plugins", "/opt/plugins"]
 drain_timeout = "0s"
+state_dir = "/var/lib/sluice"
 [log]
 level = "trace"
 format = "json"
@@ -54,6 +56,7 @@ visibility_timeout = "12h"
   EXPECT_EQ(host.jobs, (std::vector<std::string>{"/etc/sluice/jobs.d/*.toml", "/srv/extra.toml", "/etc/more/a?.toml"}));
   EXPECT_EQ(host.plugin_dirs, (std::vector<std::string>{"/etc/sluice/plugins", "/opt/plugins"}));
   EXPECT_EQ(host.drain_timeout, 0s);
+  EXPECT_EQ(host.state_dir, "/var/lib/sluice");
   EXPECT_EQ(host.log_level, LogLevel::trace);
   EXPECT_EQ(host.log_format, LogFormat::json);
   EXPECT_EQ(host.http_listen, "[::1]:9464");

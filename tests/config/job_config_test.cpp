@@ -24,6 +24,8 @@ TEST(JobConfig, HasTheDocumentedDefaults) {
   EXPECT_EQ(job.concurrency, 8U);
   EXPECT_EQ(job.timeout, 60s);
   EXPECT_EQ(job.rate_limit, 0);
+  EXPECT_EQ(job.isolation, Isolation::thread);
+  EXPECT_EQ(job.limits, LimitsConfig{});
   EXPECT_EQ(job.retry, RetryConfig{});
   EXPECT_EQ(job.dead_letter, DeadLetterPolicy::move);
   EXPECT_TRUE(job.options.empty());
@@ -39,6 +41,10 @@ handler = "greeter"
 concurrency = 1024
 timeout = "250ms"
 rate_limit = "6000/m"
+isolation = "process"
+[job.limits]
+memory = "512MiB"
+cpu = "10s"
 [job.retry]
 max_attempts = 1
 backoff = "linear"
@@ -57,6 +63,8 @@ greeting = "hello"
   EXPECT_EQ(job.concurrency, 1024U);
   EXPECT_EQ(job.timeout, 250ms);
   EXPECT_EQ(job.rate_limit, 100);
+  EXPECT_EQ(job.isolation, Isolation::process);
+  EXPECT_EQ(job.limits, (LimitsConfig{512U << 20U, 10s}));
   EXPECT_EQ(job.retry, (RetryConfig{1, Backoff::linear, 0s, 7 * 24h, Jitter::equal}));
   EXPECT_EQ(job.dead_letter, DeadLetterPolicy::discard);
   EXPECT_EQ(job.options.at("greeting").value, OptionValue(std::string("hello")));
@@ -136,6 +144,9 @@ TEST(JobConfig, SameJobIgnoresPlacesOnly) {
   EXPECT_TRUE(differs([](JobConfig& j) { j.concurrency = 1; }));
   EXPECT_TRUE(differs([](JobConfig& j) { j.timeout = 1s; }));
   EXPECT_TRUE(differs([](JobConfig& j) { j.rate_limit = 1; }));
+  EXPECT_TRUE(differs([](JobConfig& j) { j.isolation = Isolation::process; }));
+  EXPECT_TRUE(differs([](JobConfig& j) { j.limits.memory = 1; }));
+  EXPECT_TRUE(differs([](JobConfig& j) { j.limits.cpu = 1s; }));
   EXPECT_TRUE(differs([](JobConfig& j) { j.retry.max_attempts = 1; }));
   EXPECT_TRUE(differs([](JobConfig& j) { j.retry.jitter = Jitter::none; }));
   EXPECT_TRUE(differs([](JobConfig& j) { j.dead_letter = DeadLetterPolicy::keep; }));
@@ -146,6 +157,29 @@ TEST(JobConfig, SameJobIgnoresPlacesOnly) {
     j.options["b"] = j.options["a"];
     j.options.erase("a");
   }));
+}
+
+TEST(JobConfig, LimitsNeedAProcessOfTheirOwn) {
+  const auto limits = [](const std::string& isolation, const std::string& limit) {
+    return errors_text(parse(job_with("isolation = '" + isolation + "'\n[job.limits]\n" + limit)));
+  };
+  EXPECT_EQ(limits("process", "memory = '16MiB'"), "");
+  EXPECT_EQ(limits("process", "cpu = '10ms'"), "");
+  EXPECT_NE(limits("thread", "cpu = '1s'").find("isolation = \"process\""), std::string::npos);
+  for (const char* wrong : {"memory = '15MiB'", "memory = '512MB'", "memory = 512", "memory = '8589934592GiB'",
+                            "cpu = '9ms'", "time = '1s'"}) {
+    EXPECT_NE(limits("process", wrong), "") << wrong;
+  }
+}
+
+TEST(Size, IsReadAndWrittenInBinaryUnits) {
+  EXPECT_EQ(parse_size("1KiB"), 1024U);
+  EXPECT_EQ(parse_size("3GiB"), 3ULL << 30U);
+  for (const char* wrong : {"", "1", "KiB", "0KiB", "-1KiB", "1 KiB", "1kib", "1KB", "1.5GiB", "99999999999999999999KiB"}) {
+    EXPECT_FALSE(parse_size(wrong)) << wrong;
+  }
+  EXPECT_EQ(format_size(512ULL << 20U), "512MiB");
+  EXPECT_EQ(format_size(1000), "1000 bytes");
 }
 
 TEST(JobConfig, TakesBoundaryValues) {

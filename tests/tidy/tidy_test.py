@@ -29,9 +29,10 @@ HOST_ARROWS = {
     "observe": {"runtime/service.hpp"},
     "operate": {"queue", "observe"},
     "plugin": {"queue"},
-    "work": {"queue", "plugin", "observe", "runtime/service.hpp"},
-    "runtime": {"queue", "stores", "plugin", "observe", "work"},
-    "cli": {"queue", "stores", "operate", "plugin", "observe", "work", "runtime"},
+    "isolation": {"queue", "plugin", "runtime/service.hpp"},
+    "work": {"queue", "plugin", "isolation", "observe", "runtime/service.hpp"},
+    "runtime": {"queue", "stores", "plugin", "isolation", "observe", "work"},
+    "cli": {"queue", "stores", "operate", "plugin", "isolation", "observe", "work", "runtime"},
 }
 
 # A third-party header and the one place that may include it (path prefixes).

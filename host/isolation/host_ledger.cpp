@@ -1,0 +1,158 @@
+#include "host/isolation/host_ledger.hpp"
+
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "host/isolation/ledger_mapping.hpp"
+
+namespace sluice::isolation {
+namespace {
+
+using format::Slot;
+
+/// A job's slots. `hold`, `renew` and `drop` are under its job's lock, so that the list of free ones is too.
+class JobSlots final : public JobLedger {
+ public:
+  JobSlots(std::shared_ptr<LedgerMapping> mapping, HandlerFacts facts, std::size_t job)
+      : mapping_(std::move(mapping)), facts_(std::move(facts)), job_(static_cast<std::uint16_t>(job)) {}
+  ~JobSlots() override;
+
+  HeldSlot hold(const queue::Delivery& delivery) noexcept override;
+  void renew(HeldSlot slot, const queue::Receipt& receipt) noexcept override;
+  void started(HeldSlot slot) noexcept override;
+  void ended(HeldSlot slot) noexcept override;
+  void drop(HeldSlot slot) noexcept override;
+
+ private:
+  bool take_block() noexcept;
+  Slot& at(HeldSlot slot) { return mapping_->slot(slot - 1); }
+
+  // Fixed after construction.
+  const std::shared_ptr<LedgerMapping> mapping_;
+  const HandlerFacts facts_;
+  const std::uint16_t job_;
+  // Touched only under the job's lock.
+  std::vector<HeldSlot> free_;
+  std::vector<std::uint32_t> blocks_;
+};
+
+JobSlots::~JobSlots() {
+  for (const std::uint32_t first : blocks_) {
+    for (std::uint32_t i = 0; i < LedgerMapping::kBlock; ++i) {
+      mapping_->slot(first + i).state.store(format::kFree);
+    }
+    mapping_->give_back_block(first);
+  }
+  mapping_->give_back_job(job_);
+}
+
+bool JobSlots::take_block() noexcept {
+  const std::uint32_t first = mapping_->take_block();
+  if (first == format::kSlotsAtMost) {
+    return false;
+  }
+  try {
+    blocks_.push_back(first);
+    free_.reserve(blocks_.size() * LedgerMapping::kBlock);
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  for (std::uint32_t i = LedgerMapping::kBlock; i > 0; --i) {
+    free_.push_back(first + i);
+  }
+  return true;
+}
+
+HeldSlot JobSlots::hold(const queue::Delivery& delivery) noexcept {
+  const std::string& id = delivery.receipt.id;
+  if (id.size() > format::kIdLimit || (free_.empty() && !take_block())) {
+    return 0;
+  }
+  const HeldSlot held = free_.back();
+  free_.pop_back();
+  Slot& slot = at(held);
+  slot.job = job_;
+  slot.suspect = delivery.suspect ? 1 : 0;
+  slot.version = delivery.receipt.version;
+  slot.locator = delivery.receipt.locator;
+  slot.attempt = delivery.message.attempt;
+  slot.id_size = static_cast<std::uint8_t>(id.size());
+  std::memcpy(slot.id.data(), id.data(), id.size());
+  slot.state.store(format::kHeld, std::memory_order_release);
+  return held;
+}
+
+void JobSlots::renew(HeldSlot held, const queue::Receipt& receipt) noexcept {
+  if (held != 0) {
+    at(held).version = receipt.version;
+    at(held).locator = receipt.locator;
+  }
+}
+
+void JobSlots::started(HeldSlot held) noexcept {
+  if (held == 0) {
+    handler_begins({&facts_, {}, 0});
+    return;
+  }
+  Slot& slot = at(held);
+  slot.state.store(format::kRunning, std::memory_order_release);
+  handler_begins({&facts_, {slot.id.data(), slot.id_size}, held});
+}
+
+void JobSlots::ended(HeldSlot held) noexcept {
+  handler_returns();
+  if (held == 0) {
+    return;
+  }
+  std::uint32_t expected = format::kRunning;
+  if (!at(held).state.compare_exchange_strong(expected, format::kHeld, std::memory_order_acq_rel) &&
+      expected == format::kGone) {
+    at(held).state.store(format::kFree, std::memory_order_release);
+  }
+}
+
+void JobSlots::drop(HeldSlot held) noexcept {
+  if (held == 0) {
+    return;
+  }
+  std::uint32_t expected = format::kRunning;
+  // Whoever lost the lease of a handler that does not return may not give its place to another message: the handler's
+  // return, or its crash, would be taken for that one's. The place is lost with it.
+  if (at(held).state.compare_exchange_strong(expected, format::kGone, std::memory_order_acq_rel)) {
+    return;
+  }
+  at(held).state.store(format::kFree, std::memory_order_release);
+  free_.push_back(held);
+}
+
+}  // namespace
+
+HostLedger::HostLedger(std::shared_ptr<LedgerMapping> mapping) : mapping_(std::move(mapping)) {}
+HostLedger::~HostLedger() = default;
+
+Result<std::unique_ptr<HostLedger>> HostLedger::create(const std::string& folder, const std::string& host,
+                                                       const Clock& clock) {
+  auto mapping = LedgerMapping::create(folder, host, clock);
+  if (!mapping) {
+    return mapping.error();
+  }
+  return std::unique_ptr<HostLedger>(new HostLedger(std::move(*mapping)));
+}
+
+std::unique_ptr<JobLedger> HostLedger::open(LedgerJob job) {
+  const std::size_t index = mapping_->take_job();
+  if (index == format::kJobs) {
+    return nullptr;
+  }
+  format::JobEntry& entry = mapping_->job(index);
+  entry.dlq = job.address.type == queue::QueueType::dlq ? 1 : 0;
+  entry.name.assign(job.facts.job);
+  entry.queue.assign(job.address.queue);
+  return std::make_unique<JobSlots>(mapping_, std::move(job.facts), index);
+}
+
+CrashRecord& HostLedger::crash_record() { return mapping_->crash(); }
+const std::string& HostLedger::file() const { return mapping_->file(); }
+
+}  // namespace sluice::isolation

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "host/isolation/crash_report.hpp"
+#include "host/queue/delivery.hpp"
+#include "host/queue/message.hpp"
+
+/// Crash ledgers as those see them who read them: the next host, and `sluice crashes`.
+namespace sluice::isolation {
+
+/// A message that a host held when it ended. A value.
+struct HeldMessage {
+  std::string job;
+  queue::QueueAddress address;
+  queue::Receipt receipt;
+  std::uint32_t attempt = 0;
+  bool suspect = false;  ///< as it was claimed
+  bool running = false;  ///< its handler was at work
+  bool blamed = false;   ///< the crash record names it
+};
+
+/// What was done about the messages that a host left. A value.
+struct LedgerSettlement {
+  WallTime time{};             ///< WallTime{}: nothing yet
+  std::uint32_t counted = 0;   ///< blamed: the attempt counts
+  std::uint32_t suspects = 0;  ///< released, and to be run where they can hurt nobody
+  std::uint32_t released = 0;
+  std::uint32_t gone = 0;       ///< not that host's any more
+  std::uint32_t unsettled = 0;  ///< could not be told to their store; their leases run out
+  std::string by;               ///< the host that did it
+};
+
+/// A value.
+struct LedgerContents {
+  std::string file;
+  std::string host;
+  std::int32_t process = 0;
+  WallTime started{};
+  std::vector<HeldMessage> held;
+  std::optional<CrashReport> crash;
+  LedgerSettlement settlement;
+  std::size_t unreadable = 0;  ///< slots that make no sense, and are passed over
+};
+
+/// Reads a ledger as it is at this moment, whoever has it. `corrupt` for a file that is none, is cut off, or comes from
+/// another version of the format; `not_found` when it is gone.
+Result<LedgerContents> read_ledger(const std::string& file);
+
+/// A ledger without a living owner, locked: nobody else settles it meanwhile. A resource, of one thread.
+class OrphanLedger {
+ public:
+  /// Null when its owner lives, somebody else has it, or it is gone. Errors as read_ledger's.
+  static Result<std::unique_ptr<OrphanLedger>> take(const std::string& file);
+  ~OrphanLedger();
+  OrphanLedger(const OrphanLedger&) = delete;
+  OrphanLedger& operator=(const OrphanLedger&) = delete;
+
+  const LedgerContents& contents() const { return contents_; }
+
+  /// Notes what was done and gives the file the name under which it is history, without its empty room.
+  Result<void> archive(const LedgerSettlement& settlement);
+  /// For one that has nothing to tell.
+  void remove();
+
+ private:
+  OrphanLedger(int descriptor, LedgerContents contents) : descriptor_(descriptor), contents_(std::move(contents)) {}
+
+  const int descriptor_;
+  LedgerContents contents_;
+};
+
+/// The folder of ledgers. Used by one thread at a time; a folder that is not there is empty.
+class LedgerFolder {
+ public:
+  explicit LedgerFolder(std::string path) : path_(std::move(path)) {}
+
+  const std::string& path() const { return path_; }
+  /// Of hosts that live, and of those that nobody has settled yet; oldest first.
+  std::vector<std::string> open_ledgers() const { return files(".ledger"); }
+  /// Of hosts that ended in a crash and were settled; oldest first.
+  std::vector<std::string> history() const { return files(".done"); }
+  /// Keeps the newest of the history.
+  void forget_all_but(std::size_t kept) const;
+  /// Gives a file that cannot be read a name that nobody looks for; the new name.
+  std::string set_aside(const std::string& file) const;
+
+ private:
+  std::vector<std::string> files(const std::string& extension) const;
+
+  std::string path_;
+};
+
+}  // namespace sluice::isolation

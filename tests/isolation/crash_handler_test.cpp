@@ -1,0 +1,195 @@
+#include "host/isolation/crash_handler.hpp"
+
+#include <fcntl.h>
+
+#include <array>
+#include <stdexcept>
+#include <thread>
+
+#include "tests/isolation/ledger_rig.hpp"
+
+namespace sluice::isolation {
+namespace {
+
+using testing::HasSubstr;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SLUICE_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SLUICE_SANITIZED 1
+#endif
+#endif
+
+// noinline and volatile: what is to crash must not be seen through.
+[[gnu::noinline]] void touch_null() { *const_cast<volatile int*>(static_cast<int*>(nullptr)) = 1; }
+[[gnu::noinline]] int go_deeper(int depth) {
+  std::array<volatile char, 4096> room{};
+  room[static_cast<std::size_t>(depth) % room.size()] = 1;
+  return depth < 0 ? 0 : go_deeper(depth + 1) + room[0];
+}
+[[gnu::noinline]] void throws() { throw std::runtime_error("nobody catches this"); }
+[[gnu::noinline]] void throw_through_noexcept() noexcept { throws(); }
+
+/// Crashes in the middle of a handler, on a worker's thread.
+struct Crashed {
+  int status = 0;
+  std::string said;  ///< on stderr
+  LedgerContents left;
+};
+
+class CrashHandlerTest : public testing::Test {
+ protected:
+  Crashed crash(const std::function<void()>& handler, bool inside_handler = true) {
+    std::array<int, 2> pipe{};
+    EXPECT_EQ(::pipe2(pipe.data(), O_CLOEXEC), 0);
+    Crashed result;
+    result.status = status_of([&] {
+      ::dup2(pipe[1], STDERR_FILENO);
+      const auto ledger = open_ledger_in(folder_.path());
+      install_crash_handler(&ledger->crash_record());
+      const auto job = ledger->open(ledger_job());
+      const HeldSlot other = job->hold(delivery("innocent"));
+      const HeldSlot slot = job->hold(delivery("bomb-1"));
+      std::jthread neighbour([&] { job->started(other); });
+      neighbour.join();
+      std::jthread worker([&] {
+        if (inside_handler) {
+          job->started(slot);
+        }
+        handler();
+      });
+      worker.join();
+    });
+    ::close(pipe[1]);
+    std::array<char, 4096> text{};
+    const ssize_t size = ::read(pipe[0], text.data(), text.size());
+    result.said.assign(text.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+    ::close(pipe[0]);
+    auto contents = read_ledger(folder_.ledger());
+    EXPECT_TRUE(contents);
+    if (contents) {
+      result.left = *contents;
+    }
+    return result;
+  }
+
+  static void expect_blamed(const Crashed& crashed) {
+    ASSERT_TRUE(crashed.left.crash);
+    EXPECT_TRUE(crashed.left.crash->blamed);
+    EXPECT_EQ(crashed.left.crash->message, "bomb-1");
+    EXPECT_EQ(crashed.left.crash->handler, "bomb");
+    EXPECT_EQ(crashed.left.crash->job, "orders");
+    for (const HeldMessage& held : crashed.left.held) {
+      EXPECT_EQ(held.blamed, held.receipt.id == "bomb-1") << held.receipt.id;
+    }
+    for (const char* word : {"bomb-1", "'bomb'", "/plugins/bomb.so", "orders"}) {
+      EXPECT_THAT(crashed.said, HasSubstr(word));
+    }
+    EXPECT_EQ(std::count(crashed.said.begin(), crashed.said.end(), '\n'), 1) << crashed.said;
+  }
+  static void expect_stack(const Crashed& crashed, const std::string& function) {
+    ASSERT_TRUE(crashed.left.crash);
+    EXPECT_THAT(crashed.left.crash->failure_text(4096), HasSubstr(function));
+  }
+
+  StateFolder folder_;
+};
+
+TEST_F(CrashHandlerTest, AbortIsBlamedOnTheMessageOfItsThread) {
+  const Crashed crashed = crash([] { std::abort(); });
+  EXPECT_TRUE(WIFSIGNALED(crashed.status) && WTERMSIG(crashed.status) == SIGABRT);
+  expect_blamed(crashed);
+  EXPECT_THAT(crashed.said, HasSubstr("SIGABRT"));
+  expect_stack(crashed, "abort");
+}
+
+TEST_F(CrashHandlerTest, AnExceptionThatNobodyCatchesIsNamed) {
+  const Crashed crashed = crash([] { throw_through_noexcept(); });
+  expect_blamed(crashed);
+  EXPECT_EQ(crashed.left.crash->what, "nobody catches this");
+  EXPECT_THAT(crashed.left.crash->summary(), HasSubstr("nobody catches this"));
+  expect_stack(crashed, "throw_through_noexcept");
+}
+
+TEST_F(CrashHandlerTest, ExitInAHandlerIsCaughtAndNamed) {
+  const Crashed crashed = crash([] { std::exit(3); });
+  EXPECT_TRUE(WIFEXITED(crashed.status) && WEXITSTATUS(crashed.status) == 70) << crashed.status;
+  expect_blamed(crashed);
+  EXPECT_THAT(crashed.said, HasSubstr("the handler called exit(3)"));
+  EXPECT_THAT(crashed.left.crash->summary(), HasSubstr("the handler called exit(3)"));
+}
+
+TEST_F(CrashHandlerTest, ExitOutsideOfAHandlerIsNobodysAffair) {
+  const Crashed crashed = crash([] { std::_Exit(4); }, false);
+  EXPECT_TRUE(WIFEXITED(crashed.status) && WEXITSTATUS(crashed.status) == 4);
+  EXPECT_FALSE(crashed.left.crash);
+}
+
+TEST_F(CrashHandlerTest, ACrashOutsideOfAHandlerBlamesNobody) {
+  const Crashed crashed = crash([] { std::abort(); }, false);
+  ASSERT_TRUE(crashed.left.crash);
+  EXPECT_FALSE(crashed.left.crash->blamed);
+  EXPECT_THAT(crashed.said, HasSubstr("runs no handler"));
+  for (const HeldMessage& held : crashed.left.held) {
+    EXPECT_FALSE(held.blamed);
+  }
+}
+
+TEST_F(CrashHandlerTest, ASignalFromAnotherProcessBlamesNobody) {
+  const Crashed crashed = crash([] {
+    const pid_t victim = ::getpid();
+    if (::fork() == 0) {
+      ::kill(victim, SIGABRT);
+      ::_exit(0);
+    }
+    while (true) {
+      ::pause();
+    }
+  });
+  ASSERT_TRUE(crashed.left.crash);
+  EXPECT_FALSE(crashed.left.crash->blamed);
+}
+
+TEST_F(CrashHandlerTest, AChildThatAHandlerForksIsNotTheHost) {
+  const Crashed crashed = crash([] {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      std::abort();
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    ::_exit(WIFSIGNALED(status) ? 5 : 6);
+  });
+  EXPECT_EQ(WEXITSTATUS(crashed.status), 5);
+  EXPECT_FALSE(crashed.left.crash);
+}
+
+#ifndef SLUICE_SANITIZED
+TEST_F(CrashHandlerTest, AFaultIsBlamedWithAddressAndStack) {
+  const Crashed crashed = crash([] { touch_null(); });
+  EXPECT_TRUE(WIFSIGNALED(crashed.status) && WTERMSIG(crashed.status) == SIGSEGV);
+  expect_blamed(crashed);
+  EXPECT_THAT(crashed.left.crash->summary(), HasSubstr("SIGSEGV at address 0x0"));
+  expect_stack(crashed, "touch_null");
+}
+
+TEST_F(CrashHandlerTest, AStackThatIsUsedUpIsCaughtToo) {
+  const Crashed crashed = crash([] { go_deeper(0); });
+  EXPECT_TRUE(WIFSIGNALED(crashed.status) && WTERMSIG(crashed.status) == SIGSEGV);
+  expect_blamed(crashed);
+  expect_stack(crashed, "go_deeper");
+}
+
+TEST_F(CrashHandlerTest, AJumpToNowhereKeepsWhoJumped) {
+  const Crashed crashed = crash([] {
+    void (*volatile nowhere)() = nullptr;
+    nowhere();
+  });
+  expect_blamed(crashed);
+  EXPECT_GE(crashed.left.crash->stack.size(), 2U);
+}
+#endif
+
+}  // namespace
+}  // namespace sluice::isolation

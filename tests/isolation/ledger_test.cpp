@@ -1,0 +1,277 @@
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <fstream>
+#include <vector>
+
+#include "host/isolation/ledger_format.hpp"
+#include "tests/isolation/ledger_rig.hpp"
+
+namespace sluice::isolation {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::vector<std::string> ids(const LedgerContents& contents) {
+  std::vector<std::string> found;
+  for (const HeldMessage& held : contents.held) {
+    found.push_back(held.receipt.id);
+  }
+  return found;
+}
+
+class LedgerTest : public testing::Test {
+ protected:
+  /// A ledger as a host leaves it that is killed after `body`.
+  void leave_ledger(const std::function<void(JobLedger&)>& body) {
+    const int status = status_of([&] {
+      const auto ledger = open_ledger_in(folder_.path());
+      const auto job = ledger->open(ledger_job());
+      body(*job);
+      ::raise(SIGKILL);
+    });
+    ASSERT_TRUE(WIFSIGNALED(status));
+  }
+  LedgerContents read() {
+    auto contents = read_ledger(folder_.ledger());
+    EXPECT_TRUE(contents) << contents.error().message();
+    return contents ? *contents : LedgerContents{};
+  }
+
+  StateFolder folder_;
+};
+
+TEST_F(LedgerTest, KeepsWhatAKilledProcessHeld) {
+  leave_ledger([](JobLedger& job) {
+    job.hold(delivery("held", 3, 2));
+    job.started(job.hold(delivery("running")));
+    const HeldSlot finished = job.hold(delivery("finished"));
+    job.started(finished);
+    job.ended(finished);
+    job.drop(job.hold(delivery("settled")));
+  });
+  const LedgerContents contents = read();
+  EXPECT_THAT(ids(contents), ElementsAre("held", "running", "finished"));
+  EXPECT_EQ(contents.held[0].receipt, (queue::Receipt{"held", 3, 21}));
+  EXPECT_EQ(contents.held[0].attempt, 2U);
+  EXPECT_EQ(contents.held[0].job, "orders");
+  EXPECT_EQ(contents.held[0].address, (queue::QueueAddress{"orders", queue::QueueType::standard}));
+  EXPECT_FALSE(contents.held[0].running);
+  EXPECT_TRUE(contents.held[1].running);
+  EXPECT_FALSE(contents.held[2].running);
+  EXPECT_FALSE(contents.crash);
+  EXPECT_EQ(contents.host, "host-a");
+}
+
+TEST_F(LedgerTest, RenewedReceiptsAreTheOnesThatAreKept) {
+  leave_ledger([](JobLedger& job) { job.renew(job.hold(delivery("a", 1)), {"a", 2, 99}); });
+  EXPECT_EQ(read().held.at(0).receipt, (queue::Receipt{"a", 2, 99}));
+}
+
+TEST_F(LedgerTest, GrowsBeyondWhatItBeganWith) {
+  constexpr int kMany = 5000;
+  leave_ledger([](JobLedger& job) {
+    for (int i = 0; i < kMany; ++i) {
+      job.hold(delivery("m" + std::to_string(i)));
+    }
+  });
+  EXPECT_EQ(read().held.size(), static_cast<std::size_t>(kMany));
+}
+
+TEST_F(LedgerTest, PlacesAreUsedAgain) {
+  const auto ledger = open_ledger_in(folder_.path());
+  const auto job = ledger->open(ledger_job());
+  for (int i = 0; i < 10'000; ++i) {
+    job->drop(job->hold(delivery("a")));
+  }
+  EXPECT_EQ(std::filesystem::file_size(ledger->file()), format::file_size(format::kSlotsAtFirst));
+}
+
+TEST_F(LedgerTest, AnIdThatDoesNotFitIsNotHeldAndDoesNoHarm) {
+  const auto ledger = open_ledger_in(folder_.path());
+  const auto job = ledger->open(ledger_job());
+  const HeldSlot slot = job->hold(delivery(std::string(format::kIdLimit + 1, 'x')));
+  EXPECT_EQ(slot, 0U);
+  job->renew(slot, {});
+  job->started(slot);
+  job->ended(slot);
+  job->drop(slot);
+  EXPECT_THAT(ids(read()), IsEmpty());
+}
+
+TEST_F(LedgerTest, TheReturnOfALostHandlerTouchesNobodyElsesPlace) {
+  leave_ledger([](JobLedger& job) {
+    const HeldSlot stuck = job.hold(delivery("stuck"));
+    job.started(stuck);
+    job.drop(stuck);
+    for (int i = 0; i < 200; ++i) {
+      job.started(job.hold(delivery("m" + std::to_string(i))));
+    }
+    job.ended(stuck);
+  });
+  const LedgerContents contents = read();
+  EXPECT_EQ(contents.held.size(), 200U);
+  for (const HeldMessage& held : contents.held) {
+    EXPECT_TRUE(held.running) << held.receipt.id;
+  }
+}
+
+TEST_F(LedgerTest, JobsAreToldApartAndTheirPlacesComeBack) {
+  const auto ledger = open_ledger_in(folder_.path());
+  {
+    const auto gone = ledger->open(ledger_job("gone"));
+    gone->hold(delivery("forgotten"));
+  }
+  const auto first = ledger->open(ledger_job("first", "a"));
+  const auto second = ledger->open({{"second", "p.so", "h"}, {"b", queue::QueueType::dlq}});
+  first->hold(delivery("1"));
+  second->hold(delivery("2"));
+  const LedgerContents contents = read();
+  ASSERT_THAT(contents.held, testing::SizeIs(2));
+  for (const HeldMessage& held : contents.held) {
+    EXPECT_EQ(held.job, held.receipt.id == "1" ? "first" : "second");
+    EXPECT_EQ(held.address.type, held.receipt.id == "1" ? queue::QueueType::standard : queue::QueueType::dlq);
+  }
+}
+
+TEST_F(LedgerTest, MoreJobsThanThereIsRoomForDoWithout) {
+  const auto ledger = open_ledger_in(folder_.path());
+  std::vector<std::unique_ptr<JobLedger>> jobs;
+  for (std::size_t i = 0; i < format::kJobs; ++i) {
+    jobs.push_back(ledger->open(ledger_job()));
+    ASSERT_TRUE(jobs.back());
+  }
+  EXPECT_FALSE(ledger->open(ledger_job()));
+}
+
+TEST_F(LedgerTest, ACleanEndLeavesNothingBehind) {
+  {
+    const auto ledger = open_ledger_in(folder_.path());
+    const auto job = ledger->open(ledger_job());
+    job->drop(job->hold(delivery("a")));
+  }
+  EXPECT_THAT(folder_.ledgers().open_ledgers(), IsEmpty());
+}
+
+TEST_F(LedgerTest, OnlyItsOwnerMayReadIt) {
+  const auto ledger = open_ledger_in(folder_.path());
+  struct stat status {};
+  ASSERT_EQ(::stat(ledger->file().c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777U, 0600U);
+  ASSERT_EQ(::stat(folder_.path().c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777U, 0700U);
+}
+
+TEST_F(LedgerTest, AFolderThatCannotBeMadeIsAnErrorInOneLine) {
+  std::ofstream(folder_.path()) << "a file";
+  const SystemClock clock;
+  const auto ledger = HostLedger::create(folder_.path() + "/deeper", "h", clock);
+  ASSERT_FALSE(ledger);
+  EXPECT_THAT(ledger.error().message(), HasSubstr(folder_.path()));
+  EXPECT_THAT(ledger.error().message(), testing::Not(HasSubstr("\n")));
+}
+
+TEST_F(LedgerTest, AnOwnerThatLivesKeepsItsLedger) {
+  const auto ledger = open_ledger_in(folder_.path());
+  const auto taken = OrphanLedger::take(ledger->file());
+  ASSERT_TRUE(taken);
+  EXPECT_FALSE(*taken);
+}
+
+TEST_F(LedgerTest, TwoHostsDoNotTakeTheSameOrphan) {
+  leave_ledger([](JobLedger& job) { job.hold(delivery("a")); });
+  const auto mine = OrphanLedger::take(folder_.ledger());
+  ASSERT_TRUE(mine && *mine);
+  const auto second = OrphanLedger::take(folder_.ledger());
+  ASSERT_TRUE(second);
+  EXPECT_FALSE(*second);
+}
+
+TEST_F(LedgerTest, HistoryKeepsWhatWasHeldAndWhatWasDoneAboutIt) {
+  leave_ledger([](JobLedger& job) {
+    job.hold(delivery("a"));
+    job.drop(job.hold(delivery("b")));
+    job.started(job.hold(delivery("c")));
+  });
+  const auto orphan = OrphanLedger::take(folder_.ledger());
+  ASSERT_TRUE(orphan && *orphan);
+  const LedgerSettlement settlement{WallTime(Duration(5)), 0, 1, 1, 2, 3, "host-b"};
+  ASSERT_TRUE((*orphan)->archive(settlement));
+  EXPECT_THAT(folder_.ledgers().open_ledgers(), IsEmpty());
+  const auto history = folder_.ledgers().history();
+  ASSERT_THAT(history, testing::SizeIs(1));
+  const auto read = read_ledger(history.front());
+  ASSERT_TRUE(read) << read.error().message();
+  EXPECT_THAT(ids(*read), ElementsAre("a", "c"));
+  EXPECT_EQ(read->settlement.suspects, 1U);
+  EXPECT_EQ(read->settlement.gone, 2U);
+  EXPECT_EQ(read->settlement.unsettled, 3U);
+  EXPECT_EQ(read->settlement.by, "host-b");
+  EXPECT_LT(std::filesystem::file_size(history.front()), format::file_size(3));
+}
+
+TEST_F(LedgerTest, TheOldestOfTheHistoryGoFirst) {
+  std::filesystem::create_directories(folder_.path());
+  for (const std::string name : {"3", "1", "2"}) {
+    std::ofstream(folder_.path() + "/" + name + ".done") << "x";
+  }
+  folder_.ledgers().forget_all_but(2);
+  EXPECT_THAT(folder_.ledgers().history(), ElementsAre(HasSubstr("/2.done"), HasSubstr("/3.done")));
+}
+
+class DamagedLedgerTest : public LedgerTest {
+ protected:
+  std::string why() {
+    const auto taken = OrphanLedger::take(folder_.ledger());
+    EXPECT_FALSE(taken);
+    EXPECT_EQ(taken.error().code(), ErrorCode::corrupt);
+    return taken.error().message();
+  }
+  void overwrite(std::streamoff at, const std::string& bytes) {
+    std::fstream file(folder_.ledger(), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(at);
+    file << bytes;
+  }
+};
+
+TEST_F(DamagedLedgerTest, AForeignFileIsRefused) {
+  std::filesystem::create_directories(folder_.path());
+  std::ofstream(folder_.path() + "/x.ledger") << "not one of ours";
+  EXPECT_THAT(why(), HasSubstr("is no ledger"));
+}
+
+TEST_F(DamagedLedgerTest, ACutOffFileIsRefused) {
+  leave_ledger([](JobLedger& job) { job.hold(delivery("a")); });
+  std::filesystem::resize_file(folder_.ledger(), format::file_size(10));
+  EXPECT_THAT(why(), HasSubstr("is cut off"));
+}
+
+TEST_F(DamagedLedgerTest, AnotherFormatIsRefused) {
+  leave_ledger([](JobLedger& job) { job.hold(delivery("a")); });
+  overwrite(8, std::string("\x63\0\0\0", 4));
+  EXPECT_THAT(why(), HasSubstr("another version"));
+}
+
+TEST_F(DamagedLedgerTest, APlaceThatMakesNoSenseIsPassedOver) {
+  leave_ledger([](JobLedger& job) {
+    job.hold(delivery("a"));
+    job.hold(delivery("b"));
+  });
+  overwrite(static_cast<std::streamoff>(format::kSlotsAt), std::string(8, '\xff'));
+  const LedgerContents contents = read();
+  EXPECT_THAT(ids(contents), ElementsAre("b"));
+  EXPECT_EQ(contents.unreadable, 1U);
+}
+
+TEST_F(DamagedLedgerTest, WhatIsSetAsideIsNotFoundAgain) {
+  std::filesystem::create_directories(folder_.path());
+  std::ofstream(folder_.path() + "/x.ledger") << "not one of ours";
+  const std::string aside = folder_.ledgers().set_aside(folder_.ledger());
+  EXPECT_TRUE(std::filesystem::exists(aside));
+  EXPECT_THAT(folder_.ledgers().open_ledgers(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace sluice::isolation
