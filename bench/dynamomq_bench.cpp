@@ -55,13 +55,13 @@ class Meter {
   double cpu_ = cpu_seconds();
 };
 
-bool send_all(Store& store, const Setting& setting, Deadline deadline) {
+bool send_all(test::Desk& desk, const Setting& setting, Deadline deadline) {
   for (std::size_t sent = 0; sent < setting.messages; sent += setting.lot) {
     std::vector<NewMessage> lot(std::min(setting.lot, setting.messages - sent));
     for (auto& message : lot) {
       message.body.assign(600, 'x');
     }
-    for (const auto& result : store.send("bench", lot, deadline)) {
+    for (const auto& result : desk.send("bench", lot, deadline)) {
       if (result.status != SendStatus::sent) {
         std::fprintf(stderr, "send: %s\n", result.error.message().c_str());
         return false;
@@ -71,20 +71,21 @@ bool send_all(Store& store, const Setting& setting, Deadline deadline) {
   return true;
 }
 
-std::size_t drain(Store& store, const Setting& setting, Deadline deadline) {
+std::size_t drain(test::Desk& desk, const Setting& setting, Deadline deadline) {
   std::atomic<std::size_t> removed = 0;
   const auto work = [&] {
     while (removed < setting.messages) {
-      auto claims = store.claim({"bench"}, setting.lot, std::chrono::seconds(30), deadline);
+      auto claims = desk.claim({"bench"}, setting.lot, std::chrono::seconds(30), deadline);
       if (!claims) {
         std::fprintf(stderr, "claim: %s\n", claims.error().message().c_str());
         return;
       }
-      std::vector<Settlement> settlements;
+      std::vector<Completion> completions;
       for (const auto& claim : *claims) {
-        settlements.push_back({.receipt = claim.receipt, .action = SettleAction::remove, .delay = {}, .failure = {}});
+        completions.push_back(
+            {.receipt = claim.receipt, .action = CompletionAction::remove, .delay = {}, .failure = {}});
       }
-      for (const auto& result : store.settle({"bench"}, settlements, deadline)) {
+      for (const auto& result : desk.settle({"bench"}, completions, deadline)) {
         removed += result.status == SettleStatus::applied ? 1 : 0;
       }
     }
@@ -98,11 +99,11 @@ std::size_t drain(Store& store, const Setting& setting, Deadline deadline) {
 }
 
 // Applies one change to every message of a half, page by page, as a bulk command does. How many it was applied to.
-std::size_t change_all(Store& store, const QueueAddress& address, ChangeAction action, Deadline deadline) {
+std::size_t change_all(test::Desk& desk, const QueueAddress& address, ChangeAction action, Deadline deadline) {
   std::size_t applied = 0;
-  ListRequest request{.address = address, .limit = 500, .cursor = {}, .content = false};
+  ListRequest request{.type = address.type, .limit = 500, .cursor = {}, .content = false};
   do {
-    const auto page = store.list(request, deadline);
+    const auto page = desk.list(address.queue, request, deadline);
     if (!page) {
       std::fprintf(stderr, "list: %s\n", page.error().message().c_str());
       return applied;
@@ -111,7 +112,7 @@ std::size_t change_all(Store& store, const QueueAddress& address, ChangeAction a
     for (const auto& found : page->messages) {
       changes.push_back({.id = found.message.id, .action = action, .version = found.version});
     }
-    for (const auto& result : store.change(address.queue, changes, deadline)) {
+    for (const auto& result : desk.change(address.queue, changes, deadline)) {
       applied += result.status == ChangeStatus::applied ? 1 : 0;
     }
     request.cursor = page->next;
@@ -122,19 +123,18 @@ std::size_t change_all(Store& store, const QueueAddress& address, ChangeAction a
 // True when every message was reached within the budget of requests.
 bool bulk(test::EmulatedHost& host, const Setting& setting, Deadline deadline) {
   constexpr double kBudget = 0.1;
-  Store& store = host.store();
-  if (!send_all(store, setting, deadline)) {
+  test::Desk& desk = host.desk();
+  if (!send_all(desk, setting, deadline)) {
     return false;
   }
   const Meter burying(host.usage());
-  bool right = change_all(store, {"bench"}, ChangeAction::dead_letter, deadline) == setting.messages;
+  bool right = change_all(desk, {"bench"}, ChangeAction::dead_letter, deadline) == setting.messages;
   right = burying.report("dead-letter", setting.messages) <= kBudget && right;
   const Meter redriving(host.usage());
-  right = change_all(store, {"bench", QueueType::dlq}, ChangeAction::redrive, deadline) == setting.messages && right;
+  right = change_all(desk, {"bench", QueueType::dlq}, ChangeAction::redrive, deadline) == setting.messages && right;
   right = redriving.report("redrive", setting.messages) <= kBudget && right;
   const Meter purging(host.usage());
-  const auto purged = store.purge({"bench"}, {}, deadline);
-  right = purged && purged->done == setting.messages && right;
+  right = change_all(desk, {"bench"}, ChangeAction::remove, deadline) == setting.messages && right;
   return purging.report("purge", setting.messages) <= kBudget && right;
 }
 
@@ -161,12 +161,13 @@ int main(int argc, char** argv) {
   test::make_table(host.client(), "bench", clock);
   const Deadline deadline = Deadline::after(clock, std::chrono::minutes(10));
   const Meter sending(host.usage());
-  if (!send_all(host.store(), setting, deadline)) {
+  if (!send_all(host.desk(), setting, deadline)) {
     return 1;
   }
   sending.report("send", setting.messages);
   const Meter draining(host.usage());
-  const std::size_t removed = drain(host.store(), setting, deadline);
+  host.desk().open("bench");
+  const std::size_t removed = drain(host.desk(), setting, deadline);
   draining.report("claim+remove", removed);
   return removed == setting.messages && bulk(host, setting, deadline) ? 0 : 1;
 }

@@ -8,7 +8,7 @@
 
 #include "base/timestamp.hpp"
 #include "dynamo/transport/curl_transport.hpp"
-#include "host/stores/dynamomq/dynamomq_store.hpp"
+#include "host/stores/dynamomq/dynamomq_queues.hpp"
 #include "host/stores/dynamomq/table.hpp"
 #include "tests/stores/dynamomq/emulated_tables.hpp"
 
@@ -27,11 +27,11 @@ Duration milliseconds(const json::object& call, const char* name) {
   return std::chrono::milliseconds(value == nullptr ? 0 : value->to_number<std::int64_t>());
 }
 
-queue::SettleAction action_of(const std::string& name) {
-  return name == "retry"         ? queue::SettleAction::retry
-         : name == "release"     ? queue::SettleAction::release
-         : name == "dead_letter" ? queue::SettleAction::dead_letter
-                                 : queue::SettleAction::remove;
+queue::CompletionAction action_of(const std::string& name) {
+  return name == "retry"         ? queue::CompletionAction::retry
+         : name == "release"     ? queue::CompletionAction::release
+         : name == "dead_letter" ? queue::CompletionAction::dead_letter
+                                 : queue::CompletionAction::remove;
 }
 
 const char* name_of(queue::SettleStatus status) {
@@ -76,8 +76,9 @@ class Driver {
     options.endpoint = endpoint;
     client_ = std::make_unique<dynamo::Client>(options, transport_, credentials_, clock_, random_);
     table_.table = table;
-    store_ = queue::dynamomq::make_dynamomq_store(
+    queues_ = queue::dynamomq::make_dynamomq_queues(
         {.queues = {{"q", {table, {}}}}, .host = "driver", .region = options.region}, *client_, clock_, random_);
+    desk_ = std::make_unique<test::Desk>(*queues_);
   }
 
   json::object answer(const json::object& call) {
@@ -90,7 +91,7 @@ class Driver {
     }
     if (op == "send") {
       const auto message = message_of(call);
-      const auto result = store_->send("q", std::span(&message, 1), soon())[0];
+      const auto result = desk_->send("q", std::span(&message, 1), soon())[0];
       const char* status = result.status == queue::SendStatus::sent           ? "sent"
                            : result.status == queue::SendStatus::duplicate_id ? "duplicate"
                                                                               : "failed";
@@ -100,18 +101,18 @@ class Driver {
       return claims(address, call);
     }
     if (op == "settle") {
-      const queue::Settlement settlement{
+      const queue::Completion completion{
           .receipt = receipt_of(call),
           .action = action_of(text(call, "action")),
           .delay = milliseconds(call, "delay_ms"),
           .failure = {text(call, "error"), text(call, "handler"), "driver", 1, clock_.wall_now()}};
-      const auto result = store_->settle(address, std::span(&settlement, 1), soon())[0];
+      const auto result = desk_->settle(address, std::span(&completion, 1), soon())[0];
       return {{"status", name_of(result.status)}, {"message", result.error.message()}};
     }
     if (op == "extend") {
       const auto receipt = receipt_of(call);
       const auto result =
-          store_->extend(address, std::span(&receipt, 1), milliseconds(call, "visibility_ms"), soon())[0];
+          desk_->extend(address, std::span(&receipt, 1), milliseconds(call, "visibility_ms"), soon())[0];
       return {{"status", name_of(result.status)}, {"version", result.receipt.version}};
     }
     return operate(op, call);
@@ -121,8 +122,8 @@ class Driver {
   json::object operate(const std::string& op, const json::object& call) {
     const std::string id = text(call, "id");
     if (op == "edit") {
-      const auto before = store_->get("q", id, soon());
-      const auto after = before ? store_->edit("q", id, before->version, edits_of(call), soon()) : before;
+      const auto before = desk_->get("q", id, soon());
+      const auto after = before ? desk_->edit("q", id, before->version, edits_of(call), soon()) : before;
       return after ? json::object{{"version", after->version}} : error_of(after.error());
     }
     if (op == "copy") {
@@ -137,18 +138,18 @@ class Driver {
     if (const auto* version = call.if_contains("version")) {
       change.version = version->to_number<std::int64_t>();
     }
-    const auto result = store_->change("q", std::span(&change, 1), soon())[0];
+    const auto result = desk_->change("q", std::span(&change, 1), soon())[0];
     return result.status == queue::ChangeStatus::applied ? json::object{{"ok", true}} : error_of(result.error);
   }
 
   // Lists the whole half with everything that its records hold, and writes one of them back under another id.
   json::object copy(const std::string& id, const std::string& as, queue::PutMode mode) {
     for (const auto type : {queue::QueueType::standard, queue::QueueType::dlq}) {
-      auto page = store_->list({.address = {"q", type}, .limit = 1'000, .cursor = {}, .native = true}, soon());
+      auto page = desk_->list("q", {.type = type, .limit = 1'000, .cursor = {}, .native = true}, soon());
       for (auto& record : page->messages) {
         if (record.message.id == id) {
           record.message.id = as;
-          const auto put = store_->put("q", std::span(&record, 1), mode, soon())[0];
+          const auto put = desk_->put("q", std::span(&record, 1), mode, soon())[0];
           return put.status == queue::PutStatus::written
                      ? json::object{{"ok", true}, {"native", !record.native.empty()}}
                  : put.status == queue::PutStatus::exists ? json::object{{"error", "exists"}}
@@ -190,7 +191,7 @@ class Driver {
 
   json::object claims(const queue::QueueAddress& address, const json::object& call) {
     const auto claimed =
-        store_->claim(address, call.at("max").to_number<std::size_t>(), milliseconds(call, "visibility_ms"), soon());
+        desk_->claim(address, call.at("max").to_number<std::size_t>(), milliseconds(call, "visibility_ms"), soon());
     if (!claimed) {
       return error_of(claimed.error());
     }
@@ -213,7 +214,8 @@ class Driver {
   dynamo::CurlTransport transport_;
   queue::dynamomq::TableSpec table_;
   std::unique_ptr<dynamo::Client> client_;
-  std::unique_ptr<queue::Store> store_;
+  std::unique_ptr<queue::Queues> queues_;
+  std::unique_ptr<test::Desk> desk_;
 };
 
 }  // namespace

@@ -12,9 +12,9 @@ namespace sluice::test {
 namespace {
 
 using dynamo::Item;
+using queue::CompletionAction;
 using queue::MessageState;
 using queue::QueueType;
-using queue::SettleAction;
 
 const std::string kFolder = std::string(SLUICE_FIXTURES_DIR) + "/dynamomq";
 // When the items were dumped; the README's states are as of then.
@@ -138,10 +138,10 @@ class DynamoMqTable : public StoreOnEmulator {
     }
   }
 
-  std::vector<queue::Claim> claim_all(const queue::QueueAddress& address) {
-    std::vector<queue::Claim> all;
+  std::vector<queue::Delivery> claim_all(const queue::QueueAddress& address) {
+    std::vector<queue::Delivery> all;
     for (;;) {
-      auto claims = store().claim(address, 40, 30s, soon());
+      auto claims = desk().claim(address, 40, 30s, soon());
       EXPECT_TRUE(claims) << (claims ? "" : claims.error().message());
       if (!claims || claims->empty()) {
         return all;
@@ -152,15 +152,19 @@ class DynamoMqTable : public StoreOnEmulator {
   // Works off what is due, and returns the ids.
   std::set<std::string> work_off(const queue::QueueAddress& address) {
     const auto claims = claim_all(address);
-    std::vector<queue::Settlement> settlements;
+    std::vector<queue::Completion> completions;
     for (const auto& claimed : claims) {
       const auto before = queue::dynamomq::decode_record(fixtures().items.at(claimed.message.id));
       EXPECT_EQ(claimed.message.body, before.message.body) << claimed.message.id;
-      EXPECT_EQ(claimed.message.attempt, before.message.attempt + 1) << claimed.message.id;
+      // Of a delivery that ran out nobody knows whether it began: the next one stands in for it.
+      const bool ran_out = before.received_at && before.invisible_until;
+      EXPECT_EQ(claimed.suspect, ran_out) << claimed.message.id;
+      EXPECT_EQ(claimed.message.attempt, before.message.attempt + (ran_out ? 0 : 1)) << claimed.message.id;
       EXPECT_EQ(claimed.receipt.version, before.version + 1) << claimed.message.id;
-      settlements.push_back({.receipt = claimed.receipt, .action = SettleAction::remove, .delay = {}, .failure = {}});
+      completions.push_back(
+          {.receipt = claimed.receipt, .action = CompletionAction::remove, .delay = {}, .failure = {}});
     }
-    EXPECT_EQ(applied(store().settle(address, settlements, soon())), claims.size());
+    EXPECT_EQ(applied(desk().settle(address, completions, soon())), claims.size());
     return ids_of(claims);
   }
   void expect_untouched(const std::set<std::string>& ids) {
@@ -215,26 +219,26 @@ TEST_F(DynamoMqTable, IsWorkedOffGroupByGroupAndNothingIsLost) {
   last.merge(delayed_by(3));
   EXPECT_EQ(work_off(standard()), last);
   EXPECT_EQ(work_off(dlq()), ids_in({"dlq-received"}));
-  EXPECT_EQ(store().stats(standard(), soon())->total(), 0U);
-  EXPECT_EQ(store().stats(dlq(), soon())->total(), 0U);
+  EXPECT_EQ(desk().stats(standard(), soon())->total(), 0U);
+  EXPECT_EQ(desk().stats(dlq(), soon())->total(), 0U);
 }
 
 TEST_F(DynamoMqTable, IsCountedAndListed) {
-  const auto standard_stats = store().stats(standard(), soon());
+  const auto standard_stats = desk().stats(standard(), soon());
   ASSERT_TRUE(standard_stats);
   EXPECT_EQ(standard_stats->ready, ready().size());
   const auto flying = ids_in({"processing-long", "processing-again", "redriven-received", "delayed-received"}).size();
   EXPECT_EQ(standard_stats->in_flight, flying);
   EXPECT_EQ(standard_stats->delayed, 8U + 18U) << "hidden ones, and three quarters of the delayed";
-  const auto dlq_stats = store().stats(dlq(), soon());
+  const auto dlq_stats = desk().stats(dlq(), soon());
   ASSERT_TRUE(dlq_stats);
   EXPECT_EQ(dlq_stats->ready, dead().size());
   EXPECT_EQ(dlq_stats->in_flight, 15U);
 
   std::set<std::string> listed;
-  queue::ListRequest request{.address = standard(), .limit = 33, .cursor = {}};
+  queue::ListRequest request{.type = standard().type, .limit = 33, .cursor = {}};
   do {
-    const auto page = store().list(request, soon());
+    const auto page = desk().list("orders", request, soon());
     ASSERT_TRUE(page) << page.error().message();
     for (const auto& stored : page->messages) {
       EXPECT_TRUE(listed.insert(stored.message.id).second) << stored.message.id;
@@ -247,9 +251,9 @@ TEST_F(DynamoMqTable, IsCountedAndListed) {
 TEST_F(DynamoMqTable, SurvivesRetryDeadLetterAndRedriveUnchanged) {
   const auto claims = claim_all(standard());
   ASSERT_EQ(claims.size(), ready().size());
-  EXPECT_EQ(applied(settle(store(), claims, SettleAction::dead_letter)), claims.size());
+  EXPECT_EQ(applied(settle(desk(), claims, CompletionAction::dead_letter)), claims.size());
   for (const auto& claimed : claims) {
-    const auto moved = store().redrive("orders", claimed.message.id, soon());
+    const auto moved = desk().redrive("orders", claimed.message.id, soon());
     EXPECT_TRUE(moved) << claimed.message.id << ": " << (moved ? "" : moved.error().message());
   }
   clock().advance(1ms);

@@ -5,56 +5,65 @@
 namespace sluice::queue::dynamomq {
 
 bool CandidateBuffer::add(Candidate candidate, SteadyTime now) {
+  const bool suspect = candidate.suspect();
+  if (candidates_.size() >= kCapacity || (suspect && suspects_ >= kMostSuspects)) {
+    return false;
+  }
   Place place(candidate.sent_at, candidate.id);
-  if (candidates_.size() >= kCapacity || !ids_.emplace(candidate.id, place.first).second) {
+  if (!ids_.emplace(candidate.id, place.first).second) {
     return false;
   }
   filled_at_ = now;
+  suspects_ += suspect ? 1 : 0;
   candidates_.emplace(std::move(place), std::move(candidate));
   return true;
 }
 
+CandidateBuffer::Candidates::iterator CandidateBuffer::remove(Candidates::iterator place) {
+  suspects_ -= place->second.suspect() ? 1 : 0;
+  ids_.erase(place->first.second);
+  return candidates_.erase(place);
+}
+
 void CandidateBuffer::erase(const std::string& id) {
   if (const auto found = ids_.find(id); found != ids_.end()) {
-    candidates_.erase({found->second, id});
-    ids_.erase(found);
+    remove(candidates_.find({found->second, id}));
   }
 }
 
 void CandidateBuffer::clear() {
   candidates_.clear();
   ids_.clear();
+  suspects_ = 0;
 }
 
-std::vector<Candidate> CandidateBuffer::take(std::size_t count, std::size_t skip) {
+std::vector<Candidate> CandidateBuffer::take_if(std::size_t count, const std::function<bool(const Candidate&)>& wanted,
+                                                std::size_t skip) {
   std::vector<Candidate> taken;
   auto next = candidates_.begin();
   std::advance(next, static_cast<std::ptrdiff_t>(std::min(skip, candidates_.size())));
   while (next != candidates_.end() && taken.size() < count) {
-    ids_.erase(next->second.id);
-    taken.push_back(std::move(next->second));
-    next = candidates_.erase(next);
-  }
-  return taken;
-}
-
-std::vector<Candidate> CandidateBuffer::take_if(std::size_t count,
-                                                const std::function<bool(const Candidate&)>& wanted) {
-  std::vector<Candidate> taken;
-  for (auto next = candidates_.begin(); next != candidates_.end() && taken.size() < count;) {
-    if (!wanted(next->second)) {
+    if (wanted(next->second)) {
+      taken.push_back(next->second);
+      next = remove(next);
+    } else {
       ++next;
-      continue;
     }
-    ids_.erase(next->second.id);
-    taken.push_back(std::move(next->second));
-    next = candidates_.erase(next);
   }
   return taken;
 }
 
-std::vector<Candidate> CandidateBuffer::take_last(std::size_t count) {
-  return take(count, size() - std::min(count, size()));
+std::vector<Candidate> CandidateBuffer::take_last_if(std::size_t count,
+                                                     const std::function<bool(const Candidate&)>& wanted) {
+  std::vector<Candidate> taken;
+  for (auto next = candidates_.end(); next != candidates_.begin() && taken.size() < count;) {
+    --next;
+    if (wanted(next->second)) {
+      taken.push_back(next->second);
+      next = remove(next);
+    }
+  }
+  return taken;
 }
 
 std::size_t CandidateBuffer::remove_if(const std::function<bool(const Candidate&)>& unwanted) {
@@ -64,8 +73,7 @@ std::size_t CandidateBuffer::remove_if(const std::function<bool(const Candidate&
       ++next;
       continue;
     }
-    ids_.erase(next->second.id);
-    next = candidates_.erase(next);
+    next = remove(next);
     ++removed;
   }
   return removed;

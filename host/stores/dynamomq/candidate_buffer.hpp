@@ -18,18 +18,20 @@ namespace sluice::queue::dynamomq {
 class CandidateBuffer {
  public:
   static constexpr std::size_t kCapacity = 2'000;
+  static constexpr std::size_t kMostSuspects = 1'000;  ///< they may have to wait, and must not keep the others out
 
-  /// False when it is there already or the buffer is full.
+  /// False when it is there already or there is no room.
   bool add(Candidate candidate, SteadyTime now);
   void erase(const std::string& id);
   void clear();
 
-  /// Takes out at most `count` in order, beginning at the `skip`-th.
-  std::vector<Candidate> take(std::size_t count, std::size_t skip = 0);
-  /// Takes out at most `count` for which `wanted` holds, in order.
-  std::vector<Candidate> take_if(std::size_t count, const std::function<bool(const Candidate&)>& wanted);
-  /// Takes out at most `count`, from the end, in order.
-  std::vector<Candidate> take_last(std::size_t count);
+  /// Takes out at most `count` for which `wanted` holds, in order, beginning at the `skip`-th of all.
+  std::vector<Candidate> take_if(std::size_t count, const std::function<bool(const Candidate&)>& wanted,
+                                 std::size_t skip = 0);
+  /// Takes out at most `count` for which `wanted` holds, from the end; the last one comes first.
+  std::vector<Candidate> take_last_if(std::size_t count, const std::function<bool(const Candidate&)>& wanted);
+  /// The first in order; null when it is empty.
+  const Candidate* front() const { return candidates_.empty() ? nullptr : &candidates_.begin()->second; }
   /// Takes out every one for which `unwanted` holds.
   std::size_t remove_if(const std::function<bool(const Candidate&)>& unwanted);
   /// Drops all when the last one added has been here since before `time`; returns the first sort key among them.
@@ -37,12 +39,17 @@ class CandidateBuffer {
 
   std::size_t size() const { return candidates_.size(); }
   bool empty() const { return candidates_.empty(); }
+  std::size_t suspects() const { return suspects_; }
 
  private:
   using Place = std::pair<WallTime, std::string>;  // sent_at, id: times sort rightly, their spellings do not
+  using Candidates = std::map<Place, Candidate>;
 
-  std::map<Place, Candidate> candidates_;
+  Candidates::iterator remove(Candidates::iterator place);
+
+  Candidates candidates_;
   std::unordered_map<std::string, WallTime> ids_;  // and their sent_at
+  std::size_t suspects_ = 0;
   SteadyTime filled_at_{};
 };
 

@@ -8,6 +8,7 @@
 #include "base/timestamp.hpp"
 #include "host/queue/message_errors.hpp"
 #include "host/queue/visibility.hpp"
+#include "host/stores/dynamomq/utf8.hpp"
 
 namespace sluice::queue::dynamomq {
 namespace {
@@ -237,10 +238,16 @@ std::optional<KeyedStatement> Changer::statement(Task& task, Front& front, WallT
       }
       task.front = *first;
       wanted = sent_change(*first);
+      if (task.seen->suspect) {
+        wanted.removed = attribute::kSuspect;
+      }
       break;
     }
     case ChangeAction::dead_letter:
       wanted = dead_letter_change(now);
+      if (!task.seen || task.seen->suspect) {
+        wanted.removed = attribute::kSuspect;
+      }
       if (!change.failure.empty() && !task.without_failure) {
         wanted.set.emplace_back(attribute::kFailure, encode_failure(change.failure));
       }
@@ -255,6 +262,9 @@ std::optional<KeyedStatement> Changer::statement(Task& task, Front& front, WallT
   const bool forgets = change.action == ChangeAction::redrive || change.action == ChangeAction::reset;
   if (forgets && (!task.seen || task.has_failure)) {
     wanted.removed = attribute::kFailure;
+  }
+  if (forgets && (!task.seen || task.seen->suspect)) {
+    wanted.set.emplace_back(attribute::kSuspect, dynamo::AttributeValue::number(0));  // no statement takes away two
   }
   task.nonce = parts_.nonces.anonymous();
   return build_.update(expected, {task.nonce, now}, wanted);

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "host/queue/change.hpp"
 #include "host/stores/dynamomq/inspector.hpp"
 
 namespace sluice::queue::dynamomq {
@@ -27,7 +28,7 @@ class Changer {
     Candidate record;
   };
 
-  /// As Store::change. Adds to `due` what was moved to the front, so that this host need not find it.
+  /// As Operator::change. Adds to `due` what was moved to the front, so that this host need not find it.
   std::vector<ChangeResult> change(std::span<const Change> changes, Deadline deadline, std::vector<Due>& due) const;
 
  private:

@@ -6,7 +6,8 @@ namespace sluice::queue::dynamomq {
 namespace {
 
 // The attributes that a candidate is made of. The units read are those of whole items all the same.
-constexpr const char* kCandidateProjection = "id, #version, sent_at, receive_count, invisible_until_at, sluice_nonce";
+constexpr const char* kCandidateProjection =
+    "id, #version, sent_at, receive_count, received_at, invisible_until_at, sluice_nonce, sluice_suspect";
 
 dynamo::QueryRequest query_of(const QueueTable& place, QueueType type, const ScanStep& step) {
   dynamo::QueryRequest query;
@@ -34,17 +35,24 @@ dynamo::QueryRequest query_of(const QueueTable& place, QueueType type, const Sca
   return query;
 }
 
-Claim claim_of(const dynamo::Item& item, const Candidate& candidate) {
+/// `before` is the record as it was claimed, or as it was read afterwards.
+Delivery delivery_of(const dynamo::Item& item, const Candidate& before, SteadyTime leased_until) {
   StoredMessage record = decode_record(item);
-  Claim claim;
-  claim.receipt = {candidate.id, record.version, make_locator(record.message.attempt, candidate.sort_key)};
-  claim.invisible_until = record.invisible_until.value_or(WallTime{});
-  claim.message = std::move(record.message);
-  claim.message.id = candidate.id;
-  return claim;
+  Delivery delivery;
+  delivery.suspect = record.suspect;  // a claim of a suspect leaves the mark, and only that one
+  delivery.receipt = {before.id, record.version, make_locator(record.message.attempt, record.suspect, before.sort_key)};
+  delivery.leased_until = leased_until;
+  delivery.invisible_until = record.invisible_until.value_or(WallTime{});
+  delivery.message = std::move(record.message);
+  delivery.message.id = before.id;
+  return delivery;
 }
 
-bool older(const Claim& a, const Claim& b) {
+bool has_suspect(const std::vector<Candidate>& candidates) {
+  return std::any_of(candidates.begin(), candidates.end(), [](const Candidate& c) { return c.suspect(); });
+}
+
+bool older(const Delivery& a, const Delivery& b) {
   return std::tie(a.message.sent_at, a.message.id) < std::tie(b.message.sent_at, b.message.id);
 }
 
@@ -52,40 +60,60 @@ bool older(const Claim& a, const Claim& b) {
 
 /// What the tries of one call came to.
 struct Claimer::Attempt {
-  std::vector<Claim> claims;
+  std::vector<Delivery> deliveries;
   std::optional<Error> error;  // the last failure, for a call that claims nothing
   bool stop = false;           // going on would meet the same failure
+
+  bool takes_more(std::size_t max) const {
+    return deliveries.size() < max && !stop && (deliveries.empty() || !deliveries.front().suspect);
+  }
 };
 
-Result<std::vector<Claim>> Claimer::claim(std::size_t max, Duration visibility, Deadline deadline) {
+Pick Claimer::pick_for(std::size_t count, bool suspects, Duration visibility) const {
+  return {count, suspects, later(parts_.clock.wall_now(), visibility)};
+}
+
+Result<Claimed> Claimer::claim(const ClaimRequest& request, Deadline deadline) {
   Attempt result;
-  if (auto unresolved = lane_.take_unresolved(max); !unresolved.empty()) {
+  const std::size_t max = std::min(request.max, lane_.messages_in(request.bytes));
+  if (auto unresolved = lane_.take_unresolved(pick_for(max, request.suspects, request.visibility));
+      !unresolved.empty()) {
     resolve(std::move(unresolved), deadline, result);
   }
-  for (int round = 0; round < kMaxRounds && result.claims.size() < max && !result.stop; ++round) {
-    auto candidates = gather(max - result.claims.size(), visibility, deadline, result.error);
+  for (int round = 0; round < kMaxRounds && result.takes_more(max); ++round) {
+    const bool suspects = request.suspects && result.deliveries.empty();
+    auto candidates = gather(pick_for(max - result.deliveries.size(), suspects, request.visibility), request.visibility,
+                             deadline, result.error);
     if (candidates.empty()) {
       break;
     }
-    attempt(std::move(candidates), visibility, deadline, result);
-    if (!result.claims.empty() && !lane_.backlog_unread()) {
+    attempt(std::move(candidates), request.visibility, deadline, result);
+    if (!result.deliveries.empty() && !lane_.backlog_unread()) {
       break;  // what else is due comes with the next call, whose Query also sees new arrivals
     }
   }
-  if (result.claims.empty() && result.error) {
+  if (result.deliveries.empty() && result.error) {
     return *result.error;
   }
-  lane_.claimed(result.claims);
-  std::sort(result.claims.begin(), result.claims.end(), older);
-  return std::move(result.claims);
+  lane_.claimed(result.deliveries);
+  std::sort(result.deliveries.begin(), result.deliveries.end(), older);
+  Claimed claimed{std::move(result.deliveries), std::nullopt};
+  if (claimed.deliveries.size() < max) {
+    claimed.next_due = lane_.next_due(parts_.now());
+  }
+  return claimed;
 }
 
-std::vector<Candidate> Claimer::gather(std::size_t want, Duration visibility, Deadline deadline,
+std::vector<Candidate> Claimer::gather(Pick wanted, Duration visibility, Deadline deadline,
                                        std::optional<Error>& error) {
-  auto candidates = lane_.pick(want, parts_.now(), later(parts_.clock.wall_now(), visibility));
+  auto candidates = lane_.pick(wanted, parts_.now());
   bool pass_ended = false;
-  for (int page = 0; page < kMaxPages && candidates.size() < want && !pass_ended; ++page) {
-    const auto step = lane_.begin_scan(parts_.now(), want - candidates.size(), deadline);
+  for (int page = 0; page < kMaxPages && candidates.size() < wanted.count && !pass_ended; ++page) {
+    if (has_suspect(candidates)) {
+      return candidates;
+    }
+    const std::size_t more = wanted.count - candidates.size();
+    const auto step = lane_.begin_scan(parts_.now(), more, deadline);
     if (step) {
       error = scan(*step, deadline);
       if (error) {
@@ -93,8 +121,8 @@ std::vector<Candidate> Claimer::gather(std::size_t want, Duration visibility, De
       }
       pass_ended = !lane_.backlog_unread();
     }
-    auto more = lane_.pick(want - candidates.size(), parts_.now(), later(parts_.clock.wall_now(), visibility));
-    std::move(more.begin(), more.end(), std::back_inserter(candidates));
+    auto found = lane_.pick(pick_for(more, wanted.suspects && candidates.empty(), visibility), parts_.now());
+    std::move(found.begin(), found.end(), std::back_inserter(candidates));
     if (!step) {
       break;
     }
@@ -127,12 +155,13 @@ void Claimer::attempt(std::vector<Candidate> candidates, Duration visibility, De
   std::vector<KeyedStatement> statements;
   std::vector<std::string> nonces;
   statements.reserve(candidates.size());
-  const WallTime now = parts_.clock.wall_now();
+  const Moment now = parts_.now();
+  const SteadyTime leased_until = until(now.steady, visibility);
   for (const auto& candidate : candidates) {
     nonces.push_back(parts_.nonces.next());
-    statements.push_back(build_.update({candidate.id, candidate.version, type_, {}, candidate.sort_key},
-                                       {nonces.back(), now},
-                                       claim_change(candidate.receive_count + 1, now, later(now, visibility)), true));
+    statements.push_back(build_.update(
+        {candidate.id, candidate.version, type_, {}, candidate.sort_key}, {nonces.back(), now.wall},
+        claim_change(candidate.next_count(), candidate.suspect(), now.wall, later(now.wall, visibility)), true));
   }
   auto outcomes = parts_.runner.run(std::move(statements), Repetition::none, deadline);
   std::vector<UnresolvedClaim> unknown;
@@ -140,24 +169,24 @@ void Claimer::attempt(std::vector<Candidate> candidates, Duration visibility, De
     if (outcomes[i].fate == StatementFate::unknown) {
       outcomes[i].error.outcome_unknown = false;  // what came of it is looked up below
       result.error = store_error(place_, outcomes[i].error);
-      unknown.push_back({candidates[i], nonces[i]});
+      unknown.push_back({candidates[i], nonces[i], leased_until});
     }
   }
-  sort_out(candidates, outcomes, deadline, result);
+  sort_out(candidates, outcomes, leased_until, deadline, result);
   if (!unknown.empty()) {
     resolve(std::move(unknown), deadline, result);
   }
 }
 
-void Claimer::sort_out(std::vector<Candidate>& candidates, std::vector<StatementOutcome>& outcomes, Deadline deadline,
-                       Attempt& result) {
+void Claimer::sort_out(std::vector<Candidate>& candidates, std::vector<StatementOutcome>& outcomes,
+                       SteadyTime leased_until, Deadline deadline, Attempt& result) {
   std::vector<Candidate> lost;
   std::vector<Candidate> back;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     StatementOutcome& outcome = outcomes[i];
     switch (outcome.fate) {
       case StatementFate::done:
-        result.claims.push_back(claim_of(outcome.item, candidates[i]));
+        result.deliveries.push_back(delivery_of(outcome.item, candidates[i], leased_until));
         break;
       case StatementFate::refused:
         lost.push_back(std::move(candidates[i]));
@@ -212,11 +241,11 @@ void Claimer::resolve(std::vector<UnresolvedClaim> claims, Deadline deadline, At
       lane_.forget(claim.candidate.id);
       lane_.remember_late(claim.candidate.id, claim.nonce);
       lane_.expect(current.due_at());
-    } else if (!current.due(now.wall)) {
-      result.claims.push_back(claim_of(found->second, current));
+    } else if (!current.due(now.wall) && now.steady < claim.leased_until) {
+      result.deliveries.push_back(delivery_of(found->second, current, claim.leased_until));
     } else {
       // Ours, but so late that the lease has run out: the next claim takes it again, and does not count this one.
-      current.receive_count -= current.receive_count > 0 ? 1 : 0;
+      current.never_arrived();
       lane_.keep(std::move(current));
     }
   }

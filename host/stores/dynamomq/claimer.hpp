@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "host/queue/source.hpp"
 #include "host/stores/dynamomq/lane.hpp"
 #include "host/stores/dynamomq/store_parts.hpp"
 
@@ -19,18 +20,19 @@ class Claimer {
   Claimer(StoreParts parts, const QueueTable& place, QueueType type, Lane& lane)
       : parts_(parts), place_(place), type_(type), lane_(lane), build_(place.table) {}
 
-  /// As Store::claim. A lost race is no error, nor is a failed request after others have succeeded.
-  Result<std::vector<Claim>> claim(std::size_t max, Duration visibility, Deadline deadline);
+  /// As Source::claim. A lost race is no error, nor is a failed request after others have succeeded.
+  Result<Claimed> claim(const ClaimRequest& request, Deadline deadline);
 
  private:
   struct Attempt;
 
-  std::vector<Candidate> gather(std::size_t want, Duration visibility, Deadline deadline, std::optional<Error>& error);
+  Pick pick_for(std::size_t count, bool suspects, Duration visibility) const;
+  std::vector<Candidate> gather(Pick wanted, Duration visibility, Deadline deadline, std::optional<Error>& error);
   Error failure(const dynamo::Error& error);
   std::optional<Error> scan(const ScanStep& step, Deadline deadline);
   void attempt(std::vector<Candidate> candidates, Duration visibility, Deadline deadline, Attempt& result);
-  void sort_out(std::vector<Candidate>& candidates, std::vector<StatementOutcome>& outcomes, Deadline deadline,
-                Attempt& result);
+  void sort_out(std::vector<Candidate>& candidates, std::vector<StatementOutcome>& outcomes, SteadyTime leased_until,
+                Deadline deadline, Attempt& result);
   void resolve(std::vector<UnresolvedClaim> claims, Deadline deadline, Attempt& result);
   void look_for_winner(const std::vector<Candidate>& lost, Deadline deadline);
 

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "base/timestamp.hpp"
-#include "host/stores/dynamomq/content_edit.hpp"
 #include "host/queue/message_errors.hpp"
+#include "host/stores/dynamomq/content_edit.hpp"
 
 namespace sluice::queue::dynamomq {
 namespace {

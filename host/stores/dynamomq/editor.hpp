@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 
+#include "host/queue/change.hpp"
 #include "host/stores/dynamomq/inspector.hpp"
 
 namespace sluice::queue::dynamomq {
@@ -18,7 +19,7 @@ class Editor {
 
   Editor(StoreParts parts, const QueueTable& place) : parts_(parts), place_(place), inspector_(parts, place) {}
 
-  /// As Store::edit.
+  /// As Operator::edit.
   Result<StoredMessage> edit(const std::string& id, std::int64_t version, std::span<const ContentEdit> edits,
                              Deadline deadline) const;
 

@@ -8,8 +8,9 @@
 namespace sluice::queue::dynamomq {
 namespace {
 
-constexpr std::size_t kSecondsLength = 19;           // of "2026-11-20T23:14:00"
-constexpr std::string_view kBehindTimestamps = ":";  // the character after '9'
+constexpr std::size_t kSecondsLength = 19;                  // of "2026-11-20T23:14:00"
+constexpr Duration kInstant = std::chrono::nanoseconds(1);  // what is hidden until a time is due just after it
+constexpr std::string_view kBehindTimestamps = ":";         // the character after '9'
 
 std::string second_of(WallTime time) { return format_timestamp(time).substr(0, kSecondsLength); }
 
@@ -128,6 +129,7 @@ void HeadScanner::absorb(const ScanStep& step, const ScanFinding& finding) {
 void HeadScanner::absorb_end(const ScanStep& step, const ScanFinding& finding) {
   position_ = Position::end;
   end_reached_ = step.at.wall;
+  future_due_ = finding.future_due;
   resume_after_.clear();
   if (sweeping_) {
     head_weight_ = pass_weight_;
@@ -135,6 +137,18 @@ void HeadScanner::absorb_end(const ScanStep& step, const ScanFinding& finding) {
   if (finding.items == 0) {
     ready_share_ = 1;
   }
+}
+
+std::optional<Duration> HeadScanner::next_due(Moment now) const {
+  std::optional<Duration> next;
+  if (next_due_) {
+    next = std::max<Duration>({*next_due_ - now.wall + kInstant, earliest_sweep_at_ - now.steady, Duration::zero()});
+  }
+  if (future_due_) {
+    const Duration left = std::max<Duration>(*future_due_ - now.wall + kInstant, Duration::zero());
+    next = next ? std::min(*next, left) : left;
+  }
+  return next;
 }
 
 void HeadScanner::expect(WallTime due) { next_due_ = next_due_ ? std::min(*next_due_, due) : due; }
@@ -151,6 +165,7 @@ void HeadScanner::rewind(std::string sort_key) {
 void HeadScanner::restart() {
   position_ = Position::begin;
   next_due_.reset();
+  future_due_.reset();
 }
 
 }  // namespace sluice::queue::dynamomq

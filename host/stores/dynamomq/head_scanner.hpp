@@ -34,8 +34,9 @@ struct ScanFinding {
   std::size_t invisible = 0;  ///< due by sent_at, but in flight or put off
   std::size_t future = 0;     ///< sorted behind this moment
   double read_units = 0;
-  dynamo::Item last_key;             ///< empty: nothing more
-  std::optional<WallTime> next_due;  ///< when the first of the invisible ones comes due
+  dynamo::Item last_key;               ///< empty: nothing more
+  std::optional<WallTime> next_due;    ///< when the first of the invisible ones comes due
+  std::optional<WallTime> future_due;  ///< the same of those behind this moment
 };
 
 /// Decides where to read, so that the in-flight records at the head are not read again for every claim.
@@ -70,6 +71,8 @@ class HeadScanner {
 
   /// True when the pass has seen all that is due.
   bool at_end() const { return position_ == Position::end; }
+  /// How long until the first record that was seen hidden is looked for; nothing where none was.
+  std::optional<Duration> next_due(Moment now) const;
   /// Something behind the cursor comes due then.
   void expect(WallTime due);
   /// Candidates from this sort key on were dropped unclaimed; read them again. They were too many.
@@ -95,6 +98,7 @@ class HeadScanner {
   double pass_weight_ = 0;  // read units spent on invisible records in this pass
   double head_weight_ = 0;  // the same, of a whole pass
   std::optional<WallTime> next_due_;
+  std::optional<WallTime> future_due_;  // of what lies behind the end of the last pass
   SteadyTime blind_sweep_at_{};
   SteadyTime earliest_sweep_at_{};
 

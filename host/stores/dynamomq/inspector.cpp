@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 
-#include "base/text/utf8.hpp"
 #include "dynamo/codec/json_codec.hpp"
 #include "host/queue/message_errors.hpp"
 #include "host/stores/dynamomq/overview_count.hpp"
@@ -104,7 +103,7 @@ Result<dynamo::Item> decode_cursor(std::string_view cursor, QueueType type) {
 
 Result<dynamo::Item> Inspector::record(const std::string& id, Deadline deadline) const {
   if (!is_storable_id(id)) {
-    return no_message(place_.queue, clean_utf8(id, 100, "?"));
+    return no_message(place_.queue, clip_utf8(id, 100));
   }
   dynamo::GetItemRequest request;
   request.table = place_.table;
@@ -129,12 +128,12 @@ Result<StoredMessage> Inspector::get(const std::string& id, Deadline deadline) c
 }
 
 Result<ListPage> Inspector::list(const ListRequest& request, Deadline deadline) const {
-  dynamo::QueryRequest query = partition_query(place_, request.address.type);
+  dynamo::QueryRequest query = partition_query(place_, request.type);
   if (!request.content) {
     project(query, kRecordProjection);
   }
   if (!request.cursor.empty()) {
-    auto key = decode_cursor(request.cursor, request.address.type);
+    auto key = decode_cursor(request.cursor, request.type);
     if (!key) {
       return key.error();
     }
@@ -161,8 +160,8 @@ Result<ListPage> Inspector::list(const ListRequest& request, Deadline deadline) 
   return result;
 }
 
-Result<QueueStats> Inspector::stats(QueueType type, Deadline deadline) const {
-  auto seen = overview({.address = {place_.queue, type}, .ids = 0}, deadline);
+Result<QueueStats> Inspector::stats(const StatsRequest& request, Deadline deadline) const {
+  auto seen = overview({.type = request.type, .ids = 0}, deadline);
   if (!seen) {
     return seen.error();
   }
@@ -170,7 +169,7 @@ Result<QueueStats> Inspector::stats(QueueType type, Deadline deadline) const {
 }
 
 Result<QueueOverview> Inspector::overview(const OverviewRequest& request, Deadline deadline) const {
-  dynamo::QueryRequest query = partition_query(place_, request.address.type);
+  dynamo::QueryRequest query = partition_query(place_, request.type);
   project(query, request.errors > 0 ? kOverviewWithErrors : kOverviewProjection);
   OverviewCount count(request, parts_.clock.wall_now());
   do {

@@ -3,8 +3,8 @@
 #include <optional>
 #include <string>
 
+#include "host/queue/stored_message.hpp"
 #include "host/stores/dynamomq/store_parts.hpp"
-#include "host/queue/store.hpp"
 
 namespace sluice::queue::dynamomq {
 
@@ -24,7 +24,7 @@ class Inspector {
   Result<dynamo::Item> record(const std::string& id, Deadline deadline) const;
   Result<ListPage> list(const ListRequest& request, Deadline deadline) const;
   /// Reads the whole partition once. DynamoDB bills whole items, however little of them it is asked to return.
-  Result<QueueStats> stats(QueueType type, Deadline deadline) const;
+  Result<QueueStats> stats(const StatsRequest& request, Deadline deadline) const;
   /// The same pass, and what else it can tell.
   Result<QueueOverview> overview(const OverviewRequest& request, Deadline deadline) const;
   /// When the first message of that half was sent, as far as its record says so; nothing for an empty half.

@@ -1,51 +1,72 @@
 #include "host/stores/dynamomq/lane.hpp"
 
+#include "base/timestamp.hpp"
 #include "host/stores/dynamomq/nonce.hpp"
 
 namespace sluice::queue::dynamomq {
 namespace {
 
 constexpr const char* kAfterNonces = "~";  // in the order of characters, behind all that a nonce is made of
+constexpr double kMostInOneClaim = 1e6;
+constexpr Duration kInstant = std::chrono::nanoseconds(1);  // what is hidden until a time is due just after it
+constexpr double kSizeMemory = 0.9;                         // of the average, at each message
+
+bool is_suspect(const Candidate& candidate) { return candidate.suspect(); }
+bool is_innocent(const Candidate& candidate) { return !candidate.suspect(); }
 
 }  // namespace
 
 Lane::Lane(std::string tag, Random& random)
     : tag_(std::move(tag)), random_(random), scanner_(random), contention_(tag_) {}
 
-std::vector<Candidate> Lane::pick(std::size_t count, Moment now, WallTime lease_until) {
+std::vector<Candidate> Lane::pick(const Pick& wanted, Moment now) {
   const MutexLock lock(mutex_);
   const bool contended = contention_.active(now.steady);
   if (auto from = buffer_.drop_stale(now.steady - (contended ? kContendedBufferLife : kBufferLife))) {
     scanner_.rewind(std::move(*from));
   }
-  for (auto& due : leases_.take_due(now.wall, count)) {
+  for (auto& due : leases_.take_due(now.wall, wanted.count)) {
     if (!buffer_.add(std::move(due), now.steady)) {
       scanner_.expect(now.wall);
     }
   }
-  auto picked = contended ? pick_beside_others(count, now) : buffer_.take(count);
+  auto picked = contended ? take_beside_others(wanted, now) : take(wanted, now);
   for (const auto& candidate : picked) {
     Candidate lease = candidate;
     lease.version = VersionMark::number_of(candidate.version.next());
-    lease.receive_count = candidate.receive_count + 1;
-    lease.invisible_until = lease_until;
+    lease.receive_count = candidate.next_count();
+    lease.marked = candidate.suspect();
+    lease.received = true;
+    lease.invisible_until = wanted.lease_until;
     leases_.put(std::move(lease));
   }
   return picked;
 }
 
-std::vector<Candidate> Lane::pick_beside_others(std::size_t count, Moment now) {
+std::vector<Candidate> Lane::take(const Pick& wanted, Moment) {
+  if (wanted.suspects && wanted.count > 0 && !buffer_.empty() && buffer_.front()->suspect()) {
+    return buffer_.take_if(1, is_suspect);
+  }
+  return buffer_.take_if(wanted.count, is_innocent);
+}
+
+std::vector<Candidate> Lane::take_beside_others(const Pick& wanted, Moment now) {
   if (!contention_.knows_peers(now.steady)) {
-    return buffer_.take(count, random_.below(buffer_.size() - std::min(count, buffer_.size()) + 1));
+    auto picked = buffer_.take_if(wanted.count, is_innocent,
+                                  random_.below(buffer_.size() - std::min(wanted.count, buffer_.size()) + 1));
+    return picked.empty() ? take(wanted, now) : picked;
   }
   const auto left = [&](const Candidate& c) SLUICE_REQUIRES(mutex_) { return contention_.leave(c, now.steady); };
   if (buffer_.remove_if(left) > 0) {
     scanner_.expect(now.wall + Contention::kPatience);
   }
+  if (wanted.suspects && !buffer_.empty() && buffer_.front()->suspect()) {
+    return take(wanted, now);
+  }
   const auto own = [&](const Candidate& c)
-                       SLUICE_REQUIRES(mutex_) { return contention_.comes_first(c.id, now.steady); };
-  auto picked = buffer_.take_if(count, own);
-  return picked.empty() ? buffer_.take_last(count) : picked;
+                       SLUICE_REQUIRES(mutex_) { return !c.suspect() && contention_.comes_first(c.id, now.steady); };
+  auto picked = buffer_.take_if(wanted.count, own);
+  return picked.empty() ? buffer_.take_last_if(wanted.count, is_innocent) : picked;
 }
 
 bool Lane::backlog_unread() const {
@@ -107,14 +128,17 @@ void Lane::absorb_candidate(Candidate candidate, Moment now, ScanFinding& findin
       return;
     }
     if (candidate.receive_count > 0 && late_.count({candidate.id, candidate.nonce}) > 0) {
-      --candidate.receive_count;
+      candidate.never_arrived();
     }
     ++finding.ready;
-    buffer_.add(std::move(candidate), now.steady);
+    if (const bool suspect = candidate.suspect(); !buffer_.add(std::move(candidate), now.steady) && suspect) {
+      scanner_.expect(now.wall);  // there was no room for it, and the pass goes on
+    }
     return;
   }
   if (sorted_in_future) {
     ++finding.future;
+    finding.future_due = std::min(finding.future_due.value_or(kEndOfTime), candidate.due_at());
     return;
   }
   ++finding.invisible;
@@ -131,18 +155,39 @@ bool Lane::recently_removed(const Candidate& candidate, SteadyTime now) const {
          found->second.sort_key == candidate.sort_key && found->second.nonce == candidate.nonce;
 }
 
-void Lane::claimed(const std::vector<Claim>& claims) {
+void Lane::claimed(const std::vector<Delivery>& deliveries) {
   const MutexLock lock(mutex_);
-  for (const auto& claim : claims) {
-    late_.erase(late_.lower_bound({claim.receipt.id, {}}), late_.upper_bound({claim.receipt.id, kAfterNonces}));
-    if (const Candidate* known = leases_.find(claim.receipt.id)) {
+  for (const auto& delivery : deliveries) {
+    const std::string& id = delivery.receipt.id;
+    late_.erase(late_.lower_bound({id, {}}), late_.upper_bound({id, kAfterNonces}));
+    if (const Candidate* known = leases_.find(id)) {
       Candidate lease = *known;
-      lease.version = VersionMark::number_of(claim.receipt.version);
-      lease.receive_count = claim.message.attempt;
-      lease.invisible_until = claim.invisible_until;
+      lease.version = VersionMark::number_of(delivery.receipt.version);
+      lease.receive_count = delivery.message.attempt;
+      lease.marked = delivery.suspect;
+      lease.received = true;
+      lease.invisible_until = delivery.invisible_until;
       leases_.put(std::move(lease));
     }
+    const auto bytes = static_cast<double>(delivery.message.body.size());
+    body_bytes_ = body_bytes_ == 0 ? bytes : body_bytes_ * kSizeMemory + bytes * (1 - kSizeMemory);
   }
+}
+
+std::size_t Lane::messages_in(std::size_t bytes) const {
+  const MutexLock lock(mutex_);
+  const double count = static_cast<double>(bytes) / std::max(1.0, body_bytes_);
+  return count < 1 ? 1 : static_cast<std::size_t>(std::min(count, kMostInOneClaim));
+}
+
+std::optional<Duration> Lane::next_due(Moment now) const {
+  const MutexLock lock(mutex_);
+  std::optional<Duration> next = scanner_.next_due(now);
+  if (const auto own = leases_.first_due()) {
+    const Duration left = std::max<Duration>(Duration::zero(), *own - now.wall) + kInstant;
+    next = next ? std::min(*next, left) : left;
+  }
+  return next;
 }
 
 void Lane::lost(const std::vector<Candidate>& candidates, Moment now) {
@@ -184,11 +229,18 @@ void Lane::remember_unresolved(UnresolvedClaim claim) {
   }
 }
 
-std::vector<UnresolvedClaim> Lane::take_unresolved(std::size_t count) {
+std::vector<UnresolvedClaim> Lane::take_unresolved(const Pick& wanted) {
   const MutexLock lock(mutex_);
-  const auto end = unresolved_.begin() + static_cast<std::ptrdiff_t>(std::min(count, unresolved_.size()));
-  std::vector<UnresolvedClaim> taken(std::make_move_iterator(unresolved_.begin()), std::make_move_iterator(end));
-  unresolved_.erase(unresolved_.begin(), end);
+  std::vector<UnresolvedClaim> taken;
+  std::vector<UnresolvedClaim> left;
+  bool alone = false;
+  for (auto& claim : unresolved_) {
+    const bool suspect = claim.candidate.suspect();
+    const bool fits = taken.size() < wanted.count && !alone && (!suspect || (wanted.suspects && taken.empty()));
+    alone = alone || (fits && suspect);
+    (fits ? taken : left).push_back(std::move(claim));
+  }
+  unresolved_ = std::move(left);
   return taken;
 }
 
@@ -247,19 +299,34 @@ void Lane::purge_removals(SteadyTime now) {
   }
 }
 
-void Lane::put_off(const std::string& id, std::int64_t version, std::optional<WallTime> due, bool attempt_given_back) {
-  const MutexLock lock(mutex_);
+std::optional<Candidate> Lane::lease_before(const std::string& id, std::int64_t version, std::optional<WallTime> due) {
   const Candidate* known = leases_.find(id);
   if (known == nullptr || known->version.next() != version) {
     leases_.erase(id);  // of an earlier claim: this one was made by another store
     scanner_.expect(due.value_or(WallTime{}));
-    return;
+    return std::nullopt;
   }
   Candidate lease = *known;
   lease.version = VersionMark::number_of(version);
   lease.invisible_until = due;
-  lease.receive_count -= attempt_given_back && lease.receive_count > 0 ? 1 : 0;
-  leases_.put(std::move(lease));
+  return lease;
+}
+
+void Lane::extended(const std::string& id, std::int64_t version, WallTime until) {
+  const MutexLock lock(mutex_);
+  if (auto lease = lease_before(id, version, until)) {
+    leases_.put(std::move(*lease));
+  }
+}
+
+void Lane::put_off(const std::string& id, std::int64_t version, std::optional<WallTime> due, const PutOff& how) {
+  const MutexLock lock(mutex_);
+  if (auto lease = lease_before(id, version, due)) {
+    lease->receive_count -= how.attempt_given_back && lease->receive_count > 0 ? 1 : 0;
+    lease->received = false;
+    lease->marked = how.suspect;
+    leases_.put(std::move(*lease));
+  }
 }
 
 void Lane::forget(const std::string& id) {

@@ -19,6 +19,20 @@ namespace sluice::queue::dynamomq {
 struct UnresolvedClaim {
   Candidate candidate;  ///< as it was before
   std::string nonce;    ///< of the claim
+  SteadyTime leased_until{};
+};
+
+/// How many candidates a claim asks for, and of which kind.
+struct Pick {
+  std::size_t count = 0;
+  bool suspects = true;  ///< false: they are passed over
+  WallTime lease_until{};
+};
+
+/// How a message was put back.
+struct PutOff {
+  bool attempt_given_back = false;
+  bool suspect = false;
 };
 
 /// What a store knows about one half of one queue, between its calls: what to claim next, where to read, what is
@@ -39,8 +53,8 @@ class Lane {
   // Claiming.
 
   /// Takes candidates, oldest first, and notes them as leased until `lease_until`, so that no other thread of this
-  /// store sees them.
-  std::vector<Candidate> pick(std::size_t count, Moment now, WallTime lease_until);
+  /// store sees them. A suspect that is the oldest is taken alone; any other waits until it is.
+  std::vector<Candidate> pick(const Pick& wanted, Moment now);
   /// True when records may be due that are not in the buffer: a scan is worth its request.
   bool backlog_unread() const;
   /// Waits for the scan of another thread. The step to take, or nothing when that other scan found candidates or the
@@ -53,19 +67,24 @@ class Lane {
   // What became of picked candidates.
 
   /// They are claimed, until the times that were really written.
-  void claimed(const std::vector<Claim>& claims);
+  void claimed(const std::vector<Delivery>& deliveries);
   void lost(const std::vector<Candidate>& candidates, Moment now);
   void put_back(std::vector<Candidate> candidates, Moment now);
   /// Keeps a record to be claimed once it is due, without reading it again.
   void keep(Candidate candidate);
   void remember_unresolved(UnresolvedClaim claim);
-  std::vector<UnresolvedClaim> take_unresolved(std::size_t count);
+  /// At most `count`; a suspect comes alone.
+  std::vector<UnresolvedClaim> take_unresolved(const Pick& wanted);
   /// A claim that had not taken effect when it was looked up, but still may. If its nonce turns up on a record whose
   /// lease has run out, that delivery never reached anybody and is not counted.
   void remember_late(const std::string& id, const std::string& nonce);
   /// Whether to look up, now, who won a lost race.
   bool should_look_for_winner(Moment now);
   void saw_peer(std::string_view nonce, Moment now);
+  /// How long until something that is hidden now may be claimable, as far as that is known.
+  std::optional<Duration> next_due(Moment now) const;
+  /// How many messages have about so many bytes, by those claimed of late; at least one.
+  std::size_t messages_in(std::size_t bytes) const;
 
   // What became of claims.
 
@@ -73,7 +92,8 @@ class Lane {
   /// no time at all; nothing where the lane does not know the claim any more.
   std::optional<std::string> sent_at_of(const Receipt& receipt) const;
   void removed(const std::string& id, SteadyTime now);
-  void put_off(const std::string& id, std::int64_t version, std::optional<WallTime> due, bool attempt_given_back);
+  void extended(const std::string& id, std::int64_t version, WallTime until);
+  void put_off(const std::string& id, std::int64_t version, std::optional<WallTime> due, const PutOff& how);
   /// Nothing that is known of that message holds any more.
   void forget(const std::string& id);
   /// Forgets the lease that this receipt stood for, but not a later one.
@@ -82,7 +102,8 @@ class Lane {
   void restart();
 
  private:
-  std::vector<Candidate> pick_beside_others(std::size_t count, Moment now) SLUICE_REQUIRES(mutex_);
+  std::vector<Candidate> take(const Pick& wanted, Moment now) SLUICE_REQUIRES(mutex_);
+  std::vector<Candidate> take_beside_others(const Pick& wanted, Moment now) SLUICE_REQUIRES(mutex_);
 
   struct Removal {
     SteadyTime at{};
@@ -90,6 +111,9 @@ class Lane {
     std::string nonce;
   };
 
+  /// What is known of a lease after a write that left `version`; nothing where it is not known.
+  std::optional<Candidate> lease_before(const std::string& id, std::int64_t version, std::optional<WallTime> due)
+      SLUICE_REQUIRES(mutex_);
   void absorb_candidate(Candidate candidate, Moment now, ScanFinding& finding) SLUICE_REQUIRES(mutex_);
   bool recently_removed(const Candidate& candidate, SteadyTime now) const SLUICE_REQUIRES(mutex_);
   void purge_removals(SteadyTime now) SLUICE_REQUIRES(mutex_);
@@ -106,6 +130,7 @@ class Lane {
   CandidateBuffer buffer_ SLUICE_GUARDED_BY(mutex_);
   LeaseIndex leases_ SLUICE_GUARDED_BY(mutex_);
   Contention contention_ SLUICE_GUARDED_BY(mutex_);
+  double body_bytes_ SLUICE_GUARDED_BY(mutex_) = 0;  // of a message, on average; 0: none was claimed yet
   SteadyTime next_winner_look_ SLUICE_GUARDED_BY(mutex_){};
   std::vector<UnresolvedClaim> unresolved_ SLUICE_GUARDED_BY(mutex_);
   std::set<std::pair<std::string, std::string>> late_ SLUICE_GUARDED_BY(mutex_);  // id and nonce

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -27,6 +28,11 @@ class LeaseIndex {
 
   /// Takes out at most `count` records that are due, the longest due first.
   std::vector<Candidate> take_due(WallTime now, std::size_t count);
+
+  /// When the first record comes due; nothing when there is none.
+  std::optional<WallTime> first_due() const {
+    return by_due_.empty() ? std::nullopt : std::optional(by_due_.begin()->first);
+  }
 
   std::size_t size() const { return records_.size(); }
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "host/queue/store.hpp"
+#include "host/queue/stored_message.hpp"
 
 namespace sluice::queue::dynamomq {
 

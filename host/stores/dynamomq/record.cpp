@@ -1,5 +1,6 @@
 #include "host/stores/dynamomq/record.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 
@@ -47,7 +48,7 @@ std::optional<WallTime> time_of(const Item& item, std::string_view name) {
 
 std::uint32_t count_of(const AttributeValue* value) {
   const auto number = whole_number(value).value_or(0);
-  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(number, 0, std::numeric_limits<std::uint32_t>::max() - 1));
+  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(number, 0, std::numeric_limits<std::int32_t>::max() - 1));
 }
 
 Attributes attributes_of(const Item& item) {
@@ -104,10 +105,13 @@ struct ValueBytes {
   }
 };
 
-constexpr unsigned kCountBits = 32;
+// From the lowest bit on: the count, whether it is marked, the fingerprint.
+constexpr unsigned kCountBits = 31;
+constexpr std::uint64_t kMarkedBit = std::uint64_t{1} << kCountBits;
+constexpr unsigned kFingerprintShift = kCountBits + 1;
 
 // 31 bits, so that a locator is not negative, and never zero.
-std::uint64_t mark_of(std::string_view sort_key) { return (stable_hash(sort_key) & 0x7fffffffU) | 1U; }
+std::uint64_t fingerprint_of(std::string_view sort_key) { return (stable_hash(sort_key) & 0x7fffffffU) | 1U; }
 
 Error invalid(std::string message) { return {ErrorCode::invalid, std::move(message)}; }
 
@@ -133,19 +137,30 @@ Candidate Candidate::of(const Item& item) {
   candidate.version = VersionMark::of(item);
   candidate.receive_count = count_of(attribute_of(item, attribute::kReceiveCount));
   candidate.invisible_until = time_of(item, attribute::kInvisibleUntilAt);
+  candidate.received = time_of(item, attribute::kReceivedAt).has_value();
+  candidate.marked = is_marked(item);
   candidate.nonce = nonce_of(item);
   return candidate;
 }
 
-std::int64_t make_locator(std::uint32_t receive_count, std::string_view sort_key) {
-  return static_cast<std::int64_t>(mark_of(sort_key) << kCountBits | receive_count);
+std::int64_t make_locator(std::uint32_t receive_count, bool marked, std::string_view sort_key) {
+  const std::uint64_t count = std::min<std::uint64_t>(receive_count, kMarkedBit - 1);
+  return static_cast<std::int64_t>(fingerprint_of(sort_key) << kFingerprintShift | (marked ? kMarkedBit : 0) | count);
 }
 
-std::uint32_t receive_count_of(const Receipt& receipt) { return static_cast<std::uint32_t>(receipt.locator); }
+std::uint32_t receive_count_of(const Receipt& receipt) {
+  return static_cast<std::uint32_t>(static_cast<std::uint64_t>(receipt.locator) & (kMarkedBit - 1));
+}
+
+bool is_marked(const Receipt& receipt) { return (static_cast<std::uint64_t>(receipt.locator) & kMarkedBit) != 0; }
+
+bool has_fingerprint(const Receipt& receipt) {
+  return static_cast<std::uint64_t>(receipt.locator) >> kFingerprintShift != 0;
+}
 
 bool may_be_of(const Receipt& receipt, std::string_view sort_key) {
-  const auto mark = static_cast<std::uint64_t>(receipt.locator) >> kCountBits;
-  return mark == 0 || mark == mark_of(sort_key);
+  return !has_fingerprint(receipt) ||
+         static_cast<std::uint64_t>(receipt.locator) >> kFingerprintShift == fingerprint_of(sort_key);
 }
 
 StoredMessage decode_standing(const Item& item) {
@@ -161,6 +176,7 @@ StoredMessage decode_standing(const Item& item) {
   record.received_at = time_of(item, attribute::kReceivedAt);
   record.invisible_until = time_of(item, attribute::kInvisibleUntilAt);
   record.failure = failure_of(item);
+  record.suspect = is_marked(item);
   return record;
 }
 
@@ -257,5 +273,7 @@ std::size_t item_bytes(const Item& item) {
 }
 
 std::string nonce_of(const Item& item) { return text_of(item, attribute::kNonce); }
+
+bool is_marked(const Item& item) { return whole_number(attribute_of(item, attribute::kSuspect)).value_or(0) > 0; }
 
 }  // namespace sluice::queue::dynamomq

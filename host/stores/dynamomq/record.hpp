@@ -9,8 +9,9 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "dynamo/attribute_value.hpp"
+#include "host/queue/delivery.hpp"
+#include "host/queue/stored_message.hpp"
 #include "host/stores/dynamomq/schema.hpp"
-#include "host/queue/store.hpp"
 
 /// Items of the table to messages and back. Pure functions.
 namespace sluice::queue::dynamomq {
@@ -34,20 +35,39 @@ struct Candidate {
   VersionMark version;
   std::uint32_t receive_count = 0;
   std::optional<WallTime> invisible_until;
+  bool received = false;  ///< whoever had it last has not said what came of it
+  bool marked = false;    ///< it was claimed as a suspect, or its next delivery is to be one
   std::string nonce;
 
   static Candidate of(const dynamo::Item& item);
   /// When it may be claimed: strictly after the one, not before the other.
   bool due(WallTime now) const { return sent_at <= now && (!invisible_until || now > *invisible_until); }
+  /// Once it is due: whether whoever had it may have ended because of it. Go's redrive leaves its time of receipt with
+  /// a message that nobody has.
+  bool suspect() const { return marked || (received && invisible_until); }
+  /// The last claim turned out to have reached nobody: the next one counts in its place.
+  void never_arrived() {
+    receive_count -= receive_count > 0 ? 1 : 0;
+    received = false;
+  }
+  /// What a claim makes of the receive count. The first delivery to a suspect stands in for the one that ended without
+  /// a word: of that one nobody knows whether it ever began.
+  std::uint32_t next_count() const {
+    return suspect() && !marked && receive_count > 0 ? receive_count : receive_count + 1;
+  }
   /// The time after which it is due.
   WallTime due_at() const { return invisible_until ? std::max(sent_at, *invisible_until) : sent_at; }
 };
 
-/// A receipt's locator: the receive count, so that a release can give the attempt back without reading, and a mark of
-/// `sent_at` as it is spelt, which tells the message from a later one of the same id.
-std::int64_t make_locator(std::uint32_t receive_count, std::string_view sort_key);
+/// A receipt's locator: the receive count, so that a release can give the attempt back without reading; whether the
+/// record is marked as a suspect; and a fingerprint of `sent_at` as it is spelt, which tells the message from a later
+/// one of the same id.
+std::int64_t make_locator(std::uint32_t receive_count, bool marked, std::string_view sort_key);
 std::uint32_t receive_count_of(const Receipt& receipt);
-/// Whether the receipt is of a message with that `sent_at`; of a receipt without a mark nobody can tell: true.
+bool is_marked(const Receipt& receipt);
+/// Whether the locator has that fingerprint.
+bool has_fingerprint(const Receipt& receipt);
+/// Whether the receipt is of a message with that `sent_at`; of one without a fingerprint nobody can tell: true.
 bool may_be_of(const Receipt& receipt, std::string_view sort_key);
 
 /// Reads any item whatever; what is missing or of another type takes its default. Never fails.
@@ -75,13 +95,16 @@ dynamo::AttributeValue encode_failure(const Failure& failure);
 /// Whether a message of this id can be there at all: 1 to kMaxIdBytes bytes of UTF-8.
 bool is_storable_id(std::string_view id);
 
-/// Room that a claim needs beyond what was sent: two timestamps in place of empty strings, and a longer version and
-/// count.
-inline constexpr std::size_t kClaimBytes = 2 * 30 + 2 * 20;
+/// Room that a claim needs beyond what was sent: two timestamps in place of empty strings, a longer version and count,
+/// and the mark of a suspect.
+inline constexpr std::size_t kClaimBytes = 2 * 30 + 2 * 20 + 17;
 
 /// DynamoDB's size of an item: names and values. Numbers are counted at their highest.
 std::size_t item_bytes(const dynamo::Item& item);
 std::size_t value_bytes(const dynamo::AttributeValue& value);
+
+/// Whether the record is marked as a suspect.
+bool is_marked(const dynamo::Item& item);
 
 /// The nonce of the last write by one of our hosts; empty: none.
 std::string nonce_of(const dynamo::Item& item);

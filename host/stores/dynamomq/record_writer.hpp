@@ -3,8 +3,9 @@
 #include <span>
 #include <vector>
 
+#include "host/queue/change.hpp"
+#include "host/queue/stored_message.hpp"
 #include "host/stores/dynamomq/store_parts.hpp"
-#include "host/queue/store.hpp"
 
 namespace sluice::queue::dynamomq {
 
@@ -18,7 +19,7 @@ class RecordWriter {
 
   RecordWriter(StoreParts parts, const QueueTable& place) : parts_(parts), place_(place), build_(place.table) {}
 
-  /// As Store::put.
+  /// As Operator::put.
   std::vector<PutResult> put(std::span<const StoredMessage> records, PutMode mode, Deadline deadline) const;
 
  private:

@@ -29,6 +29,8 @@ inline constexpr std::string_view kContentType =
 inline constexpr std::string_view kAttributes = "sluice_attributes";  ///< M of S
 inline constexpr std::string_view kGroup = "sluice_group";            ///< S
 inline constexpr std::string_view kFailure = "sluice_failure";        ///< M: why the last attempt failed
+/// N, 1: its next delivery is a suspect, and counts. Absent or 0: only its times tell.
+inline constexpr std::string_view kSuspect = "sluice_suspect";
 }  // namespace attribute
 
 /// DynamoDB's limits.

@@ -89,11 +89,15 @@ KeyedStatement StatementBuilder::remove_any(const std::string& id) const {
   return {id, std::move(statement)};
 }
 
-RecordChange claim_change(std::uint32_t receive_count, WallTime now, WallTime invisible_until) {
-  return {{{attribute::kReceiveCount, AttributeValue::number(receive_count)},
-           {attribute::kReceivedAt, format_timestamp(now)},
-           {attribute::kInvisibleUntilAt, format_timestamp(invisible_until)}},
-          {}};
+RecordChange claim_change(std::uint32_t receive_count, bool mark, WallTime now, WallTime invisible_until) {
+  RecordChange change{{{attribute::kReceiveCount, AttributeValue::number(receive_count)},
+                       {attribute::kReceivedAt, format_timestamp(now)},
+                       {attribute::kInvisibleUntilAt, format_timestamp(invisible_until)}},
+                      {}};
+  if (mark) {
+    change.set.emplace_back(attribute::kSuspect, AttributeValue::number(1));
+  }
+  return change;
 }
 
 RecordChange extend_change(WallTime invisible_until) {

@@ -65,7 +65,7 @@ class StatementBuilder {
 };
 
 /// The changes that make up a message's life.
-RecordChange claim_change(std::uint32_t receive_count, WallTime now, WallTime invisible_until);
+RecordChange claim_change(std::uint32_t receive_count, bool mark, WallTime now, WallTime invisible_until);
 RecordChange extend_change(WallTime invisible_until);
 /// Also takes back received_at, by which one tells what waits for its next attempt from what is being worked on.
 RecordChange put_off_change(std::optional<WallTime> invisible_until);

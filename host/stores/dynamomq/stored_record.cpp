@@ -47,6 +47,9 @@ Result<Item> written_anew(const StoredMessage& record) {
   if (!record.failure.empty()) {
     item.emplace(attribute::kFailure, encode_failure(record.failure));
   }
+  if (record.suspect) {
+    item.emplace(attribute::kSuspect, AttributeValue::number(1));
+  }
   return content;
 }
 
@@ -88,6 +91,7 @@ void overrule(Item& native, const StoredMessage& record, const Item& anew) {
   unless(said.received_at == record.received_at, attribute::kReceivedAt);
   unless(said.invisible_until == record.invisible_until, attribute::kInvisibleUntilAt);
   unless(same_failure(said.failure, record.failure), attribute::kFailure);
+  unless(said.suspect == record.suspect, attribute::kSuspect);
   take(native, anew, attribute::kId);
 }
 
@@ -118,6 +122,9 @@ bool says_all(const StoredMessage& record, const Item& item) {
   Item spelt = item;
   if (const auto nonce = spelt.find(attribute::kNonce); nonce != spelt.end()) {
     spelt.erase(nonce);
+  }
+  if (const auto mark = spelt.find(attribute::kSuspect); mark != spelt.end() && !record.suspect) {
+    spelt.erase(mark);  // a mark that was taken away may have left its name behind
   }
   for (const std::string_view name : kTimes) {
     const auto found = spelt.find(name);

@@ -2,7 +2,7 @@
 
 #include "base/error.hpp"
 #include "dynamo/attribute_value.hpp"
-#include "host/queue/store.hpp"
+#include "host/queue/stored_message.hpp"
 
 /// Whole records to items, for those who copy queues. Pure functions.
 namespace sluice::queue::dynamomq {

@@ -81,8 +81,7 @@ Result<TableOutcome> wait_until_active(dynamo::Client& client, const TableSpec& 
       return outcome;
     }
     if (deadline.passed(clock.steady_now())) {
-      return Error(ErrorCode::timeout,
-                   "table '" + spec.table + "' is still being made; look again later with: sluice check");
+      return Error(ErrorCode::timeout, "table '" + spec.table + "' is still being made; look again later");
     }
     if (!pause(span, clock, deadline, stop)) {
       return Error(ErrorCode::cancelled,

@@ -7,11 +7,12 @@
 namespace sluice::queue::dynamomq {
 namespace {
 
-std::string region_of(const QueueTable& place) { return place.region.empty() ? "this region" : place.region; }
+// By these words table_fault tells them.
+constexpr std::string_view kDoesNotExist = " does not exist";
+constexpr std::string_view kHasNoIndex = " has no index";
+constexpr std::string_view kNoDynamoMqTable = "; it seems to be no DynamoMQ table";
 
-std::string options_of(const QueueTable& place) {
-  return place.options.empty() ? "--queue " + place.queue : place.options;
-}
+std::string region_of(const QueueTable& place) { return place.region.empty() ? "this region" : place.region; }
 
 bool names_missing_index(const dynamo::Error& error) {
   return error.kind == dynamo::ErrorKind::validation &&
@@ -27,14 +28,13 @@ bool names_other_keys(const dynamo::Error& error) {
 }
 
 Error missing_table(const QueueTable& place) {
-  return {ErrorCode::queue_missing, "table '" + place.table + "' does not exist in " + region_of(place) +
-                                        "; make it with: sluice table create " + options_of(place)};
+  return {ErrorCode::queue_missing,
+          "table '" + place.table + "'" + std::string(kDoesNotExist) + " in " + region_of(place)};
 }
 
 Error missing_index(const QueueTable& place) {
-  return {ErrorCode::queue_missing, "table '" + place.table + "' in " + region_of(place) + " has no index '" +
-                                        place.index + "'; see what it has with: sluice table check " +
-                                        options_of(place)};
+  return {ErrorCode::queue_missing,
+          "table '" + place.table + "' in " + region_of(place) + std::string(kHasNoIndex) + " '" + place.index + "'"};
 }
 
 Error throttled(const QueueTable& place, const dynamo::Error& error) {
@@ -78,11 +78,8 @@ Error store_error(const QueueTable& place, const dynamo::Error& error) {
     case ErrorKind::throttled:
       return throttled(place, error);
     case ErrorKind::validation:
-      return {ErrorCode::invalid, where + error.message +
-                                      (names_other_keys(error) ? "; is it a DynamoMQ table? Look with: sluice table "
-                                                                 "check --queue " +
-                                                                     place.queue
-                                                               : std::string())};
+      return {ErrorCode::invalid,
+              where + error.message + (names_other_keys(error) ? std::string(kNoDynamoMqTable) : std::string())};
     case ErrorKind::conditional_check_failed:
       return {ErrorCode::conflict, where + "somebody else changed the message in between"};
     case ErrorKind::cancelled:
@@ -100,6 +97,15 @@ Error store_error(const QueueTable& place, const dynamo::Error& error) {
     return {ErrorCode::internal, where + error.message};
   }
   return {ErrorCode::unavailable, where + error.message};
+}
+
+TableFault table_fault(const Error& error) {
+  const std::string& text = error.message();
+  if (error.code() == ErrorCode::queue_missing) {
+    return text.find(kHasNoIndex) != std::string::npos ? TableFault::no_index : TableFault::no_table;
+  }
+  return error.code() == ErrorCode::invalid && text.ends_with(kNoDynamoMqTable) ? TableFault::other_keys
+                                                                                : TableFault::none;
 }
 
 }  // namespace sluice::queue::dynamomq

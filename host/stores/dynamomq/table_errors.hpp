@@ -13,12 +13,22 @@ struct QueueTable {
   std::string queue;
   std::string table;
   std::string index;
-  std::string region;   ///< for messages
-  std::string options;  ///< for messages: those with which `sluice table` finds the table; empty: --queue and the queue
+  std::string region;  ///< for messages
 };
 
-/// Turns the client's failures into the store's: one line with the place and the mend.
+/// Turns the client's failures into the store's: one line that says what is wrong and where.
 Error store_error(const QueueTable& place, const dynamo::Error& error);
+
+/// What of a queue's table is not as the store needs it, for whoever can say how to mend it.
+enum class TableFault {
+  none,        ///< the failure is about something else
+  no_table,    ///< ErrorCode::queue_missing
+  no_index,    ///< ErrorCode::queue_missing
+  other_keys,  ///< ErrorCode::invalid: probably not a table of DynamoMQ's
+};
+
+/// Of an error that a store of this layout has given.
+TableFault table_fault(const Error& error);
 
 /// True when the request may have taken effect all the same.
 bool outcome_unknown(const dynamo::Error& error);

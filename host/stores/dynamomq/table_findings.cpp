@@ -7,9 +7,7 @@ namespace sluice::queue::dynamomq {
 namespace {
 
 constexpr std::string_view kKeysAreForEver =
-    "a table's keys never change: make another table with `sluice table create --table NAME`, and copy what is here "
-    "with "
-    "`sluice export` and `sluice import`";
+    "a table's keys never change: make another table, and copy what is here into it";
 constexpr std::string_view kIndexesAreReplaced =
     "delete the index and make it anew with the hash key queue_type (S), the range key sent_at (S) and the projection "
     "ALL";
@@ -79,9 +77,7 @@ class Examination {
   std::string missing_index_mend() const {
     for (const auto& index : table_.indexes) {
       if (index.hash_key == attribute::kQueueType && index.range_key == attribute::kSentAt) {
-        return "index '" + index.name +
-               "' has the right keys: name it with --index, or `index` under [queues.NAME] of the "
-               "host file";
+        return "index '" + index.name + "' has the right keys: name it as the queue's index";
       }
     }
     return "add one with the hash key queue_type (S), the range key sent_at (S) and the projection ALL";
@@ -89,8 +85,7 @@ class Examination {
 
   void advise(bool has_index) {
     if (!table_.deletion_protection) {
-      add(FindingLevel::advice, "the table is not protected from deletion",
-          "turn on its deletion protection, which `sluice table create` does by default");
+      add(FindingLevel::advice, "the table is not protected from deletion", "turn on its deletion protection");
     }
     if (table_.billing_mode != "PAY_PER_REQUEST") {
       add(FindingLevel::advice, "capacity is provisioned, and a queue's load comes in waves",

@@ -11,6 +11,11 @@ struct Moment {
   SteadyTime steady{};
 };
 
+/// `time` + `span` on the monotonic clock, or its end where that is later.
+constexpr SteadyTime until(SteadyTime time, Duration span) {
+  return span > SteadyTime::max() - time ? SteadyTime::max() : time + span;
+}
+
 /// `time` + `span`, or kEndOfTime where that is later; a negative span counts as zero.
 constexpr WallTime later(WallTime time, Duration span) {
   if (span <= Duration::zero()) {

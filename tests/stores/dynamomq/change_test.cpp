@@ -17,7 +17,7 @@ constexpr ChangeAction kAll[] = {ChangeAction::remove,        ChangeAction::set_
 class StoreChange : public StoreOnEmulator {
  protected:
   std::vector<queue::ChangeResult> change(const std::vector<Change>& changes) {
-    return store().change("orders", changes, soon());
+    return desk().change("orders", changes, soon());
   }
   queue::ChangeResult change(Change one) { return change(std::vector<Change>{std::move(one)})[0]; }
   queue::ChangeResult change(const std::string& id, ChangeAction action, std::optional<std::int64_t> version = {}) {
@@ -57,7 +57,7 @@ TEST_F(StoreChange, IdThatCannotBeThereDoesNotTakeTheOthersWithIt) {
     EXPECT_EQ(results[0].status, ChangeStatus::applied) << results[0].error.message();
     EXPECT_EQ(results[1].status, ChangeStatus::not_found);
     EXPECT_EQ(results[2].status, ChangeStatus::applied);
-    EXPECT_EQ(store().get("orders", id, soon()).error().code(), ErrorCode::not_found);
+    EXPECT_EQ(desk().get("orders", id, soon()).error().code(), ErrorCode::not_found);
   }
 }
 
@@ -86,7 +86,7 @@ TEST_F(StoreChange, RightVersionIsAppliedWithoutAReadAndGrowsByOne) {
   EXPECT_EQ(change("m0", ChangeAction::move_to_front, 6).version, 7);
   EXPECT_EQ(get("m0").version, 7);
   EXPECT_EQ(change("m0", ChangeAction::remove, 7).status, ChangeStatus::applied);
-  EXPECT_EQ(store().get("orders", "m0", soon()).error().code(), ErrorCode::not_found);
+  EXPECT_EQ(desk().get("orders", "m0", soon()).error().code(), ErrorCode::not_found);
 }
 
 TEST_F(StoreChange, StaleHolderCanNeverSettleAfterAChange) {
@@ -99,7 +99,7 @@ TEST_F(StoreChange, StaleHolderCanNeverSettleAfterAChange) {
     const auto held = claim(1);
     ASSERT_EQ(ids_of(held), std::set<std::string>{prefix + "0"});
     ASSERT_EQ(change({.id = prefix + "0", .action = action, .after = 1h}).status, ChangeStatus::applied);
-    EXPECT_EQ(settle(store(), held, queue::SettleAction::remove)[0].status, queue::SettleStatus::lost);
+    EXPECT_EQ(settle(desk(), held, queue::CompletionAction::remove)[0].status, queue::SettleStatus::lost);
     change(prefix + "0", ChangeAction::remove);
   }
 }
@@ -110,7 +110,7 @@ TEST_F(StoreChange, WithoutAVersionItIsTriedAgainWhenSomebodyComesInBetween) {
                                     ChangeAction::move_to_front, ChangeAction::reset}) {
     const std::string prefix = "a" + std::to_string(static_cast<int>(action)) + "-";
     send(1, 20, prefix);
-    before_next_write([&] { EXPECT_EQ(claim(other->store(), 1).size(), 1U); });
+    before_next_write([&] { EXPECT_EQ(claim(other->desk(), 1).size(), 1U); });
     const auto result = change({.id = prefix + "0", .action = action, .after = 1h});
     EXPECT_EQ(result.status, ChangeStatus::applied) << static_cast<int>(action) << result.error.message();
     EXPECT_EQ(result.version, 3);
@@ -125,7 +125,7 @@ TEST_F(StoreChange, EndlessRacesEndAsAConflict) {
   host().faults().choose([&](const std::string& operation, const std::string&) {
     if (operation == "BatchExecuteStatement") {
       const Change touch{.id = "m0", .action = ChangeAction::set_visibility};
-      EXPECT_EQ(other->store().change("orders", std::span(&touch, 1), soon())[0].status, ChangeStatus::applied);
+      EXPECT_EQ(other->desk().change("orders", std::span(&touch, 1), soon())[0].status, ChangeStatus::applied);
     }
     return HttpFault::none;
   });
@@ -137,10 +137,10 @@ TEST_F(StoreChange, MessageThatGoesInBetweenIsNotFound) {
   for (const ChangeAction action : {ChangeAction::delay, ChangeAction::reset, ChangeAction::remove}) {
     for (const std::optional<std::int64_t> version : {std::optional<std::int64_t>(), {1}}) {
       send(1);
-      before_next_write([&] { ASSERT_TRUE(other->store().remove("orders", "m0", soon())); });
+      before_next_write([&] { ASSERT_TRUE(other->desk().remove("orders", "m0", soon())); });
       EXPECT_EQ(change("m0", action, version).status, ChangeStatus::not_found) << static_cast<int>(action);
       host().faults().choose({});
-      EXPECT_FALSE(store().get("orders", "m0", soon())) << "nothing comes back to life";
+      EXPECT_FALSE(desk().get("orders", "m0", soon())) << "nothing comes back to life";
     }
   }
 }
@@ -148,14 +148,14 @@ TEST_F(StoreChange, MessageThatGoesInBetweenIsNotFound) {
 TEST_F(StoreChange, RedriveAsksForTheDlqAndForNobodyAtWork) {
   send(3);
   for (const char* id : {"m0", "m1"}) {
-    ASSERT_TRUE(store().dead_letter("orders", id, {.error = "e", .handler = "h"}, soon()));
+    ASSERT_TRUE(desk().dead_letter("orders", id, {.error = "e", .handler = "h"}, soon()));
   }
   for (const std::optional<std::int64_t> version : {std::optional<std::int64_t>(), {1}}) {
     const auto elsewhere = change("m2", ChangeAction::redrive, version);
     EXPECT_EQ(elsewhere.status, ChangeStatus::conflict);
     EXPECT_THAT(elsewhere.error.message(), ::testing::HasSubstr("not in the DLQ"));
   }
-  const auto claims = store().claim(dlq(), 1, 30s, soon());
+  const auto claims = desk().claim(dlq(), 1, 30s, soon());
   ASSERT_EQ(claims->size(), 1U);
   const std::string held = claims->front().message.id;
   for (const std::optional<std::int64_t> version : {std::optional<std::int64_t>(), {3}}) {
@@ -197,7 +197,7 @@ TEST_F(StoreChange, RedriveUnderstandsTimesHoweverTheyAreSpelt) {
 
 TEST_F(StoreChange, DeadLetterOfWhatLiesThereAlreadyChangesNothing) {
   send(1);
-  ASSERT_TRUE(store().dead_letter("orders", "m0", {.error = "first", .handler = "h"}, soon()));
+  ASSERT_TRUE(desk().dead_letter("orders", "m0", {.error = "first", .handler = "h"}, soon()));
   const auto before = raw("m0");
   Change again{.id = "m0", .action = ChangeAction::dead_letter, .failure = {.error = "second", .handler = "h"}};
   EXPECT_EQ(change(again).status, ChangeStatus::applied);
@@ -212,8 +212,8 @@ TEST_F(StoreChange, DeadLetterOfWhatLiesThereAlreadyChangesNothing) {
 
 TEST_F(StoreChange, DeadLetterWithoutRoomForItsReasonMovesTheMessage) {
   queue::NewMessage message{.id = "A-1", .body = std::string(400 * 1024 - 450, 'x')};
-  ASSERT_EQ(store().send("orders", std::span(&message, 1), soon())[0].status, queue::SendStatus::sent);
-  const auto moved = store().dead_letter("orders", "A-1", {.error = std::string(2000, 'e'), .handler = "h"}, soon());
+  ASSERT_EQ(desk().send("orders", std::span(&message, 1), soon())[0].status, queue::SendStatus::sent);
+  const auto moved = desk().dead_letter("orders", "A-1", {.error = std::string(2000, 'e'), .handler = "h"}, soon());
   EXPECT_TRUE(moved) << moved.error().message();
   EXPECT_EQ(get("A-1").queue_type, queue::QueueType::dlq);
 }
@@ -241,7 +241,7 @@ TEST_F(StoreChange, MovedToTheFrontIsClaimedNextLastMovedFirst) {
   EXPECT_LT(get("m40").message.sent_at, get("m30").message.sent_at);
   clock().advance(2s);
   const auto other = make_host("worker-b", 2);
-  const auto first = claim(other->store(), 3);
+  const auto first = claim(other->desk(), 3);
   ASSERT_EQ(first.size(), 3U);
   EXPECT_EQ(first[0].message.id, "m3") << "though it had been in flight: it is visible now";
   EXPECT_EQ(first[1].message.id, "m40");
@@ -251,7 +251,7 @@ TEST_F(StoreChange, MovedToTheFrontIsClaimedNextLastMovedFirst) {
 TEST_F(StoreChange, FrontIsNeverInTheFuture) {
   const std::vector<queue::NewMessage> later{{.id = "d1", .body = "x", .delay = 1h},
                                              {.id = "d2", .body = "x", .delay = 2h}};
-  store().send("orders", later, soon());
+  desk().send("orders", later, soon());
   ASSERT_EQ(change("d2", ChangeAction::move_to_front).status, ChangeStatus::applied);
   EXPECT_EQ(ids_of(claim(2)), std::set<std::string>{"d2"});
 }
@@ -289,9 +289,9 @@ TEST_F(StoreChange, BulkOperationsStayWithinATenthOfARequestAMessage) {
   clock().advance(1ms);
   host().usage().reset();
   std::size_t redriven = 0;
-  queue::ListRequest request{.address = dlq(), .limit = 500, .cursor = {}, .content = false};
+  queue::ListRequest request{.type = dlq().type, .limit = 500, .cursor = {}, .content = false};
   do {
-    const auto page = store().list(request, soon());
+    const auto page = desk().list("orders", request, soon());
     ASSERT_TRUE(page);
     changes.clear();
     for (const auto& found : page->messages) {
@@ -306,12 +306,10 @@ TEST_F(StoreChange, BulkOperationsStayWithinATenthOfARequestAMessage) {
   EXPECT_LE(host().usage().requests(), kMessages * 45 / 1'000) << "25 a batch, and the pages";
   EXPECT_LE(host().usage().capacity().write, 3.0 * kMessages) << "one write, and two of the index, whose key changes";
   host().usage().reset();
-  const auto purged = store().purge(standard(), {}, soon());
-  ASSERT_TRUE(purged) << purged.error().message();
-  EXPECT_EQ(purged->done, kMessages);
+  EXPECT_EQ(purge(), kMessages);
   EXPECT_LE(host().usage().requests(), kMessages * 45 / 1'000);
   EXPECT_LE(host().usage().capacity().write, 2.0 * kMessages);
-  EXPECT_EQ(store().stats(standard(), soon())->total(), 0U);
+  EXPECT_EQ(desk().stats(standard(), soon())->total(), 0U);
 }
 
 }  // namespace

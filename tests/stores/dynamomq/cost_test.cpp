@@ -5,7 +5,7 @@
 namespace sluice::test {
 namespace {
 
-using queue::SettleAction;
+using queue::CompletionAction;
 
 class StoreCost : public StoreOnEmulator {};
 
@@ -19,7 +19,7 @@ TEST_F(StoreCost, LifeOfAMessageStaysWithinItsBudget) {
   while (removed < kMessages) {
     const auto claims = claim(50);
     ASSERT_FALSE(claims.empty());
-    removed += applied(settle(store(), claims, SettleAction::remove));
+    removed += applied(settle(desk(), claims, CompletionAction::remove));
   }
   const auto capacity = host().usage().capacity();
   EXPECT_LE(capacity.write / kMessages, 6.0);
@@ -31,7 +31,7 @@ TEST_F(StoreCost, ItemOf600BytesStaysUnderOneKilobyteInFlight) {
   queue::NewMessage message;
   message.body = std::string(600, 'x');
   message.attributes = {{"trace", "0af7651916cd43dd"}};
-  const auto sent = store().send("orders", std::span(&message, 1), soon());
+  const auto sent = desk().send("orders", std::span(&message, 1), soon());
   ASSERT_EQ(sent[0].status, queue::SendStatus::sent);
   ASSERT_EQ(claim(1).size(), 1U);
   EXPECT_LT(queue::dynamomq::item_bytes(raw(sent[0].id)), 1024U);
@@ -42,7 +42,7 @@ TEST_F(StoreCost, InFlightRecordsAtTheHeadAreNotReadForEveryClaim) {
   const auto other = make_host("worker-b", 2);
   std::size_t held = 0;
   while (held < 1'000) {
-    held += claim(other->store(), 250, 600s).size();
+    held += claim(other->desk(), 250, 600s).size();
   }
   send(1'000, 600, "mine");
   ASSERT_EQ(claim(5).size(), 5U);  // the first pass goes over the head once
@@ -52,7 +52,7 @@ TEST_F(StoreCost, InFlightRecordsAtTheHeadAreNotReadForEveryClaim) {
     const auto claims = claim(10);
     ASSERT_FALSE(claims.empty());
     claimed += claims.size();
-    settle(store(), claims, SettleAction::remove);
+    settle(desk(), claims, CompletionAction::remove);
     clock().advance(10ms);
   }
   EXPECT_LE(host().usage().capacity().read / static_cast<double>(claimed), 0.3);
@@ -71,7 +71,7 @@ TEST_F(StoreCost, EmptyPollCostsOneRequestAndHalfAUnit) {
 TEST_F(StoreCost, PollOfAQueueWhoseMessagesAreAllInFlightIsCheap) {
   send(600, 600);
   const auto other = make_host("worker-b", 2);
-  while (!claim(other->store(), 250, 3600s).empty()) {
+  while (!claim(other->desk(), 250, 3600s).empty()) {
   }
   EXPECT_TRUE(claim(10).empty());  // the first pass
   host().usage().reset();
@@ -94,7 +94,7 @@ TEST_F(StoreCost, ManyDelayedMessagesAreNotReadForEveryPoll) {
     message.body = std::string(600, 'x');
     message.delay = 1h;
   }
-  store().send("orders", batch, soon());
+  desk().send("orders", batch, soon());
   claim(10);
   claim(10);
   host().usage().reset();
@@ -113,7 +113,7 @@ TEST_F(StoreCost, OwnRetriesComeBackWithoutBeingRead) {
     ASSERT_FALSE(more.empty());
     std::move(more.begin(), more.end(), std::back_inserter(claims));
   }
-  ASSERT_EQ(applied(settle(store(), claims, SettleAction::retry, 5s)), 300U);
+  ASSERT_EQ(applied(settle(desk(), claims, CompletionAction::retry, 5s)), 300U);
   clock().advance(6s);
   host().usage().reset();
   EXPECT_EQ(claim(300).size(), 300U);

@@ -10,9 +10,10 @@
 #include "base/random.hpp"
 #include "dynamo/client.hpp"
 #include "dynamo/transport/curl_transport.hpp"
-#include "host/stores/dynamomq/dynamomq_store.hpp"
+#include "host/stores/dynamomq/dynamomq_queues.hpp"
 #include "host/stores/dynamomq/table.hpp"
 #include "tests/stores/dynamomq/faulty_transport.hpp"
+#include "tests/support/desk.hpp"
 #include "tests/support/emulator.hpp"
 
 namespace sluice::test {
@@ -71,7 +72,7 @@ inline const Emulator* shared_emulator() {
   return emulator.get();
 }
 
-/// One host on the emulator: transport with faults, client, store. Its own tables unless they are named.
+/// One host on the emulator: transport with faults, client, queues. Its own tables unless they are named.
 class EmulatedHost {
  public:
   EmulatedHost(const Clock& clock, const std::string& name, std::uint64_t seed,
@@ -85,10 +86,11 @@ class EmulatedHost {
     client_ = std::make_unique<dynamo::Client>(client_options, faulty_, credentials_, clock, random_);
     options.host = name;
     options.region = client_options.region;
-    store_ = queue::dynamomq::make_dynamomq_store(options, *client_, clock, random_);
+    queues_ = queue::dynamomq::make_dynamomq_queues(options, *client_, clock, random_);
+    desk_ = std::make_unique<Desk>(*queues_);
   }
 
-  queue::Store& store() { return *store_; }
+  Desk& desk() { return *desk_; }
   dynamo::Client& client() { return *client_; }
   FaultyTransport& faults() { return faulty_; }
   UsageCount& usage() { return usage_; }
@@ -101,7 +103,8 @@ class EmulatedHost {
   dynamo::CurlTransport transport_;
   FaultyTransport faulty_;
   std::unique_ptr<dynamo::Client> client_;
-  std::unique_ptr<queue::Store> store_;
+  std::unique_ptr<queue::Queues> queues_;
+  std::unique_ptr<Desk> desk_;
 };
 
 /// A table name that no other test of this process uses.

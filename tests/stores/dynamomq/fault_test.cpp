@@ -5,8 +5,8 @@
 namespace sluice::test {
 namespace {
 
+using queue::CompletionAction;
 using queue::SendStatus;
-using queue::SettleAction;
 using queue::SettleStatus;
 using ::testing::Values;
 
@@ -22,17 +22,17 @@ TEST_P(LostAnswer, OfSendIsRecognised) {
   for (std::size_t i = 0; i < batch.size(); ++i) {
     batch[i].id = "m" + std::to_string(i);
   }
-  for (const auto& result : store().send("orders", batch, soon())) {
+  for (const auto& result : desk().send("orders", batch, soon())) {
     EXPECT_EQ(result.status, SendStatus::sent) << result.error.message();
   }
-  EXPECT_EQ(store().stats(standard(), soon())->total(), 60U);
+  EXPECT_EQ(desk().stats(standard(), soon())->total(), 60U);
 }
 
 TEST_P(LostAnswer, OfSendDoesNotHideARealDuplicate) {
   send(1);
   host().faults().break_next(GetParam(), "INSERT");
   const std::vector<queue::NewMessage> batch{{.id = "m0", .body = "other"}, {.id = "new", .body = "x"}};
-  const auto results = store().send("orders", batch, soon());
+  const auto results = desk().send("orders", batch, soon());
   EXPECT_EQ(results[0].status, SendStatus::duplicate_id);
   EXPECT_EQ(results[1].status, SendStatus::sent);
   EXPECT_EQ(get("m0").message.body, std::string(20, 'x'));
@@ -46,13 +46,13 @@ TEST_P(LostAnswer, OfSendIsRecognisedAfterSomebodyHasClaimedTheMessage) {
       return HttpFault::none;
     }
     if (inserts == 2) {
-      EXPECT_EQ(claim(other->store(), 10).size(), 1U);
+      EXPECT_EQ(claim(other->desk(), 10).size(), 1U);
     }
     return inserts == 1 ? GetParam() : HttpFault::none;
   });
   const queue::NewMessage message{.id = "m0", .body = "x"};
-  EXPECT_EQ(store().send("orders", std::span(&message, 1), soon())[0].status, SendStatus::sent);
-  EXPECT_EQ(store().stats(standard(), soon())->total(), 1U);
+  EXPECT_EQ(desk().send("orders", std::span(&message, 1), soon())[0].status, SendStatus::sent);
+  EXPECT_EQ(desk().stats(standard(), soon())->total(), 1U);
 }
 
 TEST_P(LostAnswer, OfClaimBurnsNoDelivery) {
@@ -64,8 +64,8 @@ TEST_P(LostAnswer, OfClaimBurnsNoDelivery) {
     EXPECT_EQ(claimed.message.attempt, 1U);
     EXPECT_EQ(claimed.message.body, std::string(20, 'x'));
   }
-  EXPECT_EQ(applied(settle(store(), claims, SettleAction::remove)), 60U);
-  EXPECT_EQ(store().stats(standard(), soon())->total(), 0U);
+  EXPECT_EQ(applied(settle(desk(), claims, CompletionAction::remove)), 60U);
+  EXPECT_EQ(desk().stats(standard(), soon())->total(), 0U);
 }
 
 TEST_P(LostAnswer, OfClaimIsRecognisedByTheNextCallWhenReadingFailsToo) {
@@ -76,12 +76,12 @@ TEST_P(LostAnswer, OfClaimIsRecognisedByTheNextCallWhenReadingFailsToo) {
     }
     return operation == "BatchGetItem" ? HttpFault::refuse : HttpFault::none;
   });
-  EXPECT_FALSE(store().claim(standard(), 5, 30s, soon()));
+  EXPECT_FALSE(desk().claim(standard(), 5, 30s, soon()));
   host().faults().choose({});
   const auto claims = claim(5);
   ASSERT_EQ(claims.size(), 5U);
   EXPECT_EQ(claims[0].message.attempt, 1U);
-  EXPECT_EQ(applied(settle(store(), claims, SettleAction::remove)), 5U);
+  EXPECT_EQ(applied(settle(desk(), claims, CompletionAction::remove)), 5U);
 }
 
 TEST_P(LostAnswer, OfClaimBurnsNoDeliveryEvenAfterTheLeaseHasRunOut) {
@@ -92,7 +92,7 @@ TEST_P(LostAnswer, OfClaimBurnsNoDeliveryEvenAfterTheLeaseHasRunOut) {
     }
     return operation == "BatchGetItem" ? HttpFault::refuse : HttpFault::none;
   });
-  EXPECT_FALSE(store().claim(standard(), 5, 30s, soon()));
+  EXPECT_FALSE(desk().claim(standard(), 5, 30s, soon()));
   host().faults().choose({});
   clock().advance(31s);
   const auto claims = claim(5);
@@ -102,21 +102,21 @@ TEST_P(LostAnswer, OfClaimBurnsNoDeliveryEvenAfterTheLeaseHasRunOut) {
 }
 
 TEST_P(LostAnswer, OfSettleCountsAsApplied) {
-  for (const SettleAction action :
-       {SettleAction::remove, SettleAction::retry, SettleAction::release, SettleAction::dead_letter}) {
+  for (const CompletionAction action :
+       {CompletionAction::remove, CompletionAction::retry, CompletionAction::release, CompletionAction::dead_letter}) {
     const std::string prefix = "a" + std::to_string(static_cast<int>(action)) + "-";
     send(30, 20, prefix);
     const auto claims = claim(30);
     ASSERT_EQ(claims.size(), 30U);
-    host().faults().break_next(GetParam(), action == SettleAction::remove ? "DELETE" : "UPDATE");
-    EXPECT_EQ(applied(settle(store(), claims, action, 3600s)), 30U) << prefix;
+    host().faults().break_next(GetParam(), action == CompletionAction::remove ? "DELETE" : "UPDATE");
+    EXPECT_EQ(applied(settle(desk(), claims, action, 3600s)), 30U) << prefix;
     host().faults().choose({});
-    if (action == SettleAction::remove) {
-      EXPECT_EQ(store().get("orders", prefix + "0", soon()).error().code(), ErrorCode::not_found);
+    if (action == CompletionAction::remove) {
+      EXPECT_EQ(desk().get("orders", prefix + "0", soon()).error().code(), ErrorCode::not_found);
     } else {
       const auto stored = get(prefix + "0");
       EXPECT_EQ(stored.version, 3);
-      EXPECT_EQ(stored.message.attempt, action == SettleAction::retry ? 1U : 0U);
+      EXPECT_EQ(stored.message.attempt, action == CompletionAction::retry ? 1U : 0U);
     }
   }
 }
@@ -126,9 +126,9 @@ TEST_P(LostAnswer, OfSettleStaysLostForAZombie) {
   const auto zombie = claim(1);
   clock().advance(31s);
   ASSERT_EQ(claim(1).size(), 1U);
-  for (const SettleAction action : {SettleAction::remove, SettleAction::retry}) {
-    host().faults().break_next(GetParam(), action == SettleAction::remove ? "DELETE" : "UPDATE");
-    EXPECT_EQ(settle(store(), zombie, action)[0].status, SettleStatus::lost);
+  for (const CompletionAction action : {CompletionAction::remove, CompletionAction::retry}) {
+    host().faults().break_next(GetParam(), action == CompletionAction::remove ? "DELETE" : "UPDATE");
+    EXPECT_EQ(settle(desk(), zombie, action)[0].status, SettleStatus::lost);
   }
   EXPECT_EQ(get("m0").version, 3);
 }
@@ -137,32 +137,32 @@ TEST_P(LostAnswer, OfExtendGivesTheNewReceipt) {
   send(1);
   const auto claims = claim(1);
   host().faults().break_next(GetParam(), "UPDATE");
-  const auto extended = store().extend(standard(), std::span(&claims[0].receipt, 1), 600s, soon());
+  const auto extended = desk().extend(standard(), std::span(&claims[0].receipt, 1), 600s, soon());
   ASSERT_EQ(extended[0].status, SettleStatus::applied) << extended[0].error.message();
   EXPECT_EQ(extended[0].receipt.version, 3);
   EXPECT_EQ(get("m0").version, 3);
-  queue::Claim renewed = claims[0];
+  queue::Delivery renewed = claims[0];
   renewed.receipt = extended[0].receipt;
-  EXPECT_EQ(applied(settle(store(), {renewed}, SettleAction::release)), 1U);
+  EXPECT_EQ(applied(settle(desk(), {renewed}, CompletionAction::release)), 1U);
   EXPECT_EQ(get("m0").message.attempt, 0U);
 }
 
 TEST_P(LostAnswer, OfOperatorsWritesIsRecognised) {
   send(1);
   host().faults().break_next(GetParam(), "UPDATE");
-  ASSERT_TRUE(store().dead_letter("orders", "m0",
-                                  {.error = "x", .handler = "h", .host = {}, .attempts = 1, .failed_at = {}}, soon()));
+  ASSERT_TRUE(desk().dead_letter("orders", "m0",
+                                 {.error = "x", .handler = "h", .host = {}, .attempts = 1, .failed_at = {}}, soon()));
   EXPECT_EQ(get("m0").version, 2);
   host().faults().break_next(GetParam(), "UPDATE");
-  ASSERT_TRUE(store().redrive("orders", "m0", soon()));
+  ASSERT_TRUE(desk().redrive("orders", "m0", soon()));
   EXPECT_EQ(get("m0").version, 3);
   host().faults().break_next(GetParam(), "UpdateExpression");
   const queue::ContentEdit edit{.path = {"data"}, .json = R"("new")"};
-  const auto edited = store().edit("orders", "m0", 3, std::span(&edit, 1), soon());
+  const auto edited = desk().edit("orders", "m0", 3, std::span(&edit, 1), soon());
   ASSERT_TRUE(edited) << edited.error().message();
   EXPECT_EQ(edited->version, 4);
   host().faults().break_next(GetParam(), "DELETE");
-  EXPECT_TRUE(store().remove("orders", "m0", soon()));
+  EXPECT_TRUE(desk().remove("orders", "m0", soon()));
 }
 
 /// Requests that fail without an effect.
@@ -184,8 +184,8 @@ TEST_F(Refused, SomeStatementsOfABatchAreThrottledAndComeThrough) {
     EXPECT_EQ(claimed.message.attempt, 1U);
   }
   host().faults().break_next(HttpFault::throttle_odd, "DELETE", 3);
-  EXPECT_EQ(applied(settle(store(), claims, SettleAction::remove)), 60U);
-  EXPECT_EQ(store().stats(standard(), soon())->total(), 0U);
+  EXPECT_EQ(applied(settle(desk(), claims, CompletionAction::remove)), 60U);
+  EXPECT_EQ(desk().stats(standard(), soon())->total(), 0U);
 }
 
 TEST_F(Refused, ErrorWithoutEffectIsRepeated) {
@@ -202,14 +202,14 @@ TEST_F(Refused, ErrorWithoutEffectIsRepeated) {
     EXPECT_EQ(claimed.message.attempt, 1U);
   }
   host().faults().break_next(HttpFault::error_500, "DELETE");
-  EXPECT_EQ(applied(settle(store(), claims, SettleAction::remove)), 30U);
-  EXPECT_EQ(store().stats(standard(), soon())->total(), 0U);
+  EXPECT_EQ(applied(settle(desk(), claims, CompletionAction::remove)), 30U);
+  EXPECT_EQ(desk().stats(standard(), soon())->total(), 0U);
 }
 
 TEST_F(Refused, ClaimThatTakesEffectAfterItWasGivenUpBurnsNoDelivery) {
   send(2);
   host().faults().break_next(HttpFault::reset_then_commit, "RETURNING ALL NEW");
-  auto claims = store().claim(standard(), 2, 30s, soon());
+  auto claims = desk().claim(standard(), 2, 30s, soon());
   ASSERT_TRUE(claims) << "the second round claims them: " << claims.error().message();
   EXPECT_EQ(claims->size(), 2U);
   host().faults().commit_held();
@@ -219,12 +219,12 @@ TEST_F(Refused, ClaimThatTakesEffectAfterItWasGivenUpBurnsNoDelivery) {
   host().faults().choose([](const std::string&, const std::string& body) {
     return body.find("RETURNING ALL NEW") != std::string::npos ? HttpFault::reset_then_commit : HttpFault::none;
   });
-  EXPECT_FALSE(store().claim(standard(), 2, 30s, soon()));
+  EXPECT_FALSE(desk().claim(standard(), 2, 30s, soon()));
   host().faults().commit_held();
   host().faults().choose({});
   EXPECT_EQ(get("n0").message.attempt, 1U);
   EXPECT_TRUE(claim(2).empty()) << "invisible to everybody";
-  EXPECT_EQ(applied(settle(store(), *claims, SettleAction::remove)), 2U);
+  EXPECT_EQ(applied(settle(desk(), *claims, CompletionAction::remove)), 2U);
   clock().advance(31s);
   const auto again = claim(2);
   ASSERT_EQ(again.size(), 1U);
@@ -248,7 +248,7 @@ TEST_F(Refused, SendWithoutAnAnswerSaysSoAndNotWhyTheLookAfterItFailed) {
     return operation == "BatchGetItem" ? HttpFault::refuse : HttpFault::commit_then_reset;
   });
   const queue::NewMessage message{.id = "x", .body = "x"};
-  const auto sent = store().send("orders", std::span(&message, 1), soon());
+  const auto sent = desk().send("orders", std::span(&message, 1), soon());
   EXPECT_EQ(sent[0].status, SendStatus::failed);
   EXPECT_EQ(sent[0].error.code(), ErrorCode::unknown_outcome);
   EXPECT_NE(sent[0].error.message().find("it may have taken effect all the same"), std::string::npos)
@@ -259,41 +259,40 @@ TEST_F(Refused, OutageIsAnErrorAndThenItRecovers) {
   send(3);
   const auto first = claim(1);
   host().faults().choose([](const std::string&, const std::string&) { return HttpFault::refuse; });
-  const auto claims = store().claim(standard(), 1, 30s, soon());
+  const auto claims = desk().claim(standard(), 1, 30s, soon());
   ASSERT_FALSE(claims);
   EXPECT_EQ(claims.error().code(), ErrorCode::unavailable) << claims.error().message();
-  EXPECT_EQ(settle(store(), first, SettleAction::remove)[0].status, SettleStatus::failed);
+  EXPECT_EQ(settle(desk(), first, CompletionAction::remove)[0].status, SettleStatus::failed);
   const queue::NewMessage message{.id = "x", .body = "x"};
-  EXPECT_EQ(store().send("orders", std::span(&message, 1), soon())[0].status, SendStatus::failed);
+  EXPECT_EQ(desk().send("orders", std::span(&message, 1), soon())[0].status, SendStatus::failed);
   host().faults().choose({});
-  EXPECT_EQ(applied(settle(store(), first, SettleAction::remove)), 1U);
+  EXPECT_EQ(applied(settle(desk(), first, CompletionAction::remove)), 1U);
   EXPECT_EQ(claim(5).size(), 2U);
 }
 
-TEST_F(Refused, MissingTableSaysHowToMakeItAndTheQueueRecoversWhenItIsThere) {
+TEST_F(Refused, MissingTableIsNamedAndTheQueueRecoversWhenItIsThere) {
   queue::dynamomq::DynamoMqOptions options;
   options.queues["late"].table = fresh_table_name("late");
   EmulatedHost late(clock(), "worker-a", 5, options);
   const std::string table = options.queues["late"].table;
-  const auto claims = late.store().claim({"late"}, 1, 30s, soon());
+  const auto claims = late.desk().claim({"late"}, 1, 30s, soon());
   ASSERT_FALSE(claims);
   EXPECT_EQ(claims.error().code(), ErrorCode::queue_missing);
-  EXPECT_EQ(claims.error().message(),
-            "table '" + table + "' does not exist in eu-west-1; make it with: sluice table create --queue late");
+  EXPECT_EQ(claims.error().message(), "table '" + table + "' does not exist in eu-west-1");
   const queue::NewMessage message{.id = "x", .body = "x"};
-  const auto sent = late.store().send("late", std::span(&message, 1), soon());
+  const auto sent = late.desk().send("late", std::span(&message, 1), soon());
   EXPECT_EQ(sent[0].error.code(), ErrorCode::queue_missing) << sent[0].error.message();
   make_table(late.client(), table, clock());
-  EXPECT_EQ(late.store().send("late", std::span(&message, 1), soon())[0].status, SendStatus::sent);
+  EXPECT_EQ(late.desk().send("late", std::span(&message, 1), soon())[0].status, SendStatus::sent);
   clock().advance(1ms);
-  EXPECT_EQ(late.store().claim({"late"}, 1, 30s, soon())->size(), 1U);
+  EXPECT_EQ(late.desk().claim({"late"}, 1, 30s, soon())->size(), 1U);
 }
 
 TEST_F(Refused, MissingIndexIsNamed) {
   queue::dynamomq::DynamoMqOptions options;
   options.queues["orders"] = {table(), "another-index"};
   EmulatedHost other(clock(), "worker-a", 5, options);
-  const auto claims = other.store().claim(standard(), 1, 30s, soon());
+  const auto claims = other.desk().claim(standard(), 1, 30s, soon());
   ASSERT_FALSE(claims);
   EXPECT_EQ(claims.error().code(), ErrorCode::queue_missing);
   EXPECT_THAT(claims.error().message(), ::testing::HasSubstr("no index 'another-index'"));

@@ -13,8 +13,8 @@ namespace {
 using dynamo::AttributeValue;
 using queue::ChangeAction;
 using queue::ChangeStatus;
+using queue::CompletionAction;
 using queue::QueueType;
-using queue::SettleAction;
 using queue::SettleStatus;
 
 /// A message as everybody must agree it is.
@@ -24,6 +24,7 @@ struct Known {
   WallTime sent_at{};
   std::optional<WallTime> hidden_until;
   bool received = false;
+  bool marked = false;
   std::optional<queue::Receipt> receipt;  ///< of the claim that may settle it
 
   bool hidden(WallTime now) const { return hidden_until && now <= *hidden_until; }
@@ -106,7 +107,7 @@ class RandomHistory : public StoreOnEmulator {
   void send() {
     queue::NewMessage message{.id = id(), .body = std::string(below(40), 'b')};
     message.delay = delay();
-    const auto sent = any_host().store().send("orders", std::span(&message, 1), soon())[0];
+    const auto sent = any_host().desk().send("orders", std::span(&message, 1), soon())[0];
     if (sent.status == queue::SendStatus::failed) {
       return learn(message.id);
     }
@@ -126,7 +127,7 @@ class RandomHistory : public StoreOnEmulator {
   }
 
   std::size_t take(EmulatedHost& by, QueueType type, std::size_t max, Duration visibility, bool keep) {
-    const auto claims = by.store().claim({"orders", type}, max, visibility, soon());
+    const auto claims = by.desk().claim({"orders", type}, max, visibility, soon());
     if (!claims) {
       return 0;
     }
@@ -140,11 +141,16 @@ class RandomHistory : public StoreOnEmulator {
       Known& known = found->second;
       EXPECT_EQ(known.half, type) << id;
       EXPECT_TRUE(known.due(now())) << id << " is somebody else's, or not due";
-      EXPECT_EQ(claim.message.attempt, known.attempts + 1) << id;
+      const bool suspect = known.marked || (known.received && known.hidden_until);
+      const bool stands_in = suspect && !known.marked && known.attempts > 0;
+      EXPECT_EQ(claim.suspect, suspect) << id;
+      EXPECT_TRUE(!suspect || claims->size() == 1) << id << " is not alone";
+      EXPECT_EQ(claim.message.attempt, known.attempts + (stands_in ? 0 : 1)) << id;
       EXPECT_EQ(claim.invisible_until, now() + visibility) << id;
       known.attempts = claim.message.attempt;
       known.hidden_until = claim.invisible_until;
       known.received = true;
+      known.marked = suspect;
       known.receipt = claim.receipt;
       if (keep) {
         held_.push_back({id, type, claim.receipt});
@@ -160,13 +166,15 @@ class RandomHistory : public StoreOnEmulator {
     const Held held = held_[below(held_.size())];  // old receipts too: they must be void
     const auto found = known_.find(held.id);
     const bool valid = found != known_.end() && found->second.receipt == held.receipt;
-    const auto action = static_cast<SettleAction>(below(4));
-    const queue::Settlement settlement{.receipt = held.receipt, .action = action, .delay = delay(), .failure = {}};
-    const auto result = any_host().store().settle({"orders", held.half}, std::span(&settlement, 1), soon())[0];
+    const auto action = static_cast<CompletionAction>(below(4));
+    const queue::Completion completion{
+        .receipt = held.receipt, .action = action, .delay = delay(), .failure = {}, .suspect = below(4) == 0};
+    const auto result = any_host().desk().settle({"orders", held.half}, std::span(&completion, 1), soon())[0];
     if (result.status == SettleStatus::failed) {
       return learn(held.id);
     }
-    const bool gone = found == known_.end() && action == SettleAction::remove;  // a repeat cannot tell who removed it
+    const bool gone =
+        found == known_.end() && action == CompletionAction::remove;  // a repeat cannot tell who removed it
     ASSERT_TRUE((result.status == SettleStatus::applied) == valid || gone)
         << held.id << ": " << static_cast<int>(action) << " with a receipt that is " << (valid ? "valid" : "void");
     if (!valid) {
@@ -175,20 +183,21 @@ class RandomHistory : public StoreOnEmulator {
     Known& known = found->second;
     known.receipt.reset();
     known.received = false;
+    known.marked = completion.suspect;
     switch (action) {
-      case SettleAction::remove:
+      case CompletionAction::remove:
         known_.erase(found);
         return;
-      case SettleAction::dead_letter:
+      case CompletionAction::dead_letter:
         known = {.half = QueueType::dlq, .sent_at = now(), .hidden_until = {}, .receipt = {}};
         return;
-      case SettleAction::release:
+      case CompletionAction::release:
         --known.attempts;
         [[fallthrough]];
-      case SettleAction::retry:
+      case CompletionAction::retry:
         known.hidden_until.reset();
-        if (settlement.delay > Duration::zero()) {
-          known.hidden_until = now() + settlement.delay;
+        if (completion.delay > Duration::zero()) {
+          known.hidden_until = now() + completion.delay;
         }
     }
   }
@@ -202,7 +211,7 @@ class RandomHistory : public StoreOnEmulator {
     const bool valid = found != known_.end() && found->second.receipt == held.receipt;
     const Duration visibility = std::chrono::milliseconds(1 + below(20'000));
     const auto result =
-        any_host().store().extend({"orders", held.half}, std::span(&held.receipt, 1), visibility, soon())[0];
+        any_host().desk().extend({"orders", held.half}, std::span(&held.receipt, 1), visibility, soon())[0];
     if (result.status == SettleStatus::failed) {
       return learn(held.id);
     }
@@ -220,7 +229,7 @@ class RandomHistory : public StoreOnEmulator {
                                .version = std::nullopt,
                                .after = delay(),
                                .failure = {}};
-    const auto result = any_host().store().change("orders", std::span(&change, 1), soon())[0];
+    const auto result = any_host().desk().change("orders", std::span(&change, 1), soon())[0];
     const auto found = known_.find(change.id);
     if (result.status == ChangeStatus::failed) {
       return learn(change.id);
@@ -296,6 +305,7 @@ class RandomHistory : public StoreOnEmulator {
     known.sent_at = record.message.sent_at;
     known.hidden_until = record.invisible_until;
     known.received = record.received_at.has_value();
+    known.marked = record.suspect;
     if (known.receipt && known.receipt->version != record.version) {
       known.receipt.reset();
     }
@@ -303,7 +313,7 @@ class RandomHistory : public StoreOnEmulator {
 
   void look() {
     const std::string which = id();
-    const auto stored = any_host().store().get("orders", which, soon());
+    const auto stored = any_host().desk().get("orders", which, soon());
     const auto found = known_.find(which);
     ASSERT_EQ(stored.has_value(), found != known_.end()) << which;
     if (!stored) {
@@ -317,7 +327,7 @@ class RandomHistory : public StoreOnEmulator {
     for (const auto& [id, known] : known_) {
       half += known.half == found->second.half ? 1U : 0U;
     }
-    EXPECT_EQ(any_host().store().stats({"orders", found->second.half}, soon())->total(), half);
+    EXPECT_EQ(any_host().desk().stats({"orders", found->second.half}, soon())->total(), half);
   }
 
   /// Every message that is left must turn up, soon after it is due, at whichever host asks.
@@ -337,15 +347,16 @@ class RandomHistory : public StoreOnEmulator {
   }
 
   void remove_claimed(EmulatedHost& by, QueueType type) {
-    std::vector<queue::Settlement> settlements;
+    std::vector<queue::Completion> completions;
     for (const auto& [id, known] : known_) {
       if (known.half == type && known.receipt && known.hidden_until && *known.hidden_until == now() + 600s) {
-        settlements.push_back({.receipt = *known.receipt, .action = SettleAction::remove, .delay = {}, .failure = {}});
+        completions.push_back(
+            {.receipt = *known.receipt, .action = CompletionAction::remove, .delay = {}, .failure = {}});
       }
     }
-    EXPECT_EQ(applied(by.store().settle({"orders", type}, settlements, soon())), settlements.size());
-    for (const auto& settlement : settlements) {
-      known_.erase(settlement.receipt.id);
+    EXPECT_EQ(applied(by.desk().settle({"orders", type}, completions, soon())), completions.size());
+    for (const auto& completion : completions) {
+      known_.erase(completion.receipt.id);
     }
   }
 
@@ -368,11 +379,11 @@ class ResentId : public StoreOnEmulator {
     }
   }
   void send_again(const std::string& id, Duration delay = {}) {
-    ASSERT_TRUE(other_->store().remove("orders", id, soon()));
+    ASSERT_TRUE(other_->desk().remove("orders", id, soon()));
     clock().advance(1ms);
     queue::NewMessage message{.id = id, .body = "again"};
     message.delay = delay;
-    ASSERT_EQ(other_->store().send("orders", std::span(&message, 1), soon())[0].status, queue::SendStatus::sent);
+    ASSERT_EQ(other_->desk().send("orders", std::span(&message, 1), soon())[0].status, queue::SendStatus::sent);
     clock().advance(1ms);
   }
 
@@ -391,21 +402,21 @@ TEST_F(ResentId, IsNotSettledByWhoHadTheOneBefore) {
   const auto before = claim(1);
   ASSERT_EQ(before.size(), 1U);
   send_again("m0");
-  const auto now = claim(other_->store(), 1);
+  const auto now = claim(other_->desk(), 1);
   ASSERT_EQ(now.size(), 1U);
   ASSERT_EQ(now[0].receipt.version, before[0].receipt.version) << "or there is nothing to be mistaken for";
-  EXPECT_EQ(applied(settle(store(), before, SettleAction::retry)), 0U);
-  EXPECT_EQ(applied(settle(store(), before, SettleAction::remove)), 0U);
+  EXPECT_EQ(applied(settle(desk(), before, CompletionAction::retry)), 0U);
+  EXPECT_EQ(applied(settle(desk(), before, CompletionAction::remove)), 0U);
   EXPECT_EQ(get("m0").version, now[0].receipt.version);
-  EXPECT_EQ(applied(settle(other_->store(), now, SettleAction::remove)), 1U);
+  EXPECT_EQ(applied(settle(other_->desk(), now, CompletionAction::remove)), 1U);
 }
 
 TEST_F(ResentId, IsNotExtendedByWhoHadTheOneBefore) {
   send(1);
   const auto before = claim(1);
   send_again("m0");
-  ASSERT_EQ(claim(other_->store(), 1).size(), 1U);
-  const auto extended = store().extend(standard(), std::span(&before[0].receipt, 1), 60s, soon());
+  ASSERT_EQ(claim(other_->desk(), 1).size(), 1U);
+  const auto extended = desk().extend(standard(), std::span(&before[0].receipt, 1), 60s, soon());
   EXPECT_EQ(extended[0].status, SettleStatus::lost);
 }
 
@@ -417,8 +428,8 @@ TEST_F(ResentId, AndClaimedBySameHostIsNotSettledWithTheOldReceipt) {
   const auto now = claim(1);
   ASSERT_EQ(now.size(), 1U);
   ASSERT_EQ(now[0].receipt.version, before[0].receipt.version);
-  EXPECT_EQ(applied(settle(store(), before, SettleAction::remove)), 0U);
-  EXPECT_EQ(applied(settle(store(), now, SettleAction::remove)), 1U);
+  EXPECT_EQ(applied(settle(desk(), before, CompletionAction::remove)), 0U);
+  EXPECT_EQ(applied(settle(desk(), now, CompletionAction::remove)), 1U);
 }
 
 TEST_F(RandomHistory, OfTwoHostsGoProgramsAndAnOperatorAddsUp) {

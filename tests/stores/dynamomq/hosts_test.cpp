@@ -8,13 +8,13 @@
 namespace sluice::test {
 namespace {
 
-using queue::SettleAction;
+using queue::CompletionAction;
 
 class SeveralHosts : public StoreOnEmulator {};
 
 /// What one host did while it drained the queue beside others.
 struct Tally {
-  std::vector<queue::Claim> claims;
+  std::vector<queue::Delivery> claims;
   std::size_t lost = 0;
 };
 
@@ -27,8 +27,8 @@ TEST_F(SeveralHosts, ShareAQueueWithoutTakingAMessageTwice) {
   std::atomic<std::size_t> done = 0;
   const auto work = [&](EmulatedHost& on, Tally& tally) {
     for (int idle = 0; done < kMessages && idle < 4'000; ++idle) {
-      auto claims = claim(on.store(), 25, 600s);
-      const auto results = settle(on.store(), claims, SettleAction::remove);
+      auto claims = claim(on.desk(), 25, 600s);
+      const auto results = settle(on.desk(), claims, CompletionAction::remove);
       tally.lost += results.size() - applied(results);
       done += claims.size();
       std::move(claims.begin(), claims.end(), std::back_inserter(tally.claims));
@@ -52,7 +52,7 @@ TEST_F(SeveralHosts, ShareAQueueWithoutTakingAMessageTwice) {
     const std::jthread b([&] { work(*other, theirs); });
   }
   EXPECT_EQ(mine.lost + theirs.lost, 0U);
-  std::vector<queue::Claim> all = mine.claims;
+  std::vector<queue::Delivery> all = mine.claims;
   all.insert(all.end(), theirs.claims.begin(), theirs.claims.end());
   EXPECT_EQ(ids_of(all).size(), kMessages);
   for (const auto& claimed : all) {
@@ -67,27 +67,34 @@ TEST_F(SeveralHosts, ShareAQueueWithoutTakingAMessageTwice) {
 TEST_F(SeveralHosts, ExpiredLeaseOfAnotherIsTakenOver) {
   send(3);
   const auto other = make_host("worker-b", 2);
-  const auto theirs = claim(other->store(), 3, 10s);
+  const auto theirs = claim(other->desk(), 3, 10s);
   ASSERT_EQ(theirs.size(), 3U);
   EXPECT_TRUE(claim(10).empty());
   clock().advance(10s + 1ms);
-  const auto mine = claim(10);
+  std::vector<queue::Delivery> mine;
+  for (auto more = claim(10); !more.empty(); more = claim(10)) {
+    EXPECT_EQ(more.size(), 1U) << "one of them may be why the other has ended";
+    EXPECT_TRUE(more[0].suspect);
+    EXPECT_EQ(more[0].message.attempt, 1U) << "nobody knows whether the first delivery began";
+    mine.push_back(more[0]);
+  }
   ASSERT_EQ(mine.size(), 3U);
-  EXPECT_EQ(mine[0].message.attempt, 2U);
-  EXPECT_EQ(applied(settle(other->store(), theirs, SettleAction::remove)), 0U);
-  EXPECT_EQ(applied(settle(store(), mine, SettleAction::remove)), 3U);
+  EXPECT_EQ(applied(settle(other->desk(), theirs, CompletionAction::remove)), 0U);
+  EXPECT_EQ(applied(settle(desk(), mine, CompletionAction::remove)), 3U);
 }
 
 TEST_F(SeveralHosts, ManyExpiredLeasesAtAHeavyHeadAreFoundWhenTheyAreDue) {
   send(900, 600);
   const auto other = make_host("worker-b", 2);
-  while (!claim(other->store(), 300, 20s).empty()) {
+  while (!claim(other->desk(), 300, 20s).empty()) {
   }
   EXPECT_TRUE(claim(10).empty());
   clock().advance(20s + 1ms);
   std::size_t taken = 0;
   for (int poll = 0; poll < 20 && taken < 900; ++poll) {
-    taken += claim(300).size();
+    for (std::size_t more = 1; more > 0; taken += more) {
+      more = claim(300).size();
+    }
     clock().advance(1s);
   }
   EXPECT_EQ(taken, 900U);
@@ -96,9 +103,9 @@ TEST_F(SeveralHosts, ManyExpiredLeasesAtAHeavyHeadAreFoundWhenTheyAreDue) {
 TEST_F(SeveralHosts, ReleaseByAnotherIsSeenAtOnceInASmallQueue) {
   send(2);
   const auto other = make_host("worker-b", 2);
-  const auto theirs = claim(other->store(), 2, 600s);
+  const auto theirs = claim(other->desk(), 2, 600s);
   EXPECT_TRUE(claim(10).empty());
-  EXPECT_EQ(applied(settle(other->store(), theirs, SettleAction::release)), 2U);
+  EXPECT_EQ(applied(settle(other->desk(), theirs, CompletionAction::release)), 2U);
   const auto mine = claim(10);
   ASSERT_EQ(mine.size(), 2U);
   EXPECT_EQ(mine[0].message.attempt, 1U);
@@ -107,12 +114,12 @@ TEST_F(SeveralHosts, ReleaseByAnotherIsSeenAtOnceInASmallQueue) {
 TEST_F(SeveralHosts, ReleaseByAnotherBehindAHeavyHeadIsSeenByTheNextSweep) {
   send(900, 600);
   const auto other = make_host("worker-b", 2);
-  std::vector<queue::Claim> theirs;
-  for (auto more = claim(other->store(), 300, 3600s); !more.empty(); more = claim(other->store(), 300, 3600s)) {
+  std::vector<queue::Delivery> theirs;
+  for (auto more = claim(other->desk(), 300, 3600s); !more.empty(); more = claim(other->desk(), 300, 3600s)) {
     std::move(more.begin(), more.end(), std::back_inserter(theirs));
   }
   EXPECT_TRUE(claim(10).empty());
-  EXPECT_EQ(applied(settle(other->store(), {theirs[5]}, SettleAction::release)), 1U);
+  EXPECT_EQ(applied(settle(other->desk(), {theirs[5]}, CompletionAction::release)), 1U);
   bool found = false;
   for (int second = 0; second < 61 && !found; ++second) {
     clock().advance(1s);
@@ -124,7 +131,7 @@ TEST_F(SeveralHosts, ReleaseByAnotherBehindAHeavyHeadIsSeenByTheNextSweep) {
 TEST_F(SeveralHosts, LateWriterBehindTheCursorIsFound) {
   send(900, 600);
   const auto other = make_host("worker-b", 2);
-  while (!claim(other->store(), 300, 3600s).empty()) {
+  while (!claim(other->desk(), 300, 3600s).empty()) {
   }
   clock().advance(30s);
   EXPECT_TRUE(claim(10).empty());

@@ -30,9 +30,10 @@ class LaneTest : public ::testing::Test {
     page.capacity.read = 0.5;
     lane_.end_scan(*step, page);
   }
-  std::vector<std::string> pick(std::size_t count) {
+  Pick for_up_to(std::size_t count, bool suspects = true) const { return {count, suspects, now_.wall + 30s}; }
+  std::vector<std::string> pick(std::size_t count, bool suspects = true) {
     std::vector<std::string> ids;
-    for (const auto& candidate : lane_.pick(count, now_, now_.wall + 30s)) {
+    for (const auto& candidate : lane_.pick(for_up_to(count, suspects), now_)) {
       ids.push_back(candidate.id);
     }
     return ids;
@@ -71,7 +72,7 @@ TEST_F(LaneTest, OwnLeaseThatRunsOutIsPickedWithoutReading) {
   pass_time(30s);
   EXPECT_THAT(pick(1), IsEmpty());
   pass_time(1ns);
-  const auto again = lane_.pick(1, now_, now_.wall + 30s);
+  const auto again = lane_.pick(for_up_to(1), now_);
   ASSERT_EQ(again.size(), 1U);
   EXPECT_EQ(again[0].version.number, 2);
   EXPECT_EQ(again[0].receive_count, 1U);
@@ -80,11 +81,11 @@ TEST_F(LaneTest, OwnLeaseThatRunsOutIsPickedWithoutReading) {
 TEST_F(LaneTest, PutOffRecordComesWhenItIsDue) {
   scan({item("a", 1s)});
   pick(1);
-  lane_.put_off("a", 3, now_.wall + 5s, true);
+  lane_.put_off("a", 3, now_.wall + 5s, {.attempt_given_back = true});
   pass_time(5s);
   EXPECT_THAT(pick(1), IsEmpty());
   pass_time(1ms);
-  const auto again = lane_.pick(1, now_, now_.wall + 30s);
+  const auto again = lane_.pick(for_up_to(1), now_);
   ASSERT_EQ(again.size(), 1U);
   EXPECT_EQ(again[0].version.number, 3);
   EXPECT_EQ(again[0].receive_count, 0U) << "the attempt was given back";
@@ -123,7 +124,7 @@ TEST_F(LaneTest, LostRacesMakeItGetOutOfTheWay) {
     items.push_back(item("m" + std::to_string(i), 1s));
   }
   scan(items);
-  const auto picked = lane_.pick(20, now_, now_.wall + 30s);
+  const auto picked = lane_.pick(for_up_to(20), now_);
   lane_.lost(picked, now_);
   EXPECT_TRUE(lane_.should_look_for_winner(now_));
   EXPECT_FALSE(lane_.should_look_for_winner(now_)) << "not for each";
@@ -137,15 +138,47 @@ TEST_F(LaneTest, LostRacesMakeItGetOutOfTheWay) {
   EXPECT_EQ(pick(100).size(), 100 - mine.size()) << "in the end, what the other leaves undone";
 }
 
+TEST_F(LaneTest, SuspectIsPickedAloneWhenItIsTheOldest) {
+  auto held = item("held", 9s, format_timestamp(now_.wall - 1s), 2);
+  held["received_at"] = format_timestamp(now_.wall - 8s);
+  scan({item("a", 11s), held, item("b", 5s)});
+  EXPECT_THAT(pick(5), ElementsAre("a", "b"));
+  const auto alone = lane_.pick(for_up_to(5), now_);
+  ASSERT_EQ(alone.size(), 1U);
+  EXPECT_TRUE(alone[0].suspect());
+  EXPECT_EQ(alone[0].next_count(), 1U) << "it takes the place of the delivery of which nobody knows";
+  pass_time(31s);
+  const auto again = lane_.pick(for_up_to(5), now_);
+  ASSERT_EQ(again.size(), 1U);
+}
+
+TEST_F(LaneTest, SuspectsArePassedOverWhereTheyAreNotWanted) {
+  auto held = item("held", 9s, format_timestamp(now_.wall - 1s), 2);
+  held["received_at"] = format_timestamp(now_.wall - 8s);
+  scan({held, item("b", 5s)});
+  EXPECT_THAT(pick(5, false), ElementsAre("b"));
+  EXPECT_THAT(pick(5, false), IsEmpty());
+  EXPECT_THAT(pick(5), ElementsAre("held"));
+}
+
+TEST_F(LaneTest, TellsWhenTheNextIsDue) {
+  EXPECT_FALSE(lane_.next_due(now_));
+  scan({item("a", 1s), item("hidden", 9s, format_timestamp(now_.wall + 20s)), item("later", -7s)});
+  EXPECT_EQ(lane_.next_due(now_), 7s + 1ns);
+  pick(1);
+  lane_.put_off("a", 3, now_.wall + 5s, {});
+  EXPECT_EQ(lane_.next_due(now_), 5s + 1ns);
+}
+
 TEST_F(LaneTest, UnresolvedClaimsAreKeptWithinALimit) {
   for (std::size_t i = 0; i < Lane::kMaxUnresolved + 5; ++i) {
     Candidate candidate;
     candidate.id = "m" + std::to_string(i);
-    lane_.remember_unresolved({candidate, "nonce"});
+    lane_.remember_unresolved({candidate, "nonce", {}});
   }
-  EXPECT_EQ(lane_.take_unresolved(10).size(), 10U);
-  EXPECT_EQ(lane_.take_unresolved(5'000).size(), Lane::kMaxUnresolved - 10);
-  EXPECT_TRUE(lane_.take_unresolved(5'000).empty());
+  EXPECT_EQ(lane_.take_unresolved(for_up_to(10)).size(), 10U);
+  EXPECT_EQ(lane_.take_unresolved(for_up_to(5'000)).size(), Lane::kMaxUnresolved - 10);
+  EXPECT_TRUE(lane_.take_unresolved(for_up_to(5'000)).empty());
 }
 
 TEST_F(LaneTest, SecondScannerWaitsAndFindsWhatTheFirstFound) {
@@ -179,9 +212,10 @@ TEST(CandidateBuffer, HoldsNoMoreThanItsLimitAndNothingTwice) {
   }
   candidate.id = "one more";
   EXPECT_FALSE(buffer.add(candidate, SteadyTime{}));
-  EXPECT_EQ(buffer.take(5, 1'999).size(), 1U);
-  EXPECT_EQ(buffer.take(5, 5'000).size(), 0U);
-  EXPECT_EQ(buffer.take_last(5'000).size(), CandidateBuffer::kCapacity - 1);
+  const auto any = [](const Candidate&) { return true; };
+  EXPECT_EQ(buffer.take_if(5, any, 1'999).size(), 1U);
+  EXPECT_EQ(buffer.take_if(5, any, 5'000).size(), 0U);
+  EXPECT_EQ(buffer.take_last_if(5'000, any).size(), CandidateBuffer::kCapacity - 1);
   EXPECT_TRUE(buffer.empty());
 }
 

@@ -8,7 +8,7 @@ namespace {
 
 using dynamo::AttributeValue;
 using dynamo::Item;
-using queue::SettleAction;
+using queue::CompletionAction;
 
 class OddItems : public StoreOnEmulator {
  protected:
@@ -70,7 +70,7 @@ TEST_F(OddItems, AreAllClaimedAndSettled) {
   for (const auto& odd : items) {
     put(odd);
   }
-  std::vector<queue::Claim> claims;
+  std::vector<queue::Delivery> claims;
   for (auto more = claim(100); !more.empty(); more = claim(100)) {
     std::move(more.begin(), more.end(), std::back_inserter(claims));
   }
@@ -82,11 +82,11 @@ TEST_F(OddItems, AreAllClaimedAndSettled) {
     EXPECT_EQ(claimed.message.attempt, 1U) << claimed.message.id;
     EXPECT_EQ(get(claimed.message.id).version, claimed.receipt.version);
   }
-  EXPECT_EQ(applied(settle(store(), claims, SettleAction::retry)), items.size());
+  EXPECT_EQ(applied(settle(desk(), claims, CompletionAction::retry)), items.size());
   claims = claim(100);
   EXPECT_EQ(claims.size(), items.size());
-  EXPECT_EQ(applied(settle(store(), claims, SettleAction::remove)), items.size());
-  EXPECT_EQ(store().stats(standard(), soon())->total(), 0U);
+  EXPECT_EQ(applied(settle(desk(), claims, CompletionAction::remove)), items.size());
+  EXPECT_EQ(desk().stats(standard(), soon())->total(), 0U);
 }
 
 TEST_F(OddItems, GarbageSentAtIsFoundBehindManyDelayedMessages) {
@@ -95,7 +95,7 @@ TEST_F(OddItems, GarbageSentAtIsFoundBehindManyDelayedMessages) {
     message.body = std::string(600, 'x');
     message.delay = 24h;
   }
-  store().send("orders", batch, soon());
+  desk().send("orders", batch, soon());
   put(with("garbage-sent", "sent_at", "whenever"));
   bool found = false;
   for (int second = 0; second < 70 && !found; ++second) {
@@ -120,14 +120,14 @@ TEST_F(OddItems, UnknownAttributesAndDataSurviveAWholeLife) {
   ASSERT_EQ(claims.size(), 1U);
   EXPECT_EQ(claims[0].message.body, R"({"n":0.12345678901234567890123,"s":["x"]})");
   check("claimed");
-  claims[0].receipt = store().extend(standard(), std::span(&claims[0].receipt, 1), 60s, soon())[0].receipt;
+  claims[0].receipt = desk().extend(standard(), std::span(&claims[0].receipt, 1), 60s, soon())[0].receipt;
   check("extended");
-  EXPECT_EQ(applied(settle(store(), claims, SettleAction::retry)), 1U);
+  EXPECT_EQ(applied(settle(desk(), claims, CompletionAction::retry)), 1U);
   check("put back");
-  ASSERT_TRUE(store().dead_letter("orders", "A-1",
-                                  {.error = "e", .handler = "h", .host = {}, .attempts = 1, .failed_at = {}}, soon()));
+  ASSERT_TRUE(desk().dead_letter("orders", "A-1",
+                                 {.error = "e", .handler = "h", .host = {}, .attempts = 1, .failed_at = {}}, soon()));
   check("dead");
-  ASSERT_TRUE(store().redrive("orders", "A-1", soon()));
+  ASSERT_TRUE(desk().redrive("orders", "A-1", soon()));
   check("redriven");
 }
 
@@ -142,15 +142,15 @@ TEST_F(OddItems, ItemWithoutRoomForAClaimDoesNotStopTheOthers) {
 
 TEST_F(OddItems, FailureThatFindsNoRoomIsLeftOutAndTheMessageMoves) {
   queue::NewMessage message{.id = "A-1", .body = std::string(400 * 1024 - 450, 'x')};
-  ASSERT_EQ(store().send("orders", std::span(&message, 1), soon())[0].status, queue::SendStatus::sent);
+  ASSERT_EQ(desk().send("orders", std::span(&message, 1), soon())[0].status, queue::SendStatus::sent);
   const auto claims = claim(1);
   ASSERT_EQ(claims.size(), 1U);
-  const queue::Settlement settlement{
+  const queue::Completion completion{
       .receipt = claims[0].receipt,
-      .action = SettleAction::dead_letter,
+      .action = CompletionAction::dead_letter,
       .delay = {},
       .failure = {.error = std::string(2000, 'e'), .handler = "h", .host = "w", .attempts = 1, .failed_at = {}}};
-  const auto results = store().settle(standard(), std::span(&settlement, 1), soon());
+  const auto results = desk().settle(standard(), std::span(&completion, 1), soon());
   EXPECT_EQ(results[0].status, queue::SettleStatus::applied) << results[0].error.message();
   EXPECT_EQ(get("A-1").queue_type, queue::QueueType::dlq);
 }
@@ -159,7 +159,7 @@ TEST_F(OddItems, TooLargeMessageIsRefusedWithoutARequest) {
   const std::vector<queue::NewMessage> batch{{.id = "big", .body = std::string(400 * 1024, 'x')},
                                              {.id = "", .body = "x"}};
   host().usage().reset();
-  const auto results = store().send("orders", std::span(batch).first(1), soon());
+  const auto results = desk().send("orders", std::span(batch).first(1), soon());
   EXPECT_EQ(results[0].error.code(), ErrorCode::invalid);
   EXPECT_THAT(results[0].error.message(), ::testing::HasSubstr("409600"));
   EXPECT_EQ(results[0].error.message().find('\n'), std::string::npos);
@@ -171,7 +171,7 @@ TEST_F(OddItems, NumbersThatDynamoDbCannotHoldAreRefusedAlone) {
       {.id = "ok", .body = "{}", .content_type = std::string(queue::kJson)},
       {.id = "huge", .body = "[1e300]", .content_type = std::string(queue::kJson)},
       {.id = "bad", .body = "{", .content_type = std::string(queue::kJson)}};
-  const auto results = store().send("orders", batch, soon());
+  const auto results = desk().send("orders", batch, soon());
   EXPECT_EQ(results[0].status, queue::SendStatus::sent);
   EXPECT_EQ(results[1].error.code(), ErrorCode::invalid) << results[1].error.message();
   EXPECT_EQ(results[2].error.code(), ErrorCode::invalid) << results[2].error.message();

@@ -27,10 +27,10 @@ class StoreOperator : public StoreOnEmulator {
             {"theirs", dynamo::BinarySet{{"a", "b"}}}};
   }
   std::vector<StoredMessage> all(bool native, queue::QueueAddress address = standard()) {
-    queue::ListRequest request{.address = address, .limit = 7, .cursor = {}, .native = native};
+    queue::ListRequest request{.type = address.type, .limit = 7, .cursor = {}, .native = native};
     std::vector<StoredMessage> found;
     do {
-      auto page = store().list(request, soon());
+      auto page = desk().list("orders", request, soon());
       EXPECT_TRUE(page);
       std::move(page->messages.begin(), page->messages.end(), std::back_inserter(found));
       request.cursor = page->next;
@@ -54,19 +54,19 @@ TEST_F(StoreOperator, CopyOfARecordWithMoreAttributesThanAStatementHolds) {
   put(wide);
   const auto records = all(true);
   ASSERT_EQ(records.size(), 1U);
-  ASSERT_TRUE(store().remove("orders", "wide", soon()));
+  ASSERT_TRUE(desk().remove("orders", "wide", soon()));
   host().usage().reset();
-  const auto written = store().put("orders", records, PutMode::insert, soon());
+  const auto written = desk().put("orders", records, PutMode::insert, soon());
   EXPECT_EQ(written[0].status, PutStatus::written) << written[0].error.message();
   EXPECT_EQ(host().usage().requests("PutItem"), 1U) << "the text of a statement may have 8,192 bytes";
   EXPECT_EQ(bare(raw("wide")), bare(wide));
-  EXPECT_EQ(store().put("orders", records, PutMode::insert, soon())[0].status, PutStatus::exists);
+  EXPECT_EQ(desk().put("orders", records, PutMode::insert, soon())[0].status, PutStatus::exists);
 }
 
 TEST_F(StoreOperator, OverviewOf1000MessagesCostsOneUnitForEightKilobytesAndNoBodies) {
   send(1'000, 600);
   host().usage().reset();
-  const auto seen = store().overview({.address = standard(), .ids = 100, .errors = 10}, soon());
+  const auto seen = desk().overview("orders", {.type = standard().type, .ids = 100, .errors = 10}, soon());
   ASSERT_TRUE(seen) << seen.error().message();
   EXPECT_EQ(seen->counts.ready, 1'000U);
   EXPECT_EQ(seen->first_ids.size(), 100U);
@@ -80,12 +80,13 @@ TEST_F(StoreOperator, OverviewOf1000MessagesCostsOneUnitForEightKilobytesAndNoBo
 TEST_F(StoreOperator, OverviewGoesOverPagesOfOneMegabyte) {
   send(60, 60'000);
   host().usage().reset();
-  const auto seen = store().overview({.address = standard(), .ids = 100, .errors = 0}, soon());
+  const auto seen = desk().overview("orders", {.type = standard().type, .ids = 100, .errors = 0}, soon());
   ASSERT_TRUE(seen);
   EXPECT_EQ(seen->counts.ready, 60U);
   EXPECT_EQ(seen->first_ids.size(), 60U);
   EXPECT_GE(host().usage().requests(), 3U);
-  const auto page = store().list({.address = standard(), .limit = 60, .cursor = {}, .content = false}, soon());
+  const auto page =
+      desk().list("orders", {.type = standard().type, .limit = 60, .cursor = {}, .content = false}, soon());
   ASSERT_TRUE(page);
   EXPECT_EQ(page->messages.size(), 60U);
   EXPECT_TRUE(page->messages[59].message.body.empty());
@@ -94,7 +95,7 @@ TEST_F(StoreOperator, OverviewGoesOverPagesOfOneMegabyte) {
 TEST_F(StoreOperator, OverviewGroupsWhatFailed) {
   send(12);
   const auto dead = [&](int number, const std::string& error, Duration at) {
-    ASSERT_TRUE(store().dead_letter(
+    ASSERT_TRUE(desk().dead_letter(
         "orders", "m" + std::to_string(number),
         {.error = error, .handler = "h", .host = "w", .attempts = 3, .failed_at = WallTime{} + at}, soon()));
   };
@@ -104,8 +105,8 @@ TEST_F(StoreOperator, OverviewGroupsWhatFailed) {
   dead(5, "time-out", 20s);
   dead(6, "time-out", 10s);
   dead(7, "once", 5s);
-  ASSERT_TRUE(store().dead_letter("orders", "m8", {}, soon()));
-  auto seen = store().overview({.address = dlq(), .ids = 3, .errors = 2}, soon());
+  ASSERT_TRUE(desk().dead_letter("orders", "m8", {}, soon()));
+  auto seen = desk().overview("orders", {.type = dlq().type, .ids = 3, .errors = 2}, soon());
   ASSERT_TRUE(seen);
   EXPECT_EQ(seen->counts.total(), 9U);
   EXPECT_EQ(seen->first_ids.size(), 3U);
@@ -116,26 +117,26 @@ TEST_F(StoreOperator, OverviewGroupsWhatFailed) {
   EXPECT_EQ(seen->errors[0].last_failed_at, WallTime{} + 9s);
   EXPECT_EQ(seen->errors[1].error, "time-out");
   EXPECT_EQ(seen->errors[1].example, "m5");
-  EXPECT_TRUE(store().overview({.address = dlq(), .ids = 0, .errors = 0}, soon())->errors.empty());
+  EXPECT_TRUE(desk().overview("orders", {.type = dlq().type, .ids = 0, .errors = 0}, soon())->errors.empty());
 }
 
 TEST_F(StoreOperator, ResetAndRedriveAndEditKeepOddItemsByteForByte) {
   put(odd_item("odd"));
   const Item before = raw("odd");
-  ASSERT_TRUE(store().dead_letter("orders", "odd", {.error = "e", .handler = "h"}, soon()));
+  ASSERT_TRUE(desk().dead_letter("orders", "odd", {.error = "e", .handler = "h"}, soon()));
   EXPECT_EQ(get("odd").version, 1);
-  ASSERT_TRUE(store().redrive("orders", "odd", soon()));
+  ASSERT_TRUE(desk().redrive("orders", "odd", soon()));
   for (const char* name : {"data", "theirs", "created_at"}) {
     EXPECT_EQ(raw("odd").at(name), before.at(name)) << name;
   }
   const std::vector<ContentEdit> edits{{.path = {"data", "n"}, .json = "2"}};
-  const auto edited = store().edit("orders", "odd", 2, edits, soon());
+  const auto edited = desk().edit("orders", "odd", 2, edits, soon());
   ASSERT_TRUE(edited) << edited.error().message();
   Item expected = before;
   expected["data"].get<dynamo::Map>()->insert_or_assign("n", AttributeValue(dynamo::Number{"2"}));
   EXPECT_EQ(raw("odd").at("data"), expected.at("data"));
   const queue::Change reset{.id = "odd", .action = queue::ChangeAction::reset, .version = 3};
-  ASSERT_EQ(store().change("orders", std::span(&reset, 1), soon())[0].status, queue::ChangeStatus::applied);
+  ASSERT_EQ(desk().change("orders", std::span(&reset, 1), soon())[0].status, queue::ChangeStatus::applied);
   const Item after = raw("odd");
   EXPECT_EQ(after.at("data"), expected.at("data"));
   EXPECT_EQ(after.at("theirs"), before.at("theirs"));
@@ -145,21 +146,21 @@ TEST_F(StoreOperator, ResetAndRedriveAndEditKeepOddItemsByteForByte) {
 TEST_F(StoreOperator, EditOfAnItemWithoutAVersionIsConditionalOnThat) {
   put(odd_item("odd"));
   const ContentEdit edit{.path = {"data", "new"}, .json = "[1.50]"};
-  EXPECT_EQ(store().edit("orders", "odd", 1, std::span(&edit, 1), soon()).error().code(), ErrorCode::conflict);
-  const auto edited = store().edit("orders", "odd", 0, std::span(&edit, 1), soon());
+  EXPECT_EQ(desk().edit("orders", "odd", 1, std::span(&edit, 1), soon()).error().code(), ErrorCode::conflict);
+  const auto edited = desk().edit("orders", "odd", 0, std::span(&edit, 1), soon());
   ASSERT_TRUE(edited) << edited.error().message();
   EXPECT_EQ(edited->version, 1);
   Item expected = odd_item("odd");
   expected["data"].get<dynamo::Map>()->insert_or_assign(
       "new", AttributeValue(dynamo::List{dynamo::Number{"1.5"}}));  // DynamoDB's spelling
   EXPECT_EQ(bare(raw("odd")), expected);
-  EXPECT_EQ(store().edit("orders", "odd", 0, std::span(&edit, 1), soon()).error().code(), ErrorCode::conflict);
+  EXPECT_EQ(desk().edit("orders", "odd", 0, std::span(&edit, 1), soon()).error().code(), ErrorCode::conflict);
 }
 
 TEST_F(StoreOperator, EditTooLargeForAnItemIsInvalid) {
   send(1);
   const ContentEdit edit{.path = {"data"}, .json = '"' + std::string(401 * 1024, 'x') + '"'};
-  const auto edited = store().edit("orders", "m0", 1, std::span(&edit, 1), soon());
+  const auto edited = desk().edit("orders", "m0", 1, std::span(&edit, 1), soon());
   ASSERT_FALSE(edited);
   EXPECT_EQ(edited.error().code(), ErrorCode::invalid) << edited.error().message();
   EXPECT_EQ(get("m0").version, 1);
@@ -170,7 +171,7 @@ TEST_F(StoreOperator, EditLeavesRoomForAClaim) {
   const std::size_t bare = queue::dynamomq::item_bytes(raw("m0")) - 20;
   const auto fill = [&](std::size_t bytes) {
     const ContentEdit edit{.path = {"data"}, .json = '"' + std::string(bytes, 'x') + '"'};
-    return store().edit("orders", "m0", get("m0").version, std::span(&edit, 1), soon());
+    return desk().edit("orders", "m0", get("m0").version, std::span(&edit, 1), soon());
   };
   EXPECT_EQ(fill(400 * 1024 - bare - 10).error().code(), ErrorCode::invalid);
   const auto most = fill(400 * 1024 - bare - queue::dynamomq::kClaimBytes);
@@ -182,7 +183,7 @@ TEST_F(StoreOperator, EditOfAMessageThatThisHostHasSeenIsStillClaimedSoon) {
   send(3);
   ASSERT_EQ(claim(1).size(), 1U);  // the others are in its buffer
   const ContentEdit edit{.path = {"data"}, .json = R"("new")"};
-  ASSERT_TRUE(store().edit("orders", "m2", 1, std::span(&edit, 1), soon()));
+  ASSERT_TRUE(desk().edit("orders", "m2", 1, std::span(&edit, 1), soon()));
   clock().advance(2s);
   auto claims = claim(5);
   const auto more = claim(5);
@@ -192,13 +193,13 @@ TEST_F(StoreOperator, EditOfAMessageThatThisHostHasSeenIsStillClaimedSoon) {
 
 TEST_F(StoreOperator, ListOfLargeMessagesEndsItsPageEarly) {
   send(60, 390'000);
-  queue::ListRequest request{.address = standard(), .limit = 60, .cursor = {}};
-  const auto first = store().list(request, soon());
+  queue::ListRequest request{.type = standard().type, .limit = 60, .cursor = {}};
+  const auto first = desk().list("orders", request, soon());
   ASSERT_TRUE(first) << first.error().message();
   EXPECT_LT(first->messages.size(), 50U);
   EXPECT_GT(first->messages.size(), 30U);
   request.cursor = first->next;
-  const auto rest = store().list(request, soon());
+  const auto rest = desk().list("orders", request, soon());
   ASSERT_TRUE(rest);
   EXPECT_EQ(first->messages.size() + rest->messages.size(), 60U);
 }
@@ -212,13 +213,13 @@ TEST_F(StoreOperator, NamesThatNoStatementCanSpellAreInsertedToo) {
   auto records = all(true);
   ASSERT_EQ(records.size(), 1U);
   records[0].message.id = "copy";
-  ASSERT_EQ(store().put("orders", records, PutMode::insert, soon())[0].status, PutStatus::written);
+  ASSERT_EQ(desk().put("orders", records, PutMode::insert, soon())[0].status, PutStatus::written);
   Item expected = odd;
   expected["id"] = "copy";
   Item copy = raw("copy");
   copy.erase("sluice_nonce");
   EXPECT_EQ(copy, expected);
-  EXPECT_EQ(store().put("orders", records, PutMode::insert, soon())[0].status, PutStatus::exists);
+  EXPECT_EQ(desk().put("orders", records, PutMode::insert, soon())[0].status, PutStatus::exists);
 }
 
 TEST_F(StoreOperator, CopyIsExactAndPlainMessagesNeedNoItemForIt) {
@@ -234,8 +235,8 @@ TEST_F(StoreOperator, CopyIsExactAndPlainMessagesNeedNoItemForIt) {
   }
   const Item odd = raw("odd");
   const Item ours = raw("m7");
-  ASSERT_TRUE(store().purge(standard(), {}, soon()));
-  for (const auto& result : store().put("orders", records, PutMode::insert, soon())) {
+  ASSERT_EQ(purge(), 31U);
+  for (const auto& result : desk().put("orders", records, PutMode::insert, soon())) {
     EXPECT_EQ(result.status, PutStatus::written) << result.error.message();
   }
   const auto same = [](Item a, Item b) {
@@ -259,7 +260,7 @@ TEST_F(StoreOperator, InsertLeavesWhatIsThereAndReplaceDoesNot) {
   records.back().message.id = "new";
   records.push_back(records.front());
   records.back().message.id = "";
-  const auto inserted = store().put("orders", records, PutMode::insert, soon());
+  const auto inserted = desk().put("orders", records, PutMode::insert, soon());
   for (std::size_t i = 0; i < 30; ++i) {
     EXPECT_EQ(inserted[i].status, PutStatus::exists) << inserted[i].error.message();
   }
@@ -267,7 +268,7 @@ TEST_F(StoreOperator, InsertLeavesWhatIsThereAndReplaceDoesNot) {
   EXPECT_EQ(inserted[31].error.code(), ErrorCode::invalid);
   EXPECT_EQ(get("m3").message.body, std::string(20, 'x'));
   host().usage().reset();
-  const auto replaced = store().put("orders", std::span(records).first(31), PutMode::replace, soon());
+  const auto replaced = desk().put("orders", std::span(records).first(31), PutMode::replace, soon());
   for (const auto& result : replaced) {
     EXPECT_EQ(result.status, PutStatus::written) << result.error.message();
   }
@@ -283,7 +284,7 @@ TEST_F(StoreOperator, ReplaceOfTheSameIdTwiceLeavesTheLast) {
   std::vector<StoredMessage> twice{record, record};
   twice[0].message.body = "first";
   twice[1].message.body = "second";
-  for (const auto& result : store().put("orders", twice, PutMode::replace, soon())) {
+  for (const auto& result : desk().put("orders", twice, PutMode::replace, soon())) {
     EXPECT_EQ(result.status, PutStatus::written) << result.error.message();
   }
   EXPECT_EQ(get("m0").message.body, "second");
@@ -299,7 +300,7 @@ TEST_F(StoreOperator, OneRecordThatDynamoDbRefusesDoesNotTakeTheOthersWithIt) {
     for (auto& record : records) {
       record.message.id += mode == PutMode::insert ? "-new" : "";
     }
-    const auto results = store().put("orders", records, mode, soon());
+    const auto results = desk().put("orders", records, mode, soon());
     EXPECT_EQ(results[0].status, PutStatus::written) << results[0].error.message();
     EXPECT_EQ(results[1].error.code(), ErrorCode::invalid) << results[1].error.message();
     EXPECT_EQ(results[2].status, PutStatus::written);
@@ -326,7 +327,7 @@ TEST_P(LostOperatorAnswer, OfEveryChangeIsRecognised) {
         changes.push_back({.id = prefix + std::to_string(i), .action = ChangeAction::dead_letter});
       }
       if (action == ChangeAction::redrive) {
-        store().change("orders", changes, soon());
+        desk().change("orders", changes, soon());
         version = 2;
       }
       for (auto& change : changes) {
@@ -334,7 +335,7 @@ TEST_P(LostOperatorAnswer, OfEveryChangeIsRecognised) {
         change.version = with_version ? std::optional(version) : std::nullopt;
       }
       host().faults().break_next(GetParam(), "UPDATE");
-      for (const auto& result : store().change("orders", changes, soon())) {
+      for (const auto& result : desk().change("orders", changes, soon())) {
         EXPECT_EQ(result.status, queue::ChangeStatus::applied) << prefix << result.error.message();
         EXPECT_EQ(result.version, version + 1);
       }
@@ -352,18 +353,18 @@ TEST_P(LostOperatorAnswer, OfARemovalCountsAndAbsentOnesStayAbsent) {
         {.id = "m" + std::to_string(i), .version = i % 2 == 0 ? std::optional<std::int64_t>(1) : std::nullopt});
   }
   host().faults().break_next(GetParam(), "DELETE");
-  for (const auto& result : store().change("orders", changes, soon())) {
+  for (const auto& result : desk().change("orders", changes, soon())) {
     EXPECT_EQ(result.status, queue::ChangeStatus::applied) << result.error.message();
   }
   host().faults().choose({});
-  EXPECT_EQ(store().stats(standard(), soon())->total(), 0U);
+  EXPECT_EQ(desk().stats(standard(), soon())->total(), 0U);
 }
 
 TEST_P(LostOperatorAnswer, OfEditIsRecognised) {
   send(1);
   host().faults().break_next(GetParam(), "UpdateExpression");
   const ContentEdit edit{.path = {"data"}, .json = R"("new")"};
-  const auto edited = store().edit("orders", "m0", 1, std::span(&edit, 1), soon());
+  const auto edited = desk().edit("orders", "m0", 1, std::span(&edit, 1), soon());
   ASSERT_TRUE(edited) << edited.error().message();
   EXPECT_EQ(edited->version, 2);
   EXPECT_EQ(get("m0").message.body, "new");
@@ -377,15 +378,15 @@ TEST_P(LostOperatorAnswer, OfPutIsRecognised) {
     record.message.id += "-copy";
   }
   host().faults().break_next(GetParam(), "INSERT");
-  for (const auto& result : store().put("orders", records, PutMode::insert, soon())) {
+  for (const auto& result : desk().put("orders", records, PutMode::insert, soon())) {
     EXPECT_EQ(result.status, PutStatus::written) << result.error.message();
   }
   host().faults().break_next(GetParam(), "PutRequest", 2);
-  for (const auto& result : store().put("orders", records, PutMode::replace, soon())) {
+  for (const auto& result : desk().put("orders", records, PutMode::replace, soon())) {
     EXPECT_EQ(result.status, PutStatus::written) << result.error.message();
   }
   host().faults().choose({});
-  EXPECT_EQ(store().stats(standard(), soon())->total(), 60U);
+  EXPECT_EQ(desk().stats(standard(), soon())->total(), 60U);
 }
 
 TEST_P(LostOperatorAnswer, AndNoWayToAskIsAnUnknownOutcome) {
@@ -397,7 +398,7 @@ TEST_P(LostOperatorAnswer, AndNoWayToAskIsAnUnknownOutcome) {
     return operation == "BatchGetItem" || operation == "GetItem" ? HttpFault::refuse : HttpFault::none;
   });
   const queue::Change change{.id = "m0", .action = queue::ChangeAction::delay, .version = 1};
-  const auto result = store().change("orders", std::span(&change, 1), soon())[0];
+  const auto result = desk().change("orders", std::span(&change, 1), soon())[0];
   EXPECT_EQ(result.status, queue::ChangeStatus::failed);
   EXPECT_EQ(result.error.code(), ErrorCode::unknown_outcome) << result.error.message();
 }
@@ -409,7 +410,7 @@ TEST_F(StoreOperator, ThrottledBulkComesThrough) {
     changes.push_back({.id = "m" + std::to_string(i), .action = queue::ChangeAction::dead_letter, .version = 1});
   }
   host().faults().break_next(HttpFault::throttle_odd, "UPDATE", 3);
-  for (const auto& result : store().change("orders", changes, soon())) {
+  for (const auto& result : desk().change("orders", changes, soon())) {
     EXPECT_EQ(result.status, queue::ChangeStatus::applied) << result.error.message();
   }
 }
@@ -418,10 +419,10 @@ TEST_F(StoreOperator, NothingIsWrittenAfterTheDeadline) {
   send(1);
   const Deadline passed = Deadline::at(clock().steady_now() - 1s);
   const queue::Change change{.id = "m0"};
-  EXPECT_EQ(store().change("orders", std::span(&change, 1), passed)[0].error.code(), ErrorCode::timeout);
+  EXPECT_EQ(desk().change("orders", std::span(&change, 1), passed)[0].error.code(), ErrorCode::timeout);
   const auto record = get("m0");
   for (const PutMode mode : {PutMode::insert, PutMode::replace}) {
-    EXPECT_EQ(store().put("orders", std::span(&record, 1), mode, passed)[0].error.code(), ErrorCode::timeout);
+    EXPECT_EQ(desk().put("orders", std::span(&record, 1), mode, passed)[0].error.code(), ErrorCode::timeout);
   }
   EXPECT_EQ(get("m0").version, 1);
 }

@@ -27,7 +27,7 @@ TEST(Statements, InsertNamesEveryAttribute) {
 
 TEST(Statements, ClaimIsConditionalOnVersionAndHalf) {
   const auto claim = kBuild.update({"A", VersionMark::number_of(4), QueueType::standard}, {"nonce", kNow},
-                                   claim_change(3, kNow, kNow), true);
+                                   claim_change(3, false, kNow, kNow), true);
   EXPECT_EQ(claim.statement.text,
             R"(UPDATE "my.table-1" SET "version"=?,"updated_at"=?,"sluice_nonce"=?,"receive_count"=?,"received_at"=?,)"
             R"("invisible_until_at"=? WHERE "id"=? AND "version"=? AND "queue_type"=? RETURNING ALL NEW *)");

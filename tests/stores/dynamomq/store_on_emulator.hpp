@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/timestamp.hpp"
+#include "host/queue/half_removal.hpp"
 #include "host/stores/dynamomq/record.hpp"
 #include "tests/stores/dynamomq/emulated_tables.hpp"
 #include "tests/support/fake_clock.hpp"
@@ -38,7 +39,7 @@ class StoreOnEmulator : public ::testing::Test {
   const std::string& table() const { return options_.queues.at("orders").table; }
   FakeClock& clock() { return clock_; }
   EmulatedHost& host() { return *host_; }
-  queue::Store& store() { return host_->store(); }
+  Desk& desk() { return host_->desk(); }
   Deadline soon() { return Deadline::after(clock_, 60s); }
   static queue::QueueAddress standard() { return {"orders", queue::QueueType::standard}; }
   static queue::QueueAddress dlq() { return {"orders", queue::QueueType::dlq}; }
@@ -50,26 +51,26 @@ class StoreOnEmulator : public ::testing::Test {
       batch[i].id = prefix + std::to_string(i);
       batch[i].body = std::string(bytes, 'x');
     }
-    for (const auto& result : store().send("orders", batch, soon())) {
+    for (const auto& result : desk().send("orders", batch, soon())) {
       ASSERT_EQ(result.status, queue::SendStatus::sent) << result.error.message();
     }
     clock_.advance(1ms);
   }
 
-  std::vector<queue::Claim> claim(queue::Store& from, std::size_t max, Duration visibility = 30s) {
+  std::vector<queue::Delivery> claim(Desk& from, std::size_t max, Duration visibility = 30s) {
     auto claims = from.claim(standard(), max, visibility, soon());
     EXPECT_TRUE(claims) << (claims ? "" : claims.error().message());
-    return claims ? std::move(*claims) : std::vector<queue::Claim>();
+    return claims ? std::move(*claims) : std::vector<queue::Delivery>();
   }
-  std::vector<queue::Claim> claim(std::size_t max) { return claim(store(), max); }
+  std::vector<queue::Delivery> claim(std::size_t max) { return claim(desk(), max); }
 
-  std::vector<queue::SettleResult> settle(queue::Store& at, const std::vector<queue::Claim>& claims,
-                                          queue::SettleAction action, Duration delay = {}) {
-    std::vector<queue::Settlement> settlements;
+  std::vector<queue::SettleResult> settle(Desk& at, const std::vector<queue::Delivery>& claims,
+                                          queue::CompletionAction action, Duration delay = {}) {
+    std::vector<queue::Completion> completions;
     for (const auto& claim : claims) {
-      settlements.push_back({.receipt = claim.receipt, .action = action, .delay = delay, .failure = {}});
+      completions.push_back({.receipt = claim.receipt, .action = action, .delay = delay, .failure = {}});
     }
-    return at.settle(standard(), settlements, soon());
+    return at.settle(standard(), completions, soon());
   }
   /// How many of these were applied.
   static std::size_t applied(const std::vector<queue::SettleResult>& results) {
@@ -79,9 +80,32 @@ class StoreOnEmulator : public ::testing::Test {
   }
 
   queue::StoredMessage get(const std::string& id) {
-    auto stored = store().get("orders", id, soon());
+    auto stored = desk().get("orders", id, soon());
     EXPECT_TRUE(stored) << (stored ? "" : stored.error().message());
     return stored ? std::move(*stored) : queue::StoredMessage();
+  }
+
+  /// Removes what the standard half holds, page by page, as the command does; how many messages.
+  std::size_t purge() {
+    std::size_t removed = 0;
+    queue::ListRequest request{.type = queue::QueueType::standard, .limit = 500, .cursor = {}, .content = false};
+    do {
+      const auto page = desk().list("orders", request, soon());
+      if (!page) {
+        ADD_FAILURE() << page.error().message();
+        return removed;
+      }
+      std::vector<queue::Change> removals;
+      for (const auto& found : page->messages) {
+        removals.push_back({.id = found.message.id, .action = queue::ChangeAction::remove, .version = found.version});
+      }
+      for (const auto& result :
+           queue::remove_from_half(desk().oper("orders"), request.type, std::move(removals), soon())) {
+        removed += result.status == queue::ChangeStatus::applied ? 1 : 0;
+      }
+      request.cursor = page->next;
+    } while (!request.cursor.empty());
+    return removed;
   }
 
   dynamo::Item raw(const std::string& id) {
@@ -96,7 +120,7 @@ class StoreOnEmulator : public ::testing::Test {
     ASSERT_TRUE(stored) << stored.error().message;
   }
 
-  static std::set<std::string> ids_of(const std::vector<queue::Claim>& claims) {
+  static std::set<std::string> ids_of(const std::vector<queue::Delivery>& claims) {
     std::set<std::string> ids;
     for (const auto& claim : claims) {
       EXPECT_TRUE(ids.insert(claim.message.id).second) << claim.message.id << " came twice";

@@ -50,7 +50,7 @@ TEST(TableFindings, EachDifferenceIsOneWithItsMend) {
        "the type of id is 'N' and must be 'S'", "another table"},
       {"no index", [](Table& t) { t.indexes.clear(); }, FindingLevel::unfit, "there is no index", "add one"},
       {"other index name", [](Table& t) { t.indexes[0].name = "by-type"; }, FindingLevel::unfit, "there is no index",
-       "index 'by-type' has the right keys: name it with --index"},
+       "index 'by-type' has the right keys: name it as the queue's index"},
       {"index hash", [](Table& t) { t.indexes[0].hash_key = "x"; }, FindingLevel::unfit, "the index's hash key is 'x'",
        "delete the index"},
       {"index without range", [](Table& t) { t.indexes[0].range_key = ""; }, FindingLevel::unfit,

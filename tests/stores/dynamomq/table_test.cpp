@@ -89,13 +89,13 @@ TEST_F(QueueTableMaking, MissingIndexIsADifference) {
   EXPECT_THAT(made.error().message(), HasSubstr("there is no index 'dynamo-mq-index-queue_type-sent_at'"));
 }
 
-TEST_F(QueueTableMaking, CheckOfAMissingTableNamesTheCommand) {
+TEST_F(QueueTableMaking, CheckOfAMissingTableNamesIt) {
   TableSpec spec;
   spec.table = "nowhere";
   const auto checked = check_table(host().client(), spec, soon());
   ASSERT_FALSE(checked);
   EXPECT_EQ(checked.error().code(), ErrorCode::queue_missing);
-  EXPECT_THAT(checked.error().message(), HasSubstr("sluice table create"));
+  EXPECT_THAT(checked.error().message(), HasSubstr("'nowhere' does not exist"));
 }
 
 TEST_F(QueueTableMaking, LostAnswerOfTheCreationDoesNotMatter) {

@@ -1,4 +1,4 @@
-#include "host/stores/dynamomq/sender.hpp"
+#include "host/stores/dynamomq/dynamomq_sender.hpp"
 
 #include "base/uuid.hpp"
 
@@ -25,7 +25,7 @@ bool same(const dynamo::Item& a, const dynamo::Item& b, std::string_view name) {
 }  // namespace
 
 /// A message on its way: its place in the request, and its item.
-struct Sender::Draft {
+struct DynamoMqSender::Draft {
   std::size_t place = 0;
   dynamo::Item item;
 
@@ -37,7 +37,8 @@ struct Sender::Draft {
   }
 };
 
-std::vector<Sender::Draft> Sender::draft(std::span<const NewMessage> messages, std::vector<SendResult>& results) {
+std::vector<DynamoMqSender::Draft> DynamoMqSender::draft(std::span<const NewMessage> messages,
+                                                         std::vector<SendResult>& results) {
   std::vector<Draft> drafts;
   drafts.reserve(messages.size());
   for (std::size_t i = 0; i < messages.size(); ++i) {
@@ -54,7 +55,7 @@ std::vector<Sender::Draft> Sender::draft(std::span<const NewMessage> messages, s
   return drafts;
 }
 
-std::vector<SendResult> Sender::send(std::span<const NewMessage> messages, Deadline deadline) {
+std::vector<SendResult> DynamoMqSender::send(std::span<const NewMessage> messages, Deadline deadline) {
   std::vector<SendResult> results(messages.size());
   const auto drafts = draft(messages, results);
   std::vector<KeyedStatement> statements;
@@ -72,11 +73,12 @@ std::vector<SendResult> Sender::send(std::span<const NewMessage> messages, Deadl
     }
   }
   recognise_own(drafts, outcomes, results, deadline);
+  doorbell_.ring_sent(place_.queue, messages, results);
   return results;
 }
 
-void Sender::recognise_own(const std::vector<Draft>& drafts, const std::vector<StatementOutcome>& outcomes,
-                           std::vector<SendResult>& results, Deadline deadline) {
+void DynamoMqSender::recognise_own(const std::vector<Draft>& drafts, const std::vector<StatementOutcome>& outcomes,
+                                   std::vector<SendResult>& results, Deadline deadline) {
   std::vector<std::size_t> doubtful;
   std::vector<std::string> ids;
   for (std::size_t k = 0; k < drafts.size(); ++k) {

@@ -1,10 +1,10 @@
-#include "host/stores/dynamomq/settlement_writer.hpp"
+#include "host/stores/dynamomq/completion_writer.hpp"
 
 namespace sluice::queue::dynamomq {
 namespace {
 
-std::optional<WallTime> visible_at(const Settlement& settlement, WallTime now) {
-  return settlement.delay > Duration::zero() ? std::optional(later(now, settlement.delay)) : std::nullopt;
+std::optional<WallTime> visible_at(const Completion& completion, WallTime now) {
+  return completion.delay > Duration::zero() ? std::optional(later(now, completion.delay)) : std::nullopt;
 }
 
 // The outcome of a write, before a refusal that may be its own doing has been looked into.
@@ -23,19 +23,18 @@ SettleResult result_of(const StatementOutcome& outcome, bool removal, const Queu
 }  // namespace
 
 /// One conditional write on its way, and how to recognise it afterwards.
-struct SettlementWriter::Write {
+struct CompletionWriter::Write {
   KeyedStatement statement;
   std::int64_t version = 0;  ///< that it leaves
   std::string nonce;         ///< empty: it removes the record
 };
 
 // The claims of this store are remembered. Of those that another one made, and hands its receipts on, the records tell.
-void SettlementWriter::find_sent_times(const std::vector<const Receipt*>& receipts, Deadline deadline) {
+void CompletionWriter::find_sent_times(const std::vector<const Receipt*>& receipts, Deadline deadline) {
   std::vector<std::string> unknown;
   for (const Receipt* receipt : receipts) {
     const auto& sent_at = sent_times_.emplace_back(lane_.sent_at_of(*receipt));
-    const bool marked = receipt->locator != std::int64_t{receive_count_of(*receipt)};
-    if (!sent_at && marked) {
+    if (!sent_at && has_fingerprint(*receipt)) {
       unknown.push_back(receipt->id);
     }
   }
@@ -52,27 +51,33 @@ void SettlementWriter::find_sent_times(const std::vector<const Receipt*>& receip
   }
 }
 
-SettlementWriter::Write SettlementWriter::write_of(const Settlement& settlement, std::optional<std::string> sent_at,
+CompletionWriter::Write CompletionWriter::write_of(const Completion& completion, std::optional<std::string> sent_at,
                                                    WallTime now, bool with_failure) {
-  const Receipt& receipt = settlement.receipt;
+  const Receipt& receipt = completion.receipt;
   const VersionMark version = VersionMark::number_of(receipt.version);
-  if (settlement.action == SettleAction::remove) {
+  if (completion.action == CompletionAction::remove) {
     return {build_.remove({receipt.id, version, type_, {}, std::move(sent_at)}, true), 0, {}};
   }
-  const bool dead = settlement.action == SettleAction::dead_letter;
-  RecordChange change = dead ? dead_letter_change(now) : put_off_change(visible_at(settlement, now));
-  if (const std::uint32_t count = receive_count_of(receipt); settlement.action == SettleAction::release && count > 0) {
+  const bool dead = completion.action == CompletionAction::dead_letter;
+  RecordChange change = dead ? dead_letter_change(now) : put_off_change(visible_at(completion, now));
+  if (const std::uint32_t count = receive_count_of(receipt);
+      completion.action == CompletionAction::release && count > 0) {
     change.set.emplace_back(attribute::kReceiveCount, dynamo::AttributeValue::number(count - 1));
   }
-  if (with_failure && settlement.action != SettleAction::release && !settlement.failure.empty()) {
-    change.set.emplace_back(attribute::kFailure, encode_failure(settlement.failure));
+  if (!dead && completion.suspect) {
+    change.set.emplace_back(attribute::kSuspect, dynamo::AttributeValue::number(1));
+  } else if (is_marked(receipt)) {
+    change.removed = attribute::kSuspect;
+  }
+  if (with_failure && completion.action != CompletionAction::release && !completion.failure.empty()) {
+    change.set.emplace_back(attribute::kFailure, encode_failure(completion.failure));
   }
   std::string nonce = parts_.nonces.next();
   auto statement = build_.update({receipt.id, version, type_, {}, std::move(sent_at)}, {nonce, now}, change);
   return {std::move(statement), version.next(), std::move(nonce)};
 }
 
-std::vector<SettleResult> SettlementWriter::perform(std::span<const Write> writes, Deadline deadline) {
+std::vector<SettleResult> CompletionWriter::perform(std::span<const Write> writes, Deadline deadline) {
   std::vector<KeyedStatement> statements;
   statements.reserve(writes.size());
   for (const auto& write : writes) {
@@ -88,7 +93,7 @@ std::vector<SettleResult> SettlementWriter::perform(std::span<const Write> write
   return results;
 }
 
-void SettlementWriter::recognise_own(std::span<const Write> writes, const std::vector<StatementOutcome>& outcomes,
+void CompletionWriter::recognise_own(std::span<const Write> writes, const std::vector<StatementOutcome>& outcomes,
                                      std::vector<SettleResult>& results, Deadline deadline) {
   std::vector<std::size_t> doubtful;
   std::vector<std::string> ids;
@@ -123,36 +128,36 @@ void SettlementWriter::recognise_own(std::span<const Write> writes, const std::v
   }
 }
 
-std::vector<SettleResult> SettlementWriter::settle(std::span<const Settlement> settlements, Deadline deadline) {
+std::vector<SettleResult> CompletionWriter::settle(std::span<const Completion> completions, Deadline deadline) {
   const WallTime now = parts_.clock.wall_now();
   std::vector<Write> writes;
-  writes.reserve(settlements.size());
+  writes.reserve(completions.size());
   std::vector<const Receipt*> receipts;
-  for (const auto& settlement : settlements) {
-    receipts.push_back(&settlement.receipt);
+  for (const auto& completion : completions) {
+    receipts.push_back(&completion.receipt);
   }
   find_sent_times(receipts, deadline);
-  for (std::size_t i = 0; i < settlements.size(); ++i) {
-    writes.push_back(write_of(settlements[i], sent_times_[i], now, true));
+  for (std::size_t i = 0; i < completions.size(); ++i) {
+    writes.push_back(write_of(completions[i], sent_times_[i], now, true));
   }
   auto results = perform(writes, deadline);
-  retry_without_failure(settlements, now, results, deadline);
-  for (std::size_t i = 0; i < settlements.size(); ++i) {
-    note_in_lane(settlements[i], results[i], now);
+  retry_without_failure(completions, now, results, deadline);
+  for (std::size_t i = 0; i < completions.size(); ++i) {
+    note_in_lane(completions[i], results[i], now);
   }
   return results;
 }
 
 // A record close to 400 KB has no room for the reason of its failure. The message matters more.
-void SettlementWriter::retry_without_failure(std::span<const Settlement> settlements, WallTime now,
+void CompletionWriter::retry_without_failure(std::span<const Completion> completions, WallTime now,
                                              std::vector<SettleResult>& results, Deadline deadline) {
   std::vector<std::size_t> places;
   std::vector<Write> writes;
-  for (std::size_t i = 0; i < settlements.size(); ++i) {
+  for (std::size_t i = 0; i < completions.size(); ++i) {
     if (results[i].status == SettleStatus::failed && results[i].error.code() == ErrorCode::invalid &&
-        !settlements[i].failure.empty()) {
+        !completions[i].failure.empty()) {
       places.push_back(i);
-      writes.push_back(write_of(settlements[i], sent_times_[i], now, false));
+      writes.push_back(write_of(completions[i], sent_times_[i], now, false));
     }
   }
   if (writes.empty()) {
@@ -164,8 +169,8 @@ void SettlementWriter::retry_without_failure(std::span<const Settlement> settlem
   }
 }
 
-void SettlementWriter::note_in_lane(const Settlement& settlement, const SettleResult& result, WallTime now) {
-  const Receipt& receipt = settlement.receipt;
+void CompletionWriter::note_in_lane(const Completion& completion, const SettleResult& result, WallTime now) {
+  const Receipt& receipt = completion.receipt;
   if (result.status == SettleStatus::lost) {
     lane_.forget_receipt(receipt);
     return;
@@ -173,20 +178,21 @@ void SettlementWriter::note_in_lane(const Settlement& settlement, const SettleRe
   if (result.status == SettleStatus::failed) {
     return;  // the lease stands until it runs out
   }
-  if (settlement.action == SettleAction::remove) {
+  if (completion.action == CompletionAction::remove) {
     lane_.removed(receipt.id, parts_.clock.steady_now());
-  } else if (settlement.action == SettleAction::dead_letter) {
+  } else if (completion.action == CompletionAction::dead_letter) {
     lane_.forget(receipt.id);
   } else {
-    lane_.put_off(receipt.id, VersionMark::number_of(receipt.version).next(), visible_at(settlement, now),
-                  settlement.action == SettleAction::release);
+    lane_.put_off(
+        receipt.id, VersionMark::number_of(receipt.version).next(), visible_at(completion, now),
+        {.attempt_given_back = completion.action == CompletionAction::release, .suspect = completion.suspect});
   }
 }
 
-std::vector<ExtendResult> SettlementWriter::extend(std::span<const Receipt> receipts, Duration visibility,
+std::vector<ExtendResult> CompletionWriter::extend(std::span<const Receipt> receipts, Duration visibility,
                                                    Deadline deadline) {
-  const WallTime now = parts_.clock.wall_now();
-  const WallTime until = later(now, visibility);
+  const Moment now = parts_.now();
+  const WallTime invisible_until = later(now.wall, visibility);
   std::vector<Write> writes;
   writes.reserve(receipts.size());
   std::vector<const Receipt*> all;
@@ -197,8 +203,8 @@ std::vector<ExtendResult> SettlementWriter::extend(std::span<const Receipt> rece
   for (const auto& receipt : receipts) {
     const VersionMark version = VersionMark::number_of(receipt.version);
     std::string nonce = parts_.nonces.next();
-    auto statement =
-        build_.update({receipt.id, version, type_, {}, sent_times_[writes.size()]}, {nonce, now}, extend_change(until));
+    auto statement = build_.update({receipt.id, version, type_, {}, sent_times_[writes.size()]}, {nonce, now.wall},
+                                   extend_change(invisible_until));
     writes.push_back({std::move(statement), version.next(), std::move(nonce)});
   }
   auto performed = perform(writes, deadline);
@@ -210,8 +216,8 @@ std::vector<ExtendResult> SettlementWriter::extend(std::span<const Receipt> rece
     result.error = std::move(performed[i].error);
     if (result.status == SettleStatus::applied) {
       result.receipt = {receipts[i].id, writes[i].version, receipts[i].locator};
-      result.invisible_until = until;
-      lane_.put_off(receipts[i].id, writes[i].version, until, false);
+      result.leased_until = until(now.steady, visibility);
+      lane_.extended(receipts[i].id, writes[i].version, invisible_until);
     } else if (result.status == SettleStatus::lost) {
       lane_.forget_receipt(receipts[i]);
     }

@@ -4,20 +4,23 @@
 #include <vector>
 
 #include "base/random.hpp"
+#include "host/queue/doorbell.hpp"
+#include "host/queue/sender.hpp"
 #include "host/stores/dynamomq/store_parts.hpp"
 
 namespace sluice::queue::dynamomq {
 
-/// Sends messages to one queue. Thread-safe.
+/// Sends messages to one queue.
 ///
 /// An INSERT fails by itself when the id is there, so that no read comes first. One whose answer was lost is repeated;
 /// when the repeat finds the id taken, the record tells whether it is our own.
-class Sender {
+class DynamoMqSender final : public Sender {
  public:
-  Sender(StoreParts parts, const QueueTable& place, Random& random)
-      : parts_(parts), place_(place), random_(random), build_(place.table) {}
+  /// The references must outlive the sender.
+  DynamoMqSender(StoreParts parts, const QueueTable& place, Random& random, Doorbell& doorbell)
+      : parts_(parts), place_(place), random_(random), doorbell_(doorbell), build_(place.table) {}
 
-  std::vector<SendResult> send(std::span<const NewMessage> messages, Deadline deadline);
+  std::vector<SendResult> send(std::span<const NewMessage> messages, Deadline deadline) override;
 
  private:
   struct Draft;
@@ -29,6 +32,7 @@ class Sender {
   StoreParts parts_;
   const QueueTable& place_;
   Random& random_;
+  Doorbell& doorbell_;
   StatementBuilder build_;
 };
 

@@ -3,35 +3,37 @@
 #include <span>
 #include <vector>
 
+#include "host/queue/completion.hpp"
 #include "host/stores/dynamomq/lane.hpp"
 #include "host/stores/dynamomq/store_parts.hpp"
 
 namespace sluice::queue::dynamomq {
 
-/// Settles and extends claims of one queue half, each conditional on the version that its receipt names. Thread-safe.
+/// Settles and extends deliveries of one queue half, each conditional on the version that its receipt names.
+/// Thread-safe.
 ///
 /// A write whose outcome is unknown is repeated; when the repeat is refused, the record's nonce tells whether the first
 /// try had taken effect.
 /// Made for one call. Not thread-safe.
-class SettlementWriter {
+class CompletionWriter {
  public:
-  SettlementWriter(StoreParts parts, const QueueTable& place, QueueType type, Lane& lane)
+  CompletionWriter(StoreParts parts, const QueueTable& place, QueueType type, Lane& lane)
       : parts_(parts), place_(place), type_(type), lane_(lane), build_(place.table) {}
 
-  std::vector<SettleResult> settle(std::span<const Settlement> settlements, Deadline deadline);
+  std::vector<SettleResult> settle(std::span<const Completion> completions, Deadline deadline);
   std::vector<ExtendResult> extend(std::span<const Receipt> receipts, Duration visibility, Deadline deadline);
 
  private:
   struct Write;
 
   void find_sent_times(const std::vector<const Receipt*>& receipts, Deadline deadline);
-  Write write_of(const Settlement& settlement, std::optional<std::string> sent_at, WallTime now, bool with_failure);
+  Write write_of(const Completion& completion, std::optional<std::string> sent_at, WallTime now, bool with_failure);
   std::vector<SettleResult> perform(std::span<const Write> writes, Deadline deadline);
   void recognise_own(std::span<const Write> writes, const std::vector<StatementOutcome>& outcomes,
                      std::vector<SettleResult>& results, Deadline deadline);
-  void retry_without_failure(std::span<const Settlement> settlements, WallTime now, std::vector<SettleResult>& results,
+  void retry_without_failure(std::span<const Completion> completions, WallTime now, std::vector<SettleResult>& results,
                              Deadline deadline);
-  void note_in_lane(const Settlement& settlement, const SettleResult& result, WallTime now);
+  void note_in_lane(const Completion& completion, const SettleResult& result, WallTime now);
 
   StoreParts parts_;
   const QueueTable& place_;

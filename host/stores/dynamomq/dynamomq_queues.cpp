@@ -1,0 +1,73 @@
+#include "host/stores/dynamomq/dynamomq_queues.hpp"
+
+#include <utility>
+
+#include "host/stores/dynamomq/dynamomq_operator.hpp"
+#include "host/stores/dynamomq/dynamomq_sender.hpp"
+#include "host/stores/dynamomq/dynamomq_source.hpp"
+
+namespace sluice::queue::dynamomq {
+namespace {
+
+QueueTable locate(const DynamoMqOptions& options, const std::string& queue) {
+  const auto found = options.queues.find(queue);
+  const TableLocation location = found == options.queues.end() ? TableLocation{} : found->second;
+  return {queue, location.table.empty() ? queue : location.table,
+          location.index.empty() ? std::string(kDefaultIndexName) : location.index, options.region};
+}
+
+class DynamoMqQueues final : public Queues {
+ public:
+  DynamoMqQueues(DynamoMqOptions options, dynamo::Client& client, const Clock& clock, Random& random)
+      : options_(std::move(options)),
+        random_(random),
+        nonces_(options_.host, random),
+        runner_(client, clock, random),
+        parts_{client, clock, runner_, nonces_} {}
+
+  Result<std::unique_ptr<Source>> open_source(const QueueAddress& address) override {
+    return std::unique_ptr<Source>(
+        std::make_unique<DynamoMqSource>(parts_, state(address.queue), address.type, doorbell_));
+  }
+
+  Result<std::unique_ptr<Sender>> open_sender(const std::string& queue) override {
+    return std::unique_ptr<Sender>(std::make_unique<DynamoMqSender>(parts_, state(queue).place, random_, doorbell_));
+  }
+
+  Result<std::unique_ptr<Operator>> open_operator(const std::string& queue) override {
+    return std::unique_ptr<Operator>(std::make_unique<DynamoMqOperator>(parts_, state(queue), doorbell_));
+  }
+
+ private:
+  QueueState& state(const std::string& queue) {
+    const MutexLock lock(mutex_);
+    auto& known = states_[queue];
+    if (!known) {
+      known = std::make_unique<QueueState>(locate(options_, queue), nonces_.tag(), random_);
+    }
+    return *known;
+  }
+
+  // Fixed after construction.
+  const DynamoMqOptions options_;
+  Random& random_;
+  NonceSource nonces_;
+  StatementRunner runner_;
+  const StoreParts parts_;
+
+  // Synchronises itself.
+  Doorbell doorbell_;
+
+  Mutex mutex_;
+  // Guarded by mutex_. States are never removed, so that references to them live as long as the queues.
+  std::map<std::string, std::unique_ptr<QueueState>> states_ SLUICE_GUARDED_BY(mutex_);
+};
+
+}  // namespace
+
+std::unique_ptr<Queues> make_dynamomq_queues(DynamoMqOptions options, dynamo::Client& client, const Clock& clock,
+                                             Random& random) {
+  return std::make_unique<DynamoMqQueues>(std::move(options), client, clock, random);
+}
+
+}  // namespace sluice::queue::dynamomq

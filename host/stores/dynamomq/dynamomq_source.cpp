@@ -1,0 +1,47 @@
+#include "host/stores/dynamomq/dynamomq_source.hpp"
+
+#include <utility>
+
+#include "host/stores/dynamomq/claimer.hpp"
+#include "host/stores/dynamomq/completion_writer.hpp"
+
+namespace sluice::queue::dynamomq {
+
+const SourceTraits& DynamoMqSource::traits() const {
+  static constexpr SourceTraits kTraits{};
+  return kTraits;
+}
+
+void DynamoMqSource::start(SourceEvents events) {
+  if (events.on_ready) {
+    auto subscription = doorbell_.subscribe(address_, std::move(events.on_ready));
+    const MutexLock lock(mutex_);
+    std::swap(subscription_, subscription);
+  }
+}
+
+void DynamoMqSource::stop() {
+  Doorbell::Subscription ended;
+  {
+    const MutexLock lock(mutex_);
+    std::swap(subscription_, ended);
+  }
+  // Here it ends, without the lock: that waits for a call of the listener, which may be about to claim.
+}
+
+Result<Claimed> DynamoMqSource::claim(const ClaimRequest& request, Deadline deadline) {
+  return Claimer(parts_, queue_.place, address_.type, lane()).claim(request, deadline);
+}
+
+std::vector<SettleResult> DynamoMqSource::settle(std::span<const Completion> completions, Deadline deadline) {
+  auto results = CompletionWriter(parts_, queue_.place, address_.type, lane()).settle(completions, deadline);
+  doorbell_.ring_settled(address_, completions, results);
+  return results;
+}
+
+std::vector<ExtendResult> DynamoMqSource::extend(std::span<const Receipt> receipts, Duration visibility,
+                                                 Deadline deadline) {
+  return CompletionWriter(parts_, queue_.place, address_.type, lane()).extend(receipts, visibility, deadline);
+}
+
+}  // namespace sluice::queue::dynamomq

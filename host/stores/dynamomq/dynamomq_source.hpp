@@ -1,0 +1,40 @@
+#pragma once
+
+#include "base/mutex.hpp"
+#include "host/queue/doorbell.hpp"
+#include "host/queue/source.hpp"
+#include "host/stores/dynamomq/queue_state.hpp"
+#include "host/stores/dynamomq/store_parts.hpp"
+
+namespace sluice::queue::dynamomq {
+
+/// The source of one queue half. Each delivery has a lease of its own; suspects are known by what their records say of
+/// the delivery before.
+class DynamoMqSource final : public Source {
+ public:
+  /// The references must outlive the source.
+  DynamoMqSource(StoreParts parts, QueueState& queue, QueueType type, Doorbell& doorbell)
+      : parts_(parts), queue_(queue), address_{queue.place.queue, type}, doorbell_(doorbell) {}
+
+  const SourceTraits& traits() const override;
+  void start(SourceEvents events) override;
+  void stop() override;
+  Result<Claimed> claim(const ClaimRequest& request, Deadline deadline) override;
+  std::vector<SettleResult> settle(std::span<const Completion> completions, Deadline deadline) override;
+  std::vector<ExtendResult> extend(std::span<const Receipt> receipts, Duration visibility, Deadline deadline) override;
+
+ private:
+  Lane& lane() { return queue_.lane(address_.type); }
+
+  // Fixed after construction.
+  const StoreParts parts_;
+  QueueState& queue_;
+  const QueueAddress address_;
+  Doorbell& doorbell_;
+
+  Mutex mutex_;
+  // Guarded by mutex_.
+  Doorbell::Subscription subscription_ SLUICE_GUARDED_BY(mutex_);
+};
+
+}  // namespace sluice::queue::dynamomq

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "base/random.hpp"
+#include "host/queue/stored_message.hpp"
+#include "host/stores/dynamomq/lane.hpp"
+#include "host/stores/dynamomq/table_errors.hpp"
+
+namespace sluice::queue::dynamomq {
+
+/// What is known of one queue: where it lies, and what its two halves hold. All sides of the queue share it.
+/// Thread-safe.
+class QueueState {
+ public:
+  /// `tag` and `random` as Lane's.
+  QueueState(QueueTable table, const std::string& tag, Random& random)
+      : place(std::move(table)), standard_(tag, random), dlq_(tag, random) {}
+
+  const QueueTable place;
+
+  Lane& lane(QueueType type) { return type == QueueType::dlq ? dlq_ : standard_; }
+
+  /// Nothing that is known of that message holds any more.
+  void forget(const std::string& id) {
+    standard_.forget(id);
+    dlq_.forget(id);
+  }
+  /// The same, and it may come due then in either half.
+  void changed(const std::string& id, WallTime due) {
+    forget(id);
+    standard_.expect(due);
+    dlq_.expect(due);
+  }
+  void put(const StoredMessage& record) {
+    forget(record.message.id);
+    lane(record.queue_type).expect(std::max(record.message.sent_at, record.invisible_until.value_or(WallTime{})));
+  }
+
+ private:
+  Lane standard_;
+  Lane dlq_;
+};
+
+}  // namespace sluice::queue::dynamomq
