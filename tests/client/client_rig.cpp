@@ -53,7 +53,7 @@ class DynamoMqOfTest final : public StoreOfTest {
     test::make_table(host_->client(), table, clock_);
   }
 
-  queue::Queues& queues() override { return host_->queues(); }
+  queue::Queues& queues() override { return host_->desk().queues(); }
   test::FakeClock& clock() override { return clock_; }
 
  private:

@@ -42,7 +42,7 @@ class DynamoDbFailures : public ::testing::Test {
     table_ = test::fresh_table_name("failures");
     host_ = std::make_unique<test::EmulatedHost>(clock_, "failures", 1);
     test::make_table(host_->client(), table_, clock_);
-    client_ = std::make_unique<QueueClient>(make_client(host_->queues(), clock_, host_->random(), table_));
+    client_ = std::make_unique<QueueClient>(make_client(host_->desk().queues(), clock_, host_->random(), table_));
     ASSERT_TRUE(client_->send({.id = "A-101", .data = "x"}));
   }
   QueueClient& client() { return *client_; }
@@ -172,7 +172,7 @@ TEST(DynamoDbConfiguration, N43_AnEndpointWhereNobodyListens) {
 
 TEST_F(DynamoDbFailures, N43_ATableThatIsNotThere) {
   const SystemClock clock;
-  QueueClient client = make_client(host().queues(), clock, host().random(), "nowhere");
+  QueueClient client = make_client(host().desk().queues(), clock, host().random(), "nowhere");
   for (const Operation& operation : api_calls()) {
     EXPECT_EQ(operation.call(client), "DynamoDBAPIError") << operation.name;
   }

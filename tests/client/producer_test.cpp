@@ -549,7 +549,7 @@ TEST(ProducerCost, IsOneRequestForTwentyFiveMessages) {
   test::EmulatedHost host(clock, "producer", 1);
   const std::string table = test::fresh_table_name("producer");
   test::make_table(host.client(), table, clock);
-  QueueClient client = make_client(host.queues(), clock, host.random(), table);
+  QueueClient client = make_client(host.desk().queues(), clock, host.random(), table);
   host.usage().reset();
   std::atomic<std::size_t> sent = 0;
   Producer producer(client, {.linger = kForEver});

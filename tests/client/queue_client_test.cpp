@@ -351,7 +351,7 @@ TEST(QueueClientCost, IsCountedInRequests) {
   test::EmulatedHost host(clock, "cost", 1);
   const std::string table = test::fresh_table_name("cost");
   test::make_table(host.client(), table, clock);
-  QueueClient client = make_client(host.queues(), clock, host.random(), table);
+  QueueClient client = make_client(host.desk().queues(), clock, host.random(), table);
   // Of a call that must succeed.
   const auto requests = [&](const auto& call) {
     host.usage().reset();

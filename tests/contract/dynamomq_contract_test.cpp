@@ -18,7 +18,7 @@ class DynamoMqUnderTest final : public StoreUnderTest {
     }
   }
 
-  queue::Queues& queues() override { return host_->queues(); }
+  queue::Queues& queues() override { return host_->desk().queues(); }
   FakeClock& clock() override { return clock_; }
 
  private:

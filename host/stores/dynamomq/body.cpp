@@ -3,7 +3,6 @@
 #include "base/text/utf8.hpp"
 #include "dynamo/codec/plain_json.hpp"
 #include "host/queue/message.hpp"
-#include "host/stores/dynamomq/utf8.hpp"
 
 namespace sluice::queue::dynamomq {
 namespace {

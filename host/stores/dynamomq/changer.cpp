@@ -8,7 +8,6 @@
 #include "base/timestamp.hpp"
 #include "host/queue/message_errors.hpp"
 #include "host/queue/visibility.hpp"
-#include "host/stores/dynamomq/utf8.hpp"
 
 namespace sluice::queue::dynamomq {
 namespace {

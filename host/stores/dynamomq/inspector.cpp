@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "dynamo/codec/json_codec.hpp"
+#include "base/text/utf8.hpp"
 #include "host/queue/message_errors.hpp"
 #include "host/stores/dynamomq/overview_count.hpp"
 #include "host/stores/dynamomq/stored_record.hpp"
@@ -103,7 +104,7 @@ Result<dynamo::Item> decode_cursor(std::string_view cursor, QueueType type) {
 
 Result<dynamo::Item> Inspector::record(const std::string& id, Deadline deadline) const {
   if (!is_storable_id(id)) {
-    return no_message(place_.queue, clip_utf8(id, 100));
+    return no_message(place_.queue, clean_utf8(id, 100, "?"));
   }
   dynamo::GetItemRequest request;
   request.table = place_.table;

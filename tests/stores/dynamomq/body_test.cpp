@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 
 #include "host/queue/message.hpp"
-#include "host/stores/dynamomq/utf8.hpp"
 
 namespace sluice::queue::dynamomq {
 namespace {
