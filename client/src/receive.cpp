@@ -14,7 +14,7 @@ constexpr Duration kDefaultVisibility = std::chrono::seconds(30);
 // Short of the last time that a store can write, so that what is written is the time of the claim and this.
 constexpr Duration kLongestVisibility = std::chrono::hours(24 * 365 * 100);
 // How many messages are claimed to find the first one among them.
-constexpr std::array<std::size_t, 2> kFifoLooks{1, 25};
+constexpr std::array<std::size_t, 3> kFifoLooks{1, 25, 25};
 
 struct Wish {
   QueueType type;
@@ -22,15 +22,25 @@ struct Wish {
   Duration visibility;
 };
 
+// A source hands out alone what its last holder has said nothing of, so that it takes several claims to fill a hand.
 Result<std::vector<ReceivedMessage>> claim(const Core& core, const Wish& wish, Deadline deadline) {
-  auto claimed = core.source(wish.type).claim({.max = wish.max, .visibility = wish.visibility}, deadline);
-  if (!claimed) {
-    return core.error(claimed.error(), Asked::read);
-  }
   std::vector<ReceivedMessage> received;
-  received.reserve(claimed->deliveries.size());
-  for (queue::Delivery& one : claimed->deliveries) {
-    received.push_back(detail::to_public(std::move(one), wish.type, wish.visibility));
+  while (received.size() < wish.max) {
+    auto claimed = core.source(wish.type).claim(
+        {.max = wish.max - received.size(), .visibility = wish.visibility, .counts = true}, deadline);
+    if (!claimed && received.empty()) {
+      return core.error(claimed.error(), Asked::read);
+    }
+    if (!claimed || claimed->deliveries.empty()) {
+      break;
+    }
+    const bool alone = claimed->deliveries.front().suspect;
+    for (queue::Delivery& one : claimed->deliveries) {
+      received.push_back(detail::to_public(std::move(one), wish.type, wish.visibility));
+    }
+    if (!alone) {
+      break;
+    }
   }
   return received;
 }
@@ -51,7 +61,8 @@ void release_others(const Core& core, QueueType type, const std::vector<Received
 }
 
 // The first message of the queue, and only if it is that one which is due. A store that remembers what it has seen may
-// claim another first, when messages come back out of their order; then it is asked for more at once.
+// claim others first, when messages come back out of their order; those are held until it has come, or is not to be
+// had.
 Result<std::vector<ReceivedMessage>> claim_first(const Core& core, const Wish& wish, Deadline deadline) {
   const auto head = core.oper().list({.type = detail::to_store(wish.type), .limit = 1, .content = false}, deadline);
   if (!head) {
@@ -61,18 +72,22 @@ Result<std::vector<ReceivedMessage>> claim_first(const Core& core, const Wish& w
     return std::vector<ReceivedMessage>();
   }
   const std::string& id = head->messages.front().message.id;
+  const auto is_head = [&](const ReceivedMessage& one) { return one.message.id == id; };
+  std::vector<ReceivedMessage> held;
   for (const std::size_t count : kFifoLooks) {
     auto received = claim(core, {wish.type, count, wish.visibility}, deadline);
     if (!received) {
+      release_others(core, wish.type, held, {});
       return received;
     }
-    release_others(core, wish.type, *received, id);
-    std::erase_if(*received, [&](const ReceivedMessage& one) { return one.message.id != id; });
-    if (!received->empty()) {
-      return received;
+    std::move(received->begin(), received->end(), std::back_inserter(held));
+    if (received->empty() || std::any_of(held.begin(), held.end(), is_head)) {
+      break;
     }
   }
-  return std::vector<ReceivedMessage>();
+  release_others(core, wish.type, held, id);
+  std::erase_if(held, [&](const ReceivedMessage& one) { return !is_head(one); });
+  return held;
 }
 
 }  // namespace

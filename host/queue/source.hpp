@@ -38,6 +38,9 @@ struct ClaimRequest {
   Duration visibility{};                                        ///< how long a lease lasts unless extended
   /// A suspect is claimed alone: it is the only delivery of its claim. False: suspects are passed over.
   bool suspects = true;
+  /// Whoever claims is at work with a message as soon as he has it, so that each claim counts as a start, a suspect's first
+  /// one too. False: that one takes the place of the start that nobody knows of.
+  bool counts = false;
 };
 
 /// A job's side of a queue half: where its messages come from, and what is told of their end.
