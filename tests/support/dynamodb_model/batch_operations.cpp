@@ -106,7 +106,7 @@ void append_unprocessed_keys(std::string& out, const KeysOfTable& part) {
     keys.push_back(*key);
   }
   left["Keys"] = std::move(keys);
-  dynamo::append_json_string(out, part.name);
+  append_json_string(out, part.name);
   out += ":" + json::serialize(left);
 }
 
@@ -210,7 +210,7 @@ std::string batch_get_item(Context& context, const json::value& request) {
   std::string unprocessed;
   for (const auto& [part, asked] : parts) {
     responses += responses.empty() ? "" : ",";
-    dynamo::append_json_string(responses, part.name);
+    append_json_string(responses, part.name);
     responses += ":[" + part.items + "]";
     if (!part.unprocessed.empty()) {
       unprocessed += unprocessed.empty() ? "" : ",";
@@ -251,7 +251,7 @@ std::string batch_write_item(Context& context, const json::value& request) {
   std::string out = "{\"UnprocessedItems\":{";
   for (auto table = left.begin(); table != left.end(); ++table) {
     out += table == left.begin() ? "" : ",";
-    dynamo::append_json_string(out, table->first);
+    append_json_string(out, table->first);
     out += ":[" + table->second + "]";
   }
   out += "}";

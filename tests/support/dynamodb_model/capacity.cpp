@@ -103,7 +103,7 @@ void Usage::append_table(std::string& out, const std::string& name, const ByInde
     }
   };
   out += "{\"TableName\":";
-  dynamo::append_json_string(out, name);
+  append_json_string(out, name);
   out += ",";
   append_units(total);
   if (indexes) {
@@ -118,7 +118,7 @@ void Usage::append_table(std::string& out, const std::string& name, const ByInde
       }
       out += any ? "," : ",\"GlobalSecondaryIndexes\":{";
       any = true;
-      dynamo::append_json_string(out, index);
+      append_json_string(out, index);
       out += ":{";
       append_units(used);
       out += "}";

@@ -64,7 +64,7 @@ std::string error_body(const Failure& failure) {
                      failure.code == "UnknownOperationException" || failure.code == "ThrottlingException";
   std::string out = coral ? "{\"__type\":\"com.amazon.coral.service#" : "{\"__type\":\"com.amazonaws.dynamodb.v20120810#";
   out += failure.code + "\",\"" + (failure.code == "TransactionCanceledException" ? "Message" : "message") + "\":";
-  dynamo::append_json_string(out, failure.message);
+  append_json_string(out, failure.message);
   return out + failure.extra + "}";
 }
 

@@ -151,10 +151,10 @@ Outcome run_part(Context& context, const BoundStatement& statement) {
 
 void append_outcome(std::string& out, const Outcome& outcome) {
   out += "{\"TableName\":";
-  dynamo::append_json_string(out, outcome.table);
+  append_json_string(out, outcome.table);
   if (outcome.failure) {
     out += ",\"Error\":{\"Code\":\"" + statement_code(outcome.failure->code) + "\",\"Message\":";
-    dynamo::append_json_string(out, outcome.failure->message);
+    append_json_string(out, outcome.failure->message);
     out += "}";
   } else if (!outcome.item.empty()) {
     out += ",\"Item\":";

@@ -53,11 +53,11 @@ void read_index(Table& table, const json::value& spelled, std::set<std::string>&
 
 void append_schema(std::string& out, const KeySchema& schema) {
   out += "\"KeySchema\":[{\"AttributeName\":";
-  dynamo::append_json_string(out, schema.hash.name);
+  append_json_string(out, schema.hash.name);
   out += ",\"KeyType\":\"HASH\"}";
   if (schema.range) {
     out += ",{\"AttributeName\":";
-    dynamo::append_json_string(out, schema.range->name);
+    append_json_string(out, schema.range->name);
     out += ",\"KeyType\":\"RANGE\"}";
   }
   out += "]";
@@ -73,7 +73,7 @@ void append_count(std::string& out, const std::string& prefix, const Records& re
 
 void append_index(std::string& out, const Table& table, const SecondaryIndex& index, bool active) {
   out += "{\"IndexName\":";
-  dynamo::append_json_string(out, index.name());
+  append_json_string(out, index.name());
   out += ",";
   append_schema(out, index.schema());
   out += ",\"Projection\":{\"ProjectionType\":\"" + index.projection() + "\"";
@@ -81,7 +81,7 @@ void append_index(std::string& out, const Table& table, const SecondaryIndex& in
     out += ",\"NonKeyAttributes\":[";
     for (auto name = index.included().begin(); name != index.included().end(); ++name) {
       out += name == index.included().begin() ? "" : ",";
-      dynamo::append_json_string(out, *name);
+      append_json_string(out, *name);
     }
     out += "]";
   }
@@ -93,13 +93,13 @@ void append_index(std::string& out, const Table& table, const SecondaryIndex& in
 std::string description(const char* member, const Table& table, SteadyTime now) {
   const bool active = table.active_at <= now;
   std::string out = std::string("{\"") + member + "\":{\"TableName\":";
-  dynamo::append_json_string(out, table.name);
+  append_json_string(out, table.name);
   out += std::string(",\"TableStatus\":\"") + (active ? "ACTIVE" : "CREATING") + "\",\"AttributeDefinitions\":[";
   bool first = true;
   for (const auto& [name, type] : table.attribute_types) {
     out += first ? "{\"AttributeName\":" : ",{\"AttributeName\":";
     first = false;
-    dynamo::append_json_string(out, name);
+    append_json_string(out, name);
     out += ",\"AttributeType\":\"" + type + "\"}";
   }
   out += "],";

@@ -25,7 +25,7 @@ Failure cancelled(const std::vector<std::optional<Failure>>& reasons) {
     list += (list.empty() ? "{\"Code\":\"" : ",{\"Code\":\"") + code + "\"";
     if (reason) {
       list += ",\"Message\":";
-      dynamo::append_json_string(list, reason->message);
+      append_json_string(list, reason->message);
       list += reason->code == "ConditionalCheckFailedException" ? reason->extra : "";
     }
     list += "}";

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "dynamo/codec/text.hpp"
+#include "base/text/json_string.hpp"
 #include "tests/support/dynamodb_model/failure.hpp"
 #include "tests/support/dynamodb_model/numbers.hpp"
 
