@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "dynamo/codec/json_codec.hpp"
+#include "base/text/json_string.hpp"
 #include "tests/support/dynamodb_model/failure.hpp"
 #include "tests/support/dynamodb_model/operations.hpp"
 

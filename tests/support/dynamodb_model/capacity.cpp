@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/text/json_string.hpp"
 #include "dynamo/codec/json_codec.hpp"
 #include "tests/support/dynamodb_model/failure.hpp"
 

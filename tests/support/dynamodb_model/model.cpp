@@ -4,6 +4,7 @@
 #include <ctime>
 #include <utility>
 
+#include "base/text/json_string.hpp"
 #include "dynamo/codec/crc32.hpp"
 #include "dynamo/codec/json_codec.hpp"
 #include "tests/support/dynamodb_model/failure.hpp"

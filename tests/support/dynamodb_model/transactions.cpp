@@ -3,6 +3,7 @@
 #include <set>
 #include <utility>
 
+#include "base/text/json_string.hpp"
 #include "dynamo/codec/json_codec.hpp"
 #include "tests/support/dynamodb_model/failure.hpp"
 #include "tests/support/dynamodb_model/statements.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/text/json_string.hpp"
+#include "base/text/base64.hpp"
 #include "tests/support/dynamodb_model/failure.hpp"
 #include "tests/support/dynamodb_model/numbers.hpp"
 
@@ -36,7 +36,7 @@ const json::object& object_of(const json::value& value) {
 }
 
 std::string bytes_of(const json::value& value) {
-  auto bytes = dynamo::decode_base64(text_of(value));
+  auto bytes = decode_base64(text_of(value));
   if (!bytes) {
     throw Failure{"SerializationException", "Base64 encoded length is expected a multiple of 4 bytes"};
   }
