@@ -49,6 +49,7 @@ class Section {
   template <typename Enum, std::size_t kCount>
   void read(const std::string& key, Enum& target, const std::array<Choice<Enum>, kCount>& choices) {
     std::vector<std::string> words;
+    words.reserve(kCount);
     for (const Choice<Enum>& choice : choices) {
       words.emplace_back(choice.word);
     }

@@ -61,8 +61,7 @@ void Client::Core::run(std::span<Call> calls, Deadline deadline) {
         cancel(call);
       } else if (call.phase == Call::Phase::due && call.next_at <= std::max(waited_until, clock_.steady_now())) {
         if (auto failure = start(call, inbox, deadline)) {
-          call.error = std::move(*failure);
-          call.phase = Call::Phase::done;
+          fail(call, std::move(*failure));
         }
       }
       if (call.phase == Call::Phase::due) {
@@ -166,8 +165,24 @@ void Client::Core::settle(Call& call, HttpResult result, Deadline deadline) {
     return;
   }
   const auto delay = policy_.next_delay(*call.error, call.retry, quota_, random_.unit(), deadline.left(now));
-  call.phase = delay ? Call::Phase::due : Call::Phase::done;
-  call.next_at = now + delay.value_or(Duration::zero());
+  if (!delay) {
+    fail(call, std::move(*call.error));
+    return;
+  }
+  if (call.error->kind != ErrorKind::timeout) {
+    call.last_answer = call.error->message;
+  }
+  call.phase = Call::Phase::due;
+  call.next_at = now + *delay;
+}
+
+/// Ends a call. That time ran out says little; what the attempts before it met says why.
+void Client::Core::fail(Call& call, Error error) {
+  if (error.kind == ErrorKind::timeout && !call.last_answer.empty()) {
+    error.message += "; an attempt before it: " + call.last_answer;
+  }
+  call.error = std::move(error);
+  call.phase = Call::Phase::done;
 }
 
 /// What an attempt came to, told to the observer; nothing when it succeeded.

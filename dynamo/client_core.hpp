@@ -40,6 +40,7 @@ struct Call {
   enum class Phase { due, in_flight, done };
   Phase phase = Phase::due;
   std::optional<Error> error;  ///< once done: why it failed, or nothing
+  std::string last_answer;     ///< why the last attempt failed that did not end by time; empty: none did
   std::string invocation_id;
   RetryState retry;
   SteadyTime next_at = SteadyTime::min();
@@ -85,6 +86,7 @@ class Client::Core {
   Result<HttpRequest> signed_request(Call& call, const Target& target) const;
   std::vector<Arrival> await(Inbox& inbox, SteadyTime wake) const;
   void settle(Call& call, HttpResult result, Deadline deadline);
+  static void fail(Call& call, Error error);
   std::optional<Error> examine(Call& call, const HttpResult& result) const;
   bool mended(Call& call, const Error& error, const HttpResult& result);
   void cancel(Call& call) const;

@@ -196,6 +196,7 @@ Result<std::string> run_program(const std::vector<std::string>& arguments, std::
   const Descriptor output(ends[0]);
   Descriptor input(ends[1]);
   std::vector<char*> argv;
+  argv.reserve(arguments.size() + 1);
   for (const auto& argument : arguments) {
     argv.push_back(const_cast<char*>(argument.c_str()));
   }

@@ -17,14 +17,16 @@ SteadyTime saturating_sum(SteadyTime time, Duration span) {
 
 void Attempt::arm(SteadyTime deadline) {
   deadline_.store(deadline.time_since_epoch().count());
+  end_.store(kNever.time_since_epoch().count());
   stop_.store(false);
   lost_.store(false);
 }
 
-void Attempt::request_stop() {
+void Attempt::request_stop(SteadyTime end) {
   {
     // Under the lock, so that a waiter cannot miss it between its look and its sleep.
     const MutexLock lock(mutex_);
+    end_.store(std::min(end_.load(), end.time_since_epoch().count()));
     stop_.store(true);
   }
   stopped_.notify_all();
@@ -32,7 +34,7 @@ void Attempt::request_stop() {
 
 void Attempt::lose_lease() {
   lost_.store(true);
-  request_stop();
+  request_stop(clock_.steady_now());
 }
 
 SteadyTime Attempt::deadline() const { return SteadyTime(Duration(deadline_.load())); }
@@ -45,7 +47,7 @@ bool Attempt::timed_out() const {
 bool Attempt::stop_requested() const { return stop_.load() || timed_out(); }
 
 Duration Attempt::time_left() const {
-  const SteadyTime at = deadline();
+  const SteadyTime at = std::min(deadline(), SteadyTime(Duration(end_.load())));
   return at == kNever ? Duration::max() : std::max(Duration::zero(), Duration(at - clock_.steady_now()));
 }
 

@@ -19,9 +19,10 @@ class Attempt {
   /// Begins an attempt that times out at `deadline` (SteadyTime::max(): never). Only between attempts.
   void arm(SteadyTime deadline);
 
-  /// Asks the handler to finish: the host drains, or the lease is lost.
-  void request_stop();
-  /// As request_stop, and `extend` fails from now on.
+  /// Asks the handler to finish: the host drains, and waits for it until `end`. May be called again with an earlier
+  /// one.
+  void request_stop(SteadyTime end = SteadyTime::max());
+  /// As request_stop with no time left, and `extend` fails from now on.
   void lose_lease();
 
   /// True once the stop was requested or the attempt has timed out.
@@ -29,8 +30,9 @@ class Attempt {
   bool timed_out() const;
   /// Waits for that, at most `timeout`.
   bool wait_for_stop(Duration timeout);
-  /// Until the time-out; zero once passed, Duration::max() without one.
+  /// Until the time-out or the end of the drain, whichever is earlier; zero once passed, Duration::max() without one.
   Duration time_left() const;
+  /// The time-out alone.
   SteadyTime deadline() const;
   /// Moves the time-out to now + `duration`; false when the lease is lost.
   bool extend(Duration duration);
@@ -40,6 +42,7 @@ class Attempt {
   const Clock& clock_;
   // Synchronise themselves.
   std::atomic<SteadyTime::rep> deadline_{SteadyTime::max().time_since_epoch().count()};
+  std::atomic<SteadyTime::rep> end_{SteadyTime::max().time_since_epoch().count()};  // of the drain
   std::atomic<bool> stop_{false};
   std::atomic<bool> lost_{false};
   Mutex mutex_;

@@ -82,7 +82,7 @@ class TableInstance final : public HandlerInstance {
       *static_cast<std::string*>(sink) =
           clean_utf8(why.data == nullptr ? std::string_view() : std::string_view(why.data, why.size), kReasonLimit);
     };
-    const std::optional<std::string> thrown = thrown_by(
+    std::optional<std::string> thrown = thrown_by(
         [&] { created_ = handler_.create(&host_, table.data(), table.size(), &instance_, fail, &refusal) == 0; });
     if (thrown) {
       return thrown;

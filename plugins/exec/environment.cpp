@@ -7,18 +7,24 @@
 namespace {
 
 constexpr std::string_view kAttributePrefix = "SLUICE_ATTR_";
+constexpr std::string_view kAwsPrefix = "AWS_";
+
+bool begins_with(std::string_view text, std::string_view prefix) { return text.substr(0, prefix.size()) == prefix; }
 
 /// Variables end at a zero byte; a longer value is cut there, as the child would see it anyway.
 std::string until_zero(std::string_view text) { return std::string(text.substr(0, text.find('\0'))); }
 
 }  // namespace
 
-Variables base_environment(bool clear, const Variables& extra) {
+Variables base_environment(Inherited inherited, const Variables& extra) {
   Variables variables;
-  for (char** entry = clear ? nullptr : environ; entry != nullptr && *entry != nullptr; ++entry) {
+  for (char** entry = inherited == Inherited::nothing ? nullptr : environ; entry != nullptr && *entry != nullptr;
+       ++entry) {
     const std::string_view text = *entry;
     const std::size_t equals = text.find('=');
-    if (equals != std::string_view::npos && text.substr(0, kAttributePrefix.size()) != kAttributePrefix) {
+    const bool withheld =
+        begins_with(text, kAttributePrefix) || (inherited == Inherited::all_but_aws && begins_with(text, kAwsPrefix));
+    if (equals != std::string_view::npos && !withheld) {
       variables.emplace(text.substr(0, equals), text.substr(equals + 1));
     }
   }

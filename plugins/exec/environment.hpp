@@ -9,9 +9,12 @@
 /// Variables by name: what of a child's environment is the same for all messages.
 using Variables = std::map<std::string, std::string>;
 
-/// The host's own environment unless `clear`, without what could be taken for a message's, and `extra` on top. Throws
-/// std::invalid_argument when a name in `extra` cannot be a variable's.
-Variables base_environment(bool clear, const Variables& extra);
+/// What of the host's own environment a command gets. AWS_* holds the host's keys, or the way to them.
+enum class Inherited { nothing, all_but_aws, everything };
+
+/// What is inherited, without what could be taken for a message's, and `extra` on top. Throws std::invalid_argument
+/// when a name in `extra` cannot be a variable's.
+Variables base_environment(Inherited inherited, const Variables& extra);
 
 /// "NAME=value" for each of `base` and for what the message says: SLUICE_MESSAGE_ID, SLUICE_QUEUE, SLUICE_ATTEMPT,
 /// SLUICE_MAX_ATTEMPTS, SLUICE_CONTENT_TYPE, SLUICE_GROUP and SLUICE_ATTR_<NAME>. The message wins.

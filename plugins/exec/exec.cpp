@@ -64,6 +64,13 @@ std::size_t output_limit_option(const sluice::Options& values) {
   return static_cast<std::size_t>(limit);
 }
 
+Inherited inherited(const sluice::Options& values) {
+  if (values.get<bool>("clear_env")) {
+    return Inherited::nothing;
+  }
+  return values.get<bool>("aws_env") ? Inherited::everything : Inherited::all_but_aws;
+}
+
 /// Where to look for a command without a slash: where the child itself would.
 std::string search_path(const Variables& environment) {
   const auto found = environment.find("PATH");
@@ -79,12 +86,15 @@ std::string signal_name(int signal) {
 }
 
 /// Decides when a running command is to be ended, and how hard. The time is an argument.
+///
+/// A host that stops lets a command go on as long as its drain lasts, which is what `time_left` then says; shortly
+/// before, the command is ended, so that it does not outlive the host while its message begins anew elsewhere.
 class Supervisor {
  public:
   enum class Why { nothing, timeout, attempt_timeout, stop };
   struct Limits {
     std::optional<nanoseconds> timeout;
-    nanoseconds stop_grace{};
+    std::optional<nanoseconds> stop_grace;  ///< none: as long as the drain lasts
     nanoseconds kill_after{};
   };
 
@@ -97,7 +107,8 @@ class Supervisor {
       terminated_at_ = now;
       return why_ == Why::nothing ? 0 : SIGTERM;
     }
-    if (!killed_ && now - terminated_at_ >= limits_.kill_after) {
+    const bool host_ends = why_ == Why::stop && context.time_left() <= reserve_ / 4;
+    if (!killed_ && (host_ends || now - terminated_at_ >= limits_.kill_after)) {
       killed_ = true;
       return SIGKILL;
     }
@@ -113,11 +124,16 @@ class Supervisor {
     if (!context.stop_requested()) {
       return Why::nothing;
     }
-    if (context.time_left() <= nanoseconds::zero()) {
-      return Why::attempt_timeout;
+    const nanoseconds left = context.time_left();
+    if (!stop_seen_at_) {
+      if (left <= nanoseconds::zero()) {
+        return Why::attempt_timeout;
+      }
+      stop_seen_at_ = now;
+      reserve_ = std::min(limits_.kill_after, left / 5);
     }
-    stop_seen_at_ = stop_seen_at_.value_or(now);
-    return now - *stop_seen_at_ >= limits_.stop_grace ? Why::stop : Why::nothing;
+    const bool grace_over = limits_.stop_grace && now - *stop_seen_at_ >= *limits_.stop_grace;
+    return grace_over || left <= reserve_ ? Why::stop : Why::nothing;
   }
 
   const Limits& limits_;
@@ -126,6 +142,7 @@ class Supervisor {
   bool killed_ = false;
   SteadyTime terminated_at_;
   std::optional<SteadyTime> stop_seen_at_;
+  nanoseconds reserve_{};  ///< what of the drain is kept for ending the command
 };
 
 class Exec {
@@ -141,22 +158,24 @@ class Exec {
           "exit_codes", R"(What exit codes mean, as {3 = "discard", 4 = "retry 30s", default = "reject"}.)"),
       sluice::option<nanoseconds>("timeout", "How long the command may run; default: as long as the job's timeout."),
       sluice::option<nanoseconds>("kill_after", "5s", "From SIGTERM to SIGKILL, when the command has to end."),
-      sluice::option<nanoseconds>("stop_grace", "0s",
-                                  "How long a command may go on when the host stops; then SIGTERM."),
+      sluice::option<nanoseconds>(
+          "stop_grace", "How long a command may go on when the host stops; default: as long as the drain lasts."),
       sluice::option<std::string>("cwd", "The folder to run in; default: the host's."),
       sluice::option<std::map<std::string, std::string>>("env", "More environment variables.").secret(),
       sluice::option<bool>("clear_env", "false", "Start from an empty environment instead of the host's."),
+      sluice::option<bool>("aws_env", "false", "Hand on the host's AWS_* variables, its credentials among them."),
       sluice::option<std::string>("stdout_level", "info", "At which level to log the output, or off."),
       sluice::option<std::string>("stderr_level", "warn", "At which level to log the error output, or off."),
       sluice::option<std::int64_t>("output_limit", "65536", "At most so many bytes of output into the log."),
   };
 
   explicit Exec(const sluice::Options& values)
-      : environment_(base_environment(values.get<bool>("clear_env"), values.map("env"))),
+      : environment_(base_environment(inherited(values), values.map("env"))),
         folder_(folder_option(values)),
         command_(find_command(values.list("command"), values.get<bool>("shell"), folder_, search_path(environment_))),
         exit_codes_(values.map("exit_codes")),
-        limits_{values.find<nanoseconds>("timeout"), values.duration("stop_grace"), values.duration("kill_after")},
+        limits_{values.find<nanoseconds>("timeout"), values.find<nanoseconds>("stop_grace"),
+                values.duration("kill_after")},
         output_level_(level_option(values, "stdout_level")),
         error_level_(level_option(values, "stderr_level")),
         output_limit_(output_limit_option(values)) {

@@ -19,7 +19,9 @@ std::string describe(const Answer& answer) {
     c = static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? ' ' : c;
   }
   shown.erase(0, std::min(shown.find_first_not_of(' '), shown.size()));
-  if (answer.status >= 300 && answer.status <= 399) {
+  if (!answer.stray_redirect.empty()) {
+    text += " (a redirect to " + answer.stray_redirect + ", which is another origin and gets nothing of the message)";
+  } else if (answer.status >= 300 && answer.status <= 399) {
     text += " (a redirect that is not followed; see the option redirects)";
   }
   if (!shown.empty()) {

@@ -17,6 +17,7 @@ struct Answer {
   std::string body;                                 ///< at most the response limit of it
   std::optional<std::chrono::seconds> retry_after;  ///< as the server asks, from now on
   std::string error;
+  std::string stray_redirect;  ///< the other origin that a redirect leads to, which is not followed; empty: none
 };
 
 /// Turns an answer into an outcome: 2xx done; 408, 425, 429, 5xx and no answer retry, after what the server asks up to

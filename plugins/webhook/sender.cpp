@@ -5,6 +5,8 @@
 #include <new>
 #include <stdexcept>
 
+#include "origin.hpp"
+
 namespace {
 
 // How late a stop may be noticed.
@@ -32,7 +34,7 @@ std::size_t receive_header(char* data, std::size_t, std::size_t size, void* user
   auto& received = *static_cast<Received*>(user);
   const std::string_view line(data, size);
   if (line.substr(0, 5) == "HTTP/") {
-    received.headers_complete = false;  // Of a redirect's, then; another answer begins.
+    received.headers_complete = false;  // Of one that only announced the answer; the next begins.
   } else if (line == "\r\n" || line == "\n") {
     long status = 0;
     curl_easy_getinfo(received.easy, CURLINFO_RESPONSE_CODE, &status);
@@ -58,7 +60,7 @@ std::optional<std::chrono::seconds> retry_after(CURL* easy) {
 
 }  // namespace
 
-Sender::Sender(const Settings& settings) : settings_(settings) {
+Sender::Sender(const Settings& settings) : settings_(settings), origin_(origin_of(settings.url)) {
   start_curl_once();
   multi_.reset(curl_multi_init());
   easy_.reset(curl_easy_init());
@@ -73,16 +75,12 @@ Sender::~Sender() = default;
 void Sender::configure() {
   CURL* easy = easy_.get();
   curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(easy, CURLOPT_URL, settings_.url.c_str());
   curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(easy, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, settings_.redirects > 0 ? 1L : 0L);
-  curl_easy_setopt(easy, CURLOPT_MAXREDIRS, settings_.redirects);
-  curl_easy_setopt(easy, CURLOPT_POSTREDIR, static_cast<long>(CURL_REDIR_POST_ALL));
+  // curl would send our headers along to whatever host a redirect names.
+  curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
   curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, settings_.method.c_str());
   curl_easy_setopt(easy, CURLOPT_USERAGENT, "sluice-webhook/1.0.0");
   curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(settings_.connect_timeout.count()));
-  curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, static_cast<long>(settings_.timeout.count()));
   curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
   curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L);
   curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 2L);
@@ -118,29 +116,54 @@ CURLcode Sender::perform(const sluice::Context& context, bool* stopped) {
 }
 
 Answer Sender::send(std::string_view body, const HeaderList& headers, const sluice::Context& context) {
+  using std::chrono::milliseconds;
+  using std::chrono::steady_clock;
   CURL* easy = easy_.get();
-  Received received{easy, settings_.response_limit};
-  char why[CURL_ERROR_SIZE] = "";
   curl_easy_setopt(easy, CURLOPT_POSTFIELDS, body.empty() ? "" : body.data());
   curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body.size()));
   curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers.get());
+  const auto ends = steady_clock::now() + settings_.timeout;
+  std::string url = settings_.url;
+  Answer answer;
+  for (long redirects = 0;; ++redirects) {
+    const auto left = std::chrono::ceil<milliseconds>(ends - steady_clock::now());
+    // curl takes 0 for no limit.
+    answer = exchange(url, std::max(left, milliseconds(1)), context);
+    char* next = nullptr;
+    curl_easy_getinfo(easy, CURLINFO_REDIRECT_URL, &next);
+    if (answer.end != Answer::End::answered || next == nullptr || redirects >= settings_.redirects) {
+      break;
+    }
+    url = next;
+    if (origin_of(url) != origin_) {
+      answer.stray_redirect = origin_of(url);
+      break;
+    }
+  }
+  curl_easy_setopt(easy, CURLOPT_HTTPHEADER, nullptr);
+  return answer;
+}
+
+Answer Sender::exchange(const std::string& url, std::chrono::milliseconds timeout, const sluice::Context& context) {
+  CURL* easy = easy_.get();
+  Received received{easy, settings_.response_limit};
+  char why[CURL_ERROR_SIZE] = "";
+  curl_easy_setopt(easy, CURLOPT_URL, url.c_str());
+  curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, static_cast<long>(timeout.count()));
   curl_easy_setopt(easy, CURLOPT_HEADERDATA, &received);
   curl_easy_setopt(easy, CURLOPT_WRITEDATA, &received);
   curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, why);
   bool stopped = false;
   const CURLcode code = perform(context, &stopped);
-  curl_easy_setopt(easy, CURLOPT_HTTPHEADER, nullptr);
   curl_easy_setopt(easy, CURLOPT_HEADERDATA, nullptr);
   curl_easy_setopt(easy, CURLOPT_WRITEDATA, nullptr);
   curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, nullptr);
 
   Answer answer;
   curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &answer.status);
-  const bool whole = code == CURLE_OK || code == CURLE_TOO_MANY_REDIRECTS;
-  const bool redirected = settings_.redirects > 0 && answer.status >= 300 && answer.status <= 399;
   // The status is the server's decision. That the body behind it did not come whole changes nothing, and to send again
   // what was accepted would be wrong.
-  if (received.headers_complete && (whole || !redirected)) {
+  if (received.headers_complete) {
     answer.end = Answer::End::answered;
     answer.body = std::move(received.body);
     answer.retry_after = retry_after(easy);

@@ -19,13 +19,13 @@ class Sender {
   Sender(const Sender&) = delete;
   Sender& operator=(const Sender&) = delete;
 
-  /// Returns when the answer is there, or soon after the context asks to stop.
+  /// Returns when the answer is there, or soon after the context asks to stop. Redirects are followed as far as the
+  /// settings allow, and never to another origin: what the headers hold is meant for this one alone.
   Answer send(std::string_view body, const HeaderList& headers, const sluice::Context& context);
 
  private:
-  struct Exchange;
-
   void configure();
+  Answer exchange(const std::string& url, std::chrono::milliseconds timeout, const sluice::Context& context);
   CURLcode perform(const sluice::Context& context, bool* stopped);
 
   struct FreeEasy {
@@ -36,6 +36,7 @@ class Sender {
   };
 
   const Settings& settings_;
+  const std::string origin_;
   std::unique_ptr<CURLM, FreeMulti> multi_;
   std::unique_ptr<CURL, FreeEasy> easy_;  ///< destroyed first
 };

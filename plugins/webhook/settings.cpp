@@ -25,7 +25,7 @@ bool has_control(std::string_view text) {
 }
 
 std::string url_option(const sluice::Options& options) {
-  const auto url = options.get<std::string>("url");
+  auto url = options.get<std::string>("url");
   CURLU* parsed = curl_url();
   const bool good = parsed != nullptr && url.find('\0') == std::string::npos &&
                     curl_url_set(parsed, CURLUPART_URL, url.c_str(), 0) == CURLUE_OK;

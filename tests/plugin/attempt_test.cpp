@@ -49,6 +49,32 @@ TEST(Attempt, StopIsNoTimeOut) {
   EXPECT_TRUE(attempt.extend(1s)) << "a draining host still lets a handler finish";
 }
 
+TEST(Attempt, ADrainLeavesNoMoreTimeThanItHas) {
+  FakeClock clock;
+  Attempt attempt(clock);
+  attempt.arm(SteadyTime::max());
+  attempt.request_stop(clock.steady_now() + 10s);
+  EXPECT_EQ(attempt.time_left(), 10s);
+  attempt.request_stop(clock.steady_now() + 1h);
+  EXPECT_EQ(attempt.time_left(), 10s) << "an end that was told stands";
+  EXPECT_TRUE(attempt.extend(1h));
+  EXPECT_EQ(attempt.time_left(), 10s);
+  clock.advance(10s);
+  EXPECT_EQ(attempt.time_left(), 0s);
+  EXPECT_FALSE(attempt.timed_out()) << "the host's end is not the message's fault";
+  attempt.arm(SteadyTime::max());
+  EXPECT_EQ(attempt.time_left(), Duration::max());
+}
+
+TEST(Attempt, ALostLeaseLeavesNoTime) {
+  FakeClock clock;
+  Attempt attempt(clock);
+  attempt.arm(clock.steady_now() + 10s);
+  attempt.lose_lease();
+  EXPECT_EQ(attempt.time_left(), 0s);
+  EXPECT_FALSE(attempt.timed_out());
+}
+
 TEST(Attempt, ArmsAfresh) {
   FakeClock clock;
   Attempt attempt(clock);
@@ -80,7 +106,7 @@ TEST(Attempt, CannotBeExtendedOnceTheLeaseIsLost) {
   attempt.lose_lease();
   EXPECT_TRUE(attempt.stop_requested());
   EXPECT_FALSE(attempt.extend(1s));
-  EXPECT_EQ(attempt.time_left(), 10s);
+  EXPECT_EQ(attempt.deadline(), clock.steady_now() + 10s);
 }
 
 TEST(Attempt, WaitReturnsAtOnceWhenStoppedOrWithoutTime) {

@@ -32,6 +32,21 @@ Result stopped(LiveHost& host, How how) {
 
 void request(Stop& stop) { stop.requested = true; }
 
+/// A command that waits until somebody opens its fifo, which a test does after the stop.
+class Fifo {
+ public:
+  Fifo() { ::unlink(path_.c_str()); }
+  ~Fifo() { ::unlink(path_.c_str()); }
+  std::string script() const { return "mkfifo " + path_ + "; echo ready; cat " + path_ + "; exit 65"; }
+  void open() const {
+    std::FILE* writer = std::fopen(path_.c_str(), "w");
+    std::fclose(writer);
+  }
+
+ private:
+  const std::string path_ = "/tmp/sluice-exec-fifo-" + std::to_string(::getpid());
+};
+
 /// Waits until a process has ended; false after ten seconds.
 bool ends(pid_t pid) {
   const int handle = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
@@ -45,8 +60,37 @@ bool ends(pid_t pid) {
 }
 
 TEST(ExecStop, ReleasesTheMessage) {
-  LiveHost host("exec", shell("echo ready; exec sleep 300"));
+  LiveHost host("exec", shell("echo ready; exec sleep 300", {{"stop_grace", "0s"}}));
   const Result result = stopped(host, request);
+  EXPECT_EQ(result.status, SLUICE_RELEASE);
+}
+
+TEST(ExecStop, LetsACommandFinishWithinTheDrain) {
+  const Fifo fifo;
+  LiveHost host("exec", shell(fifo.script()));
+  const Result result = stopped(host, [&](Stop& stop) {
+    stop.requested = true;
+    fifo.open();
+  });
+  EXPECT_EQ(result.status, SLUICE_REJECT) << result.reason;
+}
+
+TEST(ExecStop, EndsACommandBeforeTheDrainEnds) {
+  LiveHost host("exec", shell("trap 'echo tidied; exit 0' TERM; echo ready; sleep 300 & wait"));
+  const Result result = stopped(host, [](Stop& stop) {
+    stop.drain = 500;
+    stop.requested = true;
+  });
+  EXPECT_EQ(result.status, SLUICE_RELEASE);
+  EXPECT_TRUE(host.logged("tidied"));
+}
+
+TEST(ExecStop, KillsACommandThatWouldOutliveTheDrain) {
+  LiveHost host("exec", shell("trap '' TERM; echo ready; while :; do sleep 300; done", {{"kill_after", "1h"}}));
+  const Result result = stopped(host, [](Stop& stop) {
+    stop.drain = 500;
+    stop.requested = true;
+  });
   EXPECT_EQ(result.status, SLUICE_RELEASE);
 }
 
@@ -59,27 +103,24 @@ TEST(ExecStop, StartsNothingOnceRequested) {
 }
 
 TEST(ExecStop, LetsTheCommandTidyUp) {
-  LiveHost host("exec", shell("trap 'echo tidied; exit 0' TERM; echo ready; sleep 300 & wait"));
+  LiveHost host("exec", shell("trap 'echo tidied; exit 0' TERM; echo ready; sleep 300 & wait", {{"stop_grace", "0s"}}));
   EXPECT_EQ(stopped(host, request).status, SLUICE_RELEASE);
   EXPECT_TRUE(host.logged("tidied"));
 }
 
 TEST(ExecStop, KillsWhatIgnoresTheSignal) {
-  LiveHost host("exec", shell("trap '' TERM; echo ready; while :; do sleep 300; done", {{"kill_after", "50ms"}}));
+  LiveHost host("exec", shell("trap '' TERM; echo ready; while :; do sleep 300; done",
+                              {{"kill_after", "50ms"}, {"stop_grace", "0s"}}));
   EXPECT_EQ(stopped(host, request).status, SLUICE_RELEASE);
 }
 
 TEST(ExecStop, WaitsForTheGrace) {
-  // The script goes on when its fifo is opened, which happens after the stop.
-  std::string fifo = "/tmp/sluice-exec-fifo-" + std::to_string(::getpid());
-  ::unlink(fifo.c_str());
-  LiveHost host("exec", shell("mkfifo " + fifo + "; echo ready; cat " + fifo + "; exit 65", {{"stop_grace", "60s"}}));
+  const Fifo fifo;
+  LiveHost host("exec", shell(fifo.script(), {{"stop_grace", "60s"}}));
   const Result result = stopped(host, [&](Stop& stop) {
     stop.requested = true;
-    std::FILE* writer = std::fopen(fifo.c_str(), "w");
-    std::fclose(writer);
+    fifo.open();
   });
-  ::unlink(fifo.c_str());
   EXPECT_EQ(result.status, SLUICE_REJECT);
 
   LiveHost impatient("exec", shell("echo ready; exec sleep 300", {{"stop_grace", "50ms"}}));
@@ -104,7 +145,7 @@ TEST(ExecStop, KillsTheWholeGroup) {
   // The shell itself ends at SIGTERM, what it started does not.
   LiveHost host("exec",
                 shell("(trap '' TERM; echo $$; echo pid $(exec sh -c 'echo $PPID'); echo ready; exec sleep 300) & wait",
-                      {{"kill_after", "60s"}}));
+                      {{"kill_after", "60s"}, {"stop_grace", "0s"}}));
   EXPECT_EQ(stopped(host, request).status, SLUICE_RELEASE);
   pid_t child = 0;
   for (const std::string& line : host.log()) {
@@ -115,7 +156,7 @@ TEST(ExecStop, KillsTheWholeGroup) {
 }
 
 TEST(ExecStop, EndsManyAtOnce) {
-  LiveHost host("exec", shell("echo ready $SLUICE_MESSAGE_ID; exec sleep 300"));
+  LiveHost host("exec", shell("echo ready $SLUICE_MESSAGE_ID; exec sleep 300", {{"stop_grace", "0s"}}));
   Stop stop;
   std::atomic<int> released{0};
   std::vector<std::jthread> workers;

@@ -76,6 +76,24 @@ TEST(ExecPlugin, NeverPassesOnAnAttributeOfAnotherMessage) {
   ::unsetenv("SLUICE_TEST_KEPT");
 }
 
+TEST(ExecPlugin, KeepsTheHostsKeysUnlessAsked) {
+  const std::map<std::string, std::string> keys{{"AWS_ACCESS_KEY_ID", "AKID"},
+                                                {"AWS_SECRET_ACCESS_KEY", "s3cret"},
+                                                {"AWS_SESSION_TOKEN", "t0ken"},
+                                                {"AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://127.0.0.1/keys"},
+                                                {"AWS_CONTAINER_AUTHORIZATION_TOKEN", "t0ken"},
+                                                {"AWS_WEB_IDENTITY_TOKEN_FILE", "/token"}};
+  for (const auto& [name, value] : keys) {
+    ASSERT_EQ(::setenv(name.c_str(), value.c_str(), 1), 0);
+  }
+  EXPECT_EQ(printed("env | grep -c ^AWS_ || true"), "0");
+  EXPECT_EQ(printed("echo $AWS_SESSION_TOKEN $AWS_ACCESS_KEY_ID", {}, {{"aws_env", true}}), "t0ken AKID");
+  EXPECT_EQ(printed("env | grep ^AWS_", {}, {{"env", Map{{"AWS_REGION", "eu-west-1"}}}}), "AWS_REGION=eu-west-1");
+  for (const auto& [name, value] : keys) {
+    ::unsetenv(name.c_str());
+  }
+}
+
 TEST(ExecPlugin, SetsAndClearsTheEnvironment) {
   EXPECT_EQ(printed("echo $A $SLUICE_QUEUE", {}, {{"env", Map{{"A", "1 2"}, {"SLUICE_QUEUE", "no"}}}}), "1 2 test");
   const std::string all =

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <optional>
 #include <stdexcept>
 
 namespace sluice::shipped {
@@ -19,6 +20,7 @@ const sluice_handler& handler_of(const std::string& name) {
 struct LiveAttempt {
   LiveHost& host;
   Stop& stop;
+  std::optional<std::chrono::steady_clock::time_point> drained;
   Result result{SLUICE_FAULT, std::chrono::nanoseconds(-1), "reported no outcome", {}};
 
   static LiveAttempt& of(const sluice_context* context) { return *static_cast<LiveAttempt*>(context->host); }
@@ -28,6 +30,14 @@ struct LiveAttempt {
       stop.requested = true;
     }
     return stop.requested || stop.timed_out;
+  }
+  std::chrono::nanoseconds time_left() {
+    if (stop.timed_out || !stop.requested) {
+      return stop.timed_out ? std::chrono::nanoseconds(0) : std::chrono::minutes(1);
+    }
+    const auto now = std::chrono::steady_clock::now();
+    drained = drained.value_or(now + std::chrono::milliseconds(stop.drain));
+    return std::max(std::chrono::nanoseconds(0), std::chrono::nanoseconds(*drained - now));
   }
   void take(const sluice_outcome& outcome) {
     result = {outcome.status, std::chrono::nanoseconds(outcome.delay), std::string(detail::view(outcome.reason)), {}};
@@ -42,9 +52,7 @@ struct LiveAttempt {
             [](const sluice_context* context, sluice_log_level, sluice_string text) { of(context).write(text); },
             [](const sluice_context* context) -> std::int32_t { return of(context).stopped() ? 1 : 0; },
             [](const sluice_context* context, std::int64_t) -> std::int32_t { return of(context).stopped() ? 1 : 0; },
-            [](const sluice_context* context) -> std::int64_t {
-              return of(context).stop.timed_out ? 0 : std::chrono::nanoseconds(std::chrono::minutes(1)).count();
-            },
+            [](const sluice_context* context) -> std::int64_t { return of(context).time_left().count(); },
             [](const sluice_context*, std::int64_t) -> std::int32_t { return 0; },
             [](const sluice_context*, const char*) -> const void* { return nullptr; }};
   }

@@ -23,7 +23,9 @@ const sluice_handler& handler_of(const std::string& name);
 /// How one attempt is being stopped; may be set from another thread meanwhile.
 struct Stop {
   std::atomic<bool> requested{false};
-  std::atomic<bool> timed_out{false};    ///< by the job's timeout
+  std::atomic<bool> timed_out{false};  ///< by the job's timeout
+  std::atomic<std::int64_t> drain{
+      60'000};                           ///< milliseconds that the drain lasts, from the first question after the stop
   std::atomic<int> after_questions{-1};  ///< becomes requested after so many times of being asked
 };
 

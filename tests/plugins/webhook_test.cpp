@@ -226,6 +226,37 @@ TEST_F(WebhookTest, FollowsRedirectsOnlyWhenAsked) {
   EXPECT_EQ(LiveHost("webhook", {{"url", loop}, {"redirects", 3}}).handle({.body = "x"}).status, SLUICE_REJECT);
 }
 
+/// A redirect must not make a gift of the headers, which hold secrets, to whatever host it names.
+TEST_F(WebhookTest, FollowsNoRedirectToAnotherOrigin) {
+  HttpServer elsewhere([](const HttpRequest&) { return answer("200 OK"); });
+  std::string location;
+  HttpServer server([&](const HttpRequest&) { return answer("307 X", "", "Location: " + location + "\r\n"); });
+  const std::string port = std::to_string(server.port());
+  for (const std::string& other :
+       {elsewhere.url(), "http://localhost:" + port + "/hook", "https://127.0.0.1:" + port}) {
+    location = other;
+    LiveHost host(
+        "webhook",
+        {{"url", server.url()}, {"redirects", 5}, {"headers", Map{{"X-Api-Key", "s3cret"}}}, {"hmac_secret", "key"}});
+    const Result result = host.handle({.body = "x"});
+    EXPECT_EQ(result.status, SLUICE_REJECT) << other;
+    EXPECT_EQ(result.reason.rfind("HTTP 307 (a redirect to http", 0), 0U) << result.reason;
+    EXPECT_NE(result.reason.find("another origin"), std::string::npos) << result.reason;
+  }
+  EXPECT_EQ(elsewhere.connections(), 0);
+  EXPECT_EQ(server.requests().size(), 3U);
+}
+
+TEST_F(WebhookTest, ItsTimeoutCoversRedirectsToo) {
+  HttpServer server([](const HttpRequest& request) {
+    return request.head.rfind("POST /hook", 0) == 0 ? answer("302 X", "", "Location: /slow\r\n") : kHang;
+  });
+  const Result result =
+      LiveHost("webhook", {{"url", server.url()}, {"redirects", 1}, {"timeout", "150ms"}}).handle({.body = "x"});
+  EXPECT_EQ(result.status, SLUICE_RETRY);
+  EXPECT_NE(result.reason.find("timed out"), std::string::npos) << result.reason;
+}
+
 TEST_F(WebhookTest, BreaksOffWhenAskedToStop) {
   HttpServer server([](const HttpRequest&) { return kHang; });
   LiveHost host("webhook", {{"url", server.url()}});

@@ -255,10 +255,11 @@ struct TextValue {
 inline std::optional<TextValue> parse_value_text(sluice_option_type type, std::string_view text) {
   TextValue value;
   const auto store = [](auto& member, auto parsed) {
-    if (parsed) {
+    const bool there = parsed.has_value();
+    if (there) {
       member = *std::move(parsed);
     }
-    return parsed.has_value();
+    return there;
   };
   bool good = false;
   switch (type) {

@@ -1,0 +1,208 @@
+"""The tree's own rules, each a function of a tree that returns what breaks it, one line each."""
+
+import os
+import re
+
+SOURCE_FOLDERS = ("base", "sdk", "config", "dynamo", "host", "client", "plugins")
+ALL_FOLDERS = SOURCE_FOLDERS + ("tests", "bench")
+
+# Who may include whom. sdk is reached as <sluice/...>, the client's public headers as <sluice/client...>; everything else by
+# its path from the root.
+ARROWS = {
+    "base": set(),
+    "sdk": {"sdk"},
+    "config": set(),
+    "dynamo": {"base"},
+    "host": {"base", "config", "dynamo", "sdk", "client"},
+    "client": {"base", "dynamo", "host"},
+    "plugins": {"sdk"},
+}
+
+# Inside host: what each sub-folder may see of the others.
+HOST_ARROWS = {
+    "queue": set(),
+    "stores": {"queue"},
+    "observe": {"runtime/service.hpp"},
+    "operate": {"queue", "observe"},
+    "plugin": {"queue"},
+    "isolation": {"queue", "plugin", "runtime/service.hpp"},
+    "work": {"queue", "plugin", "isolation", "observe", "runtime/service.hpp"},
+    "runtime": {"queue", "stores", "plugin", "isolation", "observe", "work"},
+    "cli": {"queue", "stores", "operate", "plugin", "isolation", "observe", "work", "runtime"},
+}
+
+# A third-party header and the one place that may include it (path prefixes).
+BOUNDARIES = {
+    r"curl/": ("dynamo/transport/", "plugins/webhook/"),
+    r"openssl/": ("dynamo/signing/", "dynamo/credentials/", "plugins/"),
+    r"toml\+\+/|toml\.hpp": ("config/",),
+    r"boost/dll": ("host/plugin/",),
+    r"sqlite3\.h": ("host/stores/sqlite/",),
+    r"spdlog/|fmt/": ("host/observe/",),
+    r"prometheus/": ("host/observe/",),
+    r"httplib\.h": ("host/observe/",),
+    r"boost/program_options": ("host/cli/",),
+    r"histedit\.h": ("host/cli/shell/edited_lines.cpp",),
+}
+
+BANNED = {
+    r"\bdetach\(": "a detached thread has no owner",
+    r"\bsleep_for\b|\bsleep_until\b|\busleep\(|\bnanosleep\(": "wait on a condition or step a clock",
+    r"\bstd::endl\b": "use '\\n'",
+    r"\busing namespace\b": "name what is used",
+    r"\bstd::async\b": "use a Service",
+    r"\bstd::thread\b(?!::)": "use std::jthread",
+    r"\bassert\(": "use SLUICE_ASSERT",
+}
+RAW_LOCKS = r"\bstd::((recursive_|shared_|timed_)*mutex|lock_guard|unique_lock|shared_lock|scoped_lock)\b"
+MAX_FILE_LINES = {"product": 400, "tests": 600}
+
+# What a compiler does not read as code, longest forms first: raw strings, strings, characters, comments.
+NOT_CODE = re.compile(r'R"(?P<mark>[^()\s\\"]*)\(.*?\)(?P=mark)"|"(?:\\.|[^"\\\n])*"|(?<![\w])\'(?:\\.|[^\'\\\n])+\''
+                      r"|//[^\n]*|/\*.*?\*/", flags=re.S)
+
+
+class Tree:
+    """The files below a folder."""
+
+    def __init__(self, root):
+        self.root = root
+
+    def files(self, folders, suffixes):
+        for folder in folders:
+            for path, dirs, names in os.walk(os.path.join(self.root, folder)):
+                dirs[:] = [d for d in dirs if d not in ("build", "abi-history", "corpus")]
+                for name in names:
+                    if name.endswith(suffixes):
+                        yield os.path.relpath(os.path.join(path, name), self.root)
+
+    def read(self, path):
+        with open(os.path.join(self.root, path), encoding="utf-8") as file:
+            return file.read()
+
+    def includes(self, path):
+        return re.findall(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', self.read(path), flags=re.M)
+
+    def code(self, path):
+        """The text without comments and without what strings hold; every line stays where it is."""
+        return NOT_CODE.sub(lambda match: ('""' if match.group(0)[0] in "R\"'" else "") + "\n" * match.group(0).count("\n"),
+                            self.read(path))
+
+
+def folder_of(include):
+    if include == "sluice/client.hpp" or include.startswith("sluice/client/"):
+        return "client"
+    if include.startswith("sluice/"):
+        return "sdk"
+    head = include.split("/")[0]
+    return head if head in ALL_FOLDERS else None
+
+
+def wrong_arrows(tree):
+    for path in tree.files(SOURCE_FOLDERS, (".cpp", ".hpp", ".h", ".c")):
+        own = path.split(os.sep)[0]
+        if "/template/" in path:
+            continue
+        for include in tree.includes(path):
+            target = folder_of(include)
+            if target and target != own and target not in ARROWS[own]:
+                yield f"{path} includes {include}: {own} may not see {target}"
+
+
+def wrong_host_arrows(tree):
+    for path in tree.files(("host",), (".cpp", ".hpp")):
+        parts = path.split(os.sep)
+        if len(parts) < 3:
+            continue
+        allowed = HOST_ARROWS.get(parts[1])
+        if allowed is None:
+            yield f"{path}: what host/{parts[1]} may see is not said"
+            continue
+        for include in tree.includes(path):
+            if not include.startswith("host/"):
+                continue
+            rest = include[len("host/"):]
+            target = rest.split("/")[0]
+            if target != parts[1] and target not in allowed and rest not in allowed:
+                yield f"{path} includes {include}"
+
+
+def wrong_client_arrows(tree):
+    """The client sees the queues of the host, and the host's commands the client's public headers."""
+    for path in tree.files(("client",), (".cpp", ".hpp")):
+        for include in tree.includes(path):
+            if include.startswith("host/") and not include.startswith(("host/queue/", "host/stores/")):
+                yield f"{path} includes {include}"
+    for path in tree.files(("host",), (".cpp", ".hpp")):
+        for include in tree.includes(path):
+            if folder_of(include) == "client" and not (include.startswith("sluice/") and path.startswith("host/cli/")):
+                yield f"{path} includes {include}"
+    for path in tree.files(("client/include",), (".hpp",)):
+        for include in tree.includes(path):
+            if "/" in include and not include.startswith("sluice/client/"):
+                yield f"{path} includes {include}"
+
+
+def strayed_third_party_headers(tree):
+    for path in tree.files(SOURCE_FOLDERS, (".cpp", ".hpp", ".h")):
+        for include in tree.includes(path):
+            for pattern, places in BOUNDARIES.items():
+                if re.match(pattern, include) and not path.startswith(places):
+                    yield f"{path} includes {include}; only {', '.join(places)} may"
+
+
+def banned_tokens(tree):
+    for path in tree.files(ALL_FOLDERS, (".cpp", ".hpp")):
+        # A fixture plugin misbehaves on purpose.
+        if path.startswith("tests/fixtures/"):
+            continue
+        text = tree.code(path)
+        for pattern, why in BANNED.items():
+            for match in re.finditer(pattern, text):
+                # A test may open the namespace that it is all about; product code names what it uses.
+                if match.group(0) == "using namespace" and path.startswith(("tests/", "bench/")):
+                    continue
+                line = text.count("\n", 0, match.start()) + 1
+                yield f"{path}:{line}: {match.group(0)}: {why}"
+
+
+def raw_locks(tree):
+    for path in tree.files(("base", "config", "dynamo", "host", "client"), (".cpp", ".hpp")):
+        if path != os.path.join("base", "mutex.hpp") and re.search(RAW_LOCKS, tree.code(path)):
+            yield path
+
+
+def god_files(tree):
+    for path in tree.files(ALL_FOLDERS, (".cpp", ".hpp", ".h", ".py")):
+        limit = MAX_FILE_LINES["tests" if path.startswith(("tests", "bench")) else "product"]
+        lines = tree.read(path).count("\n")
+        if lines > limit:
+            yield f"{path}: {lines} lines, limit {limit}"
+
+
+def unguarded_headers(tree):
+    for path in tree.files(SOURCE_FOLDERS, (".hpp",)):
+        if not re.search(r"^#pragma once$", tree.read(path), flags=re.M):
+            yield path
+
+
+def unlisted_sources(tree):
+    """Sources that no CMake file names by their path, nor by their bare name where a function adds the suffix."""
+    named, stems, suffixed = set(), set(), set()
+    for path in tree.files(ALL_FOLDERS, ("CMakeLists.txt", ".cmake")):
+        folder = os.path.dirname(path)
+        text = re.sub(r"#[^\n]*", "", tree.read(path))
+        for word in re.split(r'[\s()";]+', text):
+            word = word.replace("${CMAKE_CURRENT_SOURCE_DIR}", ".").replace("${CMAKE_CURRENT_LIST_DIR}", ".")
+            word = re.sub(r"^\$\{PROJECT_SOURCE_DIR\}", os.path.relpath(".", folder or "."), word)
+            if re.fullmatch(r"\$\{\w+\}\.(cpp|c)", word):
+                suffixed.add(os.path.join(folder, word.rsplit(".", maxsplit=1)[1]))
+            elif word.endswith((".cpp", ".c")):
+                named.add(os.path.normpath(os.path.join(folder, word)))
+            elif re.fullmatch(r"[\w-]+", word):
+                stems.add(os.path.join(folder, word))
+    for path in tree.files(ALL_FOLDERS, (".cpp", ".c")):
+        stem, suffix = os.path.splitext(path)
+        by_function = stem in stems and os.path.join(os.path.dirname(path), suffix[1:]) in suffixed
+        if path not in named and not by_function:
+            yield f"{path} is in no CMake file"
