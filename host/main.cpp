@@ -9,6 +9,7 @@
 
 #include "host/cli/command.hpp"
 #include "host/cli/drop_in.hpp"
+#include "host/isolation/runner_main.hpp"
 
 namespace {
 
@@ -28,6 +29,9 @@ int main(int argc, char** argv) {
   hold_standard_descriptors();
   // A reader that has gone is an error of write(2), on pipes and on the network alike.
   std::signal(SIGPIPE, SIG_IGN);
+  if (sluice::isolation::is_runner(argc, argv)) {
+    return sluice::isolation::run_runner();
+  }
   sluice::cli::Console console;
   try {
     const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);

@@ -29,6 +29,7 @@ CrashRecord without_file{};
 std::atomic<CrashRecord*> record_in_use{&without_file};
 /// A child that a plugin forks has our handlers until it starts another program: what happens to it is not ours.
 std::atomic<pid_t> watched_process{0};
+std::atomic<CrashNotice> notice_in_use{CrashNotice::line};
 constinit thread_local bool crashing = false;
 constinit thread_local FixedText<512> uncaught{};
 
@@ -123,6 +124,9 @@ void write_facts(CrashRecord& record, CrashCause cause, bool blame) noexcept {
 }
 
 void write_line(const CrashRecord& record) noexcept {
+  if (notice_in_use.load() == CrashNotice::none) {
+    return;
+  }
   SignalLine line;
   line.add("sluice: ");
   if (record.cause == static_cast<std::uint32_t>(CrashCause::exit)) {
@@ -236,7 +240,8 @@ void report_exit(int status) noexcept {
 
 }  // namespace
 
-void install_crash_handler(CrashRecord* record) {
+void install_crash_handler(CrashRecord* record, CrashNotice notice) {
+  notice_in_use.store(notice);
   record_in_use.store(record != nullptr ? record : &without_file);
   if (watched_process.exchange(::getpid()) == ::getpid()) {
     return;

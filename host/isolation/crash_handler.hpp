@@ -5,6 +5,11 @@
 /// What happens when a handler, or the host itself, breaks the process.
 namespace sluice::isolation {
 
+enum class CrashNotice {
+  line,  ///< one on stderr
+  none,  ///< whoever reads the record says it
+};
+
 /// From now on SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, an exception that nobody catches, and exit() called inside a
 /// handler are written into `record`: signal, plugin, handler, message and stack, and one line on stderr. Then the
 /// signal does what it does anyhow (a core, an exit status); exit() inside a handler ends with status 70.
@@ -12,7 +17,7 @@ namespace sluice::isolation {
 /// A thread that runs no handler blames nobody, nor does a signal that another process sent. A signal that somebody
 /// handles already, such as a sanitizer, is left to him. `record` outlives the process's use of it, or is replaced by
 /// another call; null: only the line is written. Once more than one thread runs, only to replace the record.
-void install_crash_handler(CrashRecord* record);
+void install_crash_handler(CrashRecord* record, CrashNotice notice = CrashNotice::line);
 
 /// From now on `signal` writes where the thread that takes it is into the same record, without a line, and the thread
 /// goes on: for a process that is about to be killed because it hangs.

@@ -8,8 +8,8 @@
 #include <map>
 #include <string_view>
 
+#include "base/text/utf8.hpp"
 #include "host/isolation/symbol_table.hpp"
-#include "host/plugin/text.hpp"
 
 namespace sluice::isolation {
 namespace {
@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint64_t kTellingAddress = 0x10000;
 constexpr std::size_t kShownFrames = 12;
 
-std::string clean(std::string_view text) { return plugin::clean_text(text, text.size() * 3); }
+std::string clean(std::string_view text) { return clean_utf8(text, text.size() * 3); }
 
 std::string hex(std::uint64_t number) {
   std::array<char, 20> digits{};
@@ -92,13 +92,19 @@ std::string CrashReport::summary() const {
   return text;
 }
 
-std::string CrashReport::failure_text(std::size_t limit) const {
-  std::string text = summary();
+std::string CrashReport::stack_text() const {
+  std::string text;
   for (std::size_t i = 0; i < std::min(stack.size(), kShownFrames); ++i) {
-    text += (i == 0 ? "; stack: " : " < ") + stack[i].text;
+    text += (i == 0 ? "" : " < ") + stack[i].text;
   }
+  return text;
+}
+
+std::string CrashReport::failure_text(std::size_t limit) const {
+  const std::string frames = stack_text();
+  std::string text = summary() + (frames.empty() ? "" : "; stack: " + frames);
   std::replace(text.begin(), text.end(), '\n', ' ');
-  return plugin::clean_text(text, limit);
+  return clean_utf8(text, limit);
 }
 
 }  // namespace sluice::isolation

@@ -35,7 +35,9 @@ struct CrashReport {
 
   /// "SIGSEGV at address 0x0 in handler 'bomb' of bomb.so", one line.
   std::string summary() const;
-  /// The same with the upper part of the stack, one line of at most `limit` bytes: equal for equal crashes, so that
+  /// "explode() in bomb.so < handle() in bomb.so", its upper part; empty when none is known.
+  std::string stack_text() const;
+  /// The summary with the stack_text, one line of at most `limit` bytes: equal for equal crashes, so that
   /// failures can be counted by it.
   std::string failure_text(std::size_t limit) const;
 };

@@ -13,8 +13,8 @@
 #include <system_error>
 #include <utility>
 
+#include "base/text/utf8.hpp"
 #include "host/isolation/ledger_format.hpp"
-#include "host/plugin/text.hpp"
 
 namespace sluice::isolation {
 namespace {
@@ -54,17 +54,18 @@ class LedgerBytes {
   struct alignas(64) Line {
     std::array<char, 128> bytes;
   };
-  char* bytes() { return lines_.data()->bytes.data(); }
+  char* bytes() { return reinterpret_cast<char*>(lines_.data()); }
+  const char* bytes() const { return reinterpret_cast<const char*>(lines_.data()); }
   template <typename T>
   const T& at(std::size_t offset) const {
-    return *reinterpret_cast<const T*>(lines_.data()->bytes.data() + offset);
+    return *reinterpret_cast<const T*>(bytes() + offset);
   }
 
   std::vector<Line> lines_;
   std::size_t size_ = 0;
 };
 
-std::string clean(std::string_view text) { return plugin::clean_text(text, text.size() * 3); }
+std::string clean(std::string_view text) { return clean_utf8(text, text.size() * 3); }
 
 Error unusable(const std::string& file, const std::string& why) {
   return Error(ErrorCode::corrupt, "the crash ledger " + file + " " + why);

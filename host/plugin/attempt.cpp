@@ -28,6 +28,9 @@ void Attempt::request_stop(SteadyTime end) {
     const MutexLock lock(mutex_);
     end_.store(std::min(end_.load(), end.time_since_epoch().count()));
     stop_.store(true);
+    if (watcher_ != nullptr) {
+      watcher_->stop_requested(lost_.load());
+    }
   }
   stopped_.notify_all();
 }
@@ -76,9 +79,20 @@ bool Attempt::extend(Duration duration) {
       return false;
     }
     deadline_.store(saturating_sum(clock_.steady_now(), duration).time_since_epoch().count());
+    if (watcher_ != nullptr) {
+      watcher_->extended(duration);
+    }
   }
   stopped_.notify_all();
   return true;
+}
+
+void Attempt::watch(AttemptWatcher* watcher) {
+  const MutexLock lock(mutex_);
+  watcher_ = watcher;
+  if (watcher != nullptr && stop_.load()) {
+    watcher->stop_requested(lost_.load());
+  }
 }
 
 }  // namespace sluice::plugin

@@ -7,6 +7,20 @@
 
 namespace sluice::plugin {
 
+/// Is told what happens to an attempt, while whoever does it waits and the attempt is locked: to be quick, and to call
+/// nothing of the attempt. Thread-safe.
+class AttemptWatcher {
+ public:
+  AttemptWatcher() = default;
+  AttemptWatcher(const AttemptWatcher&) = delete;
+  AttemptWatcher& operator=(const AttemptWatcher&) = delete;
+  virtual ~AttemptWatcher() = default;
+
+  virtual void stop_requested(bool lease_lost) noexcept = 0;
+  /// The time-out is that far from now.
+  virtual void extended(Duration duration) noexcept = 0;
+};
+
 /// One attempt at a message, as the host steers it while the handler runs: its time-out and its stop.
 ///
 /// Thread-safe. A resource that its worker owns and re-arms for each message; cheap to arm (no allocation, no lock).
@@ -37,6 +51,10 @@ class Attempt {
   /// Moves the time-out to now + `duration`; false when the lease is lost.
   bool extend(Duration duration);
 
+  /// Tells `watcher` from now on, at once when a stop is requested already; null: nobody. The one before is not called
+  /// any more when it returns.
+  void watch(AttemptWatcher* watcher);
+
  private:
   // Fixed after construction.
   const Clock& clock_;
@@ -47,6 +65,8 @@ class Attempt {
   std::atomic<bool> lost_{false};
   Mutex mutex_;
   Condition stopped_;
+  // Guarded by mutex_.
+  AttemptWatcher* watcher_ SLUICE_GUARDED_BY(mutex_) = nullptr;
 };
 
 }  // namespace sluice::plugin

@@ -7,19 +7,12 @@
 #include <thread>
 
 #include "tests/isolation/ledger_rig.hpp"
+#include "tests/isolation/sanitized.hpp"
 
 namespace sluice::isolation {
 namespace {
 
 using testing::HasSubstr;
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SLUICE_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SLUICE_SANITIZED 1
-#endif
-#endif
 
 // noinline and volatile: what is to crash must not be seen through.
 [[gnu::noinline]] void touch_null() { *const_cast<volatile int*>(static_cast<int*>(nullptr)) = 1; }

@@ -1,0 +1,323 @@
+#include "host/isolation/runner.hpp"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <utility>
+
+#include "base/text/utf8.hpp"
+#include "config/config.hpp"
+#include "host/isolation/crash_report.hpp"
+#include "host/isolation/futex.hpp"
+#include "host/isolation/parcel.hpp"
+#include "host/plugin/call.hpp"
+
+namespace sluice::isolation {
+namespace {
+
+constexpr std::size_t kParcelAtFirst = 64 * 1024;
+/// What a parcel keeps between messages; the memory of larger ones is given back.
+constexpr std::size_t kParcelKept = 1024 * 1024;
+constexpr Duration kLookTime = std::chrono::milliseconds(300);
+constexpr Duration kKillTime = std::chrono::seconds(5);
+constexpr Duration kStep = std::chrono::milliseconds(2);
+constexpr Duration kLeastCpuLook = std::chrono::milliseconds(10);
+/// From here on a process is taken to have met its memory limit.
+constexpr double kNearLimit = 0.8;
+constexpr std::string_view kBadAlloc = "bad_alloc";
+
+std::size_t rounded(std::size_t size) {
+  std::size_t room = kParcelAtFirst;
+  while (room < size) {
+    room *= 2;
+  }
+  return room;
+}
+
+std::optional<plugin::Outcome> read_outcome(const EventHead& head, const std::string& text) {
+  if (head.level < 0 || head.level > static_cast<int>(plugin::OutcomeStatus::fault)) {
+    return std::nullopt;
+  }
+  plugin::Outcome outcome{static_cast<plugin::OutcomeStatus>(head.level), {}, clean_utf8(text, plugin::kReasonLimit)};
+  if (head.number >= 0) {
+    outcome.delay = std::min(Duration(head.number), plugin::kDelayLimit);
+  }
+  return outcome;
+}
+
+std::string in_handler(const RunnerSpec& spec) {
+  return "handler '" + spec.handler + "' of " + spec.plugin.substr(spec.plugin.rfind('/') + 1);
+}
+
+std::string memory_note(const RunnerLimits& limits, std::uint64_t used) {
+  if (limits.memory == 0 || static_cast<double>(used) < kNearLimit * static_cast<double>(limits.memory)) {
+    return "";
+  }
+  return " (" + std::to_string(used >> 20U) + "MiB in use, and its memory limit is " +
+         config::format_size(limits.memory) + ")";
+}
+
+/// How a process ended of which nothing else is known.
+std::string exit_text(std::optional<int> status) {
+  if (!status) {
+    return "its process has ended, and somebody else has taken its exit status";
+  }
+  if (WIFEXITED(*status)) {
+    return "its process ended with exit code " + std::to_string(WEXITSTATUS(*status));
+  }
+  if (WTERMSIG(*status) == SIGKILL) {
+    return "its process was killed by SIGKILL, which this host did not send: most likely memory ran out";
+  }
+  return "its process was killed by " + signal_name(WTERMSIG(*status));
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const OpenPlugin>> OpenPlugin::open(const std::string& file) {
+  const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) {
+    return Error(ErrorCode::invalid, file + " cannot be opened: " + std::strerror(errno));
+  }
+  return std::shared_ptr<const OpenPlugin>(new OpenPlugin(descriptor));
+}
+
+OpenPlugin::~OpenPlugin() { ::close(descriptor_); }
+
+void RunnerLog::write(bool of_message, std::int32_t level, std::string_view text) const {
+  const std::string cleaned = clean_utf8(text, text.size() * 3);
+  plugin::write_log(log, level, job, of_message ? message : std::string_view(), {cleaned.data(), cleaned.size()});
+}
+
+Runner::Runner(const RunnerSpec& spec, RunnerNursery& nursery, std::shared_ptr<SharedMemory> control_memory,
+               std::unique_ptr<SharedMemory> parcel)
+    : spec_(spec),
+      nursery_(nursery),
+      control_memory_(std::move(control_memory)),
+      parcel_(std::move(parcel)),
+      reader_(control()) {}
+
+Runner::~Runner() {
+  if (process_ && alive()) {
+    give_order(RunnerOrder::end);
+    nursery_.retire(process_);
+  }
+}
+
+Result<std::unique_ptr<Runner>> Runner::start(const RunnerSpec& spec, RunnerNursery& nursery, const RunnerLog& log) {
+  auto control = SharedMemory::create("sluice-runner", sizeof(RunnerControl));
+  if (!control) {
+    return control.error();
+  }
+  auto parcel = SharedMemory::create("sluice-parcel", kParcelAtFirst);
+  if (!parcel) {
+    return parcel.error();
+  }
+  auto runner = std::unique_ptr<Runner>(new Runner(spec, nursery, std::move(*control), std::move(*parcel)));
+  const std::string begin =
+      pack_start({spec.job, spec.plugin, spec.handler, spec.options, spec.limits.memory});
+  if (auto room = runner->put_parcel(begin.size()); !room) {
+    return room.error();
+  }
+  std::memcpy(runner->parcel_->data(), begin.data(), begin.size());
+  runner->give_order(RunnerOrder::start);
+  auto process =
+      nursery.make({runner->control_memory_, runner->parcel_->descriptor(), spec.file->descriptor(), spec.job});
+  if (!process) {
+    return process.error();
+  }
+  runner->process_ = std::move(*process);
+  if (auto made = runner->await_handler(log); !made) {
+    return made.error();
+  }
+  return runner;
+}
+
+Result<void> Runner::await_handler(const RunnerLog& log) {
+  const SteadyTime until = clock_.steady_now() + spec_.limits.start;
+  while (true) {
+    const std::uint32_t seen = control().events.load();
+    const bool ended = !alive();
+    const Heard heard = hear(log, nullptr);
+    if (heard.ready) {
+      return {};
+    }
+    if (heard.refusal) {
+      return Error(ErrorCode::invalid, *heard.refusal);
+    }
+    if (!ended && (heard.nonsense || clock_.steady_now() >= until)) {
+      kill("it was not made within " + config::format_duration(spec_.limits.start));
+    }
+    if (!alive()) {
+      return Error(ErrorCode::invalid, "it cannot be made in a process of its own: " + last_words());
+    }
+    wait_for_event(seen, until);
+  }
+}
+
+Result<void> Runner::put_parcel(std::size_t size) {
+  if (auto room = parcel_->grow(rounded(size)); !room) {
+    return room;
+  }
+  control().parcel_size = size;
+  control().parcel_room = parcel_->size();
+  return {};
+}
+
+void Runner::give_order(RunnerOrder order) {
+  control().order = order;
+  control().orders.fetch_add(1);
+  if (control().runner_sleeps.load() != 0) {
+    futex_wake(control().orders);
+  }
+}
+
+Runner::Heard Runner::hear(const RunnerLog& log, plugin::Attempt* attempt) {
+  Heard heard;
+  EventHead head{};
+  EventReader::Found found{};
+  while ((found = reader_.read(head, text_)) == EventReader::Found::event) {
+    switch (head.kind) {
+      case RunnerEvent::ready:
+        heard.ready = true;
+        break;
+      case RunnerEvent::refused:
+        heard.refusal = clean_utf8(text_, plugin::kReasonLimit);
+        break;
+      case RunnerEvent::attempt_log:
+      case RunnerEvent::host_log:
+        log.write(head.kind == RunnerEvent::attempt_log, head.level, text_);
+        break;
+      case RunnerEvent::extended:
+        if (attempt != nullptr) {
+          attempt->extend(Duration(head.number));
+        }
+        break;
+      case RunnerEvent::outcome:
+        heard.outcome = read_outcome(head, text_);
+        heard.nonsense = heard.nonsense || !heard.outcome;
+        break;
+      default:
+        heard.nonsense = true;
+        break;
+    }
+  }
+  heard.nonsense = heard.nonsense || found == EventReader::Found::nonsense;
+  return heard;
+}
+
+void Runner::wait_for_event(std::uint32_t seen, SteadyTime until) {
+  const auto happened = [&] { return control().events.load(std::memory_order_acquire) != seen; };
+  if (spin_.until(happened)) {
+    return;
+  }
+  const Duration left = until == SteadyTime::max() ? Duration::max() : until - clock_.steady_now();
+  control().host_sleeps.store(1);
+  if (!happened() && left > Duration::zero()) {
+    futex_wait(control().events, seen, left);
+  }
+  control().host_sleeps.store(0);
+}
+
+plugin::Outcome Runner::handle(const queue::Message& message, std::string_view queue, std::uint32_t max_attempts,
+                               plugin::Attempt& attempt, const RunnerLog& log) {
+  const std::size_t size = packed_size(message, queue);
+  if (auto room = put_parcel(size); !room) {
+    return {plugin::OutcomeStatus::snooze, std::chrono::seconds(1), room.error().message()};
+  }
+  pack_message(message, queue, max_attempts, parcel_->data());
+  control().deadline = attempt.deadline().time_since_epoch().count();
+  cpu_before_ = spec_.limits.cpu > Duration::zero() ? process_->cpu_time().value_or(Duration::zero()) : Duration::zero();
+  give_order(RunnerOrder::message);
+  plugin::Outcome outcome = attend(attempt, log);
+  if (size > kParcelKept) {
+    parcel_->forget_beyond(kParcelKept);
+  }
+  if (spec_.limits.memory > 0 && outcome.status == plugin::OutcomeStatus::fault &&
+      outcome.reason.find(kBadAlloc) != std::string::npos) {
+    outcome.reason += " (the job's memory limit is " + config::format_size(spec_.limits.memory) + ")";
+  }
+  return outcome;
+}
+
+plugin::Outcome Runner::attend(plugin::Attempt& attempt, const RunnerLog& log) {
+  while (true) {
+    const std::uint32_t seen = control().events.load();
+    const bool ended = !alive();
+    Heard heard = hear(log, &attempt);
+    if (heard.outcome) {
+      return *std::move(heard.outcome);
+    }
+    if (ended) {
+      return {plugin::OutcomeStatus::crashed, {}, last_words()};
+    }
+    const Bound now = heard.nonsense ? Bound{{}, "it wrote over the memory that it shares with the host"} : bound(attempt);
+    if (!now.broken.empty()) {
+      kill(now.broken);
+      return {plugin::OutcomeStatus::crashed, {}, last_words()};
+    }
+    wait_for_event(seen, now.look_at);
+  }
+}
+
+Runner::Bound Runner::bound(const plugin::Attempt& attempt) const {
+  const RunnerLimits& limits = spec_.limits;
+  const SteadyTime now = clock_.steady_now();
+  Bound bound;
+  if (const SteadyTime deadline = attempt.deadline(); deadline < SteadyTime::max() - limits.kill_grace) {
+    bound.look_at = deadline + limits.kill_grace;
+    if (now >= bound.look_at) {
+      bound.broken = "timed out, and did not stop within " + config::format_duration(limits.kill_grace);
+    }
+  }
+  if (limits.cpu > Duration::zero()) {
+    const Duration used = process_->cpu_time().value_or(cpu_before_) - cpu_before_;
+    if (used >= limits.cpu) {
+      bound.broken = "used up its CPU limit of " + config::format_duration(limits.cpu);
+    }
+    // Several threads use it up faster than time passes.
+    bound.look_at = std::min(bound.look_at, now + std::max(kLeastCpuLook, (limits.cpu - used) / 4));
+  }
+  return bound;
+}
+
+void Runner::request_stop(bool lease_lost) noexcept {
+  control().stop.fetch_or(lease_lost ? RunnerControl::kStop | RunnerControl::kLost : RunnerControl::kStop);
+  futex_wake(control().stop);
+}
+
+void Runner::kill(std::string why) {
+  killed_because_ = std::move(why);
+  process_->signal(SIGQUIT);
+  const SteadyTime look_until = clock_.steady_now() + kLookTime;
+  while (alive() && control().crash.state.load() != CrashRecord::complete && clock_.steady_now() < look_until) {
+    futex_wait(control().events, control().events.load(), kStep);
+  }
+  process_->signal(SIGKILL);
+  const SteadyTime gone_by = clock_.steady_now() + kKillTime;
+  while (alive() && clock_.steady_now() < gone_by) {
+    futex_wait(control().events, control().events.load(), kStep);
+  }
+}
+
+std::string Runner::last_words() const {
+  const auto crash = read_crash(control().crash);
+  const std::string stack = crash && !crash->stack.empty() ? "; stack: " + crash->stack_text() : "";
+  const std::string memory = crash ? memory_note(spec_.limits, crash->memory) : "";
+  std::string text;
+  if (!killed_because_.empty()) {
+    text = killed_because_ + ": killed; " + in_handler(spec_) + memory + stack;
+  } else if (crash && crash->cause != CrashCause::look) {
+    text = crash->summary() + (crash->blamed ? "" : " beside " + in_handler(spec_)) + memory + stack;
+  } else {
+    text = exit_text(process_->status()) + "; " + in_handler(spec_);
+  }
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return clean_utf8(text, plugin::kReasonLimit);
+}
+
+}  // namespace sluice::isolation

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "host/isolation/runner.hpp"
+#include "host/isolation/runner_nursery.hpp"
+#include "host/isolation/runner_spec.hpp"
+#include "host/plugin/attempt.hpp"
+#include "host/plugin/handler_instance.hpp"
+
+namespace sluice::isolation {
+
+/// A handler instance in a process of its own, for one worker: a new process takes over where one has ended. Where none
+/// can be started messages are put off, and longer each time.
+class RunnerInstance final : public plugin::HandlerInstance, private plugin::AttemptWatcher {
+ public:
+  /// Starts the first process, so that a handler that refuses is known: Errors as Runner::start's. `nursery` outlives
+  /// the instance.
+  static Result<std::unique_ptr<plugin::HandlerInstance>> create(RunnerSpec spec, RunnerNursery& nursery,
+                                                                 plugin::HandlerLog log);
+
+  plugin::Outcome handle(const queue::Message& message, std::string_view queue, std::uint32_t max_attempts,
+                         plugin::Attempt& attempt) override;
+
+ private:
+  RunnerInstance(RunnerSpec spec, RunnerNursery& nursery, plugin::HandlerLog log);
+
+  Result<void> start();
+  /// Nothing once there is a process; otherwise what becomes of the message that waits for one.
+  std::optional<plugin::Outcome> make_ready();
+  void stop_requested(bool lease_lost) noexcept override { runner_->request_stop(lease_lost); }
+  void extended(Duration) noexcept override {}  // It is the Runner that has asked for it.
+
+  // Fixed after construction.
+  const RunnerSpec spec_;
+  RunnerNursery& nursery_;
+  const plugin::HandlerLog log_;
+  const SystemClock clock_;
+  // Touched only by its worker.
+  std::unique_ptr<Runner> runner_;
+  std::uint32_t failed_starts_ = 0;
+  SteadyTime not_before_{};
+  std::string why_not_;
+};
+
+}  // namespace sluice::isolation

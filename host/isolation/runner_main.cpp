@@ -1,0 +1,231 @@
+#include "host/isolation/runner_main.hpp"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "base/mutex.hpp"
+#include "base/signal_block.hpp"
+#include "host/isolation/crash_handler.hpp"
+#include "host/isolation/futex.hpp"
+#include "host/isolation/parcel.hpp"
+#include "host/isolation/runner_process.hpp"
+#include "host/isolation/runner_voice.hpp"
+#include "host/isolation/running_handler.hpp"
+#include "host/isolation/spin.hpp"
+#include "host/plugin/handler_instance.hpp"
+#include "host/plugin/plugin_library.hpp"
+
+namespace sluice::isolation {
+namespace {
+
+constexpr int kUsage = 64;
+
+/// The plugin by its name while that is the file the host has, so that what lies beside it is found too.
+std::string plugin_path(const std::string& file) {
+  struct stat named {};
+  struct stat given {};
+  const bool same = ::stat(file.c_str(), &named) == 0 && ::fstat(kPluginDescriptor, &given) == 0 &&
+                    named.st_ino == given.st_ino && named.st_dev == given.st_dev;
+  return same ? file : "/proc/self/fd/" + std::to_string(kPluginDescriptor);
+}
+
+Result<const sluice_handler*> find_handler(const RunnerStart& start) {
+  const plugin::LibraryResult library = plugin::load_library(plugin_path(start.plugin));
+  if (library.plugin == nullptr) {
+    return Error(ErrorCode::invalid, library.why);
+  }
+  for (std::size_t i = 0; i < library.plugin->handler_count; ++i) {
+    if (library.plugin->handlers[i]->name == start.handler) {
+      return library.plugin->handlers[i];
+    }
+  }
+  return Error(ErrorCode::invalid, start.plugin + " has no handler \"" + start.handler + "\" any more");
+}
+
+void limit_memory(std::uint64_t bytes) {
+  if (bytes > 0) {
+    const rlimit limit{bytes, bytes};
+    ::setrlimit(RLIMIT_DATA, &limit);
+  }
+}
+
+/// A Runner from its first order to its last. One thread runs handlers; a second one carries the host's stop to them.
+class RunnerBody {
+ public:
+  RunnerBody(std::unique_ptr<SharedMemory> control, std::unique_ptr<SharedMemory> parcel)
+      : control_memory_(std::move(control)),
+        parcel_(std::move(parcel)),
+        control_(*reinterpret_cast<RunnerControl*>(control_memory_->data())),
+        voice_(control_),
+        attempt_(clock_) {}
+
+  int run();
+
+ private:
+  RunnerOrder next_order();
+  std::string_view parcel_bytes();
+  bool begin();
+  void work();
+  void arm();
+  void carry_stops(const std::stop_token& stop);
+
+  const SystemClock clock_;
+  const std::unique_ptr<SharedMemory> control_memory_;
+  const std::unique_ptr<SharedMemory> parcel_;
+  RunnerControl& control_;
+  RunnerVoice voice_;
+  HandlerFacts facts_;
+  std::unique_ptr<plugin::HandlerInstance> instance_;
+  MessageParcel message_;
+  std::uint32_t orders_seen_ = 0;
+  SpinBudget spin_;
+  /// Between the end of a message and the next one no stop may reach the attempt.
+  Mutex arming_;
+  plugin::Attempt attempt_;
+  std::jthread stop_carrier_;
+};
+
+int RunnerBody::run() {
+  install_crash_handler(&control_.crash, CrashNotice::none);
+  install_look_handler(SIGQUIT);
+  while (true) {
+    switch (next_order()) {
+      case RunnerOrder::start:
+        if (!begin()) {
+          return 0;
+        }
+        break;
+      case RunnerOrder::message:
+        work();
+        break;
+      default:
+        stop_carrier_.request_stop();
+        control_.stop.fetch_or(RunnerControl::kStop);
+        futex_wake(control_.stop);
+        instance_.reset();
+        return 0;
+    }
+  }
+}
+
+RunnerOrder RunnerBody::next_order() {
+  const std::uint32_t seen = orders_seen_;
+  if (!spin_.until([&] { return control_.orders.load(std::memory_order_acquire) != seen; })) {
+    control_.runner_sleeps.store(1);
+    while (control_.orders.load() == seen) {
+      futex_wait(control_.orders, seen, Duration::max());
+    }
+    control_.runner_sleeps.store(0);
+  }
+  ++orders_seen_;
+  return control_.order;
+}
+
+std::string_view RunnerBody::parcel_bytes() {
+  if (!parcel_->follow(control_.parcel_room) || control_.parcel_size > parcel_->size()) {
+    return {};
+  }
+  return {parcel_->data(), control_.parcel_size};
+}
+
+bool RunnerBody::begin() {
+  auto start = unpack_start(parcel_bytes());
+  if (!start) {
+    voice_.refused("its own order could not be read: a defect of sluice");
+    return false;
+  }
+  limit_memory(start->memory);
+  facts_ = {start->job, start->plugin, start->handler};
+  handler_begins({&facts_, {}, 0});
+  const auto handler = find_handler(*start);
+  ::close(kPluginDescriptor);
+  if (!handler) {
+    voice_.refused(handler.error().message());
+    return false;
+  }
+  auto log = [this](sluice_log_level level, std::string_view, std::string_view id, std::string_view text) {
+    voice_.log(!id.empty(), level, text);
+  };
+  auto instance = plugin::HandlerInstance::create(**handler, start->job, start->options, std::move(log));
+  handler_returns();
+  if (!instance) {
+    voice_.refused(instance.error().message());
+    return false;
+  }
+  instance_ = std::move(*instance);
+  stop_carrier_ = std::jthread([this](const std::stop_token& stop) { carry_stops(stop); });
+  voice_.ready();
+  voice_.heard(false);
+  return true;
+}
+
+void RunnerBody::work() {
+  voice_.heard(true);
+  if (!unpack_message(parcel_bytes(), message_)) {
+    voice_.outcome({plugin::OutcomeStatus::fault, {}, "the message could not be read by the handler's process"});
+    voice_.heard(false);
+    return;
+  }
+  arm();
+  attempt_.watch(&voice_);
+  handler_begins({&facts_, message_.message.id, 0});
+  const plugin::Outcome outcome =
+      instance_->handle(message_.message, message_.queue, message_.max_attempts, attempt_);
+  handler_returns();
+  attempt_.watch(nullptr);
+  voice_.outcome(outcome);
+  voice_.heard(false);
+}
+
+void RunnerBody::arm() {
+  const MutexLock lock(arming_);
+  attempt_.arm(SteadyTime(Duration(control_.deadline)));
+  if (const std::uint32_t asked = control_.stop.load(); asked != 0) {
+    (asked & RunnerControl::kLost) != 0 ? attempt_.lose_lease() : attempt_.request_stop();
+  }
+}
+
+void RunnerBody::carry_stops(const std::stop_token& stop) {
+  const SignalBlock block;
+  std::uint32_t seen = 0;
+  while (!stop.stop_requested()) {
+    futex_wait(control_.stop, seen, Duration::max());
+    const MutexLock lock(arming_);
+    // What was asked for a message that has ended is gone by now.
+    seen = control_.stop.load();
+    if ((seen & RunnerControl::kLost) != 0) {
+      attempt_.lose_lease();
+    } else if (seen != 0) {
+      attempt_.request_stop();
+    }
+  }
+}
+
+}  // namespace
+
+bool is_runner(int argc, char** argv) { return argc > 1 && std::strcmp(argv[1], kRunnerWord) == 0; }
+
+int run_runner() {
+  auto control = SharedMemory::attach(kControlDescriptor);
+  auto parcel = SharedMemory::attach(kParcelDescriptor);
+  if (!control || !parcel || (*control)->size() < sizeof(RunnerControl)) {
+    std::fprintf(stderr, "sluice: '%s' is what a host starts by itself, for jobs with isolation = \"process\"\n",
+                 kRunnerWord);
+    return kUsage;
+  }
+  ::fcntl(kPluginDescriptor, F_SETFD, FD_CLOEXEC);
+  return RunnerBody(std::move(*control), std::move(*parcel)).run();
+}
+
+}  // namespace sluice::isolation

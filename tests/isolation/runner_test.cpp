@@ -1,0 +1,313 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <atomic>
+#include <csignal>
+#include <fstream>
+#include <thread>
+
+#include "host/isolation/runner_instance.hpp"
+#include "tests/isolation/ledger_rig.hpp"
+#include "tests/isolation/sanitized.hpp"
+
+namespace sluice::isolation {
+namespace {
+
+using plugin::Outcome;
+using plugin::OutcomeStatus;
+using std::chrono_literals::operator""ms;
+using std::chrono_literals::operator""s;
+using testing::AllOf;
+using testing::HasSubstr;
+
+struct Line {
+  std::string id;
+  std::string text;
+};
+
+/// Of any of this process's threads.
+std::vector<pid_t> children() {
+  std::vector<pid_t> found;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::ifstream list(task.path() / "children");
+    for (pid_t child = 0; list >> child;) {
+      found.push_back(child);
+    }
+  }
+  return found;
+}
+
+class RunnerTest : public testing::Test {
+ protected:
+  RunnerTest() { EXPECT_TRUE(nursery_.start()); }
+
+  Result<std::unique_ptr<plugin::HandlerInstance>> create(const RunnerLimits& limits = {},
+                                                          const std::string& create = "") {
+    RunnerSpec spec{"orders", SLUICE_TEST_PLUGINS "/bomb.so", "bomb", {}, limits, {}};
+    spec.options.add({"path", SLUICE_OPTION_STRING, "", 0, 0, {}});
+    spec.options.add({"sleep", SLUICE_OPTION_DURATION, "0s", 0, 0, {}});
+    spec.options.add({"create", SLUICE_OPTION_STRING, create, 0, 0, {}});
+    auto file = OpenPlugin::open(spec.plugin);
+    EXPECT_TRUE(file);
+    spec.file = *file;
+    return RunnerInstance::create(std::move(spec), nursery_,
+                                  [this](sluice_log_level, std::string_view job, std::string_view id,
+                                         std::string_view text) {
+                                    EXPECT_EQ(job, "orders");
+                                    const MutexLock lock(mutex_);
+                                    lines_.push_back({std::string(id), std::string(text)});
+                                  });
+  }
+  /// For most tests: an instance that is there.
+  void open(const RunnerLimits& limits = {}) {
+    auto created = create(limits);
+    ASSERT_TRUE(created) << created.error().message();
+    instance_ = std::move(*created);
+  }
+  Outcome handle(const std::string& order, const std::string& body = "body", Duration timeout = 60s) {
+    queue::Message message;
+    message.id = "m-" + order;
+    message.body = body;
+    message.attempt = 2;
+    message.group = "g";
+    if (!order.empty()) {
+      message.attributes["do"] = order;
+    }
+    attempt_.arm(clock_.steady_now() + timeout);
+    return instance_->handle(message, "queue-a", 5, attempt_);
+  }
+  std::vector<Line> lines() {
+    const MutexLock lock(mutex_);
+    return lines_;
+  }
+
+  const SystemClock clock_;
+  RunnerNursery nursery_;
+  plugin::Attempt attempt_{clock_};
+  Mutex mutex_;
+  std::vector<Line> lines_ SLUICE_GUARDED_BY(mutex_);
+  std::atomic<bool> stop_now_{false};
+  std::unique_ptr<plugin::HandlerInstance> instance_;
+};
+
+TEST_F(RunnerTest, TheHandlerSeesTheWholeMessage) {
+  open();
+  const Outcome outcome = handle("describe", "abc");
+  EXPECT_EQ(outcome.status, OutcomeStatus::discard);
+  EXPECT_EQ(outcome.reason, "queue-a m-describe g text/plain 2/5 3 96354");
+}
+
+TEST_F(RunnerTest, OutcomesComeBackAsTheyWere) {
+  open();
+  EXPECT_EQ(handle("").status, OutcomeStatus::done);
+  const Outcome thrown = handle("throw");
+  EXPECT_EQ(thrown.status, OutcomeStatus::fault);
+  EXPECT_EQ(thrown.reason, "thrown");
+}
+
+TEST_F(RunnerTest, TenThousandMessagesGoThroughOneProcess) {
+  open();
+  for (int i = 0; i < 10'000; ++i) {
+    ASSERT_EQ(handle("").status, OutcomeStatus::done);
+  }
+}
+
+TEST_F(RunnerTest, ABodyOfSixteenMebibytesFitsAndSoDoesTheNextSmallOne) {
+  open();
+  const std::string large(16 * 1024 * 1024, 'x');
+  EXPECT_THAT(handle("describe", large).reason, HasSubstr(" 16777216 "));
+  EXPECT_THAT(handle("describe", "abc").reason, HasSubstr(" 3 96354"));
+  EXPECT_THAT(handle("describe", large).reason, HasSubstr(" 16777216 "));
+}
+
+TEST_F(RunnerTest, LogLinesArriveWithJobAndMessage) {
+  open();
+  handle("log");
+  ASSERT_THAT(lines(), testing::SizeIs(1));
+  EXPECT_EQ(lines()[0].id, "m-log");
+  EXPECT_EQ(lines()[0].text, "about m-log");
+}
+
+TEST_F(RunnerTest, TheStopTokenReachesTheHandlerAndIsGoneForTheNextMessage) {
+  open();
+  attempt_.arm(SteadyTime::max());
+  std::jthread stopper([this] {
+    // The handler waits for half a minute; whenever the stop comes, it has to end that.
+    while (!stop_now_.load()) {
+      std::this_thread::yield();
+    }
+    attempt_.request_stop();
+  });
+  stop_now_.store(true);
+  queue::Message message;
+  message.id = "m";
+  message.attributes["do"] = "wait";
+  EXPECT_EQ(instance_->handle(message, "queue-a", 5, attempt_).status, OutcomeStatus::release);
+  EXPECT_THAT(handle("describe").reason, testing::Not(HasSubstr("stop")));
+}
+
+TEST_F(RunnerTest, AStopThatWasRequestedBeforeIsSeenToo) {
+  open();
+  attempt_.arm(SteadyTime::max());
+  attempt_.request_stop();
+  queue::Message message;
+  message.attributes["do"] = "describe";
+  EXPECT_THAT(instance_->handle(message, "queue-a", 5, attempt_).reason, HasSubstr(" stop"));
+}
+
+TEST_F(RunnerTest, AnExtensionMovesTheTimeOutOnBothSides) {
+  open();
+  EXPECT_EQ(handle("extend").reason, "extended");
+  EXPECT_GT(attempt_.time_left(), std::chrono::minutes(58));
+}
+
+TEST_F(RunnerTest, AnEndOfTheProcessIsTheOutcomeOfThatMessage) {
+  open();
+  const Outcome outcome = handle("exit");
+  EXPECT_EQ(outcome.status, OutcomeStatus::crashed);
+  EXPECT_THAT(outcome.reason, AllOf(HasSubstr("called exit(3)"), HasSubstr("'bomb'"), HasSubstr("bomb.so")));
+  EXPECT_EQ(handle("").status, OutcomeStatus::done);
+}
+
+TEST_F(RunnerTest, AnEndThatNobodyCanCatchHasItsExitCode) {
+  open();
+  EXPECT_THAT(handle("_exit").reason, AllOf(HasSubstr("exit code 4"), HasSubstr("'bomb' of bomb.so")));
+  EXPECT_EQ(handle("").status, OutcomeStatus::done);
+}
+
+TEST_F(RunnerTest, AKillFromOutsideIsNamedAsWhatItMostLikelyIs) {
+  open();
+  const Outcome outcome = handle("kill9");
+  EXPECT_EQ(outcome.status, OutcomeStatus::crashed);
+  EXPECT_THAT(outcome.reason, AllOf(HasSubstr("SIGKILL"), HasSubstr("memory ran out")));
+}
+
+TEST_F(RunnerTest, AbortIsTheOutcomeOfThatMessageWithItsStack) {
+  open();
+  const Outcome outcome = handle("abort");
+  EXPECT_EQ(outcome.status, OutcomeStatus::crashed);
+  EXPECT_THAT(outcome.reason, AllOf(HasSubstr("SIGABRT in handler 'bomb' of bomb.so"), HasSubstr("stack: ")));
+  EXPECT_EQ(handle("").status, OutcomeStatus::done);
+}
+
+TEST_F(RunnerTest, EqualCrashesHaveEqualReasons) {
+  open();
+  const std::string first = handle("abort").reason;
+  EXPECT_EQ(handle("abort").reason, first);
+}
+
+TEST_F(RunnerTest, AHangIsKilledPastTimeOutAndGraceAndSaysWhere) {
+  open({.kill_grace = 50ms});
+  const Outcome outcome = handle("hang", "", 50ms);
+  EXPECT_EQ(outcome.status, OutcomeStatus::crashed);
+  EXPECT_THAT(outcome.reason, AllOf(HasSubstr("timed out, and did not stop within 50ms: killed"),
+                                    HasSubstr("'bomb' of bomb.so"), HasSubstr("pause")));
+  EXPECT_EQ(handle("").status, OutcomeStatus::done);
+}
+
+TEST_F(RunnerTest, TheCpuLimitEndsAnAttemptAndIsNamed) {
+  open({.cpu = 100ms});
+  const Outcome outcome = handle("burn");
+  EXPECT_EQ(outcome.status, OutcomeStatus::crashed);
+  EXPECT_THAT(outcome.reason, AllOf(HasSubstr("CPU limit of 100ms"), HasSubstr("killed")));
+}
+
+TEST_F(RunnerTest, TheCpuLimitIsOfAnAttemptAndNotOfTheProcess) {
+  open({.cpu = 50ms});
+  const SteadyTime begin = clock_.steady_now();
+  while (clock_.steady_now() < begin + 200ms) {
+    ASSERT_EQ(handle("").status, OutcomeStatus::done);
+  }
+}
+
+TEST_F(RunnerTest, WhatDiesBetweenTwoMessagesIsNotTheNextOnesFault) {
+  open();
+  handle("");
+  ASSERT_THAT(children(), testing::SizeIs(1));
+  ::kill(children().front(), SIGKILL);
+  // The order goes to a process that is gone, or that goes: in the second case the message has met it.
+  const Outcome first = handle("");
+  EXPECT_TRUE(first.status == OutcomeStatus::done || first.status == OutcomeStatus::crashed);
+  EXPECT_EQ(handle("").status, OutcomeStatus::done);
+}
+
+TEST_F(RunnerTest, AHandlerThatRefusesItsOptionsSaysSo) {
+  const auto created = create({}, "refuse");
+  ASSERT_FALSE(created);
+  EXPECT_THAT(created.error().message(), HasSubstr("it does not like the weather"));
+}
+
+TEST_F(RunnerTest, AConstructorThatCrashesIsAnError) {
+  const auto created = create({}, "abort");
+  ASSERT_FALSE(created);
+  EXPECT_EQ(created.error().code(), ErrorCode::invalid);
+  EXPECT_THAT(created.error().message(), AllOf(HasSubstr("SIGABRT"), HasSubstr("'bomb'")));
+}
+
+TEST_F(RunnerTest, AConstructorThatHangsIsAnErrorWithinItsTime) {
+  const auto created = create({.start = 300ms}, "hang");
+  ASSERT_FALSE(created);
+  EXPECT_THAT(created.error().message(), AllOf(HasSubstr("not made within 300ms"), HasSubstr("pause")));
+}
+
+TEST_F(RunnerTest, NothingIsMadeAfterAHardStopAndMessagesKeepTheirAttempts) {
+  open();
+  nursery_.kill_all();
+  Outcome outcome = handle("wait");
+  while (outcome.status == OutcomeStatus::crashed) {
+    outcome = handle("wait");
+  }
+  EXPECT_EQ(outcome.status, OutcomeStatus::snooze);
+  EXPECT_FALSE(create());
+}
+
+TEST_F(RunnerTest, NoProcessIsLeftBehind) {
+  open();
+  handle("");
+  instance_.reset();
+  nursery_.stop();
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);
+}
+
+TEST_F(RunnerTest, APluginThatIsReplacedOnDiskStaysTheOneThatWasOpened) {
+  const StateFolder folder;
+  std::filesystem::create_directories(folder.path());
+  const std::string file = folder.path() + "/bomb.so";
+  std::filesystem::copy_file(SLUICE_TEST_PLUGINS "/bomb.so", file);
+  RunnerSpec spec{"orders", file, "bomb", {}, {}, {}};
+  spec.options.add({"path", SLUICE_OPTION_STRING, "", 0, 0, {}});
+  spec.options.add({"sleep", SLUICE_OPTION_DURATION, "0s", 0, 0, {}});
+  spec.options.add({"create", SLUICE_OPTION_STRING, "", 0, 0, {}});
+  spec.file = *OpenPlugin::open(file);
+  std::filesystem::remove(file);
+  std::ofstream(file) << "not a plugin any more";
+  const auto created = RunnerInstance::create(std::move(spec), nursery_, {});
+  EXPECT_TRUE(created) << created.error().message();
+}
+
+#ifndef SLUICE_SANITIZED
+TEST_F(RunnerTest, AFaultIsTheOutcomeOfThatMessageWithItsStack) {
+  open();
+  EXPECT_THAT(handle("segv").reason,
+              AllOf(HasSubstr("SIGSEGV at address 0x0 in handler 'bomb' of bomb.so"), HasSubstr("stack: ")));
+}
+
+TEST_F(RunnerTest, TheMemoryLimitIsNamedWhereAHandlerDoesNotSurviveIt) {
+  open({.memory = 64U << 20U});
+  const Outcome outcome = handle("oom");
+  EXPECT_EQ(outcome.status, OutcomeStatus::crashed);
+  EXPECT_THAT(outcome.reason, HasSubstr("memory limit is 64MiB"));
+  EXPECT_EQ(handle("").status, OutcomeStatus::done);
+}
+
+TEST_F(RunnerTest, TheMemoryLimitIsNamedWhereAHandlerDoes) {
+  open({.memory = 64U << 20U});
+  const Outcome outcome = handle("grow");
+  EXPECT_EQ(outcome.status, OutcomeStatus::fault);
+  EXPECT_THAT(outcome.reason, AllOf(HasSubstr("bad_alloc"), HasSubstr("memory limit is 64MiB")));
+}
+#endif
+
+}  // namespace
+}  // namespace sluice::isolation
