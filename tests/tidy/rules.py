@@ -25,7 +25,7 @@ HOST_ARROWS = {
     "observe": {"runtime/service.hpp"},
     "operate": {"queue", "observe"},
     "plugin": {"queue"},
-    "isolation": {"queue", "plugin", "runtime/service.hpp"},
+    "isolation": {"queue", "plugin", "observe", "runtime/service.hpp"},
     "work": {"queue", "plugin", "isolation", "observe", "runtime/service.hpp"},
     "runtime": {"queue", "stores", "plugin", "isolation", "observe", "work"},
     "cli": {"queue", "stores", "operate", "plugin", "isolation", "observe", "work", "runtime"},
