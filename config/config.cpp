@@ -20,6 +20,11 @@ QueueConfig HostConfig::queue(const std::string& queue_name) const {
   return result;
 }
 
+const StoreConfig& HostConfig::store_of(const std::string& queue_name) const {
+  const auto named = stores.find(queue(queue_name).store);
+  return named == stores.end() ? store : named->second;
+}
+
 bool JobConfig::same_job(const JobConfig& other) const {
   if (options.size() != other.options.size()) {
     return false;

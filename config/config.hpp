@@ -50,8 +50,17 @@ enum class Jitter { none, full, equal };
 enum class DeadLetterPolicy { move, discard, keep };
 enum class Isolation { thread, process };
 
+/// A store of queues. A value.
+struct StoreConfig {
+  StoreKind kind = StoreKind::sqlite;
+  std::string path = "var/sluice.db";  ///< SQLite: the file
+  std::string region;                  ///< DynamoDB; empty: from the AWS chain
+  std::string endpoint;                ///< DynamoDB; empty: AWS's own
+};
+
 /// How a queue differs from the defaults.
 struct QueueConfig {
+  std::string store;  ///< of [stores.NAME]; empty: the default one
   std::string table;  ///< default: the queue's name
   std::string index = "dynamo-mq-index-queue_type-sent_at";
   Duration visibility_timeout = std::chrono::seconds(30);
@@ -70,15 +79,15 @@ struct HostConfig {
 
   std::string http_listen;  ///< "host:port"; empty: no HTTP
 
-  StoreKind store_kind = StoreKind::sqlite;
-  std::string sqlite_path = "var/sluice.db";
-  std::string dynamodb_region;    ///< empty: from the AWS chain
-  std::string dynamodb_endpoint;  ///< empty: AWS's own
+  StoreConfig store;                          ///< where queues lie that name no other: [store] and [dynamodb]
+  std::map<std::string, StoreConfig> stores;  ///< the others, by name
 
   std::map<std::string, QueueConfig> queues;
 
   /// The queue's settings; the defaults with its name as table when it has none of its own.
   QueueConfig queue(const std::string& name) const;
+  /// The store that the queue lies in.
+  const StoreConfig& store_of(const std::string& queue) const;
 };
 
 struct RetryConfig {

@@ -1,3 +1,6 @@
+#include <filesystem>
+#include <map>
+#include <string_view>
 #include <utility>
 
 #include "config/document.hpp"
@@ -29,13 +32,115 @@ void read_host(Section host, HostConfig& config) {
   host.read("state_dir", config.state_dir, path_complaint);
 }
 
-void read_queue(Section section, Reader& reader, const Member& member, HostConfig& config) {
+/// The members of a table at the file's top level; none when it is absent.
+const Table& members_of(const Table& root, std::string_view key) {
+  static const Table kNone;
+  for (const Member& top : root) {
+    if (const auto* table = std::get_if<Table>(&top.value.content); table != nullptr && top.key == key) {
+      return *table;
+    }
+  }
+  return kNone;
+}
+
+void check_name(Reader& reader, const Member& member, const std::string& whose) {
   if (const char* expected = name_complaint(member.key)) {
     reader.error(member.place,
-                 "a queue's name must be " + std::string(expected) + "; it is \"" + abridged(member.key) + "\"");
+                 whose + " name must be " + std::string(expected) + "; it is \"" + abridged(member.key) + "\"");
   }
+}
+
+/// The file, and the place that names it, of each SQLite store so far.
+using StoreFiles = std::map<std::string, std::string>;
+
+/// Two stores on one file would not know of each other, although they are in one process.
+void check_file(Reader& reader, const Place& place, const std::string& title, const std::string& path,
+                StoreFiles& files) {
+  const auto [first, added] = files.emplace(std::filesystem::path(path).lexically_normal().string(), title);
+  if (!added) {
+    reader.error(place, "'path' in " + title + " is the file of " + first->second + " too; a file is one store: give " +
+                            "one of them another, or name one of them only");
+  }
+}
+
+/// A key that the other kind of store has.
+void refuse_key(Reader& reader, Section& section, const std::string& key, const char* kind) {
+  if (const Member* member = section.find(key)) {
+    reader.error(member->place, section.naming(key) + "goes with kind = \"" + kind + "\" only; leave it out");
+  }
+}
+
+void read_store(Section section, Reader& reader, const Member& member, HostConfig& config, StoreFiles& files) {
+  check_name(reader, member, "a store's");
+  StoreConfig store;
+  if (section.require("kind", "give it as \"sqlite\" or \"dynamodb\"") == nullptr ||
+      !section.read("kind", store.kind, kStoreKinds)) {
+    for (const char* key : {"path", "region", "endpoint"}) {
+      section.find(key);  // which of them it may have is not known
+    }
+  } else if (store.kind == StoreKind::sqlite) {
+    refuse_key(reader, section, "region", "dynamodb");
+    refuse_key(reader, section, "endpoint", "dynamodb");
+    const Member* path = section.require("path", "give the file that it lies in");
+    section.read("path", store.path, path_complaint);
+    if (path != nullptr) {
+      store.path = resolve_path(store.path, config.file);
+      check_file(reader, path->value.place, section.title(), store.path, files);
+    }
+  } else {
+    refuse_key(reader, section, "path", "sqlite");
+    section.read("region", store.region, region_complaint);
+    section.read("endpoint", store.endpoint, endpoint_complaint);
+  }
+  config.stores.emplace(member.key, std::move(store));
+}
+
+void read_default_store(Section root, HostConfig& config) {
+  Section store = root.section("store");
+  store.read("kind", config.store.kind, kStoreKinds);
+  store.read("path", config.store.path, path_complaint);
+  config.store.path = resolve_path(config.store.path, config.file);
+  Section dynamodb = root.section("dynamodb");
+  dynamodb.read("region", config.store.region, region_complaint);
+  dynamodb.read("endpoint", config.store.endpoint, endpoint_complaint);
+}
+
+void read_stores(Section root, Reader& reader, const Table& tree, HostConfig& config) {
+  read_default_store(root, config);
+  StoreFiles files;
+  if (config.store.kind == StoreKind::sqlite) {
+    files.emplace(std::filesystem::path(config.store.path).lexically_normal().string(), "the default store");
+  }
+  Section stores = root.section("stores");
+  for (const Member& member : members_of(tree, "stores")) {
+    read_store(stores.section(member.key), reader, member, config, files);
+  }
+}
+
+void read_store_name(Section& section, Reader& reader, const HostConfig& config, QueueConfig& queue) {
+  section.read("store", queue.store, name_complaint);
+  if (queue.store.empty() || config.stores.contains(queue.store)) {
+    return;
+  }
+  std::vector<std::string> names;
+  std::string listed;
+  for (const auto& [name, store] : config.stores) {
+    names.push_back(name);
+    listed += (listed.empty() ? "" : ", ") + name;
+  }
+  const auto meant = nearest(queue.store, names);
+  reader.error(section.find("store")->value.place, section.naming("store") + "names no store: there is no [stores." +
+                                                       abridged(queue.store) + "]; " +
+                                                       (meant           ? "did you mean \"" + *meant + "\"?"
+                                                        : names.empty() ? "leave it out for the default store"
+                                                                        : "known are " + listed));
+}
+
+void read_queue(Section section, Reader& reader, const Member& member, HostConfig& config) {
+  check_name(reader, member, "a queue's");
   QueueConfig queue;
   queue.table = member.key;
+  read_store_name(section, reader, config, queue);
   section.read("table", queue.table, table_complaint);
   section.read("index", queue.index, table_complaint);
   // DynamoDB itself sets no limit; SQS's twelve hours is what users of queues expect, and below a second a lease would
@@ -44,15 +149,9 @@ void read_queue(Section section, Reader& reader, const Member& member, HostConfi
   config.queues.emplace(member.key, std::move(queue));
 }
 
-void read_queues(Section queues, Reader& reader, const Table& root, HostConfig& config) {
-  for (const Member& top : root) {
-    const auto* table = std::get_if<Table>(&top.value.content);
-    if (top.key != "queues" || table == nullptr) {
-      continue;
-    }
-    for (const Member& member : *table) {
-      read_queue(queues.section(member.key), reader, member, config);
-    }
+void read_queues(Section queues, Reader& reader, const Table& tree, HostConfig& config) {
+  for (const Member& member : members_of(tree, "queues")) {
+    read_queue(queues.section(member.key), reader, member, config);
   }
 }
 
@@ -64,7 +163,6 @@ void resolve_paths(HostConfig& config) {
     folder = resolve_path(folder, config.file);
   }
   config.state_dir = resolve_path(config.state_dir, config.file);
-  config.sqlite_path = resolve_path(config.sqlite_path, config.file);
 }
 
 }  // namespace
@@ -84,12 +182,7 @@ Parsed<HostConfig> parse_host_config(const std::string& text, const std::string&
   log.read("level", config.log_level, kLogLevels);
   log.read("format", config.log_format, kLogFormats);
   root.section("http").read("listen", config.http_listen, listen_complaint);
-  Section store = root.section("store");
-  store.read("kind", config.store_kind, kStoreKinds);
-  store.read("path", config.sqlite_path, path_complaint);
-  Section dynamodb = root.section("dynamodb");
-  dynamodb.read("region", config.dynamodb_region, region_complaint);
-  dynamodb.read("endpoint", config.dynamodb_endpoint, endpoint_complaint);
+  read_stores(root, reader, document.root, config);
   read_queues(root.section("queues"), reader, document.root, config);
   resolve_paths(config);
   if (std::vector<ConfigError> errors = reader.finish(); !errors.empty()) {

@@ -40,7 +40,8 @@ std::vector<ConfigError> check_together(const std::vector<JobConfig>& jobs, cons
       errors.push_back({job.name_place, "the job name '" + job.name + "' is taken by " + line_of(first->second) +
                                             "; give one of them another 'name' in [job]"});
     }
-    if (host.store_kind == StoreKind::dynamodb && table_complaint(host.queue(job.queue).table) != nullptr) {
+    if (host.store_of(job.queue).kind == StoreKind::dynamodb &&
+        table_complaint(host.queue(job.queue).table) != nullptr) {
       errors.push_back({job.queue_place, "the queue's name '" + job.queue +
                                              "' cannot be a table's, which has 3 to 255 " +
                                              "characters; set 'table' in [queues." + job.queue + "] of " + host.file});

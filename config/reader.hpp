@@ -46,16 +46,19 @@ class Section {
   void read(const std::string& key, std::uint32_t& target, std::uint32_t least, std::uint32_t most);
   void read(const std::string& key, Duration& target, DurationBounds bounds);
   void read(const std::string& key, std::vector<std::string>& target, Complaint complaint);
+  /// True when the key is there and good.
   template <typename Enum, std::size_t kCount>
-  void read(const std::string& key, Enum& target, const std::array<Choice<Enum>, kCount>& choices) {
+  bool read(const std::string& key, Enum& target, const std::array<Choice<Enum>, kCount>& choices) {
     std::vector<std::string> words;
     words.reserve(kCount);
     for (const Choice<Enum>& choice : choices) {
       words.emplace_back(choice.word);
     }
-    if (const std::size_t chosen = choose(key, words); chosen < kCount) {
+    const std::size_t chosen = choose(key, words);
+    if (chosen < kCount) {
       target = choices[chosen].value;
     }
+    return chosen < kCount;
   }
 
   /// The table inside this one.

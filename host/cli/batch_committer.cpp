@@ -11,8 +11,9 @@ constexpr Duration kProgressInterval = std::chrono::milliseconds(200);
 
 }  // namespace
 
-BatchCommitter::BatchCommitter(Options options, QueueSession& session, Console& console)
+BatchCommitter::BatchCommitter(Options options, queue::Sender& sender, QueueSession& session, Console& console)
     : options_(std::move(options)),
+      sender_(sender),
       session_(session),
       console_(console),
       started_(session.clock().steady_now()),
@@ -80,7 +81,7 @@ void BatchCommitter::run() {
 }
 
 bool BatchCommitter::commit(const Batch& batch) {
-  const auto results = session_.store().send(options_.queue, batch.messages, session_.deadline());
+  const auto results = sender_.send(batch.messages, session_.deadline());
   bool going = true;
   ids_.clear();
   for (std::size_t index = 0; index < results.size(); ++index) {
@@ -92,9 +93,9 @@ bool BatchCommitter::commit(const Batch& batch) {
       continue;
     }
     const bool duplicate = result.status == queue::SendStatus::duplicate_id;
-    going =
-        refuse(batch.lines[index], duplicate ? "a message with that id is there already" : result.error.message()) &&
-        going;
+    going = refuse(batch.lines[index],
+                   duplicate ? "a message with that id is there already" : session_.explained(result.error)) &&
+            going;
   }
   for (const Refusal& refusal : batch.refusals) {
     going = refuse(refusal.line, refusal.why) && going;

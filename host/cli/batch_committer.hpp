@@ -19,7 +19,6 @@ namespace sluice::cli {
 class BatchCommitter {
  public:
   struct Options {
-    std::string queue;
     bool keep_going = false;  ///< a refused line is named and passed over; otherwise it is the end
   };
   struct Refusal {
@@ -34,8 +33,8 @@ class BatchCommitter {
     bool empty() const { return messages.empty() && refusals.empty(); }
   };
 
-  /// `session` and `console` outlive it.
-  BatchCommitter(Options options, QueueSession& session, Console& console);
+  /// The references outlive it.
+  BatchCommitter(Options options, queue::Sender& sender, QueueSession& session, Console& console);
   /// Waits for the batch that is being sent; one that waits is not sent.
   ~BatchCommitter();
   BatchCommitter(const BatchCommitter&) = delete;
@@ -64,6 +63,7 @@ class BatchCommitter {
 
   // Fixed after construction.
   const Options options_;
+  queue::Sender& sender_;
   QueueSession& session_;
   Console& console_;
 

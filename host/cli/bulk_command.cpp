@@ -22,8 +22,8 @@ constexpr double kMaxRate = 1'000'000;
 // One transaction of the SQLite store, and one page of it.
 constexpr std::size_t kSqliteBatch = 500;
 
-std::string half_name(const queue::QueueAddress& address) {
-  return (address.type == queue::QueueType::dlq ? "the dead-letter half of queue " : "queue ") + address.queue;
+std::string half_name(const QueueSession& session, queue::QueueType half) {
+  return (half == queue::QueueType::dlq ? "the dead-letter half of queue " : "queue ") + session.queue();
 }
 
 /// "100/s", "30/m" or "100", as changes a second.
@@ -80,13 +80,13 @@ OrExit<operate::BulkPlan> parse_plan(BulkOrder order, const Arguments& arguments
 
 /// "message(s) of the dead-letter half of queue orders that match", for a question.
 OrExit<std::string> target(QueueSession& session, const operate::BulkPlan& plan) {
-  const std::string messages = " messages of " + half_name(plan.address);
+  const std::string messages = " messages of " + half_name(session, plan.type);
   if (!plan.filter.empty()) {
     return "the" + messages + " that match";
   }
-  const auto stats = session.store().stats(plan.address, session.deadline());
+  const auto stats = session.oper().stats({.type = plan.type}, session.deadline());
   if (stats.has_error()) {
-    return Exit::failure(stats.error());
+    return session.failure(stats.error());
   }
   return "all " + std::to_string(stats->total()) + messages;
 }
@@ -99,7 +99,7 @@ Exit agree(QueueSession& session, const operate::BulkPlan& plan, BulkWords words
   }
   if (!console.interactive()) {
     return Exit::usage("this would " + std::string(words.verb) +
-                       (plan.filter.empty() ? " every message of " : " messages of ") + half_name(plan.address) +
+                       (plan.filter.empty() ? " every message of " : " messages of ") + half_name(session, plan.type) +
                        " and there is no terminal to ask on; add --yes to confirm, or --dry-run to see which");
   }
   const auto what = target(session, plan);
@@ -123,7 +123,7 @@ void wait_until(SteadyTime until, const Clock& clock, const InterruptFlag& inter
 }
 
 /// Steps until the end, a failure, Ctrl-C, or nobody reads.
-Exit drive(operate::BulkRun& run, BulkReport& report, const Clock& clock, Console& console) {
+Exit drive(operate::BulkRun& run, BulkReport& report, const QueueSession& session, Console& console) {
   const InterruptFlag interrupt;
   while (console.writable()) {
     const auto step = run.step();
@@ -139,14 +139,14 @@ Exit drive(operate::BulkRun& run, BulkReport& report, const Clock& clock, Consol
     }
     if (step.state == State::failed && run.count().seen == 0) {
       const bool wrong_cursor = step.error.code() == ErrorCode::invalid && !run.cursor().empty();
-      return wrong_cursor ? Exit::usage("--resume: " + step.error.message()) : Exit::failure(step.error);
+      return wrong_cursor ? Exit::usage("--resume: " + step.error.message()) : session.failure(step.error);
     }
     if (step.state == State::failed) {
-      return Exit::failure(step.error.message() + "; " + report.summary(run.count()) + " before it; " +
+      return Exit::failure(session.explained(step.error) + "; " + report.summary(run.count()) + " before it; " +
                            how_to_go_on(run));
     }
     if (step.state == State::wait) {
-      wait_until(step.until, clock, interrupt);
+      wait_until(step.until, session.clock(), interrupt);
     }
     if (interrupt.raised()) {
       return {kExitInterrupted, "interrupted; " + report.summary(run.count()) + "; " + how_to_go_on(run)};
@@ -206,8 +206,8 @@ Exit run_bulk(BulkOrder order, const Arguments& arguments, Console& console) {
   if (session.has_error()) {
     return session.error();
   }
-  plan->address = session->address(half);
-  if (session->host().store_kind == config::StoreKind::sqlite) {
+  plan->type = half;
+  if (session->place().in_sqlite()) {
     plan->page = kSqliteBatch;
     plan->batch = kSqliteBatch;
   }
@@ -215,13 +215,13 @@ Exit run_bulk(BulkOrder order, const Arguments& arguments, Console& console) {
     return refused;
   }
   BulkReport report(words, plan->dry_run, *output, console);
-  operate::BulkRun run(session->store(), session->clock(), std::move(*plan));
-  const Exit end = drive(run, report, session->clock(), console);
+  operate::BulkRun run(session->oper(), session->clock(), std::move(*plan));
+  const Exit end = drive(run, report, *session, console);
   console.end_progress();
   if ((end.code() == kExitFailure || end.code() == kExitUsage) && run.count().seen == 0) {
     return end;  // it never began
   }
-  report.finish(session->address(half), run, session->cost());
+  report.finish({session->queue(), half}, run, session->cost());
   return end;
 }
 

@@ -94,9 +94,9 @@ void BulkReport::add_line(const operate::BulkOutcome& outcome) {
   }
   line += "  ";
   observe::append_visible(line, outcome.id);
-  if (!outcome.reason.empty()) {
+  if (!outcome.error.message().empty()) {
     line += "  ";
-    observe::append_visible(line, outcome.reason);
+    observe::append_visible(line, outcome.error.message());
   }
   console_.out(line + "\n");
 }
@@ -111,7 +111,7 @@ void BulkReport::write_failures() {
   for (const operate::BulkOutcome& failure : failures_) {
     json_.begin_object();
     json_.member("ID", failure.id);
-    json_.member("Error", failure.reason);
+    json_.member("Error", failure.error.message());
     json_.end_object();
   }
   json_.end_array();

@@ -22,12 +22,13 @@ bool is_blank(std::string_view line) { return line.find_first_not_of(" \t\r") ==
 
 }  // namespace
 
-BulkSender::BulkSender(Options options, QueueSession& session, MessageTemplate& messages, Console& console)
+BulkSender::BulkSender(Options options, queue::Sender& sender, QueueSession& session, MessageTemplate& messages,
+                       Console& console)
     : stop_at_refusal_(!options.keep_going),
-      batch_size_(session.host().store_kind == config::StoreKind::sqlite ? kSqliteBatch : kDynamoDbBatch),
+      batch_size_(session.place().in_sqlite() ? kSqliteBatch : kDynamoDbBatch),
       messages_(messages),
       console_(console),
-      committer_(std::move(options), session, console) {}
+      committer_(std::move(options), sender, session, console) {}
 
 Exit BulkSender::run(int input) {
   const InterruptFlag interrupt;

@@ -19,8 +19,9 @@ class BulkSender {
  public:
   using Options = BatchCommitter::Options;
 
-  /// `session`, `messages` and `console` outlive it.
-  BulkSender(Options options, QueueSession& session, MessageTemplate& messages, Console& console);
+  /// The references outlive it.
+  BulkSender(Options options, queue::Sender& sender, QueueSession& session, MessageTemplate& messages,
+             Console& console);
 
   /// Until the end of input, the first error, an interruption, or nobody reads the ids any more.
   Exit run(int input);

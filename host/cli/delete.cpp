@@ -16,12 +16,12 @@ Exit delete_one(const Arguments& arguments, Console& console) {
     return session.error();
   }
   const queue::Change change{.id = arguments.get("id"), .action = queue::ChangeAction::remove};
-  const auto result = session->store().change(session->queue(), std::span(&change, 1), session->deadline()).front();
+  const auto result = session->oper().change(std::span(&change, 1), session->deadline()).front();
   if (result.status == queue::ChangeStatus::not_found) {
     console.note("sluice delete: there is no message " + change.id + "; nothing was removed");
     return Exit::ok();
   }
-  return result.status == queue::ChangeStatus::applied ? Exit::ok() : Exit::failure(result.error);
+  return result.status == queue::ChangeStatus::applied ? Exit::ok() : session->failure(result.error);
 }
 
 Exit delete_messages(const Arguments& arguments, Console& console) {

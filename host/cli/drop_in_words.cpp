@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "host/cli/drop_in.hpp"
@@ -9,6 +10,20 @@ namespace sluice::cli {
 namespace {
 
 using Words = std::vector<std::string>;
+
+// DynamoMQ's spelling of an option, and the one that everything behind this file knows.
+struct Spelling {
+  std::string_view theirs;
+  std::string_view ours;
+};
+constexpr std::array<Spelling, 3> kSpellings{
+    {{"endpoint-url", "endpoint"}, {"index-name", "index"}, {"table-name", "table"}}};
+
+std::string our_name(std::string_view theirs) {
+  const auto* const found = std::find_if(kSpellings.begin(), kSpellings.end(),
+                                         [theirs](const Spelling& spelling) { return spelling.theirs == theirs; });
+  return std::string(found == kSpellings.end() ? theirs : found->ours);
+}
 
 // What every command takes. Those without help are ours.
 const std::vector<Flag>& common_flags() {
@@ -120,7 +135,7 @@ class FlagReader {
     if (flag == nullptr) {
       return "unknown flag: --" + name;
     }
-    std::string& value = values_[std::string(flag->name)];
+    std::string& value = values_[our_name(flag->name)];
     if (flag->value.empty()) {
       value = "true";
     } else if (equals != std::string::npos) {

@@ -5,7 +5,8 @@
 #include <utility>
 
 #include "host/cli/message_json.hpp"
-#include "host/queue/half_removal.hpp"
+#include "host/cli/queue_session.hpp"
+#include "host/operate/bulk_run.hpp"
 
 namespace sluice::cli {
 
@@ -16,10 +17,10 @@ using queue::QueueType;
 using queue::StoredMessage;
 
 constexpr std::size_t kListSize = 10;
-constexpr std::size_t kPurgePage = 500;
+constexpr std::size_t kPurgeBatch = 500;
 constexpr Duration kVisibility = std::chrono::seconds(30);
 constexpr Duration kRequestTime = std::chrono::seconds(30);
-/// What takes many requests has no end of its own; each request has one in the store.
+/// A look at a long half is many requests; each has its own time-out in the store.
 constexpr Deadline kNoDeadline = Deadline::never();
 
 Error id_not_provided() { return {ErrorCode::invalid, "ID was not provided."}; }
@@ -65,15 +66,26 @@ Error dynamomq_error(const Error& error) {
   }
 }
 
-Deadline DynamoMqOperations::deadline() const { return Deadline::after(clock_, kRequestTime); }
+DynamoMqOperations::DynamoMqOperations(QueueSession& session)
+    : DynamoMqOperations({.queues = session.queues(),
+                          .oper = session.oper(),
+                          .queue = session.queue(),
+                          .clock = session.clock(),
+                          .explain = [&session](const Error& error) { return session.explained(error); }}) {}
+
+Error DynamoMqOperations::worded(const Error& error) const {
+  return dynamomq_error(Error(error.code(), seams_.explain(error)));
+}
+
+Deadline DynamoMqOperations::deadline() const { return Deadline::after(seams_.clock, kRequestTime); }
 
 Result<StoredMessage> DynamoMqOperations::get(const std::string& id) {
   if (id.empty()) {
     return id_not_provided();
   }
-  auto message = store_.get(queue_, id, deadline());
+  auto message = seams_.oper.get(id, deadline());
   if (message.has_error()) {
-    return dynamomq_error(message.error());
+    return worded(message.error());
   }
   return message;
 }
@@ -83,9 +95,9 @@ Result<void> DynamoMqOperations::change(const std::string& id, ChangeAction acti
     return id_not_provided();
   }
   const queue::Change change{.id = id, .action = action};
-  const auto results = store_.change(queue_, std::span(&change, 1), deadline());
+  const auto results = seams_.oper.change(std::span(&change, 1), deadline());
   if (results.front().status != queue::ChangeStatus::applied) {
-    return dynamomq_error(results.front().error);
+    return worded(results.front().error);
   }
   return {};
 }
@@ -106,15 +118,18 @@ Result<void> DynamoMqOperations::remove(const std::string& id) {
 }
 
 Result<StoredMessage> DynamoMqOperations::receive() {
-  const auto address = queue::QueueAddress{queue_, QueueType::standard};
-  auto claims = store_.claim(address, 1, kVisibility, deadline());
-  if (claims.has_error()) {
-    return dynamomq_error(claims.error());
+  auto source = seams_.queues.open_source({seams_.queue, QueueType::standard});
+  if (source.has_error()) {
+    return worded(source.error());
   }
-  if (claims->empty()) {
+  const auto claimed = (*source)->claim({.max = 1, .visibility = kVisibility}, deadline());
+  if (claimed.has_error()) {
+    return worded(claimed.error());
+  }
+  if (claimed->deliveries.empty()) {
     return Error(ErrorCode::not_found, "Cannot proceed, queue is empty.");
   }
-  return get(claims->front().message.id);
+  return get(claimed->deliveries.front().message.id);
 }
 
 Result<StoredMessage> DynamoMqOperations::fail(const std::string& id) {
@@ -128,7 +143,7 @@ Result<StoredMessage> DynamoMqOperations::redrive(const std::string& id) {
   if (found.has_error()) {
     return found;
   }
-  const WallTime now = clock_.wall_now();
+  const WallTime now = seams_.clock.wall_now();
   if (found->queue_type != QueueType::dlq) {
     return wrong_state("can only redrive messages from DLQ", *found, now);
   }
@@ -147,9 +162,9 @@ Result<StoredMessage> DynamoMqOperations::reset(const std::string& id) {
 }
 
 Result<queue::QueueOverview> DynamoMqOperations::overview(QueueType type) {
-  auto overview = store_.overview({.address = {queue_, type}}, kNoDeadline);
+  auto overview = seams_.oper.overview({.type = type}, kNoDeadline);
   if (overview.has_error()) {
-    return dynamomq_error(overview.error());
+    return worded(overview.error());
   }
   return overview;
 }
@@ -160,10 +175,10 @@ Result<std::vector<StoredMessage>> DynamoMqOperations::list() {
     if (messages.size() >= kListSize) {
       break;
     }
-    auto page = store_.list(
-        {.address = {queue_, type}, .limit = kListSize - messages.size(), .cursor = {}, .content = false}, deadline());
+    auto page = seams_.oper.list({.type = type, .limit = kListSize - messages.size(), .cursor = {}, .content = false},
+                                 deadline());
     if (page.has_error()) {
-      return dynamomq_error(page.error());
+      return worded(page.error());
     }
     std::move(page->messages.begin(), page->messages.end(), std::back_inserter(messages));
   }
@@ -174,65 +189,71 @@ Result<std::vector<StoredMessage>> DynamoMqOperations::list() {
 }
 
 BulkOutcome DynamoMqOperations::enqueue_test() {
+  const std::vector<std::string> ids{"A-101", "A-202", "A-303", "A-404"};
   BulkOutcome outcome;
-  for (const std::string id : {"A-101", "A-202", "A-303", "A-404"}) {
+  auto sender = seams_.queues.open_sender(seams_.queue);
+  if (sender.has_error()) {
+    for (const std::string& id : ids) {
+      outcome.failures.push_back({id, worded(sender.error()).message()});
+    }
+    return outcome;
+  }
+  for (const std::string& id : ids) {
     if (const auto removed = remove(id); removed.has_error()) {
       outcome.failures.push_back({id, removed.error().message()});
       continue;
     }
     queue::NewMessage message{.id = id, .body = test_body(id), .content_type = std::string(queue::kJson)};
-    const auto sent = store_.send(queue_, std::span(&message, 1), deadline()).front();
+    const auto sent = (*sender)->send(std::span(&message, 1), deadline()).front();
     if (sent.status == queue::SendStatus::sent) {
       outcome.successes.push_back(id);
     } else {
       const Error duplicate(ErrorCode::duplicate_id, {});
       const bool taken = sent.status == queue::SendStatus::duplicate_id;
-      outcome.failures.push_back({id, dynamomq_error(taken ? duplicate : sent.error).message()});
+      outcome.failures.push_back({id, worded(taken ? duplicate : sent.error).message()});
     }
   }
   return outcome;
 }
 
-Result<BulkOutcome> DynamoMqOperations::purge(const queue::BulkProgress& progress) {
+Result<BulkOutcome> DynamoMqOperations::purge(const Progress& progress) {
   BulkOutcome outcome;
-  bool stopped = false;
   for (const QueueType type : {QueueType::standard, QueueType::dlq}) {
-    if (const auto purged = purge_half(type, progress, outcome, stopped); purged.has_error()) {
-      return dynamomq_error(purged.error());
+    const auto stopped = purge_half(type, progress, outcome);
+    if (stopped.has_error()) {
+      return worded(stopped.error());
     }
-    if (stopped) {
+    if (*stopped) {
       break;
     }
   }
   return outcome;
 }
 
-Result<void> DynamoMqOperations::purge_half(QueueType type, const queue::BulkProgress& progress, BulkOutcome& outcome,
-                                            bool& stopped) {
-  queue::ListRequest request{.address = {queue_, type}, .limit = kPurgePage, .cursor = {}, .content = false};
-  do {
-    const auto page = store_.list(request, kNoDeadline);
-    if (page.has_error()) {
-      return page.error();
+Result<bool> DynamoMqOperations::purge_half(QueueType type, const Progress& progress, BulkOutcome& outcome) {
+  using Fate = operate::BulkOutcome::Fate;
+  using State = operate::BulkRun::Step::State;
+  operate::BulkPlan plan = operate::BulkPlan::removal_of_all(type);
+  plan.page = kPurgeBatch;
+  plan.batch = kPurgeBatch;
+  operate::BulkRun run(seams_.oper, seams_.clock, std::move(plan));
+  for (auto step = run.step(); step.state != State::finished; step = run.step()) {
+    if (step.state == State::failed) {
+      return step.error;
     }
-    std::vector<queue::Change> changes;
-    for (const StoredMessage& found : page->messages) {
-      changes.push_back({.id = found.message.id, .action = ChangeAction::remove, .version = found.version});
-    }
-    const auto results = queue::remove_from_half(store_, request.address, changes, kNoDeadline);
-    for (std::size_t index = 0; index < results.size(); ++index) {
-      const auto status = results[index].status;
-      if (status == queue::ChangeStatus::applied || status == queue::ChangeStatus::not_found) {
-        outcome.successes.push_back(changes[index].id);
-      } else if (status == queue::ChangeStatus::failed || type == QueueType::dlq) {
+    for (operate::BulkOutcome& message : step.outcomes) {
+      if (message.fate == Fate::done || message.error.code() == ErrorCode::not_found) {
+        outcome.successes.push_back(std::move(message.id));
+      } else if (message.fate == Fate::failed || type == QueueType::dlq) {
         // What moved to the DLQ from the other half is removed there.
-        outcome.failures.push_back({changes[index].id, dynamomq_error(results[index].error).message()});
+        outcome.failures.push_back({std::move(message.id), worded(message.error).message()});
       }
     }
-    stopped = !progress(outcome.successes.size());
-    request.cursor = page->next;
-  } while (!stopped && !request.cursor.empty());
-  return {};
+    if (!step.outcomes.empty() && !progress(outcome.successes.size())) {
+      return true;
+    }
+  }
+  return false;
 }
 
 void write_outcome(JsonText& json, const BulkOutcome& outcome, bool always_failures) {

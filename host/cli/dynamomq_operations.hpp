@@ -6,12 +6,15 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.hpp"
+#include "base/deadline.hpp"
 #include "base/error.hpp"
 #include "host/cli/json_text.hpp"
-#include "host/cli/queue_session.hpp"
-#include "host/queue/store.hpp"
+#include "host/queue/queues.hpp"
 
 namespace sluice::cli {
+
+class QueueSession;
 
 /// Ids that an operation on many messages succeeded with, and why it failed with the others.
 struct BulkOutcome {
@@ -23,17 +26,26 @@ struct BulkOutcome {
   std::vector<Failed> failures;
 };
 
-/// DynamoMQ's operations on a session's queue; every error's message is DynamoMQ's text. One thread.
+/// DynamoMQ's operations on a queue; every error's message is DynamoMQ's text. One thread.
 ///
 /// They behave as DynamoMQ's do, its defects mended: a redriven message has its receive count at zero, a reset one
 /// keeps its content to the last digit and its version grows, and a purge removes everything.
 class DynamoMqOperations {
  public:
-  /// The store and the clock must outlive it, and so must the session.
-  DynamoMqOperations(queue::Store& store, std::string queue, const Clock& clock)
-      : store_(store), queue_(std::move(queue)), clock_(clock) {}
-  explicit DynamoMqOperations(QueueSession& session)
-      : DynamoMqOperations(session.store(), session.queue(), session.clock()) {}
+  /// What it works with; all of it outlives the operations.
+  struct Seams {
+    queue::Queues& queues;
+    queue::Operator& oper;  ///< of `queue`
+    std::string queue;
+    const Clock& clock;
+    std::function<std::string(const Error&)> explain;  ///< what is wrong with the queue, and the mend
+  };
+  /// Called between the batches of a purge with the count so far; false ends it.
+  using Progress = std::function<bool(std::uint64_t removed)>;
+
+  explicit DynamoMqOperations(Seams seams) : seams_(std::move(seams)) {}
+  /// On a session's queue.
+  explicit DynamoMqOperations(QueueSession& session);
 
   Result<queue::StoredMessage> get(const std::string& id);
   /// An absent message is a success.
@@ -50,20 +62,20 @@ class DynamoMqOperations {
   Result<std::vector<queue::StoredMessage>> list();
   /// Puts DynamoMQ's four test messages in, in place of those with their ids.
   BulkOutcome enqueue_test();
-  /// Removes every message of both halves. `progress` is called between batches with the count so far; false ends it.
-  Result<BulkOutcome> purge(const queue::BulkProgress& progress);
+  /// Removes every message of both halves.
+  Result<BulkOutcome> purge(const Progress& progress);
 
  private:
   Result<queue::StoredMessage> change_and_get(const std::string& id, queue::ChangeAction action);
   Result<void> change(const std::string& id, queue::ChangeAction action);
-  Result<void> purge_half(queue::QueueType type, const queue::BulkProgress& progress, BulkOutcome& outcome,
-                          bool& stopped);
+  /// True when it was told to end.
+  Result<bool> purge_half(queue::QueueType type, const Progress& progress, BulkOutcome& outcome);
+  /// With DynamoMQ's text for its kind.
+  Error worded(const Error& error) const;
 
   Deadline deadline() const;
 
-  queue::Store& store_;
-  const std::string queue_;
-  const Clock& clock_;
+  const Seams seams_;
 };
 
 /// The error with DynamoMQ's text for its kind.

@@ -126,13 +126,12 @@ Exit with_editor(QueueSession& session, const queue::StoredMessage& message, Out
       console.note("sluice edit: nothing was changed");
       return Exit::ok();
     }
-    const auto edited =
-        session.store().edit(session.queue(), message.message.id, message.version, *edits, session.deadline());
+    const auto edited = session.oper().edit(message.message.id, message.version, *edits, session.deadline());
     if (edited) {
       return show_edited(*edited, session, output, console);
     }
     if (edited.error().code() != ErrorCode::invalid) {
-      return Exit::failure(editing->keep(edited.error().message()));
+      return Exit::failure(editing->keep(session.explained(edited.error())));
     }
     // The store cannot hold the content; its author can mend that.
     if (!Editing::again(edited.error(), console)) {
@@ -157,9 +156,8 @@ Exit edit_one(const Arguments& arguments, const Edits& edits, Console& console) 
   if (edits.empty()) {
     return with_editor(*session, *found, *output, console);
   }
-  const auto edited =
-      session->store().edit(session->queue(), found->message.id, found->version, edits, session->deadline());
-  return edited ? show_edited(*edited, *session, *output, console) : Exit::failure(edited.error());
+  const auto edited = session->oper().edit(found->message.id, found->version, edits, session->deadline());
+  return edited ? show_edited(*edited, *session, *output, console) : session->failure(edited.error());
 }
 
 Exit edit(const Arguments& arguments, Console& console) {

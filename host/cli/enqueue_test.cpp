@@ -1,5 +1,6 @@
 #include "host/cli/command.hpp"
 #include "host/cli/dynamomq_operations.hpp"
+#include "host/cli/queue_session.hpp"
 #include "host/cli/text_table.hpp"
 
 namespace sluice::cli {

@@ -35,7 +35,7 @@ Exit run_export(operate::Exporter& exporter, QueueSession& session, Console& con
     console.flush();
     lines.clear();
     if (step.has_error()) {
-      return Exit::failure(step.error().message() + "; " + records(exporter.exported()) +
+      return Exit::failure(session.explained(step.error()) + "; " + records(exporter.exported()) +
                            " are written, the rest is missing: run it again");
     }
     more = *step;
@@ -63,14 +63,13 @@ Exit export_queue(const Arguments& arguments, Console& console) {
   if (session.has_error()) {
     return session.error();
   }
-  operate::Exporter::Options options{
-      .queue = session->queue(), .halves = std::move(*halves), .wanted = {}, .limit = *limit};
+  operate::Exporter::Options options{.halves = std::move(*halves), .wanted = {}, .limit = *limit};
   if (!filter->empty()) {
     options.wanted = [&](const queue::StoredMessage& record) {
       return filter->matches(record, session->clock().wall_now());
     };
   }
-  operate::Exporter exporter(session->store(), std::move(options));
+  operate::Exporter exporter(session->oper(), std::move(options));
   Exit exit = run_export(exporter, *session, console);
   console.end_progress();
   if (const auto cost = session->cost(); cost && console.output_failure() == 0) {

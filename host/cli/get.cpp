@@ -16,9 +16,9 @@ Exit get(const Arguments& arguments, Console& console) {
   if (session.has_error()) {
     return session.error();
   }
-  const auto message = session->store().get(session->queue(), arguments.get("id"), session->deadline());
+  const auto message = session->oper().get(arguments.get("id"), session->deadline());
   if (message.has_error()) {
-    return Exit::failure(message.error());
+    return session->failure(message.error());
   }
   show_message(*message, *output, session->clock().wall_now(), console);
   return Exit::ok();

@@ -131,9 +131,10 @@ std::string general_help() {
 
 The host file is what --config names, else the SLUICE_CONFIG variable, else
 host.toml in this folder, else /etc/sluice/host.toml. Without one, and with
---table-name, --index-name or --endpoint-url, a command on a queue works on a
-DynamoDB table by AWS's usual environment, as DynamoMQ does. Called by the name
-dynamomq, this program answers as DynamoMQ's own.
+--table (or --endpoint or --index, where neither --queue nor --config is
+given), a command works on a DynamoDB table by AWS's usual environment, as
+DynamoMQ does; beside a host file --index, --endpoint and --region win over
+it. Called by the name dynamomq, this program answers as DynamoMQ's own.
 
 Exit codes:
   0    success; for run: drained, nothing left behind

@@ -43,7 +43,7 @@ class ImportRun {
       : session_(session),
         console_(console),
         keep_going_(keep_going),
-        importer_(session.store(), session.clock(), {.queue = session.queue(), .keep_leases = keep_leases}) {}
+        importer_(session.oper(), session.clock(), {.keep_leases = keep_leases}) {}
 
   Exit run(int input) {
     const InterruptFlag interrupt;
@@ -97,7 +97,7 @@ class ImportRun {
     const auto refusals = importer_.flush(session_.deadline());
     if (refusals.has_error()) {
       failed_ = true;
-      store_error_ = refusals.error().message();
+      store_error_ = session_.explained(refusals.error());
       return false;
     }
     bool going_on = true;

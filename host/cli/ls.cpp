@@ -76,9 +76,9 @@ Exit list(QueueSession& session, Wanted wanted, ListWriter& writer, Console& con
   const bool whole_pages = wanted.limit == 0 || !wanted.filter.empty();
   while (console.writable() && !more) {
     wanted.request.limit = whole_pages ? kPageSize : std::min(kPageSize, wanted.limit - shown);
-    const auto page = session.store().list(wanted.request, session.deadline());
+    const auto page = session.oper().list(wanted.request, session.deadline());
     if (page.has_error()) {
-      return Exit::failure(page.error());
+      return session.failure(page.error());
     }
     const WallTime now = session.clock().wall_now();
     for (const auto& message : page->messages) {
@@ -133,10 +133,7 @@ Exit ls(const Arguments& arguments, Console& console) {
   }
   ListWriter writer(*output, console);
   return list(*session,
-              {.request = {.address = queue_address(*session, arguments),
-                           .limit = 0,
-                           .cursor = {},
-                           .content = filter->reads_content()},
+              {.request = {.type = half_of(arguments), .limit = 0, .cursor = {}, .content = filter->reads_content()},
                .filter = *filter,
                .limit = arguments.has("all") ? 0 : *limit},
               writer, console);

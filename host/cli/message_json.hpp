@@ -6,7 +6,7 @@
 
 #include "base/clock.hpp"
 #include "host/cli/json_text.hpp"
-#include "host/queue/store.hpp"
+#include "host/queue/stored_message.hpp"
 
 namespace sluice::cli {
 

@@ -7,7 +7,7 @@
 #include "host/cli/console.hpp"
 #include "host/cli/message_json.hpp"
 #include "host/cli/text_table.hpp"
-#include "host/queue/store.hpp"
+#include "host/queue/stored_message.hpp"
 
 namespace sluice::cli {
 

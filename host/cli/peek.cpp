@@ -65,9 +65,9 @@ Exit show(QueueSession& session, const Search& search, queue::ListRequest reques
   const bool chooses = !search.any_state || !search.filter.empty();
   do {
     request.limit = chooses ? std::clamp<std::size_t>(left * 2, 25, kPageSize) : std::min(left, kPageSize);
-    const auto page = session.store().list(request, session.deadline());
+    const auto page = session.oper().list(request, session.deadline());
     if (page.has_error()) {
-      return Exit::failure(page.error());
+      return session.failure(page.error());
     }
     const WallTime now = session.clock().wall_now();
     for (const queue::StoredMessage& message : page->messages) {
@@ -102,8 +102,7 @@ Exit peek(const Arguments& arguments, Console& console) {
   }
   PeekWriter writer(*output, console);
   const Search search{.filter = std::move(*filter), .any_state = arguments.has("any-state"), .limit = *limit};
-  return show(*session, search, {.address = queue_address(*session, arguments), .limit = 0, .cursor = {}}, writer,
-              console);
+  return show(*session, search, {.type = half_of(arguments), .limit = 0, .cursor = {}}, writer, console);
 }
 
 }  // namespace

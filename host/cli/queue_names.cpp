@@ -3,19 +3,9 @@
 #include <algorithm>
 
 #include "host/cli/host_file.hpp"
-#include "host/cli/queue_session.hpp"
+#include "host/cli/queue_place.hpp"
 
 namespace sluice::cli {
-
-namespace {
-
-/// Whether the command works on a table, whatever a host file says.
-bool names_table(const Arguments& arguments) {
-  const auto flags = {"table-name", "index-name", "endpoint-url", "table"};
-  return std::any_of(flags.begin(), flags.end(), [&arguments](const char* flag) { return arguments.has(flag); });
-}
-
-}  // namespace
 
 std::optional<std::string> misspelt_queue(const Arguments& arguments) {
   const bool asks_file = names_host_file(arguments) || default_host_file();

@@ -45,23 +45,26 @@ std::optional<Duration> QueueReport::oldest_ready(WallTime now) const {
 OrExit<QueueReport> read_report(QueueSession& session, const std::string& queue, Halves halves) {
   QueueReport report;
   report.queue = queue;
+  auto opened = session.queues().open_operator(queue);
+  if (opened.has_error()) {
+    return Exit::failure(session.place().explained(opened.error(), queue));
+  }
   const auto before = session.cost();
   if (halves == Halves::both) {
-    auto standard =
-        session.store().overview({.address = {queue, queue::QueueType::standard}, .ids = kFirstIds}, kNoDeadline);
+    auto standard = (*opened)->overview({.type = queue::QueueType::standard, .ids = kFirstIds}, kNoDeadline);
     if (standard.has_error()) {
-      return Exit::failure(standard.error());
+      return Exit::failure(session.place().explained(standard.error(), queue));
     }
     report.standard = std::move(*standard);
   }
-  auto dlq = session.store().overview(
-      {.address = {queue, queue::QueueType::dlq}, .ids = kFirstIds, .errors = kErrorGroups}, kNoDeadline);
+  auto dlq =
+      (*opened)->overview({.type = queue::QueueType::dlq, .ids = kFirstIds, .errors = kErrorGroups}, kNoDeadline);
   if (dlq.has_error()) {
-    return Exit::failure(dlq.error());
+    return Exit::failure(session.place().explained(dlq.error(), queue));
   }
   report.dlq = std::move(*dlq);
-  if (before) {
-    report.read_units = session.cost()->read_units - before->read_units;
+  if (const auto after = session.cost()) {
+    report.read_units = after->read_units - before.value_or(runtime::DynamoDbCost{}).read_units;
   }
   return report;
 }

@@ -6,7 +6,7 @@
 
 #include "host/cli/json_text.hpp"
 #include "host/cli/queue_session.hpp"
-#include "host/queue/store.hpp"
+#include "host/queue/stored_message.hpp"
 
 namespace sluice::cli {
 

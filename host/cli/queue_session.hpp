@@ -7,69 +7,72 @@
 #include "base/clock.hpp"
 #include "base/deadline.hpp"
 #include "base/random.hpp"
-#include "config/config.hpp"
 #include "host/cli/arguments.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/exit.hpp"
-#include "host/queue/store.hpp"
-#include "host/runtime/store_factory.hpp"
+#include "host/cli/queue_place.hpp"
+#include "host/queue/queues.hpp"
+#include "host/runtime/host_queues.hpp"
 
 namespace sluice::cli {
 
-/// A command's own flags, and after them those of every command on queues: --queue, --config, --table-name,
-/// --index-name, --endpoint-url, --output.
+/// A command's own flags, and after them those of every command on queues: where the queue is, and --output.
 std::vector<Flag> with_store_flags(std::vector<Flag> own);
 
-/// A store and a queue in it, opened for one command. A resource that can be moved.
-///
-/// Where: with --table-name, --index-name or --endpoint-url, and where there is no host file, the store is DynamoDB by
-/// AWS's usual environment, and the table --table-name, else the queue's name, else dynamo-mq-table. Otherwise it is
-/// what the host file says; then --queue names the queue, and may be left out when the file and its jobs name just one.
+/// A queue opened for one command. A resource that can be moved.
 class QueueSession {
  public:
-  enum class HostFiles {
-    anywhere,    ///< --config, SLUICE_CONFIG or the default places
-    named_only,  ///< the default places are not looked at
-  };
-  enum class Queue { needed, optional };
+  using HostFiles = QueuePlace::HostFiles;
+  using Queue = QueuePlace::Queue;
 
-  /// Exit 78 for the host file, 64 when no queue is named though one is needed, 1 for the store.
+  /// As QueuePlace::find; and exit 1 or 78 for the store.
   static OrExit<QueueSession> open(const Arguments& arguments, Queue queue = Queue::needed,
                                    HostFiles files = HostFiles::anywhere);
 
-  queue::Store& store() { return store_.store(); }
+  /// Every queue of the host file.
+  queue::Queues& queues() { return parts_->queues; }
+  /// Looks at the session's queue and changes it. Not to be asked where no queue is named.
+  queue::Operator& oper() { return *operator_; }
+  OrExit<std::unique_ptr<queue::Sender>> open_sender();
+  OrExit<std::unique_ptr<queue::Source>> open_source(queue::QueueType type);
+
   /// What the command has spent at DynamoDB; nothing elsewhere.
-  std::optional<runtime::DynamoDbCost> cost() const { return store_.cost(); }
+  std::optional<runtime::DynamoDbCost> cost() const { return parts_->queues.cost(); }
+  const QueuePlace& place() const { return parts_->place; }
   /// The host file's content, or what stands for it without one.
-  const config::HostConfig& host() const { return host_; }
+  const config::HostConfig& host() const { return place().host(); }
   /// The queue's name; empty when it was optional and is not named.
-  const std::string& queue() const { return queue_; }
-  /// One half of that queue.
-  queue::QueueAddress address(queue::QueueType type) const { return {queue_, type}; }
+  const std::string& queue() const { return place().queue(); }
   const Clock& clock() const { return parts_->clock; }
   /// For one request of a command: half a minute from now.
   Deadline deadline() const { return Deadline::after(clock(), std::chrono::seconds(30)); }
 
+  /// What is wrong with the session's queue, and the command that mends it.
+  std::string explained(const Error& error) const { return place().explained(error, queue()); }
+  /// How the command ends for that.
+  Exit failure(const Error& error) const { return Exit::failure(explained(error)); }
+
  private:
-  /// What the store refers to; it must not move.
+  /// What refers to each other; it must not move.
   struct Parts {
+    explicit Parts(QueuePlace where) : place(std::move(where)), queues(place.host(), clock, random, nullptr) {}
+
     SystemClock clock;
     SeededRandom random;
+    const QueuePlace place;
+    runtime::HostQueues queues;
   };
 
-  QueueSession(config::HostConfig host, std::string queue, std::unique_ptr<Parts> parts, runtime::OpenStore store)
-      : host_(std::move(host)), queue_(std::move(queue)), parts_(std::move(parts)), store_(std::move(store)) {}
+  explicit QueueSession(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+  /// How the command ends whose store cannot be opened: no region, a path that is a folder and the like are
+  /// configuration.
+  Exit unopened(const Error& error) const;
 
-  config::HostConfig host_;
-  std::string queue_;
   std::unique_ptr<Parts> parts_;
-  runtime::OpenStore store_;
+  std::unique_ptr<queue::Operator> operator_;
 };
 
-/// The half of the session's queue that --dlq names.
-queue::QueueAddress queue_address(const QueueSession& session, const Arguments& arguments);
-
-/// The queues that a host file and its jobs name, in order. Job files that cannot be read are passed over.
-std::vector<std::string> known_queues(const config::HostConfig& host);
+/// The half of its queue that --dlq names.
+queue::QueueType half_of(const Arguments& arguments);
 
 }  // namespace sluice::cli

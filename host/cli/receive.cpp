@@ -9,7 +9,7 @@ namespace {
 constexpr Duration kVisibility = std::chrono::seconds(30);
 
 /// What a claim itself tells, for a message that was taken away before it could be read.
-queue::StoredMessage from_claim(const queue::Claim& claim, queue::QueueType type) {
+queue::StoredMessage from_claim(const queue::Delivery& claim, queue::QueueType type) {
   queue::StoredMessage stored;
   stored.message = claim.message;
   stored.queue_type = type;
@@ -31,19 +31,23 @@ Exit receive(const Arguments& arguments, Console& console) {
   if (session.has_error()) {
     return session.error();
   }
-  const auto address = queue_address(*session, arguments);
-  const auto claims = session->store().claim(address, 1, *visibility, session->deadline());
-  if (claims.has_error()) {
-    return Exit::failure(claims.error());
+  const queue::QueueType half = half_of(arguments);
+  auto source = session->open_source(half);
+  if (source.has_error()) {
+    return source.error();
   }
-  if (claims->empty()) {
-    return Exit::failure("nothing to receive: queue " + address.queue + " has no message that is due" +
-                         (address.type == queue::QueueType::dlq ? " in its dead-letter half" : ""));
+  const auto claimed = (*source)->claim({.max = 1, .visibility = *visibility}, session->deadline());
+  if (claimed.has_error()) {
+    return session->failure(claimed.error());
   }
-  const queue::Claim& claim = claims->front();
-  const auto stored = session->store().get(address.queue, claim.message.id, session->deadline());
+  if (claimed->deliveries.empty()) {
+    return Exit::failure("nothing to receive: queue " + session->queue() + " has no message that is due" +
+                         (half == queue::QueueType::dlq ? " in its dead-letter half" : ""));
+  }
+  const queue::Delivery& claim = claimed->deliveries.front();
+  const auto stored = session->oper().get(claim.message.id, session->deadline());
   const WallTime now = session->clock().wall_now();
-  show_message(stored.has_value() ? *stored : from_claim(claim, address.type), *output, now, console);
+  show_message(stored.has_value() ? *stored : from_claim(claim, half), *output, now, console);
   return Exit::ok();
 }
 

@@ -2,6 +2,8 @@
 
 #include "host/cli/command.hpp"
 #include "host/cli/host_file.hpp"
+#include "host/cli/mend.hpp"
+#include "host/cli/queue_place.hpp"
 
 namespace sluice::cli {
 
@@ -14,6 +16,9 @@ Exit run(const Arguments& arguments, Console& console) {
   }
   runtime::RunOptions options;
   options.config_file = *host_file;
+  options.explain = [&arguments](const std::string& queue, const Error& error) {
+    return error.message() + mend_of(error, options_of_host_file(arguments, queue));
+  };
   options.until_empty = arguments.has("until-empty");
   options.progress = arguments.has("progress");
   options.drain_report = arguments.get("drain-report");

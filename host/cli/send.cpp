@@ -57,20 +57,24 @@ OrExit<queue::NewMessage> read_message(const Arguments& arguments, MessageTempla
   return std::move(*message);
 }
 
-Exit send_one(QueueSession& session, const std::string& queue, const queue::NewMessage& message, Console& console) {
-  const auto results = session.store().send(queue, {&message, 1}, session.deadline());
+Exit send_one(QueueSession& session, const queue::NewMessage& message, Console& console) {
+  auto sender = session.open_sender();
+  if (sender.has_error()) {
+    return sender.error();
+  }
+  const auto results = (*sender)->send({&message, 1}, session.deadline());
   const queue::SendResult& result = results.front();
   switch (result.status) {
     case queue::SendStatus::sent:
       console.out(result.id + "\n");
       return Exit::ok();
     case queue::SendStatus::duplicate_id:
-      return Exit::failure("a message with the id " + message.id + " is in queue " + queue +
+      return Exit::failure("a message with the id " + message.id + " is in queue " + session.queue() +
                            " already; choose another --id, or none");
     case queue::SendStatus::failed:
       break;
   }
-  return Exit::failure(result.error);
+  return session.failure(result.error);
 }
 
 Exit check_sources(const Arguments& arguments) {
@@ -117,7 +121,11 @@ Exit send(const Arguments& arguments, Console& console) {
     if (::isatty(STDIN_FILENO) == 1 && console.error_is_terminal()) {
       console.note("type one message a line, as JSON; Ctrl-D ends");
     }
-    BulkSender sender({session->queue(), arguments.has("keep-going")}, *session, *messages, console);
+    auto opened = session->open_sender();
+    if (opened.has_error()) {
+      return opened.error();
+    }
+    BulkSender sender({.keep_going = arguments.has("keep-going")}, **opened, *session, *messages, console);
     Exit exit = sender.run(STDIN_FILENO);
     if (const auto cost = session->cost()) {
       console.note("sent " + std::to_string(sender.sent()) +
@@ -135,7 +143,7 @@ Exit send(const Arguments& arguments, Console& console) {
   if (session.has_error()) {
     return session.error();
   }
-  return send_one(*session, session->queue(), *message, console);
+  return send_one(*session, *message, console);
 }
 
 }  // namespace

@@ -24,16 +24,16 @@ Exit change_message(const Arguments& arguments, queue::Change change, AfterChang
 
 Exit apply_change(QueueSession& session, const queue::Change& change, AfterChange after, Output output,
                   Console& console) {
-  const auto result = session.store().change(session.queue(), std::span(&change, 1), session.deadline()).front();
+  const auto result = session.oper().change(std::span(&change, 1), session.deadline()).front();
   if (result.status != queue::ChangeStatus::applied) {
-    return Exit::failure(result.error);
+    return session.failure(result.error);
   }
   if (after == AfterChange::say_nothing) {
     return Exit::ok();
   }
-  const auto changed = session.store().get(session.queue(), change.id, session.deadline());
+  const auto changed = session.oper().get(change.id, session.deadline());
   if (changed.has_error()) {
-    return Exit::failure(changed.error());
+    return session.failure(changed.error());
   }
   show_message(*changed, output, session.clock().wall_now(), console);
   return Exit::ok();

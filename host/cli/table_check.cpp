@@ -109,7 +109,7 @@ Command table_check_command() {
       .description =
           "Looks at keys, types, index, projection and state, and names each difference with its mend. Exit 0: "
           "the table can be used, though there may be advice; 1: it cannot, or not yet.",
-      .flags = with_table_flags({output_flag()}),
+      .flags = with_place_flags({output_flag()}),
       .examples =
           "sluice table check --queue orders --output text\n"
           "sluice table check --table orders && sluice run",

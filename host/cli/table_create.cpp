@@ -135,7 +135,7 @@ Command table_create_command() {
           "The table is DynamoMQ's, paid for by request, and protected from deletion. Waits until it can be "
           "used. One that is there and right is a success; one that is there and differs is an error that "
           "names every difference. Ctrl-C ends the waiting, not the table.",
-      .flags = with_table_flags(
+      .flags = with_place_flags(
           {{.name = "no-deletion-protection", .value = {}, .help = "leave the table unprotected"},
            {.name = "print-terraform", .value = {}, .help = "make nothing; print the table as Terraform has it"},
            output_flag()}),

@@ -129,7 +129,7 @@ Command table_policy_command() {
           "The roles are host (sluice run), producer (sends), reader (looks, changes nothing), operator (every "
           "command on messages) and setup (table create). Nothing is asked of AWS. Without --account and a region "
           "the policy holds for the table of that name in every account and region of its user.",
-      .flags = with_table_flags(
+      .flags = with_place_flags(
           {{.name = "role",
             .value = "host|producer|reader|operator|setup",
             .help = "whose privileges; may be repeated [default: host]",

@@ -161,7 +161,7 @@ class Tail {
  private:
   /// A failure that does not pass by itself.
   std::optional<Error> look() {
-    auto found = operate::take_look(session_.store(), request_, session_.clock(), session_.deadline());
+    auto found = operate::take_look(session_.oper(), request_, session_.clock(), session_.deadline());
     if (!found) {
       if (!found.error().transient()) {
         return found.error();
@@ -190,7 +190,7 @@ class Tail {
                     "widens the view");
     }
     if (const auto cost = session_.cost(); cost && looks_ == 1) {
-      console_.note("watching " + request_.queue + "; one look costs " + cost->text(0, "look") +
+      console_.note("watching " + session_.queue() + "; one look costs " + cost->text(0, "look") +
                     "; --interval and --limit change that");
     }
   }
@@ -229,7 +229,7 @@ Exit tail(const Arguments& arguments, Console& console) {
   if (session.has_error()) {
     return session.error();
   }
-  operate::LookRequest request{.queue = session->queue(), .halves = {}, .limit = *limit, .wanted = {}};
+  operate::LookRequest request{.halves = {}, .limit = *limit, .wanted = {}};
   if (!arguments.has("dlq")) {
     request.halves.push_back(queue::QueueType::standard);
   }

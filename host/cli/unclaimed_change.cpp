@@ -11,9 +11,9 @@ Flag force_flag() {
 }
 
 OrExit<queue::StoredMessage> get_unclaimed(QueueSession& session, const Arguments& arguments, Force force) {
-  auto found = session.store().get(session.queue(), arguments.get("id"), session.deadline());
+  auto found = session.oper().get(arguments.get("id"), session.deadline());
   if (found.has_error()) {
-    return Exit::failure(found.error());
+    return session.failure(found.error());
   }
   const bool in_flight = found->state(session.clock().wall_now()) == queue::MessageState::in_flight;
   if (in_flight && !arguments.has("force")) {

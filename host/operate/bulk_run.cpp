@@ -11,9 +11,7 @@ namespace {
 
 using Fate = BulkOutcome::Fate;
 
-constexpr std::string_view kInFlight = "in flight";
-constexpr std::string_view kChanged = "changed meanwhile";
-constexpr std::string_view kGone = "gone meanwhile";
+Error in_flight() { return {ErrorCode::conflict, "in flight"}; }
 
 /// Of the store as a whole: the next message would fail in the same way.
 bool is_of_the_store(ErrorCode code) {
@@ -53,8 +51,16 @@ bool stops_the_run(const std::vector<queue::ChangeResult>& results) {
 
 }  // namespace
 
-BulkRun::BulkRun(queue::Store& store, const Clock& clock, BulkPlan plan)
-    : store_(store),
+BulkPlan BulkPlan::removal_of_all(queue::QueueType type) {
+  BulkPlan plan;
+  plan.type = type;
+  plan.work = queue::Change{.id = {}, .action = queue::ChangeAction::remove};
+  plan.unconditional = true;
+  return plan;
+}
+
+BulkRun::BulkRun(queue::Operator& queue, const Clock& clock, BulkPlan plan)
+    : queue_(queue),
       clock_(clock),
       plan_(std::move(plan)),
       began_(clock.wall_now()),
@@ -85,8 +91,8 @@ std::size_t BulkRun::page_size() const {
 BulkRun::Step BulkRun::list() {
   Step step;
   const bool content = plan_.dry_run || plan_.filter.reads_content();
-  auto page = store_.list(
-      {.address = plan_.address, .limit = page_size(), .cursor = list_cursor_, .content = content}, deadline());
+  auto page =
+      queue_.list({.type = plan_.type, .limit = page_size(), .cursor = list_cursor_, .content = content}, deadline());
   if (!page) {
     step.state = Step::State::failed;
     step.error = page.error();
@@ -120,7 +126,7 @@ void BulkRun::plan_only(Step& step) {
     for (const queue::StoredMessage* message : take_batch(step)) {
       const auto* change = std::get_if<queue::Change>(&plan_.work);
       planned_ += change != nullptr ? change_cost(*message, change->action) : edit_cost(*message);
-      step.outcomes.push_back({.id = message->message.id, .fate = Fate::planned, .reason = {}});
+      step.outcomes.push_back({.id = message->message.id, .fate = Fate::planned, .error = {}});
       ++count_.done;
     }
   }
@@ -136,7 +142,7 @@ std::vector<const queue::StoredMessage*> BulkRun::take_batch(Step& step) {
   while (next_ < found_.size() && batch.size() < most) {
     const queue::StoredMessage& message = found_[next_++];
     if (!plan_.force && !plan_.unconditional && message.state(now) == queue::MessageState::in_flight) {
-      step.outcomes.push_back({.id = message.message.id, .fate = Fate::skipped, .reason = std::string(kInFlight)});
+      step.outcomes.push_back({.id = message.message.id, .fate = Fate::skipped, .error = in_flight()});
       ++count_.skipped;
     } else {
       batch.push_back(&message);
@@ -184,9 +190,9 @@ std::vector<queue::ChangeResult> BulkRun::change(std::span<const queue::StoredMe
     change.version = message->version;
   }
   if (plan_.unconditional) {
-    return queue::remove_from_half(store_, plan_.address, std::move(changes), deadline());
+    return queue::remove_from_half(queue_, plan_.type, std::move(changes), deadline());
   }
-  return store_.change(plan_.address.queue, changes, deadline());
+  return queue_.change(changes, deadline());
 }
 
 std::vector<queue::ChangeResult> BulkRun::edit(std::span<const queue::StoredMessage* const> batch) {
@@ -194,29 +200,30 @@ std::vector<queue::ChangeResult> BulkRun::edit(std::span<const queue::StoredMess
   std::vector<queue::ChangeResult> results;
   results.reserve(batch.size());
   for (const queue::StoredMessage* message : batch) {
-    results.push_back(
-        result_of(store_.edit(plan_.address.queue, message->message.id, message->version, edits, deadline())));
+    results.push_back(result_of(queue_.edit(message->message.id, message->version, edits, deadline())));
   }
   return results;
 }
 
 void BulkRun::put_down(Step& step, const std::string& id, const queue::ChangeResult& result) {
-  BulkOutcome outcome{.id = id, .fate = Fate::done, .reason = {}};
+  BulkOutcome outcome{.id = id, .fate = Fate::done, .error = {}};
   switch (result.status) {
     case queue::ChangeStatus::applied:
       ++count_.done;
       break;
     case queue::ChangeStatus::not_found:
+      outcome.fate = Fate::skipped;
+      outcome.error = Error(ErrorCode::not_found, "gone meanwhile");
+      ++count_.skipped;
+      break;
     case queue::ChangeStatus::conflict:
       outcome.fate = Fate::skipped;
-      outcome.reason = result.status == queue::ChangeStatus::not_found ? kGone
-                       : plan_.unconditional                           ? result.error.message()
-                                                                       : std::string(kChanged);
+      outcome.error = plan_.unconditional ? result.error : Error(ErrorCode::conflict, "changed meanwhile");
       ++count_.skipped;
       break;
     case queue::ChangeStatus::failed:
       outcome.fate = Fate::failed;
-      outcome.reason = result.error.message();
+      outcome.error = result.error;
       ++count_.failed;
       break;
   }

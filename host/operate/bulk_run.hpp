@@ -10,7 +10,7 @@
 #include "host/operate/filter.hpp"
 #include "host/operate/pace.hpp"
 #include "host/operate/write_cost.hpp"
-#include "host/queue/store.hpp"
+#include "host/queue/operator.hpp"
 
 namespace sluice::operate {
 
@@ -18,7 +18,7 @@ namespace sluice::operate {
 using BulkWork = std::variant<queue::Change, std::vector<queue::ContentEdit>>;
 
 struct BulkPlan {
-  queue::QueueAddress address;
+  queue::QueueType type = queue::QueueType::standard;
   Filter filter;
   BulkWork work;
   /// Messages in flight too; otherwise they are left alone.
@@ -32,6 +32,9 @@ struct BulkPlan {
   std::size_t page = 250;
   std::size_t batch = 25;
   std::string cursor;  ///< where to begin: `BulkRun::cursor` of a run that was stopped
+
+  /// A purge.
+  static BulkPlan removal_of_all(queue::QueueType type);
 };
 
 /// What became of one message that the filter matched.
@@ -39,7 +42,8 @@ struct BulkOutcome {
   enum class Fate { done, planned, skipped, failed };
   std::string id;
   Fate fate = Fate::done;
-  std::string reason;  ///< one line, of what was skipped or has failed
+  /// Why it was skipped (ErrorCode::not_found: it is not in the queue any more) or has failed, in one line.
+  Error error;
 };
 
 struct BulkCount {
@@ -71,7 +75,7 @@ class BulkRun {
   };
 
   /// The references outlive the run.
-  BulkRun(queue::Store& store, const Clock& clock, BulkPlan plan);
+  BulkRun(queue::Operator& queue, const Clock& clock, BulkPlan plan);
 
   Step step();
 
@@ -98,7 +102,7 @@ class BulkRun {
   Deadline deadline() const { return Deadline::after(clock_, std::chrono::seconds(30)); }
 
   // Fixed after construction.
-  queue::Store& store_;
+  queue::Operator& queue_;
   const Clock& clock_;
   const BulkPlan plan_;
   const WallTime began_;

@@ -5,7 +5,8 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "host/queue/store.hpp"
+#include "host/queue/change.hpp"
+#include "host/queue/stored_message.hpp"
 
 namespace sluice::operate {
 

@@ -32,12 +32,9 @@ Result<void> Exporter::list(Deadline deadline) {
   if (half_ >= options_.halves.size()) {
     return {};
   }
-  const queue::ListRequest request{.address = {options_.queue, options_.halves[half_]},
-                                   .limit = page_size_,
-                                   .cursor = cursor_,
-                                   .content = true,
-                                   .native = true};
-  auto page = store_.list(request, deadline);
+  const queue::ListRequest request{
+      .type = options_.halves[half_], .limit = page_size_, .cursor = cursor_, .content = true, .native = true};
+  auto page = queue_.list(request, deadline);
   if (!page) {
     return page.error();
   }

@@ -7,7 +7,7 @@
 
 #include "base/deadline.hpp"
 #include "base/error.hpp"
-#include "host/queue/store.hpp"
+#include "host/queue/operator.hpp"
 
 namespace sluice::operate {
 
@@ -19,14 +19,13 @@ namespace sluice::operate {
 class Exporter {
  public:
   struct Options {
-    std::string queue;
     std::vector<queue::QueueType> halves;                     ///< in this order
     std::function<bool(const queue::StoredMessage&)> wanted;  ///< empty: all
     std::uint64_t limit = 0;                                  ///< most lines; 0: no limit
   };
 
-  /// The store must outlive it.
-  Exporter(queue::Store& store, Options options) : store_(store), options_(std::move(options)) {}
+  /// `queue` must outlive it.
+  Exporter(queue::Operator& queue, Options options) : queue_(queue), options_(std::move(options)) {}
 
   /// Appends some lines to `out`: of a page as much as kStepBytes hold, at least one record. False: that was the end.
   Result<bool> step(std::string& out, Deadline deadline);
@@ -42,7 +41,7 @@ class Exporter {
   void adapt(std::size_t bytes);
   bool enough() const { return options_.limit != 0 && exported_ >= options_.limit; }
 
-  queue::Store& store_;
+  queue::Operator& queue_;
   const Options options_;
   std::size_t half_ = 0;
   std::string cursor_;

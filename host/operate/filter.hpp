@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/clock.hpp"
-#include "host/queue/store.hpp"
+#include "host/queue/stored_message.hpp"
 
 namespace sluice::operate {
 

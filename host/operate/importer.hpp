@@ -10,7 +10,7 @@
 #include "base/clock.hpp"
 #include "base/deadline.hpp"
 #include "base/error.hpp"
-#include "host/queue/store.hpp"
+#include "host/queue/operator.hpp"
 
 namespace sluice::operate {
 
@@ -23,7 +23,6 @@ namespace sluice::operate {
 class Importer {
  public:
   struct Options {
-    std::string queue;
     bool keep_leases = false;  ///< a record in flight stays hidden until its time
   };
   struct Counts {
@@ -38,8 +37,8 @@ class Importer {
   };
 
   /// The references must outlive it.
-  Importer(queue::Store& store, const Clock& clock, Options options)
-      : store_(store), clock_(clock), options_(std::move(options)) {}
+  Importer(queue::Operator& queue, const Clock& clock, Options options)
+      : queue_(queue), clock_(clock), options_(std::move(options)) {}
 
   /// Takes one line; an empty one is passed over. A refusal when it is no record.
   std::optional<Refusal> add(std::uint64_t line, std::string_view text);
@@ -58,7 +57,7 @@ class Importer {
   std::optional<Error> write_once(std::vector<Refusal>& refusals, Deadline deadline);
   void release(queue::StoredMessage& record) const;
 
-  queue::Store& store_;
+  queue::Operator& queue_;
   const Clock& clock_;
   const Options options_;
   std::vector<queue::StoredMessage> batch_;

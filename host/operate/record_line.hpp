@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "base/error.hpp"
-#include "host/queue/store.hpp"
+#include "host/queue/stored_message.hpp"
 
 /// Records as lines of JSON, for copies of a queue. Pure functions; nothing of a record is lost on the way there and
 /// back.

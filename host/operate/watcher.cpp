@@ -149,17 +149,16 @@ std::vector<Event> Watcher::step(Snapshot now) {
   return events;
 }
 
-Result<Snapshot> take_look(queue::Store& store, const LookRequest& request, const Clock& clock, Deadline deadline) {
+Result<Snapshot> take_look(queue::Operator& queue, const LookRequest& request, const Clock& clock, Deadline deadline) {
   Snapshot look;
   look.taken_at = clock.wall_now();
   for (const QueueType half : request.halves) {
-    queue::ListRequest list{
-        .address = {request.queue, half}, .limit = 0, .cursor = {}, .content = request.content, .native = false};
+    queue::ListRequest list{.type = half, .limit = 0, .cursor = {}, .content = request.content, .native = false};
     std::size_t left = request.limit;
     WallTime youngest{};
     do {
       list.limit = std::min(left, kPageSize);
-      const auto page = store.list(list, deadline);
+      const auto page = queue.list(list, deadline);
       if (!page) {
         return page.error();
       }

@@ -13,7 +13,7 @@
 #include "base/clock.hpp"
 #include "base/deadline.hpp"
 #include "base/error.hpp"
-#include "host/queue/store.hpp"
+#include "host/queue/operator.hpp"
 
 /// What happens in a queue, told from looks at it.
 namespace sluice::operate {
@@ -84,7 +84,6 @@ class Watcher {
 };
 
 struct LookRequest {
-  std::string queue;
   std::vector<queue::QueueType> halves;
   std::size_t limit = 1000;                                 ///< most records of each half
   std::function<bool(const queue::StoredMessage&)> wanted;  ///< whether to tell of a record; empty: of all
@@ -92,6 +91,6 @@ struct LookRequest {
 };
 
 /// Takes a look. A record that moves between the halves meanwhile is kept as it was seen last.
-Result<Snapshot> take_look(queue::Store& store, const LookRequest& request, const Clock& clock, Deadline deadline);
+Result<Snapshot> take_look(queue::Operator& queue, const LookRequest& request, const Clock& clock, Deadline deadline);
 
 }  // namespace sluice::operate

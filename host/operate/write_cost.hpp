@@ -2,7 +2,8 @@
 
 #include <cstddef>
 
-#include "host/queue/store.hpp"
+#include "host/queue/change.hpp"
+#include "host/queue/stored_message.hpp"
 
 namespace sluice::operate {
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 #include <string>
+#include <system_error>
 #include <utility>
 
 namespace sluice::runtime {
@@ -12,14 +13,19 @@ constexpr Duration kSampleTimeout = std::chrono::seconds(20);
 
 }  // namespace
 
-DepthSampler::DepthSampler(Addresses addresses, queue::Store& store, observe::Metrics& metrics, const Clock& clock,
+DepthSampler::DepthSampler(Addresses addresses, queue::Queues& queues, observe::Metrics& metrics, const Clock& clock,
                            Duration interval)
-    : addresses_(std::move(addresses)), store_(store), metrics_(metrics), clock_(clock), interval_(interval) {}
+    : addresses_(std::move(addresses)), queues_(queues), metrics_(metrics), clock_(clock), interval_(interval) {}
 
 DepthSampler::~DepthSampler() { stop(); }
 
-void DepthSampler::start() {
-  thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
+Result<void> DepthSampler::start() {
+  try {
+    thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
+  } catch (const std::system_error& error) {
+    return Error(ErrorCode::unavailable, "cannot make the thread that counts queues: " + error.code().message());
+  }
+  return {};
 }
 
 void DepthSampler::stop() {
@@ -38,39 +44,71 @@ void DepthSampler::asked() {
   changed_.notify_all();
 }
 
-void DepthSampler::run(const std::stop_token& stop) {
-  while (!stop.stop_requested()) {
-    {
-      const MutexLock lock(mutex_);
-      if (!changed_.wait(mutex_, stop, [this]() SLUICE_NO_TSA { return asked_; })) {
-        return;
-      }
-    }
-    const SteadyTime next = clock_.steady_now() + interval_;
-    sample();
+bool DepthSampler::leave() {
+  {
     const MutexLock lock(mutex_);
+    leaving_ = true;
+    if (sampling_) {
+      thread_.request_stop();
+      return false;
+    }
+  }
+  stop();
+  return true;
+}
+
+void DepthSampler::run(const std::stop_token& stop) {
+  while (begin_sample(stop)) {
+    const SteadyTime next = clock_.steady_now() + interval_;
+    sample(stop);
+    const MutexLock lock(mutex_);
+    sampling_ = false;
     asked_ = false;
     changed_.wait_until(mutex_, stop, next, [] { return false; });
   }
 }
 
-void DepthSampler::sample() {
-  std::set<std::string> queues;
+bool DepthSampler::begin_sample(const std::stop_token& stop) {
+  const MutexLock lock(mutex_);
+  sampling_ = changed_.wait(mutex_, stop, [this]() SLUICE_NO_TSA { return asked_; }) && !leaving_;
+  return sampling_;
+}
+
+void DepthSampler::sample(const std::stop_token& stop) {
+  std::set<std::string> names;
   for (const queue::QueueAddress& address : addresses_()) {
-    queues.insert(address.queue);
+    names.insert(address.queue);
   }
-  for (const std::string& queue : queues) {
-    const Deadline deadline = Deadline::after(clock_, kSampleTimeout);
-    const auto standard = store_.stats({queue, queue::QueueType::standard}, deadline);
-    const auto dlq = store_.stats({queue, queue::QueueType::dlq}, deadline);
-    if (!standard || !dlq) {
-      continue;  // The claims of the same queue report the failure; the gauges keep their last value.
+  for (const std::string& name : names) {
+    if (stop.stop_requested()) {
+      return;
     }
-    metrics_.queue_depth(queue, "ready", static_cast<double>(standard->ready));
-    metrics_.queue_depth(queue, "in_flight", static_cast<double>(standard->in_flight));
-    metrics_.queue_depth(queue, "delayed", static_cast<double>(standard->delayed));
-    metrics_.queue_depth(queue, "dlq", static_cast<double>(dlq->total()));
+    sample(name);
   }
+}
+
+void DepthSampler::sample(const std::string& name) {
+  auto& opened = operators_[name];
+  if (!opened) {
+    auto again = queues_.open_operator(name);
+    if (!again) {
+      return;
+    }
+    opened = std::move(*again);
+  }
+  const Deadline deadline = Deadline::after(clock_, kSampleTimeout);
+  const auto standard = opened->stats({.type = queue::QueueType::standard}, deadline);
+  if (!standard) {
+    return;  // The claims of the same queue report the failure; the gauges keep their last value.
+  }
+  const auto dlq = opened->stats({.type = queue::QueueType::dlq}, deadline);
+  if (!dlq) {
+    return;
+  }
+  metrics_.queue_depth(name, "ready", static_cast<double>(standard->ready));
+  metrics_.queue_depth(name, "in_flight", static_cast<double>(standard->in_flight));
+  metrics_.queue_depth(name, "delayed", static_cast<double>(standard->delayed));
+  metrics_.queue_depth(name, "dlq", static_cast<double>(dlq->total()));
 }
 
 }  // namespace sluice::runtime

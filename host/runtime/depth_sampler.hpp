@@ -1,6 +1,9 @@
 #pragma once
 
 #include <functional>
+#include <map>
+#include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -8,7 +11,7 @@
 #include "base/mutex.hpp"
 #include "host/observe/log.hpp"
 #include "host/observe/metrics.hpp"
-#include "host/queue/store.hpp"
+#include "host/queue/queues.hpp"
 #include "host/runtime/service.hpp"
 
 namespace sluice::runtime {
@@ -20,23 +23,29 @@ class DepthSampler final : public Service {
   using Addresses = std::function<std::vector<queue::QueueAddress>()>;
 
   /// The references outlive the sampler.
-  DepthSampler(Addresses addresses, queue::Store& store, observe::Metrics& metrics, const Clock& clock,
+  DepthSampler(Addresses addresses, queue::Queues& queues, observe::Metrics& metrics, const Clock& clock,
                Duration interval);
   ~DepthSampler() override;
 
-  void start() override;
+  Result<void> start() override;
   void stop() override;
+  /// Ends it without waiting for a store. False: a store is being asked, and its thread ends only when that has
+  /// answered; who cannot wait so long leaves the process without destroying the sampler.
+  bool leave();
 
   /// Somebody reads the gauges. Thread-safe, returns at once.
   void asked();
 
  private:
   void run(const std::stop_token& stop);
-  void sample();
+  /// False when it is told to end instead.
+  bool begin_sample(const std::stop_token& stop);
+  void sample(const std::stop_token& stop);
+  void sample(const std::string& queue);
 
   // Fixed after construction.
   const Addresses addresses_;
-  queue::Store& store_;
+  queue::Queues& queues_;
   observe::Metrics& metrics_;
   const Clock& clock_;
   const Duration interval_;
@@ -44,6 +53,11 @@ class DepthSampler final : public Service {
   Mutex mutex_;
   Condition changed_;
   bool asked_ SLUICE_GUARDED_BY(mutex_) = false;
+  bool sampling_ SLUICE_GUARDED_BY(mutex_) = false;
+  bool leaving_ SLUICE_GUARDED_BY(mutex_) = false;  ///< no sample begins any more
+
+  // Touched only by the thread.
+  std::map<std::string, std::unique_ptr<queue::Operator>> operators_;
 
   Mutex stopping_;
   // Last, so that it ends before what it uses.

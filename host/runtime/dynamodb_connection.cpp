@@ -6,16 +6,38 @@ namespace sluice::runtime {
 
 namespace {
 
-constexpr const char* kNoRegion =
-    "no AWS region is named; set [dynamodb] region in the host file, the variable AWS_REGION, or region in your AWS "
-    "profile";
+std::string no_region(const std::string& setting) {
+  return "no AWS region is named; set " + setting + ", the variable AWS_REGION, or region in your AWS profile";
+}
 
 Error settings_error(const dynamo::Error& error) {
   const bool denied = error.kind == dynamo::ErrorKind::no_credentials;
   return {denied ? ErrorCode::denied : ErrorCode::invalid, error.message};
 }
 
+/// How somebody says which region a store is in.
+std::string region_setting(const config::HostConfig& host, const std::string& store) {
+  if (host.file.empty()) {
+    return "--region REGION";
+  }
+  return (store.empty() ? "[dynamodb]" : "[stores." + store + "]") + " region in " + host.file;
+}
+
 }  // namespace
+
+DynamoDbConnection::Options DynamoDbConnection::options_of(const config::HostConfig& host, const std::string& store) {
+  const config::StoreConfig& settings = store.empty() ? host.store : host.stores.at(store);
+  Options options;
+  options.region = settings.region;
+  options.endpoint = settings.endpoint;
+  options.region_setting = region_setting(host, store);
+  for (const auto& [name, queue] : host.queues) {
+    if (queue.store == store) {
+      options.queues.emplace(host.queue(name).table, name);
+    }
+  }
+  return options;
+}
 
 Result<std::unique_ptr<DynamoDbConnection>> DynamoDbConnection::open(const Options& options, const Clock& clock,
                                                                      Random& random) {
@@ -24,7 +46,8 @@ Result<std::unique_ptr<DynamoDbConnection>> DynamoDbConnection::open(const Optio
       .region = options.region,
       .endpoint = options.endpoint,
       .observer = [connection = made.get()](const dynamo::CallRecord& call) { connection->count(call); }};
-  auto connection = dynamo::Connection::open(std::move(connection_options), kNoRegion, clock, random);
+  auto connection =
+      dynamo::Connection::open(std::move(connection_options), no_region(options.region_setting), clock, random);
   if (connection.has_error()) {
     return settings_error(connection.error());
   }

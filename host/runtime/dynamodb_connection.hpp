@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/mutex.hpp"
 #include "base/random.hpp"
+#include "config/config.hpp"
 #include "dynamo/client.hpp"
 #include "dynamo/connection.hpp"
 #include "host/observe/metrics.hpp"
@@ -21,11 +22,16 @@ namespace sluice::runtime {
 class DynamoDbConnection {
  public:
   struct Options {
-    std::string region;                           ///< empty: from AWS's usual places
-    std::string endpoint;                         ///< empty: the same, else AWS's own
+    std::string region{};                         ///< empty: from AWS's usual places
+    std::string endpoint{};                       ///< empty: the same, else AWS's own
+    std::string region_setting{};                 ///< how somebody names a region, for the message that none is named
     observe::Metrics* metrics = nullptr;          ///< told of every request; may be null
     std::map<std::string, std::string> queues{};  ///< by table, where the queue's name is another than the table's
   };
+
+  /// Where the host file says that a store is, and the tables of its queues. `store` is its name, empty for the default
+  /// one.
+  static Options options_of(const config::HostConfig& host, const std::string& store);
 
   /// Makes no request yet. An Error (invalid) when no region is named anywhere or AWS's files cannot be read. The
   /// references, and the metrics, must outlive the connection.

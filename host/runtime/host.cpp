@@ -24,6 +24,10 @@ void show_progress(const std::string& line, bool terminal) {
   std::fflush(stderr);
 }
 
+queue::QueueAddress address_of(const config::JobConfig& job) {
+  return {job.queue, job.source == config::Source::dlq ? queue::QueueType::dlq : queue::QueueType::standard};
+}
+
 std::string joined(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& name : names) {
@@ -36,11 +40,9 @@ std::string joined(const std::vector<std::string>& names) {
 
 Host::Host(const HostParts& parts)
     : parts_(parts),
-      store_(parts.store),
-      jobs_([this](const JobPlan& plan) { return make_job(plan); },
-            {[this](const auto& job) { listen(job); }, [this](const auto& job) { unlisten(job); }}, parts.clock),
-      probe_(store_, parts.clock, parts.log),
-      depths_([this] { return jobs_.addresses(); }, store_, parts.metrics, parts.clock, kDepthInterval) {}
+      jobs_([this](const JobPlan& plan) { return make_job(plan); }, parts.clock),
+      probe_(parts.queues, parts.clock, parts.log),
+      depths_([this] { return jobs_.addresses(); }, parts.queues, parts.metrics, parts.clock, kDepthInterval) {}
 
 Host::~Host() = default;
 
@@ -51,32 +53,19 @@ Result<std::unique_ptr<work::Job>> Host::make_job(const JobPlan& plan) {
   spec.options = plan.options;
   spec.visibility_timeout = parts_.config.queue(plan.config.queue).visibility_timeout;
   spec.host = parts_.name;
+  const auto cannot_start = [&plan](const Error& error) {
+    return Error(error.code(), plan.config.file + ": job '" + plan.config.name + "' cannot start: " + error.message());
+  };
+  auto source = parts_.queues.open_source(address_of(plan.config));
+  if (!source) {
+    return cannot_start(source.error());
+  }
   observe::JobMetrics& metrics = parts_.metrics.job(plan.config.name, plan.config.queue);
-  auto job = work::Job::create(std::move(spec), {store_, parts_.clock, parts_.random, parts_.log, metrics});
+  auto job = work::Job::create(std::move(spec), std::move(*source), {parts_.clock, parts_.random, parts_.log, metrics});
   if (!job) {
-    return Error(job.error().code(),
-                 plan.config.file + ": job '" + plan.config.name + "' cannot start: " + job.error().message());
+    return cannot_start(job.error());
   }
   return job;
-}
-
-void Host::listen(const std::shared_ptr<work::Job>& job) {
-  auto subscription = store_.subscribe(job->address(), [weak = std::weak_ptr(job)] {
-    if (const auto alive = weak.lock()) {
-      alive->wake();
-    }
-  });
-  const MutexLock lock(mutex_);
-  wakes_.insert_or_assign(job.get(), std::move(subscription));
-}
-
-void Host::unlisten(const std::shared_ptr<work::Job>& job) {
-  queue::NotifyingStore::Subscription ended;
-  const MutexLock lock(mutex_);
-  if (const auto found = wakes_.find(job.get()); found != wakes_.end()) {
-    ended = std::move(found->second);
-    wakes_.erase(found);
-  }
 }
 
 Result<void> Host::start(const std::vector<JobPlan>& plans, HostEvents& events) {
@@ -89,9 +78,9 @@ Result<void> Host::start(const std::vector<JobPlan>& plans, HostEvents& events) 
   if (auto started = jobs_.start(plans); !started) {
     return started;
   }
-  depths_.start();
-  ready_ = true;
-  return {};
+  auto counting = depths_.start();
+  ready_ = counting.has_value();
+  return counting;
 }
 
 Result<void> Host::open_http() {
@@ -121,11 +110,15 @@ Result<void> Host::probe(const std::vector<JobPlan>& plans, HostEvents& events) 
     queues.push_back(plan.config.queue);
   }
   probe_.start(std::move(queues), [&events] { events.wake(); });
-  auto result = probe_.result();
-  for (; !result && !events.terminating(); result = probe_.result()) {
+  auto verdict = probe_.verdict();
+  for (; !verdict && !events.terminating(); verdict = probe_.verdict()) {
     events.wait_until(SteadyTime::max());
   }
-  return result.value_or(Result<void>());
+  if (verdict && verdict->refusal) {
+    const auto& [queue, error] = *verdict->refusal;
+    return Error(error.code(), parts_.explain(queue, error));
+  }
+  return {};
 }
 
 observe::ProbeResult Host::health() const {
@@ -182,7 +175,9 @@ bool Host::empty() {
     return false;
   }
   for (const queue::QueueAddress& address : jobs_.addresses()) {
-    const auto stats = store_.stats(address, Deadline::after(parts_.clock, kStatsTimeout));
+    const auto opened = parts_.queues.open_operator(address.queue);
+    const auto stats = opened ? (*opened)->stats({.type = address.type}, Deadline::after(parts_.clock, kStatsTimeout))
+                              : opened.error();
     if (!stats || stats->ready > 0 || stats->in_flight > 0) {
       next_empty_check_ = parts_.clock.steady_now() + kEmptyCheckInterval;
       return false;
@@ -224,7 +219,7 @@ JobSet::Drained Host::drain() {
   ready_ = false;
   parts_.log.info("draining", {{"within", config::format_duration(parts_.config.drain_timeout)}});
   const JobSet::Drained drained = jobs_.drain(Deadline::after(parts_.clock, parts_.config.drain_timeout));
-  depths_.stop();
+  depths_ended_ = depths_.leave();
   if (http_) {
     http_->stop();
   }

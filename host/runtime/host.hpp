@@ -1,20 +1,19 @@
 #pragma once
 
 #include <atomic>
-#include <map>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/clock.hpp"
-#include "base/mutex.hpp"
 #include "base/random.hpp"
 #include "config/config.hpp"
 #include "host/observe/http_endpoint.hpp"
 #include "host/observe/log.hpp"
 #include "host/observe/metrics.hpp"
 #include "host/plugin/plugin_registry.hpp"
-#include "host/queue/notifying_store.hpp"
+#include "host/queue/queues.hpp"
 #include "host/runtime/depth_sampler.hpp"
 #include "host/runtime/host_events.hpp"
 #include "host/runtime/job_set.hpp"
@@ -22,11 +21,15 @@
 
 namespace sluice::runtime {
 
+/// Says in one line what is wrong with a queue and how a person mends it.
+using ExplainQueue = std::function<std::string(const std::string& queue, const Error& error)>;
+
 /// What a host works with. All of it outlives the host.
 struct HostParts {
   const config::HostConfig& config;
   std::string name;  ///< written into failures
-  queue::Store& store;
+  queue::Queues& queues;
+  ExplainQueue explain;  ///< of a failure at the start
   plugin::PluginRegistry& plugins;
   observe::Log& log;
   observe::Metrics& metrics;
@@ -55,15 +58,13 @@ class Host {
   /// Ends the jobs within the configured drain time-out.
   JobSet::Drained drain();
   void hard_stop() { jobs_.hard_stop(); }
-  /// The start was broken off, and a thread still waits for the store's answer.
-  bool probing() const { return !probe_.result(); }
+  /// A thread still waits for a store's answer, and so would whoever destroys the host. To be asked after the drain.
+  bool waits_for_store() const { return !probe_.verdict() || !depths_ended_; }
 
  private:
   Result<std::unique_ptr<work::Job>> make_job(const JobPlan& plan);
   Result<void> open_http();
   Result<void> probe(const std::vector<JobPlan>& plans, HostEvents& events);
-  void listen(const std::shared_ptr<work::Job>& job);
-  void unlisten(const std::shared_ptr<work::Job>& job);
   observe::ProbeResult health() const;
   observe::ProbeResult ready() const;
   void reload();
@@ -73,19 +74,16 @@ class Host {
 
   // Fixed after construction.
   const HostParts parts_;
-  queue::NotifyingStore store_;
 
   // Synchronise themselves.
   std::atomic<bool> ready_{false};
-  Mutex mutex_;
-  /// Wakes a job when something is sent to its queue in this process.
-  std::map<const work::Job*, queue::NotifyingStore::Subscription> wakes_ SLUICE_GUARDED_BY(mutex_);
   JobSet jobs_;
   QueueProbe probe_;
   DepthSampler depths_;
 
   // Touched only by the main thread.
   bool reload_waits_ = false;
+  bool depths_ended_ = true;
   SteadyTime next_empty_check_{};
   std::unique_ptr<observe::HttpEndpoint> http_;
 };

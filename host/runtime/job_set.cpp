@@ -7,8 +7,7 @@
 
 namespace sluice::runtime {
 
-JobSet::JobSet(MakeJob make_job, Observer observer, const Clock& clock)
-    : make_job_(std::move(make_job)), observer_(std::move(observer)), clock_(clock) {}
+JobSet::JobSet(MakeJob make_job, const Clock& clock) : make_job_(std::move(make_job)), clock_(clock) {}
 
 JobSet::~JobSet() = default;
 
@@ -67,16 +66,13 @@ Result<JobSet::Changes> JobSet::reload(const std::vector<JobPlan>& plans, Durati
 }
 
 void JobSet::run(const std::string& name, const JobPointer& job) {
-  {
-    const MutexLock lock(mutex_);
-    if (stopping_) {
-      return;
-    }
-    running_[name] = job;
-    // Under the lock, so that a drain never meets a job that is in the set but not started.
-    job->start();
+  const MutexLock lock(mutex_);
+  if (stopping_) {
+    return;
   }
-  observer_.started(job);
+  running_[name] = job;
+  // Under the lock, so that a drain never meets a job that is in the set but not started.
+  job->start();
 }
 
 void JobSet::retire(const std::string& name, JobPointer job, JobPointer successor, Deadline deadline) {
@@ -86,7 +82,6 @@ void JobSet::retire(const std::string& name, JobPointer job, JobPointer successo
     leaving_.push_back(job);
   }
   job->begin_drain(deadline);
-  observer_.retired(job);
   retirements_[name] = std::jthread([this, name, job = std::move(job), successor = std::move(successor), deadline] {
     finish_retirement(name, job, successor, deadline);
   });
@@ -128,7 +123,6 @@ JobSet::Drained JobSet::drain(Deadline deadline) {
   }
   for (const auto& [name, job] : running) {
     const work::DrainReport report = job->drain(deadline);
-    observer_.retired(job);
     const MutexLock lock(mutex_);
     past_[name] += report.ledger;
     clean_ = clean_ && report.clean();

@@ -22,11 +22,6 @@ class JobSet {
  public:
   /// Makes a job from its plan, not yet started.
   using MakeJob = std::function<Result<std::unique_ptr<work::Job>>(const JobPlan&)>;
-  /// Told of every job that begins or ceases to take messages. Called without a lock held.
-  struct Observer {
-    std::function<void(const std::shared_ptr<work::Job>&)> started;
-    std::function<void(const std::shared_ptr<work::Job>&)> retired;
-  };
 
   /// What a reload did, by job name.
   struct Changes {
@@ -42,7 +37,7 @@ class JobSet {
     std::uint32_t handlers_running = 0;  ///< when not 0 the set must not be destroyed: leave the process instead
   };
 
-  JobSet(MakeJob make_job, Observer observer, const Clock& clock);
+  JobSet(MakeJob make_job, const Clock& clock);
   ~JobSet();
   JobSet(const JobSet&) = delete;
   JobSet& operator=(const JobSet&) = delete;
@@ -80,7 +75,6 @@ class JobSet {
 
   // Fixed after construction.
   const MakeJob make_job_;
-  const Observer observer_;
   const Clock& clock_;
 
   mutable Mutex mutex_;

@@ -1,8 +1,5 @@
 #include "host/runtime/run.hpp"
 
-#include <unistd.h>
-
-#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <utility>
@@ -13,10 +10,11 @@
 #include "host/runtime/drain_certificate.hpp"
 #include "host/runtime/host.hpp"
 #include "host/runtime/host_events.hpp"
+#include "host/runtime/host_name.hpp"
+#include "host/runtime/host_queues.hpp"
 #include "host/runtime/init_process.hpp"
 #include "host/runtime/job_plan.hpp"
 #include "host/runtime/signal_watcher.hpp"
-#include "host/runtime/store_factory.hpp"
 
 namespace sluice::runtime {
 namespace {
@@ -35,11 +33,6 @@ int refuse(const std::vector<config::ConfigError>& errors) {
     std::fprintf(stderr, "sluice: %s\n", error.text().c_str());
   }
   return kConfiguration;
-}
-
-std::string machine_name() {
-  std::array<char, 256> name{};
-  return gethostname(name.data(), name.size() - 1) == 0 ? std::string(name.data()) : std::string("host");
 }
 
 /// A second signal while there is no host yet: nothing was claimed, and what the main thread is in, such as the
@@ -66,7 +59,7 @@ class Runner {
  private:
   int serve(const config::HostConfig& config, const std::vector<JobPlan>& plans, plugin::PluginRegistry& plugins,
             DrainReportFile& report);
-  int finish(Host& host, OpenStore& store, DrainReportFile& report);
+  int finish(Host& host, const HostQueues& queues, DrainReportFile& report);
 
   const RunOptions& options_;
   HostEvents& events_;
@@ -109,12 +102,9 @@ int Runner::serve(const config::HostConfig& config, const std::vector<JobPlan>& 
     log.warn("plugin not used", {{"file", rejected.file}, {"why", rejected.why}});
   }
   observe::Metrics metrics;
-  auto store = open_store(config, clock_, random_, &metrics);
-  if (!store) {
-    return refuse(store.error().message());
-  }
-  const std::string name = config.name.empty() ? machine_name() : config.name;
-  Host host({config, name, store->store(), plugins, log, metrics, clock_, random_});
+  HostQueues queues(config, clock_, random_, &metrics);
+  const std::string name = host_name(config);
+  Host host({config, name, queues, options_.explain, plugins, log, metrics, clock_, random_});
   events_.on_hard_stop([&host] { host.hard_stop(); });
   if (auto started = host.start(plans, events_); !started) {
     watcher_.stop();
@@ -126,25 +116,25 @@ int Runner::serve(const config::HostConfig& config, const std::vector<JobPlan>& 
                          {"plugins", std::to_string(plugins.plugins().size())}});
   }
   host.run(events_, options_.until_empty, options_.progress);
-  const int status = finish(host, *store, report);
+  const int status = finish(host, queues, report);
   watcher_.stop();  // No signal may reach the host once it is gone.
   return status;
 }
 
-int Runner::finish(Host& host, OpenStore& store, DrainReportFile& report) {
+int Runner::finish(Host& host, const HostQueues& queues, DrainReportFile& report) {
   const SteadyTime begin = clock_.steady_now();
   const JobSet::Drained drained = host.drain();
   DrainCertificate certificate;
   certificate.jobs = drained.jobs;
   certificate.clean = drained.clean;
   certificate.took = clock_.steady_now() - begin;
-  certificate.dynamodb = store.cost();
+  certificate.dynamodb = queues.cost();
   if (auto written = report.write(certificate); !written) {
     std::fprintf(stderr, "sluice: %s\n", written.error().message().c_str());
   }
   std::fprintf(stderr, "%s\n", certificate.text().c_str());
   const int status = drained.clean ? kClean : kAbandoned;
-  if (!drained.clean || host.probing() || events_.hard_stop_requested()) {
+  if (!drained.clean || host.waits_for_store() || events_.hard_stop_requested()) {
     // A handler or a call of the store may be under way, whose thread uses what destructors would take away: they would
     // wait for it.
     std::fflush(nullptr);

@@ -2,11 +2,14 @@
 
 #include <string>
 
+#include "host/runtime/host.hpp"
+
 namespace sluice::runtime {
 
 /// What `sluice run` was asked for.
 struct RunOptions {
   std::string config_file;
+  ExplainQueue explain;      ///< why a queue cannot be worked on, and the mend
   bool until_empty = false;  ///< end once every queue has nothing due and nothing in flight
   bool progress = false;     ///< a line of totals on stderr each second; rewritten in place on a terminal
   std::string drain_report;  ///< file for the drain certificate as JSON; empty: none

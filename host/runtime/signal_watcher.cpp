@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
+#include <system_error>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -51,8 +52,13 @@ SignalWatcher::~SignalWatcher() {
   close(wake_);
 }
 
-void SignalWatcher::start() {
-  thread_ = std::jthread([this] { watch(); });
+Result<void> SignalWatcher::start() {
+  try {
+    thread_ = std::jthread([this] { watch(); });
+  } catch (const std::system_error& error) {
+    return Error(ErrorCode::unavailable, "cannot make a thread: " + error.code().message());
+  }
+  return {};
 }
 
 void SignalWatcher::stop() {

@@ -21,7 +21,7 @@ class SignalWatcher final : public Service {
   explicit SignalWatcher(OnSignal on_signal);
   ~SignalWatcher() override;
 
-  void start() override;
+  Result<void> start() override;
   void stop() override;
 
  private:

@@ -229,7 +229,7 @@ class CopyToTable : public testing::Test {
   Finished on_table(const std::vector<std::string>& words, const std::string& input = {}) {
     const HostFolder empty("");
     std::vector<std::string> all = words;
-    all.insert(all.end(), {"--table-name", "orders", "--endpoint-url", emulator_->endpoint()});
+    all.insert(all.end(), {"--table", "orders", "--endpoint", emulator_->endpoint()});
     return run_binary(all, {.input = input, .folder = empty.path(), .environment = kAws, .stdout_file = {}});
   }
 
@@ -262,7 +262,7 @@ TEST_F(CopyToTable, AMissingTableEndsTheImportAtItsLine) {
 TEST_F(CopyToTable, TailSaysWhatALookCosts) {
   ASSERT_EQ(on_table({"table", "create"}).exit_code, 0);
   const HostFolder empty("");
-  RunningBinary tail({"tail", "--table-name", "orders", "--endpoint-url", emulator_->endpoint(), "--interval", "50ms"},
+  RunningBinary tail({"tail", "--table", "orders", "--endpoint", emulator_->endpoint(), "--interval", "50ms"},
                      {.input = {}, .folder = empty.path(), .environment = kAws, .stdout_file = {}});
   await_first_look(tail, [this](const std::string& id) {
     EXPECT_EQ(on_table({"send", "--id", id, "--data", "1"}).exit_code, 0);

@@ -8,9 +8,10 @@
 #include "base/random.hpp"
 #include "host/cli/dynamomq_operations.hpp"
 #include "host/stores/sqlite/sqlite_store.hpp"
-#include "tests/cli/refusing_store.hpp"
+#include "tests/cli/refusing_operator.hpp"
 #include "tests/cli/run_binary.hpp"
-#include "tests/support/meddling_store.hpp"
+#include "tests/support/desk.hpp"
+#include "tests/support/meddling_operator.hpp"
 
 namespace sluice::test {
 namespace {
@@ -45,9 +46,9 @@ TEST(DropInWords, ReadFlagsBeforeAndBehindTheCommand) {
   EXPECT_EQ(parsed.error, "");
   ASSERT_NE(parsed.command, nullptr);
   EXPECT_EQ(parsed.command->name, "get");
-  EXPECT_EQ(parsed.arguments.get("table-name"), "t");
+  EXPECT_EQ(parsed.arguments.get("table"), "t");
   EXPECT_EQ(parsed.arguments.get("id"), "A=1");
-  EXPECT_EQ(parsed.arguments.get("index-name"), "i");
+  EXPECT_EQ(parsed.arguments.get("index"), "i");
   EXPECT_EQ(parse_drop_in({"get", "--id", "a", "--id", "b"}).arguments.get("id"), "b") << "the last counts";
   EXPECT_EQ(parse_drop_in({"get", "--id", "--help"}).arguments.get("id"), "--help") << "whatever follows is the value";
   EXPECT_TRUE(parse_drop_in({"get", "-h"}).wants_help);
@@ -132,21 +133,31 @@ class Operations : public testing::Test {
  protected:
   Operations()
       : folder_(std::string()),
-        sqlite_(*queue::open_sqlite_store({.path = folder_.path() + "/s.db"}, clock_, random_)),
-        store_(*sqlite_, "A-202"),
-        operations_(store_, "orders", clock_) {}
+        sqlite_(*queue::open_sqlite_queues({.path = folder_.path() + "/s.db"}, clock_, random_)),
+        desk_(*sqlite_),
+        refusing_(desk_.oper("orders"), "A-202"),
+        operations_(operations_by(refusing_)) {}
+
+  cli::DynamoMqOperations operations_by(queue::Operator& oper) {
+    return cli::DynamoMqOperations(
+        {.queues = *sqlite_, .oper = oper, .queue = "orders", .clock = clock_, .explain = [](const Error& error) {
+           return error.message();
+         }});
+  }
+  cli::DynamoMqOperations unrefused() { return operations_by(desk_.oper("orders")); }
 
   HostFolder folder_;
   SystemClock clock_;
   SeededRandom random_;
-  std::unique_ptr<queue::Store> sqlite_;
-  RefusingStore store_;
+  std::unique_ptr<queue::Queues> sqlite_;
+  Desk desk_;
+  RefusingOperator refusing_;
   cli::DynamoMqOperations operations_;
 };
 
 /// Conformance 65: a purge with one delete that fails is no error of the command; the answer names it.
 TEST_F(Operations, PurgeNamesWhatCouldNotBeDeleted) {
-  cli::DynamoMqOperations(*sqlite_, "orders", clock_).enqueue_test();
+  unrefused().enqueue_test();
   const auto outcome = operations_.purge([](std::uint64_t) { return true; });
   ASSERT_TRUE(outcome.has_value());
   EXPECT_THAT(outcome->successes, ElementsAre("A-101", "A-303", "A-404"));
@@ -159,10 +170,10 @@ TEST_F(Operations, PurgeNamesWhatCouldNotBeDeleted) {
 
 TEST_F(Operations, PurgeRemovesBothHalvesHoweverManyThereAre) {
   std::vector<queue::NewMessage> messages(1200);
-  for (const auto& sent : sqlite_->send("orders", messages, Deadline::never())) {
+  for (const auto& sent : desk_.send("orders", messages, Deadline::never())) {
     ASSERT_EQ(sent.status, queue::SendStatus::sent);
   }
-  cli::DynamoMqOperations all(*sqlite_, "orders", clock_);
+  cli::DynamoMqOperations all = unrefused();
   ASSERT_TRUE(all.enqueue_test().failures.empty());
   ASSERT_TRUE(all.invalid("A-101").has_value());
   const auto outcome = all.purge([](std::uint64_t) { return true; });
@@ -173,19 +184,19 @@ TEST_F(Operations, PurgeRemovesBothHalvesHoweverManyThereAre) {
 
 /// Each half for itself, and a message that a handler rejects meanwhile with the half that it went to.
 TEST_F(Operations, PurgeMeetsWhatMovesBetweenTheHalves) {
-  ASSERT_TRUE(cli::DynamoMqOperations(*sqlite_, "orders", clock_).enqueue_test().failures.empty());
+  ASSERT_TRUE(unrefused().enqueue_test().failures.empty());
   int calls = 0;
   std::vector<QueueType> places;
-  MeddlingStore meddled(*sqlite_, [&](queue::Store& beneath) {
+  MeddlingOperator meddled(desk_.oper("orders"), [&] {
     if (++calls == 1) {
-      ASSERT_TRUE(beneath.dead_letter("orders", "A-101", {}, Deadline::never()));
-      ASSERT_TRUE(beneath.dead_letter("orders", "A-202", {}, Deadline::never()));
+      ASSERT_TRUE(desk_.dead_letter("orders", "A-101", {}, Deadline::never()));
+      ASSERT_TRUE(desk_.dead_letter("orders", "A-202", {}, Deadline::never()));
     } else if (calls == 2) {
-      places.push_back(beneath.get("orders", "A-101", Deadline::never())->queue_type);
-      ASSERT_TRUE(beneath.redrive("orders", "A-202", Deadline::never()));
+      places.push_back(desk_.get("orders", "A-101", Deadline::never())->queue_type);
+      ASSERT_TRUE(desk_.redrive("orders", "A-202", Deadline::never()));
     }
   });
-  const auto outcome = cli::DynamoMqOperations(meddled, "orders", clock_).purge([](std::uint64_t) { return true; });
+  const auto outcome = operations_by(meddled).purge([](std::uint64_t) { return true; });
   ASSERT_TRUE(outcome.has_value());
   EXPECT_THAT(places, ElementsAre(QueueType::dlq)) << "not taken from there on the way";
   EXPECT_THAT(outcome->successes, ElementsAre("A-303", "A-404", "A-101"));
@@ -196,7 +207,7 @@ TEST_F(Operations, PurgeMeetsWhatMovesBetweenTheHalves) {
 
 TEST_F(Operations, PurgeStopsBetweenTwoBatches) {
   std::vector<queue::NewMessage> messages(1200);
-  static_cast<void>(sqlite_->send("orders", messages, Deadline::never()));
+  static_cast<void>(desk_.send("orders", messages, Deadline::never()));
   const auto outcome = operations_.purge([](std::uint64_t) { return false; });
   ASSERT_TRUE(outcome.has_value());
   EXPECT_GT(outcome->successes.size(), 0U);
@@ -204,7 +215,7 @@ TEST_F(Operations, PurgeStopsBetweenTwoBatches) {
 }
 
 TEST_F(Operations, EnqueueTestSaysWhatItCouldNotReplace) {
-  ASSERT_EQ(cli::DynamoMqOperations(*sqlite_, "orders", clock_).enqueue_test().successes.size(), 4U);
+  ASSERT_EQ(unrefused().enqueue_test().successes.size(), 4U);
   const auto outcome = operations_.enqueue_test();
   EXPECT_THAT(outcome.successes, ElementsAre("A-101", "A-303", "A-404"));
   ASSERT_EQ(outcome.failures.size(), 1U);

@@ -107,7 +107,7 @@ TEST(TableTarget, IsDynamoMqsTableWithoutAHostFile) {
 TEST(TableTarget, WithoutARegionIsWrongConfiguration) {
   const HostFolder folder("[store]\nkind = \"dynamodb\"\n[queues.orders]\n");
   for (const std::vector<std::string>& words :
-       {std::vector<std::string>{"ls"}, {"table", "check"}, {"table", "create"}, {"stats", "--table-name", "orders"}}) {
+       {std::vector<std::string>{"ls"}, {"table", "check"}, {"table", "create"}, {"stats", "--table", "orders"}}) {
     const Finished refused = run_binary(
         words,
         {.input = {}, .folder = folder.path(), .environment = {{"AWS_CONFIG_FILE", "/nowhere"}}, .stdout_file = {}});
@@ -232,8 +232,8 @@ TEST_F(TableCare, ChecksAWrongOne) {
 }
 
 TEST_F(TableCare, TakesTheNamesThatQueueCommandsUse) {
-  const Finished created = run(
-      {"table", "create", "--table-name", "jobs", "--index-name", "by-type", "--endpoint-url", emulator_->endpoint()});
+  const Finished created =
+      run({"table", "create", "--table", "jobs", "--index", "by-type", "--endpoint", emulator_->endpoint()});
   EXPECT_EQ(created.exit_code, 0) << created.err;
   EXPECT_EQ(boost::json::parse(created.out).at("index").as_string(), "by-type");
 }

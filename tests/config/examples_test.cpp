@@ -44,11 +44,11 @@ std::string block_in(const std::string& yaml, const std::string& name) {
 
 TEST(Examples, HostFilesLoadWithoutAnyVariableSet) {
   const HostConfig sqlite = load(kExamples / "host.toml");
-  EXPECT_EQ(sqlite.store_kind, StoreKind::sqlite);
+  EXPECT_EQ(sqlite.store.kind, StoreKind::sqlite);
   EXPECT_EQ(sqlite.queue("files").visibility_timeout, std::chrono::minutes(1));
   const HostConfig dynamodb = load(kExamples / "host-dynamodb.toml");
-  EXPECT_EQ(dynamodb.store_kind, StoreKind::dynamodb);
-  EXPECT_EQ(dynamodb.dynamodb_endpoint, "");
+  EXPECT_EQ(dynamodb.store.kind, StoreKind::dynamodb);
+  EXPECT_EQ(dynamodb.store.endpoint, "");
   const std::vector<std::string> jobs{"exec", "log", "verify-file", "webhook"};
   EXPECT_EQ(job_names(sqlite), jobs);
   EXPECT_EQ(job_names(dynamodb), jobs);
@@ -63,7 +63,7 @@ TEST(Examples, ThereIsAJobForEachShippedPlugin) {
 
 TEST(Examples, TheImagesHostFileLoads) {
   const HostConfig host = load(kConfig / "container/host.toml");
-  EXPECT_EQ(host.store_kind, StoreKind::sqlite);
+  EXPECT_EQ(host.store.kind, StoreKind::sqlite);
   EXPECT_EQ(errors_text(load_host_config((kConfig / "container/host.toml").string(),
                                          environment_of({{"SLUICE_STORE", "dynamodb"}}))),
             "");

@@ -20,10 +20,10 @@ TEST(HostConfig, HasTheDocumentedDefaults) {
   EXPECT_EQ(host.log_level, LogLevel::info);
   EXPECT_EQ(host.log_format, LogFormat::text);
   EXPECT_EQ(host.http_listen, "");
-  EXPECT_EQ(host.store_kind, StoreKind::sqlite);
-  EXPECT_EQ(host.sqlite_path, "/etc/sluice/var/sluice.db");
-  EXPECT_EQ(host.dynamodb_region, "");
-  EXPECT_EQ(host.dynamodb_endpoint, "");
+  EXPECT_EQ(host.store.kind, StoreKind::sqlite);
+  EXPECT_EQ(host.store.path, "/etc/sluice/var/sluice.db");
+  EXPECT_EQ(host.store.region, "");
+  EXPECT_EQ(host.store.endpoint, "");
   EXPECT_TRUE(host.queues.empty());
 }
 
@@ -60,10 +60,10 @@ visibility_timeout = "12h"
   EXPECT_EQ(host.log_level, LogLevel::trace);
   EXPECT_EQ(host.log_format, LogFormat::json);
   EXPECT_EQ(host.http_listen, "[::1]:9464");
-  EXPECT_EQ(host.store_kind, StoreKind::dynamodb);
-  EXPECT_EQ(host.sqlite_path, "/var/lib/q.db");
-  EXPECT_EQ(host.dynamodb_region, "eu-west-1");
-  EXPECT_EQ(host.dynamodb_endpoint, "http://127.0.0.1:8000");
+  EXPECT_EQ(host.store.kind, StoreKind::dynamodb);
+  EXPECT_EQ(host.store.path, "/var/lib/q.db");
+  EXPECT_EQ(host.store.region, "eu-west-1");
+  EXPECT_EQ(host.store.endpoint, "http://127.0.0.1:8000");
   EXPECT_EQ(host.queues.size(), 2U);
 }
 
@@ -79,10 +79,37 @@ TEST(HostConfig, KnowsEveryQueue) {
   EXPECT_EQ(host.queue("other").visibility_timeout, 30s);
 }
 
+TEST(HostConfig, KnowsTheStoreOfEveryQueue) {
+  const HostConfig host = value_of(parse(R"(
+[store]
+kind = "dynamodb"
+[dynamodb]
+region = "eu-west-1"
+[stores.local]
+kind = "sqlite"
+path = "local.db"
+[stores.far]
+kind = "dynamodb"
+region = "us-east-1"
+endpoint = "http://127.0.0.1:8000"
+[queues.orders]
+store = "local"
+[queues.mails]
+store = "far"
+[queues.stock]
+)"));
+  EXPECT_EQ(host.store_of("orders").kind, StoreKind::sqlite);
+  EXPECT_EQ(host.store_of("orders").path, "/etc/sluice/local.db");
+  EXPECT_EQ(host.store_of("mails").region, "us-east-1");
+  EXPECT_EQ(host.store_of("mails").endpoint, "http://127.0.0.1:8000");
+  EXPECT_EQ(host.store_of("stock").region, "eu-west-1");
+  EXPECT_EQ(&host.store_of("nobody knows it"), &host.store);
+}
+
 TEST(HostConfig, KeepsPathsBesideARelativeFile) {
   const HostConfig host = value_of(parse_host_config("", "host.toml", environment_of({})));
   EXPECT_EQ(host.jobs, std::vector<std::string>{"jobs.d/*.toml"});
-  EXPECT_EQ(host.sqlite_path, "var/sluice.db");
+  EXPECT_EQ(host.store.path, "var/sluice.db");
 }
 
 TEST(HostConfig, ExpandsVariablesInStringsAndArrays) {

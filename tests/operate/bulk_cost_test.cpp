@@ -25,7 +25,7 @@ class BulkCost : public StoreOnEmulator {
       batch[index].content_type = json ? queue::kJson : queue::kTextPlain;
       batch[index].attributes = {{"tenant", "acme"}};
     }
-    for (const auto& result : store().send("orders", batch, soon())) {
+    for (const auto& result : desk().send("orders", batch, soon())) {
       ASSERT_EQ(result.status, queue::SendStatus::sent) << result.error.message();
     }
     clock().advance(1ms);
@@ -41,7 +41,7 @@ class BulkCost : public StoreOnEmulator {
 
   static operate::BulkPlan plan_for(operate::BulkWork work, const queue::QueueAddress& address) {
     operate::BulkPlan plan;
-    plan.address = address;
+    plan.type = address.type;
     plan.work = std::move(work);
     return plan;
   }
@@ -59,7 +59,7 @@ class BulkCost : public StoreOnEmulator {
 
   Ended run(operate::BulkPlan plan) {
     host().usage().reset();
-    BulkRun run(store(), clock(), std::move(plan));
+    BulkRun run(desk().oper("orders"), clock(), std::move(plan));
     auto step = run.step();
     while (step.state == State::more) {
       step = run.step();
@@ -93,7 +93,7 @@ TEST_F(BulkCost, APurgeTakesAtMostATenthOfARequestAMessage) {
   EXPECT_EQ(ended.count.done, kMessages);
   EXPECT_LE(ended.requests / kMessages, 0.05);
   EXPECT_LE(ended.write / kMessages, 2.0);
-  EXPECT_EQ(store().stats(standard(), soon())->total(), 0U);
+  EXPECT_EQ(desk().stats(standard(), soon())->total(), 0U);
 }
 
 TEST_F(BulkCost, AFilteredPurgeTakesNoMore) {
@@ -113,8 +113,8 @@ TEST_F(BulkCost, ARedriveTakesAtMostATenthOfARequestAMessage) {
   EXPECT_EQ(ended.count.done, kMessages);
   EXPECT_LE(ended.requests / kMessages, 0.05);
   EXPECT_LE(ended.write / kMessages, 3.0);
-  EXPECT_EQ(store().stats(standard(), soon())->total(), kMessages);
-  EXPECT_EQ(store().stats(dlq(), soon())->total(), 0U);
+  EXPECT_EQ(desk().stats(standard(), soon())->total(), kMessages);
+  EXPECT_EQ(desk().stats(dlq(), soon())->total(), 0U);
 }
 
 TEST_F(BulkCost, ADryRunKnowsWhatItWouldCost) {

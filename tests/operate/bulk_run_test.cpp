@@ -3,9 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/desk.hpp"
 #include "tests/support/fake_clock.hpp"
 #include "tests/support/fake_random.hpp"
-#include "tests/support/sim_store.hpp"
+#include "tests/support/sim_queues.hpp"
 
 namespace sluice::operate {
 namespace {
@@ -32,10 +33,10 @@ class BulkRunTest : public testing::Test {
       one.body = "{\"n\":" + std::to_string(sent_++) + "}";
       one.content_type = queue::kJson;
       clock_.advance(std::chrono::microseconds(1));
-      ASSERT_EQ(store_.send(kQueue, std::span(&one, 1), Deadline::never()).front().status, queue::SendStatus::sent);
+      ASSERT_EQ(desk_.send(kQueue, std::span(&one, 1), Deadline::never()).front().status, queue::SendStatus::sent);
     }
     clock_.advance(std::chrono::seconds(1));
-    store_.forget_calls();
+    sim_.forget_calls();
   }
 
   static std::string id(int number) {
@@ -46,17 +47,16 @@ class BulkRunTest : public testing::Test {
   void dead_letter_all() {
     for (int message = 0; message < sent_; ++message) {
       clock_.advance(std::chrono::microseconds(1));
-      ASSERT_TRUE(store_.dead_letter(kQueue, id(message),
-                                     {.error = "e", .handler = "h", .host = {}, .attempts = 1, .failed_at = {}},
-                                     Deadline::never()));
+      ASSERT_TRUE(desk_.dead_letter(kQueue, id(message),
+                                    {.error = "e", .handler = "h", .host = {}, .attempts = 1, .failed_at = {}},
+                                    Deadline::never()));
     }
     clock_.advance(std::chrono::seconds(1));
-    store_.forget_calls();
+    sim_.forget_calls();
   }
 
   static BulkPlan plan_for(ChangeAction action) {
     BulkPlan plan;
-    plan.address = {kQueue, QueueType::standard};
     plan.work = queue::Change{.id = {}, .action = action};
     return plan;
   }
@@ -89,12 +89,13 @@ class BulkRunTest : public testing::Test {
   }
 
   std::uint64_t total(QueueType type = QueueType::standard) {
-    return store_.stats({kQueue, type}, Deadline::never())->total();
+    return desk_.stats({kQueue, type}, Deadline::never())->total();
   }
 
   test::FakeClock clock_;
   test::FakeRandom random_;
-  test::SimStore store_{clock_, random_};
+  test::SimQueues sim_{clock_, random_};
+  test::Desk desk_{sim_};
   std::vector<BulkOutcome> outcomes_;
   int sent_ = 0;
 };
@@ -103,14 +104,14 @@ TEST_F(BulkRunTest, RemovesEverythingInBatches) {
   send(603);
   BulkPlan plan = plan_for(ChangeAction::remove);
   plan.unconditional = true;
-  BulkRun run(store_, clock_, std::move(plan));
+  BulkRun run(desk_.oper(kQueue), clock_, std::move(plan));
   EXPECT_EQ(finish(run).state, State::finished);
   EXPECT_EQ(run.count().done, 603U);
   EXPECT_EQ(ids_with(Fate::done).size(), 603U);
   EXPECT_EQ(total(), 0U);
   // 3 pages of 250, and batches of 25 of each.
-  EXPECT_EQ(store_.count(StoreCall::list), 3U);
-  EXPECT_EQ(store_.count(StoreCall::change), 10U + 10U + 5U);
+  EXPECT_EQ(sim_.count(StoreCall::list), 3U);
+  EXPECT_EQ(sim_.count(StoreCall::change), 10U + 10U + 5U);
   EXPECT_EQ(run.step().state, State::finished) << "and it stays there";
 }
 
@@ -118,7 +119,7 @@ TEST_F(BulkRunTest, ChangesOnlyWhatMatches) {
   send(100);
   BulkPlan plan = plan_for(ChangeAction::remove);
   plan.filter = where("data.n >= 30 and data.n < 33");
-  BulkRun run(store_, clock_, std::move(plan));
+  BulkRun run(desk_.oper(kQueue), clock_, std::move(plan));
   finish(run);
   EXPECT_THAT(ids_with(Fate::done), ElementsAre(id(30), id(31), id(32)));
   EXPECT_EQ(run.count().seen, 100U);
@@ -130,26 +131,26 @@ TEST_F(BulkRunTest, RedrivesTheDeadLetterHalf) {
   send(60);
   dead_letter_all();
   BulkPlan plan = plan_for(ChangeAction::redrive);
-  plan.address.type = QueueType::dlq;
-  BulkRun run(store_, clock_, std::move(plan));
+  plan.type = QueueType::dlq;
+  BulkRun run(desk_.oper(kQueue), clock_, std::move(plan));
   finish(run);
   EXPECT_EQ(run.count().done, 60U);
   EXPECT_EQ(total(), 60U);
   EXPECT_EQ(total(QueueType::dlq), 0U);
-  EXPECT_EQ(store_.get(kQueue, id(5), Deadline::never())->message.attempt, 0U);
+  EXPECT_EQ(desk_.get(kQueue, id(5), Deadline::never())->message.attempt, 0U);
 }
 
 TEST_F(BulkRunTest, LeavesAloneWhatIsInFlightUnlessForced) {
   send(4);
-  ASSERT_EQ(store_.claim({kQueue}, 2, std::chrono::minutes(1), Deadline::never())->size(), 2U);
-  BulkRun careful(store_, clock_, plan_for(ChangeAction::remove));
+  ASSERT_EQ(desk_.claim({kQueue}, 2, std::chrono::minutes(1), Deadline::never())->size(), 2U);
+  BulkRun careful(desk_.oper(kQueue), clock_, plan_for(ChangeAction::remove));
   finish(careful);
   EXPECT_EQ(careful.count().done, 2U);
   EXPECT_EQ(careful.count().skipped, 2U);
-  EXPECT_EQ(outcomes_.front().reason, "in flight");
+  EXPECT_EQ(outcomes_.front().error.message(), "in flight");
   BulkPlan plan = plan_for(ChangeAction::remove);
   plan.force = true;
-  BulkRun forced(store_, clock_, std::move(plan));
+  BulkRun forced(desk_.oper(kQueue), clock_, std::move(plan));
   finish(forced);
   EXPECT_EQ(forced.count().done, 2U);
   EXPECT_EQ(total(), 0U);
@@ -157,16 +158,16 @@ TEST_F(BulkRunTest, LeavesAloneWhatIsInFlightUnlessForced) {
 
 TEST_F(BulkRunTest, SkipsWhatSomebodyChangesMeanwhile) {
   send(3);
-  BulkRun run(store_, clock_, plan_for(ChangeAction::remove));
+  BulkRun run(desk_.oper(kQueue), clock_, plan_for(ChangeAction::remove));
   run.step();  // the list
   const queue::Change touched{.id = id(1), .action = ChangeAction::move_to_front};
-  store_.change(kQueue, std::span(&touched, 1), Deadline::never());
-  ASSERT_TRUE(store_.remove(kQueue, id(2), Deadline::never()));
+  desk_.change(kQueue, std::span(&touched, 1), Deadline::never());
+  ASSERT_TRUE(desk_.remove(kQueue, id(2), Deadline::never()));
   finish(run);
   EXPECT_THAT(ids_with(Fate::done), ElementsAre(id(0)));
   EXPECT_THAT(ids_with(Fate::skipped), ElementsAre(id(1), id(2)));
-  EXPECT_EQ(outcomes_[1].reason, "changed meanwhile");
-  EXPECT_EQ(outcomes_[2].reason, "gone meanwhile");
+  EXPECT_EQ(outcomes_[1].error.message(), "changed meanwhile");
+  EXPECT_EQ(outcomes_[2].error.message(), "gone meanwhile");
   EXPECT_EQ(total(), 1U);
 }
 
@@ -174,15 +175,15 @@ TEST_F(BulkRunTest, APurgeLeavesWhatMovesToTheOtherHalf) {
   send(3);
   BulkPlan plan = plan_for(ChangeAction::remove);
   plan.unconditional = true;
-  BulkRun run(store_, clock_, std::move(plan));
+  BulkRun run(desk_.oper(kQueue), clock_, std::move(plan));
   run.step();  // the list
-  ASSERT_TRUE(store_.dead_letter(kQueue, id(1), {}, Deadline::never()));
+  ASSERT_TRUE(desk_.dead_letter(kQueue, id(1), {}, Deadline::never()));
   const queue::Change touched{.id = id(2), .action = ChangeAction::move_to_front};
-  store_.change(kQueue, std::span(&touched, 1), Deadline::never());
+  desk_.change(kQueue, std::span(&touched, 1), Deadline::never());
   finish(run);
   EXPECT_THAT(ids_with(Fate::done), ElementsAre(id(0), id(2)));
   EXPECT_THAT(ids_with(Fate::skipped), ElementsAre(id(1)));
-  EXPECT_EQ(outcomes_[1].reason, "moved to the dead-letter half meanwhile");
+  EXPECT_EQ(outcomes_[1].error.message(), "moved to the dead-letter half meanwhile");
   EXPECT_EQ(total(QueueType::dlq), 1U);
 }
 
@@ -191,11 +192,11 @@ TEST_F(BulkRunTest, ADryRunChangesNothingAndKnowsTheCost) {
   BulkPlan plan = plan_for(ChangeAction::delay);
   plan.filter = where("data.n < 10");
   plan.dry_run = true;
-  BulkRun run(store_, clock_, std::move(plan));
+  BulkRun run(desk_.oper(kQueue), clock_, std::move(plan));
   finish(run);
   EXPECT_EQ(run.count().done, 10U);
   EXPECT_EQ(ids_with(Fate::planned).size(), 10U);
-  EXPECT_EQ(store_.count(StoreCall::change), 0U);
+  EXPECT_EQ(sim_.count(StoreCall::change), 0U);
   EXPECT_EQ(run.planned_cost().write_units, 30.0) << "item, and out of and into the index";
   EXPECT_EQ(run.planned_cost().read_units, 0.0);
   EXPECT_EQ(run.cursor(), "");
@@ -206,12 +207,12 @@ TEST_F(BulkRunTest, ALimitIsExact) {
   BulkPlan plan = plan_for(ChangeAction::remove);
   plan.limit = 30;
   plan.page = 20;
-  BulkRun run(store_, clock_, plan);
+  BulkRun run(desk_.oper(kQueue), clock_, plan);
   EXPECT_EQ(finish(run).state, State::finished);
   EXPECT_EQ(run.count().done, 30U);
   EXPECT_EQ(total(), 30U);
   plan.dry_run = true;
-  BulkRun dry(store_, clock_, plan);
+  BulkRun dry(desk_.oper(kQueue), clock_, plan);
   finish(dry);
   EXPECT_EQ(dry.count().done, 30U);
 }
@@ -221,12 +222,12 @@ TEST_F(BulkRunTest, ALimitReadsNoMoreThanItNeeds) {
   BulkPlan plan = plan_for(ChangeAction::remove);
   plan.limit = 5;
   plan.dry_run = true;
-  BulkRun run(store_, clock_, plan);
+  BulkRun run(desk_.oper(kQueue), clock_, plan);
   finish(run);
   EXPECT_EQ(run.count().done, 5U);
   EXPECT_EQ(run.count().seen, 25U) << "a batch, and not a page";
   plan.filter = where("data.n >= 100");
-  BulkRun filtered(store_, clock_, plan);
+  BulkRun filtered(desk_.oper(kQueue), clock_, plan);
   finish(filtered);
   EXPECT_EQ(filtered.count().done, 5U);
   EXPECT_EQ(filtered.count().seen, 200U) << "nobody knows where the next match is";
@@ -236,7 +237,7 @@ TEST_F(BulkRunTest, KeepsToItsRateByTheClock) {
   send(200);
   BulkPlan plan = plan_for(ChangeAction::remove);
   plan.rate = 40;
-  BulkRun run(store_, clock_, std::move(plan));
+  BulkRun run(desk_.oper(kQueue), clock_, std::move(plan));
   const SteadyTime begun = clock_.steady_now();
   std::size_t most = 0;
   std::uint64_t before = 0;
@@ -260,10 +261,10 @@ TEST_F(BulkRunTest, ASlowRateGoesOneByOne) {
   send(3);
   BulkPlan plan = plan_for(ChangeAction::remove);
   plan.rate = 0.5;
-  BulkRun run(store_, clock_, std::move(plan));
+  BulkRun run(desk_.oper(kQueue), clock_, std::move(plan));
   const SteadyTime begun = clock_.steady_now();
   finish(run);
-  EXPECT_EQ(store_.count(StoreCall::change), 3U);
+  EXPECT_EQ(sim_.count(StoreCall::change), 3U);
   EXPECT_EQ(clock_.steady_now() - begun, std::chrono::seconds(4));
 }
 
@@ -271,14 +272,14 @@ TEST_F(BulkRunTest, StopsBetweenBatchesAndGoesOnFromItsCursor) {
   send(100);
   BulkPlan plan = plan_for(ChangeAction::set_visibility);
   plan.page = 30;
-  BulkRun first(store_, clock_, plan);
+  BulkRun first(desk_.oper(kQueue), clock_, plan);
   while (first.count().done < 55) {
     first.step();
   }
   EXPECT_EQ(first.count().done, 55U) << "a page of 30 in 25 and 5, then 25";
   ASSERT_NE(first.cursor(), "");
   plan.cursor = first.cursor();
-  BulkRun second(store_, clock_, plan);
+  BulkRun second(desk_.oper(kQueue), clock_, plan);
   finish(second);
   EXPECT_EQ(second.count().done, 70U) << "the page under way again, and the rest";
   EXPECT_EQ(ids_with(Fate::done).front(), id(30));
@@ -287,14 +288,14 @@ TEST_F(BulkRunTest, StopsBetweenBatchesAndGoesOnFromItsCursor) {
 
 TEST_F(BulkRunTest, AFailureOfTheStoreStopsItAndItCanGoOn) {
   send(60);
-  BulkRun run(store_, clock_, plan_for(ChangeAction::remove));
-  store_.fail_next(StoreCall::list, 1, Error(ErrorCode::unavailable, "down"));
+  BulkRun run(desk_.oper(kQueue), clock_, plan_for(ChangeAction::remove));
+  sim_.fail_next(StoreCall::list, 1, Error(ErrorCode::unavailable, "down"));
   auto step = run.step();
   EXPECT_EQ(step.state, State::failed);
   EXPECT_EQ(step.error.message(), "down");
   run.step();
   run.step();
-  store_.fail_next(StoreCall::change, 1, Error(ErrorCode::throttled, "slow down"));
+  sim_.fail_next(StoreCall::change, 1, Error(ErrorCode::throttled, "slow down"));
   step = run.step();
   EXPECT_EQ(step.state, State::failed);
   EXPECT_EQ(run.count().done, 25U);
@@ -306,9 +307,9 @@ TEST_F(BulkRunTest, AFailureOfTheStoreStopsItAndItCanGoOn) {
 
 TEST_F(BulkRunTest, AFailureOfOneMessageIsCounted) {
   send(30);
-  store_.fail_message(StoreCall::change, id(7), 1, Error(ErrorCode::internal, "odd"));
-  store_.fail_message(StoreCall::change, id(8), 1, Error(ErrorCode::throttled, "slow down"));
-  BulkRun run(store_, clock_, plan_for(ChangeAction::remove));
+  sim_.fail_message(StoreCall::change, id(7), 1, Error(ErrorCode::internal, "odd"));
+  sim_.fail_message(StoreCall::change, id(8), 1, Error(ErrorCode::throttled, "slow down"));
+  BulkRun run(desk_.oper(kQueue), clock_, plan_for(ChangeAction::remove));
   EXPECT_EQ(finish(run).state, State::finished);
   EXPECT_EQ(run.count().done, 28U);
   EXPECT_EQ(run.count().failed, 2U);
@@ -321,14 +322,14 @@ TEST_F(BulkRunTest, WhatArrivesMeanwhileStays) {
   BulkPlan plan = plan_for(ChangeAction::remove);
   plan.unconditional = true;
   plan.page = 10;
-  BulkRun run(store_, clock_, std::move(plan));
+  BulkRun run(desk_.oper(kQueue), clock_, std::move(plan));
   for (int step = 0; step < 1000 && run.step().state != State::finished; ++step) {
     // A producer that is faster than the run.
     clock_.advance(std::chrono::milliseconds(1));
     for (int sent = 0; sent < 30; ++sent) {
       queue::NewMessage one;
       one.body = "x";
-      store_.send(kQueue, std::span(&one, 1), Deadline::never());
+      desk_.send(kQueue, std::span(&one, 1), Deadline::never());
     }
   }
   EXPECT_EQ(run.count().done, 30U);
@@ -341,43 +342,43 @@ TEST_F(BulkRunTest, EachMessageIsDelayedOnce) {
   BulkPlan plan = plan_for(ChangeAction::delay);
   std::get<queue::Change>(plan.work).after = std::chrono::hours(1);
   plan.page = 20;
-  BulkRun run(store_, clock_, std::move(plan));
+  BulkRun run(desk_.oper(kQueue), clock_, std::move(plan));
   finish(run);
   EXPECT_EQ(run.count().done, 70U);
-  EXPECT_EQ(store_.stats({kQueue}, Deadline::never())->delayed, 70U);
+  EXPECT_EQ(desk_.stats({kQueue}, Deadline::never())->delayed, 70U);
 }
 
 TEST_F(BulkRunTest, DelayedMessagesFromBeforeAreTaken) {
   queue::NewMessage late;
   late.id = "late";
   late.delay = std::chrono::hours(1);
-  store_.send(kQueue, std::span(&late, 1), Deadline::never());
+  desk_.send(kQueue, std::span(&late, 1), Deadline::never());
   clock_.advance(std::chrono::seconds(1));
-  BulkRun run(store_, clock_, plan_for(ChangeAction::remove));
+  BulkRun run(desk_.oper(kQueue), clock_, plan_for(ChangeAction::remove));
   finish(run);
   EXPECT_EQ(run.count().done, 1U);
 }
 
 TEST_F(BulkRunTest, EditsContentOneByOne) {
   send(5);
-  ASSERT_EQ(store_.claim({kQueue}, 1, std::chrono::minutes(1), Deadline::never())->size(), 1U);
+  ASSERT_EQ(desk_.claim({kQueue}, 1, std::chrono::minutes(1), Deadline::never())->size(), 1U);
   BulkPlan plan = plan_for(ChangeAction::remove);
   plan.work = std::vector<queue::ContentEdit>{{.path = {"data", "m"}, .json = "1.50"}};
   plan.filter = where("data.n != 3");
-  BulkRun run(store_, clock_, plan);
+  BulkRun run(desk_.oper(kQueue), clock_, plan);
   finish(run);
   EXPECT_THAT(ids_with(Fate::done), ElementsAre(id(1), id(2), id(4)));
   EXPECT_THAT(ids_with(Fate::skipped), ElementsAre(id(0)));
-  EXPECT_THAT(store_.get(kQueue, id(1), Deadline::never())->message.body, HasSubstr("1.50"));
+  EXPECT_THAT(desk_.get(kQueue, id(1), Deadline::never())->message.body, HasSubstr("1.50"));
   plan.work = std::vector<queue::ContentEdit>{{.path = {"data", "no", "way"}, .json = "1"}};
   outcomes_.clear();
-  BulkRun wrong(store_, clock_, plan);
+  BulkRun wrong(desk_.oper(kQueue), clock_, plan);
   EXPECT_EQ(finish(wrong).state, State::finished);
   EXPECT_EQ(wrong.count().failed, 3U);
 }
 
 TEST_F(BulkRunTest, AnEmptyQueueIsDoneAtOnce) {
-  BulkRun run(store_, clock_, plan_for(ChangeAction::remove));
+  BulkRun run(desk_.oper(kQueue), clock_, plan_for(ChangeAction::remove));
   EXPECT_EQ(finish(run).state, State::finished);
   EXPECT_EQ(run.count().seen, 0U);
 }

@@ -5,13 +5,14 @@
 
 #include "base/timestamp.hpp"
 #include "dynamo/codec/json_codec.hpp"
+#include "host/operate/bulk_run.hpp"
 #include "host/operate/exporter.hpp"
 #include "host/operate/importer.hpp"
 #include "host/operate/record_line.hpp"
 #include "tests/stores/dynamomq/emulated_tables.hpp"
 #include "tests/stores/sqlite/sqlite_rig.hpp"
 #include "tests/support/fake_clock.hpp"
-#include "tests/support/sim_store.hpp"
+#include "tests/support/sim_queues.hpp"
 
 namespace sluice::operate {
 namespace {
@@ -29,9 +30,9 @@ class CopyTest : public testing::Test {
 
   Deadline soon() { return Deadline::after(clock_, 60s); }
 
-  std::vector<std::string> export_lines(queue::Store& store,
+  std::vector<std::string> export_lines(test::Desk& store,
                                         std::vector<QueueType> halves = {QueueType::standard, QueueType::dlq}) {
-    Exporter exporter(store, {.queue = kQueue, .halves = std::move(halves), .wanted = {}});
+    Exporter exporter(store.oper(kQueue), {.halves = std::move(halves), .wanted = {}});
     std::string text;
     for (bool more = true; more;) {
       const auto step = exporter.step(text, soon());
@@ -47,8 +48,8 @@ class CopyTest : public testing::Test {
     return lines;
   }
 
-  Importer::Counts import_lines(queue::Store& store, const std::vector<std::string>& lines, bool keep_leases = true) {
-    Importer importer(store, clock_, {.queue = kQueue, .keep_leases = keep_leases});
+  Importer::Counts import_lines(test::Desk& store, const std::vector<std::string>& lines, bool keep_leases = true) {
+    Importer importer(store.oper(kQueue), clock_, {.keep_leases = keep_leases});
     std::uint64_t number = 0;
     const auto flush = [&] {
       const auto refusals = importer.flush(soon());
@@ -68,12 +69,12 @@ class CopyTest : public testing::Test {
     return importer.counts();
   }
 
-  std::unique_ptr<queue::Store> sqlite(const std::string& file) {
+  std::unique_ptr<test::StoreDesk> sqlite(const std::string& file) {
     return test::open_store(folder_.file(file), clock_, random_);
   }
 
   /// Messages in every state, with content of every kind.
-  void fill(queue::Store& store) {
+  void fill(test::Desk& store) {
     std::vector<queue::NewMessage> messages(9);
     for (std::size_t i = 0; i < messages.size(); ++i) {
       messages[i].id = "M-" + std::to_string(i);
@@ -98,8 +99,8 @@ class CopyTest : public testing::Test {
     ASSERT_TRUE(store.dead_letter(kQueue, "M-7", failure, soon()));
     const auto claims = store.claim({kQueue, QueueType::standard}, 1, 30s, soon());
     ASSERT_EQ(claims->size(), 1U);
-    const queue::Settlement retry{
-        .receipt = claims->front().receipt, .action = queue::SettleAction::retry, .delay = 1h, .failure = failure};
+    const queue::Completion retry{
+        .receipt = claims->front().receipt, .action = queue::CompletionAction::retry, .delay = 1h, .failure = failure};
     ASSERT_EQ(store.settle({kQueue, QueueType::standard}, {&retry, 1}, soon()).front().status,
               queue::SettleStatus::applied);
     ASSERT_EQ(store.claim({kQueue, QueueType::standard}, 1, 1h, soon())->size(), 1U) << "one stays in flight";
@@ -125,9 +126,11 @@ TEST_F(CopyTest, SqliteToSqliteIsTheSameLineForLine) {
 }
 
 TEST_F(CopyTest, SimToSqliteAndBackIsTheSame) {
-  test::SimStore sim(clock_, random_);
+  test::SimQueues sim_queues(clock_, random_);
+  test::Desk sim(sim_queues);
   const auto file = sqlite("between.db");
-  test::SimStore again(clock_, random_);
+  test::SimQueues again_queues(clock_, random_);
+  test::Desk again(again_queues);
   fill(sim);
   const auto lines = export_lines(sim);
   import_lines(*file, lines);
@@ -159,12 +162,13 @@ TEST_F(CopyTest, OnlyTheHalfThatIsAskedForIsWritten) {
 }
 
 TEST_F(CopyTest, TheFilterAndTheLimitHold) {
-  test::SimStore store(clock_, random_);
+  test::SimQueues store_queues(clock_, random_);
+  test::Desk store(store_queues);
   fill(store);
-  Exporter exporter(store, {.queue = kQueue,
-                            .halves = {QueueType::standard, QueueType::dlq},
-                            .wanted = [](const auto& record) { return record.message.content_type == queue::kJson; },
-                            .limit = 2});
+  Exporter exporter(store.oper(kQueue),
+                    {.halves = {QueueType::standard, QueueType::dlq},
+                     .wanted = [](const auto& record) { return record.message.content_type == queue::kJson; },
+                     .limit = 2});
   std::string text;
   while (*exporter.step(text, soon())) {
   }
@@ -178,13 +182,16 @@ TEST_F(CopyTest, WhatIsInFlightComesInVisibleAndNobodyElseCanSettleIt) {
   const auto held = store->get(kQueue, "M-1", soon());
   ASSERT_EQ(held->state(clock_.wall_now()), queue::MessageState::in_flight);
   const auto lines = export_lines(*store);
-  ASSERT_TRUE(store->purge({kQueue, QueueType::standard}, {}, soon()));
+  BulkRun purge(store->oper(kQueue), clock_, BulkPlan::removal_of_all(QueueType::standard));
+  while (!purge.complete()) {
+    ASSERT_NE(purge.step().state, BulkRun::Step::State::failed);
+  }
   import_lines(*store, lines, false);
   const auto back = store->get(kQueue, "M-1", soon());
   EXPECT_EQ(back->state(clock_.wall_now()), queue::MessageState::ready);
   EXPECT_EQ(back->message.attempt, held->message.attempt) << "its attempts count on";
-  const queue::Settlement stale{
-      .receipt = {"M-1", held->version, 0}, .action = queue::SettleAction::remove, .delay = {}, .failure = {}};
+  const queue::Completion stale{
+      .receipt = {"M-1", held->version, 0}, .action = queue::CompletionAction::remove, .delay = {}, .failure = {}};
   EXPECT_EQ(store->settle({kQueue, QueueType::standard}, {&stale, 1}, soon()).front().status,
             queue::SettleStatus::lost);
   EXPECT_EQ(store->get(kQueue, "M-5", soon())->state(clock_.wall_now()), queue::MessageState::delayed);
@@ -200,7 +207,7 @@ TEST_F(CopyTest, APageFollowsTheWeightOfTheBodies) {
     messages[i].body = std::string(1'000'000, 'x');
   }
   store->send(kQueue, messages, soon());
-  Exporter exporter(*store, {.queue = kQueue, .halves = {QueueType::standard}, .wanted = {}});
+  Exporter exporter(store->oper(kQueue), {.halves = {QueueType::standard}, .wanted = {}});
   std::string text;
   std::size_t largest_later = 0;
   for (bool more = true, first = true; more; first = false) {
@@ -220,7 +227,7 @@ TEST_F(CopyTest, AStepWritesNoMoreThanItMust) {
     messages[i].body = std::string(700'000, '\x01');  // six bytes each in a line
   }
   store->send(kQueue, messages, soon());
-  Exporter exporter(*store, {.queue = kQueue, .halves = {QueueType::standard}, .wanted = {}});
+  Exporter exporter(store->oper(kQueue), {.halves = {QueueType::standard}, .wanted = {}});
   std::string text;
   for (bool more = true; more;) {
     text.clear();
@@ -243,8 +250,9 @@ std::string line_of(const std::string& id) {
 }
 
 TEST_F(CopyTest, ABrokenLineIsNamedAndTheOthersGoOn) {
-  test::SimStore store(clock_, random_);
-  Importer importer(store, clock_, {.queue = kQueue});
+  test::SimQueues store_queues(clock_, random_);
+  test::Desk store(store_queues);
+  Importer importer(store.oper(kQueue), clock_, {});
   EXPECT_FALSE(importer.add(1, line_of("A")));
   const auto refused = importer.add(2, "{\"half\": ");
   ASSERT_TRUE(refused);
@@ -257,8 +265,9 @@ TEST_F(CopyTest, ABrokenLineIsNamedAndTheOthersGoOn) {
 }
 
 TEST_F(CopyTest, AnIdTwiceInOneFileIsImportedOnce) {
-  test::SimStore store(clock_, random_);
-  Importer importer(store, clock_, {.queue = kQueue});
+  test::SimQueues store_queues(clock_, random_);
+  test::Desk store(store_queues);
+  Importer importer(store.oper(kQueue), clock_, {});
   importer.add(1, line_of("A"));
   importer.add(2, line_of("A"));
   EXPECT_TRUE(importer.full()) << "the second one cannot go in the same batch";
@@ -268,24 +277,26 @@ TEST_F(CopyTest, AnIdTwiceInOneFileIsImportedOnce) {
 }
 
 TEST_F(CopyTest, ALostAnswerIsAskedForAgain) {
-  test::SimStore store(clock_, random_);
-  Importer importer(store, clock_, {.queue = kQueue});
+  test::SimQueues store_queues(clock_, random_);
+  test::Desk store(store_queues);
+  Importer importer(store.oper(kQueue), clock_, {});
   for (int i = 0; i < 10; ++i) {
     importer.add(static_cast<std::uint64_t>(i + 1), line_of("A-" + std::to_string(i)));
   }
-  store.apply_then_fail_next(test::StoreCall::put, 1);
+  store_queues.apply_then_fail_next(test::StoreCall::put, 1);
   ASSERT_TRUE(importer.flush(soon()));
   EXPECT_EQ(importer.counts().imported + importer.counts().existing, 10U);
   EXPECT_EQ(test::all_ids(store, kQueue).size(), 10U);
 }
 
 TEST_F(CopyTest, AStoreThatCannotGoOnEndsTheRunAtALineAndARerunCompletesIt) {
-  test::SimStore store(clock_, random_);
-  Importer importer(store, clock_, {.queue = kQueue});
+  test::SimQueues store_queues(clock_, random_);
+  test::Desk store(store_queues);
+  Importer importer(store.oper(kQueue), clock_, {});
   for (int i = 0; i < 10; ++i) {
     importer.add(static_cast<std::uint64_t>(100 + i), line_of("A-" + std::to_string(i)));
   }
-  store.fail_next(test::StoreCall::put, 1, Error(ErrorCode::throttled, "slow down"));
+  store_queues.fail_next(test::StoreCall::put, 1, Error(ErrorCode::throttled, "slow down"));
   const auto failed = importer.flush(soon());
   ASSERT_FALSE(failed);
   EXPECT_EQ(failed.error().code(), ErrorCode::throttled);
@@ -364,8 +375,8 @@ TEST_F(TableCopyTest, SqliteToDynamoDbToSqliteKeepsEverything) {
   Table table = make();
   fill(*from);
   const auto lines = export_lines(*from);
-  EXPECT_EQ(import_lines(table.host->store(), lines).imported, 9U);
-  EXPECT_EQ(import_lines(*to, export_lines(table.host->store())).imported, 9U);
+  EXPECT_EQ(import_lines(table.host->desk(), lines).imported, 9U);
+  EXPECT_EQ(import_lines(*to, export_lines(table.host->desk())).imported, 9U);
   for (int i = 0; i < 9; ++i) {
     SCOPED_TRACE(i);
     const auto before = from->get(kQueue, "M-" + std::to_string(i), soon());
@@ -421,10 +432,10 @@ TEST_F(TableCopyTest, TableToSqliteToTableIsEqualItemForItem) {
   dead["queue_type"] = "DLQ";
   put(from, dead);
 
-  const auto lines = export_lines(from.host->store());
+  const auto lines = export_lines(from.host->desk());
   ASSERT_EQ(lines.size(), 8U);
   import_lines(*between, lines);
-  EXPECT_EQ(import_lines(to.host->store(), export_lines(*between)).imported, 8U);
+  EXPECT_EQ(import_lines(to.host->desk(), export_lines(*between)).imported, 8U);
   const auto before = items(from);
   const auto after = items(to);
   for (const auto& [id, item] : before) {
@@ -440,16 +451,16 @@ TEST_F(TableCopyTest, ImportTakesTwentyFiveRecordsARequest) {
     lines.push_back(line_of("A-" + std::to_string(i)));
   }
   table.host->usage().reset();
-  EXPECT_EQ(import_lines(table.host->store(), lines).imported, 500U);
+  EXPECT_EQ(import_lines(table.host->desk(), lines).imported, 500U);
   EXPECT_EQ(table.host->usage().requests(), 20U);
   table.host->usage().reset();
-  EXPECT_EQ(export_lines(table.host->store()).size(), 500U);
+  EXPECT_EQ(export_lines(table.host->desk()).size(), 500U);
   EXPECT_LE(table.host->usage().requests(), 8U) << "pages grow from 16 to 250, and one look at the DLQ";
 }
 
 TEST_F(TableCopyTest, ARecordThatNoTableTakesIsRefusedAlone) {
   Table table = make();
-  Importer importer(table.host->store(), clock_, {.queue = kQueue});
+  Importer importer(table.host->desk().oper(kQueue), clock_, {});
   queue::StoredMessage huge;
   huge.message.id = "huge";
   huge.message.body = std::string(500'000, 'x');

@@ -3,16 +3,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/desk.hpp"
 #include "tests/support/fake_clock.hpp"
 #include "tests/support/fake_random.hpp"
-#include "tests/support/sim_store.hpp"
+#include "tests/support/sim_queues.hpp"
 
 namespace sluice::operate {
 namespace {
 
 using namespace std::chrono_literals;
+using queue::CompletionAction;
 using queue::QueueType;
-using queue::SettleAction;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
@@ -27,7 +28,7 @@ class WatcherTest : public testing::Test {
 
   std::vector<Event> events() {
     clock_.advance(1s);
-    auto found = take_look(store_, request_, clock_, soon());
+    auto found = take_look(desk_.oper("orders"), request_, clock_, soon());
     EXPECT_TRUE(found);
     return watcher_.step(std::move(*found));
   }
@@ -44,17 +45,17 @@ class WatcherTest : public testing::Test {
     message.id = id;
     message.body = "x";
     message.delay = delay;
-    ASSERT_EQ(store_.send("orders", {&message, 1}, soon()).front().status, queue::SendStatus::sent);
+    ASSERT_EQ(desk_.send("orders", {&message, 1}, soon()).front().status, queue::SendStatus::sent);
     clock_.advance(1ms);
   }
-  queue::Claim claim(const queue::QueueAddress& address) {
-    auto claims = store_.claim(address, 1, 30s, soon());
+  queue::Delivery claim(const queue::QueueAddress& address) {
+    auto claims = desk_.claim(address, 1, 30s, soon());
     EXPECT_EQ(claims->size(), 1U);
     return claims->front();
   }
-  void settle(const queue::Claim& claim, SettleAction action, Duration delay = {}, queue::Failure failure = {}) {
-    const queue::Settlement settlement{.receipt = claim.receipt, .action = action, .delay = delay, .failure = failure};
-    ASSERT_EQ(store_.settle(standard(), {&settlement, 1}, soon()).front().status, queue::SettleStatus::applied);
+  void settle(const queue::Delivery& claim, CompletionAction action, Duration delay = {}, queue::Failure failure = {}) {
+    const queue::Completion settlement{.receipt = claim.receipt, .action = action, .delay = delay, .failure = failure};
+    ASSERT_EQ(desk_.settle(standard(), {&settlement, 1}, soon()).front().status, queue::SettleStatus::applied);
   }
   queue::Failure failure(const std::string& error, std::uint32_t attempts) {
     return {error, "greeter", "host-1", attempts, clock_.wall_now()};
@@ -62,15 +63,16 @@ class WatcherTest : public testing::Test {
 
   test::FakeClock clock_;
   test::FakeRandom random_;
-  test::SimStore store_{clock_, random_};
-  LookRequest request_{.queue = "orders", .halves = {QueueType::standard, QueueType::dlq}, .limit = 1000, .wanted = {}};
+  test::SimQueues sim_{clock_, random_};
+  test::Desk desk_{sim_};
+  LookRequest request_{.halves = {QueueType::standard, QueueType::dlq}, .limit = 1000, .wanted = {}};
   Watcher watcher_;
 };
 
 TEST_F(WatcherTest, TheFirstLookTellsNothing) {
   send("A");
   Watcher fresh;
-  auto found = take_look(store_, request_, clock_, soon());
+  auto found = take_look(desk_.oper("orders"), request_, clock_, soon());
   EXPECT_THAT(fresh.step(std::move(*found)), IsEmpty());
 }
 
@@ -80,11 +82,11 @@ TEST_F(WatcherTest, TellsALifeFromSendingToDone) {
   EXPECT_THAT(look(), IsEmpty());
   const auto claimed = claim(standard());
   EXPECT_THAT(look(), ElementsAre("claimed A"));
-  const auto extended = store_.extend(standard(), {&claimed.receipt, 1}, 60s, soon());
+  const auto extended = desk_.extend(standard(), {&claimed.receipt, 1}, 60s, soon());
   EXPECT_THAT(look(), IsEmpty()) << "a longer lease is no news";
-  queue::Claim held = claimed;
+  queue::Delivery held = claimed;
   held.receipt = extended.front().receipt;
-  settle(held, SettleAction::remove);
+  settle(held, CompletionAction::remove);
   EXPECT_THAT(look(), ElementsAre("gone A"));
 }
 
@@ -93,7 +95,7 @@ TEST_F(WatcherTest, TellsARetryWithItsErrorAndTime) {
   look();
   const auto claimed = claim(standard());
   look();
-  settle(claimed, SettleAction::retry, 10s, failure("no route", 1));
+  settle(claimed, CompletionAction::retry, 10s, failure("no route", 1));
   const auto told = events();
   ASSERT_EQ(told.size(), 1U);
   EXPECT_EQ(told[0].kind, EventKind::retrying);
@@ -102,19 +104,19 @@ TEST_F(WatcherTest, TellsARetryWithItsErrorAndTime) {
   clock_.advance(11s);
   EXPECT_THAT(look(), IsEmpty()) << "that it came due is no change";
   const auto again = claim(standard());
-  settle(again, SettleAction::retry, 10s, failure("no route", 2));
+  settle(again, CompletionAction::retry, 10s, failure("no route", 2));
   EXPECT_THAT(look(), ElementsAre("retrying A")) << "the same error again is a new failure";
 }
 
 TEST_F(WatcherTest, TellsDeadLetteringAndRedriving) {
   send("A");
   look();
-  settle(claim(standard()), SettleAction::dead_letter, {}, failure("poison", 5));
+  settle(claim(standard()), CompletionAction::dead_letter, {}, failure("poison", 5));
   const auto told = events();
   ASSERT_EQ(told.size(), 1U);
   EXPECT_EQ(told[0].kind, EventKind::dead_lettered);
   EXPECT_EQ(told[0].message.failure.error, "poison");
-  ASSERT_TRUE(store_.redrive("orders", "A", soon()));
+  ASSERT_TRUE(desk_.redrive("orders", "A", soon()));
   EXPECT_THAT(look(), ElementsAre("redriven A"));
 }
 
@@ -123,7 +125,7 @@ TEST_F(WatcherTest, TellsWhatWasGivenBackAndWhatRanOut) {
   look();
   const auto first = claim(standard());
   look();
-  settle(first, SettleAction::release);
+  settle(first, CompletionAction::release);
   EXPECT_THAT(look(), ElementsAre("released A"));
   claim(standard());
   EXPECT_THAT(look(), ElementsAre("claimed A"));
@@ -143,7 +145,7 @@ TEST_F(WatcherTest, TellsSeveralStepsOfOneMessageInTheirOrder) {
 
 TEST_F(WatcherTest, DoesNotSeeWhatCameAndWentBetweenTwoLooks) {
   send("A");
-  settle(claim(standard()), SettleAction::remove);
+  settle(claim(standard()), CompletionAction::remove);
   EXPECT_THAT(look(), IsEmpty());
 }
 
@@ -161,7 +163,7 @@ TEST_F(WatcherTest, TellsAnEdit) {
   send("A");
   look();
   const queue::ContentEdit edit{.path = {std::string("group")}, .json = "\"g\""};
-  ASSERT_TRUE(store_.edit("orders", "A", 1, {&edit, 1}, soon()));
+  ASSERT_TRUE(desk_.edit("orders", "A", 1, {&edit, 1}, soon()));
   EXPECT_THAT(look(), ElementsAre("edited A"));
 }
 
@@ -178,9 +180,9 @@ TEST_F(WatcherTest, OfOneHalfOnlyTellsWhatIsThere) {
   request_.halves = {QueueType::dlq};
   watcher_ = Watcher();
   look();
-  ASSERT_TRUE(store_.dead_letter("orders", "A", failure("bad", 1), soon()));
+  ASSERT_TRUE(desk_.dead_letter("orders", "A", failure("bad", 1), soon()));
   EXPECT_THAT(look(), ElementsAre("dead_lettered A"));
-  ASSERT_TRUE(store_.redrive("orders", "A", soon()));
+  ASSERT_TRUE(desk_.redrive("orders", "A", soon()));
   EXPECT_THAT(look(), ElementsAre("gone A"));
 }
 
@@ -191,13 +193,13 @@ TEST_F(WatcherTest, AFullViewDoesNotTakeOldMessagesForNewOnes) {
   }
   watcher_ = Watcher();
   look();
-  auto found = take_look(store_, request_, clock_, soon());
+  auto found = take_look(desk_.oper("orders"), request_, clock_, soon());
   EXPECT_FALSE(found->whole());
-  settle(claim(standard()), SettleAction::remove);
+  settle(claim(standard()), CompletionAction::remove);
   EXPECT_THAT(look(), ElementsAre("gone A")) << "C moves into view and is not new";
   claim(standard());
   EXPECT_THAT(look(), ElementsAre("claimed B"));
-  ASSERT_TRUE(store_.dead_letter("orders", "B", failure("bad", 1), soon()));
+  ASSERT_TRUE(desk_.dead_letter("orders", "B", failure("bad", 1), soon()));
   EXPECT_THAT(look(), ElementsAre("dead_lettered B"));
 }
 
@@ -210,7 +212,7 @@ TEST_F(WatcherTest, WhatIsPutOffBehindAFullViewLooksGone) {
   look();
   const queue::Change put_off{
       .id = "B", .action = queue::ChangeAction::delay, .version = {}, .after = 1h, .failure = {}};
-  ASSERT_EQ(store_.change("orders", {&put_off, 1}, soon()).front().status, queue::ChangeStatus::applied);
+  ASSERT_EQ(desk_.change("orders", {&put_off, 1}, soon()).front().status, queue::ChangeStatus::applied);
   // B lies behind C now, where the view does not reach: to tell it from a message that is done would take a read for
   // each.
   EXPECT_THAT(look(), ElementsAre("gone B"));
@@ -220,12 +222,12 @@ TEST_F(WatcherTest, WhatTheDlqMayHideIsNotCalledGone) {
   request_.limit = 1;
   for (const char* id : {"A", "B", "C"}) {
     send(id);
-    ASSERT_TRUE(store_.dead_letter("orders", id, failure("bad", 1), soon()));
+    ASSERT_TRUE(desk_.dead_letter("orders", id, failure("bad", 1), soon()));
   }
   send("D");
   watcher_ = Watcher();
   look();
-  ASSERT_TRUE(store_.dead_letter("orders", "D", failure("bad", 1), soon()));
+  ASSERT_TRUE(desk_.dead_letter("orders", "D", failure("bad", 1), soon()));
   EXPECT_THAT(look(), ElementsAre("out_of_view D")) << "it is the youngest of the DLQ, which the view does not reach";
 }
 
@@ -234,16 +236,16 @@ TEST_F(WatcherTest, TellsOnlyOfWhatIsWanted) {
   send("A");
   send("B");
   EXPECT_THAT(look(), ElementsAre("arrived A"));
-  settle(claim(standard()), SettleAction::remove);
-  settle(claim(standard()), SettleAction::remove);
+  settle(claim(standard()), CompletionAction::remove);
+  settle(claim(standard()), CompletionAction::remove);
   EXPECT_THAT(look(), ElementsAre("gone A"));
 }
 
 TEST_F(WatcherTest, AFailedLookIsAnErrorAndForgetsNothing) {
   send("A");
   look();
-  store_.fail_next(test::StoreCall::list, 1, Error(ErrorCode::throttled, "slow down"));
-  const auto failed = take_look(store_, request_, clock_, soon());
+  sim_.fail_next(test::StoreCall::list, 1, Error(ErrorCode::throttled, "slow down"));
+  const auto failed = take_look(desk_.oper("orders"), request_, clock_, soon());
   ASSERT_FALSE(failed);
   EXPECT_EQ(failed.error().code(), ErrorCode::throttled);
   send("B");

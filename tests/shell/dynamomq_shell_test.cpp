@@ -61,7 +61,7 @@ class DynamoMqShellTest : public ::testing::TestWithParam<ShellPlaceKind> {
   }
   void send(const std::string& id, const std::string& body) {
     const queue::NewMessage message{.id = id, .body = body, .content_type = std::string(queue::kJson)};
-    const auto sent = session_->store().send(session_->queue(), std::span(&message, 1), session_->deadline());
+    const auto sent = (*session_->open_sender())->send(std::span(&message, 1), session_->deadline());
     ASSERT_EQ(sent.front().status, queue::SendStatus::sent) << sent.front().error.message();
   }
 
@@ -111,8 +111,7 @@ TEST_P(DynamoMqShellOnStores, Conformance64HelpOk) {
 
 TEST_P(DynamoMqShellOnStores, Conformance64WithoutSelectionIsAnError) {
   for (const std::string name : {"system", "data", "info", "reset", "redrive", "delete", "fail", "invalid"}) {
-    EXPECT_EQ(type(name),
-              "ERROR: `" + name + "` command can be only used in the Interactive mode. Call first `id\n");
+    EXPECT_EQ(type(name), "ERROR: `" + name + "` command can be only used in the Interactive mode. Call first `id\n");
   }
 }
 
@@ -148,8 +147,7 @@ TEST_P(DynamoMqShellOnStores, Conformance64LsOk) {
   EXPECT_EQ(type("ls"), "Queue is empty!\n");
   send("A-1", "1");
   send("A-2", "2");
-  EXPECT_EQ(type("ls"),
-            "List messages of first 10 IDs:\n* ID: A-1, status: READY\n* ID: A-2, status: READY\n");
+  EXPECT_EQ(type("ls"), "List messages of first 10 IDs:\n* ID: A-1, status: READY\n* ID: A-2, status: READY\n");
   type("id A-1");
   type("receive");
   EXPECT_THAT(type("ls"), HasSubstr("* ID: A-1, status: PROCESSING\n"));

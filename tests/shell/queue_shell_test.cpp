@@ -28,7 +28,10 @@ class Dialogue {
                                          runs.push_back(words);
                                          return exit_code;
                                        },
-                                   .queues = [] { return Words{"orders", "invoices"}; },
+                                   .queues =
+                                       [] {
+                                         return Words{"orders", "invoices"};
+                                       },
                                    .ids =
                                        [this](const RememberedOptions& where) {
                                          ++listings;
@@ -74,18 +77,17 @@ TEST(QueueShell, RemembersWhatItWasStartedWith) {
               ElementsAre("ls", "--output", "json", "--config=h.toml", "--queue=orders"));
 }
 
-// A host file and a table without one exclude each other.
+// A host file and a table without one exclude each other; what else says where a table is goes with both.
 TEST(QueueShell, DropsWhatContradictsALine) {
   Dialogue with_file({{"config", "h.toml"}, {"queue", "orders"}});
+  EXPECT_THAT(with_file.ran("ls --table t"), ElementsAre("ls", "--table", "t"));
   EXPECT_THAT(with_file.ran("ls --table-name t"), ElementsAre("ls", "--table-name", "t"));
-  EXPECT_THAT(with_file.ran("ls --queueing-index-name i"),
-              ElementsAre("ls", "--queueing-index-name", "i", "--queue=orders"));
-  Dialogue with_table({{"endpoint-url", "http://e"}, {"index-name", "i"}, {"queue", "t"}, {"table-name", "t"}});
-  EXPECT_THAT(with_table.ran("ls"),
-              ElementsAre("ls", "--endpoint-url=http://e", "--index-name=i", "--queue=t", "--table-name=t"));
+  EXPECT_THAT(with_file.ran("ls --index i"), ElementsAre("ls", "--index", "i", "--config=h.toml", "--queue=orders"));
+  Dialogue with_table({{"endpoint", "http://e"}, {"index", "i"}, {"queue", "t"}, {"table", "t"}});
+  EXPECT_THAT(with_table.ran("ls"), ElementsAre("ls", "--endpoint=http://e", "--index=i", "--queue=t", "--table=t"));
   EXPECT_THAT(with_table.ran("ls --config x"), ElementsAre("ls", "--config", "x"));
-  EXPECT_THAT(with_table.ran("ls --queueing-index-name j"),
-              ElementsAre("ls", "--queueing-index-name", "j", "--endpoint-url=http://e", "--queue=t", "--table-name=t"));
+  EXPECT_THAT(with_table.ran("ls --index-name j"),
+              ElementsAre("ls", "--index-name", "j", "--endpoint=http://e", "--queue=t", "--table=t"));
 }
 
 TEST(QueueShell, SelectsAMessageThatIsThere) {
@@ -133,9 +135,9 @@ TEST(QueueShell, GoesToAnotherQueue) {
   EXPECT_THAT(dialogue.ran("stats"), ElementsAre("stats", "--queue=invoices"));
   dialogue.type("use");
   EXPECT_THAT(dialogue.notes, ElementsAre(HasSubstr("use QUEUE")));
-  Dialogue table({{"queue", "t"}, {"table-name", "t"}});
+  Dialogue table({{"queue", "t"}, {"table", "t"}});
   table.type("use u");
-  EXPECT_THAT(table.ran("stats"), ElementsAre("stats", "--queue=u", "--table-name=u"));
+  EXPECT_THAT(table.ran("stats"), ElementsAre("stats", "--queue=u", "--table=u"));
 }
 
 TEST(QueueShell, ShowsNothingThatSteersATerminal) {

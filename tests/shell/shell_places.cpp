@@ -43,7 +43,7 @@ class TablePlace final : public ShellPlace {
   }
 
   cli::Arguments arguments() const override {
-    return cli::Arguments::of({{"table-name", table_}, {"endpoint-url", shared_emulator()->endpoint()}});
+    return cli::Arguments::of({{"table", table_}, {"endpoint", shared_emulator()->endpoint()}});
   }
   bool is_table() const override { return true; }
 

@@ -218,7 +218,7 @@ class Edited:
         terminal = self.shell(columns=40)
         terminal.type("stats --queue orders --output json ")
         terminal.resize(25)
-        terminal.type("--endpoint-url x" + "\x7f" * 16)
+        terminal.type("--endpoint x" + "\x7f" * 12)
         terminal.resize(100)
         terminal.enter()
         terminal.expect('"total": 0')
@@ -434,7 +434,7 @@ class EditedDynamo(Edited, ShellCase):
         silent = socket.create_server(("127.0.0.1", 0))
         self.addCleanup(silent.close)
         terminal = self.shell()
-        terminal.enter(f"get --id A-1 --table-name orders --endpoint-url http://127.0.0.1:{silent.getsockname()[1]}")
+        terminal.enter(f"get --id A-1 --table orders --endpoint http://127.0.0.1:{silent.getsockname()[1]}")
         waiting, _ = silent.accept()
         self.addCleanup(waiting.close)
         presses = 0

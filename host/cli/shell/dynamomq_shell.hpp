@@ -13,7 +13,7 @@
 #include "host/cli/message_json.hpp"
 #include "host/cli/shell/shell.hpp"
 #include "host/cli/shell/words.hpp"
-#include "host/queue/store.hpp"
+#include "host/queue/stored_message.hpp"
 
 namespace sluice::cli {
 

@@ -23,8 +23,7 @@ namespace sluice::cli {
 namespace {
 
 constexpr std::size_t kCompletedIds = 20;
-constexpr std::array<const char*, 6> kRemembered{"queue",      "config",       "table-name",
-                                                 "index-name", "endpoint-url", "output"};
+constexpr std::array<const char*, 7> kRemembered{"queue", "config", "table", "index", "endpoint", "region", "output"};
 
 std::atomic<bool> interrupt_seen{false};
 static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler touches it");
@@ -138,9 +137,8 @@ std::vector<std::string> first_ids(const RememberedOptions& options) {
     return ids;
   }
   for (const auto type : {queue::QueueType::standard, queue::QueueType::dlq}) {
-    const auto page = session->store().list(
-        {.address = session->address(type), .limit = kCompletedIds, .cursor = {}, .content = false},
-        Deadline::after(session->clock(), std::chrono::seconds(3)));
+    const auto page = session->oper().list({.type = type, .limit = kCompletedIds, .cursor = {}, .content = false},
+                                           Deadline::after(session->clock(), std::chrono::seconds(3)));
     if (page.has_error()) {
       return ids;
     }
@@ -172,26 +170,25 @@ Exit hold_sluice(const Arguments& arguments, Console& console) {
   return Exit::ok();
 }
 
-std::string region_of(const config::HostConfig& host) {
-  if (host.store_kind != config::StoreKind::dynamodb || !host.dynamodb_region.empty()) {
-    return host.dynamodb_region;
+std::string region_of(const QueuePlace& place) {
+  if (place.in_sqlite() || !place.store().region.empty()) {
+    return place.store().region;
   }
   const auto settings = dynamo::resolve_settings(dynamo::AwsEnvironment::of_process());
   return settings.has_error() ? std::string() : settings->region;
 }
 
 Exit hold_dynamomq(const Arguments& arguments, Console& console) {
-  auto session =
-      QueueSession::open(arguments, QueueSession::Queue::needed, QueueSession::HostFiles::named_only);
+  auto session = QueueSession::open(arguments, QueueSession::Queue::needed, QueueSession::HostFiles::named_only);
   if (session.has_error()) {
     return session.error();
   }
-  const config::HostConfig& host = session->host();
-  const bool is_table = host.store_kind == config::StoreKind::dynamodb;
-  DynamoMqSurroundings surroundings{.region = region_of(host),
-                                    .table = is_table ? host.queue(session->queue()).table : session->queue(),
-                                    .endpoint = is_table ? host.dynamodb_endpoint : host.sqlite_path,
-                                    .embedded = !is_table,
+  const QueuePlace& place = session->place();
+  const bool embedded = place.in_sqlite();
+  DynamoMqSurroundings surroundings{.region = region_of(place),
+                                    .table = embedded ? session->queue() : place.host().queue(session->queue()).table,
+                                    .endpoint = embedded ? place.store().path : place.store().endpoint,
+                                    .embedded = embedded,
                                     .confirm = {},
                                     .interrupted = [] { return interrupt_seen.load(); }};
   if (console.interactive()) {

@@ -36,8 +36,10 @@ constexpr std::array<std::string_view, 2> kOwnIds{"send", "enqueue-test"};
 constexpr std::array<std::string_view, 4> kSelectors{"where", "older-than", "error-like", "all"};
 // They hold what messages hold, and are not written to a file.
 constexpr std::array<std::string_view, 6> kContent{"data", "text", "attr", "set", "where", "error-like"};
-// Where the store is, by a host file or without one.
-constexpr std::array<std::string_view, 4> kTable{"table-name", "index-name", "queueing-index-name", "endpoint-url"};
+// They name a table, without a host file.
+constexpr std::array<std::string_view, 2> kTable{"table", "table-name"};
+// Where a table is, remembered from the shell's own options.
+constexpr std::array<std::string_view, 4> kPlace{"table", "index", "endpoint", "region"};
 
 constexpr std::size_t kRecentIds = 100;
 constexpr std::size_t kWidestId = 40;
@@ -102,10 +104,10 @@ bool agrees(std::string_view name, const Words& words) {
   if (name == "config") {
     return !names_table;
   }
-  if (is_one_of(name, kTable)) {
+  if (is_one_of(name, kPlace)) {
     return !names_file;
   }
-  return name != "queue" || (!names_file && given(words, "table-name") == nullptr);
+  return name != "queue" || (!names_file && !names_table);
 }
 
 std::string shown(std::string_view text) {
@@ -236,8 +238,8 @@ void QueueShell::use(const Words& words, const ShellOutput& output) {
   selected_.clear();
   recent_.clear();
   // Without a host file a queue is a table.
-  if (options_.find("table-name") != options_.end()) {
-    options_.insert_or_assign("table-name", words[1]);
+  if (options_.find("table") != options_.end()) {
+    options_.insert_or_assign("table", words[1]);
   }
   options_.insert_or_assign("queue", words[1]);
 }

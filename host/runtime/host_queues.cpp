@@ -1,0 +1,118 @@
+#include "host/runtime/host_queues.hpp"
+
+#include <utility>
+#include <vector>
+
+#include "host/runtime/dynamodb_connection.hpp"
+#include "host/runtime/host_name.hpp"
+#include "host/stores/dynamomq/dynamomq_queues.hpp"
+#include "host/stores/sqlite/sqlite_store.hpp"
+
+namespace sluice::runtime {
+
+class HostQueues::OpenStore {
+ public:
+  explicit OpenStore(std::unique_ptr<queue::Queues> queues) : queues_(std::move(queues)) {}
+  OpenStore(std::unique_ptr<DynamoDbConnection> connection, std::unique_ptr<queue::Queues> queues)
+      : connection_(std::move(connection)), queues_(std::move(queues)) {}
+
+  queue::Queues& queues() { return *queues_; }
+  const DynamoDbConnection* connection() const { return connection_.get(); }
+
+ private:
+  std::unique_ptr<DynamoDbConnection> connection_;  // null for SQLite
+  // After what it stands on.
+  std::unique_ptr<queue::Queues> queues_;
+};
+
+HostQueues::HostQueues(const config::HostConfig& config, const Clock& clock, Random& random, observe::Metrics* metrics)
+    : config_(config), clock_(clock), random_(random), metrics_(metrics) {}
+
+HostQueues::~HostQueues() = default;
+
+Result<std::unique_ptr<queue::Source>> HostQueues::open_source(const queue::QueueAddress& address) {
+  const auto store = store_of(address.queue);
+  return store ? (*store)->open_source(address) : store.error();
+}
+
+Result<std::unique_ptr<queue::Sender>> HostQueues::open_sender(const std::string& queue) {
+  const auto store = store_of(queue);
+  return store ? (*store)->open_sender(queue) : store.error();
+}
+
+Result<std::unique_ptr<queue::Operator>> HostQueues::open_operator(const std::string& queue) {
+  const auto store = store_of(queue);
+  return store ? (*store)->open_operator(queue) : store.error();
+}
+
+std::optional<DynamoDbCost> HostQueues::cost() const {
+  std::vector<const DynamoDbConnection*> connections;
+  {
+    const MutexLock lock(mutex_);
+    for (const auto& [name, slot] : slots_) {
+      if (slot.store && slot.store->connection() != nullptr) {
+        connections.push_back(slot.store->connection());  // stays
+      }
+    }
+  }
+  std::optional<DynamoDbCost> sum;
+  for (const DynamoDbConnection* connection : connections) {
+    sum = sum.value_or(DynamoDbCost{}) + connection->cost();
+  }
+  return sum;
+}
+
+Result<queue::Queues*> HostQueues::store_of(const std::string& queue) {
+  const std::string name = config_.queue(queue).store;
+  MutexLock lock(mutex_);
+  Slot& slot = slots_[name];  // slots are never removed, so that the reference holds
+  changed_.wait_until(mutex_, SteadyTime::max(), [&slot]() SLUICE_NO_TSA { return !slot.opening; });
+  if (slot.store) {
+    return &slot.store->queues();
+  }
+  slot.opening = true;
+  lock.unlock();
+  auto opened = open(name);
+  lock.lock();
+  slot.opening = false;
+  changed_.notify_all();
+  if (!opened) {
+    return opened.error();
+  }
+  slot.store = std::move(*opened);
+  return &slot.store->queues();
+}
+
+Result<std::unique_ptr<HostQueues::OpenStore>> HostQueues::open(const std::string& name) const {
+  const config::StoreConfig& store = name.empty() ? config_.store : config_.stores.at(name);
+  return store.kind == config::StoreKind::sqlite ? open_sqlite(store) : open_dynamodb(name);
+}
+
+Result<std::unique_ptr<HostQueues::OpenStore>> HostQueues::open_sqlite(const config::StoreConfig& store) const {
+  auto queues = queue::open_sqlite_queues({.path = store.path}, clock_, random_);
+  if (!queues) {
+    return queues.error();
+  }
+  return std::make_unique<OpenStore>(std::move(*queues));
+}
+
+Result<std::unique_ptr<HostQueues::OpenStore>> HostQueues::open_dynamodb(const std::string& name) const {
+  DynamoDbConnection::Options options = DynamoDbConnection::options_of(config_, name);
+  options.metrics = metrics_;
+  queue::dynamomq::DynamoMqOptions places;
+  for (const auto& [queue, settings] : config_.queues) {
+    if (settings.store == name) {
+      places.queues[queue] = {.table = settings.table, .index = settings.index};
+    }
+  }
+  auto connection = DynamoDbConnection::open(options, clock_, random_);
+  if (!connection) {
+    return connection.error();
+  }
+  places.host = host_name(config_);
+  places.region = (*connection)->region();
+  auto queues = queue::dynamomq::make_dynamomq_queues(std::move(places), (*connection)->client(), clock_, random_);
+  return std::make_unique<OpenStore>(std::move(*connection), std::move(queues));
+}
+
+}  // namespace sluice::runtime

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/mutex.hpp"
+#include "base/random.hpp"
+#include "config/config.hpp"
+#include "host/observe/metrics.hpp"
+#include "host/queue/queues.hpp"
+#include "host/runtime/dynamodb_cost.hpp"
+
+namespace sluice::runtime {
+
+/// The queues of a host file, each in the store that the file names for it.
+///
+/// A store is opened when something of it is opened for the first time: SQLite's file is then opened or made, while
+/// DynamoDB gets no request yet. Where that fails the next call tries again. Thread-safe.
+class HostQueues final : public queue::Queues {
+ public:
+  /// The references, and `metrics` unless it is null, must outlive it.
+  HostQueues(const config::HostConfig& config, const Clock& clock, Random& random, observe::Metrics* metrics);
+  ~HostQueues() override;
+
+  Result<std::unique_ptr<queue::Source>> open_source(const queue::QueueAddress& address) override;
+  Result<std::unique_ptr<queue::Sender>> open_sender(const std::string& queue) override;
+  Result<std::unique_ptr<queue::Operator>> open_operator(const std::string& queue) override;
+
+  /// What all its stores have spent at DynamoDB so far; nothing where none of those that are open is there.
+  std::optional<DynamoDbCost> cost() const;
+
+ private:
+  /// A store with what it stands on.
+  class OpenStore;
+  /// `store` is null until it is open; then it stays.
+  struct Slot {
+    bool opening = false;
+    std::unique_ptr<OpenStore> store;
+  };
+
+  /// The open store that the queue lies in.
+  Result<queue::Queues*> store_of(const std::string& queue);
+  Result<std::unique_ptr<OpenStore>> open(const std::string& name) const;
+  Result<std::unique_ptr<OpenStore>> open_sqlite(const config::StoreConfig& store) const;
+  Result<std::unique_ptr<OpenStore>> open_dynamodb(const std::string& name) const;
+
+  // Fixed after construction.
+  const config::HostConfig& config_;
+  const Clock& clock_;
+  Random& random_;
+  observe::Metrics* const metrics_;
+
+  mutable Mutex mutex_;
+  Condition changed_;
+  /// By the store's name, which is empty for the default one.
+  std::map<std::string, Slot> slots_ SLUICE_GUARDED_BY(mutex_);
+};
+
+}  // namespace sluice::runtime
