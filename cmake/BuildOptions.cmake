@@ -34,5 +34,11 @@ if(SLUICE_SANITIZE)
   add_link_options(-fsanitize=${SLUICE_SANITIZE})
 endif()
 
+if(SLUICE_GUARDS_SWITCHABLE)
+  add_compile_definitions(SLUICE_GUARDS_SWITCHABLE)
+  # Plugins know nothing of ours; theirs come this way.
+  add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:-include ${PROJECT_SOURCE_DIR}/base/guard.hpp>")
+endif()
+
 find_package(Threads REQUIRED)
 target_link_libraries(sluice_build_options INTERFACE Threads::Threads)

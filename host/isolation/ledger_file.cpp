@@ -13,6 +13,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/guard.hpp"
 #include "base/text/utf8.hpp"
 #include "host/isolation/ledger_format.hpp"
 
@@ -169,7 +170,8 @@ Result<std::unique_ptr<OrphanLedger>> OrphanLedger::take(const std::string& file
     return cannot_open(file, errno);
   }
   // Between the open and the lock somebody else may have settled it, and given it another name.
-  if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0 || !is_still(file, descriptor)) {
+  const bool owned = SLUICE_GUARD(ledger_owner_lock) && ::flock(descriptor, LOCK_EX | LOCK_NB) != 0;
+  if (owned || !is_still(file, descriptor)) {
     ::close(descriptor);
     return std::unique_ptr<OrphanLedger>();
   }

@@ -13,6 +13,8 @@
 #include <system_error>
 #include <utility>
 
+#include "base/guard.hpp"
+
 namespace sluice::isolation {
 namespace {
 
@@ -57,7 +59,8 @@ Result<std::unique_ptr<LedgerMapping>> LedgerMapping::create(const std::string& 
   const std::string file = folder + "/" + std::to_string(now) + "-" + std::to_string(::getpid()) + ".ledger";
   // Nobody takes it for one without an owner before it has its name, and by then it is locked.
   const std::string unfinished = file + ".new";
-  const int descriptor = ::open(unfinished.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  const int descriptor =
+      ::open(unfinished.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, SLUICE_GUARD(file_modes) ? 0600 : 0644);
   if (descriptor < 0) {
     return cannot("made", file, errno);
   }

@@ -135,7 +135,7 @@ Answer Sender::send(std::string_view body, const HeaderList& headers, const slui
       break;
     }
     url = next;
-    if (origin_of(url) != origin_) {
+    if (SLUICE_GUARD(webhook_origin) && origin_of(url) != origin_) {
       answer.stray_redirect = origin_of(url);
       break;
     }

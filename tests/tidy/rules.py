@@ -186,6 +186,20 @@ def unguarded_headers(tree):
             yield path
 
 
+def unknown_guards(tree):
+    """Guards in the code that tests/guards/guards.txt does not list, and those it lists that are nowhere."""
+    listed = {line.split("|")[0].strip() for path in tree.files(("tests/guards",), ("guards.txt",))
+              for line in tree.read(path).split("\n") if line.strip() and not line.startswith("#")}
+    placed = {}
+    for path in tree.files(SOURCE_FOLDERS, (".cpp", ".hpp")):
+        for name in re.findall(r"\bSLUICE_GUARD\((\w+)\)", re.sub(r"^\s*#define.*", "", tree.code(path), flags=re.M)):
+            placed.setdefault(name, path)
+    for name in sorted(placed.keys() - listed):
+        yield f"{placed[name]}: the guard {name} is not in tests/guards/guards.txt"
+    for name in sorted(listed - placed.keys()):
+        yield f"tests/guards/guards.txt: the guard {name} is nowhere"
+
+
 def unlisted_sources(tree):
     """Sources that no CMake file names by their path, nor by their bare name where a function adds the suffix."""
     named, stems, suffixed = set(), set(), set()

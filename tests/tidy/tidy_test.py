@@ -30,6 +30,9 @@ PLANTED = (
     (rules.raw_locks, {"host/work/a.hpp": "std::shared_mutex mutex_;\n"}, "host/work/a.hpp"),
     (rules.god_files, {"host/work/a.cpp": "\n" * 401}, "401 lines"),
     (rules.unguarded_headers, {"host/work/a.hpp": "// #pragma once\n"}, "host/work/a.hpp"),
+    (rules.unknown_guards, {"base/a.cpp": "if (SLUICE_GUARD(one)) {}\n"}, "one is not in"),
+    (rules.unknown_guards, {"tests/guards/guards.txt": "# names\none | a | b | c\n",
+                            "base/guard.hpp": "#define SLUICE_GUARD(one) true\n"}, "one is nowhere"),
     (rules.unlisted_sources, {"base/CMakeLists.txt": "add_library(b STATIC job.cpp) # ob.cpp\n", "base/job.cpp": "",
                               "base/ob.cpp": ""}, "base/ob.cpp"),
     (rules.unlisted_sources, {"base/CMakeLists.txt": "add_library(b STATIC ../host/a.cpp)\n", "host/a.cpp": "",
@@ -46,7 +49,8 @@ HARMLESS = (
                               "tests/a.cpp": "", "base/b.c": ""}),
 )
 RULES = (rules.wrong_arrows, rules.wrong_host_arrows, rules.wrong_client_arrows, rules.strayed_third_party_headers,
-         rules.banned_tokens, rules.raw_locks, rules.god_files, rules.unguarded_headers, rules.unlisted_sources)
+         rules.banned_tokens, rules.raw_locks, rules.god_files, rules.unguarded_headers,
+         rules.unknown_guards, rules.unlisted_sources)
 
 
 def plant(folder, texts):

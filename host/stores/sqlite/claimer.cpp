@@ -1,8 +1,10 @@
 #include "host/stores/sqlite/claimer.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
+#include "base/guard.hpp"
 #include "host/stores/sqlite/row_codec.hpp"
 #include "host/stores/sqlite/sqlite_store.hpp"
 
@@ -80,10 +82,11 @@ Claimed Claimer::claim(std::int64_t half, const ClaimRequest& request, const Lea
   if (request.suspects) {
     claimed.deliveries = claim_suspect(half, lease);
   }
-  if (claimed.deliveries.empty()) {
+  if (claimed.deliveries.empty() || !SLUICE_GUARD(suspect_alone)) {
     Found found = read_ready(half, request, lease);
     lease_ready(half, found, lease);
     whole = whole && found.whole;
+    std::move(claimed.deliveries.begin(), claimed.deliveries.end(), std::back_inserter(found.deliveries));
     claimed.deliveries = std::move(found.deliveries);
   } else {
     whole = whole && !places_.first_ready(half, lease.now);
