@@ -79,6 +79,9 @@ Doorbell::Subscription Doorbell::subscribe(const QueueAddress& address, Listener
 }
 
 void Doorbell::ring(const QueueAddress& address) {
+  if (beyond_) {
+    beyond_(address);
+  }
   std::vector<std::shared_ptr<Subscription::Gate>> listening;
   {
     const MutexLock lock(mutex_);

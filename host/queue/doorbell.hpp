@@ -22,7 +22,8 @@ class Doorbell {
  public:
   using Listener = std::function<void()>;
 
-  /// While it lives, its listener is called. Destruction waits for a call under way, so that nothing is called after it.
+  /// While it lives, its listener is called. Destruction waits for a call under way, so that nothing is called after
+  /// it.
   class Subscription {
    public:
     Subscription() = default;
@@ -38,7 +39,8 @@ class Doorbell {
     std::shared_ptr<Gate> gate_;
   };
 
-  Doorbell() = default;
+  /// `beyond` is told each ring first, to carry it out of this process. May be empty.
+  explicit Doorbell(std::function<void(const QueueAddress&)> beyond = {}) : beyond_(std::move(beyond)) {}
   Doorbell(const Doorbell&) = delete;
   Doorbell& operator=(const Doorbell&) = delete;
 
@@ -57,6 +59,7 @@ class Doorbell {
  private:
   using Gates = std::vector<std::weak_ptr<Subscription::Gate>>;
 
+  const std::function<void(const QueueAddress&)> beyond_;
   Mutex mutex_;
   std::map<QueueAddress, Gates> gates_ SLUICE_GUARDED_BY(mutex_);
 };

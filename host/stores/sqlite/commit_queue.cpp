@@ -8,162 +8,163 @@ namespace sluice::queue::sqlite {
 namespace {
 
 // Requests in one transaction. Each brings at most one batch, so this bounds what a commit writes.
-constexpr std::size_t kGroupLimit = 16;
-// Pages of 4 KiB in the log before they are written to their places: enough that a page of the head or tail, which
-// changes with each batch, is written once for many of them.
-constexpr std::int64_t kCheckpointPages = 4'000;
-constexpr std::int64_t kLogLimit = 32'768;
-constexpr Duration kRestartPatience = std::chrono::milliseconds(200);
-
-SteadyTime machine_now() { return std::chrono::time_point_cast<Duration>(std::chrono::steady_clock::now()); }
+constexpr std::size_t kGroupLimit = 64;
+// Between two looks whether anybody still waits for the lock of another process.
+constexpr Duration kLockPatience = std::chrono::milliseconds(10);
+// A caller whose work is being written waits so long beyond his deadline, so as to learn how it ends.
+constexpr Duration kGrace = std::chrono::milliseconds(50);
 
 Error too_late() {
   return {ErrorCode::timeout,
           "the deadline passed before the store could write; allow more time, or see what keeps it busy"};
 }
 
-}  // namespace
-
-CommitQueue::CommitQueue(const Clock& clock, StoreFile& file, Connection& connection, bool durable, Hooks hooks)
-    : clock_(clock),
-      file_(file),
-      durable_(durable),
-      hooks_(std::move(hooks)),
-      connection_(connection),
-      begin_(std::make_unique<Statement>(connection, "BEGIN IMMEDIATE")),
-      commit_(std::make_unique<Statement>(connection, "COMMIT")),
-      flushing_(durable) {}
-
-SteadyTime CommitQueue::machine_limit(Deadline deadline) const {
-  // The deadline is on the injected clock, waits are on the machine's: what is left counts.
-  const Duration left = deadline.left(clock_.steady_now());
-  const SteadyTime now = machine_now();
-  return left > SteadyTime::max() - now ? SteadyTime::max() : now + left;
+Error left_behind() {
+  return {
+      ErrorCode::unknown_outcome,
+      "the deadline passed while the store was writing, so that it may take effect yet; look at the disk and its log"};
 }
 
-Result<void> CommitQueue::run(Work work, bool flush, Deadline deadline) {
+}  // namespace
+
+CommitQueue::CommitQueue(const Clock& clock, const Tools& tools, Hooks hooks)
+    : clock_(clock),
+      tools_(tools),
+      hooks_(std::move(hooks)),
+      begin_(std::make_unique<Statement>(tools.connection, "BEGIN IMMEDIATE")),
+      commit_(std::make_unique<Statement>(tools.connection, "COMMIT")),
+      lane_([this](const std::stop_token& stop) { serve(stop); }) {}
+
+Result<void> CommitQueue::run(Task task, Deadline deadline) {
   if (deadline.passed(clock_.steady_now())) {
     return too_late();
   }
-  const SteadyTime limit = machine_limit(deadline);
-  Request request;
-  request.work = std::move(work);
-  request.flush = flush && durable_;
-  request.deadline = deadline;
+  // The deadline is on the injected clock, waits are on the machine's: what is left counts.
+  const SteadyTime limit = machine_after(deadline.left(clock_.steady_now()));
+  const auto request = std::make_shared<Request>();
+  request->task = std::move(task);
+  request->task.flush = request->task.flush && tools_.durable;
+  request->deadline = deadline;
 
   MutexLock lock(mutex_);
-  waiting_.push_back(&request);
-  while (!request.done) {
-    if (!led_ && !request.taken) {
-      led_ = true;
-      lock.unlock();
-      lead(request);
-      lock.lock();
-      led_ = false;
-      if (!waiting_.empty()) {
-        waiting_.front()->changed.notify_one();
+  waiting_.push_back(request);
+  if (waiting_.size() == 1) {
+    work_there_.notify_one();
+  }
+  const auto done = [&request] { return request->done; };
+  if (!request->changed.wait_until(mutex_, limit, done)) {
+    if (!request->taken) {
+      waiting_.erase(std::find(waiting_.begin(), waiting_.end(), request));
+      return held_up_.value_or(too_late());
+    }
+    if (!request->changed.wait_until(mutex_, machine_after(kGrace), done)) {
+      request->left = true;
+      if (request->visible) {
+        undo_later(*request);
       }
-      continue;
-    }
-    if (request.taken) {
-      request.changed.wait_until(mutex_, SteadyTime::max(), [&request] { return request.done; });
-      continue;
-    }
-    const auto ready = [&]() SLUICE_REQUIRES(mutex_) { return request.done || request.taken || !led_; };
-    if (!request.changed.wait_until(mutex_, limit, ready)) {
-      waiting_.erase(std::find(waiting_.begin(), waiting_.end(), &request));
-      return too_late();
+      const bool visible = request->visible;
+      lock.unlock();
+      if (visible && request->task.unconfirmed) {
+        request->task.unconfirmed();
+      }
+      return left_behind();
     }
   }
-  if (request.error) {
-    return *request.error;
+  if (request->error) {
+    return *request->error;
   }
   return {};
 }
 
-void CommitQueue::lead(Request& own) noexcept {
-  bool flush = false;
-  {
-    const MutexLock lock(mutex_);
-    flush = std::any_of(waiting_.begin(), waiting_.end(), [](const Request* request) { return request->flush; });
+void CommitQueue::serve(const std::stop_token& stop) {
+  while (true) {
+    {
+      const MutexLock lock(mutex_);
+      work_there_.wait(mutex_, stop, [this]() SLUICE_REQUIRES(mutex_) { return !waiting_.empty(); });
+    }
+    // From here on nothing of the callers' may be touched: they may be gone by the time a hanging disk lets go.
+    if (stop.stop_requested()) {
+      return;
+    }
+    write_some(stop);
+    checkpoint();
   }
-  if (auto error = begin(machine_limit(own.deadline), flush)) {
-    const MutexLock lock(mutex_);
-    waiting_.erase(std::find(waiting_.begin(), waiting_.end(), &own));
-    own.error = std::move(error);
-    own.done = true;
-    return;
-  }
-  const std::vector<Request*> group = take_group(own, flush);
-  commit_group(group);
-  answer(group);
-  checkpoint();
 }
 
-std::vector<CommitQueue::Request*> CommitQueue::take_group(Request& own, bool flush) {
+void CommitQueue::write_some(const std::stop_token& stop) {
+  if (auto there = tools_.file.check(); !there) {
+    fail_waiting(there.error());
+    return;
+  }
+  Turn turn(tools_.door);
+  if (const auto error = begin(); !error) {
+    const Group group = stop.stop_requested() ? Group() : take_group();
+    const Outcomes outcomes = group.empty() ? Outcomes() : write(group);
+    roll_back();
+    turn.give_back();
+    tell(group, outcomes);
+  } else if (error->code() != ErrorCode::timeout) {
+    fail_waiting(*error);
+  } else {
+    // Who still has time waits on.
+    const MutexLock lock(mutex_);
+    held_up_ = error;
+  }
+}
+
+CommitQueue::Group CommitQueue::take_group() {
   const SteadyTime now = clock_.steady_now();
-  std::vector<Request*> group{&own};
-  const MutexLock lock(mutex_);
-  own.taken = true;
-  for (Request* request : waiting_) {
-    // Who came while the lock was awaited and wants a flush that this transaction was not begun with goes next; who is
-    // too late withdraws by itself.
-    const bool fits = request != &own && (flush || !request->flush) && !request->deadline.passed(now);
-    if (fits && group.size() < kGroupLimit) {
+  Group group;
+  Group late;
+  {
+    const MutexLock lock(mutex_);
+    held_up_.reset();
+    while (!waiting_.empty() && group.size() < kGroupLimit) {
+      const auto& request = waiting_.front();
       request->taken = true;
-      group.push_back(request);
+      (request->deadline.passed(now) ? late : group).push_back(request);
+      waiting_.pop_front();
     }
   }
-  waiting_.erase(
-      std::remove_if(waiting_.begin(), waiting_.end(), [](const Request* request) { return request->taken; }),
-      waiting_.end());
+  answer(late, too_late());
   return group;
 }
 
-void CommitQueue::commit_group(const std::vector<Request*>& group) {
-  hooks_.begin();
-  for (Request* request : group) {
-    request->work();
-  }
-  hooks_.finish();
-  std::optional<Error> error = commit();
-  if (!error) {
-    return;
-  }
-  if (group.size() == 1) {
-    group[0]->error = std::move(error);
-    return;
-  }
-  for (Request* request : group) {
-    commit_alone(*request);
-  }
+bool CommitQueue::still_wanted(const Request& request) {
+  const MutexLock lock(mutex_);
+  return !request.left;
 }
 
-void CommitQueue::commit_alone(Request& request) {
-  request.error = begin(machine_limit(request.deadline), request.flush);
-  if (request.error) {
-    return;
-  }
+CommitQueue::Outcomes CommitQueue::write(const Group& group) {
   hooks_.begin();
-  request.work();
+  for (const auto& request : group) {
+    request->task.work();
+  }
   hooks_.finish();
-  request.error = commit();
+  const std::optional<Error> error = commit();
+  return error && group.size() > 1 ? write_each(group) : Outcomes(group.size(), error);
 }
 
-std::optional<Error> CommitQueue::begin(SteadyTime limit, bool flush) {
-  if (auto there = file_.check(); !there) {
-    return there.error();
+CommitQueue::Outcomes CommitQueue::write_each(const Group& group) {
+  Outcomes outcomes;
+  for (const auto& request : group) {
+    std::optional<Error> error = still_wanted(*request) ? begin() : left_behind();
+    if (!error) {
+      hooks_.begin();
+      request->task.work();
+      hooks_.finish();
+      error = commit();
+    }
+    outcomes.push_back(std::move(error));
   }
-  connection_.wait_for_locks_until(limit);
-  if (flush != flushing_) {
-    // Without the flush a commit survives the end of the process but not of the machine. That is right for claims: a
-    // forgotten claim is one that is made again. The log keeps its order, so the next flush covers them too.
-    connection_.execute(flush ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
-    flushing_ = flush;
-  }
+  return outcomes;
+}
+
+std::optional<Error> CommitQueue::begin() {
+  tools_.connection.wait_for_locks_until(machine_after(kLockPatience));
   begin_->run();
-  if (connection_.failed()) {
-    Error error = connection_.failure();
+  if (tools_.connection.failed()) {
+    Error error = tools_.connection.failure();
     roll_back();
     return error;
   }
@@ -171,53 +172,105 @@ std::optional<Error> CommitQueue::begin(SteadyTime limit, bool flush) {
 }
 
 std::optional<Error> CommitQueue::commit() {
-  if (connection_.failed()) {
-    Error error = connection_.failure();
-    roll_back();
-    return error;
+  if (!tools_.connection.failed()) {
+    commit_->run();
   }
-  commit_->run();
-  if (!connection_.failed()) {
+  if (!tools_.connection.failed()) {
     return std::nullopt;
   }
-  Error error = connection_.failure();
+  Error error = tools_.connection.failure();
   roll_back();
-  if (error.code() == ErrorCode::unavailable) {
-    // The log may hold the whole transaction although its flush failed; a restart would then find it.
-    return Error(ErrorCode::unknown_outcome, error.message());
-  }
   return error;
 }
 
 void CommitQueue::roll_back() {
-  connection_.clear();
+  tools_.connection.clear();
   // Some failures have rolled back already.
-  if (connection_.in_transaction()) {
-    connection_.execute("ROLLBACK");
-    connection_.clear();
+  if (tools_.connection.in_transaction()) {
+    tools_.connection.execute("ROLLBACK");
+    tools_.connection.clear();
   }
 }
 
-void CommitQueue::answer(const std::vector<Request*>& group) {
+void CommitQueue::tell(const Group& group, const Outcomes& outcomes) {
+  Group flushed;
+  Group done;
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    const auto& request = group[i];
+    if (outcomes[i]) {
+      answer({request}, outcomes[i]);
+      continue;
+    }
+    if (request->task.committed) {
+      request->task.committed();
+    }
+    bool left = false;
+    {
+      const MutexLock lock(mutex_);
+      request->visible = true;
+      left = request->left;
+      if (left) {
+        undo_later(*request);
+      }
+    }
+    if (left && request->task.unconfirmed) {
+      request->task.unconfirmed();
+    }
+    (request->task.flush ? flushed : done).push_back(request);
+  }
+  if (!flushed.empty()) {
+    tools_.flusher.flush(
+        [this, flushed = std::move(flushed)](const std::optional<Error>& error) { answer(flushed, error); });
+  }
+  answer(done, std::nullopt);
+}
+
+void CommitQueue::answer(const Group& group, const std::optional<Error>& error) {
+  for (const auto& request : group) {
+    if (error && request->visible && request->task.unconfirmed) {
+      request->task.unconfirmed();
+    }
+  }
   const MutexLock lock(mutex_);
-  for (Request* request : group) {
+  for (const auto& request : group) {
+    if (error && request->visible && !request->left) {
+      undo_later(*request);
+    }
+    request->error = error;
     request->done = true;
-    // Under the lock: the request dies with its caller's frame as soon as the caller sees it done.
     request->changed.notify_one();
   }
 }
 
-void CommitQueue::checkpoint() {
-  // After the answers, so that nobody waits for it but who comes next.
-  if (connection_.log_pages() >= kLogLimit) {
-    // Readers have kept the log from starting anew; wait for them a little, and hold up the next ones.
-    connection_.wait_for_locks_until(machine_now() + kRestartPatience);
-    connection_.checkpoint(Connection::Checkpoint::restart);
-  } else if (connection_.log_pages() >= kCheckpointPages) {
-    connection_.checkpoint(Connection::Checkpoint::passive);
+void CommitQueue::undo_later(Request& request) {
+  if (request.task.undo) {
+    const auto undo = std::make_shared<Request>();
+    undo->task = {.work = std::move(request.task.undo), .flush = false};
+    waiting_.push_back(undo);
+    work_there_.notify_one();
   }
-  // What is committed lies safe in the log. If there is something wrong with the file, the next commit tells.
-  connection_.clear();
+}
+
+void CommitQueue::fail_waiting(const Error& error) {
+  Group group;
+  {
+    const MutexLock lock(mutex_);
+    group.assign(waiting_.begin(), waiting_.end());
+    waiting_.clear();
+    for (const auto& request : group) {
+      request->taken = true;
+    }
+  }
+  answer(group, error);
+}
+
+void CommitQueue::checkpoint() {
+  if (tools_.checkpointer.log_has(tools_.connection.log_pages())) {
+    const Turn turn(tools_.door);
+    tools_.connection.checkpoint();
+    // What is committed lies safe in the log. If there is something wrong with the file, the next commit tells.
+    tools_.connection.clear();
+  }
 }
 
 }  // namespace sluice::queue::sqlite

@@ -11,70 +11,108 @@
 #include "base/deadline.hpp"
 #include "base/error.hpp"
 #include "base/mutex.hpp"
+#include "host/stores/sqlite/checkpointer.hpp"
 #include "host/stores/sqlite/connection.hpp"
+#include "host/stores/sqlite/door.hpp"
+#include "host/stores/sqlite/flusher.hpp"
+#include "host/stores/sqlite/lane.hpp"
 #include "host/stores/sqlite/store_file.hpp"
 
 namespace sluice::queue::sqlite {
 
-/// Group commit: what several threads want written at one time goes into one transaction, with one flush to disk.
+/// Group commit: what several threads want written at one time goes into one transaction, and what several transactions
+/// want on the disk into one flush.
 ///
-/// There is no thread of its own. The first caller to come leads: it takes the lock of the file, runs the work of all
-/// who wait, commits, and hands over to the next. Thread-safe. When a group fails, each of its members gets a
-/// transaction of its own, so that one message too many for the disk fails no settlement beside it.
+/// A thread of its own writes, so that no caller waits beyond its deadline whatever the disk does. Who leaves while his
+/// work is being written has an unknown outcome. When a group fails, each of its members gets a transaction of its own,
+/// so that one message too many for the disk fails no settlement beside it. Thread-safe.
 class CommitQueue {
  public:
-  /// Work inside a transaction, on whichever caller's thread leads. It may run twice, the first time rolled back, so it
-  /// sets its results anew each time. It never throws.
-  using Work = std::function<void()>;
+  /// All of it runs on the queue's thread, so that it owns what it touches. It never throws.
+  struct Task {
+    /// Inside a transaction. It may run twice, the first time rolled back, so it sets its results anew each time.
+    std::function<void()> work;
+    /// True: done when it is on the disk. False: when it is committed, and survives the end of the process.
+    bool flush = true;
+    /// Once others can see it, which may be before it is on the disk. May be empty.
+    std::function<void()> committed = {};
+    /// When it is committed, but its caller is told that its outcome is unknown; on any thread. May be empty.
+    std::function<void()> unconfirmed = {};
+    /// Then also, inside a transaction of its own. May be empty.
+    std::function<void()> undo = {};
+  };
 
   struct Hooks {
     std::function<void()> begin;   ///< before the first work of a transaction
     std::function<void()> finish;  ///< after the last, before the commit
   };
 
-  CommitQueue(const Clock& clock, StoreFile& file, Connection& connection, bool durable, Hooks hooks);
+  /// What it writes with. All of it outlives the queue; `door` may be null.
+  struct Tools {
+    StoreFile& file;
+    Connection& connection;
+    Checkpointer& checkpointer;
+    Flusher& flusher;
+    Door* door = nullptr;
+    bool durable = true;
+  };
 
-  /// Returns when `work` is committed (and, when `flush` is set, on the disk), or with the reason why nothing of it is.
-  Result<void> run(Work work, bool flush, Deadline deadline);
+  CommitQueue(const Clock& clock, const Tools& tools, Hooks hooks);
+
+  /// Returns when the task is done, or with the reason why it is not.
+  Result<void> run(Task task, Deadline deadline);
+
+  /// Takes no more, and ends once what it has taken is committed. Nobody waits for it any more.
+  void request_stop() { lane_.request_stop(); }
+  bool ended_by(SteadyTime limit) { return lane_.ended_by(limit); }
 
  private:
   struct Request {
-    Work work;
-    bool flush = false;
+    Task task;
     Deadline deadline = Deadline::never();
-    bool taken = false;  ///< by a leader; its own thread only waits from here on
+    // Guarded by mutex_ of the queue.
+    bool taken = false;    ///< into a transaction
+    bool visible = false;  ///< committed
+    bool left = false;     ///< by its caller, after it was taken
     bool done = false;
     std::optional<Error> error;
     Condition changed;
   };
+  using Group = std::vector<std::shared_ptr<Request>>;
 
-  SteadyTime machine_limit(Deadline deadline) const;
-  void lead(Request& own) noexcept;
-  std::vector<Request*> take_group(Request& own, bool flush);
-  void commit_group(const std::vector<Request*>& group);
-  void commit_alone(Request& request);
-  std::optional<Error> begin(SteadyTime limit, bool flush);
+  using Outcomes = std::vector<std::optional<Error>>;
+
+  void serve(const std::stop_token& stop);
+  void write_some(const std::stop_token& stop);
+  Group take_group();
+  Outcomes write(const Group& group);
+  Outcomes write_each(const Group& group);
+  bool still_wanted(const Request& request);
+  std::optional<Error> begin();
   std::optional<Error> commit();
   void roll_back();
-  void answer(const std::vector<Request*>& group);
+  void tell(const Group& group, const Outcomes& outcomes);
+  void answer(const Group& group, const std::optional<Error>& error);
+  void undo_later(Request& request) SLUICE_REQUIRES(mutex_);
+  void fail_waiting(const Error& error);
   void checkpoint();
 
   // Fixed after construction.
   const Clock& clock_;
-  StoreFile& file_;
-  const bool durable_;
+  const Tools tools_;
   const Hooks hooks_;
 
-  // Touched only by the leader.
-  Connection& connection_;
+  // Touched only by the lane.
   std::unique_ptr<Statement> begin_;
   std::unique_ptr<Statement> commit_;
-  bool flushing_;
 
   Mutex mutex_;
+  Condition work_there_;
   // Guarded by mutex_.
-  std::deque<Request*> waiting_ SLUICE_GUARDED_BY(mutex_);
-  bool led_ SLUICE_GUARDED_BY(mutex_) = false;
+  std::deque<std::shared_ptr<Request>> waiting_ SLUICE_GUARDED_BY(mutex_);
+  std::optional<Error> held_up_ SLUICE_GUARDED_BY(mutex_);  ///< why nothing is written just now
+
+  Lane lane_;
 };
 
 }  // namespace sluice::queue::sqlite

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/mutex.hpp"
+#include "host/stores/sqlite/lane.hpp"
 #include "host/stores/sqlite/sqlite_error.hpp"
 
 namespace sluice::queue::sqlite {
@@ -20,7 +21,35 @@ constexpr Duration kLongestLook = std::chrono::milliseconds(4);
 // Virtual machine steps between two looks at the deadline: well under a millisecond.
 constexpr int kProgressSteps = 10'000;
 
-SteadyTime machine_now() { return std::chrono::time_point_cast<Duration>(std::chrono::steady_clock::now()); }
+/// The path as SQLite reads it in a URI.
+std::string escaped(const std::string& path) {
+  std::string out;
+  for (const char c : path) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte <= ' ' || byte >= 0x7F || c == '%' || c == '?' || c == '#') {
+      constexpr const char* kDigits = "0123456789ABCDEF";
+      out += '%';
+      out += kDigits[byte >> 4U];
+      out += kDigits[byte & 0xFU];
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+int flags_of(Connection::Access access) {
+  switch (access) {
+    case Connection::Access::create:
+      return SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+    case Connection::Access::write:
+      return SQLITE_OPEN_READWRITE;
+    case Connection::Access::read:
+      return SQLITE_OPEN_READONLY;
+    default:
+      return SQLITE_OPEN_READONLY | SQLITE_OPEN_URI;
+  }
+}
 
 }  // namespace
 
@@ -30,10 +59,10 @@ Connection::~Connection() {
   }
 }
 
-Result<void> Connection::open(bool create) {
-  const int flags = SQLITE_OPEN_READWRITE | (create ? SQLITE_OPEN_CREATE : 0) | SQLITE_OPEN_NOMUTEX |
-                    SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_PRIVATECACHE;
-  const int code = sqlite3_open_v2(path_.c_str(), &handle_, flags, nullptr);
+Result<void> Connection::open(Access access) {
+  const int flags = flags_of(access) | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_PRIVATECACHE;
+  const std::string name = access == Access::read_alone ? "file://" + escaped(path_) + "?immutable=1" : path_;
+  const int code = sqlite3_open_v2(name.c_str(), &handle_, flags, nullptr);
   if (code != SQLITE_OK) {
     fail_with(code);
     return failure();
@@ -117,13 +146,17 @@ int Connection::on_commit(void* self, sqlite3* /*handle*/, const char* /*schema*
   return SQLITE_OK;
 }
 
-void Connection::checkpoint(Checkpoint kind) {
-  const int mode = kind == Checkpoint::restart ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE;
-  const int code = sqlite3_wal_checkpoint_v2(handle_, "main", mode, nullptr, nullptr);
-  // Busy: somebody reads or checkpoints; what could be written is.
-  if (code != SQLITE_OK && (code & 0xFF) != SQLITE_BUSY) {
+Connection::Written Connection::checkpoint() {
+  int log_pages = -1;
+  int pages = -1;
+  const int code = sqlite3_wal_checkpoint_v2(handle_, "main", SQLITE_CHECKPOINT_PASSIVE, &log_pages, &pages);
+  if (code == SQLITE_OK) {
+    return {log_pages, pages};
+  }
+  if ((code & 0xFF) != SQLITE_BUSY) {
     fail_with(code);
   }
+  return {};
 }
 
 void Connection::add_table(const char* name, const sqlite3_module& module, MemoryTable& rows) {

@@ -33,8 +33,13 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  /// Opens the file for reading and writing; makes it when `create` is set and it is absent.
-  Result<void> open(bool create);
+  enum class Access {
+    create,      ///< reads and writes; makes the file where it is absent
+    write,       ///< reads and writes
+    read,        ///< reads beside others who write
+    read_alone,  ///< reads a file that nobody writes, and touches nothing beside it
+  };
+  Result<void> open(Access access);
 
   /// Runs SQL that returns nothing of interest.
   void execute(const char* sql);
@@ -58,12 +63,14 @@ class Connection {
 
   /// Pages in the write-ahead log after the last commit of this connection.
   std::int64_t log_pages() const { return log_pages_; }
-  enum class Checkpoint {
-    passive,  ///< what can be done without waiting for anybody
-    restart,  ///< waits for readers, so that the log starts anew
+  /// Of the log after a checkpoint: its pages, and how many of them lie at their places. Negative: somebody else is at
+  /// it.
+  struct Written {
+    std::int64_t log_pages = -1;
+    std::int64_t pages = -1;
   };
-  /// Writes pages from the log to their places in the file.
-  void checkpoint(Checkpoint kind);
+  /// Writes pages from the log to their places in the file, as far as can be done without waiting for anybody.
+  Written checkpoint();
 
   /// From here on statements can read `rows`, which outlives them, under this name.
   void add_table(const char* name, const sqlite3_module& module, MemoryTable& rows);

@@ -156,10 +156,15 @@ void bring_up(Connection& connection) {
 
 }  // namespace
 
-Result<void> check_schema(Connection& connection) {
+Result<void> check_schema(Connection& connection, SchemaUse use) {
   const Found found = look(connection);
   if (connection.failed()) {
     return connection.failure();
+  }
+  if (use == SchemaUse::read && (found == Found::empty || found == Found::older)) {
+    return Error(ErrorCode::denied, "store \"" + connection.path() +
+                                        "\" is new or of an older sluice, and this user cannot write it; open it once "
+                                        "as one who can");
   }
   if (found == Found::foreign || found == Found::newer) {
     return refusal(found, connection);

@@ -10,9 +10,11 @@ inline constexpr std::int64_t kApplicationId = 0x534C4345;
 /// Of the tables; a file with a higher one is refused, for a newer Sluice has made it.
 inline constexpr std::int64_t kSchemaVersion = 3;
 
-/// An error unless the file is new, or ours and of a version we know, or of one that `make_schema` can bring up to it.
-/// Writes nothing.
-Result<void> check_schema(Connection& connection);
+enum class SchemaUse { write, read };
+
+/// An error unless the file is ours and of the version we know; or, for a use that can write, new or of a version that
+/// `make_schema` can bring up to ours. Writes nothing.
+Result<void> check_schema(Connection& connection, SchemaUse use = SchemaUse::write);
 /// Makes the tables where the file is new, and brings those of an older Sluice up to our version, in one transaction.
 /// Several processes may do it to one file at once. A Sluice of the older version that still has the file open
 /// can settle what it has finished, but its claims fail from then on (from version 1, its sends too): it loses nothing,

@@ -1,6 +1,13 @@
 #include "host/stores/sqlite/shared_store.hpp"
 
+#include <system_error>
 #include <utility>
+
+#include "host/stores/sqlite/checkpointer.hpp"
+#include "host/stores/sqlite/commit_queue.hpp"
+#include "host/stores/sqlite/flusher.hpp"
+#include "host/stores/sqlite/read_queue.hpp"
+#include "host/stores/sqlite/store_file.hpp"
 
 namespace sluice::queue::sqlite {
 
@@ -8,68 +15,138 @@ namespace {
 
 constexpr std::size_t kIdLimit = 2'048;
 constexpr std::size_t kQueueNameLimit = 1'024;
+constexpr Duration kStopPatience = std::chrono::seconds(1);
 
 }  // namespace
 
+// Its threads may hang in the system. Then all of it is left to them.
+struct SharedStore::Core {
+  Core(const SqliteOptions& options)
+      : file(options), doorbell([this](const QueueAddress& address) { ring(address); }) {}
+
+  Result<void> open_writer(const SqliteOptions& options, const Clock& clock);
+  Result<void> open_reader(const Clock& clock);
+  void ring(const QueueAddress& address);
+  /// False: one of them still runs.
+  bool stop_by(SteadyTime limit);
+
+  StoreFile file;
+  std::unique_ptr<Door> door;
+  Doorbell doorbell;
+  Unconfirmed unconfirmed;
+  std::optional<Error> read_only;
+  // In the order in which they use each other: the last one first to go.
+  std::unique_ptr<Writer> writer;
+  std::unique_ptr<Checkpointer> checkpointer;
+  std::unique_ptr<Flusher> flusher;
+  std::unique_ptr<CommitQueue> commits;
+  std::unique_ptr<ReadQueue> reads;
+};
+
+Result<void> SharedStore::Core::open_writer(const SqliteOptions& options, const Clock& clock) {
+  auto connection = file.open_writer();
+  if (!connection) {
+    return connection.error();
+  }
+  writer = std::make_unique<Writer>(std::move(*connection));
+  if (writer->connection->failed()) {
+    return writer->connection->failure();
+  }
+  auto second = file.open_checkpointer();
+  if (!second) {
+    return second.error();
+  }
+  door = Door::open(file.path() + "-door");
+  checkpointer = std::make_unique<Checkpointer>(std::move(*second), options.report);
+  flusher = std::make_unique<Flusher>(file, *checkpointer);
+  commits = std::make_unique<CommitQueue>(
+      clock,
+      CommitQueue::Tools{.file = file,
+                         .connection = *writer->connection,
+                         .checkpointer = *checkpointer,
+                         .flusher = *flusher,
+                         .door = door.get(),
+                         .durable = options.durable},
+      CommitQueue::Hooks{.begin = [this] { writer->records.begin(); }, .finish = [this] { writer->records.finish(); }});
+  return {};
+}
+
+Result<void> SharedStore::Core::open_reader(const Clock& clock) {
+  auto connection = file.open_reader();
+  if (!connection) {
+    return connection.error();
+  }
+  Connection& opened = **connection;
+  reads = std::make_unique<ReadQueue>(clock, file, std::move(*connection));
+  return opened.failed() ? Result<void>(opened.failure()) : Result<void>();
+}
+
+void SharedStore::Core::ring(const QueueAddress& address) {
+  if (door) {
+    door->ring(door->bell_of(address));
+  }
+}
+
+bool SharedStore::Core::stop_by(SteadyTime limit) {
+  const auto stopped = [limit](const auto& lane) {
+    if (lane) {
+      lane->request_stop();
+    }
+    return !lane || lane->ended_by(limit);
+  };
+  // Who hands work on ends before who takes it.
+  return stopped(reads) && stopped(commits) && stopped(flusher) && stopped(checkpointer);
+}
+
 SharedStore::SharedStore(SqliteOptions options, const Clock& clock, Random& random)
-    : options_(std::move(options)), clock_(clock), random_(random), file_(options_) {}
+    : options_(std::move(options)), clock_(clock), random_(random), core_(std::make_unique<Core>(options_)) {}
 
-Result<void> SharedStore::open() {
-  auto writer = file_.open_writer();
-  if (!writer) {
-    return writer.error();
+SharedStore::~SharedStore() {
+  if (!core_->stop_by(machine_after(kStopPatience))) {
+    // On purpose: what a thread is still inside of must stay.
+    static_cast<void>(core_.release());
   }
-  writer_ = std::make_unique<Writer>(std::move(*writer));
-  commits_ = std::make_unique<CommitQueue>(clock_, file_, *writer_->connection, options_.durable,
-                                           CommitQueue::Hooks{.begin = [this] { writer_->records.begin(); },
-                                                              .finish = [this] { writer_->records.finish(); }});
-  if (writer_->connection->failed()) {
-    return writer_->connection->failure();
-  }
-  const MutexLock lock(reader_mutex_);
-  auto reader = file_.open_reader();
-  if (!reader) {
-    return reader.error();
-  }
-  reader_ = std::move(*reader);
-  record_reader_ = std::make_unique<RecordReader>(*reader_);
-  if (reader_->failed()) {
-    return reader_->failure();
-  }
-  return {};
 }
 
-Result<void> SharedStore::write(const Write& work, bool flush, Deadline deadline) {
-  return commits_->run([this, &work] { work(*writer_); }, flush, deadline);
+Result<void> SharedStore::open() try {
+  if (auto writer = core_->open_writer(options_, clock_); !writer) {
+    if (writer.error().code() != ErrorCode::denied || !core_->open_reader(clock_)) {
+      return writer.error();
+    }
+    core_->read_only = writer.error();
+    return {};
+  }
+  return core_->open_reader(clock_);
+} catch (const std::system_error& error) {
+  return Error(ErrorCode::unavailable, std::string("cannot make a thread for the store: ") + error.what() +
+                                           "; raise the limit of processes (ulimit -u) or of memory");
 }
 
-Result<void> SharedStore::read(const Read& work, Deadline deadline) {
-  const auto passed = [this, deadline] { return deadline.passed(clock_.steady_now()); };
-  if (passed()) {
-    return Error(ErrorCode::timeout, "the deadline passed before the store could read; allow more time");
+const std::optional<Error>& SharedStore::read_only() const { return core_->read_only; }
+Doorbell& SharedStore::doorbell() { return core_->doorbell; }
+Door* SharedStore::door() { return core_->door.get(); }
+Unconfirmed& SharedStore::unconfirmed() { return core_->unconfirmed; }
+
+Result<void> SharedStore::write(Write write, Deadline deadline) {
+  if (core_->read_only) {
+    return *core_->read_only;
   }
-  if (auto there = file_.check(); !there) {
-    return there.error();
-  }
-  const MutexLock lock(reader_mutex_);
-  const SteadyTime now = std::chrono::time_point_cast<Duration>(std::chrono::steady_clock::now());
-  const Duration left = deadline.left(clock_.steady_now());
-  reader_->wait_for_locks_until(left > SteadyTime::max() - now ? SteadyTime::max() : now + left);
-  reader_->interrupt_when(passed);
-  reader_->execute("BEGIN");
-  work(*record_reader_);
-  const bool failed = reader_->failed();
-  const Error error = reader_->failure();
-  reader_->clear();
-  reader_->interrupt_when({});
-  if (reader_->in_transaction()) {
-    reader_->execute("COMMIT");
-    reader_->clear();
-  }
-  if (failed) {
-    return error;
-  }
-  return {};
+  const auto with_writer = [this](std::function<void(Writer&)> work) -> std::function<void()> {
+    if (!work) {
+      return {};
+    }
+    return [writer = core_->writer.get(), work = std::move(work)] { work(*writer); };
+  };
+  return core_->commits->run({.work = with_writer(std::move(write.work)),
+                              .flush = write.flush,
+                              .committed = std::move(write.committed),
+                              .unconfirmed = std::move(write.unconfirmed),
+                              .undo = with_writer(std::move(write.undo))},
+                             deadline);
+}
+
+Result<void> SharedStore::read(std::function<void(RecordReader&)> work, Deadline deadline) {
+  return core_->reads->run(std::move(work), deadline);
 }
 
 std::optional<Error> SharedStore::refused_name(const std::string& queue) {
@@ -80,15 +157,14 @@ std::optional<Error> SharedStore::refused_name(const std::string& queue) {
   return std::nullopt;
 }
 
-std::optional<Error> SharedStore::refused(const std::string& id, std::size_t bytes) const {
+std::optional<Error> SharedStore::refused(const std::string& id, std::size_t bytes, std::size_t most_bytes) {
   if (id.size() > kIdLimit) {
     return Error(ErrorCode::invalid, "a message id has at most " + std::to_string(kIdLimit) + " bytes, this one has " +
                                          std::to_string(id.size()) + "; make it shorter");
   }
-  if (bytes > options_.max_body_bytes) {
-    return Error(ErrorCode::invalid, "a message has at most " + std::to_string(options_.max_body_bytes) +
-                                         " bytes, this one has " + std::to_string(bytes) +
-                                         "; keep the data elsewhere and send its place");
+  if (bytes > most_bytes) {
+    return Error(ErrorCode::invalid, "a message has at most " + std::to_string(most_bytes) + " bytes, this one has " +
+                                         std::to_string(bytes) + "; keep the data elsewhere and send its place");
   }
   return std::nullopt;
 }

@@ -5,15 +5,15 @@
 #include <optional>
 #include <string>
 
-#include "base/mutex.hpp"
+#include "base/deadline.hpp"
 #include "host/queue/doorbell.hpp"
 #include "host/stores/sqlite/changes.hpp"
-#include "host/stores/sqlite/commit_queue.hpp"
 #include "host/stores/sqlite/connection.hpp"
+#include "host/stores/sqlite/door.hpp"
 #include "host/stores/sqlite/record_reader.hpp"
 #include "host/stores/sqlite/records.hpp"
 #include "host/stores/sqlite/sqlite_store.hpp"
-#include "host/stores/sqlite/store_file.hpp"
+#include "host/stores/sqlite/unconfirmed.hpp"
 
 namespace sluice::queue::sqlite {
 
@@ -28,52 +28,58 @@ struct Writer {
   Changes changes;
 };
 
-/// What the sides of all queues of one file share: its two connections, so that operators' reads and the writer do not
-/// wait for each other, the group commit, and the doorbell. Thread-safe. A resource.
+/// What one caller wants written, as CommitQueue::Task has it. It owns what it touches: its caller may have left.
+struct Write {
+  std::function<void(Writer&)> work;
+  bool flush = true;
+  std::function<void()> committed = {};
+  std::function<void()> unconfirmed = {};
+  std::function<void(Writer&)> undo = {};
+};
+
+/// What the sides of all queues of one file share: its connections and their threads, and the doorbell, in this process
+/// and beyond it. Thread-safe. A resource.
 class SharedStore {
  public:
-  using Write = std::function<void(Writer&)>;
-  using Read = std::function<void(RecordReader&)>;
-
   SharedStore(SqliteOptions options, const Clock& clock, Random& random);
+  /// Waits a second for a disk that hangs, and then leaves to the system what is under way.
+  ~SharedStore();
 
-  /// Once, before anything else.
+  /// Once, before anything else. A file that this user can only read is opened for reading.
   Result<void> open();
+  /// Why nothing can be written, where the file is opened for reading.
+  const std::optional<Error>& read_only() const;
 
-  /// Returns when `work` is committed (and, when `flush` is set, on the disk), or with the reason why nothing of it is.
-  /// The work may run twice, the first time rolled back, so it sets its results anew each time.
-  Result<void> write(const Write& work, bool flush, Deadline deadline);
-  /// Runs `work` on one state of the file.
-  Result<void> read(const Read& work, Deadline deadline);
+  /// Returns when `write` is done, or with the reason why it is not.
+  Result<void> write(Write write, Deadline deadline);
+  Result<void> read(std::function<void(RecordReader&)> work, Deadline deadline);
 
   /// Why a queue cannot have this name.
   static std::optional<Error> refused_name(const std::string& queue);
   /// Why a message cannot be kept. `bytes` counts body, content type, group, attributes and what else is kept with it.
-  std::optional<Error> refused(const std::string& id, std::size_t bytes) const;
+  static std::optional<Error> refused(const std::string& id, std::size_t bytes, std::size_t most_bytes);
+  std::optional<Error> refused(const std::string& id, std::size_t bytes) const {
+    return refused(id, bytes, most_bytes());
+  }
+  std::size_t most_bytes() const { return options_.max_body_bytes; }
 
   const Clock& clock() const { return clock_; }
   Random& random() { return random_; }
-  Doorbell& doorbell() { return doorbell_; }
+  /// Rings in this process and, through the door, in others.
+  Doorbell& doorbell();
+  /// Null where there is none.
+  Door* door();
+  Unconfirmed& unconfirmed();
 
  private:
+  struct Core;
+
   // Fixed after construction.
   const SqliteOptions options_;
   const Clock& clock_;
   // Synchronise themselves.
   Random& random_;
-  StoreFile file_;
-  Doorbell doorbell_;
-
-  // Touched only by the leader of commits_.
-  std::unique_ptr<Writer> writer_;
-
-  Mutex reader_mutex_;
-  // Guarded by reader_mutex_.
-  std::unique_ptr<Connection> reader_ SLUICE_GUARDED_BY(reader_mutex_);
-  std::unique_ptr<RecordReader> record_reader_ SLUICE_GUARDED_BY(reader_mutex_);
-
-  // Synchronises itself.
-  std::unique_ptr<CommitQueue> commits_;
+  std::unique_ptr<Core> core_;
 };
 
 }  // namespace sluice::queue::sqlite

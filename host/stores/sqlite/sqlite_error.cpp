@@ -5,6 +5,8 @@
 #include <cerrno>
 #include <system_error>
 
+#include "host/stores/sqlite/schema.hpp"
+
 namespace sluice::queue::sqlite {
 
 namespace {
@@ -15,13 +17,26 @@ std::string reason(int system_errno, const std::string& text) {
   return system_errno == 0 ? text : std::system_category().message(system_errno);
 }
 
+bool no_room(int system_errno) { return system_errno == ENOSPC || system_errno == EDQUOT || system_errno == EFBIG; }
+
 Error full(const std::string& path) {
   return {ErrorCode::full, "no room left for " + quoted(path) +
                                ": the disk is full, or the file has reached its size limit; free some space, nothing "
                                "that was accepted is lost"};
 }
 
+Error cannot_read_or_write(int system_errno, const std::string& text, const std::string& path) {
+  if (no_room(system_errno)) {
+    return full(path);
+  }
+  return {ErrorCode::unavailable, "cannot read or write " + quoted(path) + ": " + reason(system_errno, text) +
+                                      "; look at the disk and its log"};
+}
+
 Error cannot_open(int system_errno, const std::string& text, const std::string& path) {
+  if (no_room(system_errno) || system_errno == EIO) {
+    return cannot_read_or_write(system_errno, text, path);
+  }
   const bool denied = system_errno == EACCES || system_errno == EPERM || system_errno == EROFS;
   if (system_errno == EISDIR) {
     return {ErrorCode::invalid, "cannot open " + quoted(path) + ": it is a folder; name a file"};
@@ -42,16 +57,15 @@ Error explain(int code, int system_errno, const std::string& text, const std::st
     case SQLITE_FULL:
       return full(path);
     case SQLITE_IOERR:
-      if (system_errno == ENOSPC || system_errno == EDQUOT || system_errno == EFBIG) {
-        return full(path);
-      }
-      return {ErrorCode::unavailable, "cannot read or write " + quoted(path) + ": " + reason(system_errno, text) +
-                                          "; look at the disk and its log"};
+      return cannot_read_or_write(system_errno, text, path);
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-      return {ErrorCode::corrupt,
-              quoted(path) + " is damaged or not a SQLite file (" + text +
-                  "); move it away and restore a backup, or rescue what is in it with: sqlite3 FILE .recover"};
+      return {
+          ErrorCode::corrupt,
+          quoted(path) + " is damaged or not a SQLite file (" + text +
+              "); move it away and restore a backup, or rescue what can be read, with no process using it: sqlite3 " +
+              path + " '.clone NEW', then sqlite3 NEW 'PRAGMA application_id=" + std::to_string(kApplicationId) +
+              "; PRAGMA user_version=" + std::to_string(kSchemaVersion) + "', and put NEW in its place"};
     case SQLITE_READONLY:
     case SQLITE_PERM:
     case SQLITE_AUTH:
@@ -75,5 +89,7 @@ Error explain(int code, int system_errno, const std::string& text, const std::st
       return {ErrorCode::internal, quoted(path) + ": " + text + " (SQLite " + std::to_string(code) + ")"};
   }
 }
+
+Error explain_system(int system_errno, const std::string& path) { return cannot_read_or_write(system_errno, {}, path); }
 
 }  // namespace sluice::queue::sqlite

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <memory>
 #include <utility>
 
 #include "host/queue/message_errors.hpp"
@@ -55,22 +56,34 @@ ListPage page_of(RecordReader& reader, const ListRequest& request, const std::ve
 
 }  // namespace
 
-Result<StoredMessage> SqliteOperator::get(const std::string& id, Deadline deadline) {
-  std::optional<StoredMessage> found;
+template <typename Seen>
+Result<Seen> SqliteOperator::look(std::function<Seen(RecordReader& reader, std::int64_t queue)> work,
+                                  Deadline deadline) {
+  // The call's and the store's together, for the caller may leave before the disk answers.
+  const auto seen = std::make_shared<Seen>();
   auto done = store_.read(
-      [&](RecordReader& reader) {
-        if (const auto number = reader.queue(queue_)) {
-          found = reader.find(*number, id);
+      [seen, name = queue_, work = std::move(work)](RecordReader& reader) {
+        if (const auto queue = reader.queue(name)) {
+          *seen = work(reader, *queue);
         }
       },
       deadline);
   if (!done) {
     return done.error();
   }
+  return std::move(*seen);
+}
+
+Result<StoredMessage> SqliteOperator::get(const std::string& id, Deadline deadline) {
+  auto found = look<std::optional<StoredMessage>>(
+      [id](RecordReader& reader, std::int64_t queue) { return reader.find(queue, id); }, deadline);
   if (!found) {
+    return found.error();
+  }
+  if (!*found) {
     return no_message(queue_, id);
   }
-  return std::move(*found);
+  return std::move(**found);
 }
 
 Result<ListPage> SqliteOperator::list(const ListRequest& request, Deadline deadline) {
@@ -78,49 +91,28 @@ Result<ListPage> SqliteOperator::list(const ListRequest& request, Deadline deadl
   if (!after) {
     return Error(ErrorCode::invalid, "\"" + request.cursor + "\" is not a cursor of this list; start without one");
   }
-  const std::size_t limit = std::min(request.limit, kListLimit);
-  ListPage page;
-  auto done = store_.read(
-      [&](RecordReader& reader) {
-        if (const auto queue = reader.queue(queue_)) {
-          page = page_of(reader, request, reader.list(half_of(*queue, request.type), *after, limit + 1), limit);
-        }
+  return look<ListPage>(
+      [request, after = *after](RecordReader& reader, std::int64_t queue) {
+        const std::size_t limit = std::min(request.limit, kListLimit);
+        return page_of(reader, request, reader.list(half_of(queue, request.type), after, limit + 1), limit);
       },
       deadline);
-  if (!done) {
-    return done.error();
-  }
-  return page;
 }
 
 Result<QueueStats> SqliteOperator::stats(const StatsRequest& request, Deadline deadline) {
-  QueueStats counted;
-  auto done = store_.read(
-      [&](RecordReader& reader) {
-        if (const auto queue = reader.queue(queue_)) {
-          counted = reader.stats(half_of(*queue, request.type), store_.clock().wall_now());
-        }
+  return look<QueueStats>(
+      [type = request.type, &clock = store_.clock()](RecordReader& reader, std::int64_t queue) {
+        return reader.stats(half_of(queue, type), clock.wall_now());
       },
       deadline);
-  if (!done) {
-    return done.error();
-  }
-  return counted;
 }
 
 Result<QueueOverview> SqliteOperator::overview(const OverviewRequest& request, Deadline deadline) {
-  QueueOverview seen;
-  auto done = store_.read(
-      [&](RecordReader& reader) {
-        if (const auto queue = reader.queue(queue_)) {
-          seen = reader.overview(half_of(*queue, request.type), request.ids, request.errors, store_.clock().wall_now());
-        }
+  return look<QueueOverview>(
+      [request, &clock = store_.clock()](RecordReader& reader, std::int64_t queue) {
+        return reader.overview(half_of(queue, request.type), request.ids, request.errors, clock.wall_now());
       },
       deadline);
-  if (!done) {
-    return done.error();
-  }
-  return seen;
 }
 
 }  // namespace sluice::queue::sqlite

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -23,8 +25,9 @@ class SqliteOperator final : public Operator {
   std::vector<PutResult> put(std::span<const StoredMessage> records, PutMode mode, Deadline deadline) override;
 
  private:
-  Result<StoredMessage> edit_record(Writer& writer, const std::string& id, std::int64_t version,
-                                    std::span<const ContentEdit> edits) const;
+  /// Nothing seen, a value without anything in it, of a queue that is not there.
+  template <typename Seen>
+  Result<Seen> look(std::function<Seen(RecordReader& reader, std::int64_t queue)> work, Deadline deadline);
   void put_batch(std::span<const StoredMessage> records, PutMode mode, std::span<PutResult> results, Deadline deadline);
 
   SharedStore& store_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <utility>
 
 #include "host/queue/content_edit.hpp"
@@ -31,61 +32,91 @@ std::size_t batch_of(std::span<const StoredMessage> records) {
   return count;
 }
 
+// What one call works on. It is the call's and the store's together, for the caller may leave before the disk answers.
+
+struct Changing {
+  explicit Changing(std::span<const Change> batch) : changes(batch.begin(), batch.end()), results(batch.size()) {}
+  std::vector<Change> changes;
+  std::vector<ChangeResult> results;
+};
+
+struct Editing {
+  std::string id;
+  std::int64_t version = 0;
+  std::vector<ContentEdit> edits;
+  std::size_t most_bytes = 0;
+  Result<StoredMessage> edited = Error();
+};
+
+struct Putting {
+  Putting(std::span<const StoredMessage> batch, std::span<const PutResult> begun)
+      : records(batch.begin(), batch.end()), results(begun.begin(), begun.end()) {}
+  std::vector<StoredMessage> records;
+  std::vector<PutResult> results;
+};
+
+Result<StoredMessage> edit_record(Writer& writer, const std::string& queue, const Editing& editing, WallTime now) {
+  const auto number = writer.records.queue(queue);
+  const auto standing = number ? writer.records.find(*number, editing.id) : std::nullopt;
+  if (!standing) {
+    return no_message(queue, editing.id);
+  }
+  if (standing->version != editing.version) {
+    return changed_since(queue, editing.id);
+  }
+  auto record = writer.reader.read(standing->seq);
+  if (!record) {
+    return no_message(queue, editing.id);
+  }
+  if (auto applied = apply_edits(record->message, editing.edits); !applied) {
+    return applied.error();
+  }
+  if (auto error = SharedStore::refused(editing.id, content_bytes(record->message), editing.most_bytes)) {
+    return std::move(*error);
+  }
+  writer.records.replace_content(*standing, record->message, now);
+  record = writer.reader.read(standing->seq);
+  return record ? Result<StoredMessage>(std::move(*record)) : Result<StoredMessage>(no_message(queue, editing.id));
+}
+
 }  // namespace
 
 std::vector<ChangeResult> SqliteOperator::change(std::span<const Change> changes, Deadline deadline) {
   std::vector<ChangeResult> results(changes.size());
   for (std::size_t from = 0; from < changes.size(); from += kBatchChanges) {
-    const std::size_t end = std::min(changes.size(), from + kBatchChanges);
-    const auto work = [&](Writer& writer) {
-      const WallTime now = store_.clock().wall_now();
+    const std::size_t count = std::min(changes.size() - from, kBatchChanges);
+    const auto changing = std::make_shared<Changing>(changes.subspan(from, count));
+    const auto work = [changing, queue = queue_, &clock = store_.clock()](Writer& writer) {
+      const WallTime now = clock.wall_now();
       writer.changes.begin();
-      for (std::size_t i = from; i < end; ++i) {
-        results[i] = writer.changes.apply(queue_, changes[i], now);
+      for (std::size_t i = 0; i < changing->changes.size(); ++i) {
+        changing->results[i] = writer.changes.apply(queue, changing->changes[i], now);
       }
     };
-    if (auto done = store_.write(work, true, deadline); !done) {
-      std::fill(results.begin() + static_cast<std::ptrdiff_t>(from), results.begin() + static_cast<std::ptrdiff_t>(end),
-                ChangeResult{ChangeStatus::failed, 0, done.error()});
+    const auto ring = [changing, queue = queue_, &doorbell = store_.doorbell()] {
+      doorbell.ring_changed(queue, changing->changes, changing->results);
+    };
+    const auto place = results.begin() + static_cast<std::ptrdiff_t>(from);
+    if (auto done = store_.write({.work = work, .committed = ring}, deadline); !done) {
+      std::fill_n(place, count, ChangeResult{ChangeStatus::failed, 0, done.error()});
+    } else {
+      std::move(changing->results.begin(), changing->results.end(), place);
     }
   }
-  store_.doorbell().ring_changed(queue_, changes, results);
   return results;
-}
-
-Result<StoredMessage> SqliteOperator::edit_record(Writer& writer, const std::string& id, std::int64_t version,
-                                                  std::span<const ContentEdit> edits) const {
-  const auto number = writer.records.queue(queue_);
-  const auto standing = number ? writer.records.find(*number, id) : std::nullopt;
-  if (!standing) {
-    return no_message(queue_, id);
-  }
-  if (standing->version != version) {
-    return changed_since(queue_, id);
-  }
-  auto record = writer.reader.read(standing->seq);
-  if (!record) {
-    return no_message(queue_, id);
-  }
-  if (auto applied = apply_edits(record->message, edits); !applied) {
-    return applied.error();
-  }
-  if (auto refused = store_.refused(id, content_bytes(record->message))) {
-    return std::move(*refused);
-  }
-  writer.records.replace_content(*standing, record->message, store_.clock().wall_now());
-  record = writer.reader.read(standing->seq);
-  return record ? Result<StoredMessage>(std::move(*record)) : Result<StoredMessage>(no_message(queue_, id));
 }
 
 Result<StoredMessage> SqliteOperator::edit(const std::string& id, std::int64_t version,
                                            std::span<const ContentEdit> edits, Deadline deadline) {
-  Result<StoredMessage> edited = no_message(queue_, id);
-  const auto work = [&](Writer& writer) { edited = edit_record(writer, id, version, edits); };
-  if (auto done = store_.write(work, true, deadline); !done) {
+  const auto editing =
+      std::make_shared<Editing>(Editing{id, version, {edits.begin(), edits.end()}, store_.most_bytes()});
+  const auto work = [editing, queue = queue_, &clock = store_.clock()](Writer& writer) {
+    editing->edited = edit_record(writer, queue, *editing, clock.wall_now());
+  };
+  if (auto done = store_.write({.work = work}, deadline); !done) {
     return done.error();
   }
-  return edited;
+  return std::move(editing->edited);
 }
 
 std::vector<PutResult> SqliteOperator::put(std::span<const StoredMessage> records, PutMode mode, Deadline deadline) {
@@ -95,7 +126,6 @@ std::vector<PutResult> SqliteOperator::put(std::span<const StoredMessage> record
     put_batch(records.subspan(from, count), mode, std::span(results).subspan(from, count), deadline);
     from += count;
   }
-  store_.doorbell().ring_put(queue_, results);
   return results;
 }
 
@@ -115,24 +145,30 @@ void SqliteOperator::put_batch(std::span<const StoredMessage> records, PutMode m
       results[i] = {PutStatus::failed, std::move(*refused)};
     }
   }
-  const auto work = [&](Writer& writer) {
-    const std::int64_t number = writer.records.make_queue(queue_);
-    for (std::size_t i = 0; i < records.size(); ++i) {
-      if (results[i].status != PutStatus::failed) {
-        results[i].status = writer.records.put(number, records[i], mode);
-      }
-    }
-  };
   if (std::all_of(results.begin(), results.end(),
                   [](const PutResult& result) { return result.status == PutStatus::failed; })) {
     return;
   }
-  if (auto done = store_.write(work, true, deadline); !done) {
+  const auto putting = std::make_shared<Putting>(records, results);
+  const auto work = [putting, mode, queue = queue_](Writer& writer) {
+    const std::int64_t number = writer.records.make_queue(queue);
+    for (std::size_t i = 0; i < putting->records.size(); ++i) {
+      if (putting->results[i].status != PutStatus::failed) {
+        putting->results[i].status = writer.records.put(number, putting->records[i], mode);
+      }
+    }
+  };
+  const auto ring = [putting, queue = queue_, &doorbell = store_.doorbell()] {
+    doorbell.ring_put(queue, putting->results);
+  };
+  if (auto done = store_.write({.work = work, .committed = ring}, deadline); !done) {
     for (PutResult& result : results) {
       if (result.status != PutStatus::failed) {
         result = {PutStatus::failed, done.error()};
       }
     }
+  } else {
+    std::move(putting->results.begin(), putting->results.end(), results.begin());
   }
 }
 

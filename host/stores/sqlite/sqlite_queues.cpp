@@ -17,12 +17,18 @@ Result<std::unique_ptr<Source>> SqliteQueues::open_source(const QueueAddress& ad
   if (auto refused = SharedStore::refused_name(address.queue)) {
     return std::move(*refused);
   }
+  if (store_.read_only()) {
+    return *store_.read_only();
+  }
   return std::unique_ptr<Source>(std::make_unique<SqliteSource>(store_, address));
 }
 
 Result<std::unique_ptr<Sender>> SqliteQueues::open_sender(const std::string& queue) {
   if (auto refused = SharedStore::refused_name(queue)) {
     return std::move(*refused);
+  }
+  if (store_.read_only()) {
+    return *store_.read_only();
   }
   return std::unique_ptr<Sender>(std::make_unique<SqliteSender>(store_, queue));
 }

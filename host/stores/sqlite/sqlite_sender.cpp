@@ -1,5 +1,7 @@
 #include "host/stores/sqlite/sqlite_sender.hpp"
 
+#include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "base/uuid.hpp"
@@ -22,6 +24,14 @@ std::size_t batch_of(std::span<const NewMessage> messages) {
   return count;
 }
 
+/// What one call works on. It is the call's and the store's together, for the caller may leave before the disk answers.
+struct Sending {
+  Sending(std::span<const NewMessage> batch, std::span<const SendResult> begun)
+      : messages(batch.begin(), batch.end()), results(begun.begin(), begun.end()) {}
+  std::vector<NewMessage> messages;
+  std::vector<SendResult> results;
+};
+
 }  // namespace
 
 std::vector<SendResult> SqliteSender::send(std::span<const NewMessage> messages, Deadline deadline) {
@@ -34,7 +44,6 @@ std::vector<SendResult> SqliteSender::send(std::span<const NewMessage> messages,
     send_batch(messages.subspan(from, count), std::span(results).subspan(from, count), deadline);
     from += count;
   }
-  store_.doorbell().ring_sent(queue_, messages, results);
   return results;
 }
 
@@ -51,17 +60,27 @@ void SqliteSender::send_batch(std::span<const NewMessage> messages, std::span<Se
   if (!any) {
     return;
   }
-  const auto work = [&](Writer& writer) {
-    const WallTime now = store_.clock().wall_now();
-    writer.records.sending().insert(writer.records.make_queue(queue_), messages, results, now);
+  const auto sending = std::make_shared<Sending>(messages, results);
+  const auto work = [sending, queue = queue_, &clock = store_.clock()](Writer& writer) {
+    const WallTime now = clock.wall_now();
+    writer.records.sending().insert(writer.records.make_queue(queue), sending->messages, sending->results, now);
   };
-  if (auto done = store_.write(work, true, deadline); !done) {
+  const auto ring = [sending, queue = queue_, &doorbell = store_.doorbell()] {
+    // Of a delayed one, too, so that whoever waits learns when it comes due.
+    if (std::any_of(sending->results.begin(), sending->results.end(),
+                    [](const SendResult& result) { return result.status == SendStatus::sent; })) {
+      doorbell.ring({queue, QueueType::standard});
+    }
+  };
+  if (auto done = store_.write({.work = work, .committed = ring}, deadline); !done) {
     for (SendResult& result : results) {
       if (result.status != SendStatus::failed) {
         result.status = SendStatus::failed;
         result.error = done.error();
       }
     }
+  } else {
+    std::move(sending->results.begin(), sending->results.end(), results.begin());
   }
 }
 

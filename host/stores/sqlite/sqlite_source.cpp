@@ -12,12 +12,44 @@ namespace {
 // Of one transaction: large enough to share its flush, small enough that nobody waits long for it.
 constexpr std::size_t kBatchItems = 1'000;
 
-/// The parts of a batch that go into one transaction each, as [from, end).
-template <typename Work>
-void in_parts(std::size_t count, Work work) {
-  for (std::size_t from = 0; from < count; from += kBatchItems) {
-    work(from, std::min(count, from + kBatchItems));
+/// The parts of a batch that go into one transaction each.
+template <typename Item, typename Outcome, typename Work>
+void in_parts(std::span<const Item> items, std::span<Outcome> results, Work work) {
+  for (std::size_t from = 0; from < items.size(); from += kBatchItems) {
+    const std::size_t count = std::min(items.size() - from, kBatchItems);
+    work(items.subspan(from, count), results.subspan(from, count));
   }
+}
+
+// What one call works on. It is the call's and the store's together, for the caller may leave before the disk answers.
+
+struct Claiming {
+  ClaimRequest request;
+  Claimed claimed;
+};
+
+struct Settling {
+  explicit Settling(std::span<const Completion> batch)
+      : completions(batch.begin(), batch.end()), results(batch.size()) {}
+  std::vector<Completion> completions;
+  std::vector<SettleResult> results;
+};
+
+struct Extending {
+  explicit Extending(std::span<const Receipt> batch) : receipts(batch.begin(), batch.end()), results(batch.size()) {}
+  std::vector<Receipt> receipts;
+  std::vector<ExtendResult> results;
+};
+
+/// Gives back what was claimed for somebody who has left.
+void give_back(Records& records, std::int64_t half, const std::vector<Delivery>& deliveries, WallTime now) {
+  std::vector<Completion> completions;
+  for (const Delivery& delivery : deliveries) {
+    completions.push_back(
+        {.receipt = delivery.receipt, .action = CompletionAction::release, .suspect = delivery.suspect});
+  }
+  std::vector<SettleResult> results(completions.size());
+  records.deliveries().settle(half, completions, results, now);
 }
 
 }  // namespace
@@ -28,79 +60,126 @@ const SourceTraits& SqliteSource::traits() const {
 }
 
 void SqliteSource::start(SourceEvents events) {
-  if (events.on_ready) {
-    auto listening = store_.doorbell().subscribe(address_, std::move(events.on_ready));
-    const MutexLock lock(mutex_);
-    listening_ = std::move(listening);
+  if (!events.on_ready) {
+    return;
   }
+  const auto watch = std::make_shared<BellWatch>(store_.door(), address_, std::move(events.on_ready));
+  auto listening = store_.doorbell().subscribe(address_, [watch = watch.get()] { watch->ring(); });
+  const MutexLock lock(mutex_);
+  watch_ = watch;
+  listening_ = std::move(listening);
 }
 
 void SqliteSource::stop() {
+  // The last to go is the watch, which waits for its thread.
+  std::shared_ptr<BellWatch> watch;
   Doorbell::Subscription ended;
-  {
-    const MutexLock lock(mutex_);
-    ended = std::move(listening_);
-  }
+  const MutexLock lock(mutex_);
+  ended = std::move(listening_);
+  watch = std::move(watch_);
+}
+
+std::shared_ptr<BellWatch> SqliteSource::watch() {
+  const MutexLock lock(mutex_);
+  return watch_;
 }
 
 Result<Claimed> SqliteSource::claim(const ClaimRequest& request, Deadline deadline) {
-  Claimed claimed;
-  const auto work = [&](Writer& writer) {
-    claimed = {};
-    if (const auto queue = writer.records.queue(address_.queue)) {
-      const Lease lease(store_.clock(), request.visibility);
-      claimed = writer.records.claimer().claim(half_of(*queue, address_.type), request, lease);
+  const auto claiming = std::make_shared<Claiming>(Claiming{request, {}});
+  const auto watch = this->watch();
+  const std::uint64_t heard = watch ? watch->heard() : 0;
+  const auto work = [claiming, address = address_, &clock = store_.clock()](Writer& writer) {
+    claiming->claimed = {};
+    if (const auto queue = writer.records.queue(address.queue)) {
+      const Lease lease(clock, claiming->request.visibility);
+      claiming->claimed = writer.records.claimer().claim(half_of(*queue, address.type), claiming->request, lease);
     }
   };
-  if (auto done = store_.write(work, false, deadline); !done) {
+  const auto undo = [claiming, address = address_, &clock = store_.clock()](Writer& writer) {
+    if (const auto queue = writer.records.queue(address.queue)) {
+      give_back(writer.records, half_of(*queue, address.type), claiming->claimed.deliveries, clock.wall_now());
+    }
+  };
+  if (auto done = store_.write({.work = work, .flush = false, .undo = undo}, deadline); !done) {
     return done.error();
   }
-  return claimed;
+  if (watch && claiming->claimed.deliveries.size() < request.max) {
+    watch->arm(heard);
+  }
+  return std::move(claiming->claimed);
 }
 
 std::vector<SettleResult> SqliteSource::settle(std::span<const Completion> completions, Deadline deadline) {
   std::vector<SettleResult> results(completions.size());
-  in_parts(completions.size(), [&](std::size_t from, std::size_t end) {
-    const auto batch = std::span(results).subspan(from, end - from);
-    const auto work = [&](Writer& writer) {
-      const WallTime now = store_.clock().wall_now();
-      if (const auto queue = writer.records.queue(address_.queue)) {
-        writer.records.deliveries().settle(half_of(*queue, address_.type), completions.subspan(from, end - from), batch,
-                                           now);
-      } else {
-        std::fill(batch.begin(), batch.end(), SettleResult{SettleStatus::lost, {}});
-      }
-    };
-    if (auto done = store_.write(work, true, deadline); !done) {
-      std::fill(batch.begin(), batch.end(), SettleResult{SettleStatus::failed, done.error()});
-    }
-  });
-  store_.doorbell().ring_settled(address_, completions, results);
+  in_parts(completions, std::span(results), [&](auto part, auto outcomes) { settle_batch(part, outcomes, deadline); });
   return results;
+}
+
+void SqliteSource::settle_batch(std::span<const Completion> completions, std::span<SettleResult> results,
+                                Deadline deadline) {
+  const auto settling = std::make_shared<Settling>(completions);
+  auto& unconfirmed = store_.unconfirmed();
+  const auto work = [settling, address = address_, &clock = store_.clock(), &unconfirmed](Writer& writer) {
+    auto& [batch, outcomes] = *settling;
+    for (Completion& completion : batch) {
+      completion.receipt = unconfirmed.current(std::move(completion.receipt));
+    }
+    if (const auto queue = writer.records.queue(address.queue)) {
+      writer.records.deliveries().settle(half_of(*queue, address.type), batch, outcomes, clock.wall_now());
+    } else {
+      std::fill(outcomes.begin(), outcomes.end(), SettleResult{SettleStatus::lost, {}});
+    }
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      if (outcomes[i].status == SettleStatus::lost && unconfirmed.settled(batch[i].receipt)) {
+        outcomes[i].status = SettleStatus::applied;
+      }
+    }
+  };
+  const auto ring = [settling, address = address_, &doorbell = store_.doorbell()] {
+    doorbell.ring_settled(address, settling->completions, settling->results);
+  };
+  const auto remember = [settling, &unconfirmed] { unconfirmed.add_settled(settling->completions, settling->results); };
+  if (auto done = store_.write({.work = work, .committed = ring, .unconfirmed = remember}, deadline); !done) {
+    std::fill(results.begin(), results.end(), SettleResult{SettleStatus::failed, done.error()});
+  } else {
+    std::move(settling->results.begin(), settling->results.end(), results.begin());
+  }
 }
 
 std::vector<ExtendResult> SqliteSource::extend(std::span<const Receipt> receipts, Duration visibility,
                                                Deadline deadline) {
   std::vector<ExtendResult> results(receipts.size());
-  in_parts(receipts.size(), [&](std::size_t from, std::size_t end) {
-    const auto work = [&](Writer& writer) {
-      const Lease lease(store_.clock(), visibility);
-      const auto queue = writer.records.queue(address_.queue);
-      for (std::size_t i = from; i < end; ++i) {
-        const auto renewed =
-            queue ? writer.records.deliveries().extend(half_of(*queue, address_.type), receipts[i], lease)
-                  : std::nullopt;
-        results[i] = renewed ? ExtendResult{SettleStatus::applied, *renewed, lease.held_until, {}}
-                             : ExtendResult{SettleStatus::lost, receipts[i], {}, {}};
-      }
-    };
-    if (auto done = store_.write(work, false, deadline); !done) {
-      for (std::size_t i = from; i < end; ++i) {
-        results[i] = {SettleStatus::failed, receipts[i], {}, done.error()};
-      }
-    }
-  });
+  in_parts(receipts, std::span(results),
+           [&](auto part, auto outcomes) { extend_batch(part, outcomes, visibility, deadline); });
   return results;
+}
+
+void SqliteSource::extend_batch(std::span<const Receipt> receipts, std::span<ExtendResult> results, Duration visibility,
+                                Deadline deadline) {
+  const auto extending = std::make_shared<Extending>(receipts);
+  auto& unconfirmed = store_.unconfirmed();
+  const auto work = [extending, address = address_, visibility, &clock = store_.clock(), &unconfirmed](Writer& writer) {
+    const Lease lease(clock, visibility);
+    const auto queue = writer.records.queue(address.queue);
+    for (std::size_t i = 0; i < extending->receipts.size(); ++i) {
+      Receipt& receipt = extending->receipts[i];
+      receipt = unconfirmed.current(std::move(receipt));
+      const auto renewed =
+          queue ? writer.records.deliveries().extend(half_of(*queue, address.type), receipt, lease) : std::nullopt;
+      extending->results[i] = renewed ? ExtendResult{SettleStatus::applied, *renewed, lease.held_until, {}}
+                                      : ExtendResult{SettleStatus::lost, receipt, {}, {}};
+    }
+  };
+  const auto remember = [extending, &unconfirmed] {
+    unconfirmed.add_extended(extending->receipts, extending->results);
+  };
+  if (auto done = store_.write({.work = work, .flush = false, .unconfirmed = remember}, deadline); !done) {
+    for (std::size_t i = 0; i < receipts.size(); ++i) {
+      results[i] = {SettleStatus::failed, receipts[i], {}, done.error()};
+    }
+  } else {
+    std::move(extending->results.begin(), extending->results.end(), results.begin());
+  }
 }
 
 }  // namespace sluice::queue::sqlite

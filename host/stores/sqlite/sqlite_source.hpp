@@ -1,9 +1,12 @@
 #pragma once
 
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "base/mutex.hpp"
 #include "host/queue/source.hpp"
+#include "host/stores/sqlite/bell_watch.hpp"
 #include "host/stores/sqlite/shared_store.hpp"
 
 namespace sluice::queue::sqlite {
@@ -23,11 +26,18 @@ class SqliteSource final : public Source {
   std::vector<ExtendResult> extend(std::span<const Receipt> receipts, Duration visibility, Deadline deadline) override;
 
  private:
+  void settle_batch(std::span<const Completion> completions, std::span<SettleResult> results, Deadline deadline);
+  void extend_batch(std::span<const Receipt> receipts, std::span<ExtendResult> results, Duration visibility,
+                    Deadline deadline);
+  std::shared_ptr<BellWatch> watch();
+
   // Fixed after construction.
   SharedStore& store_;
   const QueueAddress address_;
 
   Mutex mutex_;
+  // Guarded by mutex_.
+  std::shared_ptr<BellWatch> watch_ SLUICE_GUARDED_BY(mutex_);
   Doorbell::Subscription listening_ SLUICE_GUARDED_BY(mutex_);
 };
 

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -18,6 +19,9 @@ struct SqliteOptions {
   bool durable = true;
   std::uint64_t max_file_bytes = 0;  ///< beyond it writes fail with ErrorCode::full; 0: what the disk holds
   std::size_t max_body_bytes = 16 * 1024 * 1024;  ///< a larger body is ErrorCode::invalid
+  /// Told, at most once a minute and from a thread of the store, what somebody should look at though all goes on. May
+  /// be empty.
+  std::function<void(const std::string& warning)> report = {};
 };
 
 /// The embedded store: any number of queues in one SQLite file (WAL), any number of processes of one machine on it.

@@ -1,5 +1,6 @@
 #include "host/stores/sqlite/store_file.hpp"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -8,7 +9,9 @@
 #include <filesystem>
 #include <system_error>
 
+#include "host/stores/sqlite/lane.hpp"
 #include "host/stores/sqlite/schema.hpp"
+#include "host/stores/sqlite/sqlite_error.hpp"
 
 namespace sluice::queue::sqlite {
 
@@ -21,38 +24,75 @@ constexpr int kReaderCacheKib = 1024;
 // Opening waits so long for another process that is opening the same file.
 constexpr Duration kOpenPatience = std::chrono::seconds(5);
 
+constexpr mode_t kFolderMode = 0700;
+constexpr mode_t kFileMode = 0600;
+
+// The store itself, its log, and the index of the log: without any of the three, what was committed is not found.
+constexpr std::array<const char*, 3> kSuffixes{"", "-wal", "-shm"};
+
 std::string absolute(const std::string& path) {
   std::error_code failed;
   const auto whole = std::filesystem::absolute(path, failed);
   return failed ? path : whole.string();
 }
 
-SteadyTime open_limit() {
-  return std::chrono::time_point_cast<Duration>(std::chrono::steady_clock::now()) + kOpenPatience;
-}
-
 bool is_locked(const Connection& connection) {
   return connection.failed() && connection.failure().code() == ErrorCode::timeout;
+}
+
+Error cannot_make(const std::string& what, int error) {
+  const bool no_room = error == ENOSPC || error == EDQUOT;
+  const bool broken = error == EIO;
+  const ErrorCode code = no_room ? ErrorCode::full : broken ? ErrorCode::unavailable : ErrorCode::denied;
+  return {code, "cannot make " + what + " for the store: " + std::system_category().message(error) +
+                    (no_room ? "; free some space" : "; make it, or name another path in [store]")};
 }
 
 }  // namespace
 
 StoreFile::StoreFile(const SqliteOptions& options) : options_(options), path_(absolute(options.path)) {}
 
+StoreFile::~StoreFile() {
+  if (log_ >= 0) {
+    ::close(log_);
+  }
+}
+
 Result<void> StoreFile::make_folder() const {
   const std::filesystem::path folder = std::filesystem::path(path_).parent_path();
+  std::filesystem::path made;
+  for (const auto& part : folder) {
+    made /= part;
+    if (::mkdir(made.c_str(), kFolderMode) != 0 && errno != EEXIST) {
+      const int error = errno;
+      // On a read-only file system even what is there cannot be "made".
+      std::error_code failed;
+      if (!std::filesystem::is_directory(made, failed)) {
+        return cannot_make("folder \"" + made.string() + "\"", error);
+      }
+    }
+  }
   std::error_code failed;
-  std::filesystem::create_directories(folder, failed);
-  if (failed || !std::filesystem::is_directory(folder, failed)) {
-    const std::string why = failed ? failed.message() : "something else has this name";
-    return Error(ErrorCode::denied, "cannot make folder \"" + folder.string() + "\" for the store: " + why +
-                                        "; make it, or name another path in [store]");
+  if (!std::filesystem::is_directory(folder, failed)) {
+    return Error(ErrorCode::denied, "cannot make folder \"" + folder.string() +
+                                        "\" for the store: something else has this name; name another path in [store]");
   }
   // SQLite keeps two files beside the store, so that a file that can be written in a folder that cannot is no use.
   if (::access(folder.c_str(), W_OK | X_OK) != 0) {
     return Error(ErrorCode::denied, "folder \"" + folder.string() +
                                         "\" of the store cannot be written: " + std::system_category().message(errno) +
                                         "; let this user write it, or name another path in [store]");
+  }
+  return {};
+}
+
+Result<void> StoreFile::make_file() const {
+  // SQLite gives the files beside it the same rights. One that is there keeps what its owner gave it.
+  const int file = ::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, kFileMode);
+  if (file >= 0) {
+    ::close(file);
+  } else if (errno == ENOSPC || errno == EDQUOT || errno == EIO) {
+    return cannot_make("file \"" + path_ + "\"", errno);
   }
   return {};
 }
@@ -71,7 +111,9 @@ Result<void> StoreFile::configure(Connection& connection) const {
   }
   // Debian's SQLite zeroes what is deleted, which doubles the pages that a settlement writes.
   connection.execute("PRAGMA secure_delete = OFF");
-  connection.execute(options_.durable ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
+  // Checkpoints flush. A commit does not: its log is flushed after the lock of the file has been given back, before
+  // anybody is told that it is done.
+  connection.execute("PRAGMA synchronous = NORMAL");
   connection.execute("PRAGMA temp_store = MEMORY");
   connection.execute("PRAGMA cell_size_check = ON");
   // A log that grew while a reader was slow shrinks again.
@@ -93,9 +135,12 @@ Result<std::unique_ptr<Connection>> StoreFile::open_writer() {
   if (auto made = make_folder(); !made) {
     return made.error();
   }
+  if (auto made = make_file(); !made) {
+    return made.error();
+  }
   auto connection = std::make_unique<Connection>(path_);
-  connection->wait_for_locks_until(open_limit());
-  if (auto opened = connection->open(true); !opened) {
+  connection->wait_for_locks_until(machine_after(kOpenPatience));
+  if (auto opened = connection->open(Connection::Access::write); !opened) {
     return opened.error();
   }
   if (connection->read_only()) {
@@ -112,40 +157,102 @@ Result<std::unique_ptr<Connection>> StoreFile::open_writer() {
     return made.error();
   }
   connection->execute(("PRAGMA cache_size = -" + std::to_string(kWriterCacheKib)).c_str());
-  struct stat status {};
-  if (::stat(path_.c_str(), &status) == 0) {
-    device_ = status.st_dev;
-    inode_ = status.st_ino;
+  if (auto remembered = remember(); !remembered) {
+    return remembered.error();
   }
+  opened_ = true;
   return connection;
 }
 
-Result<std::unique_ptr<Connection>> StoreFile::open_reader() {
+Result<void> StoreFile::remember() {
+  for (std::size_t i = 0; i < files_.size(); ++i) {
+    files_[i] = identity(path_ + kSuffixes[i]).value_or(Identity());
+  }
+  // Not by SQLite's own descriptor, which is its own affair. No lock of SQLite's lies on the log, so that closing this
+  // one takes none away.
+  log_ = ::open((path_ + "-wal").c_str(), O_RDWR | O_CLOEXEC);
+  if (log_ < 0) {
+    return explain_system(errno, path_);
+  }
+  return {};
+}
+
+std::optional<StoreFile::Identity> StoreFile::identity(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) {
+    return std::nullopt;
+  }
+  return Identity{status.st_dev, status.st_ino};
+}
+
+Result<std::unique_ptr<Connection>> StoreFile::open_checkpointer() {
   auto connection = std::make_unique<Connection>(path_);
-  connection->wait_for_locks_until(open_limit());
-  if (auto opened = connection->open(false); !opened) {
+  connection->wait_for_locks_until(machine_after(kOpenPatience));
+  if (auto opened = connection->open(Connection::Access::write); !opened) {
     return opened.error();
   }
   if (auto configured = configure(*connection); !configured) {
     return configured.error();
   }
-  connection->execute(("PRAGMA cache_size = -" + std::to_string(kReaderCacheKib)).c_str());
-  connection->execute("PRAGMA query_only = ON");
-  if (connection->failed()) {
-    return connection->failure();
+  return connection;
+}
+
+Result<std::unique_ptr<Connection>> StoreFile::open_reader() {
+  if (!opened_) {
+    return open_reader_without_writing();
+  }
+  auto connection = open_checkpointer();
+  if (connection) {
+    (*connection)->execute(("PRAGMA cache_size = -" + std::to_string(kReaderCacheKib)).c_str());
+    (*connection)->execute("PRAGMA query_only = ON");
+    if ((*connection)->failed()) {
+      return (*connection)->failure();
+    }
+  }
+  return connection;
+}
+
+Result<std::unique_ptr<Connection>> StoreFile::open_reader_without_writing() const {
+  // Beside a host that works, its log can be read with it. With nobody there, nothing may be made that reading a log
+  // takes; then there must not be one with anything in it either.
+  std::error_code failed;
+  const bool log = std::filesystem::file_size(path_ + "-wal", failed) > 0 && !failed;
+  auto connection = std::make_unique<Connection>(path_);
+  connection->wait_for_locks_until(machine_after(kOpenPatience));
+  if (auto opened = connection->open(log ? Connection::Access::read : Connection::Access::read_alone); !opened) {
+    return opened.error();
+  }
+  if (auto checked = check_schema(*connection, SchemaUse::read); !checked) {
+    return checked.error();
   }
   return connection;
 }
 
 Result<void> StoreFile::check() const {
-  struct stat status {};
-  if (::stat(path_.c_str(), &status) == 0 && status.st_dev == device_ && status.st_ino == inode_) {
+  if (!opened_) {
     return {};
   }
-  return Error(ErrorCode::queue_missing,
-               "store \"" + path_ +
-                   "\" was removed or replaced while in use; put the file back, or restart to "
-                   "use what is there now");
+  for (std::size_t i = 0; i < files_.size(); ++i) {
+    if (identity(path_ + kSuffixes[i]) != files_[i]) {
+      const std::string mend = i == 0 ? "put the file back, or restart to use what is there now"
+                                      : "it holds what was accepted last: end this process by SIGTERM, which saves "
+                                        "that, before anything else opens the store";
+      return Error(ErrorCode::queue_missing, "store \"" + path_ + "\": \"" + path_ + kSuffixes[i] +
+                                                 "\" was removed or replaced while in use; " + mend);
+    }
+  }
+  return {};
+}
+
+Result<void> StoreFile::flush_log() const {
+  int result = 0;
+  do {
+    result = ::fdatasync(log_);
+  } while (result != 0 && errno == EINTR);
+  if (result != 0) {
+    return explain_system(errno, path_);
+  }
+  return {};
 }
 
 }  // namespace sluice::queue::sqlite

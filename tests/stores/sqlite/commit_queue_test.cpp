@@ -25,12 +25,26 @@ class CommitQueueTest : public ::testing::Test {
     auto writer = file_->open_writer();
     EXPECT_TRUE(writer) << writer.error().message();
     writer_ = std::move(*writer);
-    commits_ = std::make_unique<CommitQueue>(clock_, *file_, *writer_, true,
-                                             CommitQueue::Hooks{.begin = [this] { ++transactions_; }, .finish = [] {}});
+    auto second = file_->open_checkpointer();
+    EXPECT_TRUE(second) << second.error().message();
+    checkpointer_ = std::make_unique<Checkpointer>(std::move(*second), Checkpointer::Report());
+    flusher_ = std::make_unique<Flusher>(*file_, *checkpointer_);
+    commits_ = std::make_unique<CommitQueue>(
+        clock_,
+        CommitQueue::Tools{
+            .file = *file_, .connection = *writer_, .checkpointer = *checkpointer_, .flusher = *flusher_},
+        CommitQueue::Hooks{.begin = [this] { ++transactions_; }, .finish = [] {}});
+  }
+  ~CommitQueueTest() override {
+    commits_->request_stop();
+    EXPECT_TRUE(commits_->ended_by(SteadyTime::max()));
+    flusher_->request_stop();
+    EXPECT_TRUE(flusher_->ended_by(SteadyTime::max()));
   }
 
-  CommitQueue::Work insert(const std::string& name) {
-    return [this, name] { writer_->execute(("INSERT INTO queues (name) VALUES ('" + name + "')").c_str()); };
+  CommitQueue::Task insert(const std::string& name, bool flush = true) {
+    return {.work = [this, name] { writer_->execute(("INSERT INTO queues (name) VALUES ('" + name + "')").c_str()); },
+            .flush = flush};
   }
   std::vector<std::string> names() { return test::raw_sql(file_->path(), "SELECT name FROM queues ORDER BY name"); }
 
@@ -39,12 +53,12 @@ class CommitQueueTest : public ::testing::Test {
    public:
     explicit Holder(CommitQueueTest& test)
         : thread_([this, &test] {
-            EXPECT_TRUE(test.commits_->run(
-                [this] {
-                  holding_.release();
-                  let_go_.acquire();
-                },
-                true, Deadline::never()));
+            EXPECT_TRUE(test.commits_->run({.work =
+                                                [this] {
+                                                  holding_.release();
+                                                  let_go_.acquire();
+                                                }},
+                                           Deadline::never()));
           }) {
       holding_.acquire();
     }
@@ -62,8 +76,7 @@ class CommitQueueTest : public ::testing::Test {
     {
       std::vector<std::jthread> threads;
       for (std::size_t i = 0; i < names.size(); ++i) {
-        threads.emplace_back(
-            [&, i] { inserted[i] = commits_->run(insert(names[i]), true, Deadline::never()).has_value(); });
+        threads.emplace_back([&, i] { inserted[i] = commits_->run(insert(names[i]), Deadline::never()).has_value(); });
       }
       holder.release();
     }
@@ -74,12 +87,14 @@ class CommitQueueTest : public ::testing::Test {
   test::FakeClock clock_;
   std::unique_ptr<StoreFile> file_;
   std::unique_ptr<Connection> writer_;
-  int transactions_ = 0;
+  std::atomic<int> transactions_ = 0;
+  std::unique_ptr<Checkpointer> checkpointer_;
+  std::unique_ptr<Flusher> flusher_;
   std::unique_ptr<CommitQueue> commits_;
 };
 
 TEST_F(CommitQueueTest, CommitsOne) {
-  EXPECT_TRUE(commits_->run(insert("a"), true, Deadline::never()));
+  EXPECT_TRUE(commits_->run(insert("a"), Deadline::never()));
   EXPECT_EQ(names(), std::vector<std::string>{"a"});
   EXPECT_EQ(transactions_, 1);
 }
@@ -92,25 +107,25 @@ TEST_F(CommitQueueTest, ThoseWhoWaitShareATransaction) {
 }
 
 TEST_F(CommitQueueTest, OneThatFailsFailsAlone) {
-  EXPECT_TRUE(commits_->run(insert("taken"), true, Deadline::never()));
+  EXPECT_TRUE(commits_->run(insert("taken"), Deadline::never()));
   Holder holder(*this);
   EXPECT_EQ(insert_together(holder, {"a", "taken", "b"}), (std::vector<bool>{true, false, true}));
   EXPECT_EQ(names(), (std::vector<std::string>{"a", "b", "taken"}));
-  EXPECT_TRUE(commits_->run(insert("later"), true, Deadline::never())) << "a failure leaves nothing behind";
+  EXPECT_TRUE(commits_->run(insert("later"), Deadline::never())) << "a failure leaves nothing behind";
 }
 
 TEST_F(CommitQueueTest, WaitsNoLongerThanTheDeadline) {
   Holder holder(*this);
-  const auto late = commits_->run(insert("late"), true, Deadline::after(clock_, 20ms));
+  const auto late = commits_->run(insert("late"), Deadline::after(clock_, 20ms));
   ASSERT_FALSE(late);
   EXPECT_EQ(late.error().code(), ErrorCode::timeout);
   holder.release();
-  EXPECT_TRUE(commits_->run(insert("after"), true, Deadline::never()));
+  EXPECT_TRUE(commits_->run(insert("after"), Deadline::never()));
   EXPECT_EQ(names(), std::vector<std::string>{"after"});
 }
 
 TEST_F(CommitQueueTest, PassedDeadlineRunsNothing) {
-  const auto late = commits_->run(insert("late"), true, Deadline::at(clock_.steady_now()));
+  const auto late = commits_->run(insert("late"), Deadline::at(clock_.steady_now()));
   ASSERT_FALSE(late);
   EXPECT_EQ(late.error().code(), ErrorCode::timeout);
   EXPECT_EQ(transactions_, 0);
@@ -124,7 +139,7 @@ TEST_F(CommitQueueTest, ManyThreadsLoseNothing) {
     for (int thread = 0; thread < kThreads; ++thread) {
       threads.emplace_back([this, thread] {
         for (int i = 0; i < kEach; ++i) {
-          const auto done = commits_->run(insert(std::to_string(thread) + "-" + std::to_string(i)), i % 2 == 0,
+          const auto done = commits_->run(insert(std::to_string(thread) + "-" + std::to_string(i), i % 2 == 0),
                                           Deadline::after(clock_, 60s));
           EXPECT_TRUE(done) << done.error().message();
         }

@@ -16,7 +16,7 @@ class IdIndexTest : public ::testing::Test {
  protected:
   IdIndexTest() {
     connection_.wait_for_locks_until(SteadyTime::max());
-    EXPECT_TRUE(connection_.open(true));
+    EXPECT_TRUE(connection_.open(Connection::Access::create));
     connection_.execute("PRAGMA synchronous = OFF");
     EXPECT_TRUE(make_schema(connection_));
     index_ =

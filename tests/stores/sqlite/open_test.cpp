@@ -2,10 +2,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -164,6 +167,67 @@ TEST_F(OpenTest, RefusesADamagedFile) {
   EXPECT_THAT(error.message(), HasSubstr("backup"));
 }
 
+TEST_F(OpenTest, TheMendForADamagedFileMendsIt) {
+  if (std::system("sqlite3 --version > /dev/null 2>&1") != 0) {
+    GTEST_SKIP() << "sqlite3 is not installed here";
+  }
+  const std::string path = folder_.file("store.db");
+  {
+    auto store = open(path);
+    for (int i = 0; i < 2000; ++i) {
+      const queue::NewMessage message{.id = "id" + std::to_string(i), .body = std::string(500, 'x')};
+      (*store)->send("orders", std::span(&message, 1), Deadline::never());
+    }
+  }
+  // One page of messages.
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(4096 * 150);
+  file << std::string(4096, '\xFF');
+  file.close();
+  std::string mend;
+  {
+    auto store = open(path);
+    ASSERT_TRUE(store) << store.error().message();
+    const auto claims = (*store)->claim({"orders"}, 2000, 30s, Deadline::never());
+    ASSERT_FALSE(claims);
+    mend = claims.error().message();
+  }
+  const std::size_t first = mend.find("sqlite3 /");
+  const std::size_t then = mend.find(", then ");
+  const std::size_t end = mend.find(", and put NEW");
+  ASSERT_NE(end, std::string::npos) << mend;
+  std::string commands = mend.substr(first, then - first) + " && " + mend.substr(then + 7, end - then - 7);
+  for (std::size_t at = commands.find("NEW"); at != std::string::npos; at = commands.find("NEW", at + 1)) {
+    commands.replace(at, 3, folder_.file("new.db"));
+  }
+  std::system((commands + " > /dev/null 2>&1").c_str());
+  auto rescued = open(folder_.file("new.db"));
+  ASSERT_TRUE(rescued) << rescued.error().message();
+  const auto claims = (*rescued)->claim({"orders"}, 2000, 30s, Deadline::never());
+  ASSERT_TRUE(claims) << claims.error().message();
+  EXPECT_GT(claims->size(), 1900U);
+  EXPECT_LT(claims->size(), 2000U);
+}
+
+TEST_F(OpenTest, AFullDiskAtTheStartIsWaitedForAndNoMistake) {
+  // A child, for the limit stays with its process.
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::signal(SIGXFSZ, SIG_IGN);
+    bool right = true;
+    for (const rlim_t bytes : {0, 4'000, 20'000}) {
+      const rlimit limit{bytes, RLIM_INFINITY};
+      ::setrlimit(RLIMIT_FSIZE, &limit);
+      auto store = open(folder_.file("store" + std::to_string(bytes) + ".db"));
+      right = right && !store && store.error().code() == ErrorCode::full;
+    }
+    ::_exit(right ? 0 : 1);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+
 TEST_F(OpenTest, DamageFoundLaterIsAnErrorOfTheCall) {
   const std::string path = folder_.file("store.db");
   {
@@ -236,18 +300,39 @@ TEST_F(OpenTest, RefusesAFolderThatCannotBeWritten) {
   ::chmod(folder_.file("locked").c_str(), 0755);
 }
 
-TEST_F(OpenTest, RefusesAFileThatCannotBeWritten) {
-  std::filesystem::create_directory(folder_.path() / "shared");
-  const std::string path = folder_.file("shared/store.db");
-  ASSERT_TRUE(open(path));
-  ::chmod(folder_.path().c_str(), 0755);
-  ::chmod(folder_.file("shared").c_str(), 0777);
-  ::chmod(path.c_str(), 0444);
-  EXPECT_TRUE(as_nobody([&] {
+TEST_F(OpenTest, AFileThatCannotBeWrittenCanBeLookedAt) {
+  const std::string path = folder_.file("store.db");
+  {
     auto store = open(path);
-    return !store && store.error().code() == ErrorCode::denied &&
-           store.error().message().find("cannot be written") != std::string::npos;
-  }));
+    ASSERT_EQ(send(**store, "A-1"), queue::SendStatus::sent);
+  }
+  const auto look = [&] {
+    queue::SqliteOptions options;
+    options.path = path;
+    auto queues = queue::open_sqlite_queues(options, clock_, random_);
+    if (!queues || (*queues)->open_source({"orders"}).error().code() != ErrorCode::denied ||
+        (*queues)->open_sender("orders").error().code() != ErrorCode::denied) {
+      return false;
+    }
+    auto looking = (*queues)->open_operator("orders");
+    const queue::Change change{.id = "A-1"};
+    return looking && (*looking)->get("A-1", Deadline::never()) &&
+           (*looking)->stats({}, Deadline::never())->ready == 1U &&
+           (*looking)->list({}, Deadline::never())->messages.size() == 1U &&
+           (*looking)->change(std::span(&change, 1), Deadline::never())[0].error.code() == ErrorCode::denied;
+  };
+  ::chmod(path.c_str(), 0444);
+  ::chmod(folder_.path().c_str(), 0755);
+  EXPECT_TRUE(as_nobody(look)) << "in a folder of another's";
+  ::chmod(folder_.path().c_str(), 0777);
+  EXPECT_TRUE(as_nobody(look)) << "with nobody at work";
+  // A host at work has both files beside it.
+  ::chmod(path.c_str(), 0644);
+  auto host = open(path);
+  ASSERT_EQ(send(**host, "A-2"), queue::SendStatus::sent);
+  ASSERT_TRUE((*host)->remove("orders", "A-2", Deadline::never()));
+  ::chmod(folder_.path().c_str(), 0755);
+  EXPECT_TRUE(as_nobody(look)) << "beside a host that works";
 }
 
 }  // namespace

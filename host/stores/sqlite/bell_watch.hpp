@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "base/mutex.hpp"
+#include "host/stores/sqlite/door.hpp"
+#include "host/stores/sqlite/lane.hpp"
+
+namespace sluice::queue::sqlite {
+
+/// Wakes a job when its half has been rung for: at most once between two claims, and not at all while it claims anyway.
+///
+/// A claim that found less than it asked for arms the watch. Rings of other processes are waited for in the kernel, by
+/// a thread of its own; where that cannot be made, only those of this process are heard.
+class BellWatch {
+ public:
+  /// `door` may be null. `on_ready` is called from any thread, with no lock held.
+  BellWatch(Door* door, const QueueAddress& address, std::function<void()> on_ready);
+  /// Waits for a call under way. Nothing is called afterwards.
+  ~BellWatch();
+  BellWatch(const BellWatch&) = delete;
+  BellWatch& operator=(const BellWatch&) = delete;
+
+  /// How often it has rung; before a claim.
+  std::uint64_t heard() const;
+  /// After a claim that left nothing. Calls `on_ready` at once if it has rung since `heard`.
+  void arm(std::uint64_t heard);
+  /// It has rung in this process.
+  void ring();
+
+ private:
+  void listen(const std::stop_token& stop);
+  bool disarm();
+
+  // Fixed after construction.
+  Door* const door_;
+  const std::size_t bell_;
+  const std::function<void()> on_ready_;
+
+  mutable Mutex mutex_;
+  Condition changed_;
+  // Guarded by mutex_.
+  bool armed_ SLUICE_GUARDED_BY(mutex_) = true;
+  std::uint64_t heard_ SLUICE_GUARDED_BY(mutex_) = 0;      ///< before the claim that armed it
+  std::uint64_t rung_here_ SLUICE_GUARDED_BY(mutex_) = 0;  ///< counted where there is no door
+
+  std::optional<Lane> lane_;
+};
+
+}  // namespace sluice::queue::sqlite

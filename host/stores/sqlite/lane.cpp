@@ -1,0 +1,27 @@
+#include "host/stores/sqlite/lane.hpp"
+
+#include <utility>
+
+namespace sluice::queue::sqlite {
+
+Lane::Lane(Loop loop)
+    : thread_([this, loop = std::move(loop)](const std::stop_token& stop) {
+        loop(stop);
+        const MutexLock lock(mutex_);
+        ended_ = true;
+        changed_.notify_all();
+      }) {}
+
+bool Lane::ended_by(SteadyTime limit) {
+  const MutexLock lock(mutex_);
+  return changed_.wait_until(mutex_, limit, [this]() SLUICE_REQUIRES(mutex_) { return ended_; });
+}
+
+SteadyTime machine_now() { return std::chrono::time_point_cast<Duration>(std::chrono::steady_clock::now()); }
+
+SteadyTime machine_after(Duration span) {
+  const SteadyTime now = machine_now();
+  return span > SteadyTime::max() - now ? SteadyTime::max() : now + span;
+}
+
+}  // namespace sluice::queue::sqlite

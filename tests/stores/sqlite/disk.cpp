@@ -1,0 +1,110 @@
+#include "tests/stores/sqlite/disk.hpp"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <map>
+#include <stdexcept>
+
+#include "base/mutex.hpp"
+
+namespace sluice::test {
+
+namespace {
+
+struct State {
+  Mutex mutex;
+  Condition changed;
+  bool watched SLUICE_GUARDED_BY(mutex) = false;
+  bool hangs SLUICE_GUARDED_BY(mutex) = false;
+  int hanging SLUICE_GUARDED_BY(mutex) = 0;
+  int error SLUICE_GUARDED_BY(mutex) = 0;
+  std::map<std::string, int> flushes SLUICE_GUARDED_BY(mutex);
+};
+
+State& state() {
+  static State one;
+  return one;
+}
+
+std::string name_of(int file) {
+  std::array<char, 4096> name{};
+  const std::string link = "/proc/self/fd/" + std::to_string(file);
+  const ssize_t size = ::readlink(link.c_str(), name.data(), name.size());
+  return size < 0 ? std::string() : std::string(name.data(), static_cast<std::size_t>(size));
+}
+
+int flush(int file, long call) {
+  State& disk = state();
+  {
+    const MutexLock lock(disk.mutex);
+    if (disk.watched) {
+      ++disk.flushes[name_of(file)];
+      ++disk.hanging;
+      disk.changed.notify_all();
+      disk.changed.wait_until(disk.mutex, SteadyTime::max(),
+                              [&disk]() SLUICE_REQUIRES(disk.mutex) { return !disk.hangs; });
+      --disk.hanging;
+      if (disk.error != 0) {
+        errno = disk.error;
+        return -1;
+      }
+    }
+  }
+  return static_cast<int>(::syscall(call, file));
+}
+
+}  // namespace
+
+Disk::Disk() {
+  const MutexLock lock(state().mutex);
+  state().watched = true;
+  state().flushes.clear();
+}
+
+Disk::~Disk() {
+  let_go();
+  const MutexLock lock(state().mutex);
+  state().watched = false;
+  state().error = 0;
+}
+
+int Disk::flushes(const std::string& suffix) const {
+  const MutexLock lock(state().mutex);
+  int count = 0;
+  for (const auto& [name, flushes] : state().flushes) {
+    count += name.ends_with(suffix) ? flushes : 0;
+  }
+  return count;
+}
+
+void Disk::fail(int error) {
+  const MutexLock lock(state().mutex);
+  state().error = error;
+}
+
+void Disk::hang() {
+  const MutexLock lock(state().mutex);
+  state().hangs = true;
+}
+
+void Disk::let_go() {
+  const MutexLock lock(state().mutex);
+  state().hangs = false;
+  state().changed.notify_all();
+}
+
+void Disk::wait_until_one_hangs() {
+  const MutexLock lock(state().mutex);
+  state().changed.wait_until(state().mutex, SteadyTime::max(),
+                             []() SLUICE_NO_TSA { return state().hangs && state().hanging > 0; });
+}
+
+}  // namespace sluice::test
+
+extern "C" {
+int fdatasync(int file) { return sluice::test::flush(file, SYS_fdatasync); }
+int fsync(int file) { return sluice::test::flush(file, SYS_fsync); }
+}

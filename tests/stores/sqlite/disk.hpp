@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+
+namespace sluice::test {
+
+/// The disk below this process, as far as flushes go: `fdatasync` and `fsync` of everybody in it, SQLite included, come
+/// here first. One at a time; the last one to go gives the calls back to the system.
+class Disk {
+ public:
+  Disk();
+  /// Lets all go that hang.
+  ~Disk();
+  Disk(const Disk&) = delete;
+  Disk& operator=(const Disk&) = delete;
+
+  /// Flushes of files whose name ends so.
+  int flushes(const std::string& suffix) const;
+  /// From now on flushes fail with this errno; 0: no more.
+  void fail(int error);
+  /// From now on flushes do not return until `let_go`.
+  void hang();
+  void let_go();
+  /// Returns when one hangs.
+  void wait_until_one_hangs();
+};
+
+}  // namespace sluice::test

@@ -1,0 +1,171 @@
+// A disk that hangs, fails or loses its files: nobody waits beyond his deadline, and nothing is claimed to be safe that
+// is not.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <thread>
+
+#include "tests/stores/sqlite/disk.hpp"
+#include "tests/stores/sqlite/sqlite_rig.hpp"
+
+namespace sluice::test {
+namespace {
+
+using std::chrono_literals::operator""s;
+using std::chrono_literals::operator""ms;
+using ::testing::HasSubstr;
+
+class DiskFaultsTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<StoreDesk> open() {
+    queue::SqliteOptions options;
+    options.path = file_;
+    auto queues = queue::open_sqlite_queues(options, clock_, random_);
+    EXPECT_TRUE(queues) << queues.error().message();
+    return std::make_unique<StoreDesk>(std::move(*queues));
+  }
+  queue::SendResult send(StoreDesk& store, const std::string& id, Deadline deadline = Deadline::never()) {
+    const queue::NewMessage message{.id = id, .body = "x"};
+    return store.send("orders", std::span(&message, 1), deadline).at(0);
+  }
+  std::vector<queue::Delivery> claim(StoreDesk& store, std::size_t max) {
+    auto claimed = store.claim({"orders"}, max, 30s, Deadline::never());
+    EXPECT_TRUE(claimed) << claimed.error().message();
+    return std::move(*claimed);
+  }
+  queue::SettleResult settle(StoreDesk& store, const queue::Delivery& delivery, Deadline deadline) {
+    const queue::Completion completion{.receipt = delivery.receipt};
+    return store.settle({"orders"}, std::span(&completion, 1), deadline).at(0);
+  }
+  Deadline soon() { return Deadline::after(clock_, 100ms); }
+
+  TempFolder folder_;
+  const std::string file_ = folder_.file("store.db");
+  SystemClock clock_;
+  SeededRandom random_{1};
+  Disk disk_;
+};
+
+TEST_F(DiskFaultsTest, WhatIsAnsweredIsOnTheDisk) {
+  auto store = open();
+  for (int i = 0; i < 3; ++i) {
+    const int before = disk_.flushes("-wal");
+    ASSERT_EQ(send(*store, "id" + std::to_string(i)).status, queue::SendStatus::sent);
+    EXPECT_GT(disk_.flushes("-wal"), before) << "a send";
+  }
+  for (const auto& delivery : claim(*store, 3)) {
+    const int before = disk_.flushes("-wal");
+    ASSERT_EQ(settle(*store, delivery, Deadline::never()).status, queue::SettleStatus::applied);
+    EXPECT_GT(disk_.flushes("-wal"), before) << "a settlement";
+  }
+}
+
+TEST_F(DiskFaultsTest, WhatTheLogLosesWhenItBeginsAnewIsOnTheDisk) {
+  auto store = open();
+  for (int i = 0; i < 30; ++i) {
+    const queue::NewMessage message{.body = std::string(1024 * 1024, 'x')};
+    ASSERT_EQ(store->send("orders", std::span(&message, 1), Deadline::never())[0].status, queue::SendStatus::sent);
+  }
+  store.reset();
+  EXPECT_GT(disk_.flushes("store.db"), 0) << "a checkpoint";
+}
+
+TEST_F(DiskFaultsTest, ADiskThatHangsHoldsNobodyBeyondHisDeadline) {
+  auto store = open();
+  ASSERT_EQ(send(*store, "a").status, queue::SendStatus::sent);
+  const auto held = claim(*store, 1);
+  disk_.hang();
+  const auto start = clock_.steady_now();
+  EXPECT_EQ(send(*store, "b", soon()).error.code(), ErrorCode::unknown_outcome);
+  const auto settled = settle(*store, held.at(0), soon());
+  EXPECT_EQ(settled.status, queue::SettleStatus::failed);
+  EXPECT_EQ(settled.error.code(), ErrorCode::unknown_outcome);
+  EXPECT_TRUE(store->stats({"orders"}, soon()));
+  EXPECT_LT(clock_.steady_now() - start, 1s);
+  disk_.let_go();
+  EXPECT_EQ(settle(*store, held[0], Deadline::never()).status, queue::SettleStatus::applied)
+      << "a repetition of what took effect is no loss";
+  EXPECT_EQ(all_ids(*store, "orders"), std::vector<std::string>{"b"});
+}
+
+TEST_F(DiskFaultsTest, TheEndDoesNotWaitForADiskThatHangs) {
+  auto store = open();
+  disk_.hang();
+  EXPECT_EQ(send(*store, "a", soon()).error.code(), ErrorCode::unknown_outcome);
+  const auto start = clock_.steady_now();
+  store.reset();
+  EXPECT_LT(clock_.steady_now() - start, 3s);
+}
+
+TEST_F(DiskFaultsTest, WhatCouldNotBeFlushedIsNotClaimedToBeSafeUntilItIs) {
+  auto store = open();
+  ASSERT_EQ(send(*store, "a").status, queue::SendStatus::sent);
+  const auto held = claim(*store, 1);
+  disk_.fail(EIO);
+  for (int i = 0; i < 3; ++i) {
+    const auto settled = settle(*store, held.at(0), Deadline::never());
+    EXPECT_EQ(settled.status, queue::SettleStatus::failed);
+    EXPECT_EQ(settled.error.code(), ErrorCode::unknown_outcome);
+  }
+  EXPECT_TRUE(claim(*store, 5).empty()) << "nothing that is finished is handed out again";
+  disk_.fail(0);
+  const int before = disk_.flushes("store.db");
+  EXPECT_EQ(settle(*store, held[0], Deadline::never()).status, queue::SettleStatus::applied);
+  EXPECT_GT(disk_.flushes("store.db"), before) << "the system forgets what it could not write to the log";
+  EXPECT_EQ(send(*store, "b").status, queue::SendStatus::sent);
+}
+
+TEST_F(DiskFaultsTest, ALogThatIsTakenAwayIsNoticedAtOnce) {
+  for (const char* suffix : {"-wal", "-shm"}) {
+    auto store = open();
+    ASSERT_EQ(send(*store, std::string("before ") + suffix).status, queue::SendStatus::sent);
+    std::filesystem::rename(file_ + suffix, file_ + ".away");
+    const auto refused = send(*store, "lost");
+    EXPECT_EQ(refused.status, queue::SendStatus::failed);
+    EXPECT_EQ(refused.error.code(), ErrorCode::queue_missing);
+    EXPECT_THAT(refused.error.message(), HasSubstr(std::string("store.db") + suffix));
+    EXPECT_FALSE(store->claim({"orders"}, 1, 30s, Deadline::never()));
+    std::filesystem::copy_file(file_ + ".away", file_ + suffix);
+    EXPECT_EQ(send(*store, "lost").error.code(), ErrorCode::queue_missing) << "a copy is another file";
+    std::filesystem::rename(file_ + ".away", file_ + suffix);
+    EXPECT_EQ(send(*store, std::string("after ") + suffix).status, queue::SendStatus::sent);
+  }
+}
+
+TEST_F(DiskFaultsTest, AnEndInOrderSavesWhatLayInALogThatWasRemoved) {
+  auto store = open();
+  ASSERT_EQ(send(*store, "a").status, queue::SendStatus::sent);
+  std::filesystem::remove(file_ + "-wal");
+  std::filesystem::remove(file_ + "-shm");
+  EXPECT_EQ(send(*store, "b").error.code(), ErrorCode::queue_missing);
+  store.reset();
+  EXPECT_EQ(all_ids(*open(), "orders"), std::vector<std::string>{"a"});
+}
+
+TEST_F(DiskFaultsTest, WhatIsMadeIsForThisUserAlone) {
+  const ::mode_t before = ::umask(0);
+  std::filesystem::create_directory(folder_.path() / "there");
+  queue::SqliteOptions options;
+  options.path = folder_.file("there/made/deep/store.db");
+  auto queues = queue::open_sqlite_queues(options, clock_, random_);
+  ::umask(before);
+  ASSERT_TRUE(queues) << queues.error().message();
+  const auto mode = [&](const std::string& name) {
+    struct stat status {};
+    EXPECT_EQ(::stat(folder_.file(name).c_str(), &status), 0) << name;
+    return status.st_mode & 0777U;
+  };
+  EXPECT_EQ(mode("there"), 0777U) << "what was there is its owner's affair";
+  EXPECT_EQ(mode("there/made"), 0700U);
+  EXPECT_EQ(mode("there/made/deep"), 0700U);
+  for (const char* suffix : {"", "-wal", "-shm", "-door"}) {
+    EXPECT_EQ(mode(std::string("there/made/deep/store.db") + suffix), 0600U) << suffix;
+  }
+}
+
+}  // namespace
+}  // namespace sluice::test

@@ -1,0 +1,286 @@
+// Others on the same file: readers that stay, writers that never pause, and hosts that wait for what they send.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <semaphore>
+#include <thread>
+
+#include "host/stores/sqlite/checkpointer.hpp"
+#include "host/stores/sqlite/door.hpp"
+#include "host/stores/sqlite/store_file.hpp"
+#include "tests/stores/sqlite/sqlite_rig.hpp"
+
+namespace sluice::test {
+namespace {
+
+using std::chrono_literals::operator""s;
+using std::chrono_literals::operator""ms;
+
+class NeighboursTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<StoreDesk> open() { return open_store(file_, clock_, random_); }
+  void send(StoreDesk& store, std::size_t body = 1) {
+    const queue::NewMessage message{.body = std::string(body, 'x')};
+    ASSERT_EQ(store.send("orders", std::span(&message, 1), Deadline::never())[0].status, queue::SendStatus::sent);
+  }
+  /// The longest of so many small sends.
+  Duration longest_send(StoreDesk& store, int sends) {
+    Duration longest{};
+    for (int i = 0; i < sends; ++i) {
+      const SteadyTime start = clock_.steady_now();
+      send(store);
+      longest = std::max(longest, Duration(clock_.steady_now() - start));
+    }
+    return longest;
+  }
+
+  TempFolder folder_;
+  const std::string file_ = folder_.file("store.db");
+  SystemClock clock_;
+  SeededRandom random_{1};
+};
+
+/// A connection behind the store's back that keeps a snapshot.
+class SlowReader {
+ public:
+  explicit SlowReader(const std::string& file) {
+    if (sqlite3_open(file.c_str(), &handle_) != SQLITE_OK ||
+        sqlite3_exec(handle_, "BEGIN; SELECT count(*) FROM messages", nullptr, nullptr, nullptr) != SQLITE_OK) {
+      throw std::runtime_error(sqlite3_errmsg(handle_));
+    }
+  }
+  ~SlowReader() { sqlite3_close(handle_); }
+  SlowReader(const SlowReader&) = delete;
+  SlowReader& operator=(const SlowReader&) = delete;
+
+ private:
+  sqlite3* handle_ = nullptr;
+};
+
+TEST_F(NeighboursTest, AReaderThatStaysCostsNoCommitAnythingAndIsReported) {
+  std::atomic<int> reports = 0;
+  queue::SqliteOptions options;
+  options.report = [&reports](const std::string& warning) {
+    EXPECT_THAT(warning, ::testing::HasSubstr("fuser"));
+    ++reports;
+  };
+  auto store = open_store(file_, clock_, random_, options);
+  send(*store);
+  {
+    const SlowReader reader(file_);
+    for (int i = 0; i < 300; ++i) {
+      send(*store, 1024 * 1024);
+    }
+    ASSERT_GT(std::filesystem::file_size(file_ + "-wal"), 256U * 1024 * 1024);
+    EXPECT_LT(longest_send(*store, 50), 150ms) << "a wait for the reader took 200 ms each time";
+  }
+  EXPECT_EQ(reports, 1);
+  // Once it has gone the log is taken in again.
+  for (int i = 0; i < 1000 && std::filesystem::file_size(file_ + "-wal") > 65U * 1024 * 1024; ++i) {
+    send(*store, 1024 * 1024);
+  }
+  EXPECT_LE(std::filesystem::file_size(file_ + "-wal"), 65U * 1024 * 1024);
+}
+
+TEST_F(NeighboursTest, WritersTakeTurns) {
+  auto mine = queue::sqlite::Door::open(folder_.file("door"));
+  auto theirs = queue::sqlite::Door::open(folder_.file("door"));
+  ASSERT_TRUE(mine && theirs);
+  // One that is back at once after each turn, as a process that sends without a pause.
+  std::atomic<int> turns = 0;
+  std::atomic<bool> ended = false;
+  std::jthread busy([&] {
+    while (!ended) {
+      theirs->take_turn();
+      ++turns;
+      theirs->give_turn_back();
+    }
+  });
+  while (turns == 0) {
+    std::this_thread::yield();
+  }
+  int most = 0;
+  for (int i = 0; i < 200; ++i) {
+    const int before = turns;
+    mine->take_turn();
+    most = std::max(most, turns - before);
+    mine->give_turn_back();
+  }
+  ended = true;
+  EXPECT_LE(most, 3) << "whoever waits comes next";
+}
+
+TEST_F(NeighboursTest, ATurnEndsWithItsProcess) {
+  const std::string path = folder_.file("door");
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    auto door = queue::sqlite::Door::open(path);
+    door->take_turn();
+    const char taken = '1';
+    static_cast<void>(::write(ends[1], &taken, 1));
+    ::pause();
+    ::_exit(0);
+  }
+  char taken = 0;
+  ASSERT_EQ(::read(ends[0], &taken, 1), 1);
+  std::jthread killer([child] { ::kill(child, SIGKILL); });
+  auto door = queue::sqlite::Door::open(path);
+  door->take_turn();
+  door->give_turn_back();
+  ::close(ends[0]);
+  ::close(ends[1]);
+  ::waitpid(child, nullptr, 0);
+}
+
+/// A source that waits, and how often it was told that something is there.
+class Waiting {
+ public:
+  explicit Waiting(queue::Queues& queues, const queue::QueueAddress& address = {"orders"})
+      : source_(*queues.open_source(address)) {
+    source_->start({.on_ready =
+                        [this] {
+                          ++told_;
+                          ready_.release();
+                        },
+                    .lost = {}});
+  }
+  std::size_t claim(std::size_t max = 10) {
+    auto claimed = source_->claim({.max = max, .visibility = 30s}, Deadline::never());
+    EXPECT_TRUE(claimed);
+    return claimed->deliveries.size();
+  }
+  bool told_within(Duration span) { return ready_.try_acquire_for(span); }
+  int told() const { return told_; }
+  void stop() { source_->stop(); }
+
+ private:
+  std::atomic<int> told_ = 0;
+  std::counting_semaphore<> ready_{0};
+  std::unique_ptr<queue::Source> source_;
+};
+
+TEST_F(NeighboursTest, AHostIsWokenByWhatAnotherProcessSends) {
+  auto host = open();
+  auto sender = open();  // what it shares with the host is what another process would: the files
+  Waiting waiting(host->queues());
+  Waiting second(host->queues());
+  Waiting other_queue(host->queues(), {"invoices"});
+  for (int round = 0; round < 50; ++round) {
+    EXPECT_EQ(waiting.claim(), 0U);
+    EXPECT_EQ(second.claim(), 0U);
+    send(*sender);
+    ASSERT_TRUE(waiting.told_within(10s));
+    ASSERT_TRUE(second.told_within(10s)) << "each of several";
+    EXPECT_EQ(waiting.claim(), 1U);
+  }
+  EXPECT_EQ(other_queue.told(), 0);
+}
+
+TEST_F(NeighboursTest, AWakeOutlivesALogThatBeginsAnew) {
+  auto host = open();
+  auto sender = open();
+  Waiting waiting(host->queues());
+  for (int round = 0; round < 40; ++round) {
+    EXPECT_EQ(waiting.claim(), 0U);
+    send(*sender, 1024 * 1024);
+    ASSERT_TRUE(waiting.told_within(10s));
+    EXPECT_EQ(waiting.claim(), 1U);
+  }
+}
+
+TEST_F(NeighboursTest, WhatComesBetweenLookingAndWaitingIsHeard) {
+  auto host = open();
+  auto sender = open();
+  Waiting waiting(host->queues());
+  constexpr int kMessages = 500;
+  std::jthread sending([&] {
+    for (int i = 0; i < kMessages; ++i) {
+      send(*sender);
+    }
+  });
+  std::size_t claimed = 0;
+  while (claimed < kMessages) {
+    const std::size_t found = waiting.claim();
+    claimed += found;
+    if (found < 10 && claimed < kMessages) {
+      ASSERT_TRUE(waiting.told_within(10s)) << claimed;
+    }
+  }
+}
+
+TEST_F(NeighboursTest, AHostDoesNotWakeItselfAndIsToldOnceBetweenTwoClaims) {
+  auto host = open();
+  auto sender = open();
+  Waiting waiting(host->queues());
+  EXPECT_EQ(waiting.claim(), 0U);
+  for (int i = 0; i < 100; ++i) {
+    send(*sender);
+  }
+  ASSERT_TRUE(waiting.told_within(10s));
+  EXPECT_EQ(waiting.claim(1000), 100U);
+  EXPECT_EQ(waiting.told(), 1);
+  // Its own settlements, and a claim of what is left.
+  EXPECT_EQ(waiting.claim(), 0U);
+  EXPECT_EQ(waiting.told(), 1);
+}
+
+TEST_F(NeighboursTest, NothingIsToldOnceStopped) {
+  auto host = open();
+  auto sender = open();
+  Waiting waiting(host->queues());
+  EXPECT_EQ(waiting.claim(), 0U);
+  waiting.stop();
+  send(*sender);
+  send(*host);
+  EXPECT_EQ(waiting.told(), 0);
+}
+
+TEST_F(NeighboursTest, IdleSourcesCostNothing) {
+  auto host = open();
+  std::vector<std::unique_ptr<Waiting>> jobs;
+  for (int i = 0; i < 10; ++i) {
+    jobs.push_back(std::make_unique<Waiting>(host->queues(), queue::QueueAddress{"queue " + std::to_string(i)}));
+    jobs.back()->claim();
+  }
+  const auto switches = [] {
+    rusage usage{};
+    ::getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_nvcsw;
+  };
+  const auto before = switches();
+  // Something to wait for that never comes.
+  std::binary_semaphore never{0};
+  EXPECT_FALSE(never.try_acquire_for(500ms));
+  EXPECT_LE(switches() - before, 5) << "a thread woke for nothing";
+}
+
+TEST_F(NeighboursTest, AThousandCompletionsOfALedgerAreSettledTogether) {
+  auto store = open();
+  std::vector<queue::NewMessage> messages(1000);
+  store->send("orders", messages, Deadline::never());
+  auto claimed = store->claim({"orders"}, 1000, 30s, Deadline::never());
+  ASSERT_EQ(claimed->size(), 1000U);
+  std::vector<queue::Completion> completions;
+  for (const auto& delivery : *claimed) {
+    completions.push_back({.receipt = delivery.receipt, .action = queue::CompletionAction::release});
+  }
+  const SteadyTime start = clock_.steady_now();
+  for (const auto& result : store->settle({"orders"}, completions, Deadline::never())) {
+    ASSERT_EQ(result.status, queue::SettleStatus::applied);
+  }
+  EXPECT_LT(clock_.steady_now() - start, 100ms);
+}
+
+}  // namespace
+}  // namespace sluice::test
