@@ -43,7 +43,9 @@ TEST(ModelCapacity, AFailedConditionIsCharged) {
   rig.put_job("a", "1");
   const double before = rig.model.counters().write_units;
   EXPECT_EQ(rig.ask("DeleteItem", R"--({"TableName":"jobs","Key":{"id":{"S":"a"}},
-    "ConditionExpression":"attribute_not_exists(id)"})--").error(), "ConditionalCheckFailedException");
+    "ConditionExpression":"attribute_not_exists(id)"})--")
+                .error(),
+            "ConditionalCheckFailedException");
   EXPECT_EQ(rig.model.counters().write_units, before + 1);
 }
 
@@ -89,7 +91,9 @@ TEST(ModelCapacity, StatementsOfABatchAreThrottledOneByOne) {
   ModelRig rig(limited(10, 0));
   std::string statements;
   for (int i = 0; i < 25; ++i) {
-    statements += std::string(i == 0 ? "" : ",") + R"({"Statement":"INSERT INTO \"jobs\" VALUE {'id':?,'kind':'k','at':'1'}","Parameters":[{"S":")" + std::to_string(i) + R"("}]})";
+    statements += std::string(i == 0 ? "" : ",") +
+                  R"({"Statement":"INSERT INTO \"jobs\" VALUE {'id':?,'kind':'k','at':'1'}","Parameters":[{"S":")" +
+                  std::to_string(i) + R"("}]})";
   }
   const Reply reply = rig.ask("BatchExecuteStatement", R"({"Statements":[)" + statements + "]}");
   int done = 0;

@@ -13,17 +13,20 @@ class ModelExpressions : public testing::Test {
   }
   Reply update(const std::string& expression, const std::string& more = "") {
     return rig.ask("UpdateItem", R"({"TableName":"jobs","Key":{"id":{"S":"a"}},"ReturnValues":"ALL_NEW",
-      "UpdateExpression":")" + expression + "\"" + more + "}");
+      "UpdateExpression":")" + expression +
+                                     "\"" + more + "}");
   }
   bool passes(const std::string& condition, const std::string& values = "", const std::string& names = "") {
     return rig.ask("DeleteItem", R"({"TableName":"jobs","Key":{"id":{"S":"nobody"}},"ConditionExpression":")" +
-                                     condition + "\"" + (values.empty() ? "" : R"(,"ExpressionAttributeValues":)" + values) +
+                                     condition + "\"" +
+                                     (values.empty() ? "" : R"(,"ExpressionAttributeValues":)" + values) +
                                      (names.empty() ? "" : R"(,"ExpressionAttributeNames":)" + names) + "}")
                .status == 200;
   }
   bool holds(const std::string& condition, const std::string& values = "") {
     return rig.ask("UpdateItem", R"({"TableName":"jobs","Key":{"id":{"S":"a"}},"UpdateExpression":"REMOVE nothing",
-      "ConditionExpression":")" + condition + "\"" + (values.empty() ? "" : R"(,"ExpressionAttributeValues":)" + values) + "}")
+      "ConditionExpression":")" + condition +
+                                     "\"" + (values.empty() ? "" : R"(,"ExpressionAttributeValues":)" + values) + "}")
                .status == 200;
   }
   ModelRig rig;
@@ -63,13 +66,15 @@ TEST_F(ModelExpressions, UpdatesSeeTheItemAsItWas) {
 TEST_F(ModelExpressions, RefusalsSayWhatDynamoDBSays) {
   EXPECT_EQ(update("SET data = :v", R"(,"ExpressionAttributeValues":{":v":{"N":"1"}})").message(),
             "Invalid UpdateExpression: Attribute name is a reserved keyword; reserved keyword: data");
-  EXPECT_EQ(update("SET a = :v").message(),
-            "Invalid UpdateExpression: An expression attribute value used in expression is not defined; attribute value: :v");
+  EXPECT_EQ(
+      update("SET a = :v").message(),
+      "Invalid UpdateExpression: An expression attribute value used in expression is not defined; attribute value: :v");
   EXPECT_EQ(update("SET a = :v", R"(,"ExpressionAttributeValues":{":v":{"N":"1"},":w":{"N":"1"}})").message(),
             "Value provided in ExpressionAttributeValues unused in expressions: keys: {:w}");
   EXPECT_EQ(update("SET id = :v", R"(,"ExpressionAttributeValues":{":v":{"S":"b"}})").message(),
             "One or more parameter values were invalid: Cannot update attribute id. This attribute is part of the key");
-  EXPECT_EQ(update("SET a = :v REMOVE a", R"(,"ExpressionAttributeValues":{":v":{"S":"b"}})").error(), "ValidationException");
+  EXPECT_EQ(update("SET a = :v REMOVE a", R"(,"ExpressionAttributeValues":{":v":{"S":"b"}})").error(),
+            "ValidationException");
   EXPECT_EQ(update("SET nothing.deep = :v", R"(,"ExpressionAttributeValues":{":v":{"S":"b"}})").message(),
             "The document path provided in the update expression is invalid for update");
   EXPECT_EQ(update("SET SET a").error(), "ValidationException");

@@ -146,8 +146,9 @@ TEST_F(ModelFaults, KeysOfABatchAreLeftForLater) {
   put("a");
   put("b");
   rig.model.inject_part(PartFault::throttle);
-  const Reply reply = rig.ask("BatchGetItem",
-                              R"({"RequestItems":{"jobs":{"ConsistentRead":true,"Keys":[{"id":{"S":"a"}},{"id":{"S":"b"}}]}}})");
+  const Reply reply =
+      rig.ask("BatchGetItem",
+              R"({"RequestItems":{"jobs":{"ConsistentRead":true,"Keys":[{"id":{"S":"a"}},{"id":{"S":"b"}}]}}})");
   EXPECT_EQ(reply.body.at("Responses").at("jobs").as_array().size(), 1u);
   EXPECT_EQ(reply.body.at("UnprocessedKeys").at("jobs").at("Keys").as_array().size(), 1u);
   EXPECT_EQ(reply.body.at("UnprocessedKeys").at("jobs").at("ConsistentRead").as_bool(), true);

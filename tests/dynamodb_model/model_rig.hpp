@@ -68,7 +68,8 @@ struct ModelRig {
   }
   Reply query_jobs(const std::string& more = "") {
     return ask("Query", R"({"TableName":"jobs","IndexName":"by-kind","KeyConditionExpression":"kind = :k",
-      "ReturnConsumedCapacity":"TOTAL","ExpressionAttributeValues":{":k":{"S":"k"}})" + more + "}");
+      "ReturnConsumedCapacity":"TOTAL","ExpressionAttributeValues":{":k":{"S":"k"}})" +
+                            more + "}");
   }
   /// "a b c": the ids of the jobs that a query shows.
   std::string ids_in_index(const std::string& more = "") {

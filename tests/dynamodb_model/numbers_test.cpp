@@ -23,7 +23,8 @@ TEST(ModelNumbers, AreStoredWithoutExponentsAndNeedlessZeros) {
 TEST(ModelNumbers, BeyondDynamoDBsRangeAreRefused) {
   EXPECT_NO_THROW(canonical_number("9.9999999999999999999999999999999999999E125"));
   EXPECT_NO_THROW(canonical_number("1E-130"));
-  for (const char* text : {"1E126", "1E-131", "123456789012345678901234567890123456789", "", "x", "1e", "--1", "1.2.3"}) {
+  for (const char* text :
+       {"1E126", "1E-131", "123456789012345678901234567890123456789", "", "x", "1e", "--1", "1.2.3"}) {
     EXPECT_THROW(canonical_number(text), Failure) << text;
   }
 }
@@ -38,11 +39,12 @@ TEST(ModelNumbers, AddAndSubtractExactly) {
 }
 
 TEST(ModelNumbers, SortBytesOrderAsTheNumbersDo) {
-  const std::vector<std::string> ordered = {"-1000", "-10.5", "-10", "-9", "-0.01", "0", "0.001", "0.01", "1", "9", "10",
-                                            "10.5",  "11",    "100", "1000000"};
+  const std::vector<std::string> ordered = {"-1000", "-10.5", "-10", "-9",   "-0.01", "0",   "0.001",  "0.01",
+                                            "1",     "9",     "10",  "10.5", "11",    "100", "1000000"};
   for (std::size_t i = 0; i < ordered.size(); ++i) {
     for (std::size_t k = 0; k < ordered.size(); ++k) {
-      EXPECT_EQ(number_sort_bytes(ordered[i]) < number_sort_bytes(ordered[k]), i < k) << ordered[i] << " " << ordered[k];
+      EXPECT_EQ(number_sort_bytes(ordered[i]) < number_sort_bytes(ordered[k]), i < k)
+          << ordered[i] << " " << ordered[k];
       EXPECT_EQ(compare_numbers(ordered[i], ordered[k]) < 0, i < k) << ordered[i] << " " << ordered[k];
     }
   }

@@ -46,8 +46,9 @@ TEST_F(ModelPaging, ACursorGoesOnWhereThePageEnded) {
     std::string cursor;
     int pages = 0;
     do {
-      const Reply reply = query(" AND n < :a", R"(,":a":{"N":"20"})",
-                                std::string(R"(,"Limit":6,"ScanIndexForward":)") + (forward ? "true" : "false") + cursor);
+      const Reply reply =
+          query(" AND n < :a", R"(,":a":{"N":"20"})",
+                std::string(R"(,"Limit":6,"ScanIndexForward":)") + (forward ? "true" : "false") + cursor);
       all += numbers(reply) + " ";
       const auto* last = reply.body.as_object().if_contains("LastEvaluatedKey");
       cursor = last == nullptr ? "" : R"(,"ExclusiveStartKey":)" + json::serialize(*last);
@@ -77,7 +78,8 @@ TEST_F(ModelPaging, AFilterCountsWhatItLeavesOut) {
   for (int i = 0; i < 10; ++i) {
     rig.put_job(std::to_string(i), std::to_string(i), i % 2 == 0 ? "even" : "odd");
   }
-  const Reply reply = rig.ask("Query", R"({"TableName":"jobs","IndexName":"by-kind","KeyConditionExpression":"kind = :k",
+  const Reply reply =
+      rig.ask("Query", R"({"TableName":"jobs","IndexName":"by-kind","KeyConditionExpression":"kind = :k",
     "FilterExpression":"#d = :d","ExpressionAttributeNames":{"#d":"data"},"Limit":4,
     "ExpressionAttributeValues":{":k":{"S":"k"},":d":{"S":"even"}}})");
   EXPECT_EQ(reply.body.at("Count").as_int64(), 2);

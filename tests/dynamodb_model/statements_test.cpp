@@ -38,7 +38,8 @@ TEST_F(ModelStatements, InsertRefusesADuplicate) {
 
 TEST_F(ModelStatements, UpdateIsConditionalAndGivesTheNewItem) {
   batch(insert);
-  const std::string text = R"(UPDATE "jobs" SET "version"=?,"kind"=? REMOVE "gone" WHERE "id"=? AND "version"=? RETURNING ALL NEW *)";
+  const std::string text =
+      R"(UPDATE "jobs" SET "version"=?,"kind"=? REMOVE "gone" WHERE "id"=? AND "version"=? RETURNING ALL NEW *)";
   const std::string update = statement(text, R"({"N":"2"},{"S":"k"},{"S":"a"},{"N":"1"})");
   EXPECT_EQ(first(update).at("Item").at("version").at("N").as_string(), "2");
   EXPECT_EQ(code(update), "ConditionalCheckFailed");
@@ -54,7 +55,8 @@ TEST_F(ModelStatements, MissingIsToldFromEveryValue) {
   batch(insert);
   EXPECT_EQ(code(statement(R"(DELETE FROM "jobs" WHERE "id"=? AND "version" IS MISSING)", R"({"S":"a"})")),
             "ConditionalCheckFailed");
-  const json::object response = first(statement(R"(DELETE FROM "jobs" WHERE "id"=? AND "kind" IS MISSING RETURNING ALL OLD *)", R"({"S":"a"})"));
+  const json::object response =
+      first(statement(R"(DELETE FROM "jobs" WHERE "id"=? AND "kind" IS MISSING RETURNING ALL OLD *)", R"({"S":"a"})"));
   EXPECT_EQ(response.at("Item").at("version").at("N").as_string(), "1");
 }
 
@@ -63,12 +65,10 @@ TEST_F(ModelStatements, ReadsAndWritesDoNotMix) {
   EXPECT_EQ(reply.error(), "ValidationException");
 }
 
-TEST_F(ModelStatements, NoItemTwiceInABatch) {
-  EXPECT_EQ(batch(insert + "," + insert).error(), "ValidationException");
-}
+TEST_F(ModelStatements, NoItemTwiceInABatch) { EXPECT_EQ(batch(insert + "," + insert).error(), "ValidationException"); }
 
 TEST_F(ModelStatements, CapacityIsToldWhenAnythingSucceeded) {
-  EXPECT_EQ(number_at(batch(insert).body, {"ConsumedCapacity"  , "CapacityUnits"}), 1);
+  EXPECT_EQ(number_at(batch(insert).body, {"ConsumedCapacity", "CapacityUnits"}), 1);
   EXPECT_EQ(batch(insert).body.as_object().count("ConsumedCapacity"), 0u);
 }
 
@@ -76,7 +76,8 @@ TEST_F(ModelStatements, DeniedActionsAreNamed) {
   rig.model.deny("dynamodb:PartiQLInsert");
   const json::object response = first(insert);
   EXPECT_EQ(response.at("Error").at("Code").as_string(), "AccessDenied");
-  EXPECT_NE(std::string(response.at("Error").at("Message").as_string()).find("dynamodb:PartiQLInsert"), std::string::npos);
+  EXPECT_NE(std::string(response.at("Error").at("Message").as_string()).find("dynamodb:PartiQLInsert"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -66,8 +66,10 @@ TEST(ModelTransactions, AnItemMayBeInOneOnlyOnce) {
 TEST(ModelTransactions, GetSeesAllItemsAtOnce) {
   ModelRig rig;
   rig.ask("TransactWriteItems", items(kPutA + "," + kPutB));
-  const Reply reply = rig.ask("TransactGetItems", items(
-      R"({"Get":{"TableName":"jobs","Key":{"id":{"S":"a"}}}},{"Get":{"TableName":"jobs","Key":{"id":{"S":"x"}}}})"));
+  const Reply reply = rig.ask(
+      "TransactGetItems",
+      items(
+          R"({"Get":{"TableName":"jobs","Key":{"id":{"S":"a"}}}},{"Get":{"TableName":"jobs","Key":{"id":{"S":"x"}}}})"));
   EXPECT_EQ(reply.body.at("Responses").as_array()[0].as_object().count("Item"), 1u);
   EXPECT_EQ(reply.body.at("Responses").as_array()[1].as_object().count("Item"), 0u);
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "tests/support/dynamodb_model/failure.hpp"
+#include "tests/support/dynamodb_model/operand_checks.hpp"
 #include "tests/support/dynamodb_model/values.hpp"
 
 namespace sluice::test::model {
@@ -159,6 +160,17 @@ Expressions::Expressions(const Arguments& arguments, ExpressionCache& cache) {
   parse("ProjectionExpression", projection_, [&](const std::string& text) { return cache.projection(text); });
   parse("KeyConditionExpression", key_condition_, condition_of("KeyConditionExpression"));
   check_used();
+  const auto check = [&](const auto& parsed, std::string_view language) {
+    if (parsed) {
+      check_operands(parsed->tree, language, bindings());
+    }
+  };
+  check(condition_, "ConditionExpression");
+  check(filter_, "FilterExpression");
+  if (update_) {
+    check_operands(update_->tree, bindings());
+    check_overlaps(update_->tree, bindings());
+  }
 }
 
 void Expressions::read_placeholders(const Arguments& arguments) {
@@ -188,9 +200,9 @@ void Expressions::read_placeholders(const Arguments& arguments) {
 void Expressions::check_defined(const Used& used, std::string_view language) const {
   for (const std::string& name : used.names) {
     if (names_.count(name) == 0) {
-      throw validation("Invalid " + std::string(language) +
-                       ": An expression attribute name used in the document path is not defined; attribute name: " +
-                       name);
+      throw validation(
+          "Invalid " + std::string(language) +
+          ": An expression attribute name used in the document path is not defined; attribute name: " + name);
     }
   }
   for (const std::string& value : used.values) {

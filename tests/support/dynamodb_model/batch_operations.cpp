@@ -1,8 +1,8 @@
 #include <set>
 #include <utility>
 
-#include "dynamo/codec/json_codec.hpp"
 #include "base/text/json_string.hpp"
+#include "dynamo/codec/json_codec.hpp"
 #include "tests/support/dynamodb_model/failure.hpp"
 #include "tests/support/dynamodb_model/operations.hpp"
 
@@ -25,7 +25,7 @@ struct KeysOfTable {
   std::string name;
   const json::object* asked = nullptr;
   std::vector<std::pair<Item, const json::value*>> keys;
-  std::string items;                             ///< JSON, without brackets
+  std::string items;  ///< JSON, without brackets
   std::vector<const json::value*> unprocessed;
 };
 
@@ -172,12 +172,7 @@ std::vector<BatchWrite> read_writes(Context& context, const json::object& tables
 void check_items(const std::vector<BatchWrite>& writes) {
   for (const BatchWrite& write : writes) {
     if (write.write.kind == Write::Kind::put) {
-      for (const auto& index : write.write.table->indexes) {
-        index->check(write.write.item);
-      }
-      if (item_bytes(write.write.item) > 400 * 1024) {
-        throw validation("Item size has exceeded the maximum allowed size");
-      }
+      check_new_item(*write.write.table, write.write.item);
     }
   }
 }

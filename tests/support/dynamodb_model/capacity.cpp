@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/text/json_string.hpp"
-#include "dynamo/codec/json_codec.hpp"
 #include "tests/support/dynamodb_model/failure.hpp"
 
 namespace sluice::test::model {

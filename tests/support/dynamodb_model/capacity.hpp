@@ -26,8 +26,8 @@ class Usage {
   double write() const;
   bool empty() const { return tables_.empty(); }
 
-  /// Appends ,"ConsumedCapacity":... as `mode` asks ("TOTAL", "INDEXES", "NONE"). `list`: an array, as for requests that
-  /// may name several tables. `split`: with read and write units, as transactions report.
+  /// Appends ,"ConsumedCapacity":... as `mode` asks ("TOTAL", "INDEXES", "NONE"). `list`: an array, as for requests
+  /// that may name several tables. `split`: with read and write units, as transactions report.
   void append_json(std::string& out, std::string_view mode, bool list, bool split = false) const;
 
  private:
@@ -53,7 +53,8 @@ struct Limits {
   std::string exception = "ProvisionedThroughputExceededException";
 };
 
-/// Token buckets of partitions and tables. A request is let in while there is something in its bucket and may overdraw it.
+/// Token buckets of partitions and tables. A request is let in while there is something in its bucket and may overdraw
+/// it.
 class Throughput {
  public:
   enum class Use { read, write };

@@ -15,11 +15,20 @@ std::string lock_name(const Table& table, const Position& position) { return tab
 
 void check_indexes(const Table& table, const Item& item) {
   for (const auto& index : table.indexes) {
-    index->check(item);
+    index->check_types(item);
+    index->check_not_empty(item);
   }
 }
 
 }  // namespace
+
+void check_new_item(const Table& table, const Item& item) {
+  check_item_key(table.schema, item);
+  check_indexes(table, item);
+  if (item_bytes(item) > kMaxItemBytes) {
+    throw validation("Item size has exceeded the maximum allowed size");
+  }
+}
 
 SecondaryIndex& Table::index(const std::string& index_name) const {
   for (const auto& index : indexes) {
@@ -50,11 +59,7 @@ Change Database::prepare(const Write& write, Usage& spent) {
   Change change;
   change.table = &table;
   if (write.kind == Write::Kind::put) {
-    check_item_key(table.schema, write.item);
-    check_indexes(table, write.item);
-    if (item_bytes(write.item) > kMaxItemBytes) {
-      throw validation("Item size has exceeded the maximum allowed size");
-    }
+    check_new_item(table, write.item);
     change.position = position_of(table.schema, write.item);
   } else {
     check_key(table.schema, write.key);
@@ -87,8 +92,7 @@ void Database::check_condition(const Write& write, const Change& change, Usage& 
   const Item& item = change.before ? change.before->item : kNothing;
   const bool duplicate = write.must_be_new && change.before;
   const bool asked = write.condition != nullptr && (change.before || !write.absent_passes);
-  if (!duplicate && (change.before || !write.must_exist) &&
-      (!asked || holds(*write.condition, item, write.bindings))) {
+  if (!duplicate && (change.before || !write.must_exist) && (!asked || holds(*write.condition, item, write.bindings))) {
     return;
   }
   const double units = write_units(change.before ? change.before->bytes : 0);

@@ -43,15 +43,15 @@ struct Write {
   enum class Kind { put, update, remove, check };
   Kind kind = Kind::put;
   Table* table = nullptr;
-  Item key;   ///< of all but puts
-  Item item;  ///< of puts
+  Item key;                        ///< of all but puts
+  Item item;                       ///< of puts
   const Update* update = nullptr;  ///< of updates; null: only make sure that the item is there
   const Condition* condition = nullptr;
   Bindings bindings;
-  bool must_exist = false;          ///< an absent item fails the condition
-  bool must_be_new = false;         ///< a present item is a duplicate
-  bool absent_passes = false;       ///< an absent item is not asked for its condition
-  bool returns_refused = false;     ///< ReturnValuesOnConditionCheckFailure is ALL_OLD
+  bool must_exist = false;       ///< an absent item fails the condition
+  bool must_be_new = false;      ///< a present item is a duplicate
+  bool absent_passes = false;    ///< an absent item is not asked for its condition
+  bool returns_refused = false;  ///< ReturnValuesOnConditionCheckFailure is ALL_OLD
 };
 
 /// A write whose checks have passed.
@@ -65,6 +65,9 @@ struct Change {
   std::set<std::string> touched;  ///< attributes that an update is about
   double units() const;
 };
+
+/// What an item is refused for as it is, whatever the table holds: its keys, those of indexes, its size.
+void check_new_item(const Table& table, const Item& item);
 
 /// Tables and their writes. Throws Failures. In use by one thread.
 class Database {

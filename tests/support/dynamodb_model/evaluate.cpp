@@ -29,9 +29,7 @@ AttributeValue set_like(const AttributeValue& model, std::vector<std::string> va
                                        : AttributeValue(dynamo::BinarySet{std::move(values)});
 }
 
-Failure wrong_type() {
-  return validation("An operand in the update expression has an incorrect data type");
-}
+Failure wrong_type() { return validation("An operand in the update expression has an incorrect data type"); }
 
 void check_sets(const AttributeValue& a, const AttributeValue& b) {
   if (elements_of(a) == nullptr || a.variant().index() != b.variant().index()) {

@@ -26,6 +26,9 @@ struct Bindings {
 /// Whether the item fulfils the condition. An absent item is an empty one. Throws Failures.
 bool holds(const Condition& condition, const Item& item, const Bindings& bindings);
 
+/// Refuses an update that names a path twice, or a path inside of another. Throws a Failure.
+void check_overlaps(const Update& update, const Bindings& bindings);
+
 /// The item after the update; operands see the item as it was. Throws Failures. `top` gets the names of the attributes
 /// that the update is about.
 Item updated(const Update& update, const Item& item, const Bindings& bindings, std::set<std::string>* top = nullptr);

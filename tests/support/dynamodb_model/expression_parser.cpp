@@ -107,8 +107,8 @@ void read_update(Lexer& lexer, ExpressionParser& parser, Update& update) {
 }  // namespace
 
 Parsed<Condition> parse_condition(std::string_view text, std::string_view language) {
-  return parse_all<Condition>(
-      text, language, [](Lexer&, ExpressionParser& parser, Condition& tree) { tree = parser.condition(); });
+  return parse_all<Condition>(text, language,
+                              [](Lexer&, ExpressionParser& parser, Condition& tree) { tree = parser.condition(); });
 }
 
 Parsed<Update> parse_update(std::string_view text) { return parse_all<Update>(text, "UpdateExpression", read_update); }

@@ -10,8 +10,8 @@
 #include "dynamo/attribute_value.hpp"
 #include "tests/support/dynamodb_model/lexer.hpp"
 
-/// What expressions and PartiQL statements say, as trees. Trees hold placeholders and no values, so that one tree serves
-/// all requests with the same text.
+/// What expressions and PartiQL statements say, as trees. Trees hold placeholders and no values, so that one tree
+/// serves all requests with the same text.
 namespace sluice::test::model {
 
 struct PathStep {

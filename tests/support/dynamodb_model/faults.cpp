@@ -7,8 +7,8 @@ namespace sluice::test::model {
 
 std::string_view to_string(Fault fault) {
   static constexpr std::array<std::string_view, 10> kNames = {
-      "none",           "refuse",          "lose",    "error_500", "commit_then_500", "commit_then_lose",
-      "commit_then_cut", "bad_crc", "late",      "throttle"};
+      "none",    "refuse", "lose",    "error_500", "commit_then_500", "commit_then_lose", "commit_then_cut",
+      "bad_crc", "late",   "throttle"};
   return kNames.at(static_cast<std::size_t>(fault));
 }
 
@@ -83,17 +83,16 @@ PartFault Faults::choose_part() {
 }
 
 Duration Faults::between(Duration from, Duration to) {
-  return to <= from ? from
-                    : from + Duration(static_cast<Duration::rep>(random_.unit() * static_cast<double>((to - from).count())));
+  return to <= from
+             ? from
+             : from + Duration(static_cast<Duration::rep>(random_.unit() * static_cast<double>((to - from).count())));
 }
 
 Duration Faults::latency() { return between(rates_.shortest, rates_.longest); }
 
 Duration Faults::lateness() { return between(Duration::zero(), rates_.lateness); }
 
-Failure throttled() {
-  return {"ThrottlingException", "Rate of requests exceeds the allowed throughput.", 400, ""};
-}
+Failure throttled() { return {"ThrottlingException", "Rate of requests exceeds the allowed throughput.", 400, ""}; }
 
 std::optional<Failure> failure_of(PartFault fault) {
   switch (fault) {

@@ -15,15 +15,15 @@ namespace sluice::test::model {
 /// What goes wrong with one request.
 enum class Fault {
   none,
-  refuse,           ///< the connection is refused: nothing was sent
-  lose,             ///< the connection breaks before the request took effect; the caller cannot know
-  error_500,        ///< HTTP 500 without an effect; the caller cannot know
-  commit_then_500,  ///< takes effect, answered with HTTP 500
-  commit_then_lose, ///< takes effect, the connection breaks before the answer
-  commit_then_cut,  ///< takes effect, half of the answer arrives
-  bad_crc,          ///< takes effect, the answer is damaged on its way
-  late,             ///< the connection breaks, and the request takes effect some time later
-  throttle,         ///< the whole request is refused as one too many
+  refuse,            ///< the connection is refused: nothing was sent
+  lose,              ///< the connection breaks before the request took effect; the caller cannot know
+  error_500,         ///< HTTP 500 without an effect; the caller cannot know
+  commit_then_500,   ///< takes effect, answered with HTTP 500
+  commit_then_lose,  ///< takes effect, the connection breaks before the answer
+  commit_then_cut,   ///< takes effect, half of the answer arrives
+  bad_crc,           ///< takes effect, the answer is damaged on its way
+  late,              ///< the connection breaks, and the request takes effect some time later
+  throttle,          ///< the whole request is refused as one too many
 };
 std::string_view to_string(Fault fault);
 

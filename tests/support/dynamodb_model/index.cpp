@@ -16,30 +16,33 @@ SecondaryIndex::SecondaryIndex(std::string name, KeySchema schema, KeySchema tab
       projection_(std::move(projection)),
       included_(std::move(included)) {}
 
-void SecondaryIndex::check(const Item& item) const {
-  const auto check_part = [&](const KeyAttribute& key) {
-    const auto found = item.find(key.name);
-    if (found == item.end()) {
-      return;
-    }
-    if (type_of(found->second) != key.type) {
-      throw invalid_values("Type mismatch for Index Key " + key.name + " Expected: " + key.type +
+void SecondaryIndex::check_types(const Item& item) const {
+  for (const KeyAttribute* key : keys()) {
+    const auto found = item.find(key->name);
+    if (found != item.end() && type_of(found->second) != key->type) {
+      throw invalid_values("Type mismatch for Index Key " + key->name + " Expected: " + key->type +
                            " Actual: " + std::string(type_of(found->second)) + " IndexName: " + name_);
     }
-    const auto* text = found->second.get<std::string>();
-    const auto* binary = found->second.get<dynamo::Binary>();
-    if ((text != nullptr && text->empty()) || (binary != nullptr && binary->bytes.empty())) {
-      throw validation(
-          "One or more parameter values are not valid. A value specified for a secondary index key is not supported. The "
-          "AttributeValue for a key attribute cannot contain an empty " +
-          std::string(text != nullptr ? "string" : "binary") + " value. IndexName: " + name_ +
-          ", IndexKey: " + key.name);
-    }
-  };
-  check_part(schema_.hash);
-  if (schema_.range) {
-    check_part(*schema_.range);
   }
+}
+
+void SecondaryIndex::check_not_empty(const Item& item) const {
+  for (const KeyAttribute* key : keys()) {
+    const auto found = item.find(key->name);
+    if (found != item.end() && is_empty(found->second)) {
+      throw validation(
+          "One or more parameter values are not valid. A value specified for a secondary index key is not supported. "
+          "The "
+          "AttributeValue for a key attribute cannot contain an empty " +
+          std::string(found->second.is<std::string>() ? "string" : "binary") + " value. IndexName: " + name_ +
+          ", IndexKey: " + key->name);
+    }
+  }
+}
+
+std::vector<const KeyAttribute*> SecondaryIndex::keys() const {
+  return schema_.range ? std::vector<const KeyAttribute*>{&schema_.hash, &*schema_.range}
+                       : std::vector<const KeyAttribute*>{&schema_.hash};
 }
 
 std::optional<Position> SecondaryIndex::place_of(const Position& position, const RecordPtr& record) const {

@@ -14,17 +14,17 @@ namespace sluice::test::model {
 
 /// A global secondary index: an image of its table, some time ago.
 ///
-/// Each write of the table reaches it when its own delay is over, writes of one item in their order, writes of different
-/// items in any. A value in use by one thread.
+/// Each write of the table reaches it when its own delay is over, writes of one item in their order, writes of
+/// different items in any. A value in use by one thread.
 class SecondaryIndex {
  public:
   /// What one write of the table does to the index, and what it costs there.
   struct Work {
     std::optional<Position> remove;
     std::optional<Position> insert;
-    RecordPtr record;          ///< what is inserted
-    double remove_units = 0;   ///< charged to the partition of `remove`
-    double insert_units = 0;   ///< charged to the partition of `insert`
+    RecordPtr record;         ///< what is inserted
+    double remove_units = 0;  ///< charged to the partition of `remove`
+    double insert_units = 0;  ///< charged to the partition of `insert`
     double units() const { return remove_units + insert_units; }
   };
 
@@ -38,8 +38,9 @@ class SecondaryIndex {
   /// Whether entries hold all attributes of their items.
   bool holds_all() const { return projection_ == "ALL"; }
 
-  /// Refuses an item whose attributes cannot be keys of this index. Throws a Failure.
-  void check(const Item& item) const;
+  // Refuse an item whose attributes cannot be keys of this index. Throw Failures.
+  void check_types(const Item& item) const;
+  void check_not_empty(const Item& item) const;
   Work work(const Position& position, const RecordPtr& before, const RecordPtr& after) const;
   /// Takes the work in; it shows at `due`, and not before earlier work on the same item does.
   void take(const Position& position, Work work, SteadyTime due, SteadyTime now);
@@ -54,6 +55,7 @@ class SecondaryIndex {
     std::string tail;
     Work work;
   };
+  std::vector<const KeyAttribute*> keys() const;
   std::optional<Position> place_of(const Position& position, const RecordPtr& record) const;
   RecordPtr image_of(const RecordPtr& record) const;
   void show(Work&& work);

@@ -14,9 +14,8 @@ bool starts_word(char c) { return std::isalpha(static_cast<unsigned char>(c)) !=
 bool goes_on(char c) { return starts_word(c) || (c >= '0' && c <= '9'); }
 
 bool same_word(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](unsigned char x, unsigned char y) {
-    return std::toupper(x) == std::toupper(y);
-  });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](unsigned char x, unsigned char y) { return std::toupper(x) == std::toupper(y); });
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 
 #include "base/text/json_string.hpp"
 #include "dynamo/codec/crc32.hpp"
-#include "dynamo/codec/json_codec.hpp"
 #include "tests/support/dynamodb_model/failure.hpp"
 
 namespace sluice::test::model {
@@ -63,7 +62,8 @@ std::string error_body(const Failure& failure) {
   const bool coral = failure.code == "ValidationException" || failure.code == "SerializationException" ||
                      failure.code == "AccessDeniedException" || failure.code == "InvalidSignatureException" ||
                      failure.code == "UnknownOperationException" || failure.code == "ThrottlingException";
-  std::string out = coral ? "{\"__type\":\"com.amazon.coral.service#" : "{\"__type\":\"com.amazonaws.dynamodb.v20120810#";
+  std::string out =
+      coral ? "{\"__type\":\"com.amazon.coral.service#" : "{\"__type\":\"com.amazonaws.dynamodb.v20120810#";
   out += failure.code + "\",\"" + (failure.code == "TransactionCanceledException" ? "Message" : "message") + "\":";
   append_json_string(out, failure.message);
   return out + failure.extra + "}";
@@ -233,10 +233,11 @@ void Model::run_late(SteadyTime now) {
 
 dynamo::HttpResponse Model::execute(const Call& call, SteadyTime at) {
   database_.set_now(at);
-  Context context{database_, cache_, faults_,
-                  [&](std::string_view action, const std::string& table) SLUICE_NO_TSA {
-                    check_allowed(call.access_key, action, table);
-                  },
+  Context context{database_,
+                  cache_,
+                  faults_,
+                  [&](std::string_view action, const std::string& table)
+                      SLUICE_NO_TSA { check_allowed(call.access_key, action, table); },
                   {}};
   dynamo::HttpResponse response;
   try {
@@ -301,7 +302,8 @@ void Model::check_allowed(const std::string& access_key, std::string_view action
   }
   throw Failure{"AccessDeniedException",
                 "User: arn:aws:sts::000000000000:assumed-role/model/session is not authorized to perform: " + name +
-                    " on resource: " + arn_of(table) + " because no identity-based policy allows the " + name + " action",
+                    " on resource: " + arn_of(table) + " because no identity-based policy allows the " + name +
+                    " action",
                 400, ""};
 }
 

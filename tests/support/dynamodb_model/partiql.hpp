@@ -19,9 +19,9 @@ struct PartiqlStatement {
 
   Kind kind = Kind::select;
   std::string table;
-  std::string index;                                         ///< of SELECT ... FROM "table"."index"
-  std::vector<std::pair<std::string, Operand>> inserted;     ///< of INSERT
-  Update update;                                             ///< of UPDATE
+  std::string index;                                      ///< of SELECT ... FROM "table"."index"
+  std::vector<std::pair<std::string, Operand>> inserted;  ///< of INSERT
+  Update update;                                          ///< of UPDATE
   std::optional<Condition> where;
   std::vector<Path> columns;  ///< of SELECT; empty: *
   bool descending = false;    ///< ORDER BY ... DESC

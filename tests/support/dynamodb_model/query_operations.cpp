@@ -85,8 +85,7 @@ std::string read(Context& context, const Arguments& arguments, bool is_query) {
   if (const Condition* filter = expressions.filter()) {
     std::string name;
     if (is_query && filters_on_key(*filter, bindings, selection.schema(), name)) {
-      throw validation(
-          "Filter Expression can only contain non-primary key attributes: Primary key attribute: " + name);
+      throw validation("Filter Expression can only contain non-primary key attributes: Primary key attribute: " + name);
     }
     selection.passes = [filter, bindings](const Item& item) { return holds(*filter, item, bindings); };
   }
@@ -99,19 +98,18 @@ std::string read(Context& context, const Arguments& arguments, bool is_query) {
 
 std::string query(Context& context, const boost::json::value& request) {
   return read(context,
-              Arguments(request, {"TableName", "IndexName", "KeyConditionExpression", "FilterExpression",
-                                  "ProjectionExpression", "ExpressionAttributeNames", "ExpressionAttributeValues",
-                                  "Limit", "ConsistentRead", "ScanIndexForward", "Select", "ExclusiveStartKey",
-                                  "ReturnConsumedCapacity"}),
+              Arguments(request,
+                        {"TableName", "IndexName", "KeyConditionExpression", "FilterExpression", "ProjectionExpression",
+                         "ExpressionAttributeNames", "ExpressionAttributeValues", "Limit", "ConsistentRead",
+                         "ScanIndexForward", "Select", "ExclusiveStartKey", "ReturnConsumedCapacity"}),
               true);
 }
 
 std::string scan(Context& context, const boost::json::value& request) {
   return read(context,
-              Arguments(request,
-                        {"TableName", "IndexName", "FilterExpression", "ProjectionExpression",
-                         "ExpressionAttributeNames", "ExpressionAttributeValues", "Limit", "ConsistentRead", "Select",
-                         "ExclusiveStartKey", "ReturnConsumedCapacity"}),
+              Arguments(request, {"TableName", "IndexName", "FilterExpression", "ProjectionExpression",
+                                  "ExpressionAttributeNames", "ExpressionAttributeValues", "Limit", "ConsistentRead",
+                                  "Select", "ExclusiveStartKey", "ReturnConsumedCapacity"}),
               false);
 }
 

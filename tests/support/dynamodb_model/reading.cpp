@@ -94,6 +94,22 @@ struct KeyConditionReader {
   Selection& selection;
   bool has_range = false;
 
+  // Whether it compares the key with values of its type, so that it can be read.
+  bool bounds(const Condition& condition, const KeyAttribute& key, bool equality) const {
+    static const Item kNothing;
+    const bool compares =
+        condition.kind == Condition::Kind::equal ||
+        (!equality && condition.kind >= Condition::Kind::less && condition.kind <= Condition::Kind::between) ||
+        (!equality && condition.kind == Condition::Kind::begins_with);
+    if (!compares || !names_attribute(condition.operands.front(), bindings, key.name)) {
+      return false;
+    }
+    return std::all_of(condition.operands.begin() + 1, condition.operands.end(), [&](const Operand& operand) {
+      const AttributeValue* found = Evaluator(kNothing, bindings)(operand);
+      return found != nullptr && type_of(*found) == key.type;
+    });
+  }
+
   const AttributeValue& value(const Operand& operand, const KeyAttribute& key) const {
     static const Item kNothing;
     const AttributeValue* found = Evaluator(kNothing, bindings)(operand);
@@ -158,7 +174,8 @@ struct KeyConditionReader {
         range.high = bytes(2);
         if (*range.high < *range.low) {
           throw validation(
-              "Invalid KeyConditionExpression: The BETWEEN operator requires upper bound to be greater than or equal to "
+              "Invalid KeyConditionExpression: The BETWEEN operator requires upper bound to be greater than or equal "
+              "to "
               "lower bound; lower bound operand: AttributeValue, upper bound operand: AttributeValue");
         }
         return;
@@ -188,6 +205,24 @@ void read_key_condition(const Condition& condition, const Bindings& bindings, Se
   KeyConditionReader{bindings, selection}.read(condition);
   if (!selection.hash) {
     throw validation("Query condition missed key schema element: " + selection.schema().hash.name);
+  }
+}
+
+void narrow(const Condition& condition, const Bindings& bindings, Selection& selection) {
+  if (condition.kind == Condition::Kind::all) {
+    for (const Condition& child : condition.children) {
+      narrow(child, bindings, selection);
+    }
+    return;
+  }
+  KeyConditionReader reader{bindings, selection};
+  const KeySchema& schema = selection.schema();
+  if (!selection.hash && reader.bounds(condition, schema.hash, true)) {
+    reader.read(condition);
+  }
+  const bool bounded = selection.range.low || selection.range.high || !selection.range.prefix.empty();
+  if (schema.range && !bounded && reader.bounds(condition, *schema.range, false)) {
+    reader.read(condition);
   }
 }
 

@@ -30,7 +30,7 @@ struct Selection {
   bool forward = true;
   bool consistent = false;
   std::optional<long long> limit;
-  Item start;                          ///< ExclusiveStartKey; empty: from the beginning
+  Item start;                               ///< ExclusiveStartKey; empty: from the beginning
   std::function<bool(const Item&)> passes;  ///< the filter; empty: all pass
 
   const KeySchema& schema() const;
@@ -44,6 +44,10 @@ struct SelectedPage {
 
 /// Reads a page and charges for it. Throws Failures.
 SelectedPage read_page(Context& context, const Selection& selection);
+
+/// Takes from a condition what bounds the keys to be read; the condition still has to filter what is read. For the
+/// WHERE of a SELECT.
+void narrow(const Condition& condition, const Bindings& bindings, Selection& selection);
 
 /// Takes a key condition apart; throws for what is no key condition.
 void read_key_condition(const Condition& condition, const Bindings& bindings, Selection& selection);

@@ -80,7 +80,8 @@ bool send_all(int socket, const std::string& bytes) {
 }
 
 std::string wire_text(const dynamo::HttpResponse& response) {
-  std::string out = "HTTP/1.1 " + std::to_string(response.status) + (response.status == 200 ? " OK" : " Error") + "\r\n";
+  std::string out =
+      "HTTP/1.1 " + std::to_string(response.status) + (response.status == 200 ? " OK" : " Error") + "\r\n";
   for (const auto& [name, value] : response.headers) {
     out += name + ": " + value + "\r\n";
   }

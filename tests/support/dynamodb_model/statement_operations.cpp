@@ -3,8 +3,8 @@
 #include <set>
 #include <utility>
 
-#include "dynamo/codec/json_codec.hpp"
 #include "base/text/json_string.hpp"
+#include "dynamo/codec/json_codec.hpp"
 #include "tests/support/dynamodb_model/failure.hpp"
 #include "tests/support/dynamodb_model/reading.hpp"
 #include "tests/support/dynamodb_model/statements.hpp"
@@ -61,37 +61,6 @@ std::string_view return_values(PartiqlStatement::Returning returning) {
   static constexpr std::array<std::string_view, 5> kNames = {"NONE", "ALL_NEW", "ALL_OLD", "UPDATED_NEW",
                                                              "UPDATED_OLD"};
   return kNames.at(static_cast<std::size_t>(returning));
-}
-
-// The condition on the sort key, of those that WHERE joins by AND, bounds what is read; the rest filters.
-void narrow(const Condition& where, const Bindings& bindings, Selection& selection) {
-  if (where.kind == Condition::Kind::all) {
-    for (const Condition& child : where.children) {
-      narrow(child, bindings, selection);
-    }
-    return;
-  }
-  const KeySchema& schema = selection.schema();
-  const auto on = [&](const std::string& name) {
-    return !where.operands.empty() && where.operands[0].kind == Operand::Kind::path &&
-           where.operands[0].path.size() == 1 && where.operands[0].path.front().name == name;
-  };
-  const bool hash = where.kind == Condition::Kind::equal && on(schema.hash.name) && !selection.hash;
-  const bool range = schema.range && on(schema.range->name) && !selection.range.low && !selection.range.high;
-  if (hash || range) {
-    Selection one = selection;
-    try {
-      read_key_condition(where, bindings, one);
-    } catch (const Failure&) {
-      if (hash || !one.range.low) {
-        if (!(range && (one.range.low || one.range.high))) {
-          return;  // no bound; the filter decides
-        }
-      }
-    }
-    selection.hash = one.hash;
-    selection.range = one.range;
-  }
 }
 
 std::vector<Item> select(Context& context, const BoundStatement& statement) {
@@ -151,10 +120,16 @@ Outcome run_part(Context& context, const BoundStatement& statement) {
 }
 
 void append_outcome(std::string& out, const Outcome& outcome) {
-  out += "{\"TableName\":";
-  append_json_string(out, outcome.table);
+  // A statement that is wrong in itself comes back without its table.
+  const bool wrong = outcome.failure && outcome.failure->code == "ValidationException";
+  out += "{";
+  if (!wrong) {
+    out += "\"TableName\":";
+    append_json_string(out, outcome.table);
+  }
   if (outcome.failure) {
-    out += ",\"Error\":{\"Code\":\"" + statement_code(outcome.failure->code) + "\",\"Message\":";
+    out += wrong ? "" : ",";
+    out += "\"Error\":{\"Code\":\"" + statement_code(outcome.failure->code) + "\",\"Message\":";
     append_json_string(out, outcome.failure->message);
     out += "}";
   } else if (!outcome.item.empty()) {
@@ -193,10 +168,11 @@ void check_batch(Context& context, const std::vector<BoundStatement>& statements
 }  // namespace
 
 std::string statement_code(const std::string& exception) {
-  static const std::map<std::string, std::string> kCodes = {{"ConditionalCheckFailedException", "ConditionalCheckFailed"},
-                                                            {"ValidationException", "ValidationError"},
-                                                            {"ThrottlingException", "ThrottlingError"},
-                                                            {"InternalServerError", "InternalServerError"}};
+  static const std::map<std::string, std::string> kCodes = {
+      {"ConditionalCheckFailedException", "ConditionalCheckFailed"},
+      {"ValidationException", "ValidationError"},
+      {"ThrottlingException", "ThrottlingError"},
+      {"InternalServerError", "InternalServerError"}};
   if (const auto found = kCodes.find(exception); found != kCodes.end()) {
     return found->second;
   }
@@ -209,8 +185,9 @@ BoundStatement bind(Context& context, const json::value& spelled) {
                                       "ReturnValuesOnConditionCheckFailure"});
   const std::string text = arguments.required_text("Statement");
   if (text.size() > kMaxStatementBytes) {
-    throw validation("1 validation error detected: Value at 'statement' failed to satisfy constraint: Member must have "
-                     "length less than or equal to 8192");
+    throw validation(
+        "1 validation error detected: Value at 'statement' failed to satisfy constraint: Member must have "
+        "length less than or equal to 8192");
   }
   BoundStatement out;
   out.tree = context.cache.statement(text);
@@ -241,6 +218,7 @@ Write write_of(Context& context, const BoundStatement& statement) {
   if (tree.kind == PartiqlStatement::Kind::update) {
     write.kind = Write::Kind::update;
     write.update = &tree.update;
+    check_overlaps(tree.update, write.bindings);
     write.must_exist = true;
   } else {
     write.kind = Write::Kind::remove;
@@ -266,14 +244,17 @@ std::string execute_statement(Context& context, const json::value& request) {
   } else {
     items = select(context, statement);
   }
-  std::string out = "{\"Items\":[";
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    out += i == 0 ? "" : ",";
-    dynamo::append_item(out, items[i]);
+  std::string out;
+  if (!statement.tree->writes() || statement.tree->returning != PartiqlStatement::Returning::nothing) {
+    out += ",\"Items\":[";
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      out += i == 0 ? "" : ",";
+      dynamo::append_item(out, items[i]);
+    }
+    out += "]";
   }
-  out += "]";
   context.usage.append_json(out, mode, false);
-  return out + "}";
+  return out.empty() ? "{}" : "{" + out.substr(1) + "}";
 }
 
 std::string batch_execute_statement(Context& context, const json::value& request) {

@@ -19,12 +19,6 @@ std::uint64_t scatter_of(const std::string& bytes) {
   return hash ^ (hash >> 32);
 }
 
-bool is_empty(const AttributeValue& value) {
-  const auto* text = value.get<std::string>();
-  const auto* binary = value.get<dynamo::Binary>();
-  return (text != nullptr && text->empty()) || (binary != nullptr && binary->bytes.empty());
-}
-
 Failure no_match() { return validation("The provided key element does not match the schema"); }
 
 void check_size(const AttributeValue& value, bool range) {
@@ -37,8 +31,9 @@ void check_size(const AttributeValue& value, bool range) {
 
 void check_not_empty(const KeyAttribute& key, const AttributeValue& value) {
   if (is_empty(value)) {
-    throw validation("One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an empty " +
-                     std::string(value.is<std::string>() ? "string" : "binary") + " value. Key: " + key.name);
+    throw validation(
+        "One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an empty " +
+        std::string(value.is<std::string>() ? "string" : "binary") + " value. Key: " + key.name);
   }
 }
 
@@ -65,6 +60,12 @@ void check_part_of_key(const KeyAttribute& key, const Item& given, bool range) {
 }
 
 }  // namespace
+
+bool is_empty(const AttributeValue& value) {
+  const auto* text = value.get<std::string>();
+  const auto* binary = value.get<dynamo::Binary>();
+  return (text != nullptr && text->empty()) || (binary != nullptr && binary->bytes.empty());
+}
 
 Position start_of(const AttributeValue& hash) {
   Position position;

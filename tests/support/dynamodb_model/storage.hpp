@@ -40,6 +40,9 @@ struct Position {
   friend auto operator<=>(const Position&, const Position&) = default;
 };
 
+/// Whether it is an empty string or binary, which no key may be.
+bool is_empty(const AttributeValue& value);
+
 /// The position of a partition's first possible item.
 Position start_of(const AttributeValue& hash);
 Position position_of(const KeySchema& schema, const Item& item);

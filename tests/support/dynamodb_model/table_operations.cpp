@@ -1,7 +1,6 @@
 #include <set>
 #include <utility>
 
-#include "dynamo/codec/json_codec.hpp"
 #include "base/text/json_string.hpp"
 #include "tests/support/dynamodb_model/failure.hpp"
 #include "tests/support/dynamodb_model/operations.hpp"
@@ -17,8 +16,8 @@ KeySchema read_schema(const json::array& spelled, const std::map<std::string, st
   const auto attribute = [&](const std::string& name) -> KeyAttribute {
     const auto type = types.find(name);
     if (type == types.end()) {
-      throw invalid_values(
-          "Some index key attributes are not defined in AttributeDefinitions. Keys: [" + name + "], AttributeDefinitions: []");
+      throw invalid_values("Some index key attributes are not defined in AttributeDefinitions. Keys: [" + name +
+                           "], AttributeDefinitions: []");
     }
     keys.insert(name);
     return {name, type->second};

@@ -54,6 +54,9 @@ Position place_of(const Write& write) {
   const KeySchema& schema = write.table->schema;
   if (write.kind == Write::Kind::put) {
     check_item_key(schema, write.item);
+    for (const auto& index : write.table->indexes) {
+      index->check_not_empty(write.item);
+    }
     return position_of(schema, write.item);
   }
   check_key(schema, write.key);
@@ -75,11 +78,11 @@ struct Transactions::Part {
       throw validation("TransactItems can only contain one of Check, Put, Update or Delete");
     }
     const std::string name(object.begin()->key().data(), object.begin()->key().size());
-    const Arguments arguments(object.begin()->value(),
-                              {"TableName", name == "Put" ? "Item" : "Key", "ConditionExpression",
-                               name == "Update" ? "UpdateExpression" : "ConditionExpression",
-                               "ExpressionAttributeNames", "ExpressionAttributeValues",
-                               "ReturnValuesOnConditionCheckFailure"});
+    const Arguments arguments(
+        object.begin()->value(),
+        {"TableName", name == "Put" ? "Item" : "Key", "ConditionExpression",
+         name == "Update" ? "UpdateExpression" : "ConditionExpression", "ExpressionAttributeNames",
+         "ExpressionAttributeValues", "ReturnValuesOnConditionCheckFailure"});
     Part part;
     part.expressions = std::make_unique<Expressions>(arguments, context.cache);
     Write& write = part.write;
@@ -248,8 +251,8 @@ bool Transactions::replayed(Context& context, const std::string& token, const st
                   "The provided idempotent token was already used with other parameters", 400, ""};
   }
   if (found->second.finished > now) {
-    throw Failure{"TransactionInProgressException", "The transaction with the given request token is already in progress",
-                  400, ""};
+    throw Failure{"TransactionInProgressException",
+                  "The transaction with the given request token is already in progress", 400, ""};
   }
   context.usage.add(found->second.replay);
   return true;

@@ -30,6 +30,8 @@ bool same_step(const PathStep& a, const PathStep& b, const Bindings& bindings) {
   return a.index == b.index && (a.index >= 0 || bindings.name_of(a) == bindings.name_of(b));
 }
 
+}  // namespace
+
 void check_overlaps(const Update& update, const Bindings& bindings) {
   std::vector<const Path*> paths;
   for (const auto* section : {&update.set, &update.remove, &update.add, &update.erase}) {
@@ -51,6 +53,8 @@ void check_overlaps(const Update& update, const Bindings& bindings) {
     }
   }
 }
+
+namespace {
 
 // The place that a path's last step is looked up in; null when a parent is not there.
 AttributeValue* parent_of(const Path& path, Item& item, const Bindings& bindings) {
@@ -101,7 +105,7 @@ void remove(const Path& path, Item& item, const Bindings& bindings) {
   AttributeValue* parent = parent_of(path, item, bindings);
   const PathStep& last = path.back();
   if (parent == nullptr) {
-    throw bad_path();
+    return;
   }
   if (auto* list = parent->get<dynamo::List>(); list != nullptr && last.index >= 0) {
     const auto index = static_cast<std::size_t>(last.index);
@@ -154,7 +158,6 @@ void apply(std::vector<Change> changes, Item& item, const Bindings& bindings) {
 }  // namespace
 
 Item updated(const Update& update, const Item& item, const Bindings& bindings, std::set<std::string>* top) {
-  check_overlaps(update, bindings);
   Evaluator value(item, bindings);
   std::vector<Change> changes;
   for (const Update::Action& action : update.set) {

@@ -13,8 +13,8 @@ namespace sluice::test::model {
 using dynamo::AttributeValue;
 using dynamo::Item;
 
-/// Values as they come in and as DynamoDB sees them. What `read_value` gives is in one spelling (numbers canonical, sets
-/// sorted), so that equality of DynamoDB's is equality of C++'s. Throws Failures.
+/// Values as they come in and as DynamoDB sees them. What `read_value` gives is in one spelling (numbers canonical,
+/// sets sorted), so that equality of DynamoDB's is equality of C++'s. Throws Failures.
 AttributeValue read_value(const boost::json::value& json);
 Item read_item(const boost::json::value& json);
 
