@@ -99,7 +99,7 @@ const std::vector<KnownDifference>& known_differences() {
        {question("PutItem",
                  R"--({"TableName":"jobs","Item":{"id":{"S":"a"}},"ConditionExpression":"attribute_exists(id)",
                                 "ExpressionAttributeNames":{"#unused":"x"}})--")},
-       [](const Question& asked, const Reaction& model, const Reaction& emulator) {
+       [](const Question&, const Reaction& model, const Reaction& emulator) {
          return model.error == "ValidationException" &&
                 model.message.find("unused in expressions") != std::string::npos &&
                 emulator.error == "ConditionalCheckFailedException";
