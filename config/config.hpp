@@ -84,6 +84,9 @@ struct HostConfig {
 
   std::map<std::string, QueueConfig> queues;
 
+  /// Not a key but the command line's word: plugins and files that others may write are used all the same.
+  bool allow_insecure_files = false;
+
   /// The queue's settings; the defaults with its name as table when it has none of its own.
   QueueConfig queue(const std::string& name) const;
   /// The store that the queue lies in.

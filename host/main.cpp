@@ -10,6 +10,7 @@
 #include "host/cli/command.hpp"
 #include "host/cli/drop_in.hpp"
 #include "host/isolation/runner_main.hpp"
+#include "host/runtime/plugin_trial.hpp"
 
 namespace {
 
@@ -35,6 +36,9 @@ int main(int argc, char** argv) {
   sluice::cli::Console console;
   try {
     const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+    if (!words.empty() && words.front() == sluice::runtime::kTrialWord) {
+      sluice::runtime::run_trial_process(words);
+    }
     return argc > 0 && sluice::cli::is_drop_in(argv[0]) ? sluice::cli::run_drop_in(words, console)
                                                         : sluice::cli::run_command_line(words, console);
   } catch (const std::exception& error) {

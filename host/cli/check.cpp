@@ -8,6 +8,7 @@
 #include "host/plugin/handler_instance.hpp"
 #include "host/plugin/plugin_registry.hpp"
 #include "host/runtime/job_plan.hpp"
+#include "host/runtime/plugin_gate.hpp"
 
 namespace sluice::cli {
 
@@ -118,11 +119,18 @@ class Report {
 /// Checks jobs against plugins, and plugins against jobs.
 void check_jobs(const config::HostConfig& host, const std::vector<JobConfig>& jobs, Report& report, Console& console) {
   plugin::PluginRegistry registry;
-  registry.scan(host.plugin_dirs);
+  const auto admitted = runtime::PluginGate(host, registry).admit(jobs);
+  if (!admitted) {
+    return report.add({{{host.file}, admitted.error().message()}});
+  }
+  report.add(*admitted);
   report.warn(suspicions(host, jobs, registry));
   const auto planned = runtime::plan_jobs(jobs, registry);
   if (const auto* errors = std::get_if<std::vector<ConfigError>>(&planned)) {
     return report.add(*errors);
+  }
+  if (!admitted->empty()) {
+    return;
   }
   const auto& plans = std::get<std::vector<JobPlan>>(planned);
   const auto errors = try_handlers(plans, console);
@@ -146,11 +154,13 @@ Exit check(const Arguments& arguments, Console& console) {
     report.add(*errors);
     return report.finish(*path);
   }
-  const auto& settings = std::get<config::HostConfig>(host);
+  auto settings = std::get<config::HostConfig>(host);
+  settings.allow_insecure_files = arguments.has(kAllowInsecureFiles);
   const config::JobFiles jobs = config::load_job_files(settings, environment);
   if (!jobs.errors.empty()) {
     report.add(jobs.errors);
   }
+  report.add(runtime::distrusted(settings, jobs.jobs));
   check_jobs(settings, jobs.jobs, report, console);
   return report.finish(*path);
 }
@@ -162,12 +172,13 @@ Command check_command() {
       .name = "check",
       .group = "Host",
       .summary = "Check the host file, the jobs, the plugins and their options",
-      .usage = "[--config FILE]",
+      .usage = "[--allow-insecure-files] [--config FILE]",
       .description =
           "Prints every error as file:line:column: message and ends with exit code 78 if there is one; "
-          "otherwise prints a line for each job. Handlers are created and ended again, as a start would do; "
+          "otherwise prints a line for each job. Handlers are tried in a process of their own, and created and ended "
+          "again, as a start would do; "
           "no queue is touched.",
-      .flags = {config_flag()},
+      .flags = {allow_insecure_files_flag(), config_flag()},
       .examples = "sluice check --config etc/host.toml",
       .run = check,
   };

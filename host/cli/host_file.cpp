@@ -32,6 +32,12 @@ Flag config_flag() {
   return {.name = "config", .value = "FILE", .help = "host file [default: host.toml, else /etc/sluice/host.toml]"};
 }
 
+Flag allow_insecure_files_flag() {
+  return {.name = kAllowInsecureFiles,
+          .value = {},
+          .help = "use plugins and configuration that other users may write; for laptops"};
+}
+
 OrExit<std::string> find_host_file(const Arguments& arguments) {
   if (arguments.has("config")) {
     return named(arguments.get("config"), "--config");

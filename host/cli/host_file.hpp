@@ -13,6 +13,9 @@ namespace sluice::cli {
 /// The flag that every command with a host file has.
 struct Flag;
 Flag config_flag();
+/// The flag of commands that load plugins.
+inline constexpr const char* kAllowInsecureFiles = "allow-insecure-files";
+Flag allow_insecure_files_flag();
 
 /// The host file's path: --config, else SLUICE_CONFIG, else ./host.toml, else /etc/sluice/host.toml. Exit 78 with what
 /// was looked for when there is none.

@@ -6,6 +6,7 @@
 #include "host/cli/text_output.hpp"
 #include "host/plugin/handler_instance.hpp"
 #include "host/plugin/plugin_registry.hpp"
+#include "host/runtime/plugin_gate.hpp"
 
 namespace sluice::cli {
 
@@ -157,21 +158,25 @@ Exit plugins(const Arguments& arguments, Console& console) {
   if (output.has_error()) {
     return output.error();
   }
-  std::vector<std::string> folders = arguments.all("dir");
-  for (const std::string& folder : folders) {
+  config::HostConfig settings;
+  settings.plugin_dirs = arguments.all("dir");
+  for (const std::string& folder : settings.plugin_dirs) {
     if (std::error_code ignored; !std::filesystem::is_directory(folder, ignored)) {
       return Exit::failure("--dir " + folder + ": there is no such folder");
     }
   }
-  if (folders.empty()) {
+  if (settings.plugin_dirs.empty()) {
     const auto host = load_host_file(arguments);
     if (host.has_error()) {
       return host.error();
     }
-    folders = host->plugin_dirs;
+    settings = *host;
   }
+  settings.allow_insecure_files = arguments.has(kAllowInsecureFiles);
   plugin::PluginRegistry registry;
-  registry.scan(folders);
+  if (const auto admitted = runtime::PluginGate(settings, registry).admit({}); !admitted) {
+    return Exit::failure(admitted.error());
+  }
   if (*output == Output::json) {
     print_json(registry, console);
   } else {
@@ -179,7 +184,7 @@ Exit plugins(const Arguments& arguments, Console& console) {
   }
   if (registry.plugins().empty() && registry.rejected().empty()) {
     std::string places;
-    for (const auto& folder : folders) {
+    for (const auto& folder : settings.plugin_dirs) {
       places += (places.empty() ? "" : ", ") + folder;
     }
     console.note("there is no plugin in " + places);
@@ -194,11 +199,12 @@ Command plugins_command() {
       .name = "plugins",
       .group = "Host",
       .summary = "Show the plugins that were found, their handlers and options",
-      .usage = "[--dir FOLDER]... [--json | --output json|text] [--config FILE]",
+      .usage = "[--dir FOLDER]... [--json | --output json|text] [--allow-insecure-files] [--config FILE]",
       .description =
           "Files that are no usable plugin are shown with the reason. Looks into the folders of [host] "
           "plugin_dirs.",
-      .flags = {{.name = "json", .value = {}, .help = "print a JSON object"},
+      .flags = {allow_insecure_files_flag(),
+                {.name = "json", .value = {}, .help = "print a JSON object"},
                 {.name = "dir",
                  .value = "FOLDER",
                  .help = "look there, and read no host file; may be repeated",

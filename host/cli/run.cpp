@@ -21,6 +21,7 @@ Exit run(const Arguments& arguments, Console& console) {
   };
   options.until_empty = arguments.has("until-empty");
   options.progress = arguments.has("progress");
+  options.allow_insecure_files = arguments.has(kAllowInsecureFiles);
   options.drain_report = arguments.get("drain-report");
   console.flush();
   // The host says for itself what went wrong.
@@ -34,7 +35,7 @@ Command run_command() {
       .name = "run",
       .group = "Host",
       .summary = "Run the host: work off the queues of all jobs",
-      .usage = "[--until-empty] [--progress] [--drain-report FILE] [--config FILE]",
+      .usage = "[--until-empty] [--progress] [--drain-report FILE] [--allow-insecure-files] [--config FILE]",
       .description =
           "SIGTERM or SIGINT drains: nothing more is claimed, what has not begun is put back, and running handlers "
           "have [host] drain_timeout to finish. A second one stops at once. SIGHUP reloads the job files. The log goes "
@@ -44,6 +45,7 @@ Command run_command() {
                  .help = "end when no queue has anything due or in flight; delayed messages stay"},
                 {.name = "progress", .value = {}, .help = "show the totals on standard error each second"},
                 {.name = "drain-report", .value = "FILE", .help = "write the last line's figures there too, as JSON"},
+                allow_insecure_files_flag(),
                 config_flag()},
       .examples =
           "sluice run\n"

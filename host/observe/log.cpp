@@ -1,7 +1,9 @@
 #include "host/observe/log.hpp"
 
+#include <spdlog/details/null_mutex.h>
 #include <spdlog/logger.h>
-#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/sinks/base_sink.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -9,6 +11,7 @@
 #include "base/clock.hpp"
 #include "base/mutex.hpp"
 #include "host/observe/escape.hpp"
+#include "host/observe/line_writer.hpp"
 
 namespace sluice::observe {
 
@@ -83,12 +86,38 @@ std::string format_line(LogFormat format, LogLevel level, std::string_view messa
   return format == LogFormat::json ? json_line(level, message, fields) : text_line(level, message, fields);
 }
 
+/// Hands finished lines to the writer and counts those that it had no room for.
+class WriterSink final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
+ public:
+  explicit WriterSink(LineWriter& writer) : writer_(writer) {}
+
+  std::uint64_t dropped() const { return dropped_; }
+  void forget(std::uint64_t count) { dropped_ -= count; }
+
+ private:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    if (!writer_.put({line.data(), line.size()})) {
+      ++dropped_;
+    }
+  }
+  void flush_() override {}
+
+  LineWriter& writer_;
+  std::uint64_t dropped_ = 0;
+};
+
 }  // namespace
 
 class Log::Sink {
  public:
   Sink(LogLevel level, LogFormat format)
-      : level_(level), format_(format), logger_("sluice", std::make_shared<spdlog::sinks::stderr_sink_st>()) {
+      : level_(level),
+        format_(format),
+        writer_(STDERR_FILENO),
+        sink_(std::make_shared<WriterSink>(writer_)),
+        logger_("sluice", sink_) {
     logger_.set_level(spdlog::level::trace);
     logger_.set_error_handler([](const std::string&) {});  // a log that fails has nowhere to say so
     set(level, format);
@@ -97,6 +126,7 @@ class Log::Sink {
   ~Sink() {
     MutexLock lock(mutex_);
     write_repeats();
+    write_dropped();
   }
 
   Sink(const Sink&) = delete;
@@ -137,10 +167,32 @@ class Log::Sink {
       last_level_ = level;
       repeat_since_ = now;
     }
+    write_dropped();
     logger_.log(spdlog::level::info, spdlog::string_view_t(line));
   }
 
+  void print(std::string_view text) {
+    const MutexLock lock(mutex_);
+    write_repeats();
+    write_dropped();
+    static_cast<void>(writer_.put(text));
+  }
+
+  bool flush(Duration limit) { return writer_.flush(limit); }
+
  private:
+  /// Says what is missing at the place where it is missing. Without room for this line it stays to be said.
+  void write_dropped() SLUICE_REQUIRES(mutex_) {
+    const std::uint64_t before = sink_->dropped();
+    if (before == 0) {
+      return;
+    }
+    const std::string message =
+        std::to_string(before) + " log lines were dropped, because whoever reads standard error does not keep up";
+    logger_.log(spdlog::level::info, spdlog::string_view_t(format_line(format_.load(), LogLevel::warn, message, {})));
+    sink_->forget(sink_->dropped() == before ? before : 1);
+  }
+
   void write_repeats() SLUICE_REQUIRES(mutex_) {
     if (repeats_ == 0) {
       return;
@@ -153,8 +205,10 @@ class Log::Sink {
   // Synchronise themselves.
   std::atomic<LogLevel> level_;
   std::atomic<LogFormat> format_;
+  LineWriter writer_;
   // Guarded by mutex_.
   Mutex mutex_;
+  const std::shared_ptr<WriterSink> sink_;
   spdlog::logger logger_ SLUICE_GUARDED_BY(mutex_);
   std::string last_line_ SLUICE_GUARDED_BY(mutex_);
   std::string last_message_ SLUICE_GUARDED_BY(mutex_);
@@ -174,6 +228,10 @@ void Log::write(LogLevel level, std::string_view message, std::initializer_list<
     sink_->write(level, message, fields);
   }
 }
+
+void Log::print(std::string_view text) { sink_->print(text); }
+
+bool Log::flush(Duration limit) { return sink_->flush(limit); }
 
 void Log::set(LogLevel level, LogFormat format) { sink_->set(level, format); }
 

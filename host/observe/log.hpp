@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/clock.hpp"
+
 namespace sluice::observe {
 
 enum class LogLevel { trace, debug, info, warn, error, off };
@@ -20,7 +22,8 @@ struct LogField {
 ///
 /// text: `2026-11-20T23:14:00.906Z info  message  job=orders id=A-101`; json: one object a line with time, level,
 /// message and the fields. Bytes that are not UTF-8 and control characters are escaped in both. A log that cannot be
-/// written to (a full disk, a closed pipe) never stops the host.
+/// written to (a full disk, a closed pipe) never stops the host, and one whose reader stalls never holds it up: lines
+/// are written by a thread of the log's own, and those for which there is no room are dropped and counted.
 class Log {
  public:
   Log(LogLevel level, LogFormat format);
@@ -31,6 +34,11 @@ class Log {
   bool enabled(LogLevel level) const;
   void write(LogLevel level, std::string_view message, std::initializer_list<LogField> fields = {});
   void set(LogLevel level, LogFormat format);
+
+  /// Text as it is, in its place between the lines: what a run says to people, such as its drain certificate.
+  void print(std::string_view text);
+  /// Waits until all of it so far is out; false when the reader takes longer than `limit`.
+  bool flush(Duration limit);
 
   void debug(std::string_view message, std::initializer_list<LogField> fields = {}) {
     write(LogLevel::debug, message, fields);

@@ -39,10 +39,11 @@ FileIdentity identify(const std::string& file) {
           std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec};
 }
 
-/// A file that the dynamic linker has, usable or not.
+/// A file that the dynamic linker has, usable or not, or that it must not get as it is.
 struct KnownFile {
   FileIdentity identity;
   std::string why;  ///< empty: usable
+  bool loaded = true;
 };
 
 std::string joined(const std::vector<std::string>& words) {
@@ -58,6 +59,9 @@ std::string joined(const std::vector<std::string>& words) {
 class PluginRegistry::State {
  public:
   void scan(const std::vector<std::string>& folders);
+  std::vector<std::string> unseen(const std::vector<std::string>& folders);
+  void refuse(const std::string& file, const std::string& why);
+  void take(const std::string& file);
   Result<const sluice_handler*> handler(const std::string& name) const;
   std::vector<std::string> handler_names() const;
 
@@ -65,23 +69,45 @@ class PluginRegistry::State {
   std::vector<RejectedPlugin> rejected;
 
  private:
-  void scan_folder(const std::string& folder);
-  void take(const std::string& file);
+  std::vector<std::string> files_of(const std::string& folder);
   Error no_such_handler(const std::string& name) const;
 
   std::vector<std::string> folders_;
   std::map<std::string, KnownFile> known_;
+  std::map<std::string, FileIdentity> looked_at_;  ///< what `unseen` named, as it was then
 };
 
 void PluginRegistry::State::scan(const std::vector<std::string>& folders) {
   folders_ = folders;
   rejected.clear();
   for (const std::string& folder : folders) {
-    scan_folder(folder);
+    for (const std::string& file : files_of(folder)) {
+      take(file);
+    }
   }
 }
 
-void PluginRegistry::State::scan_folder(const std::string& folder) {
+std::vector<std::string> PluginRegistry::State::unseen(const std::vector<std::string>& folders) {
+  rejected.clear();
+  std::vector<std::string> files;
+  for (const std::string& folder : folders) {
+    for (const std::string& file : files_of(folder)) {
+      const FileIdentity identity = identify(file);
+      const auto known = known_.find(file);
+      if (known == known_.end() || (!known->second.loaded && known->second.identity != identity)) {
+        looked_at_[file] = identity;
+        files.push_back(file);
+      }
+    }
+  }
+  return files;
+}
+
+void PluginRegistry::State::refuse(const std::string& file, const std::string& why) {
+  known_[file] = {looked_at_.at(file), file + " " + why, false};
+}
+
+std::vector<std::string> PluginRegistry::State::files_of(const std::string& folder) {
   std::error_code code;
   std::vector<std::string> files;
   std::filesystem::directory_iterator entries(folder, code);
@@ -95,7 +121,7 @@ void PluginRegistry::State::scan_folder(const std::string& folder) {
   if (code) {
     rejected.push_back(
         {folder, folder + " cannot be read: " + code.message() + "; make the folder, or take it out of plugin_dirs"});
-    return;
+    return {};
   }
   std::sort(files.begin(), files.end());
   if (files.size() > kFileLimit) {
@@ -103,25 +129,30 @@ void PluginRegistry::State::scan_folder(const std::string& folder) {
                                     std::to_string(kFileLimit) + " are loaded: split the folder"});
     files.resize(kFileLimit);
   }
-  for (const std::string& file : files) {
-    take(file);
-  }
+  return files;
 }
 
 void PluginRegistry::State::take(const std::string& file) {
   const FileIdentity identity = identify(file);
-  if (const auto known = known_.find(file); known != known_.end()) {
-    if (known->second.identity != identity) {
-      rejected.push_back({file, file + " has changed since it was loaded, and a plugin is never unloaded: restart the "
-                                       "host to use the new one"});
-    } else if (!known->second.why.empty()) {
-      rejected.push_back({file, known->second.why});
-    }
+  if (const auto looked = looked_at_.find(file); looked != looked_at_.end() && looked->second != identity) {
+    rejected.push_back({file, file + " has changed while it was looked at: reload once it is complete"});
     return;
   }
+  if (const auto known = known_.find(file); known != known_.end()) {
+    if (known->second.loaded && known->second.identity != identity) {
+      rejected.push_back({file, file + " has changed since it was loaded, and a plugin is never unloaded: restart the "
+                                       "host to use the new one"});
+    } else if (!known->second.why.empty() && known->second.identity == identity) {
+      rejected.push_back({file, known->second.why});
+    }
+    if (known->second.loaded || known->second.identity == identity) {
+      return;
+    }
+  }
+  looked_at_.erase(file);
   const LibraryResult result = load_library(file);
   if (result.loaded) {
-    known_.emplace(file, KnownFile{identity, result.why});
+    known_[file] = {identity, result.why, true};
   }
   if (result.plugin == nullptr) {
     rejected.push_back({file, result.why});
@@ -195,6 +226,11 @@ PluginRegistry::PluginRegistry() : state_(std::make_unique<State>()) {}
 PluginRegistry::~PluginRegistry() = default;
 
 void PluginRegistry::scan(const std::vector<std::string>& folders) { state_->scan(folders); }
+std::vector<std::string> PluginRegistry::unseen(const std::vector<std::string>& folders) {
+  return state_->unseen(folders);
+}
+void PluginRegistry::refuse(const std::string& file, const std::string& why) { state_->refuse(file, why); }
+void PluginRegistry::load(const std::string& file) { state_->take(file); }
 const std::vector<LoadedPlugin>& PluginRegistry::plugins() const { return state_->plugins; }
 const std::vector<RejectedPlugin>& PluginRegistry::rejected() const { return state_->rejected; }
 Result<const sluice_handler*> PluginRegistry::handler(const std::string& name) const { return state_->handler(name); }

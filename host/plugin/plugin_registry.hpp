@@ -34,6 +34,14 @@ class PluginRegistry {
   /// too. Two plugins that offer one handler name: both are kept, but the name is ambiguous (see `handler`).
   void scan(const std::vector<std::string>& folders);
 
+  /// The files that a scan of these folders would load now: not loaded yet, nor refused as they are.
+  std::vector<std::string> unseen(const std::vector<std::string>& folders);
+  /// Never loads the file as it was when `unseen` named it, but reports it as rejected for this reason.
+  void refuse(const std::string& file, const std::string& why);
+  /// As a scan does for one file.
+  void load(const std::string& file);
+
+  /// In the order of loading.
   const std::vector<LoadedPlugin>& plugins() const;
   /// Of the last scan.
   const std::vector<RejectedPlugin>& rejected() const;

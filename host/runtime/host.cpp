@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <utility>
 
 #include "host/runtime/progress_line.hpp"
@@ -17,11 +16,15 @@ constexpr Duration kEmptyCheckInterval = std::chrono::milliseconds(500);
 constexpr Duration kQuiescenceLook = std::chrono::milliseconds(20);
 constexpr Duration kProgressInterval = std::chrono::seconds(1);
 constexpr Duration kDepthInterval = std::chrono::seconds(10);
+constexpr Duration kStoreRetry = std::chrono::seconds(1);
 constexpr Duration kReloadLook = std::chrono::milliseconds(100);
 
-void show_progress(const std::string& line, bool terminal) {
-  std::fprintf(stderr, terminal ? "\r\033[K%s" : "%s\n", line.c_str());
-  std::fflush(stderr);
+std::string progress_text(const std::string& line, bool terminal) { return terminal ? "\r\033[K" + line : line + "\n"; }
+
+/// Whether a store that cannot be opened for this reason may be there later.
+bool waiting_mends(ErrorCode code) {
+  return code == ErrorCode::full || code == ErrorCode::unavailable || code == ErrorCode::throttled ||
+         code == ErrorCode::timeout;
 }
 
 queue::QueueAddress address_of(const config::JobConfig& job) {
@@ -40,7 +43,8 @@ std::string joined(const std::vector<std::string>& names) {
 
 Host::Host(const HostParts& parts)
     : parts_(parts),
-      jobs_([this](const JobPlan& plan) { return make_job(plan); }, parts.clock),
+      jobs_([this](const JobPlan& plan) { return make_job(plan); },
+            [this](const Error& error) { parts_.log.error(error.message()); }, parts.clock),
       probe_(parts.queues, parts.clock, parts.log),
       depths_([this] { return jobs_.addresses(); }, parts.queues, parts.metrics, parts.clock, kDepthInterval) {}
 
@@ -68,19 +72,38 @@ Result<std::unique_ptr<work::Job>> Host::make_job(const JobPlan& plan) {
   return job;
 }
 
-Result<void> Host::start(const std::vector<JobPlan>& plans, HostEvents& events) {
+Result<void> Host::prepare(std::vector<JobPlan> plans) {
   if (auto opened = open_http(); !opened) {
     return opened;
   }
-  if (auto probed = probe(plans, events); !probed || events.terminating()) {
+  plans_ = std::move(plans);
+  auto first = jobs_.prepare(plans_);
+  while (!first && waiting_mends(first.error().code())) {
+    parts_.log.warn("waiting for the store", {{"error", first.error().message()}});
+    if (!parts_.errand.wait_for(kStoreRetry)) {
+      break;
+    }
+    first = jobs_.prepare(plans_);
+  }
+  if (!first) {
+    return first.error();
+  }
+  first_jobs_ = std::move(*first);
+  return {};
+}
+
+Result<void> Host::start(HostEvents& events) {
+  if (auto probed = probe(events); !probed || events.terminating()) {
     return probed;
   }
-  if (auto started = jobs_.start(plans); !started) {
+  if (auto started = jobs_.start(std::exchange(first_jobs_, {})); !started) {
     return started;
   }
-  auto counting = depths_.start();
-  ready_ = counting.has_value();
-  return counting;
+  if (auto started = depths_.start(); !started) {
+    return started;
+  }
+  ready_ = true;
+  return {};
 }
 
 Result<void> Host::open_http() {
@@ -99,14 +122,16 @@ Result<void> Host::open_http() {
     return endpoint.error();
   }
   http_ = std::move(*endpoint);
-  http_->start();
+  if (auto started = http_->start(); !started) {
+    return started;
+  }
   parts_.log.info("listening", {{"http", http_->address()}});
   return {};
 }
 
-Result<void> Host::probe(const std::vector<JobPlan>& plans, HostEvents& events) {
+Result<void> Host::probe(HostEvents& events) {
   std::vector<std::string> queues;
-  for (const JobPlan& plan : plans) {
+  for (const JobPlan& plan : plans_) {
     queues.push_back(plan.config.queue);
   }
   probe_.start(std::move(queues), [&events] { events.wake(); });
@@ -139,12 +164,15 @@ void Host::run(HostEvents& events, bool until_empty, bool progress) {
   ProgressLine line(parts_.clock.steady_now());
   SteadyTime next_line = parts_.clock.steady_now() + kProgressInterval;
   while (!events.terminating()) {
-    if (events.take_reload() || (reload_waits_ && !jobs_.exchanging())) {
-      reload();
+    if (auto rest = parts_.errand.take()) {
+      (*rest)();
+    }
+    if (events.take_reload() || (reload_waits_ && !jobs_.exchanging() && !parts_.errand.under_way())) {
+      begin_reload();
     }
     const SteadyTime now = parts_.clock.steady_now();
     if (progress && now >= next_line) {
-      show_progress(line.next(jobs_.total(), now), terminal);
+      parts_.log.print(progress_text(line.next(jobs_.total(), now), terminal));
       next_line = now + kProgressInterval;
     }
     if (until_empty && empty()) {
@@ -153,7 +181,8 @@ void Host::run(HostEvents& events, bool until_empty, bool progress) {
     events.wait_until(std::min(next_look(until_empty, progress), progress ? next_line : SteadyTime::max()));
   }
   if (progress) {
-    show_progress(line.next(jobs_.total(), parts_.clock.steady_now()) + (terminal ? "\n" : ""), terminal);
+    const std::string last = line.next(jobs_.total(), parts_.clock.steady_now());
+    parts_.log.print(progress_text(last, terminal) + (terminal ? "\n" : ""));
   }
 }
 
@@ -187,14 +216,25 @@ bool Host::empty() {
   return jobs_.quiescent();
 }
 
-void Host::reload() {
-  if (jobs_.exchanging()) {
+void Host::begin_reload() {
+  if (jobs_.exchanging() || parts_.errand.under_way()) {
     reload_waits_ = true;
-    parts_.log.info("reload waits until the jobs of the last one have drained");
+    parts_.log.info("reload waits until the last one is through");
     return;
   }
   reload_waits_ = false;
-  auto plans = load_job_plans(parts_.config, parts_.plugins);
+  parts_.errand.send([this] {
+    return Errand::Rest([this, next = plan_reload()] {
+      if (next) {
+        reload(*next);
+      }
+    });
+  });
+}
+
+std::optional<JobSet::Exchange> Host::plan_reload() {
+  auto plans =
+      load_job_plans(parts_.config, parts_.plugins, [this](const config::JobConfig& job) { return jobs_.runs(job); });
   for (const plugin::RejectedPlugin& rejected : parts_.plugins.rejected()) {
     parts_.log.warn("plugin not used", {{"file", rejected.file}, {"why", rejected.why}});
   }
@@ -202,17 +242,28 @@ void Host::reload() {
     for (const config::ConfigError& error : *errors) {
       parts_.log.error("not reloaded: " + error.text());
     }
-    return;
+    return std::nullopt;
   }
-  const auto changes = jobs_.reload(std::get<std::vector<JobPlan>>(plans), parts_.config.drain_timeout);
-  if (!changes) {
-    parts_.log.error("not reloaded: " + changes.error().message());
-    return;
+  auto next = jobs_.prepare(std::get<std::vector<JobPlan>>(plans));
+  if (!next) {
+    parts_.log.error("not reloaded: " + next.error().message());
+    return std::nullopt;
   }
-  parts_.log.info("reloaded", {{"added", joined(changes->added)},
-                               {"changed", joined(changes->changed)},
-                               {"removed", joined(changes->removed)},
-                               {"unchanged", std::to_string(changes->unchanged)}});
+  return std::move(*next);
+}
+
+void Host::reload(JobSet::Exchange next) {
+  const JobSet::Changes changes = next.changes;
+  jobs_.exchange(std::move(next), parts_.config.drain_timeout);
+  parts_.log.info("reloaded", {{"added", joined(changes.added)},
+                               {"changed", joined(changes.changed)},
+                               {"removed", joined(changes.removed)},
+                               {"unchanged", std::to_string(changes.unchanged)}});
+}
+
+void Host::begin_drain() {
+  ready_ = false;
+  jobs_.begin_drain(Deadline::after(parts_.clock, parts_.config.drain_timeout));
 }
 
 JobSet::Drained Host::drain() {
@@ -220,9 +271,6 @@ JobSet::Drained Host::drain() {
   parts_.log.info("draining", {{"within", config::format_duration(parts_.config.drain_timeout)}});
   const JobSet::Drained drained = jobs_.drain(Deadline::after(parts_.clock, parts_.config.drain_timeout));
   depths_ended_ = depths_.leave();
-  if (http_) {
-    http_->stop();
-  }
   return drained;
 }
 

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "host/plugin/plugin_registry.hpp"
 #include "host/queue/queues.hpp"
 #include "host/runtime/depth_sampler.hpp"
+#include "host/runtime/errand.hpp"
 #include "host/runtime/host_events.hpp"
 #include "host/runtime/job_set.hpp"
 #include "host/runtime/queue_probe.hpp"
@@ -35,10 +37,11 @@ struct HostParts {
   observe::Metrics& metrics;
   const Clock& clock;
   Random& random;
+  Errand& errand;  ///< for what may take as long as a plugin likes
 };
 
 /// The running host: its jobs, its HTTP side and what the main thread does until the drain. Used by the main thread;
-/// only `hard_stop` may be called from another.
+/// `prepare` by the errand, and `begin_drain`, `hard_stop` and `account` by any.
 class Host {
  public:
   explicit Host(const HostParts& parts);
@@ -46,10 +49,13 @@ class Host {
   Host(const Host&) = delete;
   Host& operator=(const Host&) = delete;
 
-  /// Fails when the HTTP address is taken, a queue cannot be worked on for a reason that waiting does not mend, or a
-  /// handler refuses its job; nothing runs then. When `events` ask for a drain meanwhile it returns at once, and
-  /// nothing runs either.
-  Result<void> start(const std::vector<JobPlan>& plans, HostEvents& events);
+  /// Opens the HTTP side and makes the jobs. Fails when the address is taken, a handler refuses its job, or the system
+  /// has no room for the threads. Waits while a store cannot be opened for a reason that passes.
+  Result<void> prepare(std::vector<JobPlan> plans);
+  /// Starts what was prepared. Fails when a queue cannot be worked on for a reason that waiting does not mend, or a job
+  /// gets no threads; a drain has to follow then. When `events` ask for a drain meanwhile it returns at once, and
+  /// nothing runs.
+  Result<void> start(HostEvents& events);
 
   /// Works through signals until a drain is asked for. `until_empty`: also ends when the queues are empty. `progress`:
   /// shows a line of totals each second.
@@ -57,17 +63,24 @@ class Host {
 
   /// Ends the jobs within the configured drain time-out.
   JobSet::Drained drain();
+  /// Begins it, whatever the main thread is at.
+  void begin_drain();
   void hard_stop() { jobs_.hard_stop(); }
+  /// As things stand, for whoever cannot wait for the drain.
+  JobSet::Drained account() const { return jobs_.account(); }
   /// A thread still waits for a store's answer, and so would whoever destroys the host. To be asked after the drain.
   bool waits_for_store() const { return !probe_.verdict() || !depths_ended_; }
 
  private:
   Result<std::unique_ptr<work::Job>> make_job(const JobPlan& plan);
   Result<void> open_http();
-  Result<void> probe(const std::vector<JobPlan>& plans, HostEvents& events);
+  Result<void> probe(HostEvents& events);
   observe::ProbeResult health() const;
   observe::ProbeResult ready() const;
-  void reload();
+  void begin_reload();
+  /// On the errand's thread. Nothing, and the log says why, when the files ask for what cannot be.
+  std::optional<JobSet::Exchange> plan_reload();
+  void reload(JobSet::Exchange next);
   /// Every queue has nothing due and nothing in flight, here or elsewhere.
   bool empty();
   SteadyTime next_look(bool until_empty, bool progress) const;
@@ -81,7 +94,9 @@ class Host {
   QueueProbe probe_;
   DepthSampler depths_;
 
-  // Touched only by the main thread.
+  // Touched by the errand, then only by the main thread.
+  std::vector<JobPlan> plans_;  ///< of the start
+  JobSet::Exchange first_jobs_;
   bool reload_waits_ = false;
   bool depths_ended_ = true;
   SteadyTime next_empty_check_{};

@@ -6,25 +6,34 @@
 namespace sluice::runtime {
 
 void HostEvents::signal(int number) {
-  std::function<void()> hard_stop;
+  std::function<void(int)> action;
+  int nth = 0;
   {
     const MutexLock lock(mutex_);
     seen_ = false;
     if (number == SIGHUP) {
       reload_ = true;
-    } else if (++terminations_ > 1) {
-      hard_stop = hard_stop_;
+    } else {
+      nth = ++terminations_;
+      action = action_;
+      acting_ = true;
     }
   }
   changed_.notify_all();
-  if (hard_stop) {
-    hard_stop();
+  if (action) {
+    action(nth);
   }
+  {
+    const MutexLock lock(mutex_);
+    acting_ = false;
+  }
+  changed_.notify_all();
 }
 
-void HostEvents::on_hard_stop(std::function<void()> action) {
+void HostEvents::on_termination(std::function<void(int nth)> action) {
   const MutexLock lock(mutex_);
-  hard_stop_ = std::move(action);
+  changed_.wait_until(mutex_, SteadyTime::max(), [this]() SLUICE_NO_TSA { return !acting_; });
+  action_ = std::move(action);
 }
 
 void HostEvents::wake() {

@@ -12,8 +12,9 @@ class HostEvents {
  public:
   /// SIGTERM and SIGINT ask for a drain, a second of them for a hard stop; SIGHUP for a reload.
   void signal(int number);
-  /// What the second termination signal does besides; called on the signal watcher's thread.
-  void on_hard_stop(std::function<void()> action);
+  /// What a termination signal does besides, told which it is, from 1; called on the signal watcher's thread, which it
+  /// must not hold up. Once this has returned an action set before is not called any more.
+  void on_termination(std::function<void(int nth)> action);
 
   /// Something else than a signal has happened that the main thread waits for.
   void wake();
@@ -30,7 +31,8 @@ class HostEvents {
   int terminations_ SLUICE_GUARDED_BY(mutex_) = 0;
   bool reload_ SLUICE_GUARDED_BY(mutex_) = false;
   bool seen_ SLUICE_GUARDED_BY(mutex_) = true;  ///< whether a wait has returned for the latest signal or wake
-  std::function<void()> hard_stop_ SLUICE_GUARDED_BY(mutex_);
+  std::function<void(int)> action_ SLUICE_GUARDED_BY(mutex_);
+  bool acting_ SLUICE_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace sluice::runtime

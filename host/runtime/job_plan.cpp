@@ -1,8 +1,12 @@
 #include "host/runtime/job_plan.hpp"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 #include <variant>
+
+#include "config/file_trust.hpp"
+#include "host/runtime/plugin_gate.hpp"
 
 namespace sluice::runtime {
 
@@ -32,16 +36,49 @@ Parsed<std::vector<JobPlan>> plan_jobs(const std::vector<JobConfig>& jobs, const
   return plans;
 }
 
-Parsed<std::vector<JobPlan>> load_job_plans(const config::HostConfig& host, plugin::PluginRegistry& registry) {
+std::vector<ConfigError> distrusted(const config::HostConfig& host, const std::vector<JobConfig>& jobs) {
+  std::vector<ConfigError> errors;
+  if (host.allow_insecure_files) {
+    return errors;
+  }
+  std::vector<std::string> files{host.file, host.state_dir};
+  for (const JobConfig& job : jobs) {
+    files.push_back(job.file);
+  }
+  for (const std::string& file : files) {
+    if (const auto why = config::distrust(file)) {
+      errors.push_back({{file}, *why});
+    }
+  }
+  return errors;
+}
+
+Parsed<std::vector<JobPlan>> load_job_plans(const config::HostConfig& host, plugin::PluginRegistry& registry,
+                                            const RunsAlready& runs_already) {
   auto files = config::load_job_files(host, config::process_environment());
-  registry.scan(host.plugin_dirs);
+  auto& errors = files.errors;
+  const auto add = [&errors](std::vector<ConfigError> more) {
+    std::move(more.begin(), more.end(), std::back_inserter(errors));
+  };
+  add(distrusted(host, files.jobs));
+  std::vector<JobConfig> fresh;
+  if (errors.empty()) {
+    std::copy_if(files.jobs.begin(), files.jobs.end(), std::back_inserter(fresh),
+                 [&runs_already](const JobConfig& job) { return !runs_already(job); });
+  }
+  auto admitted = PluginGate(host, registry).admit(fresh);
+  if (!admitted) {
+    add({{{host.file}, admitted.error().message()}});
+    return std::move(errors);
+  }
+  add(std::move(*admitted));
   // The good jobs are bound even when others are bad, so that everything wrong is reported at once.
   auto planned = plan_jobs(files.jobs, registry);
   if (auto* wrong = std::get_if<std::vector<ConfigError>>(&planned)) {
-    std::move(wrong->begin(), wrong->end(), std::back_inserter(files.errors));
+    add(std::move(*wrong));
   }
-  if (!files.errors.empty()) {
-    return std::move(files.errors);
+  if (!errors.empty()) {
+    return std::move(errors);
   }
   return planned;
 }

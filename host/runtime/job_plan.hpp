@@ -1,7 +1,9 @@
 #pragma once
 
+#include <functional>
 #include <vector>
 
+#include "base/error.hpp"
 #include "config/config.hpp"
 #include "host/plugin/option_values.hpp"
 #include "host/plugin/plugin_registry.hpp"
@@ -20,7 +22,15 @@ struct JobPlan {
 config::Parsed<std::vector<JobPlan>> plan_jobs(const std::vector<config::JobConfig>& jobs,
                                                const plugin::PluginRegistry& registry);
 
-/// All of it from the host file's patterns and folders: reads the job files, scans the plugin folders, binds.
-config::Parsed<std::vector<JobPlan>> load_job_plans(const config::HostConfig& host, plugin::PluginRegistry& registry);
+/// True for a job that runs already as it is, and so need not be tried.
+using RunsAlready = std::function<bool(const config::JobConfig&)>;
+
+/// All of it from the host file's patterns and folders: reads the job files, lets new plugins in, tries the handlers of
+/// jobs that do not run yet in a process of their own, and binds. Waits for that process.
+config::Parsed<std::vector<JobPlan>> load_job_plans(const config::HostConfig& host, plugin::PluginRegistry& registry,
+                                                    const RunsAlready& runs_already);
+
+/// An error for each of the host file, its state folder and these jobs' files that others may write.
+std::vector<config::ConfigError> distrusted(const config::HostConfig& host, const std::vector<config::JobConfig>& jobs);
 
 }  // namespace sluice::runtime

@@ -1,45 +1,52 @@
 #include "host/runtime/job_set.hpp"
 
 #include <algorithm>
+#include <system_error>
 #include <utility>
 
 #include "base/assert.hpp"
+#include "host/runtime/thread_room.hpp"
 
 namespace sluice::runtime {
+namespace {
 
-JobSet::JobSet(MakeJob make_job, const Clock& clock) : make_job_(std::move(make_job)), clock_(clock) {}
+/// For a thread whose job has drained to destroy it, before it counts as one that does not end.
+constexpr Duration kDestructionTime = std::chrono::milliseconds(200);
+
+Error cannot_start(const JobPlan& plan, const Error& error) {
+  std::string text = plan.config.file + ": job '" + plan.config.name + "' cannot start: " + error.message();
+  if (error.code() == ErrorCode::unavailable) {
+    text += " (limits: " + thread_limits() + ")";
+  }
+  return {error.code(), std::move(text)};
+}
+
+/// Whether a job that has drained is still in the destructor of its handler.
+template <typename Retirements>
+bool any_left(const Retirements& retirements) {
+  return std::any_of(retirements.begin(), retirements.end(),
+                     [](const auto& retirement) { return !retirement.ended.load(); });
+}
+
+}  // namespace
+
+JobSet::JobSet(MakeJob make_job, Failed failed, const Clock& clock)
+    : make_job_(std::move(make_job)), failed_(std::move(failed)), clock_(clock) {}
 
 JobSet::~JobSet() = default;
 
-Result<void> JobSet::start(const std::vector<JobPlan>& plans) {
-  std::vector<JobPointer> jobs;
-  for (const JobPlan& plan : plans) {
-    auto job = make_job_(plan);
-    if (!job) {
-      return job.error();
-    }
-    jobs.push_back(std::move(*job));
-  }
-  for (const JobPointer& job : jobs) {
-    run(job->config().name, job);
-  }
-  return {};
-}
-
-Result<JobSet::Changes> JobSet::reload(const std::vector<JobPlan>& plans, Duration drain_timeout) {
-  SLUICE_ASSERT(!exchanging());
-  retirements_.clear();
-  std::map<std::string, JobPointer> before;
+Result<JobSet::Exchange> JobSet::prepare(const std::vector<JobPlan>& plans) const {
+  std::map<std::string, Member> before;
   {
     const MutexLock lock(mutex_);
     before = running_;
   }
-  Changes changes;
-  std::map<std::string, JobPointer> made;
+  Exchange next;
+  std::size_t threads = 0;
   for (const JobPlan& plan : plans) {
     const auto found = before.find(plan.config.name);
-    if (found != before.end() && found->second->config().same_job(plan.config)) {
-      ++changes.unchanged;
+    if (found != before.end() && found->second.job->config().same_job(plan.config)) {
+      ++next.changes.unchanged;
       before.erase(found);
       continue;
     }
@@ -47,59 +54,156 @@ Result<JobSet::Changes> JobSet::reload(const std::vector<JobPlan>& plans, Durati
     if (!job) {
       return job.error();
     }
-    (found == before.end() ? changes.added : changes.changed).push_back(plan.config.name);
-    made.emplace(plan.config.name, std::move(*job));
+    (found == before.end() ? next.changes.added : next.changes.changed).push_back(plan.config.name);
+    next.made.emplace(plan.config.name, Member{plan, JobPointer(std::move(*job))});
+    threads += threads_of(plan.config.concurrency);
   }
-  const Deadline deadline = Deadline::after(clock_, drain_timeout);
-  for (const auto& [name, job] : before) {
-    const auto successor = made.find(name);
-    if (successor == made.end()) {
-      changes.removed.push_back(name);
+  std::size_t freed = 0;
+  for (const auto& [name, member] : before) {
+    next.leaving.push_back(name);
+    freed += threads_of(member.plan.config.concurrency);
+    if (next.made.count(name) == 0) {
+      next.changes.removed.push_back(name);
     }
-    retire(name, job, successor == made.end() ? nullptr : successor->second, deadline);
-    made.erase(name);
   }
-  for (const auto& [name, job] : made) {
-    run(name, job);
+  if (auto room = room_for_threads(threads - std::min(threads, freed)); !room) {
+    return room.error();
   }
-  return changes;
+  return next;
 }
 
-void JobSet::run(const std::string& name, const JobPointer& job) {
-  const MutexLock lock(mutex_);
-  if (stopping_) {
-    return;
+Result<void> JobSet::start(Exchange first) {
+  for (const auto& [name, member] : first.made) {
+    if (auto started = run(name, member); !started) {
+      hard_stop();
+      return started;
+    }
   }
-  running_[name] = job;
-  // Under the lock, so that a drain never meets a job that is in the set but not started.
-  job->start();
+  return {};
 }
 
-void JobSet::retire(const std::string& name, JobPointer job, JobPointer successor, Deadline deadline) {
+void JobSet::exchange(Exchange next, Duration drain_timeout) {
+  SLUICE_ASSERT(!exchanging());
+  const Deadline deadline = Deadline::after(clock_, drain_timeout);
+  for (const std::string& name : next.leaving) {
+    Member member;
+    {
+      const MutexLock lock(mutex_);
+      member = running_.at(name);
+    }
+    const auto successor = next.made.find(name);
+    retire(std::move(member), successor == next.made.end() ? Member() : successor->second, deadline);
+    next.made.erase(name);
+  }
+  for (const auto& [name, member] : next.made) {
+    if (auto started = run(name, member); !started) {
+      failed_(started.error());
+    }
+  }
+}
+
+Result<void> JobSet::run(const std::string& name, const Member& member) {
   {
     const MutexLock lock(mutex_);
-    running_.erase(name);
-    leaving_.push_back(job);
+    if (stopping_) {
+      return {};
+    }
   }
-  job->begin_drain(deadline);
-  retirements_[name] = std::jthread([this, name, job = std::move(job), successor = std::move(successor), deadline] {
-    finish_retirement(name, job, successor, deadline);
-  });
+  if (auto started = member.job->start(); !started) {
+    return cannot_start(member.plan, started.error());
+  }
+  bool stopping = false;
+  {
+    const MutexLock lock(mutex_);
+    stopping = stopping_;
+    if (!stopping) {
+      running_[name] = member;
+    } else {
+      leaving_.push_back(member.job);
+    }
+  }
+  if (stopping) {  // Meanwhile the drain has begun, and has not met this job.
+    member.job->hard_stop();
+    close_books(member.job, member.job->drain(Deadline::after(clock_, Duration::zero())));
+    return {};
+  }
+  return {};
 }
 
-void JobSet::finish_retirement(const std::string& name, const JobPointer& job, const JobPointer& successor,
-                               Deadline deadline) {
-  const work::DrainReport report = job->drain(deadline);
-  if (successor) {
-    run(name, successor);
+void JobSet::retire(Member member, Member successor, Deadline deadline) {
+  const JobPointer job = member.job;
+  const std::string name = member.plan.config.name;
+  std::string no_thread;
+  {
+    const MutexLock lock(mutex_);
+    retirements_.remove_if([](const Retirement& retirement) { return retirement.ended.load(); });
+    Retirement& retirement = retirements_.emplace_back();
+    try {
+      retirement.thread = std::jthread(
+          [this, &retirement, leaving = std::move(member), next = std::move(successor), deadline]() mutable {
+            finish_retirement(std::move(leaving), std::move(next), deadline);
+            retirement.ended = true;
+            changed_.notify_all();
+          });
+      running_.erase(name);
+      leaving_.push_back(job);
+    } catch (const std::system_error& error) {
+      retirements_.pop_back();
+      no_thread = error.code().message();
+    }
   }
+  if (!no_thread.empty()) {
+    failed_(Error(ErrorCode::unavailable,
+                  "job '" + name + "' runs on as it was, because there is no thread to end it: " + no_thread +
+                      " (limits: " + thread_limits() + ")"));
+    return;
+  }
+  job->begin_drain(deadline);
+}
+
+void JobSet::finish_retirement(Member member, Member successor, Deadline deadline) {
+  const work::DrainReport report = member.job->drain(deadline);
+  if (successor.job) {
+    hand_over(member.plan, successor);
+  }
+  close_books(member.job, report);
+  // The last of it: from here on the thread is in the handler's destructor, for as long as that takes.
+  member.job.reset();
+}
+
+void JobSet::hand_over(const JobPlan& predecessor, const Member& successor) {
+  const std::string& name = predecessor.config.name;
+  const auto started = run(name, successor);
+  if (started) {
+    return;
+  }
+  failed_(Error(started.error().code(), started.error().message() + "; it goes on as it was"));
+  // The one that has drained cannot start a second time.
+  auto again = make_job_(predecessor);
+  const auto back = again ? run(name, {predecessor, JobPointer(std::move(*again))}) : Result<void>(again.error());
+  if (!back) {
+    failed_(back.error());
+  }
+}
+
+void JobSet::close_books(const JobPointer& job, const work::DrainReport& report) {
+  {
+    const MutexLock lock(mutex_);
+    past_[job->config().name] += report.ledger;
+    clean_ = clean_ && report.clean();
+    std::erase(leaving_, job);
+    std::erase_if(running_, [&job](const auto& entry) { return entry.second.job == job; });
+    if (report.handlers_running > 0) {
+      undead_.push_back(job);
+    }
+  }
+  changed_.notify_all();
+}
+
+bool JobSet::runs(const config::JobConfig& job) const {
   const MutexLock lock(mutex_);
-  past_[name] += report.ledger;
-  clean_ = clean_ && report.clean();
-  std::erase(leaving_, job);
-  if (report.handlers_running > 0) {
-    undead_.push_back(job);
-  }
+  const auto found = running_.find(job.name);
+  return found != running_.end() && found->second.job->config().same_job(job);
 }
 
 bool JobSet::exchanging() const {
@@ -107,7 +211,7 @@ bool JobSet::exchanging() const {
   return !leaving_.empty();
 }
 
-JobSet::Drained JobSet::drain(Deadline deadline) {
+void JobSet::begin_drain(Deadline deadline) {
   {
     const MutexLock lock(mutex_);
     stopping_ = true;
@@ -115,26 +219,49 @@ JobSet::Drained JobSet::drain(Deadline deadline) {
   for (const JobPointer& job : all_jobs()) {
     job->begin_drain(deadline);
   }
-  retirements_.clear();
-  std::map<std::string, JobPointer> running;
+}
+
+JobSet::Drained JobSet::drain(Deadline deadline) {
+  begin_drain(deadline);
+  std::map<std::string, Member> running;
   {
     const MutexLock lock(mutex_);
     running = running_;
   }
-  for (const auto& [name, job] : running) {
-    const work::DrainReport report = job->drain(deadline);
-    const MutexLock lock(mutex_);
-    past_[name] += report.ledger;
-    clean_ = clean_ && report.clean();
-    running_.erase(name);
-    if (report.handlers_running > 0) {
-      undead_.push_back(job);
-    }
+  for (const auto& [name, member] : running) {
+    const work::DrainReport report = member.job->drain(deadline);
+    close_books(member.job, report);
   }
-  const MutexLock lock(mutex_);
-  Drained drained{past_, clean_, 0};
-  for (const JobPointer& job : undead_) {
-    drained.handlers_running += job->handlers_running();
+  {
+    const MutexLock lock(mutex_);
+    changed_.wait_until(mutex_, std::max(deadline.time(), clock_.steady_now()),
+                        [this]() SLUICE_NO_TSA { return leaving_.empty(); });
+    changed_.wait_until(mutex_, clock_.steady_now() + kDestructionTime,
+                        [this]() SLUICE_NO_TSA { return !any_left(retirements_); });
+  }
+  return account();
+}
+
+JobSet::Drained JobSet::account() const {
+  std::vector<JobPointer> open;
+  std::vector<JobPointer> undead;
+  Drained drained;
+  {
+    const MutexLock lock(mutex_);
+    open = jobs_now();
+    drained.jobs = past_;
+    drained.clean = clean_;
+    drained.threads_left = any_left(retirements_) || !open.empty();
+    undead = undead_;
+  }
+  for (const JobPointer& job : open) {
+    work::LedgerSnapshot ledger = job->ledger();
+    ledger.stranded += ledger.in_flight();
+    drained.jobs[job->config().name] += ledger;
+    drained.clean = drained.clean && ledger.stranded == 0 && job->handlers_running() == 0;
+  }
+  for (const JobPointer& job : undead) {
+    drained.threads_left = drained.threads_left || job->handlers_running() > 0;
   }
   return drained;
 }
@@ -147,9 +274,13 @@ void JobSet::hard_stop() {
 
 std::vector<JobSet::JobPointer> JobSet::all_jobs() const {
   const MutexLock lock(mutex_);
+  return jobs_now();
+}
+
+std::vector<JobSet::JobPointer> JobSet::jobs_now() const {
   std::vector<JobPointer> jobs = leaving_;
-  for (const auto& [name, job] : running_) {
-    jobs.push_back(job);
+  for (const auto& [name, member] : running_) {
+    jobs.push_back(member.job);
   }
   return jobs;
 }

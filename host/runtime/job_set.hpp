@@ -1,10 +1,13 @@
 #pragma once
 
+#include <atomic>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/deadline.hpp"
@@ -17,11 +20,16 @@ namespace sluice::runtime {
 
 /// The jobs that a host runs, by name: started together, exchanged one by one at a reload, drained together.
 ///
-/// `start`, `reload` and `drain` are called by the host's main thread; the rest by any.
+/// `start`, `exchange` and `drain` are called by the host's main thread, `prepare` by the one that may wait; the rest
+/// by any. No lock is held while a job starts, drains or is destroyed, so that counting is possible whatever hangs.
 class JobSet {
  public:
-  /// Makes a job from its plan, not yet started.
+  using JobPointer = std::shared_ptr<work::Job>;
+
+  /// Makes a job from its plan, not yet started. Called by several threads.
   using MakeJob = std::function<Result<std::unique_ptr<work::Job>>(const JobPlan&)>;
+  /// Told why a job could not begin. Called without a lock held, by any thread.
+  using Failed = std::function<void(const Error&)>;
 
   /// What a reload did, by job name.
   struct Changes {
@@ -31,29 +39,54 @@ class JobSet {
     std::size_t unchanged = 0;
   };
 
+  /// A job and what it was made from.
+  struct Member {
+    JobPlan plan;
+    JobPointer job;
+  };
+
+  /// What a list of plans asks for, with its new jobs made and not started. A value.
+  struct Exchange {
+    Changes changes;
+    std::map<std::string, Member> made;
+    std::vector<std::string> leaving;  ///< changed or removed
+  };
+
+  /// What has become of all that was claimed. A value.
   struct Drained {
     std::map<std::string, work::LedgerSnapshot> jobs;
     bool clean = true;
-    std::uint32_t handlers_running = 0;  ///< when not 0 the set must not be destroyed: leave the process instead
+    /// Handlers have not returned, or threads of jobs that were exchanged: the set must not be destroyed, but the
+    /// process left.
+    bool threads_left = false;
   };
 
-  JobSet(MakeJob make_job, const Clock& clock);
+  JobSet(MakeJob make_job, Failed failed, const Clock& clock);
   ~JobSet();
   JobSet(const JobSet&) = delete;
   JobSet& operator=(const JobSet&) = delete;
 
-  /// Makes all jobs, then starts them; starts none when one cannot be made.
-  Result<void> start(const std::vector<JobPlan>& plans);
+  /// Makes the jobs of `plans` that do not run as they are yet, in the constructors of plugins for as long as those
+  /// take. Fails when one cannot be made, or the system has no room for their threads; nothing has changed then.
+  Result<Exchange> prepare(const std::vector<JobPlan>& plans) const;
+  /// Starts the first jobs. When one cannot start, those that did stop hard, and a drain has to follow.
+  Result<void> start(Exchange first);
 
-  /// True while jobs of the last reload are still on their way out; `reload` must wait for that to end.
+  /// True when a job runs that this one would not differ from.
+  bool runs(const config::JobConfig& job) const;
+  /// True while jobs of the last reload are still on their way out; `exchange` must wait for that to end.
   bool exchanging() const;
-  /// Brings the running jobs to `plans`. Jobs that are the same run on undisturbed; changed and removed ones drain in
-  /// the background within `drain_timeout`, and the changed ones' successors start when they have. When one of the new
-  /// jobs cannot be made nothing changes.
-  Result<Changes> reload(const std::vector<JobPlan>& plans, Duration drain_timeout);
+  /// Brings the running jobs to what was prepared. Jobs that are the same run on undisturbed; changed and removed ones
+  /// drain in the background within `drain_timeout`, and the changed ones' successors start when they have. A successor
+  /// that cannot start gives its predecessor's place back.
+  void exchange(Exchange next, Duration drain_timeout);
 
+  /// Begins the drain and returns at once; nothing starts any more. From any thread.
+  void begin_drain(Deadline deadline);
   /// Ends every job, retiring ones too. Returns by the deadline or shortly after a hard stop.
   Drained drain(Deadline deadline);
+  /// As things stand, for whoever cannot wait for the drain: what has not ended counts as stranded.
+  Drained account() const;
   /// Makes a `drain` under way return soon. From any thread, also before or without one.
   void hard_stop();
 
@@ -65,29 +98,38 @@ class JobSet {
   std::vector<queue::QueueAddress> addresses() const;
 
  private:
-  using JobPointer = std::shared_ptr<work::Job>;
+  /// A job on its way out. `ended` is set once the job has been destroyed.
+  struct Retirement {
+    std::atomic<bool> ended{false};
+    // Last, so that it ends before what it uses.
+    std::jthread thread;
+  };
 
-  void retire(const std::string& name, JobPointer job, JobPointer successor, Deadline deadline);
-  void finish_retirement(const std::string& name, const JobPointer& job, const JobPointer& successor,
-                         Deadline deadline);
-  void run(const std::string& name, const JobPointer& job);
+  Result<void> run(const std::string& name, const Member& member);
+  void retire(Member member, Member successor, Deadline deadline);
+  void finish_retirement(Member member, Member successor, Deadline deadline);
+  /// Starts the successor, or the predecessor's like when that fails.
+  void hand_over(const JobPlan& predecessor, const Member& successor);
+  void close_books(const JobPointer& job, const work::DrainReport& report);
   std::vector<JobPointer> all_jobs() const;
+  std::vector<JobPointer> jobs_now() const SLUICE_REQUIRES(mutex_);
 
   // Fixed after construction.
   const MakeJob make_job_;
+  const Failed failed_;
   const Clock& clock_;
 
   mutable Mutex mutex_;
+  Condition changed_;
   // Guarded by mutex_.
-  std::map<std::string, JobPointer> running_ SLUICE_GUARDED_BY(mutex_);
+  std::map<std::string, Member> running_ SLUICE_GUARDED_BY(mutex_);
   std::map<std::string, work::LedgerSnapshot> past_ SLUICE_GUARDED_BY(mutex_);  ///< of jobs that have ended, by name
   std::vector<JobPointer> undead_ SLUICE_GUARDED_BY(mutex_);  ///< ended, but a handler has not returned
   std::vector<JobPointer> leaving_ SLUICE_GUARDED_BY(mutex_);
   bool stopping_ SLUICE_GUARDED_BY(mutex_) = false;
   bool clean_ SLUICE_GUARDED_BY(mutex_) = true;
-
-  // Touched only by the main thread. Last, so that the threads end before what they use.
-  std::map<std::string, std::jthread> retirements_;
+  // Last, so that the threads end before what they use.
+  std::list<Retirement> retirements_ SLUICE_GUARDED_BY(mutex_);
 };
 
 }  // namespace sluice::runtime

@@ -1,13 +1,23 @@
 #include "host/runtime/run.hpp"
 
+#include <unistd.h>
+
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
+#include <initializer_list>
+#include <memory>
+#include <optional>
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include "host/observe/log.hpp"
 #include "host/observe/metrics.hpp"
 #include "host/plugin/plugin_registry.hpp"
 #include "host/runtime/drain_certificate.hpp"
+#include "host/runtime/errand.hpp"
 #include "host/runtime/host.hpp"
 #include "host/runtime/host_events.hpp"
 #include "host/runtime/host_name.hpp"
@@ -15,6 +25,8 @@
 #include "host/runtime/init_process.hpp"
 #include "host/runtime/job_plan.hpp"
 #include "host/runtime/signal_watcher.hpp"
+#include "host/runtime/thread_room.hpp"
+#include "host/runtime/watchdog.hpp"
 
 namespace sluice::runtime {
 namespace {
@@ -23,124 +35,277 @@ constexpr int kClean = 0;
 constexpr int kAbandoned = 75;
 constexpr int kConfiguration = 78;
 
-int refuse(const std::string& why) {
-  std::fprintf(stderr, "sluice: %s\n", why.c_str());
-  return kConfiguration;
+/// The process has ended by the drain time-out and a second, or two seconds after a hard stop: these, and the time for
+/// the watchdog's last words.
+constexpr Duration kDrainMargin = std::chrono::milliseconds(600);
+constexpr Duration kHardStopMargin = std::chrono::milliseconds(1600);
+/// For a reader of stderr that has stalled.
+constexpr Duration kFlushTime = std::chrono::milliseconds(250);
+/// For what is left to destroy when a start has failed.
+constexpr Duration kRefusalTime = std::chrono::seconds(2);
+
+std::string out_of_resources(const std::exception& error) {
+  return std::string("cannot start: ") + error.what() + " (limits: " + thread_limits() + "); raise the limit";
 }
 
-int refuse(const std::vector<config::ConfigError>& errors) {
+/// Waits until the watchdog has ended the process.
+[[noreturn]] void leave_to_watchdog() {
+  while (true) {
+    ::pause();
+  }
+}
+
+/// What a run stands on, in the order in which it is made and the reverse of which it goes.
+struct Ground {
+  config::HostConfig config;
+  std::string name;
+  plugin::PluginRegistry plugins;
+  std::size_t jobs = 0;
+  observe::Metrics metrics;
+  std::unique_ptr<HostQueues> queues;
+  std::unique_ptr<Host> host;
+};
+
+using Refusal = std::vector<std::string>;
+/// Ground to stand on, or why there is none: one line for each thing that is wrong.
+using Prepared = std::variant<std::shared_ptr<Ground>, Refusal>;
+
+Refusal refusal(const std::vector<config::ConfigError>& errors) {
+  Refusal lines;
   for (const config::ConfigError& error : errors) {
-    std::fprintf(stderr, "sluice: %s\n", error.text().c_str());
+    lines.push_back(error.text());
   }
-  return kConfiguration;
+  return lines;
 }
 
-/// A second signal while there is no host yet: nothing was claimed, and what the main thread is in, such as the
-/// start-up code of a plugin, may never return.
-void end_at_once(DrainReportFile& report) {
-  DrainCertificate nothing;
-  nothing.clean = true;
-  if (auto written = report.write(nothing); !written) {
-    std::fprintf(stderr, "sluice: %s\n", written.error().message().c_str());
+Refusal no_jobs(const config::HostConfig& config) {
+  std::string patterns;
+  for (const std::string& pattern : config.jobs) {
+    patterns += (patterns.empty() ? "" : ", ") + pattern;
   }
-  std::fprintf(stderr, "%s\n", nothing.text().c_str());
-  std::fflush(nullptr);
-  std::_Exit(kClean);
+  return {"no job to run: no file matches " + patterns +
+          "; write one, with [job], queue = \"...\" and handler = \"...\" ('sluice plugins' lists the handlers), "
+          "or mend [host] jobs in " +
+          config.file};
 }
 
-/// Everything of a run, made in the order in which it is needed, ended in the reverse.
-class Runner {
+/// Everything of a run. The main thread only waits and decides; what may hang is the errand's or a job's.
+class Run {
  public:
-  Runner(const RunOptions& options, HostEvents& events, SignalWatcher& watcher)
-      : options_(options), events_(events), watcher_(watcher) {}
+  Run(const RunOptions& options, HostEvents& events, observe::Log& log, Watchdog& watchdog, DrainReportFile& report)
+      : options_(options), events_(events), log_(log), watchdog_(watchdog), report_(report), errand_([&events] {
+          events.wake();
+        }) {}
 
-  int run(DrainReportFile& report);
+  int run();
 
  private:
-  int serve(const config::HostConfig& config, const std::vector<JobPlan>& plans, plugin::PluginRegistry& plugins,
-            DrainReportFile& report);
-  int finish(Host& host, const HostQueues& queues, DrainReportFile& report);
+  // On the errand's thread.
+  Prepared prepare();
+  Prepared prepare_host(const std::shared_ptr<Ground>& ground);
+
+  int serve(Ground& ground);
+  int finish(Ground& ground, int status_if_clean);
+  void say(const DrainCertificate& certificate);
+  void bound_by(int nth, Duration drain_timeout);
+  int refuse(const Refusal& lines);
+  DrainCertificate certificate_of(JobSet::Drained drained, const Ground& ground) const;
 
   const RunOptions& options_;
   HostEvents& events_;
-  SignalWatcher& watcher_;
+  observe::Log& log_;
+  Watchdog& watchdog_;
+  DrainReportFile& report_;
   SystemClock clock_;
   SeededRandom random_;
+  std::atomic<SteadyTime> draining_since_{SteadyTime::max()};
+  std::optional<Prepared> prepared_;
+  // Last, so that it ends before what it uses.
+  Errand errand_;
 };
 
-int Runner::run(DrainReportFile& report) {
-  const auto loaded = config::load_host_config(options_.config_file, config::process_environment());
-  if (const auto* errors = std::get_if<std::vector<config::ConfigError>>(&loaded)) {
-    return refuse(*errors);
-  }
-  const auto& config = std::get<config::HostConfig>(loaded);
-  plugin::PluginRegistry plugins;
-  const auto planned = load_job_plans(config, plugins);
-  if (const auto* errors = std::get_if<std::vector<config::ConfigError>>(&planned)) {
-    return refuse(*errors);
-  }
-  const auto& plans = std::get<std::vector<JobPlan>>(planned);
-  if (plans.empty()) {
-    std::string patterns;
-    for (const std::string& pattern : config.jobs) {
-      patterns += (patterns.empty() ? "" : ", ") + pattern;
+Prepared Run::prepare() {
+  auto ground = std::make_shared<Ground>();
+  try {
+    const auto loaded = config::load_host_config(options_.config_file, config::process_environment());
+    if (const auto* errors = std::get_if<std::vector<config::ConfigError>>(&loaded)) {
+      return refusal(*errors);
     }
-    return refuse(
-        "no job to run: no file matches " + patterns +
-        "; write one, with [job], queue = \"...\" and handler = \"...\" ('sluice plugins' lists the handlers), "
-        "or mend [host] jobs in " +
-        config.file);
+    ground->config = std::get<config::HostConfig>(loaded);
+    ground->config.allow_insecure_files = options_.allow_insecure_files;
+    ground->name = host_name(ground->config);
+    log_.set(static_cast<observe::LogLevel>(ground->config.log_level),
+             static_cast<observe::LogFormat>(ground->config.log_format));
+    return prepare_host(ground);
+  } catch (const std::exception& error) {  // No memory, or no thread.
+    return Refusal{out_of_resources(error)};
   }
-  return serve(config, plans, plugins, report);
 }
 
-int Runner::serve(const config::HostConfig& config, const std::vector<JobPlan>& plans, plugin::PluginRegistry& plugins,
-                  DrainReportFile& report) {
-  observe::Log log(static_cast<observe::LogLevel>(config.log_level),
-                   static_cast<observe::LogFormat>(config.log_format));
-  for (const plugin::RejectedPlugin& rejected : plugins.rejected()) {
-    log.warn("plugin not used", {{"file", rejected.file}, {"why", rejected.why}});
+Prepared Run::prepare_host(const std::shared_ptr<Ground>& ground) {
+  auto planned = load_job_plans(ground->config, ground->plugins, [](const config::JobConfig&) { return false; });
+  if (const auto* errors = std::get_if<std::vector<config::ConfigError>>(&planned)) {
+    return refusal(*errors);
   }
-  observe::Metrics metrics;
-  HostQueues queues(config, clock_, random_, &metrics);
-  const std::string name = host_name(config);
-  Host host({config, name, queues, options_.explain, plugins, log, metrics, clock_, random_});
-  events_.on_hard_stop([&host] { host.hard_stop(); });
-  if (auto started = host.start(plans, events_); !started) {
-    watcher_.stop();
-    return refuse(started.error().message());
+  auto& plans = std::get<std::vector<JobPlan>>(planned);
+  if (plans.empty()) {
+    return no_jobs(ground->config);
+  }
+  for (const plugin::RejectedPlugin& rejected : ground->plugins.rejected()) {
+    log_.warn("plugin not used", {{"file", rejected.file}, {"why", rejected.why}});
+  }
+  ground->jobs = plans.size();
+  ground->queues = std::make_unique<HostQueues>(ground->config, clock_, random_, &ground->metrics);
+  ground->host = std::make_unique<Host>(HostParts{ground->config, ground->name, *ground->queues, options_.explain,
+                                                  ground->plugins, log_, ground->metrics, clock_, random_, errand_});
+  if (auto made = ground->host->prepare(std::move(plans)); !made) {
+    return Refusal{made.error().message()};
+  }
+  return ground;
+}
+
+int Run::run() {
+  if (auto started = errand_.start(); !started) {
+    return refuse({started.error().message() + " (limits: " + thread_limits() + ")"});
+  }
+  errand_.send([this] { return Errand::Rest([this, prepared = prepare()] { prepared_ = prepared; }); });
+  while (!prepared_ && !events_.terminating()) {
+    events_.wait_until(SteadyTime::max());
+    if (auto rest = errand_.take()) {
+      (*rest)();
+    }
+  }
+  if (!prepared_) {
+    // Nothing was claimed, and what the errand is in, such as the start-up code of a plugin, may never return.
+    if (!watchdog_.begin_last_words(kClean)) {
+      leave_to_watchdog();
+    }
+    say(DrainCertificate());
+    std::_Exit(kClean);
+  }
+  if (const auto* lines = std::get_if<Refusal>(&*prepared_)) {
+    return refuse(*lines);
+  }
+  return serve(*std::get<std::shared_ptr<Ground>>(*prepared_));
+}
+
+void Run::bound_by(int nth, Duration drain_timeout) {
+  const SteadyTime now = clock_.steady_now();
+  if (nth == 1) {
+    draining_since_ = now;
+  }
+  watchdog_.end_by(now + (nth == 1 ? drain_timeout + kDrainMargin : kHardStopMargin));
+}
+
+int Run::serve(Ground& ground) {
+  Host& host = *ground.host;
+  watchdog_.set_last_words([this, &ground] {
+    const DrainCertificate certificate = certificate_of(ground.host->account(), ground);
+    return Watchdog::Ending{certificate.clean ? kClean : kAbandoned, [this, certificate] { say(certificate); }};
+  });
+  const Duration drain_timeout = ground.config.drain_timeout;
+  events_.on_termination([this, &host, drain_timeout](int nth) {
+    bound_by(nth, drain_timeout);
+    if (nth == 1) {
+      host.begin_drain();
+    } else {
+      host.hard_stop();
+    }
+  });
+  if (auto started = host.start(events_); !started) {
+    log_.print("sluice: " + started.error().message() + "\n");
+    host.hard_stop();
+    return finish(ground, kConfiguration);
   }
   if (!events_.terminating()) {
-    log.info("running", {{"host", name},
-                         {"jobs", std::to_string(plans.size())},
-                         {"plugins", std::to_string(plugins.plugins().size())}});
+    log_.info("running", {{"host", ground.name},
+                          {"jobs", std::to_string(ground.jobs)},
+                          {"plugins", std::to_string(ground.plugins.plugins().size())}});
   }
   host.run(events_, options_.until_empty, options_.progress);
-  const int status = finish(host, queues, report);
-  watcher_.stop();  // No signal may reach the host once it is gone.
-  return status;
+  return finish(ground, kClean);
 }
 
-int Runner::finish(Host& host, const HostQueues& queues, DrainReportFile& report) {
-  const SteadyTime begin = clock_.steady_now();
-  const JobSet::Drained drained = host.drain();
-  DrainCertificate certificate;
-  certificate.jobs = drained.jobs;
-  certificate.clean = drained.clean;
-  certificate.took = clock_.steady_now() - begin;
-  certificate.dynamodb = queues.cost();
-  if (auto written = report.write(certificate); !written) {
-    std::fprintf(stderr, "sluice: %s\n", written.error().message().c_str());
+int Run::finish(Ground& ground, int status_if_clean) {
+  if (draining_since_.load() == SteadyTime::max()) {
+    bound_by(1, ground.config.drain_timeout);
   }
-  std::fprintf(stderr, "%s\n", certificate.text().c_str());
-  const int status = drained.clean ? kClean : kAbandoned;
-  if (!drained.clean || host.waits_for_store() || events_.hard_stop_requested()) {
-    // A handler or a call of the store may be under way, whose thread uses what destructors would take away: they would
-    // wait for it.
+  Host& host = *ground.host;
+  const JobSet::Drained drained = host.drain();
+  const int status = drained.clean ? status_if_clean : kAbandoned;
+  if (!watchdog_.begin_last_words(status)) {
+    leave_to_watchdog();
+  }
+  say(certificate_of(drained, ground));
+  if (!drained.clean || drained.threads_left || errand_.under_way() || host.waits_for_store() ||
+      events_.hard_stop_requested()) {
+    // A handler, a call of the store or a plugin's constructor may be under way, whose thread uses what destructors
+    // would take away: they would wait for it.
     std::fflush(nullptr);
     std::_Exit(status);
   }
+  // From here on only destructors run, and those of plugins may hang: a signal reaches the watchdog alone.
+  events_.on_termination([this](int nth) { bound_by(nth, Duration::zero()); });
   return status;
+}
+
+DrainCertificate Run::certificate_of(JobSet::Drained drained, const Ground& ground) const {
+  DrainCertificate certificate;
+  certificate.jobs = std::move(drained.jobs);
+  certificate.clean = drained.clean;
+  const SteadyTime since = draining_since_;
+  certificate.took = since == SteadyTime::max() ? Duration::zero() : clock_.steady_now() - since;
+  certificate.dynamodb = ground.queues->cost();
+  return certificate;
+}
+
+void Run::say(const DrainCertificate& certificate) {
+  // To people first: the file may be a pipe that nobody reads.
+  log_.print(certificate.text() + "\n");
+  static_cast<void>(log_.flush(kFlushTime));
+  if (auto written = report_.write(certificate); !written) {
+    log_.print("sluice: " + written.error().message() + "\n");
+    static_cast<void>(log_.flush(kFlushTime));
+  }
+}
+
+int Run::refuse(const Refusal& lines) {
+  static_cast<void>(watchdog_.begin_last_words(kConfiguration));
+  for (const std::string& line : lines) {
+    log_.print("sluice: " + line + "\n");
+  }
+  static_cast<void>(log_.flush(kFlushTime));
+  watchdog_.end_by(clock_.steady_now() + kRefusalTime);
+  return kConfiguration;
+}
+
+/// Never destroyed: it keeps its word beyond the end of `main`, where destructors of plugins run.
+Watchdog& watchdog() {
+  static Watchdog& dog = *new Watchdog([](int status) { std::_Exit(status); });
+  return dog;
+}
+
+int run_process(const RunOptions& options) {
+  observe::Log log(observe::LogLevel::info, observe::LogFormat::text);
+  const auto refuse = [&log](const Error& error) {
+    log.print("sluice: " + error.message() + "\n");
+    return kConfiguration;
+  };
+  auto report = DrainReportFile::open(options.drain_report);
+  if (!report) {
+    return refuse(report.error());
+  }
+  HostEvents events;
+  SignalWatcher watcher([&events](int signal) { events.signal(signal); });
+  // Before there is a host nothing can be abandoned.
+  watchdog().set_last_words([] { return Watchdog::Ending{kClean, {}}; });
+  events.on_termination([](int) { watchdog().end_by(SystemClock().steady_now() + kDrainMargin); });
+  for (Service* service : std::initializer_list<Service*>{&watchdog(), &watcher}) {
+    if (auto started = service->start(); !started) {
+      return refuse(Error(started.error().code(), started.error().message() + " (limits: " + thread_limits() + ")"));
+    }
+  }
+  return Run(options, events, log, watchdog(), *report).run();
 }
 
 }  // namespace
@@ -149,15 +314,12 @@ int run_host(const RunOptions& options) {
   // Blocked before the fork below, so that a signal in the first moments is kept for the host and not lost.
   SignalWatcher::block_signals();
   return run_below_init([&options] {
-    HostEvents events;
-    SignalWatcher watcher([&events](int signal) { events.signal(signal); });
-    watcher.start();
-    auto report = DrainReportFile::open(options.drain_report);
-    if (!report) {
-      return refuse(report.error().message());
+    try {
+      return run_process(options);
+    } catch (const std::exception& error) {  // No memory, or no thread.
+      std::fprintf(stderr, "sluice: %s\n", out_of_resources(error).c_str());
+      return kConfiguration;
     }
-    events.on_hard_stop([&report] { end_at_once(*report); });
-    return Runner(options, events, watcher).run(*report);
   });
 }
 

@@ -9,10 +9,11 @@ namespace sluice::runtime {
 /// What `sluice run` was asked for.
 struct RunOptions {
   std::string config_file;
-  ExplainQueue explain;      ///< why a queue cannot be worked on, and the mend
-  bool until_empty = false;  ///< end once every queue has nothing due and nothing in flight
-  bool progress = false;     ///< a line of totals on stderr each second; rewritten in place on a terminal
-  std::string drain_report;  ///< file for the drain certificate as JSON; empty: none
+  ExplainQueue explain;               ///< why a queue cannot be worked on, and the mend
+  bool until_empty = false;           ///< end once every queue has nothing due and nothing in flight
+  bool progress = false;              ///< a line of totals on stderr each second; rewritten in place on a terminal
+  bool allow_insecure_files = false;  ///< use plugins and configuration that others may write
+  std::string drain_report;           ///< file for the drain certificate as JSON; empty: none
 };
 
 /// Runs a host until it is signalled or its queues are empty. Returns the process's exit code: 0 clean, 75 work was

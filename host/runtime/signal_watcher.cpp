@@ -39,6 +39,7 @@ void SignalWatcher::block_signals() {
   const int blocked = pthread_sigmask(SIG_BLOCK, &set, nullptr);
   SLUICE_ASSERT(blocked == 0);
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
 }
 
 SignalWatcher::SignalWatcher(OnSignal on_signal)

@@ -14,8 +14,9 @@ class SignalWatcher final : public Service {
   /// Called on the watcher's thread with the signal's number; must not block.
   using OnSignal = std::function<void(int signal)>;
 
-  /// Blocks the watched signals in the calling thread and all it starts from now on, and ignores SIGPIPE. Call it first
-  /// thing, before any thread exists; what arrives from then on waits until a watcher starts.
+  /// Blocks the watched signals in the calling thread and all it starts from now on, and ignores SIGPIPE and
+  /// SIGXFSZ, which are errors of write(2) instead. Call it first thing, before any thread exists; what arrives from
+  /// then on waits until a watcher starts.
   static void block_signals();
 
   explicit SignalWatcher(OnSignal on_signal);

@@ -8,7 +8,7 @@ import signal
 import socket
 import subprocess
 
-from support import FIXTURE_PLUGINS, SLUICE, Case, Run, free_port, http, main, until
+from support import SLUICE, Case, Run, free_port, http, main, until
 
 
 class DrainSqlite(Case):
@@ -131,23 +131,6 @@ class DrainSqlite(Case):
         self.assertNotIn("does not answer yet", run.log())
         self.assertNotIn("running", run.log())
 
-    def test_a_second_signal_ends_a_start_that_never_ends(self):
-        self.count_job()
-        self.send(1)
-        shutil.copy(os.path.join(FIXTURE_PLUGINS, "stops_at_load.so"), self.path("plugins"))
-        run = self.start()
-
-        def loading():
-            with open(f"/proc/{run.process.pid}/maps", encoding="utf-8") as maps:
-                return "stops_at_load.so" in maps.read()
-        until("it loads the plugin", loading)
-        run.kill(signal.SIGTERM)
-        # The kernel keeps one of a kind: the second has to be told from the first.
-        run.kill(signal.SIGINT)
-        self.assertEqual(0, run.wait(), run.log())
-        self.assert_certificate(run, claimed=0)
-        self.assertEqual(1, self.stats()["ready"])
-
     def test_kill_9_in_the_middle_loses_nothing(self):
         self.write_host(visibility="1s")
         # A host that is killed takes an attempt of all that it had claimed with it; more than there are kills here.
@@ -225,7 +208,6 @@ class DrainDynamo(DrainSqlite):
     test_readyz_turns_503_while_draining = None
     test_sigterm_during_start_ends_clean = None
     test_sigterm_during_start_does_not_wait_for_a_store_that_does_not_answer = None
-    test_a_second_signal_ends_a_start_that_never_ends = None
 
     def test_sigterm_under_load_loses_nothing_and_strands_nothing(self):
         self.count_job(extra="concurrency = 8")

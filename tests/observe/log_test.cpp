@@ -5,8 +5,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <boost/json.hpp>
 #include <csignal>
+#include <optional>
 #include <sstream>
 #include <thread>
 #include <vector>
@@ -166,6 +169,79 @@ TEST(Log, OutlivesAFullDisk) {
   for (int round = 0; round < 100; ++round) {
     log.error("no room", {{"round", std::to_string(round)}});
   }
+}
+
+/// A pipe that nobody reads yet, as stderr for a scope.
+class UnreadStderr {
+ public:
+  UnreadStderr() {
+    EXPECT_EQ(::pipe(ends_.data()), 0);
+    redirected_.emplace(ends_[1]);
+  }
+  ~UnreadStderr() { ::close(ends_[0]); }
+
+  /// What was written, up to the end of the redirection.
+  std::string read_all() {
+    redirected_.reset();
+    std::string text;
+    std::array<char, 4096> buffer{};
+    for (ssize_t got = 0; (got = ::read(ends_[0], buffer.data(), buffer.size())) > 0;) {
+      text.append(buffer.data(), static_cast<std::size_t>(got));
+    }
+    return text;
+  }
+  int reader() const { return ends_[0]; }
+
+ private:
+  std::array<int, 2> ends_{};
+  std::optional<StderrAt> redirected_;
+};
+
+TEST(Log, AReaderThatStallsHoldsUpNobodyAndIsToldWhatItMissed) {
+  UnreadStderr unread;
+  std::string text;
+  const std::string filling(1000, 'x');
+  {
+    Log log(LogLevel::info, LogFormat::text);
+    for (int round = 0; round < 3000; ++round) {  // three times the room there is
+      log.info(filling);
+    }
+    EXPECT_FALSE(log.flush(Duration::zero()));
+    std::jthread reader([&] {
+      std::array<char, 65536> buffer{};
+      while (text.find("read at last") == std::string::npos) {
+        const ssize_t got = ::read(unread.reader(), buffer.data(), buffer.size());
+        text.append(buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+      }
+    });
+    EXPECT_TRUE(log.flush(std::chrono::minutes(1)));
+    log.info("read at last");
+  }
+  const std::size_t told = text.find(" log lines were dropped, because whoever reads standard error does not keep up");
+  ASSERT_NE(told, std::string::npos);
+  const std::size_t number = text.rfind(' ', told - 1) + 1;
+  const long dropped = std::stol(text.substr(number));
+  EXPECT_EQ(dropped + std::count(text.begin(), text.end(), '\n'), 3002) << "and the two lines that say so and end it";
+}
+
+TEST(Log, ItsEndDoesNotWaitForAReaderThatStalls) {
+  UnreadStderr unread;
+  {
+    Log log(LogLevel::info, LogFormat::text);
+    for (int round = 0; round < 200; ++round) {
+      log.info(std::string(1000, 'x'));
+    }
+  }
+  EXPECT_GT(unread.read_all().size(), 4096U) << "as much as it could take was written";
+}
+
+TEST(Log, PrintsTextAsItIsBetweenTheLines) {
+  const auto lines = logged([] {
+    Log log(LogLevel::error, LogFormat::json);
+    log.print("a certificate: 1 = 1\n");
+    EXPECT_TRUE(log.flush(std::chrono::minutes(1)));
+  });
+  EXPECT_EQ(lines, std::vector<std::string>{"a certificate: 1 = 1"});
 }
 
 TEST(Log, LinesOfManyThreadsStayWhole) {

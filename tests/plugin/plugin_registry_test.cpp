@@ -85,6 +85,35 @@ TEST_F(PluginRegistryTest, AFileThatWasMendedIsTakenAtTheNextScan) {
   EXPECT_THAT(registry_.handler_names(), ElementsAre("noop"));
 }
 
+TEST_F(PluginRegistryTest, WhatIsRefusedBeforeLoadingStaysOutUntilItChanges) {
+  copy("noop", "a.so");
+  copy("sleeper", "b.so");
+  EXPECT_THAT(registry_.unseen({folder_.path()}), ElementsAre(folder_.file("a.so"), folder_.file("b.so")));
+  registry_.refuse(folder_.file("a.so"), "crashed elsewhere");
+  scan();
+  EXPECT_THAT(registry_.handler_names(), ElementsAre("sleeper"));
+  EXPECT_THAT(rejected(), ElementsAre(folder_.file("a.so") + " crashed elsewhere"));
+  EXPECT_THAT(registry_.unseen({folder_.path()}), ElementsAre()) << "it need not be tried again";
+  scan();
+  EXPECT_EQ(rejected().size(), 1U);
+  replace("fails", "a.so");
+  EXPECT_THAT(registry_.unseen({folder_.path()}), ElementsAre(folder_.file("a.so")));
+  scan();
+  EXPECT_THAT(registry_.handler_names(), ElementsAre("fails", "sleeper"));
+}
+
+TEST_F(PluginRegistryTest, AFileThatIsReplacedWhileItIsLookedAtStaysOut) {
+  copy("noop", "a.so");
+  ASSERT_EQ(registry_.unseen({folder_.path()}).size(), 1U);
+  replace("sleeper", "a.so");
+  scan();
+  EXPECT_THAT(registry_.handler_names(), ElementsAre());
+  EXPECT_THAT(rejected(), ElementsAre(HasSubstr("has changed while it was looked at")));
+  ASSERT_EQ(registry_.unseen({folder_.path()}).size(), 1U);
+  scan();
+  EXPECT_THAT(registry_.handler_names(), ElementsAre("sleeper"));
+}
+
 TEST_F(PluginRegistryTest, AChangedFileAsksForARestartAndTheOldOneStays) {
   copy("noop", "a.so");
   scan();

@@ -2,24 +2,47 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <csignal>
 #include <thread>
+#include <vector>
 
 namespace sluice::runtime {
 namespace {
 
 TEST(HostEvents, OneTerminationDrainsTwoStopHard) {
   HostEvents events;
-  int hard_stops = 0;
-  events.on_hard_stop([&] { ++hard_stops; });
+  std::vector<int> told;
+  events.on_termination([&](int nth) { told.push_back(nth); });
   EXPECT_FALSE(events.terminating());
   events.signal(SIGTERM);
   EXPECT_TRUE(events.terminating());
   EXPECT_FALSE(events.hard_stop_requested());
-  EXPECT_EQ(hard_stops, 0);
+  EXPECT_EQ(told, std::vector<int>{1});
   events.signal(SIGINT);
   EXPECT_TRUE(events.hard_stop_requested());
-  EXPECT_EQ(hard_stops, 1);
+  EXPECT_EQ(told, (std::vector<int>{1, 2}));
+}
+
+TEST(HostEvents, AnActionThatWasReplacedIsNotCalledAnyMore) {
+  HostEvents events;
+  std::atomic<bool> inside{false};
+  std::atomic<bool> may_end{false};
+  std::atomic<bool> ended{false};
+  events.on_termination([&](int) {
+    inside = true;
+    inside.notify_all();
+    may_end.wait(false);
+    ended = true;
+  });
+  std::jthread watcher([&] { events.signal(SIGTERM); });
+  inside.wait(false);
+  std::jthread lets_go([&] {
+    may_end = true;
+    may_end.notify_all();
+  });
+  events.on_termination({});
+  EXPECT_TRUE(ended) << "whatever it refers to may go now";
 }
 
 TEST(HostEvents, HangupsCollapseIntoOneReload) {

@@ -1,8 +1,12 @@
 #include "host/runtime/job_set.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <fstream>
+#include <thread>
 
 #include "base/clock.hpp"
 #include "base/random.hpp"
@@ -102,6 +106,28 @@ class JobSetTest : public testing::Test {
                              {clock_, random_, log_, metrics_.job(plan.config.name, plan.config.queue)});
   }
 
+  void failed(const Error& error) {
+    const MutexLock lock(mutex_);
+    failures_.push_back(error.message());
+  }
+  std::size_t failures() {
+    const MutexLock lock(mutex_);
+    return failures_.size();
+  }
+
+  Result<void> start(const std::vector<JobPlan>& plans) {
+    const auto first = jobs_.prepare(plans);
+    return first ? jobs_.start(*first) : Result<void>(first.error());
+  }
+  Result<JobSet::Changes> reload(const std::vector<JobPlan>& plans, Duration drain_timeout) {
+    const auto next = jobs_.prepare(plans);
+    if (!next) {
+      return next.error();
+    }
+    jobs_.exchange(*next, drain_timeout);
+    return next->changes;
+  }
+
   void send(const std::string& queue, int count) {
     std::vector<NewMessage> messages(static_cast<std::size_t>(count));
     for (const auto& result : desk_.send(queue, messages, Deadline::never())) {
@@ -123,11 +149,14 @@ class JobSetTest : public testing::Test {
   test::Desk desk_{queues_};
   observe::Log log_{observe::LogLevel::off, observe::LogFormat::text};
   observe::Metrics metrics_;
-  JobSet jobs_{[this](const JobPlan& plan) { return make(plan); }, clock_};
+  Mutex mutex_;
+  std::vector<std::string> failures_;
+  JobSet jobs_{[this](const JobPlan& plan) { return make(plan); }, [this](const Error& error) { failed(error); },
+               clock_};
 };
 
 TEST_F(JobSetTest, WorksOnEveryQueueAndAddsUpByName) {
-  ASSERT_TRUE(jobs_.start({plan("a"), plan("b")}).has_value());
+  ASSERT_TRUE(start({plan("a"), plan("b")}).has_value());
   send("a", 3);
   send("b", 4);
   until([&] { return jobs_.total().done == 7; });
@@ -138,7 +167,7 @@ TEST_F(JobSetTest, WorksOnEveryQueueAndAddsUpByName) {
 }
 
 TEST_F(JobSetTest, StartsNoneWhenOneCannotBeMade) {
-  const auto started = jobs_.start({plan("a"), plan("b", kRefuses)});
+  const auto started = start({plan("a"), plan("b", kRefuses)});
   ASSERT_FALSE(started.has_value());
   EXPECT_NE(started.error().message().find("not today"), std::string::npos);
   EXPECT_TRUE(jobs_.addresses().empty());
@@ -146,12 +175,12 @@ TEST_F(JobSetTest, StartsNoneWhenOneCannotBeMade) {
 }
 
 TEST_F(JobSetTest, ReloadLeavesUnchangedJobsAloneAndExchangesChangedOnes) {
-  ASSERT_TRUE(jobs_.start({plan("same"), plan("changes"), plan("goes")}).has_value());
+  ASSERT_TRUE(start({plan("same"), plan("changes"), plan("goes")}).has_value());
   send("changes", 2);
   until([&] { return jobs_.total().done == 2; });
   JobPlan changed = plan("changes");
   changed.config.concurrency = 5;
-  const auto changes = jobs_.reload({plan("same"), changed, plan("comes")}, std::chrono::seconds(10));
+  const auto changes = reload({plan("same"), changed, plan("comes")}, std::chrono::seconds(10));
   ASSERT_TRUE(changes.has_value());
   EXPECT_EQ(changes->unchanged, 1U);
   EXPECT_EQ(changes->added, std::vector<std::string>{"comes"});
@@ -167,10 +196,10 @@ TEST_F(JobSetTest, ReloadLeavesUnchangedJobsAloneAndExchangesChangedOnes) {
 }
 
 TEST_F(JobSetTest, ReloadChangesNothingWhenOneCannotBeMade) {
-  ASSERT_TRUE(jobs_.start({plan("a")}).has_value());
+  ASSERT_TRUE(start({plan("a")}).has_value());
   JobPlan changed = plan("a");
   changed.config.concurrency = 7;
-  ASSERT_FALSE(jobs_.reload({changed, plan("b", kRefuses)}, std::chrono::seconds(10)).has_value());
+  ASSERT_FALSE(reload({changed, plan("b", kRefuses)}, std::chrono::seconds(10)).has_value());
   EXPECT_FALSE(jobs_.exchanging());
   EXPECT_EQ(jobs_.addresses().size(), 1U);
   send("a", 1);
@@ -179,13 +208,13 @@ TEST_F(JobSetTest, ReloadChangesNothingWhenOneCannotBeMade) {
 }
 
 TEST_F(JobSetTest, ADrainDuringAnExchangeEndsBothLives) {
-  ASSERT_TRUE(jobs_.start({plan("a")}).has_value());
+  ASSERT_TRUE(start({plan("a")}).has_value());
   script.ignore_stop = true;
   send("a", 1);
   until([&] { return script.running == 1; });
   JobPlan changed = plan("a");
   changed.config.concurrency = 3;
-  ASSERT_TRUE(jobs_.reload({changed}, std::chrono::hours(1)).has_value());
+  ASSERT_TRUE(reload({changed}, std::chrono::hours(1)).has_value());
   EXPECT_TRUE(jobs_.exchanging());
   EXPECT_FALSE(jobs_.quiescent());
   std::jthread lets_go([&] {
@@ -199,17 +228,128 @@ TEST_F(JobSetTest, ADrainDuringAnExchangeEndsBothLives) {
 }
 
 TEST_F(JobSetTest, AHardStopDoesNotWaitForAHandler) {
-  ASSERT_TRUE(jobs_.start({plan("a")}).has_value());
+  ASSERT_TRUE(start({plan("a")}).has_value());
   script.ignore_stop = true;
   send("a", 1);
   until([&] { return script.running == 1; });
   std::jthread impatient([&] { jobs_.hard_stop(); });
   const JobSet::Drained drained = jobs_.drain(Deadline::after(clock_, std::chrono::hours(1)));
   EXPECT_FALSE(drained.clean);
-  EXPECT_EQ(drained.handlers_running, 1U);
+  EXPECT_TRUE(drained.threads_left);
   script.ignore_stop = false;
   script.ignore_stop.notify_all();
   until([&] { return script.running == 0; });
+}
+
+TEST_F(JobSetTest, CountsWhatHasNotEndedAsStrandedForWhoeverCannotWait) {
+  ASSERT_TRUE(start({plan("a"), plan("b")}).has_value());
+  send("b", 1);
+  until([&] { return jobs_.total().done == 1; });
+  EXPECT_TRUE(jobs_.account().clean);
+  script.ignore_stop = true;
+  send("a", 1);
+  until([&] { return script.running == 1; });
+  const JobSet::Drained now = jobs_.account();
+  EXPECT_FALSE(now.clean);
+  EXPECT_TRUE(now.threads_left);
+  EXPECT_EQ(now.jobs.at("a").stranded, 1U);
+  EXPECT_EQ(now.jobs.at("a").in_flight(), 0U) << "it adds up";
+  EXPECT_EQ(now.jobs.at("b").done, 1U);
+  script.ignore_stop = false;
+  script.ignore_stop.notify_all();
+  EXPECT_TRUE(jobs_.drain(soon()).clean);
+}
+
+TEST_F(JobSetTest, ADrainBegunElsewhereStartsNothingAnyMore) {
+  ASSERT_TRUE(start({plan("a")}).has_value());
+  const auto next = jobs_.prepare({plan("a"), plan("late")});
+  ASSERT_TRUE(next.has_value());
+  std::jthread signals([&] { jobs_.begin_drain(soon()); });
+  signals.join();
+  jobs_.exchange(*next, std::chrono::seconds(10));
+  EXPECT_EQ(jobs_.addresses().size(), 1U);
+  EXPECT_TRUE(jobs_.drain(soon()).clean);
+}
+
+TEST_F(JobSetTest, KnowsWhichJobsItRuns) {
+  ASSERT_TRUE(start({plan("a")}).has_value());
+  JobPlan changed = plan("a");
+  changed.config.concurrency = 7;
+  EXPECT_TRUE(jobs_.runs(plan("a").config));
+  EXPECT_FALSE(jobs_.runs(changed.config));
+  EXPECT_FALSE(jobs_.runs(plan("b").config));
+  EXPECT_TRUE(jobs_.drain(soon()).clean);
+}
+
+/// Leaves this process no address space but `more` for a scope.
+class AddressSpaceLimit {
+ public:
+  explicit AddressSpaceLimit(rlim_t more) {
+    ::getrlimit(RLIMIT_AS, &before_);
+    std::ifstream sizes("/proc/self/statm");
+    rlim_t pages = 0;
+    sizes >> pages;
+    const struct rlimit limit { pages* static_cast<rlim_t>(::sysconf(_SC_PAGESIZE)) + more, before_.rlim_max };
+    ::setrlimit(RLIMIT_AS, &limit);
+  }
+  ~AddressSpaceLimit() { ::setrlimit(RLIMIT_AS, &before_); }
+  AddressSpaceLimit(const AddressSpaceLimit&) = delete;
+  AddressSpaceLimit& operator=(const AddressSpaceLimit&) = delete;
+
+ private:
+  struct rlimit before_ {};
+};
+
+constexpr rlim_t kRoomForSomeThreads = rlim_t{256} << 20;
+
+TEST_F(JobSetTest, AReloadWithoutRoomForItsThreadsChangesNothingAndNamesTheLimit) {
+  ASSERT_TRUE(start({plan("a")}).has_value());
+  JobPlan large = plan("a");
+  large.config.concurrency = 1000;
+  {
+    const AddressSpaceLimit limit(kRoomForSomeThreads);
+    const auto changes = reload({large}, std::chrono::seconds(10));
+    ASSERT_FALSE(changes.has_value());
+    EXPECT_NE(changes.error().message().find("ulimit -v"), std::string::npos) << changes.error().message();
+  }
+  EXPECT_FALSE(jobs_.exchanging());
+  send("a", 1);
+  until([&] { return jobs_.total().done == 1; });
+  EXPECT_TRUE(jobs_.drain(soon()).clean);
+}
+
+TEST_F(JobSetTest, ASuccessorThatGetsNoThreadsAfterAllGivesThePlaceBack) {
+  ASSERT_TRUE(start({plan("a")}).has_value());
+  send("a", 1);
+  until([&] { return jobs_.total().done == 1; });
+  JobPlan large = plan("a");
+  large.config.concurrency = 1000;
+  const auto next = jobs_.prepare({large});
+  ASSERT_TRUE(next.has_value());
+  {
+    const AddressSpaceLimit limit(kRoomForSomeThreads);
+    jobs_.exchange(*next, std::chrono::seconds(10));
+    until([&] { return !jobs_.exchanging(); });
+  }
+  EXPECT_EQ(failures(), 1U);
+  EXPECT_TRUE(jobs_.runs(plan("a").config));
+  send("a", 1);
+  until([&] { return jobs_.total().done == 2; });
+  EXPECT_TRUE(jobs_.drain(soon()).clean);
+}
+
+TEST_F(JobSetTest, AStartWithoutThreadsFailsAndADrainAddsUp) {
+  JobPlan large = plan("large");
+  large.config.concurrency = 1000;
+  const auto first = jobs_.prepare({plan("a"), large});
+  ASSERT_TRUE(first.has_value());
+  {
+    const AddressSpaceLimit limit(kRoomForSomeThreads);
+    const auto started = jobs_.start(*first);
+    ASSERT_FALSE(started.has_value());
+    EXPECT_NE(started.error().message().find("ulimit -v"), std::string::npos) << started.error().message();
+  }
+  EXPECT_TRUE(jobs_.drain(soon()).clean);
 }
 
 }  // namespace

@@ -1,0 +1,74 @@
+#include "host/runtime/thread_room.hpp"
+
+#include <sys/resource.h>
+
+#include <fstream>
+#include <latch>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+namespace sluice::runtime {
+namespace {
+
+constexpr std::size_t kOwnThreads = 3;
+constexpr rlim_t kMebibyte = 1024 * 1024;
+
+/// The limit on processes and threads of the container that this process is in; empty without one.
+std::string container_limit() {
+  std::ifstream groups("/proc/self/cgroup");
+  for (std::string line; std::getline(groups, line);) {
+    if (!line.starts_with("0::")) {
+      continue;
+    }
+    // A container with a namespace of its own sees its group as the root.
+    std::ifstream file("/sys/fs/cgroup" + line.substr(3) + "/pids.max");
+    std::string limit;
+    return file >> limit && limit != "max" ? limit : "";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::size_t threads_of(std::uint32_t concurrency) { return concurrency + kOwnThreads; }
+
+Result<void> room_for_threads(std::size_t count) {
+  if (count == 0) {
+    return {};
+  }
+  std::latch gate(1);
+  std::vector<std::jthread> threads;
+  threads.reserve(count);
+  Result<void> room;
+  try {
+    while (threads.size() < count) {
+      threads.emplace_back([&gate] { gate.wait(); });
+    }
+  } catch (const std::system_error& error) {
+    room = Error(ErrorCode::invalid, "the system gives this process " + std::to_string(threads.size()) +
+                                         " more threads, and " + std::to_string(count) + " are needed (" +
+                                         error.code().message() + "; limits: " + thread_limits() +
+                                         "): raise the limit, or lower concurrency");
+  }
+  gate.count_down();
+  return room;
+}
+
+std::string thread_limits() {
+  std::string text;
+  const auto add = [&text](const std::string& limit) { text += (text.empty() ? "" : ", ") + limit; };
+  struct rlimit limit {};
+  if (::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+    add("address space " + std::to_string(limit.rlim_cur / kMebibyte) + " MiB (ulimit -v)");
+  }
+  if (::getrlimit(RLIMIT_NPROC, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+    add("processes and threads of this user " + std::to_string(limit.rlim_cur) + " (ulimit -u)");
+  }
+  if (const std::string container = container_limit(); !container.empty()) {
+    add("processes and threads of this container " + container + " (pids.max)");
+  }
+  return text.empty() ? "none but the system's own" : text;
+}
+
+}  // namespace sluice::runtime

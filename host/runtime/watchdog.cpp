@@ -1,0 +1,108 @@
+#include "host/runtime/watchdog.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <system_error>
+#include <utility>
+
+namespace sluice::runtime {
+
+Watchdog::Watchdog(Leave leave) : leave_(std::move(leave)) {}
+
+Watchdog::~Watchdog() { stop(); }
+
+Result<void> Watchdog::start() {
+  try {
+    speaker_ = std::jthread([this](const std::stop_token& stop) { speak(stop); });
+    watcher_ = std::jthread([this](const std::stop_token& stop) { watch(stop); });
+  } catch (const std::system_error& error) {
+    return Error(ErrorCode::unavailable, "cannot make a thread: " + error.code().message());
+  }
+  return {};
+}
+
+void Watchdog::stop() {
+  const MutexLock lock(stopping_);
+  for (std::jthread* thread : {&watcher_, &speaker_}) {
+    thread->request_stop();
+    if (thread->joinable()) {
+      thread->join();
+    }
+  }
+}
+
+void Watchdog::set_last_words(LastWords words) {
+  const MutexLock lock(mutex_);
+  words_ = std::move(words);
+}
+
+void Watchdog::end_by(SteadyTime time) {
+  {
+    const MutexLock lock(mutex_);
+    end_ = std::min(end_, time);
+  }
+  changed_.notify_all();
+}
+
+bool Watchdog::begin_last_words(int status) {
+  const MutexLock lock(mutex_);
+  if (due_) {
+    return false;
+  }
+  said_by_host_ = true;
+  status_ = status;
+  return true;
+}
+
+void Watchdog::watch(const std::stop_token& stop) {
+  int status = kUnknownStatus;
+  {
+    const MutexLock lock(mutex_);
+    // Again after each wait, because the time may have been brought forward.
+    while (!stop.stop_requested() && std::chrono::steady_clock::now() < end_) {
+      const SteadyTime end = end_;
+      changed_.wait_until(mutex_, stop, end, [this, end]() SLUICE_NO_TSA { return end_ != end; });
+    }
+    if (stop.stop_requested()) {
+      return;
+    }
+    if (!said_by_host_) {
+      due_ = true;
+      changed_.notify_all();
+      changed_.wait_until(mutex_, stop, std::chrono::steady_clock::now() + kLastWordsTime,
+                          [this]() SLUICE_NO_TSA { return said_; });
+    }
+    status = status_.value_or(kUnknownStatus);
+  }
+  leave_(status);
+}
+
+void Watchdog::speak(const std::stop_token& stop) {
+  LastWords words;
+  {
+    const MutexLock lock(mutex_);
+    if (!changed_.wait(mutex_, stop, [this]() SLUICE_NO_TSA { return due_; })) {
+      return;
+    }
+    words = words_;
+  }
+  try {
+    const Ending ending = words ? words() : Ending();
+    {
+      const MutexLock lock(mutex_);
+      status_ = ending.status;
+    }
+    if (ending.say) {
+      ending.say();
+    }
+  } catch (const std::exception&) {
+    // Without memory there are no words; the end comes all the same.
+  }
+  {
+    const MutexLock lock(mutex_);
+    said_ = true;
+  }
+  changed_.notify_all();
+}
+
+}  // namespace sluice::runtime

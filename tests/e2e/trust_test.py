@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+"""What others may write decides nothing: plugins, job files, host file and state folder, named with mode and mend."""
+
+import os
+import signal
+
+from support import Case, main, until
+
+CONFIGURATION = 78
+
+
+class Trust(Case):
+    def setUp(self):
+        super().setUp()
+        self.write_job("counts", options=f'path = "{self.path("worked")}"')
+        self.send(1)
+
+    def refused(self, *phrases):
+        for command in (("check",), ("run", "--until-empty")):
+            done = self.sluice(*command)
+            self.assertEqual(CONFIGURATION, done.returncode, done.stderr)
+            for phrase in phrases:
+                self.assertRegex(done.stderr, phrase)
+        self.assertEqual([], self.lines("worked"))
+        for command in ("check", "run"):
+            words = (command, "--until-empty") if command == "run" else (command,)
+            self.assertEqual(0, self.sluice(*words, "--allow-insecure-files").returncode)
+        self.assertEqual(1, len(self.lines("worked")))
+
+    def test_a_plugin_that_everybody_may_write(self):
+        os.chmod(self.path("plugins", "counts.so"), 0o777)
+        self.refused(r"counts\.so is not used, because it may be written by everybody \(mode 0777\): chmod go-w",
+                     "--allow-insecure-files")
+
+    def test_a_folder_in_which_everybody_may_put_a_plugin(self):
+        os.chmod(self.path("plugins"), 0o777)
+        self.refused(r"the folder \S+/plugins may be written by everybody \(mode 0777\)")
+
+    def test_a_job_file_that_everybody_may_write(self):
+        os.chmod(self.path("jobs.d", "orders.toml"), 0o666)
+        self.refused(r"orders\.toml: .*mode 0666")
+
+    def test_a_host_file_that_everybody_may_write(self):
+        os.chmod(self.path("host.toml"), 0o666)
+        self.refused(r"host\.toml: .*mode 0666")
+
+    def test_a_config_map_works(self):
+        os.mkdir(self.path("map"))
+        os.mkdir(self.path("map", "..2026"))
+        os.rename(self.path("jobs.d", "orders.toml"), self.path("map", "..2026", "orders.toml"))
+        os.symlink("..2026", self.path("map", "..data"))
+        os.symlink("..data/orders.toml", self.path("map", "orders.toml"))
+        with open(self.path("host.toml"), encoding="utf-8") as file:
+            text = file.read()
+        self.write("host.toml", text.replace("[host]", '[host]\njobs = ["map/*.toml"]', 1))
+        done = self.sluice("run", "--until-empty")
+        self.assertEqual(0, done.returncode, done.stderr)
+        self.assertEqual(1, len(self.lines("worked")))
+
+    def test_a_reload_takes_nothing_from_others(self):
+        run = self.start().started()
+        self.write_job("noop", name="new", queue="new")
+        os.chmod(self.path("plugins", "noop.so"), 0o666)
+        run.kill(signal.SIGHUP)
+        until("refused", lambda: "noop.so is not used" in run.log())
+        self.sluice("send", "--queue", "new", "--data", "1", check=True)
+        self.assertEqual(0, run.stop(), run.log())
+        self.assertEqual(1, self.stats("new")["total"])
+
+
+if __name__ == "__main__":
+    main()

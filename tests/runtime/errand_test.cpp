@@ -1,0 +1,63 @@
+#include "host/runtime/errand.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+namespace sluice::runtime {
+namespace {
+
+TEST(Errand, DoesTheWorkElsewhereAndTheRestHere) {
+  std::atomic<bool> done{false};
+  Errand errand([&] {
+    done = true;
+    done.notify_all();
+  });
+  ASSERT_TRUE(errand.start().has_value());
+  EXPECT_FALSE(errand.under_way());
+  std::thread::id worker;
+  bool finished = false;
+  errand.send([&] {
+    worker = std::this_thread::get_id();
+    return Errand::Rest([&] { finished = true; });
+  });
+  done.wait(false);
+  EXPECT_TRUE(errand.under_way()) << "until its rest is taken";
+  const auto rest = errand.take();
+  ASSERT_TRUE(rest.has_value());
+  EXPECT_FALSE(finished);
+  (*rest)();
+  EXPECT_TRUE(finished);
+  EXPECT_NE(worker, std::this_thread::get_id());
+  EXPECT_FALSE(errand.under_way());
+  EXPECT_FALSE(errand.take().has_value());
+}
+
+TEST(Errand, AStopEndsAWaitOfTheWork) {
+  Errand errand([] {});
+  ASSERT_TRUE(errand.start().has_value());
+  std::atomic<bool> waits{false};
+  std::atomic<bool> waited{true};
+  errand.send([&] {
+    waits = true;
+    waits.notify_all();
+    waited = errand.wait_for(std::chrono::hours(1));
+    return Errand::Rest([] {});
+  });
+  waits.wait(false);
+  errand.stop();
+  EXPECT_FALSE(waited);
+}
+
+TEST(Errand, StopsBeforeStartAndTwice) {
+  Errand never([] {});
+  never.stop();
+  Errand errand([] {});
+  ASSERT_TRUE(errand.start().has_value());
+  errand.stop();
+  errand.stop();
+}
+
+}  // namespace
+}  // namespace sluice::runtime
