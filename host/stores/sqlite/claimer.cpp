@@ -56,7 +56,7 @@ Claimer::Claimer(Connection& connection, Places& places, Deliveries& deliveries)
       // one is a start of its own.
       suspect_(connection,
                "SELECT d.seq, d.sent_at, m.id, m.content_type, m.message_group, m.attributes, m.body, d.version, "
-               "d.receives - (d.received_at IS NOT NULL AND NOT d.suspect AND d.receives > 0) "
+               "d.receives - (d.received_at IS NOT NULL AND NOT d.suspect AND d.receives > 0 AND NOT ?2) "
                "FROM deliveries AS d JOIN messages AS m ON m.seq = d.seq WHERE d.seq = ?1"),
       lease_first_(connection, "INSERT INTO deliveries VALUES (?1, ?2, ?3, 1, 2, 1, ?4, ?5, ?5, NULL, 0)"),
       // The whole head at once, when all of it is new: the usual case, in which one statement each is twice as fast.
@@ -80,7 +80,7 @@ Claimed Claimer::claim(std::int64_t half, const ClaimRequest& request, const Lea
     return claimed;
   }
   if (request.suspects) {
-    claimed.deliveries = claim_suspect(half, lease);
+    claimed.deliveries = claim_suspect(half, lease, request.counts);
   }
   if (claimed.deliveries.empty() || !SLUICE_GUARD(suspect_alone)) {
     Found found = read_ready(half, request, lease);
@@ -161,7 +161,7 @@ void Claimer::lease_each(std::int64_t half, const Found& found, const Lease& lea
   }
 }
 
-std::vector<Delivery> Claimer::claim_suspect(std::int64_t half, const Lease& lease) {
+std::vector<Delivery> Claimer::claim_suspect(std::int64_t half, const Lease& lease, bool counts) {
   std::vector<Delivery> claimed;
   while (claimed.empty()) {
     const auto place = places_.first_suspect(half, lease.now);
@@ -171,7 +171,7 @@ std::vector<Delivery> Claimer::claim_suspect(std::int64_t half, const Lease& lea
     if (const auto ready = places_.first_ready(half, lease.now); ready && *ready < *place) {
       break;
     }
-    suspect_.bind(place->second);
+    suspect_.bind(place->second, std::int64_t{counts ? 1 : 0});
     auto delivery = suspect_.row() ? read_delivery(suspect_, lease) : std::nullopt;
     suspect_.reset();
     if (!delivery) {

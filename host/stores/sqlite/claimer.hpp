@@ -33,7 +33,7 @@ class Claimer {
   void lease_head(std::int64_t half, const Found& found, const Lease& lease);
   void lease_each(std::int64_t half, const Found& found, const Lease& lease);
   /// Nothing when the oldest is none, or there is none at all.
-  std::vector<Delivery> claim_suspect(std::int64_t half, const Lease& lease);
+  std::vector<Delivery> claim_suspect(std::int64_t half, const Lease& lease, bool counts);
   /// Hides records for good that only a foreign hand can have written so: they must not stop the queue, nor look as if
   /// they could be claimed.
   void set_aside(std::int64_t seq, WallTime now);
