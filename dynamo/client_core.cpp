@@ -77,7 +77,7 @@ void Client::Core::run(std::span<Call> calls, Deadline deadline) {
       waited_until = wake;
     }
     for (Arrival& arrival : arrivals) {
-      settle(*arrival.call, std::move(arrival.result), deadline);
+      settle(*arrival.call, arrival.result, deadline);
     }
     if (stop_.stop_requested()) {
       for (Call& call : calls) {
@@ -149,7 +149,7 @@ std::vector<Client::Core::Arrival> Client::Core::await(Inbox& inbox, SteadyTime 
   return out;
 }
 
-void Client::Core::settle(Call& call, HttpResult result, Deadline deadline) {
+void Client::Core::settle(Call& call, const HttpResult& result, Deadline deadline) {
   std::optional<Error> error = examine(call, result);
   if (!error) {
     RetryPolicy::succeeded(call.retry, quota_);

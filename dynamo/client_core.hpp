@@ -85,7 +85,7 @@ class Client::Core {
   std::optional<Error> start(Call& call, const std::shared_ptr<Inbox>& inbox, Deadline deadline);
   Result<HttpRequest> signed_request(Call& call, const Target& target) const;
   std::vector<Arrival> await(Inbox& inbox, SteadyTime wake) const;
-  void settle(Call& call, HttpResult result, Deadline deadline);
+  void settle(Call& call, const HttpResult& result, Deadline deadline);
   static void fail(Call& call, Error error);
   std::optional<Error> examine(Call& call, const HttpResult& result) const;
   bool mended(Call& call, const Error& error, const HttpResult& result);

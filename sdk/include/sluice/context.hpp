@@ -32,7 +32,8 @@ class Context {
   /// 0: there is no limit.
   std::uint32_t max_attempts() const { return message_.max_attempts; }
 
-  /// Until the attempt times out: zero once it has, `nanoseconds::max()` without a limit.
+  /// Until the attempt times out: zero once it has, `nanoseconds::max()` without a limit. Once the host drains, no more
+  /// than what is left of the drain; once the message is no longer ours, zero.
   std::chrono::nanoseconds time_left() const { return std::chrono::nanoseconds(context_.time_left(&context_)); }
   /// The same as a time; `time_point::max()` without a limit.
   std::chrono::steady_clock::time_point deadline() const {

@@ -73,7 +73,7 @@ void run(Flags& flags) {
   const sluice::SystemClock clock;
   sluice::test::model::Model model(clock, flags.seed, flags.settings);
   const sluice::test::model::ModelServer server(model, clock, flags.port);
-  std::cout << server.endpoint() << std::endl;
+  std::cout << server.endpoint() << '\n' << std::flush;
   int signal = 0;
   sigwait(&ends, &signal);
   const auto counters = model.counters();
