@@ -253,6 +253,7 @@ void SimRecords::resend(Record& record, WallTime sent_at) {
   places.erase(place(record));
   record.stored.message.sent_at = sent_at;
   record.stored.received_at.reset();
+  record.stored.suspect = false;
   record.stored.invisible_until.reset();
   places.insert(place(record));
 }

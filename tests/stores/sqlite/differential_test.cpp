@@ -9,15 +9,15 @@
 
 #include "tests/stores/sqlite/sqlite_rig.hpp"
 #include "tests/support/fake_clock.hpp"
-#include "tests/support/sim_store.hpp"
+#include "tests/support/sim_queues.hpp"
 
 namespace sluice::test {
 namespace {
 
-using queue::Claim;
+using queue::Completion;
+using queue::Delivery;
 using queue::QueueAddress;
 using queue::QueueType;
-using queue::Settlement;
 
 class TwoStores {
  public:
@@ -111,13 +111,14 @@ class TwoStores {
     ASSERT_TRUE(left) << left.error().message();
     ASSERT_EQ(left->size(), right->size());
     for (std::size_t i = 0; i < left->size(); ++i) {
-      const Claim& a = (*left)[i];
-      const Claim& b = (*right)[i];
+      const Delivery& a = (*left)[i];
+      const Delivery& b = (*right)[i];
       ASSERT_EQ(a.message.id, b.message.id);
       EXPECT_EQ(a.message.attempt, b.message.attempt);
       EXPECT_EQ(a.message.body, b.message.body);
       EXPECT_EQ(a.receipt.version, b.receipt.version);
       EXPECT_EQ(a.invisible_until, b.invisible_until);
+      EXPECT_EQ(a.suspect, b.suspect);
       held_.push_back({from, a.receipt, b.receipt});
     }
   }
@@ -128,17 +129,18 @@ class TwoStores {
     }
     // Old receipts are used again and again, and twice in a batch: most are lost by then.
     const QueueAddress half = held_[below(held_.size())].address;
-    std::vector<Settlement> left_batch;
-    std::vector<Settlement> right_batch;
+    std::vector<Completion> left_batch;
+    std::vector<Completion> right_batch;
     for (std::uint64_t i = 0, tries = 1 + below(8); i < tries; ++i) {
       const Held& held = held_[below(held_.size())];
       if (held.address.queue != half.queue) {
         continue;  // In memory each queue counts for itself, so that the receipt might fit another message there.
       }
-      Settlement settlement{.receipt = held.sqlite,
-                            .action = static_cast<queue::SettleAction>(below(6) % 4),
+      Completion settlement{.receipt = held.sqlite,
+                            .action = static_cast<queue::CompletionAction>(below(6) % 4),
                             .delay = delay(),
-                            .failure = failure()};
+                            .failure = failure(),
+                            .suspect = below(4) == 0};
       left_batch.push_back(settlement);
       settlement.receipt = held.sim;
       right_batch.push_back(settlement);
@@ -237,8 +239,8 @@ class TwoStores {
   void put() {
     // Copies of what lies in one queue, some of them under another id or with another native record.
     const std::string from = address().queue;
-    const auto page = sim_.list(
-        {.address = {from, address().type}, .limit = 1 + below(5), .cursor = {}, .native = true}, Deadline::never());
+    const auto page = sim_.list(from, {.type = address().type, .limit = 1 + below(5), .cursor = {}, .native = true},
+                                Deadline::never());
     std::vector<queue::StoredMessage> records = page->messages;
     for (queue::StoredMessage& record : records) {
       record.message.id = below(2) == 0 ? id() : record.message.id;
@@ -272,9 +274,9 @@ class TwoStores {
   }
 
   void compare_overviews(const QueueAddress& which) {
-    const queue::OverviewRequest request{.address = which, .ids = 500, .errors = 500};
-    const auto left = sqlite_->overview(request, Deadline::never());
-    const auto right = sim_.overview(request, Deadline::never());
+    const queue::OverviewRequest request{.type = which.type, .ids = 500, .errors = 500};
+    const auto left = sqlite_->overview(which.queue, request, Deadline::never());
+    const auto right = sim_.overview(which.queue, request, Deadline::never());
     ASSERT_TRUE(left) << left.error().message();
     const auto sorted = [](std::vector<std::string> ids) {
       std::sort(ids.begin(), ids.end());  // ties
@@ -291,9 +293,9 @@ class TwoStores {
   }
 
   void compare_lists(const QueueAddress& which) {
-    const queue::ListRequest request{.address = which, .limit = 500, .cursor = {}, .native = true};
-    const auto left = sqlite_->list(request, Deadline::never());
-    const auto right = sim_.list(request, Deadline::never());
+    const queue::ListRequest request{.type = which.type, .limit = 500, .cursor = {}, .native = true};
+    const auto left = sqlite_->list(which.queue, request, Deadline::never());
+    const auto right = sim_.list(which.queue, request, Deadline::never());
     ASSERT_TRUE(left) << left.error().message();
     // A message that has moved keeps its seq here and there, but the two need not agree on ties.
     const auto by_id = [](const queue::StoredMessage& a, const queue::StoredMessage& b) {
@@ -322,6 +324,7 @@ class TwoStores {
       EXPECT_EQ(a[i].message.content_type, b[i].message.content_type) << a[i].message.id;
       EXPECT_EQ(a[i].message.group, b[i].message.group) << a[i].message.id;
       EXPECT_EQ(a[i].native, b[i].native) << a[i].message.id;
+      EXPECT_EQ(a[i].suspect, b[i].suspect) << a[i].message.id;
     }
   }
 
@@ -330,8 +333,9 @@ class TwoStores {
   const std::string file_ = folder_.file("store.db");
   FakeClock clock_;
   SeededRandom random_{1};
-  SimStore sim_{clock_, random_};
-  std::unique_ptr<queue::Store> sqlite_ = open_store(file_, clock_, random_);
+  SimQueues sim_queues_{clock_, random_};
+  Desk sim_{sim_queues_};
+  std::unique_ptr<StoreDesk> sqlite_ = open_store(file_, clock_, random_);
   std::vector<Held> held_;
 };
 

@@ -119,6 +119,22 @@ TEST_F(DiskFaultsTest, WhatCouldNotBeFlushedIsNotClaimedToBeSafeUntilItIs) {
   EXPECT_EQ(send(*store, "b").status, queue::SendStatus::sent);
 }
 
+TEST_F(DiskFaultsTest, WhatALedgerHeldIsSettledWithOneFlush) {
+  auto store = open();
+  const std::vector<queue::NewMessage> messages(1000);
+  store->send("orders", messages, Deadline::never());
+  std::vector<queue::Completion> completions;
+  for (const auto& delivery : claim(*store, 1000)) {
+    completions.push_back({.receipt = delivery.receipt, .action = queue::CompletionAction::release});
+  }
+  ASSERT_EQ(completions.size(), 1000U);
+  const int before = disk_.flushes("-wal");
+  for (const auto& result : store->settle({"orders"}, completions, Deadline::never())) {
+    ASSERT_EQ(result.status, queue::SettleStatus::applied);
+  }
+  EXPECT_EQ(disk_.flushes("-wal"), before + 1);
+}
+
 TEST_F(DiskFaultsTest, ALogThatIsTakenAwayIsNoticedAtOnce) {
   for (const char* suffix : {"-wal", "-shm"}) {
     auto store = open();
