@@ -159,9 +159,10 @@ void dispatch(const Options& options) {
   const sluice_handler handler = table(&handle_nothing);
   const auto instance = *plugin::HandlerInstance::create(handler, "bench", {}, plugin::HandlerLog());
   work::Hand hand(kClock, 60s);
-  work::JobFlow flow({}, work::FailurePolicy(job_config(1), "bench"), {&hand}, random, kClock.steady_now());
+  work::JobFlow flow({}, work::FailurePolicy(job_config(1), "bench"), random, nullptr, kClock.steady_now());
   MemoryQueue store(kClock, options.messages, 100);
   work::Notes notes;
+  const std::uint32_t seat = flow.enlist(hand, work::SeatKind::worker, false, kClock.steady_now(), notes);
   double making = 0;
   const Took took = timed([&] {
     while (store.settled() < options.messages) {
@@ -171,14 +172,14 @@ void dispatch(const Options& options) {
         making += processor_seconds() - before;
         flow.claimed(std::move(claims), kClock.steady_now(), notes);
       }
-      while (flow.deal(0, kClock.steady_now(), notes)) {
+      while (flow.deal(seat, kClock.steady_now(), notes)) {
         SteadyTime now = kClock.steady_now();
         while (const work::Task* task = hand.next(now)) {
           plugin::Outcome outcome = instance->handle(task->message, "bench", 5, hand.attempt());
           now = kClock.steady_now();
           hand.finish(std::move(outcome), now);
         }
-        flow.collect(0, kClock.steady_now(), notes);
+        flow.collect(seat, kClock.steady_now(), notes);
       }
       auto order = flow.next_settlement(kClock.steady_now(), kClock.wall_now(), notes);
       if (!order.tasks.empty()) {

@@ -142,6 +142,9 @@ struct JobFiles {
 /// Looks up `${VAR}`; nothing when unset.
 using Environment = std::function<std::optional<std::string>(const std::string& name)>;
 
+/// The most workers of one job.
+inline constexpr std::uint32_t kMaxConcurrency = 1024;
+
 /// Reads host configuration from text; `file` is used in errors and to resolve relative paths.
 Parsed<HostConfig> parse_host_config(const std::string& text, const std::string& file, const Environment& environment);
 Parsed<JobConfig> parse_job_config(const std::string& text, const std::string& file, const Environment& environment);

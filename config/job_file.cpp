@@ -24,7 +24,6 @@ constexpr std::array<Choice<DeadLetterPolicy>, 3> kPolicies{
     {{"move", DeadLetterPolicy::move}, {"discard", DeadLetterPolicy::discard}, {"keep", DeadLetterPolicy::keep}}};
 constexpr std::array<Choice<Isolation>, 2> kIsolations{{{"thread", Isolation::thread}, {"process", Isolation::process}}};
 
-constexpr std::uint32_t kMaxConcurrency = 1024;
 constexpr std::uint32_t kMaxAttempts = 1000;
 constexpr double kMaxRate = 1'000'000;
 constexpr Duration kWeek = hours(7 * 24);

@@ -7,7 +7,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "host/runtime/dynamodb_cost.hpp"
-#include "host/work/ledger.hpp"
+#include "host/work/account.hpp"
 
 namespace sluice::runtime {
 

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "base/clock.hpp"
-#include "host/work/ledger.hpp"
+#include "host/work/account.hpp"
 
 namespace sluice::runtime {
 

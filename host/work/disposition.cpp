@@ -17,42 +17,53 @@ queue::Failure failure(std::string error, std::uint32_t attempt, const FailurePo
       .error = std::move(error), .handler = policy.handler, .host = policy.host, .attempts = attempt, .failed_at = {}};
 }
 
+// A message whose handler is not known to be harmless stays under suspicion for as long as it is tried.
+bool casts_suspicion(OutcomeStatus status) { return status == OutcomeStatus::crashed; }
+
 Disposition give_up(std::string reason, std::uint32_t attempt, const FailurePolicy& policy) {
   queue::Failure why = failure(std::move(reason), attempt, policy);
   switch (policy.dead_letter) {
     case config::DeadLetterPolicy::move:
-      return {CompletionAction::dead_letter, Duration::zero(), std::move(why), Ending::rejected};
+      return {CompletionAction::dead_letter, Duration::zero(), std::move(why), Ending::rejected, false};
     case config::DeadLetterPolicy::discard:
-      return {CompletionAction::remove, Duration::zero(), {}, Ending::discarded};
+      return {CompletionAction::remove, Duration::zero(), {}, Ending::discarded, false};
     case config::DeadLetterPolicy::keep:
       break;
   }
-  return {CompletionAction::retry, bounded(policy.retry.longest()), std::move(why), Ending::retried};
+  return {CompletionAction::retry, bounded(policy.retry.longest()), std::move(why), Ending::retried, false};
 }
 
 std::string reason_of(const plugin::Outcome& outcome) {
   if (!outcome.reason.empty()) {
     return outcome.reason;
   }
+  if (outcome.status == OutcomeStatus::crashed) {
+    return "the handler's process ended without a reason";
+  }
   return outcome.status == OutcomeStatus::fault ? "the handler failed without a reason" : "";
 }
 
 Disposition try_again(const plugin::Outcome& outcome, std::uint32_t attempt, const FailurePolicy& policy,
                       Random& random) {
+  const bool suspect = casts_suspicion(outcome.status);
   if (policy.retry.used_up(attempt)) {
-    return give_up(reason_of(outcome), attempt, policy);
+    Disposition last = give_up(reason_of(outcome), attempt, policy);
+    last.suspect = suspect && last.action == CompletionAction::retry;
+    return last;
   }
   // A fault names no delay that could be trusted.
   const bool named = outcome.status == OutcomeStatus::retry && outcome.delay.has_value();
   const Duration delay = named ? *outcome.delay : policy.retry.delay(attempt, random);
-  return {CompletionAction::retry, bounded(delay), failure(reason_of(outcome), attempt, policy), Ending::retried};
+  return {CompletionAction::retry, bounded(delay), failure(reason_of(outcome), attempt, policy), Ending::retried,
+          suspect};
 }
 
 }  // namespace
 
 FailurePolicy::FailurePolicy(const config::JobConfig& config, std::string host_name)
     : retry(config.retry), dead_letter(config.dead_letter), handler(config.handler), host(std::move(host_name)) {
-  if (config.source == config::Source::dlq && dead_letter == config::DeadLetterPolicy::move) {
+  in_dlq = config.source == config::Source::dlq;
+  if (in_dlq && dead_letter == config::DeadLetterPolicy::move) {
     dead_letter = config::DeadLetterPolicy::keep;
   }
 }
@@ -61,13 +72,13 @@ Disposition dispose(const plugin::Outcome& outcome, std::uint32_t attempt, const
                     Random& random) {
   switch (outcome.status) {
     case OutcomeStatus::done:
-      return {CompletionAction::remove, Duration::zero(), {}, Ending::done};
+      return {CompletionAction::remove, Duration::zero(), {}, Ending::done, false};
     case OutcomeStatus::discard:
-      return {CompletionAction::remove, Duration::zero(), {}, Ending::discarded};
+      return {CompletionAction::remove, Duration::zero(), {}, Ending::discarded, false};
     case OutcomeStatus::snooze:
-      return {CompletionAction::release, bounded(outcome.delay.value_or(Duration::zero())), {}, Ending::snoozed};
+      return {CompletionAction::release, bounded(outcome.delay.value_or(Duration::zero())), {}, Ending::snoozed, false};
     case OutcomeStatus::release:
-      return put_back();
+      return put_back(false);
     case OutcomeStatus::reject:
       return give_up(reason_of(outcome), attempt, policy);
     case OutcomeStatus::retry:
@@ -80,10 +91,14 @@ Disposition dispose(const plugin::Outcome& outcome, std::uint32_t attempt, const
 
 Disposition dispose_exhausted(std::uint32_t attempt, const FailurePolicy& policy) {
   const std::uint32_t used = attempt - 1;
+  FailurePolicy unseen = policy;
+  if (unseen.dead_letter == config::DeadLetterPolicy::discard) {
+    unseen.dead_letter = policy.in_dlq ? config::DeadLetterPolicy::keep : config::DeadLetterPolicy::move;
+  }
   Disposition disposition =
       give_up("all " + std::to_string(policy.retry.max_attempts()) +
                   " attempts are used up; the last one ended without an outcome, as when its process dies",
-              used, policy);
+              used, unseen);
   if (disposition.action == CompletionAction::retry) {
     // A kept message comes by here again and again; why its last attempt failed is worth more than that it did.
     disposition.failure = {};
@@ -91,7 +106,24 @@ Disposition dispose_exhausted(std::uint32_t attempt, const FailurePolicy& policy
   return disposition;
 }
 
-Disposition put_back() { return {CompletionAction::release, Duration::zero(), {}, Ending::released}; }
+Disposition dispose_crash(std::string why, std::uint32_t attempt, const FailurePolicy& policy, Random& random) {
+  return try_again({OutcomeStatus::crashed, {}, std::move(why)}, attempt, policy, random);
+}
+
+Disposition put_back(bool suspect) {
+  return {CompletionAction::release, Duration::zero(), {}, Ending::released, suspect};
+}
+
+queue::Completion completion_of(queue::Receipt receipt, Disposition disposition, WallTime now) {
+  if (!disposition.failure.empty()) {
+    disposition.failure.failed_at = now;
+  }
+  return {.receipt = std::move(receipt),
+          .action = disposition.action,
+          .delay = disposition.delay,
+          .failure = std::move(disposition.failure),
+          .suspect = disposition.suspect};
+}
 
 std::string_view to_string(OutcomeStatus status) {
   switch (status) {

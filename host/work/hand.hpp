@@ -44,6 +44,7 @@ class Hand {
   Task* next(SteadyTime now);
   void finish(plugin::Outcome outcome, SteadyTime now);
   plugin::Attempt& attempt() { return attempt_; }
+  Duration timeout() const { return timeout_; }
 
   // The flow's side.
 

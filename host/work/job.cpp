@@ -1,30 +1,26 @@
 #include "host/work/job.hpp"
 
 #include <algorithm>
-#include <deque>
 #include <utility>
 
 #include "base/assert.hpp"
 #include "host/plugin/handler_instance.hpp"
-#include "host/work/hand.hpp"
+#include "host/work/call_loop.hpp"
+#include "host/work/calls.hpp"
 #include "host/work/job_flow.hpp"
-#include "host/work/lease_keeper.hpp"
-#include "host/work/poller.hpp"
-#include "host/work/settler.hpp"
 #include "host/work/shared_flow.hpp"
 #include "host/work/worker_pool.hpp"
 
 namespace sluice::work {
 namespace {
 
-using Instances = std::vector<std::unique_ptr<plugin::HandlerInstance>>;
-
-constexpr std::uint32_t kMaxConcurrency = 4096;
 // Those that claim, settle and extend.
 constexpr std::uint32_t kOwnThreads = 3;
 constexpr Duration kMinVisibility = std::chrono::milliseconds(100);
 // After the end of a drain its threads have only to return; one that is in a call of the store has this long at least.
 constexpr Duration kJoinTime = std::chrono::milliseconds(100);
+// And however much is left of the drain, no longer than this: what has not returned then is left to itself.
+constexpr Duration kLongestJoin = kHardStopTime;
 
 observe::LogLevel log_level(sluice_log_level level) {
   switch (level) {
@@ -53,8 +49,9 @@ plugin::HandlerLog handler_log(observe::Log& log) {
 
 Result<void> check(const JobSpec& spec) {
   const std::string job = "job \"" + spec.config.name + "\": ";
-  if (spec.config.concurrency == 0 || spec.config.concurrency > kMaxConcurrency) {
-    return Error(ErrorCode::invalid, job + "concurrency must be between 1 and " + std::to_string(kMaxConcurrency));
+  if (spec.config.concurrency == 0 || spec.config.concurrency > config::kMaxConcurrency) {
+    return Error(ErrorCode::invalid,
+                 job + "concurrency must be between 1 and " + std::to_string(config::kMaxConcurrency));
   }
   if (spec.visibility_timeout < kMinVisibility || spec.visibility_timeout > std::chrono::hours(24)) {
     return Error(ErrorCode::invalid, job + "the queue's visibility_timeout must be between 100ms and 24h");
@@ -65,22 +62,58 @@ Result<void> check(const JobSpec& spec) {
   return {};
 }
 
-Result<Instances> make_instances(const JobSpec& spec, observe::Log& log) {
-  const std::uint32_t count = plugin::is_concurrent(*spec.handler) ? 1 : spec.config.concurrency;
-  Instances instances;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    auto instance = plugin::HandlerInstance::create(*spec.handler, spec.config.name, spec.options, handler_log(log));
-    if (!instance) {
-      return instance.error();
+// Where a job's workers have their instances from.
+class InstanceMaker {
+ public:
+  InstanceMaker(const JobSpec& spec, const JobSeams& seams)
+      : spec_(spec), isolated_(seams.isolated), log_(handler_log(seams.log)) {}
+
+  // For the workers that the job begins with.
+  Result<std::vector<WorkerInstance>> make_first() {
+    std::vector<WorkerInstance> all;
+    for (std::uint32_t i = 0; i < spec_.config.concurrency; ++i) {
+      auto made = make(SeatKind::worker);
+      if (!made) {
+        return made.error();
+      }
+      all.push_back(std::move(*made));
     }
-    instances.push_back(std::move(*instance));
+    return all;
   }
-  return instances;
-}
+
+  // Thread-safe from the end of `make_first` on.
+  Result<WorkerInstance> make(SeatKind kind) {
+    if (isolated_ && (spec_.isolated || kind == SeatKind::lane)) {
+      auto apart = isolated_();
+      if (!apart) {
+        return apart.error();
+      }
+      return WorkerInstance{std::move(*apart), true};
+    }
+    if (shared_ != nullptr) {
+      return WorkerInstance{shared_, false};
+    }
+    auto here = plugin::HandlerInstance::create(*spec_.handler, spec_.config.name, spec_.options, log_);
+    if (!here) {
+      return here.error();
+    }
+    WorkerInstance made{std::move(*here), false};
+    if (plugin::is_concurrent(*spec_.handler)) {
+      shared_ = made.handler;
+    }
+    return made;
+  }
+
+ private:
+  const JobSpec& spec_;
+  const std::function<Result<std::unique_ptr<plugin::HandlerInstance>>()> isolated_;
+  const plugin::HandlerLog log_;
+  std::shared_ptr<plugin::HandlerInstance> shared_;
+};
 
 JobFlow::Settings flow_settings(const JobSpec& spec) {
-  return {.visibility = spec.visibility_timeout,
-          .timeout = spec.config.timeout,
+  return {.workers = spec.config.concurrency,
+          .visibility = spec.visibility_timeout,
           .stuck_grace = spec.stuck_grace,
           .rate_limit = spec.config.rate_limit};
 }
@@ -94,52 +127,42 @@ queue::QueueAddress address_of(const config::JobConfig& config) {
 // Everything that a job consists of, in the order in which it must come to life.
 class Job::Parts {
  public:
-  Parts(JobSpec job_spec, std::unique_ptr<queue::Source> its_source, Instances handler_instances, const JobSeams& seams)
+  Parts(JobSpec job_spec, std::unique_ptr<queue::Source> its_source, const JobSeams& seams)
       : spec(std::move(job_spec)),
         source(std::move(its_source)),
-        instances(std::move(handler_instances)),
-        hands(make_hands(spec, seams.clock)),
-        flow(flow_settings(spec), FailurePolicy(spec.config, spec.host), pointers(hands), seams.random,
+        instances(spec, seams),
+        flow(flow_settings(spec), FailurePolicy(spec.config, spec.host), seams.random, seams.crash_ledger,
              seams.clock.steady_now()),
         shared(spec.config.name, flow, seams.clock, seams.log, seams.metrics),
-        poller(shared, *source, spec.visibility_timeout),
-        settler(shared, *source),
-        keeper(shared, *source, spec.visibility_timeout),
-        workers(shared, {spec.config.queue, spec.config.retry.max_attempts}, make_workers(hands, instances)) {}
+        poller(shared, ClaimCall(*source, spec.visibility_timeout, seams.clock)),
+        settler(shared, SettleCall(*source, seams.clock)),
+        keeper(shared, ExtendCall(*source, spec.visibility_timeout)),
+        crash_ledger(seams.crash_ledger) {}
+
+  // Makes the instances, and the workers for them.
+  Result<void> equip() {
+    auto first = instances.make_first();
+    if (!first) {
+      return first.error();
+    }
+    workers = std::make_unique<WorkerPool>(
+        shared, WorkerPool::Settings{spec.config.queue, spec.config.retry.max_attempts, spec.config.timeout},
+        std::move(*first), [this](SeatKind kind) { return instances.make(kind); }, crash_ledger);
+    return {};
+  }
+
+  std::vector<runtime::Service*> services() { return {&keeper, &settler, workers.get(), &poller}; }
 
   const JobSpec spec;
   const std::unique_ptr<queue::Source> source;
-  const Instances instances;
-  std::deque<Hand> hands;
+  InstanceMaker instances;
   JobFlow flow;
   SharedFlow shared;
-  Poller poller;
-  Settler settler;
-  LeaseKeeper keeper;
-  WorkerPool workers;
-
- private:
-  static std::deque<Hand> make_hands(const JobSpec& spec, const Clock& clock) {
-    std::deque<Hand> hands;
-    for (std::uint32_t i = 0; i < spec.config.concurrency; ++i) {
-      hands.emplace_back(clock, spec.config.timeout);
-    }
-    return hands;
-  }
-  static std::vector<Hand*> pointers(std::deque<Hand>& hands) {
-    std::vector<Hand*> all;
-    for (Hand& hand : hands) {
-      all.push_back(&hand);
-    }
-    return all;
-  }
-  static std::vector<WorkerPool::Worker> make_workers(std::deque<Hand>& hands, const Instances& instances) {
-    std::vector<WorkerPool::Worker> workers;
-    for (std::size_t i = 0; i < hands.size(); ++i) {
-      workers.push_back({hands[i], *instances[std::min(i, instances.size() - 1)]});
-    }
-    return workers;
-  }
+  CallLoop<ClaimCall> poller;
+  CallLoop<SettleCall> settler;
+  CallLoop<ExtendCall> keeper;
+  isolation::JobLedger* const crash_ledger;
+  std::unique_ptr<WorkerPool> workers;
 };
 
 Result<std::unique_ptr<Job>> Job::create(JobSpec spec, std::unique_ptr<queue::Source> source, const JobSeams& seams) {
@@ -147,12 +170,11 @@ Result<std::unique_ptr<Job>> Job::create(JobSpec spec, std::unique_ptr<queue::So
   if (const auto checked = check(spec); !checked) {
     return checked.error();
   }
-  auto instances = make_instances(spec, seams.log);
-  if (!instances) {
-    return instances.error();
+  auto parts = std::make_unique<Parts>(std::move(spec), std::move(source), seams);
+  if (const auto equipped = parts->equip(); !equipped) {
+    return equipped.error();
   }
-  return std::unique_ptr<Job>(
-      new Job(std::make_unique<Parts>(std::move(spec), std::move(source), std::move(*instances), seams)));
+  return std::unique_ptr<Job>(new Job(std::move(parts)));
 }
 
 Job::Job(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -160,8 +182,7 @@ Job::Job(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 Job::~Job() { stop(); }
 
 Result<void> Job::start() {
-  for (runtime::Service* service :
-       std::initializer_list<runtime::Service*>{&parts_->keeper, &parts_->settler, &parts_->workers, &parts_->poller}) {
+  for (runtime::Service* service : parts_->services()) {
     if (const auto started = service->start(); !started) {
       stop();
       return Error(started.error().code(), "cannot make " + std::to_string(config().concurrency + kOwnThreads) +
@@ -177,35 +198,38 @@ void Job::stop() {
   hard_stop();
   drain(Deadline::after(parts_->shared.clock(), kHardStopTime));
   parts_->poller.stop();
-  parts_->workers.stop();
+  parts_->workers->stop();
   parts_->settler.stop();
   parts_->keeper.stop();
 }
 
 void Job::begin_drain(Deadline deadline) {
   parts_->shared.run(
-      [&](JobFlow& flow, SteadyTime now, Notes& notes) { flow.begin_drain(now, deadline.time(), notes); });
+      [&](JobFlow& flow, SteadyTime now, Notes& notes) { flow.drain().begin(now, deadline.time(), notes); });
 }
 
 DrainReport Job::drain(Deadline deadline) {
   begin_drain(deadline);
   std::uint64_t seen = 0;
   while (const auto next = parts_->shared.run(
-             [](JobFlow& flow, SteadyTime now, Notes& notes) { return flow.drain_step(now, notes); })) {
-    parts_->shared.wait_drained(seen, *next);
+             [](JobFlow& flow, SteadyTime now, Notes& notes) { return flow.drain().step(now, notes); })) {
+    parts_->shared.wait(SharedFlow::Caller::drain, seen, {}, *next);
   }
-  const SteadyTime until = std::max(parts_->shared.clock().steady_now() + kJoinTime, deadline.time());
-  parts_->workers.stop_idle_until(until);
+  // A hard stop may have brought the end forward.
+  const SteadyTime end = parts_->shared.look([](const JobFlow& flow) { return flow.drain().deadline(); });
+  const SteadyTime now = parts_->shared.clock().steady_now();
+  const SteadyTime until = std::clamp(end, now + kJoinTime, now + kLongestJoin);
+  parts_->workers->stop_idle_until(until);
   parts_->settler.stop_until(until);
   parts_->keeper.stop_until(until);
   parts_->poller.stop_until(until);
   return parts_->shared.look([](const JobFlow& flow) {
-    return DrainReport{flow.ledger(), flow.handlers_running(), flow.claim_under_way()};
+    return DrainReport{flow.holdings().account(), flow.workforce().handlers_running(), flow.claim_under_way()};
   });
 }
 
 void Job::hard_stop() {
-  parts_->shared.run([](JobFlow& flow, SteadyTime now, Notes& notes) { flow.hard_stop(now, notes); });
+  parts_->shared.run([](JobFlow& flow, SteadyTime now, Notes& notes) { flow.drain().hard_stop(now, notes); });
 }
 
 void Job::wake() {
@@ -217,21 +241,30 @@ bool Job::quiescent() const {
 }
 
 LedgerSnapshot Job::ledger() const {
-  return parts_->shared.look([](const JobFlow& flow) { return flow.ledger(); });
+  return parts_->shared.look([](const JobFlow& flow) { return flow.holdings().account(); });
 }
 
 std::vector<StuckHandler> Job::stuck() const {
-  const auto found = parts_->shared.look([](const JobFlow& flow) { return flow.stuck(); });
+  const auto found = parts_->shared.look([](const JobFlow& flow) { return flow.workforce().stuck(); });
   const SteadyTime now = parts_->shared.clock().steady_now();
   std::vector<StuckHandler> all;
-  for (const JobFlow::Stuck& stuck : found) {
+  for (const Workforce::Stuck& stuck : found) {
     all.push_back({config().name, config().handler, stuck.message_id, now - stuck.started_at});
   }
   return all;
 }
 
 std::uint32_t Job::handlers_running() const {
-  return parts_->shared.look([](const JobFlow& flow) { return flow.handlers_running(); });
+  return parts_->shared.look([](const JobFlow& flow) { return flow.workforce().handlers_running(); });
+}
+
+bool Job::out_of_workers() const {
+  return parts_->shared.look([](const JobFlow& flow) { return flow.workforce().loss_limit_reached(); });
+}
+
+bool Job::at_rest() const {
+  return !parts_->poller.running() && !parts_->settler.running() && !parts_->keeper.running() &&
+         parts_->workers->running() == 0;
 }
 
 const config::JobConfig& Job::config() const { return parts_->spec.config; }

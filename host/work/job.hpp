@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,18 +11,20 @@
 #include "base/error.hpp"
 #include "base/random.hpp"
 #include "config/config.hpp"
+#include "host/isolation/crash_ledger.hpp"
 #include "host/observe/log.hpp"
 #include "host/observe/metrics.hpp"
+#include "host/plugin/handler_instance.hpp"
 #include "host/plugin/option_values.hpp"
 #include "host/queue/message.hpp"
 #include "host/queue/source.hpp"
 #include "host/runtime/service.hpp"
-#include "host/work/ledger.hpp"
+#include "host/work/account.hpp"
 #include "sluice/abi.h"
 
 namespace sluice::work {
 
-/// Past its time-out a handler has this long to notice its stop token before it is reported as stuck.
+/// Past its time-out a handler has this long to notice its stop token before it is given up as stuck.
 inline constexpr Duration kStuckGrace = std::chrono::seconds(5);
 
 /// What a job is made of. A value.
@@ -32,6 +35,7 @@ struct JobSpec {
   Duration visibility_timeout = std::chrono::seconds(30);  ///< of one claim, extended while its handler runs
   std::string host;                                        ///< this host's name, written into failures
   Duration stuck_grace = kStuckGrace;
+  bool isolated = false;  ///< every worker runs its handlers in a process of its own, not suspects alone
 };
 
 /// What a job works with. All of it outlives the job.
@@ -40,6 +44,11 @@ struct JobSeams {
   Random& random;
   observe::Log& log;
   observe::JobMetrics& metrics;
+  /// May be null.
+  isolation::JobLedger* crash_ledger = nullptr;
+  /// Makes an instance that runs the handler in a process of its own, for one worker. Empty: there are none, and
+  /// suspects run in this process, on lanes of their own.
+  std::function<Result<std::unique_ptr<plugin::HandlerInstance>>()> isolated;
 };
 
 /// A handler that ignores its stop token past time-out and grace. A value.
@@ -63,9 +72,9 @@ struct DrainReport {
 /// One job: claims messages of one queue, runs the handler over them and settles what came out, on `concurrency` worker
 /// threads and one each for claiming, settling and extending leases.
 ///
-/// Thread-safe. The usual end is `drain`. A job whose handler does not return cannot be destroyed before it does: after
-/// a drain that left `handlers_running`, keep the object (`handlers_running()` falls to zero when they are back) or
-/// leave the process without destroying it.
+/// Thread-safe. The usual end is `drain`, which returns by its deadline whatever handlers and source do. What has not
+/// returned by then, a handler, a call of the source, or an instance's destruction, still has its thread: a job that is
+/// not `at_rest` waits in its destructor. Keep the object until it is, or leave the process without destroying it.
 class Job final : public runtime::Service {
  public:
   /// Makes the handler's instances: one, or one for each worker when the handler is not concurrent. Fails with the
@@ -97,8 +106,12 @@ class Job final : public runtime::Service {
   /// Nothing is held here and the last claim, begun after the last wake, found nothing due. For --until-empty.
   bool quiescent() const;
   LedgerSnapshot ledger() const;
-  /// Handlers stuck at this moment; /healthz is 503 while there are any.
+  /// Handlers stuck at this moment. Their messages are settled, and other workers have taken their place.
   std::vector<StuckHandler> stuck() const;
+  /// So many are stuck that no more workers take their place; /healthz is 503 meanwhile.
+  bool out_of_workers() const;
+  /// None of its threads runs: it can be destroyed without waiting.
+  bool at_rest() const;
   /// Handlers at work at this moment.
   std::uint32_t handlers_running() const;
   const config::JobConfig& config() const;

@@ -1,29 +1,143 @@
 #include "host/work/lease_keeper.hpp"
 
+#include <algorithm>
+#include <set>
+#include <string_view>
 #include <utility>
 
 namespace sluice::work {
 
-LeaseKeeper::LeaseKeeper(SharedFlow& flow, queue::Source& source, Duration visibility)
-    : flow_(flow), source_(source), visibility_(visibility) {}
+LeaseKeeper::LeaseKeeper(Holdings& holdings, Dispatcher& dispatcher, Settler& settler, const Workforce& workforce,
+                         Random& random)
+    : holdings_(holdings), dispatcher_(dispatcher), settler_(settler), workforce_(workforce), random_(random) {}
 
-Result<void> LeaseKeeper::start() {
-  return thread_.start([this](const std::stop_token& stop) { run(stop); });
+void LeaseKeeper::put_back_unstarted(Task& task, SteadyTime now) { settler_.add(task, put_back(task.suspect), now); }
+
+bool LeaseKeeper::wants_extension(Task& task, SteadyTime now) {
+  if (task.receipt_state() != ReceiptState::ours || now < task.lease.extend_at) {
+    return false;
+  }
+  switch (task.stage()) {
+    case TaskStage::queued:
+      // It has waited for half its lease: others can start it sooner.
+      put_back_unstarted(task, now);
+      return false;
+    case TaskStage::dealt:
+      if (workforce_.hand(task.seat).recall(task)) {
+        put_back_unstarted(task, now);
+        task.leave_hand();
+        return false;
+      }
+      if (!holdings_.terms().usable(task.lease, now)) {
+        // Somebody else may have it any moment. Until he does it can still be extended, and settled.
+        workforce_.hand(task.seat).lose_lease(task);
+      }
+      return true;
+    case TaskStage::disposed:
+      return now - task.finished_at < kSettlePatience;
+    case TaskStage::parked:
+    case TaskStage::settling:
+    case TaskStage::ended:
+      break;
+  }
+  return false;
 }
 
-void LeaseKeeper::run(const std::stop_token& stop) {
-  std::uint64_t seen = 0;
-  while (!stop.stop_requested()) {
-    JobFlow::ExtendOrder order =
-        flow_.run([](JobFlow& flow, SteadyTime now, Notes& notes) { return flow.next_extension(now, notes); });
-    if (order.tasks.empty()) {
-      flow_.wait_keeper(seen, stop, order.wake);
+SteadyTime LeaseKeeper::next_look(const Task& task) const {
+  const bool waits = task.stage() == TaskStage::queued || task.stage() == TaskStage::dealt;
+  const bool is_kept = task.stage() == TaskStage::disposed && task.lease.extend_at - task.finished_at < kSettlePatience;
+  const bool extends = task.receipt_state() == ReceiptState::ours && (waits || is_kept);
+  return extends ? task.lease.extend_at : SteadyTime::max();
+}
+
+LeaseKeeper::Order LeaseKeeper::next(SteadyTime now) {
+  Order order;
+  order.deadline = now + holdings_.terms().call_timeout();
+  for (Task* task : holdings_.tasks()) {
+    if (order.tasks.size() < kMaxExtendBatch && wants_extension(*task, now)) {
+      task->begin_extending();
+      if (holdings_.terms().usable(task->lease, now)) {
+        order.deadline = std::min(order.deadline, holdings_.terms().usable_until(task->lease));
+      }
+      order.tasks.push_back(task);
+      order.receipts.push_back(task->lease.receipt);
+    } else {
+      order.wake = std::min(order.wake, next_look(*task));
+    }
+  }
+  dispatcher_.drop_gone();
+  extending_ = !order.tasks.empty();
+  return order;
+}
+
+void LeaseKeeper::extended(Order order, std::vector<queue::ExtendResult> results, SteadyTime now, Notes& notes) {
+  extending_ = false;
+  static const Error kNoAnswer(ErrorCode::internal, "the source gave no result for an extension");
+  results.resize(order.tasks.size(), {queue::SettleStatus::failed, {}, {}, kNoAnswer});
+  const Error* failure = nullptr;
+  for (std::size_t i = 0; i < order.tasks.size(); ++i) {
+    Task& task = *order.tasks[i];
+    task.end_extending();
+    if (!task.open()) {
+      holdings_.tidy(task);
       continue;
     }
-    auto results = source_.extend(order.receipts, visibility_, Deadline::at(order.deadline));
-    flow_.run([&](JobFlow& flow, SteadyTime now, Notes& notes) {
-      flow.extended(std::move(order), std::move(results), now, notes);
-    });
+    if (results[i].status == queue::SettleStatus::lost) {
+      lose(task, notes);
+      continue;
+    }
+    if (results[i].status == queue::SettleStatus::applied) {
+      holdings_.renew(task, std::move(results[i].receipt), results[i].leased_until);
+    } else {
+      failure = &results[i].error;
+      task.lease.extend_at = retry_at(task, now);
+    }
+    if (task.stage() == TaskStage::parked) {
+      settler_.unpark(task, now);
+    }
+  }
+  if (failure != nullptr && failures_.failed(now)) {
+    notes.line(observe::LogLevel::error, "cannot extend leases, trying again", {}, failure->message());
+  } else if (failure == nullptr && failures_.succeeded()) {
+    notes.line(observe::LogLevel::info, "extensions work again");
+  }
+}
+
+SteadyTime LeaseKeeper::retry_at(const Task& task, SteadyTime now) {
+  const SteadyTime end = holdings_.terms().usable_until(task.lease);
+  const SteadyTime soon = holdings_.terms().retry_at(now, random_);
+  // Not beyond the lease's end, when its handler must be told.
+  return now < end ? std::min(soon, end) : soon;
+}
+
+void LeaseKeeper::lose(Task& task, Notes& notes) {
+  const bool queued = task.stage() == TaskStage::queued;
+  if (task.in_hand()) {
+    Hand& hand = workforce_.hand(task.seat);
+    if (hand.recall(task)) {
+      task.leave_hand();
+    } else {
+      hand.lose_lease(task);
+    }
+  }
+  settler_.lose(task, notes);
+  if (queued) {
+    dispatcher_.drop_gone();
+  }
+}
+
+void LeaseKeeper::taken_back(std::span<const queue::Receipt> receipts, Notes& notes) {
+  std::set<std::pair<std::string_view, std::int64_t>> gone;
+  for (const queue::Receipt& receipt : receipts) {
+    gone.insert({receipt.id, receipt.version});
+  }
+  const std::vector<Task*> tasks = holdings_.tasks();
+  for (Task* task : tasks) {
+    // What is in a settle call is told by its answer.
+    const bool tellable = task->open() && task->stage() != TaskStage::settling;
+    if (tellable && gone.contains({task->lease.receipt.id, task->lease.receipt.version})) {
+      lose(*task, notes);
+    }
   }
 }
 

@@ -1,29 +1,63 @@
 #pragma once
 
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/random.hpp"
 #include "host/queue/source.hpp"
-#include "host/runtime/service.hpp"
-#include "host/work/service_thread.hpp"
-#include "host/work/shared_flow.hpp"
+#include "host/work/dispatcher.hpp"
+#include "host/work/failure_run.hpp"
+#include "host/work/holdings.hpp"
+#include "host/work/notes.hpp"
+#include "host/work/settler.hpp"
+#include "host/work/workforce.hpp"
 
 namespace sluice::work {
 
-/// The thread that extends what one job works on. Its own, so that no claim or settlement, however slow, lets a lease
-/// run out.
-class LeaseKeeper final : public runtime::Service {
- public:
-  LeaseKeeper(SharedFlow& flow, queue::Source& source, Duration visibility);
+/// The most leases in one extend call.
+inline constexpr std::size_t kMaxExtendBatch = 500;
+/// What was finished and cannot be written keeps its lease this long; then others may have it.
+inline constexpr Duration kSettlePatience = std::chrono::minutes(5);
 
-  Result<void> start() override;
-  void stop() override { thread_.stop(); }
-  bool stop_until(SteadyTime time) { return thread_.stop_until(time); }
+/// Decides whose lease is extended: of what runs, and of what is finished and not written yet. What has waited for half
+/// its lease is put back. Not thread-safe.
+class LeaseKeeper {
+ public:
+  struct Order {
+    std::vector<Task*> tasks;  ///< empty: nothing to do before `wake`
+    std::vector<queue::Receipt> receipts;
+    SteadyTime deadline{};
+    SteadyTime wake = SteadyTime::max();
+  };
+
+  LeaseKeeper(Holdings& holdings, Dispatcher& dispatcher, Settler& settler, const Workforce& workforce, Random& random);
+
+  /// What to extend now. Each order with tasks is followed by `extended`.
+  Order next(SteadyTime now);
+  void extended(Order order, std::vector<queue::ExtendResult> results, SteadyTime now, Notes& notes);
+  /// The source has taken these deliveries back.
+  void taken_back(std::span<const queue::Receipt> receipts, Notes& notes);
+
+  bool under_way() const { return extending_; }
 
  private:
-  void run(const std::stop_token& stop);
+  bool wants_extension(Task& task, SteadyTime now);
+  SteadyTime next_look(const Task& task) const;
+  void put_back_unstarted(Task& task, SteadyTime now);
+  SteadyTime retry_at(const Task& task, SteadyTime now);
+  void lose(Task& task, Notes& notes);
 
-  SharedFlow& flow_;
-  queue::Source& source_;
-  const Duration visibility_;
-  ServiceThread thread_{"sluice-leases"};
+  // Fixed after construction.
+  Holdings& holdings_;
+  Dispatcher& dispatcher_;
+  Settler& settler_;
+  const Workforce& workforce_;
+  Random& random_;
+
+  bool extending_ = false;
+  FailureRun failures_;
 };
 
 }  // namespace sluice::work

@@ -26,10 +26,15 @@ struct Notes {
 
   // Whom to wake.
   std::size_t workers = 0;
+  std::size_t lanes = 0;
   bool poller = false;
   bool settler = false;
   bool keeper = false;
   bool drained = false;
+
+  // Threads to make.
+  std::size_t hire_workers = 0;
+  std::size_t hire_lanes = 0;
 
   // What to count.
   std::uint64_t claimed = 0;

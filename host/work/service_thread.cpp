@@ -32,6 +32,16 @@ Result<void> ServiceThread::start(std::function<void(std::stop_token)> loop) {
   return {};
 }
 
+bool ServiceThread::running() {
+  const MutexLock lock(mutex_);
+  return state_ == State::running;
+}
+
+bool ServiceThread::ended() {
+  const MutexLock lock(mutex_);
+  return state_ == State::ended;
+}
+
 void ServiceThread::request_stop() {
   // The callbacks of a stop token take locks of their own, so that it is requested outside of ours.
   std::stop_source source(std::nostopstate);

@@ -29,6 +29,10 @@ class ServiceThread {
   void stop() { stop_until(SteadyTime::max()); }
   /// The same, but waits no longer than until `time` (of the machine's monotonic clock); false: it still runs.
   bool stop_until(SteadyTime time);
+  /// It has been started and has not come to its end.
+  bool running();
+  /// It has been started, and has.
+  bool ended();
 
  private:
   enum class State { idle, running, ended };

@@ -3,30 +3,20 @@
 #include <algorithm>
 
 namespace sluice::work {
-namespace {
-
-constexpr Duration kFirstBackoff = std::chrono::milliseconds(50);
-constexpr Duration kLastBackoff = std::chrono::seconds(5);
-
-Duration backoff(std::uint32_t tries, Random& random) {
-  const std::uint32_t doublings = std::min(tries > 0 ? tries - 1 : 0U, 10U);
-  const Duration full = std::min(kFirstBackoff * (1U << doublings), kLastBackoff);
-  return full / 2 + Duration(static_cast<Duration::rep>(static_cast<double>(full.count()) * 0.5 * random.unit()));
-}
-
-}  // namespace
-
 void SettleQueue::add(Task& task, SteadyTime now) {
-  ++task.holds;
   task.not_before = now;
   ready_.push_back(&task);
 }
 
-void SettleQueue::add_again(Task& task, SteadyTime now, Random& random) {
-  ++task.holds;
-  task.not_before = now + backoff(task.tries, random);
-  again_at_ = std::min(again_at_, task.not_before);
+void SettleQueue::add_again(Task& task, SteadyTime at) {
+  task.not_before = at;
+  again_at_ = std::min(again_at_, at);
   again_.push_back(&task);
+}
+
+void SettleQueue::remove(const Task& task) {
+  std::erase(ready_, &task);
+  std::erase(again_, &task);
 }
 
 void SettleQueue::ripen(SteadyTime now) {

@@ -1,30 +1,222 @@
 #include "host/work/settler.hpp"
 
+#include <algorithm>
 #include <utility>
 
+#include "base/assert.hpp"
+
 namespace sluice::work {
+namespace {
 
-Settler::Settler(SharedFlow& flow, queue::Source& source) : flow_(flow), source_(source) {}
+// Handlers faster than this come back while a settlement lingers.
+constexpr Duration kQuick = std::chrono::microseconds(200);
+// A completion that the source refuses for what it is, is not worth more tries.
+constexpr std::uint32_t kMaxRefusals = 10;
+constexpr Duration kFirstBackoff = std::chrono::milliseconds(50);
+constexpr Duration kLastBackoff = std::chrono::seconds(5);
 
-Result<void> Settler::start() {
-  return thread_.start([this](const std::stop_token& stop) { run(stop); });
+Duration backoff(std::uint32_t tries, Random& random) {
+  const std::uint32_t doublings = std::min(tries > 0 ? tries - 1 : 0U, 10U);
+  const Duration full = std::min(kFirstBackoff * (1U << doublings), kLastBackoff);
+  return full / 2 + Duration(static_cast<Duration::rep>(static_cast<double>(full.count()) * 0.5 * random.unit()));
 }
 
-void Settler::run(const std::stop_token& stop) {
-  std::uint64_t seen = 0;
-  while (!stop.stop_requested()) {
-    JobFlow::SettleOrder order = flow_.run([this](JobFlow& flow, SteadyTime now, Notes& notes) {
-      return flow.next_settlement(now, flow_.clock().wall_now(), notes);
-    });
-    if (order.tasks.empty()) {
-      flow_.wait_settler(seen, stop, order.wake);
+bool may_have_happened(const Error& error) {
+  return error.code() == ErrorCode::unknown_outcome || error.code() == ErrorCode::timeout;
+}
+
+// About the one message, not about whether messages can be written.
+bool concerns_one_message(const Error& error) {
+  return error.code() == ErrorCode::invalid || error.code() == ErrorCode::conflict ||
+         error.code() == ErrorCode::not_found;
+}
+
+}  // namespace
+
+Settler::Settler(Holdings& holdings, const Workforce& workforce, const ClaimSizer& sizer, Random& random)
+    : holdings_(holdings), workforce_(workforce), sizer_(sizer), random_(random) {}
+
+void Settler::add(Task& task, Disposition disposition, SteadyTime now) {
+  task.dispose(std::move(disposition), now);
+  ++channel(task).pending;
+  queue_.add(task, now);
+}
+
+void Settler::add_finished(Task& task, Disposition disposition, SteadyTime now) {
+  add(task, std::move(disposition), now);
+  finished_.keep(task);
+}
+
+void Settler::unpark(Task& task, SteadyTime now) {
+  task.unpark();
+  queue_.add(task, now);
+}
+
+void Settler::lose(Task& task, Notes& notes) {
+  if (task.stage() == TaskStage::disposed) {
+    queue_.remove(task);
+  }
+  finish(task, true, notes);
+}
+
+void Settler::finish(Task& task, bool lost, Notes& notes) {
+  const Ending ending = task.disposition.ending;
+  if (task.stage() != TaskStage::queued && task.stage() != TaskStage::dealt) {
+    let_go(task, lost);
+  }
+  if (lost) {
+    holdings_.lose(task, notes);
+  } else {
+    holdings_.end(task, ending);
+  }
+  holdings_.tidy(task);
+}
+
+void Settler::let_go(Task& task, bool lost) {
+  Channel& one = channel(task);
+  if (--one.pending == 0) {
+    // Nothing is left to find out by whether it works again.
+    one = {};
+  }
+  finished_.leave(task, lost);
+}
+
+bool Settler::more_is_coming() const {
+  return !hurried_ && sizer_.handler_time() < kQuick && workforce_.anybody_busy();
+}
+
+void Settler::call(SteadyTime now, Notes& notes) {
+  notes.settler = alarm_.set(queue_.due(now, more_is_coming())) || notes.settler;
+}
+
+void Settler::hurry(SteadyTime now, SteadyTime deadline) {
+  hurried_ = true;
+  call_by_ = std::min(call_by_, deadline);
+  for (Channel& one : channels_) {
+    one.open_at = SteadyTime::min();
+  }
+  queue_.hurry(now);
+}
+
+bool Settler::ready_to_write(Task& task, SteadyTime now) {
+  if (task.receipt_state() == ReceiptState::extending) {
+    task.park();
+    return false;
+  }
+  if (now < channel(task).open_at) {
+    queue_.add_again(task, channel(task).open_at);
+    return false;
+  }
+  return true;
+}
+
+Settler::Order Settler::next(SteadyTime now, WallTime wall) {
+  SLUICE_ASSERT(!settling_);
+  Order order;
+  if (ended_) {
+    return order;
+  }
+  order.deadline = std::min(now + kSourceTimeout, call_by_);
+  order.wake = queue_.due(now, more_is_coming());
+  while (order.tasks.empty() && order.wake <= now) {
+    for (Task* task : queue_.take(now)) {
+      if (!ready_to_write(*task, now)) {
+        continue;
+      }
+      task->begin_settling();
+      order.tasks.push_back(task);
+      order.completions.push_back(completion_of(std::move(task->lease.receipt), std::move(task->disposition), wall));
+    }
+    order.wake = queue_.due(now, more_is_coming());
+  }
+  settling_ = !order.tasks.empty();
+  if (settling_) {
+    alarm_.is_busy();
+  } else {
+    alarm_.sleeps_until(order.wake);
+  }
+  return order;
+}
+
+void Settler::settled(Order order, std::vector<queue::SettleResult> results, SteadyTime now, Notes& notes) {
+  SLUICE_ASSERT(settling_);
+  settling_ = false;
+  static const Error kNoAnswer(ErrorCode::internal, "the source gave no result for a completion");
+  results.resize(order.tasks.size(), {queue::SettleStatus::failed, kNoAnswer});
+  Tallies tallies;
+  std::vector<Task*> again;
+  const Error* failure = nullptr;
+  for (std::size_t i = 0; i < order.tasks.size(); ++i) {
+    Task& task = *order.tasks[i];
+    Tally& tally = tallies[static_cast<std::size_t>(task.disposition.action)];
+    if (results[i].status == queue::SettleStatus::applied) {
+      ++tally.written;
+      finish(task, false, notes);
       continue;
     }
-    auto results = source_.settle(order.completions, Deadline::at(order.deadline));
-    flow_.run([&](JobFlow& flow, SteadyTime now, Notes& notes) {
-      flow.settled(std::move(order), std::move(results), now, notes);
-    });
+    task.disposition.failure = std::move(order.completions[i].failure);
+    if (results[i].status == queue::SettleStatus::lost) {
+      ++tally.written;
+      finish(task, true, notes);
+      continue;
+    }
+    failure = &results[i].error;
+    tally.failed += concerns_one_message(*failure) ? 0 : 1;
+    task.lease.receipt = std::move(order.completions[i].receipt);
+    failed(task, *failure, notes);
+    if (task.open()) {
+      again.push_back(&task);
+    } else {
+      holdings_.tidy(task);
+    }
   }
+  judge(tallies, now);
+  for (Task* task : again) {
+    try_again(*task, now);
+  }
+  if (failure != nullptr && failures_.failed(now)) {
+    notes.line(observe::LogLevel::error, "cannot settle messages, trying again", {}, failure->message());
+  } else if (failure == nullptr && failures_.succeeded()) {
+    notes.line(observe::LogLevel::info, "settlements work again");
+  }
+}
+
+void Settler::failed(Task& task, const Error& error, Notes& notes) {
+  ++notes.settle_failed;
+  task.settling_failed(may_have_happened(error));
+  finished_.not_written(task);
+  if (concerns_one_message(error) && task.tries >= kMaxRefusals) {
+    notes.line(observe::LogLevel::error, "the store refuses to settle; the message comes back when its lease ends",
+               task.message.id, error.message());
+    let_go(task, true);
+    holdings_.end(task, Ending::lost);
+    ++notes.lost;
+  }
+}
+
+void Settler::judge(const Tallies& tallies, SteadyTime now) {
+  for (std::size_t i = 0; i < tallies.size(); ++i) {
+    Channel& one = channels_[i];
+    if (tallies[i].written > 0) {
+      one = {.pending = one.pending};
+    } else if (tallies[i].failed > 0) {
+      one.blocked = true;
+      one.open_at = hurried_ ? now : now + backoff(++one.failures, random_);
+    }
+  }
+}
+
+void Settler::try_again(Task& task, SteadyTime now) {
+  if (once_) {
+    // What a hard stop did not write is stranded.
+    return;
+  }
+  const SteadyTime open_at = channel(task).open_at;
+  queue_.add_again(task, open_at > now ? open_at : now + backoff(task.tries, random_));
+}
+
+bool Settler::blocked() const {
+  return std::any_of(channels_.begin(), channels_.end(), [](const Channel& one) { return one.blocked; });
 }
 
 }  // namespace sluice::work

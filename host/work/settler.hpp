@@ -1,27 +1,113 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/random.hpp"
 #include "host/queue/source.hpp"
-#include "host/runtime/service.hpp"
-#include "host/work/service_thread.hpp"
-#include "host/work/shared_flow.hpp"
+#include "host/work/alarm.hpp"
+#include "host/work/claim_sizer.hpp"
+#include "host/work/failure_run.hpp"
+#include "host/work/finished_work.hpp"
+#include "host/work/holdings.hpp"
+#include "host/work/notes.hpp"
+#include "host/work/settle_queue.hpp"
+#include "host/work/workforce.hpp"
 
 namespace sluice::work {
 
-/// The thread that writes one job's settlements.
-class Settler final : public runtime::Service {
- public:
-  Settler(SharedFlow& flow, queue::Source& source);
+/// The longest that a claim or a settle call may take.
+inline constexpr Duration kSourceTimeout = std::chrono::seconds(10);
 
-  Result<void> start() override;
-  void stop() override { thread_.stop(); }
-  bool stop_until(SteadyTime time) { return thread_.stop_until(time); }
+/// Decides when dispositions are written, and what becomes of those that could not be. Only the source's answer ends a
+/// message: a lease that has ended in the eyes of this host is no reason not to try, since the receipt fences the
+/// write. Not thread-safe.
+class Settler {
+ public:
+  struct Order {
+    std::vector<Task*> tasks;  ///< empty: nothing to do before `wake`
+    std::vector<queue::Completion> completions;
+    SteadyTime deadline{};
+    SteadyTime wake = SteadyTime::max();
+  };
+
+  Settler(Holdings& holdings, const Workforce& workforce, const ClaimSizer& sizer, Random& random);
+
+  /// The task's disposition is to be written.
+  void add(Task& task, Disposition disposition, SteadyTime now);
+  /// The same of a task whose handler has come to an end.
+  void add_finished(Task& task, Disposition disposition, SteadyTime now);
+  /// A handler has come to an end whose message was settled or lost meanwhile.
+  void remember(const Task& task, Disposition disposition) { finished_.remember(task, std::move(disposition)); }
+  /// What this host has made of a message that it could not settle, when it comes back.
+  std::optional<Disposition> recognise(const queue::Message& message) { return finished_.recognise(message); }
+  /// The receipt that a parked task waited for has come, or will not.
+  void unpark(Task& task, SteadyTime now);
+  /// Ends a task as lost that is not in a settle call.
+  void lose(Task& task, Notes& notes);
+
+  /// What to write now. `wall` is written into failures. Each order with tasks is followed by `settled`.
+  Order next(SteadyTime now, WallTime wall);
+  void settled(Order order, std::vector<queue::SettleResult> results, SteadyTime now, Notes& notes);
+  /// Notes the settler as to be woken if there is something to write before it wakes by itself.
+  void call(SteadyTime now, Notes& notes);
+
+  /// From now on nothing waits for company, and back-offs are over. Calls end by `deadline`.
+  void hurry(SteadyTime now, SteadyTime deadline);
+  /// Each completion is tried once more and not again.
+  void try_once() { once_ = true; }
+  /// Nothing more is written.
+  void end() { ended_ = true; }
+
+  /// Completions of some kind cannot be written: nothing more should be claimed or started.
+  bool blocked() const;
+  /// Nothing waits, and no call is under way.
+  bool idle() const { return !settling_ && queue_.size() == 0; }
+  bool under_way() const { return settling_; }
 
  private:
-  void run(const std::stop_token& stop);
+  // Whether completions of one action are written.
+  struct Channel {
+    bool blocked = false;
+    std::uint32_t failures = 0;  ///< calls in a row that wrote none of them
+    SteadyTime open_at = SteadyTime::min();
+    std::size_t pending = 0;  ///< tasks that wait for it
+  };
+  // What one call came to for one action.
+  struct Tally {
+    std::size_t written = 0;
+    std::size_t failed = 0;
+  };
+  using Tallies = std::array<Tally, 4>;
 
-  SharedFlow& flow_;
-  queue::Source& source_;
-  ServiceThread thread_{"sluice-settler"};
+  Channel& channel(const Task& task) { return channels_[static_cast<std::size_t>(task.disposition.action)]; }
+  bool more_is_coming() const;
+  bool ready_to_write(Task& task, SteadyTime now);
+  void finish(Task& task, bool lost, Notes& notes);
+  void let_go(Task& task, bool lost);
+  void failed(Task& task, const Error& error, Notes& notes);
+  void judge(const Tallies& tallies, SteadyTime now);
+  void try_again(Task& task, SteadyTime now);
+
+  // Fixed after construction.
+  Holdings& holdings_;
+  const Workforce& workforce_;
+  const ClaimSizer& sizer_;
+  Random& random_;
+
+  SettleQueue queue_;
+  FinishedWork finished_;
+  std::array<Channel, 4> channels_;
+  FailureRun failures_;
+  Alarm alarm_;
+  SteadyTime call_by_ = SteadyTime::max();
+  bool settling_ = false;
+  bool hurried_ = false;
+  bool once_ = false;
+  bool ended_ = false;
 };
 
 }  // namespace sluice::work

@@ -2,41 +2,52 @@
 
 namespace sluice::work {
 
-void SharedFlow::wait(Caller& caller, std::uint64_t& seen, const std::stop_token& stop, SteadyTime until) {
+void SharedFlow::wait(Caller caller, std::uint64_t& seen, const std::stop_token& stop, SteadyTime until) {
+  Waiting& mine = waiting(caller);
   const MutexLock lock(mutex_);
-  caller.condition.wait_until(mutex_, stop, until, [&]() { return caller.calls != seen; });
-  seen = caller.calls;
+  mine.condition.wait_until(mutex_, stop, until, [&]() { return mine.calls != seen; });
+  seen = mine.calls;
 }
 
-bool SharedFlow::wait_work(const std::stop_token& stop) {
+bool SharedFlow::wait_work(SeatKind kind, const std::stop_token& stop, SteadyTime until) {
   const MutexLock lock(mutex_);
-  return work_.wait(mutex_, stop, [this]() SLUICE_REQUIRES(mutex_) { return flow_.has_queued(); });
+  return work(kind).wait_until(mutex_, stop, until,
+                               [this, kind]() SLUICE_REQUIRES(mutex_) { return flow_.has_work(kind); });
 }
 
 void SharedFlow::count_calls(const Notes& notes) {
-  poller_.calls += notes.poller ? 1 : 0;
-  settler_.calls += notes.settler ? 1 : 0;
-  keeper_.calls += notes.keeper ? 1 : 0;
-  drained_.calls += notes.drained ? 1 : 0;
+  waiting(Caller::poller).calls += notes.poller ? 1 : 0;
+  waiting(Caller::settler).calls += notes.settler ? 1 : 0;
+  waiting(Caller::keeper).calls += notes.keeper ? 1 : 0;
+  waiting(Caller::drain).calls += notes.drained ? 1 : 0;
 }
 
 void SharedFlow::tell(const Notes& notes) {
   for (std::size_t i = 0; i < notes.workers; ++i) {
     work_.notify_one();
   }
+  for (std::size_t i = 0; i < notes.lanes; ++i) {
+    lane_work_.notify_one();
+  }
   if (notes.poller) {
-    poller_.condition.notify_all();
+    waiting(Caller::poller).condition.notify_all();
   }
   if (notes.settler) {
-    settler_.condition.notify_all();
+    waiting(Caller::settler).condition.notify_all();
   }
   if (notes.keeper) {
-    keeper_.condition.notify_all();
+    waiting(Caller::keeper).condition.notify_all();
   }
   if (notes.drained) {
-    drained_.condition.notify_all();
+    waiting(Caller::drain).condition.notify_all();
   }
   publish(notes, job_, log_, metrics_);
+  for (std::size_t i = 0; i < notes.hire_workers && hire_; ++i) {
+    hire_(SeatKind::worker);
+  }
+  for (std::size_t i = 0; i < notes.hire_lanes && hire_; ++i) {
+    hire_(SeatKind::lane);
+  }
 }
 
 }  // namespace sluice::work

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <functional>
 #include <stop_token>
 #include <string>
 #include <type_traits>
@@ -15,20 +17,21 @@
 
 namespace sluice::work {
 
-/// A job's flow with its lock: what the job's threads share. Runs steps under the lock; wakes, counts and logs after
-/// it.
+/// A job's flow with its lock: what the job's threads share. Runs steps under the lock; wakes, counts, logs and has
+/// threads made after it.
 class SharedFlow {
  public:
-  /// Who can be called; each thread that waits remembers what it has seen.
-  struct Caller {
-    Condition condition;
-    std::uint64_t calls = 0;
-  };
+  /// Who waits to be called, besides the workers.
+  enum class Caller { poller, settler, keeper, drain };
 
   SharedFlow(std::string job, JobFlow& flow, const Clock& clock, observe::Log& log, observe::JobMetrics& metrics)
       : job_(std::move(job)), clock_(clock), log_(log), metrics_(metrics), flow_(flow) {}
   SharedFlow(const SharedFlow&) = delete;
   SharedFlow& operator=(const SharedFlow&) = delete;
+
+  /// Who makes the threads that the flow asks for; called without the lock, from any thread. Before any step.
+  using Hire = std::function<void(SeatKind kind)>;
+  void hire_with(Hire hire) { hire_ = std::move(hire); }
 
   /// Runs `step(flow, now, notes)` under the lock and returns what it returns.
   template <typename Step>
@@ -54,41 +57,41 @@ class SharedFlow {
     return look(std::as_const(flow_));
   }
 
-  /// Each waits until it is called (again, since `seen`), `until`, or a stop request.
-  void wait_poller(std::uint64_t& seen, const std::stop_token& stop, SteadyTime until) {
-    wait(poller_, seen, stop, until);
-  }
-  void wait_settler(std::uint64_t& seen, const std::stop_token& stop, SteadyTime until) {
-    wait(settler_, seen, stop, until);
-  }
-  void wait_keeper(std::uint64_t& seen, const std::stop_token& stop, SteadyTime until) {
-    wait(keeper_, seen, stop, until);
-  }
-  void wait_drained(std::uint64_t& seen, SteadyTime until) { wait(drained_, seen, {}, until); }
-  /// Waits until messages are queued; false when the stop was requested.
-  bool wait_work(const std::stop_token& stop);
+  /// Waits until it is called (again, since `seen`), `until`, or a stop request.
+  void wait(Caller caller, std::uint64_t& seen, const std::stop_token& stop, SteadyTime until) SLUICE_EXCLUDES(mutex_);
+  /// Waits until there is something for a worker of this kind; false: `until` has come, or the stop was requested.
+  bool wait_work(SeatKind kind, const std::stop_token& stop, SteadyTime until) SLUICE_EXCLUDES(mutex_);
 
   const Clock& clock() const { return clock_; }
+  /// For lines that no step notes.
+  void log(observe::LogLevel level, std::string_view text, const std::string& reason) {
+    log_.write(level, text, {{"job", job_}, {"reason", reason}});
+  }
 
  private:
-  void wait(Caller& caller, std::uint64_t& seen, const std::stop_token& stop, SteadyTime until) SLUICE_EXCLUDES(mutex_);
+  struct Waiting {
+    Condition condition;
+    std::uint64_t calls = 0;
+  };
+
+  Waiting& waiting(Caller caller) { return waiting_[static_cast<std::size_t>(caller)]; }
+  Condition& work(SeatKind kind) { return kind == SeatKind::lane ? lane_work_ : work_; }
   void count_calls(const Notes& notes) SLUICE_REQUIRES(mutex_);
   void tell(const Notes& notes) SLUICE_EXCLUDES(mutex_);
 
-  // Fixed after construction.
+  // Fixed after construction, `hire_` before the first step.
   const std::string job_;
   const Clock& clock_;
   observe::Log& log_;
   observe::JobMetrics& metrics_;
+  Hire hire_;
 
   mutable Mutex mutex_;
   JobFlow& flow_ SLUICE_GUARDED_BY(mutex_);
   // The conditions synchronise themselves, the counts are guarded by mutex_.
-  Caller poller_;
-  Caller settler_;
-  Caller keeper_;
-  Caller drained_;
+  std::array<Waiting, 4> waiting_;
   Condition work_;
+  Condition lane_work_;
 };
 
 }  // namespace sluice::work

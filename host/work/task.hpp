@@ -4,49 +4,79 @@
 #include <cstdint>
 
 #include "base/clock.hpp"
-#include "host/queue/message.hpp"
+#include "host/isolation/crash_ledger.hpp"
+#include "host/queue/delivery.hpp"
 #include "host/work/disposition.hpp"
 
 namespace sluice::work {
 
-/// The right to work on a message until a time, on this process's own monotonic clock: counted from before the call
-/// that granted it, so that it never ends later here than in the store.
+/// The right to work on a message until a time, on this process's own monotonic clock, as the source has granted it.
 struct Lease {
   queue::Receipt receipt;
   SteadyTime ends_at{};
   SteadyTime extend_at{};
 };
 
-enum class TaskState {
-  queued,    ///< claimed, waits for a worker
-  dealt,     ///< with a worker: running, about to, or just finished
-  finished,  ///< has a disposition that waits to be written, or is being written
+enum class TaskStage {
+  queued,    ///< waits for a worker
+  dealt,     ///< with a worker: about to be started, running, or finished and not collected yet
+  disposed,  ///< its disposition waits to be written
+  parked,    ///< the same, and waits for the receipt that an extension under way will bring
+  settling,  ///< in a settle call
+  ended,     ///< its ending is in the account
 };
 
-/// One claimed message on its way through a job. Lives in a LeaseBook; belongs to the job's flow. Only `message` is
-/// read by the worker that has it, and nobody writes that meanwhile.
-struct Task {
+enum class ReceiptState {
+  ours,
+  extending,  ///< in an extend call: void once that has taken effect
+  unsure,     ///< a settle call may have taken effect: to be repeated before anything else touches it
+};
+
+/// One claimed message on its way through a job. Lives in the job's Holdings. Its stage changes only as the methods
+/// below say; anything else is a defect and ends the process.
+class Task {
+ public:
+  // Read by the worker that has it; nobody writes them meanwhile.
   queue::Message message;
+  isolation::HeldSlot slot = 0;  ///< in the crash ledger
+  bool suspect = false;
+
   Lease lease;
-  TaskState state = TaskState::queued;
   Disposition disposition;
+  std::uint32_t seat = 0;         ///< of the worker that has or had it
+  std::uint32_t tries = 0;        ///< settle calls that failed
+  SteadyTime finished_at{};       ///< when it got its disposition
+  SteadyTime not_before{};        ///< of the next settle call
+  bool finished_here = false;     ///< its disposition is what its handler came to
+  std::uint64_t fingerprint = 0;  ///< of its content, once that is no longer kept
+  std::size_t place = 0;          ///< in the holdings
 
-  bool open = true;        ///< its ending is not in the ledger yet
-  bool abandoned = false;  ///< what the handler still running makes of it no longer counts
-  bool stuck = false;      ///< its handler ignores its stop token: no more extensions
-  bool extending = false;  ///< in an extend call; a settlement waits for the new receipt
-  bool parked = false;     ///< waits for that receipt outside the settle queue
-  bool settling = false;   ///< in a settle call
-  bool unsure = false;     ///< a settle call may have taken effect: repeat it before anything else touches the receipt
+  TaskStage stage() const { return stage_; }
+  ReceiptState receipt_state() const { return receipt_state_; }
+  bool open() const { return stage_ != TaskStage::ended; }
+  /// A worker has it, whatever has become of it otherwise.
+  bool in_hand() const { return in_hand_; }
+  /// Its place may be used again.
+  bool over() const { return !open() && !in_hand_ && receipt_state_ != ReceiptState::extending; }
 
-  std::uint32_t hand = 0;   ///< the worker, while dealt
-  std::uint32_t tries = 0;  ///< settle calls that failed
-  SteadyTime finished_at{};
-  SteadyTime not_before{};
+  void deal(std::uint32_t to_seat);                ///< queued -> dealt
+  void recall();                                   ///< dealt, not started -> queued
+  void leave_hand();                               ///< its worker has given it back
+  void dispose(Disposition what, SteadyTime now);  ///< queued or dealt -> disposed
+  void park();                                     ///< disposed -> parked
+  void unpark();                                   ///< parked -> disposed
+  void begin_settling();                           ///< disposed -> settling
+  void settling_failed(bool may_have_happened);    ///< settling -> disposed
+  void begin_extending();
+  void end_extending();
+  void end();  ///< any but ended -> ended
 
-  // How many places point here: a hand, the settle queue, a call under way. Reusable when none does and it is not open.
-  std::uint32_t holds = 0;
-  std::size_t place = 0;  ///< in the book
+ private:
+  void go(TaskStage from, TaskStage to);
+
+  TaskStage stage_ = TaskStage::queued;
+  ReceiptState receipt_state_ = ReceiptState::ours;
+  bool in_hand_ = false;
 };
 
 }  // namespace sluice::work

@@ -1,5 +1,6 @@
 #include "tests/simulation/sim_host.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace sluice::simulation {
@@ -10,37 +11,18 @@ using plugin::Outcome;
 using plugin::OutcomeStatus;
 using work::Notes;
 
-std::vector<work::Hand*> pointers(std::deque<work::Hand>& hands) {
-  std::vector<work::Hand*> all;
-  for (work::Hand& hand : hands) {
-    all.push_back(&hand);
-  }
-  return all;
-}
-
-std::deque<work::Hand> make_hands(const Clock& clock, const config::JobConfig& job) {
-  std::deque<work::Hand> hands;
-  for (std::uint32_t i = 0; i < job.concurrency; ++i) {
-    hands.emplace_back(clock, job.timeout);
-  }
-  return hands;
-}
-
 }  // namespace
 
 SimHost::SimHost(World& world, Truth::Host number)
     : world_(world),
       number_(number),
       port_(world.port, number),
-      hands_(make_hands(world.loop.clock(), world.job)),
-      flow_({.visibility = world.visibility,
-             .timeout = world.job.timeout,
+      flow_({.workers = world.job.concurrency,
+             .visibility = world.visibility,
              .stuck_grace = world.grace,
              .rate_limit = world.job.rate_limit},
-            work::FailurePolicy(world.job, "host-" + std::to_string(number)), pointers(hands_), world.random,
-            world.loop.now()),
-      busy_(hands_.size()),
-      running_(hands_.size()) {}
+            work::FailurePolicy(world.job, "host-" + std::to_string(number)), world.random, &port_.crash_ledger(),
+            world.loop.now()) {}
 
 // Events of a host that has died are dropped, those of a frozen one wait.
 void SimHost::when(SteadyTime time, std::function<void()> event) {
@@ -85,12 +67,29 @@ void SimHost::step(const std::function<void(SteadyTime, Notes&)>& body) {
   if (notes.drained) {
     when(now, [this] { step_drain(); });
   }
-  for (std::uint32_t worker = 0; worker < hands_.size() && notes.workers > 0; ++worker) {
-    if (!busy_[worker]) {
-      --notes.workers;
-      when(now, [this, worker] { deal(worker); });
+  call(work::SeatKind::worker, notes.workers);
+  call(work::SeatKind::lane, notes.lanes);
+  for (; notes.hire_workers > 0; --notes.hire_workers) {
+    when(now + 1ms, [this] { hire(work::SeatKind::worker); });
+  }
+  for (; notes.hire_lanes > 0; --notes.hire_lanes) {
+    when(now + 1ms, [this] { hire(work::SeatKind::lane); });
+  }
+}
+
+void SimHost::call(work::SeatKind kind, std::size_t count) {
+  for (Worker& worker : workers_) {
+    if (count > 0 && worker.kind == kind && !worker.busy && !worker.gone) {
+      --count;
+      when(loop().now(), [this, &worker] { deal(worker); });
     }
   }
+}
+
+void SimHost::hire(work::SeatKind kind) {
+  Worker& worker = workers_.emplace_back(loop().clock(), world_.job.timeout, kind);
+  step([&](SteadyTime now, Notes& notes) { worker.seat = flow_.enlist(worker.hand, kind, false, now, notes); });
+  deal(worker);
 }
 
 template <typename Answer>
@@ -103,9 +102,24 @@ void SimHost::call(std::function<Answer()> arrives, std::function<void(Answer)> 
 }
 
 void SimHost::start() {
+  for (std::uint32_t i = 0; i < world_.job.concurrency; ++i) {
+    hire(work::SeatKind::worker);
+  }
   poll();
   settle();
   keep();
+}
+
+void SimHost::recover(bool blames_all) {
+  const work::FailurePolicy policy(world_.job, "heir of host-" + std::to_string(number_));
+  std::vector<queue::Completion> completions;
+  for (const auto& [slot, held] : port_.crash_ledger().entries()) {
+    work::Disposition disposition =
+        held.running || blames_all ? work::dispose_crash("the process was killed", held.attempt, policy, world_.random)
+                                   : work::put_back(held.suspect);
+    completions.push_back(work::completion_of(held.receipt, std::move(disposition), loop().clock().wall_now()));
+  }
+  port_.settle(completions, Deadline::never());
 }
 
 void SimHost::wake() {
@@ -113,7 +127,7 @@ void SimHost::wake() {
 }
 
 void SimHost::poll() {
-  if (polling_ || flow_.ended()) {
+  if (polling_ || flow_.drain().over()) {
     return;
   }
   const SteadyTime now = loop().now();
@@ -127,7 +141,7 @@ void SimHost::poll() {
   call<Answer>(
       [this, order, now] {
         return port_.claim({.max = order.count, .bytes = work::kClaimBytes, .visibility = world_.visibility}, now,
-                           Deadline::at(now + work::kStoreTimeout));
+                           Deadline::at(now + work::kSourceTimeout));
       },
       [this](Answer answer) {
         polling_ = false;
@@ -147,7 +161,7 @@ void SimHost::settle() {
     return;
   }
   for (const queue::Completion& completion : order->completions) {
-    world_.truth.written_with(number_, completion.receipt, loop().now(), "begins");
+    world_.truth.written_with(number_, completion.receipt);
   }
   settling_ = true;
   using Answer = std::vector<queue::SettleResult>;
@@ -171,7 +185,7 @@ void SimHost::keep() {
     return;
   }
   for (const queue::Receipt& receipt : order->receipts) {
-    world_.truth.written_with(number_, receipt, loop().now(), "begins");
+    world_.truth.written_with(number_, receipt);
   }
   keeping_ = true;
   const SteadyTime now = loop().now();
@@ -187,60 +201,82 @@ void SimHost::keep() {
       });
 }
 
-void SimHost::deal(std::uint32_t worker) {
-  if (busy_[worker]) {
+void SimHost::deal(Worker& worker) {
+  if (worker.busy || worker.gone) {
     return;
   }
   step([&](SteadyTime now, Notes& notes) {
-    flow_.collect(worker, now, notes);
-    busy_[worker] = flow_.deal(worker, now, notes);
+    worker.gone = !flow_.collect(worker.seat, now, notes);
+    if (worker.gone) {
+      flow_.leave(worker.seat, now, notes);
+    } else {
+      worker.busy = flow_.deal(worker.seat, now, notes);
+    }
   });
-  if (busy_[worker]) {
+  if (worker.busy) {
     run_next(worker);
   }
 }
 
-void SimHost::run_next(std::uint32_t worker) {
-  const work::Task* task = hands_[worker].next(loop().now());
+void SimHost::run_next(Worker& worker) {
+  const work::Task* task = worker.hand.next(loop().now());
   if (task == nullptr) {
-    busy_[worker] = false;
+    worker.busy = false;
     deal(worker);
     return;
   }
-  running_[worker] = &task->message;
+  worker.running = &task->message;
+  worker.slot = task->slot;
+  port_.crash_ledger().started(worker.slot);
   world_.on_start(*this, task->message);
   world_.truth.started(number_, task->message);
+  if (world_.bombs.contains(task->message.id)) {
+    explode(worker);
+    return;
+  }
   const double dice = world_.random.unit();
   const HandlerMix& mix = world_.handlers;
   Outcome outcome = pick_outcome();
   const Duration slow{static_cast<Duration::rep>(world_.random.unit() * static_cast<double>(mix.slow_time.count()))};
   if (dice < mix.stuck) {
-    when(loop().now() + world_.job.timeout + world_.grace + slow, [this, worker, outcome] { finish(worker, outcome); });
+    when(loop().now() + world_.job.timeout + world_.grace + slow,
+         [this, &worker, outcome] { finish(worker, outcome); });
   } else if (dice < mix.stuck + mix.slow) {
     look(worker, loop().now() + slow, outcome);
   } else {
     when(loop().now() + Duration(static_cast<Duration::rep>(
                             world_.random.below(static_cast<std::uint64_t>(mix.quick_time.count())))),
-         [this, worker, outcome] { finish(worker, outcome); });
+         [this, &worker, outcome] { finish(worker, outcome); });
   }
 }
 
+// On a lane it hurts nobody but itself, as in a process of its own.
+void SimHost::explode(Worker& worker) {
+  if (worker.kind == work::SeatKind::lane) {
+    when(loop().now() + 1ms, [this, &worker] { finish(worker, {OutcomeStatus::crashed, {}, "SIGABRT"}); });
+    return;
+  }
+  crash();
+  world_.on_death(*this, worker.running->id);
+}
+
 // A slow handler looks at its stop token every 100 ms.
-void SimHost::look(std::uint32_t worker, SteadyTime ends_at, Outcome outcome) {
+void SimHost::look(Worker& worker, SteadyTime ends_at, Outcome outcome) {
   const SteadyTime now = loop().now();
-  if (hands_[worker].attempt().stop_requested()) {
+  if (worker.hand.attempt().stop_requested()) {
     finish(worker, {world_.random.below(2) == 0 ? OutcomeStatus::release : OutcomeStatus::retry, {}, "stopped"});
   } else if (now >= ends_at) {
     finish(worker, std::move(outcome));
   } else {
-    when(std::min(ends_at, now + 100ms), [this, worker, ends_at, outcome] { look(worker, ends_at, outcome); });
+    when(std::min(ends_at, now + 100ms), [this, &worker, ends_at, outcome] { look(worker, ends_at, outcome); });
   }
 }
 
-void SimHost::finish(std::uint32_t worker, Outcome outcome) {
-  world_.truth.finished(number_, running_[worker]->id, outcome.status);
-  running_[worker] = nullptr;
-  hands_[worker].finish(std::move(outcome), loop().now());
+void SimHost::finish(Worker& worker, Outcome outcome) {
+  world_.truth.finished(number_, worker.running->id, outcome.status);
+  port_.crash_ledger().ended(worker.slot);
+  worker.running = nullptr;
+  worker.hand.finish(std::move(outcome), loop().now());
   run_next(worker);
 }
 
@@ -260,33 +296,29 @@ Outcome SimHost::pick_outcome() {
   return {OutcomeStatus::done, {}, {}};
 }
 
-bool SimHost::works_on(const std::string& id) const {
-  for (std::size_t worker = 0; worker < hands_.size(); ++worker) {
-    if (alive_ && running_[worker] != nullptr && running_[worker]->id == id &&
-        !const_cast<work::Hand&>(hands_[worker]).attempt().stop_requested()) {
-      return true;
-    }
-  }
-  return false;
+bool SimHost::works_on(const std::string& id) {
+  return alive_ && std::any_of(workers_.begin(), workers_.end(), [&](Worker& worker) {
+           return worker.running != nullptr && worker.running->id == id && !worker.hand.attempt().stop_requested();
+         });
 }
 
 void SimHost::drain(Duration within) {
   drain_by_ = loop().now() + within;
-  step([&](SteadyTime now, Notes& notes) { flow_.begin_drain(now, *drain_by_, notes); });
+  step([&](SteadyTime now, Notes& notes) { flow_.drain().begin(now, *drain_by_, notes); });
 }
 
 void SimHost::hard_stop() {
   const SteadyTime by = loop().now() + work::kHardStopTime;
   drain_by_ = std::min(drain_by_.value_or(by), by);
-  step([&](SteadyTime now, Notes& notes) { flow_.hard_stop(now, notes); });
+  step([&](SteadyTime now, Notes& notes) { flow_.drain().hard_stop(now, notes); });
 }
 
 void SimHost::step_drain() {
-  if (!drain_by_ || flow_.ended()) {
+  if (!drain_by_ || flow_.drain().over()) {
     return;
   }
   std::optional<SteadyTime> next;
-  step([&](SteadyTime now, Notes& notes) { next = flow_.drain_step(now, notes); });
+  step([&](SteadyTime now, Notes& notes) { next = flow_.drain().step(now, notes); });
   if (next) {
     set(drain_timer_, *next, [this] { step_drain(); });
   } else if (loop().now() > *drain_by_) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,10 @@ class SimHost : public std::enable_shared_from_this<SimHost> {
     Duration grace = std::chrono::seconds(1);
     /// A handler is about to start.
     std::function<void(const SimHost& host, const queue::Message& message)> on_start;
+    /// Messages whose handlers end their process.
+    std::set<std::string> bombs;
+    /// One of them has ended this host.
+    std::function<void(SimHost& host, const std::string& bomb)> on_death;
   };
 
   SimHost(World& world, Truth::Host number);
@@ -55,20 +60,33 @@ class SimHost : public std::enable_shared_from_this<SimHost> {
   void freeze(Duration span) { frozen_until_ = std::max(frozen_until_, loop().now() + span); }
   bool frozen() const { return frozen_until_ > loop().now(); }
   void wake();
+  /// Another process finds the ledger of this one, which has died, and settles what it held.
+  void recover(bool blames_all);
 
   void drain(Duration within);
   void hard_stop();
-  bool ended() const { return flow_.ended(); }
+  bool ended() const { return flow_.drain().over(); }
   bool alive() const { return alive_; }
 
-  work::LedgerSnapshot ledger() const { return flow_.ledger(); }
-  std::size_t held() const { return flow_.held(); }
+  work::LedgerSnapshot ledger() const { return flow_.holdings().account(); }
+  std::size_t held() const { return flow_.holdings().size(); }
   /// Works on this message and has not been told to stop.
-  bool works_on(const std::string& id) const;
+  bool works_on(const std::string& id);
   Truth::Host number() const { return number_; }
   bool drained_in_time() const { return in_time_; }
 
  private:
+  struct Worker {
+    Worker(const Clock& clock, Duration timeout, work::SeatKind its_kind) : hand(clock, timeout), kind(its_kind) {}
+    work::Hand hand;
+    const work::SeatKind kind;
+    std::uint32_t seat = 0;
+    isolation::HeldSlot slot = 0;
+    const queue::Message* running = nullptr;
+    bool busy = false;
+    bool gone = false;
+  };
+
   SimLoop& loop() const { return world_.loop; }
   void when(SteadyTime time, std::function<void()> event);
   /// As `when`, but the latest time set for this timer counts alone; SteadyTime::max(): none.
@@ -81,18 +99,21 @@ class SimHost : public std::enable_shared_from_this<SimHost> {
   void poll();
   void settle();
   void keep();
-  void deal(std::uint32_t worker);
-  void run_next(std::uint32_t worker);
-  void look(std::uint32_t worker, SteadyTime ends_at, plugin::Outcome outcome);
-  void finish(std::uint32_t worker, plugin::Outcome outcome);
+  void hire(work::SeatKind kind);
+  void call(work::SeatKind kind, std::size_t count);
+  void deal(Worker& worker);
+  void run_next(Worker& worker);
+  void explode(Worker& worker);
+  void look(Worker& worker, SteadyTime ends_at, plugin::Outcome outcome);
+  void finish(Worker& worker, plugin::Outcome outcome);
   plugin::Outcome pick_outcome();
   void step_drain();
 
   World& world_;
   const Truth::Host number_;
   SimPort port_;
-  std::deque<work::Hand> hands_;
   work::JobFlow flow_;
+  std::deque<Worker> workers_;
 
   bool alive_ = true;
   SteadyTime frozen_until_{};
@@ -103,8 +124,6 @@ class SimHost : public std::enable_shared_from_this<SimHost> {
   bool polling_ = false;
   bool settling_ = false;
   bool keeping_ = false;
-  std::vector<bool> busy_;
-  std::vector<const queue::Message*> running_;
   std::optional<SteadyTime> drain_by_;
   bool in_time_ = true;
 };

@@ -53,7 +53,8 @@ Result<queue::Claimed> SimPort::claim(queue::ClaimRequest request, SteadyTime as
     for (queue::Delivery& delivery : claimed->deliveries) {
       // The host asked before the question arrived, which is when the queue began to count.
       delivery.leased_until = asked_at + believed;
-      world_.truth.granted(host_, delivery.receipt, asked_at, request.visibility);
+      world_.truth.granted(host_, delivery.receipt);
+      world_.truth.delivered(delivery);
     }
   }
   if (fate.error) {
@@ -75,8 +76,7 @@ void SimPort::break_guard(queue::Completion& completion) {
 }
 
 std::vector<queue::SettleResult> SimPort::settle(std::span<const queue::Completion> completions, Deadline deadline) {
-  const SteadyTime now = world_.clock.steady_now();
-  const Fate fate = this->fate();
+  const Fate fate = world_.faults.settles_refused ? Fate{Error(ErrorCode::denied, "not allowed"), false} : this->fate();
   const auto unlucky = this->unlucky(completions.size());
   std::vector<queue::SettleResult> results;
   for (std::size_t i = 0; i < completions.size(); ++i) {
@@ -92,7 +92,6 @@ std::vector<queue::SettleResult> SimPort::settle(std::span<const queue::Completi
     break_guard(real);
     auto result = source_->settle({&real, 1}, deadline).front();
     if (result.status == SettleStatus::applied) {
-      world_.truth.written_with(host_, completions[i].receipt, now, "lands");
       world_.truth.settled(host_, completions[i]);
     }
     results.push_back(fate.error ? queue::SettleResult{SettleStatus::failed, *fate.error} : std::move(result));
@@ -102,7 +101,6 @@ std::vector<queue::SettleResult> SimPort::settle(std::span<const queue::Completi
 
 std::vector<queue::ExtendResult> SimPort::extend(std::span<const queue::Receipt> receipts, Duration visibility,
                                                  SteadyTime asked_at, Deadline deadline) {
-  const SteadyTime now = world_.clock.steady_now();
   const Duration believed = visibility;
   visibility = real_visibility(believed);
   const Fate fate = this->fate();
@@ -116,8 +114,7 @@ std::vector<queue::ExtendResult> SimPort::extend(std::span<const queue::Receipt>
     }
     auto result = source_->extend(receipts.subspan(i, 1), visibility, deadline).front();
     if (result.status == SettleStatus::applied) {
-      world_.truth.written_with(host_, receipts[i], now, "lands");
-      world_.truth.granted(host_, result.receipt, asked_at, visibility);
+      world_.truth.granted(host_, result.receipt);
       result.leased_until = asked_at + believed;
     }
     results.push_back(fate.error ? queue::ExtendResult{SettleStatus::failed, {}, {}, *fate.error} : std::move(result));

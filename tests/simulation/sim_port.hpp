@@ -1,15 +1,45 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "base/random.hpp"
+#include "host/isolation/crash_ledger.hpp"
 #include "tests/simulation/truth.hpp"
 #include "tests/support/sim_queues.hpp"
 
 namespace sluice::simulation {
+
+/// What one host holds, kept where it outlives the host.
+class SimLedger final : public isolation::JobLedger {
+ public:
+  struct Entry {
+    queue::Receipt receipt;
+    std::uint32_t attempt = 0;
+    bool suspect = false;
+    bool running = false;
+  };
+
+  isolation::HeldSlot hold(const queue::Delivery& delivery) noexcept override {
+    entries_[++next_] = {delivery.receipt, delivery.message.attempt, delivery.suspect, false};
+    return next_;
+  }
+  void renew(isolation::HeldSlot slot, const queue::Receipt& receipt) noexcept override {
+    entries_.at(slot).receipt = receipt;
+  }
+  void started(isolation::HeldSlot slot) noexcept override { entries_.at(slot).running = true; }
+  void ended(isolation::HeldSlot slot) noexcept override { entries_.at(slot).running = false; }
+  void drop(isolation::HeldSlot slot) noexcept override { entries_.erase(slot); }
+
+  const std::map<isolation::HeldSlot, Entry>& entries() const { return entries_; }
+
+ private:
+  isolation::HeldSlot next_ = 0;
+  std::map<isolation::HeldSlot, Entry> entries_;
+};
 
 /// What goes wrong between the hosts and the store, as chances of one call. Chosen for each run.
 struct FaultMix {
@@ -19,6 +49,7 @@ struct FaultMix {
   double one_message = 0;  ///< of a settlement or extension, one message fails by itself
   double slow = 0;         ///< the call takes seconds
   Duration slow_call = std::chrono::seconds(3);
+  bool settles_refused = false;  ///< no completion is written, whatever else works
 
   bool any() const { return throttled + unavailable + answer_lost + one_message + slow > 0; }
 };
@@ -49,6 +80,8 @@ class SimPort {
   /// How long the next call takes to reach the store.
   Duration latency();
 
+  SimLedger& crash_ledger() { return crash_ledger_; }
+
   static const queue::QueueAddress& address();
 
  private:
@@ -64,6 +97,7 @@ class SimPort {
 
   World& world_;
   const Truth::Host host_;
+  SimLedger crash_ledger_;
   const std::unique_ptr<queue::Source> source_;
   const std::unique_ptr<queue::Operator> operator_;
 };

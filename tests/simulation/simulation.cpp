@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "tests/simulation/sim_host.hpp"
@@ -36,6 +37,9 @@ struct Plan {
   bool jumps = false;
   bool takes_away = false;
   bool restarts = false;
+  bool outages = false;
+  bool ledgers = false;
+  std::uint64_t bombs = 0;
 
   // Nothing but a lease that has ended in the eyes of its own host lets two of them work on one message.
   bool exclusive() const { return !freezes && !jumps && !takes_away && faults.slow <= 0; }
@@ -75,6 +79,9 @@ Plan make_plan(Random& random) {
   plan.jumps = coin(0.3);
   plan.takes_away = coin(0.3);
   plan.restarts = coin(0.4);
+  plan.outages = coin(0.3);
+  plan.ledgers = coin(0.5);
+  plan.bombs = coin(0.4) ? 1 + random.below(3) : 0;
   return plan;
 }
 
@@ -83,7 +90,9 @@ std::string describe(const Plan& plan) {
                      " workers, visibility " + config::format_duration(plan.visibility);
   const auto add = [&](bool on, const char* name) { text += on ? std::string(", ") + name : ""; };
   add(plan.faults.any(), "store faults");
-  add(plan.crashes, "crashes");
+  add(plan.crashes, plan.ledgers ? "crashes with ledgers" : "crashes");
+  add(plan.bombs > 0, plan.ledgers ? "bombs and ledgers" : "bombs");
+  add(plan.outages, "completions refused");
   add(plan.freezes, "freezes");
   add(plan.jumps, "clock jumps");
   add(plan.takes_away, "messages taken away");
@@ -102,7 +111,9 @@ class Run {
         desk_(queues_),
         truth_({.max_attempts = plan_.job.retry.max_attempts,
                 .discards_when_used_up = plan_.job.dead_letter == config::DeadLetterPolicy::discard,
-                .leases_end_unseen = plan_.jumps || plan_.takes_away}),
+                .leases_end_unseen = plan_.jumps || plan_.takes_away,
+                .strangers = plan_.takes_away,
+                .late_handlers = plan_.handlers.stuck > 0 || !plan_.exclusive()}),
         port_{queues_,
               truth_,
               random_,
@@ -112,6 +123,15 @@ class Run {
                                                          : SimPort::Mutation::none},
         world_{loop_, random_, port_, truth_, plan_.handlers, plan_.job, plan_.visibility, 1s, {}} {
     world_.on_start = [this](const SimHost& host, const queue::Message& message) { check_exclusive(host, message); };
+    world_.on_death = [this](SimHost& host, const std::string& bomb) {
+      if (!killed_.insert(bomb).second) {
+        truth_.violation(bomb + " has ended a second host");
+      }
+      bury(host);
+    };
+    for (std::uint64_t i = 0; i < plan_.bombs; ++i) {
+      world_.bombs.insert("m" + std::to_string(random_.below(plan_.messages)));
+    }
     if (mutation == Mutation::attempts_without_end) {
       world_.job.retry.max_attempts = 0;
     }
@@ -187,15 +207,11 @@ class Run {
 
   void disturb() {
     auto& slot = hosts_[random_.below(hosts_.size())];
-    const std::uint64_t dice = random_.below(5);
+    const std::uint64_t dice = random_.below(6);
     disturbances_ += 1;
     if (dice == 0 && plan_.crashes && slot->alive()) {
       slot->crash();
-      loop_.after(std::chrono::milliseconds(random_.below(5000)), [this, &slot] {
-        if (!slot->alive()) {
-          slot = make_host();
-        }
-      });
+      bury(*slot);
     } else if (dice == 1 && plan_.freezes) {
       slot->freeze(
           Duration(static_cast<Duration::rep>(random_.unit() * 3 * static_cast<double>(plan_.visibility.count()))));
@@ -208,9 +224,26 @@ class Run {
       truth_.taken_away();
     } else if (dice == 4 && plan_.restarts && slot->alive() && restarting_ == nullptr) {
       restart(slot);
+    } else if (dice == 5 && plan_.outages && !port_.faults.settles_refused) {
+      port_.faults.settles_refused = true;
+      loop_.after(std::chrono::seconds(random_.below(20)), [this] { port_.faults.settles_refused = false; });
     } else {
       disturbances_ -= 1;
     }
+  }
+
+  // A while after the death of a host another one takes its place, and finds what it has left.
+  void bury(SimHost& dead) {
+    loop_.after(std::chrono::milliseconds(random_.below(5000)), [this, host = dead.shared_from_this()] {
+      if (plan_.ledgers) {
+        host->recover(mutation_ == Mutation::blames_all_held);
+      }
+      for (auto& slot : hosts_) {
+        if (slot == host) {
+          slot = make_host();
+        }
+      }
+    });
   }
 
   // A host is told to stop, sometimes twice, while the run goes on; a fresh one takes its place when it has.
@@ -331,6 +364,7 @@ class Run {
   int next_host_ = 1;
   bool chaos_ = true;
   std::uint64_t disturbances_ = 0;
+  std::set<std::string> killed_;
 };
 
 }  // namespace

@@ -13,6 +13,7 @@ enum class Mutation {
   leases_seem_longer,    ///< hosts believe in leases of twice the length
   attempts_without_end,  ///< hosts never give up on a message
   drain_forgets,         ///< hosts end without waiting for what they hold
+  blames_all_held,       ///< whoever finds a dead host's ledger counts an attempt of all that it held
 };
 
 struct Report {

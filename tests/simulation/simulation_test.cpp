@@ -92,9 +92,10 @@ TEST_P(SimulationBites, WhenAGuardIsMissing) {
 
 INSTANTIATE_TEST_SUITE_P(Guards, SimulationBites,
                          ::testing::Values(Bite{"Version", Mutation::no_version_condition, "no longer holds"},
-                                           Bite{"Lease", Mutation::leases_seem_longer, "expired lease"},
+                                           Bite{"Lease", Mutation::leases_seem_longer, "works on it"},
                                            Bite{"Attempts", Mutation::attempts_without_end, "was started with attempt"},
-                                           Bite{"Drain", Mutation::drain_forgets, "has not stopped"}),
+                                           Bite{"Drain", Mutation::drain_forgets, "has not stopped"},
+                                           Bite{"Blame", Mutation::blames_all_held, "lost an attempt"}),
                          [](const auto& param_info) { return std::string(param_info.param.name); });
 
 }  // namespace

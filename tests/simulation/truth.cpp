@@ -5,17 +5,21 @@ namespace sluice::simulation {
 using plugin::OutcomeStatus;
 using queue::CompletionAction;
 
-void Truth::granted(Host host, const queue::Receipt& receipt, SteadyTime asked_at, Duration visibility) {
+void Truth::granted(Host host, const queue::Receipt& receipt) {
   holder_[receipt.id] = {host, receipt.version};
-  grants_[{receipt.id, receipt.version}] = {host, asked_at + visibility};
+  grants_[{receipt.id, receipt.version}] = host;
 }
 
-void Truth::written_with(Host host, const queue::Receipt& receipt, SteadyTime now, const char* when) {
+void Truth::delivered(const queue::Delivery& delivery) {
+  Record& record = records_[delivery.message.id];
+  record.unseen += record.suspect_claimed ? 1 : 0;
+  record.suspect_claimed = delivery.suspect;
+}
+
+void Truth::written_with(Host host, const queue::Receipt& receipt) {
   const auto grant = grants_.find({receipt.id, receipt.version});
-  if (grant == grants_.end() || grant->second.host != host) {
+  if (grant == grants_.end() || grant->second != host) {
     violation("host " + std::to_string(host) + " writes " + receipt.id + " with a receipt it was never given");
-  } else if (now >= grant->second.ends_at) {
-    violation("host " + std::to_string(host) + " " + when + " a write of " + receipt.id + " with an expired lease");
   }
 }
 
@@ -27,6 +31,15 @@ void Truth::settled(Host host, const queue::Completion& completion) {
     violation("host " + std::to_string(host) + " settled " + id + ", which it no longer holds");
   }
   holder_.erase(id);
+  Record& record = records_[id];
+  record.unseen += record.suspect_claimed ? 1 : 0;
+  record.suspect_claimed = false;
+  if (record.starts == 0 && !rules_.strangers) {
+    const bool dead = completion.action == CompletionAction::dead_letter && record.unseen == 0;
+    if (dead || completion.action == CompletionAction::remove) {
+      violation(id + " was given up although nobody ever started it");
+    }
+  }
   if (completion.action != CompletionAction::remove) {
     return;
   }
@@ -42,6 +55,17 @@ void Truth::started(Host host, const queue::Message& message) {
   ++handled_;
   if (removed_.contains(message.id) && !rules_.leases_end_unseen) {
     violation(message.id + " was started by host " + std::to_string(host) + " after it was removed");
+  }
+  Record& record = records_[message.id];
+  if (message.attempt > record.starts + record.unseen + 1 && !rules_.strangers) {
+    violation(message.id + " has lost an attempt that nobody made: it was started " + std::to_string(record.starts) +
+              " times before, and this is attempt " + std::to_string(message.attempt));
+  }
+  ++record.starts;
+  record.suspect_claimed = false;
+  const auto& outcomes = outcomes_[{host, message.id}];
+  if (!rules_.late_handlers && (outcomes.contains(OutcomeStatus::done) || outcomes.contains(OutcomeStatus::discard))) {
+    violation(message.id + " was started again by host " + std::to_string(host) + ", which had finished it");
   }
   if (message.attempt > rules_.max_attempts || message.attempt == 0) {
     violation(message.id + " was started with attempt " + std::to_string(message.attempt));

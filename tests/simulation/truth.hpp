@@ -23,17 +23,23 @@ class Truth {
     bool discards_when_used_up = false;  ///< messages may be removed that no handler was done with
     /// Leases may end in the store earlier than their hosts can know: a clock has jumped, messages were taken away.
     bool leases_end_unseen = false;
+    /// Somebody outside has claimed messages, and nobody knows what he did.
+    bool strangers = false;
+    /// Handlers are given up that finish later, when their message may be on its way to another worker.
+    bool late_handlers = false;
   };
 
   explicit Truth(const Rules& rules) : rules_(rules) {}
 
   void sent(const std::string& id) { sent_.insert(id); }
-  /// The store granted a lease to `host`, which asked at `asked_at`.
-  void granted(Host host, const queue::Receipt& receipt, SteadyTime asked_at, Duration visibility);
+  /// The store granted a lease to `host`.
+  void granted(Host host, const queue::Receipt& receipt);
   /// Somebody outside of the simulated hosts has claimed everything that was in flight.
   void taken_away() { holder_.clear(); }
-  /// `host` sends a write with this receipt, or it takes effect, at `now`.
-  void written_with(Host host, const queue::Receipt& receipt, SteadyTime now, const char* when);
+  /// The same, as its host sees it.
+  void delivered(const queue::Delivery& delivery);
+  /// `host` sends a write with this receipt.
+  void written_with(Host host, const queue::Receipt& receipt);
   void settled(Host host, const queue::Completion& completion);
   void started(Host host, const queue::Message& message);
   void finished(Host host, const std::string& id, plugin::OutcomeStatus outcome);
@@ -50,16 +56,19 @@ class Truth {
     Host host = 0;
     std::int64_t version = 0;
   };
-  struct Grant {
-    Host host = 0;
-    SteadyTime ends_at{};
+  // Whom to blame.
+  struct Record {
+    std::uint32_t starts = 0;
+    std::uint32_t unseen = 0;  ///< claims as a suspect that no handler saw: they count all the same
+    bool suspect_claimed = false;
   };
 
   const Rules rules_;
   std::set<std::string> sent_;
   std::set<std::string> removed_;
   std::map<std::string, Holder> holder_;
-  std::map<std::pair<std::string, std::int64_t>, Grant> grants_;
+  std::map<std::pair<std::string, std::int64_t>, Host> grants_;
+  std::map<std::string, Record> records_;
   std::map<std::pair<Host, std::string>, std::set<plugin::OutcomeStatus>> outcomes_;
   std::vector<std::string> violations_;
   std::uint64_t settlements_ = 0;

@@ -113,7 +113,8 @@ TEST(Disposition, ExhaustedFollowsThePolicyAndSaysWhy) {
   EXPECT_EQ(moved.ending, Ending::rejected);
   EXPECT_NE(moved.failure.error.find("3 attempts"), std::string::npos) << moved.failure.error;
   EXPECT_EQ(moved.failure.attempts, 3U);
-  EXPECT_EQ(dispose_exhausted(4, policy(config::DeadLetterPolicy::discard)).action, CompletionAction::remove);
+  EXPECT_EQ(dispose_exhausted(4, policy(config::DeadLetterPolicy::discard)).action, CompletionAction::dead_letter)
+      << "no handler of ours has seen it fail";
   const auto kept = dispose_exhausted(4, policy(config::DeadLetterPolicy::keep));
   EXPECT_EQ(kept.action, CompletionAction::retry);
   EXPECT_EQ(kept.delay, 10min);
@@ -125,11 +126,34 @@ TEST(Disposition, InTheDeadLetterQueueMoveMeansKeep) {
   EXPECT_EQ(dispose_exhausted(4, rules).action, CompletionAction::retry);
   EXPECT_EQ(decide({OutcomeStatus::reject, {}, "bad"}, 1, rules).action, CompletionAction::retry);
   const FailurePolicy discards(job(config::DeadLetterPolicy::discard, config::Source::dlq), "worker-a");
-  EXPECT_EQ(dispose_exhausted(4, discards).action, CompletionAction::remove);
+  EXPECT_EQ(dispose_exhausted(4, discards).action, CompletionAction::retry);
 }
 
-TEST(Ledger, EveryClaimEndsOnce) {
-  Ledger ledger;
+TEST(Disposition, ACrashIsAFailedAttemptThatLeavesASuspect) {
+  SeededRandom random(1);
+  const Disposition again = dispose_crash("SIGSEGV in bomb.so", 1, policy(), random);
+  EXPECT_EQ(again.action, CompletionAction::retry);
+  EXPECT_EQ(again.failure.error, "SIGSEGV in bomb.so");
+  EXPECT_EQ(again.ending, Ending::retried);
+  EXPECT_TRUE(again.suspect);
+  const Disposition last = dispose_crash("SIGSEGV in bomb.so", 3, policy(), random);
+  EXPECT_EQ(last.action, CompletionAction::dead_letter);
+  EXPECT_FALSE(last.suspect);
+  EXPECT_TRUE(dispose_crash("again", 3, policy(config::DeadLetterPolicy::keep), random).suspect);
+  EXPECT_EQ(decide({OutcomeStatus::crashed, {}, "killed"}, 1).action, CompletionAction::retry);
+  EXPECT_TRUE(decide({OutcomeStatus::crashed, {}, "killed"}, 1).suspect);
+  EXPECT_FALSE(decide({OutcomeStatus::fault, {}, "threw"}, 1).suspect);
+}
+
+TEST(Disposition, ASuspectThatNeverBeganStaysOne) {
+  const queue::Completion kept = completion_of({"a", 1, 0}, put_back(true), WallTime(std::chrono::hours(1)));
+  EXPECT_EQ(kept.action, CompletionAction::release);
+  EXPECT_TRUE(kept.suspect);
+  EXPECT_EQ(kept.failure.failed_at, WallTime{});
+}
+
+TEST(Account, EveryClaimEndsOnce) {
+  Account ledger;
   ledger.claimed(10);
   for (std::size_t i = 0; i < kEndings; ++i) {
     ledger.ended(static_cast<Ending>(i));
@@ -145,8 +169,8 @@ TEST(Ledger, EveryClaimEndsOnce) {
   EXPECT_EQ(ledger.snapshot(), closed);
 }
 
-TEST(Ledger, SnapshotsAddUp) {
-  Ledger ledger;
+TEST(Account, SnapshotsAddUp) {
+  Account ledger;
   ledger.claimed(3);
   ledger.ended(Ending::done);
   ledger.ended(Ending::lost);

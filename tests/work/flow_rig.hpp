@@ -1,6 +1,8 @@
 #pragma once
 
 #include <deque>
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -10,15 +12,30 @@
 
 namespace sluice::work {
 
+/// A crash ledger that a test can look into: what is held, by id, and with which receipt.
+class BookedLedger final : public isolation::JobLedger {
+ public:
+  isolation::HeldSlot hold(const queue::Delivery& delivery) noexcept override {
+    held[++next_] = delivery.receipt;
+    return next_;
+  }
+  void renew(isolation::HeldSlot slot, const queue::Receipt& receipt) noexcept override { held.at(slot) = receipt; }
+  void started(isolation::HeldSlot slot) noexcept override { running.insert(slot); }
+  void ended(isolation::HeldSlot slot) noexcept override { running.erase(slot); }
+  void drop(isolation::HeldSlot slot) noexcept override {
+    held.erase(slot);
+    running.erase(slot);
+  }
+
+  std::map<isolation::HeldSlot, queue::Receipt> held;
+  std::set<isolation::HeldSlot> running;
+
+ private:
+  isolation::HeldSlot next_ = 0;
+};
+
 /// A flow with its hands on a clock that stands still; the test plays the store and the threads.
 struct FlowRig {
-  static std::vector<Hand*> pointers(std::deque<Hand>& hands) {
-    std::vector<Hand*> all;
-    for (Hand& hand : hands) {
-      all.push_back(&hand);
-    }
-    return all;
-  }
   static config::JobConfig job() {
     config::JobConfig config;
     config.name = config.queue = "orders";
@@ -27,20 +44,28 @@ struct FlowRig {
     return config;
   }
   static JobFlow::Settings settings() {
-    return {.visibility = std::chrono::seconds(30),
-            .timeout = std::chrono::seconds(60),
-            .stuck_grace = std::chrono::seconds(5),
-            .rate_limit = 0};
+    return {
+        .workers = 1, .visibility = std::chrono::seconds(30), .stuck_grace = std::chrono::seconds(5), .rate_limit = 0};
+  }
+  static JobFlow::Settings with_workers(std::size_t workers, JobFlow::Settings wanted) {
+    wanted.workers = static_cast<std::uint32_t>(workers);
+    return wanted;
   }
 
-  explicit FlowRig(std::size_t workers = 2, JobFlow::Settings wanted = settings(), config::JobConfig config = job())
-      : visibility(wanted.visibility), flow(make(workers, wanted, config)) {}
-
-  JobFlow make(std::size_t workers, const JobFlow::Settings& wanted, const config::JobConfig& config) {
+  explicit FlowRig(std::size_t workers = 2, JobFlow::Settings wanted = settings(), config::JobConfig config = job(),
+                   Duration attempt_timeout = std::chrono::seconds(60))
+      : visibility(wanted.visibility),
+        timeout(attempt_timeout),
+        flow(with_workers(workers, wanted), FailurePolicy(config, "worker-a"), random, &crash_ledger,
+             clock.steady_now()) {
     for (std::size_t i = 0; i < workers; ++i) {
-      hands.emplace_back(clock, wanted.timeout);
+      enlist();
     }
-    return JobFlow(wanted, FailurePolicy(config, "worker-a"), pointers(hands), random, clock.steady_now());
+  }
+
+  std::uint32_t enlist(SeatKind kind = SeatKind::worker, bool isolated = false) {
+    hands.emplace_back(clock, timeout);
+    return flow.enlist(hands.back(), kind, isolated, now(), notes);
   }
 
   SteadyTime now() const { return clock.steady_now(); }
@@ -72,12 +97,18 @@ struct FlowRig {
     if (!flow.deal(worker, now(), notes)) {
       return nullptr;
     }
-    return hands[worker].next(now());
+    const Task* task = hands[worker].next(now());
+    if (task != nullptr) {
+      crash_ledger.started(task->slot);
+    }
+    return task;
   }
   void finish(std::uint32_t worker, plugin::OutcomeStatus status = plugin::OutcomeStatus::done) {
     hands[worker].finish({status, {}, {}}, now());
     flow.collect(worker, now(), notes);
   }
+
+  LedgerSnapshot account() const { return flow.holdings().account(); }
 
   /// One settle call; the number of settlements.
   std::size_t settle(queue::SettleStatus status = queue::SettleStatus::applied,
@@ -111,10 +142,12 @@ struct FlowRig {
   }
 
   const Duration visibility;
+  const Duration timeout;
   test::FakeClock clock;
   SeededRandom random{1};
   std::deque<Hand> hands;
   Notes notes;
+  BookedLedger crash_ledger;
   std::vector<queue::Completion> last;
   int next_id = 0;
   JobFlow flow;

@@ -1,8 +1,9 @@
 // What is held: leases, hands, the settle queue.
 #include <gtest/gtest.h>
 
+#include "host/work/finished_work.hpp"
 #include "host/work/hand.hpp"
-#include "host/work/lease_book.hpp"
+#include "host/work/holdings.hpp"
 #include "host/work/settle_queue.hpp"
 #include "tests/support/fake_clock.hpp"
 
@@ -16,10 +17,11 @@ using plugin::OutcomeStatus;
 
 constexpr SteadyTime kStart = SteadyTime(std::chrono::hours(1));
 
-queue::Message message(const std::string& id) {
-  queue::Message made;
-  made.id = id;
-  made.attempt = 1;
+queue::Delivery delivery(const std::string& id) {
+  queue::Delivery made;
+  made.message.id = id;
+  made.message.attempt = 1;
+  made.receipt = {id, 1, 0};
   return made;
 }
 
@@ -48,34 +50,94 @@ TEST(LeaseTerms, SeveralTriesFitBeforeTheEnd) {
   }
 }
 
-TEST(LeaseBook, ReusesPlacesAndKeepsAddresses) {
-  LeaseBook book;
-  Task& a = book.add(message("a"), {});
-  Task& b = book.add(message("b"), {});
-  Task& c = book.add(message("c"), {});
-  a.open = false;
-  book.tidy(a);
-  EXPECT_EQ(book.size(), 2U);
+TEST(Holdings, ReusePlacesAndKeepAddresses) {
+  Holdings holdings(LeaseTerms(30s), nullptr);
+  Task& a = holdings.admit(delivery("a"));
+  Task& b = holdings.admit(delivery("b"));
+  Task& c = holdings.admit(delivery("c"));
+  holdings.end(a, Ending::done);
+  holdings.tidy(a);
+  EXPECT_EQ(holdings.size(), 2U);
   EXPECT_EQ(b.message.id, "b");
   EXPECT_EQ(c.message.id, "c");
-  Task& d = book.add(message("d"), {});
+  Task& d = holdings.admit(delivery("d"));
   EXPECT_EQ(&d, &a);
-  EXPECT_TRUE(d.open);
-  EXPECT_EQ(book.size(), 3U);
+  EXPECT_TRUE(d.open());
+  EXPECT_EQ(holdings.size(), 3U);
 }
 
-TEST(LeaseBook, AHeldOrOpenTaskStays) {
-  LeaseBook book;
-  Task& task = book.add(message("a"), {});
-  book.tidy(task);
-  EXPECT_EQ(book.size(), 1U);
-  task.open = false;
-  task.holds = 1;
-  book.tidy(task);
-  EXPECT_EQ(book.size(), 1U);
-  task.holds = 0;
-  book.tidy(task);
-  EXPECT_EQ(book.size(), 0U);
+TEST(Holdings, KeepATaskThatIsOpenOrWithItsWorker) {
+  Holdings holdings(LeaseTerms(30s), nullptr);
+  Task& task = holdings.admit(delivery("a"));
+  holdings.tidy(task);
+  EXPECT_EQ(holdings.size(), 1U);
+  task.deal(0);
+  holdings.end(task, Ending::lost);
+  holdings.tidy(task);
+  EXPECT_EQ(holdings.size(), 1U);
+  task.leave_hand();
+  holdings.tidy(task);
+  EXPECT_EQ(holdings.size(), 0U);
+}
+
+TEST(TaskDeathTest, RefusesWhatIsNoLegalStep) {
+  Task task;
+  EXPECT_DEATH(task.begin_settling(), "");
+  EXPECT_DEATH(task.recall(), "");
+  EXPECT_DEATH(task.begin_extending(), "");
+  task.dispose(put_back(false), kStart);
+  EXPECT_DEATH(task.deal(0), "");
+  EXPECT_DEATH(task.dispose(put_back(false), kStart), "");
+  task.begin_settling();
+  EXPECT_DEATH(task.begin_extending(), "");
+  task.end();
+  EXPECT_DEATH(task.end(), "");
+}
+
+TEST(FinishedWork, KnowsAMessageThatComesBackAsItWas) {
+  FinishedWork finished;
+  const auto finish = [&](const queue::Message& message) {
+    Task task;
+    task.message = message;
+    task.dispose({queue::CompletionAction::remove, {}, {}, Ending::done, false}, kStart);
+    finished.keep(task);
+    finished.leave(task, true);
+  };
+  queue::Message message = delivery("a").message;
+  message.body = "first";
+  finish(message);
+  queue::Message again = message;
+  again.attempt = 2;
+  const auto known = finished.recognise(again);
+  ASSERT_TRUE(known);
+  EXPECT_EQ(known->action, queue::CompletionAction::remove);
+  EXPECT_FALSE(finished.recognise(again)) << "once";
+  finish(message);
+  again.body = "edited";
+  EXPECT_FALSE(finished.recognise(again));
+  finish(message);
+  again = message;
+  again.sent_at += 1s;
+  EXPECT_FALSE(finished.recognise(again)) << "sent afresh";
+}
+
+TEST(FinishedWork, RemembersOnlyTheLatestAndOnlyWhatIsFinal) {
+  FinishedWork finished;
+  const auto finish = [&](const std::string& id, Ending ending) {
+    Task task;
+    task.message = delivery(id).message;
+    task.dispose({queue::CompletionAction::remove, {}, {}, ending, false}, kStart);
+    finished.keep(task);
+    finished.leave(task, true);
+  };
+  finish("retried", Ending::retried);
+  EXPECT_FALSE(finished.recognise(delivery("retried").message));
+  for (std::size_t i = 0; i <= kMaxRemembered; ++i) {
+    finish(std::to_string(i), Ending::done);
+  }
+  EXPECT_FALSE(finished.recognise(delivery("0").message));
+  EXPECT_TRUE(finished.recognise(delivery("1").message));
+  EXPECT_TRUE(finished.recognise(delivery(std::to_string(kMaxRemembered)).message));
 }
 
 struct HandFixture {
@@ -179,7 +241,6 @@ TEST(SettleQueue, IsDueAtOnceWhenNothingElseComes) {
   queue.add(task, kStart);
   EXPECT_LE(queue.due(kStart, false), kStart);
   EXPECT_EQ(queue.due(kStart, true), kStart + kSettleLinger);
-  EXPECT_EQ(task.holds, 1U);
   EXPECT_EQ(queue.take(kStart), std::vector<Task*>{&task});
   EXPECT_EQ(queue.size(), 0U);
 }
@@ -195,42 +256,21 @@ TEST(SettleQueue, AFullBatchDoesNotLinger) {
   EXPECT_EQ(queue.take(kStart).size(), 5U);
 }
 
-TEST(SettleQueue, BackOffGrowsAndIsBounded) {
-  SeededRandom random(5);
-  Duration least{};
-  for (std::uint32_t tries = 1; tries < 40; ++tries) {
-    SettleQueue queue;
-    Task task;
-    task.tries = tries;
-    queue.add_again(task, kStart, random);
-    const Duration wait = queue.due(kStart, false) - kStart;
-    EXPECT_GT(wait, 20ms);
-    EXPECT_LE(wait, 5s);
-    EXPECT_GE(wait, least / 2) << tries;
-    least = std::min<Duration>(wait, 2500ms);
-    EXPECT_TRUE(queue.take(kStart).empty());
-    EXPECT_EQ(queue.take(kStart + wait).size(), 1U);
-  }
-}
-
 TEST(SettleQueue, HurryMakesEverythingDue) {
-  SeededRandom random(5);
   SettleQueue queue;
   Task task;
-  task.tries = 10;
-  queue.add_again(task, kStart, random);
+  queue.add_again(task, kStart + 5s);
+  EXPECT_EQ(queue.due(kStart, false), kStart + 5s);
   queue.hurry(kStart);
   EXPECT_LE(queue.due(kStart, false), kStart);
   EXPECT_EQ(queue.take(kStart).size(), 1U);
 }
 
 TEST(SettleQueue, OldRetriesDoNotHoldUpFreshOnes) {
-  SeededRandom random(5);
   SettleQueue queue;
   Task old;
-  old.tries = 5;
   Task fresh;
-  queue.add_again(old, kStart, random);
+  queue.add_again(old, kStart + 1s);
   queue.add(fresh, kStart);
   EXPECT_EQ(queue.take(kStart), std::vector<Task*>{&fresh});
 }

@@ -1,8 +1,10 @@
 // How a job ends, and what it keeps while handlers run on.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <thread>
 
+#include "host/work/drain.hpp"
 #include "host/work/job.hpp"
 #include "tests/work/job_rig.hpp"
 
@@ -213,61 +215,6 @@ TEST(JobHardStop, TriesOnceAndStrandsWhatTheStoreDoesNotTake) {
   gate.open();
 }
 
-TEST(JobStuck, IsReportedByNameAndCountsAsStranded) {
-  Gate gate;
-  JobRig rig(deaf(gate), [](JobSpec& spec) {
-    spec.config.timeout = 10ms;
-    spec.stuck_grace = 10ms;
-  });
-  rig.send({"A-1"});
-  rig.job->start();
-  ASSERT_TRUE(rig.await_that([&] { return !rig.job->stuck().empty(); }));
-  const StuckHandler stuck = rig.job->stuck().front();
-  EXPECT_EQ(stuck.job, rig.spec().config.name);
-  EXPECT_EQ(stuck.handler, "scripted");
-  EXPECT_EQ(stuck.message_id, "A-1");
-  EXPECT_GE(stuck.running, 20ms);
-  rig.job->hard_stop();
-  const DrainReport report = rig.job->drain(rig.in(1h));
-  EXPECT_EQ(report.ledger.stranded, 1U);
-  EXPECT_EQ(report.handlers_running, 1U);
-  EXPECT_EQ(rig.stats().in_flight, 1U) << "nobody else may start it while it may still be at work";
-  gate.open();
-}
-
-TEST(JobStuck, ThatComesBackInTimeIsSettled) {
-  Gate gate;
-  JobRig rig(deaf(gate), [](JobSpec& spec) {
-    spec.config.timeout = 10ms;
-    spec.stuck_grace = 10ms;
-  });
-  rig.send({"A-1"});
-  rig.job->start();
-  ASSERT_TRUE(rig.await_that([&] { return !rig.job->stuck().empty(); }));
-  gate.open();
-  ASSERT_TRUE(rig.await([](const auto& ledger) { return ledger.done == 1; }));
-  EXPECT_TRUE(rig.job->stuck().empty());
-}
-
-TEST(JobStuck, IsNoLongerExtendedAndLostWhenItsLeaseEnds) {
-  Gate gate;
-  JobRig rig(deaf(gate), [](JobSpec& spec) {
-    spec.config.timeout = 10ms;
-    spec.stuck_grace = 10ms;
-    spec.visibility_timeout = 300ms;
-    spec.config.concurrency = 1;
-  });
-  rig.send({"A-1"});
-  rig.job->start();
-  ASSERT_TRUE(rig.await([](const auto& ledger) { return ledger.lost == 1; }));
-  EXPECT_EQ(rig.sim.count(StoreCall::extend), 0U);
-  EXPECT_EQ(rig.job->stuck().size(), 1U) << "it still holds its worker";
-  gate.open();
-  // Its own outcome no longer counts; the message comes back and is done.
-  ASSERT_TRUE(rig.await([](const auto& ledger) { return ledger.done == 1; }));
-  EXPECT_EQ(rig.job->ledger().claimed, 2U);
-}
-
 // Half a second of slack: a busy machine must not lose the lease, only a keeper that sleeps.
 constexpr Duration kShortVisibility = 1s;
 
@@ -313,18 +260,84 @@ TEST(JobLease, ASlowSettlementDoesNotHoldUpExtensions) {
   EXPECT_EQ(rig.record().started["long"], 1);
 }
 
-TEST(JobLease, AnExtensionThatKeepsFailingEndsInALossBeforeTheLeaseEnds) {
-  Gate gate;
-  JobRig rig(deaf(gate), [](JobSpec& spec) { spec.visibility_timeout = 300ms; });
+TEST(JobLease, WhatIsStillAtWorkWhenItsLeaseEndsIsToldAndSettledAllTheSame) {
+  std::atomic<bool> told{false};
+  JobRig rig({.handle =
+                  [&](const std::string&, const sluice_context& context) {
+                    told = context.wait_for_stop(&context, 20'000'000'000) != 0;
+                    return done();
+                  },
+              .create = {}},
+             [](JobSpec& spec) { spec.visibility_timeout = 300ms; });
   rig.sim.fail_next(StoreCall::extend, 1000, Error(ErrorCode::unavailable, "down"));
   rig.send({"A-1"});
   rig.job->start();
-  ASSERT_TRUE(gate.await_arrivals(1));
-  ASSERT_TRUE(rig.await([](const auto& ledger) { return ledger.lost >= 1; }));
+  ASSERT_TRUE(rig.await([](const auto& ledger) { return ledger.done == 1; }));
+  EXPECT_TRUE(told);
   EXPECT_GE(rig.sim.count(StoreCall::extend), 2U) << "it was tried more than once";
-  EXPECT_EQ(rig.sim.count(StoreCall::settle), 0U);
-  gate.open();
+  EXPECT_EQ(rig.record().started["A-1"], 1);
 }
+
+TEST(JobLease, WhatComesBackWhileItIsStillAtWorkIsNotStartedTwice) {
+  Gate gate;
+  JobRig rig(deaf(gate), [](JobSpec& spec) { spec.visibility_timeout = 200ms; });
+  rig.sim.fail_next(StoreCall::extend, 1000, Error(ErrorCode::unavailable, "down"));
+  rig.send({"A-1"});
+  rig.job->start();
+  ASSERT_TRUE(rig.await([](const auto& ledger) { return ledger.claimed >= 2; }));
+  gate.open();
+  ASSERT_TRUE(rig.await([](const auto& ledger) { return ledger.done == 1; }));
+  EXPECT_EQ(rig.record().started["A-1"], 1);
+  EXPECT_EQ(rig.job->ledger().in_flight(), 0U);
+}
+
+// Each call in turn hangs until the gate opens.
+class HangingCall : public ::testing::TestWithParam<StoreCall> {};
+
+TEST_P(HangingCall, HoldsUpNoDrainAndNoHardStop) {
+  for (const bool hard : {false, true}) {
+    Gate gate;
+    Gate handler;
+    JobRig rig({.handle =
+                    [&](const std::string& id, const sluice_context&) {
+                      if (id == "long") {
+                        handler.pass();
+                      }
+                      return done();
+                    },
+                .create = {}},
+               [](JobSpec& spec) { spec.visibility_timeout = 300ms; });
+    rig.sim.set_fault_source([&](StoreCall call, const queue::QueueAddress&) -> std::optional<test::StoreFault> {
+      if (call == GetParam()) {
+        gate.pass();
+      }
+      return std::nullopt;
+    });
+    rig.send({"long", "short"});
+    rig.job->start();
+    ASSERT_TRUE(gate.await_arrivals(1));
+    const SteadyTime begun = rig.clock.steady_now();
+    if (hard) {
+      rig.job->begin_drain(rig.in(1h));
+      rig.job->hard_stop();
+    }
+    const DrainReport report = rig.job->drain(rig.in(hard ? Duration(1h) : Duration(200ms)));
+    const Duration bound = hard ? Duration(kHardStopTime) : Duration(200ms);
+    EXPECT_LT(rig.clock.steady_now() - begun, bound + 1s);
+    EXPECT_FALSE(report.clean() && rig.job->at_rest());
+    EXPECT_EQ(report.ledger.claimed, report.ledger.ended() + report.ledger.stranded);
+    gate.open();
+    handler.open();
+    ASSERT_TRUE(rig.await_that([&] { return rig.job->at_rest(); })) << "it can be destroyed once the call returns";
+  }
+}
+
+std::string call_name(const ::testing::TestParamInfo<StoreCall>& tested) {
+  return tested.param == StoreCall::claim ? "Claim" : tested.param == StoreCall::settle ? "Settle" : "Extend";
+}
+
+INSTANTIATE_TEST_SUITE_P(Source, HangingCall, ::testing::Values(StoreCall::claim, StoreCall::settle, StoreCall::extend),
+                         call_name);
 
 }  // namespace
 }  // namespace sluice::work

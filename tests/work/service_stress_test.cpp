@@ -4,10 +4,8 @@
 #include <functional>
 #include <thread>
 
+#include "host/work/calls.hpp"
 #include "host/work/job_flow.hpp"
-#include "host/work/lease_keeper.hpp"
-#include "host/work/poller.hpp"
-#include "host/work/settler.hpp"
 #include "host/work/shared_flow.hpp"
 #include "host/work/worker_pool.hpp"
 #include "tests/work/job_rig.hpp"
@@ -22,19 +20,13 @@ struct Surroundings {
   Surroundings()
       : rig({.handle = {}, .create = {}}),
         instance(*plugin::HandlerInstance::create(rig.table(), rig.spec().config.name, {}, plugin::HandlerLog{})),
-        flow({}, FailurePolicy(rig.spec().config, "worker-a"), {&hand}, rig.random, rig.clock.steady_now()),
+        flow({}, FailurePolicy(rig.spec().config, "worker-a"), rig.random, nullptr, rig.clock.steady_now()),
         shared("stress", flow, rig.clock, rig.log, rig.metrics) {
     rig.send_many(50);
   }
-  ~Surroundings() {
-    // Workers hold the hand until they have handed back what they took.
-    instance.reset();
-  }
-
   JobRig rig;
   std::unique_ptr<queue::Source> source = rig.open_source();
-  Hand hand{rig.clock, 1s};
-  std::unique_ptr<plugin::HandlerInstance> instance;
+  std::shared_ptr<plugin::HandlerInstance> instance;
   JobFlow flow;
   SharedFlow shared;
 };
@@ -94,24 +86,28 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         Kind{"Poller",
              [](Surroundings& a) -> std::unique_ptr<runtime::Service> {
-               return std::make_unique<Poller>(a.shared, *a.source, 30s);
+               return std::make_unique<CallLoop<ClaimCall>>(a.shared, ClaimCall(*a.source, 30s, a.rig.clock));
              }},
         Kind{"Settler",
              [](Surroundings& a) -> std::unique_ptr<runtime::Service> {
-               return std::make_unique<Settler>(a.shared, *a.source);
+               return std::make_unique<CallLoop<SettleCall>>(a.shared, SettleCall(*a.source, a.rig.clock));
              }},
         Kind{"LeaseKeeper",
              [](Surroundings& a) -> std::unique_ptr<runtime::Service> {
-               return std::make_unique<LeaseKeeper>(a.shared, *a.source, 30s);
+               return std::make_unique<CallLoop<ExtendCall>>(a.shared, ExtendCall(*a.source, 30s));
              }},
         Kind{"WorkerPool",
              [](Surroundings& a) -> std::unique_ptr<runtime::Service> {
-               return std::make_unique<WorkerPool>(a.shared, WorkerPool::Settings{"orders", 3},
-                                                   std::vector<WorkerPool::Worker>{{a.hand, *a.instance}});
+               return std::make_unique<WorkerPool>(
+                   a.shared, WorkerPool::Settings{"orders", 3, 1s}, std::vector<WorkerInstance>{{a.instance, false}},
+                   [&a](SeatKind) {
+                     return WorkerInstance{a.instance, false};
+                   },
+                   nullptr);
              }},
         Kind{"Job",
              [](Surroundings& a) -> std::unique_ptr<runtime::Service> {
-               auto spec = a.rig.spec();
+               const auto spec = a.rig.spec();
                return *Job::create(spec, a.rig.open_source(), {a.rig.clock, a.rig.random, a.rig.log, a.rig.metrics});
              }}),
     [](const auto& param_info) { return std::string(param_info.param.name); });

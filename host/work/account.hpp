@@ -31,7 +31,7 @@ struct LedgerSnapshot {
 };
 
 /// Counts where the messages of one job have gone. Not thread-safe: its owner's lock guards it.
-class Ledger {
+class Account {
  public:
   void claimed(std::uint64_t count) { claimed_ += count; }
   void ended(Ending ending) { ++endings_[static_cast<std::size_t>(ending)]; }

@@ -1,4 +1,4 @@
-#include "host/work/ledger.hpp"
+#include "host/work/account.hpp"
 
 #include <numeric>
 
@@ -17,13 +17,13 @@ LedgerSnapshot& LedgerSnapshot::operator+=(const LedgerSnapshot& other) {
   return *this;
 }
 
-std::uint64_t Ledger::open() const {
+std::uint64_t Account::open() const {
   return claimed_ - stranded_ - std::accumulate(endings_.begin(), endings_.end(), std::uint64_t{0});
 }
 
-void Ledger::close() { stranded_ += open(); }
+void Account::close() { stranded_ += open(); }
 
-LedgerSnapshot Ledger::snapshot() const {
+LedgerSnapshot Account::snapshot() const {
   return {.claimed = claimed_,
           .done = count(Ending::done),
           .retried = count(Ending::retried),

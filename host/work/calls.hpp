@@ -1,0 +1,104 @@
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "host/queue/source.hpp"
+#include "host/work/call_loop.hpp"
+
+/// The three kinds of calls that a job makes, each on a thread of its own: so that no claim or settlement, however
+/// slow, lets a lease run out.
+namespace sluice::work {
+
+/// Claims. Also starts and stops the source, so that one that does not return holds up nothing but this thread.
+class ClaimCall {
+ public:
+  static constexpr auto kCaller = SharedFlow::Caller::poller;
+  static constexpr const char* kName = "sluice-poller";
+  using Order = JobFlow::ClaimOrder;
+
+  ClaimCall(queue::Source& source, Duration visibility, const Clock& clock)
+      : source_(source), visibility_(visibility), clock_(clock) {}
+
+  void begin(SharedFlow& flow) {
+    source_.start({.on_ready = [&flow] { flow.run([](JobFlow& job, SteadyTime, Notes& notes) { job.wake(notes); }); },
+                   .lost =
+                       [&flow](std::span<const queue::Receipt> receipts) {
+                         flow.run(
+                             [&](JobFlow& job, SteadyTime now, Notes& notes) { job.taken_back(receipts, now, notes); });
+                       }});
+  }
+  void end() { source_.stop(); }
+
+  static Order next(JobFlow& flow, SteadyTime now, Notes&) { return flow.next_claim(now); }
+  static bool empty(const Order& order) { return order.count == 0; }
+  Result<queue::Claimed> make(const Order& order) {
+    return source_.claim(
+        {.max = order.count, .bytes = kClaimBytes, .visibility = visibility_, .suspects = order.suspects},
+        Deadline::after(clock_, kSourceTimeout));
+  }
+  static void report(JobFlow& flow, const Order&, Result<queue::Claimed> answer, SteadyTime now, Notes& notes) {
+    flow.claimed(std::move(answer), now, notes);
+  }
+
+ private:
+  queue::Source& source_;
+  const Duration visibility_;
+  const Clock& clock_;
+};
+
+/// Settles.
+class SettleCall {
+ public:
+  static constexpr auto kCaller = SharedFlow::Caller::settler;
+  static constexpr const char* kName = "sluice-settler";
+  using Order = JobFlow::SettleOrder;
+
+  SettleCall(queue::Source& source, const Clock& clock) : source_(source), clock_(clock) {}
+
+  static void begin(SharedFlow&) {}
+  static void end() {}
+  Order next(JobFlow& flow, SteadyTime now, Notes& notes) const {
+    return flow.next_settlement(now, clock_.wall_now(), notes);
+  }
+  static bool empty(const Order& order) { return order.tasks.empty(); }
+  std::vector<queue::SettleResult> make(const Order& order) {
+    return source_.settle(order.completions, Deadline::at(order.deadline));
+  }
+  static void report(JobFlow& flow, Order order, std::vector<queue::SettleResult> answer, SteadyTime now,
+                     Notes& notes) {
+    flow.settled(std::move(order), std::move(answer), now, notes);
+  }
+
+ private:
+  queue::Source& source_;
+  const Clock& clock_;
+};
+
+/// Extends leases.
+class ExtendCall {
+ public:
+  static constexpr auto kCaller = SharedFlow::Caller::keeper;
+  static constexpr const char* kName = "sluice-leases";
+  using Order = JobFlow::ExtendOrder;
+
+  ExtendCall(queue::Source& source, Duration visibility) : source_(source), visibility_(visibility) {}
+
+  static void begin(SharedFlow&) {}
+  static void end() {}
+  static Order next(JobFlow& flow, SteadyTime now, Notes& notes) { return flow.next_extension(now, notes); }
+  static bool empty(const Order& order) { return order.tasks.empty(); }
+  std::vector<queue::ExtendResult> make(const Order& order) {
+    return source_.extend(order.receipts, visibility_, Deadline::at(order.deadline));
+  }
+  static void report(JobFlow& flow, Order order, std::vector<queue::ExtendResult> answer, SteadyTime now,
+                     Notes& notes) {
+    flow.extended(std::move(order), std::move(answer), now, notes);
+  }
+
+ private:
+  queue::Source& source_;
+  const Duration visibility_;
+};
+
+}  // namespace sluice::work

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/random.hpp"
+#include "host/queue/source.hpp"
+#include "host/work/failure_run.hpp"
+#include "host/work/notes.hpp"
+#include "host/work/poll_backoff.hpp"
+#include "host/work/rate_limiter.hpp"
+
+namespace sluice::work {
+
+/// Decides when a job claims, and how much of what it has room for. Not thread-safe.
+class Claimer {
+ public:
+  /// What the job could take now.
+  struct Room {
+    std::size_t messages = 0;
+    bool suspects = true;
+  };
+  struct Order {
+    std::size_t count = 0;  ///< 0: nothing to do before `wake`, or before a note wakes the poller
+    bool suspects = true;
+    SteadyTime wake = SteadyTime::max();
+  };
+
+  /// `rate_limit` in messages a second; 0: none.
+  Claimer(double rate_limit, Random& random, SteadyTime now);
+
+  /// What to claim now. Each order of more than nothing is followed by `claimed` or `failed`.
+  Order next(const Room& room, SteadyTime now);
+  void claimed(std::size_t count, std::optional<Duration> next_due, SteadyTime now, Notes& notes);
+  void failed(const Error& error, SteadyTime now, Notes& notes);
+
+  /// There may be a message.
+  void wake(Notes& notes);
+  /// There may be room again.
+  void room_made(Notes& notes);
+  /// A suspect may be taken again.
+  void lane_free(Notes& notes);
+  /// An attempt has ended; `gave_back`: with nothing but the wish to have the message later.
+  void attempt_ended(bool gave_back, Notes& notes);
+
+  bool waits_for_room() const { return waits_for_room_; }
+  bool under_way() const { return claiming_; }
+  /// The last claim, begun after the last wake, found nothing due.
+  bool found_nothing() const { return found_nothing_ && !claiming_ && !woken_; }
+
+ private:
+  // Fixed after construction.
+  Random& random_;
+
+  RateLimiter limiter_;
+  PollBackoff empty_backoff_;
+  PollBackoff due_backoff_;  ///< what the source says is due, and is not there
+  PollBackoff failure_backoff_;
+  PollBackoff given_back_backoff_;
+  std::uint64_t given_back_ = 0;  ///< in a row: a handler that cannot work now
+  SteadyTime poll_at_;
+  Order order_;
+  bool claiming_ = false;
+  bool woken_ = false;
+  bool waits_for_room_ = false;
+  bool found_nothing_ = false;
+  FailureRun failures_;
+};
+
+}  // namespace sluice::work

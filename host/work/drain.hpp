@@ -1,0 +1,65 @@
+#pragma once
+
+#include <optional>
+
+#include "base/clock.hpp"
+#include "host/work/assessor.hpp"
+#include "host/work/claimer.hpp"
+#include "host/work/dispatcher.hpp"
+#include "host/work/holdings.hpp"
+#include "host/work/lease_keeper.hpp"
+#include "host/work/notes.hpp"
+#include "host/work/settler.hpp"
+#include "host/work/workforce.hpp"
+
+namespace sluice::work {
+
+/// What a hard stop may take to release what is held.
+inline constexpr Duration kHardStopTime = std::chrono::seconds(2);
+
+/// Decides how a job ends: what is released, when handlers that still run are given up, and when it is over. Not
+/// thread-safe.
+class Drain {
+ public:
+  /// What there is to bring to its end.
+  struct Parts {
+    Holdings& holdings;
+    Dispatcher& dispatcher;
+    Workforce& workforce;
+    Assessor& assessor;
+    Settler& settler;
+    const LeaseKeeper& keeper;
+    const Claimer& claimer;
+  };
+
+  explicit Drain(const Parts& parts) : parts_(parts) {}
+
+  /// Begins, or brings the end forward.
+  void begin(SteadyTime now, SteadyTime deadline, Notes& notes);
+  void hard_stop(SteadyTime now, Notes& notes);
+  /// Called when it says, and whenever a note says `drained`; nothing: it is over.
+  std::optional<SteadyTime> step(SteadyTime now, Notes& notes);
+  /// Notes whoever waits for the end, if it may have come nearer.
+  void look(Notes& notes) const;
+
+  bool begun() const { return phase_ != Phase::running; }
+  bool over() const { return phase_ == Phase::over; }
+  /// When it is over at the latest.
+  SteadyTime deadline() const { return deadline_; }
+
+ private:
+  enum class Phase { running, draining, over };
+
+  void stop_what_runs(SteadyTime now, Notes& notes);
+  void give_up_what_runs(SteadyTime now, Notes& notes);
+  bool nothing_left() const { return parts_.holdings.open() == 0 && !parts_.claimer.under_way(); }
+
+  const Parts parts_;
+  Phase phase_ = Phase::running;
+  bool hard_ = false;
+  bool given_up_ = false;
+  SteadyTime soft_deadline_ = SteadyTime::max();
+  SteadyTime deadline_ = SteadyTime::max();
+};
+
+}  // namespace sluice::work

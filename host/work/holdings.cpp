@@ -1,0 +1,91 @@
+#include "host/work/holdings.hpp"
+
+#include <utility>
+
+#include "base/assert.hpp"
+
+namespace sluice::work {
+
+Holdings::Holdings(const LeaseTerms& terms, isolation::JobLedger* crash_ledger)
+    : terms_(terms), crash_ledger_(crash_ledger) {}
+
+Task& Holdings::admit(queue::Delivery delivery) {
+  Task* task = nullptr;
+  if (free_.empty()) {
+    task = &storage_.emplace_back();
+  } else {
+    task = free_.back();
+    free_.pop_back();
+    *task = Task{};
+  }
+  if (crash_ledger_ != nullptr) {
+    task->slot = crash_ledger_->hold(delivery);
+  }
+  task->suspect = delivery.suspect;
+  task->message = std::move(delivery.message);
+  task->lease = terms_.granted(std::move(delivery.receipt), delivery.leased_until);
+  task->place = active_.size();
+  active_.push_back(task);
+  return *task;
+}
+
+bool Holdings::resume(queue::Delivery& delivery) {
+  for (Task* task : active_) {
+    const bool free_to_go_on =
+        task->open() && task->stage() != TaskStage::settling && task->receipt_state() != ReceiptState::extending;
+    if (free_to_go_on && task->message.id == delivery.message.id) {
+      account_.ended(Ending::lost);
+      renew(*task, std::move(delivery.receipt), delivery.leased_until);
+      return true;
+    }
+  }
+  return false;
+}
+
+void Holdings::renew(Task& task, queue::Receipt receipt, SteadyTime leased_until) {
+  task.lease = terms_.granted(std::move(receipt), leased_until);
+  if (crash_ledger_ != nullptr) {
+    crash_ledger_->renew(task.slot, task.lease.receipt);
+  }
+}
+
+void Holdings::end(Task& task, Ending ending) {
+  task.end();
+  if (!closed_) {
+    account_.ended(ending);
+  }
+}
+
+void Holdings::lose(Task& task, Notes& notes) {
+  if (!closed_) {
+    ++notes.lost;
+    notes.line(observe::LogLevel::warn,
+               "the message is no longer ours: its lease ended and somebody else has it, or it was changed or removed",
+               task.message.id);
+  }
+  end(task, Ending::lost);
+}
+
+void Holdings::tidy(Task& task) {
+  if (!task.over()) {
+    return;
+  }
+  SLUICE_ASSERT(active_[task.place] == &task);
+  active_[task.place] = active_.back();
+  active_[task.place]->place = task.place;
+  active_.pop_back();
+  // Not before its worker has given it back: until then what runs is held, whoever has the message.
+  if (crash_ledger_ != nullptr) {
+    crash_ledger_->drop(task.slot);
+  }
+  // Bodies can be large; an unused place keeps none.
+  task.message = {};
+  free_.push_back(&task);
+}
+
+void Holdings::close() {
+  closed_ = true;
+  account_.close();
+}
+
+}  // namespace sluice::work

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <vector>
+
+#include "host/isolation/crash_ledger.hpp"
+#include "host/queue/source.hpp"
+#include "host/work/account.hpp"
+#include "host/work/lease_terms.hpp"
+#include "host/work/notes.hpp"
+#include "host/work/task.hpp"
+
+namespace sluice::work {
+
+/// What one job holds, and how each of it ended: the only place where tasks are made and end. Tells the crash ledger.
+///
+/// Owns the tasks; their addresses are stable. A task whose end was noted stays until `tidy`, so that those who point
+/// to it can let go of it first. Not thread-safe.
+class Holdings {
+ public:
+  /// `crash_ledger` may be null; it outlives the holdings.
+  Holdings(const LeaseTerms& terms, isolation::JobLedger* crash_ledger);
+  Holdings(const Holdings&) = delete;
+  Holdings& operator=(const Holdings&) = delete;
+
+  Task& admit(queue::Delivery delivery);
+  /// The message has come back before this host was done with it, because its lease had ended: it goes on under the new
+  /// receipt, and the old claim counts as lost. False: it is not held, or a call with its old receipt is under way.
+  bool resume(queue::Delivery& delivery);
+  /// Counts deliveries that were claimed, admitted or not.
+  void count_claimed(std::size_t count) { account_.claimed(count); }
+  void renew(Task& task, queue::Receipt receipt, SteadyTime leased_until);
+  void end(Task& task, Ending ending);
+  /// Ends it as lost: somebody else has the message now, or nobody.
+  void lose(Task& task, Notes& notes);
+  /// Gives the places back of a task that is over, and that nobody points to any more.
+  void tidy(Task& task);
+  /// Ends the account: whatever has not ended by now is stranded, and later ends no longer count.
+  void close();
+
+  const std::vector<Task*>& tasks() const { return active_; }
+  std::size_t size() const { return active_.size(); }
+  /// Claimed and not ended.
+  std::uint64_t open() const { return account_.open(); }
+  LedgerSnapshot account() const { return account_.snapshot(); }
+  const LeaseTerms& terms() const { return terms_; }
+
+ private:
+  const LeaseTerms terms_;
+  isolation::JobLedger* const crash_ledger_;
+  Account account_;
+  bool closed_ = false;
+  std::deque<Task> storage_;
+  std::vector<Task*> active_;
+  std::vector<Task*> free_;
+};
+
+}  // namespace sluice::work

@@ -1,0 +1,175 @@
+#include "host/work/job_flow.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace sluice::work {
+
+JobFlow::JobFlow(const Settings& settings, FailurePolicy policy, Random& random, isolation::JobLedger* crash_ledger,
+                 SteadyTime now)
+    : holdings_(LeaseTerms(settings.visibility), crash_ledger),
+      workforce_({.workers = settings.workers, .stuck_grace = settings.stuck_grace}),
+      claimer_(settings.rate_limit, random, now),
+      settler_(holdings_, workforce_, sizer_, random),
+      dispatcher_(holdings_, workforce_, sizer_),
+      assessor_(std::move(policy), holdings_, settler_, claimer_, sizer_, random),
+      keeper_(holdings_, dispatcher_, settler_, workforce_, random),
+      foreman_(workforce_, dispatcher_, assessor_),
+      drain_({holdings_, dispatcher_, workforce_, assessor_, settler_, keeper_, claimer_}) {}
+
+JobFlow::ClaimOrder JobFlow::next_claim(SteadyTime now) {
+  return drain_.begun() ? ClaimOrder{} : claimer_.next(dispatcher_.room(now), now);
+}
+
+void JobFlow::claimed(Result<queue::Claimed> result, SteadyTime now, Notes& notes) {
+  if (!result) {
+    claimer_.failed(result.error(), now, notes);
+    after_step(now, notes);
+    return;
+  }
+  std::vector<queue::Delivery>& deliveries = result->deliveries;
+  claimer_.claimed(deliveries.size(), result->next_due, now, notes);
+  holdings_.count_claimed(deliveries.size());
+  notes.claimed += deliveries.size();
+  if (drain_.over()) {
+    // The answer came after the end: nobody is left to release them, they come back when their leases run out.
+    holdings_.close();
+    return;
+  }
+  std::size_t bytes = 0;
+  for (queue::Delivery& delivery : deliveries) {
+    bytes += delivery.message.body.size();
+    admit(std::move(delivery), now, notes);
+  }
+  sizer_.received(bytes, deliveries.size());
+  if (!deliveries.empty()) {
+    dispatcher_.call(notes);
+    note_held(notes);
+  }
+  after_step(now, notes);
+}
+
+void JobFlow::admit(queue::Delivery delivery, SteadyTime now, Notes& notes) {
+  // What comes back without having been settled comes as a suspect.
+  if (delivery.suspect && !drain_.over() && holdings_.resume(delivery)) {
+    notes.line(observe::LogLevel::warn, "the lease had ended and the message came back; this host goes on with it",
+               delivery.message.id);
+    return;
+  }
+  Task& task = holdings_.admit(std::move(delivery));
+  call_keeper(task.lease.extend_at, notes);
+  if (drain_.begun()) {
+    // The call was under way when the drain began.
+    settler_.add(task, put_back(task.suspect), now);
+  } else if (!assessor_.settles_at_once(task, now, notes)) {
+    dispatcher_.add(task);
+  }
+}
+
+void JobFlow::taken_back(std::span<const queue::Receipt> receipts, SteadyTime now, Notes& notes) {
+  keeper_.taken_back(receipts, notes);
+  after_step(now, notes);
+}
+
+std::uint32_t JobFlow::enlist(Hand& hand, SeatKind kind, bool isolated, SteadyTime now, Notes& notes) {
+  const std::uint32_t seat = workforce_.enlist(hand, kind, isolated);
+  after_step(now, notes);
+  return seat;
+}
+
+void JobFlow::leave(std::uint32_t seat, SteadyTime now, Notes& notes) {
+  workforce_.leave(seat);
+  after_step(now, notes);
+}
+
+void JobFlow::not_made(SeatKind kind, SteadyTime now, Notes& notes) {
+  workforce_.not_made(kind, now);
+  after_step(now, notes);
+}
+
+bool JobFlow::collect(std::uint32_t seat, SteadyTime now, Notes& notes) {
+  assessor_.collect(workforce_.hand(seat), now, notes);
+  const bool stays = workforce_.back(seat);
+  if (workforce_.kind(seat) == SeatKind::lane) {
+    claimer_.lane_free(notes);
+  }
+  after_step(now, notes);
+  return stays;
+}
+
+bool JobFlow::deal(std::uint32_t seat, SteadyTime now, Notes& notes) {
+  const bool dealt = dispatcher_.deal(seat, now);
+  if (dealt) {
+    call_keeper(foreman_.next_look(seat), notes);
+  }
+  if (claimer_.waits_for_room() && dispatcher_.room(now).messages > 0) {
+    claimer_.room_made(notes);
+  }
+  return dealt;
+}
+
+JobFlow::SettleOrder JobFlow::next_settlement(SteadyTime now, WallTime wall, Notes& notes) {
+  SettleOrder order = settler_.next(now, wall);
+  drain_.look(notes);
+  return order;
+}
+
+void JobFlow::settled(SettleOrder order, std::vector<queue::SettleResult> results, SteadyTime now, Notes& notes) {
+  settler_.settled(std::move(order), std::move(results), now, notes);
+  note_held(notes);
+  after_step(now, notes);
+}
+
+JobFlow::ExtendOrder JobFlow::next_extension(SteadyTime now, Notes& notes) {
+  if (drain_.over()) {
+    return {};
+  }
+  const SteadyTime look_again = foreman_.inspect(now, notes);
+  ExtendOrder order = keeper_.next(now);
+  order.wake = std::min(order.wake, look_again);
+  if (order.tasks.empty()) {
+    keeper_alarm_.sleeps_until(order.wake);
+  } else {
+    keeper_alarm_.is_busy();
+  }
+  dispatcher_.call(notes);
+  after_step(now, notes);
+  return order;
+}
+
+void JobFlow::extended(ExtendOrder order, std::vector<queue::ExtendResult> results, SteadyTime now, Notes& notes) {
+  keeper_.extended(std::move(order), std::move(results), now, notes);
+  after_step(now, notes);
+}
+
+// A source that does not take what was finished gets no more to finish.
+void JobFlow::after_step(SteadyTime now, Notes& notes) {
+  if (!drain_.begun()) {
+    if (blocked_ != settler_.blocked()) {
+      blocked_ = !blocked_;
+      if (blocked_) {
+        dispatcher_.close();
+      } else {
+        dispatcher_.open();
+        dispatcher_.call(notes);
+      }
+    }
+    call_keeper(foreman_.hire(now, notes), notes);
+    if (claimer_.waits_for_room() && dispatcher_.room(now).messages > 0) {
+      claimer_.room_made(notes);
+    }
+  }
+  settler_.call(now, notes);
+  drain_.look(notes);
+}
+
+void JobFlow::call_keeper(SteadyTime at, Notes& notes) { notes.keeper = keeper_alarm_.set(at) || notes.keeper; }
+
+bool JobFlow::quiescent() const { return !drain_.begun() && claimer_.found_nothing() && holdings_.open() == 0; }
+
+void JobFlow::note_held(Notes& notes) const {
+  notes.held_changed = true;
+  notes.held = static_cast<std::int64_t>(holdings_.size());
+}
+
+}  // namespace sluice::work

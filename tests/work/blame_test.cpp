@@ -1,0 +1,170 @@
+// Who is to blame: suspects, the crash ledger, and what was finished and cannot be written.
+#include <gtest/gtest.h>
+
+#include "tests/work/flow_rig.hpp"
+
+namespace sluice::work {
+namespace {
+
+using std::chrono_literals::operator""s;
+using plugin::OutcomeStatus;
+using queue::CompletionAction;
+using queue::SettleStatus;
+
+// One poll that brings one suspect.
+void poll_suspect(FlowRig& rig) {
+  ASSERT_GT(rig.flow.next_claim(rig.now()).count, 0U);
+  queue::Claimed claimed = rig.messages(1);
+  claimed.deliveries[0].suspect = true;
+  rig.flow.claimed(std::move(claimed), rig.now(), rig.notes);
+}
+
+TEST(Suspect, RunsOnALaneOfItsOwnAndStaysOneWhenItCrashes) {
+  FlowRig rig(1);
+  poll_suspect(rig);
+  EXPECT_EQ(rig.notes.hire_lanes, 1U);
+  EXPECT_EQ(rig.start(0), nullptr) << "a worker does not touch it";
+  const std::uint32_t lane = rig.enlist(SeatKind::lane, true);
+  ASSERT_NE(rig.start(lane), nullptr);
+  rig.finish(lane, OutcomeStatus::crashed);
+  ASSERT_EQ(rig.settle(), 1U);
+  EXPECT_EQ(rig.last[0].action, CompletionAction::retry);
+  EXPECT_TRUE(rig.last[0].suspect);
+}
+
+TEST(Suspect, IsClearedByComingToAnEnd) {
+  FlowRig rig(1);
+  poll_suspect(rig);
+  const std::uint32_t lane = rig.enlist(SeatKind::lane);
+  ASSERT_NE(rig.start(lane), nullptr);
+  rig.finish(lane, OutcomeStatus::retry);
+  ASSERT_EQ(rig.settle(), 1U);
+  EXPECT_FALSE(rig.last[0].suspect);
+}
+
+TEST(Suspect, ThatHasNotBegunIsReleasedAsOne) {
+  FlowRig rig(1);
+  poll_suspect(rig);
+  rig.flow.drain().begin(rig.now(), rig.now() + 10s, rig.notes);
+  ASSERT_EQ(rig.settle(), 1U);
+  EXPECT_EQ(rig.last[0].action, CompletionAction::release);
+  EXPECT_TRUE(rig.last[0].suspect);
+}
+
+TEST(Suspect, IsNotAskedForWhileTheLanesAreBusy) {
+  FlowRig rig(1);
+  std::uint32_t lane = 0;
+  for (std::size_t i = 0; i < kSuspectLanes; ++i) {
+    poll_suspect(rig);
+    lane = rig.enlist(SeatKind::lane);
+    ASSERT_NE(rig.start(lane), nullptr);
+  }
+  const auto order = rig.flow.next_claim(rig.now());
+  EXPECT_GT(order.count, 0U);
+  EXPECT_FALSE(order.suspects);
+  rig.flow.claimed(queue::Claimed{}, rig.now(), rig.notes);
+  EXPECT_FALSE(rig.flow.quiescent()) << "some may have been passed over";
+  rig.finish(lane);
+  EXPECT_TRUE(rig.flow.next_claim(rig.now()).suspects) << "at once, whatever the back-off";
+}
+
+TEST(CrashLedger, HoldsWhatIsHeldWithTheReceiptOfNow) {
+  FlowRig rig(2);
+  rig.poll(2);
+  EXPECT_EQ(rig.crash_ledger.held.size(), 2U);
+  rig.start(0);
+  EXPECT_EQ(rig.crash_ledger.running.size(), 1U);
+  rig.start(1);
+  rig.pass(15s);
+  ASSERT_EQ(rig.extend(), 2U);
+  for (const auto& [slot, receipt] : rig.crash_ledger.held) {
+    EXPECT_EQ(receipt.version, 2);
+  }
+  rig.finish(0);
+  EXPECT_EQ(rig.crash_ledger.held.size(), 2U) << "until it is written";
+  rig.settle();
+  EXPECT_EQ(rig.crash_ledger.held.size(), 1U);
+}
+
+TEST(CrashLedger, HoldsALostMessageUntilItsHandlerHasReturned) {
+  FlowRig rig(1);
+  rig.poll(1);
+  rig.start(0);
+  rig.pass(15s);
+  EXPECT_EQ(rig.extend(SettleStatus::lost), 1U);
+  EXPECT_EQ(rig.crash_ledger.running.size(), 1U);
+  rig.finish(0);
+  EXPECT_TRUE(rig.crash_ledger.held.empty());
+}
+
+TEST(BlockedJob, ClaimsAndStartsNothingUntilItsCompletionsAreWritten) {
+  FlowRig rig(2);
+  rig.poll(2);
+  rig.start(0);
+  rig.finish(0);
+  EXPECT_EQ(rig.settle(SettleStatus::failed, ErrorCode::denied), 1U);
+  EXPECT_EQ(rig.start(1), nullptr) << "what is queued waits";
+  EXPECT_EQ(rig.flow.next_claim(rig.now()).count, 0U);
+  int calls = 0;
+  for (int second = 0; second < 600; ++second) {
+    rig.pass(1s);
+    calls += rig.settle(SettleStatus::failed, ErrorCode::denied) > 0 ? 1 : 0;
+    rig.extend();
+    EXPECT_EQ(rig.flow.next_claim(rig.now()).count, 0U);
+  }
+  EXPECT_LT(calls, 300);
+  EXPECT_LT(rig.notes.lines.size(), 15U);
+  rig.pass(5s);
+  EXPECT_GT(rig.settle(), 0U);
+  EXPECT_EQ(rig.account().done, 1U);
+  EXPECT_EQ(rig.account().lost, 0U);
+  while (rig.settle() > 0) {
+  }
+  EXPECT_GT(rig.flow.next_claim(rig.now()).count, 0U);
+}
+
+TEST(BlockedJob, IsNotWhatOneRefusedMessageMakes) {
+  FlowRig rig(1);
+  rig.poll(1);
+  rig.start(0);
+  rig.finish(0);
+  EXPECT_EQ(rig.settle(SettleStatus::failed, ErrorCode::invalid), 1U);
+  EXPECT_GT(rig.flow.next_claim(rig.now()).count, 0U);
+}
+
+TEST(BlockedJob, WhatItHasFinishedIsSettledAndNotRunWhenItComesBack) {
+  FlowRig rig(1);
+  ASSERT_GT(rig.flow.next_claim(rig.now()).count, 0U);
+  queue::Claimed first = rig.messages(1);
+  queue::Claimed again = first;
+  again.deliveries[0].receipt.version = 5;
+  again.deliveries[0].message.attempt = 2;
+  rig.flow.claimed(std::move(first), rig.now(), rig.notes);
+  rig.start(0);
+  rig.finish(0);
+  EXPECT_EQ(rig.settle(SettleStatus::lost), 1U);
+  ASSERT_GT(rig.flow.next_claim(rig.now()).count, 0U);
+  rig.flow.claimed(std::move(again), rig.now(), rig.notes);
+  EXPECT_EQ(rig.start(0), nullptr);
+  ASSERT_EQ(rig.settle(), 1U);
+  EXPECT_EQ(rig.last[0].action, CompletionAction::remove);
+  EXPECT_EQ(rig.last[0].receipt.version, 5);
+  EXPECT_EQ(rig.account().done, 1U);
+}
+
+TEST(TakenBack, IsNotStartedAndStopsWhatRuns) {
+  FlowRig rig(2);
+  rig.poll(2);
+  rig.start(0);
+  const std::vector<queue::Receipt> gone{{"m-0", 1, 0}, {"m-1", 1, 0}};
+  rig.flow.taken_back(gone, rig.now(), rig.notes);
+  EXPECT_TRUE(rig.hands[0].attempt().stop_requested());
+  EXPECT_EQ(rig.start(1), nullptr);
+  EXPECT_EQ(rig.account().lost, 2U);
+  rig.finish(0);
+  EXPECT_EQ(rig.settle(), 0U);
+  EXPECT_EQ(rig.flow.holdings().size(), 0U);
+}
+
+}  // namespace
+}  // namespace sluice::work
