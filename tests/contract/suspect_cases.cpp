@@ -40,6 +40,15 @@ TEST_P(StoreContract, SuspectsOwnStartsCount) {
   EXPECT_TRUE(last.suspect);
 }
 
+TEST_P(StoreContract, SuspectOfAClientCountsFromTheFirst) {
+  send("a");
+  claim_and_die(standard());
+  const auto claimed = claim_as(standard(), {.max = 1, .counts = true}).deliveries;
+  ASSERT_EQ(claimed.size(), 1U);
+  EXPECT_TRUE(claimed.front().suspect);
+  EXPECT_EQ(claimed.front().message.attempt, 2U);
+}
+
 TEST_P(StoreContract, SuspectIsClaimedAlone) {
   send("old");
   const Delivery held = claim_one(standard(), 1s);

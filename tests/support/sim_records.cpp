@@ -43,7 +43,7 @@ queue::Claimed SimRecords::claim(QueueType type, const queue::ClaimRequest& requ
     if (suspect && (!request.suspects || !claimed.deliveries.empty())) {
       continue;
     }
-    claimed.deliveries.push_back(hand_out(place, stored, request.visibility, now));
+    claimed.deliveries.push_back(hand_out(place, stored, request, now));
     bytes += stored.message.body.size();
     if (suspect) {
       break;
@@ -57,15 +57,16 @@ queue::Claimed SimRecords::claim(QueueType type, const queue::ClaimRequest& requ
 
 // A lapsed claim has been counted, though nobody knows whether its handler was started: the first claim as a suspect
 // takes its place. From then on the record says suspect, and each claim counts.
-queue::Delivery SimRecords::hand_out(const Place& place, StoredMessage& stored, Duration visibility, WallTime now) {
-  const bool unknown = lapsed(stored) && !stored.suspect;
+queue::Delivery SimRecords::hand_out(const Place& place, StoredMessage& stored, const queue::ClaimRequest& request,
+                                     WallTime now) {
+  const bool unknown = lapsed(stored) && !stored.suspect && !request.counts;
   const bool suspect = lapsed(stored) || stored.suspect;
   ++stored.version;
   stored.message.attempt += unknown && stored.message.attempt > 0 ? 0 : 1;
   stored.suspect = suspect;
   stored.received_at = now;
   stored.updated_at = now;
-  stored.invisible_until = later(now, visibility);
+  stored.invisible_until = later(now, request.visibility);
   return {.message = stored.message,
           .receipt = {.id = stored.message.id,
                       .version = stored.version,

@@ -55,7 +55,8 @@ class SimRecords {
   };
   using Records = std::map<std::string, Record, std::less<>>;
 
-  queue::Delivery hand_out(const Place& place, queue::StoredMessage& stored, Duration visibility, WallTime now);
+  queue::Delivery hand_out(const Place& place, queue::StoredMessage& stored, const queue::ClaimRequest& request,
+                           WallTime now);
   std::optional<Duration> next_due(queue::QueueType type, WallTime now) const;
   Record* held(queue::QueueType type, const queue::Receipt& receipt);
   void move(Record& record, queue::QueueType type, WallTime now);
