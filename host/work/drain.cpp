@@ -37,7 +37,15 @@ void Drain::stop_what_runs(SteadyTime now, Notes& notes) {
   for (std::uint32_t seat = 0; seat < parts_.workforce.seats(); ++seat) {
     if (parts_.workforce.is_busy(seat)) {
       parts_.assessor.collect(parts_.workforce.hand(seat), now, notes);
-      parts_.workforce.hand(seat).request_stop();
+    }
+  }
+  ask_to_finish();
+}
+
+void Drain::ask_to_finish() {
+  for (std::uint32_t seat = 0; seat < parts_.workforce.seats(); ++seat) {
+    if (parts_.workforce.is_busy(seat)) {
+      parts_.workforce.hand(seat).request_stop(soft_deadline_);
     }
   }
 }
@@ -49,6 +57,7 @@ void Drain::hard_stop(SteadyTime now, Notes& notes) {
   hard_ = true;
   begin(now, now + kHardStopTime, notes);
   soft_deadline_ = now;
+  ask_to_finish();
   parts_.settler.try_once();
   parts_.settler.call(now, notes);
 }

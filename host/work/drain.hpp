@@ -51,6 +51,7 @@ class Drain {
   enum class Phase { running, draining, over };
 
   void stop_what_runs(SteadyTime now, Notes& notes);
+  void ask_to_finish();
   void give_up_what_runs(SteadyTime now, Notes& notes);
   bool nothing_left() const { return parts_.holdings.open() == 0 && !parts_.claimer.under_way(); }
 

@@ -64,10 +64,10 @@ bool Hand::recall(const Task& task) {
   return true;
 }
 
-void Hand::request_stop() {
+void Hand::request_stop(SteadyTime end) {
   const MutexLock lock(mutex_);
   if (running_ != nullptr) {
-    attempt_.request_stop();
+    attempt_.request_stop(end);
   }
 }
 

@@ -55,8 +55,8 @@ class Hand {
   void recall(std::vector<Task*>& unstarted);
   /// Takes back one message; false when it has started.
   bool recall(const Task& task);
-  /// Sets the stop token of the running attempt, if any.
-  void request_stop();
+  /// Sets the stop token of the running attempt, if any; it is waited for until `end`.
+  void request_stop(SteadyTime end);
   /// Sets it, and fails its extensions, if that message is the one that runs.
   void lose_lease(const Task& task);
   View view() const;

@@ -219,7 +219,7 @@ TEST(Hand, LosesOnlyTheLeaseOfTheMessageThatRuns) {
 
 TEST(Hand, AStopWithoutAnythingRunningDoesNotReachTheNextAttempt) {
   HandFixture fixture;
-  fixture.hand.request_stop();
+  fixture.hand.request_stop(SteadyTime::max());
   fixture.hand.deal(fixture.tasks[0], SteadyTime::max());
   fixture.hand.next(fixture.now());
   EXPECT_FALSE(fixture.hand.attempt().stop_requested());
