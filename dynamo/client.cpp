@@ -109,6 +109,8 @@ Client::Client(ClientOptions options, HttpTransport& transport, CredentialsProvi
 
 Client::~Client() = default;
 
+std::optional<ClockReading> Client::clock_reading() const { return core_->clock_reading(); }
+
 void Client::stop() { core_->stop(); }
 
 Result<std::string> Client::endpoint(Deadline deadline) { return core_->endpoint_url(deadline); }

@@ -15,6 +15,7 @@
 #include "dynamo/attribute_value.hpp"
 #include "dynamo/credentials/credentials.hpp"
 #include "dynamo/error.hpp"
+#include "dynamo/server_time.hpp"
 #include "dynamo/transport/http_transport.hpp"
 
 namespace sluice::dynamo {
@@ -226,6 +227,10 @@ class Client {
 
   /// The URL that requests go to, for messages. An Error when region and options allow none.
   Result<std::string> endpoint(Deadline deadline);
+
+  /// How this machine's wall clock stands to DynamoDB's, as far as the answers so far tell; nothing while there was
+  /// none.
+  std::optional<ClockReading> clock_reading() const;
 
   /// Ends waits and refuses new calls (ErrorKind::cancelled). Idempotent.
   void stop();

@@ -149,7 +149,19 @@ std::vector<Client::Core::Arrival> Client::Core::await(Inbox& inbox, SteadyTime 
   return out;
 }
 
+// Answers of DynamoDB itself tell its time: what it did, or why it refused. Any other may be of a proxy's.
+void Client::Core::learn_time(const Call& call, const HttpResult& result) {
+  if (!result || (result->status != 200 && result->status != 400)) {
+    return;
+  }
+  const std::string* date = result->header("date");
+  const SteadyTime now = clock_.steady_now();
+  server_time_.learn(date == nullptr ? std::nullopt : parse_http_date(*date), clock_.wall_now(), now,
+                     now - call.sent_at);
+}
+
 void Client::Core::settle(Call& call, const HttpResult& result, Deadline deadline) {
+  learn_time(call, result);
   std::optional<Error> error = examine(call, result);
   if (!error) {
     RetryPolicy::succeeded(call.retry, quota_);

@@ -16,6 +16,7 @@
 #include "dynamo/clock_skew.hpp"
 #include "dynamo/endpoints/endpoint_rules.hpp"
 #include "dynamo/retry.hpp"
+#include "dynamo/server_time.hpp"
 #include "dynamo/signing/signer.hpp"
 
 namespace sluice::dynamo {
@@ -62,6 +63,9 @@ class Client::Core {
   /// Waits, as between two attempts, when the policy wants another try; nothing then, else what to return.
   std::optional<Error> pause_before_retry(const Error& error, RetryState& state, Deadline deadline);
   Result<std::string> endpoint_url(Deadline deadline);
+  std::optional<ClockReading> clock_reading() const {
+    return server_time_.reading(clock_.wall_now(), clock_.steady_now());
+  }
   void stop() { stop_.request_stop(); }
 
  private:
@@ -89,6 +93,7 @@ class Client::Core {
   static void fail(Call& call, Error error);
   std::optional<Error> examine(Call& call, const HttpResult& result) const;
   bool mended(Call& call, const Error& error, const HttpResult& result);
+  void learn_time(const Call& call, const HttpResult& result);
   void cancel(Call& call) const;
 
   // Fixed after construction.
@@ -103,6 +108,7 @@ class Client::Core {
   Random& random_;
   RetryQuota quota_;
   ClockSkew skew_;
+  ServerTime server_time_;
   std::stop_source stop_;
 
   Mutex mutex_;

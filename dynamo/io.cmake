@@ -5,6 +5,7 @@ target_sources(sluice_dynamo PRIVATE
   clock_skew.cpp
   connection.cpp
   retry.cpp
+  server_time.cpp
   settings.cpp
   credentials/assume_role_source.cpp
   credentials/aws_environment.cpp

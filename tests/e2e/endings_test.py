@@ -264,7 +264,7 @@ class Endings(Case):
                 until("all are worked off", lambda: len(self.lines("worked")) == len(ids))
                 until("all has been said", lambda: self.stats("talks")["total"] == 0)
                 waiting = struct.unpack("i", fcntl.ioctl(reader, termios.FIONREAD, b"\0" * 4))[0]
-                self.assertGreater(waiting, 3500, "the pipe is full")
+                self.assertGreater(waiting, 0, "nobody has read it")
                 self.ends_in_time(run, [0], twice)
                 self.assertEqual(700, run.report()["total"]["claimed"])
 

@@ -336,12 +336,13 @@ class Compatibility(unittest.TestCase):
         self.assertEqual(received["receive_count"], {"N": "2"})
         self.go.ahead = timedelta()
         claim = self.driver.claim()[0]
-        self.assertEqual(claim["attempt"], 3)
+        self.assertEqual(claim["attempt"], 2, "it stands in for Go's delivery, of which nobody knows what became")
         self.assertEqual(self.driver.settle(claim, "release"), "applied")
         item = self.go.get("A-1")
-        self.assertEqual(item["receive_count"], {"N": "2"})
+        self.check_shape(item, ("sluice_failure",))
+        self.assertEqual(item["receive_count"], {"N": "1"})
         self.assertEqual(item["invisible_until_at"], {"S": ""})
-        self.assertEqual(self.go.receive()["receive_count"], {"N": "3"})
+        self.assertEqual(self.go.receive()["receive_count"], {"N": "2"})
 
     def test_our_dlq_is_gos(self):
         self.send()

@@ -79,16 +79,17 @@ std::size_t CandidateBuffer::remove_if(const std::function<bool(const Candidate&
   return removed;
 }
 
-std::optional<std::string> CandidateBuffer::drop_stale(SteadyTime time) {
+std::vector<std::string> CandidateBuffer::drop_stale(SteadyTime time) {
+  std::vector<std::string> dropped;
   if (candidates_.empty() || filled_at_ >= time) {
-    return std::nullopt;
+    return dropped;
   }
-  std::string first = candidates_.begin()->second.sort_key;
+  dropped.reserve(candidates_.size());
   for (const auto& [place, candidate] : candidates_) {
-    first = std::min(first, candidate.sort_key);
+    dropped.push_back(candidate.sort_key);
   }
   clear();
-  return first;
+  return dropped;
 }
 
 }  // namespace sluice::queue::dynamomq

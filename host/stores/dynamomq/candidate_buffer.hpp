@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <functional>
 #include <map>
-#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -34,8 +33,8 @@ class CandidateBuffer {
   const Candidate* front() const { return candidates_.empty() ? nullptr : &candidates_.begin()->second; }
   /// Takes out every one for which `unwanted` holds.
   std::size_t remove_if(const std::function<bool(const Candidate&)>& unwanted);
-  /// Drops all when the last one added has been here since before `time`; returns the first sort key among them.
-  std::optional<std::string> drop_stale(SteadyTime time);
+  /// Drops all when the last one added has been here since before `time`; returns their sort keys.
+  std::vector<std::string> drop_stale(SteadyTime time);
 
   std::size_t size() const { return candidates_.size(); }
   bool empty() const { return candidates_.empty(); }

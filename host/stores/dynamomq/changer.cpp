@@ -56,11 +56,10 @@ struct Changer::Task {
   const Change* change = nullptr;
   ChangeResult* result = nullptr;
   bool open = true;
-  bool look = false;                    // the record is to be read before anything is written
-  bool doubtful = false;                // a try may have taken effect all the same
-  bool given_up = false;                // it was tried as often as makes sense
-  bool without_failure = false;         // there is no room for the reason
-  std::optional<StoredMessage> seen{};  // the record as it was read, without its content
+  bool look = false;                        // the record is to be read before anything is written
+  std::optional<StatementOutcome> doubt{};  // the last try may have taken effect all the same
+  bool without_failure = false;             // there is no room for the reason
+  std::optional<StoredMessage> seen{};      // the record as it was read, without its content
   bool has_failure = false;
   VersionMark before{};
   std::string nonce{};  // of the last try
@@ -77,6 +76,11 @@ struct Changer::Task {
     record.receive_count = seen->message.attempt;
     record.nonce = nonce;
     return record;
+  }
+  WriteTrace trace() const {
+    const bool any = removes() && !change->version;
+    return {removes() ? WriteTrace::Kind::remove : WriteTrace::Kind::update, change->id, nonce,
+            any ? std::nullopt : std::optional(before.number)};
   }
   bool removes() const { return change->action == ChangeAction::remove; }
   void end(ChangeResult ended) {
@@ -164,7 +168,7 @@ void Changer::look(std::vector<Task>& tasks, Deadline deadline) const {
     if (!records) {
       Error error = store_error(place_, records.error());
       task.end({ChangeStatus::failed, 0,
-                task.doubtful ? Error(ErrorCode::unknown_outcome, error.message()) : std::move(error)});
+                task.doubt ? Error(ErrorCode::unknown_outcome, error.message()) : std::move(error)});
       continue;
     }
     const auto found = records->find(task.change->id);
@@ -174,17 +178,20 @@ void Changer::look(std::vector<Task>& tasks, Deadline deadline) const {
 
 void Changer::judge(Task& task, const dynamo::Item* record) const {
   const Change& change = *task.change;
+  if (task.doubt) {
+    OutcomeRecovery::judge(task.trace(), record, *task.doubt);
+    if (task.doubt->fate == StatementFate::done) {
+      return task.end({ChangeStatus::applied, record == nullptr ? 0 : VersionMark::of(*record).number, {}});
+    }
+    if (task.doubt->fate == StatementFate::unknown) {
+      return task.end({ChangeStatus::failed, 0,
+                       Error(ErrorCode::unknown_outcome,
+                             "nobody can tell yet whether message '" + change.id + "' was changed; look at it again")});
+    }
+    task.doubt.reset();
+  }
   if (record == nullptr) {
-    const bool own = task.removes() && task.doubtful;
-    return task.end(own ? ChangeResult{} : not_found(place_, change.id));
-  }
-  if (task.doubtful && !task.nonce.empty() && nonce_of(*record) == task.nonce) {
-    return task.end({ChangeStatus::applied, VersionMark::of(*record).number, {}});
-  }
-  if (task.given_up) {
-    return task.end({ChangeStatus::failed, 0,
-                     Error(ErrorCode::unknown_outcome,
-                           "nobody can tell yet whether message '" + change.id + "' was changed; look at it again")});
+    return task.end(not_found(place_, change.id));
   }
   task.before = VersionMark::of(*record);
   if (change.version && task.before.number != *change.version) {
@@ -287,7 +294,9 @@ void Changer::write(std::vector<Task>& tasks, Front& front, Deadline deadline) c
 }
 
 void Changer::note(Task& task, StatementOutcome& outcome) const {
-  task.doubtful = outcome.repeated || outcome.fate == StatementFate::unknown;
+  if (OutcomeRecovery::in_doubt(outcome)) {
+    task.doubt = outcome;
+  }
   switch (outcome.fate) {
     case StatementFate::done:
       // The removal of an absent record succeeds without an item. After a repeat it was our own first try that did it.
@@ -296,9 +305,6 @@ void Changer::note(Task& task, StatementOutcome& outcome) const {
       }
       return task.end({ChangeStatus::applied, task.removes() ? 0 : task.before.next(), {}});
     case StatementFate::unknown:
-      task.given_up = true;
-      task.look = true;
-      return;
     case StatementFate::refused:
       task.look = true;
       return;

@@ -6,6 +6,7 @@
 
 #include "host/queue/change.hpp"
 #include "host/stores/dynamomq/inspector.hpp"
+#include "host/stores/dynamomq/outcome_recovery.hpp"
 
 namespace sluice::queue::dynamomq {
 

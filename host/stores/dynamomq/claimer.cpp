@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "host/stores/dynamomq/outcome_recovery.hpp"
+
 namespace sluice::queue::dynamomq {
 namespace {
 
@@ -73,11 +75,19 @@ Pick Claimer::pick_for(std::size_t count, bool suspects, Duration visibility) co
   return {count, suspects, later(parts_.clock.wall_now(), visibility)};
 }
 
+// A lease is a promise about time: half of it may be lost to a wrong clock, no more.
+Result<void> Claimer::be_sure(Duration visibility, bool time_is_needed, Deadline deadline) {
+  return time_is_needed ? parts_.clock.be_sure(place_, visibility / 2, deadline) : Result<void>();
+}
+
 Result<Claimed> Claimer::claim(const ClaimRequest& request, Deadline deadline) {
+  // Before the first answer nothing is known that could be judged by a wrong time; the first page brings it.
+  if (const auto sure = be_sure(request.visibility, parts_.client.clock_reading().has_value(), deadline); !sure) {
+    return sure.error();
+  }
   Attempt result;
-  const std::size_t max = std::min(request.max, lane_.messages_in(request.bytes));
-  if (auto unresolved = lane_.take_unresolved(pick_for(max, request.suspects, request.visibility));
-      !unresolved.empty()) {
+  const std::size_t max = std::min(request.max, half_.sizes.messages_in(request.bytes));
+  if (auto unresolved = half_.doubts.take_claims(max, request.suspects); !unresolved.empty()) {
     resolve(std::move(unresolved), deadline, result);
   }
   for (int round = 0; round < kMaxRounds && result.takes_more(max); ++round) {
@@ -85,6 +95,11 @@ Result<Claimed> Claimer::claim(const ClaimRequest& request, Deadline deadline) {
     auto candidates = gather(pick_for(max - result.deliveries.size(), suspects, request.visibility), request.visibility,
                              deadline, result.error);
     if (candidates.empty()) {
+      break;
+    }
+    if (const auto sure = be_sure(request.visibility, true, deadline); !sure) {
+      lane_.put_back(std::move(candidates), parts_.now());
+      result.error = sure.error();
       break;
     }
     attempt(std::move(candidates), request.visibility, deadline, result);
@@ -96,6 +111,9 @@ Result<Claimed> Claimer::claim(const ClaimRequest& request, Deadline deadline) {
     return *result.error;
   }
   lane_.claimed(result.deliveries);
+  for (const Delivery& delivery : result.deliveries) {
+    half_.sizes.add(delivery.message.body.size());
+  }
   std::sort(result.deliveries.begin(), result.deliveries.end(), older);
   Claimed claimed{std::move(result.deliveries), std::nullopt};
   if (claimed.deliveries.size() < max) {
@@ -106,9 +124,12 @@ Result<Claimed> Claimer::claim(const ClaimRequest& request, Deadline deadline) {
 
 std::vector<Candidate> Claimer::gather(Pick wanted, Duration visibility, Deadline deadline,
                                        std::optional<Error>& error) {
+  if (const auto step = lane_.begin_side_scan(parts_.now())) {
+    scan(*step, deadline);  // its failure is no reason not to claim
+  }
   auto candidates = lane_.pick(wanted, parts_.now());
   bool pass_ended = false;
-  for (int page = 0; page < kMaxPages && candidates.size() < wanted.count && !pass_ended; ++page) {
+  for (int pages = 0; pages < kMaxPages && candidates.size() < wanted.count && !pass_ended;) {
     if (has_suspect(candidates)) {
       return candidates;
     }
@@ -119,16 +140,15 @@ std::vector<Candidate> Claimer::gather(Pick wanted, Duration visibility, Deadlin
       if (error) {
         break;
       }
-      pass_ended = !lane_.backlog_unread();
+      const bool passes_on = !step->looks_back() && step->kind != ScanStep::Kind::leap;
+      pages += passes_on ? 1 : 0;
+      pass_ended = passes_on && !lane_.backlog_unread();
     }
     auto found = lane_.pick(pick_for(more, wanted.suspects && candidates.empty(), visibility), parts_.now());
     std::move(found.begin(), found.end(), std::back_inserter(candidates));
     if (!step) {
       break;
     }
-  }
-  if (const auto step = lane_.begin_unsorted_scan(parts_.now())) {
-    scan(*step, deadline);
   }
   return candidates;
 }
@@ -141,12 +161,14 @@ Error Claimer::failure(const dynamo::Error& error) {
   return mapped;
 }
 
-std::optional<Error> Claimer::scan(const ScanStep& step, Deadline deadline) {
+std::optional<Error> Claimer::scan(ScanStep step, Deadline deadline) {
   auto page = parts_.client.query(query_of(place_, type_, step), deadline);
   if (!page) {
     lane_.abandon_scan();
     return failure(page.error());
   }
+  // The answer may have told how wrong the time was by which the step was made.
+  step.at.wall = parts_.clock.wall_now() - (parts_.clock.steady_now() - step.at.steady);
   lane_.end_scan(step, *page);
   return std::nullopt;
 }
@@ -166,6 +188,11 @@ void Claimer::attempt(std::vector<Candidate> candidates, Duration visibility, De
   auto outcomes = parts_.runner.run(std::move(statements), Repetition::none, deadline);
   std::vector<UnresolvedClaim> unknown;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
+    if (outcomes[i].fate == StatementFate::done && nonce_of(outcomes[i].item) != nonces[i]) {
+      // An answer without the message: what it says cannot be handed out.
+      outcomes[i].fate = StatementFate::unknown;
+      outcomes[i].error = dynamo::Error(dynamo::ErrorKind::malformed_response, "a claim was answered without its item");
+    }
     if (outcomes[i].fate == StatementFate::unknown) {
       outcomes[i].error.outcome_unknown = false;  // what came of it is looked up below
       result.error = store_error(place_, outcomes[i].error);
@@ -208,8 +235,7 @@ void Claimer::sort_out(std::vector<Candidate>& candidates, std::vector<Statement
   }
   const Moment now = parts_.now();
   lane_.put_back(std::move(back), now);
-  lane_.lost(lost, now);
-  if (!lost.empty() && lane_.should_look_for_winner(now)) {
+  if (lane_.lost(lost, now)) {
     look_for_winner(lost, deadline);
   }
 }
@@ -222,7 +248,7 @@ void Claimer::resolve(std::vector<UnresolvedClaim> claims, Deadline deadline, At
   auto records = parts_.runner.read(place_.table, ids, deadline);
   if (!records) {
     for (auto& claim : claims) {
-      lane_.remember_unresolved(std::move(claim));
+      half_.doubts.remember(std::move(claim));
     }
     result.error = store_error(place_, records.error());
     result.stop = true;
@@ -235,12 +261,14 @@ void Claimer::resolve(std::vector<UnresolvedClaim> claims, Deadline deadline, At
       lane_.forget(claim.candidate.id);
       continue;
     }
+    StatementOutcome outcome;
+    outcome.fate = StatementFate::unknown;
+    OutcomeRecovery::judge({WriteTrace::Kind::update, claim.candidate.id, claim.nonce, claim.candidate.version.number},
+                           &found->second, outcome);
     Candidate current = Candidate::of(found->second);
-    if (current.nonce != claim.nonce) {
+    if (outcome.fate != StatementFate::done) {
       // It has not taken effect, at least so far, or somebody else has claimed the message since.
-      lane_.forget(claim.candidate.id);
-      lane_.remember_late(claim.candidate.id, claim.nonce);
-      lane_.expect(current.due_at());
+      lane_.disown(current, claim.nonce);
     } else if (!current.due(now.wall) && now.steady < claim.leased_until) {
       result.deliveries.push_back(delivery_of(found->second, current, claim.leased_until));
     } else {

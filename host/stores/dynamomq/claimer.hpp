@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "host/queue/source.hpp"
-#include "host/stores/dynamomq/lane.hpp"
+#include "host/stores/dynamomq/queue_state.hpp"
 #include "host/stores/dynamomq/store_parts.hpp"
 
 namespace sluice::queue::dynamomq {
@@ -17,8 +17,8 @@ class Claimer {
 
   static constexpr std::size_t kWinnersLookedAt = 4;
 
-  Claimer(StoreParts parts, const QueueTable& place, QueueType type, Lane& lane)
-      : parts_(parts), place_(place), type_(type), lane_(lane), build_(place.table) {}
+  Claimer(StoreParts parts, const QueueTable& place, QueueType type, QueueHalf& half)
+      : parts_(parts), place_(place), type_(type), lane_(half.lane), half_(half), build_(place.table) {}
 
   /// As Source::claim. A lost race is no error, nor is a failed request after others have succeeded.
   Result<Claimed> claim(const ClaimRequest& request, Deadline deadline);
@@ -26,10 +26,11 @@ class Claimer {
  private:
   struct Attempt;
 
+  Result<void> be_sure(Duration visibility, bool time_is_needed, Deadline deadline);
   Pick pick_for(std::size_t count, bool suspects, Duration visibility) const;
   std::vector<Candidate> gather(Pick wanted, Duration visibility, Deadline deadline, std::optional<Error>& error);
   Error failure(const dynamo::Error& error);
-  std::optional<Error> scan(const ScanStep& step, Deadline deadline);
+  std::optional<Error> scan(ScanStep step, Deadline deadline);
   void attempt(std::vector<Candidate> candidates, Duration visibility, Deadline deadline, Attempt& result);
   void sort_out(std::vector<Candidate>& candidates, std::vector<StatementOutcome>& outcomes, SteadyTime leased_until,
                 Deadline deadline, Attempt& result);
@@ -40,6 +41,7 @@ class Claimer {
   const QueueTable& place_;
   QueueType type_;
   Lane& lane_;
+  QueueHalf& half_;
   StatementBuilder build_;
 };
 

@@ -1,5 +1,7 @@
 #include "host/stores/dynamomq/completion_writer.hpp"
 
+#include <algorithm>
+
 namespace sluice::queue::dynamomq {
 namespace {
 
@@ -7,33 +9,24 @@ std::optional<WallTime> visible_at(const Completion& completion, WallTime now) {
   return completion.delay > Duration::zero() ? std::optional(later(now, completion.delay)) : std::nullopt;
 }
 
-// The outcome of a write, before a refusal that may be its own doing has been looked into.
-SettleResult result_of(const StatementOutcome& outcome, bool removal, const QueueTable& place) {
-  switch (outcome.fate) {
-    case StatementFate::done:
-      // A DELETE of an absent record succeeds without an item. After a repeat it was our own first try that removed it.
-      return {removal && outcome.item.empty() && !outcome.repeated ? SettleStatus::lost : SettleStatus::applied, {}};
-    case StatementFate::refused:
-      return {SettleStatus::lost, {}};
-    default:
-      return {SettleStatus::failed, store_error(place, outcome.error)};
-  }
-}
-
 }  // namespace
 
-/// One conditional write on its way, and how to recognise it afterwards.
+/// One conditional write on its way.
 struct CompletionWriter::Write {
+  const Receipt* receipt = nullptr;
   KeyedStatement statement;
-  std::int64_t version = 0;  ///< that it leaves
-  std::string nonce;         ///< empty: it removes the record
+  WriteTrace trace;
+  std::int64_t version = 0;                 ///< that it leaves
+  std::optional<CompletionAction> action;   ///< nothing: it prolongs the lease
+  std::optional<dynamo::Error> hindered{};  ///< why it cannot be made
 };
 
 // The claims of this store are remembered. Of those that another one made, and hands its receipts on, the records tell.
 void CompletionWriter::find_sent_times(const std::vector<const Receipt*>& receipts, Deadline deadline) {
   std::vector<std::string> unknown;
+  unread_.resize(receipts.size());
   for (const Receipt* receipt : receipts) {
-    const auto& sent_at = sent_times_.emplace_back(lane_.sent_at_of(*receipt));
+    const auto& sent_at = sent_times_.emplace_back(half_.lane.sent_at_of(*receipt));
     if (!sent_at && has_fingerprint(*receipt)) {
       unknown.push_back(receipt->id);
     }
@@ -42,21 +35,43 @@ void CompletionWriter::find_sent_times(const std::vector<const Receipt*>& receip
     return;
   }
   const auto records = parts_.runner.read(place_.table, unknown, deadline);
-  for (std::size_t i = 0; i < receipts.size() && records; ++i) {
-    const auto found = records->find(receipts[i]->id);
-    if (!sent_times_[i] && found != records->end()) {
+  for (std::size_t i = 0; i < receipts.size(); ++i) {
+    if (sent_times_[i] || !has_fingerprint(*receipts[i])) {
+      continue;
+    }
+    if (!records) {
+      unread_[i] = records.error();  // without the time, a message that was sent again could be taken for this one
+    } else if (const auto found = records->find(receipts[i]->id); found != records->end()) {
       const std::string sort_key = Candidate::of(found->second).sort_key;
       sent_times_[i] = may_be_of(*receipts[i], sort_key) ? sort_key : std::string();
     }
   }
 }
 
-CompletionWriter::Write CompletionWriter::write_of(const Completion& completion, std::optional<std::string> sent_at,
-                                                   WallTime now, bool with_failure) {
+CompletionWriter::Write CompletionWriter::update(const Receipt& receipt, std::size_t place, std::int64_t version,
+                                                 WallTime now, const RecordChange& change) {
+  const VersionMark before = VersionMark::number_of(version);
+  std::string nonce = parts_.nonces.next();
+  Write write;
+  write.receipt = &receipt;
+  write.statement = build_.update({receipt.id, before, type_, {}, sent_times_[place]}, {nonce, now}, change);
+  write.trace = {WriteTrace::Kind::update, receipt.id, std::move(nonce), version};
+  write.version = before.next();
+  write.hindered = unread_[place];
+  return write;
+}
+
+CompletionWriter::Write CompletionWriter::write_of(const Completion& completion, std::size_t place,
+                                                   std::int64_t version, WallTime now, bool with_failure) {
   const Receipt& receipt = completion.receipt;
-  const VersionMark version = VersionMark::number_of(receipt.version);
   if (completion.action == CompletionAction::remove) {
-    return {build_.remove({receipt.id, version, type_, {}, std::move(sent_at)}, true), 0, {}};
+    Write write;
+    write.receipt = &receipt;
+    write.statement = build_.remove({receipt.id, VersionMark::number_of(version), type_, {}, sent_times_[place]}, true);
+    write.trace = {WriteTrace::Kind::remove, receipt.id, {}, version};
+    write.action = completion.action;
+    write.hindered = unread_[place];
+    return write;
   }
   const bool dead = completion.action == CompletionAction::dead_letter;
   RecordChange change = dead ? dead_letter_change(now) : put_off_change(visible_at(completion, now));
@@ -72,154 +87,226 @@ CompletionWriter::Write CompletionWriter::write_of(const Completion& completion,
   if (with_failure && completion.action != CompletionAction::release && !completion.failure.empty()) {
     change.set.emplace_back(attribute::kFailure, encode_failure(completion.failure));
   }
-  std::string nonce = parts_.nonces.next();
-  auto statement = build_.update({receipt.id, version, type_, {}, std::move(sent_at)}, {nonce, now}, change);
-  return {std::move(statement), version.next(), std::move(nonce)};
+  Write write = update(receipt, place, version, now, change);
+  write.action = completion.action;
+  return write;
 }
 
-std::vector<SettleResult> CompletionWriter::perform(std::span<const Write> writes, Deadline deadline) {
+std::vector<StatementOutcome> CompletionWriter::perform(std::span<const Write> writes, Deadline deadline) {
   std::vector<KeyedStatement> statements;
-  statements.reserve(writes.size());
-  for (const auto& write : writes) {
-    statements.push_back(write.statement);
-  }
-  const auto outcomes = parts_.runner.run(std::move(statements), Repetition::until_known, deadline);
-  std::vector<SettleResult> results;
-  results.reserve(writes.size());
-  for (std::size_t i = 0; i < writes.size(); ++i) {
-    results.push_back(result_of(outcomes[i], writes[i].nonce.empty(), place_));
-  }
-  recognise_own(writes, outcomes, results, deadline);
-  return results;
-}
-
-void CompletionWriter::recognise_own(std::span<const Write> writes, const std::vector<StatementOutcome>& outcomes,
-                                     std::vector<SettleResult>& results, Deadline deadline) {
-  std::vector<std::size_t> doubtful;
-  std::vector<std::string> ids;
-  for (std::size_t i = 0; i < writes.size(); ++i) {
-    const bool unknown = outcomes[i].fate == StatementFate::unknown;
-    if (unknown || (outcomes[i].fate == StatementFate::refused && outcomes[i].repeated)) {
-      doubtful.push_back(i);
-      ids.push_back(writes[i].statement.id);
+  std::vector<WriteTrace> traces;
+  for (const Write& write : writes) {
+    if (!write.hindered) {
+      statements.push_back(write.statement);
+      traces.push_back(write.trace);
     }
   }
-  if (doubtful.empty()) {
+  auto made = parts_.runner.run(std::move(statements), Repetition::until_known, deadline);
+  for (std::size_t k = 0; k < made.size(); ++k) {
+    // A DELETE of an absent record succeeds without an item. After a repeat it was our own first try that removed it.
+    const bool nothing = made[k].fate == StatementFate::done && made[k].item.empty() && !made[k].repeated;
+    if (nothing && traces[k].kind == WriteTrace::Kind::remove) {
+      made[k].fate = StatementFate::refused;
+    }
+  }
+  recovery_.recover(traces, made, deadline);
+  std::vector<StatementOutcome> outcomes(writes.size());
+  for (std::size_t i = 0, k = 0; i < writes.size(); ++i) {
+    if (writes[i].hindered) {
+      outcomes[i].error = *writes[i].hindered;
+    } else {
+      outcomes[i] = std::move(made[k++]);
+    }
+  }
+  return outcomes;
+}
+
+// Looks into refusals of what earlier calls have tried to write with an unknown outcome.
+void CompletionWriter::build_upon_own(std::vector<Write>& writes, std::vector<StatementOutcome>& outcomes,
+                                      const Rewrite& rewrite, Deadline deadline) {
+  std::vector<std::string> ids;
+  std::vector<std::vector<DoubtfulWrite>> doubts(writes.size());
+  for (std::size_t i = 0; i < writes.size(); ++i) {
+    if (outcomes[i].fate == StatementFate::refused) {
+      doubts[i] = half_.doubts.about(*writes[i].receipt);
+    }
+    if (!doubts[i].empty()) {
+      ids.push_back(writes[i].receipt->id);
+    }
+  }
+  if (ids.empty()) {
     return;
   }
   const auto records = parts_.runner.read(place_.table, ids, deadline);
-  for (const std::size_t i : doubtful) {
-    if (!records) {
-      results[i] = {SettleStatus::failed,
-                    Error(ErrorCode::unknown_outcome, store_error(place_, records.error()).message())};
+  std::vector<std::size_t> places;
+  std::vector<Write> again;
+  for (std::size_t i = 0; i < writes.size(); ++i) {
+    if (doubts[i].empty()) {
       continue;
     }
-    const auto found = records->find(writes[i].statement.id);
-    const bool there = found != records->end();
-    const bool removal = writes[i].nonce.empty();
-    const std::int64_t version = there ? VersionMark::of(found->second).number : 0;
-    const bool ours =
-        removal ? !there : there && version == writes[i].version && nonce_of(found->second) == writes[i].nonce;
-    if (ours) {
-      results[i] = {SettleStatus::applied, {}};
+    if (!records) {
+      outcomes[i].fate = StatementFate::unknown;
+      outcomes[i].error = records.error();
+      continue;
     }
-    // Otherwise a refusal stands: somebody else has the message now. And what is unknown stays unknown, because the
-    // request may still be on its way.
+    const auto found = records->find(writes[i].receipt->id);
+    const bool there = found != records->end();
+    const std::string nonce = there ? nonce_of(found->second) : std::string();
+    const auto own = std::find_if(doubts[i].begin(), doubts[i].end(), [&](const DoubtfulWrite& doubt) {
+      return there ? doubt.nonce == nonce : doubt.action == CompletionAction::remove;
+    });
+    if (own == doubts[i].end()) {
+      continue;
+    }
+    if (own->action) {
+      outcomes[i].fate = own->action == writes[i].action ? StatementFate::done : StatementFate::refused;
+    } else {
+      writes[i] = rewrite(i, VersionMark::of(found->second).number);
+      again.push_back(writes[i]);
+      places.push_back(i);
+    }
+  }
+  auto results = perform(again, deadline);
+  for (std::size_t k = 0; k < places.size(); ++k) {
+    outcomes[places[k]] = std::move(results[k]);
+  }
+}
+
+std::vector<StatementOutcome> CompletionWriter::commit(std::vector<Write>& writes, const Rewrite& rewrite,
+                                                       Deadline deadline) {
+  auto outcomes = perform(writes, deadline);
+  build_upon_own(writes, outcomes, rewrite, deadline);
+  for (std::size_t i = 0; i < writes.size(); ++i) {
+    if (outcomes[i].fate == StatementFate::unknown) {
+      half_.doubts.remember(*writes[i].receipt, {writes[i].trace.nonce, writes[i].action});
+    } else if (outcomes[i].fate != StatementFate::failed) {
+      half_.doubts.clear(*writes[i].receipt);
+    }
+  }
+  return outcomes;
+}
+
+SettleResult CompletionWriter::result_of(const StatementOutcome& outcome) const {
+  switch (outcome.fate) {
+    case StatementFate::done:
+      return {SettleStatus::applied, {}};
+    case StatementFate::refused:
+      return {SettleStatus::lost, {}};
+    default:
+      return {SettleStatus::failed, recovery_.error_of(outcome)};
   }
 }
 
 std::vector<SettleResult> CompletionWriter::settle(std::span<const Completion> completions, Deadline deadline) {
   const WallTime now = parts_.clock.wall_now();
-  std::vector<Write> writes;
-  writes.reserve(completions.size());
   std::vector<const Receipt*> receipts;
   for (const auto& completion : completions) {
     receipts.push_back(&completion.receipt);
   }
   find_sent_times(receipts, deadline);
+  const auto write = [&](std::size_t i, std::int64_t version) {
+    return write_of(completions[i], i, version, now, true);
+  };
+  std::vector<Write> writes;
+  writes.reserve(completions.size());
   for (std::size_t i = 0; i < completions.size(); ++i) {
-    writes.push_back(write_of(completions[i], sent_times_[i], now, true));
+    writes.push_back(write(i, completions[i].receipt.version));
   }
-  auto results = perform(writes, deadline);
-  retry_without_failure(completions, now, results, deadline);
+  auto outcomes = commit(writes, write, deadline);
+  settle_without_failure(completions, now, writes, outcomes, deadline);
+  std::vector<SettleResult> results;
+  results.reserve(completions.size());
   for (std::size_t i = 0; i < completions.size(); ++i) {
-    note_in_lane(completions[i], results[i], now);
+    results.push_back(result_of(outcomes[i]));
+    note_in_lane(completions[i], writes[i], results[i], now);
   }
   return results;
 }
 
 // A record close to 400 KB has no room for the reason of its failure. The message matters more.
-void CompletionWriter::retry_without_failure(std::span<const Completion> completions, WallTime now,
-                                             std::vector<SettleResult>& results, Deadline deadline) {
+void CompletionWriter::settle_without_failure(std::span<const Completion> completions, WallTime now,
+                                              std::vector<Write>& writes, std::vector<StatementOutcome>& outcomes,
+                                              Deadline deadline) {
   std::vector<std::size_t> places;
-  std::vector<Write> writes;
+  std::vector<Write> again;
+  const auto write = [&](std::size_t k, std::int64_t version) {
+    return write_of(completions[places[k]], places[k], version, now, false);
+  };
   for (std::size_t i = 0; i < completions.size(); ++i) {
-    if (results[i].status == SettleStatus::failed && results[i].error.code() == ErrorCode::invalid &&
-        !completions[i].failure.empty()) {
+    const bool invalid =
+        outcomes[i].fate == StatementFate::failed && recovery_.error_of(outcomes[i]).code() == ErrorCode::invalid;
+    if (invalid && !completions[i].failure.empty()) {
       places.push_back(i);
-      writes.push_back(write_of(completions[i], sent_times_[i], now, false));
+      again.push_back(write(places.size() - 1, *writes[i].trace.before));
     }
   }
-  if (writes.empty()) {
+  if (places.empty()) {
     return;
   }
-  auto again = perform(writes, deadline);
+  auto results = commit(again, write, deadline);
   for (std::size_t k = 0; k < places.size(); ++k) {
-    results[places[k]] = std::move(again[k]);
+    writes[places[k]] = std::move(again[k]);
+    outcomes[places[k]] = std::move(results[k]);
   }
 }
 
-void CompletionWriter::note_in_lane(const Completion& completion, const SettleResult& result, WallTime now) {
+void CompletionWriter::note_in_lane(const Completion& completion, const Write& write, const SettleResult& result,
+                                    WallTime now) {
   const Receipt& receipt = completion.receipt;
   if (result.status == SettleStatus::lost) {
-    lane_.forget_receipt(receipt);
+    half_.lane.forget_receipt(receipt);
     return;
   }
   if (result.status == SettleStatus::failed) {
     return;  // the lease stands until it runs out
   }
   if (completion.action == CompletionAction::remove) {
-    lane_.removed(receipt.id, parts_.clock.steady_now());
+    half_.lane.removed(receipt.id, parts_.clock.steady_now());
   } else if (completion.action == CompletionAction::dead_letter) {
-    lane_.forget(receipt.id);
+    half_.lane.forget(receipt.id);
   } else {
-    lane_.put_off(
-        receipt.id, VersionMark::number_of(receipt.version).next(), visible_at(completion, now),
+    half_.lane.put_off(
+        receipt.id, write.version, visible_at(completion, now),
         {.attempt_given_back = completion.action == CompletionAction::release, .suspect = completion.suspect});
   }
 }
 
 std::vector<ExtendResult> CompletionWriter::extend(std::span<const Receipt> receipts, Duration visibility,
                                                    Deadline deadline) {
+  std::vector<ExtendResult> results(receipts.size());
+  if (const auto sure = parts_.clock.be_sure(place_, visibility / 2, deadline); !sure) {
+    for (ExtendResult& result : results) {
+      result = {.status = SettleStatus::failed, .receipt = {}, .leased_until = {}, .error = sure.error()};
+    }
+    return results;
+  }
   const Moment now = parts_.now();
   const WallTime invisible_until = later(now.wall, visibility);
-  std::vector<Write> writes;
-  writes.reserve(receipts.size());
   std::vector<const Receipt*> all;
   for (const auto& receipt : receipts) {
     all.push_back(&receipt);
   }
   find_sent_times(all, deadline);
-  for (const auto& receipt : receipts) {
-    const VersionMark version = VersionMark::number_of(receipt.version);
-    std::string nonce = parts_.nonces.next();
-    auto statement = build_.update({receipt.id, version, type_, {}, sent_times_[writes.size()]}, {nonce, now.wall},
-                                   extend_change(invisible_until));
-    writes.push_back({std::move(statement), version.next(), std::move(nonce)});
-  }
-  auto performed = perform(writes, deadline);
-  std::vector<ExtendResult> results;
-  results.reserve(receipts.size());
+  const auto write = [&](std::size_t i, std::int64_t version) {
+    return update(receipts[i], i, version, now.wall, extend_change(invisible_until));
+  };
+  std::vector<Write> writes;
+  writes.reserve(receipts.size());
   for (std::size_t i = 0; i < receipts.size(); ++i) {
-    ExtendResult& result = results.emplace_back();
-    result.status = performed[i].status;
-    result.error = std::move(performed[i].error);
+    writes.push_back(write(i, receipts[i].version));
+  }
+  const auto outcomes = commit(writes, write, deadline);
+  for (std::size_t i = 0; i < receipts.size(); ++i) {
+    SettleResult settled = result_of(outcomes[i]);
+    ExtendResult& result = results[i];
+    result.status = settled.status;
+    result.error = std::move(settled.error);
     if (result.status == SettleStatus::applied) {
       result.receipt = {receipts[i].id, writes[i].version, receipts[i].locator};
       result.leased_until = until(now.steady, visibility);
-      lane_.extended(receipts[i].id, writes[i].version, invisible_until);
+      half_.lane.extended(receipts[i].id, writes[i].version, invisible_until);
     } else if (result.status == SettleStatus::lost) {
-      lane_.forget_receipt(receipts[i]);
+      half_.lane.forget_receipt(receipts[i]);
     }
   }
   return results;

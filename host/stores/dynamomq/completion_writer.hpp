@@ -1,47 +1,60 @@
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "host/queue/completion.hpp"
-#include "host/stores/dynamomq/lane.hpp"
+#include "host/stores/dynamomq/outcome_recovery.hpp"
+#include "host/stores/dynamomq/queue_state.hpp"
 #include "host/stores/dynamomq/store_parts.hpp"
 
 namespace sluice::queue::dynamomq {
 
 /// Settles and extends deliveries of one queue half, each conditional on the version that its receipt names.
-/// Thread-safe.
 ///
-/// A write whose outcome is unknown is repeated; when the repeat is refused, the record's nonce tells whether the first
-/// try had taken effect.
+/// A write whose outcome stays unknown is remembered: when a later call about the same receipt is refused, the nonce on
+/// the record tells whether that was our own doing. An extension that had taken effect is built upon, a completion that
+/// had is reported as applied.
 /// Made for one call. Not thread-safe.
 class CompletionWriter {
  public:
-  CompletionWriter(StoreParts parts, const QueueTable& place, QueueType type, Lane& lane)
-      : parts_(parts), place_(place), type_(type), lane_(lane), build_(place.table) {}
+  CompletionWriter(StoreParts parts, const QueueTable& place, QueueType type, QueueHalf& half)
+      : parts_(parts), type_(type), half_(half), place_(place), recovery_(parts.runner, place), build_(place.table) {}
 
   std::vector<SettleResult> settle(std::span<const Completion> completions, Deadline deadline);
   std::vector<ExtendResult> extend(std::span<const Receipt> receipts, Duration visibility, Deadline deadline);
 
  private:
   struct Write;
+  /// Makes the write of the n-th receipt anew, for a record of that version.
+  using Rewrite = std::function<Write(std::size_t, std::int64_t)>;
 
   void find_sent_times(const std::vector<const Receipt*>& receipts, Deadline deadline);
-  Write write_of(const Completion& completion, std::optional<std::string> sent_at, WallTime now, bool with_failure);
-  std::vector<SettleResult> perform(std::span<const Write> writes, Deadline deadline);
-  void recognise_own(std::span<const Write> writes, const std::vector<StatementOutcome>& outcomes,
-                     std::vector<SettleResult>& results, Deadline deadline);
-  void retry_without_failure(std::span<const Completion> completions, WallTime now, std::vector<SettleResult>& results,
-                             Deadline deadline);
-  void note_in_lane(const Completion& completion, const SettleResult& result, WallTime now);
+  Write write_of(const Completion& completion, std::size_t place, std::int64_t version, WallTime now,
+                 bool with_failure);
+  Write update(const Receipt& receipt, std::size_t place, std::int64_t version, WallTime now,
+               const RecordChange& change);
+  std::vector<StatementOutcome> commit(std::vector<Write>& writes, const Rewrite& rewrite, Deadline deadline);
+  std::vector<StatementOutcome> perform(std::span<const Write> writes, Deadline deadline);
+  void build_upon_own(std::vector<Write>& writes, std::vector<StatementOutcome>& outcomes, const Rewrite& rewrite,
+                      Deadline deadline);
+  void settle_without_failure(std::span<const Completion> completions, WallTime now, std::vector<Write>& writes,
+                              std::vector<StatementOutcome>& outcomes, Deadline deadline);
+  SettleResult result_of(const StatementOutcome& outcome) const;
+  void note_in_lane(const Completion& completion, const Write& write, const SettleResult& result, WallTime now);
 
   StoreParts parts_;
-  const QueueTable& place_;
   QueueType type_;
-  Lane& lane_;
+  QueueHalf& half_;
+  const QueueTable& place_;
+  OutcomeRecovery recovery_;
   StatementBuilder build_;
-  /// Of each receipt of the call; nothing: the version alone has to do.
-  std::vector<std::optional<std::string>> sent_times_;
+  // Of each receipt of the call.
+  std::vector<std::optional<std::string>> sent_times_;  // nothing: the version alone has to do
+  std::vector<std::optional<dynamo::Error>> unread_;    // why that could not be found out
 };
 
 }  // namespace sluice::queue::dynamomq

@@ -25,6 +25,9 @@ Result<QueueOverview> DynamoMqOperator::overview(const OverviewRequest& request,
 }
 
 std::vector<ChangeResult> DynamoMqOperator::change(std::span<const Change> changes, Deadline deadline) {
+  if (const auto sure = parts_.clock.be_sure(queue_.place, kTimeTolerance, deadline); !sure) {
+    return {changes.size(), ChangeResult{ChangeStatus::failed, 0, sure.error()}};
+  }
   std::vector<Changer::Due> due;
   auto results = Changer(parts_, queue_.place).change(changes, deadline, due);
   for (const Change& change : changes) {
@@ -35,7 +38,7 @@ std::vector<ChangeResult> DynamoMqOperator::change(std::span<const Change> chang
     }
   }
   for (auto& [type, record] : due) {
-    queue_.lane(type).keep(std::move(record));
+    queue_.half(type).lane.keep(std::move(record));
   }
   doorbell_.ring_changed(queue_.place.queue, changes, results);
   return results;

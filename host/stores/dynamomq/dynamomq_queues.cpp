@@ -22,8 +22,9 @@ class DynamoMqQueues final : public Queues {
       : options_(std::move(options)),
         random_(random),
         nonces_(options_.host, random),
+        clock_(client, clock, options_.warn),
         runner_(client, clock, random),
-        parts_{client, clock, runner_, nonces_} {}
+        parts_{client, clock_, runner_, nonces_} {}
 
   Result<std::unique_ptr<Source>> open_source(const QueueAddress& address) override {
     return std::unique_ptr<Source>(
@@ -52,6 +53,7 @@ class DynamoMqQueues final : public Queues {
   const DynamoMqOptions options_;
   Random& random_;
   NonceSource nonces_;
+  TableClock clock_;
   StatementRunner runner_;
   const StoreParts parts_;
 

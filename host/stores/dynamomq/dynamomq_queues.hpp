@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -22,6 +23,8 @@ struct DynamoMqOptions {
   std::map<std::string, TableLocation> queues;  ///< those that differ from the defaults
   std::string host;                             ///< this host's name; part of what tells its writes from others'
   std::string region;                           ///< for messages only
+  /// Told, from any thread, in one line, what people should mend although it goes on; may be empty.
+  std::function<void(const std::string&)> warn{};
 };
 
 /// Queues in tables of DynamoMQ v0.11.0; its Go programs can work on the same tables at the same time.

@@ -6,6 +6,7 @@
 #include "base/random.hpp"
 #include "host/queue/doorbell.hpp"
 #include "host/queue/sender.hpp"
+#include "host/stores/dynamomq/outcome_recovery.hpp"
 #include "host/stores/dynamomq/store_parts.hpp"
 
 namespace sluice::queue::dynamomq {
@@ -18,7 +19,12 @@ class DynamoMqSender final : public Sender {
  public:
   /// The references must outlive the sender.
   DynamoMqSender(StoreParts parts, const QueueTable& place, Random& random, Doorbell& doorbell)
-      : parts_(parts), place_(place), random_(random), doorbell_(doorbell), build_(place.table) {}
+      : parts_(parts),
+        place_(place),
+        random_(random),
+        doorbell_(doorbell),
+        recovery_(parts.runner, place),
+        build_(place.table) {}
 
   std::vector<SendResult> send(std::span<const NewMessage> messages, Deadline deadline) override;
 
@@ -26,13 +32,12 @@ class DynamoMqSender final : public Sender {
   struct Draft;
 
   std::vector<Draft> draft(std::span<const NewMessage> messages, std::vector<SendResult>& results);
-  void recognise_own(const std::vector<Draft>& drafts, const std::vector<StatementOutcome>& outcomes,
-                     std::vector<SendResult>& results, Deadline deadline);
 
   StoreParts parts_;
   const QueueTable& place_;
   Random& random_;
   Doorbell& doorbell_;
+  OutcomeRecovery recovery_;
   StatementBuilder build_;
 };
 

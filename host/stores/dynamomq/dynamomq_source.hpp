@@ -24,7 +24,7 @@ class DynamoMqSource final : public Source {
   std::vector<ExtendResult> extend(std::span<const Receipt> receipts, Duration visibility, Deadline deadline) override;
 
  private:
-  Lane& lane() { return queue_.lane(address_.type); }
+  QueueHalf& half() { return queue_.half(address_.type); }
 
   // Fixed after construction.
   const StoreParts parts_;

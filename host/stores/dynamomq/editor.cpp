@@ -69,35 +69,35 @@ void add_difference(Update& update, const dynamo::Item& before, const dynamo::It
 
 }  // namespace
 
-Result<dynamo::Item> Editor::write(const dynamo::UpdateItemRequest& update, const Written& written,
+Result<dynamo::Item> Editor::write(const dynamo::UpdateItemRequest& update, const WriteTrace& trace,
                                    Deadline deadline) const {
-  for (int tries = 1;; ++tries) {
+  StatementOutcome outcome;
+  for (int tries = 1; tries <= kMaxTries; ++tries) {
     auto answer = parts_.client.update_item(update, deadline);
-    if (answer) {
+    const bool unclear = answer ? !trace.is_on(answer->item) : outcome_unknown(answer.error());
+    outcome.error = answer
+                        ? dynamo::Error(dynamo::ErrorKind::malformed_response, "an edit was answered without its item")
+                        : answer.error();
+    if (answer && !unclear) {
       return std::move(answer->item);
     }
-    const bool refused = answer.error().kind == dynamo::ErrorKind::conditional_check_failed;
-    if (!refused && !outcome_unknown(answer.error())) {
-      return store_error(place_, answer.error());
+    const bool refused = !answer && outcome.error.kind == dynamo::ErrorKind::conditional_check_failed;
+    if (!unclear && !refused) {
+      outcome.fate = outcome.repeated ? StatementFate::unknown : StatementFate::failed;
+      return recovery_.error_of(outcome);
     }
-    auto record = inspector_.record(written.id, deadline);
-    if (record && nonce_of(*record) == written.nonce) {
-      return record;
+    outcome.fate = refused ? StatementFate::refused : StatementFate::unknown;
+    recovery_.recover(std::span(&trace, 1), std::span(&outcome, 1), deadline);
+    if (outcome.fate == StatementFate::done) {
+      return std::move(outcome.item);
     }
-    if (!record && record.error().code() != ErrorCode::not_found) {
-      return refused ? record.error() : Error(ErrorCode::unknown_outcome, record.error().message());
+    if (outcome.fate == StatementFate::refused) {
+      const auto record = inspector_.record(trace.id, deadline);
+      return record ? changed_since(place_.queue, trace.id) : record.error();
     }
-    if (!record) {
-      return record.error();
-    }
-    if (VersionMark::of(*record).number != written.before) {
-      return changed_since(place_.queue, written.id);
-    }
-    // It may still arrive: then the next try, which is the very same, is refused, and recognised above.
-    if (refused || tries == kMaxTries) {
-      return refused ? changed_since(place_.queue, written.id) : store_error(place_, answer.error());
-    }
+    outcome.repeated = true;  // it may still arrive: then the next try, which is the very same, is refused
   }
+  return recovery_.error_of(outcome);
 }
 
 Result<StoredMessage> Editor::edit(const std::string& id, std::int64_t version, std::span<const ContentEdit> edits,
@@ -120,12 +120,12 @@ Result<StoredMessage> Editor::edit(const std::string& id, std::int64_t version, 
                                          " bytes as an item and DynamoDB holds " + std::to_string(kMaxItemBytes) +
                                          "; keep the body elsewhere and put where it is");
   }
-  const Written written{id, found.number, parts_.nonces.anonymous()};
+  const WriteTrace trace{WriteTrace::Kind::update, id, parts_.nonces.anonymous(), found.number};
   Update update(place_, id, found);
   update.set(attribute::kUpdatedAt, format_timestamp(parts_.clock.wall_now()));
-  update.set(attribute::kNonce, written.nonce);
+  update.set(attribute::kNonce, trace.nonce);
   add_difference(update, *before, wanted);
-  const auto after = write(std::move(update).finish(), written, deadline);
+  const auto after = write(std::move(update).finish(), trace, deadline);
   if (!after) {
     return after.error();
   }

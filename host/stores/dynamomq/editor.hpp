@@ -6,6 +6,7 @@
 
 #include "host/queue/change.hpp"
 #include "host/stores/dynamomq/inspector.hpp"
+#include "host/stores/dynamomq/outcome_recovery.hpp"
 
 namespace sluice::queue::dynamomq {
 
@@ -17,25 +18,20 @@ class Editor {
  public:
   static constexpr int kMaxTries = 4;  ///< of an update whose outcome is unknown
 
-  Editor(StoreParts parts, const QueueTable& place) : parts_(parts), place_(place), inspector_(parts, place) {}
+  Editor(StoreParts parts, const QueueTable& place)
+      : parts_(parts), place_(place), recovery_(parts.runner, place), inspector_(parts, place) {}
 
   /// As Operator::edit.
   Result<StoredMessage> edit(const std::string& id, std::int64_t version, std::span<const ContentEdit> edits,
                              Deadline deadline) const;
 
  private:
-  /// What is written, and how to recognise it.
-  struct Written {
-    std::string id;
-    std::int64_t before = 0;  // the version
-    std::string nonce;
-  };
-
   /// The item as it is after the update; ErrorCode::conflict when its condition does not hold.
-  Result<dynamo::Item> write(const dynamo::UpdateItemRequest& update, const Written& written, Deadline deadline) const;
+  Result<dynamo::Item> write(const dynamo::UpdateItemRequest& update, const WriteTrace& trace, Deadline deadline) const;
 
   StoreParts parts_;
   const QueueTable& place_;
+  OutcomeRecovery recovery_;
   Inspector inspector_;
 };
 

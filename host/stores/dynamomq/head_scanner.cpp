@@ -1,6 +1,7 @@
 #include "host/stores/dynamomq/head_scanner.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/timestamp.hpp"
 #include "host/stores/dynamomq/schema.hpp"
@@ -11,36 +12,65 @@ namespace {
 constexpr std::size_t kSecondsLength = 19;                  // of "2026-11-20T23:14:00"
 constexpr Duration kInstant = std::chrono::nanoseconds(1);  // what is hidden until a time is due just after it
 constexpr std::string_view kBehindTimestamps = ":";         // the character after '9'
+constexpr char kNext = '!';                                 // after a key: just behind all records that have it
+constexpr double kSmallestRead = 0.5;                       // units; DynamoDB bills no less
 
 std::string second_of(WallTime time) { return format_timestamp(time).substr(0, kSecondsLength); }
 
-Duration seconds(double count) { return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(count)); }
-
 const std::string* sort_key_of(const dynamo::Item& key) { return dynamo::find<std::string>(key, attribute::kSentAt); }
+
+WallTime time_of(const std::string& sort_key) { return parse_timestamp_or_end(sort_key).value_or(WallTime{}); }
 
 }  // namespace
 
 // In UTF-8 order '.' comes before 'Z', so that "…05Z" is behind every fraction of that second.
 std::string due_bound(WallTime now) { return second_of(now) + 'Z'; }
 
-bool HeadScanner::sweep_due(Moment now) const {
-  if (now.steady >= blind_sweep_at_) {
-    return true;
+void HeadScanner::begin_pass(Moment now) {
+  if (map_.empty()) {
+    blind_round_at_ = now.steady + std::chrono::duration_cast<Duration>(kBlindInterval * (0.8 + 0.4 * random_.unit()));
   }
-  return next_due_ && *next_due_ < now.wall && now.steady >= earliest_sweep_at_;
-}
-
-void HeadScanner::begin_sweep(Moment now) {
-  const Duration blind =
-      std::clamp<Duration>(seconds(head_weight_ / kBlindUnitsPerSecond), kSweepInterval, kLongestSweepInterval);
-  blind_sweep_at_ = now.steady + std::chrono::duration_cast<Duration>(blind * (0.8 + 0.4 * random_.unit()));
-  earliest_sweep_at_ =
-      now.steady + std::clamp<Duration>(seconds(head_weight_ / kDueUnitsPerSecond), kSweepGap, kLongestSweepInterval);
-  next_due_.reset();
+  map_.clear();
+  anywhere_due_.reset();
   resume_after_.clear();
   resume_from_.clear();
-  pass_weight_ = 0;
-  sweeping_ = true;
+  leap_.reset();
+  looking_back_at_.reset();
+  fruitless_ = 0;
+  leaps_ = true;
+}
+
+// Never twice in a row: what is new must not wait for what is old.
+std::optional<ScanStep> HeadScanner::look_back(Moment now) {
+  if (looked_back_ || leap_) {
+    return std::nullopt;
+  }
+  if (anywhere_due_ && *anywhere_due_ < now.wall) {
+    map_.expect_anywhere(*anywhere_due_);
+    anywhere_due_.reset();
+  }
+  ScanStep step;
+  step.at = now;
+  step.limit = kBackLimit;
+  step.kind = ScanStep::Kind::due;
+  looking_back_at_ = due_purse_.open(now.steady) ? map_.due(now.wall) : std::nullopt;
+  if (!looking_back_at_ && now.steady >= blind_round_at_ && blind_purse_.open(now.steady)) {
+    step.kind = ScanStep::Kind::blind;
+    // Late writers come in behind the last record too, as far as the tail does not reach back.
+    const std::string end = map_.end();
+    looking_back_at_ = !end.empty() && blind_at_ == end ? HeadMap::Place{end + kNext, due_bound(now.wall), {}}
+                                                        : map_.behind(blind_at_);
+    if (looking_back_at_ && looking_back_at_->to < looking_back_at_->from) {
+      looking_back_at_ = map_.behind(blind_at_ = std::string());
+    }
+  }
+  if (!looking_back_at_) {
+    return std::nullopt;
+  }
+  step.from = looking_back_at_->from;
+  step.to = looking_back_at_->to;
+  step.after = looking_back_at_->after;
+  return step;
 }
 
 std::int64_t HeadScanner::limit(Moment now, std::size_t want, bool refill) {
@@ -57,14 +87,22 @@ ScanStep HeadScanner::next(Moment now, std::size_t want) {
   ScanStep step;
   step.at = now;
   step.to = bounded_ ? due_bound(now.wall) : std::string();
-  const bool light = head_weight_ <= kLightUnits;
-  if (position_ == Position::begin || (position_ == Position::end && light) || sweep_due(now)) {
-    begin_sweep(now);
+  if (position_ == Position::begin || (position_ == Position::end && light())) {
+    begin_pass(now);
     step.kind = ScanStep::Kind::head;
+  } else if (auto back = look_back(now)) {
+    looked_back_ = true;
+    return *back;
+  } else if (leap_) {
+    step.kind = ScanStep::Kind::leap;
+    const WallTime low = time_of(leap_->low);
+    step.from = format_timestamp(low + (leap_->high - low) / 2);
+    step.to = due_bound(now.wall);
+    step.limit = kLeapLimit;
+    return step;
   } else if (position_ == Position::end) {
     step.kind = ScanStep::Kind::tail;
     step.from = second_of(std::min(end_reached_, now.wall) - kTailMargin);
-    sweeping_ = false;
   } else {
     step.kind = ScanStep::Kind::onward;
     step.from = resume_from_;
@@ -75,6 +113,7 @@ ScanStep HeadScanner::next(Moment now, std::size_t want) {
       step.to = std::max({step.to, step.from, start == nullptr ? std::string() : *start});
     }
   }
+  looked_back_ = false;
   step.limit = limit(now, want, step.kind == ScanStep::Kind::onward);
   return step;
 }
@@ -93,28 +132,52 @@ std::optional<ScanStep> HeadScanner::next_unsorted(Moment now) {
   return step;
 }
 
-void HeadScanner::absorb(const ScanStep& step, const ScanFinding& finding) {
-  if (finding.next_due) {
-    expect(*finding.next_due);
+std::optional<ScanStep> HeadScanner::next_front(Moment now) {
+  if (now.steady < front_at_) {
+    return std::nullopt;
   }
-  if (step.kind == ScanStep::Kind::unsorted) {
+  ScanStep step;
+  step.kind = ScanStep::Kind::front;
+  step.to = due_bound(now.wall);
+  step.at = now;
+  step.limit = kFrontLimit;
+  return step;
+}
+
+void HeadScanner::bound(const ScanStep& step) {
+  if (!bounded_) {
+    bounded_ = true;
+    unsorted_at_ = std::max(unsorted_at_, step.at.steady + std::chrono::seconds(1));
+  }
+}
+
+void HeadScanner::absorb(const ScanStep& step, const ScanFinding& finding) {
+  front_at_ = std::max(front_at_, step.at.steady + kFrontInterval);
+  if (step.kind == ScanStep::Kind::unsorted || step.kind == ScanStep::Kind::front) {
     return;
+  }
+  if (step.looks_back()) {
+    return absorb_back(step, finding);
+  }
+  if (step.kind == ScanStep::Kind::leap) {
+    return absorb_leap(step, finding);
   }
   if (finding.items > 0) {
     const auto items = static_cast<double>(finding.items);
     ready_share_ = static_cast<double>(finding.ready) / items;
-    pass_weight_ += finding.read_units * static_cast<double>(finding.invisible) / items;
-    const double future_units = finding.read_units * static_cast<double>(finding.future) / items;
-    if (!bounded_ && future_units > kLightUnits / 2) {
-      bounded_ = true;
-      unsorted_at_ = std::max(unsorted_at_, step.at.steady + kSweepGap);
+    fruitless_ += finding.read_units;
+    leaps_ = leaps_ && finding.ready == 0;
+    if (finding.read_units * static_cast<double>(finding.future) / items > kLightUnits / 2) {
+      bound(step);
     }
+  }
+  for (const Stretch& stretch : finding.stretches) {
+    map_.append(stretch, step.kind == ScanStep::Kind::tail);
   }
   const std::string* reached = sort_key_of(finding.last_key);
   const bool in_future = reached != nullptr && *reached > due_bound(step.at.wall);
-  if (in_future && !bounded_) {
-    bounded_ = true;
-    unsorted_at_ = std::max(unsorted_at_, step.at.steady + kSweepGap);
+  if (in_future) {
+    bound(step);
   }
   resume_from_.clear();
   resume_after_ = finding.last_key;
@@ -122,7 +185,7 @@ void HeadScanner::absorb(const ScanStep& step, const ScanFinding& finding) {
     absorb_end(step, finding);
   } else {
     position_ = Position::middle;
-    head_weight_ = sweeping_ ? std::max(head_weight_, pass_weight_) : head_weight_;
+    leap_if_worth_it(step);
   }
 }
 
@@ -130,19 +193,77 @@ void HeadScanner::absorb_end(const ScanStep& step, const ScanFinding& finding) {
   position_ = Position::end;
   end_reached_ = step.at.wall;
   future_due_ = finding.future_due;
+  leaps_ = false;
   resume_after_.clear();
-  if (sweeping_) {
-    head_weight_ = pass_weight_;
-  }
   if (finding.items == 0) {
     ready_share_ = 1;
   }
 }
 
+void HeadScanner::absorb_back(const ScanStep& step, const ScanFinding& finding) {
+  const auto items = static_cast<double>(std::max<std::size_t>(1, finding.items));
+  const double units = std::max(kSmallestRead, finding.read_units);
+  ReadPurse& purse = step.kind == ScanStep::Kind::due ? due_purse_ : blind_purse_;
+  purse.spend(units * (1 - static_cast<double>(finding.ready) / items), step.at.steady);
+  if (!looking_back_at_) {
+    return;
+  }
+  const HeadMap::Place place = *std::exchange(looking_back_at_, std::nullopt);
+  const bool behind_all = place.to > map_.end();
+  if (step.kind == ScanStep::Kind::blind) {
+    blind_at_ = behind_all ? std::string() : place.to;
+    if (behind_all) {
+      blind_round_at_ =
+          step.at.steady + std::chrono::duration_cast<Duration>(kBlindInterval * (0.8 + 0.4 * random_.unit()));
+    }
+  }
+  if (!behind_all) {
+    return map_.replace(place, finding.stretches, finding.last_key, step.at.wall);
+  }
+  for (const Stretch& stretch : finding.stretches) {
+    map_.append(stretch, true);
+  }
+}
+
+void HeadScanner::leap_if_worth_it(const ScanStep& step) {
+  const std::string* reached = sort_key_of(resume_after_);
+  if (leaps_ && fruitless_ > kLeapAfterUnits && reached != nullptr &&
+      time_of(*reached) + kLeapPrecision < step.at.wall) {
+    leap_ = Leap{*reached, step.at.wall, 0};
+  }
+}
+
+void HeadScanner::absorb_leap(const ScanStep& step, const ScanFinding& finding) {
+  if (!leap_) {
+    return;
+  }
+  const bool hidden = finding.ready == 0 && !finding.stretches.empty();
+  if (hidden) {
+    leap_->low = std::max(leap_->low, finding.stretches.back().to);
+  } else {
+    leap_->high = time_of(step.from);
+  }
+  ++leap_->made;
+  if (leap_->made < kMostLeaps && time_of(leap_->low) + kLeapPrecision < leap_->high) {
+    return;
+  }
+  map_.append_unread(leap_->low);
+  ready_share_ = 1;
+  resume_after_.clear();
+  resume_from_ = leap_->low;
+  leaps_ = false;  // once a pass
+  leap_.reset();
+}
+
 std::optional<Duration> HeadScanner::next_due(Moment now) const {
+  std::optional<WallTime> first = map_.first_due();
+  if (anywhere_due_) {
+    first = std::min(first.value_or(*anywhere_due_), *anywhere_due_);
+  }
   std::optional<Duration> next;
-  if (next_due_) {
-    next = std::max<Duration>({*next_due_ - now.wall + kInstant, earliest_sweep_at_ - now.steady, Duration::zero()});
+  if (first) {
+    const Duration purse = light() ? Duration::zero() : due_purse_.wait(now.steady);
+    next = std::max<Duration>({*first - now.wall + kInstant, purse, Duration::zero()});
   }
   if (future_due_) {
     const Duration left = std::max<Duration>(*future_due_ - now.wall + kInstant, Duration::zero());
@@ -151,21 +272,34 @@ std::optional<Duration> HeadScanner::next_due(Moment now) const {
   return next;
 }
 
-void HeadScanner::expect(WallTime due) { next_due_ = next_due_ ? std::min(*next_due_, due) : due; }
+void HeadScanner::expect(WallTime due) { anywhere_due_ = anywhere_due_ ? std::min(*anywhere_due_, due) : due; }
 
-void HeadScanner::rewind(std::string sort_key) {
-  page_ = std::max(page_ / 4, kSmallestPage);
-  if (position_ != Position::begin) {
-    position_ = Position::middle;
-    resume_after_.clear();
-    resume_from_ = std::move(sort_key);
+void HeadScanner::rewind(const std::vector<std::string>& sort_keys) {
+  if (sort_keys.empty()) {
+    return;
   }
+  page_ = std::max(page_ / 4, kSmallestPage);
+  if (position_ == Position::begin) {
+    return;
+  }
+  if (!light()) {
+    // What lies between them is held by others, and need not be read again.
+    for (const std::string& key : sort_keys) {
+      map_.expect(key, WallTime{});
+    }
+    return;
+  }
+  position_ = Position::middle;
+  resume_after_.clear();
+  resume_from_ = *std::min_element(sort_keys.begin(), sort_keys.end());
 }
 
 void HeadScanner::restart() {
   position_ = Position::begin;
-  next_due_.reset();
+  map_.clear();
+  anywhere_due_.reset();
   future_due_.reset();
+  leap_.reset();
 }
 
 }  // namespace sluice::queue::dynamomq

@@ -3,10 +3,13 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/clock.hpp"
 #include "base/random.hpp"
 #include "dynamo/client.hpp"
+#include "host/stores/dynamomq/head_map.hpp"
 #include "host/stores/dynamomq/times.hpp"
 
 namespace sluice::queue::dynamomq {
@@ -17,6 +20,10 @@ struct ScanStep {
     head,      ///< from the oldest record
     onward,    ///< where the last step ended
     tail,      ///< what is newer than the end last reached, with a margin
+    due,       ///< a stretch behind the cursor in which something has come due
+    blind,     ///< one in which something may have, that nobody could foresee
+    leap,      ///< a few records far ahead, to find where the head ends
+    front,     ///< the first few records, for what was moved before all others
     unsorted,  ///< records whose sent_at is no timestamp and sorts behind every one
   };
   Kind kind = Kind::head;
@@ -25,6 +32,9 @@ struct ScanStep {
   dynamo::Item after;  ///< where to go on; empty: at `from`
   std::int64_t limit = 0;
   Moment at;
+
+  /// Whether it looks behind the cursor, and so tells nothing of what lies before it.
+  bool looks_back() const { return kind == Kind::due || kind == Kind::blind; }
 };
 
 /// What a step found.
@@ -35,30 +45,40 @@ struct ScanFinding {
   std::size_t future = 0;     ///< sorted behind this moment
   double read_units = 0;
   dynamo::Item last_key;               ///< empty: nothing more
-  std::optional<WallTime> next_due;    ///< when the first of the invisible ones comes due
-  std::optional<WallTime> future_due;  ///< the same of those behind this moment
+  std::vector<Stretch> stretches;      ///< what lies there and is not in the future, in order
+  std::optional<WallTime> future_due;  ///< when the first of those behind this moment comes due
 };
 
 /// Decides where to read, so that the in-flight records at the head are not read again for every claim.
 ///
 /// A pass goes from the head to the end of what is due, a page at a time, as claims ask for more. Then the tail is read
-/// for new arrivals. A sweep (a new pass from the head) finds what came due behind the cursor: expired leases of
-/// others, their retries, late writers. It happens when the first record seen invisible comes due, and blindly every
-/// kSweepInterval (jittered, longer where a sweep is dear); while the head is light it replaces reading the tail, so
-/// that nothing is ever missed in a small queue. Step function: no clock, no thread, no I/O. Not thread-safe.
+/// for new arrivals. While the head is light each claim begins a new pass instead, so that nothing is ever missed in a
+/// small queue. A heavy one is remembered (HeadMap): a stretch of it is read again when a lease in it has run out, and
+/// blindly, one after another, for what nobody could foresee: retries of others, late writers, operators. Each kind has
+/// its purse, so that the price of looking back does not grow with the head. A pass that meets nothing but hidden
+/// records for too long leaps to where the first ready ones are, and leaves what it passed over to the purse.
+/// Step function: no clock, no thread, no I/O. Not thread-safe.
 class HeadScanner {
  public:
-  static constexpr Duration kSweepInterval = std::chrono::seconds(10);
-  static constexpr Duration kLongestSweepInterval = std::chrono::seconds(60);
-  static constexpr Duration kSweepGap = std::chrono::seconds(1);
-  static constexpr double kBlindUnitsPerSecond = 5;                 ///< what blind sweeps may read, on average
-  static constexpr double kDueUnitsPerSecond = 25;                  ///< what sweeps for a known due time may read
-  static constexpr double kLightUnits = 2;                          ///< of in-flight records at the head
+  // Units a second that looking back may read where it finds nothing, and what it may have saved up.
+  static constexpr double kDueUnitsPerSecond = 3;
+  static constexpr double kDueUnitsSaved = 400;
+  static constexpr double kBlindUnitsPerSecond = 2;
+  static constexpr double kBlindUnitsSaved = 50;
+  static constexpr Duration kBlindInterval = std::chrono::seconds(10);  ///< between two rounds, at least
+  static constexpr double kLightUnits = 2;                              ///< of in-flight records at the head
+  static constexpr double kLeapAfterUnits = 200;  ///< of nothing but hidden records at the begin of a pass
+  static constexpr int kMostLeaps = 48;           ///< in a row; they halve the time that is left
+  static constexpr std::int64_t kLeapLimit = 10;
+  static constexpr Duration kLeapPrecision = std::chrono::milliseconds(10);
   static constexpr Duration kTailMargin = std::chrono::seconds(2);  ///< clock skew of senders, delay of the index
+  static constexpr Duration kFrontInterval = std::chrono::seconds(1);
+  static constexpr std::int64_t kFrontLimit = 5;
   static constexpr Duration kUnsortedInterval = std::chrono::seconds(60);
   static constexpr std::int64_t kSmallestPage = 25;
   static constexpr std::int64_t kLargestPage = 500;
   static constexpr std::int64_t kLargestLimit = 1'000;
+  static constexpr std::int64_t kBackLimit = 250;
   static constexpr Duration kQuickRefill = std::chrono::seconds(2);
 
   explicit HeadScanner(Random& random) : random_(random) {}
@@ -67,26 +87,42 @@ class HeadScanner {
   ScanStep next(Moment now, std::size_t want);
   /// The extra step for unsorted records, where passes do not cover them; nothing while it is not its time.
   std::optional<ScanStep> next_unsorted(Moment now);
+  /// The extra step for what was moved to the front; nothing while it is not its time.
+  std::optional<ScanStep> next_front(Moment now);
   void absorb(const ScanStep& step, const ScanFinding& finding);
 
   /// True when the pass has seen all that is due.
   bool at_end() const { return position_ == Position::end; }
   /// How long until the first record that was seen hidden is looked for; nothing where none was.
   std::optional<Duration> next_due(Moment now) const;
-  /// Something behind the cursor comes due then.
+  /// The record with that sort key comes due then, behind the cursor.
+  void expect(std::string_view sort_key, WallTime due) { map_.expect(sort_key, due); }
+  /// Something behind the cursor comes due then; nobody knows where it lies.
   void expect(WallTime due);
-  /// Candidates from this sort key on were dropped unclaimed; read them again. They were too many.
-  void rewind(std::string sort_key);
+  /// Candidates with these sort keys were dropped unclaimed; read them again. They were too many.
+  void rewind(const std::vector<std::string>& sort_keys);
   /// Forgets all.
   void restart();
 
  private:
   enum class Position { begin, middle, end };
 
-  bool sweep_due(Moment now) const;
-  void begin_sweep(Moment now);
+  /// The search for the end of the head, by time.
+  struct Leap {
+    std::string low;  ///< up to there nothing but hidden records was seen
+    WallTime high{};  ///< there something ready was seen, or nothing
+    int made = 0;
+  };
+
+  bool light() const { return map_.units() <= kLightUnits; }
+  void begin_pass(Moment now);
+  std::optional<ScanStep> look_back(Moment now);
+  void absorb_back(const ScanStep& step, const ScanFinding& finding);
+  void absorb_leap(const ScanStep& step, const ScanFinding& finding);
+  void leap_if_worth_it(const ScanStep& step);
   std::int64_t limit(Moment now, std::size_t want, bool refill);
   void absorb_end(const ScanStep& step, const ScanFinding& finding);
+  void bound(const ScanStep& step);
 
   Random& random_;
   Position position_ = Position::begin;
@@ -94,17 +130,24 @@ class HeadScanner {
   std::string resume_from_;
   WallTime end_reached_{};
 
-  bool sweeping_ = false;   // the pass began at the head
-  double pass_weight_ = 0;  // read units spent on invisible records in this pass
-  double head_weight_ = 0;  // the same, of a whole pass
-  std::optional<WallTime> next_due_;
+  HeadMap map_;
+  ReadPurse due_purse_{kDueUnitsPerSecond, kDueUnitsSaved};
+  ReadPurse blind_purse_{kBlindUnitsPerSecond, kBlindUnitsSaved};
+  SteadyTime blind_round_at_{};
+  std::string blind_at_;  // the last key read blindly
+  std::optional<HeadMap::Place> looking_back_at_;
+  bool looked_back_ = false;  // the last step did
+  std::optional<WallTime> anywhere_due_;
   std::optional<WallTime> future_due_;  // of what lies behind the end of the last pass
-  SteadyTime blind_sweep_at_{};
-  SteadyTime earliest_sweep_at_{};
+
+  double fruitless_ = 0;  // units of this pass
+  bool leaps_ = true;     // the pass is at its begin and has met nothing ready
+  std::optional<Leap> leap_;
 
   // While little lies in the future, steps have no upper bound and so cover unsorted records too.
   bool bounded_ = false;
   SteadyTime unsorted_at_{};
+  SteadyTime front_at_ = SteadyTime::min();
 
   std::int64_t page_ = kSmallestPage;
   double ready_share_ = 1;

@@ -13,6 +13,8 @@ namespace sluice::queue::dynamomq {
 namespace {
 
 constexpr std::string_view kHex = "0123456789abcdef";
+constexpr char kTableCursor = 't';  // what a cursor of a consistent list begins with; no hexadecimal digit
+constexpr std::size_t kScanPage = 1'000;
 constexpr std::size_t kLongestCursor = 16 * 1024;
 // A page of a list ends there, short of its limit, so that nobody's memory depends on the size of messages.
 constexpr std::size_t kListBytes = std::size_t{16} * 1024 * 1024;
@@ -20,7 +22,7 @@ constexpr std::size_t kListBytes = std::size_t{16} * 1024 * 1024;
 // The units read are those of whole items all the same; what is left out is not transferred.
 constexpr const char* kRecordProjection =
     "id, receive_count, queue_type, #version, created_at, updated_at, sent_at, received_at, invisible_until_at, "
-    "sluice_failure";
+    "sluice_failure, sluice_suspect";
 constexpr const char* kOverviewProjection = "id, sent_at, received_at, receive_count, invisible_until_at";
 constexpr const char* kOverviewWithErrors =
     "id, sent_at, received_at, receive_count, invisible_until_at, sluice_failure";
@@ -54,6 +56,54 @@ int nibble(char digit) {
   return place == std::string_view::npos ? -1 : static_cast<int>(place);
 }
 
+std::string in_hex(std::string_view plain) {
+  std::string hex;
+  hex.reserve(plain.size() * 2);
+  for (const char c : plain) {
+    const auto byte = static_cast<unsigned char>(c);
+    hex += kHex[byte >> 4U];
+    hex += kHex[byte & 15U];
+  }
+  return hex;
+}
+
+std::optional<std::string> from_hex(std::string_view hex) {
+  if (hex.size() % 2 != 0 || hex.size() > kLongestCursor) {
+    return std::nullopt;
+  }
+  std::string plain;
+  for (std::size_t i = 0; i < hex.size(); i += 2) {
+    const int high = nibble(hex[i]);
+    const int low = nibble(hex[i + 1]);
+    if (high < 0 || low < 0) {
+      return std::nullopt;
+    }
+    plain += static_cast<char>(high * 16 + low);
+  }
+  return plain;
+}
+
+Error no_cursor() {
+  return {ErrorCode::invalid, "the cursor is not one that such a list has given; leave it out to begin at the start"};
+}
+
+dynamo::ScanRequest table_scan(const QueueTable& place, QueueType type) {
+  dynamo::ScanRequest scan;
+  scan.table = place.table;
+  scan.filter = "queue_type = :type";
+  scan.values.emplace(":type", std::string(to_string(type)));
+  scan.consistent = true;
+  return scan;
+}
+
+Result<dynamo::Item> decode_table_cursor(std::string_view cursor) {
+  const auto id = cursor.front() == kTableCursor ? from_hex(cursor.substr(1)) : std::nullopt;
+  if (!id || !is_storable_id(*id)) {
+    return no_cursor();
+  }
+  return dynamo::Item{{std::string(attribute::kId), *id}};
+}
+
 }  // namespace
 
 // "<length of sent_at>:<sent_at><id>" in hexadecimal.
@@ -63,42 +113,25 @@ std::string encode_cursor(const dynamo::Item& last_key) {
   if (sent_at == nullptr || id == nullptr) {
     return {};
   }
-  const std::string plain = std::to_string(sent_at->size()) + ':' + *sent_at + *id;
-  std::string cursor;
-  cursor.reserve(plain.size() * 2);
-  for (const char c : plain) {
-    const auto byte = static_cast<unsigned char>(c);
-    cursor += kHex[byte >> 4U];
-    cursor += kHex[byte & 15U];
-  }
-  return cursor;
+  return in_hex(std::to_string(sent_at->size()) + ':' + *sent_at + *id);
 }
 
 Result<dynamo::Item> decode_cursor(std::string_view cursor, QueueType type) {
-  const Error invalid(ErrorCode::invalid,
-                      "the cursor is not one that a list has given; leave it out to begin at the start");
-  if (cursor.size() % 2 != 0 || cursor.size() > kLongestCursor) {
-    return invalid;
-  }
-  std::string plain;
-  for (std::size_t i = 0; i < cursor.size(); i += 2) {
-    const int high = nibble(cursor[i]);
-    const int low = nibble(cursor[i + 1]);
-    if (high < 0 || low < 0) {
-      return invalid;
-    }
-    plain += static_cast<char>(high * 16 + low);
+  const auto plain = from_hex(cursor);
+  if (!plain) {
+    return no_cursor();
   }
   std::size_t length = 0;
-  const auto [stop, failure] = std::from_chars(plain.data(), plain.data() + plain.size(), length);
-  const auto start = static_cast<std::size_t>(stop - plain.data()) + 1;
-  if (failure != std::errc() || start > plain.size() || *stop != ':' || length == 0 || length >= plain.size() - start) {
-    return invalid;
+  const auto [stop, failure] = std::from_chars(plain->data(), plain->data() + plain->size(), length);
+  const auto start = static_cast<std::size_t>(stop - plain->data()) + 1;
+  if (failure != std::errc() || start > plain->size() || *stop != ':' || length == 0 ||
+      length >= plain->size() - start) {
+    return no_cursor();
   }
   dynamo::Item key;
   key.emplace(attribute::kQueueType, std::string(to_string(type)));
-  key.emplace(attribute::kSentAt, plain.substr(start, length));
-  key.emplace(attribute::kId, plain.substr(start + length));
+  key.emplace(attribute::kSentAt, plain->substr(start, length));
+  key.emplace(attribute::kId, plain->substr(start + length));
   return key;
 }
 
@@ -129,6 +162,45 @@ Result<StoredMessage> Inspector::get(const std::string& id, Deadline deadline) c
 }
 
 Result<ListPage> Inspector::list(const ListRequest& request, Deadline deadline) const {
+  return request.consistent ? list_table(request, deadline) : list_index(request, deadline);
+}
+
+Result<ListPage> Inspector::list_table(const ListRequest& request, Deadline deadline) const {
+  dynamo::ScanRequest scan = table_scan(place_, request.type);
+  scan.limit = kScanPage;
+  if (!request.content) {
+    scan.projection = kRecordProjection;
+    scan.names.emplace("#version", "version");
+  }
+  if (!request.cursor.empty()) {
+    auto key = decode_table_cursor(request.cursor);
+    if (!key) {
+      return key.error();
+    }
+    scan.exclusive_start_key = std::move(*key);
+  }
+  ListPage result;
+  std::size_t bytes = 0;
+  for (bool more = true; more;) {
+    auto page = parts_.client.scan(scan, deadline);
+    if (!page) {
+      return store_error(place_, page.error());
+    }
+    for (const auto& item : page->items) {
+      if (result.messages.size() == request.limit || bytes >= kListBytes) {
+        result.next = kTableCursor + in_hex(result.messages.back().message.id);
+        return result;
+      }
+      result.messages.push_back(request.content ? listed(item, request.native) : decode_standing(item));
+      bytes += result.messages.back().message.body.size() + result.messages.back().native.size();
+    }
+    scan.exclusive_start_key = std::move(page->last_evaluated_key);
+    more = !scan.exclusive_start_key.empty();
+  }
+  return result;
+}
+
+Result<ListPage> Inspector::list_index(const ListRequest& request, Deadline deadline) const {
   dynamo::QueryRequest query = partition_query(place_, request.type);
   if (!request.content) {
     project(query, kRecordProjection);
@@ -162,28 +234,49 @@ Result<ListPage> Inspector::list(const ListRequest& request, Deadline deadline) 
 }
 
 Result<QueueStats> Inspector::stats(const StatsRequest& request, Deadline deadline) const {
-  auto seen = overview({.type = request.type, .ids = 0}, deadline);
-  if (!seen) {
-    return seen.error();
+  const OverviewRequest wanted{.type = request.type, .ids = 0};
+  if (!request.consistent) {
+    auto seen = overview(wanted, deadline);
+    return seen ? Result<QueueStats>(seen->counts) : seen.error();
   }
-  return seen->counts;
+  dynamo::ScanRequest scan = table_scan(place_, request.type);
+  scan.projection = kOverviewProjection;
+  std::optional<OverviewCount> count;
+  do {
+    auto page = parts_.client.scan(scan, deadline);
+    if (!page) {
+      return store_error(place_, page.error());
+    }
+    add_page(count, wanted, *page);
+    scan.exclusive_start_key = std::move(page->last_evaluated_key);
+  } while (!scan.exclusive_start_key.empty());
+  return std::move(*count).finish().counts;
+}
+
+// The time by which the records are judged is taken after the first answer, which may have put it right.
+void Inspector::add_page(std::optional<OverviewCount>& count, const OverviewRequest& request,
+                         const dynamo::Page& page) const {
+  if (!count) {
+    count.emplace(request, parts_.clock.wall_now());
+  }
+  for (const auto& item : page.items) {
+    count->add(decode_standing(item));
+  }
 }
 
 Result<QueueOverview> Inspector::overview(const OverviewRequest& request, Deadline deadline) const {
   dynamo::QueryRequest query = partition_query(place_, request.type);
   project(query, request.errors > 0 ? kOverviewWithErrors : kOverviewProjection);
-  OverviewCount count(request, parts_.clock.wall_now());
+  std::optional<OverviewCount> count;
   do {
     auto page = parts_.client.query(query, deadline);
     if (!page) {
       return store_error(place_, page.error());
     }
-    for (const auto& item : page->items) {
-      count.add(decode_standing(item));
-    }
+    add_page(count, request, *page);
     query.exclusive_start_key = std::move(page->last_evaluated_key);
   } while (!query.exclusive_start_key.empty());
-  return std::move(count).finish();
+  return std::move(*count).finish();
 }
 
 Result<std::optional<WallTime>> Inspector::oldest_sent_at(QueueType type, Deadline deadline) const {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "host/queue/stored_message.hpp"
+#include "host/stores/dynamomq/overview_count.hpp"
 #include "host/stores/dynamomq/store_parts.hpp"
 
 namespace sluice::queue::dynamomq {
@@ -22,8 +23,10 @@ class Inspector {
   Result<StoredMessage> get(const std::string& id, Deadline deadline) const;
   /// The item itself, for those who change it; ErrorCode::not_found when absent.
   Result<dynamo::Item> record(const std::string& id, Deadline deadline) const;
+  /// From the index, oldest first; a consistent look reads the whole table, in no order.
   Result<ListPage> list(const ListRequest& request, Deadline deadline) const;
-  /// Reads the whole partition once. DynamoDB bills whole items, however little of them it is asked to return.
+  /// Reads the whole partition once, or with a consistent look the whole table, both halves, at twice the price.
+  /// DynamoDB bills whole items, however little of them it is asked to return.
   Result<QueueStats> stats(const StatsRequest& request, Deadline deadline) const;
   /// The same pass, and what else it can tell.
   Result<QueueOverview> overview(const OverviewRequest& request, Deadline deadline) const;
@@ -31,6 +34,10 @@ class Inspector {
   Result<std::optional<WallTime>> oldest_sent_at(QueueType type, Deadline deadline) const;
 
  private:
+  Result<ListPage> list_index(const ListRequest& request, Deadline deadline) const;
+  Result<ListPage> list_table(const ListRequest& request, Deadline deadline) const;
+  void add_page(std::optional<OverviewCount>& count, const OverviewRequest& request, const dynamo::Page& page) const;
+
   StoreParts parts_;
   const QueueTable& place_;
 };

@@ -7,9 +7,7 @@ namespace sluice::queue::dynamomq {
 namespace {
 
 constexpr const char* kAfterNonces = "~";  // in the order of characters, behind all that a nonce is made of
-constexpr double kMostInOneClaim = 1e6;
 constexpr Duration kInstant = std::chrono::nanoseconds(1);  // what is hidden until a time is due just after it
-constexpr double kSizeMemory = 0.9;                         // of the average, at each message
 
 bool is_suspect(const Candidate& candidate) { return candidate.suspect(); }
 bool is_innocent(const Candidate& candidate) { return !candidate.suspect(); }
@@ -22,12 +20,11 @@ Lane::Lane(std::string tag, Random& random)
 std::vector<Candidate> Lane::pick(const Pick& wanted, Moment now) {
   const MutexLock lock(mutex_);
   const bool contended = contention_.active(now.steady);
-  if (auto from = buffer_.drop_stale(now.steady - (contended ? kContendedBufferLife : kBufferLife))) {
-    scanner_.rewind(std::move(*from));
-  }
+  scanner_.rewind(buffer_.drop_stale(now.steady - buffer_life(now)));
   for (auto& due : leases_.take_due(now.wall, wanted.count)) {
+    const std::string sort_key = due.sort_key;
     if (!buffer_.add(std::move(due), now.steady)) {
-      scanner_.expect(now.wall);
+      scanner_.expect(sort_key, now.wall);
     }
   }
   auto picked = contended ? take_beside_others(wanted, now) : take(wanted, now);
@@ -38,9 +35,18 @@ std::vector<Candidate> Lane::pick(const Pick& wanted, Moment now) {
     lease.marked = candidate.suspect();
     lease.received = true;
     lease.invisible_until = wanted.lease_until;
-    leases_.put(std::move(lease));
+    if (!leases_.put(std::move(lease))) {
+      scanner_.expect(candidate.sort_key, wanted.lease_until);
+    }
   }
   return picked;
+}
+
+// What others may have taken meanwhile is dropped the sooner the likelier there are others.
+Duration Lane::buffer_life(Moment now) const {
+  return contention_.active(now.steady)        ? kContendedBufferLife
+         : contention_.knows_peers(now.steady) ? kBufferLife
+                                               : kLonelyBufferLife;
 }
 
 std::vector<Candidate> Lane::take(const Pick& wanted, Moment) {
@@ -56,10 +62,14 @@ std::vector<Candidate> Lane::take_beside_others(const Pick& wanted, Moment now) 
                                   random_.below(buffer_.size() - std::min(wanted.count, buffer_.size()) + 1));
     return picked.empty() ? take(wanted, now) : picked;
   }
-  const auto left = [&](const Candidate& c) SLUICE_REQUIRES(mutex_) { return contention_.leave(c, now.steady); };
-  if (buffer_.remove_if(left) > 0) {
-    scanner_.expect(now.wall + Contention::kPatience);
-  }
+  const auto left = [&](const Candidate& c) SLUICE_REQUIRES(mutex_) {
+    const bool leave = contention_.leave(c, now.steady);
+    if (leave) {
+      scanner_.expect(c.sort_key, now.wall + Contention::kPatience);
+    }
+    return leave;
+  };
+  buffer_.remove_if(left);
   if (wanted.suspects && !buffer_.empty() && buffer_.front()->suspect()) {
     return take(wanted, now);
   }
@@ -86,12 +96,13 @@ std::optional<ScanStep> Lane::begin_scan(Moment now, std::size_t want, Deadline 
   return scanner_.next(now, want);
 }
 
-std::optional<ScanStep> Lane::begin_unsorted_scan(Moment now) {
+std::optional<ScanStep> Lane::begin_side_scan(Moment now) {
   const MutexLock lock(mutex_);
   if (scanning_) {
     return std::nullopt;
   }
-  auto step = scanner_.next_unsorted(now);
+  // While there is enough to claim nobody reads, and so nobody sees what an operator has moved to the front.
+  auto step = buffer_.empty() ? scanner_.next_unsorted(now) : scanner_.next_front(now);
   scanning_ = step.has_value();
   return step;
 }
@@ -102,8 +113,26 @@ void Lane::end_scan(const ScanStep& step, const dynamo::Page& page) {
   finding.items = page.items.size();
   finding.read_units = page.capacity.read;
   finding.last_key = page.last_evaluated_key;
+  const double units = page.items.empty() ? 0 : page.capacity.read / static_cast<double>(page.items.size());
+  std::size_t in_stretch = kStretchItems;
   for (const auto& item : page.items) {
-    absorb_candidate(Candidate::of(item), step.at, finding);
+    Candidate candidate = Candidate::of(item);
+    std::string sort_key = candidate.sort_key;
+    const Sight sight = absorb_candidate(std::move(candidate), step.at, finding);
+    if (sight.future) {
+      continue;
+    }
+    if (in_stretch == kStretchItems) {
+      finding.stretches.emplace_back();
+      in_stretch = 0;
+    }
+    ++in_stretch;
+    Stretch& stretch = finding.stretches.back();
+    stretch.to = std::move(sort_key);
+    stretch.units += sight.hidden ? units : 0;
+    if (sight.due) {
+      stretch.due = std::min(stretch.due.value_or(*sight.due), *sight.due);
+    }
   }
   scanner_.absorb(step, finding);
   scanning_ = false;
@@ -116,7 +145,7 @@ void Lane::abandon_scan() {
   scan_ended_.notify_all();
 }
 
-void Lane::absorb_candidate(Candidate candidate, Moment now, ScanFinding& finding) {
+Lane::Sight Lane::absorb_candidate(Candidate candidate, Moment now, ScanFinding& finding) {
   const Candidate* lease = leases_.find(candidate.id);
   if (lease != nullptr && (candidate.version.number > lease->version.number || candidate.sort_key != lease->sort_key)) {
     leases_.erase(candidate.id);  // somebody else has claimed, changed or replaced it since
@@ -124,35 +153,28 @@ void Lane::absorb_candidate(Candidate candidate, Moment now, ScanFinding& findin
   }
   const bool sorted_in_future = candidate.sort_key > due_bound(now.wall);
   if (lease == nullptr && candidate.due(now.wall)) {
-    if (recently_removed(candidate, now.steady)) {
-      return;
+    if (removals_.shows_removed(candidate, now.steady)) {
+      return {};
     }
     if (candidate.receive_count > 0 && late_.count({candidate.id, candidate.nonce}) > 0) {
       candidate.never_arrived();
     }
     ++finding.ready;
-    if (const bool suspect = candidate.suspect(); !buffer_.add(std::move(candidate), now.steady) && suspect) {
-      scanner_.expect(now.wall);  // there was no room for it, and the pass goes on
-    }
-    return;
+    const bool suspect = candidate.suspect();
+    const bool room = buffer_.add(std::move(candidate), now.steady);
+    return {.hidden = false, .future = false, .due = suspect && !room ? std::optional(now.wall) : std::nullopt};
   }
   if (sorted_in_future) {
     ++finding.future;
     finding.future_due = std::min(finding.future_due.value_or(kEndOfTime), candidate.due_at());
-    return;
+    return {.hidden = false, .future = true, .due = {}};
   }
   ++finding.invisible;
-  if (lease == nullptr) {
-    contention_.saw_peer(NonceSource::tag_of(candidate.nonce), now.steady);
-    const WallTime due = candidate.due_at();
-    finding.next_due = finding.next_due ? std::min(*finding.next_due, due) : due;
+  if (lease != nullptr) {
+    return {.hidden = true, .future = false, .due = {}};  // when it comes due is known without reading
   }
-}
-
-bool Lane::recently_removed(const Candidate& candidate, SteadyTime now) const {
-  const auto found = removals_.find(candidate.id);
-  return found != removals_.end() && now - found->second.at <= kIndexDelay &&
-         found->second.sort_key == candidate.sort_key && found->second.nonce == candidate.nonce;
+  contention_.saw_peer(NonceSource::tag_of(candidate.nonce), now.steady);
+  return {.hidden = true, .future = false, .due = candidate.due_at()};
 }
 
 void Lane::claimed(const std::vector<Delivery>& deliveries) {
@@ -169,15 +191,7 @@ void Lane::claimed(const std::vector<Delivery>& deliveries) {
       lease.invisible_until = delivery.invisible_until;
       leases_.put(std::move(lease));
     }
-    const auto bytes = static_cast<double>(delivery.message.body.size());
-    body_bytes_ = body_bytes_ == 0 ? bytes : body_bytes_ * kSizeMemory + bytes * (1 - kSizeMemory);
   }
-}
-
-std::size_t Lane::messages_in(std::size_t bytes) const {
-  const MutexLock lock(mutex_);
-  const double count = static_cast<double>(bytes) / std::max(1.0, body_bytes_);
-  return count < 1 ? 1 : static_cast<std::size_t>(std::min(count, kMostInOneClaim));
 }
 
 std::optional<Duration> Lane::next_due(Moment now) const {
@@ -190,9 +204,9 @@ std::optional<Duration> Lane::next_due(Moment now) const {
   return next;
 }
 
-void Lane::lost(const std::vector<Candidate>& candidates, Moment now) {
+bool Lane::lost(const std::vector<Candidate>& candidates, Moment now) {
   if (candidates.empty()) {
-    return;
+    return false;
   }
   const MutexLock lock(mutex_);
   for (const auto& candidate : candidates) {
@@ -200,13 +214,20 @@ void Lane::lost(const std::vector<Candidate>& candidates, Moment now) {
   }
   const bool was_contended = contention_.active(now.steady);
   contention_.lost(candidates.size(), now.steady);
-  if (!was_contended && contention_.active(now.steady)) {
+  const bool contended = contention_.active(now.steady);
+  if (!was_contended && contended) {
     // What is in the buffer is in the others' buffers too. A new look also shows who they are.
-    if (auto from = buffer_.drop_stale(SteadyTime::max())) {
-      scanner_.rewind(std::move(*from));
-    }
+    scanner_.rewind(buffer_.drop_stale(SteadyTime::max()));
   }
-  scanner_.expect(now.wall);
+  for (const auto& candidate : candidates) {
+    scanner_.expect(candidate.sort_key, now.wall);
+  }
+  if (now.steady < next_winner_look_ || !contended) {
+    return false;
+  }
+  next_winner_look_ =
+      now.steady + (contention_.knows_peers(now.steady) ? kWinnerLookInterval : kFirstWinnerLookInterval);
+  return true;
 }
 
 void Lane::put_back(std::vector<Candidate> candidates, Moment now) {
@@ -222,44 +243,15 @@ void Lane::keep(Candidate candidate) {
   leases_.put(std::move(candidate));
 }
 
-void Lane::remember_unresolved(UnresolvedClaim claim) {
+void Lane::disown(const Candidate& record, const std::string& nonce) {
   const MutexLock lock(mutex_);
-  if (unresolved_.size() < kMaxUnresolved) {
-    unresolved_.push_back(std::move(claim));
-  }
-}
-
-std::vector<UnresolvedClaim> Lane::take_unresolved(const Pick& wanted) {
-  const MutexLock lock(mutex_);
-  std::vector<UnresolvedClaim> taken;
-  std::vector<UnresolvedClaim> left;
-  bool alone = false;
-  for (auto& claim : unresolved_) {
-    const bool suspect = claim.candidate.suspect();
-    const bool fits = taken.size() < wanted.count && !alone && (!suspect || (wanted.suspects && taken.empty()));
-    alone = alone || (fits && suspect);
-    (fits ? taken : left).push_back(std::move(claim));
-  }
-  unresolved_ = std::move(left);
-  return taken;
-}
-
-void Lane::remember_late(const std::string& id, const std::string& nonce) {
-  const MutexLock lock(mutex_);
-  if (late_.size() >= kMaxUnresolved) {
+  buffer_.erase(record.id);
+  leases_.erase(record.id);
+  if (late_.size() >= kMaxLate) {
     late_.clear();
   }
-  late_.emplace(id, nonce);
-}
-
-bool Lane::should_look_for_winner(Moment now) {
-  const MutexLock lock(mutex_);
-  if (now.steady < next_winner_look_ || !contention_.active(now.steady)) {
-    return false;
-  }
-  next_winner_look_ =
-      now.steady + (contention_.knows_peers(now.steady) ? kWinnerLookInterval : kFirstWinnerLookInterval);
-  return true;
+  late_.emplace(record.id, nonce);
+  scanner_.expect(record.sort_key, record.due_at());
 }
 
 void Lane::saw_peer(std::string_view nonce, Moment now) {
@@ -279,23 +271,8 @@ std::optional<std::string> Lane::sent_at_of(const Receipt& receipt) const {
 void Lane::removed(const std::string& id, SteadyTime now) {
   const MutexLock lock(mutex_);
   if (const Candidate* lease = leases_.find(id)) {
-    purge_removals(now);
-    const auto [place, added] = removals_.insert_or_assign(id, Removal{now, lease->sort_key, lease->nonce});
-    removal_order_.push_back(place->first);
+    removals_.add(*lease, now);
     leases_.erase(id);
-  }
-}
-
-void Lane::purge_removals(SteadyTime now) {
-  while (!removal_order_.empty()) {
-    const auto oldest = removals_.find(removal_order_.front());
-    if (oldest != removals_.end() && now - oldest->second.at <= kIndexDelay && removal_order_.size() < kMaxRemovals) {
-      return;
-    }
-    if (oldest != removals_.end()) {
-      removals_.erase(oldest);
-    }
-    removal_order_.pop_front();
   }
 }
 

@@ -1,10 +1,8 @@
 #pragma once
 
-#include <deque>
 #include <optional>
 #include <set>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "base/mutex.hpp"
@@ -12,15 +10,9 @@
 #include "host/stores/dynamomq/contention.hpp"
 #include "host/stores/dynamomq/head_scanner.hpp"
 #include "host/stores/dynamomq/lease_index.hpp"
+#include "host/stores/dynamomq/removals.hpp"
 
 namespace sluice::queue::dynamomq {
-
-/// A claim whose answer was lost: it may be ours.
-struct UnresolvedClaim {
-  Candidate candidate;  ///< as it was before
-  std::string nonce;    ///< of the claim
-  SteadyTime leased_until{};
-};
 
 /// How many candidates a claim asks for, and of which kind.
 struct Pick {
@@ -39,13 +31,13 @@ struct PutOff {
 /// leased. Thread-safe; never blocks but for `begin_scan`.
 class Lane {
  public:
+  static constexpr Duration kLonelyBufferLife = std::chrono::seconds(60);
   static constexpr Duration kBufferLife = std::chrono::seconds(10);
   static constexpr Duration kContendedBufferLife = std::chrono::seconds(1);
   static constexpr Duration kWinnerLookInterval = std::chrono::seconds(1);
   static constexpr Duration kFirstWinnerLookInterval = std::chrono::milliseconds(20);  ///< while no peer is known
-  static constexpr Duration kIndexDelay = std::chrono::seconds(3);  ///< a removed record may still be seen that long
-  static constexpr std::size_t kMaxUnresolved = 1'000;
-  static constexpr std::size_t kMaxRemovals = 8'192;
+  static constexpr std::size_t kMaxLate = 1'000;
+  static constexpr std::size_t kStretchItems = 100;
 
   /// `tag` is what this store's nonces begin with; `random` must outlive the lane.
   Lane(std::string tag, Random& random);
@@ -62,29 +54,24 @@ class Lane {
   std::optional<ScanStep> begin_scan(Moment now, std::size_t want, Deadline deadline);
   void end_scan(const ScanStep& step, const dynamo::Page& page);
   void abandon_scan();
-  std::optional<ScanStep> begin_unsorted_scan(Moment now);
+  /// The step that is due beside those that claims ask for, if there is one and nobody reads.
+  std::optional<ScanStep> begin_side_scan(Moment now);
 
   // What became of picked candidates.
 
   /// They are claimed, until the times that were really written.
   void claimed(const std::vector<Delivery>& deliveries);
-  void lost(const std::vector<Candidate>& candidates, Moment now);
+  /// Others had them first. True: it is time to look who.
+  bool lost(const std::vector<Candidate>& candidates, Moment now);
   void put_back(std::vector<Candidate> candidates, Moment now);
   /// Keeps a record to be claimed once it is due, without reading it again.
   void keep(Candidate candidate);
-  void remember_unresolved(UnresolvedClaim claim);
-  /// At most `count`; a suspect comes alone.
-  std::vector<UnresolvedClaim> take_unresolved(const Pick& wanted);
-  /// A claim that had not taken effect when it was looked up, but still may. If its nonce turns up on a record whose
-  /// lease has run out, that delivery never reached anybody and is not counted.
-  void remember_late(const std::string& id, const std::string& nonce);
-  /// Whether to look up, now, who won a lost race.
-  bool should_look_for_winner(Moment now);
+  /// A claim that had not taken effect when it was looked up, but still may; this is the record as it was found. If the
+  /// claim's nonce turns up on it once its lease has run out, that delivery never reached anybody and is not counted.
+  void disown(const Candidate& record, const std::string& nonce);
   void saw_peer(std::string_view nonce, Moment now);
   /// How long until something that is hidden now may be claimable, as far as that is known.
   std::optional<Duration> next_due(Moment now) const;
-  /// How many messages have about so many bytes, by those claimed of late; at least one.
-  std::size_t messages_in(std::size_t bytes) const;
 
   // What became of claims.
 
@@ -98,6 +85,7 @@ class Lane {
   void forget(const std::string& id);
   /// Forgets the lease that this receipt stood for, but not a later one.
   void forget_receipt(const Receipt& receipt);
+  /// Something comes due then; nobody knows where it lies.
   void expect(WallTime due);
   void restart();
 
@@ -105,18 +93,18 @@ class Lane {
   std::vector<Candidate> take(const Pick& wanted, Moment now) SLUICE_REQUIRES(mutex_);
   std::vector<Candidate> take_beside_others(const Pick& wanted, Moment now) SLUICE_REQUIRES(mutex_);
 
-  struct Removal {
-    SteadyTime at{};
-    std::string sort_key;
-    std::string nonce;
-  };
-
   /// What is known of a lease after a write that left `version`; nothing where it is not known.
   std::optional<Candidate> lease_before(const std::string& id, std::int64_t version, std::optional<WallTime> due)
       SLUICE_REQUIRES(mutex_);
-  void absorb_candidate(Candidate candidate, Moment now, ScanFinding& finding) SLUICE_REQUIRES(mutex_);
-  bool recently_removed(const Candidate& candidate, SteadyTime now) const SLUICE_REQUIRES(mutex_);
-  void purge_removals(SteadyTime now) SLUICE_REQUIRES(mutex_);
+  /// What a record looked like when it was read.
+  struct Sight {
+    bool hidden = false;
+    bool future = false;
+    std::optional<WallTime> due{};  ///< when to look again
+  };
+
+  Duration buffer_life(Moment now) const SLUICE_REQUIRES(mutex_);
+  Sight absorb_candidate(Candidate candidate, Moment now, ScanFinding& finding) SLUICE_REQUIRES(mutex_);
 
   // Fixed after construction.
   const std::string tag_;
@@ -130,12 +118,9 @@ class Lane {
   CandidateBuffer buffer_ SLUICE_GUARDED_BY(mutex_);
   LeaseIndex leases_ SLUICE_GUARDED_BY(mutex_);
   Contention contention_ SLUICE_GUARDED_BY(mutex_);
-  double body_bytes_ SLUICE_GUARDED_BY(mutex_) = 0;  // of a message, on average; 0: none was claimed yet
   SteadyTime next_winner_look_ SLUICE_GUARDED_BY(mutex_){};
-  std::vector<UnresolvedClaim> unresolved_ SLUICE_GUARDED_BY(mutex_);
   std::set<std::pair<std::string, std::string>> late_ SLUICE_GUARDED_BY(mutex_);  // id and nonce
-  std::unordered_map<std::string, Removal> removals_ SLUICE_GUARDED_BY(mutex_);
-  std::deque<std::string> removal_order_ SLUICE_GUARDED_BY(mutex_);
+  Removals removals_ SLUICE_GUARDED_BY(mutex_);
 };
 
 }  // namespace sluice::queue::dynamomq

@@ -2,14 +2,15 @@
 
 namespace sluice::queue::dynamomq {
 
-void LeaseIndex::put(Candidate record) {
+bool LeaseIndex::put(Candidate record) {
   erase(record.id);
   if (records_.size() >= kCapacity) {
-    return;
+    return false;
   }
   const std::string id = record.id;
   const auto place = by_due_.emplace(record.due_at(), id);
   records_.emplace(id, Entry{std::move(record), place});
+  return true;
 }
 
 void LeaseIndex::erase(const std::string& id) {

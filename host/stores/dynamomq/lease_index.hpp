@@ -21,7 +21,8 @@ class LeaseIndex {
   static constexpr std::size_t kCapacity = 20'000;
 
   /// `record.invisible_until` is when it comes due; none: at once. Replaces what was known of that id.
-  void put(Candidate record);
+  /// False when there is no room.
+  bool put(Candidate record);
   void erase(const std::string& id);
   const Candidate* find(const std::string& id) const;
   void clear();

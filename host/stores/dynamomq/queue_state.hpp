@@ -6,10 +6,21 @@
 
 #include "base/random.hpp"
 #include "host/queue/stored_message.hpp"
+#include "host/stores/dynamomq/body_sizes.hpp"
+#include "host/stores/dynamomq/doubtful_writes.hpp"
 #include "host/stores/dynamomq/lane.hpp"
 #include "host/stores/dynamomq/table_errors.hpp"
 
 namespace sluice::queue::dynamomq {
+
+/// What is known of one half of a queue, between calls.
+struct QueueHalf {
+  QueueHalf(const std::string& tag, Random& random) : lane(tag, random) {}
+
+  Lane lane;
+  DoubtfulWrites doubts;
+  BodySizes sizes;
+};
 
 /// What is known of one queue: where it lies, and what its two halves hold. All sides of the queue share it.
 /// Thread-safe.
@@ -21,27 +32,27 @@ class QueueState {
 
   const QueueTable place;
 
-  Lane& lane(QueueType type) { return type == QueueType::dlq ? dlq_ : standard_; }
+  QueueHalf& half(QueueType type) { return type == QueueType::dlq ? dlq_ : standard_; }
 
   /// Nothing that is known of that message holds any more.
   void forget(const std::string& id) {
-    standard_.forget(id);
-    dlq_.forget(id);
+    standard_.lane.forget(id);
+    dlq_.lane.forget(id);
   }
   /// The same, and it may come due then in either half.
   void changed(const std::string& id, WallTime due) {
     forget(id);
-    standard_.expect(due);
-    dlq_.expect(due);
+    standard_.lane.expect(due);
+    dlq_.lane.expect(due);
   }
   void put(const StoredMessage& record) {
     forget(record.message.id);
-    lane(record.queue_type).expect(std::max(record.message.sent_at, record.invisible_until.value_or(WallTime{})));
+    half(record.queue_type).lane.expect(std::max(record.message.sent_at, record.invisible_until.value_or(WallTime{})));
   }
 
  private:
-  Lane standard_;
-  Lane dlq_;
+  QueueHalf standard_;
+  QueueHalf dlq_;
 };
 
 }  // namespace sluice::queue::dynamomq

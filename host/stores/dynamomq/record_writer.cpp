@@ -105,44 +105,19 @@ void RecordWriter::insert(const std::vector<Draft>& drafts, std::vector<PutResul
   for (auto next = answers.begin(); const Draft& draft : drafts) {
     outcomes.push_back(draft.fits_a_statement() ? std::move(*next++) : insert_alone(draft, deadline));
   }
-  std::vector<const Draft*> doubtful;
+  std::vector<WriteTrace> traces;
+  traces.reserve(drafts.size());
+  for (const Draft& draft : drafts) {
+    traces.push_back({WriteTrace::Kind::insert, draft.id, nonce_of(draft.item), {}});
+  }
+  const OutcomeRecovery recovery(parts_.runner, place_);
+  recovery.recover(traces, outcomes, deadline);
   for (std::size_t k = 0; k < drafts.size(); ++k) {
     PutResult& result = results[drafts[k].place];
     if (outcomes[k].fate == StatementFate::refused) {
       result = {PutStatus::exists, {}};
     } else if (outcomes[k].fate != StatementFate::done) {
-      result = failed(store_error(place_, outcomes[k].error));
-    }
-    const bool own_doing = outcomes[k].fate == StatementFate::refused && outcomes[k].repeated;
-    if (own_doing || outcomes[k].fate == StatementFate::unknown) {
-      doubtful.push_back(&drafts[k]);
-    }
-  }
-  recognise_own(doubtful, results, deadline);
-}
-
-void RecordWriter::recognise_own(const std::vector<const Draft*>& doubtful, std::vector<PutResult>& results,
-                                 Deadline deadline) const {
-  if (doubtful.empty()) {
-    return;
-  }
-  std::vector<std::string> ids;
-  for (const Draft* draft : doubtful) {
-    ids.push_back(draft->id);
-  }
-  const auto records = parts_.runner.read(place_.table, ids, deadline);
-  for (const Draft* draft : doubtful) {
-    PutResult& result = results[draft->place];
-    if (!records) {
-      result = failed({ErrorCode::unknown_outcome, store_error(place_, records.error()).message()});
-      continue;
-    }
-    const auto found = records->find(draft->id);
-    const bool there = found != records->end();
-    // Refused and now gone: it was our own first try, and somebody has finished with it since.
-    const bool own = there ? nonce_of(found->second) == nonce_of(draft->item) : result.status == PutStatus::exists;
-    if (own) {
-      result = {};
+      result = failed(recovery.error_of(outcomes[k]));
     }
   }
 }

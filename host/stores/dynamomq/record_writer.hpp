@@ -5,6 +5,7 @@
 
 #include "host/queue/change.hpp"
 #include "host/queue/stored_message.hpp"
+#include "host/stores/dynamomq/outcome_recovery.hpp"
 #include "host/stores/dynamomq/store_parts.hpp"
 
 namespace sluice::queue::dynamomq {
@@ -28,8 +29,6 @@ class RecordWriter {
   std::vector<Draft> draft(std::span<const StoredMessage> records, std::vector<PutResult>& results) const;
   void insert(const std::vector<Draft>& drafts, std::vector<PutResult>& results, Deadline deadline) const;
   StatementOutcome insert_alone(const Draft& draft, Deadline deadline) const;
-  void recognise_own(const std::vector<const Draft*>& doubtful, std::vector<PutResult>& results,
-                     Deadline deadline) const;
   void replace(std::span<const Draft> drafts, std::vector<PutResult>& results, Deadline deadline) const;
   void replace_batch(std::span<const Draft> drafts, std::vector<PutResult>& results, Deadline deadline) const;
 

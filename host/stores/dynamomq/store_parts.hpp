@@ -4,6 +4,7 @@
 #include "dynamo/client.hpp"
 #include "host/stores/dynamomq/nonce.hpp"
 #include "host/stores/dynamomq/statement_runner.hpp"
+#include "host/stores/dynamomq/table_clock.hpp"
 #include "host/stores/dynamomq/table_errors.hpp"
 #include "host/stores/dynamomq/times.hpp"
 
@@ -12,7 +13,7 @@ namespace sluice::queue::dynamomq {
 /// The parts that all operations of a store share. The references outlive what is given them.
 struct StoreParts {
   dynamo::Client& client;
-  const Clock& clock;
+  TableClock& clock;
   StatementRunner& runner;
   NonceSource& nonces;
 

@@ -27,6 +27,22 @@ TEST_F(StoreCost, LifeOfAMessageStaysWithinItsBudget) {
   EXPECT_LE(static_cast<double>(host().usage().requests()) / kMessages, 0.2);
 }
 
+TEST_F(StoreCost, AThousandMessagesThatAreWorkedOffSlowlyAreReadOnce) {
+  constexpr std::size_t kMessages = 1'000;
+  send(kMessages, 600);
+  host().usage().reset();
+  std::size_t removed = 0;
+  while (removed < kMessages) {
+    const auto claims = claim(8);
+    ASSERT_FALSE(claims.empty());
+    clock().advance(240ms);
+    removed += applied(settle(desk(), claims, CompletionAction::remove));
+  }
+  std::printf("1,000 messages: %.3f RCU, %.3f requests a message\n", host().usage().capacity().read / kMessages,
+              static_cast<double>(host().usage().requests()) / kMessages);
+  EXPECT_LE(host().usage().capacity().read / kMessages, 0.2);
+}
+
 TEST_F(StoreCost, ItemOf600BytesStaysUnderOneKilobyteInFlight) {
   queue::NewMessage message;
   message.body = std::string(600, 'x');

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <boost/json.hpp>
+#include <ctime>
 #include <functional>
 #include <future>
 #include <memory>
@@ -10,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "base/mutex.hpp"
 #include "dynamo/transport/http_transport.hpp"
 
@@ -27,6 +30,8 @@ enum class HttpFault {
   throttle_all,            ///< the whole request is throttled
   reset_then_commit,       ///< the connection breaks, and the request takes effect only when a test lets it
   leave_keys_unprocessed,  ///< of a BatchGetItem only the first key is read
+  answer_without_items,    ///< takes effect, and the answer leaves out what was asked to be returned
+  deny,                    ///< never executed: the role may not do it
 };
 
 /// A transport that passes requests on, but for those that a test wants broken. Thread-safe.
@@ -49,6 +54,13 @@ class FaultyTransport final : public dynamo::HttpTransport {
     });
   }
 
+  /// From now on answers tell that clock's time; null, as at first: they tell none. It must outlive the transport's
+  /// use.
+  void tell_time(const Clock* clock) {
+    const MutexLock lock(mutex_);
+    clock_ = clock;
+  }
+
   /// Lets the requests of `reset_then_commit` take effect, and waits until they have.
   void commit_held() {
     std::vector<std::pair<dynamo::HttpRequest, Deadline>> held;
@@ -63,7 +75,11 @@ class FaultyTransport final : public dynamo::HttpTransport {
     }
   }
 
-  void send(dynamo::HttpRequest request, Deadline deadline, Callback done) override {
+  void send(dynamo::HttpRequest request, Deadline deadline, Callback answered) override {
+    Callback done = [this, answered = std::move(answered)](dynamo::HttpResult result) {
+      date(result);
+      answered(std::move(result));
+    };
     const HttpFault fault = fault_of(request);
     switch (fault) {
       case HttpFault::none:
@@ -75,6 +91,10 @@ class FaultyTransport final : public dynamo::HttpTransport {
       case HttpFault::throttle_all:
         return done(
             answer(400, R"({"__type":"com.amazonaws.dynamodb.v20120810#ThrottlingException","message":"slow down"})"));
+      case HttpFault::deny:
+        return done(answer(400, R"({"__type":"AccessDeniedException","Message":"not authorized, injected"})"));
+      case HttpFault::answer_without_items:
+        return send_for_nothing(std::move(request), deadline, std::move(done));
       case HttpFault::reset_then_commit: {
         {
           const MutexLock lock(mutex_);
@@ -111,6 +131,31 @@ class FaultyTransport final : public dynamo::HttpTransport {
       result->body.resize(result->body.size() / 2);
     }
     return result;
+  }
+
+  // The emulator's Date is the machine's, and the hosts live by clocks of tests.
+  void date(dynamo::HttpResult& result) {
+    if (!result) {
+      return;
+    }
+    std::erase_if(result->headers, [](const auto& header) { return header.first == "date"; });
+    const Clock* clock = nullptr;
+    {
+      const MutexLock lock(mutex_);
+      clock = clock_;
+    }
+    if (clock != nullptr) {
+      result->headers.emplace_back("date", http_date(clock->wall_now()));
+    }
+  }
+
+  static std::string http_date(WallTime time) {
+    const std::time_t seconds = std::chrono::system_clock::to_time_t(
+        std::chrono::floor<std::chrono::system_clock::duration>(std::chrono::floor<std::chrono::seconds>(time)));
+    std::tm parts{};
+    gmtime_r(&seconds, &parts);
+    std::array<char, 64> text{};
+    return {text.data(), std::strftime(text.data(), text.size(), "%a, %d %b %Y %H:%M:%S GMT", &parts)};
   }
 
   HttpFault fault_of(const dynamo::HttpRequest& request) {
@@ -155,6 +200,22 @@ class FaultyTransport final : public dynamo::HttpTransport {
     });
   }
 
+  void send_for_nothing(dynamo::HttpRequest request, Deadline deadline, Callback done) {
+    inner_.send(std::move(request), deadline, [done](dynamo::HttpResult result) {
+      if (!result || result->status != 200) {
+        return done(std::move(result));
+      }
+      auto answered = boost::json::parse(result->body).as_object();
+      answered.erase("Attributes");
+      if (auto* responses = answered.if_contains("Responses")) {
+        for (auto& response : responses->as_array()) {
+          response.as_object().erase("Item");
+        }
+      }
+      done(answer(200, boost::json::serialize(answered)));
+    });
+  }
+
   void send_first_key(dynamo::HttpRequest request, Deadline deadline, Callback done) {
     auto body = boost::json::parse(request.body).as_object();
     auto& [table, wanted] = *[&] { return body.at("RequestItems").as_object().begin(); }();
@@ -180,6 +241,7 @@ class FaultyTransport final : public dynamo::HttpTransport {
   dynamo::HttpTransport& inner_;
   Mutex mutex_;
   Chooser chooser_ SLUICE_GUARDED_BY(mutex_);
+  const Clock* clock_ SLUICE_GUARDED_BY(mutex_) = nullptr;
   std::vector<std::pair<dynamo::HttpRequest, Deadline>> held_ SLUICE_GUARDED_BY(mutex_);
 };
 

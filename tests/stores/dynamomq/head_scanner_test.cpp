@@ -31,7 +31,7 @@ class Scanning : public ::testing::Test {
     finding.invisible = invisible;
     finding.read_units = static_cast<double>(invisible) / 8;
     if (invisible > 0) {
-      finding.next_due = now_.wall + due;
+      finding.stretches = {{past(), finding.read_units, now_.wall + due}};
     }
     scanner_.absorb(step, finding);
   }
@@ -51,7 +51,8 @@ TEST_F(Scanning, BeginsAtTheHead) {
 }
 
 TEST_F(Scanning, GoesOnWhereAPageEnded) {
-  ScanFinding finding{.items = 25, .ready = 25, .read_units = 3, .last_key = key(past()), .next_due = {}};
+  ScanFinding finding{
+      .items = 25, .ready = 25, .read_units = 3, .last_key = key(past()), .stretches = {}, .future_due = {}};
   scanner_.absorb(next(), finding);
   const ScanStep step = next();
   EXPECT_EQ(step.kind, Kind::onward);
@@ -64,25 +65,6 @@ TEST_F(Scanning, LightHeadIsReadAtEveryPoll) {
   pass_over(3);
   EXPECT_TRUE(scanner_.at_end());
   EXPECT_EQ(next().kind, Kind::head);
-}
-
-TEST_F(Scanning, HeavyHeadIsSweptOnlyNowAndThen) {
-  pass_over(1'000);
-  int sweeps = 0;
-  int polls = 0;
-  for (; polls < 600; ++polls) {
-    pass_time(100ms);
-    const ScanStep step = next();
-    if (step.kind == Kind::head) {
-      ++sweeps;
-      scanner_.absorb(step, {.items = 1'000, .invisible = 1'000, .read_units = 125, .last_key = {}, .next_due = {}});
-    } else {
-      EXPECT_EQ(step.kind, Kind::tail);
-      scanner_.absorb(step, {});
-    }
-  }
-  EXPECT_GE(sweeps, 1) << "in a minute";
-  EXPECT_LE(sweeps, 3);
 }
 
 TEST_F(Scanning, TailOverlapsByItsMargin) {
@@ -104,36 +86,24 @@ TEST_F(Scanning, ClockThatWasSetBackDoesNotSkipAnything) {
   EXPECT_LT(step.from, format_timestamp(now_.wall));
 }
 
-TEST_F(Scanning, SweepsWhenTheFirstInFlightRecordComesDue) {
-  pass_over(1'000, 8s);
+TEST_F(Scanning, ReadsAStretchAgainWhenItsFirstRecordComesDue) {
+  pass_over(300, 8s);
   pass_time(7s);
   EXPECT_EQ(next().kind, Kind::tail);
   scanner_.absorb(next(), {});
   pass_time(1001ms);
-  EXPECT_EQ(next().kind, Kind::head);
-}
-
-TEST_F(Scanning, SweepsForKnownDueTimesCostNoMoreThanTheirShare) {
-  pass_over(10'000, 1s);  // 1,250 units
-  double units = 0;
-  for (int second = 0; second < 300; ++second) {
-    pass_time(1s);
-    const ScanStep step = next();
-    ScanFinding finding;
-    if (step.kind == Kind::head) {
-      finding = {.items = 10'000, .invisible = 10'000, .read_units = 1'250, .last_key = {}, .next_due = now_.wall + 1s};
-      units += finding.read_units;
-    }
-    scanner_.absorb(step, finding);
-  }
-  EXPECT_LE(units / 300, HeadScanner::kDueUnitsPerSecond * 1.2);
+  const ScanStep step = next();
+  EXPECT_EQ(step.kind, Kind::due);
+  EXPECT_EQ(step.to, format_timestamp(now_.wall - 1h - 8001ms));
+  EXPECT_EQ(next().kind, Kind::tail) << "what is new does not wait for it";
 }
 
 TEST_F(Scanning, LimitGrowsWithDemandAndWithWhatIsInFlight) {
   const auto first = next(1);
   EXPECT_EQ(first.limit, HeadScanner::kSmallestPage);
   std::int64_t before = first.limit;
-  ScanFinding finding{.items = 25, .ready = 25, .read_units = 3, .last_key = key(past()), .next_due = {}};
+  ScanFinding finding{
+      .items = 25, .ready = 25, .read_units = 3, .last_key = key(past()), .stretches = {}, .future_due = {}};
   scanner_.absorb(first, finding);
   for (int i = 0; i < 8; ++i) {
     const auto step = next(1);
@@ -150,9 +120,10 @@ TEST_F(Scanning, LimitGrowsWithDemandAndWithWhatIsInFlight) {
 }
 
 TEST_F(Scanning, DroppedCandidatesAreReadAgainInSmallerPages) {
-  ScanFinding finding{.items = 25, .ready = 25, .read_units = 3, .last_key = key(past()), .next_due = {}};
+  ScanFinding finding{
+      .items = 25, .ready = 25, .read_units = 3, .last_key = key(past()), .stretches = {}, .future_due = {}};
   scanner_.absorb(next(), finding);
-  scanner_.rewind("2026-11-20T10:00:00Z");
+  scanner_.rewind({"2026-11-20T11:00:00Z", "2026-11-20T10:00:00Z"});
   const ScanStep step = next();
   EXPECT_EQ(step.kind, Kind::onward);
   EXPECT_EQ(step.from, "2026-11-20T10:00:00Z");
@@ -162,7 +133,7 @@ TEST_F(Scanning, DroppedCandidatesAreReadAgainInSmallerPages) {
 TEST_F(Scanning, MuchInTheFutureBoundsTheReading) {
   const ScanStep first = next();
   EXPECT_TRUE(first.to.empty()) << "so that one request covers unsorted records too";
-  ScanFinding finding{.items = 25, .future = 25, .read_units = 3, .next_due = {}};
+  ScanFinding finding{.items = 25, .future = 25, .read_units = 3};
   finding.last_key = key(format_timestamp(now_.wall + 1h));
   scanner_.absorb(first, finding);
   EXPECT_TRUE(scanner_.at_end());

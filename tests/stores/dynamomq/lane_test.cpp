@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "base/timestamp.hpp"
+#include "host/stores/dynamomq/doubtful_writes.hpp"
 #include "tests/support/fake_random.hpp"
 
 namespace sluice::queue::dynamomq {
@@ -113,9 +114,32 @@ TEST_F(LaneTest, RecordThatAnotherTookOrReplacedIsSeenAgain) {
 
 TEST_F(LaneTest, CandidatesThatStayTooLongAreReadAgain) {
   scan({item("a", 1s), item("b", 1s)});
+  lane_.saw_peer("BBBBB12345678901", now_);
   pass_time(Lane::kBufferLife + 1ms);
   EXPECT_THAT(pick(5), IsEmpty());
   EXPECT_TRUE(lane_.backlog_unread());
+}
+
+TEST_F(LaneTest, CandidatesStayLongerWhereNobodyElseIsAtWork) {
+  scan({item("a", 1s), item("b", 1s)});
+  pass_time(Lane::kLonelyBufferLife - 1s);
+  EXPECT_EQ(pick(5).size(), 2U);
+}
+
+TEST_F(LaneTest, LooksAtTheFrontEachSecondWhileItHasEnoughToClaim) {
+  EXPECT_FALSE(lane_.begin_side_scan(now_)) << "claims read by themselves";
+  scan({item("b", 2s), item("c", 1s)});
+  EXPECT_FALSE(lane_.begin_side_scan(now_));
+  pass_time(1s);
+  const auto step = lane_.begin_side_scan(now_);
+  ASSERT_TRUE(step);
+  EXPECT_EQ(step->limit, HeadScanner::kFrontLimit);
+  dynamo::Page page;
+  page.items = {item("moved", 10s)};
+  page.capacity.read = 0.5;
+  lane_.end_scan(*step, page);
+  EXPECT_THAT(pick(1), ElementsAre("moved"));
+  EXPECT_FALSE(lane_.begin_side_scan(now_));
 }
 
 TEST_F(LaneTest, LostRacesMakeItGetOutOfTheWay) {
@@ -125,9 +149,8 @@ TEST_F(LaneTest, LostRacesMakeItGetOutOfTheWay) {
   }
   scan(items);
   const auto picked = lane_.pick(for_up_to(20), now_);
-  lane_.lost(picked, now_);
-  EXPECT_TRUE(lane_.should_look_for_winner(now_));
-  EXPECT_FALSE(lane_.should_look_for_winner(now_)) << "not for each";
+  EXPECT_TRUE(lane_.lost(picked, now_)) << "time to look who has won";
+  EXPECT_FALSE(lane_.lost({picked[0]}, now_)) << "not for each";
   lane_.saw_peer("BBBBB12345678901", now_);
   scan(items);
   const auto mine = pick(100);
@@ -170,24 +193,32 @@ TEST_F(LaneTest, TellsWhenTheNextIsDue) {
   EXPECT_EQ(lane_.next_due(now_), 5s + 1ns);
 }
 
-TEST_F(LaneTest, UnresolvedClaimsAreKeptWithinALimit) {
-  for (std::size_t i = 0; i < Lane::kMaxUnresolved + 5; ++i) {
-    Candidate candidate;
-    candidate.id = "m" + std::to_string(i);
-    lane_.remember_unresolved({candidate, "nonce", {}});
-  }
-  EXPECT_EQ(lane_.take_unresolved(for_up_to(10)).size(), 10U);
-  EXPECT_EQ(lane_.take_unresolved(for_up_to(5'000)).size(), Lane::kMaxUnresolved - 10);
-  EXPECT_TRUE(lane_.take_unresolved(for_up_to(5'000)).empty());
-}
-
 TEST_F(LaneTest, SecondScannerWaitsAndFindsWhatTheFirstFound) {
   const auto step = lane_.begin_scan(now_, 10, Deadline::never());
   ASSERT_TRUE(step);
   EXPECT_FALSE(lane_.begin_scan(now_, 10, Deadline::at(now_.steady - 999s))) << "the deadline has passed";
-  EXPECT_FALSE(lane_.begin_unsorted_scan(now_));
+  EXPECT_FALSE(lane_.begin_side_scan(now_));
   lane_.abandon_scan();
   EXPECT_TRUE(lane_.begin_scan(now_, 10, Deadline::never()));
+}
+
+TEST(DoubtfulWrites, AreKeptWithinALimit) {
+  DoubtfulWrites doubts;
+  for (std::size_t i = 0; i < DoubtfulWrites::kMaxClaims + 5; ++i) {
+    Candidate candidate;
+    candidate.id = "m" + std::to_string(i);
+    doubts.remember({candidate, "nonce", {}});
+  }
+  EXPECT_EQ(doubts.take_claims(10, true).size(), 10U);
+  EXPECT_EQ(doubts.take_claims(5'000, true).size(), DoubtfulWrites::kMaxClaims - 10);
+  EXPECT_TRUE(doubts.take_claims(5'000, true).empty());
+  for (std::int64_t i = 0; i < 5'000; ++i) {
+    doubts.remember(Receipt{"m", i, 0}, {"nonce", {}});
+  }
+  EXPECT_TRUE(doubts.about(Receipt{"m", 5, 0}).empty());
+  EXPECT_EQ(doubts.about(Receipt{"m", 4'999, 0}).size(), 1U);
+  doubts.clear(Receipt{"m", 4'999, 0});
+  EXPECT_TRUE(doubts.about(Receipt{"m", 4'999, 0}).empty());
 }
 
 TEST(LeaseIndex, HoldsNoMoreThanItsLimit) {

@@ -74,6 +74,7 @@ class PermissionsTest : public test::StoreOnEmulator {
                 soon());
     desk().list("orders", {.type = standard().type, .limit = 10, .cursor = {}, .content = false}, soon());
     desk().stats(standard(), soon());
+    desk().oper("orders").stats({.type = standard().type, .consistent = true}, soon());
     desk().overview("orders", {.type = standard().type, .ids = 100, .errors = 5}, soon());
     EXPECT_TRUE(check_table(host().client(), spec(), soon()));
   }
@@ -136,6 +137,7 @@ TEST_F(PermissionsTest, AHostClaimsExtendsAndSettles) {
     EXPECT_EQ(applied(settle(desk(), {held[i]}, actions[i])), 1U);
   }
   desk().stats(standard(), soon());
+  desk().oper("orders").stats({.type = standard().type, .consistent = true}, soon());  // whether it is empty
   expect_exactly(Role::host);
 }
 

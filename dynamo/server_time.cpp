@@ -1,0 +1,65 @@
+#include "dynamo/server_time.hpp"
+
+#include <algorithm>
+
+namespace sluice::dynamo {
+namespace {
+
+Duration between(WallTime wall, SteadyTime steady) { return wall.time_since_epoch() - steady.time_since_epoch(); }
+
+}  // namespace
+
+ServerTime::Bounds ServerTime::Bounds::at(SteadyTime now) const {
+  const auto drift = std::chrono::duration_cast<Duration>((now - learnt_at) * kDrift);
+  Bounds wider = *this;
+  wider.low -= drift;
+  wider.high += drift;
+  return wider;
+}
+
+void ServerTime::learn(std::optional<WallTime> date, WallTime wall, SteadyTime steady, Duration elapsed) {
+  const MutexLock lock(mutex_);
+  answered_ = true;
+  if (!date) {
+    return;
+  }
+  constexpr Duration kResolution = std::chrono::seconds(1);
+  // The server's clock stood between `date` and a second later at some moment between sending and now.
+  Bounds seen{*date - wall, *date + kResolution - wall + elapsed, between(wall, steady), steady};
+  Duration contradiction{};
+  if (bounds_ && !bounds_->jumped(seen.between_clocks)) {
+    const Bounds known = bounds_->at(steady);
+    contradiction = std::max<Duration>({seen.low - known.high, known.low - seen.high, Duration::zero()});
+    if (contradiction == Duration::zero()) {
+      seen.low = std::max(seen.low, known.low);
+      seen.high = std::min(seen.high, known.high);
+    }
+  }
+  bounds_ = seen;
+  contradiction_ = contradiction;
+}
+
+std::optional<ClockReading> ServerTime::reading(WallTime wall, SteadyTime steady) const {
+  const MutexLock lock(mutex_);
+  if (!answered_) {
+    return std::nullopt;
+  }
+  ClockReading reading;
+  if (!bounds_) {
+    return reading;
+  }
+  reading.dated = true;
+  const Bounds known = bounds_->at(steady);
+  reading.moved = known.jumped(between(wall, steady));
+  if (known.low > Duration::zero() || known.high < Duration::zero()) {
+    reading.skew = (known.low + known.high) / 2;
+    reading.doubt = (known.high - known.low) / 2;
+  }
+  reading.doubt = std::max(reading.doubt, contradiction_);
+  if (reading.moved) {
+    reading.doubt += std::chrono::abs(between(wall, steady) - known.between_clocks);
+  }
+  return reading;
+}
+
+}  // namespace sluice::dynamo
