@@ -1,5 +1,6 @@
 #include "host/cli/batch_committer.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -82,40 +83,53 @@ void BatchCommitter::run() {
 
 bool BatchCommitter::commit(const Batch& batch) {
   const auto results = sender_.send(batch.messages, session_.deadline());
-  bool going = true;
+  std::vector<Refusal> refusals = batch.refusals;
   ids_.clear();
   for (std::size_t index = 0; index < results.size(); ++index) {
     const queue::SendResult& result = results[index];
-    if (result.status == queue::SendStatus::sent) {
-      ++sent_;
-      ids_ += result.id;
-      ids_ += '\n';
+    if (result.status == queue::SendStatus::failed) {
+      refusals.push_back({batch.lines[index], session_.explained(result.error)});
       continue;
     }
-    const bool duplicate = result.status == queue::SendStatus::duplicate_id;
-    going = refuse(batch.lines[index],
-                   duplicate ? "a message with that id is there already" : session_.explained(result.error)) &&
-            going;
+    ++sent_;
+    existing_ += result.status == queue::SendStatus::duplicate_id ? 1 : 0;
+    ids_ += batch.messages[index].id;
+    ids_ += '\n';
   }
-  for (const Refusal& refusal : batch.refusals) {
-    going = refuse(refusal.line, refusal.why) && going;
+  std::sort(refusals.begin(), refusals.end(),
+            [](const Refusal& left, const Refusal& right) { return left.line < right.line; });
+  bool going = true;
+  for (const Refusal& refusal : refusals) {
+    going = refuse(refusal) && going;
   }
+  committed_ = batch.last_line;
   console_.out(ids_);
   console_.flush();
   show_progress();
   return going && console_.writable();
 }
 
-bool BatchCommitter::refuse(std::uint64_t line, const std::string& why) {
+bool BatchCommitter::refuse(const Refusal& refusal) {
   ++refused_;
+  missing_.add(refusal.line);
   if (options_.keep_going) {
-    console_.note("sluice send: line " + std::to_string(line) + ": " + why);
+    console_.note("sluice send: line " + std::to_string(refusal.line) + ": " + refusal.why);
     return true;
   }
-  if (stopped_by_.empty()) {
-    stopped_by_ = "line " + std::to_string(line) + ": " + why;
-  }
+  const auto same = std::find_if(reasons_.begin(), reasons_.end(),
+                                 [&refusal](const auto& reason) { return reason.first == refusal.why; });
+  auto& lines = same != reasons_.end() ? same->second : reasons_.emplace_back(refusal.why, LineRanges{}).second;
+  lines.add(refusal.line);
   return false;
+}
+
+std::vector<std::string> BatchCommitter::stopped_by() const {
+  std::vector<std::string> texts;
+  for (const auto& [why, lines] : reasons_) {
+    const std::string text = lines.text();
+    texts.push_back((text.find_first_of(",-") == std::string::npos ? "line " : "lines ") + text + ": " + why);
+  }
+  return texts;
 }
 
 void BatchCommitter::show_progress() {

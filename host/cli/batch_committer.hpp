@@ -4,22 +4,25 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/mutex.hpp"
 #include "host/cli/console.hpp"
+#include "host/cli/line_ranges.hpp"
 #include "host/cli/queue_session.hpp"
 
 namespace sluice::cli {
 
 /// Sends batches of messages on a thread of its own, one after the other, while the next one is read; prints the id of
-/// each message once it is durable, in their order, and names what is refused.
+/// each message once it is durable, in their order, and remembers every line that was not stored. A message that is
+/// there already, by its id, is one that an earlier try has stored.
 ///
 /// Everything here is for one caller's thread. The console is the committer's until `drain` or `finish` has returned.
 class BatchCommitter {
  public:
   struct Options {
-    bool keep_going = false;  ///< a refused line is named and passed over; otherwise it is the end
+    bool keep_going = false;  ///< a refused line is named and passed over; otherwise its batch is the last
   };
   struct Refusal {
     std::uint64_t line = 0;
@@ -29,6 +32,7 @@ class BatchCommitter {
     std::vector<queue::NewMessage> messages;
     std::vector<std::uint64_t> lines;  ///< where each of them stood
     std::vector<Refusal> refusals;     ///< lines that are no message
+    std::uint64_t last_line = 0;       ///< up to which the input was read
 
     bool empty() const { return messages.empty() && refusals.empty(); }
   };
@@ -51,14 +55,21 @@ class BatchCommitter {
   // Once `finish` has returned.
 
   std::uint64_t sent() const { return sent_; }
+  /// Of those, how many an earlier try had stored.
+  std::uint64_t existing() const { return existing_; }
   std::uint64_t refused() const { return refused_; }
-  /// The refusal that ended it; empty when none has.
-  const std::string& stopped_by() const { return stopped_by_; }
+  /// The lines up to `committed` that were not stored.
+  const LineRanges& missing() const { return missing_; }
+  /// The last line of the last batch that was sent.
+  std::uint64_t committed() const { return committed_; }
+  /// Why lines were refused in the batch that ended it, one text for the lines with the same reason; empty when none
+  /// has.
+  std::vector<std::string> stopped_by() const;
 
  private:
   void run();
   bool commit(const Batch& batch);
-  bool refuse(std::uint64_t line, const std::string& why);
+  bool refuse(const Refusal& refusal);
   void show_progress();
 
   // Fixed after construction.
@@ -70,8 +81,12 @@ class BatchCommitter {
   // Touched only by the thread, while it runs.
   std::string ids_;
   std::uint64_t sent_ = 0;
+  std::uint64_t existing_ = 0;
   std::uint64_t refused_ = 0;
-  std::string stopped_by_;
+  std::uint64_t committed_ = 0;
+  LineRanges missing_;
+  /// In the order of their first lines.
+  std::vector<std::pair<std::string, LineRanges>> reasons_;
   const SteadyTime started_;
   SteadyTime shown_;
 

@@ -74,6 +74,7 @@ OrExit<operate::BulkPlan> parse_plan(BulkOrder order, const Arguments& arguments
   plan.dry_run = arguments.has("dry-run");
   plan.limit = *limit;
   plan.rate = *rate;
+  plan.consistent = arguments.has("consistent");
   plan.cursor = arguments.get("resume");
   return plan;
 }
@@ -84,7 +85,7 @@ OrExit<std::string> target(QueueSession& session, const operate::BulkPlan& plan)
   if (!plan.filter.empty()) {
     return "the" + messages + " that match";
   }
-  const auto stats = session.oper().stats({.type = plan.type}, session.deadline());
+  const auto stats = session.oper().stats({.type = plan.type, .consistent = plan.consistent}, session.deadline());
   if (stats.has_error()) {
     return session.failure(stats.error());
   }
@@ -162,6 +163,10 @@ Exit drive(operate::BulkRun& run, BulkReport& report, const QueueSession& sessio
 
 Flag all_flag() { return {.name = "all", .value = {}, .help = "every message, where no filter chooses"}; }
 
+Flag consistent_flag() {
+  return {.name = "consistent", .value = {}, .help = "read the whole table, not its index, which lags behind writes"};
+}
+
 Flag dlq_flag() { return {.name = "dlq", .value = {}, .help = "its dead-letter half instead"}; }
 
 std::vector<Flag> bulk_flags() {
@@ -172,12 +177,13 @@ std::vector<Flag> bulk_flags() {
        {.name = "rate", .value = "N/s", .help = "at most N messages a second (/m: a minute)"},
        {.name = "force", .value = {}, .help = "messages in flight too; their handlers lose them"},
        {.name = "yes", .value = {}, .help = "do not ask"},
+       consistent_flag(),
        {.name = "resume", .value = "CURSOR", .help = "go on where an interrupted run has said it was"}});
 }
 
 std::string bulk_flag_given(const Arguments& arguments) {
   for (const char* const name :
-       {"all", "where", "older-than", "error-like", "limit", "dry-run", "rate", "yes", "resume"}) {
+       {"all", "where", "older-than", "error-like", "limit", "dry-run", "rate", "yes", "consistent", "resume"}) {
     if (arguments.has(name)) {
       return name;
     }

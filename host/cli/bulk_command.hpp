@@ -20,6 +20,8 @@ struct BulkOrder {
 
 /// --all, unless the command takes everything anyway.
 Flag all_flag();
+/// --consistent. Says in a table that its index may lag behind; elsewhere nothing lags.
+Flag consistent_flag();
 /// --dlq, unless the command knows the half by itself.
 Flag dlq_flag();
 /// The filter's flags, and --limit, --dry-run, --rate, --yes, --force and --resume.

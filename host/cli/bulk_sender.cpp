@@ -22,9 +22,10 @@ bool is_blank(std::string_view line) { return line.find_first_not_of(" \t\r") ==
 
 }  // namespace
 
-BulkSender::BulkSender(Options options, queue::Sender& sender, QueueSession& session, MessageTemplate& messages,
-                       Console& console)
+BulkSender::BulkSender(Options options, SendRun run, queue::Sender& sender, QueueSession& session,
+                       MessageTemplate& messages, Console& console)
     : stop_at_refusal_(!options.keep_going),
+      run_(std::move(run)),
       batch_size_(session.place().in_sqlite() ? kSqliteBatch : kDynamoDbBatch),
       messages_(messages),
       console_(console),
@@ -74,7 +75,7 @@ bool BulkSender::full() const {
 
 void BulkSender::add(std::string_view line) {
   ++line_;
-  if (is_blank(line)) {
+  if (is_blank(line) || !run_.wants(line_)) {
     return;
   }
   auto message = messages_.from_json(line);
@@ -82,6 +83,7 @@ void BulkSender::add(std::string_view line) {
     batch_.refusals.push_back({line_, "not JSON: " + message.error().message()});
     return;
   }
+  message->id = run_.id(line_);
   batch_bytes_ += line.size();
   batch_.messages.push_back(std::move(*message));
   batch_.lines.push_back(line_);
@@ -89,32 +91,55 @@ void BulkSender::add(std::string_view line) {
 
 bool BulkSender::pass_on() {
   batch_bytes_ = 0;
+  batch_.last_line = line_;
   return committer_.pass_on(std::exchange(batch_, {}));
 }
 
 std::string BulkSender::so_far() const {
-  return std::to_string(sent()) + (sent() == 1 ? " message was sent" : " messages were sent");
+  std::string text = std::to_string(sent()) + (sent() == 1 ? " message was sent" : " messages were sent");
+  if (committer_.existing() > 0) {
+    text += ", " + std::to_string(committer_.existing()) + " of them before";
+  }
+  return text;
+}
+
+Exit BulkSender::unfinished(int code, std::vector<std::string> reasons, std::string summary, bool at_end) const {
+  LineRanges missing = committer_.missing();
+  if (!at_end) {
+    missing.add_from(committer_.committed() + 1);
+  }
+  if (!missing.empty()) {
+    summary +=
+        "; not stored are lines " + missing.text() + ": send the same input again with --resume " + run_.token(missing);
+  }
+  reasons.push_back(std::move(summary));
+  return {code, std::move(reasons)};
 }
 
 Exit BulkSender::finish(LineReader::Status last, int failure, bool interrupted) {
   console_.end_progress();
-  if (const std::string& stopped_by = committer_.stopped_by(); !stopped_by.empty()) {
-    return Exit::failure(stopped_by + "; " + so_far() +
-                         "; mend it and send the rest, or pass over such with --keep-going");
+  const bool at_end = last == LineReader::Status::end && committer_.committed() == line_;
+  if (auto reasons = committer_.stopped_by(); !reasons.empty()) {
+    return unfinished(kExitFailure, std::move(reasons), so_far(), at_end);
   }
   if (interrupted) {
-    return {kExitInterrupted, "interrupted; " + so_far()};
+    return unfinished(kExitInterrupted, {}, "interrupted; " + so_far(), at_end);
   }
   if (last == LineReader::Status::too_long) {
-    return Exit::failure("line " + std::to_string(line_ + 1) + " is longer than " +
-                         std::to_string(LineReader::kMaxLine / 1024 / 1024) + " MiB; " + so_far());
+    return unfinished(kExitFailure, {},
+                      "line " + std::to_string(line_ + 1) + " is longer than " +
+                          std::to_string(LineReader::kMaxLine / 1024 / 1024) + " MiB; " + so_far(),
+                      false);
   }
   if (last == LineReader::Status::failed) {
-    return Exit::failure(std::string("cannot read standard input: ") + std::strerror(failure) + "; " + so_far());
+    return unfinished(kExitFailure, {},
+                      std::string("cannot read standard input: ") + std::strerror(failure) + "; " + so_far(), false);
   }
   if (committer_.refused() > 0) {
-    return Exit::failure(so_far() + ", " + std::to_string(committer_.refused()) +
-                         (committer_.refused() == 1 ? " line was passed over" : " lines were passed over"));
+    return unfinished(kExitFailure, {},
+                      so_far() + ", " + std::to_string(committer_.refused()) +
+                          (committer_.refused() == 1 ? " line was passed over" : " lines were passed over"),
+                      at_end);
   }
   return Exit::ok();
 }

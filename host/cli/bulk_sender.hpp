@@ -8,11 +8,13 @@
 #include "host/cli/line_reader.hpp"
 #include "host/cli/message_template.hpp"
 #include "host/cli/queue_session.hpp"
+#include "host/cli/send_run.hpp"
 
 namespace sluice::cli {
 
-/// Sends one message for each line of input, in batches, in constant memory, and prints the id of each message once it
-/// is durable. A batch is sent while the next one is read. For one use, by one thread.
+/// Sends one message for each line of input that a run wants, in batches, in constant memory, and prints the id of each
+/// message once it is durable. At the end it names every line that was not stored. A batch is sent while the next one
+/// is read. For one use, by one thread.
 ///
 /// A batch goes off when it is full or when the input pauses, so that a slow producer's lines do not wait.
 class BulkSender {
@@ -20,7 +22,7 @@ class BulkSender {
   using Options = BatchCommitter::Options;
 
   /// The references outlive it.
-  BulkSender(Options options, queue::Sender& sender, QueueSession& session, MessageTemplate& messages,
+  BulkSender(Options options, SendRun run, queue::Sender& sender, QueueSession& session, MessageTemplate& messages,
              Console& console);
 
   /// Until the end of input, the first error, an interruption, or nobody reads the ids any more.
@@ -37,8 +39,11 @@ class BulkSender {
   bool pass_on();
   Exit finish(LineReader::Status last, int failure, bool interrupted);
   std::string so_far() const;
+  /// Why it ended, and how the lines that are missing are sent.
+  Exit unfinished(int code, std::vector<std::string> reasons, std::string summary, bool at_end) const;
 
   const bool stop_at_refusal_;
+  const SendRun run_;
   const std::size_t batch_size_;
   MessageTemplate& messages_;
   Console& console_;

@@ -1,3 +1,4 @@
+#include "host/cli/bulk_command.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/filter_arguments.hpp"
 #include "host/cli/queue_session.hpp"
@@ -63,7 +64,8 @@ Exit export_queue(const Arguments& arguments, Console& console) {
   if (session.has_error()) {
     return session.error();
   }
-  operate::Exporter::Options options{.halves = std::move(*halves), .wanted = {}, .limit = *limit};
+  operate::Exporter::Options options{
+      .halves = std::move(*halves), .wanted = {}, .limit = *limit, .consistent = arguments.has("consistent")};
   if (!filter->empty()) {
     options.wanted = [&](const queue::StoredMessage& record) {
       return filter->matches(record, session->clock().wall_now());
@@ -92,10 +94,12 @@ Command export_command() {
           "\"item\", the record as DynamoDB JSON, where it holds sets, binary or attributes that nobody here knows. "
           "Nothing is claimed or changed.\n\n"
           "What is sent, worked on or moved meanwhile may be missing or come twice; stop hosts and producers for an "
-          "exact copy. On DynamoDB only items that the index shows are records.",
+          "exact copy. On DynamoDB only items that the index shows are records; it lags behind writes, by "
+          "seconds at worst, and --consistent reads the whole table instead, in no order.",
       .flags = with_store_flags(joined({{.name = "dlq", .value = {}, .help = "the dead-letter half instead"},
                                         {.name = "both", .value = {}, .help = "both halves, the dead-letter half last"},
-                                        {.name = "limit", .value = "N", .help = "write at most N records"}},
+                                        {.name = "limit", .value = "N", .help = "write at most N records"},
+                                        consistent_flag()},
                                        filter_flags())),
       .examples =
           "sluice export --queue orders --both > orders.jsonl\n"

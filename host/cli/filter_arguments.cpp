@@ -62,6 +62,9 @@ OrExit<operate::Filter> parse_filter(const Arguments& arguments) {
     filter = filter.also(operate::Filter::older_than(*age));
   }
   if (arguments.has("error-like")) {
+    if (arguments.get("error-like").empty()) {
+      return Exit::usage("--error-like is empty, and every error holds that; write --error-like '*' for any error");
+    }
     filter = filter.also(operate::Filter::error_like(arguments.get("error-like")));
   }
   return filter;

@@ -26,7 +26,8 @@ Command purge_command() {
           "Asks first when there is a terminal, and wants --yes when there is none. Messages in flight go too; their "
           "handlers' outcomes are then lost. With a filter only what matches goes, and what is in flight stays unless "
           "there is --force. What is sent meanwhile stays, and so does what moves to the other half before its "
-          "turn.\n\n"
+          "turn. On DynamoDB it sees what the index "
+          "shows, which lags behind writes, by seconds at worst; --consistent reads the whole table instead.\n\n"
           "Prints a JSON object with the ids and counts. Ctrl-C ends it between two batches and says how to go on.",
       .flags = with_store_flags(joined({dlq_flag()}, bulk_flags())),
       .examples =

@@ -11,6 +11,7 @@
 #include "host/cli/command.hpp"
 #include "host/cli/message_template.hpp"
 #include "host/cli/queue_session.hpp"
+#include "host/cli/send_run.hpp"
 
 namespace sluice::cli {
 
@@ -99,10 +100,52 @@ Exit check_sources(const Arguments& arguments) {
       return Exit::usage("--" + std::string(name) + " is not UTF-8; only a body may be any bytes");
     }
   }
-  if (arguments.has("keep-going") && !arguments.reads_stdin()) {
-    return Exit::usage("--keep-going goes with - only");
+  for (const char* const name : {"keep-going", "resume"}) {
+    if (arguments.has(name) && !arguments.reads_stdin()) {
+      return Exit::usage("--" + std::string(name) + " goes with - only");
+    }
   }
   return Exit::ok();
+}
+
+OrExit<SendRun> run_of(const Arguments& arguments) {
+  if (!arguments.has("resume")) {
+    SeededRandom random;
+    return SendRun::begin(random);
+  }
+  auto run = SendRun::resume(arguments.get("resume"));
+  if (!run) {
+    return Exit::usage("--resume \"" + arguments.get("resume") +
+                       "\" is not what a run has said, such as 5f3c9a1b-e07d-8224-8abc:3,51-53,101-");
+  }
+  return std::move(*run);
+}
+
+Exit send_lines(const Arguments& arguments, MessageTemplate& messages, Console& console) {
+  auto run = run_of(arguments);
+  if (run.has_error()) {
+    return run.error();
+  }
+  auto session = QueueSession::open(arguments);
+  if (session.has_error()) {
+    return session.error();
+  }
+  auto opened = session->open_sender();
+  if (opened.has_error()) {
+    return opened.error();
+  }
+  if (::isatty(STDIN_FILENO) == 1 && console.error_is_terminal()) {
+    console.note("type one message a line, as JSON; Ctrl-D ends");
+  }
+  BulkSender sender({.keep_going = arguments.has("keep-going")}, std::move(*run), **opened, *session, messages,
+                    console);
+  Exit exit = sender.run(STDIN_FILENO);
+  if (const auto cost = session->cost()) {
+    console.note("sent " + std::to_string(sender.sent()) +
+                 (sender.sent() == 1 ? " message; DynamoDB: " : " messages; DynamoDB: ") +
+                 cost->text(sender.sent(), "message"));
+  }
+  return exit;
 }
 
 Exit send(const Arguments& arguments, Console& console) {
@@ -114,25 +157,7 @@ Exit send(const Arguments& arguments, Console& console) {
     return messages.error();
   }
   if (arguments.reads_stdin()) {
-    auto session = QueueSession::open(arguments);
-    if (session.has_error()) {
-      return session.error();
-    }
-    if (::isatty(STDIN_FILENO) == 1 && console.error_is_terminal()) {
-      console.note("type one message a line, as JSON; Ctrl-D ends");
-    }
-    auto opened = session->open_sender();
-    if (opened.has_error()) {
-      return opened.error();
-    }
-    BulkSender sender({.keep_going = arguments.has("keep-going")}, **opened, *session, *messages, console);
-    Exit exit = sender.run(STDIN_FILENO);
-    if (const auto cost = session->cost()) {
-      console.note("sent " + std::to_string(sender.sent()) +
-                   (sender.sent() == 1 ? " message; DynamoDB: " : " messages; DynamoDB: ") +
-                   cost->text(sender.sent(), "message"));
-    }
-    return exit;
+    return send_lines(arguments, *messages, console);
   }
   auto message = read_message(arguments, *messages);
   if (message.has_error()) {
@@ -157,8 +182,10 @@ Command send_command() {
       .description =
           "Prints the id of each message once it is stored for good. A JSON string is sent as its characters "
           "(text/plain), other JSON as it is written (application/json). With - every line is the JSON body "
-          "of one message; the first bad line stops it and is named, and Ctrl-C stops it between two "
-          "batches.",
+          "of one message; the first batch with a bad line is the last, and Ctrl-C stops it between two batches. Every "
+          "line "
+          "that was not stored is named, and --resume sends the same input again for those alone: their messages have "
+          "the same ids then, so that what was stored without an answer is not stored twice while it is in the queue.",
       .flags = with_store_flags(
           {{.name = "data", .value = "JSON", .help = "the body, as JSON"},
            {.name = "text", .value = "TEXT", .help = "the body, as plain text"},
@@ -169,7 +196,8 @@ Command send_command() {
            {.name = "delay", .value = "TIME", .help = "not to be worked on before this has passed: 10s, 15m, 2h"},
            {.name = "attr", .value = "NAME=VALUE", .help = "an attribute; may be repeated", .repeated = true},
            {.name = "content-type", .value = "TYPE", .help = "the body's type [default: by the body]"},
-           {.name = "keep-going", .value = {}, .help = "with -: name bad lines, pass over them, exit 1 at the end"}}),
+           {.name = "keep-going", .value = {}, .help = "with -: name bad lines, pass over them, exit 1 at the end"},
+           {.name = "resume", .value = "TOKEN", .help = "with -: only the lines that a run said it has not stored"}}),
       .examples =
           "sluice send --queue orders --data '{\"order\": 7}' --attr tenant=acme\n"
           "sluice send --queue orders --text hello --delay 10m\n"

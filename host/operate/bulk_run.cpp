@@ -91,8 +91,12 @@ std::size_t BulkRun::page_size() const {
 BulkRun::Step BulkRun::list() {
   Step step;
   const bool content = plan_.dry_run || plan_.filter.reads_content();
-  auto page =
-      queue_.list({.type = plan_.type, .limit = page_size(), .cursor = list_cursor_, .content = content}, deadline());
+  auto page = queue_.list({.type = plan_.type,
+                           .limit = page_size(),
+                           .cursor = list_cursor_,
+                           .content = content,
+                           .consistent = plan_.consistent},
+                          deadline());
   if (!page) {
     step.state = Step::State::failed;
     step.error = page.error();
@@ -114,7 +118,9 @@ BulkRun::Step BulkRun::list() {
     }
   }
   count_.matched += found_.size();
-  listed_all_ = list_cursor_.empty() || (later > 0 && later == page->messages.size());
+  // A consistent look may come without order, so that an old message may follow new ones.
+  const bool only_later = !plan_.consistent && later > 0 && later == page->messages.size();
+  listed_all_ = list_cursor_.empty() || only_later;
   if (plan_.dry_run) {
     plan_only(step);
   }

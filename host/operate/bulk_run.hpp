@@ -31,7 +31,8 @@ struct BulkPlan {
   double rate = 0;        ///< changes a second at most; 0: no limit
   std::size_t page = 250;
   std::size_t batch = 25;
-  std::string cursor;  ///< where to begin: `BulkRun::cursor` of a run that was stopped
+  bool consistent = false;  ///< as ListRequest's: also what was written just now, where an index lags behind
+  std::string cursor;       ///< where to begin: `BulkRun::cursor` of a run that was stopped
 
   /// A purge.
   static BulkPlan removal_of_all(queue::QueueType type);

@@ -32,8 +32,12 @@ Result<void> Exporter::list(Deadline deadline) {
   if (half_ >= options_.halves.size()) {
     return {};
   }
-  const queue::ListRequest request{
-      .type = options_.halves[half_], .limit = page_size_, .cursor = cursor_, .content = true, .native = true};
+  const queue::ListRequest request{.type = options_.halves[half_],
+                                   .limit = page_size_,
+                                   .cursor = cursor_,
+                                   .content = true,
+                                   .native = true,
+                                   .consistent = options_.consistent};
   auto page = queue_.list(request, deadline);
   if (!page) {
     return page.error();

@@ -22,6 +22,7 @@ class Exporter {
     std::vector<queue::QueueType> halves;                     ///< in this order
     std::function<bool(const queue::StoredMessage&)> wanted;  ///< empty: all
     std::uint64_t limit = 0;                                  ///< most lines; 0: no limit
+    bool consistent = false;                                  ///< as ListRequest's
   };
 
   /// `queue` must outlive it.

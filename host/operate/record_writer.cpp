@@ -48,9 +48,21 @@ void append_time(std::string& out, std::string_view key, const std::optional<Wal
   out += '"';
 }
 
-/// JSON that comes back byte for byte when it stands in a line: valid, and without line breaks or space around it.
+/// DEL and C1 controls, which JSON lets stand in a string and a terminal obeys.
+bool steers_a_terminal(std::string_view json) {
+  for (std::size_t at = 0; at < json.size(); ++at) {
+    const bool is_c1 = json[at] == '\xc2' && at + 1 < json.size() && static_cast<unsigned char>(json[at + 1]) < 0xa0;
+    if (json[at] == '\x7f' || is_c1) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// JSON that comes back byte for byte when it stands in a line: valid, without line breaks or space around it, and
+/// harmless where somebody looks at it.
 bool stands_in_a_line(std::string_view json) {
-  if (json.empty() || json.find_first_of("\r\n") != std::string_view::npos) {
+  if (json.empty() || json.find_first_of("\r\n") != std::string_view::npos || steers_a_terminal(json)) {
     return false;
   }
   JsonReader reader(json, kMaxBodyDepth, JsonReader::BadText::refuse);
@@ -135,7 +147,7 @@ void append_record_line(std::string& out, const queue::StoredMessage& record) {
   }
   if (!record.native.empty()) {
     append_key(out, "item");
-    out += record.native;
+    observe::append_visible(out, record.native);  // in JSON controls stand in strings, where escapes mean the same
   }
   out += "}\n";
 }

@@ -10,7 +10,6 @@
 namespace sluice::runtime {
 namespace {
 
-constexpr Duration kStatsTimeout = std::chrono::seconds(20);
 /// How often the end of an --until-empty run is looked for while the jobs are quiescent; counting a queue costs reads.
 constexpr Duration kEmptyCheckInterval = std::chrono::milliseconds(500);
 constexpr Duration kQuiescenceLook = std::chrono::milliseconds(20);
@@ -46,6 +45,7 @@ Host::Host(const HostParts& parts)
       jobs_([this](const JobPlan& plan) { return make_job(plan); },
             [this](const Error& error) { parts_.log.error(error.message()); }, parts.clock),
       probe_(parts.queues, parts.clock, parts.log),
+      emptiness_(parts.queues, parts.clock),
       depths_([this] { return jobs_.addresses(); }, parts.queues, parts.metrics, parts.clock, kDepthInterval) {}
 
 Host::~Host() = default;
@@ -203,14 +203,9 @@ bool Host::empty() {
   if (now < next_empty_check_ || !jobs_.quiescent()) {
     return false;
   }
-  for (const queue::QueueAddress& address : jobs_.addresses()) {
-    const auto opened = parts_.queues.open_operator(address.queue);
-    const auto stats = opened ? (*opened)->stats({.type = address.type}, Deadline::after(parts_.clock, kStatsTimeout))
-                              : opened.error();
-    if (!stats || stats->ready > 0 || stats->in_flight > 0) {
-      next_empty_check_ = parts_.clock.steady_now() + kEmptyCheckInterval;
-      return false;
-    }
+  if (!emptiness_.empty(jobs_.addresses())) {
+    next_empty_check_ = parts_.clock.steady_now() + kEmptyCheckInterval;
+    return false;
   }
   // A job that sent on to a queue counted before would have been busy meanwhile.
   return jobs_.quiescent();

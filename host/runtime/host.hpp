@@ -16,6 +16,7 @@
 #include "host/plugin/plugin_registry.hpp"
 #include "host/queue/queues.hpp"
 #include "host/runtime/depth_sampler.hpp"
+#include "host/runtime/empty_check.hpp"
 #include "host/runtime/errand.hpp"
 #include "host/runtime/host_events.hpp"
 #include "host/runtime/job_set.hpp"
@@ -92,6 +93,7 @@ class Host {
   std::atomic<bool> ready_{false};
   JobSet jobs_;
   QueueProbe probe_;
+  EmptyCheck emptiness_;  // touched only by the main thread
   DepthSampler depths_;
 
   // Touched by the errand, then only by the main thread.

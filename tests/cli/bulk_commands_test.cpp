@@ -347,6 +347,7 @@ TEST_P(BulkCommands, AFilterErrorPointsAtItsColumn) {
     EXPECT_EQ(wrong.exit_code, 64) << words[0];
     EXPECT_THAT(wrong.err, HasSubstr("column 1: unknown field \"recieve_count\"; did you mean receive_count?"));
   }
+  EXPECT_EQ(run({"purge", "--error-like", "", "--yes"}).exit_code, 64) << "it would take everything with an error";
   EXPECT_EQ(run({"purge", "--older-than", "x", "--yes"}).exit_code, 64);
   for (const char* const rate : {"0", "x", "1/d", "-1/s", "1e3", "1.2.3/s", "/s"}) {
     EXPECT_EQ(run({"purge", "--rate=" + std::string(rate), "--yes"}).exit_code, 64) << rate;

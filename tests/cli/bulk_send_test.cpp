@@ -52,9 +52,11 @@ TEST(BulkSend, StopsAtABadLineAndSaysHowFarItCame) {
   const Finished sent = folder.run({"send", "--queue", "q", "-"}, "1\n2\n\n{broken\n5\n");
   EXPECT_EQ(sent.exit_code, 1);
   EXPECT_EQ(sent.out_lines().size(), 2U) << "what stood before the bad line is sent";
-  ASSERT_EQ(sent.err_lines().size(), 1U);
-  EXPECT_THAT(sent.err, StartsWith("sluice send: line 4: not JSON: "));
-  EXPECT_THAT(sent.err, HasSubstr("; 2 messages were sent; "));
+  const auto lines = sent.err_lines();
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_THAT(lines[0], StartsWith("sluice send: line 4: not JSON: "));
+  EXPECT_THAT(lines[1], StartsWith("sluice send: 2 messages were sent; not stored are lines 4-: send the same input "
+                                   "again with --resume "));
   EXPECT_EQ(stored(folder), 2);
 }
 
@@ -67,8 +69,40 @@ TEST(BulkSend, KeepGoingPassesOverBadLines) {
   ASSERT_EQ(lines.size(), 3U) << sent.err;
   EXPECT_THAT(lines[0], StartsWith("sluice send: line 2: not JSON"));
   EXPECT_THAT(lines[1], StartsWith("sluice send: line 4: not JSON"));
-  EXPECT_EQ(lines[2], "sluice send: 3 messages were sent, 2 lines were passed over");
+  EXPECT_THAT(lines[2], StartsWith("sluice send: 3 messages were sent, 2 lines were passed over; not stored are lines "
+                                   "2,4: send the same input again with --resume "));
   EXPECT_EQ(stored(folder), 3);
+}
+
+/// Behind "--resume ", up to the line's end.
+std::string token_of(const Finished& sent) {
+  const auto at = sent.err.find("--resume ") + std::string("--resume ").size();
+  return sent.err.substr(at, sent.err.find('\n', at) - at);
+}
+
+// A store refused two lines of a batch; only the first was named, and sending the rest doubled what was stored.
+TEST(BulkSend, NamesEveryLineThatIsNotStoredAndARepeatSendsThoseAlone) {
+  const HostFolder folder;
+  std::string bad;
+  std::string mended;
+  for (int line = 1; line <= 100; ++line) {
+    const bool large = line == 3 || line == 51;
+    bad += (large ? std::string("{") : std::to_string(line)) + "\n";
+    mended += std::to_string(line) + "\n";
+  }
+  const Finished sent = folder.run({"send", "--queue", "q", "-", "--keep-going"}, bad);
+  EXPECT_EQ(sent.exit_code, 1);
+  EXPECT_EQ(sent.out_lines().size(), 98U);
+  EXPECT_THAT(sent.err, HasSubstr("not stored are lines 3,51: "));
+  const Finished again = folder.run({"send", "--queue", "q", "-", "--resume", token_of(sent)}, mended);
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_EQ(again.out_lines().size(), 2U);
+  EXPECT_EQ(stored(folder), 100);
+  const Finished once_more = folder.run({"send", "--queue", "q", "-", "--resume", token_of(sent)}, mended);
+  EXPECT_EQ(once_more.exit_code, 0) << once_more.err;
+  EXPECT_EQ(stored(folder), 100) << "a line has the same id each time";
+  EXPECT_EQ(folder.run({"send", "--queue", "q", "-", "--resume", "51"}, mended).exit_code, 64);
+  EXPECT_EQ(folder.run({"send", "--queue", "q", "--text", "x", "--resume", token_of(sent)}).exit_code, 64);
 }
 
 TEST(BulkSend, SendsWhatThereIsWhenTheInputPauses) {
@@ -94,7 +128,7 @@ TEST(BulkSend, CtrlCStopsBetweenBatchesAndSaysHowMany) {
     sluice.signal(number);
     const Finished finished = sluice.finish();
     EXPECT_EQ(finished.exit_code, 130);
-    EXPECT_EQ(finished.err, "sluice send: interrupted; 3 messages were sent\n");
+    EXPECT_THAT(finished.err, StartsWith("sluice send: interrupted; 3 messages were sent; not stored are lines 4-: "));
     EXPECT_EQ(stored(folder), 3);
   }
 }

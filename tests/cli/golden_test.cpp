@@ -201,11 +201,11 @@ TEST(GoldenWithoutHostFile, WorksOnDynamoMqsTable) {
       {"table", "create", "--table", "other", "--index", "own-index", "--endpoint", emulator->endpoint()});
   transcript.run({"enqueue-test"});
   transcript.run({"stats", "--output", "text"});
-  transcript.run({"stats", "--queue", "other", "--index-name", "own-index", "--output", "text"});
-  transcript.run({"stats", "--table-name", "other", "--queueing-index-name", "own-index", "--output", "text"});
-  transcript.run({"stats", "--table-name", "other", "--output", "text"});
-  transcript.run({"ls", "--table-name", "t", "--config", "host.toml"});
-  transcript.run({"ls", "--endpoint-url", emulator->endpoint(), "--limit", "1", "--output", "text"});
+  transcript.run({"stats", "--queue", "other", "--index", "own-index", "--output", "text"});
+  transcript.run({"stats", "--table-name", "other", "--index-name", "own-index", "--output", "text"});
+  transcript.run({"stats", "--table", "other", "--output", "text"});
+  transcript.run({"ls", "--table", "t", "--config", "host.toml"});
+  transcript.run({"ls", "--endpoint", emulator->endpoint(), "--limit", "1", "--output", "text"});
   expect_golden("without_host_file", transcript.text());
 }
 

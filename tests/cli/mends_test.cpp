@@ -118,9 +118,21 @@ TEST_F(Mends, AMissingIndexIsLookedFor) {
     const std::string command = line.substr(line.find("sluice table check"));
     const Finished typed = type(folder, command + " --output text");
     EXPECT_EQ(typed.exit_code, 1);
-    EXPECT_THAT(typed.out, HasSubstr("index 'dynamo-mq-index-queue_type-sent_at' has the right keys: name it with"));
+    EXPECT_THAT(
+        typed.out,
+        HasSubstr("index 'dynamo-mq-index-queue_type-sent_at' has the right keys: name it as the queue's index"));
     EXPECT_THAT(typed.out, Not(HasSubstr("delete it"))) << "not the one that it has just recommended";
   }
+}
+
+TEST_F(Mends, ARunThatMissesItsTableSaysHowToMakeIt) {
+  const HostFolder folder(host_toml());
+  std::filesystem::copy_file(SLUICE_FIXTURE_PLUGIN, folder.path() + "/plugins/fixture.so");
+  folder.write("jobs.d/orders.toml", "[job]\nqueue = \"orders\"\nhandler = \"greet\"\n[job.options]\nport = 7\n");
+  const Finished refused = run(folder, {"run"});
+  EXPECT_EQ(refused.exit_code, 78) << refused.err;
+  EXPECT_EQ(type(folder, refused, "make it with: ").exit_code, 0);
+  EXPECT_THAT(run(folder, {"ls", "--queue", "orders"}).out, HasSubstr("\"statuses\": null"));
 }
 
 TEST_F(Mends, AMisspeltQueueIsToldBeforeItsTableIsMissed) {

@@ -260,5 +260,22 @@ TEST(Output, AFullDiskIsAnError) {
   EXPECT_EQ(finished.err, "sluice: cannot write to standard output: No space left on device\n");
 }
 
+TEST(Stores, EachQueueLiesInTheStoreThatTheHostFileNames) {
+  const HostFolder folder(
+      "[store]\nkind = \"sqlite\"\npath = \"a.db\"\n[stores.second]\nkind = \"sqlite\"\npath = \"b.db\"\n"
+      "[queues.orders]\n[queues.mails]\nstore = \"second\"\n");
+  ASSERT_EQ(folder.run({"send", "--queue", "orders", "--text", "x"}).exit_code, 0);
+  EXPECT_FALSE(std::filesystem::exists(folder.path() + "/b.db")) << "a store that nobody needs is not opened";
+  ASSERT_EQ(folder.run({"send", "--queue", "mails", "--text", "y"}).exit_code, 0);
+  EXPECT_TRUE(std::filesystem::exists(folder.path() + "/b.db"));
+  const json::array all = json::parse(folder.run({"stats"}).out).as_array();
+  ASSERT_EQ(all.size(), 2U);
+  for (const json::value& queue : all) {
+    EXPECT_EQ(queue.at("ready").as_int64(), 1);
+  }
+  EXPECT_EQ(folder.run({"ls", "--queue", "mails", "--endpoint", "http://127.0.0.1:1"}).exit_code, 64)
+      << "it lies in a file";
+}
+
 }  // namespace
 }  // namespace sluice::test

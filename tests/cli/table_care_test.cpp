@@ -123,7 +123,7 @@ TEST(TableTarget, IsTheHostFilesOnlyQueueOrHasToBeNamed) {
   const HostFolder two("[store]\nkind = \"dynamodb\"\n[queues.orders]\n[queues.mails]\n");
   const Finished unnamed = run_in(two, {"table", "policy"});
   EXPECT_EQ(unnamed.exit_code, 64);
-  EXPECT_THAT(unnamed.err, HasSubstr("which table? name it by --queue QUEUE, one of mails, orders, or"));
+  EXPECT_THAT(unnamed.err, HasSubstr("--queue is missing; write --queue QUEUE, one of mails, orders"));
 }
 
 TEST(TableTerraform, MakesANameOfEveryTable) {

@@ -211,5 +211,20 @@ TEST(RecordLine, SaysWhatIsWrongAndWhere) {
   }
 }
 
+TEST(RecordLine, NothingInItSteersATerminal) {
+  StoredMessage hostile = record(
+      "{\"\x7f\":\"\xc2\x9b"
+      "2J\"}",
+      "application/json");
+  hostile.native = "{\"a\":{\"S\":\"\xc2\x9b\x7f\"}}";
+  const std::string line = line_of(hostile);
+  EXPECT_EQ(line.find('\x7f'), std::string::npos);
+  EXPECT_EQ(line.find('\xc2'), std::string::npos);
+  EXPECT_THAT(line, testing::HasSubstr(R"("item":{"a":{"S":"\u009b\u007f"}})"));
+  const auto back = parse_record_line(std::string_view(line).substr(0, line.size() - 1));
+  ASSERT_TRUE(back);
+  EXPECT_EQ(back->message.body, hostile.message.body);
+}
+
 }  // namespace
 }  // namespace sluice::operate

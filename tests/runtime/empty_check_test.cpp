@@ -1,0 +1,90 @@
+#include "host/runtime/empty_check.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/desk.hpp"
+#include "tests/support/fake_clock.hpp"
+#include "base/random.hpp"
+#include "tests/support/forwarding_operator.hpp"
+#include "tests/support/sim_queues.hpp"
+
+namespace sluice::runtime {
+namespace {
+
+using queue::QueueType;
+
+/// Queues whose cheap counts see nothing, as an index that lags behind does.
+class LaggingQueues final : public queue::Queues {
+ public:
+  explicit LaggingQueues(queue::Queues& beneath) : beneath_(beneath) {}
+
+  Result<std::unique_ptr<queue::Source>> open_source(const queue::QueueAddress& address) override {
+    return beneath_.open_source(address);
+  }
+  Result<std::unique_ptr<queue::Sender>> open_sender(const std::string& queue) override {
+    return beneath_.open_sender(queue);
+  }
+  Result<std::unique_ptr<queue::Operator>> open_operator(const std::string& queue) override {
+    auto opened = beneath_.open_operator(queue);
+    if (!opened) {
+      return opened;
+    }
+    return std::make_unique<LaggingOperator>(std::move(*opened));
+  }
+
+ private:
+  struct Owned {
+    std::unique_ptr<queue::Operator> owned;
+  };
+  class LaggingOperator final : private Owned, public test::ForwardingOperator {
+   public:
+    explicit LaggingOperator(std::unique_ptr<queue::Operator> beneath)
+        : Owned{std::move(beneath)}, ForwardingOperator(*owned) {}
+    Result<queue::QueueStats> stats(const queue::StatsRequest& request, Deadline deadline) override {
+      return request.consistent ? beneath().stats(request, deadline) : queue::QueueStats{};
+    }
+  };
+
+  queue::Queues& beneath_;
+};
+
+class EmptyCheckTest : public testing::Test {
+ protected:
+  void send(Duration delay = {}) {
+    const queue::NewMessage message{.id = {}, .body = "x", .delay = delay};
+    ASSERT_EQ(desk_.send("orders", {&message, 1}, Deadline::never()).front().status, queue::SendStatus::sent);
+  }
+  std::vector<queue::QueueAddress> orders() const { return {{"orders", QueueType::standard}}; }
+
+  test::FakeClock clock_;
+  SeededRandom random_{1};
+  test::SimQueues queues_{clock_, random_};
+  test::Desk desk_{queues_};
+};
+
+TEST_F(EmptyCheckTest, WhatIsDueOrInFlightIsNotEmptyAndWhatIsDelayedIs) {
+  EmptyCheck check(queues_, clock_);
+  EXPECT_TRUE(check.empty(orders()));
+  send(std::chrono::hours(1));
+  EXPECT_TRUE(check.empty(orders()));
+  send();
+  EXPECT_FALSE(check.empty(orders()));
+  ASSERT_EQ(desk_.claim(orders().front(), 1, std::chrono::minutes(1), Deadline::never())->size(), 1U);
+  EXPECT_FALSE(check.empty(orders()));
+}
+
+TEST_F(EmptyCheckTest, AnIndexThatLagsBehindDoesNotMakeAQueueEmpty) {
+  LaggingQueues lagging(queues_);
+  send();
+  EXPECT_FALSE(EmptyCheck(lagging, clock_).empty(orders()));
+}
+
+TEST_F(EmptyCheckTest, AQueueThatCannotBeCountedIsNotEmpty) {
+  EmptyCheck check(queues_, clock_);
+  queues_.fail_next(test::StoreCall::stats, 1, Error(ErrorCode::unavailable, "no answer"));
+  EXPECT_FALSE(check.empty(orders()));
+  EXPECT_TRUE(check.empty(orders()));
+}
+
+}  // namespace
+}  // namespace sluice::runtime
