@@ -193,7 +193,7 @@ void JobSet::close_books(const JobPointer& job, const work::DrainReport& report)
     clean_ = clean_ && report.clean();
     std::erase(leaving_, job);
     std::erase_if(running_, [&job](const auto& entry) { return entry.second.job == job; });
-    if (report.handlers_running > 0) {
+    if (!job->at_rest()) {
       undead_.push_back(job);
     }
   }
@@ -261,7 +261,7 @@ JobSet::Drained JobSet::account() const {
     drained.clean = drained.clean && ledger.stranded == 0 && job->handlers_running() == 0;
   }
   for (const JobPointer& job : undead) {
-    drained.threads_left = drained.threads_left || job->handlers_running() > 0;
+    drained.threads_left = drained.threads_left || !job->at_rest();
   }
   return drained;
 }
