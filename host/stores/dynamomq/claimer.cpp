@@ -71,8 +71,8 @@ struct Claimer::Attempt {
   }
 };
 
-Pick Claimer::pick_for(std::size_t count, bool suspects, Duration visibility) const {
-  return {count, suspects, later(parts_.clock.wall_now(), visibility)};
+Pick Claimer::pick_for(std::size_t count, bool suspects, const ClaimRequest& request) const {
+  return {count, suspects, later(parts_.clock.wall_now(), request.visibility), request.counts};
 }
 
 // A lease is a promise about time: half of it may be lost to a wrong clock, no more.
@@ -92,8 +92,8 @@ Result<Claimed> Claimer::claim(const ClaimRequest& request, Deadline deadline) {
   }
   for (int round = 0; round < kMaxRounds && result.takes_more(max); ++round) {
     const bool suspects = request.suspects && result.deliveries.empty();
-    auto candidates = gather(pick_for(max - result.deliveries.size(), suspects, request.visibility), request.visibility,
-                             deadline, result.error);
+    auto candidates =
+        gather(pick_for(max - result.deliveries.size(), suspects, request), request, deadline, result.error);
     if (candidates.empty()) {
       break;
     }
@@ -102,7 +102,7 @@ Result<Claimed> Claimer::claim(const ClaimRequest& request, Deadline deadline) {
       result.error = sure.error();
       break;
     }
-    attempt(std::move(candidates), request.visibility, deadline, result);
+    attempt(std::move(candidates), request, deadline, result);
     if (!result.deliveries.empty() && !lane_.backlog_unread()) {
       break;  // what else is due comes with the next call, whose Query also sees new arrivals
     }
@@ -122,7 +122,7 @@ Result<Claimed> Claimer::claim(const ClaimRequest& request, Deadline deadline) {
   return claimed;
 }
 
-std::vector<Candidate> Claimer::gather(Pick wanted, Duration visibility, Deadline deadline,
+std::vector<Candidate> Claimer::gather(Pick wanted, const ClaimRequest& request, Deadline deadline,
                                        std::optional<Error>& error) {
   if (const auto step = lane_.begin_side_scan(parts_.now())) {
     scan(*step, deadline);  // its failure is no reason not to claim
@@ -144,7 +144,7 @@ std::vector<Candidate> Claimer::gather(Pick wanted, Duration visibility, Deadlin
       pages += passes_on ? 1 : 0;
       pass_ended = passes_on && !lane_.backlog_unread();
     }
-    auto found = lane_.pick(pick_for(more, wanted.suspects && candidates.empty(), visibility), parts_.now());
+    auto found = lane_.pick(pick_for(more, wanted.suspects && candidates.empty(), request), parts_.now());
     std::move(found.begin(), found.end(), std::back_inserter(candidates));
     if (!step) {
       break;
@@ -173,17 +173,20 @@ std::optional<Error> Claimer::scan(ScanStep step, Deadline deadline) {
   return std::nullopt;
 }
 
-void Claimer::attempt(std::vector<Candidate> candidates, Duration visibility, Deadline deadline, Attempt& result) {
+void Claimer::attempt(std::vector<Candidate> candidates, const ClaimRequest& request, Deadline deadline,
+                      Attempt& result) {
   std::vector<KeyedStatement> statements;
   std::vector<std::string> nonces;
   statements.reserve(candidates.size());
   const Moment now = parts_.now();
-  const SteadyTime leased_until = until(now.steady, visibility);
+  const SteadyTime leased_until = until(now.steady, request.visibility);
   for (const auto& candidate : candidates) {
     nonces.push_back(parts_.nonces.next());
-    statements.push_back(build_.update(
-        {candidate.id, candidate.version, type_, {}, candidate.sort_key}, {nonces.back(), now.wall},
-        claim_change(candidate.next_count(), candidate.suspect(), now.wall, later(now.wall, visibility)), true));
+    statements.push_back(build_.update({candidate.id, candidate.version, type_, {}, candidate.sort_key},
+                                       {nonces.back(), now.wall},
+                                       claim_change(candidate.next_count(request.counts), candidate.suspect(), now.wall,
+                                                    later(now.wall, request.visibility)),
+                                       true));
   }
   auto outcomes = parts_.runner.run(std::move(statements), Repetition::none, deadline);
   std::vector<UnresolvedClaim> unknown;

@@ -27,11 +27,12 @@ class Claimer {
   struct Attempt;
 
   Result<void> be_sure(Duration visibility, bool time_is_needed, Deadline deadline);
-  Pick pick_for(std::size_t count, bool suspects, Duration visibility) const;
-  std::vector<Candidate> gather(Pick wanted, Duration visibility, Deadline deadline, std::optional<Error>& error);
+  Pick pick_for(std::size_t count, bool suspects, const ClaimRequest& request) const;
+  std::vector<Candidate> gather(Pick wanted, const ClaimRequest& request, Deadline deadline,
+                                std::optional<Error>& error);
   Error failure(const dynamo::Error& error);
   std::optional<Error> scan(ScanStep step, Deadline deadline);
-  void attempt(std::vector<Candidate> candidates, Duration visibility, Deadline deadline, Attempt& result);
+  void attempt(std::vector<Candidate> candidates, const ClaimRequest& request, Deadline deadline, Attempt& result);
   void sort_out(std::vector<Candidate>& candidates, std::vector<StatementOutcome>& outcomes, SteadyTime leased_until,
                 Deadline deadline, Attempt& result);
   void resolve(std::vector<UnresolvedClaim> claims, Deadline deadline, Attempt& result);

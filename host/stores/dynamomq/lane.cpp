@@ -31,7 +31,7 @@ std::vector<Candidate> Lane::pick(const Pick& wanted, Moment now) {
   for (const auto& candidate : picked) {
     Candidate lease = candidate;
     lease.version = VersionMark::number_of(candidate.version.next());
-    lease.receive_count = candidate.next_count();
+    lease.receive_count = candidate.next_count(wanted.counts);
     lease.marked = candidate.suspect();
     lease.received = true;
     lease.invisible_until = wanted.lease_until;

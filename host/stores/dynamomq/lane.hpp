@@ -19,6 +19,7 @@ struct Pick {
   std::size_t count = 0;
   bool suspects = true;  ///< false: they are passed over
   WallTime lease_until{};
+  bool counts = false;  ///< as ClaimRequest's
 };
 
 /// How a message was put back.

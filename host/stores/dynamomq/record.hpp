@@ -52,8 +52,9 @@ struct Candidate {
   }
   /// What a claim makes of the receive count. The first delivery to a suspect stands in for the one that ended without
   /// a word: of that one nobody knows whether it ever began.
-  std::uint32_t next_count() const {
-    return suspect() && !marked && receive_count > 0 ? receive_count : receive_count + 1;
+  /// Where each claim `counts`, it does so all the same.
+  std::uint32_t next_count(bool counts) const {
+    return suspect() && !marked && !counts && receive_count > 0 ? receive_count : receive_count + 1;
   }
   /// The time after which it is due.
   WallTime due_at() const { return invisible_until ? std::max(sent_at, *invisible_until) : sent_at; }

@@ -169,7 +169,7 @@ TEST_F(LaneTest, SuspectIsPickedAloneWhenItIsTheOldest) {
   const auto alone = lane_.pick(for_up_to(5), now_);
   ASSERT_EQ(alone.size(), 1U);
   EXPECT_TRUE(alone[0].suspect());
-  EXPECT_EQ(alone[0].next_count(), 1U) << "it takes the place of the delivery of which nobody knows";
+  EXPECT_EQ(alone[0].next_count(false), 1U) << "it takes the place of the delivery of which nobody knows";
   pass_time(31s);
   const auto again = lane_.pick(for_up_to(5), now_);
   ASSERT_EQ(again.size(), 1U);
