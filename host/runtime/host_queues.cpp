@@ -25,8 +25,9 @@ class HostQueues::OpenStore {
   std::unique_ptr<queue::Queues> queues_;
 };
 
-HostQueues::HostQueues(const config::HostConfig& config, const Clock& clock, Random& random, observe::Metrics* metrics)
-    : config_(config), clock_(clock), random_(random), metrics_(metrics) {}
+HostQueues::HostQueues(const config::HostConfig& config, const Clock& clock, Random& random, observe::Metrics* metrics,
+                       Report report)
+    : config_(config), clock_(clock), random_(random), metrics_(metrics), report_(std::move(report)) {}
 
 HostQueues::~HostQueues() = default;
 
@@ -89,7 +90,7 @@ Result<std::unique_ptr<HostQueues::OpenStore>> HostQueues::open(const std::strin
 }
 
 Result<std::unique_ptr<HostQueues::OpenStore>> HostQueues::open_sqlite(const config::StoreConfig& store) const {
-  auto queues = queue::open_sqlite_queues({.path = store.path}, clock_, random_);
+  auto queues = queue::open_sqlite_queues({.path = store.path, .report = report_}, clock_, random_);
   if (!queues) {
     return queues.error();
   }
@@ -111,6 +112,7 @@ Result<std::unique_ptr<HostQueues::OpenStore>> HostQueues::open_dynamodb(const s
   }
   places.host = host_name(config_);
   places.region = (*connection)->region();
+  places.warn = report_;
   auto queues = queue::dynamomq::make_dynamomq_queues(std::move(places), (*connection)->client(), clock_, random_);
   return std::make_unique<OpenStore>(std::move(*connection), std::move(queues));
 }

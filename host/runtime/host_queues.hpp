@@ -23,8 +23,12 @@ namespace sluice::runtime {
 /// DynamoDB gets no request yet. Where that fails the next call tries again. Thread-safe.
 class HostQueues final : public queue::Queues {
  public:
+  /// What a store has to say to people while it works, from any thread: one line each, seldom.
+  using Report = std::function<void(const std::string& warning)>;
+
   /// The references, and `metrics` unless it is null, must outlive it.
-  HostQueues(const config::HostConfig& config, const Clock& clock, Random& random, observe::Metrics* metrics);
+  HostQueues(const config::HostConfig& config, const Clock& clock, Random& random, observe::Metrics* metrics,
+             Report report = {});
   ~HostQueues() override;
 
   Result<std::unique_ptr<queue::Source>> open_source(const queue::QueueAddress& address) override;
@@ -54,6 +58,7 @@ class HostQueues final : public queue::Queues {
   const Clock& clock_;
   Random& random_;
   observe::Metrics* const metrics_;
+  const Report report_;
 
   mutable Mutex mutex_;
   Condition changed_;

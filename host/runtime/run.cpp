@@ -155,7 +155,8 @@ Prepared Run::prepare_host(const std::shared_ptr<Ground>& ground) {
     log_.warn("plugin not used", {{"file", rejected.file}, {"why", rejected.why}});
   }
   ground->jobs = plans.size();
-  ground->queues = std::make_unique<HostQueues>(ground->config, clock_, random_, &ground->metrics);
+  ground->queues = std::make_unique<HostQueues>(ground->config, clock_, random_, &ground->metrics,
+                                                [this](const std::string& text) { log_.warn(text); });
   ground->host = std::make_unique<Host>(HostParts{ground->config, ground->name, *ground->queues, options_.explain,
                                                   ground->plugins, log_, ground->metrics, clock_, random_, errand_});
   if (auto made = ground->host->prepare(std::move(plans)); !made) {
