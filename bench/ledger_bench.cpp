@@ -22,7 +22,7 @@ void life_of_a_message(benchmark::State& state) {
     state.SkipWithError("no folder");
     return;
   }
-  auto ledger = HostLedger::create(folder + "/ledgers", "bench", clock);
+  auto ledger = HostLedger::create(folder + "/ledgers", {"bench", "host.toml"}, clock);
   if (!ledger) {
     state.SkipWithError(ledger.error().message().c_str());
     return;

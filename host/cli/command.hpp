@@ -48,6 +48,7 @@ int run_command_line(const std::vector<std::string>& words, Console& console);
 Command run_command();
 Command check_command();
 Command plugins_command();
+Command crashes_command();
 Command version_command();
 Command table_create_command();
 Command table_describe_command();

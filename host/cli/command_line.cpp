@@ -132,6 +132,7 @@ const std::vector<Command>& commands() {
       run_command(),
       check_command(),
       plugins_command(),
+      crashes_command(),
       version_command(),
       // Queues as a whole.
       send_command(),

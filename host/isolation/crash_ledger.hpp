@@ -15,10 +15,11 @@ namespace sluice::isolation {
 /// One message that a job holds: its place in the ledger's file. 0: none (the ledger is off, or full).
 using HeldSlot = std::uint32_t;
 
-/// A job's part of the crash ledger. All methods are noexcept, make no system call and take at most 100 ns together for one
-/// message; a null JobLedger pointer is how "no ledger" is spelled.
+/// A job's part of the crash ledger. All methods are noexcept, make no system call and take at most 100 ns together for
+/// one message; a null JobLedger pointer is how "no ledger" is spelled.
 ///
-/// `hold`, `renew` and `drop` are called under the job's lock; `started` and `ended` by the worker that runs the message.
+/// `hold`, `renew` and `drop` are called under the job's lock; `started` and `ended` by the worker that runs the
+/// message.
 class JobLedger {
  public:
   JobLedger() = default;

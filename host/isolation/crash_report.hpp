@@ -13,7 +13,7 @@ namespace sluice::isolation {
 struct StackFrame {
   std::string module;  ///< file; empty: in none
   std::uint64_t offset = 0;
-  std::string text;    ///< "explode(int)+0x14 in bomb.so", or with the offset alone where there is no name for it
+  std::string text;  ///< "explode(int)+0x14 in bomb.so", or with the offset alone where there is no name for it
 };
 
 /// A crash as people are told of it. A value.

@@ -131,9 +131,9 @@ void JobSlots::drop(HeldSlot held) noexcept {
 HostLedger::HostLedger(std::shared_ptr<LedgerMapping> mapping) : mapping_(std::move(mapping)) {}
 HostLedger::~HostLedger() = default;
 
-Result<std::unique_ptr<HostLedger>> HostLedger::create(const std::string& folder, const std::string& host,
+Result<std::unique_ptr<HostLedger>> HostLedger::create(const std::string& folder, const LedgerOwner& owner,
                                                        const Clock& clock) {
-  auto mapping = LedgerMapping::create(folder, host, clock);
+  auto mapping = LedgerMapping::create(folder, owner, clock);
   if (!mapping) {
     return mapping.error();
   }

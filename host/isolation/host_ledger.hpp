@@ -14,6 +14,12 @@ namespace sluice::isolation {
 
 class LedgerMapping;
 
+/// Whose ledger it is. A value.
+struct LedgerOwner {
+  std::string host;    ///< its name
+  std::string config;  ///< the host file, absolute: which stores its queues lie in
+};
+
 /// A job, as its part of the ledger names it.
 struct LedgerJob {
   HandlerFacts facts;
@@ -28,7 +34,7 @@ struct LedgerJob {
 class HostLedger {
  public:
   /// Makes a file in `folder` (made too, 0700). An Error where that cannot be written to: the host goes on without.
-  static Result<std::unique_ptr<HostLedger>> create(const std::string& folder, const std::string& host,
+  static Result<std::unique_ptr<HostLedger>> create(const std::string& folder, const LedgerOwner& owner,
                                                     const Clock& clock);
   ~HostLedger();
   HostLedger(const HostLedger&) = delete;

@@ -73,8 +73,13 @@ Error unusable(const std::string& file, const std::string& why) {
 }
 
 LedgerSettlement read_settlement(const format::Settled& settled) {
-  return {WallTime(Duration(settled.time)), settled.counted, settled.suspects, settled.released,
-          settled.gone, settled.unsettled, clean(settled.by.view())};
+  return {WallTime(Duration(settled.time)),
+          settled.counted,
+          settled.suspects,
+          settled.released,
+          settled.gone,
+          settled.unsettled,
+          clean(settled.by.view())};
 }
 
 /// Nothing for a slot that is free or makes no sense; which of the two, `unreadable` counts.
@@ -115,6 +120,7 @@ Result<LedgerContents> parse(const std::string& file, const LedgerBytes& bytes) 
   LedgerContents contents;
   contents.file = file;
   contents.host = clean(head.host.view());
+  contents.config = head.config.view();
   contents.process = head.process;
   contents.started = WallTime(Duration(head.started));
   contents.settlement = read_settlement(head.settled);
@@ -161,8 +167,18 @@ Result<LedgerContents> read_ledger(const std::string& file) {
   return parse(file, bytes);
 }
 
+bool has_owner(const std::string& file) {
+  const int descriptor = open_ledger(file, O_RDONLY);
+  const bool owned = descriptor >= 0 && ::flock(descriptor, LOCK_SH | LOCK_NB) != 0;
+  if (descriptor >= 0) {
+    ::close(descriptor);
+  }
+  return owned;
+}
+
 Result<std::unique_ptr<OrphanLedger>> OrphanLedger::take(const std::string& file) {
-  const int descriptor = open_ledger(file, O_RDWR);
+  // For reading, so that whoever waits for ledgers to be closed by their writers is not woken by those who look.
+  const int descriptor = open_ledger(file, O_RDONLY);
   if (descriptor < 0 && errno == ENOENT) {
     return std::unique_ptr<OrphanLedger>();
   }
@@ -187,13 +203,14 @@ OrphanLedger::~OrphanLedger() { ::close(descriptor_); }
 
 Result<void> OrphanLedger::archive(const LedgerSettlement& settlement) {
   const LedgerBytes before(descriptor_);
+  const int writable = open_ledger(contents_.file, O_RDWR);
   // What was held moves together, so that the rest of the file can go.
   std::uint32_t kept = 0;
-  bool written = true;
+  bool written = writable >= 0;
   for (std::uint32_t i = 0; i < before.head().slots.load(); ++i) {
     const format::Slot& slot = before.slot(i);
     if (const std::uint32_t state = slot.state.load(); state == format::kHeld || state == format::kRunning) {
-      written = written && write_all(descriptor_, &slot, sizeof(slot), format::file_size(kept));
+      written = written && write_all(writable, &slot, sizeof(slot), format::file_size(kept));
       ++kept;
     }
   }
@@ -205,12 +222,18 @@ Result<void> OrphanLedger::archive(const LedgerSettlement& settlement) {
   settled.gone = settlement.gone;
   settled.unsettled = settlement.unsettled;
   settled.by.assign(settlement.by);
-  written = written && write_all(descriptor_, &settled, sizeof(settled), offsetof(format::Head, settled)) &&
-            write_all(descriptor_, &kept, sizeof(kept), offsetof(format::Head, slots)) &&
-            ::ftruncate(descriptor_, static_cast<off_t>(format::file_size(kept))) == 0;
-  const std::filesystem::path path(contents_.file);
-  const std::string done = std::filesystem::path(path).replace_extension(".done").string();
-  if (!written || ::rename(contents_.file.c_str(), done.c_str()) != 0) {
+  written = written && write_all(writable, &settled, sizeof(settled), offsetof(format::Head, settled)) &&
+            write_all(writable, &kept, sizeof(kept), offsetof(format::Head, slots)) &&
+            ::ftruncate(writable, static_cast<off_t>(format::file_size(kept))) == 0;
+  const int code = errno;
+  if (writable >= 0) {
+    ::close(writable);
+  }
+  if (!written) {
+    return Error(ErrorCode::denied, "the crash ledger " + contents_.file + " cannot be kept: " + std::strerror(code));
+  }
+  const std::string done = std::filesystem::path(contents_.file).replace_extension(".done").string();
+  if (::rename(contents_.file.c_str(), done.c_str()) != 0) {
     return Error(ErrorCode::denied, "the crash ledger " + contents_.file + " cannot be kept: " + std::strerror(errno));
   }
   return {};

@@ -41,6 +41,7 @@ struct LedgerSettlement {
 struct LedgerContents {
   std::string file;
   std::string host;
+  std::string config;  ///< its host file
   std::int32_t process = 0;
   WallTime started{};
   std::vector<HeldMessage> held;
@@ -52,6 +53,9 @@ struct LedgerContents {
 /// Reads a ledger as it is at this moment, whoever has it. `corrupt` for a file that is none, is cut off, or comes from
 /// another version of the format; `not_found` when it is gone.
 Result<LedgerContents> read_ledger(const std::string& file);
+
+/// True while a process lives that keeps this ledger, or settles it.
+bool has_owner(const std::string& file);
 
 /// A ledger without a living owner, locked: nobody else settles it meanwhile. A resource, of one thread.
 class OrphanLedger {

@@ -7,8 +7,8 @@
 
 #include "host/isolation/crash_record.hpp"
 
-/// The crash ledger's file: a head, a crash record, the jobs, and a slot for each message. Native byte order and layout:
-/// a ledger is read on the machine that wrote it. A change of any of it is another kVersion.
+/// The crash ledger's file: a head, a crash record, the jobs, and a slot for each message. Native byte order and
+/// layout: a ledger is read on the machine that wrote it. A change of any of it is another kVersion.
 namespace sluice::isolation::format {
 
 inline constexpr std::uint64_t kMagic = 0x3152474c65756c73;  // "slueLGR1"
@@ -25,7 +25,7 @@ struct Settled {
   std::uint32_t counted = 0;
   std::uint32_t suspects = 0;
   std::uint32_t released = 0;
-  std::uint32_t gone = 0;     ///< not the dead host's any more
+  std::uint32_t gone = 0;       ///< not the dead host's any more
   std::uint32_t unsettled = 0;  ///< its store could not be reached; its lease runs out
   std::uint32_t reserved = 0;
   FixedText<128> by;
@@ -34,11 +34,12 @@ struct Settled {
 struct Head {
   std::uint64_t magic;
   std::uint32_t version;
-  std::uint32_t size;               ///< of everything before the slots
+  std::uint32_t size;                ///< of everything before the slots
   std::atomic<std::uint32_t> slots;  ///< how many there are
   std::int32_t process;
   std::int64_t started;  ///< nanoseconds of the wall clock
   FixedText<256> host;
+  FixedText<1024> config;
   Settled settled;
 };
 

@@ -50,7 +50,7 @@ bool map(int descriptor, char* base, std::size_t size) {
 
 }  // namespace
 
-Result<std::unique_ptr<LedgerMapping>> LedgerMapping::create(const std::string& folder, const std::string& host,
+Result<std::unique_ptr<LedgerMapping>> LedgerMapping::create(const std::string& folder, const LedgerOwner& owner,
                                                              const Clock& clock) {
   if (auto made = make_folder(folder); !made) {
     return made.error();
@@ -93,7 +93,8 @@ Result<std::unique_ptr<LedgerMapping>> LedgerMapping::create(const std::string& 
   head.size = format::kSlotsAt;
   head.process = ::getpid();
   head.started = now;
-  head.host.assign(host);
+  head.host.assign(owner.host);
+  head.config.assign(owner.config);
   head.slots.store(format::kSlotsAtFirst);
   if (::rename(unfinished.c_str(), file.c_str()) != 0) {
     const int code = errno;

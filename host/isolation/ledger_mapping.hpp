@@ -9,6 +9,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/mutex.hpp"
+#include "host/isolation/host_ledger.hpp"
 #include "host/isolation/ledger_format.hpp"
 
 namespace sluice::isolation {
@@ -20,7 +21,7 @@ class LedgerMapping {
   /// Slots are handed to jobs in blocks.
   static constexpr std::uint32_t kBlock = 64;
 
-  static Result<std::unique_ptr<LedgerMapping>> create(const std::string& folder, const std::string& host,
+  static Result<std::unique_ptr<LedgerMapping>> create(const std::string& folder, const LedgerOwner& owner,
                                                        const Clock& clock);
   /// Removes the file unless something is held in it.
   ~LedgerMapping();
@@ -29,7 +30,9 @@ class LedgerMapping {
 
   format::Head& head() { return *reinterpret_cast<format::Head*>(base_); }
   CrashRecord& crash() { return *reinterpret_cast<CrashRecord*>(base_ + format::kCrashAt); }
-  format::JobEntry& job(std::size_t index) { return reinterpret_cast<format::JobEntry*>(base_ + format::kJobsAt)[index]; }
+  format::JobEntry& job(std::size_t index) {
+    return reinterpret_cast<format::JobEntry*>(base_ + format::kJobsAt)[index];
+  }
   format::Slot& slot(std::uint32_t index) { return reinterpret_cast<format::Slot*>(base_ + format::kSlotsAt)[index]; }
   const std::string& file() const { return file_; }
 
@@ -41,7 +44,8 @@ class LedgerMapping {
   void give_back_block(std::uint32_t first);
 
  private:
-  LedgerMapping(int descriptor, char* base, std::string file) : descriptor_(descriptor), base_(base), file_(std::move(file)) {}
+  LedgerMapping(int descriptor, char* base, std::string file)
+      : descriptor_(descriptor), base_(base), file_(std::move(file)) {}
   bool grow() SLUICE_REQUIRES(mutex_);
 
   // Fixed after construction.

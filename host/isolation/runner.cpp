@@ -118,8 +118,7 @@ Result<std::unique_ptr<Runner>> Runner::start(const RunnerSpec& spec, RunnerNurs
     return parcel.error();
   }
   auto runner = std::unique_ptr<Runner>(new Runner(spec, nursery, std::move(*control), std::move(*parcel)));
-  const std::string begin =
-      pack_start({spec.job, spec.plugin, spec.handler, spec.options, spec.limits.memory});
+  const std::string begin = pack_start({spec.job, spec.plugin, spec.handler, spec.options, spec.limits.memory});
   if (auto room = runner->put_parcel(begin.size()); !room) {
     return room.error();
   }
@@ -231,7 +230,8 @@ plugin::Outcome Runner::handle(const queue::Message& message, std::string_view q
   }
   pack_message(message, queue, max_attempts, parcel_->data());
   control().deadline = attempt.deadline().time_since_epoch().count();
-  cpu_before_ = spec_.limits.cpu > Duration::zero() ? process_->cpu_time().value_or(Duration::zero()) : Duration::zero();
+  cpu_before_ =
+      spec_.limits.cpu > Duration::zero() ? process_->cpu_time().value_or(Duration::zero()) : Duration::zero();
   give_order(RunnerOrder::message);
   plugin::Outcome outcome = attend(attempt, log);
   if (size > kParcelKept) {
@@ -255,7 +255,8 @@ plugin::Outcome Runner::attend(plugin::Attempt& attempt, const RunnerLog& log) {
     if (ended) {
       return {plugin::OutcomeStatus::crashed, {}, last_words()};
     }
-    const Bound now = heard.nonsense ? Bound{{}, "it wrote over the memory that it shares with the host"} : bound(attempt);
+    const Bound now =
+        heard.nonsense ? Bound{{}, "it wrote over the memory that it shares with the host"} : bound(attempt);
     if (!now.broken.empty()) {
       kill(now.broken);
       return {plugin::OutcomeStatus::crashed, {}, last_words()};

@@ -33,8 +33,8 @@ struct RunnerLog {
 class Runner {
  public:
   /// Makes the process and waits until it has made the handler. `spec` and `nursery` outlive it. An Error with the
-  /// handler's name: `invalid` when the handler refuses, or its process ends or hangs over making it; `unavailable` when
-  /// there is no process to be had.
+  /// handler's name: `invalid` when the handler refuses, or its process ends or hangs over making it; `unavailable`
+  /// when there is no process to be had.
   static Result<std::unique_ptr<Runner>> start(const RunnerSpec& spec, RunnerNursery& nursery, const RunnerLog& log);
   ~Runner();
   Runner(const Runner&) = delete;

@@ -32,8 +32,8 @@ struct RunnerControl {
   alignas(64) std::atomic<std::uint32_t> orders;  ///< how many were given; the Runner sleeps on it
   RunnerOrder order;
   std::uint64_t parcel_size;
-  std::uint64_t parcel_room;  ///< of the second piece
-  std::int64_t deadline;      ///< of the attempt, on the machine's monotonic clock
+  std::uint64_t parcel_room;                        ///< of the second piece
+  std::int64_t deadline;                            ///< of the attempt, on the machine's monotonic clock
   alignas(64) std::atomic<std::uint32_t> stop;      ///< kStop, kLost; the Runner's second thread sleeps on it
   alignas(64) std::atomic<std::uint32_t> consumed;  ///< bytes of events that were read
   std::atomic<std::uint32_t> host_sleeps;

@@ -15,11 +15,12 @@ RunnerInstance::RunnerInstance(RunnerSpec spec, RunnerNursery& nursery, plugin::
     : spec_(std::move(spec)), nursery_(nursery), log_(std::move(log)) {}
 
 Result<std::unique_ptr<plugin::HandlerInstance>> RunnerInstance::create(RunnerSpec spec, RunnerNursery& nursery,
-                                                                        plugin::HandlerLog log) {
-  auto instance =
-      std::unique_ptr<RunnerInstance>(new RunnerInstance(std::move(spec), nursery, std::move(log)));
-  if (auto started = instance->start(); !started) {
-    return started.error();
+                                                                        plugin::HandlerLog log, RunnerStart start) {
+  auto instance = std::unique_ptr<RunnerInstance>(new RunnerInstance(std::move(spec), nursery, std::move(log)));
+  if (start == RunnerStart::now) {
+    if (auto started = instance->start(); !started) {
+      return started.error();
+    }
   }
   return std::unique_ptr<plugin::HandlerInstance>(std::move(instance));
 }
@@ -70,6 +71,9 @@ plugin::Outcome RunnerInstance::handle(const queue::Message& message, std::strin
   attempt.watch(nullptr);
   if (outcome.status == plugin::OutcomeStatus::crashed) {
     runner_.reset();
+    if (nursery_.closed()) {
+      return {plugin::OutcomeStatus::release, {}, "the host has killed its process to stop"};
+    }
   }
   return outcome;
 }

@@ -14,14 +14,19 @@
 
 namespace sluice::isolation {
 
+enum class RunnerStart {
+  now,          ///< so that a handler that refuses is known
+  when_needed,  ///< with the first message
+};
+
 /// A handler instance in a process of its own, for one worker: a new process takes over where one has ended. Where none
 /// can be started messages are put off, and longer each time.
 class RunnerInstance final : public plugin::HandlerInstance, private plugin::AttemptWatcher {
  public:
-  /// Starts the first process, so that a handler that refuses is known: Errors as Runner::start's. `nursery` outlives
-  /// the instance.
+  /// Errors as Runner::start's, where that is now. `nursery` outlives the instance.
   static Result<std::unique_ptr<plugin::HandlerInstance>> create(RunnerSpec spec, RunnerNursery& nursery,
-                                                                 plugin::HandlerLog log);
+                                                                 plugin::HandlerLog log,
+                                                                 RunnerStart start = RunnerStart::now);
 
   plugin::Outcome handle(const queue::Message& message, std::string_view queue, std::uint32_t max_attempts,
                          plugin::Attempt& attempt) override;

@@ -180,8 +180,7 @@ void RunnerBody::work() {
   arm();
   attempt_.watch(&voice_);
   handler_begins({&facts_, message_.message.id, 0});
-  const plugin::Outcome outcome =
-      instance_->handle(message_.message, message_.queue, message_.max_attempts, attempt_);
+  const plugin::Outcome outcome = instance_->handle(message_.message, message_.queue, message_.max_attempts, attempt_);
   handler_returns();
   attempt_.watch(nullptr);
   voice_.outcome(outcome);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -29,6 +30,8 @@ class RunnerNursery final : public runtime::Service {
   void retire(std::shared_ptr<RunnerProcess> process);
   /// At a hard stop. Nothing is made any more.
   void kill_all();
+  /// That has happened, or it is stopped: what ends now has done nothing wrong.
+  bool closed() const { return closed_.load(); }
 
  private:
   struct Request {
@@ -52,12 +55,13 @@ class RunnerNursery final : public runtime::Service {
   // Fixed after construction.
   const SystemClock clock_;
   const int bell_;
+  // Synchronises itself; set under mutex_.
+  std::atomic<bool> closed_{false};
   // Guarded by mutex_.
   Mutex mutex_;
   Condition answered_;
   std::vector<Request*> requests_ SLUICE_GUARDED_BY(mutex_);
   std::vector<Child> children_ SLUICE_GUARDED_BY(mutex_);
-  bool closed_ SLUICE_GUARDED_BY(mutex_) = false;
 
   std::jthread thread_;
 };

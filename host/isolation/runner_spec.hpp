@@ -12,8 +12,8 @@ namespace sluice::isolation {
 
 /// What a Runner may use. A value.
 struct RunnerLimits {
-  std::uint64_t memory = 0;  ///< bytes of writable private memory (RLIMIT_DATA); 0: no limit
-  Duration cpu{};            ///< of all its threads, for one attempt; zero: no limit
+  std::uint64_t memory = 0;                       ///< bytes of writable private memory (RLIMIT_DATA); 0: no limit
+  Duration cpu{};                                 ///< of all its threads, for one attempt; zero: no limit
   Duration start = std::chrono::seconds(30);      ///< until the handler is made
   Duration kill_grace = std::chrono::seconds(5);  ///< from an attempt's time-out to the end of the process
 };

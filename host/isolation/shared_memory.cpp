@@ -13,8 +13,8 @@ namespace sluice::isolation {
 namespace {
 
 Error no_memory(std::size_t size, int code) {
-  return Error(ErrorCode::full, "no shared memory of " + std::to_string(size) + " bytes for a handler's process: " +
-                                    std::strerror(code));
+  return Error(ErrorCode::full, "no shared memory of " + std::to_string(size) +
+                                    " bytes for a handler's process: " + std::strerror(code));
 }
 
 char* map(int descriptor, std::size_t size) {
@@ -29,10 +29,10 @@ Result<std::unique_ptr<SharedMemory>> SharedMemory::create(const char* name, std
   if (descriptor < 0) {
     return no_memory(size, errno);
   }
-  char* const data = ::ftruncate(descriptor, static_cast<off_t>(size)) == 0 &&
-                             ::fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK) == 0
-                         ? map(descriptor, size)
-                         : nullptr;
+  char* const data =
+      ::ftruncate(descriptor, static_cast<off_t>(size)) == 0 && ::fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK) == 0
+          ? map(descriptor, size)
+          : nullptr;
   if (data == nullptr) {
     const int code = errno;
     ::close(descriptor);

@@ -5,8 +5,8 @@
 
 namespace sluice::isolation {
 
-/// How long it is worth looking at a word of memory before one sleeps on it: a while where that has paid of late, not at
-/// all where it has not, or where there is no second processor to change it meanwhile. Of one thread.
+/// How long it is worth looking at a word of memory before one sleeps on it: a while where that has paid of late, not
+/// at all where it has not, or where there is no second processor to change it meanwhile. Of one thread.
 class SpinBudget {
  public:
   /// True once `happened()`, false when it is time to sleep.

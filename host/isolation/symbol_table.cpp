@@ -48,7 +48,7 @@ const Elf64_Shdr* find_symbols(const std::vector<Elf64_Shdr>& sections) {
 std::string demangled(const std::string& name) {
   int status = 0;
   const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status),
-                                                   &std::free);
+                                                    &std::free);
   return status == 0 && text ? std::string(text.get()) : name;
 }
 
@@ -62,7 +62,8 @@ SymbolTable::SymbolTable(const std::string& path) {
       header.e_shentsize != sizeof(Elf64_Shdr)) {
     return;
   }
-  const auto sections = read_array<Elf64_Shdr>(file, header.e_shoff, std::uint64_t{header.e_shnum} * sizeof(Elf64_Shdr));
+  const auto sections =
+      read_array<Elf64_Shdr>(file, header.e_shoff, std::uint64_t{header.e_shnum} * sizeof(Elf64_Shdr));
   const Elf64_Shdr* table = find_symbols(sections);
   if (table == nullptr) {
     return;

@@ -17,6 +17,8 @@ constexpr Duration kProgressInterval = std::chrono::seconds(1);
 constexpr Duration kDepthInterval = std::chrono::seconds(10);
 constexpr Duration kStoreRetry = std::chrono::seconds(1);
 constexpr Duration kReloadLook = std::chrono::milliseconds(100);
+/// A worker whose Runner is about to be killed is not stuck.
+constexpr Duration kBeyondKill = std::chrono::seconds(2);
 
 std::string progress_text(const std::string& line, bool terminal) { return terminal ? "\r\033[K" + line : line + "\n"; }
 
@@ -42,6 +44,7 @@ std::string joined(const std::vector<std::string>& names) {
 
 Host::Host(const HostParts& parts)
     : parts_(parts),
+      ward_({parts.config, parts.name, parts.queues, parts.plugins, parts.log, parts.clock, parts.random}),
       jobs_([this](const JobPlan& plan) { return make_job(plan); },
             [this](const Error& error) { parts_.log.error(error.message()); }, parts.clock),
       probe_(parts.queues, parts.clock, parts.log),
@@ -57,6 +60,10 @@ Result<std::unique_ptr<work::Job>> Host::make_job(const JobPlan& plan) {
   spec.options = plan.options;
   spec.visibility_timeout = parts_.config.queue(plan.config.queue).visibility_timeout;
   spec.host = parts_.name;
+  spec.isolated = plan.config.isolation == config::Isolation::process;
+  if (spec.isolated) {
+    spec.stuck_grace = kill_grace(plan.config) + kBeyondKill;
+  }
   const auto cannot_start = [&plan](const Error& error) {
     return Error(error.code(), plan.config.file + ": job '" + plan.config.name + "' cannot start: " + error.message());
   };
@@ -64,8 +71,14 @@ Result<std::unique_ptr<work::Job>> Host::make_job(const JobPlan& plan) {
   if (!source) {
     return cannot_start(source.error());
   }
-  observe::JobMetrics& metrics = parts_.metrics.job(plan.config.name, plan.config.queue);
-  auto job = work::Job::create(std::move(spec), std::move(*source), {parts_.clock, parts_.random, parts_.log, metrics});
+  auto runners = ward_.runners_for(plan);
+  if (!runners) {
+    return cannot_start(runners.error());
+  }
+  const work::JobSeams seams{
+      parts_.clock,           parts_.random,      parts_.log, parts_.metrics.job(plan.config.name, plan.config.queue),
+      ward_.ledger_for(plan), *std::move(runners)};
+  auto job = work::Job::create(std::move(spec), std::move(*source), seams);
   if (!job) {
     return cannot_start(job.error());
   }
@@ -75,6 +88,9 @@ Result<std::unique_ptr<work::Job>> Host::make_job(const JobPlan& plan) {
 Result<void> Host::prepare(std::vector<JobPlan> plans) {
   if (auto opened = open_http(); !opened) {
     return opened;
+  }
+  if (auto started = ward_.start(); !started) {
+    return started;
   }
   plans_ = std::move(plans);
   auto first = jobs_.prepare(plans_);
@@ -96,6 +112,7 @@ Result<void> Host::start(HostEvents& events) {
   if (auto probed = probe(events); !probed || events.terminating()) {
     return probed;
   }
+  ward_.recover(plans_);
   if (auto started = jobs_.start(std::exchange(first_jobs_, {})); !started) {
     return started;
   }
@@ -244,6 +261,7 @@ std::optional<JobSet::Exchange> Host::plan_reload() {
     parts_.log.error("not reloaded: " + next.error().message());
     return std::nullopt;
   }
+  ward_.recover(std::get<std::vector<JobPlan>>(plans));
   return std::move(*next);
 }
 

@@ -19,6 +19,7 @@
 #include "host/runtime/empty_check.hpp"
 #include "host/runtime/errand.hpp"
 #include "host/runtime/host_events.hpp"
+#include "host/runtime/isolation_ward.hpp"
 #include "host/runtime/job_set.hpp"
 #include "host/runtime/queue_probe.hpp"
 
@@ -66,7 +67,10 @@ class Host {
   JobSet::Drained drain();
   /// Begins it, whatever the main thread is at.
   void begin_drain();
-  void hard_stop() { jobs_.hard_stop(); }
+  void hard_stop() {
+    jobs_.hard_stop();
+    ward_.hard_stop();
+  }
   /// As things stand, for whoever cannot wait for the drain.
   JobSet::Drained account() const { return jobs_.account(); }
   /// A thread still waits for a store's answer, and so would whoever destroys the host. To be asked after the drain.
@@ -91,6 +95,7 @@ class Host {
 
   // Synchronise themselves.
   std::atomic<bool> ready_{false};
+  IsolationWard ward_;
   JobSet jobs_;
   QueueProbe probe_;
   EmptyCheck emptiness_;  // touched only by the main thread

@@ -7,6 +7,7 @@
 #include "host/plugin/handler_instance.hpp"
 #include "host/work/call_loop.hpp"
 #include "host/work/calls.hpp"
+#include "host/work/handler_log.hpp"
 #include "host/work/job_flow.hpp"
 #include "host/work/shared_flow.hpp"
 #include "host/work/worker_pool.hpp"
@@ -21,31 +22,6 @@ constexpr Duration kMinVisibility = std::chrono::milliseconds(100);
 constexpr Duration kJoinTime = std::chrono::milliseconds(100);
 // And however much is left of the drain, no longer than this: what has not returned then is left to itself.
 constexpr Duration kLongestJoin = kHardStopTime;
-
-observe::LogLevel log_level(sluice_log_level level) {
-  switch (level) {
-    case SLUICE_LOG_TRACE:
-      return observe::LogLevel::trace;
-    case SLUICE_LOG_DEBUG:
-      return observe::LogLevel::debug;
-    case SLUICE_LOG_WARN:
-      return observe::LogLevel::warn;
-    case SLUICE_LOG_ERROR:
-      return observe::LogLevel::error;
-    default:
-      return observe::LogLevel::info;
-  }
-}
-
-plugin::HandlerLog handler_log(observe::Log& log) {
-  return [&log](sluice_log_level level, std::string_view job, std::string_view message_id, std::string_view text) {
-    if (message_id.empty()) {
-      log.write(log_level(level), text, {{"job", job}});
-    } else {
-      log.write(log_level(level), text, {{"job", job}, {"id", message_id}});
-    }
-  };
-}
 
 Result<void> check(const JobSpec& spec) {
   const std::string job = "job \"" + spec.config.name + "\": ";
@@ -129,15 +105,15 @@ class Job::Parts {
  public:
   Parts(JobSpec job_spec, std::unique_ptr<queue::Source> its_source, const JobSeams& seams)
       : spec(std::move(job_spec)),
+        crash_ledger(seams.crash_ledger),
         source(std::move(its_source)),
         instances(spec, seams),
-        flow(flow_settings(spec), FailurePolicy(spec.config, spec.host), seams.random, seams.crash_ledger,
+        flow(flow_settings(spec), FailurePolicy(spec.config, spec.host), seams.random, crash_ledger.get(),
              seams.clock.steady_now()),
         shared(spec.config.name, flow, seams.clock, seams.log, seams.metrics),
         poller(shared, ClaimCall(*source, spec.visibility_timeout, seams.clock)),
         settler(shared, SettleCall(*source, seams.clock)),
-        keeper(shared, ExtendCall(*source, spec.visibility_timeout)),
-        crash_ledger(seams.crash_ledger) {}
+        keeper(shared, ExtendCall(*source, spec.visibility_timeout)) {}
 
   // Makes the instances, and the workers for them.
   Result<void> equip() {
@@ -147,13 +123,14 @@ class Job::Parts {
     }
     workers = std::make_unique<WorkerPool>(
         shared, WorkerPool::Settings{spec.config.queue, spec.config.retry.max_attempts, spec.config.timeout},
-        std::move(*first), [this](SeatKind kind) { return instances.make(kind); }, crash_ledger);
+        std::move(*first), [this](SeatKind kind) { return instances.make(kind); }, crash_ledger.get());
     return {};
   }
 
   std::vector<runtime::Service*> services() { return {&keeper, &settler, workers.get(), &poller}; }
 
   const JobSpec spec;
+  const std::shared_ptr<isolation::JobLedger> crash_ledger;
   const std::unique_ptr<queue::Source> source;
   InstanceMaker instances;
   JobFlow flow;
@@ -161,7 +138,6 @@ class Job::Parts {
   CallLoop<ClaimCall> poller;
   CallLoop<SettleCall> settler;
   CallLoop<ExtendCall> keeper;
-  isolation::JobLedger* const crash_ledger;
   std::unique_ptr<WorkerPool> workers;
 };
 

@@ -44,8 +44,8 @@ struct JobSeams {
   Random& random;
   observe::Log& log;
   observe::JobMetrics& metrics;
-  /// May be null.
-  isolation::JobLedger* crash_ledger = nullptr;
+  /// The job's part of the crash ledger, given up with the job; may be null.
+  std::shared_ptr<isolation::JobLedger> crash_ledger;
   /// Makes an instance that runs the handler in a process of its own, for one worker. Empty: there are none, and
   /// suspects run in this process, on lanes of their own.
   std::function<Result<std::unique_ptr<plugin::HandlerInstance>>()> isolated;

@@ -55,7 +55,7 @@ inline LedgerJob ledger_job(const std::string& name = "orders", const std::strin
 
 inline std::unique_ptr<HostLedger> open_ledger_in(const std::string& folder) {
   static const SystemClock clock;
-  auto ledger = HostLedger::create(folder, "host-a", clock);
+  auto ledger = HostLedger::create(folder, {"host-a", "/etc/sluice/host.toml"}, clock);
   EXPECT_TRUE(ledger) << ledger.error().message();
   return ledger ? std::move(*ledger) : nullptr;
 }

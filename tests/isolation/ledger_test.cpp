@@ -63,6 +63,7 @@ TEST_F(LedgerTest, KeepsWhatAKilledProcessHeld) {
   EXPECT_FALSE(contents.held[2].running);
   EXPECT_FALSE(contents.crash);
   EXPECT_EQ(contents.host, "host-a");
+  EXPECT_EQ(contents.config, "/etc/sluice/host.toml");
 }
 
 TEST_F(LedgerTest, RenewedReceiptsAreTheOnesThatAreKept) {
@@ -167,7 +168,7 @@ TEST_F(LedgerTest, OnlyItsOwnerMayReadIt) {
 TEST_F(LedgerTest, AFolderThatCannotBeMadeIsAnErrorInOneLine) {
   std::ofstream(folder_.path()) << "a file";
   const SystemClock clock;
-  const auto ledger = HostLedger::create(folder_.path() + "/deeper", "h", clock);
+  const auto ledger = HostLedger::create(folder_.path() + "/deeper", {"h", ""}, clock);
   ASSERT_FALSE(ledger);
   EXPECT_THAT(ledger.error().message(), HasSubstr(folder_.path()));
   EXPECT_THAT(ledger.error().message(), testing::Not(HasSubstr("\n")));
@@ -178,6 +179,12 @@ TEST_F(LedgerTest, AnOwnerThatLivesKeepsItsLedger) {
   const auto taken = OrphanLedger::take(ledger->file());
   ASSERT_TRUE(taken);
   EXPECT_FALSE(*taken);
+  EXPECT_TRUE(has_owner(ledger->file()));
+}
+
+TEST_F(LedgerTest, AnOwnerThatIsGoneDoesNot) {
+  leave_ledger([](JobLedger& job) { job.hold(delivery("a")); });
+  EXPECT_FALSE(has_owner(folder_.ledger()));
 }
 
 TEST_F(LedgerTest, TwoHostsDoNotTakeTheSameOrphan) {

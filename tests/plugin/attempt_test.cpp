@@ -160,5 +160,54 @@ TEST(Attempt, ShorteningTheTimeOutWakesAWaiter) {
   EXPECT_TRUE(stopped);
 }
 
+/// Notes what it is told.
+class Notes final : public AttemptWatcher {
+ public:
+  void stop_requested(bool lease_lost) noexcept override {
+    ++stops;
+    lost = lease_lost;
+  }
+  void extended(Duration duration) noexcept override { extension = duration; }
+
+  int stops = 0;
+  bool lost = false;
+  Duration extension{};
+};
+
+TEST(AttemptWatcher, IsToldOfStopLossAndExtension) {
+  const SystemClock clock;
+  Attempt attempt(clock);
+  Notes notes;
+  attempt.watch(&notes);
+  attempt.extend(std::chrono::seconds(7));
+  EXPECT_EQ(notes.extension, std::chrono::seconds(7));
+  attempt.request_stop();
+  EXPECT_EQ(notes.stops, 1);
+  EXPECT_FALSE(notes.lost);
+  attempt.lose_lease();
+  EXPECT_EQ(notes.stops, 2);
+  EXPECT_TRUE(notes.lost);
+}
+
+TEST(AttemptWatcher, IsToldAtOnceOfAStopThatWasThereBefore) {
+  const SystemClock clock;
+  Attempt attempt(clock);
+  attempt.lose_lease();
+  Notes notes;
+  attempt.watch(&notes);
+  EXPECT_EQ(notes.stops, 1);
+  EXPECT_TRUE(notes.lost);
+}
+
+TEST(AttemptWatcher, IsToldNothingOnceItNoLongerWatches) {
+  const SystemClock clock;
+  Attempt attempt(clock);
+  Notes notes;
+  attempt.watch(&notes);
+  attempt.watch(nullptr);
+  attempt.request_stop();
+  EXPECT_EQ(notes.stops, 0);
+}
+
 }  // namespace
 }  // namespace sluice::plugin

@@ -1,0 +1,123 @@
+#include "host/runtime/isolation_ward.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "host/isolation/crash_handler.hpp"
+#include "host/isolation/runner_instance.hpp"
+#include "host/work/handler_log.hpp"
+#include "host/work/job.hpp"
+
+namespace sluice::runtime {
+namespace {
+
+std::string absolute(const std::string& file) {
+  std::error_code code;
+  const std::filesystem::path path = std::filesystem::absolute(file, code);
+  return code ? file : path.lexically_normal().string();
+}
+
+bool offers(const plugin::LoadedPlugin& loaded, const sluice_handler* handler) {
+  const auto* const first = loaded.plugin->handlers;
+  return std::find(first, first + loaded.plugin->handler_count, handler) != first + loaded.plugin->handler_count;
+}
+
+isolation::RunnerLimits limits_of(const config::JobConfig& job) {
+  isolation::RunnerLimits limits;
+  limits.memory = job.limits.memory;
+  limits.cpu = job.limits.cpu;
+  limits.kill_grace = kill_grace(job);
+  return limits;
+}
+
+}  // namespace
+
+Duration kill_grace(const config::JobConfig& job) {
+  // A worker whose handler is a process of its own is not stuck: it is freed before anybody takes it for that.
+  return job.isolation == config::Isolation::process ? work::kStuckGrace : work::kStuckGrace - std::chrono::seconds(1);
+}
+
+std::string ledger_folder(const config::HostConfig& config) { return config.state_dir + "/ledgers"; }
+
+IsolationWard::IsolationWard(const WardParts& parts)
+    : parts_(parts), folder_(ledger_folder(parts.config)), owner_{parts.host, absolute(parts.config.file)} {}
+
+IsolationWard::~IsolationWard() { stop(); }
+
+Result<void> IsolationWard::start() {
+  auto ledger = isolation::HostLedger::create(folder_, owner_, parts_.clock);
+  if (ledger) {
+    ledger_ = std::move(*ledger);
+  } else {
+    parts_.log.warn("no crash ledger: after a crash what was in flight waits for its leases to run out",
+                    {{"why", ledger.error().message()}, {"mend", "let the host write to [host] state_dir"}});
+  }
+  isolation::install_crash_handler(ledger_ ? &ledger_->crash_record() : nullptr);
+  return nursery_.start();
+}
+
+void IsolationWard::recover(const std::vector<JobPlan>& plans) {
+  std::vector<config::JobConfig> jobs;
+  for (const JobPlan& plan : plans) {
+    jobs.push_back(plan.config);
+  }
+  const bool begins = recovery_ == nullptr;
+  if (begins) {
+    recovery_ = std::make_unique<LedgerRecovery>(
+        RecoveryParts{folder_, owner_, parts_.queues, parts_.clock, parts_.random, parts_.log});
+  }
+  recovery_->use(std::move(jobs));
+  if (!begins) {
+    return;
+  }
+  if (auto started = recovery_->start(); !started) {
+    parts_.log.warn(started.error().message());
+  }
+}
+
+void IsolationWard::stop() {
+  if (recovery_) {
+    recovery_->stop();
+  }
+  nursery_.stop();
+  isolation::install_crash_handler(nullptr);
+  ledger_.reset();
+}
+
+isolation::HandlerFacts IsolationWard::facts_of(const JobPlan& plan) const {
+  const auto& plugins = parts_.plugins.plugins();
+  const auto owner = std::find_if(plugins.begin(), plugins.end(),
+                                  [&](const plugin::LoadedPlugin& loaded) { return offers(loaded, plan.handler); });
+  return {plan.config.name, owner == plugins.end() ? std::string() : owner->file, plan.config.handler};
+}
+
+std::shared_ptr<isolation::JobLedger> IsolationWard::ledger_for(const JobPlan& plan) {
+  if (!ledger_) {
+    return nullptr;
+  }
+  const queue::QueueType type =
+      plan.config.source == config::Source::dlq ? queue::QueueType::dlq : queue::QueueType::standard;
+  return ledger_->open({facts_of(plan), {plan.config.queue, type}});
+}
+
+Result<std::function<Result<std::unique_ptr<plugin::HandlerInstance>>()>> IsolationWard::runners_for(
+    const JobPlan& plan) {
+  isolation::HandlerFacts facts = facts_of(plan);
+  auto file = isolation::OpenPlugin::open(facts.plugin);
+  if (!file) {
+    return file.error();
+  }
+  isolation::RunnerSpec spec{std::move(facts.job), std::move(facts.plugin), std::move(facts.handler),
+                             plan.options,         limits_of(plan.config),  *std::move(file)};
+  // One process shows that the handler takes its job; the others, and those for suspects, come when there is work.
+  auto proven = std::make_shared<std::atomic<bool>>(plan.config.isolation == config::Isolation::thread);
+  return std::function([this, spec = std::move(spec), proven] {
+    const auto start = proven->exchange(true) ? isolation::RunnerStart::when_needed : isolation::RunnerStart::now;
+    return isolation::RunnerInstance::create(spec, nursery_, work::handler_log(parts_.log), start);
+  });
+}
+
+}  // namespace sluice::runtime

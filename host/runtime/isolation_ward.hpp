@@ -1,0 +1,76 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/random.hpp"
+#include "config/config.hpp"
+#include "host/isolation/crash_ledger.hpp"
+#include "host/isolation/host_ledger.hpp"
+#include "host/isolation/runner_nursery.hpp"
+#include "host/observe/log.hpp"
+#include "host/plugin/handler_instance.hpp"
+#include "host/plugin/plugin_registry.hpp"
+#include "host/queue/queues.hpp"
+#include "host/runtime/job_plan.hpp"
+#include "host/runtime/ledger_recovery.hpp"
+
+namespace sluice::runtime {
+
+/// Where a host's ledgers lie.
+std::string ledger_folder(const config::HostConfig& config);
+
+/// How long after its time-out a handler in a process of its own is killed.
+Duration kill_grace(const config::JobConfig& job);
+
+/// What a ward works with. All of it outlives the ward.
+struct WardParts {
+  const config::HostConfig& config;
+  std::string host;  ///< this host's name
+  queue::Queues& queues;
+  const plugin::PluginRegistry& plugins;
+  observe::Log& log;
+  const Clock& clock;
+  Random& random;
+};
+
+/// What a host has against handlers that end their process: its crash ledger and crash handler, the recovery of what
+/// dead hosts held, and the Runners. Outlives the host's jobs. Used by one thread at a time; `hard_stop` by any.
+class IsolationWard {
+ public:
+  explicit IsolationWard(const WardParts& parts);
+  ~IsolationWard();
+  IsolationWard(const IsolationWard&) = delete;
+  IsolationWard& operator=(const IsolationWard&) = delete;
+
+  /// Makes the ledger, where the state folder lets it, and the threads. Before any job. A host that cannot have a
+  /// ledger says so in its log, and goes on without.
+  Result<void> start();
+  /// Settles what dead hosts held, by the policies of these jobs; with each reload anew.
+  void recover(const std::vector<JobPlan>& plans);
+  /// Ends everything. After the jobs.
+  void stop();
+  /// Kills the Runners.
+  void hard_stop() { nursery_.kill_all(); }
+
+  /// A job's part of the ledger; null without one.
+  std::shared_ptr<isolation::JobLedger> ledger_for(const JobPlan& plan);
+  /// Makes instances of the job's handler in processes of their own, for one worker each. Fails when the plugin's file
+  /// is not there any more.
+  Result<std::function<Result<std::unique_ptr<plugin::HandlerInstance>>()>> runners_for(const JobPlan& plan);
+
+ private:
+  isolation::HandlerFacts facts_of(const JobPlan& plan) const;
+
+  const WardParts parts_;
+  const std::string folder_;
+  const isolation::LedgerOwner owner_;
+  std::unique_ptr<isolation::HostLedger> ledger_;
+  isolation::RunnerNursery nursery_;
+  std::unique_ptr<LedgerRecovery> recovery_;
+};
+
+}  // namespace sluice::runtime

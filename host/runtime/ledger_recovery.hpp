@@ -1,0 +1,67 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/mutex.hpp"
+#include "base/random.hpp"
+#include "config/config.hpp"
+#include "host/isolation/host_ledger.hpp"
+#include "host/isolation/ledger_file.hpp"
+#include "host/observe/log.hpp"
+#include "host/queue/queues.hpp"
+#include "host/runtime/orphan_settlement.hpp"
+#include "host/runtime/service.hpp"
+
+namespace sluice::runtime {
+
+/// What a recovery works with. All of it outlives the recovery.
+struct RecoveryParts {
+  std::string folder;            ///< of the ledgers
+  isolation::LedgerOwner owner;  ///< this host: only ledgers of its own host file are its affair
+  queue::Queues& queues;
+  const Clock& clock;
+  Random& random;
+  observe::Log& log;
+};
+
+/// Settles what dead hosts held: those before this one, as soon as it starts, and its neighbours on the same folder, as
+/// soon as the kernel says that one of them has closed its ledger. Thread-safe.
+class LedgerRecovery final : public Service {
+ public:
+  explicit LedgerRecovery(RecoveryParts parts);
+  ~LedgerRecovery() override;
+
+  /// The jobs whose policies count from now on.
+  void use(std::vector<config::JobConfig> jobs);
+
+  Result<void> start() override;
+  void stop() override;
+
+ private:
+  void attend(const std::stop_token& stop);
+  void take_orphans();
+  void take(const std::string& file);
+  void settle_what_is_due(const std::stop_token& stop);
+  void finish(OrphanSettlement& settlement);
+  void wait_until_something_happens();
+
+  // Fixed after construction.
+  const RecoveryParts parts_;
+  const isolation::LedgerFolder folder_;
+  const int bell_;
+  const int watch_;  ///< tells of files that are closed in the folder; -1: nobody does
+  // Guarded by mutex_.
+  Mutex mutex_;
+  std::vector<config::JobConfig> jobs_ SLUICE_GUARDED_BY(mutex_);
+  // Touched only by its thread.
+  std::vector<std::unique_ptr<OrphanSettlement>> under_way_;
+  std::vector<std::string> troubled_;  ///< files that were complained of
+
+  std::jthread thread_;
+};
+
+}  // namespace sluice::runtime

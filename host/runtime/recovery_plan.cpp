@@ -1,0 +1,62 @@
+#include "host/runtime/recovery_plan.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include "host/plugin/call.hpp"
+#include "host/work/disposition.hpp"
+
+namespace sluice::runtime {
+namespace {
+
+using isolation::HeldMessage;
+using isolation::LedgerContents;
+
+config::JobConfig job_of(const HeldMessage& held, const std::vector<config::JobConfig>& jobs) {
+  const auto found =
+      std::find_if(jobs.begin(), jobs.end(), [&](const config::JobConfig& job) { return job.name == held.job; });
+  if (found != jobs.end()) {
+    return *found;
+  }
+  config::JobConfig unknown;
+  unknown.source = held.address.type == queue::QueueType::dlq ? config::Source::dlq : config::Source::standard;
+  unknown.retry.max_attempts = std::numeric_limits<std::uint32_t>::max();
+  return unknown;
+}
+
+queue::Completion blame(const HeldMessage& held, const LedgerContents& ledger,
+                        const std::vector<config::JobConfig>& jobs, Random& random, WallTime now) {
+  work::FailurePolicy policy(job_of(held, jobs), ledger.host);
+  policy.handler = ledger.crash->handler;
+  work::Disposition disposition =
+      work::dispose_crash(ledger.crash->failure_text(plugin::kReasonLimit), held.attempt, policy, random);
+  return work::completion_of(held.receipt, std::move(disposition), now);
+}
+
+}  // namespace
+
+std::vector<RecoveryStep> plan_recovery(const LedgerContents& ledger, const std::vector<config::JobConfig>& jobs,
+                                        Random& random, WallTime now) {
+  const bool known = ledger.crash && ledger.crash->blamed;
+  std::map<queue::QueueAddress, RecoveryStep> steps;
+  for (const HeldMessage& held : ledger.held) {
+    RecoveryStep& step = steps.try_emplace(held.address, RecoveryStep{held.address, {}, {}}).first->second;
+    if (held.blamed) {
+      step.completions.push_back(blame(held, ledger, jobs, random, now));
+      step.suspicions.push_back(Suspicion::blamed);
+      continue;
+    }
+    const bool accused = held.running && !known;
+    step.completions.push_back(work::completion_of(held.receipt, work::put_back(accused || held.suspect), now));
+    step.suspicions.push_back(accused ? Suspicion::suspect : Suspicion::innocent);
+  }
+  std::vector<RecoveryStep> plan;
+  for (auto& [address, step] : steps) {
+    plan.push_back(std::move(step));
+  }
+  return plan;
+}
+
+}  // namespace sluice::runtime

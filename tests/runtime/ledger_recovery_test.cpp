@@ -1,0 +1,195 @@
+#include "host/runtime/ledger_recovery.hpp"
+
+#include <fstream>
+#include <thread>
+
+#include "tests/runtime/recovery_rig.hpp"
+
+namespace sluice::runtime {
+namespace {
+
+using isolation::StateFolder;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+constexpr Duration kLease = std::chrono::minutes(10);
+
+class OrphanSettlementTest : public testing::Test {
+ protected:
+  Deadline deadline() const { return Deadline::after(clock_, std::chrono::seconds(10)); }
+
+  /// Claims what is there, and dies of a signal with the first one running.
+  void die(std::size_t messages, int signal) {
+    std::vector<queue::NewMessage> sent(messages);
+    for (std::size_t i = 0; i < messages; ++i) {
+      sent[i].id = "m" + std::to_string(i);
+    }
+    for (const auto& result : desk_.send("orders", sent, deadline())) {
+      ASSERT_EQ(result.status, queue::SendStatus::sent) << result.error.message();
+    }
+    const auto claimed = desk_.claim(kOrders, messages, kLease, deadline());
+    ASSERT_TRUE(claimed);
+    ASSERT_THAT(*claimed, SizeIs(messages));
+    isolation::status_of([&] {
+      const auto ledger = isolation::open_ledger_in(folder_.path());
+      isolation::install_crash_handler(&ledger->crash_record(), isolation::CrashNotice::none);
+      const auto job = ledger->open(isolation::ledger_job());
+      for (const queue::Delivery& delivery : *claimed) {
+        const isolation::HeldSlot slot = job->hold(delivery);
+        if (delivery.message.id == "m0") {
+          job->started(slot);
+        }
+      }
+      ::raise(signal);
+    });
+  }
+  OrphanSettlement take() {
+    auto orphan = isolation::OrphanLedger::take(folder_.ledger());
+    EXPECT_TRUE(orphan && *orphan);
+    auto steps = plan_recovery((*orphan)->contents(), {job_config()}, random_, clock_.wall_now());
+    return {std::move(*orphan), std::move(steps)};
+  }
+  bool settle(OrphanSettlement& settlement) { return settlement.settle(queues_, clock_.steady_now(), deadline()); }
+
+  test::FakeClock clock_;
+  SeededRandom random_{1};
+  test::SimQueues queues_{clock_, random_};
+  test::Desk desk_{queues_};
+  StateFolder folder_;
+};
+
+TEST_F(OrphanSettlementTest, WhatWasHeldIsClaimableAtOnceWithItsAttemptGivenBack) {
+  die(5, SIGABRT);
+  OrphanSettlement settlement = take();
+  EXPECT_TRUE(settle(settlement));
+  EXPECT_EQ(settlement.tally().counted, 1U);
+  EXPECT_EQ(settlement.tally().released, 4U);
+  const auto again = desk_.claim(kOrders, 10, kLease, deadline());
+  ASSERT_TRUE(again);
+  EXPECT_THAT(*again, SizeIs(4));
+  for (const queue::Delivery& delivery : *again) {
+    EXPECT_EQ(delivery.message.attempt, 1U);
+    EXPECT_FALSE(delivery.suspect);
+  }
+  const auto bomb = desk_.get("orders", "m0", deadline());
+  ASSERT_TRUE(bomb);
+  EXPECT_THAT(bomb->failure.error, testing::HasSubstr("SIGABRT"));
+  EXPECT_TRUE(bomb->suspect);
+}
+
+TEST_F(OrphanSettlementTest, AKilledHostLeavesASuspect) {
+  die(3, SIGKILL);
+  OrphanSettlement settlement = take();
+  EXPECT_TRUE(settle(settlement));
+  EXPECT_EQ(settlement.tally().suspects, 1U);
+  EXPECT_EQ(settlement.tally().released, 2U);
+  const auto suspect = desk_.get("orders", "m0", deadline());
+  ASSERT_TRUE(suspect);
+  EXPECT_TRUE(suspect->suspect);
+  EXPECT_EQ(suspect->message.attempt, 0U);
+}
+
+TEST_F(OrphanSettlementTest, WhatSomebodyElseHasTakenSinceIsLeftAlone) {
+  die(3, SIGKILL);
+  queues_.lose_receipts(kOrders);
+  OrphanSettlement settlement = take();
+  EXPECT_TRUE(settle(settlement));
+  EXPECT_EQ(settlement.tally().gone, 3U);
+}
+
+TEST_F(OrphanSettlementTest, AStoreThatIsAwayIsTriedAgainAndThenGivenUp) {
+  die(3, SIGKILL);
+  OrphanSettlement settlement = take();
+  int tries = 0;
+  do {
+    queues_.fail_next(test::StoreCall::settle, 1, Error(ErrorCode::unavailable, "the store is away"));
+    clock_.advance(settlement.due() - clock_.steady_now());
+    ++tries;
+    ASSERT_LT(tries, 100);
+  } while (!settle(settlement));
+  EXPECT_GT(tries, 3);
+  EXPECT_FALSE(settlement.trouble().empty());
+  ASSERT_TRUE(settlement.close(clock_.wall_now(), "next"));
+  EXPECT_EQ(settlement.tally().unsettled, 3U);
+  EXPECT_THAT(folder_.ledgers().history(), SizeIs(1));
+}
+
+TEST_F(OrphanSettlementTest, AnEmptyLedgerLeavesNoHistory) {
+  isolation::status_of([&] {
+    const auto ledger = isolation::open_ledger_in(folder_.path());
+    ::raise(SIGKILL);
+  });
+  OrphanSettlement settlement = take();
+  EXPECT_TRUE(settle(settlement));
+  ASSERT_TRUE(settlement.close(clock_.wall_now(), "next"));
+  EXPECT_THAT(folder_.ledgers().open_ledgers(), IsEmpty());
+  EXPECT_THAT(folder_.ledgers().history(), IsEmpty());
+}
+
+class LedgerRecoveryTest : public OrphanSettlementTest {
+ protected:
+  LedgerRecoveryTest() { std::filesystem::create_directories(folder_.path()); }
+
+  RecoveryParts parts() {
+    return {folder_.path(), {"next", "/etc/sluice/host.toml"}, queues_, machine_, random_, log_};
+  }
+  /// Waits for a fact that the recovery's thread brings about.
+  template <typename Fact>
+  bool comes_true(Fact fact) {
+    const SteadyTime until = machine_.steady_now() + std::chrono::seconds(30);
+    while (!fact() && machine_.steady_now() < until) {
+      std::this_thread::yield();
+    }
+    return fact();
+  }
+
+  const SystemClock machine_;
+  observe::Log log_{observe::LogLevel::off, observe::LogFormat::text};
+};
+
+TEST_F(LedgerRecoveryTest, SettlesWhatLiesThereWhenItStarts) {
+  die(3, SIGKILL);
+  LedgerRecovery recovery(parts());
+  ASSERT_TRUE(recovery.start());
+  EXPECT_TRUE(comes_true([&] { return folder_.ledgers().history().size() == 1; }));
+  EXPECT_THAT(folder_.ledgers().open_ledgers(), IsEmpty());
+}
+
+TEST_F(LedgerRecoveryTest, SettlesANeighbourThatDiesLaterAsSoonAsTheKernelSaysSo) {
+  LedgerRecovery recovery(parts());
+  ASSERT_TRUE(recovery.start());
+  const SteadyTime begin = machine_.steady_now();
+  die(3, SIGKILL);
+  EXPECT_TRUE(comes_true([&] { return folder_.ledgers().history().size() == 1; }));
+  EXPECT_LT(machine_.steady_now() - begin, std::chrono::seconds(8));  // It looks by itself every ten.
+}
+
+TEST_F(LedgerRecoveryTest, ALedgerOfAnotherHostFileIsNotItsAffair) {
+  die(3, SIGKILL);
+  const std::string theirs = folder_.ledger();
+  RecoveryParts other = parts();
+  other.owner.config = "/somewhere/else.toml";
+  {
+    LedgerRecovery recovery(other);
+    ASSERT_TRUE(recovery.start());
+    // It has looked at everything once a second, empty one of its own is gone.
+    isolation::status_of([&] {
+      const SystemClock clock;
+      const auto mine = isolation::HostLedger::create(folder_.path(), other.owner, clock);
+      ::raise(SIGKILL);
+    });
+    EXPECT_TRUE(comes_true([&] { return folder_.ledgers().open_ledgers().size() == 1; }));
+  }
+  EXPECT_EQ(folder_.ledger(), theirs);
+}
+
+TEST_F(LedgerRecoveryTest, AnUnreadableLedgerIsSetAside) {
+  std::ofstream(folder_.path() + "/x.ledger") << "not one of ours";
+  LedgerRecovery recovery(parts());
+  ASSERT_TRUE(recovery.start());
+  EXPECT_TRUE(comes_true([&] { return folder_.ledgers().open_ledgers().empty(); }));
+  EXPECT_TRUE(std::filesystem::exists(folder_.path() + "/x.ledger.unreadable"));
+}
+
+}  // namespace
+}  // namespace sluice::runtime

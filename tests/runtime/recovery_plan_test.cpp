@@ -1,0 +1,101 @@
+#include "host/runtime/recovery_plan.hpp"
+
+#include "tests/runtime/recovery_rig.hpp"
+
+namespace sluice::runtime {
+namespace {
+
+using queue::CompletionAction;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+class RecoveryPlanTest : public testing::Test {
+ protected:
+  std::vector<RecoveryStep> plan(const std::vector<config::JobConfig>& jobs = {job_config()}) {
+    return plan_recovery(ledger_, jobs, random_, WallTime(Duration(77)));
+  }
+  const queue::Completion& of(const std::string& id, const std::vector<RecoveryStep>& plan) {
+    for (const RecoveryStep& step : plan) {
+      for (const queue::Completion& completion : step.completions) {
+        if (completion.receipt.id == id) {
+          return completion;
+        }
+      }
+    }
+    ADD_FAILURE() << id;
+    return plan.front().completions.front();
+  }
+
+  SeededRandom random_{1};
+  LedgerContents ledger_{.host = "dead"};
+};
+
+TEST_F(RecoveryPlanTest, OnlyTheBlamedMessageCounts) {
+  ledger_.crash = crash_of("bomb");
+  ledger_.held = {held("bomb", true, true), held("neighbour", true), held("waiting", false)};
+  const auto steps = plan();
+  ASSERT_THAT(steps, SizeIs(1));
+  EXPECT_THAT(steps[0].suspicions, testing::ElementsAre(Suspicion::blamed, Suspicion::innocent, Suspicion::innocent));
+  const queue::Completion& bomb = of("bomb", steps);
+  EXPECT_EQ(bomb.action, CompletionAction::retry);
+  EXPECT_TRUE(bomb.suspect);
+  EXPECT_THAT(bomb.failure.error, testing::AllOf(HasSubstr("SIGSEGV"), HasSubstr("bomb.so"), HasSubstr("explode()")));
+  EXPECT_EQ(bomb.failure.handler, "bomb");
+  EXPECT_EQ(bomb.failure.host, "dead");
+  EXPECT_EQ(bomb.failure.attempts, 1U);
+  EXPECT_EQ(bomb.failure.failed_at, WallTime(Duration(77)));
+  for (const char* innocent : {"neighbour", "waiting"}) {
+    EXPECT_EQ(of(innocent, steps).action, CompletionAction::release) << innocent;
+    EXPECT_FALSE(of(innocent, steps).suspect) << innocent;
+  }
+}
+
+TEST_F(RecoveryPlanTest, ABlamedMessageWhoseAttemptsAreUsedUpFollowsThePolicy) {
+  ledger_.crash = crash_of("bomb");
+  ledger_.held = {held("bomb", true, true)};
+  ledger_.held[0].attempt = 5;
+  config::JobConfig job = job_config();
+  EXPECT_EQ(of("bomb", plan({job})).action, CompletionAction::dead_letter);
+  job.dead_letter = config::DeadLetterPolicy::discard;
+  EXPECT_EQ(of("bomb", plan({job})).action, CompletionAction::remove);
+}
+
+TEST_F(RecoveryPlanTest, WithoutACrashRecordWhatRanIsSuspectAndNothingCounts) {
+  ledger_.held = {held("ran", true), held("waiting", false)};
+  const auto steps = plan();
+  EXPECT_EQ(of("ran", steps).action, CompletionAction::release);
+  EXPECT_TRUE(of("ran", steps).suspect);
+  EXPECT_EQ(of("waiting", steps).action, CompletionAction::release);
+  EXPECT_FALSE(of("waiting", steps).suspect);
+}
+
+TEST_F(RecoveryPlanTest, ACrashThatBlamesNobodyLeavesSuspectsToo) {
+  ledger_.crash = crash_of("");
+  ledger_.crash->blamed = false;
+  ledger_.held = {held("ran", true)};
+  EXPECT_TRUE(of("ran", plan()).suspect);
+}
+
+TEST_F(RecoveryPlanTest, ASuspectThatHadNotBegunStaysOne) {
+  ledger_.held = {held("waiting", false)};
+  ledger_.held[0].suspect = true;
+  const auto steps = plan();
+  EXPECT_TRUE(of("waiting", steps).suspect);
+  EXPECT_EQ(steps[0].suspicions[0], Suspicion::innocent);
+}
+
+TEST_F(RecoveryPlanTest, AJobThatIsGoneDisposesOfNothing) {
+  ledger_.crash = crash_of("bomb");
+  ledger_.held = {held("bomb", true, true)};
+  ledger_.held[0].attempt = 900;
+  EXPECT_EQ(of("bomb", plan({})).action, CompletionAction::retry);
+}
+
+TEST_F(RecoveryPlanTest, EverySourceHasAStepOfItsOwn) {
+  ledger_.held = {held("a", false), held("b", false)};
+  ledger_.held[1].address.type = queue::QueueType::dlq;
+  EXPECT_THAT(plan(), SizeIs(2));
+}
+
+}  // namespace
+}  // namespace sluice::runtime
