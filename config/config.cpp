@@ -25,6 +25,14 @@ const StoreConfig& HostConfig::store_of(const std::string& queue_name) const {
   return named == stores.end() ? store : named->second;
 }
 
+namespace {
+
+bool same_pin(const std::optional<PluginPin>& one, const std::optional<PluginPin>& other) {
+  return one && other ? one->same_bytes(*other) : one.has_value() == other.has_value();
+}
+
+}  // namespace
+
 bool JobConfig::same_job(const JobConfig& other) const {
   if (options.size() != other.options.size()) {
     return false;
@@ -38,7 +46,7 @@ bool JobConfig::same_job(const JobConfig& other) const {
   return name == other.name && queue == other.queue && source == other.source && handler == other.handler &&
          concurrency == other.concurrency && timeout == other.timeout && rate_limit == other.rate_limit &&
          isolation == other.isolation && limits == other.limits && retry == other.retry &&
-         dead_letter == other.dead_letter;
+         dead_letter == other.dead_letter && same_pin(plugin, other.plugin);
 }
 
 Environment process_environment() {

@@ -111,6 +111,16 @@ struct LimitsConfig {
   friend bool operator==(const LimitsConfig&, const LimitsConfig&) = default;
 };
 
+/// The plugin that a job means, to the byte.
+struct PluginPin {
+  std::string file;    ///< its name in a plugin folder
+  std::string sha256;  ///< of the whole file, 64 lower-case hexadecimal digits
+  Place place;         ///< of `sha256`
+
+  /// Places apart.
+  bool same_bytes(const PluginPin& other) const { return file == other.file && sha256 == other.sha256; }
+};
+
 struct JobConfig {
   std::string file;
   std::string name;  ///< default: the file's name without ".toml"
@@ -120,6 +130,7 @@ struct JobConfig {
   Source source = Source::standard;
   std::string handler;
   Place handler_place;  ///< for "unknown handler", which only the host can tell
+  std::optional<PluginPin> plugin;
   std::uint32_t concurrency = 8;
   Duration timeout = std::chrono::seconds(60);
   double rate_limit = 0;  ///< messages a second; 0: none

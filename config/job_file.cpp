@@ -22,7 +22,8 @@ constexpr std::array<Choice<Jitter>, 3> kJitters{
     {{"full", Jitter::full}, {"equal", Jitter::equal}, {"none", Jitter::none}}};
 constexpr std::array<Choice<DeadLetterPolicy>, 3> kPolicies{
     {{"move", DeadLetterPolicy::move}, {"discard", DeadLetterPolicy::discard}, {"keep", DeadLetterPolicy::keep}}};
-constexpr std::array<Choice<Isolation>, 2> kIsolations{{{"thread", Isolation::thread}, {"process", Isolation::process}}};
+constexpr std::array<Choice<Isolation>, 2> kIsolations{
+    {{"thread", Isolation::thread}, {"process", Isolation::process}}};
 
 constexpr std::uint32_t kMaxAttempts = 1000;
 constexpr double kMaxRate = 1'000'000;
@@ -157,6 +158,38 @@ void read_limits(Section limits, Reader& reader, JobConfig& config) {
   limits.read("cpu", config.limits.cpu, {milliseconds(10), kWeek});
 }
 
+const char* plugin_file_complaint(const std::string& text) {
+  return text.size() > 3 && text.ends_with(".so") && !text.starts_with('.') && text.find('/') == std::string::npos
+             ? nullptr
+             : "the name of a file in a plugin folder, such as \"greeter.so\"";
+}
+
+const char* sha256_complaint(const std::string& text) {
+  constexpr std::size_t kDigits = 64;
+  return text.size() == kDigits && text.find_first_not_of("0123456789abcdefABCDEF") == std::string::npos
+             ? nullptr
+             : "64 hexadecimal digits, as sha256sum prints them";
+}
+
+/// A digest without a file would be checked only after the file's code has run, so that neither is without the other.
+void read_plugin(Section plugin, JobConfig& config) {
+  if (!plugin.present()) {
+    return;
+  }
+  PluginPin pin;
+  if (plugin.require("file", "name the file, as in file = \"greeter.so\"") != nullptr) {
+    plugin.read("file", pin.file, plugin_file_complaint);
+  }
+  if (plugin.require("sha256", "give what `sha256sum` prints for the file") != nullptr) {
+    plugin.read("sha256", pin.sha256, sha256_complaint);
+    pin.place = plugin.find("sha256")->value.place;
+  }
+  for (char& digit : pin.sha256) {
+    digit = digit >= 'A' && digit <= 'F' ? static_cast<char>(digit - 'A' + 'a') : digit;
+  }
+  config.plugin = std::move(pin);
+}
+
 void read_dead_letter(Section dead_letter, Reader& reader, JobConfig& config) {
   // What fails in a dead-letter queue stays there: there is nowhere further to move it.
   config.dead_letter = config.source == Source::dlq ? DeadLetterPolicy::keep : DeadLetterPolicy::move;
@@ -218,6 +251,7 @@ Parsed<JobConfig> parse_job_config(const std::string& text, const std::string& f
   if (job.present() || reader.root().find("job") == nullptr) {
     read_job(job, config);
     read_name(job, reader, config);
+    read_plugin(job.section("plugin"), config);
     read_limits(job.section("limits"), reader, config);
     read_retry(job.section("retry"), reader, config.retry);
     read_dead_letter(job.section("dead_letter"), reader, config);

@@ -119,6 +119,7 @@ class Report {
 /// Checks jobs against plugins, and plugins against jobs.
 void check_jobs(const config::HostConfig& host, const std::vector<JobConfig>& jobs, Report& report, Console& console) {
   plugin::PluginRegistry registry;
+  registry.pin(plugin::pins_of(jobs));
   const auto admitted = runtime::PluginGate(host, registry).admit(jobs);
   if (!admitted) {
     return report.add({{{host.file}, admitted.error().message()}});

@@ -159,6 +159,7 @@ Exit plugins(const Arguments& arguments, Console& console) {
     return output.error();
   }
   config::HostConfig settings;
+  plugin::PluginRegistry registry;
   settings.plugin_dirs = arguments.all("dir");
   for (const std::string& folder : settings.plugin_dirs) {
     if (std::error_code ignored; !std::filesystem::is_directory(folder, ignored)) {
@@ -171,9 +172,13 @@ Exit plugins(const Arguments& arguments, Console& console) {
       return host.error();
     }
     settings = *host;
+    const config::JobFiles jobs = config::load_job_files(settings, config::process_environment());
+    for (const config::ConfigError& error : jobs.errors) {
+      console.note("warning: what this job file pins is not known: " + error.text());
+    }
+    registry.pin(plugin::pins_of(jobs.jobs));
   }
   settings.allow_insecure_files = arguments.has(kAllowInsecureFiles);
-  plugin::PluginRegistry registry;
   if (const auto admitted = runtime::PluginGate(settings, registry).admit({}); !admitted) {
     return Exit::failure(admitted.error());
   }

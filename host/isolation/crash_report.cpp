@@ -28,6 +28,11 @@ std::string hex(std::uint64_t number) {
 
 std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
+/// Where the file of a module is: a plugin that was loaded from memory is known by its descriptor only.
+std::string module_file(const std::string& name, const std::string& plugin) {
+  return name.starts_with("/proc/self/fd/") && !plugin.empty() ? plugin : name;
+}
+
 bool is_fault(int signal) { return signal == SIGSEGV || signal == SIGBUS; }
 
 }  // namespace
@@ -67,7 +72,7 @@ std::optional<CrashReport> read_crash(const CrashRecord& record) {
       shown.text = hex(frame.offset);
       continue;
     }
-    shown.module = clean(record.modules[frame.module].view());
+    shown.module = module_file(clean(record.modules[frame.module].view()), report.plugin);
     const SymbolTable& table = tables.try_emplace(shown.module, shown.module).first->second;
     // All but the first are where a call returns to, which may be past the end of the function that made it.
     const std::string name = table.name_at(i == 0 ? frame.offset : frame.offset - 1);

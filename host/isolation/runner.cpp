@@ -86,6 +86,17 @@ Result<std::shared_ptr<const OpenPlugin>> OpenPlugin::open(const std::string& fi
   return std::shared_ptr<const OpenPlugin>(new OpenPlugin(descriptor));
 }
 
+Result<std::shared_ptr<const OpenPlugin>> OpenPlugin::open(const plugin::LoadedPlugin& loaded) {
+  if (loaded.bytes == nullptr) {
+    return open(loaded.file);
+  }
+  const int descriptor = ::fcntl(loaded.bytes->descriptor(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  if (descriptor < 0) {
+    return Error(ErrorCode::unavailable, loaded.file + " cannot be handed on: " + std::strerror(errno));
+  }
+  return std::shared_ptr<const OpenPlugin>(new OpenPlugin(descriptor));
+}
+
 OpenPlugin::~OpenPlugin() { ::close(descriptor_); }
 
 void RunnerLog::write(bool of_message, std::int32_t level, std::string_view text) const {

@@ -7,6 +7,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "host/plugin/option_values.hpp"
+#include "host/plugin/plugin_registry.hpp"
 
 namespace sluice::isolation {
 
@@ -22,6 +23,8 @@ struct RunnerLimits {
 class OpenPlugin {
  public:
   static Result<std::shared_ptr<const OpenPlugin>> open(const std::string& file);
+  /// The very bytes that this process loaded, when a job pinned them; otherwise the file of that name.
+  static Result<std::shared_ptr<const OpenPlugin>> open(const plugin::LoadedPlugin& loaded);
   ~OpenPlugin();
   OpenPlugin(const OpenPlugin&) = delete;
   OpenPlugin& operator=(const OpenPlugin&) = delete;

@@ -9,7 +9,6 @@
 #include <tuple>
 #include <utility>
 
-#include "config/config.hpp"
 #include "host/plugin/plugin_library.hpp"
 
 namespace sluice::plugin {
@@ -46,6 +45,14 @@ struct KnownFile {
   bool loaded = true;
 };
 
+std::string name_of(const std::string& file) { return std::filesystem::path(file).filename().string(); }
+
+const sluice_handler* find_handler(const sluice_plugin& plugin, const std::string& name) {
+  const auto* const end = plugin.handlers + plugin.handler_count;
+  const auto* const found = std::find_if(plugin.handlers, end, [&name](const auto* one) { return one->name == name; });
+  return found == end ? nullptr : *found;
+}
+
 std::string joined(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) {
@@ -63,10 +70,12 @@ class PluginRegistry::State {
   void refuse(const std::string& file, const std::string& why);
   void take(const std::string& file);
   Result<const sluice_handler*> handler(const std::string& name) const;
+  Result<const sluice_handler*> handler(const std::string& name, const config::PluginPin& pin) const;
   std::vector<std::string> handler_names() const;
 
   std::vector<LoadedPlugin> plugins;
   std::vector<RejectedPlugin> rejected;
+  PluginPins pins;
 
  private:
   std::vector<std::string> files_of(const std::string& folder);
@@ -150,7 +159,8 @@ void PluginRegistry::State::take(const std::string& file) {
     }
   }
   looked_at_.erase(file);
-  const LibraryResult result = load_library(file);
+  const auto pin = pins.find(name_of(file));
+  const LibraryResult result = pin == pins.end() ? load_library(file) : load_pinned_library(file, pin->second);
   if (result.loaded) {
     known_[file] = {identity, result.why, true};
   }
@@ -162,7 +172,7 @@ void PluginRegistry::State::take(const std::string& file) {
   const bool is_new = std::none_of(plugins.begin(), plugins.end(),
                                    [&](const LoadedPlugin& other) { return other.plugin == result.plugin; });
   if (is_new) {
-    plugins.push_back({file, result.plugin});
+    plugins.push_back({file, result.plugin, result.bytes});
   }
 }
 
@@ -170,23 +180,51 @@ Result<const sluice_handler*> PluginRegistry::State::handler(const std::string& 
   const sluice_handler* found = nullptr;
   std::string owner;
   for (const LoadedPlugin& loaded : plugins) {
-    for (std::size_t i = 0; i < loaded.plugin->handler_count; ++i) {
-      const sluice_handler* candidate = loaded.plugin->handlers[i];
-      if (candidate->name != name) {
-        continue;
-      }
-      if (found != nullptr) {
-        return Error(ErrorCode::invalid, "two plugins offer the handler \"" + name + "\", " + owner + " and " +
-                                             loaded.file + ": take one away, then restart the host");
-      }
-      found = candidate;
-      owner = loaded.file;
+    const sluice_handler* candidate = find_handler(*loaded.plugin, name);
+    if (candidate == nullptr) {
+      continue;
     }
+    if (found != nullptr) {
+      return Error(ErrorCode::invalid, "two plugins offer the handler \"" + name + "\", " + owner + " and " +
+                                           loaded.file + ": take one away, then restart the host");
+    }
+    found = candidate;
+    owner = loaded.file;
   }
   if (found == nullptr) {
     return no_such_handler(name);
   }
   return found;
+}
+
+Result<const sluice_handler*> PluginRegistry::State::handler(const std::string& name,
+                                                             const config::PluginPin& pin) const {
+  std::string why;
+  for (const LoadedPlugin& loaded : plugins) {
+    if (name_of(loaded.file) != pin.file) {
+      continue;
+    }
+    if (loaded.bytes == nullptr || loaded.bytes->sha256() != pin.sha256) {
+      why = loaded.file +
+            (loaded.bytes == nullptr ? " was loaded before a job pinned it"
+                                     : " was loaded with the sha256 " + loaded.bytes->sha256()) +
+            ", and the job pins " + pin.sha256 + ": restart the host, with the file that is meant in its place";
+      continue;
+    }
+    if (const sluice_handler* found = find_handler(*loaded.plugin, name)) {
+      return found;
+    }
+    return Error(ErrorCode::invalid, loaded.file + ", which the job pins, has no handler \"" + name + "\"");
+  }
+  for (const RejectedPlugin& refused : rejected) {
+    if (why.empty() && name_of(refused.file) == pin.file) {
+      why = refused.why;
+    }
+  }
+  return Error(ErrorCode::invalid, why.empty() ? "there is no " + pin.file + ", which the job pins, in " +
+                                                     (folders_.empty() ? "any folder" : joined(folders_)) +
+                                                     ": put it there, or correct [job.plugin]"
+                                               : why);
 }
 
 Error PluginRegistry::State::no_such_handler(const std::string& name) const {
@@ -222,6 +260,16 @@ std::vector<std::string> PluginRegistry::State::handler_names() const {
   return names;
 }
 
+PluginPins pins_of(const std::vector<config::JobConfig>& jobs) {
+  PluginPins pins;
+  for (const config::JobConfig& job : jobs) {
+    if (job.plugin) {
+      pins.emplace(job.plugin->file, job.plugin->sha256);
+    }
+  }
+  return pins;
+}
+
 PluginRegistry::PluginRegistry() : state_(std::make_unique<State>()) {}
 PluginRegistry::~PluginRegistry() = default;
 
@@ -230,10 +278,15 @@ std::vector<std::string> PluginRegistry::unseen(const std::vector<std::string>& 
   return state_->unseen(folders);
 }
 void PluginRegistry::refuse(const std::string& file, const std::string& why) { state_->refuse(file, why); }
+void PluginRegistry::pin(PluginPins pins) { state_->pins = std::move(pins); }
+const PluginPins& PluginRegistry::pins() const { return state_->pins; }
 void PluginRegistry::load(const std::string& file) { state_->take(file); }
 const std::vector<LoadedPlugin>& PluginRegistry::plugins() const { return state_->plugins; }
 const std::vector<RejectedPlugin>& PluginRegistry::rejected() const { return state_->rejected; }
 Result<const sluice_handler*> PluginRegistry::handler(const std::string& name) const { return state_->handler(name); }
+Result<const sluice_handler*> PluginRegistry::handler(const std::string& name, const config::PluginPin& pin) const {
+  return state_->handler(name, pin);
+}
 std::vector<std::string> PluginRegistry::handler_names() const { return state_->handler_names(); }
 
 }  // namespace sluice::plugin

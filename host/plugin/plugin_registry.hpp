@@ -1,10 +1,13 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/error.hpp"
+#include "config/config.hpp"
+#include "host/plugin/sealed_file.hpp"
 #include "sluice/abi.h"
 
 namespace sluice::plugin {
@@ -13,6 +16,7 @@ namespace sluice::plugin {
 struct LoadedPlugin {
   std::string file;
   const sluice_plugin* plugin = nullptr;
+  std::shared_ptr<const SealedFile> bytes;  ///< what was loaded, when a job pinned it; else null
 };
 
 /// A file in a plugin folder that could not be used.
@@ -21,6 +25,11 @@ struct RejectedPlugin {
   std::string why;  ///< one line: what it has, what the host has, and the mend
 };
 
+/// SHA-256 digests (64 lower-case digits) that files have to have, by the name of the file in its folder.
+using PluginPins = std::map<std::string, std::string>;
+/// What these jobs pin. Of two digests for one file the first holds, and the other job finds its plugin missing.
+PluginPins pins_of(const std::vector<config::JobConfig>& jobs);
+
 /// The plugins of the plugin folders, and which handler is whose. Used by one thread at a time.
 class PluginRegistry {
  public:
@@ -28,6 +37,10 @@ class PluginRegistry {
   ~PluginRegistry();
   PluginRegistry(const PluginRegistry&) = delete;
   PluginRegistry& operator=(const PluginRegistry&) = delete;
+
+  /// From now on a file of one of these names, in whichever folder, is loaded only when it has the digest.
+  void pin(PluginPins pins);
+  const PluginPins& pins() const;
 
   /// Loads every `*.so` in the folders that is not loaded yet, in name order; files that changed on disk since they
   /// were loaded are reported as rejected ("restart the host"). A folder that does not exist is reported as rejected
@@ -49,6 +62,9 @@ class PluginRegistry {
   /// The handler of that name. An Error (invalid) naming the nearest known name and the folders looked in when there is
   /// none, or both files when two plugins offer it.
   Result<const sluice_handler*> handler(const std::string& name) const;
+  /// The handler of that name in the plugin that is pinned, and in no other. An Error (invalid) when that plugin is not
+  /// there, was refused, or was loaded as something else.
+  Result<const sluice_handler*> handler(const std::string& name, const config::PluginPin& pin) const;
   std::vector<std::string> handler_names() const;
 
  private:

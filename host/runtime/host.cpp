@@ -168,8 +168,15 @@ observe::ProbeResult Host::health() const {
   if (stuck.empty()) {
     return {true, "healthy"};
   }
-  return {false, "handler " + stuck.front().handler + " of job " + stuck.front().job +
-                     " does not return from message " + stuck.front().message_id};
+  std::string text = "handler " + stuck.front().handler + " of job " + stuck.front().job +
+                     " does not return from message " + stuck.front().message_id;
+  if (stuck.size() > 1) {
+    text += ", and " + std::to_string(stuck.size() - 1) + " more do not return";
+  }
+  // Each has its place taken by a new worker, so that a restart is not called for yet.
+  return jobs_.out_of_workers()
+             ? observe::ProbeResult{false, text + "; no more workers take their place: restart the host"}
+             : observe::ProbeResult{true, "healthy, but " + text};
 }
 
 observe::ProbeResult Host::ready() const {

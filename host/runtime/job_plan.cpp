@@ -18,9 +18,9 @@ Parsed<std::vector<JobPlan>> plan_jobs(const std::vector<JobConfig>& jobs, const
   std::vector<JobPlan> plans;
   std::vector<ConfigError> errors;
   for (const JobConfig& job : jobs) {
-    const auto handler = registry.handler(job.handler);
+    const auto handler = job.plugin ? registry.handler(job.handler, *job.plugin) : registry.handler(job.handler);
     if (!handler) {
-      errors.push_back({job.handler_place, handler.error().message()});
+      errors.push_back({job.plugin ? job.plugin->place : job.handler_place, handler.error().message()});
       continue;
     }
     auto options = plugin::bind_options(**handler, job);
@@ -66,6 +66,7 @@ Parsed<std::vector<JobPlan>> load_job_plans(const config::HostConfig& host, plug
     std::copy_if(files.jobs.begin(), files.jobs.end(), std::back_inserter(fresh),
                  [&runs_already](const JobConfig& job) { return !runs_already(job); });
   }
+  registry.pin(plugin::pins_of(files.jobs));
   auto admitted = PluginGate(host, registry).admit(fresh);
   if (!admitted) {
     add({{{host.file}, admitted.error().message()}});

@@ -307,6 +307,11 @@ std::vector<work::StuckHandler> JobSet::stuck() const {
   return all;
 }
 
+bool JobSet::out_of_workers() const {
+  const std::vector<JobPointer> jobs = all_jobs();
+  return std::any_of(jobs.begin(), jobs.end(), [](const JobPointer& job) { return job->out_of_workers(); });
+}
+
 work::LedgerSnapshot JobSet::total() const {
   const std::vector<JobPointer> jobs = all_jobs();
   work::LedgerSnapshot sum;

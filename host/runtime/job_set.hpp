@@ -93,6 +93,8 @@ class JobSet {
   /// True when every job is quiescent and none is being exchanged.
   bool quiescent() const;
   std::vector<work::StuckHandler> stuck() const;
+  /// A job has lost so many workers to handlers that do not return that no more take their place.
+  bool out_of_workers() const;
   work::LedgerSnapshot total() const;
   /// The queues that jobs work on now.
   std::vector<queue::QueueAddress> addresses() const;

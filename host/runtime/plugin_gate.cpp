@@ -9,6 +9,7 @@ namespace sluice::runtime {
 Result<std::vector<config::ConfigError>> PluginGate::admit(const std::vector<config::JobConfig>& jobs) {
   TrialRequest request;
   request.host_file = host_.file;
+  request.pins = registry_.pins();
   std::vector<std::string> fresh;
   for (const std::string& file : registry_.unseen(host_.plugin_dirs)) {
     const auto distrusted = host_.allow_insecure_files ? std::nullopt : config::distrust(file);

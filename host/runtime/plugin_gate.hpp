@@ -18,6 +18,7 @@ class PluginGate {
   PluginGate(const config::HostConfig& host, plugin::PluginRegistry& registry, PluginTrial trial = PluginTrial())
       : host_(host), registry_(registry), trial_(std::move(trial)) {}
 
+  /// What the registry has pinned holds here and in the trial.
   /// Loads what is new in the host's plugin folders and may come in; the rest is among the registry's rejected. Also
   /// tries to make the handlers of `jobs`: an error for each one that must not be made here, at the handler's place.
   /// Fails when no trial is to be had; nothing has been loaded then.

@@ -13,7 +13,6 @@
 
 #include "config/config.hpp"
 #include "host/plugin/handler_instance.hpp"
-#include "host/plugin/plugin_registry.hpp"
 #include "host/runtime/job_plan.hpp"
 #include "host/runtime/trial_child.hpp"
 
@@ -31,6 +30,9 @@ std::vector<std::string> command_line(const TrialRequest& request) {
     words.emplace_back(name);
     words.push_back(value);
   };
+  for (const auto& [name, sha256] : request.pins) {
+    add("--pin", sha256 + name);
+  }
   for (const std::string& file : request.files) {
     add("--file", file);
   }
@@ -41,6 +43,18 @@ std::vector<std::string> command_line(const TrialRequest& request) {
     add("--config", request.host_file);
   }
   return words;
+}
+
+/// Of the words that follow "--pin".
+plugin::PluginPins read_pins(const std::vector<std::string>& words) {
+  constexpr std::size_t kDigits = 64;
+  plugin::PluginPins pins;
+  for (const std::string& word : words) {
+    if (word.size() > kDigits) {
+      pins.emplace(word.substr(kDigits), word.substr(0, kDigits));
+    }
+  }
+  return pins;
 }
 
 /// Moves what the step was about from the request to the verdict; false when the trial ended in no such step.
@@ -127,6 +141,7 @@ void run_trial_process(const std::vector<std::string>& words) {
   }
   const Steps steps(values["--steps"].empty() ? STDERR_FILENO : std::atoi(values["--steps"].front().c_str()));
   plugin::PluginRegistry registry;
+  registry.pin(read_pins(values["--pin"]));
   for (const std::string& file : values["--file"]) {
     steps.next(kLoad, file);
     registry.load(file);

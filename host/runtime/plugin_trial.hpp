@@ -6,12 +6,14 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "host/plugin/plugin_registry.hpp"
 
 namespace sluice::runtime {
 
 /// What is to be tried. A value.
 struct TrialRequest {
   std::vector<std::string> files;  ///< plugins to load, in this order
+  plugin::PluginPins pins;         ///< digests that files have to have, or they are not loaded there either
   std::string host_file;           ///< whose job files are read, when there are jobs
   std::vector<std::string> jobs;   ///< names of jobs whose handlers are to be made and destroyed
 };

@@ -159,6 +159,26 @@ TEST(JobConfig, SameJobIgnoresPlacesOnly) {
   }));
 }
 
+TEST(JobConfig, APluginIsPinnedByNameAndDigest) {
+  const std::string digest(62, 'a');
+  const auto pinned = [](const std::string& text) { return parse(job_with("[job.plugin]\n" + text)); };
+  const JobConfig job = value_of(pinned("file = 'greeter.so'\nsha256 = '" + digest + "0F'"));
+  ASSERT_TRUE(job.plugin);
+  EXPECT_EQ(job.plugin->file, "greeter.so");
+  EXPECT_EQ(job.plugin->sha256, digest + "0f");
+  JobConfig other = job;
+  other.plugin->place.line = 99;
+  EXPECT_TRUE(job.same_job(other));
+  other.plugin->sha256[0] = 'b';
+  EXPECT_FALSE(job.same_job(other));
+  other.plugin = std::nullopt;
+  EXPECT_FALSE(job.same_job(other));
+  EXPECT_FALSE(other.same_job(job));
+  for (const char* file : {"", ".so", "greeter", "../greeter.so", ".greeter.so"}) {
+    EXPECT_NE(errors_text(pinned("file = '" + std::string(file) + "'\nsha256 = '" + digest + "00'")), "") << file;
+  }
+}
+
 TEST(JobConfig, LimitsNeedAProcessOfTheirOwn) {
   const auto limits = [](const std::string& isolation, const std::string& limit) {
     return errors_text(parse(job_with("isolation = '" + isolation + "'\n[job.limits]\n" + limit)));
@@ -175,7 +195,8 @@ TEST(JobConfig, LimitsNeedAProcessOfTheirOwn) {
 TEST(Size, IsReadAndWrittenInBinaryUnits) {
   EXPECT_EQ(parse_size("1KiB"), 1024U);
   EXPECT_EQ(parse_size("3GiB"), 3ULL << 30U);
-  for (const char* wrong : {"", "1", "KiB", "0KiB", "-1KiB", "1 KiB", "1kib", "1KB", "1.5GiB", "99999999999999999999KiB"}) {
+  for (const char* wrong :
+       {"", "1", "KiB", "0KiB", "-1KiB", "1 KiB", "1kib", "1KB", "1.5GiB", "99999999999999999999KiB"}) {
     EXPECT_FALSE(parse_size(wrong)) << wrong;
   }
   EXPECT_EQ(format_size(512ULL << 20U), "512MiB");

@@ -173,6 +173,27 @@ class BadStore(Case):
         self.assertEqual(0, run.wait(), run.log())
         self.assertLessEqual(set(accepted), set(self.lines("worked")))
 
+    def test_a_disk_that_is_full_at_the_start_is_waited_for(self):
+        self.write_job("counts", options=f'path = "{self.path("worked")}"')
+        self.send(1)
+        # What is limited are regular files, so that the log goes to a pipe.
+        process = subprocess.Popen(
+            [SLUICE, "run", "--until-empty"], cwd=self.folder, env=self.environment, stderr=subprocess.PIPE, text=True,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (8192, resource.RLIM_INFINITY)))
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.addCleanup(process.stderr.close)
+        said = ""
+        for line in process.stderr:
+            said += line
+            if "disk is full" in line:
+                break
+        self.assertIn("disk is full", said)
+        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        said += process.communicate(timeout=PATIENCE)[1]
+        self.assertEqual(0, process.returncode, said)
+        self.assertEqual(1, len(self.lines("worked")))
+
 
 class BadTable(Case):
     store = "dynamodb"
@@ -251,13 +272,18 @@ class BadHandlers(Case):
                 self.assertEqual(0, run.stop(), run.log())
                 self.assert_certificate(run, claimed=2, retried=1, rejected=1)
 
-    def test_a_handler_that_hangs_is_named_and_healthz_turns_503(self):
+    def test_a_handler_that_hangs_is_named_and_healthz_turns_503_when_too_many_do(self):
         port = free_port()
         self.write_host(http_port=port, drain="1s")
-        self.write_job("sleeper", options='duration = "1h"\nignore_stop = true', extra='concurrency = 1\ntimeout = "1s"')
+        self.write_job("sleeper", options='duration = "1h"\nignore_stop = true',
+                       extra='concurrency = 4\ntimeout = "1s"\n[job.retry]\nbase = "1h"\nmax = "1h"')
         (message,) = self.send(1)
         run = self.start()
-        until("healthz says so", lambda: http(port, "/healthz")[0] == 503)
+        until("healthz names it", lambda: "does not return from message " + message in http(port, "/healthz")[1])
+        self.assertEqual(200, http(port, "/healthz")[0])
+        self.send(3)
+        until("healthz is 503", lambda: http(port, "/healthz")[0] == 503)
+        self.assertIn("no more workers take their place", http(port, "/healthz")[1])
         self.assertIn(message, run.log())
         self.assertIn("sleeper", run.log())
         self.assertEqual(75, run.stop(), run.log())

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """What others may write decides nothing: plugins, job files, host file and state folder, named with mode and mend."""
 
+import hashlib
 import os
+import shutil
 import signal
 
-from support import Case, main, until
+from support import FIXTURE_PLUGINS, Case, main, until
 
 CONFIGURATION = 78
 
@@ -66,6 +68,45 @@ class Trust(Case):
         self.sluice("send", "--queue", "new", "--data", "1", check=True)
         self.assertEqual(0, run.stop(), run.log())
         self.assertEqual(1, self.stats("new")["total"])
+
+    def pin(self, digest):
+        self.write_job("counts", options=f'path = "{self.path("worked")}"',
+                       extra=f'[job.plugin]\nfile = "counts.so"\nsha256 = "{digest}"')
+
+    def digest(self, plugin="counts"):
+        with open(self.path("plugins", plugin + ".so"), "rb") as file:
+            return hashlib.sha256(file.read()).hexdigest()
+
+    def test_a_pinned_plugin_works(self):
+        self.pin(self.digest().upper())
+        self.assertEqual(0, self.sluice("check").returncode)
+        done = self.sluice("run", "--until-empty")
+        self.assertEqual(0, done.returncode, done.stderr)
+        self.assertEqual(1, len(self.lines("worked")))
+
+    def test_no_code_of_a_swapped_plugin_runs_anywhere(self):
+        meant = self.digest()
+        self.pin(meant)
+        # Its start-up code ends every process that runs it, and the trial would say so.
+        shutil.copy(os.path.join(FIXTURE_PLUGINS, "crashes_at_load.so"), self.path("plugins", "counts.so"))
+        for command in (("check",), ("run", "--until-empty")):
+            done = self.sluice(*command)
+            self.assertEqual(CONFIGURATION, done.returncode, done.stderr)
+            self.assertRegex(done.stderr, rf"orders\.toml:6:\d+: \S+/counts\.so has the sha256 {self.digest()}, "
+                                          rf"and a job pins {meant}: ")
+            self.assertNotIn("ended the process", done.stderr)
+        done = self.sluice("plugins")
+        self.assertEqual(0, done.returncode, done.stderr)
+        self.assertRegex(done.stdout, rf"rejected: .*pins {meant}")
+        self.assertNotIn("ended the process", done.stdout)
+
+    def test_a_reload_takes_no_swapped_plugin(self):
+        run = self.start().started()
+        self.write_job("noop", name="new", queue="new", extra=f'[job.plugin]\nfile = "noop.so"\nsha256 = "{"0" * 64}"')
+        run.kill(signal.SIGHUP)
+        until("refused", lambda: "and a job pins " + "0" * 64 in run.log())
+        self.assertIn("not reloaded", run.log())
+        self.assertEqual(0, run.stop(), run.log())
 
 
 if __name__ == "__main__":

@@ -284,6 +284,23 @@ TEST_F(RunnerTest, APluginThatIsReplacedOnDiskStaysTheOneThatWasOpened) {
   EXPECT_TRUE(created) << created.error().message();
 }
 
+TEST_F(RunnerTest, APinnedPluginIsTheBytesThatTheHostLoadedWhateverIsWrittenIntoItsFile) {
+  const StateFolder folder;
+  std::filesystem::create_directories(folder.path());
+  const std::string file = folder.path() + "/bomb.so";
+  std::filesystem::copy_file(SLUICE_TEST_PLUGINS "/bomb.so", file);
+  const auto bytes = plugin::SealedFile::copy_of(file);
+  ASSERT_TRUE(bytes) << bytes.error().message();
+  std::ofstream(file) << "not a plugin any more";
+  RunnerSpec spec{"orders", file, "bomb", {}, {}, {}};
+  spec.options.add({"path", SLUICE_OPTION_STRING, "", 0, 0, {}});
+  spec.options.add({"sleep", SLUICE_OPTION_DURATION, "0s", 0, 0, {}});
+  spec.options.add({"create", SLUICE_OPTION_STRING, "", 0, 0, {}});
+  spec.file = *OpenPlugin::open(plugin::LoadedPlugin{file, nullptr, *bytes});
+  const auto created = RunnerInstance::create(std::move(spec), nursery_, {});
+  EXPECT_TRUE(created) << created.error().message();
+}
+
 #ifndef SLUICE_SANITIZED
 TEST_F(RunnerTest, AFaultIsTheOutcomeOfThatMessageWithItsStack) {
   open();

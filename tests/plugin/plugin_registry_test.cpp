@@ -1,5 +1,6 @@
 #include "host/plugin/plugin_registry.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -32,6 +33,12 @@ class PluginRegistryTest : public testing::Test {
       texts.push_back(plugin.why);
     }
     return texts;
+  }
+
+  std::string digest(const std::string& fixture) const {
+    const auto bytes = SealedFile::copy_of(fixture_file(fixture));
+    EXPECT_TRUE(bytes);
+    return (*bytes)->sha256();
   }
 
   TemporaryFolder folder_;
@@ -183,6 +190,67 @@ TEST_F(PluginRegistryTest, AMissingHandlerGivesTheReasonsOfAFewUnusableFilesAndC
   EXPECT_THAT(text, AllOf(HasSubstr(folder_.file("a.so") + " is built for plugin ABI 2.0"),
                           HasSubstr(folder_.file("c.so")), Not(HasSubstr(folder_.file("d.so")))));
   EXPECT_THAT(text, HasSubstr("; and 2 more, which `sluice plugins` lists)"));
+}
+
+TEST_F(PluginRegistryTest, APinnedFileIsLoadedFromTheBytesThatWereCompared) {
+  copy("noop", "a.so");
+  const config::PluginPin pin{"a.so", digest("noop"), {}};
+  registry_.pin({{pin.file, pin.sha256}});
+  scan();
+  ASSERT_EQ(rejected(), std::vector<std::string>());
+  const auto handler = registry_.handler("noop", pin);
+  ASSERT_TRUE(handler) << handler.error().message();
+  const auto& bytes = registry_.plugins()[0].bytes;
+  ASSERT_NE(bytes, nullptr);
+  EXPECT_EQ(::fcntl(bytes->descriptor(), F_GET_SEALS) & F_SEAL_WRITE, F_SEAL_WRITE);
+  std::ofstream(folder_.file("a.so"), std::ios::in) << std::string(4096, '\0');
+  EXPECT_STREQ((*handler)->name, "noop") << "what is written into the file does not reach what was loaded";
+  EXPECT_THAT(registry_.handler("other", pin).error().message(), HasSubstr("has no handler \"other\""));
+}
+
+// Its start-up code ends the process that runs it.
+TEST_F(PluginRegistryTest, NoCodeOfAFileWithAnotherDigestRuns) {
+  copy("crashes_at_load", "a.so");
+  const config::PluginPin pin{"a.so", digest("noop"), {}};
+  registry_.pin({{pin.file, pin.sha256}});
+  scan();
+  EXPECT_THAT(rejected(), ElementsAre(AllOf(HasSubstr(folder_.file("a.so") + " has the sha256 "),
+                                            HasSubstr(digest("crashes_at_load")), HasSubstr("pins " + pin.sha256))));
+  EXPECT_EQ(registry_.handler("noop", pin).error().message(), rejected().front());
+  replace("noop", "a.so");
+  scan();
+  EXPECT_TRUE(registry_.handler("noop", pin));
+}
+
+TEST_F(PluginRegistryTest, APinHoldsForItsFileInEveryFolderAndForNoOtherFile) {
+  std::filesystem::create_directory(folder_.file("first"));
+  copy("crashes_at_load", "first/a.so");
+  copy("noop", "a.so");
+  copy("noop", "b.so");
+  const config::PluginPin pin{"a.so", digest("noop"), {}};
+  registry_.pin({{pin.file, pin.sha256}});
+  registry_.scan({folder_.file("first"), folder_.path()});
+  const auto handler = registry_.handler("noop", pin);
+  ASSERT_TRUE(handler) << handler.error().message();
+  EXPECT_EQ(*handler, registry_.plugins()[0].plugin->handlers[0]);
+  EXPECT_FALSE(registry_.handler("noop")) << "whoever pins nothing has two to choose from";
+  EXPECT_THAT(registry_.handler("noop", {"c.so", pin.sha256, {}}).error().message(),
+              HasSubstr("there is no c.so, which the job pins, in " + folder_.file("first")));
+}
+
+TEST_F(PluginRegistryTest, WhatWasLoadedAsSomethingElseAsksForARestart) {
+  copy("noop", "a.so");
+  scan();
+  const config::PluginPin pin{"a.so", digest("noop"), {}};
+  registry_.pin({{pin.file, pin.sha256}});
+  scan();
+  EXPECT_THAT(registry_.handler("noop", pin).error().message(),
+              AllOf(HasSubstr("was loaded before a job pinned it"), HasSubstr("restart the host")));
+  copy("sleeper", "b.so");
+  registry_.pin({{"b.so", digest("sleeper")}});
+  scan();
+  EXPECT_THAT(registry_.handler("sleeper", {"b.so", pin.sha256, {}}).error().message(),
+              AllOf(HasSubstr("was loaded with the sha256 " + digest("sleeper")), HasSubstr("pins " + pin.sha256)));
 }
 
 TEST_F(PluginRegistryTest, AFolderThatIsNotThereIsReported) {

@@ -56,11 +56,15 @@ TEST_F(QueueProbeTest, LooksOnceAtEachQueueHoweverManyJobsItHas) {
 }
 
 TEST_F(QueueProbeTest, AQueueThatDoesNotAnswerYetDoesNotForbidTheStart) {
-  queues_.fail_next(StoreCall::list, 1, Error(ErrorCode::unavailable, "no answer"));
-  const auto verdict = look({"a", "b"});
-  ASSERT_TRUE(verdict);
-  EXPECT_FALSE(verdict->refusal);
-  EXPECT_EQ(queues_.count(StoreCall::list), 2U);
+  std::size_t looks = 0;
+  for (const ErrorCode code : {ErrorCode::unavailable, ErrorCode::full, ErrorCode::timeout, ErrorCode::throttled}) {
+    queues_.fail_next(StoreCall::list, 1, Error(code, "not now"));
+    const auto verdict = look({"a", "b"});
+    ASSERT_TRUE(verdict);
+    EXPECT_FALSE(verdict->refusal);
+    looks += 2;
+    EXPECT_EQ(queues_.count(StoreCall::list), looks);
+  }
 }
 
 TEST_F(QueueProbeTest, WhatWaitingDoesNotMendForbidsIt) {

@@ -34,7 +34,7 @@ HOST_ARROWS = {
 # A third-party header and the one place that may include it (path prefixes).
 BOUNDARIES = {
     r"curl/": ("dynamo/transport/", "plugins/webhook/"),
-    r"openssl/": ("dynamo/signing/", "dynamo/credentials/", "plugins/"),
+    r"openssl/": ("dynamo/signing/", "dynamo/credentials/", "host/plugin/sealed_file.cpp", "plugins/"),
     r"toml\+\+/|toml\.hpp": ("config/",),
     r"boost/dll": ("host/plugin/",),
     r"sqlite3\.h": ("host/stores/sqlite/",),
