@@ -6,6 +6,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "host/isolation/crash_handler.hpp"
 #include "host/isolation/runner_instance.hpp"
 #include "host/work/handler_log.hpp"
@@ -87,11 +88,16 @@ void IsolationWard::stop() {
   ledger_.reset();
 }
 
-isolation::HandlerFacts IsolationWard::facts_of(const JobPlan& plan) const {
+const plugin::LoadedPlugin& IsolationWard::owner_of(const JobPlan& plan) const {
   const auto& plugins = parts_.plugins.plugins();
   const auto owner = std::find_if(plugins.begin(), plugins.end(),
                                   [&](const plugin::LoadedPlugin& loaded) { return offers(loaded, plan.handler); });
-  return {plan.config.name, owner == plugins.end() ? std::string() : owner->file, plan.config.handler};
+  SLUICE_ASSERT(owner != plugins.end());
+  return *owner;
+}
+
+isolation::HandlerFacts IsolationWard::facts_of(const JobPlan& plan) const {
+  return {plan.config.name, owner_of(plan).file, plan.config.handler};
 }
 
 std::shared_ptr<isolation::JobLedger> IsolationWard::ledger_for(const JobPlan& plan) {
@@ -106,7 +112,7 @@ std::shared_ptr<isolation::JobLedger> IsolationWard::ledger_for(const JobPlan& p
 Result<std::function<Result<std::unique_ptr<plugin::HandlerInstance>>()>> IsolationWard::runners_for(
     const JobPlan& plan) {
   isolation::HandlerFacts facts = facts_of(plan);
-  auto file = isolation::OpenPlugin::open(facts.plugin);
+  auto file = isolation::OpenPlugin::open(owner_of(plan));
   if (!file) {
     return file.error();
   }

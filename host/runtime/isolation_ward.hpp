@@ -63,6 +63,8 @@ class IsolationWard {
   Result<std::function<Result<std::unique_ptr<plugin::HandlerInstance>>()>> runners_for(const JobPlan& plan);
 
  private:
+  /// The plugin that the job's handler is of.
+  const plugin::LoadedPlugin& owner_of(const JobPlan& plan) const;
   isolation::HandlerFacts facts_of(const JobPlan& plan) const;
 
   const WardParts parts_;
