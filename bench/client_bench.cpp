@@ -64,11 +64,13 @@ bool run_on_emulator(const Setting& setting) {
   const SystemClock clock;
   test::EmulatedHost host(clock, "bench", 1);
   test::make_table(host.client(), "bench", clock);
-  auto client = client::detail::Core::client(
-      std::make_shared<client::detail::Core>(client::detail::Seams{host.store(), clock, host.random()},
-                                             client::detail::Core::Settings{.queue = "bench"}, nullptr));
+  auto client = client::detail::Core::client({host.desk().queues(), clock, host.random()}, {.queue = "bench"}, nullptr);
+  if (!client) {
+    std::fprintf(stderr, "%s\n", client.error().message().c_str());
+    return false;
+  }
   host.usage().reset();
-  return report("emulator", client, setting, &host.usage());
+  return report("emulator", *client, setting, &host.usage());
 }
 
 bool run_on_file(const Setting& setting) {

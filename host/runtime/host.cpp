@@ -75,9 +75,15 @@ Result<std::unique_ptr<work::Job>> Host::make_job(const JobPlan& plan) {
   if (!runners) {
     return cannot_start(runners.error());
   }
-  const work::JobSeams seams{
-      parts_.clock,           parts_.random,      parts_.log, parts_.metrics.job(plan.config.name, plan.config.queue),
-      ward_.ledger_for(plan), *std::move(runners)};
+  const work::JobSeams seams{parts_.clock,
+                             parts_.random,
+                             parts_.log,
+                             parts_.metrics.job(plan.config.name, plan.config.queue),
+                             ward_.ledger_for(plan),
+                             *std::move(runners),
+                             [this, queue = plan.config.queue](const Error& error) {
+                               return parts_.explain ? parts_.explain(queue, error) : error.message();
+                             }};
   auto job = work::Job::create(std::move(spec), std::move(*source), seams);
   if (!job) {
     return cannot_start(job.error());

@@ -33,7 +33,7 @@ struct HostParts {
   const config::HostConfig& config;
   std::string name;  ///< written into failures
   queue::Queues& queues;
-  ExplainQueue explain;  ///< of a failure at the start
+  ExplainQueue explain;  ///< may be empty: then what the store says is told
   plugin::PluginRegistry& plugins;
   observe::Log& log;
   observe::Metrics& metrics;

@@ -28,6 +28,8 @@ class Assessor {
   bool settles_at_once(Task& task, SteadyTime now, Notes& notes);
   /// Its handler has not returned within `limit`.
   void give_up(Task& task, Duration limit, SteadyTime now, Notes& notes);
+  /// The handler's name, for what is said of it.
+  const std::string& handler() const { return policy_.handler; }
 
  private:
   void take_over(Hand::Finished& finished, SteadyTime now, Notes& notes);

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -10,6 +12,9 @@
 /// slow, lets a lease run out.
 namespace sluice::work {
 
+/// Says in one line what is wrong with a job's queue and how a person mends it.
+using ExplainError = std::function<std::string(const Error& error)>;
+
 /// Claims. Also starts and stops the source, so that one that does not return holds up nothing but this thread.
 class ClaimCall {
  public:
@@ -17,8 +22,9 @@ class ClaimCall {
   static constexpr const char* kName = "sluice-poller";
   using Order = JobFlow::ClaimOrder;
 
-  ClaimCall(queue::Source& source, Duration visibility, const Clock& clock)
-      : source_(source), visibility_(visibility), clock_(clock) {}
+  /// `explain` may be empty: then a failure says what the source says.
+  ClaimCall(queue::Source& source, Duration visibility, const Clock& clock, ExplainError explain)
+      : source_(source), visibility_(visibility), clock_(clock), explain_(std::move(explain)) {}
 
   void begin(SharedFlow& flow) {
     source_.start({.on_ready = [&flow] { flow.run([](JobFlow& job, SteadyTime, Notes& notes) { job.wake(notes); }); },
@@ -33,9 +39,13 @@ class ClaimCall {
   static Order next(JobFlow& flow, SteadyTime now, Notes&) { return flow.next_claim(now); }
   static bool empty(const Order& order) { return order.count == 0; }
   Result<queue::Claimed> make(const Order& order) {
-    return source_.claim(
-        {.max = order.count, .bytes = kClaimBytes, .visibility = visibility_, .suspects = order.suspects},
-        Deadline::after(clock_, kSourceTimeout));
+    auto claimed =
+        source_.claim({.max = order.count, .bytes = kClaimBytes, .visibility = visibility_, .suspects = order.suspects},
+                      Deadline::after(clock_, kSourceTimeout));
+    if (!claimed && explain_) {
+      return Error(claimed.error().code(), explain_(claimed.error()));
+    }
+    return claimed;
   }
   static void report(JobFlow& flow, const Order&, Result<queue::Claimed> answer, SteadyTime now, Notes& notes) {
     flow.claimed(std::move(answer), now, notes);
@@ -45,6 +55,7 @@ class ClaimCall {
   queue::Source& source_;
   const Duration visibility_;
   const Clock& clock_;
+  const ExplainError explain_;
 };
 
 /// Settles.

@@ -76,7 +76,7 @@ void Drain::give_up_what_runs(SteadyTime now, Notes& notes) {
     }
     hand.lose_lease(*task);
     notes.line(observe::LogLevel::warn, "the handler has not finished in time, its message is released",
-               task->message.id);
+               task->message.id, "handler " + parts_.assessor.handler());
     parts_.settler.add(*task, put_back(task->suspect), now);
   }
   parts_.settler.call(now, notes);

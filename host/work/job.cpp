@@ -111,7 +111,7 @@ class Job::Parts {
         flow(flow_settings(spec), FailurePolicy(spec.config, spec.host), seams.random, crash_ledger.get(),
              seams.clock.steady_now()),
         shared(spec.config.name, flow, seams.clock, seams.log, seams.metrics),
-        poller(shared, ClaimCall(*source, spec.visibility_timeout, seams.clock)),
+        poller(shared, ClaimCall(*source, spec.visibility_timeout, seams.clock, seams.explain)),
         settler(shared, SettleCall(*source, seams.clock)),
         keeper(shared, ExtendCall(*source, spec.visibility_timeout)) {}
 

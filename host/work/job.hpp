@@ -49,6 +49,8 @@ struct JobSeams {
   /// Makes an instance that runs the handler in a process of its own, for one worker. Empty: there are none, and
   /// suspects run in this process, on lanes of their own.
   std::function<Result<std::unique_ptr<plugin::HandlerInstance>>()> isolated;
+  /// Says in one line what is wrong with the queue and how a person mends it. Empty: what the source says is logged.
+  std::function<std::string(const Error& error)> explain;
 };
 
 /// A handler that ignores its stop token past time-out and grace. A value.

@@ -167,7 +167,9 @@ class BadStore(Case):
         done = subprocess.run([SLUICE, "send", "--queue", "orders", "-"], input=lines, capture_output=True, text=True,
                               cwd=self.folder, env=self.environment, timeout=PATIENCE, preexec_fn=small_files, check=False)
         self.assertEqual(1, done.returncode, done.stderr)
-        self.assert_one_line(done.stderr, "disk|full|room|write")
+        first, rest = done.stderr.strip().split("\n")
+        self.assert_one_line(first, "disk|full|room|write")
+        self.assert_one_line(rest, "--resume")
         accepted = done.stdout.split()
         run = self.start("--until-empty")
         self.assertEqual(0, run.wait(), run.log())
