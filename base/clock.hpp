@@ -29,6 +29,10 @@ class Clock {
 
   /// The monotonic clock; never goes back.
   virtual SteadyTime steady_now() const = 0;
+
+  /// When, on the machine's monotonic clock, a thread that waits until `time` of this one goes on. A clock that a test
+  /// moves lets it go on at once, as nobody else would move the clock meanwhile.
+  virtual SteadyTime machine_time(SteadyTime time) const { return time; }
 };
 
 /// The machine's clocks.

@@ -143,7 +143,7 @@ Result<HttpRequest> Client::Core::signed_request(Call& call, const Target& targe
 std::vector<Client::Core::Arrival> Client::Core::await(Inbox& inbox, SteadyTime wake) const {
   std::vector<Arrival> out;
   const MutexLock lock(inbox.mutex);
-  inbox.arrived.wait_until(inbox.mutex, stop_.get_token(), wake,
+  inbox.arrived.wait_until(inbox.mutex, stop_.get_token(), clock_.machine_time(wake),
                            [&]() SLUICE_NO_TSA { return !inbox.arrivals.empty(); });
   out.swap(inbox.arrivals);
   return out;

@@ -4,6 +4,7 @@
 
 #include "dynamo/client.hpp"
 #include "tests/dynamodb_model/model_rig.hpp"
+#include "tests/support/dynamodb_model/fixed_credentials.hpp"
 #include "tests/support/dynamodb_model/transport.hpp"
 
 namespace sluice::test::model {
@@ -11,16 +12,6 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-
-class FixedCredentials final : public dynamo::CredentialsProvider {
- public:
-  dynamo::Result<dynamo::Credentials> get(Deadline) override {
-    dynamo::Credentials credentials;
-    credentials.access_key_id = "AKIDEXAMPLE";
-    credentials.secret_access_key = "secret";
-    return credentials;
-  }
-};
 
 class ModelFaults : public testing::Test {
  protected:
@@ -140,6 +131,32 @@ TEST_F(ModelFaults, ChanceRepeatsItself) {
   };
   EXPECT_EQ(run(1), run(1));
   EXPECT_NE(run(1), run(2));
+}
+
+TEST_F(ModelFaults, NothingGoesWrongForWhoIsSpared) {
+  ModelSettings settings;
+  settings.faults.error_500 = 1;
+  settings.faults.part_throttle = 1;
+  settings.limits.partition_write = 1;
+  rig.model.configure(settings);
+  EXPECT_FALSE(put("a"));
+  rig.model.spare("AKIDEXAMPLE");
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_TRUE(put("a"));
+  }
+}
+
+TEST_F(ModelFaults, AnObserverSeesWhatReallyHappened) {
+  std::string seen;
+  rig.model.observe([&](const std::string& access_key, const std::string& table, const Item* before,
+                        const Item* after) {
+    seen += access_key + " " + table + (before != nullptr ? " before" : "") + (after != nullptr ? " after" : "") + "; ";
+  });
+  rig.model.inject(Fault::commit_then_lose);
+  put("a");
+  rig.ask("DeleteItem", R"({"TableName":"jobs","Key":{"id":{"S":"a"}}})");
+  rig.ask("DeleteItem", R"({"TableName":"jobs","Key":{"id":{"S":"a"}}})");
+  EXPECT_EQ(seen, "AKIDEXAMPLE jobs after; AKIDEXAMPLE jobs before; AKIDEXAMPLE jobs; ");
 }
 
 TEST_F(ModelFaults, KeysOfABatchAreLeftForLater) {

@@ -6,11 +6,19 @@ namespace sluice::simulation {
 
 using queue::SettleStatus;
 
+namespace {
+
+std::vector<queue::SettleResult> refused(std::size_t count) {
+  return std::vector<queue::SettleResult>(count, {SettleStatus::failed, Error(ErrorCode::denied, "not allowed")});
+}
+
+}  // namespace
+
 SimPort::SimPort(World& world, Truth::Host host)
     : world_(world),
       host_(host),
-      source_(*world.queues.open_source(address())),
-      operator_(*world.queues.open_operator(address().queue)) {}
+      source_(*world.backend.queues_of(host).open_source(address())),
+      operator_(*world.backend.outside().open_operator(address().queue)) {}
 
 const queue::QueueAddress& SimPort::address() {
   static const queue::QueueAddress kAddress{"orders"};
@@ -42,6 +50,9 @@ std::optional<std::size_t> SimPort::unlucky(std::size_t count) {
 }
 
 Result<queue::Claimed> SimPort::claim(queue::ClaimRequest request, SteadyTime asked_at, Deadline deadline) {
+  if (world_.backend.is_real()) {
+    return source_->claim(request, deadline);
+  }
   const Fate fate = this->fate();
   if (fate.error && !fate.applied) {
     return *fate.error;
@@ -76,6 +87,9 @@ void SimPort::break_guard(queue::Completion& completion) {
 }
 
 std::vector<queue::SettleResult> SimPort::settle(std::span<const queue::Completion> completions, Deadline deadline) {
+  if (world_.backend.is_real()) {
+    return world_.faults.settles_refused ? refused(completions.size()) : source_->settle(completions, deadline);
+  }
   const Fate fate = world_.faults.settles_refused ? Fate{Error(ErrorCode::denied, "not allowed"), false} : this->fate();
   const auto unlucky = this->unlucky(completions.size());
   std::vector<queue::SettleResult> results;
@@ -101,6 +115,9 @@ std::vector<queue::SettleResult> SimPort::settle(std::span<const queue::Completi
 
 std::vector<queue::ExtendResult> SimPort::extend(std::span<const queue::Receipt> receipts, Duration visibility,
                                                  SteadyTime asked_at, Deadline deadline) {
+  if (world_.backend.is_real()) {
+    return source_->extend(receipts, visibility, deadline);
+  }
   const Duration believed = visibility;
   visibility = real_visibility(believed);
   const Fate fate = this->fate();

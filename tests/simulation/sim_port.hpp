@@ -8,8 +8,8 @@
 
 #include "base/random.hpp"
 #include "host/isolation/crash_ledger.hpp"
+#include "tests/simulation/backend.hpp"
 #include "tests/simulation/truth.hpp"
-#include "tests/support/sim_queues.hpp"
 
 namespace sluice::simulation {
 
@@ -41,28 +41,15 @@ class SimLedger final : public isolation::JobLedger {
   std::map<isolation::HeldSlot, Entry> entries_;
 };
 
-/// What goes wrong between the hosts and the store, as chances of one call. Chosen for each run.
-struct FaultMix {
-  double throttled = 0;
-  double unavailable = 0;
-  double answer_lost = 0;  ///< the call took effect, its caller is told `unknown_outcome` or `timeout`
-  double one_message = 0;  ///< of a settlement or extension, one message fails by itself
-  double slow = 0;         ///< the call takes seconds
-  Duration slow_call = std::chrono::seconds(3);
-  bool settles_refused = false;  ///< no completion is written, whatever else works
-
-  bool any() const { return throttled + unavailable + answer_lost + one_message + slow > 0; }
-};
-
 /// The way from one host to the store: what is asked reaches it, or does not, or the answer is lost. Tells the Truth
-/// what really took effect.
+/// what really took effect. To a real store, which does all that by itself, it only takes time.
 class SimPort {
  public:
   /// Guards that a mutation check takes away, to see that the checker notices.
   enum class Mutation { none, no_version_condition };
 
   struct World {
-    test::SimQueues& queues;
+    Backend& backend;
     Truth& truth;
     Random& random;
     const Clock& clock;

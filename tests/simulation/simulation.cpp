@@ -6,12 +6,14 @@
 #include <set>
 #include <utility>
 
+#include "tests/simulation/memory_backend.hpp"
+#include "tests/simulation/plan.hpp"
 #include "tests/simulation/sim_host.hpp"
 #include "tests/simulation/sim_loop.hpp"
 #include "tests/simulation/sim_port.hpp"
+#include "tests/simulation/table_backend.hpp"
 #include "tests/simulation/truth.hpp"
 #include "tests/support/desk.hpp"
-#include "tests/support/sim_queues.hpp"
 
 namespace sluice::simulation {
 namespace {
@@ -25,96 +27,20 @@ constexpr Duration kChaos = 45s;
 constexpr Duration kPeaceLimit = 1h;
 constexpr Duration kDrain = 8s;
 
-// What one seed chose.
-struct Plan {
-  config::JobConfig job;
-  Duration visibility{};
-  std::uint64_t messages = 0;
-  FaultMix faults;
-  HandlerMix handlers;
-  bool crashes = false;
-  bool freezes = false;
-  bool jumps = false;
-  bool takes_away = false;
-  bool restarts = false;
-  bool outages = false;
-  bool ledgers = false;
-  std::uint64_t bombs = 0;
-
-  // Nothing but a lease that has ended in the eyes of its own host lets two of them work on one message.
-  bool exclusive() const { return !freezes && !jumps && !takes_away && faults.slow <= 0; }
-};
-
-Plan make_plan(Random& random) {
-  const auto maybe = [&](double chance, double most) { return random.unit() < chance ? random.unit() * most : 0.0; };
-  const auto coin = [&](double chance) { return random.unit() < chance; };
-  Plan plan;
-  plan.job.name = plan.job.queue = "orders";
-  plan.job.handler = "simulated";
-  plan.job.concurrency = 1 + static_cast<std::uint32_t>(random.below(6));
-  plan.job.timeout = 1s + std::chrono::milliseconds(random.below(15'000));
-  plan.job.rate_limit = coin(0.2) ? 5 + random.unit() * 100 : 0;
-  plan.job.retry = {.max_attempts = 2 + static_cast<std::uint32_t>(random.below(4)),
-                    .backoff = static_cast<config::Backoff>(random.below(3)),
-                    .base = 100ms,
-                    .max = 3s,
-                    .jitter = static_cast<config::Jitter>(random.below(3))};
-  plan.job.dead_letter = static_cast<config::DeadLetterPolicy>(random.below(3));
-  plan.visibility = 2s + std::chrono::milliseconds(random.below(6'000));
-  plan.messages = 20 + random.below(80);
-  plan.faults = {.throttled = maybe(0.4, 0.3),
-                 .unavailable = maybe(0.4, 0.3),
-                 .answer_lost = maybe(0.5, 0.2),
-                 .one_message = maybe(0.4, 0.3),
-                 .slow = maybe(0.3, 0.1)};
-  plan.handlers = {.slow = maybe(0.6, 0.3),
-                   .stuck = maybe(0.3, 0.05),
-                   .fails = maybe(0.6, 0.3),
-                   .rejects = maybe(0.5, 0.1),
-                   .postpones = maybe(0.5, 0.2),
-                   // Half of the handlers are so quick that workers take several messages at a time.
-                   .quick_time = coin(0.5) ? Duration(50us) : Duration(3ms)};
-  plan.crashes = coin(0.4);
-  plan.freezes = coin(0.3);
-  plan.jumps = coin(0.3);
-  plan.takes_away = coin(0.3);
-  plan.restarts = coin(0.4);
-  plan.outages = coin(0.3);
-  plan.ledgers = coin(0.5);
-  plan.bombs = coin(0.4) ? 1 + random.below(3) : 0;
-  return plan;
-}
-
-std::string describe(const Plan& plan) {
-  std::string text = std::to_string(plan.messages) + " messages, " + std::to_string(plan.job.concurrency) +
-                     " workers, visibility " + config::format_duration(plan.visibility);
-  const auto add = [&](bool on, const char* name) { text += on ? std::string(", ") + name : ""; };
-  add(plan.faults.any(), "store faults");
-  add(plan.crashes, plan.ledgers ? "crashes with ledgers" : "crashes");
-  add(plan.bombs > 0, plan.ledgers ? "bombs and ledgers" : "bombs");
-  add(plan.outages, "completions refused");
-  add(plan.freezes, "freezes");
-  add(plan.jumps, "clock jumps");
-  add(plan.takes_away, "messages taken away");
-  add(plan.restarts, "restarts");
-  add(plan.handlers.stuck > 0, "stuck handlers");
-  return text;
-}
-
 class Run {
  public:
-  Run(std::uint64_t seed, Mutation mutation)
+  Run(std::uint64_t seed, Mutation mutation, Store store)
       : random_(seed),
         mutation_(mutation),
-        plan_(make_plan(random_)),
-        queues_(loop_.clock(), random_),
-        desk_(queues_),
+        plan_(make_plan(random_, store)),
         truth_({.max_attempts = plan_.job.retry.max_attempts,
                 .discards_when_used_up = plan_.job.dead_letter == config::DeadLetterPolicy::discard,
-                .leases_end_unseen = plan_.jumps || plan_.takes_away,
+                .leases_end_unseen = plan_.jumps || plan_.takes_away || plan_.table.skew > Duration::zero(),
                 .strangers = plan_.takes_away,
                 .late_handlers = plan_.handlers.stuck > 0 || !plan_.exclusive()}),
-        port_{queues_,
+        backend_(make_backend(store)),
+        desk_(backend_->outside()),
+        port_{*backend_,
               truth_,
               random_,
               loop_.clock(),
@@ -141,6 +67,7 @@ class Run {
   }
 
   Report go() {
+    backend_->set_faults(plan_.faults);
     hosts_ = {make_host(), make_host()};
     const SteadyTime peace = loop_.now() + kChaos;
     schedule_sends();
@@ -148,6 +75,7 @@ class Run {
     loop_.run_until(peace, [] { return false; });
     chaos_ = false;
     port_.faults = {};
+    backend_->set_faults({});
     world_.handlers = {.slow = 0.1, .slow_time = 2s};
     for (auto& host : hosts_) {
       if (!host->alive()) {
@@ -166,6 +94,13 @@ class Run {
   }
 
  private:
+  std::unique_ptr<Backend> make_backend(Store store) {
+    if (store == Store::memory) {
+      return std::make_unique<MemoryBackend>(loop_.clock(), random_);
+    }
+    return std::make_unique<TableBackend>(loop_.clock(), random_, plan_.table, truth_);
+  }
+
   std::shared_ptr<SimHost> make_host() {
     auto host = std::make_shared<SimHost>(world_, next_host_++);
     loop_.after(0s, [host] {
@@ -220,7 +155,7 @@ class Run {
           static_cast<Duration::rep>((random_.unit() - 0.5) * 4 * static_cast<double>(plan_.visibility.count())));
       loop_.clock().set_wall(loop_.clock().wall_now() + jump);
     } else if (dice == 3 && plan_.takes_away) {
-      queues_.lose_receipts(SimPort::address(), 2s);
+      backend_->take_away(SimPort::address());
       truth_.taken_away();
     } else if (dice == 4 && plan_.restarts && slot->alive() && restarting_ == nullptr) {
       restart(slot);
@@ -320,8 +255,10 @@ class Run {
       return false;
     }
     look_at_ = loop_.now() + 500ms;
-    const bool ended =
-        std::all_of(truth_.all_sent().begin(), truth_.all_sent().end(), [this](const auto& id) { return fate(id); });
+    // What has come to its end stays there.
+    const bool ended = std::all_of(truth_.all_sent().begin(), truth_.all_sent().end(), [this](const auto& id) {
+      return ended_.contains(id) || (fate(id) && ended_.insert(id).second);
+    });
     return ended && std::all_of(hosts_.begin(), hosts_.end(),
                                 [](const auto& host) { return host->held() == 0 && !host->frozen(); });
   }
@@ -346,21 +283,21 @@ class Run {
         truth_.violation(id + " is still there although it was removed");
       }
     }
-    queues_.forget_calls();
   }
 
   SeededRandom random_;
   const Mutation mutation_;
   const Plan plan_;
   SimLoop loop_;
-  test::SimQueues queues_;
-  test::Desk desk_;
   Truth truth_;
+  const std::unique_ptr<Backend> backend_;
+  test::Desk desk_;
   SimPort::World port_;
   SimHost::World world_;
   std::array<std::shared_ptr<SimHost>, 2> hosts_;
   std::shared_ptr<SimHost> restarting_;
   SteadyTime look_at_{};
+  std::set<std::string> ended_;
   int next_host_ = 1;
   bool chaos_ = true;
   std::uint64_t disturbances_ = 0;
@@ -369,6 +306,6 @@ class Run {
 
 }  // namespace
 
-Report simulate(std::uint64_t seed, Mutation mutation) { return Run(seed, mutation).go(); }
+Report simulate(std::uint64_t seed, Mutation mutation, Store store) { return Run(seed, mutation, store).go(); }
 
 }  // namespace sluice::simulation

@@ -16,6 +16,12 @@ enum class Mutation {
   blames_all_held,       ///< whoever finds a dead host's ledger counts an attempt of all that it held
 };
 
+/// What hosts work on.
+enum class Store {
+  memory,    ///< queues in memory, with faults on the way to them
+  dynamomq,  ///< the DynamoMQ store on a model of DynamoDB, which lags, throttles and loses answers by itself
+};
+
 struct Report {
   std::vector<std::string> violations;
   std::string story;  ///< what this seed chose, in one line
@@ -28,6 +34,6 @@ struct Report {
 
 /// Two hosts work off one queue on one thread, from one seed: first with everything going wrong that the seed chose,
 /// then in peace, until every message has ended and both hosts have drained.
-Report simulate(std::uint64_t seed, Mutation mutation = Mutation::none);
+Report simulate(std::uint64_t seed, Mutation mutation = Mutation::none, Store store = Store::memory);
 
 }  // namespace sluice::simulation

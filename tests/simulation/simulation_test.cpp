@@ -33,13 +33,13 @@ std::string tell(std::uint64_t seed, const Report& report) {
   return text;
 }
 
-TEST(Simulation, HoldsItsInvariantsForEverySeed) {
+void hold_invariants(Store store) {
   const std::uint64_t seeds = read_number(std::getenv("SLUICE_SIM_SEEDS")).value_or(1000);
   const std::uint64_t first = replayed_seed.value_or(1);
   const std::uint64_t last = replayed_seed ? *replayed_seed : seeds;
   Report total;
   for (std::uint64_t seed = first; seed <= last; ++seed) {
-    const Report report = simulate(seed);
+    const Report report = simulate(seed, Mutation::none, store);
     ASSERT_TRUE(report.violations.empty()) << tell(seed, report);
     total.messages += report.messages;
     total.handled += report.handled;
@@ -58,13 +58,19 @@ TEST(Simulation, HoldsItsInvariantsForEverySeed) {
             << " events\n";
 }
 
+TEST(Simulation, HoldsItsInvariantsForEverySeed) { hold_invariants(Store::memory); }
+
+TEST(Simulation, HoldsItsInvariantsOnTablesOfDynamoMQ) { hold_invariants(Store::dynamomq); }
+
 TEST(Simulation, ASeedRepeatsItself) {
-  for (const std::uint64_t seed : {3U, 17U, 99U}) {
-    const Report first = simulate(seed);
-    const Report second = simulate(seed);
-    EXPECT_EQ(first.events, second.events);
-    EXPECT_EQ(first.handled, second.handled);
-    EXPECT_EQ(first.settlements, second.settlements);
+  for (const Store store : {Store::memory, Store::dynamomq}) {
+    for (const std::uint64_t seed : {3U, 17U, 99U}) {
+      const Report first = simulate(seed, Mutation::none, store);
+      const Report second = simulate(seed, Mutation::none, store);
+      EXPECT_EQ(first.events, second.events);
+      EXPECT_EQ(first.handled, second.handled);
+      EXPECT_EQ(first.settlements, second.settlements);
+    }
   }
 }
 
@@ -73,6 +79,7 @@ struct Bite {
   const char* name;
   Mutation mutation;
   const char* complaint;
+  Store store = Store::memory;
 };
 
 void PrintTo(const Bite& bite, std::ostream* out) { *out << bite.name; }
@@ -81,7 +88,7 @@ class SimulationBites : public ::testing::TestWithParam<Bite> {};
 
 TEST_P(SimulationBites, WhenAGuardIsMissing) {
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
-    for (const std::string& violation : simulate(seed, GetParam().mutation).violations) {
+    for (const std::string& violation : simulate(seed, GetParam().mutation, GetParam().store).violations) {
       if (violation.find(GetParam().complaint) != std::string::npos) {
         return;
       }
@@ -95,7 +102,11 @@ INSTANTIATE_TEST_SUITE_P(Guards, SimulationBites,
                                            Bite{"Lease", Mutation::leases_seem_longer, "works on it"},
                                            Bite{"Attempts", Mutation::attempts_without_end, "was started with attempt"},
                                            Bite{"Drain", Mutation::drain_forgets, "has not stopped"},
-                                           Bite{"Blame", Mutation::blames_all_held, "lost an attempt"}),
+                                           Bite{"Blame", Mutation::blames_all_held, "lost an attempt"},
+                                           Bite{"AttemptsOnTables", Mutation::attempts_without_end,
+                                                "was started with attempt", Store::dynamomq},
+                                           Bite{"BlameOnTables", Mutation::blames_all_held, "lost an attempt",
+                                                Store::dynamomq}),
                          [](const auto& param_info) { return std::string(param_info.param.name); });
 
 }  // namespace

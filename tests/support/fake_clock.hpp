@@ -9,8 +9,8 @@ namespace sluice::test {
 
 /// A clock that stands still until a test moves it. Thread-safe.
 ///
-/// Waits are not on this clock: a thread that waits until one of its times waits on the machine's. It starts one second
-/// after the monotonic epoch, which every running machine has long passed, so that such a wait ends at once.
+/// Waits that ask the clock for the machine's time end at once. Others wait on the machine's clock: it starts one second
+/// after the monotonic epoch, which every running machine has long passed, so that they end at once too.
 class FakeClock final : public Clock {
  public:
   /// 2026-01-02T03:04:05Z on the wall.
@@ -24,6 +24,10 @@ class FakeClock final : public Clock {
   SteadyTime steady_now() const override {
     const MutexLock lock(mutex_);
     return steady_;
+  }
+
+  SteadyTime machine_time(SteadyTime time) const override {
+    return time == SteadyTime::max() ? time : SteadyTime::min();
   }
 
   /// Lets time pass on both clocks.

@@ -269,7 +269,9 @@ void Claimer::resolve(std::vector<UnresolvedClaim> claims, Deadline deadline, At
     OutcomeRecovery::judge({WriteTrace::Kind::update, claim.candidate.id, claim.nonce, claim.candidate.version.number},
                            &found->second, outcome);
     Candidate current = Candidate::of(found->second);
-    if (outcome.fate != StatementFate::done) {
+    // A program of DynamoMQ that has claimed it since leaves our nonce where it is, and counts the version on.
+    const bool ours = outcome.fate == StatementFate::done && current.version.number == claim.candidate.version.next();
+    if (!ours) {
       // It has not taken effect, at least so far, or somebody else has claimed the message since.
       lane_.disown(current, claim.nonce);
     } else if (!current.due(now.wall) && now.steady < claim.leased_until) {

@@ -174,7 +174,8 @@ void StatementRunner::pause(int round, Deadline deadline) {
   Mutex mutex;
   Condition never_signalled;
   const MutexLock lock(mutex);
-  never_signalled.wait_until(mutex, deadline.earlier(Deadline::at(now + span)).time(), [] { return false; });
+  const SteadyTime end = deadline.earlier(Deadline::at(now + span)).time();
+  never_signalled.wait_until(mutex, clock_.machine_time(end), [] { return false; });
 }
 
 dynamo::Result<std::unordered_map<std::string, dynamo::Item>> StatementRunner::read(const std::string& table,

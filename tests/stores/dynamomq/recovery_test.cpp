@@ -112,6 +112,28 @@ TEST_F(Recovery, ClaimRecognisedLateKeepsTheLeaseOfItsWrite) {
   EXPECT_EQ(late[0].leased_until, written + 30s) << "the store's lease ends then";
 }
 
+// A program of DynamoMQ leaves the nonce of a claim that it takes over, as it leaves everything that it does not know.
+TEST_F(Recovery, AnothersClaimIsNotTakenForOnesOwn) {
+  send(1);
+  host().faults().choose([](const std::string& operation, const std::string& body) {
+    return body.find("RETURNING ALL NEW") != std::string::npos ? HttpFault::commit_then_reset
+           : operation == "BatchGetItem"                       ? HttpFault::refuse
+                                                               : HttpFault::none;
+  });
+  EXPECT_FALSE(desk().claim(standard(), 1, 30s, soon()));
+  mend();
+  ASSERT_EQ(get("m0").version, 2);
+  dynamo::UpdateItemRequest request;
+  request.table = table();
+  request.key = {{"id", "m0"}};
+  request.update = "SET invisible_until_at = :until ADD #v :one";
+  request.names = {{"#v", "version"}};
+  request.values = {{":until", format_timestamp(clock().wall_now() + 20s)},
+                    {":one", dynamo::AttributeValue::number(1)}};
+  ASSERT_TRUE(host().client().update_item(request, soon()));
+  EXPECT_TRUE(claim(1).empty());
+}
+
 TEST_F(Recovery, ClaimAnsweredWithoutItsMessageIsLookedUp) {
   send(2);
   host().faults().break_next(HttpFault::answer_without_items, "RETURNING ALL NEW");

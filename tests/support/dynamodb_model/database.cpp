@@ -167,6 +167,9 @@ void Database::commit(Change change, Usage& spent, double factor) {
       index.take(change.position, std::move(work), now_ + draw_lag(), now_);
     }
   }
+  if (observer_) {
+    observer_(table, change.before ? &change.before->item : nullptr, change.after ? &change.after->item : nullptr);
+  }
   if (change.after) {
     table.records.insert_or_assign(std::move(change.position), std::move(change.after));
   } else {

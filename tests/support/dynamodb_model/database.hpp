@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -90,6 +91,10 @@ class Database {
   /// Does it. `factor`: 2 within transactions, for the table's own units.
   void commit(Change change, Usage& spent, double factor = 1);
 
+  /// Told of each change of an item as it happens. Null: an item that is not there. Must not call back.
+  using Observer = std::function<void(const Table& table, const Item* before, const Item* after)>;
+  void observe(Observer observer) { observer_ = std::move(observer); }
+
   /// The entries of an index as they show now.
   const Records& entries(Table& table, const std::string& index);
 
@@ -108,6 +113,7 @@ class Database {
   IndexLag lag_;
   Duration table_creation_{};
   Throughput throughput_;
+  Observer observer_;
   std::map<std::string, Table> tables_;
   std::unordered_map<std::string, SteadyTime> locks_;
 };

@@ -62,6 +62,9 @@ Fault Faults::choose(const std::string& operation, const std::string& body) {
 }
 
 PartFault Faults::choose_part() {
+  if (parts_spared_) {
+    return PartFault::none;
+  }
   if (!part_orders_.empty()) {
     const PartFault fault = part_orders_.front().first;
     if (--part_orders_.front().second <= 0) {

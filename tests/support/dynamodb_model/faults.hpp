@@ -69,6 +69,9 @@ class Faults {
   /// Ends what was ordered and not yet done, and all chance.
   void clear();
 
+  /// While true no part goes wrong.
+  void spare_parts(bool on) { parts_spared_ = on; }
+
   Fault choose(const std::string& operation, const std::string& body);
   PartFault choose_part();
   Duration latency();
@@ -85,6 +88,7 @@ class Faults {
 
   Random& random_;
   FaultRates rates_;
+  bool parts_spared_ = false;
   std::deque<Order> orders_;
   std::deque<std::pair<PartFault, int>> part_orders_;
 };

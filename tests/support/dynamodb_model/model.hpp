@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -73,6 +74,14 @@ class Model {
   /// Refuses an action ("dynamodb:PartiQLDelete") to the caller with this access key; empty: to all.
   void deny(const std::string& action, const std::string& access_key = "");
   void allow_all();
+  /// Nothing goes wrong with the requests of this caller, no limit holds for them, and they take no time: somebody who
+  /// looks from outside.
+  void spare(const std::string& access_key);
+  /// Told of each change of an item as it happens, with the access key of whoever asked for it. Must not call the
+  /// model.
+  using Observer = std::function<void(const std::string& access_key, const std::string& table, const Item* before,
+                                      const Item* after)>;
+  void observe(Observer observer);
 
   // Looks that cost nothing and never fail. Empty for what does not exist.
   ModelCounters counters() const;
@@ -113,6 +122,8 @@ class Model {
   Duration signature_life_ SLUICE_GUARDED_BY(mutex_){};
   std::multimap<SteadyTime, Call> late_ SLUICE_GUARDED_BY(mutex_);
   std::set<std::pair<std::string, std::string>> denied_ SLUICE_GUARDED_BY(mutex_);  // access key, action
+  std::set<std::string> spared_ SLUICE_GUARDED_BY(mutex_);
+  std::string caller_ SLUICE_GUARDED_BY(mutex_);  // of the request that is at work
   ModelCounters counters_ SLUICE_GUARDED_BY(mutex_);
 };
 

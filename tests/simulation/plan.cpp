@@ -1,0 +1,94 @@
+#include "tests/simulation/plan.hpp"
+
+#include <chrono>
+
+namespace sluice::simulation {
+
+using std::chrono_literals::operator""s;
+using std::chrono_literals::operator""ms;
+using std::chrono_literals::operator""us;
+
+namespace {
+
+// What goes wrong with a table and with the clocks of those who use it.
+TablePlan make_table_plan(Random& random, Duration visibility) {
+  const auto coin = [&](double chance) { return random.unit() < chance; };
+  TablePlan plan;
+  plan.lag.typical = coin(0.7) ? Duration(20ms) : Duration(1s);
+  plan.lag.longest = coin(0.4) ? Duration(60s) : Duration(2s);
+  plan.lag.slow = coin(0.5) ? random.unit() * 0.3 : 0;
+  if (coin(0.3)) {
+    plan.limits.partition_write = 20 + random.unit() * 100;
+    plan.limits.partition_read = 20 + random.unit() * 100;
+  }
+  plan.skew = coin(0.3) ? visibility / 2 : 0s;
+  plan.late = coin(0.3);
+  return plan;
+}
+
+}  // namespace
+
+Plan make_plan(Random& random, Store store) {
+  const auto maybe = [&](double chance, double most) { return random.unit() < chance ? random.unit() * most : 0.0; };
+  const auto coin = [&](double chance) { return random.unit() < chance; };
+  Plan plan;
+  plan.job.name = plan.job.queue = "orders";
+  plan.job.handler = "simulated";
+  plan.job.concurrency = 1 + static_cast<std::uint32_t>(random.below(6));
+  plan.job.timeout = 1s + std::chrono::milliseconds(random.below(15'000));
+  plan.job.rate_limit = coin(0.2) ? 5 + random.unit() * 100 : 0;
+  plan.job.retry = {.max_attempts = 2 + static_cast<std::uint32_t>(random.below(4)),
+                    .backoff = static_cast<config::Backoff>(random.below(3)),
+                    .base = 100ms,
+                    .max = 3s,
+                    .jitter = static_cast<config::Jitter>(random.below(3))};
+  plan.job.dead_letter = static_cast<config::DeadLetterPolicy>(random.below(3));
+  plan.visibility = 2s + std::chrono::milliseconds(random.below(6'000));
+  plan.messages = 20 + random.below(80);
+  plan.faults = {.throttled = maybe(0.4, 0.3),
+                 .unavailable = maybe(0.4, 0.3),
+                 .answer_lost = maybe(0.5, 0.2),
+                 .one_message = maybe(0.4, 0.3),
+                 .slow = maybe(0.3, 0.1)};
+  plan.handlers = {.slow = maybe(0.6, 0.3),
+                   .stuck = maybe(0.3, 0.05),
+                   .fails = maybe(0.6, 0.3),
+                   .rejects = maybe(0.5, 0.1),
+                   .postpones = maybe(0.5, 0.2),
+                   // Half of the handlers are so quick that workers take several messages at a time.
+                   .quick_time = coin(0.5) ? Duration(50us) : Duration(3ms)};
+  plan.crashes = coin(0.4);
+  plan.freezes = coin(0.3);
+  plan.jumps = coin(0.3);
+  plan.takes_away = coin(0.3);
+  plan.restarts = coin(0.4);
+  plan.outages = coin(0.3);
+  plan.ledgers = coin(0.5);
+  plan.bombs = coin(0.4) ? 1 + random.below(3) : 0;
+  if (store == Store::dynamomq) {
+    plan.table = make_table_plan(random, plan.visibility);
+  }
+  return plan;
+}
+
+std::string describe(const Plan& plan) {
+  std::string text = std::to_string(plan.messages) + " messages, " + std::to_string(plan.job.concurrency) +
+                     " workers, visibility " + config::format_duration(plan.visibility);
+  const auto add = [&](bool on, const char* name) { text += on ? std::string(", ") + name : ""; };
+  add(plan.faults.any(), "store faults");
+  add(plan.crashes, plan.ledgers ? "crashes with ledgers" : "crashes");
+  add(plan.bombs > 0, plan.ledgers ? "bombs and ledgers" : "bombs");
+  add(plan.outages, "completions refused");
+  add(plan.freezes, "freezes");
+  add(plan.jumps, "clock jumps");
+  add(plan.takes_away, "messages taken away");
+  add(plan.restarts, "restarts");
+  add(plan.handlers.stuck > 0, "stuck handlers");
+  add(plan.table.lag.slow > 0, "a lagging index");
+  add(plan.table.limits.partition_write > 0, "hot partitions");
+  add(plan.table.late, "late requests");
+  add(plan.table.skew > Duration::zero(), "wrong clocks");
+  return text;
+}
+
+}  // namespace sluice::simulation
