@@ -276,7 +276,7 @@ Question RandomRequests::batch_get() {
   for (std::size_t i = 0; i < below(6) + 1; ++i) {
     const std::string key = id();
     if (seen.insert(key).second || chance(3)) {
-      keys.push_back({{"id", text(key)}});
+      keys.push_back(json::object{{"id", text(key)}});
     }
   }
   return {"BatchGetItem", {{"RequestItems", {{"jobs", {{"Keys", keys}, {"ConsistentRead", chance(50)}}}}}}};
@@ -292,9 +292,9 @@ Question RandomRequests::batch_write() {
       continue;
     }
     if (chance(70)) {
-      requests.push_back({{"PutRequest", {{"Item", item}}}});
+      requests.push_back(json::object{{"PutRequest", {{"Item", item}}}});
     } else {
-      requests.push_back({{"DeleteRequest", {{"Key", {{"id", text(key)}}}}}});
+      requests.push_back(json::object{{"DeleteRequest", {{"Key", {{"id", text(key)}}}}}});
     }
   }
   return {"BatchWriteItem", {{"RequestItems", {{"jobs", requests}}}}};
@@ -325,7 +325,7 @@ Question RandomRequests::transact_write() {
     if (kind == "Delete" && one.body.contains("ConditionExpression") && chance(60)) {
       kind = "ConditionCheck";
     }
-    parts.push_back({{kind, one.body}});
+    parts.push_back(json::object{{kind, one.body}});
   }
   return {"TransactWriteItems", {{"TransactItems", parts}}};
 }
@@ -336,7 +336,7 @@ Question RandomRequests::transact_get() {
   for (std::size_t i = 0; i < below(4) + 1; ++i) {
     const std::string key = id();
     if (seen.insert(key).second || chance(5)) {
-      parts.push_back({{"Get", {{"TableName", "jobs"}, {"Key", {{"id", text(key)}}}}}});
+      parts.push_back(json::object{{"Get", {{"TableName", "jobs"}, {"Key", {{"id", text(key)}}}}}});
     }
   }
   return {"TransactGetItems", {{"TransactItems", parts}}};

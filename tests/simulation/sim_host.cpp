@@ -196,7 +196,7 @@ void SimHost::keep() {
       },
       [this, order](Answer answer) {
         keeping_ = false;
-        step([&](SteadyTime now, Notes& notes) { flow_.extended(std::move(*order), std::move(answer), now, notes); });
+        step([&](SteadyTime then, Notes& notes) { flow_.extended(std::move(*order), std::move(answer), then, notes); });
         keep();
       });
 }
