@@ -2,15 +2,26 @@
 
 #include <utility>
 
+#include "base/signal_block.hpp"
+
 namespace sluice::queue::sqlite {
+namespace {
+
+template <typename Body>
+std::jthread quiet_thread(Body body) {
+  const SignalBlock quiet;
+  return std::jthread(std::move(body));
+}
+
+}  // namespace
 
 Lane::Lane(Loop loop)
-    : thread_([this, loop = std::move(loop)](const std::stop_token& stop) {
+    : thread_(quiet_thread([this, loop = std::move(loop)](const std::stop_token& stop) {
         loop(stop);
         const MutexLock lock(mutex_);
         ended_ = true;
         changed_.notify_all();
-      }) {}
+      })) {}
 
 bool Lane::ended_by(SteadyTime limit) {
   const MutexLock lock(mutex_);
