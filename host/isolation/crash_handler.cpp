@@ -6,7 +6,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <csignal>
 #include <cstdlib>
@@ -38,7 +40,7 @@ class SignalLine {
  public:
   SignalLine& add(std::string_view text) noexcept {
     const std::size_t fits = std::min(text.size(), bytes_.size() - 1 - size_);
-    std::memcpy(bytes_.data() + size_, text.data(), fits);
+    std::copy_n(text.data(), fits, bytes_.data() + size_);
     size_ += fits;
     return *this;
   }

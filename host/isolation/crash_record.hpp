@@ -4,7 +4,6 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <cstring>
 #include <string_view>
 #include <type_traits>
 
@@ -18,7 +17,7 @@ struct FixedText {
 
   void assign(std::string_view text) noexcept {
     const std::size_t fits = std::min(text.size(), sizeof(bytes));
-    std::memcpy(bytes, text.data(), fits);
+    std::copy_n(text.data(), fits, bytes);
     size = static_cast<std::uint32_t>(fits);
   }
   /// Whatever a damaged file says, within its bounds.

@@ -1,7 +1,6 @@
 #include "host/isolation/event_ring.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include "host/isolation/futex.hpp"
 
@@ -14,18 +13,18 @@ constexpr Duration kRoomLook = std::chrono::milliseconds(50);
 std::uint32_t padded(std::uint32_t size) { return (size + 7U) & ~7U; }
 
 /// Copies over the ring's end, where it must.
-void copy_in(RunnerControl& control, std::uint32_t at, const void* data, std::uint32_t size) {
+void copy_in(RunnerControl& control, std::uint32_t at, const char* data, std::uint32_t size) {
   const std::uint32_t offset = at % kRoom;
   const std::uint32_t first = std::min(size, kRoom - offset);
-  std::memcpy(control.room.data() + offset, data, first);
-  std::memcpy(control.room.data(), static_cast<const char*>(data) + first, size - first);
+  std::copy_n(data, first, control.room.data() + offset);
+  std::copy_n(data + first, size - first, control.room.data());
 }
 
-void copy_out(const RunnerControl& control, std::uint32_t at, void* data, std::uint32_t size) {
+void copy_out(const RunnerControl& control, std::uint32_t at, char* data, std::uint32_t size) {
   const std::uint32_t offset = at % kRoom;
   const std::uint32_t first = std::min(size, kRoom - offset);
-  std::memcpy(data, control.room.data() + offset, first);
-  std::memcpy(static_cast<char*>(data) + first, control.room.data(), size - first);
+  std::copy_n(control.room.data() + offset, first, data);
+  std::copy_n(control.room.data(), size - first, data + first);
 }
 
 }  // namespace
@@ -38,7 +37,7 @@ bool EventWriter::write(RunnerEvent kind, std::int16_t level, std::int64_t numbe
   if (size > kRoom - (at - control_.consumed.load(std::memory_order_acquire))) {
     return false;
   }
-  copy_in(control_, at, &head, sizeof(head));
+  copy_in(control_, at, reinterpret_cast<const char*>(&head), sizeof(head));
   copy_in(control_, at + sizeof(head), text.data(), head.size);
   control_.produced.store(at + size, std::memory_order_release);
   control_.events.fetch_add(1);
@@ -66,7 +65,7 @@ EventReader::Found EventReader::read(EventHead& head, std::string& text) {
   if (there > kRoom || there < sizeof(head)) {
     return Found::nonsense;
   }
-  copy_out(control_, at, &head, sizeof(head));
+  copy_out(control_, at, reinterpret_cast<char*>(&head), sizeof(head));
   if (head.size > kEventTextLimit || sizeof(head) + padded(head.size) > there) {
     return Found::nonsense;
   }

@@ -1,5 +1,6 @@
 #include "host/isolation/parcel.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -18,8 +19,7 @@ class Packer {
   }
   void text(std::string_view value) {
     number(static_cast<std::uint64_t>(value.size()));
-    std::memcpy(at_, value.data(), value.size());
-    at_ += value.size();
+    at_ = std::copy_n(value.data(), value.size(), at_);
   }
 
  private:

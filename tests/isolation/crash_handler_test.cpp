@@ -15,12 +15,6 @@ namespace {
 using testing::HasSubstr;
 
 // noinline and volatile: what is to crash must not be seen through.
-[[gnu::noinline]] void touch_null() { *const_cast<volatile int*>(static_cast<int*>(nullptr)) = 1; }
-[[gnu::noinline]] int go_deeper(int depth) {
-  std::array<volatile char, 4096> room{};
-  room[static_cast<std::size_t>(depth) % room.size()] = 1;
-  return depth < 0 ? 0 : go_deeper(depth + 1) + room[0];
-}
 [[gnu::noinline]] void throws() { throw std::runtime_error("nobody catches this"); }
 [[gnu::noinline]] void throw_through_noexcept() noexcept { throws(); }
 
@@ -159,6 +153,13 @@ TEST_F(CrashHandlerTest, AChildThatAHandlerForksIsNotTheHost) {
 }
 
 #ifndef SLUICE_SANITIZED
+[[gnu::noinline]] void touch_null() { *const_cast<volatile int*>(static_cast<int*>(nullptr)) = 1; }
+[[gnu::noinline]] int go_deeper(int depth) {
+  std::array<volatile char, 4096> room{};
+  room[static_cast<std::size_t>(depth) % room.size()] = 1;
+  return depth < 0 ? 0 : go_deeper(depth + 1) + room[0];
+}
+
 TEST_F(CrashHandlerTest, AFaultIsBlamedWithAddressAndStack) {
   const Crashed crashed = crash([] { touch_null(); });
   EXPECT_TRUE(WIFSIGNALED(crashed.status) && WTERMSIG(crashed.status) == SIGSEGV);
