@@ -118,7 +118,8 @@ Exit BulkSender::unfinished(int code, std::vector<std::string> reasons, std::str
 
 Exit BulkSender::finish(LineReader::Status last, int failure, bool interrupted) {
   console_.end_progress();
-  const bool at_end = last == LineReader::Status::end && committer_.committed() == line_;
+  // An interruption ends the reading too, and says nothing of what was still to come.
+  const bool at_end = !interrupted && last == LineReader::Status::end && committer_.committed() == line_;
   if (auto reasons = committer_.stopped_by(); !reasons.empty()) {
     return unfinished(kExitFailure, std::move(reasons), so_far(), at_end);
   }
