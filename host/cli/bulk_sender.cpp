@@ -29,7 +29,7 @@ BulkSender::BulkSender(Options options, SendRun run, queue::Sender& sender, Queu
       batch_size_(session.place().in_sqlite() ? kSqliteBatch : kDynamoDbBatch),
       messages_(messages),
       console_(console),
-      committer_(std::move(options), sender, session, console) {}
+      committer_(options, sender, session, console) {}
 
 Exit BulkSender::run(int input) {
   const InterruptFlag interrupt;

@@ -295,7 +295,7 @@ void Host::begin_drain() {
 JobSet::Drained Host::drain() {
   ready_ = false;
   parts_.log.info("draining", {{"within", config::format_duration(parts_.config.drain_timeout)}});
-  const JobSet::Drained drained = jobs_.drain(Deadline::after(parts_.clock, parts_.config.drain_timeout));
+  JobSet::Drained drained = jobs_.drain(Deadline::after(parts_.clock, parts_.config.drain_timeout));
   depths_ended_ = depths_.leave();
   return drained;
 }

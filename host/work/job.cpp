@@ -224,6 +224,7 @@ std::vector<StuckHandler> Job::stuck() const {
   const auto found = parts_->shared.look([](const JobFlow& flow) { return flow.workforce().stuck(); });
   const SteadyTime now = parts_->shared.clock().steady_now();
   std::vector<StuckHandler> all;
+  all.reserve(found.size());
   for (const Workforce::Stuck& stuck : found) {
     all.push_back({config().name, config().handler, stuck.message_id, now - stuck.started_at});
   }

@@ -62,6 +62,7 @@ TEST_P(ServiceStress, IsStoppedByManyAtOnce) {
     const auto service = GetParam().make(around);
     service->start();
     std::vector<std::jthread> stoppers;
+    stoppers.reserve(4);
     for (int j = 0; j < 4; ++j) {
       stoppers.emplace_back([&] { service->stop(); });
     }

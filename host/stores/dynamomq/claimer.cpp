@@ -245,6 +245,7 @@ void Claimer::sort_out(std::vector<Candidate>& candidates, std::vector<Statement
 
 void Claimer::resolve(std::vector<UnresolvedClaim> claims, Deadline deadline, Attempt& result) {
   std::vector<std::string> ids;
+  ids.reserve(claims.size());
   for (const auto& claim : claims) {
     ids.push_back(claim.candidate.id);
   }

@@ -94,7 +94,7 @@ class FaultyTransport final : public dynamo::HttpTransport {
       case HttpFault::deny:
         return done(answer(400, R"({"__type":"AccessDeniedException","Message":"not authorized, injected"})"));
       case HttpFault::answer_without_items:
-        return send_for_nothing(std::move(request), deadline, std::move(done));
+        return send_for_nothing(std::move(request), deadline, done);
       case HttpFault::reset_then_commit: {
         {
           const MutexLock lock(mutex_);
@@ -103,9 +103,9 @@ class FaultyTransport final : public dynamo::HttpTransport {
         return done(reset());
       }
       case HttpFault::throttle_odd:
-        return send_part(std::move(request), "Statements", deadline, std::move(done));
+        return send_part(std::move(request), "Statements", deadline, done);
       case HttpFault::leave_keys_unprocessed:
-        return send_first_key(std::move(request), deadline, std::move(done));
+        return send_first_key(std::move(request), deadline, done);
       default:
         break;
     }
@@ -174,7 +174,7 @@ class FaultyTransport final : public dynamo::HttpTransport {
   }
 
   // Sends the even statements on, and puts throttles in the places of the odd ones.
-  void send_part(dynamo::HttpRequest request, const char* member, Deadline deadline, Callback done) {
+  void send_part(dynamo::HttpRequest request, const char* member, Deadline deadline, const Callback& done) {
     auto body = boost::json::parse(request.body).as_object();
     const auto statements = body.at(member).as_array();
     boost::json::array even;
@@ -200,7 +200,7 @@ class FaultyTransport final : public dynamo::HttpTransport {
     });
   }
 
-  void send_for_nothing(dynamo::HttpRequest request, Deadline deadline, Callback done) {
+  void send_for_nothing(dynamo::HttpRequest request, Deadline deadline, const Callback& done) {
     inner_.send(std::move(request), deadline, [done](dynamo::HttpResult result) {
       if (!result || result->status != 200) {
         return done(std::move(result));
@@ -216,7 +216,7 @@ class FaultyTransport final : public dynamo::HttpTransport {
     });
   }
 
-  void send_first_key(dynamo::HttpRequest request, Deadline deadline, Callback done) {
+  void send_first_key(dynamo::HttpRequest request, Deadline deadline, const Callback& done) {
     auto body = boost::json::parse(request.body).as_object();
     auto& [table, wanted] = *[&] { return body.at("RequestItems").as_object().begin(); }();
     auto& keys = wanted.as_object().at("Keys").as_array();

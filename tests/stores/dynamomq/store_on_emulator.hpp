@@ -67,6 +67,7 @@ class StoreOnEmulator : public ::testing::Test {
   std::vector<queue::SettleResult> settle(Desk& at, const std::vector<queue::Delivery>& claims,
                                           queue::CompletionAction action, Duration delay = {}) {
     std::vector<queue::Completion> completions;
+    completions.reserve(claims.size());
     for (const auto& claim : claims) {
       completions.push_back({.receipt = claim.receipt, .action = action, .delay = delay, .failure = {}});
     }

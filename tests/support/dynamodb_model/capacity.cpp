@@ -198,7 +198,7 @@ void Throughput::refuse(Use use, const std::string& table, const std::string& in
   failure.extra += use == Use::read ? "Read" : "Write";
   failure.extra += partition ? "KeyRangeThroughputExceeded" : "ProvisionedThroughputExceeded";
   failure.extra += "\",\"resource\":\"" + arn_of(table, index) + "\"}]";
-  throw failure;
+  throw Failure(std::move(failure));
 }
 
 }  // namespace sluice::test::model

@@ -106,7 +106,7 @@ void Database::check_condition(const Write& write, const Change& change, Usage& 
     failure.extra = ",\"Item\":";
     dynamo::append_item(failure.extra, item);
   }
-  throw failure;
+  throw Failure(std::move(failure));
 }
 
 Item Database::after_update(const Write& write, Change& change) const {
