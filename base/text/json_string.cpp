@@ -18,7 +18,9 @@ constexpr std::uint64_t below(std::uint64_t word, unsigned limit) { return (word
 
 bool is_plain(unsigned char byte) { return byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\'; }
 
-void append_escaped(std::string& out, unsigned char c) {
+}  // namespace
+
+void append_json_escape(std::string& out, unsigned char c) {
   constexpr std::string_view kHex = "0123456789abcdef";
   switch (c) {
     case '"':
@@ -42,8 +44,6 @@ void append_escaped(std::string& out, unsigned char c) {
       out.push_back(kHex[c & 15]);
   }
 }
-
-}  // namespace
 
 std::size_t plain_run(std::string_view text) {
   std::size_t i = 0;
@@ -75,7 +75,7 @@ void append_json_string(std::string& out, std::string_view text) {
     if (length == 0) {
       out += kReplacementCharacter;
     } else if (length == 1) {
-      append_escaped(out, static_cast<unsigned char>(text.front()));
+      append_json_escape(out, static_cast<unsigned char>(text.front()));
     } else {
       out += text.substr(0, length);
     }

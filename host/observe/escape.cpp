@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "base/text/json_string.hpp"
 #include "base/text/utf8.hpp"
 
 namespace sluice::observe {
@@ -22,22 +23,7 @@ bool is_control(std::string_view sequence) {
 }
 
 void append_control(std::string& out, std::string_view sequence) {
-  const std::uint8_t code = byte_at(sequence, sequence.size() - 1);
-  switch (code) {
-    case '\n':
-      out += "\\n";
-      return;
-    case '\r':
-      out += "\\r";
-      return;
-    case '\t':
-      out += "\\t";
-      return;
-    default:
-      out += "\\u00";
-      out += kHex[code >> 4U];
-      out += kHex[code & 0xfU];
-  }
+  sluice::append_json_escape(out, byte_at(sequence, sequence.size() - 1));
 }
 
 void append_raw_byte(std::string& out, std::uint8_t byte) {
