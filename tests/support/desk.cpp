@@ -19,6 +19,7 @@ std::unique_ptr<Side> taken(Result<std::unique_ptr<Side>> opened) {
 }  // namespace
 
 Source& Desk::source(const QueueAddress& address) {
+  const MutexLock lock(mutex_);
   auto& source = sources_[address];
   if (!source) {
     source = taken(queues_.open_source(address));
@@ -27,6 +28,7 @@ Source& Desk::source(const QueueAddress& address) {
 }
 
 Sender& Desk::sender(const std::string& queue) {
+  const MutexLock lock(mutex_);
   auto& sender = senders_[queue];
   if (!sender) {
     sender = taken(queues_.open_sender(queue));
@@ -35,18 +37,12 @@ Sender& Desk::sender(const std::string& queue) {
 }
 
 Operator& Desk::oper(const std::string& queue) {
+  const MutexLock lock(mutex_);
   auto& opened = operators_[queue];
   if (!opened) {
     opened = taken(queues_.open_operator(queue));
   }
   return *opened;
-}
-
-void Desk::open(const std::string& queue) {
-  source({queue, QueueType::standard});
-  source({queue, QueueType::dlq});
-  sender(queue);
-  oper(queue);
 }
 
 Result<std::vector<Delivery>> Desk::claim(const QueueAddress& address, std::size_t max, Duration visibility,

@@ -6,12 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "host/queue/queues.hpp"
 
 namespace sluice::test {
 
 /// Every side of every queue in one place, for tests that go from one to the other: opens what a call needs and keeps it
-/// open. Not thread-safe where a side is opened for the first time; call `open` before threads begin.
+/// open. Thread-safe, as the sides themselves are.
 class Desk {
  public:
   explicit Desk(queue::Queues& queues) : queues_(queues) {}
@@ -20,8 +21,6 @@ class Desk {
   queue::Source& source(const queue::QueueAddress& address);
   queue::Sender& sender(const std::string& queue);
   queue::Operator& oper(const std::string& queue);
-  /// Opens all sides of the queue.
-  void open(const std::string& queue);
 
   Result<std::vector<queue::Delivery>> claim(const queue::QueueAddress& address, std::size_t max, Duration visibility,
                                              Deadline deadline);
@@ -54,9 +53,10 @@ class Desk {
   Result<void> change_one(const std::string& queue, queue::Change change, Deadline deadline);
 
   queue::Queues& queues_;
-  std::map<queue::QueueAddress, std::unique_ptr<queue::Source>> sources_;
-  std::map<std::string, std::unique_ptr<queue::Sender>> senders_;
-  std::map<std::string, std::unique_ptr<queue::Operator>> operators_;
+  Mutex mutex_;
+  std::map<queue::QueueAddress, std::unique_ptr<queue::Source>> sources_ SLUICE_GUARDED_BY(mutex_);
+  std::map<std::string, std::unique_ptr<queue::Sender>> senders_ SLUICE_GUARDED_BY(mutex_);
+  std::map<std::string, std::unique_ptr<queue::Operator>> operators_ SLUICE_GUARDED_BY(mutex_);
 };
 
 }  // namespace sluice::test

@@ -39,12 +39,10 @@ struct OwnedQueues {
 };
 class StoreDesk : private OwnedQueues, public Desk {
  public:
-  explicit StoreDesk(std::unique_ptr<queue::Queues> opened) : OwnedQueues{std::move(opened)}, Desk(*owned) {
-    open("orders");
-  }
+  explicit StoreDesk(std::unique_ptr<queue::Queues> opened) : OwnedQueues{std::move(opened)}, Desk(*owned) {}
 };
 
-/// Opens a store, and all sides of "orders"; throws std::runtime_error with its error. Not durable: these tests cut no
+/// Opens a store; throws std::runtime_error with its error. Not durable: these tests cut no
 /// power.
 std::unique_ptr<StoreDesk> open_store(const std::string& file, const Clock& clock, Random& random,
                                       queue::SqliteOptions options = {});
