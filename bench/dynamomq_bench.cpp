@@ -101,7 +101,7 @@ std::size_t drain(test::Desk& desk, const Setting& setting, Deadline deadline) {
 // Applies one change to every message of a half, page by page, as a bulk command does. How many it was applied to.
 std::size_t change_all(test::Desk& desk, const QueueAddress& address, ChangeAction action, Deadline deadline) {
   std::size_t applied = 0;
-  ListRequest request{.type = address.type, .limit = 500, .cursor = {}, .content = false};
+  ListRequest request{.half = address.half, .limit = 500, .cursor = {}, .content = false};
   do {
     const auto page = desk.list(address.queue, request, deadline);
     if (!page) {
@@ -131,7 +131,7 @@ bool bulk(test::EmulatedHost& host, const Setting& setting, Deadline deadline) {
   bool right = change_all(desk, {"bench"}, ChangeAction::dead_letter, deadline) == setting.messages;
   right = burying.report("dead-letter", setting.messages) <= kBudget && right;
   const Meter redriving(host.usage());
-  right = change_all(desk, {"bench", QueueType::dlq}, ChangeAction::redrive, deadline) == setting.messages && right;
+  right = change_all(desk, {"bench", Half::dlq}, ChangeAction::redrive, deadline) == setting.messages && right;
   right = redriving.report("redrive", setting.messages) <= kBudget && right;
   const Meter purging(host.usage());
   right = change_all(desk, {"bench"}, ChangeAction::remove, deadline) == setting.messages && right;
@@ -166,7 +166,6 @@ int main(int argc, char** argv) {
   }
   sending.report("send", setting.messages);
   const Meter draining(host.usage());
-  host.desk().open("bench");
   const std::size_t removed = drain(host.desk(), setting, deadline);
   draining.report("claim+remove", removed);
   return removed == setting.messages && bulk(host, setting, deadline) ? 0 : 1;

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t kMessages = 1000;
 constexpr int kRounds = 7;
-const queue::QueueAddress kAddress{"bench", queue::QueueType::standard};
+const queue::QueueAddress kAddress{"bench", queue::Half::standard};
 
 [[noreturn]] void fail(const std::string& why) {
   std::fprintf(stderr, "recovery_bench: %s\n", why.c_str());

@@ -51,9 +51,7 @@ Error to_error(const sluice::Error& error, Asked asked, std::string_view store) 
   return Error(kind_of(error.code(), asked), error.message()).with(transient, store);
 }
 
-queue::QueueType to_store(QueueType type) {
-  return type == QueueType::dlq ? queue::QueueType::dlq : queue::QueueType::standard;
-}
+queue::Half to_store(QueueType type) { return type == QueueType::dlq ? queue::Half::dlq : queue::Half::standard; }
 
 queue::NewMessage to_store(NewMessage message) {
   return {.id = std::move(message.id),
@@ -73,7 +71,7 @@ queue::StoredMessage to_store(const Message& message, Time now) {
                     .group = message.group,
                     .attempt = message.receive_count,
                     .sent_at = message.sent_at};
-  stored.queue_type = to_store(message.queue_type);
+  stored.half = to_store(message.queue_type);
   stored.version = message.version;
   stored.created_at = message.created_at.value_or(now);
   stored.updated_at = message.updated_at;
@@ -93,7 +91,7 @@ queue::Receipt to_store(const Receipt& receipt) { return {receipt.id, receipt.ve
 
 Message to_public(queue::StoredMessage stored) {
   Message message = to_public(std::move(stored.message));
-  message.queue_type = stored.queue_type == queue::QueueType::dlq ? QueueType::dlq : QueueType::standard;
+  message.queue_type = stored.half == queue::Half::dlq ? QueueType::dlq : QueueType::standard;
   message.version = stored.version;
   message.created_at = stored.created_at;
   message.updated_at = stored.updated_at;

@@ -18,7 +18,7 @@ enum class Asked { read, write_content };
 /// `store` is what stands in place of "DynamoDB API"; empty: that.
 Error to_error(const sluice::Error& error, Asked asked, std::string_view store);
 
-queue::QueueType to_store(QueueType type);
+queue::Half to_store(QueueType type);
 queue::NewMessage to_store(NewMessage message);
 /// `now` is the time of creation when the message names none.
 queue::StoredMessage to_store(const Message& message, Time now);

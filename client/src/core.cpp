@@ -26,8 +26,8 @@ Result<QueueClient> Core::client(const Seams& seams, Settings settings, std::uni
 
 sluice::Result<void> Core::open() {
   const std::string& queue = settings_.queue;
-  auto opened = take(seams_.queues.open_source({queue, queue::QueueType::standard}), standard_);
-  opened = opened ? take(seams_.queues.open_source({queue, queue::QueueType::dlq}), dlq_) : opened;
+  auto opened = take(seams_.queues.open_source({queue, queue::Half::standard}), standard_);
+  opened = opened ? take(seams_.queues.open_source({queue, queue::Half::dlq}), dlq_) : opened;
   opened = opened ? take(seams_.queues.open_sender(queue), sender_) : opened;
   return opened ? take(seams_.queues.open_operator(queue), operator_) : opened;
 }

@@ -36,7 +36,7 @@ std::optional<Place> place_of(const ListOptions& options) {
 }  // namespace
 
 Result<QueueStats> QueueClient::queue_stats() {
-  auto seen = core_->oper().overview({.type = queue::QueueType::standard, .ids = kStatsIds}, core_->deadline());
+  auto seen = core_->oper().overview({.half = queue::Half::standard, .ids = kStatsIds}, core_->deadline());
   if (!seen) {
     return core_->error(seen.error(), Asked::read);
   }
@@ -51,8 +51,8 @@ Result<QueueStats> QueueClient::queue_stats() {
 }
 
 Result<DlqStats> QueueClient::dlq_stats() {
-  auto seen = core_->oper().overview({.type = queue::QueueType::dlq, .ids = kStatsIds, .errors = kErrorGroups},
-                                     core_->deadline());
+  auto seen =
+      core_->oper().overview({.half = queue::Half::dlq, .ids = kStatsIds, .errors = kErrorGroups}, core_->deadline());
   if (!seen) {
     return core_->error(seen.error(), Asked::read);
   }
@@ -75,7 +75,7 @@ Result<MessageList> QueueClient::list(const ListOptions& options) {
   MessageList list;
   while (list.messages.size() < size) {
     auto page = core_->oper().list(
-        {.type = detail::to_store(place->type), .limit = size - list.messages.size(), .cursor = place->cursor},
+        {.half = detail::to_store(place->type), .limit = size - list.messages.size(), .cursor = place->cursor},
         deadline);
     if (!page) {
       return core_->error(page.error(), Asked::read);

@@ -64,7 +64,7 @@ void release_others(const Core& core, QueueType type, const std::vector<Received
 // claim others first, when messages come back out of their order; those are held until it has come, or is not to be
 // had.
 Result<std::vector<ReceivedMessage>> claim_first(const Core& core, const Wish& wish, Deadline deadline) {
-  const auto head = core.oper().list({.type = detail::to_store(wish.type), .limit = 1, .content = false}, deadline);
+  const auto head = core.oper().list({.half = detail::to_store(wish.type), .limit = 1, .content = false}, deadline);
   if (!head) {
     return core.error(head.error(), Asked::read);
   }

@@ -22,8 +22,8 @@ constexpr double kMaxRate = 1'000'000;
 // One transaction of the SQLite store, and one page of it.
 constexpr std::size_t kSqliteBatch = 500;
 
-std::string half_name(const QueueSession& session, queue::QueueType half) {
-  return (half == queue::QueueType::dlq ? "the dead-letter half of queue " : "queue ") + session.queue();
+std::string half_name(const QueueSession& session, queue::Half half) {
+  return (half == queue::Half::dlq ? "the dead-letter half of queue " : "queue ") + session.queue();
 }
 
 /// "100/s", "30/m" or "100", as changes a second.
@@ -81,11 +81,11 @@ OrExit<operate::BulkPlan> parse_plan(BulkOrder order, const Arguments& arguments
 
 /// "message(s) of the dead-letter half of queue orders that match", for a question.
 OrExit<std::string> target(QueueSession& session, const operate::BulkPlan& plan) {
-  const std::string messages = " messages of " + half_name(session, plan.type);
+  const std::string messages = " messages of " + half_name(session, plan.half);
   if (!plan.filter.empty()) {
     return "the" + messages + " that match";
   }
-  const auto stats = session.oper().stats({.type = plan.type, .consistent = plan.consistent}, session.deadline());
+  const auto stats = session.oper().stats({.half = plan.half, .consistent = plan.consistent}, session.deadline());
   if (stats.has_error()) {
     return session.failure(stats.error());
   }
@@ -100,7 +100,7 @@ Exit agree(QueueSession& session, const operate::BulkPlan& plan, BulkWords words
   }
   if (!console.interactive()) {
     return Exit::usage("this would " + std::string(words.verb) +
-                       (plan.filter.empty() ? " every message of " : " messages of ") + half_name(session, plan.type) +
+                       (plan.filter.empty() ? " every message of " : " messages of ") + half_name(session, plan.half) +
                        " and there is no terminal to ask on; add --yes to confirm, or --dry-run to see which");
   }
   const auto what = target(session, plan);
@@ -198,7 +198,7 @@ Exit run_bulk(BulkOrder order, const Arguments& arguments, Console& console) {
   }
   const BulkWords words = order.words;
   const bool takes_all = order.takes_all;
-  const auto half = order.dlq_only || arguments.has("dlq") ? queue::QueueType::dlq : queue::QueueType::standard;
+  const auto half = order.dlq_only || arguments.has("dlq") ? queue::Half::dlq : queue::Half::standard;
   auto plan = parse_plan(std::move(order), arguments);
   if (plan.has_error()) {
     return plan.error();
@@ -212,7 +212,7 @@ Exit run_bulk(BulkOrder order, const Arguments& arguments, Console& console) {
   if (session.has_error()) {
     return session.error();
   }
-  plan->type = half;
+  plan->half = half;
   if (session->place().in_sqlite()) {
     plan->page = kSqliteBatch;
     plan->batch = kSqliteBatch;

@@ -159,7 +159,7 @@ void BulkReport::finish(const queue::QueueAddress& address, const operate::BulkR
     write_failures();
   }
   json_.member("queue", address.queue);
-  json_.member("queue_type", queue::to_string(address.type));
+  json_.member("queue_type", queue::to_string(address.half));
   if (dry_run_) {
     json_.member("dry_run", true);
     json_.member("matched", count.done);

@@ -102,7 +102,7 @@ void write_held(JsonText& json, const HeldMessage& held) {
   json.begin_object();
   json.member("job", held.job);
   json.member("queue", held.address.queue);
-  json.member("half", queue::to_string(held.address.type));
+  json.member("half", queue::to_string(held.address.half));
   json.member("message", clean_utf8(held.receipt.id, held.receipt.id.size() * 3));
   json.member("attempt", std::uint64_t{held.attempt});
   json.member("running", held.running);

@@ -121,19 +121,19 @@ Exit ls(const Arguments& arguments, Console& console) {
   return Exit::ok();
 }
 
-template <queue::QueueType type>
+template <queue::Half half>
 Exit count(const Arguments& arguments, Console& console) {
   auto session = open(arguments);
   if (session.has_error()) {
     return session.error();
   }
-  const auto overview = DynamoMqOperations(*session).overview(type);
+  const auto overview = DynamoMqOperations(*session).overview(half);
   if (overview.has_error()) {
     return Exit::failure(overview.error());
   }
   JsonText json = new_json();
   json.begin_object();
-  if (type == queue::QueueType::dlq) {
+  if (half == queue::Half::dlq) {
     write_dlq_stats(json, *overview);
   } else {
     write_queue_stats(json, *overview);
@@ -203,7 +203,7 @@ std::vector<Command> make_commands() {
   return {
       make("completion", "Print the script that completes words: completion bash, zsh or fish", {}, nullptr),
       make("delete", "Delete the message of an id", id, run_silently<&DynamoMqOperations::remove>),
-      make("dlq", "Count the messages of the DLQ", unused_id, count<queue::QueueType::dlq>),
+      make("dlq", "Count the messages of the DLQ", unused_id, count<queue::Half::dlq>),
       make("enqueue-test", "Send the test messages A-101, A-202, A-303 and A-404", unused_id, enqueue_test),
       make("fail", "Make the message of an id visible again", id, run_on_message<&DynamoMqOperations::fail>),
       make("get", "Show the message of an id", id, get),
@@ -212,7 +212,7 @@ std::vector<Command> make_commands() {
       make("ls", "List ten messages and their states", {}, ls),
       make("purge", "Delete all messages of both halves", {{.name = "yes", .help = "do not ask on a terminal"}}, purge),
       // Its help does not name the alias, as DynamoMQ has none; the word is this program's own.
-      with_alias(make("qstat", "Count the messages of the queue", {}, count<queue::QueueType::standard>), "stats"),
+      with_alias(make("qstat", "Count the messages of the queue", {}, count<queue::Half::standard>), "stats"),
       make("receive", "Receive the next message, hidden for 30 seconds", {}, receive),
       make("redrive", "Move the message of an id from the DLQ back", id, redrive),
       make("reset", "Make the message of an id as if newly sent", id, run_on_message<&DynamoMqOperations::reset>),

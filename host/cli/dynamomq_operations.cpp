@@ -13,7 +13,7 @@ namespace sluice::cli {
 namespace {
 
 using queue::ChangeAction;
-using queue::QueueType;
+using queue::Half;
 using queue::StoredMessage;
 
 constexpr std::size_t kListSize = 10;
@@ -118,7 +118,7 @@ Result<void> DynamoMqOperations::remove(const std::string& id) {
 }
 
 Result<StoredMessage> DynamoMqOperations::receive() {
-  auto source = seams_.queues.open_source({seams_.queue, QueueType::standard});
+  auto source = seams_.queues.open_source({seams_.queue, Half::standard});
   if (source.has_error()) {
     return worded(source.error());
   }
@@ -144,7 +144,7 @@ Result<StoredMessage> DynamoMqOperations::redrive(const std::string& id) {
     return found;
   }
   const WallTime now = seams_.clock.wall_now();
-  if (found->queue_type != QueueType::dlq) {
+  if (found->half != Half::dlq) {
     return wrong_state("can only redrive messages from DLQ", *found, now);
   }
   if (dynamomq_status(*found, now) != "READY") {
@@ -161,8 +161,8 @@ Result<StoredMessage> DynamoMqOperations::reset(const std::string& id) {
   return message;
 }
 
-Result<queue::QueueOverview> DynamoMqOperations::overview(QueueType type) {
-  auto overview = seams_.oper.overview({.type = type}, kNoDeadline);
+Result<queue::QueueOverview> DynamoMqOperations::overview(Half half) {
+  auto overview = seams_.oper.overview({.half = half}, kNoDeadline);
   if (overview.has_error()) {
     return worded(overview.error());
   }
@@ -171,11 +171,11 @@ Result<queue::QueueOverview> DynamoMqOperations::overview(QueueType type) {
 
 Result<std::vector<StoredMessage>> DynamoMqOperations::list() {
   std::vector<StoredMessage> messages;
-  for (const QueueType type : {QueueType::standard, QueueType::dlq}) {
+  for (const Half half : {Half::standard, Half::dlq}) {
     if (messages.size() >= kListSize) {
       break;
     }
-    auto page = seams_.oper.list({.type = type, .limit = kListSize - messages.size(), .cursor = {}, .content = false},
+    auto page = seams_.oper.list({.half = half, .limit = kListSize - messages.size(), .cursor = {}, .content = false},
                                  deadline());
     if (page.has_error()) {
       return worded(page.error());
@@ -218,8 +218,8 @@ BulkOutcome DynamoMqOperations::enqueue_test() {
 
 Result<BulkOutcome> DynamoMqOperations::purge(const Progress& progress) {
   BulkOutcome outcome;
-  for (const QueueType type : {QueueType::standard, QueueType::dlq}) {
-    const auto stopped = purge_half(type, progress, outcome);
+  for (const Half half : {Half::standard, Half::dlq}) {
+    const auto stopped = purge_half(half, progress, outcome);
     if (stopped.has_error()) {
       return worded(stopped.error());
     }
@@ -230,10 +230,10 @@ Result<BulkOutcome> DynamoMqOperations::purge(const Progress& progress) {
   return outcome;
 }
 
-Result<bool> DynamoMqOperations::purge_half(QueueType type, const Progress& progress, BulkOutcome& outcome) {
+Result<bool> DynamoMqOperations::purge_half(Half half, const Progress& progress, BulkOutcome& outcome) {
   using Fate = operate::BulkOutcome::Fate;
   using State = operate::BulkRun::Step::State;
-  operate::BulkPlan plan = operate::BulkPlan::removal_of_all(type);
+  operate::BulkPlan plan = operate::BulkPlan::removal_of_all(half);
   plan.page = kPurgeBatch;
   plan.batch = kPurgeBatch;
   operate::BulkRun run(seams_.oper, seams_.clock, std::move(plan));
@@ -244,7 +244,7 @@ Result<bool> DynamoMqOperations::purge_half(QueueType type, const Progress& prog
     for (operate::BulkOutcome& message : step.outcomes) {
       if (message.fate == Fate::done || message.error.code() == ErrorCode::not_found) {
         outcome.successes.push_back(std::move(message.id));
-      } else if (message.fate == Fate::failed || type == QueueType::dlq) {
+      } else if (message.fate == Fate::failed || half == Half::dlq) {
         // What moved to the DLQ from the other half is removed there.
         outcome.failures.push_back({std::move(message.id), worded(message.error).message()});
       }

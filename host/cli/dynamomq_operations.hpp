@@ -57,7 +57,7 @@ class DynamoMqOperations {
   Result<void> invalid(const std::string& id);
   Result<queue::StoredMessage> redrive(const std::string& id);
   Result<queue::StoredMessage> reset(const std::string& id);
-  Result<queue::QueueOverview> overview(queue::QueueType type);
+  Result<queue::QueueOverview> overview(queue::Half half);
   /// At most ten messages of both halves, by the time of their last update.
   Result<std::vector<queue::StoredMessage>> list();
   /// Puts DynamoMQ's four test messages in, in place of those with their ids.
@@ -69,7 +69,7 @@ class DynamoMqOperations {
   Result<queue::StoredMessage> change_and_get(const std::string& id, queue::ChangeAction action);
   Result<void> change(const std::string& id, queue::ChangeAction action);
   /// True when it was told to end.
-  Result<bool> purge_half(queue::QueueType type, const Progress& progress, BulkOutcome& outcome);
+  Result<bool> purge_half(queue::Half half, const Progress& progress, BulkOutcome& outcome);
   /// With DynamoMQ's text for its kind.
   Error worded(const Error& error) const;
 

@@ -10,15 +10,15 @@ namespace {
 
 constexpr std::size_t kMaxLimit = 1'000'000'000;
 
-OrExit<std::vector<queue::QueueType>> named_halves(const Arguments& arguments) {
-  using queue::QueueType;
+OrExit<std::vector<queue::Half>> named_halves(const Arguments& arguments) {
+  using queue::Half;
   if (arguments.has("both") && arguments.has("dlq")) {
     return Exit::usage("--both and --dlq exclude each other; give one");
   }
   if (arguments.has("both")) {
-    return std::vector<QueueType>{QueueType::standard, QueueType::dlq};
+    return std::vector<Half>{Half::standard, Half::dlq};
   }
-  return std::vector<QueueType>{arguments.has("dlq") ? QueueType::dlq : QueueType::standard};
+  return std::vector<Half>{arguments.has("dlq") ? Half::dlq : Half::standard};
 }
 
 std::string records(std::uint64_t count) { return std::to_string(count) + (count == 1 ? " record" : " records"); }

@@ -133,7 +133,7 @@ Exit ls(const Arguments& arguments, Console& console) {
   }
   ListWriter writer(*output, console);
   return list(*session,
-              {.request = {.type = half_of(arguments), .limit = 0, .cursor = {}, .content = filter->reads_content()},
+              {.request = {.half = half_of(arguments), .limit = 0, .cursor = {}, .content = filter->reads_content()},
                .filter = *filter,
                .limit = arguments.has("all") ? 0 : *limit},
               writer, console);

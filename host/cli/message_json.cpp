@@ -65,7 +65,7 @@ void MessageJson::write(JsonText& json, const queue::StoredMessage& stored, Wall
 
 void MessageJson::write_record(JsonText& json, const queue::StoredMessage& stored) const {
   json.member("receive_count", std::uint64_t{stored.message.attempt});
-  json.member("queue_type", queue::to_string(stored.queue_type));
+  json.member("queue_type", queue::to_string(stored.half));
   json.member("version", stored.version);
   json.member("created_at", time_text(stored.created_at));
   json.member("updated_at", time_text(stored.updated_at));
@@ -86,7 +86,7 @@ void MessageJson::write_status(JsonText& json, const queue::StoredMessage& store
   json.begin_object();
   json.member("id", stored.message.id);
   json.member("status", dynamomq_status(stored, now));
-  json.member("queue_type", queue::to_string(stored.queue_type));
+  json.member("queue_type", queue::to_string(stored.half));
   if (keys_ == Keys::all) {
     json.member("state", to_string(stored.state(now)));
     json.member("receive_count", std::uint64_t{stored.message.attempt});

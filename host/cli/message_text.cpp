@@ -81,7 +81,7 @@ void MessageTable::add(const queue::StoredMessage& stored, WallTime now) {
   const auto state = stored.state(now);
   table_.add({stored.message.id,
               {std::string(to_string(state)), colour_of(state)},
-              std::string(queue::to_string(stored.queue_type)),
+              std::string(queue::to_string(stored.half)),
               std::to_string(stored.message.attempt),
               short_duration(now - stored.created_at),
               {stored.failure.error, Colour::red}});
@@ -98,7 +98,7 @@ std::string message_text(const queue::StoredMessage& stored, WallTime now, bool 
   };
   row("id", message.id);
   row("state", std::string(to_string(state)), colour_of(state));
-  row("half", std::string(queue::to_string(stored.queue_type)));
+  row("half", std::string(queue::to_string(stored.half)));
   row("receives", std::to_string(message.attempt));
   row("version", std::to_string(stored.version));
   row("created", when(stored.created_at, now));

@@ -102,7 +102,7 @@ Exit peek(const Arguments& arguments, Console& console) {
   }
   PeekWriter writer(*output, console);
   const Search search{.filter = std::move(*filter), .any_state = arguments.has("any-state"), .limit = *limit};
-  return show(*session, search, {.type = half_of(arguments), .limit = 0, .cursor = {}}, writer, console);
+  return show(*session, search, {.half = half_of(arguments), .limit = 0, .cursor = {}}, writer, console);
 }
 
 }  // namespace

@@ -51,14 +51,13 @@ OrExit<QueueReport> read_report(QueueSession& session, const std::string& queue,
   }
   const auto before = session.cost();
   if (halves == Halves::both) {
-    auto standard = (*opened)->overview({.type = queue::QueueType::standard, .ids = kFirstIds}, kNoDeadline);
+    auto standard = (*opened)->overview({.half = queue::Half::standard, .ids = kFirstIds}, kNoDeadline);
     if (standard.has_error()) {
       return Exit::failure(session.place().explained(standard.error(), queue));
     }
     report.standard = std::move(*standard);
   }
-  auto dlq =
-      (*opened)->overview({.type = queue::QueueType::dlq, .ids = kFirstIds, .errors = kErrorGroups}, kNoDeadline);
+  auto dlq = (*opened)->overview({.half = queue::Half::dlq, .ids = kFirstIds, .errors = kErrorGroups}, kNoDeadline);
   if (dlq.has_error()) {
     return Exit::failure(session.place().explained(dlq.error(), queue));
   }

@@ -39,8 +39,8 @@ OrExit<std::unique_ptr<queue::Sender>> QueueSession::open_sender() {
   return std::move(*sender);
 }
 
-OrExit<std::unique_ptr<queue::Source>> QueueSession::open_source(queue::QueueType type) {
-  auto source = queues().open_source({queue(), type});
+OrExit<std::unique_ptr<queue::Source>> QueueSession::open_source(queue::Half half) {
+  auto source = queues().open_source({queue(), half});
   if (source.has_error()) {
     return unopened(source.error());
   }
@@ -53,8 +53,8 @@ Exit QueueSession::unopened(const Error& error) const {
                                                    : "");
 }
 
-queue::QueueType half_of(const Arguments& arguments) {
-  return arguments.has("dlq") ? queue::QueueType::dlq : queue::QueueType::standard;
+queue::Half half_of(const Arguments& arguments) {
+  return arguments.has("dlq") ? queue::Half::dlq : queue::Half::standard;
 }
 
 }  // namespace sluice::cli

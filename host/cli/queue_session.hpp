@@ -34,7 +34,7 @@ class QueueSession {
   /// Looks at the session's queue and changes it. Not to be asked where no queue is named.
   queue::Operator& oper() { return *operator_; }
   OrExit<std::unique_ptr<queue::Sender>> open_sender();
-  OrExit<std::unique_ptr<queue::Source>> open_source(queue::QueueType type);
+  OrExit<std::unique_ptr<queue::Source>> open_source(queue::Half half);
 
   /// What the command has spent at DynamoDB; nothing elsewhere.
   std::optional<runtime::DynamoDbCost> cost() const { return parts_->queues.cost(); }
@@ -73,6 +73,6 @@ class QueueSession {
 };
 
 /// The half of its queue that --dlq names.
-queue::QueueType half_of(const Arguments& arguments);
+queue::Half half_of(const Arguments& arguments);
 
 }  // namespace sluice::cli

@@ -9,10 +9,10 @@ namespace {
 constexpr Duration kVisibility = std::chrono::seconds(30);
 
 /// What a claim itself tells, for a message that was taken away before it could be read.
-queue::StoredMessage from_claim(const queue::Delivery& claim, queue::QueueType type) {
+queue::StoredMessage from_claim(const queue::Delivery& claim, queue::Half half) {
   queue::StoredMessage stored;
   stored.message = claim.message;
-  stored.queue_type = type;
+  stored.half = half;
   stored.version = claim.receipt.version;
   stored.invisible_until = claim.invisible_until;
   return stored;
@@ -31,7 +31,7 @@ Exit receive(const Arguments& arguments, Console& console) {
   if (session.has_error()) {
     return session.error();
   }
-  const queue::QueueType half = half_of(arguments);
+  const queue::Half half = half_of(arguments);
   auto source = session->open_source(half);
   if (source.has_error()) {
     return source.error();
@@ -42,7 +42,7 @@ Exit receive(const Arguments& arguments, Console& console) {
   }
   if (claimed->deliveries.empty()) {
     return Exit::failure("nothing to receive: queue " + session->queue() + " has no message that is due" +
-                         (half == queue::QueueType::dlq ? " in its dead-letter half" : ""));
+                         (half == queue::Half::dlq ? " in its dead-letter half" : ""));
   }
   const queue::Delivery& claim = claimed->deliveries.front();
   const auto stored = session->oper().get(claim.message.id, session->deadline());

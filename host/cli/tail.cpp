@@ -78,7 +78,7 @@ class EventWriter {
     json_.member("at", format_timestamp(event.seen_at));
     json_.member("event", to_string(event.kind));
     json_.member("id", message.id);
-    json_.member("queue_type", to_string(message.queue_type));
+    json_.member("queue_type", to_string(message.half));
     json_.member("receive_count", std::uint64_t{message.attempt});
     json_.member("version", message.version);
     if (tells_due_time(event)) {
@@ -231,9 +231,9 @@ Exit tail(const Arguments& arguments, Console& console) {
   }
   operate::LookRequest request{.halves = {}, .limit = *limit, .wanted = {}};
   if (!arguments.has("dlq")) {
-    request.halves.push_back(queue::QueueType::standard);
+    request.halves.push_back(queue::Half::standard);
   }
-  request.halves.push_back(queue::QueueType::dlq);
+  request.halves.push_back(queue::Half::dlq);
   if (!filter->empty()) {
     request.wanted = [&](const queue::StoredMessage& record) {
       return filter->matches(record, session->clock().wall_now());

@@ -146,7 +146,7 @@ std::unique_ptr<JobLedger> HostLedger::open(LedgerJob job) {
     return nullptr;
   }
   format::JobEntry& entry = mapping_->job(index);
-  entry.dlq = job.address.type == queue::QueueType::dlq ? 1 : 0;
+  entry.dlq = job.address.half == queue::Half::dlq ? 1 : 0;
   entry.name.assign(job.facts.job);
   entry.queue.assign(job.address.queue);
   return std::make_unique<JobSlots>(mapping_, std::move(job.facts), index);

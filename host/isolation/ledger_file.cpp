@@ -96,7 +96,7 @@ std::optional<HeldMessage> read_slot(const LedgerBytes& bytes, std::size_t index
   const format::JobEntry& job = bytes.job(slot.job);
   HeldMessage held;
   held.job = clean(job.name.view());
-  held.address = {std::string(job.queue.view()), job.dlq != 0 ? queue::QueueType::dlq : queue::QueueType::standard};
+  held.address = {std::string(job.queue.view()), job.dlq != 0 ? queue::Half::dlq : queue::Half::standard};
   held.receipt = {std::string(slot.id.data(), slot.id_size), slot.version, slot.locator};
   held.attempt = slot.attempt;
   held.suspect = slot.suspect != 0;

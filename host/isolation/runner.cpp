@@ -297,8 +297,10 @@ Runner::Bound Runner::bound(const plugin::Attempt& attempt) const {
   return bound;
 }
 
-void Runner::request_stop(bool lease_lost) noexcept {
-  control().stop.fetch_or(lease_lost ? RunnerControl::kStop | RunnerControl::kLost : RunnerControl::kStop);
+void Runner::request_stop(SteadyTime end, bool lease_lost) noexcept {
+  control().stop_end.store(end.time_since_epoch().count());
+  const std::uint32_t asked = RunnerControl::kStop | (lease_lost ? RunnerControl::kLost : 0);
+  control().stop.store((control().stop.load() | asked) + RunnerControl::kNews);
   futex_wake(control().stop);
 }
 

@@ -41,12 +41,12 @@ class Runner {
   Runner& operator=(const Runner&) = delete;
 
   /// A message comes next: no stop was asked for it yet.
-  void expect_message() noexcept { control().stop.store(0); }
+  void expect_message() noexcept { control().stop.fetch_and(~(RunnerControl::kStop | RunnerControl::kLost)); }
   /// Works on one message. `crashed` when the process ended, or had to be killed, over it.
   plugin::Outcome handle(const queue::Message& message, std::string_view queue, std::uint32_t max_attempts,
                          plugin::Attempt& attempt, const RunnerLog& log);
-  /// Of the message that is at work.
-  void request_stop(bool lease_lost) noexcept;
+  /// Of the message that is at work; it has until `end`. One caller at a time.
+  void request_stop(SteadyTime end, bool lease_lost) noexcept;
   /// False once the process has ended, by whatever.
   bool alive() const { return control().ended.load() == 0; }
   /// How it ended, as one line. Once it is not alive.

@@ -27,14 +27,17 @@ struct RunnerControl {
   static constexpr std::uint32_t kRoom = 256 * 1024;  ///< of events; a power of two
   static constexpr std::uint32_t kStop = 1;
   static constexpr std::uint32_t kLost = 2;
+  static constexpr std::uint32_t kNews = 4;  ///< added with each change, so that no two look alike to who sleeps
 
   // Written by the host.
   alignas(64) std::atomic<std::uint32_t> orders;  ///< how many were given; the Runner sleeps on it
   RunnerOrder order;
   std::uint64_t parcel_size;
-  std::uint64_t parcel_room;                        ///< of the second piece
-  std::int64_t deadline;                            ///< of the attempt, on the machine's monotonic clock
-  alignas(64) std::atomic<std::uint32_t> stop;      ///< kStop, kLost; the Runner's second thread sleeps on it
+  std::uint64_t parcel_room;                    ///< of the second piece
+  std::int64_t deadline;                        ///< of the attempt, on the machine's monotonic clock
+  alignas(64) std::atomic<std::uint32_t> stop;  ///< kStop, kLost, and how often it changed; the Runner's second thread
+                                                ///< sleeps on it
+  std::atomic<std::int64_t> stop_end;           ///< until when the handler has, on the same clock
   alignas(64) std::atomic<std::uint32_t> consumed;  ///< bytes of events that were read
   std::atomic<std::uint32_t> host_sleeps;
   std::atomic<std::uint32_t> ended;  ///< the process is gone

@@ -37,7 +37,7 @@ class RunnerInstance final : public plugin::HandlerInstance, private plugin::Att
   Result<void> start();
   /// Nothing once there is a process; otherwise what becomes of the message that waits for one.
   std::optional<plugin::Outcome> make_ready();
-  void stop_requested(bool lease_lost) noexcept override { runner_->request_stop(lease_lost); }
+  void stop_requested(SteadyTime end, bool lease_lost) noexcept override { runner_->request_stop(end, lease_lost); }
   void extended(Duration) noexcept override {}  // It is the Runner that has asked for it.
 
   // Fixed after construction.

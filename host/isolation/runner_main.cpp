@@ -78,6 +78,8 @@ class RunnerBody {
   bool begin();
   void work();
   void arm();
+  /// Under `arming_`.
+  void carry_stop(std::uint32_t asked);
   void carry_stops(const std::stop_token& stop);
 
   const SystemClock clock_;
@@ -111,7 +113,7 @@ int RunnerBody::run() {
         break;
       default:
         stop_carrier_.request_stop();
-        control_.stop.fetch_or(RunnerControl::kStop);
+        control_.stop.fetch_add(RunnerControl::kNews);
         futex_wake(control_.stop);
         instance_.reset();
         return 0;
@@ -190,8 +192,14 @@ void RunnerBody::work() {
 void RunnerBody::arm() {
   const MutexLock lock(arming_);
   attempt_.arm(SteadyTime(Duration(control_.deadline)));
-  if (const std::uint32_t asked = control_.stop.load(); asked != 0) {
-    (asked & RunnerControl::kLost) != 0 ? attempt_.lose_lease() : attempt_.request_stop();
+  carry_stop(control_.stop.load());
+}
+
+void RunnerBody::carry_stop(std::uint32_t asked) {
+  if ((asked & RunnerControl::kLost) != 0) {
+    attempt_.lose_lease();
+  } else if ((asked & RunnerControl::kStop) != 0) {
+    attempt_.request_stop(SteadyTime(Duration(control_.stop_end.load())));
   }
 }
 
@@ -203,11 +211,7 @@ void RunnerBody::carry_stops(const std::stop_token& stop) {
     const MutexLock lock(arming_);
     // What was asked for a message that has ended is gone by now.
     seen = control_.stop.load();
-    if ((seen & RunnerControl::kLost) != 0) {
-      attempt_.lose_lease();
-    } else if (seen != 0) {
-      attempt_.request_stop();
-    }
+    carry_stop(seen);
   }
 }
 

@@ -25,7 +25,7 @@ class RunnerVoice final : public plugin::AttemptWatcher {
   void log(bool of_attempt, std::int32_t level, std::string_view text);
   void outcome(const plugin::Outcome& outcome);
 
-  void stop_requested(bool) noexcept override {}  // The host knows: it has asked for it.
+  void stop_requested(SteadyTime, bool) noexcept override {}  // The host knows: it has asked for it.
   void extended(Duration duration) noexcept override;
 
  private:

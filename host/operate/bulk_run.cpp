@@ -51,9 +51,9 @@ bool stops_the_run(const std::vector<queue::ChangeResult>& results) {
 
 }  // namespace
 
-BulkPlan BulkPlan::removal_of_all(queue::QueueType type) {
+BulkPlan BulkPlan::removal_of_all(queue::Half half) {
   BulkPlan plan;
-  plan.type = type;
+  plan.half = half;
   plan.work = queue::Change{.id = {}, .action = queue::ChangeAction::remove};
   plan.unconditional = true;
   return plan;
@@ -91,7 +91,7 @@ std::size_t BulkRun::page_size() const {
 BulkRun::Step BulkRun::list() {
   Step step;
   const bool content = plan_.dry_run || plan_.filter.reads_content();
-  auto page = queue_.list({.type = plan_.type,
+  auto page = queue_.list({.half = plan_.half,
                            .limit = page_size(),
                            .cursor = list_cursor_,
                            .content = content,
@@ -196,7 +196,7 @@ std::vector<queue::ChangeResult> BulkRun::change(std::span<const queue::StoredMe
     change.version = message->version;
   }
   if (plan_.unconditional) {
-    return queue::remove_from_half(queue_, plan_.type, std::move(changes), deadline());
+    return queue::remove_from_half(queue_, plan_.half, std::move(changes), deadline());
   }
   return queue_.change(changes, deadline());
 }

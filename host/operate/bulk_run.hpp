@@ -18,7 +18,7 @@ namespace sluice::operate {
 using BulkWork = std::variant<queue::Change, std::vector<queue::ContentEdit>>;
 
 struct BulkPlan {
-  queue::QueueType type = queue::QueueType::standard;
+  queue::Half half = queue::Half::standard;
   Filter filter;
   BulkWork work;
   /// Messages in flight too; otherwise they are left alone.
@@ -35,7 +35,7 @@ struct BulkPlan {
   std::string cursor;       ///< where to begin: `BulkRun::cursor` of a run that was stopped
 
   /// A purge.
-  static BulkPlan removal_of_all(queue::QueueType type);
+  static BulkPlan removal_of_all(queue::Half half);
 };
 
 /// What became of one message that the filter matched.

@@ -32,7 +32,7 @@ Result<void> Exporter::list(Deadline deadline) {
   if (half_ >= options_.halves.size()) {
     return {};
   }
-  const queue::ListRequest request{.type = options_.halves[half_],
+  const queue::ListRequest request{.half = options_.halves[half_],
                                    .limit = page_size_,
                                    .cursor = cursor_,
                                    .content = true,

@@ -19,7 +19,7 @@ namespace sluice::operate {
 class Exporter {
  public:
   struct Options {
-    std::vector<queue::QueueType> halves;                     ///< in this order
+    std::vector<queue::Half> halves;                          ///< in this order
     std::function<bool(const queue::StoredMessage&)> wanted;  ///< empty: all
     std::uint64_t limit = 0;                                  ///< most lines; 0: no limit
     bool consistent = false;                                  ///< as ListRequest's

@@ -70,7 +70,7 @@ class MessageView {
       case FilterField::receive_count:
         return number(message.attempt);
       case FilterField::queue_type:
-        return std::string(queue::to_string(stored_.queue_type));
+        return std::string(queue::to_string(stored_.half));
       case FilterField::version:
         return FilterNumber{std::to_string(stored_.version)};
       case FilterField::state:

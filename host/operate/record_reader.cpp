@@ -153,9 +153,9 @@ class LineParser {
     if (!read_text(text)) {
       return;
     }
-    if (text == to_string(queue::QueueType::dlq)) {
-      record_.queue_type = queue::QueueType::dlq;
-    } else if (text != to_string(queue::QueueType::standard)) {
+    if (text == to_string(queue::Half::dlq)) {
+      record_.half = queue::Half::dlq;
+    } else if (text != to_string(queue::Half::standard)) {
       reader_.fail("\"queue_type\" is \"STANDARD\" or \"DLQ\"");
     }
   }

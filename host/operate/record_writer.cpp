@@ -129,7 +129,7 @@ void append_record_line(std::string& out, const queue::StoredMessage& record) {
   append_key(out, "receive_count");
   out += std::to_string(message.attempt);
   append_key(out, "queue_type");
-  append_text(out, to_string(record.queue_type));
+  append_text(out, to_string(record.half));
   append_key(out, "version");
   out += std::to_string(record.version);
   append_time(out, "created_at", record.created_at);

@@ -9,8 +9,8 @@ namespace sluice::operate {
 
 namespace {
 
+using queue::Half;
 using queue::MessageState;
-using queue::QueueType;
 
 constexpr std::size_t kPageSize = 250;
 constexpr std::array<std::string_view, 10> kNames{"arrived",       "claimed",  "retrying", "released", "expired",
@@ -39,7 +39,7 @@ class Story {
   }
 
   void entered(const Sighting& now) {
-    if (now.queue_type == QueueType::dlq) {
+    if (now.half == Half::dlq) {
       tell(EventKind::dead_lettered, now);
     } else {
       tell(EventKind::arrived, now);
@@ -51,7 +51,7 @@ class Story {
   }
 
   void moved(const Sighting& now) {
-    tell(now.queue_type == QueueType::dlq ? EventKind::dead_lettered : EventKind::redriven, now);
+    tell(now.half == Half::dlq ? EventKind::dead_lettered : EventKind::redriven, now);
     claim(now);
   }
 
@@ -82,13 +82,13 @@ class Story {
   const WallTime seen_at_;
 };
 
-const std::optional<WallTime>& horizon_of(const Snapshot& look, QueueType half) {
-  return look.horizon.at(half == QueueType::dlq ? 1 : 0);
+const std::optional<WallTime>& horizon_of(const Snapshot& look, Half half) {
+  return look.horizon.at(half == Half::dlq ? 1 : 0);
 }
 
 /// True when the look would show a record of this place in the queue.
 bool reaches(const Snapshot& look, const Sighting& record) {
-  const auto& horizon = horizon_of(look, record.queue_type);
+  const auto& horizon = horizon_of(look, record.half);
   return !horizon || record.sent_at < *horizon;
 }
 
@@ -99,7 +99,7 @@ bool is_new(const Sighting& found, const Snapshot& before) {
 
 /// What left the one half may lie in the other, beyond its horizon.
 bool is_gone(const Sighting& last, const Snapshot& now) {
-  const QueueType other = last.queue_type == QueueType::dlq ? QueueType::standard : QueueType::dlq;
+  const Half other = last.half == Half::dlq ? Half::standard : Half::dlq;
   return reaches(now, last) && !horizon_of(now, other);
 }
 
@@ -109,7 +109,7 @@ std::string_view to_string(EventKind kind) { return kNames.at(static_cast<std::s
 
 Sighting Sighting::of(const queue::StoredMessage& record, WallTime now) {
   return {.id = record.message.id,
-          .queue_type = record.queue_type,
+          .half = record.half,
           .state = record.state(now),
           .version = record.version,
           .attempt = record.message.attempt,
@@ -130,7 +130,7 @@ std::vector<Event> Watcher::step(Snapshot now) {
         if (is_new(found, *before_)) {
           story.entered(found);
         }
-      } else if (last->second.queue_type != found.queue_type) {
+      } else if (last->second.half != found.half) {
         story.moved(found);
       } else {
         story.stayed(last->second, found);
@@ -152,8 +152,8 @@ std::vector<Event> Watcher::step(Snapshot now) {
 Result<Snapshot> take_look(queue::Operator& queue, const LookRequest& request, const Clock& clock, Deadline deadline) {
   Snapshot look;
   look.taken_at = clock.wall_now();
-  for (const QueueType half : request.halves) {
-    queue::ListRequest list{.type = half, .limit = 0, .cursor = {}, .content = request.content, .native = false};
+  for (const Half half : request.halves) {
+    queue::ListRequest list{.half = half, .limit = 0, .cursor = {}, .content = request.content, .native = false};
     std::size_t left = request.limit;
     WallTime youngest{};
     do {
@@ -172,7 +172,7 @@ Result<Snapshot> take_look(queue::Operator& queue, const LookRequest& request, c
       list.cursor = page->next;
     } while (left > 0 && !list.cursor.empty());
     if (!list.cursor.empty()) {
-      look.horizon.at(half == QueueType::dlq ? 1 : 0) = youngest;
+      look.horizon.at(half == Half::dlq ? 1 : 0) = youngest;
     }
   }
   return look;

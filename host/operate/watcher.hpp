@@ -21,7 +21,7 @@ namespace sluice::operate {
 /// One record as a look found it. A value.
 struct Sighting {
   std::string id;
-  queue::QueueType queue_type = queue::QueueType::standard;
+  queue::Half half = queue::Half::standard;
   queue::MessageState state = queue::MessageState::ready;
   std::int64_t version = 0;
   std::uint32_t attempt = 0;  ///< the receive count
@@ -84,7 +84,7 @@ class Watcher {
 };
 
 struct LookRequest {
-  std::vector<queue::QueueType> halves;
+  std::vector<queue::Half> halves;
   std::size_t limit = 1000;                                 ///< most records of each half
   std::function<bool(const queue::StoredMessage&)> wanted;  ///< whether to tell of a record; empty: of all
   bool content = false;                                     ///< true: `wanted` looks at bodies and attributes

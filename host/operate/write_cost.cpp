@@ -92,7 +92,7 @@ WriteCost& WriteCost::operator+=(const WriteCost& other) {
 std::size_t item_bytes(const queue::StoredMessage& stored) {
   const queue::Message& message = stored.message;
   std::size_t bytes = kNameBytes + message.id.size() + body_bytes(message);
-  bytes += queue::to_string(stored.queue_type).size() + number_bytes(std::to_string(message.attempt)) +
+  bytes += queue::to_string(stored.half).size() + number_bytes(std::to_string(message.attempt)) +
            number_bytes(std::to_string(stored.version));
   bytes += 3 * kTimeBytes + (stored.received_at ? kTimeBytes : 0) + (stored.invisible_until ? kTimeBytes : 0);
   bytes += kNonceBytes + failure_bytes(stored.failure);

@@ -29,7 +29,7 @@ void Attempt::request_stop(SteadyTime end) {
     end_.store(std::min(end_.load(), end.time_since_epoch().count()));
     stop_.store(true);
     if (watcher_ != nullptr) {
-      watcher_->stop_requested(lost_.load());
+      watcher_->stop_requested(drain_end(), lost_.load());
     }
   }
   stopped_.notify_all();
@@ -42,6 +42,8 @@ void Attempt::lose_lease() {
 
 SteadyTime Attempt::deadline() const { return SteadyTime(Duration(deadline_.load())); }
 
+SteadyTime Attempt::drain_end() const { return SteadyTime(Duration(end_.load())); }
+
 bool Attempt::timed_out() const {
   const SteadyTime at = deadline();
   return at != kNever && clock_.steady_now() >= at;
@@ -50,7 +52,7 @@ bool Attempt::timed_out() const {
 bool Attempt::stop_requested() const { return stop_.load() || timed_out(); }
 
 Duration Attempt::time_left() const {
-  const SteadyTime at = std::min(deadline(), SteadyTime(Duration(end_.load())));
+  const SteadyTime at = std::min(deadline(), drain_end());
   return at == kNever ? Duration::max() : std::max(Duration::zero(), Duration(at - clock_.steady_now()));
 }
 
@@ -91,7 +93,7 @@ void Attempt::watch(AttemptWatcher* watcher) {
   const MutexLock lock(mutex_);
   watcher_ = watcher;
   if (watcher != nullptr && stop_.load()) {
-    watcher->stop_requested(lost_.load());
+    watcher->stop_requested(drain_end(), lost_.load());
   }
 }
 

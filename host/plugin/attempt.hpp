@@ -16,7 +16,8 @@ class AttemptWatcher {
   AttemptWatcher& operator=(const AttemptWatcher&) = delete;
   virtual ~AttemptWatcher() = default;
 
-  virtual void stop_requested(bool lease_lost) noexcept = 0;
+  /// The handler has until `end`; said again when that comes earlier.
+  virtual void stop_requested(SteadyTime end, bool lease_lost) noexcept = 0;
   /// The time-out is that far from now.
   virtual void extended(Duration duration) noexcept = 0;
 };
@@ -56,6 +57,8 @@ class Attempt {
   void watch(AttemptWatcher* watcher);
 
  private:
+  SteadyTime drain_end() const;
+
   // Fixed after construction.
   const Clock& clock_;
   // Synchronise themselves.

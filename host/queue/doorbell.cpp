@@ -104,7 +104,7 @@ void Doorbell::ring_sent(const std::string& queue, std::span<const NewMessage> m
                          std::span<const SendResult> results) {
   for (std::size_t i = 0; i < std::min(results.size(), messages.size()); ++i) {
     if (results[i].status == SendStatus::sent && messages[i].delay <= Duration::zero()) {
-      ring({queue, QueueType::standard});
+      ring({queue, Half::standard});
       return;
     }
   }
@@ -127,7 +127,7 @@ void Doorbell::ring_settled(const QueueAddress& address, std::span<const Complet
     ring(address);
   }
   if (dead) {
-    ring({address.queue, QueueType::dlq});
+    ring({address.queue, Half::dlq});
   }
 }
 
@@ -142,18 +142,18 @@ void Doorbell::ring_changed(const std::string& queue, std::span<const Change> ch
     }
   }
   if (standard) {
-    ring({queue, QueueType::standard});
+    ring({queue, Half::standard});
   }
   if (dead) {
-    ring({queue, QueueType::dlq});
+    ring({queue, Half::dlq});
   }
 }
 
 void Doorbell::ring_put(const std::string& queue, std::span<const PutResult> results) {
   if (std::any_of(results.begin(), results.end(),
                   [](const PutResult& result) { return result.status == PutStatus::written; })) {
-    ring({queue, QueueType::standard});
-    ring({queue, QueueType::dlq});
+    ring({queue, Half::standard});
+    ring({queue, Half::dlq});
   }
 }
 

@@ -2,6 +2,6 @@
 
 namespace sluice::queue {
 
-std::string_view to_string(QueueType type) { return type == QueueType::dlq ? "DLQ" : "STANDARD"; }
+std::string_view to_string(Half half) { return half == Half::dlq ? "DLQ" : "STANDARD"; }
 
 }  // namespace sluice::queue

@@ -17,14 +17,14 @@ inline constexpr std::string_view kJson = "application/json";
 using Attributes = std::map<std::string, std::string, std::less<>>;
 
 /// The two halves of a queue, by DynamoMQ's names: what is to be worked on, and what was given up.
-enum class QueueType { standard, dlq };
+enum class Half { standard, dlq };
 
-std::string_view to_string(QueueType type);  // "STANDARD", "DLQ"
+std::string_view to_string(Half half);  // "STANDARD", "DLQ"
 
 /// Where a job takes its messages from. A value.
 struct QueueAddress {
   std::string queue;
-  QueueType type = QueueType::standard;
+  Half half = Half::standard;
 
   friend bool operator==(const QueueAddress&, const QueueAddress&) = default;
   friend auto operator<=>(const QueueAddress&, const QueueAddress&) = default;
@@ -36,8 +36,8 @@ struct Message {
   std::string body;
   std::string content_type{kTextPlain};  ///< one of the three above, or what the sender named
   Attributes attributes;
-  std::string group;         ///< empty: none. Kept and shown; ordering by group comes later
-  std::uint32_t attempt = 0; ///< the receive count, this delivery included; 1 at the first
+  std::string group;          ///< empty: none. Kept and shown; ordering by group comes later
+  std::uint32_t attempt = 0;  ///< the receive count, this delivery included; 1 at the first
   WallTime sent_at{};
 };
 
@@ -53,9 +53,9 @@ struct NewMessage {
 
 /// Why an attempt failed, kept with a message that waits for its next attempt or lies in the DLQ. A value.
 struct Failure {
-  std::string error;    ///< the handler's reason, cut to a limit
-  std::string handler;  ///< handler that gave it
-  std::string host;     ///< host that ran it
+  std::string error;           ///< the handler's reason, cut to a limit
+  std::string handler;         ///< handler that gave it
+  std::string host;            ///< host that ran it
   std::uint32_t attempts = 0;  ///< attempts used when it was written
   WallTime failed_at{};
 

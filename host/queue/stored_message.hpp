@@ -19,8 +19,8 @@ std::string_view to_string(MessageState state);  // "ready", "in_flight", "delay
 
 /// A message as an operator sees it: the whole record.
 struct StoredMessage {
-  Message message;                ///< `attempt` is the receive count so far
-  QueueType queue_type = QueueType::standard;
+  Message message;  ///< `attempt` is the receive count so far
+  Half half = Half::standard;
   std::int64_t version = 0;
   WallTime created_at{};
   WallTime updated_at{};
@@ -29,8 +29,8 @@ struct StoredMessage {
   Failure failure;
   bool suspect = false;  ///< its next delivery is a suspect whatever else the record says
   /// The whole record as DynamoDB JSON, given by `list` when asked for and only where it holds what the fields above do
-  /// not: sets, binary values inside documents, attributes nobody here knows. A store that is given one with `put` keeps
-  /// it; the fields above win over what it says of them.
+  /// not: sets, binary values inside documents, attributes nobody here knows. A store that is given one with `put`
+  /// keeps it; the fields above win over what it says of them.
   std::string native;
 
   MessageState state(WallTime now) const {
@@ -42,7 +42,7 @@ struct StoredMessage {
 };
 
 struct ListRequest {
-  QueueType type = QueueType::standard;
+  Half half = Half::standard;
   std::size_t limit = 10;
   std::string cursor;   ///< empty: from the start; otherwise `ListPage::next` of the page before
   bool content = true;  ///< false: body, content type, attributes and group may stay empty, and cost no transfer
@@ -67,7 +67,7 @@ struct QueueStats {
 };
 
 struct StatsRequest {
-  QueueType type = QueueType::standard;
+  Half half = Half::standard;
   bool consistent = false;  ///< as ListRequest's
 };
 
@@ -88,7 +88,7 @@ struct QueueOverview {
 };
 
 struct OverviewRequest {
-  QueueType type = QueueType::standard;
+  Half half = Half::standard;
   std::size_t ids = 100;   ///< most of each list of ids
   std::size_t errors = 0;  ///< most groups of errors; 0: they are not looked at
 };

@@ -97,11 +97,11 @@ void DepthSampler::sample(const std::string& name) {
     opened = std::move(*again);
   }
   const Deadline deadline = Deadline::after(clock_, kSampleTimeout);
-  const auto standard = opened->stats({.type = queue::QueueType::standard}, deadline);
+  const auto standard = opened->stats({.half = queue::Half::standard}, deadline);
   if (!standard) {
     return;  // The claims of the same queue report the failure; the gauges keep their last value.
   }
-  const auto dlq = opened->stats({.type = queue::QueueType::dlq}, deadline);
+  const auto dlq = opened->stats({.half = queue::Half::dlq}, deadline);
   if (!dlq) {
     return;
   }

@@ -10,17 +10,18 @@
 
 namespace sluice::runtime {
 
-/// Whether queues have nothing due and nothing in flight, here or elsewhere. One thread. The references outlive it.
+/// Whether queues have nothing due and nothing in flight, here or elsewhere. One thread at a time. The references
+/// outlive it.
 class EmptyCheck {
  public:
   EmptyCheck(queue::Queues& queues, const Clock& clock) : queues_(queues), clock_(clock) {}
 
-  /// A queue that cannot be counted is not known to be empty. Where a cheap count says that all of them are, a
-  /// consistent one has the last word: an index that lags behind shows nothing of what was sent just now.
-  bool empty(const std::vector<queue::QueueAddress>& addresses);
+  /// Where a cheap count says that all of them are, a consistent one has the last word: an index that lags behind shows
+  /// nothing of what was sent just now. An Error that names the queue when one cannot be counted.
+  Result<bool> empty(const std::vector<queue::QueueAddress>& addresses);
 
  private:
-  bool empty(const queue::QueueAddress& address, bool consistent);
+  Result<bool> empty(const queue::QueueAddress& address, bool consistent);
 
   queue::Queues& queues_;
   const Clock& clock_;

@@ -29,7 +29,7 @@ bool waiting_mends(ErrorCode code) {
 }
 
 queue::QueueAddress address_of(const config::JobConfig& job) {
-  return {job.queue, job.source == config::Source::dlq ? queue::QueueType::dlq : queue::QueueType::standard};
+  return {job.queue, job.source == config::Source::dlq ? queue::Half::dlq : queue::Half::standard};
 }
 
 std::string joined(const std::vector<std::string>& names) {
@@ -229,22 +229,33 @@ SteadyTime Host::next_look(bool until_empty, bool progress) const {
 }
 
 bool Host::empty() {
-  const SteadyTime now = parts_.clock.steady_now();
-  if (now < next_empty_check_ || !jobs_.quiescent()) {
+  if (std::exchange(counted_empty_, false)) {
+    // A job that sent on to a queue counted before would have been busy meanwhile.
+    return jobs_.quiescent();
+  }
+  if (parts_.clock.steady_now() < next_empty_check_ || parts_.errand.under_way() || !jobs_.quiescent()) {
     return false;
   }
-  if (!emptiness_.empty(jobs_.addresses())) {
-    next_empty_check_ = parts_.clock.steady_now() + kEmptyCheckInterval;
-    return false;
+  parts_.errand.send([this, addresses = jobs_.addresses()] {
+    return Errand::Rest([this, counted = emptiness_.empty(addresses)] { take_count(counted); });
+  });
+  return false;
+}
+
+void Host::take_count(const Result<bool>& empty) {
+  next_empty_check_ = parts_.clock.steady_now() + kEmptyCheckInterval;
+  counted_empty_ = empty && *empty;
+  const std::string why = empty ? "" : empty.error().message();
+  if (!why.empty() && why != uncountable_) {
+    parts_.log.warn("cannot tell whether the queues are empty, so this run does not end by itself", {{"why", why}});
   }
-  // A job that sent on to a queue counted before would have been busy meanwhile.
-  return jobs_.quiescent();
+  uncountable_ = why;
 }
 
 void Host::begin_reload() {
   if (jobs_.exchanging() || parts_.errand.under_way()) {
     reload_waits_ = true;
-    parts_.log.info("reload waits until the last one is through");
+    parts_.log.info("reload waits for what is under way");
     return;
   }
   reload_waits_ = false;

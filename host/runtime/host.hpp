@@ -86,8 +86,10 @@ class Host {
   /// On the errand's thread. Nothing, and the log says why, when the files ask for what cannot be.
   std::optional<JobSet::Exchange> plan_reload();
   void reload(JobSet::Exchange next);
-  /// Every queue has nothing due and nothing in flight, here or elsewhere.
+  /// Every queue has nothing due and nothing in flight, here or elsewhere: what the last count said. Sends the errand
+  /// for the next one, for a store may take its time to answer.
   bool empty();
+  void take_count(const Result<bool>& empty);
   SteadyTime next_look(bool until_empty, bool progress) const;
 
   // Fixed after construction.
@@ -98,7 +100,7 @@ class Host {
   IsolationWard ward_;
   JobSet jobs_;
   QueueProbe probe_;
-  EmptyCheck emptiness_;  // touched only by the main thread
+  EmptyCheck emptiness_;  // touched only by the errand
   DepthSampler depths_;
 
   // Touched by the errand, then only by the main thread.
@@ -107,6 +109,8 @@ class Host {
   bool reload_waits_ = false;
   bool depths_ended_ = true;
   SteadyTime next_empty_check_{};
+  bool counted_empty_ = false;
+  std::string uncountable_;  ///< why the last count failed
   std::unique_ptr<observe::HttpEndpoint> http_;
 };
 

@@ -104,9 +104,8 @@ std::shared_ptr<isolation::JobLedger> IsolationWard::ledger_for(const JobPlan& p
   if (!ledger_) {
     return nullptr;
   }
-  const queue::QueueType type =
-      plan.config.source == config::Source::dlq ? queue::QueueType::dlq : queue::QueueType::standard;
-  return ledger_->open({facts_of(plan), {plan.config.queue, type}});
+  const queue::Half half = plan.config.source == config::Source::dlq ? queue::Half::dlq : queue::Half::standard;
+  return ledger_->open({facts_of(plan), {plan.config.queue, half}});
 }
 
 Result<std::function<Result<std::unique_ptr<plugin::HandlerInstance>>()>> IsolationWard::runners_for(

@@ -21,7 +21,7 @@ config::JobConfig job_of(const HeldMessage& held, const std::vector<config::JobC
     return *found;
   }
   config::JobConfig unknown;
-  unknown.source = held.address.type == queue::QueueType::dlq ? config::Source::dlq : config::Source::standard;
+  unknown.source = held.address.half == queue::Half::dlq ? config::Source::dlq : config::Source::standard;
   unknown.retry.max_attempts = std::numeric_limits<std::uint32_t>::max();
   return unknown;
 }

@@ -95,7 +95,7 @@ JobFlow::Settings flow_settings(const JobSpec& spec) {
 }
 
 queue::QueueAddress address_of(const config::JobConfig& config) {
-  return {config.queue, config.source == config::Source::dlq ? queue::QueueType::dlq : queue::QueueType::standard};
+  return {config.queue, config.source == config::Source::dlq ? queue::Half::dlq : queue::Half::standard};
 }
 
 }  // namespace

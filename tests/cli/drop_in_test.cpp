@@ -17,7 +17,7 @@ namespace sluice::test {
 namespace {
 
 using cli::parse_drop_in;
-using queue::QueueType;
+using queue::Half;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::StartsWith;
@@ -186,19 +186,19 @@ TEST_F(Operations, PurgeRemovesBothHalvesHoweverManyThereAre) {
 TEST_F(Operations, PurgeMeetsWhatMovesBetweenTheHalves) {
   ASSERT_TRUE(unrefused().enqueue_test().failures.empty());
   int calls = 0;
-  std::vector<QueueType> places;
+  std::vector<Half> places;
   MeddlingOperator meddled(desk_.oper("orders"), [&] {
     if (++calls == 1) {
       ASSERT_TRUE(desk_.dead_letter("orders", "A-101", {}, Deadline::never()));
       ASSERT_TRUE(desk_.dead_letter("orders", "A-202", {}, Deadline::never()));
     } else if (calls == 2) {
-      places.push_back(desk_.get("orders", "A-101", Deadline::never())->queue_type);
+      places.push_back(desk_.get("orders", "A-101", Deadline::never())->half);
       ASSERT_TRUE(desk_.redrive("orders", "A-202", Deadline::never()));
     }
   });
   const auto outcome = operations_by(meddled).purge([](std::uint64_t) { return true; });
   ASSERT_TRUE(outcome.has_value());
-  EXPECT_THAT(places, ElementsAre(QueueType::dlq)) << "not taken from there on the way";
+  EXPECT_THAT(places, ElementsAre(Half::dlq)) << "not taken from there on the way";
   EXPECT_THAT(outcome->successes, ElementsAre("A-303", "A-404", "A-101"));
   ASSERT_EQ(outcome->failures.size(), 1U);
   EXPECT_EQ(outcome->failures[0].id, "A-202");
@@ -231,7 +231,7 @@ TEST_F(Operations, RedriveBringsBackWithTheCountAtZero) {
   const auto redriven = operations_.redrive("A-101");
   ASSERT_TRUE(redriven.has_value());
   EXPECT_EQ(redriven->message.attempt, 0U) << "DynamoMQ keeps the count; mended";
-  EXPECT_EQ(redriven->queue_type, queue::QueueType::standard);
+  EXPECT_EQ(redriven->half, queue::Half::standard);
   EXPECT_EQ(operations_.redrive("").error().message(), "ID was not provided.");
   EXPECT_EQ(operations_.redrive("nobody").error().message(), "Provided ID was not found in the Dynamo DB.");
 }

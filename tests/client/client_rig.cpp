@@ -116,13 +116,13 @@ void ClientTest::seed_processing(const std::string& id, Duration when) {
 
 void ClientTest::seed_dlq(const std::string& id, Duration when) {
   auto dead = record(id, when);
-  dead.queue_type = queue::QueueType::dlq;
+  dead.half = queue::Half::dlq;
   seed(std::move(dead));
 }
 
 void ClientTest::seed_dlq_processing(const std::string& id, Duration when) {
   auto dead = record(id, when);
-  dead.queue_type = queue::QueueType::dlq;
+  dead.half = queue::Half::dlq;
   dead.message.attempt = 1;
   dead.received_at = kT0 + when;
   dead.invisible_until = kT0 + when + 30s;

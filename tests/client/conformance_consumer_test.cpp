@@ -15,7 +15,7 @@ namespace {
 using std::chrono_literals::operator""h;
 using std::chrono_literals::operator""s;
 using std::chrono_literals::operator""ms;
-using queue::QueueType;
+using queue::Half;
 using test::StoreCall;
 
 constexpr int kMessages = 10;
@@ -65,7 +65,7 @@ TEST(ConformanceConsumer, N54_TenMessagesAreProcessedAndDeleted) {
   ASSERT_TRUE(rig.job->start());
   ASSERT_TRUE(rig.await([](const auto& ledger) { return ledger.done == kMessages; }));
   EXPECT_EQ(rig.stats().total(), 0U);
-  EXPECT_EQ(rig.stats(QueueType::dlq).total(), 0U);
+  EXPECT_EQ(rig.stats(Half::dlq).total(), 0U);
 }
 
 // Deviates: there is no "without end" (their 0); the most attempts that can be asked for stand for it.
@@ -76,7 +76,7 @@ TEST(ConformanceConsumer, N55_WithoutAMaximumFailedMessagesAreKept) {
   ASSERT_TRUE(rig.job->start());
   ASSERT_TRUE(rig.await([](const auto& ledger) { return ledger.retried == kMessages; }));
   EXPECT_EQ(rig.stats().total(), static_cast<std::uint64_t>(kMessages));
-  EXPECT_EQ(rig.stats(QueueType::dlq).total(), 0U);
+  EXPECT_EQ(rig.stats(Half::dlq).total(), 0U);
 }
 
 TEST(ConformanceConsumer, N56_BelowTheMaximumFailedMessagesAreKept) {
@@ -93,7 +93,7 @@ TEST(ConformanceConsumer, N57_AtTheMaximumFailedMessagesAreDeadLetters) {
   ASSERT_TRUE(rig.job->start());
   ASSERT_TRUE(rig.await([](const auto& ledger) { return ledger.rejected == kMessages; }));
   EXPECT_EQ(rig.stats().total(), 0U);
-  EXPECT_EQ(rig.stats(QueueType::dlq).total(), static_cast<std::uint64_t>(kMessages));
+  EXPECT_EQ(rig.stats(Half::dlq).total(), static_cast<std::uint64_t>(kMessages));
 }
 
 /// A job on the DLQ, where ten messages lie.
@@ -114,7 +114,7 @@ TEST(ConformanceConsumer, N58_AtTheMaximumInTheDlqTheyAreDeletedWhenTold) {
   const auto rig = failing_on_dead_letters(config::DeadLetterPolicy::discard);
   ASSERT_TRUE(rig->job) << rig->error;
   rig->job->start();
-  ASSERT_TRUE(rig->await_that([&] { return rig->stats(QueueType::dlq).total() == 0; }));
+  ASSERT_TRUE(rig->await_that([&] { return rig->stats(Half::dlq).total() == 0; }));
   EXPECT_EQ(rig->stats().total(), 0U);
 }
 
@@ -125,7 +125,7 @@ TEST(ConformanceConsumer, N58_AtTheMaximumInTheDlqTheyAreKeptOtherwise) {
   rig->job->start();
   ASSERT_TRUE(rig->await([](const auto& ledger) { return ledger.ended() >= kMessages; }));
   EXPECT_TRUE(rig->job->drain(rig->in(20s)).clean());
-  EXPECT_EQ(rig->stats(QueueType::dlq).total(), static_cast<std::uint64_t>(kMessages));
+  EXPECT_EQ(rig->stats(Half::dlq).total(), static_cast<std::uint64_t>(kMessages));
 }
 
 TEST(ConformanceConsumer, N59_PassingErrorsDoNotEndIt) {

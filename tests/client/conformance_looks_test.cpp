@@ -96,7 +96,7 @@ TEST_P(Get, N35_GivesTheWholeRecord) {
   stored.invisible_until = kT0 + 31s;
   stored.updated_at = kT0 + 1s;
   stored.message.sent_at = kT0 + 500ms;
-  stored.queue_type = queue::QueueType::dlq;
+  stored.half = queue::Half::dlq;
   stored.message.attributes = {{"tenant", "acme"}};
   stored.message.group = "g";
   stored.failure = {.error = "no", .handler = "till", .host = "worker-a", .attempts = 2, .failed_at = kT0 + 2s};
@@ -164,7 +164,7 @@ class List : public ClientTest {
     for (int i = 0; i < 10; ++i) {
       auto stored = record("A-" + std::to_string(i), i * 1s);
       stored.updated_at = kT0 + (100 - i) * 1s;
-      stored.queue_type = i < 2 ? queue::QueueType::dlq : queue::QueueType::standard;
+      stored.half = i < 2 ? queue::Half::dlq : queue::Half::standard;
       seed(std::move(stored));
     }
   }

@@ -11,8 +11,8 @@ using queue::ChangeAction;
 using queue::ChangeResult;
 using queue::ChangeStatus;
 using queue::CompletionAction;
+using queue::Half;
 using queue::MessageState;
-using queue::QueueType;
 using queue::SettleStatus;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -38,7 +38,7 @@ TEST_P(StoreContract, ChangeSetVisibilityHidesWhateverItIsAndMovesNothingElse) {
     const queue::StoredMessage after =
         change_actor(actor, {.id = {}, .action = ChangeAction::set_visibility, .after = 600s});
     EXPECT_EQ(after.invisible_until, now + 600s);
-    EXPECT_EQ(after.queue_type, before.queue_type);
+    EXPECT_EQ(after.half, before.half);
     EXPECT_EQ(after.message.sent_at, before.message.sent_at);
     EXPECT_EQ(after.message.attempt, before.message.attempt);
     EXPECT_EQ(after.received_at, before.received_at);
@@ -78,7 +78,7 @@ TEST_P(StoreContract, ChangeDelayPutsBackAsIfSentWithADelay) {
     const WallTime now = clock().wall_now();
     const queue::StoredMessage after = change_actor(actor, {.id = {}, .action = ChangeAction::delay, .after = 600s});
     EXPECT_EQ(after.message.sent_at, now + 600s);
-    EXPECT_EQ(after.queue_type, before.queue_type);
+    EXPECT_EQ(after.half, before.half);
     EXPECT_EQ(after.message.attempt, before.message.attempt);
     EXPECT_EQ(after.created_at, before.created_at);
     EXPECT_EQ(after.received_at, std::nullopt);
@@ -107,7 +107,7 @@ TEST_P(StoreContract, ChangeMoveToFrontIsClaimedFirstWhateverItWas) {
     SCOPED_TRACE(actor.id);
     const queue::StoredMessage before = get(actor.id);
     const queue::StoredMessage after = change_actor(actor, {.id = {}, .action = ChangeAction::move_to_front});
-    EXPECT_EQ(after.queue_type, before.queue_type);
+    EXPECT_EQ(after.half, before.half);
     EXPECT_EQ(after.message.attempt, before.message.attempt);
     EXPECT_EQ(state(actor.id), MessageState::ready);
   }
@@ -144,7 +144,7 @@ TEST_P(StoreContract, ChangeDeadLetterTakesItFromAnyState) {
     const queue::Failure why = actor.id == "waiting" ? queue::Failure{} : failure("given up");
     const queue::StoredMessage after =
         change_actor(actor, {.id = {}, .action = ChangeAction::dead_letter, .failure = why});
-    EXPECT_EQ(after.queue_type, QueueType::dlq);
+    EXPECT_EQ(after.half, Half::dlq);
     EXPECT_EQ(after.message.attempt, 0U);
     EXPECT_EQ(after.received_at, std::nullopt);
     EXPECT_EQ(after.failure.error, actor.id == "waiting" ? "once" : "given up");
@@ -167,7 +167,7 @@ TEST_P(StoreContract, ChangeRedriveTakesItBackUnlessItIsInFlight) {
     }
     const WallTime now = clock().wall_now();
     const queue::StoredMessage after = change_actor(actor, {.id = {}, .action = ChangeAction::redrive});
-    EXPECT_EQ(after.queue_type, QueueType::standard);
+    EXPECT_EQ(after.half, Half::standard);
     EXPECT_EQ(after.message.attempt, 0U);
     EXPECT_EQ(after.message.sent_at, now);
     EXPECT_TRUE(after.failure.empty());
@@ -180,7 +180,7 @@ TEST_P(StoreContract, ChangeResetMakesItNewWhateverItWas) {
     SCOPED_TRACE(actor.id);
     const WallTime now = clock().wall_now();
     const queue::StoredMessage after = change_actor(actor, {.id = {}, .action = ChangeAction::reset});
-    EXPECT_EQ(after.queue_type, QueueType::standard);
+    EXPECT_EQ(after.half, Half::standard);
     EXPECT_EQ(after.message.attempt, 0U);
     EXPECT_EQ(after.message.sent_at, now);
     EXPECT_EQ(after.created_at, now);
@@ -257,7 +257,7 @@ TEST_P(StoreContract, ChangesOfABatchHaveAResultEach) {
                                     ChangeStatus::conflict, ChangeStatus::applied, ChangeStatus::not_found));
   EXPECT_TRUE(absent("a"));
   EXPECT_EQ(get("b").version, 1);
-  EXPECT_EQ(get("dead").queue_type, QueueType::standard);
+  EXPECT_EQ(get("dead").half, Half::standard);
 }
 
 TEST_P(StoreContract, ChangesOfALargeBatchAreCutAsTheyMustBe) {

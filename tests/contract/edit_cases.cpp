@@ -242,7 +242,7 @@ TEST_P(StoreContract, EditLeavesTheMessageWhereItStands) {
     EXPECT_EQ(after.message.attempt, before.message.attempt);
     EXPECT_EQ(after.created_at, before.created_at);
     EXPECT_EQ(after.updated_at, clock().wall_now());
-    EXPECT_EQ(after.queue_type, before.queue_type);
+    EXPECT_EQ(after.half, before.half);
     EXPECT_EQ(after.failure.error, before.failure.error);
     EXPECT_EQ(after.state(clock().wall_now()), before.state(clock().wall_now()));
     if (actor.receipt) {

@@ -10,9 +10,9 @@
 namespace sluice::test {
 
 using queue::CompletionAction;
+using queue::Half;
 using queue::ListRequest;
 using queue::MessageState;
-using queue::QueueType;
 using queue::SettleStatus;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -23,8 +23,8 @@ namespace {
 using Removed = std::pair<std::size_t, std::size_t>;
 
 /// Removes what one look at the half lists.
-Removed remove_all(queue::Operator& queue, QueueType type, Deadline deadline) {
-  const auto page = queue.list({.type = type, .limit = 500, .content = false}, deadline);
+Removed remove_all(queue::Operator& queue, Half half, Deadline deadline) {
+  const auto page = queue.list({.half = half, .limit = 500, .content = false}, deadline);
   if (!page) {
     ADD_FAILURE() << page.error().message();
     return {};
@@ -34,7 +34,7 @@ Removed remove_all(queue::Operator& queue, QueueType type, Deadline deadline) {
     removals.push_back({.id = found.message.id, .action = queue::ChangeAction::remove, .version = found.version});
   }
   Removed removed;
-  for (const queue::ChangeResult& result : remove_from_half(queue, type, std::move(removals), deadline)) {
+  for (const queue::ChangeResult& result : remove_from_half(queue, half, std::move(removals), deadline)) {
     EXPECT_NE(result.status, queue::ChangeStatus::failed) << result.error.message();
     ++(result.status == queue::ChangeStatus::applied ? removed.first : removed.second);
   }
@@ -46,8 +46,8 @@ Removed remove_all(queue::Operator& queue, QueueType type, Deadline deadline) {
 TEST_P(StoreContract, GetFindsBothHalvesAndNothingElse) {
   send("alive");
   send_to_dlq("dead", failure("no"));
-  EXPECT_EQ(get("alive").queue_type, QueueType::standard);
-  EXPECT_EQ(get("dead").queue_type, QueueType::dlq);
+  EXPECT_EQ(get("alive").half, Half::standard);
+  EXPECT_EQ(get("dead").half, Half::dlq);
   EXPECT_TRUE(absent("neither"));
   EXPECT_TRUE(absent("aliv"));
 }
@@ -92,12 +92,12 @@ TEST_P(StoreContract, ListGoesOnAfterItsLastMessageIsGone) {
 
 TEST_P(StoreContract, ListShowsTheWholeRecord) {
   send_to_dlq("dead", failure("why it died"));
-  const auto page = desk().list(queue_name(), {.type = queue::QueueType::dlq, .limit = 10}, soon());
+  const auto page = desk().list(queue_name(), {.half = queue::Half::dlq, .limit = 10}, soon());
   ASSERT_TRUE(page) << page.error().message();
   ASSERT_EQ(page->messages.size(), 1U);
   EXPECT_EQ(page->messages[0].message.body, "body of dead");
   EXPECT_EQ(page->messages[0].failure.error, "why it died");
-  EXPECT_EQ(page->messages[0].queue_type, QueueType::dlq);
+  EXPECT_EQ(page->messages[0].half, Half::dlq);
   const auto other = desk().list(queue_name(), {.limit = 10}, soon());
   ASSERT_TRUE(other);
   EXPECT_THAT(other->messages, IsEmpty());
@@ -124,7 +124,7 @@ TEST_P(StoreContract, ListWithoutContentStillTellsWhereMessagesStand) {
   const auto dead = list_all(dlq(), false);
   ASSERT_EQ(dead.size(), 1U);
   EXPECT_EQ(dead[0].failure.error, "why it died");
-  EXPECT_EQ(dead[0].queue_type, QueueType::dlq);
+  EXPECT_EQ(dead[0].half, Half::dlq);
 }
 
 TEST_P(StoreContract, ListRefusesACursorThatIsNone) {
@@ -183,13 +183,13 @@ TEST_P(StoreContract, OperatorDeadLetterWorksInWhateverState) {
   const queue::Failure why = failure("given up by hand");
   ASSERT_TRUE(desk().dead_letter(queue_name(), "flying", why, soon()));
   const queue::StoredMessage stored = get("flying");
-  EXPECT_EQ(stored.queue_type, QueueType::dlq);
+  EXPECT_EQ(stored.half, Half::dlq);
   EXPECT_EQ(stored.message.attempt, 0U);
   EXPECT_EQ(stored.failure.error, "given up by hand");
   EXPECT_EQ(settle(standard(), claimed.receipt, CompletionAction::remove), SettleStatus::lost);
   const auto again = desk().dead_letter(queue_name(), "flying", failure("again"), soon());
   EXPECT_TRUE(again) << "in the DLQ already is a success";
-  EXPECT_EQ(get("flying").queue_type, QueueType::dlq);
+  EXPECT_EQ(get("flying").half, Half::dlq);
   const auto ghost = desk().dead_letter(queue_name(), "ghost", why, soon());
   ASSERT_FALSE(ghost);
   EXPECT_EQ(ghost.error().code(), ErrorCode::not_found);
@@ -210,7 +210,7 @@ TEST_P(StoreContract, RedriveGivesAFreshStart) {
   const auto redriven = desk().redrive(queue_name(), "A-1", soon());
   ASSERT_TRUE(redriven) << redriven.error().message();
   const queue::StoredMessage stored = get("A-1");
-  EXPECT_EQ(stored.queue_type, QueueType::standard);
+  EXPECT_EQ(stored.half, Half::standard);
   EXPECT_EQ(stored.message.attempt, 0U);
   EXPECT_EQ(stored.message.sent_at, now);
   EXPECT_EQ(stored.received_at, std::nullopt);
@@ -243,14 +243,14 @@ TEST_P(StoreContract, RemovalLeavesWhatMovesToTheOtherHalfMeanwhile) {
   MeddlingOperator rejected(desk().oper(queue_name()), [&] {
     settle(standard(), held.receipt, CompletionAction::dead_letter, {}, failure("no"));
   });
-  EXPECT_EQ(remove_all(rejected, QueueType::standard, soon()), (Removed{2, 1}));
+  EXPECT_EQ(remove_all(rejected, Half::standard, soon()), (Removed{2, 1}));
   EXPECT_EQ(stats(standard()).total(), 0U);
-  EXPECT_EQ(get(held.message.id).queue_type, QueueType::dlq);
+  EXPECT_EQ(get(held.message.id).half, Half::dlq);
 
   MeddlingOperator redriven(desk().oper(queue_name()),
                             [&] { static_cast<void>(desk().redrive(queue_name(), held.message.id, soon())); });
-  EXPECT_EQ(remove_all(redriven, QueueType::dlq, soon()), (Removed{0, 1}));
-  EXPECT_EQ(get(held.message.id).queue_type, QueueType::standard);
+  EXPECT_EQ(remove_all(redriven, Half::dlq, soon()), (Removed{0, 1}));
+  EXPECT_EQ(get(held.message.id).half, Half::standard);
 }
 
 TEST_P(StoreContract, RemovalTakesWhatChangesInItsHalfMeanwhile) {
@@ -266,7 +266,7 @@ TEST_P(StoreContract, RemovalTakesWhatChangesInItsHalfMeanwhile) {
     }
   });
   // Those in flight too, but for the one that is gone.
-  EXPECT_EQ(remove_all(meddled, QueueType::standard, soon()), (Removed{29, 1}));
+  EXPECT_EQ(remove_all(meddled, Half::standard, soon()), (Removed{29, 1}));
   EXPECT_EQ(stats(standard()).total(), 0U);
 }
 
@@ -277,7 +277,7 @@ TEST_P(StoreContract, RemovalGivesUpOnWhatIsChangedAllTheTime) {
     const queue::Change touched{.id = "m0001", .action = queue::ChangeAction::move_to_front};
     EXPECT_EQ(desk().change(queue_name(), std::span(&touched, 1), soon()).front().status, queue::ChangeStatus::applied);
   });
-  EXPECT_EQ(remove_all(meddled, QueueType::standard, soon()), (Removed{1, 1}));
+  EXPECT_EQ(remove_all(meddled, Half::standard, soon()), (Removed{1, 1}));
   EXPECT_EQ(stats(standard()).total(), 1U);
 }
 

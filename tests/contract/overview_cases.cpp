@@ -5,8 +5,8 @@ namespace sluice::test {
 
 using queue::CompletionAction;
 using queue::ErrorGroup;
+using queue::Half;
 using queue::QueueOverview;
-using queue::QueueType;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
@@ -51,7 +51,7 @@ TEST_P(StoreContract, OverviewCountsAndNamesInClaimingOrder) {
   EXPECT_EQ(seen.counts.delayed, counted.delayed);
   EXPECT_THAT(seen.first_ids, ElementsAre("expired", "flying", "waiting", "ready", "delayed"));
   EXPECT_THAT(seen.first_in_flight_ids, ElementsAre("flying", "waiting", "delayed"));
-  const QueueOverview dead = look(desk().oper(queue_name()), {.type = QueueType::dlq}, soon());
+  const QueueOverview dead = look(desk().oper(queue_name()), {.half = Half::dlq}, soon());
   EXPECT_THAT(dead.first_ids, ElementsAre("dead-waiting", "dead-flying", "dead"));
   EXPECT_THAT(dead.first_in_flight_ids, ElementsAre("dead-waiting", "dead-flying"));
   EXPECT_THAT(dead.errors, IsEmpty()) << "nobody asked for them";
@@ -83,7 +83,7 @@ TEST_P(StoreContract, OverviewGroupsErrors) {
   send("clean");
   ASSERT_TRUE(desk().dead_letter(queue_name(), "clean", {}, soon()));
   clock().advance(1ms);
-  const QueueOverview seen = look(desk().oper(queue_name()), {.type = QueueType::dlq, .errors = 2}, soon());
+  const QueueOverview seen = look(desk().oper(queue_name()), {.half = Half::dlq, .errors = 2}, soon());
   ASSERT_EQ(seen.errors.size(), 2U);
   EXPECT_EQ(seen.errors[0].error, "beta");
   EXPECT_EQ(seen.errors[0].count, 3U);
@@ -92,7 +92,7 @@ TEST_P(StoreContract, OverviewGroupsErrors) {
   EXPECT_EQ(seen.errors[1].error, "alpha");
   EXPECT_EQ(seen.errors[1].count, 2U);
   EXPECT_EQ(seen.errors[1].example, "a2");
-  EXPECT_EQ(look(desk().oper(queue_name()), {.type = QueueType::dlq, .errors = 100}, soon()).errors.size(), 3U);
+  EXPECT_EQ(look(desk().oper(queue_name()), {.half = Half::dlq, .errors = 100}, soon()).errors.size(), 3U);
   EXPECT_THAT(look(desk().oper(queue_name()), {.errors = 100}, soon()).errors, IsEmpty());
   send("retried");
   settle(standard(), claim_one(standard()).receipt, CompletionAction::retry, 60s, failure("flaky"));

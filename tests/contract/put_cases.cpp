@@ -6,10 +6,10 @@
 namespace sluice::test {
 
 using queue::CompletionAction;
+using queue::Half;
 using queue::PutMode;
 using queue::PutResult;
 using queue::PutStatus;
-using queue::QueueType;
 using queue::SettleStatus;
 using queue::StoredMessage;
 using ::testing::ElementsAre;
@@ -26,7 +26,7 @@ void expect_same(const StoredMessage& copy, const StoredMessage& original) {
   EXPECT_EQ(copy.message.group, original.message.group);
   EXPECT_EQ(copy.message.attempt, original.message.attempt);
   EXPECT_EQ(copy.message.sent_at, original.message.sent_at);
-  EXPECT_EQ(copy.queue_type, original.queue_type);
+  EXPECT_EQ(copy.half, original.half);
   EXPECT_EQ(copy.version, original.version);
   EXPECT_EQ(copy.created_at, original.created_at);
   EXPECT_EQ(copy.updated_at, original.updated_at);
@@ -70,8 +70,8 @@ TEST_P(StoreContract, PutOfWhatWasListedGivesTheSameQueue) {
       .id = "rich", .body = "a;b", .content_type = "text/csv", .attributes = {{"k", "v"}}, .group = "g"};
   ASSERT_EQ(desk().send(queue_name(), std::span(&rich, 1), soon())[0].status, queue::SendStatus::sent);
   clock().advance(1ms);
-  const queue::QueueAddress other{under_test().other_queue(), QueueType::standard};
-  const queue::QueueAddress other_dlq{under_test().other_queue(), QueueType::dlq};
+  const queue::QueueAddress other{under_test().other_queue(), Half::standard};
+  const queue::QueueAddress other_dlq{under_test().other_queue(), Half::dlq};
   for (const auto& [from, to] : {std::pair(standard(), other), std::pair(dlq(), other_dlq)}) {
     const std::vector<StoredMessage> originals = list_all(from, true, true);
     ASSERT_FALSE(originals.empty());
@@ -135,11 +135,11 @@ TEST_P(StoreContract, PutRecordsAreWorkedOnLikeOthers) {
 TEST_P(StoreContract, InFlightIsWhatIsHiddenAndReceived) {
   const WallTime now = clock().wall_now();
   StoredMessage held = record("held", now - 9s);
-  held.queue_type = QueueType::dlq;
+  held.half = Half::dlq;
   held.received_at = now - 1s;
   held.invisible_until = now + 30s;
   StoredMessage waiting = record("waiting", now - 8s);
-  waiting.queue_type = QueueType::dlq;
+  waiting.half = Half::dlq;
   waiting.message.attempt = 3;
   waiting.invisible_until = now + 30s;
   const std::vector<StoredMessage> records{held, waiting};
@@ -163,7 +163,7 @@ TEST_P(StoreContract, PutInsertsOnlyWhereTheIdIsFree) {
   EXPECT_THAT(statuses(desk().put(queue_name(), records, PutMode::insert, soon())),
               ElementsAre(PutStatus::exists, PutStatus::written, PutStatus::exists));
   EXPECT_EQ(get("taken").message.body, "body of taken");
-  EXPECT_EQ(get("dead").queue_type, QueueType::dlq);
+  EXPECT_EQ(get("dead").half, Half::dlq);
   EXPECT_EQ(stats(standard()).total(), 2U);
 }
 
@@ -173,12 +173,12 @@ TEST_P(StoreContract, PutReplacesWhateverIsThere) {
   const WallTime now = clock().wall_now();
   std::vector<StoredMessage> records{record("ready", now), record("dead", now), record("new", now)};
   records[0].message.body = "replaced";
-  records[0].queue_type = QueueType::dlq;
+  records[0].half = Half::dlq;
   EXPECT_THAT(statuses(desk().put(queue_name(), records, PutMode::replace, soon())),
               ElementsAre(PutStatus::written, PutStatus::written, PutStatus::written));
   EXPECT_EQ(get("ready").message.body, "replaced");
-  EXPECT_EQ(get("ready").queue_type, QueueType::dlq);
-  EXPECT_EQ(get("dead").queue_type, QueueType::standard);
+  EXPECT_EQ(get("ready").half, Half::dlq);
+  EXPECT_EQ(get("dead").half, Half::standard);
   EXPECT_TRUE(get("dead").failure.empty());
   EXPECT_EQ(stats(standard()).total(), 2U);
   EXPECT_EQ(stats(dlq()).total(), 1U);

@@ -5,8 +5,8 @@ namespace sluice::test {
 
 using queue::Completion;
 using queue::CompletionAction;
+using queue::Half;
 using queue::MessageState;
-using queue::QueueType;
 using queue::SettleStatus;
 using ::testing::AnyOf;
 using ::testing::ElementsAre;
@@ -87,7 +87,7 @@ TEST_P(StoreContract, DeadLetterMovesWithTheFailure) {
   const WallTime moved_at = clock().wall_now();
   EXPECT_EQ(settle(standard(), claimed.receipt, CompletionAction::dead_letter, {}, why), SettleStatus::applied);
   const queue::StoredMessage stored = get("A-1");
-  EXPECT_EQ(stored.queue_type, QueueType::dlq);
+  EXPECT_EQ(stored.half, Half::dlq);
   EXPECT_EQ(stored.message.attempt, 0U);
   EXPECT_EQ(stored.message.sent_at, moved_at);
   EXPECT_EQ(stored.failure.error, "mismatch");
@@ -113,7 +113,7 @@ TEST_P(StoreContract, DeadLetterInTheDlqMakesItVisibleThereAgain) {
   EXPECT_EQ(settle(dlq(), claim_one(dlq()).receipt, CompletionAction::dead_letter, {}, failure("still no")),
             SettleStatus::applied);
   const queue::StoredMessage stored = get("A-1");
-  EXPECT_EQ(stored.queue_type, QueueType::dlq);
+  EXPECT_EQ(stored.half, Half::dlq);
   EXPECT_EQ(stored.failure.error, "still no");
   EXPECT_EQ(stored.state(clock().wall_now()), MessageState::ready);
   EXPECT_EQ(claim_one(dlq()).message.id, "A-1");
@@ -174,7 +174,7 @@ TEST_P(StoreContract, SettlingTwiceHarmsNothing) {
   settle(standard(), later.receipt, CompletionAction::release, 20s);
   const queue::StoredMessage stored = get("later");
   EXPECT_EQ(stored.message.attempt, 1U);
-  EXPECT_EQ(stored.queue_type, QueueType::standard);
+  EXPECT_EQ(stored.half, Half::standard);
 }
 
 TEST_P(StoreContract, MixedSettlementsAnswerInOrder) {

@@ -226,7 +226,7 @@ Result<queue::StoredMessage> StoreContract::edit(const std::string& id, const st
 
 std::vector<queue::StoredMessage> StoreContract::list_all(const QueueAddress& address, bool content, bool native) {
   std::vector<queue::StoredMessage> all;
-  queue::ListRequest request{.type = address.type, .limit = 100, .cursor = {}, .content = content, .native = native};
+  queue::ListRequest request{.half = address.half, .limit = 100, .cursor = {}, .content = content, .native = native};
   do {
     auto page = desk().list(address.queue, request, soon());
     if (!page) {

@@ -76,8 +76,8 @@ class StoreContract : public ::testing::TestWithParam<StoreFactory> {
   Desk& desk() { return *desk_; }
   FakeClock& clock() { return under_test_->clock(); }
   std::string queue_name() { return under_test_->queue(); }
-  queue::QueueAddress standard() { return {under_test_->queue(), queue::QueueType::standard}; }
-  queue::QueueAddress dlq() { return {under_test_->queue(), queue::QueueType::dlq}; }
+  queue::QueueAddress standard() { return {under_test_->queue(), queue::Half::standard}; }
+  queue::QueueAddress dlq() { return {under_test_->queue(), queue::Half::dlq}; }
   StoreUnderTest& under_test() { return *under_test_; }
 
   /// A deadline far enough away for any call.

@@ -83,8 +83,7 @@ class Driver {
 
   json::object answer(const json::object& call) {
     const std::string op = text(call, "op");
-    const queue::QueueAddress address{"q",
-                                      text(call, "type") == "DLQ" ? queue::QueueType::dlq : queue::QueueType::standard};
+    const queue::QueueAddress address{"q", text(call, "type") == "DLQ" ? queue::Half::dlq : queue::Half::standard};
     if (op == "create_table") {
       const auto made = queue::dynamomq::create_queue_table(*client_, table_, clock_, soon());
       return made ? json::object{{"created", *made == queue::dynamomq::TableOutcome::created}} : error_of(made.error());
@@ -144,8 +143,8 @@ class Driver {
 
   // Lists the whole half with everything that its records hold, and writes one of them back under another id.
   json::object copy(const std::string& id, const std::string& as, queue::PutMode mode) {
-    for (const auto type : {queue::QueueType::standard, queue::QueueType::dlq}) {
-      auto page = desk_->list("q", {.type = type, .limit = 1'000, .cursor = {}, .native = true}, soon());
+    for (const auto half : {queue::Half::standard, queue::Half::dlq}) {
+      auto page = desk_->list("q", {.half = half, .limit = 1'000, .cursor = {}, .native = true}, soon());
       for (auto& record : page->messages) {
         if (record.message.id == id) {
           record.message.id = as;

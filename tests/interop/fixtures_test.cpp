@@ -13,8 +13,8 @@ namespace {
 
 using dynamo::Item;
 using queue::CompletionAction;
+using queue::Half;
 using queue::MessageState;
-using queue::QueueType;
 
 const std::string kFolder = std::string(SLUICE_FIXTURES_DIR) + "/dynamomq";
 // When the items were dumped; the README's states are as of then.
@@ -120,7 +120,7 @@ TEST(DynamoMqRecord, KnowsTheStateOfEveryGroup) {
     EXPECT_EQ(state_of(id, kDumped), MessageState::delayed) << id;
   }
   for (const auto& id : ids_in({"dlq-client", "dlq-consumer", "dlq-received", "dlq-received-expired"})) {
-    EXPECT_EQ(queue::dynamomq::decode_record(fixtures().items.at(id)).queue_type, QueueType::dlq) << id;
+    EXPECT_EQ(queue::dynamomq::decode_record(fixtures().items.at(id)).half, Half::dlq) << id;
   }
 }
 
@@ -236,7 +236,7 @@ TEST_F(DynamoMqTable, IsCountedAndListed) {
   EXPECT_EQ(dlq_stats->in_flight, 15U);
 
   std::set<std::string> listed;
-  queue::ListRequest request{.type = standard().type, .limit = 33, .cursor = {}};
+  queue::ListRequest request{.half = standard().half, .limit = 33, .cursor = {}};
   do {
     const auto page = desk().list("orders", request, soon());
     ASSERT_TRUE(page) << page.error().message();

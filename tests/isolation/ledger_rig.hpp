@@ -50,7 +50,7 @@ inline queue::Delivery delivery(const std::string& id, std::int64_t version = 1,
 }
 
 inline LedgerJob ledger_job(const std::string& name = "orders", const std::string& queue = "orders") {
-  return {{name, "/plugins/bomb.so", "bomb"}, {queue, queue::QueueType::standard}};
+  return {{name, "/plugins/bomb.so", "bomb"}, {queue, queue::Half::standard}};
 }
 
 inline std::unique_ptr<HostLedger> open_ledger_in(const std::string& folder) {

@@ -57,7 +57,7 @@ TEST_F(LedgerTest, KeepsWhatAKilledProcessHeld) {
   EXPECT_EQ(contents.held[0].receipt, (queue::Receipt{"held", 3, 21}));
   EXPECT_EQ(contents.held[0].attempt, 2U);
   EXPECT_EQ(contents.held[0].job, "orders");
-  EXPECT_EQ(contents.held[0].address, (queue::QueueAddress{"orders", queue::QueueType::standard}));
+  EXPECT_EQ(contents.held[0].address, (queue::QueueAddress{"orders", queue::Half::standard}));
   EXPECT_FALSE(contents.held[0].running);
   EXPECT_TRUE(contents.held[1].running);
   EXPECT_FALSE(contents.held[2].running);
@@ -126,14 +126,14 @@ TEST_F(LedgerTest, JobsAreToldApartAndTheirPlacesComeBack) {
     gone->hold(delivery("forgotten"));
   }
   const auto first = ledger->open(ledger_job("first", "a"));
-  const auto second = ledger->open({{"second", "p.so", "h"}, {"b", queue::QueueType::dlq}});
+  const auto second = ledger->open({{"second", "p.so", "h"}, {"b", queue::Half::dlq}});
   first->hold(delivery("1"));
   second->hold(delivery("2"));
   const LedgerContents contents = read();
   ASSERT_THAT(contents.held, testing::SizeIs(2));
   for (const HeldMessage& held : contents.held) {
     EXPECT_EQ(held.job, held.receipt.id == "1" ? "first" : "second");
-    EXPECT_EQ(held.address.type, held.receipt.id == "1" ? queue::QueueType::standard : queue::QueueType::dlq);
+    EXPECT_EQ(held.address.half, held.receipt.id == "1" ? queue::Half::standard : queue::Half::dlq);
   }
 }
 

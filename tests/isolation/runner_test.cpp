@@ -156,6 +156,16 @@ TEST_F(RunnerTest, AStopThatWasRequestedBeforeIsSeenToo) {
   EXPECT_THAT(instance_->handle(message, "queue-a", 5, attempt_).reason, HasSubstr(" stop"));
 }
 
+TEST_F(RunnerTest, TheHandlerKnowsHowLongTheDrainWaitsForIt) {
+  open();
+  attempt_.arm(SteadyTime::max());
+  attempt_.request_stop(clock_.steady_now() + std::chrono::hours(1));
+  const std::jthread hastener([this] { attempt_.request_stop(clock_.steady_now() + 30s); });
+  queue::Message message;
+  message.attributes["do"] = "hurry";  // goes on until it has less than a minute
+  EXPECT_EQ(instance_->handle(message, "queue-a", 5, attempt_).status, OutcomeStatus::release);
+}
+
 TEST_F(RunnerTest, AnExtensionMovesTheTimeOutOnBothSides) {
   open();
   EXPECT_EQ(handle("extend").reason, "extended");

@@ -41,7 +41,7 @@ class BulkCost : public StoreOnEmulator {
 
   static operate::BulkPlan plan_for(operate::BulkWork work, const queue::QueueAddress& address) {
     operate::BulkPlan plan;
-    plan.type = address.type;
+    plan.half = address.half;
     plan.work = std::move(work);
     return plan;
   }

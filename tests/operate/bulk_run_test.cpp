@@ -12,7 +12,7 @@ namespace sluice::operate {
 namespace {
 
 using queue::ChangeAction;
-using queue::QueueType;
+using queue::Half;
 using test::StoreCall;
 using testing::Each;
 using testing::ElementsAre;
@@ -88,9 +88,7 @@ class BulkRunTest : public testing::Test {
     return ids;
   }
 
-  std::uint64_t total(QueueType type = QueueType::standard) {
-    return desk_.stats({kQueue, type}, Deadline::never())->total();
-  }
+  std::uint64_t total(Half half = Half::standard) { return desk_.stats({kQueue, half}, Deadline::never())->total(); }
 
   test::FakeClock clock_;
   test::FakeRandom random_;
@@ -131,12 +129,12 @@ TEST_F(BulkRunTest, RedrivesTheDeadLetterHalf) {
   send(60);
   dead_letter_all();
   BulkPlan plan = plan_for(ChangeAction::redrive);
-  plan.type = QueueType::dlq;
+  plan.half = Half::dlq;
   BulkRun run(desk_.oper(kQueue), clock_, std::move(plan));
   finish(run);
   EXPECT_EQ(run.count().done, 60U);
   EXPECT_EQ(total(), 60U);
-  EXPECT_EQ(total(QueueType::dlq), 0U);
+  EXPECT_EQ(total(Half::dlq), 0U);
   EXPECT_EQ(desk_.get(kQueue, id(5), Deadline::never())->message.attempt, 0U);
 }
 
@@ -184,7 +182,7 @@ TEST_F(BulkRunTest, APurgeLeavesWhatMovesToTheOtherHalf) {
   EXPECT_THAT(ids_with(Fate::done), ElementsAre(id(0), id(2)));
   EXPECT_THAT(ids_with(Fate::skipped), ElementsAre(id(1)));
   EXPECT_EQ(outcomes_[1].error.message(), "moved to the dead-letter half meanwhile");
-  EXPECT_EQ(total(QueueType::dlq), 1U);
+  EXPECT_EQ(total(Half::dlq), 1U);
 }
 
 TEST_F(BulkRunTest, ADryRunChangesNothingAndKnowsTheCost) {

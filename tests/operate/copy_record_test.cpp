@@ -7,7 +7,7 @@
 namespace sluice::operate {
 namespace {
 
-using queue::QueueType;
+using queue::Half;
 using queue::StoredMessage;
 using testing::HasSubstr;
 using testing::Not;
@@ -34,7 +34,7 @@ void expect_equal(const StoredMessage& left, const StoredMessage& right) {
   EXPECT_EQ(left.message.group, right.message.group);
   EXPECT_EQ(left.message.attempt, right.message.attempt);
   EXPECT_EQ(left.message.sent_at, right.message.sent_at);
-  EXPECT_EQ(left.queue_type, right.queue_type);
+  EXPECT_EQ(left.half, right.half);
   EXPECT_EQ(left.version, right.version);
   EXPECT_EQ(left.created_at, right.created_at);
   EXPECT_EQ(left.updated_at, right.updated_at);
@@ -68,7 +68,7 @@ StoredMessage there_and_back(const StoredMessage& record) {
 
 TEST(RecordLine, HasDynamoMqsKeysFirstAndInItsOrder) {
   EXPECT_EQ(line_of(record(R"({"n":1})", "application/json")),
-            R"({"id":"A-1","data":{"n":1},"receive_count":0,"queue_type":"STANDARD","version":7,)"
+            R"({"id":"A-1","data":{"n":1},"receive_count":0,"half":"STANDARD","version":7,)"
             R"("created_at":"2026-01-02T03:04:05.000000002Z","updated_at":"2026-01-02T03:04:05.123456789Z",)"
             R"("sent_at":"2026-01-02T03:04:05.000000001Z","received_at":"","invisible_until_at":"",)"
             R"("content_type":"application/json","attributes":{},"group":""})"
@@ -116,7 +116,7 @@ TEST(RecordLine, KeepsEveryOtherField) {
   full.message.attributes = {{"", "empty name"}, {"a", ""}, {"tenant", "a\nb"}};
   full.message.group = "g/1";
   full.message.attempt = 4'294'967'295;
-  full.queue_type = QueueType::dlq;
+  full.half = Half::dlq;
   full.version = std::numeric_limits<std::int64_t>::max();
   full.received_at = at(-1);
   full.invisible_until = at(1'999'999'999'999'999'999);

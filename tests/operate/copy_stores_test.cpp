@@ -18,7 +18,7 @@ namespace sluice::operate {
 namespace {
 
 using namespace std::chrono_literals;
-using queue::QueueType;
+using queue::Half;
 using testing::HasSubstr;
 
 constexpr const char* kQueue = "orders";
@@ -30,8 +30,7 @@ class CopyTest : public testing::Test {
 
   Deadline soon() { return Deadline::after(clock_, 60s); }
 
-  std::vector<std::string> export_lines(test::Desk& store,
-                                        std::vector<QueueType> halves = {QueueType::standard, QueueType::dlq}) {
+  std::vector<std::string> export_lines(test::Desk& store, std::vector<Half> halves = {Half::standard, Half::dlq}) {
     Exporter exporter(store.oper(kQueue), {.halves = std::move(halves), .wanted = {}});
     std::string text;
     for (bool more = true; more;) {
@@ -97,13 +96,12 @@ class CopyTest : public testing::Test {
     }
     const queue::Failure failure{"no route to host", "greeter", "host-1", 3, clock_.wall_now()};
     ASSERT_TRUE(store.dead_letter(kQueue, "M-7", failure, soon()));
-    const auto claims = store.claim({kQueue, QueueType::standard}, 1, 30s, soon());
+    const auto claims = store.claim({kQueue, Half::standard}, 1, 30s, soon());
     ASSERT_EQ(claims->size(), 1U);
     const queue::Completion retry{
         .receipt = claims->front().receipt, .action = queue::CompletionAction::retry, .delay = 1h, .failure = failure};
-    ASSERT_EQ(store.settle({kQueue, QueueType::standard}, {&retry, 1}, soon()).front().status,
-              queue::SettleStatus::applied);
-    ASSERT_EQ(store.claim({kQueue, QueueType::standard}, 1, 1h, soon())->size(), 1U) << "one stays in flight";
+    ASSERT_EQ(store.settle({kQueue, Half::standard}, {&retry, 1}, soon()).front().status, queue::SettleStatus::applied);
+    ASSERT_EQ(store.claim({kQueue, Half::standard}, 1, 1h, soon())->size(), 1U) << "one stays in flight";
   }
 
   test::FakeClock clock_;
@@ -149,14 +147,14 @@ TEST_F(CopyTest, ASecondRunDuplicatesNothingAndChangesNothing) {
   const auto counts = import_lines(*to, lines);
   EXPECT_EQ(counts.existing, 3U);
   EXPECT_EQ(counts.imported, 6U);
-  EXPECT_EQ(to->get(kQueue, "M-1", soon())->queue_type, QueueType::dlq) << "what is there stays as it is";
+  EXPECT_EQ(to->get(kQueue, "M-1", soon())->half, Half::dlq) << "what is there stays as it is";
 }
 
 TEST_F(CopyTest, OnlyTheHalfThatIsAskedForIsWritten) {
   const auto store = sqlite("from.db");
   fill(*store);
-  EXPECT_EQ(export_lines(*store, {QueueType::standard}).size(), 8U);
-  const auto dead = export_lines(*store, {QueueType::dlq});
+  EXPECT_EQ(export_lines(*store, {Half::standard}).size(), 8U);
+  const auto dead = export_lines(*store, {Half::dlq});
   ASSERT_EQ(dead.size(), 1U);
   EXPECT_THAT(dead[0], HasSubstr(R"("failure":{"error":"no route to host","attempts":3,"handler":"greeter")"));
 }
@@ -166,7 +164,7 @@ TEST_F(CopyTest, TheFilterAndTheLimitHold) {
   test::Desk store(store_queues);
   fill(store);
   Exporter exporter(store.oper(kQueue),
-                    {.halves = {QueueType::standard, QueueType::dlq},
+                    {.halves = {Half::standard, Half::dlq},
                      .wanted = [](const auto& record) { return record.message.content_type == queue::kJson; },
                      .limit = 2});
   std::string text;
@@ -182,7 +180,7 @@ TEST_F(CopyTest, WhatIsInFlightComesInVisibleAndNobodyElseCanSettleIt) {
   const auto held = store->get(kQueue, "M-1", soon());
   ASSERT_EQ(held->state(clock_.wall_now()), queue::MessageState::in_flight);
   const auto lines = export_lines(*store);
-  BulkRun purge(store->oper(kQueue), clock_, BulkPlan::removal_of_all(QueueType::standard));
+  BulkRun purge(store->oper(kQueue), clock_, BulkPlan::removal_of_all(Half::standard));
   while (!purge.complete()) {
     ASSERT_NE(purge.step().state, BulkRun::Step::State::failed);
   }
@@ -192,8 +190,7 @@ TEST_F(CopyTest, WhatIsInFlightComesInVisibleAndNobodyElseCanSettleIt) {
   EXPECT_EQ(back->message.attempt, held->message.attempt) << "its attempts count on";
   const queue::Completion stale{
       .receipt = {"M-1", held->version, 0}, .action = queue::CompletionAction::remove, .delay = {}, .failure = {}};
-  EXPECT_EQ(store->settle({kQueue, QueueType::standard}, {&stale, 1}, soon()).front().status,
-            queue::SettleStatus::lost);
+  EXPECT_EQ(store->settle({kQueue, Half::standard}, {&stale, 1}, soon()).front().status, queue::SettleStatus::lost);
   EXPECT_EQ(store->get(kQueue, "M-5", soon())->state(clock_.wall_now()), queue::MessageState::delayed);
   EXPECT_EQ(store->get(kQueue, "M-0", soon())->state(clock_.wall_now()), queue::MessageState::delayed)
       << "it waits for its retry";
@@ -207,7 +204,7 @@ TEST_F(CopyTest, APageFollowsTheWeightOfTheBodies) {
     messages[i].body = std::string(1'000'000, 'x');
   }
   store->send(kQueue, messages, soon());
-  Exporter exporter(store->oper(kQueue), {.halves = {QueueType::standard}, .wanted = {}});
+  Exporter exporter(store->oper(kQueue), {.halves = {Half::standard}, .wanted = {}});
   std::string text;
   std::size_t largest_later = 0;
   for (bool more = true, first = true; more; first = false) {
@@ -227,7 +224,7 @@ TEST_F(CopyTest, AStepWritesNoMoreThanItMust) {
     messages[i].body = std::string(700'000, '\x01');  // six bytes each in a line
   }
   store->send(kQueue, messages, soon());
-  Exporter exporter(store->oper(kQueue), {.halves = {QueueType::standard}, .wanted = {}});
+  Exporter exporter(store->oper(kQueue), {.halves = {Half::standard}, .wanted = {}});
   std::string text;
   for (bool more = true; more;) {
     text.clear();
@@ -393,7 +390,7 @@ TEST_F(TableCopyTest, SqliteToDynamoDbToSqliteKeepsEverything) {
     EXPECT_EQ(before->updated_at, after->updated_at);
     EXPECT_EQ(before->received_at, after->received_at);
     EXPECT_EQ(before->invisible_until, after->invisible_until);
-    EXPECT_EQ(before->queue_type, after->queue_type);
+    EXPECT_EQ(before->half, after->half);
     EXPECT_EQ(before->failure.error, after->failure.error);
     EXPECT_EQ(before->failure.failed_at, after->failure.failed_at);
     if (before->message.content_type != queue::kJson) {

@@ -24,7 +24,7 @@ queue::StoredMessage invoice() {
   stored.created_at = kNow - std::chrono::hours(2);
   stored.updated_at = kNow - std::chrono::minutes(1);
   stored.received_at = kNow - std::chrono::minutes(2);
-  stored.queue_type = queue::QueueType::dlq;
+  stored.half = queue::Half::dlq;
   stored.failure = {.error = "connect: timeout after 5s",
                     .handler = "bill",
                     .host = "h1",

@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using queue::CompletionAction;
-using queue::QueueType;
+using queue::Half;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
@@ -22,8 +22,8 @@ class WatcherTest : public testing::Test {
  protected:
   void SetUp() override { look(); }
 
-  queue::QueueAddress standard() const { return {"orders", QueueType::standard}; }
-  queue::QueueAddress dlq() const { return {"orders", QueueType::dlq}; }
+  queue::QueueAddress standard() const { return {"orders", Half::standard}; }
+  queue::QueueAddress dlq() const { return {"orders", Half::dlq}; }
   Deadline soon() { return Deadline::after(clock_, 60s); }
 
   std::vector<Event> events() {
@@ -65,7 +65,7 @@ class WatcherTest : public testing::Test {
   test::FakeRandom random_;
   test::SimQueues sim_{clock_, random_};
   test::Desk desk_{sim_};
-  LookRequest request_{.halves = {QueueType::standard, QueueType::dlq}, .limit = 1000, .wanted = {}};
+  LookRequest request_{.halves = {Half::standard, Half::dlq}, .limit = 1000, .wanted = {}};
   Watcher watcher_;
 };
 
@@ -177,7 +177,7 @@ TEST_F(WatcherTest, AMessageSentWithADelayArrivesDelayed) {
 
 TEST_F(WatcherTest, OfOneHalfOnlyTellsWhatIsThere) {
   send("A");
-  request_.halves = {QueueType::dlq};
+  request_.halves = {Half::dlq};
   watcher_ = Watcher();
   look();
   ASSERT_TRUE(desk_.dead_letter("orders", "A", failure("bad", 1), soon()));

@@ -163,14 +163,16 @@ TEST(Attempt, ShorteningTheTimeOutWakesAWaiter) {
 /// Notes what it is told.
 class Notes final : public AttemptWatcher {
  public:
-  void stop_requested(bool lease_lost) noexcept override {
+  void stop_requested(SteadyTime until, bool lease_lost) noexcept override {
     ++stops;
+    end = until;
     lost = lease_lost;
   }
   void extended(Duration duration) noexcept override { extension = duration; }
 
   int stops = 0;
   bool lost = false;
+  SteadyTime end{};
   Duration extension{};
 };
 
@@ -181,8 +183,10 @@ TEST(AttemptWatcher, IsToldOfStopLossAndExtension) {
   attempt.watch(&notes);
   attempt.extend(std::chrono::seconds(7));
   EXPECT_EQ(notes.extension, std::chrono::seconds(7));
-  attempt.request_stop();
+  const SteadyTime end = clock.steady_now() + std::chrono::hours(1);
+  attempt.request_stop(end);
   EXPECT_EQ(notes.stops, 1);
+  EXPECT_EQ(notes.end, end);
   EXPECT_FALSE(notes.lost);
   attempt.lose_lease();
   EXPECT_EQ(notes.stops, 2);

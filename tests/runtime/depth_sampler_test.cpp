@@ -23,7 +23,7 @@ class DepthSamplerTest : public testing::Test {
   std::latch asked_{1};
   std::latch answers_{1};
   DepthSampler sampler_{[] {
-                          return std::vector<queue::QueueAddress>{{"orders", queue::QueueType::standard}};
+                          return std::vector<queue::QueueAddress>{{"orders", queue::Half::standard}};
                         },
                         queues_, metrics_, clock_, std::chrono::hours(1)};
 };

@@ -2,16 +2,16 @@
 
 #include <gtest/gtest.h>
 
+#include "base/random.hpp"
 #include "tests/support/desk.hpp"
 #include "tests/support/fake_clock.hpp"
-#include "base/random.hpp"
 #include "tests/support/forwarding_operator.hpp"
 #include "tests/support/sim_queues.hpp"
 
 namespace sluice::runtime {
 namespace {
 
-using queue::QueueType;
+using queue::Half;
 
 /// Queues whose cheap counts see nothing, as an index that lags behind does.
 class LaggingQueues final : public queue::Queues {
@@ -54,7 +54,7 @@ class EmptyCheckTest : public testing::Test {
     const queue::NewMessage message{.id = {}, .body = "x", .delay = delay};
     ASSERT_EQ(desk_.send("orders", {&message, 1}, Deadline::never()).front().status, queue::SendStatus::sent);
   }
-  std::vector<queue::QueueAddress> orders() const { return {{"orders", QueueType::standard}}; }
+  std::vector<queue::QueueAddress> orders() const { return {{"orders", Half::standard}}; }
 
   test::FakeClock clock_;
   SeededRandom random_{1};
@@ -64,26 +64,28 @@ class EmptyCheckTest : public testing::Test {
 
 TEST_F(EmptyCheckTest, WhatIsDueOrInFlightIsNotEmptyAndWhatIsDelayedIs) {
   EmptyCheck check(queues_, clock_);
-  EXPECT_TRUE(check.empty(orders()));
+  EXPECT_TRUE(*check.empty(orders()));
   send(std::chrono::hours(1));
-  EXPECT_TRUE(check.empty(orders()));
+  EXPECT_TRUE(*check.empty(orders()));
   send();
-  EXPECT_FALSE(check.empty(orders()));
+  EXPECT_FALSE(*check.empty(orders()));
   ASSERT_EQ(desk_.claim(orders().front(), 1, std::chrono::minutes(1), Deadline::never())->size(), 1U);
-  EXPECT_FALSE(check.empty(orders()));
+  EXPECT_FALSE(*check.empty(orders()));
 }
 
 TEST_F(EmptyCheckTest, AnIndexThatLagsBehindDoesNotMakeAQueueEmpty) {
   LaggingQueues lagging(queues_);
   send();
-  EXPECT_FALSE(EmptyCheck(lagging, clock_).empty(orders()));
+  EXPECT_FALSE(*EmptyCheck(lagging, clock_).empty(orders()));
 }
 
-TEST_F(EmptyCheckTest, AQueueThatCannotBeCountedIsNotEmpty) {
+TEST_F(EmptyCheckTest, AQueueThatCannotBeCountedIsNamed) {
   EmptyCheck check(queues_, clock_);
   queues_.fail_next(test::StoreCall::stats, 1, Error(ErrorCode::unavailable, "no answer"));
-  EXPECT_FALSE(check.empty(orders()));
-  EXPECT_TRUE(check.empty(orders()));
+  const auto counted = check.empty(orders());
+  ASSERT_FALSE(counted);
+  EXPECT_EQ(counted.error().message(), "cannot count what is left in queue orders: no answer");
+  EXPECT_TRUE(*check.empty(orders()));
 }
 
 }  // namespace

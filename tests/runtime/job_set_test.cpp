@@ -102,7 +102,7 @@ class JobSetTest : public testing::Test {
     spec.handler = plan.handler;
     spec.options = plan.options;
     spec.host = "test";
-    return work::Job::create(std::move(spec), *queues_.open_source({plan.config.queue, queue::QueueType::standard}),
+    return work::Job::create(std::move(spec), *queues_.open_source({plan.config.queue, queue::Half::standard}),
                              {clock_, random_, log_, metrics_.job(plan.config.name, plan.config.queue)});
   }
 

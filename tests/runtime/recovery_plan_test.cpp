@@ -93,7 +93,7 @@ TEST_F(RecoveryPlanTest, AJobThatIsGoneDisposesOfNothing) {
 
 TEST_F(RecoveryPlanTest, EverySourceHasAStepOfItsOwn) {
   ledger_.held = {held("a", false), held("b", false)};
-  ledger_.held[1].address.type = queue::QueueType::dlq;
+  ledger_.held[1].address.half = queue::Half::dlq;
   EXPECT_THAT(plan(), SizeIs(2));
 }
 

@@ -17,7 +17,7 @@ namespace sluice::runtime {
 using isolation::HeldMessage;
 using isolation::LedgerContents;
 
-inline const queue::QueueAddress kOrders{"orders", queue::QueueType::standard};
+inline const queue::QueueAddress kOrders{"orders", queue::Half::standard};
 
 inline config::JobConfig job_config(const std::string& name = "orders", std::uint32_t max_attempts = 5) {
   config::JobConfig job;

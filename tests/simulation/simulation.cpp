@@ -266,7 +266,7 @@ class Run {
   // True when the message has come to its end: removed, dead, or kept for an operator because its attempts are used up.
   bool fate(const std::string& id) {
     const auto stored = desk_.get("orders", id, Deadline::never());
-    if (!stored || stored->queue_type == queue::QueueType::dlq) {
+    if (!stored || stored->half == queue::Half::dlq) {
       return true;
     }
     return plan_.job.dead_letter == config::DeadLetterPolicy::keep &&

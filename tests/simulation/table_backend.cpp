@@ -143,7 +143,7 @@ void TableBackend::take_away(const queue::QueueAddress& address) {
   const auto stranger = parties_.find(kStranger);
   Party& party = stranger == parties_.end() ? join(kStranger, Duration::zero()) : *stranger->second;
   for (const Item& item : model_.items(address.queue)) {
-    if (!is_held(item) || text_of(item, attribute::kQueueType) != queue::to_string(address.type)) {
+    if (!is_held(item) || text_of(item, attribute::kQueueType) != queue::to_string(address.half)) {
       continue;
     }
     dynamo::UpdateItemRequest request;

@@ -77,7 +77,7 @@ Result<ListPage> Desk::list(const std::string& queue, const ListRequest& request
 }
 
 Result<QueueStats> Desk::stats(const QueueAddress& address, Deadline deadline) {
-  return oper(address.queue).stats({.type = address.type}, deadline);
+  return oper(address.queue).stats({.half = address.half}, deadline);
 }
 
 Result<QueueOverview> Desk::overview(const std::string& queue, const OverviewRequest& request, Deadline deadline) {

@@ -143,7 +143,7 @@ queue::Doorbell& SimQueues::doorbell() { return shelf_->doorbell; }
 std::size_t SimQueues::lose_receipts(const QueueAddress& address, Duration visibility) {
   const WallTime now = shelf_->clock.wall_now();
   const MutexLock lock(shelf_->mutex);
-  return shelf_->queues[address.queue].take_away(address.type, later(now, visibility), now);
+  return shelf_->queues[address.queue].take_away(address.half, later(now, visibility), now);
 }
 
 Result<queue::Claimed> SimQueues::SimSource::claim(const queue::ClaimRequest& request, Deadline deadline) {
@@ -154,7 +154,7 @@ Result<queue::Claimed> SimQueues::SimSource::claim(const queue::ClaimRequest& re
   }
   const WallTime now = shelf_.clock.wall_now();
   const MutexLock lock(shelf_.mutex);
-  queue::Claimed claimed = shelf_.queues[address_.queue].claim(address_.type, request, now);
+  queue::Claimed claimed = shelf_.queues[address_.queue].claim(address_.half, request, now);
   for (queue::Delivery& delivery : claimed.deliveries) {
     delivery.leased_until = asked_at + request.visibility;
   }
@@ -177,7 +177,7 @@ std::vector<SettleResult> SimQueues::SimSource::settle(std::span<const queue::Co
       const auto hit = shelf_.faults.fate(fault, StoreCall::settle, completion.receipt.id);
       SettleStatus status = SettleStatus::failed;
       if (!hit || hit->applied) {
-        status = records.settle(address_.type, completion, now) ? SettleStatus::applied : SettleStatus::lost;
+        status = records.settle(address_.half, completion, now) ? SettleStatus::applied : SettleStatus::lost;
       }
       results.push_back(hit ? SettleResult{SettleStatus::failed, hit->error} : SettleResult{status, {}});
     }
@@ -200,7 +200,7 @@ std::vector<ExtendResult> SimQueues::SimSource::extend(std::span<const queue::Re
     const auto hit = shelf_.faults.fate(fault, StoreCall::extend, receipt.id);
     std::optional<queue::Receipt> renewed;
     if (!hit || hit->applied) {
-      renewed = records.extend(address_.type, receipt, until, now);
+      renewed = records.extend(address_.half, receipt, until, now);
     }
     ExtendResult result{.status = SettleStatus::lost, .receipt = receipt, .leased_until = {}, .error = {}};
     if (hit) {
@@ -265,7 +265,7 @@ Result<queue::StoredMessage> SimQueues::SimOperator::get(const std::string& id, 
 }
 
 Result<queue::ListPage> SimQueues::SimOperator::list(const queue::ListRequest& request, Deadline deadline) {
-  if (const auto fault = shelf_.faults.begin(StoreCall::list, {queue_, request.type}, request.limit, deadline)) {
+  if (const auto fault = shelf_.faults.begin(StoreCall::list, {queue_, request.half}, request.limit, deadline)) {
     return fault->error;
   }
   std::optional<SimRecords::Place> after;
@@ -276,7 +276,7 @@ Result<queue::ListPage> SimQueues::SimOperator::list(const queue::ListRequest& r
     }
   }
   const MutexLock lock(shelf_.mutex);
-  const auto found = shelf_.queues[queue_].list(request.type, after, request.limit + 1);
+  const auto found = shelf_.queues[queue_].list(request.half, after, request.limit + 1);
   queue::ListPage page;
   for (std::size_t i = 0; i < std::min(found.size(), request.limit); ++i) {
     queue::StoredMessage& shown = page.messages.emplace_back(*found[i].second);
@@ -294,16 +294,16 @@ Result<queue::ListPage> SimQueues::SimOperator::list(const queue::ListRequest& r
 }
 
 Result<queue::QueueStats> SimQueues::SimOperator::stats(const queue::StatsRequest& request, Deadline deadline) {
-  if (const auto fault = shelf_.faults.begin(StoreCall::stats, {queue_, request.type}, 1, deadline)) {
+  if (const auto fault = shelf_.faults.begin(StoreCall::stats, {queue_, request.half}, 1, deadline)) {
     return fault->error;
   }
   const MutexLock lock(shelf_.mutex);
-  return shelf_.queues[queue_].stats(request.type, shelf_.clock.wall_now());
+  return shelf_.queues[queue_].stats(request.half, shelf_.clock.wall_now());
 }
 
 Result<queue::QueueOverview> SimQueues::SimOperator::overview(const queue::OverviewRequest& request,
                                                               Deadline deadline) {
-  if (const auto fault = shelf_.faults.begin(StoreCall::overview, {queue_, request.type}, 1, deadline)) {
+  if (const auto fault = shelf_.faults.begin(StoreCall::overview, {queue_, request.half}, 1, deadline)) {
     return fault->error;
   }
   const MutexLock lock(shelf_.mutex);

@@ -10,8 +10,8 @@
 namespace sluice::test {
 
 using queue::CompletionAction;
+using queue::Half;
 using queue::MessageState;
-using queue::QueueType;
 using queue::StoredMessage;
 
 WallTime later(WallTime now, Duration span) {
@@ -28,10 +28,10 @@ bool lapsed(const StoredMessage& stored) { return stored.received_at.has_value()
 
 }  // namespace
 
-queue::Claimed SimRecords::claim(QueueType type, const queue::ClaimRequest& request, WallTime now) {
+queue::Claimed SimRecords::claim(Half half, const queue::ClaimRequest& request, WallTime now) {
   queue::Claimed claimed;
   std::size_t bytes = 0;
-  for (const Place& place : order(type)) {
+  for (const Place& place : order(half)) {
     if (claimed.deliveries.size() == request.max || bytes >= request.bytes || place.first > now) {
       break;
     }
@@ -50,7 +50,7 @@ queue::Claimed SimRecords::claim(QueueType type, const queue::ClaimRequest& requ
     }
   }
   if (claimed.deliveries.size() < request.max) {
-    claimed.next_due = next_due(type, now);
+    claimed.next_due = next_due(half, now);
   }
   return claimed;
 }
@@ -76,9 +76,9 @@ queue::Delivery SimRecords::hand_out(const Place& place, StoredMessage& stored, 
           .suspect = suspect};
 }
 
-std::optional<Duration> SimRecords::next_due(QueueType type, WallTime now) const {
+std::optional<Duration> SimRecords::next_due(Half half, WallTime now) const {
   std::optional<Duration> soonest;
-  for (const Place& place : order(type)) {
+  for (const Place& place : order(half)) {
     const StoredMessage& stored = records_.at(ids_.at(place.second)).stored;
     if (stored.state(now) != MessageState::ready) {
       const WallTime hidden = stored.invisible_until.value_or(WallTime::min());
@@ -90,20 +90,20 @@ std::optional<Duration> SimRecords::next_due(QueueType type, WallTime now) const
   return soonest;
 }
 
-SimRecords::Record* SimRecords::held(QueueType type, const queue::Receipt& receipt) {
+SimRecords::Record* SimRecords::held(Half half, const queue::Receipt& receipt) {
   const auto found = records_.find(receipt.id);
   if (found == records_.end()) {
     return nullptr;
   }
   Record& record = found->second;
-  const bool ours = record.stored.version == receipt.version && record.stored.queue_type == type &&
+  const bool ours = record.stored.version == receipt.version && record.stored.half == half &&
                     record.sequence == static_cast<std::uint64_t>(receipt.locator);
   return ours ? &record : nullptr;
 }
 
-void SimRecords::move(Record& record, QueueType type, WallTime now) {
-  order(record.stored.queue_type).erase(place(record));
-  record.stored.queue_type = type;
+void SimRecords::move(Record& record, Half half, WallTime now) {
+  order(record.stored.half).erase(place(record));
+  record.stored.half = half;
   record.stored.message.sent_at = now;
   record.stored.message.attempt = 0;
   record.stored.suspect = false;
@@ -111,11 +111,11 @@ void SimRecords::move(Record& record, QueueType type, WallTime now) {
   record.stored.invisible_until.reset();
   record.stored.updated_at = now;
   ++record.stored.version;
-  order(type).insert(place(record));
+  order(half).insert(place(record));
 }
 
-bool SimRecords::settle(QueueType type, const queue::Completion& completion, WallTime now) {
-  Record* record = held(type, completion.receipt);
+bool SimRecords::settle(Half half, const queue::Completion& completion, WallTime now) {
+  Record* record = held(half, completion.receipt);
   if (record == nullptr) {
     return false;
   }
@@ -127,7 +127,7 @@ bool SimRecords::settle(QueueType type, const queue::Completion& completion, Wal
     stored.failure = completion.failure;
   }
   if (completion.action == CompletionAction::dead_letter) {
-    move(*record, QueueType::dlq, now);
+    move(*record, Half::dlq, now);
     return true;
   }
   if (completion.action == CompletionAction::release && stored.message.attempt > 0) {
@@ -144,9 +144,9 @@ bool SimRecords::settle(QueueType type, const queue::Completion& completion, Wal
   return true;
 }
 
-std::optional<queue::Receipt> SimRecords::extend(QueueType type, const queue::Receipt& receipt, WallTime until,
+std::optional<queue::Receipt> SimRecords::extend(Half half, const queue::Receipt& receipt, WallTime until,
                                                  WallTime now) {
-  Record* record = held(type, receipt);
+  Record* record = held(half, receipt);
   if (record == nullptr) {
     return std::nullopt;
   }
@@ -187,11 +187,11 @@ const StoredMessage* SimRecords::find(const std::string& id) const {
   return found == records_.end() ? nullptr : &found->second.stored;
 }
 
-std::vector<std::pair<SimRecords::Place, const StoredMessage*>> SimRecords::list(QueueType type,
+std::vector<std::pair<SimRecords::Place, const StoredMessage*>> SimRecords::list(Half half,
                                                                                  const std::optional<Place>& after,
                                                                                  std::size_t limit) const {
   std::vector<std::pair<Place, const StoredMessage*>> page;
-  const std::set<Place>& places = order(type);
+  const std::set<Place>& places = order(half);
   auto at = after ? places.upper_bound(*after) : places.begin();
   for (; at != places.end() && page.size() < limit; ++at) {
     page.emplace_back(*at, &records_.at(ids_.at(at->second)).stored);
@@ -199,9 +199,9 @@ std::vector<std::pair<SimRecords::Place, const StoredMessage*>> SimRecords::list
   return page;
 }
 
-queue::QueueStats SimRecords::stats(QueueType type, WallTime now) const {
+queue::QueueStats SimRecords::stats(Half half, WallTime now) const {
   queue::QueueStats stats;
-  for (const Place& place : order(type)) {
+  for (const Place& place : order(half)) {
     switch (records_.at(ids_.at(place.second)).stored.state(now)) {
       case MessageState::ready:
         ++stats.ready;
@@ -219,11 +219,11 @@ queue::QueueStats SimRecords::stats(QueueType type, WallTime now) const {
 }
 
 queue::QueueOverview SimRecords::overview(const queue::OverviewRequest& request, WallTime now) const {
-  const QueueType type = request.type;
+  const Half half = request.half;
   queue::QueueOverview seen;
-  seen.counts = stats(type, now);
+  seen.counts = stats(half, now);
   std::map<std::string, queue::ErrorGroup> groups;
-  for (const Place& place : order(type)) {
+  for (const Place& place : order(half)) {
     const StoredMessage& stored = records_.at(ids_.at(place.second)).stored;
     if (seen.first_ids.size() < request.ids) {
       seen.first_ids.push_back(stored.message.id);
@@ -250,7 +250,7 @@ queue::QueueOverview SimRecords::overview(const queue::OverviewRequest& request,
 }
 
 void SimRecords::resend(Record& record, WallTime sent_at) {
-  std::set<Place>& places = order(record.stored.queue_type);
+  std::set<Place>& places = order(record.stored.half);
   places.erase(place(record));
   record.stored.message.sent_at = sent_at;
   record.stored.received_at.reset();
@@ -260,25 +260,25 @@ void SimRecords::resend(Record& record, WallTime sent_at) {
 }
 
 std::optional<Error> SimRecords::redrive(const std::string& queue, Record& record, WallTime now) {
-  if (record.stored.queue_type != QueueType::dlq) {
+  if (record.stored.half != Half::dlq) {
     return queue::not_in_dlq(queue, record.stored.message.id);
   }
   if (record.stored.state(now) == MessageState::in_flight) {
     return queue::in_flight_in_dlq(queue, record.stored.message.id);
   }
   record.stored.failure = {};
-  move(record, QueueType::standard, now);
+  move(record, Half::standard, now);
   return std::nullopt;
 }
 
 void SimRecords::reset(Record& record, WallTime now) {
   record.stored.failure = {};
   record.stored.created_at = now;
-  move(record, QueueType::standard, now);
+  move(record, Half::standard, now);
 }
 
 void SimRecords::move_to_front(Record& record, WallTime now) {
-  const WallTime front = std::min(now, order(record.stored.queue_type).begin()->first);
+  const WallTime front = std::min(now, order(record.stored.half).begin()->first);
   resend(record, front - Duration(1));
 }
 
@@ -312,11 +312,11 @@ queue::ChangeResult SimRecords::change(const std::string& queue, const queue::Ch
       move_to_front(record, now);
       break;
     case queue::ChangeAction::dead_letter:
-      if (stored.queue_type == QueueType::dlq) {
+      if (stored.half == Half::dlq) {
         return {queue::ChangeStatus::applied, version, {}};
       }
       stored.failure = change.failure.empty() ? stored.failure : change.failure;
-      move(record, QueueType::dlq, now);
+      move(record, Half::dlq, now);
       break;
     case queue::ChangeAction::redrive:
       refused = redrive(queue, record, now);
@@ -366,7 +366,7 @@ queue::PutStatus SimRecords::put(const StoredMessage& stored, queue::PutMode mod
   Record record;
   record.stored = stored;
   record.sequence = next_sequence_++;
-  order(stored.queue_type).insert(place(record));
+  order(stored.half).insert(place(record));
   ids_.emplace(record.sequence, stored.message.id);
   records_.emplace(stored.message.id, std::move(record));
   return queue::PutStatus::written;
@@ -377,15 +377,15 @@ bool SimRecords::remove(const std::string& id) {
   if (found == records_.end()) {
     return false;
   }
-  order(found->second.stored.queue_type).erase(place(found->second));
+  order(found->second.stored.half).erase(place(found->second));
   ids_.erase(found->second.sequence);
   records_.erase(found);
   return true;
 }
 
-std::size_t SimRecords::take_away(QueueType type, WallTime until, WallTime now) {
+std::size_t SimRecords::take_away(Half half, WallTime until, WallTime now) {
   std::size_t taken = 0;
-  for (const Place& place : order(type)) {
+  for (const Place& place : order(half)) {
     StoredMessage& stored = records_.at(ids_.at(place.second)).stored;
     if (stored.received_at) {
       ++stored.version;

@@ -24,21 +24,19 @@ inline constexpr std::size_t kSimBodyLimit = std::size_t{400} * 1024;
 class SimRecords {
  public:
   /// Leaves `leased_until` to the caller, who knows when he asked.
-  queue::Claimed claim(queue::QueueType type, const queue::ClaimRequest& request, WallTime now);
+  queue::Claimed claim(queue::Half half, const queue::ClaimRequest& request, WallTime now);
   /// False: the receipt is no longer good, and nothing has changed.
-  bool settle(queue::QueueType type, const queue::Completion& completion, WallTime now);
-  std::optional<queue::Receipt> extend(queue::QueueType type, const queue::Receipt& receipt, WallTime until,
-                                       WallTime now);
+  bool settle(queue::Half half, const queue::Completion& completion, WallTime now);
+  std::optional<queue::Receipt> extend(queue::Half half, const queue::Receipt& receipt, WallTime until, WallTime now);
   /// False: the id is taken.
   bool send(const queue::NewMessage& message, const std::string& id, WallTime now);
 
   const queue::StoredMessage* find(const std::string& id) const;
   /// At most `limit` records that lie after `after`, oldest first, each with its place in the order.
   using Place = std::pair<WallTime, std::uint64_t>;
-  std::vector<std::pair<Place, const queue::StoredMessage*>> list(queue::QueueType type,
-                                                                  const std::optional<Place>& after,
+  std::vector<std::pair<Place, const queue::StoredMessage*>> list(queue::Half half, const std::optional<Place>& after,
                                                                   std::size_t limit) const;
-  queue::QueueStats stats(queue::QueueType type, WallTime now) const;
+  queue::QueueStats stats(queue::Half half, WallTime now) const;
   queue::QueueOverview overview(const queue::OverviewRequest& request, WallTime now) const;
   queue::ChangeResult change(const std::string& queue, const queue::Change& change, WallTime now);
   Result<queue::StoredMessage> edit(const std::string& queue, const std::string& id, std::int64_t version,
@@ -46,7 +44,7 @@ class SimRecords {
   queue::PutStatus put(const queue::StoredMessage& stored, queue::PutMode mode);
 
   /// Makes every receipt that is out void, as if another host had claimed each of these messages until `until`.
-  std::size_t take_away(queue::QueueType type, WallTime until, WallTime now);
+  std::size_t take_away(queue::Half half, WallTime until, WallTime now);
 
  private:
   struct Record {
@@ -57,16 +55,16 @@ class SimRecords {
 
   queue::Delivery hand_out(const Place& place, queue::StoredMessage& stored, const queue::ClaimRequest& request,
                            WallTime now);
-  std::optional<Duration> next_due(queue::QueueType type, WallTime now) const;
-  Record* held(queue::QueueType type, const queue::Receipt& receipt);
-  void move(Record& record, queue::QueueType type, WallTime now);
+  std::optional<Duration> next_due(queue::Half half, WallTime now) const;
+  Record* held(queue::Half half, const queue::Receipt& receipt);
+  void move(Record& record, queue::Half half, WallTime now);
   void resend(Record& record, WallTime sent_at);
   bool remove(const std::string& id);
   std::optional<Error> redrive(const std::string& queue, Record& record, WallTime now);
   void reset(Record& record, WallTime now);
   void move_to_front(Record& record, WallTime now);
-  std::set<Place>& order(queue::QueueType type) { return type == queue::QueueType::dlq ? dlq_ : standard_; }
-  const std::set<Place>& order(queue::QueueType type) const { return type == queue::QueueType::dlq ? dlq_ : standard_; }
+  std::set<Place>& order(queue::Half half) { return half == queue::Half::dlq ? dlq_ : standard_; }
+  const std::set<Place>& order(queue::Half half) const { return half == queue::Half::dlq ? dlq_ : standard_; }
   static Place place(const Record& record) { return {record.stored.message.sent_at, record.sequence}; }
 
   Records records_;

@@ -16,7 +16,7 @@ using std::chrono_literals::operator""s;
 using std::chrono_literals::operator""ms;
 
 const QueueAddress kOrders{"orders"};
-const QueueAddress kDead{"orders", QueueType::dlq};
+const QueueAddress kDead{"orders", Half::dlq};
 
 struct Rig {
   test::FakeClock clock;

@@ -180,7 +180,7 @@ void JobRig::make(const MakeSource& make_source, const std::function<void(JobSpe
 
 std::unique_ptr<queue::Source> JobRig::open_source() {
   const bool dead = spec_.config.source == config::Source::dlq;
-  return *sim.open_source({spec_.config.queue, dead ? queue::QueueType::dlq : queue::QueueType::standard});
+  return *sim.open_source({spec_.config.queue, dead ? queue::Half::dlq : queue::Half::standard});
 }
 
 JobRig::~JobRig() {
@@ -217,9 +217,7 @@ bool JobRig::await(const std::function<bool(const LedgerSnapshot&)>& condition) 
   return await_that([&] { return condition(job->ledger()); });
 }
 
-queue::QueueStats JobRig::stats(queue::QueueType type) {
-  return *desk.stats({spec_.config.queue, type}, Deadline::never());
-}
+queue::QueueStats JobRig::stats(queue::Half half) { return *desk.stats({spec_.config.queue, half}, Deadline::never()); }
 
 Script::Record JobRig::record() const {
   const MutexLock lock(mutex_);

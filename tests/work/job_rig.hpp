@@ -91,7 +91,7 @@ class JobRig {
   bool await(const std::function<bool(const LedgerSnapshot&)>& condition);
   bool await_that(const std::function<bool()>& condition) { return metrics.await(condition); }
   Deadline in(Duration span) const { return Deadline::after(clock, span); }
-  queue::QueueStats stats(queue::QueueType type = queue::QueueType::standard);
+  queue::QueueStats stats(queue::Half half = queue::Half::standard);
   Script::Record record() const;
 
   SystemClock clock;

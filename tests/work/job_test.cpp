@@ -14,7 +14,7 @@ using std::chrono_literals::operator""h;
 using std::chrono_literals::operator""s;
 using std::chrono_literals::operator""ms;
 using std::chrono_literals::operator""ns;
-using queue::QueueType;
+using queue::Half;
 
 Script always(sluice_status status) {
   return {.handle = [status](const std::string&, const sluice_context&) { return status; }, .create = {}};
@@ -69,7 +69,7 @@ TEST(Job, EveryOutcomeEndsInItsColumn) {
   EXPECT_EQ(ledger.discarded, 1U);
   EXPECT_EQ(ledger.claimed, ledger.ended());
   EXPECT_EQ(rig.stats().total(), 0U);
-  EXPECT_EQ(rig.stats(QueueType::dlq).total(), 1U);
+  EXPECT_EQ(rig.stats(Half::dlq).total(), 1U);
   EXPECT_EQ(rig.metrics.count("fault"), 2U) << "an unknown status is a fault";
 }
 
@@ -85,7 +85,7 @@ TEST(Job, AttemptsAreUsedUpThenTheMessageIsDeadWithItsReason) {
   EXPECT_EQ(rig.job->ledger().retried, 2U);
   const auto dead = rig.desk.get("orders", "A-1", Deadline::never());
   ASSERT_TRUE(dead);
-  EXPECT_EQ(dead->queue_type, QueueType::dlq);
+  EXPECT_EQ(dead->half, Half::dlq);
   EXPECT_NE(dead->failure.error.find("the till is empty"), std::string::npos);
   EXPECT_EQ(dead->failure.handler, "scripted");
   EXPECT_EQ(dead->failure.host, "worker-a");
@@ -105,7 +105,7 @@ TEST(Job, APoisonousMessageNeverReachesItsHandlerAgain) {
   EXPECT_TRUE(rig.record().started.empty());
   EXPECT_EQ(rig.metrics.count("exhausted"), 1U);
   const auto dead = rig.desk.get("orders", "poison", Deadline::never());
-  EXPECT_EQ(dead->queue_type, QueueType::dlq);
+  EXPECT_EQ(dead->half, Half::dlq);
   EXPECT_FALSE(dead->failure.error.empty());
 }
 
@@ -115,7 +115,7 @@ TEST(Job, WorksOnTheDeadLetterQueueWhenTold) {
   ASSERT_TRUE(rig.desk.dead_letter("orders", "A-1", {}, Deadline::never()));
   rig.job->start();
   ASSERT_TRUE(rig.await([](const auto& ledger) { return ledger.done == 1; }));
-  EXPECT_EQ(rig.stats(QueueType::dlq).total(), 0U);
+  EXPECT_EQ(rig.stats(Half::dlq).total(), 0U);
   EXPECT_EQ(rig.stats().ready, 1U);
 }
 

@@ -137,8 +137,8 @@ Shell::Next DynamoMqShell::step(const std::string& line, const ShellOutput& outp
 DynamoMqShell::Answer DynamoMqShell::answer(const std::string& line) {
   const TypedCommand typed = parse_input(line);
   const auto known = entries();
-  const auto entry =
-      std::find_if(known.begin(), known.end(), [&typed](const Entry& candidate) { return candidate.name == typed.name; });
+  const auto entry = std::find_if(known.begin(), known.end(),
+                                  [&typed](const Entry& candidate) { return candidate.name == typed.name; });
   if (entry == known.end()) {
     return Error(ErrorCode::invalid, "unrecognized command");
   }
@@ -183,7 +183,7 @@ Completion DynamoMqShell::complete(std::string_view before_cursor) {
 DynamoMqShell::Answer DynamoMqShell::help(const Parameters&) { return std::string(kHelp); }
 
 DynamoMqShell::Answer DynamoMqShell::with_stats(std::string text, std::string_view headline) {
-  const auto overview = operations_.overview(queue::QueueType::standard);
+  const auto overview = operations_.overview(queue::Half::standard);
   if (overview.has_error()) {
     return text + "ERROR: " + visible(overview.error().message()) + "\n";
   }
@@ -193,7 +193,7 @@ DynamoMqShell::Answer DynamoMqShell::with_stats(std::string text, std::string_vi
 DynamoMqShell::Answer DynamoMqShell::qstat(const Parameters&) { return with_stats({}, "Queue status:\n"); }
 
 DynamoMqShell::Answer DynamoMqShell::dlq(const Parameters&) {
-  const auto overview = operations_.overview(queue::QueueType::dlq);
+  const auto overview = operations_.overview(queue::Half::dlq);
   if (overview.has_error()) {
     return overview.error();
   }

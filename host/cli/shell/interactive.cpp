@@ -136,8 +136,8 @@ std::vector<std::string> first_ids(const RememberedOptions& options) {
   if (session.has_error()) {
     return ids;
   }
-  for (const auto type : {queue::QueueType::standard, queue::QueueType::dlq}) {
-    const auto page = session->oper().list({.type = type, .limit = kCompletedIds, .cursor = {}, .content = false},
+  for (const auto half : {queue::Half::standard, queue::Half::dlq}) {
+    const auto page = session->oper().list({.half = half, .limit = kCompletedIds, .cursor = {}, .content = false},
                                            Deadline::after(session->clock(), std::chrono::seconds(3)));
     if (page.has_error()) {
       return ids;

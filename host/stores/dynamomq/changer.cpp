@@ -34,12 +34,12 @@ bool needs_record(const Change& change) {
 }
 
 // The half in which a change that was not preceded by a look expects its message.
-std::optional<QueueType> expected_half(ChangeAction action) {
+std::optional<Half> expected_half(ChangeAction action) {
   switch (action) {
     case ChangeAction::dead_letter:
-      return QueueType::standard;
+      return Half::standard;
     case ChangeAction::redrive:
-      return QueueType::dlq;
+      return Half::dlq;
     default:
       return std::nullopt;
   }
@@ -93,10 +93,10 @@ struct Changer::Task {
 class Changer::Front {
  public:
   /// The time that puts a message before all others of its half.
-  Result<WallTime> next(const Inspector& inspector, QueueType type, WallTime now, Deadline deadline) {
-    auto& front = front_[type == QueueType::dlq ? 1 : 0];
+  Result<WallTime> next(const Inspector& inspector, Half half, WallTime now, Deadline deadline) {
+    auto& front = front_[half == Half::dlq ? 1 : 0];
     if (!front) {
-      const auto oldest = inspector.oldest_sent_at(type, deadline);
+      const auto oldest = inspector.oldest_sent_at(half, deadline);
       if (!oldest) {
         return oldest.error();
       }
@@ -130,7 +130,7 @@ std::vector<ChangeResult> Changer::change(std::span<const Change> changes, Deadl
   }
   const auto ended = [&due](const Task& task) {
     if (!task.open && task.front && task.result->status == ChangeStatus::applied) {
-      due.push_back({task.seen->queue_type, task.at_the_front()});
+      due.push_back({task.seen->half, task.at_the_front()});
     }
     return !task.open;
   };
@@ -199,11 +199,11 @@ void Changer::judge(Task& task, const dynamo::Item* record) const {
   }
   task.seen = decode_standing(*record);
   task.has_failure = record->find(attribute::kFailure) != record->end();
-  if (change.action == ChangeAction::dead_letter && task.seen->queue_type == QueueType::dlq) {
+  if (change.action == ChangeAction::dead_letter && task.seen->half == Half::dlq) {
     return task.end({ChangeStatus::applied, task.before.number, {}});
   }
   if (change.action == ChangeAction::redrive) {
-    if (task.seen->queue_type != QueueType::dlq) {
+    if (task.seen->half != Half::dlq) {
       return task.end(conflict(not_in_dlq(place_.queue, change.id)));
     }
     if (task.seen->received_at && hidden(*task.seen, parts_.clock.wall_now())) {
@@ -219,7 +219,7 @@ std::optional<KeyedStatement> Changer::statement(Task& task, Front& front, WallT
   }
   Expected expected{change.id, task.before};
   if (!task.seen) {
-    expected.type = expected_half(change.action);
+    expected.half = expected_half(change.action);
     if (change.action == ChangeAction::redrive) {
       expected.visible_at = now;
     }
@@ -237,7 +237,7 @@ std::optional<KeyedStatement> Changer::statement(Task& task, Front& front, WallT
       wanted = delay_change(now, change.after);
       break;
     case ChangeAction::move_to_front: {
-      const auto first = front.next(inspector_, task.seen->queue_type, now, deadline);
+      const auto first = front.next(inspector_, task.seen->half, now, deadline);
       if (!first) {
         task.end({ChangeStatus::failed, 0, first.error()});
         return std::nullopt;

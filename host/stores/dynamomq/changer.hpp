@@ -25,7 +25,7 @@ class Changer {
 
   /// A record that was put where it is to be claimed next.
   struct Due {
-    QueueType type = QueueType::standard;
+    Half half = Half::standard;
     Candidate record;
   };
 

@@ -11,12 +11,12 @@ namespace {
 constexpr const char* kCandidateProjection =
     "id, #version, sent_at, receive_count, received_at, invisible_until_at, sluice_nonce, sluice_suspect";
 
-dynamo::QueryRequest query_of(const QueueTable& place, QueueType type, const ScanStep& step) {
+dynamo::QueryRequest query_of(const QueueTable& place, Half half, const ScanStep& step) {
   dynamo::QueryRequest query;
   query.table = place.table;
   query.index = place.index;
   query.key_condition = "queue_type = :type";
-  query.values.emplace(":type", std::string(to_string(type)));
+  query.values.emplace(":type", std::string(to_string(half)));
   if (!step.from.empty() && !step.to.empty()) {
     query.key_condition += " AND sent_at BETWEEN :from AND :to";
   } else if (!step.from.empty()) {
@@ -86,8 +86,8 @@ Result<Claimed> Claimer::claim(const ClaimRequest& request, Deadline deadline) {
     return sure.error();
   }
   Attempt result;
-  const std::size_t max = std::min(request.max, half_.sizes.messages_in(request.bytes));
-  if (auto unresolved = half_.doubts.take_claims(max, request.suspects); !unresolved.empty()) {
+  const std::size_t max = std::min(request.max, state_.sizes.messages_in(request.bytes));
+  if (auto unresolved = state_.doubts.take_claims(max, request.suspects); !unresolved.empty()) {
     resolve(std::move(unresolved), deadline, result);
   }
   for (int round = 0; round < kMaxRounds && result.takes_more(max); ++round) {
@@ -112,7 +112,7 @@ Result<Claimed> Claimer::claim(const ClaimRequest& request, Deadline deadline) {
   }
   lane_.claimed(result.deliveries);
   for (const Delivery& delivery : result.deliveries) {
-    half_.sizes.add(delivery.message.body.size());
+    state_.sizes.add(delivery.message.body.size());
   }
   std::sort(result.deliveries.begin(), result.deliveries.end(), older);
   Claimed claimed{std::move(result.deliveries), std::nullopt};
@@ -162,7 +162,7 @@ Error Claimer::failure(const dynamo::Error& error) {
 }
 
 std::optional<Error> Claimer::scan(ScanStep step, Deadline deadline) {
-  auto page = parts_.client.query(query_of(place_, type_, step), deadline);
+  auto page = parts_.client.query(query_of(place_, half_, step), deadline);
   if (!page) {
     lane_.abandon_scan();
     return failure(page.error());
@@ -182,7 +182,7 @@ void Claimer::attempt(std::vector<Candidate> candidates, const ClaimRequest& req
   const SteadyTime leased_until = until(now.steady, request.visibility);
   for (const auto& candidate : candidates) {
     nonces.push_back(parts_.nonces.next());
-    statements.push_back(build_.update({candidate.id, candidate.version, type_, {}, candidate.sort_key},
+    statements.push_back(build_.update({candidate.id, candidate.version, half_, {}, candidate.sort_key},
                                        {nonces.back(), now.wall},
                                        claim_change(candidate.next_count(request.counts), candidate.suspect(), now.wall,
                                                     later(now.wall, request.visibility)),
@@ -252,7 +252,7 @@ void Claimer::resolve(std::vector<UnresolvedClaim> claims, Deadline deadline, At
   auto records = parts_.runner.read(place_.table, ids, deadline);
   if (!records) {
     for (auto& claim : claims) {
-      half_.doubts.remember(std::move(claim));
+      state_.doubts.remember(std::move(claim));
     }
     result.error = store_error(place_, records.error());
     result.stop = true;

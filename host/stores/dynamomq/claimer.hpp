@@ -17,8 +17,8 @@ class Claimer {
 
   static constexpr std::size_t kWinnersLookedAt = 4;
 
-  Claimer(StoreParts parts, const QueueTable& place, QueueType type, QueueHalf& half)
-      : parts_(parts), place_(place), type_(type), lane_(half.lane), half_(half), build_(place.table) {}
+  Claimer(StoreParts parts, const QueueTable& place, Half half, HalfState& state)
+      : parts_(parts), place_(place), half_(half), lane_(state.lane), state_(state), build_(place.table) {}
 
   /// As Source::claim. A lost race is no error, nor is a failed request after others have succeeded.
   Result<Claimed> claim(const ClaimRequest& request, Deadline deadline);
@@ -40,9 +40,9 @@ class Claimer {
 
   StoreParts parts_;
   const QueueTable& place_;
-  QueueType type_;
+  Half half_;
   Lane& lane_;
-  QueueHalf& half_;
+  HalfState& state_;
   StatementBuilder build_;
 };
 

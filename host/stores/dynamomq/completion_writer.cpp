@@ -26,7 +26,7 @@ void CompletionWriter::find_sent_times(const std::vector<const Receipt*>& receip
   std::vector<std::string> unknown;
   unread_.resize(receipts.size());
   for (const Receipt* receipt : receipts) {
-    const auto& sent_at = sent_times_.emplace_back(half_.lane.sent_at_of(*receipt));
+    const auto& sent_at = sent_times_.emplace_back(state_.lane.sent_at_of(*receipt));
     if (!sent_at && has_fingerprint(*receipt)) {
       unknown.push_back(receipt->id);
     }
@@ -54,7 +54,7 @@ CompletionWriter::Write CompletionWriter::update(const Receipt& receipt, std::si
   std::string nonce = parts_.nonces.next();
   Write write;
   write.receipt = &receipt;
-  write.statement = build_.update({receipt.id, before, type_, {}, sent_times_[place]}, {nonce, now}, change);
+  write.statement = build_.update({receipt.id, before, half_, {}, sent_times_[place]}, {nonce, now}, change);
   write.trace = {WriteTrace::Kind::update, receipt.id, std::move(nonce), version};
   write.version = before.next();
   write.hindered = unread_[place];
@@ -67,7 +67,7 @@ CompletionWriter::Write CompletionWriter::write_of(const Completion& completion,
   if (completion.action == CompletionAction::remove) {
     Write write;
     write.receipt = &receipt;
-    write.statement = build_.remove({receipt.id, VersionMark::number_of(version), type_, {}, sent_times_[place]}, true);
+    write.statement = build_.remove({receipt.id, VersionMark::number_of(version), half_, {}, sent_times_[place]}, true);
     write.trace = {WriteTrace::Kind::remove, receipt.id, {}, version};
     write.action = completion.action;
     write.hindered = unread_[place];
@@ -128,7 +128,7 @@ void CompletionWriter::build_upon_own(std::vector<Write>& writes, std::vector<St
   std::vector<std::vector<DoubtfulWrite>> doubts(writes.size());
   for (std::size_t i = 0; i < writes.size(); ++i) {
     if (outcomes[i].fate == StatementFate::refused) {
-      doubts[i] = half_.doubts.about(*writes[i].receipt);
+      doubts[i] = state_.doubts.about(*writes[i].receipt);
     }
     if (!doubts[i].empty()) {
       ids.push_back(writes[i].receipt->id);
@@ -178,9 +178,9 @@ std::vector<StatementOutcome> CompletionWriter::commit(std::vector<Write>& write
   build_upon_own(writes, outcomes, rewrite, deadline);
   for (std::size_t i = 0; i < writes.size(); ++i) {
     if (outcomes[i].fate == StatementFate::unknown) {
-      half_.doubts.remember(*writes[i].receipt, {writes[i].trace.nonce, writes[i].action});
+      state_.doubts.remember(*writes[i].receipt, {writes[i].trace.nonce, writes[i].action});
     } else if (outcomes[i].fate != StatementFate::failed) {
-      half_.doubts.clear(*writes[i].receipt);
+      state_.doubts.clear(*writes[i].receipt);
     }
   }
   return outcomes;
@@ -254,18 +254,18 @@ void CompletionWriter::note_in_lane(const Completion& completion, const Write& w
                                     WallTime now) {
   const Receipt& receipt = completion.receipt;
   if (result.status == SettleStatus::lost) {
-    half_.lane.forget_receipt(receipt);
+    state_.lane.forget_receipt(receipt);
     return;
   }
   if (result.status == SettleStatus::failed) {
     return;  // the lease stands until it runs out
   }
   if (completion.action == CompletionAction::remove) {
-    half_.lane.removed(receipt.id, parts_.clock.steady_now());
+    state_.lane.removed(receipt.id, parts_.clock.steady_now());
   } else if (completion.action == CompletionAction::dead_letter) {
-    half_.lane.forget(receipt.id);
+    state_.lane.forget(receipt.id);
   } else {
-    half_.lane.put_off(
+    state_.lane.put_off(
         receipt.id, write.version, visible_at(completion, now),
         {.attempt_given_back = completion.action == CompletionAction::release, .suspect = completion.suspect});
   }
@@ -304,9 +304,9 @@ std::vector<ExtendResult> CompletionWriter::extend(std::span<const Receipt> rece
     if (result.status == SettleStatus::applied) {
       result.receipt = {receipts[i].id, writes[i].version, receipts[i].locator};
       result.leased_until = until(now.steady, visibility);
-      half_.lane.extended(receipts[i].id, writes[i].version, invisible_until);
+      state_.lane.extended(receipts[i].id, writes[i].version, invisible_until);
     } else if (result.status == SettleStatus::lost) {
-      half_.lane.forget_receipt(receipts[i]);
+      state_.lane.forget_receipt(receipts[i]);
     }
   }
   return results;

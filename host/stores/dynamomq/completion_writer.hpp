@@ -21,8 +21,8 @@ namespace sluice::queue::dynamomq {
 /// Made for one call. Not thread-safe.
 class CompletionWriter {
  public:
-  CompletionWriter(StoreParts parts, const QueueTable& place, QueueType type, QueueHalf& half)
-      : parts_(parts), type_(type), half_(half), place_(place), recovery_(parts.runner, place), build_(place.table) {}
+  CompletionWriter(StoreParts parts, const QueueTable& place, Half half, HalfState& state)
+      : parts_(parts), half_(half), state_(state), place_(place), recovery_(parts.runner, place), build_(place.table) {}
 
   std::vector<SettleResult> settle(std::span<const Completion> completions, Deadline deadline);
   std::vector<ExtendResult> extend(std::span<const Receipt> receipts, Duration visibility, Deadline deadline);
@@ -47,8 +47,8 @@ class CompletionWriter {
   void note_in_lane(const Completion& completion, const Write& write, const SettleResult& result, WallTime now);
 
   StoreParts parts_;
-  QueueType type_;
-  QueueHalf& half_;
+  Half half_;
+  HalfState& state_;
   const QueueTable& place_;
   OutcomeRecovery recovery_;
   StatementBuilder build_;

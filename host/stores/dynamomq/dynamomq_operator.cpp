@@ -37,8 +37,8 @@ std::vector<ChangeResult> DynamoMqOperator::change(std::span<const Change> chang
       queue_.changed(change.id, later(parts_.clock.wall_now(), change.after));
     }
   }
-  for (auto& [type, record] : due) {
-    queue_.half(type).lane.keep(std::move(record));
+  for (auto& [half, record] : due) {
+    queue_.state_of(half).lane.keep(std::move(record));
   }
   doorbell_.ring_changed(queue_.place.queue, changes, results);
   return results;

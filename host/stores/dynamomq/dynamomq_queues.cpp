@@ -28,7 +28,7 @@ class DynamoMqQueues final : public Queues {
 
   Result<std::unique_ptr<Source>> open_source(const QueueAddress& address) override {
     return std::unique_ptr<Source>(
-        std::make_unique<DynamoMqSource>(parts_, state(address.queue), address.type, doorbell_));
+        std::make_unique<DynamoMqSource>(parts_, state(address.queue), address.half, doorbell_));
   }
 
   Result<std::unique_ptr<Sender>> open_sender(const std::string& queue) override {

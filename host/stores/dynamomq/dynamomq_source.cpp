@@ -30,18 +30,18 @@ void DynamoMqSource::stop() {
 }
 
 Result<Claimed> DynamoMqSource::claim(const ClaimRequest& request, Deadline deadline) {
-  return Claimer(parts_, queue_.place, address_.type, half()).claim(request, deadline);
+  return Claimer(parts_, queue_.place, address_.half, state()).claim(request, deadline);
 }
 
 std::vector<SettleResult> DynamoMqSource::settle(std::span<const Completion> completions, Deadline deadline) {
-  auto results = CompletionWriter(parts_, queue_.place, address_.type, half()).settle(completions, deadline);
+  auto results = CompletionWriter(parts_, queue_.place, address_.half, state()).settle(completions, deadline);
   doorbell_.ring_settled(address_, completions, results);
   return results;
 }
 
 std::vector<ExtendResult> DynamoMqSource::extend(std::span<const Receipt> receipts, Duration visibility,
                                                  Deadline deadline) {
-  return CompletionWriter(parts_, queue_.place, address_.type, half()).extend(receipts, visibility, deadline);
+  return CompletionWriter(parts_, queue_.place, address_.half, state()).extend(receipts, visibility, deadline);
 }
 
 }  // namespace sluice::queue::dynamomq

@@ -13,8 +13,8 @@ namespace sluice::queue::dynamomq {
 class DynamoMqSource final : public Source {
  public:
   /// The references must outlive the source.
-  DynamoMqSource(StoreParts parts, QueueState& queue, QueueType type, Doorbell& doorbell)
-      : parts_(parts), queue_(queue), address_{queue.place.queue, type}, doorbell_(doorbell) {}
+  DynamoMqSource(StoreParts parts, QueueState& queue, Half half, Doorbell& doorbell)
+      : parts_(parts), queue_(queue), address_{queue.place.queue, half}, doorbell_(doorbell) {}
 
   const SourceTraits& traits() const override;
   void start(SourceEvents events) override;
@@ -24,7 +24,7 @@ class DynamoMqSource final : public Source {
   std::vector<ExtendResult> extend(std::span<const Receipt> receipts, Duration visibility, Deadline deadline) override;
 
  private:
-  QueueHalf& half() { return queue_.half(address_.type); }
+  HalfState& state() { return queue_.state_of(address_.half); }
 
   // Fixed after construction.
   const StoreParts parts_;

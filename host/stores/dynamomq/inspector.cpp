@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
-#include "dynamo/codec/json_codec.hpp"
 #include "base/text/utf8.hpp"
+#include "dynamo/codec/json_codec.hpp"
 #include "host/queue/message_errors.hpp"
 #include "host/stores/dynamomq/overview_count.hpp"
 #include "host/stores/dynamomq/stored_record.hpp"
@@ -27,12 +27,12 @@ constexpr const char* kOverviewProjection = "id, sent_at, received_at, receive_c
 constexpr const char* kOverviewWithErrors =
     "id, sent_at, received_at, receive_count, invisible_until_at, sluice_failure";
 
-dynamo::QueryRequest partition_query(const QueueTable& place, QueueType type) {
+dynamo::QueryRequest partition_query(const QueueTable& place, Half half) {
   dynamo::QueryRequest query;
   query.table = place.table;
   query.index = place.index;
   query.key_condition = "queue_type = :type";
-  query.values.emplace(":type", std::string(to_string(type)));
+  query.values.emplace(":type", std::string(to_string(half)));
   return query;
 }
 
@@ -87,11 +87,11 @@ Error no_cursor() {
   return {ErrorCode::invalid, "the cursor is not one that such a list has given; leave it out to begin at the start"};
 }
 
-dynamo::ScanRequest table_scan(const QueueTable& place, QueueType type) {
+dynamo::ScanRequest table_scan(const QueueTable& place, Half half) {
   dynamo::ScanRequest scan;
   scan.table = place.table;
   scan.filter = "queue_type = :type";
-  scan.values.emplace(":type", std::string(to_string(type)));
+  scan.values.emplace(":type", std::string(to_string(half)));
   scan.consistent = true;
   return scan;
 }
@@ -116,7 +116,7 @@ std::string encode_cursor(const dynamo::Item& last_key) {
   return in_hex(std::to_string(sent_at->size()) + ':' + *sent_at + *id);
 }
 
-Result<dynamo::Item> decode_cursor(std::string_view cursor, QueueType type) {
+Result<dynamo::Item> decode_cursor(std::string_view cursor, Half half) {
   const auto plain = from_hex(cursor);
   if (!plain) {
     return no_cursor();
@@ -129,7 +129,7 @@ Result<dynamo::Item> decode_cursor(std::string_view cursor, QueueType type) {
     return no_cursor();
   }
   dynamo::Item key;
-  key.emplace(attribute::kQueueType, std::string(to_string(type)));
+  key.emplace(attribute::kQueueType, std::string(to_string(half)));
   key.emplace(attribute::kSentAt, plain->substr(start, length));
   key.emplace(attribute::kId, plain->substr(start + length));
   return key;
@@ -166,7 +166,7 @@ Result<ListPage> Inspector::list(const ListRequest& request, Deadline deadline) 
 }
 
 Result<ListPage> Inspector::list_table(const ListRequest& request, Deadline deadline) const {
-  dynamo::ScanRequest scan = table_scan(place_, request.type);
+  dynamo::ScanRequest scan = table_scan(place_, request.half);
   scan.limit = kScanPage;
   if (!request.content) {
     scan.projection = kRecordProjection;
@@ -201,12 +201,12 @@ Result<ListPage> Inspector::list_table(const ListRequest& request, Deadline dead
 }
 
 Result<ListPage> Inspector::list_index(const ListRequest& request, Deadline deadline) const {
-  dynamo::QueryRequest query = partition_query(place_, request.type);
+  dynamo::QueryRequest query = partition_query(place_, request.half);
   if (!request.content) {
     project(query, kRecordProjection);
   }
   if (!request.cursor.empty()) {
-    auto key = decode_cursor(request.cursor, request.type);
+    auto key = decode_cursor(request.cursor, request.half);
     if (!key) {
       return key.error();
     }
@@ -234,12 +234,12 @@ Result<ListPage> Inspector::list_index(const ListRequest& request, Deadline dead
 }
 
 Result<QueueStats> Inspector::stats(const StatsRequest& request, Deadline deadline) const {
-  const OverviewRequest wanted{.type = request.type, .ids = 0};
+  const OverviewRequest wanted{.half = request.half, .ids = 0};
   if (!request.consistent) {
     auto seen = overview(wanted, deadline);
     return seen ? Result<QueueStats>(seen->counts) : seen.error();
   }
-  dynamo::ScanRequest scan = table_scan(place_, request.type);
+  dynamo::ScanRequest scan = table_scan(place_, request.half);
   scan.projection = kOverviewProjection;
   std::optional<OverviewCount> count;
   do {
@@ -265,7 +265,7 @@ void Inspector::add_page(std::optional<OverviewCount>& count, const OverviewRequ
 }
 
 Result<QueueOverview> Inspector::overview(const OverviewRequest& request, Deadline deadline) const {
-  dynamo::QueryRequest query = partition_query(place_, request.type);
+  dynamo::QueryRequest query = partition_query(place_, request.half);
   project(query, request.errors > 0 ? kOverviewWithErrors : kOverviewProjection);
   std::optional<OverviewCount> count;
   do {
@@ -279,8 +279,8 @@ Result<QueueOverview> Inspector::overview(const OverviewRequest& request, Deadli
   return std::move(*count).finish();
 }
 
-Result<std::optional<WallTime>> Inspector::oldest_sent_at(QueueType type, Deadline deadline) const {
-  dynamo::QueryRequest query = partition_query(place_, type);
+Result<std::optional<WallTime>> Inspector::oldest_sent_at(Half half, Deadline deadline) const {
+  dynamo::QueryRequest query = partition_query(place_, half);
   query.projection = "sent_at";
   query.limit = 1;
   const auto page = parts_.client.query(query, deadline);

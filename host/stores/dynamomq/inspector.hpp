@@ -12,7 +12,7 @@ namespace sluice::queue::dynamomq {
 /// Where a list goes on, as opaque text: the key of the last message shown.
 std::string encode_cursor(const dynamo::Item& last_key);
 /// ErrorCode::invalid for text that is no cursor of that half.
-Result<dynamo::Item> decode_cursor(std::string_view cursor, QueueType type);
+Result<dynamo::Item> decode_cursor(std::string_view cursor, Half half);
 
 /// Looks at one queue and changes nothing. Thread-safe.
 class Inspector {
@@ -31,7 +31,7 @@ class Inspector {
   /// The same pass, and what else it can tell.
   Result<QueueOverview> overview(const OverviewRequest& request, Deadline deadline) const;
   /// When the first message of that half was sent, as far as its record says so; nothing for an empty half.
-  Result<std::optional<WallTime>> oldest_sent_at(QueueType type, Deadline deadline) const;
+  Result<std::optional<WallTime>> oldest_sent_at(Half half, Deadline deadline) const;
 
  private:
   Result<ListPage> list_index(const ListRequest& request, Deadline deadline) const;

@@ -14,8 +14,8 @@
 namespace sluice::queue::dynamomq {
 
 /// What is known of one half of a queue, between calls.
-struct QueueHalf {
-  QueueHalf(const std::string& tag, Random& random) : lane(tag, random) {}
+struct HalfState {
+  HalfState(const std::string& tag, Random& random) : lane(tag, random) {}
 
   Lane lane;
   DoubtfulWrites doubts;
@@ -32,7 +32,7 @@ class QueueState {
 
   const QueueTable place;
 
-  QueueHalf& half(QueueType type) { return type == QueueType::dlq ? dlq_ : standard_; }
+  HalfState& state_of(Half half) { return half == Half::dlq ? dlq_ : standard_; }
 
   /// Nothing that is known of that message holds any more.
   void forget(const std::string& id) {
@@ -47,12 +47,12 @@ class QueueState {
   }
   void put(const StoredMessage& record) {
     forget(record.message.id);
-    half(record.queue_type).lane.expect(std::max(record.message.sent_at, record.invisible_until.value_or(WallTime{})));
+    state_of(record.half).lane.expect(std::max(record.message.sent_at, record.invisible_until.value_or(WallTime{})));
   }
 
  private:
-  QueueHalf standard_;
-  QueueHalf dlq_;
+  HalfState standard_;
+  HalfState dlq_;
 };
 
 }  // namespace sluice::queue::dynamomq

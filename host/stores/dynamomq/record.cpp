@@ -168,8 +168,7 @@ StoredMessage decode_standing(const Item& item) {
   record.message.id = text_of(item, attribute::kId);
   record.message.attempt = count_of(attribute_of(item, attribute::kReceiveCount));
   record.message.sent_at = time_of(item, attribute::kSentAt).value_or(WallTime{});
-  record.queue_type =
-      text_of(item, attribute::kQueueType) == to_string(QueueType::dlq) ? QueueType::dlq : QueueType::standard;
+  record.half = text_of(item, attribute::kQueueType) == to_string(Half::dlq) ? Half::dlq : Half::standard;
   record.version = VersionMark::of(item).number;
   record.created_at = time_of(item, attribute::kCreatedAt).value_or(WallTime{});
   record.updated_at = time_of(item, attribute::kUpdatedAt).value_or(WallTime{});
@@ -233,7 +232,7 @@ Result<Item> encode_record(const NewMessage& message, const NewRecord& record) {
   const std::string due = delayed ? format_timestamp(later(record.now, record.delay)) : now;
   item.emplace(attribute::kId, record.id);
   item.emplace(attribute::kReceiveCount, AttributeValue::number(0));
-  item.emplace(attribute::kQueueType, std::string(to_string(QueueType::standard)));
+  item.emplace(attribute::kQueueType, std::string(to_string(Half::standard)));
   item.emplace(attribute::kVersion, AttributeValue::number(1));
   item.emplace(attribute::kCreatedAt, now);
   item.emplace(attribute::kUpdatedAt, now);

@@ -20,9 +20,9 @@ void append_condition(dynamo::Statement& statement, const Expected& expected) {
   } else {
     statement.text += " AND \"version\" IS MISSING";
   }
-  if (expected.type) {
+  if (expected.half) {
     statement.text += " AND \"queue_type\"=?";
-    statement.parameters.emplace_back(std::string(to_string(*expected.type)));
+    statement.parameters.emplace_back(std::string(to_string(*expected.half)));
   }
   if (expected.sent_at) {
     statement.text += " AND \"sent_at\"=?";
@@ -109,7 +109,7 @@ RecordChange put_off_change(std::optional<WallTime> invisible_until) {
 }
 
 RecordChange dead_letter_change(WallTime now) {
-  return {{{attribute::kQueueType, std::string(to_string(QueueType::dlq))},
+  return {{{attribute::kQueueType, std::string(to_string(Half::dlq))},
            {attribute::kReceiveCount, AttributeValue::number(0)},
            {attribute::kSentAt, format_timestamp(now)},
            {attribute::kReceivedAt, ""},
@@ -119,7 +119,7 @@ RecordChange dead_letter_change(WallTime now) {
 
 RecordChange redrive_change(WallTime now) {
   RecordChange change = dead_letter_change(now);
-  change.set.front().second = std::string(to_string(QueueType::standard));
+  change.set.front().second = std::string(to_string(Half::standard));
   return change;
 }
 

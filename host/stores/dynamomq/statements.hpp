@@ -20,7 +20,7 @@ struct KeyedStatement {
 struct Expected {
   std::string id;
   VersionMark version;
-  std::optional<QueueType> type{};  ///< the half of the queue; nothing: either
+  std::optional<Half> half{};  ///< the half of the queue; nothing: either
   /// Its invisibility must have ended before; nothing: it need not. Times are compared as they are spelt, which may
   /// refuse a record that became visible within that same second, but takes none that is hidden (in UTC, as all write).
   std::optional<WallTime> visible_at{};

@@ -37,7 +37,7 @@ Result<Item> written_anew(const StoredMessage& record) {
   Item& item = *content;
   item.emplace(attribute::kId, record.message.id);
   item.emplace(attribute::kReceiveCount, AttributeValue::number(record.message.attempt));
-  item.emplace(attribute::kQueueType, std::string(to_string(record.queue_type)));
+  item.emplace(attribute::kQueueType, std::string(to_string(record.half)));
   item.emplace(attribute::kVersion, AttributeValue::number(record.version));
   item.emplace(attribute::kCreatedAt, format_timestamp(record.created_at));
   item.emplace(attribute::kUpdatedAt, format_timestamp(record.updated_at));
@@ -83,7 +83,7 @@ void overrule(Item& native, const StoredMessage& record, const Item& anew) {
   unless(said.message.attributes == record.message.attributes, attribute::kAttributes);
   unless(said.message.group == record.message.group, attribute::kGroup);
   unless(said.message.attempt == record.message.attempt, attribute::kReceiveCount);
-  unless(said.queue_type == record.queue_type, attribute::kQueueType);
+  unless(said.half == record.half, attribute::kQueueType);
   unless(said.version == record.version, attribute::kVersion);
   unless(said.created_at == record.created_at, attribute::kCreatedAt);
   unless(said.updated_at == record.updated_at, attribute::kUpdatedAt);

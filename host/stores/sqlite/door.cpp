@@ -110,7 +110,7 @@ void Door::give_turn_back() {
 }
 
 std::size_t Door::bell_of(const QueueAddress& address) const {
-  std::uint32_t hash = address.type == QueueType::dlq ? 0x811C9DC4U : 0x811C9DC5U;
+  std::uint32_t hash = address.half == Half::dlq ? 0x811C9DC4U : 0x811C9DC5U;
   for (const char c : address.queue) {
     hash = (hash ^ static_cast<unsigned char>(c)) * 0x01000193U;
   }

@@ -77,7 +77,7 @@ std::optional<StoredMessage> RecordReader::read(Statement& statement, std::int64
     return std::nullopt;
   }
   StoredMessage found;
-  found.queue_type = (statement.integer(0) & 1) == 0 ? QueueType::standard : QueueType::dlq;
+  found.half = (statement.integer(0) & 1) == 0 ? Half::standard : Half::dlq;
   found.message.sent_at = loaded(statement.integer(1));
   found.created_at = loaded(statement.integer(2));
   found.message.id = statement.bytes(3);

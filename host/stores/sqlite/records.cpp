@@ -71,7 +71,7 @@ PutStatus Records::put(std::int64_t queue, const StoredMessage& record, PutMode 
   }
   Standing standing{.seq = tally_.next_seq(),
                     .id = message.id,
-                    .half = half_of(queue, record.queue_type),
+                    .half = half_of(queue, record.half),
                     .sent_at = message.sent_at,
                     .version = record.version,
                     .receives = message.attempt,

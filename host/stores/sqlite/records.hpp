@@ -18,7 +18,7 @@
 namespace sluice::queue::sqlite {
 
 /// How the two halves of a queue are numbered.
-inline std::int64_t half_of(std::int64_t queue, QueueType type) { return queue * 2 + (type == QueueType::dlq ? 1 : 0); }
+inline std::int64_t half_of(std::int64_t queue, Half half) { return queue * 2 + (half == Half::dlq ? 1 : 0); }
 
 /// Bytes that the sender of a message decides on.
 template <typename Content>

@@ -94,14 +94,14 @@ Result<ListPage> SqliteOperator::list(const ListRequest& request, Deadline deadl
   return look<ListPage>(
       [request, after = *after](RecordReader& reader, std::int64_t queue) {
         const std::size_t limit = std::min(request.limit, kListLimit);
-        return page_of(reader, request, reader.list(half_of(queue, request.type), after, limit + 1), limit);
+        return page_of(reader, request, reader.list(half_of(queue, request.half), after, limit + 1), limit);
       },
       deadline);
 }
 
 Result<QueueStats> SqliteOperator::stats(const StatsRequest& request, Deadline deadline) {
   return look<QueueStats>(
-      [type = request.type, &clock = store_.clock()](RecordReader& reader, std::int64_t queue) {
+      [type = request.half, &clock = store_.clock()](RecordReader& reader, std::int64_t queue) {
         return reader.stats(half_of(queue, type), clock.wall_now());
       },
       deadline);
@@ -110,7 +110,7 @@ Result<QueueStats> SqliteOperator::stats(const StatsRequest& request, Deadline d
 Result<QueueOverview> SqliteOperator::overview(const OverviewRequest& request, Deadline deadline) {
   return look<QueueOverview>(
       [request, &clock = store_.clock()](RecordReader& reader, std::int64_t queue) {
-        return reader.overview(half_of(queue, request.type), request.ids, request.errors, clock.wall_now());
+        return reader.overview(half_of(queue, request.half), request.ids, request.errors, clock.wall_now());
       },
       deadline);
 }

@@ -69,7 +69,7 @@ void SqliteSender::send_batch(std::span<const NewMessage> messages, std::span<Se
     // Of a delayed one, too, so that whoever waits learns when it comes due.
     if (std::any_of(sending->results.begin(), sending->results.end(),
                     [](const SendResult& result) { return result.status == SendStatus::sent; })) {
-      doorbell.ring({queue, QueueType::standard});
+      doorbell.ring({queue, Half::standard});
     }
   };
   if (auto done = store_.write({.work = work, .committed = ring}, deadline); !done) {

@@ -92,12 +92,12 @@ Result<Claimed> SqliteSource::claim(const ClaimRequest& request, Deadline deadli
     claiming->claimed = {};
     if (const auto queue = writer.records.queue(address.queue)) {
       const Lease lease(clock, claiming->request.visibility);
-      claiming->claimed = writer.records.claimer().claim(half_of(*queue, address.type), claiming->request, lease);
+      claiming->claimed = writer.records.claimer().claim(half_of(*queue, address.half), claiming->request, lease);
     }
   };
   const auto undo = [claiming, address = address_, &clock = store_.clock()](Writer& writer) {
     if (const auto queue = writer.records.queue(address.queue)) {
-      give_back(writer.records, half_of(*queue, address.type), claiming->claimed.deliveries, clock.wall_now());
+      give_back(writer.records, half_of(*queue, address.half), claiming->claimed.deliveries, clock.wall_now());
     }
   };
   if (auto done = store_.write({.work = work, .flush = false, .undo = undo}, deadline); !done) {
@@ -125,7 +125,7 @@ void SqliteSource::settle_batch(std::span<const Completion> completions, std::sp
       completion.receipt = unconfirmed.current(std::move(completion.receipt));
     }
     if (const auto queue = writer.records.queue(address.queue)) {
-      writer.records.deliveries().settle(half_of(*queue, address.type), batch, outcomes, clock.wall_now());
+      writer.records.deliveries().settle(half_of(*queue, address.half), batch, outcomes, clock.wall_now());
     } else {
       std::fill(outcomes.begin(), outcomes.end(), SettleResult{SettleStatus::lost, {}});
     }
@@ -165,7 +165,7 @@ void SqliteSource::extend_batch(std::span<const Receipt> receipts, std::span<Ext
       Receipt& receipt = extending->receipts[i];
       receipt = unconfirmed.current(std::move(receipt));
       const auto renewed =
-          queue ? writer.records.deliveries().extend(half_of(*queue, address.type), receipt, lease) : std::nullopt;
+          queue ? writer.records.deliveries().extend(half_of(*queue, address.half), receipt, lease) : std::nullopt;
       extending->results[i] = renewed ? ExtendResult{SettleStatus::applied, *renewed, lease.held_until, {}}
                                       : ExtendResult{SettleStatus::lost, receipt, {}, {}};
     }

@@ -215,7 +215,7 @@ TEST_F(StoreChange, DeadLetterWithoutRoomForItsReasonMovesTheMessage) {
   ASSERT_EQ(desk().send("orders", std::span(&message, 1), soon())[0].status, queue::SendStatus::sent);
   const auto moved = desk().dead_letter("orders", "A-1", {.error = std::string(2000, 'e'), .handler = "h"}, soon());
   EXPECT_TRUE(moved) << moved.error().message();
-  EXPECT_EQ(get("A-1").queue_type, queue::QueueType::dlq);
+  EXPECT_EQ(get("A-1").half, queue::Half::dlq);
 }
 
 TEST_F(StoreChange, MessagesOfAHalfThatNobodyKnowsCanBeMoved) {
@@ -225,7 +225,7 @@ TEST_F(StoreChange, MessagesOfAHalfThatNobodyKnowsCanBeMoved) {
        {"sent_at", "2020-01-01T00:00:00Z"},
        {"version", AttributeValue::number(3)}});
   EXPECT_EQ(change("odd", ChangeAction::dead_letter, 3).status, ChangeStatus::applied);
-  EXPECT_EQ(get("odd").queue_type, queue::QueueType::dlq);
+  EXPECT_EQ(get("odd").half, queue::Half::dlq);
 }
 
 TEST_F(StoreChange, MovedToTheFrontIsClaimedNextLastMovedFirst) {
@@ -289,7 +289,7 @@ TEST_F(StoreChange, BulkOperationsStayWithinATenthOfARequestAMessage) {
   clock().advance(1ms);
   host().usage().reset();
   std::size_t redriven = 0;
-  queue::ListRequest request{.type = dlq().type, .limit = 500, .cursor = {}, .content = false};
+  queue::ListRequest request{.half = dlq().half, .limit = 500, .cursor = {}, .content = false};
   do {
     const auto page = desk().list("orders", request, soon());
     ASSERT_TRUE(page);

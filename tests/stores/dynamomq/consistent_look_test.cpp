@@ -11,12 +11,12 @@ TEST_F(ConsistentLook, SeesBothHalvesOfTheTableItself) {
   send(60);
   ASSERT_TRUE(desk().dead_letter("orders", "m7", {}, soon()));
   ASSERT_EQ(claim(5).size(), 5U);
-  const auto stats = desk().oper("orders").stats({.type = standard().type, .consistent = true}, soon());
+  const auto stats = desk().oper("orders").stats({.half = standard().half, .consistent = true}, soon());
   ASSERT_TRUE(stats) << stats.error().message();
   EXPECT_EQ(stats->total(), 59U);
   EXPECT_EQ(stats->in_flight, 5U);
   std::set<std::string> seen;
-  queue::ListRequest request{.type = standard().type, .limit = 7, .cursor = {}, .consistent = true};
+  queue::ListRequest request{.half = standard().half, .limit = 7, .cursor = {}, .consistent = true};
   do {
     const auto page = desk().list("orders", request, soon());
     ASSERT_TRUE(page) << page.error().message();
@@ -27,7 +27,7 @@ TEST_F(ConsistentLook, SeesBothHalvesOfTheTableItself) {
     request.cursor = page->next;
   } while (!request.cursor.empty());
   EXPECT_EQ(seen.size(), 59U);
-  request = {.type = dlq().type, .limit = 7, .cursor = {}, .consistent = true};
+  request = {.half = dlq().half, .limit = 7, .cursor = {}, .consistent = true};
   EXPECT_EQ(desk().list("orders", request, soon())->messages.size(), 1U);
   request.cursor = "zz";
   EXPECT_EQ(desk().list("orders", request, soon()).error().code(), ErrorCode::invalid);

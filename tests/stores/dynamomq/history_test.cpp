@@ -14,12 +14,12 @@ using dynamo::AttributeValue;
 using queue::ChangeAction;
 using queue::ChangeStatus;
 using queue::CompletionAction;
-using queue::QueueType;
+using queue::Half;
 using queue::SettleStatus;
 
 /// A message as everybody must agree it is.
 struct Known {
-  QueueType half = QueueType::standard;
+  Half half = Half::standard;
   std::uint32_t attempts = 0;
   WallTime sent_at{};
   std::optional<WallTime> hidden_until;
@@ -35,7 +35,7 @@ class RandomHistory : public StoreOnEmulator {
  protected:
   struct Held {
     std::string id;
-    QueueType half;
+    Half half;
     queue::Receipt receipt;
   };
 
@@ -66,7 +66,7 @@ class RandomHistory : public StoreOnEmulator {
   std::uint64_t below(std::uint64_t bound) { return dice_() % bound; }
   EmulatedHost& any_host() { return below(2) == 0 ? host() : *second_; }
   std::string id() { return "id" + std::to_string(below(25)); }
-  QueueType half() { return below(3) == 0 ? QueueType::dlq : QueueType::standard; }
+  Half any_half() { return below(3) == 0 ? Half::dlq : Half::standard; }
   Duration delay() { return below(2) == 0 ? Duration::zero() : Duration(std::chrono::milliseconds(below(15'000))); }
   WallTime now() { return clock().wall_now(); }
 
@@ -121,13 +121,13 @@ class RandomHistory : public StoreOnEmulator {
   }
 
   void claim_some() {
-    const QueueType type = half();
+    const Half half = any_half();
     const Duration visibility = std::chrono::milliseconds(1 + below(20'000));
-    take(any_host(), type, 1 + below(8), visibility, true);
+    take(any_host(), half, 1 + below(8), visibility, true);
   }
 
-  std::size_t take(EmulatedHost& by, QueueType type, std::size_t max, Duration visibility, bool keep) {
-    const auto claims = by.desk().claim({"orders", type}, max, visibility, soon());
+  std::size_t take(EmulatedHost& by, Half half, std::size_t max, Duration visibility, bool keep) {
+    const auto claims = by.desk().claim({"orders", half}, max, visibility, soon());
     if (!claims) {
       return 0;
     }
@@ -139,7 +139,7 @@ class RandomHistory : public StoreOnEmulator {
         continue;
       }
       Known& known = found->second;
-      EXPECT_EQ(known.half, type) << id;
+      EXPECT_EQ(known.half, half) << id;
       EXPECT_TRUE(known.due(now())) << id << " is somebody else's, or not due";
       const bool suspect = known.marked || (known.received && known.hidden_until);
       const bool stands_in = suspect && !known.marked && known.attempts > 0;
@@ -153,7 +153,7 @@ class RandomHistory : public StoreOnEmulator {
       known.marked = suspect;
       known.receipt = claim.receipt;
       if (keep) {
-        held_.push_back({id, type, claim.receipt});
+        held_.push_back({id, half, claim.receipt});
       }
     }
     return claims->size();
@@ -189,7 +189,7 @@ class RandomHistory : public StoreOnEmulator {
         known_.erase(found);
         return;
       case CompletionAction::dead_letter:
-        known = {.half = QueueType::dlq, .sent_at = now(), .hidden_until = {}, .receipt = {}};
+        known = {.half = Half::dlq, .sent_at = now(), .hidden_until = {}, .receipt = {}};
         return;
       case CompletionAction::release:
         --known.attempts;
@@ -240,10 +240,10 @@ class RandomHistory : public StoreOnEmulator {
       return;
     }
     Known& known = found->second;
-    const bool refused = change.action == ChangeAction::redrive &&
-                         (known.half != QueueType::dlq || (known.received && known.hidden(now())));
+    const bool refused =
+        change.action == ChangeAction::redrive && (known.half != Half::dlq || (known.received && known.hidden(now())));
     ASSERT_EQ(result.status, refused ? ChangeStatus::conflict : ChangeStatus::applied) << change.id;
-    const bool stays = change.action == ChangeAction::dead_letter && known.half == QueueType::dlq;
+    const bool stays = change.action == ChangeAction::dead_letter && known.half == Half::dlq;
     if (!refused && !stays) {
       learn(change.id);
     }
@@ -300,7 +300,7 @@ class RandomHistory : public StoreOnEmulator {
     }
     const auto record = queue::dynamomq::decode_record(item);
     Known& known = known_[id];
-    known.half = record.queue_type;
+    known.half = record.half;
     known.attempts = record.message.attempt;
     known.sent_at = record.message.sent_at;
     known.hidden_until = record.invisible_until;
@@ -319,7 +319,7 @@ class RandomHistory : public StoreOnEmulator {
     if (!stored) {
       return;
     }
-    EXPECT_EQ(stored->queue_type, found->second.half) << which;
+    EXPECT_EQ(stored->half, found->second.half) << which;
     EXPECT_EQ(stored->message.attempt, found->second.attempts) << which;
     EXPECT_EQ(stored->message.sent_at, found->second.sent_at) << which;
     EXPECT_EQ(stored->invisible_until, found->second.hidden_until) << which;
@@ -334,10 +334,10 @@ class RandomHistory : public StoreOnEmulator {
   void finish() {
     int idle = 0;
     for (; idle < 200 && !known_.empty() && !HasFailure(); ++idle) {
-      for (const QueueType type : {QueueType::standard, QueueType::dlq}) {
+      for (const Half half : {Half::standard, Half::dlq}) {
         EmulatedHost& by = any_host();
-        while (take(by, type, 10, 600s, false) > 0 && !HasFailure()) {
-          remove_claimed(by, type);
+        while (take(by, half, 10, 600s, false) > 0 && !HasFailure()) {
+          remove_claimed(by, half);
         }
       }
       clock().advance(1s);
@@ -346,15 +346,15 @@ class RandomHistory : public StoreOnEmulator {
     EXPECT_LT(idle, 100) << "it took so many seconds until everything had come back";
   }
 
-  void remove_claimed(EmulatedHost& by, QueueType type) {
+  void remove_claimed(EmulatedHost& by, Half half) {
     std::vector<queue::Completion> completions;
     for (const auto& [id, known] : known_) {
-      if (known.half == type && known.receipt && known.hidden_until && *known.hidden_until == now() + 600s) {
+      if (known.half == half && known.receipt && known.hidden_until && *known.hidden_until == now() + 600s) {
         completions.push_back(
             {.receipt = *known.receipt, .action = CompletionAction::remove, .delay = {}, .failure = {}});
       }
     }
-    EXPECT_EQ(applied(by.desk().settle({"orders", type}, completions, soon())), completions.size());
+    EXPECT_EQ(applied(by.desk().settle({"orders", half}, completions, soon())), completions.size());
     for (const auto& completion : completions) {
       known_.erase(completion.receipt.id);
     }

@@ -152,7 +152,7 @@ TEST_F(OddItems, FailureThatFindsNoRoomIsLeftOutAndTheMessageMoves) {
       .failure = {.error = std::string(2000, 'e'), .handler = "h", .host = "w", .attempts = 1, .failed_at = {}}};
   const auto results = desk().settle(standard(), std::span(&completion, 1), soon());
   EXPECT_EQ(results[0].status, queue::SettleStatus::applied) << results[0].error.message();
-  EXPECT_EQ(get("A-1").queue_type, queue::QueueType::dlq);
+  EXPECT_EQ(get("A-1").half, queue::Half::dlq);
 }
 
 TEST_F(OddItems, TooLargeMessageIsRefusedWithoutARequest) {

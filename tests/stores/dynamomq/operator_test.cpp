@@ -27,7 +27,7 @@ class StoreOperator : public StoreOnEmulator {
             {"theirs", dynamo::BinarySet{{"a", "b"}}}};
   }
   std::vector<StoredMessage> all(bool native, queue::QueueAddress address = standard()) {
-    queue::ListRequest request{.type = address.type, .limit = 7, .cursor = {}, .native = native};
+    queue::ListRequest request{.half = address.half, .limit = 7, .cursor = {}, .native = native};
     std::vector<StoredMessage> found;
     do {
       auto page = desk().list("orders", request, soon());
@@ -66,7 +66,7 @@ TEST_F(StoreOperator, CopyOfARecordWithMoreAttributesThanAStatementHolds) {
 TEST_F(StoreOperator, OverviewOf1000MessagesCostsOneUnitForEightKilobytesAndNoBodies) {
   send(1'000, 600);
   host().usage().reset();
-  const auto seen = desk().overview("orders", {.type = standard().type, .ids = 100, .errors = 10}, soon());
+  const auto seen = desk().overview("orders", {.half = standard().half, .ids = 100, .errors = 10}, soon());
   ASSERT_TRUE(seen) << seen.error().message();
   EXPECT_EQ(seen->counts.ready, 1'000U);
   EXPECT_EQ(seen->first_ids.size(), 100U);
@@ -80,13 +80,13 @@ TEST_F(StoreOperator, OverviewOf1000MessagesCostsOneUnitForEightKilobytesAndNoBo
 TEST_F(StoreOperator, OverviewGoesOverPagesOfOneMegabyte) {
   send(60, 60'000);
   host().usage().reset();
-  const auto seen = desk().overview("orders", {.type = standard().type, .ids = 100, .errors = 0}, soon());
+  const auto seen = desk().overview("orders", {.half = standard().half, .ids = 100, .errors = 0}, soon());
   ASSERT_TRUE(seen);
   EXPECT_EQ(seen->counts.ready, 60U);
   EXPECT_EQ(seen->first_ids.size(), 60U);
   EXPECT_GE(host().usage().requests(), 3U);
   const auto page =
-      desk().list("orders", {.type = standard().type, .limit = 60, .cursor = {}, .content = false}, soon());
+      desk().list("orders", {.half = standard().half, .limit = 60, .cursor = {}, .content = false}, soon());
   ASSERT_TRUE(page);
   EXPECT_EQ(page->messages.size(), 60U);
   EXPECT_TRUE(page->messages[59].message.body.empty());
@@ -106,7 +106,7 @@ TEST_F(StoreOperator, OverviewGroupsWhatFailed) {
   dead(6, "time-out", 10s);
   dead(7, "once", 5s);
   ASSERT_TRUE(desk().dead_letter("orders", "m8", {}, soon()));
-  auto seen = desk().overview("orders", {.type = dlq().type, .ids = 3, .errors = 2}, soon());
+  auto seen = desk().overview("orders", {.half = dlq().half, .ids = 3, .errors = 2}, soon());
   ASSERT_TRUE(seen);
   EXPECT_EQ(seen->counts.total(), 9U);
   EXPECT_EQ(seen->first_ids.size(), 3U);
@@ -117,7 +117,7 @@ TEST_F(StoreOperator, OverviewGroupsWhatFailed) {
   EXPECT_EQ(seen->errors[0].last_failed_at, WallTime{} + 9s);
   EXPECT_EQ(seen->errors[1].error, "time-out");
   EXPECT_EQ(seen->errors[1].example, "m5");
-  EXPECT_TRUE(desk().overview("orders", {.type = dlq().type, .ids = 0, .errors = 0}, soon())->errors.empty());
+  EXPECT_TRUE(desk().overview("orders", {.half = dlq().half, .ids = 0, .errors = 0}, soon())->errors.empty());
 }
 
 TEST_F(StoreOperator, ResetAndRedriveAndEditKeepOddItemsByteForByte) {
@@ -193,7 +193,7 @@ TEST_F(StoreOperator, EditOfAMessageThatThisHostHasSeenIsStillClaimedSoon) {
 
 TEST_F(StoreOperator, ListOfLargeMessagesEndsItsPageEarly) {
   send(60, 390'000);
-  queue::ListRequest request{.type = standard().type, .limit = 60, .cursor = {}};
+  queue::ListRequest request{.half = standard().half, .limit = 60, .cursor = {}};
   const auto first = desk().list("orders", request, soon());
   ASSERT_TRUE(first) << first.error().message();
   EXPECT_LT(first->messages.size(), 50U);

@@ -70,12 +70,12 @@ class PermissionsTest : public test::StoreOnEmulator {
 
   void look_at_everything() {
     desk().get("orders", "m0", soon());
-    desk().list("orders", {.type = standard().type, .limit = 10, .cursor = {}, .content = true, .native = true},
+    desk().list("orders", {.half = standard().half, .limit = 10, .cursor = {}, .content = true, .native = true},
                 soon());
-    desk().list("orders", {.type = standard().type, .limit = 10, .cursor = {}, .content = false}, soon());
+    desk().list("orders", {.half = standard().half, .limit = 10, .cursor = {}, .content = false}, soon());
     desk().stats(standard(), soon());
-    desk().oper("orders").stats({.type = standard().type, .consistent = true}, soon());
-    desk().overview("orders", {.type = standard().type, .ids = 100, .errors = 5}, soon());
+    desk().oper("orders").stats({.half = standard().half, .consistent = true}, soon());
+    desk().overview("orders", {.half = standard().half, .ids = 100, .errors = 5}, soon());
     EXPECT_TRUE(check_table(host().client(), spec(), soon()));
   }
 
@@ -137,7 +137,7 @@ TEST_F(PermissionsTest, AHostClaimsExtendsAndSettles) {
     EXPECT_EQ(applied(settle(desk(), {held[i]}, actions[i])), 1U);
   }
   desk().stats(standard(), soon());
-  desk().oper("orders").stats({.type = standard().type, .consistent = true}, soon());  // whether it is empty
+  desk().oper("orders").stats({.half = standard().half, .consistent = true}, soon());  // whether it is empty
   expect_exactly(Role::host);
 }
 

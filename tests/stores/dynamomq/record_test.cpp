@@ -101,7 +101,7 @@ TEST(Record, AnEmptyItemIsStillAMessage) {
   EXPECT_EQ(stored.message.body, "null");
   EXPECT_EQ(stored.version, 0);
   EXPECT_EQ(stored.message.attempt, 0U);
-  EXPECT_EQ(stored.queue_type, QueueType::standard);
+  EXPECT_EQ(stored.half, Half::standard);
 }
 
 TEST(VersionMark, KeepsWhatIsStoredForTheCondition) {

@@ -26,11 +26,11 @@ TEST(Statements, InsertNamesEveryAttribute) {
 }
 
 TEST(Statements, ClaimIsConditionalOnVersionAndHalf) {
-  const auto claim = kBuild.update({"A", VersionMark::number_of(4), QueueType::standard}, {"nonce", kNow},
+  const auto claim = kBuild.update({"A", VersionMark::number_of(4), Half::standard}, {"nonce", kNow},
                                    claim_change(3, false, kNow, kNow), true);
   EXPECT_EQ(claim.statement.text,
             R"(UPDATE "my.table-1" SET "version"=?,"updated_at"=?,"sluice_nonce"=?,"receive_count"=?,"received_at"=?,)"
-            R"("invisible_until_at"=? WHERE "id"=? AND "version"=? AND "queue_type"=? RETURNING ALL NEW *)");
+            R"("invisible_until_at"=? WHERE "id"=? AND "version"=? AND "half"=? RETURNING ALL NEW *)");
   EXPECT_EQ(claim.statement.parameters.size(), placeholders(claim.statement.text));
   EXPECT_EQ(claim.statement.parameters.front(), AttributeValue::number(5));
   EXPECT_EQ(claim.statement.parameters[7], AttributeValue::number(4));
@@ -44,9 +44,9 @@ TEST(Statements, AbsentVersionIsAConditionToo) {
 
 TEST(Statements, OddVersionIsComparedAsItStands) {
   const auto mark = VersionMark::of({{"version", "seven"}});
-  const auto remove = kBuild.remove({"A", mark, QueueType::dlq}, true);
+  const auto remove = kBuild.remove({"A", mark, Half::dlq}, true);
   EXPECT_EQ(remove.statement.text,
-            R"(DELETE FROM "my.table-1" WHERE "id"=? AND "version"=? AND "queue_type"=? RETURNING ALL OLD *)");
+            R"(DELETE FROM "my.table-1" WHERE "id"=? AND "version"=? AND "half"=? RETURNING ALL OLD *)");
   EXPECT_EQ(remove.statement.parameters[1], AttributeValue("seven"));
   EXPECT_EQ(remove.statement.parameters[2], AttributeValue("DLQ"));
 }

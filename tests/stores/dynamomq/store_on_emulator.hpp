@@ -41,8 +41,8 @@ class StoreOnEmulator : public ::testing::Test {
   EmulatedHost& host() { return *host_; }
   Desk& desk() { return host_->desk(); }
   Deadline soon() { return Deadline::after(clock_, 60s); }
-  static queue::QueueAddress standard() { return {"orders", queue::QueueType::standard}; }
-  static queue::QueueAddress dlq() { return {"orders", queue::QueueType::dlq}; }
+  static queue::QueueAddress standard() { return {"orders", queue::Half::standard}; }
+  static queue::QueueAddress dlq() { return {"orders", queue::Half::dlq}; }
 
   /// Sends `count` messages of `bytes` in one call, ids "<prefix>0"...; the clock moves on by a millisecond.
   void send(std::size_t count, std::size_t bytes = 20, const std::string& prefix = "m") {
@@ -89,7 +89,7 @@ class StoreOnEmulator : public ::testing::Test {
   /// Removes what the standard half holds, page by page, as the command does; how many messages.
   std::size_t purge() {
     std::size_t removed = 0;
-    queue::ListRequest request{.type = queue::QueueType::standard, .limit = 500, .cursor = {}, .content = false};
+    queue::ListRequest request{.half = queue::Half::standard, .limit = 500, .cursor = {}, .content = false};
     do {
       const auto page = desk().list("orders", request, soon());
       if (!page) {
@@ -101,7 +101,7 @@ class StoreOnEmulator : public ::testing::Test {
         removals.push_back({.id = found.message.id, .action = queue::ChangeAction::remove, .version = found.version});
       }
       for (const auto& result :
-           queue::remove_from_half(desk().oper("orders"), request.type, std::move(removals), soon())) {
+           queue::remove_from_half(desk().oper("orders"), request.half, std::move(removals), soon())) {
         removed += result.status == queue::ChangeStatus::applied ? 1 : 0;
       }
       request.cursor = page->next;

@@ -106,7 +106,7 @@ TEST(StoredRecordTest, FieldsWinOverTheItemThatTheyComeWith) {
   StoredMessage record = read_with_native(odd);
   record.message.id = "B-1";
   record.message.attempt = 0;
-  record.queue_type = queue::QueueType::standard;
+  record.half = queue::Half::standard;
   record.failure = {};
   record.version = 1;
   record.invisible_until = parse_timestamp("2027-01-01T00:00:00Z");

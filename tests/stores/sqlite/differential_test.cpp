@@ -16,8 +16,8 @@ namespace {
 
 using queue::Completion;
 using queue::Delivery;
+using queue::Half;
 using queue::QueueAddress;
-using queue::QueueType;
 
 class TwoStores {
  public:
@@ -66,9 +66,7 @@ class TwoStores {
   };
 
   std::uint64_t below(std::uint64_t bound) { return dice_() % bound; }
-  QueueAddress address() {
-    return {below(4) == 0 ? "invoices" : "orders", below(3) == 0 ? QueueType::dlq : QueueType::standard};
-  }
+  QueueAddress address() { return {below(4) == 0 ? "invoices" : "orders", below(3) == 0 ? Half::dlq : Half::standard}; }
   std::string id() { return "id" + std::to_string(below(60)); }
   Duration delay() { return below(2) == 0 ? Duration::zero() : Duration(std::chrono::milliseconds(below(15'000))); }
   queue::Failure failure() {
@@ -239,7 +237,7 @@ class TwoStores {
   void put() {
     // Copies of what lies in one queue, some of them under another id or with another native record.
     const std::string from = address().queue;
-    const auto page = sim_.list(from, {.type = address().type, .limit = 1 + below(5), .cursor = {}, .native = true},
+    const auto page = sim_.list(from, {.half = address().half, .limit = 1 + below(5), .cursor = {}, .native = true},
                                 Deadline::never());
     std::vector<queue::StoredMessage> records = page->messages;
     for (queue::StoredMessage& record : records) {
@@ -259,22 +257,22 @@ class TwoStores {
 
   void compare() {
     for (const std::string name : {"orders", "invoices"}) {
-      for (const QueueType type : {QueueType::standard, QueueType::dlq}) {
-        const auto left = sqlite_->stats({name, type}, Deadline::never());
-        const auto right = sim_.stats({name, type}, Deadline::never());
+      for (const Half half : {Half::standard, Half::dlq}) {
+        const auto left = sqlite_->stats({name, half}, Deadline::never());
+        const auto right = sim_.stats({name, half}, Deadline::never());
         ASSERT_TRUE(left) << left.error().message();
         EXPECT_EQ(left->ready, right->ready);
         EXPECT_EQ(left->in_flight, right->in_flight);
         EXPECT_EQ(left->delayed, right->delayed);
         EXPECT_EQ(left->oldest_ready, right->oldest_ready);
-        compare_lists({name, type});
-        compare_overviews({name, type});
+        compare_lists({name, half});
+        compare_overviews({name, half});
       }
     }
   }
 
   void compare_overviews(const QueueAddress& which) {
-    const queue::OverviewRequest request{.type = which.type, .ids = 500, .errors = 500};
+    const queue::OverviewRequest request{.half = which.half, .ids = 500, .errors = 500};
     const auto left = sqlite_->overview(which.queue, request, Deadline::never());
     const auto right = sim_.overview(which.queue, request, Deadline::never());
     ASSERT_TRUE(left) << left.error().message();
@@ -293,7 +291,7 @@ class TwoStores {
   }
 
   void compare_lists(const QueueAddress& which) {
-    const queue::ListRequest request{.type = which.type, .limit = 500, .cursor = {}, .native = true};
+    const queue::ListRequest request{.half = which.half, .limit = 500, .cursor = {}, .native = true};
     const auto left = sqlite_->list(which.queue, request, Deadline::never());
     const auto right = sim_.list(which.queue, request, Deadline::never());
     ASSERT_TRUE(left) << left.error().message();

@@ -144,8 +144,7 @@ TEST_F(SchemaUpgrade, TakesOverAFileOfVersion1AsItIs) {
             queue::SettleStatus::applied);
   clock_.advance(std::chrono::seconds(31));
   EXPECT_EQ(store->claim({"orders"}, 10, std::chrono::seconds(30), Deadline::never())->size(), 3U);
-  EXPECT_EQ(store->claim({"orders", queue::QueueType::dlq}, 10, std::chrono::seconds(30), Deadline::never())->size(),
-            1U);
+  EXPECT_EQ(store->claim({"orders", queue::Half::dlq}, 10, std::chrono::seconds(30), Deadline::never())->size(), 1U);
   store.reset();
   EXPECT_EQ(broken_invariants(file_), std::vector<std::string>{});
 }

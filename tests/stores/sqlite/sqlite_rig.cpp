@@ -101,8 +101,8 @@ std::unique_ptr<StoreDesk> open_store(const std::string& file, const Clock& cloc
 
 std::vector<std::string> all_ids(Desk& store, const std::string& queue) {
   std::vector<std::string> ids;
-  for (const auto type : {queue::QueueType::standard, queue::QueueType::dlq}) {
-    queue::ListRequest request{.type = type, .limit = 500, .cursor = {}};
+  for (const auto half : {queue::Half::standard, queue::Half::dlq}) {
+    queue::ListRequest request{.half = half, .limit = 500, .cursor = {}};
     do {
       const auto page = store.list(queue, request, Deadline::never());
       if (!page) {
