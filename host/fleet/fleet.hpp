@@ -1,0 +1,124 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/deadline.hpp"
+#include "base/error.hpp"
+#include "base/random.hpp"
+#include "host/fleet/host_record.hpp"
+#include "host/fleet/steering.hpp"
+#include "host/queue/notice_board.hpp"
+#include "host/queue/queues.hpp"
+
+namespace sluice::fleet {
+
+/// What the age of a record tells.
+enum class Pulse {
+  fresh,
+  late,    ///< overdue: the host is busy, cut off or dead
+  silent,  ///< so long overdue that it is taken for dead; its record is swept after kKeepSilent
+};
+
+std::string_view to_string(Pulse pulse);  // "fresh", "late", "silent"
+
+/// How long the record of a host that ended without a word is kept to be seen.
+inline constexpr Duration kKeepSilent = std::chrono::hours(1);
+
+/// A host, as its record on one board tells of it. A value.
+struct KnownHost {
+  HostRecord record;
+  Pulse pulse = Pulse::fresh;
+  Duration age{};     ///< of the record; zero where it is dated in the future
+  std::string place;  ///< of the board
+};
+
+/// A board, or a notice on it, that could not be read. A value.
+struct BoardTrouble {
+  std::string place;
+  Error error;
+};
+
+/// All that boards tell of hosts. A value.
+struct FleetView {
+  std::vector<KnownHost> hosts;  ///< one for each instance, by label; of its records the youngest
+  std::vector<BoardTrouble> troubles;
+};
+
+/// A directive and where it was given. A value.
+struct Given {
+  Directive directive;
+  std::string place;
+  /// Hosts have seen it once their `seen` on that board is at least this.
+  std::int64_t version = 0;
+};
+
+/// What boards say of wishes. A value.
+struct SteeringView {
+  std::vector<Given> given;  ///< orders too, while they live
+  std::vector<BoardTrouble> troubles;
+};
+
+/// What the hosts made of a directive. A value.
+struct Obedience {
+  struct Answered {
+    std::string host;  ///< its label
+    Answer answer;
+  };
+  std::vector<std::string> seen_by;     ///< labels of the fresh hosts on that board which have seen it
+  std::vector<std::string> waited_for;  ///< labels of those that have not
+  std::vector<Answered> answers;
+};
+
+/// An operator's side of the fleet: the boards of some queues, each once. What it writes is conditional and tried
+/// again, so that two operators at a time lose nothing of each other. Thread-safe, blocks until the deadline at most.
+class Fleet {
+ public:
+  /// Where a queue lies, and who may be meant by it.
+  struct Member {
+    std::string queue;
+    std::shared_ptr<queue::NoticeBoard> board;
+  };
+
+  /// Opens the boards of these queues. Fails where one cannot be opened. `queues` and `random` outlive it.
+  static Result<std::unique_ptr<Fleet>> open(queue::Queues& queues, const std::vector<std::string>& names,
+                                             Random& random);
+  explicit Fleet(std::vector<Member> members, Random& random);
+  ~Fleet();
+  Fleet(const Fleet&) = delete;
+  Fleet& operator=(const Fleet&) = delete;
+
+  /// Fails only where no board could be read.
+  Result<FleetView> hosts(Deadline deadline);
+  Result<SteeringView> steering(Deadline deadline);
+  /// The newest first.
+  Result<std::vector<AuditEntry>> audit(std::size_t limit, Deadline deadline);
+
+  /// Hosts tell in detail, every few seconds, for that long from now on; to be said again while somebody looks.
+  Result<void> watch(Duration span, Deadline deadline);
+
+  /// Gives a directive (without id, `by`, `at`) and notes it for the audit; one result for each board that it was given
+  /// on. `queue` is where a job or a message lies, as far as the caller knows; empty: wherever a host knows the job or
+  /// the host that is meant, else on every board. ErrorCode::invalid, with nothing written, for one with a flaw.
+  Result<std::vector<Given>> give(const Directive& directive, const std::string& queue, const std::string& who,
+                                  Deadline deadline);
+  /// Takes back what stands of `wish` (every standing one: nothing) about `name` (empty: about anything), on every
+  /// board. What was taken back.
+  Result<std::vector<Given>> reset(std::optional<Wish> wish, const std::string& name, const std::string& who,
+                                   Deadline deadline);
+
+  /// What has become of a directive that was given, as far as `view` tells.
+  static Obedience obedience(const Given& given, const FleetView& view);
+
+ private:
+  class Board;
+  std::vector<std::unique_ptr<Board>> boards_;
+  Random& random_;
+};
+
+}  // namespace sluice::fleet

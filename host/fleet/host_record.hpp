@@ -1,0 +1,105 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+
+namespace sluice::fleet {
+
+enum class HostState { starting, running, draining };
+
+std::string_view to_string(HostState state);  // "starting", ...
+
+/// A handler at work. A value.
+struct RunningRecord {
+  std::string message;  ///< the message's id
+  std::string job;
+  std::string queue;
+  std::string handler;
+  std::uint32_t worker = 0;  ///< its number within the job on this host
+  std::uint32_t attempt = 0;
+  WallTime since{};
+  std::optional<WallTime> times_out_at;  ///< nothing: never
+  WallTime leased_until{};               ///< extended again and again while it works
+  bool stuck = false;                    ///< ignores its stop token past time-out and grace
+  bool cancelled = false;                ///< its stop token is set
+};
+
+/// What handlers of a job did lately: since the record before, or the one before that where it is very young. A value.
+struct JobPace {
+  double claimed = 0;  ///< messages a second
+  double done = 0;
+  double failed = 0;   ///< attempts that ended in a retry or a rejection, and time-outs, a second
+  Duration mean{};     ///< of an attempt; zero: there was none
+  Duration p95{};      ///< the same, within a factor of two
+  Duration slowest{};  ///< since the host started
+};
+
+/// A job as one host runs it. A value.
+struct JobRecord {
+  std::string name;
+  std::string queue;
+  bool dead_letters = false;  ///< works on the queue's dead letters
+  std::string handler;
+  std::string plugin;                  ///< its file's name
+  std::string plugin_version;          ///< empty: it names none
+  std::uint32_t concurrency = 0;       ///< in force
+  std::uint32_t file_concurrency = 0;  ///< as the job file has it
+  bool paused = false;
+  std::uint32_t running = 0;  ///< handlers at work
+  std::uint32_t stuck = 0;
+  std::uint64_t claimed = 0;  ///< since the host started, as in its drain certificate
+  std::uint64_t done = 0;
+  std::uint64_t retried = 0;
+  std::uint64_t rejected = 0;
+  JobPace pace;
+};
+
+/// What a host says to a directive, once it has seen it. A value.
+struct Answer {
+  std::string directive;  ///< its id
+  bool done = false;      ///< false: `text` says why not
+  std::string text;       ///< one line
+};
+
+/// A host, as it tells of itself. A value. Times are of the host's clock.
+struct HostRecord {
+  std::string instance;  ///< unique: a host that starts again has another one; the key of its notice
+  std::string name;      ///< `[host] name`, else the machine's; several may share it
+  std::int64_t pid = 0;
+  std::string version;
+  std::string address;  ///< of its HTTP side; empty: none
+  std::string host_file;
+  HostState state = HostState::starting;
+  WallTime started_at{};
+  Duration every{};  ///< how long until the next record at the latest
+  /// The version of the board's steering that it has obeyed; the answers are to directives of that board.
+  std::int64_t seen = 0;
+  std::string log_level;
+  std::string file_log_level;
+  std::vector<JobRecord> jobs;
+  std::vector<Answer> answers;
+  std::uint32_t running_total = 0;
+  bool detailed = false;               ///< somebody looks, so that `running` was filled
+  std::vector<RunningRecord> running;  ///< longest first; fewer than running_total where there was no room
+
+  /// "name:pid", as people write it.
+  std::string label() const { return name + ":" + std::to_string(pid); }
+  /// True for its name, its label and its instance.
+  bool is_called(std::string_view word) const;
+};
+
+/// The record as JSON on one line. Drops the `running` that do not fit into `most_bytes`, then the answers, the oldest
+/// first.
+std::string write_record(const HostRecord& record, std::size_t most_bytes);
+/// Unknown members are passed over, so that hosts of other versions can be read. ErrorCode::corrupt, saying where, for
+/// what is no record.
+Result<HostRecord> read_record(std::string_view text);
+
+}  // namespace sluice::fleet
