@@ -18,9 +18,10 @@ namespace {
 constexpr int kLinkLimit = 40;
 constexpr const char* kWayOut = ", or allow it with --allow-insecure-files";
 
-/// The private group that many systems give each user, which nobody else is in.
+/// The private group that many systems give each user, which nobody else is in: the owner's, or this process's own, as
+/// the fsGroup of a pod is.
 bool is_private_group(gid_t group, uid_t owner) {
-  if (group != owner) {
+  if (group != owner && group != ::geteuid()) {
     return false;
   }
   std::array<char, 16384> buffer{};
@@ -41,21 +42,20 @@ std::string mode_text(mode_t mode) {
   return text.data();
 }
 
-/// What is wrong with one file, folder or link; nothing when it is in order.
-std::optional<std::string> complaint(const std::string& path, const struct stat& status) {
-  const std::string what = S_ISDIR(status.st_mode) ? "the folder " + path : path;
+/// What is wrong with one file, folder or link, as text that follows its name; nothing when it is in order.
+std::optional<std::string> complaint(const struct stat& status) {
   if (status.st_uid != 0 && status.st_uid != ::geteuid()) {
-    return what + " belongs to user " + std::to_string(status.st_uid) + ", who may change what this host (user " +
+    return " belongs to user " + std::to_string(status.st_uid) + ", who may change what this host (user " +
            std::to_string(::geteuid()) + ") does: chown it, mount it read-only" + kWayOut;
   }
   if (S_ISLNK(status.st_mode) || (S_ISDIR(status.st_mode) && (status.st_mode & S_ISVTX) != 0)) {
     return std::nullopt;
   }
   if ((status.st_mode & S_IWOTH) != 0) {
-    return what + " may be written by everybody (mode " + mode_text(status.st_mode) + "): chmod go-w it" + kWayOut;
+    return " may be written by everybody (mode " + mode_text(status.st_mode) + "): chmod go-w it" + kWayOut;
   }
   if ((status.st_mode & S_IWGRP) != 0 && !is_private_group(status.st_gid, status.st_uid)) {
-    return what + " may be written by group " + std::to_string(status.st_gid) + " (mode " + mode_text(status.st_mode) +
+    return " may be written by group " + std::to_string(status.st_gid) + " (mode " + mode_text(status.st_mode) +
            "): chmod g-w it" + kWayOut;
   }
   return std::nullopt;
@@ -75,8 +75,9 @@ std::optional<std::string> distrust(const std::string& file) {
     if (::lstat(next.c_str(), &status) != 0) {
       return std::nullopt;
     }
-    if (auto wrong = complaint(next.string(), status); wrong && !is_read_only(next.string())) {
-      return "is not used, because " + (next == whole ? "it" + wrong->substr(next.string().size()) : *wrong);
+    if (const auto wrong = complaint(status); wrong && !is_read_only(next.string())) {
+      const std::string it = next == whole ? "it" : (S_ISDIR(status.st_mode) ? "the folder " : "") + next.string();
+      return "is not used, because " + it + *wrong;
     }
     if (!S_ISLNK(status.st_mode)) {
       here = next;

@@ -49,6 +49,7 @@ Command run_command();
 Command check_command();
 Command plugins_command();
 Command crashes_command();
+Command health_command();
 Command version_command();
 Command table_create_command();
 Command table_describe_command();

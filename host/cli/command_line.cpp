@@ -5,6 +5,7 @@
 #include "host/cli/command.hpp"
 #include "host/cli/help.hpp"
 #include "host/cli/queue_names.hpp"
+#include "host/cli/share_files.hpp"
 #include "host/cli/suggestions.hpp"
 
 namespace sluice::cli {
@@ -92,6 +93,9 @@ Exit dispatch(Words words, Console& console, std::string& name) {
     console.out(suggest(commands(), words).lines());
     return Exit::ok();
   }
+  if (first == kShareFilesWord && words.size() == 2) {
+    return write_share_files(words[1]);
+  }
   if (first == "--version") {
     words.front() = "version";
   } else if (first.front() == '-') {
@@ -133,6 +137,7 @@ const std::vector<Command>& commands() {
       check_command(),
       plugins_command(),
       crashes_command(),
+      health_command(),
       version_command(),
       // Queues as a whole.
       send_command(),

@@ -107,6 +107,28 @@ void append_commands(std::string& out, const std::vector<const Command*>& listed
 
 }  // namespace
 
+std::string_view general_notes() {
+  return R"(
+`sluice help COMMAND` or `sluice COMMAND --help` explains one command.
+
+The host file is what --config names, else the SLUICE_CONFIG variable, else
+host.toml in this folder, else /etc/sluice/host.toml. Without one, and with
+--table (or --endpoint or --index, where neither --queue nor --config is
+given), a command works on a DynamoDB table by AWS's usual environment, as
+DynamoMQ does; beside a host file --index, --endpoint and --region win over
+it. Called by the name dynamomq, this program answers as DynamoMQ's own.
+
+Exit codes:
+  0    success; for run: drained, nothing left behind
+  1    the command failed: no such message, store down, ...
+  64   wrong command line
+  70   internal error
+  75   run stopped hard and left work behind
+  78   wrong configuration
+  130  a bulk command was interrupted and says how far it came
+)";
+}
+
 std::string general_help() {
   std::string out = "Sluice runs handler plugins over message queues in DynamoDB or SQLite.\n\n";
   out += "Usage: sluice COMMAND [OPTION]...\n";
@@ -126,25 +148,7 @@ std::string general_help() {
     }
     append_commands(out, members);
   }
-  out += R"(
-`sluice help COMMAND` or `sluice COMMAND --help` explains one command.
-
-The host file is what --config names, else the SLUICE_CONFIG variable, else
-host.toml in this folder, else /etc/sluice/host.toml. Without one, and with
---table (or --endpoint or --index, where neither --queue nor --config is
-given), a command works on a DynamoDB table by AWS's usual environment, as
-DynamoMQ does; beside a host file --index, --endpoint and --region win over
-it. Called by the name dynamomq, this program answers as DynamoMQ's own.
-
-Exit codes:
-  0    success; for run: drained, nothing left behind
-  1    the command failed: no such message, store down, ...
-  64   wrong command line
-  70   internal error
-  75   run stopped hard and left work behind
-  78   wrong configuration
-  130  a bulk command was interrupted and says how far it came
-)";
+  out += general_notes();
   return out;
 }
 

@@ -10,6 +10,9 @@ namespace sluice::cli {
 /// `sluice help`.
 std::string general_help();
 
+/// What `sluice help` says below its list of commands: where the host file is, and the exit codes.
+std::string_view general_notes();
+
 /// `sluice help NAME`: summary, usage, options, examples; lines of at most 80 columns.
 std::string command_help(const Command& command);
 

@@ -30,9 +30,11 @@ class InstalledClientTest : public ::testing::TestWithParam<const char*> {
     }
     std::string pattern = (std::filesystem::temp_directory_path() / "sluice-client-XXXXXX").string();
     root_ = ::mkdtemp(pattern.data());
-    const CommandResult installed = run(
-        std::string(SLUICE_CMAKE) + " --install '" SLUICE_BINARY_DIR "' --component client --prefix " + path("prefix"));
-    ASSERT_EQ(installed.status, 0) << installed.output;
+    for (const std::string component : {"client", "client_library"}) {
+      const CommandResult installed = run(std::string(SLUICE_CMAKE) + " --install '" SLUICE_BINARY_DIR "' --component " +
+                                          component + " --prefix " + path("prefix"));
+      ASSERT_EQ(installed.status, 0) << installed.output;
+    }
   }
   void TearDown() override {
     if (!root_.empty()) {

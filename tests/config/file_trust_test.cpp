@@ -66,6 +66,27 @@ TEST_F(FileTrustTest, AGroupIsOthersUnlessItIsTheOwnersOwn) {
   EXPECT_THAT(distrust(path("a")).value_or(""), HasSubstr("(mode 0664): chmod g-w"));
 }
 
+// A volume that a kubelet makes for a pod with fsGroup: the root's, of the group that is the pod's user.
+TEST_F(FileTrustTest, TheGroupOfThisUserIsNobodyElse) {
+  constexpr uid_t kUser = 54321;
+  if (::geteuid() != 0) {
+    GTEST_SKIP() << "needs to be root";
+  }
+  folder("volume", 02775);
+  ASSERT_EQ(::chown(path("volume").c_str(), 0, kUser), 0);
+  ::chmod(path("volume").c_str(), 02775);
+  ::chmod(folder_.c_str(), 0755);
+  EXPECT_THAT(distrust(path("volume")).value_or(""), HasSubstr("may be written by group 54321"));
+  ASSERT_EQ(::seteuid(kUser), 0);
+  EXPECT_EQ(distrust(path("volume")), std::nullopt);
+  ASSERT_EQ(::seteuid(0), 0);
+}
+
+TEST_F(FileTrustTest, AFolderThatIsMeantItselfIsCalledIt) {
+  folder("state", 0777);
+  EXPECT_EQ(distrust(path("state")).value_or("").find("is not used, because it may be written by everybody"), 0U);
+}
+
 TEST_F(FileTrustTest, AFolderInWhichAnotherFileCouldBePutInItsPlaceIsNamed) {
   folder("open", 0777);
   const auto why = distrust(file("open/a", 0644));

@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+"""The Debian packages in a Debian 12 that has nothing else: installed, run by systemd, upgraded under load, purged.
+
+    ./dev package check
+
+Needs root, debootstrap, systemd-nspawn and the network: the root is made once, in build/debian12, and every run works on a
+layer above it. Takes about two minutes; no part of ./dev test.
+"""
+
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+BUILD = sys.argv[1] if len(sys.argv) > 1 else "build/package"
+BASE = os.path.abspath(os.path.join("build", "debian12"))
+NAMES = ("sluice", "sluice-plugins", "sluice-sdk", "libsluice-client1", "libsluice-client-dev")
+PATIENCE = 120
+JOB = """[job]
+queue = "orders"
+handler = "exec"
+concurrency = 4
+[job.options]
+command = ["cat >> worked; echo >> worked"]
+shell = true
+"""
+
+
+def say(text):
+    print("==> " + text, flush=True)
+
+
+def run(*words, **options):
+    return subprocess.run(words, capture_output=True, text=True, check=False, **options)
+
+
+def succeeds(*words, **options):
+    done = run(*words, **options)
+    if done.returncode != 0:
+        raise SystemExit(f"failed: {words}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def until(what, condition):
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        if time.monotonic() > end:
+            raise SystemExit("never happened: " + what)
+        time.sleep(0.1)
+
+
+def holds(condition, what):
+    if not condition:
+        raise SystemExit("wrong: " + what)
+
+
+def make_base():
+    if os.path.exists(os.path.join(BASE, "usr", "sbin", "adduser")):
+        return
+    say("making a root of Debian 12 in " + BASE)
+    shutil.rmtree(BASE, ignore_errors=True)
+    succeeds("debootstrap", "--variant=minbase", "--include=systemd-sysv,dbus,adduser,ca-certificates", "bookworm", BASE)
+    for folder in ("etc/apt/apt.conf.d", "etc/apt/preferences.d"):
+        if os.path.isdir("/" + folder):
+            shutil.copytree("/" + folder, os.path.join(BASE, folder), dirs_exist_ok=True)
+
+
+class Machine:
+    """A booted one, on a layer of its own."""
+
+    def __init__(self):
+        self.folder = tempfile.mkdtemp(prefix="sluice-debian-", dir=os.path.dirname(BASE))
+        for name in ("upper", "work", "root"):
+            os.mkdir(os.path.join(self.folder, name))
+        self.root = os.path.join(self.folder, "root")
+        layers = ",".join(f"{name}={os.path.join(self.folder, part)}" for name, part in (("upperdir", "upper"), ("workdir", "work")))
+        succeeds("mount", "-t", "overlay", "overlay", "-o", f"lowerdir={BASE},{layers}", self.root)
+        with open(os.path.join(self.folder, "console"), "w", encoding="utf-8") as console:
+            self.process = subprocess.Popen(["systemd-nspawn", "--register=no", "--keep-unit", "-q", "-D", self.root, "--boot",
+                                             "--console=pipe", "--resolv-conf=copy-host"], stdin=subprocess.DEVNULL, stdout=console,
+                                            stderr=console)
+        until("it boots", lambda: self.init() and "running" in self.shell("systemctl is-system-running", check=False))
+
+    def init(self):
+        with open(f"/proc/{self.process.pid}/task/{self.process.pid}/children", encoding="utf-8") as file:
+            children = file.read().split()
+        return int(children[0]) if children else 0
+
+    def enter(self, script):
+        return ["nsenter", f"--target={self.init()}", "--mount", "--pid", "--ipc", "--uts", "--cgroup", "--root",
+                "env", "-i", "PATH=/usr/sbin:/usr/bin", "DEBIAN_FRONTEND=noninteractive", "HOME=/root", "bash", "-c", "cd /\n" + script]
+
+    def shell(self, script, check=True, data=None):
+        done = run(*self.enter(script), input=data)
+        if check and done.returncode != 0:
+            raise SystemExit(f"failed: {script}\n{done.stdout}{done.stderr}\n" +
+                             run(*self.enter("journalctl -u 'sluice*' --no-pager | tail -n 40")).stdout)
+        return done.stdout + ("" if check else done.stderr)
+
+    def write(self, path, text):
+        self.shell(f"mkdir -p $(dirname {path}); cat > {path}", data=text)
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+        run("umount", self.root)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def packages():
+    """Those of the build, and the same again as the next revision, to upgrade to."""
+    folder = os.path.abspath(os.path.join(BUILD, "packages"))
+    for revision in ("1", "2"):
+        say(f"making the packages, revision {revision}")
+        succeeds("cpack", "-B", os.path.join(folder, revision), "-D", f"CPACK_DEBIAN_PACKAGE_RELEASE={revision}",
+                 "-D", f"CPACK_DEBIAN_CLIENT_PACKAGE_DEPENDS=libsluice-client1 (= 1.0.0-{revision})", cwd=BUILD)
+    return {revision: sorted(glob.glob(os.path.join(folder, revision, "*.deb"))) for revision in ("1", "2")}
+
+
+def lint(files):
+    found = run("lintian", "--allow-root", "--fail-on", "error", *files)
+    holds(found.returncode == 0, "lintian:\n" + found.stdout)
+    say(f"lintian: no error, {len(re.findall(r'^W:', found.stdout, re.M))} warnings")
+
+
+def install(machine):
+    before = machine.shell("find /etc /usr /var/lib -xdev | sort")
+    machine.shell("apt-get update -qq && apt-get install -y -qq --no-install-recommends /debs/1/sluice_*.deb /debs/1/sluice-plugins_*.deb"
+                  " /debs/1/sluice-sdk_*.deb /debs/1/libsluice-client*.deb")
+    holds(machine.shell("stat -c '%U %a' /var/lib/sluice") == "sluice 700\n", "the state folder")
+    holds("inactive" in machine.shell("systemctl is-active sluice", check=False), "without a job it does not run")
+    holds("0 loaded units" in machine.shell("systemctl --failed --no-pager"), "nothing has failed")
+    holds("enabled" in machine.shell("systemctl is-enabled sluice"), "it starts with the machine")
+    holds("handler" in machine.shell("sluice plugins"), "its plugins")
+    say("installed")
+    return before
+
+
+def serve(machine):
+    machine.write("/etc/sluice/jobs.d/orders.toml", JOB)
+    machine.shell("systemctl start sluice")
+    holds("active" == machine.shell("systemctl is-active sluice").strip(), "it runs")
+    machine.shell("echo '\"first\"' | runuser -u sluice -- sluice send --queue orders -")
+    until("the message is worked off", lambda: "first" in machine.shell("cat /var/lib/sluice/worked", check=False))
+    exposure = machine.shell("systemd-analyze security sluice --no-pager", check=False).strip().splitlines()[-1]
+    say("runs; " + exposure.strip())
+    machine.write("/etc/sluice/jobs.d/bad.toml", "[job]\nqueu = \"orders\"\n")
+    machine.shell("systemctl reload sluice", check=False)
+    until("the log says why", lambda: "queu" in machine.shell("journalctl -u sluice --no-pager"))
+    machine.shell("rm /etc/sluice/jobs.d/bad.toml; systemctl reload sluice")
+    machine.write("/etc/sluice/second/host.toml", '[host]\nplugin_dirs = ["/usr/lib/sluice/plugins"]\nstate_dir = "/var/lib/sluice/second"\n'
+                  '[store]\npath = "/var/lib/sluice/second/sluice.db"\n')
+    machine.write("/etc/sluice/second/jobs.d/orders.toml", JOB)
+    machine.shell("systemctl start sluice@second")
+    machine.shell("echo '\"second\"' | runuser -u sluice -- sluice send --config /etc/sluice/second/host.toml --queue orders -")
+    until("the second host works", lambda: "second" in machine.shell("cat /var/lib/sluice/second/worked", check=False))
+    say("reloads, and two hosts run beside one another")
+
+
+def upgrade_under_load(machine):
+    sender = subprocess.Popen(machine.enter(
+        "cd /tmp; for batch in $(seq 60); do for n in $(seq 50); do echo \"{\\\"m\\\":\\\"$batch-$n\\\"}\"; done |"
+        " runuser -u sluice -- sluice send --queue orders - >> /tmp/ids || echo failed >> /tmp/ids; done"),
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    worked = "grep -o '\"m\":\"[0-9-]*\"' /var/lib/sluice/worked | sort"
+    until("it is busy", lambda: machine.shell(f"{worked} | wc -l", check=False).strip() not in ("", "0"))
+    pid = machine.shell("systemctl show -p MainPID --value sluice").strip()
+    for files in ("sluice_*.deb", "sluice-plugins_*.deb"):
+        machine.shell(f"dpkg -i /debs/2/{files}")
+        holds(sender.poll() is None, "the sender was still at it: raise the load")
+    holds(machine.shell("systemctl show -p MainPID --value sluice").strip() not in (pid, "0"), "a new process runs")
+    errors = sender.communicate()[1]
+    ids = machine.shell("sort -u /tmp/ids").split()
+    holds(len(ids) == 3000 and "failed" not in ids, f"every message was sent: {len(ids)}\n{errors}")
+    until("all is worked off", lambda: len(set(machine.shell(worked).split())) == 3000)
+    twice = len(machine.shell(worked).split()) - 3000
+    journal = machine.shell("journalctl -u sluice --no-pager -o cat")
+    ends = [line for line in journal.splitlines() if "stranded" in line]
+    holds(len(ends) >= 1 and all(re.search(r"\b0 stranded|stranded[ =:]+0", line) for line in ends), "drained:\n" + "\n".join(ends))
+    say(f"upgraded under load: 3,000 messages sent and worked off meanwhile, {twice} of them twice, {len(ends)} drains, none stranded")
+
+
+def purge(machine, before):
+    machine.shell("apt-get remove -y -qq sluice sluice-plugins")
+    holds("inactive" in machine.shell("systemctl is-active sluice", check=False), "stopped")
+    holds(machine.shell("ls /etc/sluice/host.toml /var/lib/sluice/sluice.db").count("\n") == 2, "a removal keeps configuration and queues")
+    said = machine.shell("apt-get purge -y -qq " + " ".join(NAMES) + " 2>&1")
+    holds("not empty" not in said and "warning" not in said.lower(), said)
+    left = set(machine.shell("find /etc /usr /var/lib -xdev | sort").split("\n")) - set(before.split("\n"))
+    ours = [path for path in left if "sluice" in path and not path.startswith("/var/lib/apt/")]
+    holds(not ours, f"left behind: {ours}")
+    holds("sluice" not in machine.shell("getent passwd; getent group; systemctl list-unit-files --no-pager"), "user and units")
+    say("purged: nothing of it is left")
+
+
+def main():
+    if os.geteuid() != 0:
+        raise SystemExit("needs root: it makes and boots a Debian 12")
+    debs = packages()
+    lint(debs["1"])
+    make_base()
+    machine = Machine()
+    try:
+        for revision, files in debs.items():
+            os.makedirs(os.path.join(machine.root, "debs", revision))
+            for file in files:
+                shutil.copy(file, os.path.join(machine.root, "debs", revision))
+        before = install(machine)
+        serve(machine)
+        upgrade_under_load(machine)
+        purge(machine, before)
+    finally:
+        machine.stop()
+
+
+if __name__ == "__main__":
+    main()
