@@ -46,7 +46,8 @@ struct BoardTrouble {
 
 /// All that boards tell of hosts. A value.
 struct FleetView {
-  std::vector<KnownHost> hosts;  ///< one for each instance, by label; of its records the youngest
+  std::vector<KnownHost> hosts;      ///< one for each instance, by label; of its records the youngest
+  std::vector<KnownHost> sightings;  ///< every record: a host that works on several tables has one on each
   std::vector<BoardTrouble> troubles;
 };
 
@@ -75,20 +76,16 @@ struct Obedience {
   std::vector<Answered> answers;
 };
 
+/// What a record of that age tells of a host that writes one `every` so often.
+Pulse pulse_of(Duration age, Duration every);
+
 /// An operator's side of the fleet: the boards of some queues, each once. What it writes is conditional and tried
 /// again, so that two operators at a time lose nothing of each other. Thread-safe, blocks until the deadline at most.
 class Fleet {
  public:
-  /// Where a queue lies, and who may be meant by it.
-  struct Member {
-    std::string queue;
-    std::shared_ptr<queue::NoticeBoard> board;
-  };
-
   /// Opens the boards of these queues. Fails where one cannot be opened. `queues` and `random` outlive it.
   static Result<std::unique_ptr<Fleet>> open(queue::Queues& queues, const std::vector<std::string>& names,
                                              Random& random);
-  explicit Fleet(std::vector<Member> members, Random& random);
   ~Fleet();
   Fleet(const Fleet&) = delete;
   Fleet& operator=(const Fleet&) = delete;
@@ -96,7 +93,7 @@ class Fleet {
   /// Fails only where no board could be read.
   Result<FleetView> hosts(Deadline deadline);
   Result<SteeringView> steering(Deadline deadline);
-  /// The newest first.
+  /// The newest first; as many as the boards have kept, which is a few hundred each.
   Result<std::vector<AuditEntry>> audit(std::size_t limit, Deadline deadline);
 
   /// Hosts tell in detail, every few seconds, for that long from now on; to be said again while somebody looks.
@@ -104,21 +101,37 @@ class Fleet {
 
   /// Gives a directive (without id, `by`, `at`) and notes it for the audit; one result for each board that it was given
   /// on. `queue` is where a job or a message lies, as far as the caller knows; empty: wherever a host knows the job or
-  /// the host that is meant, else on every board. ErrorCode::invalid, with nothing written, for one with a flaw.
+  /// the host that is meant, else on every board. ErrorCode::invalid, with nothing written, for one with a flaw;
+  /// another error when a board did not take it, others may have.
   Result<std::vector<Given>> give(const Directive& directive, const std::string& queue, const std::string& who,
                                   Deadline deadline);
-  /// Takes back what stands of `wish` (every standing one: nothing) about `name` (empty: about anything), on every
-  /// board. What was taken back.
+  /// Takes back what stands of `wish` (nothing: of every one that stands) about `name` (empty: about anything), on
+  /// every board. What was taken back.
   Result<std::vector<Given>> reset(std::optional<Wish> wish, const std::string& name, const std::string& who,
                                    Deadline deadline);
+  /// Notes a deed that went another way than over the boards, such as a control socket: on the board of `queue`, or on
+  /// every one where that is empty.
+  Result<void> note(const Directive& directive, const std::string& queue, const std::string& who, Deadline deadline);
 
   /// What has become of a directive that was given, as far as `view` tells.
   static Obedience obedience(const Given& given, const FleetView& view);
 
  private:
-  class Board;
-  std::vector<std::unique_ptr<Board>> boards_;
+  /// A board, and the queues that it is asked for.
+  struct Post {
+    std::vector<std::string> queues;
+    std::unique_ptr<queue::NoticeBoard> board;
+
+    bool serves(const std::string& queue) const;
+  };
+
+  explicit Fleet(Random& random) : random_(random) {}
+  std::vector<Post*> posts_for(const Directive& directive, const std::string& queue, Deadline deadline);
+  Result<Given> give_on(Post& post, Directive directive, Deadline deadline);
+  Result<void> note_on(Post& post, const std::string& who, const std::vector<std::string>& deeds, Deadline deadline);
+
   Random& random_;
+  std::vector<Post> posts_;
 };
 
 }  // namespace sluice::fleet

@@ -84,6 +84,7 @@ struct HostRecord {
   std::string log_level;
   std::string file_log_level;
   std::vector<JobRecord> jobs;
+  std::uint32_t jobs_left_out = 0;  ///< for which there was no room
   std::vector<Answer> answers;
   std::uint32_t running_total = 0;
   bool detailed = false;               ///< somebody looks, so that `running` was filled
@@ -95,8 +96,8 @@ struct HostRecord {
   bool is_called(std::string_view word) const;
 };
 
-/// The record as JSON on one line. Drops the `running` that do not fit into `most_bytes`, then the answers, the oldest
-/// first.
+/// The record as JSON on one line. Of `running`, answers (the oldest) and jobs, in this order, those are left out that
+/// do not fit into `most_bytes`.
 std::string write_record(const HostRecord& record, std::size_t most_bytes);
 /// Unknown members are passed over, so that hosts of other versions can be read. ErrorCode::corrupt, saying where, for
 /// what is no record.

@@ -34,6 +34,8 @@ inline constexpr Duration kOrderLife = std::chrono::minutes(10);
 /// The most directives on one board, and the longest name in one, in bytes.
 inline constexpr std::size_t kMaxDirectives = 256;
 inline constexpr std::size_t kMaxTargetBytes = 1'024;
+/// The most workers of a job.
+inline constexpr std::uint32_t kMostWorkers = 1'024;
 
 /// One thing that an operator wants. A value.
 struct Directive {
@@ -57,6 +59,9 @@ struct Directive {
 /// is not. Nothing when it is sound.
 std::optional<std::string> flaw_of(const Directive& directive);
 
+/// The number of a scale; nothing where it is none that a job can have.
+std::optional<std::uint32_t> workers_of(const Directive& directive);
+
 /// All that operators want of the hosts on one board. A value.
 struct Steering {
   std::vector<Directive> directives;      ///< in the order of giving
@@ -76,5 +81,10 @@ struct AuditEntry {
   std::string what;   ///< "pause job mailer", "reset pause of job mailer"
   std::string place;  ///< the board's; filled when it is read
 };
+
+/// As JSON on one line: the newest that fit into `most_bytes`. The entries are in order, the newest last.
+std::string write_audit(const std::vector<AuditEntry>& entries, std::size_t most_bytes);
+/// ErrorCode::corrupt for what is no audit.
+Result<std::vector<AuditEntry>> read_audit(std::string_view text);
 
 }  // namespace sluice::fleet

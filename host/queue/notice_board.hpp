@@ -65,9 +65,9 @@ class NoticeBoard {
   /// The time by which notices are dated.
   virtual WallTime now() const = 0;
 
-  /// The notice of a topic that has only one; version 0 where there is none. It may be some milliseconds old.
-  virtual Result<Notice> read(Topic topic, Deadline deadline) = 0;
-  /// All of a topic, by key.
+  /// One notice; version 0 where there is none. It may be some milliseconds old.
+  virtual Result<Notice> read(Topic topic, const std::string& key, Deadline deadline) = 0;
+  /// All of a topic, by key. Not older than what anybody has been told to be posted.
   virtual Result<std::vector<Notice>> list(Topic topic, Deadline deadline) = 0;
   /// Posts what `notice` says if the board still has its `version`, 0 meaning that there is none; returns the new
   /// version. ErrorCode::conflict otherwise, `invalid` for a text that is too long, unknown_outcome when it may have

@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "host/queue/message.hpp"
+#include "host/queue/notice_board.hpp"
 #include "host/queue/operator.hpp"
 #include "host/queue/sender.hpp"
 #include "host/queue/source.hpp"
@@ -14,8 +15,8 @@ namespace sluice::queue {
 /// Opens the sides of queues by name. One of the seams.
 ///
 /// Thread-safe. Opening does not look whether the queue is there; that is what the first call tells. It fails where the
-/// name itself is refused, or its store cannot be opened. What was opened must not outlive the Queues it came from; what
-/// was opened twice shares what the store knows of the queue.
+/// name itself is refused, or its store cannot be opened. What was opened must not outlive the Queues it came from;
+/// what was opened twice shares what the store knows of the queue.
 class Queues {
  public:
   Queues() = default;
@@ -26,6 +27,8 @@ class Queues {
   virtual Result<std::unique_ptr<Source>> open_source(const QueueAddress& address) = 0;
   virtual Result<std::unique_ptr<Sender>> open_sender(const std::string& queue) = 0;
   virtual Result<std::unique_ptr<Operator>> open_operator(const std::string& queue) = 0;
+  /// The board of the file or table that the queue lies in; another queue may have the same one.
+  virtual Result<std::unique_ptr<NoticeBoard>> open_board(const std::string& queue) = 0;
 };
 
 }  // namespace sluice::queue

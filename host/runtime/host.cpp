@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "host/observe/build_info.hpp"
 #include "host/runtime/progress_line.hpp"
 
 namespace sluice::runtime {
@@ -17,6 +18,9 @@ constexpr Duration kProgressInterval = std::chrono::seconds(1);
 constexpr Duration kDepthInterval = std::chrono::seconds(10);
 constexpr Duration kStoreRetry = std::chrono::seconds(1);
 constexpr Duration kReloadLook = std::chrono::milliseconds(100);
+/// What a host that ends may take to say so to the fleet, be there time left of its drain or not.
+constexpr Duration kShortestFarewell = std::chrono::milliseconds(50);
+constexpr Duration kLongestFarewell = std::chrono::milliseconds(400);
 /// A worker whose Runner is about to be killed is not stuck.
 constexpr Duration kBeyondKill = std::chrono::seconds(2);
 
@@ -30,6 +34,22 @@ bool waiting_mends(ErrorCode code) {
 
 queue::QueueAddress address_of(const config::JobConfig& job) {
   return {job.queue, job.source == config::Source::dlq ? queue::Half::dlq : queue::Half::standard};
+}
+
+std::vector<std::string> queues_of(const std::vector<JobPlan>& plans) {
+  std::vector<std::string> names;
+  for (const JobPlan& plan : plans) {
+    names.push_back(plan.config.queue);
+  }
+  return names;
+}
+
+std::vector<std::string> queues_of(const std::vector<queue::QueueAddress>& addresses) {
+  std::vector<std::string> names;
+  for (const queue::QueueAddress& address : addresses) {
+    names.push_back(address.queue);
+  }
+  return names;
 }
 
 std::string joined(const std::vector<std::string>& names) {
@@ -49,7 +69,14 @@ Host::Host(const HostParts& parts)
             [this](const Error& error) { parts_.log.error(error.message()); }, parts.clock),
       probe_(parts.queues, parts.clock, parts.log),
       emptiness_(parts.queues, parts.clock),
-      depths_([this] { return jobs_.addresses(); }, parts.queues, parts.metrics, parts.clock, kDepthInterval) {}
+      depths_([this] { return jobs_.addresses(); }, parts.queues, parts.metrics, parts.clock, kDepthInterval),
+      reporter_({parts.config, parts.name, observe::build_info().version}, jobs_, parts.clock, parts.random),
+      helm_({parts.config, jobs_, reporter_, parts.events, parts.log}),
+      fleet_({parts.queues, helm_, [this](const fleet::Standing& standing) { helm_.take(standing); }, parts.log,
+              parts.clock},
+             reporter_.identity(), [this] { return queues_of(jobs_.addresses()); }) {
+  helm_.look_by([this] { fleet_.look_now(); });
+}
 
 Host::~Host() = default;
 
@@ -111,6 +138,7 @@ Result<void> Host::prepare(std::vector<JobPlan> plans) {
     return first.error();
   }
   first_jobs_ = std::move(*first);
+  fleet_.look_first(queues_of(plans_));
   return {};
 }
 
@@ -125,7 +153,11 @@ Result<void> Host::start(HostEvents& events) {
   if (auto started = depths_.start(); !started) {
     return started;
   }
+  if (auto started = fleet_.start(); !started) {
+    return started;
+  }
   ready_ = true;
+  reporter_.set_state(fleet::HostState::running);
   return {};
 }
 
@@ -148,16 +180,13 @@ Result<void> Host::open_http() {
   if (auto started = http_->start(); !started) {
     return started;
   }
+  reporter_.set_address(http_->address());
   parts_.log.info("listening", {{"http", http_->address()}});
   return {};
 }
 
 Result<void> Host::probe(HostEvents& events) {
-  std::vector<std::string> queues;
-  for (const JobPlan& plan : plans_) {
-    queues.push_back(plan.config.queue);
-  }
-  probe_.start(std::move(queues), [&events] { events.wake(); });
+  probe_.start(queues_of(plans_), [&events] { events.wake(); });
   auto verdict = probe_.verdict();
   for (; !verdict && !events.terminating(); verdict = probe_.verdict()) {
     events.wait_until(SteadyTime::max());
@@ -300,14 +329,19 @@ void Host::reload(JobSet::Exchange next) {
 
 void Host::begin_drain() {
   ready_ = false;
+  reporter_.set_state(fleet::HostState::draining);
+  fleet_.tell_now();
   jobs_.begin_drain(Deadline::after(parts_.clock, parts_.config.drain_timeout));
 }
 
 JobSet::Drained Host::drain() {
   ready_ = false;
   parts_.log.info("draining", {{"within", config::format_duration(parts_.config.drain_timeout)}});
-  JobSet::Drained drained = jobs_.drain(Deadline::after(parts_.clock, parts_.config.drain_timeout));
+  const Deadline deadline = Deadline::after(parts_.clock, parts_.config.drain_timeout);
+  JobSet::Drained drained = jobs_.drain(deadline);
   depths_ended_ = depths_.leave();
+  const SteadyTime now = parts_.clock.steady_now();
+  fleet_ended_ = fleet_.leave(std::clamp(deadline.time(), now + kShortestFarewell, now + kLongestFarewell));
   return drained;
 }
 

@@ -18,7 +18,10 @@
 #include "host/runtime/depth_sampler.hpp"
 #include "host/runtime/empty_check.hpp"
 #include "host/runtime/errand.hpp"
+#include "host/runtime/fleet_service.hpp"
+#include "host/runtime/helm.hpp"
 #include "host/runtime/host_events.hpp"
+#include "host/runtime/host_reporter.hpp"
 #include "host/runtime/isolation_ward.hpp"
 #include "host/runtime/job_set.hpp"
 #include "host/runtime/queue_probe.hpp"
@@ -40,6 +43,7 @@ struct HostParts {
   const Clock& clock;
   Random& random;
   Errand& errand;  ///< for what may take as long as a plugin likes
+  HostEvents& events;
 };
 
 /// The running host: its jobs, its HTTP side and what the main thread does until the drain. Used by the main thread;
@@ -71,10 +75,12 @@ class Host {
     jobs_.hard_stop();
     ward_.hard_stop();
   }
+  /// Where this host is steered from, by whoever operates it.
+  fleet::HostControl& control() { return helm_; }
   /// As things stand, for whoever cannot wait for the drain.
   JobSet::Drained account() const { return jobs_.account(); }
   /// A thread still waits for a store's answer, and so would whoever destroys the host. To be asked after the drain.
-  bool waits_for_store() const { return !probe_.verdict() || !depths_ended_; }
+  bool waits_for_store() const { return !probe_.verdict() || !depths_ended_ || !fleet_ended_; }
 
  private:
   Result<std::unique_ptr<work::Job>> make_job(const JobPlan& plan);
@@ -102,12 +108,16 @@ class Host {
   QueueProbe probe_;
   EmptyCheck emptiness_;  // touched only by the errand
   DepthSampler depths_;
+  HostReporter reporter_;
+  Helm helm_;
+  FleetService fleet_;
 
   // Touched by the errand, then only by the main thread.
   std::vector<JobPlan> plans_;  ///< of the start
   JobSet::Exchange first_jobs_;
   bool reload_waits_ = false;
   bool depths_ended_ = true;
+  bool fleet_ended_ = true;
   SteadyTime next_empty_check_{};
   bool counted_empty_ = false;
   std::string uncountable_;  ///< why the last count failed

@@ -6,18 +6,32 @@
 namespace sluice::runtime {
 
 void HostEvents::signal(int number) {
+  if (number != SIGHUP) {
+    terminate(Repeat::yes);
+    return;
+  }
+  {
+    const MutexLock lock(mutex_);
+    seen_ = false;
+    reload_ = true;
+  }
+  changed_.notify_all();
+}
+
+bool HostEvents::ask_drain() { return terminate(Repeat::no); }
+
+bool HostEvents::terminate(Repeat repeat) {
   std::function<void(int)> action;
   int nth = 0;
   {
     const MutexLock lock(mutex_);
-    seen_ = false;
-    if (number == SIGHUP) {
-      reload_ = true;
-    } else {
-      nth = ++terminations_;
-      action = action_;
-      acting_ = true;
+    if (repeat == Repeat::no && terminations_ > 0) {
+      return false;
     }
+    seen_ = false;
+    nth = ++terminations_;
+    action = action_;
+    ++acting_;
   }
   changed_.notify_all();
   if (action) {
@@ -25,14 +39,15 @@ void HostEvents::signal(int number) {
   }
   {
     const MutexLock lock(mutex_);
-    acting_ = false;
+    --acting_;
   }
   changed_.notify_all();
+  return true;
 }
 
 void HostEvents::on_termination(std::function<void(int nth)> action) {
   const MutexLock lock(mutex_);
-  changed_.wait_until(mutex_, SteadyTime::max(), [this]() SLUICE_NO_TSA { return !acting_; });
+  changed_.wait_until(mutex_, SteadyTime::max(), [this]() SLUICE_NO_TSA { return acting_ == 0; });
   action_ = std::move(action);
 }
 

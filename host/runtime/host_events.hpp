@@ -12,8 +12,10 @@ class HostEvents {
  public:
   /// SIGTERM and SIGINT ask for a drain, a second of them for a hard stop; SIGHUP for a reload.
   void signal(int number);
-  /// What a termination signal does besides, told which it is, from 1; called on the signal watcher's thread, which it
-  /// must not hold up. Once this has returned an action set before is not called any more.
+  /// As a termination signal, but never a second one: false, and nothing happens, where there was one.
+  bool ask_drain();
+  /// What a termination signal does besides, told which it is, from 1; called on the thread that brings the signal,
+  /// which it must not hold up. Once this has returned an action set before is not called any more.
   void on_termination(std::function<void(int nth)> action);
 
   /// Something else than a signal has happened that the main thread waits for.
@@ -26,13 +28,16 @@ class HostEvents {
   bool take_reload();
 
  private:
+  enum class Repeat { yes, no };
+  bool terminate(Repeat repeat);
+
   mutable Mutex mutex_;
   Condition changed_;
   int terminations_ SLUICE_GUARDED_BY(mutex_) = 0;
   bool reload_ SLUICE_GUARDED_BY(mutex_) = false;
   bool seen_ SLUICE_GUARDED_BY(mutex_) = true;  ///< whether a wait has returned for the latest signal or wake
   std::function<void(int)> action_ SLUICE_GUARDED_BY(mutex_);
-  bool acting_ SLUICE_GUARDED_BY(mutex_) = false;
+  int acting_ SLUICE_GUARDED_BY(mutex_) = 0;  ///< how many threads are in the action
 };
 
 }  // namespace sluice::runtime

@@ -46,6 +46,11 @@ Result<std::unique_ptr<queue::Operator>> HostQueues::open_operator(const std::st
   return store ? (*store)->open_operator(queue) : store.error();
 }
 
+Result<std::unique_ptr<queue::NoticeBoard>> HostQueues::open_board(const std::string& queue) {
+  const auto store = store_of(queue);
+  return store ? (*store)->open_board(queue) : store.error();
+}
+
 std::optional<DynamoDbCost> HostQueues::cost() const {
   std::vector<const DynamoDbConnection*> connections;
   {

@@ -34,6 +34,7 @@ class HostQueues final : public queue::Queues {
   Result<std::unique_ptr<queue::Source>> open_source(const queue::QueueAddress& address) override;
   Result<std::unique_ptr<queue::Sender>> open_sender(const std::string& queue) override;
   Result<std::unique_ptr<queue::Operator>> open_operator(const std::string& queue) override;
+  Result<std::unique_ptr<queue::NoticeBoard>> open_board(const std::string& queue) override;
 
   /// What all its stores have spent at DynamoDB so far; nothing where none of those that are open is there.
   std::optional<DynamoDbCost> cost() const;

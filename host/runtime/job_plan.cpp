@@ -14,6 +14,20 @@ using config::ConfigError;
 using config::JobConfig;
 using config::Parsed;
 
+namespace {
+
+void name_plugin(JobPlan& plan, const plugin::PluginRegistry& registry) {
+  for (const plugin::LoadedPlugin& loaded : registry.plugins()) {
+    const sluice_handler* const* begin = loaded.plugin->handlers;
+    if (std::find(begin, begin + loaded.plugin->handler_count, plan.handler) != begin + loaded.plugin->handler_count) {
+      plan.plugin_file = loaded.file;
+      plan.plugin_version = loaded.plugin->version == nullptr ? "" : loaded.plugin->version;
+    }
+  }
+}
+
+}  // namespace
+
 Parsed<std::vector<JobPlan>> plan_jobs(const std::vector<JobConfig>& jobs, const plugin::PluginRegistry& registry) {
   std::vector<JobPlan> plans;
   std::vector<ConfigError> errors;
@@ -28,7 +42,11 @@ Parsed<std::vector<JobPlan>> plan_jobs(const std::vector<JobConfig>& jobs, const
       std::move(wrong->begin(), wrong->end(), std::back_inserter(errors));
       continue;
     }
-    plans.push_back({job, *handler, std::get<plugin::OptionValues>(std::move(options))});
+    JobPlan& plan = plans.emplace_back();
+    plan.config = job;
+    plan.handler = *handler;
+    plan.options = std::get<plugin::OptionValues>(std::move(options));
+    name_plugin(plan, registry);
   }
   if (!errors.empty()) {
     return errors;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "base/error.hpp"
@@ -16,6 +17,8 @@ struct JobPlan {
   config::JobConfig config;
   const sluice_handler* handler = nullptr;  ///< lives as long as the process
   plugin::OptionValues options;
+  std::string plugin_file;     ///< where the handler is from
+  std::string plugin_version;  ///< what that says of itself; empty: nothing
 };
 
 /// Binds jobs to the handlers of the registry. Every error of every job at once: unknown or ambiguous handler, options.

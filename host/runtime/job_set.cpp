@@ -109,6 +109,8 @@ Result<void> JobSet::run(const std::string& name, const Member& member) {
       return {};
     }
   }
+  // Before it can begin anything.
+  apply_steering({member.job});
   if (auto started = member.job->start(); !started) {
     return cannot_start(member.plan, started.error());
   }
@@ -127,7 +129,45 @@ Result<void> JobSet::run(const std::string& name, const Member& member) {
     close_books(member.job, member.job->drain(Deadline::after(clock_, Duration::zero())));
     return {};
   }
+  // Whoever steered meanwhile has not met this job.
+  apply_steering({member.job});
   return {};
+}
+
+void JobSet::steer(Steer steer) {
+  {
+    const MutexLock lock(mutex_);
+    steer_ = std::move(steer);
+    ++steered_;
+  }
+  apply_steering(all_jobs());
+}
+
+void JobSet::apply_steering(const std::vector<JobPointer>& jobs) const {
+  std::uint64_t applied = 0;
+  while (true) {
+    Steer steer;
+    {
+      const MutexLock lock(mutex_);
+      // Another thread may say something else while this one is at it.
+      if (applied == steered_) {
+        return;
+      }
+      applied = steered_;
+      steer = steer_;
+    }
+    for (const JobPointer& job : jobs) {
+      job->steer(steer(job->config()));
+    }
+  }
+}
+
+bool JobSet::cancel(std::string_view message_id) const {
+  bool found = false;
+  for (const JobPointer& job : all_jobs()) {
+    found = job->cancel(message_id) || found;
+  }
+  return found;
 }
 
 void JobSet::retire(Member member, Member successor, Deadline deadline) {
@@ -323,6 +363,15 @@ work::LedgerSnapshot JobSet::total() const {
     sum += ledger;
   }
   return sum;
+}
+
+std::vector<JobSet::Member> JobSet::members() const {
+  std::vector<Member> all;
+  const MutexLock lock(mutex_);
+  for (const auto& [name, member] : running_) {
+    all.push_back(member);
+  }
+  return all;
 }
 
 std::vector<queue::QueueAddress> JobSet::addresses() const {

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <list>
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -81,6 +83,13 @@ class JobSet {
   /// that cannot start gives its predecessor's place back.
   void exchange(Exchange next, Duration drain_timeout);
 
+  /// How each job is to run beside what its file says, from now on and whatever jobs come later. No handler starts any
+  /// more that this forbids when it has returned. From any thread.
+  using Steer = std::function<work::JobSteering(const config::JobConfig&)>;
+  void steer(Steer steer);
+  /// Sets the stop token of the handler that works on this message; false: none does.
+  bool cancel(std::string_view message_id) const;
+
   /// Begins the drain and returns at once; nothing starts any more. From any thread.
   void begin_drain(Deadline deadline);
   /// Ends every job, retiring ones too. Returns by the deadline or shortly after a hard stop.
@@ -96,6 +105,8 @@ class JobSet {
   /// A job has lost so many workers to handlers that do not return that no more take their place.
   bool out_of_workers() const;
   work::LedgerSnapshot total() const;
+  /// The jobs that run, by name.
+  std::vector<Member> members() const;
   /// The queues that jobs work on now.
   std::vector<queue::QueueAddress> addresses() const;
 
@@ -108,6 +119,8 @@ class JobSet {
   };
 
   Result<void> run(const std::string& name, const Member& member);
+  /// Has these jobs run as they are to, by what was said last.
+  void apply_steering(const std::vector<JobPointer>& jobs) const;
   void retire(Member member, Member successor, Deadline deadline);
   void finish_retirement(Member member, Member successor, Deadline deadline);
   /// Starts the successor, or the predecessor's like when that fails.
@@ -128,6 +141,8 @@ class JobSet {
   std::map<std::string, work::LedgerSnapshot> past_ SLUICE_GUARDED_BY(mutex_);  ///< of jobs that have ended, by name
   std::vector<JobPointer> undead_ SLUICE_GUARDED_BY(mutex_);  ///< ended, but a handler has not returned
   std::vector<JobPointer> leaving_ SLUICE_GUARDED_BY(mutex_);
+  Steer steer_ SLUICE_GUARDED_BY(mutex_);
+  std::uint64_t steered_ SLUICE_GUARDED_BY(mutex_) = 0;  ///< how often
   bool stopping_ SLUICE_GUARDED_BY(mutex_) = false;
   bool clean_ SLUICE_GUARDED_BY(mutex_) = true;
   // Last, so that the threads end before what they use.

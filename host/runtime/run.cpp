@@ -157,8 +157,9 @@ Prepared Run::prepare_host(const std::shared_ptr<Ground>& ground) {
   ground->jobs = plans.size();
   ground->queues = std::make_unique<HostQueues>(ground->config, clock_, random_, &ground->metrics,
                                                 [this](const std::string& text) { log_.warn(text); });
-  ground->host = std::make_unique<Host>(HostParts{ground->config, ground->name, *ground->queues, options_.explain,
-                                                  ground->plugins, log_, ground->metrics, clock_, random_, errand_});
+  ground->host =
+      std::make_unique<Host>(HostParts{ground->config, ground->name, *ground->queues, options_.explain, ground->plugins,
+                                       log_, ground->metrics, clock_, random_, errand_, events_});
   if (auto made = ground->host->prepare(std::move(plans)); !made) {
     return Refusal{made.error().message()};
   }

@@ -55,12 +55,14 @@ void Assessor::collect(Hand& hand, SteadyTime now, Notes& notes) {
       ++quick_count;
     } else if (!one.expired) {
       sizer_.handled(one.took, 1);
+      times_.add(one.took, 1);
       notes.handler_times.emplace_back(one.took, 1);
     }
     take_over(one, now, notes);
   }
   if (quick_count > 0) {
     sizer_.handled(quick, quick_count);
+    times_.add(quick / static_cast<Duration::rep>(quick_count), quick_count);
     notes.handler_times.emplace_back(quick / static_cast<Duration::rep>(quick_count), quick_count);
   }
 }

@@ -9,6 +9,7 @@
 #include "host/work/claimer.hpp"
 #include "host/work/disposition.hpp"
 #include "host/work/hand.hpp"
+#include "host/work/handler_times.hpp"
 #include "host/work/holdings.hpp"
 #include "host/work/notes.hpp"
 #include "host/work/settler.hpp"
@@ -28,6 +29,7 @@ class Assessor {
   bool settles_at_once(Task& task, SteadyTime now, Notes& notes);
   /// Its handler has not returned within `limit`.
   void give_up(Task& task, Duration limit, SteadyTime now, Notes& notes);
+  const HandlerTimes& times() const { return times_; }
   /// The handler's name, for what is said of it.
   const std::string& handler() const { return policy_.handler; }
 
@@ -43,6 +45,7 @@ class Assessor {
   ClaimSizer& sizer_;
   Random& random_;
 
+  HandlerTimes times_;
   std::vector<Hand::Finished> finished_;  ///< scratch
 };
 

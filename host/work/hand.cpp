@@ -71,6 +71,15 @@ void Hand::request_stop(SteadyTime end) {
   }
 }
 
+bool Hand::request_stop_of(std::string_view message_id) {
+  const MutexLock lock(mutex_);
+  if (running_ == nullptr || running_->message.id != message_id) {
+    return false;
+  }
+  attempt_.request_stop();
+  return true;
+}
+
 void Hand::lose_lease(const Task& task) {
   const MutexLock lock(mutex_);
   if (running_ == &task) {

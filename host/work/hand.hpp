@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <deque>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -57,9 +58,12 @@ class Hand {
   bool recall(const Task& task);
   /// Sets the stop token of the running attempt, if any; it is waited for until `end`.
   void request_stop(SteadyTime end);
+  /// Sets that of the message with this id, if it is the one that runs; false: it is not.
+  bool request_stop_of(std::string_view message_id);
   /// Sets it, and fails its extensions, if that message is the one that runs.
   void lose_lease(const Task& task);
   View view() const;
+  bool stop_requested() const { return attempt_.stop_requested(); }
 
  private:
   struct Dealt {

@@ -212,6 +212,31 @@ void Job::wake() {
   parts_->shared.run([](JobFlow& flow, SteadyTime, Notes& notes) { flow.wake(notes); });
 }
 
+void Job::steer(const JobSteering& steering) {
+  const std::uint32_t workers = steering.workers == 0 ? config().concurrency : steering.workers;
+  SLUICE_ASSERT(workers <= config::kMaxConcurrency);
+  parts_->shared.run([&](JobFlow& flow, SteadyTime now, Notes& notes) {
+    flow.pause(steering.paused, now, notes);
+    if (workers != flow.workforce().workers()) {
+      flow.scale(workers, now, notes);
+    }
+  });
+}
+
+bool Job::cancel(std::string_view message_id) {
+  return parts_->shared.run([&](JobFlow& flow, SteadyTime, Notes&) { return flow.cancel(message_id); });
+}
+
+JobActivity Job::activity() const {
+  return parts_->shared.look([](const JobFlow& flow) {
+    return JobActivity{.paused = flow.paused(),
+                       .workers = flow.workforce().workers(),
+                       .ledger = flow.holdings().account(),
+                       .times = flow.handler_times(),
+                       .running = flow.running()};
+  });
+}
+
 bool Job::quiescent() const {
   return parts_->shared.look([](const JobFlow& flow) { return flow.quiescent(); });
 }

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -20,6 +21,7 @@
 #include "host/queue/source.hpp"
 #include "host/runtime/service.hpp"
 #include "host/work/account.hpp"
+#include "host/work/activity.hpp"
 #include "sluice/abi.h"
 
 namespace sluice::work {
@@ -101,6 +103,14 @@ class Job final : public runtime::Service {
   /// Ends without waiting for handlers: one short try to release what is held. Returns at once; a `drain` under way
   /// returns within about `kHardStopTime`.
   void hard_stop();
+
+  /// Runs it so from now on, until it is said otherwise. When it returns no handler starts any more that a pause
+  /// forbids.
+  void steer(const JobSteering& steering);
+  /// Sets the stop token of the handler that works on this message, whose outcome is what it then returns. False: it is
+  /// not worked on here.
+  bool cancel(std::string_view message_id);
+  JobActivity activity() const;
 
   /// There may be a message: poll now instead of at the end of the back-off.
   void wake();

@@ -15,10 +15,11 @@ JobFlow::JobFlow(const Settings& settings, FailurePolicy policy, Random& random,
       assessor_(std::move(policy), holdings_, settler_, claimer_, sizer_, random),
       keeper_(holdings_, dispatcher_, settler_, workforce_, random),
       foreman_(workforce_, dispatcher_, assessor_),
-      drain_({holdings_, dispatcher_, workforce_, assessor_, settler_, keeper_, claimer_}) {}
+      drain_({holdings_, dispatcher_, workforce_, assessor_, settler_, keeper_, claimer_}),
+      pause_(dispatcher_, settler_, claimer_) {}
 
 JobFlow::ClaimOrder JobFlow::next_claim(SteadyTime now) {
-  return drain_.begun() ? ClaimOrder{} : claimer_.next(dispatcher_.room(now), now);
+  return drain_.begun() || pause_.on() ? ClaimOrder{} : claimer_.next(dispatcher_.room(now), now);
 }
 
 void JobFlow::claimed(Result<queue::Claimed> result, SteadyTime now, Notes& notes) {
@@ -61,7 +62,11 @@ void JobFlow::admit(queue::Delivery delivery, SteadyTime now, Notes& notes) {
   if (drain_.begun()) {
     // The call was under way when the drain began.
     settler_.add(task, put_back(task.suspect), now);
-  } else if (!assessor_.settles_at_once(task, now, notes)) {
+  } else if (assessor_.settles_at_once(task, now, notes)) {
+    return;
+  } else if (pause_.on()) {
+    pause_.turn_away(task, now);
+  } else {
     dispatcher_.add(task);
   }
 }
@@ -142,12 +147,60 @@ void JobFlow::extended(ExtendOrder order, std::vector<queue::ExtendResult> resul
   after_step(now, notes);
 }
 
+void JobFlow::pause(bool paused, SteadyTime now, Notes& notes) {
+  if (paused == pause_.on() || drain_.begun()) {
+    return;
+  }
+  if (paused) {
+    pause_.begin(now);
+  } else {
+    pause_.end(notes);
+  }
+  after_step(now, notes);
+}
+
+void JobFlow::scale(std::uint32_t workers, SteadyTime now, Notes& notes) {
+  workforce_.set_workers(workers);
+  notes.workers = std::max(notes.workers, workforce_.surplus());
+  after_step(now, notes);
+}
+
+bool JobFlow::cancel(std::string_view message_id) {
+  bool found = false;
+  for (std::uint32_t seat = 0; seat < workforce_.seats(); ++seat) {
+    found = (!workforce_.is_vacant(seat) && workforce_.hand(seat).request_stop_of(message_id)) || found;
+  }
+  return found;
+}
+
+std::vector<RunningHandler> JobFlow::running() const {
+  std::vector<RunningHandler> all;
+  for (std::uint32_t seat = 0; seat < workforce_.seats(); ++seat) {
+    if (workforce_.is_vacant(seat)) {
+      continue;
+    }
+    const Hand& hand = workforce_.hand(seat);
+    const Hand::View view = hand.view();
+    if (view.running != nullptr) {
+      all.push_back({.message_id = view.running->message.id,
+                     .worker = seat,
+                     .attempt = view.running->message.attempt,
+                     .started_at = view.started_at,
+                     .times_out_at = view.times_out_at,
+                     .leased_until = view.running->lease.ends_at,
+                     .stuck = workforce_.is_lost(seat),
+                     .stop_requested = hand.stop_requested()});
+    }
+  }
+  return all;
+}
+
 // A source that does not take what was finished gets no more to finish.
 void JobFlow::after_step(SteadyTime now, Notes& notes) {
   if (!drain_.begun()) {
-    if (blocked_ != settler_.blocked()) {
-      blocked_ = !blocked_;
-      if (blocked_) {
+    if (shut_ != (settler_.blocked() || pause_.on())) {
+      shut_ = !shut_;
+      if (shut_) {
         dispatcher_.close();
       } else {
         dispatcher_.open();

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -10,6 +11,7 @@
 #include "base/random.hpp"
 #include "host/isolation/crash_ledger.hpp"
 #include "host/queue/source.hpp"
+#include "host/work/activity.hpp"
 #include "host/work/alarm.hpp"
 #include "host/work/assessor.hpp"
 #include "host/work/claim_sizer.hpp"
@@ -20,6 +22,7 @@
 #include "host/work/holdings.hpp"
 #include "host/work/lease_keeper.hpp"
 #include "host/work/notes.hpp"
+#include "host/work/pause.hpp"
 #include "host/work/settler.hpp"
 #include "host/work/workforce.hpp"
 
@@ -30,7 +33,7 @@ namespace sluice::work {
 ///
 /// when and how much to claim: Claimer. Who is handed what: Dispatcher. What an outcome comes to: Assessor. What is
 /// written when: Settler. Whose lease is extended: LeaseKeeper. Who is late, stuck or to be replaced: Foreman, over the
-/// Workforce. How it ends: Drain. What is held, and how it ended: Holdings.
+/// Workforce. Whether anything begins: Pause. How it ends: Drain. What is held, and how it ended: Holdings.
 ///
 /// Not thread-safe: the job's lock guards it, the simulation runs it on one thread. Nothing in here calls a source, a
 /// handler or a log, or waits. Each kind of call has one caller, who asks for an order (`next_...`), carries it out
@@ -65,7 +68,9 @@ class JobFlow {
   void leave(std::uint32_t seat, SteadyTime now, Notes& notes);
   bool collect(std::uint32_t seat, SteadyTime now, Notes& notes);
   bool deal(std::uint32_t seat, SteadyTime now, Notes& notes);
-  bool has_work(SeatKind kind) const { return dispatcher_.has_work(kind); }
+  bool has_work(SeatKind kind) const {
+    return dispatcher_.has_work(kind) || (kind == SeatKind::worker && workforce_.surplus() > 0);
+  }
   /// A thread that was asked for could not be made.
   void not_made(SeatKind kind, SteadyTime now, Notes& notes);
 
@@ -76,6 +81,16 @@ class JobFlow {
   // The lease keeper's, which looks after the workers too.
   ExtendOrder next_extension(SteadyTime now, Notes& notes);
   void extended(ExtendOrder order, std::vector<queue::ExtendResult> results, SteadyTime now, Notes& notes);
+
+  // The operators'.
+  void pause(bool paused, SteadyTime now, Notes& notes);
+  bool paused() const { return pause_.on(); }
+  /// From now on so many workers.
+  void scale(std::uint32_t workers, SteadyTime now, Notes& notes);
+  /// Sets the stop token of the handler that works on this message; false: there is none.
+  bool cancel(std::string_view message_id);
+  std::vector<RunningHandler> running() const;
+  const HandlerTimes& handler_times() const { return assessor_.times(); }
 
   Drain& drain() { return drain_; }
   const Drain& drain() const { return drain_; }
@@ -102,8 +117,9 @@ class JobFlow {
   LeaseKeeper keeper_;
   Foreman foreman_;
   Drain drain_;
+  Pause pause_;
   Alarm keeper_alarm_;
-  bool blocked_ = false;
+  bool shut_ = false;  ///< nothing is dealt
 };
 
 }  // namespace sluice::work

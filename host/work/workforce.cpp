@@ -16,6 +16,7 @@ void Workforce::count(const Seat& seat, std::size_t change) {
   const bool worker = seat.kind == SeatKind::worker;
   switch (seat.state) {
     case State::vacant:
+    case State::leaving:
       break;
     case State::idle:
       (worker ? free_workers_ : free_lanes_) += change;
@@ -65,8 +66,20 @@ void Workforce::busy(std::uint32_t seat, std::size_t dealt, SteadyTime now) {
   seats_[seat].dealt_at = now;
 }
 
+std::size_t Workforce::surplus() const {
+  const std::size_t workers = free_workers_ + busy_workers_ + workers_in_making_;
+  return workers - std::min<std::size_t>(workers, settings_.workers);
+}
+
 bool Workforce::back(std::uint32_t seat) {
   Seat& one = seats_[seat];
+  const bool working = one.state == State::idle || one.state == State::busy;
+  if (working && one.kind == SeatKind::worker && surplus() > 0) {
+    go(one, State::leaving);
+  }
+  if (one.state == State::leaving) {
+    return false;
+  }
   if (one.state == State::lost) {
     const bool worker = one.kind == SeatKind::worker;
     const std::size_t others =

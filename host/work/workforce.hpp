@@ -47,6 +47,11 @@ class Workforce {
 
   /// A worker is ready. `isolated`: its handlers run in a process of their own.
   std::uint32_t enlist(Hand& hand, SeatKind kind, bool isolated);
+  /// So many workers there shall be from now on. Missing ones are wanted, those that are too many leave when they come
+  /// back.
+  void set_workers(std::uint32_t workers) { settings_.workers = workers; }
+  /// Workers that are too many.
+  std::size_t surplus() const;
   /// It could not be made.
   void not_made(SeatKind kind, SteadyTime now);
   /// It ends.
@@ -66,6 +71,8 @@ class Workforce {
   SeatKind kind(std::uint32_t seat) const { return seats_[seat].kind; }
   std::size_t seats() const { return seats_.size(); }
   bool is_busy(std::uint32_t seat) const { return seats_[seat].state == State::busy; }
+  bool is_lost(std::uint32_t seat) const { return seats_[seat].state == State::lost; }
+  bool is_vacant(std::uint32_t seat) const { return seats_[seat].state == State::vacant; }
   std::size_t dealt(std::uint32_t seat) const { return seats_[seat].dealt; }
   SteadyTime dealt_at(std::uint32_t seat) const { return seats_[seat].dealt_at; }
   /// When the handler that runs there counts as stuck; SteadyTime::max(): never.
@@ -83,7 +90,7 @@ class Workforce {
   std::uint32_t handlers_running() const;
 
  private:
-  enum class State { vacant, idle, busy, lost };
+  enum class State { vacant, idle, busy, lost, leaving };
   struct Seat {
     Hand* hand = nullptr;
     SeatKind kind = SeatKind::worker;
@@ -96,7 +103,7 @@ class Workforce {
   void go(Seat& seat, State to);
   void count(const Seat& seat, std::size_t change);
 
-  const Settings settings_;
+  Settings settings_;
   std::vector<Seat> seats_;
   std::size_t free_workers_ = 0;
   std::size_t busy_workers_ = 0;

@@ -31,6 +31,9 @@ class LaggingQueues final : public queue::Queues {
     }
     return std::make_unique<LaggingOperator>(std::move(*opened));
   }
+  Result<std::unique_ptr<queue::NoticeBoard>> open_board(const std::string& queue) override {
+    return beneath_.open_board(queue);
+  }
 
  private:
   struct Owned {

@@ -95,6 +95,9 @@ class QueuesThatOpenLate final : public queue::Queues {
     }
     return beneath_.open_operator(queue);
   }
+  Result<std::unique_ptr<queue::NoticeBoard>> open_board(const std::string& queue) override {
+    return beneath_.open_board(queue);
+  }
   int tries() const { return tries_; }
 
  private:

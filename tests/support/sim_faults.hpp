@@ -15,8 +15,8 @@
 
 namespace sluice::test {
 
-/// A method of Source, Sender or Operator.
-enum class StoreCall { claim, settle, extend, send, get, list, stats, overview, change, edit, put };
+/// A method of Source, Sender or Operator, or any one of NoticeBoard.
+enum class StoreCall { claim, settle, extend, send, get, list, stats, overview, change, edit, put, board };
 
 /// How a call goes wrong.
 struct StoreFault {

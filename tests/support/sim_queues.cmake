@@ -1,6 +1,7 @@
 # The queues that unit tests and the simulation run on. Included by whoever needs them; the first one makes the target.
 include_guard(GLOBAL)
 add_library(sluice_sim_queues STATIC
+  ${CMAKE_CURRENT_LIST_DIR}/sim_board.cpp
   ${CMAKE_CURRENT_LIST_DIR}/sim_faults.cpp
   ${CMAKE_CURRENT_LIST_DIR}/sim_queues.cpp
   ${CMAKE_CURRENT_LIST_DIR}/sim_records.cpp)

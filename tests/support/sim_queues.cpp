@@ -8,6 +8,7 @@
 #include "base/mutex.hpp"
 #include "base/uuid.hpp"
 #include "host/queue/message_errors.hpp"
+#include "tests/support/sim_board.hpp"
 #include "tests/support/sim_records.hpp"
 
 namespace sluice::test {
@@ -56,6 +57,7 @@ class SimQueues::Shelf {
   Random& random;
   SimFaults& faults;
   queue::Doorbell doorbell;
+  SimNotices notices;
 
   Mutex mutex;
   std::map<std::string, SimRecords> queues SLUICE_GUARDED_BY(mutex);
@@ -136,6 +138,10 @@ Result<std::unique_ptr<queue::Sender>> SimQueues::open_sender(const std::string&
 
 Result<std::unique_ptr<queue::Operator>> SimQueues::open_operator(const std::string& queue) {
   return std::unique_ptr<queue::Operator>(std::make_unique<SimOperator>(*shelf_, queue));
+}
+
+Result<std::unique_ptr<queue::NoticeBoard>> SimQueues::open_board(const std::string&) {
+  return std::make_unique<SimBoard>(shelf_->notices, shelf_->doorbell, *this, shelf_->clock);
 }
 
 queue::Doorbell& SimQueues::doorbell() { return shelf_->doorbell; }

@@ -23,12 +23,13 @@ HOST_ARROWS = {
     "queue": set(),
     "stores": {"queue"},
     "observe": {"runtime/service.hpp"},
+    "fleet": {"queue"},
     "operate": {"queue", "observe"},
     "plugin": {"queue"},
     "isolation": {"queue", "plugin", "observe", "runtime/service.hpp"},
     "work": {"queue", "plugin", "isolation", "observe", "runtime/service.hpp"},
-    "runtime": {"queue", "stores", "plugin", "isolation", "observe", "work"},
-    "cli": {"queue", "stores", "operate", "plugin", "isolation", "observe", "work", "runtime"},
+    "runtime": {"queue", "stores", "fleet", "plugin", "isolation", "observe", "work"},
+    "cli": {"queue", "stores", "fleet", "operate", "plugin", "isolation", "observe", "work", "runtime"},
 }
 
 # A third-party header and the one place that may include it (path prefixes).

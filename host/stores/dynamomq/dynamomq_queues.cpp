@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "host/stores/dynamomq/dynamomq_board.hpp"
 #include "host/stores/dynamomq/dynamomq_operator.hpp"
 #include "host/stores/dynamomq/dynamomq_sender.hpp"
 #include "host/stores/dynamomq/dynamomq_source.hpp"
@@ -37,6 +38,10 @@ class DynamoMqQueues final : public Queues {
 
   Result<std::unique_ptr<Operator>> open_operator(const std::string& queue) override {
     return std::unique_ptr<Operator>(std::make_unique<DynamoMqOperator>(parts_, state(queue), doorbell_));
+  }
+
+  Result<std::unique_ptr<NoticeBoard>> open_board(const std::string& queue) override {
+    return std::unique_ptr<NoticeBoard>(std::make_unique<DynamoMqBoard>(parts_, locate(options_, queue)));
   }
 
  private:

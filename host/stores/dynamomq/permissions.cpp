@@ -21,17 +21,20 @@ std::optional<Role> role_of(std::string_view name) {
 
 Permissions permissions_of(Role role) {
   // Writes of hosts are PartiQL statements; BatchGetItem finds out what became of a write whose answer was lost, and
-  // what time it is. Scan is for looks that must not lag behind, such as whether a queue is empty.
+  // what time it is. GetItem, PutItem, UpdateItem and DeleteItem are for the board on which hosts tell of themselves
+  // and read what operators want. Scan is for looks that must not lag behind, such as whether a queue is empty.
   switch (role) {
     case Role::host:
-      return {{"BatchGetItem", "PartiQLDelete", "PartiQLUpdate", "Scan"}, {"Query"}};
+      return {
+          {"BatchGetItem", "DeleteItem", "GetItem", "PartiQLDelete", "PartiQLUpdate", "PutItem", "Scan", "UpdateItem"},
+          {"Query"}};
     case Role::producer:
       return {{"BatchGetItem", "PartiQLInsert"}, {}};
     case Role::reader:
-      return {{"DescribeTable", "GetItem", "Scan"}, {"Query"}};
+      return {{"BatchGetItem", "DescribeTable", "GetItem", "Scan"}, {"Query"}};
     case Role::operations:
       return {{"BatchGetItem", "BatchWriteItem", "DescribeTable", "GetItem", "PartiQLDelete", "PartiQLInsert",
-               "PartiQLUpdate", "Scan", "UpdateItem"},
+               "PartiQLUpdate", "PutItem", "Scan", "UpdateItem"},
               {"Query"}};
     case Role::setup:
       break;

@@ -8,6 +8,7 @@
 #include "base/timestamp.hpp"
 #include "host/stores/dynamomq/body.hpp"
 #include "host/stores/dynamomq/nonce.hpp"
+#include "host/stores/dynamomq/notice_items.hpp"
 #include "host/stores/dynamomq/times.hpp"
 
 namespace sluice::queue::dynamomq {
@@ -220,7 +221,7 @@ Result<Item> encode_content(const NewMessage& message) {
 
 Result<Item> encode_record(const NewMessage& message, const NewRecord& record) {
   if (!is_storable_id(record.id)) {
-    return invalid("a message id must be 1 to " + std::to_string(kMaxIdBytes) + " bytes of UTF-8");
+    return invalid(unstorable_id());
   }
   auto content = encode_content(message);
   if (!content) {
@@ -259,7 +260,14 @@ AttributeValue encode_failure(const Failure& failure) {
   return map;
 }
 
-bool is_storable_id(std::string_view id) { return !id.empty() && id.size() <= kMaxIdBytes && is_utf8(id); }
+std::string unstorable_id() {
+  return "a message id must be 1 to " + std::to_string(kMaxIdBytes) + " bytes of UTF-8, and not begin with '" +
+         std::string(kNoticePrefix) + "'";
+}
+
+bool is_storable_id(std::string_view id) {
+  return !id.empty() && id.size() <= kMaxIdBytes && !is_notice_id(id) && is_utf8(id);
+}
 
 std::size_t value_bytes(const AttributeValue& value) { return std::visit(ValueBytes{}, value.variant()); }
 

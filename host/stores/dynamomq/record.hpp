@@ -93,8 +93,10 @@ Result<dynamo::Item> encode_record(const NewMessage& message, const NewRecord& r
 /// A failure as the record keeps it, its text cut to kMaxFailureBytes.
 dynamo::AttributeValue encode_failure(const Failure& failure);
 
-/// Whether a message of this id can be there at all: 1 to kMaxIdBytes bytes of UTF-8.
+/// Whether a message of this id can be there at all: 1 to kMaxIdBytes bytes of UTF-8, and not the id of a notice.
 bool is_storable_id(std::string_view id);
+/// What is wrong with one that cannot.
+std::string unstorable_id();
 
 /// Room that a claim needs beyond what was sent: two timestamps in place of empty strings, a longer version and count,
 /// and the mark of a suspect.

@@ -99,7 +99,7 @@ void overrule(Item& native, const StoredMessage& record, const Item& anew) {
 
 Result<Item> encode_stored(const StoredMessage& record) {
   if (!is_storable_id(record.message.id)) {
-    return Error(ErrorCode::invalid, "a message id must be 1 to " + std::to_string(kMaxIdBytes) + " bytes of UTF-8");
+    return Error(ErrorCode::invalid, unstorable_id());
   }
   auto anew = written_anew(record);
   if (!anew || record.native.empty()) {

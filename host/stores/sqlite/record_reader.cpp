@@ -18,7 +18,8 @@ constexpr std::size_t kErrorGroups = 10'000;
 }  // namespace
 
 RecordReader::RecordReader(Connection& connection)
-    : names_(connection),
+    : connection_(connection),
+      names_(connection),
       ids_(connection),
       record_(connection,
               "SELECT m.half, m.sent_at, m.created_at, m.id, m.content_type, m.message_group, m.attributes, m.body, "

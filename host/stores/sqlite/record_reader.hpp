@@ -20,6 +20,9 @@ class RecordReader {
  public:
   explicit RecordReader(Connection& connection);
 
+  /// For what is read beside messages.
+  Connection& connection() { return connection_; }
+
   std::optional<std::int64_t> queue(const std::string& name) { return names_.find(name); }
   std::optional<StoredMessage> find(std::int64_t queue, const std::string& id);
   std::optional<StoredMessage> read(std::int64_t seq) { return read(record_, seq); }
@@ -40,6 +43,7 @@ class RecordReader {
   std::string id(std::int64_t seq);
   std::vector<ErrorGroup> errors(std::int64_t half, std::size_t limit);
 
+  Connection& connection_;
   QueueNames names_;
   IdLookup ids_;
   Statement record_;

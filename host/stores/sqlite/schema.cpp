@@ -81,6 +81,18 @@ CREATE TABLE counters (
 INSERT INTO counters VALUES (1, 1, 0, 0);
 )sql";
 
+// What hosts and operators tell each other, beside the messages.
+constexpr const char* kNotices = R"sql(
+CREATE TABLE notices (
+  topic INTEGER NOT NULL,
+  key TEXT NOT NULL,
+  version INTEGER NOT NULL,
+  posted_at INTEGER NOT NULL,
+  text BLOB NOT NULL,
+  PRIMARY KEY (topic, key)
+) STRICT, WITHOUT ROWID;
+)sql";
+
 // From version 1, which had no `native`: the whole record as another store gave it.
 constexpr const char* kUpgradeFrom1 = "ALTER TABLE messages ADD COLUMN native BLOB";
 
@@ -139,13 +151,19 @@ void bring_up(Connection& connection) {
   // Another process may have been quicker.
   const Found found = connection.failed() ? Found::ours : look_inside(connection);
   if (found == Found::older) {
-    if (connection.number("PRAGMA user_version") < 2) {
+    const std::int64_t version = connection.number("PRAGMA user_version");
+    if (version < 2) {
       connection.execute(kUpgradeFrom1);
     }
-    connection.execute(kUpgradeFrom2);
+    if (version < 3) {
+      connection.execute(kUpgradeFrom2);
+    }
+    // From version 3, which had no notices.
+    connection.execute(kNotices);
   }
   if (found == Found::empty) {
     connection.execute(kTables);
+    connection.execute(kNotices);
     connection.execute(("PRAGMA application_id = " + std::to_string(kApplicationId)).c_str());
   }
   if (found == Found::older || found == Found::empty) {

@@ -61,6 +61,7 @@ class SharedStore {
   std::optional<Error> refused(const std::string& id, std::size_t bytes) const {
     return refused(id, bytes, most_bytes());
   }
+  const std::string& path() const { return options_.path; }
   std::size_t most_bytes() const { return options_.max_body_bytes; }
 
   const Clock& clock() const { return clock_; }

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "host/stores/sqlite/sqlite_board.hpp"
 #include "host/stores/sqlite/sqlite_operator.hpp"
 #include "host/stores/sqlite/sqlite_sender.hpp"
 #include "host/stores/sqlite/sqlite_source.hpp"
@@ -38,6 +39,13 @@ Result<std::unique_ptr<Operator>> SqliteQueues::open_operator(const std::string&
     return std::move(*refused);
   }
   return std::unique_ptr<Operator>(std::make_unique<SqliteOperator>(store_, queue));
+}
+
+Result<std::unique_ptr<NoticeBoard>> SqliteQueues::open_board(const std::string& queue) {
+  if (auto refused = SharedStore::refused_name(queue)) {
+    return std::move(*refused);
+  }
+  return std::unique_ptr<NoticeBoard>(std::make_unique<SqliteBoard>(store_));
 }
 
 }  // namespace sqlite

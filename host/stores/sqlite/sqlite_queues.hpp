@@ -19,6 +19,7 @@ class SqliteQueues final : public Queues {
   Result<std::unique_ptr<Source>> open_source(const QueueAddress& address) override;
   Result<std::unique_ptr<Sender>> open_sender(const std::string& queue) override;
   Result<std::unique_ptr<Operator>> open_operator(const std::string& queue) override;
+  Result<std::unique_ptr<NoticeBoard>> open_board(const std::string& queue) override;
 
  private:
   SharedStore store_;

@@ -68,7 +68,19 @@ class PermissionsTest : public test::StoreOnEmulator {
     EXPECT_EQ(index_, sorted(permissions.index)) << to_string(role);
   }
 
+  std::unique_ptr<NoticeBoard> board() { return std::move(*desk().queues().open_board("orders")); }
+
+  void tell_of_a_host() {
+    const auto told = board();
+    ASSERT_TRUE(told->post(Topic::hosts, {.key = "h", .text = "{}"}, soon()));
+    EXPECT_TRUE(told->read(Topic::steering, {}, soon()));
+    EXPECT_TRUE(told->list(Topic::hosts, soon()));
+    EXPECT_TRUE(told->take_down(Topic::hosts, "h", 1, soon()));
+  }
+
   void look_at_everything() {
+    EXPECT_TRUE(board()->list(Topic::hosts, soon()));
+    EXPECT_TRUE(board()->list(Topic::audit, soon()));
     desk().get("orders", "m0", soon());
     desk().list("orders", {.half = standard().half, .limit = 10, .cursor = {}, .content = true, .native = true},
                 soon());
@@ -138,6 +150,7 @@ TEST_F(PermissionsTest, AHostClaimsExtendsAndSettles) {
   }
   desk().stats(standard(), soon());
   desk().oper("orders").stats({.half = standard().half, .consistent = true}, soon());  // whether it is empty
+  tell_of_a_host();
   expect_exactly(Role::host);
 }
 
@@ -150,6 +163,7 @@ TEST_F(PermissionsTest, AProducerSends) {
 
 TEST_F(PermissionsTest, AReaderLooks) {
   send(3);
+  ASSERT_TRUE(board()->post(Topic::hosts, {.key = "h", .text = "{}"}, soon()));
   watch({});
   look_at_everything();
   expect_exactly(Role::reader);
@@ -161,6 +175,7 @@ TEST_F(PermissionsTest, AnOperatorDoesWhatTheCommandsDo) {
   ASSERT_EQ(claim(1).size(), 1U);
   look_at_everything();
   change_everything();
+  EXPECT_TRUE(board()->post(Topic::steering, {.text = "{}"}, soon()));
   expect_exactly(Role::operations);
 }
 

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "host/stores/sqlite/schema.hpp"
 #include "tests/stores/sqlite/sqlite_rig.hpp"
 #include "tests/support/fake_clock.hpp"
 
@@ -141,7 +142,7 @@ TEST_F(OpenTest, RefusesAFileOfANewerSluice) {
   const Error error = refused(path);
   EXPECT_EQ(error.code(), ErrorCode::invalid);
   EXPECT_THAT(error.message(), HasSubstr("schema version 7"));
-  raw_sql(path, "PRAGMA user_version = 3");
+  raw_sql(path, "PRAGMA user_version = " + std::to_string(queue::sqlite::kSchemaVersion));
   EXPECT_TRUE(open(path));
 }
 

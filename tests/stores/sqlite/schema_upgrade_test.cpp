@@ -13,8 +13,12 @@ namespace {
 
 using ::testing::HasSubstr;
 
+/// Takes from a file what version 3 did not have.
+void make_version_3(const std::string& path) { raw_sql(path, "DROP TABLE notices; PRAGMA user_version = 3"); }
+
 /// Takes from a file what version 2 did not have.
 void make_version_2(const std::string& path) {
+  make_version_3(path);
   raw_sql(path,
           "INSERT INTO ready SELECT * FROM suspects; DROP TABLE suspects; ALTER TABLE deliveries DROP COLUMN suspect; "
           "PRAGMA user_version = 2");
@@ -189,6 +193,22 @@ TEST_F(SchemaUpgrade, AnOldOneThatIsStillRunningLosesNothing) {
   EXPECT_EQ(all_ids(*store, "orders"), std::vector<std::string>{"b"});
   store.reset();
   EXPECT_EQ(broken_invariants(file_), std::vector<std::string>{});
+}
+
+TEST_F(SchemaUpgrade, AFileOfVersion3GetsABoard) {
+  {
+    auto store = open();
+    const queue::NewMessage sent{.id = "a"};
+    store->send("orders", std::span(&sent, 1), Deadline::never());
+  }
+  make_version_3(file_);
+  auto store = open();
+  ASSERT_NE(store, nullptr);
+  EXPECT_EQ(all_ids(*store, "orders"), std::vector<std::string>{"a"});
+  const auto board = store->queues().open_board("orders");
+  ASSERT_TRUE(board);
+  EXPECT_TRUE((*board)->post(queue::Topic::steering, {.text = "{}"}, Deadline::never()));
+  EXPECT_EQ((*board)->read(queue::Topic::steering, {}, Deadline::never())->version, 1);
 }
 
 TEST_F(SchemaUpgrade, HappensOnceForTwoThatOpenIt) {

@@ -1,0 +1,76 @@
+#include "host/fleet/attendance.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace sluice::fleet {
+namespace {
+
+constexpr double kBytesPerUnit = 1'024;
+// What a notice's item takes beside its text: names, key and time.
+constexpr double kItemFrame = 160;
+
+}  // namespace
+
+Attendance::Attendance(const queue::BoardTraits& traits, SteadyTime now)
+    : tells_(traits.tells),
+      billed_(traits.billed),
+      idle_interval_(billed_ ? kTellEveryBilled : kTellEvery),
+      sweep_at_(now + kFirstSweep) {}
+
+void Attendance::size(std::size_t bytes, std::size_t boards) {
+  if (!billed_) {
+    return;
+  }
+  const double units = std::ceil((static_cast<double>(bytes) + kItemFrame) / kBytesPerUnit);
+  const auto affordable = std::chrono::duration_cast<Duration>(
+      std::chrono::duration<double>(units * static_cast<double>(boards) / kIdleWriteUnits));
+  idle_interval_ = std::max<Duration>(kTellEveryBilled, affordable);
+}
+
+Duration Attendance::interval(SteadyTime now) const {
+  return watched(now) ? (billed_ ? kTellWatchedBilled : kTellWatched) : idle_interval_;
+}
+
+Attendance::Order Attendance::next(SteadyTime now) const {
+  if (now < not_before_) {
+    return {Duty::none, not_before_};
+  }
+  if (now >= look_at_) {
+    return {Duty::look, {}};
+  }
+  const SteadyTime tell_at = tell_at_ == SteadyTime::min() ? tell_at_ : std::min(tell_at_, told_at_ + interval(now));
+  if (now >= tell_at) {
+    return {Duty::tell, {}};
+  }
+  if (now >= sweep_at_) {
+    return {Duty::sweep, {}};
+  }
+  return {Duty::none, std::min({look_at_, tell_at, sweep_at_})};
+}
+
+void Attendance::done(Duty duty, SteadyTime now) {
+  failures_ = 0;
+  switch (duty) {
+    case Duty::look:
+      look_at_ = now + (tells_ ? kLookAllTheSame : kLookEvery);
+      break;
+    case Duty::tell:
+      told_at_ = now;
+      tell_at_ = now + idle_interval_;
+      break;
+    case Duty::sweep:
+      sweep_at_ = now + kSweepEvery;
+      break;
+    case Duty::none:
+      break;
+  }
+}
+
+void Attendance::failed(SteadyTime now) {
+  // Doubled each time, up to the last.
+  const int doublings = std::min(failures_++, 6);
+  not_before_ = now + std::min<Duration>(kLastRetry, kFirstRetry * (1 << doublings));
+}
+
+}  // namespace sluice::fleet

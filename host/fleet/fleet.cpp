@@ -1,0 +1,395 @@
+#include "host/fleet/fleet.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+
+#include "base/uuid.hpp"
+#include "host/fleet/revision.hpp"
+
+namespace sluice::fleet {
+namespace {
+
+using queue::NoticeBoard;
+using queue::Topic;
+
+constexpr std::array<std::string_view, 3> kPulses{"fresh", "late", "silent"};
+// Of a host that does not say how often it writes.
+constexpr Duration kUsualInterval = std::chrono::minutes(1);
+// A record may be so much later than announced: its store, or the clocks.
+constexpr Duration kLateSlack = std::chrono::seconds(3);
+constexpr Duration kSilentSlack = std::chrono::seconds(10);
+constexpr std::size_t kShortId = 13;
+
+KnownHost known_host(const NoticeBoard& board, const queue::Notice& notice, HostRecord record) {
+  KnownHost host{.record = std::move(record), .place = board.traits().place};
+  host.record.instance = notice.key;
+  host.age = std::max(Duration::zero(), Duration(board.now() - notice.posted_at));
+  host.pulse = pulse_of(host.age, host.record.every);
+  return host;
+}
+
+/// Drops orders that are over.
+void drop_void(Steering& steering, WallTime now) {
+  std::erase_if(steering.directives, [now](const Directive& directive) {
+    return !stands(directive.wish) && now - directive.at > kOrderLife;
+  });
+}
+
+Error too_many(const NoticeBoard& board) {
+  return {ErrorCode::full, "there are too many wishes in " + board.traits().place + "; take some back first"};
+}
+
+Result<std::optional<std::string>> fitting(const NoticeBoard& board, const Steering& steering) {
+  std::string text = write_steering(steering);
+  if (steering.directives.size() > kMaxDirectives || text.size() > board.traits().most_bytes) {
+    return too_many(board);
+  }
+  return std::optional(std::move(text));
+}
+
+/// What stands there; nothing where nobody can read it, so that the next wish mends it.
+Steering steering_of(const std::string& text) {
+  auto steering = read_steering(text);
+  return steering ? std::move(*steering) : Steering();
+}
+
+bool knows(const HostRecord& host, const Directive& directive) {
+  if (directive.target == Target::host) {
+    return host.is_called(directive.name);
+  }
+  const bool by_queue = directive.target == Target::queue;
+  return (by_queue || directive.target == Target::job) &&
+         std::any_of(host.jobs.begin(), host.jobs.end(),
+                     [&](const JobRecord& job) { return (by_queue ? job.queue : job.name) == directive.name; });
+}
+
+}  // namespace
+
+std::string_view to_string(Pulse pulse) { return kPulses.at(static_cast<std::size_t>(pulse)); }
+
+Pulse pulse_of(Duration age, Duration every) {
+  const Duration interval = every > Duration::zero() ? every : kUsualInterval;
+  if (age <= interval + interval / 2 + kLateSlack) {
+    return Pulse::fresh;
+  }
+  return age <= 3 * interval + kSilentSlack ? Pulse::late : Pulse::silent;
+}
+
+bool Fleet::Post::serves(const std::string& queue) const {
+  return std::find(queues.begin(), queues.end(), queue) != queues.end();
+}
+
+Result<std::unique_ptr<Fleet>> Fleet::open(queue::Queues& queues, const std::vector<std::string>& names,
+                                           Random& random) {
+  std::unique_ptr<Fleet> fleet(new Fleet(random));
+  for (const std::string& name : names) {
+    auto opened = queues.open_board(name);
+    if (!opened) {
+      return opened.error();
+    }
+    const auto same = std::find_if(fleet->posts_.begin(), fleet->posts_.end(), [&](const Post& post) {
+      return post.board->traits().place == (*opened)->traits().place;
+    });
+    if (same != fleet->posts_.end()) {
+      same->queues.push_back(name);
+    } else {
+      fleet->posts_.push_back({{name}, std::move(*opened)});
+    }
+  }
+  return fleet;
+}
+
+Fleet::~Fleet() = default;
+
+Result<FleetView> Fleet::hosts(Deadline deadline) {
+  FleetView view;
+  std::optional<Error> unread;
+  bool any = posts_.empty();
+  for (const Post& post : posts_) {
+    const auto notices = post.board->list(Topic::hosts, deadline);
+    if (!notices) {
+      unread = notices.error();
+      view.troubles.push_back({post.board->traits().place, notices.error()});
+      continue;
+    }
+    any = true;
+    for (const queue::Notice& notice : *notices) {
+      auto record = read_record(notice.text);
+      if (!record) {
+        view.troubles.push_back(
+            {post.board->traits().place,
+             Error(record.error().code(), "host '" + notice.key + "': " + record.error().message())});
+        continue;
+      }
+      view.sightings.push_back(known_host(*post.board, notice, std::move(*record)));
+    }
+  }
+  if (!any) {
+    return *unread;
+  }
+  std::map<std::string, const KnownHost*> youngest;
+  for (const KnownHost& host : view.sightings) {
+    const KnownHost*& best = youngest[host.record.instance];
+    if (best == nullptr || host.age < best->age) {
+      best = &host;
+    }
+  }
+  for (const auto& [instance, host] : youngest) {
+    view.hosts.push_back(*host);
+  }
+  std::stable_sort(view.hosts.begin(), view.hosts.end(),
+                   [](const KnownHost& a, const KnownHost& b) { return a.record.label() < b.record.label(); });
+  return view;
+}
+
+Result<SteeringView> Fleet::steering(Deadline deadline) {
+  SteeringView view;
+  for (const Post& post : posts_) {
+    const std::string& place = post.board->traits().place;
+    const auto notices = post.board->list(Topic::steering, deadline);
+    if (!notices) {
+      view.troubles.push_back({place, notices.error()});
+      continue;
+    }
+    for (const queue::Notice& notice : *notices) {
+      auto steering = read_steering(notice.text);
+      if (!steering) {
+        view.troubles.push_back({place, steering.error()});
+        continue;
+      }
+      drop_void(*steering, post.board->now());
+      for (Directive& directive : steering->directives) {
+        view.given.push_back({std::move(directive), place, notice.version});
+      }
+    }
+  }
+  if (!posts_.empty() && view.troubles.size() == posts_.size() && view.given.empty()) {
+    return view.troubles.front().error;
+  }
+  return view;
+}
+
+Result<std::vector<AuditEntry>> Fleet::audit(std::size_t limit, Deadline deadline) {
+  std::vector<AuditEntry> all;
+  for (const Post& post : posts_) {
+    const auto notices = post.board->list(Topic::audit, deadline);
+    if (!notices) {
+      return notices.error();
+    }
+    for (const queue::Notice& notice : *notices) {
+      auto entries = read_audit(notice.text);
+      if (!entries) {
+        return entries.error();
+      }
+      for (AuditEntry& entry : *entries) {
+        entry.place = post.board->traits().place;
+        all.push_back(std::move(entry));
+      }
+    }
+  }
+  std::stable_sort(all.begin(), all.end(), [](const AuditEntry& a, const AuditEntry& b) { return a.at > b.at; });
+  all.resize(std::min(all.size(), limit));
+  return all;
+}
+
+Result<void> Fleet::watch(Duration span, Deadline deadline) {
+  std::optional<Error> failed;
+  for (const Post& post : posts_) {
+    const NoticeBoard& board = *post.board;
+    const auto done = revise_notice(
+        *post.board, Topic::steering,
+        [&board, span](const std::string& text) -> Result<std::optional<std::string>> {
+          Steering steering = steering_of(text);
+          const WallTime now = board.now();
+          // Somebody has said so just now.
+          if (steering.watched_until && *steering.watched_until > now + span / 2) {
+            return std::optional<std::string>();
+          }
+          steering.watched_until = now + span;
+          return std::optional(write_steering(steering));
+        },
+        deadline);
+    if (!done) {
+      failed = done.error();
+    }
+  }
+  return failed ? Result<void>(*failed) : Result<void>();
+}
+
+std::vector<Fleet::Post*> Fleet::posts_for(const Directive& directive, const std::string& queue, Deadline deadline) {
+  std::vector<Post*> all;
+  std::vector<Post*> meant;
+  const std::string& name = directive.target == Target::queue ? directive.name : queue;
+  for (Post& post : posts_) {
+    all.push_back(&post);
+    if (!name.empty() && post.serves(name)) {
+      meant.push_back(&post);
+    }
+  }
+  if (!meant.empty() || posts_.size() < 2 || directive.target == Target::all) {
+    return meant.empty() ? all : meant;
+  }
+  if (const auto view = hosts(deadline)) {
+    for (Post* post : all) {
+      const auto knows_it = [&](const KnownHost& host) {
+        return host.place == post->board->traits().place && knows(host.record, directive);
+      };
+      if (std::any_of(view->sightings.begin(), view->sightings.end(), knows_it)) {
+        meant.push_back(post);
+      }
+    }
+  }
+  return meant.empty() ? all : meant;
+}
+
+Result<std::vector<Given>> Fleet::give(const Directive& directive, const std::string& queue, const std::string& who,
+                                       Deadline deadline) {
+  if (const auto flaw = flaw_of(directive)) {
+    return Error(ErrorCode::invalid, *flaw);
+  }
+  Directive given = directive;
+  given.id = make_uuid(random_).substr(0, kShortId);
+  given.by = who;
+  std::vector<Given> all;
+  for (Post* post : posts_for(directive, queue, deadline)) {
+    auto done = give_on(*post, given, deadline);
+    if (!done) {
+      return done.error();
+    }
+    all.push_back(std::move(*done));
+    if (auto noted = note_on(*post, who, {given.text()}, deadline); !noted) {
+      return noted.error();
+    }
+  }
+  return all;
+}
+
+Result<Given> Fleet::give_on(Post& post, Directive directive, Deadline deadline) {
+  const NoticeBoard& board = *post.board;
+  directive.at = board.now();
+  const auto version = revise_notice(
+      *post.board, Topic::steering,
+      [&board, &directive](const std::string& text) -> Result<std::optional<std::string>> {
+        Steering steering = steering_of(text);
+        auto& directives = steering.directives;
+        if (std::any_of(directives.begin(), directives.end(),
+                        [&](const Directive& other) { return other.id == directive.id; })) {
+          return std::optional<std::string>();
+        }
+        drop_void(steering, board.now());
+        if (stands(directive.wish)) {
+          std::erase_if(directives, [&](const Directive& other) { return other.same_thing(directive); });
+        }
+        directives.push_back(directive);
+        return fitting(board, steering);
+      },
+      deadline);
+  if (!version) {
+    return version.error();
+  }
+  return Given{std::move(directive), board.traits().place, *version};
+}
+
+Result<std::vector<Given>> Fleet::reset(std::optional<Wish> wish, const std::string& name, const std::string& who,
+                                        Deadline deadline) {
+  const auto meant = [&](const Directive& directive) {
+    return stands(directive.wish) && (!wish || directive.wish == *wish) && (name.empty() || directive.name == name);
+  };
+  std::vector<Given> all;
+  for (Post& post : posts_) {
+    std::vector<Directive> gone;
+    const auto version = revise_notice(
+        *post.board, Topic::steering,
+        [&](const std::string& text) -> Result<std::optional<std::string>> {
+          Steering steering = steering_of(text);
+          for (const Directive& directive : steering.directives) {
+            // One that an earlier try has taken back already counts too.
+            if (meant(directive) && std::none_of(gone.begin(), gone.end(),
+                                                 [&](const Directive& other) { return other.id == directive.id; })) {
+              gone.push_back(directive);
+            }
+          }
+          if (std::erase_if(steering.directives, meant) == 0) {
+            return std::optional<std::string>();
+          }
+          return std::optional(write_steering(steering));
+        },
+        deadline);
+    if (!version) {
+      return version.error();
+    }
+    std::vector<std::string> deeds;
+    for (Directive& directive : gone) {
+      deeds.push_back("reset: " + directive.text());
+      all.push_back({std::move(directive), post.board->traits().place, *version});
+    }
+    if (auto noted = note_on(post, who, deeds, deadline); !noted) {
+      return noted.error();
+    }
+  }
+  return all;
+}
+
+Result<void> Fleet::note(const Directive& directive, const std::string& queue, const std::string& who,
+                         Deadline deadline) {
+  for (Post& post : posts_) {
+    if (queue.empty() || post.serves(queue)) {
+      if (auto noted = note_on(post, who, {directive.text()}, deadline); !noted) {
+        return noted;
+      }
+    }
+  }
+  return {};
+}
+
+Result<void> Fleet::note_on(Post& post, const std::string& who, const std::vector<std::string>& deeds,
+                            Deadline deadline) {
+  if (deeds.empty()) {
+    return {};
+  }
+  const NoticeBoard& board = *post.board;
+  const WallTime now = board.now();
+  const auto done = revise_notice(
+      *post.board, Topic::audit,
+      [&](const std::string& text) -> Result<std::optional<std::string>> {
+        auto before = read_audit(text);
+        std::vector<AuditEntry> entries = before ? std::move(*before) : std::vector<AuditEntry>();
+        const bool there = std::any_of(entries.begin(), entries.end(), [&](const AuditEntry& entry) {
+          return entry.at == now && entry.who == who && entry.what == deeds.front();
+        });
+        if (there) {
+          return std::optional<std::string>();
+        }
+        for (const std::string& deed : deeds) {
+          entries.push_back({.at = now, .who = who, .what = deed, .place = {}});
+        }
+        return std::optional(write_audit(entries, board.traits().most_bytes));
+      },
+      deadline);
+  return done ? Result<void>() : Result<void>(done.error());
+}
+
+Obedience Fleet::obedience(const Given& given, const FleetView& view) {
+  Obedience obedience;
+  for (const KnownHost& host : view.sightings) {
+    if (host.place != given.place) {
+      continue;
+    }
+    const std::string label = host.record.label();
+    for (const Answer& answer : host.record.answers) {
+      if (answer.directive == given.directive.id) {
+        obedience.answers.push_back({label, answer});
+      }
+    }
+    if (host.record.seen >= given.version) {
+      obedience.seen_by.push_back(label);
+    } else if (host.pulse == Pulse::fresh) {
+      obedience.waited_for.push_back(label);
+    }
+  }
+  return obedience;
+}
+
+}  // namespace sluice::fleet

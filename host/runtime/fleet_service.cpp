@@ -1,0 +1,295 @@
+#include "host/runtime/fleet_service.hpp"
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+#include "base/signal_block.hpp"
+
+namespace sluice::runtime {
+namespace {
+
+using fleet::Attendance;
+using queue::Topic;
+
+constexpr Duration kCallTime = std::chrono::seconds(2);
+/// Of a start: afterwards the thread looks again.
+constexpr Duration kFirstLookTime = std::chrono::seconds(2);
+/// Of all calls by which a host that ends takes its records down.
+constexpr Duration kFarewellTime = std::chrono::milliseconds(300);
+constexpr Duration kOpenAgain = std::chrono::seconds(10);
+
+fleet::HostNames names_of(const fleet::HostRecord& identity) {
+  return {identity.instance, identity.name, identity.label()};
+}
+
+}  // namespace
+
+FleetService::FleetService(Parts parts, const fleet::HostRecord& identity, QueueNames names)
+    : parts_(std::move(parts)), own_(identity.instance), names_(std::move(names)), obeyer_(names_of(identity)) {}
+
+FleetService::~FleetService() { stop(); }
+
+Result<void> FleetService::start() {
+  {
+    const MutexLock lock(mutex_);
+    ended_ = false;
+  }
+  try {
+    const SignalBlock block;
+    thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
+  } catch (const std::system_error& error) {
+    const MutexLock lock(mutex_);
+    ended_ = true;
+    return Error(ErrorCode::unavailable, std::string("no thread to tell of this host: ") + error.what());
+  }
+  return {};
+}
+
+void FleetService::stop() { leave(SteadyTime::max()); }
+
+bool FleetService::leave(SteadyTime limit) {
+  const MutexLock stopping(stopping_);
+  thread_.request_stop();
+  {
+    const MutexLock lock(mutex_);
+    end_by_ = std::min(limit, parts_.clock.steady_now() + kFarewellTime);
+    changed_.notify_all();
+    if (!changed_.wait_until(mutex_, limit, [this]() SLUICE_REQUIRES(mutex_) { return ended_; })) {
+      return false;
+    }
+  }
+  if (thread_.joinable()) {
+    thread_.join();
+  }
+  return true;
+}
+
+void FleetService::look_now() {
+  const MutexLock lock(mutex_);
+  look_ = true;
+  changed_.notify_all();
+}
+
+void FleetService::tell_now() {
+  const MutexLock lock(mutex_);
+  tell_ = true;
+  changed_.notify_all();
+}
+
+Deadline FleetService::call_deadline() const { return Deadline::after(parts_.clock, kCallTime); }
+
+void FleetService::open(const std::vector<std::string>& names) {
+  const SteadyTime now = parts_.clock.steady_now();
+  for (const std::string& name : names) {
+    if (std::find(opened_.begin(), opened_.end(), name) != opened_.end()) {
+      continue;
+    }
+    auto board = parts_.queues.open_board(name);
+    if (!board) {
+      // The job of that queue says why.
+      open_again_ = now + kOpenAgain;
+      continue;
+    }
+    opened_.push_back(name);
+    const bool known = std::any_of(posts_.begin(), posts_.end(), [&board](const auto& post) {
+      return post->board->traits().place == (*board)->traits().place;
+    });
+    if (!known) {
+      Post& post = *posts_.emplace_back(std::make_unique<Post>(std::move(*board), own_, now));
+      post.watch = post.board->watch([this] { look_now(); });
+    }
+  }
+}
+
+void FleetService::look_first(const std::vector<std::string>& names) {
+  open(names);
+  const Deadline deadline = Deadline::after(parts_.clock, kFirstLookTime);
+  for (const auto& post : posts_) {
+    if (look(*post, deadline)) {
+      post->attendance.done(Attendance::Duty::look, parts_.clock.steady_now());
+    }
+  }
+}
+
+void FleetService::run(const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    if (parts_.clock.steady_now() >= open_again_) {
+      open_again_ = SteadyTime::min();
+      open(names_());
+    }
+    bool look = false;
+    bool tell = false;
+    {
+      const MutexLock lock(mutex_);
+      look = std::exchange(look_, false);
+      tell = std::exchange(tell_, false);
+    }
+    SteadyTime wake = parts_.clock.steady_now() + kOpenAgain;
+    for (const auto& post : posts_) {
+      if (look) {
+        post->attendance.look_soon();
+      }
+      if (tell) {
+        post->attendance.tell_soon();
+      }
+      wake = std::min(wake, attend(*post, stop));
+    }
+    const MutexLock lock(mutex_);
+    changed_.wait_until(mutex_, stop, wake, [this]() SLUICE_REQUIRES(mutex_) { return look_ || tell_; });
+  }
+  for (const auto& post : posts_) {
+    post->watch.reset();
+    take_down(*post);
+  }
+  const MutexLock lock(mutex_);
+  ended_ = true;
+  changed_.notify_all();
+}
+
+SteadyTime FleetService::attend(Post& post, const std::stop_token& stop) {
+  while (true) {
+    const Attendance::Order order = post.attendance.next(parts_.clock.steady_now());
+    if (order.duty == Attendance::Duty::none || stop.stop_requested()) {
+      return order.wake;
+    }
+    const auto performed = perform(post, order.duty);
+    const SteadyTime now = parts_.clock.steady_now();
+    if (!performed) {
+      complain(post, performed.error());
+      post.attendance.failed(now);
+      continue;
+    }
+    if (std::exchange(post.complained, false)) {
+      parts_.log.info("the fleet is told of this host again", {{"place", post.board->traits().place}});
+    }
+    post.attendance.done(order.duty, now);
+  }
+}
+
+Result<void> FleetService::perform(Post& post, Attendance::Duty duty) {
+  switch (duty) {
+    case Attendance::Duty::look:
+      return look(post, call_deadline());
+    case Attendance::Duty::tell:
+      return tell(post, call_deadline());
+    case Attendance::Duty::sweep:
+      return sweep(post, call_deadline());
+    case Attendance::Duty::none:
+      break;
+  }
+  return {};
+}
+
+void FleetService::complain(Post& post, const Error& error) {
+  if (!std::exchange(post.complained, true)) {
+    parts_.log.warn("the fleet cannot be told of this host, nor this host what operators want; trying again",
+                    {{"place", post.board->traits().place}, {"why", error.message()}});
+  }
+}
+
+Result<void> FleetService::look(Post& post, Deadline deadline) {
+  const auto notice = post.board->read(Topic::steering, {}, deadline);
+  if (!notice) {
+    return notice.error();
+  }
+  post.seen = notice->version;
+  if (notice->text == post.steering && !post.steering.empty()) {
+    return {};
+  }
+  auto steering = fleet::read_steering(notice->text);
+  if (!steering) {
+    // What stood before stands on.
+    return steering.error();
+  }
+  post.steering = notice->text;
+  if (steering->watched_until) {
+    const Duration left = *steering->watched_until - post.board->now();
+    const bool watched = post.attendance.watched(parts_.clock.steady_now());
+    post.attendance.watched_until(parts_.clock.steady_now() + left);
+    if (!watched && left > Duration::zero()) {
+      post.attendance.tell_soon();
+    }
+  }
+  obey(post, std::move(*steering));
+  return {};
+}
+
+void FleetService::obey(Post& post, fleet::Steering steering) {
+  const std::string& place = post.board->traits().place;
+  const fleet::Standing before = obeyer_.standing();
+  const std::vector<fleet::Directive> orders = obeyer_.read(place, std::move(steering));
+  if (obeyer_.standing() != before) {
+    parts_.take(obeyer_.standing());
+  }
+  for (const fleet::Directive& order : orders) {
+    fleet::Answer answer = parts_.control.obey(order);
+    // Of a message that runs elsewhere there is nothing to say.
+    if (answer.done || order.wish != fleet::Wish::cancel_running) {
+      obeyer_.answered(place, std::move(answer));
+    }
+  }
+  post.attendance.tell_soon();
+}
+
+Result<void> FleetService::tell(Post& post, Deadline deadline) {
+  const SteadyTime now = parts_.clock.steady_now();
+  fleet::HostRecord record = parts_.control.describe();
+  record.every = post.attendance.interval(now);
+  record.seen = post.seen;
+  record.answers = obeyer_.answers(post.board->traits().place, record.jobs);
+  record.detailed = post.attendance.watched(now);
+  if (!record.detailed) {
+    record.running.clear();
+  }
+  const std::string text = fleet::write_record(record, post.board->traits().most_bytes);
+  if (!record.detailed) {
+    post.attendance.size(text.size(), posts_.size());
+  }
+  auto posted = post.board->post(Topic::hosts, {.key = own_, .text = text, .version = post.told}, deadline);
+  if (!posted && posted.error().code() == ErrorCode::conflict) {
+    // Somebody has swept it away, or an answer was lost.
+    const auto found = post.board->read(Topic::hosts, own_, deadline);
+    if (!found) {
+      return found.error();
+    }
+    posted = post.board->post(Topic::hosts, {.key = own_, .text = text, .version = found->version}, deadline);
+  }
+  if (!posted) {
+    return posted.error();
+  }
+  post.told = *posted;
+  return {};
+}
+
+Result<void> FleetService::sweep(Post& post, Deadline deadline) {
+  const auto hosts = post.board->list(Topic::hosts, deadline);
+  if (!hosts) {
+    return hosts.error();
+  }
+  for (const queue::Notice& old : post.sweeper.due(*hosts, post.board->now(), parts_.clock.steady_now())) {
+    // Whoever else sweeps, or the host itself, may have been quicker.
+    static_cast<void>(post.board->take_down(Topic::hosts, old.key, old.version, deadline));
+  }
+  return {};
+}
+
+void FleetService::take_down(Post& post) {
+  if (post.told == 0) {
+    return;
+  }
+  SteadyTime end{};
+  {
+    const MutexLock lock(mutex_);
+    end = end_by_;
+  }
+  const Deadline deadline = Deadline::at(end);
+  const auto down = post.board->take_down(Topic::hosts, own_, post.told, deadline);
+  if (!down && down.error().code() == ErrorCode::conflict) {
+    if (const auto found = post.board->read(Topic::hosts, own_, deadline)) {
+      static_cast<void>(post.board->take_down(Topic::hosts, own_, found->version, deadline));
+    }
+  }
+}
+
+}  // namespace sluice::runtime

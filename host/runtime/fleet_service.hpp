@@ -1,0 +1,110 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/mutex.hpp"
+#include "host/fleet/attendance.hpp"
+#include "host/fleet/host_control.hpp"
+#include "host/fleet/obeyer.hpp"
+#include "host/fleet/sweeper.hpp"
+#include "host/observe/log.hpp"
+#include "host/queue/queues.hpp"
+#include "host/runtime/service.hpp"
+
+namespace sluice::runtime {
+
+/// A host's place in its fleet: tells of the host on the boards of its queues, and obeys what operators want there.
+/// When it does what, the Attendance of each board decides; what it comes to, the Obeyer.
+///
+/// One thread makes all calls of boards. A board that fails is left alone for a while, and holds up neither jobs nor
+/// their drain.
+class FleetService final : public Service {
+ public:
+  /// The queues whose boards are attended now.
+  using QueueNames = std::function<std::vector<std::string>()>;
+  /// Has the host run as operators want it from now on.
+  using Take = std::function<void(const fleet::Standing&)>;
+  struct Parts {
+    queue::Queues& queues;
+    fleet::HostControl& control;
+    Take take;
+    observe::Log& log;
+    const Clock& clock;
+  };
+
+  /// `identity`: who the host is. What `parts` refer to outlives the service.
+  FleetService(Parts parts, const fleet::HostRecord& identity, QueueNames names);
+  ~FleetService() override;
+
+  /// Looks at the boards of these queues once, so that nothing begins that operators do not want; before `start`. Gives
+  /// up on a store that does not answer at once: the thread looks again.
+  void look_first(const std::vector<std::string>& names);
+
+  Result<void> start() override;
+  void stop() override;
+  /// As stop: the host ends, and takes its records down. Waits no longer than until `limit`. False: a store is being
+  /// asked; who cannot wait for it leaves the process without destroying the service.
+  bool leave(SteadyTime limit);
+
+  /// Somebody has given a directive. Returns at once, from any thread.
+  void look_now();
+  /// The host has something new to tell. The same.
+  void tell_now();
+
+ private:
+  /// A board and how the host stands to it.
+  struct Post {
+    Post(std::unique_ptr<queue::NoticeBoard> opened, const std::string& own, SteadyTime now)
+        : board(std::move(opened)), attendance(board->traits(), now), sweeper(own) {}
+
+    std::unique_ptr<queue::NoticeBoard> board;
+    fleet::Attendance attendance;
+    fleet::Sweeper sweeper;
+    std::string steering;   ///< as it was read last
+    std::int64_t seen = 0;  ///< its version
+    std::int64_t told = 0;  ///< the version of the host's own record
+    bool complained = false;
+    std::unique_ptr<queue::NoticeBoard::Watch> watch;
+  };
+
+  void run(const std::stop_token& stop);
+  void open(const std::vector<std::string>& names);
+  SteadyTime attend(Post& post, const std::stop_token& stop);
+  Result<void> perform(Post& post, fleet::Attendance::Duty duty);
+  Result<void> look(Post& post, Deadline deadline);
+  void obey(Post& post, fleet::Steering steering);
+  Result<void> tell(Post& post, Deadline deadline);
+  Result<void> sweep(Post& post, Deadline deadline);
+  void complain(Post& post, const Error& error);
+  void take_down(Post& post);
+  Deadline call_deadline() const;
+
+  // Fixed after construction.
+  const Parts parts_;
+  const std::string own_;
+  const QueueNames names_;
+
+  // Touched by who looks first, then only by the thread.
+  std::vector<std::unique_ptr<Post>> posts_;
+  std::vector<std::string> opened_;  ///< names of queues whose boards are among the posts
+  fleet::Obeyer obeyer_;
+  SteadyTime open_again_ = SteadyTime::min();
+
+  Mutex mutex_;
+  Condition changed_;
+  bool look_ SLUICE_GUARDED_BY(mutex_) = false;
+  bool tell_ SLUICE_GUARDED_BY(mutex_) = false;
+  bool ended_ SLUICE_GUARDED_BY(mutex_) = true;
+  SteadyTime end_by_ SLUICE_GUARDED_BY(mutex_) = SteadyTime::max();
+
+  Mutex stopping_;
+  // Last, so that it ends before what it uses.
+  std::jthread thread_;
+};
+
+}  // namespace sluice::runtime

@@ -1,0 +1,147 @@
+#include "host/runtime/host_reporter.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+#include "base/uuid.hpp"
+
+namespace sluice::runtime {
+namespace {
+
+// Measured over less time, a rate would be chance.
+constexpr Duration kShortestPace = std::chrono::seconds(1);
+constexpr double kP95 = 0.95;
+constexpr std::size_t kInstanceDigits = 8;
+
+constexpr std::array<std::string_view, 5> kLevels{"trace", "debug", "info", "warn", "error"};
+
+fleet::HostRecord identity_of(const HostReporter::Facts& facts, const Clock& clock, Random& random) {
+  fleet::HostRecord record;
+  record.name = facts.name;
+  record.pid = ::getpid();
+  // In containers many are process 1 of the same name.
+  record.instance = record.label() + ":" + make_uuid(random).substr(0, kInstanceDigits);
+  record.version = facts.version;
+  record.host_file = facts.config.file;
+  record.started_at = clock.wall_now();
+  record.file_log_level = kLevels.at(static_cast<std::size_t>(facts.config.log_level));
+  return record;
+}
+
+double rate(std::uint64_t after, std::uint64_t before, double seconds) {
+  return static_cast<double>(after - std::min(before, after)) / seconds;
+}
+
+}  // namespace
+
+HostReporter::HostReporter(const Facts& facts, const JobSet& jobs, const Clock& clock, Random& random)
+    : jobs_(jobs), clock_(clock), identity_(identity_of(facts, clock, random)), log_level_(identity_.file_log_level) {}
+
+void HostReporter::set_address(std::string address) {
+  const MutexLock lock(mutex_);
+  address_ = std::move(address);
+}
+
+void HostReporter::set_log_level(std::string level) {
+  const MutexLock lock(mutex_);
+  log_level_ = std::move(level);
+}
+
+fleet::HostRecord HostReporter::describe() const {
+  fleet::HostRecord record = identity_;
+  record.state = state_;
+  {
+    const MutexLock lock(mutex_);
+    record.address = address_;
+    record.log_level = log_level_;
+  }
+  const SteadyTime now = clock_.steady_now();
+  const WallTime wall = clock_.wall_now();
+  const auto wall_of = [now, wall](SteadyTime time) { return wall + (time - now); };
+  for (const JobSet::Member& member : jobs_.members()) {
+    const work::JobActivity activity = member.job->activity();
+    record.jobs.push_back(describe(member, activity, now));
+    for (const work::RunningHandler& handler : activity.running) {
+      fleet::RunningRecord running;
+      running.message = handler.message_id;
+      running.job = member.plan.config.name;
+      running.queue = member.plan.config.queue;
+      running.handler = member.plan.config.handler;
+      running.worker = handler.worker;
+      running.attempt = handler.attempt;
+      running.since = wall_of(handler.started_at);
+      if (handler.times_out_at != SteadyTime::max()) {
+        running.times_out_at = wall_of(handler.times_out_at);
+      }
+      if (handler.leased_until != SteadyTime::max()) {
+        running.leased_until = wall_of(handler.leased_until);
+      }
+      running.stuck = handler.stuck;
+      running.cancelled = handler.stop_requested;
+      record.running.push_back(std::move(running));
+    }
+  }
+  std::stable_sort(record.running.begin(), record.running.end(),
+                   [](const fleet::RunningRecord& a, const fleet::RunningRecord& b) { return a.since < b.since; });
+  record.running_total = static_cast<std::uint32_t>(record.running.size());
+  record.detailed = true;
+  return record;
+}
+
+fleet::JobRecord HostReporter::describe(const JobSet::Member& member, const work::JobActivity& activity,
+                                        SteadyTime now) const {
+  const config::JobConfig& config = member.plan.config;
+  fleet::JobRecord record;
+  record.name = config.name;
+  record.queue = config.queue;
+  record.dead_letters = config.source == config::Source::dlq;
+  record.handler = config.handler;
+  record.plugin = std::filesystem::path(member.plan.plugin_file).filename();
+  record.plugin_version = member.plan.plugin_version;
+  record.concurrency = activity.workers;
+  record.file_concurrency = config.concurrency;
+  record.paused = activity.paused;
+  record.running = static_cast<std::uint32_t>(activity.running.size());
+  record.stuck = static_cast<std::uint32_t>(std::count_if(activity.running.begin(), activity.running.end(),
+                                                          [](const auto& handler) { return handler.stuck; }));
+  record.claimed = activity.ledger.claimed;
+  record.done = activity.ledger.done;
+  record.retried = activity.ledger.retried;
+  record.rejected = activity.ledger.rejected;
+  record.pace = pace_of(config.name, activity, now);
+  return record;
+}
+
+fleet::JobPace HostReporter::pace_of(const std::string& job, const work::JobActivity& activity, SteadyTime now) const {
+  fleet::JobPace pace;
+  pace.slowest = activity.times.slowest();
+  const MutexLock lock(mutex_);
+  const auto [found, anew] = milestones_.try_emplace(job);
+  Milestones& past = found->second;
+  // After a reload the job begins to count anew.
+  if (anew || past.last.ledger.claimed > activity.ledger.claimed) {
+    past = {{now, activity.ledger, activity.times}, {now, activity.ledger, activity.times}};
+  }
+  const Milestone since = now - past.last.at >= kShortestPace ? past.last : past.before;
+  if (now - past.last.at >= kShortestPace) {
+    past.before = std::exchange(past.last, {now, activity.ledger, activity.times});
+  }
+  const double seconds = std::chrono::duration<double>(now - since.at).count();
+  if (seconds <= 0) {
+    return pace;
+  }
+  pace.claimed = rate(activity.ledger.claimed, since.ledger.claimed, seconds);
+  pace.done = rate(activity.ledger.done, since.ledger.done, seconds);
+  pace.failed =
+      rate(activity.ledger.retried + activity.ledger.rejected, since.ledger.retried + since.ledger.rejected, seconds);
+  pace.mean = activity.times.mean_since(since.times);
+  pace.p95 = activity.times.quantile_since(since.times, kP95);
+  return pace;
+}
+
+}  // namespace sluice::runtime

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <string>
+
+#include "base/clock.hpp"
+#include "base/mutex.hpp"
+#include "base/random.hpp"
+#include "config/config.hpp"
+#include "host/fleet/host_record.hpp"
+#include "host/runtime/job_set.hpp"
+
+namespace sluice::runtime {
+
+/// Says what a host is and what it is at, for its record in the fleet. Thread-safe.
+class HostReporter {
+ public:
+  /// What is said of the host as a whole; times and states come from elsewhere.
+  struct Facts {
+    const config::HostConfig& config;  ///< outlives the reporter
+    std::string name;
+    std::string version;
+  };
+
+  HostReporter(const Facts& facts, const JobSet& jobs, const Clock& clock, Random& random);
+
+  const fleet::HostRecord& identity() const { return identity_; }
+  /// With all that runs, the longest first.
+  fleet::HostRecord describe() const;
+
+  void set_state(fleet::HostState state) { state_ = state; }
+  fleet::HostState state() const { return state_; }
+  /// Of its HTTP side, once that is open.
+  void set_address(std::string address);
+  void set_log_level(std::string level);
+
+ private:
+  /// What a job had done at some moments: paces are measured from the last one that is not too young.
+  struct Milestone {
+    SteadyTime at{};
+    work::LedgerSnapshot ledger;
+    work::HandlerTimes times;
+  };
+  struct Milestones {
+    Milestone last;
+    Milestone before;
+  };
+
+  fleet::JobRecord describe(const JobSet::Member& member, const work::JobActivity& activity, SteadyTime now) const;
+  fleet::JobPace pace_of(const std::string& job, const work::JobActivity& activity, SteadyTime now) const;
+
+  // Fixed after construction.
+  const JobSet& jobs_;
+  const Clock& clock_;
+  const fleet::HostRecord identity_;
+
+  std::atomic<fleet::HostState> state_{fleet::HostState::starting};
+  mutable Mutex mutex_;
+  std::string address_ SLUICE_GUARDED_BY(mutex_);
+  std::string log_level_ SLUICE_GUARDED_BY(mutex_);
+  mutable std::map<std::string, Milestones> milestones_ SLUICE_GUARDED_BY(mutex_);
+};
+
+}  // namespace sluice::runtime

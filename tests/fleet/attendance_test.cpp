@@ -1,0 +1,110 @@
+#include "host/fleet/attendance.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace sluice::fleet {
+namespace {
+
+using std::chrono_literals::operator""h;
+using std::chrono_literals::operator""s;
+using Duty = Attendance::Duty;
+
+constexpr SteadyTime kStart{std::chrono::hours(1)};
+const queue::BoardTraits kTable{.place = "t", .tells = false, .billed = true, .most_bytes = 16'384};
+const queue::BoardTraits kFile{.place = "f", .tells = true, .billed = false, .most_bytes = 262'144};
+
+/// Does what it says for so long; how often each.
+std::map<Duty, int> run(Attendance& attendance, SteadyTime from, Duration span) {
+  std::map<Duty, int> counts;
+  for (SteadyTime now = from; now < from + span;) {
+    const auto order = attendance.next(now);
+    if (order.duty == Duty::none) {
+      EXPECT_GT(order.wake, now);
+      now = order.wake;
+    } else {
+      ++counts[order.duty];
+      attendance.done(order.duty, now);
+    }
+  }
+  return counts;
+}
+
+TEST(Attendance, AnIdleHostLooksOftenAndTellsSeldom) {
+  Attendance table(kTable, kStart);
+  table.size(900 - 160, 1);
+  auto counts = run(table, kStart, 1h);
+  EXPECT_NEAR(counts[Duty::look], 3'600, 2) << "within two polls";
+  EXPECT_NEAR(counts[Duty::tell], 120, 1);
+  EXPECT_EQ(counts[Duty::sweep], 1);
+  Attendance file(kFile, kStart);
+  counts = run(file, kStart, 1h);
+  EXPECT_NEAR(counts[Duty::look], 360, 1) << "the bell tells earlier";
+  EXPECT_NEAR(counts[Duty::tell], 240, 1);
+}
+
+TEST(Attendance, WhateverThereIsToTellCostsNoMore) {
+  for (const std::size_t bytes : {100U, 2'000U, 16'000U}) {
+    for (const std::size_t boards : {1U, 3U, 50U}) {
+      Attendance attendance(kTable, kStart);
+      attendance.size(bytes, boards);
+      auto counts = run(attendance, kStart, 10h);
+      const double units = static_cast<double>(counts[Duty::tell]) *
+                           static_cast<double>((bytes + 160 + 1'023) / 1'024) * static_cast<double>(boards);
+      EXPECT_LE(units / 36'000, 0.1) << bytes << " bytes on " << boards << " boards";
+      EXPECT_GT(counts[Duty::tell], 0);
+    }
+  }
+}
+
+TEST(Attendance, TellsMoreOftenWhileSomebodyLooks) {
+  Attendance attendance(kTable, kStart);
+  run(attendance, kStart, 5s);
+  attendance.watched_until(kStart + 65s);
+  EXPECT_EQ(attendance.interval(kStart + 5s), Attendance::kTellWatchedBilled);
+  auto counts = run(attendance, kStart + 5s, 60s);
+  EXPECT_NEAR(counts[Duty::tell], 20, 1);
+  EXPECT_FALSE(attendance.watched(kStart + 65s));
+  EXPECT_EQ(attendance.interval(kStart + 65s), Attendance::kTellEveryBilled);
+  counts = run(attendance, kStart + 65s, 300s);
+  EXPECT_NEAR(counts[Duty::tell], 10, 1);
+}
+
+TEST(Attendance, WhatHappensIsAttendedToAtOnce) {
+  Attendance attendance(kFile, kStart);
+  run(attendance, kStart, 5s);
+  const SteadyTime now = kStart + 5s;
+  EXPECT_EQ(attendance.next(now).duty, Duty::none);
+  attendance.look_soon();
+  attendance.tell_soon();
+  EXPECT_EQ(attendance.next(now).duty, Duty::look);
+  attendance.done(Duty::look, now);
+  EXPECT_EQ(attendance.next(now).duty, Duty::tell);
+  attendance.done(Duty::tell, now);
+  EXPECT_EQ(attendance.next(now).duty, Duty::none);
+}
+
+TEST(Attendance, ABoardThatFailsIsAskedMoreAndMoreSeldom) {
+  Attendance attendance(kFile, kStart);
+  SteadyTime now = kStart;
+  Duration last{};
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_NE(attendance.next(now).duty, Duty::none);
+    attendance.failed(now);
+    attendance.look_soon();
+    const auto order = attendance.next(now);
+    ASSERT_EQ(order.duty, Duty::none);
+    EXPECT_GE(order.wake - now, last);
+    last = order.wake - now;
+    now = order.wake;
+  }
+  EXPECT_EQ(last, Attendance::kLastRetry);
+  attendance.done(attendance.next(now).duty, now);
+  EXPECT_FALSE(attendance.failing());
+  attendance.failed(now);
+  EXPECT_EQ(attendance.next(now).wake - now, Attendance::kFirstRetry);
+}
+
+}  // namespace
+}  // namespace sluice::fleet
