@@ -106,11 +106,11 @@ TEST(ClientLibrary, ExportsItsInterfaceAndNothingElse) {
   }
 }
 
-// The README shows the program that is tested here, not a relative of it.
-TEST(ClientReadme, ShowsTheExampleAsItIs) {
-  const std::string readme = text_of(SLUICE_SOURCE_DIR "/README.md");
+// The documentation shows the program that is tested here, not a relative of it.
+TEST(ClientDocs, ShowsTheExampleAsItIs) {
+  const std::string page = text_of(SLUICE_SOURCE_DIR "/docs/producing.md");
   const std::string example = text_of(SLUICE_SOURCE_DIR "/client/example/orders.cpp");
-  EXPECT_THAT(readme, HasSubstr(example.substr(example.find("#include"))));
+  EXPECT_THAT(page, HasSubstr(example.substr(example.find("#include"))));
 }
 
 }  // namespace

@@ -6,42 +6,28 @@ for any characters. Blocks of other languages are not run; those in C++ must be 
 """
 
 import os
-import re
-import subprocess
 import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
+import doc_page
 import support
 
-GUIDE = os.path.join(support.SOURCE, "docs", "moving-from-dynamomq.md")
+GUIDE = "docs/moving-from-dynamomq.md"
 EXAMPLE = os.path.join(support.SOURCE, "client", "example", "orders.cpp")
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
 
 
 def blocks():
     """Language, content and line number of each block."""
-    with open(GUIDE, encoding="utf-8") as file:
-        text = file.read()
-    return [(match.group(1), match.group(2), text.count("\n", 0, match.start()) + 1) for match in BLOCK.finditer(text)]
-
-
-def pattern(expected):
-    parts = []
-    for line in expected.splitlines():
-        if line.strip() == "…":
-            parts.append(r"(?:.*\n)*?")
-        else:
-            parts.append(".*?".join(re.escape(piece) for piece in line.split("…")) + r"\n")
-    return re.compile("".join(parts))
+    return [(block.language, block.content, block.line) for block in doc_page.blocks(GUIDE)]
 
 
 class Wildcards(unittest.TestCase):
     def test_they_mean_what_they_say(self):
-        self.assertTrue(pattern("a\n…\nb…d\n").fullmatch("a\nx\ny\nbccd\n"))
-        self.assertTrue(pattern("a\n…\n").fullmatch("a\n"))
-        self.assertFalse(pattern("a\n…\nb\n").fullmatch("a\nbc\n"))
-        self.assertFalse(pattern("a…\n").fullmatch("b\n"))
+        self.assertTrue(doc_page.pattern("a\n…\nb…d\n").fullmatch("a\nx\ny\nbccd\n"))
+        self.assertTrue(doc_page.pattern("a\n…\n").fullmatch("a\n"))
+        self.assertFalse(doc_page.pattern("a\n…\nb\n").fullmatch("a\nbc\n"))
+        self.assertFalse(doc_page.pattern("a…\n").fullmatch("b\n"))
 
 
 class Guide(unittest.TestCase):
@@ -66,12 +52,11 @@ class Guide(unittest.TestCase):
             if language != "sh":
                 continue
             ran += 1
-            done = subprocess.run(["bash", "-euo", "pipefail", "-c", script], cwd=self.folder, env=self.environment,
-                                  stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=support.PATIENCE)
+            done = doc_page.run(script, self.folder, self.environment)
             self.assertEqual(0, done.returncode, f"line {line}:\n{script}{done.stdout}{done.stderr}")
             follows = found[index + 1] if index + 1 < len(found) else ("", "", 0)
             if follows[0] in ("text", "json"):
-                if not pattern(follows[1]).fullmatch(done.stdout):
+                if not doc_page.pattern(follows[1]).fullmatch(done.stdout):
                     self.fail(f"line {line}:\n{script}printed\n{done.stdout}\nwhere the guide says\n{follows[1]}")
         self.assertGreater(ran, 20)
 

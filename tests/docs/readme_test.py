@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""The README as a new user follows it: its files written, its commands run, its links there."""
+
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
+import doc_page
+import support
+
+CMAKE = os.environ.get("SLUICE_CMAKE", "cmake")
+# They make the very build that this test is of.
+NOT_RUN = {"./dev run\n"}
+
+
+class Readme(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="sluice-readme-")
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        prefix, work = os.path.join(self.folder, "prefix"), os.path.join(self.folder, "work")
+        os.mkdir(work)
+        done = subprocess.run([CMAKE, "--install", support.BUILD, "--prefix", prefix], capture_output=True, text=True, check=False)
+        self.assertEqual(0, done.returncode, done.stderr)
+        self.work = work
+        self.environment = {"PATH": f"{prefix}/bin:{os.environ['PATH']}", "HOME": self.folder, "CMAKE_PREFIX_PATH": prefix}
+
+    def test_its_handler_works(self):
+        shown, ran = "", []
+        for block in doc_page.blocks("README.md"):
+            named = re.match(r"^`([\w./]+\.(?:cpp|txt|toml))`", block.before.split("\n")[-1])
+            if named:
+                path = os.path.join(self.work, named.group(1))
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(block.content)
+            elif block.language == "sh" and block.content not in NOT_RUN:
+                done = doc_page.run(block.content, self.work, self.environment)
+                self.assertEqual(0, done.returncode, f"line {block.line}:\n{block.content}{done.stdout}{done.stderr}")
+                ran.append(block.content)
+                shown += done.stdout + done.stderr
+        self.assertEqual(1, len(ran))
+        self.assertIn("hello, world", shown)
+
+    def test_it_is_read_in_two_minutes(self):
+        text = doc_page.read("README.md")
+        self.assertLessEqual(text.count("\n"), 200)
+        self.assertEqual(1, len(re.findall(r"!\[", text)))
+
+
+class Links(unittest.TestCase):
+    def test_every_page_and_heading_that_is_named_is_there(self):
+        pages = ["README.md", "CONTRIBUTING.md", "SECURITY.md"] + [
+            os.path.relpath(file, support.SOURCE) for pattern in ("docs/*.md", "plugins/*/README.md", "sdk/template/README.md")
+            for file in glob.glob(os.path.join(support.SOURCE, pattern))]
+        for page in pages:
+            for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", doc_page.BLOCK.sub("", doc_page.read(page))):
+                if "://" not in target:
+                    path = os.path.join(support.SOURCE, os.path.dirname(page), target)
+                    self.assertTrue(os.path.exists(path), f"{page} names {target}")
+
+    def test_every_page_of_docs_can_be_found_from_the_readme(self):
+        readme = doc_page.read("README.md")
+        for file in glob.glob(os.path.join(support.SOURCE, "docs", "*.md")):
+            self.assertIn(f"docs/{os.path.basename(file)}", readme)
+
+
+if __name__ == "__main__":
+    unittest.main()
