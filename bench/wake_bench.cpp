@@ -1,8 +1,13 @@
-// How soon does a host feel what another process sends? One process sends at a given rate, one call a message; another
-// waits to be woken, claims and settles. Measured from before the call of send to after the claim that brought the
-// message, on one durable SQLite file. Nothing is polled.
+// How soon does a host feel what another process sends? The client library sends from one process, `sluice run` works
+// in another, and measured is from the call of send to the start of the handler, as users have it.
 //
-//   wake_bench [--rates 1,10,100,1000,10000] [--seconds S] [--threads N] [--batch N] [--folder DIR]
+//   wake_bench [--rates 1,10,100,1000,10000] [--batch N] [--threads N] [--seconds S] [--store sqlite|dynamodb]
+//              [--only rates|fast|delayed|idle] [--folder DIR]
+//
+// 1. rates: one call of send for each message. Budget on SQLite: p50 1.5 ms, p99 5 ms at each rate.
+// 2. fast: 50,000 a second in calls of 50 messages. Budget: p99 20 ms.
+// 3. delayed: how much later than due a delayed message starts. Budget: 5 ms.
+// 4. idle: a host with ten jobs that have nothing to do. Budget: 0.2 % of a core.
 
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -10,189 +15,129 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
-#include <charconv>
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
-#include <memory>
 #include <sstream>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <vector>
 
-#include "base/clock.hpp"
-#include "base/mutex.hpp"
-#include "base/random.hpp"
-#include "host/stores/sqlite/sqlite_store.hpp"
+#include "bench/wake_host.hpp"
+#include "bench/wake_load.hpp"
 
+namespace sluice::bench {
 namespace {
 
-using namespace sluice;
+constexpr std::size_t kFewest = 30;  // messages, however slow the rate is
+constexpr double kPatience = 60;     // seconds beyond those that sending takes
 
 struct Options {
   std::vector<double> rates{1, 10, 100, 1'000, 10'000};
-  double seconds = 10;
-  std::size_t threads = 64;
   std::size_t batch = 1;
+  std::size_t threads = 64;
+  double seconds = 10;
+  Store store = Store::sqlite;
+  std::string only;  ///< one of the four; empty: all
   std::string folder = std::filesystem::temp_directory_path().string();
 };
 
-std::int64_t now(const Clock& clock) { return clock.steady_now().time_since_epoch().count(); }
-
-std::unique_ptr<queue::Queues> open(const std::string& path, const Clock& clock, Random& random) {
-  queue::SqliteOptions options;
-  options.path = path;
-  auto queues = queue::open_sqlite_queues(options, clock, random);
-  if (!queues) {
-    throw std::runtime_error(queues.error().message());
-  }
-  return std::move(*queues);
-}
-
-/// Waits for a time; nobody ever comes before.
-void wait_until(SteadyTime time) {
-  Mutex mutex;
-  Condition never;
-  const MutexLock lock(mutex);
-  never.wait_until(mutex, time, [] { return false; });
-}
-
-/// The sending process: each message carries the time at which its call began.
-void send_all(const std::string& path, const Options& options, double rate) {
-  const SystemClock clock;
-  SeededRandom random(static_cast<std::uint64_t>(::getpid()));
-  const auto queues = open(path, clock, random);
-  const auto calls = static_cast<std::size_t>(rate * options.seconds / static_cast<double>(options.batch));
-  const std::size_t count = std::min(options.threads, std::max<std::size_t>(1, calls));
-  const auto gap =
-      std::chrono::duration_cast<Duration>(std::chrono::duration<double>(static_cast<double>(options.batch) / rate));
-  const SteadyTime start = clock.steady_now() + std::chrono::milliseconds(200);
-  std::vector<std::jthread> threads;
-  for (std::size_t thread = 0; thread < count; ++thread) {
-    threads.emplace_back([&, thread] {
-      const auto sender = *queues->open_sender("bench");
-      for (std::size_t call = thread; call < calls; call += count) {
-        wait_until(start + gap * static_cast<Duration::rep>(call));
-        std::vector<queue::NewMessage> messages(options.batch);
-        for (auto& message : messages) {
-          message.body = std::to_string(now(clock));
-        }
-        for (const auto& result : sender->send(messages, Deadline::never())) {
-          if (result.status != queue::SendStatus::sent) {
-            std::cerr << result.error.message() << '\n';
-            ::_exit(1);
-          }
-        }
-      }
-    });
-  }
-}
-
-/// The working process: woken, claims until nothing is left, and settles beside that.
-class Host {
- public:
-  Host(queue::Queues& queues, const Clock& clock) : clock_(clock), source_(*queues.open_source({"bench"})) {
-    source_->start({.on_ready = [this] { wake(); }, .lost = {}});
-  }
-
-  std::vector<double> work(std::size_t messages) {
-    std::jthread settling([this](const std::stop_token& stop) { settle(stop); });
-    std::vector<double> milliseconds;
-    while (milliseconds.size() < messages) {
-      const auto claimed = source_->claim({.max = 500, .visibility = std::chrono::seconds(60)}, Deadline::never());
-      if (!claimed) {
-        throw std::runtime_error(claimed.error().message());
-      }
-      const std::int64_t time = now(clock_);
-      for (const auto& delivery : claimed->deliveries) {
-        std::int64_t sent = 0;
-        const std::string& body = delivery.message.body;
-        std::from_chars(body.data(), body.data() + body.size(), sent);
-        milliseconds.push_back(static_cast<double>(time - sent) / 1e6);
-      }
-      const MutexLock lock(mutex_);
-      for (const auto& delivery : claimed->deliveries) {
-        finished_.push_back({.receipt = delivery.receipt});
-      }
-      changed_.notify_all();
-      if (claimed->deliveries.size() < 500 && milliseconds.size() < messages) {
-        changed_.wait_until(mutex_, SteadyTime::max(), [this]() SLUICE_REQUIRES(mutex_) { return ready_; });
-        ready_ = false;
-      }
-    }
-    return milliseconds;
-  }
-
- private:
-  void wake() {
-    const MutexLock lock(mutex_);
-    ready_ = true;
-    changed_.notify_all();
-  }
-  void settle(const std::stop_token& stop) {
-    while (true) {
-      std::vector<queue::Completion> batch;
-      {
-        const MutexLock lock(mutex_);
-        changed_.wait(mutex_, stop, [this]() SLUICE_REQUIRES(mutex_) { return !finished_.empty(); });
-        if (finished_.empty()) {
-          return;
-        }
-        batch.swap(finished_);
-      }
-      source_->settle(batch, Deadline::never());
-    }
-  }
-
-  const Clock& clock_;
-  const std::unique_ptr<queue::Source> source_;
-  Mutex mutex_;
-  Condition changed_;
-  bool ready_ SLUICE_GUARDED_BY(mutex_) = false;
-  std::vector<queue::Completion> finished_ SLUICE_GUARDED_BY(mutex_);
-};
-
-double processor_seconds() {
+double children_processor() {
   rusage usage{};
-  ::getrusage(RUSAGE_SELF, &usage);
+  ::getrusage(RUSAGE_CHILDREN, &usage);
   const auto seconds = [](const timeval& time) {
     return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
   };
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-void measure(const Options& options, const std::string& folder, double rate) {
-  const std::string path = folder + "/" + std::to_string(static_cast<std::int64_t>(rate)) + ".db";
+/// Sends in a process of its own, which has ended when this returns. This one has a single thread, so that it may fork.
+void send_apart(const WakeHost& host, const Load& load) {
   const pid_t sender = ::fork();
   if (sender == 0) {
     try {
-      send_all(path, options, rate);
+      send_all(host, load);
       ::_exit(0);
     } catch (const std::exception& error) {
-      std::cerr << "sender: " << error.what() << '\n';
+      std::cerr << "wake_bench: " << error.what() << '\n';
       ::_exit(1);
     }
   }
-  const SystemClock clock;
-  SeededRandom random(1);
-  const auto queues = open(path, clock, random);
-  Host host(*queues, clock);
-  const auto calls = static_cast<std::size_t>(rate * options.seconds / static_cast<double>(options.batch));
-  const SteadyTime start = clock.steady_now();
-  const double processor = processor_seconds();
-  std::vector<double> taken = host.work(calls * options.batch);
-  const double seconds = std::chrono::duration<double>(clock.steady_now() - start).count();
-  const double used = processor_seconds() - processor;
-  ::waitpid(sender, nullptr, 0);
-  std::sort(taken.begin(), taken.end());
-  const auto at = [&taken](double share) {
-    return taken[static_cast<std::size_t>(share * static_cast<double>(taken.size() - 1))];
+  int status = 0;
+  if (::waitpid(sender, &status, 0) != sender || status != 0) {
+    throw std::runtime_error("the sending process has failed");
+  }
+}
+
+void print(const WakeHost& host) {
+  std::vector<double> late;
+  for (const std::int64_t nanoseconds : host.notes()) {
+    late.push_back(static_cast<double>(nanoseconds) / 1e6);
+  }
+  std::sort(late.begin(), late.end());
+  const auto at = [&late](double share) {
+    return late[static_cast<std::size_t>(share * static_cast<double>(late.size() - 1))];
   };
-  std::printf("%8.0f a second: p50 %7.3f ms, p99 %7.3f, worst %8.3f; reached %.0f a second, host %.1f %% of a core\n",
-              rate, at(0.5), at(0.99), taken.back(), static_cast<double>(taken.size()) / seconds, 100 * used / seconds);
+  std::printf("p50 %7.3f ms, p90 %7.3f, p99 %7.3f, p99.9 %7.3f, worst %7.3f", at(0.5), at(0.9), at(0.99), at(0.999),
+              late.back());
+}
+
+void measure(const Options& options, const std::string& folder, const Load& load) {
+  WakeHost host(folder, options.store, 1, load.messages);
+  host.start();
+  const double host_before = host.processor();
+  const double sender_before = children_processor();
+  const std::int64_t begin = monotonic_now();
+  send_apart(host, load);
+  const double sending = static_cast<double>(monotonic_now() - begin) / 1e9 - kBeginsInSeconds;
+  host.wait_for(load.messages, kPatience);
+  const double seconds = static_cast<double>(monotonic_now() - begin) / 1e9;
+  print(host);
+  std::printf("; sent %.0f a second; host %.1f %% of a core, sender %.1f %%\n",
+              static_cast<double>(load.messages) / sending, 100 * (host.processor() - host_before) / seconds,
+              100 * (children_processor() - sender_before) / seconds);
   std::fflush(stdout);
+}
+
+Load load_of(const Options& options, double rate, std::size_t batch) {
+  return {.rate = rate,
+          .messages = std::max(kFewest, static_cast<std::size_t>(rate * options.seconds)),
+          .batch = batch,
+          .threads = options.threads};
+}
+
+void rates(const Options& options, const std::string& folder) {
+  for (const double rate : options.rates) {
+    std::printf("%6.0f a second, %zu a call: ", rate, options.batch);
+    measure(options, folder + "/" + std::to_string(static_cast<std::int64_t>(rate)),
+            load_of(options, rate, options.batch));
+  }
+}
+
+void fast(const Options& options, const std::string& folder) {
+  constexpr double kRate = 50'000;
+  constexpr std::size_t kBatch = 50;
+  std::printf("%6.0f a second, %zu a call: ", kRate, kBatch);
+  measure(options, folder + "/fast", load_of(options, kRate, kBatch));
+}
+
+void delayed(const Options& options, const std::string& folder) {
+  constexpr double kRate = 50;
+  constexpr std::int64_t kDelay = 1'500'000'000;
+  Load load = load_of(options, kRate, 1);
+  load.delay = kDelay;
+  std::printf("delayed by 1.5 s, beyond that: ");
+  measure(options, folder + "/delayed", load);
+}
+
+void idle(const Options& options, const std::string& folder) {
+  constexpr std::int64_t kSettles = 3'000'000'000;  // until every job has backed off
+  WakeHost host(folder + "/idle", options.store, 10, 1);
+  host.start();
+  wait_until(monotonic_now() + kSettles);
+  const double before = host.processor();
+  wait_until(monotonic_now() + static_cast<std::int64_t>(options.seconds * 1e9));
+  std::printf("ten idle jobs: %.2f %% of a core\n", 100 * (host.processor() - before) / options.seconds);
 }
 
 Options parse(int argc, char** argv) {
@@ -212,6 +157,10 @@ Options parse(int argc, char** argv) {
       options.threads = std::stoul(value);
     } else if (name == "--batch") {
       options.batch = std::stoul(value);
+    } else if (name == "--store") {
+      options.store = value == "dynamodb" ? Store::dynamodb : Store::sqlite;
+    } else if (name == "--only") {
+      options.only = value;
     } else if (name == "--folder") {
       options.folder = value;
     } else {
@@ -221,18 +170,32 @@ Options parse(int argc, char** argv) {
   return options;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) try {
-  const Options options = parse(argc, argv);
+void run(const Options& options) {
   std::string folder = options.folder + "/sluice-wake-XXXXXX";
   if (::mkdtemp(folder.data()) == nullptr) {
     throw std::runtime_error("cannot make a folder in " + options.folder);
   }
-  for (const double rate : options.rates) {
-    measure(options, folder, rate);
+  const auto wanted = [&](const char* name) { return options.only.empty() || options.only == name; };
+  if (wanted("rates")) {
+    rates(options, folder);
+  }
+  if (wanted("fast")) {
+    fast(options, folder);
+  }
+  if (wanted("delayed")) {
+    delayed(options, folder);
+  }
+  if (wanted("idle")) {
+    idle(options, folder);
   }
   std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace sluice::bench
+
+int main(int argc, char** argv) try {
+  sluice::bench::run(sluice::bench::parse(argc, argv));
   return 0;
 } catch (const std::exception& error) {
   std::cerr << "wake_bench: " << error.what() << '\n';

@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cinttypes>
+#include <charconv>
 #include <cstddef>
-#include <cstdio>
 
 namespace sluice::cli {
 
@@ -12,6 +11,8 @@ namespace {
 
 /// What a command line holds without harm.
 constexpr std::size_t kMaxRanges = 1000;
+/// Of an id, after its run's name.
+constexpr std::size_t kLineDigits = 12;
 constexpr std::string_view kPattern = "xxxxxxxx-xxxx-8xxx-8xxx";
 
 bool is_name(std::string_view text) {
@@ -47,9 +48,13 @@ std::optional<SendRun> SendRun::resume(std::string_view token) {
 }
 
 std::string SendRun::id(std::uint64_t line) const {
-  std::array<char, 16> last{};
-  const int size = std::snprintf(last.data(), last.size(), "-%012" PRIx64, line);
-  return name_ + std::string(last.data(), static_cast<std::size_t>(size));
+  std::array<char, 16> digits{};
+  const char* end = std::to_chars(digits.data(), digits.data() + digits.size(), line, 16).ptr;
+  const auto size = static_cast<std::size_t>(end - digits.data());
+  std::string id;
+  id.reserve(name_.size() + 1 + digits.size());
+  id.append(name_).append(1, '-').append(kLineDigits - std::min(size, kLineDigits), '0').append(digits.data(), size);
+  return id;
 }
 
 std::string SendRun::token(const LineRanges& missing) const { return name_ + ":" + missing.at_most(kMaxRanges).text(); }

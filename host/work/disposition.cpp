@@ -114,7 +114,7 @@ Disposition put_back(bool suspect) {
   return {CompletionAction::release, Duration::zero(), {}, Ending::released, suspect};
 }
 
-queue::Completion completion_of(queue::Receipt receipt, Disposition disposition, WallTime now) {
+queue::Completion completion_of(queue::Receipt receipt, Disposition&& disposition, WallTime now) {
   if (!disposition.failure.empty()) {
     disposition.failure.failed_at = now;
   }

@@ -50,7 +50,7 @@ Disposition dispose_crash(std::string why, std::uint32_t attempt, const FailureP
 Disposition put_back(bool suspect);
 
 /// What the source is asked for. `now` is written into the failure, if there is one.
-queue::Completion completion_of(queue::Receipt receipt, Disposition disposition, WallTime now);
+queue::Completion completion_of(queue::Receipt receipt, Disposition&& disposition, WallTime now);
 
 /// The outcome's name in metrics.
 std::string_view to_string(plugin::OutcomeStatus status);

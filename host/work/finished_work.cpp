@@ -61,7 +61,7 @@ void FinishedWork::leave(Task& task, bool lost) {
   remember(task, std::move(task.disposition));
 }
 
-void FinishedWork::remember(const Task& task, Disposition disposition) {
+void FinishedWork::remember(const Task& task, Disposition&& disposition) {
   if (!is_final(disposition)) {
     return;
   }

@@ -29,7 +29,7 @@ class FinishedWork {
   /// It is written, or its receipt is no longer ours. `lost`: it may come back.
   void leave(Task& task, bool lost);
   /// A handler has come to an end when its message was no longer its own.
-  void remember(const Task& task, Disposition disposition);
+  void remember(const Task& task, Disposition&& disposition);
   /// What this host has made of the message, unless anybody has changed it since. Forgets it.
   std::optional<Disposition> recognise(const queue::Message& message);
 

@@ -1,5 +1,6 @@
 #include "host/work/holdings.hpp"
 
+#include <memory>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -9,14 +10,16 @@ namespace sluice::work {
 Holdings::Holdings(const LeaseTerms& terms, isolation::JobLedger* crash_ledger)
     : terms_(terms), crash_ledger_(crash_ledger) {}
 
-Task& Holdings::admit(queue::Delivery delivery) {
+Task& Holdings::admit(queue::Delivery&& delivery) {
   Task* task = nullptr;
   if (free_.empty()) {
     task = &storage_.emplace_back();
   } else {
     task = free_.back();
     free_.pop_back();
-    *task = Task{};
+    // Made anew in its place: moving an empty one there costs as much as the message itself.
+    std::destroy_at(task);
+    std::construct_at(task);
   }
   if (crash_ledger_ != nullptr) {
     task->slot = crash_ledger_->hold(delivery);

@@ -24,7 +24,7 @@ class Holdings {
   Holdings(const Holdings&) = delete;
   Holdings& operator=(const Holdings&) = delete;
 
-  Task& admit(queue::Delivery delivery);
+  Task& admit(queue::Delivery&& delivery);
   /// The message has come back before this host was done with it, because its lease had ended: it goes on under the new
   /// receipt, and the old claim counts as lost. False: it is not held, or a call with its old receipt is under way.
   bool resume(queue::Delivery& delivery);

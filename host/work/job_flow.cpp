@@ -50,7 +50,7 @@ void JobFlow::claimed(Result<queue::Claimed> result, SteadyTime now, Notes& note
   after_step(now, notes);
 }
 
-void JobFlow::admit(queue::Delivery delivery, SteadyTime now, Notes& notes) {
+void JobFlow::admit(queue::Delivery&& delivery, SteadyTime now, Notes& notes) {
   // What comes back without having been settled comes as a suspect.
   if (delivery.suspect && !drain_.over() && holdings_.resume(delivery)) {
     notes.line(observe::LogLevel::warn, "the lease had ended and the message came back; this host goes on with it",

@@ -102,7 +102,7 @@ class JobFlow {
   bool quiescent() const;
 
  private:
-  void admit(queue::Delivery delivery, SteadyTime now, Notes& notes);
+  void admit(queue::Delivery&& delivery, SteadyTime now, Notes& notes);
   void call_keeper(SteadyTime at, Notes& notes);
   void after_step(SteadyTime now, Notes& notes);
   void note_held(Notes& notes) const;

@@ -17,7 +17,7 @@ SteadyTime LeaseTerms::usable_until(const Lease& lease) const {
 
 Duration LeaseTerms::call_timeout() const { return std::min(visibility_ / 4, kMaxCall); }
 
-Lease LeaseTerms::granted(queue::Receipt receipt, SteadyTime ends_at) const {
+Lease LeaseTerms::granted(queue::Receipt&& receipt, SteadyTime ends_at) const {
   const bool endless = ends_at == SteadyTime::max();
   return {std::move(receipt), ends_at, endless ? ends_at : ends_at - visibility_ / 2};
 }

@@ -36,13 +36,13 @@ bool concerns_one_message(const Error& error) {
 Settler::Settler(Holdings& holdings, const Workforce& workforce, const ClaimSizer& sizer, Random& random)
     : holdings_(holdings), workforce_(workforce), sizer_(sizer), random_(random) {}
 
-void Settler::add(Task& task, Disposition disposition, SteadyTime now) {
+void Settler::add(Task& task, Disposition&& disposition, SteadyTime now) {
   task.dispose(std::move(disposition), now);
   ++channel(task).pending;
   queue_.add(task, now);
 }
 
-void Settler::add_finished(Task& task, Disposition disposition, SteadyTime now) {
+void Settler::add_finished(Task& task, Disposition&& disposition, SteadyTime now) {
   add(task, std::move(disposition), now);
   finished_.keep(task);
 }

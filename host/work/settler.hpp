@@ -37,11 +37,11 @@ class Settler {
   Settler(Holdings& holdings, const Workforce& workforce, const ClaimSizer& sizer, Random& random);
 
   /// The task's disposition is to be written.
-  void add(Task& task, Disposition disposition, SteadyTime now);
+  void add(Task& task, Disposition&& disposition, SteadyTime now);
   /// The same of a task whose handler has come to an end.
-  void add_finished(Task& task, Disposition disposition, SteadyTime now);
+  void add_finished(Task& task, Disposition&& disposition, SteadyTime now);
   /// A handler has come to an end whose message was settled or lost meanwhile.
-  void remember(const Task& task, Disposition disposition) { finished_.remember(task, std::move(disposition)); }
+  void remember(const Task& task, Disposition&& disposition) { finished_.remember(task, std::move(disposition)); }
   /// What this host has made of a message that it could not settle, when it comes back.
   std::optional<Disposition> recognise(const queue::Message& message) { return finished_.recognise(message); }
   /// The receipt that a parked task waited for has come, or will not.

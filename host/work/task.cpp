@@ -29,7 +29,7 @@ void Task::leave_hand() {
   in_hand_ = false;
 }
 
-void Task::dispose(Disposition what, SteadyTime now) {
+void Task::dispose(Disposition&& what, SteadyTime now) {
   SLUICE_ASSERT(stage_ == TaskStage::queued || stage_ == TaskStage::dealt);
   stage_ = TaskStage::disposed;
   disposition = std::move(what);

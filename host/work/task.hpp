@@ -59,14 +59,14 @@ class Task {
   /// Its place may be used again.
   bool over() const { return !open() && !in_hand_ && receipt_state_ != ReceiptState::extending; }
 
-  void deal(std::uint32_t to_seat);                ///< queued -> dealt
-  void recall();                                   ///< dealt, not started -> queued
-  void leave_hand();                               ///< its worker has given it back
-  void dispose(Disposition what, SteadyTime now);  ///< queued or dealt -> disposed
-  void park();                                     ///< disposed -> parked
-  void unpark();                                   ///< parked -> disposed
-  void begin_settling();                           ///< disposed -> settling
-  void settling_failed(bool may_have_happened);    ///< settling -> disposed
+  void deal(std::uint32_t to_seat);                  ///< queued -> dealt
+  void recall();                                     ///< dealt, not started -> queued
+  void leave_hand();                                 ///< its worker has given it back
+  void dispose(Disposition&& what, SteadyTime now);  ///< queued or dealt -> disposed
+  void park();                                       ///< disposed -> parked
+  void unpark();                                     ///< parked -> disposed
+  void begin_settling();                             ///< disposed -> settling
+  void settling_failed(bool may_have_happened);      ///< settling -> disposed
   void begin_extending();
   void end_extending();
   void end();  ///< any but ended -> ended

@@ -41,8 +41,8 @@ void BellWatch::arm(std::uint64_t heard) {
     const MutexLock lock(mutex_);
     armed_ = true;
     heard_ = heard;
-    changed_.notify_one();
   }
+  changed_.notify_one();
   if (this->heard() != heard) {
     ring();
   }

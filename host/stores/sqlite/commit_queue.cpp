@@ -49,7 +49,10 @@ Result<void> CommitQueue::run(Task task, Deadline deadline) {
   MutexLock lock(mutex_);
   waiting_.push_back(request);
   if (waiting_.size() == 1) {
+    // Whoever is woken under the lock would only wait for the lock.
+    lock.unlock();
     work_there_.notify_one();
+    lock.lock();
   }
   const auto done = [&request] { return request->done; };
   if (!request->changed.wait_until(mutex_, limit, done)) {
@@ -231,13 +234,17 @@ void CommitQueue::answer(const Group& group, const std::optional<Error>& error) 
       request->task.unconfirmed();
     }
   }
-  const MutexLock lock(mutex_);
-  for (const auto& request : group) {
-    if (error && request->visible && !request->left) {
-      undo_later(*request);
+  {
+    const MutexLock lock(mutex_);
+    for (const auto& request : group) {
+      if (error && request->visible && !request->left) {
+        undo_later(*request);
+      }
+      request->error = error;
+      request->done = true;
     }
-    request->error = error;
-    request->done = true;
+  }
+  for (const auto& request : group) {
     request->changed.notify_one();
   }
 }

@@ -8,8 +8,10 @@ Flusher::Flusher(StoreFile& file, Checkpointer& checkpointer)
     : file_(file), checkpointer_(checkpointer), lane_([this](const std::stop_token& stop) { serve(stop); }) {}
 
 void Flusher::flush(Done done) {
-  const MutexLock lock(mutex_);
-  waiting_.push_back(std::move(done));
+  {
+    const MutexLock lock(mutex_);
+    waiting_.push_back(std::move(done));
+  }
   changed_.notify_one();
 }
 

@@ -46,7 +46,10 @@ IdIndex::IdIndex(Connection& connection, const IdIndexLimits& limits)
       limits_(limits),
       adding_(connection),
       add_(connection, "INSERT OR FAIL INTO ids_new SELECT hash, seq FROM adding_ids"),
-      has_(connection, "SELECT 1 FROM ids_new WHERE hash = ?1 UNION ALL SELECT 1 FROM ids WHERE hash = ?1"),
+      asking_(connection),
+      known_(connection,
+             "SELECT a.hash FROM asking_ids AS a CROSS JOIN ids_new AS n ON n.hash = a.hash UNION ALL "
+             "SELECT a.hash FROM asking_ids AS a CROSS JOIN ids AS o ON o.hash = a.hash"),
       oldest_(connection, "SELECT min(seq) FROM messages"),
       keep_(connection,
             "INSERT OR IGNORE INTO ids SELECT hash, seq FROM ids_new WHERE hash >= ?1 AND hash < ?2 AND seq >= ?3 "
@@ -69,9 +72,18 @@ void IdIndex::add(std::span<const IdEntry> entries) {
   added_ += static_cast<std::int64_t>(entries.size());
 }
 
-bool IdIndex::has(std::int64_t hash) {
-  const bool found = has_.bind(hash).row();
-  has_.reset();
+std::vector<std::int64_t> IdIndex::known(std::span<const std::int64_t> hashes) {
+  std::vector<std::int64_t> found;
+  if (hashes.empty()) {
+    return found;
+  }
+  asking_.hashes = hashes;
+  while (known_.row()) {
+    found.push_back(known_.integer(0));
+  }
+  known_.reset();
+  asking_.hashes = {};
+  std::sort(found.begin(), found.end());
   return found;
 }
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "host/stores/sqlite/connection.hpp"
 #include "host/stores/sqlite/memory_table.hpp"
@@ -48,8 +49,9 @@ class IdIndex {
 
   /// Best in order of their hash, so that those of one page come together.
   void add(std::span<const IdEntry> entries);
-  /// True when there is an entry with that hash: of that id, of one whose message is gone, or of another by chance.
-  bool has(std::int64_t hash);
+  /// Those of `hashes` that there are entries with: of that id, of one whose message is gone, or of another by chance.
+  /// In order. Best given so too.
+  std::vector<std::int64_t> known(std::span<const std::int64_t> hashes);
   /// Called once in each transaction that writes messages, with the counters that it has read: a bounded piece of the
   /// work that is due. `live` is the number of messages in the whole file.
   void sweep(std::int64_t& new_ids, std::int64_t& old_ids, std::int64_t live);
@@ -66,6 +68,15 @@ class IdIndex {
 
     std::span<const IdEntry> entries;
   };
+  /// What `known` asks for: a statement for each would cost as much as putting the message down.
+  class Hashes final : public MemoryTable {
+   public:
+    explicit Hashes(Connection& connection) : MemoryTable(connection, "asking_ids", "hash") {}
+    std::size_t rows() const override { return hashes.size(); }
+    void column(std::size_t row, int /*column*/, ColumnValue value) const override { value.set(hashes[row]); }
+
+    std::span<const std::int64_t> hashes;
+  };
   void settle_range(std::int64_t& new_ids, std::int64_t& old_ids);
   void sweep_range(std::int64_t& old_ids);
   std::int64_t oldest();
@@ -76,7 +87,8 @@ class IdIndex {
   const IdIndexLimits limits_;
   Entries adding_;
   Statement add_;
-  Statement has_;
+  Hashes asking_;
+  Statement known_;
   Statement oldest_;
   Statement keep_;
   Statement drop_new_;

@@ -72,27 +72,42 @@ void NewMessages::gather(std::int64_t queue, std::span<const NewMessage> message
 }
 
 void NewMessages::find_duplicates(std::int64_t queue) {
+  const std::vector<std::int64_t> known = known_hashes();
   std::size_t first_of_hash = 0;
   for (std::size_t key = 0; key < keys_.size(); ++key) {
     if (keys_[key].hash != keys_[first_of_hash].hash) {
       first_of_hash = key;
     }
     const Row& row = rows_.list[keys_[key].row];
-    if (!row.message->id.empty() && is_duplicate(queue, key, first_of_hash)) {
+    if (row.message->id.empty()) {
+      continue;
+    }
+    // Either the same id came before in this batch, whatever became of it, or it is stored.
+    const bool may_be_stored = std::binary_search(known.begin(), known.end(), keys_[key].hash);
+    if (came_before(key, first_of_hash) || (may_be_stored && ids_.find(queue, row.result->id))) {
       row.result->status = SendStatus::duplicate_id;
     }
   }
 }
 
-bool NewMessages::is_duplicate(std::int64_t queue, std::size_t key, std::size_t first_of_hash) {
+std::vector<std::int64_t> NewMessages::known_hashes() {
+  asked_.clear();
+  for (const Key& key : keys_) {
+    if (!rows_.list[key.row].message->id.empty()) {
+      asked_.push_back(key.hash);
+    }
+  }
+  return tally_.known_hashes(asked_);
+}
+
+bool NewMessages::came_before(std::size_t key, std::size_t first_of_hash) const {
   const std::string& id = rows_.list[keys_[key].row].result->id;
-  // Either the same id came before in this batch, whatever became of it, or it is stored.
   for (std::size_t other = first_of_hash; other < key; ++other) {
     if (rows_.list[keys_[other].row].result->id == id) {
       return true;
     }
   }
-  return tally_.has_hash(keys_[key].hash) && ids_.find(queue, id);
+  return false;
 }
 
 void NewMessages::number() {

@@ -51,7 +51,8 @@ class NewMessages {
 
   void gather(std::int64_t queue, std::span<const NewMessage> messages, std::span<SendResult> results, WallTime now);
   void find_duplicates(std::int64_t queue);
-  bool is_duplicate(std::int64_t queue, std::size_t key, std::size_t first_of_hash);
+  std::vector<std::int64_t> known_hashes();
+  bool came_before(std::size_t key, std::size_t first_of_hash) const;
   void number();
   void write(std::int64_t half, WallTime now);
 
@@ -63,6 +64,7 @@ class NewMessages {
   Statement insert_ready_;
   // Of the current batch; members so that their memory is there for the next one.
   std::vector<Key> keys_;
+  std::vector<std::int64_t> asked_;
   std::vector<IdEntry> entries_;
 };
 

@@ -25,7 +25,7 @@ class Tally {
   std::int64_t next_seq();
   /// Best in order of their hash.
   void index_ids(std::span<const IdEntry> entries);
-  bool has_hash(std::int64_t hash) { return ids_.has(hash); }
+  std::vector<std::int64_t> known_hashes(std::span<const std::int64_t> hashes) { return ids_.known(hashes); }
 
  private:
   struct Change {
