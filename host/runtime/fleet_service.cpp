@@ -194,7 +194,7 @@ Result<void> FleetService::look(Post& post, Deadline deadline) {
     return notice.error();
   }
   post.seen = notice->version;
-  if (notice->text == post.steering && !post.steering.empty()) {
+  if (post.steering == notice->text) {
     return {};
   }
   auto steering = fleet::read_steering(notice->text);

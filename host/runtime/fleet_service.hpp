@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -65,9 +66,9 @@ class FleetService final : public Service {
     std::unique_ptr<queue::NoticeBoard> board;
     fleet::Attendance attendance;
     fleet::Sweeper sweeper;
-    std::string steering;   ///< as it was read last
-    std::int64_t seen = 0;  ///< its version
-    std::int64_t told = 0;  ///< the version of the host's own record
+    std::optional<std::string> steering;  ///< as it was read last
+    std::int64_t seen = 0;                ///< its version
+    std::int64_t told = 0;                ///< the version of the host's own record
     bool complained = false;
     std::unique_ptr<queue::NoticeBoard::Watch> watch;
   };

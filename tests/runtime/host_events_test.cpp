@@ -24,6 +24,17 @@ TEST(HostEvents, OneTerminationDrainsTwoStopHard) {
   EXPECT_EQ(told, (std::vector<int>{1, 2}));
 }
 
+TEST(HostEvents, AskingForADrainNeverStopsHard) {
+  HostEvents events;
+  std::vector<int> told;
+  events.on_termination([&](int nth) { told.push_back(nth); });
+  EXPECT_TRUE(events.ask_drain());
+  EXPECT_TRUE(events.terminating());
+  EXPECT_FALSE(events.ask_drain());
+  EXPECT_FALSE(events.hard_stop_requested());
+  EXPECT_EQ(told, std::vector<int>{1});
+}
+
 TEST(HostEvents, AnActionThatWasReplacedIsNotCalledAnyMore) {
   HostEvents events;
   std::atomic<bool> inside{false};

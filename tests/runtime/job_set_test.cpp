@@ -1,159 +1,13 @@
-#include "host/runtime/job_set.hpp"
-
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <fstream>
-#include <thread>
 
-#include "base/clock.hpp"
-#include "base/random.hpp"
-#include "tests/support/desk.hpp"
-#include "tests/support/sim_queues.hpp"
+#include "tests/runtime/job_set_rig.hpp"
 
 namespace sluice::runtime {
 namespace {
-
-using queue::NewMessage;
-
-/// What the handlers of these tests do; one test at a time.
-struct Script {
-  std::atomic<int> handled{0};
-  std::atomic<bool> hold{false};         ///< handlers wait for their stop
-  std::atomic<bool> ignore_stop{false};  ///< handlers wait for `ignore_stop` to fall
-  std::atomic<int> running{0};
-};
-Script script;
-
-void report(const sluice_context* context, sluice_status status) {
-  const sluice_outcome outcome{sizeof(sluice_outcome), status, 0, {nullptr, 0}};
-  context->report(context, &outcome);
-}
-
-void handle(void*, const sluice_message*, const sluice_context* context) {
-  ++script.running;
-  while (script.hold && context->wait_for_stop(context, 1'000'000) == 0) {
-  }
-  script.ignore_stop.wait(true);
-  ++script.handled;
-  --script.running;
-  report(context, script.hold ? SLUICE_RELEASE : SLUICE_DONE);
-}
-
-int32_t create(const sluice_host*, const sluice_option_value* const*, size_t, void** instance,
-               void (*)(void*, sluice_string), void*) {
-  *instance = nullptr;
-  return 0;
-}
-
-int32_t refuse(const sluice_host*, const sluice_option_value* const*, size_t, void**,
-               void (*fail)(void*, sluice_string), void* sink) {
-  fail(sink, {"not today", 9});
-  return 1;
-}
-
-void destroy(void*) {}
-
-const sluice_handler kHandler{sizeof(sluice_handler),
-                              SLUICE_HANDLER_CONCURRENT | SLUICE_HANDLER_OPEN_OPTIONS,
-                              "scripted",
-                              nullptr,
-                              nullptr,
-                              0,
-                              create,
-                              destroy,
-                              handle,
-                              nullptr};
-const sluice_handler kRefuses{sizeof(sluice_handler),
-                              SLUICE_HANDLER_CONCURRENT | SLUICE_HANDLER_OPEN_OPTIONS,
-                              "refuses",
-                              nullptr,
-                              nullptr,
-                              0,
-                              refuse,
-                              destroy,
-                              handle,
-                              nullptr};
-
-class JobSetTest : public testing::Test {
- protected:
-  JobSetTest() {
-    script.handled = 0;
-    script.hold = false;
-    script.ignore_stop = false;
-  }
-
-  JobPlan plan(const std::string& name, const sluice_handler& handler = kHandler) {
-    JobPlan plan;
-    plan.config.file = name + ".toml";
-    plan.config.name = name;
-    plan.config.queue = name;
-    plan.config.handler = handler.name;
-    plan.config.concurrency = 2;
-    plan.handler = &handler;
-    return plan;
-  }
-
-  Result<std::unique_ptr<work::Job>> make(const JobPlan& plan) {
-    work::JobSpec spec;
-    spec.config = plan.config;
-    spec.handler = plan.handler;
-    spec.options = plan.options;
-    spec.host = "test";
-    return work::Job::create(std::move(spec), *queues_.open_source({plan.config.queue, queue::Half::standard}),
-                             {clock_, random_, log_, metrics_.job(plan.config.name, plan.config.queue)});
-  }
-
-  void failed(const Error& error) {
-    const MutexLock lock(mutex_);
-    failures_.push_back(error.message());
-  }
-  std::size_t failures() {
-    const MutexLock lock(mutex_);
-    return failures_.size();
-  }
-
-  Result<void> start(const std::vector<JobPlan>& plans) {
-    const auto first = jobs_.prepare(plans);
-    return first ? jobs_.start(*first) : Result<void>(first.error());
-  }
-  Result<JobSet::Changes> reload(const std::vector<JobPlan>& plans, Duration drain_timeout) {
-    const auto next = jobs_.prepare(plans);
-    if (!next) {
-      return next.error();
-    }
-    jobs_.exchange(*next, drain_timeout);
-    return next->changes;
-  }
-
-  void send(const std::string& queue, int count) {
-    std::vector<NewMessage> messages(static_cast<std::size_t>(count));
-    for (const auto& result : desk_.send(queue, messages, Deadline::never())) {
-      ASSERT_EQ(result.status, queue::SendStatus::sent);
-    }
-  }
-  /// Looks until it is so; the jobs run on real threads.
-  template <typename Condition>
-  void until(Condition condition) {
-    while (!condition()) {
-      std::this_thread::yield();
-    }
-  }
-  Deadline soon() { return Deadline::after(clock_, std::chrono::seconds(10)); }
-
-  SystemClock clock_;
-  SeededRandom random_{1};
-  test::SimQueues queues_{clock_, random_};
-  test::Desk desk_{queues_};
-  observe::Log log_{observe::LogLevel::off, observe::LogFormat::text};
-  observe::Metrics metrics_;
-  Mutex mutex_;
-  std::vector<std::string> failures_;
-  JobSet jobs_{[this](const JobPlan& plan) { return make(plan); }, [this](const Error& error) { failed(error); },
-               clock_};
-};
 
 TEST_F(JobSetTest, WorksOnEveryQueueAndAddsUpByName) {
   ASSERT_TRUE(start({plan("a"), plan("b")}).has_value());
@@ -335,6 +189,29 @@ TEST_F(JobSetTest, ASuccessorThatGetsNoThreadsAfterAllGivesThePlaceBack) {
   EXPECT_TRUE(jobs_.runs(plan("a").config));
   send("a", 1);
   until([&] { return jobs_.total().done == 2; });
+  EXPECT_TRUE(jobs_.drain(soon()).clean);
+}
+
+TEST_F(JobSetTest, SteeringHoldsForTheJobsThatComeLater) {
+  jobs_.steer([](const config::JobConfig& job) {
+    return work::JobSteering{.paused = job.queue == "a", .workers = job.name == "b" ? 7U : 0U};
+  });
+  ASSERT_TRUE(start({plan("a"), plan("b")}).has_value());
+  send("a", 3);
+  send("b", 3);
+  until([&] { return jobs_.total().done == 3; });
+  JobPlan changed = plan("a");
+  changed.config.concurrency = 5;
+  ASSERT_TRUE(reload({changed, plan("b")}, std::chrono::seconds(10)).has_value());
+  until([&] { return !jobs_.exchanging(); });
+  const auto members = jobs_.members();
+  ASSERT_EQ(members.size(), 2U);
+  EXPECT_TRUE(members[0].job->activity().paused) << "the job of the new file too";
+  EXPECT_EQ(members[0].job->activity().workers, 5U);
+  EXPECT_EQ(members[1].job->activity().workers, 7U);
+  EXPECT_EQ(jobs_.total().done, 3U);
+  jobs_.steer([](const config::JobConfig&) { return work::JobSteering(); });
+  until([&] { return jobs_.total().done == 6; });
   EXPECT_TRUE(jobs_.drain(soon()).clean);
 }
 

@@ -48,6 +48,7 @@ TEST_F(SteeredFlow, APauseGivesBackWhatHasNotStarted) {
   EXPECT_EQ(rig.hands[0].view().unstarted, 0U) << "no handler starts any more";
   EXPECT_NE(rig.hands[0].view().running, nullptr) << "what runs goes on";
   EXPECT_FALSE(rig.hands[0].stop_requested());
+  rig.pass(50ms);
   EXPECT_EQ(rig.settle(), claimed - 2);
   for (const queue::Completion& completion : rig.last) {
     EXPECT_EQ(completion.action, CompletionAction::release) << "without an attempt burnt";
@@ -172,6 +173,7 @@ TEST_F(SteeredFlow, CancelsOnlyTheMessageThatIsMeant) {
   EXPECT_TRUE(rig.hands[1].stop_requested());
   EXPECT_FALSE(rig.flow.cancel("m-9"));
   rig.finish(1, OutcomeStatus::reject);
+  rig.pass(50ms);
   rig.settle();
   EXPECT_EQ(rig.account().rejected, 1U) << "the outcome is what the handler returns";
   EXPECT_FALSE(rig.flow.cancel("m-1"));
