@@ -1,6 +1,7 @@
 // How fast, and at what cost, does a DynamoMQ queue drain through store calls? Messages of 600 bytes are sent, then
 // claimed and removed in lots, on the emulator; sent again, they go to the DLQ, are redriven and purged in bulk, which
-// may take at most a tenth of a request a message. Arguments: messages (10000), lot (100), threads (2).
+// may take at most a tenth of a request a message. And once more under a role without PartiQL, where every write is a
+// request of its own. Arguments: messages (10000), lot (100), threads (2).
 
 #include <sys/resource.h>
 
@@ -138,6 +139,19 @@ bool bulk(test::EmulatedHost& host, const Setting& setting, Deadline deadline) {
   return purging.report("purge", setting.messages) <= kBudget && right;
 }
 
+// Sends and drains under a role that may execute no statements. True when that stays within its budget of requests.
+bool one_by_one(const Clock& clock, const Setting& setting, Deadline deadline) {
+  constexpr double kBudget = 3.1;
+  test::EmulatedHost host(clock, "alone", 2);
+  host.faults().choose([](const std::string& operation, const std::string&) {
+    return operation == "BatchExecuteStatement" ? test::HttpFault::deny : test::HttpFault::none;
+  });
+  const Meter living(host.usage());
+  const bool all =
+      send_all(host.desk(), setting, deadline) && drain(host.desk(), setting, deadline) == setting.messages;
+  return living.report("one by one", setting.messages) <= kBudget && all;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -168,5 +182,6 @@ int main(int argc, char** argv) {
   const Meter draining(host.usage());
   const std::size_t removed = drain(host.desk(), setting, deadline);
   draining.report("claim+remove", removed);
-  return removed == setting.messages && bulk(host, setting, deadline) ? 0 : 1;
+  const bool right = removed == setting.messages && bulk(host, setting, deadline);
+  return one_by_one(clock, setting, deadline) && right ? 0 : 1;
 }

@@ -45,8 +45,8 @@ bool JobConfig::same_job(const JobConfig& other) const {
   }
   return name == other.name && queue == other.queue && source == other.source && handler == other.handler &&
          concurrency == other.concurrency && timeout == other.timeout && rate_limit == other.rate_limit &&
-         isolation == other.isolation && limits == other.limits && retry == other.retry &&
-         dead_letter == other.dead_letter && same_pin(plugin, other.plugin);
+         poll_interval == other.poll_interval && isolation == other.isolation && limits == other.limits &&
+         retry == other.retry && dead_letter == other.dead_letter && same_pin(plugin, other.plugin);
 }
 
 Environment process_environment() {

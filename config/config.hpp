@@ -133,7 +133,8 @@ struct JobConfig {
   std::optional<PluginPin> plugin;
   std::uint32_t concurrency = 8;
   Duration timeout = std::chrono::seconds(60);
-  double rate_limit = 0;  ///< messages a second; 0: none
+  double rate_limit = 0;                             ///< messages a second; 0: none
+  Duration poll_interval = std::chrono::seconds(1);  ///< the longest pause between two looks at an empty queue
   Isolation isolation = Isolation::thread;
   LimitsConfig limits;  ///< with isolation "process" only
   RetryConfig retry;

@@ -220,6 +220,7 @@ void read_job(Section job, JobConfig& config) {
   std::string rate;
   job.read("rate_limit", rate, rate_complaint);
   config.rate_limit = parse_rate(rate).value_or(0);
+  job.read("poll_interval", config.poll_interval, {milliseconds(10), hours(1)});
 }
 
 /// The job's name is its file's unless it has one of its own, and then must do as a name.

@@ -58,6 +58,10 @@ Call write_call(std::string operation, std::string table, std::string body, Item
   return call;
 }
 
+std::string_view operation_of(const PutItemRequest&) { return "PutItem"; }
+std::string_view operation_of(const UpdateItemRequest&) { return "UpdateItem"; }
+std::string_view operation_of(const DeleteItemRequest&) { return "DeleteItem"; }
+
 template <typename Output>
 Result<Output> result_of(Call& call, Output&& output) {
   if (call.error) {
@@ -142,6 +146,25 @@ Result<ItemOutput> Client::delete_item(const DeleteItemRequest& request, Deadlin
   Call call = write_call("DeleteItem", request.table, encode(request), output);
   core_->run({&call, 1}, deadline);
   return result_of(call, std::move(output));
+}
+
+std::vector<Result<ItemOutput>> Client::write_each(std::span<const ItemWrite> writes, Deadline deadline) {
+  std::vector<ItemOutput> outputs(writes.size());
+  std::vector<Call> calls;
+  calls.reserve(writes.size());
+  for (std::size_t i = 0; i < writes.size(); ++i) {
+    const auto call_of = [&output = outputs[i]](const auto& request) {
+      return write_call(std::string(operation_of(request)), request.table, encode(request), output);
+    };
+    calls.push_back(std::visit(call_of, writes[i]));
+  }
+  core_->run(calls, deadline);
+  std::vector<Result<ItemOutput>> results;
+  results.reserve(writes.size());
+  for (std::size_t i = 0; i < writes.size(); ++i) {
+    results.push_back(result_of(calls[i], std::move(outputs[i])));
+  }
+  return results;
 }
 
 Result<Page> Client::query(const QueryRequest& request, Deadline deadline) {

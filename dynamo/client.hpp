@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -87,6 +88,9 @@ struct DeleteItemRequest {
   Item values;
   std::string return_values = "NONE";
 };
+
+/// A write of one item.
+using ItemWrite = std::variant<PutItemRequest, UpdateItemRequest, DeleteItemRequest>;
 
 struct QueryRequest {
   std::string table;
@@ -207,6 +211,9 @@ class Client {
   Result<ItemOutput> put_item(const PutItemRequest& request, Deadline deadline);
   Result<ItemOutput> update_item(const UpdateItemRequest& request, Deadline deadline);
   Result<ItemOutput> delete_item(const DeleteItemRequest& request, Deadline deadline);
+  /// Each write is a request of its own; they run side by side, as many at once as the transport allows. Results in the
+  /// order of the writes.
+  std::vector<Result<ItemOutput>> write_each(std::span<const ItemWrite> writes, Deadline deadline);
   Result<Page> query(const QueryRequest& request, Deadline deadline);
   Result<Page> scan(const ScanRequest& request, Deadline deadline);
 

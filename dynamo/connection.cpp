@@ -6,6 +6,13 @@
 #include "dynamo/settings.hpp"
 
 namespace sluice::dynamo {
+namespace {
+
+/// What requests to a named endpoint are signed for where nobody names a region: what answers there, an emulator or a
+/// proxy, seldom looks at it.
+constexpr const char* kSomeRegion = "us-east-1";
+
+}  // namespace
 
 Result<std::unique_ptr<Connection>> Connection::open(Options options, const std::string& no_region_text,
                                                      const Clock& clock, Random& random) {
@@ -21,11 +28,14 @@ Result<std::unique_ptr<Connection>> Connection::open(Options options, const std:
   client_options.use_dual_stack = settings->use_dual_stack;
   client_options.account_id_endpoint_mode = settings->account_id_endpoint_mode;
   client_options.observer = std::move(options.observer);
-  if (client_options.region.empty()) {
+  if (client_options.region.empty() && client_options.endpoint.empty()) {
     return Error(ErrorKind::validation, no_region_text);
   }
   std::unique_ptr<Connection> made(new Connection(clock));
   made->region_ = client_options.region;
+  if (client_options.region.empty()) {
+    client_options.region = kSomeRegion;
+  }
   made->transport_.start();
   made->credentials_ = make_default_chain(environment, made->transport_, clock, random);
   made->client_ =

@@ -24,8 +24,9 @@ class Connection {
     std::function<void(const CallRecord&)> observer;  ///< ClientOptions::observer
   };
 
-  /// Makes no request yet. ErrorKind::validation when no region is named anywhere (`no_region_text` is then the whole
-  /// message), otherwise what `resolve_settings` says. The references must outlive the connection.
+  /// Makes no request yet. ErrorKind::validation when neither a region nor an endpoint is named anywhere
+  /// (`no_region_text` is then the whole message), otherwise what `resolve_settings` says. The references must outlive
+  /// the connection.
   static Result<std::unique_ptr<Connection>> open(Options options, const std::string& no_region_text,
                                                   const Clock& clock, Random& random);
   ~Connection();
@@ -33,6 +34,7 @@ class Connection {
   Connection& operator=(const Connection&) = delete;
 
   Client& client() { return *client_; }
+  /// As it was named; empty where an endpoint makes up for it.
   const std::string& region() const { return region_; }
 
  private:

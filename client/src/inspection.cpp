@@ -44,8 +44,8 @@ Result<QueueStats> QueueClient::queue_stats() {
   stats.first_100_ids_in_queue = std::move(seen->first_ids);
   stats.first_100_ids_in_queue_processing = std::move(seen->first_in_flight_ids);
   stats.total_messages_in_queue = seen->counts.total();
-  stats.total_messages_in_queue_processing = seen->counts.in_flight + seen->counts.delayed;
-  stats.total_messages_in_queue_ready = seen->counts.ready;
+  stats.total_messages_in_queue_processing = seen->counts.hidden();
+  stats.total_messages_in_queue_ready = seen->counts.total() - seen->counts.hidden();
   stats.total_messages_in_queue_delayed = seen->counts.delayed;
   return stats;
 }

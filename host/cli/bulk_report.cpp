@@ -103,10 +103,6 @@ void BulkReport::add_line(const operate::BulkOutcome& outcome) {
 
 void BulkReport::write_failures() {
   json_.key("failures");
-  if (failures_.empty()) {
-    json_.null();
-    return;
-  }
   json_.begin_array();
   for (const operate::BulkOutcome& failure : failures_) {
     json_.begin_object();
@@ -150,11 +146,10 @@ void BulkReport::finish(const queue::QueueAddress& address, const operate::BulkR
     }
     return;
   }
-  if (any_id_) {
-    json_.end_array();
-  } else {
-    json_.null();
+  if (!any_id_) {
+    json_.begin_array();
   }
+  json_.end_array();
   if (!dry_run_) {
     write_failures();
   }

@@ -80,5 +80,6 @@ Command shell_command();
 Command completion_bash_command();
 Command completion_zsh_command();
 Command completion_fish_command();
+Command completion_powershell_command();
 
 }  // namespace sluice::cli

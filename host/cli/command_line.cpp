@@ -172,6 +172,7 @@ const std::vector<Command>& commands() {
       completion_bash_command(),
       completion_zsh_command(),
       completion_fish_command(),
+      completion_powershell_command(),
   };
   return kCommands;
 }

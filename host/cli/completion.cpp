@@ -70,6 +70,25 @@ end
 complete -c NAME -f -a "(__NAME_complete)"
 )fish";
 
+// A completer that offers nothing leaves the word to PowerShell's own, which knows files.
+constexpr std::string_view kPowerShell =
+    R"(# PowerShell completion of NAME. For every session: put the next line, without its mark, into $PROFILE
+# NAME completion powershell | Out-String | Invoke-Expression
+Register-ArgumentCompleter -Native -CommandName NAME -ScriptBlock {
+  param($wordToComplete, $commandAst, $cursorPosition)
+  $words = @($commandAst.CommandElements | Select-Object -Skip 1 |
+    Where-Object { $_.Extent.StartOffset -lt $cursorPosition } | ForEach-Object { $_.ToString() })
+  if ($wordToComplete -eq '') {
+    $words += $(if ($PSVersionTable.PSVersion -ge [version]'7.3') { '' } else { '""' })
+  }
+  NAME __complete @words 2>$null | Where-Object { $_ -and $_ -ne ':files' } | ForEach-Object {
+    $text, $meaning = $_ -split "`t", 2
+    if (-not $meaning) { $meaning = $text }
+    [System.Management.Automation.CompletionResult]::new($text, $text, 'ParameterValue', $meaning)
+  }
+}
+)";
+
 std::string for_program(std::string_view script, std::string_view program) {
   constexpr std::string_view kName = "NAME";
   std::string text;
@@ -117,6 +136,9 @@ std::optional<std::string> completion_for(std::string_view shell, std::string_vi
   if (shell == "fish") {
     return for_program(kFish, program);
   }
+  if (shell == "powershell") {
+    return for_program(kPowerShell, program);
+  }
   return std::nullopt;
 }
 
@@ -133,6 +155,11 @@ Command completion_zsh_command() {
 Command completion_fish_command() {
   return make("completion fish", "Print the script that completes sluice's words in fish",
               "sluice completion fish | source", print<kFish>);
+}
+
+Command completion_powershell_command() {
+  return make("completion powershell", "Print the script that completes sluice's words in PowerShell",
+              "sluice completion powershell | Out-String | Invoke-Expression", print<kPowerShell>);
 }
 
 }  // namespace sluice::cli

@@ -31,10 +31,20 @@ Words plain_words(const Words& words) {
   return plain;
 }
 
+/// No failure there either.
+int unknown_topic(const Words& topic, Console& console) {
+  std::string text = "Unknown help topic [";
+  for (const std::string& word : topic) {
+    text += (&word == &topic.front() ? "`" : " `") + word + "`";
+  }
+  console.error_text(text + "]\n" + drop_in_usage(nullptr));
+  return kExitOk;
+}
+
 int help(const Words& plain, Console& console) {
   const Command* command = plain.empty() ? nullptr : parse_drop_in({plain.front()}).command;
   if (!plain.empty() && command == nullptr) {
-    return fail("unknown help topic \"" + plain.front() + "\"", drop_in_usage(nullptr), console);
+    return unknown_topic(plain, console);
   }
   console.out(drop_in_help(command));
   return kExitOk;

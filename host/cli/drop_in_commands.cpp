@@ -148,10 +148,11 @@ Exit enqueue_test(const Arguments& arguments, Console& console) {
   if (session.has_error()) {
     return session.error();
   }
+  const BulkOutcome outcome = DynamoMqOperations(*session).enqueue_test();
   JsonText json = new_json();
-  write_outcome(json, DynamoMqOperations(*session).enqueue_test(), false);
+  write_outcome(json, outcome, Keys::dynamomq, false);
   print(json, console);
-  return Exit::ok();
+  return outcome.failures.empty() ? Exit::ok() : Exit::failure(outcome.failures.front().error);
 }
 
 Exit purge(const Arguments& arguments, Console& console) {
@@ -173,8 +174,11 @@ Exit purge(const Arguments& arguments, Console& console) {
     return Exit::failure(outcome.error());
   }
   JsonText json = new_json();
-  write_outcome(json, *outcome, true);
+  write_outcome(json, *outcome, Keys::dynamomq, true);
   print(json, console);
+  if (outcome->denied) {
+    return Exit::failure(*outcome->denied);
+  }
   if (interrupt.raised()) {
     return Exit::failure("interrupted; " + std::to_string(outcome->successes.size()) + " messages were removed");
   }
@@ -201,7 +205,8 @@ std::vector<Command> make_commands() {
   // Scripts may give it where it means nothing, as there.
   const std::vector<Flag> unused_id{{.name = "id", .value = "string", .help = "not used"}};
   return {
-      make("completion", "Print the script that completes words: completion bash, zsh or fish", {}, nullptr),
+      make("completion", "Print the script that completes words: completion bash, zsh, fish or powershell",
+           {{.name = "no-descriptions", .help = "not used"}}, nullptr),
       make("delete", "Delete the message of an id", id, run_silently<&DynamoMqOperations::remove>),
       make("dlq", "Count the messages of the DLQ", unused_id, count<queue::Half::dlq>),
       make("enqueue-test", "Send the test messages A-101, A-202, A-303 and A-404", unused_id, enqueue_test),

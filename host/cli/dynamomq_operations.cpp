@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <utility>
 
 #include "host/cli/message_json.hpp"
@@ -71,10 +72,25 @@ DynamoMqOperations::DynamoMqOperations(QueueSession& session)
                           .oper = session.oper(),
                           .queue = session.queue(),
                           .clock = session.clock(),
-                          .explain = [&session](const Error& error) { return session.explained(error); }}) {}
+                          .mend = [&session](const Error& error) { return session.mend(error); }}) {}
 
 Error DynamoMqOperations::worded(const Error& error) const {
-  return dynamomq_error(Error(error.code(), seams_.explain(error)));
+  Error worded = dynamomq_error(error);
+  constexpr std::string_view kJoint = "; ";
+  std::string mend = seams_.mend(error);
+  if (mend.size() <= kJoint.size()) {
+    return worded;
+  }
+  mend.erase(0, kJoint.size());
+  mend.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(mend.front())));
+  return {error.code(), worded.message() + " " + mend};
+}
+
+void DynamoMqOperations::note_failure(BulkOutcome& outcome, const std::string& id, const Error& error) const {
+  outcome.failures.push_back({id, error.message()});
+  if (error.code() == ErrorCode::denied && !outcome.denied) {
+    outcome.denied = error;
+  }
 }
 
 Deadline DynamoMqOperations::deadline() const { return Deadline::after(seams_.clock, kRequestTime); }
@@ -194,13 +210,13 @@ BulkOutcome DynamoMqOperations::enqueue_test() {
   auto sender = seams_.queues.open_sender(seams_.queue);
   if (sender.has_error()) {
     for (const std::string& id : ids) {
-      outcome.failures.push_back({id, worded(sender.error()).message()});
+      note_failure(outcome, id, worded(sender.error()));
     }
     return outcome;
   }
   for (const std::string& id : ids) {
     if (const auto removed = remove(id); removed.has_error()) {
-      outcome.failures.push_back({id, removed.error().message()});
+      note_failure(outcome, id, removed.error());
       continue;
     }
     queue::NewMessage message{.id = id, .body = test_body(id), .content_type = std::string(queue::kJson)};
@@ -210,7 +226,7 @@ BulkOutcome DynamoMqOperations::enqueue_test() {
     } else {
       const Error duplicate(ErrorCode::duplicate_id, {});
       const bool taken = sent.status == queue::SendStatus::duplicate_id;
-      outcome.failures.push_back({id, worded(taken ? duplicate : sent.error).message()});
+      note_failure(outcome, id, worded(taken ? duplicate : sent.error));
     }
   }
   return outcome;
@@ -246,7 +262,7 @@ Result<bool> DynamoMqOperations::purge_half(Half half, const Progress& progress,
         outcome.successes.push_back(std::move(message.id));
       } else if (message.fate == Fate::failed || half == Half::dlq) {
         // What moved to the DLQ from the other half is removed there.
-        outcome.failures.push_back({std::move(message.id), worded(message.error).message()});
+        note_failure(outcome, message.id, worded(message.error));
       }
     }
     if (!step.outcomes.empty() && !progress(outcome.successes.size())) {
@@ -256,31 +272,28 @@ Result<bool> DynamoMqOperations::purge_half(Half half, const Progress& progress,
   return false;
 }
 
-void write_outcome(JsonText& json, const BulkOutcome& outcome, bool always_failures) {
-  json.begin_object();
-  json.key("successes");
-  if (outcome.successes.empty()) {
-    json.null();
-  } else {
+void write_outcome(JsonText& json, const BulkOutcome& outcome, Keys keys, bool always_failures) {
+  const auto list = [&json, keys](std::string_view name, const auto& elements, const auto& write) {
+    json.key(name);
+    if (elements.empty() && keys == Keys::dynamomq) {
+      json.null();
+      return;
+    }
     json.begin_array();
-    for (const std::string& id : outcome.successes) {
-      json.value(id);
+    for (const auto& element : elements) {
+      write(element);
     }
     json.end_array();
-  }
-  if (!outcome.failures.empty()) {
-    json.key("failures");
-    json.begin_array();
-    for (const auto& failed : outcome.failures) {
+  };
+  json.begin_object();
+  list("successes", outcome.successes, [&json](const std::string& id) { json.value(id); });
+  if (!outcome.failures.empty() || always_failures) {
+    list("failures", outcome.failures, [&json](const BulkOutcome::Failed& failed) {
       json.begin_object();
       json.member("ID", failed.id);
       json.member("Error", failed.error);
       json.end_object();
-    }
-    json.end_array();
-  } else if (always_failures) {
-    json.key("failures");
-    json.null();
+    });
   }
   json.end_object();
 }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "base/deadline.hpp"
 #include "base/error.hpp"
 #include "host/cli/json_text.hpp"
+#include "host/cli/message_json.hpp"
 #include "host/queue/queues.hpp"
 
 namespace sluice::cli {
@@ -24,6 +26,7 @@ struct BulkOutcome {
   };
   std::vector<std::string> successes;
   std::vector<Failed> failures;
+  std::optional<Error> denied;  ///< the first of them that failed because the role may not do it
 };
 
 /// DynamoMQ's operations on a queue; every error's message is DynamoMQ's text. One thread.
@@ -38,7 +41,7 @@ class DynamoMqOperations {
     queue::Operator& oper;  ///< of `queue`
     std::string queue;
     const Clock& clock;
-    std::function<std::string(const Error&)> explain;  ///< what is wrong with the queue, and the mend
+    std::function<std::string(const Error&)> mend;  ///< the command that mends it, as QueuePlace::mend
   };
   /// Called between the batches of a purge with the count so far; false ends it.
   using Progress = std::function<bool(std::uint64_t removed)>;
@@ -70,8 +73,9 @@ class DynamoMqOperations {
   Result<void> change(const std::string& id, queue::ChangeAction action);
   /// True when it was told to end.
   Result<bool> purge_half(queue::Half half, const Progress& progress, BulkOutcome& outcome);
-  /// With DynamoMQ's text for its kind.
+  /// With DynamoMQ's text for its kind, and the mend behind its full stop: whoever pastes that pastes no dot.
   Error worded(const Error& error) const;
+  void note_failure(BulkOutcome& outcome, const std::string& id, const Error& error) const;
 
   Deadline deadline() const;
 
@@ -81,8 +85,8 @@ class DynamoMqOperations {
 /// The error with DynamoMQ's text for its kind.
 Error dynamomq_error(const Error& error);
 
-/// `{"successes": [...], "failures": [{"ID": ..., "Error": ...}]}`. Empty lists are null; without `always_failures` an
-/// empty list of failures is left out.
-void write_outcome(JsonText& json, const BulkOutcome& outcome, bool always_failures);
+/// `{"successes": [...], "failures": [{"ID": ..., "Error": ...}]}`. With DynamoMQ's keys empty lists are null, as Go
+/// prints them; without `always_failures` an empty list of failures is left out.
+void write_outcome(JsonText& json, const BulkOutcome& outcome, Keys keys, bool always_failures);
 
 }  // namespace sluice::cli

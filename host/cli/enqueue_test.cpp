@@ -28,7 +28,7 @@ Exit enqueue_test(const Arguments& arguments, Console& console) {
     console.out(table.take());
   } else {
     JsonText json(JsonText::Layout::indented);
-    write_outcome(json, outcome, false);
+    write_outcome(json, outcome, Keys::all, false);
     console.out(json.take_line());
   }
   if (outcome.failures.empty()) {

@@ -40,7 +40,7 @@ std::vector<Flag> filter_flags() {
   return {{.name = "where",
            .value = "FILTER",
            .help = "only messages that match, such as 'receive_count > 3 and data.type = \"invoice\"'"},
-          {.name = "older-than", .value = "TIME", .help = "only those that were sent longer ago than that, such as 1h"},
+          {.name = "older-than", .value = "TIME", .help = "only those created longer ago than that, such as 1h"},
           {.name = "error-like", .value = "TEXT", .help = "only those whose last error holds TEXT; * is any text"}};
 }
 

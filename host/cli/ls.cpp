@@ -44,10 +44,9 @@ class ListWriter {
       if (!begun_) {
         json_.begin_object();
         json_.key("statuses");
-        json_.null();
-      } else {
-        json_.end_array();
+        json_.begin_array();
       }
+      json_.end_array();
       json_.end_object();
       console_.out(json_.take_line());
     }

@@ -36,6 +36,11 @@ std::string_view dynamomq_status(const queue::StoredMessage& message, WallTime n
   return message.invisible_until && now <= *message.invisible_until ? "PROCESSING" : "READY";
 }
 
+std::string half_text(const queue::StoredMessage& message) {
+  const auto odd = message.odd.find("queue_type");
+  return odd == message.odd.end() ? std::string(queue::to_string(message.half)) : odd->second;
+}
+
 void MessageJson::write(JsonText& json, const queue::StoredMessage& stored, WallTime now) {
   const queue::Message& message = stored.message;
   json.begin_object();
@@ -65,13 +70,13 @@ void MessageJson::write(JsonText& json, const queue::StoredMessage& stored, Wall
 
 void MessageJson::write_record(JsonText& json, const queue::StoredMessage& stored) const {
   json.member("receive_count", std::uint64_t{stored.message.attempt});
-  json.member("queue_type", queue::to_string(stored.half));
+  json.member("queue_type", half_text(stored));
   json.member("version", stored.version);
-  json.member("created_at", time_text(stored.created_at));
-  json.member("updated_at", time_text(stored.updated_at));
-  json.member("sent_at", time_text(stored.message.sent_at));
-  json.member("received_at", time_text(stored.received_at));
-  json.member("invisible_until_at", time_text(stored.invisible_until));
+  write_time(json, stored, "created_at", stored.created_at);
+  write_time(json, stored, "updated_at", stored.updated_at);
+  write_time(json, stored, "sent_at", stored.message.sent_at);
+  write_time(json, stored, "received_at", stored.received_at);
+  write_time(json, stored, "invisible_until_at", stored.invisible_until);
 }
 
 void MessageJson::write_system_info(JsonText& json, const queue::StoredMessage& stored, WallTime now) const {
@@ -86,14 +91,14 @@ void MessageJson::write_status(JsonText& json, const queue::StoredMessage& store
   json.begin_object();
   json.member("id", stored.message.id);
   json.member("status", dynamomq_status(stored, now));
-  json.member("queue_type", queue::to_string(stored.half));
+  json.member("queue_type", half_text(stored));
   if (keys_ == Keys::all) {
     json.member("state", to_string(stored.state(now)));
     json.member("receive_count", std::uint64_t{stored.message.attempt});
     json.member("version", stored.version);
-    json.member("sent_at", time_text(stored.message.sent_at));
+    write_time(json, stored, "sent_at", stored.message.sent_at);
     if (stored.invisible_until) {
-      json.member("invisible_until_at", time_text(stored.invisible_until));
+      write_time(json, stored, "invisible_until_at", stored.invisible_until);
     }
     if (!stored.failure.empty()) {
       write_failure(json, stored.failure);
@@ -102,18 +107,25 @@ void MessageJson::write_status(JsonText& json, const queue::StoredMessage& store
   json.end_object();
 }
 
-std::string MessageJson::time_text(const std::optional<WallTime>& time) const {
-  if (!time) {
-    return {};
+void MessageJson::write_time(JsonText& json, const queue::StoredMessage& stored, std::string_view name,
+                             const std::optional<WallTime>& time) const {
+  std::string text;
+  if (const auto odd = stored.odd.find(name); odd != stored.odd.end()) {
+    text = odd->second;
+  } else if (time) {
+    text = keys_ == Keys::dynamomq ? without_trailing_zeros(format_timestamp(*time)) : format_timestamp(*time);
   }
-  return keys_ == Keys::dynamomq ? without_trailing_zeros(format_timestamp(*time)) : format_timestamp(*time);
+  json.member(name, text);
 }
 
 void MessageJson::write_data(JsonText& json, const queue::Message& message) {
   if (message.content_type == queue::kJson && !json_problem(message.body)) {
     json.raw(keys_ == Keys::dynamomq ? with_sorted_keys(message.body) : message.body);
   } else {
-    json.value(is_utf8(message.body) ? message.body : base64(message.body));
+    // To Go's reader the type of `data` decides, whatever its bytes are.
+    const bool binary =
+        !is_utf8(message.body) || (keys_ == Keys::dynamomq && message.content_type == queue::kOctetStream);
+    json.value(binary ? base64(message.body) : message.body);
   }
 }
 

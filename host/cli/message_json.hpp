@@ -33,10 +33,15 @@ class MessageJson {
  private:
   void write_body(JsonText& json, const queue::Message& message);
   void write_record(JsonText& json, const queue::StoredMessage& message) const;
-  std::string time_text(const std::optional<WallTime>& time) const;
+  /// As the record has it, where that is no time.
+  void write_time(JsonText& json, const queue::StoredMessage& stored, std::string_view name,
+                  const std::optional<WallTime>& time) const;
 
   const Keys keys_;
 };
+
+/// "STANDARD" or "DLQ"; for a record that names neither what it names, or nothing.
+std::string half_text(const queue::StoredMessage& message);
 
 /// "READY" or "PROCESSING", DynamoMQ's names; a message that waits for its time is the latter.
 std::string_view dynamomq_status(const queue::StoredMessage& message, WallTime now);

@@ -81,9 +81,9 @@ void MessageTable::add(const queue::StoredMessage& stored, WallTime now) {
   const auto state = stored.state(now);
   table_.add({stored.message.id,
               {std::string(to_string(state)), colour_of(state)},
-              std::string(queue::to_string(stored.half)),
+              half_text(stored),
               std::to_string(stored.message.attempt),
-              short_duration(now - stored.created_at),
+              stored.created_at == WallTime{} ? std::string("?") : short_duration(now - stored.created_at),
               {stored.failure.error, Colour::red}});
 }
 
@@ -98,12 +98,16 @@ std::string message_text(const queue::StoredMessage& stored, WallTime now, bool 
   };
   row("id", message.id);
   row("state", std::string(to_string(state)), colour_of(state));
-  row("half", std::string(queue::to_string(stored.half)));
+  row("half", half_text(stored));
   row("receives", std::to_string(message.attempt));
   row("version", std::to_string(stored.version));
-  row("created", when(stored.created_at, now));
-  row("updated", when(stored.updated_at, now));
-  row("sent", when(message.sent_at, now));
+  const auto time = [&stored, now](std::string_view name, WallTime at) {
+    const auto odd = stored.odd.find(name);
+    return odd == stored.odd.end() ? when(at, now) : odd->second;
+  };
+  row("created", time("created_at", stored.created_at));
+  row("updated", time("updated_at", stored.updated_at));
+  row("sent", time("sent_at", message.sent_at));
   if (stored.received_at) {
     row("received", when(*stored.received_at, now));
   }

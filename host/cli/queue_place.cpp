@@ -143,7 +143,11 @@ OrExit<QueuePlace> QueuePlace::of_host_file(const Arguments& arguments, Queue qu
 }
 
 std::string QueuePlace::explained(const Error& error, const std::string& queue) const {
-  return error.message() + mend_of(error, names_table_ ? naming_ : "--queue " + shell_word(queue) + naming_);
+  return error.message() + mend(error, queue);
+}
+
+std::string QueuePlace::mend(const Error& error, const std::string& queue) const {
+  return mend_of(error, names_table_ ? naming_ : "--queue " + shell_word(queue) + naming_);
 }
 
 std::string options_of_host_file(const Arguments& arguments, const std::string& queue) {

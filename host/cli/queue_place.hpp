@@ -42,6 +42,8 @@ class QueuePlace {
   /// What is wrong with that queue, and the command that mends it where there is one, typed as it stands where this one
   /// was.
   std::string explained(const Error& error, const std::string& queue) const;
+  /// That command alone, as "; make it with: ..."; empty where there is none.
+  std::string mend(const Error& error, const std::string& queue) const;
 
  private:
   static OrExit<QueuePlace> of_table(const Arguments& arguments);

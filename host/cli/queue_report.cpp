@@ -69,12 +69,12 @@ OrExit<QueueReport> read_report(QueueSession& session, const std::string& queue,
 }
 
 void write_queue_stats(JsonText& json, const queue::QueueOverview& standard) {
-  const std::uint64_t hidden = standard.counts.in_flight + standard.counts.delayed;
+  const std::uint64_t hidden = standard.counts.hidden();
   write_ids(json, "first_100_IDs_in_queue", standard.first_ids);
   write_ids(json, "first_100_IDs_in_queue_processing", standard.first_in_flight_ids);
   json.member("total_messages_in_queue", standard.counts.total());
   json.member("total_messages_in_queue_processing", hidden);
-  json.member("total_messages_in_queue_ready", standard.counts.ready);
+  json.member("total_messages_in_queue_ready", standard.counts.total() - hidden);
 }
 
 void write_dlq_stats(JsonText& json, const queue::QueueOverview& dlq) {

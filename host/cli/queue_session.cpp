@@ -1,5 +1,6 @@
 #include "host/cli/queue_session.hpp"
 
+#include <cstdio>
 #include <utility>
 
 #include "host/cli/text_output.hpp"
@@ -14,6 +15,8 @@ std::vector<Flag> with_store_flags(std::vector<Flag> own) {
   own.push_back(output);
   return own;
 }
+
+void QueueSession::warn(const std::string& line) { std::fprintf(stderr, "sluice: %s\n", line.c_str()); }
 
 OrExit<QueueSession> QueueSession::open(const Arguments& arguments, Queue queue, HostFiles files) {
   auto place = QueuePlace::find(arguments, queue, files);

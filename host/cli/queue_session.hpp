@@ -49,19 +49,24 @@ class QueueSession {
 
   /// What is wrong with the session's queue, and the command that mends it.
   std::string explained(const Error& error) const { return place().explained(error, queue()); }
+  /// That command alone, as QueuePlace::mend.
+  std::string mend(const Error& error) const { return place().mend(error, queue()); }
   /// How the command ends for that.
   Exit failure(const Error& error) const { return Exit::failure(explained(error)); }
 
  private:
   /// What refers to each other; it must not move.
   struct Parts {
-    explicit Parts(QueuePlace where) : place(std::move(where)), queues(place.host(), clock, random, nullptr) {}
+    explicit Parts(QueuePlace where) : place(std::move(where)), queues(place.host(), clock, random, nullptr, warn) {}
 
     SystemClock clock;
     SeededRandom random;
     const QueuePlace place;
     runtime::HostQueues queues;
   };
+
+  /// Tells people what a store has to say while a command uses it.
+  static void warn(const std::string& line);
 
   explicit QueueSession(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
   /// How the command ends whose store cannot be opened: no region, a path that is a folder and the like are

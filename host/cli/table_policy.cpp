@@ -12,6 +12,7 @@ namespace sluice::cli {
 namespace {
 
 using queue::dynamomq::Role;
+using queue::dynamomq::WritesBy;
 
 constexpr std::size_t kAccountDigits = 12;
 
@@ -48,11 +49,19 @@ std::vector<std::string> actions_of(const std::vector<std::string_view>& names) 
   return actions;
 }
 
-std::vector<PolicyStatement> statements_of(const std::vector<Role>& roles, const std::string& table,
+OrExit<WritesBy> way_of_writing(const Arguments& arguments) {
+  const std::string writes = arguments.get("writes", "batched");
+  if (writes != "batched" && writes != "single") {
+    return Exit::usage("--writes is batched or single, not \"" + writes + "\"");
+  }
+  return writes == "single" ? WritesBy::singles : WritesBy::batches;
+}
+
+std::vector<PolicyStatement> statements_of(const std::vector<Role>& roles, WritesBy writes, const std::string& table,
                                            const std::string& index) {
   std::vector<PolicyStatement> statements;
   for (const Role role : roles) {
-    const auto permissions = queue::dynamomq::permissions_of(role);
+    const auto permissions = queue::dynamomq::permissions_of(role, writes);
     std::string id(to_string(role));
     id.front() = static_cast<char>(id.front() - 'a' + 'A');
     statements.push_back({id + "OnTable", actions_of(permissions.table), table});
@@ -96,6 +105,10 @@ Exit print_policy(const Arguments& arguments, Console& console) {
   if (format != "json" && format != "terraform") {
     return Exit::usage("--format is json or terraform, not \"" + format + "\"");
   }
+  const auto writes = way_of_writing(arguments);
+  if (writes.has_error()) {
+    return writes.error();
+  }
   const auto target = find_table(arguments);
   if (target.has_error()) {
     return target.error();
@@ -104,7 +117,7 @@ Exit print_policy(const Arguments& arguments, Console& console) {
   if (arn.has_error()) {
     return arn.error();
   }
-  const auto statements = statements_of(*roles, *arn, target->spec.index);
+  const auto statements = statements_of(*roles, *writes, *arn, target->spec.index);
   if (format == "json") {
     console.out(json_policy(statements));
     return Exit::ok();
@@ -128,12 +141,17 @@ Command table_policy_command() {
       .description =
           "The roles are host (sluice run), producer (sends), reader (looks, changes nothing), operator (every "
           "command on messages) and setup (table create). Nothing is asked of AWS. Without --account and a region "
-          "the policy holds for the table of that name in every account and region of its user.",
+          "the policy holds for the table of that name in every account and region of its user. With --writes single "
+          "it needs no PartiQL, as DynamoMQ's own policy: each message is then written by about 3 requests of its "
+          "own, in place of a share of a batch.",
       .flags = with_place_flags(
           {{.name = "role",
             .value = "host|producer|reader|operator|setup",
             .help = "whose privileges; may be repeated [default: host]",
             .repeated = true},
+           {.name = "writes",
+            .value = "batched|single",
+            .help = "with PartiQL's batches, or by single requests [default: batched]"},
            {.name = "account", .value = "ACCOUNT", .help = "the AWS account that owns the table, 12 digits"},
            {.name = "format", .value = "json|terraform", .help = "how to print it [default: json]"}}),
       .examples =

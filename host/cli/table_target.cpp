@@ -51,4 +51,15 @@ OrExit<dynamo::TableDescription> describe_table(const TableTarget& target, std::
   return std::move(*table);
 }
 
+Result<queue::dynamomq::OutsideItems> look_at_items(const TableTarget& target, std::size_t most_requests) {
+  const SystemClock clock;
+  SeededRandom random;
+  const auto connection = runtime::DynamoDbConnection::open(target.connection, clock, random);
+  if (connection.has_error()) {
+    return connection.error();
+  }
+  // Each request has a time-out of its own.
+  return queue::dynamomq::find_outside_items((*connection)->client(), target.spec, most_requests, Deadline::never());
+}
+
 }  // namespace sluice::cli

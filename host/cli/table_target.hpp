@@ -7,6 +7,7 @@
 #include "host/cli/exit.hpp"
 #include "host/cli/queue_place.hpp"
 #include "host/runtime/dynamodb_connection.hpp"
+#include "host/stores/dynamomq/outside_items.hpp"
 #include "host/stores/dynamomq/table.hpp"
 
 namespace sluice::cli {
@@ -23,5 +24,8 @@ OrExit<TableTarget> find_table(const Arguments& arguments);
 
 /// Asks DynamoDB about it. Exit 1 when it does not answer or has no such table.
 OrExit<dynamo::TableDescription> describe_table(const TableTarget& target, std::string& region);
+
+/// Looks for items that no queue shows. Fails as the look itself does.
+Result<queue::dynamomq::OutsideItems> look_at_items(const TableTarget& target, std::size_t most_requests);
 
 }  // namespace sluice::cli

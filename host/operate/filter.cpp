@@ -76,7 +76,7 @@ class MessageView {
       case FilterField::state:
         return std::string(queue::to_string(stored_.state(now_)));
       case FilterField::age:
-        return now_ - message.sent_at;
+        return stored_.created_at == WallTime{} ? std::nullopt : Found(now_ - stored_.created_at);
       case FilterField::created_at:
         return stored_.created_at;
       case FilterField::updated_at:

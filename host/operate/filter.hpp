@@ -43,7 +43,7 @@ class Filter {
   Filter() = default;
 
   static boost::system::result<Filter, FilterError> parse(std::string_view text);
-  /// Messages whose `age`, the time since sent_at, is more than that.
+  /// Messages whose `age`, the time since they were created, is more than that.
   static Filter older_than(Duration age);
   /// Messages whose last error holds the text; * in it stands for anything.
   static Filter error_like(std::string_view text);

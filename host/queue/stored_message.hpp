@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,6 +29,9 @@ struct StoredMessage {
   std::optional<WallTime> invisible_until;
   Failure failure;
   bool suspect = false;  ///< its next delivery is a suspect whatever else the record says
+  /// What the record holds where it should name its half or a time, by attribute and as it stands there; empty text for
+  /// an attribute that it lacks. The fields have their defaults then, which are nothing to show to anybody.
+  std::map<std::string, std::string, std::less<>> odd{};
   /// The whole record as DynamoDB JSON, given by `list` when asked for and only where it holds what the fields above do
   /// not: sets, binary values inside documents, attributes nobody here knows. A store that is given one with `put`
   /// keeps it; the fields above win over what it says of them.
@@ -61,9 +65,13 @@ struct QueueStats {
   std::uint64_t ready = 0;
   std::uint64_t in_flight = 0;
   std::uint64_t delayed = 0;
+  /// Of the delayed ones: nothing but their `sent_at` keeps them back, so that DynamoMQ's programs take them for ready.
+  std::uint64_t delayed_by_sent_at = 0;
   std::optional<WallTime> oldest_ready;  ///< sent_at of the oldest ready one, where the store knows it cheaply
 
   std::uint64_t total() const { return ready + in_flight + delayed; }
+  /// Hidden by their records: what DynamoMQ calls being processed.
+  std::uint64_t hidden() const { return in_flight + delayed - delayed_by_sent_at; }
 };
 
 struct StatsRequest {

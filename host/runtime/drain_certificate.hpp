@@ -15,7 +15,7 @@ namespace sluice::runtime {
 struct DrainCertificate {
   std::map<std::string, work::LedgerSnapshot> jobs;
   Duration took{};    ///< from the end of claiming to the end of the drain
-  bool clean = true;  ///< nothing stranded and every handler had returned
+  bool clean = true;  ///< nothing stranded or left undone for want of rights, and every handler had returned
   std::optional<DynamoDbCost> dynamodb;
 
   work::LedgerSnapshot total() const;

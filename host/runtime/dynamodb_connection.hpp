@@ -33,13 +33,14 @@ class DynamoDbConnection {
   /// one.
   static Options options_of(const config::HostConfig& host, const std::string& store);
 
-  /// Makes no request yet. An Error (invalid) when no region is named anywhere or AWS's files cannot be read. The
-  /// references, and the metrics, must outlive the connection.
+  /// Makes no request yet. An Error (invalid) when neither a region nor an endpoint is named anywhere, or AWS's files
+  /// cannot be read. The references, and the metrics, must outlive the connection.
   static Result<std::unique_ptr<DynamoDbConnection>> open(const Options& options, const Clock& clock, Random& random);
   DynamoDbConnection(const DynamoDbConnection&) = delete;
   DynamoDbConnection& operator=(const DynamoDbConnection&) = delete;
 
   dynamo::Client& client() { return connection_->client(); }
+  /// As it was named; empty where an endpoint makes up for it.
   const std::string& region() const { return connection_->region(); }
   /// What all requests so far came to.
   DynamoDbCost cost() const;

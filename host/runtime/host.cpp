@@ -215,7 +215,15 @@ observe::ProbeResult Host::health() const {
 }
 
 observe::ProbeResult Host::ready() const {
-  return ready_ ? observe::ProbeResult{true, "ready"} : observe::ProbeResult{false, "not ready: starting or draining"};
+  if (!ready_) {
+    return {false, "not ready: starting or draining"};
+  }
+  const auto denials = jobs_.denials();
+  if (denials.empty()) {
+    return {true, "ready"};
+  }
+  const auto& [job, error] = *denials.begin();
+  return {false, "not ready: job " + job + " may not do its work: " + error.message()};
 }
 
 void Host::run(HostEvents& events, bool until_empty, bool progress) {
@@ -234,8 +242,8 @@ void Host::run(HostEvents& events, bool until_empty, bool progress) {
       parts_.log.print(progress_text(line.next(jobs_.total(), now), terminal));
       next_line = now + kProgressInterval;
     }
-    if (until_empty && empty()) {
-      break;
+    if (until_empty && (empty() || !jobs_.denials().empty())) {
+      break;  // what the role may not do it will not come to, however long it waits
     }
     events.wait_until(std::min(next_look(until_empty, progress), progress ? next_line : SteadyTime::max()));
   }

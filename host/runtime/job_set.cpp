@@ -271,6 +271,10 @@ JobSet::Drained JobSet::drain(Deadline deadline) {
   for (const auto& [name, member] : running) {
     const work::DrainReport report = member.job->drain(deadline);
     close_books(member.job, report);
+    if (report.denied) {
+      const MutexLock lock(mutex_);
+      clean_ = false;  // what it was there for was left undone
+    }
   }
   {
     const MutexLock lock(mutex_);
@@ -298,7 +302,7 @@ JobSet::Drained JobSet::account() const {
     work::LedgerSnapshot ledger = job->ledger();
     ledger.stranded += ledger.in_flight();
     drained.jobs[job->config().name] += ledger;
-    drained.clean = drained.clean && ledger.stranded == 0 && job->handlers_running() == 0;
+    drained.clean = drained.clean && ledger.stranded == 0 && job->handlers_running() == 0 && !job->denial();
   }
   for (const JobPointer& job : undead) {
     drained.threads_left = drained.threads_left || !job->at_rest();
@@ -331,6 +335,16 @@ bool JobSet::quiescent() const {
   }
   const std::vector<JobPointer> jobs = all_jobs();
   return std::all_of(jobs.begin(), jobs.end(), [](const JobPointer& job) { return job->quiescent(); });
+}
+
+std::map<std::string, Error> JobSet::denials() const {
+  std::map<std::string, Error> all;
+  for (const JobPointer& job : all_jobs()) {
+    if (auto denial = job->denial()) {
+      all.emplace(job->config().name, std::move(*denial));
+    }
+  }
+  return all;
 }
 
 std::vector<work::StuckHandler> JobSet::stuck() const {

@@ -101,6 +101,8 @@ class JobSet {
 
   /// True when every job is quiescent and none is being exchanged.
   bool quiescent() const;
+  /// The jobs that can do nothing because the store refuses the role, by name, and why.
+  std::map<std::string, Error> denials() const;
   std::vector<work::StuckHandler> stuck() const;
   /// A job has lost so many workers to handlers that do not return that no more take their place.
   bool out_of_workers() const;

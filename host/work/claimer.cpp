@@ -8,7 +8,7 @@ namespace sluice::work {
 namespace {
 
 constexpr Duration kFirstPoll = std::chrono::milliseconds(10);
-constexpr Duration kLastPoll = std::chrono::seconds(1);
+constexpr Duration kLastPause = std::chrono::seconds(1);
 constexpr Duration kFirstDue = std::chrono::milliseconds(1);
 constexpr Duration kFirstRetry = std::chrono::milliseconds(100);
 constexpr Duration kLastRetry = std::chrono::seconds(10);
@@ -17,13 +17,13 @@ constexpr std::uint64_t kWorthALine = 100;
 
 }  // namespace
 
-Claimer::Claimer(double rate_limit, Random& random, SteadyTime now)
+Claimer::Claimer(const Settings& settings, Random& random, SteadyTime now)
     : random_(random),
-      limiter_(rate_limit, now),
-      empty_backoff_(kFirstPoll, kLastPoll),
-      due_backoff_(kFirstDue, kLastPoll),
+      limiter_(settings.rate_limit, now),
+      empty_backoff_(kFirstPoll, std::max(kFirstPoll, settings.poll_interval)),
+      due_backoff_(kFirstDue, kLastPause),
       failure_backoff_(kFirstRetry, kLastRetry),
-      given_back_backoff_(kFirstPoll, kLastPoll),
+      given_back_backoff_(kFirstPoll, kLastPause),
       poll_at_(now) {}
 
 Claimer::Order Claimer::next(const Room& room, SteadyTime now) {
@@ -78,7 +78,7 @@ void Claimer::failed(const Error& error, SteadyTime now, Notes& notes) {
   limiter_.refund(order_.count);
   poll_at_ = now + failure_backoff_.next(random_);
   ++notes.claim_failed;
-  if (failures_.failed(now)) {
+  if (failures_.failed(error, now)) {
     notes.line(observe::LogLevel::error, "cannot claim messages, trying again", {}, error.message());
   }
 }

@@ -29,8 +29,11 @@ class Claimer {
     SteadyTime wake = SteadyTime::max();
   };
 
-  /// `rate_limit` in messages a second; 0: none.
-  Claimer(double rate_limit, Random& random, SteadyTime now);
+  struct Settings {
+    double rate_limit = 0;                             ///< messages a second; 0: none
+    Duration poll_interval = std::chrono::seconds(1);  ///< the longest pause between two looks at an empty queue
+  };
+  Claimer(const Settings& settings, Random& random, SteadyTime now);
 
   /// What to claim now. Each order of more than nothing is followed by `claimed` or `failed`.
   Order next(const Room& room, SteadyTime now);
@@ -46,6 +49,8 @@ class Claimer {
   /// An attempt has ended; `gave_back`: with nothing but the wish to have the message later.
   void attempt_ended(bool gave_back, Notes& notes);
 
+  /// Why nothing can be claimed, where the role may not.
+  std::optional<Error> denial() const { return failures_.denial(); }
   bool waits_for_room() const { return waits_for_room_; }
   bool under_way() const { return claiming_; }
   /// The last claim, begun after the last wake, found nothing due.

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/error.hpp"
 
 namespace sluice::work {
 
@@ -12,7 +14,8 @@ namespace sluice::work {
 class FailureRun {
  public:
   /// One more; true when it should be logged.
-  bool failed(SteadyTime now) {
+  bool failed(const Error& error, SteadyTime now) {
+    denial_ = error.code() == ErrorCode::denied ? std::optional(error) : std::nullopt;
     if (count_++ > 0 && now - logged_at_ < kLogEvery) {
       return false;
     }
@@ -20,15 +23,22 @@ class FailureRun {
     return true;
   }
   /// A call went well; true when that ended a run, which should be logged.
-  bool succeeded() { return std::exchange(count_, 0) > 0; }
+  bool succeeded() {
+    denial_.reset();
+    return std::exchange(count_, 0) > 0;
+  }
 
   bool going_on() const { return count_ > 0; }
+  /// Why the last calls have failed, where the role may not make them: no waiting mends that.
+  std::optional<Error> denial() const { return count_ >= kSureAfter ? denial_ : std::nullopt; }
 
  private:
+  static constexpr std::uint64_t kSureAfter = 3;  // a token may be renewed just then
   static constexpr Duration kLogEvery = std::chrono::minutes(1);
 
   std::uint64_t count_ = 0;
   SteadyTime logged_at_{};
+  std::optional<Error> denial_;
 };
 
 }  // namespace sluice::work

@@ -91,7 +91,7 @@ JobFlow::Settings flow_settings(const JobSpec& spec) {
   return {.workers = spec.config.concurrency,
           .visibility = spec.visibility_timeout,
           .stuck_grace = spec.stuck_grace,
-          .rate_limit = spec.config.rate_limit};
+          .claiming = {.rate_limit = spec.config.rate_limit, .poll_interval = spec.config.poll_interval}};
 }
 
 queue::QueueAddress address_of(const config::JobConfig& config) {
@@ -200,7 +200,8 @@ DrainReport Job::drain(Deadline deadline) {
   parts_->keeper.stop_until(until);
   parts_->poller.stop_until(until);
   return parts_->shared.look([](const JobFlow& flow) {
-    return DrainReport{flow.holdings().account(), flow.workforce().handlers_running(), flow.claim_under_way()};
+    return DrainReport{flow.holdings().account(), flow.workforce().handlers_running(), flow.claim_under_way(),
+                       flow.denial().has_value()};
   });
 }
 
@@ -239,6 +240,10 @@ JobActivity Job::activity() const {
 
 bool Job::quiescent() const {
   return parts_->shared.look([](const JobFlow& flow) { return flow.quiescent(); });
+}
+
+std::optional<Error> Job::denial() const {
+  return parts_->shared.look([](const JobFlow& flow) { return flow.denial(); });
 }
 
 LedgerSnapshot Job::ledger() const {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -68,6 +69,7 @@ struct DrainReport {
   LedgerSnapshot ledger;
   std::uint32_t handlers_running = 0;  ///< handlers that had not returned: their threads are still busy
   bool claim_under_way = false;  ///< the store had not answered a claim: what it grants nobody works on until it lapses
+  bool denied = false;           ///< the store refused the job its work to the end
 
   /// Nothing was left behind.
   bool clean() const { return ledger.stranded == 0 && handlers_running == 0 && !claim_under_way; }
@@ -117,6 +119,9 @@ class Job final : public runtime::Service {
 
   /// Nothing is held here and the last claim, begun after the last wake, found nothing due. For --until-empty.
   bool quiescent() const;
+  /// Why the job can do nothing, where the store refuses the role what it takes; nothing otherwise. Not ready
+  /// meanwhile.
+  std::optional<Error> denial() const;
   LedgerSnapshot ledger() const;
   /// Handlers stuck at this moment. Their messages are settled, and other workers have taken their place.
   std::vector<StuckHandler> stuck() const;

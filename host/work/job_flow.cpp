@@ -9,7 +9,7 @@ JobFlow::JobFlow(const Settings& settings, FailurePolicy policy, Random& random,
                  SteadyTime now)
     : holdings_(LeaseTerms(settings.visibility), crash_ledger),
       workforce_({.workers = settings.workers, .stuck_grace = settings.stuck_grace}),
-      claimer_(settings.rate_limit, random, now),
+      claimer_(settings.claiming, random, now),
       settler_(holdings_, workforce_, sizer_, random),
       dispatcher_(holdings_, workforce_, sizer_),
       assessor_(std::move(policy), holdings_, settler_, claimer_, sizer_, random),

@@ -44,7 +44,7 @@ class JobFlow {
     std::uint32_t workers = 1;
     Duration visibility = std::chrono::seconds(30);
     Duration stuck_grace = std::chrono::seconds(5);
-    double rate_limit = 0;
+    Claimer::Settings claiming;
   };
   using ClaimOrder = Claimer::Order;
   using SettleOrder = Settler::Order;
@@ -98,6 +98,8 @@ class JobFlow {
   const Workforce& workforce() const { return workforce_; }
   /// A call of the source has not been answered.
   bool claim_under_way() const { return claimer_.under_way(); }
+  /// Why the job cannot do its work, where the store refuses the role.
+  std::optional<Error> denial() const { return claimer_.denial() ? claimer_.denial() : settler_.denial(); }
   /// Nothing is held, and the last claim, begun after the last wake, found nothing due.
   bool quiescent() const;
 

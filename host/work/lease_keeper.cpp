@@ -96,7 +96,7 @@ void LeaseKeeper::extended(Order order, std::vector<queue::ExtendResult> results
       settler_.unpark(task, now);
     }
   }
-  if (failure != nullptr && failures_.failed(now)) {
+  if (failure != nullptr && failures_.failed(*failure, now)) {
     notes.line(observe::LogLevel::error, "cannot extend leases, trying again", {}, failure->message());
   } else if (failure == nullptr && failures_.succeeded()) {
     notes.line(observe::LogLevel::info, "extensions work again");

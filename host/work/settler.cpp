@@ -174,7 +174,7 @@ void Settler::settled(Order order, std::vector<queue::SettleResult> results, Ste
   for (Task* task : again) {
     try_again(*task, now);
   }
-  if (failure != nullptr && failures_.failed(now)) {
+  if (failure != nullptr && failures_.failed(*failure, now)) {
     notes.line(observe::LogLevel::error, "cannot settle messages, trying again", {}, failure->message());
   } else if (failure == nullptr && failures_.succeeded()) {
     notes.line(observe::LogLevel::info, "settlements work again");

@@ -64,6 +64,8 @@ class Settler {
 
   /// Completions of some kind cannot be written: nothing more should be claimed or started.
   bool blocked() const;
+  /// Why completions cannot be written, where the role may not.
+  std::optional<Error> denial() const { return failures_.denial(); }
   /// Nothing waits, and no call is under way.
   bool idle() const { return !settling_ && queue_.size() == 0; }
   bool under_way() const { return settling_; }

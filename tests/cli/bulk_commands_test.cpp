@@ -148,11 +148,11 @@ TEST_P(BulkCommands, PurgeTakesWhatTheFilterMatches) {
   }
   const json::value purged = json_of({"purge", "--where", "data.type = 'odd'", "--yes"});
   EXPECT_THAT(texts(purged.at("successes")), ElementsAre("A-1", "A-3", "A-5"));
-  EXPECT_TRUE(purged.at("failures").is_null());
+  EXPECT_TRUE(purged.at("failures").as_array().empty());
   EXPECT_EQ(purged.at("removed").as_int64(), 3);
   EXPECT_THAT(ids(), ElementsAre("A-0", "A-2", "A-4"));
   EXPECT_EQ(json_of({"purge", "--yes"}).at("removed").as_int64(), 3);
-  EXPECT_TRUE(json_of({"purge", "--yes"}).at("successes").is_null());
+  EXPECT_TRUE(json_of({"purge", "--yes"}).at("successes").as_array().empty());
 }
 
 TEST_P(BulkCommands, TextOutputIsALineForEachMessage) {

@@ -107,8 +107,12 @@ TEST(DropIn, HelpsOnStandardOutput) {
     EXPECT_THAT(finished.out, HasSubstr("Available Commands:\n  completion"));
   }
   EXPECT_EQ(run({"get", "--help"}).out, run({"help", "get"}).out);
-  EXPECT_EQ(run({"help", "nonsense"}).exit_code, 1);
+  const Finished unknown = run({"help", "nonsense"});
+  EXPECT_EQ(unknown.exit_code, 0) << "as there";
+  EXPECT_THAT(unknown.err, StartsWith("Unknown help topic [`nonsense`]\nUsage:\n  dynamomq [flags]\n"));
+  EXPECT_EQ(unknown.out, "");
   EXPECT_THAT(run({"completion", "bash"}).out, HasSubstr("complete -F _dynamomq_complete dynamomq\n"));
+  EXPECT_THAT(run({"completion", "powershell", "--no-descriptions"}).out, HasSubstr("-CommandName dynamomq -Script"));
 }
 
 TEST(DropIn, PointsFromAnUnknownCommandToTheNearest) {
@@ -140,8 +144,8 @@ class Operations : public testing::Test {
 
   cli::DynamoMqOperations operations_by(queue::Operator& oper) {
     return cli::DynamoMqOperations(
-        {.queues = *sqlite_, .oper = oper, .queue = "orders", .clock = clock_, .explain = [](const Error& error) {
-           return error.message();
+        {.queues = *sqlite_, .oper = oper, .queue = "orders", .clock = clock_, .mend = [](const Error& error) {
+           return error.code() == ErrorCode::queue_missing ? "; make it with: sluice table create --table t" : "";
          }});
   }
   cli::DynamoMqOperations unrefused() { return operations_by(desk_.oper("orders")); }
@@ -162,7 +166,7 @@ TEST_F(Operations, PurgeNamesWhatCouldNotBeDeleted) {
   ASSERT_TRUE(outcome.has_value());
   EXPECT_THAT(outcome->successes, ElementsAre("A-101", "A-303", "A-404"));
   cli::JsonText json(cli::JsonText::Layout::compact);
-  write_outcome(json, *outcome, true);
+  write_outcome(json, *outcome, cli::Keys::dynamomq, true);
   EXPECT_EQ(json.take_line(),
             "{\"successes\":[\"A-101\",\"A-303\",\"A-404\"],"
             "\"failures\":[{\"ID\":\"A-202\",\"Error\":\"Failed DynamoDB API: refused by the test.\"}]}\n");
@@ -234,6 +238,16 @@ TEST_F(Operations, RedriveBringsBackWithTheCountAtZero) {
   EXPECT_EQ(redriven->half, queue::Half::standard);
   EXPECT_EQ(operations_.redrive("").error().message(), "ID was not provided.");
   EXPECT_EQ(operations_.redrive("nobody").error().message(), "Provided ID was not found in the Dynamo DB.");
+}
+
+/// Whoever pastes the command must not paste a full stop with it.
+TEST_F(Operations, TheMendStandsBehindTheFullStop) {
+  cli::DynamoMqOperations gone(
+      {.queues = *sqlite_, .oper = refusing_, .queue = "orders", .clock = clock_, .mend = [](const Error&) {
+         return "; make it with: sluice table create --table t";
+       }});
+  EXPECT_EQ(gone.remove("A-202").error().message(),
+            "Failed DynamoDB API: refused by the test. Make it with: sluice table create --table t");
 }
 
 TEST(DynamoMqErrors, AreWordedAsThere) {

@@ -132,7 +132,7 @@ TEST_F(Mends, ARunThatMissesItsTableSaysHowToMakeIt) {
   const Finished refused = run(folder, {"run"});
   EXPECT_EQ(refused.exit_code, 78) << refused.err;
   EXPECT_EQ(type(folder, refused, "make it with: ").exit_code, 0);
-  EXPECT_THAT(run(folder, {"ls", "--queue", "orders"}).out, HasSubstr("\"statuses\": null"));
+  EXPECT_THAT(run(folder, {"ls", "--queue", "orders"}).out, HasSubstr("\"statuses\": []"));
 }
 
 TEST_F(Mends, AMisspeltQueueIsToldBeforeItsTableIsMissed) {

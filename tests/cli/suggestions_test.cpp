@@ -29,7 +29,7 @@ TEST(Suggestions, AreCommandsFirst) {
   EXPECT_THAT(suggested({""}), AllOf(Contains("ls"), Contains("table"), Contains("completion"), Contains("help")));
   EXPECT_THAT(suggested({""}), Not(Contains("completion bash"))) << "one word at a time";
   EXPECT_THAT(suggested({"rece"}), ElementsAre("receive"));
-  EXPECT_THAT(suggested({"completion", ""}), ElementsAre("bash", "zsh", "fish"));
+  EXPECT_THAT(suggested({"completion", ""}), ElementsAre("bash", "zsh", "fish", "powershell"));
   EXPECT_THAT(suggested({"help", "rece"}), ElementsAre("receive"));
   EXPECT_TRUE(suggested({"nonsense", ""}).empty());
   EXPECT_FALSE(suggested({}).empty());
@@ -98,7 +98,7 @@ TEST(CompletionScript, WorksInBash) {
 
 TEST(CompletionScript, NamesTheProgramInEveryShell) {
   const HostFolder folder;
-  for (const char* shell : {"bash", "zsh", "fish"}) {
+  for (const char* shell : {"bash", "zsh", "fish", "powershell"}) {
     const Finished script = folder.run({"completion", shell});
     EXPECT_EQ(script.exit_code, 0);
     EXPECT_THAT(script.out, testing::HasSubstr("sluice __complete"));

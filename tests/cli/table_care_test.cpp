@@ -75,6 +75,14 @@ TEST(TablePolicy, EachRoleHasItsActionsAndNoWildcard) {
   }
 }
 
+TEST(TablePolicy, PrintsBothWaysOfWriting) {
+  const std::vector<std::string> single{"table", "policy", "--table", "orders", "--role", "operator", "--writes", "single"};
+  EXPECT_THAT(run(single).out, AllOf(HasSubstr("\"dynamodb:PutItem\""), HasSubstr("\"dynamodb:DeleteItem\""),
+                                     Not(HasSubstr("PartiQL"))));
+  EXPECT_THAT(run({"table", "policy", "--table", "orders", "--writes", "batched"}).out, HasSubstr("PartiQLUpdate"));
+  EXPECT_EQ(run({"table", "policy", "--table", "orders", "--writes", "both"}).exit_code, 64);
+}
+
 TEST(TablePolicy, KnowsThePartitionOfARegion) {
   EXPECT_THAT(run({"table", "policy", "--table", "orders", "--region", "cn-north-1"}).out,
               HasSubstr("arn:aws-cn:dynamodb:cn-north-1:*:table/orders"));

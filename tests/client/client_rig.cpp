@@ -43,7 +43,8 @@ class SqliteOfTest final : public StoreOfTest {
 
 class DynamoMqOfTest final : public StoreOfTest {
  public:
-  DynamoMqOfTest() {
+  /// With or without the right to execute PartiQL statements.
+  explicit DynamoMqOfTest(bool statements) {
     // Waits for the emulator are on the machine's clock: the fake one stands still at the present.
     clock_.set_steady(SystemClock().steady_now());
     queue::dynamomq::DynamoMqOptions options;
@@ -51,6 +52,11 @@ class DynamoMqOfTest final : public StoreOfTest {
     options.queues["orders"].table = table;
     host_ = std::make_unique<test::EmulatedHost>(clock_, "client", 1, options);
     test::make_table(host_->client(), table, clock_);
+    if (!statements) {
+      host_->faults().choose([](const std::string& operation, const std::string&) {
+        return operation == "BatchExecuteStatement" ? test::HttpFault::deny : test::HttpFault::none;
+      });
+    }
   }
 
   queue::Queues& queues() override { return host_->desk().queues(); }
@@ -75,7 +81,11 @@ QueueClient make_client(queue::Queues& queues, const Clock& clock, Random& rando
 std::unique_ptr<StoreOfTest> sqlite_of_test() { return std::make_unique<SqliteOfTest>(); }
 
 std::unique_ptr<StoreOfTest> dynamomq_of_test() {
-  return test::shared_emulator() == nullptr ? nullptr : std::make_unique<DynamoMqOfTest>();
+  return test::shared_emulator() == nullptr ? nullptr : std::make_unique<DynamoMqOfTest>(true);
+}
+
+std::unique_ptr<StoreOfTest> dynamomq_without_partiql() {
+  return test::shared_emulator() == nullptr ? nullptr : std::make_unique<DynamoMqOfTest>(false);
 }
 
 std::string absence_of_emulator() { return test::Emulator::absence(); }

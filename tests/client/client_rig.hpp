@@ -48,6 +48,7 @@ struct StoreKind {
 };
 std::unique_ptr<StoreOfTest> sqlite_of_test();
 std::unique_ptr<StoreOfTest> dynamomq_of_test();
+std::unique_ptr<StoreOfTest> dynamomq_without_partiql();
 inline void PrintTo(const StoreKind& kind, std::ostream* out) { *out << kind.name; }
 inline std::string kind_name(const ::testing::TestParamInfo<StoreKind>& info) { return info.param.name; }
 std::string absence_of_emulator();
@@ -85,11 +86,13 @@ class ClientTest : public ::testing::TestWithParam<StoreKind> {
   std::unique_ptr<QueueClient> client_;
 };
 
-/// Instantiates a suite for both stores.
+/// Instantiates a suite for both stores, and for a role that may write to DynamoDB by single requests only.
 #define SLUICE_ON_BOTH_STORES(suite) \
   INSTANTIATE_TEST_SUITE_P(          \
       Conformance, suite,            \
-      ::testing::Values(StoreKind{"Sqlite", &sqlite_of_test}, StoreKind{"DynamoMq", &dynamomq_of_test}), kind_name)
+      ::testing::Values(StoreKind{"Sqlite", &sqlite_of_test}, StoreKind{"DynamoMq", &dynamomq_of_test}, \
+                        StoreKind{"DynamoMqWithoutPartiQl", &dynamomq_without_partiql}),                \
+      kind_name)
 
 /// The kind of a result that must be an error; a value fails the test.
 template <typename T>

@@ -84,6 +84,10 @@ TEST_F(OpenTest, ATableOfDynamoDb) {
   works_off_one(*by_environment);
 }
 
+TEST_F(OpenTest, AnEndpointMakesUpForARegion) {
+  EXPECT_TRUE(QueueClient::open(DynamoDbQueue{.endpoint = "http://127.0.0.1:1"}));
+}
+
 TEST_F(OpenTest, DefaultsAreDynamoMqs) {
   EXPECT_EQ(DynamoDbQueue{}.table, "dynamo-mq-table");
   EXPECT_EQ(DynamoDbQueue{}.index, "dynamo-mq-index-queue_type-sent_at");

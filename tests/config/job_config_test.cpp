@@ -41,6 +41,7 @@ handler = "greeter"
 concurrency = 1024
 timeout = "250ms"
 rate_limit = "6000/m"
+poll_interval = "1m"
 isolation = "process"
 [job.limits]
 memory = "512MiB"
@@ -63,6 +64,7 @@ greeting = "hello"
   EXPECT_EQ(job.concurrency, 1024U);
   EXPECT_EQ(job.timeout, 250ms);
   EXPECT_EQ(job.rate_limit, 100);
+  EXPECT_EQ(job.poll_interval, 60s);
   EXPECT_EQ(job.isolation, Isolation::process);
   EXPECT_EQ(job.limits, (LimitsConfig{512U << 20U, 10s}));
   EXPECT_EQ(job.retry, (RetryConfig{1, Backoff::linear, 0s, 7 * 24h, Jitter::equal}));
@@ -144,6 +146,7 @@ TEST(JobConfig, SameJobIgnoresPlacesOnly) {
   EXPECT_TRUE(differs([](JobConfig& j) { j.concurrency = 1; }));
   EXPECT_TRUE(differs([](JobConfig& j) { j.timeout = 1s; }));
   EXPECT_TRUE(differs([](JobConfig& j) { j.rate_limit = 1; }));
+  EXPECT_TRUE(differs([](JobConfig& j) { j.poll_interval = 2s; }));
   EXPECT_TRUE(differs([](JobConfig& j) { j.isolation = Isolation::process; }));
   EXPECT_TRUE(differs([](JobConfig& j) { j.limits.memory = 1; }));
   EXPECT_TRUE(differs([](JobConfig& j) { j.limits.cpu = 1s; }));

@@ -45,7 +45,7 @@ struct FlowRig {
   }
   static JobFlow::Settings settings() {
     return {
-        .workers = 1, .visibility = std::chrono::seconds(30), .stuck_grace = std::chrono::seconds(5), .rate_limit = 0};
+        .workers = 1, .visibility = std::chrono::seconds(30), .stuck_grace = std::chrono::seconds(5), .claiming = {}};
   }
   static JobFlow::Settings with_workers(std::size_t workers, JobFlow::Settings wanted) {
     wanted.workers = static_cast<std::uint32_t>(workers);

@@ -57,6 +57,34 @@ TEST(JobFlowClaims, BacksOffWhenEmptyUpToASecondAndIsWokenAtOnce) {
   EXPECT_LE(rig.flow.next_claim(rig.now()).wake, rig.now() + 11ms) << "the back-off begins anew";
 }
 
+TEST(JobFlowClaims, PausesAsLongAsThePollIntervalAtMost) {
+  JobFlow::Settings settings = FlowRig::settings();
+  settings.claiming.poll_interval = 20s;
+  FlowRig rig(1, settings);
+  Duration longest{};
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_GT(rig.poll(0), 0U);
+    longest = rig.flow.next_claim(rig.now()).wake - rig.now();
+    EXPECT_LE(longest, 22s);
+    rig.pass(longest);
+  }
+  EXPECT_GE(longest, 20s);
+}
+
+TEST(JobFlowClaims, ARoleThatMayNotClaimIsADenialOnceItIsSure) {
+  FlowRig rig;
+  for (int failure = 1; failure <= 3; ++failure) {
+    EXPECT_FALSE(rig.flow.denial()) << "a token may be renewed just then";
+    ASSERT_GT(rig.flow.next_claim(rig.now()).count, 0U);
+    rig.flow.claimed(Error(ErrorCode::denied, "no dynamodb:UpdateItem"), rig.now(), rig.notes);
+    rig.pass(20s);
+  }
+  ASSERT_TRUE(rig.flow.denial());
+  EXPECT_EQ(rig.flow.denial()->message(), "no dynamodb:UpdateItem");
+  EXPECT_GT(rig.poll(0), 0U);
+  EXPECT_FALSE(rig.flow.denial()) << "it was granted";
+}
+
 TEST(JobFlowClaims, PollsWhenTheNextMessageIsDue) {
   FlowRig rig;
   for (int i = 0; i < 10; ++i) {
@@ -115,7 +143,7 @@ TEST(JobFlowClaims, AFailingStoreIsLoggedOnceAMinuteAndWhenItIsBack) {
 
 TEST(JobFlowClaims, FollowTheRateLimit) {
   auto settings = FlowRig::settings();
-  settings.rate_limit = 10;
+  settings.claiming.rate_limit = 10;
   FlowRig rig(8, settings);
   EXPECT_EQ(rig.poll(1), 1U);
   const auto order = rig.flow.next_claim(rig.now());

@@ -84,18 +84,22 @@ std::string about(std::string_view before, const std::string& id, std::string_vi
 }  // namespace
 
 std::span<const DynamoMqShell::Entry> DynamoMqShell::entries() {
-  static constexpr std::array<Entry, 18> kEntries{{
+  // DynamoMQ's README names `qstats`, `et` and `sys` too, which its program never knew.
+  static constexpr std::array<Entry, 21> kEntries{{
       {"h", false, &DynamoMqShell::help},
       {"?", false, &DynamoMqShell::help},
       {"help", false, &DynamoMqShell::help},
       {"qstat", false, &DynamoMqShell::qstat},
+      {"qstats", false, &DynamoMqShell::qstat},
       {"dlq", false, &DynamoMqShell::dlq},
       {"enqueue-test", false, &DynamoMqShell::enqueue_test},
+      {"et", false, &DynamoMqShell::enqueue_test},
       {"purge", false, &DynamoMqShell::purge},
       {"ls", false, &DynamoMqShell::ls},
       {"receive", false, &DynamoMqShell::receive},
       {"id", false, &DynamoMqShell::id},
       {"system", true, &DynamoMqShell::system},
+      {"sys", true, &DynamoMqShell::system},
       {"data", true, &DynamoMqShell::data},
       {"info", true, &DynamoMqShell::info},
       {"reset", true, &DynamoMqShell::reset},

@@ -212,7 +212,7 @@ void Changer::judge(Task& task, const dynamo::Item* record) const {
   }
 }
 
-std::optional<KeyedStatement> Changer::statement(Task& task, Front& front, WallTime now, Deadline deadline) const {
+std::optional<RecordWrite> Changer::statement(Task& task, Front& front, WallTime now, Deadline deadline) const {
   const Change& change = *task.change;
   if (change.action == ChangeAction::remove && !change.version) {
     return build_.remove_any(change.id);
@@ -278,7 +278,7 @@ std::optional<KeyedStatement> Changer::statement(Task& task, Front& front, WallT
 
 void Changer::write(std::vector<Task>& tasks, Front& front, Deadline deadline) const {
   const WallTime now = parts_.clock.wall_now();
-  std::vector<KeyedStatement> statements;
+  std::vector<RecordWrite> statements;
   std::vector<Task*> written;
   statements.reserve(tasks.size());
   for (Task& task : tasks) {

@@ -39,13 +39,13 @@ class Changer {
   void look(std::vector<Task>& tasks, Deadline deadline) const;
   void judge(Task& task, const dynamo::Item* record) const;
   void write(std::vector<Task>& tasks, Front& front, Deadline deadline) const;
-  std::optional<KeyedStatement> statement(Task& task, Front& front, WallTime now, Deadline deadline) const;
+  std::optional<RecordWrite> statement(Task& task, Front& front, WallTime now, Deadline deadline) const;
   void note(Task& task, StatementOutcome& outcome) const;
 
   StoreParts parts_;
   const QueueTable& place_;
   Inspector inspector_;
-  StatementBuilder build_;
+  WriteBuilder build_;
 };
 
 }  // namespace sluice::queue::dynamomq

@@ -175,20 +175,20 @@ std::optional<Error> Claimer::scan(ScanStep step, Deadline deadline) {
 
 void Claimer::attempt(std::vector<Candidate> candidates, const ClaimRequest& request, Deadline deadline,
                       Attempt& result) {
-  std::vector<KeyedStatement> statements;
+  std::vector<RecordWrite> writes;
   std::vector<std::string> nonces;
-  statements.reserve(candidates.size());
+  writes.reserve(candidates.size());
   const Moment now = parts_.now();
   const SteadyTime leased_until = until(now.steady, request.visibility);
   for (const auto& candidate : candidates) {
     nonces.push_back(parts_.nonces.next());
-    statements.push_back(build_.update({candidate.id, candidate.version, half_, {}, candidate.sort_key},
-                                       {nonces.back(), now.wall},
-                                       claim_change(candidate.next_count(request.counts), candidate.suspect(), now.wall,
-                                                    later(now.wall, request.visibility)),
-                                       true));
+    writes.push_back(build_.update({candidate.id, candidate.version, half_, {}, candidate.sort_key},
+                                   {nonces.back(), now.wall},
+                                   claim_change(candidate.next_count(request.counts), candidate.suspect(), now.wall,
+                                                later(now.wall, request.visibility)),
+                                   true));
   }
-  auto outcomes = parts_.runner.run(std::move(statements), Repetition::none, deadline);
+  auto outcomes = parts_.runner.run(std::move(writes), Repetition::none, deadline);
   std::vector<UnresolvedClaim> unknown;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     if (outcomes[i].fate == StatementFate::done && nonce_of(outcomes[i].item) != nonces[i]) {

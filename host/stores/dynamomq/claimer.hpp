@@ -43,7 +43,7 @@ class Claimer {
   Half half_;
   Lane& lane_;
   HalfState& state_;
-  StatementBuilder build_;
+  WriteBuilder build_;
 };
 
 }  // namespace sluice::queue::dynamomq

@@ -14,7 +14,7 @@ std::optional<WallTime> visible_at(const Completion& completion, WallTime now) {
 /// One conditional write on its way.
 struct CompletionWriter::Write {
   const Receipt* receipt = nullptr;
-  KeyedStatement statement;
+  RecordWrite record;
   WriteTrace trace;
   std::int64_t version = 0;                 ///< that it leaves
   std::optional<CompletionAction> action;   ///< nothing: it prolongs the lease
@@ -54,7 +54,7 @@ CompletionWriter::Write CompletionWriter::update(const Receipt& receipt, std::si
   std::string nonce = parts_.nonces.next();
   Write write;
   write.receipt = &receipt;
-  write.statement = build_.update({receipt.id, before, half_, {}, sent_times_[place]}, {nonce, now}, change);
+  write.record = build_.update({receipt.id, before, half_, {}, sent_times_[place]}, {nonce, now}, change);
   write.trace = {WriteTrace::Kind::update, receipt.id, std::move(nonce), version};
   write.version = before.next();
   write.hindered = unread_[place];
@@ -67,7 +67,7 @@ CompletionWriter::Write CompletionWriter::write_of(const Completion& completion,
   if (completion.action == CompletionAction::remove) {
     Write write;
     write.receipt = &receipt;
-    write.statement = build_.remove({receipt.id, VersionMark::number_of(version), half_, {}, sent_times_[place]}, true);
+    write.record = build_.remove({receipt.id, VersionMark::number_of(version), half_, {}, sent_times_[place]}, true);
     write.trace = {WriteTrace::Kind::remove, receipt.id, {}, version};
     write.action = completion.action;
     write.hindered = unread_[place];
@@ -93,15 +93,15 @@ CompletionWriter::Write CompletionWriter::write_of(const Completion& completion,
 }
 
 std::vector<StatementOutcome> CompletionWriter::perform(std::span<const Write> writes, Deadline deadline) {
-  std::vector<KeyedStatement> statements;
+  std::vector<RecordWrite> records;
   std::vector<WriteTrace> traces;
   for (const Write& write : writes) {
     if (!write.hindered) {
-      statements.push_back(write.statement);
+      records.push_back(write.record);
       traces.push_back(write.trace);
     }
   }
-  auto made = parts_.runner.run(std::move(statements), Repetition::until_known, deadline);
+  auto made = parts_.runner.run(std::move(records), Repetition::until_known, deadline);
   for (std::size_t k = 0; k < made.size(); ++k) {
     // A DELETE of an absent record succeeds without an item. After a repeat it was our own first try that removed it.
     const bool nothing = made[k].fate == StatementFate::done && made[k].item.empty() && !made[k].repeated;

@@ -51,7 +51,7 @@ class CompletionWriter {
   HalfState& state_;
   const QueueTable& place_;
   OutcomeRecovery recovery_;
-  StatementBuilder build_;
+  WriteBuilder build_;
   // Of each receipt of the call.
   std::vector<std::optional<std::string>> sent_times_;  // nothing: the version alone has to do
   std::vector<std::optional<dynamo::Error>> unread_;    // why that could not be found out

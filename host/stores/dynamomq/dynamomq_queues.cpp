@@ -24,7 +24,7 @@ class DynamoMqQueues final : public Queues {
         random_(random),
         nonces_(options_.host, random),
         clock_(client, clock, options_.warn),
-        runner_(client, clock, random),
+        runner_(client, clock, random, options_.warn),
         parts_{client, clock_, runner_, nonces_} {}
 
   Result<std::unique_ptr<Source>> open_source(const QueueAddress& address) override {

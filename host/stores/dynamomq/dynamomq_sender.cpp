@@ -47,12 +47,12 @@ std::vector<SendResult> DynamoMqSender::send(std::span<const NewMessage> message
     return results;
   }
   const auto drafts = draft(messages, results);
-  std::vector<KeyedStatement> statements;
-  statements.reserve(drafts.size());
+  std::vector<RecordWrite> writes;
+  writes.reserve(drafts.size());
   for (const auto& draft : drafts) {
-    statements.push_back(build_.insert(results[draft.place].id, draft.item));
+    writes.push_back(build_.insert(results[draft.place].id, draft.item));
   }
-  auto outcomes = parts_.runner.run(std::move(statements), Repetition::until_known, deadline);
+  auto outcomes = parts_.runner.run(std::move(writes), Repetition::until_known, deadline);
   std::vector<WriteTrace> traces;
   traces.reserve(drafts.size());
   for (const auto& draft : drafts) {

@@ -13,8 +13,8 @@ namespace sluice::queue::dynamomq {
 
 /// Sends messages to one queue.
 ///
-/// An INSERT fails by itself when the id is there, so that no read comes first. One whose answer was lost is repeated;
-/// when the repeat finds the id taken, the record tells whether it is our own.
+/// An insert is refused by itself when the id is there, so that no read comes first. One whose answer was lost is
+/// repeated; when the repeat finds the id taken, the record tells whether it is our own.
 class DynamoMqSender final : public Sender {
  public:
   /// The references must outlive the sender.
@@ -38,7 +38,7 @@ class DynamoMqSender final : public Sender {
   Random& random_;
   Doorbell& doorbell_;
   OutcomeRecovery recovery_;
-  StatementBuilder build_;
+  WriteBuilder build_;
 };
 
 }  // namespace sluice::queue::dynamomq

@@ -87,7 +87,7 @@ ScanStep HeadScanner::next(Moment now, std::size_t want) {
   ScanStep step;
   step.at = now;
   step.to = bounded_ ? due_bound(now.wall) : std::string();
-  if (position_ == Position::begin || (position_ == Position::end && light())) {
+  if (begins_at_head()) {
     begin_pass(now);
     step.kind = ScanStep::Kind::head;
   } else if (auto back = look_back(now)) {
@@ -140,7 +140,11 @@ std::optional<ScanStep> HeadScanner::next_front(Moment now) {
   step.kind = ScanStep::Kind::front;
   step.to = due_bound(now.wall);
   step.at = now;
-  step.limit = kFrontLimit;
+  step.limit = front_limit_;
+  const std::string* broke_off = sort_key_of(front_after_);
+  if (broke_off != nullptr && *broke_off <= step.to) {  // not so where a wall clock was set back
+    step.after = front_after_;
+  }
   return step;
 }
 
@@ -152,8 +156,13 @@ void HeadScanner::bound(const ScanStep& step) {
 }
 
 void HeadScanner::absorb(const ScanStep& step, const ScanFinding& finding) {
-  front_at_ = std::max(front_at_, step.at.steady + kFrontInterval);
-  if (step.kind == ScanStep::Kind::unsorted || step.kind == ScanStep::Kind::front) {
+  if (step.kind == ScanStep::Kind::unsorted) {
+    return;
+  }
+  if (step.kind == ScanStep::Kind::front || step.kind == ScanStep::Kind::head) {
+    absorb_front(step, finding);
+  }
+  if (step.kind == ScanStep::Kind::front) {
     return;
   }
   if (step.looks_back()) {
@@ -223,6 +232,13 @@ void HeadScanner::absorb_back(const ScanStep& step, const ScanFinding& finding) 
   for (const Stretch& stretch : finding.stretches) {
     map_.append(stretch, true);
   }
+}
+
+void HeadScanner::absorb_front(const ScanStep& step, const ScanFinding& finding) {
+  const bool goes_on = step.kind == ScanStep::Kind::front && finding.ends_fresh && !finding.last_key.empty();
+  front_at_ = step.at.steady + (goes_on ? Duration::zero() : kFrontInterval);
+  front_limit_ = goes_on ? std::min(front_limit_ * 4, kBackLimit) : kFrontLimit;
+  front_after_ = goes_on ? finding.last_key : dynamo::Item();
 }
 
 void HeadScanner::leap_if_worth_it(const ScanStep& step) {
@@ -300,6 +316,7 @@ void HeadScanner::restart() {
   anywhere_due_.reset();
   future_due_.reset();
   leap_.reset();
+  front_after_.clear();
 }
 
 }  // namespace sluice::queue::dynamomq

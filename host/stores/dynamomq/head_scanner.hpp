@@ -23,7 +23,7 @@ struct ScanStep {
     due,       ///< a stretch behind the cursor in which something has come due
     blind,     ///< one in which something may have, that nobody could foresee
     leap,      ///< a few records far ahead, to find where the head ends
-    front,     ///< the first few records, for what was moved before all others
+    front,     ///< the first few records, for what has come to lie before all that is known
     unsorted,  ///< records whose sent_at is no timestamp and sorts behind every one
   };
   Kind kind = Kind::head;
@@ -41,6 +41,7 @@ struct ScanStep {
 struct ScanFinding {
   std::size_t items = 0;
   std::size_t ready = 0;
+  bool ends_fresh = false;    ///< the last record is ready, and nobody here knew of it
   std::size_t invisible = 0;  ///< due by sent_at, but in flight or put off
   std::size_t future = 0;     ///< sorted behind this moment
   double read_units = 0;
@@ -72,8 +73,10 @@ class HeadScanner {
   static constexpr std::int64_t kLeapLimit = 10;
   static constexpr Duration kLeapPrecision = std::chrono::milliseconds(10);
   static constexpr Duration kTailMargin = std::chrono::seconds(2);  ///< clock skew of senders, delay of the index
-  static constexpr Duration kFrontInterval = std::chrono::seconds(1);
-  static constexpr std::int64_t kFrontLimit = 5;
+  // While a pass is under way or a heavy head is passed over, the first records are looked at now and then all the
+  // same.
+  static constexpr Duration kFrontInterval = std::chrono::milliseconds(800);
+  static constexpr std::int64_t kFrontLimit = 4;  ///< of at most 1 KB each they cost the least that is billed
   static constexpr Duration kUnsortedInterval = std::chrono::seconds(60);
   static constexpr std::int64_t kSmallestPage = 25;
   static constexpr std::int64_t kLargestPage = 500;
@@ -87,8 +90,11 @@ class HeadScanner {
   ScanStep next(Moment now, std::size_t want);
   /// The extra step for unsorted records, where passes do not cover them; nothing while it is not its time.
   std::optional<ScanStep> next_unsorted(Moment now);
-  /// The extra step for what was moved to the front; nothing while it is not its time.
+  /// The extra step for what was moved to the front or has an older `sent_at` than all that is known; nothing while it
+  /// is not its time. As long as such a step ends with something new, the next one goes on at once where it ended.
   std::optional<ScanStep> next_front(Moment now);
+  /// The next step of a claim reads from the oldest record on.
+  bool begins_at_head() const { return position_ == Position::begin || (position_ == Position::end && light()); }
   void absorb(const ScanStep& step, const ScanFinding& finding);
 
   /// True when the pass has seen all that is due.
@@ -118,6 +124,7 @@ class HeadScanner {
   void begin_pass(Moment now);
   std::optional<ScanStep> look_back(Moment now);
   void absorb_back(const ScanStep& step, const ScanFinding& finding);
+  void absorb_front(const ScanStep& step, const ScanFinding& finding);
   void absorb_leap(const ScanStep& step, const ScanFinding& finding);
   void leap_if_worth_it(const ScanStep& step);
   std::int64_t limit(Moment now, std::size_t want, bool refill);
@@ -148,6 +155,8 @@ class HeadScanner {
   bool bounded_ = false;
   SteadyTime unsorted_at_{};
   SteadyTime front_at_ = SteadyTime::min();
+  std::int64_t front_limit_ = kFrontLimit;
+  dynamo::Item front_after_;  // where the last look at the front broke off; empty: it did not
 
   std::int64_t page_ = kSmallestPage;
   double ready_share_ = 1;

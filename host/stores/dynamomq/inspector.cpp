@@ -43,9 +43,14 @@ void project(dynamo::QueryRequest& query, const char* attributes) {
   }
 }
 
-StoredMessage listed(const dynamo::Item& item, bool native) {
+StoredMessage listed(const dynamo::Item& item, const ListRequest& request) {
+  if (!request.content) {
+    StoredMessage record = decode_standing(item);
+    note_oddities(record, item);
+    return record;
+  }
   StoredMessage record = decode_record(item);
-  if (native && !says_all(record, item)) {
+  if (request.native && !says_all(record, item)) {
     record.native = dynamo::encode_item(item);
   }
   return record;
@@ -191,7 +196,7 @@ Result<ListPage> Inspector::list_table(const ListRequest& request, Deadline dead
         result.next = kTableCursor + in_hex(result.messages.back().message.id);
         return result;
       }
-      result.messages.push_back(request.content ? listed(item, request.native) : decode_standing(item));
+      result.messages.push_back(listed(item, request));
       bytes += result.messages.back().message.body.size() + result.messages.back().native.size();
     }
     scan.exclusive_start_key = std::move(page->last_evaluated_key);
@@ -221,7 +226,7 @@ Result<ListPage> Inspector::list_index(const ListRequest& request, Deadline dead
       return store_error(place_, page.error());
     }
     for (const auto& item : page->items) {
-      result.messages.push_back(request.content ? listed(item, request.native) : decode_standing(item));
+      result.messages.push_back(listed(item, request));
       bytes += result.messages.back().message.body.size() + result.messages.back().native.size();
     }
     result.next = encode_cursor(page->last_evaluated_key);

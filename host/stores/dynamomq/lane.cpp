@@ -101,8 +101,13 @@ std::optional<ScanStep> Lane::begin_side_scan(Moment now) {
   if (scanning_) {
     return std::nullopt;
   }
-  // While there is enough to claim nobody reads, and so nobody sees what an operator has moved to the front.
-  auto step = buffer_.empty() ? scanner_.next_unsorted(now) : scanner_.next_front(now);
+  // While there is enough to claim nobody reads, and while there is a backlog claims read on where they are: neither
+  // sees what comes to lie before all that is known.
+  const bool head_is_next = buffer_.empty() && scanner_.begins_at_head();
+  auto step = head_is_next ? std::nullopt : scanner_.next_front(now);
+  if (!step && buffer_.empty()) {
+    step = scanner_.next_unsorted(now);
+  }
   scanning_ = step.has_value();
   return step;
 }
@@ -146,6 +151,7 @@ void Lane::abandon_scan() {
 }
 
 Lane::Sight Lane::absorb_candidate(Candidate candidate, Moment now, ScanFinding& finding) {
+  finding.ends_fresh = false;
   const Candidate* lease = leases_.find(candidate.id);
   if (lease != nullptr && (candidate.version.number > lease->version.number || candidate.sort_key != lease->sort_key)) {
     leases_.erase(candidate.id);  // somebody else has claimed, changed or replaced it since
@@ -162,6 +168,7 @@ Lane::Sight Lane::absorb_candidate(Candidate candidate, Moment now, ScanFinding&
     ++finding.ready;
     const bool suspect = candidate.suspect();
     const bool room = buffer_.add(std::move(candidate), now.steady);
+    finding.ends_fresh = room;
     return {.hidden = false, .future = false, .due = suspect && !room ? std::optional(now.wall) : std::nullopt};
   }
   if (sorted_in_future) {

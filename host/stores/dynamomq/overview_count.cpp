@@ -7,11 +7,13 @@
 namespace sluice::queue::dynamomq {
 
 void OverviewCount::add(const StoredMessage& record) {
-  count(record, record.state(now_));
+  const MessageState state = record.state(now_);
+  count(record, state);
   if (overview_.first_ids.size() < most_ids_) {
     overview_.first_ids.push_back(record.message.id);
   }
   const bool hidden = record.invisible_until && now_ <= *record.invisible_until;
+  overview_.counts.delayed_by_sent_at += state == MessageState::delayed && !hidden ? 1 : 0;
   if (hidden && overview_.first_in_flight_ids.size() < most_ids_) {
     overview_.first_in_flight_ids.push_back(record.message.id);
   }

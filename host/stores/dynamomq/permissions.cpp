@@ -7,19 +7,7 @@ namespace {
 
 constexpr std::array<std::string_view, kRoles.size()> kNames{"host", "producer", "reader", "operator", "setup"};
 
-}  // namespace
-
-std::string_view to_string(Role role) { return kNames.at(static_cast<std::size_t>(role)); }
-
-std::optional<Role> role_of(std::string_view name) {
-  const auto found = std::find(kNames.begin(), kNames.end(), name);
-  if (found == kNames.end()) {
-    return std::nullopt;
-  }
-  return kRoles.at(static_cast<std::size_t>(found - kNames.begin()));
-}
-
-Permissions permissions_of(Role role) {
+Permissions with_batches(Role role) {
   // Writes of hosts are PartiQL statements; BatchGetItem finds out what became of a write whose answer was lost, and
   // what time it is. GetItem, PutItem, UpdateItem and DeleteItem are for the board on which hosts tell of themselves
   // and read what operators want. Scan is for looks that must not lag behind, such as whether a queue is empty.
@@ -40,6 +28,38 @@ Permissions permissions_of(Role role) {
       break;
   }
   return {{"CreateTable", "DescribeTable"}, {}};
+}
+
+// The action that takes its place where every write is a request of its own.
+std::string_view alone(std::string_view action) {
+  return action == "PartiQLInsert"   ? "PutItem"
+         : action == "PartiQLUpdate" ? "UpdateItem"
+         : action == "PartiQLDelete" ? "DeleteItem"
+                                     : action;
+}
+
+}  // namespace
+
+std::string_view to_string(Role role) { return kNames.at(static_cast<std::size_t>(role)); }
+
+std::optional<Role> role_of(std::string_view name) {
+  const auto found = std::find(kNames.begin(), kNames.end(), name);
+  if (found == kNames.end()) {
+    return std::nullopt;
+  }
+  return kRoles.at(static_cast<std::size_t>(found - kNames.begin()));
+}
+
+Permissions permissions_of(Role role, WritesBy writes) {
+  Permissions permissions = with_batches(role);
+  if (writes == WritesBy::singles) {
+    for (std::string_view& action : permissions.table) {
+      action = alone(action);
+    }
+    std::sort(permissions.table.begin(), permissions.table.end());
+    permissions.table.erase(std::unique(permissions.table.begin(), permissions.table.end()), permissions.table.end());
+  }
+  return permissions;
 }
 
 }  // namespace sluice::queue::dynamomq

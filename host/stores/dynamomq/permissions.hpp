@@ -22,6 +22,12 @@ std::string_view to_string(Role role);
 /// Nothing for a name that no role has.
 std::optional<Role> role_of(std::string_view name);
 
+/// How messages are written.
+enum class WritesBy {
+  batches,  ///< of PartiQL statements
+  singles,  ///< by requests of their own, where a policy allows no PartiQL; as DynamoMQ's own does
+};
+
 /// The IAM actions of a role, without "dynamodb:", each in the order of the alphabet.
 struct Permissions {
   std::vector<std::string_view> table;  ///< on the table itself
@@ -30,6 +36,6 @@ struct Permissions {
 
 /// What the code of this folder asks for in that role, and no more. A request that is added here must be added there: a
 /// test compares.
-Permissions permissions_of(Role role);
+Permissions permissions_of(Role role, WritesBy writes = WritesBy::batches);
 
 }  // namespace sluice::queue::dynamomq

@@ -180,8 +180,27 @@ StoredMessage decode_standing(const Item& item) {
   return record;
 }
 
+void note_oddities(StoredMessage& record, const Item& item) {
+  const std::string half = text_of(item, attribute::kQueueType);
+  if (half != to_string(Half::standard) && half != to_string(Half::dlq)) {
+    record.odd.emplace(attribute::kQueueType, half);
+  }
+  for (const std::string_view name : {attribute::kCreatedAt, attribute::kUpdatedAt, attribute::kSentAt}) {
+    if (!time_of(item, name)) {
+      record.odd.emplace(name, text_of(item, name));
+    }
+  }
+  // These may be absent, which is spelt as the empty text.
+  for (const std::string_view name : {attribute::kReceivedAt, attribute::kInvisibleUntilAt}) {
+    if (std::string text = text_of(item, name); !text.empty() && !time_of(item, name)) {
+      record.odd.emplace(name, std::move(text));
+    }
+  }
+}
+
 StoredMessage decode_record(const Item& item) {
   StoredMessage record = decode_standing(item);
+  note_oddities(record, item);
   Body body = read_body(attribute_of(item, attribute::kData), text_of(item, attribute::kContentType));
   record.message.body = std::move(body.bytes);
   record.message.content_type = std::move(body.content_type);

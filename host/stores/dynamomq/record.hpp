@@ -77,6 +77,9 @@ StoredMessage decode_record(const dynamo::Item& item);
 /// The same without the content, which is left empty and not even looked at.
 StoredMessage decode_standing(const dynamo::Item& item);
 
+/// Notes what the item holds in place of a half and of times, or lacks. For an item of which all of these were read.
+void note_oddities(StoredMessage& record, const dynamo::Item& item);
+
 /// What a sender determines: `data` and our attributes beside it. ErrorCode::invalid when it cannot be stored.
 Result<dynamo::Item> encode_content(const NewMessage& message);
 

@@ -70,41 +70,14 @@ std::vector<PutResult> RecordWriter::put(std::span<const StoredMessage> records,
   return results;
 }
 
-// For names that a statement cannot spell, or too many of them.
-StatementOutcome RecordWriter::insert_alone(const Draft& draft, Deadline deadline) const {
-  dynamo::PutItemRequest request;
-  request.table = place_.table;
-  request.item = draft.item;
-  request.condition = "attribute_not_exists(id)";
-  StatementOutcome outcome;
-  const auto answer = parts_.client.put_item(request, deadline);
-  if (answer) {
-    outcome.fate = StatementFate::done;
-    return outcome;
-  }
-  outcome.error = answer.error();
-  if (answer.error().kind == dynamo::ErrorKind::conditional_check_failed) {
-    outcome.fate = StatementFate::refused;
-  } else if (outcome_unknown(answer.error())) {
-    outcome.fate = StatementFate::unknown;
-  }
-  return outcome;
-}
-
 void RecordWriter::insert(const std::vector<Draft>& drafts, std::vector<PutResult>& results, Deadline deadline) const {
-  std::vector<KeyedStatement> statements;
-  statements.reserve(drafts.size());
+  std::vector<RecordWrite> writes;
+  writes.reserve(drafts.size());
   for (const Draft& draft : drafts) {
-    if (draft.fits_a_statement()) {
-      statements.push_back(build_.insert(draft.id, draft.item));
-    }
+    writes.push_back(build_.insert(draft.id, draft.item));
+    writes.back().alone = !draft.fits_a_statement();
   }
-  auto answers = parts_.runner.run(std::move(statements), Repetition::until_known, deadline);
-  std::vector<StatementOutcome> outcomes;
-  outcomes.reserve(drafts.size());
-  for (auto next = answers.begin(); const Draft& draft : drafts) {
-    outcomes.push_back(draft.fits_a_statement() ? std::move(*next++) : insert_alone(draft, deadline));
-  }
+  auto outcomes = parts_.runner.run(std::move(writes), Repetition::until_known, deadline);
   std::vector<WriteTrace> traces;
   traces.reserve(drafts.size());
   for (const Draft& draft : drafts) {

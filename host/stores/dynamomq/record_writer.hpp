@@ -28,13 +28,12 @@ class RecordWriter {
 
   std::vector<Draft> draft(std::span<const StoredMessage> records, std::vector<PutResult>& results) const;
   void insert(const std::vector<Draft>& drafts, std::vector<PutResult>& results, Deadline deadline) const;
-  StatementOutcome insert_alone(const Draft& draft, Deadline deadline) const;
   void replace(std::span<const Draft> drafts, std::vector<PutResult>& results, Deadline deadline) const;
   void replace_batch(std::span<const Draft> drafts, std::vector<PutResult>& results, Deadline deadline) const;
 
   StoreParts parts_;
   const QueueTable& place_;
-  StatementBuilder build_;
+  WriteBuilder build_;
 };
 
 }  // namespace sluice::queue::dynamomq

@@ -6,18 +6,31 @@
 #include "base/mutex.hpp"
 #include "host/stores/dynamomq/record.hpp"
 #include "host/stores/dynamomq/schema.hpp"
+#include "host/stores/dynamomq/single_writes.hpp"
 #include "host/stores/dynamomq/table_errors.hpp"
 
 namespace sluice::queue::dynamomq {
 
 namespace {
 
-std::size_t bytes_of(const dynamo::Statement& statement) {
-  std::size_t total = 0;
-  for (const dynamo::AttributeValue& value : statement.parameters) {
+std::size_t bytes_of(const RecordWrite& write) {
+  std::size_t total = item_bytes(write.item);
+  for (const auto& [name, value] : write.change.set) {
     total += value_bytes(value);
   }
   return total;
+}
+
+// Whether the refusal names an action of a statement, and that is not this kind's.
+bool means_another(const dynamo::Error& error, RecordWrite::Kind kind) {
+  return error.message.find("PartiQL") != std::string::npos &&
+         error.message.find(statement_action(kind)) == std::string::npos;
+}
+
+// Says both ways that were refused, whatever the refusal itself says.
+void name_missing_rights(dynamo::Error& error, RecordWrite::Kind kind) {
+  error.message = "the role may not " + std::string(request_action(kind)) + ", nor " +
+                  std::string(statement_action(kind)) + ": " + error.message;
 }
 
 }  // namespace
@@ -27,13 +40,14 @@ struct StatementRunner::Batch {
   std::size_t bytes = 0;
 };
 
-/// Statements under way. Indexes are positions in the caller's order.
+/// Writes under way. Indexes are positions in the caller's order.
 struct StatementRunner::Work {
-  std::vector<KeyedStatement> statements;
+  std::vector<RecordWrite> writes;
   std::vector<StatementOutcome> outcomes;
   std::vector<int> tries;
   std::vector<std::size_t> bytes;    // of its values
   std::vector<bool> alone;           // its batch was rejected as a whole
+  std::vector<bool> single;          // no batch may have it
   std::vector<std::size_t> pending;  // in order
   Repetition repetition = Repetition::none;
   bool pause_before_next = false;
@@ -44,8 +58,13 @@ struct StatementRunner::Work {
     return batch.members.size() < kMaxStatementsPerBatch && !alone[i] && !alone[batch.members.front()] &&
            batch.bytes + bytes[i] <= kMaxBatchBytes;
   }
-  // Takes from `pending` what goes off together; what has to wait is appended to `later`.
-  std::vector<Batch> next_batches(std::vector<std::size_t>& later) const;
+  // What goes off together, out of `pending`; `later` has to wait.
+  struct Round {
+    std::vector<Batch> batches;
+    std::vector<std::size_t> singles;
+    std::vector<std::size_t> later;
+  };
+  Round next_round() const;
 
   // True when the statement is to be tried again.
   bool note(std::size_t i, const dynamo::Error& error);
@@ -81,33 +100,53 @@ bool StatementRunner::Work::note(std::size_t i, dynamo::StatementResult& result)
   return false;
 }
 
-std::vector<StatementRunner::Batch> StatementRunner::Work::next_batches(std::vector<std::size_t>& later) const {
-  std::vector<Batch> batches;
+StatementRunner::Work::Round StatementRunner::Work::next_round() const {
+  Round round;
   std::unordered_set<std::string_view> ids;
   for (const std::size_t i : pending) {
-    const bool full = batches.empty() || !fits(batches.back(), i);
-    if (!ids.insert(statements[i].id).second || (full && batches.size() == kMaxBatchesAtOnce)) {
-      later.push_back(i);
+    const bool full = round.batches.empty() || !fits(round.batches.back(), i);
+    const bool room =
+        single[i] ? round.singles.size() < kMaxSinglesAtOnce : !full || round.batches.size() < kMaxBatchesAtOnce;
+    if (!ids.insert(writes[i].id()).second || !room) {
+      round.later.push_back(i);
+      continue;
+    }
+    if (single[i]) {
+      round.singles.push_back(i);
       continue;
     }
     if (full) {
-      batches.emplace_back();
+      round.batches.emplace_back();
     }
-    batches.back().members.push_back(i);
-    batches.back().bytes += bytes[i];
+    round.batches.back().members.push_back(i);
+    round.batches.back().bytes += bytes[i];
   }
-  return batches;
+  return round;
 }
 
 void StatementRunner::run_round(Work& work, Deadline deadline) {
+  const SteadyTime now = clock_.steady_now();
+  for (const std::size_t i : work.pending) {
+    work.single[i] = work.writes[i].alone || rights_.denied(work.writes[i].table, work.writes[i].kind, now);
+  }
+  Work::Round round = work.next_round();
+  for (const auto& again : {run_batches(work, round.batches, deadline), run_singles(work, round.singles, deadline)}) {
+    round.later.insert(round.later.end(), again.begin(), again.end());
+  }
+  std::sort(round.later.begin(), round.later.end());
+  work.pending = std::move(round.later);
+}
+
+// Both tell which writes are to be tried again.
+std::vector<std::size_t> StatementRunner::run_batches(Work& work, const std::vector<Batch>& batches,
+                                                      Deadline deadline) {
   std::vector<std::size_t> later;
-  const std::vector<Batch> batches = work.next_batches(later);
   std::vector<std::vector<dynamo::Statement>> requests;
   for (const Batch& batch : batches) {
     auto& request = requests.emplace_back();
     for (const std::size_t i : batch.members) {
       ++work.tries[i];
-      request.push_back(work.statements[i].statement);
+      request.push_back(statement_of(work.writes[i]));
     }
   }
   auto answers = client_.batch_execute(requests, deadline);
@@ -115,12 +154,15 @@ void StatementRunner::run_round(Work& work, Deadline deadline) {
     const std::vector<std::size_t>& batch = batches[b].members;
     auto& answer = answers[b];
     const bool rejected = !answer && answer.error().kind == dynamo::ErrorKind::validation && batch.size() > 1;
+    const bool denied = !answer && refused_for_want_of_right(work, batch, answer.error());
     for (std::size_t k = 0; k < batch.size(); ++k) {
       const std::size_t i = batch[k];
-      bool again = rejected;
+      bool again = rejected || denied;
       if (rejected) {
         work.alone[i] = true;
-      } else {
+      } else if (answer && answer->results[k].error) {
+        again = refused_for_want_of_right(work, {i}, *answer->results[k].error) || work.note(i, answer->results[k]);
+      } else if (!denied) {
         again = answer ? work.note(i, answer->results[k]) : work.note(i, answer.error());
       }
       if (again) {
@@ -128,21 +170,70 @@ void StatementRunner::run_round(Work& work, Deadline deadline) {
       }
     }
   }
-  std::sort(later.begin(), later.end());
-  work.pending = std::move(later);
+  return later;
 }
 
-std::vector<StatementOutcome> StatementRunner::run(std::vector<KeyedStatement> statements, Repetition repetition,
+bool StatementRunner::refused_for_want_of_right(const Work& work, const std::vector<std::size_t>& batch,
+                                                const dynamo::Error& error) {
+  if (!lacks_right(error)) {
+    return false;
+  }
+  const auto meant = [&](std::size_t i) { return !means_another(error, work.writes[i].kind); };
+  const bool any_meant = std::any_of(batch.begin(), batch.end(), meant);
+  for (const std::size_t i : batch) {
+    if (meant(i) || !any_meant) {
+      rights_.refused(work.writes[i].table, work.writes[i].kind, clock_.steady_now());
+    }
+  }
+  return true;
+}
+
+std::vector<std::size_t> StatementRunner::run_singles(Work& work, const std::vector<std::size_t>& singles,
+                                                      Deadline deadline) {
+  std::vector<std::size_t> later;
+  std::vector<dynamo::ItemWrite> requests;
+  requests.reserve(singles.size());
+  for (const std::size_t i : singles) {
+    ++work.tries[i];
+    requests.push_back(request_of(work.writes[i]));
+  }
+  auto answers = client_.write_each(requests, deadline);
+  std::size_t for_want_of_right = 0;
+  for (std::size_t k = 0; k < singles.size(); ++k) {
+    const std::size_t i = singles[k];
+    dynamo::StatementResult result;
+    if (answers[k]) {
+      result.item = std::move(answers[k]->item);
+    } else {
+      result.error = answers[k].error();
+    }
+    const bool denied = result.error && lacks_right(*result.error);
+    if (denied) {
+      name_missing_rights(*result.error, work.writes[i].kind);
+    }
+    for_want_of_right += denied || work.writes[i].alone ? 0 : 1;
+    if (work.note(i, result)) {
+      later.push_back(i);
+    }
+  }
+  if (for_want_of_right > 0) {
+    rights_.note_singles(work.writes[singles.front()].table, for_want_of_right);
+  }
+  return later;
+}
+
+std::vector<StatementOutcome> StatementRunner::run(std::vector<RecordWrite> writes, Repetition repetition,
                                                    Deadline deadline) {
   Work work;
-  const std::size_t count = statements.size();
-  work.statements = std::move(statements);
+  const std::size_t count = writes.size();
+  work.writes = std::move(writes);
   work.outcomes.resize(count);
   work.tries.resize(count);
   work.alone.resize(count);
+  work.single.resize(count);
   work.bytes.reserve(count);
-  for (const KeyedStatement& keyed : work.statements) {
-    work.bytes.push_back(bytes_of(keyed.statement));
+  for (const RecordWrite& write : work.writes) {
+    work.bytes.push_back(bytes_of(write));
   }
   work.repetition = repetition;
   work.pending.reserve(count);

@@ -1,5 +1,8 @@
 #include "host/stores/dynamomq/statements.hpp"
 
+#include <iterator>
+#include <utility>
+
 #include "base/timestamp.hpp"
 #include "host/stores/dynamomq/times.hpp"
 
@@ -11,9 +14,13 @@ using dynamo::AttributeValue;
 std::string quoted(std::string_view name) { return '"' + std::string(name) + '"'; }
 
 // The absent version is told apart, because a comparison with a missing attribute is false for every value.
-void append_condition(dynamo::Statement& statement, const Expected& expected) {
+void append_condition(dynamo::Statement& statement, const RecordWrite& write) {
+  const Expected& expected = write.expected;
   statement.text += " WHERE \"id\"=?";
   statement.parameters.emplace_back(expected.id);
+  if (write.whatever_it_is) {
+    return;
+  }
   if (expected.version.stored) {
     statement.text += " AND \"version\"=?";
     statement.parameters.push_back(*expected.version.stored);
@@ -34,59 +41,89 @@ void append_condition(dynamo::Statement& statement, const Expected& expected) {
   }
 }
 
-std::string stored_time(std::optional<WallTime> time) { return time ? format_timestamp(*time) : std::string(); }
-
-}  // namespace
-
-StatementBuilder::StatementBuilder(std::string_view table) : table_(quoted(table)) {}
-
-KeyedStatement StatementBuilder::insert(const std::string& id, const dynamo::Item& item) const {
+dynamo::Statement insert_of(const RecordWrite& write) {
   dynamo::Statement statement;
-  statement.text = "INSERT INTO " + table_ + " VALUE {";
-  for (const auto& [name, value] : item) {
+  statement.text = "INSERT INTO " + quoted(write.table) + " VALUE {";
+  for (const auto& [name, value] : write.item) {
     statement.text += (statement.parameters.empty() ? "'" : ",'") + name + "':?";
     statement.parameters.push_back(value);
   }
   statement.text += '}';
-  return {id, std::move(statement)};
+  return statement;
 }
 
-KeyedStatement StatementBuilder::update(const Expected& expected, const WriteMark& mark, const RecordChange& change,
-                                        bool returning) const {
+dynamo::Statement update_of(const RecordWrite& write) {
   dynamo::Statement statement;
-  statement.text = "UPDATE " + table_ + " SET \"version\"=?,\"updated_at\"=?," + quoted(attribute::kNonce) + "=?";
-  statement.parameters.push_back(AttributeValue::number(expected.version.next()));
-  statement.parameters.emplace_back(format_timestamp(mark.now));
-  statement.parameters.emplace_back(std::string(mark.nonce));
-  for (const auto& [name, value] : change.set) {
-    statement.text += ',' + quoted(name) + "=?";
+  statement.text = "UPDATE " + quoted(write.table);
+  for (const auto& [name, value] : write.change.set) {
+    statement.text += (statement.parameters.empty() ? " SET " : ",") + quoted(name) + "=?";
     statement.parameters.push_back(value);
   }
-  if (!change.removed.empty()) {
-    statement.text += " REMOVE " + quoted(change.removed);
+  if (!write.change.removed.empty()) {
+    statement.text += " REMOVE " + quoted(write.change.removed);
   }
-  append_condition(statement, expected);
-  if (returning) {
+  append_condition(statement, write);
+  if (write.returning) {
     statement.text += " RETURNING ALL NEW *";
   }
-  return {expected.id, std::move(statement)};
+  return statement;
 }
 
-KeyedStatement StatementBuilder::remove(const Expected& expected, bool returning) const {
+dynamo::Statement delete_of(const RecordWrite& write) {
   dynamo::Statement statement;
-  statement.text = "DELETE FROM " + table_;
-  append_condition(statement, expected);
-  if (returning) {
+  statement.text = "DELETE FROM " + quoted(write.table);
+  append_condition(statement, write);
+  if (write.returning) {
     statement.text += " RETURNING ALL OLD *";
   }
-  return {expected.id, std::move(statement)};
+  return statement;
 }
 
-KeyedStatement StatementBuilder::remove_any(const std::string& id) const {
-  dynamo::Statement statement;
-  statement.text = "DELETE FROM " + table_ + " WHERE \"id\"=? RETURNING ALL OLD *";
-  statement.parameters.emplace_back(id);
-  return {id, std::move(statement)};
+std::string stored_time(std::optional<WallTime> time) { return time ? format_timestamp(*time) : std::string(); }
+
+}  // namespace
+
+dynamo::Statement statement_of(const RecordWrite& write) {
+  switch (write.kind) {
+    case RecordWrite::Kind::insert:
+      return insert_of(write);
+    case RecordWrite::Kind::remove:
+      return delete_of(write);
+    case RecordWrite::Kind::update:
+      break;
+  }
+  return update_of(write);
+}
+
+RecordWrite WriteBuilder::insert(const std::string& id, dynamo::Item item) const {
+  RecordWrite write{.kind = RecordWrite::Kind::insert, .table = table_, .expected = {id, {}}};
+  write.item = std::move(item);
+  return write;
+}
+
+RecordWrite WriteBuilder::update(Expected expected, const WriteMark& mark, RecordChange change, bool returning) const {
+  RecordWrite write{.kind = RecordWrite::Kind::update, .table = table_, .expected = std::move(expected)};
+  write.returning = returning;
+  auto& set = write.change.set;
+  set.reserve(change.set.size() + 3);
+  set.emplace_back(attribute::kVersion, AttributeValue::number(write.expected.version.next()));
+  set.emplace_back(attribute::kUpdatedAt, format_timestamp(mark.now));
+  set.emplace_back(attribute::kNonce, std::string(mark.nonce));
+  std::move(change.set.begin(), change.set.end(), std::back_inserter(set));
+  write.change.removed = change.removed;
+  return write;
+}
+
+RecordWrite WriteBuilder::remove(Expected expected, bool returning) const {
+  RecordWrite write{.kind = RecordWrite::Kind::remove, .table = table_, .expected = std::move(expected)};
+  write.returning = returning;
+  return write;
+}
+
+RecordWrite WriteBuilder::remove_any(const std::string& id) const {
+  RecordWrite write = remove({id, {}}, true);
+  write.whatever_it_is = true;
+  return write;
 }
 
 RecordChange claim_change(std::uint32_t receive_count, bool mark, WallTime now, WallTime invisible_until) {

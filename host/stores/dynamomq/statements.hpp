@@ -10,12 +10,6 @@
 
 namespace sluice::queue::dynamomq {
 
-/// A PartiQL statement and the record it is about: no batch may name a record twice.
-struct KeyedStatement {
-  std::string id;
-  dynamo::Statement statement;
-};
-
 /// The record that a statement is about, as it must be for it to take effect.
 struct Expected {
   std::string id;
@@ -29,39 +23,60 @@ struct Expected {
   std::optional<std::string> sent_at{};
 };
 
-/// What every UPDATE leaves beside its change.
+/// What every update leaves beside its change.
 struct WriteMark {
   std::string_view nonce;
   WallTime now{};
 };
 
-/// What one UPDATE writes. Assignments are separated by commas, and at most one attribute is taken away: neither
-/// repeated SET nor repeated REMOVE is understood everywhere.
+/// What one update writes. As a statement, assignments are separated by commas, and at most one attribute is taken
+/// away: neither repeated SET nor repeated REMOVE is understood everywhere.
 struct RecordChange {
   std::vector<std::pair<std::string_view, dynamo::AttributeValue>> set;
   std::string_view removed{};  ///< the attribute that is to go; empty: none
 };
 
-/// Writes the statements of one table. A value; thread-safe.
-///
-/// Every UPDATE carries a condition on the version, raises it and leaves a nonce; so does every DELETE but
-/// `remove_any`. Items are only ever updated, never put again, so that attributes which we do not know stay.
-class StatementBuilder {
- public:
-  explicit StatementBuilder(std::string_view table);
+/// One write of one record, before it is spelt as a request: as a statement of a batch, or as a request of its own
+/// (single_writes.hpp). A value.
+struct RecordWrite {
+  enum class Kind { insert, update, remove };
+  static constexpr std::size_t kKinds = 3;
 
-  /// Fails with DuplicateItem when the id is there already.
-  KeyedStatement insert(const std::string& id, const dynamo::Item& item) const;
+  Kind kind = Kind::update;
+  std::string_view table;       ///< outlives the write
+  Expected expected;            ///< of an insert only the id, which must not be there yet
+  bool whatever_it_is = false;  ///< only the id of `expected` counts
+  dynamo::Item item{};          ///< of an insert: the whole record
+  RecordChange change{};        ///< of an update
+  bool returning = false;       ///< an update its new item, a removal the old one
+  bool alone = false;           ///< no statement can spell it
+
+  const std::string& id() const { return expected.id; }
+};
+
+/// The PartiQL statement that makes the write.
+dynamo::Statement statement_of(const RecordWrite& write);
+
+/// Makes the writes of one table. A value; thread-safe.
+///
+/// Every update carries a condition on the version, raises it and leaves a nonce; so does every removal but
+/// `remove_any`. Items are only ever updated, never put again, so that attributes which we do not know stay.
+class WriteBuilder {
+ public:
+  /// `table` must outlive the writes.
+  explicit WriteBuilder(std::string_view table) : table_(table) {}
+
+  /// Is refused when the id is there already.
+  RecordWrite insert(const std::string& id, dynamo::Item item) const;
   /// Raises the version, sets updated_at and the nonce, and applies `change`; returns the new item when `returning`.
-  KeyedStatement update(const Expected& expected, const WriteMark& mark, const RecordChange& change,
-                        bool returning = false) const;
+  RecordWrite update(Expected expected, const WriteMark& mark, RecordChange change, bool returning = false) const;
   /// Returns the old item when `returning`: the one way to tell a removal from a record that was gone already.
-  KeyedStatement remove(const Expected& expected, bool returning = false) const;
+  RecordWrite remove(Expected expected, bool returning = false) const;
   /// Removes the record whatever it has become; returns the old item.
-  KeyedStatement remove_any(const std::string& id) const;
+  RecordWrite remove_any(const std::string& id) const;
 
  private:
-  std::string table_;  // quoted
+  std::string_view table_;
 };
 
 /// The changes that make up a message's life.

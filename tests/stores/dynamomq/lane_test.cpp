@@ -142,6 +142,34 @@ TEST_F(LaneTest, LooksAtTheFrontEachSecondWhileItHasEnoughToClaim) {
   EXPECT_FALSE(lane_.begin_side_scan(now_));
 }
 
+TEST_F(LaneTest, LooksAtTheFrontWhileItReadsOnThroughABacklog) {
+  const dynamo::Item last{{"id", "b"}, {"queue_type", "STANDARD"}, {"sent_at", format_timestamp(now_.wall - 1s)}};
+  const auto read_on = [&](const ScanStep& step, std::vector<dynamo::Item> items) {
+    dynamo::Page page;
+    page.items = std::move(items);
+    page.capacity.read = 0.5;
+    page.last_evaluated_key = last;
+    lane_.end_scan(step, page);
+  };
+  read_on(*lane_.begin_scan(now_, 1, Deadline::never()), {item("a", 2s)});
+  EXPECT_THAT(pick(1), ElementsAre("a"));
+  for (int page = 0; page < 3; ++page) {
+    pass_time(300ms);
+    EXPECT_FALSE(page < 2 && lane_.begin_side_scan(now_)) << "not more often than it must";
+    const auto step = page < 2 ? lane_.begin_scan(now_, 1, Deadline::never()) : lane_.begin_side_scan(now_);
+    ASSERT_TRUE(step);
+    EXPECT_EQ(step->kind, page < 2 ? ScanStep::Kind::onward : ScanStep::Kind::front) << "no page puts it off";
+    read_on(*step, {item("new" + std::to_string(page), page < 2 ? 1s : 1h)});
+    EXPECT_EQ(pick(1).size(), 1U);
+  }
+  const auto further = lane_.begin_side_scan(now_);
+  ASSERT_TRUE(further) << "what was behind it is as new";
+  EXPECT_EQ(further->after, last);
+  EXPECT_GT(further->limit, HeadScanner::kFrontLimit);
+  read_on(*further, {item("a", 2s)});
+  EXPECT_FALSE(lane_.begin_side_scan(now_)) << "from there on all is known";
+}
+
 TEST_F(LaneTest, LostRacesMakeItGetOutOfTheWay) {
   std::vector<dynamo::Item> items;
   for (int i = 0; i < 100; ++i) {

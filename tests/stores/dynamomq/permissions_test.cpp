@@ -16,6 +16,8 @@ namespace {
 using namespace std::chrono_literals;
 using Actions = std::set<std::string>;
 
+constexpr const char* kBatch = "BatchExecuteStatement";
+
 Actions sorted(const std::vector<std::string_view>& names) { return {names.begin(), names.end()}; }
 
 Actions actions_of(const boost::json::value& statements) {
@@ -49,12 +51,15 @@ class PermissionsTest : public test::StoreOnEmulator {
     auto broken = std::make_shared<bool>(false);
     host().faults().choose([this, lost, broken](const std::string& operation, const std::string& body) {
       const auto request = boost::json::parse(body);
-      if (operation == "BatchExecuteStatement") {
+      if (operation == kBatch && !without_batches_) {
         table_.merge(actions_of(request.at("Statements")));
       } else if (operation == "Query" && request.as_object().contains("IndexName")) {
         index_.insert(operation);
-      } else {
+      } else if (operation != kBatch) {
         table_.insert(operation);
+      }
+      if (operation == kBatch && without_batches_) {
+        return test::HttpFault::deny;
       }
       const bool breaks = operation == lost && !*broken;
       *broken = *broken || breaks;
@@ -62,8 +67,8 @@ class PermissionsTest : public test::StoreOnEmulator {
     });
   }
 
-  void expect_exactly(Role role) {
-    const Permissions permissions = permissions_of(role);
+  void expect_exactly(Role role, WritesBy writes = WritesBy::batches) {
+    const Permissions permissions = permissions_of(role, writes);
     EXPECT_EQ(table_, sorted(permissions.table)) << to_string(role);
     EXPECT_EQ(index_, sorted(permissions.index)) << to_string(role);
   }
@@ -123,14 +128,17 @@ class PermissionsTest : public test::StoreOnEmulator {
     return spec;
   }
 
+  /// Does what a host does. Each kind of write once with its answer lost, which is when the host reads back.
+  void work_as_a_host(const std::string& lost);
+
+  bool without_batches_ = false;
   Actions table_;
   Actions index_;
 };
 
-TEST_F(PermissionsTest, AHostClaimsExtendsAndSettles) {
+void PermissionsTest::work_as_a_host(const std::string& lost) {
   send(8);
-  // Each kind of write once with its answer lost, which is when the host reads back.
-  watch("BatchExecuteStatement");
+  watch(lost);
   const auto claims = claim(6);
   ASSERT_EQ(claims.size(), 6U);
   std::vector<Receipt> receipts;
@@ -151,7 +159,29 @@ TEST_F(PermissionsTest, AHostClaimsExtendsAndSettles) {
   desk().stats(standard(), soon());
   desk().oper("orders").stats({.half = standard().half, .consistent = true}, soon());  // whether it is empty
   tell_of_a_host();
+}
+
+TEST_F(PermissionsTest, AHostClaimsExtendsAndSettles) {
+  work_as_a_host(kBatch);
   expect_exactly(Role::host);
+}
+
+TEST_F(PermissionsTest, WithoutPartiQlTheSameByRequestsOfTheirOwn) {
+  without_batches_ = true;
+  watch({});
+  work_as_a_host("UpdateItem");
+  expect_exactly(Role::host, WritesBy::singles);
+  watch("PutItem");
+  send(3, 20, "n");
+  expect_exactly(Role::producer, WritesBy::singles);
+  watch("UpdateItem");
+  send(3, 20, "o");
+  look_at_everything();
+  desk().remove("orders", "n0", soon());
+  StoredMessage record = get("n1");
+  EXPECT_EQ(desk().put("orders", {&record, 1}, PutMode::replace, soon()).front().status, PutStatus::written);
+  desk().dead_letter("orders", "n2", {}, soon());
+  expect_exactly(Role::operations, WritesBy::singles);
 }
 
 TEST_F(PermissionsTest, AProducerSends) {

@@ -39,10 +39,10 @@ class Running : public ::testing::Test {
     return R"({"Error":{"Code":")" + code + R"(","Message":"x"}})";
   }
 
-  static std::vector<KeyedStatement> statements(const std::vector<std::string>& ids) {
-    std::vector<KeyedStatement> all;
+  static std::vector<RecordWrite> removals(const std::vector<std::string>& ids) {
+    std::vector<RecordWrite> all;
     for (const auto& id : ids) {
-      all.push_back({id, {R"(DELETE FROM "t" WHERE "id"=?)", {id}}});
+      all.push_back(WriteBuilder("t").remove_any(id));
     }
     return all;
   }
@@ -57,7 +57,7 @@ class Running : public ::testing::Test {
   std::vector<StatementOutcome> run(const std::vector<std::string>& ids,
                                     Repetition repetition = Repetition::until_known,
                                     Deadline deadline = Deadline::never()) {
-    return runner_.run(statements(ids), repetition, deadline);
+    return runner_.run(removals(ids), repetition, deadline);
   }
 
   std::function<HttpResult(const boost::json::array&)> respond_;
@@ -94,9 +94,9 @@ TEST_F(Running, CutsIntoBatchesOf25) {
 TEST_F(Running, CutsLargeStatementsIntoRequestsThatDynamoDbTakes) {
   constexpr std::size_t kMostOfARequest = 16'000'000;
   answer_each([](const std::string&) { return "{}"; });
-  std::vector<KeyedStatement> large = statements(numbered(30));
-  for (KeyedStatement& keyed : large) {
-    keyed.statement.parameters.emplace_back(std::string(390'000, '\x01'));  // six bytes each in JSON
+  std::vector<RecordWrite> large;
+  for (const auto& id : numbered(30)) {
+    large.push_back(WriteBuilder("t").insert(id, {{"data", std::string(390'000, '\x01')}}));  // six bytes each in JSON
   }
   for (const auto& outcome : runner_.run(std::move(large), Repetition::until_known, Deadline::never())) {
     EXPECT_EQ(outcome.fate, StatementFate::done);

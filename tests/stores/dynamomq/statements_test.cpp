@@ -4,6 +4,7 @@
 
 #include "base/timestamp.hpp"
 #include "host/stores/dynamomq/nonce.hpp"
+#include "host/stores/dynamomq/single_writes.hpp"
 #include "tests/support/fake_random.hpp"
 
 namespace sluice::queue::dynamomq {
@@ -12,50 +13,97 @@ namespace {
 using dynamo::AttributeValue;
 
 const WallTime kNow = *parse_timestamp("2026-11-20T23:14:00Z");
-const StatementBuilder kBuild("my.table-1");
+const WriteBuilder kBuild("my.table-1");
 
 std::size_t placeholders(const std::string& text) {
   return static_cast<std::size_t>(std::count(text.begin(), text.end(), '?'));
 }
 
 TEST(Statements, InsertNamesEveryAttribute) {
-  const auto insert = kBuild.insert("A", {{"data", "x"}, {"id", "A"}, {"version", AttributeValue::number(1)}});
-  EXPECT_EQ(insert.id, "A");
-  EXPECT_EQ(insert.statement.text, R"(INSERT INTO "my.table-1" VALUE {'data':?,'id':?,'version':?})");
-  EXPECT_EQ(insert.statement.parameters.size(), 3U);
+  const auto write = kBuild.insert("A", {{"data", "x"}, {"id", "A"}, {"version", AttributeValue::number(1)}});
+  EXPECT_EQ(write.id(), "A");
+  const auto insert = statement_of(write);
+  EXPECT_EQ(insert.text, R"(INSERT INTO "my.table-1" VALUE {'data':?,'id':?,'version':?})");
+  EXPECT_EQ(insert.parameters.size(), 3U);
 }
 
 TEST(Statements, ClaimIsConditionalOnVersionAndHalf) {
-  const auto claim = kBuild.update({"A", VersionMark::number_of(4), Half::standard}, {"nonce", kNow},
-                                   claim_change(3, false, kNow, kNow), true);
-  EXPECT_EQ(claim.statement.text,
+  const auto claim = statement_of(kBuild.update({"A", VersionMark::number_of(4), Half::standard}, {"nonce", kNow},
+                                                claim_change(3, false, kNow, kNow), true));
+  EXPECT_EQ(claim.text,
             R"(UPDATE "my.table-1" SET "version"=?,"updated_at"=?,"sluice_nonce"=?,"receive_count"=?,"received_at"=?,)"
-            R"("invisible_until_at"=? WHERE "id"=? AND "version"=? AND "half"=? RETURNING ALL NEW *)");
-  EXPECT_EQ(claim.statement.parameters.size(), placeholders(claim.statement.text));
-  EXPECT_EQ(claim.statement.parameters.front(), AttributeValue::number(5));
-  EXPECT_EQ(claim.statement.parameters[7], AttributeValue::number(4));
+            R"("invisible_until_at"=? WHERE "id"=? AND "version"=? AND "queue_type"=? RETURNING ALL NEW *)");
+  EXPECT_EQ(claim.parameters.size(), placeholders(claim.text));
+  EXPECT_EQ(claim.parameters.front(), AttributeValue::number(5));
+  EXPECT_EQ(claim.parameters[7], AttributeValue::number(4));
 }
 
 TEST(Statements, AbsentVersionIsAConditionToo) {
-  const auto claim = kBuild.update({"A", VersionMark{}, {}}, {"n", kNow}, extend_change(kNow));
-  EXPECT_THAT(claim.statement.text, testing::HasSubstr(R"(WHERE "id"=? AND "version" IS MISSING)"));
-  EXPECT_EQ(claim.statement.parameters.size(), placeholders(claim.statement.text));
+  const auto claim = statement_of(kBuild.update({"A", VersionMark{}, {}}, {"n", kNow}, extend_change(kNow)));
+  EXPECT_THAT(claim.text, testing::HasSubstr(R"(WHERE "id"=? AND "version" IS MISSING)"));
+  EXPECT_EQ(claim.parameters.size(), placeholders(claim.text));
 }
 
 TEST(Statements, OddVersionIsComparedAsItStands) {
   const auto mark = VersionMark::of({{"version", "seven"}});
-  const auto remove = kBuild.remove({"A", mark, Half::dlq}, true);
-  EXPECT_EQ(remove.statement.text,
-            R"(DELETE FROM "my.table-1" WHERE "id"=? AND "version"=? AND "half"=? RETURNING ALL OLD *)");
-  EXPECT_EQ(remove.statement.parameters[1], AttributeValue("seven"));
-  EXPECT_EQ(remove.statement.parameters[2], AttributeValue("DLQ"));
+  const auto remove = statement_of(kBuild.remove({"A", mark, Half::dlq}, true));
+  EXPECT_EQ(remove.text,
+            R"(DELETE FROM "my.table-1" WHERE "id"=? AND "version"=? AND "queue_type"=? RETURNING ALL OLD *)");
+  EXPECT_EQ(remove.parameters[1], AttributeValue("seven"));
+  EXPECT_EQ(remove.parameters[2], AttributeValue("DLQ"));
 }
 
 TEST(Statements, RemovedAttributesComeBeforeTheCondition) {
   RecordChange change = extend_change(kNow);
   change.removed = "sluice_group";
-  const auto edit = kBuild.update({"A", VersionMark::number_of(1), {}}, {"n", kNow}, change);
-  EXPECT_THAT(edit.statement.text, testing::HasSubstr(R"(=? REMOVE "sluice_group" WHERE "id"=?)"));
+  const auto edit = statement_of(kBuild.update({"A", VersionMark::number_of(1), {}}, {"n", kNow}, change));
+  EXPECT_THAT(edit.text, testing::HasSubstr(R"(=? REMOVE "sluice_group" WHERE "id"=?)"));
+}
+
+template <typename Request>
+Request single(const RecordWrite& write) {
+  return std::get<Request>(request_of(write));
+}
+
+/// What it says once its placeholders are filled in.
+std::string spelt(std::string text, const std::map<std::string, std::string>& names) {
+  for (auto name = names.rbegin(); name != names.rend(); ++name) {
+    for (auto at = text.find(name->first); at != std::string::npos; at = text.find(name->first)) {
+      text.replace(at, name->first.size(), name->second);
+    }
+  }
+  return text;
+}
+
+TEST(SingleWrites, InsertWantsAFreeId) {
+  const auto put = single<dynamo::PutItemRequest>(kBuild.insert("A", {{"id", "A"}}));
+  EXPECT_EQ(put.table, "my.table-1");
+  EXPECT_EQ(spelt(put.condition, put.names), "attribute_not_exists(id)");
+}
+
+TEST(SingleWrites, AreConditionalOnWhatTheirStatementsAre) {
+  Expected expected{"A", VersionMark::number_of(4), Half::standard};
+  expected.sent_at = "2026";
+  expected.visible_at = kNow;
+  RecordChange change = claim_change(3, false, kNow, kNow);
+  change.removed = "sluice_group";
+  const auto update = single<dynamo::UpdateItemRequest>(kBuild.update(expected, {"nonce", kNow}, change, true));
+  EXPECT_EQ(spelt(update.condition, update.names),
+            "version = :0 AND queue_type = :1 AND sent_at = :2 AND invisible_until_at < :3");
+  EXPECT_EQ(spelt(update.update, update.names),
+            "SET version = :4, updated_at = :5, sluice_nonce = :6, receive_count = :7, received_at = :8, "
+            "invisible_until_at = :9 REMOVE sluice_group");
+  EXPECT_EQ(update.values.at(":0"), AttributeValue::number(4));
+  EXPECT_EQ(update.values.at(":4"), AttributeValue::number(5));
+  EXPECT_EQ(update.return_values, "ALL_NEW");
+  EXPECT_EQ(update.key, dynamo::Item({{"id", "A"}}));
+}
+
+TEST(SingleWrites, AbsentVersionIsNoAbsentRecord) {
+  const auto remove = single<dynamo::DeleteItemRequest>(kBuild.remove({"A", VersionMark{}, {}}, true));
+  EXPECT_EQ(spelt(remove.condition, remove.names), "attribute_exists(id) AND attribute_not_exists(version)");
+  EXPECT_EQ(remove.return_values, "ALL_OLD");
+  EXPECT_EQ(single<dynamo::DeleteItemRequest>(kBuild.remove_any("A")).condition, "");
 }
 
 TEST(NonceSource, TellsHostsApartAndNeverRepeats) {

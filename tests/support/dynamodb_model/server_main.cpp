@@ -6,6 +6,7 @@
 #include <exception>
 #include <iostream>
 #include <string>
+#include <vector>
 
 #include "tests/support/dynamodb_model/server.hpp"
 
@@ -26,6 +27,7 @@ struct Flags {
   double longest = 0;
   double transaction_span = 0;
   ModelSettings settings;
+  std::vector<std::string> denied;
 };
 
 options::options_description describe(Flags& flags) {
@@ -36,6 +38,7 @@ options::options_description describe(Flags& flags) {
   auto& limits = flags.settings.limits;
   auto& faults = flags.settings.faults;
   all.add_options()("help", "this text");
+  all.add_options()("deny", options::value(&flags.denied), "an action that nobody may do, such as dynamodb:PutItem");
   add("port", flags.port, "0: a free one; it is printed");
   add("seed", flags.seed, "of everything that chance decides");
   add("partition-write", limits.partition_write, "write units a second and partition; 0: no limit");
@@ -72,6 +75,9 @@ void run(Flags& flags) {
   pthread_sigmask(SIG_BLOCK, &ends, nullptr);
   const sluice::SystemClock clock;
   sluice::test::model::Model model(clock, flags.seed, flags.settings);
+  for (const std::string& action : flags.denied) {
+    model.deny(action);
+  }
   const sluice::test::model::ModelServer server(model, clock, flags.port);
   std::cout << server.endpoint() << '\n' << std::flush;
   int signal = 0;

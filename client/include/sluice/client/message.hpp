@@ -86,7 +86,8 @@ struct ReceivedMessage {
   Receipt receipt;
 };
 
-/// DynamoMQ's queue stats: "processing" are all that are hidden, `delayed` those of them that nobody has received yet.
+/// DynamoMQ's queue stats: "processing" are all that their records hide, and "ready" the others. `delayed` are those
+/// whose time has not come, hidden or not: DynamoMQ's own producers do not hide what they delay.
 struct QueueStats {
   std::vector<std::string> first_100_ids_in_queue;
   std::vector<std::string> first_100_ids_in_queue_processing;

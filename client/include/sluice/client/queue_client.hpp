@@ -16,7 +16,7 @@ namespace sluice::client {
 struct DynamoDbQueue {
   std::string table = "dynamo-mq-table";
   std::string index = "dynamo-mq-index-queue_type-sent_at";
-  std::string region{};    ///< empty: from the environment or the profile
+  std::string region{};    ///< empty: from the environment or the profile; not needed with an endpoint
   std::string endpoint{};  ///< empty: the same, else AWS's own
 };
 
@@ -53,7 +53,8 @@ class Core;
 /// fail with DynamoDBAPIError; the comments name what else to expect.
 class SLUICE_CLIENT_API QueueClient {
  public:
-  /// Makes no request yet. Fails when no region is named anywhere, or AWS's files cannot be read.
+  /// Makes no request yet. Fails when neither a region nor an endpoint is named anywhere, or AWS's files cannot be
+  /// read.
   static Result<QueueClient> open(const DynamoDbQueue& queue, const ClientOptions& options = {});
   /// Opens or makes the file.
   static Result<QueueClient> open(const SqliteQueue& queue, const ClientOptions& options = {});
