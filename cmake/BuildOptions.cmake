@@ -36,8 +36,6 @@ endif()
 
 if(SLUICE_GUARDS_SWITCHABLE)
   add_compile_definitions(SLUICE_GUARDS_SWITCHABLE)
-  # Plugins know nothing of ours; theirs come this way.
-  add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:-include ${PROJECT_SOURCE_DIR}/base/guard.hpp>")
 endif()
 
 find_package(Threads REQUIRED)

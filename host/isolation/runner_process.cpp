@@ -12,6 +12,7 @@
 #include <cstring>
 #include <ctime>
 
+#include "base/guard.hpp"
 #include "host/isolation/futex.hpp"
 
 namespace sluice::isolation {
@@ -23,7 +24,7 @@ constexpr int kCannotStart = 127;
 
 /// Everything between fork and exec: only calls that are safe there.
 [[noreturn]] void become_runner(const RunnerBirth& birth, char* const* arguments, pid_t parent) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::prctl(PR_SET_PDEATHSIG, SLUICE_GUARD(runner_dies_with_host) ? SIGKILL : 0);
   if (::getppid() != parent) {
     ::_exit(kCannotStart);
   }

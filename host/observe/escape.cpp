@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "base/guard.hpp"
 #include "base/text/json_string.hpp"
 #include "base/text/utf8.hpp"
 
@@ -19,7 +20,7 @@ bool is_control(std::string_view sequence) {
   if (sequence.size() == 1) {
     return first < 0x20 || first == 0x7f;
   }
-  return sequence.size() == 2 && first == 0xc2 && byte_at(sequence, 1) < 0xa0;
+  return sequence.size() == 2 && first == 0xc2 && byte_at(sequence, 1) < 0xa0 && SLUICE_GUARD(terminal_c1);
 }
 
 void append_control(std::string& out, std::string_view sequence) {

@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <climits>
 
+#include "base/guard.hpp"
+
 namespace sluice::observe {
 namespace {
 
@@ -39,7 +41,7 @@ LineWriter::~LineWriter() { static_cast<void>(flush(kLastWait)); }
 bool LineWriter::put(std::string_view lines) {
   {
     const MutexLock lock(mutex_);
-    if (lines.size() > kRoom - waiting_.size()) {
+    if (waiting_.size() + lines.size() > kRoom && SLUICE_GUARD(log_bounded)) {
       return false;
     }
     waiting_ += lines;

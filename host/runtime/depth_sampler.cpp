@@ -6,6 +6,8 @@
 #include <system_error>
 #include <utility>
 
+#include "base/guard.hpp"
+
 namespace sluice::runtime {
 namespace {
 
@@ -48,7 +50,7 @@ bool DepthSampler::leave() {
   {
     const MutexLock lock(mutex_);
     leaving_ = true;
-    if (sampling_) {
+    if (sampling_ && SLUICE_GUARD(hung_sampler_left)) {
       thread_.request_stop();
       return false;
     }

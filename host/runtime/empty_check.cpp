@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/guard.hpp"
+
 namespace sluice::runtime {
 
 namespace {
@@ -11,7 +13,8 @@ constexpr Duration kStatsTimeout = std::chrono::seconds(20);
 }  // namespace
 
 Result<bool> EmptyCheck::empty(const std::vector<queue::QueueAddress>& addresses) {
-  for (const bool consistent : {false, true}) {
+  // The cheap look first; it reads an index, which lags behind the table.
+  for (const bool consistent : {false, SLUICE_GUARD(index_lag)}) {
     for (const queue::QueueAddress& address : addresses) {
       auto counted = empty(address, consistent);
       if (!counted) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/guard.hpp"
 #include "host/observe/build_info.hpp"
 #include "host/runtime/progress_line.hpp"
 
@@ -127,7 +128,7 @@ Result<void> Host::prepare(std::vector<JobPlan> plans) {
   }
   plans_ = std::move(plans);
   auto first = jobs_.prepare(plans_);
-  while (!first && waiting_mends(first.error().code())) {
+  while (!first && waiting_mends(first.error().code()) && SLUICE_GUARD(full_disk_waited_for)) {
     parts_.log.warn("waiting for the store", {{"error", first.error().message()}});
     if (!parts_.errand.wait_for(kStoreRetry)) {
       break;

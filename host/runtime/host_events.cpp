@@ -33,7 +33,7 @@ bool HostEvents::terminate(Repeat repeat) {
     action = action_;
     ++acting_;
   }
-  changed_.notify_all();
+  // First of all: it bounds the end, and whoever waits below may hang.
   if (action) {
     action(nth);
   }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "base/guard.hpp"
 #include "host/runtime/thread_room.hpp"
 
 namespace sluice::runtime {
@@ -214,7 +215,7 @@ void JobSet::finish_retirement(Member member, Member successor, Deadline deadlin
 void JobSet::hand_over(const JobPlan& predecessor, const Member& successor) {
   const std::string& name = predecessor.config.name;
   const auto started = run(name, successor);
-  if (started) {
+  if (started || !SLUICE_GUARD(place_given_back)) {
     return;
   }
   failed_(Error(started.error().code(), started.error().message() + "; it goes on as it was"));

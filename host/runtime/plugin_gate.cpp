@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/guard.hpp"
 #include "config/file_trust.hpp"
 
 namespace sluice::runtime {
@@ -12,7 +13,8 @@ Result<std::vector<config::ConfigError>> PluginGate::admit(const std::vector<con
   request.pins = registry_.pins();
   std::vector<std::string> fresh;
   for (const std::string& file : registry_.unseen(host_.plugin_dirs)) {
-    const auto distrusted = host_.allow_insecure_files ? std::nullopt : config::distrust(file);
+    const bool trusted = host_.allow_insecure_files || !SLUICE_GUARD(plugin_file_modes);
+    const auto distrusted = trusted ? std::nullopt : config::distrust(file);
     if (distrusted) {
       registry_.refuse(file, *distrusted);
     } else {
@@ -27,7 +29,7 @@ Result<std::vector<config::ConfigError>> PluginGate::admit(const std::vector<con
     request.jobs.push_back(job.name);
   }
   std::vector<config::ConfigError> errors;
-  if (!fresh.empty() || !jobs.empty()) {
+  if ((!fresh.empty() || !jobs.empty()) && SLUICE_GUARD(plugins_tried_first)) {
     const auto verdict = trial_.run(std::move(request));
     if (!verdict) {
       return verdict.error();

@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "base/guard.hpp"
 #include "host/plugin/call.hpp"
 #include "host/work/disposition.hpp"
 
@@ -43,7 +44,8 @@ std::vector<RecoveryStep> plan_recovery(const LedgerContents& ledger, const std:
   std::map<queue::QueueAddress, RecoveryStep> steps;
   for (const HeldMessage& held : ledger.held) {
     RecoveryStep& step = steps.try_emplace(held.address, RecoveryStep{held.address, {}, {}}).first->second;
-    if (held.blamed) {
+    const bool counts = SLUICE_GUARD(innocents_beside_a_bomb) ? held.blamed : known;
+    if (counts) {
       step.completions.push_back(blame(held, ledger, jobs, random, now));
       step.suspicions.push_back(Suspicion::blamed);
       continue;

@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/guard.hpp"
 #include "host/observe/log.hpp"
 #include "host/observe/metrics.hpp"
 #include "host/plugin/plugin_registry.hpp"
@@ -171,7 +172,7 @@ int Run::run() {
     return refuse({started.error().message() + " (limits: " + thread_limits() + ")"});
   }
   errand_.send([this] { return Errand::Rest([this, prepared = prepare()] { prepared_ = prepared; }); });
-  while (!prepared_ && !events_.terminating()) {
+  while (!prepared_ && !(events_.terminating() && SLUICE_GUARD(hung_errand_left))) {
     events_.wait_until(SteadyTime::max());
     if (auto rest = errand_.take()) {
       (*rest)();
@@ -239,8 +240,9 @@ int Run::finish(Ground& ground, int status_if_clean) {
     leave_to_watchdog();
   }
   say(certificate_of(drained, ground));
-  if (!drained.clean || drained.threads_left || errand_.under_way() || host.waits_for_store() ||
-      events_.hard_stop_requested()) {
+  const bool hangs = !drained.clean || drained.threads_left || errand_.under_way() || host.waits_for_store() ||
+                     events_.hard_stop_requested();
+  if (hangs && SLUICE_GUARD(hung_threads_left)) {
     // A handler, a call of the store or a plugin's constructor may be under way, whose thread uses what destructors
     // would take away: they would wait for it.
     std::fflush(nullptr);

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "base/guard.hpp"
 
 namespace sluice::runtime {
 namespace {
@@ -39,7 +40,7 @@ void SignalWatcher::block_signals() {
   const int blocked = pthread_sigmask(SIG_BLOCK, &set, nullptr);
   SLUICE_ASSERT(blocked == 0);
   std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGXFSZ, SIG_IGN);
+  std::signal(SIGXFSZ, SLUICE_GUARD(file_size_signal) ? SIG_IGN : SIG_DFL);
 }
 
 SignalWatcher::SignalWatcher(OnSignal on_signal)
@@ -72,6 +73,7 @@ void SignalWatcher::stop() {
 }
 
 void SignalWatcher::watch() {
+  pthread_setname_np(pthread_self(), "signals");
   std::array<pollfd, 2> waits{pollfd{signals_, POLLIN, 0}, pollfd{wake_, POLLIN, 0}};
   while (true) {
     if (poll(waits.data(), waits.size(), -1) < 0 && errno != EINTR) {

@@ -8,6 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/guard.hpp"
+
 namespace sluice::runtime {
 namespace {
 
@@ -34,7 +36,7 @@ std::string container_limit() {
 std::size_t threads_of(std::uint32_t concurrency) { return concurrency + kOwnThreads; }
 
 Result<void> room_for_threads(std::size_t count) {
-  if (count == 0) {
+  if (count == 0 || !SLUICE_GUARD(thread_creation_failure)) {
     return {};
   }
   std::latch gate(1);

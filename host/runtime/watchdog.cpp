@@ -1,9 +1,13 @@
 #include "host/runtime/watchdog.hpp"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <exception>
 #include <system_error>
 #include <utility>
+
+#include "base/guard.hpp"
 
 namespace sluice::runtime {
 
@@ -41,7 +45,7 @@ void Watchdog::end_by(SteadyTime time) {
     const MutexLock lock(mutex_);
     end_ = std::min(end_, time);
   }
-  changed_.notify_all();
+  watched_.notify_all();
 }
 
 bool Watchdog::begin_last_words(int status) {
@@ -55,33 +59,36 @@ bool Watchdog::begin_last_words(int status) {
 }
 
 void Watchdog::watch(const std::stop_token& stop) {
+  pthread_setname_np(pthread_self(), "watchdog");
   int status = kUnknownStatus;
   {
     const MutexLock lock(mutex_);
     // Again after each wait, because the time may have been brought forward.
     while (!stop.stop_requested() && std::chrono::steady_clock::now() < end_) {
       const SteadyTime end = end_;
-      changed_.wait_until(mutex_, stop, end, [this, end]() SLUICE_NO_TSA { return end_ != end; });
+      watched_.wait_until(mutex_, stop, end, [this, end]() SLUICE_NO_TSA { return end_ != end; });
     }
     if (stop.stop_requested()) {
       return;
     }
     if (!said_by_host_) {
       due_ = true;
-      changed_.notify_all();
-      changed_.wait_until(mutex_, stop, std::chrono::steady_clock::now() + kLastWordsTime,
+      spoken_to_.notify_all();
+      watched_.wait_until(mutex_, stop, std::chrono::steady_clock::now() + kLastWordsTime,
                           [this]() SLUICE_NO_TSA { return said_; });
     }
     status = status_.value_or(kUnknownStatus);
   }
-  leave_(status);
+  if (SLUICE_GUARD(drain_bound)) {
+    leave_(status);
+  }
 }
 
 void Watchdog::speak(const std::stop_token& stop) {
   LastWords words;
   {
     const MutexLock lock(mutex_);
-    if (!changed_.wait(mutex_, stop, [this]() SLUICE_NO_TSA { return due_; })) {
+    if (!spoken_to_.wait(mutex_, stop, [this]() SLUICE_NO_TSA { return due_; })) {
       return;
     }
     words = words_;
@@ -102,7 +109,7 @@ void Watchdog::speak(const std::stop_token& stop) {
     const MutexLock lock(mutex_);
     said_ = true;
   }
-  changed_.notify_all();
+  watched_.notify_all();
 }
 
 }  // namespace sluice::runtime

@@ -55,7 +55,9 @@ class Watchdog final : public Service {
   const Leave leave_;
 
   Mutex mutex_;
-  Condition changed_;
+  // One for each thread: whoever hangs in a wait can hold up those who notify the same condition.
+  Condition watched_;
+  Condition spoken_to_;
   LastWords words_ SLUICE_GUARDED_BY(mutex_);
   SteadyTime end_ SLUICE_GUARDED_BY(mutex_) = SteadyTime::max();
   bool said_by_host_ SLUICE_GUARDED_BY(mutex_) = false;

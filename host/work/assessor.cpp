@@ -3,6 +3,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/guard.hpp"
+
 namespace sluice::work {
 namespace {
 
@@ -112,7 +114,7 @@ void Assessor::log_outcome(const Task& task, const plugin::Outcome& outcome, Not
 }
 
 bool Assessor::settles_at_once(Task& task, SteadyTime now, Notes& notes) {
-  if (auto known = settler_.recognise(task.message)) {
+  if (auto known = settler_.recognise(task.message); known && SLUICE_GUARD(finished_not_run_again)) {
     notes.line(LogLevel::info, "this host has finished the message before and could not write it; it is not run again",
                task.message.id);
     settler_.add_finished(task, std::move(*known), now);

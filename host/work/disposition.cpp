@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/guard.hpp"
+
 namespace sluice::work {
 namespace {
 
@@ -92,7 +94,7 @@ Disposition dispose(const plugin::Outcome& outcome, std::uint32_t attempt, const
 Disposition dispose_exhausted(std::uint32_t attempt, const FailurePolicy& policy) {
   const std::uint32_t used = attempt - 1;
   FailurePolicy unseen = policy;
-  if (unseen.dead_letter == config::DeadLetterPolicy::discard) {
+  if (unseen.dead_letter == config::DeadLetterPolicy::discard && SLUICE_GUARD(unseen_not_discarded)) {
     unseen.dead_letter = policy.in_dlq ? config::DeadLetterPolicy::keep : config::DeadLetterPolicy::move;
   }
   Disposition disposition =

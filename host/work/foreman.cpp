@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/guard.hpp"
+
 namespace sluice::work {
 
 Foreman::Foreman(Workforce& workforce, Dispatcher& dispatcher, Assessor& assessor)
@@ -25,7 +27,8 @@ void Foreman::look_at(std::uint32_t seat, SteadyTime now, Notes& notes) {
     assessor_.collect(workforce_.hand(seat), now, notes);
   }
   const Hand::View view = workforce_.hand(seat).view();
-  if (view.running == nullptr || now < workforce_.stuck_at(seat, view)) {
+  const bool stuck = view.running != nullptr && now >= workforce_.stuck_at(seat, view);
+  if (!stuck || !SLUICE_GUARD(stuck_slot)) {
     return;
   }
   dispatcher_.take_back(seat);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/guard.hpp"
+
 namespace sluice::work {
 
 JobFlow::JobFlow(const Settings& settings, FailurePolicy policy, Random& random, isolation::JobLedger* crash_ledger,
@@ -52,7 +54,7 @@ void JobFlow::claimed(Result<queue::Claimed> result, SteadyTime now, Notes& note
 
 void JobFlow::admit(queue::Delivery&& delivery, SteadyTime now, Notes& notes) {
   // What comes back without having been settled comes as a suspect.
-  if (delivery.suspect && !drain_.over() && holdings_.resume(delivery)) {
+  if (delivery.suspect && !drain_.over() && SLUICE_GUARD(not_started_twice) && holdings_.resume(delivery)) {
     notes.line(observe::LogLevel::warn, "the lease had ended and the message came back; this host goes on with it",
                delivery.message.id);
     return;
@@ -198,7 +200,8 @@ std::vector<RunningHandler> JobFlow::running() const {
 // A source that does not take what was finished gets no more to finish.
 void JobFlow::after_step(SteadyTime now, Notes& notes) {
   if (!drain_.begun()) {
-    if (shut_ != (settler_.blocked() || pause_.on())) {
+    const bool blocked = settler_.blocked() && SLUICE_GUARD(blocked_job_claims_nothing);
+    if (shut_ != (blocked || pause_.on())) {
       shut_ = !shut_;
       if (shut_) {
         dispatcher_.close();

@@ -5,6 +5,8 @@
 #include <system_error>
 #include <utility>
 
+#include "base/guard.hpp"
+
 namespace sluice::work {
 namespace {
 
@@ -55,11 +57,12 @@ void ServiceThread::request_stop() {
 
 bool ServiceThread::stop_until(SteadyTime time) {
   request_stop();
+  const SteadyTime limit = SLUICE_GUARD(hung_call_left) ? time : SteadyTime::max();
   std::jthread over;
   {
     const MutexLock lock(mutex_);
     const bool ended =
-        ended_.wait_until(mutex_, time, [this]() SLUICE_REQUIRES(mutex_) { return state_ != State::running; });
+        ended_.wait_until(mutex_, limit, [this]() SLUICE_REQUIRES(mutex_) { return state_ != State::running; });
     if (!ended) {
       return false;
     }

@@ -22,8 +22,9 @@ Variables base_environment(Inherited inherited, const Variables& extra) {
        ++entry) {
     const std::string_view text = *entry;
     const std::size_t equals = text.find('=');
-    const bool withheld =
-        begins_with(text, kAttributePrefix) || (inherited == Inherited::all_but_aws && begins_with(text, kAwsPrefix));
+    const bool secret =
+        inherited == Inherited::all_but_aws && begins_with(text, kAwsPrefix) && SLUICE_GUARD(exec_keeps_keys);
+    const bool withheld = secret || begins_with(text, kAttributePrefix);
     if (equals != std::string_view::npos && !withheld) {
       variables.emplace(text.substr(0, equals), text.substr(equals + 1));
     }

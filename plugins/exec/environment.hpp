@@ -6,6 +6,11 @@
 #include <string_view>
 #include <vector>
 
+// A build that tests whether tests notice brings its own.
+#ifndef SLUICE_GUARD
+#define SLUICE_GUARD(name) true
+#endif
+
 /// Variables by name: what of a child's environment is the same for all messages.
 using Variables = std::map<std::string, std::string>;
 

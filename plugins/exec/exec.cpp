@@ -132,7 +132,8 @@ class Supervisor {
       stop_seen_at_ = now;
       reserve_ = std::min(limits_.kill_after, left / 5);
     }
-    const bool grace_over = limits_.stop_grace && now - *stop_seen_at_ >= *limits_.stop_grace;
+    const bool grace_over =
+        limits_.stop_grace ? now - *stop_seen_at_ >= *limits_.stop_grace : !SLUICE_GUARD(exec_grace);
     return grace_over || left <= reserve_ ? Why::stop : Why::nothing;
   }
 

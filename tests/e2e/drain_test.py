@@ -8,7 +8,7 @@ import signal
 import socket
 import subprocess
 
-from support import SLUICE, Case, Run, free_port, http, main, until
+from support import SLUICE, Case, Model, Run, free_port, http, main, until
 
 
 class DrainSqlite(Case):
@@ -220,6 +220,23 @@ class DrainDynamo(DrainSqlite):
         self.assertEqual(len(worked), len(set(worked)))
         self.assertEqual(total["done"], len(worked))
         self.assertEqual(len(ids), len(worked) + self.stats()["ready"])
+
+
+class DrainLaggingIndex(Case):
+    """An index shows for seconds what the table no longer holds, and not yet what it does."""
+
+    store = "dynamodb"
+
+    def start_tables(self):
+        return Model("--shortest-lag", "3000", "--typical-lag", "3500")
+
+    def test_until_empty_means_the_table(self):
+        self.write_job("counts", options=f'path = "{self.path("worked")}"')
+        ids = self.send(5)
+        run = self.start("--until-empty")
+        self.assertEqual(0, run.wait(), run.log())
+        self.assertEqual(sorted(ids), sorted(self.lines("worked")))
+        self.assert_certificate(run, done=5, stranded=0)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 """The host ends when it is told to, whatever hangs: each thread, each hang, one signal and two."""
 
 import contextlib
+import ctypes
 import fcntl
 import json
 import os
@@ -322,6 +323,54 @@ class Endings(Case):
         self.ends_in_time(run, [0, 75])
 
 
+class EndingsThreads(Endings):
+    """Each thread of a host hangs once, wherever it is, and the host is told to end."""
+
+    def hang(self, pid, thread):
+        """Until the signal's handler, which never returns, has the thread."""
+        ctypes.CDLL(None).tgkill(pid, thread, signal.SIGUSR1)
+
+        def has_it():
+            with open(f"/proc/{pid}/task/{thread}/status", encoding="ascii") as file:
+                blocked = next(line for line in file if line.startswith("SigBlk:"))
+            return int(blocked.split()[1], 16) >> (signal.SIGUSR1 - 1) & 1
+        until("the thread hangs", has_it)
+
+    def working_host(self):
+        """With every thread that a host can have; their numbers and names, the oldest first."""
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(self.path("worked"))
+        port = free_port()
+        self.write_host(drain=f"{int(DRAIN * 1000)}ms", http_port=port)
+        run = self.start().started()
+        ids = self.send(3)
+        until("it works", lambda: len(self.lines("worked")) == len(ids))
+        until("a scrape", lambda: http(port, "/metrics")[0] == 200)
+        threads = {}
+        for thread in sorted(map(int, os.listdir(f"/proc/{run.process.pid}/task"))):
+            with contextlib.suppress(FileNotFoundError), \
+                    open(f"/proc/{run.process.pid}/task/{thread}/comm", encoding="utf-8") as file:
+                threads[thread] = file.read().strip()
+        return run, threads
+
+    def test_every_thread_may_hang_but_the_one_that_hears_signals(self):
+        self.hanging_job("threads")
+        run, threads = self.working_host()
+        names = list(threads.values())
+        self.assertEqual(1, names.count("signals"), names)
+        self.assertEqual(1, names.count("watchdog"), names)
+        self.ends_in_time(run, [0])
+        for place, name in enumerate(names):
+            for twice in (False, True) if place == 0 else (False,):
+                if name == "signals":
+                    continue
+                with self.subTest(thread=f"{place}: {name}", twice=twice):
+                    run, threads = self.working_host()
+                    self.hang(run.process.pid, list(threads)[place])
+                    self.ends_in_time(run, [0, 75], twice)
+                    self.assert_certificate(run)
+
+
 class EndingsDynamo(Endings):
     store = "dynamodb"
 
@@ -346,7 +395,8 @@ class EndingsDynamo(Endings):
 
 
 for name in [name for name in dir(Endings) if name.startswith("test_")]:
-    setattr(EndingsDynamo, name, None)  # what the store has no part in is not run twice
+    for case in (EndingsDynamo, EndingsThreads):
+        setattr(case, name, None)  # what the store has no part in is not run twice
 
 
 if __name__ == "__main__":

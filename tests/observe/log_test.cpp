@@ -217,11 +217,16 @@ TEST(Log, AReaderThatStallsHoldsUpNobodyAndIsToldWhatItMissed) {
     EXPECT_TRUE(log.flush(std::chrono::minutes(1)));
     log.info("read at last");
   }
-  const std::size_t told = text.find(" log lines were dropped, because whoever reads standard error does not keep up");
-  ASSERT_NE(told, std::string::npos);
-  const std::size_t number = text.rfind(' ', told - 1) + 1;
-  const long dropped = std::stol(text.substr(number));
-  EXPECT_EQ(dropped + std::count(text.begin(), text.end(), '\n'), 3002) << "and the two lines that say so and end it";
+  // It is told as soon as there is room: once, or twice where the writer came late to what it could take.
+  const std::string telling = " log lines were dropped, because whoever reads standard error does not keep up";
+  long dropped = 0;
+  long tellings = 0;
+  for (std::size_t told = text.find(telling); told != std::string::npos; told = text.find(telling, told + 1)) {
+    dropped += std::stol(text.substr(text.rfind(' ', told - 1) + 1));
+    ++tellings;
+  }
+  ASSERT_GT(tellings, 0);
+  EXPECT_EQ(dropped + std::count(text.begin(), text.end(), '\n') - tellings, 3001) << "and the line that ends it";
 }
 
 TEST(Log, ItsEndDoesNotWaitForAReaderThatStalls) {

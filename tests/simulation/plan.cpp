@@ -4,6 +4,7 @@
 
 namespace sluice::simulation {
 
+using std::chrono_literals::operator""h;
 using std::chrono_literals::operator""s;
 using std::chrono_literals::operator""ms;
 using std::chrono_literals::operator""us;
@@ -21,7 +22,9 @@ TablePlan make_table_plan(Random& random, Duration visibility) {
     plan.limits.partition_write = 20 + random.unit() * 100;
     plan.limits.partition_read = 20 + random.unit() * 100;
   }
-  plan.skew = coin(0.3) ? visibility / 2 : 0s;
+  // Less than half a visibility timeout, more than that, or simply wrong.
+  const Duration skews[] = {visibility / 2, 3 * visibility, 1h};
+  plan.skew = coin(0.4) ? skews[random.below(3)] : 0s;
   plan.late = coin(0.3);
   return plan;
 }
@@ -67,6 +70,11 @@ Plan make_plan(Random& random, Store store) {
   plan.bombs = coin(0.4) ? 1 + random.below(3) : 0;
   if (store == Store::dynamomq) {
     plan.table = make_table_plan(random, plan.visibility);
+    // Answers tell whole seconds, so that each host may be one off. A clock that has just jumped may be off by more,
+    // and what comes late was meant earlier.
+    if (!plan.jumps && !plan.table.late) {
+      plan.table.early = 2s;
+    }
   }
   return plan;
 }
@@ -87,7 +95,7 @@ std::string describe(const Plan& plan) {
   add(plan.table.lag.slow > 0, "a lagging index");
   add(plan.table.limits.partition_write > 0, "hot partitions");
   add(plan.table.late, "late requests");
-  add(plan.table.skew > Duration::zero(), "wrong clocks");
+  add(plan.table.skew > Duration::zero(), plan.table.skew > plan.visibility ? "very wrong clocks" : "wrong clocks");
   return text;
 }
 

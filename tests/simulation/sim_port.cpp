@@ -1,5 +1,6 @@
 #include "tests/simulation/sim_port.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace sluice::simulation {
@@ -50,15 +51,19 @@ std::optional<std::size_t> SimPort::unlucky(std::size_t count) {
 }
 
 Result<queue::Claimed> SimPort::claim(queue::ClaimRequest request, SteadyTime asked_at, Deadline deadline) {
+  const Duration believed = request.visibility;
+  request.visibility = real_visibility(believed);
   if (world_.backend.is_real()) {
-    return source_->claim(request, deadline);
+    auto claimed = source_->claim(request, deadline);
+    for (std::size_t i = 0; claimed && i < claimed->deliveries.size(); ++i) {
+      claimed->deliveries[i].leased_until += believed - request.visibility;
+    }
+    return claimed;
   }
   const Fate fate = this->fate();
   if (fate.error && !fate.applied) {
     return *fate.error;
   }
-  const Duration believed = request.visibility;
-  request.visibility = real_visibility(believed);
   auto claimed = source_->claim(request, deadline);
   if (claimed) {
     for (queue::Delivery& delivery : claimed->deliveries) {
@@ -88,7 +93,9 @@ void SimPort::break_guard(queue::Completion& completion) {
 
 std::vector<queue::SettleResult> SimPort::settle(std::span<const queue::Completion> completions, Deadline deadline) {
   if (world_.backend.is_real()) {
-    return world_.faults.settles_refused ? refused(completions.size()) : source_->settle(completions, deadline);
+    std::vector<queue::Completion> real(completions.begin(), completions.end());
+    std::for_each(real.begin(), real.end(), [this](queue::Completion& completion) { break_guard(completion); });
+    return world_.faults.settles_refused ? refused(completions.size()) : source_->settle(real, deadline);
   }
   const Fate fate = world_.faults.settles_refused ? Fate{Error(ErrorCode::denied, "not allowed"), false} : this->fate();
   const auto unlucky = this->unlucky(completions.size());
@@ -115,11 +122,15 @@ std::vector<queue::SettleResult> SimPort::settle(std::span<const queue::Completi
 
 std::vector<queue::ExtendResult> SimPort::extend(std::span<const queue::Receipt> receipts, Duration visibility,
                                                  SteadyTime asked_at, Deadline deadline) {
-  if (world_.backend.is_real()) {
-    return source_->extend(receipts, visibility, deadline);
-  }
   const Duration believed = visibility;
   visibility = real_visibility(believed);
+  if (world_.backend.is_real()) {
+    auto extended = source_->extend(receipts, visibility, deadline);
+    for (queue::ExtendResult& result : extended) {
+      result.leased_until += believed - visibility;
+    }
+    return extended;
+  }
   const Fate fate = this->fate();
   const auto unlucky = this->unlucky(receipts.size());
   std::vector<queue::ExtendResult> results;

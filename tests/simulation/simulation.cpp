@@ -98,7 +98,11 @@ class Run {
     if (store == Store::memory) {
       return std::make_unique<MemoryBackend>(loop_.clock(), random_);
     }
-    return std::make_unique<TableBackend>(loop_.clock(), random_, plan_.table, truth_);
+    auto tables = std::make_unique<TableBackend>(loop_.clock(), random_, plan_.table, truth_);
+    if (mutation_ == Mutation::tells_no_time) {
+      tables->tell_no_time();
+    }
+    return tables;
   }
 
   std::shared_ptr<SimHost> make_host() {

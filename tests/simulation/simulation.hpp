@@ -14,6 +14,7 @@ enum class Mutation {
   attempts_without_end,  ///< hosts never give up on a message
   drain_forgets,         ///< hosts end without waiting for what they hold
   blames_all_held,       ///< whoever finds a dead host's ledger counts an attempt of all that it held
+  tells_no_time,         ///< answers of a table carry no time, so that each host goes by its own clock
 };
 
 /// What hosts work on.

@@ -97,17 +97,21 @@ TEST_P(SimulationBites, WhenAGuardIsMissing) {
   FAIL() << "100 seeds without \"" << GetParam().complaint << "\"";
 }
 
-INSTANTIATE_TEST_SUITE_P(Guards, SimulationBites,
-                         ::testing::Values(Bite{"Version", Mutation::no_version_condition, "no longer holds"},
-                                           Bite{"Lease", Mutation::leases_seem_longer, "works on it"},
-                                           Bite{"Attempts", Mutation::attempts_without_end, "was started with attempt"},
-                                           Bite{"Drain", Mutation::drain_forgets, "has not stopped"},
-                                           Bite{"Blame", Mutation::blames_all_held, "lost an attempt"},
-                                           Bite{"AttemptsOnTables", Mutation::attempts_without_end,
-                                                "was started with attempt", Store::dynamomq},
-                                           Bite{"BlameOnTables", Mutation::blames_all_held, "lost an attempt",
-                                                Store::dynamomq}),
-                         [](const auto& param_info) { return std::string(param_info.param.name); });
+INSTANTIATE_TEST_SUITE_P(
+    Guards, SimulationBites,
+    ::testing::Values(Bite{"Version", Mutation::no_version_condition, "no longer holds"},
+                      Bite{"Lease", Mutation::leases_seem_longer, "works on it"},
+                      Bite{"Attempts", Mutation::attempts_without_end, "was started with attempt"},
+                      Bite{"Drain", Mutation::drain_forgets, "has not stopped"},
+                      Bite{"Blame", Mutation::blames_all_held, "lost an attempt"},
+                      Bite{"VersionOnTables", Mutation::no_version_condition, "no longer holds", Store::dynamomq},
+                      Bite{"LeaseOnTables", Mutation::leases_seem_longer, "works on it", Store::dynamomq},
+                      Bite{"ClockOnTables", Mutation::tells_no_time, "whose lease had", Store::dynamomq},
+                      Bite{"DrainOnTables", Mutation::drain_forgets, "has not stopped", Store::dynamomq},
+                      Bite{"AttemptsOnTables", Mutation::attempts_without_end, "was started with attempt",
+                           Store::dynamomq},
+                      Bite{"BlameOnTables", Mutation::blames_all_held, "lost an attempt", Store::dynamomq}),
+    [](const auto& param_info) { return std::string(param_info.param.name); });
 
 }  // namespace
 }  // namespace sluice::simulation

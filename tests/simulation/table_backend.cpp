@@ -35,6 +35,26 @@ class SkewedClock final : public Clock {
   const Duration skew_;
 };
 
+/// The way to the model; its answers can be made to tell no time.
+class PartyTransport final : public dynamo::HttpTransport {
+ public:
+  PartyTransport(test::model::Model& model, const Clock& clock, const bool& timeless)
+      : inner_(model, clock), timeless_(timeless) {}
+
+  void send(dynamo::HttpRequest request, Deadline deadline, Callback done) override {
+    inner_.send(std::move(request), deadline, [&](dynamo::HttpResult result) {
+      if (timeless_ && result) {
+        std::erase_if(result->headers, [](const auto& header) { return header.first == "date"; });
+      }
+      done(std::move(result));
+    });
+  }
+
+ private:
+  test::model::ModelTransport inner_;
+  const bool& timeless_;
+};
+
 std::int64_t number_of(const Item& item, std::string_view name) {
   const auto* number = dynamo::find<dynamo::Number>(item, name);
   std::int64_t value = 0;
@@ -78,7 +98,7 @@ struct TableBackend::Party {
   Party(TableBackend& backend, const std::string& access_key, Duration skew)
       : clock(backend.clock_, skew),
         random(backend.random_.next()),
-        transport(backend.model_, clock),
+        transport(backend.model_, clock, backend.timeless_),
         credentials(access_key),
         client(options(), transport, credentials, clock, random),
         queues(queue::dynamomq::make_dynamomq_queues({.queues = {}, .host = access_key, .region = "us-east-1"}, client,
@@ -92,7 +112,7 @@ struct TableBackend::Party {
 
   SkewedClock clock;
   SeededRandom random;
-  test::model::ModelTransport transport;
+  PartyTransport transport;
   test::model::FixedCredentials credentials;
   dynamo::Client client;
   std::unique_ptr<queue::Queues> queues;
@@ -120,6 +140,8 @@ TableBackend::TableBackend(const Clock& clock, Random& random, const TablePlan& 
 }
 
 TableBackend::~TableBackend() = default;
+
+void TableBackend::tell_no_time() { timeless_ = true; }
 
 TableBackend::Party& TableBackend::join(const std::string& access_key, Duration skew) {
   return *parties_.emplace(access_key, std::make_unique<Party>(*this, access_key, skew)).first->second;
@@ -167,6 +189,9 @@ void TableBackend::set_faults(const FaultMix& faults) {
     settings.lag.longest = settings.lag.typical;  // in peace no write is that late
   }
   settings.limits = plan_.limits;
+  if (timeless_) {
+    settings.signature_life = Duration::zero();  // nobody who is an hour off could find out and sign anew
+  }
   settings.faults.throttle = faults.throttled / 2;
   settings.faults.part_throttle = faults.throttled / 2 + faults.one_message / 4;
   settings.faults.refuse = faults.unavailable / 3;
@@ -185,13 +210,19 @@ void TableBackend::set_faults(const FaultMix& faults) {
 
 // What a host's write means, by what it leaves in the record: a claim or an extension holds it, all else lets it go.
 void TableBackend::changed(const std::string& access_key, const Item* before, const Item* after) {
-  if (access_key == kOutside || access_key == kStranger || before == nullptr) {
+  if (before == nullptr) {
+    return;
+  }
+  if (access_key == kOutside || access_key == kStranger) {
+    leases_.erase(text_of(*before, attribute::kId));
     return;
   }
   const Truth::Host host = std::stoi(access_key);
   if (after != nullptr && is_held(*after) && text_of(*after, attribute::kQueueType) == "STANDARD") {
+    const bool anew = text_of(*before, attribute::kReceivedAt) != text_of(*after, attribute::kReceivedAt);
+    leased(host, *before, *after, anew);
     truth_.granted(host, receipt_of(*after));
-    if (text_of(*before, attribute::kReceivedAt) != text_of(*after, attribute::kReceivedAt)) {
+    if (anew) {
       queue::Delivery delivery;
       delivery.message.id = text_of(*after, attribute::kId);
       delivery.suspect = number_of(*after, attribute::kSuspect) > 0;
@@ -199,6 +230,7 @@ void TableBackend::changed(const std::string& access_key, const Item* before, co
     }
     return;
   }
+  leases_.erase(text_of(*before, attribute::kId));
   queue::Completion completion;
   completion.receipt = receipt_of(*before);
   const bool dead = after != nullptr && text_of(*after, attribute::kQueueType) == "DLQ";
@@ -206,6 +238,20 @@ void TableBackend::changed(const std::string& access_key, const Item* before, co
                       : dead           ? CompletionAction::dead_letter
                                        : CompletionAction::retry;
   truth_.settled(host, completion);
+}
+
+// Both of its times are by the same clock, so that their difference is what the host means, however wrong it is.
+void TableBackend::leased(Truth::Host host, const Item& before, const Item& after, bool anew) {
+  const std::string id = text_of(after, attribute::kId);
+  const SteadyTime now = clock_.steady_now();
+  const auto held = leases_.find(id);
+  if (anew && is_held(before) && held != leases_.end() && held->second - now > plan_.early) {
+    truth_.violation("host " + std::to_string(host) + " took " + id + ", whose lease had " +
+                     std::to_string(std::chrono::duration<double>(held->second - now).count()) + " s left");
+  }
+  const auto written = parse_timestamp(text_of(after, attribute::kUpdatedAt));
+  const auto until = parse_timestamp(text_of(after, attribute::kInvisibleUntilAt));
+  leases_[id] = written && until ? now + (*until - *written) : now;
 }
 
 }  // namespace sluice::simulation

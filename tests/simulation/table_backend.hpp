@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "base/clock.hpp"
 #include "base/random.hpp"
 #include "host/stores/dynamomq/dynamomq_queues.hpp"
 #include "tests/simulation/backend.hpp"
@@ -17,6 +18,8 @@ struct TablePlan {
   test::model::Limits limits;
   Duration skew{};    ///< how far, in either direction, hosts' wall clocks are from the true time
   bool late = false;  ///< lost requests may take effect seconds later
+  /// Nobody may take a message so long before its lease ends, or longer.
+  Duration early = Duration::max();
 
   bool any() const { return lag.longest > Duration::zero() || limits.partition_write > 0; }
 };
@@ -30,6 +33,8 @@ class TableBackend final : public Backend {
  public:
   /// `clock` is what hosts believe before their own skew; the model goes by its monotonic side alone.
   TableBackend(const Clock& clock, Random& random, const TablePlan& plan, Truth& truth);
+  /// Plants a fault: answers tell no time any more, so that each host goes by its own clock. Before `set_faults`.
+  void tell_no_time();
   ~TableBackend() override;
 
   queue::Queues& queues_of(Truth::Host host) override;
@@ -43,6 +48,7 @@ class TableBackend final : public Backend {
   struct Party;
   Party& join(const std::string& access_key, Duration skew);
   void changed(const std::string& access_key, const dynamo::Item* before, const dynamo::Item* after);
+  void leased(Truth::Host host, const dynamo::Item& before, const dynamo::Item& after, bool anew);
 
   const Clock& clock_;
   Random& random_;
@@ -50,7 +56,9 @@ class TableBackend final : public Backend {
   Truth& truth_;
   const std::unique_ptr<TrueClock> true_clock_;
   test::model::Model model_;
+  bool timeless_ = false;
   std::map<std::string, std::unique_ptr<Party>> parties_;
+  std::map<std::string, SteadyTime> leases_;  ///< when they truly end, by id
 };
 
 }  // namespace sluice::simulation

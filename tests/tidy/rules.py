@@ -189,8 +189,9 @@ def unguarded_headers(tree):
 
 def unknown_guards(tree):
     """Guards in the code that tests/guards/guards.txt does not list, and those it lists that are nowhere."""
-    listed = {line.split("|")[0].strip() for path in tree.files(("tests/guards",), ("guards.txt",))
-              for line in tree.read(path).split("\n") if line.strip() and not line.startswith("#")}
+    listed = {name for path in tree.files(("tests/guards",), ("guards.txt",))
+              for line in tree.read(path).split("\n") if line.strip() and not line.startswith("#")
+              for name in line.split("|")[0].strip().split("+")}
     placed = {}
     for path in tree.files(SOURCE_FOLDERS, (".cpp", ".hpp")):
         for name in re.findall(r"\bSLUICE_GUARD\((\w+)\)", re.sub(r"^\s*#define.*", "", tree.code(path), flags=re.M)):

@@ -103,7 +103,7 @@ TEST(Job, APoisonousMessageNeverReachesItsHandlerAgain) {
   rig.job->start();
   ASSERT_TRUE(rig.await([](const auto& ledger) { return ledger.rejected == 1; }));
   EXPECT_TRUE(rig.record().started.empty());
-  EXPECT_EQ(rig.metrics.count("exhausted"), 1U);
+  ASSERT_TRUE(rig.await_that([&] { return rig.metrics.count("exhausted") == 1; })) << "told after the ledger";
   const auto dead = rig.desk.get("orders", "poison", Deadline::never());
   EXPECT_EQ(dead->half, Half::dlq);
   EXPECT_FALSE(dead->failure.error.empty());

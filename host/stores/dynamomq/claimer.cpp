@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/guard.hpp"
 #include "host/stores/dynamomq/outcome_recovery.hpp"
 
 namespace sluice::queue::dynamomq {
@@ -191,7 +192,8 @@ void Claimer::attempt(std::vector<Candidate> candidates, const ClaimRequest& req
   auto outcomes = parts_.runner.run(std::move(writes), Repetition::none, deadline);
   std::vector<UnresolvedClaim> unknown;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    if (outcomes[i].fate == StatementFate::done && nonce_of(outcomes[i].item) != nonces[i]) {
+    const bool without_item = outcomes[i].fate == StatementFate::done && nonce_of(outcomes[i].item) != nonces[i];
+    if (without_item && SLUICE_GUARD(empty_update_answer)) {
       // An answer without the message: what it says cannot be handed out.
       outcomes[i].fate = StatementFate::unknown;
       outcomes[i].error = dynamo::Error(dynamo::ErrorKind::malformed_response, "a claim was answered without its item");
@@ -276,7 +278,8 @@ void Claimer::resolve(std::vector<UnresolvedClaim> claims, Deadline deadline, At
       // It has not taken effect, at least so far, or somebody else has claimed the message since.
       lane_.disown(current, claim.nonce);
     } else if (!current.due(now.wall) && now.steady < claim.leased_until) {
-      result.deliveries.push_back(delivery_of(found->second, current, claim.leased_until));
+      const SteadyTime ends = SLUICE_GUARD(lease_end_from_store) ? claim.leased_until : SteadyTime::max();
+      result.deliveries.push_back(delivery_of(found->second, current, ends));
     } else {
       // Ours, but so late that the lease has run out: the next claim takes it again, and does not count this one.
       current.never_arrived();

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/guard.hpp"
+
 namespace sluice::queue::dynamomq {
 namespace {
 
@@ -39,8 +41,10 @@ void CompletionWriter::find_sent_times(const std::vector<const Receipt*>& receip
     if (sent_times_[i] || !has_fingerprint(*receipts[i])) {
       continue;
     }
-    if (!records) {
+    if (!records && SLUICE_GUARD(settle_fence_sent_at)) {
       unread_[i] = records.error();  // without the time, a message that was sent again could be taken for this one
+    } else if (!records) {
+      continue;
     } else if (const auto found = records->find(receipts[i]->id); found != records->end()) {
       const std::string sort_key = Candidate::of(found->second).sort_key;
       sent_times_[i] = may_be_of(*receipts[i], sort_key) ? sort_key : std::string();
@@ -175,7 +179,9 @@ void CompletionWriter::build_upon_own(std::vector<Write>& writes, std::vector<St
 std::vector<StatementOutcome> CompletionWriter::commit(std::vector<Write>& writes, const Rewrite& rewrite,
                                                        Deadline deadline) {
   auto outcomes = perform(writes, deadline);
-  build_upon_own(writes, outcomes, rewrite, deadline);
+  if (SLUICE_GUARD(nonce_across_extend_calls)) {
+    build_upon_own(writes, outcomes, rewrite, deadline);
+  }
   for (std::size_t i = 0; i < writes.size(); ++i) {
     if (outcomes[i].fate == StatementFate::unknown) {
       state_.doubts.remember(*writes[i].receipt, {writes[i].trace.nonce, writes[i].action});

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/guard.hpp"
 #include "base/random.hpp"
 #include "dynamo/client.hpp"
 #include "host/stores/dynamomq/head_map.hpp"
@@ -94,7 +95,9 @@ class HeadScanner {
   /// is not its time. As long as such a step ends with something new, the next one goes on at once where it ended.
   std::optional<ScanStep> next_front(Moment now);
   /// The next step of a claim reads from the oldest record on.
-  bool begins_at_head() const { return position_ == Position::begin || (position_ == Position::end && light()); }
+  bool begins_at_head() const {
+    return position_ == Position::begin || (position_ == Position::end && (light() || !SLUICE_GUARD(head_remembered)));
+  }
   void absorb(const ScanStep& step, const ScanFinding& finding);
 
   /// True when the pass has seen all that is due.

@@ -1,5 +1,6 @@
 #include "host/stores/dynamomq/lane.hpp"
 
+#include "base/guard.hpp"
 #include "base/timestamp.hpp"
 #include "host/stores/dynamomq/nonce.hpp"
 
@@ -44,14 +45,14 @@ std::vector<Candidate> Lane::pick(const Pick& wanted, Moment now) {
 
 // What others may have taken meanwhile is dropped the sooner the likelier there are others.
 Duration Lane::buffer_life(Moment now) const {
-  return contention_.active(now.steady)        ? kContendedBufferLife
-         : contention_.knows_peers(now.steady) ? kBufferLife
-                                               : kLonelyBufferLife;
+  return contention_.active(now.steady)                                     ? kContendedBufferLife
+         : contention_.knows_peers(now.steady) || !SLUICE_GUARD(heads_kept) ? kBufferLife
+                                                                            : kLonelyBufferLife;
 }
 
 std::vector<Candidate> Lane::take(const Pick& wanted, Moment) {
   if (wanted.suspects && wanted.count > 0 && !buffer_.empty() && buffer_.front()->suspect()) {
-    return buffer_.take_if(1, is_suspect);
+    return buffer_.take_if(SLUICE_GUARD(suspect_alone) ? 1 : wanted.count, is_suspect);
   }
   return buffer_.take_if(wanted.count, is_innocent);
 }

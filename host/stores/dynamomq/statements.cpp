@@ -3,6 +3,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/guard.hpp"
 #include "base/timestamp.hpp"
 #include "host/stores/dynamomq/times.hpp"
 
@@ -21,10 +22,11 @@ void append_condition(dynamo::Statement& statement, const RecordWrite& write) {
   if (write.whatever_it_is) {
     return;
   }
-  if (expected.version.stored) {
+  const bool fenced = SLUICE_GUARD(table_version_fence);
+  if (fenced && expected.version.stored) {
     statement.text += " AND \"version\"=?";
     statement.parameters.push_back(*expected.version.stored);
-  } else {
+  } else if (fenced) {
     statement.text += " AND \"version\" IS MISSING";
   }
   if (expected.half) {

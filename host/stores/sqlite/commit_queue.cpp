@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/guard.hpp"
+
 namespace sluice::queue::sqlite {
 
 namespace {
@@ -272,7 +274,7 @@ void CommitQueue::fail_waiting(const Error& error) {
 }
 
 void CommitQueue::checkpoint() {
-  if (tools_.checkpointer.log_has(tools_.connection.log_pages())) {
+  if (tools_.checkpointer.log_has(tools_.connection.log_pages()) && SLUICE_GUARD(checkpoint_restart)) {
     const Turn turn(tools_.door);
     tools_.connection.checkpoint();
     // What is committed lies safe in the log. If there is something wrong with the file, the next commit tells.

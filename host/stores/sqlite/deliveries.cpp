@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/guard.hpp"
 #include "host/stores/sqlite/row_codec.hpp"
 #include "host/stores/sqlite/sqlite_store.hpp"
 #include "host/stores/sqlite/times.hpp"
@@ -58,7 +59,9 @@ std::optional<Standing> Deliveries::standing(std::int64_t seq) {
 
 std::optional<Standing> Deliveries::held(std::int64_t half, const Receipt& receipt) {
   auto found = standing(receipt.locator);
-  if (found && (found->id != receipt.id || found->version != receipt.version || found->half != half)) {
+  const bool same = found && found->id == receipt.id && found->half == half &&
+                    (found->version == receipt.version || !SLUICE_GUARD(sqlite_version_fence));
+  if (!same) {
     found.reset();
   }
   return found;

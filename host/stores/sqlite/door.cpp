@@ -12,6 +12,8 @@
 #include <climits>
 #include <ctime>
 
+#include "base/guard.hpp"
+
 namespace sluice::queue::sqlite {
 
 namespace {
@@ -92,7 +94,7 @@ bool Door::lock(short kind, bool wait) const {
 }
 
 void Door::take_turn() {
-  if (std::exchange(lets_go_first_, false)) {
+  if (std::exchange(lets_go_first_, false) && SLUICE_GUARD(writers_take_turns)) {
     wait_for_change(shared_->turns, last_turn_, &kCourtesy);
   }
   // Where the kernel refuses, SQLite's own lock still keeps writers apart.

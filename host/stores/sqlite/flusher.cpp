@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/guard.hpp"
+
 namespace sluice::queue::sqlite {
 
 Flusher::Flusher(StoreFile& file, Checkpointer& checkpointer)
@@ -28,7 +30,7 @@ void Flusher::serve(const std::stop_token& stop) {
       }
       group.swap(waiting_);
     }
-    const std::optional<Error> error = flush_now();
+    const std::optional<Error> error = SLUICE_GUARD(sqlite_flush) ? flush_now() : std::nullopt;
     for (const Done& done : group) {
       done(error);
     }
@@ -39,7 +41,8 @@ std::optional<Error> Flusher::flush_now() {
   if (auto there = file_.check(); !there) {
     return Error(ErrorCode::unknown_outcome, there.error().message());
   }
-  const auto flushed = failed_before_ ? checkpointer_.write_all() : file_.flush_log();
+  const auto flushed =
+      failed_before_ && SLUICE_GUARD(sqlite_failed_flush) ? checkpointer_.write_all() : file_.flush_log();
   failed_before_ = !flushed;
   if (!flushed) {
     return Error(ErrorCode::unknown_outcome, flushed.error().message());

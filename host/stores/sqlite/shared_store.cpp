@@ -3,6 +3,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/guard.hpp"
 #include "host/stores/sqlite/checkpointer.hpp"
 #include "host/stores/sqlite/commit_queue.hpp"
 #include "host/stores/sqlite/flusher.hpp"
@@ -102,7 +103,7 @@ SharedStore::SharedStore(SqliteOptions options, const Clock& clock, Random& rand
     : options_(std::move(options)), clock_(clock), random_(random), core_(std::make_unique<Core>(options_)) {}
 
 SharedStore::~SharedStore() {
-  if (!core_->stop_by(machine_after(kStopPatience))) {
+  if (!core_->stop_by(SLUICE_GUARD(hung_disk_left) ? machine_after(kStopPatience) : SteadyTime::max())) {
     // On purpose: what a thread is still inside of must stay.
     static_cast<void>(core_.release());
   }

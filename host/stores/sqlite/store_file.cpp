@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "base/guard.hpp"
 #include "host/stores/sqlite/lane.hpp"
 #include "host/stores/sqlite/schema.hpp"
 #include "host/stores/sqlite/sqlite_error.hpp"
@@ -88,7 +89,8 @@ Result<void> StoreFile::make_folder() const {
 
 Result<void> StoreFile::make_file() const {
   // SQLite gives the files beside it the same rights. One that is there keeps what its owner gave it.
-  const int file = ::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, kFileMode);
+  const int file =
+      ::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, SLUICE_GUARD(file_modes) ? kFileMode : 0644);
   if (file >= 0) {
     ::close(file);
   } else if (errno == ENOSPC || errno == EDQUOT || errno == EIO) {
@@ -113,7 +115,8 @@ Result<void> StoreFile::configure(Connection& connection) const {
   connection.execute("PRAGMA secure_delete = OFF");
   // Checkpoints flush. A commit does not: its log is flushed after the lock of the file has been given back, before
   // anybody is told that it is done.
-  connection.execute("PRAGMA synchronous = NORMAL");
+  connection.execute(SLUICE_GUARD(sqlite_checkpoint_flush) ? "PRAGMA synchronous = NORMAL"
+                                                           : "PRAGMA synchronous = OFF");
   connection.execute("PRAGMA temp_store = MEMORY");
   connection.execute("PRAGMA cell_size_check = ON");
   // A log that grew while a reader was slow shrinks again.
@@ -232,7 +235,8 @@ Result<void> StoreFile::check() const {
   if (!opened_) {
     return {};
   }
-  for (std::size_t i = 0; i < files_.size(); ++i) {
+  const std::size_t watched = SLUICE_GUARD(log_watched) ? files_.size() : 1;
+  for (std::size_t i = 0; i < watched; ++i) {
     if (identity(path_ + kSuffixes[i]) != files_[i]) {
       const std::string mend = i == 0 ? "put the file back, or restart to use what is there now"
                                       : "it holds what was accepted last: end this process by SIGTERM, which saves "

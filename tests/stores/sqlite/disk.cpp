@@ -96,6 +96,11 @@ void Disk::let_go() {
   state().changed.notify_all();
 }
 
+int Disk::hanging() const {
+  const MutexLock lock(state().mutex);
+  return state().hanging;
+}
+
 void Disk::wait_until_one_hangs() {
   const MutexLock lock(state().mutex);
   state().changed.wait_until(state().mutex, SteadyTime::max(),

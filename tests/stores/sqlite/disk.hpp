@@ -23,6 +23,8 @@ class Disk {
   void let_go();
   /// Returns when one hangs.
   void wait_until_one_hangs();
+  /// Flushes that have not returned.
+  int hanging() const;
 };
 
 }  // namespace sluice::test

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "tests/stores/sqlite/disk.hpp"
@@ -66,12 +67,49 @@ TEST_F(DiskFaultsTest, WhatIsAnsweredIsOnTheDisk) {
 
 TEST_F(DiskFaultsTest, WhatTheLogLosesWhenItBeginsAnewIsOnTheDisk) {
   auto store = open();
+  const int before = disk_.flushes("store.db");
   for (int i = 0; i < 30; ++i) {
     const queue::NewMessage message{.body = std::string(1024 * 1024, 'x')};
     ASSERT_EQ(store->send("orders", std::span(&message, 1), Deadline::never())[0].status, queue::SendStatus::sent);
   }
   store.reset();
-  EXPECT_GT(disk_.flushes("store.db"), 0) << "a checkpoint";
+  EXPECT_GT(disk_.flushes("store.db"), before) << "a checkpoint";
+}
+
+std::uint32_t word_at(const std::string& name, std::streamoff place) {
+  std::ifstream file(name, std::ios::binary);
+  std::uint32_t word = 0;
+  file.seekg(place).read(reinterpret_cast<char*>(&word), sizeof word);
+  return word;
+}
+
+// What is committed while a checkpoint is under way stays behind, so that without more it would never reach the end of
+// the log while writers go on.
+TEST_F(DiskFaultsTest, TheLogBeginsAnewBesideWritersThatNeverPause) {
+  // SQLite's file formats: a salt in the log's header that changes when it begins anew, and in its index how many of
+  // its pages a checkpoint has written.
+  const auto salt = [this] { return word_at(file_ + "-wal", 16); };
+  const auto written = [this] { return word_at(file_ + "-shm", 96); };
+  auto store = open_store(file_, clock_, random_);
+  ASSERT_EQ(send(*store, "first").status, queue::SendStatus::sent);
+  const std::uint32_t before = salt();
+  ASSERT_EQ(written(), 0U);
+  disk_.hang();
+  while (disk_.hanging() == 0) {
+    const queue::NewMessage message{.body = std::string(256 * 1024, 'x')};
+    ASSERT_EQ(store->send("orders", std::span(&message, 1), Deadline::never())[0].status, queue::SendStatus::sent);
+  }
+  ASSERT_EQ(send(*store, "behind it").status, queue::SendStatus::sent);
+  disk_.let_go();
+  while (written() == 0) {
+    std::this_thread::yield();
+  }
+  // Twice as much again would bring the next checkpoint.
+  const auto end = std::filesystem::file_size(file_ + "-wal") + 8 * 1024 * 1024;
+  for (int i = 0; salt() == before && std::filesystem::file_size(file_ + "-wal") < end; ++i) {
+    ASSERT_EQ(send(*store, std::to_string(i)).status, queue::SendStatus::sent);
+  }
+  EXPECT_NE(salt(), before);
 }
 
 TEST_F(DiskFaultsTest, ADiskThatHangsHoldsNobodyBeyondHisDeadline) {
@@ -79,13 +117,12 @@ TEST_F(DiskFaultsTest, ADiskThatHangsHoldsNobodyBeyondHisDeadline) {
   ASSERT_EQ(send(*store, "a").status, queue::SendStatus::sent);
   const auto held = claim(*store, 1);
   disk_.hang();
-  const auto start = clock_.steady_now();
   EXPECT_EQ(send(*store, "b", soon()).error.code(), ErrorCode::unknown_outcome);
   const auto settled = settle(*store, held.at(0), soon());
   EXPECT_EQ(settled.status, queue::SettleStatus::failed);
   EXPECT_EQ(settled.error.code(), ErrorCode::unknown_outcome);
   EXPECT_TRUE(store->stats({"orders"}, soon()));
-  EXPECT_LT(clock_.steady_now() - start, 1s);
+  EXPECT_EQ(disk_.hanging(), 1) << "everybody has come back, and the disk has not";
   disk_.let_go();
   EXPECT_EQ(settle(*store, held[0], Deadline::never()).status, queue::SettleStatus::applied)
       << "a repetition of what took effect is no loss";
@@ -96,9 +133,8 @@ TEST_F(DiskFaultsTest, TheEndDoesNotWaitForADiskThatHangs) {
   auto store = open();
   disk_.hang();
   EXPECT_EQ(send(*store, "a", soon()).error.code(), ErrorCode::unknown_outcome);
-  const auto start = clock_.steady_now();
   store.reset();
-  EXPECT_LT(clock_.steady_now() - start, 3s);
+  EXPECT_EQ(disk_.hanging(), 1) << "it has ended before the disk came back";
 }
 
 TEST_F(DiskFaultsTest, WhatCouldNotBeFlushedIsNotClaimedToBeSafeUntilItIs) {

@@ -182,7 +182,8 @@ Duration Database::draw_lag() {
     return Duration::zero();
   }
   const Duration most = random_.unit() < lag_.slow ? lag_.longest : lag_.typical;
-  return Duration(static_cast<Duration::rep>(random_.unit() * static_cast<double>(most.count())));
+  return std::max(lag_.shortest,
+                  Duration(static_cast<Duration::rep>(random_.unit() * static_cast<double>(most.count()))));
 }
 
 const Records& Database::entries(Table& table, const std::string& index) {

@@ -17,9 +17,10 @@ namespace sluice::test::model {
 
 /// How late the writes of a table show in its indexes. Zeros: at once.
 struct IndexLag {
-  Duration typical{};  ///< most writes: anything up to this
-  Duration longest{};  ///< the rest: anything up to this
-  double slow = 0;     ///< the share of the rest
+  Duration typical{};   ///< most writes: anything up to this
+  Duration longest{};   ///< the rest: anything up to this
+  Duration shortest{};  ///< and nothing sooner than this
+  double slow = 0;      ///< the share of the rest
 };
 
 struct Table {

@@ -23,6 +23,7 @@ struct Flags {
   std::uint64_t seed = 1;
   double typical_lag = 0;
   double longest_lag = 0;
+  double shortest_lag = 0;
   double shortest = 0;
   double longest = 0;
   double transaction_span = 0;
@@ -47,6 +48,7 @@ options::options_description describe(Flags& flags) {
   add("table-read", limits.table_read, "read units a second of a table; 0: no limit");
   add("typical-lag", flags.typical_lag, "milliseconds until most writes show in an index");
   add("longest-lag", flags.longest_lag, "milliseconds until the slow ones do");
+  add("shortest-lag", flags.shortest_lag, "milliseconds until the first ones do");
   add("slow-lag", flags.settings.lag.slow, "share of slow ones");
   add("shortest-latency", flags.shortest, "milliseconds of the fastest requests");
   add("longest-latency", flags.longest, "milliseconds of the slowest requests");
@@ -64,6 +66,7 @@ options::options_description describe(Flags& flags) {
 void run(Flags& flags) {
   flags.settings.lag.typical = from_milliseconds(flags.typical_lag);
   flags.settings.lag.longest = from_milliseconds(flags.longest_lag);
+  flags.settings.lag.shortest = from_milliseconds(flags.shortest_lag);
   flags.settings.faults.shortest = from_milliseconds(flags.shortest);
   flags.settings.faults.longest = from_milliseconds(flags.longest);
   flags.settings.transaction_span = from_milliseconds(flags.transaction_span);
