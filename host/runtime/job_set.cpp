@@ -73,7 +73,7 @@ Result<JobSet::Exchange> JobSet::prepare(const std::vector<JobPlan>& plans) cons
   return next;
 }
 
-Result<void> JobSet::start(Exchange first) {
+Result<void> JobSet::start(const Exchange& first) {
   for (const auto& [name, member] : first.made) {
     if (auto started = run(name, member); !started) {
       hard_stop();
@@ -202,7 +202,9 @@ void JobSet::retire(Member member, Member successor, Deadline deadline) {
   job->begin_drain(deadline);
 }
 
-void JobSet::finish_retirement(Member member, Member successor, Deadline deadline) {
+void JobSet::finish_retirement(Member member, Member next, Deadline deadline) {
+  // Let go of before the thread counts as ended.
+  const Member successor = std::move(next);
   const work::DrainReport report = member.job->drain(deadline);
   if (successor.job) {
     hand_over(member.plan, successor);

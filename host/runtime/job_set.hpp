@@ -72,7 +72,7 @@ class JobSet {
   /// take. Fails when one cannot be made, or the system has no room for their threads; nothing has changed then.
   Result<Exchange> prepare(const std::vector<JobPlan>& plans) const;
   /// Starts the first jobs. When one cannot start, those that did stop hard, and a drain has to follow.
-  Result<void> start(Exchange first);
+  Result<void> start(const Exchange& first);
 
   /// True when a job runs that this one would not differ from.
   bool runs(const config::JobConfig& job) const;
@@ -124,7 +124,7 @@ class JobSet {
   /// Has these jobs run as they are to, by what was said last.
   void apply_steering(const std::vector<JobPointer>& jobs) const;
   void retire(Member member, Member successor, Deadline deadline);
-  void finish_retirement(Member member, Member successor, Deadline deadline);
+  void finish_retirement(Member member, Member next, Deadline deadline);
   /// Starts the successor, or the predecessor's like when that fails.
   void hand_over(const JobPlan& predecessor, const Member& successor);
   void close_books(const JobPointer& job, const work::DrainReport& report);
