@@ -32,25 +32,29 @@ Duration Attendance::interval(SteadyTime now) const {
   return watched(now) ? (billed_ ? kTellWatchedBilled : kTellWatched) : idle_interval_;
 }
 
+SteadyTime Attendance::due(Duty duty, SteadyTime at) const {
+  return std::max(at, retries_[static_cast<std::size_t>(duty)].not_before);
+}
+
 Attendance::Order Attendance::next(SteadyTime now) const {
-  if (now < not_before_) {
-    return {Duty::none, not_before_};
-  }
-  if (now >= look_at_) {
+  const bool at_once = tell_at_ == SteadyTime::min();
+  const SteadyTime look_at = due(Duty::look, look_at_);
+  const SteadyTime tell_at = due(Duty::tell, at_once ? tell_at_ : std::min(tell_at_, told_at_ + interval(now)));
+  const SteadyTime sweep_at = due(Duty::sweep, sweep_at_);
+  if (now >= look_at) {
     return {Duty::look, {}};
   }
-  const SteadyTime tell_at = tell_at_ == SteadyTime::min() ? tell_at_ : std::min(tell_at_, told_at_ + interval(now));
   if (now >= tell_at) {
     return {Duty::tell, {}};
   }
-  if (now >= sweep_at_) {
+  if (now >= sweep_at) {
     return {Duty::sweep, {}};
   }
-  return {Duty::none, std::min({look_at_, tell_at, sweep_at_})};
+  return {Duty::none, std::min({look_at, tell_at, sweep_at})};
 }
 
 void Attendance::done(Duty duty, SteadyTime now) {
-  failures_ = 0;
+  retry(duty) = {};
   switch (duty) {
     case Duty::look:
       look_at_ = now + (tells_ ? kLookAllTheSame : kLookEvery);
@@ -67,10 +71,15 @@ void Attendance::done(Duty duty, SteadyTime now) {
   }
 }
 
-void Attendance::failed(SteadyTime now) {
+void Attendance::failed(Duty duty, SteadyTime now) {
   // Doubled each time, up to the last.
-  const int doublings = std::min(failures_++, 6);
-  not_before_ = now + std::min<Duration>(kLastRetry, kFirstRetry * (1 << doublings));
+  Retry& again = retry(duty);
+  const int doublings = std::min(again.failures++, 6);
+  again.not_before = now + std::min<Duration>(kLastRetry, kFirstRetry * (1 << doublings));
+}
+
+bool Attendance::failing() const {
+  return std::any_of(retries_.begin(), retries_.end(), [](const Retry& retry) { return retry.failures > 0; });
 }
 
 }  // namespace sluice::fleet

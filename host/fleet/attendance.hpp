@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -39,8 +40,9 @@ class Attendance {
   /// What to do now. Each duty is followed by `done` or `failed`.
   Order next(SteadyTime now) const;
   void done(Duty duty, SteadyTime now);
-  void failed(SteadyTime now);
-  bool failing() const { return failures_ > 0; }
+  /// It is left alone for a while; the others go on, for a host may be allowed to read and not to write.
+  void failed(Duty duty, SteadyTime now);
+  bool failing() const;
 
   /// Something has been posted for hosts.
   void look_soon() { look_at_ = SteadyTime::min(); }
@@ -56,6 +58,15 @@ class Attendance {
   Duration interval(SteadyTime now) const;
 
  private:
+  struct Retry {
+    SteadyTime not_before = SteadyTime::min();
+    int failures = 0;
+  };
+
+  /// When a duty that is due then may be done.
+  SteadyTime due(Duty duty, SteadyTime at) const;
+  Retry& retry(Duty duty) { return retries_[static_cast<std::size_t>(duty)]; }
+
   // Fixed after construction.
   const bool tells_;
   const bool billed_;
@@ -66,8 +77,7 @@ class Attendance {
   SteadyTime tell_at_ = SteadyTime::min();
   SteadyTime sweep_at_;
   SteadyTime watched_until_ = SteadyTime::min();
-  SteadyTime not_before_ = SteadyTime::min();
-  int failures_ = 0;
+  std::array<Retry, 4> retries_{};
 };
 
 }  // namespace sluice::fleet

@@ -157,13 +157,13 @@ SteadyTime FleetService::attend(Post& post, const std::stop_token& stop) {
     const SteadyTime now = parts_.clock.steady_now();
     if (!performed) {
       complain(post, performed.error());
-      post.attendance.failed(now);
+      post.attendance.failed(order.duty, now);
       continue;
     }
-    if (std::exchange(post.complained, false)) {
+    post.attendance.done(order.duty, now);
+    if (!post.attendance.failing() && std::exchange(post.complained, false)) {
       parts_.log.info("the fleet is told of this host again", {{"place", post.board->traits().place}});
     }
-    post.attendance.done(order.duty, now);
   }
 }
 

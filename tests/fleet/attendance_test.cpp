@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
+#include <vector>
 
 namespace sluice::fleet {
 namespace {
@@ -85,25 +87,50 @@ TEST(Attendance, WhatHappensIsAttendedToAtOnce) {
   EXPECT_EQ(attendance.next(now).duty, Duty::none);
 }
 
-TEST(Attendance, ABoardThatFailsIsAskedMoreAndMoreSeldom) {
+TEST(Attendance, WhatFailsIsTriedMoreAndMoreSeldom) {
   Attendance attendance(kFile, kStart);
-  SteadyTime now = kStart;
-  Duration last{};
-  for (int i = 0; i < 10; ++i) {
-    ASSERT_NE(attendance.next(now).duty, Duty::none);
-    attendance.failed(now);
-    attendance.look_soon();
+  std::vector<Duration> pauses;
+  SteadyTime last = kStart;
+  for (SteadyTime now = kStart; now < kStart + 600s;) {
+    attendance.look_soon();  // It is not tried earlier because somebody asks for it.
     const auto order = attendance.next(now);
-    ASSERT_EQ(order.duty, Duty::none);
-    EXPECT_GE(order.wake - now, last);
-    last = order.wake - now;
-    now = order.wake;
+    if (order.duty == Duty::none) {
+      now = order.wake;
+    } else if (order.duty == Duty::look) {
+      pauses.push_back(now - last);
+      last = now;
+      attendance.failed(order.duty, now);
+    } else {
+      attendance.done(order.duty, now);
+    }
   }
-  EXPECT_EQ(last, Attendance::kLastRetry);
-  attendance.done(attendance.next(now).duty, now);
+  EXPECT_TRUE(std::is_sorted(pauses.begin(), pauses.end()));
+  EXPECT_EQ(pauses.at(1), Attendance::kFirstRetry);
+  EXPECT_EQ(pauses.back(), Attendance::kLastRetry);
+  EXPECT_TRUE(attendance.failing());
+  attendance.done(Duty::look, last);
   EXPECT_FALSE(attendance.failing());
-  attendance.failed(now);
-  EXPECT_EQ(attendance.next(now).wake - now, Attendance::kFirstRetry);
+}
+
+TEST(Attendance, AHostThatMayNotWriteLooksAllTheSame) {
+  Attendance attendance(kTable, kStart);
+  int looks = 0;
+  int tries = 0;
+  for (SteadyTime now = kStart; now < kStart + 600s;) {
+    const auto order = attendance.next(now);
+    if (order.duty == Duty::none) {
+      now = order.wake;
+    } else if (order.duty == Duty::tell) {
+      ++tries;
+      attendance.failed(order.duty, now);
+    } else {
+      looks += order.duty == Duty::look ? 1 : 0;
+      attendance.done(order.duty, now);
+    }
+  }
+  EXPECT_GE(looks, 598);
+  EXPECT_LE(tries, 20);
+  EXPECT_GE(tries, 10);
 }
 
 }  // namespace

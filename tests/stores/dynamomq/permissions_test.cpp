@@ -73,7 +73,7 @@ class PermissionsTest : public test::StoreOnEmulator {
     EXPECT_EQ(index_, sorted(permissions.index)) << to_string(role);
   }
 
-  std::unique_ptr<NoticeBoard> board() { return std::move(*desk().queues().open_board("orders")); }
+  std::unique_ptr<NoticeBoard> board() { return *desk().queues().open_board("orders"); }
 
   void tell_of_a_host() {
     const auto told = board();
