@@ -4,10 +4,16 @@ sluice_add_plugin(wake_note ${CMAKE_CURRENT_LIST_DIR}/wake_note.cpp)
 target_include_directories(wake_note PRIVATE ${PROJECT_SOURCE_DIR})
 set(SLUICE_PLUGIN_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/plugins")
 
-add_executable(wake_bench ${CMAKE_CURRENT_LIST_DIR}/wake_bench.cpp ${CMAKE_CURRENT_LIST_DIR}/wake_host.cpp
-  ${CMAKE_CURRENT_LIST_DIR}/wake_load.cpp)
-target_include_directories(wake_bench PRIVATE ${PROJECT_SOURCE_DIR})
-target_compile_definitions(wake_bench PRIVATE
-  SLUICE_PROGRAM="$<TARGET_FILE:sluice>" SLUICE_WAKE_PLUGINS="$<TARGET_FILE_DIR:wake_note>")
-target_link_libraries(wake_bench PRIVATE sluice::build_options sluice::client sluice::base sluice::test_support)
-add_dependencies(wake_bench sluice wake_note)
+add_library(sluice_wake_host STATIC ${CMAKE_CURRENT_LIST_DIR}/wake_host.cpp)
+target_include_directories(sluice_wake_host PUBLIC ${PROJECT_SOURCE_DIR})
+target_compile_definitions(sluice_wake_host PUBLIC SLUICE_PROGRAM="$<TARGET_FILE:sluice>"
+  PRIVATE SLUICE_WAKE_PLUGINS="$<TARGET_FILE_DIR:wake_note>")
+target_link_libraries(sluice_wake_host PUBLIC sluice::client sluice::test_support PRIVATE sluice::build_options)
+add_dependencies(sluice_wake_host sluice wake_note)
+
+add_executable(wake_bench ${CMAKE_CURRENT_LIST_DIR}/wake_bench.cpp ${CMAKE_CURRENT_LIST_DIR}/wake_load.cpp)
+target_link_libraries(wake_bench PRIVATE sluice::build_options sluice_wake_host)
+
+# What do the commands that people use take?
+add_executable(tool_bench ${CMAKE_CURRENT_LIST_DIR}/tool_bench.cpp)
+target_link_libraries(tool_bench PRIVATE sluice::build_options sluice_wake_host)

@@ -45,10 +45,7 @@ struct Options {
 double children_processor() {
   rusage usage{};
   ::getrusage(RUSAGE_CHILDREN, &usage);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+  return processor_seconds(usage);
 }
 
 /// Sends in a process of its own, which has ended when this returns. This one has a single thread, so that it may fork.

@@ -34,33 +34,46 @@ std::unique_ptr<test::Emulator> emulator_for(Store store) {
   return emulator;
 }
 
-void run_to_end(const std::vector<std::string>& arguments) {
+std::string queue_of(std::size_t job) { return job == 0 ? "bench" : "idle-" + std::to_string(job); }
+
+}  // namespace
+
+rusage run_to_end(const std::vector<std::string>& arguments, const std::string& input) {
   const pid_t child = ::fork();
   if (child == 0) {
     std::vector<char*> argv;
+    argv.reserve(arguments.size() + 1);
     for (const std::string& argument : arguments) {
       argv.push_back(const_cast<char*>(argument.c_str()));
     }
     argv.push_back(nullptr);
+    ::dup2(::open(input.c_str(), O_RDONLY | O_CLOEXEC), STDIN_FILENO);
     ::dup2(::open("/dev/null", O_WRONLY | O_CLOEXEC), STDOUT_FILENO);
     ::execv(argv.front(), argv.data());
     ::_exit(127);
   }
   int status = 0;
-  if (::waitpid(child, &status, 0) != child || status != 0) {
+  rusage usage{};
+  if (::wait4(child, &status, 0, &usage) != child || status != 0) {
     throw std::runtime_error("it failed: " + arguments.front() + " " + arguments.at(1));
   }
+  return usage;
 }
 
-}  // namespace
+double processor_seconds(const rusage& usage) {
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
 
 WakeHost::WakeHost(std::string folder, Store store, std::size_t jobs, std::size_t messages)
     : folder_(std::move(folder)),
       emulator_(emulator_for(store)),
       notes_((std::filesystem::create_directories(folder_), WakeNotes::make(folder_ + "/notes", messages + 1))) {
   write_files(jobs);
-  if (emulator_) {
-    run_to_end({SLUICE_PROGRAM, "table", "create", "--queue", "bench", "--config", folder_ + "/host.toml"});
+  for (std::size_t i = 0; emulator_ && i < jobs; ++i) {
+    run_to_end({SLUICE_PROGRAM, "table", "create", "--queue", queue_of(i), "--config", folder_ + "/host.toml"});
   }
 }
 
@@ -68,7 +81,7 @@ WakeHost::~WakeHost() = default;
 
 void WakeHost::write_files(std::size_t jobs) const {
   std::ofstream host(folder_ + "/host.toml");
-  host << "[host]\nplugin_dirs = [\"" << SLUICE_WAKE_PLUGINS << "\"]\n[store]\n";
+  host << "[host]\nplugin_dirs = [\"" << SLUICE_WAKE_PLUGINS << "\"]\n[log]\nlevel = \"warn\"\n[store]\n";
   if (emulator_) {
     host << "kind = \"dynamodb\"\n[dynamodb]\nregion = \"us-east-1\"\nendpoint = \"" << emulator_->endpoint() << "\"\n";
   } else {
@@ -76,9 +89,8 @@ void WakeHost::write_files(std::size_t jobs) const {
   }
   std::filesystem::create_directories(folder_ + "/jobs.d");
   for (std::size_t i = 0; i < jobs; ++i) {
-    const std::string name = i == 0 ? "bench" : "idle-" + std::to_string(i);
-    std::ofstream job(folder_ + "/jobs.d/" + name + ".toml");
-    job << "[job]\nqueue = \"" << name << "\"\nhandler = \"wake_note\"\n[job.options]\nfile = \"" << folder_
+    std::ofstream job(folder_ + "/jobs.d/" + queue_of(i) + ".toml");
+    job << "[job]\nqueue = \"" << queue_of(i) << "\"\nhandler = \"wake_note\"\n[job.options]\nfile = \"" << folder_
         << "/notes\"\n";
   }
 }

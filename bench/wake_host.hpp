@@ -1,9 +1,12 @@
 #pragma once
 
+#include <sys/resource.h>
+
 #include <cstddef>
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "bench/wake_notes.hpp"
 #include "sluice/client.hpp"
@@ -13,6 +16,11 @@
 namespace sluice::bench {
 
 enum class Store { sqlite, dynamodb };
+
+/// Runs a program to its end, with a file as its input and its output dropped, and says what it has used. Throws
+/// std::runtime_error when it fails. Of a process with a single thread.
+rusage run_to_end(const std::vector<std::string>& arguments, const std::string& input = "/dev/null");
+double processor_seconds(const rusage& usage);
 
 /// `sluice run` in a process of its own, configured by files in a folder as users do, with jobs whose handler notes how
 /// late it starts. All of it throws std::runtime_error.
@@ -30,6 +38,8 @@ class WakeHost {
   void wait_for(std::size_t messages, double seconds) const;
   /// How late the handlers of the messages started, in nanoseconds.
   std::span<const std::int64_t> notes() const { return notes_.all().subspan(1); }
+  /// Calls of the handler since the files were made.
+  std::size_t handled() const { return notes_.count(); }
   /// What it has used, in seconds of processor.
   double processor() const;
 
