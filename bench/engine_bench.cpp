@@ -116,6 +116,9 @@ class NoMetrics final : public observe::JobMetrics {
   void lost(std::uint64_t) override {}
   void claim_failed() override {}
   void in_flight(std::int64_t) override {}
+  void timed_out(std::uint64_t) override {}
+  void settled(std::string_view, std::uint64_t) override {}
+  void workers(std::uint64_t, std::uint64_t) override {}
 };
 
 config::JobConfig job_config(std::uint32_t concurrency, const std::string& name = "bench") {

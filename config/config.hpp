@@ -70,6 +70,7 @@ struct HostConfig {
   std::string file;  ///< where it was read from; relative paths below are already resolved against its folder
   std::string name;  ///< empty: the machine's host name
   std::vector<std::string> jobs{"jobs.d/*.toml"};  ///< glob patterns
+  std::vector<Place> job_places;                   ///< where the file names each of them; none where it does not
   std::vector<std::string> plugin_dirs{"plugins"};
   Duration drain_timeout = std::chrono::seconds(25);
   std::string state_dir = "var";  ///< what the host notes about itself: crash ledgers

@@ -5,6 +5,7 @@
 
 #include "config/expansion.hpp"
 #include "config/syntax.hpp"
+#include "config/syntax_hint.hpp"
 #include "config/text_check.hpp"
 
 // toml++ as headers only, with syntax errors as values. Two defects of its 3.3 are mended here, so that every text is
@@ -106,9 +107,15 @@ class TreeBuilder {
   std::vector<ConfigError> errors_;
 };
 
-ConfigError syntax_error(const toml::parse_error& error, const std::string& file) {
+ConfigError syntax_error(const toml::parse_error& error, const std::string& text, const std::string& file) {
   const toml::source_position at = error.source().begin;
+  if (auto hint = syntax_hint(text, {file, at.line, at.column}, error.description())) {
+    return *std::move(hint);
+  }
   std::string message = one_line(error.description());
+  if (message.find("could not determine value type") != std::string::npos) {
+    message = "this is no value; a text stands in quotes";
+  }
   if (message.find("parsing string: unescaped control characters") != std::string::npos) {
     // The commonest slip, which the parser only sees as the end of the line within a string.
     message = "a string without its closing quote, or with a control character in it";
@@ -138,7 +145,7 @@ Parsed<Document> parse_document(const std::string& text, const std::string& file
   }
   const toml::parse_result parsed = toml::parse(std::string_view(text));
   if (!parsed) {
-    return std::vector<ConfigError>{syntax_error(parsed.error(), file)};
+    return std::vector<ConfigError>{syntax_error(parsed.error(), text, file)};
   }
   TreeBuilder builder(file, environment);
   Table root = builder.table(parsed.table(), 0);

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <set>
 #include <system_error>
+#include <utility>
 
 namespace sluice::config {
 
@@ -99,14 +100,21 @@ bool matches(const std::string& name, const std::string& pattern) {
   return i == pattern.size();
 }
 
-Parsed<std::vector<std::string>> match_files(const std::vector<std::string>& patterns, const std::string& host_file) {
+MatchedFiles match_files(const HostConfig& host) {
+  const std::string& host_file = host.file;
   std::set<std::string> found;
   std::vector<ConfigError> errors;
-  for (const std::string& pattern : patterns) {
-    const std::filesystem::path path(pattern);
+  for (std::size_t index = 0; index < host.jobs.size(); ++index) {
+    const std::filesystem::path path(host.jobs[index]);
     const std::string name = path.filename().string();
     if (name.find_first_of("*?") == std::string::npos) {
-      found.insert(path.lexically_normal().string());
+      const std::string file = path.lexically_normal().string();
+      if (std::error_code ignored; std::filesystem::exists(file, ignored)) {
+        found.insert(file);
+      } else {
+        errors.push_back({index < host.job_places.size() ? host.job_places[index] : Place{host_file},
+                          "'jobs' names " + file + ", and there is no such file"});
+      }
       continue;
     }
     const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
@@ -126,11 +134,9 @@ Parsed<std::vector<std::string>> match_files(const std::vector<std::string>& pat
     errors.push_back(
         {{host_file},
          "'jobs' names " + std::to_string(found.size()) + " files; the limit is " + std::to_string(kMaxJobFiles)});
+    found.clear();
   }
-  if (!errors.empty()) {
-    return errors;
-  }
-  return std::vector<std::string>(found.begin(), found.end());
+  return {{found.begin(), found.end()}, std::move(errors)};
 }
 
 std::string resolve_path(const std::string& path, const std::string& file) {

@@ -12,10 +12,15 @@ namespace sluice::config {
 /// too big. Never blocks on what is no regular file.
 Parsed<std::string> read_config_file(const std::string& file);
 
-/// The files that the patterns name, in name order, each once. A pattern with '*' or '?' in its last component may
-/// match nothing; one without names a file that must exist. Hidden files match only a pattern that begins with a dot.
-/// Errors are placed at `host_file` as a whole.
-Parsed<std::vector<std::string>> match_files(const std::vector<std::string>& patterns, const std::string& host_file);
+/// The job files of a host, in name order, each once, and what is wrong with how they are named.
+struct MatchedFiles {
+  std::vector<std::string> files;
+  std::vector<ConfigError> errors;  ///< placed at the pattern, or at the host file as a whole
+};
+
+/// A pattern with '*' or '?' in its last component may match nothing; one without names a file that must exist. Hidden
+/// files match only a pattern that begins with a dot.
+MatchedFiles match_files(const HostConfig& host);
 
 /// `path` as seen from the folder of `file`, when it is relative.
 std::string resolve_path(const std::string& path, const std::string& file);

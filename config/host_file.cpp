@@ -27,6 +27,13 @@ constexpr std::array<Choice<StoreKind>, 2> kStoreKinds{
 void read_host(Section host, HostConfig& config) {
   host.read("name", config.name, host_name_complaint);
   host.read("jobs", config.jobs, pattern_complaint);
+  if (const Member* jobs = host.find("jobs")) {
+    if (const auto* patterns = std::get_if<Array>(&jobs->value.content)) {
+      for (const Value& pattern : *patterns) {
+        config.job_places.push_back(pattern.place);
+      }
+    }
+  }
   host.read("plugin_dirs", config.plugin_dirs, path_complaint);
   host.read("drain_timeout", config.drain_timeout, {Duration::zero(), hours(24)});
   host.read("state_dir", config.state_dir, path_complaint);

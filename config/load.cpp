@@ -62,12 +62,9 @@ Parsed<HostConfig> load_host_config(const std::string& file, const Environment& 
 
 JobFiles load_job_files(const HostConfig& host, const Environment& environment) {
   JobFiles result;
-  Parsed<std::vector<std::string>> files = match_files(host.jobs, host.file);
-  if (auto* errors = errors_of(files)) {
-    result.errors = std::move(*errors);
-    return result;
-  }
-  for (const std::string& file : std::get<std::vector<std::string>>(files)) {
+  MatchedFiles matched = match_files(host);
+  result.errors = std::move(matched.errors);
+  for (const std::string& file : matched.files) {
     Parsed<JobConfig> job = load_job(file, environment);
     if (auto* wrong = errors_of(job)) {
       append(result.errors, std::move(*wrong));

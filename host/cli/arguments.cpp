@@ -1,5 +1,7 @@
 #include "host/cli/arguments.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <boost/program_options.hpp>
 #include <charconv>
@@ -53,9 +55,9 @@ Exit unknown_option(const Command& command, const std::string& option) {
 }
 
 const Flag* find_flag(const Command& command, std::string_view name) {
-  const auto found =
-      std::find_if(command.flags.begin(), command.flags.end(),
-                   [name](const Flag& flag) { return flag.name == name || (!name.empty() && flag.alias == name); });
+  const auto found = std::find_if(command.flags.begin(), command.flags.end(), [name](const Flag& flag) {
+    return flag.name == name || (!name.empty() && flag.alias == name);
+  });
   return found == command.flags.end() ? nullptr : &*found;
 }
 
@@ -114,6 +116,13 @@ OrExit<Arguments> Arguments::parse(const Command& command, const std::vector<std
       const std::string word = option.value.empty() ? std::string() : option.value.front();
       if (command.stdin_operand && word == "-" && !arguments.stdin_) {
         arguments.stdin_ = true;
+        continue;
+      }
+      if (!command.operand.empty()) {
+        if (word.empty()) {
+          return Exit::usage("an empty word stands where " + std::string(command.operand) + " should");
+        }
+        arguments.operands_.push_back(word);
         continue;
       }
       return Exit::usage("unexpected word \"" + word + "\"; `sluice help " + std::string(command.name) +
@@ -194,9 +203,15 @@ OrExit<Duration> Arguments::duration(std::string_view name, Duration fallback) c
 
 OrExit<Output> Arguments::output() const {
   constexpr const char* kVariable = "SLUICE_OUTPUT";
+  if (has("json") && has("output")) {
+    return Exit::usage("--json and --output exclude each other; give one");
+  }
   const auto variable = config::process_environment()(kVariable);
-  const std::string word = get("output", variable.value_or(std::string()));
-  if (word == "json" || (word.empty() && !has("output"))) {
+  const std::string word = has("json") ? "json" : get("output", variable.value_or(std::string()));
+  if (word.empty() && !has("output")) {
+    return ::isatty(STDOUT_FILENO) == 1 ? Output::text : Output::json;
+  }
+  if (word == "json") {
     return Output::json;
   }
   if (word == "text") {

@@ -34,15 +34,19 @@ class Arguments {
   OrExit<std::size_t> count(std::string_view name, std::size_t fallback, std::size_t max) const;
   /// The value as a duration such as "30s", or `fallback` when not given; exit 64 for anything else.
   OrExit<Duration> duration(std::string_view name, Duration fallback) const;
-  /// --output, else the SLUICE_OUTPUT variable, else JSON; exit 64 for another word in either.
+  /// The one place that decides: --output or --json, else the SLUICE_OUTPUT variable, else text where standard output
+  /// is a terminal and JSON where it is not. Exit 64 for another word, and for --json beside --output.
   OrExit<Output> output() const;
 
+  /// The words without dashes, of a command that takes them.
+  const std::vector<std::string>& operands() const { return operands_; }
   bool wants_help() const { return help_; }
   /// True when "-" was given.
   bool reads_stdin() const { return stdin_; }
 
  private:
   std::map<std::string, std::vector<std::string>, std::less<>> values_;
+  std::vector<std::string> operands_;
   bool help_ = false;
   bool stdin_ = false;
 };

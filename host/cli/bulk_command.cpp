@@ -8,7 +8,11 @@
 #include <optional>
 #include <utility>
 
+#include "host/cli/bulk_progress.hpp"
+#include "host/cli/bulk_prompt.hpp"
+#include "host/cli/changed_message.hpp"
 #include "host/cli/filter_arguments.hpp"
+#include "host/cli/message_ids.hpp"
 #include "host/cli/queue_session.hpp"
 
 namespace sluice::cli {
@@ -21,10 +25,6 @@ constexpr std::size_t kMaxLimit = 1'000'000'000;
 constexpr double kMaxRate = 1'000'000;
 // One transaction of the SQLite store, and one page of it.
 constexpr std::size_t kSqliteBatch = 500;
-
-std::string half_name(const QueueSession& session, queue::Half half) {
-  return (half == queue::Half::dlq ? "the dead-letter half of queue " : "queue ") + session.queue();
-}
 
 /// "100/s", "30/m" or "100", as changes a second.
 OrExit<double> parse_rate(const Arguments& arguments) {
@@ -53,7 +53,7 @@ OrExit<double> parse_rate(const Arguments& arguments) {
   return count / seconds;
 }
 
-OrExit<operate::BulkPlan> parse_plan(BulkOrder order, const Arguments& arguments) {
+OrExit<operate::BulkPlan> parse_plan(const BulkOrder& order, const Arguments& arguments) {
   auto filter = parse_filter(arguments);
   if (filter.has_error()) {
     return filter.error();
@@ -67,8 +67,12 @@ OrExit<operate::BulkPlan> parse_plan(BulkOrder order, const Arguments& arguments
     return rate.error();
   }
   operate::BulkPlan plan;
-  plan.work = std::move(order.work);
+  plan.work = order.work;
+  plan.ids = message_ids(arguments);
+  plan.half = order.dlq_only || arguments.has("dlq") ? queue::Half::dlq : queue::Half::standard;
+  plan.this_half_only = arguments.has("dlq");
   plan.unconditional = order.takes_all && filter->empty();
+  plan.any_state = order.any_state || (order.named_in_any_state && !plan.ids.empty());
   plan.filter = std::move(*filter);
   plan.force = arguments.has("force");
   plan.dry_run = arguments.has("dry-run");
@@ -79,37 +83,22 @@ OrExit<operate::BulkPlan> parse_plan(BulkOrder order, const Arguments& arguments
   return plan;
 }
 
-/// "message(s) of the dead-letter half of queue orders that match", for a question.
-OrExit<std::string> target(QueueSession& session, const operate::BulkPlan& plan) {
-  const std::string messages = " messages of " + half_name(session, plan.half);
-  if (!plan.filter.empty()) {
-    return "the" + messages + " that match";
-  }
-  const auto stats = session.oper().stats({.half = plan.half, .consistent = plan.consistent}, session.deadline());
-  if (stats.has_error()) {
-    return session.failure(stats.error());
-  }
-  return "all " + std::to_string(stats->total()) + messages;
-}
-
-/// Exit 0 when the run may begin.
-Exit agree(QueueSession& session, const operate::BulkPlan& plan, BulkWords words, const Arguments& arguments,
-           Console& console) {
-  if (plan.dry_run || arguments.has("yes")) {
+/// Whether it is said which messages are meant, and in one way.
+Exit check_choice(const BulkOrder& order, const operate::BulkPlan& plan, const Arguments& arguments) {
+  if (!plan.ids.empty()) {
+    for (const char* const name : {"all", "resume"}) {
+      if (arguments.has(name)) {
+        return Exit::usage("an id and --" + std::string(name) + " exclude each other; give one");
+      }
+    }
     return Exit::ok();
   }
-  if (!console.interactive()) {
-    return Exit::usage("this would " + std::string(words.verb) +
-                       (plan.filter.empty() ? " every message of " : " messages of ") + half_name(session, plan.half) +
-                       " and there is no terminal to ask on; add --yes to confirm, or --dry-run to see which");
+  if (order.takes_all || plan.filter.empty() == arguments.has("all")) {
+    return Exit::ok();
   }
-  const auto what = target(session, plan);
-  if (what.has_error()) {
-    return what.error();
-  }
-  std::string question = std::string(words.verb) + " " + *what + "?";
-  question.front() = static_cast<char>(question.front() - 'a' + 'A');
-  return console.confirm(question) ? Exit::ok() : Exit::failure("nothing was " + std::string(words.done));
+  return Exit::usage(arguments.has("all") ? "--all and a filter exclude each other; give one"
+                                          : "say which: ID for one, --where, --older-than, --error or --error-like for "
+                                            "some, or --all");
 }
 
 std::string how_to_go_on(const operate::BulkRun& run) {
@@ -124,39 +113,94 @@ void wait_until(SteadyTime until, const Clock& clock, const InterruptFlag& inter
 }
 
 /// Steps until the end, a failure, Ctrl-C, or nobody reads.
-Exit drive(operate::BulkRun& run, BulkReport& report, const QueueSession& session, Console& console) {
-  const InterruptFlag interrupt;
-  while (console.writable()) {
-    const auto step = run.step();
-    report.add(step.outcomes);
-    if (!step.outcomes.empty()) {
-      console.flush();
-      if (!console.output_is_terminal()) {  // there the output itself shows how far it is
-        console.progress(report.summary(run.count()));
+class Drive {
+ public:
+  Drive(operate::BulkRun& run, BulkReport& report, const QueueSession& session, Console& console,
+        std::optional<std::uint64_t> expected)
+      : run_(run),
+        report_(report),
+        session_(session),
+        console_(console),
+        progress_(session.clock().steady_now(), expected) {}
+
+  Exit run() {
+    const InterruptFlag interrupt;
+    while (console_.writable()) {
+      const auto step = run_.step();
+      report_.add(step.outcomes);
+      if (!step.outcomes.empty()) {
+        show();
+      }
+      if (step.state == State::finished) {
+        break;
+      }
+      if (step.state == State::failed) {
+        return failed(step.error);
+      }
+      if (step.state == State::wait) {
+        show();
+        wait_until(step.until, session_.clock(), interrupt);
+      }
+      if (interrupt.raised()) {
+        return {kExitInterrupted, "interrupted; " + report_.summary(run_.count()) + "; " + how_to_go_on(run_)};
       }
     }
-    if (step.state == State::finished) {
-      break;
+    if (run_.count().failed > 0) {
+      return Exit::failure(std::to_string(run_.count().failed) + " of " + std::to_string(run_.count().matched) +
+                           " messages failed; the output says why");
     }
-    if (step.state == State::failed && run.count().seen == 0) {
-      const bool wrong_cursor = step.error.code() == ErrorCode::invalid && !run.cursor().empty();
-      return wrong_cursor ? Exit::usage("--resume: " + step.error.message()) : session.failure(step.error);
-    }
-    if (step.state == State::failed) {
-      return Exit::failure(session.explained(step.error) + "; " + report.summary(run.count()) + " before it; " +
-                           how_to_go_on(run));
-    }
-    if (step.state == State::wait) {
-      wait_until(step.until, session.clock(), interrupt);
-    }
-    if (interrupt.raised()) {
-      return {kExitInterrupted, "interrupted; " + report.summary(run.count()) + "; " + how_to_go_on(run)};
+    return Exit::ok();
+  }
+
+ private:
+  void show() {
+    console_.flush();
+    if (!console_.output_is_terminal() || report_.is_json()) {  // there the output itself shows how far it is
+      console_.progress(report_.summary(run_.count()) + progress_.text(run_.count(), session_.clock().steady_now()));
     }
   }
-  return run.count().failed == 0
-             ? Exit::ok()
-             : Exit::failure(std::to_string(run.count().failed) + " of " + std::to_string(run.count().matched) +
-                             " messages failed; the output says why");
+
+  Exit failed(const Error& error) const {
+    if (run_.count().seen > 0) {
+      return Exit::failure(session_.explained(error) + "; " + report_.summary(run_.count()) + " before it; " +
+                           how_to_go_on(run_));
+    }
+    const bool wrong_cursor = error.code() == ErrorCode::invalid && !run_.cursor().empty();
+    return wrong_cursor ? Exit::usage("--resume: " + error.message()) : session_.failure(error);
+  }
+
+  operate::BulkRun& run_;
+  BulkReport& report_;
+  const QueueSession& session_;
+  Console& console_;
+  const BulkProgress progress_;
+};
+
+/// Changes the one message that was named, and says what became of it.
+Exit change_one(QueueSession& session, const BulkOrder& order, operate::BulkPlan plan, Output output,
+                Console& console) {
+  operate::BulkRun run(session.oper(), session.clock(), std::move(plan));
+  operate::BulkOutcome outcome;
+  for (auto step = run.step(); step.state != State::finished; step = run.step()) {
+    if (step.state == State::failed) {
+      return session.failure(step.error);
+    }
+    if (!step.outcomes.empty()) {
+      outcome = std::move(step.outcomes.front());
+    }
+  }
+  if (outcome.fate == operate::BulkOutcome::Fate::done) {
+    return show_changed(session, order, outcome, output, console);
+  }
+  if (outcome.error.code() == ErrorCode::not_found && order.absent_is_success) {
+    console.note("there is no message " + outcome.id + "; nothing was " + std::string(order.words.done));
+    return Exit::ok();
+  }
+  if (outcome.fate == operate::BulkOutcome::Fate::failed) {
+    return session.failure(outcome.error);
+  }
+  const std::string mend = order.can_be_forced ? "; wait for its handler, or add --force" : "; wait for its handler";
+  return Exit::failure("message " + outcome.id + " " + outcome.error.message() + (outcome.was_in_flight ? mend : ""));
 }
 
 }  // namespace
@@ -181,53 +225,50 @@ std::vector<Flag> bulk_flags() {
        {.name = "resume", .value = "CURSOR", .help = "go on where an interrupted run has said it was"}});
 }
 
-std::string bulk_flag_given(const Arguments& arguments) {
-  for (const char* const name :
-       {"all", "where", "older-than", "error-like", "limit", "dry-run", "rate", "yes", "consistent", "resume"}) {
-    if (arguments.has(name)) {
-      return name;
-    }
-  }
-  return {};
+std::vector<Flag> choice_flags() { return joined({id_flag(), dlq_flag(), all_flag()}, bulk_flags()); }
+
+std::vector<Flag> without_flag(std::vector<Flag> flags, std::string_view name) {
+  flags.erase(std::remove_if(flags.begin(), flags.end(), [name](const Flag& flag) { return flag.name == name; }),
+              flags.end());
+  return flags;
 }
 
-Exit run_bulk(BulkOrder order, const Arguments& arguments, Console& console) {
+Exit run_bulk(const BulkOrder& order, const Arguments& arguments, Console& console) {
   const auto output = arguments.output();
   if (output.has_error()) {
     return output.error();
   }
-  const BulkWords words = order.words;
-  const bool takes_all = order.takes_all;
-  const auto half = order.dlq_only || arguments.has("dlq") ? queue::Half::dlq : queue::Half::standard;
-  auto plan = parse_plan(std::move(order), arguments);
+  auto plan = parse_plan(order, arguments);
   if (plan.has_error()) {
     return plan.error();
   }
-  if (!takes_all && plan->filter.empty() != arguments.has("all")) {
-    return Exit::usage(arguments.has("all")
-                           ? "--all and a filter exclude each other; give one"
-                           : "say which: --id ID for one, --where, --older-than or --error-like for some, or --all");
+  if (Exit wrong = check_choice(order, *plan, arguments); wrong.code() != kExitOk) {
+    return wrong;
   }
   auto session = QueueSession::open(arguments);
   if (session.has_error()) {
     return session.error();
   }
-  plan->half = half;
   if (session->place().in_sqlite()) {
     plan->page = kSqliteBatch;
     plan->batch = kSqliteBatch;
   }
-  if (Exit refused = agree(*session, *plan, words, arguments, console); refused.code() != kExitOk) {
-    return refused;
+  if (plan->ids.size() == 1 && !plan->dry_run) {
+    return change_one(*session, order, std::move(*plan), *output, console);
   }
-  BulkReport report(words, plan->dry_run, *output, console);
+  const auto expected = agree(*session, *plan, order.words, arguments, console);
+  if (expected.has_error()) {
+    return expected.error();
+  }
+  const queue::QueueAddress address{session->queue(), plan->half};
+  BulkReport report(order.words, plan->dry_run, *output, console);
   operate::BulkRun run(session->oper(), session->clock(), std::move(*plan));
-  const Exit end = drive(run, report, *session, console);
+  const Exit end = Drive(run, report, *session, console, expected->messages).run();
   console.end_progress();
   if ((end.code() == kExitFailure || end.code() == kExitUsage) && run.count().seen == 0) {
     return end;  // it never began
   }
-  report.finish({session->queue(), half}, run, session->cost());
+  report.finish(address, run, session->cost());
   return end;
 }
 

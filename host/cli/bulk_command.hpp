@@ -9,13 +9,19 @@
 
 namespace sluice::cli {
 
-/// What a command does to many messages.
+/// What a command does to the messages that its arguments choose: those that it names by their ids, those of a half
+/// that a filter matches, or all.
 struct BulkOrder {
   BulkWords words;
   operate::BulkWork work;
   /// Without a filter it takes everything, in whatever state; others want --all for everything.
   bool takes_all = false;
-  bool dlq_only = false;  ///< there is no --dlq to ask for
+  bool dlq_only = false;            ///< there is no --dlq to ask for
+  bool any_state = false;           ///< meant for messages in flight too
+  bool named_in_any_state = false;  ///< the same of those that are named one by one
+  bool can_be_forced = true;        ///< has --force
+  bool shows_message = true;        ///< one that is named alone is shown afterwards
+  bool absent_is_success = false;   ///< to be without it was what was asked for
 };
 
 /// --all, unless the command takes everything anyway.
@@ -26,12 +32,14 @@ Flag consistent_flag();
 Flag dlq_flag();
 /// The filter's flags, and --limit, --dry-run, --rate, --yes, --force and --resume.
 std::vector<Flag> bulk_flags();
+/// These, and --id, --dlq and --all, for a command that takes the plain word ID.
+std::vector<Flag> choice_flags();
+/// `flags` but for the one of that name, which means nothing to a command.
+std::vector<Flag> without_flag(std::vector<Flag> flags, std::string_view name);
 
-/// The first of these flags that was given; none of them goes together with --id.
-std::string bulk_flag_given(const Arguments& arguments);
-
-/// Runs it on the queue half that the arguments name: asks where there is a terminal (and wants --yes where there is
-/// none), shows progress, stops between two batches on Ctrl-C and says how to go on.
-Exit run_bulk(BulkOrder order, const Arguments& arguments, Console& console);
+/// Runs it on what the arguments choose: asks where there is a terminal (and wants --yes where there is none), shows
+/// progress, stops between two batches on Ctrl-C and says how to go on. Messages that are named are looked for in both
+/// halves; nobody is asked about them.
+Exit run_bulk(const BulkOrder& order, const Arguments& arguments, Console& console);
 
 }  // namespace sluice::cli

@@ -1,5 +1,6 @@
 #include "host/cli/bulk_report.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -21,6 +22,14 @@ std::string decimal(double number) {
   std::array<char, 32> text{};
   const auto end = std::to_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed, 1).ptr;
   return {text.data(), end};
+}
+
+/// "moved_to_the_front".
+std::string key_of(std::string_view words) {
+  std::string key(words);
+  std::replace_if(
+      key.begin(), key.end(), [](char byte) { return byte == ' ' || byte == '-'; }, '_');
+  return key;
 }
 
 /// What a dry run cost, and what the run that it stands for would.
@@ -61,6 +70,8 @@ void BulkReport::add(const std::vector<operate::BulkOutcome>& outcomes) {
       add_id(outcome.id);
     } else if (outcome.fate == Fate::failed && failures_.size() < kMaxFailures) {
       failures_.push_back(outcome);
+    } else if (outcome.fate == Fate::skipped && skipped_.size() < kMaxFailures) {
+      skipped_.push_back(outcome);
     }
   }
   if (output_ == Output::json && any_id_) {
@@ -97,17 +108,19 @@ void BulkReport::add_line(const operate::BulkOutcome& outcome) {
   if (!outcome.error.message().empty()) {
     line += "  ";
     observe::append_visible(line, outcome.error.message());
+  } else if (outcome.was_in_flight) {
+    line += outcome.fate == Fate::planned ? "  is in flight" : "  was in flight";
   }
   console_.out(line + "\n");
 }
 
-void BulkReport::write_failures() {
-  json_.key("failures");
+void BulkReport::write_reasons(std::string_view name, const std::vector<operate::BulkOutcome>& outcomes) {
+  json_.key(name);
   json_.begin_array();
-  for (const operate::BulkOutcome& failure : failures_) {
+  for (const operate::BulkOutcome& outcome : outcomes) {
     json_.begin_object();
-    json_.member("ID", failure.id);
-    json_.member("Error", failure.error.message());
+    json_.member("ID", outcome.id);
+    json_.member("Error", outcome.error.message());
     json_.end_object();
   }
   json_.end_array();
@@ -151,7 +164,7 @@ void BulkReport::finish(const queue::QueueAddress& address, const operate::BulkR
   }
   json_.end_array();
   if (!dry_run_) {
-    write_failures();
+    write_reasons("failures", failures_);
   }
   json_.member("queue", address.queue);
   json_.member("queue_type", queue::to_string(address.half));
@@ -159,9 +172,12 @@ void BulkReport::finish(const queue::QueueAddress& address, const operate::BulkR
     json_.member("dry_run", true);
     json_.member("matched", count.done);
   } else {
-    json_.member(words_.done, count.done);
+    json_.member(key_of(words_.done), count.done);
   }
   json_.member("skipped", count.skipped);
+  if (!skipped_.empty()) {
+    write_reasons("skips", skipped_);
+  }
   if (!dry_run_) {
     json_.member("failed", count.failed);
   }

@@ -33,13 +33,14 @@ class BulkReport {
   void finish(const queue::QueueAddress& address, const operate::BulkRun& run,
               const std::optional<runtime::DynamoDbCost>& spent);
 
+  bool is_json() const { return output_ == Output::json; }
   /// "12 removed, 3 skipped, 1 failed".
   std::string summary(const operate::BulkCount& count) const;
 
  private:
   void add_id(const std::string& id);
   void add_line(const operate::BulkOutcome& outcome);
-  void write_failures();
+  void write_reasons(std::string_view name, const std::vector<operate::BulkOutcome>& outcomes);
   void write_cost(const operate::BulkRun& run, const std::optional<runtime::DynamoDbCost>& spent);
 
   const BulkWords words_;
@@ -49,6 +50,7 @@ class BulkReport {
   JsonText json_{JsonText::Layout::indented};
   bool any_id_ = false;
   std::vector<operate::BulkOutcome> failures_;
+  std::vector<operate::BulkOutcome> skipped_;
 };
 
 }  // namespace sluice::cli

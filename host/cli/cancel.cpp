@@ -1,13 +1,18 @@
+#include "host/cli/bulk_command.hpp"
 #include "host/cli/command.hpp"
-#include "host/cli/unclaimed_change.hpp"
+#include "host/cli/message_ids.hpp"
+#include "host/cli/queue_session.hpp"
 
 namespace sluice::cli {
 
 namespace {
 
 Exit cancel(const Arguments& arguments, Console& console) {
-  return change_unclaimed(arguments, {.id = {}, .action = queue::ChangeAction::remove}, AfterChange::say_nothing,
-                          console, Force::never);
+  return run_bulk({.words = {.verb = "cancel", .done = "canceled"},
+                   .work = queue::Change{.id = {}, .action = queue::ChangeAction::remove},
+                   .can_be_forced = false,
+                   .shows_message = false},
+                  arguments, console);
 }
 
 }  // namespace
@@ -16,13 +21,14 @@ Command cancel_command() {
   return {
       .name = "cancel",
       .group = "Messages",
-      .summary = "Remove a message that no handler works on",
-      .usage = "--id ID [OPTION]...",
+      .summary = "Remove messages that no handler works on",
+      .usage = "ID... | FILTER | --all [--dlq] [OPTION]...",
       .description =
-          "For a message that waits or is delayed. One in flight is left alone, and so is one that a handler takes at "
-          "this moment; the exit code is then 1. Prints nothing.",
-      .flags = with_store_flags({id_flag()}),
-      .examples = "sluice cancel --queue orders --id A-101",
+          "For messages that wait or are delayed. One in flight is left alone, and so is one that a handler takes at "
+          "this moment; for a message that is named by its ID the exit code is then 1.",
+      .flags = with_store_flags(without_flag(choice_flags(), "force")),
+      .examples = "sluice cancel --queue orders A-101",
+      .operand = kIdOperand,
       .run = cancel,
   };
 }

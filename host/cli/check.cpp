@@ -4,7 +4,10 @@
 #include <variant>
 
 #include "host/cli/command.hpp"
+#include "host/cli/filter_arguments.hpp"
 #include "host/cli/host_file.hpp"
+#include "host/cli/json_text.hpp"
+#include "host/cli/text_output.hpp"
 #include "host/plugin/handler_instance.hpp"
 #include "host/plugin/plugin_registry.hpp"
 #include "host/runtime/job_plan.hpp"
@@ -41,6 +44,20 @@ std::string describe(const JobPlan& plan, const plugin::PluginRegistry& registry
          (job.retry.max_attempts == 0 ? "attempts without limit" : count_text(job.retry.max_attempts, "attempt"));
 }
 
+void write_job(JsonText& json, const JobPlan& plan, const plugin::PluginRegistry& registry) {
+  const JobConfig& job = plan.config;
+  json.begin_object();
+  json.member("name", job.name);
+  json.member("file", job.file);
+  json.member("queue", job.queue);
+  json.member("source", job.source == config::Source::dlq ? "dlq" : "standard");
+  json.member("handler", job.handler);
+  json.member("plugin", plugin_of(plan.handler, registry));
+  json.member("concurrency", std::uint64_t{job.concurrency});
+  json.member("max_attempts", std::uint64_t{job.retry.max_attempts});
+  json.end_object();
+}
+
 /// What is allowed but seldom meant.
 std::vector<std::string> suspicions(const config::HostConfig& host, const std::vector<JobConfig>& jobs,
                                     const plugin::PluginRegistry& registry) {
@@ -63,9 +80,6 @@ std::vector<std::string> suspicions(const config::HostConfig& host, const std::v
       lines.push_back("no job works on queue " + queue + ", which [queues." + queue + "] configures");
     }
   }
-  if (jobs.empty()) {
-    lines.push_back("there is no job: no file matches [host] jobs");
-  }
   return lines;
 }
 
@@ -84,26 +98,46 @@ std::vector<ConfigError> try_handlers(const std::vector<JobPlan>& plans, Console
   return errors;
 }
 
+/// What was found: as text at once, an error or a warning a line on standard error and a job a line on standard output;
+/// as JSON one object at the end.
 class Report {
  public:
-  explicit Report(Console& console) : console_(console) {}
+  Report(Output output, Console& console) : output_(output), console_(console) {}
 
-  void add(const std::vector<ConfigError>& errors) {
-    for (const auto& error : errors) {
-      console_.note(error.text());
+  void add(std::vector<ConfigError> errors) {
+    for (ConfigError& error : errors) {
+      if (output_ == Output::text) {
+        console_.note(error.text());
+      }
+      errors_.push_back(std::move(error));
     }
-    errors_ += errors.size();
   }
-  void warn(const std::vector<std::string>& lines) {
-    for (const auto& line : lines) {
-      console_.note("warning: " + line);
+  void warn(std::vector<std::string> lines) {
+    for (std::string& line : lines) {
+      if (output_ == Output::text) {
+        console_.note("warning: " + line);
+      }
+      warnings_.push_back(std::move(line));
     }
-    warnings_ += lines.size();
   }
+  void jobs(const std::vector<JobPlan>& plans, const plugin::PluginRegistry& registry) {
+    for (const JobPlan& plan : plans) {
+      if (output_ == Output::text) {
+        console_.out(describe(plan, registry) + "\n");
+      } else {
+        write_job(jobs_, plan, registry);
+      }
+    }
+  }
+  bool any_error() const { return !errors_.empty(); }
+
   Exit finish(const std::string& what) {
-    const std::string warnings = warnings_ == 0 ? "" : ", " + count_text(warnings_, "warning");
-    if (errors_ > 0) {
-      return {kExitConfiguration, what + ": " + count_text(errors_, "error") + warnings};
+    if (output_ == Output::json) {
+      return finish_json(what);
+    }
+    const std::string warnings = warnings_.empty() ? "" : ", " + count_text(warnings_.size(), "warning");
+    if (!errors_.empty()) {
+      return {kExitConfiguration, what + ": " + count_text(errors_.size(), "error") + warnings};
     }
     console_.flush();
     console_.note(what + ": good" + warnings);
@@ -111,9 +145,47 @@ class Report {
   }
 
  private:
+  Exit finish_json(const std::string& what) {
+    JsonText json(JsonText::Layout::indented);
+    json.begin_object();
+    json.member("file", what);
+    json.member("good", errors_.empty());
+    json.key("errors");
+    json.begin_array();
+    for (const ConfigError& error : errors_) {
+      json.begin_object();
+      json.member("file", error.place.file);
+      json.member("line", std::uint64_t{error.place.line});
+      json.member("column", std::uint64_t{error.place.column});
+      json.member("message", error.message);
+      json.end_object();
+    }
+    json.end_array();
+    json.key("warnings");
+    json.begin_array();
+    for (const std::string& line : warnings_) {
+      json.value(line);
+    }
+    json.end_array();
+    jobs_.end_array();
+    json.key("jobs");
+    json.raw(jobs_.take_text());
+    json.end_object();
+    console_.out(json.take_line());
+    return errors_.empty() ? Exit::ok() : Exit(kExitConfiguration, std::vector<std::string>{});
+  }
+
+  const Output output_;
   Console& console_;
-  std::size_t errors_ = 0;
-  std::size_t warnings_ = 0;
+  std::vector<ConfigError> errors_;
+  std::vector<std::string> warnings_;
+  JsonText jobs_ = begun_array();
+
+  static JsonText begun_array() {
+    JsonText json(JsonText::Layout::compact);
+    json.begin_array();
+    return json;
+  }
 };
 
 /// Checks jobs against plugins, and plugins against jobs.
@@ -137,18 +209,20 @@ void check_jobs(const config::HostConfig& host, const std::vector<JobConfig>& jo
   const auto errors = try_handlers(plans, console);
   report.add(errors);
   if (errors.empty()) {
-    for (const JobPlan& plan : plans) {
-      console.out(describe(plan, registry) + "\n");
-    }
+    report.jobs(plans, registry);
   }
 }
 
 Exit check(const Arguments& arguments, Console& console) {
+  const auto output = output_or_text(arguments);
+  if (output.has_error()) {
+    return output.error();
+  }
   const auto path = find_host_file(arguments);
   if (path.has_error()) {
     return path.error();
   }
-  Report report(console);
+  Report report(*output, console);
   const auto environment = config::process_environment();
   const auto host = config::load_host_config(*path, environment);
   if (const auto* errors = std::get_if<std::vector<ConfigError>>(&host)) {
@@ -158,11 +232,13 @@ Exit check(const Arguments& arguments, Console& console) {
   auto settings = std::get<config::HostConfig>(host);
   settings.allow_insecure_files = arguments.has(kAllowInsecureFiles);
   const config::JobFiles jobs = config::load_job_files(settings, environment);
-  if (!jobs.errors.empty()) {
-    report.add(jobs.errors);
-  }
+  report.add(jobs.errors);
   report.add(runtime::distrusted(settings, jobs.jobs));
   check_jobs(settings, jobs.jobs, report, console);
+  // Beside other errors it is not what is wrong.
+  if (jobs.jobs.empty() && !report.any_error()) {
+    report.warn({"there is no job: no file matches [host] jobs"});
+  }
   return report.finish(*path);
 }
 
@@ -173,14 +249,16 @@ Command check_command() {
       .name = "check",
       .group = "Host",
       .summary = "Check the host file, the jobs, the plugins and their options",
-      .usage = "[--allow-insecure-files] [--config FILE]",
+      .usage = "[--output json|text] [--allow-insecure-files] [--config FILE]",
       .description =
           "Prints every error as file:line:column: message and ends with exit code 78 if there is one; "
           "otherwise prints a line for each job. Handlers are tried in a process of their own, and created and ended "
           "again, as a start would do; "
-          "no queue is touched.",
-      .flags = {allow_insecure_files_flag(), config_flag()},
-      .examples = "sluice check --config etc/host.toml",
+          "no queue is touched. With --json it prints one object: good, errors with their places, warnings, and jobs.",
+      .flags = joined({allow_insecure_files_flag(), config_flag()}, text_output_flags()),
+      .examples =
+          "sluice check --config etc/host.toml\n"
+          "sluice check --json | jq .errors",
       .run = check,
   };
 }

@@ -32,6 +32,7 @@ struct Command {
   std::vector<Flag> flags{};
   std::string_view examples{};  ///< lines, indented by the help
   bool stdin_operand = false;   ///< takes "-" beside its options
+  std::string_view operand{};   ///< what words without dashes are, such as "ID"; empty: it takes none
   Exit (*run)(const Arguments& arguments, Console& console) = nullptr;
 };
 
@@ -62,6 +63,7 @@ Command tail_command();
 Command get_command();
 Command ls_command();
 Command stats_command();
+Command queues_command();
 Command purge_command();
 Command move_to_front_command();
 Command cancel_command();

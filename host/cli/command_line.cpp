@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "host/cli/command.hpp"
+#include "host/cli/filters_help.hpp"
 #include "host/cli/help.hpp"
 #include "host/cli/queue_names.hpp"
 #include "host/cli/share_files.hpp"
@@ -61,6 +62,10 @@ Exit help(Words words, Console& console) {
       words.size() == 1 && (words.front() == "help" || words.front() == "--help" || words.front() == "-h");
   if (words.empty() || about_itself) {
     console.out(general_help());
+    return Exit::ok();
+  }
+  if (words.size() == 1 && words.front() == kFiltersTopic) {
+    console.out(filters_help());
     return Exit::ok();
   }
   if (words.size() == 1 && is_family(words.front())) {
@@ -122,7 +127,7 @@ Exit dispatch(Words words, Console& console, std::string& name) {
   if (const auto output = arguments->output(); arguments->has("output") && output.has_error()) {
     return output.error();
   }
-  if (const auto hint = misspelt_queue(*arguments)) {
+  if (const auto hint = name == "send" ? std::nullopt : misspelt_queue(*arguments)) {
     console.note("sluice " + name + ": " + *hint);
   }
   return (*command)->run(*arguments, console);
@@ -145,6 +150,7 @@ const std::vector<Command>& commands() {
       peek_command(),
       ls_command(),
       stats_command(),
+      queues_command(),
       dlq_command(),
       purge_command(),
       export_command(),

@@ -4,6 +4,7 @@
 #include "base/text/utf8.hpp"
 #include "base/timestamp.hpp"
 #include "host/cli/command.hpp"
+#include "host/cli/filter_arguments.hpp"
 #include "host/cli/host_file.hpp"
 #include "host/cli/json_text.hpp"
 #include "host/cli/text_output.hpp"
@@ -172,7 +173,7 @@ std::vector<LedgerContents> read_crashes(const isolation::LedgerFolder& folder, 
 }
 
 Exit crashes(const Arguments& arguments, Console& console) {
-  const auto output = output_or_text(arguments);
+  const auto output = arguments.output();
   if (output.has_error()) {
     return output.error();
   }
@@ -208,13 +209,13 @@ Command crashes_command() {
       .name = "crashes",
       .group = "Host",
       .summary = "Show the crashes of hosts, whom they blame, and what became of what was in flight",
-      .usage = "[--json | --output json|text] [--config FILE]",
+      .usage = "[--output json|text] [--config FILE]",
       .description =
           "A host keeps a ledger of what it holds in the folder [host] state_dir. When it dies, the next one settles "
           "that: the message whose handler ended it is counted, with signal and stack as its failure; where nothing "
           "says what ended it, what ran is suspect and runs in a process of its own; everything else is released with "
           "its attempt given back. The newest comes first; the last 100 are kept.",
-      .flags = {{.name = "json", .value = {}, .help = "print a JSON array"}, text_output_flag(), config_flag()},
+      .flags = joined(output_flags(), {config_flag()}),
       .examples =
           "sluice crashes\n"
           "sluice crashes --json | jq '.[0].crash.stack'",

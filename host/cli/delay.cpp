@@ -1,5 +1,8 @@
+#include "host/cli/bulk_command.hpp"
 #include "host/cli/command.hpp"
-#include "host/cli/unclaimed_change.hpp"
+#include "host/cli/filter_arguments.hpp"
+#include "host/cli/message_ids.hpp"
+#include "host/cli/queue_session.hpp"
 
 namespace sluice::cli {
 
@@ -10,8 +13,10 @@ Exit delay(const Arguments& arguments, Console& console) {
   if (span.has_error()) {
     return span.error();
   }
-  return change_unclaimed(arguments, {.id = {}, .action = queue::ChangeAction::delay, .version = {}, .after = *span},
-                          AfterChange::show, console);
+  return run_bulk(
+      {.words = {.verb = "delay", .done = "delayed"},
+       .work = queue::Change{.id = {}, .action = queue::ChangeAction::delay, .version = {}, .after = *span}},
+      arguments, console);
 }
 
 }  // namespace
@@ -20,15 +25,15 @@ Command delay_command() {
   return {
       .name = "delay",
       .group = "Messages",
-      .summary = "Put a message off",
-      .usage = "--id ID --for TIME [OPTION]...",
+      .summary = "Put messages off",
+      .usage = "ID... | FILTER | --all --for TIME [--dlq] [OPTION]...",
       .description =
-          "The message is not due before that time, as if it were sent now with a delay; its receive count stays. One "
-          "in flight is left alone. Prints the message.",
-      .flags = with_store_flags({id_flag(),
-                                 {.name = "for", .value = "TIME", .help = "from now on, such as 10m", .required = true},
-                                 force_flag()}),
-      .examples = "sluice delay --queue orders --id A-101 --for 10m",
+          "They are not due before that time, as if they were sent now with a delay; receive counts stay. What is in "
+          "flight is left alone. Of one ID it prints the message.",
+      .flags = with_store_flags(joined(
+          {{.name = "for", .value = "TIME", .help = "from now on, such as 10m", .required = true}}, choice_flags())),
+      .examples = "sluice delay --queue orders A-101 --for 10m",
+      .operand = kIdOperand,
       .run = delay,
   };
 }

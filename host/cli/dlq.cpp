@@ -10,7 +10,7 @@ std::string as_text(const QueueReport& report, WallTime now, bool colours) {
   std::string text = std::to_string(total) + (total == 1 ? " message" : " messages") +
                      " in the dead-letter half of queue " + report.queue + "\n";
   text += read_units_text({report});
-  const std::string errors = error_table(report, now, colours);
+  const std::string errors = error_table(report.dlq, now, colours);
   return errors.empty() ? text : text + "\n" + errors;
 }
 
@@ -35,7 +35,8 @@ Exit dlq(const Arguments& arguments, Console& console) {
   json.begin_object();
   write_dlq_stats(json, report->dlq);
   json.member("queue", report->queue);
-  write_errors(json, *report);
+  write_errors(json, "dlq_errors", report->dlq);
+  write_read_units(json, *report);
   json.end_object();
   console.out(json.take_line());
   return Exit::ok();
@@ -50,8 +51,10 @@ Command dlq_command() {
       .summary = "Count what lies in the dead-letter half, and why",
       .usage = "[OPTION]...",
       .description =
-          "Prints the first hundred ids, the total, and how many messages failed with the same error. "
-          "`sluice ls --dlq` lists them one by one; `sluice redrive` brings them back.",
+          "Prints the first hundred ids, the total, and the causes of their failures: errors that differ in numbers, "
+          "ids, addresses and paths alone are one. Of each cause it says how many there are, when, by which handler "
+          "and on which host, and its fingerprint: `sluice redrive --error FINGERPRINT` brings back what failed for "
+          "it, `sluice ls --dlq --error FINGERPRINT` lists it.",
       .flags = with_store_flags({}),
       .examples = "sluice dlq --queue orders --output text",
       .run = dlq,

@@ -1,12 +1,13 @@
 #include <utility>
 
+#include "base/timestamp.hpp"
 #include "host/cli/bulk_command.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/editor.hpp"
 #include "host/cli/filter_arguments.hpp"
+#include "host/cli/message_ids.hpp"
 #include "host/cli/message_text.hpp"
 #include "host/cli/queue_session.hpp"
-#include "host/cli/unclaimed_change.hpp"
 #include "host/operate/content_document.hpp"
 
 namespace sluice::cli {
@@ -140,24 +141,34 @@ Exit with_editor(QueueSession& session, const queue::StoredMessage& message, Out
   }
 }
 
-Exit edit_one(const Arguments& arguments, const Edits& edits, Console& console) {
+/// The message to be edited if it still has its version; exit 1 when it is in flight and there is no --force.
+OrExit<queue::StoredMessage> unclaimed(QueueSession& session, const std::string& id, bool forced) {
+  auto found = session.oper().get(id, session.deadline());
+  if (found.has_error()) {
+    return session.failure(found.error());
+  }
+  if (!forced && found->state(session.clock().wall_now()) == queue::MessageState::in_flight) {
+    return Exit::failure("message " + id + " is in flight until " + format_timestamp(*found->invisible_until) +
+                         "; wait for its handler, or add --force");
+  }
+  return std::move(*found);
+}
+
+Exit edit_by_hand(const Arguments& arguments, Console& console) {
   const auto output = arguments.output();
   if (output.has_error()) {
     return output.error();
+  }
+  const auto id = the_message_id(arguments);
+  if (id.has_error()) {
+    return id.error();
   }
   auto session = QueueSession::open(arguments);
   if (session.has_error()) {
     return session.error();
   }
-  const auto found = get_unclaimed(*session, arguments, Force::allowed);
-  if (found.has_error()) {
-    return found.error();
-  }
-  if (edits.empty()) {
-    return with_editor(*session, *found, *output, console);
-  }
-  const auto edited = session->oper().edit(found->message.id, found->version, edits, session->deadline());
-  return edited ? show_edited(*edited, *session, *output, console) : session->failure(edited.error());
+  const auto found = unclaimed(*session, *id, arguments.has("force"));
+  return found.has_error() ? found.error() : with_editor(*session, *found, *output, console);
 }
 
 Exit edit(const Arguments& arguments, Console& console) {
@@ -165,16 +176,16 @@ Exit edit(const Arguments& arguments, Console& console) {
   if (edits.has_error()) {
     return edits.error();
   }
-  if (!arguments.has("id")) {
-    if (edits->empty()) {
-      return Exit::usage("say what to edit: --id ID opens an editor; --set PATH=VALUE and --unset PATH need none");
-    }
+  if (!edits->empty()) {
     return run_bulk({.words = {.verb = "edit", .done = "edited"}, .work = std::move(*edits)}, arguments, console);
   }
-  if (const std::string flag = arguments.has("dlq") ? "dlq" : bulk_flag_given(arguments); !flag.empty()) {
-    return Exit::usage("--id and --" + flag + " exclude each other; give one");
+  if (message_ids(arguments).empty()) {
+    return Exit::usage("say what to edit: ID opens an editor; --set PATH=VALUE and --unset PATH need none");
   }
-  return edit_one(arguments, *edits, console);
+  if (arguments.has("dry-run")) {
+    return Exit::usage("an editor cannot be tried; give --set or --unset with --dry-run");
+  }
+  return edit_by_hand(arguments, console);
 }
 
 }  // namespace
@@ -184,30 +195,29 @@ Command edit_command() {
       .name = "edit",
       .group = "Messages",
       .summary = "Change the content of messages",
-      .usage = "--id ID | FILTER | --all [--set PATH=VALUE]... [--unset PATH]... [OPTION]...",
+      .usage = "ID... | FILTER | --all [--set PATH=VALUE]... [--unset PATH]... [OPTION]...",
       .description =
-          "With --id alone it opens $VISUAL or $EDITOR on a JSON document of the message's data, content_type, "
+          "With one ID alone it opens $VISUAL or $EDITOR on a JSON document of the message's data, content_type, "
           "attributes and group, and writes back what differs: everything else keeps every digit and type. The "
           "message is changed only if nobody has changed it in between, and never while a handler works on it unless "
           "there is --force. Prints the message.\n\n"
           "PATH is data, data.items[0].sku, data[\"odd key\"], attributes.NAME, content_type or group. Below data a "
           "VALUE is JSON, and text where it is no JSON; elsewhere it is text.\n\n"
-          "With a filter or --all it needs --set or --unset, and prints a JSON object with the ids and counts. Ctrl-C "
+          "With a filter, several IDs or --all it needs --set or --unset, and prints a JSON object with the ids and "
+          "counts. Ctrl-C "
           "then ends it between two messages and says how to go on.",
       .flags = with_store_flags(joined(
-          {{.name = "id", .value = "ID", .help = "this message alone"},
-           {.name = "set", .value = "PATH=VALUE", .help = "set a value; may be given several times", .repeated = true},
+          {{.name = "set", .value = "PATH=VALUE", .help = "set a value; may be given several times", .repeated = true},
            {.name = "unset",
             .value = "PATH",
             .help = "take a value away; may be given several times",
-            .repeated = true},
-           dlq_flag(),
-           all_flag()},
-          bulk_flags())),
+            .repeated = true}},
+          choice_flags())),
       .examples =
-          "sluice edit --queue orders --id A-101\n"
-          "sluice edit --queue orders --id A-101 --set data.amount=12.50\n"
+          "sluice edit --queue orders A-101\n"
+          "sluice edit --queue orders A-101 --set data.amount=12.50\n"
           "sluice edit --queue orders --error-like 'no tenant' --set data.tenant=acme",
+      .operand = kIdOperand,
       .run = edit,
   };
 }

@@ -1,13 +1,17 @@
+#include "host/cli/bulk_command.hpp"
 #include "host/cli/command.hpp"
-#include "host/cli/single_change.hpp"
+#include "host/cli/message_ids.hpp"
+#include "host/cli/queue_session.hpp"
 
 namespace sluice::cli {
 
 namespace {
 
 Exit fail(const Arguments& arguments, Console& console) {
-  return change_message(arguments, {.id = {}, .action = queue::ChangeAction::set_visibility}, AfterChange::show,
-                        console);
+  return run_bulk({.words = {.verb = "give back", .done = "given back"},
+                   .work = queue::Change{.id = {}, .action = queue::ChangeAction::set_visibility},
+                   .any_state = true},
+                  arguments, console);
 }
 
 }  // namespace
@@ -16,13 +20,16 @@ Command fail_command() {
   return {
       .name = "fail",
       .group = "Messages",
-      .summary = "Give a message back, so that it is due at once",
-      .usage = "--id ID [OPTION]...",
+      .summary = "Give messages back, so that they are due at once",
+      .usage = "ID... | FILTER | --all [--dlq] [OPTION]...",
       .description =
-          "For a message that was received, or that waits for its next attempt. Its receive count and its place in the "
-          "queue stay. A host that works on it loses its claim. Prints the message.",
-      .flags = with_store_flags({id_flag()}),
-      .examples = "sluice fail --queue orders --id A-101",
+          "For messages that were received, or that wait for their next attempt. Receive count and place in the queue "
+          "stay. A host that works on one loses its claim. Of one ID it prints the message.",
+      .flags = with_store_flags(without_flag(choice_flags(), "force")),
+      .examples =
+          "sluice fail --queue orders A-101\n"
+          "sluice fail --queue orders --where 'state = \"delayed\"' --yes",
+      .operand = kIdOperand,
       .run = fail,
   };
 }

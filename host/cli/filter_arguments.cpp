@@ -41,6 +41,9 @@ std::vector<Flag> filter_flags() {
            .value = "FILTER",
            .help = "only messages that match, such as 'receive_count > 3 and data.type = \"invoice\"'"},
           {.name = "older-than", .value = "TIME", .help = "only those created longer ago than that, such as 1h"},
+          {.name = "error",
+           .value = "CAUSE",
+           .help = "only those that failed for it: a fingerprint that `sluice dlq` shows, or such an error's text"},
           {.name = "error-like", .value = "TEXT", .help = "only those whose last error holds TEXT; * is any text"}};
 }
 
@@ -60,6 +63,12 @@ OrExit<operate::Filter> parse_filter(const Arguments& arguments) {
       return age.error();
     }
     filter = filter.also(operate::Filter::older_than(*age));
+  }
+  if (arguments.has("error")) {
+    if (arguments.get("error").empty()) {
+      return Exit::usage("--error is empty; `sluice dlq` shows the fingerprints of what lies there");
+    }
+    filter = filter.also(operate::Filter::error_of(arguments.get("error")));
   }
   if (arguments.has("error-like")) {
     if (arguments.get("error-like").empty()) {

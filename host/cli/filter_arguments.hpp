@@ -8,7 +8,7 @@
 
 namespace sluice::cli {
 
-/// The flags --where, --older-than and --error-like of a command that chooses among messages.
+/// The flags --where, --older-than, --error and --error-like of a command that chooses among messages.
 std::vector<Flag> filter_flags();
 
 /// What they ask for; everything when none of them is given. Exit 64 names the column of a syntax error in --where and

@@ -1,7 +1,7 @@
 #include "host/cli/command.hpp"
+#include "host/cli/message_ids.hpp"
 #include "host/cli/message_text.hpp"
 #include "host/cli/queue_session.hpp"
-#include "host/cli/single_change.hpp"
 
 namespace sluice::cli {
 
@@ -12,11 +12,15 @@ Exit get(const Arguments& arguments, Console& console) {
   if (output.has_error()) {
     return output.error();
   }
+  const auto id = the_message_id(arguments);
+  if (id.has_error()) {
+    return id.error();
+  }
   auto session = QueueSession::open(arguments);
   if (session.has_error()) {
     return session.error();
   }
-  const auto message = session->oper().get(arguments.get("id"), session->deadline());
+  const auto message = session->oper().get(*id, session->deadline());
   if (message.has_error()) {
     return session->failure(message.error());
   }
@@ -31,12 +35,13 @@ Command get_command() {
       .name = "get",
       .group = "Messages",
       .summary = "Show one message, wherever it lies in its queue",
-      .usage = "--id ID [OPTION]...",
+      .usage = "ID [OPTION]...",
       .description =
           "Prints a JSON object: body, state, times, attributes, and why it failed last. The dead-letter "
           "half is looked in too; nothing is claimed or changed.",
       .flags = with_store_flags({id_flag()}),
-      .examples = "sluice get --queue orders --id A-101",
+      .examples = "sluice get --queue orders A-101",
+      .operand = kIdOperand,
       .run = get,
   };
 }

@@ -109,7 +109,8 @@ void append_commands(std::string& out, const std::vector<const Command*>& listed
 
 std::string_view general_notes() {
   return R"(
-`sluice help COMMAND` or `sluice COMMAND --help` explains one command.
+`sluice help COMMAND` or `sluice COMMAND --help` explains one command, and
+`sluice help filters` how to choose messages.
 
 The host file is what --config names, else the SLUICE_CONFIG variable, else
 host.toml in this folder, else /etc/sluice/host.toml. Without one, and with

@@ -1,5 +1,10 @@
+#include <utility>
+
+#include "host/cli/bulk_command.hpp"
 #include "host/cli/command.hpp"
-#include "host/cli/single_change.hpp"
+#include "host/cli/filter_arguments.hpp"
+#include "host/cli/message_ids.hpp"
+#include "host/cli/queue_session.hpp"
 
 namespace sluice::cli {
 
@@ -11,7 +16,11 @@ Exit invalid(const Arguments& arguments, Console& console) {
     change.failure.error = arguments.get("reason");
     change.failure.failed_at = SystemClock().wall_now();
   }
-  return change_message(arguments, std::move(change), AfterChange::say_nothing, console);
+  return run_bulk({.words = {.verb = "dead-letter", .done = "dead-lettered"},
+                   .work = std::move(change),
+                   .named_in_any_state = true,
+                   .shows_message = false},
+                  arguments, console);
 }
 
 }  // namespace
@@ -20,15 +29,17 @@ Command invalid_command() {
   return {
       .name = "invalid",
       .group = "Messages",
-      .summary = "Move a message to the dead-letter half",
-      .usage = "--id ID [--reason TEXT] [OPTION]...",
+      .summary = "Move messages to the dead-letter half",
+      .usage = "ID... | FILTER | --all [--reason TEXT] [OPTION]...",
       .description =
-          "In whatever state it is; a host that works on it loses its claim. One that lies there already stays as it "
-          "is. Prints nothing. `sluice redrive --id ID` brings it back.",
+          "A message that is named by its ID moves in whatever state it is; a host that works on it loses its claim. "
+          "With a filter those in flight stay. One that lies there already stays as it is. `sluice redrive ID` brings "
+          "it back.",
       .flags = with_store_flags(
-          {id_flag(),
-           {.name = "reason", .value = "TEXT", .help = "kept as its error [default: what it failed with last]"}}),
-      .examples = "sluice invalid --queue orders --id A-101 --reason 'no such customer'",
+          joined({{.name = "reason", .value = "TEXT", .help = "kept as its error [default: what it failed with last]"}},
+                 without_flag(choice_flags(), "dlq"))),
+      .examples = "sluice invalid --queue orders A-101 --reason 'no such customer'",
+      .operand = kIdOperand,
       .run = invalid,
   };
 }

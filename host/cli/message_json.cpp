@@ -9,6 +9,26 @@ namespace sluice::cli {
 
 namespace {
 
+void write_spans(JsonText& json, Duration wait, Duration took) {
+  const auto count = [](Duration span) { return std::chrono::duration_cast<std::chrono::milliseconds>(span).count(); };
+  if (count(wait) > 0) {
+    json.member("wait_ms", std::int64_t{count(wait)});
+  }
+  if (count(took) > 0) {
+    json.member("took_ms", std::int64_t{count(took)});
+  }
+}
+
+void write_attempt(JsonText& json, const queue::FailedAttempt& attempt) {
+  json.begin_object();
+  json.member("error", attempt.error);
+  json.member("attempt", std::uint64_t{attempt.attempt});
+  json.member("host", attempt.host);
+  json.member("failed_at", format_timestamp(attempt.failed_at));
+  write_spans(json, attempt.wait, attempt.took);
+  json.end_object();
+}
+
 void write_failure(JsonText& json, const queue::Failure& failure) {
   json.key("failure");
   json.begin_object();
@@ -17,6 +37,15 @@ void write_failure(JsonText& json, const queue::Failure& failure) {
   json.member("handler", failure.handler);
   json.member("host", failure.host);
   json.member("failed_at", format_timestamp(failure.failed_at));
+  write_spans(json, failure.wait, failure.took);
+  if (!failure.earlier.empty()) {
+    json.key("earlier");
+    json.begin_array();
+    for (const queue::FailedAttempt& attempt : failure.earlier) {
+      write_attempt(json, attempt);
+    }
+    json.end_array();
+  }
   json.end_object();
 }
 
@@ -90,7 +119,9 @@ void MessageJson::write_system_info(JsonText& json, const queue::StoredMessage& 
 void MessageJson::write_status(JsonText& json, const queue::StoredMessage& stored, WallTime now) const {
   json.begin_object();
   json.member("id", stored.message.id);
-  json.member("status", dynamomq_status(stored, now));
+  if (keys_ == Keys::dynamomq) {
+    json.member("status", dynamomq_status(stored, now));
+  }
   json.member("queue_type", half_text(stored));
   if (keys_ == Keys::all) {
     json.member("state", to_string(stored.state(now)));

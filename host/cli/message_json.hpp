@@ -23,7 +23,7 @@ class MessageJson {
   explicit MessageJson(Keys keys = Keys::all) : keys_(keys) {}
 
   void write(JsonText& json, const queue::StoredMessage& message, WallTime now);
-  /// What a list shows of it: id, status, queue type, and of ours the state, counts, and why it failed.
+  /// What a list shows of it: id and queue type, and DynamoMQ's status or our state, counts, and why it failed.
   void write_status(JsonText& json, const queue::StoredMessage& message, WallTime now) const;
   /// DynamoMQ's "system info": its keys but the body, and the status after the id.
   void write_system_info(JsonText& json, const queue::StoredMessage& message, WallTime now) const;

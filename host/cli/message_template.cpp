@@ -38,6 +38,7 @@ OrExit<MessageTemplate> MessageTemplate::from(const Arguments& arguments) {
     }
     made.shared_.delay = *delay;
   }
+  made.shared_.group = arguments.get("group");
   made.content_type_ = arguments.get("content-type");
   return made;
 }

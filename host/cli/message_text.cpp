@@ -15,6 +15,7 @@ namespace sluice::cli {
 namespace {
 
 constexpr std::size_t kWidestError = 60;
+constexpr std::size_t kWidestId = 40;  // a UUID, and a little more
 
 Colour colour_of(queue::MessageState state) {
   switch (state) {
@@ -32,7 +33,19 @@ std::string ago(WallTime time, WallTime now) {
   return time > now ? "in " + short_duration(time - now) : short_duration(now - time) + " ago";
 }
 
+/// "250ms", and from a second on whole seconds or more.
+std::string span_text(Duration span) {
+  const auto count = std::chrono::duration_cast<std::chrono::milliseconds>(span).count();
+  return span < std::chrono::seconds(1) ? std::to_string(count) + "ms" : short_duration(span);
+}
+
 std::string when(WallTime time, WallTime now) { return format_timestamp(time) + " (" + ago(time, now) + ")"; }
+
+/// ", took 2s, to be tried again after 30s", as far as it is known.
+std::string spans_text(Duration wait, Duration took) {
+  std::string text = took > Duration::zero() ? ", took " + span_text(took) : std::string();
+  return wait > Duration::zero() ? text + ", tried again after " + span_text(wait) : text;
+}
 
 /// The body as it is when it is text, and as Base64 when it is not.
 std::string body_text(const queue::Message& message) {
@@ -69,7 +82,7 @@ std::string short_duration(Duration duration) {
 }
 
 MessageTable::MessageTable(bool colours)
-    : table_({{.title = "ID"},
+    : table_({{.title = "ID", .right = false, .widest = kWidestId},
               {.title = "STATE"},
               {.title = "HALF"},
               {.title = "RECEIVES", .right = true},
@@ -126,7 +139,11 @@ std::string message_text(const queue::StoredMessage& stored, WallTime now, bool 
     row("attempts", failure.attempts == 0 ? std::string() : std::to_string(failure.attempts));
     row("handler", failure.handler);
     row("host", failure.host);
-    row("failed", when(failure.failed_at, now));
+    row("failed", when(failure.failed_at, now) + spans_text(failure.wait, failure.took));
+    for (const queue::FailedAttempt& attempt : failure.earlier) {
+      row("before", "attempt " + std::to_string(attempt.attempt) + " on " + attempt.host + ", " +
+                        ago(attempt.failed_at, now) + spans_text(attempt.wait, attempt.took) + ": " + attempt.error);
+    }
   }
   row("content type", message.content_type + ", " + std::to_string(message.body.size()) +
                           (message.body.size() == 1 ? " byte" : " bytes"));

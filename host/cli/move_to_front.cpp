@@ -1,13 +1,16 @@
+#include "host/cli/bulk_command.hpp"
 #include "host/cli/command.hpp"
-#include "host/cli/unclaimed_change.hpp"
+#include "host/cli/message_ids.hpp"
+#include "host/cli/queue_session.hpp"
 
 namespace sluice::cli {
 
 namespace {
 
 Exit move_to_front(const Arguments& arguments, Console& console) {
-  return change_unclaimed(arguments, {.id = {}, .action = queue::ChangeAction::move_to_front}, AfterChange::show,
-                          console);
+  return run_bulk({.words = {.verb = "move to the front", .done = "moved to the front"},
+                   .work = queue::Change{.id = {}, .action = queue::ChangeAction::move_to_front}},
+                  arguments, console);
 }
 
 }  // namespace
@@ -16,15 +19,16 @@ Command move_to_front_command() {
   return {
       .name = "move-to-front",
       .group = "Messages",
-      .summary = "Make a message the next to be worked on",
-      .usage = "--id ID [OPTION]...",
+      .summary = "Make messages the next to be worked on",
+      .usage = "ID... | FILTER | --all [--dlq] [OPTION]...",
       .description =
-          "It is due at once and stands before all others of its half, by an older sent_at. One in flight is left "
-          "alone. Prints the message.\n\n"
+          "They are due at once and stand before all others of their half, by an older sent_at. What is in flight is "
+          "left alone. Of one ID it prints the message.\n\n"
           "A running host first ends what it has claimed already. On DynamoDB it then finds the message with its next "
           "look at the front: every 10 seconds, up to a minute apart where much is in flight there.",
-      .flags = with_store_flags({id_flag(), force_flag()}),
-      .examples = "sluice move-to-front --queue orders --id A-101",
+      .flags = with_store_flags(choice_flags()),
+      .examples = "sluice move-to-front --queue orders A-101",
+      .operand = kIdOperand,
       .run = move_to_front,
   };
 }

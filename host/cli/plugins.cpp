@@ -1,6 +1,7 @@
 #include <filesystem>
 
 #include "host/cli/command.hpp"
+#include "host/cli/filter_arguments.hpp"
 #include "host/cli/host_file.hpp"
 #include "host/cli/json_text.hpp"
 #include "host/cli/text_output.hpp"
@@ -154,7 +155,7 @@ void print_json(const plugin::PluginRegistry& registry, Console& console) {
 }
 
 Exit plugins(const Arguments& arguments, Console& console) {
-  const auto output = output_or_text(arguments);
+  const auto output = arguments.output();
   if (output.has_error()) {
     return output.error();
   }
@@ -204,18 +205,16 @@ Command plugins_command() {
       .name = "plugins",
       .group = "Host",
       .summary = "Show the plugins that were found, their handlers and options",
-      .usage = "[--dir FOLDER]... [--json | --output json|text] [--allow-insecure-files] [--config FILE]",
+      .usage = "[--dir FOLDER]... [--output json|text] [--allow-insecure-files] [--config FILE]",
       .description =
           "Files that are no usable plugin are shown with the reason. Looks into the folders of [host] "
           "plugin_dirs.",
-      .flags = {allow_insecure_files_flag(),
-                {.name = "json", .value = {}, .help = "print a JSON object"},
-                {.name = "dir",
-                 .value = "FOLDER",
-                 .help = "look there, and read no host file; may be repeated",
-                 .repeated = true},
-                text_output_flag(),
-                config_flag()},
+      .flags = joined(output_flags(), {allow_insecure_files_flag(),
+                                       {.name = "dir",
+                                        .value = "FOLDER",
+                                        .help = "look there, and read no host file; may be repeated",
+                                        .repeated = true},
+                                       config_flag()}),
       .examples =
           "sluice plugins\n"
           "sluice plugins --dir build/plugins --json | jq .plugins[].handlers[].name",

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "host/cli/json_text.hpp"
@@ -32,13 +33,15 @@ OrExit<QueueReport> read_report(QueueSession& session, const std::string& queue,
 void write_queue_stats(JsonText& json, const queue::QueueOverview& standard);
 /// DynamoMQ's two of the DLQ.
 void write_dlq_stats(JsonText& json, const queue::QueueOverview& dlq);
-/// Ours: groups of errors, and what the look cost.
-void write_errors(JsonText& json, const QueueReport& report);
+/// Ours: the causes of what failed, under that name, and what could not be listed.
+void write_errors(JsonText& json, std::string_view name, const queue::QueueOverview& half);
+/// Ours: what the look cost, where that is counted.
+void write_read_units(JsonText& json, const QueueReport& report);
 
 /// "Read for 12.5 read units." as a line; empty where that is not counted.
 std::string read_units_text(const std::vector<QueueReport>& reports);
 
-/// The groups of errors as rows; empty when there are none.
-std::string error_table(const QueueReport& report, WallTime now, bool colours);
+/// The causes of what failed as rows, the most frequent first; empty when there are none.
+std::string error_table(const queue::QueueOverview& half, WallTime now, bool colours);
 
 }  // namespace sluice::cli

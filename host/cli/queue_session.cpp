@@ -10,9 +10,10 @@ namespace sluice::cli {
 
 std::vector<Flag> with_store_flags(std::vector<Flag> own) {
   own = with_place_flags(std::move(own));
-  Flag output = output_flag();
-  output.common = true;
-  own.push_back(output);
+  for (Flag flag : output_flags()) {
+    flag.common = true;
+    own.push_back(flag);
+  }
   return own;
 }
 

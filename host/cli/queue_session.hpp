@@ -30,7 +30,7 @@ class QueueSession {
                                    HostFiles files = HostFiles::anywhere);
 
   /// Every queue of the host file.
-  queue::Queues& queues() { return parts_->queues; }
+  runtime::HostQueues& queues() { return parts_->queues; }
   /// Looks at the session's queue and changes it. Not to be asked where no queue is named.
   queue::Operator& oper() { return *operator_; }
   OrExit<std::unique_ptr<queue::Sender>> open_sender();

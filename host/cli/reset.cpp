@@ -1,12 +1,17 @@
+#include "host/cli/bulk_command.hpp"
 #include "host/cli/command.hpp"
-#include "host/cli/single_change.hpp"
+#include "host/cli/message_ids.hpp"
+#include "host/cli/queue_session.hpp"
 
 namespace sluice::cli {
 
 namespace {
 
 Exit reset(const Arguments& arguments, Console& console) {
-  return change_message(arguments, {.id = {}, .action = queue::ChangeAction::reset}, AfterChange::show, console);
+  return run_bulk({.words = {.verb = "reset", .done = "reset"},
+                   .work = queue::Change{.id = {}, .action = queue::ChangeAction::reset},
+                   .named_in_any_state = true},
+                  arguments, console);
 }
 
 }  // namespace
@@ -15,13 +20,16 @@ Command reset_command() {
   return {
       .name = "reset",
       .group = "Messages",
-      .summary = "Make a message as if it had just been sent",
-      .usage = "--id ID [OPTION]...",
+      .summary = "Make messages as if they had just been sent",
+      .usage = "ID... | FILTER | --all [--dlq] [OPTION]...",
       .description =
-          "In the standard half, wherever it was; receive count zero, no failure, all times now. Its content stays to "
-          "the last digit, and its version grows, so that whoever works on it loses it. Prints the message.",
-      .flags = with_store_flags({id_flag()}),
-      .examples = "sluice reset --queue orders --id A-101",
+          "In the standard half, wherever they were; receive count zero, no failure, all times now. Their content "
+          "stays "
+          "to the last digit, and their versions grow, so that whoever works on one loses it. A message that is named "
+          "by its ID is reset in whatever state it is. Of one ID it prints the message.",
+      .flags = with_store_flags(choice_flags()),
+      .examples = "sluice reset --queue orders A-101",
+      .operand = kIdOperand,
       .run = reset,
   };
 }

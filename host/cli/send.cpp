@@ -94,7 +94,7 @@ Exit check_sources(const Arguments& arguments) {
   if (arguments.has("id") && arguments.get("id").empty()) {
     return Exit::usage("--id is empty; leave it out to have one made");
   }
-  for (const char* const name : {"id", "content-type", "attr"}) {
+  for (const char* const name : {"id", "content-type", "attr", "group"}) {
     const auto values = arguments.all(name);
     if (!std::all_of(values.begin(), values.end(), is_utf8)) {
       return Exit::usage("--" + std::string(name) + " is not UTF-8; only a body may be any bytes");
@@ -106,6 +106,28 @@ Exit check_sources(const Arguments& arguments) {
     }
   }
   return Exit::ok();
+}
+
+/// A typing error must not make a queue that nobody works on. Where a queue is a table, the table has to be there
+/// anyway.
+Exit check_queue(QueueSession& session, const Arguments& arguments) {
+  if (arguments.has("create") || !session.place().in_sqlite()) {
+    return Exit::ok();
+  }
+  std::vector<std::string> known = known_queues(session.host());
+  const auto made =
+      session.queues().made_by_messages_in(session.host().queue(session.queue()).store, session.deadline());
+  if (made.has_error()) {
+    return session.failure(made.error());
+  }
+  known.insert(known.end(), made->begin(), made->end());
+  if (std::find(known.begin(), known.end(), session.queue()) != known.end()) {
+    return Exit::ok();
+  }
+  const auto meant = config::nearest(session.queue(), known);
+  return Exit::usage("no job, host file or earlier message knows a queue \"" + session.queue() + "\"; " +
+                     (meant ? "did you mean \"" + *meant + "\"? " : "") +
+                     "`sluice queues` lists them, --create makes it");
 }
 
 OrExit<SendRun> run_of(const Arguments& arguments) {
@@ -129,6 +151,9 @@ Exit send_lines(const Arguments& arguments, MessageTemplate& messages, Console& 
   auto session = QueueSession::open(arguments);
   if (session.has_error()) {
     return session.error();
+  }
+  if (Exit refused = check_queue(*session, arguments); refused.code() != kExitOk) {
+    return refused;
   }
   auto opened = session->open_sender();
   if (opened.has_error()) {
@@ -168,6 +193,9 @@ Exit send(const Arguments& arguments, Console& console) {
   if (session.has_error()) {
     return session.error();
   }
+  if (Exit refused = check_queue(*session, arguments); refused.code() != kExitOk) {
+    return refused;
+  }
   return send_one(*session, *message, console);
 }
 
@@ -185,7 +213,9 @@ Command send_command() {
           "of one message; the first batch with a bad line is the last, and Ctrl-C stops it between two batches. Every "
           "line "
           "that was not stored is named, and --resume sends the same input again for those alone: their messages have "
-          "the same ids then, so that what was stored without an answer is not stored twice while it is in the queue.",
+          "the same ids then, so that what was stored without an answer is not stored twice while it is in the "
+          "queue.\n\n"
+          "A queue that no job, host file or earlier message knows is refused without --create.",
       .flags = with_store_flags(
           {{.name = "data", .value = "JSON", .help = "the body, as JSON"},
            {.name = "text", .value = "TEXT", .help = "the body, as plain text"},
@@ -196,6 +226,8 @@ Command send_command() {
            {.name = "delay", .value = "TIME", .help = "not to be worked on before this has passed: 10s, 15m, 2h"},
            {.name = "attr", .value = "NAME=VALUE", .help = "an attribute; may be repeated", .repeated = true},
            {.name = "content-type", .value = "TYPE", .help = "the body's type [default: by the body]"},
+           {.name = "group", .value = "GROUP", .help = "the group that the message belongs to"},
+           {.name = "create", .value = {}, .help = "make the queue where nobody knows it yet (SQLite)"},
            {.name = "keep-going", .value = {}, .help = "with -: name bad lines, pass over them, exit 1 at the end"},
            {.name = "resume", .value = "TOKEN", .help = "with -: only the lines that a run said it has not stored"}}),
       .examples =

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <map>
 #include <utility>
 
 #include "base/timestamp.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/host_file.hpp"
 #include "host/cli/message_text.hpp"
+#include "host/cli/queue_pace.hpp"
 #include "host/cli/queue_report.hpp"
 
 namespace sluice::cli {
@@ -19,6 +21,8 @@ constexpr Duration kInterval = std::chrono::seconds(2);
 constexpr Duration kShortestInterval = std::chrono::milliseconds(100);
 constexpr std::string_view kClearScreen = "\x1b[H\x1b[2J";
 
+using Paces = std::map<std::string, QueuePace>;
+
 /// Reports of what was asked for, and the queues that could not be counted.
 struct Look {
   std::vector<QueueReport> reports;
@@ -27,12 +31,15 @@ struct Look {
   WallTime now{};
 };
 
-std::string seconds_text(Duration duration) {
-  const double seconds = std::chrono::duration<double>(duration).count();
+std::string decimal_text(double number, int digits = 3) {
   std::array<char, 32> text{};
-  const auto end = std::to_chars(text.data(), text.data() + text.size(), seconds, std::chars_format::fixed, 3);
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed, digits);
   return {text.data(), end.ptr};
 }
+
+std::string one_decimal(double number) { return decimal_text(number, 1); }
+
+std::string seconds_text(Duration duration) { return decimal_text(std::chrono::duration<double>(duration).count()); }
 
 OrExit<Look> look(QueueSession& session) {
   Look seen;
@@ -52,7 +59,22 @@ OrExit<Look> look(QueueSession& session) {
   return seen;
 }
 
-void write(JsonText& json, const QueueReport& report, WallTime now) {
+void write_pace(JsonText& json, const QueuePace& pace) {
+  const auto write = [&json](std::string_view name, const std::optional<double>& number) {
+    json.key(name);
+    if (number) {
+      json.word(decimal_text(*number));
+    } else {
+      json.null();
+    }
+  };
+  const auto left = pace.empty_in();
+  write("change_per_second", pace.per_second());
+  write("empty_in_seconds",
+        left ? std::optional(std::chrono::duration<double>(*left).count()) : std::optional<double>());
+}
+
+void write(JsonText& json, const QueueReport& report, WallTime now, const Paces& paces) {
   const queue::QueueStats& counts = report.standard.counts;
   json.begin_object();
   write_queue_stats(json, report.standard);
@@ -68,59 +90,86 @@ void write(JsonText& json, const QueueReport& report, WallTime now) {
   } else {
     json.null();
   }
-  write_errors(json, report);
+  if (const auto pace = paces.find(report.queue); pace != paces.end()) {
+    write_pace(json, pace->second);
+  }
+  write_errors(json, "dlq_errors", report.dlq);
+  write_errors(json, "retry_errors", report.standard);
+  write_read_units(json, report);
   json.end_object();
 }
 
-std::string as_json(const Look& seen, JsonText::Layout layout) {
+std::string as_json(const Look& seen, JsonText::Layout layout, const Paces& paces = {}) {
   JsonText json(layout);
   if (seen.one) {
-    write(json, seen.reports.front(), seen.now);
+    write(json, seen.reports.front(), seen.now, paces);
     return json.take_line();
   }
   json.begin_array();
   for (const QueueReport& report : seen.reports) {
-    write(json, report, seen.now);
+    write(json, report, seen.now, paces);
   }
   json.end_array();
   return json.take_line();
 }
 
-TextTable counts_table(bool colours) {
-  return {{{.title = "QUEUE"},
-           {.title = "READY", .right = true},
-           {.title = "IN FLIGHT", .right = true},
-           {.title = "DELAYED", .right = true},
-           {.title = "TOTAL", .right = true},
-           {.title = "DLQ", .right = true},
-           {.title = "OLDEST READY", .right = true}},
-          colours};
+/// "-48.2/s"; "-" where there is no pace yet.
+std::string pace_text(const QueuePace& pace) {
+  const auto rate = pace.per_second();
+  return rate ? (*rate > 0 ? "+" : "") + one_decimal(*rate) + "/s" : "-";
 }
 
-void add_counts(TextTable& table, const Look& seen) {
+/// `watched`: with how fast the queues grow or shrink.
+TextTable counts_table(bool colours, bool watched) {
+  std::vector<TextTable::Column> columns{{.title = "QUEUE"},
+                                         {.title = "READY", .right = true},
+                                         {.title = "IN FLIGHT", .right = true},
+                                         {.title = "DELAYED", .right = true},
+                                         {.title = "TOTAL", .right = true},
+                                         {.title = "DLQ", .right = true},
+                                         {.title = "OLDEST READY", .right = true}};
+  if (watched) {
+    columns.push_back({.title = "CHANGE", .right = true});
+    columns.push_back({.title = "EMPTY IN", .right = true});
+  }
+  return {std::move(columns), colours};
+}
+
+void add_counts(TextTable& table, const Look& seen, const Paces* paces) {
   for (const QueueReport& report : seen.reports) {
     const queue::QueueStats& counts = report.standard.counts;
     const std::uint64_t dead = report.dlq.counts.total();
     const auto oldest = report.oldest_ready(seen.now);
-    table.add({report.queue,
-               std::to_string(counts.ready),
-               std::to_string(counts.in_flight),
-               std::to_string(counts.delayed),
-               std::to_string(counts.total()),
-               {std::to_string(dead), dead == 0 ? Colour::none : Colour::red},
-               oldest ? short_duration(*oldest) : "-"});
+    std::vector<TextTable::Cell> cells{report.queue,
+                                       std::to_string(counts.ready),
+                                       std::to_string(counts.in_flight),
+                                       std::to_string(counts.delayed),
+                                       std::to_string(counts.total()),
+                                       {std::to_string(dead), dead == 0 ? Colour::none : Colour::red},
+                                       oldest ? short_duration(*oldest) : "-"};
+    if (paces != nullptr) {
+      const QueuePace& pace = paces->at(report.queue);
+      const auto left = pace.empty_in();
+      cells.emplace_back(pace_text(pace));
+      cells.emplace_back(left ? short_duration(*left) : "-");
+    }
+    table.add(std::move(cells));
   }
 }
 
-/// The counts, and under them why messages lie in the DLQ.
-std::string as_text(const Look& seen, bool colours) {
-  TextTable table = counts_table(colours);
-  add_counts(table, seen);
+/// The counts, and under them why messages lie in the DLQ or wait for another attempt.
+std::string as_text(const Look& seen, bool colours, const Paces* paces = nullptr) {
+  TextTable table = counts_table(colours, paces != nullptr);
+  add_counts(table, seen, paces);
   std::string text = table.take() + read_units_text(seen.reports);
   for (const QueueReport& report : seen.reports) {
-    const std::string errors = error_table(report, seen.now, colours);
-    if (!errors.empty()) {
-      text += "\nIn the dead-letter half of " + report.queue + ":\n" + errors;
+    const std::string dead = error_table(report.dlq, seen.now, colours);
+    if (!dead.empty()) {
+      text += "\nIn the dead-letter half of " + report.queue + ":\n" + dead;
+    }
+    const std::string retried = error_table(report.standard, seen.now, colours);
+    if (!retried.empty()) {
+      text += "\nFailed and to be retried in " + report.queue + ":\n" + retried;
     }
   }
   return text;
@@ -130,7 +179,7 @@ std::string as_text(const Look& seen, bool colours) {
 class Watch {
  public:
   Watch(QueueSession& session, Console& console, Output output)
-      : session_(session), console_(console), output_(output), rows_(counts_table(console.output_has_colour())) {}
+      : session_(session), console_(console), output_(output), rows_(counts_table(console.output_has_colour(), true)) {}
 
   Exit run(Duration interval) {
     const InterruptFlag interrupt;
@@ -138,6 +187,7 @@ class Watch {
     for (bool first = true; console_.writable(); first = false) {
       const auto seen = look(session_);
       if (seen.has_value()) {
+        note_paces(*seen);
         show(*seen);
       } else if (first) {
         return seen.error();
@@ -154,16 +204,22 @@ class Watch {
   }
 
  private:
+  void note_paces(const Look& seen) {
+    for (const QueueReport& report : seen.reports) {
+      paces_[report.queue].add(session_.clock().steady_now(), report.standard.counts.total());
+    }
+  }
+
   void show(const Look& seen) {
     if (console_.output_is_terminal()) {
       const bool colours = console_.output_has_colour();
       console_.out(kClearScreen);
-      console_.out(output_ == Output::text ? headline(seen.now, colours) + as_text(seen, colours)
-                                           : as_json(seen, JsonText::Layout::indented));
+      console_.out(output_ == Output::text ? headline(seen.now, colours) + as_text(seen, colours, &paces_)
+                                           : as_json(seen, JsonText::Layout::indented, paces_));
     } else if (output_ == Output::json) {
-      console_.out(as_json(seen, JsonText::Layout::compact));
+      console_.out(as_json(seen, JsonText::Layout::compact, paces_));
     } else {
-      add_counts(rows_, seen);
+      add_counts(rows_, seen, &paces_);
       console_.out(rows_.take());
     }
     console_.flush();
@@ -184,6 +240,7 @@ class Watch {
   const Output output_;
   std::string every_;
   TextTable rows_;  ///< where there is no terminal: one headline for all
+  Paces paces_;
 };
 
 Exit watch(const Arguments& arguments, QueueSession& session, Output output, Console& console) {
@@ -194,9 +251,7 @@ Exit watch(const Arguments& arguments, QueueSession& session, Output output, Con
   if (*interval < kShortestInterval || *interval > std::chrono::hours(24)) {
     return Exit::usage("--interval " + arguments.get("interval") + ": write a time from 100ms to 1d");
   }
-  // Redrawn JSON helps nobody who did not ask for it.
-  const bool unasked = !arguments.has("output") && console.output_is_terminal();
-  return Watch(session, console, unasked ? Output::text : output).run(*interval);
+  return Watch(session, console, output).run(*interval);
 }
 
 Exit stats(const Arguments& arguments, Console& console) {
@@ -242,7 +297,8 @@ Command stats_command() {
           "name: the first hundred ids, those of them that are hidden, and the counts. total = ready + in_flight + "
           "delayed; dlq counts the dead-letter half, whose errors are grouped. With DynamoDB it says what the look "
           "cost in read units. `qstat` is another name for it.\n\n"
-          "--watch shows it again and again until Ctrl-C: on a terminal in place, otherwise one line each time.",
+          "--watch shows it again and again until Ctrl-C, with how fast each queue grows or shrinks and when it is "
+          "empty: on a terminal in place, otherwise one line each time.",
       .flags = with_store_flags({{.name = "watch", .value = {}, .help = "go on until Ctrl-C"},
                                  {.name = "interval", .value = "TIME", .help = "how often [default: 2s]"}}),
       .examples =

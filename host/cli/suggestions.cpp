@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "host/cli/filters_help.hpp"
 #include "host/cli/host_file.hpp"
 #include "host/cli/queue_session.hpp"
 
@@ -180,7 +181,13 @@ Suggestions suggest(const std::vector<Command>& commands, const Words& given) {
   const std::string typed = words.back();
   Words before(words.begin(), words.end() - 1);
   if (!before.empty() && before.front() == "help") {
-    return suggest_command(commands, before.size() > 1 ? before[1] : std::string(), typed);
+    Suggestions topics = suggest_command(commands, before.size() > 1 ? before[1] : std::string(), typed);
+    // DynamoMQ has no filters.
+    const bool filters = before.size() == 1 && &commands == &cli::commands();
+    if (filters) {
+      add_if_begun(topics, std::string(kFiltersTopic), "How to choose messages", typed);
+    }
+    return topics;
   }
   const Command* command = command_of(commands, before);
   if (command == nullptr) {

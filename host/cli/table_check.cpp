@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "host/cli/command.hpp"
+#include "host/cli/filter_arguments.hpp"
 #include "host/cli/json_text.hpp"
 #include "host/cli/table_target.hpp"
 #include "host/cli/text_output.hpp"
@@ -194,7 +195,7 @@ Command table_check_command() {
           "reads at most 100 MB, or with --all-items all there is, for half a read unit each 4 KB. Exit 0: the table "
           "can be used, though there may be advice; 1: it cannot, or not yet.",
       .flags = with_place_flags(
-          {{.name = "all-items", .help = "look at every item, however many there are"}, output_flag()}),
+          joined({{.name = "all-items", .help = "look at every item, however many there are"}}, output_flags())),
       .examples =
           "sluice table check --queue orders --output text\n"
           "sluice table check --table orders && sluice run",

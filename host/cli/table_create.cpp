@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "host/cli/command.hpp"
+#include "host/cli/filter_arguments.hpp"
 #include "host/cli/json_text.hpp"
 #include "host/cli/table_target.hpp"
 #include "host/cli/terraform.hpp"
@@ -135,10 +136,10 @@ Command table_create_command() {
           "The table is DynamoMQ's, paid for by request, and protected from deletion. Waits until it can be "
           "used. One that is there and right is a success; one that is there and differs is an error that "
           "names every difference. Ctrl-C ends the waiting, not the table.",
-      .flags = with_place_flags(
+      .flags = with_place_flags(joined(
           {{.name = "no-deletion-protection", .value = {}, .help = "leave the table unprotected"},
-           {.name = "print-terraform", .value = {}, .help = "make nothing; print the table as Terraform has it"},
-           output_flag()}),
+           {.name = "print-terraform", .value = {}, .help = "make nothing; print the table as Terraform has it"}},
+          output_flags())),
       .examples =
           "sluice table create --queue orders\n"
           "sluice table create --table orders --endpoint http://127.0.0.1:8000\n"

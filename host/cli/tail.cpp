@@ -186,8 +186,8 @@ class Tail {
     if (!found.whole() && !told_window_) {
       told_window_ = true;
       console_.note("there are more than " + std::to_string(request_.limit) +
-                    " records; only the oldest are watched, and what arrives behind them is not seen: --limit N "
-                    "widens the view");
+                    " records; of the standard half the oldest are watched, of the dead-letter half the youngest: "
+                    "--limit N widens the view");
     }
     if (const auto cost = session_.cost(); cost && looks_ == 1) {
       console_.note("watching " + session_.queue() + "; one look costs " + cost->text(0, "look") +
@@ -261,13 +261,14 @@ Command tail_command() {
           "released, expired (the lease ran out), dead_lettered with its reason, redriven, edited, and gone (done, "
           "discarded or removed). One JSON object a line, or a row with --output text. Ends on Ctrl-C.\n\n"
           "It compares looks and follows no log: what comes and goes between two of them is not seen, and several "
-          "claims of a message between them are one. With more than --limit records in a half only the oldest are "
-          "watched; one that leaves the view is out_of_view, which may mean gone. Nothing is claimed or changed. On "
+          "claims of a message between them are one. With more than --limit records in a half the oldest of the "
+          "standard and the youngest of the dead-letter half are watched; one that leaves the view is out_of_view, "
+          "which may mean gone. Nothing is claimed or changed. On "
           "DynamoDB each look reads that many records, and says what it costs.",
       .flags = with_store_flags(
           joined({{.name = "dlq", .value = {}, .help = "only the dead-letter half"},
                   {.name = "interval", .value = "TIME", .help = "between two looks, 50ms to 24h [default: 1s]"},
-                  {.name = "limit", .value = "N", .help = "look at the N oldest records of each half [default: 1000]"}},
+                  {.name = "limit", .value = "N", .help = "look at so many records of each half [default: 1000]"}},
                  filter_flags())),
       .examples =
           "sluice tail --queue orders --output text\n"

@@ -4,27 +4,27 @@
 
 namespace sluice::cli {
 
-Flag output_flag() {
-  return {.name = "output",
-          .value = "json|text",
-          .help = "how to show it [default: the SLUICE_OUTPUT variable, else json]"};
+namespace {
+
+std::vector<Flag> flags(std::string_view help) {
+  return {{.name = "output", .value = "json|text", .help = help},
+          {.name = "json", .value = {}, .help = "the same as --output json"}};
 }
 
-Flag text_output_flag() {
-  Flag flag = output_flag();
-  flag.help = "how to show it [default: the SLUICE_OUTPUT variable, else text]";
-  return flag;
+}  // namespace
+
+std::vector<Flag> output_flags() {
+  return flags("how to show it [default: the SLUICE_OUTPUT variable, else text on a terminal and json in a pipe]");
+}
+
+std::vector<Flag> text_output_flags() {
+  return flags("how to show it [default: the SLUICE_OUTPUT variable, else text]");
 }
 
 OrExit<Output> output_or_text(const Arguments& arguments) {
-  if (arguments.has("json") && arguments.has("output")) {
-    return Exit::usage("--json and --output exclude each other; give one");
-  }
-  if (arguments.has("json")) {
-    return Output::json;
-  }
-  const bool unsaid = !arguments.has("output") && config::process_environment()("SLUICE_OUTPUT").value_or("").empty();
-  return unsaid ? OrExit<Output>(Output::text) : arguments.output();
+  const bool said = arguments.has("json") || arguments.has("output") ||
+                    !config::process_environment()("SLUICE_OUTPUT").value_or("").empty();
+  return said ? arguments.output() : OrExit<Output>(Output::text);
 }
 
 }  // namespace sluice::cli

@@ -1,19 +1,21 @@
 #pragma once
 
+#include <vector>
+
 #include "host/cli/arguments.hpp"
 #include "host/cli/command.hpp"
 
 namespace sluice::cli {
 
-/// --output json|text, read by `Arguments::output`.
-Flag output_flag();
+/// --output json|text and --json, read by `Arguments::output`.
+std::vector<Flag> output_flags();
 
-// For commands whose text is meant for people first, and that have had a switch --json.
+// For commands whose text is what everybody expects of them, wherever it goes: `version` and `check`.
 
-/// --output json|text.
-Flag text_output_flag();
+/// --output json|text and --json.
+std::vector<Flag> text_output_flags();
 
-/// --json, else --output, else the SLUICE_OUTPUT variable, else text; exit 64 for another word, and for both options.
+/// As `Arguments::output`, but text where nobody says otherwise, in a pipe too.
 OrExit<Output> output_or_text(const Arguments& arguments);
 
 }  // namespace sluice::cli

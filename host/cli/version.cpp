@@ -36,9 +36,9 @@ Command version_command() {
       .name = "version",
       .group = "Host",
       .summary = "Print the version, and the plugin ABI it speaks",
-      .usage = "[--json | --output json|text]",
+      .usage = "[--output json|text]",
       .description = "Plugins built for the same major ABI version, and for the same or an earlier minor one, load.",
-      .flags = {{.name = "json", .value = {}, .help = "print a JSON object"}, text_output_flag()},
+      .flags = text_output_flags(),
       .examples = "sluice version --json",
       .run = version,
   };

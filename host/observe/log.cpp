@@ -5,6 +5,7 @@
 #include <spdlog/sinks/base_sink.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 
@@ -58,9 +59,9 @@ std::string text_line(LogLevel level, std::string_view message, std::initializer
   const char* separator = "  ";
   for (const LogField& field : fields) {
     line += separator;
-    append_visible(line, field.name);
+    append_visible(line, field.name());
     line += '=';
-    append_field_value(line, field.value);
+    append_field_value(line, field.value());
     separator = " ";
   }
   return line;
@@ -73,9 +74,13 @@ std::string json_line(LogLevel level, std::string_view message, std::initializer
   append_json_string(line, message);
   for (const LogField& field : fields) {
     line += ',';
-    append_json_string(line, field.name);
+    append_json_string(line, field.name());
     line += ':';
-    append_json_string(line, field.value);
+    if (field.is_bare()) {
+      line += field.value();
+    } else {
+      append_json_string(line, field.value());
+    }
   }
   line += '}';
   return line;
@@ -171,11 +176,19 @@ class Log::Sink {
     logger_.log(spdlog::level::info, spdlog::string_view_t(line));
   }
 
-  void print(std::string_view text) {
+  void print(std::string_view text, std::initializer_list<LogField> fields) {
     const MutexLock lock(mutex_);
     write_repeats();
     write_dropped();
-    static_cast<void>(writer_.put(text));
+    if (format_.load() != LogFormat::json) {
+      static_cast<void>(writer_.put(text));
+      return;
+    }
+    const auto begin = std::min(text.find_first_not_of("\r\n"), text.size());
+    text = text.substr(begin, text.find_last_not_of("\r\n") + 1 - begin);
+    if (!text.empty()) {
+      logger_.log(spdlog::level::info, spdlog::string_view_t(json_line(LogLevel::info, text, fields)));
+    }
   }
 
   bool flush(Duration limit) { return writer_.flush(limit); }
@@ -229,7 +242,7 @@ void Log::write(LogLevel level, std::string_view message, std::initializer_list<
   }
 }
 
-void Log::print(std::string_view text) { sink_->print(text); }
+void Log::print(std::string_view text, std::initializer_list<LogField> fields) { sink_->print(text, fields); }
 
 bool Log::flush(Duration limit) { return sink_->flush(limit); }
 

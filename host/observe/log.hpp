@@ -1,5 +1,9 @@
 #pragma once
 
+#include <array>
+#include <charconv>
+#include <concepts>
+#include <cstddef>
 #include <initializer_list>
 #include <memory>
 #include <string>
@@ -12,10 +16,32 @@ namespace sluice::observe {
 enum class LogLevel { trace, debug, info, warn, error, off };
 enum class LogFormat { text, json };
 
-/// One named value of a log line, such as {"job", "orders"}.
-struct LogField {
-  std::string_view name;
-  std::string_view value;
+/// One named value of a log line, such as {"job", "orders"} or {"jobs", 3}. Numbers and truths stay what they are in
+/// JSON. A value; a text is looked at and not kept.
+class LogField {
+ public:
+  LogField(std::string_view name, std::string_view text) : name_(name), text_(text), bare_(false) {}
+  template <std::integral Number>
+  LogField(std::string_view name, Number number) : name_(name) {
+    if constexpr (std::same_as<Number, bool>) {
+      text_ = number ? "true" : "false";
+    } else {
+      size_ = static_cast<std::size_t>(std::to_chars(digits_.data(), digits_.data() + digits_.size(), number).ptr -
+                                       digits_.data());
+    }
+  }
+
+  std::string_view name() const { return name_; }
+  std::string_view value() const { return size_ > 0 ? std::string_view(digits_.data(), size_) : text_; }
+  /// Stands in JSON without quotes.
+  bool is_bare() const { return bare_; }
+
+ private:
+  std::string_view name_;
+  std::string_view text_;
+  std::array<char, 24> digits_{};
+  std::size_t size_ = 0;
+  bool bare_ = true;
 };
 
 /// The host's log, on stderr. Thread-safe. The one door to spdlog; nothing else includes it.
@@ -35,8 +61,9 @@ class Log {
   void write(LogLevel level, std::string_view message, std::initializer_list<LogField> fields = {});
   void set(LogLevel level, LogFormat format);
 
-  /// Text as it is, in its place between the lines: what a run says to people, such as its drain certificate.
-  void print(std::string_view text);
+  /// Text as it is, in its place between the lines: what a run says to people, such as its drain certificate. In JSON a
+  /// line like the others, with these fields; in text they are not shown.
+  void print(std::string_view text, std::initializer_list<LogField> fields = {});
   /// Waits until all of it so far is out; false when the reader takes longer than `limit`.
   bool flush(Duration limit);
 

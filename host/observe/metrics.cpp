@@ -5,7 +5,9 @@
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
 
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <map>
 #include <utility>
 #include <vector>
@@ -25,6 +27,9 @@ using GaugeFamily = prometheus::Family<prometheus::Gauge>;
 
 constexpr std::array<std::string_view, 8> kOutcomes{"done",    "retry",   "snooze", "reject",
                                                     "discard", "release", "fault",  "exhausted"};
+constexpr std::array<std::string_view, 6> kEndings{"done", "retried", "snoozed", "rejected", "discarded", "released"};
+// Prometheus gives every series a label `job` of its own, and renames one that is there already.
+constexpr const char* kJobLabel = "sluice_job";
 
 CounterFamily& counter(prometheus::Registry& registry, const char* name, const char* help) {
   return prometheus::BuildCounter().Name(name).Help(help).Register(registry);
@@ -44,7 +49,11 @@ struct JobFamilies {
         settle_failures(counter(registry, "sluice_settle_failures_total", "Settlements that failed")),
         lost_receipts(counter(registry, "sluice_lost_receipts_total",
                               "Receipts found to be no longer ours, at settle or extend")),
-        in_flight(gauge(registry, "sluice_in_flight", "Messages that this host holds at the moment")) {}
+        in_flight(gauge(registry, "sluice_in_flight", "Messages that this host holds at the moment")),
+        timeouts(counter(registry, "sluice_timeouts_total", "Attempts that ran into their time-out")),
+        settled(counter(registry, "sluice_settled_total", "Messages whose attempt is written, by ending")),
+        concurrency(gauge(registry, "sluice_concurrency", "Workers that the job is configured to have")),
+        stuck(gauge(registry, "sluice_stuck_handlers", "Handlers that have not returned long after their time-out")) {}
 
   CounterFamily& claims;
   CounterFamily& claim_failures;
@@ -53,6 +62,10 @@ struct JobFamilies {
   CounterFamily& settle_failures;
   CounterFamily& lost_receipts;
   GaugeFamily& in_flight;
+  CounterFamily& timeouts;
+  CounterFamily& settled;
+  GaugeFamily& concurrency;
+  GaugeFamily& stuck;
 };
 
 /// Holds the counters themselves, so that a call neither looks up a label nor allocates.
@@ -66,7 +79,15 @@ class PrometheusJob final : public JobMetrics {
         attempts_(families.attempts.Add(labels)),
         settle_failures_(families.settle_failures.Add(labels)),
         lost_receipts_(families.lost_receipts.Add(labels)),
-        in_flight_(families.in_flight.Add(labels)) {
+        in_flight_(families.in_flight.Add(labels)),
+        timeouts_(families.timeouts.Add(labels)),
+        concurrency_(families.concurrency.Add(labels)),
+        stuck_(families.stuck.Add(labels)) {
+    for (std::size_t index = 0; index < kEndings.size(); ++index) {
+      Labels with_ending = labels;
+      with_ending["ending"] = kEndings[index];
+      settled_[index] = &families.settled.Add(with_ending);
+    }
     for (std::size_t index = 0; index < kOutcomes.size(); ++index) {
       outcomes_[index] = &outcome_counter(kOutcomes[index]);
     }
@@ -96,6 +117,17 @@ class PrometheusJob final : public JobMetrics {
   void lost(std::uint64_t count) override { lost_receipts_.Increment(static_cast<double>(count)); }
   void claim_failed() override { claim_failures_.Increment(); }
   void in_flight(std::int64_t now) override { in_flight_.Set(static_cast<double>(now)); }
+  void timed_out(std::uint64_t count) override { timeouts_.Increment(static_cast<double>(count)); }
+  void settled(std::string_view ending, std::uint64_t count) override {
+    const auto* const known = std::find(kEndings.begin(), kEndings.end(), ending);
+    if (known != kEndings.end()) {
+      settled_[static_cast<std::size_t>(known - kEndings.begin())]->Increment(static_cast<double>(count));
+    }
+  }
+  void workers(std::uint64_t configured, std::uint64_t stuck) override {
+    concurrency_.Set(static_cast<double>(configured));
+    stuck_.Set(static_cast<double>(stuck));
+  }
 
   prometheus::ClientMetric durations() const {
     auto metric = durations_.collect();
@@ -121,7 +153,11 @@ class PrometheusJob final : public JobMetrics {
   prometheus::Counter& settle_failures_;
   prometheus::Counter& lost_receipts_;
   prometheus::Gauge& in_flight_;
+  prometheus::Counter& timeouts_;
+  prometheus::Gauge& concurrency_;
+  prometheus::Gauge& stuck_;
   std::array<prometheus::Counter*, kOutcomes.size()> outcomes_{};
+  std::array<prometheus::Counter*, kEndings.size()> settled_{};
   // Synchronises itself.
   DurationHistogram durations_;
 };
@@ -184,7 +220,9 @@ class Metrics::Registry {
   Registry()
       : jobs_(registry_),
         dynamo_(registry_),
-        depth_(gauge(registry_, "sluice_queue_depth", "Messages in a queue by state, sampled")) {
+        depth_(gauge(registry_, "sluice_queue_depth", "Messages in a queue by state, sampled")),
+        oldest_(
+            gauge(registry_, "sluice_queue_oldest_seconds", "How long the oldest ready message has waited, sampled")) {
     const BuildInfo build = build_info();
     gauge(registry_, "sluice_build_info", "Always 1; says what runs")
         .Add({{"version", build.version}, {"abi", build.abi}, {"compiler", build.compiler}})
@@ -195,13 +233,17 @@ class Metrics::Registry {
     MutexLock lock(mutex_);
     auto& entry = by_job_[{job, queue}];
     if (!entry) {
-      entry = std::make_unique<PrometheusJob>(jobs_, Labels{{"job", job}, {"queue", queue}});
+      entry = std::make_unique<PrometheusJob>(jobs_, Labels{{kJobLabel, job}, {"queue", queue}});
     }
     return *entry;
   }
 
   void queue_depth(const std::string& queue, std::string_view state, double messages) {
     depth_.Add({{"queue", queue}, {"state", std::string(state)}}).Set(messages);
+  }
+
+  void queue_oldest(const std::string& queue, Duration age) {
+    oldest_.Add({{"queue", queue}}).Set(std::chrono::duration<double>(age).count());
   }
 
   void dynamodb_error(const DynamoDbAttempt& attempt) {
@@ -251,6 +293,7 @@ class Metrics::Registry {
   JobFamilies jobs_;
   DynamoFamilies dynamo_;
   GaugeFamily& depth_;
+  GaugeFamily& oldest_;
   // Guarded by mutex_; entries stay for ever, so references to them may leave the lock.
   mutable Mutex mutex_;
   std::map<std::pair<std::string, std::string>, std::unique_ptr<PrometheusJob>> by_job_ SLUICE_GUARDED_BY(mutex_);
@@ -266,6 +309,8 @@ JobMetrics& Metrics::job(const std::string& job, const std::string& queue) { ret
 void Metrics::queue_depth(const std::string& queue, std::string_view state, double messages) {
   registry_->queue_depth(queue, state, messages);
 }
+
+void Metrics::queue_oldest(const std::string& queue, Duration age) { registry_->queue_oldest(queue, age); }
 
 void Metrics::dynamodb_request(const DynamoDbAttempt& attempt) {
   DynamoCounters& counters = registry_->dynamodb(attempt);

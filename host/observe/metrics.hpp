@@ -28,6 +28,11 @@ class JobMetrics {
   virtual void lost(std::uint64_t count) = 0;  ///< receipts no longer ours, at settle or extend
   virtual void claim_failed() = 0;
   virtual void in_flight(std::int64_t now) = 0;
+  virtual void timed_out(std::uint64_t count) = 0;  ///< attempts that ran into their time-out, stuck ones included
+  /// `ending`: where messages have gone: "done", "retried", "snoozed", "rejected", "discarded", "released".
+  virtual void settled(std::string_view ending, std::uint64_t count) = 0;
+  /// How many workers the job is to have, and how many handlers do not return.
+  virtual void workers(std::uint64_t configured, std::uint64_t stuck) = 0;
 };
 
 /// One HTTP attempt of the DynamoDB client.
@@ -53,6 +58,8 @@ class Metrics {
   JobMetrics& job(const std::string& job, const std::string& queue);
 
   void queue_depth(const std::string& queue, std::string_view state, double messages);
+  /// How long the oldest message that is ready has waited; zero without one.
+  void queue_oldest(const std::string& queue, Duration age);
   void dynamodb_request(const DynamoDbAttempt& attempt);
 
   /// The Prometheus text format.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/timestamp.hpp"
 #include "host/queue/half_removal.hpp"
 
 namespace sluice::operate {
@@ -11,7 +12,17 @@ namespace {
 
 using Fate = BulkOutcome::Fate;
 
-Error in_flight() { return {ErrorCode::conflict, "in flight"}; }
+Error in_flight(const queue::StoredMessage& message) {
+  return {ErrorCode::conflict, "is in flight until " + format_timestamp(*message.invisible_until)};
+}
+
+bool is_in_flight(const queue::StoredMessage& message, WallTime now) {
+  return message.state(now) == queue::MessageState::in_flight;
+}
+
+Error elsewhere(queue::Half half) {
+  return {ErrorCode::conflict, half == queue::Half::dlq ? "lies in the dead-letter half" : "lies in the standard half"};
+}
 
 /// Of the store as a whole: the next message would fail in the same way.
 bool is_of_the_store(ErrorCode code) {
@@ -71,7 +82,10 @@ BulkRun::Step BulkRun::step() {
   if (limit_reached() || complete()) {
     return {.state = Step::State::finished, .until = {}, .error = {}, .outcomes = {}};
   }
-  return next_ < found_.size() ? apply() : list();
+  if (next_ < found_.size()) {
+    return apply();
+  }
+  return plan_.ids.empty() ? list() : find();
 }
 
 /// What was sent or put back after the beginning; without this a run with a producer beside it would not end, and one
@@ -127,12 +141,57 @@ BulkRun::Step BulkRun::list() {
   return step;
 }
 
+/// The next of the ids: a batch of messages, each read by itself.
+BulkRun::Step BulkRun::find() {
+  Step step;
+  found_.clear();
+  next_ = 0;
+  const WallTime now = clock_.wall_now();
+  while (next_id_ < plan_.ids.size() && found_.size() < plan_.batch) {
+    const std::string& id = plan_.ids[next_id_];
+    auto message = queue_.get(id, deadline());
+    if (!message && is_of_the_store(message.error().code())) {
+      step.state = Step::State::failed;
+      step.error = message.error();
+      return step;
+    }
+    ++next_id_;
+    ++count_.seen;
+    if (!message) {
+      ++count_.matched;
+      ++count_.failed;
+      step.outcomes.push_back({.id = id, .fate = Fate::failed, .error = message.error()});
+    } else if (plan_.this_half_only && message->half != plan_.half) {
+      ++count_.skipped;
+      step.outcomes.push_back({.id = id, .fate = Fate::skipped, .error = elsewhere(message->half)});
+    } else if (!plan_.filter.matches(*message, now)) {
+      ++count_.skipped;
+      step.outcomes.push_back({.id = id, .fate = Fate::skipped, .error = Error(ErrorCode::conflict, "does not match")});
+    } else {
+      ++count_.matched;
+      found_.push_back(std::move(*message));
+    }
+  }
+  listed_all_ = next_id_ == plan_.ids.size();
+  if (plan_.dry_run) {
+    plan_only(step);
+  }
+  return step;
+}
+
+bool BulkRun::spares(const queue::StoredMessage& message, WallTime now) const {
+  return !plan_.force && !plan_.unconditional && !plan_.any_state && is_in_flight(message, now);
+}
+
 void BulkRun::plan_only(Step& step) {
   while (next_ < found_.size() && !limit_reached()) {
     for (const queue::StoredMessage* message : take_batch(step)) {
       const auto* change = std::get_if<queue::Change>(&plan_.work);
       planned_ += change != nullptr ? change_cost(*message, change->action) : edit_cost(*message);
-      step.outcomes.push_back({.id = message->message.id, .fate = Fate::planned, .error = {}});
+      step.outcomes.push_back({.id = message->message.id,
+                               .fate = Fate::planned,
+                               .was_in_flight = is_in_flight(*message, clock_.wall_now()),
+                               .error = {}});
       ++count_.done;
     }
   }
@@ -147,8 +206,9 @@ std::vector<const queue::StoredMessage*> BulkRun::take_batch(Step& step) {
   const WallTime now = clock_.wall_now();
   while (next_ < found_.size() && batch.size() < most) {
     const queue::StoredMessage& message = found_[next_++];
-    if (!plan_.force && !plan_.unconditional && message.state(now) == queue::MessageState::in_flight) {
-      step.outcomes.push_back({.id = message.message.id, .fate = Fate::skipped, .error = in_flight()});
+    if (spares(message, now)) {
+      step.outcomes.push_back(
+          {.id = message.message.id, .fate = Fate::skipped, .was_in_flight = true, .error = in_flight(message)});
       ++count_.skipped;
     } else {
       batch.push_back(&message);
@@ -182,7 +242,7 @@ BulkRun::Step BulkRun::apply() {
   }
   pace_.took(batch.size(), now);
   for (std::size_t index = 0; index < batch.size(); ++index) {
-    put_down(step, batch[index]->message.id, results[index]);
+    put_down(step, *batch[index], results[index]);
   }
   return step;
 }
@@ -193,7 +253,9 @@ std::vector<queue::ChangeResult> BulkRun::change(std::span<const queue::StoredMe
   for (const queue::StoredMessage* message : batch) {
     queue::Change& change = changes.emplace_back(std::get<queue::Change>(plan_.work));
     change.id = message->message.id;
-    change.version = message->version;
+    if (!plan_.any_state) {
+      change.version = message->version;
+    }
   }
   if (plan_.unconditional) {
     return queue::remove_from_half(queue_, plan_.half, std::move(changes), deadline());
@@ -211,20 +273,36 @@ std::vector<queue::ChangeResult> BulkRun::edit(std::span<const queue::StoredMess
   return results;
 }
 
-void BulkRun::put_down(Step& step, const std::string& id, const queue::ChangeResult& result) {
-  BulkOutcome outcome{.id = id, .fate = Fate::done, .error = {}};
+void BulkRun::put_down(Step& step, const queue::StoredMessage& message, const queue::ChangeResult& result) {
+  BulkOutcome outcome{.id = message.message.id,
+                      .fate = Fate::done,
+                      .was_in_flight = is_in_flight(message, clock_.wall_now()),
+                      .error = {}};
   switch (result.status) {
     case queue::ChangeStatus::applied:
       ++count_.done;
       break;
     case queue::ChangeStatus::not_found:
+      if (!plan_.ids.empty()) {
+        outcome.fate = Fate::failed;
+        outcome.error = result.error;
+        ++count_.failed;
+        break;
+      }
       outcome.fate = Fate::skipped;
       outcome.error = Error(ErrorCode::not_found, "gone meanwhile");
       ++count_.skipped;
       break;
     case queue::ChangeStatus::conflict:
+      if (!plan_.ids.empty()) {
+        outcome.fate = Fate::failed;
+        outcome.error = result.error;
+        ++count_.failed;
+        break;
+      }
       outcome.fate = Fate::skipped;
-      outcome.error = plan_.unconditional ? result.error : Error(ErrorCode::conflict, "changed meanwhile");
+      outcome.error =
+          plan_.unconditional || plan_.any_state ? result.error : Error(ErrorCode::conflict, "changed meanwhile");
       ++count_.skipped;
       break;
     case queue::ChangeStatus::failed:

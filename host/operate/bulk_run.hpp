@@ -33,6 +33,12 @@ struct BulkPlan {
   std::size_t batch = 25;
   bool consistent = false;  ///< as ListRequest's: also what was written just now, where an index lags behind
   std::string cursor;       ///< where to begin: `BulkRun::cursor` of a run that was stopped
+  /// These messages instead of those of a half, wherever they lie; one that is not there has failed.
+  std::vector<std::string> ids;
+  bool this_half_only = false;  ///< of `ids`: those of the other half are left alone
+  /// For what is meant for messages in flight, or for whatever has become of one: nobody is spared, and no version is
+  /// asked for.
+  bool any_state = false;
 
   /// A purge.
   static BulkPlan removal_of_all(queue::Half half);
@@ -43,6 +49,7 @@ struct BulkOutcome {
   enum class Fate { done, planned, skipped, failed };
   std::string id;
   Fate fate = Fate::done;
+  bool was_in_flight = false;  ///< whoever works on it has lost it, or would
   /// Why it was skipped (ErrorCode::not_found: it is not in the queue any more) or has failed, in one line.
   Error error;
 };
@@ -91,6 +98,7 @@ class BulkRun {
  private:
   std::size_t page_size() const;
   Step list();
+  Step find();
   Step apply();
   void plan_only(Step& step);
   bool arrived_later(const queue::StoredMessage& message) const;
@@ -98,7 +106,8 @@ class BulkRun {
   std::vector<const queue::StoredMessage*> take_batch(Step& step);
   std::vector<queue::ChangeResult> change(std::span<const queue::StoredMessage* const> batch);
   std::vector<queue::ChangeResult> edit(std::span<const queue::StoredMessage* const> batch);
-  void put_down(Step& step, const std::string& id, const queue::ChangeResult& result);
+  void put_down(Step& step, const queue::StoredMessage& message, const queue::ChangeResult& result);
+  bool spares(const queue::StoredMessage& message, WallTime now) const;
   bool limit_reached() const { return plan_.limit > 0 && count_.done >= plan_.limit; }
   Deadline deadline() const { return Deadline::after(clock_, std::chrono::seconds(30)); }
 
@@ -116,6 +125,7 @@ class BulkRun {
   bool listed_all_ = false;
   std::vector<queue::StoredMessage> found_;  // what of the page is to be changed
   std::size_t next_ = 0;                     // in found_
+  std::size_t next_id_ = 0;                  // in plan_.ids
 };
 
 }  // namespace sluice::operate

@@ -10,6 +10,7 @@
 #include "host/operate/filter_expression.hpp"
 #include "host/operate/filter_parser.hpp"
 #include "host/operate/json_value.hpp"
+#include "host/queue/fingerprint.hpp"
 
 namespace sluice::operate {
 
@@ -105,6 +106,8 @@ class MessageView {
     switch (field) {
       case FilterField::failure_error:
         return failure.error;
+      case FilterField::failure_fingerprint:
+        return queue::fingerprint_of(failure.error);
       case FilterField::failure_handler:
         return failure.handler;
       case FilterField::failure_host:
@@ -313,6 +316,15 @@ Filter Filter::error_like(std::string_view text) {
   node.kind = Node::Kind::like;
   node.left = FilterPath{FilterField::failure_error, {}};
   node.right.emplace_back(FilterLiteral("*" + std::string(text) + "*"));
+  return Filter(std::move(node));
+}
+
+Filter Filter::error_of(std::string_view cause) {
+  Node node;
+  node.kind = Node::Kind::compare;
+  node.left = FilterPath{FilterField::failure_fingerprint, {}};
+  node.right.emplace_back(
+      FilterLiteral(queue::is_fingerprint(cause) ? std::string(cause) : queue::fingerprint_of(cause)));
   return Filter(std::move(node));
 }
 

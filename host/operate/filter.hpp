@@ -47,6 +47,8 @@ class Filter {
   static Filter older_than(Duration age);
   /// Messages whose last error holds the text; * in it stands for anything.
   static Filter error_like(std::string_view text);
+  /// Messages whose last error is of that cause: its fingerprint, or such an error itself.
+  static Filter error_of(std::string_view cause);
   /// Matches what both match.
   Filter also(const Filter& other) const;
 

@@ -26,6 +26,7 @@ enum class FilterField {
   group,
   failure,
   failure_error,
+  failure_fingerprint,
   failure_handler,
   failure_host,
   failure_attempts,

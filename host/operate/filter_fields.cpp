@@ -41,6 +41,7 @@ constexpr std::array kFields{
 
 constexpr std::array kFailureFields{
     FieldName{"error", FilterField::failure_error, FieldType::text},
+    FieldName{"fingerprint", FilterField::failure_fingerprint, FieldType::text},
     FieldName{"handler", FilterField::failure_handler, FieldType::text},
     FieldName{"host", FilterField::failure_host, FieldType::text},
     FieldName{"attempts", FilterField::failure_attempts, FieldType::number},
@@ -105,7 +106,10 @@ std::optional<std::string> fit_word(std::string_view field, const FilterLiteral&
 
 }  // namespace
 
-std::optional<FilterField> find_filter_field(std::string_view name) { return find(kFields, name); }
+std::optional<FilterField> find_filter_field(std::string_view name) {
+  // DynamoMQ's word for it.
+  return find(kFields, name == "status" ? "state" : name);
+}
 
 std::optional<FilterField> find_failure_field(std::string_view name) { return find(kFailureFields, name); }
 

@@ -228,8 +228,58 @@ class LineParser {
         read_text(failure.host);
       } else if (name == "failed_at") {
         read_time(failure.failed_at);
+      } else if (name == "wait_ms") {
+        read_span(failure.wait);
+      } else if (name == "took_ms") {
+        read_span(failure.took);
+      } else if (name == "earlier") {
+        read_earlier(failure);
       } else {
         reader_.fail("\"" + std::string(name.substr(0, 80)) + "\" is no key of a failure");
+      }
+    }
+  }
+
+  void read_span(Duration& out) {
+    constexpr std::int64_t kLongest = std::numeric_limits<Duration::rep>::max() / 1'000'000;
+    std::int64_t count = 0;
+    read_number(count);
+    if (count < 0 || count > kLongest) {
+      reader_.fail("a time in milliseconds is expected");
+      return;
+    }
+    out = std::chrono::milliseconds(count);
+  }
+
+  void read_earlier(queue::Failure& failure) {
+    reader_.begin_array();
+    while (reader_.next_element()) {
+      queue::FailedAttempt attempt;
+      read_attempt(attempt);
+      if (failure.earlier.size() < queue::kEarlierFailures) {
+        failure.earlier.push_back(std::move(attempt));
+      }
+    }
+  }
+
+  void read_attempt(queue::FailedAttempt& attempt) {
+    std::string_view name;
+    reader_.begin_object();
+    while (reader_.next_member(name)) {
+      if (name == "error") {
+        read_text(attempt.error);
+      } else if (name == "attempt") {
+        read_number(attempt.attempt);
+      } else if (name == "host") {
+        read_text(attempt.host);
+      } else if (name == "failed_at") {
+        read_time(attempt.failed_at);
+      } else if (name == "wait_ms") {
+        read_span(attempt.wait);
+      } else if (name == "took_ms") {
+        read_span(attempt.took);
+      } else {
+        reader_.fail("\"" + std::string(name.substr(0, 80)) + "\" is no key of a failed attempt");
       }
     }
   }

@@ -105,6 +105,31 @@ void append_attributes(std::string& out, const queue::Attributes& attributes) {
   out += pairs ? ']' : '}';
 }
 
+/// Where they are known, and as milliseconds, which is what stores keep.
+void append_spans(std::string& out, Duration wait, Duration took) {
+  const auto append = [&out](std::string_view name, Duration span) {
+    const auto count = std::chrono::duration_cast<std::chrono::milliseconds>(span).count();
+    if (count > 0) {
+      append_key(out, name);
+      out += std::to_string(count);
+    }
+  };
+  append("wait_ms", wait);
+  append("took_ms", took);
+}
+
+void append_attempt(std::string& out, const queue::FailedAttempt& attempt) {
+  out += "{\"error\":";
+  append_text(out, attempt.error);
+  append_key(out, "attempt");
+  out += std::to_string(attempt.attempt);
+  append_key(out, "host");
+  append_text(out, attempt.host);
+  append_time(out, "failed_at", attempt.failed_at);
+  append_spans(out, attempt.wait, attempt.took);
+  out += '}';
+}
+
 void append_failure(std::string& out, const queue::Failure& failure) {
   append_key(out, "failure");
   out += "{\"error\":";
@@ -116,6 +141,17 @@ void append_failure(std::string& out, const queue::Failure& failure) {
   append_key(out, "host");
   append_text(out, failure.host);
   append_time(out, "failed_at", failure.failed_at);
+  append_spans(out, failure.wait, failure.took);
+  if (!failure.earlier.empty()) {
+    append_key(out, "earlier");
+    char before = '[';
+    for (const queue::FailedAttempt& attempt : failure.earlier) {
+      out += before;
+      append_attempt(out, attempt);
+      before = ',';
+    }
+    out += ']';
+  }
   out += '}';
 }
 

@@ -89,13 +89,16 @@ const std::optional<WallTime>& horizon_of(const Snapshot& look, Half half) {
 /// True when the look would show a record of this place in the queue.
 bool reaches(const Snapshot& look, const Sighting& record) {
   const auto& horizon = horizon_of(look, record.half);
-  return !horizon || record.sent_at < *horizon;
+  return !horizon || (record.half == Half::dlq ? record.sent_at > *horizon : record.sent_at < *horizon);
 }
 
 /// A look that does not reach the end also shows old messages for the first time: those that moved up.
 bool is_new(const Sighting& found, const Snapshot& before) {
   return reaches(before, found) || found.sent_at >= before.taken_at;
 }
+
+/// Younger dead letters have taken its place in the look; nothing has happened to it.
+bool pushed_out(const Sighting& last, const Snapshot& now) { return last.half == Half::dlq && !reaches(now, last); }
 
 /// What left the one half may lie in the other, beyond its horizon.
 bool is_gone(const Sighting& last, const Snapshot& now) {
@@ -137,7 +140,7 @@ std::vector<Event> Watcher::step(Snapshot now) {
       }
     }
     for (const auto& [id, last] : before_->records) {
-      if (!now.records.contains(id)) {
+      if (!now.records.contains(id) && !pushed_out(last, now)) {
         story.tell(is_gone(last, now) ? EventKind::gone : EventKind::out_of_view, last);
       }
     }
@@ -153,9 +156,13 @@ Result<Snapshot> take_look(queue::Operator& queue, const LookRequest& request, c
   Snapshot look;
   look.taken_at = clock.wall_now();
   for (const Half half : request.halves) {
+    // What arrives in the dead-letter half is behind all that lies there; in the other one the head is where things
+    // happen.
+    const bool newest = half == Half::dlq;
     queue::ListRequest list{.half = half, .limit = 0, .cursor = {}, .content = request.content, .native = false};
+    list.newest_first = newest;
     std::size_t left = request.limit;
-    WallTime youngest{};
+    WallTime edge{};
     do {
       list.limit = std::min(left, kPageSize);
       const auto page = queue.list(list, deadline);
@@ -165,14 +172,14 @@ Result<Snapshot> take_look(queue::Operator& queue, const LookRequest& request, c
       for (const queue::StoredMessage& record : page->messages) {
         Sighting sighting = Sighting::of(record, look.taken_at);
         sighting.wanted = !request.wanted || request.wanted(record);
-        youngest = sighting.sent_at;
+        edge = sighting.sent_at;
         look.records.insert_or_assign(record.message.id, std::move(sighting));
       }
       left -= std::min(left, page->messages.size());
       list.cursor = page->next;
     } while (left > 0 && !list.cursor.empty());
     if (!list.cursor.empty()) {
-      look.horizon.at(half == Half::dlq ? 1 : 0) = youngest;
+      look.horizon.at(half == Half::dlq ? 1 : 0) = edge;
     }
   }
   return look;

@@ -36,11 +36,11 @@ struct Sighting {
   WallTime due_at() const { return invisible_until ? std::max(sent_at, *invisible_until) : sent_at; }
 };
 
-/// A look: the oldest records of each half that is watched.
+/// A look: the oldest records of the standard half, where things happen, and the youngest of the dead-letter half.
 struct Snapshot {
   WallTime taken_at{};
   std::unordered_map<std::string, Sighting> records;
-  /// By half, where there are more records than the look takes: the age of the youngest one in it.
+  /// By half, where there are more records than the look takes: when the last of those that it shows was sent.
   std::array<std::optional<WallTime>, 2> horizon{};
 
   /// True when the look shows everything.

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/clock.hpp"
 
@@ -51,6 +53,21 @@ struct NewMessage {
   Duration delay{};  ///< not claimable before now + delay
 };
 
+/// An attempt that failed before the last one. A value.
+struct FailedAttempt {
+  std::string error;
+  std::string host;
+  std::uint32_t attempt = 0;  ///< the receive count
+  Duration wait{};            ///< after which it was to be tried again
+  Duration took{};            ///< how long the handler ran
+  WallTime failed_at{};
+
+  friend bool operator==(const FailedAttempt&, const FailedAttempt&) = default;
+};
+
+/// Failed attempts that are kept beside the last one.
+inline constexpr std::size_t kEarlierFailures = 4;
+
 /// Why an attempt failed, kept with a message that waits for its next attempt or lies in the DLQ. A value.
 struct Failure {
   std::string error;           ///< the handler's reason, cut to a limit
@@ -58,8 +75,16 @@ struct Failure {
   std::string host;            ///< host that ran it
   std::uint32_t attempts = 0;  ///< attempts used when it was written
   WallTime failed_at{};
+  Duration wait{};  ///< after which it is to be tried again; zero: at once, or not at all
+  Duration took{};  ///< how long the handler ran; zero: not known
+  /// What the record kept of attempts before, the last one first, kEarlierFailures at most. A source that settles
+  /// fills it in itself.
+  std::vector<FailedAttempt> earlier{};
 
   bool empty() const { return error.empty() && handler.empty(); }
 };
+
+/// The attempts that are kept beside a failure which follows that one.
+std::vector<FailedAttempt> earlier_than_next(const Failure& failure);
 
 }  // namespace sluice::queue

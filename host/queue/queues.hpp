@@ -2,7 +2,9 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "base/deadline.hpp"
 #include "base/error.hpp"
 #include "host/queue/message.hpp"
 #include "host/queue/notice_board.hpp"
@@ -29,6 +31,10 @@ class Queues {
   virtual Result<std::unique_ptr<Operator>> open_operator(const std::string& queue) = 0;
   /// The board of the file or table that the queue lies in; another queue may have the same one.
   virtual Result<std::unique_ptr<NoticeBoard>> open_board(const std::string& queue) = 0;
+  /// The queues that messages have made, where a store can have such: it then knows them by itself. Elsewhere none.
+  virtual Result<std::vector<std::string>> made_by_messages(Deadline /*deadline*/) {
+    return std::vector<std::string>();
+  }
 };
 
 }  // namespace sluice::queue

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -53,10 +54,13 @@ struct ListRequest {
   bool native = false;  ///< true: fill `StoredMessage::native` where it is needed
   /// True: what has been written before is seen, where that costs more or takes another way (an index lags behind).
   bool consistent = false;
+  /// True: the youngest first. Its cursors lead on to older ones, and are of such a list alone. Not together with
+  /// `consistent` where a store has no order.
+  bool newest_first = false;
 };
 
 struct ListPage {
-  std::vector<StoredMessage> messages;  ///< oldest first; a consistent look of a store without order may give another
+  std::vector<StoredMessage> messages;  ///< in the order asked for; a consistent look of a store without order: in any
   std::string next;                     ///< empty: this was the last page
 };
 
@@ -79,12 +83,18 @@ struct StatsRequest {
   bool consistent = false;  ///< as ListRequest's
 };
 
-/// How many messages failed for the same reason.
+/// Messages that failed for one cause: their errors differ in numbers, ids, addresses and paths alone.
 struct ErrorGroup {
-  std::string error;  ///< as it stands in the records
+  std::string fingerprint;  ///< its short name, as `fingerprint_of` gives it
+  std::string pattern;      ///< the error as `folded_error` gives it
+  std::string error;        ///< as it stands in the record of the example
   std::uint64_t count = 0;
   std::string example;  ///< id of the one that failed last
+  WallTime first_failed_at{};
   WallTime last_failed_at{};
+  std::map<std::string, std::uint64_t> handlers;  ///< by the handler that failed
+  std::map<std::string, std::uint64_t> hosts;
+  std::array<std::uint64_t, 24> per_hour{};  ///< the last hour first; older failures are in none
 };
 
 /// A look at one half of a queue: DynamoMQ's queue stats, and why what lies there has failed.
@@ -93,6 +103,7 @@ struct QueueOverview {
   std::vector<std::string> first_ids;            ///< in claiming order, in whatever state
   std::vector<std::string> first_in_flight_ids;  ///< the same of those that are hidden (in flight or delayed)
   std::vector<ErrorGroup> errors;                ///< the most frequent first; of messages that carry a failure
+  std::uint64_t unlisted_errors = 0;             ///< messages that carry a failure of none of these groups
 };
 
 struct OverviewRequest {

@@ -110,6 +110,9 @@ void DepthSampler::sample(const std::string& name) {
   metrics_.queue_depth(name, "ready", static_cast<double>(standard->ready));
   metrics_.queue_depth(name, "in_flight", static_cast<double>(standard->in_flight));
   metrics_.queue_depth(name, "delayed", static_cast<double>(standard->delayed));
+  metrics_.queue_oldest(name, standard->oldest_ready
+                                  ? std::max(Duration(clock_.wall_now() - *standard->oldest_ready), Duration::zero())
+                                  : Duration::zero());
   metrics_.queue_depth(name, "dlq", static_cast<double>(dlq->total()));
 }
 

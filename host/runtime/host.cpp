@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/guard.hpp"
+#include "config/host_changes.hpp"
 #include "host/observe/build_info.hpp"
 #include "host/runtime/progress_line.hpp"
 
@@ -171,6 +172,7 @@ Result<void> Host::open_http() {
   handlers.ready = [this] { return ready(); };
   handlers.metrics = [this] {
     depths_.asked();
+    jobs_.publish_workers();
     return parts_.metrics.text();
   };
   auto endpoint = observe::HttpEndpoint::open(parts_.config.http_listen, std::move(handlers));
@@ -306,7 +308,24 @@ void Host::begin_reload() {
   });
 }
 
+/// A reload reads job files and plugins; who has edited the host file beside them is told what that takes.
+void Host::look_at_host_file() const {
+  const auto read = config::load_host_config(parts_.config.file, config::process_environment());
+  if (const auto* errors = std::get_if<std::vector<config::ConfigError>>(&read)) {
+    for (const config::ConfigError& error : *errors) {
+      parts_.log.warn("the host file has an error; this host runs on, and would not start again: " + error.text());
+    }
+    return;
+  }
+  const auto keys = config::changed_keys(parts_.config, std::get<config::HostConfig>(read));
+  if (!keys.empty()) {
+    parts_.log.warn("the host file has changed, and these keys wait for a restart",
+                    {{"file", parts_.config.file}, {"keys", joined(keys)}});
+  }
+}
+
 std::optional<JobSet::Exchange> Host::plan_reload() {
+  look_at_host_file();
   auto plans =
       load_job_plans(parts_.config, parts_.plugins, [this](const config::JobConfig& job) { return jobs_.runs(job); });
   for (const plugin::RejectedPlugin& rejected : parts_.plugins.rejected()) {
@@ -333,7 +352,7 @@ void Host::reload(JobSet::Exchange next) {
   parts_.log.info("reloaded", {{"added", joined(changes.added)},
                                {"changed", joined(changes.changed)},
                                {"removed", joined(changes.removed)},
-                               {"unchanged", std::to_string(changes.unchanged)}});
+                               {"unchanged", changes.unchanged}});
 }
 
 void Host::begin_drain() {

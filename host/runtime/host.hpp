@@ -90,6 +90,7 @@ class Host {
   observe::ProbeResult ready() const;
   void begin_reload();
   /// On the errand's thread. Nothing, and the log says why, when the files ask for what cannot be.
+  void look_at_host_file() const;
   std::optional<JobSet::Exchange> plan_reload();
   void reload(JobSet::Exchange next);
   /// Every queue has nothing due and nothing in flight, here or elsewhere: what the last count said. Sends the errand

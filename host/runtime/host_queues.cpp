@@ -68,8 +68,12 @@ std::optional<DynamoDbCost> HostQueues::cost() const {
   return sum;
 }
 
-Result<queue::Queues*> HostQueues::store_of(const std::string& queue) {
-  const std::string name = config_.queue(queue).store;
+Result<std::vector<std::string>> HostQueues::made_by_messages_in(const std::string& store, Deadline deadline) {
+  const auto open = store_named(store);
+  return open ? (*open)->made_by_messages(deadline) : open.error();
+}
+
+Result<queue::Queues*> HostQueues::store_named(const std::string& name) {
   MutexLock lock(mutex_);
   Slot& slot = slots_[name];  // slots are never removed, so that the reference holds
   changed_.wait_until(mutex_, SteadyTime::max(), [&slot]() SLUICE_NO_TSA { return !slot.opening; });

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
@@ -36,6 +37,9 @@ class HostQueues final : public queue::Queues {
   Result<std::unique_ptr<queue::Operator>> open_operator(const std::string& queue) override;
   Result<std::unique_ptr<queue::NoticeBoard>> open_board(const std::string& queue) override;
 
+  /// The queues that messages have made in one store; "" is the default one.
+  Result<std::vector<std::string>> made_by_messages_in(const std::string& store, Deadline deadline);
+
   /// What all its stores have spent at DynamoDB so far; nothing where none of those that are open is there.
   std::optional<DynamoDbCost> cost() const;
 
@@ -48,8 +52,9 @@ class HostQueues final : public queue::Queues {
     std::unique_ptr<OpenStore> store;
   };
 
-  /// The open store that the queue lies in.
-  Result<queue::Queues*> store_of(const std::string& queue);
+  /// The open store that the queue lies in, and the one of that name.
+  Result<queue::Queues*> store_of(const std::string& queue) { return store_named(config_.queue(queue).store); }
+  Result<queue::Queues*> store_named(const std::string& name);
   Result<std::unique_ptr<OpenStore>> open(const std::string& name) const;
   Result<std::unique_ptr<OpenStore>> open_sqlite(const config::StoreConfig& store) const;
   Result<std::unique_ptr<OpenStore>> open_dynamodb(const std::string& name) const;

@@ -364,6 +364,12 @@ std::vector<work::StuckHandler> JobSet::stuck() const {
   return all;
 }
 
+void JobSet::publish_workers() const {
+  for (const JobPointer& job : all_jobs()) {
+    job->publish_workers();
+  }
+}
+
 bool JobSet::out_of_workers() const {
   const std::vector<JobPointer> jobs = all_jobs();
   return std::any_of(jobs.begin(), jobs.end(), [](const JobPointer& job) { return job->out_of_workers(); });

@@ -104,6 +104,8 @@ class JobSet {
   /// The jobs that can do nothing because the store refuses the role, by name, and why.
   std::map<std::string, Error> denials() const;
   std::vector<work::StuckHandler> stuck() const;
+  /// Brings the gauges of all jobs' workers up to date.
+  void publish_workers() const;
   /// A job has lost so many workers to handlers that do not return that no more take their place.
   bool out_of_workers() const;
   work::LedgerSnapshot total() const;

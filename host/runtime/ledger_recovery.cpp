@@ -143,11 +143,11 @@ void LedgerRecovery::finish(OrphanSettlement& settlement) {
   }
   parts_.log.warn("settled what a dead host held", {{"host", ledger.host},
                                                     {"died", why_it_died(ledger)},
-                                                    {"counted", std::to_string(tally.counted)},
-                                                    {"suspects", std::to_string(tally.suspects)},
-                                                    {"released", std::to_string(tally.released)},
-                                                    {"gone", std::to_string(tally.gone)},
-                                                    {"unsettled", std::to_string(tally.unsettled)}});
+                                                    {"counted", tally.counted},
+                                                    {"suspects", tally.suspects},
+                                                    {"released", tally.released},
+                                                    {"gone", tally.gone},
+                                                    {"unsettled", tally.unsettled}});
   folder_.forget_all_but(kHistory);
 }
 

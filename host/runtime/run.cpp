@@ -221,9 +221,7 @@ int Run::serve(Ground& ground) {
     return finish(ground, kConfiguration);
   }
   if (!events_.terminating()) {
-    log_.info("running", {{"host", ground.name},
-                          {"jobs", std::to_string(ground.jobs)},
-                          {"plugins", std::to_string(ground.plugins.plugins().size())}});
+    log_.info("running", {{"host", ground.name}, {"jobs", ground.jobs}, {"plugins", ground.plugins.plugins().size()}});
   }
   host.run(events_, options_.until_empty, options_.progress);
   return finish(ground, kClean);
@@ -265,7 +263,19 @@ DrainCertificate Run::certificate_of(JobSet::Drained drained, const Ground& grou
 
 void Run::say(const DrainCertificate& certificate) {
   // To people first: the file may be a pipe that nobody reads.
-  log_.print(certificate.text() + "\n");
+  const work::LedgerSnapshot sum = certificate.total();
+  log_.print(certificate.text() + "\n",
+             {{"claimed", sum.claimed},
+              {"done", sum.done},
+              {"retried", sum.retried},
+              {"snoozed", sum.snoozed},
+              {"rejected", sum.rejected},
+              {"discarded", sum.discarded},
+              {"released", sum.released},
+              {"lost", sum.lost},
+              {"stranded", sum.stranded},
+              {"took_ms", std::chrono::duration_cast<std::chrono::milliseconds>(certificate.took).count()},
+              {"clean", certificate.clean}});
   static_cast<void>(log_.flush(kFlushTime));
   if (auto written = report_.write(certificate); !written) {
     log_.print("sluice: " + written.error().message() + "\n");

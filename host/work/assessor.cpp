@@ -11,13 +11,30 @@ namespace {
 using observe::LogLevel;
 using plugin::OutcomeStatus;
 
+/// Without digits that say nothing.
+Duration shown(Duration duration) {
+  return duration >= std::chrono::seconds(1)
+             ? Duration(std::chrono::duration_cast<std::chrono::seconds>(duration))
+             : Duration(std::chrono::duration_cast<std::chrono::milliseconds>(duration));
+}
+
 // Attempts shorter than this are counted as one mean for each handful.
 constexpr Duration kCountedAlone = std::chrono::milliseconds(1);
+
+/// The handler has come back after its time-out: whatever it says of it, that is why.
+void call_time_out(plugin::Outcome& outcome, Duration took) {
+  const bool failed = outcome.status == OutcomeStatus::retry || outcome.status == OutcomeStatus::fault;
+  if (failed && outcome.reason.find("timed out") == std::string::npos) {
+    outcome.reason = "timed out after " + config::format_duration(shown(took)) +
+                     (outcome.reason.empty() ? std::string() : ": " + outcome.reason);
+  }
+}
 
 bool is_fault(OutcomeStatus status) { return status == OutcomeStatus::fault || status == OutcomeStatus::crashed; }
 
 // What an attempt that failed is logged as; whether there is another one is what a reader wants to know first.
-void note_failed(const Task& task, const plugin::Outcome& outcome, Notes& notes) {
+void note_failed(const Task& task, const Hand::Finished& finished, Notes& notes) {
+  const plugin::Outcome& outcome = finished.outcome;
   const Ending ending = task.disposition.ending;
   const bool fault = is_fault(outcome.status);
   auto level = LogLevel::warn;
@@ -33,6 +50,11 @@ void note_failed(const Task& task, const plugin::Outcome& outcome, Notes& notes)
     text = fault ? "the handler failed" : "to be retried";
   }
   notes.line(level, text, task.message.id, outcome.reason);
+  notes.lines.back().attempt = task.message.attempt;
+  notes.lines.back().took = finished.took;
+  if (ending == Ending::retried) {
+    notes.lines.back().wait = task.disposition.delay;
+  }
 }
 
 }  // namespace
@@ -81,19 +103,30 @@ void Assessor::take_over(Hand::Finished& finished, SteadyTime now, Notes& notes)
     return;
   }
   notes.outcome(finished.outcome.status);
+  if (finished.timed_out) {
+    ++notes.timed_out;
+    call_time_out(finished.outcome, finished.took);
+  }
   claimer_.attempt_ended(finished.outcome.status == OutcomeStatus::release, notes);
   if (counts) {
-    settler_.add_finished(task, dispose(finished.outcome, task.message.attempt, policy_, random_), now);
-    log_outcome(task, finished.outcome, notes);
+    settler_.add_finished(task, disposition_of(task, finished), now);
+    log_outcome(task, finished, notes);
   } else {
-    settler_.remember(task, dispose(finished.outcome, task.message.attempt, policy_, random_));
+    settler_.remember(task, disposition_of(task, finished));
     notes.line(LogLevel::warn, "a handler has returned after its message was given up", task.message.id,
                finished.outcome.reason);
     holdings_.tidy(task);
   }
 }
 
-void Assessor::log_outcome(const Task& task, const plugin::Outcome& outcome, Notes& notes) const {
+Disposition Assessor::disposition_of(const Task& task, const Hand::Finished& finished) {
+  Disposition disposition = dispose(finished.outcome, task.message.attempt, policy_, random_);
+  disposition.failure.took = finished.took;
+  return disposition;
+}
+
+void Assessor::log_outcome(const Task& task, const Hand::Finished& finished, Notes& notes) const {
+  const plugin::Outcome& outcome = finished.outcome;
   switch (outcome.status) {
     case OutcomeStatus::reject:
       notes.line(LogLevel::warn, "rejected", task.message.id, outcome.reason);
@@ -101,7 +134,7 @@ void Assessor::log_outcome(const Task& task, const plugin::Outcome& outcome, Not
     case OutcomeStatus::fault:
     case OutcomeStatus::crashed:
     case OutcomeStatus::retry:
-      note_failed(task, outcome, notes);
+      note_failed(task, finished, notes);
       break;
     case OutcomeStatus::discard:
       notes.line(LogLevel::info, "discarded", task.message.id, outcome.reason);
@@ -133,15 +166,15 @@ bool Assessor::settles_at_once(Task& task, SteadyTime now, Notes& notes) {
 }
 
 void Assessor::give_up(Task& task, Duration limit, SteadyTime now, Notes& notes) {
-  const Duration shown = limit >= std::chrono::seconds(1)
-                             ? Duration(std::chrono::duration_cast<std::chrono::seconds>(limit))
-                             : Duration(std::chrono::duration_cast<std::chrono::milliseconds>(limit));
-  const std::string why =
-      "timed out: the handler did not return within " + config::format_duration(shown) + ", its worker is lost";
+  const std::string why = "timed out: the handler did not return within " + config::format_duration(shown(limit)) +
+                          ", it is stuck and its worker is lost";
+  ++notes.timed_out;
   notes.line(LogLevel::error, "the handler ignores its stop token and is stuck; its message is taken from it",
              task.message.id, policy_.handler + ": " + why + ". Mend the handler");
   if (task.stage() == TaskStage::dealt) {
-    settler_.add(task, dispose_crash(why, task.message.attempt, policy_, random_), now);
+    Disposition disposition = dispose_crash(why, task.message.attempt, policy_, random_);
+    disposition.failure.took = limit;
+    settler_.add(task, std::move(disposition), now);
   }
 }
 

@@ -35,7 +35,8 @@ class Assessor {
 
  private:
   void take_over(Hand::Finished& finished, SteadyTime now, Notes& notes);
-  void log_outcome(const Task& task, const plugin::Outcome& outcome, Notes& notes) const;
+  Disposition disposition_of(const Task& task, const Hand::Finished& finished);
+  void log_outcome(const Task& task, const Hand::Finished& finished, Notes& notes) const;
 
   // Fixed after construction.
   const FailurePolicy policy_;

@@ -15,8 +15,12 @@ Duration bounded(Duration delay) { return std::clamp(delay, Duration::zero(), kM
 
 // Without the time, which the settler stamps when it writes.
 queue::Failure failure(std::string error, std::uint32_t attempt, const FailurePolicy& policy) {
-  return {
-      .error = std::move(error), .handler = policy.handler, .host = policy.host, .attempts = attempt, .failed_at = {}};
+  queue::Failure why;
+  why.error = std::move(error);
+  why.handler = policy.handler;
+  why.host = policy.host;
+  why.attempts = attempt;
+  return why;
 }
 
 // A message whose handler is not known to be harmless stays under suspicion for as long as it is tried.
@@ -32,7 +36,9 @@ Disposition give_up(std::string reason, std::uint32_t attempt, const FailurePoli
     case config::DeadLetterPolicy::keep:
       break;
   }
-  return {CompletionAction::retry, bounded(policy.retry.longest()), std::move(why), Ending::retried, false};
+  why.wait = bounded(policy.retry.longest());
+  const Duration wait = why.wait;
+  return {CompletionAction::retry, wait, std::move(why), Ending::retried, false};
 }
 
 std::string reason_of(const plugin::Outcome& outcome) {
@@ -56,8 +62,9 @@ Disposition try_again(const plugin::Outcome& outcome, std::uint32_t attempt, con
   // A fault names no delay that could be trusted.
   const bool named = outcome.status == OutcomeStatus::retry && outcome.delay.has_value();
   const Duration delay = named ? *outcome.delay : policy.retry.delay(attempt, random);
-  return {CompletionAction::retry, bounded(delay), failure(reason_of(outcome), attempt, policy), Ending::retried,
-          suspect};
+  queue::Failure why = failure(reason_of(outcome), attempt, policy);
+  why.wait = bounded(delay);
+  return {CompletionAction::retry, bounded(delay), std::move(why), Ending::retried, suspect};
 }
 
 }  // namespace
@@ -99,7 +106,8 @@ Disposition dispose_exhausted(std::uint32_t attempt, const FailurePolicy& policy
   }
   Disposition disposition =
       give_up("all " + std::to_string(policy.retry.max_attempts()) +
-                  " attempts are used up; the last one ended without an outcome, as when its process dies",
+                  " attempts are used up; the last one ended without an outcome: its process died, or its handler was "
+                  "stuck when it was ended",
               used, unseen);
   if (disposition.action == CompletionAction::retry) {
     // A kept message comes by here again and again; why its last attempt failed is worth more than that it did.

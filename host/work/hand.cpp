@@ -22,7 +22,7 @@ Task* Hand::next(SteadyTime now) {
       started_at_ = now;
       return running_;
     }
-    finished_.push_back({dealt.task, {plugin::OutcomeStatus::release, {}, {}}, Duration::zero(), true});
+    finished_.push_back({dealt.task, {plugin::OutcomeStatus::release, {}, {}}, Duration::zero(), true, false});
   }
   return nullptr;
 }
@@ -30,7 +30,7 @@ Task* Hand::next(SteadyTime now) {
 void Hand::finish(plugin::Outcome outcome, SteadyTime now) {
   const MutexLock lock(mutex_);
   SLUICE_ASSERT(running_ != nullptr);
-  finished_.push_back({running_, std::move(outcome), now - started_at_, false});
+  finished_.push_back({running_, std::move(outcome), now - started_at_, false, now >= attempt_.deadline()});
   running_ = nullptr;
 }
 

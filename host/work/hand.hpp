@@ -24,7 +24,8 @@ class Hand {
     Task* task = nullptr;
     plugin::Outcome outcome;
     Duration took{};
-    bool expired = false;  ///< never started: its lease had run out in the hand
+    bool expired = false;    ///< never started: its lease had run out in the hand
+    bool timed_out = false;  ///< it ended after its time-out
   };
   struct View {
     Task* running = nullptr;

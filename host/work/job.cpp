@@ -199,6 +199,7 @@ DrainReport Job::drain(Deadline deadline) {
   parts_->settler.stop_until(until);
   parts_->keeper.stop_until(until);
   parts_->poller.stop_until(until);
+  parts_->shared.metrics().workers(0, stuck().size());
   return parts_->shared.look([](const JobFlow& flow) {
     return DrainReport{flow.holdings().account(), flow.workforce().handlers_running(), flow.claim_under_way(),
                        flow.denial().has_value()};
@@ -260,6 +261,8 @@ std::vector<StuckHandler> Job::stuck() const {
   }
   return all;
 }
+
+void Job::publish_workers() const { parts_->shared.metrics().workers(config().concurrency, stuck().size()); }
 
 std::uint32_t Job::handlers_running() const {
   return parts_->shared.look([](const JobFlow& flow) { return flow.workforce().handlers_running(); });

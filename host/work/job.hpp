@@ -125,6 +125,8 @@ class Job final : public runtime::Service {
   LedgerSnapshot ledger() const;
   /// Handlers stuck at this moment. Their messages are settled, and other workers have taken their place.
   std::vector<StuckHandler> stuck() const;
+  /// Brings the gauges of its workers up to date.
+  void publish_workers() const;
   /// So many are stuck that no more workers take their place; /healthz is 503 meanwhile.
   bool out_of_workers() const;
   /// None of its threads runs: it can be destroyed without waiting.

@@ -1,8 +1,65 @@
 #include "host/work/notes.hpp"
 
+#include <array>
+#include <chrono>
+
+#include "base/text/utf8.hpp"
 #include "host/work/disposition.hpp"
 
 namespace sluice::work {
+
+namespace {
+
+// A reason may be 4 KB of somebody's exception: the first attempt logs it whole, and the record keeps it.
+constexpr std::size_t kLongestRepeated = 200;
+
+std::int64_t milliseconds(Duration duration) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
+}
+
+std::string reason_of(const Notes::Line& line) {
+  if (line.attempt <= 1 || line.detail.size() <= kLongestRepeated) {
+    return line.detail;
+  }
+  return std::string(cut_utf8(line.detail, kLongestRepeated)) + "... (" + std::to_string(line.detail.size()) +
+         " bytes)";
+}
+
+void write(const Notes::Line& line, const std::string& job, observe::Log& log) {
+  const std::string reason = reason_of(line);
+  if (line.message_id.empty()) {
+    log.write(line.level, line.text, {{"job", job}, {"reason", reason}});
+  } else if (line.attempt == 0) {
+    log.write(line.level, line.text, {{"job", job}, {"id", line.message_id}, {"reason", reason}});
+  } else if (line.wait) {
+    log.write(line.level, line.text,
+              {{"job", job},
+               {"id", line.message_id},
+               {"attempt", line.attempt},
+               {"took_ms", milliseconds(line.took)},
+               {"wait_ms", milliseconds(*line.wait)},
+               {"reason", reason}});
+  } else {
+    log.write(line.level, line.text,
+              {{"job", job},
+               {"id", line.message_id},
+               {"attempt", line.attempt},
+               {"took_ms", milliseconds(line.took)},
+               {"reason", reason}});
+  }
+}
+
+void count_endings(const Notes& notes, observe::JobMetrics& metrics) {
+  constexpr std::array<std::string_view, kEndings> kNames{"done",      "retried",  "snoozed", "rejected",
+                                                          "discarded", "released", "lost"};
+  for (std::size_t i = 0; i < kNames.size(); ++i) {
+    if (notes.endings[i] > 0) {
+      metrics.settled(kNames[i], notes.endings[i]);
+    }
+  }
+}
+
+}  // namespace
 
 void publish(const Notes& notes, const std::string& job, observe::Log& log, observe::JobMetrics& metrics) {
   if (notes.claimed > 0) {
@@ -31,12 +88,12 @@ void publish(const Notes& notes, const std::string& job, observe::Log& log, obse
   if (notes.held_changed) {
     metrics.in_flight(notes.held);
   }
+  if (notes.timed_out > 0) {
+    metrics.timed_out(notes.timed_out);
+  }
+  count_endings(notes, metrics);
   for (const Notes::Line& line : notes.lines) {
-    if (line.message_id.empty()) {
-      log.write(line.level, line.text, {{"job", job}, {"reason", line.detail}});
-    } else {
-      log.write(line.level, line.text, {{"job", job}, {"id", line.message_id}, {"reason", line.detail}});
-    }
+    write(line, job, log);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "host/observe/log.hpp"
 #include "host/observe/metrics.hpp"
 #include "host/plugin/outcome.hpp"
+#include "host/work/account.hpp"
 
 namespace sluice::work {
 
@@ -22,6 +24,10 @@ struct Notes {
     std::string_view text;  ///< a literal
     std::string message_id;
     std::string detail;
+    /// Of an attempt that has failed: its number, how long it took, and after which wait the next one may begin.
+    std::uint32_t attempt = 0;
+    Duration took{};
+    std::optional<Duration> wait{};
   };
 
   // Whom to wake.
@@ -40,6 +46,8 @@ struct Notes {
   std::uint64_t claimed = 0;
   std::array<std::uint64_t, plugin::kOutcomes> outcomes{};
   std::uint64_t exhausted = 0;
+  std::uint64_t timed_out = 0;
+  std::array<std::uint64_t, kEndings> endings{};
   std::uint64_t settle_failed = 0;
   std::uint64_t lost = 0;
   std::uint64_t claim_failed = 0;
@@ -51,7 +59,7 @@ struct Notes {
 
   void outcome(plugin::OutcomeStatus status) { ++outcomes[static_cast<std::size_t>(status)]; }
   void line(observe::LogLevel level, std::string_view text, std::string message_id = {}, std::string detail = {}) {
-    lines.push_back({level, text, std::move(message_id), std::move(detail)});
+    lines.push_back({level, text, std::move(message_id), std::move(detail), 0, Duration::zero(), std::nullopt});
   }
 };
 

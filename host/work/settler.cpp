@@ -68,6 +68,7 @@ void Settler::finish(Task& task, bool lost, Notes& notes) {
     holdings_.lose(task, notes);
   } else {
     holdings_.end(task, ending);
+    ++notes.endings[static_cast<std::size_t>(ending)];
   }
   holdings_.tidy(task);
 }

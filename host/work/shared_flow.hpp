@@ -68,6 +68,8 @@ class SharedFlow {
     log_.write(level, text, {{"job", job_}, {"reason", reason}});
   }
 
+  observe::JobMetrics& metrics() const { return metrics_; }
+
  private:
   struct Waiting {
     Condition condition;

@@ -242,9 +242,9 @@ class Exec {
       case Supervisor::Why::stop:
         return sluice::release();
       case Supervisor::Why::timeout:
-        return sluice::retry("did not end within the option timeout" + detail);
+        return sluice::retry("timed out: did not end within the option timeout" + detail);
       case Supervisor::Why::attempt_timeout:
-        return sluice::retry("did not end within the job's timeout" + detail);
+        return sluice::retry("timed out: did not end within the job's timeout" + detail);
       case Supervisor::Why::nothing:
         break;
     }

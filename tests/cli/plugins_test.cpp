@@ -17,7 +17,7 @@ using testing::StartsWith;
 /// A folder with the fixture plugin, one file that is none, and a job.
 class PluginFolder : public HostFolder {
  public:
-  PluginFolder() {
+  PluginFolder() : HostFolder("[store]\nkind = \"sqlite\"\npath = \"sluice.db\"\n") {
     std::filesystem::copy_file(SLUICE_FIXTURE_PLUGIN, path() + "/plugins/fixture.so");
     job("orders", "port = 7\n");
   }
@@ -29,7 +29,7 @@ class PluginFolder : public HostFolder {
 TEST(Plugins, ShowsHandlersAndOptions) {
   const PluginFolder folder;
   folder.write("plugins/text.so", "hello");
-  const Finished shown = folder.run({"plugins"});
+  const Finished shown = folder.run({"plugins", "--output", "text"});
   EXPECT_EQ(shown.exit_code, 0) << shown.err;
   const auto lines = shown.out_lines();
   ASSERT_EQ(lines.size(), 6U) << shown.out;
@@ -61,7 +61,7 @@ TEST(Plugins, PrintsJson) {
 TEST(Plugins, LooksIntoAFolderWithoutAHostFile) {
   const PluginFolder folder;
   std::filesystem::remove(folder.path() + "/host.toml");
-  EXPECT_THAT(folder.run({"plugins", "--dir", "plugins"}).out, StartsWith("fixture 1.2.3"));
+  EXPECT_THAT(folder.run({"plugins", "--dir", "plugins", "--output", "text"}).out, StartsWith("fixture 1.2.3"));
   const Finished none = folder.run({"plugins", "--dir", "jobs.d", "--json"});
   EXPECT_EQ(none.exit_code, 0);
   EXPECT_TRUE(boost::json::parse(none.out).at("plugins").as_array().empty());

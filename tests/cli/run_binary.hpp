@@ -60,7 +60,9 @@ class RunningBinary {
 /// A temporary folder with a host.toml on SQLite, removed with the object.
 class HostFolder {
  public:
-  explicit HostFolder(const std::string& host_toml = "[store]\nkind = \"sqlite\"\npath = \"sluice.db\"\n");
+  /// By itself it knows the queues `orders` and `q`.
+  explicit HostFolder(
+      const std::string& host_toml = "[store]\nkind = \"sqlite\"\npath = \"sluice.db\"\n[queues.orders]\n[queues.q]\n");
   ~HostFolder();
   HostFolder(const HostFolder&) = delete;
   HostFolder& operator=(const HostFolder&) = delete;

@@ -77,7 +77,7 @@ TEST(Terminal, PurgeTakesYesForAnAnswer) {
   folder.run({"send", "--queue", "q", "-"}, "1\n2\n");
   const auto session = on_terminal(folder, {"purge", "--queue", "q"}, "[y/N] ", "y\n");
   EXPECT_EQ(session.exit_code, 0) << session.text;
-  EXPECT_THAT(session.text, HasSubstr("\"removed\": 2"));
+  EXPECT_THAT(session.text, HasSubstr("2 removed, 0 skipped")) << "text, where somebody looks";
   EXPECT_EQ(stored(folder), 0);
 }
 
@@ -113,6 +113,42 @@ TEST(Terminal, WatchRedrawsInPlaceUntilCtrlC) {
   EXPECT_THAT(session.text, HasSubstr("\x1b[H\x1b[2J"));
   EXPECT_THAT(session.text, Not(HasSubstr("first_100"))) << "a table, unless JSON was asked for";
   EXPECT_EQ(session.exit_code, 0);
+}
+
+TEST(Terminal, AsksAboutWhatWillHappen) {
+  const HostFolder folder;
+  folder.run({"send", "--queue", "q", "-"}, "1\n2\n3\n4\n5\n");
+  const auto asked = [&folder](std::vector<std::string> words) {
+    words.insert(words.begin(), {"delete", "--queue", "q"});
+    const auto session = on_terminal(folder, words, "[y/N] ", "n\n");
+    return session.text.substr(0, session.text.find(" [y/N]"));
+  };
+  EXPECT_EQ(asked({"--all"}), "Remove all 5 messages of queue q?");
+  EXPECT_EQ(asked({"--all", "--limit", "2"}), "Remove 2 messages of queue q?");
+  EXPECT_EQ(asked({"--where", "data > 3"}), "Remove 2 messages of queue q that match?");
+  EXPECT_EQ(asked({"--where", "data > 1", "--limit", "1"}), "Remove 1 message of queue q that matches?");
+  EXPECT_EQ(asked({"--all", "--rate", "1/m"}), "Remove all 5 messages of queue q, in 5m?");
+  folder.run({"receive", "--queue", "q"});
+  EXPECT_EQ(asked({"--all"}), "Remove 4 messages of queue q, leaving 1 in flight alone?");
+  EXPECT_EQ(asked({"--all", "--force"}), "Remove all 5 messages of queue q?");
+  EXPECT_EQ(stored(folder), 5);
+}
+
+TEST(Terminal, ShowsTextToWhoLooksAndJsonToWhoAsks) {
+  const HostFolder folder;
+  folder.run({"send", "--queue", "q", "--id", "A-1", "--data", "1"});
+  EXPECT_THAT(on_terminal(folder, {"ls", "--queue", "q"}, "", "").text, HasSubstr("RECEIVES"));
+  EXPECT_THAT(on_terminal(folder, {"get", "--queue", "q", "A-1"}, "", "").text, HasSubstr("receives"));
+  EXPECT_THAT(on_terminal(folder, {"ls", "--queue", "q", "--json"}, "", "").text, HasSubstr("\"statuses\""));
+  EXPECT_THAT(on_terminal(folder, {"ls", "--queue", "q", "--output", "json"}, "", "").text, HasSubstr("\"statuses\""));
+}
+
+TEST(Terminal, LsSaysHowManyThereAre) {
+  const HostFolder folder;
+  folder.run({"send", "--queue", "q", "-"}, "1\n2\n3\n");
+  EXPECT_THAT(on_terminal(folder, {"ls", "--queue", "q", "--limit", "2"}, "", "").text, HasSubstr("2 of 3; "));
+  EXPECT_THAT(on_terminal(folder, {"ls", "--queue", "q", "--where", "data < 3", "--limit", "1"}, "", "").text,
+              HasSubstr("1 of 2; "));
 }
 
 TEST(Terminal, LsSaysThatThereIsNothing) {

@@ -49,6 +49,7 @@ std::string Transcript::scrubbed(std::string text) const {
   static const std::vector<std::pair<std::regex, std::string>> kMoving = {
       {std::regex("20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z"), "<time>"},
       {std::regex("\"oldest_ready_seconds\": [0-9.]+"), "\"oldest_ready_seconds\": <seconds>"},
+      {std::regex("\"next\": \"[^\"]+\""), "\"next\": \"<cursor>\""},
       {std::regex("\\((in )?[0-9]+[smhd]( ago)?\\)"), "(<while>)"},
       // Ages in tables keep their column.
       {std::regex("( +)[0-9]+s(?= |\\n)"), "$1?s"},

@@ -61,8 +61,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Mistake{
             {"send", "--quue", "q", "--data", "1"}, 64, "sluice send: unknown option --quue; did you mean --queue?"},
-        Mistake{{"get", "--queue", "q"}, 64, "sluice get: --id is missing; write --id ID"},
-        Mistake{{"ls"}, 64, "sluice ls: --queue is missing; write --queue QUEUE"},
+        Mistake{{"get", "--queue", "q"}, 64, "sluice get: which message? Write its id"},
+        Mistake{{"ls"}, 64, "sluice ls: --queue is missing; write --queue QUEUE, one of orders, q"},
         Mistake{
             {"ls", "--queue", "q", "--limit", "0"}, 64, "sluice ls: --limit 0: write a whole number from 1 to 1000000"},
         Mistake{{"ls", "--queue", "q", "--limit", "5", "--all"},
@@ -73,7 +73,13 @@ INSTANTIATE_TEST_SUITE_P(
             64,
             "sluice purge: this would remove every message of queue q and there is no terminal to ask on; add --yes to "
             "confirm, or --dry-run to see which"},
-        Mistake{{"fail"}, 64, "sluice fail: --id is missing; write --id ID"},
+        Mistake{
+            {"fail"},
+            64,
+            "sluice fail: say which: ID for one, --where, --older-than, --error or --error-like for some, or --all"},
+        Mistake{{"get", "--queue", "q", "x", "y"}, 64, "sluice get: one message at a time; leave out y"},
+        Mistake{
+            {"fail", "--queue", "q", "x", "--all"}, 64, "sluice fail: an id and --all exclude each other; give one"},
         Mistake{{"receive", "--queue", "q", "--visibility-timeout", "soon"},
                 64,
                 "sluice receive: --visibility-timeout soon is no duration; write 1500ms, 30s, 15m, 2h or 1d"},
@@ -89,15 +95,11 @@ INSTANTIATE_TEST_SUITE_P(
                 64,
                 "sluice version: --json and --output exclude each other; give one"},
         Mistake{{"plugins", "--dir", "nowhere"}, 1, "sluice plugins: --dir nowhere: there is no such folder"},
-        Mistake{{"redrive", "--queue", "q", "--id", "x", "--force"},
+        Mistake{{"edit", "--queue", "q", "x", "--dry-run"},
                 64,
-                "sluice redrive: --id and --force exclude each other; give one"},
-        Mistake{{"delete", "--queue", "q", "--id", "x", "--dlq"},
-                64,
-                "sluice delete: --id and --dlq exclude each other; give one"},
-        Mistake{{"edit", "--queue", "q", "--id", "x", "--dlq", "--set", "data=1"},
-                64,
-                "sluice edit: --id and --dlq exclude each other; give one"},
+                "sluice edit: an editor cannot be tried; give --set or --unset with --dry-run"},
+        Mistake{
+            {"ls", "--queue", "q", "--both", "--dlq"}, 64, "sluice ls: --dlq and --both exclude each other; give one"},
         Mistake{{"run", "-"}, 64, "sluice run: unexpected word \"-\"; `sluice help run` shows what it takes"}));
 
 INSTANTIATE_TEST_SUITE_P(

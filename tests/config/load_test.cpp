@@ -58,8 +58,13 @@ TEST(Load, TakesAPatternThatMatchesNothing) {
 TEST(Load, RefusesANamedFileThatIsNotThere) {
   const TemporaryFolder folder;
   const HostConfig host = host_in(folder, "[host]\njobs = ['orders.toml']");
-  EXPECT_EQ(errors_text(load_job_configs(host, kNothing)),
-            folder.path().string() + "/orders.toml: there is no such file\n");
+  EXPECT_EQ(errors_text(load_job_configs(host, kNothing)), folder.path().string() + "/host.toml:2:9: 'jobs' names " +
+                                                               folder.path().string() +
+                                                               "/orders.toml, and there is no such file\n")
+      << "at the place where it is named";
+  folder.write("jobs.d/a.toml", job_text());
+  const HostConfig more = host_in(folder, "[host]\njobs = ['orders.toml', 'jobs.d/*.toml']");
+  EXPECT_EQ(load_job_files(more, kNothing).jobs.size(), 1U) << "the others are read all the same";
 }
 
 TEST(Load, WorksInAFolderWhoseNameLooksLikeAPattern) {

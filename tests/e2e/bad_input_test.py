@@ -79,7 +79,7 @@ class BadPlugins(Case):
     def rejects(self, name, *phrases):
         self.write_job("noop")
         shutil.copy(os.path.join(FIXTURE_PLUGINS, name + ".so"), self.path("plugins", "bad.so"))
-        done = self.sluice("plugins", check=True)
+        done = self.sluice("plugins", "--output", "text", check=True)
         text = done.stdout + done.stderr
         for phrase in ("bad.so",) + phrases:
             self.assertRegex(text, phrase)
@@ -105,7 +105,7 @@ class BadPlugins(Case):
         self.write_job("noop")
         self.write("plugins/text.so", "hello")
         self.write("plugins/empty.so", "")
-        done = self.sluice("plugins", check=True)
+        done = self.sluice("plugins", "--output", "text", check=True)
         self.assertIn("text.so", done.stdout + done.stderr)
         self.assertIn("empty.so", done.stdout + done.stderr)
 

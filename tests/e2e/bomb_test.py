@@ -162,7 +162,7 @@ class BombSqliteThread(BombCase):
             self.assertTrue(crash["crash"]["stack"])
             self.assertEqual(1, crash["settled"]["counted"])
             self.assertEqual(0, crash["settled"]["unsettled"])
-        text = self.sluice("crashes", check=True).stdout
+        text = self.sluice("crashes", "--output", "text", check=True).stdout
         for word in ("SIGABRT", "the-bomb", "bomb.so", "1 counted"):
             self.assertIn(word, text)
 

@@ -4,8 +4,11 @@
 import json
 import os
 import re
+import shutil
 import signal
+import subprocess
 import sys
+import unittest
 
 from support import SOURCE, TABLE, Case, free_port, http, main, until
 
@@ -56,7 +59,7 @@ class MetricsSqlite(Case):
 
     def test_figures_are_those_of_the_certificate(self):
         run = self.work()
-        job = {"job": "worker", "queue": "orders"}
+        job = {"sluice_job": "worker", "queue": "orders"}
         self.assertEqual(12, self.value("sluice_claims_total", **job))
         self.assertEqual(12, self.value("sluice_attempts_total", **job))
         outcomes = {name: self.value("sluice_outcomes_total", outcome=name, **job)
@@ -70,6 +73,12 @@ class MetricsSqlite(Case):
                      "sluice_in_flight"):
             self.assertEqual(0, self.value(name, **job), name)
         self.check_dynamodb()
+        settled = {name: self.value("sluice_settled_total", ending=name, **job)
+                   for name in ("done", "retried", "snoozed", "rejected", "discarded", "released")}
+        self.assertEqual({"done": 5, "retried": 2, "snoozed": 1, "rejected": 3, "discarded": 1, "released": 0}, settled)
+        self.assertEqual(1, self.value("sluice_concurrency", **job))
+        self.assertEqual(0, self.value("sluice_stuck_handlers", **job))
+        self.assertEqual(0, self.value("sluice_timeouts_total", **job))
         self.assertEqual(0, run.stop(), run.log())
         self.assert_certificate(run, claimed=12, done=5, retried=2, snoozed=1, rejected=3, discarded=1)
         # The last attempt of a message is not announced as one more.
@@ -85,7 +94,7 @@ class MetricsSqlite(Case):
         self.write_job("sleeper", options='duration = "1h"\nignore_stop = false', extra="concurrency = 1")
         (message,) = self.send(1)
         run = self.start()
-        job = {"job": "orders", "queue": "orders"}
+        job = {"sluice_job": "orders", "queue": "orders"}
         until("it is held", lambda: self.scrape() and self.value("sluice_in_flight", **job) == 1)
         self.sluice("delete", "--queue", "orders", "--id", message, "--force", check=True)
         until("the receipt is lost", lambda: self.scrape() and self.value("sluice_lost_receipts_total", **job) == 1)
@@ -119,16 +128,48 @@ class MetricsDynamo(MetricsSqlite):
             if name == "sluice_dynamodb_errors_total" and value > 0 and ("queue", "orders") in labels
             and ("error", "transport") in labels])
         until("a failed claim is counted",
-              lambda: self.scrape() and self.value("sluice_claim_failures_total", job="worker", queue="orders") > 0)
+              lambda: self.scrape() and self.value("sluice_claim_failures_total", sluice_job="worker", queue="orders") > 0)
         self.check_documentation()
         self.assertEqual(0, run.stop(), run.log())
 
     def check_documentation(self):
         """The page names every series there is, and no other."""
         with open(os.path.join(SOURCE, "docs", "metrics.md"), encoding="utf-8") as page:
-            documented = set(re.findall(r"`(sluice_\w+)", page.read()))
+            documented = set(re.findall(r"`(sluice_\w+)", page.read())) - {"sluice_job"}
         shown = {re.sub("_(bucket|count|sum)$", "", name) for name, _ in self.metrics if name.startswith("sluice_")}
         self.assertEqual(documented, shown)
+        for name in ("alerts.yml", "grafana.json"):
+            with open(os.path.join(SOURCE, "docs", name), encoding="utf-8") as file:
+                used = {re.sub("_(bucket|count|sum)$", "", series) for series in re.findall(r"sluice_\w+", file.read())}
+            self.assertEqual(set(), used - shown - {"sluice_job"}, name + " shows what no host has")
+            self.assertIn("sluice_queue_oldest_seconds", used, name)
+
+
+class Dashboards(unittest.TestCase):
+    def test_promtool_reads_the_alerts(self):
+        if shutil.which("promtool") is None:
+            self.skipTest("promtool is not installed (Debian package prometheus): the alerts' expressions are not checked")
+        done = subprocess.run(["promtool", "check", "rules", os.path.join(SOURCE, "docs", "alerts.yml")],
+                              capture_output=True, text=True, check=False)
+        self.assertEqual(0, done.returncode, done.stdout + done.stderr)
+
+    def test_every_alert_says_what_to_look_at(self):
+        with open(os.path.join(SOURCE, "docs", "alerts.yml"), encoding="utf-8") as file:
+            rules = file.read().split("- alert: ")[1:]
+        self.assertGreaterEqual(len(rules), 8)
+        for rule in rules:
+            for part in ("expr: ", "for: ", "severity: ", "summary: "):
+                self.assertIn(part, rule)
+
+    def test_the_dashboard_is_one(self):
+        with open(os.path.join(SOURCE, "docs", "grafana.json"), encoding="utf-8") as file:
+            dashboard = json.load(file)
+        self.assertGreaterEqual(len(dashboard["panels"]), 12)
+        ids = [panel["id"] for panel in dashboard["panels"]]
+        self.assertEqual(sorted(set(ids)), ids)
+        for panel in dashboard["panels"]:
+            self.assertTrue(panel["targets"], panel["title"])
+            self.assertTrue(all(target["expr"].count("(") == target["expr"].count(")") for target in panel["targets"]))
 
 
 if __name__ == "__main__":

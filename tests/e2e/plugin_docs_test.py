@@ -11,7 +11,7 @@ class PluginDocs(Case):
     def declared(self, plugin):
         """{option: its default, or None}, as the binary says."""
         self.write("host.toml", f'[host]\nplugin_dirs = ["{SHIPPED_PLUGINS}"]\n')
-        text = self.sluice("plugins", check=True).stdout
+        text = self.sluice("plugins", "--output", "text", check=True).stdout
         section = re.search(rf"^{re.escape(plugin)} .*?(?=^\S|\Z)", text, re.M | re.S).group(0)
         found = {}
         for name, traits in re.findall(r"^    ([a-z_]+) \((.*?)\): ", section, re.M):

@@ -64,6 +64,21 @@ class Reload(Case):
         until("the old job works on", lambda: sorted(self.lines("one")) == sorted(ids))
         self.assertEqual(0, run.stop(), run.log())
 
+    def test_an_edited_host_file_says_which_keys_wait_for_a_restart(self):
+        self.counted("orders", "one", "orders")
+        run = self.start().started()
+        with open(self.path("host.toml"), encoding="utf-8") as file:
+            text = file.read()
+        self.write("host.toml", text.replace('drain_timeout = "10s"', 'drain_timeout = "11s"') + "[queues.new]\ntable = \"abc\"\n")
+        self.hangup(run, "these keys wait for a restart")
+        self.assertIn('keys="host.drain_timeout, queues.new.table"', run.log())
+        self.write("host.toml", "[host\n")
+        self.hangup(run, "would not start again")
+        self.write("host.toml", text)
+        ids = self.send(2)
+        until("the job works on", lambda: sorted(self.lines("one")) == sorted(ids))
+        self.assertEqual(0, run.stop(), run.log())
+
     def test_a_handler_that_refuses_its_options_changes_nothing(self):
         self.counted("orders", "one", "orders")
         run = self.start().started()

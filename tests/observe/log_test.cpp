@@ -99,6 +99,37 @@ TEST(Log, WritesOneJsonObjectALine) {
   EXPECT_EQ(boost::json::parse(lines[1]).as_object().at("level").as_string(), "error");
 }
 
+TEST(Log, InJsonNumbersAreNumbersAndEveryLineIsJson) {
+  const auto lines = logged([] {
+    Log log(LogLevel::info, LogFormat::json);
+    log.info("running", {{"jobs", 3}, {"left", std::int64_t{-5}}, {"clean", true}, {"name", "7"}});
+    log.print("drain certificate: claimed 9\n", {{"claimed", std::uint64_t{9}}});
+    log.print("\r12 done\n");
+    log.print("\n");
+  });
+  ASSERT_EQ(lines.size(), 3U);
+  const auto first = boost::json::parse(lines[0]).as_object();
+  EXPECT_EQ(first.at("jobs").as_int64(), 3);
+  EXPECT_EQ(first.at("left").as_int64(), -5);
+  EXPECT_TRUE(first.at("clean").as_bool());
+  EXPECT_EQ(first.at("name").as_string(), "7");
+  const auto second = boost::json::parse(lines[1]).as_object();
+  EXPECT_EQ(second.at("message").as_string(), "drain certificate: claimed 9");
+  EXPECT_EQ(second.at("claimed").as_int64(), 9);
+  EXPECT_EQ(boost::json::parse(lines[2]).as_object().at("message").as_string(), "12 done");
+}
+
+TEST(Log, ShowsNumbersInTextAndPrintsTextAsItIs) {
+  const auto lines = logged([] {
+    Log log(LogLevel::info, LogFormat::text);
+    log.info("running", {{"jobs", 3}});
+    log.print("drain certificate: claimed 9\n", {{"claimed", 9}});
+  });
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_NE(lines[0].find("running  jobs=3"), std::string::npos);
+  EXPECT_EQ(lines[1], "drain certificate: claimed 9");
+}
+
 TEST(Log, DropsWhatIsBelowItsLevelAndFollowsSet) {
   const auto lines = logged([] {
     Log log(LogLevel::warn, LogFormat::text);
@@ -242,7 +273,7 @@ TEST(Log, ItsEndDoesNotWaitForAReaderThatStalls) {
 
 TEST(Log, PrintsTextAsItIsBetweenTheLines) {
   const auto lines = logged([] {
-    Log log(LogLevel::error, LogFormat::json);
+    Log log(LogLevel::error, LogFormat::text);
     log.print("a certificate: 1 = 1\n");
     EXPECT_TRUE(log.flush(std::chrono::minutes(1)));
   });

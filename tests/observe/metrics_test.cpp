@@ -34,15 +34,15 @@ TEST(Metrics, ShowWhatAJobDid) {
   job.in_flight(9);
   job.in_flight(6);
   const std::string text = metrics.text();
-  EXPECT_EQ(sample(text, R"(sluice_claims_total{job="orders",queue="orders-q"})"), 15);
-  EXPECT_EQ(sample(text, R"(sluice_outcomes_total{job="orders",outcome="done",queue="orders-q"})"), 8);
-  EXPECT_EQ(sample(text, R"(sluice_outcomes_total{job="orders",outcome="retry",queue="orders-q"})"), 2);
-  EXPECT_EQ(sample(text, R"(sluice_outcomes_total{job="orders",outcome="exhausted",queue="orders-q"})"), 0)
+  EXPECT_EQ(sample(text, R"(sluice_claims_total{queue="orders-q",sluice_job="orders"})"), 15);
+  EXPECT_EQ(sample(text, R"(sluice_outcomes_total{outcome="done",queue="orders-q",sluice_job="orders"})"), 8);
+  EXPECT_EQ(sample(text, R"(sluice_outcomes_total{outcome="retry",queue="orders-q",sluice_job="orders"})"), 2);
+  EXPECT_EQ(sample(text, R"(sluice_outcomes_total{outcome="exhausted",queue="orders-q",sluice_job="orders"})"), 0)
       << "every outcome is there from the start, so that rates have a zero to begin with";
-  EXPECT_EQ(sample(text, R"(sluice_settle_failures_total{job="orders",queue="orders-q"})"), 3);
-  EXPECT_EQ(sample(text, R"(sluice_lost_receipts_total{job="orders",queue="orders-q"})"), 4);
-  EXPECT_EQ(sample(text, R"(sluice_claim_failures_total{job="orders",queue="orders-q"})"), 1);
-  EXPECT_EQ(sample(text, R"(sluice_in_flight{job="orders",queue="orders-q"})"), 6);
+  EXPECT_EQ(sample(text, R"(sluice_settle_failures_total{queue="orders-q",sluice_job="orders"})"), 3);
+  EXPECT_EQ(sample(text, R"(sluice_lost_receipts_total{queue="orders-q",sluice_job="orders"})"), 4);
+  EXPECT_EQ(sample(text, R"(sluice_claim_failures_total{queue="orders-q",sluice_job="orders"})"), 1);
+  EXPECT_EQ(sample(text, R"(sluice_in_flight{queue="orders-q",sluice_job="orders"})"), 6);
 }
 
 TEST(Metrics, PutHandlerTimesIntoBuckets) {
@@ -56,17 +56,17 @@ TEST(Metrics, PutHandlerTimesIntoBuckets) {
   job.handler_time(milliseconds(5), 3);  // on a bound: same bucket, batch or not
   const std::string text = metrics.text();
   const auto bucket = [&text](const char* bound) {
-    return sample(text,
-                  std::string(R"(sluice_handler_duration_seconds_bucket{job="j",queue="q",le=")") + bound + "\"}");
+    return sample(
+        text, std::string(R"(sluice_handler_duration_seconds_bucket{queue="q",sluice_job="j",le=")") + bound + "\"}");
   };
   EXPECT_EQ(bucket("0.001"), 0);
   EXPECT_EQ(bucket("0.005"), 5);
   EXPECT_EQ(bucket("0.05"), 105);
   EXPECT_EQ(bucket("300"), 105);
   EXPECT_EQ(bucket("+Inf"), 107);
-  EXPECT_EQ(sample(text, R"(sluice_handler_duration_seconds_count{job="j",queue="q"})"), 107);
-  EXPECT_NEAR(sample(text, R"(sluice_handler_duration_seconds_sum{job="j",queue="q"})"), 7202.022, 0.001);
-  EXPECT_EQ(sample(text, R"(sluice_attempts_total{job="j",queue="q"})"), 107);
+  EXPECT_EQ(sample(text, R"(sluice_handler_duration_seconds_count{queue="q",sluice_job="j"})"), 107);
+  EXPECT_NEAR(sample(text, R"(sluice_handler_duration_seconds_sum{queue="q",sluice_job="j"})"), 7202.022, 0.001);
+  EXPECT_EQ(sample(text, R"(sluice_attempts_total{queue="q",sluice_job="j"})"), 107);
 }
 
 TEST(Metrics, GiveOneObjectForOneJob) {
@@ -160,7 +160,7 @@ TEST(Metrics, MayBeCalledFromManyThreads) {
       });
     }
   }
-  EXPECT_EQ(sample(metrics.text(), R"(sluice_claims_total{job="j",queue="q"})"), 4 * kRounds);
+  EXPECT_EQ(sample(metrics.text(), R"(sluice_claims_total{queue="q",sluice_job="j"})"), 4 * kRounds);
   EXPECT_EQ(sample(metrics.text(), R"(sluice_dynamodb_requests_total{operation="Query",queue="t",table="t"})"),
             4 * kRounds);
 }

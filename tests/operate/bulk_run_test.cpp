@@ -145,13 +145,50 @@ TEST_F(BulkRunTest, LeavesAloneWhatIsInFlightUnlessForced) {
   finish(careful);
   EXPECT_EQ(careful.count().done, 2U);
   EXPECT_EQ(careful.count().skipped, 2U);
-  EXPECT_EQ(outcomes_.front().error.message(), "in flight");
+  EXPECT_EQ(outcomes_.front().error.message().substr(0, 19), "is in flight until ");
   BulkPlan plan = plan_for(ChangeAction::remove);
   plan.force = true;
   BulkRun forced(desk_.oper(kQueue), clock_, std::move(plan));
   finish(forced);
   EXPECT_EQ(forced.count().done, 2U);
   EXPECT_EQ(total(), 0U);
+}
+
+TEST_F(BulkRunTest, ChangesMessagesThatAreNamedWhereverTheyLie) {
+  send(5);
+  ASSERT_TRUE(desk_.dead_letter(kQueue, id(1), {}, Deadline::never()));
+  BulkPlan plan = plan_for(ChangeAction::remove);
+  plan.ids = {id(1), "nobody", id(3)};
+  BulkRun run(desk_.oper(kQueue), clock_, plan);
+  finish(run);
+  EXPECT_THAT(ids_with(Fate::done), ElementsAre(id(1), id(3)));
+  EXPECT_THAT(ids_with(Fate::failed), ElementsAre("nobody"));
+  EXPECT_TRUE(run.complete());
+  EXPECT_EQ(total(), 3U);
+  plan.ids = {id(0), id(2)};
+  plan.half = Half::dlq;
+  plan.this_half_only = true;
+  outcomes_.clear();
+  BulkRun elsewhere(desk_.oper(kQueue), clock_, plan);
+  finish(elsewhere);
+  EXPECT_THAT(ids_with(Fate::skipped), ElementsAre(id(0), id(2)));
+  plan.this_half_only = false;
+  plan.dry_run = true;
+  BulkRun tried(desk_.oper(kQueue), clock_, plan);
+  finish(tried);
+  EXPECT_THAT(ids_with(Fate::planned), ElementsAre(id(0), id(2)));
+  EXPECT_EQ(total(), 3U);
+}
+
+TEST_F(BulkRunTest, WhatIsMeantForMessagesInFlightTakesThem) {
+  send(2);
+  ASSERT_EQ(desk_.claim({kQueue}, 1, std::chrono::minutes(1), Deadline::never())->size(), 1U);
+  BulkPlan plan = plan_for(ChangeAction::set_visibility);
+  plan.any_state = true;
+  BulkRun run(desk_.oper(kQueue), clock_, std::move(plan));
+  finish(run);
+  EXPECT_EQ(run.count().done, 2U);
+  EXPECT_TRUE(outcomes_.front().was_in_flight);
 }
 
 TEST_F(BulkRunTest, SkipsWhatSomebodyChangesMeanwhile) {

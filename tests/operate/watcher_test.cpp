@@ -218,7 +218,7 @@ TEST_F(WatcherTest, WhatIsPutOffBehindAFullViewLooksGone) {
   EXPECT_THAT(look(), ElementsAre("gone B"));
 }
 
-TEST_F(WatcherTest, WhatTheDlqMayHideIsNotCalledGone) {
+TEST_F(WatcherTest, SeesADeadLetterBehindManyOldOnes) {
   request_.limit = 1;
   for (const char* id : {"A", "B", "C"}) {
     send(id);
@@ -228,7 +228,7 @@ TEST_F(WatcherTest, WhatTheDlqMayHideIsNotCalledGone) {
   watcher_ = Watcher();
   look();
   ASSERT_TRUE(desk_.dead_letter("orders", "D", failure("bad", 1), soon()));
-  EXPECT_THAT(look(), ElementsAre("out_of_view D")) << "it is the youngest of the DLQ, which the view does not reach";
+  EXPECT_THAT(look(), ElementsAre("dead_lettered D")) << "and nothing of C, whose place in the view it has taken";
 }
 
 TEST_F(WatcherTest, TellsOnlyOfWhatIsWanted) {

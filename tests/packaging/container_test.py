@@ -118,7 +118,7 @@ class Container(Box):
         self.assertIn("DynamoMQ", self.says(container, "dynamomq", "--help"))
         self.says(container, "sluice", "send", "--queue", "greetings", "--text", "hello world")
         support.until("it is worked off", lambda: "hello world" in container.log())
-        handlers = re.findall(r"^(\S+) ", self.says(container, "sluice", "plugins"), re.M)
+        handlers = re.findall(r"^(\S+) ", self.says(container, "sluice", "plugins", "--output", "text"), re.M)
         self.assertEqual({"log", "verify-file", "exec", "webhook"}, set(handlers))
         self.assertEqual(0, container.stop(signal.SIGTERM), container.log())
 

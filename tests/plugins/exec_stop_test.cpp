@@ -131,14 +131,14 @@ TEST(ExecStop, RetriesAfterTheJobsTimeout) {
   LiveHost host("exec", shell("echo ready; echo busy >&2; exec sleep 300", {{"stop_grace", "60s"}}));
   const Result result = stopped(host, [](Stop& stop) { stop.timed_out = true; });
   EXPECT_EQ(result.status, SLUICE_RETRY);
-  EXPECT_EQ(result.reason.rfind("did not end within the job's timeout", 0), 0U) << result.reason;
+  EXPECT_EQ(result.reason.rfind("timed out: did not end within the job's timeout", 0), 0U) << result.reason;
 }
 
 TEST(ExecStop, RetriesAfterItsOwnTimeout) {
   LiveHost host("exec", shell("echo busy >&2; exec sleep 300", {{"timeout", "100ms"}}));
   const Result result = host.handle({});
   EXPECT_EQ(result.status, SLUICE_RETRY);
-  EXPECT_EQ(result.reason, "did not end within the option timeout: busy");
+  EXPECT_EQ(result.reason, "timed out: did not end within the option timeout: busy");
 }
 
 TEST(ExecStop, KillsTheWholeGroup) {

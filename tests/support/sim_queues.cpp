@@ -282,7 +282,7 @@ Result<queue::ListPage> SimQueues::SimOperator::list(const queue::ListRequest& r
     }
   }
   const MutexLock lock(shelf_.mutex);
-  const auto found = shelf_.queues[queue_].list(request.half, after, request.limit + 1);
+  const auto found = shelf_.queues[queue_].list(request.half, after, request.limit + 1, request.newest_first);
   queue::ListPage page;
   for (std::size_t i = 0; i < std::min(found.size(), request.limit); ++i) {
     queue::StoredMessage& shown = page.messages.emplace_back(*found[i].second);

@@ -1,9 +1,11 @@
 #include "tests/support/sim_records.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "host/queue/content_edit.hpp"
+#include "host/queue/error_groups.hpp"
 #include "host/queue/message_errors.hpp"
 #include "host/queue/visibility.hpp"
 
@@ -124,7 +126,9 @@ bool SimRecords::settle(Half half, const queue::Completion& completion, WallTime
     return remove(completion.receipt.id);
   }
   if (!completion.failure.empty() && completion.action != CompletionAction::release) {
+    auto earlier = queue::earlier_than_next(stored.failure);
     stored.failure = completion.failure;
+    stored.failure.earlier = std::move(earlier);
   }
   if (completion.action == CompletionAction::dead_letter) {
     move(*record, Half::dlq, now);
@@ -189,9 +193,17 @@ const StoredMessage* SimRecords::find(const std::string& id) const {
 
 std::vector<std::pair<SimRecords::Place, const StoredMessage*>> SimRecords::list(Half half,
                                                                                  const std::optional<Place>& after,
-                                                                                 std::size_t limit) const {
+                                                                                 std::size_t limit,
+                                                                                 bool newest_first) const {
   std::vector<std::pair<Place, const StoredMessage*>> page;
   const std::set<Place>& places = order(half);
+  if (newest_first) {
+    auto end = std::make_reverse_iterator(after ? places.lower_bound(*after) : places.end());
+    for (; end != places.rend() && page.size() < limit; ++end) {
+      page.emplace_back(*end, &records_.at(ids_.at(end->second)).stored);
+    }
+    return page;
+  }
   auto at = after ? places.upper_bound(*after) : places.begin();
   for (; at != places.end() && page.size() < limit; ++at) {
     page.emplace_back(*at, &records_.at(ids_.at(at->second)).stored);
@@ -222,7 +234,7 @@ queue::QueueOverview SimRecords::overview(const queue::OverviewRequest& request,
   const Half half = request.half;
   queue::QueueOverview seen;
   seen.counts = stats(half, now);
-  std::map<std::string, queue::ErrorGroup> groups;
+  queue::ErrorGroups groups(now);
   for (const Place& place : order(half)) {
     const StoredMessage& stored = records_.at(ids_.at(place.second)).stored;
     if (seen.first_ids.size() < request.ids) {
@@ -231,21 +243,11 @@ queue::QueueOverview SimRecords::overview(const queue::OverviewRequest& request,
     if (stored.state(now) != MessageState::ready && seen.first_in_flight_ids.size() < request.ids) {
       seen.first_in_flight_ids.push_back(stored.message.id);
     }
-    if (!stored.failure.empty()) {
-      queue::ErrorGroup& group = groups[stored.failure.error];
-      if (group.count++ == 0 || stored.failure.failed_at > group.last_failed_at) {
-        group.example = stored.message.id;
-        group.last_failed_at = stored.failure.failed_at;
-      }
-    }
+    groups.add(stored.message.id, stored.failure);
   }
-  for (auto& [error, group] : groups) {
-    group.error = error;
-    seen.errors.push_back(group);
+  if (request.errors > 0) {
+    seen.errors = std::move(groups).finish(request.errors, seen.unlisted_errors);
   }
-  std::stable_sort(seen.errors.begin(), seen.errors.end(),
-                   [](const auto& left, const auto& right) { return left.count > right.count; });
-  seen.errors.resize(std::min(seen.errors.size(), request.errors));
   return seen;
 }
 

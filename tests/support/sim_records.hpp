@@ -32,10 +32,10 @@ class SimRecords {
   bool send(const queue::NewMessage& message, const std::string& id, WallTime now);
 
   const queue::StoredMessage* find(const std::string& id) const;
-  /// At most `limit` records that lie after `after`, oldest first, each with its place in the order.
+  /// At most `limit` records that lie after `after` in the order asked for, each with its place in the order.
   using Place = std::pair<WallTime, std::uint64_t>;
   std::vector<std::pair<Place, const queue::StoredMessage*>> list(queue::Half half, const std::optional<Place>& after,
-                                                                  std::size_t limit) const;
+                                                                  std::size_t limit, bool newest_first) const;
   queue::QueueStats stats(queue::Half half, WallTime now) const;
   queue::QueueOverview overview(const queue::OverviewRequest& request, WallTime now) const;
   queue::ChangeResult change(const std::string& queue, const queue::Change& change, WallTime now);

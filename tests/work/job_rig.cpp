@@ -65,6 +65,17 @@ void CountingMetrics::outcome(std::string_view outcome, std::uint64_t count) { a
 void CountingMetrics::handler_time(Duration, std::uint64_t count) { add("handled", count); }
 void CountingMetrics::settle_failed(std::uint64_t count) { add("settle_failed", count); }
 void CountingMetrics::lost(std::uint64_t count) { add("lost", count); }
+void CountingMetrics::timed_out(std::uint64_t count) { add("timed_out", count); }
+void CountingMetrics::settled(std::string_view ending, std::uint64_t count) {
+  add("settled " + std::string(ending), count);
+}
+void CountingMetrics::workers(std::uint64_t configured, std::uint64_t stuck) {
+  const MutexLock lock(mutex_);
+  counts_["concurrency"] = configured;
+  counts_["stuck"] = stuck;
+  ++changes_;
+  changed_.notify_all();
+}
 void CountingMetrics::claim_failed() { add("claim_failed", 1); }
 void CountingMetrics::in_flight(std::int64_t now) {
   const MutexLock lock(mutex_);

@@ -63,6 +63,9 @@ class CountingMetrics final : public observe::JobMetrics {
   void lost(std::uint64_t count) override;
   void claim_failed() override;
   void in_flight(std::int64_t now) override;
+  void timed_out(std::uint64_t count) override;
+  void settled(std::string_view ending, std::uint64_t count) override;
+  void workers(std::uint64_t configured, std::uint64_t stuck) override;
 
   std::uint64_t count(const std::string& name) const;
   /// Waits until `condition`, looking whenever something was counted and every few milliseconds; false: it never held.

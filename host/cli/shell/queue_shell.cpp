@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/text/utf8.hpp"
+#include "host/cli/shell/line_words.hpp"
 #include "host/cli/shell/words.hpp"
 #include "host/cli/suggestions.hpp"
 #include "host/observe/escape.hpp"
@@ -33,9 +34,9 @@ constexpr std::array<std::string_view, 2> kElsewhere{"run", "shell"};
 // They name a message that is not there yet, so the selected one is not meant.
 constexpr std::array<std::string_view, 2> kOwnIds{"send", "enqueue-test"};
 // With one of these a command is about many messages.
-constexpr std::array<std::string_view, 4> kSelectors{"where", "older-than", "error-like", "all"};
+constexpr std::array<std::string_view, 5> kSelectors{"where", "older-than", "error", "error-like", "all"};
 // They hold what messages hold, and are not written to a file.
-constexpr std::array<std::string_view, 6> kContent{"data", "text", "attr", "set", "where", "error-like"};
+constexpr std::array<std::string_view, 7> kContent{"data", "text", "attr", "set", "where", "error", "error-like"};
 // They name a table, without a host file.
 constexpr std::array<std::string_view, 2> kTable{"table", "table-name"};
 // Where a table is, remembered from the shell's own options.
@@ -59,42 +60,10 @@ bool begins_with(std::string_view text, std::string_view start) { return text.su
 
 std::string_view first_word(std::string_view name) { return name.substr(0, name.find(' ')); }
 
-/// The command that the words begin with; null when there is none.
-const Command* command_of(const Words& words) {
-  if (words.empty()) {
-    return nullptr;
-  }
-  const Command* command = words.size() > 1 ? find_command(words[0] + " " + words[1]) : nullptr;
-  return command != nullptr ? command : find_command(words[0]);
-}
-
-const Flag* flag_of(const Command& command, std::string_view name) {
-  const auto found = std::find_if(command.flags.begin(), command.flags.end(), [name](const Flag& flag) {
-    return flag.name == name || (!flag.alias.empty() && flag.alias == name);
-  });
-  return found == command.flags.end() ? nullptr : &*found;
-}
-
-/// "where" of "--where" and of "--where=..."; empty for other words.
-std::string_view option_name(std::string_view word) {
-  return begins_with(word, "--") ? word.substr(2, word.find('=') - 2) : std::string_view();
-}
-
-/// The value that the words give an option of that name; null when they do not.
-const std::string* given(const Words& words, std::string_view name) {
-  const auto found =
-      std::find_if(words.begin(), words.end(), [name](const std::string& word) { return option_name(word) == name; });
-  return found == words.end() ? nullptr : &*found;
-}
-
 template <std::size_t size>
 bool gives_any(const Words& words, const std::array<std::string_view, size>& names) {
   return std::any_of(names.begin(), names.end(),
                      [&words](std::string_view name) { return given(words, name) != nullptr; });
-}
-
-bool gives(const Words& words, const Flag& flag) {
-  return given(words, flag.name) != nullptr || (!flag.alias.empty() && given(words, flag.alias) != nullptr);
 }
 
 /// False for a remembered option that contradicts what a line says itself.
@@ -278,6 +247,9 @@ void QueueShell::run_command(const Words& words, const ShellOutput& output) {
     output.note("`" + first + "` needs a terminal of its own; end this shell first");
     return;
   }
+  for (const std::string& id : operands_of(*command, words)) {
+    note_id(id);
+  }
   if (const std::string* id = given(words, "id"); id != nullptr) {
     const auto equals = id->find('=');
     const bool apart = equals == std::string::npos && id != &words.back();
@@ -310,8 +282,8 @@ QueueShell::Words QueueShell::with_remembered(const Command& command, Words word
     }
   }
   const Flag* id = flag_of(command, "id");
-  if (id != nullptr && !selected_.empty() && !gives(typed, *id) && !gives_any(typed, kSelectors) &&
-      !is_one_of(command.name, kOwnIds)) {
+  if (id != nullptr && operands_of(command, typed).empty() && !selected_.empty() && !gives(typed, *id) &&
+      !gives_any(typed, kSelectors) && !is_one_of(command.name, kOwnIds)) {
     words.push_back("--id=" + selected_);
   }
   return words;
@@ -349,7 +321,7 @@ std::vector<std::string> QueueShell::candidates(const Words& before, std::string
     offered = before.size() == 1 ? surroundings_.queues() : Words();
   } else if (before.front() == "id") {
     offered = before.size() == 1 ? known_ids() : Words();
-  } else if (before.back() == "--id") {
+  } else if (before.back() == "--id" || names_messages(before, typed)) {
     offered = known_ids();
   } else {
     offered = suggested(before, typed);

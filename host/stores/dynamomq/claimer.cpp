@@ -39,8 +39,10 @@ dynamo::QueryRequest query_of(const QueueTable& place, Half half, const ScanStep
 }
 
 /// `before` is the record as it was claimed, or as it was read afterwards.
-Delivery delivery_of(const dynamo::Item& item, const Candidate& before, SteadyTime leased_until) {
+Delivery delivery_of(const dynamo::Item& item, const Candidate& before, SteadyTime leased_until,
+                     FailureMemory& failures) {
   StoredMessage record = decode_record(item);
+  failures.note(before.id, record.failure);
   Delivery delivery;
   delivery.suspect = record.suspect;  // a claim of a suspect leaves the mark, and only that one
   delivery.receipt = {before.id, record.version, make_locator(record.message.attempt, record.suspect, before.sort_key)};
@@ -218,7 +220,7 @@ void Claimer::sort_out(std::vector<Candidate>& candidates, std::vector<Statement
     StatementOutcome& outcome = outcomes[i];
     switch (outcome.fate) {
       case StatementFate::done:
-        result.deliveries.push_back(delivery_of(outcome.item, candidates[i], leased_until));
+        result.deliveries.push_back(delivery_of(outcome.item, candidates[i], leased_until, state_.failures));
         break;
       case StatementFate::refused:
         lost.push_back(std::move(candidates[i]));
@@ -279,7 +281,7 @@ void Claimer::resolve(std::vector<UnresolvedClaim> claims, Deadline deadline, At
       lane_.disown(current, claim.nonce);
     } else if (!current.due(now.wall) && now.steady < claim.leased_until) {
       const SteadyTime ends = SLUICE_GUARD(lease_end_from_store) ? claim.leased_until : SteadyTime::max();
-      result.deliveries.push_back(delivery_of(found->second, current, ends));
+      result.deliveries.push_back(delivery_of(found->second, current, ends, state_.failures));
     } else {
       // Ours, but so late that the lease has run out: the next claim takes it again, and does not count this one.
       current.never_arrived();

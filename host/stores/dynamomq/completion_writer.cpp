@@ -89,7 +89,9 @@ CompletionWriter::Write CompletionWriter::write_of(const Completion& completion,
     change.removed = attribute::kSuspect;
   }
   if (with_failure && completion.action != CompletionAction::release && !completion.failure.empty()) {
-    change.set.emplace_back(attribute::kFailure, encode_failure(completion.failure));
+    Failure failure = completion.failure;
+    failure.earlier = state_.failures.earlier(receipt.id);
+    change.set.emplace_back(attribute::kFailure, encode_failure(failure));
   }
   Write write = update(receipt, place, version, now, change);
   write.action = completion.action;
@@ -261,11 +263,13 @@ void CompletionWriter::note_in_lane(const Completion& completion, const Write& w
   const Receipt& receipt = completion.receipt;
   if (result.status == SettleStatus::lost) {
     state_.lane.forget_receipt(receipt);
+    state_.failures.forget(receipt.id);
     return;
   }
   if (result.status == SettleStatus::failed) {
     return;  // the lease stands until it runs out
   }
+  state_.failures.forget(receipt.id);
   if (completion.action == CompletionAction::remove) {
     state_.lane.removed(receipt.id, parts_.clock.steady_now());
   } else if (completion.action == CompletionAction::dead_letter) {

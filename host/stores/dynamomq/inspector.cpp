@@ -207,6 +207,7 @@ Result<ListPage> Inspector::list_table(const ListRequest& request, Deadline dead
 
 Result<ListPage> Inspector::list_index(const ListRequest& request, Deadline deadline) const {
   dynamo::QueryRequest query = partition_query(place_, request.half);
+  query.forward = !request.newest_first;
   if (!request.content) {
     project(query, kRecordProjection);
   }

@@ -1,7 +1,5 @@
 #include "host/stores/dynamomq/overview_count.hpp"
 
-#include <algorithm>
-#include <tuple>
 #include <utility>
 
 namespace sluice::queue::dynamomq {
@@ -17,8 +15,8 @@ void OverviewCount::add(const StoredMessage& record) {
   if (hidden && overview_.first_in_flight_ids.size() < most_ids_) {
     overview_.first_in_flight_ids.push_back(record.message.id);
   }
-  if (most_errors_ > 0 && !record.failure.empty()) {
-    note_failure(record);
+  if (most_errors_ > 0) {
+    errors_.add(record.message.id, record.failure);
   }
 }
 
@@ -40,35 +38,8 @@ void OverviewCount::count(const StoredMessage& record, MessageState state) {
   }
 }
 
-void OverviewCount::note_failure(const StoredMessage& record) {
-  const Failure& failure = record.failure;
-  auto found = errors_.find(failure.error);
-  if (found == errors_.end()) {
-    if (errors_.size() >= kMaxErrors) {
-      return;
-    }
-    found = errors_.emplace(failure.error, ErrorGroup{failure.error, 0, {}, failure.failed_at}).first;
-  }
-  ErrorGroup& group = found->second;
-  ++group.count;
-  if (group.example.empty() || failure.failed_at >= group.last_failed_at) {
-    group.example = record.message.id;
-    group.last_failed_at = failure.failed_at;
-  }
-}
-
 QueueOverview OverviewCount::finish() && {
-  auto& groups = overview_.errors;
-  groups.reserve(errors_.size());
-  for (auto& [error, group] : errors_) {
-    groups.push_back(std::move(group));
-  }
-  std::sort(groups.begin(), groups.end(), [](const ErrorGroup& a, const ErrorGroup& b) {
-    return std::tie(b.count, b.last_failed_at, a.error) < std::tie(a.count, a.last_failed_at, b.error);
-  });
-  if (groups.size() > most_errors_) {
-    groups.resize(most_errors_);
-  }
+  overview_.errors = std::move(errors_).finish(most_errors_, overview_.unlisted_errors);
   return std::move(overview_);
 }
 

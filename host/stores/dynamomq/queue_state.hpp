@@ -8,6 +8,7 @@
 #include "host/queue/stored_message.hpp"
 #include "host/stores/dynamomq/body_sizes.hpp"
 #include "host/stores/dynamomq/doubtful_writes.hpp"
+#include "host/stores/dynamomq/failure_memory.hpp"
 #include "host/stores/dynamomq/lane.hpp"
 #include "host/stores/dynamomq/table_errors.hpp"
 
@@ -20,6 +21,7 @@ struct HalfState {
   Lane lane;
   DoubtfulWrites doubts;
   BodySizes sizes;
+  FailureMemory failures;
 };
 
 /// What is known of one queue: where it lies, and what its two halves hold. All sides of the queue share it.

@@ -43,5 +43,7 @@ inline constexpr std::size_t kMaxKeysPerBatchGet = 100;
 
 /// Longest failure text that is kept with a message, in bytes.
 inline constexpr std::size_t kMaxFailureBytes = 1024;
+/// The same of an attempt before the last one: four of them and their names stay within a write unit.
+inline constexpr std::size_t kMaxEarlierFailureBytes = 120;
 
 }  // namespace sluice::queue::dynamomq

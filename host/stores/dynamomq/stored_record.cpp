@@ -63,8 +63,8 @@ void take(Item& into, const Item& from, std::string_view name) {
 }
 
 bool same_failure(const Failure& a, const Failure& b) {
-  return std::tie(a.error, a.handler, a.host, a.attempts, a.failed_at) ==
-         std::tie(b.error, b.handler, b.host, b.attempts, b.failed_at);
+  return std::tie(a.error, a.handler, a.host, a.attempts, a.failed_at, a.wait, a.took, a.earlier) ==
+         std::tie(b.error, b.handler, b.host, b.attempts, b.failed_at, b.wait, b.took, b.earlier);
 }
 
 // Puts into `native` what the record says otherwise than `native` does. The content goes as a whole, because a body and

@@ -107,7 +107,11 @@ SettleStatus Deliveries::settle_one(std::int64_t half, const Completion& complet
   }
   std::optional<std::string> failure = before->failure;
   if (!completion.failure.empty()) {
-    failure = encode_failure(completion.failure);
+    Failure latest = completion.failure;
+    if (before->failure) {
+      latest.earlier = earlier_than_next(decode_failure(*before->failure));
+    }
+    failure = encode_failure(latest);
   }
   switch (completion.action) {
     case CompletionAction::remove:

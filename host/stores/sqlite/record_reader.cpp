@@ -4,22 +4,16 @@
 #include <functional>
 #include <map>
 
+#include "host/queue/error_groups.hpp"
 #include "host/stores/sqlite/row_codec.hpp"
 #include "host/stores/sqlite/times.hpp"
 
 namespace sluice::queue::sqlite {
 
-namespace {
-
-/// Different errors that are kept apart while they are counted, so that a queue where each has its own costs no memory;
-/// what comes after so many is not counted.
-constexpr std::size_t kErrorGroups = 10'000;
-
-}  // namespace
-
 RecordReader::RecordReader(Connection& connection)
     : connection_(connection),
       names_(connection),
+      queues_(connection, "SELECT name FROM queues ORDER BY name"),
       ids_(connection),
       record_(connection,
               "SELECT m.half, m.sent_at, m.created_at, m.id, m.content_type, m.message_group, m.attributes, m.body, "
@@ -37,6 +31,13 @@ RecordReader::RecordReader(Connection& connection)
       list_suspects_(connection,
                      "SELECT sent_at, seq FROM suspects WHERE half = ?1 AND (sent_at, seq) > (?2, ?3) "
                      "ORDER BY sent_at, seq LIMIT ?4"),
+      list_newest_(connection,
+                   "SELECT * FROM (SELECT sent_at, seq FROM ready WHERE half = ?1 AND (sent_at, seq) < (?2, ?3) "
+                   "ORDER BY sent_at DESC, seq DESC LIMIT ?4) UNION ALL "
+                   "SELECT * FROM (SELECT sent_at, seq FROM suspects WHERE half = ?1 AND (sent_at, seq) < (?2, ?3) "
+                   "ORDER BY sent_at DESC, seq DESC LIMIT ?4) UNION ALL "
+                   "SELECT * FROM (SELECT sent_at, seq FROM deliveries INDEXED BY deliveries_due WHERE half = ?1 "
+                   "AND until IS NOT NULL AND (sent_at, seq) < (?2, ?3) ORDER BY sent_at DESC, seq DESC LIMIT ?4)"),
       list_waiting_(connection),
       total_(connection, "SELECT messages FROM halves WHERE half = ?1"),
       waiting_(
@@ -65,6 +66,15 @@ RecordReader::RecordReader(Connection& connection)
       failures_(connection,
                 "SELECT d.failure, m.id FROM deliveries AS d CROSS JOIN messages AS m ON m.seq = d.seq "
                 "WHERE d.half = ?1 AND d.failure IS NOT NULL") {}
+
+std::vector<std::string> RecordReader::queues() {
+  std::vector<std::string> names;
+  while (queues_.row()) {
+    names.emplace_back(queues_.bytes(0));
+  }
+  queues_.reset();
+  return names;
+}
 
 std::optional<StoredMessage> RecordReader::find(std::int64_t queue, const std::string& id) {
   const auto seq = ids_.find(queue, id);
@@ -134,6 +144,18 @@ std::vector<RecordReader::Place> RecordReader::list(std::int64_t half, const Pla
   return places;
 }
 
+std::vector<RecordReader::Place> RecordReader::list_newest(std::int64_t half, const Place& before, std::size_t limit) {
+  std::vector<Place> places;
+  list_newest_.bind(half, before.first, before.second, static_cast<std::int64_t>(limit));
+  while (list_newest_.row()) {
+    places.emplace_back(list_newest_.integer(0), list_newest_.integer(1));
+  }
+  list_newest_.reset();
+  std::sort(places.begin(), places.end(), std::greater<>());
+  places.resize(std::min(places.size(), limit));
+  return places;
+}
+
 QueueStats RecordReader::stats(std::int64_t half, WallTime now) {
   const std::int64_t at = stored(now);
   const auto count = [](Statement& statement) {
@@ -163,31 +185,17 @@ QueueStats RecordReader::stats(std::int64_t half, WallTime now) {
   return stats;
 }
 
-std::vector<ErrorGroup> RecordReader::errors(std::int64_t half, std::size_t limit) {
-  std::map<std::string, ErrorGroup, std::less<>> groups;
+void RecordReader::errors(std::int64_t half, std::size_t limit, WallTime now, QueueOverview& seen) {
+  if (limit == 0) {
+    return;
+  }
+  ErrorGroups groups(now);
   failures_.bind(half);
-  while (limit > 0 && failures_.row()) {
-    const Failure failure = decode_failure(failures_.bytes(0));
-    const auto found = groups.find(failure.error);
-    if (failure.empty() || (found == groups.end() && groups.size() >= kErrorGroups)) {
-      continue;
-    }
-    ErrorGroup& group = found == groups.end() ? groups[failure.error] : found->second;
-    if (group.count++ == 0 || failure.failed_at > group.last_failed_at) {
-      group.example = failures_.bytes(1);
-      group.last_failed_at = failure.failed_at;
-    }
+  while (failures_.row()) {
+    groups.add(std::string(failures_.bytes(1)), decode_failure(failures_.bytes(0)));
   }
   failures_.reset();
-  std::vector<ErrorGroup> sorted;
-  for (auto& [error, group] : groups) {
-    group.error = error;
-    sorted.push_back(std::move(group));
-  }
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const ErrorGroup& left, const ErrorGroup& right) { return left.count > right.count; });
-  sorted.resize(std::min(sorted.size(), limit));
-  return sorted;
+  seen.errors = std::move(groups).finish(limit, seen.unlisted_errors);
 }
 
 QueueOverview RecordReader::overview(std::int64_t half, std::size_t ids, std::size_t errors, WallTime now) {
@@ -209,7 +217,7 @@ QueueOverview RecordReader::overview(std::int64_t half, std::size_t ids, std::si
   for (const Place& place : hidden) {
     seen.first_in_flight_ids.push_back(id(place.second));
   }
-  seen.errors = this->errors(half, errors);
+  this->errors(half, errors, now, seen);
   return seen;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,6 +25,8 @@ class RecordReader {
   Connection& connection() { return connection_; }
 
   std::optional<std::int64_t> queue(const std::string& name) { return names_.find(name); }
+  /// All of them, by name.
+  std::vector<std::string> queues();
   std::optional<StoredMessage> find(std::int64_t queue, const std::string& id);
   std::optional<StoredMessage> read(std::int64_t seq) { return read(record_, seq); }
   /// The same without body, content type, attributes and group.
@@ -35,16 +38,20 @@ class RecordReader {
   static constexpr Place kFirst = sqlite::kFirst;
   /// The places after `after`, oldest first, whether ready, delayed or in flight.
   std::vector<Place> list(std::int64_t half, const Place& after, std::size_t limit);
+  /// The places before `before`, youngest first.
+  static constexpr Place kLast{std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::max()};
+  std::vector<Place> list_newest(std::int64_t half, const Place& before, std::size_t limit);
   QueueStats stats(std::int64_t half, WallTime now);
   QueueOverview overview(std::int64_t half, std::size_t ids, std::size_t errors, WallTime now);
 
  private:
   std::optional<StoredMessage> read(Statement& statement, std::int64_t seq);
   std::string id(std::int64_t seq);
-  std::vector<ErrorGroup> errors(std::int64_t half, std::size_t limit);
+  void errors(std::int64_t half, std::size_t limit, WallTime now, QueueOverview& seen);
 
   Connection& connection_;
   QueueNames names_;
+  Statement queues_;
   IdLookup ids_;
   Statement record_;
   Statement head_;
@@ -52,6 +59,7 @@ class RecordReader {
   Statement id_;
   Statement list_ready_;
   Statement list_suspects_;
+  Statement list_newest_;
   WaitingList list_waiting_;
   Statement total_;
   Statement waiting_;

@@ -67,8 +67,61 @@ std::string encode_failure(const Failure& failure) {
   write(out, cut_utf8(failure.host, kErrorLimit));
   write(out, std::to_string(failure.attempts));
   write(out, std::to_string(failure.failed_at.time_since_epoch().count()));
+  if (failure.wait <= Duration::zero() && failure.took <= Duration::zero() && failure.earlier.empty()) {
+    return out;
+  }
+  write(out, std::to_string(failure.wait.count()));
+  write(out, std::to_string(failure.took.count()));
+  for (const FailedAttempt& attempt : failure.earlier) {
+    write(out, cut_utf8(attempt.error, kEarlierErrorLimit));
+    write(out, cut_utf8(attempt.host, kEarlierErrorLimit));
+    write(out, std::to_string(attempt.attempt));
+    write(out, std::to_string(attempt.wait.count()));
+    write(out, std::to_string(attempt.took.count()));
+    write(out, std::to_string(attempt.failed_at.time_since_epoch().count()));
+  }
   return out;
 }
+
+namespace {
+
+/// What versions before did not write; what cannot be read is left out.
+void decode_attempts(std::string_view bytes, Failure& failure) {
+  bool good = true;
+  const auto number = [&](auto& target) {
+    const auto text = read(bytes);
+    good = good && text && read_number(*text, target);
+  };
+  const auto span = [&](Duration& target) {
+    Duration::rep count = 0;
+    number(count);
+    target = Duration(good ? count : 0);
+  };
+  if (bytes.empty()) {
+    return;
+  }
+  span(failure.wait);
+  span(failure.took);
+  while (good && !bytes.empty() && failure.earlier.size() < kEarlierFailures) {
+    FailedAttempt attempt;
+    const auto error = read(bytes);
+    const auto host = error ? read(bytes) : std::nullopt;
+    good = host.has_value();
+    attempt.error = error.value_or(std::string_view());
+    attempt.host = host.value_or(std::string_view());
+    number(attempt.attempt);
+    span(attempt.wait);
+    span(attempt.took);
+    Duration failed_at{};
+    span(failed_at);
+    attempt.failed_at = WallTime(failed_at);
+    if (good) {
+      failure.earlier.push_back(std::move(attempt));
+    }
+  }
+}
+
+}  // namespace
 
 Failure decode_failure(std::string_view bytes) {
   Failure failure;
@@ -91,6 +144,7 @@ Failure decode_failure(std::string_view bytes) {
   if (read_number(fields[3], failure.attempts) && read_number(fields[4], failed_at)) {
     failure.failed_at = WallTime(Duration(failed_at));
   }
+  decode_attempts(bytes, failure);
   return failure;
 }
 

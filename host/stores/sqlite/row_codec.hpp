@@ -20,7 +20,10 @@ std::optional<Attributes> decode_attributes(std::string_view bytes);
 
 /// The error text of a failure is cut to this many bytes, at the border of a UTF-8 character.
 inline constexpr std::size_t kErrorLimit = 4096;
-/// A failure as stored: five netstrings. Unreadable bytes are shown as an error text instead of being an error.
+/// The same of an attempt before the last one.
+inline constexpr std::size_t kEarlierErrorLimit = 120;
+/// A failure as stored: five netstrings, two more with the spans of its attempt, and six for each one before.
+/// Unreadable bytes are shown as an error text instead of being an error.
 std::string encode_failure(const Failure& failure);
 Failure decode_failure(std::string_view bytes);
 

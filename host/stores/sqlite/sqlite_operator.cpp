@@ -18,8 +18,8 @@ std::string write_cursor(const RecordReader::Place& place) {
   return std::to_string(place.first) + ":" + std::to_string(place.second);
 }
 
-std::optional<RecordReader::Place> read_cursor(const std::string& cursor) {
-  RecordReader::Place place = RecordReader::kFirst;
+std::optional<RecordReader::Place> read_cursor(const std::string& cursor, bool newest_first) {
+  RecordReader::Place place = newest_first ? RecordReader::kLast : RecordReader::kFirst;
   if (cursor.empty()) {
     return place;
   }
@@ -87,14 +87,17 @@ Result<StoredMessage> SqliteOperator::get(const std::string& id, Deadline deadli
 }
 
 Result<ListPage> SqliteOperator::list(const ListRequest& request, Deadline deadline) {
-  const auto after = read_cursor(request.cursor);
+  const auto after = read_cursor(request.cursor, request.newest_first);
   if (!after) {
     return Error(ErrorCode::invalid, "\"" + request.cursor + "\" is not a cursor of this list; start without one");
   }
   return look<ListPage>(
       [request, after = *after](RecordReader& reader, std::int64_t queue) {
         const std::size_t limit = std::min(request.limit, kListLimit);
-        return page_of(reader, request, reader.list(half_of(queue, request.half), after, limit + 1), limit);
+        const std::int64_t half = half_of(queue, request.half);
+        const auto places =
+            request.newest_first ? reader.list_newest(half, after, limit + 1) : reader.list(half, after, limit + 1);
+        return page_of(reader, request, places, limit);
       },
       deadline);
 }

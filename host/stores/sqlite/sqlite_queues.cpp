@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "host/stores/sqlite/record_reader.hpp"
 #include "host/stores/sqlite/sqlite_board.hpp"
 #include "host/stores/sqlite/sqlite_operator.hpp"
 #include "host/stores/sqlite/sqlite_sender.hpp"
@@ -46,6 +47,13 @@ Result<std::unique_ptr<NoticeBoard>> SqliteQueues::open_board(const std::string&
     return std::move(*refused);
   }
   return std::unique_ptr<NoticeBoard>(std::make_unique<SqliteBoard>(store_));
+}
+
+Result<std::vector<std::string>> SqliteQueues::made_by_messages(Deadline deadline) {
+  // The call's and the store's together, for the caller may leave before the disk answers.
+  const auto names = std::make_shared<std::vector<std::string>>();
+  auto done = store_.read([names](RecordReader& reader) { *names = reader.queues(); }, deadline);
+  return done ? Result<std::vector<std::string>>(std::move(*names)) : done.error();
 }
 
 }  // namespace sqlite

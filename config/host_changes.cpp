@@ -1,0 +1,80 @@
+#include "config/host_changes.hpp"
+
+#include <set>
+#include <utility>
+
+namespace sluice::config {
+
+namespace {
+
+/// Collects what differs.
+class Differences {
+ public:
+  template <typename Value>
+  void compare(const std::string& key, const Value& before, const Value& after) {
+    if (!(before == after)) {
+      keys_.push_back(key);
+    }
+  }
+
+  void compare_stores(const std::string& section, const std::string& dynamodb, const StoreConfig& before,
+                      const StoreConfig& after) {
+    compare(section + ".kind", before.kind, after.kind);
+    compare(section + ".path", before.path, after.path);
+    compare(dynamodb + ".region", before.region, after.region);
+    compare(dynamodb + ".endpoint", before.endpoint, after.endpoint);
+  }
+
+  void compare_queues(const std::string& section, const QueueConfig& before, const QueueConfig& after) {
+    compare(section + ".store", before.store, after.store);
+    compare(section + ".table", before.table, after.table);
+    compare(section + ".index", before.index, after.index);
+    compare(section + ".visibility_timeout", before.visibility_timeout, after.visibility_timeout);
+  }
+
+  std::vector<std::string> take() { return std::move(keys_); }
+
+ private:
+  std::vector<std::string> keys_;
+};
+
+template <typename Map>
+std::set<std::string> names_of(const Map& before, const Map& after) {
+  std::set<std::string> names;
+  for (const Map* map : {&before, &after}) {
+    for (const auto& [name, content] : *map) {
+      names.insert(name);
+    }
+  }
+  return names;
+}
+
+}  // namespace
+
+std::vector<std::string> changed_keys(const HostConfig& before, const HostConfig& after) {
+  Differences found;
+  found.compare("host.name", before.name, after.name);
+  found.compare("host.jobs", before.jobs, after.jobs);
+  found.compare("host.plugin_dirs", before.plugin_dirs, after.plugin_dirs);
+  found.compare("host.drain_timeout", before.drain_timeout, after.drain_timeout);
+  found.compare("host.state_dir", before.state_dir, after.state_dir);
+  found.compare("log.level", before.log_level, after.log_level);
+  found.compare("log.format", before.log_format, after.log_format);
+  found.compare("http.listen", before.http_listen, after.http_listen);
+  found.compare_stores("store", "dynamodb", before.store, after.store);
+  for (const std::string& name : names_of(before.stores, after.stores)) {
+    const auto old = before.stores.find(name);
+    const auto now = after.stores.find(name);
+    if (old == before.stores.end() || now == after.stores.end()) {
+      found.compare("stores." + name, true, false);
+    } else {
+      found.compare_stores("stores." + name, "stores." + name, old->second, now->second);
+    }
+  }
+  for (const std::string& name : names_of(before.queues, after.queues)) {
+    found.compare_queues("queues." + name, before.queue(name), after.queue(name));
+  }
+  return found.take();
+}
+
+}  // namespace sluice::config

@@ -1,0 +1,50 @@
+#include "host/cli/changed_message.hpp"
+
+#include "host/cli/json_text.hpp"
+#include "host/cli/message_text.hpp"
+#include "host/observe/escape.hpp"
+
+namespace sluice::cli {
+
+namespace {
+
+void say(const BulkOrder& order, const std::string& id, Output output, Console& console) {
+  if (output == Output::text) {
+    std::string line(order.words.done);
+    line += "  ";
+    observe::append_visible(line, id);
+    console.out(line + "\n");
+  } else if (!order.shows_message) {
+    JsonText json(JsonText::Layout::indented);
+    json.begin_object();
+    json.member("id", id);
+    json.member("result", order.words.done);
+    json.end_object();
+    console.out(json.take_line());
+  }
+}
+
+}  // namespace
+
+Exit show_changed(QueueSession& session, const BulkOrder& order, const operate::BulkOutcome& outcome, Output output,
+                  Console& console) {
+  if (outcome.was_in_flight && !order.any_state) {
+    console.note("warning: message " + outcome.id +
+                 " was in flight; whoever works on it has lost it, and what he comes to counts for nothing");
+  }
+  say(order, outcome.id, output, console);
+  if (!order.shows_message) {
+    return Exit::ok();
+  }
+  const auto changed = session.oper().get(outcome.id, session.deadline());
+  if (changed.has_error()) {
+    return session.failure(changed.error());
+  }
+  if (output == Output::text) {
+    console.out("\n");
+  }
+  show_message(*changed, output, session.clock().wall_now(), console);
+  return Exit::ok();
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,40 @@
+#include "config/host_changes.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/config/support.hpp"
+
+namespace sluice::config {
+namespace {
+
+using Keys = std::vector<std::string>;
+
+HostConfig host(const std::string& text) {
+  return std::get<HostConfig>(parse_host_config(text, "/etc/sluice/host.toml",
+                                                [](const std::string&) { return std::optional<std::string>(); }));
+}
+
+TEST(HostChanges, AreNamedAsTheFileHasThem) {
+  const HostConfig before = host("[host]\ndrain_timeout = \"5s\"\n[queues.orders]\ntable = \"orders-1\"\n");
+  EXPECT_EQ(changed_keys(before, before), Keys());
+  EXPECT_EQ(changed_keys(before, host("[host]\ndrain_timeout = \"6s\"\n[log]\nlevel = \"debug\"\n"
+                                      "[queues.orders]\ntable = \"orders-2\"\n")),
+            (Keys{"host.drain_timeout", "log.level", "queues.orders.table"}));
+  EXPECT_EQ(changed_keys(before, host("# a comment\n[host]\ndrain_timeout = \"5000ms\"\n"
+                                      "[queues.orders]\ntable = \"orders-1\"\n")),
+            Keys())
+      << "the same in other words";
+}
+
+TEST(HostChanges, NameStoresThatComeAndGo) {
+  const HostConfig before = host("[stores.cloud]\nkind = \"dynamodb\"\nregion = \"eu-west-1\"\n");
+  EXPECT_EQ(changed_keys(before, host("")), Keys{"stores.cloud"});
+  EXPECT_EQ(changed_keys(before, host("[stores.cloud]\nkind = \"dynamodb\"\nregion = \"eu-west-2\"\n")),
+            Keys{"stores.cloud.region"});
+  EXPECT_EQ(changed_keys(before, host("[store]\npath = \"other.db\"\n"
+                                      "[stores.cloud]\nkind = \"dynamodb\"\nregion = \"eu-west-1\"\n")),
+            Keys{"store.path"});
+}
+
+}  // namespace
+}  // namespace sluice::config
