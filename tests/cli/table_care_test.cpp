@@ -76,7 +76,8 @@ TEST(TablePolicy, EachRoleHasItsActionsAndNoWildcard) {
 }
 
 TEST(TablePolicy, PrintsBothWaysOfWriting) {
-  const std::vector<std::string> single{"table", "policy", "--table", "orders", "--role", "operator", "--writes", "single"};
+  const std::vector<std::string> single{"table",  "policy",   "--table",  "orders",
+                                        "--role", "operator", "--writes", "single"};
   EXPECT_THAT(run(single).out, AllOf(HasSubstr("\"dynamodb:PutItem\""), HasSubstr("\"dynamodb:DeleteItem\""),
                                      Not(HasSubstr("PartiQL"))));
   EXPECT_THAT(run({"table", "policy", "--table", "orders", "--writes", "batched"}).out, HasSubstr("PartiQLUpdate"));

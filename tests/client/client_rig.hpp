@@ -87,9 +87,9 @@ class ClientTest : public ::testing::TestWithParam<StoreKind> {
 };
 
 /// Instantiates a suite for both stores, and for a role that may write to DynamoDB by single requests only.
-#define SLUICE_ON_BOTH_STORES(suite) \
-  INSTANTIATE_TEST_SUITE_P(          \
-      Conformance, suite,            \
+#define SLUICE_ON_BOTH_STORES(suite)                                                                    \
+  INSTANTIATE_TEST_SUITE_P(                                                                             \
+      Conformance, suite,                                                                               \
       ::testing::Values(StoreKind{"Sqlite", &sqlite_of_test}, StoreKind{"DynamoMq", &dynamomq_of_test}, \
                         StoreKind{"DynamoMqWithoutPartiQl", &dynamomq_without_partiql}),                \
       kind_name)

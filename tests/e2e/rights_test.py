@@ -87,7 +87,8 @@ class Rights(Case):
     def test_commands_name_what_is_missing_and_fail(self):
         self.use([*STATEMENTS, "DeleteItem"])
         self.assertEqual(0, self.send_some(3).returncode)
-        for words in (("purge", "--queue", "orders", "--all", "--yes"), ("delete", "--queue", "orders", "--all", "--yes")):
+        for words in (("purge", "--queue", "orders", "--yes"),
+                      ("delete", "--queue", "orders", "--where", "receive_count = 0", "--yes")):
             done = self.sluice(*words)
             self.assertEqual(1, done.returncode, words)
             self.assertIn("dynamodb:DeleteItem", done.stdout + done.stderr, words)

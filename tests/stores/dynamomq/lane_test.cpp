@@ -151,7 +151,8 @@ TEST_F(LaneTest, LooksAtTheFrontWhileItReadsOnThroughABacklog) {
     page.last_evaluated_key = last;
     lane_.end_scan(step, page);
   };
-  read_on(*lane_.begin_scan(now_, 1, Deadline::never()), {item("a", 2s)});
+  const dynamo::Item known = item("a", 2s);
+  read_on(*lane_.begin_scan(now_, 1, Deadline::never()), {known});
   EXPECT_THAT(pick(1), ElementsAre("a"));
   for (int page = 0; page < 3; ++page) {
     pass_time(300ms);
@@ -166,7 +167,7 @@ TEST_F(LaneTest, LooksAtTheFrontWhileItReadsOnThroughABacklog) {
   ASSERT_TRUE(further) << "what was behind it is as new";
   EXPECT_EQ(further->after, last);
   EXPECT_GT(further->limit, HeadScanner::kFrontLimit);
-  read_on(*further, {item("a", 2s)});
+  read_on(*further, {known});
   EXPECT_FALSE(lane_.begin_side_scan(now_)) << "from there on all is known";
 }
 
