@@ -15,8 +15,8 @@ import doc_page
 import support
 
 CMAKE = os.environ.get("SLUICE_CMAKE", "cmake")
-# They make the very build that this test is of.
-NOT_RUN = {"./dev run\n"}
+# They make the very build that this test is of; what the container does is tested by tests/packaging/container_test.py.
+NOT_RUN = ("./dev run\n", "docker build ")
 
 
 class Readme(unittest.TestCase):
@@ -39,7 +39,7 @@ class Readme(unittest.TestCase):
                 os.makedirs(os.path.dirname(path), exist_ok=True)
                 with open(path, "w", encoding="utf-8") as file:
                     file.write(block.content)
-            elif block.language == "sh" and block.content not in NOT_RUN:
+            elif block.language == "sh" and not block.content.startswith(NOT_RUN):
                 done = doc_page.run(block.content, self.work, self.environment)
                 self.assertEqual(0, done.returncode, f"line {block.line}:\n{block.content}{done.stdout}{done.stderr}")
                 ran.append(block.content)

@@ -47,14 +47,21 @@ def run(script, folder, environment):
                           capture_output=True, text=True, timeout=support.PATIENCE * 5, check=False)
 
 
-def run_until_it_shows_something(command, folder, environment):
-    """A command that ends by Ctrl-C only: as a reader, after its first line."""
+def run_until_it_shows_something(command, folder, environment, happen):
+    """A command that ends by Ctrl-C only: as a reader, after its first line. `happen` makes something to show."""
     process = subprocess.Popen(["bash", "-c", "exec " + command], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    hang = threading.Timer(support.PATIENCE, process.kill)
-    hang.start()
-    shown = process.stdout.readline()
-    process.send_signal(signal.SIGINT)
-    rest = process.communicate()[0]
-    hang.cancel()
-    return subprocess.CompletedProcess(command, process.returncode, shown + rest, "")
+    first = []
+    reader = threading.Thread(target=lambda: first.append(process.stdout.readline()))
+    reader.start()
+
+    def shown():
+        happen()
+        return first
+    try:
+        support.until(command + " shows something", shown)
+    finally:
+        process.send_signal(signal.SIGINT)
+        reader.join()
+        rest = process.communicate()[0]
+    return subprocess.CompletedProcess(command, process.returncode, first[0] + rest, "")

@@ -45,4 +45,4 @@ class Supervised(Case):
         return self.runs[-1].log()
 
     def dead(self):
-        return json.loads(self.sluice("dlq", "--queue", "orders", check=True).stdout)["total_messages_in_dlq"]
+        return json.loads(self.sluice("dlq", "--queue", "orders", check=True).stdout)["total_messages_in_DLQ"]

@@ -4,7 +4,7 @@
     ./dev package check
 
 Needs root, debootstrap, systemd-nspawn and the network: the root is made once, in build/debian12, and every run works on a
-layer above it. Takes about two minutes; no part of ./dev test.
+layer above it. Takes a few minutes; no part of ./dev test.
 """
 
 import glob
@@ -18,6 +18,8 @@ import time
 
 BUILD = sys.argv[1] if len(sys.argv) > 1 else "build/package"
 BASE = os.path.abspath(os.path.join("build", "debian12"))
+# Packages that the machine fetched, for the next run.
+CACHE = os.path.abspath(os.path.join("build", "debian12-packages"))
 NAMES = ("sluice", "sluice-plugins", "sluice-sdk", "libsluice-client1", "libsluice-client-dev")
 PATIENCE = 120
 JOB = """[job]
@@ -81,7 +83,7 @@ class Machine:
         succeeds("mount", "-t", "overlay", "overlay", "-o", f"lowerdir={BASE},{layers}", self.root)
         with open(os.path.join(self.folder, "console"), "w", encoding="utf-8") as console:
             self.process = subprocess.Popen(["systemd-nspawn", "--register=no", "--keep-unit", "-q", "-D", self.root, "--boot",
-                                             "--console=pipe", "--resolv-conf=copy-host"], stdin=subprocess.DEVNULL, stdout=console,
+                                             "--console=pipe", "--resolv-conf=copy-host", f"--bind={CACHE}:/var/cache/apt/archives"], stdin=subprocess.DEVNULL, stdout=console,
                                             stderr=console)
         until("it boots", lambda: self.init() and "running" in self.shell("systemctl is-system-running", check=False))
 
@@ -114,10 +116,12 @@ class Machine:
 def packages():
     """Those of the build, and the same again as the next revision, to upgrade to."""
     folder = os.path.abspath(os.path.join(BUILD, "packages"))
+    with open(os.path.join(BUILD, "CPackConfig.cmake"), encoding="utf-8") as file:
+        version = re.search(r'CPACK_PACKAGE_VERSION "(.*?)"', file.read()).group(1)
     for revision in ("1", "2"):
         say(f"making the packages, revision {revision}")
         succeeds("cpack", "-B", os.path.join(folder, revision), "-D", f"CPACK_DEBIAN_PACKAGE_RELEASE={revision}",
-                 "-D", f"CPACK_DEBIAN_CLIENT_PACKAGE_DEPENDS=libsluice-client1 (= 1.0.0-{revision})", cwd=BUILD)
+                 "-D", f"CPACK_DEBIAN_CLIENT_PACKAGE_DEPENDS=libsluice-client1 (= {version}-{revision})", cwd=BUILD)
     return {revision: sorted(glob.glob(os.path.join(folder, revision, "*.deb"))) for revision in ("1", "2")}
 
 
@@ -190,6 +194,7 @@ def purge(machine, before):
     holds(machine.shell("ls /etc/sluice/host.toml /var/lib/sluice/sluice.db").count("\n") == 2, "a removal keeps configuration and queues")
     said = machine.shell("apt-get purge -y -qq " + " ".join(NAMES) + " 2>&1")
     holds("not empty" not in said and "warning" not in said.lower(), said)
+    # What the compilers left is not ours.
     left = set(machine.shell("find /etc /usr /var/lib -xdev | sort").split("\n")) - set(before.split("\n"))
     ours = [path for path in left if "sluice" in path and not path.startswith("/var/lib/apt/")]
     holds(not ours, f"left behind: {ours}")
@@ -197,9 +202,21 @@ def purge(machine, before):
     say("purged: nothing of it is left")
 
 
+def develop(machine):
+    machine.shell("apt-get install -y -qq --no-install-recommends g++ cmake make pkg-config")
+    machine.shell("cp -r /usr/share/sluice-sdk/template /root/shout && cd /root/shout && cmake -B build && cmake --build build &&"
+                  " ctest --test-dir build && cmake --install build")
+    holds("shout" in machine.shell("sluice plugins"), "a plugin built with the SDK's package")
+    machine.shell("cd /root && g++ -std=c++20 /usr/share/sluice-client/example/orders.cpp $(pkg-config --cflags --libs sluice-client) -o orders")
+    holds("99 ready" in machine.shell("/root/orders /root/orders.db"), "a producer built with the library's package")
+    machine.shell("rm -rf /root/shout /root/orders* /usr/local/lib/sluice/plugins/*")
+    say("built a plugin and a producer with the packages")
+
+
 def main():
     if os.geteuid() != 0:
         raise SystemExit("needs root: it makes and boots a Debian 12")
+    os.makedirs(os.path.join(CACHE, "partial"), exist_ok=True)
     debs = packages()
     lint(debs["1"])
     make_base()
@@ -212,6 +229,7 @@ def main():
         before = install(machine)
         serve(machine)
         upgrade_under_load(machine)
+        develop(machine)
         purge(machine, before)
     finally:
         machine.stop()
