@@ -102,6 +102,28 @@ OrExit<po::parsed_options> tokens(const Command& command, const std::vector<std:
   }
 }
 
+/// Where the next word without an option belongs; null when the command takes no more of them.
+const Flag* next_operand(const Command& command, const Arguments& given) {
+  const auto free = std::find_if(command.positional.begin(), command.positional.end(),
+                                 [&given](std::string_view name) { return !given.has(name); });
+  return free == command.positional.end() ? nullptr : find_flag(command, *free);
+}
+
+/// "--job is missing; write --job JOB", and the short form where the value may stand alone.
+Exit missing(const Command& command, const Flag& flag, bool empty) {
+  std::string alone;
+  if (std::find(command.positional.begin(), command.positional.end(), flag.name) != command.positional.end()) {
+    alone = "`sluice " + std::string(command.name);
+    for (const std::string_view operand : command.positional) {
+      alone += " " + std::string(find_flag(command, operand)->value);
+    }
+    alone += "` or ";
+  }
+  const std::string name(flag.name);
+  return Exit::usage("--" + name + (empty ? " is empty" : " is missing") + "; write " + alone + "--" + name + " " +
+                     std::string(flag.value));
+}
+
 }  // namespace
 
 OrExit<Arguments> Arguments::parse(const Command& command, const std::vector<std::string>& words) {
@@ -123,6 +145,10 @@ OrExit<Arguments> Arguments::parse(const Command& command, const std::vector<std
           return Exit::usage("an empty word stands where " + std::string(command.operand) + " should");
         }
         arguments.operands_.push_back(word);
+        continue;
+      }
+      if (const Flag* operand = next_operand(command, arguments)) {
+        arguments.values_[std::string(operand->name)].push_back(word);
         continue;
       }
       return Exit::usage("unexpected word \"" + word + "\"; `sluice help " + std::string(command.name) +
@@ -147,9 +173,7 @@ OrExit<Arguments> Arguments::parse(const Command& command, const std::vector<std
   }
   for (const Flag& flag : command.flags) {
     if (flag.required && arguments.get(flag.name).empty()) {
-      const std::string name(flag.name);
-      return Exit::usage("--" + name + (arguments.has(name) ? " is empty" : " is missing") + "; write --" + name + " " +
-                         std::string(flag.value));
+      return missing(command, flag, arguments.has(flag.name));
     }
   }
   return arguments;

@@ -20,7 +20,8 @@ enum class Output { json, text };
 class Arguments {
  public:
   /// Reads the words after the command's name. Exit 64 with one line for an unknown option (naming the nearest), a
-  /// missing or empty value, an option given twice, a missing one, or a word that belongs to nothing.
+  /// missing or empty value, an option given twice, a missing one, or a word that belongs to nothing: neither an option's
+  /// value nor one of those that may stand alone.
   static OrExit<Arguments> parse(const Command& command, const std::vector<std::string>& words);
   /// Options that somebody else has read and checked, by their names.
   static Arguments of(std::map<std::string, std::string> values);

@@ -30,6 +30,8 @@ struct Command {
   std::string_view usage{};        ///< what follows the name in the usage line
   std::string_view description{};  ///< paragraphs of `sluice help NAME`, separated by empty lines
   std::vector<Flag> flags{};
+  /// Options whose value may stand alone, in this order: `sluice scale mailer 16` is --job mailer --workers 16.
+  std::vector<std::string_view> positional{};
   std::string_view examples{};  ///< lines, indented by the help
   bool stdin_operand = false;   ///< takes "-" beside its options
   std::string_view operand{};   ///< what words without dashes are, such as "ID"; empty: it takes none
@@ -52,6 +54,18 @@ Command plugins_command();
 Command crashes_command();
 Command health_command();
 Command version_command();
+Command hosts_command();
+Command jobs_command();
+Command running_command();
+Command top_command();
+Command pause_command();
+Command resume_command();
+Command scale_command();
+Command drain_command();
+Command reload_command();
+Command cancel_running_command();
+Command log_level_command();
+Command audit_command();
 Command table_create_command();
 Command table_describe_command();
 Command table_check_command();

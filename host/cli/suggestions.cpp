@@ -103,23 +103,44 @@ Suggestions suggest_command(const std::vector<Command>& commands, const std::str
   return found;
 }
 
-Words queues_of(const Words& words) {
+OrExit<config::HostConfig> host_of(const Words& words) {
   std::map<std::string, std::string> named;
   const auto config = std::find(words.begin(), words.end(), "--config");
   if (config != words.end() && config + 1 != words.end()) {
     named["config"] = *(config + 1);
   }
-  const auto host = load_host_file(Arguments::of(std::move(named)));
-  return host.has_value() ? known_queues(*host) : Words();
+  return load_host_file(Arguments::of(std::move(named)));
+}
+
+/// What an option of this kind may name, as the host file and its jobs know it.
+Words known_names(std::string_view kind, const Words& words) {
+  Words names;
+  const bool queues = kind.find("QUEUE") != std::string_view::npos;
+  const bool jobs = kind.find("JOB") != std::string_view::npos;
+  const auto host = queues || jobs ? host_of(words) : OrExit<config::HostConfig>(Exit::ok());
+  if (host.has_error()) {
+    return names;
+  }
+  if (queues) {
+    names = known_queues(*host);
+  }
+  if (jobs) {
+    for (const config::JobConfig& job : config::load_job_files(*host, config::process_environment()).jobs) {
+      if (std::find(names.begin(), names.end(), job.name) == names.end()) {
+        names.push_back(job.name);
+      }
+    }
+  }
+  return names;
 }
 
 Suggestions suggest_value(const Flag& flag, const Words& words, const std::string& typed) {
   Suggestions found;
   if (flag.value == "FILE") {
     found.files = true;
-  } else if (flag.value == "QUEUE") {
-    for (std::string& queue : queues_of(words)) {
-      add_if_begun(found, std::move(queue), {}, typed);
+  } else if (flag.value == "QUEUE" || flag.value == "JOB" || flag.value == "QUEUE-OR-JOB") {
+    for (std::string& name : known_names(flag.value, words)) {
+      add_if_begun(found, std::move(name), {}, typed);
     }
   } else if (flag.value.find('|') != std::string_view::npos) {
     for (std::string_view rest = flag.value; !rest.empty();) {
@@ -137,6 +158,28 @@ Suggestions with_beginning(Suggestions found, const std::string& beginning) {
     word.text.insert(0, beginning);
   }
   return found;
+}
+
+/// The option that a word without one stands for at this place; null when none does. Words before it that belong to no
+/// option are counted against those that the command takes.
+const Flag* operand_at(const Command& command, const Words& before) {
+  const auto name_words = static_cast<std::size_t>(1 + std::count(command.name.begin(), command.name.end(), ' '));
+  std::size_t alone = 0;
+  for (std::size_t i = name_words; i < before.size(); ++i) {
+    const Flag* flag = flag_of(command, before[i]);
+    if (flag != nullptr && !flag->value.empty()) {
+      ++i;
+    } else if (!begins_with(before[i], "-")) {
+      ++alone;
+    }
+  }
+  for (const std::string_view name : command.positional) {
+    const std::string option = "--" + std::string(name);
+    if (std::find(before.begin(), before.end(), option) == before.end() && alone-- == 0) {
+      return flag_of(command, option);
+    }
+  }
+  return nullptr;
 }
 
 Suggestions suggest_flag(const Command& command, const Words& words, const std::string& typed) {
@@ -203,7 +246,12 @@ Suggestions suggest(const std::vector<Command>& commands, const Words& given) {
   if (flag != nullptr && !flag->value.empty()) {
     return suggest_value(*flag, words, typed);
   }
-  return suggest_flag(*command, words, typed);
+  const Flag* operand = begins_with(typed, "-") ? nullptr : operand_at(*command, before);
+  Suggestions found = operand == nullptr ? Suggestions() : suggest_value(*operand, words, typed);
+  if (found.words.empty() && !found.files) {
+    return suggest_flag(*command, words, typed);
+  }
+  return found;
 }
 
 }  // namespace sluice::cli

@@ -127,6 +127,7 @@ Result<void> Host::prepare(std::vector<JobPlan> plans) {
   if (auto started = ward_.start(); !started) {
     return started;
   }
+  desk_ = std::make_unique<ControlDesk>(ControlDesk::Parts{parts_.config, helm_, parts_.log, parts_.clock});
   plans_ = std::move(plans);
   auto first = jobs_.prepare(plans_);
   while (!first && waiting_mends(first.error().code()) && SLUICE_GUARD(full_disk_waited_for)) {
@@ -299,6 +300,7 @@ void Host::begin_reload() {
     return;
   }
   reload_waits_ = false;
+  desk_->reload_begins();
   parts_.errand.send([this] {
     return Errand::Rest([this, next = plan_reload()] {
       if (next) {
@@ -332,14 +334,16 @@ std::optional<JobSet::Exchange> Host::plan_reload() {
     parts_.log.warn("plugin not used", {{"file", rejected.file}, {"why", rejected.why}});
   }
   if (const auto* errors = std::get_if<std::vector<config::ConfigError>>(&plans)) {
+    std::vector<std::string> reasons;
     for (const config::ConfigError& error : *errors) {
-      parts_.log.error("not reloaded: " + error.text());
+      reasons.push_back(error.text());
     }
+    refuse_reload(reasons);
     return std::nullopt;
   }
   auto next = jobs_.prepare(std::get<std::vector<JobPlan>>(plans));
   if (!next) {
-    parts_.log.error("not reloaded: " + next.error().message());
+    refuse_reload({next.error().message()});
     return std::nullopt;
   }
   ward_.recover(std::get<std::vector<JobPlan>>(plans));
@@ -353,6 +357,24 @@ void Host::reload(JobSet::Exchange next) {
                                {"changed", joined(changes.changed)},
                                {"removed", joined(changes.removed)},
                                {"unchanged", changes.unchanged}});
+  desk_->reload_ended({true, "reloaded; added: " + joined(changes.added) + "; changed: " + joined(changes.changed) +
+                                 "; removed: " + joined(changes.removed) +
+                                 "; unchanged: " + std::to_string(changes.unchanged)});
+}
+
+void Host::refuse_reload(const std::vector<std::string>& reasons) {
+  std::string text;
+  for (const std::string& reason : reasons) {
+    parts_.log.error("not reloaded: " + reason);
+    text += (text.empty() ? "" : "\n") + reason;
+  }
+  desk_->reload_ended({false, text});
+}
+
+void Host::farewell(const ControlEnding& ending) {
+  if (desk_) {
+    desk_->farewell(ending);
+  }
 }
 
 void Host::begin_drain() {

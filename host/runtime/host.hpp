@@ -15,6 +15,7 @@
 #include "host/observe/metrics.hpp"
 #include "host/plugin/plugin_registry.hpp"
 #include "host/queue/queues.hpp"
+#include "host/runtime/control_desk.hpp"
 #include "host/runtime/depth_sampler.hpp"
 #include "host/runtime/empty_check.hpp"
 #include "host/runtime/errand.hpp"
@@ -75,6 +76,8 @@ class Host {
     jobs_.hard_stop();
     ward_.hard_stop();
   }
+  /// Tells those who wait at the control socket how it has ended. Returns at once; from any thread.
+  void farewell(const ControlEnding& ending);
   /// Where this host is steered from, by whoever operates it.
   fleet::HostControl& control() { return helm_; }
   /// As things stand, for whoever cannot wait for the drain.
@@ -89,10 +92,11 @@ class Host {
   observe::ProbeResult health() const;
   observe::ProbeResult ready() const;
   void begin_reload();
-  /// On the errand's thread. Nothing, and the log says why, when the files ask for what cannot be.
   void look_at_host_file() const;
+  /// On the errand's thread. Nothing, and the log and the control socket say why, when the files ask for what cannot be.
   std::optional<JobSet::Exchange> plan_reload();
   void reload(JobSet::Exchange next);
+  void refuse_reload(const std::vector<std::string>& reasons);
   /// Every queue has nothing due and nothing in flight, here or elsewhere: what the last count said. Sends the errand
   /// for the next one, for a store may take its time to answer.
   bool empty();
@@ -123,6 +127,8 @@ class Host {
   bool counted_empty_ = false;
   std::string uncountable_;  ///< why the last count failed
   std::unique_ptr<observe::HttpEndpoint> http_;
+  // Last, so that nobody is answered any more when the others go.
+  std::unique_ptr<ControlDesk> desk_;
 };
 
 }  // namespace sluice::runtime

@@ -204,7 +204,11 @@ int Run::serve(Ground& ground) {
   Host& host = *ground.host;
   watchdog_.set_last_words([this, &ground] {
     const DrainCertificate certificate = certificate_of(ground.host->account(), ground);
-    return Watchdog::Ending{certificate.clean ? kClean : kAbandoned, [this, certificate] { say(certificate); }};
+    const int status = certificate.clean ? kClean : kAbandoned;
+    return Watchdog::Ending{status, [this, &ground, certificate, status] {
+                              ground.host->farewell({status, certificate.text()});
+                              say(certificate);
+                            }};
   });
   const Duration drain_timeout = ground.config.drain_timeout;
   events_.on_termination([this, &host, drain_timeout](int nth) {
@@ -237,7 +241,9 @@ int Run::finish(Ground& ground, int status_if_clean) {
   if (!watchdog_.begin_last_words(status)) {
     leave_to_watchdog();
   }
-  say(certificate_of(drained, ground));
+  const DrainCertificate certificate = certificate_of(drained, ground);
+  host.farewell({status, certificate.text()});
+  say(certificate);
   const bool hangs = !drained.clean || drained.threads_left || errand_.under_way() || host.waits_for_store() ||
                      events_.hard_stop_requested();
   if (hangs && SLUICE_GUARD(hung_threads_left)) {

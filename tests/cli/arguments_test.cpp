@@ -50,6 +50,28 @@ TEST(Arguments, ValuesMayLookLikeOptions) {
   EXPECT_EQ(parsed->all("attr"), (std::vector<std::string>{"-x", "--odd=1"}));
 }
 
+TEST(Arguments, WordsMayStandForOptionsInTheirOrder) {
+  const Command scale{
+      .name = "scale",
+      .flags = {{.name = "job", .value = "JOB", .help = "", .required = true},
+                {.name = "workers", .value = "N", .help = "", .required = true},
+                {.name = "yes", .value = {}, .help = ""}},
+      .positional = {"job", "workers"},
+  };
+  const auto read = [&scale](const std::vector<std::string>& words) {
+    const auto parsed = Arguments::parse(scale, words);
+    return parsed.has_error() ? parsed.error().lines().front() : parsed->get("job") + "/" + parsed->get("workers");
+  };
+  EXPECT_EQ(read({"mailer", "16"}), "mailer/16");
+  EXPECT_EQ(read({"mailer", "--yes", "16"}), "mailer/16");
+  EXPECT_EQ(read({"--job", "mailer", "16"}), "mailer/16");
+  EXPECT_EQ(read({"--workers", "16", "mailer"}), "mailer/16");
+  EXPECT_EQ(read({"mailer", "16", "more"}), "unexpected word \"more\"; `sluice help scale` shows what it takes");
+  EXPECT_EQ(read({"mailer", "--job", "other"}), "--job is given twice; give it once");
+  EXPECT_EQ(read({"mailer"}), "--workers is missing; write `sluice scale JOB N` or --workers N");
+  EXPECT_EQ(read({"", "16"}), "--job is empty; write `sluice scale JOB N` or --job JOB");
+}
+
 TEST(Arguments, SayWhatIsWrongAndTheMend) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
       {{}, "--queue is missing; write --queue QUEUE"},

@@ -24,7 +24,7 @@ HOST_ARROWS = {
     "stores": {"queue"},
     "observe": {"runtime/service.hpp"},
     "fleet": {"queue"},
-    "operate": {"queue", "observe"},
+    "operate": {"queue", "fleet", "observe"},
     "plugin": {"queue"},
     "isolation": {"queue", "plugin", "observe", "runtime/service.hpp"},
     "work": {"queue", "plugin", "isolation", "observe", "runtime/service.hpp"},

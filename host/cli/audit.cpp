@@ -1,0 +1,56 @@
+#include "host/cli/command.hpp"
+#include "host/cli/fleet_report.hpp"
+#include "host/cli/fleet_session.hpp"
+
+namespace sluice::cli {
+
+namespace {
+
+constexpr std::size_t kDefaultLimit = 50;
+constexpr std::size_t kMaxLimit = 10'000;
+
+Exit audit(const Arguments& arguments, Console& console) {
+  const auto output = arguments.output();
+  if (output.has_error()) {
+    return output.error();
+  }
+  const auto limit = arguments.count("limit", kDefaultLimit, kMaxLimit);
+  if (limit.has_error()) {
+    return limit.error();
+  }
+  auto session = FleetSession::open(arguments);
+  if (session.has_error()) {
+    return session.error();
+  }
+  const auto entries = session->fleet().audit(*limit, session->deadline());
+  if (!entries) {
+    return session->failure(entries.error());
+  }
+  if (*output == Output::json) {
+    console.out(audit_json(*entries));
+  } else if (entries->empty()) {
+    console.note("nobody has steered anything here");
+  } else {
+    console.out(audit_text(*entries, session->clock().wall_now(), console.output_has_colour()));
+  }
+  return Exit::ok();
+}
+
+}  // namespace
+
+Command audit_command() {
+  return {
+      .name = "audit",
+      .group = "Fleet",
+      .summary = "Show who has steered what, the newest first",
+      .usage = "[--limit N] [OPTION]...",
+      .description =
+          "Every pause, scale, drain, reload, cancel and log-level leaves a line: when, who (USER@MACHINE), what. The "
+          "store keeps the latest ones.",
+      .flags = with_store_flags({{.name = "limit", .value = "N", .help = "how many [default: 50]"}}),
+      .examples = "sluice audit --limit 10",
+      .run = audit,
+  };
+}
+
+}  // namespace sluice::cli

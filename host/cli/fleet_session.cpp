@@ -1,0 +1,178 @@
+#include "host/cli/fleet_session.hpp"
+
+#include <poll.h>
+#include <pwd.h>
+#include <unistd.h>
+
+#include <array>
+#include <utility>
+
+#include "host/cli/host_file.hpp"
+
+namespace sluice::cli {
+
+namespace {
+
+/// How long hosts have to obey: a second where the store tells them, two polls elsewhere.
+constexpr Duration kPatience = std::chrono::seconds(8);
+constexpr Duration kLook = std::chrono::milliseconds(50);
+/// Where a look costs money.
+constexpr Duration kBilledLook = std::chrono::milliseconds(400);
+constexpr Duration kNudgeTime = std::chrono::seconds(1);
+
+std::vector<operate::FileJob> jobs_of(const config::HostConfig& host) {
+  std::vector<operate::FileJob> jobs;
+  for (const config::JobConfig& job : config::load_job_files(host, config::process_environment()).jobs) {
+    jobs.push_back({job.name, job.queue, job.source == config::Source::dlq, job.handler, job.concurrency});
+  }
+  return jobs;
+}
+
+}  // namespace
+
+OrExit<FleetSession> FleetSession::open(const Arguments& arguments) {
+  auto opened = QueueSession::open(arguments, QueueSession::Queue::optional);
+  if (opened.has_error()) {
+    return opened.error();
+  }
+  FleetSession session(std::make_unique<QueueSession>(std::move(*opened)), std::make_unique<SeededRandom>());
+  const config::HostConfig& host = session.queues_->host();
+  session.queue_names_ = known_queues(host);
+  session.file_jobs_ = jobs_of(host);
+  // What is named here need not be known to any file; its hosts may be found all the same.
+  std::vector<std::string> boards = session.queue_names_;
+  if (const std::string& named = session.queues_->queue(); !named.empty()) {
+    boards.push_back(named);
+  }
+  if (boards.empty()) {
+    return Exit(kExitConfiguration, host.file + " and its jobs name no queue, so nobody knows where hosts are to be "
+                                                "found; name one with --queue QUEUE");
+  }
+  auto fleet = fleet::Fleet::open(session.queues_->queues(), boards, *session.random_);
+  if (!fleet) {
+    return session.failure(fleet.error());
+  }
+  session.fleet_ = std::move(*fleet);
+  return session;
+}
+
+Exit FleetSession::failure(const Error& error) const {
+  const std::string& named = queues_->queue();
+  return Exit::failure(queues_->place().explained(error, named.empty() ? queue_names_.front() : named));
+}
+
+OrExit<fleet::FleetView> FleetSession::hosts() {
+  auto view = fleet_->hosts(deadline());
+  if (!view) {
+    return failure(view.error());
+  }
+  return std::move(*view);
+}
+
+OrExit<fleet::SteeringView> FleetSession::steering() {
+  auto view = fleet_->steering(deadline());
+  if (!view) {
+    return failure(view.error());
+  }
+  return std::move(*view);
+}
+
+operate::KnownNames FleetSession::names() {
+  operate::KnownNames names;
+  for (const operate::FileJob& job : file_jobs_) {
+    names.add_job({job.name, job.queue});
+  }
+  for (const std::string& queue : queue_names_) {
+    names.add_queue(queue);
+  }
+  if (const auto view = fleet_->hosts(deadline())) {
+    names.add(*view);
+  }
+  if (const auto view = fleet_->steering(deadline())) {
+    names.add(*view);
+  }
+  return names;
+}
+
+const runtime::LocalHosts& FleetSession::local_hosts() {
+  if (!local_hosts_) {
+    const config::HostConfig& host = queues_->host();
+    local_hosts_ =
+        host.file.empty() ? runtime::LocalHosts() : find_local_hosts(runtime::ControlFolder::of(host), clock());
+  }
+  return *local_hosts_;
+}
+
+void FleetSession::nudge_local_hosts() {
+  const config::HostConfig& host = queues_->host();
+  if (host.file.empty()) {
+    return;
+  }
+  for (const std::string& file : runtime::ControlFolder::of(host).sockets()) {
+    // Who is not there, or slow, finds out from the store.
+    if (auto call = runtime::ControlCall::open(file, clock())) {
+      static_cast<void>(call->ask({.verb = runtime::ControlVerb::look, .message = {}, .wait = false},
+                                  Deadline::after(clock(), kNudgeTime)));
+    }
+  }
+}
+
+OrExit<std::vector<fleet::Given>> FleetSession::give(const fleet::Directive& directive, const std::string& queue) {
+  auto given = fleet_->give(directive, queue, this_operator(), deadline());
+  if (!given) {
+    return given.error().code() == ErrorCode::invalid ? Exit::usage(given.error().message()) : failure(given.error());
+  }
+  nudge_local_hosts();
+  return std::move(*given);
+}
+
+OrExit<std::vector<fleet::Given>> FleetSession::reset(std::optional<fleet::Wish> wish, const std::string& name) {
+  auto taken = fleet_->reset(wish, name, this_operator(), deadline());
+  if (!taken) {
+    return failure(taken.error());
+  }
+  nudge_local_hosts();
+  return std::move(*taken);
+}
+
+OrExit<operate::Compliance> FleetSession::follow(std::vector<fleet::Given> given) {
+  operate::Compliance compliance(std::move(given), clock().steady_now() + kPatience);
+  const InterruptFlag interrupt;
+  while (true) {
+    const auto view = hosts();
+    if (view.has_error()) {
+      return view.error();
+    }
+    if (compliance.look(*view, clock().steady_now()) ||
+        !wait_for_look(interrupt, between_looks(queues_->place()))) {
+      return compliance;
+    }
+  }
+}
+
+std::string this_operator() {
+  const uid_t user = ::getuid();
+  const passwd* const entry = ::getpwuid(user);
+  std::array<char, 256> machine{};
+  const bool named = ::gethostname(machine.data(), machine.size() - 1) == 0;
+  return (entry == nullptr ? "user " + std::to_string(user) : std::string(entry->pw_name)) + "@" +
+         (named ? machine.data() : "?");
+}
+
+Duration between_looks(const QueuePlace& place) { return place.in_sqlite() ? kLook : kBilledLook; }
+
+bool wait_for_look(const InterruptFlag& interrupt, Duration time) {
+  pollfd watched{interrupt.descriptor(), POLLIN, 0};
+  ::poll(&watched, 1, static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(time).count()));
+  return !interrupt.raised();
+}
+
+Exit troubles_of(const std::vector<fleet::BoardTrouble>& troubles) {
+  std::vector<std::string> lines;
+  for (const fleet::BoardTrouble& trouble : troubles) {
+    lines.push_back(trouble.place + ": " + trouble.error.message());
+  }
+  return lines.empty() ? Exit::ok() : Exit(kExitFailure, std::move(lines));
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "host/cli/queue_session.hpp"
+#include "host/fleet/fleet.hpp"
+#include "host/operate/compliance.hpp"
+#include "host/operate/job_summary.hpp"
+#include "host/operate/known_names.hpp"
+#include "host/runtime/control_call.hpp"
+
+namespace sluice::cli {
+
+/// The hosts that work on a host file's queues, or on one table, for one command: through the stores, and at the control
+/// sockets of those on this machine. A resource that can be moved.
+class FleetSession {
+ public:
+  /// As QueueSession::open for an optional queue; exit 78 when no queue is known.
+  static OrExit<FleetSession> open(const Arguments& arguments);
+
+  QueueSession& queues() { return *queues_; }
+  fleet::Fleet& fleet() { return *fleet_; }
+  const Clock& clock() const { return queues_->clock(); }
+  Deadline deadline() const { return queues_->deadline(); }
+  /// The queues that files name.
+  const std::vector<std::string>& queue_names() const { return queue_names_; }
+  /// The jobs that the job files here have; those that cannot be read are passed over.
+  const std::vector<operate::FileJob>& file_jobs() const { return file_jobs_; }
+
+  /// All names that mean something: files, hosts, steering. What cannot be read is passed over.
+  operate::KnownNames names();
+  /// What can be read of hosts; exit 1 where nothing can.
+  OrExit<fleet::FleetView> hosts();
+  OrExit<fleet::SteeringView> steering();
+
+  /// Asked for at the first call. Empty without a host file.
+  const runtime::LocalHosts& local_hosts();
+  /// Makes the hosts of this machine look at once at what was given.
+  void nudge_local_hosts();
+
+  /// Gives a directive and makes hosts look at it.
+  OrExit<std::vector<fleet::Given>> give(const fleet::Directive& directive, const std::string& queue);
+  /// Takes wishes back; the same.
+  OrExit<std::vector<fleet::Given>> reset(std::optional<fleet::Wish> wish, const std::string& name);
+  /// Looks again and again until hosts have obeyed, some seconds have passed, or Ctrl-C.
+  OrExit<operate::Compliance> follow(std::vector<fleet::Given> given);
+
+  Exit failure(const Error& error) const;
+
+ private:
+  FleetSession(std::unique_ptr<QueueSession> queues, std::unique_ptr<SeededRandom> random)
+      : queues_(std::move(queues)), random_(std::move(random)) {}
+
+  std::unique_ptr<QueueSession> queues_;
+  std::unique_ptr<SeededRandom> random_;
+  std::unique_ptr<fleet::Fleet> fleet_;
+  std::vector<std::string> queue_names_;
+  std::vector<operate::FileJob> file_jobs_;
+  std::optional<runtime::LocalHosts> local_hosts_;
+};
+
+/// Who gives a directive: "ann@ops-1".
+std::string this_operator();
+
+/// How long to wait between two looks at hosts that are to do something.
+Duration between_looks(const QueuePlace& place);
+/// Waits so long; false at once on Ctrl-C.
+bool wait_for_look(const InterruptFlag& interrupt, Duration time);
+
+/// Says of every board that could not be read why, and how the command ends for it.
+Exit troubles_of(const std::vector<fleet::BoardTrouble>& troubles);
+
+}  // namespace sluice::cli

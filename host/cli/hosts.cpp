@@ -1,0 +1,53 @@
+#include "host/cli/command.hpp"
+#include "host/cli/fleet_report.hpp"
+#include "host/cli/fleet_session.hpp"
+
+namespace sluice::cli {
+
+namespace {
+
+Exit hosts(const Arguments& arguments, Console& console) {
+  const auto output = arguments.output();
+  if (output.has_error()) {
+    return output.error();
+  }
+  auto session = FleetSession::open(arguments);
+  if (session.has_error()) {
+    return session.error();
+  }
+  const auto view = session->hosts();
+  if (view.has_error()) {
+    return view.error();
+  }
+  if (*output == Output::json) {
+    console.out(hosts_json(*view));
+  } else if (view->hosts.empty()) {
+    console.note("no host works on these queues; `sluice run` starts one");
+  } else {
+    console.out(hosts_text(*view, session->clock().wall_now(), console.output_has_colour()));
+  }
+  return troubles_of(view->troubles);
+}
+
+}  // namespace
+
+Command hosts_command() {
+  return {
+      .name = "hosts",
+      .group = "Fleet",
+      .summary = "Show the hosts that work on the queues",
+      .usage = "[OPTION]...",
+      .description =
+          "Every host keeps a small record in the store of its queues: name, version, address, jobs and rates. A row "
+          "for each host; its label, NAME:PID, is what `drain`, `reload` and `log-level` take, as they take the name. "
+          "SEEN is the age of the record: a host that is late is busy or cut off, and one that is silent has ended "
+          "without a word; it is shown for an hour. JSON has the jobs of each host too.",
+      .flags = with_store_flags({}),
+      .examples =
+          "sluice hosts\n"
+          "sluice hosts --output json | jq -r '.[] | select(.pulse != \"fresh\") | .host'",
+      .run = hosts,
+  };
+}
+
+}  // namespace sluice::cli

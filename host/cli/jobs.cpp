@@ -1,0 +1,57 @@
+#include "host/cli/command.hpp"
+#include "host/cli/fleet_report.hpp"
+#include "host/cli/fleet_session.hpp"
+
+namespace sluice::cli {
+
+namespace {
+
+Exit jobs(const Arguments& arguments, Console& console) {
+  const auto output = arguments.output();
+  if (output.has_error()) {
+    return output.error();
+  }
+  auto session = FleetSession::open(arguments);
+  if (session.has_error()) {
+    return session.error();
+  }
+  const auto view = session->hosts();
+  if (view.has_error()) {
+    return view.error();
+  }
+  const auto steering = session->steering();
+  if (steering.has_error()) {
+    return steering.error();
+  }
+  const auto found = operate::summarize_jobs(session->file_jobs(), *view, *steering);
+  if (*output == Output::json) {
+    console.out(jobs_json(found));
+  } else if (found.empty()) {
+    console.note("no job is known: neither do files here have one, nor does a host run one");
+  } else {
+    console.out(jobs_text(found, session->clock().wall_now(), console.output_has_colour()));
+  }
+  return troubles_of(view->troubles);
+}
+
+}  // namespace
+
+Command jobs_command() {
+  return {
+      .name = "jobs",
+      .group = "Fleet",
+      .summary = "Show the jobs, who runs them, how fast, and what is steered",
+      .usage = "[OPTION]...",
+      .description =
+          "A row for each job that the job files here have or a host runs. WORKERS is what is in force on all its "
+          "hosts, and beside it what the files say where that differs; STEERED is what operators want of it: `pause`, "
+          "`scale`. Rates are sums of all hosts, times those of the slowest one.",
+      .flags = with_store_flags({}),
+      .examples =
+          "sluice jobs\n"
+          "sluice jobs --output json | jq '.[] | select(.paused)'",
+      .run = jobs,
+  };
+}
+
+}  // namespace sluice::cli

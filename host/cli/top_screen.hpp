@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "host/operate/top_model.hpp"
+
+namespace sluice::cli {
+
+/// How a picture is to be drawn. A value.
+struct TopFrame {
+  std::size_t columns = 80;
+  std::size_t rows = 24;  ///< 0: as many as it takes, and nothing about keys
+  bool colours = false;
+  WallTime now{};
+  std::string every;  ///< "2s"; empty: one picture
+  std::string cost;   ///< what looking costs; empty: nothing
+};
+
+/// The picture: lines that fit into the frame, no more than it has rows. A pure function.
+std::vector<std::string> draw_top(const operate::TopModel& model, const TopFrame& frame);
+
+/// The beginning of a line of at most so many columns, whole characters and colours.
+std::string fit_line(const std::string& line, std::size_t columns);
+
+}  // namespace sluice::cli

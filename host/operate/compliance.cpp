@@ -1,0 +1,29 @@
+#include "host/operate/compliance.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+
+namespace sluice::operate {
+
+bool Compliance::look(const fleet::FleetView& view, SteadyTime now) {
+  std::set<std::string> seen;
+  std::set<std::string> missing;
+  answers_.clear();
+  for (const fleet::Given& given : given_) {
+    const fleet::Obedience so_far = fleet::Fleet::obedience(given, view);
+    seen.insert(so_far.seen_by.begin(), so_far.seen_by.end());
+    missing.insert(so_far.waited_for.begin(), so_far.waited_for.end());
+    answers_.insert(answers_.end(), so_far.answers.begin(), so_far.answers.end());
+  }
+  waited_for_.assign(missing.begin(), missing.end());
+  obeyed_.clear();
+  std::set_difference(seen.begin(), seen.end(), missing.begin(), missing.end(), std::back_inserter(obeyed_));
+  return waited_for_.empty() || now >= until_;
+}
+
+bool Compliance::done_by_somebody() const {
+  return std::any_of(answers_.begin(), answers_.end(), [](const auto& answered) { return answered.answer.done; });
+}
+
+}  // namespace sluice::operate

@@ -1,0 +1,277 @@
+#include "host/operate/top_model.hpp"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <tuple>
+#include <utility>
+
+#include "base/text/utf8.hpp"
+
+namespace sluice::operate {
+namespace {
+
+/// Over how long the rate in is taken.
+constexpr Duration kRateSpan = std::chrono::seconds(10);
+constexpr Duration kShortestSpan = std::chrono::milliseconds(900);
+constexpr std::size_t kLongestFilter = 100;
+
+/// What a queue is sorted by: the greatest first, but names.
+double weight(const TopQueue& queue, TopOrder order) {
+  const QueueCount count = queue.count.value_or(QueueCount{});
+  switch (order) {
+    case TopOrder::name:
+      return 0;
+    case TopOrder::ready:
+      return static_cast<double>(count.ready);
+    case TopOrder::in_flight:
+      return static_cast<double>(count.in_flight);
+    case TopOrder::delayed:
+      return static_cast<double>(count.delayed);
+    case TopOrder::dead:
+      return static_cast<double>(count.dead);
+    case TopOrder::oldest:
+      return static_cast<double>(queue.oldest.value_or(Duration(-1)).count());
+    case TopOrder::in:
+      return queue.in.value_or(-1);
+    case TopOrder::out:
+      return queue.out;
+    case TopOrder::failed:
+      return queue.failed;
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::string_view to_string(TopOrder order) {
+  constexpr std::array<std::string_view, kTopOrders> kNames{"name",   "ready", "in flight", "delayed", "dlq",
+                                                            "oldest", "in/s",  "out/s",     "failed/s"};
+  return kNames[static_cast<std::size_t>(order)];
+}
+
+TopModel::TopModel(std::vector<std::string> queues) {
+  for (std::string& name : queues) {
+    known_[name].queue.name = name;
+  }
+}
+
+void TopModel::see(const fleet::FleetView& view, const fleet::SteeringView& steering) {
+  view_ = view;
+  jobs_ = summarize_jobs({}, view, steering);
+  for (const JobSummary& job : jobs_) {
+    known_[job.queue].queue.name = job.queue;  // hosts may know queues that the files here do not
+  }
+  for (auto& [name, known] : known_) {
+    TopQueue& queue = known.queue;
+    queue.out = queue.failed = 0;
+    queue.jobs = queue.paused_jobs = 0;
+    for (const JobSummary& job : jobs_) {
+      if (job.queue == name && !job.hosts.empty()) {
+        queue.out += job.dead_letters ? 0 : job.pace.done;
+        queue.failed += job.pace.failed;
+        ++queue.jobs;
+        queue.paused_jobs += job.paused() ? 1 : 0;
+      }
+    }
+    queue.paused = std::any_of(steering.given.begin(), steering.given.end(), [&queue_name = name](const auto& given) {
+      return given.directive.wish == fleet::Wish::pause && given.directive.target == fleet::Target::queue &&
+             given.directive.name == queue_name;
+    });
+  }
+}
+
+void TopModel::see(const std::string& queue, const QueueCount& count, WallTime now) {
+  Known& known = known_[queue];
+  known.queue.name = queue;
+  known.queue.count = count;
+  known.queue.trouble.clear();
+  known.queue.oldest = count.oldest_ready
+                           ? std::optional(std::max(Duration(now - *count.oldest_ready), Duration::zero()))
+                           : std::nullopt;
+  std::deque<Sample>& history = known.history;
+  if (count.whole && (history.empty() || count.counted_at > history.back().at)) {
+    history.push_back({count.counted_at, count.total()});
+    // The oldest that reaches back far enough stays, so that seldom counts have a rate too.
+    while (history.size() > 2 && count.counted_at - history[1].at >= kRateSpan) {
+      history.pop_front();
+    }
+  }
+  known.queue.in = inflow(known);
+}
+
+std::optional<double> TopModel::inflow(const Known& known) {
+  const std::deque<Sample>& history = known.history;
+  if (history.size() < 2 || history.back().at - history.front().at < kShortestSpan) {
+    return std::nullopt;
+  }
+  const double seconds = std::chrono::duration<double>(history.back().at - history.front().at).count();
+  const double grown = static_cast<double>(history.back().total) - static_cast<double>(history.front().total);
+  return std::max(0.0, grown / seconds + known.queue.out);
+}
+
+void TopModel::see_trouble(const std::string& queue, std::string why) {
+  known_[queue].queue.name = queue;
+  known_[queue].queue.trouble = std::move(why);
+}
+
+std::vector<TopQueue> TopModel::queues() const {
+  std::vector<TopQueue> shown;
+  for (const auto& [name, known] : known_) {
+    if (name.find(filter_) != std::string::npos) {
+      shown.push_back(known.queue);
+    }
+  }
+  std::stable_sort(shown.begin(), shown.end(), [this](const TopQueue& left, const TopQueue& right) {
+    return weight(left, order_) > weight(right, order_);
+  });
+  if (reversed_) {
+    std::reverse(shown.begin(), shown.end());
+  }
+  return shown;
+}
+
+std::vector<JobSummary> TopModel::slowest_jobs() const {
+  std::vector<JobSummary> jobs;
+  std::copy_if(jobs_.begin(), jobs_.end(), std::back_inserter(jobs), [this](const JobSummary& job) {
+    return !job.hosts.empty() &&
+           (job.queue.find(filter_) != std::string::npos || job.name.find(filter_) != std::string::npos);
+  });
+  std::stable_sort(jobs.begin(), jobs.end(), [](const JobSummary& left, const JobSummary& right) {
+    return std::tuple(left.stuck, left.pace.mean, left.running) > std::tuple(right.stuck, right.pace.mean, right.running);
+  });
+  return jobs;
+}
+
+std::size_t TopModel::selected() const {
+  const auto shown = queues();
+  const auto found =
+      std::find_if(shown.begin(), shown.end(), [this](const TopQueue& queue) { return queue.name == selected_; });
+  return found == shown.end() ? 0 : static_cast<std::size_t>(found - shown.begin());
+}
+
+void TopModel::move_selection(int by) {
+  const auto shown = queues();
+  if (shown.empty()) {
+    return;
+  }
+  const auto last = static_cast<std::ptrdiff_t>(shown.size()) - 1;
+  const auto next = std::clamp<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(selected()) + by, 0, last);
+  selected_ = shown[static_cast<std::size_t>(next)].name;
+}
+
+std::optional<TopWish> TopModel::press(const TopKey& key) {
+  switch (mode_) {
+    case TopMode::plain:
+      return press_plain(key);
+    case TopMode::filter:
+      press_filter(key);
+      return std::nullopt;
+    case TopMode::confirm:
+      return press_confirm(key);
+    case TopMode::help:
+      mode_ = TopMode::plain;
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+std::optional<TopWish> TopModel::press_plain(const TopKey& key) {
+  message_.clear();
+  switch (key.kind) {
+    case TopKey::Kind::up:
+      move_selection(-1);
+      return std::nullopt;
+    case TopKey::Kind::down:
+      move_selection(1);
+      return std::nullopt;
+    case TopKey::Kind::escape:
+      filter_.clear();
+      return std::nullopt;
+    case TopKey::Kind::character:
+      return press_command(key.character);
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<TopWish> TopModel::press_command(char character) {
+  switch (character) {
+    case 'q':
+      return TopWish{TopWish::Kind::quit, {}};
+    case ' ':
+      return TopWish{TopWish::Kind::look, {}};
+    case 'k':
+      move_selection(-1);
+      break;
+    case 'j':
+      move_selection(1);
+      break;
+    case 's':
+      order_ = static_cast<TopOrder>((static_cast<std::size_t>(order_) + 1) % kTopOrders);
+      break;
+    case 'S':
+      order_ = static_cast<TopOrder>((static_cast<std::size_t>(order_) + kTopOrders - 1) % kTopOrders);
+      break;
+    case 'r':
+      reversed_ = !reversed_;
+      break;
+    case '/':
+      mode_ = TopMode::filter;
+      break;
+    case '?':
+    case 'h':
+      mode_ = TopMode::help;
+      break;
+    case 'p':
+      if (const auto shown = queues(); !shown.empty()) {
+        selected_ = shown[selected()].name;  // it stays this one, wherever the next look sorts it to
+        mode_ = TopMode::confirm;
+      }
+      break;
+    default:
+      break;
+  }
+  return std::nullopt;
+}
+
+void TopModel::press_filter(const TopKey& key) {
+  switch (key.kind) {
+    case TopKey::Kind::character:
+      if (filter_.size() < kLongestFilter) {
+        filter_ += key.character;
+      }
+      break;
+    case TopKey::Kind::erase:
+      while (!filter_.empty() && continues_utf8(filter_.back())) {
+        filter_.pop_back();
+      }
+      if (!filter_.empty()) {
+        filter_.pop_back();
+      }
+      break;
+    case TopKey::Kind::escape:
+      filter_.clear();
+      mode_ = TopMode::plain;
+      break;
+    case TopKey::Kind::enter:
+      mode_ = TopMode::plain;
+      break;
+    default:
+      break;
+  }
+}
+
+std::optional<TopWish> TopModel::press_confirm(const TopKey& key) {
+  mode_ = TopMode::plain;
+  const auto shown = queues();
+  const bool yes = key.kind == TopKey::Kind::character && (key.character == 'y' || key.character == 'Y');
+  const std::size_t at = selected();
+  if (!yes || at >= shown.size() || shown[at].name != selected_) {
+    message_ = "left as it is";
+    return std::nullopt;
+  }
+  return TopWish{shown[at].paused ? TopWish::Kind::resume : TopWish::Kind::pause, selected_};
+}
+
+}  // namespace sluice::operate

@@ -1,0 +1,111 @@
+#pragma once
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "host/fleet/fleet.hpp"
+#include "host/operate/job_summary.hpp"
+#include "host/operate/queue_counter.hpp"
+
+namespace sluice::operate {
+
+/// What queues are sorted by, in the order of the columns.
+enum class TopOrder { name, ready, in_flight, delayed, dead, oldest, in, out, failed };
+inline constexpr std::size_t kTopOrders = 9;
+std::string_view to_string(TopOrder order);
+
+/// A queue on the live screen. A value.
+struct TopQueue {
+  std::string name;
+  std::optional<QueueCount> count;  ///< nothing: not counted yet
+  std::optional<Duration> oldest;   ///< how long the oldest ready message waits
+  std::optional<double> in;         ///< messages a second, by two counts and what left meanwhile
+  double out = 0;                   ///< done, a second, by what hosts tell
+  double failed = 0;                ///< failed attempts a second
+  bool paused = false;              ///< an operator wants it so
+  std::size_t jobs = 0;             ///< that hosts run on it
+  std::size_t paused_jobs = 0;
+  std::string trouble;  ///< why it cannot be counted
+};
+
+/// A key, as the screen understands it.
+struct TopKey {
+  enum class Kind { character, up, down, enter, escape, erase };
+  Kind kind = Kind::character;
+  char character = 0;
+};
+
+/// What a key asks for beside another picture.
+struct TopWish {
+  enum class Kind { quit, look, pause, resume };
+  Kind kind = Kind::look;
+  std::string queue;  ///< of pause and resume
+};
+
+/// What the screen is at, beside its figures.
+enum class TopMode { plain, filter, confirm, help };
+
+/// What `sluice top` knows and how its user looks at it. A step machine: looks and keys go in, and what is to be shown
+/// comes out. Knows no terminal and no store. Of one thread at a time.
+class TopModel {
+ public:
+  explicit TopModel(std::vector<std::string> queues);
+
+  // Looks.
+  void see(const fleet::FleetView& view, const fleet::SteeringView& steering);
+  void see(const std::string& queue, const QueueCount& count, WallTime now);
+  void see_trouble(const std::string& queue, std::string why);
+  /// One line for the user, until the next one.
+  void say(std::string line) { message_ = std::move(line); }
+
+  /// Takes a key.
+  std::optional<TopWish> press(const TopKey& key);
+
+  // What is to be shown.
+  /// Those that the filter lets through, sorted.
+  std::vector<TopQueue> queues() const;
+  const fleet::FleetView& fleet() const { return view_; }
+  /// The slowest first: those with a stuck handler, then by the mean of their attempts.
+  std::vector<JobSummary> slowest_jobs() const;
+  /// The position of the selected queue among `queues()`.
+  std::size_t selected() const;
+
+  TopMode mode() const { return mode_; }
+  TopOrder order() const { return order_; }
+  bool reversed() const { return reversed_; }
+  const std::string& filter() const { return filter_; }
+  const std::string& message() const { return message_; }
+
+ private:
+  struct Sample {
+    WallTime at{};
+    std::uint64_t total = 0;
+  };
+  struct Known {
+    TopQueue queue;
+    std::deque<Sample> history;  ///< of whole counts
+  };
+
+  std::optional<TopWish> press_plain(const TopKey& key);
+  std::optional<TopWish> press_command(char character);
+  void press_filter(const TopKey& key);
+  std::optional<TopWish> press_confirm(const TopKey& key);
+  void move_selection(int by);
+  static std::optional<double> inflow(const Known& known);
+
+  std::map<std::string, Known> known_;
+  fleet::FleetView view_;
+  std::vector<JobSummary> jobs_;
+  std::string selected_;  ///< a queue; empty: the first
+  TopMode mode_ = TopMode::plain;
+  TopOrder order_ = TopOrder::ready;
+  bool reversed_ = false;
+  std::string filter_;
+  std::string message_;
+};
+
+}  // namespace sluice::operate

@@ -1,0 +1,169 @@
+// The commands that show and steer hosts, through the real binary, where no host runs. With hosts: tests/e2e/fleet_test.py.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/json.hpp>
+#include <filesystem>
+
+#include "tests/cli/run_binary.hpp"
+
+namespace sluice::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using Words = std::vector<std::string>;
+
+/// A folder with two jobs, and no host.
+class FleetCommands : public testing::Test {
+ protected:
+  FleetCommands() : folder_("[host]\nname = \"here\"\n[store]\npath = \"s.db\"\n[queues.returns]\n") {
+    folder_.write("jobs.d/mailer.toml", "[job]\nqueue = \"mails\"\nhandler = \"mailer\"\nconcurrency = 4\n");
+    folder_.write("jobs.d/picker.toml", "[job]\nqueue = \"orders\"\nhandler = \"picker\"\n");
+  }
+
+  boost::json::value json(Words words) const {
+    words.insert(words.end(), {"--output", "json"});
+    const Finished finished = folder_.run(words);
+    EXPECT_EQ(finished.exit_code, 0) << finished.err;
+    return boost::json::parse(finished.out);
+  }
+  std::string text(Words words) const {
+    words.insert(words.end(), {"--output", "text"});
+    const Finished finished = folder_.run(words);
+    EXPECT_EQ(finished.exit_code, 0) << finished.err;
+    return finished.out + finished.err;
+  }
+  /// The only line on standard error, of a command that fails with this code.
+  std::string refusal(const Words& words, int code) const {
+    const Finished finished = folder_.run(words);
+    EXPECT_EQ(finished.exit_code, code) << finished.out << finished.err;
+    EXPECT_EQ(finished.err_lines().size(), 1U) << finished.err;
+    return finished.err;
+  }
+
+  HostFolder folder_;
+};
+
+TEST_F(FleetCommands, SayThatNobodyIsThere) {
+  EXPECT_THAT(json({"hosts"}).as_array(), IsEmpty());
+  EXPECT_THAT(json({"running"}).as_array(), IsEmpty());
+  EXPECT_THAT(json({"audit"}).as_array(), IsEmpty());
+  EXPECT_THAT(text({"hosts"}), HasSubstr("no host works on these queues"));
+  EXPECT_THAT(text({"running"}), HasSubstr("no handler is at work"));
+  EXPECT_THAT(text({"audit"}), HasSubstr("nobody has steered anything"));
+}
+
+TEST_F(FleetCommands, JobsOfFilesAreShownThoughNobodyRunsThem) {
+  const auto jobs = json({"jobs"}).as_array();
+  ASSERT_EQ(jobs.size(), 2U);
+  EXPECT_EQ(jobs[0].at("job").as_string(), "mailer");
+  EXPECT_EQ(jobs[0].at("file_workers").as_int64(), 4);
+  EXPECT_THAT(jobs[0].at("hosts").as_array(), IsEmpty());
+  EXPECT_THAT(text({"jobs"}), AllOf(HasSubstr("no host"), HasSubstr("(file: 4)")));
+}
+
+TEST_F(FleetCommands, AWishStandsBeforeAnyHostDoes) {
+  EXPECT_THAT(text({"pause", "mailer"}), HasSubstr("pause job mailer; no host runs now, those that start obey it"));
+  EXPECT_THAT(text({"scale", "picker", "16"}), HasSubstr("no host runs now"));
+  EXPECT_THAT(text({"jobs"}), AllOf(HasSubstr("paused by "), HasSubstr("scaled to 16 by ")));
+  const auto audit = json({"audit"}).as_array();
+  ASSERT_EQ(audit.size(), 2U);
+  EXPECT_THAT(std::string(audit[1].at("what").as_string()), HasSubstr("pause job mailer"));
+  EXPECT_THAT(std::string(audit[1].at("who").as_string()), HasSubstr("@"));
+  text({"resume", "mailer"});
+  text({"scale", "picker", "--reset"});
+  EXPECT_THAT(text({"jobs"}), Not(HasSubstr("paused by ")));
+  EXPECT_THAT(refusal({"resume", "mailer"}, 1), HasSubstr("\"mailer\" is not paused"));
+  EXPECT_THAT(refusal({"scale", "picker", "--reset"}, 1), HasSubstr("job picker is not scaled"));
+  EXPECT_EQ(json({"audit", "--limit", "3"}).as_array().size(), 3U);
+}
+
+TEST_F(FleetCommands, AJobThatStandsWithItsQueueSaysSo) {
+  text({"pause", "--queue", "mails"});
+  EXPECT_THAT(text({"jobs"}), HasSubstr("queue paused by "));
+  EXPECT_THAT(refusal({"resume", "mailer"}, 1), HasSubstr("its queue is; write `sluice resume --queue mails`"));
+  text({"pause", "returns"});
+  text({"resume", "--all"});
+  EXPECT_THAT(refusal({"resume", "--all"}, 1), HasSubstr("nothing is paused"));
+}
+
+TEST_F(FleetCommands, CheckShowsWhatIsSteeredBesideTheFile) {
+  folder_.write("jobs.d/mailer.toml", "[job]\nqueue = \"mails\"\nhandler = \"fixture\"\n");
+  std::filesystem::remove(folder_.path() + "/jobs.d/picker.toml");
+  std::filesystem::create_directory(folder_.path() + "/plugins");
+  std::filesystem::copy(SLUICE_FIXTURE_PLUGIN, folder_.path() + "/plugins/fixture.so");
+  folder_.run({"check"});
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() + "/s.db")) << "to look is not to make it";
+  text({"scale", "mailer", "3"});
+  EXPECT_THAT(text({"check"}), HasSubstr("scaled to 3 by "));
+}
+
+TEST_F(FleetCommands, RefuseWhatNobodyKnows) {
+  EXPECT_THAT(refusal({"pause", "maler"}, 1), HasSubstr("there is no job or queue \"maler\"; did you mean \"mailer\"?"));
+  EXPECT_THAT(refusal({"scale", "pickr", "2"}, 1), HasSubstr("did you mean \"picker\"?"));
+  EXPECT_THAT(refusal({"drain", "web"}, 1), HasSubstr("there is no host \"web\"; none is known here"));
+  EXPECT_THAT(refusal({"reload", "web"}, 1), HasSubstr("there is no host \"web\""));
+  EXPECT_THAT(refusal({"log-level", "debug", "web"}, 1), HasSubstr("there is no host \"web\""));
+  EXPECT_THAT(refusal({"running", "pickr"}, 1), HasSubstr("did you mean \"picker\"?"));
+  EXPECT_THAT(refusal({"cancel-running", "A-1"}, 1), HasSubstr("no host is at work on message A-1"));
+  EXPECT_THAT(json({"audit"}).as_array().size(), 1U) << "only the order that was written: to cancel";
+}
+
+TEST_F(FleetCommands, RefuseWrongCommandLines) {
+  EXPECT_THAT(refusal({"pause"}, 64), HasSubstr("nothing is named"));
+  EXPECT_THAT(refusal({"pause", "mailer", "--job", "mailer"}, 64), HasSubstr("exclude each other"));
+  EXPECT_THAT(refusal({"resume", "mailer", "--all"}, 64), HasSubstr("leave the name out"));
+  EXPECT_THAT(refusal({"scale", "mailer"}, 64), HasSubstr("how many?"));
+  EXPECT_THAT(refusal({"scale", "mailer", "0"}, 64), HasSubstr("from 1 to 1024"));
+  EXPECT_THAT(refusal({"scale", "mailer", "1025"}, 64), HasSubstr("from 1 to 1024"));
+  EXPECT_THAT(refusal({"scale", "mailer", "2", "--reset"}, 64), HasSubstr("leave the number out"));
+  EXPECT_THAT(refusal({"scale"}, 64), HasSubstr("--job is missing; write `sluice scale JOB N` or --job JOB"));
+  EXPECT_THAT(refusal({"log-level"}, 64), HasSubstr("which level?"));
+  EXPECT_THAT(refusal({"log-level", "loud"}, 64), HasSubstr("loud"));
+  EXPECT_THAT(refusal({"drain"}, 64), HasSubstr("which host?"));
+  EXPECT_THAT(refusal({"drain", "web", "--timeout", "3s"}, 64), HasSubstr("--wait only"));
+  EXPECT_THAT(refusal({"cancel-running"}, 64), HasSubstr("--id is missing"));
+  EXPECT_THAT(refusal({"top", "--interval", "1ms"}, 64), HasSubstr("200ms to 1h"));
+  EXPECT_THAT(refusal({"hosts", "web"}, 64), HasSubstr("unexpected word \"web\""));
+}
+
+TEST_F(FleetCommands, AskWhichIsMeantWhereAJobAndAQueueShareAName) {
+  folder_.write("jobs.d/orders.toml", "[job]\nqueue = \"mails\"\nhandler = \"h\"\n");
+  EXPECT_THAT(refusal({"pause", "orders"}, 64), HasSubstr("write --job orders or --queue orders"));
+  EXPECT_THAT(text({"pause", "--job", "orders"}), HasSubstr("pause job orders"));
+}
+
+TEST_F(FleetCommands, AHostFileThatNamesNoQueueSaysSo) {
+  const HostFolder empty("[store]\npath = \"s.db\"\n");
+  const Finished finished = empty.run({"hosts"});
+  EXPECT_EQ(finished.exit_code, 78);
+  EXPECT_THAT(finished.err, HasSubstr("name no queue"));
+}
+
+TEST_F(FleetCommands, TopIsOnePictureWithoutATerminal) {
+  folder_.run({"send", "--queue", "mails", "-"}, "1\n2\n");
+  const auto picture = json({"top"});
+  EXPECT_EQ(picture.at("queues").as_array().size(), 3U);
+  EXPECT_EQ(picture.at("queues").as_array()[0].at("queue").as_string(), "mails");
+  EXPECT_EQ(picture.at("queues").as_array()[0].at("ready").as_int64(), 2);
+  const std::string shown = text({"top", "--once"});
+  EXPECT_THAT(shown, AllOf(HasSubstr("QUEUE"), HasSubstr("mails"), HasSubstr("no host"), Not(HasSubstr("\x1b"))));
+}
+
+TEST_F(FleetCommands, CompleteTheirWords) {
+  const auto completed = [this](Words words) {
+    words.insert(words.begin(), "__complete");
+    return folder_.run(words).out;
+  };
+  EXPECT_EQ(completed({"pause", ""}), "mails\norders\nreturns\nmailer\npicker\n");
+  EXPECT_EQ(completed({"scale", "pi"}), "picker\n");
+  EXPECT_THAT(completed({"scale", "picker", "--re"}), HasSubstr("--reset"));
+  EXPECT_EQ(completed({"log-level", "d"}), "debug\n");
+  EXPECT_THAT(completed({"pause", "--"}), HasSubstr("--queue"));
+}
+
+}  // namespace
+}  // namespace sluice::test

@@ -1,0 +1,203 @@
+#include "host/cli/top_screen.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "host/cli/figure_text.hpp"
+#include "host/cli/text_table.hpp"
+#include "host/cli/top_keys.hpp"
+#include "tests/operate/fleet_rig.hpp"
+
+namespace sluice::cli {
+namespace {
+
+using operate::QueueCount;
+using operate::TopKey;
+using operate::TopModel;
+using test::handler_at;
+using test::job_record;
+using test::known_host;
+using test::kNoon;
+using testing::AllOf;
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using Kind = TopKey::Kind;
+
+TopModel night_shift() {
+  TopModel model({"orders", "mails", "images"});
+  fleet::FleetView view;
+  auto mailer = job_record("mailer", "mails");
+  mailer.running = 2;
+  mailer.stuck = 1;
+  mailer.pace = {0, 12.4, 1.25, std::chrono::milliseconds(840), std::chrono::seconds(2), std::chrono::seconds(31)};
+  auto picker = job_record("picker", "orders", 16);
+  picker.running = 16;
+  picker.pace = {0, 1234, 0, std::chrono::milliseconds(12), std::chrono::milliseconds(16), std::chrono::seconds(1)};
+  view.hosts = {known_host("web-1", 4711, {mailer}), known_host("web-2", 12, {picker})};
+  view.hosts[0].record.running_total = 2;
+  view.hosts[0].record.running = {handler_at("M-77", mailer, std::chrono::seconds(95))};
+  view.hosts[1].record.running_total = 16;
+  view.hosts[1].pulse = fleet::Pulse::late;
+  view.hosts[1].age = std::chrono::seconds(14);
+  fleet::SteeringView steering;
+  steering.given = {test::given(fleet::Wish::pause, fleet::Target::queue, "images")};
+  model.see(view, steering);
+  QueueCount mails;
+  mails.ready = 1204;
+  mails.in_flight = 2;
+  mails.delayed = 31;
+  mails.dead = 3000;
+  mails.oldest_ready = kNoon - std::chrono::minutes(12);
+  mails.counted_at = kNoon;
+  model.see("mails", mails, kNoon);
+  QueueCount orders;
+  orders.ready = 1000;
+  orders.whole = false;
+  orders.dead_whole = true;
+  orders.counted_at = kNoon;
+  model.see("orders", orders, kNoon);
+  model.see_trouble("images", "the table is missing");
+  return model;
+}
+
+TopFrame frame(std::size_t columns, std::size_t rows) {
+  TopFrame made;
+  made.columns = columns;
+  made.rows = rows;
+  made.now = kNoon;
+  made.every = "2s";
+  return made;
+}
+
+std::string text_of(const std::vector<std::string>& lines) {
+  std::string text = "\n";
+  for (const std::string& line : lines) {
+    text += line + "\n";
+  }
+  return text;
+}
+
+TEST(TopScreen, ShowsQueuesHostsAndTheSlowestHandlers) {
+  EXPECT_EQ(text_of(draw_top(night_shift(), frame(120, 24))), R"(
+sluice top  2026-11-20T12:00:00Z, every 2s  hosts 2, workers 24, running 18
+
+ QUEUE   READYv  IN FLIGHT  DELAYED    DLQ  OLDEST  IN/S  OUT/S  FAILED/S  STATE
+>mails    1,204          2       31  3,000     12m     -     12       1.2
+ orders  1,000+         0+       0+      0       -     -   1.2k         0
+ images     ...        ...      ...    ...       -     -      0         0  the table is missing
+
+HOST        STATE          UP  RUNNING  DONE/S  FAILED/S  SEEN  VERSION
+web-1:4711  running        3h        2      12       1.2    1s  1.0.0
+web-2:12    running, late  3h       16    1.2k         0   14s  1.0.0
+
+SLOWEST HANDLERS  JOB     WORKERS  RUNNING  STUCK   MEAN    P95  SLOWEST  LONGEST NOW
+mailer_handler    mailer        8        2      1  840ms  2.00s    31.0s  M-77 95.0s
+picker_handler    picker       16       16      0   12ms   16ms    1.00s
+q quit  s sort  r reverse  / filter  p pause or resume  ? help
+)");
+}
+
+TEST(TopScreen, OnePictureHasNothingAboutKeys) {
+  const auto lines = draw_top(night_shift(), frame(1000, 0));
+  EXPECT_THAT(text_of(lines), AllOf(HasSubstr("picker_handler"), Not(HasSubstr("q quit")), Not(HasSubstr(">mails"))));
+}
+
+TEST(TopScreen, FitsIntoAnyTerminal) {
+  const TopModel model = night_shift();
+  for (std::size_t rows = 1; rows < 30; ++rows) {
+    for (const std::size_t columns : {1, 2, 10, 40, 79, 200}) {
+      for (const bool colours : {false, true}) {
+        TopFrame made = frame(columns, rows);
+        made.colours = colours;
+        const auto lines = draw_top(model, made);
+        EXPECT_LE(lines.size(), rows);
+        for (const std::string& line : lines) {
+          EXPECT_EQ(fit_line(line, columns), line) << rows << " rows, " << columns << " columns: " << line;
+        }
+      }
+    }
+  }
+}
+
+TEST(TopScreen, TheSelectedQueueIsAlwaysSeen) {
+  std::vector<std::string> names;
+  for (int i = 100; i < 200; ++i) {
+    names.push_back("q" + std::to_string(i));
+  }
+  TopModel model(names);
+  const TopFrame small = frame(80, 12);
+  for (int i = 0; i < 99; ++i) {
+    model.press({Kind::down});
+    EXPECT_THAT(text_of(draw_top(model, small)), HasSubstr(">" + model.queues()[model.selected()].name)) << i;
+  }
+}
+
+TEST(TopScreen, AsksBeforeItPauses) {
+  TopModel model = night_shift();
+  model.press({Kind::character, 'p'});
+  EXPECT_THAT(draw_top(model, frame(80, 24)).back(), HasSubstr("Pause queue mails on all hosts? [y/N]"));
+  model.press({Kind::character, 'n'});
+  EXPECT_EQ(draw_top(model, frame(80, 24)).back(), "left as it is");
+}
+
+TEST(TopScreen, NamesFromOutsideSteerNoTerminal) {
+  TopModel model({"evil\x1b[2J\nqueue"});
+  model.press({Kind::character, 'p'});
+  EXPECT_THAT(draw_top(model, frame(200, 24)), Each(Not(HasSubstr("\x1b[2J"))));
+  model.press({Kind::character, 'n'});
+  model.say("an error\x1b[2J of a store");
+  EXPECT_THAT(draw_top(model, frame(200, 24)), Each(Not(HasSubstr("\x1b[2J"))));
+}
+
+TEST(FitLine, CutsBetweenCharactersAndEndsColours) {
+  EXPECT_EQ(fit_line("abcdef", 3), "abc");
+  EXPECT_EQ(fit_line("a\xc3\xa4\xc3\xa4", 2), "a\xc3\xa4");
+  EXPECT_EQ(fit_line("\xe4\xbd\xa0\xe5\xa5\xbd", 3), "\xe4\xbd\xa0") << "wide characters take two columns";
+  EXPECT_EQ(fit_line("\x1b[31mred\x1b[0m and more", 2), "\x1b[31mre\x1b[0m");
+  EXPECT_EQ(fit_line("\x1b[31mred\x1b[0m", 3), "\x1b[31mred\x1b[0m");
+  EXPECT_EQ(fit_line("", 0), "");
+}
+
+TEST(TopKeys, ReadsKeysHoweverTheyAreCut) {
+  TopKeys keys;
+  const auto kinds = [](const std::vector<TopKey>& taken) {
+    std::vector<Kind> found;
+    for (const TopKey& key : taken) {
+      found.push_back(key.kind);
+    }
+    return found;
+  };
+  EXPECT_THAT(kinds(keys.take("a\x1b[A\x1bOB\r\x7f")),
+              ElementsAre(Kind::character, Kind::up, Kind::down, Kind::enter, Kind::erase));
+  EXPECT_THAT(kinds(keys.take("\x1b")), IsEmpty());
+  EXPECT_TRUE(keys.waits());
+  EXPECT_THAT(kinds(keys.take("[")), IsEmpty());
+  EXPECT_THAT(kinds(keys.take("Bq")), ElementsAre(Kind::down, Kind::character));
+  EXPECT_FALSE(keys.waits());
+  keys.take("\x1b");
+  EXPECT_THAT(kinds(keys.give_up()), ElementsAre(Kind::escape));
+  EXPECT_FALSE(keys.waits());
+  EXPECT_THAT(kinds(keys.take("\x1bq")), ElementsAre(Kind::escape, Kind::character));
+  EXPECT_THAT(kinds(keys.take("\x1b[5~\x1b[1;5C\x01\x0c")), IsEmpty()) << "keys that mean nothing here";
+  EXPECT_THAT(kinds(keys.take("\x1b[" + std::string(100, '1') + "q")), ElementsAre()) << "no key at all";
+}
+
+TEST(FigureText, IsShort) {
+  EXPECT_EQ(rate_text(0), "0");
+  EXPECT_EQ(rate_text(0.04), "0");
+  EXPECT_EQ(rate_text(0.4), "0.4");
+  EXPECT_EQ(rate_text(9.96), "10");
+  EXPECT_EQ(rate_text(999.7), "1.0k");
+  EXPECT_EQ(rate_text(12'345), "12k");
+  EXPECT_EQ(time_text({}), "-");
+  EXPECT_EQ(time_text(std::chrono::microseconds(250)), "250us");
+  EXPECT_EQ(time_text(std::chrono::microseconds(2500)), "2.5ms");
+  EXPECT_EQ(time_text(std::chrono::milliseconds(1500)), "1.50s");
+  EXPECT_EQ(time_text(std::chrono::minutes(12)), "12m");
+}
+
+}  // namespace
+}  // namespace sluice::cli

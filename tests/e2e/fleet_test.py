@@ -1,0 +1,258 @@
+#!/usr/bin/env python3
+"""Hosts are seen and steered by commands, through the store and at their control sockets."""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import stat
+import time
+
+from support import Case, main, until
+
+
+class Fleet(Case):
+    """One host with a job that counts and one whose handlers sleep, on either store."""
+
+    bound = 1.0
+
+    def setUp(self):
+        super().setUp()
+        self.write_host("[queues.slow]\n")
+        if self.store == "dynamodb":
+            self.sluice("table", "create", "--queue", "slow", check=True)
+        self.write_job("counts", name="counter", queue="orders", options=f'path = "{self.path("seen")}"',
+                       extra="concurrency = 2")
+        self.write_job("sleeper", name="sleepy", queue="slow", options='duration = "1h"', extra="concurrency = 1")
+
+    def json(self, *words, code=0):
+        done = self.sluice(*words, "--output", "json")
+        self.assertEqual(code, done.returncode, f"{words}: {done.stdout}{done.stderr}")
+        return json.loads(done.stdout)
+
+    def started(self):
+        run = self.start().started()
+        until("the host is seen", lambda: [host["state"] for host in self.json("hosts")] == ["running"])
+        return run
+
+    def control_sockets(self):
+        folder = self.path("var", "control")
+        return sorted(os.path.join(folder, name) for name in os.listdir(folder)) if os.path.isdir(folder) else []
+
+    def who(self):
+        return [entry["what"] for entry in self.json("audit")]
+
+    def test_hosts_jobs_and_what_runs_are_seen(self):
+        run = self.started()
+        ids = self.send(1, queue="slow")
+        host, = self.json("hosts")
+        self.assertEqual(("e2e", run.process.pid, "fresh"), (host["name"], host["pid"], host["pulse"]))
+        self.assertEqual({"counter", "sleepy"}, {job["job"] for job in host["jobs"]})
+        running = until("it is at work", lambda: self.json("running"))
+        self.assertEqual((ids[0], "sleepy", "sleeper", 1, False),
+                         tuple(running[0][name] for name in ("message", "job", "handler", "attempt", "stuck")))
+        self.assertGreater(running[0]["left_seconds"], 0)
+        self.assertLessEqual(running[0]["left_seconds"], 60)
+        self.assertEqual([], self.json("running", "counter"))
+        jobs = {job["job"]: job for job in self.json("jobs")}
+        self.assertEqual([f"e2e:{run.process.pid}"], jobs["counter"]["hosts"])
+        self.assertEqual((2, 2, False), tuple(jobs["counter"][name] for name in ("workers", "file_workers", "paused")))
+        for command in ("hosts", "jobs", "running"):
+            text = self.sluice(command, "--output", "text", check=True).stdout
+            self.assertIn("e2e" if command == "hosts" else "sleepy", text)
+        picture = self.json("top", "--once")
+        self.assertEqual({"orders", "slow"}, {queue["queue"] for queue in picture["queues"]})
+        self.assertIn("SLOWEST HANDLERS", self.sluice("top", "--once", "--output", "text", check=True).stdout)
+        run.stop()
+        until("it takes its record down", lambda: self.json("hosts") == [])
+
+    def test_a_paused_job_starts_nothing_until_it_is_resumed(self):
+        run = self.started()
+        first = self.send(3)
+        until("the job works", lambda: sorted(self.lines("seen")) == sorted(first))
+        begun = time.monotonic()
+        given = self.json("pause", "counter")
+        self.assertLess(time.monotonic() - begun, self.bound)
+        self.assertEqual([f"e2e:{run.process.pid}"], given["obeyed_by"])
+        second = self.send(5)
+        counter = next(job for job in self.json("jobs") if job["job"] == "counter")
+        self.assertTrue(counter["paused"])
+        self.assertEqual("pause", counter["steered"][0]["wish"])
+        self.assertIn("paused by", self.sluice("jobs", "--output", "text", check=True).stdout)
+        # The other job's work shows that time has passed and the host is well.
+        self.send(1, queue="slow")
+        until("the other job works", lambda: self.json("running", "sleepy"))
+        self.assertEqual(sorted(first), sorted(self.lines("seen")))
+        self.assertEqual(5, self.stats()["ready"])
+        self.sluice("resume", "counter", check=True)
+        until("the rest is done", lambda: sorted(self.lines("seen")) == sorted(first + second))
+        again = self.sluice("resume", "counter")
+        self.assertEqual(1, again.returncode)
+        self.assert_one_line(again.stderr, "is not paused")
+        whats = self.who()
+        self.assertTrue(any("pause job counter" in what for what in whats), whats)
+        self.assertTrue(any("reset" in what for what in whats), whats)
+
+    def test_a_pause_outlives_its_host(self):
+        run = self.started()
+        self.sluice("pause", "--queue", "orders", check=True)
+        self.assertEqual(0, run.stop(), run.log())
+        self.send(2)
+        self.started()
+        self.send(1, queue="slow")
+        until("the other job works", lambda: self.json("running", "sleepy"))
+        self.assertEqual([], self.lines("seen"))
+        self.sluice("pause", "--reset", "--queue", "orders", check=True)
+        until("it goes on", lambda: len(self.lines("seen")) == 2)
+
+    def test_a_job_is_scaled(self):
+        self.started()
+        ids = self.send(3, queue="slow")
+        until("one is at work", lambda: len(self.json("running")) == 1)
+        self.json("scale", "sleepy", "3")
+        until("all are at work", lambda: {entry["message"] for entry in self.json("running")} == set(ids))
+        sleepy = next(job for job in self.json("jobs") if job["job"] == "sleepy")
+        self.assertEqual((3, 1), (sleepy["workers"], sleepy["file_workers"]))
+        self.sluice("scale", "sleepy", "--reset", check=True)
+        until("it is as the file says", lambda: [job["workers"] for job in self.json("jobs") if job["job"] == "sleepy"] == [1])
+
+    def test_a_running_message_is_cancelled(self):
+        self.started()
+        ids = self.send(1, queue="slow")
+        first = until("it is at work", lambda: self.json("running"))[0]["since"]
+        told = self.json("cancel-running", ids[0])
+        self.assertIn("stop token", told["text"])
+        until("it has stopped, and may have been taken up again",
+              lambda: all(entry["since"] != first for entry in self.json("running")))
+        nobody = self.sluice("cancel-running", "--id", "nobody")
+        self.assertEqual(1, nobody.returncode)
+        self.assert_one_line(nobody.stderr, "no host is at work on message nobody")
+
+    def test_a_reload_says_what_came_of_it(self):
+        self.started()
+        self.write_job("noop", name="new", queue="orders")
+        told = self.json("reload")
+        self.assertIn("added: new", told["text"])
+        self.assertIn("new", {job["job"] for job in self.json("jobs")})
+        self.write("jobs.d/new.toml", '[job]\nqueue = "orders"\nhandler = "noop"\nconcurency = 3\n')
+        refused = self.sluice("reload")
+        self.assertEqual(78, refused.returncode, refused.stderr)
+        self.assert_one_line(refused.stderr, "new.toml:4", "concurrency")
+        self.assertTrue(any("reload" in what for what in self.who()))
+
+    def test_the_log_level_is_steered(self):
+        run = self.started()
+        self.json("log-level", "warn")
+        until("it shows", lambda: self.json("hosts")[0]["log_level"] == "warn")
+        self.assertEqual("debug", self.json("hosts")[0]["file_log_level"])
+        self.sluice("log-level", "--reset", "e2e", check=False)
+        self.sluice("log-level", "--reset", check=False)
+        until("it is as the file says", lambda: self.json("hosts")[0]["log_level"] == "debug")
+        wrong = self.sluice("log-level", "loud")
+        self.assertEqual(64, wrong.returncode)
+        self.assertEqual(0, run.stop(), run.log())
+
+    def test_a_drain_by_the_control_socket_is_waited_for(self):
+        run = self.started()
+        path, = self.control_sockets()
+        self.assertEqual(0o600, stat.S_IMODE(os.stat(path).st_mode))
+        self.send(2)
+        until("done", lambda: len(self.lines("seen")) == 2)
+        told = self.json("drain", "--wait")
+        self.assertIn("claimed", told["text"])
+        self.assertEqual(0, run.process.poll(), "it has ended when the command returns")
+        self.assert_certificate(run, done=2)
+        self.assertEqual([], self.control_sockets())
+        self.assertTrue(any("drain" in what for what in self.who()), self.who())
+
+    def test_a_drain_that_leaves_work_behind_says_so(self):
+        self.write_host("[queues.slow]\n", drain="300ms")
+        self.write_job("sleeper", name="stubborn", queue="orders", options='duration = "1h"\nignore_stop = true')
+        os.remove(self.path("jobs.d", "counter.toml"))
+        run = self.started()
+        self.send(1)
+        until("it is at work", lambda: self.json("running", "stubborn"))
+        done = self.sluice("drain", "--wait")
+        self.assertEqual(75, done.returncode, done.stdout + done.stderr)
+        self.assertEqual(75, run.wait())
+
+    def test_unknown_names_are_refused(self):
+        self.started()
+        for words, phrase in ((("pause", "countr"), 'did you mean "counter"'), (("scale", "sleepi", "2"), 'did you mean "sleepy"'),
+                              (("drain", "e2f"), 'did you mean "e2e"'), (("reload", "e2f"), 'did you mean "e2e"')):
+            done = self.sluice(*words)
+            self.assertEqual(1, done.returncode, done.stderr)
+            self.assert_one_line(done.stderr, phrase)
+        self.assertEqual([], self.who(), "nothing was written")
+
+    def test_a_host_is_steered_through_the_store_alone(self):
+        run = self.started()
+        os.rename(self.path("var", "control"), self.path("var", "elsewhere"))
+        told = self.json("reload", "e2e")
+        self.assertEqual([True], [answer["done"] for answer in told["answers"]])
+        ids = self.send(1, queue="slow")
+        until("it is at work", lambda: self.json("running"))
+        self.json("cancel-running", ids[0])
+        self.json("drain", "e2e", "--wait")
+        self.assertEqual(0, run.wait(), run.log())
+
+
+class FleetSqlite(Fleet):
+    store = "sqlite"
+
+    def test_the_socket_survives_rubbish_and_tells_it_apart(self):
+        self.started()
+        path, = self.control_sockets()
+
+        def say(data):
+            with socket.socket(socket.AF_UNIX) as caller:
+                caller.settimeout(30)
+                caller.connect(path)
+                with contextlib.suppress(BrokenPipeError):
+                    caller.sendall(data)
+                    caller.shutdown(socket.SHUT_WR)
+                answer = b""
+                # A caller that says more than is taken is reset behind its answer.
+                with contextlib.suppress(ConnectionResetError):
+                    while chunk := caller.recv(4096):
+                        answer += chunk
+                return answer
+
+        for rubbish in (b"\n", b"GET / HTTP/1.1\r\n\r\n", b"\xff" * 10_000, b'{"command":"drain"', b"[" * 100_000 + b"\n"):
+            answer = say(rubbish)
+            self.assertTrue(answer == b"" or json.loads(answer)["ok"] is False, answer)
+        self.assertEqual("e2e", json.loads(say(b'{"command":"about"}\n'))["host"]["name"])
+        self.assertEqual("running", self.json("hosts")[0]["state"])
+
+    def test_a_killed_hosts_socket_is_in_nobodys_way(self):
+        run = self.started()
+        run.kill(signal.SIGKILL)
+        run.wait()
+        self.assertEqual(1, len(self.control_sockets()))
+        second = self.start().started()
+        self.assertEqual(1, len(self.control_sockets()))
+        self.sluice("drain", f"e2e:{second.process.pid}", "--wait", check=True)
+        self.assertEqual(0, second.wait())
+
+    def test_a_host_without_a_state_folder_is_steered_all_the_same(self):
+        self.write_host("[queues.slow]\n")
+        with open(self.path("host.toml"), encoding="utf-8") as file:
+            text = file.read()
+        self.write("file", "")
+        self.write("host.toml", text.replace("[host]\n", '[host]\nstate_dir = "file/none"\n'))
+        run = self.started()
+        self.assertIn("no control socket", run.log())
+        self.json("drain", "e2e", "--wait")
+        self.assertEqual(0, run.wait(), run.log())
+
+
+class FleetDynamo(Fleet):
+    store = "dynamodb"
+    bound = 4.0
+
+
+del Fleet  # it has no store of its own
+
+if __name__ == "__main__":
+    main()

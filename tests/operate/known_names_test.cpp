@@ -1,0 +1,190 @@
+#include "host/operate/known_names.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "host/operate/compliance.hpp"
+#include "host/operate/job_summary.hpp"
+#include "tests/operate/fleet_rig.hpp"
+
+namespace sluice::operate {
+namespace {
+
+using fleet::Target;
+using fleet::Wish;
+using test::given;
+using test::job_record;
+using test::known_host;
+using test::kNoon;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+KnownNames some_names() {
+  KnownNames names;
+  names.add_job({"mailer", "mails"});
+  names.add_job({"orders", "orders"});
+  names.add_job({"audit", "audit"});
+  names.add_job({"copies", "audit"});
+  names.add_queue("returns");
+  return names;
+}
+
+std::string meant(const Result<fleet::Directive>& found) {
+  return found ? std::string(to_string(found->target)) + " " + found->name : found.error().message();
+}
+
+TEST(KnownNames, TellJobsFromQueues) {
+  const KnownNames names = some_names();
+  EXPECT_EQ(meant(names.thing(Wish::pause, "mailer")), "job mailer");
+  EXPECT_EQ(meant(names.thing(Wish::pause, "mails")), "queue mails");
+  EXPECT_EQ(meant(names.thing(Wish::pause, "returns")), "queue returns");
+  EXPECT_EQ(names.queue_of_job("mailer"), "mails");
+}
+
+TEST(KnownNames, TakeAJobAndItsOwnQueueForOne) {
+  EXPECT_EQ(meant(some_names().thing(Wish::pause, "orders")), "queue orders");
+}
+
+TEST(KnownNames, AskWhichIsMeantWhereItMakesADifference) {
+  const auto found = some_names().thing(Wish::pause, "audit");
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().code(), ErrorCode::conflict);
+  EXPECT_THAT(found.error().message(), HasSubstr("write --job audit or --queue audit"));
+  EXPECT_EQ(meant(some_names().job(Wish::pause, "audit")), "job audit");
+  EXPECT_EQ(meant(some_names().queue(Wish::pause, "audit")), "queue audit");
+  KnownNames elsewhere;
+  elsewhere.add_job({"a", "b"});
+  elsewhere.add_job({"b", "c"});
+  EXPECT_EQ(elsewhere.thing(Wish::pause, "b").error().code(), ErrorCode::conflict);
+}
+
+TEST(KnownNames, NameTheOneThatWasProbablyMeant) {
+  EXPECT_EQ(meant(some_names().thing(Wish::pause, "maler")),
+            "there is no job or queue \"maler\"; did you mean \"mailer\"?");
+  EXPECT_EQ(meant(some_names().job(Wish::scale, "nothing-like-it")),
+            "there is no job \"nothing-like-it\"; there are mailer, orders, audit, copies");
+  EXPECT_EQ(meant(KnownNames().queue(Wish::pause, "x")), "there is no queue \"x\"; none is known here");
+  EXPECT_EQ(some_names().thing(Wish::pause, "maler").error().code(), ErrorCode::not_found);
+}
+
+TEST(KnownNames, LearnFromHostsAndFromWhatIsSteered) {
+  KnownNames names;
+  fleet::FleetView view;
+  view.hosts.push_back(known_host("web", 7, {job_record("resize", "images")}));
+  view.hosts.push_back(known_host("web", 8, {job_record("resize", "thumbs")}));
+  names.add(view);
+  EXPECT_EQ(meant(names.thing(Wish::pause, "resize")), "job resize");
+  EXPECT_EQ(meant(names.thing(Wish::pause, "thumbs")), "queue thumbs");
+  EXPECT_EQ(names.queue_of_job("resize"), "") << "it works on two";
+  for (const char* const word : {"web", "web:7", "web-7"}) {
+    EXPECT_EQ(meant(names.host(Wish::drain, word)), std::string("host ") + word);
+  }
+  EXPECT_THAT(meant(names.host(Wish::drain, "wbe")), HasSubstr("did you mean \"web\"?"));
+  EXPECT_THAT(names.hosts(), ElementsAre("web:7", "web:8"));
+
+  fleet::SteeringView steering;
+  steering.given = {given(Wish::pause, Target::job, "gone"), given(Wish::pause, Target::queue, "old")};
+  names.add(steering);
+  EXPECT_EQ(meant(names.thing(Wish::pause, "gone")), "job gone") << "it can still be resumed";
+  EXPECT_EQ(meant(names.thing(Wish::pause, "old")), "queue old");
+}
+
+TEST(JobSummary, AddsUpWhatHostsTellAndWhatFilesSay) {
+  fleet::FleetView view;
+  auto slow = job_record("resize", "images", 16);
+  slow.file_concurrency = 8;
+  slow.running = 3;
+  slow.stuck = 1;
+  slow.done = 10;
+  slow.paused = true;
+  slow.pace.done = 1.5;
+  slow.pace.mean = std::chrono::seconds(2);
+  auto quick = job_record("resize", "images", 4);
+  quick.done = 5;
+  quick.pace.done = 2.5;
+  quick.pace.mean = std::chrono::seconds(1);
+  quick.plugin_version = "1.3.0";
+  view.hosts = {known_host("a", 1, {slow}), known_host("b", 2, {quick})};
+  auto dead = known_host("c", 3, {quick});
+  dead.pulse = fleet::Pulse::silent;
+  view.hosts.push_back(dead);
+  fleet::SteeringView steering;
+  steering.given = {given(Wish::scale, Target::job, "resize", "16"), given(Wish::pause, Target::queue, "images"),
+                    given(Wish::pause, Target::job, "other"), given(Wish::log_level, Target::all, "", "debug"),
+                    given(Wish::drain, Target::host, "resize")};
+  const auto jobs =
+      summarize_jobs({{"resize", "images", false, "h", 8}, {"nobody", "x", true, "h2", 2}}, view, steering);
+  ASSERT_EQ(jobs.size(), 2U);
+  EXPECT_EQ(jobs[0].name, "nobody");
+  EXPECT_TRUE(jobs[0].hosts.empty());
+  EXPECT_TRUE(jobs[0].dead_letters);
+  EXPECT_FALSE(jobs[0].paused()) << "nobody runs it, paused or not";
+  const JobSummary& resize = jobs[1];
+  EXPECT_THAT(resize.hosts, ElementsAre("a:1", "b:2")) << "a silent host runs nothing";
+  EXPECT_EQ(resize.workers, 20U);
+  EXPECT_EQ(resize.file_workers, 8U);
+  EXPECT_EQ(resize.running, 3U);
+  EXPECT_EQ(resize.stuck, 1U);
+  EXPECT_EQ(resize.done, 15U);
+  EXPECT_DOUBLE_EQ(resize.pace.done, 4.0);
+  EXPECT_EQ(resize.pace.mean, std::chrono::seconds(2)) << "the slowest host's";
+  EXPECT_THAT(resize.plugins, ElementsAre("resize.so 1.2.0", "resize.so 1.3.0"));
+  EXPECT_EQ(resize.paused_hosts, 1U);
+  EXPECT_FALSE(resize.paused());
+  ASSERT_EQ(resize.wishes.size(), 2U) << "what stands about it or its queue";
+}
+
+TEST(JobSummary, KeepsJobsOfOneNameOnTwoQueuesApart) {
+  fleet::FleetView view;
+  view.hosts = {known_host("a", 1, {job_record("j", "q1"), job_record("j", "q2")})};
+  EXPECT_EQ(summarize_jobs({}, view, {}).size(), 2U);
+}
+
+/// A host that has obeyed so much on its board.
+fleet::KnownHost host_that_saw(const std::string& name, std::int64_t version) {
+  fleet::KnownHost host = known_host(name, 1, {job_record("mailer", "mails")});
+  host.record.seen = version;
+  return host;
+}
+
+TEST(Compliance, WaitsUntilEveryHostHasSeenIt) {
+  const SteadyTime start{std::chrono::seconds(10)};
+  Compliance compliance({given(Wish::pause, Target::job, "mailer")}, start + std::chrono::seconds(5));
+  fleet::FleetView view;
+  view.sightings = {host_that_saw("a", 3), host_that_saw("b", 2)};
+  EXPECT_FALSE(compliance.look(view, start));
+  EXPECT_THAT(compliance.obeyed(), ElementsAre("a:1"));
+  EXPECT_THAT(compliance.waited_for(), ElementsAre("b:1"));
+  view.sightings = {host_that_saw("a", 4), host_that_saw("b", 3)};
+  EXPECT_TRUE(compliance.look(view, start));
+  EXPECT_THAT(compliance.obeyed(), ElementsAre("a:1", "b:1"));
+  EXPECT_THAT(compliance.waited_for(), ElementsAre());
+}
+
+TEST(Compliance, GivesUpAtItsTime) {
+  const SteadyTime start{std::chrono::seconds(10)};
+  Compliance compliance({given(Wish::pause, Target::job, "mailer")}, start);
+  fleet::FleetView view;
+  view.sightings = {host_that_saw("b", 2)};
+  EXPECT_TRUE(compliance.look(view, start));
+  EXPECT_THAT(compliance.waited_for(), ElementsAre("b:1"));
+  EXPECT_FALSE(compliance.done_by_somebody());
+}
+
+TEST(Compliance, HasNothingToWaitForWithoutHosts) {
+  Compliance compliance({given(Wish::pause, Target::job, "mailer")}, SteadyTime::max());
+  EXPECT_TRUE(compliance.look({}, SteadyTime{}));
+}
+
+TEST(Compliance, AnOrderIsDoneWhenSomebodySaysSo) {
+  Compliance compliance({given(Wish::cancel_running, Target::message, "A-1")}, SteadyTime::max());
+  fleet::FleetView view;
+  view.sightings = {host_that_saw("a", 3), host_that_saw("b", 3)};
+  view.sightings[1].record.answers.push_back({"d1", true, "asked it to stop"});
+  EXPECT_TRUE(compliance.look(view, SteadyTime{}));
+  EXPECT_TRUE(compliance.done_by_somebody());
+  EXPECT_EQ(compliance.answers().size(), 1U);
+}
+
+}  // namespace
+}  // namespace sluice::operate

@@ -1,0 +1,123 @@
+#include "host/operate/queue_counter.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/support/fake_clock.hpp"
+#include "tests/support/fake_random.hpp"
+#include "tests/support/forwarding_operator.hpp"
+#include "tests/support/sim_queues.hpp"
+
+namespace sluice::operate {
+namespace {
+
+using Method = QueueCounter::Method;
+
+/// A queue in memory, and an operator that counts what it is asked.
+struct Rig {
+  class Counted final : public test::ForwardingOperator {
+   public:
+    Counted(queue::Operator& beneath, Rig& rig) : ForwardingOperator(beneath), rig_(rig) {}
+    Result<queue::ListPage> list(const queue::ListRequest& request, Deadline deadline) override {
+      ++rig_.lists;
+      rig_.widest = std::max(rig_.widest, request.limit);
+      EXPECT_FALSE(request.content);
+      return rig_.broken ? Error(ErrorCode::unavailable, "away") : ForwardingOperator::list(request, deadline);
+    }
+    Result<queue::QueueStats> stats(const queue::StatsRequest& request, Deadline deadline) override {
+      ++rig_.stats;
+      return ForwardingOperator::stats(request, deadline);
+    }
+
+   private:
+    Rig& rig_;
+  };
+
+  Rig() : queues(clock, random), real(*queues.open_operator("q")), sender(*queues.open_sender("q")) {}
+
+  void send(std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::vector<queue::NewMessage> one{
+          {.id = "m" + std::to_string(sent++), .body = "x", .attributes = {}, .group = {}}};
+      const auto result = sender->send(one, Deadline::never());
+      ASSERT_EQ(result.front().status, queue::SendStatus::sent) << result.front().error.message();
+    }
+  }
+  QueueCounter counter(Method method) { return {std::make_unique<Counted>(*real, *this), method, clock}; }
+
+  test::FakeClock clock;
+  test::FakeRandom random;
+  test::SimQueues queues;
+  std::unique_ptr<queue::Operator> real;
+  std::unique_ptr<queue::Sender> sender;
+  std::size_t sent = 0;
+  std::size_t lists = 0;
+  std::size_t stats = 0;
+  std::size_t widest = 0;
+  bool broken = false;
+};
+
+TEST(QueueCounter, AsksAStoreThatKeepsCount) {
+  Rig rig;
+  rig.send(3);
+  QueueCounter counter = rig.counter(Method::at_once);
+  const auto count = counter.step(Deadline::never());
+  ASSERT_TRUE(count);
+  EXPECT_EQ(count->ready, 3U);
+  EXPECT_TRUE(count->whole);
+  EXPECT_EQ(rig.stats, 2U) << "once for each half";
+  EXPECT_EQ(rig.lists, 0U);
+}
+
+TEST(QueueCounter, CountsALongQueueAPageALook) {
+  Rig rig;
+  rig.send(2 * QueueCounter::kPage + 500);
+  QueueCounter counter = rig.counter(Method::by_pages);
+  auto count = counter.step(Deadline::never());
+  ASSERT_TRUE(count);
+  EXPECT_EQ(count->ready, QueueCounter::kPage);
+  EXPECT_FALSE(count->whole) << "at least so many";
+  EXPECT_TRUE(count->dead_whole);
+  EXPECT_TRUE(count->oldest_ready);
+  EXPECT_EQ(rig.lists, 2U) << "a look is two requests";
+  count = counter.step(Deadline::never());
+  EXPECT_EQ(count->ready, 2 * QueueCounter::kPage);
+  EXPECT_FALSE(count->whole);
+  count = counter.step(Deadline::never());
+  EXPECT_EQ(count->ready, 2 * QueueCounter::kPage + 500);
+  EXPECT_TRUE(count->whole);
+  rig.send(1);
+  count = counter.step(Deadline::never());
+  EXPECT_EQ(count->ready, 2 * QueueCounter::kPage + 500) << "the last whole count stands while the next is under way";
+  EXPECT_TRUE(count->whole);
+  counter.step(Deadline::never());
+  count = counter.step(Deadline::never());
+  EXPECT_EQ(count->ready, 2 * QueueCounter::kPage + 501);
+  EXPECT_EQ(rig.lists, 12U);
+  EXPECT_EQ(rig.widest, QueueCounter::kPage);
+}
+
+TEST(QueueCounter, CountsAShortQueueAnewWithEachLook) {
+  Rig rig;
+  QueueCounter counter = rig.counter(Method::by_pages);
+  EXPECT_EQ(counter.step(Deadline::never())->total(), 0U);
+  rig.send(2);
+  EXPECT_EQ(counter.step(Deadline::never())->ready, 2U);
+}
+
+TEST(QueueCounter, GoesOnWhereItWasAfterAFailure) {
+  Rig rig;
+  rig.send(QueueCounter::kPage + 1);
+  QueueCounter counter = rig.counter(Method::by_pages);
+  ASSERT_TRUE(counter.step(Deadline::never()));
+  rig.broken = true;
+  EXPECT_EQ(counter.step(Deadline::never()).error().code(), ErrorCode::unavailable);
+  rig.broken = false;
+  const auto count = counter.step(Deadline::never());
+  EXPECT_EQ(count->ready, QueueCounter::kPage + 1);
+  EXPECT_TRUE(count->whole);
+}
+
+}  // namespace
+}  // namespace sluice::operate
