@@ -63,7 +63,9 @@ class BoardOnTable : public StoreOnEmulator {
       }
       attendance.done(order.duty, clock().steady_now());
     }
-    return host().usage().capacity();
+    const dynamo::Capacity spent = host().usage().capacity();
+    EXPECT_TRUE(attended->take_down(Topic::hosts, record.instance, version, soon()));
+    return spent;
   }
 };
 
