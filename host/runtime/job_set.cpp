@@ -111,7 +111,7 @@ Result<void> JobSet::run(const std::string& name, const Member& member) {
     }
   }
   // Before it can begin anything.
-  apply_steering({member.job});
+  rule_.apply({member.job});
   if (auto started = member.job->start(); !started) {
     return cannot_start(member.plan, started.error());
   }
@@ -131,36 +131,13 @@ Result<void> JobSet::run(const std::string& name, const Member& member) {
     return {};
   }
   // Whoever steered meanwhile has not met this job.
-  apply_steering({member.job});
+  rule_.apply({member.job});
   return {};
 }
 
-void JobSet::steer(Steer steer) {
-  {
-    const MutexLock lock(mutex_);
-    steer_ = std::move(steer);
-    ++steered_;
-  }
-  apply_steering(all_jobs());
-}
-
-void JobSet::apply_steering(const std::vector<JobPointer>& jobs) const {
-  std::uint64_t applied = 0;
-  while (true) {
-    Steer steer;
-    {
-      const MutexLock lock(mutex_);
-      // Another thread may say something else while this one is at it.
-      if (applied == steered_) {
-        return;
-      }
-      applied = steered_;
-      steer = steer_;
-    }
-    for (const JobPointer& job : jobs) {
-      job->steer(steer(job->config()));
-    }
-  }
+void JobSet::steer(SteeringRule::Steer steer) {
+  rule_.set(std::move(steer));
+  rule_.apply(all_jobs());
 }
 
 bool JobSet::cancel(std::string_view message_id) const {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <atomic>
-#include <cstdint>
 #include <functional>
 #include <list>
 #include <map>
@@ -16,6 +15,7 @@
 #include "base/error.hpp"
 #include "base/mutex.hpp"
 #include "host/runtime/job_plan.hpp"
+#include "host/runtime/steering_rule.hpp"
 #include "host/work/job.hpp"
 
 namespace sluice::runtime {
@@ -85,8 +85,7 @@ class JobSet {
 
   /// How each job is to run beside what its file says, from now on and whatever jobs come later. No handler starts any
   /// more that this forbids when it has returned. From any thread.
-  using Steer = std::function<work::JobSteering(const config::JobConfig&)>;
-  void steer(Steer steer);
+  void steer(SteeringRule::Steer steer);
   /// Sets the stop token of the handler that works on this message; false: none does.
   bool cancel(std::string_view message_id) const;
 
@@ -123,8 +122,6 @@ class JobSet {
   };
 
   Result<void> run(const std::string& name, const Member& member);
-  /// Has these jobs run as they are to, by what was said last.
-  void apply_steering(const std::vector<JobPointer>& jobs) const;
   void retire(Member member, Member successor, Deadline deadline);
   void finish_retirement(Member member, Member next, Deadline deadline);
   /// Starts the successor, or the predecessor's like when that fails.
@@ -137,6 +134,8 @@ class JobSet {
   const MakeJob make_job_;
   const Failed failed_;
   const Clock& clock_;
+  // Synchronises itself.
+  SteeringRule rule_;
 
   mutable Mutex mutex_;
   Condition changed_;
@@ -145,8 +144,6 @@ class JobSet {
   std::map<std::string, work::LedgerSnapshot> past_ SLUICE_GUARDED_BY(mutex_);  ///< of jobs that have ended, by name
   std::vector<JobPointer> undead_ SLUICE_GUARDED_BY(mutex_);  ///< ended, but a handler has not returned
   std::vector<JobPointer> leaving_ SLUICE_GUARDED_BY(mutex_);
-  Steer steer_ SLUICE_GUARDED_BY(mutex_);
-  std::uint64_t steered_ SLUICE_GUARDED_BY(mutex_) = 0;  ///< how often
   bool stopping_ SLUICE_GUARDED_BY(mutex_) = false;
   bool clean_ SLUICE_GUARDED_BY(mutex_) = true;
   // Last, so that the threads end before what they use.
