@@ -294,7 +294,7 @@ TEST_P(DynamoMqShellOnStores, Conformance64SelectedMessageThatIsGoneIsAnError) {
 
 TEST_P(DynamoMqShellOnStores, CompletesItsCommandsAndIds) {
   type("enqueue-test");
-  EXPECT_THAT(shell_->complete("q").words, ElementsAre("qstat", "quit"));
+  EXPECT_THAT(shell_->complete("q").words, ElementsAre("qstat", "qstats", "quit"));
   EXPECT_THAT(shell_->complete("re").words, ElementsAre("receive", "redrive", "reset"));
   EXPECT_THAT(shell_->complete("id A-2").words, ElementsAre("A-202"));
   EXPECT_EQ(shell_->complete("id A-2").replaced, 3U);
