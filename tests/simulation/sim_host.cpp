@@ -20,7 +20,7 @@ SimHost::SimHost(World& world, Truth::Host number)
       flow_({.workers = world.job.concurrency,
              .visibility = world.visibility,
              .stuck_grace = world.grace,
-             .rate_limit = world.job.rate_limit},
+             .claiming = {.rate_limit = world.job.rate_limit}},
             work::FailurePolicy(world.job, "host-" + std::to_string(number)), world.random, &port_.crash_ledger(),
             world.loop.now()) {}
 
