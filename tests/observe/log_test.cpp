@@ -286,6 +286,7 @@ TEST(Log, LinesOfManyThreadsStayWhole) {
   const auto lines = logged([] {
     Log log(LogLevel::info, LogFormat::json);
     std::vector<std::jthread> threads;
+    threads.reserve(kThreads);
     for (int thread = 0; thread < kThreads; ++thread) {
       threads.emplace_back([&log, thread] {
         for (int line = 0; line < kLines; ++line) {
