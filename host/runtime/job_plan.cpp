@@ -7,6 +7,7 @@
 
 #include "config/file_trust.hpp"
 #include "host/runtime/plugin_gate.hpp"
+#include "host/runtime/thread_room.hpp"
 
 namespace sluice::runtime {
 
@@ -100,6 +101,14 @@ Parsed<std::vector<JobPlan>> load_job_plans(const config::HostConfig& host, plug
     return std::move(errors);
   }
   return planned;
+}
+
+Error cannot_start(const JobPlan& plan, const Error& error) {
+  std::string text = plan.config.file + ": job '" + plan.config.name + "' cannot start: " + error.message();
+  if (error.code() == ErrorCode::unavailable) {
+    text += " (limits: " + thread_limits() + ")";
+  }
+  return {error.code(), std::move(text)};
 }
 
 }  // namespace sluice::runtime

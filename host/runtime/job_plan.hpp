@@ -33,6 +33,9 @@ using RunsAlready = std::function<bool(const config::JobConfig&)>;
 config::Parsed<std::vector<JobPlan>> load_job_plans(const config::HostConfig& host, plugin::PluginRegistry& registry,
                                                     const RunsAlready& runs_already);
 
+/// Why a job cannot start: with its name and file, and with the system's limits where it lacked a thread.
+Error cannot_start(const JobPlan& plan, const Error& error);
+
 /// An error for each of the host file, its state folder and these jobs' files that others may write.
 std::vector<config::ConfigError> distrusted(const config::HostConfig& host, const std::vector<config::JobConfig>& jobs);
 

@@ -14,14 +14,6 @@ namespace {
 /// For a thread whose job has drained to destroy it, before it counts as one that does not end.
 constexpr Duration kDestructionTime = std::chrono::milliseconds(200);
 
-Error cannot_start(const JobPlan& plan, const Error& error) {
-  std::string text = plan.config.file + ": job '" + plan.config.name + "' cannot start: " + error.message();
-  if (error.code() == ErrorCode::unavailable) {
-    text += " (limits: " + thread_limits() + ")";
-  }
-  return {error.code(), std::move(text)};
-}
-
 /// Whether a job that has drained is still in the destructor of its handler.
 template <typename Retirements>
 bool any_left(const Retirements& retirements) {
@@ -339,12 +331,6 @@ std::vector<work::StuckHandler> JobSet::stuck() const {
     all.insert(all.end(), some.begin(), some.end());
   }
   return all;
-}
-
-void JobSet::publish_workers() const {
-  for (const JobPointer& job : all_jobs()) {
-    job->publish_workers();
-  }
 }
 
 bool JobSet::out_of_workers() const {

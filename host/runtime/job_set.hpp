@@ -104,7 +104,11 @@ class JobSet {
   std::map<std::string, Error> denials() const;
   std::vector<work::StuckHandler> stuck() const;
   /// Brings the gauges of all jobs' workers up to date.
-  void publish_workers() const;
+  void publish_workers() const {
+    for (const JobPointer& job : all_jobs()) {
+      job->publish_workers();
+    }
+  }
   /// A job has lost so many workers to handlers that do not return that no more take their place.
   bool out_of_workers() const;
   work::LedgerSnapshot total() const;

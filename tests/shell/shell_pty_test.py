@@ -41,7 +41,8 @@ class ShellCase(support.Case):
 class Edited:
     """`sluice shell`; mixed into a case for each store."""
 
-    def shell(self, *words, columns=120):
+    def shell(self, *words, columns=120, output="json"):
+        self.environment["SLUICE_OUTPUT"] = output
         terminal = self.terminal(SLUICE, "shell", *words, columns=columns)
         terminal.expect("Ctrl-D ends.")
         terminal.expect_prompt("sluice orders> ")
@@ -55,6 +56,19 @@ class Edited:
         terminal.expect_prompt("sluice orders> ")
         terminal.type(CTRL_D)
         self.assertEqual(0, terminal.finish())
+
+    def test_shows_text_unless_somebody_asks_for_json(self):
+        self.sluice("send", "--queue", "orders", "--id", "A-1", "--data", "1", check=True)
+        terminal = self.shell(output="")
+        terminal.enter("stats")
+        terminal.expect("OLDEST READY")
+        terminal.expect_prompt("sluice orders> ")
+        terminal.enter("delete A-1")
+        terminal.expect("removed  A-1")
+        terminal.expect_prompt("sluice orders> ")
+        terminal.enter("stats --json")
+        terminal.expect('"total": 0')
+        terminal.expect_prompt("sluice orders> ")
 
     def test_quit_and_failed_commands(self):
         terminal = self.shell()
