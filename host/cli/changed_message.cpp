@@ -37,6 +37,11 @@ Exit show_changed(QueueSession& session, const BulkOrder& order, const operate::
     return Exit::ok();
   }
   const auto changed = session.oper().get(outcome.id, session.deadline());
+  if (changed.has_error() && changed.error().code() == ErrorCode::not_found) {
+    // The change took effect; a host that is at work was quicker than this look.
+    console.note("message " + outcome.id + " is gone again: it has been worked off meanwhile");
+    return Exit::ok();
+  }
   if (changed.has_error()) {
     return session.failure(changed.error());
   }

@@ -52,6 +52,12 @@ class Readme(unittest.TestCase):
         self.assertLessEqual(text.count("\n"), 200)
         self.assertEqual(1, len(re.findall(r"!\[", text)))
 
+    def test_its_commands_exist(self):
+        commands = set(re.findall(r"`sluice ([a-z][a-z-]*)", doc_page.read("README.md")))
+        known = subprocess.run([support.SLUICE, "help"], capture_output=True, text=True, check=False).stdout
+        for command in commands - {"help"}:
+            self.assertRegex(known, rf"(?m)^  {command}\b")
+
 
 class Links(unittest.TestCase):
     def test_every_page_and_heading_that_is_named_is_there(self):
@@ -67,7 +73,7 @@ class Links(unittest.TestCase):
     def test_every_page_of_docs_can_be_found_from_the_readme(self):
         readme = doc_page.read("README.md")
         for file in glob.glob(os.path.join(support.SOURCE, "docs", "*.md")):
-            self.assertIn(f"docs/{os.path.basename(file)}", readme)
+            self.assertTrue(f"docs/{os.path.basename(file)}" in readme, file)
 
 
 if __name__ == "__main__":

@@ -153,8 +153,8 @@ def serve(machine):
     exposure = machine.shell("systemd-analyze security sluice --no-pager", check=False).strip().splitlines()[-1]
     say("runs; " + exposure.strip())
     machine.write("/etc/sluice/jobs.d/bad.toml", "[job]\nqueu = \"orders\"\n")
-    machine.shell("systemctl reload sluice", check=False)
-    until("the log says why", lambda: "queu" in machine.shell("journalctl -u sluice --no-pager"))
+    holds("failed" in machine.shell("systemctl reload sluice", check=False), "a bad file is a failed reload")
+    holds("queu" in machine.shell("journalctl -u sluice --no-pager"), "the log says why")
     machine.shell("rm /etc/sluice/jobs.d/bad.toml; systemctl reload sluice")
     machine.write("/etc/sluice/second/host.toml", '[host]\nplugin_dirs = ["/usr/lib/sluice/plugins"]\nstate_dir = "/var/lib/sluice/second"\n'
                   '[store]\npath = "/var/lib/sluice/second/sluice.db"\n')
