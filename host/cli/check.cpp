@@ -7,6 +7,7 @@
 #include "host/cli/filter_arguments.hpp"
 #include "host/cli/host_file.hpp"
 #include "host/cli/json_text.hpp"
+#include "host/cli/steering_remarks.hpp"
 #include "host/cli/text_output.hpp"
 #include "host/plugin/handler_instance.hpp"
 #include "host/plugin/plugin_registry.hpp"
@@ -36,15 +37,17 @@ std::string plugin_of(const sluice_handler* handler, const plugin::PluginRegistr
   return "unknown";
 }
 
-std::string describe(const JobPlan& plan, const plugin::PluginRegistry& registry) {
+std::string describe(const JobPlan& plan, const plugin::PluginRegistry& registry, const std::string& steered) {
   const JobConfig& job = plan.config;
   return job.name + ": queue " + job.queue + (job.source == config::Source::dlq ? " (dead-letter half)" : "") +
          ", handler " + job.handler + " of " + plugin_of(plan.handler, registry) + ", " +
          count_text(job.concurrency, "worker") + ", " +
-         (job.retry.max_attempts == 0 ? "attempts without limit" : count_text(job.retry.max_attempts, "attempt"));
+         (job.retry.max_attempts == 0 ? "attempts without limit" : count_text(job.retry.max_attempts, "attempt")) +
+         (steered.empty() ? "" : "; but " + steered);
 }
 
-void write_job(JsonText& json, const JobPlan& plan, const plugin::PluginRegistry& registry) {
+void write_job(JsonText& json, const JobPlan& plan, const plugin::PluginRegistry& registry,
+               const std::string& steered) {
   const JobConfig& job = plan.config;
   json.begin_object();
   json.member("name", job.name);
@@ -55,6 +58,7 @@ void write_job(JsonText& json, const JobPlan& plan, const plugin::PluginRegistry
   json.member("plugin", plugin_of(plan.handler, registry));
   json.member("concurrency", std::uint64_t{job.concurrency});
   json.member("max_attempts", std::uint64_t{job.retry.max_attempts});
+  json.member("steered", steered);
   json.end_object();
 }
 
@@ -120,13 +124,21 @@ class Report {
       warnings_.push_back(std::move(line));
     }
   }
-  void jobs(const std::vector<JobPlan>& plans, const plugin::PluginRegistry& registry) {
+  /// `steering`: what operators want of them, which may not be what their files say.
+  void jobs(const std::vector<JobPlan>& plans, const plugin::PluginRegistry& registry,
+            const SteeringRemarks& steering) {
     for (const JobPlan& plan : plans) {
+      const auto remark = steering.jobs.find(plan.config.name);
+      const std::string steered = remark == steering.jobs.end() ? std::string() : remark->second;
       if (output_ == Output::text) {
-        console_.out(describe(plan, registry) + "\n");
+        console_.out(describe(plan, registry, steered) + "\n");
       } else {
-        write_job(jobs_, plan, registry);
+        write_job(jobs_, plan, registry, steered);
       }
+    }
+    // A table that is yet to be made holds no wishes.
+    if (steering.trouble && steering.trouble->code() != ErrorCode::queue_missing && output_ == Output::text) {
+      console_.note("whether operators steer these jobs cannot be read: " + steering.trouble->message());
     }
   }
   bool any_error() const { return !errors_.empty(); }
@@ -209,7 +221,7 @@ void check_jobs(const config::HostConfig& host, const std::vector<JobConfig>& jo
   const auto errors = try_handlers(plans, console);
   report.add(errors);
   if (errors.empty()) {
-    report.jobs(plans, registry);
+    report.jobs(plans, registry, steering_remarks(host, jobs));
   }
 }
 
@@ -252,9 +264,10 @@ Command check_command() {
       .usage = "[--output json|text] [--allow-insecure-files] [--config FILE]",
       .description =
           "Prints every error as file:line:column: message and ends with exit code 78 if there is one; "
-          "otherwise prints a line for each job. Handlers are tried in a process of their own, and created and ended "
-          "again, as a start would do; "
-          "no queue is touched. With --json it prints one object: good, errors with their places, warnings, and jobs.",
+          "otherwise prints a line for each job, and beside what its file says what operators want of it (`pause`, "
+          "`scale`), where the store is there. Handlers are tried in a process of their own, and created and ended "
+          "again, as a start would do; no message is touched. With --json it prints one object: good, errors with "
+          "their places, warnings, and jobs.",
       .flags = joined({allow_insecure_files_flag(), config_flag()}, text_output_flags()),
       .examples =
           "sluice check --config etc/host.toml\n"

@@ -160,7 +160,8 @@ Command drain_command() {
       .summary = "End a host as SIGTERM does: nothing more is claimed, handlers finish",
       .usage = "[HOST] [--wait [--timeout TIME]] [OPTION]...",
       .description =
-          "HOST is a name or NAME:PID as `hosts` shows them; without one the only host of this machine is meant. A host "
+          "HOST is a name or NAME:PID as `hosts` shows them; without one the only host of this machine is meant. A "
+          "host "
           "of this machine is told at its control socket, in the folder [host] state_dir, whether or not the store can "
           "be reached; another one through the store.\n\n"
           "--wait returns when the host has ended, and prints its drain certificate where it is one of this machine; "

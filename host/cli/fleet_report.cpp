@@ -23,17 +23,6 @@ std::string joined(const std::vector<std::string>& texts) {
   return all;
 }
 
-TextTable::Cell state_cell(const fleet::KnownHost& host) {
-  if (host.pulse == fleet::Pulse::silent) {
-    return {"silent", Colour::red};
-  }
-  const std::string state(to_string(host.record.state));
-  if (host.pulse == fleet::Pulse::late) {
-    return {state + ", late", Colour::yellow};
-  }
-  return {state, host.record.state == fleet::HostState::running ? Colour::green : Colour::yellow};
-}
-
 std::string level_text(const fleet::HostRecord& host) {
   return host.log_level + (host.log_level == host.file_log_level ? "" : " (file: " + host.file_log_level + ")");
 }
@@ -61,8 +50,7 @@ std::string workers_text(const operate::JobSummary& job) {
     return job.file_workers ? "(file: " + std::to_string(*job.file_workers) + ")" : "";
   }
   const std::size_t by_file = std::size_t{job.file_workers.value_or(0)} * job.hosts.size();
-  return std::to_string(job.workers) +
-         (by_file == job.workers ? "" : " (file: " + std::to_string(by_file) + ")");
+  return std::to_string(job.workers) + (by_file == job.workers ? "" : " (file: " + std::to_string(by_file) + ")");
 }
 
 TextTable::Cell left_cell(const fleet::RunningRecord& handler, WallTime now) {
@@ -95,6 +83,17 @@ std::vector<HandlerAtWork> handlers_at_work(const fleet::FleetView& view) {
   return running;
 }
 
+TextTable::Cell host_state_cell(const fleet::KnownHost& host) {
+  if (host.pulse == fleet::Pulse::silent) {
+    return {"silent", Colour::red};
+  }
+  const std::string state(to_string(host.record.state));
+  if (host.pulse == fleet::Pulse::late) {
+    return {state + ", late", Colour::yellow};
+  }
+  return {state, host.record.state == fleet::HostState::running ? Colour::green : Colour::yellow};
+}
+
 std::string hosts_text(const fleet::FleetView& view, WallTime now, bool colours) {
   TextTable table({{.title = "HOST", .right = false, .widest = kWidestName},
                    {.title = "STATE"},
@@ -117,7 +116,7 @@ std::string hosts_text(const fleet::FleetView& view, WallTime now, bool colours)
       failed += job.pace.failed;
     }
     table.add({host.label(),
-               state_cell(known),
+               host_state_cell(known),
                short_duration(now - host.started_at),
                std::to_string(host.jobs.size()),
                std::to_string(host.running_total),
@@ -176,13 +175,8 @@ std::string running_text(const std::vector<HandlerAtWork>& running, WallTime now
                   colours);
   for (const HandlerAtWork& at_work : running) {
     const fleet::RunningRecord& handler = at_work.handler;
-    table.add({handler.message,
-               time_text(std::max(Duration(now - handler.since), Duration(1))),
-               left_cell(handler, now),
-               at_work.host,
-               std::to_string(handler.worker),
-               handler.job,
-               handler.handler,
+    table.add({handler.message, time_text(std::max(Duration(now - handler.since), Duration(1))),
+               left_cell(handler, now), at_work.host, std::to_string(handler.worker), handler.job, handler.handler,
                std::to_string(handler.attempt)});
   }
   return table.take();
@@ -202,7 +196,7 @@ std::vector<std::string> wish_texts(const std::vector<fleet::Given>& wishes, Wal
   std::vector<std::string> texts;
   for (const fleet::Given& given : wishes) {
     const fleet::Directive& directive = given.directive;
-    const std::string what = directive.wish == fleet::Wish::scale         ? "scaled to " + directive.value
+    const std::string what = directive.wish == fleet::Wish::scale       ? "scaled to " + directive.value
                              : directive.target == fleet::Target::queue ? "queue paused"
                                                                         : "paused";
     texts.push_back(what + (directive.by.empty() ? "" : " by " + directive.by) + " " +

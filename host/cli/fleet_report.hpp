@@ -5,6 +5,7 @@
 
 #include "base/clock.hpp"
 #include "host/cli/json_text.hpp"
+#include "host/cli/text_table.hpp"
 #include "host/fleet/fleet.hpp"
 #include "host/operate/job_summary.hpp"
 
@@ -18,6 +19,9 @@ struct HandlerAtWork {
 };
 /// Of all hosts that are not silent, the longest at work first.
 std::vector<HandlerAtWork> handlers_at_work(const fleet::FleetView& view);
+
+/// "running", "draining, late", "silent".
+TextTable::Cell host_state_cell(const fleet::KnownHost& host);
 
 std::string hosts_text(const fleet::FleetView& view, WallTime now, bool colours);
 std::string hosts_json(const fleet::FleetView& view);

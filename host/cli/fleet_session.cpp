@@ -45,8 +45,9 @@ OrExit<FleetSession> FleetSession::open(const Arguments& arguments) {
     boards.push_back(named);
   }
   if (boards.empty()) {
-    return Exit(kExitConfiguration, host.file + " and its jobs name no queue, so nobody knows where hosts are to be "
-                                                "found; name one with --queue QUEUE");
+    return Exit(kExitConfiguration, host.file +
+                                        " and its jobs name no queue, so nobody knows where hosts are to be "
+                                        "found; name one with --queue QUEUE");
   }
   auto fleet = fleet::Fleet::open(session.queues_->queues(), boards, *session.random_);
   if (!fleet) {
@@ -143,8 +144,7 @@ OrExit<operate::Compliance> FleetSession::follow(std::vector<fleet::Given> given
     if (view.has_error()) {
       return view.error();
     }
-    if (compliance.look(*view, clock().steady_now()) ||
-        !wait_for_look(interrupt, between_looks(queues_->place()))) {
+    if (compliance.look(*view, clock().steady_now()) || !wait_for_look(interrupt, between_looks(queues_->place()))) {
       return compliance;
     }
   }

@@ -13,8 +13,8 @@
 
 namespace sluice::cli {
 
-/// The hosts that work on a host file's queues, or on one table, for one command: through the stores, and at the control
-/// sockets of those on this machine. A resource that can be moved.
+/// The hosts that work on a host file's queues, or on one table, for one command: through the stores, and at the
+/// control sockets of those on this machine. A resource that can be moved.
 class FleetSession {
  public:
   /// As QueueSession::open for an optional queue; exit 78 when no queue is known.

@@ -55,12 +55,12 @@ Command log_level_command() {
       .summary = "Let hosts log more or less, whatever their file says",
       .usage = "LEVEL [HOST] | --reset [HOST] [OPTION]...",
       .description =
-          "For the named host, by name or NAME:PID, else for all. It stands until --reset; `hosts` shows it beside what "
+          "For the named host, by name or NAME:PID, else for all. It stands until --reset; `hosts` shows it beside "
+          "what "
           "the file says.",
-      .flags = with_store_flags(
-          {{.name = "level", .value = "trace|debug|info|warn|error", .help = "from this one on"},
-           {.name = "host", .value = "HOST", .help = "this host only"},
-           reset_flag("go back to what the host file says; without a host everywhere")}),
+      .flags = with_store_flags({{.name = "level", .value = "trace|debug|info|warn|error", .help = "from this one on"},
+                                 {.name = "host", .value = "HOST", .help = "this host only"},
+                                 reset_flag("go back to what the host file says; without a host everywhere")}),
       .positional = {"level", "host"},
       .examples =
           "sluice log-level debug web-1\n"

@@ -41,8 +41,8 @@ Exit reload_local(const runtime::LocalHost& host, Output output, const Arguments
   }
   const auto ended = order.outcome(Deadline::after(clock, kReloadTime));
   if (!ended) {
-    return Exit::failure("host " + label + " has begun to reload, and nobody knows what came of it: " +
-                         ended.error().message());
+    return Exit::failure("host " + label +
+                         " has begun to reload, and nobody knows what came of it: " + ended.error().message());
   }
   if (ended->ending) {
     return Exit::failure("host " + label + " has ended before it came to the reload");
@@ -110,7 +110,8 @@ Command reload_command() {
           "HOST is a name or NAME:PID as `hosts` shows them; without one the only host of this machine is meant, and "
           "where none or several run here, all hosts. A host of this machine is told at its control socket, in the "
           "folder [host] state_dir: then the command waits, says what has changed, and ends with exit code 78 when the "
-          "files are wrong and nothing was. A host elsewhere is told through the store, and says what came of it in its "
+          "files are wrong and nothing was. A host elsewhere is told through the store, and says what came of it in "
+          "its "
           "log.",
       .flags = with_store_flags({{.name = "host", .value = "HOST", .help = "which one"}}),
       .positional = {"host"},

@@ -42,7 +42,7 @@ SteeringRemarks steering_remarks(const config::HostConfig& host, const std::vect
   const auto fleet = fleet::Fleet::open(stores, queues, random);
   const auto steering = fleet ? (*fleet)->steering(Deadline::after(clock, kLookTime)) : fleet.error();
   if (!steering) {
-    remarks.trouble = steering.error().message();
+    remarks.trouble = steering.error();
     return remarks;
   }
   std::vector<operate::FileJob> files;
@@ -56,7 +56,7 @@ SteeringRemarks steering_remarks(const config::HostConfig& host, const std::vect
     }
   }
   if (!steering->troubles.empty()) {
-    remarks.trouble = steering->troubles.front().place + ": " + steering->troubles.front().error.message();
+    remarks.trouble = steering->troubles.front().error;
   }
   return remarks;
 }

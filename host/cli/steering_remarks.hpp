@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.hpp"
 #include "config/config.hpp"
 
 namespace sluice::cli {
@@ -15,7 +16,7 @@ struct SteeringRemarks {
   /// among them.
   std::map<std::string, std::string> jobs;
   /// Why it could not be read; nothing where it could, or where no store is there yet.
-  std::optional<std::string> trouble;
+  std::optional<Error> trouble;
 };
 
 /// Reads it from the stores of these jobs' queues, in two seconds at most. A file that is not there is not made.

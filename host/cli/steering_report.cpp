@@ -34,9 +34,10 @@ void show_compliance(const std::string& what, const operate::Compliance& complia
     return;
   }
   const bool nobody = compliance.obeyed().empty() && compliance.waited_for().empty();
-  console.out(what + (nobody ? "; no host runs now, those that start obey it"
-                      : compliance.obeyed().empty() ? ""
-                                                    : "; obeyed by " + hosts_text(compliance.obeyed())) +
+  console.out(what +
+              (nobody                        ? "; no host runs now, those that start obey it"
+               : compliance.obeyed().empty() ? ""
+                                             : "; obeyed by " + hosts_text(compliance.obeyed())) +
               "\n");
 }
 
@@ -180,9 +181,9 @@ OrExit<const runtime::LocalHost*> find_local(const runtime::LocalHosts& local, c
     }
   }
   if (labels.size() > 1) {
-    return Exit::usage((word.empty() ? std::string("several hosts run here")
-                                     : "\"" + word + "\" is the name of several hosts") +
-                       "; name one of " + listed(labels));
+    return Exit::usage(
+        (word.empty() ? std::string("several hosts run here") : "\"" + word + "\" is the name of several hosts") +
+        "; name one of " + listed(labels));
   }
   return found;
 }

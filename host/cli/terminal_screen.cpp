@@ -105,7 +105,7 @@ bool TerminalScreen::show(const std::vector<std::string>& lines) {
   console_.out("\x1b[H");
   for (std::size_t i = 0; i < lines.size(); ++i) {
     console_.out(lines[i]);
-    console_.out(i + 1 < lines.size() ? "\x1b[K\r\n" : "\x1b[K");
+    console_.out(i + 1 < lines.size() ? "\x1b[K\n" : "\x1b[K");
   }
   console_.out("\x1b[J");
   console_.flush();

@@ -12,8 +12,8 @@
 
 namespace sluice::cli {
 
-/// Takes the signals that concern a live screen (Ctrl-C, Ctrl-Z, a new size, being told to end) to where they are waited
-/// for, for its lifetime. To be made before any thread that could get one instead. At most one at a time.
+/// Takes the signals that concern a live screen (Ctrl-C, Ctrl-Z, a new size, being told to end) to where they are
+/// waited for, for its lifetime. To be made before any thread that could get one instead. At most one at a time.
 class ScreenSignals {
  public:
   ScreenSignals();

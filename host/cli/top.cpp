@@ -181,8 +181,10 @@ Command top_command() {
       .summary = "Watch queues, hosts and the slowest handlers on a live screen",
       .usage = "[--interval TIME] [--once] [OPTION]...",
       .description =
-          "Queues with what lies in them, the age of the oldest ready message, rates in and out and of failures; hosts; "
-          "and the handlers that take longest. Keys: up and down select a queue, p pauses or resumes it on all hosts, s "
+          "Queues with what lies in them, the age of the oldest ready message, rates in and out and of failures; "
+          "hosts; "
+          "and the handlers that take longest. Keys: up and down select a queue, p pauses or resumes it on all hosts, "
+          "s "
           "sorts by the next column, r turns the order round, / filters, ? explains, q ends.\n\n"
           "On DynamoDB a long queue is counted a page at a look, so that looking costs little: 1,000+ is a count under "
           "way, and the headline says what looking costs. Without a terminal, with --once and as JSON there is one "

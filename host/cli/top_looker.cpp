@@ -59,11 +59,12 @@ void TopLooker::count(const std::string& queue) {
       return board_.with([&](operate::TopModel& model) { model.see_trouble(queue, opened.error().message()); });
     }
     const bool keeps_count = session_.queues().host().store_of(queue).kind == config::StoreKind::sqlite;
-    known = counters_
-                .try_emplace(queue, std::move(*opened),
-                             keeps_count ? operate::QueueCounter::Method::at_once : operate::QueueCounter::Method::by_pages,
-                             session_.clock())
-                .first;
+    known =
+        counters_
+            .try_emplace(queue, std::move(*opened),
+                         keeps_count ? operate::QueueCounter::Method::at_once : operate::QueueCounter::Method::by_pages,
+                         session_.clock())
+            .first;
   }
   const auto counted = known->second.step(Deadline::after(session_.clock(), kCallTime));
   board_.with([&](operate::TopModel& model) {

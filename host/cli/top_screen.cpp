@@ -18,8 +18,8 @@ namespace {
 
 using operate::JobSummary;
 using operate::QueueCount;
-using operate::TopModel;
 using operate::TopMode;
+using operate::TopModel;
 using operate::TopOrder;
 using operate::TopQueue;
 using Lines = std::vector<std::string>;
@@ -94,12 +94,15 @@ std::string title(std::string_view text, TopOrder column, const TopModel& model)
 }
 
 Lines queue_lines(const TopModel& model, const TopFrame& frame) {
-  const std::array<std::string, 9> titles{
-      title("QUEUE", TopOrder::name, model),     title("READY", TopOrder::ready, model),
-      title("IN FLIGHT", TopOrder::in_flight, model), title("DELAYED", TopOrder::delayed, model),
-      title("DLQ", TopOrder::dead, model),       title("OLDEST", TopOrder::oldest, model),
-      title("IN/S", TopOrder::in, model),        title("OUT/S", TopOrder::out, model),
-      title("FAILED/S", TopOrder::failed, model)};
+  const std::array<std::string, 9> titles{title("QUEUE", TopOrder::name, model),
+                                          title("READY", TopOrder::ready, model),
+                                          title("IN FLIGHT", TopOrder::in_flight, model),
+                                          title("DELAYED", TopOrder::delayed, model),
+                                          title("DLQ", TopOrder::dead, model),
+                                          title("OLDEST", TopOrder::oldest, model),
+                                          title("IN/S", TopOrder::in, model),
+                                          title("OUT/S", TopOrder::out, model),
+                                          title("FAILED/S", TopOrder::failed, model)};
   std::vector<TextTable::Column> columns{{.title = titles[0], .right = false, .widest = kWidestName}};
   for (std::size_t i = 1; i < titles.size(); ++i) {
     columns.push_back({.title = titles[i], .right = true});
@@ -124,14 +127,6 @@ Lines queue_lines(const TopModel& model, const TopFrame& frame) {
   return lines_of(table.take());
 }
 
-TextTable::Cell host_state(const fleet::KnownHost& host) {
-  if (host.pulse == fleet::Pulse::silent) {
-    return {"silent", Colour::red};
-  }
-  const std::string state(to_string(host.record.state));
-  return host.pulse == fleet::Pulse::late ? TextTable::Cell(state + ", late", Colour::yellow) : TextTable::Cell(state);
-}
-
 Lines host_lines(const TopModel& model, const TopFrame& frame) {
   TextTable table({{.title = "HOST", .right = false, .widest = kWidestName},
                    {.title = "STATE"},
@@ -149,9 +144,9 @@ Lines host_lines(const TopModel& model, const TopFrame& frame) {
       done += job.pace.done;
       failed += job.pace.failed;
     }
-    table.add({host.record.label(), host_state(host), short_duration(frame.now - host.record.started_at),
-               std::to_string(host.record.running_total), rate_text(done), rate_text(failed),
-               short_duration(host.age), host.record.version});
+    table.add({host.record.label(), host_state_cell(host), short_duration(frame.now - host.record.started_at),
+               std::to_string(host.record.running_total), rate_text(done), rate_text(failed), short_duration(host.age),
+               host.record.version});
   }
   return lines_of(table.take());
 }
@@ -174,7 +169,8 @@ Lines handler_lines(const TopModel& model, const TopFrame& frame) {
     });
     std::string now;
     if (longest != running.end()) {
-      now = longest->handler.message + " " + time_text(std::max(Duration(frame.now - longest->handler.since), Duration(1)));
+      now = longest->handler.message + " " +
+            time_text(std::max(Duration(frame.now - longest->handler.since), Duration(1)));
     }
     table.add({job.handler,
                job.name,
@@ -202,8 +198,9 @@ std::string headline(const TopModel& model, const TopFrame& frame) {
       }
     }
   }
-  constexpr std::size_t kToTheSecond = std::string_view("2006-01-02T15:04:05").size();
-  std::string text = "sluice top  " + format_timestamp(frame.now).substr(0, kToTheSecond) + "Z";
+  constexpr std::string_view kDate = "2006-01-02T";
+  constexpr std::string_view kTime = "15:04:05";
+  std::string text = "sluice top  " + format_timestamp(frame.now).substr(kDate.size(), kTime.size()) + "Z";
   text += frame.every.empty() ? "" : ", every " + frame.every;
   text += "  hosts " + std::to_string(hosts) + ", workers " + std::to_string(workers) + ", running " +
           std::to_string(running);

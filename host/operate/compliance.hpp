@@ -21,12 +21,14 @@ class Compliance {
   /// Labels of those who have seen everything, and of those who have not.
   const std::vector<std::string>& obeyed() const { return obeyed_; }
   const std::vector<std::string>& waited_for() const { return waited_for_; }
-  /// What they said to orders.
+  /// What they said to orders: one answer for each host, on however many boards it has read it.
   const std::vector<fleet::Obedience::Answered>& answers() const { return answers_; }
   /// Somebody has done it; of orders only.
   bool done_by_somebody() const;
 
  private:
+  void add(const fleet::Obedience::Answered& answered);
+
   const std::vector<fleet::Given> given_;
   const SteadyTime until_;
   std::vector<std::string> obeyed_;

@@ -24,7 +24,7 @@ struct JobSummary {
   std::string queue;
   bool dead_letters = false;
   std::string handler;
-  std::vector<std::string> plugins;  ///< "exec.so 1.2.0", each once; several while a fleet is being renewed
+  std::vector<std::string> plugins;           ///< "exec.so 1.2.0", each once; several while a fleet is being renewed
   std::optional<std::uint32_t> file_workers;  ///< of one host, by the job file here; else as the hosts' files say
   bool in_files = false;                      ///< a job file here has it
   std::vector<std::string> hosts;             ///< labels of those that run it; silent ones are not among them

@@ -108,11 +108,11 @@ Result<fleet::Directive> KnownNames::thing(fleet::Wish wish, const std::string& 
   const bool as_queue = has_queue(word);
   const bool as_job = has_job(word);
   if (as_queue && as_job) {
-    const bool same = std::all_of(jobs_.begin(), jobs_.end(), [&word](const NamedJob& job) {
-      return (job.name == word) == (job.queue == word);
-    });
+    const bool same = std::all_of(jobs_.begin(), jobs_.end(),
+                                  [&word](const NamedJob& job) { return (job.name == word) == (job.queue == word); });
     if (!same) {
-      return Error(ErrorCode::conflict, "\"" + word + "\" is a job and a queue that is not that job's alone; write --job " +
+      return Error(ErrorCode::conflict, "\"" + word +
+                                            "\" is a job and a queue that is not that job's alone; write --job " +
                                             word + " or --queue " + word);
     }
     return directive(wish, fleet::Target::queue, word);

@@ -32,8 +32,8 @@ class KnownNames {
   /// Labels, "name:pid".
   const std::vector<std::string>& hosts() const { return labels_; }
 
-  /// A job or queue. `not_found`, with the name that was probably meant, where there is none; `conflict` for a name that
-  /// means both, unless the job is all that works on the queue: then the queue is meant.
+  /// A job or queue. `not_found`, with the name that was probably meant, where there is none; `conflict` for a name
+  /// that means both, unless the job is all that works on the queue: then the queue is meant.
   Result<fleet::Directive> thing(fleet::Wish wish, const std::string& word) const;
   Result<fleet::Directive> queue(fleet::Wish wish, const std::string& word) const;
   Result<fleet::Directive> job(fleet::Wish wish, const std::string& word) const;

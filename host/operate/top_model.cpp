@@ -138,7 +138,8 @@ std::vector<JobSummary> TopModel::slowest_jobs() const {
            (job.queue.find(filter_) != std::string::npos || job.name.find(filter_) != std::string::npos);
   });
   std::stable_sort(jobs.begin(), jobs.end(), [](const JobSummary& left, const JobSummary& right) {
-    return std::tuple(left.stuck, left.pace.mean, left.running) > std::tuple(right.stuck, right.pace.mean, right.running);
+    return std::tuple(left.stuck, left.pace.mean, left.running) >
+           std::tuple(right.stuck, right.pace.mean, right.running);
   });
   return jobs;
 }

@@ -21,7 +21,8 @@ constexpr int kBacklog = 32;
 constexpr const char* kExtension = ".sock";
 
 Error cannot(const std::string& what, int code) {
-  return Error(code == ENOSPC || code == EDQUOT ? ErrorCode::full : ErrorCode::denied, what + ": " + std::strerror(code));
+  return Error(code == ENOSPC || code == EDQUOT ? ErrorCode::full : ErrorCode::denied,
+               what + ": " + std::strerror(code));
 }
 
 Result<void> make_folder(const std::string& folder) {
@@ -36,8 +37,8 @@ Result<void> make_folder(const std::string& folder) {
   return {};
 }
 
-/// The address of a socket's file. One with a long path is reached through a descriptor of its folder, as an address has
-/// room for a hundred characters only.
+/// The address of a socket's file. One with a long path is reached through a descriptor of its folder, as an address
+/// has room for a hundred characters only.
 class SocketAddress {
  public:
   explicit SocketAddress(const std::string& file) {
@@ -122,7 +123,9 @@ Result<Descriptor> ControlFolder::connect(const std::string& file) {
   if (!made.open() || ::connect(made.get(), address.get(), address.size()) != 0) {
     const int code = errno;
     const bool gone = code == ECONNREFUSED || code == ENOENT;
-    return Error(gone ? ErrorCode::not_found : code == EAGAIN ? ErrorCode::unavailable : ErrorCode::denied,
+    return Error(gone             ? ErrorCode::not_found
+                 : code == EAGAIN ? ErrorCode::unavailable
+                                  : ErrorCode::denied,
                  "the control socket " + file + " cannot be used: " +
                      (gone             ? "no host listens on it"
                       : code == EAGAIN ? "too many wait for an answer already"

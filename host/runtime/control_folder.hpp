@@ -6,7 +6,8 @@
 #include "base/error.hpp"
 #include "config/config.hpp"
 
-/// Where the hosts of one machine can be spoken to: a Unix socket for each, in the folder "control" of [host] state_dir.
+/// Where the hosts of one machine can be spoken to: a Unix socket for each, in the folder "control" of [host]
+/// state_dir.
 namespace sluice::runtime {
 
 /// A socket or another descriptor. A resource that can be moved.

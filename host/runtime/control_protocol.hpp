@@ -23,7 +23,7 @@ std::string_view to_string(ControlVerb verb);
 struct ControlRequest {
   ControlVerb verb = ControlVerb::about;
   std::string message;  ///< an id
-  bool wait = false;  ///< with `reload` and `drain`: a second line tells what came of it
+  bool wait = false;    ///< with `reload` and `drain`: a second line tells what came of it
 };
 
 /// {"command":"drain","wait":true}

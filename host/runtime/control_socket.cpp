@@ -53,7 +53,10 @@ Result<std::unique_ptr<ControlSocket>> ControlSocket::open(const ControlFolder& 
 }
 
 ControlSocket::ControlSocket(ListeningSocket socket, Answer answer, const Clock& clock)
-    : socket_(std::move(socket)), answer_(std::move(answer)), clock_(clock), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    : socket_(std::move(socket)),
+      answer_(std::move(answer)),
+      clock_(clock),
+      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   SLUICE_ASSERT(wake_.open());
 }
 
@@ -122,7 +125,8 @@ void ControlSocket::serve(const std::stop_token& stop) {
 std::vector<pollfd> ControlSocket::what_to_watch() {
   const bool rests = clock_.steady_now() < accepts_again_;
   const MutexLock lock(mutex_);
-  std::vector<pollfd> watched{{rests || told_ == ControlReply::kFarewell ? -1 : socket_.descriptor.get(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
+  std::vector<pollfd> watched{{rests || told_ == ControlReply::kFarewell ? -1 : socket_.descriptor.get(), POLLIN, 0},
+                              {wake_.get(), POLLIN, 0}};
   for (const Caller& caller : callers_) {
     short events = caller.talk.reads() ? POLLIN : 0;
     events = static_cast<short>(events | (caller.talk.unsent().empty() ? 0 : POLLOUT));

@@ -1,4 +1,5 @@
-// The commands that show and steer hosts, through the real binary, where no host runs. With hosts: tests/e2e/fleet_test.py.
+// The commands that show and steer hosts, through the real binary, where no host runs. With hosts:
+// tests/e2e/fleet_test.py.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -102,7 +103,8 @@ TEST_F(FleetCommands, CheckShowsWhatIsSteeredBesideTheFile) {
 }
 
 TEST_F(FleetCommands, RefuseWhatNobodyKnows) {
-  EXPECT_THAT(refusal({"pause", "maler"}, 1), HasSubstr("there is no job or queue \"maler\"; did you mean \"mailer\"?"));
+  EXPECT_THAT(refusal({"pause", "maler"}, 1),
+              HasSubstr("there is no job or queue \"maler\"; did you mean \"mailer\"?"));
   EXPECT_THAT(refusal({"scale", "pickr", "2"}, 1), HasSubstr("did you mean \"picker\"?"));
   EXPECT_THAT(refusal({"drain", "web"}, 1), HasSubstr("there is no host \"web\"; none is known here"));
   EXPECT_THAT(refusal({"reload", "web"}, 1), HasSubstr("there is no host \"web\""));

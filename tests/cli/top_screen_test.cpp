@@ -16,8 +16,8 @@ using operate::TopKey;
 using operate::TopModel;
 using test::handler_at;
 using test::job_record;
-using test::known_host;
 using test::kNoon;
+using test::known_host;
 using testing::AllOf;
 using testing::Each;
 using testing::ElementsAre;
@@ -82,7 +82,7 @@ std::string text_of(const std::vector<std::string>& lines) {
 
 TEST(TopScreen, ShowsQueuesHostsAndTheSlowestHandlers) {
   EXPECT_EQ(text_of(draw_top(night_shift(), frame(120, 24))), R"(
-sluice top  2026-11-20T12:00:00Z, every 2s  hosts 2, workers 24, running 18
+sluice top  12:00:00Z, every 2s  hosts 2, workers 24, running 18
 
  QUEUE   READYv  IN FLIGHT  DELAYED    DLQ  OLDEST  IN/S  OUT/S  FAILED/S  STATE
 >mails    1,204          2       31  3,000     12m     -     12       1.2

@@ -49,7 +49,8 @@ inline fleet::RunningRecord handler_at(const std::string& message, const fleet::
   return handler;
 }
 
-inline fleet::Given given(fleet::Wish wish, fleet::Target target, const std::string& name, const std::string& value = {}) {
+inline fleet::Given given(fleet::Wish wish, fleet::Target target, const std::string& name,
+                          const std::string& value = {}) {
   fleet::Given made;
   made.directive.id = "d1";
   made.directive.wish = wish;

@@ -14,8 +14,8 @@ using fleet::Target;
 using fleet::Wish;
 using test::given;
 using test::job_record;
-using test::known_host;
 using test::kNoon;
+using test::known_host;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -184,6 +184,22 @@ TEST(Compliance, AnOrderIsDoneWhenSomebodySaysSo) {
   EXPECT_TRUE(compliance.look(view, SteadyTime{}));
   EXPECT_TRUE(compliance.done_by_somebody());
   EXPECT_EQ(compliance.answers().size(), 1U);
+}
+
+TEST(Compliance, AHostThatReadsItOnTwoBoardsAnswersOnce) {
+  auto here = given(Wish::reload, Target::host, "a");
+  auto there = here;
+  there.place = "another.db";
+  there.directive.id = "d2";
+  Compliance compliance({here, there}, SteadyTime::max());
+  fleet::FleetView view;
+  view.sightings = {host_that_saw("a", 3), host_that_saw("a", 3)};
+  view.sightings[0].record.answers.push_back({"d1", false, "not here"});
+  view.sightings[1].record.answers.push_back({"d2", true, "reloading"});
+  view.sightings[1].place = "another.db";
+  EXPECT_TRUE(compliance.look(view, SteadyTime{}));
+  ASSERT_EQ(compliance.answers().size(), 1U);
+  EXPECT_EQ(compliance.answers()[0].answer.text, "reloading");
 }
 
 }  // namespace

@@ -165,7 +165,8 @@ TEST_F(ControlSocketTest, ManyWhoSayNothingKeepNobodyOut) {
   std::vector<Descriptor> silent;
   for (std::size_t i = 0; i < 3 * ControlSocket::kMostCallers; ++i) {
     auto socket = ControlFolder::connect(server->file());
-    for (; !socket && socket.error().code() == ErrorCode::unavailable; socket = ControlFolder::connect(server->file())) {
+    for (; !socket && socket.error().code() == ErrorCode::unavailable;
+         socket = ControlFolder::connect(server->file())) {
     }
     ASSERT_TRUE(socket) << socket.error().message();
     silent.push_back(std::move(*socket));

@@ -126,8 +126,8 @@ TEST(ControlTalk, ACallerThatWaitsAndGoesIsGone) {
 }
 
 TEST(ControlProtocol, RequestsComeBackAsTheyWere) {
-  for (const ControlVerb verb : {ControlVerb::about, ControlVerb::look, ControlVerb::reload, ControlVerb::drain,
-                                 ControlVerb::cancel_running}) {
+  for (const ControlVerb verb :
+       {ControlVerb::about, ControlVerb::look, ControlVerb::reload, ControlVerb::drain, ControlVerb::cancel_running}) {
     const auto read = decode_request(encode(ControlRequest{verb, "a \"strange\"\n\xff id", true}));
     ASSERT_TRUE(read) << read.error().message();
     EXPECT_EQ(read->verb, verb);
@@ -148,7 +148,8 @@ TEST(ControlProtocol, AnswersComeBackAsTheyWere) {
   read = decode_answer(encode(ControlAnswer::refusal("one line\nand another")));
   ASSERT_TRUE(read);
   EXPECT_EQ(read->error, "one line\nand another");
-  read = decode_answer(encode(ControlAnswer{.error = {}, .text = {}, .record = {}, .ending = ControlEnding{75, "drained"}}));
+  read = decode_answer(
+      encode(ControlAnswer{.error = {}, .text = {}, .record = {}, .ending = ControlEnding{75, "drained"}}));
   ASSERT_TRUE(read);
   ASSERT_TRUE(read->ending);
   EXPECT_EQ(read->ending->status, 75);
