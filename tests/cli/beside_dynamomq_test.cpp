@@ -184,7 +184,7 @@ TEST_F(BesideDynamoMq, TheDialogueKnowsTheNamesOfDynamoMqsReadme) {
 TEST_F(BesideDynamoMq, EmptyListsAreGosInItsShapesAndListsInOurs) {
   EXPECT_EQ(dynamomq({"ls"}).out, "{\n  \"statuses\": null\n}\n");
   EXPECT_EQ(dynamomq({"purge"}).out, "{\n  \"successes\": null,\n  \"failures\": null\n}\n");
-  EXPECT_EQ(sluice({"ls"}).out, "{\n  \"statuses\": []\n}\n");
+  EXPECT_EQ(json::parse(sluice({"ls"}).out).at("statuses"), json::array());
   const json::value purged = json::parse(sluice({"purge", "--yes"}).out);
   EXPECT_EQ(purged.at("successes"), json::array());
   EXPECT_EQ(purged.at("failures"), json::array());

@@ -68,7 +68,7 @@ StoredMessage there_and_back(const StoredMessage& record) {
 
 TEST(RecordLine, HasDynamoMqsKeysFirstAndInItsOrder) {
   EXPECT_EQ(line_of(record(R"({"n":1})", "application/json")),
-            R"({"id":"A-1","data":{"n":1},"receive_count":0,"half":"STANDARD","version":7,)"
+            R"({"id":"A-1","data":{"n":1},"receive_count":0,"queue_type":"STANDARD","version":7,)"
             R"("created_at":"2026-01-02T03:04:05.000000002Z","updated_at":"2026-01-02T03:04:05.123456789Z",)"
             R"("sent_at":"2026-01-02T03:04:05.000000001Z","received_at":"","invisible_until_at":"",)"
             R"("content_type":"application/json","attributes":{},"group":""})"

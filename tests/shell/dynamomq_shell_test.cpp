@@ -96,7 +96,7 @@ TEST_P(DynamoMqShellOnStores, Conformance64QuitEnds) {
 }
 
 TEST_P(DynamoMqShellOnStores, Conformance64UnknownAndBlankAreErrors) {
-  for (const std::string line : {"unknown", "", "   ", "stats", "qstats", "et", "sys"}) {
+  for (const std::string line : {"unknown", "", "   ", "stats"}) {
     EXPECT_EQ(type(line), "ERROR: unrecognized command\n") << line;
   }
 }
