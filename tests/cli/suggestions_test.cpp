@@ -89,7 +89,7 @@ TEST(CompletionScript, WorksInBash) {
   };
   EXPECT_EQ(complete("sluice", "rece").out, "receive\n");
   EXPECT_EQ(complete("sluice", "ls --queue ''").out, "orders\n");
-  EXPECT_EQ(complete("sluice", "completion ''").out, "bash zsh fish\n");
+  EXPECT_EQ(complete("sluice", "completion ''").out, "bash zsh fish powershell\n");
   EXPECT_EQ(complete("dynamomq", "enq").out, "enqueue-test\n");
   EXPECT_EQ(complete("dynamomq", "get --i").out, "--id\n");
   EXPECT_EQ(bash("source <(sluice completion bash); complete -p sluice", folder).out,
