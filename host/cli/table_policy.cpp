@@ -43,6 +43,7 @@ OrExit<std::string> table_arn(const Arguments& arguments, const TableTarget& tar
 
 std::vector<std::string> actions_of(const std::vector<std::string_view>& names) {
   std::vector<std::string> actions;
+  actions.reserve(names.size());
   for (const std::string_view name : names) {
     actions.push_back("dynamodb:" + std::string(name));
   }
