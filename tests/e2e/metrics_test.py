@@ -76,7 +76,7 @@ class MetricsSqlite(Case):
         settled = {name: self.value("sluice_settled_total", ending=name, **job)
                    for name in ("done", "retried", "snoozed", "rejected", "discarded", "released")}
         self.assertEqual({"done": 5, "retried": 2, "snoozed": 1, "rejected": 3, "discarded": 1, "released": 0}, settled)
-        self.assertEqual(1, self.value("sluice_concurrency", **job))
+        self.assertEqual(8, self.value("sluice_concurrency", **job))
         self.assertEqual(0, self.value("sluice_stuck_handlers", **job))
         self.assertEqual(0, self.value("sluice_timeouts_total", **job))
         self.assertEqual(0, run.stop(), run.log())
