@@ -127,6 +127,9 @@ class Drive {
     const InterruptFlag interrupt;
     while (console_.writable()) {
       const auto step = run_.step();
+      if (console_.output_is_terminal() && !step.outcomes.empty()) {
+        console_.end_progress();
+      }
       report_.add(step.outcomes);
       if (!step.outcomes.empty()) {
         show();
@@ -155,8 +158,10 @@ class Drive {
  private:
   void show() {
     console_.flush();
-    if (!console_.output_is_terminal() || report_.is_json()) {  // there the output itself shows how far it is
-      console_.progress(report_.summary(run_.count()) + progress_.text(run_.count(), session_.clock().steady_now()));
+    const std::string pace = progress_.text(run_.count(), session_.clock().steady_now());
+    // On a terminal nothing comes between JSON, and between lines of text only what they do not show themselves.
+    if (!console_.output_is_terminal() || (!report_.is_json() && !pace.empty())) {
+      console_.progress(report_.summary(run_.count()) + pace);
     }
   }
 

@@ -239,7 +239,7 @@ class Edited:
         terminal.expect_prompt("sluice orders> ")
 
     def test_ctrl_z_and_fg(self):
-        self.environment["PS1"] = "job control: "
+        self.environment.update(PS1="job control: ", SLUICE_OUTPUT="json")
         terminal = self.terminal("/bin/bash", "--norc", "-i")
         terminal.expect("job control: ")
         terminal.enter(f"{SLUICE} shell")
