@@ -17,7 +17,7 @@
 namespace sluice::runtime {
 namespace {
 
-constexpr int kBacklog = 32;
+constexpr int kBacklog = 128;
 constexpr const char* kExtension = ".sock";
 
 Error cannot(const std::string& what, int code) {

@@ -92,7 +92,7 @@ TEST_F(FleetCommands, AJobThatStandsWithItsQueueSaysSo) {
 }
 
 TEST_F(FleetCommands, CheckShowsWhatIsSteeredBesideTheFile) {
-  folder_.write("jobs.d/mailer.toml", "[job]\nqueue = \"mails\"\nhandler = \"fixture\"\n");
+  folder_.write("jobs.d/mailer.toml", "[job]\nqueue = \"mails\"\nhandler = \"greet\"\n[job.options]\nport = 7\n");
   std::filesystem::remove(folder_.path() + "/jobs.d/picker.toml");
   std::filesystem::create_directory(folder_.path() + "/plugins");
   std::filesystem::copy(SLUICE_FIXTURE_PLUGIN, folder_.path() + "/plugins/fixture.so");

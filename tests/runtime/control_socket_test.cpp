@@ -54,7 +54,16 @@ class ControlSocketTest : public testing::Test {
     return std::move(*opened);
   }
 
-  Descriptor connect() { return *ControlFolder::connect(folder_.sockets().front()); }
+  /// Tries again while more wait than the kernel keeps for a server that is not at it at this moment.
+  static Descriptor connect(const std::string& file) {
+    auto socket = ControlFolder::connect(file);
+    while (!socket && socket.error().code() == ErrorCode::unavailable) {
+      socket = ControlFolder::connect(file);
+    }
+    EXPECT_TRUE(socket) << socket.error().message();
+    return std::move(*socket);
+  }
+  Descriptor connect() { return connect(folder_.sockets().front()); }
 
   /// What comes until the host hangs up.
   std::string rest_of(const Descriptor& socket) {
@@ -71,6 +80,9 @@ class ControlSocketTest : public testing::Test {
   }
   std::string answer_to(const ControlRequest& request) {
     auto call = ControlCall::open(folder_.sockets().front(), clock_);
+    while (!call && call.error().code() == ErrorCode::unavailable) {
+      call = ControlCall::open(folder_.sockets().front(), clock_);
+    }
     EXPECT_TRUE(call) << call.error().message();
     const auto answer = call->ask(request, patience());
     EXPECT_TRUE(answer) << answer.error().message();
@@ -164,12 +176,7 @@ TEST_F(ControlSocketTest, ManyWhoSayNothingKeepNobodyOut) {
   const auto server = serve();
   std::vector<Descriptor> silent;
   for (std::size_t i = 0; i < 3 * ControlSocket::kMostCallers; ++i) {
-    auto socket = ControlFolder::connect(server->file());
-    for (; !socket && socket.error().code() == ErrorCode::unavailable;
-         socket = ControlFolder::connect(server->file())) {
-    }
-    ASSERT_TRUE(socket) << socket.error().message();
-    silent.push_back(std::move(*socket));
+    silent.push_back(connect(server->file()));
   }
   EXPECT_EQ(answer_to({}), "about ");
   EXPECT_EQ(rest_of(silent.front()), "") << "the oldest has made room";
