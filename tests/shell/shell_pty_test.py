@@ -257,6 +257,7 @@ class Edited:
         terminal.enter("s")
         terminal.expect('"total": 0')
         terminal.expect_prompt("sluice orders> ")
+        self.send(1)
         terminal.enter("purge")
         terminal.expect("[y/N] ")
         terminal.type(CTRL_Z)
