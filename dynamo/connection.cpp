@@ -22,8 +22,8 @@ Result<std::unique_ptr<Connection>> Connection::open(Options options, const std:
     return settings.error();
   }
   ClientOptions client_options;
-  client_options.region = options.region.empty() ? settings->region : std::move(options.region);
-  client_options.endpoint = options.endpoint.empty() ? settings->endpoint : std::move(options.endpoint);
+  client_options.region = options.region.empty() ? std::string(settings->region) : std::move(options.region);
+  client_options.endpoint = options.endpoint.empty() ? std::string(settings->endpoint) : std::move(options.endpoint);
   client_options.use_fips = settings->use_fips;
   client_options.use_dual_stack = settings->use_dual_stack;
   client_options.account_id_endpoint_mode = settings->account_id_endpoint_mode;

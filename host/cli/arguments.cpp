@@ -179,19 +179,19 @@ OrExit<Arguments> Arguments::parse(const Command& command, const std::vector<std
   return arguments;
 }
 
-Arguments Arguments::of(std::map<std::string, std::string> values) {
+Arguments Arguments::of(const std::map<std::string, std::string>& values) {
   Arguments arguments;
-  for (auto& [name, value] : values) {
-    arguments.values_[name].push_back(std::move(value));
+  for (const auto& [name, value] : values) {
+    arguments.values_[name].push_back(value);
   }
   return arguments;
 }
 
 bool Arguments::has(std::string_view name) const { return values_.find(name) != values_.end(); }
 
-std::string Arguments::get(std::string_view name, std::string fallback) const {
+std::string Arguments::get(std::string_view name, std::string_view fallback) const {
   const auto found = values_.find(name);
-  return found == values_.end() ? std::move(fallback) : found->second.front();
+  return found == values_.end() ? std::string(fallback) : found->second.front();
 }
 
 std::vector<std::string> Arguments::all(std::string_view name) const {

@@ -20,15 +20,15 @@ enum class Output { json, text };
 class Arguments {
  public:
   /// Reads the words after the command's name. Exit 64 with one line for an unknown option (naming the nearest), a
-  /// missing or empty value, an option given twice, a missing one, or a word that belongs to nothing: neither an option's
-  /// value nor one of those that may stand alone.
+  /// missing or empty value, an option given twice, a missing one, or a word that belongs to nothing: neither an
+  /// option's value nor one of those that may stand alone.
   static OrExit<Arguments> parse(const Command& command, const std::vector<std::string>& words);
   /// Options that somebody else has read and checked, by their names.
-  static Arguments of(std::map<std::string, std::string> values);
+  static Arguments of(const std::map<std::string, std::string>& values);
 
   bool has(std::string_view name) const;
   /// The value, or `fallback` when the option was not given.
-  std::string get(std::string_view name, std::string fallback = {}) const;
+  std::string get(std::string_view name, std::string_view fallback = {}) const;
   /// Every value of a repeated option, in order.
   std::vector<std::string> all(std::string_view name) const;
   /// The value as a number from 1 to `max`, or `fallback` when not given; exit 64 for anything else.

@@ -268,7 +268,7 @@ Exit run_bulk(const BulkOrder& order, const Arguments& arguments, Console& conso
   const queue::QueueAddress address{session->queue(), plan->half};
   BulkReport report(order.words, plan->dry_run, *output, console);
   operate::BulkRun run(session->oper(), session->clock(), std::move(*plan));
-  const Exit end = Drive(run, report, *session, console, expected->messages).run();
+  Exit end = Drive(run, report, *session, console, expected->messages).run();
   console.end_progress();
   if ((end.code() == kExitFailure || end.code() == kExitUsage) && run.count().seen == 0) {
     return end;  // it never began

@@ -126,7 +126,7 @@ Result<StoredMessage> DynamoMqOperations::change_and_get(const std::string& id, 
 }
 
 Result<void> DynamoMqOperations::remove(const std::string& id) {
-  const auto removed = change(id, ChangeAction::remove);
+  auto removed = change(id, ChangeAction::remove);
   if (removed.has_error() && removed.error().code() == ErrorCode::not_found) {
     return {};
   }
@@ -155,7 +155,7 @@ Result<StoredMessage> DynamoMqOperations::fail(const std::string& id) {
 Result<void> DynamoMqOperations::invalid(const std::string& id) { return change(id, ChangeAction::dead_letter); }
 
 Result<StoredMessage> DynamoMqOperations::redrive(const std::string& id) {
-  const auto found = get(id);
+  auto found = get(id);
   if (found.has_error()) {
     return found;
   }

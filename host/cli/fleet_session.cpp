@@ -169,6 +169,7 @@ bool wait_for_look(const InterruptFlag& interrupt, Duration time) {
 
 Exit troubles_of(const std::vector<fleet::BoardTrouble>& troubles) {
   std::vector<std::string> lines;
+  lines.reserve(troubles.size());
   for (const fleet::BoardTrouble& trouble : troubles) {
     lines.push_back(trouble.place + ": " + trouble.error.message());
   }

@@ -46,6 +46,7 @@ SteeringRemarks steering_remarks(const config::HostConfig& host, const std::vect
     return remarks;
   }
   std::vector<operate::FileJob> files;
+  files.reserve(jobs.size());
   for (const config::JobConfig& job : jobs) {
     files.push_back({job.name, job.queue, job.source == config::Source::dlq, job.handler, job.concurrency});
   }

@@ -50,8 +50,8 @@ std::string_view to_string(TopOrder order) {
   return kNames[static_cast<std::size_t>(order)];
 }
 
-TopModel::TopModel(std::vector<std::string> queues) {
-  for (std::string& name : queues) {
+TopModel::TopModel(const std::vector<std::string>& queues) {
+  for (const std::string& name : queues) {
     known_[name].queue.name = name;
   }
 }

@@ -53,7 +53,7 @@ enum class TopMode { plain, filter, confirm, help };
 /// comes out. Knows no terminal and no store. Of one thread at a time.
 class TopModel {
  public:
-  explicit TopModel(std::vector<std::string> queues);
+  explicit TopModel(const std::vector<std::string>& queues);
 
   // Looks.
   void see(const fleet::FleetView& view, const fleet::SteeringView& steering);

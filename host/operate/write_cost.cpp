@@ -78,7 +78,10 @@ std::size_t failure_bytes(const queue::Failure& failure) {
          failure.host.size() + kTimeBytes + 40;
 }
 
-double units(std::size_t bytes, std::size_t unit) { return static_cast<double>((bytes + unit - 1) / unit); }
+double units(std::size_t bytes, std::size_t unit) {
+  const std::size_t begun = (bytes + unit - 1) / unit;
+  return static_cast<double>(begun);
+}
 
 }  // namespace
 

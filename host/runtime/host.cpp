@@ -40,6 +40,7 @@ queue::QueueAddress address_of(const config::JobConfig& job) {
 
 std::vector<std::string> queues_of(const std::vector<JobPlan>& plans) {
   std::vector<std::string> names;
+  names.reserve(plans.size());
   for (const JobPlan& plan : plans) {
     names.push_back(plan.config.queue);
   }
@@ -48,6 +49,7 @@ std::vector<std::string> queues_of(const std::vector<JobPlan>& plans) {
 
 std::vector<std::string> queues_of(const std::vector<queue::QueueAddress>& addresses) {
   std::vector<std::string> names;
+  names.reserve(addresses.size());
   for (const queue::QueueAddress& address : addresses) {
     names.push_back(address.queue);
   }

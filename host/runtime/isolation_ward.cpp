@@ -62,6 +62,7 @@ Result<void> IsolationWard::start() {
 
 void IsolationWard::recover(const std::vector<JobPlan>& plans) {
   std::vector<config::JobConfig> jobs;
+  jobs.reserve(plans.size());
   for (const JobPlan& plan : plans) {
     jobs.push_back(plan.config);
   }

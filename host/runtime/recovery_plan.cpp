@@ -55,6 +55,7 @@ std::vector<RecoveryStep> plan_recovery(const LedgerContents& ledger, const std:
     step.suspicions.push_back(accused ? Suspicion::suspect : Suspicion::innocent);
   }
   std::vector<RecoveryStep> plan;
+  plan.reserve(steps.size());
   for (auto& [address, step] : steps) {
     plan.push_back(std::move(step));
   }

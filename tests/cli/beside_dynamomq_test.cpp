@@ -37,7 +37,7 @@ class BesideDynamoMq : public testing::Test {
     make_table(client_->client(), table_, clock_);
   }
 
-  Finished run(Words words, const std::string& program, const std::string& input = {}) const {
+  Finished run(const Words& words, const std::string& program, const std::string& input = {}) const {
     const std::string folder = std::filesystem::path(SLUICE_BINARY).parent_path().string();
     return run_binary(words, {.input = input,
                               .folder = folder_.path(),
@@ -47,11 +47,11 @@ class BesideDynamoMq : public testing::Test {
   }
   Finished dynamomq(Words words, const std::string& input = {}) const {
     words.insert(words.end(), {"--table-name", table_, "--endpoint-url", shared_emulator()->endpoint()});
-    return run(std::move(words), "dynamomq", input);
+    return run(words, "dynamomq", input);
   }
   Finished sluice(Words words) const {
     words.insert(words.end(), {"--table", table_, "--endpoint", shared_emulator()->endpoint()});
-    return run(std::move(words), "sluice");
+    return run(words, "sluice");
   }
 
   /// An item as Go's producer leaves it.

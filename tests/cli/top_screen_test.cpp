@@ -165,6 +165,7 @@ TEST(TopKeys, ReadsKeysHoweverTheyAreCut) {
   TopKeys keys;
   const auto kinds = [](const std::vector<TopKey>& taken) {
     std::vector<Kind> found;
+    found.reserve(taken.size());
     for (const TopKey& key : taken) {
       found.push_back(key.kind);
     }

@@ -30,6 +30,7 @@ class LiveTop {
                    const char* kind = "xterm") {
     words.insert(words.begin(), SLUICE_BINARY);
     std::vector<char*> arguments;
+    arguments.reserve(words.size() + 1);
     for (auto& word : words) {
       arguments.push_back(word.data());
     }

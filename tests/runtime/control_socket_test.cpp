@@ -33,7 +33,7 @@ class ControlSocketTest : public testing::Test {
     root_ = ::mkdtemp(name.data());
     folder_ = ControlFolder(root_ + "/control");
   }
-  ~ControlSocketTest() override { std::filesystem::remove_all(root_); }
+  void TearDown() override { std::filesystem::remove_all(root_); }
 
   std::unique_ptr<ControlSocket> serve() {
     auto opened = ControlSocket::open(

@@ -186,12 +186,12 @@ Completion DynamoMqShell::complete(std::string_view before_cursor) {
 
 DynamoMqShell::Answer DynamoMqShell::help(const Parameters&) { return std::string(kHelp); }
 
-DynamoMqShell::Answer DynamoMqShell::with_stats(std::string text, std::string_view headline) {
+DynamoMqShell::Answer DynamoMqShell::with_stats(std::string_view text, std::string_view headline) {
   const auto overview = operations_.overview(queue::Half::standard);
   if (overview.has_error()) {
-    return text + "ERROR: " + visible(overview.error().message()) + "\n";
+    return std::string(text) + "ERROR: " + visible(overview.error().message()) + "\n";
   }
-  return text + std::string(headline) + queue_stats(*overview);
+  return std::string(text) + std::string(headline) + queue_stats(*overview);
 }
 
 DynamoMqShell::Answer DynamoMqShell::qstat(const Parameters&) { return with_stats({}, "Queue status:\n"); }

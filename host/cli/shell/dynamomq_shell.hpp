@@ -75,7 +75,7 @@ class DynamoMqShell final : public Shell {
 
   Answer answer(const std::string& line);
   /// What happened, and the statistics below it.
-  Answer with_stats(std::string text, std::string_view headline);
+  Answer with_stats(std::string_view text, std::string_view headline);
   /// Reads the selected message anew; drops it when it is gone.
   void refresh();
   std::string message_text(const queue::StoredMessage& message);
