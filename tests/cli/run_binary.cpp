@@ -46,6 +46,7 @@ std::vector<std::string> environment_of(const BinaryOptions& options) {
 
 std::vector<char*> pointers(std::vector<std::string>& texts) {
   std::vector<char*> result;
+  result.reserve(texts.size() + 1);
   for (auto& text : texts) {
     result.push_back(text.data());
   }
@@ -226,7 +227,7 @@ std::string RunningBinary::read_line() {
   std::array<char, 4096> bytes;
   for (;;) {
     if (const auto end = output_buffer_.find('\n'); end != std::string::npos) {
-      const std::string line = output_buffer_.substr(0, end);
+      std::string line = output_buffer_.substr(0, end);
       output_buffer_.erase(0, end + 1);
       return line;
     }

@@ -25,6 +25,7 @@ TerminalSession on_terminal(const HostFolder& folder, std::vector<std::string> w
                             const std::string& answer) {
   words.insert(words.begin(), SLUICE_BINARY);
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (auto& word : words) {
     arguments.push_back(word.data());
   }

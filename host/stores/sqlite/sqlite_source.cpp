@@ -44,6 +44,7 @@ struct Extending {
 /// Gives back what was claimed for somebody who has left.
 void give_back(Records& records, std::int64_t half, const std::vector<Delivery>& deliveries, WallTime now) {
   std::vector<Completion> completions;
+  completions.reserve(deliveries.size());
   for (const Delivery& delivery : deliveries) {
     completions.push_back(
         {.receipt = delivery.receipt, .action = CompletionAction::release, .suspect = delivery.suspect});
