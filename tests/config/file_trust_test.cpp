@@ -20,7 +20,7 @@ class FileTrustTest : public testing::Test {
     std::string name = testing::TempDir() + "sluice-trust-XXXXXX";
     folder_ = ::mkdtemp(name.data());
   }
-  ~FileTrustTest() override {
+  void TearDown() override {
     std::error_code ignored;
     std::filesystem::remove_all(folder_, ignored);
   }

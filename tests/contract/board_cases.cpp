@@ -24,6 +24,7 @@ std::unique_ptr<NoticeBoard> open_board(queue::Queues& queues, const std::string
 
 std::vector<std::string> keys_of(const std::vector<Notice>& notices) {
   std::vector<std::string> keys;
+  keys.reserve(notices.size());
   for (const Notice& notice : notices) {
     keys.push_back(notice.key);
   }

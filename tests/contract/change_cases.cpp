@@ -263,6 +263,7 @@ TEST_P(StoreContract, ChangesOfABatchHaveAResultEach) {
 TEST_P(StoreContract, ChangesOfALargeBatchAreCutAsTheyMustBe) {
   const auto ids = send_many(1100);
   std::vector<Change> changes;
+  changes.reserve(ids.size());
   for (const std::string& id : ids) {
     changes.push_back({.id = id, .action = ChangeAction::dead_letter, .failure = failure("bulk")});
   }

@@ -234,6 +234,7 @@ TEST_P(StoreContract, PutRefusesWhatItCannotKeep) {
 
 TEST_P(StoreContract, PutOfMany) {
   std::vector<StoredMessage> records;
+  records.reserve(700);
   for (int i = 0; i < 700; ++i) {
     records.push_back(record("p" + std::to_string(i), clock().wall_now() + Duration(i)));
   }

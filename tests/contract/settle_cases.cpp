@@ -225,6 +225,7 @@ TEST_P(StoreContract, SettlesBatchesOfEverySize) {
     const auto claims = claim_all(standard(), size);
     ASSERT_EQ(claims.size(), size);
     std::vector<Completion> settlements;
+    settlements.reserve(claims.size());
     for (const queue::Delivery& claimed : claims) {
       settlements.push_back({.receipt = claimed.receipt});
     }

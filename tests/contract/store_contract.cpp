@@ -241,6 +241,7 @@ std::vector<queue::StoredMessage> StoreContract::list_all(const QueueAddress& ad
 
 std::vector<std::string> ids_of(const std::vector<Delivery>& claims) {
   std::vector<std::string> ids;
+  ids.reserve(claims.size());
   for (const Delivery& claim : claims) {
     ids.push_back(claim.message.id);
   }

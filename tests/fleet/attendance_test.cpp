@@ -52,8 +52,8 @@ TEST(Attendance, WhateverThereIsToTellCostsNoMore) {
       Attendance attendance(kTable, kStart);
       attendance.size(bytes, boards);
       auto counts = run(attendance, kStart, 10h);
-      const double units = static_cast<double>(counts[Duty::tell]) *
-                           static_cast<double>((bytes + 160 + 1'023) / 1'024) * static_cast<double>(boards);
+      const std::size_t units_each = (bytes + 160 + 1'023) / 1'024;
+      const double units = static_cast<double>(counts[Duty::tell]) * static_cast<double>(units_each * boards);
       EXPECT_LE(units / 36'000, 0.1) << bytes << " bytes on " << boards << " boards";
       EXPECT_GT(counts[Duty::tell], 0);
     }

@@ -76,6 +76,7 @@ TEST(Steering, SaysWhatNobodyCouldObey) {
 
 TEST(Audit, KeepsTheNewest) {
   std::vector<AuditEntry> entries;
+  entries.reserve(100);
   for (int i = 0; i < 100; ++i) {
     entries.push_back({.at = WallTime(1s * i), .who = "ann", .what = "pause job " + std::to_string(i), .place = {}});
   }

@@ -26,6 +26,7 @@ queue::Notice notice(const std::string& key, WallTime at, Duration every = 30s) 
 
 std::vector<std::string> keys(const std::vector<queue::Notice>& notices) {
   std::vector<std::string> all;
+  all.reserve(notices.size());
   for (const queue::Notice& one : notices) {
     all.push_back(one.key);
   }
