@@ -70,7 +70,7 @@ std::string count_text(std::uint64_t number, bool whole) {
   std::string digits = std::to_string(number);
   for (std::size_t at = digits.size(); at > 3;) {
     at -= 3;
-    digits.insert(at, ",");
+    digits.insert(at, 1, ',');
   }
   return digits + (whole ? "" : "+");
 }
