@@ -118,32 +118,26 @@ void write_job(JsonText& json, const operate::JobSummary& job) {
   json.end_object();
 }
 
+/// A line of JSON: an array of what `write` makes of each item.
+template <typename Item, typename Write>
+std::string array_of(const std::vector<Item>& items, Write write) {
+  JsonText json(JsonText::Layout::indented);
+  json.begin_array();
+  for (const Item& item : items) {
+    write(json, item);
+  }
+  json.end_array();
+  return json.take_line();
+}
+
 }  // namespace
 
-std::string hosts_json(const fleet::FleetView& view) {
-  JsonText json(JsonText::Layout::indented);
-  json.begin_array();
-  for (const fleet::KnownHost& host : view.hosts) {
-    write_host(json, host);
-  }
-  json.end_array();
-  return json.take_line();
-}
+std::string hosts_json(const fleet::FleetView& view) { return array_of(view.hosts, write_host); }
 
-std::string jobs_json(const std::vector<operate::JobSummary>& jobs) {
-  JsonText json(JsonText::Layout::indented);
-  json.begin_array();
-  for (const operate::JobSummary& job : jobs) {
-    write_job(json, job);
-  }
-  json.end_array();
-  return json.take_line();
-}
+std::string jobs_json(const std::vector<operate::JobSummary>& jobs) { return array_of(jobs, write_job); }
 
 std::string running_json(const std::vector<HandlerAtWork>& running, WallTime now) {
-  JsonText json(JsonText::Layout::indented);
-  json.begin_array();
-  for (const HandlerAtWork& at_work : running) {
+  return array_of(running, [now](JsonText& json, const HandlerAtWork& at_work) {
     const fleet::RunningRecord& handler = at_work.handler;
     json.begin_object();
     json.member("message", handler.message);
@@ -164,24 +158,18 @@ std::string running_json(const std::vector<HandlerAtWork>& running, WallTime now
     json.member("stuck", handler.stuck);
     json.member("cancelled", handler.cancelled);
     json.end_object();
-  }
-  json.end_array();
-  return json.take_line();
+  });
 }
 
 std::string audit_json(const std::vector<fleet::AuditEntry>& entries) {
-  JsonText json(JsonText::Layout::indented);
-  json.begin_array();
-  for (const fleet::AuditEntry& entry : entries) {
+  return array_of(entries, [](JsonText& json, const fleet::AuditEntry& entry) {
     json.begin_object();
     json.member("at", format_timestamp(entry.at));
     json.member("who", entry.who);
     json.member("what", entry.what);
     json.member("place", entry.place);
     json.end_object();
-  }
-  json.end_array();
-  return json.take_line();
+  });
 }
 
 void write_directive(JsonText& json, const fleet::Given& given) {

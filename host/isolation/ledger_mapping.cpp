@@ -9,11 +9,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include "base/guard.hpp"
+#include "host/isolation/private_folder.hpp"
 
 namespace sluice::isolation {
 namespace {
@@ -21,18 +20,6 @@ namespace {
 Error cannot(const std::string& what, const std::string& file, int code) {
   return Error(code == ENOSPC || code == EDQUOT ? ErrorCode::full : ErrorCode::denied,
                "the crash ledger " + file + " cannot be " + what + ": " + std::strerror(code));
-}
-
-Result<void> make_folder(const std::string& folder) {
-  std::error_code code;
-  std::filesystem::create_directories(std::filesystem::path(folder).parent_path(), code);
-  if (!code && ::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
-    code = std::error_code(errno, std::generic_category());
-  }
-  if (code) {
-    return Error(ErrorCode::denied, "the folder " + folder + " cannot be made: " + code.message());
-  }
-  return {};
 }
 
 /// Makes room for real: a store into a hole of a file on a full disk is a SIGBUS.
@@ -52,7 +39,7 @@ bool map(int descriptor, char* base, std::size_t size) {
 
 Result<std::unique_ptr<LedgerMapping>> LedgerMapping::create(const std::string& folder, const LedgerOwner& owner,
                                                              const Clock& clock) {
-  if (auto made = make_folder(folder); !made) {
+  if (auto made = make_private_folder(folder); !made) {
     return made.error();
   }
   const std::int64_t now = clock.wall_now().time_since_epoch().count();

@@ -14,6 +14,8 @@
 #include <system_error>
 #include <utility>
 
+#include "host/isolation/private_folder.hpp"
+
 namespace sluice::runtime {
 namespace {
 
@@ -23,18 +25,6 @@ constexpr const char* kExtension = ".sock";
 Error cannot(const std::string& what, int code) {
   return Error(code == ENOSPC || code == EDQUOT ? ErrorCode::full : ErrorCode::denied,
                what + ": " + std::strerror(code));
-}
-
-Result<void> make_folder(const std::string& folder) {
-  std::error_code code;
-  std::filesystem::create_directories(std::filesystem::path(folder).parent_path(), code);
-  if (!code && ::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
-    code = std::error_code(errno, std::generic_category());
-  }
-  if (code) {
-    return Error(ErrorCode::denied, "the folder " + folder + " cannot be made: " + code.message());
-  }
-  return {};
 }
 
 /// The address of a socket's file. One with a long path is reached through a descriptor of its folder, as an address
@@ -93,7 +83,7 @@ std::vector<std::string> ControlFolder::sockets() const {
 }
 
 Result<ListeningSocket> ControlFolder::listen() const {
-  if (auto made = make_folder(path_); !made) {
+  if (auto made = isolation::make_private_folder(path_); !made) {
     return made.error();
   }
   remove_dead();

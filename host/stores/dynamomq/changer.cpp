@@ -83,6 +83,17 @@ struct Changer::Task {
             any ? std::nullopt : std::optional(before.number)};
   }
   bool removes() const { return change->action == ChangeAction::remove; }
+  // Without the record as it was read, the write itself has to see to what was not looked at.
+  Expected expected(WallTime now) const {
+    Expected expected{change->id, before};
+    if (!seen) {
+      expected.half = expected_half(change->action);
+      if (change->action == ChangeAction::redrive) {
+        expected.visible_at = now;
+      }
+    }
+    return expected;
+  }
   void end(ChangeResult ended) {
     *result = std::move(ended);
     open = false;
@@ -217,13 +228,7 @@ std::optional<RecordWrite> Changer::statement(Task& task, Front& front, WallTime
   if (change.action == ChangeAction::remove && !change.version) {
     return build_.remove_any(change.id);
   }
-  Expected expected{change.id, task.before};
-  if (!task.seen) {
-    expected.half = expected_half(change.action);
-    if (change.action == ChangeAction::redrive) {
-      expected.visible_at = now;
-    }
-  }
+  const Expected expected = task.expected(now);
   if (task.removes()) {
     return build_.remove(expected, true);
   }
