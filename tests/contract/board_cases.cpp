@@ -187,4 +187,24 @@ TEST_P(StoreContract, WhoWatchesIsToldEachTime) {
   }
 }
 
+// What is posted while a watcher is being told of the post before reaches him too.
+TEST_P(StoreContract, APostWhileSomebodyIsToldIsToldToo) {
+  const auto board = open_board(under_test().queues(), queue_name());
+  std::promise<void> again;
+  int times = 0;  // of the watch alone, which is told by one thread at a time
+  const auto watch = board->watch([&] {
+    ++times;
+    if (times == 1) {
+      EXPECT_TRUE(board->post(Topic::steering, {.text = "two", .version = 1}, soon()));
+    } else if (times == 2) {
+      again.set_value();
+    }
+  });
+  if (watch == nullptr) {
+    return;
+  }
+  ASSERT_TRUE(board->post(Topic::steering, {.text = "one"}, soon()));
+  EXPECT_EQ(again.get_future().wait_for(10s), std::future_status::ready);
+}
+
 }  // namespace sluice::test

@@ -29,9 +29,10 @@ class BoardWatch final : public NoticeBoard::Watch {
 
  private:
   void rung() {
+    // What rings while this is told is told once more: it may have been looked for too early.
+    const std::uint64_t heard = watch_.heard();
     changed_();
-    // A ring since then calls this again at once.
-    watch_.arm(watch_.heard());
+    watch_.arm(heard);
   }
 
   const std::function<void()> changed_;
