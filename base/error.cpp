@@ -32,6 +32,8 @@ std::string_view to_string(ErrorCode code) {
       return "timeout";
     case ErrorCode::cancelled:
       return "cancelled";
+    case ErrorCode::over_limit:
+      return "over_limit";
   }
   return "internal";
 }
@@ -45,6 +47,7 @@ bool is_transient(ErrorCode code) {
     case ErrorCode::timeout:
     case ErrorCode::queue_missing:
     case ErrorCode::denied:
+    case ErrorCode::over_limit:
       return true;
     default:
       return false;

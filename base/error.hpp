@@ -23,6 +23,7 @@ enum class ErrorCode {
   corrupt,         ///< stored bytes are damaged
   timeout,         ///< the deadline passed first
   cancelled,       ///< the caller's stop was requested first
+  over_limit,      ///< as much as a limit allows is in use (messages in flight, a lease's longest life)
 };
 
 /// The code's name as it appears in logs and metrics, such as "queue_missing".

@@ -1,5 +1,6 @@
 #include "config/config.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 
 namespace sluice::config {
@@ -33,6 +34,13 @@ bool same_pin(const std::optional<PluginPin>& one, const std::optional<PluginPin
 
 }  // namespace
 
+bool ScheduleConfig::same_schedule(const ScheduleConfig& other) const {
+  return name == other.name && cron == other.cron && every == other.every && time_zone == other.time_zone &&
+         catch_up == other.catch_up && queue == other.queue && body == other.body &&
+         content_type == other.content_type && attributes == other.attributes && group == other.group &&
+         priority == other.priority;
+}
+
 bool JobConfig::same_job(const JobConfig& other) const {
   if (options.size() != other.options.size()) {
     return false;
@@ -46,7 +54,12 @@ bool JobConfig::same_job(const JobConfig& other) const {
   return name == other.name && queue == other.queue && source == other.source && handler == other.handler &&
          concurrency == other.concurrency && timeout == other.timeout && rate_limit == other.rate_limit &&
          poll_interval == other.poll_interval && isolation == other.isolation && limits == other.limits &&
-         retry == other.retry && dead_letter == other.dead_letter && same_pin(plugin, other.plugin);
+         retry == other.retry && dead_letter == other.dead_letter && queues == other.queues && order == other.order &&
+         fair == other.fair && priorities == other.priorities && idempotency == other.idempotency &&
+         on_dead_letter == other.on_dead_letter &&
+         std::equal(schedules.begin(), schedules.end(), other.schedules.begin(), other.schedules.end(),
+                    [](const auto& one, const auto& another) { return one.same_schedule(another); }) &&
+         same_pin(plugin, other.plugin);
 }
 
 Environment process_environment() {

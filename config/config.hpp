@@ -49,6 +49,13 @@ enum class Backoff { constant, linear, exponential };
 enum class Jitter { none, full, equal };
 enum class DeadLetterPolicy { move, discard, keep };
 enum class Isolation { thread, process };
+enum class Order { none, group, queue };
+/// What becomes of a group whose head was dead-lettered: it goes on, or it waits for an operator.
+enum class OnDeadLetter { go_on, hold };
+enum class WhileRunning { wait, reject };
+enum class OnDuplicate { skip, run };
+enum class OnMissingKey { reject, run };
+enum class CatchUp { none, last, all };
 
 /// A store of queues. A value.
 struct StoreConfig {
@@ -64,6 +71,10 @@ struct QueueConfig {
   std::string table;  ///< default: the queue's name
   std::string index = "dynamo-mq-index-queue_type-sent_at";
   Duration visibility_timeout = std::chrono::seconds(30);
+  bool dedup_by_content = false;                    ///< messages of the same content count as duplicates
+  Duration dedup_window = std::chrono::minutes(5);  ///< within which duplicates are not delivered
+  std::uint64_t max_in_flight = 0;                  ///< of everybody's; 0: no limit
+  Duration max_lease = std::chrono::hours(12);      ///< no receipt is extended beyond
 };
 
 struct HostConfig {
@@ -112,6 +123,56 @@ struct LimitsConfig {
   friend bool operator==(const LimitsConfig&, const LimitsConfig&) = default;
 };
 
+/// Which messages a job takes for the same, and what it does with the second one. A value.
+struct IdempotencyConfig {
+  enum class Kind { message, attribute, body };
+  Kind kind = Kind::message;
+  std::string path;  ///< the attribute's name, or a JSON pointer into the body
+  Duration ttl = std::chrono::hours(24);
+  WhileRunning while_running = WhileRunning::wait;
+  OnDuplicate on_duplicate = OnDuplicate::skip;
+  OnMissingKey on_missing = OnMissingKey::reject;  ///< for a message in which the key is not found
+
+  friend bool operator==(const IdempotencyConfig&, const IdempotencyConfig&) = default;
+};
+
+/// One of several queues that a job draws from.
+struct WeightedQueue {
+  std::string name;
+  std::uint32_t weight = 1;
+
+  friend bool operator==(const WeightedQueue&, const WeightedQueue&) = default;
+};
+
+/// How often each priority has its turn where messages of all of them wait.
+struct PriorityWeights {
+  std::uint32_t critical = 8;
+  std::uint32_t high = 4;
+  std::uint32_t normal = 2;
+  std::uint32_t low = 1;
+
+  friend bool operator==(const PriorityWeights&, const PriorityWeights&) = default;
+};
+
+/// A message that is sent by the clock: [schedule.NAME] of a job file. A value.
+struct ScheduleConfig {
+  std::string name;
+  Place place;       ///< of the table
+  std::string cron;  ///< five fields, or empty
+  Duration every{};  ///< with an empty `cron`
+  std::string time_zone = "UTC";
+  CatchUp catch_up = CatchUp::last;  ///< what becomes of times that passed while no host ran
+  std::string queue;                 ///< empty: the job's
+  std::string body;
+  std::string content_type = "text/plain";
+  std::map<std::string, std::string> attributes;
+  std::string group;
+  std::string priority = "normal";
+
+  /// Places apart.
+  bool same_schedule(const ScheduleConfig& other) const;
+};
+
 /// The plugin that a job means, to the byte.
 struct PluginPin {
   std::string file;    ///< its name in a plugin folder
@@ -136,10 +197,17 @@ struct JobConfig {
   Duration timeout = std::chrono::seconds(60);
   double rate_limit = 0;                             ///< messages a second; 0: none
   Duration poll_interval = std::chrono::seconds(1);  ///< the longest pause between two looks at an empty queue
+  std::vector<WeightedQueue> queues;                 ///< several, of which `queue` is the first; empty: that alone
+  Order order = Order::none;
+  bool fair = false;  ///< turns by group for messages without order
+  PriorityWeights priorities;
+  std::optional<IdempotencyConfig> idempotency;
+  std::vector<ScheduleConfig> schedules;
   Isolation isolation = Isolation::thread;
   LimitsConfig limits;  ///< with isolation "process" only
   RetryConfig retry;
   DeadLetterPolicy dead_letter = DeadLetterPolicy::move;  ///< a job with source "dlq" has keep as its default
+  OnDeadLetter on_dead_letter = OnDeadLetter::go_on;      ///< with order "group" or "queue"
   std::map<std::string, Option> options;
 
   /// True when a host running one may leave it alone on reload for the other: all but places are equal.

@@ -19,6 +19,7 @@ Result<void> outcome(const Core& core, const queue::SettleResult& result) {
       return {};
     case queue::SettleStatus::lost:
       return Error(ErrorKind::conditional_check_failed, "somebody else has received or changed the message since");
+    case queue::SettleStatus::refused:
     case queue::SettleStatus::failed:
       break;
   }

@@ -67,6 +67,7 @@ Exit send_one(QueueSession& session, const queue::NewMessage& message, Console& 
   const queue::SendResult& result = results.front();
   switch (result.status) {
     case queue::SendStatus::sent:
+    case queue::SendStatus::deduplicated:
       console.out(result.id + "\n");
       return Exit::ok();
     case queue::SendStatus::duplicate_id:

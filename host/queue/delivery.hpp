@@ -16,6 +16,7 @@ struct Receipt {
   std::string id;
   std::int64_t version = 0;
   std::int64_t locator = 0;  ///< the source's own short cut to the record; 0 where it needs none
+  std::uint16_t part = 0;    ///< of a source that is made of several: which of them it is of
 
   friend bool operator==(const Receipt&, const Receipt&) = default;
 };
@@ -37,8 +38,8 @@ struct Delivery {
 /// What one claim brought.
 struct Claimed {
   std::vector<Delivery> deliveries;
-  /// With fewer deliveries than were asked for: how long until the next message comes due by itself (a delay, a retry, a
-  /// lease that runs out), where the source knows it. Nothing: not known, or nothing waits.
+  /// With fewer deliveries than were asked for: how long until the next message comes due by itself (a delay, a retry,
+  /// a lease that runs out), where the source knows it. Nothing: not known, or nothing waits.
   std::optional<Duration> next_due;
 };
 

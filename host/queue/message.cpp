@@ -1,10 +1,27 @@
 #include "host/queue/message.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace sluice::queue {
 
+namespace {
+
+constexpr std::array<std::string_view, kPriorities> kPriorityNames{"critical", "high", "normal", "low"};
+
+}  // namespace
+
 std::string_view to_string(Half half) { return half == Half::dlq ? "DLQ" : "STANDARD"; }
+
+std::string_view to_string(Priority priority) { return kPriorityNames.at(static_cast<std::size_t>(priority)); }
+
+std::optional<Priority> priority_named(std::string_view name) {
+  const auto* const found = std::find(kPriorityNames.begin(), kPriorityNames.end(), name);
+  if (found == kPriorityNames.end()) {
+    return std::nullopt;
+  }
+  return static_cast<Priority>(found - kPriorityNames.begin());
+}
 
 std::vector<FailedAttempt> earlier_than_next(const Failure& failure) {
   std::vector<FailedAttempt> earlier;

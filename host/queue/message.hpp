@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,14 @@ enum class Half { standard, dlq };
 
 std::string_view to_string(Half half);  // "STANDARD", "DLQ"
 
+/// How soon a message is handed out beside others of its queue, where the store knows priorities.
+enum class Priority : std::uint8_t { critical, high, normal, low };
+inline constexpr std::size_t kPriorities = 4;
+
+std::string_view to_string(Priority priority);  // "critical", "high", "normal", "low"
+/// By these names; nothing for another one.
+std::optional<Priority> priority_named(std::string_view name);
+
 /// Where a job takes its messages from. A value.
 struct QueueAddress {
   std::string queue;
@@ -38,9 +47,19 @@ struct Message {
   std::string body;
   std::string content_type{kTextPlain};  ///< one of the three above, or what the sender named
   Attributes attributes;
-  std::string group;          ///< empty: none. Kept and shown; ordering by group comes later
+  std::string group;  ///< empty: none
+  Priority priority = Priority::normal;
   std::uint32_t attempt = 0;  ///< the receive count, this delivery included; 1 at the first
   WallTime sent_at{};
+};
+
+/// How long a deduplication id keeps others away, unless it is said otherwise: as SQS does.
+inline constexpr Duration kDedupWindow = std::chrono::minutes(5);
+
+/// When another message with the same unique key may be sent again.
+enum class UniqueUntil : std::uint8_t {
+  claimed,  ///< "while-queued": once the first one has been handed out
+  done,     ///< "until-done": once the first one has been removed, or lies in the DLQ
 };
 
 /// A message to be sent. An empty id asks the store to make one (UUID version 4).
@@ -51,6 +70,13 @@ struct NewMessage {
   Attributes attributes;
   std::string group;
   Duration delay{};  ///< not claimable before now + delay
+  Priority priority = Priority::normal;
+  /// Not empty: of the messages sent with it within the window, the first one alone is kept (SendStatus::deduplicated).
+  std::string dedup_id{};
+  Duration dedup_window = kDedupWindow;
+  /// Not empty: while a message with this key lies in the queue, no other is put beside it (SendStatus::deduplicated).
+  std::string unique_key{};
+  UniqueUntil unique_until = UniqueUntil::done;
 };
 
 /// An attempt that failed before the last one. A value.

@@ -6,6 +6,7 @@
 
 #include "base/deadline.hpp"
 #include "base/error.hpp"
+#include "host/queue/idempotency.hpp"
 #include "host/queue/message.hpp"
 #include "host/queue/notice_board.hpp"
 #include "host/queue/operator.hpp"
@@ -31,6 +32,10 @@ class Queues {
   virtual Result<std::unique_ptr<Operator>> open_operator(const std::string& queue) = 0;
   /// The board of the file or table that the queue lies in; another queue may have the same one.
   virtual Result<std::unique_ptr<NoticeBoard>> open_board(const std::string& queue) = 0;
+  /// The idempotency keys of the queue's jobs. ErrorCode::invalid where the store keeps none.
+  virtual Result<std::unique_ptr<IdempotencyKeys>> open_keys(const std::string& queue) {
+    return Error(ErrorCode::invalid, "the store of queue " + queue + " keeps no idempotency keys");
+  }
   /// The queues that messages have made, where a store can have such: it then knows them by itself. Elsewhere none.
   virtual Result<std::vector<std::string>> made_by_messages(Deadline /*deadline*/) {
     return std::vector<std::string>();

@@ -10,7 +10,12 @@
 
 namespace sluice::queue {
 
-enum class SendStatus { sent, duplicate_id, failed };
+enum class SendStatus {
+  sent,
+  deduplicated,  ///< accepted and not stored: `id` is the message that was sent first with its deduplication id or key
+  duplicate_id,  ///< a message of that id is there already
+  failed,
+};
 
 struct SendResult {
   SendStatus status = SendStatus::sent;

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <limits>
 #include <span>
@@ -20,7 +22,8 @@ struct SourceTraits {
   bool lease_per_delivery = true;
   /// A claim counts the attempt durably, before the handler runs. False: it is written only where it is needed.
   bool attempts_at_claim = true;
-  bool groups = false;        ///< keeps the order within a message's group
+  bool groups = false;        ///< keeps the order within a message's group, and gives turns by group
+  bool sequence = false;      ///< hands out one message after the other
   bool priorities = false;    ///< hands out by priority
   bool transactions = false;  ///< commits effects together with a completion
   bool suspects = true;       ///< knows which deliveries are suspects
@@ -28,8 +31,26 @@ struct SourceTraits {
 
 /// What a source tells its job, from any thread and without waiting for what is called. Either may be empty.
 struct SourceEvents {
-  std::function<void()> on_ready;                        ///< something may be claimable now
-  std::function<void(std::span<const Receipt>)> lost;    ///< these deliveries are no longer ours
+  std::function<void()> on_ready;                      ///< something may be claimable now
+  std::function<void(std::span<const Receipt>)> lost;  ///< these deliveries are no longer ours
+};
+
+/// In which order messages are handed out.
+enum class Order : std::uint8_t {
+  none,   ///< about as they were sent
+  group,  ///< within a group, strictly: the next one once the one before is done or dead-lettered
+  queue,  ///< the whole queue as if it were one group: DynamoMQ's FIFO mode
+};
+
+/// How a job wants its claims made. All hosts that work on a queue should want the same. A value.
+struct ClaimRules {
+  Order order = Order::none;
+  bool fair = false;  ///< turns by group although there is no order within them
+  /// How often each priority has its turn, by `Priority`, where messages of all of them wait.
+  std::array<std::uint16_t, kPriorities> weights{8, 4, 2, 1};
+  std::uint64_t max_in_flight = 0;  ///< of the whole half, everybody's; 0: no limit. At it: ErrorCode::over_limit
+
+  friend bool operator==(const ClaimRules&, const ClaimRules&) = default;
 };
 
 struct ClaimRequest {
@@ -38,16 +59,17 @@ struct ClaimRequest {
   Duration visibility{};                                        ///< how long a lease lasts unless extended
   /// A suspect is claimed alone: it is the only delivery of its claim. False: suspects are passed over.
   bool suspects = true;
-  /// Whoever claims is at work with a message as soon as he has it, so that each claim counts as a start, a suspect's first
-  /// one too. False: that one takes the place of the start that nobody knows of.
+  /// Whoever claims is at work with a message as soon as he has it, so that each claim counts as a start, a suspect's
+  /// first one too. False: that one takes the place of the start that nobody knows of.
   bool counts = false;
+  ClaimRules rules{};
 };
 
 /// A job's side of a queue half: where its messages come from, and what is told of their end.
 ///
-/// `claim`, `settle` and `extend` are thread-safe, block, and have returned by their deadline; what they write may still
-/// take effect after that and is then an unknown outcome. Results come in the order of the request. Batches of any size
-/// are accepted; the source cuts them as it must. A resource: its job's, until `stop` has returned.
+/// `claim`, `settle` and `extend` are thread-safe, block, and have returned by their deadline; what they write may
+/// still take effect after that and is then an unknown outcome. Results come in the order of the request. Batches of
+/// any size are accepted; the source cuts them as it must. A resource: its job's, until `stop` has returned.
 class Source {
  public:
   Source() = default;
@@ -60,13 +82,13 @@ class Source {
   /// Begins what the source does by itself: listening, heartbeats, leases. Called at most once, before any claim of a
   /// job; one that only claims now and then (a command) need not.
   virtual void start(SourceEvents events) = 0;
-  /// Ends it. Idempotent, from any thread; once it has returned no event is told any more. What was handed out can still
-  /// be settled.
+  /// Ends it. Idempotent, from any thread; once it has returned no event is told any more. What was handed out can
+  /// still be settled.
   virtual void stop() = 0;
 
   /// Claims due messages, oldest first. Nothing when none is due: a queue that nobody has sent to is empty, where the
-  /// store can make queues; where it cannot, its absence is ErrorCode::queue_missing. A message that somebody else takes
-  /// first, or whose record nobody can read, is passed over and never stops the queue.
+  /// store can make queues; where it cannot, its absence is ErrorCode::queue_missing. A message that somebody else
+  /// takes first, or whose record nobody can read, is passed over and never stops the queue.
   virtual Result<Claimed> claim(const ClaimRequest& request, Deadline deadline) = 0;
 
   /// Commits what became of deliveries, each by itself. A completion whose first try had an unknown outcome is safe to

@@ -59,6 +59,7 @@ void OrphanSettlement::settle_step(RecoveryStep& step, queue::Source& source, De
       case SettleStatus::lost:
         ++tally_.gone;
         break;
+      case SettleStatus::refused:
       case SettleStatus::failed:
         trouble_ = results[i].error.message();
         left.completions.push_back(std::move(step.completions[i]));

@@ -132,7 +132,9 @@ queue::Completion completion_of(queue::Receipt receipt, Disposition&& dispositio
           .action = disposition.action,
           .delay = disposition.delay,
           .failure = std::move(disposition.failure),
-          .suspect = disposition.suspect};
+          .suspect = disposition.suspect,
+          .effects = std::move(disposition.effects),
+          .hold_group = disposition.hold_group};
 }
 
 std::string_view to_string(OutcomeStatus status) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -19,7 +20,9 @@ struct Disposition {
   Duration delay{};
   queue::Failure failure;
   Ending ending = Ending::released;
-  bool suspect = false;  ///< as Completion's
+  bool suspect = false;                             ///< as Completion's
+  std::shared_ptr<const queue::Effects> effects{};  ///< as Completion's
+  bool hold_group = false;                          ///< as Completion's
 };
 
 /// A job's rules for messages that did not work out. A value.

@@ -93,6 +93,15 @@ CREATE TABLE notices (
 ) STRICT, WITHOUT ROWID;
 )sql";
 
+// Order within groups, and priorities.
+constexpr const char* kOrdering = "";
+
+// What has been sent lately, and what must not be sent twice.
+constexpr const char* kSending = "";
+
+// Idempotency keys.
+constexpr const char* kKeys = "";
+
 // From version 1, which had no `native`: the whole record as another store gave it.
 constexpr const char* kUpgradeFrom1 = "ALTER TABLE messages ADD COLUMN native BLOB";
 
@@ -146,6 +155,15 @@ Error refusal(Found found, Connection& connection) {
                                   std::to_string(kSchemaVersion) + "; use the sluice that made it, or another file"};
 }
 
+/// What version 4 did not have.
+void make_since_5(Connection& connection) {
+  for (const char* const tables : {kOrdering, kSending, kKeys}) {
+    if (*tables != '\0') {
+      connection.execute(tables);
+    }
+  }
+}
+
 void bring_up(Connection& connection) {
   connection.execute("BEGIN IMMEDIATE");
   // Another process may have been quicker.
@@ -158,12 +176,15 @@ void bring_up(Connection& connection) {
     if (version < 3) {
       connection.execute(kUpgradeFrom2);
     }
-    // From version 3, which had no notices.
-    connection.execute(kNotices);
+    if (version < 4) {
+      connection.execute(kNotices);
+    }
+    make_since_5(connection);
   }
   if (found == Found::empty) {
     connection.execute(kTables);
     connection.execute(kNotices);
+    make_since_5(connection);
     connection.execute(("PRAGMA application_id = " + std::to_string(kApplicationId)).c_str());
   }
   if (found == Found::older || found == Found::empty) {

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "host/queue/message.hpp"
+
+/// What a handler wants committed together with the end of its message. Values.
+namespace sluice::queue {
+
+/// What one transaction carries at most: DynamoDB's limits, which hold on every store, so that a handler that works on
+/// a laptop works in the cloud.
+inline constexpr std::size_t kMostEffects = 100;
+inline constexpr std::size_t kMostEffectBytes = std::size_t{4} * 1024 * 1024;
+
+/// A message to a queue of the same store.
+struct EmittedMessage {
+  std::string queue;
+  NewMessage message;
+};
+
+/// What becomes of a message whose effect was refused: its condition failed, or the store would not have it.
+enum class OnRefusal : std::uint8_t { retry, reject };
+
+enum class ItemAction : std::uint8_t { put, update, remove, check };
+std::string_view to_string(ItemAction action);  // "put", "update", "delete", "check"
+
+/// A write to an item of the user's, or a check of one, in DynamoDB's own words.
+struct ItemWrite {
+  ItemAction action = ItemAction::put;
+  std::string table;
+  std::string item;      ///< DynamoDB JSON: the whole item for put, its key otherwise
+  std::string update{};  ///< update expression
+  std::string condition{};
+  std::map<std::string, std::string> names{};  ///< "#n" to the attribute's name
+  std::string values{};                        ///< DynamoDB JSON of the expressions' values, "{}" or empty: none
+};
+
+/// What SQLite knows as a value; text and blobs are both bytes.
+struct SqlBlob {
+  std::string bytes;
+  friend bool operator==(const SqlBlob&, const SqlBlob&) = default;
+};
+using SqlValue = std::variant<std::monostate, std::int64_t, double, std::string, SqlBlob>;
+
+/// A statement on the user's tables in the embedded store's file.
+struct SqlWrite {
+  std::string statement;
+  std::vector<SqlValue> parameters{};  ///< in the order of ?1, ?2, ...
+  std::optional<std::int64_t> rows{};  ///< how many rows it has to change; nothing: any number
+};
+
+/// A write of the handler's own, with the name by which its author knows it.
+struct EffectWrite {
+  std::variant<ItemWrite, SqlWrite> write;
+  std::string label{};  ///< empty: it is named by its number
+  OnRefusal on_refusal = OnRefusal::retry;
+};
+
+/// That a key is done with: kept as long as its job says, so that a message of the same key is known as a duplicate.
+struct KeyRecord {
+  std::string job;
+  std::string key;
+  std::string result{};  ///< what the handler gave back; shown to duplicates that run all the same
+  Duration ttl{};
+};
+
+struct Effects {
+  std::vector<EmittedMessage> messages;  ///< each with an id
+  std::vector<EffectWrite> writes;
+  std::optional<KeyRecord> key;
+
+  bool empty() const { return messages.empty() && writes.empty() && !key; }
+};
+
+}  // namespace sluice::queue
