@@ -41,6 +41,7 @@ Result<QueueClient> QueueClient::open(const DynamoDbQueue& queue, const ClientOp
   owned->connection = std::move(*connection);
   queue::dynamomq::DynamoMqOptions layout;
   layout.queues[queue.table] = {.table = queue.table, .index = queue.index};
+  layout.warn = options.on_warning;
   layout.region = owned->connection->region();
   owned->queues =
       queue::dynamomq::make_dynamomq_queues(layout, owned->connection->client(), owned->clock, owned->random);

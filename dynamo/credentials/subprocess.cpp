@@ -13,29 +13,12 @@
 #include <csignal>
 #include <system_error>
 
+#include "base/descriptor.hpp"
+
 extern char** environ;
 
 namespace sluice::dynamo {
 namespace {
-
-/// A file descriptor that closes itself.
-class Descriptor {
- public:
-  explicit Descriptor(int value) : value_(value) {}
-  ~Descriptor() { close(); }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return value_; }
-  void close() {
-    if (value_ >= 0) {
-      ::close(value_);
-      value_ = -1;
-    }
-  }
-
- private:
-  int value_;
-};
 
 Error failed(const std::string& program, const std::string& what) {
   return {ErrorKind::no_credentials, "the program " + program + " " + what};
@@ -125,7 +108,7 @@ Result<std::string> read_output(int fd, const std::string& program, std::size_t 
 /// Waits for the end. Where a host that runs as process 1 has reaped it already, only its output can be judged.
 Result<void> wait_for_end(pid_t pid, const std::string& program, const Clock& clock, Deadline deadline) {
   const Descriptor process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-  if (process.get() >= 0 && !wait_readable(process.get(), clock, deadline)) {
+  if (process.open() && !wait_readable(process.get(), clock, deadline)) {
     return failed(program, "takes too long");
   }
   int status = 0;

@@ -104,9 +104,13 @@ OrExit<po::parsed_options> tokens(const Command& command, const std::vector<std:
 
 /// Where the next word without an option belongs; null when the command takes no more of them.
 const Flag* next_operand(const Command& command, const Arguments& given) {
-  const auto free = std::find_if(command.positional.begin(), command.positional.end(),
-                                 [&given](std::string_view name) { return !given.has(name); });
-  return free == command.positional.end() ? nullptr : find_flag(command, *free);
+  for (const std::string_view name : command.positional) {
+    const Flag* flag = find_flag(command, name);
+    if (flag->repeated || !given.has(name)) {
+      return flag;
+    }
+  }
+  return nullptr;
 }
 
 /// "--job is missing; write --job JOB", and the short form where the value may stand alone.
@@ -133,6 +137,7 @@ OrExit<Arguments> Arguments::parse(const Command& command, const std::vector<std
     return parsed.error();
   }
   Arguments arguments;
+  std::map<std::string, std::vector<std::string>> alone;
   for (const auto& option : parsed->options) {
     if (option.string_key.empty()) {
       const std::string word = option.value.empty() ? std::string() : option.value.front();
@@ -140,15 +145,13 @@ OrExit<Arguments> Arguments::parse(const Command& command, const std::vector<std
         arguments.stdin_ = true;
         continue;
       }
-      if (!command.operand.empty()) {
-        if (word.empty()) {
-          return Exit::usage("an empty word stands where " + std::string(command.operand) + " should");
-        }
-        arguments.operands_.push_back(word);
-        continue;
-      }
       if (const Flag* operand = next_operand(command, arguments)) {
-        arguments.values_[std::string(operand->name)].push_back(word);
+        if (operand->repeated && word.empty()) {
+          return Exit::usage("an empty word stands where " + std::string(operand->value) + " should");
+        }
+        auto& values =
+            operand->repeated ? alone[std::string(operand->name)] : arguments.values_[std::string(operand->name)];
+        values.push_back(word);
         continue;
       }
       return Exit::usage("unexpected word \"" + word + "\"; `sluice help " + std::string(command.name) +
@@ -170,6 +173,10 @@ OrExit<Arguments> Arguments::parse(const Command& command, const std::vector<std
   }
   if (arguments.help_) {
     return arguments;
+  }
+  for (auto& [name, words_alone] : alone) {
+    auto& values = arguments.values_[name];
+    values.insert(values.begin(), words_alone.begin(), words_alone.end());
   }
   for (const Flag& flag : command.flags) {
     if (flag.required && arguments.get(flag.name).empty()) {

@@ -29,7 +29,7 @@ class Arguments {
   bool has(std::string_view name) const;
   /// The value, or `fallback` when the option was not given.
   std::string get(std::string_view name, std::string_view fallback = {}) const;
-  /// Every value of a repeated option, in order.
+  /// Every value of a repeated option: those that stood alone, then the others, each in order.
   std::vector<std::string> all(std::string_view name) const;
   /// The value as a number from 1 to `max`, or `fallback` when not given; exit 64 for anything else.
   OrExit<std::size_t> count(std::string_view name, std::size_t fallback, std::size_t max) const;
@@ -39,15 +39,12 @@ class Arguments {
   /// is a terminal and JSON where it is not. Exit 64 for another word, and for --json beside --output.
   OrExit<Output> output() const;
 
-  /// The words without dashes, of a command that takes them.
-  const std::vector<std::string>& operands() const { return operands_; }
   bool wants_help() const { return help_; }
   /// True when "-" was given.
   bool reads_stdin() const { return stdin_; }
 
  private:
   std::map<std::string, std::vector<std::string>, std::less<>> values_;
-  std::vector<std::string> operands_;
   bool help_ = false;
   bool stdin_ = false;
 };

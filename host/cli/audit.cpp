@@ -1,4 +1,5 @@
 #include "host/cli/command.hpp"
+#include "host/cli/findings.hpp"
 #include "host/cli/fleet_report.hpp"
 #include "host/cli/fleet_session.hpp"
 
@@ -26,13 +27,11 @@ Exit audit(const Arguments& arguments, Console& console) {
   if (!entries) {
     return session->failure(entries.error());
   }
-  if (*output == Output::json) {
-    console.out(audit_json(*entries));
-  } else if (entries->empty()) {
-    console.note("nobody has steered anything here");
-  } else {
-    console.out(audit_text(*entries, session->clock().wall_now(), console.output_has_colour()));
-  }
+  show({.none = entries->empty(),
+        .nothing = "nobody has steered anything here",
+        .json = [&] { return audit_json(*entries); },
+        .text = [&](bool colours) { return audit_text(*entries, session->clock().wall_now(), colours); }},
+       *output, console);
   return Exit::ok();
 }
 

@@ -71,7 +71,7 @@ OrExit<operate::BulkPlan> parse_plan(const BulkOrder& order, const Arguments& ar
   plan.ids = message_ids(arguments);
   plan.half = order.dlq_only || arguments.has("dlq") ? queue::Half::dlq : queue::Half::standard;
   plan.this_half_only = arguments.has("dlq");
-  plan.unconditional = order.takes_all && filter->empty();
+  plan.unconditional = order.takes_all && filter->empty() && plan.ids.empty();
   plan.any_state = order.any_state || (order.named_in_any_state && !plan.ids.empty());
   plan.filter = std::move(*filter);
   plan.force = arguments.has("force");

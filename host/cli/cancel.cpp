@@ -1,6 +1,5 @@
 #include "host/cli/bulk_command.hpp"
 #include "host/cli/command.hpp"
-#include "host/cli/message_ids.hpp"
 #include "host/cli/queue_session.hpp"
 
 namespace sluice::cli {
@@ -27,8 +26,8 @@ Command cancel_command() {
           "For messages that wait or are delayed. One in flight is left alone, and so is one that a handler takes at "
           "this moment; for a message that is named by its ID the exit code is then 1.",
       .flags = with_store_flags(without_flag(choice_flags(), "force")),
+      .positional = {"id"},
       .examples = "sluice cancel --queue orders A-101",
-      .operand = kIdOperand,
       .run = cancel,
   };
 }

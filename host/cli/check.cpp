@@ -63,7 +63,7 @@ void write_job(JsonText& json, const JobPlan& plan, const plugin::PluginRegistry
 }
 
 /// What is allowed but seldom meant.
-std::vector<std::string> suspicions(const config::HostConfig& host, const std::vector<JobConfig>& jobs,
+std::vector<std::string> suspicions(const config::HostConfig& host, const config::JobFiles& files,
                                     const plugin::PluginRegistry& registry) {
   std::vector<std::string> lines;
   for (const auto& rejected : registry.rejected()) {
@@ -71,7 +71,7 @@ std::vector<std::string> suspicions(const config::HostConfig& host, const std::v
   }
   std::map<std::pair<std::string, config::Source>, std::string> taken;
   std::set<std::string> used;
-  for (const JobConfig& job : jobs) {
+  for (const JobConfig& job : files.jobs) {
     used.insert(job.queue);
     const auto [first, fresh] = taken.emplace(std::pair(job.queue, job.source), job.name);
     if (!fresh) {
@@ -80,7 +80,8 @@ std::vector<std::string> suspicions(const config::HostConfig& host, const std::v
     }
   }
   for (const auto& [queue, settings] : host.queues) {
-    if (used.count(queue) == 0) {
+    // A file that cannot be read may have the job.
+    if (used.count(queue) == 0 && files.errors.empty()) {
       lines.push_back("no job works on queue " + queue + ", which [queues." + queue + "] configures");
     }
   }
@@ -201,7 +202,8 @@ class Report {
 };
 
 /// Checks jobs against plugins, and plugins against jobs.
-void check_jobs(const config::HostConfig& host, const std::vector<JobConfig>& jobs, Report& report, Console& console) {
+void check_jobs(const config::HostConfig& host, const config::JobFiles& files, Report& report, Console& console) {
+  const std::vector<JobConfig>& jobs = files.jobs;
   plugin::PluginRegistry registry;
   registry.pin(plugin::pins_of(jobs));
   const auto admitted = runtime::PluginGate(host, registry).admit(jobs);
@@ -209,7 +211,7 @@ void check_jobs(const config::HostConfig& host, const std::vector<JobConfig>& jo
     return report.add({{{host.file}, admitted.error().message()}});
   }
   report.add(*admitted);
-  report.warn(suspicions(host, jobs, registry));
+  report.warn(suspicions(host, files, registry));
   const auto planned = runtime::plan_jobs(jobs, registry);
   if (const auto* errors = std::get_if<std::vector<ConfigError>>(&planned)) {
     return report.add(*errors);
@@ -246,7 +248,7 @@ Exit check(const Arguments& arguments, Console& console) {
   const config::JobFiles jobs = config::load_job_files(settings, environment);
   report.add(jobs.errors);
   report.add(runtime::distrusted(settings, jobs.jobs));
-  check_jobs(settings, jobs.jobs, report, console);
+  check_jobs(settings, jobs, report, console);
   // Beside other errors it is not what is wrong.
   if (jobs.jobs.empty() && !report.any_error()) {
     report.warn({"there is no job: no file matches [host] jobs"});

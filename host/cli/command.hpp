@@ -30,11 +30,11 @@ struct Command {
   std::string_view usage{};        ///< what follows the name in the usage line
   std::string_view description{};  ///< paragraphs of `sluice help NAME`, separated by empty lines
   std::vector<Flag> flags{};
-  /// Options whose value may stand alone, in this order: `sluice scale mailer 16` is --job mailer --workers 16.
+  /// Options whose value may stand alone, in this order: `sluice scale mailer 16` is --job mailer --workers 16. One
+  /// that can be repeated takes every word from its place on: `sluice delete A-1 A-2`.
   std::vector<std::string_view> positional{};
   std::string_view examples{};  ///< lines, indented by the help
   bool stdin_operand = false;   ///< takes "-" beside its options
-  std::string_view operand{};   ///< what words without dashes are, such as "ID"; empty: it takes none
   Exit (*run)(const Arguments& arguments, Console& console) = nullptr;
 };
 

@@ -1,7 +1,6 @@
 #include "host/cli/bulk_command.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/filter_arguments.hpp"
-#include "host/cli/message_ids.hpp"
 #include "host/cli/queue_session.hpp"
 
 namespace sluice::cli {
@@ -32,8 +31,8 @@ Command delay_command() {
           "flight is left alone. Of one ID it prints the message.",
       .flags = with_store_flags(joined(
           {{.name = "for", .value = "TIME", .help = "from now on, such as 10m", .required = true}}, choice_flags())),
+      .positional = {"id"},
       .examples = "sluice delay --queue orders A-101 --for 10m",
-      .operand = kIdOperand,
       .run = delay,
   };
 }

@@ -1,6 +1,5 @@
 #include "host/cli/bulk_command.hpp"
 #include "host/cli/command.hpp"
-#include "host/cli/message_ids.hpp"
 #include "host/cli/queue_session.hpp"
 
 namespace sluice::cli {
@@ -32,10 +31,10 @@ Command delete_command() {
           "flight. Says what became of each, or prints a JSON object with the ids and counts; Ctrl-C ends it between "
           "two batches and says how to go on.",
       .flags = with_store_flags(choice_flags()),
+      .positional = {"id"},
       .examples =
           "sluice delete --queue orders A-101\n"
           "sluice delete --queue orders --where 'attributes.tenant = \"acme\"' --dry-run",
-      .operand = kIdOperand,
       .run = delete_messages,
   };
 }

@@ -138,7 +138,7 @@ Result<StoredMessage> DynamoMqOperations::receive() {
   if (source.has_error()) {
     return worded(source.error());
   }
-  const auto claimed = (*source)->claim({.max = 1, .visibility = kVisibility}, deadline());
+  const auto claimed = (*source)->claim({.max = 1, .visibility = kVisibility, .counts = true}, deadline());
   if (claimed.has_error()) {
     return worded(claimed.error());
   }

@@ -213,11 +213,11 @@ Command edit_command() {
             .help = "take a value away; may be given several times",
             .repeated = true}},
           choice_flags())),
+      .positional = {"id"},
       .examples =
           "sluice edit --queue orders A-101\n"
           "sluice edit --queue orders A-101 --set data.amount=12.50\n"
           "sluice edit --queue orders --error-like 'no tenant' --set data.tenant=acme",
-      .operand = kIdOperand,
       .run = edit,
   };
 }

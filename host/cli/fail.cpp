@@ -1,6 +1,5 @@
 #include "host/cli/bulk_command.hpp"
 #include "host/cli/command.hpp"
-#include "host/cli/message_ids.hpp"
 #include "host/cli/queue_session.hpp"
 
 namespace sluice::cli {
@@ -26,10 +25,10 @@ Command fail_command() {
           "For messages that were received, or that wait for their next attempt. Receive count and place in the queue "
           "stay. A host that works on one loses its claim. Of one ID it prints the message.",
       .flags = with_store_flags(without_flag(choice_flags(), "force")),
+      .positional = {"id"},
       .examples =
           "sluice fail --queue orders A-101\n"
           "sluice fail --queue orders --where 'state = \"delayed\"' --yes",
-      .operand = kIdOperand,
       .run = fail,
   };
 }

@@ -51,6 +51,7 @@ void write_host_job(JsonText& json, const fleet::JobRecord& job) {
   json.member("done", job.done);
   json.member("retried", job.retried);
   json.member("rejected", job.rejected);
+  json.member("timed_out", job.timed_out);
   write_pace(json, job.pace);
   json.end_object();
 }
@@ -106,6 +107,7 @@ void write_job(JsonText& json, const operate::JobSummary& job) {
   json.member("done", job.done);
   json.member("retried", job.retried);
   json.member("rejected", job.rejected);
+  json.member("timed_out", job.timed_out);
   write_pace(json, job.pace);
   json.key("steered");
   json.begin_array();

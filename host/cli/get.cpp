@@ -40,8 +40,8 @@ Command get_command() {
           "Prints a JSON object: body, state, times, attributes, and why it failed last. The dead-letter "
           "half is looked in too; nothing is claimed or changed.",
       .flags = with_store_flags({id_flag()}),
+      .positional = {"id"},
       .examples = "sluice get --queue orders A-101",
-      .operand = kIdOperand,
       .run = get,
   };
 }

@@ -1,4 +1,5 @@
 #include "host/cli/command.hpp"
+#include "host/cli/findings.hpp"
 #include "host/cli/fleet_report.hpp"
 #include "host/cli/fleet_session.hpp"
 
@@ -19,13 +20,11 @@ Exit hosts(const Arguments& arguments, Console& console) {
   if (view.has_error()) {
     return view.error();
   }
-  if (*output == Output::json) {
-    console.out(hosts_json(*view));
-  } else if (view->hosts.empty()) {
-    console.note("no host works on these queues; `sluice run` starts one");
-  } else {
-    console.out(hosts_text(*view, session->clock().wall_now(), console.output_has_colour()));
-  }
+  show({.none = view->hosts.empty(),
+        .nothing = "no host works on these queues; `sluice run` starts one",
+        .json = [&] { return hosts_json(*view); },
+        .text = [&](bool colours) { return hosts_text(*view, session->clock().wall_now(), colours); }},
+       *output, console);
   return troubles_of(view->troubles);
 }
 

@@ -3,7 +3,6 @@
 #include "host/cli/bulk_command.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/filter_arguments.hpp"
-#include "host/cli/message_ids.hpp"
 #include "host/cli/queue_session.hpp"
 
 namespace sluice::cli {
@@ -38,8 +37,8 @@ Command invalid_command() {
       .flags = with_store_flags(
           joined({{.name = "reason", .value = "TEXT", .help = "kept as its error [default: what it failed with last]"}},
                  without_flag(choice_flags(), "dlq"))),
+      .positional = {"id"},
       .examples = "sluice invalid --queue orders A-101 --reason 'no such customer'",
-      .operand = kIdOperand,
       .run = invalid,
   };
 }

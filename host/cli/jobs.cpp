@@ -1,4 +1,5 @@
 #include "host/cli/command.hpp"
+#include "host/cli/findings.hpp"
 #include "host/cli/fleet_report.hpp"
 #include "host/cli/fleet_session.hpp"
 
@@ -24,13 +25,11 @@ Exit jobs(const Arguments& arguments, Console& console) {
     return steering.error();
   }
   const auto found = operate::summarize_jobs(session->file_jobs(), *view, *steering);
-  if (*output == Output::json) {
-    console.out(jobs_json(found));
-  } else if (found.empty()) {
-    console.note("no job is known: neither do files here have one, nor does a host run one");
-  } else {
-    console.out(jobs_text(found, session->clock().wall_now(), console.output_has_colour()));
-  }
+  show({.none = found.empty(),
+        .nothing = "no job is known: neither do files here have one, nor does a host run one",
+        .json = [&] { return jobs_json(found); },
+        .text = [&](bool colours) { return jobs_text(found, session->clock().wall_now(), colours); }},
+       *output, console);
   return troubles_of(view->troubles);
 }
 

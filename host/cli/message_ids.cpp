@@ -9,13 +9,9 @@ Flag id_flag() {
 }
 
 std::vector<std::string> message_ids(const Arguments& arguments) {
-  std::vector<std::string> ids = arguments.operands();
-  for (std::string& id : arguments.all("id")) {
-    ids.push_back(std::move(id));
-  }
   // The first of each stays where it is.
   std::vector<std::string> once;
-  for (std::string& id : ids) {
+  for (std::string& id : arguments.all("id")) {
     if (std::find(once.begin(), once.end(), id) == once.end()) {
       once.push_back(std::move(id));
     }

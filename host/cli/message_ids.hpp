@@ -1,7 +1,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "host/cli/arguments.hpp"
@@ -10,10 +9,8 @@
 
 namespace sluice::cli {
 
-/// What a command that takes messages by their ids calls its plain words.
-inline constexpr std::string_view kIdOperand = "ID";
-
-/// --id ID, which says the same as the plain word and can be repeated.
+/// --id ID, of a command that has "id" among its positional words: it can be repeated, and the plain word says the
+/// same.
 Flag id_flag();
 
 /// The ids that were given, each once and in order.

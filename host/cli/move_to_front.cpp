@@ -1,6 +1,5 @@
 #include "host/cli/bulk_command.hpp"
 #include "host/cli/command.hpp"
-#include "host/cli/message_ids.hpp"
 #include "host/cli/queue_session.hpp"
 
 namespace sluice::cli {
@@ -25,10 +24,10 @@ Command move_to_front_command() {
           "They are due at once and stand before all others of their half, by an older sent_at. What is in flight is "
           "left alone. Of one ID it prints the message.\n\n"
           "A running host first ends what it has claimed already. On DynamoDB it then finds the message with its next "
-          "look at the front: every 10 seconds, up to a minute apart where much is in flight there.",
+          "look at the front, within a second.",
       .flags = with_store_flags(choice_flags()),
+      .positional = {"id"},
       .examples = "sluice move-to-front --queue orders A-101",
-      .operand = kIdOperand,
       .run = move_to_front,
   };
 }

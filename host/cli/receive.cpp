@@ -36,7 +36,7 @@ Exit receive(const Arguments& arguments, Console& console) {
   if (source.has_error()) {
     return source.error();
   }
-  const auto claimed = (*source)->claim({.max = 1, .visibility = *visibility}, session->deadline());
+  const auto claimed = (*source)->claim({.max = 1, .visibility = *visibility, .counts = true}, session->deadline());
   if (claimed.has_error()) {
     return session->failure(claimed.error());
   }

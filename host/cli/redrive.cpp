@@ -31,12 +31,12 @@ Command redrive_command() {
           "--error takes the fingerprint that `sluice dlq` shows of a cause. Ctrl-C ends it between two batches and "
           "says how to go on.",
       .flags = with_store_flags(joined({id_flag(), all_flag()}, without_flag(bulk_flags(), "force"))),
+      .positional = {"id"},
       .examples =
           "sluice redrive --queue orders A-101\n"
           "sluice redrive --queue orders --error 3f2a90c1 --rate 50/s\n"
           "sluice redrive --queue orders --error-like 'connection refused' --dry-run\n"
           "sluice redrive --queue orders --all --rate 50/s --yes",
-      .operand = kIdOperand,
       .run = redrive,
   };
 }

@@ -1,6 +1,5 @@
 #include "host/cli/bulk_command.hpp"
 #include "host/cli/command.hpp"
-#include "host/cli/message_ids.hpp"
 #include "host/cli/queue_session.hpp"
 
 namespace sluice::cli {
@@ -28,8 +27,8 @@ Command reset_command() {
           "to the last digit, and their versions grow, so that whoever works on one loses it. A message that is named "
           "by its ID is reset in whatever state it is. Of one ID it prints the message.",
       .flags = with_store_flags(choice_flags()),
+      .positional = {"id"},
       .examples = "sluice reset --queue orders A-101",
-      .operand = kIdOperand,
       .run = reset,
   };
 }

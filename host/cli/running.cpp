@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "host/cli/command.hpp"
+#include "host/cli/findings.hpp"
 #include "host/cli/fleet_report.hpp"
 #include "host/cli/fleet_session.hpp"
 
@@ -86,13 +87,11 @@ Exit running(const Arguments& arguments, Console& console) {
     std::erase_if(found, [&job](const HandlerAtWork& at_work) { return at_work.handler.job != job; });
   }
   const WallTime now = session->clock().wall_now();
-  if (*output == Output::json) {
-    console.out(running_json(found, now));
-  } else if (found.empty()) {
-    console.note("no handler is at work");
-  } else {
-    console.out(running_text(found, now, console.output_has_colour()));
-  }
+  show({.none = found.empty(),
+        .nothing = "no handler is at work",
+        .json = [&] { return running_json(found, now); },
+        .text = [&](bool colours) { return running_text(found, now, colours); }},
+       *output, console);
   for (const std::string& label : without_detail(*view)) {
     console.note("sluice running: host " + label + " has not said what its workers run");
   }

@@ -175,8 +175,9 @@ const Flag* operand_at(const Command& command, const Words& before) {
   }
   for (const std::string_view name : command.positional) {
     const std::string option = "--" + std::string(name);
-    if (std::find(before.begin(), before.end(), option) == before.end() && alone-- == 0) {
-      return flag_of(command, option);
+    const Flag* flag = flag_of(command, option);
+    if (flag->repeated || (std::find(before.begin(), before.end(), option) == before.end() && alone-- == 0)) {
+      return flag;
     }
   }
   return nullptr;

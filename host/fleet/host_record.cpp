@@ -61,6 +61,7 @@ std::string write(const JobRecord& job) {
   line.number("done", static_cast<std::int64_t>(job.done));
   line.number("retried", static_cast<std::int64_t>(job.retried));
   line.number("rejected", static_cast<std::int64_t>(job.rejected));
+  line.number("timed_out", static_cast<std::int64_t>(job.timed_out));
   line.rate("claimed_rate", job.pace.claimed);
   line.rate("done_rate", job.pace.done);
   line.rate("failed_rate", job.pace.failed);
@@ -77,6 +78,7 @@ bool read_counts(JsonReader& json, const std::string& name, JobRecord& job) {
          : name == "done"         ? read_into(json, job.done)
          : name == "retried"      ? read_into(json, job.retried)
          : name == "rejected"     ? read_into(json, job.rejected)
+         : name == "timed_out"    ? read_into(json, job.timed_out)
          : name == "claimed_rate" ? read_into(json, job.pace.claimed)
          : name == "done_rate"    ? read_into(json, job.pace.done)
          : name == "failed_rate"  ? read_into(json, job.pace.failed)

@@ -38,7 +38,7 @@ struct JobPace {
   double failed = 0;   ///< attempts that ended in a retry or a rejection, and time-outs, a second
   Duration mean{};     ///< of an attempt; zero: there was none
   Duration p95{};      ///< the same, within a factor of two
-  Duration slowest{};  ///< since the host started
+  Duration slowest{};  ///< since the job began
 };
 
 /// A job as one host runs it. A value.
@@ -54,10 +54,12 @@ struct JobRecord {
   bool paused = false;
   std::uint32_t running = 0;  ///< handlers at work
   std::uint32_t stuck = 0;
-  std::uint64_t claimed = 0;  ///< since the host started, as in its drain certificate
+  // Since the job began: at the host's start, or at the last reload that changed the job.
+  std::uint64_t claimed = 0;
   std::uint64_t done = 0;
   std::uint64_t retried = 0;
   std::uint64_t rejected = 0;
+  std::uint64_t timed_out = 0;  ///< attempts that ran into their time-out, whatever came of their messages
   JobPace pace;
 };
 

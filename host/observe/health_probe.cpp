@@ -12,30 +12,14 @@
 #include <cstring>
 #include <memory>
 
+#include "base/descriptor.hpp"
+
 namespace sluice::observe {
 
 namespace {
 
 constexpr std::size_t kMaxAnswerBytes = 64 * 1024;
 constexpr std::string_view kStatusLine = "HTTP/1.1 ";
-
-/// A descriptor that is closed with it.
-class Socket {
- public:
-  explicit Socket(int descriptor) : descriptor_(descriptor) {}
-  ~Socket() {
-    if (descriptor_ >= 0) {
-      ::close(descriptor_);
-    }
-  }
-  Socket(const Socket&) = delete;
-  Socket& operator=(const Socket&) = delete;
-
-  int get() const { return descriptor_; }
-
- private:
-  int descriptor_;
-};
 
 Error silence(const std::string& listen, const std::string& why) {
   return {ErrorCode::unavailable, "no host answers on " + listen + ": " + why};
@@ -94,7 +78,7 @@ Result<ProbeAnswer> probe(const std::string& listen, const std::string& path, st
     return silence(listen, ::gai_strerror(failed));
   }
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> address(found, ::freeaddrinfo);
-  const Socket socket(::socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const Descriptor socket(::socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
   set_patience(socket.get(), patience);
   if (::connect(socket.get(), address->ai_addr, address->ai_addrlen) != 0) {
     return silence(listen, std::strerror(errno));

@@ -31,6 +31,7 @@ void add(JobSummary& summary, const fleet::HostRecord& host, const fleet::JobRec
   summary.done += job.done;
   summary.retried += job.retried;
   summary.rejected += job.rejected;
+  summary.timed_out += job.timed_out;
   summary.pace.claimed += job.pace.claimed;
   summary.pace.done += job.pace.done;
   summary.pace.failed += job.pace.failed;

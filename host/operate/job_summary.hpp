@@ -32,10 +32,12 @@ struct JobSummary {
   std::uint32_t workers = 0;  ///< in force, of all hosts
   std::uint32_t running = 0;
   std::uint32_t stuck = 0;
-  std::uint64_t claimed = 0;  ///< since the hosts started
+  // Since the job began on each of them.
+  std::uint64_t claimed = 0;
   std::uint64_t done = 0;
   std::uint64_t retried = 0;
   std::uint64_t rejected = 0;
+  std::uint64_t timed_out = 0;
   fleet::JobPace pace;               ///< rates are sums, times the worst
   std::vector<fleet::Given> wishes;  ///< what stands about it or about its queue
 

@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/descriptor.hpp"
+
 #ifndef MFD_EXEC
 #define MFD_EXEC 0x0010U
 #endif
@@ -24,25 +26,6 @@ constexpr std::size_t kChunk = 64 * 1024;
 constexpr int kSeals = F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL;
 
 Error failed(const std::string& what) { return {ErrorCode::invalid, what + ": " + std::strerror(errno)}; }
-
-/// A descriptor that is closed at the end of the scope, unless it was taken.
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  ~Descriptor() {
-    if (number_ >= 0) {
-      ::close(number_);
-    }
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-
-  int get() const { return number_; }
-  int take() { return std::exchange(number_, -1); }
-
- private:
-  int number_;
-};
 
 int memory_file(const std::string& file) {
   const std::string name = file.substr(file.rfind('/') + 1).substr(0, 200);
@@ -115,11 +98,11 @@ Result<std::string> copy_and_hash(int from, int to) {
 
 Result<std::shared_ptr<const SealedFile>> SealedFile::copy_of(const std::string& file) {
   const Descriptor from(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (from.get() < 0) {
+  if (!from.open()) {
     return failed("cannot be read");
   }
   Descriptor to(memory_file(file));
-  if (to.get() < 0) {
+  if (!to.open()) {
     return failed("cannot be copied into memory, to compare it with its sha256");
   }
   auto digest = copy_and_hash(from.get(), to.get());
@@ -129,7 +112,7 @@ Result<std::shared_ptr<const SealedFile>> SealedFile::copy_of(const std::string&
   if (::fcntl(to.get(), F_ADD_SEALS, kSeals) != 0) {
     return failed("cannot be sealed in memory");
   }
-  return std::shared_ptr<const SealedFile>(new SealedFile(to.take(), std::move(*digest)));
+  return std::shared_ptr<const SealedFile>(new SealedFile(to.release(), std::move(*digest)));
 }
 
 SealedFile::~SealedFile() { ::close(descriptor_); }

@@ -54,21 +54,6 @@ Descriptor new_socket() { return Descriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK
 
 }  // namespace
 
-Descriptor::~Descriptor() {
-  if (number_ >= 0) {
-    ::close(number_);
-  }
-}
-
-Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
-  if (this != &other) {
-    Descriptor old(std::exchange(number_, other.release()));
-  }
-  return *this;
-}
-
-int Descriptor::release() { return std::exchange(number_, -1); }
-
 std::vector<std::string> ControlFolder::sockets() const {
   std::vector<std::string> found;
   std::error_code code;

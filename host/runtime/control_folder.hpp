@@ -3,30 +3,13 @@
 #include <string>
 #include <vector>
 
+#include "base/descriptor.hpp"
 #include "base/error.hpp"
 #include "config/config.hpp"
 
 /// Where the hosts of one machine can be spoken to: a Unix socket for each, in the folder "control" of [host]
 /// state_dir.
 namespace sluice::runtime {
-
-/// A socket or another descriptor. A resource that can be moved.
-class Descriptor {
- public:
-  explicit Descriptor(int number = -1) : number_(number) {}
-  ~Descriptor();
-  Descriptor(Descriptor&& other) noexcept : number_(other.release()) {}
-  Descriptor& operator=(Descriptor&& other) noexcept;
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-
-  int get() const { return number_; }
-  bool open() const { return number_ >= 0; }
-  int release();
-
- private:
-  int number_;
-};
 
 /// A socket that takes connections, and the file that leads to it.
 struct ListeningSocket {

@@ -151,7 +151,7 @@ Result<void> Host::start(HostEvents& events) {
   if (auto probed = probe(events); !probed || events.terminating()) {
     return probed;
   }
-  ward_.recover(plans_);
+  ward_.recover_first(plans_, events);
   if (auto started = jobs_.start(std::exchange(first_jobs_, {})); !started) {
     return started;
   }

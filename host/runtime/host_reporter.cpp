@@ -113,6 +113,7 @@ fleet::JobRecord HostReporter::describe(const JobSet::Member& member, const work
   record.done = activity.ledger.done;
   record.retried = activity.ledger.retried;
   record.rejected = activity.ledger.rejected;
+  record.timed_out = activity.times.time_outs();
   record.pace = pace_of(config.name, activity, now);
   return record;
 }

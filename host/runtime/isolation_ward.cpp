@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <system_error>
 #include <utility>
 
 #include "base/assert.hpp"
+#include "base/guard.hpp"
 #include "host/isolation/crash_handler.hpp"
 #include "host/isolation/runner_instance.hpp"
 #include "host/work/handler_log.hpp"
@@ -14,6 +16,9 @@
 
 namespace sluice::runtime {
 namespace {
+
+// The first jobs begin without what a store that does not answer keeps from being settled.
+constexpr Duration kRecoveryTime = std::chrono::seconds(3);
 
 std::string absolute(const std::string& file) {
   std::error_code code;
@@ -60,7 +65,7 @@ Result<void> IsolationWard::start() {
   return nursery_.start();
 }
 
-void IsolationWard::recover(const std::vector<JobPlan>& plans) {
+void IsolationWard::recover(const std::vector<JobPlan>& plans, std::function<void()> looked) {
   std::vector<config::JobConfig> jobs;
   jobs.reserve(plans.size());
   for (const JobPlan& plan : plans) {
@@ -69,7 +74,7 @@ void IsolationWard::recover(const std::vector<JobPlan>& plans) {
   const bool begins = recovery_ == nullptr;
   if (begins) {
     recovery_ = std::make_unique<LedgerRecovery>(
-        RecoveryParts{folder_, owner_, parts_.queues, parts_.clock, parts_.random, parts_.log});
+        RecoveryParts{folder_, owner_, parts_.queues, parts_.clock, parts_.random, parts_.log, std::move(looked)});
   }
   recovery_->use(std::move(jobs));
   if (!begins) {
@@ -77,6 +82,16 @@ void IsolationWard::recover(const std::vector<JobPlan>& plans) {
   }
   if (auto started = recovery_->start(); !started) {
     parts_.log.warn(started.error().message());
+    recovery_.reset();  // the next reload tries again
+  }
+}
+
+void IsolationWard::recover_first(const std::vector<JobPlan>& plans, HostEvents& events) {
+  recover(plans, [&events] { events.wake(); });
+  const SteadyTime until = parts_.clock.steady_now() + kRecoveryTime;
+  while (recovery_ != nullptr && !recovery_->has_looked() && !events.terminating() &&
+         parts_.clock.steady_now() < until && SLUICE_GUARD(blamed_before_claimed)) {
+    events.wait_until(until);
   }
 }
 

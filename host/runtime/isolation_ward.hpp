@@ -15,6 +15,7 @@
 #include "host/plugin/handler_instance.hpp"
 #include "host/plugin/plugin_registry.hpp"
 #include "host/queue/queues.hpp"
+#include "host/runtime/host_events.hpp"
 #include "host/runtime/job_plan.hpp"
 #include "host/runtime/ledger_recovery.hpp"
 
@@ -50,7 +51,10 @@ class IsolationWard {
   /// ledger says so in its log, and goes on without.
   Result<void> start();
   /// Settles what dead hosts held, by the policies of these jobs; with each reload anew.
-  void recover(const std::vector<JobPlan>& plans);
+  void recover(const std::vector<JobPlan>& plans) { recover(plans, {}); }
+  /// The same for the first jobs: returns once what dead hosts held is settled, so that no job claims it before. A
+  /// store that does not answer holds up nobody for long, nor does anything a host that is to end.
+  void recover_first(const std::vector<JobPlan>& plans, HostEvents& events);
   /// Ends everything. After the jobs.
   void stop();
   /// Kills the Runners.
@@ -63,6 +67,7 @@ class IsolationWard {
   Result<std::function<Result<std::unique_ptr<plugin::HandlerInstance>>()>> runners_for(const JobPlan& plan);
 
  private:
+  void recover(const std::vector<JobPlan>& plans, std::function<void()> looked);
   /// The plugin that the job's handler is of.
   const plugin::LoadedPlugin& owner_of(const JobPlan& plan) const;
   isolation::HandlerFacts facts_of(const JobPlan& plan) const;

@@ -76,6 +76,9 @@ void LedgerRecovery::attend(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     take_orphans();
     settle_what_is_due(stop);
+    if (!looked_.exchange(true) && parts_.looked) {
+      parts_.looked();
+    }
     if (!stop.stop_requested()) {
       wait_until_something_happens();
     }

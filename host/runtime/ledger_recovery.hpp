@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -26,6 +28,7 @@ struct RecoveryParts {
   const Clock& clock;
   Random& random;
   observe::Log& log;
+  std::function<void()> looked;  ///< called by its thread once what lay there at its start was tried; may be empty
 };
 
 /// Settles what dead hosts held: those before this one, as soon as it starts, and its neighbours on the same folder, as
@@ -37,6 +40,10 @@ class LedgerRecovery final : public Service {
 
   /// The jobs whose policies count from now on.
   void use(std::vector<config::JobConfig> jobs);
+
+  /// True once what lay there at the start was tried, and settled unless its store does not answer. A job that claims
+  /// before that may take what is about to be settled, and then nobody is blamed for the death.
+  bool has_looked() const { return looked_.load(); }
 
   Result<void> start() override;
   void stop() override;
@@ -54,6 +61,8 @@ class LedgerRecovery final : public Service {
   const isolation::LedgerFolder folder_;
   const int bell_;
   const int watch_;  ///< tells of files that are closed in the folder; -1: nobody does
+  // Synchronises itself.
+  std::atomic<bool> looked_{false};
   // Guarded by mutex_.
   Mutex mutex_;
   std::vector<config::JobConfig> jobs_ SLUICE_GUARDED_BY(mutex_);

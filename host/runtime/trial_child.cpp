@@ -14,6 +14,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/descriptor.hpp"
 #include "host/observe/escape.hpp"
 #include "host/runtime/thread_room.hpp"
 
@@ -32,37 +33,30 @@ constexpr std::size_t kQuoteLimit = 300;
 class Pipe {
  public:
   Pipe() {
-    if (::pipe2(ends_.data(), O_CLOEXEC) == 0) {
-      ::fcntl(ends_[0], F_SETFL, O_NONBLOCK);
+    std::array<int, 2> ends{};
+    if (::pipe2(ends.data(), O_CLOEXEC) == 0) {
+      reader_ = Descriptor(ends[0]);
+      writer_ = Descriptor(ends[1]);
+      ::fcntl(reader(), F_SETFL, O_NONBLOCK);
     }
   }
-  ~Pipe() {
-    close_end(0);
-    close_end(1);
-  }
-  Pipe(const Pipe&) = delete;
-  Pipe& operator=(const Pipe&) = delete;
 
-  bool good() const { return ends_[0] >= 0; }
-  int reader() const { return ends_[0]; }
-  int writer() const { return ends_[1]; }
-  void close_writer() { close_end(1); }
+  bool good() const { return reader_.open(); }
+  int reader() const { return reader_.get(); }
+  int writer() const { return writer_.get(); }
+  void close_writer() { writer_.close(); }
 
   /// Appends what is there to `text`.
   void read_into(std::string& text) const {
     std::array<char, 4096> buffer{};
-    for (ssize_t got = 0; (got = ::read(ends_[0], buffer.data(), buffer.size())) > 0;) {
+    for (ssize_t got = 0; (got = ::read(reader(), buffer.data(), buffer.size())) > 0;) {
       text.append(buffer.data(), static_cast<std::size_t>(got));
     }
   }
 
  private:
-  void close_end(std::size_t end) {
-    if (ends_[end] >= 0) {
-      ::close(std::exchange(ends_[end], -1));
-    }
-  }
-  std::array<int, 2> ends_{-1, -1};
+  Descriptor reader_;
+  Descriptor writer_;
 };
 
 std::string last_line(std::string_view text) {

@@ -102,9 +102,16 @@ void Assessor::take_over(Hand::Finished& finished, SteadyTime now, Notes& notes)
     holdings_.tidy(task);
     return;
   }
+  // However late: the store's fence knows whether somebody has taken the message meanwhile.
+  if (!SLUICE_GUARD(late_work_settled) && counts && !holdings_.terms().usable(task.lease, now)) {
+    holdings_.lose(task, notes);
+    holdings_.tidy(task);
+    return;
+  }
   notes.outcome(finished.outcome.status);
   if (finished.timed_out) {
     ++notes.timed_out;
+    times_.timed_out();
     call_time_out(finished.outcome, finished.took);
   }
   claimer_.attempt_ended(finished.outcome.status == OutcomeStatus::release, notes);
@@ -169,6 +176,7 @@ void Assessor::give_up(Task& task, Duration limit, SteadyTime now, Notes& notes)
   const std::string why = "timed out: the handler did not return within " + config::format_duration(shown(limit)) +
                           ", it is stuck and its worker is lost";
   ++notes.timed_out;
+  times_.timed_out();
   notes.line(LogLevel::error, "the handler ignores its stop token and is stuck; its message is taken from it",
              task.message.id, policy_.handler + ": " + why + ". Mend the handler");
   if (task.stage() == TaskStage::dealt) {

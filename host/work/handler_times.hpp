@@ -13,8 +13,11 @@ class HandlerTimes {
  public:
   /// `count` handlers took `each`.
   void add(Duration each, std::uint64_t count);
+  /// One of them ran into its time-out, whatever came of it then.
+  void timed_out() { ++time_outs_; }
 
   std::uint64_t count() const { return count_; }
+  std::uint64_t time_outs() const { return time_outs_; }
   Duration slowest() const { return slowest_; }
   /// Of those since `before`; zero: there were none.
   Duration mean_since(const HandlerTimes& before) const;
@@ -27,6 +30,7 @@ class HandlerTimes {
 
   std::array<std::uint64_t, kBuckets> buckets_{};
   std::uint64_t count_ = 0;
+  std::uint64_t time_outs_ = 0;
   Duration total_{};
   Duration slowest_{};
 };

@@ -50,6 +50,20 @@ TEST(Arguments, ValuesMayLookLikeOptions) {
   EXPECT_EQ(parsed->all("attr"), (std::vector<std::string>{"-x", "--odd=1"}));
 }
 
+TEST(Arguments, WordsOfARepeatedOptionStandBeforeItsOthers) {
+  const Command remove{
+      .name = "delete",
+      .flags = {{.name = "id", .value = "ID", .help = "", .repeated = true}, {.name = "yes", .value = {}, .help = ""}},
+      .positional = {"id"},
+  };
+  const auto parsed = Arguments::parse(remove, {"--id", "A-3", "A-1", "--yes", "A-2"});
+  ASSERT_TRUE(parsed.has_value());
+  EXPECT_EQ(parsed->all("id"), (std::vector<std::string>{"A-1", "A-2", "A-3"}));
+  const auto empty = Arguments::parse(remove, {"A-1", ""});
+  ASSERT_FALSE(empty.has_value());
+  EXPECT_EQ(empty.error().lines().front(), "an empty word stands where ID should");
+}
+
 TEST(Arguments, WordsMayStandForOptionsInTheirOrder) {
   const Command scale{
       .name = "scale",

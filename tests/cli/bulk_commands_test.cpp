@@ -155,6 +155,18 @@ TEST_P(BulkCommands, PurgeTakesWhatTheFilterMatches) {
   EXPECT_TRUE(json_of({"purge", "--yes"}).at("successes").as_array().empty());
 }
 
+TEST_P(BulkCommands, PurgeOfIdsRemovesTheseAlone) {
+  send(4);
+  EXPECT_EQ(json_of({"purge", "A-1", "A-3", "--dry-run"}).at("matched").as_int64(), 2);
+  EXPECT_THAT(ids(), ElementsAre("A-0", "A-1", "A-2", "A-3"));
+  EXPECT_EQ(run({"purge", "A-1"}).exit_code, 0) << "one that is named is asked about by nobody";
+  EXPECT_THAT(ids(), ElementsAre("A-0", "A-2", "A-3"));
+  EXPECT_THAT(texts(json_of({"purge", "A-3", "--id", "A-0"}).at("successes")), ElementsAre("A-3", "A-0"));
+  EXPECT_THAT(ids(), ElementsAre("A-2"));
+  EXPECT_THAT(run({"purge", ""}).err, HasSubstr("an empty word stands where ID should"));
+  EXPECT_THAT(ids(), ElementsAre("A-2")) << "an empty word is not everything";
+}
+
 TEST_P(BulkCommands, TextOutputIsALineForEachMessage) {
   send(2);
   EXPECT_EQ(run({"receive"}).exit_code, 0);

@@ -11,6 +11,7 @@ namespace sluice::test {
 namespace {
 
 namespace json = boost::json;
+using testing::AnyOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
@@ -240,7 +241,9 @@ TEST(CheckCommand, IsJsonForWhoAsks) {
   EXPECT_EQ(error.at("column").to_number<int>(), 9);
   EXPECT_EQ(error.at("message").as_string(), "a text stands in quotes: queue = \"orders\"");
   EXPECT_THAT(wrong.out, Not(HasSubstr("there is no job"))) << "beside an error that is not what is wrong";
-  EXPECT_THAT(folder.run({"check"}).err, Not(HasSubstr("there is no job")));
+  folder.write("host.toml", "[store]\nkind = \"sqlite\"\npath = \"sluice.db\"\n[queues.orders]\n");
+  EXPECT_THAT(folder.run({"check"}).err, Not(AnyOf(HasSubstr("there is no job"), HasSubstr("no job works on queue"))))
+      << "the file that cannot be read may have it";
 }
 
 TEST(HelpCommand, ExplainsFilters) {

@@ -8,8 +8,10 @@
 #include <filesystem>
 #include <fstream>
 
+#include "dynamo/connection.hpp"
 #include "tests/client/client_rig.hpp"
 #include "tests/stores/dynamomq/emulated_tables.hpp"
+#include "tests/support/dynamodb_model/server.hpp"
 #include "tests/support/loopback.hpp"
 
 namespace sluice::client {
@@ -97,6 +99,33 @@ TEST_F(OpenTest, WithoutARegionItSaysWhereToNameOne) {
   const auto client = QueueClient::open(DynamoDbQueue{});
   ASSERT_EQ(error_name(client), "DynamoDBAPIError");
   EXPECT_THAT(client.error().message(), HasSubstr("AWS_REGION"));
+}
+
+TEST_F(OpenTest, AProgramIsToldOnceWhatARoleWithoutPartiQlCosts) {
+  const SystemClock clock;
+  test::model::Model model(clock, 1);
+  const test::model::ModelServer server(model, clock);
+  SeededRandom random(1);
+  const auto own = dynamo::Connection::open({.region = "eu-west-1", .endpoint = server.endpoint(), .observer = {}},
+                                            "no region", clock, random);
+  ASSERT_TRUE(own);
+  test::make_table((*own)->client(), "orders", clock);
+  model.deny("dynamodb:PartiQLInsert");
+  std::vector<std::string> warnings;
+  auto client =
+      QueueClient::open(DynamoDbQueue{.table = "orders", .region = "eu-west-1", .endpoint = server.endpoint()},
+                        {.on_warning = [&warnings](const std::string& warning) { warnings.push_back(warning); }});
+  ASSERT_TRUE(client) << client.error().message();
+  for (int lot = 0; lot < 2; ++lot) {
+    std::vector<NewMessage> messages(5);
+    for (std::size_t i = 0; i < messages.size(); ++i) {
+      messages[i] = {.id = "m" + std::to_string(lot) + "-" + std::to_string(i), .data = "x"};
+    }
+    for (const auto& sent : client->send(messages)) {
+      EXPECT_TRUE(sent) << sent.error().message();
+    }
+  }
+  EXPECT_THAT(warnings, ::testing::ElementsAre(HasSubstr("dynamodb:PartiQLInsert")));
 }
 
 TEST_F(OpenTest, AProfileThatIsNotThereIsAnError) {

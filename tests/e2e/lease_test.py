@@ -67,6 +67,19 @@ class LeaseSqlite(Case):
         self.assertEqual("DLQ", shown["queue_type"])
         self.assertIn("SIG", json.dumps(shown["failure"]))
 
+    def test_a_host_that_comes_back_late_still_blames_the_message(self):
+        self.write_host(visibility="1s")
+        self.write_job("crashes", options='when_body = "bomb"', extra="concurrency = 1\n[job.retry]\nmax_attempts = 2")
+        self.sluice("send", "--queue", "orders", "--id", "bomb", "--data", '"bomb"', check=True)
+        first = self.start()
+        until("it takes its host with it", lambda: first.process.poll() is not None)
+        until("its lease has run out", lambda: self.stats()["ready"] == 1)
+        second = self.start()
+        until("it is buried", lambda: self.stats()["dlq"] == 1)
+        self.assertEqual(0, second.stop(), second.log())
+        self.assert_certificate(second, claimed=1, rejected=1)
+        self.assertIn("counted=1", second.log())
+
     def test_retries_back_off_and_then_lie_in_the_dlq_with_their_reason(self):
         self.write_job("fails", options='outcome = "retry"\nreason = "no luck today"',
                        extra='[job.retry]\nmax_attempts = 3\nbase = "10ms"\njitter = "none"')

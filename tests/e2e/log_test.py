@@ -21,6 +21,8 @@ class LogInJson(Case):
         (message,) = self.send(1)
         run = self.start()
         until("it is given up", lambda: self.stats()["dlq"] == 1)
+        until("the host's record tells it apart", lambda: [job["timed_out"] for job in json.loads(
+            self.sluice("jobs", "--output", "json", check=True).stdout)] == [1])
         self.assertEqual(0, run.stop(), run.log())
         lines = [json.loads(line) for line in run.log().splitlines()]
         for line in lines:
@@ -49,6 +51,8 @@ class TimeOuts(Case):
         (message,) = self.send(1)
         run = self.start()
         until("it is given up", lambda: self.stats()["dlq"] == 1)
+        until("the host's record tells it apart", lambda: [job["timed_out"] for job in json.loads(
+            self.sluice("jobs", "--output", "json", check=True).stdout)] == [1])
         self.assertEqual(0, run.stop(), run.log())
         shown = json.loads(self.sluice("get", "--queue", "orders", message, check=True).stdout)
         self.assertIn("timed out: did not end within the job's timeout", shown["failure"]["error"])

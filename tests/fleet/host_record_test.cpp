@@ -56,6 +56,7 @@ HostRecord full_record() {
   job.done = 7;
   job.retried = 2;
   job.rejected = 1;
+  job.timed_out = 3;
   job.pace = {.claimed = 1.5, .done = 1.25, .failed = 0.25, .mean = 20ms, .p95 = 40ms, .slowest = 2s};
   record.answers.push_back({"d-1", true, "stop token set"});
   record.running_total = 1;
@@ -74,6 +75,7 @@ TEST(HostRecord, ComesBackAsItWasWritten) {
   EXPECT_EQ(read->state, HostState::draining);
   EXPECT_EQ(read->every, 30s);
   EXPECT_EQ(read->jobs.at(0).pace.slowest, 2s);
+  EXPECT_EQ(read->jobs.at(0).timed_out, 3U);
   EXPECT_EQ(read->running.at(0).times_out_at, WallTime(1'700'000'060s));
   EXPECT_TRUE(read->running.at(0).cancelled);
   EXPECT_FALSE(read->running.at(0).stuck);

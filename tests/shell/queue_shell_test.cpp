@@ -112,6 +112,15 @@ TEST(QueueShell, DoesNotGiveANewMessageTheSelectedId) {
   EXPECT_THAT(dialogue.ran("send --data 1"), ElementsAre("send", "--data", "1", "--queue=orders"));
 }
 
+TEST(QueueShell, PurgesTheQueueWhateverIsSelected) {
+  Dialogue dialogue;
+  dialogue.type("id A-101");
+  EXPECT_THAT(dialogue.ran("purge"), ElementsAre("purge", "--queue=orders"));
+  EXPECT_THAT(dialogue.ran("purge A-202"), ElementsAre("purge", "A-202", "--queue=orders"));
+  EXPECT_THAT(dialogue.ran("cancel-running A-202"), ElementsAre("cancel-running", "A-202"))
+      << "the plain word is the id, of every command that takes one";
+}
+
 TEST(QueueShell, DropsASelectionThatIsGone) {
   Dialogue dialogue;
   dialogue.type("id A-101");

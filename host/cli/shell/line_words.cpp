@@ -6,6 +6,14 @@ namespace sluice::cli {
 
 using Words = std::vector<std::string>;
 
+namespace {
+
+bool takes_plain_ids(const Command& command) {
+  return std::find(command.positional.begin(), command.positional.end(), "id") != command.positional.end();
+}
+
+}  // namespace
+
 const Command* command_of(const Words& words) {
   if (words.empty()) {
     return nullptr;
@@ -35,27 +43,27 @@ bool gives(const Words& words, const Flag& flag) {
   return given(words, flag.name) != nullptr || (!flag.alias.empty() && given(words, flag.alias) != nullptr);
 }
 
-Words operands_of(const Command& command, const Words& words) {
-  Words operands;
-  if (command.operand.empty()) {
-    return operands;
+Words plain_ids(const Command& command, const Words& words) {
+  Words ids;
+  if (!takes_plain_ids(command)) {
+    return ids;
   }
   const auto name = static_cast<std::size_t>(std::count(command.name.begin(), command.name.end(), ' ')) + 1;
   for (std::size_t index = name; index < words.size(); ++index) {
     const std::string_view option = option_name(words[index]);
     if (option.empty()) {
-      operands.push_back(words[index]);
+      ids.push_back(words[index]);
     } else if (const Flag* flag = flag_of(command, option);
                flag != nullptr && !flag->value.empty() && words[index].find('=') == std::string::npos) {
       ++index;
     }
   }
-  return operands;
+  return ids;
 }
 
 bool names_messages(const Words& before, std::string_view typed) {
   const Command* command = command_of(before);
-  if (command == nullptr || command->operand.empty() || typed.substr(0, 1) == "-") {
+  if (command == nullptr || !takes_plain_ids(*command) || typed.substr(0, 1) == "-") {
     return false;
   }
   const Flag* flag = flag_of(*command, option_name(before.back()));

@@ -22,8 +22,8 @@ std::string_view option_name(std::string_view word);
 const std::string* given(const std::vector<std::string>& words, std::string_view name);
 bool gives(const std::vector<std::string>& words, const Flag& flag);
 
-/// The words that name messages: neither the command's name nor options nor their values.
-std::vector<std::string> operands_of(const Command& command, const std::vector<std::string>& words);
+/// The plain words that name messages, of a command that takes them: neither its name nor options nor their values.
+std::vector<std::string> plain_ids(const Command& command, const std::vector<std::string>& words);
 
 /// Whether the word after `before` may be a message's id: of a command that takes one as a plain word.
 bool names_messages(const std::vector<std::string>& before, std::string_view typed);

@@ -31,8 +31,8 @@ constexpr std::array<OwnWord, 5> kOwnWords{{
 
 // They take the terminal and the signals for themselves.
 constexpr std::array<std::string_view, 2> kElsewhere{"run", "shell"};
-// They name a message that is not there yet, so the selected one is not meant.
-constexpr std::array<std::string_view, 2> kOwnIds{"send", "enqueue-test"};
+// The selected message is not meant: they name one that is not there yet, or are about a whole queue.
+constexpr std::array<std::string_view, 3> kOwnIds{"send", "enqueue-test", "purge"};
 // With one of these a command is about many messages.
 constexpr std::array<std::string_view, 5> kSelectors{"where", "older-than", "error", "error-like", "all"};
 // They hold what messages hold, and are not written to a file.
@@ -247,7 +247,7 @@ void QueueShell::run_command(const Words& words, const ShellOutput& output) {
     output.note("`" + first + "` needs a terminal of its own; end this shell first");
     return;
   }
-  for (const std::string& id : operands_of(*command, words)) {
+  for (const std::string& id : plain_ids(*command, words)) {
     note_id(id);
   }
   if (const std::string* id = given(words, "id"); id != nullptr) {
@@ -282,7 +282,7 @@ QueueShell::Words QueueShell::with_remembered(const Command& command, Words word
     }
   }
   const Flag* id = flag_of(command, "id");
-  if (id != nullptr && operands_of(command, typed).empty() && !selected_.empty() && !gives(typed, *id) &&
+  if (id != nullptr && plain_ids(command, typed).empty() && !selected_.empty() && !gives(typed, *id) &&
       !gives_any(typed, kSelectors) && !is_one_of(command.name, kOwnIds)) {
     words.push_back("--id=" + selected_);
   }

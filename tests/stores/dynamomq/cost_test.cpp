@@ -27,6 +27,38 @@ TEST_F(StoreCost, LifeOfAMessageStaysWithinItsBudget) {
   EXPECT_LE(static_cast<double>(host().usage().requests()) / kMessages, 0.2);
 }
 
+/// What docs/deploying.md says of messages that fail.
+TEST_F(StoreCost, OfAMessageThatFailsIsWhatItsFailuresWeigh) {
+  constexpr std::size_t kMessages = 25;
+  send(kMessages, 100);
+  std::vector<double> units;
+  for (int attempt = 1; attempt <= 6; ++attempt) {
+    host().usage().reset();
+    auto claims = claim(kMessages);
+    ASSERT_EQ(claims.size(), kMessages);
+    std::vector<queue::Completion> completions;
+    for (const queue::Delivery& delivery : claims) {
+      completions.push_back(
+          {.receipt = delivery.receipt,
+           .action = attempt < 6 ? CompletionAction::retry : CompletionAction::dead_letter,
+           .delay = 1s,
+           .failure = {.error = "connection refused: payments.example:443, order 4711-" + std::to_string(attempt),
+                       .handler = "charge-card",
+                       .host = "worker-a.example",
+                       .attempts = static_cast<std::uint32_t>(attempt),
+                       .failed_at = clock().wall_now(),
+                       .wait = 1s,
+                       .took = 120ms}});
+    }
+    ASSERT_EQ(applied(desk().settle(standard(), completions, soon())), kMessages);
+    units.push_back(host().usage().capacity().write / kMessages);
+    clock().advance(2s);
+  }
+  // A claim and a failure write the record and its copy in the index; above 1 KB each of these costs two units. The
+  // last one also takes the copy out of one half of the index and puts it into the other.
+  EXPECT_THAT(units, testing::ElementsAre(4.0, 4.0, 4.0, 4.0, 8.0, 10.0));
+}
+
 TEST_F(StoreCost, AThousandMessagesThatAreWorkedOffSlowlyAreReadOnce) {
   constexpr std::size_t kMessages = 1'000;
   send(kMessages, 600);

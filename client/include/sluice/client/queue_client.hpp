@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <sluice/client/error.hpp>
@@ -34,6 +35,10 @@ struct ClientOptions {
   /// The longest that one call may take, at the latest a request's time-out (10 s) beyond it. Within it, what throttles
   /// or fails in passing is tried again, a few times.
   Duration timeout = std::chrono::seconds(30);
+  /// Told, from any thread and once for each trouble, in one line, what people should mend although everything goes on:
+  /// a role without PartiQL, so that each message takes a request of its own, or a machine whose clock is wrong. It
+  /// must not throw. Empty: nobody is told.
+  std::function<void(const std::string& warning)> on_warning{};
 };
 
 struct ReceiveOptions {

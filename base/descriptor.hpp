@@ -1,0 +1,35 @@
+#pragma once
+
+#include <utility>
+
+namespace sluice {
+
+/// A file descriptor that is closed with it: a file, a socket, the end of a pipe. A resource that can be moved; -1 is
+/// none.
+class Descriptor {
+ public:
+  explicit Descriptor(int number = -1) : number_(number) {}
+  ~Descriptor() { close(); }
+  Descriptor(Descriptor&& other) noexcept : number_(other.release()) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    if (this != &other) {
+      close();
+      number_ = other.release();
+    }
+    return *this;
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+
+  int get() const { return number_; }
+  bool open() const { return number_ >= 0; }
+  /// The number, which is the caller's to close from now on.
+  int release() { return std::exchange(number_, -1); }
+  /// Leaves errno alone, so that it may be called between a failure and its text.
+  void close();
+
+ private:
+  int number_;
+};
+
+}  // namespace sluice
