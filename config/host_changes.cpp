@@ -30,6 +30,10 @@ class Differences {
     compare(section + ".table", before.table, after.table);
     compare(section + ".index", before.index, after.index);
     compare(section + ".visibility_timeout", before.visibility_timeout, after.visibility_timeout);
+    compare(section + ".dedup", before.dedup_by_content, after.dedup_by_content);
+    compare(section + ".dedup_window", before.dedup_window, after.dedup_window);
+    compare(section + ".max_in_flight", before.max_in_flight, after.max_in_flight);
+    compare(section + ".max_lease", before.max_lease, after.max_lease);
   }
 
   std::vector<std::string> take() { return std::move(keys_); }

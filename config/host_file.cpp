@@ -143,6 +143,32 @@ void read_store_name(Section& section, Reader& reader, const HostConfig& config,
                                                                         : "known are " + listed));
 }
 
+constexpr std::array<Choice<bool>, 2> kDedups{{{"id", false}, {"content", true}}};
+constexpr std::uint32_t kMostInFlight = 120'000;  // SQS's
+
+/// What SQS has for a queue: deduplication, and limits of what is in flight.
+void read_sending_rules(Section& section, Reader& reader, const HostConfig& config, QueueConfig& queue) {
+  section.read("dedup", queue.dedup_by_content, kDedups);
+  section.read("dedup_window", queue.dedup_window, {seconds(1), hours(24 * 14)});
+  std::uint32_t in_flight = 0;
+  section.read("max_in_flight", in_flight, 1, kMostInFlight);
+  queue.max_in_flight = in_flight;
+  section.read("max_lease", queue.max_lease, {seconds(1), hours(12)});
+  const Member* lease = section.find("max_lease");
+  if (lease != nullptr && queue.max_lease < queue.visibility_timeout) {
+    reader.error(lease->value.place, section.naming("max_lease") + "must not be shorter than visibility_timeout, " +
+                                         format_duration(queue.visibility_timeout) + "; it is " +
+                                         format_duration(queue.max_lease));
+  }
+  const auto store = config.stores.find(queue.store);
+  const StoreKind kind = store == config.stores.end() ? config.store.kind : store->second.kind;
+  if (const Member* limit = section.find("max_in_flight"); limit != nullptr && kind == StoreKind::dynamodb) {
+    reader.error(limit->place, section.naming("max_in_flight") +
+                                   "needs a queue on SQLite: in a DynamoDB table nobody can count what is in flight "
+                                   "without reading all of it; limit each host's job with 'concurrency' instead");
+  }
+}
+
 void read_queue(Section section, Reader& reader, const Member& member, HostConfig& config) {
   check_name(reader, member, "a queue's");
   QueueConfig queue;
@@ -153,6 +179,7 @@ void read_queue(Section section, Reader& reader, const Member& member, HostConfi
   // DynamoDB itself sets no limit; SQS's twelve hours is what users of queues expect, and below a second a lease would
   // lapse between two extensions.
   section.read("visibility_timeout", queue.visibility_timeout, {seconds(1), hours(12)});
+  read_sending_rules(section, reader, config, queue);
   config.queues.emplace(member.key, std::move(queue));
 }
 

@@ -6,6 +6,7 @@
 
 #include "config/document.hpp"
 #include "config/reader.hpp"
+#include "config/schedule_file.hpp"
 #include "config/syntax.hpp"
 
 namespace sluice::config {
@@ -258,6 +259,7 @@ Parsed<JobConfig> parse_job_config(const std::string& text, const std::string& f
     read_dead_letter(job.section("dead_letter"), reader, config);
     read_options(job, reader, config);
   }
+  read_schedules(reader.root(), reader, std::get<Document>(parsed).root, config);
   if (std::vector<ConfigError> errors = reader.finish(); !errors.empty()) {
     return errors;
   }

@@ -30,11 +30,24 @@ std::string line_of(const Place& place) {
   return place.line == 0 ? place.file : place.file + ":" + std::to_string(place.line);
 }
 
+/// The name makes the deduplication id by which one message is sent, however many hosts and files there are.
+void check_schedules(const JobConfig& job, std::map<std::string, Place>& names, std::vector<ConfigError>& errors) {
+  for (const ScheduleConfig& schedule : job.schedules) {
+    const auto [first, added] = names.emplace(schedule.name, schedule.place);
+    if (!added) {
+      errors.push_back({schedule.place, "the schedule name '" + schedule.name + "' is taken by " +
+                                            line_of(first->second) + "; give one of them another name"});
+    }
+  }
+}
+
 /// What only shows when a job is seen beside the host and the other jobs.
 std::vector<ConfigError> check_together(const std::vector<JobConfig>& jobs, const HostConfig& host) {
   std::vector<ConfigError> errors;
   std::map<std::string, Place> names;
+  std::map<std::string, Place> schedules;
   for (const JobConfig& job : jobs) {
+    check_schedules(job, schedules, errors);
     const auto [first, added] = names.emplace(job.name, job.name_place);
     if (!added) {
       errors.push_back({job.name_place, "the job name '" + job.name + "' is taken by " + line_of(first->second) +

@@ -167,6 +167,27 @@ std::vector<Result<ItemOutput>> Client::write_each(std::span<const ItemWrite> wr
   return results;
 }
 
+std::vector<TransactResult> Client::transact_each(std::span<const TransactWriteRequest> requests, Deadline deadline) {
+  std::vector<TransactResult> results(requests.size());
+  std::vector<ItemOutput> outputs(requests.size());
+  std::vector<Call> calls;
+  calls.reserve(requests.size());
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    const std::string table = requests[i].actions.empty() ? std::string() : requests[i].actions.front().table;
+    Call& call = calls.emplace_back(write_call("TransactWriteItems", table, encode(requests[i]), outputs[i]));
+    call.refused = [&result = results[i]](std::string_view body) { result.reasons = decode_cancellation(body); };
+  }
+  core_->run(calls, deadline);
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    results[i].error = std::move(calls[i].error);
+    results[i].capacity = outputs[i].capacity;
+    if (!results[i].error) {
+      results[i].reasons.clear();  // of an attempt before
+    }
+  }
+  return results;
+}
+
 Result<Page> Client::query(const QueryRequest& request, Deadline deadline) {
   Page output;
   Call call = make_call("Query", request.table, encode(request));

@@ -17,6 +17,7 @@
 #include "dynamo/credentials/credentials.hpp"
 #include "dynamo/error.hpp"
 #include "dynamo/server_time.hpp"
+#include "dynamo/transaction.hpp"
 #include "dynamo/transport/http_transport.hpp"
 
 namespace sluice::dynamo {
@@ -151,6 +152,13 @@ struct BatchStatementOutput {
   Capacity capacity;
 };
 
+/// What became of a transaction.
+struct TransactResult {
+  std::optional<Error> error;               ///< nothing: all of it has been written
+  std::vector<CancellationReason> reasons;  ///< of one that was cancelled, in the order of its actions
+  Capacity capacity;
+};
+
 struct IndexDescription {
   std::string name;
   std::string hash_key;
@@ -214,6 +222,9 @@ class Client {
   /// Each write is a request of its own; they run side by side, as many at once as the transport allows. Results in the
   /// order of the writes.
   std::vector<Result<ItemOutput>> write_each(std::span<const ItemWrite> writes, Deadline deadline);
+  /// Each request is one transaction; they run side by side. Results in the order of the requests. One whose outcome is
+  /// unknown is not repeated by the client; with its token the caller may, within ten minutes.
+  std::vector<TransactResult> transact_each(std::span<const TransactWriteRequest> requests, Deadline deadline);
   Result<Page> query(const QueryRequest& request, Deadline deadline);
   Result<Page> scan(const ScanRequest& request, Deadline deadline);
 

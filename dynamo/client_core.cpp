@@ -207,6 +207,9 @@ std::optional<Error> Client::Core::examine(Call& call, const HttpResult& result)
     error = std::move(damaged);
   } else if (result->status != 200) {
     error = decode_error(result->status, result->headers, result->body);
+    if (call.refused) {
+      call.refused(result->body);
+    }
   } else if (auto report = call.decode(result->body)) {
     record.capacity = report->capacity;
     record.throttling_reasons = std::move(report->throttling_reasons);

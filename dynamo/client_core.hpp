@@ -36,6 +36,8 @@ struct Call {
   bool write = false;
   /// Reads the answer's body into wherever the caller wants it; called once for each answer with status 200.
   std::function<Result<AnswerReport>(std::string_view)> decode;
+  /// Given the body of each answer with another status; empty: nobody wants to know more than the error tells.
+  std::function<void(std::string_view)> refused{};
 
   // How far it has come.
   enum class Phase { due, in_flight, done };

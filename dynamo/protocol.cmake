@@ -11,6 +11,7 @@ target_sources(sluice_dynamo PRIVATE
   codec/requests.cpp
   codec/responses.cpp
   codec/table_description.cpp
+  codec/transaction_codec.cpp
   endpoints/endpoint_rules.cpp
   endpoints/partition.cpp
   signing/canonical_request.cpp

@@ -48,7 +48,7 @@ set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
 
 set(CPACK_DEBIAN_SLUICE_PACKAGE_NAME sluice)
 set(CPACK_DEBIAN_SLUICE_PACKAGE_SECTION misc)
-set(CPACK_DEBIAN_SLUICE_PACKAGE_DEPENDS "adduser, init-system-helpers (>= 1.52)")
+set(CPACK_DEBIAN_SLUICE_PACKAGE_DEPENDS "adduser, init-system-helpers (>= 1.52), tzdata")
 set(CPACK_DEBIAN_SLUICE_PACKAGE_RECOMMENDS "sluice-plugins, ca-certificates")
 set(CPACK_DEBIAN_SLUICE_DESCRIPTION "host that runs handlers over message queues
 Sluice claims messages from queues in DynamoDB or in an embedded SQLite

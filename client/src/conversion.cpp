@@ -21,6 +21,8 @@ ErrorKind kind_of(ErrorCode code, Asked asked) {
       return ErrorKind::id_duplicated;
     case ErrorCode::conflict:
       return ErrorKind::conditional_check_failed;
+    case ErrorCode::over_limit:
+      return ErrorKind::over_limit;
     case ErrorCode::internal:
     case ErrorCode::corrupt:
       return ErrorKind::unmarshaling_attribute;
@@ -53,13 +55,21 @@ Error to_error(const sluice::Error& error, Asked asked, std::string_view store) 
 
 queue::Half to_store(QueueType type) { return type == QueueType::dlq ? queue::Half::dlq : queue::Half::standard; }
 
+queue::UniqueUntil to_store(UniqueUntil until) {
+  return until == UniqueUntil::claimed ? queue::UniqueUntil::claimed : queue::UniqueUntil::done;
+}
+
 queue::NewMessage to_store(NewMessage message) {
   return {.id = std::move(message.id),
           .body = std::move(message.data),
           .content_type = std::move(message.content_type),
           .attributes = std::move(message.attributes),
           .group = std::move(message.group),
-          .delay = std::max(message.delay, Duration::zero())};
+          .delay = std::max(message.delay, Duration::zero()),
+          .dedup_id = std::move(message.dedup_id),
+          .dedup_window = message.dedup_window,
+          .unique_key = std::move(message.unique_key),
+          .unique_until = to_store(message.unique_until)};
 }
 
 queue::StoredMessage to_store(const Message& message, Time now) {
@@ -117,6 +127,7 @@ ReceivedMessage to_public(queue::Delivery delivery, QueueType type, Duration vis
   message.invisible_until_at = delivery.invisible_until;
   message.updated_at = delivery.invisible_until - visibility;
   message.received_at = message.updated_at;
+  received.receipt.received_at = message.updated_at;
   return received;
 }
 

@@ -19,6 +19,7 @@ enum class Asked { read, write_content };
 Error to_error(const sluice::Error& error, Asked asked, std::string_view store);
 
 queue::Half to_store(QueueType type);
+queue::UniqueUntil to_store(UniqueUntil until);
 queue::NewMessage to_store(NewMessage message);
 /// `now` is the time of creation when the message names none.
 queue::StoredMessage to_store(const Message& message, Time now);

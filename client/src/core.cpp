@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "host/stores/dedup_sender.hpp"
+
 namespace sluice::client::detail {
 namespace {
 
@@ -29,7 +31,14 @@ sluice::Result<void> Core::open() {
   auto opened = take(seams_.queues.open_source({queue, queue::Half::standard}), standard_);
   opened = opened ? take(seams_.queues.open_source({queue, queue::Half::dlq}), dlq_) : opened;
   opened = opened ? take(seams_.queues.open_sender(queue), sender_) : opened;
-  return opened ? take(seams_.queues.open_operator(queue), operator_) : opened;
+  opened = opened ? take(seams_.queues.open_operator(queue), operator_) : opened;
+  if (opened) {
+    sender_ =
+        queue::deduplicating(std::move(sender_), {settings_.options.dedup_by_content, settings_.options.dedup_window});
+    standard_arrivals_ = std::make_unique<queue::Arrivals>(*standard_, clock());
+    dlq_arrivals_ = std::make_unique<queue::Arrivals>(*dlq_, clock());
+  }
+  return opened;
 }
 
 std::vector<Result<std::string>> Core::send(std::vector<queue::NewMessage> messages, Deadline deadline) const {
@@ -60,6 +69,8 @@ std::vector<Result<std::string>> Core::send(std::vector<queue::NewMessage> messa
       results[places[i]] = Error(ErrorKind::id_duplicated, sent[i].error.message());
     } else if (sent[i].status == queue::SendStatus::failed) {
       results[places[i]] = error(sent[i].error, Asked::write_content);
+    } else if (sent[i].status == queue::SendStatus::deduplicated) {
+      results[places[i]] = sent[i].id;
     }
   }
   return results;

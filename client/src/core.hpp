@@ -10,6 +10,7 @@
 #include "base/deadline.hpp"
 #include "base/random.hpp"
 #include "client/src/conversion.hpp"
+#include "host/queue/arrivals.hpp"
 #include "host/queue/queues.hpp"
 #include "sluice/client/queue_client.hpp"
 
@@ -48,6 +49,10 @@ class Core {
       : backing_(std::move(backing)), seams_(seams), settings_(std::move(settings)) {}
 
   queue::Source& source(QueueType type) const { return type == QueueType::dlq ? *dlq_ : *standard_; }
+  /// What tells that something may have come.
+  queue::Arrivals& arrivals(QueueType type) const {
+    return type == QueueType::dlq ? *dlq_arrivals_ : *standard_arrivals_;
+  }
   queue::Sender& sender() const { return *sender_; }
   queue::Operator& oper() const { return *operator_; }
   const Clock& clock() const { return seams_.clock; }
@@ -77,6 +82,9 @@ class Core {
   std::unique_ptr<queue::Source> dlq_;
   std::unique_ptr<queue::Sender> sender_;
   std::unique_ptr<queue::Operator> operator_;
+  // Last, before what they listen to.
+  std::unique_ptr<queue::Arrivals> standard_arrivals_;
+  std::unique_ptr<queue::Arrivals> dlq_arrivals_;
 };
 
 }  // namespace sluice::client::detail

@@ -28,6 +28,10 @@ std::string_view Error::name() const {
       return "QueueFullError";
     case ErrorKind::producer_closed:
       return "ProducerClosedError";
+    case ErrorKind::over_limit:
+      return "OverLimitError";
+    case ErrorKind::invalid_parameter_value:
+      return "InvalidParameterValueError";
   }
   return "Error";
 }
@@ -60,6 +64,11 @@ std::string Error::message() const {
       return "The producer holds as many messages as it may.";
     case ErrorKind::producer_closed:
       return "The producer was closed before the message was sent.";
+    // SQS's words.
+    case ErrorKind::over_limit:
+      return "The specified action violates a limit: " + cause_ + ".";
+    case ErrorKind::invalid_parameter_value:
+      return cause_;
   }
   return cause_;
 }

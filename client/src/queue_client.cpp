@@ -36,6 +36,16 @@ Result<void> settle(const Core& core, const Receipt& receipt, queue::CompletionA
   return outcome(core, results.front());
 }
 
+// SQS's words.
+Error beyond_lease(Duration timeout, Duration lease) {
+  const auto seconds = [](Duration span) {
+    return std::to_string(std::chrono::duration_cast<std::chrono::seconds>(span).count());
+  };
+  return Error(ErrorKind::invalid_parameter_value,
+               "Value " + seconds(timeout) + " for parameter VisibilityTimeout is invalid. Reason: Total " +
+                   "VisibilityTimeout for the message is beyond the limit [" + seconds(lease) + " seconds]");
+}
+
 queue::Failure failure_of(const Core& core, const std::string& reason) {
   if (reason.empty()) {
     return {};
@@ -93,6 +103,12 @@ Result<Receipt> QueueClient::change_visibility(const Receipt& receipt, Duration 
     const auto given_up = settle(*core_, receipt, queue::CompletionAction::retry, {});
     return given_up ? Result<Receipt>(receipt) : Result<Receipt>(given_up.error());
   }
+  const Time now = core_->clock().wall_now();
+  const bool known = receipt.received_at != Time{};
+  const Duration lease = core_->settings().options.max_lease;
+  if (timeout > lease || (known && now + timeout > receipt.received_at + lease)) {
+    return beyond_lease(timeout, lease);
+  }
   const queue::Receipt held = detail::to_store(receipt);
   const auto extended =
       core_->source(receipt.queue_type).extend(std::span(&held, 1), timeout, core_->deadline()).front();
@@ -100,7 +116,8 @@ Result<Receipt> QueueClient::change_visibility(const Receipt& receipt, Duration 
   if (!fate) {
     return fate.error();
   }
-  return Receipt{extended.receipt.id, receipt.queue_type, extended.receipt.version, extended.receipt.locator};
+  return Receipt{extended.receipt.id, receipt.queue_type, extended.receipt.version, extended.receipt.locator,
+                 receipt.received_at};
 }
 
 Result<void> QueueClient::delete_message(const std::string& id) {

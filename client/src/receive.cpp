@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "client/src/core.hpp"
+#include "host/queue/arrivals.hpp"
 
 namespace sluice::client {
 namespace {
@@ -22,16 +23,27 @@ struct Wish {
   Duration visibility;
 };
 
+/// What a look has brought, and when there may be more.
+struct Taken {
+  std::vector<ReceivedMessage> received{};
+  std::optional<Duration> next_due{};
+};
+
+constexpr Duration kLongestWait = std::chrono::seconds(20);
+
 // A source hands out alone what its last holder has said nothing of, so that it takes several claims to fill a hand.
-Result<std::vector<ReceivedMessage>> claim(const Core& core, const Wish& wish, Deadline deadline) {
-  std::vector<ReceivedMessage> received;
+Result<Taken> claim(const Core& core, const Wish& wish, Deadline deadline) {
+  Taken taken;
+  std::vector<ReceivedMessage>& received = taken.received;
   while (received.size() < wish.max) {
-    auto claimed = core.source(wish.type).claim(
-        {.max = wish.max - received.size(), .visibility = wish.visibility, .counts = true}, deadline);
+    queue::ClaimRequest request{.max = wish.max - received.size(), .visibility = wish.visibility, .counts = true};
+    request.rules.max_in_flight = core.settings().options.max_in_flight;
+    auto claimed = core.source(wish.type).claim(request, deadline);
     if (!claimed && received.empty()) {
       return core.error(claimed.error(), Asked::read);
     }
     if (!claimed || claimed->deliveries.empty()) {
+      taken.next_due = claimed ? claimed->next_due : std::nullopt;
       break;
     }
     const bool alone = claimed->deliveries.front().suspect;
@@ -42,7 +54,7 @@ Result<std::vector<ReceivedMessage>> claim(const Core& core, const Wish& wish, D
       break;
     }
   }
-  return received;
+  return taken;
 }
 
 // Puts all but one back as if nobody had touched them. A release that fails leaves a message hidden until its time is
@@ -63,13 +75,13 @@ void release_others(const Core& core, QueueType type, const std::vector<Received
 // The first message of the queue, and only if it is that one which is due. A store that remembers what it has seen may
 // claim others first, when messages come back out of their order; those are held until it has come, or is not to be
 // had.
-Result<std::vector<ReceivedMessage>> claim_first(const Core& core, const Wish& wish, Deadline deadline) {
+Result<Taken> claim_first(const Core& core, const Wish& wish, Deadline deadline) {
   const auto head = core.oper().list({.half = detail::to_store(wish.type), .limit = 1, .content = false}, deadline);
   if (!head) {
     return core.error(head.error(), Asked::read);
   }
   if (head->messages.empty() || head->messages.front().state(core.clock().wall_now()) != queue::MessageState::ready) {
-    return std::vector<ReceivedMessage>();
+    return Taken();
   }
   const std::string& id = head->messages.front().message.id;
   const auto is_head = [&](const ReceivedMessage& one) { return one.message.id == id; };
@@ -80,14 +92,14 @@ Result<std::vector<ReceivedMessage>> claim_first(const Core& core, const Wish& w
       release_others(core, wish.type, held, {});
       return received;
     }
-    std::move(received->begin(), received->end(), std::back_inserter(held));
-    if (received->empty() || std::any_of(held.begin(), held.end(), is_head)) {
+    std::move(received->received.begin(), received->received.end(), std::back_inserter(held));
+    if (received->received.empty() || std::any_of(held.begin(), held.end(), is_head)) {
       break;
     }
   }
   release_others(core, wish.type, held, id);
   std::erase_if(held, [&](const ReceivedMessage& one) { return !is_head(one); });
-  return held;
+  return Taken{std::move(held), {}};
 }
 
 }  // namespace
@@ -99,8 +111,26 @@ Result<std::vector<ReceivedMessage>> QueueClient::receive(std::size_t max, const
   if (max == 0) {
     return std::vector<ReceivedMessage>();
   }
-  return core_->settings().options.use_fifo ? claim_first(*core_, wish, core_->deadline())
-                                            : claim(*core_, wish, core_->deadline());
+  if (options.wait_time < Duration::zero() || options.wait_time > kLongestWait) {
+    const auto given = std::chrono::duration_cast<std::chrono::seconds>(options.wait_time).count();
+    return Error(ErrorKind::invalid_parameter_value, "Value " + std::to_string(given) +
+                                                         " for parameter WaitTimeSeconds is invalid. Reason: Must be "
+                                                         ">= 0 and <= 20, if provided.");
+  }
+  const SteadyTime end = core_->clock().steady_now() + options.wait_time;
+  queue::LookPace pace;
+  while (true) {
+    // Only who waits makes the source listen.
+    const bool waits = options.wait_time > Duration::zero();
+    const std::uint64_t heard = waits ? core_->arrivals(wish.type).heard() : 0;
+    auto taken = core_->settings().options.use_fifo ? claim_first(*core_, wish, core_->deadline())
+                                                    : claim(*core_, wish, core_->deadline());
+    const SteadyTime now = core_->clock().steady_now();
+    if (!taken || !taken->received.empty() || now >= end || options.stop.stop_requested()) {
+      return taken ? Result<std::vector<ReceivedMessage>>(std::move(taken->received)) : taken.error();
+    }
+    core_->arrivals(wish.type).wait(heard, pace.next(now, end, taken->next_due), options.stop);
+  }
 }
 
 Result<ReceivedMessage> QueueClient::receive(const ReceiveOptions& options) {

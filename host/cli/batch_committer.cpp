@@ -93,7 +93,7 @@ bool BatchCommitter::commit(const Batch& batch) {
     }
     ++sent_;
     existing_ += result.status == queue::SendStatus::duplicate_id ? 1 : 0;
-    ids_ += batch.messages[index].id;
+    ids_ += result.status == queue::SendStatus::deduplicated ? result.id : batch.messages[index].id;
     ids_ += '\n';
   }
   std::sort(refusals.begin(), refusals.end(),

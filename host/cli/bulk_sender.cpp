@@ -5,6 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/text/json_check.hpp"
+
 namespace sluice::cli {
 
 namespace {
@@ -80,7 +82,8 @@ void BulkSender::add(std::string_view line) {
   }
   auto message = messages_.from_json(line);
   if (message.has_error()) {
-    batch_.refusals.push_back({line_, "not JSON: " + message.error().message()});
+    const bool json = !json_problem(json_trimmed(line));
+    batch_.refusals.push_back({line_, (json ? "" : "not JSON: ") + message.error().message()});
     return;
   }
   message->id = run_.id(line_);

@@ -7,6 +7,7 @@
 #include "host/cli/filter_arguments.hpp"
 #include "host/cli/host_file.hpp"
 #include "host/cli/json_text.hpp"
+#include "host/cli/schedule_text.hpp"
 #include "host/cli/steering_remarks.hpp"
 #include "host/cli/text_output.hpp"
 #include "host/plugin/handler_instance.hpp"
@@ -59,6 +60,9 @@ void write_job(JsonText& json, const JobPlan& plan, const plugin::PluginRegistry
   json.member("concurrency", std::uint64_t{job.concurrency});
   json.member("max_attempts", std::uint64_t{job.retry.max_attempts});
   json.member("steered", steered);
+  if (!job.schedules.empty()) {
+    write_schedules(json, job, SystemClock().wall_now());
+  }
   json.end_object();
 }
 
@@ -133,6 +137,9 @@ class Report {
       const std::string steered = remark == steering.jobs.end() ? std::string() : remark->second;
       if (output_ == Output::text) {
         console_.out(describe(plan, registry, steered) + "\n");
+        for (const std::string& line : schedule_lines(plan.config, SystemClock().wall_now())) {
+          console_.out(line + "\n");
+        }
       } else {
         write_job(jobs_, plan, registry, steered);
       }
@@ -267,7 +274,8 @@ Command check_command() {
       .description =
           "Prints every error as file:line:column: message and ends with exit code 78 if there is one; "
           "otherwise prints a line for each job, and beside what its file says what operators want of it (`pause`, "
-          "`scale`), where the store is there. Handlers are tried in a process of their own, and created and ended "
+          "`scale`), where the store is there, and when its schedules are due next. Handlers are tried in a process of "
+          "their own, and created and ended "
           "again, as a start would do; no message is touched. With --json it prints one object: good, errors with "
           "their places, warnings, and jobs.",
       .flags = joined({allow_insecure_files_flag(), config_flag()}, text_output_flags()),

@@ -20,9 +20,9 @@ constexpr Duration kLook = std::chrono::milliseconds(50);
 constexpr Duration kBilledLook = std::chrono::milliseconds(400);
 constexpr Duration kNudgeTime = std::chrono::seconds(1);
 
-std::vector<operate::FileJob> jobs_of(const config::HostConfig& host) {
+std::vector<operate::FileJob> jobs_of(const std::vector<config::JobConfig>& files) {
   std::vector<operate::FileJob> jobs;
-  for (const config::JobConfig& job : config::load_job_files(host, config::process_environment()).jobs) {
+  for (const config::JobConfig& job : files) {
     jobs.push_back({job.name, job.queue, job.source == config::Source::dlq, job.handler, job.concurrency});
   }
   return jobs;
@@ -38,7 +38,9 @@ OrExit<FleetSession> FleetSession::open(const Arguments& arguments) {
   FleetSession session(std::make_unique<QueueSession>(std::move(*opened)), std::make_unique<SeededRandom>());
   const config::HostConfig& host = session.queues_->host();
   session.queue_names_ = known_queues(host);
-  session.file_jobs_ = jobs_of(host);
+  session.scheduled_jobs_ = config::load_job_files(host, config::process_environment()).jobs;
+  session.file_jobs_ = jobs_of(session.scheduled_jobs_);
+  std::erase_if(session.scheduled_jobs_, [](const config::JobConfig& job) { return job.schedules.empty(); });
   // What is named here need not be known to any file; its hosts may be found all the same.
   std::vector<std::string> boards = session.queue_names_;
   if (const std::string& named = session.queues_->queue(); !named.empty()) {

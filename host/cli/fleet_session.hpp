@@ -28,6 +28,8 @@ class FleetSession {
   const std::vector<std::string>& queue_names() const { return queue_names_; }
   /// The jobs that the job files here have; those that cannot be read are passed over.
   const std::vector<operate::FileJob>& file_jobs() const { return file_jobs_; }
+  /// The jobs here that have schedules.
+  const std::vector<config::JobConfig>& scheduled_jobs() const { return scheduled_jobs_; }
 
   /// All names that mean something: files, hosts, steering. What cannot be read is passed over.
   operate::KnownNames names();
@@ -58,6 +60,7 @@ class FleetSession {
   std::unique_ptr<fleet::Fleet> fleet_;
   std::vector<std::string> queue_names_;
   std::vector<operate::FileJob> file_jobs_;
+  std::vector<config::JobConfig> scheduled_jobs_;
   std::optional<runtime::LocalHosts> local_hosts_;
 };
 

@@ -1,10 +1,13 @@
 #include "host/cli/message_template.hpp"
 
+#include <boost/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "base/text/json_check.hpp"
 #include "base/text/utf8.hpp"
 #include "config/config.hpp"
+#include "host/queue/send_keys.hpp"
 
 namespace sluice::cli {
 
@@ -24,6 +27,71 @@ Exit read_attributes(const Arguments& arguments, queue::Attributes& attributes) 
   return Exit::ok();
 }
 
+constexpr std::string_view kFromBody = "body:";
+
+/// A key as it is given: its own text, or "body:" and where each body has it.
+Exit read_key(const Arguments& arguments, const std::string& flag, std::string& key, std::string& pointer) {
+  if (!arguments.has(flag)) {
+    return Exit::ok();
+  }
+  const std::string given = arguments.get(flag);
+  if (given.empty()) {
+    return Exit::usage("--" + flag + " is empty; leave it out, or name something");
+  }
+  if (given.starts_with(kFromBody)) {
+    pointer = given.substr(kFromBody.size());
+    return pointer.starts_with('/') ? Exit::ok()
+                                    : Exit::usage("--" + flag + " " + given +
+                                                  ": after body: comes a JSON pointer, as " + "in body:/order/id");
+  }
+  if (arguments.reads_stdin()) {
+    return Exit::usage("--" + flag + " " + given +
+                       " would make all lines but one duplicates; take it from each line, " + "as in --" + flag +
+                       " body:/order/id");
+  }
+  key = given;
+  return Exit::ok();
+}
+
+Exit read_window(const Arguments& arguments, queue::NewMessage& shared) {
+  if (!arguments.has("dedup-window")) {
+    return Exit::ok();
+  }
+  const auto window = config::parse_duration(arguments.get("dedup-window"));
+  if (!window || *window < queue::kLeastDedupWindow || *window > queue::kLongestDedupWindow) {
+    return Exit::usage("--dedup-window " + arguments.get("dedup-window") +
+                       " is no duration from 1s to 366d; write 30s, 15m, 2h or 1d");
+  }
+  shared.dedup_window = *window;
+  return Exit::ok();
+}
+
+Exit read_unique(const Arguments& arguments, queue::NewMessage& shared) {
+  if (!arguments.has("unique")) {
+    return Exit::ok();
+  }
+  const std::string until = arguments.get("unique");
+  if (until != "while-queued" && until != "until-done") {
+    return Exit::usage("--unique " + until + ": write while-queued or until-done");
+  }
+  if (!arguments.has("unique-key")) {
+    return Exit::usage("--unique goes with --unique-key; say by what the message is unique");
+  }
+  shared.unique_until = until == "while-queued" ? queue::UniqueUntil::claimed : queue::UniqueUntil::done;
+  return Exit::ok();
+}
+
+/// What a JSON body has at that place, as text; nothing where it has no text, number or truth value there.
+std::optional<std::string> value_at(const std::string& body, const std::string& pointer) {
+  boost::system::error_code wrong;
+  const boost::json::value document = boost::json::parse(body, wrong);
+  const boost::json::value* found = wrong ? nullptr : document.find_pointer(pointer, wrong);
+  if (found == nullptr || found->is_object() || found->is_array() || found->is_null()) {
+    return std::nullopt;
+  }
+  return found->is_string() ? std::string(found->as_string()) : boost::json::serialize(*found);
+}
+
 }  // namespace
 
 OrExit<MessageTemplate> MessageTemplate::from(const Arguments& arguments) {
@@ -37,6 +105,13 @@ OrExit<MessageTemplate> MessageTemplate::from(const Arguments& arguments) {
       return Exit::usage("--delay " + arguments.get("delay") + " is no duration; write 1500ms, 30s, 15m, 2h or 1d");
     }
     made.shared_.delay = *delay;
+  }
+  for (Exit wrong : {read_key(arguments, "dedup-id", made.shared_.dedup_id, made.dedup_from_),
+                     read_key(arguments, "unique-key", made.shared_.unique_key, made.unique_from_),
+                     read_window(arguments, made.shared_), read_unique(arguments, made.shared_)}) {
+    if (wrong.code() != kExitOk) {
+      return wrong;
+    }
   }
   made.shared_.group = arguments.get("group");
   made.content_type_ = arguments.get("content-type");
@@ -56,23 +131,39 @@ Result<queue::NewMessage> MessageTemplate::from_json(std::string_view json) {
     return Error(ErrorCode::invalid, *problem);
   }
   if (text.front() == '"') {
-    return make(*json_string(text), queue::kTextPlain);
+    return keyed(make(*json_string(text), queue::kTextPlain));
   }
-  return make(std::string(text), queue::kJson);
+  return keyed(make(std::string(text), queue::kJson));
 }
 
-queue::NewMessage MessageTemplate::from_text(std::string text) const {
-  return make(std::move(text), queue::kTextPlain);
+Result<queue::NewMessage> MessageTemplate::keyed(queue::NewMessage message) const {
+  for (const auto& [pointer, key] :
+       {std::pair(&dedup_from_, &message.dedup_id), {&unique_from_, &message.unique_key}}) {
+    if (pointer->empty()) {
+      continue;
+    }
+    auto found = value_at(message.body, *pointer);
+    if (!found || found->empty()) {
+      return Error(ErrorCode::invalid,
+                   "the body has no text or number at " + *pointer + ", where its key is taken from");
+    }
+    *key = std::move(*found);
+  }
+  return message;
 }
 
-queue::NewMessage MessageTemplate::from_file(const std::string& name, std::string bytes) {
+Result<queue::NewMessage> MessageTemplate::from_text(std::string text) const {
+  return keyed(make(std::move(text), queue::kTextPlain));
+}
+
+Result<queue::NewMessage> MessageTemplate::from_file(const std::string& name, std::string bytes) {
   constexpr std::string_view kSuffix = ".json";
   const bool named_json = name.size() > kSuffix.size() && name.ends_with(kSuffix);
   if (named_json && !json_problem(json_trimmed(bytes))) {
-    return make(std::string(json_trimmed(bytes)), queue::kJson);
+    return keyed(make(std::string(json_trimmed(bytes)), queue::kJson));
   }
   const auto type = is_utf8(bytes) ? queue::kTextPlain : queue::kOctetStream;
-  return make(std::move(bytes), type);
+  return keyed(make(std::move(bytes), type));
 }
 
 }  // namespace sluice::cli

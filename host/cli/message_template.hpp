@@ -12,21 +12,25 @@ namespace sluice::cli {
 /// What `sluice send` makes messages from: the options that every message shares, and a body for each. One thread.
 class MessageTemplate {
  public:
-  /// Reads --delay, --attr and --content-type; exit 64 for what is wrong with them.
+  /// Reads --delay, --attr, --content-type, and the keys; exit 64 for what is wrong with them.
   static OrExit<MessageTemplate> from(const Arguments& arguments);
 
   /// A message of a JSON text: a JSON string becomes text/plain with its characters, anything else application/json as
   /// it is written. The error says what is wrong with the JSON.
   Result<queue::NewMessage> from_json(std::string_view json);
-  queue::NewMessage from_text(std::string text) const;
+  Result<queue::NewMessage> from_text(std::string text) const;
   /// application/json when the name ends in .json and the bytes are JSON, text/plain when they are UTF-8, otherwise
   /// application/octet-stream.
-  queue::NewMessage from_file(const std::string& name, std::string bytes);
+  Result<queue::NewMessage> from_file(const std::string& name, std::string bytes);
 
  private:
   queue::NewMessage make(std::string body, std::string_view content_type) const;
+  /// Its keys, where they are taken from the body. The error says what the body lacks.
+  Result<queue::NewMessage> keyed(queue::NewMessage message) const;
 
-  queue::NewMessage shared_;  ///< delay and attributes
+  queue::NewMessage shared_;  ///< delay, attributes, keys
+  std::string dedup_from_;    ///< a JSON pointer into the body; empty: the id is shared_'s
+  std::string unique_from_;   ///< likewise
   std::string content_type_;  ///< what the sender named; empty: by the body
 };
 

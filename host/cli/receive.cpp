@@ -1,12 +1,14 @@
 #include "host/cli/command.hpp"
 #include "host/cli/message_text.hpp"
 #include "host/cli/queue_session.hpp"
+#include "host/queue/arrivals.hpp"
 
 namespace sluice::cli {
 
 namespace {
 
 constexpr Duration kVisibility = std::chrono::seconds(30);
+constexpr Duration kLongestWait = std::chrono::seconds(20);  // SQS's
 
 /// What a claim itself tells, for a message that was taken away before it could be read.
 queue::StoredMessage from_claim(const queue::Delivery& claim, queue::Half half) {
@@ -18,6 +20,26 @@ queue::StoredMessage from_claim(const queue::Delivery& claim, queue::Half half) 
   return stored;
 }
 
+/// Looks once, and then until the time is over or something has come; Ctrl-C ends the wait as it ends any command.
+Result<queue::Claimed> claim(queue::Source& source, const QueueSession& session, Duration visibility, Duration wait) {
+  const queue::ClaimRequest request{.max = 1, .visibility = visibility, .counts = true};
+  if (wait == Duration::zero()) {
+    return source.claim(request, session.deadline());
+  }
+  const SteadyTime end = session.clock().steady_now() + wait;
+  queue::Arrivals arrivals(source, session.clock());
+  queue::LookPace pace;
+  while (true) {
+    const std::uint64_t heard = arrivals.heard();
+    auto claimed = source.claim(request, session.deadline());
+    const SteadyTime now = session.clock().steady_now();
+    if (!claimed || !claimed->deliveries.empty() || now >= end) {
+      return claimed;
+    }
+    arrivals.wait(heard, pace.next(now, end, claimed->next_due), {});
+  }
+}
+
 Exit receive(const Arguments& arguments, Console& console) {
   const auto output = arguments.output();
   if (output.has_error()) {
@@ -26,6 +48,13 @@ Exit receive(const Arguments& arguments, Console& console) {
   const auto visibility = arguments.duration("visibility-timeout", kVisibility);
   if (visibility.has_error()) {
     return visibility.error();
+  }
+  const auto wait = arguments.duration("wait", Duration::zero());
+  if (wait.has_error()) {
+    return wait.error();
+  }
+  if (*wait > kLongestWait) {
+    return Exit::usage("--wait takes 20s at most; begin again for more");
   }
   auto session = QueueSession::open(arguments);
   if (session.has_error()) {
@@ -36,7 +65,7 @@ Exit receive(const Arguments& arguments, Console& console) {
   if (source.has_error()) {
     return source.error();
   }
-  const auto claimed = (*source)->claim({.max = 1, .visibility = *visibility, .counts = true}, session->deadline());
+  const auto claimed = claim(**source, *session, *visibility, *wait);
   if (claimed.has_error()) {
     return session->failure(claimed.error());
   }
@@ -58,14 +87,15 @@ Command receive_command() {
       .name = "receive",
       .group = "Queues",
       .summary = "Take the next message that is due, and show it",
-      .usage = "[--dlq] [--visibility-timeout TIME] [OPTION]...",
+      .usage = "[--dlq] [--visibility-timeout TIME] [--wait TIME] [OPTION]...",
       .description =
           "Nobody else is given the message until the time is over; then it is due again, and the attempt has counted. "
           "`sluice delete`, `sluice fail` and `sluice invalid` settle it before that; `sluice peek` looks without "
-          "taking. Exit 1 when nothing is due.",
+          "taking. Exit 1 when nothing is due, with --wait when nothing has come until then.",
       .flags = with_store_flags(
           {{.name = "dlq", .value = {}, .help = "from its dead-letter half"},
-           {.name = "visibility-timeout", .value = "TIME", .help = "how long it stays hidden [default: 30s]"}}),
+           {.name = "visibility-timeout", .value = "TIME", .help = "how long it stays hidden [default: 30s]"},
+           {.name = "wait", .value = "TIME", .help = "for a message to come, at most 20s [default: not at all]"}}),
       .examples = "sluice receive --queue orders --visibility-timeout 5m",
       .run = receive,
   };

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "base/text/json_check.hpp"
 #include "base/text/utf8.hpp"
 #include "host/cli/bulk_sender.hpp"
 #include "host/cli/command.hpp"
@@ -40,17 +41,23 @@ OrExit<std::string> read_file(const std::string& name) {
 }
 
 OrExit<queue::NewMessage> read_message(const Arguments& arguments, MessageTemplate& messages) {
+  const auto or_exit = [](Result<queue::NewMessage> message) {
+    return message ? OrExit<queue::NewMessage>(std::move(*message)) : Exit::usage(message.error().message());
+  };
   if (arguments.has("text")) {
-    return messages.from_text(arguments.get("text"));
+    return or_exit(messages.from_text(arguments.get("text")));
   }
   if (arguments.has("file")) {
     auto bytes = read_file(arguments.get("file"));
     if (bytes.has_error()) {
       return bytes.error();
     }
-    return messages.from_file(arguments.get("file"), std::move(*bytes));
+    return or_exit(messages.from_file(arguments.get("file"), std::move(*bytes)));
   }
   auto message = messages.from_json(arguments.get("data"));
+  if (message.has_error() && !json_problem(json_trimmed(arguments.get("data")))) {
+    return Exit::usage(message.error().message());
+  }
   if (message.has_error()) {
     return Exit::usage("--data is not JSON: " + message.error().message() +
                        R"(; quote it for the shell, --data '{"n": 1}', or send plain text with --text)");
@@ -66,8 +73,10 @@ Exit send_one(QueueSession& session, const queue::NewMessage& message, Console& 
   const auto results = (*sender)->send({&message, 1}, session.deadline());
   const queue::SendResult& result = results.front();
   switch (result.status) {
-    case queue::SendStatus::sent:
     case queue::SendStatus::deduplicated:
+      console.note("a duplicate: message " + result.id + " was sent first, and this one is not stored");
+      [[fallthrough]];
+    case queue::SendStatus::sent:
       console.out(result.id + "\n");
       return Exit::ok();
     case queue::SendStatus::duplicate_id:
@@ -95,7 +104,7 @@ Exit check_sources(const Arguments& arguments) {
   if (arguments.has("id") && arguments.get("id").empty()) {
     return Exit::usage("--id is empty; leave it out to have one made");
   }
-  for (const char* const name : {"id", "content-type", "attr", "group"}) {
+  for (const char* const name : {"id", "content-type", "attr", "group", "dedup-id", "unique-key"}) {
     const auto values = arguments.all(name);
     if (!std::all_of(values.begin(), values.end(), is_utf8)) {
       return Exit::usage("--" + std::string(name) + " is not UTF-8; only a body may be any bytes");
@@ -216,6 +225,10 @@ Command send_command() {
           "that was not stored is named, and --resume sends the same input again for those alone: their messages have "
           "the same ids then, so that what was stored without an answer is not stored twice while it is in the "
           "queue.\n\n"
+          "Of the messages sent with one --dedup-id within its window only the first is stored; the others are "
+          "accepted "
+          "and answered with its id, even after it is done. While a message with a --unique-key lies in the queue no "
+          "other with that key is put beside it. Both may be taken out of each body: body:/order/id.\n\n"
           "A queue that no job, host file or earlier message knows is refused without --create.",
       .flags = with_store_flags(
           {{.name = "data", .value = "JSON", .help = "the body, as JSON"},
@@ -228,6 +241,10 @@ Command send_command() {
            {.name = "attr", .value = "NAME=VALUE", .help = "an attribute; may be repeated", .repeated = true},
            {.name = "content-type", .value = "TYPE", .help = "the body's type [default: by the body]"},
            {.name = "group", .value = "GROUP", .help = "the group that the message belongs to"},
+           {.name = "dedup-id", .value = "ID", .help = "not stored if one with this id was sent within the window"},
+           {.name = "dedup-window", .value = "TIME", .help = "how long that lasts [default: the queue's, 5m]"},
+           {.name = "unique-key", .value = "KEY", .help = "not stored while one with this key is in the queue"},
+           {.name = "unique", .value = "UNTIL", .help = "while-queued or until-done [default: until-done]"},
            {.name = "create", .value = {}, .help = "make the queue where nobody knows it yet (SQLite)"},
            {.name = "keep-going", .value = {}, .help = "with -: name bad lines, pass over them, exit 1 at the end"},
            {.name = "resume", .value = "TOKEN", .help = "with -: only the lines that a run said it has not stored"}}),

@@ -30,4 +30,10 @@ Error in_flight_in_dlq(const std::string& queue, const std::string& id) {
   return conflict(queue, id, "is being worked on in the DLQ; try again when that has ended");
 }
 
+Error in_flight_limit(const std::string& queue, std::uint64_t limit) {
+  return {ErrorCode::over_limit,
+          "queue " + queue + " has " + std::to_string(limit) +
+              " messages in flight, as many as its max_in_flight allows; settle some, or raise it"};
+}
+
 }  // namespace sluice::queue

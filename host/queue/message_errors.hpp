@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "base/error.hpp"
@@ -17,5 +18,8 @@ Error changed_since(const std::string& queue, const std::string& id);
 Error changed_all_the_time(const std::string& queue, const std::string& id);
 Error not_in_dlq(const std::string& queue, const std::string& id);
 Error in_flight_in_dlq(const std::string& queue, const std::string& id);
+
+/// As many messages are in flight as the queue may have.
+Error in_flight_limit(const std::string& queue, std::uint64_t limit);
 
 }  // namespace sluice::queue

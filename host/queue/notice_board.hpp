@@ -14,11 +14,13 @@
 
 namespace sluice::queue {
 
-/// What notices are about. Of `hosts` there are many, one for each host; of the others one, whose key is empty.
+/// What notices are about. Of `hosts` and `schedules` there are many, one for each host or schedule; of the others one,
+/// whose key is empty. Schedules are read one by one and not listed.
 enum class Topic {
-  hosts,     ///< what a host tells about itself
-  steering,  ///< what operators want of hosts; who watches a board is told when it changes
-  audit,     ///< what operators did
+  hosts,      ///< what a host tells about itself
+  steering,   ///< what operators want of hosts; who watches a board is told when it changes
+  audit,      ///< what operators did
+  schedules,  ///< what hosts tell each other about messages that are sent by the clock
 };
 
 /// A small text that hosts and operators leave for each other. A value.

@@ -8,6 +8,8 @@
 #include "base/guard.hpp"
 #include "config/host_changes.hpp"
 #include "host/observe/build_info.hpp"
+#include "host/runtime/job_spec.hpp"
+#include "host/runtime/name_lists.hpp"
 #include "host/runtime/progress_line.hpp"
 
 namespace sluice::runtime {
@@ -23,8 +25,6 @@ constexpr Duration kReloadLook = std::chrono::milliseconds(100);
 /// What a host that ends may take to say so to the fleet, be there time left of its drain or not.
 constexpr Duration kShortestFarewell = std::chrono::milliseconds(50);
 constexpr Duration kLongestFarewell = std::chrono::milliseconds(400);
-/// A worker whose Runner is about to be killed is not stuck.
-constexpr Duration kBeyondKill = std::chrono::seconds(2);
 
 std::string progress_text(const std::string& line, bool terminal) { return terminal ? "\r\033[K" + line : line + "\n"; }
 
@@ -36,32 +36,6 @@ bool waiting_mends(ErrorCode code) {
 
 queue::QueueAddress address_of(const config::JobConfig& job) {
   return {job.queue, job.source == config::Source::dlq ? queue::Half::dlq : queue::Half::standard};
-}
-
-std::vector<std::string> queues_of(const std::vector<JobPlan>& plans) {
-  std::vector<std::string> names;
-  names.reserve(plans.size());
-  for (const JobPlan& plan : plans) {
-    names.push_back(plan.config.queue);
-  }
-  return names;
-}
-
-std::vector<std::string> queues_of(const std::vector<queue::QueueAddress>& addresses) {
-  std::vector<std::string> names;
-  names.reserve(addresses.size());
-  for (const queue::QueueAddress& address : addresses) {
-    names.push_back(address.queue);
-  }
-  return names;
-}
-
-std::string joined(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) {
-    text += (text.empty() ? "" : ", ") + name;
-  }
-  return text.empty() ? "none" : text;
 }
 
 }  // namespace
@@ -78,23 +52,15 @@ Host::Host(const HostParts& parts)
       helm_({parts.config, jobs_, reporter_, parts.events, parts.log}),
       fleet_({parts.queues, helm_, [this](const fleet::Standing& standing) { helm_.take(standing); }, parts.log,
               parts.clock},
-             reporter_.identity(), [this] { return queues_of(jobs_.addresses()); }) {
+             reporter_.identity(), [this] { return queues_of(jobs_.addresses()); }),
+      schedules_(parts.queues, parts.log, parts.clock, parts.name) {
   helm_.look_by([this] { fleet_.look_now(); });
 }
 
 Host::~Host() = default;
 
 Result<std::unique_ptr<work::Job>> Host::make_job(const JobPlan& plan) {
-  work::JobSpec spec;
-  spec.config = plan.config;
-  spec.handler = plan.handler;
-  spec.options = plan.options;
-  spec.visibility_timeout = parts_.config.queue(plan.config.queue).visibility_timeout;
-  spec.host = parts_.name;
-  spec.isolated = plan.config.isolation == config::Isolation::process;
-  if (spec.isolated) {
-    spec.stuck_grace = kill_grace(plan.config) + kBeyondKill;
-  }
+  work::JobSpec spec = job_spec(plan, parts_.config, parts_.name);
   const auto cannot_start = [&plan](const Error& error) {
     return Error(error.code(), plan.config.file + ": job '" + plan.config.name + "' cannot start: " + error.message());
   };
@@ -112,8 +78,8 @@ Result<std::unique_ptr<work::Job>> Host::make_job(const JobPlan& plan) {
                              parts_.metrics.job(plan.config.name, plan.config.queue),
                              ward_.ledger_for(plan),
                              *std::move(runners),
-                             [this, queue = plan.config.queue](const Error& error) {
-                               return parts_.explain ? parts_.explain(queue, error) : error.message();
+                             [this, name = plan.config.queue](const Error& error) {
+                               return parts_.explain ? parts_.explain(name, error) : error.message();
                              }};
   auto job = work::Job::create(std::move(spec), std::move(*source), seams);
   if (!job) {
@@ -131,6 +97,9 @@ Result<void> Host::prepare(std::vector<JobPlan> plans) {
   }
   desk_ = std::make_unique<ControlDesk>(ControlDesk::Parts{parts_.config, helm_, parts_.log, parts_.clock});
   plans_ = std::move(plans);
+  if (auto taken = schedules_.take(schedules_of(plans_)); !taken) {
+    return taken;
+  }
   auto first = jobs_.prepare(plans_);
   while (!first && waiting_mends(first.error().code()) && SLUICE_GUARD(full_disk_waited_for)) {
     parts_.log.warn("waiting for the store", {{"error", first.error().message()}});
@@ -159,6 +128,9 @@ Result<void> Host::start(HostEvents& events) {
     return started;
   }
   if (auto started = fleet_.start(); !started) {
+    return started;
+  }
+  if (auto started = schedules_.start(); !started) {
     return started;
   }
   ready_ = true;
@@ -349,12 +321,16 @@ std::optional<JobSet::Exchange> Host::plan_reload() {
     return std::nullopt;
   }
   ward_.recover(std::get<std::vector<JobPlan>>(plans));
+  next_schedules_ = schedules_of(std::get<std::vector<JobPlan>>(plans));
   return std::move(*next);
 }
 
 void Host::reload(JobSet::Exchange next) {
   const JobSet::Changes changes = next.changes;
   jobs_.exchange(std::move(next), parts_.config.drain_timeout);
+  if (auto taken = schedules_.take(next_schedules_); !taken) {
+    parts_.log.error("schedules do not run: " + taken.error().message());
+  }
   parts_.log.info("reloaded", {{"added", joined(changes.added)},
                                {"changed", joined(changes.changed)},
                                {"removed", joined(changes.removed)},
@@ -383,6 +359,7 @@ void Host::begin_drain() {
   ready_ = false;
   reporter_.set_state(fleet::HostState::draining);
   fleet_.tell_now();
+  schedules_.request_stop();
   jobs_.begin_drain(Deadline::after(parts_.clock, parts_.config.drain_timeout));
 }
 
@@ -393,7 +370,9 @@ JobSet::Drained Host::drain() {
   JobSet::Drained drained = jobs_.drain(deadline);
   depths_ended_ = depths_.leave();
   const SteadyTime now = parts_.clock.steady_now();
-  fleet_ended_ = fleet_.leave(std::clamp(deadline.time(), now + kShortestFarewell, now + kLongestFarewell));
+  const SteadyTime last = std::clamp(deadline.time(), now + kShortestFarewell, now + kLongestFarewell);
+  fleet_ended_ = fleet_.leave(last);
+  schedules_ended_ = schedules_.leave(last);
   return drained;
 }
 

@@ -26,6 +26,7 @@
 #include "host/runtime/isolation_ward.hpp"
 #include "host/runtime/job_set.hpp"
 #include "host/runtime/queue_probe.hpp"
+#include "host/runtime/schedule_service.hpp"
 
 namespace sluice::runtime {
 
@@ -83,7 +84,7 @@ class Host {
   /// As things stand, for whoever cannot wait for the drain.
   JobSet::Drained account() const { return jobs_.account(); }
   /// A thread still waits for a store's answer, and so would whoever destroys the host. To be asked after the drain.
-  bool waits_for_store() const { return !probe_.verdict() || !depths_ended_ || !fleet_ended_; }
+  bool waits_for_store() const { return !probe_.verdict() || !depths_ended_ || !fleet_ended_ || !schedules_ended_; }
 
  private:
   Result<std::unique_ptr<work::Job>> make_job(const JobPlan& plan);
@@ -93,7 +94,8 @@ class Host {
   observe::ProbeResult ready() const;
   void begin_reload();
   void look_at_host_file() const;
-  /// On the errand's thread. Nothing, and the log and the control socket say why, when the files ask for what cannot be.
+  /// On the errand's thread. Nothing, and the log and the control socket say why, when the files ask for what cannot
+  /// be.
   std::optional<JobSet::Exchange> plan_reload();
   void reload(JobSet::Exchange next);
   void refuse_reload(const std::vector<std::string>& reasons);
@@ -116,13 +118,16 @@ class Host {
   HostReporter reporter_;
   Helm helm_;
   FleetService fleet_;
+  ScheduleService schedules_;
 
   // Touched by the errand, then only by the main thread.
   std::vector<JobPlan> plans_;  ///< of the start
   JobSet::Exchange first_jobs_;
+  std::vector<Schedule> next_schedules_;  ///< of the reload under way
   bool reload_waits_ = false;
   bool depths_ended_ = true;
   bool fleet_ended_ = true;
+  bool schedules_ended_ = true;
   SteadyTime next_empty_check_{};
   bool counted_empty_ = false;
   std::string uncountable_;  ///< why the last count failed

@@ -5,6 +5,7 @@
 
 #include "host/runtime/dynamodb_connection.hpp"
 #include "host/runtime/host_name.hpp"
+#include "host/stores/dedup_sender.hpp"
 #include "host/stores/dynamomq/dynamomq_queues.hpp"
 #include "host/stores/sqlite/sqlite_store.hpp"
 
@@ -38,7 +39,12 @@ Result<std::unique_ptr<queue::Source>> HostQueues::open_source(const queue::Queu
 
 Result<std::unique_ptr<queue::Sender>> HostQueues::open_sender(const std::string& queue) {
   const auto store = store_of(queue);
-  return store ? (*store)->open_sender(queue) : store.error();
+  auto sender = store ? (*store)->open_sender(queue) : Result<std::unique_ptr<queue::Sender>>(store.error());
+  if (!sender) {
+    return sender;
+  }
+  const config::QueueConfig settings = config_.queue(queue);
+  return queue::deduplicating(std::move(*sender), {settings.dedup_by_content, settings.dedup_window});
 }
 
 Result<std::unique_ptr<queue::Operator>> HostQueues::open_operator(const std::string& queue) {

@@ -23,8 +23,9 @@ class ClaimCall {
   using Order = JobFlow::ClaimOrder;
 
   /// `explain` may be empty: then a failure says what the source says.
-  ClaimCall(queue::Source& source, Duration visibility, const Clock& clock, ExplainError explain)
-      : source_(source), visibility_(visibility), clock_(clock), explain_(std::move(explain)) {}
+  ClaimCall(queue::Source& source, Duration visibility, const Clock& clock, ExplainError explain,
+            const queue::ClaimRules& rules = {})
+      : source_(source), visibility_(visibility), clock_(clock), explain_(std::move(explain)), rules_(rules) {}
 
   void begin(SharedFlow& flow) {
     source_.start({.on_ready = [&flow] { flow.run([](JobFlow& job, SteadyTime, Notes& notes) { job.wake(notes); }); },
@@ -39,9 +40,16 @@ class ClaimCall {
   static Order next(JobFlow& flow, SteadyTime now, Notes&) { return flow.next_claim(now); }
   static bool empty(const Order& order) { return order.count == 0; }
   Result<queue::Claimed> make(const Order& order) {
-    auto claimed =
-        source_.claim({.max = order.count, .bytes = kClaimBytes, .visibility = visibility_, .suspects = order.suspects},
-                      Deadline::after(clock_, kSourceTimeout));
+    auto claimed = source_.claim({.max = order.count,
+                                  .bytes = kClaimBytes,
+                                  .visibility = visibility_,
+                                  .suspects = order.suspects,
+                                  .rules = rules_},
+                                 Deadline::after(clock_, kSourceTimeout));
+    if (!claimed && claimed.error().code() == ErrorCode::over_limit) {
+      // No failure: there is nothing to be had until somebody has settled something.
+      return queue::Claimed{};
+    }
     if (!claimed && explain_) {
       return Error(claimed.error().code(), explain_(claimed.error()));
     }
@@ -56,6 +64,7 @@ class ClaimCall {
   const Duration visibility_;
   const Clock& clock_;
   const ExplainError explain_;
+  const queue::ClaimRules rules_;
 };
 
 /// Settles.

@@ -39,6 +39,7 @@ bool Holdings::resume(queue::Delivery& delivery) {
     if (free_to_go_on && task->message.id == delivery.message.id) {
       account_.ended(Ending::lost);
       renew(*task, std::move(delivery.receipt), delivery.leased_until);
+      task->lease.begun_at = terms_.granted({}, delivery.leased_until).begun_at;
       return true;
     }
   }
@@ -46,7 +47,9 @@ bool Holdings::resume(queue::Delivery& delivery) {
 }
 
 void Holdings::renew(Task& task, queue::Receipt receipt, SteadyTime leased_until) {
+  const SteadyTime begun_at = task.lease.begun_at;
   task.lease = terms_.granted(std::move(receipt), leased_until);
+  task.lease.begun_at = begun_at;
   if (crash_ledger_ != nullptr) {
     crash_ledger_->renew(task.slot, task.lease.receipt);
   }

@@ -91,6 +91,7 @@ JobFlow::Settings flow_settings(const JobSpec& spec) {
   return {.workers = spec.config.concurrency,
           .visibility = spec.visibility_timeout,
           .stuck_grace = spec.stuck_grace,
+          .max_lease = spec.max_lease,
           .claiming = {.rate_limit = spec.config.rate_limit, .poll_interval = spec.config.poll_interval}};
 }
 
@@ -111,7 +112,8 @@ class Job::Parts {
         flow(flow_settings(spec), FailurePolicy(spec.config, spec.host), seams.random, crash_ledger.get(),
              seams.clock.steady_now()),
         shared(spec.config.name, flow, seams.clock, seams.log, seams.metrics),
-        poller(shared, ClaimCall(*source, spec.visibility_timeout, seams.clock, seams.explain)),
+        poller(shared, ClaimCall(*source, spec.visibility_timeout, seams.clock, seams.explain,
+                                 {.max_in_flight = spec.max_in_flight})),
         settler(shared, SettleCall(*source, seams.clock)),
         keeper(shared, ExtendCall(*source, spec.visibility_timeout)) {}
 

@@ -36,6 +36,8 @@ struct JobSpec {
   const sluice_handler* handler = nullptr;  ///< never null; lives as long as the process
   plugin::OptionValues options;
   Duration visibility_timeout = std::chrono::seconds(30);  ///< of one claim, extended while its handler runs
+  std::uint64_t max_in_flight = 0;                         ///< of the queue, everybody's; 0: no limit
+  Duration max_lease = std::chrono::hours(12);             ///< since the claim, however often it is extended
   std::string host;                                        ///< this host's name, written into failures
   Duration stuck_grace = kStuckGrace;
   bool isolated = false;  ///< every worker runs its handlers in a process of its own, not suspects alone

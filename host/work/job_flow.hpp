@@ -44,6 +44,7 @@ class JobFlow {
     std::uint32_t workers = 1;
     Duration visibility = std::chrono::seconds(30);
     Duration stuck_grace = std::chrono::seconds(5);
+    Duration max_lease = std::chrono::hours(12);
     Claimer::Settings claiming;
   };
   using ClaimOrder = Claimer::Order;

@@ -13,6 +13,16 @@ LeaseKeeper::LeaseKeeper(Holdings& holdings, Dispatcher& dispatcher, Settler& se
 
 void LeaseKeeper::put_back_unstarted(Task& task, SteadyTime now) { settler_.add(task, put_back(task.suspect), now); }
 
+// It has been held as long as anybody may. Its handler is told when the lease ends, and then others may have it.
+void LeaseKeeper::let_lapse(Task& task, SteadyTime now) {
+  if (holdings_.terms().usable(task.lease, now)) {
+    task.lease.extend_at = holdings_.terms().usable_until(task.lease);
+  } else {
+    workforce_.hand(task.seat).lose_lease(task);
+    task.lease.extend_at = SteadyTime::max();
+  }
+}
+
 bool LeaseKeeper::wants_extension(Task& task, SteadyTime now) {
   if (task.receipt_state() != ReceiptState::ours || now < task.lease.extend_at) {
     return false;
@@ -28,12 +38,20 @@ bool LeaseKeeper::wants_extension(Task& task, SteadyTime now) {
         task.leave_hand();
         return false;
       }
+      if (holdings_.terms().used_up(task.lease, now)) {
+        let_lapse(task, now);
+        return false;
+      }
       if (!holdings_.terms().usable(task.lease, now)) {
         // Somebody else may have it any moment. Until he does it can still be extended, and settled.
         workforce_.hand(task.seat).lose_lease(task);
       }
       return true;
     case TaskStage::disposed:
+      if (holdings_.terms().used_up(task.lease, now)) {
+        task.lease.extend_at = SteadyTime::max();
+        return false;
+      }
       return now - task.finished_at < kSettlePatience;
     case TaskStage::parked:
     case TaskStage::settling:

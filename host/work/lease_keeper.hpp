@@ -44,6 +44,7 @@ class LeaseKeeper {
 
  private:
   bool wants_extension(Task& task, SteadyTime now);
+  void let_lapse(Task& task, SteadyTime now);
   SteadyTime next_look(const Task& task) const;
   void put_back_unstarted(Task& task, SteadyTime now);
   SteadyTime retry_at(const Task& task, SteadyTime now);

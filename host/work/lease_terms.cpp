@@ -19,7 +19,8 @@ Duration LeaseTerms::call_timeout() const { return std::min(visibility_ / 4, kMa
 
 Lease LeaseTerms::granted(queue::Receipt&& receipt, SteadyTime ends_at) const {
   const bool endless = ends_at == SteadyTime::max();
-  return {std::move(receipt), ends_at, endless ? ends_at : ends_at - visibility_ / 2};
+  return {std::move(receipt), ends_at, endless ? ends_at : ends_at - visibility_ / 2,
+          endless ? SteadyTime{} : ends_at - visibility_};
 }
 
 SteadyTime LeaseTerms::retry_at(SteadyTime now, Random& random) const {

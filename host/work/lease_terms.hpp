@@ -9,7 +9,9 @@ namespace sluice::work {
 /// When leases are extended, and until when they may be used. A value.
 class LeaseTerms {
  public:
-  explicit LeaseTerms(Duration visibility) : visibility_(visibility) {}
+  /// No lease lasts longer than `longest` since its claim, however often it is extended.
+  explicit LeaseTerms(Duration visibility, Duration longest = std::chrono::hours(12))
+      : visibility_(visibility), longest_(longest) {}
 
   Duration visibility() const { return visibility_; }
   /// A lease that the source has granted until `ends_at`.
@@ -19,11 +21,16 @@ class LeaseTerms {
   /// When a message must no longer be started or worked on: a little before its lease ends.
   SteadyTime usable_until(const Lease& lease) const;
   bool usable(const Lease& lease, SteadyTime now) const { return now < usable_until(lease); }
+  /// An extension at `now` would go beyond what a lease may last.
+  bool used_up(const Lease& lease, SteadyTime now) const {
+    return lease.begun_at != SteadyTime{} && now + visibility_ > lease.begun_at + longest_;
+  }
   /// How long one extend call may take, so that there is time for another.
   Duration call_timeout() const;
 
  private:
   Duration visibility_;
+  Duration longest_;
 };
 
 }  // namespace sluice::work

@@ -15,6 +15,7 @@ struct Lease {
   queue::Receipt receipt;
   SteadyTime ends_at{};
   SteadyTime extend_at{};
+  SteadyTime begun_at{};  ///< when it was claimed; the epoch: not known
 };
 
 enum class TaskStage {

@@ -30,19 +30,19 @@ TEST(MessageTemplate, TakesJsonAsItIsAndStringsByTheirCharacters) {
 
 TEST(MessageTemplate, TellsWhatAFileHolds) {
   auto messages = *made({});
-  EXPECT_EQ(messages.from_file("a.json", "{\"a\": 1}\n").content_type, "application/json");
-  EXPECT_EQ(messages.from_file("a.json", "{\"a\": 1}\n").body, "{\"a\": 1}");
-  EXPECT_EQ(messages.from_file("a.json", "not json").content_type, "text/plain");
-  EXPECT_EQ(messages.from_file("a.txt", "{\"a\": 1}\n").content_type, "text/plain");
-  EXPECT_EQ(messages.from_file("a.txt", "{\"a\": 1}\n").body, "{\"a\": 1}\n");
-  EXPECT_EQ(messages.from_file("a.png", "\x89PNG\0"s).content_type, "application/octet-stream");
-  EXPECT_EQ(messages.from_file("empty", "").content_type, "text/plain");
+  EXPECT_EQ(messages.from_file("a.json", "{\"a\": 1}\n")->content_type, "application/json");
+  EXPECT_EQ(messages.from_file("a.json", "{\"a\": 1}\n")->body, "{\"a\": 1}");
+  EXPECT_EQ(messages.from_file("a.json", "not json")->content_type, "text/plain");
+  EXPECT_EQ(messages.from_file("a.txt", "{\"a\": 1}\n")->content_type, "text/plain");
+  EXPECT_EQ(messages.from_file("a.txt", "{\"a\": 1}\n")->body, "{\"a\": 1}\n");
+  EXPECT_EQ(messages.from_file("a.png", "\x89PNG\0"s)->content_type, "application/octet-stream");
+  EXPECT_EQ(messages.from_file("empty", "")->content_type, "text/plain");
 }
 
 TEST(MessageTemplate, EveryMessageHasTheSharedOptions) {
   auto messages =
       *made({"--delay", "90s", "--attr", "a=1", "--attr", "b=x=y", "--attr", "c=", "--content-type", "x/y"});
-  for (const auto& message : {*messages.from_json("1"), messages.from_text("t"), messages.from_file("f", "t")}) {
+  for (const auto& message : {*messages.from_json("1"), *messages.from_text("t"), *messages.from_file("f", "t")}) {
     EXPECT_EQ(message.delay, std::chrono::seconds(90));
     EXPECT_EQ(message.attributes, (queue::Attributes{{"a", "1"}, {"b", "x=y"}, {"c", ""}}));
     EXPECT_EQ(message.content_type, "x/y");

@@ -40,6 +40,8 @@ StoreFactory dynamomq() {
                     .makes_queues = false,
                     .keeps_json_spelling = false,
                     .keeps_to_bytes = false,
+                    .counts_in_flight = false,
+                    .windows_by_own_clock = false,
                     .stable_ties = false};
   factory.absence = Emulator::absence();
   return factory;

@@ -47,12 +47,14 @@ struct Actor {
 
 /// In what an implementation may differ from the others.
 struct StoreTraits {
-  std::size_t max_body = 0;         ///< bodies above it are ErrorCode::invalid; 0: no limit worth testing
-  std::size_t max_id = 2048;        ///< bytes of the longest id
-  bool makes_queues = true;         ///< an absent queue is empty; otherwise it is ErrorCode::queue_missing
-  bool keeps_json_spelling = true;  ///< false: a JSON body comes back as an equal value in another spelling
-  bool keeps_to_bytes = true;       ///< a claim holds to the bytes that are wanted, from the first on
-  bool stable_ties = true;          ///< messages sent at the same instant come in the order of sending
+  std::size_t max_body = 0;          ///< bodies above it are ErrorCode::invalid; 0: no limit worth testing
+  std::size_t max_id = 2048;         ///< bytes of the longest id
+  bool makes_queues = true;          ///< an absent queue is empty; otherwise it is ErrorCode::queue_missing
+  bool keeps_json_spelling = true;   ///< false: a JSON body comes back as an equal value in another spelling
+  bool keeps_to_bytes = true;        ///< a claim holds to the bytes that are wanted, from the first on
+  bool counts_in_flight = true;      ///< knows how many messages are in flight; otherwise such a limit is refused
+  bool windows_by_own_clock = true;  ///< deduplication windows go by the clock that the store was given
+  bool stable_ties = true;           ///< messages sent at the same instant come in the order of sending
 };
 
 /// How the suite gets a store. `make` may return null: then the case is skipped, with `absence` as the reason.

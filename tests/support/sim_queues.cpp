@@ -8,8 +8,10 @@
 #include "base/mutex.hpp"
 #include "base/uuid.hpp"
 #include "host/queue/message_errors.hpp"
+#include "host/queue/send_keys.hpp"
 #include "tests/support/sim_board.hpp"
 #include "tests/support/sim_records.hpp"
+#include "tests/support/sim_send_marks.hpp"
 
 namespace sluice::test {
 
@@ -61,6 +63,7 @@ class SimQueues::Shelf {
 
   Mutex mutex;
   std::map<std::string, SimRecords> queues SLUICE_GUARDED_BY(mutex);
+  std::map<std::string, SimSendMarks> sent SLUICE_GUARDED_BY(mutex);
 };
 
 class SimQueues::SimSource final : public queue::Source {
@@ -100,6 +103,9 @@ class SimQueues::SimSender final : public queue::Sender {
   std::vector<SendResult> send(std::span<const queue::NewMessage> messages, Deadline deadline) override;
 
  private:
+  static void put_down(const queue::NewMessage& message, SimRecords& records, SimSendMarks& marks, WallTime now,
+                       SendResult& result);
+
   Shelf& shelf_;
   const std::string queue_;
 };
@@ -160,7 +166,16 @@ Result<queue::Claimed> SimQueues::SimSource::claim(const queue::ClaimRequest& re
   }
   const WallTime now = shelf_.clock.wall_now();
   const MutexLock lock(shelf_.mutex);
-  queue::Claimed claimed = shelf_.queues[address_.queue].claim(address_.half, request, now);
+  SimRecords& records = shelf_.queues[address_.queue];
+  queue::ClaimRequest allowed = request;
+  if (const std::uint64_t limit = request.rules.max_in_flight; limit > 0 && request.max > 0) {
+    const std::uint64_t flying = records.stats(address_.half, now).in_flight;
+    if (flying >= limit) {
+      return queue::in_flight_limit(address_.queue, limit);
+    }
+    allowed.max = static_cast<std::size_t>(std::min<std::uint64_t>(request.max, limit - flying));
+  }
+  queue::Claimed claimed = records.claim(address_.half, allowed, now);
   for (queue::Delivery& delivery : claimed.deliveries) {
     delivery.leased_until = asked_at + request.visibility;
   }
@@ -222,6 +237,19 @@ std::vector<ExtendResult> SimQueues::SimSource::extend(std::span<const queue::Re
   return results;
 }
 
+void SimQueues::SimSender::put_down(const queue::NewMessage& message, SimRecords& records, SimSendMarks& marks,
+                                    WallTime now, SendResult& result) {
+  const auto find = [&records](const std::string& id) { return records.find(id); };
+  if (auto first = marks.first_of(message, now, find)) {
+    result.status = SendStatus::deduplicated;
+    result.id = std::move(*first);
+  } else if (!records.send(message, result.id, now)) {
+    result.status = SendStatus::duplicate_id;
+  } else {
+    marks.note(message, *records.find(result.id));
+  }
+}
+
 std::vector<SendResult> SimQueues::SimSender::send(std::span<const queue::NewMessage> messages, Deadline deadline) {
   const auto fault = shelf_.faults.begin(StoreCall::send, {queue_}, messages.size(), deadline);
   const WallTime now = shelf_.clock.wall_now();
@@ -230,6 +258,7 @@ std::vector<SendResult> SimQueues::SimSender::send(std::span<const queue::NewMes
   {
     const MutexLock lock(shelf_.mutex);
     SimRecords& records = shelf_.queues[queue_];
+    SimSendMarks& marks = shelf_.sent[queue_];
     for (const queue::NewMessage& message : messages) {
       SendResult result;
       result.id = message.id.empty() ? make_uuid(shelf_.random) : message.id;
@@ -242,8 +271,11 @@ std::vector<SendResult> SimQueues::SimSender::send(std::span<const queue::NewMes
         result.status = SendStatus::failed;
         result.error =
             Error(ErrorCode::invalid, "a body has at most 400 KiB; keep the data elsewhere and send its place");
-      } else if ((!hit || hit->applied) && !records.send(message, result.id, now)) {
-        result.status = SendStatus::duplicate_id;
+      } else if (auto refused = queue::refused_send_keys(message)) {
+        result.status = SendStatus::failed;
+        result.error = std::move(*refused);
+      } else if (!hit || hit->applied) {
+        put_down(message, records, marks, now, result);
       }
       if (hit) {
         result.status = SendStatus::failed;

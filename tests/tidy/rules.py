@@ -37,6 +37,7 @@ BOUNDARIES = {
     r"curl/": ("dynamo/transport/", "plugins/webhook/"),
     r"openssl/": ("dynamo/signing/", "dynamo/credentials/", "host/plugin/sealed_file.cpp", "plugins/"),
     r"toml\+\+/|toml\.hpp": ("config/",),
+    r"cctz/": ("config/time_zone.cpp",),
     r"boost/dll": ("host/plugin/",),
     r"sqlite3\.h": ("host/stores/sqlite/",),
     r"spdlog/|fmt/": ("host/observe/",),

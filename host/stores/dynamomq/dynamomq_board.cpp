@@ -23,6 +23,8 @@ std::string id_of(Topic topic, const std::string& key) {
       return prefix + std::string(kHostPrefix) + key;
     case Topic::steering:
       return prefix + "steering";
+    case Topic::schedules:
+      return prefix + "schedule/" + key;
     case Topic::audit:
       break;
   }

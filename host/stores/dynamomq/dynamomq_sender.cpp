@@ -1,6 +1,8 @@
 #include "host/stores/dynamomq/dynamomq_sender.hpp"
 
 #include "base/uuid.hpp"
+#include "host/queue/send_keys.hpp"
+#include "host/stores/dynamomq/keyed_sender.hpp"
 
 namespace sluice::queue::dynamomq {
 namespace {
@@ -25,6 +27,10 @@ std::vector<DynamoMqSender::Draft> DynamoMqSender::draft(std::span<const NewMess
   drafts.reserve(messages.size());
   for (std::size_t i = 0; i < messages.size(); ++i) {
     const NewMessage& message = messages[i];
+    if (auto refused = refused_send_keys(message)) {
+      results[i] = failed(message.id, std::move(*refused));
+      continue;
+    }
     results[i].id = message.id.empty() ? make_uuid(random_) : message.id;
     auto item =
         encode_record(message, {results[i].id, parts_.clock.wall_now(), message.delay, parts_.nonces.anonymous()});
@@ -46,7 +52,33 @@ std::vector<SendResult> DynamoMqSender::send(std::span<const NewMessage> message
     }
     return results;
   }
-  const auto drafts = draft(messages, results);
+  auto drafts = draft(messages, results);
+  send_keyed(messages, drafts, results, deadline);
+  send_plain(drafts, results, deadline);
+  doorbell_.ring_sent(place_.queue, messages, results);
+  return results;
+}
+
+// Takes those away that have keys.
+void DynamoMqSender::send_keyed(std::span<const NewMessage> messages, std::vector<Draft>& drafts,
+                                std::vector<SendResult>& results, Deadline deadline) {
+  std::vector<KeyedSender::Draft> keyed;
+  for (Draft& draft : drafts) {
+    if (has_send_keys(messages[draft.place])) {
+      keyed.push_back({&messages[draft.place], std::move(draft.item), &results[draft.place]});
+    }
+  }
+  if (keyed.empty()) {
+    return;
+  }
+  std::erase_if(drafts, [&](const Draft& draft) { return has_send_keys(messages[draft.place]); });
+  KeyedSender(parts_, place_, random_).send(std::move(keyed), deadline);
+}
+
+void DynamoMqSender::send_plain(const std::vector<Draft>& drafts, std::vector<SendResult>& results, Deadline deadline) {
+  if (drafts.empty()) {
+    return;
+  }
   std::vector<RecordWrite> writes;
   writes.reserve(drafts.size());
   for (const auto& draft : drafts) {
@@ -67,8 +99,6 @@ std::vector<SendResult> DynamoMqSender::send(std::span<const NewMessage> message
       result = failed(result.id, recovery_.error_of(outcomes[k]));
     }
   }
-  doorbell_.ring_sent(place_.queue, messages, results);
-  return results;
 }
 
 }  // namespace sluice::queue::dynamomq

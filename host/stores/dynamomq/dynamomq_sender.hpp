@@ -14,7 +14,8 @@ namespace sluice::queue::dynamomq {
 /// Sends messages to one queue.
 ///
 /// An insert is refused by itself when the id is there, so that no read comes first. One whose answer was lost is
-/// repeated; when the repeat finds the id taken, the record tells whether it is our own.
+/// repeated; when the repeat finds the id taken, the record tells whether it is our own. Messages with a deduplication
+/// id or unique key are KeyedSender's.
 class DynamoMqSender final : public Sender {
  public:
   /// The references must outlive the sender.
@@ -32,6 +33,9 @@ class DynamoMqSender final : public Sender {
   struct Draft;
 
   std::vector<Draft> draft(std::span<const NewMessage> messages, std::vector<SendResult>& results);
+  void send_keyed(std::span<const NewMessage> messages, std::vector<Draft>& drafts, std::vector<SendResult>& results,
+                  Deadline deadline);
+  void send_plain(const std::vector<Draft>& drafts, std::vector<SendResult>& results, Deadline deadline);
 
   StoreParts parts_;
   const QueueTable& place_;

@@ -30,6 +30,11 @@ void DynamoMqSource::stop() {
 }
 
 Result<Claimed> DynamoMqSource::claim(const ClaimRequest& request, Deadline deadline) {
+  if (request.rules.max_in_flight > 0) {
+    return Error(ErrorCode::invalid, "queue " + address_.queue +
+                                         " lies in a DynamoDB table, where nobody can count what is in flight without "
+                                         "reading all of it; leave max_in_flight out, or have the queue on SQLite");
+  }
   return Claimer(parts_, queue_.place, address_.half, state()).claim(request, deadline);
 }
 

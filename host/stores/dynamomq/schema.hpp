@@ -31,6 +31,7 @@ inline constexpr std::string_view kGroup = "sluice_group";            ///< S
 inline constexpr std::string_view kFailure = "sluice_failure";        ///< M: why the last attempt failed
 /// N, 1: its next delivery is a suspect, and counts. Absent or 0: only its times tell.
 inline constexpr std::string_view kSuspect = "sluice_suspect";
+inline constexpr std::string_view kUniqueToken = "sluice_unique";  ///< S: the one of the unique key that it took
 }  // namespace attribute
 
 /// DynamoDB's limits.

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
+#include "host/queue/send_keys.hpp"
 #include "host/stores/sqlite/row_codec.hpp"
 #include "host/stores/sqlite/times.hpp"
 
@@ -12,6 +14,7 @@ NewMessages::NewMessages(Connection& connection, Tally& tally, Deliveries& deliv
     : tally_(tally),
       deliveries_(deliveries),
       ids_(ids),
+      marks_(connection, deliveries),
       rows_(connection),
       // Without `native`, which then costs nothing.
       insert_(connection,
@@ -48,6 +51,41 @@ void NewMessages::Rows::column(std::size_t row, int column, ColumnValue value) c
 
 void NewMessages::insert(std::int64_t queue, std::span<const NewMessage> messages, std::span<SendResult> results,
                          WallTime now) {
+  if (std::any_of(messages.begin(), messages.end(), has_send_keys)) {
+    marks_.begin(now);
+  }
+  // In their order, which is that of the queue.
+  for (std::size_t from = 0; from < messages.size();) {
+    const auto keyed =
+        std::find_if(messages.begin() + static_cast<std::ptrdiff_t>(from), messages.end(), has_send_keys);
+    const auto end = static_cast<std::size_t>(keyed - messages.begin());
+    if (end > from) {
+      insert_plain(queue, messages.subspan(from, end - from), results.subspan(from, end - from), now);
+    }
+    if (end < messages.size()) {
+      insert_keyed(queue, messages[end], results[end], now);
+    }
+    from = end + 1;
+  }
+}
+
+void NewMessages::insert_keyed(std::int64_t queue, const NewMessage& message, SendResult& result, WallTime now) {
+  if (result.status == SendStatus::failed) {
+    return;
+  }
+  if (auto first = marks_.first_of(queue, message)) {
+    result.status = SendStatus::deduplicated;
+    result.id = std::move(*first);
+    return;
+  }
+  insert_plain(queue, std::span(&message, 1), std::span(&result, 1), now);
+  if (result.status == SendStatus::sent) {
+    marks_.note(queue, message, result.id, entries_.front().seq);
+  }
+}
+
+void NewMessages::insert_plain(std::int64_t queue, std::span<const NewMessage> messages, std::span<SendResult> results,
+                               WallTime now) {
   gather(queue, messages, results, now);
   find_duplicates(queue);
   number();

@@ -11,6 +11,7 @@
 #include "host/stores/sqlite/deliveries.hpp"
 #include "host/stores/sqlite/id_index.hpp"
 #include "host/stores/sqlite/memory_table.hpp"
+#include "host/stores/sqlite/send_marks.hpp"
 #include "host/stores/sqlite/tally.hpp"
 
 namespace sluice::queue::sqlite {
@@ -21,8 +22,9 @@ class NewMessages {
  public:
   NewMessages(Connection& connection, Tally& tally, Deliveries& deliveries, IdLookup& ids);
 
-  /// Sets the status of each result to sent or duplicate_id; results that have failed already are left out. Their ids
-  /// are given; of a message that came without one it is taken for granted that nobody else has that id.
+  /// Sets the status of each result to sent, duplicate_id, or deduplicated with the first message's id; results that
+  /// have failed already are left out. Their ids are given; of a message that came without one it is taken for granted
+  /// that nobody else has that id. A message with a deduplication id or unique key has statements of its own.
   void insert(std::int64_t queue, std::span<const NewMessage> messages, std::span<SendResult> results, WallTime now);
 
  private:
@@ -49,6 +51,9 @@ class NewMessages {
     std::vector<Row> list;
   };
 
+  void insert_plain(std::int64_t queue, std::span<const NewMessage> messages, std::span<SendResult> results,
+                    WallTime now);
+  void insert_keyed(std::int64_t queue, const NewMessage& message, SendResult& result, WallTime now);
   void gather(std::int64_t queue, std::span<const NewMessage> messages, std::span<SendResult> results, WallTime now);
   void find_duplicates(std::int64_t queue);
   std::vector<std::int64_t> known_hashes();
@@ -59,6 +64,7 @@ class NewMessages {
   Tally& tally_;
   Deliveries& deliveries_;
   IdLookup& ids_;
+  SendMarks marks_;
   Rows rows_;
   Statement insert_;
   Statement insert_ready_;

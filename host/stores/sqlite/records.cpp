@@ -25,6 +25,7 @@ Records::Records(Connection& connection)
       places_(connection),
       deliveries_(connection, tally_, places_),
       claimer_(connection, places_, deliveries_),
+      in_flight_(connection),
       names_(connection),
       ids_(connection),
       queue_insert_(connection, "INSERT INTO queues (name) VALUES (?1)"),

@@ -11,6 +11,7 @@
 #include "host/stores/sqlite/connection.hpp"
 #include "host/stores/sqlite/deliveries.hpp"
 #include "host/stores/sqlite/id_index.hpp"
+#include "host/stores/sqlite/in_flight.hpp"
 #include "host/stores/sqlite/new_messages.hpp"
 #include "host/stores/sqlite/places.hpp"
 #include "host/stores/sqlite/tally.hpp"
@@ -52,6 +53,7 @@ class Records {
   Places& places() { return places_; }
   Deliveries& deliveries() { return deliveries_; }
   Claimer& claimer() { return claimer_; }
+  InFlight& in_flight() { return in_flight_; }
 
   std::optional<std::int64_t> queue(const std::string& name) { return names_.find(name); }
   /// Makes the queue where it is absent.
@@ -69,6 +71,7 @@ class Records {
   Places places_;
   Deliveries deliveries_;
   Claimer claimer_;
+  InFlight in_flight_;
   QueueNames names_;
   IdLookup ids_;
   Statement queue_insert_;

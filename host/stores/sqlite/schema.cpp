@@ -97,7 +97,32 @@ CREATE TABLE notices (
 constexpr const char* kOrdering = "";
 
 // What has been sent lately, and what must not be sent twice.
-constexpr const char* kSending = "";
+// `until` and `last` are on a clock of the file's own, which never goes back; it is `ahead` of the machine's by as much
+// as that has been set back so far.
+constexpr const char* kSending = R"sql(
+CREATE TABLE dedup_ids (
+  queue INTEGER NOT NULL,
+  key BLOB NOT NULL,
+  until INTEGER NOT NULL,
+  id TEXT NOT NULL,
+  PRIMARY KEY (queue, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX dedup_ids_until ON dedup_ids (until);
+CREATE TABLE unique_keys (
+  queue INTEGER NOT NULL,
+  key BLOB NOT NULL,
+  until_done INTEGER NOT NULL,
+  seq INTEGER NOT NULL,
+  PRIMARY KEY (queue, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX unique_keys_seq ON unique_keys (seq);
+CREATE TABLE send_clock (
+  one INTEGER PRIMARY KEY CHECK (one = 1),
+  last INTEGER NOT NULL,
+  ahead INTEGER NOT NULL
+) STRICT;
+INSERT INTO send_clock VALUES (1, 0, 0);
+)sql";
 
 // Idempotency keys.
 constexpr const char* kKeys = "";

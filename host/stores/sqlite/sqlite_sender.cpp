@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/uuid.hpp"
+#include "host/queue/send_keys.hpp"
 
 namespace sluice::queue::sqlite {
 
@@ -27,9 +28,21 @@ std::size_t batch_of(std::span<const NewMessage> messages) {
 /// What one call works on. It is the call's and the store's together, for the caller may leave before the disk answers.
 struct Sending {
   Sending(std::span<const NewMessage> batch, std::span<const SendResult> begun)
-      : messages(batch.begin(), batch.end()), results(begun.begin(), begun.end()) {}
+      : messages(batch.begin(), batch.end()), results(begun.begin(), begun.end()) {
+    if (std::any_of(messages.begin(), messages.end(), has_send_keys)) {
+      before = results;
+    }
+  }
+  /// The work is done once more where the transaction that it shared with others could not be committed.
+  void begin() {
+    if (!before.empty()) {
+      results = before;
+    }
+  }
+
   std::vector<NewMessage> messages;
   std::vector<SendResult> results;
+  std::vector<SendResult> before;  ///< with the ids that they were given; empty where no other id can take their place
 };
 
 }  // namespace
@@ -50,7 +63,11 @@ std::vector<SendResult> SqliteSender::send(std::span<const NewMessage> messages,
 void SqliteSender::send_batch(std::span<const NewMessage> messages, std::span<SendResult> results, Deadline deadline) {
   bool any = false;
   for (std::size_t i = 0; i < messages.size(); ++i) {
-    if (auto refused = store_.refused(results[i].id, content_bytes(messages[i]))) {
+    auto refused = store_.refused(results[i].id, content_bytes(messages[i]));
+    if (!refused && has_send_keys(messages[i])) {
+      refused = refused_send_keys(messages[i]);
+    }
+    if (refused) {
       results[i].status = SendStatus::failed;
       results[i].error = std::move(*refused);
     } else {
@@ -63,6 +80,7 @@ void SqliteSender::send_batch(std::span<const NewMessage> messages, std::span<Se
   const auto sending = std::make_shared<Sending>(messages, results);
   const auto work = [sending, queue = queue_, &clock = store_.clock()](Writer& writer) {
     const WallTime now = clock.wall_now();
+    sending->begin();
     writer.records.sending().insert(writer.records.make_queue(queue), sending->messages, sending->results, now);
   };
   const auto ring = [sending, queue = queue_, &doorbell = store_.doorbell()] {

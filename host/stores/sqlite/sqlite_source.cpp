@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "host/queue/message_errors.hpp"
 #include "host/stores/sqlite/lease.hpp"
 
 namespace sluice::queue::sqlite {
@@ -26,7 +27,18 @@ void in_parts(std::span<const Item> items, std::span<Outcome> results, Work work
 struct Claiming {
   ClaimRequest request;
   Claimed claimed;
+  bool over_limit = false;
 };
+
+/// What a claim may take beside what is in flight; false: nothing.
+bool make_room(Records& records, std::int64_t half, ClaimRequest& request, WallTime now) {
+  if (request.rules.max_in_flight == 0 || request.max == 0) {
+    return true;
+  }
+  const std::uint64_t room = records.in_flight().room(half, request.rules.max_in_flight, now);
+  request.max = static_cast<std::size_t>(std::min<std::uint64_t>(request.max, room));
+  return room > 0;
+}
 
 struct Settling {
   explicit Settling(std::span<const Completion> batch)
@@ -86,14 +98,20 @@ std::shared_ptr<BellWatch> SqliteSource::watch() {
 }
 
 Result<Claimed> SqliteSource::claim(const ClaimRequest& request, Deadline deadline) {
-  const auto claiming = std::make_shared<Claiming>(Claiming{request, {}});
+  const auto claiming = std::make_shared<Claiming>(Claiming{request, {}, false});
   const auto watch = this->watch();
   const std::uint64_t heard = watch ? watch->heard() : 0;
   const auto work = [claiming, address = address_, &clock = store_.clock()](Writer& writer) {
     claiming->claimed = {};
+    claiming->over_limit = false;
     if (const auto queue = writer.records.queue(address.queue)) {
       const Lease lease(clock, claiming->request.visibility);
-      claiming->claimed = writer.records.claimer().claim(half_of(*queue, address.half), claiming->request, lease);
+      const std::int64_t half = half_of(*queue, address.half);
+      ClaimRequest request = claiming->request;
+      claiming->over_limit = !make_room(writer.records, half, request, lease.now);
+      if (!claiming->over_limit) {
+        claiming->claimed = writer.records.claimer().claim(half, request, lease);
+      }
     }
   };
   const auto undo = [claiming, address = address_, &clock = store_.clock()](Writer& writer) {
@@ -104,8 +122,12 @@ Result<Claimed> SqliteSource::claim(const ClaimRequest& request, Deadline deadli
   if (auto done = store_.write({.work = work, .flush = false, .undo = undo}, deadline); !done) {
     return done.error();
   }
+  held_ = claiming->over_limit;
   if (watch && claiming->claimed.deliveries.size() < request.max) {
     watch->arm(heard);
+  }
+  if (claiming->over_limit) {
+    return in_flight_limit(address_.queue, request.rules.max_in_flight);
   }
   return std::move(claiming->claimed);
 }
@@ -136,8 +158,11 @@ void SqliteSource::settle_batch(std::span<const Completion> completions, std::sp
       }
     }
   };
-  const auto ring = [settling, address = address_, &doorbell = store_.doorbell()] {
+  const auto ring = [settling, address = address_, held = held_.load(), &doorbell = store_.doorbell()] {
     doorbell.ring_settled(address, settling->completions, settling->results);
+    if (held) {
+      doorbell.ring(address);  // there is room in flight again
+    }
   };
   const auto remember = [settling, &unconfirmed] { unconfirmed.add_settled(settling->completions, settling->results); };
   if (auto done = store_.write({.work = work, .committed = ring, .unconfirmed = remember}, deadline); !done) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -34,6 +35,8 @@ class SqliteSource final : public Source {
   // Fixed after construction.
   SharedStore& store_;
   const QueueAddress address_;
+  // Synchronises itself.
+  std::atomic<bool> held_{false};  ///< the last claim found as much in flight as may be
 
   Mutex mutex_;
   // Guarded by mutex_.

@@ -14,7 +14,11 @@ namespace {
 using ::testing::HasSubstr;
 
 /// Takes from a file what version 3 did not have.
-void make_version_3(const std::string& path) { raw_sql(path, "DROP TABLE notices; PRAGMA user_version = 3"); }
+void make_version_3(const std::string& path) {
+  raw_sql(path,
+          "DROP TABLE notices; DROP TABLE dedup_ids; DROP TABLE unique_keys; DROP TABLE send_clock; PRAGMA "
+          "user_version = 3");
+}
 
 /// Takes from a file what version 2 did not have.
 void make_version_2(const std::string& path) {

@@ -11,7 +11,7 @@
 
 namespace sluice::client {
 
-/// DynamoMQ's errors by its names, and two of the producer's own.
+/// DynamoMQ's errors by its names, two of the producer's own, and two of SQS.
 enum class ErrorKind {
   id_not_provided,           ///< IDNotProvidedError
   id_not_found,              ///< IDNotFoundError
@@ -25,6 +25,8 @@ enum class ErrorKind {
   invalid_state_transition,  ///< InvalidStateTransitionError: the message's state forbids it
   queue_full,                ///< QueueFullError: the producer holds as much as it may
   producer_closed,           ///< ProducerClosedError: closed before this message was sent
+  over_limit,                ///< OverLimitError: as many messages are in flight as may be
+  invalid_parameter_value,   ///< InvalidParameterValueError: a time beyond what a call takes
 };
 
 /// A failure as a value. Errors are compared and branched on by kind; the rest is for people.

@@ -29,6 +29,12 @@ enum class Status { ready, processing };
 SLUICE_CLIENT_API std::string_view to_string(QueueType type);  // "STANDARD", "DLQ"
 SLUICE_CLIENT_API std::string_view to_string(Status status);   // "READY", "PROCESSING"
 
+/// When another message with the same unique key may be sent again.
+enum class UniqueUntil {
+  claimed,  ///< once the first one has been received
+  done,     ///< once the first one has been removed, or lies in the DLQ
+};
+
 /// What a sender says of a message. A value.
 struct NewMessage {
   std::string id{};    ///< must be given
@@ -39,6 +45,14 @@ struct NewMessage {
   Attributes attributes{};
   std::string group{};
   Duration delay{};  ///< not received before now + delay; zero and negative: at once
+  /// Not empty: of the messages sent with it within the window, the first one alone is stored; the others are answered
+  /// with its id, even after it is done. At most 1,024 bytes of UTF-8, as is the unique key.
+  std::string dedup_id{};
+  Duration dedup_window = std::chrono::minutes(5);
+  /// Not empty: while a message with this key is in the queue, no other is put beside it; the other is answered with
+  /// the first one's id.
+  std::string unique_key{};
+  UniqueUntil unique_until = UniqueUntil::done;
 };
 
 /// Why a message's last attempt failed, as far as somebody wrote it down. A value.
@@ -79,6 +93,8 @@ struct Receipt {
   QueueType queue_type = QueueType::standard;
   std::int64_t version = 0;
   std::int64_t locator = 0;  ///< the store's own; pass it on as it is
+  /// When it was received, from which the longest lease is counted; the epoch: not known.
+  Time received_at{};
 };
 
 struct ReceivedMessage {

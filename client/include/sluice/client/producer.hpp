@@ -40,6 +40,10 @@ struct ProduceOptions {
   std::string content_type{kTextPlain};
   Attributes attributes{};
   std::string group{};
+  std::string dedup_id{};  ///< as NewMessage's, like what follows
+  Duration dedup_window = std::chrono::minutes(5);
+  std::string unique_key{};
+  UniqueUntil unique_until = UniqueUntil::done;
 };
 
 /// The id of a message that is durable now, or why it was not stored.

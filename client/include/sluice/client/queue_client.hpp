@@ -1,5 +1,7 @@
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -7,6 +9,7 @@
 #include <sluice/client/export.hpp>
 #include <sluice/client/message.hpp>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -39,11 +42,23 @@ struct ClientOptions {
   /// a role without PartiQL, so that each message takes a request of its own, or a machine whose clock is wrong. It
   /// must not throw. Empty: nobody is told.
   std::function<void(const std::string& warning)> on_warning{};
+  /// Messages of the same data count as duplicates, as if each were sent with a deduplication id made of it.
+  bool dedup_by_content = false;
+  Duration dedup_window = std::chrono::minutes(5);  ///< where a message names none of its own
+  /// Of the whole queue half, everybody's: `receive` takes no more, and is OverLimitError at it. Zero: no limit. On
+  /// SQLite.
+  std::uint64_t max_in_flight = 0;
+  /// `change_visibility` with a receipt keeps nothing hidden longer than this since it was received.
+  Duration max_lease = std::chrono::hours(12);
 };
 
 struct ReceiveOptions {
   QueueType queue_type = QueueType::standard;
   Duration visibility_timeout = std::chrono::seconds(30);  ///< zero and negative: 30 s; a century at most
+  /// How long to wait for a message to come where none is due, at most 20 s. What is sent to a SQLite queue of this
+  /// machine ends the wait at once; a queue in DynamoDB is looked at again each second at the latest.
+  Duration wait_time{};
+  std::stop_token stop{};  ///< ends the wait; what has been received by then is returned
 };
 
 namespace detail {
@@ -69,13 +84,15 @@ class SLUICE_CLIENT_API QueueClient {
   ~QueueClient();
 
   /// Stores a message; once it has returned without an error the message is durable. IDDuplicatedError when a message
-  /// of that id is in the queue or its DLQ, MarshalingAttributeError for content that the store cannot hold. The id.
+  /// of that id is in the queue or its DLQ, MarshalingAttributeError for content that the store cannot hold. The id; of
+  /// a duplicate by its deduplication id or unique key, the id of the message that was sent first.
   Result<std::string> send(const NewMessage& message);
   /// The same for many, each by itself, 25 to a request. One result each, in their order.
   std::vector<Result<std::string>> send(std::span<const NewMessage> messages);
 
-  /// Takes the oldest message that is due and hides it for the visibility timeout. EmptyQueueError when none is due.
-  /// A message that somebody else takes first, or whose record nobody can read, is passed over.
+  /// Takes the oldest message that is due and hides it for the visibility timeout. EmptyQueueError when none is due,
+  /// and none came within the wait time; OverLimitError when as many are in flight as may be. A message that somebody
+  /// else takes first, or whose record nobody can read, is passed over.
   Result<ReceivedMessage> receive(const ReceiveOptions& options = {});
   /// Takes at most `max`, oldest first; none is an empty list, no error. With `use_fifo` at most one.
   Result<std::vector<ReceivedMessage>> receive(std::size_t max, const ReceiveOptions& options = {});
@@ -83,8 +100,9 @@ class SLUICE_CLIENT_API QueueClient {
   /// Makes the message visible after `timeout` from now, at once when it is zero or negative, whatever its state.
   /// IDNotFoundError when absent. The message as it is afterwards.
   Result<Message> change_visibility(const std::string& id, Duration timeout);
-  /// The same while it is ours, ConditionalCheckFailedError afterwards. The receipt to use from now on; void when
-  /// `timeout` gave the message up.
+  /// The same while it is ours, ConditionalCheckFailedError afterwards; InvalidParameterValueError, and nothing is
+  /// changed, where it would be hidden longer than `max_lease` since it was received. The receipt to use from now on;
+  /// void when `timeout` gave the message up.
   Result<Receipt> change_visibility(const Receipt& receipt, Duration timeout);
 
   /// Removes the message whoever has it. Absent already: success.

@@ -1,0 +1,31 @@
+#include "host/runtime/job_spec.hpp"
+
+#include "host/runtime/isolation_ward.hpp"
+
+namespace sluice::runtime {
+
+namespace {
+
+/// A worker whose Runner is about to be killed is not stuck.
+constexpr Duration kBeyondKill = std::chrono::seconds(2);
+
+}  // namespace
+
+work::JobSpec job_spec(const JobPlan& plan, const config::HostConfig& config, const std::string& host) {
+  const config::QueueConfig queue = config.queue(plan.config.queue);
+  work::JobSpec spec;
+  spec.config = plan.config;
+  spec.handler = plan.handler;
+  spec.options = plan.options;
+  spec.visibility_timeout = queue.visibility_timeout;
+  spec.max_in_flight = queue.max_in_flight;
+  spec.max_lease = queue.max_lease;
+  spec.host = host;
+  spec.isolated = plan.config.isolation == config::Isolation::process;
+  if (spec.isolated) {
+    spec.stuck_grace = kill_grace(plan.config) + kBeyondKill;
+  }
+  return spec;
+}
+
+}  // namespace sluice::runtime

@@ -1,0 +1,31 @@
+#include "host/runtime/name_lists.hpp"
+
+namespace sluice::runtime {
+
+std::vector<std::string> queues_of(const std::vector<JobPlan>& plans) {
+  std::vector<std::string> names;
+  names.reserve(plans.size());
+  for (const JobPlan& plan : plans) {
+    names.push_back(plan.config.queue);
+  }
+  return names;
+}
+
+std::vector<std::string> queues_of(const std::vector<queue::QueueAddress>& addresses) {
+  std::vector<std::string> names;
+  names.reserve(addresses.size());
+  for (const queue::QueueAddress& address : addresses) {
+    names.push_back(address.queue);
+  }
+  return names;
+}
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) {
+    text += (text.empty() ? "" : ", ") + name;
+  }
+  return text.empty() ? "none" : text;
+}
+
+}  // namespace sluice::runtime

@@ -1,0 +1,291 @@
+#include "host/runtime/scheduler.hpp"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "base/timestamp.hpp"
+#include "host/fleet/json_line.hpp"
+
+namespace sluice::runtime {
+
+namespace {
+
+using std::chrono::floor;
+using std::chrono::hours;
+using std::chrono::seconds;
+using Time = config::ScheduleTimes::Time;
+
+constexpr Duration kFirstPause = seconds(1);
+constexpr Duration kLongestPause = seconds(60);
+// Each costs money where a board is billed; a restart within it is what the deduplication window is for.
+constexpr Duration kTellInterval = seconds(60);
+// A board's time that lies further ahead was written by a clock that was wrong.
+constexpr seconds kAhead = hours(24);
+constexpr seconds kLeastWindow = hours(24);
+constexpr seconds kMostWindow = hours(24 * 366);
+
+WallTime wall(Time time) { return WallTime(time.time_since_epoch()); }
+Time whole(WallTime time) { return Time(floor<seconds>(time.time_since_epoch())); }
+
+/// Alike on every host.
+std::uint64_t hash_of(const std::string& text) {
+  std::uint64_t hash = 0xcbf29ce484222325U;
+  for (const char c : text) {
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+  }
+  return hash;
+}
+
+std::string hexadecimal(std::uint64_t number) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  for (int shift = 28; shift >= 0; shift -= 4) {
+    text += kDigits[(number >> static_cast<unsigned>(shift)) & 15U];
+  }
+  return text;
+}
+
+/// What a schedule does, in words that are the same where it is the same.
+std::string definition_of(const config::ScheduleConfig& schedule) {
+  std::string content = schedule.body + '\0' + schedule.content_type + '\0' + schedule.group + '\0' + schedule.priority;
+  for (const auto& [name, value] : schedule.attributes) {
+    content += '\0' + name + '\0' + value;
+  }
+  const std::string when = schedule.cron.empty() ? "every " + config::format_duration(schedule.every)
+                                                 : "\"" + schedule.cron + "\" in " + schedule.time_zone;
+  return when + ", message " + hexadecimal(hash_of(content)) + " to queue " + schedule.queue;
+}
+
+queue::Priority priority_of(const std::string& name) {
+  return queue::priority_named(name).value_or(queue::Priority::normal);
+}
+
+}  // namespace
+
+std::vector<Schedule> schedules_of(const std::vector<JobPlan>& plans) {
+  std::vector<Schedule> all;
+  for (const JobPlan& plan : plans) {
+    const config::JobConfig& job = plan.config;
+    for (config::ScheduleConfig schedule : job.schedules) {
+      schedule.queue = schedule.queue.empty() ? job.queue : schedule.queue;
+      all.push_back({std::move(schedule), job.file});
+    }
+  }
+  return all;
+}
+
+void Scheduler::take(const std::vector<Schedule>& schedules, WallTime now) {
+  std::set<std::string> names;
+  for (const Schedule& schedule : schedules) {
+    auto times = config::ScheduleTimes::of(schedule.config);
+    if (!times) {
+      lines_.push_back({true, schedule.file + ": schedule '" + schedule.config.name +
+                                  "' cannot be read, although it was checked: has the machine's tzdata gone?"});
+      continue;
+    }
+    const std::string& name = schedule.config.name;
+    names.insert(name);
+    const auto old = entries_.find(name);
+    if (old != entries_.end() && old->second.schedule.config.same_schedule(schedule.config)) {
+      old->second.schedule = schedule;
+      continue;
+    }
+    Entry entry{.schedule = schedule, .times = *times, .definition = definition_of(schedule.config)};
+    entry.last = whole(now);
+    entries_.insert_or_assign(name, std::move(entry));
+  }
+  std::erase_if(entries_, [&](const auto& entry) { return !names.contains(entry.first); });
+}
+
+Scheduler::Order Scheduler::next(WallTime now) {
+  Order order;
+  for (auto& [name, entry] : entries_) {
+    const std::string& queue = entry.schedule.config.queue;
+    if (now < entry.retry_at) {
+      order.wake = std::min(order.wake, entry.retry_at);
+      continue;
+    }
+    if (!entry.known) {
+      order.look = Look{name, queue};
+      return order;
+    }
+    find_due(entry, whole(now));
+    if (!entry.pending.empty()) {
+      order.send = Send{name, queue, entry.pending.front(), message_of(entry, entry.pending.front())};
+      return order;
+    }
+    if (entry.to_tell && now >= entry.tell_at) {
+      fleet::JsonLine line;
+      line.text("definition", entry.definition);
+      line.text("host", host_);
+      line.text("file", entry.schedule.file);
+      line.number("last", entry.last.time_since_epoch().count());
+      order.tell = Tell{name, queue, {.key = name, .text = std::move(line).finish(), .version = entry.version}};
+      return order;
+    }
+    order.wake = std::min(order.wake, entry.to_tell ? entry.tell_at : WallTime::max());
+    const Time due = entry.times.next_after(entry.last);
+    order.wake = std::min(order.wake, due < whole(WallTime::max()) ? wall(due) : WallTime::max());
+  }
+  return order;
+}
+
+void Scheduler::find_due(Entry& entry, Time now) {
+  if (!entry.pending.empty() || entry.times.next_after(entry.last) > now) {
+    return;
+  }
+  const auto policy = entry.schedule.config.catch_up;
+  const std::size_t most = policy == config::CatchUp::all ? kMostCaughtUp : 1;
+  const std::vector<Time> due = entry.times.between(entry.last, now, most);
+  const bool missed = policy == config::CatchUp::all && entry.times.next_after(entry.last) < due.front();
+  if (missed) {
+    lines_.push_back({true, "schedule '" + entry.schedule.config.name + "' has missed more than " +
+                                std::to_string(kMostCaughtUp) + " times; those before " +
+                                entry.times.text(due.front()) + " are let go"});
+  }
+  if (policy == config::CatchUp::none && now - due.back() > kPunctual) {
+    entry.last = due.back();
+    entry.to_tell = true;
+    return;
+  }
+  entry.pending.assign(due.begin(), due.end());
+}
+
+queue::NewMessage Scheduler::message_of(const Entry& entry, Time due) const {
+  const config::ScheduleConfig& schedule = entry.schedule.config;
+  queue::NewMessage message;
+  message.body = schedule.body;
+  message.content_type = schedule.content_type;
+  message.attributes.insert(schedule.attributes.begin(), schedule.attributes.end());
+  message.group = schedule.group;
+  message.priority = priority_of(schedule.priority);
+  message.dedup_id = "schedule/" + schedule.name + "/" + format_timestamp(wall(due));
+  // So long that no host which is late sends it once more.
+  const Time following = entry.times.next_after(due);
+  message.dedup_window = std::clamp(2 * std::min(seconds(following - due), kMostWindow / 2), kLeastWindow, kMostWindow);
+  return message;
+}
+
+void Scheduler::looked(const std::string& name, const Result<queue::Notice>& found, WallTime now) {
+  const auto at = entries_.find(name);
+  if (at == entries_.end()) {
+    return;
+  }
+  Entry& entry = at->second;
+  if (!found) {
+    return failed(entry, "cannot be read up", found.error(), now);
+  }
+  succeeded(entry);
+  entry.known = true;
+  entry.version = found->version;
+  entry.to_tell = true;
+  std::string definition;
+  std::string host;
+  std::string file;
+  std::int64_t last = 0;
+  const auto read = fleet::read_object(found->text, "the notice", [&](JsonReader& json, const std::string& member) {
+    return member == "definition" ? fleet::read_into(json, definition)
+           : member == "host"     ? fleet::read_into(json, host)
+           : member == "file"     ? fleet::read_into(json, file)
+           : member == "last"     ? fleet::read_into(json, last)
+                                  : json.skip();
+  });
+  if (found->version == 0 || !read) {
+    return;  // Nobody has had it: it begins now.
+  }
+  if (definition != entry.definition) {
+    return compare(entry, definition, host, file);
+  }
+  entry.warned.clear();
+  // What is pending was found due by this host's own clock; others may have sent it.
+  const Time said(seconds{last});
+  if (said > whole(now) + kAhead) {
+    return;
+  }
+  if (entry.pending.empty()) {
+    entry.to_tell = entry.last > said;
+    // A schedule that has just been taken goes on where the fleet was.
+    entry.last = entry.fresh ? said : std::max(entry.last, said);
+  }
+  entry.fresh = false;
+}
+
+void Scheduler::compare(Entry& entry, const std::string& definition, const std::string& host, const std::string& file) {
+  entry.fresh = false;
+  if (host == host_) {
+    return;  // It has been changed here.
+  }
+  std::string text = "schedule '" + entry.schedule.config.name + "' is not the same everywhere: here " +
+                     entry.schedule.file + " has " + entry.definition + ", on host " + host + " " + file + " has " +
+                     definition + "; both send. Make the files the same and reload, or give one of them another name";
+  if (text != entry.warned) {
+    entry.warned = text;
+    lines_.push_back({true, std::move(text)});
+  }
+}
+
+void Scheduler::sent(const std::string& name, Time due, const queue::SendResult& result, WallTime now) {
+  const auto at = entries_.find(name);
+  if (at == entries_.end() || at->second.pending.empty() || at->second.pending.front() != due) {
+    return;  // It was changed meanwhile.
+  }
+  Entry& entry = at->second;
+  const bool refused = result.status == queue::SendStatus::failed && !result.error.transient();
+  if (result.status == queue::SendStatus::failed && !refused) {
+    return failed(entry, "cannot send", result.error, now);
+  }
+  if (refused) {
+    lines_.push_back({true, "schedule '" + name + "' of " + entry.schedule.file + " cannot be sent, and the one of " +
+                                entry.times.text(due) + " is let go: " + result.error.message()});
+  } else {
+    succeeded(entry);
+    if (result.status == queue::SendStatus::sent) {
+      lines_.push_back({false, "schedule '" + name + "' sent " + result.id + " for " + entry.times.text(due)});
+    }
+  }
+  entry.pending.pop_front();
+  entry.last = std::max(entry.last, due);
+  entry.to_tell = true;
+}
+
+void Scheduler::told(const std::string& name, const Result<std::int64_t>& posted, WallTime now) {
+  const auto at = entries_.find(name);
+  if (at == entries_.end()) {
+    return;
+  }
+  Entry& entry = at->second;
+  if (posted) {
+    entry.version = *posted;
+    entry.to_tell = false;
+    entry.tell_at = now + kTellInterval;
+  } else if (posted.error().code() == ErrorCode::conflict || posted.error().code() == ErrorCode::unknown_outcome) {
+    entry.known = false;  // What it says now may be that two hosts differ.
+    entry.tell_at = now + kTellInterval;
+  } else {
+    failed(entry, "cannot be noted down", posted.error(), now);
+  }
+}
+
+void Scheduler::failed(Entry& entry, const std::string& what, const Error& error, WallTime now) {
+  entry.pause = std::clamp(entry.pause * 2, kFirstPause, kLongestPause);
+  entry.retry_at = now + entry.pause;
+  if (entry.trouble != what) {
+    entry.trouble = what;
+    lines_.push_back(
+        {true, "schedule '" + entry.schedule.config.name + "' " + what + ", trying again: " + error.message()});
+  }
+}
+
+void Scheduler::succeeded(Entry& entry) {
+  entry.pause = {};
+  entry.retry_at = {};
+  if (!entry.trouble.empty()) {
+    entry.trouble.clear();
+    lines_.push_back({false, "schedule '" + entry.schedule.config.name + "' works again"});
+  }
+}
+
+std::vector<Scheduler::Line> Scheduler::take_lines() { return std::exchange(lines_, {}); }
+
+}  // namespace sluice::runtime

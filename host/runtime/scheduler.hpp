@@ -1,0 +1,111 @@
+#pragma once
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "config/config.hpp"
+#include "config/schedule_times.hpp"
+#include "host/queue/notice_board.hpp"
+#include "host/queue/sender.hpp"
+#include "host/runtime/job_plan.hpp"
+
+namespace sluice::runtime {
+
+/// A schedule of a job that this host runs. A value.
+struct Schedule {
+  config::ScheduleConfig config;  ///< its queue is never empty
+  std::string file;               ///< that has it
+};
+
+/// All schedules of the jobs, each with the queue that it sends to.
+std::vector<Schedule> schedules_of(const std::vector<JobPlan>& plans);
+
+/// Decides when a message of a schedule is sent, and what the hosts tell each other about it. Not thread-safe.
+///
+/// Every host that has a schedule sends at each time that is due, with a deduplication id made of the schedule's name
+/// and that time: so one message is stored, however many hosts there are and however often they start. What was sent
+/// last stands on the board of the schedule's queue, so that a host which starts knows what it has missed; and how each
+/// host has the schedule, so that two that differ are told.
+class Scheduler {
+ public:
+  /// Of what was missed with catch_up = "all", so many at most.
+  static constexpr std::size_t kMostCaughtUp = 100;
+  /// A time that is noticed later than this was missed.
+  static constexpr Duration kPunctual = std::chrono::seconds(60);
+
+  struct Look {
+    std::string name;
+    std::string queue;
+  };
+  struct Send {
+    std::string name;
+    std::string queue;
+    config::ScheduleTimes::Time due;
+    queue::NewMessage message;
+  };
+  struct Tell {
+    std::string name;
+    std::string queue;
+    queue::Notice notice;
+  };
+  /// What to do now: one of them, or nothing before `wake`. Each is followed by its answer below.
+  struct Order {
+    std::optional<Look> look{};
+    std::optional<Send> send{};
+    std::optional<Tell> tell{};
+    WallTime wake = WallTime::max();
+
+    bool empty() const { return !look && !send && !tell; }
+  };
+  /// A line for the log.
+  struct Line {
+    bool bad = false;  ///< somebody should do something about it
+    std::string text;
+  };
+
+  explicit Scheduler(std::string host) : host_(std::move(host)) {}
+
+  /// These schedules from now on; those that are as they were go on undisturbed.
+  void take(const std::vector<Schedule>& schedules, WallTime now);
+  Order next(WallTime now);
+  void looked(const std::string& name, const Result<queue::Notice>& found, WallTime now);
+  void sent(const std::string& name, config::ScheduleTimes::Time due, const queue::SendResult& result, WallTime now);
+  void told(const std::string& name, const Result<std::int64_t>& posted, WallTime now);
+  std::vector<Line> take_lines();
+
+ private:
+  using Time = config::ScheduleTimes::Time;
+  struct Entry {
+    Schedule schedule;
+    config::ScheduleTimes times;
+    std::string definition;
+    bool fresh = true;         ///< nothing has been done about it yet
+    bool known = false;        ///< the board has been read
+    std::int64_t version = 0;  ///< of the notice
+    Time last{};               ///< up to here all is sent or let go
+    std::deque<Time> pending{};
+    bool to_tell = false;
+    WallTime tell_at{};
+    WallTime retry_at{};
+    Duration pause{};
+    std::string warned{};   ///< what was said last about another host
+    std::string trouble{};  ///< and about the store
+  };
+
+  void find_due(Entry& entry, Time now);
+  queue::NewMessage message_of(const Entry& entry, Time due) const;
+  void compare(Entry& entry, const std::string& definition, const std::string& host, const std::string& file);
+  void failed(Entry& entry, const std::string& what, const Error& error, WallTime now);
+  void succeeded(Entry& entry);
+
+  const std::string host_;
+  std::map<std::string, Entry> entries_;
+  std::vector<Line> lines_;
+};
+
+}  // namespace sluice::runtime

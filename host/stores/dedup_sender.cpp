@@ -1,0 +1,42 @@
+#include "host/stores/dedup_sender.hpp"
+
+#include <utility>
+#include <vector>
+
+#include "dynamo/signing/digest.hpp"
+
+namespace sluice::queue {
+
+namespace {
+
+class DedupSender final : public Sender {
+ public:
+  DedupSender(std::unique_ptr<Sender> sender, const DedupRules& rules) : sender_(std::move(sender)), rules_(rules) {}
+
+  std::vector<SendResult> send(std::span<const NewMessage> messages, Deadline deadline) override {
+    std::vector<NewMessage> filled(messages.begin(), messages.end());
+    for (NewMessage& message : filled) {
+      if (rules_.by_content && message.dedup_id.empty()) {
+        message.dedup_id = content_dedup_id(message.body);
+      }
+      if (message.dedup_window == kDedupWindow) {
+        message.dedup_window = rules_.window;
+      }
+    }
+    return sender_->send(filled, deadline);
+  }
+
+ private:
+  const std::unique_ptr<Sender> sender_;
+  const DedupRules rules_;
+};
+
+}  // namespace
+
+std::string content_dedup_id(std::string_view body) { return "sha256:" + dynamo::to_hex(dynamo::sha256(body)); }
+
+std::unique_ptr<Sender> deduplicating(std::unique_ptr<Sender> sender, const DedupRules& rules) {
+  return rules.any() ? std::make_unique<DedupSender>(std::move(sender), rules) : std::move(sender);
+}
+
+}  // namespace sluice::queue

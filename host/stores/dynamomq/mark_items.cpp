@@ -1,0 +1,102 @@
+#include "host/stores/dynamomq/mark_items.hpp"
+
+#include "base/timestamp.hpp"
+#include "host/stores/dynamomq/record.hpp"
+#include "host/stores/dynamomq/schema.hpp"
+#include "host/stores/dynamomq/times.hpp"
+
+namespace sluice::queue::dynamomq {
+
+namespace {
+
+constexpr std::string_view kClaimed = "claimed";
+constexpr std::string_view kDone = "done";
+// DynamoDB may remove an item as soon as this has passed, by its own clock.
+constexpr Duration kBeyond = std::chrono::hours(1);
+
+std::string text_of(const dynamo::Item& item, std::string_view name) {
+  const auto* text = dynamo::find<std::string>(item, name);
+  return text == nullptr ? std::string() : *text;
+}
+
+dynamo::AttributeValue expiry(WallTime until) {
+  const auto seconds = std::chrono::floor<std::chrono::seconds>((until + kBeyond).time_since_epoch());
+  return dynamo::AttributeValue::number(seconds.count());
+}
+
+dynamo::TransactAction put(const std::string& table, std::string id, const std::string& first,
+                           const std::string& token) {
+  dynamo::TransactAction action;
+  action.table = table;
+  action.item_or_key.emplace(attribute::kId, std::move(id));
+  action.item_or_key.emplace(attribute::kMarkFirst, first);
+  action.item_or_key.emplace(attribute::kMarkToken, token);
+  action.names.emplace("#id", attribute::kId);
+  action.condition = "attribute_not_exists(#id)";
+  return action;
+}
+
+}  // namespace
+
+std::string dedup_mark_id(const std::string& dedup_id) { return std::string(kDedupPrefix) + dedup_id; }
+std::string unique_mark_id(const std::string& key) { return std::string(kUniquePrefix) + key; }
+
+Mark Mark::of(const dynamo::Item* item) {
+  if (item == nullptr) {
+    return {};
+  }
+  return {.first = text_of(*item, attribute::kMarkFirst),
+          .token = text_of(*item, attribute::kMarkToken),
+          .until = text_of(*item, attribute::kMarkUntil),
+          .mode = text_of(*item, attribute::kMarkMode) == kClaimed ? UniqueUntil::claimed : UniqueUntil::done};
+}
+
+dynamo::TransactAction put_message(const std::string& table, const dynamo::Item& item) {
+  dynamo::TransactAction action;
+  action.table = table;
+  action.item_or_key = item;
+  action.names.emplace("#id", attribute::kId);
+  action.condition = "attribute_not_exists(#id)";
+  return action;
+}
+
+dynamo::TransactAction put_dedup_mark(const std::string& table, const NewMessage& message, const std::string& first,
+                                      const std::string& token, WallTime now) {
+  dynamo::TransactAction action = put(table, dedup_mark_id(message.dedup_id), first, token);
+  const WallTime until = now + message.dedup_window;
+  action.item_or_key.emplace(attribute::kMarkUntil, format_timestamp(until));
+  action.item_or_key.emplace(attribute::kMarkExpires, expiry(until));
+  // Timestamps sort as their times do.
+  action.condition += " OR #until <= :now";
+  action.names.emplace("#until", attribute::kMarkUntil);
+  action.values.emplace(":now", format_timestamp(now));
+  return action;
+}
+
+dynamo::TransactAction put_unique_mark(const std::string& table, const NewMessage& message, const std::string& first,
+                                       const std::string& token, const std::string& before, WallTime now) {
+  dynamo::TransactAction action = put(table, unique_mark_id(message.unique_key), first, token);
+  action.item_or_key.emplace(attribute::kMarkMode,
+                             std::string(message.unique_until == UniqueUntil::claimed ? kClaimed : kDone));
+  action.item_or_key.emplace(attribute::kMarkExpires, expiry(now + kUniqueLife));
+  if (!before.empty()) {
+    action.condition += " OR #token = :before";
+    action.names.emplace("#token", attribute::kMarkToken);
+    action.values.emplace(":before", before);
+  }
+  return action;
+}
+
+bool holds_key(const dynamo::Item* message, const Mark& mark) {
+  if (message == nullptr || text_of(*message, attribute::kUniqueToken) != mark.token ||
+      text_of(*message, attribute::kQueueType) != to_string(Half::standard)) {
+    return false;
+  }
+  if (mark.mode == UniqueUntil::done) {
+    return true;
+  }
+  const StoredMessage standing = decode_standing(*message);
+  return standing.message.attempt == 0 && !standing.received_at;
+}
+
+}  // namespace sluice::queue::dynamomq

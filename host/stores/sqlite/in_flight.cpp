@@ -1,0 +1,24 @@
+#include "host/stores/sqlite/in_flight.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "host/stores/sqlite/times.hpp"
+
+namespace sluice::queue::sqlite {
+
+InFlight::InFlight(Connection& connection)
+    : count_(connection,
+             "SELECT count(*) FROM (SELECT 1 FROM deliveries WHERE half = ?1 AND until IS NOT NULL AND until >= ?2 AND "
+             "leased = 1 LIMIT ?3)") {}
+
+std::uint64_t InFlight::room(std::int64_t half, std::uint64_t limit, WallTime now) {
+  const auto most = static_cast<std::int64_t>(
+      std::min<std::uint64_t>(limit, static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())));
+  count_.bind(half, stored(now), most);
+  const std::int64_t count = count_.row() ? count_.integer(0) : 0;
+  count_.reset();
+  return static_cast<std::uint64_t>(most - std::min(count, most));
+}
+
+}  // namespace sluice::queue::sqlite

@@ -1,0 +1,104 @@
+#include "host/stores/sqlite/send_marks.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+#include "host/stores/sqlite/times.hpp"
+
+namespace sluice::queue::sqlite {
+
+namespace {
+
+bool in_dlq(const Standing& standing) { return (standing.half & 1) != 0; }
+
+}  // namespace
+
+SendMarks::SendMarks(Connection& connection, Deliveries& deliveries)
+    : deliveries_(deliveries),
+      clock_read_(connection, "SELECT last, ahead FROM send_clock"),
+      clock_write_(connection, "UPDATE send_clock SET last = ?1, ahead = ?2"),
+      dedup_find_(connection, "SELECT id FROM dedup_ids WHERE queue = ?1 AND key = ?2 AND until > ?3"),
+      dedup_write_(connection, "INSERT OR REPLACE INTO dedup_ids VALUES (?1, ?2, ?3, ?4)"),
+      // More than one send adds, so that what has piled up goes in time.
+      dedup_sweep_(connection,
+                   "DELETE FROM dedup_ids WHERE (queue, key) IN "
+                   "(SELECT queue, key FROM dedup_ids WHERE until <= ?1 ORDER BY until LIMIT 4)"),
+      unique_find_(connection, "SELECT seq, until_done FROM unique_keys WHERE queue = ?1 AND key = ?2"),
+      unique_write_(connection, "INSERT OR REPLACE INTO unique_keys VALUES (?1, ?2, ?3, ?4)"),
+      unique_sweep_(connection,
+                    "DELETE FROM unique_keys WHERE seq IN (SELECT seq FROM unique_keys WHERE seq > ?1 ORDER BY seq "
+                    "LIMIT 4) AND NOT EXISTS (SELECT 1 FROM messages AS m WHERE m.seq = unique_keys.seq)"),
+      unique_end_(connection,
+                  "SELECT max(seq) FROM (SELECT seq FROM unique_keys WHERE seq > ?1 ORDER BY seq LIMIT 4)") {}
+
+void SendMarks::begin(WallTime now) {
+  std::int64_t last = 0;
+  std::int64_t ahead = 0;
+  if (clock_read_.row()) {
+    last = clock_read_.integer(0);
+    ahead = clock_read_.integer(1);
+  }
+  clock_read_.reset();
+  const std::int64_t machine = stored(now);
+  ahead = std::max(ahead, last - machine);
+  now_ = machine + ahead;
+  clock_write_.bind(now_, ahead).run();
+}
+
+std::optional<std::string> SendMarks::first_of(std::int64_t queue, const NewMessage& message) {
+  std::optional<std::string> first;
+  if (!message.dedup_id.empty()) {
+    first = sent_with(queue, message.dedup_id);
+  }
+  if (!first && !message.unique_key.empty()) {
+    first = holder_of(queue, message.unique_key);
+  }
+  return first;
+}
+
+std::optional<std::string> SendMarks::sent_with(std::int64_t queue, const std::string& dedup_id) {
+  std::optional<std::string> id;
+  dedup_find_.bind(queue, Blob{dedup_id}, now_);
+  if (dedup_find_.row()) {
+    id = dedup_find_.bytes(0);
+  }
+  dedup_find_.reset();
+  return id;
+}
+
+std::optional<std::string> SendMarks::holder_of(std::int64_t queue, const std::string& key) {
+  std::optional<Standing> holder;
+  bool until_done = false;
+  unique_find_.bind(queue, Blob{key});
+  if (unique_find_.row()) {
+    until_done = unique_find_.integer(1) != 0;
+    holder = deliveries_.standing(unique_find_.integer(0));
+  }
+  unique_find_.reset();
+  const bool holds = holder && !in_dlq(*holder) && (until_done || (holder->receives == 0 && !holder->received_at));
+  return holds ? std::optional<std::string>(holder->id) : std::nullopt;
+}
+
+void SendMarks::note(std::int64_t queue, const NewMessage& message, const std::string& id, std::int64_t seq) {
+  if (!message.dedup_id.empty()) {
+    dedup_write_.bind(queue, Blob{message.dedup_id}, now_ + message.dedup_window.count(), std::string_view(id)).run();
+  }
+  if (!message.unique_key.empty()) {
+    const std::int64_t until_done = message.unique_until == UniqueUntil::done ? 1 : 0;
+    unique_write_.bind(queue, Blob{message.unique_key}, until_done, seq).run();
+  }
+  sweep();
+}
+
+void SendMarks::sweep() {
+  dedup_sweep_.bind(now_).run();
+  unique_end_.bind(swept_to_);
+  const std::int64_t end = unique_end_.row() ? unique_end_.integer(0) : 0;
+  unique_end_.reset();
+  if (end > swept_to_) {
+    unique_sweep_.bind(swept_to_).run();
+  }
+  swept_to_ = end > swept_to_ ? end : 0;  // round again
+}
+
+}  // namespace sluice::queue::sqlite
