@@ -1,7 +1,7 @@
 // What does the engine cost, from Source.claim to Source.settle, with a handler that does nothing?
 //
 //   engine_bench [--messages N] [--concurrency N] [--folder DIR] [--latency N] [--only
-//   dispatch|memory|sqlite|latency|idle]
+//   dispatch|memory|sqlite|keys|latency|idle]
 //
 // 1. dispatch: one thread plays poller, worker and settler; nanoseconds a message from the claim in memory to the
 // outcome
@@ -10,8 +10,10 @@
 // 3. sqlite: the same over the embedded store, durable, beside that store's own claim-and-settle loop. Budget: 120,000
 // a
 //    second on two idle cores; under 64 MiB.
-// 4. latency: from the call of send to the start of the handler on an idle queue. Budget: p50 1 ms, p99 4 ms.
-// 5. idle: ten jobs on empty queues of the embedded store. Budget: 1 % of one core, 30 MiB.
+// 4. keys: the same job without and with idempotency keys by message id, in turns on one file. Budget: at most 30 %
+// off.
+// 5. latency: from the call of send to the start of the handler on an idle queue. Budget: p50 1 ms, p99 4 ms.
+// 6. idle: ten jobs on empty queues of the embedded store. Budget: 1 % of one core, 30 MiB.
 // Seconds of processor are printed too: they count when the machine has other things to do.
 #include <stdlib.h>
 #include <time.h>
@@ -24,6 +26,7 @@
 #include <deque>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iostream>
 #include <memory>
 #include <stdexcept>
@@ -49,7 +52,7 @@ struct Options {
   std::uint32_t concurrency = 16;
   std::uint64_t latency = 2'000;
   std::string folder = std::filesystem::temp_directory_path().string();
-  std::string only;  ///< one of the five; empty: all
+  std::string only;  ///< one of the six; empty: all
 };
 
 double processor_seconds() {
@@ -201,6 +204,9 @@ std::unique_ptr<work::Job> make_job(const sluice_handler& handler, std::uint32_t
                                     const std::string& name = "bench") {
   work::JobSpec spec;
   spec.config = job_config(concurrency, name);
+  if (seams.keys) {
+    spec.config.idempotency.emplace();
+  }
   spec.handler = &handler;
   spec.host = "bench";
   auto job = work::Job::create(std::move(spec), std::move(source), seams);
@@ -211,12 +217,15 @@ std::unique_ptr<work::Job> make_job(const sluice_handler& handler, std::uint32_t
 }
 
 // Runs a job until it has done `count` messages. It looks every few milliseconds, which costs nothing.
-Took work_off(std::unique_ptr<queue::Source> source, std::uint64_t count, std::uint32_t concurrency) {
+Took work_off(std::unique_ptr<queue::Source> source, std::uint64_t count, std::uint32_t concurrency,
+              std::function<Result<std::unique_ptr<queue::IdempotencyKeys>>()> keys = {}) {
   SeededRandom random(2);
   observe::Log log(observe::LogLevel::warn, observe::LogFormat::text);
   NoMetrics metrics;
   const sluice_handler handler = table(&handle_nothing);
-  const auto job = make_job(handler, concurrency, std::move(source), {kClock, random, log, metrics});
+  work::JobSeams seams{kClock, random, log, metrics};
+  seams.keys = std::move(keys);
+  const auto job = make_job(handler, concurrency, std::move(source), seams);
   const Took took = timed([&] {
     job->start();
     while (job->ledger().done < count) {
@@ -288,6 +297,28 @@ void on_sqlite(const Options& options, const std::string& folder) {
   print("sqlite, whole job", whole, options.messages);
   std::printf("                             %10.2f of the store alone; %.1f MiB resident, %.1f at most\n",
               alone.seconds / whole.seconds, memory("VmRSS"), memory("VmHWM"));
+}
+
+void with_keys(const Options& options, const std::string& folder) {
+  constexpr int kRounds = 3;
+  SeededRandom random(6);
+  const auto store = open(folder, "keys.db", random);
+  const auto sender = *store->open_sender("bench");
+  Took plain;
+  Took keyed;
+  for (int round = 0; round < kRounds; ++round) {
+    fill(*sender, options.messages);
+    const Took without = work_off(*store->open_source({"bench"}), options.messages, options.concurrency);
+    fill(*sender, options.messages);
+    const Took with = work_off(*store->open_source({"bench"}), options.messages, options.concurrency,
+                               [&store] { return store->open_keys("bench"); });
+    plain = {plain.seconds + without.seconds, plain.processor + without.processor};
+    keyed = {keyed.seconds + with.seconds, keyed.processor + with.processor};
+  }
+  print("sqlite, without keys", plain, kRounds * options.messages);
+  print("sqlite, keys by message id", keyed, kRounds * options.messages);
+  std::printf("                             %10.0f %% off the plain rate; %.0f %% more processor\n",
+              (1 - plain.seconds / keyed.seconds) * 100, (keyed.processor / plain.processor - 1) * 100);
 }
 
 void latency(const Options& options, const std::string& folder) {
@@ -376,6 +407,9 @@ void run(const Options& options) {
   }
   if (wanted("sqlite")) {
     on_sqlite(options, folder);
+  }
+  if (wanted("keys")) {
+    with_keys(options, folder);
   }
   if (wanted("latency")) {
     latency(options, folder);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "config/document.hpp"
+#include "config/idempotency_section.hpp"
 #include "config/reader.hpp"
 #include "config/schedule_file.hpp"
 #include "config/syntax.hpp"
@@ -257,6 +258,7 @@ Parsed<JobConfig> parse_job_config(const std::string& text, const std::string& f
     read_limits(job.section("limits"), reader, config);
     read_retry(job.section("retry"), reader, config.retry);
     read_dead_letter(job.section("dead_letter"), reader, config);
+    read_idempotency(job.section("idempotency"), reader, config);
     read_options(job, reader, config);
   }
   read_schedules(reader.root(), reader, std::get<Document>(parsed).root, config);

@@ -169,6 +169,9 @@ const std::vector<Command>& commands() {
       export_command(),
       import_command(),
       tail_command(),
+      keys_list_command(),
+      keys_show_command(),
+      keys_forget_command(),
       enqueue_test_command(),
       shell_command(),
       // Messages by their ids.

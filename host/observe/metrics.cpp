@@ -25,8 +25,8 @@ using Labels = prometheus::Labels;
 using CounterFamily = prometheus::Family<prometheus::Counter>;
 using GaugeFamily = prometheus::Family<prometheus::Gauge>;
 
-constexpr std::array<std::string_view, 8> kOutcomes{"done",    "retry",   "snooze", "reject",
-                                                    "discard", "release", "fault",  "exhausted"};
+constexpr std::array<std::string_view, 9> kOutcomes{"done",    "retry", "snooze",    "reject",   "discard",
+                                                    "release", "fault", "exhausted", "duplicate"};
 constexpr std::array<std::string_view, 6> kEndings{"done", "retried", "snoozed", "rejected", "discarded", "released"};
 // Prometheus gives every series a label `job` of its own, and renames one that is there already.
 constexpr const char* kJobLabel = "sluice_job";

@@ -70,7 +70,12 @@ struct KeyRecord {
   std::string key;
   std::string result{};  ///< what the handler gave back; shown to duplicates that run all the same
   Duration ttl{};
+  /// The key is the id of the message itself, whose lease keeps everybody else from it: nothing has to be looked up.
+  bool own_id = false;
 };
+
+/// A longer result is refused when it is staged: a third of what DynamoDB lets an item hold has to do for the rest.
+inline constexpr std::size_t kMostKeyResultBytes = std::size_t{32} * 1024;
 
 struct Effects {
   std::vector<EmittedMessage> messages;  ///< each with an id

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,12 +18,17 @@ namespace sluice::queue {
 struct KeyClaim {
   std::string job;
   std::string key;
-  std::string owner;    ///< the message's id: it may claim again what it holds already
-  Duration hold_for{};  ///< the mark is void after that, whatever has become of who made it
+  std::string owner;  ///< the message's id: it may claim again what it holds already
+  /// The mark is void after that, whatever has become of who made it. Zero: it is only asked whether the key is done,
+  /// because the key is the message's own id, and its lease keeps everybody else from it.
+  Duration hold_for{};
+  /// Of the owner's delivery: its receipt's version when it was claimed. A mark is released by the delivery alone that
+  /// made it last, so that whoever is late does not take it from the next one.
+  std::int64_t fence = 0;
 };
 
 enum class KeyState {
-  ours,     ///< nobody has the key: it is marked as in progress for the owner
+  ours,     ///< nobody else has the key: it is marked as in progress for the owner, until `until`
   running,  ///< another message with this key is being worked on; `until` says until when at most
   done,     ///< a message with this key was done; `result` is what it gave back
   failed,   ///< see `error`
@@ -62,8 +68,8 @@ class IdempotencyKeys {
   /// Marks keys as in progress where nobody else has them; one answer each, in their order. The record of one that is
   /// done is written with its completion (Effects::key).
   virtual std::vector<KeyAnswer> begin(std::span<const KeyClaim> claims, Deadline deadline) = 0;
-  /// Takes marks of these owners away, so that the next message need not wait for them to end. A mark that is another's
-  /// by now, or done, stays.
+  /// Takes the marks of these deliveries away, so that the next message need not wait for them to end. A mark that is
+  /// another's by now, or done, stays.
   virtual Result<void> release(std::span<const KeyClaim> claims, Deadline deadline) = 0;
 
   // For operators.

@@ -80,7 +80,8 @@ Result<std::unique_ptr<work::Job>> Host::make_job(const JobPlan& plan) {
                              *std::move(runners),
                              [this, name = plan.config.queue](const Error& error) {
                                return parts_.explain ? parts_.explain(name, error) : error.message();
-                             }};
+                             },
+                             [this, name = plan.config.queue] { return parts_.queues.open_keys(name); }};
   auto job = work::Job::create(std::move(spec), std::move(*source), seams);
   if (!job) {
     return cannot_start(job.error());

@@ -57,6 +57,11 @@ Result<std::unique_ptr<queue::NoticeBoard>> HostQueues::open_board(const std::st
   return store ? (*store)->open_board(queue) : store.error();
 }
 
+Result<std::unique_ptr<queue::IdempotencyKeys>> HostQueues::open_keys(const std::string& queue) {
+  const auto store = store_of(queue);
+  return store ? (*store)->open_keys(queue) : store.error();
+}
+
 std::optional<DynamoDbCost> HostQueues::cost() const {
   std::vector<const DynamoDbConnection*> connections;
   {

@@ -59,12 +59,13 @@ void note_failed(const Task& task, const Hand::Finished& finished, Notes& notes)
 
 }  // namespace
 
-Assessor::Assessor(FailurePolicy policy, Holdings& holdings, Settler& settler, Claimer& claimer, ClaimSizer& sizer,
-                   Random& random)
+Assessor::Assessor(FailurePolicy policy, Holdings& holdings, Settler& settler, Claimer& claimer,
+                   const Doorkeeper& doorkeeper, ClaimSizer& sizer, Random& random)
     : policy_(std::move(policy)),
       holdings_(holdings),
       settler_(settler),
       claimer_(claimer),
+      doorkeeper_(doorkeeper),
       sizer_(sizer),
       random_(random) {}
 
@@ -129,6 +130,7 @@ void Assessor::take_over(Hand::Finished& finished, SteadyTime now, Notes& notes)
 Disposition Assessor::disposition_of(const Task& task, const Hand::Finished& finished) {
   Disposition disposition = dispose(finished.outcome, task.message.attempt, policy_, random_);
   disposition.failure.took = finished.took;
+  doorkeeper_.seal(task, finished.outcome.effects, disposition);
   return disposition;
 }
 

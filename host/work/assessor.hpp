@@ -8,6 +8,7 @@
 #include "host/work/claim_sizer.hpp"
 #include "host/work/claimer.hpp"
 #include "host/work/disposition.hpp"
+#include "host/work/doorkeeper.hpp"
 #include "host/work/hand.hpp"
 #include "host/work/handler_times.hpp"
 #include "host/work/holdings.hpp"
@@ -20,8 +21,8 @@ namespace sluice::work {
 /// brought that no handler shall see, and of handlers that do not return. Not thread-safe.
 class Assessor {
  public:
-  Assessor(FailurePolicy policy, Holdings& holdings, Settler& settler, Claimer& claimer, ClaimSizer& sizer,
-           Random& random);
+  Assessor(FailurePolicy policy, Holdings& holdings, Settler& settler, Claimer& claimer, const Doorkeeper& doorkeeper,
+           ClaimSizer& sizer, Random& random);
 
   /// Takes over what the worker has finished.
   void collect(Hand& hand, SteadyTime now, Notes& notes);
@@ -43,6 +44,7 @@ class Assessor {
   Holdings& holdings_;
   Settler& settler_;
   Claimer& claimer_;
+  const Doorkeeper& doorkeeper_;
   ClaimSizer& sizer_;
   Random& random_;
 

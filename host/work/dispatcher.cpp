@@ -13,9 +13,24 @@ Claimer::Room Dispatcher::room(SteadyTime now) const {
   }
   const ClaimSizer::Pool pool{.free = workforce_.free_workers(),
                               .active = workforce_.active_workers(kStartHorizon, now),
-                              .queued = queue_.size()};
+                              .queued = queue_.size() + held_back_.size() + asking_.size()};
   return {.messages = std::min(sizer_.room(pool), kMaxHeld - holdings_.size()),
-          .suspects = workforce_.busy_lanes() + suspects_.size() < kSuspectLanes};
+          .suspects = workforce_.busy_lanes() + suspects_.size() + held_suspects() < kSuspectLanes};
+}
+
+std::size_t Dispatcher::held_suspects() const {
+  const auto suspect = [](const Task* task) { return task->suspect; };
+  return static_cast<std::size_t>(std::count_if(held_back_.begin(), held_back_.end(), suspect) +
+                                  std::count_if(asking_.begin(), asking_.end(), suspect));
+}
+
+std::vector<Task*> Dispatcher::ask(std::size_t most) {
+  if (open_) {
+    const auto end = held_back_.begin() + static_cast<std::ptrdiff_t>(std::min(most, held_back_.size()));
+    asking_.assign(held_back_.begin(), end);
+    held_back_.erase(held_back_.begin(), end);
+  }
+  return asking_;
 }
 
 void Dispatcher::add(Task& task) { (task.suspect ? suspects_ : queue_).push_back(&task); }
@@ -80,11 +95,15 @@ void Dispatcher::drop_gone() {
   const auto gone = [](const Task* task) { return task->stage() != TaskStage::queued; };
   std::erase_if(queue_, gone);
   std::erase_if(suspects_, gone);
+  std::erase_if(held_back_, gone);
+  std::erase_if(asking_, gone);
 }
 
 std::vector<Task*> Dispatcher::waiting() const {
   std::vector<Task*> all(queue_.begin(), queue_.end());
   all.insert(all.end(), suspects_.begin(), suspects_.end());
+  all.insert(all.end(), held_back_.begin(), held_back_.end());
+  all.insert(all.end(), asking_.begin(), asking_.end());
   return all;
 }
 

@@ -26,6 +26,13 @@ class Dispatcher {
   Claimer::Room room(SteadyTime now) const;
   /// A message waits for its worker from now on.
   void add(Task& task);
+  /// It waits for its key before it may wait for a worker.
+  void hold_back(Task& task) { held_back_.push_back(&task); }
+  bool holds_back() const { return open_ && !held_back_.empty(); }
+  /// Those whose keys are asked for now, the first `most` that are held back; until `asked`. None while it is closed.
+  std::vector<Task*> ask(std::size_t most);
+  /// They are answered, and each has been added, held back again or disposed of.
+  void asked() { asking_.clear(); }
   /// Fills the hand of a worker that has none; false: nothing for it.
   bool deal(std::uint32_t seat, SteadyTime now);
   /// There is something for a worker of this kind.
@@ -46,6 +53,8 @@ class Dispatcher {
   std::size_t waiting_suspects() const { return suspects_.size(); }
 
  private:
+  std::size_t held_suspects() const;
+
   // Fixed after construction.
   Holdings& holdings_;
   Workforce& workforce_;
@@ -53,6 +62,8 @@ class Dispatcher {
 
   std::deque<Task*> queue_;
   std::deque<Task*> suspects_;
+  std::deque<Task*> held_back_;
+  std::vector<Task*> asking_;
   std::vector<Task*> recalled_;  ///< scratch
   bool open_ = true;
 };

@@ -24,7 +24,7 @@ void Drain::begin(SteadyTime now, SteadyTime deadline, Notes& notes) {
     phase_ = Phase::draining;
     stop_what_runs(now, notes);
   }
-  notes.poller = notes.keeper = notes.drained = true;
+  notes.poller = notes.keeper = notes.keys = notes.drained = true;
   parts_.settler.call(now, notes);
 }
 
@@ -89,8 +89,8 @@ std::optional<SteadyTime> Drain::step(SteadyTime now, Notes& notes) {
   if (now >= soft_deadline_ && !given_up_) {
     give_up_what_runs(now, notes);
   }
-  const bool tried_once =
-      hard_ && given_up_ && !parts_.claimer.under_way() && !parts_.keeper.under_way() && parts_.settler.idle();
+  const bool tried_once = hard_ && given_up_ && !parts_.claimer.under_way() && !parts_.keeper.under_way() &&
+                          parts_.settler.idle() && parts_.doorkeeper.idle();
   if (nothing_left() || tried_once || now >= deadline_) {
     phase_ = Phase::over;
     parts_.holdings.close();

@@ -6,6 +6,7 @@
 #include "host/work/assessor.hpp"
 #include "host/work/claimer.hpp"
 #include "host/work/dispatcher.hpp"
+#include "host/work/doorkeeper.hpp"
 #include "host/work/holdings.hpp"
 #include "host/work/lease_keeper.hpp"
 #include "host/work/notes.hpp"
@@ -30,6 +31,7 @@ class Drain {
     Settler& settler;
     const LeaseKeeper& keeper;
     const Claimer& claimer;
+    const Doorkeeper& doorkeeper;
   };
 
   explicit Drain(const Parts& parts) : parts_(parts) {}
@@ -53,7 +55,9 @@ class Drain {
   void stop_what_runs(SteadyTime now, Notes& notes);
   void ask_to_finish();
   void give_up_what_runs(SteadyTime now, Notes& notes);
-  bool nothing_left() const { return parts_.holdings.open() == 0 && !parts_.claimer.under_way(); }
+  bool nothing_left() const {
+    return parts_.holdings.open() == 0 && !parts_.claimer.under_way() && parts_.doorkeeper.idle();
+  }
 
   const Parts parts_;
   Phase phase_ = Phase::running;

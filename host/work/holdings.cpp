@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "base/guard.hpp"
 
 namespace sluice::work {
 
@@ -57,8 +58,17 @@ void Holdings::renew(Task& task, queue::Receipt receipt, SteadyTime leased_until
 
 void Holdings::end(Task& task, Ending ending) {
   task.end();
+  if (task.key.marked && ending != Ending::done) {
+    release_mark({{}, task.key.key, task.message.id, {}, task.key.fence});
+  }
   if (!closed_) {
     account_.ended(ending);
+  }
+}
+
+void Holdings::release_mark(queue::KeyClaim mark) {
+  if (!closed_ && SLUICE_GUARD(key_mark_released)) {
+    ended_marks_.push_back(std::move(mark));
   }
 }
 
@@ -91,6 +101,7 @@ void Holdings::tidy(Task& task) {
 
 void Holdings::close() {
   closed_ = true;
+  ended_marks_.clear();
   account_.close();
 }
 

@@ -2,9 +2,11 @@
 
 #include <cstddef>
 #include <deque>
+#include <utility>
 #include <vector>
 
 #include "host/isolation/crash_ledger.hpp"
+#include "host/queue/idempotency.hpp"
 #include "host/queue/source.hpp"
 #include "host/work/account.hpp"
 #include "host/work/lease_terms.hpp"
@@ -36,6 +38,10 @@ class Holdings {
   void lose(Task& task, Notes& notes);
   /// Gives the places back of a task that is over, and that nobody points to any more.
   void tidy(Task& task);
+  /// Marks of idempotency keys whose messages have ended otherwise than done, to be released; without the job's name.
+  const std::vector<queue::KeyClaim>& ended_marks() const { return ended_marks_; }
+  std::vector<queue::KeyClaim> take_ended_marks() { return std::exchange(ended_marks_, {}); }
+  void release_mark(queue::KeyClaim mark);
   /// Ends the account: whatever has not ended by now is stranded, and later ends no longer count.
   void close();
 
@@ -54,6 +60,7 @@ class Holdings {
   std::deque<Task> storage_;
   std::vector<Task*> active_;
   std::vector<Task*> free_;
+  std::vector<queue::KeyClaim> ended_marks_;
 };
 
 }  // namespace sluice::work

@@ -9,6 +9,7 @@
 #include "host/work/calls.hpp"
 #include "host/work/handler_log.hpp"
 #include "host/work/job_flow.hpp"
+#include "host/work/key_call.hpp"
 #include "host/work/shared_flow.hpp"
 #include "host/work/worker_pool.hpp"
 
@@ -36,6 +37,24 @@ Result<void> check(const JobSpec& spec) {
     return Error(ErrorCode::invalid, job + "timeout must not be negative");
   }
   return {};
+}
+
+// The keys of a job that has some; null for another. A record that is not committed with its message's end would be a
+// promise that a crash breaks.
+Result<std::unique_ptr<queue::IdempotencyKeys>> open_keys(const JobSpec& spec, const queue::Source& source,
+                                                          const JobSeams& seams) {
+  if (!spec.config.idempotency) {
+    return std::unique_ptr<queue::IdempotencyKeys>();
+  }
+  if (!seams.keys || !source.traits().transactions) {
+    return Error(ErrorCode::invalid,
+                 "[job.idempotency] needs a store that commits a key together with its message, and "
+                 "queue \"" +
+                     spec.config.queue +
+                     "\" lies in one that does not; take it away, or "
+                     "move the queue");
+  }
+  return seams.keys();
 }
 
 // Where a job's workers have their instances from.
@@ -92,7 +111,9 @@ JobFlow::Settings flow_settings(const JobSpec& spec) {
           .visibility = spec.visibility_timeout,
           .stuck_grace = spec.stuck_grace,
           .max_lease = spec.max_lease,
-          .claiming = {.rate_limit = spec.config.rate_limit, .poll_interval = spec.config.poll_interval}};
+          .claiming = {.rate_limit = spec.config.rate_limit, .poll_interval = spec.config.poll_interval},
+          .keys = spec.config.idempotency,
+          .job = spec.config.name};
 }
 
 queue::QueueAddress address_of(const config::JobConfig& config) {
@@ -104,7 +125,8 @@ queue::QueueAddress address_of(const config::JobConfig& config) {
 // Everything that a job consists of, in the order in which it must come to life.
 class Job::Parts {
  public:
-  Parts(JobSpec job_spec, std::unique_ptr<queue::Source> its_source, const JobSeams& seams)
+  Parts(JobSpec job_spec, std::unique_ptr<queue::Source> its_source, std::unique_ptr<queue::IdempotencyKeys> its_keys,
+        const JobSeams& seams)
       : spec(std::move(job_spec)),
         crash_ledger(seams.crash_ledger),
         source(std::move(its_source)),
@@ -115,7 +137,13 @@ class Job::Parts {
         poller(shared, ClaimCall(*source, spec.visibility_timeout, seams.clock, seams.explain,
                                  {.max_in_flight = spec.max_in_flight})),
         settler(shared, SettleCall(*source, seams.clock)),
-        keeper(shared, ExtendCall(*source, spec.visibility_timeout)) {}
+        keeper(shared, ExtendCall(*source, spec.visibility_timeout)),
+        keys(std::move(its_keys)) {
+    if (keys) {
+      asker = std::make_unique<CallLoop<KeyCall>>(
+          shared, KeyCall(*keys, MessageKey(*spec.config.idempotency), spec.config.name, seams.clock));
+    }
+  }
 
   // Makes the instances, and the workers for them.
   Result<void> equip() {
@@ -129,7 +157,13 @@ class Job::Parts {
     return {};
   }
 
-  std::vector<runtime::Service*> services() { return {&keeper, &settler, workers.get(), &poller}; }
+  std::vector<runtime::Service*> services() {
+    std::vector<runtime::Service*> all{&keeper, &settler, workers.get(), &poller};
+    if (asker) {
+      all.insert(all.begin(), asker.get());
+    }
+    return all;
+  }
 
   const JobSpec spec;
   const std::shared_ptr<isolation::JobLedger> crash_ledger;
@@ -140,6 +174,8 @@ class Job::Parts {
   CallLoop<ClaimCall> poller;
   CallLoop<SettleCall> settler;
   CallLoop<ExtendCall> keeper;
+  const std::unique_ptr<queue::IdempotencyKeys> keys;
+  std::unique_ptr<CallLoop<KeyCall>> asker;  ///< null: the job has no keys
   std::unique_ptr<WorkerPool> workers;
 };
 
@@ -148,7 +184,11 @@ Result<std::unique_ptr<Job>> Job::create(JobSpec spec, std::unique_ptr<queue::So
   if (const auto checked = check(spec); !checked) {
     return checked.error();
   }
-  auto parts = std::make_unique<Parts>(std::move(spec), std::move(source), seams);
+  auto keys = open_keys(spec, *source, seams);
+  if (!keys) {
+    return keys.error();
+  }
+  auto parts = std::make_unique<Parts>(std::move(spec), std::move(source), *std::move(keys), seams);
   if (const auto equipped = parts->equip(); !equipped) {
     return equipped.error();
   }
@@ -179,6 +219,9 @@ void Job::stop() {
   parts_->workers->stop();
   parts_->settler.stop();
   parts_->keeper.stop();
+  if (parts_->asker) {
+    parts_->asker->stop();
+  }
 }
 
 void Job::begin_drain(Deadline deadline) {
@@ -201,6 +244,9 @@ DrainReport Job::drain(Deadline deadline) {
   parts_->settler.stop_until(until);
   parts_->keeper.stop_until(until);
   parts_->poller.stop_until(until);
+  if (parts_->asker) {
+    parts_->asker->stop_until(until);
+  }
   parts_->shared.metrics().workers(0, stuck().size());
   return parts_->shared.look([](const JobFlow& flow) {
     return DrainReport{flow.holdings().account(), flow.workforce().handlers_running(), flow.claim_under_way(),
@@ -276,7 +322,7 @@ bool Job::out_of_workers() const {
 
 bool Job::at_rest() const {
   return !parts_->poller.running() && !parts_->settler.running() && !parts_->keeper.running() &&
-         parts_->workers->running() == 0;
+         !(parts_->asker && parts_->asker->running()) && parts_->workers->running() == 0;
 }
 
 const config::JobConfig& Job::config() const { return parts_->spec.config; }

@@ -18,6 +18,7 @@
 #include "host/observe/metrics.hpp"
 #include "host/plugin/handler_instance.hpp"
 #include "host/plugin/option_values.hpp"
+#include "host/queue/idempotency.hpp"
 #include "host/queue/message.hpp"
 #include "host/queue/source.hpp"
 #include "host/runtime/service.hpp"
@@ -56,6 +57,8 @@ struct JobSeams {
   std::function<Result<std::unique_ptr<plugin::HandlerInstance>>()> isolated;
   /// Says in one line what is wrong with the queue and how a person mends it. Empty: what the source says is logged.
   std::function<std::string(const Error& error)> explain;
+  /// Opens the queue's idempotency keys, for a job that has some. Empty: there are none.
+  std::function<Result<std::unique_ptr<queue::IdempotencyKeys>>()> keys{};
 };
 
 /// A handler that ignores its stop token past time-out and grace. A value.

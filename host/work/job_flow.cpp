@@ -14,10 +14,11 @@ JobFlow::JobFlow(const Settings& settings, FailurePolicy policy, Random& random,
       claimer_(settings.claiming, random, now),
       settler_(holdings_, workforce_, sizer_, random),
       dispatcher_(holdings_, workforce_, sizer_),
-      assessor_(std::move(policy), holdings_, settler_, claimer_, sizer_, random),
+      doorkeeper_({settings.keys, settings.job, settings.visibility}, policy, holdings_, dispatcher_, settler_, random),
+      assessor_(std::move(policy), holdings_, settler_, claimer_, doorkeeper_, sizer_, random),
       keeper_(holdings_, dispatcher_, settler_, workforce_, random),
       foreman_(workforce_, dispatcher_, assessor_),
-      drain_({holdings_, dispatcher_, workforce_, assessor_, settler_, keeper_, claimer_}),
+      drain_({holdings_, dispatcher_, workforce_, assessor_, settler_, keeper_, claimer_, doorkeeper_}),
       pause_(dispatcher_, settler_, claimer_) {}
 
 JobFlow::ClaimOrder JobFlow::next_claim(SteadyTime now) {
@@ -69,8 +70,25 @@ void JobFlow::admit(queue::Delivery&& delivery, SteadyTime now, Notes& notes) {
   } else if (pause_.on()) {
     pause_.turn_away(task, now);
   } else {
-    dispatcher_.add(task);
+    doorkeeper_.admit(task);
   }
+}
+
+JobFlow::KeyOrder JobFlow::next_keys(SteadyTime now) {
+  return drain_.over() ? KeyOrder{} : doorkeeper_.next(now, drain_.deadline());
+}
+
+void JobFlow::keys_answered(const KeyOrder& order, Doorkeeper::Answers answers, SteadyTime now, Notes& notes) {
+  doorkeeper_.answered(order, std::move(answers), now, notes);
+  after_step(now, notes);
+}
+
+std::optional<Error> JobFlow::denial() const {
+  if (auto denied = claimer_.denial()) {
+    return denied;
+  }
+  const auto denied = settler_.denial();
+  return denied ? denied : doorkeeper_.denial();
 }
 
 void JobFlow::taken_back(std::span<const queue::Receipt> receipts, SteadyTime now, Notes& notes) {
@@ -216,6 +234,7 @@ void JobFlow::after_step(SteadyTime now, Notes& notes) {
     }
   }
   settler_.call(now, notes);
+  doorkeeper_.call(notes);
   drain_.look(notes);
 }
 

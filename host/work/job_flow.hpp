@@ -2,7 +2,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -17,6 +19,7 @@
 #include "host/work/claim_sizer.hpp"
 #include "host/work/claimer.hpp"
 #include "host/work/dispatcher.hpp"
+#include "host/work/doorkeeper.hpp"
 #include "host/work/drain.hpp"
 #include "host/work/foreman.hpp"
 #include "host/work/holdings.hpp"
@@ -31,9 +34,10 @@ namespace sluice::work {
 /// How one job's messages flow: Source.claim -> workers -> Outcome -> Source.settle, leases kept beside. It decides
 /// nothing itself; it tells those who do what has happened, in the right order:
 ///
-/// when and how much to claim: Claimer. Who is handed what: Dispatcher. What an outcome comes to: Assessor. What is
-/// written when: Settler. Whose lease is extended: LeaseKeeper. Who is late, stuck or to be replaced: Foreman, over the
-/// Workforce. Whether anything begins: Pause. How it ends: Drain. What is held, and how it ended: Holdings.
+/// when and how much to claim: Claimer. Whose handler may begin: Doorkeeper. Who is handed what: Dispatcher. What an
+/// outcome comes to: Assessor. What is written when: Settler. Whose lease is extended: LeaseKeeper. Who is late, stuck
+/// or to be replaced: Foreman, over the Workforce. Whether anything begins: Pause. How it ends: Drain. What is held,
+/// and how it ended: Holdings.
 ///
 /// Not thread-safe: the job's lock guards it, the simulation runs it on one thread. Nothing in here calls a source, a
 /// handler or a log, or waits. Each kind of call has one caller, who asks for an order (`next_...`), carries it out
@@ -46,10 +50,13 @@ class JobFlow {
     Duration stuck_grace = std::chrono::seconds(5);
     Duration max_lease = std::chrono::hours(12);
     Claimer::Settings claiming;
+    std::optional<config::IdempotencyConfig> keys{};
+    std::string job{};
   };
   using ClaimOrder = Claimer::Order;
   using SettleOrder = Settler::Order;
   using ExtendOrder = LeaseKeeper::Order;
+  using KeyOrder = Doorkeeper::Order;
 
   /// `random` and `crash_ledger`, which may be null, outlive the flow.
   JobFlow(const Settings& settings, FailurePolicy policy, Random& random, isolation::JobLedger* crash_ledger,
@@ -83,6 +90,10 @@ class JobFlow {
   ExtendOrder next_extension(SteadyTime now, Notes& notes);
   void extended(ExtendOrder order, std::vector<queue::ExtendResult> results, SteadyTime now, Notes& notes);
 
+  // Who asks for idempotency keys.
+  KeyOrder next_keys(SteadyTime now);
+  void keys_answered(const KeyOrder& order, Doorkeeper::Answers answers, SteadyTime now, Notes& notes);
+
   // The operators'.
   void pause(bool paused, SteadyTime now, Notes& notes);
   bool paused() const { return pause_.on(); }
@@ -100,7 +111,7 @@ class JobFlow {
   /// A call of the source has not been answered.
   bool claim_under_way() const { return claimer_.under_way(); }
   /// Why the job cannot do its work, where the store refuses the role.
-  std::optional<Error> denial() const { return claimer_.denial() ? claimer_.denial() : settler_.denial(); }
+  std::optional<Error> denial() const;
   /// Nothing is held, and the last claim, begun after the last wake, found nothing due.
   bool quiescent() const;
 
@@ -116,6 +127,7 @@ class JobFlow {
   Claimer claimer_;
   Settler settler_;
   Dispatcher dispatcher_;
+  Doorkeeper doorkeeper_;
   Assessor assessor_;
   LeaseKeeper keeper_;
   Foreman foreman_;

@@ -73,6 +73,9 @@ void publish(const Notes& notes, const std::string& job, observe::Log& log, obse
   if (notes.exhausted > 0) {
     metrics.outcome("exhausted", notes.exhausted);
   }
+  if (notes.duplicates > 0) {
+    metrics.outcome("duplicate", notes.duplicates);
+  }
   for (const auto& [mean, count] : notes.handler_times) {
     metrics.handler_time(mean, count);
   }

@@ -36,6 +36,7 @@ struct Notes {
   bool poller = false;
   bool settler = false;
   bool keeper = false;
+  bool keys = false;
   bool drained = false;
 
   // Threads to make.
@@ -46,6 +47,7 @@ struct Notes {
   std::uint64_t claimed = 0;
   std::array<std::uint64_t, plugin::kOutcomes> outcomes{};
   std::uint64_t exhausted = 0;
+  std::uint64_t duplicates = 0;
   std::uint64_t timed_out = 0;
   std::array<std::uint64_t, kEndings> endings{};
   std::uint64_t settle_failed = 0;

@@ -156,6 +156,7 @@ void Settler::settled(Order order, std::vector<queue::SettleResult> results, Ste
       continue;
     }
     task.disposition.failure = std::move(order.completions[i].failure);
+    task.disposition.effects = std::move(order.completions[i].effects);
     if (results[i].status == queue::SettleStatus::lost) {
       ++tally.written;
       finish(task, true, notes);

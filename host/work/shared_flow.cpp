@@ -19,6 +19,7 @@ void SharedFlow::count_calls(const Notes& notes) {
   waiting(Caller::poller).calls += notes.poller ? 1 : 0;
   waiting(Caller::settler).calls += notes.settler ? 1 : 0;
   waiting(Caller::keeper).calls += notes.keeper ? 1 : 0;
+  waiting(Caller::keys).calls += notes.keys ? 1 : 0;
   waiting(Caller::drain).calls += notes.drained ? 1 : 0;
 }
 
@@ -37,6 +38,9 @@ void SharedFlow::tell(const Notes& notes) {
   }
   if (notes.keeper) {
     waiting(Caller::keeper).condition.notify_all();
+  }
+  if (notes.keys) {
+    waiting(Caller::keys).condition.notify_all();
   }
   if (notes.drained) {
     waiting(Caller::drain).condition.notify_all();

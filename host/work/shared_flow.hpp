@@ -22,7 +22,7 @@ namespace sluice::work {
 class SharedFlow {
  public:
   /// Who waits to be called, besides the workers.
-  enum class Caller { poller, settler, keeper, drain };
+  enum class Caller { poller, settler, keeper, drain, keys };
 
   SharedFlow(std::string job, JobFlow& flow, const Clock& clock, observe::Log& log, observe::JobMetrics& metrics)
       : job_(std::move(job)), clock_(clock), log_(log), metrics_(metrics), flow_(flow) {}
@@ -91,7 +91,7 @@ class SharedFlow {
   mutable Mutex mutex_;
   JobFlow& flow_ SLUICE_GUARDED_BY(mutex_);
   // The conditions synchronise themselves, the counts are guarded by mutex_.
-  std::array<Waiting, 4> waiting_;
+  std::array<Waiting, 5> waiting_;
   Condition work_;
   Condition lane_work_;
 };

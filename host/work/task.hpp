@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <string>
 
 #include "base/clock.hpp"
 #include "host/isolation/crash_ledger.hpp"
@@ -33,6 +35,15 @@ enum class ReceiptState {
   unsure,     ///< a settle call may have taken effect: to be repeated before anything else touches it
 };
 
+/// What a message holds of its idempotency key, once it was let in.
+struct KeyHold {
+  std::string key{};       ///< empty where it is the message's own id
+  std::int64_t fence = 0;  ///< of the mark
+  bool held = false;       ///< a record is due when the message is done
+  bool marked = false;     ///< a mark is to be renewed, and released unless it becomes the record
+  SteadyTime renew_at = SteadyTime::max();
+};
+
 /// One claimed message on its way through a job. Lives in the job's Holdings. Its stage changes only as the methods
 /// below say; anything else is a defect and ends the process.
 class Task {
@@ -51,6 +62,8 @@ class Task {
   bool finished_here = false;     ///< its disposition is what its handler came to
   std::uint64_t fingerprint = 0;  ///< of its content, once that is no longer kept
   std::size_t place = 0;          ///< in the holdings
+  KeyHold key;
+  std::shared_ptr<const std::string> first_result{};  ///< what the message's duplicate gave back; null: it is none
 
   TaskStage stage() const { return stage_; }
   ReceiptState receipt_state() const { return receipt_state_; }
@@ -58,7 +71,7 @@ class Task {
   /// A worker has it, whatever has become of it otherwise.
   bool in_hand() const { return in_hand_; }
   /// Its place may be used again.
-  bool over() const { return !open() && !in_hand_ && receipt_state_ != ReceiptState::extending; }
+  bool over() const { return !open() && !in_hand_ && !asked_ && receipt_state_ != ReceiptState::extending; }
 
   void deal(std::uint32_t to_seat);                  ///< queued -> dealt
   void recall();                                     ///< dealt, not started -> queued
@@ -68,6 +81,8 @@ class Task {
   void unpark();                                     ///< parked -> disposed
   void begin_settling();                             ///< disposed -> settling
   void settling_failed(bool may_have_happened);      ///< settling -> disposed
+  void begin_asking() { asked_ = true; }             ///< for its key: until then its place and its message stay
+  void end_asking() { asked_ = false; }
   void begin_extending();
   void end_extending();
   void end();  ///< any but ended -> ended
@@ -78,6 +93,7 @@ class Task {
   TaskStage stage_ = TaskStage::queued;
   ReceiptState receipt_state_ = ReceiptState::ours;
   bool in_hand_ = false;
+  bool asked_ = false;
 };
 
 }  // namespace sluice::work

@@ -52,7 +52,9 @@ INSTANTIATE_TEST_SUITE_P(
         Page{"delay", {"delay", "--help"}}, Page{"cancel", {"cancel", "--help"}},
         Page{"move_to_front", {"move-to-front", "--help"}}, Page{"receive", {"receive", "--help"}},
         Page{"fail", {"help", "fail"}}, Page{"invalid", {"invalid", "--help"}}, Page{"reset", {"help", "reset"}},
-        Page{"dlq", {"dlq", "--help"}}, Page{"stats", {"help", "qstat"}},
+        Page{"dlq", {"dlq", "--help"}}, Page{"keys", {"keys", "--help"}},
+        Page{"keys_list", {"keys", "list", "--help"}}, Page{"keys_show", {"help", "keys", "show"}},
+        Page{"keys_forget", {"keys", "forget", "--help"}}, Page{"stats", {"help", "qstat"}},
         Page{"enqueue_test", {"enqueue-test", "--help"}}, Page{"completion", {"help", "completion"}},
         Page{"completion", {"completion", "--help"}}, Page{"completion_bash", {"completion", "bash", "--help"}}));
 

@@ -117,6 +117,24 @@ TEST(JobConfig, KeepsWhatFailsInADeadLetterQueue) {
             DeadLetterPolicy::discard);
 }
 
+TEST(JobConfig, HasIdempotencyKeysWhereItSaysSo) {
+  EXPECT_FALSE(value_of(parse(job_with(""))).idempotency);
+  const auto read = [](const std::string& text) {
+    return value_of(parse(job_with("[job.idempotency]\n" + text))).idempotency;
+  };
+  using Kind = IdempotencyConfig::Kind;
+  EXPECT_EQ(read("key = 'message'"), IdempotencyConfig());
+  EXPECT_EQ(read("key = 'attribute:order id'"), (IdempotencyConfig{.kind = Kind::attribute, .path = "order id"}));
+  EXPECT_EQ(read("key = 'body:/order/id'"), (IdempotencyConfig{.kind = Kind::body, .path = "/order/id"}));
+  EXPECT_EQ(read("key = 'body:'"), (IdempotencyConfig{.kind = Kind::body})) << "the whole document";
+  EXPECT_EQ(read("key = 'body:/a~1b/~0'"), (IdempotencyConfig{.kind = Kind::body, .path = "/a~1b/~0"}));
+  EXPECT_EQ(read("key = 'message'\nttl = '7d'\nwhile_running = 'reject'\non_duplicate = 'run'\non_missing = 'run'"),
+            (IdempotencyConfig{.ttl = std::chrono::hours(168),
+                               .while_running = WhileRunning::reject,
+                               .on_duplicate = OnDuplicate::run,
+                               .on_missing = OnMissingKey::run}));
+}
+
 TEST(JobConfig, IsNamedAfterItsFile) {
   const auto name = [](const std::string& file) {
     return value_of(parse_job_config(job_with(""), file, environment_of({}))).name;

@@ -3,6 +3,7 @@ include_guard(GLOBAL)
 add_library(sluice_sim_queues STATIC
   ${CMAKE_CURRENT_LIST_DIR}/sim_board.cpp
   ${CMAKE_CURRENT_LIST_DIR}/sim_faults.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/sim_keys.cpp
   ${CMAKE_CURRENT_LIST_DIR}/sim_queues.cpp
   ${CMAKE_CURRENT_LIST_DIR}/sim_records.cpp
   ${CMAKE_CURRENT_LIST_DIR}/sim_send_marks.cpp)

@@ -7,9 +7,11 @@
 
 #include "base/mutex.hpp"
 #include "base/uuid.hpp"
+#include "host/queue/effects.hpp"
 #include "host/queue/message_errors.hpp"
 #include "host/queue/send_keys.hpp"
 #include "tests/support/sim_board.hpp"
+#include "tests/support/sim_keys.hpp"
 #include "tests/support/sim_records.hpp"
 #include "tests/support/sim_send_marks.hpp"
 
@@ -64,14 +66,46 @@ class SimQueues::Shelf {
   Mutex mutex;
   std::map<std::string, SimRecords> queues SLUICE_GUARDED_BY(mutex);
   std::map<std::string, SimSendMarks> sent SLUICE_GUARDED_BY(mutex);
+  std::map<std::string, SimKeyTable> keys SLUICE_GUARDED_BY(mutex);
+
+  SimKeyTable& keys_of(const std::string& queue) SLUICE_REQUIRES(mutex) {
+    return keys.try_emplace(queue, clock).first->second;
+  }
+  SettleResult settle(const QueueAddress& address, const queue::Completion& completion, WallTime now)
+      SLUICE_REQUIRES(mutex);
 };
+
+// All of it, or nothing.
+SettleResult SimQueues::Shelf::settle(const QueueAddress& address, const queue::Completion& completion, WallTime now) {
+  const queue::Effects* effects = completion.effects.get();
+  SimKeyTable& table = keys_of(address.queue);
+  const std::string owner = completion.receipt.id;
+  if (effects != nullptr && !effects->writes.empty()) {
+    return {SettleStatus::refused, Error(ErrorCode::invalid, "the simulated store has no tables of its user's")};
+  }
+  if (effects != nullptr && effects->key && !table.may_record(*effects->key, owner)) {
+    return {SettleStatus::refused, Error(ErrorCode::conflict, "another message has its idempotency key by now")};
+  }
+  if (!queues[address.queue].settle(address.half, completion, now)) {
+    return {SettleStatus::lost, {}};
+  }
+  if (effects != nullptr) {
+    for (const queue::EmittedMessage& emitted : effects->messages) {
+      queues[emitted.queue].send(emitted.message, emitted.message.id, now);
+    }
+    if (effects->key) {
+      table.record(*effects->key, owner);
+    }
+  }
+  return {SettleStatus::applied, {}};
+}
 
 class SimQueues::SimSource final : public queue::Source {
  public:
   SimSource(Shelf& shelf, QueueAddress address) : shelf_(shelf), address_(std::move(address)) {}
 
   const queue::SourceTraits& traits() const override {
-    static const queue::SourceTraits kTraits;
+    static const queue::SourceTraits kTraits{.transactions = true};
     return kTraits;
   }
   void start(queue::SourceEvents events) override {
@@ -150,6 +184,11 @@ Result<std::unique_ptr<queue::NoticeBoard>> SimQueues::open_board(const std::str
   return std::make_unique<SimBoard>(shelf_->notices, shelf_->doorbell, *this, shelf_->clock);
 }
 
+Result<std::unique_ptr<queue::IdempotencyKeys>> SimQueues::open_keys(const std::string& queue) {
+  const MutexLock lock(shelf_->mutex);
+  return std::unique_ptr<queue::IdempotencyKeys>(std::make_unique<SimKeys>(shelf_->keys_of(queue)));
+}
+
 queue::Doorbell& SimQueues::doorbell() { return shelf_->doorbell; }
 
 std::size_t SimQueues::lose_receipts(const QueueAddress& address, Duration visibility) {
@@ -193,14 +232,13 @@ std::vector<SettleResult> SimQueues::SimSource::settle(std::span<const queue::Co
   results.reserve(completions.size());
   {
     const MutexLock lock(shelf_.mutex);
-    SimRecords& records = shelf_.queues[address_.queue];
     for (const queue::Completion& completion : completions) {
       const auto hit = shelf_.faults.fate(fault, StoreCall::settle, completion.receipt.id);
-      SettleStatus status = SettleStatus::failed;
+      SettleResult result;
       if (!hit || hit->applied) {
-        status = records.settle(address_.half, completion, now) ? SettleStatus::applied : SettleStatus::lost;
+        result = shelf_.settle(address_, completion, now);
       }
-      results.push_back(hit ? SettleResult{SettleStatus::failed, hit->error} : SettleResult{status, {}});
+      results.push_back(hit ? SettleResult{SettleStatus::failed, hit->error} : std::move(result));
     }
   }
   shelf_.doorbell.ring_settled(address_, completions, results);

@@ -23,6 +23,7 @@ class SimQueues final : public queue::Queues, public SimFaults {
   Result<std::unique_ptr<queue::Sender>> open_sender(const std::string& queue) override;
   Result<std::unique_ptr<queue::Operator>> open_operator(const std::string& queue) override;
   Result<std::unique_ptr<queue::NoticeBoard>> open_board(const std::string& queue) override;
+  Result<std::unique_ptr<queue::IdempotencyKeys>> open_keys(const std::string& queue) override;
 
   queue::Doorbell& doorbell();
   /// Voids every receipt of this half, as if another host had claimed these messages for `visibility`. Returns how

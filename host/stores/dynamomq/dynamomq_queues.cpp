@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "host/stores/dynamomq/dynamomq_board.hpp"
+#include "host/stores/dynamomq/dynamomq_keys.hpp"
 #include "host/stores/dynamomq/dynamomq_operator.hpp"
 #include "host/stores/dynamomq/dynamomq_sender.hpp"
 #include "host/stores/dynamomq/dynamomq_source.hpp"
@@ -42,6 +43,10 @@ class DynamoMqQueues final : public Queues {
 
   Result<std::unique_ptr<NoticeBoard>> open_board(const std::string& queue) override {
     return std::unique_ptr<NoticeBoard>(std::make_unique<DynamoMqBoard>(parts_, locate(options_, queue)));
+  }
+
+  Result<std::unique_ptr<IdempotencyKeys>> open_keys(const std::string& queue) override {
+    return std::unique_ptr<IdempotencyKeys>(std::make_unique<DynamoMqKeys>(parts_, locate(options_, queue)));
   }
 
  private:

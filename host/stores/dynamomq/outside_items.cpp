@@ -4,6 +4,7 @@
 
 #include "base/text/utf8.hpp"
 #include "host/queue/message.hpp"
+#include "host/stores/dynamomq/key_items.hpp"
 #include "host/stores/dynamomq/mark_items.hpp"
 #include "host/stores/dynamomq/notice_items.hpp"
 #include "host/stores/dynamomq/record.hpp"
@@ -34,7 +35,7 @@ void note(OutsideItems& found, const dynamo::Item& item) {
   }
   const auto* id = dynamo::find<std::string>(item, attribute::kId);
   const std::string name = id == nullptr ? std::string() : *id;
-  if (is_notice_id(name) || is_mark_id(name)) {
+  if (is_notice_id(name) || is_key_id(name) || is_mark_id(name)) {
     ++found.ours;
     return;
   }

@@ -24,7 +24,7 @@ struct OutsideItems {
 
   std::uint64_t read = 0;     ///< items looked at
   std::uint64_t outside = 0;  ///< of these: in neither half, because the index leaves them out or has them elsewhere
-  std::uint64_t ours = 0;     ///< of these: not in the index, and records of hosts, which do not belong there
+  std::uint64_t ours = 0;     ///< of these: not in the index, records of hosts and idempotency keys, which do not belong there
   bool whole = true;          ///< there are no more items
   double read_units = 0;
   std::vector<OutsideItem> first;  ///< at most kNamed of those outside

@@ -9,6 +9,7 @@
 #include "host/stores/dynamomq/body.hpp"
 #include "host/stores/dynamomq/mark_items.hpp"
 #include "host/stores/dynamomq/nonce.hpp"
+#include "host/stores/dynamomq/key_items.hpp"
 #include "host/stores/dynamomq/notice_items.hpp"
 #include "host/stores/dynamomq/times.hpp"
 
@@ -340,11 +341,13 @@ AttributeValue encode_failure(const Failure& failure) {
 
 std::string unstorable_id() {
   return "a message id must be 1 to " + std::to_string(kMaxIdBytes) + " bytes of UTF-8, and not begin with '" +
-         std::string(kNoticePrefix) + "', '" + std::string(kDedupPrefix) + "' or '" + std::string(kUniquePrefix) + "'";
+         std::string(kNoticePrefix) + "', '" + std::string(kKeyPrefix) + "', '" + std::string(kDedupPrefix) + "' or '" +
+         std::string(kUniquePrefix) + "'";
 }
 
 bool is_storable_id(std::string_view id) {
-  return !id.empty() && id.size() <= kMaxIdBytes && !is_notice_id(id) && !is_mark_id(id) && is_utf8(id);
+  return !id.empty() && id.size() <= kMaxIdBytes && !is_notice_id(id) && !is_key_id(id) && !is_mark_id(id) &&
+         is_utf8(id);
 }
 
 std::size_t value_bytes(const AttributeValue& value) { return std::visit(ValueBytes{}, value.variant()); }

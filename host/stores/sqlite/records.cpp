@@ -33,7 +33,8 @@ Records::Records(Connection& connection)
       content_(connection,
                "UPDATE messages SET content_type = ?2, message_group = ?3, attributes = ?4, body = ?5 WHERE seq = ?1"),
       put_(connection, "INSERT INTO messages VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"),
-      created_(connection, "UPDATE messages SET created_at = ?2 WHERE seq = ?1") {}
+      created_(connection, "UPDATE messages SET created_at = ?2 WHERE seq = ?1"),
+      keys_(connection) {}
 
 std::int64_t Records::make_queue(const std::string& name) {
   if (const auto id = names_.find(name)) {

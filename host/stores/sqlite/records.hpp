@@ -12,6 +12,7 @@
 #include "host/stores/sqlite/deliveries.hpp"
 #include "host/stores/sqlite/id_index.hpp"
 #include "host/stores/sqlite/in_flight.hpp"
+#include "host/stores/sqlite/keys.hpp"
 #include "host/stores/sqlite/new_messages.hpp"
 #include "host/stores/sqlite/places.hpp"
 #include "host/stores/sqlite/tally.hpp"
@@ -47,13 +48,20 @@ class Records {
   explicit Records(Connection& connection);
 
   /// At the start of each transaction, and before its commit.
-  void begin() { tally_.begin(); }
-  void finish() { tally_.finish(); }
+  void begin() {
+    tally_.begin();
+    keys_.begin();
+  }
+  void finish() {
+    tally_.finish();
+    keys_.finish();
+  }
 
   Places& places() { return places_; }
   Deliveries& deliveries() { return deliveries_; }
   Claimer& claimer() { return claimer_; }
   InFlight& in_flight() { return in_flight_; }
+  Keys& keys() { return keys_; }
 
   std::optional<std::int64_t> queue(const std::string& name) { return names_.find(name); }
   /// Makes the queue where it is absent.
@@ -79,6 +87,7 @@ class Records {
   Statement content_;
   Statement put_;
   Statement created_;
+  Keys keys_;
 };
 
 }  // namespace sluice::queue::sqlite

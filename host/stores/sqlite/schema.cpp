@@ -124,8 +124,49 @@ CREATE TABLE send_clock (
 INSERT INTO send_clock VALUES (1, 0, 0);
 )sql";
 
-// Idempotency keys.
-constexpr const char* kKeys = "";
+// Idempotency keys: those in progress, and those that are done. Records are found by hash: those up to
+// `indexed` in `key_hashes`, the younger ones by each process in memory (KeyIndex). `stamp` tells whether somebody else
+// has written a record since.
+constexpr const char* kKeys = R"sql(
+CREATE TABLE key_jobs (
+  id INTEGER PRIMARY KEY,
+  queue INTEGER NOT NULL,
+  job TEXT NOT NULL,
+  UNIQUE (queue, job)
+) STRICT;
+CREATE TABLE key_marks (
+  hash INTEGER NOT NULL,
+  job INTEGER NOT NULL,
+  key BLOB NOT NULL,
+  owner TEXT NOT NULL,
+  fence INTEGER NOT NULL,
+  until INTEGER NOT NULL,
+  PRIMARY KEY (hash, job, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX key_marks_until ON key_marks (until);
+CREATE TABLE key_records (
+  seq INTEGER PRIMARY KEY,
+  job INTEGER NOT NULL,
+  until INTEGER NOT NULL,
+  key BLOB NOT NULL,
+  owner TEXT,
+  result BLOB
+) STRICT;
+CREATE TABLE key_hashes (
+  hash INTEGER NOT NULL,
+  seq INTEGER NOT NULL,
+  PRIMARY KEY (hash, seq)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE key_counters (
+  one INTEGER PRIMARY KEY CHECK (one = 1),
+  next_seq INTEGER NOT NULL,
+  indexed INTEGER NOT NULL,
+  settled INTEGER NOT NULL,
+  records INTEGER NOT NULL,
+  stamp INTEGER NOT NULL
+) STRICT;
+INSERT INTO key_counters VALUES (1, 1, 0, 0, 0, 0);
+)sql";
 
 // From version 1, which had no `native`: the whole record as another store gave it.
 constexpr const char* kUpgradeFrom1 = "ALTER TABLE messages ADD COLUMN native BLOB";

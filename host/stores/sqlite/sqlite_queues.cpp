@@ -4,6 +4,7 @@
 
 #include "host/stores/sqlite/record_reader.hpp"
 #include "host/stores/sqlite/sqlite_board.hpp"
+#include "host/stores/sqlite/sqlite_keys.hpp"
 #include "host/stores/sqlite/sqlite_operator.hpp"
 #include "host/stores/sqlite/sqlite_sender.hpp"
 #include "host/stores/sqlite/sqlite_source.hpp"
@@ -47,6 +48,13 @@ Result<std::unique_ptr<NoticeBoard>> SqliteQueues::open_board(const std::string&
     return std::move(*refused);
   }
   return std::unique_ptr<NoticeBoard>(std::make_unique<SqliteBoard>(store_));
+}
+
+Result<std::unique_ptr<IdempotencyKeys>> SqliteQueues::open_keys(const std::string& queue) {
+  if (auto refused = SharedStore::refused_name(queue)) {
+    return std::move(*refused);
+  }
+  return std::unique_ptr<IdempotencyKeys>(std::make_unique<SqliteKeys>(store_, queue));
 }
 
 Result<std::vector<std::string>> SqliteQueues::made_by_messages(Deadline deadline) {

@@ -21,6 +21,7 @@ class SqliteQueues final : public Queues {
   Result<std::unique_ptr<Sender>> open_sender(const std::string& queue) override;
   Result<std::unique_ptr<Operator>> open_operator(const std::string& queue) override;
   Result<std::unique_ptr<NoticeBoard>> open_board(const std::string& queue) override;
+  Result<std::unique_ptr<IdempotencyKeys>> open_keys(const std::string& queue) override;
   Result<std::vector<std::string>> made_by_messages(Deadline deadline) override;
 
  private:

@@ -16,8 +16,9 @@ using ::testing::HasSubstr;
 /// Takes from a file what version 3 did not have.
 void make_version_3(const std::string& path) {
   raw_sql(path,
-          "DROP TABLE notices; DROP TABLE dedup_ids; DROP TABLE unique_keys; DROP TABLE send_clock; PRAGMA "
-          "user_version = 3");
+          "DROP TABLE key_jobs; DROP TABLE key_marks; DROP TABLE key_records; DROP TABLE key_hashes; "
+          "DROP TABLE key_counters; DROP TABLE dedup_ids; DROP TABLE unique_keys; DROP TABLE send_clock; "
+          "DROP TABLE notices; PRAGMA user_version = 3");
 }
 
 /// Takes from a file what version 2 did not have.

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/clock.hpp"
+#include "dynamo/attribute_value.hpp"
+#include "dynamo/client.hpp"
+#include "host/queue/effects.hpp"
+#include "host/queue/idempotency.hpp"
+
+/// Idempotency keys among the items of a DynamoMQ table. Like notices, they have no `queue_type`, so that no index
+/// holds them, and none of DynamoMQ's attributes but `id`.
+namespace sluice::queue::dynamomq {
+
+/// What the ids of key items begin with: then job, "/" and a hash of the key. No message of ours has such an id.
+inline constexpr std::string_view kKeyPrefix = "sluice:key/";
+constexpr bool is_key_id(std::string_view id) { return id.substr(0, kKeyPrefix.size()) == kKeyPrefix; }
+
+namespace attribute {
+inline constexpr std::string_view kKeyText = "sluice_key";         ///< B
+inline constexpr std::string_view kKeyOwner = "sluice_key_owner";  ///< S: the message's id
+inline constexpr std::string_view kKeyFence = "sluice_key_fence";  ///< N: of the delivery; of a mark only
+inline constexpr std::string_view kKeyUntil = "sluice_key_until";  ///< N: ms since 1970, DynamoDB's time. Void after it
+inline constexpr std::string_view kKeyDone = "sluice_key_done";    ///< BOOL, true: done. Absent: in progress
+inline constexpr std::string_view kKeyResult = "sluice_key_result";  ///< B: what the handler gave back; absent: nothing
+/// N: s since 1970. The attribute by which DynamoDB's TTL removes the item, where that is switched on.
+inline constexpr std::string_view kKeyExpires = "sluice_key_expires";
+}  // namespace attribute
+
+/// The primary key of a key's item.
+dynamo::Item key_item_key(const std::string& job, std::string_view key);
+
+/// Marks a key as in progress: refused where another message has it, in progress or done.
+dynamo::PutItemRequest mark_request(const std::string& table, const KeyClaim& claim, WallTime now);
+/// Takes the owner's mark away: refused where it is another's, or done.
+dynamo::DeleteItemRequest unmark_request(const std::string& table, const KeyClaim& claim);
+/// Puts down that a key is done, in place of the owner's mark. Its condition fails where another message has the key by
+/// now, in progress or done, so that the transaction it belongs to must not commit. It fits into a transaction as it
+/// is.
+dynamo::PutItemRequest record_request(const std::string& table, const KeyRecord& record, const std::string& owner,
+                                      WallTime now);
+
+/// What an item says. False: it is no key's item.
+bool read_key_item(const dynamo::Item& item, StoredKey& key);
+
+}  // namespace sluice::queue::dynamomq

@@ -1,0 +1,122 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "base/random.hpp"
+#include "host/stores/sqlite/connection.hpp"
+#include "host/stores/sqlite/id_index.hpp"
+#include "host/stores/sqlite/memory_table.hpp"
+
+namespace sluice::queue::sqlite {
+
+/// When the index of keys is written and tidied up. The product uses the defaults.
+struct KeyIndexLimits {
+  std::size_t tail = 65'536;     ///< records that are known in memory alone
+  std::int64_t piece = 2'048;    ///< entries that one transaction writes or looks at, at least
+  std::int64_t stale = 500'000;  ///< entries that may lie about beyond four for each record
+};
+
+/// Finds the records of keys by their hash. Inserting into an index over hashes writes about one page for each record;
+/// so the youngest records, the tail, are known by each process in memory, and written to `key_hashes` many at a time,
+/// in the order of their hash. Of one connection, used inside its transactions; entries are never removed with their
+/// record, and one counts only as long as its record is there.
+class KeyIndex {
+ public:
+  explicit KeyIndex(Connection& connection, const KeyIndexLimits& limits = {});
+
+  /// At the start of each transaction.
+  void begin();
+  /// Before anything is asked or added: brings the tail to what the file has, where another process has written, or
+  /// this one's last transaction did not become true.
+  void sync();
+  /// Before the commit.
+  void finish();
+
+  /// The number of a new record, with which it is found from now on.
+  std::int64_t add(std::int64_t hash);
+  /// A record is gone.
+  void removed(std::int64_t count) {
+    records_ = records_ > count ? records_ - count : 0;
+    changed_ = true;
+  }
+  /// Numbers of records that may have this hash, in no order.
+  void find(std::int64_t hash, std::vector<std::int64_t>& seqs);
+  /// Those of `hashes` that `find` may find something for. Given and returned in order.
+  std::vector<std::int64_t> known(std::span<const std::int64_t> hashes);
+
+  /// For a savepoint that is set right after it; and once it was rolled back.
+  struct Mark {
+    bool synced = false;
+    std::size_t added = 0;
+    std::int64_t records = 0;
+  };
+  Mark mark() const { return {synced_, added_.size(), records_}; }
+  void back_to(const Mark& mark);
+
+ private:
+  class Entries final : public MemoryTable {
+   public:
+    explicit Entries(Connection& connection) : MemoryTable(connection, "adding_key_hashes", "hash, seq") {}
+    std::size_t rows() const override { return entries.size(); }
+    void column(std::size_t row, int column, ColumnValue value) const override {
+      value.set(column == 0 ? entries[row].hash : entries[row].seq);
+    }
+    std::span<const IdEntry> entries;
+  };
+  class Hashes final : public MemoryTable {
+   public:
+    explicit Hashes(Connection& connection) : MemoryTable(connection, "asking_key_hashes", "hash") {}
+    std::size_t rows() const override { return hashes.size(); }
+    void column(std::size_t row, int /*column*/, ColumnValue value) const override { value.set(hashes[row]); }
+    std::span<const std::int64_t> hashes;
+  };
+
+  void catch_up();
+  bool last_became_true();
+  void forget_indexed();
+  void erase(const IdEntry& entry);
+  void write_some();
+  void sweep_some();
+
+  const KeyIndexLimits limits_;
+  Entries adding_;
+  Statement add_;
+  Hashes asking_;
+  Statement known_;
+  Statement find_;
+  Statement row_;
+  Statement tail_rows_;
+  Statement oldest_;
+  Statement drop_;
+  Statement counters_read_;
+  Statement counters_write_;
+  SeededRandom random_;
+
+  std::unordered_multimap<std::int64_t, std::int64_t> tail_;  ///< hash to seq: all records after `tail_from_`
+  std::int64_t tail_from_ = 0;
+  std::vector<IdEntry> last_;       ///< what the last transaction that changed anything has added
+  std::vector<IdEntry> writing_;    ///< a part of the tail on its way to the table, by hash
+  std::size_t written_ = 0;         ///< of these
+  std::size_t written_before_ = 0;  ///< before the last transaction that added any
+  std::int64_t writing_to_ = 0;     ///< the highest seq of these
+  std::int64_t sweep_from_ = 0;
+  // What this process believes of the file: everything before `true_to_` for certain, and all of it while the file has
+  // this stamp.
+  std::int64_t true_to_ = 0;
+  std::int64_t stamp_ = 0;
+
+  // Of the current transaction.
+  bool synced_ = false;
+  bool changed_ = false;
+  std::vector<IdEntry> added_;
+  std::int64_t next_seq_ = 0;
+  std::int64_t indexed_ = 0;  ///< records up to this one are in the table
+  std::int64_t settled_ = 0;  ///< entries in the table
+  std::int64_t records_ = 0;
+};
+
+}  // namespace sluice::queue::sqlite

@@ -1,0 +1,326 @@
+#include "host/work/doorkeeper.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/work/flow_rig.hpp"
+
+// Which messages a job lets in by their idempotency keys, and what becomes of the keys.
+namespace sluice::work {
+namespace {
+
+using std::chrono_literals::operator""s;
+using std::chrono_literals::operator""ms;
+using plugin::OutcomeStatus;
+using queue::CompletionAction;
+using queue::KeyState;
+using queue::SettleStatus;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+JobFlow::Settings with_keys(const config::IdempotencyConfig& keys) {
+  JobFlow::Settings settings = FlowRig::settings();
+  settings.keys = keys;
+  settings.job = "pay";
+  return settings;
+}
+
+config::IdempotencyConfig by_attribute() {
+  config::IdempotencyConfig keys;
+  keys.kind = config::IdempotencyConfig::Kind::attribute;
+  keys.path = "order";
+  return keys;
+}
+
+/// A flow with keys whose store the test plays.
+struct KeyRig : FlowRig {
+  explicit KeyRig(const config::IdempotencyConfig& keys = by_attribute(), std::size_t workers = 2)
+      : FlowRig(workers, with_keys(keys)) {}
+
+  static Doorkeeper::Answer answer(KeyState state, const std::string& owner = {}, Duration left = 60s) {
+    Doorkeeper::Answer answer;
+    answer.found.key = "order-1";
+    answer.key = {.state = state, .owner = owner, .result = "first", .error = Error(ErrorCode::unavailable, "down")};
+    answer.left = left;
+    return answer;
+  }
+  static Doorkeeper::Answer missing() {
+    Doorkeeper::Answer answer;
+    answer.found.missing = "it has no attribute 'order'";
+    return answer;
+  }
+
+  JobFlow::KeyOrder ask() { return flow.next_keys(now()); }
+  void tell(const JobFlow::KeyOrder& order, const Doorkeeper::Answer& answer) {
+    flow.keys_answered(order, {std::vector<Doorkeeper::Answer>(order.asks.size(), answer), std::nullopt}, now(), notes);
+  }
+  /// A message comes and is answered.
+  void come(const Doorkeeper::Answer& answer) {
+    poll(1);
+    tell(ask(), answer);
+  }
+};
+
+TEST(DoorkeeperTest, NobodyIsAskedWhereAJobHasNoKeys) {
+  FlowRig rig;
+  rig.poll(2);
+  EXPECT_FALSE(rig.notes.keys);
+  EXPECT_TRUE(rig.flow.next_keys(rig.now()).empty());
+  EXPECT_NE(rig.start(0), nullptr);
+}
+
+TEST(DoorkeeperTest, AMessageBeginsOnceItsKeyIsOurs) {
+  KeyRig rig;
+  rig.poll(1);
+  EXPECT_TRUE(rig.notes.keys) << "somebody is to ask";
+  EXPECT_EQ(rig.start(0), nullptr) << "not before it is answered";
+  const auto order = rig.ask();
+  ASSERT_THAT(order.asks, SizeIs(1));
+  EXPECT_EQ(order.asks[0].fence, 1);
+  EXPECT_EQ(order.hold_for, 90s) << "three leases";
+  EXPECT_EQ(rig.start(0), nullptr);
+  rig.tell(order, KeyRig::answer(KeyState::ours));
+  EXPECT_NE(rig.start(0), nullptr);
+}
+
+TEST(DoorkeeperTest, ItsRecordIsPartOfTheCompletion) {
+  KeyRig rig;
+  rig.come(KeyRig::answer(KeyState::ours));
+  ASSERT_NE(rig.start(0), nullptr);
+  auto effects = std::make_shared<queue::Effects>();
+  effects->messages.push_back({"receipts", {.id = "r"}});
+  effects->key.emplace().result = "paid";
+  rig.hands[0].finish({OutcomeStatus::done, {}, {}, effects}, rig.now());
+  rig.flow.collect(0, rig.now(), rig.notes);
+  ASSERT_EQ(rig.settle(), 1U);
+  ASSERT_NE(rig.last[0].effects, nullptr);
+  const queue::Effects& committed = *rig.last[0].effects;
+  EXPECT_THAT(committed.messages, SizeIs(1)) << "beside what the handler staged";
+  ASSERT_TRUE(committed.key);
+  EXPECT_EQ(committed.key->job, "pay");
+  EXPECT_EQ(committed.key->key, "order-1");
+  EXPECT_EQ(committed.key->result, "paid");
+  EXPECT_EQ(committed.key->ttl, std::chrono::hours(24));
+  EXPECT_FALSE(committed.key->own_id);
+  EXPECT_TRUE(rig.ask().releases.empty()) << "the record has taken the mark's place";
+}
+
+TEST(DoorkeeperTest, TheRecordIsKeptForAnotherTryOfTheSettlement) {
+  KeyRig rig;
+  rig.come(KeyRig::answer(KeyState::ours));
+  rig.start(0);
+  rig.finish(0);
+  ASSERT_EQ(rig.settle(SettleStatus::failed), 1U);
+  rig.pass(1s);
+  ASSERT_EQ(rig.settle(), 1U);
+  ASSERT_NE(rig.last[0].effects, nullptr);
+  EXPECT_TRUE(rig.last[0].effects->key);
+}
+
+TEST(DoorkeeperTest, AJobWithoutKeysDropsAResultAndKeepsTheRest) {
+  FlowRig rig;
+  rig.poll(2);
+  rig.start(0);
+  auto effects = std::make_shared<queue::Effects>();
+  effects->key.emplace().result = "paid";
+  rig.hands[0].finish({OutcomeStatus::done, {}, {}, effects}, rig.now());
+  rig.flow.collect(0, rig.now(), rig.notes);
+  rig.settle();
+  EXPECT_EQ(rig.last[0].effects, nullptr);
+}
+
+TEST(DoorkeeperTest, WhereTheKeyIsTheMessagesIdNothingIsMarkedAndTheIdIsRecorded) {
+  KeyRig rig(config::IdempotencyConfig{});
+  rig.poll(1);
+  const auto order = rig.ask();
+  EXPECT_EQ(order.hold_for, Duration::zero());
+  rig.tell(order, KeyRig::answer(KeyState::ours));
+  rig.start(0);
+  rig.finish(0);
+  rig.settle();
+  ASSERT_TRUE(rig.last[0].effects && rig.last[0].effects->key);
+  EXPECT_EQ(rig.last[0].effects->key->key, rig.last[0].receipt.id);
+  EXPECT_TRUE(rig.last[0].effects->key->own_id);
+}
+
+TEST(DoorkeeperTest, OtherEndsReleaseTheMark) {
+  for (const OutcomeStatus status : {OutcomeStatus::retry, OutcomeStatus::snooze, OutcomeStatus::reject,
+                                     OutcomeStatus::discard, OutcomeStatus::release}) {
+    KeyRig rig;
+    rig.come(KeyRig::answer(KeyState::ours));
+    rig.start(0);
+    rig.finish(0, status);
+    EXPECT_TRUE(rig.ask().empty()) << "not before that is written, or another might begin beside it";
+    rig.notes = {};
+    ASSERT_EQ(rig.settle(), 1U);
+    EXPECT_EQ(rig.last[0].effects, nullptr);
+    EXPECT_TRUE(rig.notes.keys);
+    const auto order = rig.ask();
+    ASSERT_THAT(order.releases, SizeIs(1)) << static_cast<int>(status);
+    EXPECT_EQ(order.releases[0].job, "pay");
+    EXPECT_EQ(order.releases[0].key, "order-1");
+    EXPECT_EQ(order.releases[0].owner, "m-0");
+    EXPECT_EQ(order.releases[0].fence, 1);
+    rig.tell(order, {});
+    EXPECT_TRUE(rig.ask().empty());
+  }
+}
+
+TEST(DoorkeeperTest, AMessageWhoseKeyIsAnothersGoesBackForAWhileWithItsAttempt) {
+  KeyRig rig;
+  rig.come(KeyRig::answer(KeyState::running, "m-9"));
+  EXPECT_EQ(rig.start(0), nullptr);
+  ASSERT_EQ(rig.settle(), 1U);
+  EXPECT_EQ(rig.last[0].action, CompletionAction::release);
+  EXPECT_GE(rig.last[0].delay, kFirstKeyWait / 2);
+  EXPECT_LE(rig.last[0].delay, kFirstKeyWait);
+  EXPECT_EQ(rig.account().snoozed, 1U);
+}
+
+TEST(DoorkeeperTest, TheWaitGrowsWithEachTryAndEndsWithTheMark) {
+  KeyRig rig;
+  Duration longest{};
+  for (int i = 0; i < 12; ++i) {
+    rig.next_id = 0;  // the same message again
+    rig.pass(1s);
+    rig.come(KeyRig::answer(KeyState::running, "m-9"));
+    ASSERT_EQ(rig.settle(), 1U);
+    longest = std::max(longest, rig.last[0].delay);
+    EXPECT_LE(rig.last[0].delay, kLastKeyWait);
+  }
+  EXPECT_GE(longest, kLastKeyWait / 2);
+  rig.next_id = 0;
+  rig.pass(1s);
+  rig.come(KeyRig::answer(KeyState::running, "m-9", 200ms));
+  ASSERT_EQ(rig.settle(), 1U);
+  EXPECT_LE(rig.last[0].delay, 200ms);
+}
+
+TEST(DoorkeeperTest, ItIsRejectedInsteadWhereTheJobSaysSoAndNamesTheOther) {
+  auto keys = by_attribute();
+  keys.while_running = config::WhileRunning::reject;
+  KeyRig rig(keys);
+  rig.come(KeyRig::answer(KeyState::running, "m-9"));
+  ASSERT_EQ(rig.settle(), 1U);
+  EXPECT_EQ(rig.last[0].action, CompletionAction::dead_letter);
+  EXPECT_THAT(rig.last[0].failure.error, HasSubstr("m-9"));
+  EXPECT_THAT(rig.last[0].failure.error, HasSubstr("order-1"));
+}
+
+TEST(DoorkeeperTest, ADuplicateIsRemovedWithoutItsHandler) {
+  KeyRig rig;
+  rig.come(KeyRig::answer(KeyState::done, "m-9"));
+  EXPECT_EQ(rig.start(0), nullptr);
+  ASSERT_EQ(rig.settle(), 1U);
+  EXPECT_EQ(rig.last[0].action, CompletionAction::remove);
+  EXPECT_EQ(rig.last[0].effects, nullptr);
+  EXPECT_EQ(rig.account().discarded, 1U);
+  EXPECT_EQ(rig.notes.duplicates, 1U);
+}
+
+TEST(DoorkeeperTest, OrRunsWithTheFirstResultAndRecordsNothing) {
+  auto keys = by_attribute();
+  keys.on_duplicate = config::OnDuplicate::run;
+  KeyRig rig(keys);
+  rig.come(KeyRig::answer(KeyState::done, "m-9"));
+  const Task* task = rig.start(0);
+  ASSERT_NE(task, nullptr);
+  ASSERT_NE(task->first_result, nullptr);
+  EXPECT_EQ(*task->first_result, "first");
+  rig.finish(0);
+  ASSERT_EQ(rig.settle(), 1U);
+  EXPECT_EQ(rig.last[0].effects, nullptr);
+  EXPECT_EQ(rig.account().done, 1U);
+}
+
+TEST(DoorkeeperTest, AMessageWithoutAKeyIsRejectedOrRun) {
+  KeyRig rejecting;
+  rejecting.come(KeyRig::missing());
+  ASSERT_EQ(rejecting.settle(), 1U);
+  EXPECT_EQ(rejecting.last[0].action, CompletionAction::dead_letter);
+  EXPECT_THAT(rejecting.last[0].failure.error, HasSubstr("no attribute 'order'"));
+
+  auto keys = by_attribute();
+  keys.on_missing = config::OnMissingKey::run;
+  KeyRig running(keys);
+  running.come(KeyRig::missing());
+  ASSERT_NE(running.start(0), nullptr);
+  running.finish(0);
+  running.settle();
+  EXPECT_EQ(running.last[0].effects, nullptr);
+}
+
+TEST(DoorkeeperTest, NothingBeginsWhileTheStoreDoesNotAnswer) {
+  KeyRig rig;
+  rig.come(KeyRig::answer(KeyState::failed));
+  EXPECT_EQ(rig.start(0), nullptr);
+  EXPECT_EQ(rig.settle(), 0U);
+  const auto waiting = rig.ask();
+  EXPECT_TRUE(waiting.empty()) << "after a while";
+  ASSERT_NE(waiting.wake, SteadyTime::max());
+  rig.clock.advance(waiting.wake - rig.now());
+  const auto order = rig.ask();
+  ASSERT_THAT(order.asks, SizeIs(1));
+  rig.tell(order, KeyRig::answer(KeyState::ours));
+  EXPECT_NE(rig.start(0), nullptr);
+}
+
+TEST(DoorkeeperTest, AMarkIsRenewedWhileItsMessageIsHeld) {
+  KeyRig rig;
+  rig.come(KeyRig::answer(KeyState::ours));
+  rig.start(0);
+  const auto idle = rig.ask();
+  EXPECT_TRUE(idle.empty());
+  EXPECT_EQ(idle.wake, rig.now() + 30s) << "after one lease of three";
+  rig.pass(30s);
+  const auto order = rig.ask();
+  ASSERT_THAT(order.renewals, SizeIs(1));
+  EXPECT_EQ(order.renewals[0].owner, "m-0");
+  EXPECT_EQ(order.renewals[0].fence, 1);
+  EXPECT_EQ(order.renewals[0].hold_for, 90s);
+  rig.tell(order, {});
+  EXPECT_EQ(rig.ask().wake, rig.now() + 30s);
+}
+
+TEST(DoorkeeperTest, WhatWaitedTooLongGoesBackAndItsLateMarkIsReleased) {
+  KeyRig rig;
+  rig.poll(1);
+  const auto order = rig.ask();
+  rig.pass(16s);
+  rig.extend();
+  EXPECT_EQ(rig.settle(), 1U) << "after half its lease others may have it";
+  EXPECT_EQ(rig.flow.holdings().size(), 1U) << "its place stays until it is answered";
+  rig.tell(order, KeyRig::answer(KeyState::ours));
+  EXPECT_EQ(rig.flow.holdings().size(), 0U);
+  EXPECT_EQ(rig.start(0), nullptr);
+  EXPECT_THAT(rig.ask().releases, SizeIs(1));
+}
+
+TEST(DoorkeeperTest, ADrainReleasesWhatWaitsAtTheDoorAndEndsAfterItsMarks) {
+  KeyRig rig;
+  rig.poll(1);
+  const auto order = rig.ask();
+  rig.flow.drain().begin(rig.now(), rig.now() + 10s, rig.notes);
+  EXPECT_EQ(rig.settle(), 1U);
+  EXPECT_EQ(rig.account().released, 1U);
+  EXPECT_TRUE(rig.flow.drain().step(rig.now(), rig.notes)) << "a call is under way";
+  rig.tell(order, KeyRig::answer(KeyState::ours));
+  EXPECT_TRUE(rig.flow.drain().step(rig.now(), rig.notes)) << "its mark is to be released";
+  const auto releases = rig.ask();
+  ASSERT_THAT(releases.releases, SizeIs(1));
+  EXPECT_LE(releases.deadline, rig.now() + 10s) << "within the drain";
+  rig.tell(releases, {});
+  EXPECT_FALSE(rig.flow.drain().step(rig.now(), rig.notes));
+}
+
+TEST(DoorkeeperTest, APausedJobAsksForNothing) {
+  KeyRig rig;
+  rig.poll(1);
+  rig.flow.pause(true, rig.now(), rig.notes);
+  EXPECT_TRUE(rig.ask().empty());
+  EXPECT_EQ(rig.settle(), 1U) << "what waits goes back";
+}
+
+}  // namespace
+}  // namespace sluice::work
