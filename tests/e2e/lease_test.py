@@ -27,7 +27,7 @@ class LeaseSqlite(Case):
         self.write_job("counts", options=f'path = "{self.path("worked")}"\nsleep = "2s"', extra="concurrency = 1")
         (message,) = self.send(1)
         zombie = self.start()
-        until("it is claimed", lambda: self.stats()["in_flight"] == 1)
+        until("its handler is at work", lambda: self.at_work() == 1)
         zombie.kill(signal.SIGSTOP)
         def version():
             return json.loads(self.sluice("get", "--queue", "orders", "--id", message).stdout or '{"version": 0}')["version"]

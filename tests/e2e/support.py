@@ -236,6 +236,10 @@ class Case(unittest.TestCase):
         done = self.sluice("stats", "--queue", queue, check=True)
         return json.loads(done.stdout)
 
+    def at_work(self):
+        """How many handlers have begun and not ended; what is claimed may still wait for its worker."""
+        return len(json.loads(self.sluice("running", "--output", "json", check=True).stdout))
+
     def lines(self, name):
         try:
             with open(self.path(name), encoding="utf-8") as file:

@@ -117,7 +117,7 @@ TEST(QueueShell, PurgesTheQueueWhateverIsSelected) {
   dialogue.type("id A-101");
   EXPECT_THAT(dialogue.ran("purge"), ElementsAre("purge", "--queue=orders"));
   EXPECT_THAT(dialogue.ran("purge A-202"), ElementsAre("purge", "A-202", "--queue=orders"));
-  EXPECT_THAT(dialogue.ran("cancel-running A-202"), ElementsAre("cancel-running", "A-202"))
+  EXPECT_THAT(dialogue.ran("cancel-running A-202"), ElementsAre("cancel-running", "A-202", "--queue=orders"))
       << "the plain word is the id, of every command that takes one";
 }
 
