@@ -195,7 +195,8 @@ void Doorkeeper::duplicate(Task& task, Answer& answer, SteadyTime now, Notes& no
     return;
   }
   notes.line(observe::LogLevel::debug, "a duplicate: its idempotency key is done, the handler is not run",
-             task.message.id, "key " + shown(answer.found.key) + ", done by " + answer.key.owner);
+             task.message.id,
+             "key " + shown(own_id_ ? task.message.id : answer.found.key) + ", done by " + answer.key.owner);
   settler_.add(task, {queue::CompletionAction::remove, Duration::zero(), {}, Ending::discarded, false}, now);
 }
 

@@ -60,7 +60,8 @@ class Doorkeeper {
 
     bool empty() const { return asks.empty() && renewals.empty() && releases.empty(); }
   };
-  /// What was found of one message: its key, and how that stands. Without a key `found.missing` says why.
+  /// What was found of one message: its key, which is left out where it is its own id, and how that stands. Without a
+  /// key `found.missing` says why.
   struct Answer {
     FoundKey found;
     queue::KeyAnswer key;

