@@ -93,13 +93,17 @@ std::vector<std::string> suspicions(const config::HostConfig& host, const config
 }
 
 /// Makes and ends an instance for each job, because only the handler itself knows whether its options go together.
-std::vector<ConfigError> try_handlers(const std::vector<JobPlan>& plans, Console& console) {
+std::vector<ConfigError> try_handlers(const config::HostConfig& host, const std::vector<JobPlan>& plans,
+                                      Console& console) {
   std::vector<ConfigError> errors;
+  SeededRandom random;
   for (const JobPlan& plan : plans) {
     const auto log = [&console](sluice_log_level, std::string_view job, std::string_view, std::string_view text) {
       console.note(std::string(job) + ": " + std::string(text));
     };
-    const auto instance = plugin::HandlerInstance::create(*plan.handler, plan.config.name, plan.options, log);
+    const auto effects = plugin::effect_rules(plan.config, host.store_of(plan.config.queue).kind, random);
+    const auto instance =
+        plugin::HandlerInstance::create_in({log, {}, {}, effects}, *plan.handler, plan.config.name, plan.options);
     if (instance.has_error()) {
       errors.push_back({plan.config.handler_place, instance.error().message()});
     }
@@ -227,7 +231,7 @@ void check_jobs(const config::HostConfig& host, const config::JobFiles& files, R
     return;
   }
   const auto& plans = std::get<std::vector<JobPlan>>(planned);
-  const auto errors = try_handlers(plans, console);
+  const auto errors = try_handlers(host, plans, console);
   report.add(errors);
   if (errors.empty()) {
     report.jobs(plans, registry, steering_remarks(host, jobs));

@@ -84,6 +84,7 @@ Command cancel_command();
 Command delay_command();
 Command edit_command();
 Command delete_command();
+Command dry_run_command();
 Command redrive_command();
 Command peek_command();
 Command receive_command();

@@ -176,6 +176,7 @@ const std::vector<Command>& commands() {
       shell_command(),
       // Messages by their ids.
       get_command(),
+      dry_run_command(),
       fail_command(),
       invalid_command(),
       reset_command(),

@@ -1,77 +1,11 @@
 #include "host/isolation/parcel.hpp"
 
-#include <algorithm>
-#include <cstring>
 #include <utility>
+
+#include "host/isolation/packing.hpp"
 
 namespace sluice::isolation {
 namespace {
-
-/// Writes numbers as they lie in memory, and text behind its length.
-class Packer {
- public:
-  explicit Packer(char* at) : at_(at) {}
-
-  template <typename Number>
-  void number(Number value) {
-    std::memcpy(at_, &value, sizeof(value));
-    at_ += sizeof(value);
-  }
-  void text(std::string_view value) {
-    number(static_cast<std::uint64_t>(value.size()));
-    at_ = std::copy_n(value.data(), value.size(), at_);
-  }
-
- private:
-  char* at_;
-};
-
-/// As Packer, and counts only.
-class Measure {
- public:
-  template <typename Number>
-  void number(Number) {
-    size_ += sizeof(Number);
-  }
-  void text(std::string_view value) { size_ += sizeof(std::uint64_t) + value.size(); }
-  std::size_t size() const { return size_; }
-
- private:
-  std::size_t size_ = 0;
-};
-
-class Unpacker {
- public:
-  explicit Unpacker(std::string_view bytes) : bytes_(bytes) {}
-
-  template <typename Number>
-  Number number() {
-    Number value{};
-    if (bytes_.size() < sizeof(value)) {
-      good_ = false;
-      return value;
-    }
-    std::memcpy(&value, bytes_.data(), sizeof(value));
-    bytes_.remove_prefix(sizeof(value));
-    return value;
-  }
-  std::string_view text() {
-    const auto size = number<std::uint64_t>();
-    if (size > bytes_.size()) {
-      good_ = false;
-      return {};
-    }
-    const std::string_view value = bytes_.substr(0, size);
-    bytes_.remove_prefix(size);
-    return value;
-  }
-  bool good() const { return good_; }
-  bool complete() const { return good_ && bytes_.empty(); }
-
- private:
-  std::string_view bytes_;
-  bool good_ = true;
-};
 
 template <typename Sink>
 void put_start(Sink& sink, const RunnerStart& start) {
@@ -79,6 +13,8 @@ void put_start(Sink& sink, const RunnerStart& start) {
   sink.text(start.plugin);
   sink.text(start.handler);
   sink.number(start.memory);
+  sink.number(start.effects);
+  sink.number(start.keeps_key);
   sink.number(static_cast<std::uint64_t>(start.options.values().size()));
   for (const plugin::OptionValues::Value& value : start.options.values()) {
     sink.text(value.name);
@@ -94,9 +30,11 @@ void put_start(Sink& sink, const RunnerStart& start) {
 }
 
 template <typename Sink>
-void put_message(Sink& sink, const queue::Message& message, std::string_view queue, std::uint32_t max_attempts) {
-  sink.text(queue);
-  sink.number(max_attempts);
+void put_message(Sink& sink, const queue::Message& message, const MessageFacts& facts) {
+  sink.text(facts.queue);
+  sink.number(facts.max_attempts);
+  sink.number(facts.first_result != nullptr);
+  sink.text(facts.first_result != nullptr ? std::string_view(*facts.first_result) : std::string_view());
   sink.number(message.attempt);
   sink.number(static_cast<std::int64_t>(message.sent_at.time_since_epoch().count()));
   sink.text(message.id);
@@ -128,6 +66,8 @@ std::optional<RunnerStart> unpack_start(std::string_view bytes) {
   start.plugin = from.text();
   start.handler = from.text();
   start.memory = from.number<std::uint64_t>();
+  start.effects = from.number<sluice_store>();
+  start.keeps_key = from.number<bool>();
   const auto options = from.number<std::uint64_t>();
   for (std::uint64_t i = 0; i < options && from.good(); ++i) {
     plugin::OptionValues::Value value;
@@ -145,15 +85,15 @@ std::optional<RunnerStart> unpack_start(std::string_view bytes) {
   return from.complete() ? std::optional(std::move(start)) : std::nullopt;
 }
 
-std::size_t packed_size(const queue::Message& message, std::string_view queue) {
+std::size_t packed_size(const queue::Message& message, const MessageFacts& facts) {
   Measure measure;
-  put_message(measure, message, queue, 0);
+  put_message(measure, message, facts);
   return measure.size();
 }
 
-void pack_message(const queue::Message& message, std::string_view queue, std::uint32_t max_attempts, char* bytes) {
+void pack_message(const queue::Message& message, const MessageFacts& facts, char* bytes) {
   Packer packer(bytes);
-  put_message(packer, message, queue, max_attempts);
+  put_message(packer, message, facts);
 }
 
 bool unpack_message(std::string_view bytes, MessageParcel& parcel) {
@@ -161,6 +101,9 @@ bool unpack_message(std::string_view bytes, MessageParcel& parcel) {
   queue::Message& message = parcel.message;
   parcel.queue = from.text();
   parcel.max_attempts = from.number<std::uint32_t>();
+  const auto duplicate = from.number<bool>();
+  const std::string_view first_result = from.text();
+  parcel.first_result = duplicate ? std::make_shared<const std::string>(first_result) : nullptr;
   message.attempt = from.number<std::uint32_t>();
   message.sent_at = WallTime(Duration(from.number<std::int64_t>()));
   message.id = from.text();

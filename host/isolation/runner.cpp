@@ -13,6 +13,7 @@
 #include "base/text/utf8.hpp"
 #include "config/config.hpp"
 #include "host/isolation/crash_report.hpp"
+#include "host/isolation/effect_parcel.hpp"
 #include "host/isolation/futex.hpp"
 #include "host/isolation/parcel.hpp"
 #include "host/plugin/call.hpp"
@@ -129,7 +130,8 @@ Result<std::unique_ptr<Runner>> Runner::start(const RunnerSpec& spec, RunnerNurs
     return parcel.error();
   }
   auto runner = std::unique_ptr<Runner>(new Runner(spec, nursery, std::move(*control), std::move(*parcel)));
-  const std::string begin = pack_start({spec.job, spec.plugin, spec.handler, spec.options, spec.limits.memory});
+  const std::string begin = pack_start({spec.job, spec.plugin, spec.handler, spec.options, spec.limits.memory,
+                                        spec.effects.store, spec.effects.keeps_key});
   if (auto room = runner->put_parcel(begin.size()); !room) {
     return room.error();
   }
@@ -208,8 +210,10 @@ Runner::Heard Runner::hear(const RunnerLog& log, plugin::Attempt* attempt) {
         }
         break;
       case RunnerEvent::outcome:
-        heard.outcome = read_outcome(head, text_);
-        heard.nonsense = heard.nonsense || !heard.outcome;
+        heard.nonsense = !hear_outcome(head, heard) || heard.nonsense;
+        break;
+      case RunnerEvent::effects:
+        heard.nonsense = !hear_effects(head.number) || heard.nonsense;
         break;
       default:
         heard.nonsense = true;
@@ -218,6 +222,28 @@ Runner::Heard Runner::hear(const RunnerLog& log, plugin::Attempt* attempt) {
   }
   heard.nonsense = heard.nonsense || found == EventReader::Found::nonsense;
   return heard;
+}
+
+bool Runner::hear_effects(std::int64_t total) {
+  const bool fits = total >= 0 && static_cast<std::uint64_t>(total) <= kMostParcelBytes &&
+                    effects_.size() + text_.size() <= static_cast<std::uint64_t>(total);
+  if (fits) {
+    effects_ += text_;
+  }
+  return fits;
+}
+
+bool Runner::hear_outcome(const EventHead& head, Heard& heard) {
+  heard.outcome = read_outcome(head, text_);
+  if (effects_.empty() || !heard.outcome) {
+    return heard.outcome.has_value();
+  }
+  heard.outcome->effects = unpack_effects(effects_);
+  const bool good = heard.outcome->effects != nullptr && heard.outcome->status == plugin::OutcomeStatus::done;
+  if (!good) {
+    heard.outcome.reset();
+  }
+  return good;
 }
 
 void Runner::wait_for_event(std::uint32_t seen, SteadyTime until) {
@@ -235,11 +261,13 @@ void Runner::wait_for_event(std::uint32_t seen, SteadyTime until) {
 
 plugin::Outcome Runner::handle(const queue::Message& message, std::string_view queue, std::uint32_t max_attempts,
                                plugin::Attempt& attempt, const RunnerLog& log) {
-  const std::size_t size = packed_size(message, queue);
+  effects_.clear();
+  const MessageFacts facts{queue, max_attempts, attempt.first_result().get()};
+  const std::size_t size = packed_size(message, facts);
   if (auto room = put_parcel(size); !room) {
     return {plugin::OutcomeStatus::snooze, std::chrono::seconds(1), room.error().message()};
   }
-  pack_message(message, queue, max_attempts, parcel_->data());
+  pack_message(message, facts, parcel_->data());
   control().deadline = attempt.deadline().time_since_epoch().count();
   cpu_before_ =
       spec_.limits.cpu > Duration::zero() ? process_->cpu_time().value_or(Duration::zero()) : Duration::zero();

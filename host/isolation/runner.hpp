@@ -73,6 +73,8 @@ class Runner {
   Result<void> put_parcel(std::size_t size);
   Result<void> await_handler(const RunnerLog& log);
   void give_order(RunnerOrder order);
+  bool hear_effects(std::int64_t total);
+  bool hear_outcome(const EventHead& head, Heard& heard);
   Heard hear(const RunnerLog& log, plugin::Attempt* attempt);
   void wait_for_event(std::uint32_t seen, SteadyTime until);
   plugin::Outcome attend(plugin::Attempt& attempt, const RunnerLog& log);
@@ -90,6 +92,7 @@ class Runner {
   // Touched only by its thread.
   EventReader reader_;
   std::string text_;
+  std::string effects_;  // as far as they have been told
   SpinBudget spin_;
   Duration cpu_before_{};
   std::string killed_because_;

@@ -18,6 +18,7 @@ enum class RunnerEvent : std::uint16_t {
   attempt_log,  ///< level, text: a line about the message
   host_log,     ///< level, text: a line about none
   extended,     ///< number: the time-out is now + that many nanoseconds
+  effects,      ///< number: how many bytes there are in all; text: the next of them. Before the outcome they go with
   outcome,      ///< level: the status; number: the delay, or -1; text: the reason
 };
 

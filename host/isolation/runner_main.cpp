@@ -15,6 +15,7 @@
 
 #include "base/clock.hpp"
 #include "base/mutex.hpp"
+#include "base/random.hpp"
 #include "base/signal_block.hpp"
 #include "host/isolation/crash_handler.hpp"
 #include "host/isolation/futex.hpp"
@@ -83,6 +84,7 @@ class RunnerBody {
   void carry_stops(const std::stop_token& stop);
 
   const SystemClock clock_;
+  SeededRandom random_;
   const std::unique_ptr<SharedMemory> control_memory_;
   const std::unique_ptr<SharedMemory> parcel_;
   RunnerControl& control_;
@@ -159,7 +161,8 @@ bool RunnerBody::begin() {
   auto log = [this](sluice_log_level level, std::string_view, std::string_view id, std::string_view text) {
     voice_.log(!id.empty(), level, text);
   };
-  auto instance = plugin::HandlerInstance::create(**handler, start->job, start->options, std::move(log));
+  auto instance = plugin::HandlerInstance::create_in(
+      {std::move(log), {}, {}, {start->effects, start->keeps_key, &random_}}, **handler, start->job, start->options);
   handler_returns();
   if (!instance) {
     voice_.refused(instance.error().message());
@@ -192,6 +195,7 @@ void RunnerBody::work() {
 void RunnerBody::arm() {
   const MutexLock lock(arming_);
   attempt_.arm(SteadyTime(Duration(control_.deadline)));
+  attempt_.set_first_result(message_.first_result);
   carry_stop(control_.stop.load());
 }
 

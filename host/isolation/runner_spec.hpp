@@ -6,6 +6,7 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "host/plugin/effect_rules.hpp"
 #include "host/plugin/option_values.hpp"
 #include "host/plugin/plugin_registry.hpp"
 
@@ -45,6 +46,7 @@ struct RunnerSpec {
   plugin::OptionValues options;
   RunnerLimits limits;
   std::shared_ptr<const OpenPlugin> file;  ///< of `plugin`
+  plugin::EffectRules effects{};
 };
 
 }  // namespace sluice::isolation

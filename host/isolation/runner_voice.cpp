@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "host/isolation/effect_parcel.hpp"
 #include "sluice/abi.h"
 
 namespace sluice::isolation {
@@ -14,6 +15,13 @@ void RunnerVoice::log(bool of_attempt, std::int32_t level, std::string_view text
 }
 
 void RunnerVoice::outcome(const plugin::Outcome& outcome) {
+  if (outcome.effects) {
+    const std::string bytes = pack_effects(*outcome.effects);
+    for (std::size_t at = 0; at < bytes.size(); at += kEventTextLimit) {
+      say(RunnerEvent::effects, 0, static_cast<std::int64_t>(bytes.size()),
+          std::string_view(bytes).substr(at, kEventTextLimit));
+    }
+  }
   say(RunnerEvent::outcome, static_cast<std::int32_t>(outcome.status), outcome.delay ? outcome.delay->count() : -1,
       outcome.reason);
 }

@@ -16,6 +16,7 @@ SteadyTime saturating_sum(SteadyTime time, Duration span) {
 }  // namespace
 
 void Attempt::arm(SteadyTime deadline) {
+  first_result_.reset();
   deadline_.store(deadline.time_since_epoch().count());
   end_.store(kNever.time_since_epoch().count());
   stop_.store(false);

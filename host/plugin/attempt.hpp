@@ -1,6 +1,9 @@
 #pragma once
 
 #include <atomic>
+#include <memory>
+#include <string>
+#include <utility>
 
 #include "base/clock.hpp"
 #include "base/mutex.hpp"
@@ -33,6 +36,11 @@ class Attempt {
 
   /// Begins an attempt that times out at `deadline` (SteadyTime::max(): never). Only between attempts.
   void arm(SteadyTime deadline);
+  /// The attempt's message is a duplicate of one that is done, whose handler gave this back. Between `arm` and the
+  /// handler; null, and so from `arm` on: it is none.
+  void set_first_result(std::shared_ptr<const std::string> result) { first_result_ = std::move(result); }
+  /// For the thread that runs the handler.
+  const std::shared_ptr<const std::string>& first_result() const { return first_result_; }
 
   /// Asks the handler to finish: the host drains, and waits for it until `end`. May be called again with an earlier
   /// one.
@@ -61,6 +69,8 @@ class Attempt {
 
   // Fixed after construction.
   const Clock& clock_;
+  // Touched by whoever arms the attempt, and then by its worker.
+  std::shared_ptr<const std::string> first_result_;
   // Synchronise themselves.
   std::atomic<SteadyTime::rep> deadline_{SteadyTime::max().time_since_epoch().count()};
   std::atomic<SteadyTime::rep> end_{SteadyTime::max().time_since_epoch().count()};  // of the drain

@@ -1,6 +1,7 @@
 #include "host/plugin/call.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <exception>
 #include <utility>
 
@@ -95,18 +96,41 @@ const void* find_feature(const FeatureQuery& features, const char* id) noexcept 
   }
 }
 
+bool is_effects(const char* id) noexcept { return id != nullptr && std::strcmp(id, SLUICE_EFFECTS_1) == 0; }
+
 Call::Call(const CallSetting& setting, const queue::Message& message, Attempt& attempt)
     : setting_(setting),
       message_(message),
       attempt_(attempt),
       context_{sizeof(sluice_context), 0,          this,    &report,   &log, &stop_requested,
-               &wait_for_stop,         &time_left, &extend, &extension} {}
+               &wait_for_stop,         &time_left, &extend, &extension},
+      effects_(setting.surroundings.effects, attempt.first_result()) {}
 
 Outcome Call::take_outcome() {
   if (!reported_) {
-    return make_fault("the handler returned without an outcome: a defect of the plugin");
+    return fail("the handler returned without an outcome: a defect of the plugin");
   }
+  if (outcome_.status != OutcomeStatus::done) {
+    drop_effects("its outcome is not done");
+    return std::move(outcome_);
+  }
+  if (const std::string refusal = effects_.refusal(); !refusal.empty()) {
+    return fail("nothing can be committed, because an effect was refused: " + refusal);
+  }
+  outcome_.effects = effects_.take();
   return std::move(outcome_);
+}
+
+Outcome Call::fail(std::string_view thrown) {
+  drop_effects("the handler failed");
+  return make_fault(thrown);
+}
+
+void Call::drop_effects(const char* why) const {
+  if (const std::size_t count = effects_.count(); count > 0) {
+    const std::string text = std::to_string(count) + " staged effects are dropped: " + why;
+    write_log(setting_.surroundings.log, SLUICE_LOG_DEBUG, setting_.job, message_.id, {text.data(), text.size()});
+  }
 }
 
 void Call::report(const sluice_context* context, const sluice_outcome* outcome) noexcept {
@@ -141,7 +165,10 @@ std::int32_t Call::extend(const sluice_context* context, std::int64_t duration) 
 }
 
 const void* Call::extension(const sluice_context* context, const char* id) noexcept {
-  return find_feature(of(context).setting_.surroundings.attempt_features, id);
+  const Call& call = of(context);
+  return is_effects(id) && call.effects_.table() != nullptr
+             ? call.effects_.table()
+             : find_feature(call.setting_.surroundings.attempt_features, id);
 }
 
 }  // namespace sluice::plugin

@@ -7,6 +7,7 @@
 #include "host/plugin/attempt.hpp"
 #include "host/plugin/handler_instance.hpp"
 #include "host/plugin/outcome.hpp"
+#include "host/plugin/staged_effects.hpp"
 #include "host/queue/message.hpp"
 #include "sluice/abi.h"
 
@@ -31,6 +32,9 @@ void write_log(const HandlerLog& log, sluice_log_level level, std::string_view j
 /// Asks `features` for an id from a plugin; null when unknown. Never throws.
 const void* find_feature(const FeatureQuery& features, const char* id) noexcept;
 
+/// Whether a plugin asks for "sluice.effects/1".
+bool is_effects(const char* id) noexcept;
+
 /// What the calls of one instance have in common.
 struct CallSetting {
   std::string job;
@@ -46,10 +50,13 @@ class Call {
   Call& operator=(const Call&) = delete;
 
   const sluice_context* context() const { return &context_; }
-  /// What was reported last; a fault when nothing was.
+  /// What was reported last, with what was staged; a fault when nothing was, or when something of it was refused.
   Outcome take_outcome();
+  /// A fault: what the handler threw.
+  Outcome fail(std::string_view thrown);
 
  private:
+  void drop_effects(const char* why) const;
   static Call& of(const sluice_context* context) { return *static_cast<Call*>(context->host); }
   static void report(const sluice_context* context, const sluice_outcome* outcome) noexcept;
   static void log(const sluice_context* context, sluice_log_level level, sluice_string text) noexcept;
@@ -65,6 +72,7 @@ class Call {
   Attempt& attempt_;
   sluice_context context_;
   // Touched only by the worker.
+  StagedEffects effects_;
   bool reported_ = false;
   Outcome outcome_;
 };

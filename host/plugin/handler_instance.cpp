@@ -111,7 +111,7 @@ class TableInstance final : public HandlerInstance {
     if (attributes.capacity() > kKeptAttributes) {
       std::vector<sluice_attribute>().swap(attributes);
     }
-    return thrown ? make_fault(*thrown) : call.take_outcome();
+    return thrown ? call.fail(*thrown) : call.take_outcome();
   }
 
  private:
@@ -121,13 +121,16 @@ class TableInstance final : public HandlerInstance {
     write_log(setting.surroundings.log, level, setting.job, {}, text);
   }
   static const void* extension(const sluice_host* host, const char* id) noexcept {
-    return find_feature(of(host).setting_.surroundings.features, id);
+    const TableInstance& self = of(host);
+    const bool effects = self.setting_.surroundings.effects.ids != nullptr && is_effects(id);
+    return effects ? &self.effects_ : find_feature(self.setting_.surroundings.features, id);
   }
 
   // Fixed after construction.
   const sluice_handler& handler_;
   const CallSetting setting_;
   sluice_host host_{sizeof(sluice_host), SLUICE_ABI_MINOR, this, {}, &log, &extension};
+  const sluice_effects_host effects_{sizeof(sluice_effects_host), setting_.surroundings.effects.store};
   // Fixed after start().
   bool created_ = false;
   void* instance_ = nullptr;

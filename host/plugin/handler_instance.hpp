@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "host/plugin/attempt.hpp"
+#include "host/plugin/effect_rules.hpp"
 #include "host/plugin/option_values.hpp"
 #include "host/plugin/outcome.hpp"
 #include "host/queue/message.hpp"
@@ -27,6 +28,7 @@ struct HandlerSurroundings {
   HandlerLog log;
   FeatureQuery features;          ///< of the host
   FeatureQuery attempt_features;  ///< of one attempt
+  EffectRules effects{};
 };
 
 /// One instance of a handler, made for one job: `create` to `destroy` of the ABI. A resource.

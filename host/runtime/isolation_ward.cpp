@@ -131,8 +131,14 @@ Result<std::function<Result<std::unique_ptr<plugin::HandlerInstance>>()>> Isolat
   if (!file) {
     return file.error();
   }
-  isolation::RunnerSpec spec{std::move(facts.job), std::move(facts.plugin), std::move(facts.handler),
-                             plan.options,         limits_of(plan.config),  *std::move(file)};
+  isolation::RunnerSpec spec{std::move(facts.job),
+                             std::move(facts.plugin),
+                             std::move(facts.handler),
+                             plan.options,
+                             limits_of(plan.config),
+                             *std::move(file),
+                             {}};
+  spec.effects = plugin::effect_rules(plan.config, parts_.config.store_of(plan.config.queue).kind, parts_.random);
   // One process shows that the handler takes its job; the others, and those for suspects, come when there is work.
   auto proven = std::make_shared<std::atomic<bool>>(plan.config.isolation == config::Isolation::thread);
   return std::function([this, spec = std::move(spec), proven] {

@@ -21,6 +21,7 @@ work::JobSpec job_spec(const JobPlan& plan, const config::HostConfig& config, co
   spec.max_in_flight = queue.max_in_flight;
   spec.max_lease = queue.max_lease;
   spec.host = host;
+  spec.store = config.store_of(plan.config.queue).kind;
   spec.isolated = plan.config.isolation == config::Isolation::process;
   if (spec.isolated) {
     spec.stuck_grace = kill_grace(plan.config) + kBeyondKill;

@@ -87,14 +87,16 @@ class Steps {
   int descriptor_;
 };
 
-void try_job(const config::JobConfig& job, const plugin::PluginRegistry& registry, const Steps& steps) {
+void try_job(const config::JobConfig& job, const plugin::EffectRules& effects, const plugin::PluginRegistry& registry,
+             const Steps& steps) {
   const auto planned = plan_jobs({job}, registry);
   if (!std::holds_alternative<std::vector<JobPlan>>(planned)) {
     return;
   }
   const JobPlan& plan = std::get<std::vector<JobPlan>>(planned).front();
   steps.next(kCreate, job.name);
-  const auto instance = plugin::HandlerInstance::create(*plan.handler, job.name, plan.options, {});
+  const auto instance =
+      plugin::HandlerInstance::create_in({{}, {}, {}, effects}, *plan.handler, job.name, plan.options);
   steps.next(kDestroy, job.name);
 }
 
@@ -105,9 +107,11 @@ void try_jobs(const std::string& host_file, const std::vector<std::string>& name
   if (!std::holds_alternative<config::HostConfig>(host)) {
     return;
   }
-  for (const config::JobConfig& job : config::load_job_files(std::get<config::HostConfig>(host), environment).jobs) {
+  const auto& settings = std::get<config::HostConfig>(host);
+  SeededRandom random;
+  for (const config::JobConfig& job : config::load_job_files(settings, environment).jobs) {
     if (std::find(names.begin(), names.end(), job.name) != names.end()) {
-      try_job(job, registry, steps);
+      try_job(job, plugin::effect_rules(job, settings.store_of(job.queue).kind, random), registry, steps);
     }
   }
 }

@@ -81,7 +81,7 @@ Disposition dispose(const plugin::Outcome& outcome, std::uint32_t attempt, const
                     Random& random) {
   switch (outcome.status) {
     case OutcomeStatus::done:
-      return {CompletionAction::remove, Duration::zero(), {}, Ending::done, false};
+      return {CompletionAction::remove, Duration::zero(), {}, Ending::done, false, outcome.effects};
     case OutcomeStatus::discard:
       return {CompletionAction::remove, Duration::zero(), {}, Ending::discarded, false};
     case OutcomeStatus::snooze:

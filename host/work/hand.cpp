@@ -19,6 +19,7 @@ Task* Hand::next(SteadyTime now) {
     if (now < dealt.start_before) {
       attempt_.arm(timeout_ > Duration::zero() ? now + timeout_ : SteadyTime::max());
       running_ = dealt.task;
+      attempt_.set_first_result(running_->first_result);
       started_at_ = now;
       return running_;
     }

@@ -60,8 +60,15 @@ Result<std::unique_ptr<queue::IdempotencyKeys>> open_keys(const JobSpec& spec, c
 // Where a job's workers have their instances from.
 class InstanceMaker {
  public:
-  InstanceMaker(const JobSpec& spec, const JobSeams& seams)
-      : spec_(spec), isolated_(seams.isolated), log_(handler_log(seams.log)) {}
+  InstanceMaker(const JobSpec& spec, const queue::SourceTraits& traits, const JobSeams& seams)
+      : spec_(spec),
+        isolated_(seams.isolated),
+        log_(handler_log(seams.log)),
+        effects_(plugin::effect_rules(spec.config, spec.store, seams.random)) {
+    if (!traits.transactions) {
+      effects_.store = SLUICE_STORE_NONE;
+    }
+  }
 
   // For the workers that the job begins with.
   Result<std::vector<WorkerInstance>> make_first() {
@@ -88,7 +95,8 @@ class InstanceMaker {
     if (shared_ != nullptr) {
       return WorkerInstance{shared_, false};
     }
-    auto here = plugin::HandlerInstance::create(*spec_.handler, spec_.config.name, spec_.options, log_);
+    auto here =
+        plugin::HandlerInstance::create_in({log_, {}, {}, effects_}, *spec_.handler, spec_.config.name, spec_.options);
     if (!here) {
       return here.error();
     }
@@ -103,6 +111,7 @@ class InstanceMaker {
   const JobSpec& spec_;
   const std::function<Result<std::unique_ptr<plugin::HandlerInstance>>()> isolated_;
   const plugin::HandlerLog log_;
+  plugin::EffectRules effects_;  // fixed after construction
   std::shared_ptr<plugin::HandlerInstance> shared_;
 };
 
@@ -130,7 +139,7 @@ class Job::Parts {
       : spec(std::move(job_spec)),
         crash_ledger(seams.crash_ledger),
         source(std::move(its_source)),
-        instances(spec, seams),
+        instances(spec, source->traits(), seams),
         flow(flow_settings(spec), FailurePolicy(spec.config, spec.host), seams.random, crash_ledger.get(),
              seams.clock.steady_now()),
         shared(spec.config.name, flow, seams.clock, seams.log, seams.metrics),

@@ -41,6 +41,7 @@ struct JobSpec {
   Duration max_lease = std::chrono::hours(12);             ///< since the claim, however often it is extended
   std::string host;                                        ///< this host's name, written into failures
   Duration stuck_grace = kStuckGrace;
+  config::StoreKind store = config::StoreKind::sqlite;  ///< that the queue lies in: what effects are written in
   bool isolated = false;  ///< every worker runs its handlers in a process of its own, not suspects alone
 };
 

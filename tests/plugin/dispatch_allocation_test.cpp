@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "base/random.hpp"
 #include "tests/plugin/plugin_fixture.hpp"
 
 namespace {
@@ -49,6 +50,16 @@ const queue::Message kMessage{
 
 TEST(Dispatch, AMessageThatIsDoneCostsNoAllocation) {
   Bundle bundle("noop");
+  EXPECT_EQ(allocations_of(bundle, kMessage), 0U);
+}
+
+TEST(Dispatch, EffectsThatAreOfferedAndNotUsedCostNoAllocation) {
+  SeededRandom random(1);
+  Bundle bundle("noop");
+  auto created = HandlerInstance::create_in({{}, {}, {}, {SLUICE_STORE_SQLITE, true, &random}}, fixture_handler("noop"),
+                                            "orders", {});
+  ASSERT_TRUE(created);
+  bundle.instance = std::move(*created);
   EXPECT_EQ(allocations_of(bundle, kMessage), 0U);
 }
 

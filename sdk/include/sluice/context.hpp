@@ -2,15 +2,17 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "sluice/abi.h"
+#include "sluice/effects.hpp"
 #include "sluice/message.hpp"
 
 namespace sluice {
 
-/// One attempt at one message: its log, its time and its stop. Valid until `handle` returns. All but `extend` may be
-/// called from any thread meanwhile.
+/// One attempt at one message: its log, its time, its stop, and what is to be committed with its end. Valid until
+/// `handle` returns. All but `extend` and effects may be called from any thread meanwhile.
 class Context {
  public:
   Context(const sluice_context& context, const sluice_message& message) : context_(context), message_(message) {}
@@ -54,6 +56,45 @@ class Context {
   /// host sees to that by itself.) False when the message is no longer ours.
   bool extend(std::chrono::nanoseconds duration) { return context_.extend(&context_, duration.count()) == 0; }
 
+  // Effects: committed with the end of the message when `handle` returns `done()`, and dropped otherwise. Of the thread
+  // that runs `handle`. The statement that stages one throws EffectError when it cannot be committed; see effects.hpp.
+
+  /// A message to a queue of the same store.
+  MessageEffect send(std::string_view queue, std::string_view body) { return {effects(), queue, body}; }
+  /// Items of DynamoDB tables, where the queue lies in DynamoDB.
+  PutEffect put(std::string_view table, const Item& item) { return {effects(), table, item}; }
+  UpdateEffect update(std::string_view table, const Item& key) { return {effects(), table, key}; }
+  DeleteEffect remove(std::string_view table, const Item& key) { return {effects(), table, key}; }
+  CheckEffect check(std::string_view table, const Item& key) { return {effects(), table, key}; }
+  /// A statement on the author's own tables in the embedded store's file, where the queue lies there. Parameters are
+  /// integers, numbers, texts, blob(bytes), nullptr, and optionals of those.
+  template <typename... Parameter>
+  SqlEffect sql(std::string_view statement, const Parameter&... parameters) {
+    return {effects(), statement, parameters...};
+  }
+  /// What `done().result(bytes)` does.
+  void set_result(std::string_view bytes) {
+    if (const char* refusal = effects().set_result(&effects(), detail::borrow(bytes))) {
+      throw EffectError(refusal);
+    }
+  }
+  /// Begins again with nothing staged.
+  void drop_effects() { effects().clear(&effects()); }
+
+  /// What can be staged; `none` also for a host that is older than effects.
+  Store store() const {
+    const auto* found = find_effects();
+    return found == nullptr ? Store::none : detail::store_named(found->store);
+  }
+  /// Where the job runs duplicates (`on_duplicate = "run"`) and a message with this one's idempotency key was done
+  /// before: what its handler gave back with `done().result(bytes)`. Valid until `handle` returns.
+  std::optional<std::string_view> first_result() const {
+    const auto* found = find_effects();
+    sluice_string result{};
+    return found != nullptr && found->first_result(found, &result) != 0 ? std::optional(detail::view(result))
+                                                                        : std::nullopt;
+  }
+
   /// A feature that belongs to one attempt, by its id; null when this host does not have it.
   template <typename Feature>
   const Feature* extension(const char* id) const {
@@ -61,6 +102,16 @@ class Context {
   }
 
  private:
+  const sluice_effects* find_effects() const { return extension<sluice_effects>(SLUICE_EFFECTS_1); }
+  const sluice_effects& effects() const {
+    const auto* found = find_effects();
+    if (found == nullptr) {
+      throw EffectError(
+          "this host has no sluice.effects/1, so nothing can be committed with a message: update the host");
+    }
+    return *found;
+  }
+
   const sluice_context& context_;
   const sluice_message& message_;
 };

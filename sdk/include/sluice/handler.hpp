@@ -106,6 +106,9 @@ struct Thunks {
       const Message message(*raw_message);
       Context context(*raw_context, *raw_message);
       const Outcome outcome = static_cast<Callee*>(instance)->handle(message, context);
+      if (!outcome.result().empty()) {
+        context.set_result(outcome.result());
+      }
       report(outcome.status(), outcome.delay(), outcome.reason());
     };
     guard(work, [&](std::string_view why) { report(SLUICE_FAULT, Outcome::kByPolicy, why); });

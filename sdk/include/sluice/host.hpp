@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "sluice/abi.h"
+#include "sluice/effects.hpp"
 #include "sluice/message.hpp"
 
 namespace sluice {
@@ -15,6 +16,13 @@ class Host {
 
   /// The job this instance works for.
   std::string_view job() const { return detail::view(host_->job); }
+
+  /// What the job's handlers can have committed with a message, so that one that needs a store can say so when it is
+  /// made; `none` also for a host that is older than effects.
+  Store store() const {
+    const auto* found = extension<sluice_effects_host>(SLUICE_EFFECTS_1);
+    return found == nullptr ? Store::none : detail::store_named(found->store);
+  }
 
   void trace(std::string_view text) const { log(SLUICE_LOG_TRACE, text); }
   void debug(std::string_view text) const { log(SLUICE_LOG_DEBUG, text); }

@@ -18,6 +18,14 @@ class [[nodiscard]] Outcome {
   std::chrono::nanoseconds delay() const { return delay_; }
   const std::string& reason() const { return reason_; }
 
+  /// With `done()`, where the job keeps idempotency keys: what duplicates of the message see as `first_result`. At most
+  /// 32 KiB.
+  Outcome result(std::string bytes) && {
+    result_ = std::move(bytes);
+    return std::move(*this);
+  }
+  const std::string& result() const& { return result_; }
+
   static constexpr std::chrono::nanoseconds kByPolicy{-1};
 
  private:
@@ -35,6 +43,7 @@ class [[nodiscard]] Outcome {
   sluice_status status_;
   std::chrono::nanoseconds delay_;
   std::string reason_;
+  std::string result_;
 };
 
 /// Worked: the message is deleted.

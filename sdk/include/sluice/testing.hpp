@@ -14,6 +14,7 @@
 #include <limits>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -21,6 +22,7 @@
 #include <vector>
 
 #include "sluice/abi.h"
+#include "sluice/detail/test_effects.hpp"
 #include "sluice/detail/test_options.hpp"
 #include "sluice/handler.hpp"
 
@@ -62,6 +64,8 @@ struct Result {
   std::chrono::nanoseconds delay{-1};  ///< negative: by the job's policy
   std::string reason{};                ///< cut as the host cuts it
   std::chrono::nanoseconds elapsed{};  ///< how far the handler's waits moved the time
+  StagedEffects effects{};             ///< what it staged, whether or not that is committed
+  bool committed = false;              ///< the message ended as done, and its effects with it
 };
 
 struct LogLine {
@@ -76,8 +80,9 @@ struct LogLine {
 /// Used by one thread; threads that the handler starts may log and wait meanwhile.
 class HandlerTest {
  public:
-  explicit HandlerTest(const sluice_handler& handler, const OptionMap& options = {}, std::string job = "test")
-      : handler_(handler), job_(std::move(job)) {
+  explicit HandlerTest(const sluice_handler& handler, const OptionMap& options = {}, std::string job = "test",
+                       Store store = Store::sqlite)
+      : handler_(handler), job_(std::move(job)), store_(store) {
     host_.job = detail::borrow(job_);
     const detail::TestOptions bound(handler, options);
     errors_ = bound.errors();
@@ -112,6 +117,21 @@ class HandlerTest {
     lease_lost_ = true;
     stop_after(std::chrono::nanoseconds::zero());
   }
+  /// What the job's queue lies in; SQLite unless it is said. A handler that asks for it when it is made has it from the
+  /// constructor.
+  void set_store(Store store) { store_ = store; }
+  /// The job keeps idempotency keys, which costs a transaction one action.
+  void set_keeps_keys(bool keeps) { keeps_keys_ = keeps; }
+  /// The message is a duplicate, and the first one's handler gave this back.
+  void set_first_result(std::optional<std::string> result) { first_result_ = std::move(result); }
+  /// The host is older than effects.
+  void without_effects() { has_effects_ = false; }
+  /// From now on the store refuses the write of this label (or by its number: "1" is the first), as when its condition
+  /// fails; an empty label: no more.
+  void refuse(std::string label, std::string why = "its condition failed") {
+    refused_ = std::move(label);
+    refused_why_ = std::move(why);
+  }
   /// Answers `extension(id)` of host and context; everything else is unknown.
   void set_feature(std::string id, const void* feature) { features_[std::move(id)] = feature; }
 
@@ -140,9 +160,40 @@ class HandlerTest {
     const std::lock_guard lock(mutex_);
     log_.push_back({level, std::string(detail::view(text)), message_id});
   }
-  const void* feature(const char* id) const {
+  const void* feature(const char* id, const void* effects) const {
     const auto found = features_.find(id);
-    return found == features_.end() ? nullptr : found->second;
+    if (found != features_.end()) {
+      return found->second;
+    }
+    return has_effects_ && std::string_view(id) == SLUICE_EFFECTS_1 ? effects : nullptr;
+  }
+  const void* host_feature(const char* id) {
+    host_effects_.store = store_ == Store::dynamodb ? SLUICE_STORE_DYNAMODB
+                          : store_ == Store::sqlite ? SLUICE_STORE_SQLITE
+                                                    : SLUICE_STORE_NONE;
+    return feature(id, &host_effects_);
+  }
+  /// What becomes of what was staged, as the host does it.
+  void settle_effects() {
+    result_.effects = effects_->staged();
+    if (result_.status != SLUICE_DONE) {
+      return;
+    }
+    if (!effects_->refusal().empty()) {
+      result_.status = SLUICE_FAULT;
+      result_.reason = "nothing can be committed, because an effect was refused: " + effects_->refusal();
+      return;
+    }
+    result_.committed = true;
+    const std::vector<StagedWrite>& writes = result_.effects.writes;
+    for (std::size_t i = 0; i < writes.size() && !refused_.empty(); ++i) {
+      const bool named = !writes[i].label.empty();
+      if ((named && writes[i].label == refused_) || std::to_string(i + 1) == refused_) {
+        result_.committed = false;
+        result_.status = writes[i].otherwise_reject ? SLUICE_REJECT : SLUICE_RETRY;
+        result_.reason = (named ? "write \"" + refused_ + "\"" : "write " + refused_) + " was refused: " + refused_why_;
+      }
+    }
   }
   void take_report(const sluice_outcome& outcome) {
     result_.status = outcome.status;
@@ -198,7 +249,15 @@ class HandlerTest {
       this,
       {},
       [](const sluice_host* host, sluice_log_level level, sluice_string text) { of(host).write(level, text, {}); },
-      [](const sluice_host* host, const char* id) { return of(host).feature(id); }};
+      [](const sluice_host* host, const char* id) { return of(host).host_feature(id); }};
+  Store store_ = Store::sqlite;
+  bool keeps_keys_ = false;
+  bool has_effects_ = true;
+  std::optional<std::string> first_result_;
+  std::string refused_;
+  std::string refused_why_;
+  sluice_effects_host host_effects_{sizeof(sluice_effects_host), SLUICE_STORE_SQLITE};
+  std::optional<detail::TestEffects> effects_;
   Result result_;
   std::string message_id_;
 
@@ -226,7 +285,10 @@ inline sluice_context HandlerTest::make_context() {
           [](const sluice_context* context, std::int64_t duration) -> std::int32_t {
             return of(context).extend(std::chrono::nanoseconds(duration)) ? 0 : 1;
           },
-          [](const sluice_context* context, const char* id) { return of(context).feature(id); }};
+          [](const sluice_context* context, const char* id) {
+            const HandlerTest& self = of(context);
+            return self.feature(id, self.effects_->table());
+          }};
 }
 
 inline Result HandlerTest::handle(const TestMessage& message) {
@@ -250,6 +312,7 @@ inline Result HandlerTest::handle(const TestMessage& message) {
                            attributes.data(),
                            attributes.size()};
   result_ = {.reason = "reported no outcome"};
+  effects_.emplace(store_, keeps_keys_, first_result_);
   message_id_ = message.id;
   {
     const std::lock_guard lock(mutex_);
@@ -258,6 +321,7 @@ inline Result HandlerTest::handle(const TestMessage& message) {
   }
   const sluice_context context = make_context();
   handler_.handle(instance_, &raw, &context);
+  settle_effects();
   const std::lock_guard lock(mutex_);
   result_.elapsed = elapsed_;
   return result_;

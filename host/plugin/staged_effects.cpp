@@ -1,0 +1,221 @@
+#include "host/plugin/staged_effects.hpp"
+
+#include <exception>
+#include <utility>
+
+#include "base/text/utf8.hpp"
+#include "base/uuid.hpp"
+#include "sluice/detail/effect_limits.hpp"
+
+namespace sluice::plugin {
+namespace {
+
+static_assert(detail::EffectLimits::kMostActions == queue::kMostEffects);
+static_assert(detail::EffectLimits::kMostBytes == queue::kMostEffectBytes);
+
+constexpr std::size_t kRefusalLimit = 1024;
+constexpr const char* kNoMemory = "there is no memory for it";
+
+std::string copy(sluice_string text) { return std::string(detail::view(text)); }
+
+queue::Priority priority_of(sluice_priority priority) {
+  switch (priority) {
+    case SLUICE_PRIORITY_CRITICAL:
+      return queue::Priority::critical;
+    case SLUICE_PRIORITY_HIGH:
+      return queue::Priority::high;
+    case SLUICE_PRIORITY_LOW:
+      return queue::Priority::low;
+    default:
+      return queue::Priority::normal;
+  }
+}
+
+queue::EmittedMessage read_message(const sluice_effect_message& from, Random& ids) {
+  queue::EmittedMessage emitted{copy(from.queue), {}};
+  queue::NewMessage& message = emitted.message;
+  message.id = from.id.size > 0 ? copy(from.id) : make_uuid(ids);
+  message.body = copy(from.body);
+  if (from.content_type.size > 0) {
+    message.content_type = copy(from.content_type);
+  }
+  for (std::size_t i = 0; i < from.attribute_count; ++i) {
+    message.attributes.insert_or_assign(copy(from.attributes[i].name), copy(from.attributes[i].value));
+  }
+  message.group = copy(from.group);
+  message.delay = Duration(from.delay);
+  message.priority = priority_of(from.priority);
+  message.dedup_id = copy(from.dedup_id);
+  if (from.dedup_window > 0) {
+    message.dedup_window = Duration(from.dedup_window);
+  }
+  return emitted;
+}
+
+queue::OnRefusal on_refusal(sluice_on_refusal what) {
+  return what == SLUICE_REFUSED_REJECT ? queue::OnRefusal::reject : queue::OnRefusal::retry;
+}
+
+queue::ItemAction action_of(sluice_item_action action) {
+  switch (action) {
+    case SLUICE_ITEM_PUT:
+      return queue::ItemAction::put;
+    case SLUICE_ITEM_UPDATE:
+      return queue::ItemAction::update;
+    case SLUICE_ITEM_DELETE:
+      return queue::ItemAction::remove;
+    default:
+      return queue::ItemAction::check;
+  }
+}
+
+queue::EffectWrite read_item(const sluice_effect_item& from) {
+  queue::ItemWrite write{.action = action_of(from.action),
+                         .table = copy(from.table),
+                         .item = copy(from.item),
+                         .update = copy(from.update),
+                         .condition = copy(from.condition),
+                         .names = {},
+                         .values = copy(from.values)};
+  for (std::size_t i = 0; i < from.name_count; ++i) {
+    write.names.insert_or_assign(copy(from.names[i].name), copy(from.names[i].value));
+  }
+  return {std::move(write), copy(from.label), on_refusal(from.on_refusal)};
+}
+
+queue::SqlValue read_value(const sluice_sql_value& value) {
+  switch (value.type) {
+    case SLUICE_SQL_INTEGER:
+      return value.integer;
+    case SLUICE_SQL_REAL:
+      return value.real;
+    case SLUICE_SQL_TEXT:
+      return copy(value.bytes);
+    case SLUICE_SQL_BLOB:
+      return queue::SqlBlob{copy(value.bytes)};
+    default:
+      return std::monostate();
+  }
+}
+
+queue::EffectWrite read_sql(const sluice_effect_sql& from) {
+  queue::SqlWrite write{copy(from.statement), {}, {}};
+  for (std::size_t i = 0; i < from.parameter_count; ++i) {
+    write.parameters.push_back(read_value(from.parameters[i]));
+  }
+  if (from.rows >= 0) {
+    write.rows = from.rows;
+  }
+  return {std::move(write), copy(from.label), on_refusal(from.on_refusal)};
+}
+
+}  // namespace
+
+struct StagedEffects::Staging {
+  explicit Staging(const EffectRules& rules) : limits(rules.store, rules.keeps_key) {}
+
+  detail::EffectLimits limits;
+  std::shared_ptr<queue::Effects> effects = std::make_shared<queue::Effects>();
+  std::string refusal;  ///< the first one
+  std::string last;     ///< what the plugin holds
+};
+
+StagedEffects::StagedEffects(const EffectRules& rules, std::shared_ptr<const std::string> first_result)
+    : rules_(rules),
+      first_result_(std::move(first_result)),
+      table_{sizeof(sluice_effects),       rules.store, this, &send, &write_item, &run_sql, &set_result,
+             &StagedEffects::first_result, &clear} {}
+
+StagedEffects::~StagedEffects() = default;
+
+std::string StagedEffects::refusal() const {
+  return broken_ ? std::string(kNoMemory) : staging_ ? staging_->refusal : std::string();
+}
+
+std::size_t StagedEffects::count() const {
+  return staging_ ? staging_->effects->messages.size() + staging_->effects->writes.size() : 0;
+}
+
+std::shared_ptr<const queue::Effects> StagedEffects::take() {
+  if (!staging_ || staging_->effects->empty()) {
+    return nullptr;
+  }
+  return std::move(std::exchange(staging_, nullptr)->effects);
+}
+
+template <typename Stage>
+const char* StagedEffects::stage(Stage stage) noexcept {
+  try {
+    if (!staging_) {
+      staging_ = std::make_unique<Staging>(rules_);
+    }
+    staging_->last = clean_utf8(stage(*staging_), kRefusalLimit);
+    if (staging_->last.empty()) {
+      return nullptr;
+    }
+    if (staging_->refusal.empty()) {
+      staging_->refusal = staging_->last;
+    }
+    return staging_->last.c_str();
+  } catch (const std::exception&) {
+    broken_ = true;  // What is left of it must not be committed.
+    return kNoMemory;
+  }
+}
+
+const char* StagedEffects::send(const sluice_effects* effects, const sluice_effect_message* message) noexcept {
+  StagedEffects& self = of(effects);
+  return self.stage([&](Staging& staging) {
+    std::string why = staging.limits.admit(*message);
+    if (why.empty()) {
+      staging.effects->messages.push_back(read_message(*message, *self.rules_.ids));
+    }
+    return why;
+  });
+}
+
+const char* StagedEffects::write_item(const sluice_effects* effects, const sluice_effect_item* item) noexcept {
+  return of(effects).stage([&](Staging& staging) {
+    std::string why = staging.limits.admit(*item);
+    if (why.empty()) {
+      staging.effects->writes.push_back(read_item(*item));
+    }
+    return why;
+  });
+}
+
+const char* StagedEffects::run_sql(const sluice_effects* effects, const sluice_effect_sql* sql) noexcept {
+  return of(effects).stage([&](Staging& staging) {
+    std::string why = staging.limits.admit(*sql);
+    if (why.empty()) {
+      staging.effects->writes.push_back(read_sql(*sql));
+    }
+    return why;
+  });
+}
+
+const char* StagedEffects::set_result(const sluice_effects* effects, sluice_string result) noexcept {
+  return of(effects).stage([&](Staging& staging) {
+    std::string why = staging.limits.admit_result(result.size);
+    if (why.empty()) {
+      staging.effects->key = queue::KeyRecord{{}, {}, copy(result), {}};
+    }
+    return why;
+  });
+}
+
+std::int32_t StagedEffects::first_result(const sluice_effects* effects, sluice_string* result) noexcept {
+  const auto& first = of(effects).first_result_;
+  if (first == nullptr) {
+    return 0;
+  }
+  *result = {first->data(), first->size()};
+  return 1;
+}
+
+void StagedEffects::clear(const sluice_effects* effects) noexcept {
+  of(effects).staging_.reset();
+  of(effects).broken_ = false;
+}
+
+}  // namespace sluice::plugin

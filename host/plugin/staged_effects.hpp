@@ -1,0 +1,55 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "host/plugin/effect_rules.hpp"
+#include "host/queue/effects.hpp"
+#include "sluice/effects.h"
+
+namespace sluice::plugin {
+
+/// "sluice.effects/1" for one attempt: gathers what a handler stages. Costs nothing until something is staged. Of the
+/// worker's thread.
+class StagedEffects {
+ public:
+  /// `rules` outlives it. `first_result`: of the duplicate that the message is; null where it is none.
+  StagedEffects(const EffectRules& rules, std::shared_ptr<const std::string> first_result);
+  ~StagedEffects();
+  StagedEffects(const StagedEffects&) = delete;
+  StagedEffects& operator=(const StagedEffects&) = delete;
+
+  /// What the plugin is given; null where the rules know no effects.
+  const sluice_effects* table() const { return rules_.ids != nullptr ? &table_ : nullptr; }
+
+  /// Why nothing may be committed: something was refused. Empty: it may.
+  std::string refusal() const;
+  /// Messages and writes.
+  std::size_t count() const;
+  /// All of it; null: nothing was staged.
+  std::shared_ptr<const queue::Effects> take();
+
+ private:
+  struct Staging;
+
+  static StagedEffects& of(const sluice_effects* effects) { return *static_cast<StagedEffects*>(effects->host); }
+  static const char* send(const sluice_effects* effects, const sluice_effect_message* message) noexcept;
+  static const char* write_item(const sluice_effects* effects, const sluice_effect_item* item) noexcept;
+  static const char* run_sql(const sluice_effects* effects, const sluice_effect_sql* sql) noexcept;
+  static const char* set_result(const sluice_effects* effects, sluice_string result) noexcept;
+  static std::int32_t first_result(const sluice_effects* effects, sluice_string* result) noexcept;
+  static void clear(const sluice_effects* effects) noexcept;
+
+  /// Makes the staging where there is none, and keeps what `stage` answers as the refusal.
+  template <typename Stage>
+  const char* stage(Stage stage) noexcept;
+
+  // Fixed after construction.
+  const EffectRules& rules_;
+  const std::shared_ptr<const std::string> first_result_;
+  sluice_effects table_;
+  std::unique_ptr<Staging> staging_;
+  bool broken_ = false;  ///< there was no memory for something
+};
+
+}  // namespace sluice::plugin

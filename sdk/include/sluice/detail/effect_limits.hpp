@@ -1,0 +1,310 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sluice/detail/item_text.hpp"
+#include "sluice/effects.h"
+#include "sluice/message.hpp"
+
+namespace sluice::detail {
+
+/// Which items the writes of one transaction name. A write of a whole item does not say which attributes are its key;
+/// that is known once another write to the table has named a key.
+class NamedItems {
+ public:
+  /// The number of the write that names the same item, as far as that can be known.
+  std::optional<std::size_t> add(std::string_view table, const std::vector<ItemMember>& item, bool whole,
+                                 std::size_t number) {
+    Table& known = tables_.try_emplace(std::string(table)).first->second;
+    if (!whole && known.key.empty()) {
+      for (const ItemMember& member : item) {
+        known.key.push_back(member.name);
+      }
+      std::sort(known.key.begin(), known.key.end());
+    }
+    std::optional<std::size_t> same;
+    const std::string key = key_of(item, known.key);
+    for (const Written& other : known.written) {
+      if (key_of(other.item, known.key) == key) {
+        same = other.number;
+        break;
+      }
+    }
+    known.written.push_back({item, number});
+    return same;
+  }
+
+ private:
+  struct Written {
+    std::vector<ItemMember> item;
+    std::size_t number = 0;
+  };
+  struct Table {
+    std::vector<std::string> key;  ///< names; empty: not known yet
+    std::vector<Written> written;
+  };
+
+  /// Everything of an item while its table's key is not known: the same item twice is the same key twice.
+  static std::string key_of(const std::vector<ItemMember>& item, const std::vector<std::string>& names) {
+    std::map<std::string_view, std::string_view> parts;
+    for (const ItemMember& member : item) {
+      if (names.empty() || std::binary_search(names.begin(), names.end(), member.name)) {
+        parts.emplace(member.name, member.key);
+      }
+    }
+    std::string key;
+    for (const auto& [name, value] : parts) {
+      for (const std::string_view part : {name, value}) {
+        key += std::to_string(part.size()) + ":";
+        key += part;
+      }
+    }
+    return key;
+  }
+
+  std::map<std::string, Table, std::less<>> tables_;
+};
+
+/// What one transaction may carry, judged while it is staged: by the host, and by the test kit. Each `admit` counts
+/// what it admits; what it answers is why not, as one line, and empty when it does.
+class EffectLimits {
+ public:
+  static constexpr std::size_t kMostActions = 100;
+  static constexpr std::size_t kMostBytes = std::size_t{4} * 1024 * 1024;
+  static constexpr std::size_t kMostResultBytes = std::size_t{32} * 1024;
+
+  /// `keeps_key`: the job writes an idempotency record besides.
+  EffectLimits(sluice_store store, bool keeps_key)
+      : store_(store), own_(keeps_key ? 2 : 1), room_(kMostBytes - (keeps_key ? kRecordBytes : 0)) {}
+
+  std::string admit(const sluice_effect_message& message) {
+    if (message.struct_size < sizeof(sluice_effect_message)) {
+      return too_short("message", message.struct_size);
+    }
+    if (const std::string why = any_store("message"); !why.empty()) {
+      return why;
+    }
+    if (message.queue.size == 0) {
+      return "a message without a queue: name the queue that it is for";
+    }
+    if (message.delay < 0 || message.dedup_window < 0) {
+      return "a message to " + text(message.queue) + " with a negative " +
+             (message.delay < 0 ? "delay" : "deduplication window") + ": 0 is the least";
+    }
+    if (message.priority < SLUICE_PRIORITY_LOW || message.priority > SLUICE_PRIORITY_CRITICAL) {
+      return "a message to " + text(message.queue) + " with the unknown priority " + std::to_string(message.priority) +
+             ": it is from -1 (low) to 2 (critical)";
+    }
+    std::size_t bytes = message.queue.size + message.id.size + message.body.size + message.content_type.size +
+                        message.group.size + message.dedup_id.size;
+    bytes += sizes(message.attributes, message.attribute_count);
+    if (message.id.size > 0 && ids_.contains({std::string(view(message.queue)), std::string(view(message.id))})) {
+      return "a second message to " + text(message.queue) + " with the id " + text(message.id) +
+             ": send it once, or give it an id of its own";
+    }
+    // Its deduplication id is remembered in the same transaction.
+    std::string why = take("a message to " + text(message.queue), bytes, message.dedup_id.size > 0 ? 2 : 1);
+    if (why.empty() && message.id.size > 0) {
+      ids_.emplace(view(message.queue), view(message.id));
+    }
+    return why;
+  }
+
+  std::string admit(const sluice_effect_item& item) {
+    if (item.struct_size < sizeof(sluice_effect_item)) {
+      return too_short("item", item.struct_size);
+    }
+    if (item.action < SLUICE_ITEM_PUT || item.action > SLUICE_ITEM_CHECK) {
+      return "a write of an item with the unknown action " + std::to_string(item.action) + ": a defect of the plugin";
+    }
+    const std::string what = item_text(item);
+    if (store_ != SLUICE_STORE_DYNAMODB) {
+      const std::string why = any_store(what);
+      return !why.empty() ? why
+                          : what +
+                                ", but the job's queue lies in SQLite: write a row of it with SQL instead, or move "
+                                "the queue to a store of kind \"dynamodb\"";
+    }
+    if (item.table.size == 0) {
+      return what + " without a table: name it";
+    }
+    if (const std::string why = expressions(item); !why.empty()) {
+      return what + " " + why;
+    }
+    std::vector<ItemMember> members;
+    if (const std::string why = ItemReader(view(item.item)).read(members); !why.empty()) {
+      return what + ": its " + (whole(item) ? "item" : "key") + " is no DynamoDB JSON: " + why;
+    }
+    if (const std::string why = key_wrong(members, whole(item)); !why.empty()) {
+      return what + ": " + why;
+    }
+    const std::size_t bytes = item.table.size + item.item.size + item.update.size + item.condition.size +
+                              item.values.size + sizes(item.names, item.name_count);
+    if (std::string why = take(what, bytes); !why.empty()) {
+      return why;
+    }
+    if (const auto same = items_.add(view(item.table), members, whole(item), effects_)) {
+      return what + ": effect " + std::to_string(*same) +
+             " writes the same item, and a transaction may name each item once: put both into one write";
+    }
+    return {};
+  }
+
+  std::string admit(const sluice_effect_sql& sql) {
+    if (sql.struct_size < sizeof(sluice_effect_sql)) {
+      return too_short("SQL statement", sql.struct_size);
+    }
+    const std::string what = "the SQL statement \"" + text(sql.statement) + "\"";
+    if (store_ != SLUICE_STORE_SQLITE) {
+      const std::string why = any_store(what);
+      return !why.empty() ? why
+                          : what +
+                                ", but the job's queue lies in DynamoDB: put, update, delete or check an item "
+                                "instead, or move the queue to a store of kind \"sqlite\"";
+    }
+    if (view(sql.statement).find_first_not_of(" \t\r\n;") == std::string_view::npos) {
+      return "an empty SQL statement";
+    }
+    if (sql.rows < -1) {
+      return what + " is to change " + std::to_string(sql.rows) + " rows: 0 is the least, and -1 is any number";
+    }
+    std::size_t bytes = sql.statement.size;
+    for (std::size_t i = 0; i < sql.parameter_count; ++i) {
+      const sluice_sql_value& value = sql.parameters[i];
+      if (value.type < SLUICE_SQL_NULL || value.type > SLUICE_SQL_BLOB) {
+        return what + ": parameter ?" + std::to_string(i + 1) + " has the unknown type " + std::to_string(value.type) +
+               ": a defect of the plugin";
+      }
+      bytes += sizeof(std::int64_t) + value.bytes.size;
+    }
+    return take(what, bytes);
+  }
+
+  std::string admit_result(std::size_t bytes) {
+    if (bytes > kMostResultBytes) {
+      return "a result of " + std::to_string(bytes) + " bytes: at most " + std::to_string(kMostResultBytes) +
+             " are kept; keep what is larger elsewhere, and its name here";
+    }
+    return {};
+  }
+
+  /// The user's own, so far.
+  std::size_t actions() const { return actions_; }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  static constexpr std::size_t kShownText = 80;
+  static constexpr std::size_t kRecordBytes = kMostResultBytes + std::size_t{16} * 1024;  // result and key
+
+  static bool whole(const sluice_effect_item& item) { return item.action == SLUICE_ITEM_PUT; }
+  static std::string text(sluice_string from) {
+    std::string shown(view(from).substr(0, kShownText));
+    std::replace(shown.begin(), shown.end(), '\n', ' ');
+    return shown + (from.size > kShownText ? "..." : "");
+  }
+  static std::string too_short(const char* what, std::uint32_t size) {
+    return std::string(what) + " of " + std::to_string(size) +
+           " bytes, which is too short to be one: a defect of the plugin";
+  }
+  static std::string item_text(const sluice_effect_item& item) {
+    static constexpr const char* kActions[] = {"a put into table ", "an update in table ", "a delete in table ",
+                                               "a check in table "};
+    return kActions[item.action - SLUICE_ITEM_PUT] + text(item.table);
+  }
+  static std::size_t sizes(const sluice_attribute* pairs, std::size_t count) {
+    std::size_t bytes = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      bytes += pairs[i].name.size + pairs[i].value.size;
+    }
+    return bytes;
+  }
+
+  std::string any_store(const std::string& what) const {
+    if (store_ == SLUICE_STORE_SQLITE || store_ == SLUICE_STORE_DYNAMODB) {
+      return {};
+    }
+    return what + ", but the store of the job's queue has no transactions: nothing can be committed with a message";
+  }
+
+  static std::string expressions(const sluice_effect_item& item) {
+    const bool update = item.action == SLUICE_ITEM_UPDATE;
+    if (update != (item.update.size > 0)) {
+      return update ? "without an update expression: say what is to change"
+                    : "with an update expression: only an update has one";
+    }
+    if (item.action == SLUICE_ITEM_CHECK && item.condition.size == 0) {
+      return "without a condition: say what has to hold";
+    }
+    for (std::size_t i = 0; i < item.name_count; ++i) {
+      if (!view(item.names[i].name).starts_with('#')) {
+        return "with the name \"" + text(item.names[i].name) + "\": such names begin with #";
+      }
+    }
+    std::vector<ItemMember> values;
+    if (item.values.size > 0) {
+      if (const std::string why = ItemReader(view(item.values)).read(values); !why.empty()) {
+        return "whose values are no DynamoDB JSON: " + why;
+      }
+    }
+    for (const ItemMember& value : values) {
+      if (!value.name.starts_with(':')) {
+        return "with the value \"" + value.name + "\": their names begin with a colon";
+      }
+    }
+    return {};
+  }
+
+  static std::string key_wrong(const std::vector<ItemMember>& members, bool whole) {
+    if (members.empty()) {
+      return whole ? "an empty item" : "an empty key: name the item's key attributes";
+    }
+    if (whole) {
+      return {};
+    }
+    if (members.size() > 2) {
+      return "a key of " + std::to_string(members.size()) +
+             " attributes: it has a partition key, and a sort key where the table has one";
+    }
+    const auto odd =
+        std::find_if(members.begin(), members.end(), [](const auto& member) { return member.key.empty(); });
+    return odd == members.end() ? ""
+                                : "the key attribute \"" + odd->name + "\" is neither a string nor a number nor binary";
+  }
+
+  std::string take(const std::string& what, std::size_t bytes, std::size_t actions = 1) {
+    if (actions_ + own_ + actions > kMostActions) {
+      return what + " is one too many: a transaction has at most " + std::to_string(kMostActions) +
+             " actions, of which " +
+             (own_ > 1 ? "two are the message's own end and its idempotency record" : "one is the message's own end") +
+             ": send the rest to a queue and do it there";
+    }
+    if (bytes > room_ - bytes_) {
+      return what + " makes the transaction " + std::to_string(bytes_ + bytes) + " bytes: it has at most " +
+             std::to_string(room_) + "; keep what is larger elsewhere, and its name here";
+    }
+    actions_ += actions;
+    ++effects_;
+    bytes_ += bytes;
+    return {};
+  }
+
+  const sluice_store store_;
+  const std::size_t own_;
+  const std::size_t room_;  ///< in bytes
+  std::size_t actions_ = 0;
+  std::size_t effects_ = 0;
+  std::size_t bytes_ = 0;
+  NamedItems items_;
+  std::set<std::pair<std::string, std::string>> ids_;  // queue and id of messages
+};
+
+}  // namespace sluice::detail

@@ -1,0 +1,345 @@
+#pragma once
+
+/// What a handler wants committed together with the end of its message: <sluice/context.hpp> makes these.
+///
+///     context.send("receipts", "10 paid").group("a").delay(1min);
+///     context.update("accounts", {{"id", "a"}}).set("balance = balance - :n").when("balance >= :n").value(":n", 10);
+///     context.sql("UPDATE accounts SET balance = balance - ?1 WHERE id = ?2", 10, "a").rows(1).label("debit");
+///
+/// Each is staged at the end of its statement, which throws EffectError when it cannot be. What is staged is committed
+/// when `handle` returns `done()`, in one transaction with the end of the message, and dropped with every other
+/// outcome.
+
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sluice/effects.h"
+#include "sluice/item.hpp"
+#include "sluice/message.hpp"
+
+namespace sluice {
+
+/// Where the job's queue lies, and with it everything that can be staged. `none`: nothing can.
+enum class Store : std::uint8_t { none, sqlite, dynamodb };
+
+enum class Priority : std::int8_t { low = -1, normal = 0, high = 1, critical = 2 };
+
+namespace detail {
+
+inline Store store_named(sluice_store store) {
+  return store == SLUICE_STORE_SQLITE ? Store::sqlite : store == SLUICE_STORE_DYNAMODB ? Store::dynamodb : Store::none;
+}
+
+/// Names and values that live as long as an effect is put together.
+class Pairs {
+ public:
+  void add(std::string_view name, std::string_view value) {
+    const std::string& kept_name = texts_.emplace_back(name);
+    const std::string& kept_value = texts_.emplace_back(value);
+    entries_.push_back({borrow(kept_name), borrow(kept_value)});
+  }
+  const sluice_attribute* data() const { return entries_.data(); }
+  std::size_t size() const { return entries_.size(); }
+
+ private:
+  std::deque<std::string> texts_;  // its elements do not move
+  std::vector<sluice_attribute> entries_;
+};
+
+/// An effect that is staged where its statement ends, unless an exception ends it.
+class Pending {
+ public:
+  Pending(const Pending&) = delete;
+  Pending& operator=(const Pending&) = delete;
+
+ protected:
+  explicit Pending(const sluice_effects& effects) : effects_(effects) {}
+  ~Pending() = default;
+
+  bool wanted() const { return std::uncaught_exceptions() <= exceptions_; }
+  const sluice_effects& effects() const { return effects_; }
+  static void judge(const char* refusal) {
+    if (refusal != nullptr) {
+      throw EffectError(refusal);
+    }
+  }
+
+ private:
+  const sluice_effects& effects_;
+  const int exceptions_ = std::uncaught_exceptions();
+};
+
+}  // namespace detail
+
+/// A message to another queue.
+class MessageEffect : public detail::Pending {
+ public:
+  MessageEffect(const sluice_effects& effects, std::string_view queue, std::string_view body)
+      : Pending(effects), queue_(queue), body_(body) {}
+  ~MessageEffect() noexcept(false) {
+    if (wanted()) {
+      stage();
+    }
+  }
+
+  /// Unless it is named the host makes one.
+  MessageEffect& id(std::string_view id) { return set(id_, id); }
+  /// "text/plain" unless it is named.
+  MessageEffect& content_type(std::string_view type) { return set(content_type_, type); }
+  MessageEffect& group(std::string_view group) { return set(group_, group); }
+  MessageEffect& attribute(std::string_view name, std::string_view value) {
+    attributes_.add(name, value);
+    return *this;
+  }
+  MessageEffect& delay(std::chrono::nanoseconds delay) {
+    delay_ = delay;
+    return *this;
+  }
+  MessageEffect& priority(Priority priority) {
+    priority_ = priority;
+    return *this;
+  }
+  /// A second message with this id within the window is not delivered. Zero: five minutes.
+  MessageEffect& dedup_id(std::string_view id, std::chrono::nanoseconds window = {}) {
+    dedup_window_ = window;
+    return set(dedup_id_, id);
+  }
+
+ private:
+  MessageEffect& set(std::string& member, std::string_view value) {
+    member = value;
+    return *this;
+  }
+  void stage() const {
+    const sluice_effect_message message{sizeof(sluice_effect_message),
+                                        static_cast<sluice_priority>(priority_),
+                                        detail::borrow(queue_),
+                                        detail::borrow(id_),
+                                        detail::borrow(body_),
+                                        detail::borrow(content_type_),
+                                        detail::borrow(group_),
+                                        detail::borrow(dedup_id_),
+                                        dedup_window_.count(),
+                                        delay_.count(),
+                                        attributes_.data(),
+                                        attributes_.size()};
+    judge(effects().send(&effects(), &message));
+  }
+
+  const std::string queue_;
+  const std::string body_;
+  std::string id_;
+  std::string content_type_;
+  std::string group_;
+  std::string dedup_id_;
+  std::chrono::nanoseconds dedup_window_{};
+  std::chrono::nanoseconds delay_{};
+  Priority priority_ = Priority::normal;
+  detail::Pairs attributes_;
+};
+
+namespace detail {
+
+/// What writes and checks of items have in common. `Derived` is what each call returns.
+template <typename Derived>
+class ItemEffect : public Pending {
+ public:
+  ~ItemEffect() noexcept(false) {
+    if (wanted()) {
+      stage();
+    }
+  }
+
+  /// A condition expression; several have to hold together.
+  Derived& when(std::string_view condition) {
+    condition_ =
+        condition_.empty() ? std::string(condition) : "(" + condition_ + ") AND (" + std::string(condition) + ")";
+    return self();
+  }
+  /// What "#n" in an expression stands for.
+  Derived& name(std::string_view name, std::string_view attribute) {
+    names_.add(name, attribute);
+    return self();
+  }
+  /// What ":v" in an expression stands for.
+  Derived& value(std::string_view name, const Value& value) {
+    values_.set(name, value);
+    has_values_ = true;
+    return self();
+  }
+  /// By which a refusal names it.
+  Derived& label(std::string_view label) {
+    label_ = label;
+    return self();
+  }
+  /// When it is refused the message is rejected, not retried.
+  Derived& otherwise_reject() {
+    on_refusal_ = SLUICE_REFUSED_REJECT;
+    return self();
+  }
+
+ protected:
+  ItemEffect(const sluice_effects& effects, sluice_item_action action, std::string_view table, const Item& item)
+      : Pending(effects), action_(action), table_(table), item_(item.json()) {}
+
+  /// Adds to a clause of the update expression.
+  Derived& change(std::size_t clause, std::string_view what) {
+    std::string& text = clauses_[clause];
+    text += text.empty() ? "" : ", ";
+    text += what;
+    return self();
+  }
+
+ private:
+  static constexpr const char* kClauses[] = {"SET ", "REMOVE ", "ADD ", "DELETE "};
+
+  Derived& self() { return static_cast<Derived&>(*this); }
+  void stage() const {
+    std::string update;
+    for (std::size_t i = 0; i < std::size(kClauses); ++i) {
+      if (!clauses_[i].empty()) {
+        update += (update.empty() ? "" : " ") + (kClauses[i] + clauses_[i]);
+      }
+    }
+    const std::string values = has_values_ ? values_.json() : std::string();
+    const sluice_effect_item item{sizeof(sluice_effect_item),
+                                  action_,
+                                  on_refusal_,
+                                  0,
+                                  borrow(table_),
+                                  borrow(item_),
+                                  borrow(update),
+                                  borrow(condition_),
+                                  names_.data(),
+                                  names_.size(),
+                                  borrow(values),
+                                  borrow(label_)};
+    judge(effects().write_item(&effects(), &item));
+  }
+
+  const sluice_item_action action_;
+  const std::string table_;
+  const std::string item_;
+  std::string clauses_[std::size(kClauses)];
+  std::string condition_;
+  Pairs names_;
+  Item values_;
+  bool has_values_ = false;
+  std::string label_;
+  sluice_on_refusal on_refusal_ = SLUICE_REFUSED_RETRY;
+};
+
+}  // namespace detail
+
+/// A whole item, in place of the one with its key.
+class PutEffect : public detail::ItemEffect<PutEffect> {
+ public:
+  PutEffect(const sluice_effects& effects, std::string_view table, const Item& item)
+      : ItemEffect(effects, SLUICE_ITEM_PUT, table, item) {}
+};
+
+/// A change of an item, in the clauses of DynamoDB's update expressions. Each may be called several times.
+class UpdateEffect : public detail::ItemEffect<UpdateEffect> {
+ public:
+  UpdateEffect(const sluice_effects& effects, std::string_view table, const Item& key)
+      : ItemEffect(effects, SLUICE_ITEM_UPDATE, table, key) {}
+
+  UpdateEffect& set(std::string_view what) { return change(0, what); }     ///< "balance = balance - :n"
+  UpdateEffect& remove(std::string_view what) { return change(1, what); }  ///< "note"
+  UpdateEffect& add(std::string_view what) { return change(2, what); }     ///< "visits :one"
+  UpdateEffect& take(std::string_view what) { return change(3, what); }    ///< "tags :old": out of a set (DELETE)
+};
+
+class DeleteEffect : public detail::ItemEffect<DeleteEffect> {
+ public:
+  DeleteEffect(const sluice_effects& effects, std::string_view table, const Item& key)
+      : ItemEffect(effects, SLUICE_ITEM_DELETE, table, key) {}
+};
+
+/// An item that is not written, but has to be as `when` says.
+class CheckEffect : public detail::ItemEffect<CheckEffect> {
+ public:
+  CheckEffect(const sluice_effects& effects, std::string_view table, const Item& key)
+      : ItemEffect(effects, SLUICE_ITEM_CHECK, table, key) {}
+};
+
+/// Bytes as a parameter of SQL; text is one as it is. Borrows.
+struct Blob {
+  std::string_view bytes;
+};
+inline Blob blob(std::string_view bytes) { return {bytes}; }
+
+/// One SQL statement, with the values of ?1, ?2, ...
+class SqlEffect : public detail::Pending {
+ public:
+  template <typename... Parameter>
+  SqlEffect(const sluice_effects& effects, std::string_view statement, const Parameter&... parameters)
+      : Pending(effects), statement_(statement) {
+    (add(parameters), ...);
+  }
+  ~SqlEffect() noexcept(false) {
+    if (wanted()) {
+      const sluice_effect_sql sql{
+          sizeof(sluice_effect_sql), on_refusal_, detail::borrow(statement_), values_.data(), values_.size(), rows_,
+          detail::borrow(label_)};
+      judge(effects().run_sql(&effects(), &sql));
+    }
+  }
+
+  /// How many rows it has to change; any number unless that is said.
+  SqlEffect& rows(std::int64_t count) {
+    rows_ = count;
+    return *this;
+  }
+  /// By which a refusal names it.
+  SqlEffect& label(std::string_view label) {
+    label_ = label;
+    return *this;
+  }
+  /// When it is refused the message is rejected, not retried.
+  SqlEffect& otherwise_reject() {
+    on_refusal_ = SLUICE_REFUSED_REJECT;
+    return *this;
+  }
+
+ private:
+  void add(std::nullptr_t) { values_.push_back({SLUICE_SQL_NULL, 0, 0, 0, {}}); }
+  void add(std::integral auto number) {
+    if (!std::in_range<std::int64_t>(static_cast<decltype(number + 0)>(number))) {
+      throw EffectError("the parameter ?" + std::to_string(values_.size() + 1) + " of \"" + statement_ +
+                        "\" is larger than SQLite's integers: make it a text");
+    }
+    values_.push_back({SLUICE_SQL_INTEGER, 0, static_cast<std::int64_t>(number), 0, {}});
+  }
+  void add(std::floating_point auto number) {
+    values_.push_back({SLUICE_SQL_REAL, 0, 0, static_cast<double>(number), {}});
+  }
+  void add(std::string_view text) { keep(SLUICE_SQL_TEXT, text); }
+  void add(const Blob& blob) { keep(SLUICE_SQL_BLOB, blob.bytes); }
+  template <typename T>
+  void add(const std::optional<T>& value) {
+    value ? add(*value) : add(nullptr);
+  }
+  void keep(sluice_sql_type type, std::string_view bytes) {
+    values_.push_back({type, 0, 0, 0, detail::borrow(texts_.emplace_back(bytes))});
+  }
+
+  const std::string statement_;
+  std::deque<std::string> texts_;  // its elements do not move
+  std::vector<sluice_sql_value> values_;
+  std::int64_t rows_ = -1;
+  std::string label_;
+  sluice_on_refusal on_refusal_ = SLUICE_REFUSED_RETRY;
+};
+
+}  // namespace sluice

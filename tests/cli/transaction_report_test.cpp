@@ -1,0 +1,79 @@
+#include "host/cli/transaction_report.hpp"
+
+#include <gtest/gtest.h>
+
+namespace sluice::cli {
+namespace {
+
+using queue::Effects;
+using queue::EffectWrite;
+using queue::ItemAction;
+using queue::ItemWrite;
+using queue::OnRefusal;
+
+plugin::Outcome with_items() {
+  auto effects = std::make_shared<Effects>();
+  effects->messages.push_back(
+      {"receipts", {.id = "r", .body = "a\x1b[2J", .group = "g", .delay = std::chrono::seconds(3)}});
+  effects->writes.push_back({ItemWrite{ItemAction::update,
+                                       "accounts",
+                                       R"({"id":{"S":"a"}})",
+                                       "SET #b = #b - :n",
+                                       "#b >= :n",
+                                       {{"#b", "balance"}},
+                                       R"({":n":{"N":"10"}})"},
+                             "debit", OnRefusal::reject});
+  effects->writes.push_back({ItemWrite{ItemAction::put, "log", R"({"id":{"S":"x"}})"}, ""});
+  effects->writes.push_back({ItemWrite{ItemAction::remove, "log", R"({"id":{"S":"y"}})"}, ""});
+  effects->writes.push_back(
+      {ItemWrite{ItemAction::check, "log", R"({"id":{"S":"z"}})", "", "attribute_exists(id)"}, ""});
+  effects->key = queue::KeyRecord{{}, {}, "moved", {}};
+  return {plugin::OutcomeStatus::done, {}, {}, effects};
+}
+
+TEST(TransactionReport, WritesOfItemsAreInDynamoDbsWords) {
+  const plugin::Outcome outcome = with_items();
+  EXPECT_EQ(dry_run_text({"job", "orders", "A-1", true, true, outcome}),
+            "message A-1 of orders, job job: done\n"
+            "one transaction in DynamoDB, 7 of at most 100 actions:\n"
+            "   1  send to receipts: a\\u001b[2J\n"
+            "       id: r\n"
+            "       group: g\n"
+            "       delay: 3s\n"
+            "   2  Update accounts {\"id\":{\"S\":\"a\"}}  -- debit, or reject\n"
+            "       UpdateExpression: SET #b = #b - :n\n"
+            "       ConditionExpression: #b >= :n\n"
+            "       #b = balance\n"
+            "       Values: {\":n\":{\"N\":\"10\"}}\n"
+            "   3  Put log {\"id\":{\"S\":\"x\"}}\n"
+            "   4  Delete log {\"id\":{\"S\":\"y\"}}\n"
+            "   5  ConditionCheck log {\"id\":{\"S\":\"z\"}}\n"
+            "       ConditionExpression: attribute_exists(id)\n"
+            "   6  remember the message's idempotency key with the result: moved\n"
+            "   7  remove message A-1 from orders, if it is still ours\n");
+}
+
+TEST(TransactionReport, JsonHasThemAsTransactItemsHas) {
+  const plugin::Outcome outcome = with_items();
+  JsonText json(JsonText::Layout::compact);
+  write_dry_run({"job", "orders", "A-1", true, true, outcome}, json);
+  const std::string text = json.take_text();
+  EXPECT_NE(
+      text.find(R"({"label":"debit","on_refusal":"reject","Update":{"TableName":"accounts","Key":{"id":{"S":"a"}},)"
+                R"("UpdateExpression":"SET #b = #b - :n","ConditionExpression":"#b >= :n",)"
+                R"("ExpressionAttributeNames":{"#b":"balance"},"ExpressionAttributeValues":{":n":{"N":"10"}}}})"),
+      std::string::npos)
+      << text;
+  EXPECT_NE(text.find(R"("Put":{"TableName":"log","Item":{"id":{"S":"x"}}})"), std::string::npos);
+  EXPECT_NE(text.find(R"("ConditionCheck":{"TableName":"log","Key":{"id":{"S":"z"}},)"), std::string::npos);
+  EXPECT_NE(text.find(R"("remembers_key":true,"result":"moved","remove":"A-1")"), std::string::npos) << text;
+}
+
+TEST(TransactionReport, AnOutcomeThatCommitsNothingSaysSo) {
+  const plugin::Outcome outcome{plugin::OutcomeStatus::snooze, std::chrono::seconds(5), "later"};
+  EXPECT_EQ(dry_run_text({"job", "orders", "A-1", false, false, outcome}),
+            "message A-1 of orders, job job: snooze after 5s: later\nnothing would be committed with it\n");
+}
+
+}  // namespace
+}  // namespace sluice::cli

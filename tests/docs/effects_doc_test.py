@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+"""docs/effects.md as an author follows it: its files written and built against the installed SDK, its commands run."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
+import doc_page
+import support
+
+CMAKE = os.environ.get("SLUICE_CMAKE", "cmake")
+PAGE = "docs/effects.md"
+
+
+class EffectsPage(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="sluice-effects-")
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        prefix, self.work = os.path.join(self.folder, "prefix"), os.path.join(self.folder, "work")
+        os.mkdir(self.work)
+        done = subprocess.run([CMAKE, "--install", support.BUILD, "--prefix", prefix], capture_output=True, text=True, check=False)
+        self.assertEqual(0, done.returncode, done.stderr)
+        self.environment = {"PATH": f"{prefix}/bin:{os.environ['PATH']}", "HOME": self.folder, "CMAKE_PREFIX_PATH": prefix}
+        with open(os.path.join(self.work, "host.toml"), "w", encoding="utf-8") as file:
+            file.write('[host]\nplugin_dirs = ["plugins"]\n')
+
+    def test_its_handlers_work(self):
+        commands = []
+        for block in doc_page.blocks(PAGE):
+            named = re.match(r"^`([\w./]+\.(?:cpp|txt|toml))`", block.before)
+            if named:
+                path = os.path.join(self.work, named.group(1))
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(block.content)
+            else:
+                self.assertEqual("sh", block.language, f"line {block.line}: every block is a file or commands")
+                commands.append(block.content)
+        self.assertEqual(1, len(commands))
+        done = doc_page.run(commands[0], self.work, self.environment)
+        self.assertEqual(0, done.returncode, done.stdout + done.stderr)
+        self.assertIn("one transaction in SQLite, 4 of at most 100 actions:", done.stdout)
+        self.assertIn("ann|40\nbob|10\n", done.stdout)
+        self.assertIn("ann paid 10", done.stdout.split("bob|10")[1])
+        self.assertIn("debit", done.stdout.split("bob|10")[1])
+        tested = subprocess.run([os.path.join(self.work, "build", "pay_test")], capture_output=True, text=True, check=False)
+        self.assertEqual(0, tested.returncode, tested.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
