@@ -1,11 +1,16 @@
 // What the embedded store does alone: send, claim and settle in batches, one thread, durable; its memory; and beside a
 // plain SQLite loop that works on the same disk in turn with it.
 //
-//   sqlite_bench [--messages N] [--batch N] [--folder DIR] [--compare N]
+//   sqlite_bench [--messages N] [--batch N] [--folder DIR] [--compare N] [--groups N] [--hosts N]
+//
+// With --groups: the same messages once more in so many groups, each in its order, and what is left of the rate. Then
+// again by --hosts N hosts at once, each with a store of its own on the file, which look at the order of each message;
+// one in a hundred is given back once.
 
 #include <stdlib.h>
 #include <time.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -15,6 +20,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -37,6 +43,8 @@ struct Options {
   std::size_t messages = 1'000'000;
   std::size_t batch = 500;
   std::size_t compare = 200'000;
+  std::size_t groups = 0;
+  std::size_t hosts = 0;
   std::string folder = std::filesystem::temp_directory_path().string();
 };
 
@@ -85,12 +93,15 @@ double memory(const std::string& name) {
   return 0;
 }
 
-void send(Sides& sides, Random& random, std::size_t count, std::size_t batch, Stopwatch& watch) {
+void send(Sides& sides, Random& random, std::size_t count, std::size_t batch, Stopwatch& watch,
+          std::size_t groups = 0) {
   std::vector<queue::NewMessage> messages(batch);
   for (std::size_t sent = 0; sent < count;) {
     messages.resize(std::min(batch, count - sent));
+    std::size_t number = sent;
     for (auto& message : messages) {
       message.id = make_uuid(random);
+      message.group = groups == 0 ? "" : "group-" + std::to_string(number++ % groups);
       message.body.assign(100, 'x');
     }
     watch.time([&] {
@@ -105,10 +116,12 @@ void send(Sides& sides, Random& random, std::size_t count, std::size_t batch, St
 }
 
 /// One claim and its settlement; false when nothing was left.
-bool work_batch(Sides& sides, std::size_t batch, Stopwatch& claiming, Stopwatch& settling) {
+bool work_batch(Sides& sides, std::size_t batch, Stopwatch& claiming, Stopwatch& settling,
+                queue::Order order = queue::Order::none) {
   std::vector<queue::Completion> completions;
   claiming.time([&] {
-    const auto claimed = sides.source->claim({.max = batch, .visibility = std::chrono::seconds(30)}, Deadline::never());
+    const auto claimed = sides.source->claim(
+        {.max = batch, .visibility = std::chrono::seconds(30), .rules = {.order = order}}, Deadline::never());
     if (!claimed) {
       throw std::runtime_error(claimed.error().message());
     }
@@ -126,7 +139,7 @@ bool work_batch(Sides& sides, std::size_t batch, Stopwatch& claiming, Stopwatch&
   return !completions.empty();
 }
 
-void alone(Sides& sides, Random& random, const Options& options) {
+Stopwatch alone(Sides& sides, Random& random, const Options& options) {
   Stopwatch sending;
   Stopwatch claiming;
   Stopwatch settling;
@@ -138,6 +151,89 @@ void alone(Sides& sides, Random& random, const Options& options) {
   print("settle", settling, options.messages);
   print("claim and settle", claiming + settling, options.messages);
   std::printf("memory  %.1f MiB resident, %.1f at most\n", memory("VmRSS"), memory("VmHWM"));
+  return claiming + settling;
+}
+
+Stopwatch in_groups(Sides& sides, Random& random, const Options& options) {
+  Stopwatch sending;
+  Stopwatch claiming;
+  Stopwatch settling;
+  send(sides, random, options.messages, options.batch, sending, options.groups);
+  print("groups: send", sending, options.messages);
+  while (work_batch(sides, options.batch, claiming, settling, queue::Order::group)) {
+  }
+  print("        claim", claiming, options.messages);
+  print("        settle", settling, options.messages);
+  print("        both", claiming + settling, options.messages);
+  return claiming + settling;
+}
+
+/// What all hosts know of the order together.
+struct Order {
+  struct Group {
+    std::atomic<bool> out = false;
+    std::atomic<std::size_t> done = 0;
+  };
+  explicit Order(std::size_t count) : groups(count) {}
+  std::vector<Group> groups;
+  std::atomic<std::size_t> done = 0;
+  std::atomic<std::size_t> wrong = 0;
+};
+
+/// One host of several, until all is done. Each message says its group and its number there.
+void work_in_order(const std::string& path, const Options& options, Order& order) {
+  const SystemClock clock;
+  SeededRandom random(7);
+  const auto queues = queue::open_sqlite_queues({.path = path}, clock, random);
+  const auto source = *(*queues)->open_source({"bench"});
+  while (order.done < options.messages) {
+    const auto claimed = source->claim(
+        {.max = options.batch / 4 + 1, .visibility = std::chrono::minutes(10), .rules = {.order = queue::Order::group}},
+        Deadline::never());
+    std::vector<queue::Completion> completions;
+    for (const auto& delivery : claimed->deliveries) {
+      const std::size_t number = std::stoul(delivery.message.body);
+      Order::Group& group = order.groups[number % options.groups];
+      const bool turn = group.done == number / options.groups;
+      order.wrong += group.out.exchange(true) || !turn ? 1 : 0;
+      const bool back = number % 100 == 99 && delivery.message.content_type == "first" && random.next() % 2 == 0;
+      completions.push_back({.receipt = delivery.receipt,
+                             .action = back ? queue::CompletionAction::release : queue::CompletionAction::remove});
+      group.done += back ? 0 : 1;
+      group.out = false;  // before it is settled: afterwards another host may have the next one
+      order.done += back ? 0 : 1;
+    }
+    for (const auto& result : source->settle(completions, Deadline::never())) {
+      order.wrong += result.status == queue::SettleStatus::applied ? 0 : 1;
+    }
+  }
+}
+
+void by_several_hosts(Sides& sides, const std::string& path, const Options& options) {
+  std::vector<queue::NewMessage> messages;
+  for (std::size_t sent = 0; sent < options.messages;) {
+    messages.assign(std::min(options.batch, options.messages - sent), {});
+    for (auto& message : messages) {
+      message.body = std::to_string(sent);
+      message.content_type = "first";
+      message.group = "group-" + std::to_string(sent++ % options.groups);
+    }
+    sides.sender->send(messages, Deadline::never());
+  }
+  Order order(options.groups);
+  Stopwatch watch;
+  watch.time([&] {
+    std::vector<std::jthread> hosts;
+    for (std::size_t i = 0; i < options.hosts; ++i) {
+      hosts.emplace_back([&] { work_in_order(path, options, order); });
+    }
+  });
+  print("several hosts", watch, options.messages);
+  if (order.wrong > 0) {
+    throw std::runtime_error(std::to_string(order.wrong) + " messages were out of order");
+  }
+  std::printf("        the order of %zu messages in %zu groups held on %zu hosts\n", options.messages, options.groups,
+              options.hosts);
 }
 
 void beside_raw(Sides& sides, Random& random, const Options& options, const std::string& folder) {
@@ -172,6 +268,10 @@ Options parse(int argc, char** argv) {
       options.batch = std::stoul(argv[i + 1]);
     } else if (name == "--compare") {
       options.compare = std::stoul(argv[i + 1]);
+    } else if (name == "--groups") {
+      options.groups = std::stoul(argv[i + 1]);
+    } else if (name == "--hosts") {
+      options.hosts = std::stoul(argv[i + 1]);
     } else if (name == "--folder") {
       options.folder = argv[i + 1];
     } else {
@@ -199,7 +299,17 @@ int main(int argc, char** argv) try {
       throw std::runtime_error(queues.error().message());
     }
     Sides sides{*(*queues)->open_sender("bench"), *(*queues)->open_source({"bench"})};
-    alone(sides, random, options);
+    const Stopwatch plain = alone(sides, random, options);
+    if (options.groups > 0) {
+      // Kept from the first claim on, so that the messages are put into their groups as they are sent.
+      static_cast<void>(sides.source->claim({.rules = {.order = queue::Order::group}}, Deadline::never()));
+      const Stopwatch grouped = in_groups(sides, random, options);
+      std::printf("        %.2f of the rate without groups, %.2f by processor time\n", plain.seconds / grouped.seconds,
+                  plain.processor / grouped.processor);
+      if (options.hosts > 0) {
+        by_several_hosts(sides, store_options.path, options);
+      }
+    }
     if (options.compare > 0) {
       beside_raw(sides, random, options, folder);
     }

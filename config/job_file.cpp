@@ -6,6 +6,7 @@
 
 #include "config/document.hpp"
 #include "config/idempotency_section.hpp"
+#include "config/job_order.hpp"
 #include "config/reader.hpp"
 #include "config/schedule_file.hpp"
 #include "config/syntax.hpp"
@@ -205,12 +206,9 @@ void read_dead_letter(Section dead_letter, Reader& reader, JobConfig& config) {
 }
 
 /// Reads [job] itself; the tables inside it are read by others.
-void read_job(Section job, JobConfig& config) {
+void read_job(Section job, Reader& reader, JobConfig& config) {
   job.read("name", config.name, name_complaint);
-  if (job.require("queue", "name the queue, as in queue = \"orders\"") != nullptr) {
-    job.read("queue", config.queue, name_complaint);
-    config.queue_place = job.find("queue")->value.place;
-  }
+  read_queues(job, reader, config);
   job.read("source", config.source, kSources);
   if (job.require("handler", "name a plugin's handler, as in handler = \"log\"") != nullptr) {
     job.read("handler", config.handler, name_complaint);
@@ -252,13 +250,15 @@ Parsed<JobConfig> parse_job_config(const std::string& text, const std::string& f
   config.file = file;
   Section job = reader.root().section("job");
   if (job.present() || reader.root().find("job") == nullptr) {
-    read_job(job, config);
+    read_job(job, reader, config);
     read_name(job, reader, config);
     read_plugin(job.section("plugin"), config);
     read_limits(job.section("limits"), reader, config);
     read_retry(job.section("retry"), reader, config.retry);
     read_dead_letter(job.section("dead_letter"), reader, config);
     read_idempotency(job.section("idempotency"), reader, config);
+    read_order(job, reader, config);
+    read_priorities(job.section("priorities"), reader, config);
     read_options(job, reader, config);
   }
   read_schedules(reader.root(), reader, std::get<Document>(parsed).root, config);

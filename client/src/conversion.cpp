@@ -43,8 +43,11 @@ Message to_public(queue::Message stored) {
   message.group = std::move(stored.group);
   message.receive_count = stored.attempt;
   message.sent_at = stored.sent_at;
+  message.priority = static_cast<Priority>(stored.priority);
   return message;
 }
+
+static_assert(static_cast<int>(Priority::low) == static_cast<int>(queue::Priority::low));
 
 }  // namespace
 
@@ -66,6 +69,7 @@ queue::NewMessage to_store(NewMessage message) {
           .attributes = std::move(message.attributes),
           .group = std::move(message.group),
           .delay = std::max(message.delay, Duration::zero()),
+          .priority = static_cast<queue::Priority>(message.priority),
           .dedup_id = std::move(message.dedup_id),
           .dedup_window = message.dedup_window,
           .unique_key = std::move(message.unique_key),
@@ -79,6 +83,7 @@ queue::StoredMessage to_store(const Message& message, Time now) {
                     .content_type = message.content_type,
                     .attributes = message.attributes,
                     .group = message.group,
+                    .priority = static_cast<queue::Priority>(message.priority),
                     .attempt = message.receive_count,
                     .sent_at = message.sent_at};
   stored.half = to_store(message.queue_type);

@@ -141,10 +141,11 @@ queue::NewMessage Producer::Parts::message(std::string data, ProduceOptions opti
                            .attributes = std::move(options.attributes),
                            .group = std::move(options.group),
                            .delay = options.delay,
-                           .dedup_id = std::move(options.dedup_id),
-                           .dedup_window = options.dedup_window,
-                           .unique_key = std::move(options.unique_key),
-                           .unique_until = options.unique_until});
+                            .dedup_id = std::move(options.dedup_id),
+                            .dedup_window = options.dedup_window,
+                            .unique_key = std::move(options.unique_key),
+                            .unique_until = options.unique_until,
+                            .priority = options.priority});
 }
 
 ProduceResult Producer::Parts::send_now(queue::NewMessage message) {

@@ -14,6 +14,7 @@
 #include "host/plugin/plugin_registry.hpp"
 #include "host/runtime/job_plan.hpp"
 #include "host/runtime/plugin_gate.hpp"
+#include "host/work/job_queues.hpp"
 
 namespace sluice::cli {
 
@@ -38,9 +39,25 @@ std::string plugin_of(const sluice_handler* handler, const plugin::PluginRegistr
   return "unknown";
 }
 
+std::string drawn_from(const JobConfig& job) {
+  std::string text;
+  for (const config::WeightedQueue& queue : job.queues) {
+    text += (text.empty() ? "queues " : ", ") + queue.name + " by " + std::to_string(queue.weight);
+  }
+  text = text.empty() ? "queue " + job.queue : text;
+  if (job.order == config::Order::group) {
+    text += ", each group in order";
+  } else if (job.order == config::Order::queue) {
+    text += ", one message after the other";
+  } else if (job.fair) {
+    text += ", in turns by group";
+  }
+  return text + (job.on_dead_letter == config::OnDeadLetter::hold ? " and held behind dead letters" : "");
+}
+
 std::string describe(const JobPlan& plan, const plugin::PluginRegistry& registry, const std::string& steered) {
   const JobConfig& job = plan.config;
-  return job.name + ": queue " + job.queue + (job.source == config::Source::dlq ? " (dead-letter half)" : "") +
+  return job.name + ": " + drawn_from(job) + (job.source == config::Source::dlq ? " (dead-letter half)" : "") +
          ", handler " + job.handler + " of " + plugin_of(plan.handler, registry) + ", " +
          count_text(job.concurrency, "worker") + ", " +
          (job.retry.max_attempts == 0 ? "attempts without limit" : count_text(job.retry.max_attempts, "attempt")) +
@@ -53,7 +70,10 @@ void write_job(JsonText& json, const JobPlan& plan, const plugin::PluginRegistry
   json.begin_object();
   json.member("name", job.name);
   json.member("file", job.file);
-  json.member("queue", job.queue);
+  json.member("queue", work::queue_text(job));
+  json.member("order", job.order == config::Order::group   ? "group"
+                       : job.order == config::Order::queue ? "queue"
+                                                           : "none");
   json.member("source", job.source == config::Source::dlq ? "dlq" : "standard");
   json.member("handler", job.handler);
   json.member("plugin", plugin_of(plan.handler, registry));
@@ -75,12 +95,18 @@ std::vector<std::string> suspicions(const config::HostConfig& host, const config
   }
   std::map<std::pair<std::string, config::Source>, std::string> taken;
   std::set<std::string> used;
-  for (const JobConfig& job : files.jobs) {
-    used.insert(job.queue);
-    const auto [first, fresh] = taken.emplace(std::pair(job.queue, job.source), job.name);
-    if (!fresh) {
-      lines.push_back("jobs " + first->second + " and " + job.name + " share queue " + job.queue +
-                      ": each message goes to one of them, whichever claims it first");
+  for (const JobConfig& job : jobs) {
+    for (const config::WeightedQueue& queue : work::queues_of(job)) {
+      used.insert(queue.name);
+      const auto [first, fresh] = taken.emplace(std::pair(queue.name, job.source), job.name);
+      if (!fresh) {
+        lines.push_back("jobs " + first->second + " and " + job.name + " share queue " + queue.name +
+                        ": each message goes to one of them, whichever claims it first");
+      }
+    }
+    if (job.order == config::Order::queue && job.queues.empty() && job.concurrency > 1) {
+      lines.push_back("job " + job.name + " hands out one message after the other, so that its concurrency of " +
+                      std::to_string(job.concurrency) + " is that of one worker");
     }
   }
   for (const auto& [queue, settings] : host.queues) {
@@ -259,7 +285,8 @@ Exit check(const Arguments& arguments, Console& console) {
   const config::JobFiles jobs = config::load_job_files(settings, environment);
   report.add(jobs.errors);
   report.add(runtime::distrusted(settings, jobs.jobs));
-  check_jobs(settings, jobs, report, console);
+  report.add(runtime::refused_rules(settings, jobs.jobs));
+  check_jobs(settings, jobs.jobs, report, console);
   // Beside other errors it is not what is wrong.
   if (jobs.jobs.empty() && !report.any_error()) {
     report.warn({"there is no job: no file matches [host] jobs"});

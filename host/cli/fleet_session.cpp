@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "host/cli/host_file.hpp"
+#include "host/work/job_queues.hpp"
 
 namespace sluice::cli {
 
@@ -23,7 +24,7 @@ constexpr Duration kNudgeTime = std::chrono::seconds(1);
 std::vector<operate::FileJob> jobs_of(const std::vector<config::JobConfig>& files) {
   std::vector<operate::FileJob> jobs;
   for (const config::JobConfig& job : files) {
-    jobs.push_back({job.name, job.queue, job.source == config::Source::dlq, job.handler, job.concurrency});
+    jobs.push_back({job.name, work::queue_text(job), job.source == config::Source::dlq, job.handler, job.concurrency});
   }
   return jobs;
 }

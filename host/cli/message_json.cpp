@@ -91,6 +91,9 @@ void MessageJson::write(JsonText& json, const queue::StoredMessage& stored, Wall
   if (!message.group.empty()) {
     json.member("group", message.group);
   }
+  if (message.priority != queue::Priority::normal) {
+    json.member("priority", to_string(message.priority));
+  }
   if (!stored.failure.empty()) {
     write_failure(json, stored.failure);
   }

@@ -114,6 +114,14 @@ OrExit<MessageTemplate> MessageTemplate::from(const Arguments& arguments) {
     }
   }
   made.shared_.group = arguments.get("group");
+  if (arguments.has("priority")) {
+    const auto priority = queue::priority_named(arguments.get("priority"));
+    if (!priority) {
+      return Exit::usage("--priority " + arguments.get("priority") +
+                         " is no priority; write critical, high, normal or low");
+    }
+    made.shared_.priority = *priority;
+  }
   made.content_type_ = arguments.get("content-type");
   return made;
 }

@@ -130,6 +130,9 @@ std::string message_text(const queue::StoredMessage& stored, WallTime now, bool 
   if (!message.group.empty()) {
     row("group", message.group);
   }
+  if (message.priority != queue::Priority::normal) {
+    row("priority", std::string(to_string(message.priority)));
+  }
   for (const auto& [name, value] : message.attributes) {
     row("attribute", name + " = " + value);
   }

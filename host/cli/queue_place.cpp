@@ -10,6 +10,7 @@
 #include "host/cli/mend.hpp"
 #include "host/cli/queue_names.hpp"
 #include "host/stores/dynamomq/schema.hpp"
+#include "host/work/job_queues.hpp"
 
 namespace sluice::cli {
 
@@ -190,7 +191,9 @@ std::vector<std::string> known_queues(const config::HostConfig& host) {
     names.insert(name);
   }
   for (const auto& job : config::load_job_files(host, config::process_environment()).jobs) {
-    names.insert(job.queue);
+    for (const config::WeightedQueue& queue : work::queues_of(job)) {
+      names.insert(queue.name);
+    }
   }
   return {names.begin(), names.end()};
 }

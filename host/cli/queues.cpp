@@ -8,6 +8,7 @@
 #include "host/cli/json_text.hpp"
 #include "host/cli/queue_session.hpp"
 #include "host/cli/text_table.hpp"
+#include "host/work/job_queues.hpp"
 
 namespace sluice::cli {
 
@@ -31,7 +32,9 @@ class Survey {
       queue(name).configured = true;
     }
     for (const config::JobConfig& job : config::load_job_files(host_, config::process_environment()).jobs) {
-      queue(job.queue).jobs.push_back(job.name);
+      for (const config::WeightedQueue& drawn : work::queues_of(job)) {
+        queue(drawn.name).jobs.push_back(job.name);
+      }
     }
     ask("");
     for (const auto& [name, store] : host_.stores) {

@@ -245,6 +245,7 @@ Command send_command() {
            {.name = "dedup-window", .value = "TIME", .help = "how long that lasts [default: the queue's, 5m]"},
            {.name = "unique-key", .value = "KEY", .help = "not stored while one with this key is in the queue"},
            {.name = "unique", .value = "UNTIL", .help = "while-queued or until-done [default: until-done]"},
+           {.name = "priority", .value = "WORD", .help = "critical, high, normal or low (SQLite) [default: normal]"},
            {.name = "create", .value = {}, .help = "make the queue where nobody knows it yet (SQLite)"},
            {.name = "keep-going", .value = {}, .help = "with -: name bad lines, pass over them, exit 1 at the end"},
            {.name = "resume", .value = "TOKEN", .help = "with -: only the lines that a run said it has not stored"}}),

@@ -8,6 +8,7 @@
 #include "host/fleet/fleet.hpp"
 #include "host/operate/job_summary.hpp"
 #include "host/runtime/host_queues.hpp"
+#include "host/work/job_queues.hpp"
 
 namespace sluice::cli {
 
@@ -19,10 +20,12 @@ constexpr Duration kLookTime = std::chrono::seconds(2);
 std::vector<std::string> queues_with_store(const config::HostConfig& host, const std::vector<config::JobConfig>& jobs) {
   std::set<std::string> names;
   for (const config::JobConfig& job : jobs) {
-    const config::StoreConfig& store = host.store_of(job.queue);
-    std::error_code ignored;
-    if (store.kind != config::StoreKind::sqlite || std::filesystem::exists(store.path, ignored)) {
-      names.insert(job.queue);
+    for (const config::WeightedQueue& queue : work::queues_of(job)) {
+      const config::StoreConfig& store = host.store_of(queue.name);
+      std::error_code ignored;
+      if (store.kind != config::StoreKind::sqlite || std::filesystem::exists(store.path, ignored)) {
+        names.insert(queue.name);
+      }
     }
   }
   return {names.begin(), names.end()};
@@ -48,7 +51,7 @@ SteeringRemarks steering_remarks(const config::HostConfig& host, const std::vect
   std::vector<operate::FileJob> files;
   files.reserve(jobs.size());
   for (const config::JobConfig& job : jobs) {
-    files.push_back({job.name, job.queue, job.source == config::Source::dlq, job.handler, job.concurrency});
+    files.push_back({job.name, work::queue_text(job), job.source == config::Source::dlq, job.handler, job.concurrency});
   }
   for (const operate::JobSummary& job : operate::summarize_jobs(files, {}, *steering)) {
     for (const std::string& text : wish_texts(job.wishes, clock.wall_now())) {

@@ -44,7 +44,8 @@ std::vector<std::string> TopLooker::queues() {
   board_.with([&names](operate::TopModel& model) {
     for (const fleet::KnownHost& host : model.fleet().hosts) {
       for (const fleet::JobRecord& job : host.record.jobs) {
-        names.insert(job.queue);
+        const auto queues = fleet::queues_in(job.queue);
+        names.insert(queues.begin(), queues.end());
       }
     }
   });

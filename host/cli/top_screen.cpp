@@ -165,7 +165,7 @@ Lines handler_lines(const TopModel& model, const TopFrame& frame) {
   const auto running = handlers_at_work(model.fleet());
   for (const JobSummary& job : model.slowest_jobs()) {
     const auto longest = std::find_if(running.begin(), running.end(), [&job](const HandlerAtWork& at_work) {
-      return at_work.handler.job == job.name && at_work.handler.queue == job.queue;
+      return at_work.handler.job == job.name && fleet::draws_from(job.queue, at_work.handler.queue);
     });
     std::string now;
     if (longest != running.end()) {

@@ -62,7 +62,9 @@ bool knows(const HostRecord& host, const Directive& directive) {
   const bool by_queue = directive.target == Target::queue;
   return (by_queue || directive.target == Target::job) &&
          std::any_of(host.jobs.begin(), host.jobs.end(),
-                     [&](const JobRecord& job) { return (by_queue ? job.queue : job.name) == directive.name; });
+                     [&](const JobRecord& job) {
+                       return by_queue ? draws_from(job.queue, directive.name) : job.name == directive.name;
+                     });
 }
 
 }  // namespace

@@ -261,4 +261,22 @@ Result<HostRecord> read_record(std::string_view text) {
   return record;
 }
 
+std::vector<std::string> queues_in(const std::string& text) {
+  std::vector<std::string> queues;
+  std::size_t from = 0;
+  while (true) {
+    const std::size_t comma = text.find(',', from);
+    queues.push_back(text.substr(from, comma - from));
+    if (comma == std::string::npos) {
+      return queues;
+    }
+    from = comma + 1;
+  }
+}
+
+bool draws_from(const std::string& text, const std::string& queue) {
+  const std::vector<std::string> queues = queues_in(text);
+  return std::find(queues.begin(), queues.end(), queue) != queues.end();
+}
+
 }  // namespace sluice::fleet

@@ -44,7 +44,7 @@ struct JobPace {
 /// A job as one host runs it. A value.
 struct JobRecord {
   std::string name;
-  std::string queue;
+  std::string queue;          ///< several with commas between them
   bool dead_letters = false;  ///< works on the queue's dead letters
   std::string handler;
   std::string plugin;                  ///< its file's name
@@ -104,5 +104,9 @@ std::string write_record(const HostRecord& record, std::size_t most_bytes);
 /// Unknown members are passed over, so that hosts of other versions can be read. ErrorCode::corrupt, saying where, for
 /// what is no record.
 Result<HostRecord> read_record(std::string_view text);
+
+/// The queues of a job by what its record says of them.
+std::vector<std::string> queues_in(const std::string& text);
+bool draws_from(const std::string& text, const std::string& queue);
 
 }  // namespace sluice::fleet

@@ -12,7 +12,7 @@ bool is_in(const std::vector<Directive>& directives, const std::string& id) {
 }
 
 bool concerns(const Directive& directive, const JobRecord& job) {
-  return (directive.target == Target::queue ? job.queue : job.name) == directive.name;
+  return directive.target == Target::queue ? draws_from(job.queue, directive.name) : job.name == directive.name;
 }
 
 }  // namespace

@@ -50,6 +50,9 @@ JsonValue content_of(const queue::Message& message) {
   if (!message.group.empty()) {
     content.add("group", JsonValue::of_string(message.group));
   }
+  if (message.priority != queue::Priority::normal) {
+    content.add("priority", JsonValue::of_string(std::string(to_string(message.priority))));
+  }
   return content;
 }
 

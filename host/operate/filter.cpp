@@ -92,6 +92,8 @@ class MessageView {
         return message.content_type;
       case FilterField::group:
         return message.group.empty() ? std::nullopt : Found(message.group);
+      case FilterField::priority:
+        return std::string(to_string(message.priority));
       case FilterField::attributes:
         return attribute(path);
       case FilterField::data:

@@ -24,6 +24,7 @@ enum class FilterField {
   invisible_until_at,
   content_type,
   group,
+  priority,
   failure,
   failure_error,
   failure_fingerprint,

@@ -33,6 +33,7 @@ constexpr std::array kFields{
     FieldName{"invisible_until_at", FilterField::invisible_until_at, FieldType::time},
     FieldName{"content_type", FilterField::content_type, FieldType::text},
     FieldName{"group", FilterField::group, FieldType::text},
+    FieldName{"priority", FilterField::priority, FieldType::text},
     FieldName{"error", FilterField::failure_error, FieldType::text},
     FieldName{"failure", FilterField::failure, FieldType::whole},
     FieldName{"attributes", FilterField::attributes, FieldType::any},

@@ -43,7 +43,7 @@ void add(JobSummary& summary, const fleet::HostRecord& host, const fleet::JobRec
 bool is_about(const Directive& directive, const JobSummary& job) {
   const bool steers_jobs = directive.wish == Wish::pause || directive.wish == Wish::scale;
   return steers_jobs && ((directive.target == Target::job && directive.name == job.name) ||
-                         (directive.target == Target::queue && directive.name == job.queue));
+                         (directive.target == Target::queue && fleet::draws_from(job.queue, directive.name)));
 }
 
 }  // namespace

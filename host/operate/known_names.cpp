@@ -52,7 +52,9 @@ fleet::Directive directive(fleet::Wish wish, fleet::Target target, const std::st
 void KnownNames::add_queue(const std::string& queue) { add_once(queues_, queue); }
 
 void KnownNames::add_job(NamedJob job) {
-  add_queue(job.queue);
+  for (const std::string& queue : fleet::queues_in(job.queue)) {
+    add_queue(queue);
+  }
   add_once(jobs_, std::move(job));
 }
 

@@ -17,10 +17,23 @@ constexpr std::string_view kEncodedText = "text";
 constexpr std::string_view kEncodedBase64 = "base64";
 
 /// The keys of a line. Those up to kRequired must be there.
-constexpr std::array<std::string_view, 16> kKeys{
-    "id",         "data",        "receive_count",      "queue_type",    "version",      "created_at", "sent_at",
-    "updated_at", "received_at", "invisible_until_at", "data_encoding", "content_type", "attributes", "group",
-    "failure",    "item"};
+constexpr std::array<std::string_view, 17> kKeys{"id",
+                                                 "data",
+                                                 "receive_count",
+                                                 "queue_type",
+                                                 "version",
+                                                 "created_at",
+                                                 "sent_at",
+                                                 "updated_at",
+                                                 "received_at",
+                                                 "invisible_until_at",
+                                                 "data_encoding",
+                                                 "content_type",
+                                                 "attributes",
+                                                 "group",
+                                                 "failure",
+                                                 "item",
+                                                 "priority"};
 constexpr std::size_t kRequired = 7;
 
 /// Reads one line. For one use.
@@ -83,6 +96,8 @@ class LineParser {
       read_attributes();
     } else if (key == "group") {
       read_text(message.group);
+    } else if (key == "priority") {
+      read_priority();
     } else if (key == "failure") {
       read_failure();
     } else if (key == "item") {
@@ -139,6 +154,18 @@ class LineParser {
     const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), out);
     if (problem != std::errc() || end != text.data() + text.size()) {
       reader_.fail("a whole number up to " + std::to_string(std::numeric_limits<Number>::max()) + " is expected");
+    }
+  }
+
+  void read_priority() {
+    std::string name;
+    if (!read_text(name)) {
+      return;
+    }
+    if (const auto priority = queue::priority_named(name)) {
+      record_.message.priority = *priority;
+    } else {
+      reader_.fail("\"priority\" is one of \"critical\", \"high\", \"normal\" and \"low\"");
     }
   }
 

@@ -178,6 +178,10 @@ void append_record_line(std::string& out, const queue::StoredMessage& record) {
   append_attributes(out, message.attributes);
   append_key(out, "group");
   append_text(out, message.group);
+  if (message.priority != queue::Priority::normal) {
+    append_key(out, "priority");
+    append_text(out, to_string(message.priority));
+  }
   if (!record.failure.empty()) {
     append_failure(out, record.failure);
   }

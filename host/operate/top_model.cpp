@@ -60,14 +60,17 @@ void TopModel::see(const fleet::FleetView& view, const fleet::SteeringView& stee
   view_ = view;
   jobs_ = summarize_jobs({}, view, steering);
   for (const JobSummary& job : jobs_) {
-    known_[job.queue].queue.name = job.queue;  // hosts may know queues that the files here do not
+    // Hosts may know queues that the files here do not.
+    for (const std::string& name : fleet::queues_in(job.queue)) {
+      known_[name].queue.name = name;
+    }
   }
   for (auto& [name, known] : known_) {
     TopQueue& queue = known.queue;
     queue.out = queue.failed = 0;
     queue.jobs = queue.paused_jobs = 0;
     for (const JobSummary& job : jobs_) {
-      if (job.queue == name && !job.hosts.empty()) {
+      if (fleet::draws_from(job.queue, name) && !job.hosts.empty()) {
         queue.out += job.dead_letters ? 0 : job.pace.done;
         queue.failed += job.pace.failed;
         ++queue.jobs;

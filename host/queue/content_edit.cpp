@@ -113,6 +113,23 @@ Result<void> edit_group(Message& message, const ContentEdit& edit) {
   return {};
 }
 
+Result<void> edit_priority(Message& message, const ContentEdit& edit) {
+  if (edit.path.size() != 1) {
+    return refusal("priority", "it has nothing inside");
+  }
+  if (!edit.json) {
+    message.priority = Priority::normal;
+    return {};
+  }
+  const auto name = string_of(edit, "priority");
+  const auto priority = name ? priority_named(*name) : std::nullopt;
+  if (!priority) {
+    return refusal("priority", "it is one of \"critical\", \"high\", \"normal\" and \"low\"");
+  }
+  message.priority = *priority;
+  return {};
+}
+
 Result<void> apply_edit(Message& message, const ContentEdit& edit) {
   const auto* field = edit.path.empty() ? nullptr : std::get_if<std::string>(&edit.path.front());
   const std::string name = field == nullptr ? "" : *field;
@@ -128,8 +145,11 @@ Result<void> apply_edit(Message& message, const ContentEdit& edit) {
   if (name == "group") {
     return edit_group(message, edit);
   }
+  if (name == "priority") {
+    return edit_priority(message, edit);
+  }
   return refusal(name.empty() ? "(no path)" : name,
-                 "a path begins with data, attributes, content_type or group; nothing else can be edited");
+                 "a path begins with data, attributes, content_type, group or priority; nothing else can be edited");
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "host/work/job_queues.hpp"
+
 namespace sluice::runtime {
 namespace {
 
@@ -46,8 +48,11 @@ std::string text_of(const fleet::Standing& standing) {
 void Helm::take(const fleet::Standing& standing) {
   parts_.jobs.steer([standing](const config::JobConfig& job) {
     const auto workers = standing.workers.find(job.name);
-    return work::JobSteering{.paused = standing.pauses(job.name, job.queue),
-                             .workers = workers == standing.workers.end() ? 0 : workers->second};
+    const auto queues = work::queues_of(job);
+    const bool paused = std::any_of(queues.begin(), queues.end(), [&](const config::WeightedQueue& queue) {
+      return standing.pauses(job.name, queue.name);
+    });
+    return work::JobSteering{.paused = paused, .workers = workers == standing.workers.end() ? 0 : workers->second};
   });
   parts_.log.info("steered by operators", {{"now", text_of(standing)}});
   log_at(standing.log_level.empty() ? parts_.reporter.identity().file_log_level : standing.log_level);

@@ -8,9 +8,11 @@
 #include "base/guard.hpp"
 #include "config/host_changes.hpp"
 #include "host/observe/build_info.hpp"
+#include "host/queue/joined_source.hpp"
 #include "host/runtime/job_spec.hpp"
 #include "host/runtime/name_lists.hpp"
 #include "host/runtime/progress_line.hpp"
+#include "host/work/job_queues.hpp"
 
 namespace sluice::runtime {
 namespace {
@@ -34,8 +36,22 @@ bool waiting_mends(ErrorCode code) {
          code == ErrorCode::timeout;
 }
 
-queue::QueueAddress address_of(const config::JobConfig& job) {
-  return {job.queue, job.source == config::Source::dlq ? queue::Half::dlq : queue::Half::standard};
+/// One queue's, or that of several joined.
+Result<std::unique_ptr<queue::Source>> open_source(queue::Queues& queues, const config::HostConfig& host,
+                                                   const config::JobConfig& job) {
+  const auto addresses = work::addresses_of(job);
+  if (job.queues.empty()) {
+    return queues.open_source(addresses.front());
+  }
+  std::vector<queue::JoinedSource::Part> parts;
+  for (std::size_t i = 0; i < addresses.size(); ++i) {
+    auto opened = queues.open_source(addresses[i]);
+    if (!opened) {
+      return opened.error();
+    }
+    parts.push_back({std::move(*opened), job.queues[i].weight, host.queue(addresses[i].queue).visibility_timeout});
+  }
+  return std::unique_ptr<queue::Source>(std::make_unique<queue::JoinedSource>(std::move(parts)));
 }
 
 }  // namespace
@@ -64,7 +80,7 @@ Result<std::unique_ptr<work::Job>> Host::make_job(const JobPlan& plan) {
   const auto cannot_start = [&plan](const Error& error) {
     return Error(error.code(), plan.config.file + ": job '" + plan.config.name + "' cannot start: " + error.message());
   };
-  auto source = parts_.queues.open_source(address_of(plan.config));
+  auto source = open_source(parts_.queues, parts_.config, plan.config);
   if (!source) {
     return cannot_start(source.error());
   }
@@ -75,7 +91,7 @@ Result<std::unique_ptr<work::Job>> Host::make_job(const JobPlan& plan) {
   const work::JobSeams seams{parts_.clock,
                              parts_.random,
                              parts_.log,
-                             parts_.metrics.job(plan.config.name, plan.config.queue),
+                             parts_.metrics.job(plan.config.name, work::queue_text(plan.config)),
                              ward_.ledger_for(plan),
                              *std::move(runners),
                              [this, name = plan.config.queue](const Error& error) {

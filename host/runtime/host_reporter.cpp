@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/uuid.hpp"
+#include "host/work/job_queues.hpp"
 
 namespace sluice::runtime {
 namespace {
@@ -70,7 +71,8 @@ fleet::HostRecord HostReporter::describe() const {
       fleet::RunningRecord running;
       running.message = handler.message_id;
       running.job = member.plan.config.name;
-      running.queue = member.plan.config.queue;
+      const auto queues = work::queues_of(member.plan.config);
+      running.queue = queues[std::min<std::size_t>(handler.part, queues.size() - 1)].name;
       running.handler = member.plan.config.handler;
       running.worker = handler.worker;
       running.attempt = handler.attempt;
@@ -98,7 +100,7 @@ fleet::JobRecord HostReporter::describe(const JobSet::Member& member, const work
   const config::JobConfig& config = member.plan.config;
   fleet::JobRecord record;
   record.name = config.name;
-  record.queue = config.queue;
+  record.queue = work::queue_text(config);
   record.dead_letters = config.source == config::Source::dlq;
   record.handler = config.handler;
   record.plugin = std::filesystem::path(member.plan.plugin_file).filename();

@@ -11,8 +11,10 @@
 #include "base/guard.hpp"
 #include "host/isolation/crash_handler.hpp"
 #include "host/isolation/runner_instance.hpp"
+#include "host/isolation/split_ledger.hpp"
 #include "host/work/handler_log.hpp"
 #include "host/work/job.hpp"
+#include "host/work/job_queues.hpp"
 
 namespace sluice::runtime {
 namespace {
@@ -120,8 +122,14 @@ std::shared_ptr<isolation::JobLedger> IsolationWard::ledger_for(const JobPlan& p
   if (!ledger_) {
     return nullptr;
   }
-  const queue::Half half = plan.config.source == config::Source::dlq ? queue::Half::dlq : queue::Half::standard;
-  return ledger_->open({facts_of(plan), {plan.config.queue, half}});
+  std::vector<std::shared_ptr<isolation::JobLedger>> ledgers;
+  for (const queue::QueueAddress& address : work::addresses_of(plan.config)) {
+    ledgers.push_back(ledger_->open({facts_of(plan), address}));
+    if (ledgers.back() == nullptr) {
+      return nullptr;
+    }
+  }
+  return ledgers.size() == 1 ? ledgers.front() : std::make_shared<isolation::SplitLedger>(std::move(ledgers));
 }
 
 Result<std::function<Result<std::unique_ptr<plugin::HandlerInstance>>()>> IsolationWard::runners_for(

@@ -80,6 +80,7 @@ Parsed<std::vector<JobPlan>> load_job_plans(const config::HostConfig& host, plug
     std::move(more.begin(), more.end(), std::back_inserter(errors));
   };
   add(distrusted(host, files.jobs));
+  add(refused_rules(host, files.jobs));
   std::vector<JobConfig> fresh;
   if (errors.empty()) {
     std::copy_if(files.jobs.begin(), files.jobs.end(), std::back_inserter(fresh),

@@ -363,7 +363,8 @@ std::vector<JobSet::Member> JobSet::members() const {
 std::vector<queue::QueueAddress> JobSet::addresses() const {
   std::vector<queue::QueueAddress> all;
   for (const JobPointer& job : all_jobs()) {
-    all.push_back(job->address());
+    const auto some = job->addresses();
+    all.insert(all.end(), some.begin(), some.end());
   }
   std::sort(all.begin(), all.end());
   all.erase(std::unique(all.begin(), all.end()), all.end());

@@ -1,5 +1,7 @@
 #include "host/runtime/job_spec.hpp"
 
+#include <algorithm>
+
 #include "host/runtime/isolation_ward.hpp"
 
 namespace sluice::runtime {
@@ -9,6 +11,15 @@ namespace {
 /// A worker whose Runner is about to be killed is not stuck.
 constexpr Duration kBeyondKill = std::chrono::seconds(2);
 
+/// The shortest of its queues: leases are extended in time for each of them.
+Duration visibility_of(const config::HostConfig& host, const config::JobConfig& job) {
+  Duration shortest = host.queue(job.queue).visibility_timeout;
+  for (const config::WeightedQueue& queue : job.queues) {
+    shortest = std::min(shortest, host.queue(queue.name).visibility_timeout);
+  }
+  return shortest;
+}
+
 }  // namespace
 
 work::JobSpec job_spec(const JobPlan& plan, const config::HostConfig& config, const std::string& host) {
@@ -17,7 +28,7 @@ work::JobSpec job_spec(const JobPlan& plan, const config::HostConfig& config, co
   spec.config = plan.config;
   spec.handler = plan.handler;
   spec.options = plan.options;
-  spec.visibility_timeout = queue.visibility_timeout;
+  spec.visibility_timeout = visibility_of(config, plan.config);
   spec.max_in_flight = queue.max_in_flight;
   spec.max_lease = queue.max_lease;
   spec.host = host;

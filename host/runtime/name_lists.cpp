@@ -1,12 +1,16 @@
 #include "host/runtime/name_lists.hpp"
 
+#include "host/work/job_queues.hpp"
+
 namespace sluice::runtime {
 
 std::vector<std::string> queues_of(const std::vector<JobPlan>& plans) {
   std::vector<std::string> names;
   names.reserve(plans.size());
   for (const JobPlan& plan : plans) {
-    names.push_back(plan.config.queue);
+    for (const config::WeightedQueue& queue : work::queues_of(plan.config)) {
+      names.push_back(queue.name);
+    }
   }
   return names;
 }

@@ -23,6 +23,7 @@ struct RunningHandler {
   std::string message_id;
   std::uint32_t worker = 0;
   std::uint32_t attempt = 0;
+  std::uint16_t part = 0;  ///< of the job's queues, the one that the message is of
   SteadyTime started_at{};
   SteadyTime times_out_at{};  ///< SteadyTime::max(): never
   SteadyTime leased_until{};

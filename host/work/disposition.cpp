@@ -30,7 +30,10 @@ Disposition give_up(std::string reason, std::uint32_t attempt, const FailurePoli
   queue::Failure why = failure(std::move(reason), attempt, policy);
   switch (policy.dead_letter) {
     case config::DeadLetterPolicy::move:
-      return {CompletionAction::dead_letter, Duration::zero(), std::move(why), Ending::rejected, false};
+      return {.action = CompletionAction::dead_letter,
+              .failure = std::move(why),
+              .ending = Ending::rejected,
+              .hold_group = policy.hold};
     case config::DeadLetterPolicy::discard:
       return {CompletionAction::remove, Duration::zero(), {}, Ending::discarded, false};
     case config::DeadLetterPolicy::keep:
@@ -72,6 +75,7 @@ Disposition try_again(const plugin::Outcome& outcome, std::uint32_t attempt, con
 FailurePolicy::FailurePolicy(const config::JobConfig& config, std::string host_name)
     : retry(config.retry), dead_letter(config.dead_letter), handler(config.handler), host(std::move(host_name)) {
   in_dlq = config.source == config::Source::dlq;
+  hold = config.on_dead_letter == config::OnDeadLetter::hold;
   if (in_dlq && dead_letter == config::DeadLetterPolicy::move) {
     dead_letter = config::DeadLetterPolicy::keep;
   }

@@ -32,6 +32,7 @@ struct FailurePolicy {
   std::string handler;
   std::string host;
   bool in_dlq = false;
+  bool hold = false;  ///< a dead letter keeps its group waiting
 
   /// `source` dlq: there is nowhere further to move to, so that `move` is `keep` there.
   FailurePolicy(const config::JobConfig& config, std::string host_name);

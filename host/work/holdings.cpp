@@ -26,6 +26,7 @@ Task& Holdings::admit(queue::Delivery&& delivery) {
     task->slot = crash_ledger_->hold(delivery);
   }
   task->suspect = delivery.suspect;
+  task->part = delivery.receipt.part;
   task->message = std::move(delivery.message);
   task->lease = terms_.granted(std::move(delivery.receipt), delivery.leased_until);
   task->place = active_.size();

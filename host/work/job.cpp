@@ -9,6 +9,7 @@
 #include "host/work/calls.hpp"
 #include "host/work/handler_log.hpp"
 #include "host/work/job_flow.hpp"
+#include "host/work/job_queues.hpp"
 #include "host/work/key_call.hpp"
 #include "host/work/shared_flow.hpp"
 #include "host/work/worker_pool.hpp"
@@ -115,6 +116,12 @@ class InstanceMaker {
   std::shared_ptr<plugin::HandlerInstance> shared_;
 };
 
+queue::ClaimRules claim_rules(const JobSpec& spec) {
+  queue::ClaimRules rules = rules_of(spec.config);
+  rules.max_in_flight = spec.max_in_flight;
+  return rules;
+}
+
 JobFlow::Settings flow_settings(const JobSpec& spec) {
   return {.workers = spec.config.concurrency,
           .visibility = spec.visibility_timeout,
@@ -125,8 +132,12 @@ JobFlow::Settings flow_settings(const JobSpec& spec) {
           .job = spec.config.name};
 }
 
-queue::QueueAddress address_of(const config::JobConfig& config) {
-  return {config.queue, config.source == config::Source::dlq ? queue::Half::dlq : queue::Half::standard};
+std::vector<std::string> queue_names(const config::JobConfig& config) {
+  std::vector<std::string> names;
+  for (const config::WeightedQueue& queue : queues_of(config)) {
+    names.push_back(queue.name);
+  }
+  return names;
 }
 
 }  // namespace
@@ -143,8 +154,7 @@ class Job::Parts {
         flow(flow_settings(spec), FailurePolicy(spec.config, spec.host), seams.random, crash_ledger.get(),
              seams.clock.steady_now()),
         shared(spec.config.name, flow, seams.clock, seams.log, seams.metrics),
-        poller(shared, ClaimCall(*source, spec.visibility_timeout, seams.clock, seams.explain,
-                                 {.max_in_flight = spec.max_in_flight})),
+        poller(shared, ClaimCall(*source, spec.visibility_timeout, claim_rules(spec), seams.clock, seams.explain)),
         settler(shared, SettleCall(*source, seams.clock)),
         keeper(shared, ExtendCall(*source, spec.visibility_timeout)),
         keys(std::move(its_keys)) {
@@ -161,7 +171,7 @@ class Job::Parts {
       return first.error();
     }
     workers = std::make_unique<WorkerPool>(
-        shared, WorkerPool::Settings{spec.config.queue, spec.config.retry.max_attempts, spec.config.timeout},
+        shared, WorkerPool::Settings{queue_names(spec.config), spec.config.retry.max_attempts, spec.config.timeout},
         std::move(*first), [this](SeatKind kind) { return instances.make(kind); }, crash_ledger.get());
     return {};
   }
@@ -336,6 +346,6 @@ bool Job::at_rest() const {
 
 const config::JobConfig& Job::config() const { return parts_->spec.config; }
 
-queue::QueueAddress Job::address() const { return address_of(parts_->spec.config); }
+std::vector<queue::QueueAddress> Job::addresses() const { return addresses_of(parts_->spec.config); }
 
 }  // namespace sluice::work

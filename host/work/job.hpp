@@ -140,7 +140,7 @@ class Job final : public runtime::Service {
   /// Handlers at work at this moment.
   std::uint32_t handlers_running() const;
   const config::JobConfig& config() const;
-  queue::QueueAddress address() const;
+  std::vector<queue::QueueAddress> addresses() const;
 
  private:
   class Parts;

@@ -205,6 +205,7 @@ std::vector<RunningHandler> JobFlow::running() const {
       all.push_back({.message_id = view.running->message.id,
                      .worker = seat,
                      .attempt = view.running->message.attempt,
+                     .part = view.running->part,
                      .started_at = view.started_at,
                      .times_out_at = view.times_out_at,
                      .leased_until = view.running->lease.ends_at,

@@ -52,6 +52,7 @@ class Task {
   queue::Message message;
   isolation::HeldSlot slot = 0;  ///< in the crash ledger
   bool suspect = false;
+  std::uint16_t part = 0;  ///< of the source, as Receipt's
 
   Lease lease;
   Disposition disposition;

@@ -159,8 +159,9 @@ void WorkerPool::work_off(Worker& worker) {
     if (crash_ledger_ != nullptr) {
       crash_ledger_->started(task->slot);
     }
-    plugin::Outcome outcome =
-        worker.instance.handler->handle(task->message, settings_.queue, settings_.max_attempts, worker.hand.attempt());
+    plugin::Outcome outcome = worker.instance.handler->handle(
+        task->message, settings_.queues[std::min<std::size_t>(task->part, settings_.queues.size() - 1)],
+        settings_.max_attempts, worker.hand.attempt());
     if (crash_ledger_ != nullptr) {
       crash_ledger_->ended(task->slot);
     }

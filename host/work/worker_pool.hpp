@@ -31,7 +31,7 @@ struct WorkerInstance {
 class WorkerPool final : public runtime::Service {
  public:
   struct Settings {
-    std::string queue;
+    std::vector<std::string> queues;         ///< by the part of their source
     std::uint32_t max_attempts = 0;  ///< shown to handlers; 0: no limit
     Duration timeout{};              ///< of an attempt; zero: none
   };

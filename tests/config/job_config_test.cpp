@@ -234,5 +234,42 @@ TEST(JobConfig, TakesBoundaryValues) {
   EXPECT_NE(errors_text(parse(job_with("name = '" + std::string(129, 'a') + "'"))), "");
 }
 
+TEST(JobConfig, ReadsOrderAndSeveralQueues) {
+  const JobConfig ordered = value_of(parse(job_with("order = 'group'\non_dead_letter = 'hold'\n")));
+  EXPECT_EQ(ordered.order, Order::group);
+  EXPECT_EQ(ordered.on_dead_letter, OnDeadLetter::hold);
+  EXPECT_TRUE(value_of(parse(job_with("fair = true\n"))).fair);
+  const JobConfig weighted = value_of(parse(job_with("[job.priorities]\ncritical = 20\nlow = 2\n")));
+  EXPECT_EQ(weighted.priorities, (PriorityWeights{.critical = 20, .high = 4, .normal = 2, .low = 2}));
+  const JobConfig several = value_of(parse("[job]\nqueues = ['a:6', 'b']\nhandler = 'log'\n"));
+  EXPECT_EQ(several.queues, (std::vector<WeightedQueue>{{"a", 6}, {"b", 1}}));
+  EXPECT_EQ(several.queue, "a");
+  EXPECT_FALSE(several.same_job(ordered));
+}
+
+TEST(JobConfig, RefusesOrdersThatDoNotGoTogether) {
+  const std::map<std::string, std::string> wrong{
+      {job_with("order = 'groups'\n"), "orders.toml:4:9: "},
+      {job_with("order = 'group'\nfair = true\n"), "orders.toml:5:1: 'fair' in [job] is for messages without order"},
+      {job_with("fair = 1\n"), "orders.toml:4:8: 'fair' in [job] must be true or false"},
+      {job_with("on_dead_letter = 'hold'\n"), "orders.toml:4:1: 'on_dead_letter' in [job] needs an order"},
+      {job_with("order = 'group'\non_dead_letter = 'hold'\n[job.dead_letter]\npolicy = 'discard'\n"),
+       "orders.toml:5:1: 'on_dead_letter' in [job] needs dead letters"},
+      {job_with("order = 'queue'\n[job.priorities]\nlow = 3\n"), "[job.priorities] cannot stand beside"},
+      {job_with("[job.priorities]\nlow = 0\n"), "orders.toml:5:7: "},
+      {job_with("queues = ['a:6']\n"), "orders.toml:2:1: 'queue' in [job] cannot stand beside 'queues'"},
+      {"[job]\nqueues = []\nhandler = 'log'\n", "orders.toml:2:10: 'queues' in [job] is empty"},
+      {"[job]\nqueues = ['a:6', 'a:1']\nhandler = 'log'\n", "names \"a\" twice"},
+      {"[job]\nqueues = ['a:0']\nhandler = 'log'\n", "orders.toml:2:11: "},
+      {"[job]\nqueues = ['a b:1']\nhandler = 'log'\n", "orders.toml:2:11: "},
+  };
+  for (const auto& [text, phrase] : wrong) {
+    const auto parsed = parse(text);
+    const auto* errors = std::get_if<std::vector<ConfigError>>(&parsed);
+    ASSERT_NE(errors, nullptr) << text;
+    EXPECT_NE(errors->front().text().find(phrase), std::string::npos) << errors->front().text();
+  }
+}
+
 }  // namespace
 }  // namespace sluice::config

@@ -1,3 +1,4 @@
+#include "tests/contract/order_contract.hpp"
 #include "tests/contract/store_contract.hpp"
 #include "tests/stores/dynamomq/emulated_tables.hpp"
 
@@ -50,5 +51,6 @@ StoreFactory dynamomq() {
 }  // namespace
 
 INSTANTIATE_TEST_SUITE_P(DynamoMq, StoreContract, ::testing::Values(dynamomq()), store_name);
+INSTANTIATE_ORDER_CONTRACTS(DynamoMq, dynamomq());
 
 }  // namespace sluice::test

@@ -1,4 +1,5 @@
 #include "base/random.hpp"
+#include "tests/contract/order_contract.hpp"
 #include "tests/contract/store_contract.hpp"
 #include "tests/support/sim_queues.hpp"
 
@@ -23,6 +24,7 @@ const StoreFactory kSim{.name = "Sim",
 }  // namespace
 
 INSTANTIATE_TEST_SUITE_P(Sim, StoreContract, ::testing::Values(kSim), store_name);
+INSTANTIATE_ORDER_CONTRACTS(Sim, kSim);
 
 // The switches that only this store has.
 
@@ -75,8 +77,7 @@ TEST(SimFaults, LostReceipts) {
   const auto claims = desk.claim({"orders"}, 1, 30s, Deadline::never());
   EXPECT_EQ(sim.lose_receipts({"orders"}), 1U);
   const queue::Completion completion{.receipt = claims->at(0).receipt};
-  EXPECT_EQ(desk.settle({"orders"}, std::span(&completion, 1), Deadline::never())[0].status,
-            queue::SettleStatus::lost);
+  EXPECT_EQ(desk.settle({"orders"}, std::span(&completion, 1), Deadline::never())[0].status, queue::SettleStatus::lost);
 }
 
 TEST(SimFaults, LatencyIsPutDownAndFaultsMayComeFromASource) {

@@ -5,6 +5,7 @@
 
 #include "base/random.hpp"
 #include "host/stores/sqlite/sqlite_queues.hpp"
+#include "tests/contract/order_contract.hpp"
 #include "tests/contract/store_contract.hpp"
 
 namespace sluice::test {
@@ -53,5 +54,6 @@ const StoreFactory kSqlite{
 }  // namespace
 
 INSTANTIATE_TEST_SUITE_P(Sqlite, StoreContract, ::testing::Values(kSqlite), store_name);
+INSTANTIATE_ORDER_CONTRACTS(Sqlite, kSqlite);
 
 }  // namespace sluice::test

@@ -105,7 +105,8 @@ class SimQueues::SimSource final : public queue::Source {
   SimSource(Shelf& shelf, QueueAddress address) : shelf_(shelf), address_(std::move(address)) {}
 
   const queue::SourceTraits& traits() const override {
-    static const queue::SourceTraits kTraits{.transactions = true};
+    static const queue::SourceTraits kTraits{
+        .groups = true, .sequence = true, .priorities = true, .transactions = true};
     return kTraits;
   }
   void start(queue::SourceEvents events) override {

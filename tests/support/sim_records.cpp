@@ -1,6 +1,7 @@
 #include "tests/support/sim_records.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <iterator>
 #include <utility>
 
@@ -30,17 +31,23 @@ bool lapsed(const StoredMessage& stored) { return stored.received_at.has_value()
 
 }  // namespace
 
-queue::Claimed SimRecords::claim(Half half, const queue::ClaimRequest& request, WallTime now) {
+queue::Claimed SimRecords::claim(Half half, const queue::ClaimRequest& asked, WallTime now) {
+  queue::ClaimRequest request = asked;
+  const auto wants_order = [](const queue::ClaimRules& rules) {
+    return rules.order != queue::Order::none || rules.fair;
+  };
+  if (wants_order(request.rules)) {
+    kept_[half] = request.rules;
+  } else if (request.counts) {
+    request.rules = kept_[half];
+  }
   queue::Claimed claimed;
   std::size_t bytes = 0;
-  for (const Place& place : order(half)) {
-    if (claimed.deliveries.size() == request.max || bytes >= request.bytes || place.first > now) {
+  for (const Place& place : wants_order(request.rules) ? turns(half, request, now) : by_priority(half, request, now)) {
+    if (claimed.deliveries.size() == request.max || bytes >= request.bytes) {
       break;
     }
     StoredMessage& stored = records_.at(ids_.at(place.second)).stored;
-    if (stored.state(now) != MessageState::ready) {
-      continue;
-    }
     const bool suspect = stored.suspect || lapsed(stored);
     if (suspect && (!request.suspects || !claimed.deliveries.empty())) {
       continue;
@@ -55,6 +62,97 @@ queue::Claimed SimRecords::claim(Half half, const queue::ClaimRequest& request, 
     claimed.next_due = next_due(half, now);
   }
   return claimed;
+}
+
+bool SimRecords::suspected(const Place& place) const {
+  const StoredMessage& stored = records_.at(ids_.at(place.second)).stored;
+  return stored.suspect || lapsed(stored);
+}
+
+// Of each lane the first one, where nothing of the lane is out or holds it; lanes by their last turns.
+std::vector<SimRecords::Place> SimRecords::turns(Half half, const queue::ClaimRequest& request, WallTime now) {
+  const auto lane_of = [&](const Place& place, const StoredMessage& stored) {
+    if (request.rules.order == queue::Order::queue) {
+      return std::string("queue");
+    }
+    return stored.message.group.empty() ? "single " + std::to_string(place.second) : "group " + stored.message.group;
+  };
+  const bool fair = request.rules.order == queue::Order::none;
+  std::map<std::string, std::vector<Place>> ready;
+  std::set<std::string> blocked;
+  for (const Place& place : order(half)) {
+    const StoredMessage& stored = records_.at(ids_.at(place.second)).stored;
+    const std::string lane = lane_of(place, stored);
+    if (stored.state(now) == MessageState::ready) {
+      ready[lane].push_back(place);
+    } else if (!fair && place.first <= now && (stored.received_at || place.first < *stored.invisible_until)) {
+      blocked.insert(lane);
+    }
+  }
+  if (!fair && half == Half::standard) {
+    for (const auto& [id, place] : holds_) {
+      blocked.insert(lane_of({place, records_.at(id).sequence}, records_.at(id).stored));
+    }
+  }
+  std::vector<Place> picked;
+  std::map<std::pair<std::uint64_t, Place>, std::string> waiting;
+  for (const auto& [lane, places] : ready) {
+    if (!blocked.contains(lane)) {
+      waiting.emplace(std::pair(turn_of_[{half, lane}], places.front()), lane);
+    }
+  }
+  while (!waiting.empty() && picked.size() < request.max) {
+    const auto [turn, lane] = *waiting.begin();
+    waiting.erase(waiting.begin());
+    if (suspected(turn.second) && !request.suspects) {
+      continue;
+    }
+    picked.push_back(turn.second);
+    turn_of_[{half, lane}] = next_turn_++;
+    std::vector<Place>& places = ready[lane];
+    places.erase(places.begin());
+    if (fair && !places.empty()) {
+      waiting.emplace(std::pair(turn_of_[{half, lane}], places.front()), lane);
+    }
+  }
+  return picked;
+}
+
+std::vector<SimRecords::Place> SimRecords::by_priority(Half half, const queue::ClaimRequest& request, WallTime now) {
+  std::array<std::deque<Place>, queue::kPriorities> ready;
+  std::size_t count = 0;
+  for (const Place& place : order(half)) {
+    const StoredMessage& stored = records_.at(ids_.at(place.second)).stored;
+    if (place.first <= now && stored.state(now) == MessageState::ready) {
+      ready[static_cast<std::size_t>(stored.message.priority)].push_back(place);
+      ++count;
+    }
+  }
+  std::vector<Place> picked;
+  auto& credits = credits_[half];
+  while (picked.size() < count) {
+    std::int64_t gained = 0;
+    std::size_t next = queue::kPriorities;
+    for (std::size_t i = 0; i < queue::kPriorities; ++i) {
+      if (ready[i].empty()) {
+        continue;
+      }
+      const std::int64_t weight = std::max<std::int64_t>(1, request.rules.weights[i]);
+      gained += weight;
+      if (picked.size() < request.max) {
+        credits[i] += weight;
+      }
+      if (next == queue::kPriorities || credits[i] > credits[next]) {
+        next = i;
+      }
+    }
+    if (picked.size() < request.max) {
+      credits[next] -= gained;
+    }
+    picked.push_back(ready[next].front());
+    ready[next].pop_front();
+  }
+  return picked;
 }
 
 // A lapsed claim has been counted, though nobody knows whether its handler was started: the first claim as a suspect
@@ -104,6 +202,9 @@ SimRecords::Record* SimRecords::held(Half half, const queue::Receipt& receipt) {
 }
 
 void SimRecords::move(Record& record, Half half, WallTime now) {
+  if (half == Half::standard) {
+    holds_.erase(record.stored.message.id);
+  }
   order(record.stored.half).erase(place(record));
   record.stored.half = half;
   record.stored.message.sent_at = now;
@@ -131,6 +232,9 @@ bool SimRecords::settle(Half half, const queue::Completion& completion, WallTime
     stored.failure.earlier = std::move(earlier);
   }
   if (completion.action == CompletionAction::dead_letter) {
+    if (completion.hold_group && half == Half::standard) {
+      holds_[stored.message.id] = stored.message.sent_at;
+    }
     move(*record, Half::dlq, now);
     return true;
   }
@@ -172,6 +276,7 @@ bool SimRecords::send(const queue::NewMessage& message, const std::string& id, W
                     .content_type = message.content_type,
                     .attributes = message.attributes,
                     .group = message.group,
+                    .priority = message.priority,
                     .attempt = 0,
                     .sent_at = later(now, message.delay)};
   stored.version = 1;
@@ -269,7 +374,12 @@ std::optional<Error> SimRecords::redrive(const std::string& queue, Record& recor
     return queue::in_flight_in_dlq(queue, record.stored.message.id);
   }
   record.stored.failure = {};
+  const auto held = holds_.find(record.stored.message.id);
+  const WallTime sent_at = held == holds_.end() ? now : held->second;
   move(record, Half::standard, now);
+  standard_.erase(place(record));
+  record.stored.message.sent_at = sent_at;
+  standard_.insert(place(record));
   return std::nullopt;
 }
 
@@ -379,6 +489,7 @@ bool SimRecords::remove(const std::string& id) {
   if (found == records_.end()) {
     return false;
   }
+  holds_.erase(id);
   order(found->second.stored.half).erase(place(found->second));
   ids_.erase(found->second.sequence);
   records_.erase(found);

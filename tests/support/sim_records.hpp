@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -53,6 +54,10 @@ class SimRecords {
   };
   using Records = std::map<std::string, Record, std::less<>>;
 
+  /// The places of what these rules hand out, in their order, at most `max`.
+  std::vector<Place> turns(queue::Half half, const queue::ClaimRequest& request, WallTime now);
+  std::vector<Place> by_priority(queue::Half half, const queue::ClaimRequest& request, WallTime now);
+  bool suspected(const Place& place) const;
   queue::Delivery hand_out(const Place& place, queue::StoredMessage& stored, const queue::ClaimRequest& request,
                            WallTime now);
   std::optional<Duration> next_due(queue::Half half, WallTime now) const;
@@ -72,6 +77,11 @@ class SimRecords {
   std::set<Place> standard_;
   std::set<Place> dlq_;
   std::uint64_t next_sequence_ = 1;
+  std::map<std::pair<queue::Half, std::string>, std::uint64_t> turn_of_;  ///< by lane: when it had its last turn
+  std::uint64_t next_turn_ = 1;
+  std::map<queue::Half, queue::ClaimRules> kept_;  ///< what the last claim that wanted an order wanted
+  std::map<std::string, WallTime> holds_;          ///< dead letters whose group waits, with the places that they had
+  std::map<queue::Half, std::array<std::int64_t, queue::kPriorities>> credits_;
 };
 
 /// `now + span` that stays within what a WallTime can hold; a negative span counts as zero.

@@ -87,7 +87,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         Kind{"Poller",
              [](Surroundings& a) -> std::unique_ptr<runtime::Service> {
-               return std::make_unique<CallLoop<ClaimCall>>(a.shared, ClaimCall(*a.source, 30s, a.rig.clock, {}));
+               return std::make_unique<CallLoop<ClaimCall>>(a.shared, ClaimCall(*a.source, 30s, {}, a.rig.clock, {}));
              }},
         Kind{"Settler",
              [](Surroundings& a) -> std::unique_ptr<runtime::Service> {
@@ -100,7 +100,7 @@ INSTANTIATE_TEST_SUITE_P(
         Kind{"WorkerPool",
              [](Surroundings& a) -> std::unique_ptr<runtime::Service> {
                return std::make_unique<WorkerPool>(
-                   a.shared, WorkerPool::Settings{"orders", 3, 1s}, std::vector<WorkerInstance>{{a.instance, false}},
+                   a.shared, WorkerPool::Settings{{"orders"}, 3, 1s}, std::vector<WorkerInstance>{{a.instance, false}},
                    [&a](SeatKind) {
                      return WorkerInstance{a.instance, false};
                    },

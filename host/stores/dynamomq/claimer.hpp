@@ -28,6 +28,9 @@ class Claimer {
 
   Result<void> be_sure(Duration visibility, bool time_is_needed, Deadline deadline);
   Pick pick_for(std::size_t count, bool suspects, const ClaimRequest& request) const;
+  /// The oldest message of the half, where nothing of it is in flight or put off: DynamoMQ's FIFO mode, and as far as
+  /// the index shows it.
+  Result<Claimed> claim_in_sequence(const ClaimRequest& request, Deadline deadline);
   std::vector<Candidate> gather(Pick wanted, const ClaimRequest& request, Deadline deadline,
                                 std::optional<Error>& error);
   Error failure(const dynamo::Error& error);

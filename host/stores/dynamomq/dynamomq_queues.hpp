@@ -27,6 +27,9 @@ struct DynamoMqOptions {
   std::function<void(const std::string&)> warn{};
 };
 
+/// What sources of these tables can do.
+inline constexpr SourceTraits kDynamoMqTraits{.sequence = true};
+
 /// Queues in tables of DynamoMQ v0.11.0; its Go programs can work on the same tables at the same time.
 ///
 /// The references must outlive them. `client.stop()` ends what is under way. Two of them on one table should differ in

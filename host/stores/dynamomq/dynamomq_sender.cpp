@@ -13,6 +13,13 @@ Error duplicate(const QueueTable& place, const std::string& id) {
   return {ErrorCode::duplicate_id, "queue '" + place.queue + "' has a message '" + id + "' already"};
 }
 
+Error no_priorities(const QueueTable& place) {
+  return {ErrorCode::invalid,
+          "queue '" + place.queue +
+              "' lies in a DynamoDB table, which has no priorities; send to a queue for each class, "
+              "and have one job draw from them with queues = [\"urgent:6\", \"bulk:1\"]"};
+}
+
 }  // namespace
 
 /// A message on its way: its place in the request, and its item.
@@ -27,7 +34,9 @@ std::vector<DynamoMqSender::Draft> DynamoMqSender::draft(std::span<const NewMess
   drafts.reserve(messages.size());
   for (std::size_t i = 0; i < messages.size(); ++i) {
     const NewMessage& message = messages[i];
-    if (auto refused = refused_send_keys(message)) {
+    if (message.priority != Priority::normal) {
+      results[i] = failed(message.id, no_priorities(place_));
+    } else if (auto refused = refused_send_keys(message)) {
       results[i] = failed(message.id, std::move(*refused));
       continue;
     }

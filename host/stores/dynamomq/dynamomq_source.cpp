@@ -1,16 +1,15 @@
 #include "host/stores/dynamomq/dynamomq_source.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "host/stores/dynamomq/claimer.hpp"
 #include "host/stores/dynamomq/completion_writer.hpp"
+#include "host/stores/dynamomq/dynamomq_queues.hpp"
 
 namespace sluice::queue::dynamomq {
 
-const SourceTraits& DynamoMqSource::traits() const {
-  static constexpr SourceTraits kTraits{};
-  return kTraits;
-}
+const SourceTraits& DynamoMqSource::traits() const { return kDynamoMqTraits; }
 
 void DynamoMqSource::start(SourceEvents events) {
   if (events.on_ready) {
@@ -35,11 +34,19 @@ Result<Claimed> DynamoMqSource::claim(const ClaimRequest& request, Deadline dead
                                          " lies in a DynamoDB table, where nobody can count what is in flight without "
                                          "reading all of it; leave max_in_flight out, or have the queue on SQLite");
   }
+  if (request.rules.order == Order::queue) {
+    in_sequence_ = true;
+  }
   return Claimer(parts_, queue_.place, address_.half, state()).claim(request, deadline);
 }
 
 std::vector<SettleResult> DynamoMqSource::settle(std::span<const Completion> completions, Deadline deadline) {
   auto results = CompletionWriter(parts_, queue_.place, address_.half, state()).settle(completions, deadline);
+  const bool any = std::any_of(results.begin(), results.end(),
+                               [](const SettleResult& result) { return result.status == SettleStatus::applied; });
+  if (in_sequence_ && any) {
+    doorbell_.ring(address_);  // the next one may go
+  }
   doorbell_.ring_settled(address_, completions, results);
   return results;
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+
 #include "base/mutex.hpp"
 #include "host/queue/doorbell.hpp"
 #include "host/queue/source.hpp"
@@ -31,6 +33,8 @@ class DynamoMqSource final : public Source {
   QueueState& queue_;
   const QueueAddress address_;
   Doorbell& doorbell_;
+
+  std::atomic<bool> in_sequence_ = false;  ///< claims want one message after the other
 
   Mutex mutex_;
   // Guarded by mutex_.

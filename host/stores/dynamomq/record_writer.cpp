@@ -41,6 +41,13 @@ std::vector<RecordWriter::Draft> RecordWriter::draft(std::span<const StoredMessa
   std::vector<Draft> drafts;
   drafts.reserve(records.size());
   for (std::size_t i = 0; i < records.size(); ++i) {
+    if (records[i].message.priority != Priority::normal) {
+      results[i] = failed({ErrorCode::invalid, "message '" + records[i].message.id + "' has the priority " +
+                                                   std::string(to_string(records[i].message.priority)) +
+                                                   ", and a DynamoDB table has none; take it away, or put it into the "
+                                                   "queue of its class"});
+      continue;
+    }
     auto item = encode_stored(records[i]);
     if (!item) {
       results[i] = failed(item.error());

@@ -92,6 +92,8 @@ ChangeResult Changes::apply_to(const Standing& before, const std::string& queue,
         return conflict(before, in_flight_in_dlq(queue, before.id));
       }
       after = fresh(before, before.half & ~std::int64_t{1}, now);
+      // One that its group waits for takes its old place, so that it is the next of them.
+      after.sent_at = records_.lanes().held_place(before.seq).value_or(after.sent_at);
       break;
     case ChangeAction::reset:
       records_.renew(before, fresh(before, before.half & ~std::int64_t{1}, now), now);
@@ -104,7 +106,10 @@ ChangeResult Changes::apply_to(const Standing& before, const std::string& queue,
 WallTime Changes::next_front(std::int64_t half, WallTime now) {
   auto known = fronts_.find(half);
   if (known == fronts_.end()) {
-    const WallTime first = records_.places().front(half).value_or(now);
+    Lanes& lanes = records_.lanes();
+    const bool plain = lanes.kept(half) == Kept::none && !lanes.prioritised(half);
+    Places& places = records_.places();
+    const WallTime first = (plain ? places.front(half) : places.front_of_all(half)).value_or(now);
     known = fronts_.emplace(half, std::min(first, now)).first;
   }
   if (known->second > WallTime::min()) {

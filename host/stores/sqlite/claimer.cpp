@@ -17,7 +17,14 @@ constexpr std::int64_t kFirstLease = 2;
 constexpr const char* kUnreadable =
     "the record cannot be read, its attributes are damaged; take them away with an edit, then move it to the front";
 
-/// What a row says of seq, sent_at, id, content type, group, attributes, body, version, receives, in this order.
+constexpr const char* kOldest =
+    // CROSS JOIN keeps SQLite to this order of tables, whatever it thinks of their sizes.
+    "SELECT r.seq, m.sent_at, m.id, m.content_type, m.message_group, m.attributes, m.body, d.version, d.receives, "
+    "m.priority, r.sent_at FROM ready AS r CROSS JOIN messages AS m ON m.seq = r.seq LEFT JOIN deliveries AS d "
+    "ON d.seq = r.seq WHERE r.half = ?1 AND r.sent_at <= ?2 ORDER BY r.sent_at, r.seq";
+
+/// What a row says of seq, sent_at, id, content type, group, attributes, body, version, receives, priority, in this
+/// order.
 /// Nothing when its attributes cannot be read.
 std::optional<Delivery> read_delivery(const Statement& row, const Lease& lease) {
   auto attributes = decode_attributes(row.bytes(5));
@@ -34,6 +41,7 @@ std::optional<Delivery> read_delivery(const Statement& row, const Lease& lease) 
   message.group = row.bytes(4);
   message.attributes = std::move(*attributes);
   message.body = row.bytes(6);
+  message.priority = stored_priority(row.optional_integer(9));
   const bool again = !row.is_null(7);
   message.attempt = again ? loaded_count(row.integer(8) + 1) : 1;
   delivery.receipt = {.id = message.id, .version = again ? row.integer(7) + 1 : kFirstLease, .locator = row.integer(0)};
@@ -44,25 +52,27 @@ std::optional<Delivery> read_delivery(const Statement& row, const Lease& lease) 
 
 }  // namespace
 
-Claimer::Claimer(Connection& connection, Places& places, Deliveries& deliveries)
+Claimer::Claimer(Connection& connection, Places& places, Deliveries& deliveries, Lanes& lanes)
     : places_(places),
       deliveries_(deliveries),
-      // CROSS JOIN keeps SQLite to this order of tables, whatever it thinks of their sizes.
-      oldest_(connection,
-              "SELECT r.seq, r.sent_at, m.id, m.content_type, m.message_group, m.attributes, m.body, d.version, "
-              "d.receives FROM ready AS r CROSS JOIN messages AS m ON m.seq = r.seq LEFT JOIN deliveries AS d "
-              "ON d.seq = r.seq WHERE r.half = ?1 AND r.sent_at <= ?2 ORDER BY r.sent_at, r.seq"),
+      lanes_(lanes),
+      connection_(connection),
+      oldest_(connection, kOldest),
       // Who had it and told nothing is counted already: the first delivery as a suspect takes his place. Each further
       // one is a start of its own.
       suspect_(connection,
                "SELECT d.seq, d.sent_at, m.id, m.content_type, m.message_group, m.attributes, m.body, d.version, "
-               "d.receives - (d.received_at IS NOT NULL AND NOT d.suspect AND d.receives > 0 AND NOT ?2) "
+               "d.receives - (d.received_at IS NOT NULL AND NOT d.suspect AND d.receives > 0 AND NOT ?2), m.priority "
                "FROM deliveries AS d JOIN messages AS m ON m.seq = d.seq WHERE d.seq = ?1"),
       lease_first_(connection, "INSERT INTO deliveries VALUES (?1, ?2, ?3, 1, 2, 1, ?4, ?5, ?5, NULL, 0)"),
       // The whole head at once, when all of it is new: the usual case, in which one statement each is twice as fast.
       lease_head_(connection,
-                  "INSERT INTO deliveries SELECT seq, half, ?4, 1, 2, 1, sent_at, ?5, ?5, NULL, 0 FROM ready "
+                  "INSERT INTO deliveries SELECT seq, ?6, ?4, 1, 2, 1, sent_at, ?5, ?5, NULL, 0 FROM ready "
                   "WHERE half = ?1 AND (sent_at, seq) <= (?2, ?3)"),
+      // The same where messages lie at their turns.
+      lease_turns_(connection,
+                   "INSERT INTO deliveries SELECT r.seq, ?6, ?4, 1, 2, 1, m.sent_at, ?5, ?5, NULL, 0 FROM ready AS r "
+                   "CROSS JOIN messages AS m ON m.seq = r.seq WHERE r.half = ?1 AND (r.sent_at, r.seq) <= (?2, ?3)"),
       lease_again_(connection,
                    "UPDATE deliveries SET until = ?2, leased = 1, version = version + 1, receives = receives + 1, "
                    "received_at = ?3, updated_at = ?3 WHERE seq = ?1"),
@@ -71,10 +81,13 @@ Claimer::Claimer(Connection& connection, Places& places, Deliveries& deliveries)
                      "received_at = ?3, updated_at = ?3, suspect = 1 WHERE seq = ?1"),
       ready_delete_(connection, "DELETE FROM ready WHERE half = ?1 AND sent_at = ?2 AND seq = ?3"),
       ready_delete_head_(connection, "DELETE FROM ready WHERE half = ?1 AND (sent_at, seq) <= (?2, ?3)"),
-      suspect_delete_(connection, "DELETE FROM suspects WHERE half = ?1 AND sent_at = ?2 AND seq = ?3") {}
+      suspect_delete_(connection, "DELETE FROM suspects WHERE half = ?1 AND sent_at = ?2 AND seq = ?3"),
+      messages_(connection, "SELECT messages FROM halves WHERE half = ?1") {}
 
 Claimed Claimer::claim(std::int64_t half, const ClaimRequest& request, const Lease& lease) {
-  bool whole = places_.bring_back(half, lease.now);
+  lanes_.at(lease.now);
+  keep_order(half, request);
+  bool whole = deliveries_.bring_back(half, lease.now);
   Claimed claimed;
   if (request.max == 0) {
     return claimed;
@@ -83,13 +96,13 @@ Claimed Claimer::claim(std::int64_t half, const ClaimRequest& request, const Lea
     claimed.deliveries = claim_suspect(half, lease, request.counts);
   }
   if (claimed.deliveries.empty() || !SLUICE_GUARD(suspect_alone)) {
-    Found found = read_ready(half, request, lease);
-    lease_ready(half, found, lease);
-    whole = whole && found.whole;
-    std::move(claimed.deliveries.begin(), claimed.deliveries.end(), std::back_inserter(found.deliveries));
-    claimed.deliveries = std::move(found.deliveries);
+    std::vector<Delivery> suspects;
+    suspects.swap(claimed.deliveries);
+    whole = claim_ready(half, request, lease, claimed.deliveries) && whole;
+    std::move(suspects.begin(), suspects.end(), std::back_inserter(claimed.deliveries));
   } else {
-    whole = whole && !places_.first_ready(half, lease.now);
+    advance(half, claimed.deliveries);
+    whole = whole && !first_ready(half, lease.now);
   }
   if (claimed.deliveries.size() < request.max) {
     whole = whole && !(request.suspects && places_.first_suspect(half, lease.now));
@@ -102,22 +115,150 @@ Claimed Claimer::claim(std::int64_t half, const ClaimRequest& request, const Lea
   return claimed;
 }
 
-Claimer::Found Claimer::read_ready(std::int64_t half, const ClaimRequest& request, const Lease& lease) {
-  const std::size_t most = std::min(request.max, kClaimLimit);
-  const std::size_t most_bytes = std::min(request.bytes, kClaimBytes);
+// A claim without an order takes what the order that is kept gives it; a job's ends that once the half is empty.
+void Claimer::keep_order(std::int64_t half, const ClaimRequest& request) {
+  const Kept kept = lanes_.kept(half);
+  const Kept wanted = kept_for(request.rules);
+  if (wanted == kept) {
+    return;
+  }
+  bool change = wanted != Kept::none;
+  if (!change && !request.counts) {
+    messages_.bind(half);
+    change = !messages_.row() || messages_.integer(0) == 0;
+    messages_.reset();
+  }
+  if (change) {
+    lanes_.keep(half, wanted);
+  }
+}
+
+bool Claimer::first_ready(std::int64_t half, WallTime now) {
+  if (!lanes_.prioritised(half)) {
+    return places_.first_ready(half, now).has_value();
+  }
+  for (std::size_t priority = 0; priority < kPriorities; ++priority) {
+    if (places_.first_ready(class_half(half, static_cast<Priority>(priority)), now)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// False: there may be more that is due.
+bool Claimer::claim_ready(std::int64_t half, const ClaimRequest& request, const Lease& lease,
+                          std::vector<Delivery>& claimed) {
+  Room room{std::min(request.max, kClaimLimit), std::min(request.bytes, kClaimBytes)};
+  const Kept kept = lanes_.kept(half);
+  if (kept == Kept::none && lanes_.prioritised(half)) {
+    return claim_by_priority(half, request.rules, room, lease, claimed);
+  }
+  while (true) {
+    Found found = read_ready(half, room, lease);
+    lease_ready(half, half, found, lease);
+    advance(half, found.deliveries);
+    const bool again = kept == Kept::fair && found.whole && !found.deliveries.empty();
+    if (claimed.empty()) {
+      claimed.swap(found.deliveries);
+    } else {
+      std::move(found.deliveries.begin(), found.deliveries.end(), std::back_inserter(claimed));
+    }
+    if (!again) {
+      return found.whole;
+    }
+    // Each lane has offered its next one.
+    room.messages -= found.places.size();
+    room.bytes -= found.bytes;
+  }
+}
+
+void Claimer::advance(std::int64_t half, const std::vector<Delivery>& claimed) {
+  if (lanes_.kept(half) != Kept::fair) {
+    return;
+  }
+  for (const Delivery& delivery : claimed) {
+    if (const std::int64_t lane = lanes_.lane_of(half, group_hash(delivery.message.group)); lane != 0) {
+      lanes_.claimed(half, lane, delivery.receipt.locator);
+    }
+  }
+}
+
+bool Claimer::claim_by_priority(std::int64_t half, const ClaimRules& rules, const Room& room, const Lease& lease,
+                                std::vector<Delivery>& claimed) {
+  std::array<Found, kPriorities> found;
+  std::array<bool, kPriorities> waits{};
+  for (std::size_t i = 0; i < kPriorities; ++i) {
+    if (!oldest_of_[i]) {
+      oldest_of_[i] = std::make_unique<Statement>(connection_, kOldest);
+    }
+    waits[i] = oldest_of_[i]->bind(class_half(half, static_cast<Priority>(i)), stored(lease.now)).row();
+  }
   std::size_t bytes = 0;
+  bool whole = true;
+  while (const auto next = next_priority(half, rules, waits)) {
+    Statement& row = *oldest_of_[*next];
+    bytes += take_row(row, lease, found[*next]);
+    if (!found[*next].deliveries.empty()) {
+      claimed.push_back(std::move(found[*next].deliveries.back()));
+      found[*next].deliveries.clear();
+    }
+    if (claimed.size() >= room.messages || bytes >= room.bytes) {
+      whole = false;
+      break;
+    }
+    waits[*next] = row.row();
+  }
+  for (std::size_t i = 0; i < kPriorities; ++i) {
+    oldest_of_[i]->reset();
+    lease_ready(half, class_half(half, static_cast<Priority>(i)), found[i], lease);
+  }
+  return whole;
+}
+
+// Each one that waits gains its weight; who has most is next and pays what all of them gained.
+std::optional<std::size_t> Claimer::next_priority(std::int64_t half, const ClaimRules& rules,
+                                                  const std::array<bool, kPriorities>& waits) {
+  auto& credits = credits_[half];
+  std::int64_t gained = 0;
+  std::optional<std::size_t> next;
+  for (std::size_t i = 0; i < kPriorities; ++i) {
+    if (!waits[i]) {
+      continue;
+    }
+    const std::int64_t weight = std::max<std::int64_t>(1, rules.weights[i]);
+    credits[i] += weight;
+    gained += weight;
+    if (!next || credits[i] > credits[*next]) {
+      next = i;
+    }
+  }
+  if (next) {
+    credits[*next] -= gained;
+  }
+  return next;
+}
+
+std::size_t Claimer::take_row(const Statement& row, const Lease& lease, Found& found) {
+  auto delivery = read_delivery(row, lease);
+  if (!delivery) {
+    found.unreadable.push_back(row.integer(0));
+    return 0;
+  }
+  const std::size_t bytes = delivery->message.body.size();
+  found.bytes += bytes;
+  found.places.emplace_back(row.integer(10), row.integer(0));
+  found.sent_at.push_back(row.integer(1));
+  found.touched.push_back(!row.is_null(7));
+  found.deliveries.push_back(std::move(*delivery));
+  return bytes;
+}
+
+Claimer::Found Claimer::read_ready(std::int64_t half, const Room& room, const Lease& lease) {
   Found found;
   oldest_.bind(half, stored(lease.now));
   while (oldest_.row()) {
-    auto delivery = read_delivery(oldest_, lease);
-    if (!delivery) {
-      found.unreadable.push_back(oldest_.integer(0));
-      continue;
-    }
-    bytes += delivery->message.body.size();
-    found.touched.push_back(!oldest_.is_null(7));
-    found.deliveries.push_back(std::move(*delivery));
-    if (found.deliveries.size() >= most || bytes >= most_bytes) {
+    take_row(oldest_, lease, found);
+    if (found.deliveries.size() >= room.messages || found.bytes >= room.bytes) {
       // Whether there is more is not looked at: the next claim tells.
       found.whole = false;
       break;
@@ -127,36 +268,35 @@ Claimer::Found Claimer::read_ready(std::int64_t half, const ClaimRequest& reques
   return found;
 }
 
-void Claimer::lease_ready(std::int64_t half, const Found& found, const Lease& lease) {
+void Claimer::lease_ready(std::int64_t half, std::int64_t place_half, const Found& found, const Lease& lease) {
   for (const std::int64_t seq : found.unreadable) {
     set_aside(seq, lease.now);
   }
   if (found.unreadable.empty() && std::find(found.touched.begin(), found.touched.end(), true) == found.touched.end()) {
-    lease_head(half, found, lease);
+    lease_head(half, place_half, found, lease);
   } else {
-    lease_each(half, found, lease);
+    lease_each(half, place_half, found, lease);
   }
 }
 
-void Claimer::lease_head(std::int64_t half, const Found& found, const Lease& lease) {
-  if (found.deliveries.empty()) {
+void Claimer::lease_head(std::int64_t half, std::int64_t place_half, const Found& found, const Lease& lease) {
+  if (found.places.empty()) {
     return;
   }
-  const std::int64_t last_sent = stored(found.deliveries.back().message.sent_at);
-  const std::int64_t last_seq = found.deliveries.back().receipt.locator;
-  lease_head_.bind(half, last_sent, last_seq, stored(lease.until), stored(lease.now)).run();
-  ready_delete_head_.bind(half, last_sent, last_seq).run();
+  const auto [last_sent, last_seq] = found.places.back();
+  Statement& lease_all = lanes_.kept(half) == Kept::none ? lease_head_ : lease_turns_;
+  lease_all.bind(place_half, last_sent, last_seq, stored(lease.until), stored(lease.now), half).run();
+  ready_delete_head_.bind(place_half, last_sent, last_seq).run();
 }
 
-void Claimer::lease_each(std::int64_t half, const Found& found, const Lease& lease) {
-  for (std::size_t i = 0; i < found.deliveries.size(); ++i) {
-    const std::int64_t seq = found.deliveries[i].receipt.locator;
-    const std::int64_t sent_at = stored(found.deliveries[i].message.sent_at);
-    ready_delete_.bind(half, sent_at, seq).run();
+void Claimer::lease_each(std::int64_t half, std::int64_t place_half, const Found& found, const Lease& lease) {
+  for (std::size_t i = 0; i < found.places.size(); ++i) {
+    const auto [turn, seq] = found.places[i];
+    ready_delete_.bind(place_half, turn, seq).run();
     if (found.touched[i]) {
       lease_again_.bind(seq, stored(lease.until), stored(lease.now)).run();
     } else {
-      lease_first_.bind(seq, half, stored(lease.until), sent_at, stored(lease.now)).run();
+      lease_first_.bind(seq, half, stored(lease.until), found.sent_at[i], stored(lease.now)).run();
     }
   }
 }

@@ -16,12 +16,15 @@ std::int64_t as_number(bool value) { return value ? 1 : 0; }
 
 }  // namespace
 
-Deliveries::Deliveries(Connection& connection, Tally& tally, Places& places)
+Deliveries::Deliveries(Connection& connection, Tally& tally, Places& places, Lanes& lanes)
     : tally_(tally),
       places_(places),
+      lanes_(lanes),
       remove_leased_(connection,
                      "DELETE FROM messages WHERE seq = ?1 AND id = ?2 AND EXISTS (SELECT 1 FROM deliveries AS d "
                      "WHERE d.seq = ?1 AND d.version = ?3 AND d.half = ?4 AND d.until IS NOT NULL)"),
+      group_(connection, "SELECT message_group FROM messages WHERE seq = ?1"),
+      brought_back_(connection, "UPDATE deliveries SET until = NULL WHERE seq = ?1"),
       message_delete_(connection, "DELETE FROM messages WHERE seq = ?1"),
       message_move_(connection, "UPDATE messages SET half = ?2, sent_at = ?3 WHERE seq = ?1"),
       delivery_delete_(connection, "DELETE FROM deliveries WHERE seq = ?1"),
@@ -30,7 +33,7 @@ Deliveries::Deliveries(Connection& connection, Tally& tally, Places& places)
                       "INSERT OR REPLACE INTO deliveries VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"),
       standing_(connection,
                 "SELECT m.id, m.half, m.sent_at, d.version, d.receives, d.until, d.received_at, d.failure, "
-                "d.suspect "
+                "d.suspect, m.message_group, m.priority "
                 "FROM messages AS m LEFT JOIN deliveries AS d ON d.seq = m.seq WHERE m.seq = ?1") {}
 
 std::optional<Standing> Deliveries::standing(std::int64_t seq) {
@@ -42,6 +45,8 @@ std::optional<Standing> Deliveries::standing(std::int64_t seq) {
     found->id = standing_.bytes(0);
     found->half = standing_.integer(1);
     found->sent_at = loaded(standing_.integer(2));
+    found->group = group_hash(standing_.bytes(9));
+    found->priority = stored_priority(standing_.optional_integer(10));
     if (!standing_.is_null(3)) {
       found->version = standing_.integer(3);
       found->receives = loaded_count(standing_.integer(4));
@@ -70,9 +75,12 @@ std::optional<Standing> Deliveries::held(std::int64_t half, const Receipt& recei
 void Deliveries::settle(std::int64_t half, std::span<const Completion> completions, std::span<SettleResult> results,
                         WallTime now) {
   removed_.clear();
+  lanes_.at(now);
+  lanes_.gather_removals();
   for (std::size_t i = 0; i < completions.size(); ++i) {
     results[i].status = settle_one(half, completions[i], now);
   }
+  lanes_.flush_removals();
   tally_.add(half, -static_cast<std::int64_t>(removed_.size()));
   delete_removed();
 }
@@ -97,7 +105,9 @@ void Deliveries::delete_removed() {
 SettleStatus Deliveries::settle_one(std::int64_t half, const Completion& completion, WallTime now) {
   const Receipt& receipt = completion.receipt;
   if (completion.action == CompletionAction::remove &&
-      remove_leased_.bind(receipt.locator, std::string_view(receipt.id), receipt.version, half).run() == 1) {
+      (lanes_.tracks(half)
+           ? remove_tracked(half, receipt)
+           : remove_leased_.bind(receipt.locator, std::string_view(receipt.id), receipt.version, half).run() == 1)) {
     removed_.push_back(receipt.locator);
     return SettleStatus::applied;
   }
@@ -118,6 +128,9 @@ SettleStatus Deliveries::settle_one(std::int64_t half, const Completion& complet
       remove(*before);
       break;
     case CompletionAction::dead_letter:
+      if (completion.hold_group && (half & 1) == 0) {
+        lanes_.hold(*before);
+      }
       move(*before, half | 1, std::move(failure), now);
       break;
     case CompletionAction::retry:
@@ -126,6 +139,62 @@ SettleStatus Deliveries::settle_one(std::int64_t half, const Completion& complet
       break;
   }
   return SettleStatus::applied;
+}
+
+// A message in flight: it lies in no place.
+bool Deliveries::remove_tracked(std::int64_t half, const Receipt& receipt) {
+  group_.bind(receipt.locator);
+  const std::int64_t group = group_.row() ? group_hash(group_.bytes(0)) : 0;
+  group_.reset();
+  if (remove_leased_.bind(receipt.locator, std::string_view(receipt.id), receipt.version, half).run() != 1) {
+    return false;
+  }
+  if (const std::int64_t lane = lanes_.lane_of(half, group); lane != 0) {
+    lanes_.end(half, lane, receipt.locator);
+  }
+  if ((half & 1) != 0) {
+    lanes_.let_go(receipt.locator);
+  }
+  return true;
+}
+
+bool Deliveries::bring_back(std::int64_t half, WallTime now) {
+  if (lanes_.kept(half) == Kept::none && !lanes_.prioritised(half)) {
+    return places_.bring_back(half, now);
+  }
+  lanes_.at(now);
+  const std::vector<std::int64_t> due = places_.due(half, now);
+  for (const std::int64_t seq : due) {
+    const auto before = standing(seq);
+    brought_back_.bind(seq).run();
+    if (before) {
+      Standing after = *before;
+      after.until.reset();
+      stand(&*before, &after);
+    }
+  }
+  return due.size() < Places::kBringBackLimit;
+}
+
+void Deliveries::stand(const Standing* before, const Standing* after) {
+  const std::int64_t from = before == nullptr ? 0 : lanes_.lane_of(before->half, before->group);
+  const std::int64_t to = after == nullptr ? 0 : lanes_.lane_of(after->half, after->group);
+  if (before != nullptr && from == 0 && !before->until) {
+    places_.take(before->suspected() ? before->half : lanes_.place_half(*before),
+                 {stored(before->sent_at), before->seq}, before->suspected());
+  }
+  if (after != nullptr && to == 0 && !after->until) {
+    places_.put(after->suspected() ? after->half : lanes_.place_half(*after), {stored(after->sent_at), after->seq},
+                after->suspected());
+  }
+  if (from != 0 || to != 0) {
+    lanes_.change(from == 0 ? nullptr : before, to == 0 ? nullptr : after);
+  }
+  const bool leaves_dlq =
+      before != nullptr && (before->half & 1) != 0 && (after == nullptr || after->half != before->half);
+  if (leaves_dlq && lanes_.tracks(before->half)) {
+    lanes_.let_go(before->seq);
+  }
 }
 
 void Deliveries::settle_back(const Standing& before, const Completion& completion, std::optional<std::string> failure,
@@ -166,9 +235,8 @@ void Deliveries::place_delayed(std::int64_t seq, std::int64_t half, WallTime sen
 }
 
 void Deliveries::place(const Standing& standing, WallTime updated_at) {
-  if (!standing.until) {
-    places_.insert(standing);
-  }
+  lanes_.at(updated_at);
+  stand(nullptr, &standing);
   write(standing, standing.version, updated_at);
 }
 
@@ -182,12 +250,8 @@ void Deliveries::write(const Standing& standing, std::int64_t version, WallTime 
 }
 
 void Deliveries::change(const Standing& before, const Standing& after, WallTime now) {
-  if (!before.until) {
-    places_.remove(before);
-  }
-  if (!after.until) {
-    places_.insert(after);
-  }
+  lanes_.at(now);
+  stand(&before, &after);
   if (after.half != before.half || after.sent_at != before.sent_at) {
     message_move_.bind(before.seq, after.half, stored(after.sent_at)).run();
   }
@@ -211,9 +275,7 @@ void Deliveries::move(const Standing& before, std::int64_t half, std::optional<s
 }
 
 void Deliveries::remove(const Standing& standing) {
-  if (!standing.until) {
-    places_.remove(standing);
-  }
+  stand(&standing, nullptr);
   message_delete_.bind(standing.seq).run();
   delivery_delete_.bind(standing.seq).run();
   tally_.add(standing.half, -1);

@@ -10,6 +10,7 @@
 #include "host/queue/completion.hpp"
 #include "host/queue/delivery.hpp"
 #include "host/stores/sqlite/connection.hpp"
+#include "host/stores/sqlite/lanes.hpp"
 #include "host/stores/sqlite/lease.hpp"
 #include "host/stores/sqlite/places.hpp"
 #include "host/stores/sqlite/standing.hpp"
@@ -21,7 +22,7 @@ namespace sluice::queue::sqlite {
 /// connection.
 class Deliveries {
  public:
-  Deliveries(Connection& connection, Tally& tally, Places& places);
+  Deliveries(Connection& connection, Tally& tally, Places& places, Lanes& lanes);
 
   /// Sets each result to applied or lost.
   void settle(std::int64_t half, std::span<const Completion> completions, std::span<SettleResult> results,
@@ -38,8 +39,13 @@ class Deliveries {
   /// To the end of a half, as if it had just been sent there.
   void move(const Standing& before, std::int64_t half, std::optional<std::string> failure, WallTime now);
   void remove(const Standing& standing);
+  /// Places::bring_back for every half.
+  bool bring_back(std::int64_t half, WallTime now);
 
  private:
+  /// Sees to its place where it can be claimed; null: it was not there, or is there no more.
+  void stand(const Standing* before, const Standing* after);
+  bool remove_tracked(std::int64_t half, const Receipt& receipt);
   SettleStatus settle_one(std::int64_t half, const Completion& completion, WallTime now);
   void settle_back(const Standing& before, const Completion& completion, std::optional<std::string> failure,
                    WallTime now);
@@ -49,7 +55,10 @@ class Deliveries {
 
   Tally& tally_;
   Places& places_;
+  Lanes& lanes_;
   Statement remove_leased_;
+  Statement group_;
+  Statement brought_back_;
   Statement message_delete_;
   Statement message_move_;
   Statement delivery_delete_;

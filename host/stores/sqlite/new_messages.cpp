@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 
 #include "host/queue/send_keys.hpp"
@@ -10,18 +11,22 @@
 
 namespace sluice::queue::sqlite {
 
-NewMessages::NewMessages(Connection& connection, Tally& tally, Deliveries& deliveries, IdLookup& ids)
+NewMessages::NewMessages(Connection& connection, Tally& tally, Deliveries& deliveries, IdLookup& ids, Lanes& lanes)
     : tally_(tally),
       deliveries_(deliveries),
       ids_(ids),
       marks_(connection, deliveries),
+      lanes_(lanes),
       rows_(connection),
       // Without `native`, which then costs nothing.
       insert_(connection,
               "INSERT OR FAIL INTO messages (seq, half, sent_at, created_at, id, content_type, message_group, "
-              "attributes, body) SELECT seq, ?1, sent_at, ?2, id, content_type, message_group, attributes, body "
-              "FROM sending"),
-      insert_ready_(connection, "INSERT OR IGNORE INTO ready SELECT ?1, sent_at, seq FROM sending WHERE NOT delayed") {}
+              "attributes, body, priority) SELECT seq, ?1, sent_at, ?2, id, content_type, message_group, attributes, "
+              "body, priority FROM sending"),
+      insert_ready_(connection,
+                    "INSERT OR IGNORE INTO ready SELECT place_half, sent_at, seq FROM sending WHERE place_half"),
+      insert_line_(connection,
+                   "INSERT OR FAIL INTO line SELECT seq, ?1, sent_at, 0, before, next FROM sending WHERE in_line") {}
 
 void NewMessages::Rows::column(std::size_t row, int column, ColumnValue value) const {
   const Row& at = list[row];
@@ -32,7 +37,7 @@ void NewMessages::Rows::column(std::size_t row, int column, ColumnValue value) c
     case 1:
       return value.set(stored(at.sent_at));
     case 2:
-      return value.set(std::int64_t{message.delay > Duration::zero() ? 1 : 0});
+      return value.set(at.place_half);
     case 3:
       return value.set(std::string_view(at.result->id));
     case 4:
@@ -44,8 +49,16 @@ void NewMessages::Rows::column(std::size_t row, int column, ColumnValue value) c
         value.set_copy(Blob{encode_attributes(message.attributes)});
       }
       return;
-    default:
+    case 7:
       return value.set(Blob{message.body});
+    case 8:
+      return value.set(stored(message.priority));
+    case 9:
+      return value.set(std::int64_t{at.lane != 0 && !at.newcomer.head ? 1 : 0});
+    case 10:
+      return value.set(at.newcomer.before);
+    default:
+      return value.set(at.newcomer.next);
   }
 }
 
@@ -166,12 +179,52 @@ void NewMessages::number() {
                    rows_.list.end());
 }
 
+void NewMessages::find_places(std::int64_t half) {
+  lines_ = false;
+  const bool kept = lanes_.kept(half) != Kept::none;
+  for (Row& row : rows_.list) {
+    const NewMessage& message = *row.message;
+    if (message.priority != Priority::normal) {
+      lanes_.prioritise(half);
+    }
+    if (message.delay > Duration::zero()) {
+      continue;
+    }
+    row.lane = kept ? lanes_.lane_of(half, group_hash(message.group)) : 0;
+    lines_ = lines_ || row.lane != 0;
+    row.place_half = row.lane != 0 ? 0 : kept ? half : class_half(half, message.priority);
+  }
+  if (lines_) {
+    find_line(half);
+  }
+}
+
+void NewMessages::find_line(std::int64_t half) {
+  std::unordered_map<std::int64_t, std::vector<Lanes::Newcomer*>> lanes;
+  for (Row& row : rows_.list) {
+    if (row.lane != 0) {
+      row.newcomer.place = {stored(row.sent_at), row.seq};
+      lanes[row.lane].push_back(&row.newcomer);
+    }
+  }
+  for (const auto& [lane, newcomers] : lanes) {
+    lanes_.grow(half, lane, newcomers);
+  }
+  for (Row& row : rows_.list) {
+    row.place_half = row.newcomer.head ? half : row.place_half;
+  }
+}
+
 void NewMessages::write(std::int64_t half, WallTime now) {
   if (rows_.list.empty()) {
     return;
   }
+  find_places(half);
   insert_.bind(half, stored(now)).run();
-  insert_ready_.bind(half).run();
+  insert_ready_.run();
+  if (lines_) {
+    insert_line_.bind(half).run();
+  }
   for (const Row& row : rows_.list) {
     if (row.message->delay > Duration::zero()) {
       deliveries_.place_delayed(row.seq, half, row.sent_at, now);

@@ -10,6 +10,7 @@
 #include "host/stores/sqlite/connection.hpp"
 #include "host/stores/sqlite/deliveries.hpp"
 #include "host/stores/sqlite/id_index.hpp"
+#include "host/stores/sqlite/lanes.hpp"
 #include "host/stores/sqlite/memory_table.hpp"
 #include "host/stores/sqlite/send_marks.hpp"
 #include "host/stores/sqlite/tally.hpp"
@@ -20,7 +21,7 @@ namespace sluice::queue::sqlite {
 /// its connection.
 class NewMessages {
  public:
-  NewMessages(Connection& connection, Tally& tally, Deliveries& deliveries, IdLookup& ids);
+  NewMessages(Connection& connection, Tally& tally, Deliveries& deliveries, IdLookup& ids, Lanes& lanes);
 
   /// Sets the status of each result to sent, duplicate_id, or deduplicated with the first message's id; results that
   /// have failed already are left out. Their ids are given; of a message that came without one it is taken for granted
@@ -33,6 +34,9 @@ class NewMessages {
     SendResult* result;
     std::int64_t seq;
     WallTime sent_at;
+    std::int64_t place_half = 0;  ///< where it lies in `ready`; 0: not there
+    std::int64_t lane = 0;        ///< its lane; 0: none
+    Lanes::Newcomer newcomer{};   ///< with a lane
   };
   /// A row's place in the order of hashes.
   struct Key {
@@ -44,7 +48,8 @@ class NewMessages {
    public:
     explicit Rows(Connection& connection)
         : MemoryTable(connection, "sending",
-                      "seq, sent_at, delayed, id, content_type, message_group, attributes, body") {}
+                      "seq, sent_at, place_half, id, content_type, message_group, attributes, body, "
+                      "priority, in_line, before, next") {}
     std::size_t rows() const override { return list.size(); }
     void column(std::size_t row, int column, ColumnValue value) const override;
 
@@ -59,19 +64,24 @@ class NewMessages {
   std::vector<std::int64_t> known_hashes();
   bool came_before(std::size_t key, std::size_t first_of_hash) const;
   void number();
+  void find_places(std::int64_t half);
   void write(std::int64_t half, WallTime now);
+  void find_line(std::int64_t half);
 
   Tally& tally_;
   Deliveries& deliveries_;
   IdLookup& ids_;
   SendMarks marks_;
+  Lanes& lanes_;
   Rows rows_;
   Statement insert_;
   Statement insert_ready_;
+  Statement insert_line_;
   // Of the current batch; members so that their memory is there for the next one.
   std::vector<Key> keys_;
   std::vector<std::int64_t> asked_;
   std::vector<IdEntry> entries_;
+  bool lines_ = false;  ///< some lie in a line
 };
 
 }  // namespace sluice::queue::sqlite

@@ -1,16 +1,8 @@
 #include "host/stores/sqlite/places.hpp"
 
 #include <algorithm>
-#include <vector>
 
 namespace sluice::queue::sqlite {
-
-namespace {
-
-// Expired leases and delays that one claim brings back, so that a million of them do not come in one transaction.
-constexpr std::size_t kBringBackLimit = 5'000;
-
-}  // namespace
 
 Places::Places(Connection& connection)
     : due_(connection,
@@ -34,16 +26,29 @@ Places::Places(Connection& connection)
       front_(connection,
              "SELECT min(at) FROM (SELECT min(sent_at) AS at FROM ready WHERE half = ?1 UNION ALL "
              "SELECT min(sent_at) FROM suspects WHERE half = ?1 UNION ALL "
-             "SELECT min(sent_at) FROM deliveries INDEXED BY deliveries_due WHERE half = ?1 AND until IS NOT NULL)") {}
+             "SELECT min(sent_at) FROM deliveries INDEXED BY deliveries_due WHERE half = ?1 AND until IS NOT NULL)"),
+      front_of_all_(connection,
+                    "SELECT min(m.sent_at) FROM (SELECT seq FROM ready WHERE half IN (?1, ?2, ?3, ?4) UNION ALL "
+                    "SELECT seq FROM suspects WHERE half = ?1 UNION ALL SELECT seq FROM line WHERE half = ?1 UNION ALL "
+                    "SELECT seq FROM deliveries INDEXED BY deliveries_due WHERE half = ?1 AND until IS NOT NULL) AS p "
+                    "CROSS JOIN messages AS m ON m.seq = p.seq") {}
 
-void Places::insert(const Standing& standing) {
-  Statement& statement = standing.suspected() ? suspect_insert_ : ready_insert_;
-  statement.bind(standing.half, stored(standing.sent_at), standing.seq).run();
+void Places::put(std::int64_t half, const Place& place, bool suspected) {
+  (suspected ? suspect_insert_ : ready_insert_).bind(half, place.first, place.second).run();
 }
 
-void Places::remove(const Standing& standing) {
-  Statement& statement = standing.suspected() ? suspect_delete_ : ready_delete_;
-  statement.bind(standing.half, stored(standing.sent_at), standing.seq).run();
+void Places::take(std::int64_t half, const Place& place, bool suspected) {
+  (suspected ? suspect_delete_ : ready_delete_).bind(half, place.first, place.second).run();
+}
+
+std::vector<std::int64_t> Places::due(std::int64_t half, WallTime now) {
+  std::vector<std::int64_t> seqs;
+  due_.bind(half, stored(now));
+  while (seqs.size() < kBringBackLimit && due_.row()) {
+    seqs.push_back(due_.integer(0));
+  }
+  due_.reset();
+  return seqs;
 }
 
 bool Places::bring_back(std::int64_t half, WallTime now) {
@@ -90,6 +95,14 @@ std::optional<WallTime> Places::next_due(std::int64_t half, WallTime now) {
   }
   next_sent_.reset();
   return next;
+}
+
+std::optional<WallTime> Places::front_of_all(std::int64_t half) {
+  front_of_all_.bind(half, class_half(half, Priority::critical), class_half(half, Priority::high),
+                     class_half(half, Priority::low));
+  const auto first = front_of_all_.row() ? loaded(front_of_all_.optional_integer(0)) : std::nullopt;
+  front_of_all_.reset();
+  return first;
 }
 
 std::optional<WallTime> Places::front(std::int64_t half) {

@@ -5,10 +5,21 @@
 #include <map>
 
 #include "host/queue/error_groups.hpp"
+#include "host/stores/sqlite/lanes.hpp"
 #include "host/stores/sqlite/row_codec.hpp"
 #include "host/stores/sqlite/times.hpp"
 
 namespace sluice::queue::sqlite {
+
+namespace {
+
+// All messages of a half whose order is kept, in whatever state: ?2 and ?3 are the place to begin at, ?4 the limit.
+constexpr const char* kListKept =
+    "SELECT m.sent_at, p.seq FROM (SELECT seq FROM ready WHERE half = ?1 UNION ALL SELECT seq FROM suspects "
+    "WHERE half = ?1 UNION ALL SELECT seq FROM line WHERE half = ?1 UNION ALL SELECT seq FROM deliveries "
+    "INDEXED BY deliveries_due WHERE half = ?1 AND until IS NOT NULL) AS p CROSS JOIN messages AS m ON m.seq = p.seq ";
+
+}  // namespace
 
 RecordReader::RecordReader(Connection& connection)
     : connection_(connection),
@@ -17,11 +28,13 @@ RecordReader::RecordReader(Connection& connection)
       ids_(connection),
       record_(connection,
               "SELECT m.half, m.sent_at, m.created_at, m.id, m.content_type, m.message_group, m.attributes, m.body, "
-              "d.version, d.receives, d.until, d.received_at, d.updated_at, d.failure, d.suspect FROM messages AS m "
+              "d.version, d.receives, d.until, d.received_at, d.updated_at, d.failure, d.suspect, m.priority FROM "
+              "messages AS m "
               "LEFT JOIN deliveries AS d ON d.seq = m.seq WHERE m.seq = ?1"),
       head_(connection,
             "SELECT m.half, m.sent_at, m.created_at, m.id, NULL, NULL, NULL, NULL, "
-            "d.version, d.receives, d.until, d.received_at, d.updated_at, d.failure, d.suspect FROM messages AS m "
+            "d.version, d.receives, d.until, d.received_at, d.updated_at, d.failure, d.suspect, m.priority FROM "
+            "messages AS m "
             "LEFT JOIN deliveries AS d ON d.seq = m.seq WHERE m.seq = ?1"),
       native_(connection, "SELECT native FROM messages WHERE seq = ?1"),
       id_(connection, "SELECT id FROM messages WHERE seq = ?1"),
@@ -65,7 +78,18 @@ RecordReader::RecordReader(Connection& connection)
       // CROSS JOIN: the failures first, and only their messages.
       failures_(connection,
                 "SELECT d.failure, m.id FROM deliveries AS d CROSS JOIN messages AS m ON m.seq = d.seq "
-                "WHERE d.half = ?1 AND d.failure IS NOT NULL") {}
+                "WHERE d.half = ?1 AND d.failure IS NOT NULL"),
+      kept_(connection, "SELECT kept FROM queues WHERE id = ?1"),
+      list_kept_(connection,
+                 (std::string(kListKept) + "WHERE (m.sent_at, p.seq) > (?2, ?3) ORDER BY 1, 2 LIMIT ?4").c_str()),
+      list_kept_newest_(
+          connection,
+          (std::string(kListKept) + "WHERE (m.sent_at, p.seq) < (?2, ?3) ORDER BY 1 DESC, 2 DESC LIMIT ?4").c_str()),
+      // Of those whose turn comes next: near enough, and cheap.
+      oldest_kept_(
+          connection,
+          "SELECT min(m.sent_at) FROM (SELECT seq FROM ready WHERE half = ?1 ORDER BY sent_at, seq LIMIT 1000) "
+          "AS p CROSS JOIN messages AS m ON m.seq = p.seq WHERE m.sent_at <= ?2") {}
 
 std::vector<std::string> RecordReader::queues() {
   std::vector<std::string> names;
@@ -100,6 +124,7 @@ std::optional<StoredMessage> RecordReader::read(Statement& statement, std::int64
   found.message.attributes =
       decode_attributes(statement.bytes(6)).value_or(Attributes{{"(unreadable)", std::string(statement.bytes(6))}});
   found.message.body = statement.bytes(7);
+  found.message.priority = stored_priority(statement.optional_integer(15));
   found.version = 1;
   found.updated_at = found.created_at;
   if (!statement.is_null(8)) {
@@ -129,31 +154,62 @@ std::string RecordReader::id(std::int64_t seq) {
   return text;
 }
 
-std::vector<RecordReader::Place> RecordReader::list(std::int64_t half, const Place& after, std::size_t limit) {
-  std::vector<Place> places;
-  for (Statement* statement : {&list_ready_, &list_suspects_}) {
-    statement->bind(half, after.first, after.second, static_cast<std::int64_t>(limit));
-    while (statement->row()) {
-      places.emplace_back(statement->integer(0), statement->integer(1));
-    }
-    statement->reset();
+std::vector<std::int64_t> RecordReader::place_halves(std::int64_t half) {
+  kept_.bind(half / 2);
+  const std::int64_t bits = kept_.row() ? kept_.integer(0) : 0;
+  kept_.reset();
+  if (Lanes::kept_in(bits, half) != Kept::none) {
+    return {};
   }
-  list_waiting_.list(half, after, limit, places);
-  std::sort(places.begin(), places.end());
-  places.resize(std::min(places.size(), limit));
-  return places;
+  std::vector<std::int64_t> halves{half};
+  if ((bits & Lanes::kPrioritised) != 0) {
+    for (const Priority priority : {Priority::critical, Priority::high, Priority::low}) {
+      halves.push_back(class_half(half, priority));
+    }
+  }
+  return halves;
+}
+
+std::vector<RecordReader::Place> RecordReader::places(Statement& statement, std::int64_t half, const Place& from,
+                                                      std::size_t limit) {
+  std::vector<Place> found;
+  statement.bind(half, from.first, from.second, static_cast<std::int64_t>(limit));
+  while (statement.row()) {
+    found.emplace_back(statement.integer(0), statement.integer(1));
+  }
+  statement.reset();
+  return found;
+}
+
+std::vector<RecordReader::Place> RecordReader::list(std::int64_t half, const Place& after, std::size_t limit) {
+  const std::vector<std::int64_t> halves = place_halves(half);
+  if (halves.empty()) {
+    return places(list_kept_, half, after, limit);
+  }
+  std::vector<Place> all = places(list_suspects_, half, after, limit);
+  for (const std::int64_t place_half : halves) {
+    const std::vector<Place> some = places(list_ready_, place_half, after, limit);
+    all.insert(all.end(), some.begin(), some.end());
+  }
+  list_waiting_.list(half, after, limit, all);
+  std::sort(all.begin(), all.end());
+  all.resize(std::min(all.size(), limit));
+  return all;
 }
 
 std::vector<RecordReader::Place> RecordReader::list_newest(std::int64_t half, const Place& before, std::size_t limit) {
-  std::vector<Place> places;
-  list_newest_.bind(half, before.first, before.second, static_cast<std::int64_t>(limit));
-  while (list_newest_.row()) {
-    places.emplace_back(list_newest_.integer(0), list_newest_.integer(1));
+  const std::vector<std::int64_t> halves = place_halves(half);
+  if (halves.empty()) {
+    return places(list_kept_newest_, half, before, limit);
   }
-  list_newest_.reset();
-  std::sort(places.begin(), places.end(), std::greater<>());
-  places.resize(std::min(places.size(), limit));
-  return places;
+  std::vector<Place> all;
+  for (const std::int64_t place_half : halves) {
+    const std::vector<Place> some = places(list_newest_, place_half, before, limit);
+    all.insert(all.end(), some.begin(), some.end());
+  }
+  std::sort(all.begin(), all.end(), std::greater<>());
+  all.resize(std::min(all.size(), limit));
+  return all;
 }
 
 QueueStats RecordReader::stats(std::int64_t half, WallTime now) {
@@ -172,16 +228,27 @@ QueueStats RecordReader::stats(std::int64_t half, WallTime now) {
   }
   waiting_.reset();
   // Only after the clock has gone back, or when a delayed message was made visible before its time, are there any.
-  stats.delayed += count(future_.bind(half, at)) + count(future_due_.bind(half, at));
+  const std::vector<std::int64_t> halves = place_halves(half);
+  for (const std::int64_t place_half : halves) {
+    stats.delayed += count(future_.bind(place_half, at));
+  }
+  stats.delayed += count(future_due_.bind(half, at));
   stats.ready = total - std::min(total, stats.in_flight + stats.delayed);
-  for (Statement* statement : {&oldest_ready_, &oldest_due_}) {
-    statement->bind(half, at);
-    if (statement->row() && !statement->is_null(0)) {
-      const WallTime sent_at = loaded(statement->integer(0));
+  const auto oldest = [&stats, at](Statement& statement, std::int64_t where) {
+    statement.bind(where, at);
+    if (statement.row() && !statement.is_null(0)) {
+      const WallTime sent_at = loaded(statement.integer(0));
       stats.oldest_ready = std::min(sent_at, stats.oldest_ready.value_or(sent_at));
     }
-    statement->reset();
+    statement.reset();
+  };
+  if (halves.empty()) {
+    oldest(oldest_kept_, half);
   }
+  for (const std::int64_t place_half : halves) {
+    oldest(oldest_ready_, place_half);
+  }
+  oldest(oldest_due_, half);
   return stats;
 }
 

@@ -47,6 +47,9 @@ class RecordReader {
  private:
   std::optional<StoredMessage> read(Statement& statement, std::int64_t seq);
   std::string id(std::int64_t seq);
+  /// Under which halves messages of this one lie in `ready`; none where its order is kept.
+  std::vector<std::int64_t> place_halves(std::int64_t half);
+  std::vector<Place> places(Statement& statement, std::int64_t half, const Place& from, std::size_t limit);
   void errors(std::int64_t half, std::size_t limit, WallTime now, QueueOverview& seen);
 
   Connection& connection_;
@@ -70,6 +73,10 @@ class RecordReader {
   Statement hidden_waiting_;
   Statement hidden_future_;
   Statement failures_;
+  Statement kept_;
+  Statement list_kept_;
+  Statement list_kept_newest_;
+  Statement oldest_kept_;
 };
 
 }  // namespace sluice::queue::sqlite

@@ -8,13 +8,14 @@
 
 namespace sluice::queue::sqlite {
 
-QueueNames::QueueNames(Connection& connection) : find_(connection, "SELECT id FROM queues WHERE name = ?1") {}
+QueueNames::QueueNames(Connection& connection) : find_(connection, "SELECT id, kept FROM queues WHERE name = ?1") {}
 
 std::optional<std::int64_t> QueueNames::find(const std::string& name) {
   find_.bind(std::string_view(name));
   std::optional<std::int64_t> id;
   if (find_.row()) {
     id = find_.integer(0);
+    kept_ = find_.integer(1);
   }
   find_.reset();
   return id;
@@ -23,25 +24,37 @@ std::optional<std::int64_t> QueueNames::find(const std::string& name) {
 Records::Records(Connection& connection)
     : tally_(connection),
       places_(connection),
-      deliveries_(connection, tally_, places_),
-      claimer_(connection, places_, deliveries_),
+      lanes_(connection, places_),
+      deliveries_(connection, tally_, places_, lanes_),
+      claimer_(connection, places_, deliveries_, lanes_),
       in_flight_(connection),
       names_(connection),
       ids_(connection),
       queue_insert_(connection, "INSERT INTO queues (name) VALUES (?1)"),
-      sending_(connection, tally_, deliveries_, ids_),
+      sending_(connection, tally_, deliveries_, ids_, lanes_),
       content_(connection,
-               "UPDATE messages SET content_type = ?2, message_group = ?3, attributes = ?4, body = ?5 WHERE seq = ?1"),
-      put_(connection, "INSERT INTO messages VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"),
+               "UPDATE messages SET content_type = ?2, message_group = ?3, attributes = ?4, body = ?5, priority = ?6 "
+               "WHERE seq = ?1"),
+      put_(connection,
+           "INSERT INTO messages (seq, half, sent_at, created_at, id, content_type, message_group, attributes, body, "
+           "native, priority) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"),
       created_(connection, "UPDATE messages SET created_at = ?2 WHERE seq = ?1"),
       keys_(connection) {}
 
+std::optional<std::int64_t> Records::queue(const std::string& name) {
+  const auto id = names_.find(name);
+  if (id) {
+    lanes_.learn(*id, names_.kept());
+  }
+  return id;
+}
+
 std::int64_t Records::make_queue(const std::string& name) {
-  if (const auto id = names_.find(name)) {
+  if (const auto id = queue(name)) {
     return *id;
   }
   queue_insert_.bind(std::string_view(name)).run();
-  return names_.find(name).value_or(0);
+  return queue(name).value_or(0);
 }
 
 std::optional<Standing> Records::find(std::int64_t queue, const std::string& id) {
@@ -53,9 +66,15 @@ void Records::replace_content(const Standing& standing, const Message& content, 
   const std::string attributes = encode_attributes(content.attributes);
   content_
       .bind(standing.seq, unless(kTextPlain, content.content_type), unless({}, content.group), unless_empty(attributes),
-            Blob{content.body})
+            Blob{content.body}, stored(content.priority))
       .run();
-  deliveries_.change(standing, standing, now);
+  Standing after = standing;
+  after.group = group_hash(content.group);
+  after.priority = content.priority;
+  if (after.priority != Priority::normal) {
+    lanes_.prioritise(standing.half);
+  }
+  deliveries_.change(standing, after, now);
 }
 
 void Records::renew(const Standing& before, const Standing& after, WallTime created_at) {
@@ -80,14 +99,19 @@ PutStatus Records::put(std::int64_t queue, const StoredMessage& record, PutMode 
                     .until = record.invisible_until,
                     .received_at = record.received_at,
                     .failure = {},
-                    .suspect = record.suspect};
+                    .suspect = record.suspect,
+                    .group = group_hash(message.group),
+                    .priority = message.priority};
+  if (message.priority != Priority::normal) {
+    lanes_.prioritise(standing.half);
+  }
   if (!record.failure.empty()) {
     standing.failure = encode_failure(record.failure);
   }
   const std::string attributes = encode_attributes(message.attributes);
   put_.bind(standing.seq, standing.half, stored(message.sent_at), stored(record.created_at),
             std::string_view(message.id), unless(kTextPlain, message.content_type), unless({}, message.group),
-            unless_empty(attributes), Blob{message.body}, unless_empty(record.native))
+            unless_empty(attributes), Blob{message.body}, unless_empty(record.native), stored(message.priority))
       .run();
   deliveries_.place(standing, record.updated_at);
   const IdEntry entry{IdLookup::hash(queue, message.id), standing.seq};

@@ -13,6 +13,7 @@
 #include "host/stores/sqlite/id_index.hpp"
 #include "host/stores/sqlite/in_flight.hpp"
 #include "host/stores/sqlite/keys.hpp"
+#include "host/stores/sqlite/lanes.hpp"
 #include "host/stores/sqlite/new_messages.hpp"
 #include "host/stores/sqlite/places.hpp"
 #include "host/stores/sqlite/tally.hpp"
@@ -37,9 +38,12 @@ class QueueNames {
  public:
   explicit QueueNames(Connection& connection);
   std::optional<std::int64_t> find(const std::string& name);
+  /// What is kept of the order of the queue that was found last, as Lanes::learn takes it.
+  std::int64_t kept() const { return kept_; }
 
  private:
   Statement find_;
+  std::int64_t kept_ = 0;
 };
 
 /// The messages of a file as records: made, looked up, changed, removed. Works inside a transaction of its connection.
@@ -51,6 +55,7 @@ class Records {
   void begin() {
     tally_.begin();
     keys_.begin();
+    lanes_.begin();
   }
   void finish() {
     tally_.finish();
@@ -62,8 +67,9 @@ class Records {
   Claimer& claimer() { return claimer_; }
   InFlight& in_flight() { return in_flight_; }
   Keys& keys() { return keys_; }
+  Lanes& lanes() { return lanes_; }
 
-  std::optional<std::int64_t> queue(const std::string& name) { return names_.find(name); }
+  std::optional<std::int64_t> queue(const std::string& name);
   /// Makes the queue where it is absent.
   std::int64_t make_queue(const std::string& name);
   NewMessages& sending() { return sending_; }
@@ -77,6 +83,7 @@ class Records {
  private:
   Tally tally_;
   Places places_;
+  Lanes lanes_;
   Deliveries deliveries_;
   Claimer claimer_;
   InFlight in_flight_;

@@ -93,8 +93,42 @@ CREATE TABLE notices (
 ) STRICT, WITHOUT ROWID;
 )sql";
 
-// Order within groups, and priorities.
-constexpr const char* kOrdering = "";
+// Order within groups, and priorities. `kept` says what is kept of a queue's order, as lanes.hpp has it: 0 for queues
+// that nobody asked for it. Then a message lies as ever, under a half of its own in `ready` if its priority is not the
+// normal one. Where an order is kept, one message of each lane (a group, or the queue) lies in `ready` or `suspects`,
+// at the time when its lane got its turn; the others that could be claimed lie in `line`, a chain for each lane: an
+// index by lane and time would write a page for each message, where a chain is written at its ends, which lie together.
+// `before` of the first of a chain counts for nothing. `lanes` has a row while a message of the lane is there or
+// something holds it; `holds` are dead letters whose group waits for an operator.
+constexpr const char* kOrdering = R"sql(
+ALTER TABLE queues ADD COLUMN kept INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE messages ADD COLUMN priority INTEGER;
+CREATE TABLE lanes (
+  lane INTEGER PRIMARY KEY,
+  half INTEGER NOT NULL,
+  head INTEGER,
+  head_sent INTEGER NOT NULL,
+  turn INTEGER NOT NULL,
+  others INTEGER NOT NULL,
+  first INTEGER,
+  last INTEGER,
+  last_sent INTEGER NOT NULL
+) STRICT;
+CREATE TABLE line (
+  seq INTEGER PRIMARY KEY,
+  half INTEGER NOT NULL,
+  sent_at INTEGER NOT NULL,
+  suspected INTEGER NOT NULL,
+  before INTEGER,
+  next INTEGER
+) STRICT;
+CREATE TABLE holds (
+  seq INTEGER PRIMARY KEY,
+  half INTEGER NOT NULL,
+  lane INTEGER NOT NULL,
+  sent_at INTEGER NOT NULL
+) STRICT;
+)sql";
 
 // What has been sent lately, and what must not be sent twice.
 // `until` and `last` are on a clock of the file's own, which never goes back; it is `ahead` of the machine's by as much

@@ -38,6 +38,7 @@ struct Changing {
   explicit Changing(std::span<const Change> batch) : changes(batch.begin(), batch.end()), results(batch.size()) {}
   std::vector<Change> changes;
   std::vector<ChangeResult> results;
+  bool freed = false;
 };
 
 struct Editing {
@@ -46,6 +47,7 @@ struct Editing {
   std::vector<ContentEdit> edits;
   std::size_t most_bytes = 0;
   Result<StoredMessage> edited = Error();
+  bool freed = false;
 };
 
 struct Putting {
@@ -54,6 +56,19 @@ struct Putting {
   std::vector<StoredMessage> records;
   std::vector<PutResult> results;
 };
+
+/// A group of the queue has something to hand out that waited for another message.
+bool freed_any(Writer& writer, const std::string& queue) {
+  const auto number = writer.records.queue(queue);
+  Lanes& lanes = writer.records.lanes();
+  const bool standard = number && lanes.take_offered(half_of(*number, Half::standard));
+  return (number && lanes.take_offered(half_of(*number, Half::dlq))) || standard;
+}
+
+void ring_both(Doorbell& doorbell, const std::string& queue) {
+  doorbell.ring({queue, Half::standard});
+  doorbell.ring({queue, Half::dlq});
+}
 
 Result<StoredMessage> edit_record(Writer& writer, const std::string& queue, const Editing& editing, WallTime now) {
   const auto number = writer.records.queue(queue);
@@ -92,8 +107,12 @@ std::vector<ChangeResult> SqliteOperator::change(std::span<const Change> changes
       for (std::size_t i = 0; i < changing->changes.size(); ++i) {
         changing->results[i] = writer.changes.apply(queue, changing->changes[i], now);
       }
+      changing->freed = freed_any(writer, queue);
     };
     const auto ring = [changing, queue = queue_, &doorbell = store_.doorbell()] {
+      if (changing->freed) {
+        ring_both(doorbell, queue);
+      }
       doorbell.ring_changed(queue, changing->changes, changing->results);
     };
     const auto place = results.begin() + static_cast<std::ptrdiff_t>(from);
@@ -112,8 +131,14 @@ Result<StoredMessage> SqliteOperator::edit(const std::string& id, std::int64_t v
       std::make_shared<Editing>(Editing{id, version, {edits.begin(), edits.end()}, store_.most_bytes()});
   const auto work = [editing, queue = queue_, &clock = store_.clock()](Writer& writer) {
     editing->edited = edit_record(writer, queue, *editing, clock.wall_now());
+    editing->freed = freed_any(writer, queue);
   };
-  if (auto done = store_.write({.work = work}, deadline); !done) {
+  const auto ring = [editing, queue = queue_, &doorbell = store_.doorbell()] {
+    if (editing->freed) {
+      ring_both(doorbell, queue);
+    }
+  };
+  if (auto done = store_.write({.work = work, .committed = ring}, deadline); !done) {
     return done.error();
   }
   return std::move(editing->edited);

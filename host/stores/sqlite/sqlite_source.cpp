@@ -45,6 +45,9 @@ struct Settling {
       : completions(batch.begin(), batch.end()), results(batch.size()) {}
   std::vector<Completion> completions;
   std::vector<SettleResult> results;
+  // Something can be claimed that waited for one of these: in this half, or in the standard one.
+  bool offered = false;
+  bool let_go = false;
 };
 
 struct Extending {
@@ -67,10 +70,7 @@ void give_back(Records& records, std::int64_t half, const std::vector<Delivery>&
 
 }  // namespace
 
-const SourceTraits& SqliteSource::traits() const {
-  static constexpr SourceTraits kTraits;
-  return kTraits;
-}
+const SourceTraits& SqliteSource::traits() const { return kSqliteTraits; }
 
 void SqliteSource::start(SourceEvents events) {
   if (!events.on_ready) {
@@ -143,12 +143,14 @@ void SqliteSource::settle_batch(std::span<const Completion> completions, std::sp
   const auto settling = std::make_shared<Settling>(completions);
   auto& unconfirmed = store_.unconfirmed();
   const auto work = [settling, address = address_, &clock = store_.clock(), &unconfirmed](Writer& writer) {
-    auto& [batch, outcomes] = *settling;
+    auto& [batch, outcomes, offered, let_go] = *settling;
     for (Completion& completion : batch) {
       completion.receipt = unconfirmed.current(std::move(completion.receipt));
     }
     if (const auto queue = writer.records.queue(address.queue)) {
       writer.records.deliveries().settle(half_of(*queue, address.half), batch, outcomes, clock.wall_now());
+      offered = writer.records.lanes().take_offered(half_of(*queue, address.half));
+      let_go = writer.records.lanes().take_offered(half_of(*queue, Half::standard));
     } else {
       std::fill(outcomes.begin(), outcomes.end(), SettleResult{SettleStatus::lost, {}});
     }
@@ -159,6 +161,12 @@ void SqliteSource::settle_batch(std::span<const Completion> completions, std::sp
     }
   };
   const auto ring = [settling, address = address_, held = held_.load(), &doorbell = store_.doorbell()] {
+    if (settling->offered) {
+      doorbell.ring(address);
+    }
+    if (settling->let_go) {
+      doorbell.ring({address.queue, Half::standard});
+    }
     doorbell.ring_settled(address, settling->completions, settling->results);
     if (held) {
       doorbell.ring(address);  // there is room in flight again

@@ -38,6 +38,9 @@ struct SqliteOptions {
 /// `clock` and `random` must outlive what is opened.
 Result<std::unique_ptr<Queues>> open_sqlite_queues(const SqliteOptions& options, const Clock& clock, Random& random);
 
+/// What sources of this store can do.
+inline constexpr SourceTraits kSqliteTraits{.groups = true, .sequence = true, .priorities = true};
+
 /// The limits of one claim: more would only lie in the memory of the process.
 inline constexpr std::size_t kClaimLimit = 10'000;
 inline constexpr std::size_t kClaimBytes = std::size_t{8} * 1024 * 1024;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/clock.hpp"
+#include "host/queue/message.hpp"
 #include "host/stores/sqlite/times.hpp"
 
 namespace sluice::queue::sqlite {
@@ -21,9 +22,14 @@ struct Standing {
   std::optional<WallTime> received_at;
   std::optional<std::string> failure;  ///< encoded
   bool suspect = false;                ///< marked: it has been handed out as a suspect, or is to be
+  std::int64_t group = 0;              ///< as `group_hash` gives it; 0: none
+  Priority priority = Priority::normal;
 
   /// Whether its next delivery is a suspect: marked, or received by somebody who never said what became of it.
   bool suspected() const { return suspect || received_at; }
+  /// Whether those behind it in its group wait for it though it cannot be claimed: it is in flight, or to be tried
+  /// again. Not so one that was sent for later, and one that was set aside for good.
+  bool blocks() const { return until && (received_at || (sent_at < *until && *until < kLatest)); }
 };
 
 inline std::optional<std::int64_t> stored(std::optional<WallTime> time) {

@@ -29,7 +29,7 @@ class IdIndexTest : public ::testing::Test {
   void add(const std::string& id) {
     const std::int64_t seq = next_seq_++;
     connection_.execute(("INSERT INTO messages VALUES (" + std::to_string(seq) + ", 2, 0, 0, '" + id +
-                         "', NULL, NULL, NULL, x'', NULL)")
+                         "', NULL, NULL, NULL, x'', NULL, NULL)")
                             .c_str());
     const IdEntry entry{IdLookup::hash(1, id), seq};
     index_->add(std::span(&entry, 1));

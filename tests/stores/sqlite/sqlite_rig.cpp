@@ -51,8 +51,24 @@ std::vector<std::string> broken_invariants(const std::string& file) {
        "SELECT seq FROM messages AS m WHERE NOT EXISTS (SELECT 1 FROM ready AS r WHERE r.half = m.half AND r.sent_at = "
        "m.sent_at AND r.seq = m.seq) AND NOT EXISTS (SELECT 1 FROM suspects AS r WHERE r.half = m.half AND r.sent_at = "
        "m.sent_at AND r.seq = m.seq) AND NOT EXISTS (SELECT 1 FROM deliveries AS d WHERE d.seq = m.seq AND d.until IS "
-       "NOT "
-       "NULL)"},
+       "NOT NULL) AND NOT EXISTS (SELECT 1 FROM line AS l WHERE l.seq = m.seq AND l.half = m.half AND l.sent_at = "
+       "m.sent_at) AND NOT EXISTS (SELECT 1 FROM lanes AS l JOIN ready AS r ON r.seq = l.head AND r.half = l.half AND "
+       "r.sent_at = l.turn WHERE l.head = m.seq) AND NOT EXISTS (SELECT 1 FROM lanes AS l JOIN suspects AS s ON s.seq "
+       "= "
+       "l.head AND s.half = l.half AND s.sent_at = l.turn WHERE l.head = m.seq)"},
+      {"in line and elsewhere: ",
+       "SELECT seq FROM line WHERE seq IN (SELECT seq FROM ready UNION ALL SELECT seq FROM suspects UNION ALL "
+       "SELECT seq FROM deliveries WHERE until IS NOT NULL UNION ALL SELECT head FROM lanes WHERE head IS NOT NULL)"},
+      {"line without message: ", "SELECT seq FROM line WHERE seq NOT IN (SELECT seq FROM messages)"},
+      {"end of a line that is no message: ",
+       "SELECT first FROM lanes WHERE first IS NOT NULL AND first NOT IN (SELECT seq FROM line) UNION ALL "
+       "SELECT last FROM lanes WHERE last IS NOT NULL AND last NOT IN (SELECT seq FROM line)"},
+      {"broken line: ",
+       "SELECT l.seq FROM line AS l WHERE l.next IS NOT NULL AND NOT EXISTS (SELECT 1 FROM line AS n WHERE n.seq = "
+       "l.next "
+       "AND n.before = l.seq)"},
+      {"lane that nobody moves on: ", "SELECT lane FROM lanes WHERE first IS NOT NULL AND others = 0 AND head IS NULL"},
+      {"lane without a reason: ", "SELECT lane FROM lanes WHERE first IS NULL AND others = 0 AND head IS NULL"},
       {"in two places: ", "SELECT r.seq FROM ready AS r JOIN deliveries AS d ON d.seq = r.seq AND d.until IS NOT NULL"},
       {"suspect and ready: ", "SELECT seq FROM suspects WHERE seq IN (SELECT seq FROM ready)"},
       {"suspect in flight: ",

@@ -34,6 +34,9 @@ enum class UniqueUntil {
   claimed,  ///< once the first one has been received
   done,     ///< once the first one has been removed, or lies in the DLQ
 };
+/// How soon a message is handed out beside others of its queue. Kept on SQLite; in DynamoDB there are none, and another
+/// one than normal is refused.
+enum class Priority { critical, high, normal, low };
 
 /// What a sender says of a message. A value.
 struct NewMessage {
@@ -53,6 +56,7 @@ struct NewMessage {
   /// the first one's id.
   std::string unique_key{};
   UniqueUntil unique_until = UniqueUntil::done;
+  Priority priority = Priority::normal;
 };
 
 /// Why a message's last attempt failed, as far as somebody wrote it down. A value.
@@ -85,6 +89,7 @@ struct Message {
   Status status(Time now) const {
     return invisible_until_at && now <= *invisible_until_at ? Status::processing : Status::ready;
   }
+  Priority priority = Priority::normal;
 };
 
 /// The proof of a receive: what is done with it holds only while nobody else has received or changed the message since.

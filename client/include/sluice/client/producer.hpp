@@ -44,6 +44,7 @@ struct ProduceOptions {
   Duration dedup_window = std::chrono::minutes(5);
   std::string unique_key{};
   UniqueUntil unique_until = UniqueUntil::done;
+  Priority priority = Priority::normal;
 };
 
 /// The id of a message that is durable now, or why it was not stored.

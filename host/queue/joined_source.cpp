@@ -1,0 +1,195 @@
+#include "host/queue/joined_source.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "base/assert.hpp"
+
+namespace sluice::queue {
+
+namespace {
+
+SourceTraits common(const std::vector<JoinedSource::Part>& parts) {
+  SourceTraits all{.groups = true, .sequence = true, .priorities = true, .transactions = true};
+  for (const JoinedSource::Part& part : parts) {
+    const SourceTraits& one = part.source->traits();
+    all.lease_per_delivery = all.lease_per_delivery && one.lease_per_delivery;
+    all.attempts_at_claim = all.attempts_at_claim && one.attempts_at_claim;
+    all.groups = all.groups && one.groups;
+    all.sequence = all.sequence && one.sequence;
+    all.priorities = all.priorities && one.priorities;
+    all.transactions = all.transactions && one.transactions;
+    all.suspects = all.suspects && one.suspects;
+  }
+  return all;
+}
+
+// More are not shared out one by one: the share of each is then its weight's.
+constexpr std::size_t kDealt = 1'000;
+
+}  // namespace
+
+JoinedSource::JoinedSource(std::vector<Part> parts)
+    : parts_(std::move(parts)), traits_(common(parts_)), credits_(parts_.size()) {
+  SLUICE_ASSERT(!parts_.empty());
+}
+
+void JoinedSource::start(SourceEvents events) {
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    SourceEvents own{.on_ready = events.on_ready, .lost = {}};
+    if (events.lost) {
+      own.lost = [lost = events.lost, i](std::span<const Receipt> receipts) {
+        std::vector<Receipt> ours(receipts.begin(), receipts.end());
+        for (Receipt& receipt : ours) {
+          receipt.part = static_cast<std::uint16_t>(i);
+        }
+        lost(ours);
+      };
+    }
+    parts_[i].source->start(std::move(own));
+  }
+}
+
+void JoinedSource::stop() {
+  for (const Part& part : parts_) {
+    part.source->stop();
+  }
+}
+
+// Each part gains its weight; who has most is next and pays what all of them gained.
+JoinedSource::Shares JoinedSource::share_out(std::size_t max) {
+  Shares shares{.of = std::vector<std::size_t>(parts_.size()), .first = 0};
+  std::int64_t total = 0;
+  for (const Part& part : parts_) {
+    total += part.weight;
+  }
+  const MutexLock lock(mutex_);
+  const std::size_t dealt = std::min(max, kDealt);
+  for (std::size_t i = 0; i < dealt; ++i) {
+    for (std::size_t part = 0; part < parts_.size(); ++part) {
+      credits_[part] += parts_[part].weight;
+    }
+    const auto next = std::max_element(credits_.begin(), credits_.end()) - credits_.begin();
+    credits_[static_cast<std::size_t>(next)] -= total;
+    ++shares.of[static_cast<std::size_t>(next)];
+    shares.first = i == 0 ? static_cast<std::size_t>(next) : shares.first;
+  }
+  for (std::size_t part = 0; part < parts_.size(); ++part) {
+    shares.of[part] += (max - dealt) * parts_[part].weight / static_cast<std::size_t>(total);
+  }
+  return shares;
+}
+
+// One claim over all parts.
+class JoinedSource::Claiming {
+ public:
+  Claiming(const std::vector<Part>& parts, const ClaimRequest& request, Deadline deadline)
+      : parts_(parts), request_(request), deadline_(deadline), empty_(parts.size()) {}
+
+  /// False: this part has no more, or the claim is full.
+  bool claim(std::size_t part, std::size_t share) {
+    const std::size_t room = request_.max - found_.deliveries.size();
+    share = std::min(share, room);
+    if (share == 0 || alone_ || bytes_ >= request_.bytes || empty_[part]) {
+      return false;
+    }
+    ClaimRequest own = request_;
+    own.max = share;
+    own.bytes = request_.bytes - bytes_;
+    own.visibility = parts_[part].visibility;
+    // A suspect is alone in its claim.
+    own.suspects = request_.suspects && found_.deliveries.empty();
+    auto claimed = parts_[part].source->claim(own, deadline_);
+    if (!claimed) {
+      error_ = claimed.error();
+      empty_[part] = true;
+      return false;
+    }
+    empty_[part] = claimed->deliveries.size() < share;
+    if (claimed->next_due) {
+      found_.next_due = std::min(*claimed->next_due, found_.next_due.value_or(*claimed->next_due));
+    }
+    for (Delivery& delivery : claimed->deliveries) {
+      delivery.receipt.part = static_cast<std::uint16_t>(part);
+      bytes_ += delivery.message.body.size();
+      alone_ = alone_ || delivery.suspect;
+      found_.deliveries.push_back(std::move(delivery));
+    }
+    return !empty_[part];
+  }
+
+  Result<Claimed> finish() {
+    if (found_.deliveries.empty() && error_) {
+      return *error_;
+    }
+    return std::move(found_);
+  }
+
+ private:
+  const std::vector<Part>& parts_;
+  const ClaimRequest& request_;
+  const Deadline deadline_;
+  std::vector<bool> empty_;
+  Claimed found_;
+  std::optional<Error> error_;
+  std::size_t bytes_ = 0;
+  bool alone_ = false;  ///< the only delivery is a suspect
+};
+
+Result<Claimed> JoinedSource::claim(const ClaimRequest& request, Deadline deadline) {
+  const Shares shares = share_out(request.max);
+  Claiming claiming(parts_, request, deadline);
+  const auto part_at = [&](std::size_t i) { return (shares.first + i) % parts_.size(); };
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    claiming.claim(part_at(i), shares.of[part_at(i)]);
+  }
+  // What is left over goes to whoever has more, those without a share this time among them.
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    claiming.claim(part_at(i), request.max);
+  }
+  return claiming.finish();
+}
+
+std::vector<SettleResult> JoinedSource::settle(std::span<const Completion> completions, Deadline deadline) {
+  std::vector<SettleResult> results(completions.size(), {SettleStatus::lost, {}});
+  for (std::size_t part = 0; part < parts_.size(); ++part) {
+    std::vector<Completion> own;
+    std::vector<std::size_t> places;
+    for (std::size_t i = 0; i < completions.size(); ++i) {
+      if (completions[i].receipt.part == part) {
+        own.push_back(completions[i]);
+        places.push_back(i);
+      }
+    }
+    auto settled = own.empty() ? std::vector<SettleResult>() : parts_[part].source->settle(own, deadline);
+    for (std::size_t i = 0; i < settled.size(); ++i) {
+      results[places[i]] = std::move(settled[i]);
+    }
+  }
+  return results;
+}
+
+std::vector<ExtendResult> JoinedSource::extend(std::span<const Receipt> receipts, Duration /*visibility*/,
+                                               Deadline deadline) {
+  std::vector<ExtendResult> results(receipts.size(), {SettleStatus::lost, {}, {}, {}});
+  for (std::size_t part = 0; part < parts_.size(); ++part) {
+    std::vector<Receipt> own;
+    std::vector<std::size_t> places;
+    for (std::size_t i = 0; i < receipts.size(); ++i) {
+      if (receipts[i].part == part) {
+        own.push_back(receipts[i]);
+        places.push_back(i);
+      }
+    }
+    auto extended =
+        own.empty() ? std::vector<ExtendResult>() : parts_[part].source->extend(own, parts_[part].visibility, deadline);
+    for (std::size_t i = 0; i < extended.size(); ++i) {
+      extended[i].receipt.part = static_cast<std::uint16_t>(part);
+      results[places[i]] = std::move(extended[i]);
+    }
+  }
+  return results;
+}
+
+}  // namespace sluice::queue

@@ -1,0 +1,82 @@
+// What jobs ask of the order of messages, held against what stores can do: the one place, for `check` and the start.
+
+#include <map>
+#include <string>
+#include <utility>
+
+#include "host/runtime/job_plan.hpp"
+#include "host/stores/dynamomq/dynamomq_queues.hpp"
+#include "host/stores/sqlite/sqlite_store.hpp"
+#include "host/work/job_queues.hpp"
+
+namespace sluice::runtime {
+
+namespace {
+
+using config::ConfigError;
+using config::JobConfig;
+
+const queue::SourceTraits& traits_of(const config::StoreConfig& store) {
+  return store.kind == config::StoreKind::sqlite ? queue::kSqliteTraits : queue::dynamomq::kDynamoMqTraits;
+}
+
+std::string where(const std::string& queue) { return "queue \"" + queue + "\" lies in a DynamoDB table, "; }
+
+/// What one queue of a job cannot give; empty: nothing.
+std::string refusal(const JobConfig& job, const std::string& queue, const queue::SourceTraits& traits) {
+  if (job.order == config::Order::group && !traits.groups) {
+    return where(queue) +
+           "where groups cannot be kept in order beside Go programs, which would take their messages in between; use "
+           "order = \"queue\", a queue for each group, or a SQLite store";
+  }
+  if (job.order == config::Order::queue && !traits.sequence) {
+    return where(queue) + "which cannot hand out one message after the other; use a SQLite store";
+  }
+  if (job.fair && !traits.groups) {
+    return where(queue) +
+           "which has no turns by group; use a queue for each group and one job with queues = [\"a:1\", \"b:1\"], or a "
+           "SQLite store";
+  }
+  if (job.on_dead_letter == config::OnDeadLetter::hold && !traits.groups) {
+    return where(queue) +
+           "where nothing can be held behind a dead letter, since Go programs would go on; use on_dead_letter = "
+           "\"continue\", or a SQLite store";
+  }
+  if (!(job.priorities == config::PriorityWeights()) && !traits.priorities) {
+    return where(queue) +
+           "which has no priorities; use a queue for each class and one job with queues = [\"urgent:6\", \"bulk:1\"], "
+           "or "
+           "a SQLite store";
+  }
+  return {};
+}
+
+std::string order_text(const JobConfig& job) {
+  const std::string order = job.order == config::Order::group   ? "group"
+                            : job.order == config::Order::queue ? "queue"
+                                                                : "none";
+  return "order = \"" + order + "\"" + (job.fair ? " and fair = true" : "");
+}
+
+}  // namespace
+
+std::vector<ConfigError> refused_rules(const config::HostConfig& host, const std::vector<JobConfig>& jobs) {
+  std::vector<ConfigError> errors;
+  std::map<std::pair<std::string, config::Source>, const JobConfig*> first_on;
+  for (const JobConfig& job : jobs) {
+    for (const config::WeightedQueue& queue : work::queues_of(job)) {
+      if (std::string why = refusal(job, queue.name, traits_of(host.store_of(queue.name))); !why.empty()) {
+        errors.push_back({job.queue_place, std::move(why)});
+      }
+      const JobConfig& first = *first_on.emplace(std::pair(queue.name, job.source), &job).first->second;
+      if (order_text(first) != order_text(job)) {
+        errors.push_back({job.queue_place, "jobs \"" + first.name + "\" and \"" + job.name + "\" share queue \"" +
+                                               queue.name + "\" and want different orders of it: " + order_text(first) +
+                                               ", and " + order_text(job) + "; give both the same"});
+      }
+    }
+  }
+  return errors;
+}
+
+}  // namespace sluice::runtime

@@ -1,0 +1,447 @@
+#include "host/stores/sqlite/lanes.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include "base/guard.hpp"
+#include "host/stores/sqlite/row_codec.hpp"
+#include "host/stores/sqlite/times.hpp"
+
+namespace sluice::queue::sqlite {
+
+namespace {
+
+/// A positive number from any.
+std::int64_t mixed(std::uint64_t value) {
+  value ^= value >> 33U;
+  value *= 0xFF51AFD7ED558CCDULL;
+  value ^= value >> 33U;
+  return static_cast<std::int64_t>((value >> 2U) | 1U);
+}
+
+Place place_of(const Standing& standing) { return {stored(standing.sent_at), standing.seq}; }
+
+bool same_for_lane(const Standing& before, const Standing& after) {
+  return before.half == after.half && before.group == after.group && before.sent_at == after.sent_at &&
+         before.until.has_value() == after.until.has_value() && before.suspected() == after.suspected() &&
+         before.blocks() == after.blocks();
+}
+
+}  // namespace
+
+std::int64_t group_hash(std::string_view group) {
+  if (group.empty()) {
+    return 0;
+  }
+  std::uint64_t value = 0xCBF29CE484222325ULL;
+  for (const char c : group) {
+    value = (value ^ static_cast<unsigned char>(c)) * 0x100000001B3ULL;
+  }
+  return mixed(value);
+}
+
+Kept kept_for(const ClaimRules& rules) {
+  switch (rules.order) {
+    case Order::group:
+      return Kept::group;
+    case Order::queue:
+      return Kept::queue;
+    case Order::none:
+      break;
+  }
+  return rules.fair ? Kept::fair : Kept::none;
+}
+
+Lanes::Lanes(Connection& connection, Places& places)
+    : connection_(connection),
+      places_(places),
+      bits_(connection, "SELECT kept FROM queues WHERE id = ?1"),
+      bits_write_(connection, "UPDATE queues SET kept = ?2 WHERE id = ?1"),
+      load_(connection, "SELECT head, head_sent, turn, others, first, last, last_sent FROM lanes WHERE lane = ?1"),
+      update_(connection,
+              "UPDATE lanes SET head = ?2, head_sent = ?3, turn = ?4, others = ?5, first = ?6, last = ?7, "
+              "last_sent = ?8 WHERE lane = ?1"),
+      store_(connection, "INSERT OR REPLACE INTO lanes VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"),
+      drop_(connection, "DELETE FROM lanes WHERE lane = ?1"),
+      link_(connection, "SELECT sent_at, suspected, before, next FROM line WHERE seq = ?1"),
+      link_insert_(connection, "INSERT OR REPLACE INTO line VALUES (?1, ?2, ?3, ?4, ?5, ?6)"),
+      link_delete_(connection, "DELETE FROM line WHERE seq = ?1"),
+      link_delete_run_(connection, "DELETE FROM line WHERE seq BETWEEN ?1 AND ?2"),
+      link_next_(connection, "UPDATE line SET next = ?2 WHERE seq = ?1"),
+      link_before_(connection, "UPDATE line SET before = ?2 WHERE seq = ?1"),
+      head_state_(connection,
+                  "SELECT until IS NOT NULL, received_at IS NOT NULL OR suspect FROM deliveries WHERE seq = ?1"),
+      hold_(connection, "INSERT OR REPLACE INTO holds VALUES (?1, ?2, ?3, ?4)"),
+      let_go_(connection, "DELETE FROM holds WHERE seq = ?1"),
+      held_place_(connection, "SELECT sent_at, half, lane FROM holds WHERE seq = ?1") {}
+
+void Lanes::begin() {
+  known_.clear();
+  offered_.clear();
+  popped_.clear();
+  gathers_ = false;
+}
+
+void Lanes::learn(std::int64_t queue, std::int64_t bits) {
+  const auto known =
+      std::find_if(known_.begin(), known_.end(), [queue](const auto& entry) { return entry.first == queue; });
+  if (known == known_.end()) {
+    known_.emplace_back(queue, bits);
+  }
+}
+
+std::int64_t Lanes::bits_of(std::int64_t half) {
+  const std::int64_t queue = half / 2;
+  for (const auto& [id, bits] : known_) {
+    if (id == queue) {
+      return bits;
+    }
+  }
+  bits_.bind(queue);
+  const std::int64_t bits = bits_.row() ? bits_.integer(0) : 0;
+  bits_.reset();
+  known_.emplace_back(queue, bits);
+  return bits;
+}
+
+void Lanes::write_bits(std::int64_t half, std::int64_t bits) {
+  bits_write_.bind(half / 2, bits).run();
+  for (auto& entry : known_) {
+    if (entry.first == half / 2) {
+      entry.second = bits;
+    }
+  }
+}
+
+void Lanes::prioritise(std::int64_t half) {
+  if (!prioritised(half)) {
+    write_bits(half, bits_of(half) | kPrioritised);
+  }
+}
+
+std::int64_t Lanes::lane_of(std::int64_t half, std::int64_t group) {
+  const Kept kept = this->kept(half);
+  if (kept == Kept::none || (group == 0 && kept != Kept::queue)) {
+    return 0;
+  }
+  return mixed(static_cast<std::uint64_t>(half) * 0x9E3779B97F4A7C15ULL +
+               static_cast<std::uint64_t>(kept == Kept::queue ? 0 : group));
+}
+
+std::int64_t Lanes::place_half(const Standing& standing) {
+  return kept(standing.half) == Kept::none ? class_half(standing.half, standing.priority) : standing.half;
+}
+
+Lanes::Lane Lanes::load(std::int64_t half, std::int64_t lane) {
+  Lane found{.id = lane, .half = half, .head = {}};
+  load_.bind(lane);
+  if (load_.row()) {
+    found.stored = true;
+    found.head = load_.optional_integer(0);
+    found.head_sent = load_.integer(1);
+    found.turn = load_.integer(2);
+    found.others = load_.integer(3);
+    found.first = load_.optional_integer(4);
+    found.last = load_.optional_integer(5);
+    found.last_sent = load_.integer(6);
+  }
+  load_.reset();
+  return found;
+}
+
+void Lanes::store(const Lane& before, const Lane& after) {
+  if (!after.head && after.others == 0 && !after.first) {
+    if (before.stored) {
+      drop_.bind(after.id).run();
+    }
+  } else if (before.stored && !(before == after)) {
+    update_
+        .bind(after.id, after.head, after.head_sent, after.turn, after.others, after.first, after.last, after.last_sent)
+        .run();
+  } else if (!before.stored) {
+    store_
+        .bind(after.id, after.half, after.head, after.head_sent, after.turn, after.others, after.first, after.last,
+              after.last_sent)
+        .run();
+  }
+}
+
+void Lanes::take(Lane& lane, const Standing& standing) {
+  const bool visible = !standing.until;
+  if (lane.head == standing.seq) {
+    if (visible) {
+      places_.take(lane.half, {lane.turn, standing.seq}, standing.suspected());
+    }
+    lane.head.reset();
+  } else if (visible) {
+    remove(lane, standing.seq);
+  } else if (standing.blocks() && kept(lane.half) != Kept::fair) {
+    lane.others = std::max<std::int64_t>(0, lane.others - 1);
+  }
+}
+
+void Lanes::give(Lane& lane, const Standing& standing) {
+  if (!standing.until) {
+    insert(lane, place_of(standing), standing.suspected());
+  } else if (standing.blocks() && kept(lane.half) != Kept::fair) {
+    if (lane.head) {
+      ++lane.others;
+    } else {
+      lane.head = standing.seq;
+      lane.head_sent = stored(standing.sent_at);
+    }
+  }
+}
+
+std::optional<Lanes::Link> Lanes::link(std::int64_t seq) {
+  link_.bind(seq);
+  std::optional<Link> found;
+  if (link_.row()) {
+    found = Link{{link_.integer(0), seq}, link_.integer(1) != 0, link_.optional_integer(2), link_.optional_integer(3)};
+  }
+  link_.reset();
+  return found;
+}
+
+// Mostly at one of the ends; otherwise it is looked for from the youngest on.
+void Lanes::insert(Lane& lane, const Place& place, bool suspected) {
+  std::erase(popped_, place.second);
+  std::optional<std::int64_t> before = lane.last;
+  std::optional<std::int64_t> next;
+  if (lane.last && place < Place{lane.last_sent, *lane.last}) {
+    const auto first = link(*lane.first);
+    if (first && place < first->place) {
+      before.reset();
+      next = lane.first;
+    } else {
+      for (auto at = link(*lane.last); at && place < at->place; at = before ? link(*before) : std::nullopt) {
+        next = at->place.second;
+        before = at->before;
+      }
+    }
+  }
+  link_insert_.bind(place.second, lane.half, place.first, std::int64_t{suspected ? 1 : 0}, before, next).run();
+  if (before) {
+    link_next_.bind(*before, std::optional(place.second)).run();
+  } else {
+    lane.first = place.second;
+  }
+  if (next) {
+    link_before_.bind(*next, std::optional(place.second)).run();
+  } else {
+    lane.last = place.second;
+    lane.last_sent = place.first;
+  }
+}
+
+void Lanes::remove(Lane& lane, std::int64_t seq) {
+  const auto gone = link(seq);
+  if (!gone) {
+    return;
+  }
+  link_delete_.bind(seq).run();
+  const auto before = lane.first == seq ? std::nullopt : gone->before;
+  if (before) {
+    link_next_.bind(*before, gone->next).run();
+  } else {
+    lane.first = gone->next;
+  }
+  if (gone->next) {
+    link_before_.bind(*gone->next, before).run();
+    return;
+  }
+  lane.last = before;
+  if (before) {
+    const auto last = link(*before);
+    lane.last_sent = last ? last->place.first : 0;
+  }
+}
+
+std::optional<Lanes::Link> Lanes::pop(Lane& lane) {
+  const auto first = lane.first ? link(*lane.first) : std::nullopt;
+  if (first) {
+    if (gathers_) {
+      popped_.push_back(*lane.first);
+    } else {
+      link_delete_.bind(*lane.first).run();
+    }
+    lane.first = first->next;
+    if (!lane.first) {
+      lane.last.reset();
+    }
+  }
+  return first;
+}
+
+void Lanes::flush_removals() {
+  gathers_ = false;
+  std::sort(popped_.begin(), popped_.end());
+  for (auto first = popped_.begin(); first != popped_.end();) {
+    auto last = first;
+    while (std::next(last) != popped_.end() && *std::next(last) == *last + 1) {
+      ++last;
+    }
+    link_delete_run_.bind(*first, *last).run();
+    first = std::next(last);
+  }
+  popped_.clear();
+}
+
+void Lanes::offer(Lane& lane, std::optional<std::int64_t> turn) {
+  const auto first = pop(lane);
+  if (!first) {
+    return;
+  }
+  lane.head = first->place.second;
+  lane.head_sent = first->place.first;
+  lane.turn = turn.value_or(lane.head_sent);
+  places_.put(lane.half, {lane.turn, *lane.head}, first->suspected);
+  if (std::find(offered_.begin(), offered_.end(), lane.half) == offered_.end()) {
+    offered_.push_back(lane.half);
+  }
+}
+
+bool Lanes::withdraw(Lane& lane) {
+  head_state_.bind(*lane.head);
+  const bool touched = head_state_.row();
+  const bool out = touched && head_state_.integer(0) != 0;
+  const bool suspected = touched && head_state_.integer(1) != 0;
+  head_state_.reset();
+  if (out) {
+    return false;
+  }
+  places_.take(lane.half, {lane.turn, *lane.head}, suspected);
+  insert(lane, {lane.head_sent, *lane.head}, suspected);
+  lane.head.reset();
+  return true;
+}
+
+// `came`: a message that has just been put into line, which may be older than the head.
+void Lanes::balance(Lane& lane, const std::optional<Place>& came) {
+  const bool older = lane.head && came && *came < Place{lane.head_sent, *lane.head};
+  if (older || (lane.head && lane.others > 0)) {
+    withdraw(lane);
+  }
+  if (!lane.head && lane.others == 0) {
+    offer(lane, stored(now_));
+  }
+}
+
+void Lanes::change(const Standing* before, const Standing* after) {
+  if (before != nullptr && after != nullptr && same_for_lane(*before, *after)) {
+    return;
+  }
+  const std::int64_t from = before == nullptr ? 0 : lane_of(before->half, before->group);
+  const std::int64_t to = after == nullptr ? 0 : lane_of(after->half, after->group);
+  const auto came = after != nullptr && !after->until ? std::optional(place_of(*after)) : std::nullopt;
+  if (from != 0) {
+    const Lane old = load(before->half, from);
+    Lane lane = old;
+    take(lane, *before);
+    if (to == from) {
+      give(lane, *after);
+    }
+    balance(lane, to == from ? came : std::nullopt);
+    store(old, lane);
+  }
+  if (to != 0 && to != from) {
+    const Lane old = load(after->half, to);
+    Lane lane = old;
+    give(lane, *after);
+    balance(lane, came);
+    store(old, lane);
+  }
+}
+
+void Lanes::end(std::int64_t half, std::int64_t lane, std::int64_t seq) {
+  if (kept(half) == Kept::fair) {
+    return;
+  }
+  const Lane old = load(half, lane);
+  Lane now = old;
+  if (now.head == seq) {
+    now.head.reset();
+  } else {
+    now.others = std::max<std::int64_t>(0, now.others - 1);
+  }
+  balance(now, std::nullopt);
+  store(old, now);
+}
+
+void Lanes::claimed(std::int64_t half, std::int64_t lane, std::int64_t seq) {
+  const Lane old = load(half, lane);
+  if (old.head == seq) {
+    Lane now = old;
+    now.head.reset();
+    balance(now, std::nullopt);
+    store(old, now);
+  }
+}
+
+// In the order of sending, even where the clock has gone back meanwhile.
+void Lanes::grow(std::int64_t half, std::int64_t lane, std::span<Newcomer* const> newcomers) {
+  const Lane old = load(half, lane);
+  Lane now = old;
+  Newcomer* previous = nullptr;
+  for (Newcomer* const newcomer : newcomers) {
+    const auto [sent_at, seq] = newcomer->place;
+    if (!now.head && now.others == 0 && !now.first) {
+      newcomer->head = true;
+      now.head = seq;
+      now.head_sent = sent_at;
+      now.turn = sent_at;
+      continue;
+    }
+    newcomer->before = now.last;
+    if (previous != nullptr) {
+      previous->next = seq;
+    } else if (now.last) {
+      link_next_.bind(*now.last, std::optional(seq)).run();
+    }
+    now.first = now.first ? now.first : seq;
+    now.last = seq;
+    now.last_sent = sent_at;
+    previous = newcomer;
+  }
+  store(old, now);
+}
+
+void Lanes::hold(const Standing& head) {
+  const std::int64_t lane = lane_of(head.half, head.group);
+  if (lane == 0 || kept(head.half) == Kept::fair || !SLUICE_GUARD(sqlite_groups_hold)) {
+    return;
+  }
+  hold_.bind(head.seq, head.half, lane, stored(head.sent_at)).run();
+  const Lane old = load(head.half, lane);
+  Lane now = old;
+  ++now.others;
+  store(old, now);
+}
+
+void Lanes::let_go(std::int64_t seq) {
+  held_place_.bind(seq);
+  const bool holds = held_place_.row();
+  const std::int64_t half = holds ? held_place_.integer(1) : 0;
+  const std::int64_t lane = holds ? held_place_.integer(2) : 0;
+  held_place_.reset();
+  if (!holds) {
+    return;
+  }
+  let_go_.bind(seq).run();
+  const Lane old = load(half, lane);
+  Lane now = old;
+  now.others = std::max<std::int64_t>(0, now.others - 1);
+  balance(now, std::nullopt);
+  store(old, now);
+}
+
+std::optional<WallTime> Lanes::held_place(std::int64_t seq) {
+  held_place_.bind(seq);
+  const auto place = held_place_.row() ? std::optional(loaded(held_place_.integer(0))) : std::nullopt;
+  held_place_.reset();
+  return place;
+}
+
+bool Lanes::take_offered(std::int64_t half) { return std::erase(offered_, half) > 0; }
+
+}  // namespace sluice::queue::sqlite

@@ -1,0 +1,173 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "host/queue/source.hpp"
+#include "host/stores/sqlite/connection.hpp"
+#include "host/stores/sqlite/places.hpp"
+#include "host/stores/sqlite/standing.hpp"
+
+namespace sluice::queue::sqlite {
+
+/// What is kept of a half's order, as `queues.kept` says: one for each half, beginning with the standard one, in two
+/// bits; and whether messages of other priorities than the normal one have been there, in the next.
+enum class Kept : std::uint8_t { none, group, queue, fair };
+
+/// What these rules ask a half to keep.
+Kept kept_for(const ClaimRules& rules);
+
+/// The order within groups. A half of which none is kept costs nothing here.
+///
+/// The messages of a group are a lane: one of them, its head, lies where it can be claimed, the others in `line` in
+/// their order. The head is offered anew each time, behind the heads that were offered before it, which gives each lane
+/// its turn. Where the order is kept strictly, a lane offers nothing while its head is out (in flight, or to be tried
+/// again) or while something else holds it. Messages without a group have no lane, unless the whole queue is one.
+///
+/// Works inside a transaction of its connection.
+class Lanes {
+ public:
+  Lanes(Connection& connection, Places& places);
+
+  /// At the start of each transaction.
+  void begin();
+  /// When what is offered from here on gets its turn.
+  void at(WallTime now) { now_ = now; }
+  /// `bits` as `queues.kept` has them.
+  void learn(std::int64_t queue, std::int64_t bits);
+
+  Kept kept(std::int64_t half) { return kept_in(bits_of(half), half); }
+  static Kept kept_in(std::int64_t bits, std::int64_t half) {
+    return static_cast<Kept>((bits >> shift_of(half)) & kMask);
+  }
+  bool prioritised(std::int64_t half) { return (bits_of(half) & kPrioritised) != 0; }
+  /// From here on messages of all priorities are looked for in this queue.
+  void prioritise(std::int64_t half);
+  /// True: the end of a message of this half may concern a lane.
+  bool tracks(std::int64_t half) { return (bits_of(half) & ~kPrioritised) != 0; }
+  /// 0: none. `group` as `group_hash` gives it.
+  std::int64_t lane_of(std::int64_t half, std::int64_t group);
+  /// Where a message without a lane lies in `ready`.
+  std::int64_t place_half(const Standing& standing);
+
+  /// From here on the half's order is kept so. Reads and writes all that can be claimed there.
+  void keep(std::int64_t half, Kept kept);
+
+  /// A message stands otherwise than before; null: it was not there, or is there no more. Those without a lane are left
+  /// out by the caller.
+  void change(const Standing* before, const Standing* after);
+  /// A message in flight has gone.
+  void end(std::int64_t half, std::int64_t lane, std::int64_t seq);
+  /// The head was handed out; for a half that gives turns only.
+  void claimed(std::int64_t half, std::int64_t lane, std::int64_t seq);
+  /// Where a message that is sent comes to lie: set by `grow`.
+  struct Newcomer {
+    Place place;
+    bool head = false;  ///< it is the lane's head, to be put into `ready`; the others belong into `line`
+    std::optional<std::int64_t> before{};
+    std::optional<std::int64_t> next{};
+  };
+  /// Messages are sent to a lane; `newcomers` in their order, and their caller puts them down where they are told.
+  void grow(std::int64_t half, std::int64_t lane, std::span<Newcomer* const> newcomers);
+
+  // Between the two, what is taken out of lines is gathered: a run of messages is deleted with one statement.
+  void gather_removals() { gathers_ = true; }
+  void flush_removals();
+
+  /// The lane of this message stays where it is until `let_go`.
+  void hold(const Standing& head);
+  /// The message was removed, or has left its half. Does nothing for one that holds no lane.
+  void let_go(std::int64_t seq);
+  /// The sent_at that a message had which holds its lane.
+  std::optional<WallTime> held_place(std::int64_t seq);
+
+  /// Whether a lane of this half has offered something since it was asked last.
+  bool take_offered(std::int64_t half);
+
+  static constexpr std::int64_t kPrioritised = 16;
+
+ private:
+  struct Lane {
+    std::int64_t id = 0;
+    std::int64_t half = 0;
+    bool stored = false;
+    std::optional<std::int64_t> head;
+    std::int64_t head_sent = 0;
+    std::int64_t turn = 0;    ///< the head's place, while it can be claimed
+    std::int64_t others = 0;  ///< messages beside the head that keep the lane from offering anything
+    // Of the chain in `line`.
+    std::optional<std::int64_t> first;
+    std::optional<std::int64_t> last;
+    std::int64_t last_sent = 0;
+    friend bool operator==(const Lane&, const Lane&) = default;
+  };
+  Lane load(std::int64_t half, std::int64_t lane);
+  void store(const Lane& before, const Lane& after);
+  void take(Lane& lane, const Standing& standing);
+  void give(Lane& lane, const Standing& standing);
+  void balance(Lane& lane, const std::optional<Place>& came);
+  void offer(Lane& lane, std::optional<std::int64_t> turn);
+  // The chain.
+  struct Link {
+    Place place;
+    bool suspected = false;
+    std::optional<std::int64_t> before;
+    std::optional<std::int64_t> next;
+  };
+  std::optional<Link> link(std::int64_t seq);
+  void insert(Lane& lane, const Place& place, bool suspected);
+  void remove(Lane& lane, std::int64_t seq);
+  std::optional<Link> pop(Lane& lane);
+  /// Puts the head back into line where it can be claimed; false: it is out.
+  bool withdraw(Lane& lane);
+  static constexpr std::int64_t kMask = 3;
+  static int shift_of(std::int64_t half) { return (half & 1) == 0 ? 0 : 2; }
+  std::int64_t bits_of(std::int64_t half);
+  void write_bits(std::int64_t half, std::int64_t bits);
+
+  // Of `keep`.
+  struct Waiting {
+    Place place;
+    std::int64_t lane;
+    std::int64_t place_half;
+    bool suspected;
+  };
+  std::vector<Waiting> gather(std::int64_t half);
+  void hold_back(std::int64_t half, std::map<std::int64_t, Lane>& lanes);
+  static Lane& lane_in(std::map<std::int64_t, Lane>& lanes, std::int64_t half, std::int64_t id);
+
+  Connection& connection_;
+  Places& places_;
+  Statement bits_;
+  Statement bits_write_;
+  Statement load_;
+  Statement update_;
+  Statement store_;
+  Statement drop_;
+  Statement link_;
+  Statement link_insert_;
+  Statement link_delete_;
+  Statement link_delete_run_;
+  Statement link_next_;
+  Statement link_before_;
+  Statement head_state_;
+  Statement hold_;
+  Statement let_go_;
+  Statement held_place_;
+  std::vector<std::pair<std::int64_t, std::int64_t>> known_;  ///< bits by queue, of this transaction
+  std::vector<std::int64_t> offered_;                         ///< halves
+  std::vector<std::int64_t> popped_;                          ///< still to be deleted from `line`
+  bool gathers_ = false;
+  WallTime now_{};
+};
+
+/// A group's name as lanes are found by; never 0 for one that is not empty. Stored: it must never change.
+std::int64_t group_hash(std::string_view group);
+
+}  // namespace sluice::queue::sqlite

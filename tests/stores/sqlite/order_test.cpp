@@ -1,0 +1,222 @@
+// Groups in their order over random histories: several hosts, retries, releases, dead letters, hosts that die,
+// operators. A failure prints its seed.
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <map>
+#include <random>
+#include <set>
+
+#include "tests/stores/sqlite/sqlite_rig.hpp"
+#include "tests/support/fake_clock.hpp"
+
+namespace sluice::test {
+namespace {
+
+using queue::ChangeAction;
+using queue::Completion;
+using queue::CompletionAction;
+using queue::Delivery;
+using std::chrono_literals::operator""s;
+using std::chrono_literals::operator""ms;
+
+class GroupHistory {
+ public:
+  GroupHistory(unsigned seed, queue::Order order) : dice_(seed), order_(order) {}
+
+  void run(int steps) {
+    for (int step = 0; step < steps && !::testing::Test::HasFailure(); ++step) {
+      switch (below(10)) {
+        case 0:
+        case 1:
+        case 2:
+          send();
+          break;
+        case 3:
+        case 4:
+        case 5:
+          claim();
+          break;
+        case 6:
+        case 7:
+          settle();
+          break;
+        case 8:
+          operate();
+          break;
+        default:
+          clock_.advance(std::chrono::milliseconds(below(4'000)));
+          lapse();
+      }
+    }
+    drain();
+    for (auto& host : hosts_) {
+      host.reset();
+    }
+    EXPECT_EQ(broken_invariants(file_), std::vector<std::string>{});
+  }
+
+ private:
+  struct Out {
+    std::size_t host;
+    queue::Receipt receipt;
+    SteadyTime until;
+  };
+
+  std::uint64_t below(std::uint64_t bound) { return dice_() % bound; }
+  StoreDesk& any_host() { return *hosts_[below(hosts_.size())]; }
+  std::string lane_of(const std::string& group) const { return order_ == queue::Order::queue ? "queue" : group; }
+
+  void send() {
+    std::vector<queue::NewMessage> batch;
+    for (std::uint64_t i = 0; i <= below(6); ++i) {
+      const std::string group = "g" + std::to_string(below(4));
+      const auto delay = below(6) == 0 ? Duration(std::chrono::milliseconds(1 + below(3'000))) : Duration::zero();
+      batch.push_back({.id = std::to_string(next_id_++), .body = "x", .group = group, .delay = delay});
+    }
+    for (const auto& result : any_host().send("orders", batch, Deadline::never())) {
+      EXPECT_EQ(result.status, queue::SendStatus::sent);
+    }
+    for (const auto& message : batch) {
+      live_.insert(message.id);
+    }
+    clock_.advance(1ms);
+  }
+
+  void claim() {
+    const std::size_t host = below(hosts_.size());
+    const queue::ClaimRequest request{
+        .max = 1 + below(5), .visibility = 3s, .suspects = below(4) != 0, .rules = {.order = order_}};
+    const auto claimed = hosts_[host]->source({"orders"}).claim(request, Deadline::never());
+    ASSERT_TRUE(claimed) << claimed.error().message();
+    for (const Delivery& delivery : claimed->deliveries) {
+      const std::string lane = lane_of(delivery.message.group);
+      EXPECT_FALSE(out_.contains(lane)) << delivery.message.id << " beside " << out_[lane].receipt.id;
+      // The oldest of its group that is not hidden for having been sent for later.
+      for (const auto& [id, sent_at] : places_of(lane)) {
+        EXPECT_FALSE(sent_at < delivery.message.sent_at) << id << " lies before " << delivery.message.id;
+      }
+      out_[lane] = {host, delivery.receipt, delivery.leased_until};
+    }
+  }
+
+  /// The messages of a lane that can be claimed or wait for a retry, with the times they were sent for.
+  std::map<std::string, WallTime> places_of(const std::string& lane) {
+    std::map<std::string, WallTime> found;
+    const auto page = any_host().list("orders", {.limit = 1000, .cursor = {}}, Deadline::never());
+    for (const auto& stored : page->messages) {
+      const bool sent_for_later = stored.invisible_until && *stored.invisible_until == stored.message.sent_at;
+      if (lane_of(stored.message.group) == lane && !sent_for_later && !moved_.contains(stored.message.id)) {
+        found.emplace(stored.message.id, stored.message.sent_at);
+      }
+    }
+    return found;
+  }
+
+  void settle() {
+    if (out_.empty()) {
+      return;
+    }
+    const auto picked = std::next(out_.begin(), static_cast<std::ptrdiff_t>(below(out_.size())));
+    constexpr std::array kActions{CompletionAction::remove, CompletionAction::remove, CompletionAction::retry,
+                                  CompletionAction::release, CompletionAction::dead_letter};
+    const Completion completion{.receipt = picked->second.receipt,
+                                .action = kActions.at(below(kActions.size())),
+                                .delay = below(2) == 0 ? Duration::zero() : Duration(500ms),
+                                .failure = {.error = "no", .handler = "h", .host = "w"},
+                                .suspect = below(5) == 0,
+                                .hold_group = below(3) == 0};
+    const auto settled =
+        hosts_[picked->second.host]->settle({"orders"}, std::span(&completion, 1), Deadline::never()).front();
+    EXPECT_EQ(settled.status, queue::SettleStatus::applied) << settled.error.message();
+    if (completion.action == CompletionAction::remove) {
+      live_.erase(completion.receipt.id);
+    }
+    out_.erase(picked);
+  }
+
+  /// Leases that have ended are nobody's.
+  void lapse() {
+    std::erase_if(out_, [this](const auto& entry) { return entry.second.until < clock_.steady_now(); });
+  }
+
+  void operate() {
+    if (live_.empty()) {
+      return;
+    }
+    const std::string id = *std::next(live_.begin(), static_cast<std::ptrdiff_t>(below(live_.size())));
+    for (const auto& [lane, out] : out_) {
+      if (out.receipt.id == id) {
+        return;  // what is at work is left alone, as commands do
+      }
+    }
+    constexpr std::array kActions{ChangeAction::remove,      ChangeAction::delay,   ChangeAction::move_to_front,
+                                  ChangeAction::dead_letter, ChangeAction::redrive, ChangeAction::reset};
+    const queue::Change change{.id = id, .action = kActions.at(below(kActions.size()))};
+    any_host().change("orders", std::span(&change, 1), Deadline::never());
+    moved_.insert(id);
+    if (change.action == ChangeAction::remove) {
+      live_.erase(id);
+    }
+    clock_.advance(1ms);
+  }
+
+  /// Everything can be had in the end, whatever held it.
+  void drain() {
+    out_.clear();
+    clock_.advance(60s);
+    for (int idle = 0; idle < 3 && !::testing::Test::HasFailure();) {
+      std::vector<queue::Change> back;
+      const auto dead =
+          any_host().list("orders", {.half = queue::Half::dlq, .limit = 1000, .cursor = {}}, Deadline::never());
+      for (const auto& stored : dead->messages) {
+        back.push_back({.id = stored.message.id, .action = ChangeAction::redrive});
+      }
+      any_host().change("orders", back, Deadline::never());
+      const auto claimed = any_host()
+                               .source({"orders"})
+                               .claim({.max = 100, .visibility = 3s, .rules = {.order = order_}}, Deadline::never());
+      ASSERT_TRUE(claimed);
+      std::vector<Completion> done;
+      for (const Delivery& delivery : claimed->deliveries) {
+        done.push_back({.receipt = delivery.receipt});
+        live_.erase(delivery.message.id);
+      }
+      any_host().settle({"orders"}, done, Deadline::never());
+      idle = done.empty() && back.empty() ? idle + 1 : 0;
+      clock_.advance(1ms);
+    }
+    EXPECT_TRUE(live_.empty()) << live_.size() << " are left, among them " << *live_.begin();
+  }
+
+  std::mt19937_64 dice_;
+  const queue::Order order_;
+  TempFolder folder_;
+  const std::string file_ = folder_.file("store.db");
+  FakeClock clock_;
+  SeededRandom random_{1};
+  std::array<std::unique_ptr<StoreDesk>, 3> hosts_{
+      open_store(file_, clock_, random_), open_store(file_, clock_, random_), open_store(file_, clock_, random_)};
+  std::map<std::string, Out> out_;  ///< by lane
+  std::set<std::string> live_;
+  std::set<std::string> moved_;  ///< by an operator: its place is what he said
+  int next_id_ = 0;
+};
+
+TEST(SqliteOrder, GroupsKeepTheirOrderInAnyHistory) {
+  for (unsigned seed = 1; seed <= 12 && !::testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    GroupHistory(seed, queue::Order::group).run(150);
+  }
+}
+
+TEST(SqliteOrder, AQueueKeepsItsOrderInAnyHistory) {
+  for (unsigned seed = 1; seed <= 6 && !::testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    GroupHistory(seed, queue::Order::queue).run(150);
+  }
+}
+
+}  // namespace
+}  // namespace sluice::test
