@@ -15,6 +15,9 @@ namespace {
 
 // DynamoDB's limit is 4 MB for all items of a transaction.
 constexpr std::size_t kMostBytes = 3'000'000;
+// A token has 36 bytes at most: so much of a UUID, and a number for the table.
+constexpr std::size_t kTokenBytes = 28;
+constexpr std::uint64_t kTables = 100'000'000;
 
 const dynamo::Item* find(const std::unordered_map<std::string, dynamo::Item>& records, const std::string& id) {
   const auto found = records.find(id);
@@ -162,7 +165,8 @@ std::vector<KeyedSender::Lot> KeyedSender::lots(std::deque<Entry>& entries) cons
 
 dynamo::TransactWriteRequest KeyedSender::request_of(const Lot& lot) const {
   dynamo::TransactWriteRequest request;
-  request.token = make_uuid(random_);
+  // DynamoDB knows tokens by account, not by table.
+  request.token = make_uuid(random_).substr(0, kTokenBytes - 1) + std::to_string(stable_hash(place_.table) % kTables);
   const WallTime now = parts_.clock.wall_now();
   for (const Entry* entry : lot) {
     const NewMessage& message = *entry->draft.message;
