@@ -116,6 +116,7 @@ class NoMetrics final : public observe::JobMetrics {
   void outcome(std::string_view, std::uint64_t) override {}
   void handler_time(Duration, std::uint64_t) override {}
   void settle_failed(std::uint64_t) override {}
+  void effects_refused(std::uint64_t) override {}
   void lost(std::uint64_t) override {}
   void claim_failed() override {}
   void in_flight(std::int64_t) override {}

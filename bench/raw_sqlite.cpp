@@ -99,4 +99,18 @@ void RawSqlite::remove() {
   s.run(s.commit);
 }
 
+UserTable::UserTable(const std::string& path, std::int64_t accounts) {
+  sqlite3* handle = nullptr;
+  const std::string sql =
+      "CREATE TABLE accounts (number INTEGER PRIMARY KEY, balance INTEGER NOT NULL); "
+      "WITH RECURSIVE numbers (number) AS (SELECT 0 UNION ALL SELECT number + 1 FROM numbers WHERE number + 1 < " +
+      std::to_string(accounts) + ") INSERT INTO accounts SELECT number, 0 FROM numbers";
+  const bool made = sqlite3_open_v2(path.c_str(), &handle, SQLITE_OPEN_READWRITE, nullptr) == SQLITE_OK &&
+                    sqlite3_exec(handle, sql.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK;
+  sqlite3_close(handle);
+  if (!made) {
+    throw std::runtime_error("cannot make the user's table in " + path);
+  }
+}
+
 }  // namespace sluice::bench

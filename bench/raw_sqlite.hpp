@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,6 +25,13 @@ class RawSqlite {
  private:
   struct Session;
   std::unique_ptr<Session> session_;
+};
+
+/// A table of the user's in a store's file: accounts by number, from 0 on.
+class UserTable {
+ public:
+  /// Throws std::runtime_error.
+  UserTable(const std::string& path, std::int64_t accounts);
 };
 
 }  // namespace sluice::bench

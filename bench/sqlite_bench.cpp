@@ -1,8 +1,9 @@
 // What the embedded store does alone: send, claim and settle in batches, one thread, durable; its memory; and beside a
 // plain SQLite loop that works on the same disk in turn with it.
 //
-//   sqlite_bench [--messages N] [--batch N] [--folder DIR] [--compare N] [--groups N] [--hosts N]
+//   sqlite_bench [--messages N] [--batch N] [--folder DIR] [--compare N] [--effects N] [--groups N] [--hosts N]
 //
+// What completions cost that commit a message and an SQL statement of their own, in turn with plain ones: --effects.
 // With --groups: the same messages once more in so many groups, each in its order, and what is left of the rate. Then
 // again by --hosts N hosts at once, each with a store of its own on the file, which look at the order of each message;
 // one in a hundred is given back once.
@@ -27,6 +28,7 @@
 #include "base/random.hpp"
 #include "base/uuid.hpp"
 #include "bench/raw_sqlite.hpp"
+#include "host/queue/effects.hpp"
 #include "host/stores/sqlite/sqlite_store.hpp"
 
 namespace {
@@ -45,6 +47,7 @@ struct Options {
   std::size_t compare = 200'000;
   std::size_t groups = 0;
   std::size_t hosts = 0;
+  std::size_t effects = 200'000;
   std::string folder = std::filesystem::temp_directory_path().string();
 };
 
@@ -115,9 +118,24 @@ void send(Sides& sides, Random& random, std::size_t count, std::size_t batch, St
   }
 }
 
-/// One claim and its settlement; false when nothing was left.
+constexpr std::int64_t kAccounts = 1'000;
+
+/// A message to another queue, and a row of the user's that is changed.
+std::shared_ptr<const queue::Effects> make_effects(Random& random) {
+  auto effects = std::make_shared<queue::Effects>();
+  queue::EmittedMessage& emitted = effects->messages.emplace_back();
+  emitted.queue = "receipts";
+  emitted.message.id = make_uuid(random);
+  emitted.message.body.assign(100, 'x');
+  const auto account = static_cast<std::int64_t>(random.unit() * static_cast<double>(kAccounts));
+  effects->writes.push_back(
+      {queue::SqlWrite{"UPDATE accounts SET balance = balance + ?1 WHERE number = ?2", {std::int64_t{1}, account}, 1}});
+  return effects;
+}
+
+/// One claim and its settlement, with effects where there is a source of ids; false when nothing was left.
 bool work_batch(Sides& sides, std::size_t batch, Stopwatch& claiming, Stopwatch& settling,
-                queue::Order order = queue::Order::none) {
+                queue::Order order = queue::Order::none, Random* random = nullptr) {
   std::vector<queue::Completion> completions;
   claiming.time([&] {
     const auto claimed = sides.source->claim(
@@ -129,6 +147,11 @@ bool work_batch(Sides& sides, std::size_t batch, Stopwatch& claiming, Stopwatch&
       completions.push_back({.receipt = delivery.receipt});
     }
   });
+  if (random != nullptr) {
+    for (auto& completion : completions) {
+      completion.effects = make_effects(*random);
+    }
+  }
   settling.time([&] {
     for (const auto& result : sides.source->settle(completions, Deadline::never())) {
       if (result.status != queue::SettleStatus::applied) {
@@ -236,6 +259,23 @@ void by_several_hosts(Sides& sides, const std::string& path, const Options& opti
               options.hosts);
 }
 
+void with_effects(Sides& sides, Random& random, const Options& options) {
+  Stopwatch sending;
+  send(sides, random, options.effects * 2, options.batch, sending);
+  Stopwatch claiming;
+  Stopwatch plain;
+  Stopwatch with;
+  while (work_batch(sides, options.batch, claiming, plain) &&
+         work_batch(sides, options.batch, claiming, with, queue::Order::none, &random)) {
+  }
+  print("in turn: send", sending, options.effects * 2);
+  print("         settle", plain, options.effects);
+  print("    with effects", with, options.effects);
+  const Stopwatch half_claiming{claiming.seconds / 2, claiming.processor / 2};
+  std::printf("with effects: %.2f of the processor of a plain settlement, %.2f with the claim\n",
+              with.processor / plain.processor, (half_claiming + with).processor / (half_claiming + plain).processor);
+}
+
 void beside_raw(Sides& sides, Random& random, const Options& options, const std::string& folder) {
   Stopwatch sending;
   send(sides, random, options.compare, options.batch, sending);
@@ -272,6 +312,8 @@ Options parse(int argc, char** argv) {
       options.groups = std::stoul(argv[i + 1]);
     } else if (name == "--hosts") {
       options.hosts = std::stoul(argv[i + 1]);
+    } else if (name == "--effects") {
+      options.effects = std::stoul(argv[i + 1]);
     } else if (name == "--folder") {
       options.folder = argv[i + 1];
     } else {
@@ -300,6 +342,10 @@ int main(int argc, char** argv) try {
     }
     Sides sides{*(*queues)->open_sender("bench"), *(*queues)->open_source({"bench"})};
     const Stopwatch plain = alone(sides, random, options);
+    if (options.effects > 0) {
+      bench::UserTable accounts(store_options.path, kAccounts);
+      with_effects(sides, random, options);
+    }
     if (options.groups > 0) {
       // Kept from the first claim on, so that the messages are put into their groups as they are sent.
       static_cast<void>(sides.source->claim({.rules = {.order = queue::Order::group}}, Deadline::never()));

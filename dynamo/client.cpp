@@ -175,13 +175,14 @@ std::vector<TransactResult> Client::transact_each(std::span<const TransactWriteR
   for (std::size_t i = 0; i < requests.size(); ++i) {
     const std::string table = requests[i].actions.empty() ? std::string() : requests[i].actions.front().table;
     Call& call = calls.emplace_back(write_call("TransactWriteItems", table, encode(requests[i]), outputs[i]));
+    call.repeatable = !requests[i].token.empty();
     call.refused = [&result = results[i]](std::string_view body) { result.reasons = decode_cancellation(body); };
   }
   core_->run(calls, deadline);
   for (std::size_t i = 0; i < requests.size(); ++i) {
     results[i].error = std::move(calls[i].error);
     results[i].capacity = outputs[i].capacity;
-    if (!results[i].error) {
+    if (!results[i].error || results[i].error->exception_name != "TransactionCanceledException") {
       results[i].reasons.clear();  // of an attempt before
     }
   }

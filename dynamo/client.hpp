@@ -222,8 +222,9 @@ class Client {
   /// Each write is a request of its own; they run side by side, as many at once as the transport allows. Results in the
   /// order of the writes.
   std::vector<Result<ItemOutput>> write_each(std::span<const ItemWrite> writes, Deadline deadline);
-  /// Each request is one transaction; they run side by side. Results in the order of the requests. One whose outcome is
-  /// unknown is not repeated by the client; with its token the caller may, within ten minutes.
+  /// Each request is one transaction; they run side by side. Results in the order of the requests. One with a token is
+  /// repeated though its outcome is unknown; `Error::outcome_unknown` says that it still is after all tries, and the
+  /// caller may make the same request again within ten minutes.
   std::vector<TransactResult> transact_each(std::span<const TransactWriteRequest> requests, Deadline deadline);
   Result<Page> query(const QueryRequest& request, Deadline deadline);
   Result<Page> scan(const ScanRequest& request, Deadline deadline);

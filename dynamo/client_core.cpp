@@ -38,6 +38,9 @@ std::string signing_region(const ClientOptions& options) {
   return endpoint && !endpoint->signing_region.empty() ? endpoint->signing_region : options.region;
 }
 
+/// An earlier attempt of the same transaction is still at work.
+bool in_progress(const Error& error) { return error.exception_name == "TransactionInProgressException"; }
+
 }  // namespace
 
 Client::Core::Core(ClientOptions options, HttpTransport& transport, CredentialsProvider& credentials,
@@ -176,6 +179,10 @@ void Client::Core::settle(Call& call, const HttpResult& result, Deadline deadlin
     call.phase = Call::Phase::due;
     return;
   }
+  if (call.repeatable) {
+    call.unknown = call.unknown || call.error->outcome_unknown || in_progress(*call.error);
+    call.error->outcome_unknown = false;
+  }
   const auto delay = policy_.next_delay(*call.error, call.retry, quota_, random_.unit(), deadline.left(now));
   if (!delay) {
     fail(call, std::move(*call.error));
@@ -193,6 +200,9 @@ void Client::Core::fail(Call& call, Error error) {
   if (error.kind == ErrorKind::timeout && !call.last_answer.empty()) {
     error.message += "; an attempt before it: " + call.last_answer;
   }
+  // What DynamoDB says of the transaction itself is true of all attempts.
+  const bool verdict = error.kind == ErrorKind::conditional_check_failed || error.kind == ErrorKind::validation;
+  error.outcome_unknown = error.outcome_unknown || (call.unknown && !verdict);
   call.error = std::move(error);
   call.phase = Call::Phase::done;
 }

@@ -34,6 +34,7 @@ struct Call {
   std::string table;  ///< for the observer
   std::string body;
   bool write = false;
+  bool repeatable = false;  ///< a write that may be repeated though its outcome is unknown: it has a token
   /// Reads the answer's body into wherever the caller wants it; called once for each answer with status 200.
   std::function<Result<AnswerReport>(std::string_view)> decode;
   /// Given the body of each answer with another status; empty: nobody wants to know more than the error tells.
@@ -43,6 +44,7 @@ struct Call {
   enum class Phase { due, in_flight, done };
   Phase phase = Phase::due;
   std::optional<Error> error;  ///< once done: why it failed, or nothing
+  bool unknown = false;        ///< an attempt that failed may have taken effect all the same
   std::string last_answer;     ///< why the last attempt failed that did not end by time; empty: none did
   std::string invocation_id;
   RetryState retry;

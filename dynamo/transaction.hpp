@@ -33,8 +33,9 @@ inline constexpr std::size_t kMostActions = 100;
 
 /// Why one action stood in the way; "None" for those that did not.
 struct CancellationReason {
-  std::string code;  ///< "ConditionalCheckFailed", "TransactionConflict", ...
-  Item item;         ///< with `return_old`
+  std::string code;       ///< "ConditionalCheckFailed", "TransactionConflict", ...
+  Item item;              ///< with `return_old`
+  std::string message{};  ///< one line; may be empty
 };
 
 /// Reads the reasons of a TransactionCanceledException, in the order of the actions; nothing for another text.

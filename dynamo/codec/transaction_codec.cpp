@@ -3,6 +3,7 @@
 
 #include "base/text/json_reader.hpp"
 #include "base/text/json_string.hpp"
+#include "dynamo/codec/error_response.hpp"
 #include "dynamo/codec/item_reader.hpp"
 #include "dynamo/codec/json_codec.hpp"
 #include "dynamo/codec/response_reader.hpp"
@@ -101,6 +102,11 @@ std::vector<CancellationReason> decode_cancellation(std::string_view body) {
     return read_elements(reader, [&] {
       CancellationReason& reason = reasons.emplace_back();
       return read_members(reader, [&](std::string_view member) {
+        if (member == "Message") {
+          took_string(reader, reason.message);
+          reason.message = one_line(reason.message);
+          return true;
+        }
         return member == "Code" ? took_string(reader, reason.code) : member == "Item" && took_item(reader, reason.item);
       });
     });

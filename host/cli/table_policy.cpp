@@ -21,7 +21,7 @@ OrExit<std::vector<Role>> named_roles(const Arguments& arguments) {
   for (const std::string& name : arguments.all("role")) {
     const auto role = queue::dynamomq::role_of(name);
     if (!role) {
-      return Exit::usage("--role is host, producer, reader, operator or setup, not \"" + name + "\"");
+      return Exit::usage("--role is host, producer, reader, operator, setup or effects, not \"" + name + "\"");
     }
     if (std::find(roles.begin(), roles.end(), *role) == roles.end()) {
       roles.push_back(*role);
@@ -147,7 +147,7 @@ Command table_policy_command() {
           "own, in place of a share of a batch.",
       .flags = with_place_flags(
           {{.name = "role",
-            .value = "host|producer|reader|operator|setup",
+            .value = "host|producer|reader|operator|setup|effects",
             .help = "whose privileges; may be repeated [default: host]",
             .repeated = true},
            {.name = "writes",

@@ -47,6 +47,8 @@ struct JobFamilies {
         outcomes(counter(registry, "sluice_outcomes_total", "Outcomes of attempts, by outcome")),
         attempts(counter(registry, "sluice_attempts_total", "Attempts that a handler has finished")),
         settle_failures(counter(registry, "sluice_settle_failures_total", "Settlements that failed")),
+        effects_refused(counter(registry, "sluice_effects_refused_total",
+                                "Messages whose effects the store refused; nothing of them was committed")),
         lost_receipts(counter(registry, "sluice_lost_receipts_total",
                               "Receipts found to be no longer ours, at settle or extend")),
         in_flight(gauge(registry, "sluice_in_flight", "Messages that this host holds at the moment")),
@@ -60,6 +62,7 @@ struct JobFamilies {
   CounterFamily& outcomes;
   CounterFamily& attempts;
   CounterFamily& settle_failures;
+  CounterFamily& effects_refused;
   CounterFamily& lost_receipts;
   GaugeFamily& in_flight;
   CounterFamily& timeouts;
@@ -78,6 +81,7 @@ class PrometheusJob final : public JobMetrics {
         claim_failures_(families.claim_failures.Add(labels)),
         attempts_(families.attempts.Add(labels)),
         settle_failures_(families.settle_failures.Add(labels)),
+        effects_refused_(families.effects_refused.Add(labels)),
         lost_receipts_(families.lost_receipts.Add(labels)),
         in_flight_(families.in_flight.Add(labels)),
         timeouts_(families.timeouts.Add(labels)),
@@ -113,6 +117,7 @@ class PrometheusJob final : public JobMetrics {
     durations_.observe(duration, count);
   }
 
+  void effects_refused(std::uint64_t count) override { effects_refused_.Increment(static_cast<double>(count)); }
   void settle_failed(std::uint64_t count) override { settle_failures_.Increment(static_cast<double>(count)); }
   void lost(std::uint64_t count) override { lost_receipts_.Increment(static_cast<double>(count)); }
   void claim_failed() override { claim_failures_.Increment(); }
@@ -151,6 +156,7 @@ class PrometheusJob final : public JobMetrics {
   prometheus::Counter& claim_failures_;
   prometheus::Counter& attempts_;
   prometheus::Counter& settle_failures_;
+  prometheus::Counter& effects_refused_;
   prometheus::Counter& lost_receipts_;
   prometheus::Gauge& in_flight_;
   prometheus::Counter& timeouts_;

@@ -25,6 +25,7 @@ class JobMetrics {
   /// `count` attempts that took `duration` each.
   virtual void handler_time(Duration duration, std::uint64_t count) = 0;
   virtual void settle_failed(std::uint64_t count) = 0;
+  virtual void effects_refused(std::uint64_t count) = 0;
   virtual void lost(std::uint64_t count) = 0;  ///< receipts no longer ours, at settle or extend
   virtual void claim_failed() = 0;
   virtual void in_flight(std::int64_t now) = 0;

@@ -47,6 +47,7 @@ enum class SettleStatus {
 struct SettleResult {
   SettleStatus status = SettleStatus::applied;
   Error error;
+  bool reject = false;  ///< refused, by an effect whose message is to be rejected then (OnRefusal)
 };
 
 struct ExtendResult {

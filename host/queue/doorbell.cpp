@@ -1,7 +1,10 @@
 #include "host/queue/doorbell.hpp"
 
 #include <algorithm>
+#include <set>
 #include <utility>
+
+#include "host/queue/effects.hpp"
 
 namespace sluice::queue {
 
@@ -15,6 +18,13 @@ bool shows(const Change& change) {
 
 bool wakes_standard(const Change& change) {
   return shows(change) || change.action == ChangeAction::redrive || change.action == ChangeAction::reset;
+}
+
+/// Adds the queues that messages were sent to.
+void add_emitted(const Effects& effects, std::set<std::string>& queues) {
+  for (const EmittedMessage& emitted : effects.messages) {
+    queues.insert(emitted.queue);
+  }
 }
 
 bool wakes_dlq(const Change& change) { return shows(change) || change.action == ChangeAction::dead_letter; }
@@ -114,14 +124,22 @@ void Doorbell::ring_settled(const QueueAddress& address, std::span<const Complet
                             std::span<const SettleResult> results) {
   bool here = false;
   bool dead = false;
+  std::set<std::string> sent_to;
   for (std::size_t i = 0; i < std::min(results.size(), completions.size()); ++i) {
     if (results[i].status != SettleStatus::applied) {
       continue;
     }
     const Completion& completion = completions[i];
+    if (completion.effects) {
+      add_emitted(*completion.effects, sent_to);
+    }
     const bool back = completion.action == CompletionAction::retry || completion.action == CompletionAction::release;
     here = here || (back && completion.delay <= Duration::zero());
     dead = dead || completion.action == CompletionAction::dead_letter;
+  }
+  // Of delayed ones, too, so that whoever waits learns when they come due.
+  for (const std::string& queue : sent_to) {
+    ring({queue, Half::standard});
   }
   if (here) {
     ring(address);

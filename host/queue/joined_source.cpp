@@ -98,6 +98,7 @@ class JoinedSource::Claiming {
     own.max = share;
     own.bytes = request_.bytes - bytes_;
     own.visibility = parts_[part].visibility;
+    own.rules.max_in_flight = parts_[part].max_in_flight;
     // A suspect is alone in its claim.
     own.suspects = request_.suspects && found_.deliveries.empty();
     auto claimed = parts_[part].source->claim(own, deadline_);

@@ -26,6 +26,7 @@ class JoinedSource final : public Source {
     std::unique_ptr<Source> source;
     std::uint32_t weight = 1;
     Duration visibility{};
+    std::uint64_t max_in_flight = 0;  ///< as ClaimRules', whatever a request says
   };
   /// At least one, and at most 65,536.
   explicit JoinedSource(std::vector<Part> parts);

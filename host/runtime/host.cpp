@@ -49,7 +49,8 @@ Result<std::unique_ptr<queue::Source>> open_source(queue::Queues& queues, const 
     if (!opened) {
       return opened.error();
     }
-    parts.push_back({std::move(*opened), job.queues[i].weight, host.queue(addresses[i].queue).visibility_timeout});
+    const config::QueueConfig settings = host.queue(addresses[i].queue);
+    parts.push_back({std::move(*opened), job.queues[i].weight, settings.visibility_timeout, settings.max_in_flight});
   }
   return std::unique_ptr<queue::Source>(std::make_unique<queue::JoinedSource>(std::move(parts)));
 }

@@ -23,9 +23,9 @@ class ClaimCall {
   using Order = JobFlow::ClaimOrder;
 
   /// `explain` may be empty: then a failure says what the source says.
-  ClaimCall(queue::Source& source, Duration visibility, const queue::ClaimRules& rules, const Clock& clock,
-            ExplainError explain)
-      : source_(source), visibility_(visibility), rules_(rules), clock_(clock), explain_(std::move(explain)) {}
+  ClaimCall(queue::Source& source, Duration visibility, const Clock& clock, ExplainError explain,
+            const queue::ClaimRules& rules = {})
+      : source_(source), visibility_(visibility), clock_(clock), explain_(std::move(explain)), rules_(rules) {}
 
   void begin(SharedFlow& flow) {
     source_.start({.on_ready = [&flow] { flow.run([](JobFlow& job, SteadyTime, Notes& notes) { job.wake(notes); }); },
@@ -62,9 +62,9 @@ class ClaimCall {
  private:
   queue::Source& source_;
   const Duration visibility_;
-  const queue::ClaimRules rules_;
   const Clock& clock_;
   const ExplainError explain_;
+  const queue::ClaimRules rules_;
 };
 
 /// Settles.

@@ -124,6 +124,11 @@ Disposition dispose_crash(std::string why, std::uint32_t attempt, const FailureP
   return try_again({OutcomeStatus::crashed, {}, std::move(why)}, attempt, policy, random);
 }
 
+Disposition dispose_refused(const std::string& why, bool reject, std::uint32_t attempt, const FailurePolicy& policy,
+                            Random& random) {
+  return dispose({reject ? OutcomeStatus::reject : OutcomeStatus::retry, {}, why}, attempt, policy, random);
+}
+
 Disposition put_back(bool suspect) {
   return {CompletionAction::release, Duration::zero(), {}, Ending::released, suspect};
 }

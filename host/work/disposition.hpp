@@ -50,6 +50,11 @@ Disposition dispose_exhausted(std::uint32_t attempt, const FailurePolicy& policy
 /// says how. As a failed attempt, and a suspect from now on. Also for whoever finds the crash ledger of a dead host.
 Disposition dispose_crash(std::string why, std::uint32_t attempt, const FailurePolicy& policy, Random& random);
 
+/// Decides on a message whose handler was done in attempt number `attempt`, but whose effects the store refused for the
+/// reason `why`: nothing is committed of them. `reject`: its author wants such a message rejected, not retried.
+Disposition dispose_refused(const std::string& why, bool reject, std::uint32_t attempt, const FailurePolicy& policy,
+                            Random& random);
+
 /// Puts a message back at once for anybody; its handler has not begun. A suspect stays one.
 Disposition put_back(bool suspect);
 

@@ -41,6 +41,14 @@ void FinishedWork::keep(Task& task) {
   }
 }
 
+void FinishedWork::changed(Task& task) {
+  if (!task.finished_here || is_final(task.disposition)) {
+    return;
+  }
+  not_written(task);
+  task.finished_here = false;
+}
+
 void FinishedWork::not_written(Task& task) {
   if (task.finished_here && task.fingerprint == 0) {
     task.fingerprint = fingerprint_of(task.message);

@@ -24,6 +24,8 @@ class FinishedWork {
  public:
   /// Its handler has come to an end.
   void keep(Task& task);
+  /// What becomes of it is something else now.
+  void changed(Task& task);
   /// It could not be written; its body is not needed any more.
   void not_written(Task& task);
   /// It is written, or its receipt is no longer ours. `lost`: it may come back.

@@ -116,12 +116,6 @@ class InstanceMaker {
   std::shared_ptr<plugin::HandlerInstance> shared_;
 };
 
-queue::ClaimRules claim_rules(const JobSpec& spec) {
-  queue::ClaimRules rules = rules_of(spec.config);
-  rules.max_in_flight = spec.max_in_flight;
-  return rules;
-}
-
 JobFlow::Settings flow_settings(const JobSpec& spec) {
   return {.workers = spec.config.concurrency,
           .visibility = spec.visibility_timeout,
@@ -154,7 +148,8 @@ class Job::Parts {
         flow(flow_settings(spec), FailurePolicy(spec.config, spec.host), seams.random, crash_ledger.get(),
              seams.clock.steady_now()),
         shared(spec.config.name, flow, seams.clock, seams.log, seams.metrics),
-        poller(shared, ClaimCall(*source, spec.visibility_timeout, claim_rules(spec), seams.clock, seams.explain)),
+        poller(shared, ClaimCall(*source, spec.visibility_timeout, seams.clock, seams.explain,
+                                 rules_of(spec.config, spec.max_in_flight))),
         settler(shared, SettleCall(*source, seams.clock)),
         keeper(shared, ExtendCall(*source, spec.visibility_timeout)),
         keys(std::move(its_keys)) {

@@ -34,8 +34,8 @@ inline std::string queue_text(const config::JobConfig& job) {
 }
 
 /// How the job wants its claims made.
-inline queue::ClaimRules rules_of(const config::JobConfig& job) {
-  queue::ClaimRules rules;
+inline queue::ClaimRules rules_of(const config::JobConfig& job, std::uint64_t max_in_flight) {
+  queue::ClaimRules rules{.max_in_flight = max_in_flight};
   rules.order = job.order == config::Order::group   ? queue::Order::group
                 : job.order == config::Order::queue ? queue::Order::queue
                                                     : queue::Order::none;

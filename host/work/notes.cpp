@@ -82,6 +82,9 @@ void publish(const Notes& notes, const std::string& job, observe::Log& log, obse
   if (notes.settle_failed > 0) {
     metrics.settle_failed(notes.settle_failed);
   }
+  if (notes.effects_refused > 0) {
+    metrics.effects_refused(notes.effects_refused);
+  }
   if (notes.lost > 0) {
     metrics.lost(notes.lost);
   }

@@ -51,6 +51,7 @@ struct Notes {
   std::uint64_t timed_out = 0;
   std::array<std::uint64_t, kEndings> endings{};
   std::uint64_t settle_failed = 0;
+  std::uint64_t effects_refused = 0;
   std::uint64_t lost = 0;
   std::uint64_t claim_failed = 0;
   std::vector<std::pair<Duration, std::uint64_t>> handler_times;

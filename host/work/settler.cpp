@@ -33,8 +33,9 @@ bool concerns_one_message(const Error& error) {
 
 }  // namespace
 
-Settler::Settler(Holdings& holdings, const Workforce& workforce, const ClaimSizer& sizer, Random& random)
-    : holdings_(holdings), workforce_(workforce), sizer_(sizer), random_(random) {}
+Settler::Settler(FailurePolicy policy, Holdings& holdings, const Workforce& workforce, const ClaimSizer& sizer,
+                 Random& random)
+    : policy_(std::move(policy)), holdings_(holdings), workforce_(workforce), sizer_(sizer), random_(random) {}
 
 void Settler::add(Task& task, Disposition&& disposition, SteadyTime now) {
   task.dispose(std::move(disposition), now);
@@ -162,9 +163,14 @@ void Settler::settled(Order order, std::vector<queue::SettleResult> results, Ste
       finish(task, true, notes);
       continue;
     }
+    task.lease.receipt = std::move(order.completions[i].receipt);
+    if (results[i].status == queue::SettleStatus::refused) {
+      ++tally.written;
+      refused(task, results[i], now, notes);
+      continue;
+    }
     failure = &results[i].error;
     tally.failed += concerns_one_message(*failure) ? 0 : 1;
-    task.lease.receipt = std::move(order.completions[i].receipt);
     failed(task, *failure, notes);
     if (task.open()) {
       again.push_back(&task);
@@ -193,6 +199,28 @@ void Settler::failed(Task& task, const Error& error, Notes& notes) {
     let_go(task, true);
     holdings_.end(task, Ending::lost);
     ++notes.lost;
+  }
+}
+
+void Settler::refused(Task& task, const queue::SettleResult& result, SteadyTime now, Notes& notes) {
+  ++notes.effects_refused;
+  task.settling_failed(false);
+  --channel(task).pending;
+  task.disposition = dispose_refused(result.error.message(), result.reject, task.message.attempt, policy_, random_);
+  ++channel(task).pending;
+  finished_.changed(task);
+  const Ending ending = task.disposition.ending;
+  notes.line(observe::LogLevel::warn,
+             ending == Ending::retried    ? "its effects were refused, to be retried"
+             : ending == Ending::rejected ? "its effects were refused, the message goes to the DLQ"
+                                          : "its effects were refused, the message is discarded",
+             task.message.id, result.error.message());
+  notes.lines.back().attempt = task.message.attempt;
+  if (ending == Ending::retried) {
+    notes.lines.back().wait = task.disposition.delay;
+  }
+  if (!once_) {
+    queue_.add(task, now);
   }
 }
 

@@ -10,6 +10,7 @@
 #include "host/queue/source.hpp"
 #include "host/work/alarm.hpp"
 #include "host/work/claim_sizer.hpp"
+#include "host/work/disposition.hpp"
 #include "host/work/failure_run.hpp"
 #include "host/work/finished_work.hpp"
 #include "host/work/holdings.hpp"
@@ -34,7 +35,9 @@ class Settler {
     SteadyTime wake = SteadyTime::max();
   };
 
-  Settler(Holdings& holdings, const Workforce& workforce, const ClaimSizer& sizer, Random& random);
+  /// `policy` says what becomes of messages whose effects are refused.
+  Settler(FailurePolicy policy, Holdings& holdings, const Workforce& workforce, const ClaimSizer& sizer,
+          Random& random);
 
   /// The task's disposition is to be written.
   void add(Task& task, Disposition&& disposition, SteadyTime now);
@@ -91,10 +94,12 @@ class Settler {
   void finish(Task& task, bool lost, Notes& notes);
   void let_go(Task& task, bool lost);
   void failed(Task& task, const Error& error, Notes& notes);
+  void refused(Task& task, const queue::SettleResult& result, SteadyTime now, Notes& notes);
   void judge(const Tallies& tallies, SteadyTime now);
   void try_again(Task& task, SteadyTime now);
 
   // Fixed after construction.
+  const FailurePolicy policy_;
   Holdings& holdings_;
   const Workforce& workforce_;
   const ClaimSizer& sizer_;

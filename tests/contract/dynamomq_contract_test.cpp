@@ -1,5 +1,6 @@
 #include "tests/contract/order_contract.hpp"
 #include "tests/contract/store_contract.hpp"
+#include "tests/contract/effect_contract.hpp"
 #include "tests/stores/dynamomq/emulated_tables.hpp"
 
 namespace sluice::test {
@@ -22,7 +23,47 @@ class DynamoMqUnderTest final : public StoreUnderTest {
   queue::Queues& queues() override { return host_->desk().queues(); }
   FakeClock& clock() override { return clock_; }
 
+  queue::EffectWrite open_account(const std::string& name, std::int64_t balance) override {
+    return {queue::ItemWrite{
+        .table = accounts(),
+        .item = R"({"id":{"S":")" + name + R"("},"balance":{"N":")" + std::to_string(balance) + R"("}})",
+        .condition = "attribute_not_exists(id)"}};
+  }
+  queue::EffectWrite add_to_account(const std::string& name, std::int64_t amount) override {
+    return {queue::ItemWrite{.action = queue::ItemAction::update,
+                             .table = accounts(),
+                             .item = R"({"id":{"S":")" + name + R"("}})",
+                             .update = "ADD #b :a",
+                             .condition = "attribute_exists(id)",
+                             .names = {{"#b", "balance"}},
+                             .values = R"({":a":{"N":")" + std::to_string(amount) + R"("}})"}};
+  }
+  std::optional<std::int64_t> balance(const std::string& name) override {
+    const auto found =
+        host_->client().get_item({.table = accounts(), .key = {{"id", name}}}, Deadline::after(clock_, 60s));
+    if (!found || found->item.empty()) {
+      return std::nullopt;
+    }
+    const auto* number = dynamo::find<dynamo::Number>(found->item, "balance");
+    return number == nullptr ? std::nullopt : std::optional<std::int64_t>(std::stoll(number->text));
+  }
+
  private:
+  // Made when it is first asked for.
+  const std::string& accounts() {
+    if (accounts_.empty()) {
+      accounts_ = fresh_table_name("accounts");
+      dynamo::CreateTableRequest request;
+      request.name = accounts_;
+      request.attribute_types = {{"id", "S"}};
+      request.hash_key = "id";
+      const auto made = host_->client().create_table(request, Deadline::after(clock_, 60s));
+      EXPECT_TRUE(made) << made.error().message;
+    }
+    return accounts_;
+  }
+
+  std::string accounts_;
   FakeClock clock_;
   std::unique_ptr<EmulatedHost> host_;
 };
@@ -52,5 +93,6 @@ StoreFactory dynamomq() {
 
 INSTANTIATE_TEST_SUITE_P(DynamoMq, StoreContract, ::testing::Values(dynamomq()), store_name);
 INSTANTIATE_ORDER_CONTRACTS(DynamoMq, dynamomq());
+INSTANTIATE_TEST_SUITE_P(DynamoMq, EffectContract, ::testing::Values(dynamomq()), store_name);
 
 }  // namespace sluice::test

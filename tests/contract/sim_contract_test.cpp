@@ -1,6 +1,7 @@
 #include "base/random.hpp"
 #include "tests/contract/order_contract.hpp"
 #include "tests/contract/store_contract.hpp"
+#include "tests/contract/effect_contract.hpp"
 #include "tests/support/sim_queues.hpp"
 
 namespace sluice::test {
@@ -10,6 +11,14 @@ class SimUnderTest final : public StoreUnderTest {
  public:
   queue::Queues& queues() override { return queues_; }
   FakeClock& clock() override { return clock_; }
+
+  queue::EffectWrite open_account(const std::string& name, std::int64_t balance) override {
+    return SimAccounts::opening(name, balance);
+  }
+  queue::EffectWrite add_to_account(const std::string& name, std::int64_t amount) override {
+    return SimAccounts::adding(name, amount);
+  }
+  std::optional<std::int64_t> balance(const std::string& name) override { return queues_.accounts().balance(name); }
 
  private:
   FakeClock clock_;
@@ -25,6 +34,7 @@ const StoreFactory kSim{.name = "Sim",
 
 INSTANTIATE_TEST_SUITE_P(Sim, StoreContract, ::testing::Values(kSim), store_name);
 INSTANTIATE_ORDER_CONTRACTS(Sim, kSim);
+INSTANTIATE_TEST_SUITE_P(Sim, EffectContract, ::testing::Values(kSim), store_name);
 
 // The switches that only this store has.
 

@@ -7,6 +7,8 @@
 #include "host/stores/sqlite/sqlite_queues.hpp"
 #include "tests/contract/order_contract.hpp"
 #include "tests/contract/store_contract.hpp"
+#include "tests/contract/effect_contract.hpp"
+#include "tests/stores/sqlite/sqlite_rig.hpp"
 
 namespace sluice::test {
 namespace {
@@ -41,7 +43,26 @@ class SqliteUnderTest final : public StoreUnderTest {
   queue::Queues& queues() override { return *queues_; }
   FakeClock& clock() override { return clock_; }
 
+  queue::EffectWrite open_account(const std::string& name, std::int64_t balance) override {
+    make_accounts();
+    return {queue::SqlWrite{"INSERT INTO accounts VALUES (?1, ?2)", {name, balance}}};
+  }
+  queue::EffectWrite add_to_account(const std::string& name, std::int64_t amount) override {
+    make_accounts();
+    return {queue::SqlWrite{"UPDATE accounts SET balance = balance + ?2 WHERE name = ?1", {name, amount}, 1}};
+  }
+  std::optional<std::int64_t> balance(const std::string& name) override {
+    make_accounts();
+    const auto found = raw_sql(folder_ / "store.db", "SELECT balance FROM accounts WHERE name = '" + name + "'");
+    return found.empty() ? std::nullopt : std::optional<std::int64_t>(std::stoll(found.front()));
+  }
+
  private:
+  void make_accounts() const {
+    raw_sql(folder_ / "store.db",
+            "CREATE TABLE IF NOT EXISTS accounts (name TEXT PRIMARY KEY, balance INTEGER NOT NULL) STRICT");
+  }
+
   FakeClock clock_;
   SeededRandom random_{1};
   std::filesystem::path folder_;
@@ -55,5 +76,6 @@ const StoreFactory kSqlite{
 
 INSTANTIATE_TEST_SUITE_P(Sqlite, StoreContract, ::testing::Values(kSqlite), store_name);
 INSTANTIATE_ORDER_CONTRACTS(Sqlite, kSqlite);
+INSTANTIATE_TEST_SUITE_P(Sqlite, EffectContract, ::testing::Values(kSqlite), store_name);
 
 }  // namespace sluice::test

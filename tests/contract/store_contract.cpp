@@ -114,6 +114,13 @@ SettleStatus StoreContract::settle(const QueueAddress& address, const queue::Rec
   return results[0].status;
 }
 
+queue::SettleResult StoreContract::settle_with(const queue::Receipt& receipt, queue::Effects effects) {
+  const queue::Completion completion{.receipt = receipt,
+                                     .effects = std::make_shared<const queue::Effects>(std::move(effects))};
+  auto results = desk().settle(standard(), std::span(&completion, 1), soon());
+  return results.size() == 1 ? std::move(results[0]) : queue::SettleResult{SettleStatus::failed, {}};
+}
+
 queue::StoredMessage StoreContract::get(const std::string& id) {
   auto stored = desk().get(queue_name(), id, soon());
   if (!stored) {

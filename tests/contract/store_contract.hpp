@@ -5,12 +5,14 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "host/queue/effects.hpp"
 #include "tests/support/desk.hpp"
 #include "tests/support/fake_clock.hpp"
 
@@ -36,6 +38,14 @@ class StoreUnderTest {
   virtual std::string other_queue() { return "invoices"; }
   /// A queue that nobody has made or sent to.
   virtual std::string absent_queue() { return "nowhere"; }
+
+  // A table of the user's beside the queues: balances by name, empty. Null where the store has none.
+
+  /// Opens an account; refused where there is one of that name.
+  virtual queue::EffectWrite open_account(const std::string& /*name*/, std::int64_t /*balance*/) { return {}; }
+  /// Adds to an account; refused where there is none of that name.
+  virtual queue::EffectWrite add_to_account(const std::string& /*name*/, std::int64_t /*amount*/) { return {}; }
+  virtual std::optional<std::int64_t> balance(const std::string& /*name*/) { return std::nullopt; }
 };
 
 /// A message that has been brought into some state, and the receipt of whoever holds it there.
@@ -81,6 +91,7 @@ class StoreContract : public ::testing::TestWithParam<StoreFactory> {
   queue::QueueAddress standard() { return {under_test_->queue(), queue::Half::standard}; }
   queue::QueueAddress dlq() { return {under_test_->queue(), queue::Half::dlq}; }
   StoreUnderTest& under_test() { return *under_test_; }
+  queue::QueueAddress other() { return {under_test_->other_queue(), queue::Half::standard}; }
 
   /// A deadline far enough away for any call.
   Deadline soon() { return Deadline::after(clock(), 60s); }
@@ -101,6 +112,8 @@ class StoreContract : public ::testing::TestWithParam<StoreFactory> {
   std::vector<queue::Delivery> claim_all(const queue::QueueAddress& address, std::size_t max = 100000);
   queue::SettleStatus settle(const queue::QueueAddress& address, const queue::Receipt& receipt,
                              queue::CompletionAction action, Duration delay = {}, queue::Failure failure = {});
+  /// Removes the message of this receipt together with effects.
+  queue::SettleResult settle_with(const queue::Receipt& receipt, queue::Effects effects);
   queue::StoredMessage get(const std::string& id);
   bool absent(const std::string& id);
   queue::QueueStats stats(const queue::QueueAddress& address);

@@ -4,6 +4,7 @@ sluice_test(dynamo_transport_test
   LIBRARIES sluice::dynamo sluice::test_support)
 sluice_test(dynamo_client_test
   SOURCES client/retry_test.cpp client/client_test.cpp client/emulator_test.cpp client/server_time_test.cpp client/timeout_test.cpp
+    client/transact_test.cpp
   LIBRARIES sluice::dynamo sluice::test_support)
 sluice_test(dynamo_credentials_test
   SOURCES

@@ -29,6 +29,7 @@ TEST(Metrics, ShowWhatAJobDid) {
   job.outcome("retry", 2);
   job.outcome("done", 1);
   job.settle_failed(3);
+  job.effects_refused(2);
   job.lost(4);
   job.claim_failed();
   job.in_flight(9);
@@ -40,6 +41,7 @@ TEST(Metrics, ShowWhatAJobDid) {
   EXPECT_EQ(sample(text, R"(sluice_outcomes_total{outcome="exhausted",queue="orders-q",sluice_job="orders"})"), 0)
       << "every outcome is there from the start, so that rates have a zero to begin with";
   EXPECT_EQ(sample(text, R"(sluice_settle_failures_total{queue="orders-q",sluice_job="orders"})"), 3);
+  EXPECT_EQ(sample(text, R"(sluice_effects_refused_total{queue="orders-q",sluice_job="orders"})"), 2);
   EXPECT_EQ(sample(text, R"(sluice_lost_receipts_total{queue="orders-q",sluice_job="orders"})"), 4);
   EXPECT_EQ(sample(text, R"(sluice_claim_failures_total{queue="orders-q",sluice_job="orders"})"), 1);
   EXPECT_EQ(sample(text, R"(sluice_in_flight{queue="orders-q",sluice_job="orders"})"), 6);

@@ -25,8 +25,8 @@ class JoinedSourceTest : public ::testing::Test {
  protected:
   JoinedSourceTest() {
     std::vector<JoinedSource::Part> parts;
-    parts.push_back({*queues_.open_source({"urgent"}), 6, 30s});
-    parts.push_back({*queues_.open_source({"bulk"}), 3, 60s});
+    parts.push_back({*queues_.open_source({"urgent"}), 6, 30s, 0});
+    parts.push_back({*queues_.open_source({"bulk"}), 3, 60s, 0});
     joined_ = std::make_unique<JoinedSource>(std::move(parts));
   }
 

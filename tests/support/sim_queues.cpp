@@ -7,6 +7,7 @@
 
 #include "base/mutex.hpp"
 #include "base/uuid.hpp"
+#include "host/queue/effect_checks.hpp"
 #include "host/queue/effects.hpp"
 #include "host/queue/message_errors.hpp"
 #include "host/queue/send_keys.hpp"
@@ -71,33 +72,64 @@ class SimQueues::Shelf {
   SimKeyTable& keys_of(const std::string& queue) SLUICE_REQUIRES(mutex) {
     return keys.try_emplace(queue, clock).first->second;
   }
+  SimAccounts accounts SLUICE_GUARDED_BY(mutex);
+
   SettleResult settle(const QueueAddress& address, const queue::Completion& completion, WallTime now)
       SLUICE_REQUIRES(mutex);
+  /// Why its effects cannot be committed; otherwise `after` is the table as they leave it.
+  std::optional<SettleResult> refusal(const QueueAddress& address, const queue::Completion& completion,
+                                      SimAccounts& after) SLUICE_REQUIRES(mutex);
 };
 
 // All of it, or nothing.
 SettleResult SimQueues::Shelf::settle(const QueueAddress& address, const queue::Completion& completion, WallTime now) {
   const queue::Effects* effects = completion.effects.get();
-  SimKeyTable& table = keys_of(address.queue);
-  const std::string owner = completion.receipt.id;
-  if (effects != nullptr && !effects->writes.empty()) {
-    return {SettleStatus::refused, Error(ErrorCode::invalid, "the simulated store has no tables of its user's")};
+  if (effects == nullptr) {
+    const bool held = queues[address.queue].settle(address.half, completion, now);
+    return {held ? SettleStatus::applied : SettleStatus::lost, {}};
   }
-  if (effects != nullptr && effects->key && !table.may_record(*effects->key, owner)) {
-    return {SettleStatus::refused, Error(ErrorCode::conflict, "another message has its idempotency key by now")};
-  }
-  if (!queues[address.queue].settle(address.half, completion, now)) {
+  if (!queues[address.queue].holds(address.half, completion.receipt)) {
     return {SettleStatus::lost, {}};
   }
-  if (effects != nullptr) {
-    for (const queue::EmittedMessage& emitted : effects->messages) {
-      queues[emitted.queue].send(emitted.message, emitted.message.id, now);
-    }
-    if (effects->key) {
-      table.record(*effects->key, owner);
-    }
+  SimAccounts after = accounts;
+  if (auto refused = refusal(address, completion, after)) {
+    return std::move(*refused);
+  }
+  accounts = std::move(after);
+  queues[address.queue].settle(address.half, completion, now);
+  for (const queue::EmittedMessage& emitted : effects->messages) {
+    queues[emitted.queue].send(emitted.message, emitted.message.id, now);
+  }
+  if (effects->key) {
+    keys_of(address.queue).record(*effects->key, completion.receipt.id);
   }
   return {SettleStatus::applied, {}};
+}
+
+std::optional<SettleResult> SimQueues::Shelf::refusal(const QueueAddress& address, const queue::Completion& completion,
+                                                      SimAccounts& after) {
+  const queue::Effects& effects = *completion.effects;
+  const auto refused = [](Error error, bool reject = false) {
+    return SettleResult{SettleStatus::refused, std::move(error), reject};
+  };
+  if (auto error = queue::refused_effects(effects)) {
+    return refused(std::move(*error));
+  }
+  for (const queue::EmittedMessage& emitted : effects.messages) {
+    if (queues[emitted.queue].find(emitted.message.id) != nullptr) {
+      return refused({ErrorCode::duplicate_id, "message " + emitted.message.id + " to queue " + emitted.queue +
+                                                   " was refused: a message of that id is there already"});
+    }
+  }
+  for (std::size_t i = 0; i < effects.writes.size(); ++i) {
+    if (auto why = after.run(effects.writes[i], i)) {
+      return refused({ErrorCode::conflict, std::move(*why)}, effects.writes[i].on_refusal == queue::OnRefusal::reject);
+    }
+  }
+  if (effects.key && !keys_of(address.queue).may_record(*effects.key, completion.receipt.id)) {
+    return refused({ErrorCode::conflict, "another message has its idempotency key by now"});
+  }
+  return std::nullopt;
 }
 
 class SimQueues::SimSource final : public queue::Source {
@@ -188,6 +220,11 @@ Result<std::unique_ptr<queue::NoticeBoard>> SimQueues::open_board(const std::str
 Result<std::unique_ptr<queue::IdempotencyKeys>> SimQueues::open_keys(const std::string& queue) {
   const MutexLock lock(shelf_->mutex);
   return std::unique_ptr<queue::IdempotencyKeys>(std::make_unique<SimKeys>(shelf_->keys_of(queue)));
+}
+
+SimAccounts SimQueues::accounts() {
+  const MutexLock lock(shelf_->mutex);
+  return shelf_->accounts;
 }
 
 queue::Doorbell& SimQueues::doorbell() { return shelf_->doorbell; }

@@ -8,6 +8,7 @@
 #include "base/random.hpp"
 #include "host/queue/doorbell.hpp"
 #include "host/queue/queues.hpp"
+#include "tests/support/sim_accounts.hpp"
 #include "tests/support/sim_faults.hpp"
 
 namespace sluice::test {
@@ -26,6 +27,8 @@ class SimQueues final : public queue::Queues, public SimFaults {
   Result<std::unique_ptr<queue::IdempotencyKeys>> open_keys(const std::string& queue) override;
 
   queue::Doorbell& doorbell();
+  /// The user's table as it stands.
+  SimAccounts accounts();
   /// Voids every receipt of this half, as if another host had claimed these messages for `visibility`. Returns how
   /// many.
   std::size_t lose_receipts(const queue::QueueAddress& address, Duration visibility = std::chrono::seconds(30));

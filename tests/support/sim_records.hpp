@@ -26,6 +26,7 @@ class SimRecords {
  public:
   /// Leaves `leased_until` to the caller, who knows when he asked.
   queue::Claimed claim(queue::Half half, const queue::ClaimRequest& request, WallTime now);
+  bool holds(queue::Half half, const queue::Receipt& receipt) { return held(half, receipt) != nullptr; }
   /// False: the receipt is no longer good, and nothing has changed.
   bool settle(queue::Half half, const queue::Completion& completion, WallTime now);
   std::optional<queue::Receipt> extend(queue::Half half, const queue::Receipt& receipt, WallTime until, WallTime now);

@@ -63,6 +63,7 @@ bool CountingMetrics::await(const std::function<bool()>& condition) {
 void CountingMetrics::claimed(std::uint64_t count) { add("claimed", count); }
 void CountingMetrics::outcome(std::string_view outcome, std::uint64_t count) { add(std::string(outcome), count); }
 void CountingMetrics::handler_time(Duration, std::uint64_t count) { add("handled", count); }
+void CountingMetrics::effects_refused(std::uint64_t count) { add("effects_refused", count); }
 void CountingMetrics::settle_failed(std::uint64_t count) { add("settle_failed", count); }
 void CountingMetrics::lost(std::uint64_t count) { add("lost", count); }
 void CountingMetrics::timed_out(std::uint64_t count) { add("timed_out", count); }

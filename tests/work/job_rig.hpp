@@ -60,6 +60,7 @@ class CountingMetrics final : public observe::JobMetrics {
   void outcome(std::string_view outcome, std::uint64_t count) override;
   void handler_time(Duration duration, std::uint64_t count) override;
   void settle_failed(std::uint64_t count) override;
+  void effects_refused(std::uint64_t count) override;
   void lost(std::uint64_t count) override;
   void claim_failed() override;
   void in_flight(std::int64_t now) override;

@@ -87,7 +87,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         Kind{"Poller",
              [](Surroundings& a) -> std::unique_ptr<runtime::Service> {
-               return std::make_unique<CallLoop<ClaimCall>>(a.shared, ClaimCall(*a.source, 30s, {}, a.rig.clock, {}));
+               return std::make_unique<CallLoop<ClaimCall>>(a.shared, ClaimCall(*a.source, 30s, a.rig.clock, {}));
              }},
         Kind{"Settler",
              [](Surroundings& a) -> std::unique_ptr<runtime::Service> {

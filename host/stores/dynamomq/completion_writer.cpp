@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/guard.hpp"
+#include "host/stores/dynamomq/transaction_writer.hpp"
 
 namespace sluice::queue::dynamomq {
 namespace {
@@ -18,9 +19,10 @@ struct CompletionWriter::Write {
   const Receipt* receipt = nullptr;
   RecordWrite record;
   WriteTrace trace;
-  std::int64_t version = 0;                 ///< that it leaves
-  std::optional<CompletionAction> action;   ///< nothing: it prolongs the lease
-  std::optional<dynamo::Error> hindered{};  ///< why it cannot be made
+  std::int64_t version = 0;                  ///< that it leaves
+  std::optional<CompletionAction> action;    ///< nothing: it prolongs the lease
+  std::optional<dynamo::Error> hindered{};   ///< why it cannot be made
+  const Completion* with_effects = nullptr;  ///< it is one action of a transaction
 };
 
 // The claims of this store are remembered. Of those that another one made, and hands its receipts on, the records tell.
@@ -101,8 +103,10 @@ CompletionWriter::Write CompletionWriter::write_of(const Completion& completion,
 std::vector<StatementOutcome> CompletionWriter::perform(std::span<const Write> writes, Deadline deadline) {
   std::vector<RecordWrite> records;
   std::vector<WriteTrace> traces;
+  bool transactions = false;
   for (const Write& write : writes) {
-    if (!write.hindered) {
+    transactions = transactions || write.with_effects != nullptr;
+    if (!write.hindered && write.with_effects == nullptr) {
       records.push_back(write.record);
       traces.push_back(write.trace);
     }
@@ -120,11 +124,38 @@ std::vector<StatementOutcome> CompletionWriter::perform(std::span<const Write> w
   for (std::size_t i = 0, k = 0; i < writes.size(); ++i) {
     if (writes[i].hindered) {
       outcomes[i].error = *writes[i].hindered;
-    } else {
+    } else if (writes[i].with_effects == nullptr) {
       outcomes[i] = std::move(made[k++]);
     }
   }
+  if (transactions) {
+    perform_transactions(writes, outcomes, deadline);
+  }
   return outcomes;
+}
+
+void CompletionWriter::perform_transactions(std::span<const Write> writes, std::vector<StatementOutcome>& outcomes,
+                                            Deadline deadline) {
+  std::vector<TransactionWriter::Wanted> wanted;
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < writes.size(); ++i) {
+    if (writes[i].with_effects != nullptr && !writes[i].hindered) {
+      wanted.push_back({writes[i].with_effects, &writes[i].record});
+      places.push_back(i);
+    }
+  }
+  auto made = TransactionWriter(parts_, place_, state_.transactions).write(wanted, deadline);
+  for (std::size_t k = 0; k < made.size(); ++k) {
+    const std::size_t i = places[k];
+    outcomes[i] = std::move(made[k].outcome);
+    refusals_.erase(writes[i].receipt);
+    if (made[k].never_applied) {
+      never_applied_.insert(writes[i].receipt);
+    }
+    if (made[k].refused) {
+      refusals_.emplace(writes[i].receipt, std::move(*made[k].refused));
+    }
+  }
 }
 
 // Looks into refusals of what earlier calls have tried to write with an unknown outcome.
@@ -133,7 +164,7 @@ void CompletionWriter::build_upon_own(std::vector<Write>& writes, std::vector<St
   std::vector<std::string> ids;
   std::vector<std::vector<DoubtfulWrite>> doubts(writes.size());
   for (std::size_t i = 0; i < writes.size(); ++i) {
-    if (outcomes[i].fate == StatementFate::refused) {
+    if (outcomes[i].fate == StatementFate::refused && never_applied_.count(writes[i].receipt) == 0) {
       doubts[i] = state_.doubts.about(*writes[i].receipt);
     }
     if (!doubts[i].empty()) {
@@ -194,6 +225,11 @@ std::vector<StatementOutcome> CompletionWriter::commit(std::vector<Write>& write
   return outcomes;
 }
 
+SettleResult CompletionWriter::result_of(const Completion& completion, const StatementOutcome& outcome) const {
+  const auto refused = refusals_.find(&completion.receipt);
+  return refused == refusals_.end() ? result_of(outcome) : refused->second;
+}
+
 SettleResult CompletionWriter::result_of(const StatementOutcome& outcome) const {
   switch (outcome.fate) {
     case StatementFate::done:
@@ -213,7 +249,9 @@ std::vector<SettleResult> CompletionWriter::settle(std::span<const Completion> c
   }
   find_sent_times(receipts, deadline);
   const auto write = [&](std::size_t i, std::int64_t version) {
-    return write_of(completions[i], i, version, now, true);
+    Write made = write_of(completions[i], i, version, now, true);
+    made.with_effects = completions[i].effects ? &completions[i] : nullptr;
+    return made;
   };
   std::vector<Write> writes;
   writes.reserve(completions.size());
@@ -225,7 +263,7 @@ std::vector<SettleResult> CompletionWriter::settle(std::span<const Completion> c
   std::vector<SettleResult> results;
   results.reserve(completions.size());
   for (std::size_t i = 0; i < completions.size(); ++i) {
-    results.push_back(result_of(outcomes[i]));
+    results.push_back(result_of(completions[i], outcomes[i]));
     note_in_lane(completions[i], writes[i], results[i], now);
   }
   return results;
@@ -238,7 +276,9 @@ void CompletionWriter::settle_without_failure(std::span<const Completion> comple
   std::vector<std::size_t> places;
   std::vector<Write> again;
   const auto write = [&](std::size_t k, std::int64_t version) {
-    return write_of(completions[places[k]], places[k], version, now, false);
+    Write made = write_of(completions[places[k]], places[k], version, now, false);
+    made.with_effects = completions[places[k]].effects ? &completions[places[k]] : nullptr;
+    return made;
   };
   for (std::size_t i = 0; i < completions.size(); ++i) {
     const bool invalid =
@@ -266,7 +306,7 @@ void CompletionWriter::note_in_lane(const Completion& completion, const Write& w
     state_.failures.forget(receipt.id);
     return;
   }
-  if (result.status == SettleStatus::failed) {
+  if (result.status == SettleStatus::failed || result.status == SettleStatus::refused) {
     return;  // the lease stands until it runs out
   }
   state_.failures.forget(receipt.id);

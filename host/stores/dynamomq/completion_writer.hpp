@@ -1,7 +1,9 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -39,11 +41,13 @@ class CompletionWriter {
                const RecordChange& change);
   std::vector<StatementOutcome> commit(std::vector<Write>& writes, const Rewrite& rewrite, Deadline deadline);
   std::vector<StatementOutcome> perform(std::span<const Write> writes, Deadline deadline);
+  void perform_transactions(std::span<const Write> writes, std::vector<StatementOutcome>& outcomes, Deadline deadline);
   void build_upon_own(std::vector<Write>& writes, std::vector<StatementOutcome>& outcomes, const Rewrite& rewrite,
                       Deadline deadline);
   void settle_without_failure(std::span<const Completion> completions, WallTime now, std::vector<Write>& writes,
                               std::vector<StatementOutcome>& outcomes, Deadline deadline);
   SettleResult result_of(const StatementOutcome& outcome) const;
+  SettleResult result_of(const Completion& completion, const StatementOutcome& outcome) const;
   void note_in_lane(const Completion& completion, const Write& write, const SettleResult& result, WallTime now);
 
   StoreParts parts_;
@@ -52,6 +56,8 @@ class CompletionWriter {
   const QueueTable& place_;
   OutcomeRecovery recovery_;
   WriteBuilder build_;
+  std::map<const Receipt*, SettleResult> refusals_;  ///< of the effects of completions
+  std::set<const Receipt*> never_applied_;           ///< as TransactionWriter::Outcome's
   // Of each receipt of the call.
   std::vector<std::optional<std::string>> sent_times_;  // nothing: the version alone has to do
   std::vector<std::optional<dynamo::Error>> unread_;    // why that could not be found out

@@ -26,7 +26,8 @@ class DynamoMqQueues final : public Queues {
         nonces_(options_.host, random),
         clock_(client, clock, options_.warn),
         runner_(client, clock, random, options_.warn),
-        parts_{client, clock_, runner_, nonces_} {}
+        locate_([this](const std::string& queue) { return locate(options_, queue); }),
+        parts_{client, clock_, runner_, nonces_, locate_} {}
 
   Result<std::unique_ptr<Source>> open_source(const QueueAddress& address) override {
     return std::unique_ptr<Source>(
@@ -65,6 +66,7 @@ class DynamoMqQueues final : public Queues {
   NonceSource nonces_;
   TableClock clock_;
   StatementRunner runner_;
+  const QueueLocator locate_;
   const StoreParts parts_;
 
   // Synchronises itself.

@@ -28,7 +28,7 @@ struct DynamoMqOptions {
 };
 
 /// What sources of these tables can do.
-inline constexpr SourceTraits kDynamoMqTraits{.sequence = true};
+inline constexpr SourceTraits kDynamoMqTraits{.sequence = true, .transactions = true};
 
 /// Queues in tables of DynamoMQ v0.11.0; its Go programs can work on the same tables at the same time.
 ///

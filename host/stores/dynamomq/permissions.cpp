@@ -5,7 +5,8 @@
 namespace sluice::queue::dynamomq {
 namespace {
 
-constexpr std::array<std::string_view, kRoles.size()> kNames{"host", "producer", "reader", "operator", "setup"};
+constexpr std::array<std::string_view, kRoles.size()> kNames{"host",     "producer", "reader",
+                                                             "operator", "setup",    "effects"};
 
 Permissions with_batches(Role role) {
   // Writes of hosts are PartiQL statements; BatchGetItem finds out what became of a write whose answer was lost, and
@@ -25,9 +26,11 @@ Permissions with_batches(Role role) {
                "PartiQLUpdate", "PutItem", "Scan", "UpdateItem"},
               {"Query"}};
     case Role::setup:
+      return {{"CreateTable", "DescribeTable"}, {}};
+    case Role::effects:
       break;
   }
-  return {{"CreateTable", "DescribeTable"}, {}};
+  return {{"ConditionCheckItem", "DeleteItem", "PutItem", "UpdateItem"}, {}};
 }
 
 // The action that takes its place where every write is a request of its own.

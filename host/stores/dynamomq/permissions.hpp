@@ -14,9 +14,11 @@ enum class Role {
   reader,      ///< looks, and changes nothing
   operations,  ///< every command on messages; its name is "operator"
   setup,       ///< `sluice table create`
+  effects,     ///< `sluice run`, on a table of the user's that handlers write items of: as part of transactions
 };
 
-inline constexpr std::array<Role, 5> kRoles{Role::host, Role::producer, Role::reader, Role::operations, Role::setup};
+inline constexpr std::array<Role, 6> kRoles{Role::host,       Role::producer, Role::reader,
+                                            Role::operations, Role::setup,    Role::effects};
 
 std::string_view to_string(Role role);
 /// Nothing for a name that no role has.

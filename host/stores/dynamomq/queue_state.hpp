@@ -10,6 +10,7 @@
 #include "host/stores/dynamomq/doubtful_writes.hpp"
 #include "host/stores/dynamomq/failure_memory.hpp"
 #include "host/stores/dynamomq/lane.hpp"
+#include "host/stores/dynamomq/open_transactions.hpp"
 #include "host/stores/dynamomq/table_errors.hpp"
 
 namespace sluice::queue::dynamomq {
@@ -22,6 +23,7 @@ struct HalfState {
   DoubtfulWrites doubts;
   BodySizes sizes;
   FailureMemory failures;
+  OpenTransactions transactions;
 };
 
 /// What is known of one queue: where it lies, and what its two halves hold. All sides of the queue share it.

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <functional>
+#include <string>
+
 #include "base/clock.hpp"
 #include "dynamo/client.hpp"
 #include "host/stores/dynamomq/nonce.hpp"
@@ -10,12 +13,16 @@
 
 namespace sluice::queue::dynamomq {
 
+/// Where a queue of this store lies.
+using QueueLocator = std::function<QueueTable(const std::string& queue)>;
+
 /// The parts that all operations of a store share. The references outlive what is given them.
 struct StoreParts {
   dynamo::Client& client;
   TableClock& clock;
   StatementRunner& runner;
   NonceSource& nonces;
+  const QueueLocator& locate;
 
   Moment now() const { return {clock.wall_now(), clock.steady_now()}; }
 };

@@ -83,6 +83,7 @@ class Connection {
 
  private:
   friend class Statement;
+  friend class UserStatements;
   static int on_busy(void* self, int tries);
   static int on_progress(void* self);
   static int on_commit(void* self, sqlite3* handle, const char* schema, int pages);

@@ -74,12 +74,20 @@ std::optional<Standing> Deliveries::held(std::int64_t half, const Receipt& recei
 
 void Deliveries::settle(std::int64_t half, std::span<const Completion> completions, std::span<SettleResult> results,
                         WallTime now) {
-  removed_.clear();
-  lanes_.at(now);
-  lanes_.gather_removals();
+  begin_settling(now);
   for (std::size_t i = 0; i < completions.size(); ++i) {
     results[i].status = settle_one(half, completions[i], now);
   }
+  end_settling(half);
+}
+
+void Deliveries::begin_settling(WallTime now) {
+  removed_.clear();
+  lanes_.at(now);
+  lanes_.gather_removals();
+}
+
+void Deliveries::end_settling(std::int64_t half) {
   lanes_.flush_removals();
   tally_.add(half, -static_cast<std::int64_t>(removed_.size()));
   delete_removed();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -27,6 +28,13 @@ class Deliveries {
   /// Sets each result to applied or lost.
   void settle(std::int64_t half, std::span<const Completion> completions, std::span<SettleResult> results,
               WallTime now);
+  // The same in steps, for whoever commits more with a completion. What `settle_one` has done since a mark is forgotten
+  // by `settle_back_to`, when the savepoint that was made there is rolled back.
+  void begin_settling(WallTime now);
+  SettleStatus settle_one(std::int64_t half, const Completion& completion, WallTime now);
+  std::size_t settle_mark() const { return removed_.size(); }
+  void settle_back_to(std::size_t mark) { removed_.resize(mark); }
+  void end_settling(std::int64_t half);
   std::optional<Receipt> extend(std::int64_t half, const Receipt& receipt, const Lease& lease);
 
   std::optional<Standing> standing(std::int64_t seq);
@@ -46,7 +54,6 @@ class Deliveries {
   /// Sees to its place where it can be claimed; null: it was not there, or is there no more.
   void stand(const Standing* before, const Standing* after);
   bool remove_tracked(std::int64_t half, const Receipt& receipt);
-  SettleStatus settle_one(std::int64_t half, const Completion& completion, WallTime now);
   void settle_back(const Standing& before, const Completion& completion, std::optional<std::string> failure,
                    WallTime now);
   void delete_removed();

@@ -37,6 +37,9 @@ class Lanes {
 
   /// At the start of each transaction.
   void begin();
+  /// A savepoint was rolled back: what was learnt within it may not hold. Between `gather_removals` and `flush_removals`
+  /// none may be made.
+  void undone() { known_.clear(); }
   /// When what is offered from here on gets its turn.
   void at(WallTime now) { now_ = now; }
   /// `bits` as `queues.kept` has them.

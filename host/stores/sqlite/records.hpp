@@ -62,6 +62,10 @@ class Records {
     keys_.finish();
   }
 
+  // What has been counted, for savepoints that may be rolled back.
+  Tally::Mark tally_mark() { return tally_.mark(); }
+  void back_to(const Tally::Mark& mark) { tally_.back_to(mark); }
+
   Places& places() { return places_; }
   Deliveries& deliveries() { return deliveries_; }
   Claimer& claimer() { return claimer_; }

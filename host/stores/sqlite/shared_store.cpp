@@ -49,7 +49,7 @@ Result<void> SharedStore::Core::open_writer(const SqliteOptions& options, const 
   if (!connection) {
     return connection.error();
   }
-  writer = std::make_unique<Writer>(std::move(*connection));
+  writer = std::make_unique<Writer>(std::move(*connection), options.max_body_bytes);
   if (writer->connection->failed()) {
     return writer->connection->failure();
   }

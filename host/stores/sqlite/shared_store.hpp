@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -10,6 +11,7 @@
 #include "host/stores/sqlite/changes.hpp"
 #include "host/stores/sqlite/connection.hpp"
 #include "host/stores/sqlite/door.hpp"
+#include "host/stores/sqlite/effect_writer.hpp"
 #include "host/stores/sqlite/record_reader.hpp"
 #include "host/stores/sqlite/records.hpp"
 #include "host/stores/sqlite/sqlite_store.hpp"
@@ -19,13 +21,18 @@ namespace sluice::queue::sqlite {
 
 /// What is done to messages goes through this one connection. Used only inside a transaction of it.
 struct Writer {
-  explicit Writer(std::unique_ptr<Connection> opened)
-      : connection(std::move(opened)), records(*connection), reader(*connection), changes(records) {}
+  Writer(std::unique_ptr<Connection> opened, std::size_t most_bytes)
+      : connection(std::move(opened)),
+        records(*connection),
+        reader(*connection),
+        changes(records),
+        effects(*connection, records, most_bytes) {}
 
   std::unique_ptr<Connection> connection;
   Records records;
   RecordReader reader;
   Changes changes;
+  EffectWriter effects;
 };
 
 /// What one caller wants written, as CommitQueue::Task has it. It owns what it touches: its caller may have left.

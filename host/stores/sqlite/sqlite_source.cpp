@@ -42,9 +42,14 @@ bool make_room(Records& records, std::int64_t half, ClaimRequest& request, WallT
 
 struct Settling {
   explicit Settling(std::span<const Completion> batch)
-      : completions(batch.begin(), batch.end()), results(batch.size()) {}
+      : completions(batch.begin(), batch.end()),
+        results(batch.size()),
+        effects(std::any_of(batch.begin(), batch.end(), [](const Completion& one) { return one.effects != nullptr; })) {
+  }
   std::vector<Completion> completions;
   std::vector<SettleResult> results;
+  const bool effects;  ///< some have them
+  EffectWriter::Barred barred{};
   // Something can be claimed that waited for one of these: in this half, or in the standard one.
   bool offered = false;
   bool let_go = false;
@@ -143,16 +148,22 @@ void SqliteSource::settle_batch(std::span<const Completion> completions, std::sp
   const auto settling = std::make_shared<Settling>(completions);
   auto& unconfirmed = store_.unconfirmed();
   const auto work = [settling, address = address_, &clock = store_.clock(), &unconfirmed](Writer& writer) {
-    auto& [batch, outcomes, offered, let_go] = *settling;
+    auto& batch = settling->completions;
+    auto& outcomes = settling->results;
     for (Completion& completion : batch) {
       completion.receipt = unconfirmed.current(std::move(completion.receipt));
     }
-    if (const auto queue = writer.records.queue(address.queue)) {
+    const auto queue = writer.records.queue(address.queue);
+    if (queue && settling->effects) {
+      writer.effects.settle(half_of(*queue, address.half), batch, outcomes, settling->barred, clock.wall_now());
+    } else if (queue) {
       writer.records.deliveries().settle(half_of(*queue, address.half), batch, outcomes, clock.wall_now());
-      offered = writer.records.lanes().take_offered(half_of(*queue, address.half));
-      let_go = writer.records.lanes().take_offered(half_of(*queue, Half::standard));
     } else {
       std::fill(outcomes.begin(), outcomes.end(), SettleResult{SettleStatus::lost, {}});
+    }
+    if (queue) {
+      settling->offered = writer.records.lanes().take_offered(half_of(*queue, address.half));
+      settling->let_go = writer.records.lanes().take_offered(half_of(*queue, Half::standard));
     }
     for (std::size_t i = 0; i < batch.size(); ++i) {
       if (outcomes[i].status == SettleStatus::lost && unconfirmed.settled(batch[i].receipt)) {
@@ -173,7 +184,14 @@ void SqliteSource::settle_batch(std::span<const Completion> completions, std::sp
     }
   };
   const auto remember = [settling, &unconfirmed] { unconfirmed.add_settled(settling->completions, settling->results); };
-  if (auto done = store_.write({.work = work, .committed = ring, .unconfirmed = remember}, deadline); !done) {
+  const auto commit = [&] {
+    return store_.write({.work = work, .committed = ring, .unconfirmed = remember}, deadline);
+  };
+  auto done = commit();
+  while (!done && done.error().code() == EffectWriter::kBarred) {
+    done = commit();
+  }
+  if (!done) {
     std::fill(results.begin(), results.end(), SettleResult{SettleStatus::failed, done.error()});
   } else {
     std::move(settling->results.begin(), settling->results.end(), results.begin());

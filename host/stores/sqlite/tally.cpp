@@ -45,6 +45,17 @@ std::int64_t Tally::next_seq() {
   return next_seq_++;
 }
 
+Tally::Mark Tally::mark() {
+  read();
+  return {changes_, new_ids_};
+}
+
+void Tally::back_to(const Mark& mark) {
+  // A seq that was given out meanwhile stays used.
+  changes_ = mark.changes;
+  new_ids_ = mark.new_ids;
+}
+
 void Tally::index_ids(std::span<const IdEntry> entries) {
   read();
   ids_.add(entries);

@@ -23,6 +23,10 @@ class Tally {
   void add(std::int64_t half, std::int64_t messages);
   /// A seq that was never used before.
   std::int64_t next_seq();
+  /// What has been counted so far; `back_to` forgets what came after it, as a savepoint that is rolled back does.
+  struct Mark;
+  Mark mark();
+  void back_to(const Mark& mark);
   /// Best in order of their hash.
   void index_ids(std::span<const IdEntry> entries);
   std::vector<std::int64_t> known_hashes(std::span<const std::int64_t> hashes) { return ids_.known(hashes); }
@@ -45,6 +49,11 @@ class Tally {
   std::int64_t next_seq_ = 0;
   std::int64_t new_ids_ = 0;
   std::int64_t old_ids_ = 0;
+};
+
+struct Tally::Mark {
+  std::vector<Change> changes;
+  std::int64_t new_ids = 0;
 };
 
 }  // namespace sluice::queue::sqlite

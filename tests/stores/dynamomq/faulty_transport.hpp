@@ -32,6 +32,7 @@ enum class HttpFault {
   leave_keys_unprocessed,  ///< of a BatchGetItem only the first key is read
   answer_without_items,    ///< takes effect, and the answer leaves out what was asked to be returned
   deny,                    ///< never executed: the role may not do it
+  deny_locked,             ///< the same, in AWS's words about a table named "locked"
 };
 
 /// A transport that passes requests on, but for those that a test wants broken. Thread-safe.
@@ -93,6 +94,10 @@ class FaultyTransport final : public dynamo::HttpTransport {
             answer(400, R"({"__type":"com.amazonaws.dynamodb.v20120810#ThrottlingException","message":"slow down"})"));
       case HttpFault::deny:
         return done(answer(400, R"({"__type":"AccessDeniedException","Message":"not authorized, injected"})"));
+      case HttpFault::deny_locked:
+        return done(answer(
+            400,
+            R"({"__type":"AccessDeniedException","Message":"User: arn:aws:iam::1:user/u is not authorized to perform: dynamodb:PutItem on resource: arn:aws:dynamodb:eu-west-1:1:table/locked because no policy allows it"})"));
       case HttpFault::answer_without_items:
         return send_for_nothing(std::move(request), deadline, done);
       case HttpFault::reset_then_commit: {

@@ -1,0 +1,85 @@
+#include "host/queue/effect_checks.hpp"
+
+#include <set>
+#include <utility>
+
+namespace sluice::queue {
+
+namespace {
+
+std::size_t bytes_of(const EmittedMessage& emitted) {
+  const NewMessage& message = emitted.message;
+  std::size_t bytes = message.id.size() + message.body.size() + message.content_type.size() + message.group.size();
+  for (const auto& [name, value] : message.attributes) {
+    bytes += name.size() + value.size();
+  }
+  return bytes;
+}
+
+std::size_t bytes_of(const ItemWrite& write) {
+  return write.item.size() + write.update.size() + write.condition.size() + write.values.size();
+}
+
+std::size_t bytes_of(const SqlWrite& write) {
+  std::size_t bytes = write.statement.size();
+  for (const SqlValue& value : write.parameters) {
+    if (const auto* text = std::get_if<std::string>(&value)) {
+      bytes += text->size();
+    } else if (const auto* blob = std::get_if<SqlBlob>(&value)) {
+      bytes += blob->bytes.size();
+    } else {
+      bytes += sizeof(std::int64_t);
+    }
+  }
+  return bytes;
+}
+
+std::optional<Error> refused_messages(const Effects& effects) {
+  std::set<std::pair<std::string, std::string>> seen;
+  for (const EmittedMessage& emitted : effects.messages) {
+    if (emitted.message.id.empty()) {
+      return Error(ErrorCode::invalid, "a message to queue " + emitted.queue + " has no id; give it one");
+    }
+    if (effects.messages.size() > 1 && !seen.emplace(emitted.queue, emitted.message.id).second) {
+      return Error(ErrorCode::invalid, "message " + emitted.message.id + " is sent to queue " + emitted.queue +
+                                           " twice; send it once, or give the second an id of its own");
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::size_t effect_bytes(const Effects& effects) {
+  std::size_t bytes = effects.key ? effects.key->key.size() + effects.key->result.size() : 0;
+  for (const EmittedMessage& emitted : effects.messages) {
+    bytes += bytes_of(emitted);
+  }
+  for (const EffectWrite& write : effects.writes) {
+    bytes += std::visit([](const auto& one) { return bytes_of(one); }, write.write);
+  }
+  return bytes;
+}
+
+std::optional<Error> refused_effects(const Effects& effects) {
+  // The end of the message itself is one action.
+  const std::size_t actions = 1 + effects.messages.size() + effects.writes.size() + (effects.key ? 1 : 0);
+  if (actions > kMostEffects) {
+    return Error(ErrorCode::invalid, "a transaction carries " + std::to_string(kMostEffects) + " actions and this is " +
+                                         std::to_string(actions) +
+                                         ", the end of its own message among them; spread the work over several "
+                                         "messages");
+  }
+  if (const std::size_t bytes = effect_bytes(effects); bytes > kMostEffectBytes) {
+    return Error(ErrorCode::invalid, "a transaction carries " + std::to_string(kMostEffectBytes) +
+                                         " bytes and this is " + std::to_string(bytes) +
+                                         "; keep large values elsewhere and write where they lie");
+  }
+  return refused_messages(effects);
+}
+
+std::string name_of(const EffectWrite& write, std::size_t number) {
+  return write.label.empty() ? "write " + std::to_string(number + 1) : "write \"" + write.label + "\"";
+}
+
+}  // namespace sluice::queue

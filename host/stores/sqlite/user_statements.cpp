@@ -1,0 +1,244 @@
+#include "host/stores/sqlite/user_statements.hpp"
+
+#include <sqlite3.h>
+
+#include <cerrno>
+#include <limits>
+#include <variant>
+
+#include "base/guard.hpp"
+
+namespace sluice::queue::sqlite {
+
+namespace {
+
+// Statements that are kept prepared: a host's handlers have a handful each.
+constexpr std::size_t kKept = 64;
+constexpr std::size_t kLongestStatement = std::size_t{64} * 1024;
+// One statement may take so many steps of SQLite's machine: about a tenth of a second, for which every other commit
+// waits. Counted, not timed, so that it is the same on a busy machine.
+constexpr int kStepsBetweenLooks = 10'000;
+constexpr int kMostLooks = 500;
+
+std::string number(std::int64_t value) { return std::to_string(value); }
+
+/// Of the file or the machine, not of the statement.
+bool is_of_the_file(int code) {
+  switch (code & 0xFF) {
+    case SQLITE_FULL:
+    case SQLITE_IOERR:
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+    case SQLITE_READONLY:
+    case SQLITE_CANTOPEN:
+    case SQLITE_PROTOCOL:
+    case SQLITE_BUSY:
+      return true;
+    default:
+      return false;
+  }
+}
+
+struct Binder {
+  sqlite3_stmt* handle;
+  int index;
+
+  int operator()(std::monostate) const { return sqlite3_bind_null(handle, index); }
+  int operator()(std::int64_t value) const { return sqlite3_bind_int64(handle, index, value); }
+  int operator()(double value) const { return sqlite3_bind_double(handle, index, value); }
+  int operator()(const std::string& text) const {
+    return sqlite3_bind_text64(handle, index, text.data(), text.size(), SQLITE_STATIC, SQLITE_UTF8);
+  }
+  int operator()(const SqlBlob& blob) const {
+    return sqlite3_bind_blob64(handle, index, blob.bytes.data(), blob.bytes.size(), SQLITE_STATIC);
+  }
+};
+
+/// While it lives, what SQLite prepares and runs is a handler's.
+class Judged {
+ public:
+  explicit Judged(UserTables& tables) : tables_(tables) { tables_.begin(); }
+  ~Judged() { tables_.end(); }
+  Judged(const Judged&) = delete;
+  Judged& operator=(const Judged&) = delete;
+
+ private:
+  UserTables& tables_;
+};
+
+}  // namespace
+
+UserStatements::~UserStatements() {
+  for (const Prepared& prepared : kept_) {
+    sqlite3_finalize(prepared.handle);
+  }
+}
+
+int UserStatements::on_authorize(void* self, int action, const char* first, const char* second, const char* /*schema*/,
+                                 const char* /*trigger*/) {
+  const bool may = static_cast<UserStatements*>(self)->tables_.allows(action, first, second);
+  return may || !SLUICE_GUARD(effects_tables_apart) ? SQLITE_OK : SQLITE_DENY;
+}
+
+int UserStatements::on_progress(void* self) {
+  return ++static_cast<UserStatements*>(self)->looks_ > kMostLooks ? 1 : 0;
+}
+
+bool UserStatements::get_ready() {
+  if (!ready_ && !connection_.failed()) {
+    if (auto learnt = tables_.learn(); !learnt) {
+      connection_.fail(learnt.error());
+      return false;
+    }
+    // Once and for good: SQLite prepares every statement anew after it.
+    sqlite3_set_authorizer(connection_.handle_, &UserStatements::on_authorize, this);
+    ready_ = true;
+  }
+  return ready_ && !connection_.failed();
+}
+
+std::optional<UserStatements::Refusal> UserStatements::run(const SqlWrite& write) {
+  Prepared* prepared = nullptr;
+  if (!get_ready()) {
+    return std::nullopt;
+  }
+  if (auto refused = prepare(write.statement, prepared)) {
+    return refused;
+  }
+  if (prepared->reads && !write.rows) {
+    return Refusal{prepared->table,
+                   "it only reads; say how many rows it has to return, so that it is a check, or leave it out"};
+  }
+  if (auto refused = bind(write, *prepared)) {
+    return refused;
+  }
+  auto refused = step(write, *prepared);
+  sqlite3_reset(prepared->handle);
+  sqlite3_clear_bindings(prepared->handle);
+  return refused;
+}
+
+std::optional<UserStatements::Refusal> UserStatements::prepare(const std::string& text, Prepared*& prepared) {
+  if (const auto found = by_text_.find(text); found != by_text_.end()) {
+    kept_.splice(kept_.begin(), kept_, found->second);
+    prepared = &kept_.front();
+    return std::nullopt;
+  }
+  kept_.push_front({.text = text});
+  if (auto refused = compile(kept_.front().text, kept_.front())) {
+    sqlite3_finalize(kept_.front().handle);
+    kept_.pop_front();
+    return refused;
+  }
+  by_text_.emplace(kept_.front().text, kept_.begin());
+  if (kept_.size() > kKept) {
+    by_text_.erase(kept_.back().text);
+    sqlite3_finalize(kept_.back().handle);
+    kept_.pop_back();
+  }
+  prepared = &kept_.front();
+  return std::nullopt;
+}
+
+std::optional<UserStatements::Refusal> UserStatements::compile(std::string_view text, Prepared& prepared) {
+  if (text.size() > kLongestStatement) {
+    return Refusal{{},
+                   "it has " + std::to_string(text.size()) + " bytes, and at most " +
+                       std::to_string(kLongestStatement) + " are taken; give values as parameters"};
+  }
+  const Judged judged(tables_);
+  const char* rest = text.data();
+  const char* const end = text.data() + text.size();
+  while (rest != end) {
+    sqlite3_stmt* handle = nullptr;
+    const int code = sqlite3_prepare_v3(connection_.handle_, rest, static_cast<int>(end - rest),
+                                        SQLITE_PREPARE_PERSISTENT, &handle, &rest);
+    if (prepared.handle != nullptr && (code != SQLITE_OK || handle != nullptr)) {
+      sqlite3_finalize(handle);
+      return Refusal{prepared.table, "it is more than one statement; stage each as a write of its own"};
+    }
+    if (code != SQLITE_OK) {
+      return explain_failure(prepared, code);
+    }
+    if (handle != nullptr) {
+      prepared.handle = handle;
+      prepared.table = tables_.table();
+    }
+  }
+  if (prepared.handle == nullptr) {
+    return Refusal{{}, "it is empty; give it a statement"};
+  }
+  if (sqlite3_stmt_isexplain(prepared.handle) != 0) {
+    return Refusal{{}, "it is an EXPLAIN; stage the statement itself"};
+  }
+  prepared.reads = sqlite3_stmt_readonly(prepared.handle) != 0;
+  return std::nullopt;
+}
+
+std::optional<UserStatements::Refusal> UserStatements::bind(const SqlWrite& write, const Prepared& prepared) {
+  const int wanted = sqlite3_bind_parameter_count(prepared.handle);
+  if (static_cast<std::size_t>(wanted) != write.parameters.size()) {
+    return Refusal{prepared.table, "it takes " + number(wanted) + " parameters and was given " +
+                                       std::to_string(write.parameters.size()) + "; give one for each ?"};
+  }
+  for (int i = 0; i < wanted; ++i) {
+    const int code = std::visit(Binder{prepared.handle, i + 1}, write.parameters[static_cast<std::size_t>(i)]);
+    if (code != SQLITE_OK) {
+      sqlite3_clear_bindings(prepared.handle);
+      return Refusal{prepared.table, "its parameter " + number(i + 1) + " is too large: " + sqlite3_errstr(code)};
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<UserStatements::Refusal> UserStatements::step(const SqlWrite& write, Prepared& prepared) {
+  const Judged judged(tables_);
+  looks_ = 0;
+  sqlite3_progress_handler(connection_.handle_, kStepsBetweenLooks, &UserStatements::on_progress, this);
+  const std::int64_t most = prepared.reads ? *write.rows : std::numeric_limits<std::int64_t>::max();
+  std::int64_t rows = 0;
+  errno = 0;
+  int code = sqlite3_step(prepared.handle);
+  while (code == SQLITE_ROW && ++rows <= most) {
+    code = sqlite3_step(prepared.handle);
+  }
+  sqlite3_progress_handler(connection_.handle_, 0, nullptr, nullptr);
+  if (code != SQLITE_DONE && code != SQLITE_ROW) {
+    return explain_failure(prepared, code);
+  }
+  if (!prepared.reads) {
+    rows = connection_.changes();
+  }
+  if (!write.rows || rows == *write.rows || !SLUICE_GUARD(effects_rows_counted)) {
+    return std::nullopt;
+  }
+  const std::string found = code == SQLITE_ROW ? "more than " + number(*write.rows) : number(rows);
+  return Refusal{prepared.table,
+                 prepared.reads ? "it returned " + found + " rows and had to return " + number(*write.rows)
+                                : "it changed " + found + " rows and had to change " + number(*write.rows),
+                 ErrorCode::conflict};
+}
+
+std::optional<UserStatements::Refusal> UserStatements::explain_failure(const Prepared& prepared, int code) {
+  const std::string& table = prepared.table.empty() ? tables_.table() : prepared.table;
+  if (is_of_the_file(code)) {
+    connection_.fail_with(code);
+    return std::nullopt;
+  }
+  if (!tables_.refusal().empty()) {
+    return Refusal{table, tables_.refusal()};
+  }
+  switch (code & 0xFF) {
+    case SQLITE_INTERRUPT:
+      return Refusal{table,
+                     "it ran longer than a statement may, for which every other commit waits; give the table an index "
+                     "for it, or make it touch less"};
+    case SQLITE_CONSTRAINT:
+      return Refusal{table, std::string("it breaks a constraint: ") + sqlite3_errmsg(connection_.handle_),
+                     ErrorCode::conflict};
+    default:
+      return Refusal{table, std::string("it failed: ") + sqlite3_errmsg(connection_.handle_)};
+  }
+}
+
+}  // namespace sluice::queue::sqlite

@@ -1,0 +1,102 @@
+#include "host/stores/sqlite/user_tables.hpp"
+
+#include <sqlite3.h>
+
+#include <cctype>
+
+#include "host/stores/sqlite/connection.hpp"
+#include "host/stores/sqlite/schema.hpp"
+
+namespace sluice::queue::sqlite {
+
+namespace {
+
+// What our statements read from memory, and SQLite's own tables.
+constexpr std::string_view kMemoryTables[] = {"sending", "adding_ids", "asking_ids"};
+constexpr std::string_view kReserved = "sqlite_";
+constexpr const char* kMore =
+    "it does more than SELECT, INSERT, UPDATE or DELETE; make tables and indexes beforehand, with the sqlite3 tool";
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) {
+    c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return out;
+}
+
+std::string_view text_of(const char* text) { return text == nullptr ? std::string_view() : text; }
+
+}  // namespace
+
+Result<void> UserTables::learn() {
+  Connection memory(":memory:");
+  if (auto opened = memory.open(Connection::Access::create); !opened) {
+    return opened.error();
+  }
+  if (auto made = make_schema(memory); !made) {
+    return made.error();
+  }
+  Statement tables(memory, "SELECT lower(name) FROM sqlite_schema WHERE type = 'table'");
+  while (tables.row()) {
+    ours_.emplace(tables.bytes(0));
+  }
+  for (const std::string_view name : kMemoryTables) {
+    ours_.emplace(name);
+  }
+  return memory.failed() ? Result<void>(memory.failure()) : Result<void>();
+}
+
+bool UserTables::allows_table(std::string_view table, bool writes) {
+  if (table_.empty() || (writes && !written_)) {
+    table_ = table;
+    written_ = writes;
+  }
+  const std::string name = lower(table);
+  const bool reserved = name.compare(0, kReserved.size(), kReserved) == 0;
+  if (reserved && writes) {
+    // How SQLite asks about CREATE and DROP.
+    refusal_ = kMore;
+    return false;
+  }
+  if (reserved || ours_.contains(name)) {
+    refusal_ = "it uses table " + std::string(table) +
+               ", which is not yours: messages are sent as effects, and tables of your own need other names";
+    return false;
+  }
+  return true;
+}
+
+bool UserTables::allows(int action, const char* first, const char* second) {
+  if (!judging_) {
+    return true;
+  }
+  switch (action) {
+    case SQLITE_SELECT:
+    case SQLITE_RECURSIVE:
+      return true;
+    case SQLITE_FUNCTION:
+      if (lower(text_of(second)) == "load_extension") {
+        refusal_ = "it calls load_extension, which is not for handlers";
+        return false;
+      }
+      return true;
+    case SQLITE_READ:
+      return allows_table(text_of(first), false);
+    case SQLITE_INSERT:
+    case SQLITE_UPDATE:
+    case SQLITE_DELETE:
+      return allows_table(text_of(first), true);
+    case SQLITE_TRANSACTION:
+    case SQLITE_SAVEPOINT:
+      refusal_ = "it begins or ends a transaction; the transaction is the message's own";
+      return false;
+    default:
+      refusal_ =
+          "it does more than SELECT, INSERT, UPDATE or DELETE; make tables and indexes beforehand, with the sqlite3 "
+          "tool";
+      return false;
+  }
+}
+
+}  // namespace sluice::queue::sqlite

@@ -1,0 +1,309 @@
+// What only the embedded store says of effects: which statements it runs, which it refuses and in which words, and that
+// none of them can stop or spoil what others commit.
+
+#include "host/queue/effects.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "tests/stores/sqlite/sqlite_rig.hpp"
+#include "tests/support/fake_clock.hpp"
+
+namespace sluice::test {
+namespace {
+
+using std::chrono_literals::operator""s;
+using queue::Completion;
+using queue::Effects;
+using queue::SettleResult;
+using queue::SettleStatus;
+using queue::SqlBlob;
+using queue::SqlValue;
+using queue::SqlWrite;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class SqliteEffects : public ::testing::Test {
+ protected:
+  SqliteEffects() : store_(open_store(file_, clock_, random_)) {
+    sql("CREATE TABLE accounts (name TEXT PRIMARY KEY, balance INTEGER NOT NULL CHECK (balance >= 0)); "
+        "INSERT INTO accounts VALUES ('alice', 10), ('bob', 0)");
+  }
+  ~SqliteEffects() override {
+    store_.reset();
+    EXPECT_EQ(broken_invariants(file_), std::vector<std::string>{});
+  }
+
+  std::vector<std::string> sql(const std::string& text) const { return raw_sql(file_, text); }
+  std::string balance(const std::string& name) const {
+    return sql("SELECT balance FROM accounts WHERE name = '" + name + "'").at(0);
+  }
+  std::vector<queue::Delivery> claim(std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+      const queue::NewMessage message{.id = "m" + std::to_string(next_++), .body = "x"};
+      EXPECT_EQ(store_->send("orders", std::span(&message, 1), Deadline::never())[0].status, queue::SendStatus::sent);
+    }
+    auto claimed = store_->claim({"orders"}, count, 30s, Deadline::never());
+    EXPECT_TRUE(claimed) << claimed.error().message();
+    return std::move(*claimed);
+  }
+  static Completion with(const queue::Delivery& delivery, std::vector<SqlWrite> writes) {
+    auto effects = std::make_shared<Effects>();
+    for (SqlWrite& write : writes) {
+      effects->writes.push_back({std::move(write)});
+    }
+    return {.receipt = delivery.receipt, .effects = std::move(effects)};
+  }
+  std::vector<SettleResult> settle(const std::vector<Completion>& completions) {
+    return store_->settle({"orders"}, completions, Deadline::never());
+  }
+  SettleResult run(SqlWrite write) { return settle({with(claim(1).at(0), {std::move(write)})}).at(0); }
+  /// What is said of a statement that is refused; nothing has changed by it.
+  std::string refusal(SqlWrite write) {
+    const auto delivery = claim(1).at(0);
+    const SettleResult result = settle({with(delivery, {std::move(write)})}).at(0);
+    EXPECT_EQ(result.status, SettleStatus::refused) << result.error.message();
+    EXPECT_EQ(balance("alice"), "10");
+    EXPECT_EQ(settle({{.receipt = delivery.receipt}}).at(0).status, SettleStatus::applied);
+    return result.error.message();
+  }
+  static SqlWrite debit(std::int64_t amount) {
+    return {"UPDATE accounts SET balance = balance - ?1 WHERE name = 'alice'", {amount}, 1};
+  }
+
+  TempFolder folder_;
+  const std::string file_ = folder_.file("store.db");
+  FakeClock clock_;
+  SeededRandom random_{1};
+  std::unique_ptr<StoreDesk> store_;
+  int next_ = 0;
+};
+
+TEST_F(SqliteEffects, EveryKindOfValueIsBoundByItsNumber) {
+  sql("CREATE TABLE kinds (a, b, c, d, e)");
+  const SettleResult result =
+      run({"INSERT INTO kinds VALUES (?1, ?2, ?3, ?4, ?5)",
+           {std::monostate(), std::int64_t{-7}, 0.5, std::string("te\0xt", 5), SqlBlob{std::string("\0\xFF", 2)}}});
+  ASSERT_EQ(result.status, SettleStatus::applied) << result.error.message();
+  EXPECT_THAT(sql("SELECT typeof(a) || typeof(b) || b || typeof(c) || c || typeof(d) || hex(d) || typeof(e) || hex(e) "
+                  "FROM kinds"),
+              ElementsAre("nullinteger-7real0.5text7465007874blob00FF"));
+}
+
+TEST_F(SqliteEffects, WhatIsBoundIsForgottenBetweenRuns) {
+  sql("CREATE TABLE notes (text)");
+  const std::string insert = "INSERT INTO notes VALUES (?1)";
+  EXPECT_EQ(run({insert, {std::string("first")}}).status, SettleStatus::applied);
+  EXPECT_THAT(refusal({insert, {}}), HasSubstr("it takes 1 parameters and was given 0"));
+  EXPECT_EQ(run({insert, {std::monostate()}}).status, SettleStatus::applied);
+  EXPECT_THAT(sql("SELECT typeof(text) FROM notes"), ElementsAre("text", "null"));
+}
+
+TEST_F(SqliteEffects, RowsAreCounted) {
+  EXPECT_EQ(run(debit(1)).status, SettleStatus::applied);
+  EXPECT_EQ(run({"UPDATE accounts SET balance = balance + 1 WHERE name = 'alice'", {}, {}}).status,
+            SettleStatus::applied);
+  EXPECT_EQ(refusal({"UPDATE accounts SET balance = 3", {}, 1}),
+            "write 1 on table accounts was refused: it changed 2 rows and had to change 1");
+  EXPECT_EQ(refusal({"DELETE FROM accounts WHERE name = 'carol'", {}, 1}),
+            "write 1 on table accounts was refused: it changed 0 rows and had to change 1");
+}
+
+TEST_F(SqliteEffects, AStatementThatReadsIsACheck) {
+  const std::string rich = "SELECT 1 FROM accounts WHERE balance >= ?1";
+  EXPECT_EQ(run({rich, {std::int64_t{10}}, 1}).status, SettleStatus::applied);
+  EXPECT_EQ(refusal({rich, {std::int64_t{11}}, 1}),
+            "write 1 on table accounts was refused: it returned 0 rows and had to return 1");
+  EXPECT_EQ(refusal({rich, {std::int64_t{0}}, 1}),
+            "write 1 on table accounts was refused: it returned more than 1 rows and had to return 1");
+  EXPECT_THAT(refusal({rich, {std::int64_t{1}}, {}}), HasSubstr("it only reads; say how many rows it has to return"));
+}
+
+TEST_F(SqliteEffects, WhatIsWrongWithAStatementIsSaid) {
+  EXPECT_EQ(refusal({"UPDATE accounts SET balance = 1; DELETE FROM accounts", {}, {}}),
+            "write 1 on table accounts was refused: it is more than one statement; stage each as a write of its own");
+  EXPECT_THAT(refusal({"UPDATE accounts SET balance = 1; nonsense", {}, {}}), HasSubstr("more than one statement"));
+  EXPECT_THAT(refusal({"  -- nothing", {}, {}}), HasSubstr("it is empty"));
+  EXPECT_THAT(refusal({"", {}, {}}), HasSubstr("it is empty"));
+  EXPECT_THAT(refusal({"UPDATE account SET balance = 1", {}, {}}), HasSubstr("no such table: account"));
+  EXPECT_THAT(refusal({"UPDATE accounts SET balanse = 1", {}, {}}), HasSubstr("no such column: balanse"));
+  EXPECT_THAT(refusal({"UPDAET accounts", {}, {}}), HasSubstr("near \"UPDAET\": syntax error"));
+  EXPECT_THAT(refusal({"EXPLAIN UPDATE accounts SET balance = 1", {}, {}}), HasSubstr("it is an EXPLAIN"));
+  EXPECT_EQ(refusal(debit(11)),
+            "write 1 on table accounts was refused: it breaks a constraint: CHECK constraint "
+            "failed: balance >= 0");
+  EXPECT_THAT(refusal({"INSERT INTO accounts VALUES ('bob', 1)", {}, {}}), HasSubstr("UNIQUE constraint failed"));
+}
+
+TEST_F(SqliteEffects, ASemicolonOrACommentAtTheEndIsNoSecondStatement) {
+  EXPECT_EQ(run({"UPDATE accounts SET balance = 5 WHERE name = 'bob'; -- done\n ;", {}, 1}).status,
+            SettleStatus::applied);
+  EXPECT_EQ(balance("bob"), "5");
+}
+
+TEST_F(SqliteEffects, OurTablesAreOutOfReach) {
+  for (const char* const table : {"messages", "deliveries", "ready", "queues", "counters", "ids_new", "notices",
+                                  "sqlite_schema", "sqlite_master", "sending"}) {
+    EXPECT_THAT(refusal({"SELECT * FROM " + std::string(table), {}, 0}), HasSubstr("which is not yours")) << table;
+  }
+  EXPECT_THAT(refusal({"DELETE FROM MESSAGES", {}, {}}), HasSubstr("it uses table messages, which is not yours"));
+  EXPECT_THAT(refusal({"UPDATE main.deliveries SET version = 9", {}, {}}), HasSubstr("deliveries"));
+  EXPECT_THAT(refusal({"INSERT INTO accounts SELECT id, 1 FROM messages", {}, {}}), HasSubstr("messages"));
+  EXPECT_THAT(refusal({"INSERT INTO ready VALUES (2, 0, 1)", {}, {}}), HasSubstr("ready"));
+}
+
+TEST_F(SqliteEffects, NeitherDoTriggersAndViewsReachThem) {
+  sql("CREATE TRIGGER sly AFTER UPDATE ON accounts BEGIN DELETE FROM messages; END; "
+      "CREATE VIEW peek AS SELECT body FROM messages");
+  EXPECT_THAT(refusal(debit(1)), HasSubstr("it uses table messages"));
+  EXPECT_THAT(refusal({"SELECT * FROM peek", {}, 1}), HasSubstr("it uses table messages"));
+}
+
+TEST_F(SqliteEffects, ATableThatIsMadeWhileAStatementIsKeptIsSeen) {
+  EXPECT_EQ(run(debit(1)).status, SettleStatus::applied);
+  sql("CREATE TABLE log (name TEXT); CREATE TRIGGER logged AFTER UPDATE ON accounts BEGIN INSERT INTO log VALUES "
+      "(new.name); END");
+  EXPECT_EQ(run(debit(1)).status, SettleStatus::applied);
+  EXPECT_THAT(sql("SELECT name FROM log"), ElementsAre("alice"));
+  sql("DROP TRIGGER logged; CREATE TRIGGER sly AFTER UPDATE ON accounts BEGIN DELETE FROM messages; END");
+  const auto delivery = claim(1).at(0);
+  const SettleResult result = settle({with(delivery, {debit(1)})}).at(0);
+  EXPECT_EQ(result.status, SettleStatus::refused);
+  EXPECT_THAT(result.error.message(), HasSubstr("it uses table messages"));
+  sql("DROP TRIGGER sly");
+  EXPECT_EQ(settle({with(delivery, {debit(1)})}).at(0).status, SettleStatus::applied);
+}
+
+TEST_F(SqliteEffects, NothingButReadingAndWritingRowsIsAllowed) {
+  for (const char* const statement :
+       {"CREATE TABLE more (a)", "DROP TABLE accounts", "ALTER TABLE accounts ADD COLUMN more",
+        "PRAGMA user_version = 9", "ATTACH ':memory:' AS other", "CREATE TEMP TABLE more (a)", "REINDEX", "ANALYZE"}) {
+    EXPECT_THAT(refusal({statement, {}, {}}), HasSubstr("it does more than SELECT, INSERT, UPDATE or DELETE"))
+        << statement;
+  }
+  for (const char* const statement : {"BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT mine", "RELEASE effects"}) {
+    EXPECT_THAT(refusal({statement, {}, {}}), HasSubstr("it begins or ends a transaction")) << statement;
+  }
+  EXPECT_THAT(refusal({"VACUUM", {}, {}}), HasSubstr("was refused"));
+  EXPECT_THAT(refusal({"SELECT load_extension('x')", {}, 1}), HasSubstr("load_extension"));
+  EXPECT_THAT(refusal({"SELECT * FROM pragma_table_info('accounts')", {}, 2}), HasSubstr("was refused"));
+}
+
+TEST_F(SqliteEffects, AutomaticNumbersWork) {
+  sql("CREATE TABLE entries (number INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT)");
+  EXPECT_EQ(run({"INSERT INTO entries (name) VALUES (?1)", {std::string("a")}, 1}).status, SettleStatus::applied);
+  EXPECT_EQ(run({"INSERT INTO entries (name) VALUES (?1) RETURNING number", {std::string("b")}, 1}).status,
+            SettleStatus::applied);
+  EXPECT_THAT(sql("SELECT number || name FROM entries"), ElementsAre("1a", "2b"));
+}
+
+TEST_F(SqliteEffects, AWriteToDynamoDbIsOfTheWrongStore) {
+  auto effects = std::make_shared<Effects>();
+  effects->writes.push_back({queue::ItemWrite{.table = "Accounts", .item = "{}"}, "debit"});
+  const auto delivery = claim(1).at(0);
+  const auto result = settle({{.receipt = delivery.receipt, .effects = effects}}).at(0);
+  EXPECT_EQ(result.status, SettleStatus::refused);
+  EXPECT_EQ(
+      result.error.message(),
+      "write \"debit\" on DynamoDB table Accounts was refused: the message lies in a SQLite store; write with SQL "
+      "statements there, or put the queue into DynamoDB");
+}
+
+// A statement that never ends makes SQLite undo the whole transaction: the others of it are committed all the same.
+TEST_F(SqliteEffects, AStatementThatNeverEndsIsRefusedAndItsNeighboursAreCommitted) {
+  const auto deliveries = claim(4);
+  const SqlWrite endless{
+      "INSERT INTO accounts WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
+      "SELECT i, 1 FROM n",
+      {},
+      {}};
+  const auto results = settle({with(deliveries[0], {debit(1)}),
+                               with(deliveries[1], {debit(1), endless}),
+                               {.receipt = deliveries[2].receipt},
+                               with(deliveries[3], {debit(1), endless})});
+  EXPECT_EQ(results[0].status, SettleStatus::applied);
+  EXPECT_EQ(results[1].status, SettleStatus::refused);
+  EXPECT_THAT(results[1].error.message(), HasSubstr("write 2 on table accounts was refused: it ran longer"));
+  EXPECT_EQ(results[2].status, SettleStatus::applied);
+  EXPECT_EQ(results[3].status, SettleStatus::refused);
+  EXPECT_EQ(balance("alice"), "9");
+  EXPECT_EQ(settle({{.receipt = deliveries[1].receipt}, {.receipt = deliveries[3].receipt}})[0].status,
+            SettleStatus::applied);
+}
+
+TEST_F(SqliteEffects, NeitherDoesOneThatOnlyReads) {
+  EXPECT_THAT(
+      refusal({"WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n WHERE i < 0", {}, 1}),
+      HasSubstr("it ran longer than a statement may"));
+}
+
+TEST_F(SqliteEffects, AStatementThatEndsTheTransactionIsRefusedAndItsNeighboursAreCommitted) {
+  sql("CREATE TABLE once (name TEXT UNIQUE ON CONFLICT ROLLBACK); INSERT INTO once VALUES ('a')");
+  const auto deliveries = claim(2);
+  const auto results = settle(
+      {with(deliveries[0], {debit(1)}), with(deliveries[1], {debit(1), {"INSERT INTO once VALUES ('a')", {}, {}}})});
+  EXPECT_EQ(results[0].status, SettleStatus::applied);
+  EXPECT_EQ(results[1].status, SettleStatus::refused);
+  EXPECT_THAT(results[1].error.message(), HasSubstr("UNIQUE constraint failed"));
+  EXPECT_EQ(balance("alice"), "9");
+  EXPECT_EQ(settle({{.receipt = deliveries[1].receipt}})[0].status, SettleStatus::applied);
+}
+
+TEST_F(SqliteEffects, ManyStatementsAreKeptInBoundsAndWorkOn) {
+  for (int round = 0; round < 2; ++round) {
+    for (int i = 0; i < 100; ++i) {
+      ASSERT_EQ(run({"UPDATE accounts SET balance = balance + 1 WHERE name = 'bob' AND " + std::to_string(i) + " >= 0",
+                     {},
+                     1})
+                    .status,
+                SettleStatus::applied);
+    }
+  }
+  EXPECT_EQ(balance("bob"), "200");
+}
+
+TEST_F(SqliteEffects, RandomBatchesAddUp) {
+  sql("UPDATE accounts SET balance = 1000000");
+  std::size_t applied = 0;
+  std::size_t sent = 0;
+  for (int round = 0; round < 12; ++round) {
+    const auto deliveries = claim(static_cast<std::size_t>(1 + random_.unit() * 300));
+    std::vector<Completion> completions;
+    for (const auto& delivery : deliveries) {
+      auto effects = std::make_shared<Effects>();
+      effects->writes.push_back({debit(1)});
+      if (random_.unit() < 0.7) {
+        const bool twice = random_.unit() < 0.05;
+        effects->messages.push_back(
+            {"receipts" + std::to_string(sent % 3), {.id = twice ? "same" : delivery.message.id, .body = "r"}});
+      }
+      if (random_.unit() < 0.03) {
+        effects->writes.push_back({SqlWrite{"DELETE FROM accounts WHERE name = 'carol'", {}, 1}});
+      }
+      const bool none = random_.unit() < 0.2;
+      completions.push_back({.receipt = delivery.receipt,
+                             .action = queue::CompletionAction::remove,
+                             .effects = none ? nullptr : std::move(effects)});
+    }
+    const auto results = settle(completions);
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      ASSERT_NE(results[i].status, SettleStatus::lost);
+      ASSERT_NE(results[i].status, SettleStatus::failed) << results[i].error.message();
+      const bool with_effects = results[i].status == SettleStatus::applied && completions[i].effects;
+      applied += with_effects ? 1 : 0;
+      sent += with_effects ? completions[i].effects->messages.size() : 0;
+    }
+    ASSERT_EQ(balance("alice"), std::to_string(1'000'000 - applied));
+  }
+  std::size_t found = 0;
+  for (int queue = 0; queue < 3; ++queue) {
+    found += all_ids(*store_, "receipts" + std::to_string(queue)).size();
+  }
+  EXPECT_EQ(found, sent);
+}
+
+}  // namespace
+}  // namespace sluice::test

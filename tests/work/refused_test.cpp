@@ -1,0 +1,144 @@
+// What becomes of messages whose effects the store refuses, and of effects that could not be written yet.
+
+#include <gtest/gtest.h>
+
+#include "host/queue/effects.hpp"
+#include "host/work/job_flow.hpp"
+#include "tests/work/flow_rig.hpp"
+
+namespace sluice::work {
+namespace {
+
+using std::chrono_literals::operator""s;
+using plugin::OutcomeStatus;
+using queue::CompletionAction;
+using queue::SettleStatus;
+
+std::shared_ptr<queue::Effects> effects() {
+  auto made = std::make_shared<queue::Effects>();
+  made->writes.push_back({queue::SqlWrite{"UPDATE accounts SET balance = 0"}, "debit"});
+  return made;
+}
+
+/// Runs a message to its end with effects; what the source is asked to settle.
+void run_to_its_end(FlowRig& rig, std::uint32_t attempt = 1) {
+  rig.poll(1, attempt);
+  ASSERT_NE(rig.start(0), nullptr);
+  plugin::Outcome outcome{OutcomeStatus::done, {}, {}};
+  outcome.effects = effects();
+  rig.hands[0].finish(std::move(outcome), rig.now());
+  rig.flow.collect(0, rig.now(), rig.notes);
+}
+
+/// One settle call, whose only completion is answered like this.
+queue::Completion settle(FlowRig& rig, queue::SettleResult result) {
+  auto order = rig.flow.next_settlement(rig.now(), rig.clock.wall_now(), rig.notes);
+  EXPECT_EQ(order.completions.size(), 1U);
+  queue::Completion asked = order.completions.empty() ? queue::Completion() : order.completions.front();
+  rig.flow.settled(std::move(order), {std::move(result)}, rig.now(), rig.notes);
+  return asked;
+}
+
+queue::SettleResult refusal(bool reject = false) {
+  return {SettleStatus::refused, Error(ErrorCode::conflict, "write \"debit\" was refused: it changed 0 rows"), reject};
+}
+
+TEST(RefusedEffects, AreDroppedAndTheMessageIsRetriedWithTheReason) {
+  FlowRig rig(1);
+  run_to_its_end(rig);
+  const auto asked = settle(rig, refusal());
+  EXPECT_EQ(asked.action, CompletionAction::remove);
+  ASSERT_NE(asked.effects, nullptr);
+  EXPECT_EQ(rig.account().done, 0U);
+  const auto then = settle(rig, {});
+  EXPECT_EQ(then.action, CompletionAction::retry);
+  EXPECT_EQ(then.effects, nullptr);
+  EXPECT_EQ(then.receipt, asked.receipt);
+  EXPECT_GT(then.delay, Duration::zero()) << "as its policy says";
+  EXPECT_EQ(then.failure.error, "write \"debit\" was refused: it changed 0 rows");
+  EXPECT_EQ(then.failure.attempts, 1U);
+  EXPECT_EQ(rig.account().retried, 1U);
+  EXPECT_EQ(rig.account().ended(), rig.account().claimed);
+  EXPECT_EQ(rig.notes.effects_refused, 1U);
+  EXPECT_EQ(rig.notes.settle_failed, 0U);
+  EXPECT_FALSE(rig.flow.denial());
+  ASSERT_FALSE(rig.notes.lines.empty());
+  EXPECT_EQ(rig.notes.lines.front().text, "its effects were refused, to be retried");
+  EXPECT_EQ(rig.notes.lines.front().message_id, "m-0");
+  EXPECT_EQ(rig.notes.lines.front().detail, "write \"debit\" was refused: it changed 0 rows");
+}
+
+TEST(RefusedEffects, RejectTheMessageWhereItsAuthorSaysSo) {
+  FlowRig rig(1);
+  run_to_its_end(rig);
+  settle(rig, refusal(true));
+  EXPECT_EQ(settle(rig, {}).action, CompletionAction::dead_letter);
+  EXPECT_EQ(rig.account().rejected, 1U);
+  EXPECT_EQ(rig.notes.lines.front().text, "its effects were refused, the message goes to the DLQ");
+}
+
+TEST(RefusedEffects, OfTheLastAttemptFollowTheDeadLetterPolicy) {
+  FlowRig rig(1);
+  run_to_its_end(rig, 3);
+  settle(rig, refusal());
+  const auto then = settle(rig, {});
+  EXPECT_EQ(then.action, CompletionAction::dead_letter);
+  EXPECT_EQ(then.failure.error, "write \"debit\" was refused: it changed 0 rows");
+  config::JobConfig config = FlowRig::job();
+  config.dead_letter = config::DeadLetterPolicy::discard;
+  FlowRig discarding(1, FlowRig::settings(), config);
+  run_to_its_end(discarding, 3);
+  settle(discarding, refusal());
+  EXPECT_EQ(settle(discarding, {}).action, CompletionAction::remove);
+  EXPECT_EQ(discarding.account().discarded, 1U);
+}
+
+TEST(RefusedEffects, HoldUpNoDrain) {
+  FlowRig rig(1);
+  run_to_its_end(rig);
+  auto order = rig.flow.next_settlement(rig.now(), rig.clock.wall_now(), rig.notes);
+  ASSERT_EQ(order.tasks.size(), 1U);
+  rig.flow.drain().begin(rig.now(), rig.now() + 10s, rig.notes);
+  rig.flow.settled(std::move(order), {refusal()}, rig.now(), rig.notes);
+  EXPECT_EQ(settle(rig, {}).action, CompletionAction::retry);
+  EXPECT_TRUE(rig.flow.holdings().tasks().empty());
+  EXPECT_EQ(rig.account().retried, 1U);
+}
+
+TEST(RefusedEffects, ARetryOfThemIsNotTakenForFinishedWork) {
+  FlowRig rig(1);
+  run_to_its_end(rig);
+  settle(rig, refusal());
+  settle(rig, {SettleStatus::lost, {}});
+  EXPECT_EQ(rig.account().lost, 1U);
+  // It comes back, and is run again.
+  rig.next_id = 0;
+  rig.poll(1, 2);
+  EXPECT_NE(rig.start(0), nullptr);
+}
+
+TEST(Effects, AreWrittenAgainAsTheyWereWhenTheStoreFailed) {
+  FlowRig rig(1);
+  run_to_its_end(rig);
+  const auto first = settle(rig, {SettleStatus::failed, Error(ErrorCode::unknown_outcome, "no answer")});
+  rig.pass(10s);
+  const auto second = settle(rig, {});
+  EXPECT_EQ(second.action, CompletionAction::remove);
+  EXPECT_EQ(second.effects, first.effects);
+  EXPECT_EQ(rig.account().done, 1U);
+}
+
+TEST(Effects, OfALostReceiptAreKeptForWhenTheMessageComesBack) {
+  FlowRig rig(1);
+  run_to_its_end(rig);
+  const auto first = settle(rig, {SettleStatus::lost, {}});
+  rig.next_id = 0;
+  rig.poll(1, 2);
+  rig.pass(1s);
+  const auto second = settle(rig, {});
+  EXPECT_EQ(second.action, CompletionAction::remove);
+  EXPECT_EQ(second.effects, first.effects);
+}
+
+}  // namespace
+}  // namespace sluice::work
