@@ -147,13 +147,13 @@ class Bank:
             shown = time.monotonic()
             while True:
                 waiting = self.waiting()
+                self.note(self.messages - waiting)
                 more = (len(self.sent) < options.transfers or time.monotonic() < end
                         or sum(hosts.kills.values()) < options.kills)
                 if more and waiting < 2 * BATCH:
                     self.send(min(BATCH, options.transfers - len(self.sent)) if len(self.sent) < options.transfers else 100)
                 elif not more and waiting == 0:
                     break
-                self.note(self.messages - waiting)
                 if time.monotonic() - shown > 5:
                     shown = time.monotonic()
                     say(f"{len(self.sent):,} sent, {waiting:,} messages wait, "
@@ -205,7 +205,7 @@ def main():
     parser.add_argument("--rate", type=int, default=150, help="messages a second that one host works on")
     parser.add_argument("--pause", type=float, default=0.7, help="seconds between two kills, about")
     parser.add_argument("--kills", type=int, default=0, help="go on until so many hosts were killed")
-    parser.add_argument("--twice", type=float, default=0.1, help="the part of transfers that is sent twice; 0: no idempotency keys")
+    parser.add_argument("--twice", type=float, default=0.1, help="the part of transfers that is sent twice, with one idempotency key")
     parser.add_argument("--lose", type=float, default=0.03, help="with --dynamodb: the part of answers that are lost")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--sluice", default="build/release/bin/sluice", help=argparse.SUPPRESS)

@@ -4,7 +4,7 @@
 import json
 import sys
 
-WIDTH, PANEL, MARGIN = 760, 190, 24
+WIDTH, PANEL, MARGIN = 760, 200, 24
 COLOURS = {"SIGKILL": "#c0392b", "SIGTERM": "#d68910"}
 
 
@@ -34,8 +34,9 @@ def panel(report, top):
         text(left, bottom + 30, f'{kills.get("SIGKILL", 0)} × SIGKILL', 13, COLOURS["SIGKILL"]),
         text(left + 110, bottom + 30, f'{kills.get("SIGTERM", 0)} × SIGTERM', 13, COLOURS["SIGTERM"]),
         text(left + 220, bottom + 30, f'{lost["answers"]:,} answers lost after the write' if lost else ""),
-        text(right, bottom + 30, f'money: {report["opening"]:,} before, {report["closing"]:,} after; '
-             f'{report["receipts"]:,} receipts, each once', 13, "#1e8449", "end")]
+        text(left, bottom + 50, f'money: {report["opening"]:,} before, {report["closing"]:,} after; '
+             f'{report["receipts"]:,} receipts, each once; '
+             f'{report["refused"]:,} refused for want of money', 13, "#1e8449")]
     return parts
 
 

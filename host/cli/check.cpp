@@ -95,7 +95,7 @@ std::vector<std::string> suspicions(const config::HostConfig& host, const config
   }
   std::map<std::pair<std::string, config::Source>, std::string> taken;
   std::set<std::string> used;
-  for (const JobConfig& job : jobs) {
+  for (const JobConfig& job : files.jobs) {
     for (const config::WeightedQueue& queue : work::queues_of(job)) {
       used.insert(queue.name);
       const auto [first, fresh] = taken.emplace(std::pair(queue.name, job.source), job.name);
@@ -286,7 +286,7 @@ Exit check(const Arguments& arguments, Console& console) {
   report.add(jobs.errors);
   report.add(runtime::distrusted(settings, jobs.jobs));
   report.add(runtime::refused_rules(settings, jobs.jobs));
-  check_jobs(settings, jobs.jobs, report, console);
+  check_jobs(settings, jobs, report, console);
   // Beside other errors it is not what is wrong.
   if (jobs.jobs.empty() && !report.any_error()) {
     report.warn({"there is no job: no file matches [host] jobs"});

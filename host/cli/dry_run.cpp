@@ -124,8 +124,8 @@ Command dry_run_command() {
                        allow_insecure_files_flag(),
                        config_flag()},
                       output_flags()),
+      .positional = {"id"},
       .examples = "sluice dry-run --job transfers A-101",
-      .operand = kIdOperand,
       .run = dry_run,
   };
 }

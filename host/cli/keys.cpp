@@ -139,10 +139,7 @@ Exit list_keys(const Arguments& arguments, Console& console) {
 
 /// The one key that is named, as it is kept.
 OrExit<std::string> the_key(const Arguments& arguments) {
-  if (arguments.operands().size() != 1) {
-    return Exit::usage("name one key; `sluice keys list` shows them");
-  }
-  std::string key = arguments.operands().front();
+  std::string key = arguments.get("key");
   if (arguments.has("base64")) {
     auto bytes = decode_base64(key);
     if (!bytes) {
@@ -242,6 +239,10 @@ Flag job_flag(bool required) {
   return {.name = "job", .value = "JOB", .help = "the job whose key it is", .required = required};
 }
 
+Flag key_flag() {
+  return {.name = "key", .value = "KEY", .help = "the key; `sluice keys list` shows them", .required = true};
+}
+
 Flag base64_flag() { return {.name = "base64", .help = "KEY is written in Base64, for one that is no text"}; }
 
 }  // namespace
@@ -274,9 +275,9 @@ Command keys_show_command() {
       .description =
           "Prints a JSON object: running or done, the message that has or had the key, until when, and the result. A "
           "key of more than 1,024 bytes is kept as its first bytes and its SHA-256; either spelling finds it.",
-      .flags = with_store_flags({job_flag(true), base64_flag()}),
+      .flags = with_store_flags({key_flag(), job_flag(true), base64_flag()}),
+      .positional = {"key"},
       .examples = "sluice keys show order-4711 --job pay --queue payments",
-      .operand = "KEY",
       .run = show_key,
   };
 }
@@ -292,9 +293,9 @@ Command keys_forget_command() {
           "message "
           "with this key has done stays done; the next one is no duplicate any more. Where it runs just now, another "
           "one may begin beside it, and of the two one alone is committed.",
-      .flags = with_store_flags({job_flag(true), base64_flag(), {.name = "yes", .help = "do not ask"}}),
+      .flags = with_store_flags({key_flag(), job_flag(true), base64_flag(), {.name = "yes", .help = "do not ask"}}),
+      .positional = {"key"},
       .examples = "sluice keys forget order-4711 --job pay --queue payments --yes",
-      .operand = "KEY",
       .run = forget_key,
   };
 }

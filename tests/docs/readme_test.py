@@ -50,7 +50,7 @@ class Readme(unittest.TestCase):
     def test_it_is_read_in_two_minutes(self):
         text = doc_page.read("README.md")
         self.assertLessEqual(text.count("\n"), 200)
-        self.assertEqual(1, len(re.findall(r"!\[", text)))
+        self.assertEqual(2, len(re.findall(r"!\[", text)))
 
     def test_its_commands_exist(self):
         commands = set(re.findall(r"`sluice ([a-z][a-z-]*)", doc_page.read("README.md")))

@@ -90,7 +90,7 @@ class EffectLimits {
     if (message.struct_size < sizeof(sluice_effect_message)) {
       return too_short("message", message.struct_size);
     }
-    if (const std::string why = any_store("message"); !why.empty()) {
+    if (std::string why = any_store("message"); !why.empty()) {
       return why;
     }
     if (message.queue.size == 0) {
