@@ -55,7 +55,9 @@ Result<QueueClient> QueueClient::open(const SqliteQueue& queue, const ClientOpti
   auto owned = std::make_unique<OwnedStore>();
   auto queues = queue::open_sqlite_queues({.path = queue.path, .durable = queue.durable}, owned->clock, owned->random);
   if (!queues) {
-    return Error(ErrorKind::dynamodb_api, queues.error().message()).with(queues.error().transient(), kQueueFile);
+    const bool damaged = queues.error().code() == ErrorCode::corrupt;
+    return Error(damaged ? ErrorKind::unmarshaling_attribute : ErrorKind::dynamodb_api, queues.error().message())
+        .with(queues.error().transient(), kQueueFile);
   }
   owned->queues = std::move(*queues);
   return client_of(std::move(owned),

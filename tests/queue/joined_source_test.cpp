@@ -142,7 +142,7 @@ TEST_F(JoinedSourceTest, WakesForEachQueueAndCanWhatAllCan) {
   send("bulk", 1);
   EXPECT_EQ(woken, 2);
   EXPECT_TRUE(joined_->traits().groups);
-  EXPECT_FALSE(joined_->traits().transactions);
+  EXPECT_TRUE(joined_->traits().transactions);
 }
 
 }  // namespace

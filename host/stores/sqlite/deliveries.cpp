@@ -84,11 +84,11 @@ void Deliveries::settle(std::int64_t half, std::span<const Completion> completio
 void Deliveries::begin_settling(WallTime now) {
   removed_.clear();
   lanes_.at(now);
-  lanes_.gather_removals();
+  lanes_.line().gather_removals();
 }
 
 void Deliveries::end_settling(std::int64_t half) {
-  lanes_.flush_removals();
+  lanes_.line().flush_removals();
   tally_.add(half, -static_cast<std::int64_t>(removed_.size()));
   delete_removed();
 }

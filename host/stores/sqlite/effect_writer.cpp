@@ -62,7 +62,7 @@ void EffectWriter::settle_run(const Batch& batch, Run run) {
     const Tally::Mark counted = records_.tally_mark();
     const std::size_t settled = deliveries.settle_mark();
     const Keys::Mark keyed = records_.keys().mark();
-    records_.lanes().flush_removals();
+    records_.lanes().line().flush_removals();
     savepoint_.run();
     const std::size_t good = attempt(batch, run);
     if (good == run.size() || !SLUICE_GUARD(effects_atomic)) {

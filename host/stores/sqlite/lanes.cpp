@@ -55,6 +55,7 @@ Kept kept_for(const ClaimRules& rules) {
 Lanes::Lanes(Connection& connection, Places& places)
     : connection_(connection),
       places_(places),
+      line_(connection),
       bits_(connection, "SELECT kept FROM queues WHERE id = ?1"),
       bits_write_(connection, "UPDATE queues SET kept = ?2 WHERE id = ?1"),
       load_(connection, "SELECT head, head_sent, turn, others, first, last, last_sent FROM lanes WHERE lane = ?1"),
@@ -63,12 +64,6 @@ Lanes::Lanes(Connection& connection, Places& places)
               "last_sent = ?8 WHERE lane = ?1"),
       store_(connection, "INSERT OR REPLACE INTO lanes VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"),
       drop_(connection, "DELETE FROM lanes WHERE lane = ?1"),
-      link_(connection, "SELECT sent_at, suspected, before, next FROM line WHERE seq = ?1"),
-      link_insert_(connection, "INSERT OR REPLACE INTO line VALUES (?1, ?2, ?3, ?4, ?5, ?6)"),
-      link_delete_(connection, "DELETE FROM line WHERE seq = ?1"),
-      link_delete_run_(connection, "DELETE FROM line WHERE seq BETWEEN ?1 AND ?2"),
-      link_next_(connection, "UPDATE line SET next = ?2 WHERE seq = ?1"),
-      link_before_(connection, "UPDATE line SET before = ?2 WHERE seq = ?1"),
       head_state_(connection,
                   "SELECT until IS NOT NULL, received_at IS NOT NULL OR suspect FROM deliveries WHERE seq = ?1"),
       hold_(connection, "INSERT OR REPLACE INTO holds VALUES (?1, ?2, ?3, ?4)"),
@@ -78,8 +73,7 @@ Lanes::Lanes(Connection& connection, Places& places)
 void Lanes::begin() {
   known_.clear();
   offered_.clear();
-  popped_.clear();
-  gathers_ = false;
+  line_.begin();
 }
 
 void Lanes::learn(std::int64_t queue, std::int64_t bits) {
@@ -141,27 +135,28 @@ Lanes::Lane Lanes::load(std::int64_t half, std::int64_t lane) {
     found.head_sent = load_.integer(1);
     found.turn = load_.integer(2);
     found.others = load_.integer(3);
-    found.first = load_.optional_integer(4);
-    found.last = load_.optional_integer(5);
-    found.last_sent = load_.integer(6);
+    found.ends.first = load_.optional_integer(4);
+    found.ends.last = load_.optional_integer(5);
+    found.ends.last_sent = load_.integer(6);
   }
   load_.reset();
   return found;
 }
 
 void Lanes::store(const Lane& before, const Lane& after) {
-  if (!after.head && after.others == 0 && !after.first) {
+  if (!after.head && after.others == 0 && !after.ends.first) {
     if (before.stored) {
       drop_.bind(after.id).run();
     }
   } else if (before.stored && !(before == after)) {
     update_
-        .bind(after.id, after.head, after.head_sent, after.turn, after.others, after.first, after.last, after.last_sent)
+        .bind(after.id, after.head, after.head_sent, after.turn, after.others, after.ends.first, after.ends.last,
+              after.ends.last_sent)
         .run();
   } else if (!before.stored) {
     store_
-        .bind(after.id, after.half, after.head, after.head_sent, after.turn, after.others, after.first, after.last,
-              after.last_sent)
+        .bind(after.id, after.half, after.head, after.head_sent, after.turn, after.others, after.ends.first,
+              after.ends.last, after.ends.last_sent)
         .run();
   }
 }
@@ -174,7 +169,7 @@ void Lanes::take(Lane& lane, const Standing& standing) {
     }
     lane.head.reset();
   } else if (visible) {
-    remove(lane, standing.seq);
+    line_.remove(lane.ends, standing.seq);
   } else if (standing.blocks() && kept(lane.half) != Kept::fair) {
     lane.others = std::max<std::int64_t>(0, lane.others - 1);
   }
@@ -182,7 +177,7 @@ void Lanes::take(Lane& lane, const Standing& standing) {
 
 void Lanes::give(Lane& lane, const Standing& standing) {
   if (!standing.until) {
-    insert(lane, place_of(standing), standing.suspected());
+    line_.insert(lane.half, lane.ends, place_of(standing), standing.suspected());
   } else if (standing.blocks() && kept(lane.half) != Kept::fair) {
     if (lane.head) {
       ++lane.others;
@@ -193,102 +188,8 @@ void Lanes::give(Lane& lane, const Standing& standing) {
   }
 }
 
-std::optional<Lanes::Link> Lanes::link(std::int64_t seq) {
-  link_.bind(seq);
-  std::optional<Link> found;
-  if (link_.row()) {
-    found = Link{{link_.integer(0), seq}, link_.integer(1) != 0, link_.optional_integer(2), link_.optional_integer(3)};
-  }
-  link_.reset();
-  return found;
-}
-
-// Mostly at one of the ends; otherwise it is looked for from the youngest on.
-void Lanes::insert(Lane& lane, const Place& place, bool suspected) {
-  std::erase(popped_, place.second);
-  std::optional<std::int64_t> before = lane.last;
-  std::optional<std::int64_t> next;
-  if (lane.last && place < Place{lane.last_sent, *lane.last}) {
-    const auto first = link(*lane.first);
-    if (first && place < first->place) {
-      before.reset();
-      next = lane.first;
-    } else {
-      for (auto at = link(*lane.last); at && place < at->place; at = before ? link(*before) : std::nullopt) {
-        next = at->place.second;
-        before = at->before;
-      }
-    }
-  }
-  link_insert_.bind(place.second, lane.half, place.first, std::int64_t{suspected ? 1 : 0}, before, next).run();
-  if (before) {
-    link_next_.bind(*before, std::optional(place.second)).run();
-  } else {
-    lane.first = place.second;
-  }
-  if (next) {
-    link_before_.bind(*next, std::optional(place.second)).run();
-  } else {
-    lane.last = place.second;
-    lane.last_sent = place.first;
-  }
-}
-
-void Lanes::remove(Lane& lane, std::int64_t seq) {
-  const auto gone = link(seq);
-  if (!gone) {
-    return;
-  }
-  link_delete_.bind(seq).run();
-  const auto before = lane.first == seq ? std::nullopt : gone->before;
-  if (before) {
-    link_next_.bind(*before, gone->next).run();
-  } else {
-    lane.first = gone->next;
-  }
-  if (gone->next) {
-    link_before_.bind(*gone->next, before).run();
-    return;
-  }
-  lane.last = before;
-  if (before) {
-    const auto last = link(*before);
-    lane.last_sent = last ? last->place.first : 0;
-  }
-}
-
-std::optional<Lanes::Link> Lanes::pop(Lane& lane) {
-  const auto first = lane.first ? link(*lane.first) : std::nullopt;
-  if (first) {
-    if (gathers_) {
-      popped_.push_back(*lane.first);
-    } else {
-      link_delete_.bind(*lane.first).run();
-    }
-    lane.first = first->next;
-    if (!lane.first) {
-      lane.last.reset();
-    }
-  }
-  return first;
-}
-
-void Lanes::flush_removals() {
-  gathers_ = false;
-  std::sort(popped_.begin(), popped_.end());
-  for (auto first = popped_.begin(); first != popped_.end();) {
-    auto last = first;
-    while (std::next(last) != popped_.end() && *std::next(last) == *last + 1) {
-      ++last;
-    }
-    link_delete_run_.bind(*first, *last).run();
-    first = std::next(last);
-  }
-  popped_.clear();
-}
-
 void Lanes::offer(Lane& lane, std::optional<std::int64_t> turn) {
-  const auto first = pop(lane);
+  const auto first = line_.pop(lane.ends);
   if (!first) {
     return;
   }
@@ -311,7 +212,7 @@ bool Lanes::withdraw(Lane& lane) {
     return false;
   }
   places_.take(lane.half, {lane.turn, *lane.head}, suspected);
-  insert(lane, {lane.head_sent, *lane.head}, suspected);
+  line_.insert(lane.half, lane.ends, {lane.head_sent, *lane.head}, suspected);
   lane.head.reset();
   return true;
 }
@@ -385,22 +286,22 @@ void Lanes::grow(std::int64_t half, std::int64_t lane, std::span<Newcomer* const
   Newcomer* previous = nullptr;
   for (Newcomer* const newcomer : newcomers) {
     const auto [sent_at, seq] = newcomer->place;
-    if (!now.head && now.others == 0 && !now.first) {
+    if (!now.head && now.others == 0 && !now.ends.first) {
       newcomer->head = true;
       now.head = seq;
       now.head_sent = sent_at;
       now.turn = sent_at;
       continue;
     }
-    newcomer->before = now.last;
+    newcomer->before = now.ends.last;
     if (previous != nullptr) {
       previous->next = seq;
-    } else if (now.last) {
-      link_next_.bind(*now.last, std::optional(seq)).run();
+    } else if (now.ends.last) {
+      line_.follow(*now.ends.last, seq);
     }
-    now.first = now.first ? now.first : seq;
-    now.last = seq;
-    now.last_sent = sent_at;
+    now.ends.first = now.ends.first ? now.ends.first : seq;
+    now.ends.last = seq;
+    now.ends.last_sent = sent_at;
     previous = newcomer;
   }
   store(old, now);

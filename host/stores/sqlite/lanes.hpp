@@ -11,6 +11,7 @@
 #include "base/clock.hpp"
 #include "host/queue/source.hpp"
 #include "host/stores/sqlite/connection.hpp"
+#include "host/stores/sqlite/line.hpp"
 #include "host/stores/sqlite/places.hpp"
 #include "host/stores/sqlite/standing.hpp"
 
@@ -37,8 +38,7 @@ class Lanes {
 
   /// At the start of each transaction.
   void begin();
-  /// A savepoint was rolled back: what was learnt within it may not hold. Between `gather_removals` and `flush_removals`
-  /// none may be made.
+  /// A savepoint was rolled back: what was learnt within it may not hold.
   void undone() { known_.clear(); }
   /// When what is offered from here on gets its turn.
   void at(WallTime now) { now_ = now; }
@@ -79,9 +79,7 @@ class Lanes {
   /// Messages are sent to a lane; `newcomers` in their order, and their caller puts them down where they are told.
   void grow(std::int64_t half, std::int64_t lane, std::span<Newcomer* const> newcomers);
 
-  // Between the two, what is taken out of lines is gathered: a run of messages is deleted with one statement.
-  void gather_removals() { gathers_ = true; }
-  void flush_removals();
+  Line& line() { return line_; }
 
   /// The lane of this message stays where it is until `let_go`.
   void hold(const Standing& head);
@@ -104,10 +102,7 @@ class Lanes {
     std::int64_t head_sent = 0;
     std::int64_t turn = 0;    ///< the head's place, while it can be claimed
     std::int64_t others = 0;  ///< messages beside the head that keep the lane from offering anything
-    // Of the chain in `line`.
-    std::optional<std::int64_t> first;
-    std::optional<std::int64_t> last;
-    std::int64_t last_sent = 0;
+    Line::Ends ends;
     friend bool operator==(const Lane&, const Lane&) = default;
   };
   Lane load(std::int64_t half, std::int64_t lane);
@@ -116,17 +111,6 @@ class Lanes {
   void give(Lane& lane, const Standing& standing);
   void balance(Lane& lane, const std::optional<Place>& came);
   void offer(Lane& lane, std::optional<std::int64_t> turn);
-  // The chain.
-  struct Link {
-    Place place;
-    bool suspected = false;
-    std::optional<std::int64_t> before;
-    std::optional<std::int64_t> next;
-  };
-  std::optional<Link> link(std::int64_t seq);
-  void insert(Lane& lane, const Place& place, bool suspected);
-  void remove(Lane& lane, std::int64_t seq);
-  std::optional<Link> pop(Lane& lane);
   /// Puts the head back into line where it can be claimed; false: it is out.
   bool withdraw(Lane& lane);
   static constexpr std::int64_t kMask = 3;
@@ -147,26 +131,19 @@ class Lanes {
 
   Connection& connection_;
   Places& places_;
+  Line line_;
   Statement bits_;
   Statement bits_write_;
   Statement load_;
   Statement update_;
   Statement store_;
   Statement drop_;
-  Statement link_;
-  Statement link_insert_;
-  Statement link_delete_;
-  Statement link_delete_run_;
-  Statement link_next_;
-  Statement link_before_;
   Statement head_state_;
   Statement hold_;
   Statement let_go_;
   Statement held_place_;
   std::vector<std::pair<std::int64_t, std::int64_t>> known_;  ///< bits by queue, of this transaction
   std::vector<std::int64_t> offered_;                         ///< halves
-  std::vector<std::int64_t> popped_;                          ///< still to be deleted from `line`
-  bool gathers_ = false;
   WallTime now_{};
 };
 

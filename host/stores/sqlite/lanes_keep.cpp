@@ -101,7 +101,7 @@ void Lanes::keep(std::int64_t half, Kept kept) {
     if (message.lane == 0) {
       places_.put(message.suspected ? half : message.place_half, message.place, message.suspected);
     } else {
-      insert(lane_in(lanes, half, message.lane), message.place, message.suspected);
+      line_.insert(half, lane_in(lanes, half, message.lane).ends, message.place, message.suspected);
     }
   }
   if (kept != Kept::none) {

@@ -1,0 +1,119 @@
+#include "host/stores/sqlite/line.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace sluice::queue::sqlite {
+
+Line::Line(Connection& connection)
+    : link_(connection, "SELECT sent_at, suspected, before, next FROM line WHERE seq = ?1"),
+      link_insert_(connection, "INSERT OR REPLACE INTO line VALUES (?1, ?2, ?3, ?4, ?5, ?6)"),
+      link_delete_(connection, "DELETE FROM line WHERE seq = ?1"),
+      link_delete_run_(connection, "DELETE FROM line WHERE seq BETWEEN ?1 AND ?2"),
+      link_next_(connection, "UPDATE line SET next = ?2 WHERE seq = ?1"),
+      link_before_(connection, "UPDATE line SET before = ?2 WHERE seq = ?1") {}
+
+void Line::begin() {
+  popped_.clear();
+  gathers_ = false;
+}
+
+void Line::follow(std::int64_t before, std::int64_t next) { link_next_.bind(before, std::optional(next)).run(); }
+
+std::optional<Line::Link> Line::link(std::int64_t seq) {
+  link_.bind(seq);
+  std::optional<Link> found;
+  if (link_.row()) {
+    found = Link{{link_.integer(0), seq}, link_.integer(1) != 0, link_.optional_integer(2), link_.optional_integer(3)};
+  }
+  link_.reset();
+  return found;
+}
+
+// Mostly at one of the ends; otherwise it is looked for from the youngest on.
+void Line::insert(std::int64_t half, Ends& ends, const Place& place, bool suspected) {
+  std::erase(popped_, place.second);
+  std::optional<std::int64_t> before = ends.last;
+  std::optional<std::int64_t> next;
+  if (ends.last && place < Place{ends.last_sent, *ends.last}) {
+    const auto first = link(*ends.first);
+    if (first && place < first->place) {
+      before.reset();
+      next = ends.first;
+    } else {
+      for (auto at = link(*ends.last); at && place < at->place; at = before ? link(*before) : std::nullopt) {
+        next = at->place.second;
+        before = at->before;
+      }
+    }
+  }
+  link_insert_.bind(place.second, half, place.first, std::int64_t{suspected ? 1 : 0}, before, next).run();
+  if (before) {
+    link_next_.bind(*before, std::optional(place.second)).run();
+  } else {
+    ends.first = place.second;
+  }
+  if (next) {
+    link_before_.bind(*next, std::optional(place.second)).run();
+  } else {
+    ends.last = place.second;
+    ends.last_sent = place.first;
+  }
+}
+
+void Line::remove(Ends& ends, std::int64_t seq) {
+  const auto gone = link(seq);
+  if (!gone) {
+    return;
+  }
+  link_delete_.bind(seq).run();
+  const auto before = ends.first == seq ? std::nullopt : gone->before;
+  if (before) {
+    link_next_.bind(*before, gone->next).run();
+  } else {
+    ends.first = gone->next;
+  }
+  if (gone->next) {
+    link_before_.bind(*gone->next, before).run();
+    return;
+  }
+  ends.last = before;
+  if (before) {
+    const auto last = link(*before);
+    ends.last_sent = last ? last->place.first : 0;
+  }
+}
+
+std::optional<Line::Link> Line::pop(Ends& ends) {
+  const auto first = ends.first ? link(*ends.first) : std::nullopt;
+  if (first) {
+    if (gathers_) {
+      popped_.push_back(*ends.first);
+    } else {
+      link_delete_.bind(*ends.first).run();
+    }
+    ends.first = first->next;
+    if (!ends.first) {
+      ends.last.reset();
+    }
+  }
+  return first;
+}
+
+void Line::gather_removals() { gathers_ = true; }
+
+void Line::flush_removals() {
+  gathers_ = false;
+  std::sort(popped_.begin(), popped_.end());
+  for (auto first = popped_.begin(); first != popped_.end();) {
+    auto last = first;
+    while (std::next(last) != popped_.end() && *std::next(last) == *last + 1) {
+      ++last;
+    }
+    link_delete_run_.bind(*first, *last).run();
+    first = std::next(last);
+  }
+  popped_.clear();
+}
+
+}  // namespace sluice::queue::sqlite

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "host/stores/sqlite/connection.hpp"
+#include "host/stores/sqlite/places.hpp"
+
+namespace sluice::queue::sqlite {
+
+/// What waits behind the heads of lanes: for each lane a chain in the table `line`, in the order of sending. Works
+/// inside a transaction of its connection.
+class Line {
+ public:
+  /// Where a lane's chain begins and ends; its lane keeps them.
+  struct Ends {
+    std::optional<std::int64_t> first;
+    std::optional<std::int64_t> last;
+    std::int64_t last_sent = 0;
+    friend bool operator==(const Ends&, const Ends&) = default;
+  };
+  struct Link {
+    Place place;
+    bool suspected = false;
+    std::optional<std::int64_t> before;
+    std::optional<std::int64_t> next;
+  };
+
+  explicit Line(Connection& connection);
+
+  /// At the start of each transaction.
+  void begin();
+  // Between the two, what is taken out at the front is gathered: a run of messages is deleted with one statement. No
+  // savepoint may be made meanwhile.
+  void gather_removals();
+  void flush_removals();
+
+  void insert(std::int64_t half, Ends& ends, const Place& place, bool suspected);
+  void remove(Ends& ends, std::int64_t seq);
+  /// Takes out the first one; nothing: nobody waits.
+  std::optional<Link> pop(Ends& ends);
+  /// `next` is put down behind `before` by the caller.
+  void follow(std::int64_t before, std::int64_t next);
+
+ private:
+  std::optional<Link> link(std::int64_t seq);
+
+  Statement link_;
+  Statement link_insert_;
+  Statement link_delete_;
+  Statement link_delete_run_;
+  Statement link_next_;
+  Statement link_before_;
+  std::vector<std::int64_t> popped_;  ///< still to be deleted
+  bool gathers_ = false;
+};
+
+}  // namespace sluice::queue::sqlite
