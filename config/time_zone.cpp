@@ -4,7 +4,6 @@
 #include <cctz/time_zone.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "config/syntax.hpp"
 
@@ -41,7 +40,7 @@ CivilDay CivilDay::plus(int days) const { return config::day_of(cctz::civil_day(
 
 class TimeZone::Zone {
  public:
-  explicit Zone(cctz::time_zone its_zone) : zone(std::move(its_zone)) {}
+  explicit Zone(cctz::time_zone its_zone) : zone(its_zone) {}
   const cctz::time_zone zone;
 };
 
@@ -50,7 +49,7 @@ std::optional<TimeZone> TimeZone::find(const std::string& name) {
   if (!is_zone_name(name) || !cctz::load_time_zone(name, &zone)) {
     return std::nullopt;
   }
-  return TimeZone(std::make_shared<const Zone>(std::move(zone)));
+  return TimeZone(std::make_shared<const Zone>(zone));
 }
 
 bool TimeZone::any_installed() { return find("Europe/London").has_value() || find("America/New_York").has_value(); }

@@ -26,10 +26,10 @@ Duration span_of(std::chrono::milliseconds span) {
   return span > kMost ? Duration::max() : Duration(std::max(span, std::chrono::milliseconds::zero()));
 }
 
-// By value: the callback and what it holds are gone when this returns, before anybody is told that all is settled.
+// The callback and what it holds are gone when this returns, before anybody is told that all is settled.
 void tell(ProduceCallback done, ProduceResult result) {
-  if (done) {
-    done(std::move(result));
+  if (const ProduceCallback callback = std::move(done)) {
+    callback(std::move(result));
   }
 }
 
@@ -115,11 +115,10 @@ void Producer::Parts::produce(Outgoing outgoing, bool urgent) {
       if (queue_.waiting() == 1 || queue_.order(now).take > 0) {
         work_.notify_one();
       }
+      return;
     }
   }
-  if (refused) {
-    tell(std::move(outgoing.done), Error(*refused));
-  }
+  tell(std::move(outgoing.done), Error(*refused));
 }
 
 std::future<ProduceResult> Producer::Parts::promised(queue::NewMessage message, bool urgent) {

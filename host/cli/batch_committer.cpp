@@ -13,7 +13,7 @@ constexpr Duration kProgressInterval = std::chrono::milliseconds(200);
 }  // namespace
 
 BatchCommitter::BatchCommitter(Options options, queue::Sender& sender, QueueSession& session, Console& console)
-    : options_(std::move(options)),
+    : options_(options),
       sender_(sender),
       session_(session),
       console_(console),

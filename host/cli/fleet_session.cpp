@@ -23,6 +23,7 @@ constexpr Duration kNudgeTime = std::chrono::seconds(1);
 
 std::vector<operate::FileJob> jobs_of(const std::vector<config::JobConfig>& files) {
   std::vector<operate::FileJob> jobs;
+  jobs.reserve(files.size());
   for (const config::JobConfig& job : files) {
     jobs.push_back({job.name, work::queue_text(job), job.source == config::Source::dlq, job.handler, job.concurrency});
   }

@@ -17,7 +17,7 @@ namespace sluice::cli {
 /// What the screen shows and who looks for it have in common. Synchronises itself.
 class TopBoard {
  public:
-  explicit TopBoard(std::vector<std::string> queues) : model_(std::move(queues)) {}
+  explicit TopBoard(const std::vector<std::string>& queues) : model_(queues) {}
 
   /// Calls `act` with the model, which nobody else touches meanwhile.
   template <typename Act>

@@ -112,10 +112,10 @@ Result<Claimed> SqliteSource::claim(const ClaimRequest& request, Deadline deadli
     if (const auto queue = writer.records.queue(address.queue)) {
       const Lease lease(clock, claiming->request.visibility);
       const std::int64_t half = half_of(*queue, address.half);
-      ClaimRequest request = claiming->request;
-      claiming->over_limit = !make_room(writer.records, half, request, lease.now);
+      ClaimRequest fitting = claiming->request;
+      claiming->over_limit = !make_room(writer.records, half, fitting, lease.now);
       if (!claiming->over_limit) {
-        claiming->claimed = writer.records.claimer().claim(half, request, lease);
+        claiming->claimed = writer.records.claimer().claim(half, fitting, lease);
       }
     }
   };
