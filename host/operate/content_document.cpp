@@ -179,7 +179,7 @@ class PathReader {
  private:
   std::string name() {
     const std::size_t length = std::min(rest().find_first_of(".[="), rest().size());
-    const std::string found(rest().substr(0, length));
+    std::string found(rest().substr(0, length));
     at_ += length;
     return found;
   }

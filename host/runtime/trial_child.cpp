@@ -96,6 +96,7 @@ std::optional<Error> TrialChild::start(const std::string& program, std::vector<s
   words.insert(words.begin(), "sluice");
   words.insert(words.end(), {"--steps", std::to_string(kStepsDescriptor)});
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (std::string& word : words) {
     arguments.push_back(word.data());
   }
