@@ -83,6 +83,7 @@ void DynamoMqKeys::look(std::span<const KeyClaim> claims, const Indices& which, 
       keys.emplace(id_of(claims[i]), key_item_key(claims[i].job, claims[i].key));
     }
     std::vector<dynamo::Item> wanted;
+    wanted.reserve(keys.size());
     for (const auto& [id, key] : keys) {
       wanted.push_back(key);
     }

@@ -257,7 +257,8 @@ TEST_F(NeighboursTest, IdleSourcesCostNothing) {
   // Something to wait for that never comes.
   std::binary_semaphore never{0};
   EXPECT_FALSE(never.try_acquire_for(500ms));
-  EXPECT_LE(waits_so_far() - before, 5) << "a thread woke for nothing";
+  // One wake of each job would be ten.
+  EXPECT_LT(waits_so_far() - before, 10) << "a thread woke for nothing";
 }
 
 }  // namespace
