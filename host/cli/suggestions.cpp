@@ -109,7 +109,7 @@ OrExit<config::HostConfig> host_of(const Words& words) {
   if (config != words.end() && config + 1 != words.end()) {
     named["config"] = *(config + 1);
   }
-  return load_host_file(Arguments::of(std::move(named)));
+  return load_host_file(Arguments::of(named));
 }
 
 /// What an option of this kind may name, as the host file and its jobs know it.
