@@ -77,6 +77,7 @@ TEST_P(StoreContract, DedupEndsWithItsWindow) {
 
 TEST_P(StoreContract, DedupWithinABatchKeepsTheFirst) {
   std::vector<NewMessage> batch;
+  batch.reserve(61);
   for (int i = 0; i < 60; ++i) {
     batch.push_back(deduplicated("m" + std::to_string(i), "key " + std::to_string(i % 20)));
   }

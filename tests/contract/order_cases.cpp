@@ -233,6 +233,7 @@ TEST_P(OrderContract, ListsAndCountsAreThoseOfAnyQueue) {
   done(take_one());
   const auto listed = list_all(standard());
   std::vector<std::string> order;
+  order.reserve(listed.size());
   for (const auto& stored : listed) {
     order.push_back(stored.message.id);
   }

@@ -15,6 +15,7 @@ namespace {
 
 std::vector<NewMessage> messages(const std::string& prefix, Priority priority, int count) {
   std::vector<NewMessage> made;
+  made.reserve(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i) {
     made.push_back({.id = prefix + std::to_string(i), .body = "x", .priority = priority});
   }

@@ -142,6 +142,7 @@ TEST(Metrics, MayBeCalledFromManyThreads) {
   constexpr int kRounds = 500;
   {
     std::vector<std::jthread> threads;
+    threads.reserve(4);
     for (int thread = 0; thread < 4; ++thread) {
       threads.emplace_back([&metrics] {
         JobMetrics& job = metrics.job("j", "q");

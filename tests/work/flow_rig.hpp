@@ -52,8 +52,8 @@ struct FlowRig {
     return wanted;
   }
 
-  explicit FlowRig(std::size_t workers = 2, JobFlow::Settings wanted = settings(), config::JobConfig config = job(),
-                   Duration attempt_timeout = std::chrono::seconds(60))
+  explicit FlowRig(std::size_t workers = 2, const JobFlow::Settings& wanted = settings(),
+                   const config::JobConfig& config = job(), Duration attempt_timeout = std::chrono::seconds(60))
       : visibility(wanted.visibility),
         timeout(attempt_timeout),
         flow(with_workers(workers, wanted), FailurePolicy(config, "worker-a"), random, &crash_ledger,

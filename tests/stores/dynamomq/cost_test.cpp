@@ -37,6 +37,7 @@ TEST_F(StoreCost, OfAMessageThatFailsIsWhatItsFailuresWeigh) {
     auto claims = claim(kMessages);
     ASSERT_EQ(claims.size(), kMessages);
     std::vector<queue::Completion> completions;
+    completions.reserve(claims.size());
     for (const queue::Delivery& delivery : claims) {
       completions.push_back(
           {.receipt = delivery.receipt,

@@ -324,6 +324,7 @@ TEST_F(DynamoEffects, ManyRunSideBySide) {
     const auto deliveries = claim(kMessages);
     ASSERT_FALSE(deliveries.empty());
     std::vector<Completion> completions;
+    completions.reserve(deliveries.size());
     for (const auto& delivery : deliveries) {
       completions.push_back(with(delivery, {add("of-" + delivery.message.id)}));
     }

@@ -27,14 +27,16 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 class SqliteEffects : public ::testing::Test {
+ public:
+  ~SqliteEffects() override {
+    store_.reset();
+    EXPECT_EQ(broken_invariants(file_), std::vector<std::string>{});
+  }
+
  protected:
   SqliteEffects() : store_(open_store(file_, clock_, random_)) {
     sql("CREATE TABLE accounts (name TEXT PRIMARY KEY, balance INTEGER NOT NULL CHECK (balance >= 0)); "
         "INSERT INTO accounts VALUES ('alice', 10), ('bob', 0)");
-  }
-  ~SqliteEffects() override {
-    store_.reset();
-    EXPECT_EQ(broken_invariants(file_), std::vector<std::string>{});
   }
 
   std::vector<std::string> sql(const std::string& text) const { return raw_sql(file_, text); }

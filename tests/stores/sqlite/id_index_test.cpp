@@ -13,6 +13,9 @@ namespace {
 
 /// The tables of a store, with just what the index of ids looks at.
 class IdIndexTest : public ::testing::Test {
+ public:
+  ~IdIndexTest() override { connection_.execute("COMMIT"); }
+
  protected:
   IdIndexTest() {
     connection_.wait_for_locks_until(SteadyTime::max());
@@ -24,7 +27,6 @@ class IdIndexTest : public ::testing::Test {
     lookup_ = std::make_unique<IdLookup>(connection_);
     connection_.execute("BEGIN");
   }
-  ~IdIndexTest() override { connection_.execute("COMMIT"); }
 
   void add(const std::string& id) {
     const std::int64_t seq = next_seq_++;

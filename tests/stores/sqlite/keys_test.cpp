@@ -20,6 +20,9 @@ constexpr std::int64_t kQueue = 7;
 
 /// The tables of a store, with just what its keys look at.
 class KeysTest : public ::testing::Test {
+ public:
+  ~KeysTest() override { end(); }
+
  protected:
   KeysTest() {
     connection_.wait_for_locks_until(SteadyTime::max());
@@ -29,7 +32,6 @@ class KeysTest : public ::testing::Test {
     keys_ = make_keys(connection_);
     begin();
   }
-  ~KeysTest() override { end(); }
 
   /// Which write their index early.
   static std::unique_ptr<Keys> make_keys(Connection& connection) {
