@@ -148,11 +148,11 @@ struct RigTable {
   }
 };
 
-JobRig::JobRig(Script wanted, std::function<void(JobSpec&)> adapt) : script(std::move(wanted)) {
+JobRig::JobRig(Script wanted, const std::function<void(JobSpec&)>& adapt) : script(std::move(wanted)) {
   make([](auto simulated) { return simulated; }, adapt);
 }
 
-JobRig::JobRig(Script wanted, const MakeSource& make_source, std::function<void(JobSpec&)> adapt)
+JobRig::JobRig(Script wanted, const MakeSource& make_source, const std::function<void(JobSpec&)>& adapt)
     : script(std::move(wanted)) {
   make(make_source, adapt);
 }
@@ -219,6 +219,7 @@ void JobRig::send(const std::vector<std::string>& ids, Duration delay) {
 
 void JobRig::send_many(int count) {
   std::vector<std::string> ids;
+  ids.reserve(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i) {
     ids.push_back("m-" + std::to_string(i));
   }

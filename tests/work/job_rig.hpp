@@ -83,10 +83,10 @@ class CountingMetrics final : public observe::JobMetrics {
 /// A job on SimQueues with a scripted handler that goes through the real C table, on the machine's clock.
 class JobRig {
  public:
-  explicit JobRig(Script script, std::function<void(JobSpec&)> adapt = {});
+  explicit JobRig(Script script, const std::function<void(JobSpec&)>& adapt = {});
   /// On another source, which stands before or instead of that of `sim`.
   using MakeSource = std::function<std::unique_ptr<queue::Source>(std::unique_ptr<queue::Source> simulated)>;
-  JobRig(Script script, const MakeSource& make_source, std::function<void(JobSpec&)> adapt = {});
+  JobRig(Script script, const MakeSource& make_source, const std::function<void(JobSpec&)>& adapt = {});
   ~JobRig();
 
   void send(const std::vector<std::string>& ids, Duration delay = {});
