@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -23,6 +24,8 @@ std::string encode_item(const Item& item);
 /// The same, appended to what is being built.
 void append_item(std::string& out, const Item& item);
 void append_value(std::string& out, const AttributeValue& value);
+/// An object of names by their placeholders, "#n" to the attribute's name; for expressions.
+void append_names(std::string& out, const std::map<std::string, std::string>& names);
 
 /// Reads one item, and nothing after it. ErrorKind::malformed_response with the place for anything that is not exactly
 /// DynamoDB JSON: unknown types, several types in one value, an attribute named twice, text in place of base64, a

@@ -76,6 +76,19 @@ struct ValueWriter {
 
 void append_value(std::string& out, const AttributeValue& value) { std::visit(ValueWriter{out}, value.variant()); }
 
+void append_names(std::string& out, const std::map<std::string, std::string>& names) {
+  out.push_back('{');
+  const char* separator = "";
+  for (const auto& [placeholder, name] : names) {
+    out += separator;
+    separator = ",";
+    append_json_string(out, placeholder);
+    out.push_back(':');
+    append_json_string(out, name);
+  }
+  out.push_back('}');
+}
+
 void append_item(std::string& out, const Item& item) {
   out.push_back('{');
   bool first = true;

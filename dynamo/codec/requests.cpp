@@ -57,16 +57,7 @@ void ask_capacity(Body& body) { body.text("ReturnConsumedCapacity", "TOTAL"); }
 
 void add_expression_attributes(Body& body, const std::map<std::string, std::string>& names, const Item& values) {
   if (!names.empty()) {
-    std::string& out = body.member("ExpressionAttributeNames");
-    char separator = '{';
-    for (const auto& [placeholder, name] : names) {
-      out.push_back(separator);
-      separator = ',';
-      append_json_string(out, placeholder);
-      out.push_back(':');
-      append_json_string(out, name);
-    }
-    out.push_back('}');
+    append_names(body.member("ExpressionAttributeNames"), names);
   }
   body.item_unless_empty("ExpressionAttributeValues", values);
 }

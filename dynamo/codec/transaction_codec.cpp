@@ -50,16 +50,8 @@ void append_action(std::string& out, const TransactAction& action) {
     append_text(out, "ConditionExpression", action.condition);
   }
   if (!action.names.empty()) {
-    char separator = '{';
     out += ",\"ExpressionAttributeNames\":";
-    for (const auto& [placeholder, name] : action.names) {
-      out.push_back(separator);
-      separator = ',';
-      append_json_string(out, placeholder);
-      out.push_back(':');
-      append_json_string(out, name);
-    }
-    out.push_back('}');
+    append_names(out, action.names);
   }
   if (!action.values.empty()) {
     out += ",\"ExpressionAttributeValues\":";

@@ -235,9 +235,7 @@ Exit forget_key(const Arguments& arguments, Console& console) {
   return Exit::ok();
 }
 
-Flag job_flag(bool required) {
-  return {.name = "job", .value = "JOB", .help = "the job whose key it is", .required = required};
-}
+Flag job_flag() { return {.name = "job", .value = "JOB", .help = "the job whose key it is", .required = true}; }
 
 Flag key_flag() {
   return {.name = "key", .value = "KEY", .help = "the key; `sluice keys list` shows them", .required = true};
@@ -275,7 +273,7 @@ Command keys_show_command() {
       .description =
           "Prints a JSON object: running or done, the message that has or had the key, until when, and the result. A "
           "key of more than 1,024 bytes is kept as its first bytes and its SHA-256; either spelling finds it.",
-      .flags = with_store_flags({key_flag(), job_flag(true), base64_flag()}),
+      .flags = with_store_flags({key_flag(), job_flag(), base64_flag()}),
       .positional = {"key"},
       .examples = "sluice keys show order-4711 --job pay --queue payments",
       .run = show_key,
@@ -293,7 +291,7 @@ Command keys_forget_command() {
           "message "
           "with this key has done stays done; the next one is no duplicate any more. Where it runs just now, another "
           "one may begin beside it, and of the two one alone is committed.",
-      .flags = with_store_flags({key_flag(), job_flag(true), base64_flag(), {.name = "yes", .help = "do not ask"}}),
+      .flags = with_store_flags({key_flag(), job_flag(), base64_flag(), {.name = "yes", .help = "do not ask"}}),
       .positional = {"key"},
       .examples = "sluice keys forget order-4711 --job pay --queue payments --yes",
       .run = forget_key,

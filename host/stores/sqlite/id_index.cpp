@@ -44,9 +44,9 @@ std::optional<std::int64_t> IdLookup::find(std::int64_t queue, std::string_view 
 IdIndex::IdIndex(Connection& connection, const IdIndexLimits& limits)
     : connection_(connection),
       limits_(limits),
-      adding_(connection),
+      adding_(connection, "adding_ids"),
       add_(connection, "INSERT OR FAIL INTO ids_new SELECT hash, seq FROM adding_ids"),
-      asking_(connection),
+      asking_(connection, "asking_ids"),
       known_(connection,
              "SELECT a.hash FROM asking_ids AS a CROSS JOIN ids_new AS n ON n.hash = a.hash UNION ALL "
              "SELECT a.hash FROM asking_ids AS a CROSS JOIN ids AS o ON o.hash = a.hash"),
@@ -66,9 +66,7 @@ std::int64_t IdIndex::range_width(std::int64_t entries) const {
 }
 
 void IdIndex::add(std::span<const IdEntry> entries) {
-  adding_.entries = entries;
-  add_.run();
-  adding_.entries = {};
+  adding_.put_down(entries, add_);
   added_ += static_cast<std::int64_t>(entries.size());
 }
 
@@ -77,12 +75,7 @@ std::vector<std::int64_t> IdIndex::known(std::span<const std::int64_t> hashes) {
   if (hashes.empty()) {
     return found;
   }
-  asking_.hashes = hashes;
-  while (known_.row()) {
-    found.push_back(known_.integer(0));
-  }
-  known_.reset();
-  asking_.hashes = {};
+  asking_.look_up(hashes, known_, found);
   std::sort(found.begin(), found.end());
   return found;
 }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "host/stores/sqlite/connection.hpp"
-#include "host/stores/sqlite/memory_table.hpp"
+#include "host/stores/sqlite/hash_rows.hpp"
 
 namespace sluice::queue::sqlite {
 
@@ -37,11 +37,6 @@ struct IdIndexLimits {
   std::int64_t clear = 16'384;
 };
 
-struct IdEntry {
-  std::int64_t hash = 0;
-  std::int64_t seq = 0;
-};
-
 /// Keeps the index of ids: entries are added with their messages and swept long after them, see schema.cpp.
 class IdIndex {
  public:
@@ -57,26 +52,6 @@ class IdIndex {
   void sweep(std::int64_t& new_ids, std::int64_t& old_ids, std::int64_t live);
 
  private:
-  /// What `add` adds, for its statement to read.
-  class Entries final : public MemoryTable {
-   public:
-    explicit Entries(Connection& connection) : MemoryTable(connection, "adding_ids", "hash, seq") {}
-    std::size_t rows() const override { return entries.size(); }
-    void column(std::size_t row, int column, ColumnValue value) const override {
-      value.set(column == 0 ? entries[row].hash : entries[row].seq);
-    }
-
-    std::span<const IdEntry> entries;
-  };
-  /// What `known` asks for: a statement for each would cost as much as putting the message down.
-  class Hashes final : public MemoryTable {
-   public:
-    explicit Hashes(Connection& connection) : MemoryTable(connection, "asking_ids", "hash") {}
-    std::size_t rows() const override { return hashes.size(); }
-    void column(std::size_t row, int /*column*/, ColumnValue value) const override { value.set(hashes[row]); }
-
-    std::span<const std::int64_t> hashes;
-  };
   void settle_range(std::int64_t& new_ids, std::int64_t& old_ids);
   void sweep_range(std::int64_t& old_ids);
   std::int64_t oldest();
@@ -85,9 +60,9 @@ class IdIndex {
 
   Connection& connection_;
   const IdIndexLimits limits_;
-  Entries adding_;
+  EntryRows adding_;
   Statement add_;
-  Hashes asking_;
+  HashRows asking_;
   Statement known_;
   Statement oldest_;
   Statement keep_;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "host/stores/sqlite/id_index.hpp"
+
 namespace sluice::queue::sqlite {
 
 namespace {
@@ -13,9 +15,9 @@ constexpr std::int64_t kHashEnd = std::int64_t{1} << 48;
 
 KeyIndex::KeyIndex(Connection& connection, const KeyIndexLimits& limits)
     : limits_(limits),
-      adding_(connection),
+      adding_(connection, "adding_key_hashes"),
       add_(connection, "INSERT OR IGNORE INTO key_hashes SELECT hash, seq FROM adding_key_hashes"),
-      asking_(connection),
+      asking_(connection, "asking_key_hashes"),
       known_(connection, "SELECT a.hash FROM asking_key_hashes AS a CROSS JOIN key_hashes AS o ON o.hash = a.hash"),
       find_(connection, "SELECT seq FROM key_hashes WHERE hash = ?1"),
       row_(connection, "SELECT job, key FROM key_records WHERE seq = ?1"),
@@ -160,12 +162,7 @@ std::vector<std::int64_t> KeyIndex::known(std::span<const std::int64_t> hashes) 
     }
   }
   if (settled_ > 0) {
-    asking_.hashes = hashes;
-    while (known_.row()) {
-      found.push_back(known_.integer(0));
-    }
-    known_.reset();
-    asking_.hashes = {};
+    asking_.look_up(hashes, known_, found);
     std::sort(found.begin(), found.end());
   }
   return found;
@@ -205,9 +202,7 @@ void KeyIndex::write_some() {
   }
   const auto piece = static_cast<std::size_t>(std::max<std::int64_t>(limits_.piece, 2 * std::int64_t(added_.size())));
   const std::size_t count = std::min(piece, writing_.size() - written_);
-  adding_.entries = std::span(writing_).subspan(written_, count);
-  settled_ += add_.run();
-  adding_.entries = {};
+  settled_ += adding_.put_down(std::span(writing_).subspan(written_, count), add_);
   written_ += count;
   if (written_ == writing_.size()) {
     indexed_ = std::max(indexed_, writing_to_);

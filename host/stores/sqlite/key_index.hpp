@@ -8,8 +8,7 @@
 
 #include "base/random.hpp"
 #include "host/stores/sqlite/connection.hpp"
-#include "host/stores/sqlite/id_index.hpp"
-#include "host/stores/sqlite/memory_table.hpp"
+#include "host/stores/sqlite/hash_rows.hpp"
 
 namespace sluice::queue::sqlite {
 
@@ -58,23 +57,6 @@ class KeyIndex {
   void back_to(const Mark& mark);
 
  private:
-  class Entries final : public MemoryTable {
-   public:
-    explicit Entries(Connection& connection) : MemoryTable(connection, "adding_key_hashes", "hash, seq") {}
-    std::size_t rows() const override { return entries.size(); }
-    void column(std::size_t row, int column, ColumnValue value) const override {
-      value.set(column == 0 ? entries[row].hash : entries[row].seq);
-    }
-    std::span<const IdEntry> entries;
-  };
-  class Hashes final : public MemoryTable {
-   public:
-    explicit Hashes(Connection& connection) : MemoryTable(connection, "asking_key_hashes", "hash") {}
-    std::size_t rows() const override { return hashes.size(); }
-    void column(std::size_t row, int /*column*/, ColumnValue value) const override { value.set(hashes[row]); }
-    std::span<const std::int64_t> hashes;
-  };
-
   void catch_up();
   bool last_became_true();
   void forget_indexed();
@@ -83,9 +65,9 @@ class KeyIndex {
   void sweep_some();
 
   const KeyIndexLimits limits_;
-  Entries adding_;
+  EntryRows adding_;
   Statement add_;
-  Hashes asking_;
+  HashRows asking_;
   Statement known_;
   Statement find_;
   Statement row_;

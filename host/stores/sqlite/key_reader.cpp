@@ -1,5 +1,6 @@
 #include <charconv>
 
+#include "host/stores/sqlite/id_index.hpp"
 #include "host/stores/sqlite/keys.hpp"
 #include "host/stores/sqlite/times.hpp"
 

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "host/stores/sqlite/connection.hpp"
+#include "host/stores/sqlite/memory_table.hpp"
+
+/// What indexes over hashes have their statements read, many at a time.
+namespace sluice::queue::sqlite {
+
+struct IdEntry {
+  std::int64_t hash = 0;
+  std::int64_t seq = 0;
+};
+
+/// Entries that are added, as a table of hash and seq.
+class EntryRows final : public MemoryTable {
+ public:
+  EntryRows(Connection& connection, const char* name) : MemoryTable(connection, name, "hash, seq") {}
+
+  /// Runs `add`, which reads the table, with these in it. How many rows it has made.
+  std::int64_t put_down(std::span<const IdEntry> entries, Statement& add) {
+    entries_ = entries;
+    const std::int64_t made = add.run();
+    entries_ = {};
+    return made;
+  }
+
+  std::size_t rows() const override { return entries_.size(); }
+  void column(std::size_t row, int column, ColumnValue value) const override {
+    value.set(column == 0 ? entries_[row].hash : entries_[row].seq);
+  }
+
+ private:
+  std::span<const IdEntry> entries_;
+};
+
+/// Hashes that are asked for, as a table of them: a statement for each would cost as much as putting a row down.
+class HashRows final : public MemoryTable {
+ public:
+  HashRows(Connection& connection, const char* name) : MemoryTable(connection, name, "hash") {}
+
+  /// Adds to `found` what `known` gives, which reads the table, with these in it.
+  void look_up(std::span<const std::int64_t> hashes, Statement& known, std::vector<std::int64_t>& found) {
+    hashes_ = hashes;
+    while (known.row()) {
+      found.push_back(known.integer(0));
+    }
+    known.reset();
+    hashes_ = {};
+  }
+
+  std::size_t rows() const override { return hashes_.size(); }
+  void column(std::size_t row, int /*column*/, ColumnValue value) const override { value.set(hashes_[row]); }
+
+ private:
+  std::span<const std::int64_t> hashes_;
+};
+
+}  // namespace sluice::queue::sqlite
