@@ -219,7 +219,7 @@ std::unique_ptr<work::Job> make_job(const sluice_handler& handler, std::uint32_t
 
 // Runs a job until it has done `count` messages. It looks every few milliseconds, which costs nothing.
 Took work_off(std::unique_ptr<queue::Source> source, std::uint64_t count, std::uint32_t concurrency,
-              std::function<Result<std::unique_ptr<queue::IdempotencyKeys>>()> keys = {}) {
+              std::function<Result<std::unique_ptr<queue::IdempotencyKeys>>(const std::string&)> keys = {}) {
   SeededRandom random(2);
   observe::Log log(observe::LogLevel::warn, observe::LogFormat::text);
   NoMetrics metrics;
@@ -312,7 +312,7 @@ void with_keys(const Options& options, const std::string& folder) {
     const Took without = work_off(*store->open_source({"bench"}), options.messages, options.concurrency);
     fill(*sender, options.messages);
     const Took with = work_off(*store->open_source({"bench"}), options.messages, options.concurrency,
-                               [&store] { return store->open_keys("bench"); });
+                               [&store](const std::string& queue) { return store->open_keys(queue); });
     plain = {plain.seconds + without.seconds, plain.processor + without.processor};
     keyed = {keyed.seconds + with.seconds, keyed.processor + with.processor};
   }

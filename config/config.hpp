@@ -201,6 +201,7 @@ struct JobConfig {
   Order order = Order::none;
   bool fair = false;  ///< turns by group for messages without order
   PriorityWeights priorities;
+  bool weighs_priorities = false;  ///< the file has [job.priorities], be they the usual ones
   std::optional<IdempotencyConfig> idempotency;
   std::vector<ScheduleConfig> schedules;
   Isolation isolation = Isolation::thread;

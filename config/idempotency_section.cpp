@@ -42,7 +42,7 @@ const char* key_complaint(const std::string& text) {
 
 }  // namespace
 
-void read_idempotency(Section idempotency, Reader& reader, JobConfig& config) {
+void read_idempotency(Section idempotency, JobConfig& config) {
   if (!idempotency.present()) {
     return;
   }
@@ -62,12 +62,6 @@ void read_idempotency(Section idempotency, Reader& reader, JobConfig& config) {
   idempotency.read("while_running", read.while_running, kWhileRunning);
   idempotency.read("on_duplicate", read.on_duplicate, kOnDuplicate);
   idempotency.read("on_missing", read.on_missing, kOnMissing);
-  if (config.queues.size() > 1) {
-    reader.error(
-        idempotency.place(),
-        "[job.idempotency] needs a job of one queue: keys lie in the store of their queue; make a job for each "
-        "queue, or take it away");
-  }
   config.idempotency = std::move(read);
 }
 

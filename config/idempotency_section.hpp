@@ -6,6 +6,6 @@
 namespace sluice::config {
 
 /// Reads [job.idempotency], where it is there.
-void read_idempotency(Section idempotency, Reader& reader, JobConfig& config);
+void read_idempotency(Section idempotency, JobConfig& config);
 
 }  // namespace sluice::config

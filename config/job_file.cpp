@@ -256,7 +256,7 @@ Parsed<JobConfig> parse_job_config(const std::string& text, const std::string& f
     read_limits(job.section("limits"), reader, config);
     read_retry(job.section("retry"), reader, config.retry);
     read_dead_letter(job.section("dead_letter"), reader, config);
-    read_idempotency(job.section("idempotency"), reader, config);
+    read_idempotency(job.section("idempotency"), config);
     read_order(job, reader, config);
     read_priorities(job.section("priorities"), reader, config);
     read_options(job, reader, config);

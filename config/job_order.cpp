@@ -102,6 +102,7 @@ void read_order(Section job, Reader& reader, JobConfig& config) {
 }
 
 void read_priorities(Section priorities, Reader& reader, JobConfig& config) {
+  config.weighs_priorities = priorities.present();
   priorities.read("critical", config.priorities.critical, 1, kMaxWeight);
   priorities.read("high", config.priorities.high, 1, kMaxWeight);
   priorities.read("normal", config.priorities.normal, 1, kMaxWeight);

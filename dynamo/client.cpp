@@ -303,4 +303,22 @@ Result<TableDescription> Client::describe_table(const std::string& table, Deadli
   return result_of(call, std::move(output));
 }
 
+Result<TimeToLive> Client::describe_time_to_live(const std::string& table, Deadline deadline) {
+  TimeToLive output;
+  Call call = make_call("DescribeTimeToLive", table, encode_describe_table(table));
+  call.decode = keep_in(output, decode_time_to_live);
+  core_->run({&call, 1}, deadline);
+  return result_of(call, std::move(output));
+}
+
+Result<TimeToLive> Client::enable_time_to_live(const std::string& table, const std::string& attribute,
+                                               Deadline deadline) {
+  TimeToLive output;
+  Call call = make_call("UpdateTimeToLive", table, encode_enable_time_to_live(table, attribute));
+  call.write = true;
+  call.decode = keep_in(output, decode_time_to_live);
+  core_->run({&call, 1}, deadline);
+  return result_of(call, std::move(output));
+}
+
 }  // namespace sluice::dynamo

@@ -200,6 +200,15 @@ struct CreateTableRequest {
   bool deletion_protection = false;
 };
 
+/// Whether DynamoDB removes items whose time has passed, and by which attribute. A value.
+struct TimeToLive {
+  std::string status;     ///< "ENABLED", "DISABLED", "ENABLING", "DISABLING"
+  std::string attribute;  ///< empty: none is named
+
+  /// It is, or is about to be.
+  bool on() const { return status == "ENABLED" || status == "ENABLING"; }
+};
+
 /// A DynamoDB client. Knows no queue.
 ///
 /// Thread-safe. Each call blocks until it has an answer, its retries are used up, or the deadline has passed. Retries
@@ -243,6 +252,9 @@ class Client {
 
   Result<TableDescription> create_table(const CreateTableRequest& request, Deadline deadline);
   Result<TableDescription> describe_table(const std::string& table, Deadline deadline);
+  Result<TimeToLive> describe_time_to_live(const std::string& table, Deadline deadline);
+  /// Switches it on by this attribute. DynamoDB refuses it (ErrorKind::validation) where it is on already.
+  Result<TimeToLive> enable_time_to_live(const std::string& table, const std::string& attribute, Deadline deadline);
 
   /// The URL that requests go to, for messages. An Error when region and options allow none.
   Result<std::string> endpoint(Deadline deadline);

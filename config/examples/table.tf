@@ -25,4 +25,9 @@ resource "aws_dynamodb_table" "dynamo_mq_table" {
     range_key       = "sent_at"
     projection_type = "ALL"
   }
+
+  ttl {
+    attribute_name = "sluice_key_expires"
+    enabled        = true
+  }
 }

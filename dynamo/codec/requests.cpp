@@ -261,4 +261,14 @@ std::string encode_describe_table(std::string_view table) {
   return std::move(body).finish();
 }
 
+std::string encode_enable_time_to_live(std::string_view table, std::string_view attribute) {
+  Body body(kTypicalBytes);
+  body.text("TableName", table);
+  std::string& out = body.member("TimeToLiveSpecification");
+  out += "{\"AttributeName\":";
+  append_json_string(out, attribute);
+  out += ",\"Enabled\":true}";
+  return std::move(body).finish();
+}
+
 }  // namespace sluice::dynamo

@@ -25,7 +25,9 @@ std::string encode_batch_execute(std::span<const Statement> statements);
 std::string encode_batch_get(std::string_view table, std::span<const Item> keys);
 /// BatchWriteItem of one table, puts only; at most kMaxBatchPuts.
 std::string encode_batch_put(std::string_view table, std::span<const Item> items);
+/// DescribeTable and DescribeTimeToLive.
 std::string encode_describe_table(std::string_view table);
+std::string encode_enable_time_to_live(std::string_view table, std::string_view attribute);
 
 inline constexpr std::size_t kMaxBatchStatements = 25;
 inline constexpr std::size_t kMaxBatchKeys = 100;

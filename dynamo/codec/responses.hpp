@@ -32,6 +32,9 @@ Result<BatchStatementOutput> decode_batch_execute(std::string_view body, std::si
 /// DescribeTable ("Table") and CreateTable ("TableDescription").
 Result<TableDescription> decode_table(std::string_view body);
 
+/// DescribeTimeToLive ("TimeToLiveDescription") and UpdateTimeToLive ("TimeToLiveSpecification").
+Result<TimeToLive> decode_time_to_live(std::string_view body);
+
 struct BatchGetOutput {
   std::vector<Item> items;
   std::vector<Item> unprocessed_keys;  ///< ask again for these

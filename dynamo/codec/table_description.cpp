@@ -160,4 +160,28 @@ Result<TableDescription> decode_table(std::string_view body) {
   return table;
 }
 
+Result<TimeToLive> decode_time_to_live(std::string_view body) {
+  return decode_response<TimeToLive>(body, "description of a table's TTL",
+                                     [](JsonReader& reader, TimeToLive& output, std::string_view name) {
+                                       if (name != "TimeToLiveDescription" && name != "TimeToLiveSpecification") {
+                                         return false;
+                                       }
+                                       read_members(reader, [&](std::string_view inner) {
+                                         if (inner == "TimeToLiveStatus") {
+                                           return took_string(reader, output.status);
+                                         }
+                                         if (inner == "AttributeName") {
+                                           return took_string(reader, output.attribute);
+                                         }
+                                         bool enabled = false;
+                                         if (inner == "Enabled" && took_bool(reader, enabled)) {
+                                           output.status = enabled ? "ENABLING" : "DISABLING";
+                                           return true;
+                                         }
+                                         return false;
+                                       });
+                                       return true;
+                                     });
+}
+
 }  // namespace sluice::dynamo

@@ -12,6 +12,7 @@
 #include "host/plugin/plugin_registry.hpp"
 #include "host/runtime/host_queues.hpp"
 #include "host/runtime/job_plan.hpp"
+#include "host/runtime/store_reach.hpp"
 
 namespace sluice::cli {
 
@@ -54,6 +55,19 @@ OrExit<plugin::Outcome> handle(const JobPlan& plan, const config::HostConfig& ho
   return (*instance)->handle(message, plan.config.queue, plan.config.retry.max_attempts, attempt);
 }
 
+/// What is wrong with the effects that shows without the store; empty: nothing.
+std::string refusal_of(const config::HostConfig& host, const std::string& queue, const plugin::Outcome& outcome) {
+  if (!outcome.effects) {
+    return {};
+  }
+  for (const queue::EmittedMessage& emitted : outcome.effects->messages) {
+    if (const auto why = runtime::beyond_store(host, queue, emitted.queue)) {
+      return "message " + emitted.message.id + " to queue " + emitted.queue + ": " + why->message();
+    }
+  }
+  return {};
+}
+
 Exit dry_run(const Arguments& arguments, Console& console) {
   const auto output = arguments.output();
   if (output.has_error()) {
@@ -93,7 +107,8 @@ Exit dry_run(const Arguments& arguments, Console& console) {
                    *id,
                    host->store_of(plan->config.queue).kind == config::StoreKind::dynamodb,
                    plan->config.idempotency.has_value(),
-                   *outcome};
+                   *outcome,
+                   refusal_of(*host, plan->config.queue, *outcome)};
   if (*output == Output::text) {
     console.out(dry_run_text(run));
   } else {

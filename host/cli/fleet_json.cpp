@@ -83,7 +83,9 @@ void write_host(JsonText& json, const fleet::KnownHost& known) {
   json.end_object();
 }
 
-void write_job(JsonText& json, const operate::JobSummary& job) {
+using MoreOfJob = std::function<void(JsonText&, const operate::JobSummary&)>;
+
+void write_job(JsonText& json, const operate::JobSummary& job, const MoreOfJob& more) {
   json.begin_object();
   json.member("job", job.name);
   json.member("queue", job.queue);
@@ -117,6 +119,9 @@ void write_job(JsonText& json, const operate::JobSummary& job) {
     json.end_object();
   }
   json.end_array();
+  if (more) {
+    more(json, job);
+  }
   json.end_object();
 }
 
@@ -136,7 +141,9 @@ std::string array_of(const std::vector<Item>& items, Write write) {
 
 std::string hosts_json(const fleet::FleetView& view) { return array_of(view.hosts, write_host); }
 
-std::string jobs_json(const std::vector<operate::JobSummary>& jobs) { return array_of(jobs, write_job); }
+std::string jobs_json(const std::vector<operate::JobSummary>& jobs, const MoreOfJob& more) {
+  return array_of(jobs, [&more](JsonText& json, const operate::JobSummary& job) { write_job(json, job, more); });
+}
 
 std::string running_json(const std::vector<HandlerAtWork>& running, WallTime now) {
   return array_of(running, [now](JsonText& json, const HandlerAtWork& at_work) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,9 @@ std::string hosts_text(const fleet::FleetView& view, WallTime now, bool colours)
 std::string hosts_json(const fleet::FleetView& view);
 
 std::string jobs_text(const std::vector<operate::JobSummary>& jobs, WallTime now, bool colours);
-std::string jobs_json(const std::vector<operate::JobSummary>& jobs);
+/// `more` writes further members of each; empty: there are none.
+std::string jobs_json(const std::vector<operate::JobSummary>& jobs,
+                      const std::function<void(JsonText&, const operate::JobSummary&)>& more = {});
 
 std::string running_text(const std::vector<HandlerAtWork>& running, WallTime now, bool colours);
 std::string running_json(const std::vector<HandlerAtWork>& running, WallTime now);

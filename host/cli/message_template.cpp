@@ -29,7 +29,16 @@ Exit read_attributes(const Arguments& arguments, queue::Attributes& attributes) 
 
 constexpr std::string_view kFromBody = "body:";
 
-/// A key as it is given: its own text, or "body:" and where each body has it.
+/// The JSON pointer to a member of the body itself.
+std::string pointer_to(const std::string& member) {
+  std::string pointer = "/";
+  for (const char c : member) {
+    pointer += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
+  }
+  return pointer;
+}
+
+/// A key as it is given: its own text, or "body:" and the member or JSON pointer at which each body has it.
 Exit read_key(const Arguments& arguments, const std::string& flag, std::string& key, std::string& pointer) {
   if (!arguments.has(flag)) {
     return Exit::ok();
@@ -39,15 +48,19 @@ Exit read_key(const Arguments& arguments, const std::string& flag, std::string& 
     return Exit::usage("--" + flag + " is empty; leave it out, or name something");
   }
   if (given.starts_with(kFromBody)) {
-    pointer = given.substr(kFromBody.size());
-    return pointer.starts_with('/') ? Exit::ok()
-                                    : Exit::usage("--" + flag + " " + given +
-                                                  ": after body: comes a JSON pointer, as " + "in body:/order/id");
+    const std::string where = given.substr(kFromBody.size());
+    if (where.empty()) {
+      return Exit::usage("--" + flag + " " + given +
+                         ": after body: comes a member of the body or a JSON pointer, as in body:order_id or "
+                         "body:/order/id");
+    }
+    pointer = where.front() == '/' ? where : pointer_to(where);
+    return Exit::ok();
   }
   if (arguments.reads_stdin()) {
     return Exit::usage("--" + flag + " " + given +
                        " would make all lines but one duplicates; take it from each line, " + "as in --" + flag +
-                       " body:/order/id");
+                       " body:order_id");
   }
   key = given;
   return Exit::ok();

@@ -228,7 +228,8 @@ Command send_command() {
           "Of the messages sent with one --dedup-id within its window only the first is stored; the others are "
           "accepted "
           "and answered with its id, even after it is done. While a message with a --unique-key lies in the queue no "
-          "other with that key is put beside it. Both may be taken out of each body: body:/order/id.\n\n"
+          "other with that key is put beside it. Both may be taken out of each body: "
+          "body:order_id, or by a JSON pointer, body:/order/id.\n\n"
           "A queue that no job, host file or earlier message knows is refused without --create.",
       .flags = with_store_flags(
           {{.name = "data", .value = "JSON", .help = "the body, as JSON"},

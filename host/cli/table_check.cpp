@@ -72,6 +72,9 @@ Examined examine(const TableTarget& target, const dynamo::TableDescription& tabl
   if (!examined.usable) {
     return examined;
   }
+  if (auto ttl = look_at_ttl(target)) {
+    examined.findings.push_back(std::move(*ttl));
+  }
   auto items = look_at_items(target, all_items ? std::numeric_limits<std::size_t>::max() : kMostRequests);
   if (!items) {
     examined.findings.push_back({FindingLevel::advice, "its items could not be looked at: " + items.error().message(),
@@ -190,7 +193,8 @@ Command table_check_command() {
       .summary = "Compare a table with what a queue needs",
       .usage = "(--queue QUEUE | --table TABLE) [OPTION]...",
       .description =
-          "Looks at keys, types, index, projection and state, and names each difference with its mend. Then looks for "
+          "Looks at keys, types, index, projection, state and TTL, and names each difference with its mend. Then looks "
+          "for "
           "items that no queue shows, because the index leaves them out: it counts them and names the first ten. That "
           "reads at most 100 MB, or with --all-items all there is, for half a read unit each 4 KB. Exit 0: the table "
           "can be used, though there may be advice; 1: it cannot, or not yet.",

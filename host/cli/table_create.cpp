@@ -13,6 +13,7 @@
 #include "host/cli/terraform.hpp"
 #include "host/cli/text_output.hpp"
 #include "host/cli/unopened.hpp"
+#include "host/stores/dynamomq/table_ttl.hpp"
 
 namespace sluice::cli {
 
@@ -21,6 +22,7 @@ namespace {
 using queue::dynamomq::TableOutcome;
 
 constexpr Duration kTableTime = std::chrono::minutes(10);
+constexpr Duration kTtlTime = std::chrono::seconds(30);
 
 /// A stop token that Ctrl-C requests, for its lifetime.
 class StopOnInterrupt {
@@ -61,6 +63,7 @@ OrExit<TableTarget> target_of(const Arguments& arguments) {
   auto target = find_table(arguments);
   if (target) {
     target->spec.deletion_protection = !arguments.has("no-deletion-protection");
+    target->spec.ttl = !arguments.has("no-ttl");
   }
   return target;
 }
@@ -103,6 +106,13 @@ Exit make_table(const TableTarget& target, Output output, Console& console) {
     return Exit::failure(outcome.error());
   }
   const bool created = *outcome == TableOutcome::created;
+  if (target.spec.ttl) {
+    const auto finding =
+        queue::dynamomq::switch_ttl_on((*connection)->client(), target.spec, Deadline::after(clock, kTtlTime));
+    if (finding) {
+      console.note(finding->what + "; " + finding->mend);
+    }
+  }
   const std::string& region = (*connection)->region();
   console.out(output == Output::text ? as_text(target, region, created) : as_json(target, region, created));
   return Exit::ok();
@@ -134,10 +144,12 @@ Command table_create_command() {
       .usage = "(--queue QUEUE | --table TABLE) [OPTION]...",
       .description =
           "The table is DynamoMQ's, paid for by request, and protected from deletion. Waits until it can be "
-          "used. One that is there and right is a success; one that is there and differs is an error that "
+          "used, and has DynamoDB remove void deduplication ids, unique keys and idempotency keys (TTL). One that is "
+          "there and right is a success; one that is there and differs is an error that "
           "names every difference. Ctrl-C ends the waiting, not the table.",
       .flags = with_place_flags(joined(
           {{.name = "no-deletion-protection", .value = {}, .help = "leave the table unprotected"},
+           {.name = "no-ttl", .value = {}, .help = "leave DynamoDB's TTL as it is"},
            {.name = "print-terraform", .value = {}, .help = "make nothing; print the table as Terraform has it"}},
           output_flags())),
       .examples =

@@ -4,6 +4,7 @@
 
 #include "host/cli/unopened.hpp"
 #include "host/stores/dynamomq/table_errors.hpp"
+#include "host/stores/dynamomq/table_ttl.hpp"
 
 namespace sluice::cli {
 
@@ -49,6 +50,16 @@ OrExit<dynamo::TableDescription> describe_table(const TableTarget& target, std::
     return Exit::failure(target.place.explained(error, target.place.queue()));
   }
   return std::move(*table);
+}
+
+std::optional<queue::dynamomq::TableFinding> look_at_ttl(const TableTarget& target) {
+  const SystemClock clock;
+  SeededRandom random;
+  const auto connection = runtime::DynamoDbConnection::open(target.connection, clock, random);
+  if (connection.has_error()) {
+    return std::nullopt;
+  }
+  return queue::dynamomq::examine_ttl((*connection)->client(), target.spec, Deadline::after(clock, kDescribeTime));
 }
 
 Result<queue::dynamomq::OutsideItems> look_at_items(const TableTarget& target, std::size_t most_requests) {

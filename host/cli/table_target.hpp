@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "dynamo/client.hpp"
@@ -9,6 +10,7 @@
 #include "host/runtime/dynamodb_connection.hpp"
 #include "host/stores/dynamomq/outside_items.hpp"
 #include "host/stores/dynamomq/table.hpp"
+#include "host/stores/dynamomq/table_findings.hpp"
 
 namespace sluice::cli {
 
@@ -24,6 +26,9 @@ OrExit<TableTarget> find_table(const Arguments& arguments);
 
 /// Asks DynamoDB about it. Exit 1 when it does not answer or has no such table.
 OrExit<dynamo::TableDescription> describe_table(const TableTarget& target, std::string& region);
+
+/// What is not right about its TTL; nothing: it is on, or nobody can be asked.
+std::optional<queue::dynamomq::TableFinding> look_at_ttl(const TableTarget& target);
 
 /// Looks for items that no queue shows. Fails as the look itself does.
 Result<queue::dynamomq::OutsideItems> look_at_items(const TableTarget& target, std::size_t most_requests);

@@ -1,5 +1,6 @@
 #include "host/cli/terraform.hpp"
 
+#include "host/stores/dynamomq/key_items.hpp"
 #include "host/stores/dynamomq/schema.hpp"
 
 namespace sluice::cli {
@@ -42,7 +43,11 @@ std::string terraform_table(const queue::dynamomq::TableSpec& spec) {
   text += "    name            = " + quoted(spec.index) + "\n";
   text += "    hash_key        = " + quoted(attribute::kQueueType) + "\n";
   text += "    range_key       = " + quoted(attribute::kSentAt) + "\n";
-  text += "    projection_type = \"ALL\"\n  }\n}\n";
+  text += "    projection_type = \"ALL\"\n  }\n";
+  if (spec.ttl) {
+    text += "\n  ttl {\n    attribute_name = " + quoted(attribute::kKeyExpires) + "\n    enabled        = true\n  }\n";
+  }
+  text += "}\n";
   return text;
 }
 

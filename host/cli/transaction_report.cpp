@@ -7,6 +7,7 @@
 #include "base/text/base64.hpp"
 #include "config/config.hpp"
 #include "host/observe/escape.hpp"
+#include "host/queue/effect_checks.hpp"
 #include "host/work/disposition.hpp"
 
 namespace sluice::cli {
@@ -146,6 +147,10 @@ std::string actions_text(const DryRun& run, const Effects& effects) {
   };
   for (const EmittedMessage& message : effects.messages) {
     add(message_text(message));
+    if (!message.message.dedup_id.empty()) {
+      add("remember the deduplication id " + visible(message.message.dedup_id) + " in " + visible(message.queue) +
+          "; where it is remembered already, the message is not stored\n");
+    }
   }
   for (const EffectWrite& write : effects.writes) {
     const auto* item = std::get_if<ItemWrite>(&write.write);
@@ -161,7 +166,8 @@ std::string actions_text(const DryRun& run, const Effects& effects) {
 }
 
 std::size_t actions_of(const DryRun& run, const Effects& effects) {
-  return effects.messages.size() + effects.writes.size() + (run.keeps_key ? 1 : 0) + 1;
+  // A result without a key to keep it by is not written.
+  return queue::effect_actions(effects) - (effects.key ? 1 : 0) + (run.keeps_key ? 1 : 0);
 }
 
 const Effects& effects_of(const DryRun& run) {
@@ -270,7 +276,8 @@ std::string dry_run_text(const DryRun& run) {
   const Effects& effects = effects_of(run);
   return text + "one transaction in " + (run.dynamodb ? "DynamoDB" : "SQLite") + ", " +
          std::to_string(actions_of(run, effects)) + " of at most " + std::to_string(queue::kMostEffects) +
-         " actions:\n" + actions_text(run, effects);
+         " actions:\n" + actions_text(run, effects) +
+         (run.refused.empty() ? "" : "it would be refused: " + visible(run.refused) + "\n");
 }
 
 void write_dry_run(const DryRun& run, JsonText& json) {
@@ -308,6 +315,8 @@ void write_dry_run(const DryRun& run, JsonText& json) {
   json.member("remembers_key", run.keeps_key);
   json.member("result", result_of(run));
   json.member("remove", run.id);
+  json.key("refused");
+  run.refused.empty() ? json.null() : json.value(run.refused);
   json.end_object();
   json.end_object();
 }

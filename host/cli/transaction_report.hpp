@@ -17,6 +17,7 @@ struct DryRun {
   bool dynamodb = false;   ///< otherwise SQLite
   bool keeps_key = false;  ///< the job has idempotency, so that its key is remembered
   const plugin::Outcome& outcome;
+  std::string refused{};  ///< why the store would not commit it; empty: nothing is known against it
 };
 
 /// The outcome, and each action of the transaction in DynamoDB's or SQL's words, for people.

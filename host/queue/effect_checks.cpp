@@ -61,9 +61,17 @@ std::size_t effect_bytes(const Effects& effects) {
   return bytes;
 }
 
-std::optional<Error> refused_effects(const Effects& effects) {
+std::size_t effect_actions(const Effects& effects) {
   // The end of the message itself is one action.
-  const std::size_t actions = 1 + effects.messages.size() + effects.writes.size() + (effects.key ? 1 : 0);
+  std::size_t actions = 1 + effects.messages.size() + effects.writes.size() + (effects.key ? 1 : 0);
+  for (const EmittedMessage& emitted : effects.messages) {
+    actions += (emitted.message.dedup_id.empty() ? 0 : 1) + (emitted.message.unique_key.empty() ? 0 : 1);
+  }
+  return actions;
+}
+
+std::optional<Error> refused_effects(const Effects& effects) {
+  const std::size_t actions = effect_actions(effects);
   if (actions > kMostEffects) {
     return Error(ErrorCode::invalid, "a transaction carries " + std::to_string(kMostEffects) + " actions and this is " +
                                          std::to_string(actions) +

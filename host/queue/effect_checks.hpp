@@ -14,6 +14,10 @@ namespace sluice::queue {
 /// message without an id or given twice. Nothing: they may be.
 std::optional<Error> refused_effects(const Effects& effects);
 
+/// Actions that count towards kMostEffects: the end of the message itself, each message with one for its deduplication
+/// id and one for its unique key, each write, the key.
+std::size_t effect_actions(const Effects& effects);
+
 /// Bytes that count towards kMostEffectBytes.
 std::size_t effect_bytes(const Effects& effects);
 

@@ -8,7 +8,7 @@
 #include "base/guard.hpp"
 #include "config/host_changes.hpp"
 #include "host/observe/build_info.hpp"
-#include "host/queue/joined_source.hpp"
+#include "host/runtime/job_source.hpp"
 #include "host/runtime/job_spec.hpp"
 #include "host/runtime/name_lists.hpp"
 #include "host/runtime/progress_line.hpp"
@@ -34,25 +34,6 @@ std::string progress_text(const std::string& line, bool terminal) { return termi
 bool waiting_mends(ErrorCode code) {
   return code == ErrorCode::full || code == ErrorCode::unavailable || code == ErrorCode::throttled ||
          code == ErrorCode::timeout;
-}
-
-/// One queue's, or that of several joined.
-Result<std::unique_ptr<queue::Source>> open_source(queue::Queues& queues, const config::HostConfig& host,
-                                                   const config::JobConfig& job) {
-  const auto addresses = work::addresses_of(job);
-  if (job.queues.empty()) {
-    return queues.open_source(addresses.front());
-  }
-  std::vector<queue::JoinedSource::Part> parts;
-  for (std::size_t i = 0; i < addresses.size(); ++i) {
-    auto opened = queues.open_source(addresses[i]);
-    if (!opened) {
-      return opened.error();
-    }
-    const config::QueueConfig settings = host.queue(addresses[i].queue);
-    parts.push_back({std::move(*opened), job.queues[i].weight, settings.visibility_timeout, settings.max_in_flight});
-  }
-  return std::unique_ptr<queue::Source>(std::make_unique<queue::JoinedSource>(std::move(parts)));
 }
 
 }  // namespace
@@ -98,7 +79,7 @@ Result<std::unique_ptr<work::Job>> Host::make_job(const JobPlan& plan) {
                              [this, name = plan.config.queue](const Error& error) {
                                return parts_.explain ? parts_.explain(name, error) : error.message();
                              },
-                             [this, name = plan.config.queue] { return parts_.queues.open_keys(name); }};
+                             [this](const std::string& queue) { return parts_.queues.open_keys(queue); }};
   auto job = work::Job::create(std::move(spec), std::move(*source), seams);
   if (!job) {
     return cannot_start(job.error());

@@ -1,15 +1,33 @@
 #include "host/runtime/host_queues.hpp"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "host/runtime/dynamodb_connection.hpp"
 #include "host/runtime/host_name.hpp"
+#include "host/runtime/store_reach.hpp"
 #include "host/stores/dedup_sender.hpp"
 #include "host/stores/dynamomq/dynamomq_queues.hpp"
+#include "host/stores/emit_source.hpp"
 #include "host/stores/sqlite/sqlite_store.hpp"
 
 namespace sluice::runtime {
+
+namespace {
+
+queue::DedupRules dedup_of(const config::HostConfig& config, const std::string& queue) {
+  const config::QueueConfig settings = config.queue(queue);
+  return {settings.dedup_by_content, settings.dedup_window};
+}
+
+/// Whether there is anything to hold what handlers send to.
+bool has_emit_rules(const config::HostConfig& config) {
+  return !config.stores.empty() || std::any_of(config.queues.begin(), config.queues.end(),
+                                               [&](const auto& queue) { return dedup_of(config, queue.first).any(); });
+}
+
+}  // namespace
 
 class HostQueues::OpenStore {
  public:
@@ -34,7 +52,14 @@ HostQueues::~HostQueues() = default;
 
 Result<std::unique_ptr<queue::Source>> HostQueues::open_source(const queue::QueueAddress& address) {
   const auto store = store_of(address.queue);
-  return store ? (*store)->open_source(address) : store.error();
+  auto source = store ? (*store)->open_source(address) : Result<std::unique_ptr<queue::Source>>(store.error());
+  if (!source || !has_emit_rules(config_)) {
+    return source;
+  }
+  return queue::emitting(
+      std::move(*source),
+      {.refused = [this, from = address.queue](const std::string& to) { return beyond_store(config_, from, to); },
+       .dedup = [this](const std::string& to) { return dedup_of(config_, to); }});
 }
 
 Result<std::unique_ptr<queue::Sender>> HostQueues::open_sender(const std::string& queue) {
@@ -43,8 +68,7 @@ Result<std::unique_ptr<queue::Sender>> HostQueues::open_sender(const std::string
   if (!sender) {
     return sender;
   }
-  const config::QueueConfig settings = config_.queue(queue);
-  return queue::deduplicating(std::move(*sender), {settings.dedup_by_content, settings.dedup_window});
+  return queue::deduplicating(std::move(*sender), dedup_of(config_, queue));
 }
 
 Result<std::unique_ptr<queue::Operator>> HostQueues::open_operator(const std::string& queue) {

@@ -31,6 +31,10 @@ work::JobSpec job_spec(const JobPlan& plan, const config::HostConfig& config, co
   spec.visibility_timeout = visibility_of(config, plan.config);
   spec.max_in_flight = queue.max_in_flight;
   spec.max_lease = queue.max_lease;
+  for (const config::WeightedQueue& one : plan.config.queues) {
+    const config::QueueConfig own = config.queue(one.name);
+    spec.leases.push_back({own.visibility_timeout, own.max_lease});
+  }
   spec.host = host;
   spec.store = config.store_of(plan.config.queue).kind;
   spec.isolated = plan.config.isolation == config::Isolation::process;

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "host/runtime/job_plan.hpp"
@@ -19,6 +20,10 @@ using config::JobConfig;
 const queue::SourceTraits& traits_of(const config::StoreConfig& store) {
   return store.kind == config::StoreKind::sqlite ? queue::kSqliteTraits : queue::dynamomq::kDynamoMqTraits;
 }
+
+constexpr std::string_view kNoPriorities =
+    "which has no priorities; use a queue for each class and one job with queues = [\"urgent:6\", \"bulk:1\"], or a "
+    "SQLite store";
 
 std::string where(const std::string& queue) { return "queue \"" + queue + "\" lies in a DynamoDB table, "; }
 
@@ -42,13 +47,22 @@ std::string refusal(const JobConfig& job, const std::string& queue, const queue:
            "where nothing can be held behind a dead letter, since Go programs would go on; use on_dead_letter = "
            "\"continue\", or a SQLite store";
   }
-  if (!(job.priorities == config::PriorityWeights()) && !traits.priorities) {
-    return where(queue) +
-           "which has no priorities; use a queue for each class and one job with queues = [\"urgent:6\", \"bulk:1\"], "
-           "or "
-           "a SQLite store";
+  const bool weighs = job.weighs_priorities || !(job.priorities == config::PriorityWeights());
+  if (weighs && !traits.priorities) {
+    return where(queue) + std::string(kNoPriorities);
   }
   return {};
+}
+
+/// What its schedules send and the store of their queue does not take.
+void add_schedules(const config::HostConfig& host, const JobConfig& job, std::vector<ConfigError>& errors) {
+  for (const config::ScheduleConfig& schedule : job.schedules) {
+    const std::string& queue = schedule.queue.empty() ? job.queue : schedule.queue;
+    const bool normal = schedule.priority.empty() || schedule.priority == "normal";
+    if (!normal && !traits_of(host.store_of(queue)).priorities) {
+      errors.push_back({schedule.place, where(queue) + std::string(kNoPriorities)});
+    }
+  }
 }
 
 std::string order_text(const JobConfig& job) {
@@ -64,8 +78,10 @@ std::vector<ConfigError> refused_rules(const config::HostConfig& host, const std
   std::vector<ConfigError> errors;
   std::map<std::pair<std::string, config::Source>, const JobConfig*> first_on;
   for (const JobConfig& job : jobs) {
+    add_schedules(host, job, errors);
     for (const config::WeightedQueue& queue : work::queues_of(job)) {
-      if (std::string why = refusal(job, queue.name, traits_of(host.store_of(queue.name))); !why.empty()) {
+      const queue::SourceTraits& traits = traits_of(host.store_of(queue.name));
+      if (std::string why = refusal(job, queue.name, traits); !why.empty()) {
         errors.push_back({job.queue_place, std::move(why)});
       }
       const JobConfig& first = *first_on.emplace(std::pair(queue.name, job.source), &job).first->second;

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/timestamp.hpp"
-#include "host/fleet/json_line.hpp"
+#include "host/runtime/schedule_notice.hpp"
 
 namespace sluice::runtime {
 
@@ -116,12 +116,8 @@ Scheduler::Order Scheduler::next(WallTime now) {
       return order;
     }
     if (entry.to_tell && now >= entry.tell_at) {
-      fleet::JsonLine line;
-      line.text("definition", entry.definition);
-      line.text("host", host_);
-      line.text("file", entry.schedule.file);
-      line.number("last", entry.last.time_since_epoch().count());
-      order.tell = Tell{name, queue, {.key = name, .text = std::move(line).finish(), .version = entry.version}};
+      const ScheduleNotice notice{entry.definition, host_, entry.schedule.file, entry.last};
+      order.tell = Tell{name, queue, {.key = name, .text = notice.write(), .version = entry.version}};
       return order;
     }
     order.wake = std::min(order.wake, entry.to_tell ? entry.tell_at : WallTime::max());
@@ -180,26 +176,16 @@ void Scheduler::looked(const std::string& name, const Result<queue::Notice>& fou
   entry.known = true;
   entry.version = found->version;
   entry.to_tell = true;
-  std::string definition;
-  std::string host;
-  std::string file;
-  std::int64_t last = 0;
-  const auto read = fleet::read_object(found->text, "the notice", [&](JsonReader& json, const std::string& member) {
-    return member == "definition" ? fleet::read_into(json, definition)
-           : member == "host"     ? fleet::read_into(json, host)
-           : member == "file"     ? fleet::read_into(json, file)
-           : member == "last"     ? fleet::read_into(json, last)
-                                  : json.skip();
-  });
-  if (found->version == 0 || !read) {
+  const auto notice = found->version == 0 ? std::nullopt : ScheduleNotice::read(found->text);
+  if (!notice) {
     return;  // Nobody has had it: it begins now.
   }
-  if (definition != entry.definition) {
-    return compare(entry, definition, host, file);
+  if (notice->definition != entry.definition) {
+    return compare(entry, notice->definition, notice->host, notice->file);
   }
   entry.warned.clear();
   // What is pending was found due by this host's own clock; others may have sent it.
-  const Time said(seconds{last});
+  const Time said = notice->last;
   if (said > whole(now) + kAhead) {
     return;
   }

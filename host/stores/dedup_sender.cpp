@@ -16,12 +16,7 @@ class DedupSender final : public Sender {
   std::vector<SendResult> send(std::span<const NewMessage> messages, Deadline deadline) override {
     std::vector<NewMessage> filled(messages.begin(), messages.end());
     for (NewMessage& message : filled) {
-      if (rules_.by_content && message.dedup_id.empty()) {
-        message.dedup_id = content_dedup_id(message.body);
-      }
-      if (message.dedup_window == kDedupWindow) {
-        message.dedup_window = rules_.window;
-      }
+      fill_in(message, rules_);
     }
     return sender_->send(filled, deadline);
   }
@@ -34,6 +29,15 @@ class DedupSender final : public Sender {
 }  // namespace
 
 std::string content_dedup_id(std::string_view body) { return "sha256:" + dynamo::to_hex(dynamo::sha256(body)); }
+
+void fill_in(NewMessage& message, const DedupRules& rules) {
+  if (rules.by_content && message.dedup_id.empty()) {
+    message.dedup_id = content_dedup_id(message.body);
+  }
+  if (message.dedup_window == kDedupWindow) {
+    message.dedup_window = rules.window;
+  }
+}
 
 std::unique_ptr<Sender> deduplicating(std::unique_ptr<Sender> sender, const DedupRules& rules) {
   return rules.any() ? std::make_unique<DedupSender>(std::move(sender), rules) : std::move(sender);

@@ -17,8 +17,10 @@ struct DedupRules {
 /// The deduplication id that a message of this body has by its content: the SHA-256 of the body alone, as SQS has it.
 std::string content_dedup_id(std::string_view body);
 
-/// A sender that fills in what its messages leave open: a deduplication id out of the body where they have none, and
-/// the window. Without rules it is `sender` itself.
+/// Fills in what a message leaves open: a deduplication id out of its body where it has none, and the window.
+void fill_in(NewMessage& message, const DedupRules& rules);
+
+/// A sender that fills in what its messages leave open. Without rules it is `sender` itself.
 std::unique_ptr<Sender> deduplicating(std::unique_ptr<Sender> sender, const DedupRules& rules);
 
 }  // namespace sluice::queue

@@ -44,6 +44,14 @@ Disposition give_up(std::string reason, std::uint32_t attempt, const FailurePoli
   return {CompletionAction::retry, wait, std::move(why), Ending::retried, false};
 }
 
+/// For what no handler has said anything of: it is never discarded.
+FailurePolicy not_discarding(FailurePolicy policy) {
+  if (policy.dead_letter == config::DeadLetterPolicy::discard && SLUICE_GUARD(unseen_not_discarded)) {
+    policy.dead_letter = policy.in_dlq ? config::DeadLetterPolicy::keep : config::DeadLetterPolicy::move;
+  }
+  return policy;
+}
+
 std::string reason_of(const plugin::Outcome& outcome) {
   if (!outcome.reason.empty()) {
     return outcome.reason;
@@ -102,17 +110,21 @@ Disposition dispose(const plugin::Outcome& outcome, std::uint32_t attempt, const
   return try_again(outcome, attempt, policy, random);
 }
 
-Disposition dispose_exhausted(std::uint32_t attempt, const FailurePolicy& policy) {
-  const std::uint32_t used = attempt - 1;
-  FailurePolicy unseen = policy;
-  if (unseen.dead_letter == config::DeadLetterPolicy::discard && SLUICE_GUARD(unseen_not_discarded)) {
-    unseen.dead_letter = policy.in_dlq ? config::DeadLetterPolicy::keep : config::DeadLetterPolicy::move;
+Disposition dispose_unseen(std::string why, bool suspect, std::uint32_t attempt, const FailurePolicy& policy) {
+  Disposition disposition = give_up(std::move(why), attempt - std::min(attempt, 1U), not_discarding(policy));
+  if (disposition.action == CompletionAction::retry) {
+    // It stays where it is, with its attempt and with the failure that is known.
+    return {CompletionAction::release, disposition.delay, {}, Ending::snoozed, suspect};
   }
+  return disposition;
+}
+
+Disposition dispose_exhausted(std::uint32_t attempt, const FailurePolicy& policy) {
   Disposition disposition =
       give_up("all " + std::to_string(policy.retry.max_attempts()) +
                   " attempts are used up; the last one ended without an outcome: its process died, or its handler was "
                   "stuck when it was ended",
-              used, unseen);
+              attempt - 1, not_discarding(policy));
   if (disposition.action == CompletionAction::retry) {
     // A kept message comes by here again and again; why its last attempt failed is worth more than that it did.
     disposition.failure = {};

@@ -46,6 +46,10 @@ Disposition dispose(const plugin::Outcome& outcome, std::uint32_t attempt, const
 /// us anything of it, it is never discarded: where the policy says so it goes to the DLQ, and in the DLQ it is kept.
 Disposition dispose_exhausted(std::uint32_t attempt, const FailurePolicy& policy);
 
+/// Decides on a message that is rejected before its handler has seen it. It has not cost the attempt that its claim
+/// counted, is never discarded, and in the DLQ it is kept as it was.
+Disposition dispose_unseen(std::string why, bool suspect, std::uint32_t attempt, const FailurePolicy& policy);
+
 /// Decides on a message whose handler ended its process, or was never seen again, in attempt number `attempt`; `why`
 /// says how. As a failed attempt, and a suspect from now on. Also for whoever finds the crash ledger of a dead host.
 Disposition dispose_crash(std::string why, std::uint32_t attempt, const FailurePolicy& policy, Random& random);

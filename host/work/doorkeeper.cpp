@@ -60,8 +60,8 @@ Doorkeeper::Order Doorkeeper::next(SteadyTime now, SteadyTime deadline) {
   order.deadline = std::min(now + kSourceTimeout, deadline);
   order.hold_for = own_id_ ? Duration::zero() : kMarkLeases * settings_.visibility;
   order.releases = holdings_.take_ended_marks();
-  for (queue::KeyClaim& claim : order.releases) {
-    claim.job = settings_.job;
+  for (KeyMark& mark : order.releases) {
+    mark.claim.job = settings_.job;
   }
   renew(order, now);
   if (now >= ask_at_) {
@@ -86,7 +86,7 @@ void Doorkeeper::renew(Order& order, SteadyTime now) {
       continue;
     }
     if (hold.renew_at <= now && SLUICE_GUARD(key_mark_renewal)) {
-      order.renewals.push_back({settings_.job, hold.key, task->message.id, order.hold_for, hold.fence});
+      order.renewals.push_back({{settings_.job, hold.key, task->message.id, order.hold_for, hold.fence}, task->part});
       hold.renew_at = now + settings_.visibility;
     }
     renew_at_ = std::min(renew_at_, std::max(hold.renew_at, now));
@@ -107,7 +107,8 @@ void Doorkeeper::answered(const Order& order, Answers answers, SteadyTime now, N
     if (task.stage() != TaskStage::queued) {
       // It went back meanwhile, without having begun.
       if (answer.found.missing.empty() && answer.key.state == KeyState::ours && !own_id_) {
-        holdings_.release_mark({{}, std::move(answer.found.key), task.message.id, {}, order.asks[i].fence});
+        holdings_.release_mark(
+            {{{}, std::move(answer.found.key), task.message.id, {}, order.asks[i].fence}, task.part});
       }
       holdings_.tidy(task);
     } else if (answer.found.missing.empty() && answer.key.state == KeyState::failed) {
@@ -130,7 +131,10 @@ void Doorkeeper::decide(Task& task, Answer& answer, std::int64_t fence, SteadyTi
     if (settings_.keys->on_missing == config::OnMissingKey::run) {
       dispatcher_.add(task);
     } else {
-      turn_away(task, "it has no idempotency key: " + answer.found.missing, now, notes);
+      turn_away(task,
+                "it has no idempotency key: " + answer.found.missing +
+                    "; send it with one, or set on_missing = \"run\" in [job.idempotency]",
+                now, notes);
     }
     return;
   }
@@ -183,8 +187,7 @@ void Doorkeeper::put_off(Task& task, const Answer& answer, SteadyTime now, Notes
 
 void Doorkeeper::turn_away(Task& task, std::string reason, SteadyTime now, Notes& notes) {
   notes.line(observe::LogLevel::warn, "rejected", task.message.id, reason);
-  const plugin::Outcome outcome{plugin::OutcomeStatus::reject, {}, std::move(reason)};
-  settler_.add(task, dispose(outcome, task.message.attempt, policy_, random_), now);
+  settler_.add(task, dispose_unseen(std::move(reason), task.suspect, task.message.attempt, policy_), now);
 }
 
 void Doorkeeper::duplicate(Task& task, Answer& answer, SteadyTime now, Notes& notes) {

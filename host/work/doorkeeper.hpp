@@ -52,8 +52,8 @@ class Doorkeeper {
   /// What to ask the store for, all in one call.
   struct Order {
     std::vector<Ask> asks;
-    std::vector<queue::KeyClaim> renewals;
-    std::vector<queue::KeyClaim> releases;
+    std::vector<KeyMark> renewals;
+    std::vector<KeyMark> releases;
     Duration hold_for{};  ///< of new marks
     SteadyTime deadline{};
     SteadyTime wake = SteadyTime::max();

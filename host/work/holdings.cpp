@@ -38,7 +38,8 @@ bool Holdings::resume(queue::Delivery& delivery) {
   for (Task* task : active_) {
     const bool free_to_go_on =
         task->open() && task->stage() != TaskStage::settling && task->receipt_state() != ReceiptState::extending;
-    if (free_to_go_on && task->message.id == delivery.message.id) {
+    // Two queues of one job may have messages of one id.
+    if (free_to_go_on && task->part == delivery.receipt.part && task->message.id == delivery.message.id) {
       account_.ended(Ending::lost);
       renew(*task, std::move(delivery.receipt), delivery.leased_until);
       task->lease.begun_at = terms_.granted({}, delivery.leased_until).begun_at;
@@ -60,14 +61,14 @@ void Holdings::renew(Task& task, queue::Receipt receipt, SteadyTime leased_until
 void Holdings::end(Task& task, Ending ending) {
   task.end();
   if (task.key.marked && ending != Ending::done) {
-    release_mark({{}, task.key.key, task.message.id, {}, task.key.fence});
+    release_mark({{{}, task.key.key, task.message.id, {}, task.key.fence}, task.part});
   }
   if (!closed_) {
     account_.ended(ending);
   }
 }
 
-void Holdings::release_mark(queue::KeyClaim mark) {
+void Holdings::release_mark(KeyMark mark) {
   if (!closed_ && SLUICE_GUARD(key_mark_released)) {
     ended_marks_.push_back(std::move(mark));
   }

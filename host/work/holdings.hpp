@@ -39,9 +39,9 @@ class Holdings {
   /// Gives the places back of a task that is over, and that nobody points to any more.
   void tidy(Task& task);
   /// Marks of idempotency keys whose messages have ended otherwise than done, to be released; without the job's name.
-  const std::vector<queue::KeyClaim>& ended_marks() const { return ended_marks_; }
-  std::vector<queue::KeyClaim> take_ended_marks() { return std::exchange(ended_marks_, {}); }
-  void release_mark(queue::KeyClaim mark);
+  const std::vector<KeyMark>& ended_marks() const { return ended_marks_; }
+  std::vector<KeyMark> take_ended_marks() { return std::exchange(ended_marks_, {}); }
+  void release_mark(KeyMark mark);
   /// Ends the account: whatever has not ended by now is stranded, and later ends no longer count.
   void close();
 
@@ -60,7 +60,7 @@ class Holdings {
   std::deque<Task> storage_;
   std::vector<Task*> active_;
   std::vector<Task*> free_;
-  std::vector<queue::KeyClaim> ended_marks_;
+  std::vector<KeyMark> ended_marks_;
 };
 
 }  // namespace sluice::work

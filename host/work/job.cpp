@@ -40,12 +40,12 @@ Result<void> check(const JobSpec& spec) {
   return {};
 }
 
-// The keys of a job that has some; null for another. A record that is not committed with its message's end would be a
-// promise that a crash breaks.
-Result<std::unique_ptr<queue::IdempotencyKeys>> open_keys(const JobSpec& spec, const queue::Source& source,
-                                                          const JobSeams& seams) {
+// The keys of each queue of a job that has some; none for another. A record that is not committed with its message's
+// end would be a promise that a crash breaks.
+Result<KeyCall::Keys> open_keys(const JobSpec& spec, const queue::Source& source, const JobSeams& seams) {
+  KeyCall::Keys keys;
   if (!spec.config.idempotency) {
-    return std::unique_ptr<queue::IdempotencyKeys>();
+    return keys;
   }
   if (!seams.keys || !source.traits().transactions) {
     return Error(ErrorCode::invalid,
@@ -55,7 +55,14 @@ Result<std::unique_ptr<queue::IdempotencyKeys>> open_keys(const JobSpec& spec, c
                      "\" lies in one that does not; take it away, or "
                      "move the queue");
   }
-  return seams.keys();
+  for (const config::WeightedQueue& queue : queues_of(spec.config)) {
+    auto opened = seams.keys(queue.name);
+    if (!opened) {
+      return opened.error();
+    }
+    keys.push_back(std::move(*opened));
+  }
+  return keys;
 }
 
 // Where a job's workers have their instances from.
@@ -121,6 +128,7 @@ JobFlow::Settings flow_settings(const JobSpec& spec) {
           .visibility = spec.visibility_timeout,
           .stuck_grace = spec.stuck_grace,
           .max_lease = spec.max_lease,
+          .leases = spec.leases,
           .claiming = {.rate_limit = spec.config.rate_limit, .poll_interval = spec.config.poll_interval},
           .keys = spec.config.idempotency,
           .job = spec.config.name};
@@ -139,8 +147,7 @@ std::vector<std::string> queue_names(const config::JobConfig& config) {
 // Everything that a job consists of, in the order in which it must come to life.
 class Job::Parts {
  public:
-  Parts(JobSpec job_spec, std::unique_ptr<queue::Source> its_source, std::unique_ptr<queue::IdempotencyKeys> its_keys,
-        const JobSeams& seams)
+  Parts(JobSpec job_spec, std::unique_ptr<queue::Source> its_source, KeyCall::Keys its_keys, const JobSeams& seams)
       : spec(std::move(job_spec)),
         crash_ledger(seams.crash_ledger),
         source(std::move(its_source)),
@@ -153,9 +160,9 @@ class Job::Parts {
         settler(shared, SettleCall(*source, seams.clock)),
         keeper(shared, ExtendCall(*source, spec.visibility_timeout)),
         keys(std::move(its_keys)) {
-    if (keys) {
+    if (!keys.empty()) {
       asker = std::make_unique<CallLoop<KeyCall>>(
-          shared, KeyCall(*keys, MessageKey(*spec.config.idempotency), spec.config.name, seams.clock));
+          shared, KeyCall(keys, MessageKey(*spec.config.idempotency), spec.config.name, seams.clock));
     }
   }
 
@@ -188,7 +195,7 @@ class Job::Parts {
   CallLoop<ClaimCall> poller;
   CallLoop<SettleCall> settler;
   CallLoop<ExtendCall> keeper;
-  const std::unique_ptr<queue::IdempotencyKeys> keys;
+  const KeyCall::Keys keys;
   std::unique_ptr<CallLoop<KeyCall>> asker;  ///< null: the job has no keys
   std::unique_ptr<WorkerPool> workers;
 };

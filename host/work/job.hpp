@@ -24,6 +24,7 @@
 #include "host/runtime/service.hpp"
 #include "host/work/account.hpp"
 #include "host/work/activity.hpp"
+#include "host/work/lease_terms.hpp"
 #include "sluice/abi.h"
 
 namespace sluice::work {
@@ -39,6 +40,7 @@ struct JobSpec {
   Duration visibility_timeout = std::chrono::seconds(30);  ///< of one claim, extended while its handler runs
   std::uint64_t max_in_flight = 0;                         ///< of the queue, everybody's; 0: no limit
   Duration max_lease = std::chrono::hours(12);             ///< since the claim, however often it is extended
+  std::vector<QueueLease> leases{};                        ///< of each of several queues; empty: the two above
   std::string host;                                        ///< this host's name, written into failures
   Duration stuck_grace = kStuckGrace;
   config::StoreKind store = config::StoreKind::sqlite;  ///< that the queue lies in: what effects are written in
@@ -58,8 +60,8 @@ struct JobSeams {
   std::function<Result<std::unique_ptr<plugin::HandlerInstance>>()> isolated;
   /// Says in one line what is wrong with the queue and how a person mends it. Empty: what the source says is logged.
   std::function<std::string(const Error& error)> explain;
-  /// Opens the queue's idempotency keys, for a job that has some. Empty: there are none.
-  std::function<Result<std::unique_ptr<queue::IdempotencyKeys>>()> keys{};
+  /// Opens a queue's idempotency keys, for a job that has some. Empty: there are none.
+  std::function<Result<std::unique_ptr<queue::IdempotencyKeys>>(const std::string& queue)> keys{};
 };
 
 /// A handler that ignores its stop token past time-out and grace. A value.

@@ -9,7 +9,9 @@ namespace sluice::work {
 
 JobFlow::JobFlow(const Settings& settings, FailurePolicy policy, Random& random, isolation::JobLedger* crash_ledger,
                  SteadyTime now)
-    : holdings_(LeaseTerms(settings.visibility, settings.max_lease), crash_ledger),
+    : holdings_(
+          settings.leases.empty() ? LeaseTerms(settings.visibility, settings.max_lease) : LeaseTerms(settings.leases),
+          crash_ledger),
       workforce_({.workers = settings.workers, .stuck_grace = settings.stuck_grace}),
       claimer_(settings.claiming, random, now),
       settler_(policy, holdings_, workforce_, sizer_, random),

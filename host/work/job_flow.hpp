@@ -49,6 +49,7 @@ class JobFlow {
     Duration visibility = std::chrono::seconds(30);
     Duration stuck_grace = std::chrono::seconds(5);
     Duration max_lease = std::chrono::hours(12);
+    std::vector<QueueLease> leases{};  ///< of each of several queues; empty: the two above
     Claimer::Settings claiming;
     std::optional<config::IdempotencyConfig> keys{};
     std::string job{};

@@ -4,15 +4,64 @@
 
 namespace sluice::work {
 
+namespace {
+
+/// The claims that go to the keys of one queue, and where they stood among all.
+struct Share {
+  std::vector<queue::KeyClaim> claims;
+  std::vector<std::size_t> places;
+};
+
+Share share_of(std::size_t part, const std::vector<KeyMark>& marks) {
+  Share share;
+  for (std::size_t i = 0; i < marks.size(); ++i) {
+    if (marks[i].part == part) {
+      share.claims.push_back(marks[i].claim);
+      share.places.push_back(i);
+    }
+  }
+  return share;
+}
+
+}  // namespace
+
+std::optional<Error> KeyCall::release(const std::vector<KeyMark>& marks, Deadline deadline) {
+  std::optional<Error> failure;
+  for (std::size_t part = 0; part < keys_.size(); ++part) {
+    const Share share = share_of(part, marks);
+    if (share.claims.empty()) {
+      continue;
+    }
+    if (auto released = keys_[part]->release(share.claims, deadline); !released) {
+      failure = released.error();
+    }
+  }
+  return failure;
+}
+
+std::vector<queue::KeyAnswer> KeyCall::claim(const std::vector<KeyMark>& marks, Deadline deadline) {
+  std::vector<queue::KeyAnswer> answers(marks.size(), {.state = queue::KeyState::failed});
+  for (std::size_t part = 0; part < keys_.size(); ++part) {
+    const Share share = share_of(part, marks);
+    if (share.claims.empty()) {
+      continue;
+    }
+    auto told = keys_[part]->begin(share.claims, deadline);
+    told.resize(share.claims.size(), {.state = queue::KeyState::failed});
+    for (std::size_t i = 0; i < told.size(); ++i) {
+      answers[share.places[i]] = std::move(told[i]);
+    }
+  }
+  return answers;
+}
+
 Doorkeeper::Answers KeyCall::make(const Order& order) {
   Doorkeeper::Answers answers;
   const Deadline deadline = Deadline::at(order.deadline);
   if (!order.releases.empty()) {
-    if (auto released = keys_.release(order.releases, deadline); !released) {
-      answers.failure = released.error();
-    }
+    answers.failure = release(order.releases, deadline);
   }
-  std::vector<queue::KeyClaim> claims = order.renewals;
+  std::vector<KeyMark> claims = order.renewals;
   std::vector<std::size_t> asked;
   answers.asks.reserve(order.asks.size());
   asked.reserve(order.asks.size());
@@ -22,21 +71,20 @@ Doorkeeper::Answers KeyCall::make(const Order& order) {
     if (key_.own_id()) {
       // Nothing is marked, so that nobody has to know whose it is.
       asked.push_back(answers.asks.size() - 1);
-      claims.push_back({job_, ask.task->message.id, {}, order.hold_for, ask.fence});
+      claims.push_back({{job_, ask.task->message.id, {}, order.hold_for, ask.fence}, ask.task->part});
       continue;
     }
     answer.found = key_.of(ask.task->message);
     if (answer.found.missing.empty()) {
       asked.push_back(answers.asks.size() - 1);
-      claims.push_back({job_, answer.found.key, ask.task->message.id, order.hold_for, ask.fence});
+      claims.push_back({{job_, answer.found.key, ask.task->message.id, order.hold_for, ask.fence}, ask.task->part});
     }
   }
   if (claims.empty()) {
     return answers;
   }
-  std::vector<queue::KeyAnswer> told = keys_.begin(claims, deadline);
+  std::vector<queue::KeyAnswer> told = claim(claims, deadline);
   const WallTime now = clock_.wall_now();
-  told.resize(claims.size(), {.state = queue::KeyState::failed});
   for (std::size_t i = 0; i < order.renewals.size(); ++i) {
     if (told[i].state == queue::KeyState::failed) {
       answers.failure = told[i].error;

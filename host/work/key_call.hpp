@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -19,8 +20,11 @@ class KeyCall {
   static constexpr const char* kName = "sluice-keys";
   using Order = Doorkeeper::Order;
 
-  /// `keys` outlives it.
-  KeyCall(queue::IdempotencyKeys& keys, MessageKey key, std::string job, const Clock& clock)
+  /// Keys by the part that a message's receipt is of.
+  using Keys = std::vector<std::unique_ptr<queue::IdempotencyKeys>>;
+
+  /// `keys` outlives it; at least one.
+  KeyCall(const Keys& keys, MessageKey key, std::string job, const Clock& clock)
       : keys_(keys), key_(std::move(key)), job_(std::move(job)), clock_(clock) {}
 
   static void begin(SharedFlow&) {}
@@ -33,7 +37,10 @@ class KeyCall {
   }
 
  private:
-  queue::IdempotencyKeys& keys_;
+  std::optional<Error> release(const std::vector<KeyMark>& marks, Deadline deadline);
+  std::vector<queue::KeyAnswer> claim(const std::vector<KeyMark>& marks, Deadline deadline);
+
+  const Keys& keys_;
   const MessageKey key_;
   const std::string job_;
   const Clock& clock_;

@@ -8,6 +8,7 @@
 #include "base/clock.hpp"
 #include "host/isolation/crash_ledger.hpp"
 #include "host/queue/delivery.hpp"
+#include "host/queue/idempotency.hpp"
 #include "host/work/disposition.hpp"
 
 namespace sluice::work {
@@ -33,6 +34,12 @@ enum class ReceiptState {
   ours,
   extending,  ///< in an extend call: void once that has taken effect
   unsure,     ///< a settle call may have taken effect: to be repeated before anything else touches it
+};
+
+/// A claim of an idempotency key, and whose: the part of the source that its message is of.
+struct KeyMark {
+  queue::KeyClaim claim;
+  std::uint16_t part = 0;
 };
 
 /// What a message holds of its idempotency key, once it was let in.

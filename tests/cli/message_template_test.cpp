@@ -50,6 +50,26 @@ TEST(MessageTemplate, EveryMessageHasTheSharedOptions) {
   }
 }
 
+TEST(MessageTemplate, KeysComeOutOfAMemberOfTheBodyOrFromWhereAPointerShows) {
+  const auto id_of = [](const std::string& given, const std::string& line) {
+    auto messages = *made({"-", "--dedup-id", given});
+    const auto message = messages.from_json(line);
+    return message.has_error() ? "error: " + message.error().message() : message->dedup_id;
+  };
+  EXPECT_EQ(id_of("body:order_id", R"({"order_id": "A-7"})"), "A-7");
+  EXPECT_EQ(id_of("body:order_id", R"({"order_id": 7})"), "7");
+  EXPECT_EQ(id_of("body:/order/id", R"({"order": {"id": "A-7"}})"), "A-7");
+  EXPECT_EQ(id_of("body:a/b~c", R"({"a/b~c": "A-7"})"), "A-7") << "a name is not a pointer";
+  EXPECT_NE(id_of("body:order_id", R"({"other": 1})").find("error: the body has no text or number at"),
+            std::string::npos);
+  EXPECT_NE(made({"-", "--dedup-id", "body:"}).error().lines().front().find("body:order_id or body:/order/id"),
+            std::string::npos);
+  EXPECT_NE(made({"-", "--dedup-id", "A-7"}).error().lines().front().find("all lines but one duplicates"),
+            std::string::npos);
+  auto both = *made({"-", "--unique-key", "body:n", "--dedup-id", "body:id"});
+  EXPECT_EQ(both.from_json(R"({"n": 1, "id": "x"})")->unique_key, "1");
+}
+
 TEST(MessageTemplate, RefusesWrongOptions) {
   for (const auto& words : std::vector<std::vector<std::string>>{{"--delay", "10"},
                                                                  {"--delay", "-1s"},

@@ -225,6 +225,20 @@ TEST_F(TableCare, ChecksARightTable) {
   EXPECT_THAT(text.out, HasSubstr("table orders with index dynamo-mq-index-queue_type-sent_at holds a queue\n"));
 }
 
+TEST_F(TableCare, SwitchesTheRemovalOfVoidItemsOnUnlessItIsToldNotTo) {
+  ASSERT_EQ(table("create", {"--table", "orders", "--no-ttl"}).exit_code, 0);
+  const Finished off = table("check", {"--table", "orders", "--output", "text"});
+  EXPECT_EQ(off.exit_code, 0) << "nothing goes wrong without it";
+  EXPECT_THAT(off.out, HasSubstr("advice: DynamoDB's TTL is off"));
+  EXPECT_THAT(off.out, HasSubstr("sluice_key_expires"));
+  const Finished again = table("create", {"--table", "orders"});
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_THAT(again.err, IsEmpty());
+  EXPECT_THAT(table("check", {"--table", "orders", "--output", "text"}).out, Not(HasSubstr("TTL")));
+  const Finished printed = table("create", {"--table", "orders", "--no-ttl", "--print-terraform"});
+  EXPECT_THAT(printed.out, Not(HasSubstr("ttl")));
+}
+
 TEST_F(TableCare, ChecksAWrongOne) {
   ASSERT_EQ(table("create", {"--table", "orders", "--index", "by-type"}).exit_code, 0);
   const Finished checked = table("check", {"--table", "orders"});

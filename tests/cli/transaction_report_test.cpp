@@ -53,6 +53,34 @@ TEST(TransactionReport, WritesOfItemsAreInDynamoDbsWords) {
             "   7  remove message A-1 from orders, if it is still ours\n");
 }
 
+TEST(TransactionReport, ADeduplicationIdIsAnActionOfItsOwn) {
+  auto effects = std::make_shared<Effects>();
+  effects->messages.push_back({"receipts", {.id = "r", .body = "x", .dedup_id = "order-7"}});
+  const plugin::Outcome outcome{plugin::OutcomeStatus::done, {}, {}, effects};
+  EXPECT_EQ(
+      dry_run_text({"job", "orders", "A-1", true, false, outcome}),
+      "message A-1 of orders, job job: done\n"
+      "one transaction in DynamoDB, 3 of at most 100 actions:\n"
+      "   1  send to receipts: x\n"
+      "       id: r\n"
+      "       dedup id: order-7\n"
+      "   2  remember the deduplication id order-7 in receipts; where it is remembered already, the message is not "
+      "stored\n"
+      "   3  remove message A-1 from orders, if it is still ours\n");
+}
+
+TEST(TransactionReport, WhatTheStoreWouldRefuseIsSaid) {
+  auto effects = std::make_shared<Effects>();
+  effects->messages.push_back({"receipts", {.id = "r", .body = "x"}});
+  const plugin::Outcome outcome{plugin::OutcomeStatus::done, {}, {}, effects};
+  const DryRun run{"job", "orders", "A-1", false, false, outcome, "message r to queue receipts: it lies elsewhere"};
+  EXPECT_NE(dry_run_text(run).find("it would be refused: message r to queue receipts: it lies elsewhere\n"),
+            std::string::npos);
+  JsonText json(JsonText::Layout::compact);
+  write_dry_run(run, json);
+  EXPECT_NE(json.take_text().find("\"refused\":\"message r to queue receipts: it lies elsewhere\""), std::string::npos);
+}
+
 TEST(TransactionReport, JsonHasThemAsTransactItemsHas) {
   const plugin::Outcome outcome = with_items();
   JsonText json(JsonText::Layout::compact);

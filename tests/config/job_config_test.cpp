@@ -241,6 +241,8 @@ TEST(JobConfig, ReadsOrderAndSeveralQueues) {
   EXPECT_TRUE(value_of(parse(job_with("fair = true\n"))).fair);
   const JobConfig weighted = value_of(parse(job_with("[job.priorities]\ncritical = 20\nlow = 2\n")));
   EXPECT_EQ(weighted.priorities, (PriorityWeights{.critical = 20, .high = 4, .normal = 2, .low = 2}));
+  EXPECT_TRUE(value_of(parse(job_with("[job.priorities]\ncritical = 8\n"))).weighs_priorities);
+  EXPECT_FALSE(value_of(parse(job_with(""))).weighs_priorities);
   const JobConfig several = value_of(parse("[job]\nqueues = ['a:6', 'b']\nhandler = 'log'\n"));
   EXPECT_EQ(several.queues, (std::vector<WeightedQueue>{{"a", 6}, {"b", 1}}));
   EXPECT_EQ(several.queue, "a");

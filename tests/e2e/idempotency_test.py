@@ -40,6 +40,29 @@ class IdempotencySqlite(Case):
         self.assert_certificate(self.worked_off(), done=0, discarded=1)
         self.assertEqual(2, len(self.lines("worked")))
 
+    def test_each_queue_of_a_job_has_its_own_keys(self):
+        self.write_host("[queues.bulk]\n")
+        if self.store == "dynamodb":
+            self.sluice("table", "create", "--queue", "bulk", check=True)
+        self.keyed_job()
+        self.write("jobs.d/orders.toml", self.read_job().replace('queue = "orders"', 'queues = ["orders:2", "bulk:1"]'))
+        for queue, message in (("orders", "a1"), ("bulk", "b1"), ("orders", "a2"), ("bulk", "b2")):
+            self.sluice("send", "--queue", queue, "--id", message, "--data", "1", "--attr", "order=7", "--create",
+                        check=True)
+        run = self.start()
+        for queue in ("orders", "bulk"):
+            until("the queue is empty", lambda queue=queue: self.stats(queue)["total"] == 0)
+        self.assertEqual(0, run.stop(), run.log())
+        self.assertEqual(["a", "b"], sorted(message[0] for message in self.lines("worked")), run.log())
+        self.assert_certificate(run, done=2, discarded=2)
+        for queue in ("orders", "bulk"):
+            kept = json.loads(self.sluice("keys", "list", queue, check=True).stdout)["keys"]
+            self.assertEqual([("7", "done")], [(key["key"], key["state"]) for key in kept], queue)
+
+    def read_job(self):
+        with open(self.path("jobs.d/orders.toml"), encoding="utf-8") as file:
+            return file.read()
+
     def test_a_message_that_is_sent_again_under_its_id_is_not_run_again(self):
         self.keyed_job('[job.idempotency]\nkey = "message"\n')
         for _ in range(2):

@@ -60,6 +60,26 @@ TEST_F(QueueRules, ATableHasNoPriorities) {
   config::JobConfig wanted = job("table");
   wanted.priorities.critical = 20;
   expect_refused(wanted, "one job with queues = [\"urgent:6\", \"bulk:1\"]");
+  wanted.priorities = {};
+  EXPECT_TRUE(refused_rules(host_, {wanted}).empty());
+  wanted.weighs_priorities = true;
+  expect_refused(wanted, "has no priorities");
+}
+
+TEST_F(QueueRules, AScheduleIsHeldToWhatItsQueueTakes) {
+  config::JobConfig wanted = job("file");
+  config::ScheduleConfig schedule;
+  schedule.name = "nightly";
+  schedule.place = {"jobs.d/a.toml", 9, 1};
+  schedule.priority = "high";
+  wanted.schedules.push_back(schedule);
+  EXPECT_TRUE(refused_rules(host_, {wanted}).empty());
+  wanted.schedules[0].queue = "table";
+  const std::string text = only_error({wanted});
+  EXPECT_TRUE(text.starts_with("jobs.d/a.toml:9:1: queue \"table\" lies in a DynamoDB table, which has no prior"))
+      << text;
+  wanted.schedules[0].priority = "normal";
+  EXPECT_TRUE(refused_rules(host_, {wanted}).empty());
 }
 
 TEST_F(QueueRules, EachOfSeveralQueuesIsLookedAt) {

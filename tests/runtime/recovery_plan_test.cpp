@@ -60,6 +60,18 @@ TEST_F(RecoveryPlanTest, ABlamedMessageWhoseAttemptsAreUsedUpFollowsThePolicy) {
   EXPECT_EQ(of("bomb", plan({job})).action, CompletionAction::remove);
 }
 
+TEST_F(RecoveryPlanTest, ADeadLetterOfACrashHoldsItsGroupWhereTheJobSaysSo) {
+  ledger_.crash = crash_of("bomb");
+  ledger_.held = {held("bomb", true, true)};
+  ledger_.held[0].attempt = 5;
+  config::JobConfig job = job_config();
+  EXPECT_FALSE(of("bomb", plan({job})).hold_group);
+  job.order = config::Order::group;
+  job.on_dead_letter = config::OnDeadLetter::hold;
+  EXPECT_EQ(of("bomb", plan({job})).action, CompletionAction::dead_letter);
+  EXPECT_TRUE(of("bomb", plan({job})).hold_group);
+}
+
 TEST_F(RecoveryPlanTest, WithoutACrashRecordWhatRanIsSuspectAndNothingCounts) {
   ledger_.held = {held("ran", true), held("waiting", false)};
   const auto steps = plan();

@@ -88,6 +88,10 @@ TEST(EffectLimits, AMessageNeedsAQueueAndSenseInItsNumbers) {
   sluice_effect_message urgent = message("q");
   urgent.priority = 3;
   EXPECT_THAT(limits.admit(urgent), HasSubstr("unknown priority 3"));
+  sluice_effect_message keyed = message("q");
+  const std::string key(EffectLimits::kMostDedupIdBytes + 1, 'k');
+  keyed.dedup_id = borrow(key);
+  EXPECT_THAT(limits.admit(keyed), HasSubstr("a deduplication id of 1025 bytes: at most 1024 are kept"));
   sluice_effect_message old = message("q");
   old.struct_size = 8;
   EXPECT_THAT(limits.admit(old), HasSubstr("a defect of the plugin"));

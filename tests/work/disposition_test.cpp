@@ -121,6 +121,19 @@ TEST(Disposition, ExhaustedFollowsThePolicyAndSaysWhy) {
   EXPECT_TRUE(kept.failure.empty()) << "the reason of its last attempt must stay";
 }
 
+TEST(Disposition, WhatNoHandlerHasSeenKeepsItsAttemptAndIsNeverDiscarded) {
+  const auto moved = dispose_unseen("it has no key", false, 1, policy());
+  EXPECT_EQ(moved.action, CompletionAction::dead_letter);
+  EXPECT_EQ(moved.failure.error, "it has no key");
+  EXPECT_EQ(moved.failure.attempts, 0U);
+  EXPECT_EQ(dispose_unseen("x", false, 1, policy(config::DeadLetterPolicy::discard)).action,
+            CompletionAction::dead_letter);
+  const auto kept = dispose_unseen("x", true, 2, policy(config::DeadLetterPolicy::keep));
+  EXPECT_EQ(kept.action, CompletionAction::release);
+  EXPECT_EQ(kept.delay, 10min);
+  EXPECT_TRUE(kept.suspect) << "nobody has shown that it is harmless";
+}
+
 TEST(Disposition, InTheDeadLetterQueueMoveMeansKeep) {
   const FailurePolicy rules(job(config::DeadLetterPolicy::move, config::Source::dlq), "worker-a");
   EXPECT_EQ(dispose_exhausted(4, rules).action, CompletionAction::retry);

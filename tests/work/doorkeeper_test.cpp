@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "host/work/key_call.hpp"
+#include "tests/support/sim_queues.hpp"
 #include "tests/work/flow_rig.hpp"
 
 // Which messages a job lets in by their idempotency keys, and what becomes of the keys.
@@ -35,8 +37,9 @@ config::IdempotencyConfig by_attribute() {
 
 /// A flow with keys whose store the test plays.
 struct KeyRig : FlowRig {
-  explicit KeyRig(const config::IdempotencyConfig& keys = by_attribute(), std::size_t workers = 2)
-      : FlowRig(workers, with_keys(keys)) {}
+  explicit KeyRig(const config::IdempotencyConfig& keys = by_attribute(), std::size_t workers = 2,
+                  const config::JobConfig& job_config = job())
+      : FlowRig(workers, with_keys(keys), job_config) {}
 
   static Doorkeeper::Answer answer(KeyState state, const std::string& owner = {}, Duration left = 60s) {
     Doorkeeper::Answer answer;
@@ -158,10 +161,10 @@ TEST(DoorkeeperTest, OtherEndsReleaseTheMark) {
     EXPECT_TRUE(rig.notes.keys);
     const auto order = rig.ask();
     ASSERT_THAT(order.releases, SizeIs(1)) << static_cast<int>(status);
-    EXPECT_EQ(order.releases[0].job, "pay");
-    EXPECT_EQ(order.releases[0].key, "order-1");
-    EXPECT_EQ(order.releases[0].owner, "m-0");
-    EXPECT_EQ(order.releases[0].fence, 1);
+    EXPECT_EQ(order.releases[0].claim.job, "pay");
+    EXPECT_EQ(order.releases[0].claim.key, "order-1");
+    EXPECT_EQ(order.releases[0].claim.owner, "m-0");
+    EXPECT_EQ(order.releases[0].claim.fence, 1);
     rig.tell(order, {});
     EXPECT_TRUE(rig.ask().empty());
   }
@@ -240,6 +243,7 @@ TEST(DoorkeeperTest, AMessageWithoutAKeyIsRejectedOrRun) {
   ASSERT_EQ(rejecting.settle(), 1U);
   EXPECT_EQ(rejecting.last[0].action, CompletionAction::dead_letter);
   EXPECT_THAT(rejecting.last[0].failure.error, HasSubstr("no attribute 'order'"));
+  EXPECT_EQ(rejecting.last[0].failure.attempts, 0U) << "no handler has seen it";
 
   auto keys = by_attribute();
   keys.on_missing = config::OnMissingKey::run;
@@ -249,6 +253,85 @@ TEST(DoorkeeperTest, AMessageWithoutAKeyIsRejectedOrRun) {
   running.finish(0);
   running.settle();
   EXPECT_EQ(running.last[0].effects, nullptr);
+}
+
+TEST(DoorkeeperTest, WhatNoHandlerHasSeenIsNeverDiscardedNorDoesItCostAnAttempt) {
+  config::JobConfig discarding = FlowRig::job();
+  discarding.dead_letter = config::DeadLetterPolicy::discard;
+  KeyRig discards(by_attribute(), 2, discarding);
+  discards.come(KeyRig::missing());
+  ASSERT_EQ(discards.settle(), 1U);
+  EXPECT_EQ(discards.last[0].action, CompletionAction::dead_letter);
+
+  config::JobConfig of_dead_letters = FlowRig::job();
+  of_dead_letters.source = config::Source::dlq;
+  of_dead_letters.dead_letter = config::DeadLetterPolicy::keep;
+  KeyRig keeps(by_attribute(), 2, of_dead_letters);
+  keeps.come(KeyRig::missing());
+  ASSERT_EQ(keeps.settle(), 1U);
+  EXPECT_EQ(keeps.last[0].action, CompletionAction::release) << "with its attempt";
+  EXPECT_GT(keeps.last[0].delay, Duration::zero()) << "not again and again";
+  EXPECT_TRUE(keeps.last[0].failure.empty()) << "the reason for which it lies there must stay";
+}
+
+TEST(DoorkeeperTest, MarksAreOfThePartThatTheirMessageIsOf) {
+  KeyRig rig;
+  auto claimed = rig.messages(2);
+  claimed.deliveries[1].receipt.part = 1;
+  ASSERT_GT(rig.flow.next_claim(rig.now()).count, 1U);
+  rig.flow.claimed(std::move(claimed), rig.now(), rig.notes);
+  rig.tell(rig.ask(), KeyRig::answer(KeyState::ours));
+  ASSERT_NE(rig.start(0), nullptr);
+  ASSERT_NE(rig.start(1), nullptr);
+  rig.pass(31s);
+  const auto renewing = rig.ask();
+  ASSERT_THAT(renewing.renewals, SizeIs(2));
+  EXPECT_NE(renewing.renewals[0].part, renewing.renewals[1].part);
+  for (const KeyMark& mark : renewing.renewals) {
+    EXPECT_EQ(mark.part, mark.claim.owner == "m-1" ? 1 : 0);
+  }
+  rig.tell(renewing, {});
+  rig.finish(1, OutcomeStatus::retry);
+  ASSERT_EQ(rig.settle(), 1U);
+  const auto releasing = rig.ask();
+  ASSERT_THAT(releasing.releases, SizeIs(1));
+  EXPECT_EQ(releasing.releases[0].part, 1);
+}
+
+TEST(DoorkeeperTest, EachQueueOfAJobIsAskedForItsOwnKeys) {
+  test::FakeClock clock;
+  SeededRandom random(1);
+  test::SimQueues queues(clock, random);
+  KeyCall::Keys keys;
+  for (const char* queue : {"urgent", "bulk"}) {
+    const queue::NewMessage made{.body = "x"};
+    (*queues.open_sender(queue))->send({&made, 1}, Deadline::never());
+    keys.push_back(*queues.open_keys(queue));
+  }
+  KeyCall call(keys, MessageKey(by_attribute()), "pay", clock);
+  std::deque<Task> tasks(3);
+  Doorkeeper::Order order;
+  order.hold_for = 60s;
+  order.deadline = SteadyTime::max();
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    tasks[i].message.id = "m-" + std::to_string(i);
+    tasks[i].message.attributes["order"] = "7";
+    tasks[i].part = static_cast<std::uint16_t>(i % 2);
+    order.asks.push_back({&tasks[i], 1});
+  }
+  const auto answers = call.make(order);
+  ASSERT_THAT(answers.asks, SizeIs(3));
+  EXPECT_EQ(answers.asks[0].key.state, KeyState::ours);
+  EXPECT_EQ(answers.asks[1].key.state, KeyState::ours) << "the same key in another queue is another key";
+  EXPECT_EQ(answers.asks[2].key.state, KeyState::running);
+  EXPECT_EQ(answers.asks[2].key.owner, "m-0");
+
+  Doorkeeper::Order releases;
+  releases.releases.push_back({{"pay", "7", "m-1", {}, 1}, 1});
+  releases.asks.push_back({&tasks[2], 1});
+  releases.hold_for = 60s;
+  releases.deadline = SteadyTime::max();
+  EXPECT_EQ(call.make(releases).asks[0].key.state, KeyState::running) << "the other queue's mark was released";
 }
 
 TEST(DoorkeeperTest, NothingBeginsWhileTheStoreDoesNotAnswer) {
@@ -276,9 +359,9 @@ TEST(DoorkeeperTest, AMarkIsRenewedWhileItsMessageIsHeld) {
   rig.pass(30s);
   const auto order = rig.ask();
   ASSERT_THAT(order.renewals, SizeIs(1));
-  EXPECT_EQ(order.renewals[0].owner, "m-0");
-  EXPECT_EQ(order.renewals[0].fence, 1);
-  EXPECT_EQ(order.renewals[0].hold_for, 90s);
+  EXPECT_EQ(order.renewals[0].claim.owner, "m-0");
+  EXPECT_EQ(order.renewals[0].claim.fence, 1);
+  EXPECT_EQ(order.renewals[0].claim.hold_for, 90s);
   rig.tell(order, {});
   EXPECT_EQ(rig.ask().wake, rig.now() + 30s);
 }

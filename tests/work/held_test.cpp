@@ -66,6 +66,17 @@ TEST(Holdings, ReusePlacesAndKeepAddresses) {
   EXPECT_EQ(holdings.size(), 3U);
 }
 
+TEST(Holdings, AMessageOfAnotherQueueWithTheSameIdIsAnotherMessage) {
+  Holdings holdings(LeaseTerms(30s), nullptr);
+  holdings.admit(delivery("a"));
+  queue::Delivery other = delivery("a");
+  other.receipt.part = 1;
+  EXPECT_FALSE(holdings.resume(other)) << "it would be ended by what becomes of the first one";
+  queue::Delivery again = delivery("a");
+  again.receipt.version = 2;
+  EXPECT_TRUE(holdings.resume(again));
+}
+
 TEST(Holdings, KeepATaskThatIsOpenOrWithItsWorker) {
   Holdings holdings(LeaseTerms(30s), nullptr);
   Task& task = holdings.admit(delivery("a"));

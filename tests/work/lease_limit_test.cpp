@@ -43,6 +43,46 @@ TEST(LeaseLimit, NothingIsExtendedBeyondItAndTheHandlerIsTold) {
   EXPECT_FALSE(rig.hands[0].attempt().extend(1s)) << "it knows that its lease is gone";
 }
 
+TEST(LeaseLimit, EachQueueOfAJobHasItsOwn) {
+  JobFlow::Settings settings = FlowRig::settings();
+  settings.leases = {{30s, 1min}, {30s, 10min}};
+  FlowRig rig(2, settings, FlowRig::job(), 1h);
+  auto claimed = rig.messages(2);
+  claimed.deliveries[1].receipt.part = 1;
+  ASSERT_GT(rig.flow.next_claim(rig.now()).count, 1U);
+  rig.flow.claimed(std::move(claimed), rig.now(), rig.notes);
+  ASSERT_NE(rig.start(0), nullptr);
+  ASSERT_NE(rig.start(1), nullptr);
+  for (int i = 0; i < 120; ++i) {
+    rig.pass(1s);
+    rig.extend();
+  }
+  std::vector<std::string> held;
+  for (std::size_t i = 0; i < 30; ++i) {
+    rig.pass(1s);
+    auto order = rig.flow.next_extension(rig.now(), rig.notes);
+    for (const Task* task : order.tasks) {
+      held.push_back(task->message.id);
+    }
+    if (!order.tasks.empty()) {
+      rig.flow.extended(order, rig.extensions(order, queue::SettleStatus::applied), rig.now(), rig.notes);
+    }
+  }
+  EXPECT_FALSE(held.empty());
+  EXPECT_THAT(held, ::testing::Each("m-1")) << "the first one's minute is over, the second one has ten";
+}
+
+TEST(LeaseLimit, ALeaseBeganAsLongAgoAsItsOwnQueueGrants) {
+  const LeaseTerms terms(std::vector<QueueLease>{{30s, 2min}, {60s, 2min}});
+  const SteadyTime start{1h};
+  EXPECT_EQ(terms.granted({"a", 1, 0, 1}, start + 60s).begun_at, start);
+  EXPECT_EQ(terms.granted({"a", 1, 0, 0}, start + 30s).begun_at, start);
+  EXPECT_EQ(terms.visibility(), Duration(30s));
+  Lease lease = terms.granted({"a", 1, 0, 1}, start + 60s);
+  EXPECT_FALSE(terms.used_up(lease, start + 60s));
+  EXPECT_TRUE(terms.used_up(lease, start + 61s)) << "another minute would go beyond two";
+}
+
 TEST(LeaseLimit, TheKeeperSleepsOnceThereIsNothingToExtend) {
   FlowRig rig(1, at_most(1min), FlowRig::job(), 1h);
   rig.poll(1);

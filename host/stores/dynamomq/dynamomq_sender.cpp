@@ -3,6 +3,7 @@
 #include "base/uuid.hpp"
 #include "host/queue/send_keys.hpp"
 #include "host/stores/dynamomq/keyed_sender.hpp"
+#include "host/stores/dynamomq/table_errors.hpp"
 
 namespace sluice::queue::dynamomq {
 namespace {
@@ -11,13 +12,6 @@ SendResult failed(std::string id, Error error) { return {SendStatus::failed, std
 
 Error duplicate(const QueueTable& place, const std::string& id) {
   return {ErrorCode::duplicate_id, "queue '" + place.queue + "' has a message '" + id + "' already"};
-}
-
-Error no_priorities(const QueueTable& place) {
-  return {ErrorCode::invalid,
-          "queue '" + place.queue +
-              "' lies in a DynamoDB table, which has no priorities; send to a queue for each class, "
-              "and have one job draw from them with queues = [\"urgent:6\", \"bulk:1\"]"};
 }
 
 }  // namespace
@@ -36,7 +30,9 @@ std::vector<DynamoMqSender::Draft> DynamoMqSender::draft(std::span<const NewMess
     const NewMessage& message = messages[i];
     if (message.priority != Priority::normal) {
       results[i] = failed(message.id, no_priorities(place_));
-    } else if (auto refused = refused_send_keys(message)) {
+      continue;
+    }
+    if (auto refused = refused_send_keys(message)) {
       results[i] = failed(message.id, std::move(*refused));
       continue;
     }

@@ -182,26 +182,16 @@ dynamo::TransactWriteRequest KeyedSender::request_of(const Lot& lot) const {
   return request;
 }
 
-void KeyedSender::write(std::vector<Lot> lots, Deadline deadline) {
+void KeyedSender::write(const std::vector<Lot>& lots, Deadline deadline) {
   std::vector<dynamo::TransactWriteRequest> requests;
   requests.reserve(lots.size());
   for (const Lot& lot : lots) {
     requests.push_back(request_of(lot));
   }
-  for (int tries = 0; tries < kMaxTries && !lots.empty(); ++tries) {
-    const auto results = parts_.client.transact_each(requests, deadline);
-    std::vector<Lot> again;
-    std::vector<dynamo::TransactWriteRequest> repeated;
-    for (std::size_t i = 0; i < lots.size(); ++i) {
-      settle(lots[i], results[i]);
-      // The same request under the same token: it is carried out once.
-      if (results[i].error && results[i].error->outcome_unknown) {
-        again.push_back(std::move(lots[i]));
-        repeated.push_back(std::move(requests[i]));
-      }
-    }
-    lots = std::move(again);
-    requests = std::move(repeated);
+  // The client repeats what has a token until it knows what became of it, or until the deadline.
+  const auto results = parts_.client.transact_each(requests, deadline);
+  for (std::size_t i = 0; i < lots.size(); ++i) {
+    settle(lots[i], results[i]);
   }
 }
 

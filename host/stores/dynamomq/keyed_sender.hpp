@@ -28,7 +28,6 @@ class KeyedSender {
  public:
   static constexpr std::size_t kMessagesPerTransaction = 25;
   static constexpr int kMaxRounds = 8;
-  static constexpr int kMaxTries = 4;  ///< of a transaction whose outcome is unknown
 
   KeyedSender(StoreParts parts, const QueueTable& place, Random& random)
       : parts_(parts), place_(place), random_(random) {}
@@ -56,7 +55,7 @@ class KeyedSender {
   bool decide(std::deque<Entry>& entries, Deadline deadline);
   bool decided(Entry& entry, const Records& marks, const Records& holders) const;
   std::vector<Lot> lots(std::deque<Entry>& entries) const;
-  void write(std::vector<Lot> lots, Deadline deadline);
+  void write(const std::vector<Lot>& lots, Deadline deadline);
   dynamo::TransactWriteRequest request_of(const Lot& lot) const;
   void settle(const Lot& lot, const dynamo::TransactResult& result);
   void fail(Entry& entry, Error error) const;

@@ -5,6 +5,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -23,6 +24,7 @@ class OpenTransactions {
   static constexpr std::size_t kMost = 256;
   struct Asked {
     std::shared_ptr<const dynamo::TransactWriteRequest> request{};  ///< null: there is none
+    std::set<std::size_t> left_out{};  ///< messages of the completion, by number, that it does not carry
     SteadyTime first_at{};
   };
 

@@ -18,15 +18,16 @@ Permissions with_batches(Role role) {
           {"BatchGetItem", "DeleteItem", "GetItem", "PartiQLDelete", "PartiQLUpdate", "PutItem", "Scan", "UpdateItem"},
           {"Query"}};
     case Role::producer:
-      return {{"BatchGetItem", "PartiQLInsert"}, {}};
+      // What has a deduplication id or a unique key is put in a transaction.
+      return {{"BatchGetItem", "PartiQLInsert", "PutItem"}, {}};
     case Role::reader:
-      return {{"BatchGetItem", "DescribeTable", "GetItem", "Scan"}, {"Query"}};
+      return {{"BatchGetItem", "DescribeTable", "DescribeTimeToLive", "GetItem", "Scan"}, {"Query"}};
     case Role::operations:
-      return {{"BatchGetItem", "BatchWriteItem", "DescribeTable", "GetItem", "PartiQLDelete", "PartiQLInsert",
-               "PartiQLUpdate", "PutItem", "Scan", "UpdateItem"},
+      return {{"BatchGetItem", "BatchWriteItem", "DescribeTable", "DescribeTimeToLive", "GetItem", "PartiQLDelete",
+               "PartiQLInsert", "PartiQLUpdate", "PutItem", "Scan", "UpdateItem"},
               {"Query"}};
     case Role::setup:
-      return {{"CreateTable", "DescribeTable"}, {}};
+      return {{"CreateTable", "DescribeTable", "DescribeTimeToLive", "UpdateTimeToLive"}, {}};
     case Role::effects:
       break;
   }

@@ -16,7 +16,8 @@ struct TableSpec {
   std::string table{kDefaultTableName};
   std::string index{kDefaultIndexName};
   bool deletion_protection =
-      true;  ///< as in DynamoMQ's own table definition; left out where the endpoint knows no such thing
+      true;         ///< as in DynamoMQ's own table definition; left out where the endpoint knows no such thing
+  bool ttl = true;  ///< DynamoDB removes void marks and keys; said by whoever defines the table, see table_ttl.hpp
 };
 
 enum class TableOutcome {

@@ -99,6 +99,13 @@ Error store_error(const QueueTable& place, const dynamo::Error& error) {
   return {ErrorCode::unavailable, where + error.message};
 }
 
+Error no_priorities(const QueueTable& place) {
+  return {ErrorCode::invalid,
+          "queue '" + place.queue +
+              "' lies in a DynamoDB table, which has no priorities; send to a queue for each class, "
+              "and have one job draw from them with queues = [\"urgent:6\", \"bulk:1\"]"};
+}
+
 TableFault table_fault(const Error& error) {
   const std::string& text = error.message();
   if (error.code() == ErrorCode::queue_missing) {

@@ -19,6 +19,9 @@ struct QueueTable {
 /// Turns the client's failures into the store's: one line that says what is wrong and where.
 Error store_error(const QueueTable& place, const dynamo::Error& error);
 
+/// Why a message with a priority is not taken.
+Error no_priorities(const QueueTable& place);
+
 /// What of a queue's table is not as the store needs it, for whoever can say how to mend it.
 enum class TableFault {
   none,        ///< the failure is about something else

@@ -2,81 +2,20 @@
 
 #include <algorithm>
 #include <cctype>
+#include <initializer_list>
 #include <map>
 #include <utility>
 
 #include "base/guard.hpp"
-#include "dynamo/codec/json_codec.hpp"
 #include "dynamo/codec/responses.hpp"
-#include "dynamo/signing/digest.hpp"
 #include "dynamo/transaction.hpp"
-#include "host/queue/effect_checks.hpp"
-#include "host/stores/dynamomq/key_items.hpp"
-#include "host/stores/dynamomq/single_writes.hpp"
 #include "host/stores/dynamomq/table_errors.hpp"
 
 namespace sluice::queue::dynamomq {
 namespace {
 
-// DynamoDB takes 36 characters.
-constexpr std::size_t kTokenCharacters = 32;
-// It lives for ten minutes at DynamoDB; a little less is sure.
+// A token lives for ten minutes at DynamoDB; a little less is sure.
 constexpr Duration kTokenLife = std::chrono::minutes(9);
-
-using dynamo::TransactAction;
-
-template <typename Request>
-TransactAction keyed(TransactAction::Kind kind, Request request) {
-  return {.kind = kind,
-          .table = std::move(request.table),
-          .item_or_key = std::move(request.key),
-          .condition = std::move(request.condition),
-          .names = std::move(request.names),
-          .values = std::move(request.values)};
-}
-
-TransactAction action_of(dynamo::PutItemRequest request) {
-  return {.kind = TransactAction::Kind::put,
-          .table = std::move(request.table),
-          .item_or_key = std::move(request.item),
-          .condition = std::move(request.condition),
-          .names = std::move(request.names),
-          .values = std::move(request.values)};
-}
-
-TransactAction action_of(dynamo::UpdateItemRequest request) {
-  std::string update = std::move(request.update);
-  TransactAction action = keyed(TransactAction::Kind::update, std::move(request));
-  action.update = std::move(update);
-  return action;
-}
-
-TransactAction action_of(dynamo::DeleteItemRequest request) {
-  return keyed(TransactAction::Kind::remove, std::move(request));
-}
-
-TransactAction action_of(const RecordWrite& write) {
-  return std::visit([](auto&& one) { return action_of(std::forward<decltype(one)>(one)); }, request_of(write));
-}
-
-TransactAction::Kind kind_of(ItemAction action) {
-  switch (action) {
-    case ItemAction::put:
-      return TransactAction::Kind::put;
-    case ItemAction::update:
-      return TransactAction::Kind::update;
-    case ItemAction::remove:
-      return TransactAction::Kind::remove;
-    case ItemAction::check:
-      break;
-  }
-  return TransactAction::Kind::check;
-}
-
-std::string token_of(const std::string& queue, const Receipt& receipt, const dynamo::TransactWriteRequest& request) {
-  const std::string named = queue + '\n' + receipt.id + '\n' + std::to_string(receipt.version) + '\n';
-  return dynamo::to_hex(dynamo::sha256(named + dynamo::encode(request))).substr(0, kTokenCharacters);
-}
 
 // Names a table at its end, or before anything that is no part of a name.
 bool names_table(const std::string& text, const std::string& table) {
@@ -107,109 +46,6 @@ TransactionWriter::Outcome failure(const dynamo::Error& error) {
 
 }  // namespace
 
-/// A transaction on its way.
-struct TransactionWriter::Draft {
-  /// What one action is called where it is refused.
-  struct Name {
-    enum class Kind { own, message, write, key } kind = Kind::own;
-    std::string text{};
-    bool reject = false;
-  };
-
-  std::size_t place = 0;
-  const Completion* completion = nullptr;
-  dynamo::TransactWriteRequest request{};
-  OpenTransactions::Asked kept{};  ///< that is made again, if it was made before
-  std::vector<Name> names{};       ///< of the actions
-  std::optional<SettleResult> refused{};
-
-  bool refuse(ErrorCode code, std::string text, bool reject = false) {
-    refused = SettleResult{SettleStatus::refused, Error(code, std::move(text)), reject};
-    return false;
-  }
-};
-
-bool TransactionWriter::add_messages(Draft& draft, const Effects& effects, WallTime now) const {
-  for (const EmittedMessage& emitted : effects.messages) {
-    const QueueTable place = parts_.locate(emitted.queue);
-    std::string name = "message " + emitted.message.id + " to queue " + emitted.queue;
-    if (!emitted.message.dedup_id.empty() || !emitted.message.unique_key.empty()) {
-      return draft.refuse(ErrorCode::invalid,
-                          name +
-                              " was refused: on DynamoDB a message that is an effect has no deduplication id and no "
-                              "unique key; derive its id from what makes it one, for a taken id is refused");
-    }
-    auto item =
-        encode_record(emitted.message, {emitted.message.id, now, emitted.message.delay, parts_.nonces.anonymous()});
-    if (!item) {
-      return draft.refuse(item.error().code(), name + " was refused: " + item.error().message());
-    }
-    const WriteBuilder build(place.table);
-    draft.request.actions.push_back(action_of(build.insert(emitted.message.id, std::move(*item))));
-    draft.names.push_back({Draft::Name::Kind::message, std::move(name)});
-  }
-  return true;
-}
-
-bool TransactionWriter::add_writes(Draft& draft, const Effects& effects) {
-  for (std::size_t i = 0; i < effects.writes.size(); ++i) {
-    const EffectWrite& write = effects.writes[i];
-    const bool reject = write.on_refusal == OnRefusal::reject;
-    const auto* wanted = std::get_if<ItemWrite>(&write.write);
-    if (wanted == nullptr) {
-      return draft.refuse(ErrorCode::invalid,
-                          name_of(write, i) +
-                              " was refused: it is an SQL statement and the message lies in DynamoDB; "
-                              "write items there, or put the queue into a SQLite store",
-                          reject);
-    }
-    std::string name = name_of(write, i) + " on table " + wanted->table;
-    auto item = dynamo::decode_item(wanted->item);
-    if (!item) {
-      return draft.refuse(ErrorCode::invalid,
-                          name + " was refused: its item or key is no DynamoDB JSON: " + item.error().message, reject);
-    }
-    auto values =
-        wanted->values.empty() ? dynamo::Result<dynamo::Item>(dynamo::Item()) : dynamo::decode_item(wanted->values);
-    if (!values) {
-      return draft.refuse(ErrorCode::invalid,
-                          name + " was refused: its values are no DynamoDB JSON: " + values.error().message, reject);
-    }
-    draft.request.actions.push_back({.kind = kind_of(wanted->action),
-                                     .table = wanted->table,
-                                     .item_or_key = std::move(*item),
-                                     .update = wanted->update,
-                                     .condition = wanted->condition,
-                                     .names = wanted->names,
-                                     .values = std::move(*values)});
-    draft.names.push_back({Draft::Name::Kind::write, std::move(name), reject});
-  }
-  return true;
-}
-
-TransactionWriter::Draft TransactionWriter::draft(const Wanted& wanted, WallTime now) const {
-  Draft draft;
-  draft.completion = wanted.completion;
-  const Effects& effects = *wanted.completion->effects;
-  if (auto refused = refused_effects(effects)) {
-    draft.refuse(refused->code(), refused->message());
-    return draft;
-  }
-  if (wanted.record != nullptr) {
-    draft.request.actions.push_back(action_of(*wanted.record));
-    draft.names.push_back({});
-  }
-  if (add_messages(draft, effects, now) && add_writes(draft, effects)) {
-    if (effects.key) {
-      draft.request.actions.push_back(
-          action_of(record_request(place_.table, *effects.key, wanted.completion->receipt.id, now)));
-      draft.names.push_back({Draft::Name::Kind::key, "its idempotency key"});
-    }
-    draft.request.token = token_of(place_.queue, wanted.completion->receipt, draft.request);
-  }
-  return draft;
-}
-
 std::vector<TransactionWriter::Outcome> TransactionWriter::write(std::span<const Wanted> wanted, Deadline deadline) {
   std::vector<Outcome> outcomes(wanted.size());
   if (wanted.empty()) {
@@ -225,25 +61,53 @@ std::vector<TransactionWriter::Outcome> TransactionWriter::write(std::span<const
   const WallTime now = parts_.clock.wall_now();
   std::vector<Draft> drafts;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
-    Draft one = draft(wanted[i], now);
-    one.place = i;
+    Draft one{.place = i, .completion = wanted[i].completion, .record = wanted[i].record};
     one.kept = open_.take(wanted[i].completion->receipt);
-    if (one.kept.request && !one.refused) {
-      one.request = *one.kept.request;
-    }
+    one.left_out = one.kept.left_out;
+    drafter_.fill(one, now);
     if (one.refused) {
       outcomes[i].refused = std::move(one.refused);
-    } else {
-      drafts.push_back(std::move(one));
+      continue;
     }
+    if (one.kept.request) {
+      one.request = *one.kept.request;
+    }
+    drafts.push_back(std::move(one));
   }
-  for (std::size_t from = 0; from < drafts.size(); from += kMaxAtOnce) {
-    send(std::span(drafts).subspan(from, std::min(kMaxAtOnce, drafts.size() - from)), outcomes, deadline);
+  for (int round = 1; !drafts.empty(); ++round) {
+    std::vector<Draft> duplicates;
+    for (std::size_t from = 0; from < drafts.size(); from += kMaxAtOnce) {
+      send(std::span(drafts).subspan(from, std::min(kMaxAtOnce, drafts.size() - from)), outcomes, duplicates, deadline);
+    }
+    drafts = round < kMaxRounds ? without_duplicates(std::move(duplicates), outcomes, deadline) : std::vector<Draft>();
   }
   return outcomes;
 }
 
-void TransactionWriter::send(std::span<Draft> drafts, std::vector<Outcome>& outcomes, Deadline deadline) {
+/// What of them can be made again; the others have their outcome.
+std::vector<TransactionDraft> TransactionWriter::without_duplicates(std::vector<Draft> drafts,
+                                                                    std::vector<Outcome>& outcomes, Deadline deadline) {
+  std::vector<Draft> again;
+  for (Draft& one : drafts) {
+    Outcome& outcome = outcomes[one.place];
+    if (const auto unread = drafter_.leave_out_duplicates(one, deadline)) {
+      outcome = failure(*unread);
+      continue;
+    }
+    if (!one.refused) {
+      drafter_.fill(one, parts_.clock.wall_now());
+    }
+    if (one.refused) {
+      outcome.refused = std::move(one.refused);
+    } else {
+      again.push_back(std::move(one));
+    }
+  }
+  return again;
+}
+
+void TransactionWriter::send(std::span<Draft> drafts, std::vector<Outcome>& outcomes, std::vector<Draft>& duplicates,
+                             Deadline deadline) {
   std::vector<dynamo::TransactWriteRequest> requests;
   requests.reserve(drafts.size());
   for (Draft& one : drafts) {
@@ -252,21 +116,26 @@ void TransactionWriter::send(std::span<Draft> drafts, std::vector<Outcome>& outc
   const SteadyTime asked_at = parts_.clock.steady_now();
   const auto answers = parts_.client.transact_each(requests, deadline);
   for (std::size_t i = 0; i < drafts.size(); ++i) {
-    drafts[i].request = std::move(requests[i]);
-    Outcome& outcome = outcomes[drafts[i].place];
+    Draft& draft = drafts[i];
+    draft.request = std::move(requests[i]);
+    Outcome& outcome = outcomes[draft.place];
     if (!answers[i].error) {
+      outcome = {};
       outcome.outcome.fate = StatementFate::done;
       continue;
     }
-    outcome = outcome_of(drafts[i], answers[i], deadline);
-    const bool again = drafts[i].kept.request != nullptr;
-    const SteadyTime first_at = again ? drafts[i].kept.first_at : asked_at;
-    if (outcome.outcome.fate == StatementFate::unknown) {
-      open_.remember(drafts[i].completion->receipt,
-                     {std::make_shared<const dynamo::TransactWriteRequest>(std::move(drafts[i].request)), first_at});
-    }
+    outcome = outcome_of(draft, answers[i], deadline);
+    const bool again = draft.kept.request != nullptr;
+    const SteadyTime first_at = again ? draft.kept.first_at : asked_at;
     outcome.never_applied =
         again && parts_.clock.steady_now() - first_at < kTokenLife && SLUICE_GUARD(transaction_token);
+    if (outcome.outcome.fate == StatementFate::unknown) {
+      open_.remember(draft.completion->receipt,
+                     {std::make_shared<const dynamo::TransactWriteRequest>(std::move(draft.request)),
+                      std::move(draft.left_out), first_at});
+    } else if (outcome.met_mark) {
+      duplicates.push_back(std::move(draft));
+    }
   }
 }
 
@@ -323,14 +192,32 @@ TransactionWriter::Outcome TransactionWriter::cancelled(const Draft& draft, cons
     lost.outcome.fate = StatementFate::refused;
     return lost;
   }
+  // What is refused for good is, whether its messages are duplicates or not.
+  const auto met = [&](std::initializer_list<Draft::Name::Kind> kinds) {
+    for (std::size_t i = 1; i < count; ++i) {
+      if (failed(i, dynamo::ErrorKind::conditional_check_failed) &&
+          std::find(kinds.begin(), kinds.end(), draft.names[i].kind) != kinds.end()) {
+        return true;
+      }
+    }
+    return false;
+  };
+  using Kind = Draft::Name::Kind;
+  if (met({Kind::mark}) && !met({Kind::key, Kind::write})) {
+    Outcome duplicate;
+    duplicate.met_mark = true;
+    duplicate.outcome.error = dynamo::Error(
+        dynamo::ErrorKind::throttled, "others send with the same deduplication ids or unique keys at the same time");
+    return duplicate;
+  }
   for (std::size_t i = 1; i < count; ++i) {
     const auto& name = draft.names[i];
-    if (failed(i, dynamo::ErrorKind::conditional_check_failed) && name.kind == Draft::Name::Kind::key) {
+    if (failed(i, dynamo::ErrorKind::conditional_check_failed) && name.kind == Kind::key) {
       return refusal(ErrorCode::conflict,
                      name.text + " is held by another message by now; the next attempt finds it done", false);
     }
-    if (failed(i, dynamo::ErrorKind::conditional_check_failed)) {
-      return name.kind == Draft::Name::Kind::message
+    if (failed(i, dynamo::ErrorKind::conditional_check_failed) && name.kind != Kind::mark) {
+      return name.kind == Kind::message
                  ? refusal(ErrorCode::duplicate_id,
                            name.text +
                                " was refused: a message of that id is there already; give it another id, or "

@@ -9,16 +9,17 @@
 #include "base/deadline.hpp"
 #include "dynamo/client.hpp"
 #include "host/queue/completion.hpp"
-#include "host/queue/effects.hpp"
 #include "host/stores/dynamomq/open_transactions.hpp"
 #include "host/stores/dynamomq/queue_state.hpp"
 #include "host/stores/dynamomq/statement_runner.hpp"
 #include "host/stores/dynamomq/store_parts.hpp"
+#include "host/stores/dynamomq/transaction_draft.hpp"
 
 namespace sluice::queue::dynamomq {
 
 /// Writes completions that carry effects: each is one TransactWriteItems, whose first action is the write of the
-/// message's own record with its fence, followed by the messages, the handler's writes and the key.
+/// message's own record with its fence, followed by the messages with their marks, the handler's writes and the key. A
+/// message that turns out to be a duplicate of one sent before is left out, and the rest is made without it.
 ///
 /// Its token is made of queue, message, version and all that it writes. One whose outcome stayed unknown is kept, and
 /// made again to the letter when the completion is repeated, so that DynamoDB itself says for ten minutes what became
@@ -27,9 +28,10 @@ namespace sluice::queue::dynamomq {
 class TransactionWriter {
  public:
   static constexpr std::size_t kMaxAtOnce = 100;  ///< the transport has fewer under way at a time
+  static constexpr int kMaxRounds = 4;            ///< of one transaction, each with the duplicates left out that it met
 
   TransactionWriter(StoreParts parts, const QueueTable& place, OpenTransactions& open)
-      : parts_(parts), place_(place), open_(open) {}
+      : parts_(parts), place_(place), open_(open), drafter_(parts, place) {}
 
   struct Wanted {
     const Completion* completion;
@@ -41,16 +43,16 @@ class TransactionWriter {
     std::optional<SettleResult> refused;
     /// Of StatementFate::refused: DynamoDB has said of the same token that no try before has taken effect.
     bool never_applied = false;
+    /// A message of it may be a duplicate of one that was sent before: it has to be left out.
+    bool met_mark = false;
   };
   std::vector<Outcome> write(std::span<const Wanted> wanted, Deadline deadline);
 
  private:
-  struct Draft;
+  using Draft = TransactionDraft;
 
-  Draft draft(const Wanted& wanted, WallTime now) const;
-  bool add_messages(Draft& draft, const Effects& effects, WallTime now) const;
-  static bool add_writes(Draft& draft, const Effects& effects);
-  void send(std::span<Draft> drafts, std::vector<Outcome>& outcomes, Deadline deadline);
+  void send(std::span<Draft> drafts, std::vector<Outcome>& outcomes, std::vector<Draft>& duplicates, Deadline deadline);
+  std::vector<Draft> without_duplicates(std::vector<Draft> drafts, std::vector<Outcome>& outcomes, Deadline deadline);
   Outcome outcome_of(const Draft& draft, const dynamo::TransactResult& answer, Deadline deadline);
   static Outcome cancelled(const Draft& draft, const dynamo::TransactResult& answer);
   std::optional<std::size_t> blamed_table(const Draft& draft, const dynamo::Error& error, Deadline deadline);
@@ -58,6 +60,7 @@ class TransactionWriter {
   StoreParts parts_;
   const QueueTable& place_;
   OpenTransactions& open_;
+  const TransactionDrafter drafter_;
 };
 
 }  // namespace sluice::queue::dynamomq

@@ -5,6 +5,7 @@
 
 #include "base/guard.hpp"
 #include "host/queue/effect_checks.hpp"
+#include "host/queue/send_keys.hpp"
 #include "host/stores/sqlite/shared_store.hpp"
 
 namespace sluice::queue::sqlite {
@@ -179,6 +180,9 @@ bool EffectWriter::stage(const Batch& batch, std::size_t index) {
     auto refused = SharedStore::refused_name(emitted.queue);
     if (!refused) {
       refused = SharedStore::refused(emitted.message.id, content_bytes(emitted.message), most_bytes_);
+    }
+    if (!refused) {
+      refused = refused_send_keys(emitted.message);
     }
     if (refused) {
       return refuse(batch, index,

@@ -53,6 +53,7 @@ struct Settling {
   // Something can be claimed that waited for one of these: in this half, or in the standard one.
   bool offered = false;
   bool let_go = false;
+  bool was_full = false;  ///< as much was in flight as may be, so that somebody may wait for room
 };
 
 struct Extending {
@@ -128,6 +129,7 @@ Result<Claimed> SqliteSource::claim(const ClaimRequest& request, Deadline deadli
     return done.error();
   }
   held_ = claiming->over_limit;
+  limit_ = request.rules.max_in_flight;
   if (watch && claiming->claimed.deliveries.size() < request.max) {
     watch->arm(heard);
   }
@@ -147,13 +149,16 @@ void SqliteSource::settle_batch(std::span<const Completion> completions, std::sp
                                 Deadline deadline) {
   const auto settling = std::make_shared<Settling>(completions);
   auto& unconfirmed = store_.unconfirmed();
-  const auto work = [settling, address = address_, &clock = store_.clock(), &unconfirmed](Writer& writer) {
+  const auto work = [settling, address = address_, limit = limit_.load(), &clock = store_.clock(),
+                     &unconfirmed](Writer& writer) {
     auto& batch = settling->completions;
     auto& outcomes = settling->results;
     for (Completion& completion : batch) {
       completion.receipt = unconfirmed.current(std::move(completion.receipt));
     }
     const auto queue = writer.records.queue(address.queue);
+    settling->was_full = limit > 0 && queue &&
+                         writer.records.in_flight().room(half_of(*queue, address.half), limit, clock.wall_now()) == 0;
     if (queue && settling->effects) {
       writer.effects.settle(half_of(*queue, address.half), batch, outcomes, settling->barred, clock.wall_now());
     } else if (queue) {
@@ -179,7 +184,7 @@ void SqliteSource::settle_batch(std::span<const Completion> completions, std::sp
       doorbell.ring({address.queue, Half::standard});
     }
     doorbell.ring_settled(address, settling->completions, settling->results);
-    if (held) {
+    if (held || settling->was_full) {
       doorbell.ring(address);  // there is room in flight again
     }
   };

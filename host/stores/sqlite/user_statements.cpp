@@ -66,6 +66,14 @@ class Judged {
   UserTables& tables_;
 };
 
+/// What is to be done about it, by SQLite's own words: it has one code for all of these.
+std::string mend_of(std::string_view words) {
+  if (words.starts_with("no such table") || words.starts_with("no such column")) {
+    return "; make it in the store's own file, or mend the name";
+  }
+  return words.ends_with("syntax error") ? "; mend the statement" : "";
+}
+
 }  // namespace
 
 UserStatements::~UserStatements() {
@@ -237,7 +245,8 @@ std::optional<UserStatements::Refusal> UserStatements::explain_failure(const Pre
       return Refusal{table, std::string("it breaks a constraint: ") + sqlite3_errmsg(connection_.handle_),
                      ErrorCode::conflict};
     default:
-      return Refusal{table, std::string("it failed: ") + sqlite3_errmsg(connection_.handle_)};
+      return Refusal{table, std::string("it failed: ") + sqlite3_errmsg(connection_.handle_) +
+                                mend_of(sqlite3_errmsg(connection_.handle_))};
   }
 }
 

@@ -3,6 +3,8 @@
 
 #include "host/queue/effects.hpp"
 
+#include <array>
+
 #include "tests/stores/dynamomq/store_on_emulator.hpp"
 
 namespace sluice::test {
@@ -53,6 +55,23 @@ class DynamoEffects : public StoreOnEmulator {
     }
     return {.receipt = delivery.receipt, .effects = std::move(effects)};
   }
+  /// With a write besides, so that it shows whether the rest is committed.
+  Completion emitting(const queue::Delivery& delivery, std::vector<queue::NewMessage> messages) const {
+    Completion completion = with(delivery, {add("alice")});
+    auto effects = std::make_shared<Effects>(*completion.effects);
+    for (queue::NewMessage& message : messages) {
+      effects->messages.push_back({"orders", std::move(message)});
+    }
+    completion.effects = std::move(effects);
+    return completion;
+  }
+  static queue::NewMessage deduplicated(const std::string& id, const std::string& dedup_id) {
+    return {.id = id, .body = "x", .dedup_id = dedup_id};
+  }
+  static queue::NewMessage unique(const std::string& id, const std::string& key) {
+    return {.id = id, .body = "x", .unique_key = key};
+  }
+  bool lies_there(const std::string& id) { return !raw(id).empty(); }
   SettleResult settle_one(const Completion& completion) {
     return desk().settle(standard(), std::span(&completion, 1), soon()).at(0);
   }
@@ -61,8 +80,8 @@ class DynamoEffects : public StoreOnEmulator {
     const auto* number = found ? dynamo::find<dynamo::Number>(found->item, "balance") : nullptr;
     return number == nullptr ? "" : number->text;
   }
-  queue::Delivery claim_one() {
-    send(1, 300);
+  queue::Delivery claim_one(const std::string& prefix = "m") {
+    send(1, 300, prefix);
     return claim(1).at(0);
   }
   /// What is said of a completion with this write, which is refused.
@@ -219,14 +238,102 @@ TEST_F(DynamoEffects, ATableThatDoesNotExistIsNamed) {
                                     HasSubstr("does not exist in this region; create it")));
 }
 
-TEST_F(DynamoEffects, AMessageWithADeduplicationIdIsRefusedWithTheAlternative) {
-  auto completion = with(claim_one(), {});
+TEST_F(DynamoEffects, ADuplicateIsLeftOutAndTheRestIsCommitted) {
+  EXPECT_EQ(settle_one(emitting(claim_one(), {deduplicated("B-1", "order-1")})).status, SettleStatus::applied);
+  EXPECT_EQ(get("B-1").message.body, "x");
+  host().usage().reset();
+  const auto second = settle_one(emitting(claim_one(), {deduplicated("B-2", "order-1"), {.id = "B-3", .body = "y"}}));
+  EXPECT_EQ(second.status, SettleStatus::applied) << second.error.message();
+  EXPECT_EQ(balance("alice"), "2");
+  EXPECT_FALSE(lies_there("B-2")) << "it is a duplicate of B-1";
+  EXPECT_TRUE(lies_there("B-3"));
+  EXPECT_EQ(host().usage().requests("TransactWriteItems"), 2U) << "the second time without the duplicate";
+}
+
+TEST_F(DynamoEffects, AfterTheWindowTheSameIdIsNoDuplicate) {
+  EXPECT_EQ(settle_one(emitting(claim_one(), {deduplicated("B-1", "order-1")})).status, SettleStatus::applied);
+  clock().advance(6min);
+  EXPECT_EQ(settle_one(emitting(claim_one("n"), {deduplicated("B-2", "order-1")})).status, SettleStatus::applied);
+  EXPECT_TRUE(lies_there("B-2"));
+}
+
+TEST_F(DynamoEffects, AWindowHoldsForSendersToo) {
+  EXPECT_EQ(settle_one(emitting(claim_one(), {deduplicated("B-1", "order-1")})).status, SettleStatus::applied);
+  const auto sent = desk().send("orders", std::array{deduplicated("B-2", "order-1")}, soon()).at(0);
+  EXPECT_EQ(sent.status, queue::SendStatus::deduplicated);
+  EXPECT_EQ(sent.id, "B-1");
+}
+
+TEST_F(DynamoEffects, TheSecondOfTwoInOneTransactionIsADuplicateOfTheFirst) {
+  const auto result =
+      settle_one(emitting(claim_one(), {deduplicated("B-1", "order-1"), deduplicated("B-2", "order-1")}));
+  EXPECT_EQ(result.status, SettleStatus::applied) << result.error.message();
+  EXPECT_TRUE(lies_there("B-1"));
+  EXPECT_FALSE(lies_there("B-2"));
+}
+
+TEST_F(DynamoEffects, AUniqueKeyIsHeldUntilItsMessageIsDone) {
+  queue::NewMessage first = unique("B-1", "order-1");
+  first.delay = 1h;  // so that it is not what the others claim
+  EXPECT_EQ(settle_one(emitting(claim_one(), {first})).status, SettleStatus::applied);
+  EXPECT_EQ(settle_one(emitting(claim_one("m1"), {unique("B-2", "order-1")})).status, SettleStatus::applied);
+  EXPECT_FALSE(lies_there("B-2")) << "B-1 has the key";
+  clock().advance(2h);
+  EXPECT_EQ(applied(settle(desk(), claim(10), CompletionAction::remove)), 1U);
+  EXPECT_EQ(settle_one(emitting(claim_one("m2"), {unique("B-3", "order-1")})).status, SettleStatus::applied);
+  EXPECT_TRUE(lies_there("B-3")) << "B-1 is done";
+}
+
+TEST_F(DynamoEffects, AMessageHandsItsOwnUniqueKeyOn) {
+  ASSERT_EQ(desk().send("orders", std::array{unique("B-1", "order-1")}, soon()).at(0).status, queue::SendStatus::sent);
+  const auto result = settle_one(emitting(claim(1).at(0), {unique("B-2", "order-1")}));
+  EXPECT_EQ(result.status, SettleStatus::applied) << result.error.message();
+  EXPECT_TRUE(lies_there("B-2"));
+}
+
+TEST_F(DynamoEffects, ATakenIdIsRefusedAndItsDeduplicationIdStaysFree) {
+  const auto delivery = claim_one();
+  send(1, 20, "taken");
+  const auto result = settle_one(emitting(delivery, {deduplicated("taken0", "order-1")}));
+  EXPECT_EQ(result.status, SettleStatus::refused);
+  EXPECT_EQ(result.error.code(), ErrorCode::duplicate_id);
+  EXPECT_EQ(balance("alice"), "");
+  EXPECT_EQ(desk().send("orders", std::array{deduplicated("B-2", "order-1")}, soon()).at(0).status,
+            queue::SendStatus::sent);
+}
+
+TEST_F(DynamoEffects, ADuplicateWhoseAnswersWereLostIsAppliedOnce) {
+  EXPECT_EQ(settle_one(emitting(claim_one(), {deduplicated("B-1", "order-1")})).status, SettleStatus::applied);
+  const Completion completion = emitting(claim_one("m1"), {deduplicated("B-2", "order-1")});
+  // The first one is cancelled for its duplicate; the one without it takes effect, and nobody hears of it.
+  host().faults().choose([](const std::string& operation, const std::string& body) {
+    return operation == "TransactWriteItems" && body.find("B-2") == std::string::npos ? HttpFault::commit_then_reset
+                                                                                      : HttpFault::none;
+  });
+  EXPECT_EQ(settle_one(completion).error.code(), ErrorCode::unknown_outcome);
+  host().faults().choose({});
+  EXPECT_EQ(settle_one(completion).status, SettleStatus::applied) << "the one without the duplicate, to the letter";
+  EXPECT_EQ(balance("alice"), "2");
+}
+
+TEST_F(DynamoEffects, MarksCountTowardsTheHundredActions) {
+  auto completion = emitting(claim_one(), {});
   auto effects = std::make_shared<Effects>();
-  effects->messages.push_back({"orders", {.id = "B-1", .body = "x", .dedup_id = "order-1"}});
+  for (int i = 0; i < 50; ++i) {
+    effects->messages.push_back({"orders", deduplicated("B-" + std::to_string(i), "order-" + std::to_string(i))});
+  }
   completion.effects = effects;
   const auto result = settle_one(completion);
   EXPECT_EQ(result.status, SettleStatus::refused);
-  EXPECT_THAT(result.error.message(), HasSubstr("derive its id from what makes it one"));
+  EXPECT_THAT(result.error.message(), HasSubstr("a transaction carries 100 actions and this is 101"));
+}
+
+TEST_F(DynamoEffects, AMessageWithAPriorityIsRefusedWithTheAlternative) {
+  const auto result =
+      settle_one(emitting(claim_one(), {{.id = "B-1", .body = "x", .priority = queue::Priority::high}}));
+  EXPECT_EQ(result.status, SettleStatus::refused);
+  EXPECT_THAT(result.error.message(),
+              AllOf(HasSubstr("message B-1 to queue orders was refused"), HasSubstr("send to a queue for each class")));
 }
 
 TEST_F(DynamoEffects, AnAbsentQueueIsNamed) {

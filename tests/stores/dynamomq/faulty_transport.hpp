@@ -33,6 +33,7 @@ enum class HttpFault {
   answer_without_items,    ///< takes effect, and the answer leaves out what was asked to be returned
   deny,                    ///< never executed: the role may not do it
   deny_locked,             ///< the same, in AWS's words about a table named "locked"
+  unknown_operation,       ///< never executed: the endpoint knows no such operation
 };
 
 /// A transport that passes requests on, but for those that a test wants broken. Thread-safe.
@@ -94,6 +95,9 @@ class FaultyTransport final : public dynamo::HttpTransport {
             answer(400, R"({"__type":"com.amazonaws.dynamodb.v20120810#ThrottlingException","message":"slow down"})"));
       case HttpFault::deny:
         return done(answer(400, R"({"__type":"AccessDeniedException","Message":"not authorized, injected"})"));
+      case HttpFault::unknown_operation:
+        return done(answer(
+            400, R"({"__type":"com.amazon.coral.service#UnknownOperationException","message":"not here, injected"})"));
       case HttpFault::deny_locked:
         return done(answer(
             400,

@@ -85,13 +85,25 @@ TEST_F(KeyedSend, AnUnknownOutcomeIsSaidAndSendingAgainClearsItUp) {
   host().faults().choose([](const std::string& operation, const std::string&) {
     return operation == "TransactWriteItems" ? HttpFault::commit_then_reset : HttpFault::refuse;
   });
+  host().usage().reset();
   const auto lost = send_one(message("A-1", "order 7"));
   EXPECT_EQ(lost.status, SendStatus::failed);
+  EXPECT_EQ(host().usage().requests("TransactWriteItems"), 4U) << "the client repeats it, and nobody repeats that";
   EXPECT_EQ(lost.error.code(), ErrorCode::unknown_outcome) << lost.error.message();
   host().faults().choose({});
   const auto again = send_one(message("A-1", "order 7"));
   EXPECT_EQ(again.status, SendStatus::deduplicated);
   EXPECT_EQ(again.id, "A-1");
+}
+
+TEST_F(KeyedSend, AMessageWithAPriorityIsRefusedAndNotStored) {
+  NewMessage urgent{.id = "A-1", .body = "x", .priority = queue::Priority::high};
+  const auto plain = send_one(urgent);
+  EXPECT_EQ(plain.status, SendStatus::failed);
+  EXPECT_THAT(plain.error.message(), ::testing::HasSubstr("send to a queue for each class"));
+  urgent.dedup_id = "order 7";
+  EXPECT_EQ(send_one(urgent).status, SendStatus::failed);
+  EXPECT_TRUE(raw("A-1").empty());
 }
 
 // Whoever dies before the transaction has left nothing, and whoever dies after it all: there is no third.

@@ -8,6 +8,7 @@
 #include <boost/json.hpp>
 #include <set>
 
+#include "host/stores/dynamomq/table_ttl.hpp"
 #include "tests/stores/dynamomq/store_on_emulator.hpp"
 
 namespace sluice::queue::dynamomq {
@@ -34,6 +35,16 @@ Actions actions_of(const boost::json::value& statements) {
   return actions;
 }
 
+/// A transaction needs the right to each of its actions.
+Actions transacted(const boost::json::value& items) {
+  Actions actions;
+  for (const auto& item : items.as_array()) {
+    const std::string verb(item.as_object().begin()->key());
+    actions.insert(verb == "ConditionCheck" ? "ConditionCheckItem" : verb + "Item");
+  }
+  return actions;
+}
+
 /// What the store asks AWS for, as IAM sees it.
 class PermissionsTest : public test::StoreOnEmulator {
  protected:
@@ -55,6 +66,8 @@ class PermissionsTest : public test::StoreOnEmulator {
         table_.merge(actions_of(request.at("Statements")));
       } else if (operation == "Query" && request.as_object().contains("IndexName")) {
         index_.insert(operation);
+      } else if (operation == "TransactWriteItems") {
+        table_.merge(transacted(request.at("TransactItems")));
       } else if (operation != kBatch) {
         table_.insert(operation);
       }
@@ -94,6 +107,7 @@ class PermissionsTest : public test::StoreOnEmulator {
     desk().oper("orders").stats({.half = standard().half, .consistent = true}, soon());
     desk().overview("orders", {.half = standard().half, .ids = 100, .errors = 5}, soon());
     EXPECT_TRUE(check_table(host().client(), spec(), soon()));
+    examine_ttl(host().client(), spec(), soon());
   }
 
   void change_everything() {
@@ -188,6 +202,10 @@ TEST_F(PermissionsTest, AProducerSends) {
   watch("BatchExecuteStatement");
   send(3);
   send(2, 20, "n");
+  const NewMessage keyed{.id = "k", .body = "x", .dedup_id = "order 7", .unique_key = "order 7"};
+  EXPECT_EQ(desk().send("orders", {&keyed, 1}, soon()).front().status, SendStatus::sent);
+  const NewMessage again{.id = "l", .body = "x", .dedup_id = "order 7", .unique_key = "order 7"};
+  EXPECT_EQ(desk().send("orders", {&again, 1}, soon()).front().status, SendStatus::deduplicated);
   expect_exactly(Role::producer);
 }
 
@@ -214,6 +232,8 @@ TEST_F(PermissionsTest, SetupMakesTheTable) {
   TableSpec made;
   made.table = test::fresh_table_name("permitted");
   ASSERT_TRUE(create_queue_table(host().client(), made, clock(), soon()));
+  EXPECT_FALSE(switch_ttl_on(host().client(), made, soon()));
+  EXPECT_FALSE(examine_ttl(host().client(), made, soon())) << "it is on";
   expect_exactly(Role::setup);
 }
 

@@ -130,9 +130,10 @@ TEST_F(SqliteEffects, WhatIsWrongWithAStatementIsSaid) {
   EXPECT_THAT(refusal({"UPDATE accounts SET balance = 1; nonsense", {}, {}}), HasSubstr("more than one statement"));
   EXPECT_THAT(refusal({"  -- nothing", {}, {}}), HasSubstr("it is empty"));
   EXPECT_THAT(refusal({"", {}, {}}), HasSubstr("it is empty"));
-  EXPECT_THAT(refusal({"UPDATE account SET balance = 1", {}, {}}), HasSubstr("no such table: account"));
-  EXPECT_THAT(refusal({"UPDATE accounts SET balanse = 1", {}, {}}), HasSubstr("no such column: balanse"));
-  EXPECT_THAT(refusal({"UPDAET accounts", {}, {}}), HasSubstr("near \"UPDAET\": syntax error"));
+  EXPECT_THAT(refusal({"UPDATE account SET balance = 1", {}, {}}),
+              HasSubstr("no such table: account; make it in the store's own file, or mend the name"));
+  EXPECT_THAT(refusal({"UPDATE accounts SET balanse = 1", {}, {}}), HasSubstr("no such column: balanse; make it"));
+  EXPECT_THAT(refusal({"UPDAET accounts", {}, {}}), HasSubstr("near \"UPDAET\": syntax error; mend the statement"));
   EXPECT_THAT(refusal({"EXPLAIN UPDATE accounts SET balance = 1", {}, {}}), HasSubstr("it is an EXPLAIN"));
   EXPECT_EQ(refusal(debit(11)),
             "write 1 on table accounts was refused: it breaks a constraint: CHECK constraint "
@@ -200,6 +201,16 @@ TEST_F(SqliteEffects, AutomaticNumbersWork) {
   EXPECT_EQ(run({"INSERT INTO entries (name) VALUES (?1) RETURNING number", {std::string("b")}, 1}).status,
             SettleStatus::applied);
   EXPECT_THAT(sql("SELECT number || name FROM entries"), ElementsAre("1a", "2b"));
+}
+
+TEST_F(SqliteEffects, ADeduplicationIdThatIsTooLongIsRefusedAsSendersAre) {
+  auto effects = std::make_shared<Effects>();
+  effects->messages.push_back({"receipts", {.id = "B-1", .body = "x", .dedup_id = std::string(10'000, 'k')}});
+  const auto delivery = claim(1).at(0);
+  const auto result = settle({{.receipt = delivery.receipt, .effects = effects}}).at(0);
+  EXPECT_EQ(result.status, SettleStatus::refused);
+  EXPECT_THAT(result.error.message(), HasSubstr("message B-1 to queue receipts was refused: the deduplication id"));
+  EXPECT_THAT(result.error.message(), HasSubstr("send a hash of it instead"));
 }
 
 TEST_F(SqliteEffects, AWriteToDynamoDbIsOfTheWrongStore) {

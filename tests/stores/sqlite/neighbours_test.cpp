@@ -160,6 +160,12 @@ class Waiting {
     EXPECT_TRUE(claimed);
     return claimed->deliveries.size();
   }
+  /// Why a claim is refused.
+  ErrorCode claim_refused(const queue::ClaimRequest& request) {
+    const auto claimed = source_->claim(request, Deadline::never());
+    EXPECT_FALSE(claimed);
+    return claimed ? ErrorCode::internal : claimed.error().code();
+  }
   bool told_within(Duration span) { return ready_.try_acquire_for(span); }
   int told() const { return told_; }
   void stop() { source_->stop(); }
@@ -185,6 +191,27 @@ TEST_F(NeighboursTest, AHostIsWokenByWhatAnotherProcessSends) {
     EXPECT_EQ(waiting.claim(), 1U);
   }
   EXPECT_EQ(other_queue.told(), 0);
+}
+
+TEST_F(NeighboursTest, AHostIsWokenByTheRoomThatAnotherProcessMakes) {
+  auto host = open();
+  auto other = open();
+  for (int i = 0; i < 4; ++i) {
+    send(*other);
+  }
+  const queue::ClaimRequest limited{.max = 10, .visibility = 30s, .rules = {.max_in_flight = 2}};
+  const auto source = *other->queues().open_source({"orders"});
+  const auto held = source->claim(limited, Deadline::never());
+  ASSERT_TRUE(held);
+  ASSERT_EQ(held->deliveries.size(), 2U);
+  Waiting waiting(host->queues());
+  for (const queue::Delivery& delivery : held->deliveries) {
+    EXPECT_EQ(waiting.claim_refused(limited), ErrorCode::over_limit);
+    const queue::Completion done{.receipt = delivery.receipt};
+    ASSERT_EQ(source->settle({&done, 1}, Deadline::never()).front().status, queue::SettleStatus::applied);
+    ASSERT_TRUE(waiting.told_within(10s)) << "it would find the room by polling alone";
+    source->claim(limited, Deadline::never());  // fills the room again
+  }
 }
 
 TEST_F(NeighboursTest, AWakeOutlivesALogThatBeginsAnew) {

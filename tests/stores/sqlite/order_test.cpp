@@ -211,6 +211,36 @@ TEST(SqliteOrder, GroupsKeepTheirOrderInAnyHistory) {
   }
 }
 
+TEST(SqliteOrder, ADeadLetterOfWhoeverSettlesForADeadHostHoldsItsGroup) {
+  TempFolder folder;
+  FakeClock clock;
+  SeededRandom random{1};
+  const auto open = [&] { return open_store(folder.file("store.db"), clock, random); };
+  const queue::ClaimRequest in_order{.max = 10, .visibility = 30s, .rules = {.order = queue::Order::group}};
+  auto dead = open();
+  const std::array messages{queue::NewMessage{.id = "first", .body = "x", .group = "g"},
+                            queue::NewMessage{.id = "second", .body = "x", .group = "g"}};
+  dead->send("orders", messages, Deadline::never());
+  const auto held = dead->source({"orders"}).claim(in_order, Deadline::never());
+  ASSERT_TRUE(held);
+  ASSERT_EQ(held->deliveries.size(), 1U);
+  dead.reset();
+  // As crash recovery does: with the receipt alone, before it has claimed anything.
+  const Completion buried{.receipt = held->deliveries[0].receipt,
+                          .action = CompletionAction::dead_letter,
+                          .failure = {.error = "SIGSEGV", .handler = "h", .host = "dead"},
+                          .hold_group = true};
+  EXPECT_EQ(open()->settle({"orders"}, std::span(&buried, 1), Deadline::never()).front().status,
+            queue::SettleStatus::applied);
+  const auto host = open();
+  const auto next = host->source({"orders"}).claim(in_order, Deadline::never());
+  ASSERT_TRUE(next);
+  EXPECT_TRUE(next->deliveries.empty()) << next->deliveries[0].message.id << " has overtaken a dead letter that holds";
+  const queue::Change back{.id = "first", .action = ChangeAction::redrive};
+  host->change("orders", std::span(&back, 1), Deadline::never());
+  EXPECT_EQ(host->source({"orders"}).claim(in_order, Deadline::never())->deliveries.at(0).message.id, "first");
+}
+
 TEST(SqliteOrder, AQueueKeepsItsOrderInAnyHistory) {
   for (unsigned seed = 1; seed <= 6 && !::testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

@@ -81,6 +81,7 @@ class EffectLimits {
   static constexpr std::size_t kMostActions = 100;
   static constexpr std::size_t kMostBytes = std::size_t{4} * 1024 * 1024;
   static constexpr std::size_t kMostResultBytes = std::size_t{32} * 1024;
+  static constexpr std::size_t kMostDedupIdBytes = 1024;
 
   /// `keeps_key`: the job writes an idempotency record besides.
   EffectLimits(sluice_store store, bool keeps_key)
@@ -99,6 +100,11 @@ class EffectLimits {
     if (message.delay < 0 || message.dedup_window < 0) {
       return "a message to " + text(message.queue) + " with a negative " +
              (message.delay < 0 ? "delay" : "deduplication window") + ": 0 is the least";
+    }
+    if (message.dedup_id.size > kMostDedupIdBytes) {
+      return "a message to " + text(message.queue) + " with a deduplication id of " +
+             std::to_string(message.dedup_id.size) + " bytes: at most " + std::to_string(kMostDedupIdBytes) +
+             " are kept; give it a hash of that";
     }
     if (message.priority < SLUICE_PRIORITY_LOW || message.priority > SLUICE_PRIORITY_CRITICAL) {
       return "a message to " + text(message.queue) + " with the unknown priority " + std::to_string(message.priority) +

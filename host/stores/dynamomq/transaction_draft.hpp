@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "dynamo/transaction.hpp"
+#include "host/queue/completion.hpp"
+#include "host/queue/effects.hpp"
+#include "host/stores/dynamomq/open_transactions.hpp"
+#include "host/stores/dynamomq/statement_runner.hpp"
+#include "host/stores/dynamomq/store_parts.hpp"
+
+namespace sluice::queue::dynamomq {
+
+/// The transaction that one completion with effects comes to. A value.
+struct TransactionDraft {
+  /// What one action is called where it is refused.
+  struct Name {
+    enum class Kind { own, message, mark, write, key } kind = Kind::own;
+    std::string text{};
+    bool reject = false;
+  };
+
+  std::size_t place = 0;
+  const Completion* completion = nullptr;
+  const RecordWrite* record = nullptr;  ///< the write of the message's own record
+  dynamo::TransactWriteRequest request{};
+  OpenTransactions::Asked kept{};  ///< that is made again, if it was made before
+  std::vector<Name> names{};       ///< of the actions
+  /// Messages, by their number, that are duplicates of ones sent before: accepted, and not stored.
+  std::set<std::size_t> left_out{};
+  std::vector<std::string> void_marks{};  ///< by message: the token of a mark that is to be replaced
+  std::optional<SettleResult> refused{};
+
+  bool refuse(ErrorCode code, std::string text, bool reject = false) {
+    refused = SettleResult{SettleStatus::refused, Error(code, std::move(text)), reject};
+    return false;
+  }
+};
+
+/// Makes drafts, and makes them anew once it is known which of their messages were sent before. Made for one call. Not
+/// thread-safe.
+class TransactionDrafter {
+ public:
+  TransactionDrafter(StoreParts parts, const QueueTable& place) : parts_(parts), place_(place) {}
+
+  /// Fills in request and names, or `refused`, by completion, record, left_out and void_marks.
+  void fill(TransactionDraft& draft, WallTime now) const;
+
+  /// Reads what stands in the way of the marks of its messages, and leaves out those that are duplicates; or refuses
+  /// the draft. An error: the tables could not be read.
+  std::optional<dynamo::Error> leave_out_duplicates(TransactionDraft& draft, Deadline deadline) const;
+
+  /// The marks of messages and the messages that they name, by table and id.
+  using Records = std::map<std::string, std::unordered_map<std::string, dynamo::Item>>;
+
+ private:
+  bool read(TransactionDraft& draft, const std::string& queue, const std::set<std::string>& marks, Records& records,
+            std::optional<dynamo::Error>& error, Deadline deadline) const;
+  void leave_out(TransactionDraft& draft, std::size_t number, const Records& records, const std::string& now) const;
+  bool add_messages(TransactionDraft& draft, const Effects& effects, WallTime now) const;
+  bool add_message(TransactionDraft& draft, const EmittedMessage& emitted, const std::string& void_mark,
+                   WallTime now) const;
+  static bool add_writes(TransactionDraft& draft, const Effects& effects);
+
+  StoreParts parts_;
+  const QueueTable& place_;
+};
+
+}  // namespace sluice::queue::dynamomq

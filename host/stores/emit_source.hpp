@@ -1,0 +1,25 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/error.hpp"
+#include "host/queue/source.hpp"
+#include "host/stores/dedup_sender.hpp"
+
+namespace sluice::queue {
+
+/// What holds for the messages that handlers send in the transaction of a completion. A value.
+struct EmitRules {
+  /// Why none can be sent to that queue in a transaction of this source; nothing: it can.
+  std::function<std::optional<Error>(const std::string& to)> refused;
+  std::function<DedupRules(const std::string& to)> dedup;  ///< as for its other senders
+};
+
+/// A source whose completions are held to these rules: one that sends where it cannot is refused, and nothing of it is
+/// committed; what messages leave open of their deduplication is filled in.
+std::unique_ptr<Source> emitting(std::unique_ptr<Source> source, EmitRules rules);
+
+}  // namespace sluice::queue

@@ -1,0 +1,82 @@
+#include "host/cli/schedule_text.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/json.hpp>
+
+#include "base/timestamp.hpp"
+
+namespace sluice::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class ScheduleText : public ::testing::Test {
+ protected:
+  ScheduleText() {
+    job_.queue = "orders";
+    config::ScheduleConfig schedule;
+    schedule.name = "sweep";
+    schedule.every = std::chrono::hours(1);
+    job_.schedules.push_back(schedule);
+  }
+
+  void told(const std::string& last) {
+    const WallTime time = *parse_timestamp(last);
+    const auto seconds = std::chrono::floor<std::chrono::seconds>(time.time_since_epoch());
+    told_[{"orders", "sweep"}] = {"every 1h", "a", "a.toml", config::ScheduleTimes::Time(seconds)};
+  }
+  std::string line() { return schedule_lines(job_, now_, &told_).at(0); }
+  boost::json::value json() {
+    JsonText json(JsonText::Layout::compact);
+    json.begin_object();
+    write_schedules(json, job_, now_, &told_);
+    json.end_object();
+    return boost::json::parse(json.take_text()).at("schedules").at(0);
+  }
+
+  const WallTime now_ = *parse_timestamp("2026-11-22T12:30:00Z");
+  config::JobConfig job_;
+  ScheduleNotices told_;
+};
+
+TEST_F(ScheduleText, OneThatNoHostHasHadIsNew) {
+  EXPECT_THAT(line(), AllOf(HasSubstr("last never"), Not(HasSubstr("missed")), HasSubstr("next 2026-11-22 13:00")));
+  EXPECT_TRUE(json().at("last").is_null());
+  EXPECT_EQ(json().at("missed").as_int64(), 0);
+  EXPECT_THAT(schedule_lines(job_, now_).at(0), Not(HasSubstr("last"))) << "`check` asks no store";
+}
+
+TEST_F(ScheduleText, OneThatIsUpToDateHasMissedNothing) {
+  told("2026-11-22T12:00:00Z");
+  EXPECT_THAT(line(), AllOf(HasSubstr("last 2026-11-22 12:00:00"), Not(HasSubstr("missed"))));
+  EXPECT_EQ(json().at("last").as_string(), "2026-11-22T12:00:00.000000000Z");
+  EXPECT_EQ(json().at("next").as_array().size(), 3U);
+}
+
+TEST_F(ScheduleText, WhatWasMissedIsCountedWithWhatBecomesOfIt) {
+  told("2026-11-22T09:00:00Z");
+  EXPECT_THAT(line(), HasSubstr("missed 3: the last of them is sent when a host runs"));
+  EXPECT_EQ(json().at("missed").as_int64(), 3);
+  job_.schedules[0].catch_up = config::CatchUp::none;
+  EXPECT_THAT(line(), HasSubstr("missed 3: they are let go"));
+  job_.schedules[0].catch_up = config::CatchUp::all;
+  EXPECT_THAT(line(), HasSubstr("missed 3: they are sent when a host runs"));
+}
+
+TEST_F(ScheduleText, WhatIsDueJustNowIsNotMissed) {
+  told("2026-11-22T12:00:00Z");
+  job_.schedules[0].every = std::chrono::minutes(30);
+  EXPECT_THAT(line(), Not(HasSubstr("missed"))) << "its host has two minutes to tell of it";
+}
+
+TEST_F(ScheduleText, ALongAbsenceIsCountedToALimit) {
+  told("2026-01-01T00:00:00Z");
+  EXPECT_THAT(line(), HasSubstr("missed 100 or more"));
+}
+
+}  // namespace
+}  // namespace sluice::cli
