@@ -55,9 +55,9 @@ void print_text(const LedgerContents& ledger, Console& console) {
     }
   }
   const bool settled = ledger.settlement.time != WallTime{};
-  text += settled ? "  of " + std::to_string(ledger.held.size()) + " messages held: " + counts_of(ledger.settlement) +
-                        "; by " + ledger.settlement.by + "\n"
-                  : "  " + std::to_string(ledger.held.size()) + " messages held, not settled yet: the next host does\n";
+  const std::string held = std::to_string(ledger.held.size()) + (ledger.held.size() == 1 ? " message" : " messages");
+  text += settled ? "  of " + held + " held: " + counts_of(ledger.settlement) + "; by " + ledger.settlement.by + "\n"
+                  : "  " + held + " held, not settled yet: the next host does\n";
   if (ledger.crash) {
     for (const isolation::StackFrame& frame : ledger.crash->stack) {
       text += "    " + frame.text + "\n";

@@ -57,14 +57,15 @@ TextTable::Cell left_cell(const fleet::RunningRecord& handler, WallTime now) {
   if (handler.stuck) {
     return {"stuck", Colour::red};
   }
+  // At its time-out the stop token is set too; before that somebody has cancelled it.
+  if (handler.times_out_at && *handler.times_out_at <= now) {
+    return {"timed out", Colour::red};
+  }
   if (handler.cancelled) {
     return {"cancelled", Colour::yellow};
   }
-  if (!handler.times_out_at) {
-    return {"no limit"};
-  }
-  return *handler.times_out_at <= now ? TextTable::Cell("timed out", Colour::red)
-                                      : TextTable::Cell(short_duration(*handler.times_out_at - now));
+  return handler.times_out_at ? TextTable::Cell(short_duration(*handler.times_out_at - now))
+                              : TextTable::Cell("no limit");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/uuid.hpp"
+#include "host/fleet/audit.hpp"
 #include "host/fleet/revision.hpp"
 
 namespace sluice::fleet {
@@ -61,10 +62,9 @@ bool knows(const HostRecord& host, const Directive& directive) {
   }
   const bool by_queue = directive.target == Target::queue;
   return (by_queue || directive.target == Target::job) &&
-         std::any_of(host.jobs.begin(), host.jobs.end(),
-                     [&](const JobRecord& job) {
-                       return by_queue ? draws_from(job.queue, directive.name) : job.name == directive.name;
-                     });
+         std::any_of(host.jobs.begin(), host.jobs.end(), [&](const JobRecord& job) {
+           return by_queue ? draws_from(job.queue, directive.name) : job.name == directive.name;
+         });
 }
 
 }  // namespace
@@ -191,7 +191,7 @@ Result<std::vector<AuditEntry>> Fleet::audit(std::size_t limit, Deadline deadlin
       }
     }
   }
-  std::stable_sort(all.begin(), all.end(), [](const AuditEntry& a, const AuditEntry& b) { return a.at > b.at; });
+  all = merge_audits(std::move(all));
   all.resize(std::min(all.size(), limit));
   return all;
 }

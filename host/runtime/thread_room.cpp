@@ -64,6 +64,10 @@ std::string thread_limits() {
   if (::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
     add("address space " + std::to_string(limit.rlim_cur / kMebibyte) + " MiB (ulimit -v)");
   }
+  // The stacks of threads are data too.
+  if (::getrlimit(RLIMIT_DATA, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+    add("data " + std::to_string(limit.rlim_cur / kMebibyte) + " MiB (ulimit -d)");
+  }
   if (::getrlimit(RLIMIT_NPROC, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
     add("processes and threads of this user " + std::to_string(limit.rlim_cur) + " (ulimit -u)");
   }

@@ -184,7 +184,8 @@ void Settler::settled(Order order, std::vector<queue::SettleResult> results, Ste
   }
   if (failure != nullptr && failures_.failed(*failure, now)) {
     notes.line(observe::LogLevel::error, "cannot settle messages, trying again", {}, failure->message());
-  } else if (failure == nullptr && failures_.succeeded()) {
+  } else if (failure == nullptr && !blocked() && failures_.succeeded()) {
+    // Not while one kind of settlement is still refused and only the others are written.
     notes.line(observe::LogLevel::info, "settlements work again");
   }
 }

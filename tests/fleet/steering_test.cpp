@@ -3,11 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "host/fleet/audit.hpp"
+
 namespace sluice::fleet {
 namespace {
 
 using std::chrono_literals::operator""s;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::SizeIs;
 
 Directive directive(Wish wish, Target target, const std::string& name, const std::string& value = {}) {
   return {.id = "d", .wish = wish, .target = target, .name = name, .value = value, .by = "ann@ops", .at = WallTime(9s)};
@@ -92,6 +96,30 @@ TEST(Audit, KeepsTheNewest) {
   EXPECT_EQ(some->front().what, "pause job " + std::to_string(100 - some->size()));
   EXPECT_FALSE(read_audit("[]"));
   EXPECT_TRUE(read_audit("")->empty());
+}
+
+TEST(Audit, ADeedThatSeveralBoardsTellOfAppearsOnce) {
+  const auto entry = [](Duration at, const std::string& what, const std::string& place) {
+    return AuditEntry{.at = WallTime(at), .who = "ann", .what = what, .place = place};
+  };
+  const auto merged = merge_audits({entry(100s, "pause job a", "table 'x'"), entry(104s, "pause job a", "table 'x'"),
+                                    entry(101s, "pause job a", "table 'y'"), entry(105s, "pause job a", "table 'y'"),
+                                    entry(103s, "drain host h", "table 'y'")});
+  std::vector<std::string> told;
+  told.reserve(merged.size());
+  for (const AuditEntry& one : merged) {
+    told.push_back(one.what + " in " + one.place);
+  }
+  EXPECT_THAT(told, ElementsAre("pause job a in table 'y', table 'x'", "drain host h in table 'y'",
+                                "pause job a in table 'y', table 'x'"));
+  EXPECT_EQ(merged.back().at, WallTime(100s));
+}
+
+TEST(Audit, WhatWasDoneTwiceInOnePlaceWasDoneTwice) {
+  const AuditEntry entry{.at = WallTime(100s), .who = "ann", .what = "reload all", .place = "sluice.db"};
+  EXPECT_THAT(merge_audits({entry, entry}), SizeIs(2));
+  EXPECT_THAT(merge_audits({entry, {.at = WallTime(200s), .who = "ann", .what = "reload all", .place = "b.db"}}),
+              SizeIs(2));
 }
 
 }  // namespace

@@ -21,5 +21,14 @@ TEST(ThreadRoom, NamesTheLimitsThatAreSet) {
   ::setrlimit(RLIMIT_AS, &before);
 }
 
+TEST(ThreadRoom, NamesTheLimitThatStacksCountAgainst) {
+  struct rlimit before {};
+  ASSERT_EQ(::getrlimit(RLIMIT_DATA, &before), 0);
+  const struct rlimit limit { rlim_t{1} << 50, before.rlim_max };
+  ASSERT_EQ(::setrlimit(RLIMIT_DATA, &limit), 0);
+  EXPECT_THAT(thread_limits(), testing::HasSubstr("data 1073741824 MiB (ulimit -d)"));
+  ::setrlimit(RLIMIT_DATA, &before);
+}
+
 }  // namespace
 }  // namespace sluice::runtime

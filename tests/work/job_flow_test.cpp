@@ -141,6 +141,23 @@ TEST(JobFlowClaims, AFailingStoreIsLoggedOnceAMinuteAndWhenItIsBack) {
   EXPECT_EQ(rig.notes.lines.back().text, "claims work again");
 }
 
+TEST(JobFlowSettlements, WorkAgainOnceEachKindIsWritten) {
+  FlowRig rig;
+  rig.poll(2);
+  ASSERT_NE(rig.start(0), nullptr);
+  ASSERT_NE(rig.start(1), nullptr);
+  rig.pass(10ms);
+  rig.finish(0);
+  ASSERT_EQ(rig.settle(queue::SettleStatus::failed, ErrorCode::denied), 1U);
+  EXPECT_EQ(rig.notes.lines.back().text, "cannot settle messages, trying again");
+  rig.finish(1, OutcomeStatus::release);
+  ASSERT_EQ(rig.settle(), 1U);
+  EXPECT_NE(rig.notes.lines.back().text, "settlements work again") << "what is done still cannot be written";
+  rig.pass(10s);
+  ASSERT_EQ(rig.settle(), 1U);
+  EXPECT_EQ(rig.notes.lines.back().text, "settlements work again");
+}
+
 TEST(JobFlowClaims, FollowTheRateLimit) {
   auto settings = FlowRig::settings();
   settings.claiming.rate_limit = 10;

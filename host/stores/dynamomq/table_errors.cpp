@@ -109,7 +109,10 @@ Error no_priorities(const QueueTable& place) {
 TableFault table_fault(const Error& error) {
   const std::string& text = error.message();
   if (error.code() == ErrorCode::queue_missing) {
-    return text.find(kHasNoIndex) != std::string::npos ? TableFault::no_index : TableFault::no_table;
+    // The file of another store may be missing too; no table is made for it.
+    return text.find(kHasNoIndex) != std::string::npos     ? TableFault::no_index
+           : text.find(kDoesNotExist) != std::string::npos ? TableFault::no_table
+                                                           : TableFault::none;
   }
   return error.code() == ErrorCode::invalid && text.ends_with(kNoDynamoMqTable) ? TableFault::other_keys
                                                                                 : TableFault::none;

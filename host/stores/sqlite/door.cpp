@@ -21,6 +21,19 @@ namespace {
 constexpr std::size_t kBells = 1'024;
 constexpr mode_t kMode = 0600;
 
+// The bytes of the file that are locked: by who has the turn to write, and shared by all that have the store open.
+constexpr off_t kTurnByte = 0;
+constexpr off_t kOpenByte = 1;
+
+struct flock range_of(short kind, off_t byte) {
+  struct flock range {};
+  range.l_type = kind;
+  range.l_whence = SEEK_SET;
+  range.l_start = byte;
+  range.l_len = 1;
+  return range;
+}
+
 // A bell counts its rings in all bits but the lowest, which says that somebody waits: so a ring that nobody waits for
 // calls no system. The count of turns is kept in the same way.
 constexpr std::uint32_t kWaiting = 1;
@@ -82,10 +95,7 @@ Door::~Door() {
 }
 
 bool Door::lock(short kind, bool wait) const {
-  struct flock range {};
-  range.l_type = kind;
-  range.l_whence = SEEK_SET;
-  range.l_len = 1;
+  struct flock range = range_of(kind, kTurnByte);
   int result = 0;
   do {
     result = ::fcntl(file_, wait ? F_OFD_SETLKW : F_OFD_SETLK, &range);
@@ -109,6 +119,16 @@ void Door::give_turn_back() {
   last_turn_ = shared_->turns.load() / kRing;
   lets_go_first_ = shared_->wanted.exchange(0) != 0;
   lock(F_UNLCK, false);
+}
+
+void Door::stay() const {
+  struct flock range = range_of(F_RDLCK, kOpenByte);
+  static_cast<void>(::fcntl(file_, F_OFD_SETLK, &range));
+}
+
+bool Door::others_stay() const {
+  struct flock range = range_of(F_WRLCK, kOpenByte);
+  return ::fcntl(file_, F_OFD_GETLK, &range) == 0 && range.l_type != F_UNLCK;
 }
 
 std::size_t Door::bell_of(const QueueAddress& address) const {

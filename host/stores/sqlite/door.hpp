@@ -28,6 +28,11 @@ class Door {
   void take_turn();
   void give_turn_back();
 
+  /// Says, until the door is destroyed, that the store is open here.
+  void stay() const;
+  /// Whether it is open elsewhere.
+  bool others_stay() const;
+
   /// Where a half is rung for. Several may share one.
   std::size_t bell_of(const QueueAddress& address) const;
   /// Grows with each ring.

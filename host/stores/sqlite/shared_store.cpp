@@ -17,6 +17,8 @@ namespace {
 constexpr std::size_t kIdLimit = 2'048;
 constexpr std::size_t kQueueNameLimit = 1'024;
 constexpr Duration kStopPatience = std::chrono::seconds(1);
+// Who opens a store makes its log at once, and who closes it as the last one lets it go right after the log.
+constexpr Duration kLogPatience = std::chrono::seconds(1);
 
 }  // namespace
 
@@ -25,6 +27,7 @@ struct SharedStore::Core {
   Core(const SqliteOptions& options)
       : file(options), doorbell([this](const QueueAddress& address) { ring(address); }) {}
 
+  Result<void> await_log() const;
   Result<void> open_writer(const SqliteOptions& options, const Clock& clock);
   Result<void> open_reader(const Clock& clock);
   void ring(const QueueAddress& address);
@@ -44,7 +47,31 @@ struct SharedStore::Core {
   std::unique_ptr<ReadQueue> reads;
 };
 
+// Who has the store open while its log is gone writes what that held when he ends, over whatever another has put into a
+// new one meanwhile.
+Result<void> SharedStore::Core::await_log() const {
+  if (!file.lacks_log() || !SLUICE_GUARD(log_watched)) {
+    return {};
+  }
+  const auto entrance = Door::open(file.path() + "-door");
+  Connection patience(file.path());
+  patience.wait_for_locks_until(machine_after(kLogPatience));
+  for (int tries = 0; entrance && entrance->others_stay() && file.lacks_log(); ++tries) {
+    if (!patience.wait_for_lock(tries)) {
+      return Error(
+          ErrorCode::unavailable,
+          "store \"" + file.path() + "\": \"" + file.path() +
+              "-wal\" was removed while other processes have the store open; what is written now would be lost "
+              "when they end: end them by SIGTERM first, which saves what it held");
+    }
+  }
+  return {};
+}
+
 Result<void> SharedStore::Core::open_writer(const SqliteOptions& options, const Clock& clock) {
+  if (auto whole = await_log(); !whole) {
+    return whole.error();
+  }
   auto connection = file.open_writer();
   if (!connection) {
     return connection.error();
@@ -58,6 +85,9 @@ Result<void> SharedStore::Core::open_writer(const SqliteOptions& options, const 
     return second.error();
   }
   door = Door::open(file.path() + "-door");
+  if (door) {
+    door->stay();
+  }
   checkpointer = std::make_unique<Checkpointer>(std::move(*second), options.report);
   flusher = std::make_unique<Flusher>(file, *checkpointer);
   commits = std::make_unique<CommitQueue>(

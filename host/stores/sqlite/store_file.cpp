@@ -231,6 +231,11 @@ Result<std::unique_ptr<Connection>> StoreFile::open_reader_without_writing() con
   return connection;
 }
 
+bool StoreFile::lacks_log() const {
+  struct stat status {};
+  return ::stat(path_.c_str(), &status) == 0 && status.st_size > 0 && !identity(path_ + "-wal");
+}
+
 Result<void> StoreFile::check() const {
   if (!opened_) {
     return {};

@@ -30,6 +30,8 @@ class StoreFile {
   /// A connection for operators' reads, which holds up no writer. After `open_writer`, unless this user cannot write.
   Result<std::unique_ptr<Connection>> open_reader();
 
+  /// The store is there, and its log is not: nobody has it open, or the log was taken away from those who have.
+  bool lacks_log() const;
   /// An error when the paths no longer lead to the files that were opened: what is written now would be lost with the
   /// process.
   Result<void> check() const;

@@ -25,6 +25,12 @@ TEST(StoreError, MissingIndexIsNamed) {
   EXPECT_EQ(table_fault(error), TableFault::no_index);
 }
 
+TEST(StoreError, AFileThatIsGoneIsNoTableToMake) {
+  const Error file(ErrorCode::queue_missing,
+                   "store \"/var/sluice.db\": \"/var/sluice.db-wal\" was removed while in use");
+  EXPECT_EQ(table_fault(file), TableFault::none);
+}
+
 TEST(StoreError, AnotherProgramsTableIsToldFromAWrongRequest) {
   for (const char* text :
        {"One or more parameter values were invalid: Missing the key pk in the item",

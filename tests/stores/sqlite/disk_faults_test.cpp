@@ -198,6 +198,23 @@ TEST_F(DiskFaultsTest, AnEndInOrderSavesWhatLayInALogThatWasRemoved) {
   EXPECT_EQ(all_ids(*open(), "orders"), std::vector<std::string>{"a"});
 }
 
+TEST_F(DiskFaultsTest, NobodyWritesBesideALogThatWasRemovedUntilItIsSaved) {
+  auto store = open();
+  ASSERT_EQ(send(*store, "a").status, queue::SendStatus::sent);
+  std::filesystem::remove(file_ + "-wal");
+  std::filesystem::remove(file_ + "-shm");
+  const auto refused = queue::open_sqlite_queues({.path = file_}, clock_, random_);
+  ASSERT_FALSE(refused) << "what it accepts is overwritten when the first one ends";
+  EXPECT_EQ(refused.error().code(), ErrorCode::unavailable);
+  EXPECT_THAT(refused.error().message(),
+              HasSubstr("store.db-wal\" was removed while other processes have the store open"));
+  store.reset();
+  store = open();
+  EXPECT_EQ(send(*store, "b").status, queue::SendStatus::sent);
+  store.reset();
+  EXPECT_EQ(all_ids(*open(), "orders"), (std::vector<std::string>{"a", "b"}));
+}
+
 TEST_F(DiskFaultsTest, WhatIsMadeIsForThisUserAlone) {
   const ::mode_t before = ::umask(0);
   std::filesystem::create_directory(folder_.path() / "there");
