@@ -9,6 +9,8 @@
 #include <variant>
 #include <vector>
 
+#include "config/telemetry.hpp"
+
 namespace sluice::config {
 
 using Duration = std::chrono::nanoseconds;
@@ -42,8 +44,6 @@ struct Option {
 };
 
 enum class StoreKind { sqlite, dynamodb };
-enum class LogLevel { trace, debug, info, warn, error };
-enum class LogFormat { text, json };
 enum class Source { standard, dlq };
 enum class Backoff { constant, linear, exponential };
 enum class Jitter { none, full, equal };
@@ -88,6 +88,9 @@ struct HostConfig {
 
   LogLevel log_level = LogLevel::info;
   LogFormat log_format = LogFormat::text;
+  DatadogFormat datadog;               ///< with that format
+  std::vector<LogSender> log_senders;  ///< of each kind one at most
+  std::optional<TracingConfig> tracing;
 
   std::string http_listen;  ///< "host:port"; empty: no HTTP
 

@@ -36,6 +36,22 @@ class Differences {
     compare(section + ".max_lease", before.max_lease, after.max_lease);
   }
 
+  void compare_senders(const HostConfig& before, const HostConfig& after) {
+    const auto of = [](const HostConfig& host, SenderKind kind) {
+      std::optional<LogSender> found;
+      for (const LogSender& sender : host.log_senders) {
+        found = sender.kind == kind ? std::optional(sender) : found;
+      }
+      return found;
+    };
+    for (const auto& [kind, section] :
+         {std::pair(SenderKind::rollbar, "log.rollbar"), std::pair(SenderKind::sentry, "log.sentry")}) {
+      compare(section, of(before, kind), of(after, kind));
+    }
+    compare("log.datadog", std::pair(before.datadog, of(before, SenderKind::datadog)),
+            std::pair(after.datadog, of(after, SenderKind::datadog)));
+  }
+
   std::vector<std::string> take() { return std::move(keys_); }
 
  private:
@@ -64,6 +80,8 @@ std::vector<std::string> changed_keys(const HostConfig& before, const HostConfig
   found.compare("host.state_dir", before.state_dir, after.state_dir);
   found.compare("log.level", before.log_level, after.log_level);
   found.compare("log.format", before.log_format, after.log_format);
+  found.compare_senders(before, after);
+  found.compare("tracing", before.tracing, after.tracing);
   found.compare("http.listen", before.http_listen, after.http_listen);
   found.compare_stores("store", "dynamodb", before.store, after.store);
   for (const std::string& name : names_of(before.stores, after.stores)) {

@@ -5,8 +5,10 @@
 
 #include "config/document.hpp"
 #include "config/files.hpp"
+#include "config/log_section.hpp"
 #include "config/reader.hpp"
 #include "config/syntax.hpp"
+#include "config/tracing_section.hpp"
 
 namespace sluice::config {
 
@@ -15,12 +17,6 @@ namespace {
 using std::chrono::hours;
 using std::chrono::seconds;
 
-constexpr std::array<Choice<LogLevel>, 5> kLogLevels{{{"trace", LogLevel::trace},
-                                                      {"debug", LogLevel::debug},
-                                                      {"info", LogLevel::info},
-                                                      {"warn", LogLevel::warn},
-                                                      {"error", LogLevel::error}}};
-constexpr std::array<Choice<LogFormat>, 2> kLogFormats{{{"text", LogFormat::text}, {"json", LogFormat::json}}};
 constexpr std::array<Choice<StoreKind>, 2> kStoreKinds{
     {{"sqlite", StoreKind::sqlite}, {"dynamodb", StoreKind::dynamodb}}};
 
@@ -212,9 +208,8 @@ Parsed<HostConfig> parse_host_config(const std::string& text, const std::string&
   HostConfig config;
   config.file = file;
   read_host(root.section("host"), config);
-  Section log = root.section("log");
-  log.read("level", config.log_level, kLogLevels);
-  log.read("format", config.log_format, kLogFormats);
+  read_log(root.section("log"), reader, config);
+  read_tracing(root.section("tracing"), reader, config);
   root.section("http").read("listen", config.http_listen, listen_complaint);
   read_stores(root, reader, document.root, config);
   read_queues(root.section("queues"), reader, document.root, config);

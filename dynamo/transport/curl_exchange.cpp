@@ -90,7 +90,8 @@ void CurlExchange::set_up(const std::string& no_proxy) {
   // Without it a time-out during name resolution would block the I/O thread until the resolver gives up.
   set(CURLOPT_QUICK_EXIT, 1L);
   set(CURLOPT_PROTOCOLS_STR, "http,https");
-  set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
+  set(CURLOPT_HTTP_VERSION,
+      static_cast<long>(options_.http2 ? CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE : CURL_HTTP_VERSION_1_1));
   set(CURLOPT_FOLLOWLOCATION, 0L);
   set(CURLOPT_SSL_VERIFYPEER, 1L);
   set(CURLOPT_SSL_VERIFYHOST, 2L);
@@ -135,6 +136,11 @@ Result<void> CurlExchange::apply(SteadyTime now) {
       return refused("the URL is not one that can be used");
     }
   }
+  // libcurl 7.88, which is Debian 12's, cannot send a second request over an HTTP/2 connection without TLS: it sets
+  // HTTP/2 up on it once more (curl's pull request 10643). Over TLS connections are kept.
+  const long single = options_.http2 && request.url.starts_with("http://") ? 1 : 0;
+  curl_easy_setopt(handle_, CURLOPT_FRESH_CONNECT, single);
+  curl_easy_setopt(handle_, CURLOPT_FORBID_REUSE, single);
   // An empty "Expect:" keeps libcurl from waiting for "100 Continue" before a large body.
   curl_slist* list = curl_slist_append(nullptr, "Expect:");
   for (const auto& [name, value] : request.headers) {

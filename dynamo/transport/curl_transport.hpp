@@ -15,10 +15,11 @@ struct CurlTransportOptions {
   std::size_t max_body_bytes = 64ULL * 1024 * 1024;  ///< of an answer
   Duration max_idle = std::chrono::seconds(50);      ///< DynamoDB cuts idle connections from 60 s on
   std::string ca_file;                               ///< PEM file of trusted authorities; empty: the machine's
+  bool http2 = false;                                ///< HTTP/2 from the first byte, as gRPC has it
 };
 
-/// HTTP/1.1 by libcurl, on one I/O thread, over kept-alive connections. TLS is always verified; redirects are not
-/// followed; bodies arrive as they were sent (no gzip); a request is never repeated.
+/// HTTP/1.1, or HTTP/2, by libcurl, on one I/O thread, over kept-alive connections. TLS is always verified; redirects
+/// are not followed; bodies arrive as they were sent (no gzip); a request is never repeated.
 ///
 /// Thread-safe. Proxies come from the usual environment variables, except for the machine's own metadata addresses.
 /// Callbacks run on the I/O thread, or on the caller's when a request cannot even be queued. A resource.

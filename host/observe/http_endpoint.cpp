@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "base/mutex.hpp"
+#include "host/observe/probe_result.hpp"
 
 namespace sluice::observe {
 
@@ -87,24 +88,34 @@ struct Answer {
   const char* type = "text/plain; charset=utf-8";
 };
 
-Answer probe_answer(const ProbeResult& result) {
-  return {result.ok ? http::status::ok : http::status::service_unavailable, result.text + "\n"};
+Answer probe_answer(const ProbeResult& result, bool json) {
+  const http::status status = result.ok ? http::status::ok : http::status::service_unavailable;
+  return json ? Answer{status, probe_json(result), "application/json"} : Answer{status, probe_text(result)};
 }
 
-Answer answer_for(const HttpHandlers& handlers, http::verb method, std::string_view target) {
-  const std::string_view path = target.substr(0, target.find('?'));
+/// What of a request its answer depends on.
+struct Question {
+  http::verb method = http::verb::get;
+  std::string_view target;
+  std::string_view accept;
+};
+
+Answer answer_for(const HttpHandlers& handlers, const Question& question) {
+  const std::string_view path = question.target.substr(0, question.target.find('?'));
+  const std::string_view query = question.target.substr(path.size());
+  const bool json = query == "?format=json" || question.accept == "application/json";
   const bool known = path == "/healthz" || path == "/readyz" || path == "/metrics";
   if (!known) {
     return {http::status::not_found, "not found; there are /healthz, /readyz and /metrics\n"};
   }
-  if (method != http::verb::get && method != http::verb::head) {
+  if (question.method != http::verb::get && question.method != http::verb::head) {
     return {http::status::method_not_allowed, "only GET and HEAD\n"};
   }
   if (path == "/healthz") {
-    return probe_answer(handlers.health());
+    return probe_answer(handlers.health(), json);
   }
   if (path == "/readyz") {
-    return probe_answer(handlers.ready());
+    return probe_answer(handlers.ready(), json);
   }
   return {http::status::ok, handlers.metrics(), "text/plain; version=0.0.4; charset=utf-8"};
 }
@@ -148,8 +159,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
       return end();  // the network's own failure: nobody is there to answer
     }
     const auto& request = parser_.get();
-    const std::string_view target(request.target().data(), request.target().size());
-    const Answer answer = understood ? answer_for(handlers_, request.method(), target) : refusal(failed);
+    const auto view = [](beast::string_view text) { return std::string_view(text.data(), text.size()); };
+    const Question question{request.method(), view(request.target()), view(request[http::field::accept])};
+    const Answer answer = understood ? answer_for(handlers_, question) : refusal(failed);
     const bool head = understood && request.method() == http::verb::head;
     const bool complete = understood && (head || request.method() == http::verb::get);
     write(answer, head, complete);

@@ -5,15 +5,10 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "host/observe/probe_result.hpp"
 #include "host/runtime/service.hpp"
 
 namespace sluice::observe {
-
-/// What a probe answers: HTTP 200 when ok, 503 otherwise, with the text as the body.
-struct ProbeResult {
-  bool ok = true;
-  std::string text;  ///< one line, such as "ready" or "draining"
-};
 
 /// Where the answers come from. Called on the endpoint's thread, one at a time; they must be quick and must not throw.
 struct HttpHandlers {
@@ -22,7 +17,9 @@ struct HttpHandlers {
   std::function<std::string()> metrics;  ///< /metrics, in the Prometheus text format
 };
 
-/// The host's HTTP side: GET and HEAD of /healthz, /readyz and /metrics, one request a connection.
+/// The host's HTTP side: GET and HEAD of /healthz, /readyz and /metrics, one request a connection. A probe answers with
+/// its text, and below it a line for each component; as JSON where the request accepts that alone, or asks for
+/// `?format=json`.
 ///
 /// One thread that sleeps while nobody asks. Clients cannot hurt it: a request has five seconds and 8 KiB of header, an
 /// answer five seconds to be taken, and the oldest of too many connections makes room for the newest.

@@ -10,11 +10,12 @@
 #include <string_view>
 
 #include "base/clock.hpp"
+#include "host/observe/log_tap.hpp"
 
 namespace sluice::observe {
 
 enum class LogLevel { trace, debug, info, warn, error, off };
-enum class LogFormat { text, json };
+enum class LogFormat { text, json, datadog };
 
 /// One named value of a log line, such as {"job", "orders"} or {"jobs", 3}. Numbers and truths stay what they are in
 /// JSON. A value; a text is looked at and not kept.
@@ -47,9 +48,10 @@ class LogField {
 /// The host's log, on stderr. Thread-safe. The one door to spdlog; nothing else includes it.
 ///
 /// text: `2026-11-20T23:14:00.906Z info  message  job=orders id=A-101`; json: one object a line with time, level,
-/// message and the fields. Bytes that are not UTF-8 and control characters are escaped in both. A log that cannot be
-/// written to (a full disk, a closed pipe) never stops the host, and one whose reader stalls never holds it up: lines
-/// are written by a thread of the log's own, and those for which there is no room are dropped and counted.
+/// message and the fields; datadog: the same with Datadog's names. In both, lines of a handler whose message is traced
+/// say so. Bytes that are not UTF-8 and control characters are escaped in both. A log that cannot be written to (a full
+/// disk, a closed pipe) never stops the host, and one whose reader stalls never holds it up: lines are written by a
+/// thread of the log's own, and those for which there is no room are dropped and counted.
 class Log {
  public:
   Log(LogLevel level, LogFormat format);
@@ -60,6 +62,13 @@ class Log {
   bool enabled(LogLevel level) const;
   void write(LogLevel level, std::string_view message, std::initializer_list<LogField> fields = {});
   void set(LogLevel level, LogFormat format);
+  /// From now on everything of its level or above is shown to the tap as well; null: to nobody. The one before is not
+  /// called any more when it returns.
+  void tap(LogTap* tap);
+  /// Members of a JSON object, such as `"service":"sluice"`, that every line of the datadog format has beside its own.
+  void decorate(std::string members);
+  /// As write, and shown to no tap: for what a tap itself is about.
+  void write_here(LogLevel level, std::string_view message, std::initializer_list<LogField> fields = {});
 
   /// Text as it is, in its place between the lines: what a run says to people, such as its drain certificate. In JSON a
   /// line like the others, with these fields; in text they are not shown.

@@ -197,6 +197,28 @@ struct DynamoCounters {
   prometheus::Counter& write_units;
 };
 
+class PrometheusSender final : public SenderMetrics {
+ public:
+  PrometheusSender(prometheus::Registry& registry, const Labels& labels)
+      : sent_(
+            counter(registry, "sluice_sender_sent_total", "Log lines or spans that their collector took").Add(labels)),
+        dropped_(counter(registry, "sluice_sender_dropped_total", "Log lines or spans that were given up").Add(labels)),
+        failed_(counter(registry, "sluice_sender_failures_total", "Requests to a collector that failed").Add(labels)),
+        waiting_(
+            gauge(registry, "sluice_sender_queue", "Log lines or spans that wait for their collector").Add(labels)) {}
+
+  void sent(std::uint64_t count) override { sent_.Increment(static_cast<double>(count)); }
+  void dropped(std::uint64_t count) override { dropped_.Increment(static_cast<double>(count)); }
+  void failed(std::uint64_t requests) override { failed_.Increment(static_cast<double>(requests)); }
+  void waiting(std::size_t now) override { waiting_.Set(static_cast<double>(now)); }
+
+ private:
+  prometheus::Counter& sent_;
+  prometheus::Counter& dropped_;
+  prometheus::Counter& failed_;
+  prometheus::Gauge& waiting_;
+};
+
 prometheus::MetricFamily process_family(const char* name, const char* help, prometheus::MetricType type, double value) {
   prometheus::ClientMetric metric;
   metric.gauge.value = value;
@@ -246,6 +268,15 @@ class Metrics::Registry {
 
   void queue_depth(const std::string& queue, std::string_view state, double messages) {
     depth_.Add({{"queue", queue}, {"state", std::string(state)}}).Set(messages);
+  }
+
+  SenderMetrics& sender(const std::string& name) {
+    const MutexLock lock(mutex_);
+    auto& sender = senders_[name];
+    if (sender == nullptr) {
+      sender = std::make_unique<PrometheusSender>(registry_, Labels{{"sender", name}});
+    }
+    return *sender;
   }
 
   void queue_oldest(const std::string& queue, Duration age) {
@@ -304,6 +335,7 @@ class Metrics::Registry {
   mutable Mutex mutex_;
   std::map<std::pair<std::string, std::string>, std::unique_ptr<PrometheusJob>> by_job_ SLUICE_GUARDED_BY(mutex_);
   std::map<std::pair<std::string, std::string>, DynamoCounters> by_operation_ SLUICE_GUARDED_BY(mutex_);
+  std::map<std::string, std::unique_ptr<PrometheusSender>> senders_ SLUICE_GUARDED_BY(mutex_);
 };
 
 Metrics::Metrics() : registry_(std::make_unique<Registry>()) {}
@@ -311,6 +343,8 @@ Metrics::Metrics() : registry_(std::make_unique<Registry>()) {}
 Metrics::~Metrics() = default;
 
 JobMetrics& Metrics::job(const std::string& job, const std::string& queue) { return registry_->job(job, queue); }
+
+SenderMetrics& Metrics::sender(const std::string& name) { return registry_->sender(name); }
 
 void Metrics::queue_depth(const std::string& queue, std::string_view state, double messages) {
   registry_->queue_depth(queue, state, messages);

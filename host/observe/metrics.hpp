@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/clock.hpp"
+#include "host/observe/sender_metrics.hpp"
 
 namespace sluice::observe {
 
@@ -57,6 +58,8 @@ class Metrics {
 
   /// The counters of a job; the same object for the same names.
   JobMetrics& job(const std::string& job, const std::string& queue);
+  /// Those of a sender of log lines or spans; the same object for the same name.
+  SenderMetrics& sender(const std::string& name);
 
   void queue_depth(const std::string& queue, std::string_view state, double messages);
   /// How long the oldest message that is ready has waited; zero without one.

@@ -8,6 +8,7 @@
 #include "base/guard.hpp"
 #include "config/host_changes.hpp"
 #include "host/observe/build_info.hpp"
+#include "host/runtime/health_report.hpp"
 #include "host/runtime/job_source.hpp"
 #include "host/runtime/job_spec.hpp"
 #include "host/runtime/name_lists.hpp"
@@ -79,7 +80,8 @@ Result<std::unique_ptr<work::Job>> Host::make_job(const JobPlan& plan) {
                              [this, name = plan.config.queue](const Error& error) {
                                return parts_.explain ? parts_.explain(name, error) : error.message();
                              },
-                             [this](const std::string& queue) { return parts_.queues.open_keys(queue); }};
+                             [this](const std::string& queue) { return parts_.queues.open_keys(queue); },
+                             parts_.telemetry == nullptr ? nullptr : parts_.telemetry->tracer()};
   auto job = work::Job::create(std::move(spec), std::move(*source), seams);
   if (!job) {
     return cannot_start(job.error());
@@ -142,8 +144,8 @@ Result<void> Host::open_http() {
     return {};
   }
   observe::HttpHandlers handlers;
-  handlers.health = [this] { return health(); };
-  handlers.ready = [this] { return ready(); };
+  handlers.health = [this] { return health_of(jobs_, parts_.config, parts_.telemetry); };
+  handlers.ready = [this] { return readiness_of(ready_, jobs_, parts_.config, parts_.telemetry); };
   handlers.metrics = [this] {
     depths_.asked();
     jobs_.publish_workers();
@@ -173,34 +175,6 @@ Result<void> Host::probe(HostEvents& events) {
     return Error(error.code(), parts_.explain(queue, error));
   }
   return {};
-}
-
-observe::ProbeResult Host::health() const {
-  const auto stuck = jobs_.stuck();
-  if (stuck.empty()) {
-    return {true, "healthy"};
-  }
-  std::string text = "handler " + stuck.front().handler + " of job " + stuck.front().job +
-                     " does not return from message " + stuck.front().message_id;
-  if (stuck.size() > 1) {
-    text += ", and " + std::to_string(stuck.size() - 1) + " more do not return";
-  }
-  // Each has its place taken by a new worker, so that a restart is not called for yet.
-  return jobs_.out_of_workers()
-             ? observe::ProbeResult{false, text + "; no more workers take their place: restart the host"}
-             : observe::ProbeResult{true, "healthy, but " + text};
-}
-
-observe::ProbeResult Host::ready() const {
-  if (!ready_) {
-    return {false, "not ready: starting or draining"};
-  }
-  const auto denials = jobs_.denials();
-  if (denials.empty()) {
-    return {true, "ready"};
-  }
-  const auto& [job, error] = *denials.begin();
-  return {false, "not ready: job " + job + " may not do its work: " + error.message()};
 }
 
 void Host::run(HostEvents& events, bool until_empty, bool progress) {

@@ -27,6 +27,7 @@
 #include "host/runtime/job_set.hpp"
 #include "host/runtime/queue_probe.hpp"
 #include "host/runtime/schedule_service.hpp"
+#include "host/runtime/telemetry.hpp"
 
 namespace sluice::runtime {
 
@@ -46,6 +47,7 @@ struct HostParts {
   Random& random;
   Errand& errand;  ///< for what may take as long as a plugin likes
   HostEvents& events;
+  Telemetry* telemetry = nullptr;  ///< may be null
 };
 
 /// The running host: its jobs, its HTTP side and what the main thread does until the drain. Used by the main thread;
@@ -90,8 +92,6 @@ class Host {
   Result<std::unique_ptr<work::Job>> make_job(const JobPlan& plan);
   Result<void> open_http();
   Result<void> probe(HostEvents& events);
-  observe::ProbeResult health() const;
-  observe::ProbeResult ready() const;
   void begin_reload();
   void look_at_host_file() const;
   /// On the errand's thread. Nothing, and the log and the control socket say why, when the files ask for what cannot

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "base/guard.hpp"
+#include "host/observe/build_info.hpp"
 #include "host/observe/log.hpp"
 #include "host/observe/metrics.hpp"
 #include "host/plugin/plugin_registry.hpp"
@@ -26,6 +28,7 @@
 #include "host/runtime/init_process.hpp"
 #include "host/runtime/job_plan.hpp"
 #include "host/runtime/signal_watcher.hpp"
+#include "host/runtime/telemetry.hpp"
 #include "host/runtime/thread_room.hpp"
 #include "host/runtime/watchdog.hpp"
 
@@ -42,6 +45,10 @@ constexpr Duration kDrainMargin = std::chrono::milliseconds(600);
 constexpr Duration kHardStopMargin = std::chrono::milliseconds(1600);
 /// For a reader of stderr that has stalled.
 constexpr Duration kFlushTime = std::chrono::milliseconds(250);
+/// What a host that ends gives the collectors of its log lines and spans: never more than this, and so much after the
+/// drain time-out at most, which leaves the watchdog its own.
+constexpr Duration kLongestShipping = std::chrono::seconds(3);
+constexpr Duration kLastShipping = std::chrono::milliseconds(300);
 /// For what is left to destroy when a start has failed.
 constexpr Duration kRefusalTime = std::chrono::seconds(2);
 
@@ -63,6 +70,7 @@ struct Ground {
   plugin::PluginRegistry plugins;
   std::size_t jobs = 0;
   observe::Metrics metrics;
+  std::unique_ptr<Telemetry> telemetry;
   std::unique_ptr<HostQueues> queues;
   std::unique_ptr<Host> host;
 };
@@ -108,6 +116,7 @@ class Run {
   int serve(Ground& ground);
   int finish(Ground& ground, int status_if_clean);
   void say(const DrainCertificate& certificate);
+  void tell_collectors(Ground& ground);
   void bound_by(int nth, Duration drain_timeout);
   int refuse(const Refusal& lines);
   DrainCertificate certificate_of(JobSet::Drained drained, const Ground& ground) const;
@@ -137,6 +146,12 @@ Prepared Run::prepare() {
     ground->name = host_name(ground->config);
     log_.set(static_cast<observe::LogLevel>(ground->config.log_level),
              static_cast<observe::LogFormat>(ground->config.log_format));
+    auto telemetry = Telemetry::open(
+        {ground->config, ground->name, observe::build_info().version, log_, ground->metrics, clock_, random_});
+    if (!telemetry) {
+      return Refusal{telemetry.error().message()};
+    }
+    ground->telemetry = std::move(*telemetry);
     return prepare_host(ground);
   } catch (const std::exception& error) {  // No memory, or no thread.
     return Refusal{out_of_resources(error)};
@@ -158,9 +173,9 @@ Prepared Run::prepare_host(const std::shared_ptr<Ground>& ground) {
   ground->jobs = plans.size();
   ground->queues = std::make_unique<HostQueues>(ground->config, clock_, random_, &ground->metrics,
                                                 [this](const std::string& text) { log_.warn(text); });
-  ground->host =
-      std::make_unique<Host>(HostParts{ground->config, ground->name, *ground->queues, options_.explain, ground->plugins,
-                                       log_, ground->metrics, clock_, random_, errand_, events_});
+  ground->host = std::make_unique<Host>(HostParts{ground->config, ground->name, *ground->queues, options_.explain,
+                                                  ground->plugins, log_, ground->metrics, clock_, random_, errand_,
+                                                  events_, ground->telemetry.get()});
   if (auto made = ground->host->prepare(std::move(plans)); !made) {
     return Refusal{made.error().message()};
   }
@@ -244,6 +259,7 @@ int Run::finish(Ground& ground, int status_if_clean) {
   const DrainCertificate certificate = certificate_of(drained, ground);
   host.farewell({status, certificate.text()});
   say(certificate);
+  tell_collectors(ground);
   const bool hangs = !drained.clean || drained.threads_left || errand_.under_way() || host.waits_for_store() ||
                      events_.hard_stop_requested();
   if (hangs && SLUICE_GUARD(hung_threads_left)) {
@@ -287,6 +303,16 @@ void Run::say(const DrainCertificate& certificate) {
     log_.print("sluice: " + written.error().message() + "\n");
     static_cast<void>(log_.flush(kFlushTime));
   }
+}
+
+/// What log senders and traces still have, within the drain's time; the certificate is out by now.
+void Run::tell_collectors(Ground& ground) {
+  if (events_.hard_stop_requested()) {
+    return;
+  }
+  const SteadyTime end = draining_since_.load() + ground.config.drain_timeout + kLastShipping;
+  ground.telemetry->flush(std::min(end, clock_.steady_now() + kLongestShipping));
+  static_cast<void>(log_.flush(kFlushTime));
 }
 
 int Run::refuse(const Refusal& lines) {

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/error.hpp"
 #include "host/work/account.hpp"
 #include "host/work/handler_times.hpp"
 
@@ -38,6 +40,7 @@ struct JobActivity {
   LedgerSnapshot ledger;
   HandlerTimes times;
   std::vector<RunningHandler> running;
+  std::optional<Error> trouble{};  ///< why claims or settlements fail just now
 };
 
 }  // namespace sluice::work

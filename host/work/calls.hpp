@@ -7,6 +7,7 @@
 
 #include "host/queue/source.hpp"
 #include "host/work/call_loop.hpp"
+#include "host/work/job_tracing.hpp"
 
 /// The three kinds of calls that a job makes, each on a thread of its own: so that no claim or settlement, however
 /// slow, lets a lease run out.
@@ -22,10 +23,15 @@ class ClaimCall {
   static constexpr const char* kName = "sluice-poller";
   using Order = JobFlow::ClaimOrder;
 
-  /// `explain` may be empty: then a failure says what the source says.
+  /// `explain` may be empty: then a failure says what the source says. `tracing` may be null.
   ClaimCall(queue::Source& source, Duration visibility, const Clock& clock, ExplainError explain,
-            const queue::ClaimRules& rules = {})
-      : source_(source), visibility_(visibility), clock_(clock), explain_(std::move(explain)), rules_(rules) {}
+            const queue::ClaimRules& rules = {}, JobTracing* tracing = nullptr)
+      : source_(source),
+        visibility_(visibility),
+        clock_(clock),
+        explain_(std::move(explain)),
+        rules_(rules),
+        tracing_(tracing) {}
 
   void begin(SharedFlow& flow) {
     source_.start({.on_ready = [&flow] { flow.run([](JobFlow& job, SteadyTime, Notes& notes) { job.wake(notes); }); },
@@ -40,6 +46,7 @@ class ClaimCall {
   static Order next(JobFlow& flow, SteadyTime now, Notes&) { return flow.next_claim(now); }
   static bool empty(const Order& order) { return order.count == 0; }
   Result<queue::Claimed> make(const Order& order) {
+    const SteadyTime began = tracing_ != nullptr ? tracing_->now() : SteadyTime();
     auto claimed = source_.claim({.max = order.count,
                                   .bytes = kClaimBytes,
                                   .visibility = visibility_,
@@ -53,6 +60,9 @@ class ClaimCall {
     if (!claimed && explain_) {
       return Error(claimed.error().code(), explain_(claimed.error()));
     }
+    if (tracing_ != nullptr && claimed) {
+      tracing_->claimed(claimed->deliveries, began);
+    }
     return claimed;
   }
   static void report(JobFlow& flow, const Order&, Result<queue::Claimed> answer, SteadyTime now, Notes& notes) {
@@ -65,6 +75,7 @@ class ClaimCall {
   const Clock& clock_;
   const ExplainError explain_;
   const queue::ClaimRules rules_;
+  JobTracing* const tracing_;
 };
 
 /// Settles.
@@ -74,7 +85,9 @@ class SettleCall {
   static constexpr const char* kName = "sluice-settler";
   using Order = JobFlow::SettleOrder;
 
-  SettleCall(queue::Source& source, const Clock& clock) : source_(source), clock_(clock) {}
+  /// `tracing` may be null.
+  SettleCall(queue::Source& source, const Clock& clock, JobTracing* tracing = nullptr)
+      : source_(source), clock_(clock), tracing_(tracing) {}
 
   static void begin(SharedFlow&) {}
   static void end() {}
@@ -83,7 +96,13 @@ class SettleCall {
   }
   static bool empty(const Order& order) { return order.tasks.empty(); }
   std::vector<queue::SettleResult> make(const Order& order) {
-    return source_.settle(order.completions, Deadline::at(order.deadline));
+    if (tracing_ == nullptr) {
+      return source_.settle(order.completions, Deadline::at(order.deadline));
+    }
+    const SteadyTime began = tracing_->now();
+    auto results = source_.settle(order.completions, Deadline::at(order.deadline));
+    tracing_->settled(order.tasks, order.completions, results, began);
+    return results;
   }
   static void report(JobFlow& flow, Order order, std::vector<queue::SettleResult> answer, SteadyTime now,
                      Notes& notes) {
@@ -93,6 +112,7 @@ class SettleCall {
  private:
   queue::Source& source_;
   const Clock& clock_;
+  JobTracing* const tracing_;
 };
 
 /// Extends leases.

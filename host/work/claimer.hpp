@@ -51,6 +51,8 @@ class Claimer {
 
   /// Why nothing can be claimed, where the role may not.
   std::optional<Error> denial() const { return failures_.denial(); }
+  /// Why the last claim has failed, while none goes well.
+  const std::optional<Error>& trouble() const { return failures_.trouble(); }
   bool waits_for_room() const { return waits_for_room_; }
   bool under_way() const { return claiming_; }
   /// The last claim, begun after the last wake, found nothing due.

@@ -15,6 +15,7 @@ class FailureRun {
  public:
   /// One more; true when it should be logged.
   bool failed(const Error& error, SteadyTime now) {
+    trouble_ = error;
     denial_ = error.code() == ErrorCode::denied ? std::optional(error) : std::nullopt;
     if (count_++ > 0 && now - logged_at_ < kLogEvery) {
       return false;
@@ -25,10 +26,13 @@ class FailureRun {
   /// A call went well; true when that ended a run, which should be logged.
   bool succeeded() {
     denial_.reset();
+    trouble_.reset();
     return std::exchange(count_, 0) > 0;
   }
 
   bool going_on() const { return count_ > 0; }
+  /// Why the last call has failed.
+  const std::optional<Error>& trouble() const { return trouble_; }
   /// Why the last calls have failed, where the role may not make them: no waiting mends that.
   std::optional<Error> denial() const { return count_ >= kSureAfter ? denial_ : std::nullopt; }
 
@@ -39,6 +43,7 @@ class FailureRun {
   std::uint64_t count_ = 0;
   SteadyTime logged_at_{};
   std::optional<Error> denial_;
+  std::optional<Error> trouble_;
 };
 
 }  // namespace sluice::work

@@ -4,6 +4,8 @@
 #include <functional>
 #include <string_view>
 
+#include "host/observe/trace_context.hpp"
+
 namespace sluice::work {
 namespace {
 
@@ -15,6 +17,9 @@ std::uint64_t fingerprint_of(const queue::Message& message) {
   mix(message.content_type);
   mix(message.group);
   for (const auto& [name, value] : message.attributes) {
+    if (name == observe::kTraceParent) {
+      continue;  // each delivery has one of its own
+    }
     mix(name);
     mix(value);
   }

@@ -155,9 +155,12 @@ class Job::Parts {
         flow(flow_settings(spec), FailurePolicy(spec.config, spec.host), seams.random, crash_ledger.get(),
              seams.clock.steady_now()),
         shared(spec.config.name, flow, seams.clock, seams.log, seams.metrics),
+        tracing(seams.tracer == nullptr
+                    ? nullptr
+                    : std::make_unique<JobTracing>(*seams.tracer, spec.config, queue_names(spec.config))),
         poller(shared, ClaimCall(*source, spec.visibility_timeout, seams.clock, seams.explain,
-                                 rules_of(spec.config, spec.max_in_flight))),
-        settler(shared, SettleCall(*source, seams.clock)),
+                                 rules_of(spec.config, spec.max_in_flight), tracing.get())),
+        settler(shared, SettleCall(*source, seams.clock, tracing.get())),
         keeper(shared, ExtendCall(*source, spec.visibility_timeout)),
         keys(std::move(its_keys)) {
     if (!keys.empty()) {
@@ -173,7 +176,9 @@ class Job::Parts {
       return first.error();
     }
     workers = std::make_unique<WorkerPool>(
-        shared, WorkerPool::Settings{queue_names(spec.config), spec.config.retry.max_attempts, spec.config.timeout},
+        shared,
+        WorkerPool::Settings{queue_names(spec.config), spec.config.retry.max_attempts, spec.config.timeout,
+                             tracing.get()},
         std::move(*first), [this](SeatKind kind) { return instances.make(kind); }, crash_ledger.get());
     return {};
   }
@@ -192,6 +197,7 @@ class Job::Parts {
   InstanceMaker instances;
   JobFlow flow;
   SharedFlow shared;
+  const std::unique_ptr<JobTracing> tracing;  ///< null: nothing is traced
   CallLoop<ClaimCall> poller;
   CallLoop<SettleCall> settler;
   CallLoop<ExtendCall> keeper;
@@ -304,7 +310,8 @@ JobActivity Job::activity() const {
                        .workers = flow.workforce().workers(),
                        .ledger = flow.holdings().account(),
                        .times = flow.handler_times(),
-                       .running = flow.running()};
+                       .running = flow.running(),
+                       .trouble = flow.trouble()};
   });
 }
 

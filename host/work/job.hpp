@@ -16,6 +16,7 @@
 #include "host/isolation/crash_ledger.hpp"
 #include "host/observe/log.hpp"
 #include "host/observe/metrics.hpp"
+#include "host/observe/tracer.hpp"
 #include "host/plugin/handler_instance.hpp"
 #include "host/plugin/option_values.hpp"
 #include "host/queue/idempotency.hpp"
@@ -62,6 +63,7 @@ struct JobSeams {
   std::function<std::string(const Error& error)> explain;
   /// Opens a queue's idempotency keys, for a job that has some. Empty: there are none.
   std::function<Result<std::unique_ptr<queue::IdempotencyKeys>>(const std::string& queue)> keys{};
+  observe::Tracer* tracer = nullptr;  ///< null: nothing is traced
 };
 
 /// A handler that ignores its stop token past time-out and grace. A value.

@@ -113,6 +113,8 @@ class JobFlow {
   bool claim_under_way() const { return claimer_.under_way(); }
   /// Why the job cannot do its work, where the store refuses the role.
   std::optional<Error> denial() const;
+  /// Why claims or settlements fail just now.
+  std::optional<Error> trouble() const { return claimer_.trouble() ? claimer_.trouble() : settler_.trouble(); }
   /// Nothing is held, and the last claim, begun after the last wake, found nothing due.
   bool quiescent() const;
 

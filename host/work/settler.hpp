@@ -69,6 +69,8 @@ class Settler {
   bool blocked() const;
   /// Why completions cannot be written, where the role may not.
   std::optional<Error> denial() const { return failures_.denial(); }
+  /// Why completions could not be written, while none can.
+  const std::optional<Error>& trouble() const { return failures_.trouble(); }
   /// Nothing waits, and no call is under way.
   bool idle() const { return !settling_ && queue_.size() == 0; }
   bool under_way() const { return settling_; }

@@ -159,9 +159,12 @@ void WorkerPool::work_off(Worker& worker) {
     if (crash_ledger_ != nullptr) {
       crash_ledger_->started(task->slot);
     }
-    plugin::Outcome outcome = worker.instance.handler->handle(
-        task->message, settings_.queues[std::min<std::size_t>(task->part, settings_.queues.size() - 1)],
-        settings_.max_attempts, worker.hand.attempt());
+    const auto handle = [&] {
+      return worker.instance.handler->handle(
+          task->message, settings_.queues[std::min<std::size_t>(task->part, settings_.queues.size() - 1)],
+          settings_.max_attempts, worker.hand.attempt());
+    };
+    plugin::Outcome outcome = settings_.tracing == nullptr ? handle() : settings_.tracing->handle(*task, handle);
     if (crash_ledger_ != nullptr) {
       crash_ledger_->ended(task->slot);
     }

@@ -12,6 +12,7 @@
 #include "host/plugin/handler_instance.hpp"
 #include "host/runtime/service.hpp"
 #include "host/work/hand.hpp"
+#include "host/work/job_tracing.hpp"
 #include "host/work/service_thread.hpp"
 #include "host/work/shared_flow.hpp"
 
@@ -31,9 +32,10 @@ struct WorkerInstance {
 class WorkerPool final : public runtime::Service {
  public:
   struct Settings {
-    std::vector<std::string> queues;         ///< by the part of their source
-    std::uint32_t max_attempts = 0;  ///< shown to handlers; 0: no limit
-    Duration timeout{};              ///< of an attempt; zero: none
+    std::vector<std::string> queues;  ///< by the part of their source
+    std::uint32_t max_attempts = 0;   ///< shown to handlers; 0: no limit
+    Duration timeout{};               ///< of an attempt; zero: none
+    JobTracing* tracing = nullptr;    ///< null: nothing is traced; outlives the pool
   };
   /// Makes what a thread that comes later works with; called on that thread.
   using MakeInstance = std::function<Result<WorkerInstance>(SeatKind kind)>;

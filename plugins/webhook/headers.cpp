@@ -84,6 +84,12 @@ HeaderList request_headers(const Settings& settings, const sluice::Message& mess
       headers.add(settings.attribute_prefix + safe_name(name), value);
     }
   }
+  // By the names that W3C gives them, so that the server's spans are of the same trace.
+  for (const char* const name : {"traceparent", "tracestate"}) {
+    if (const auto value = message.attribute(name)) {
+      headers.add(name, *value);
+    }
+  }
   if (!settings.bearer_token.empty()) {
     headers.add("Authorization", "Bearer " + settings.bearer_token);
   }

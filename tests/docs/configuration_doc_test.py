@@ -14,6 +14,8 @@ PAGE = "docs/configuration.md"
 # What is no default but must be there, or depends on the machine.
 GIVEN = {"[host] name": '"a"', "[http] listen": '"127.0.0.1:0"', "[dynamodb] region": '"eu-west-1"', "[dynamodb] endpoint": '"http://127.0.0.1:1"',
          "[stores.NAME] kind": '"sqlite"', "[stores.NAME] path": '"other.db"', "[stores.NAME] region": None, "[stores.NAME] endpoint": None,
+         "[log] handler": '["rollbar", "sentry", "datadog"]', "[log.rollbar] token": '"t"', "[log.sentry] dsn": '"https://k@sentry.io/1"',
+         "[log.datadog] api_key": '"k"', "[tracing] endpoint": '"http://localhost:4317"', "[tracing] ca": '"ca.pem"',
          "[queues.NAME] store": '"NAME"', "[queues.NAME] table": '"orders-table"', "[job] name": '"orders"', "[job] queue": '"orders"', "[job] handler": '"log"', "[job] queues": None,
          "[job.plugin] file": None, "[job.plugin] sha256": None, "[job.limits] memory": '"512MiB"', "[job.limits] cpu": '"10s"',
          "[job] isolation": '"process"', "[job] rate_limit": '"100/s"', "[job.options]": None, "[job.idempotency] key": '"message"',

@@ -1,0 +1,280 @@
+#include "host/observe/otlp.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <utility>
+
+#include "base/text/utf8.hpp"
+#include "host/observe/escape.hpp"
+#include "host/observe/protobuf.hpp"
+
+namespace sluice::observe {
+
+namespace {
+
+using protobuf::append_bytes;
+using protobuf::append_fixed32;
+using protobuf::append_fixed64;
+using protobuf::append_number;
+
+constexpr std::size_t kMostText = 4096;  // of an attribute, or of a reason
+constexpr std::uint64_t kStatusError = 2;
+
+// Field numbers, by the message that they are of.
+namespace request {
+constexpr std::uint32_t kResourceSpans = 1;
+}
+namespace resource_spans {
+constexpr std::uint32_t kResource = 1;
+constexpr std::uint32_t kScopeSpans = 2;
+}  // namespace resource_spans
+namespace scope_spans {
+constexpr std::uint32_t kScope = 1;
+constexpr std::uint32_t kSpans = 2;
+}  // namespace scope_spans
+namespace span_field {
+constexpr std::uint32_t kTraceId = 1;
+constexpr std::uint32_t kSpanId = 2;
+constexpr std::uint32_t kTraceState = 3;
+constexpr std::uint32_t kParentSpanId = 4;
+constexpr std::uint32_t kName = 5;
+constexpr std::uint32_t kKind = 6;
+constexpr std::uint32_t kStart = 7;
+constexpr std::uint32_t kEnd = 8;
+constexpr std::uint32_t kAttributes = 9;
+constexpr std::uint32_t kStatus = 15;
+constexpr std::uint32_t kFlags = 16;
+}  // namespace span_field
+
+std::string bytes_of(std::uint64_t number) {
+  std::string bytes;
+  for (unsigned shift = 64; shift > 0;) {
+    shift -= 8;
+    bytes += static_cast<char>(number >> shift & 0xffU);
+  }
+  return bytes;
+}
+
+std::string text_value(std::string_view text) {
+  std::string value;
+  append_bytes(value, 1, clean_utf8(text, kMostText));
+  return value;
+}
+
+std::string key_value(std::string_view key, std::string_view any_value) {
+  std::string pair;
+  append_bytes(pair, 1, key);
+  append_bytes(pair, 2, any_value);
+  return pair;
+}
+
+/// A field's value as OTLP's AnyValue.
+std::string any_value(const LogField& field) {
+  const std::string_view text = field.value();
+  std::string value;
+  if (!field.is_bare()) {
+    return text_value(text);
+  }
+  if (text == "true" || text == "false") {
+    append_number(value, 2, text == "true" ? 1 : 0);
+    return value;
+  }
+  std::int64_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  append_number(value, 3, static_cast<std::uint64_t>(number));
+  return value;
+}
+
+std::uint64_t unix_nanoseconds(WallTime time) {
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count());
+}
+
+/// How many spans the collector did not want, of those that it was sent; and why.
+Judgement partial_success(std::string_view response) {
+  Judgement judgement;
+  protobuf::read(response, [&](std::uint32_t field, std::uint64_t, std::string_view partial) {
+    if (field != 1) {
+      return;
+    }
+    protobuf::read(partial, [&](std::uint32_t inner, std::uint64_t number, std::string_view bytes) {
+      if (inner == 1) {
+        judgement.rejected = static_cast<std::size_t>(number);
+      } else if (inner == 2) {
+        append_visible(judgement.why, clean_utf8(bytes, 256));
+      }
+    });
+  });
+  if (judgement.rejected > 0 && judgement.why.empty()) {
+    judgement.why = "the collector rejected them";
+  }
+  return judgement;
+}
+
+/// What both protocols have in common.
+class Otlp : public Collector {
+ public:
+  Otlp(const config::TracingConfig& tracing, const LogIdentity& identity) : url_(tracing.endpoint) {
+    for (const auto& [name, value] : tracing.headers) {
+      headers_.emplace_back(name, value);
+    }
+    headers_.emplace_back("User-Agent", "sluice/" + identity.version);
+    std::map<std::string, std::string> attributes = tracing.attributes;
+    attributes["service.name"] = tracing.service;
+    attributes.emplace("service.version", identity.version);
+    attributes.emplace("service.instance.id", identity.host);
+    attributes.emplace("host.name", identity.host);
+    if (!tracing.environment.empty()) {
+      attributes["deployment.environment"] = tracing.environment;
+      attributes["deployment.environment.name"] = tracing.environment;
+    }
+    for (const auto& [name, value] : attributes) {
+      append_bytes(resource_, 1, key_value(name, text_value(value)));
+    }
+    append_bytes(scope_, 1, "sluice");
+    append_bytes(scope_, 2, identity.version);
+  }
+
+  const std::string& name() const override { return name_; }
+  ShipLimits limits() const override {
+    ShipLimits limits;
+    limits.items = 20'000;
+    limits.bytes = std::size_t{8} << 20;
+    limits.batch_items = 4'000;  // about a megabyte; collectors take four
+    return limits;
+  }
+
+ protected:
+  std::string export_request(std::span<const std::string> items) const {
+    std::string spans;
+    append_bytes(spans, scope_spans::kScope, scope_);
+    for (const std::string& item : items) {
+      append_bytes(spans, scope_spans::kSpans, item);
+    }
+    std::string of_resource;
+    append_bytes(of_resource, resource_spans::kResource, resource_);
+    append_bytes(of_resource, resource_spans::kScopeSpans, spans);
+    std::string whole;
+    append_bytes(whole, request::kResourceSpans, of_resource);
+    return whole;
+  }
+
+  const std::string url_;
+  dynamo::Headers headers_;
+
+ private:
+  const std::string name_ = "otlp";
+  std::string resource_;
+  std::string scope_;
+};
+
+class OtlpHttp final : public Otlp {
+ public:
+  using Otlp::Otlp;
+
+  dynamo::HttpRequest request(std::span<const std::string> items, WallTime) const override {
+    dynamo::HttpRequest made{.method = "POST", .url = url_, .headers = headers_, .body = export_request(items)};
+    made.headers.emplace_back("Content-Type", "application/x-protobuf");
+    return made;
+  }
+  Judgement judge(const dynamo::HttpResult& result) const override {
+    Judgement judgement = judge_status(result, {429, 502, 503, 504}, "headers of [tracing]");
+    return judgement.kind == Judgement::Kind::taken ? partial_success(result->body) : judgement;
+  }
+};
+
+/// One unary call for each batch: a frame there, a frame and trailers back.
+class OtlpGrpc final : public Otlp {
+ public:
+  OtlpGrpc(const config::TracingConfig& tracing, const LogIdentity& identity) : Otlp(tracing, identity) {}
+
+  dynamo::HttpRequest request(std::span<const std::string> items, WallTime) const override {
+    const std::string message = export_request(items);
+    dynamo::HttpRequest made{.method = "POST",
+                             .url = url_ + "/opentelemetry.proto.collector.trace.v1.TraceService/Export",
+                             .headers = headers_,
+                             .body = std::string(1, '\0')};
+    for (unsigned shift = 32; shift > 0;) {
+      shift -= 8;
+      made.body += static_cast<char>(message.size() >> shift & 0xffU);
+    }
+    made.body += message;
+    made.headers.emplace_back("Content-Type", "application/grpc");
+    made.headers.emplace_back("TE", "trailers");
+    made.headers.emplace_back("grpc-timeout", "10S");
+    return made;
+  }
+
+  Judgement judge(const dynamo::HttpResult& result) const override {
+    Judgement judgement = judge_status(result, {429, 502, 503, 504}, "headers of [tracing]");
+    if (judgement.kind != Judgement::Kind::taken) {
+      return judgement;
+    }
+    const std::string* status = result->header("grpc-status");
+    if (status == nullptr) {
+      return {Judgement::Kind::again, 0, std::nullopt, "it does not answer as gRPC does; is the port right?"};
+    }
+    if (*status == "0") {
+      constexpr std::size_t kFrameHeader = 5;
+      return partial_success(std::string_view(result->body).substr(std::min(kFrameHeader, result->body.size())));
+    }
+    // CANCELLED, DEADLINE_EXCEEDED, ABORTED, OUT_OF_RANGE, UNAVAILABLE, DATA_LOSS; RESOURCE_EXHAUSTED where the
+    // collector says that it recovers.
+    constexpr std::array<std::string_view, 6> kAgain{"1", "4", "10", "11", "14", "15"};
+    const bool again = std::find(kAgain.begin(), kAgain.end(), *status) != kAgain.end() ||
+                       (*status == "8" && result->header("grpc-status-details-bin") != nullptr);
+    std::string why = "it answered with gRPC status ";
+    append_visible(why, *status);
+    if (const std::string* text = result->header("grpc-message")) {
+      why += " (";
+      append_visible(why, clean_utf8(*text, 256));
+      why += ')';
+    }
+    if (*status == "16" || *status == "7") {
+      why += "; are the headers of [tracing] right?";
+    }
+    return {again ? Judgement::Kind::again : Judgement::Kind::refused, 0, retry_after(*result), std::move(why)};
+  }
+};
+
+}  // namespace
+
+std::string encode_span(const Span& span, WallTime wall, SteadyTime now) {
+  const auto nanoseconds = [&](SteadyTime time) { return unix_nanoseconds(wall - (now - time)); };
+  std::string out;
+  append_bytes(out, span_field::kTraceId,
+               {reinterpret_cast<const char*>(span.context.trace.data()), span.context.trace.size()});
+  append_bytes(out, span_field::kSpanId, bytes_of(span.context.span));
+  if (!span.state.empty()) {
+    append_bytes(out, span_field::kTraceState, span.state);
+  }
+  if (span.parent != 0) {
+    append_bytes(out, span_field::kParentSpanId, bytes_of(span.parent));
+  }
+  append_bytes(out, span_field::kName, span.name);
+  append_number(out, span_field::kKind, static_cast<std::uint64_t>(span.kind));
+  append_fixed64(out, span_field::kStart, nanoseconds(span.began));
+  append_fixed64(out, span_field::kEnd, nanoseconds(span.ended));
+  for (const LogField& field : span.attributes) {
+    append_bytes(out, span_field::kAttributes, key_value(field.name(), any_value(field)));
+  }
+  if (span.failed) {
+    std::string status;
+    append_bytes(status, 2, clean_utf8(span.reason, kMostText));
+    append_number(status, 3, kStatusError);
+    append_bytes(out, span_field::kStatus, status);
+  }
+  append_fixed32(out, span_field::kFlags, span.context.sampled ? 1 : 0);
+  return out;
+}
+
+std::unique_ptr<Collector> make_otlp(const config::TracingConfig& tracing, const LogIdentity& identity) {
+  if (tracing.protocol == config::TraceProtocol::http) {
+    return std::make_unique<OtlpHttp>(tracing, identity);
+  }
+  return std::make_unique<OtlpGrpc>(tracing, identity);
+}
+
+}  // namespace sluice::observe

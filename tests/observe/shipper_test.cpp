@@ -1,0 +1,132 @@
+#include "host/observe/shipper.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "base/random.hpp"
+#include "tests/support/fake_transport.hpp"
+
+namespace sluice::observe {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr Duration kPatience = seconds(20);
+
+class CountingSender final : public SenderMetrics {
+ public:
+  void sent(std::uint64_t count) override { sent_count += count; }
+  void dropped(std::uint64_t count) override { dropped_count += count; }
+  void failed(std::uint64_t requests) override { failed_count += requests; }
+  void waiting(std::size_t now) override { waiting_now = now; }
+
+  std::atomic<std::uint64_t> sent_count{0};
+  std::atomic<std::uint64_t> dropped_count{0};
+  std::atomic<std::uint64_t> failed_count{0};
+  std::atomic<std::size_t> waiting_now{0};
+};
+
+class PlainCollector final : public Collector {
+ public:
+  explicit PlainCollector(std::size_t room) { limits_.items = room; }
+
+  const std::string& name() const override { return name_; }
+  ShipLimits limits() const override { return limits_; }
+  dynamo::HttpRequest request(std::span<const std::string> items, WallTime) const override {
+    dynamo::HttpRequest made{.url = "http://collector/"};
+    for (const std::string& item : items) {
+      made.body += item + ";";
+    }
+    return made;
+  }
+  Judgement judge(const dynamo::HttpResult& result) const override { return judge_status(result, {503}, "token"); }
+
+ private:
+  const std::string name_ = "plain";
+  ShipLimits limits_;
+};
+
+class ShipperTest : public testing::Test {
+ protected:
+  Shipper::Lane& lane(std::size_t room = 100) {
+    return shipper.add(std::make_unique<PlainCollector>(room), transport, metrics);
+  }
+  SteadyTime soon() const { return clock.steady_now() + kPatience; }
+
+  SystemClock clock;
+  SeededRandom random{1};
+  CountingSender metrics;
+  Mutex mutex;
+  std::vector<std::string> told;
+  Shipper shipper{clock, random, [this](const std::string& text) {
+                    const MutexLock lock(mutex);
+                    told.push_back(text);
+                  }};
+  // As in the product it goes first.
+  test::FakeTransport transport;
+};
+
+TEST_F(ShipperTest, AFlushBringsEverythingInBatches) {
+  Shipper::Lane& to = lane();
+  ASSERT_TRUE(shipper.start());
+  transport.answer(200, "");
+  transport.answer(200, "");
+  shipper.put(to, "a");
+  shipper.put(to, "b");
+  EXPECT_TRUE(shipper.flush(soon()));
+  std::string all;
+  for (const auto& request : transport.requests()) {
+    all += request.body;
+  }
+  EXPECT_EQ(all, "a;b;");
+  EXPECT_EQ(metrics.sent_count, 2U);
+  EXPECT_EQ(metrics.waiting_now, 0U);
+}
+
+TEST_F(ShipperTest, ACollectorThatNeverAnswersHoldsUpNobodyAndIsTold) {
+  Shipper::Lane& to = lane(3);
+  transport.hold();
+  ASSERT_TRUE(shipper.start());
+  for (int i = 0; i < 1000; ++i) {
+    shipper.put(to, "x");
+  }
+  EXPECT_EQ(metrics.dropped_count, 997U);
+  EXPECT_EQ(metrics.waiting_now, 3U);
+  EXPECT_FALSE(shipper.flush(clock.steady_now()));
+  transport.wait_for_requests(1);
+  shipper.stop();
+  EXPECT_EQ(metrics.dropped_count, 1000U) << "what was under way counts as dropped";
+  EXPECT_TRUE(transport.release(test::FakeTransport::response(200, ""))) << "an answer after the end is nobody's";
+  EXPECT_EQ(metrics.sent_count, 0U);
+  const MutexLock lock(mutex);
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_THAT(told[0], testing::ContainsRegex("^[0-9]+ items for plain were dropped: it does not keep up$"));
+}
+
+TEST_F(ShipperTest, StatusesNameWhatIsWrong) {
+  Shipper::Lane& to = lane();
+  ASSERT_TRUE(shipper.start());
+  transport.answer(401, "the token abc is unknown");
+  shipper.put(to, "x");
+  EXPECT_TRUE(shipper.flush(soon())) << "what is refused waits no more";
+  const auto statuses = shipper.statuses();
+  ASSERT_EQ(statuses.size(), 1U);
+  EXPECT_EQ(statuses[0].name, "plain");
+  EXPECT_EQ(statuses[0].trouble, "it answered 401; is the token right?");
+  EXPECT_EQ(statuses[0].figures.dropped, 1U);
+  EXPECT_EQ(metrics.failed_count, 1U);
+}
+
+TEST_F(ShipperTest, StopsAnyNumberOfTimesAndTakesNothingAfterwards) {
+  Shipper::Lane& to = lane();
+  ASSERT_TRUE(shipper.start());
+  shipper.stop();
+  shipper.put(to, "x");
+  shipper.stop();
+  EXPECT_TRUE(transport.requests().empty());
+}
+
+}  // namespace
+}  // namespace sluice::observe
