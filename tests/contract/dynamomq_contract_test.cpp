@@ -1,6 +1,6 @@
+#include "tests/contract/effect_contract.hpp"
 #include "tests/contract/order_contract.hpp"
 #include "tests/contract/store_contract.hpp"
-#include "tests/contract/effect_contract.hpp"
 #include "tests/stores/dynamomq/emulated_tables.hpp"
 
 namespace sluice::test {
@@ -84,7 +84,8 @@ StoreFactory dynamomq() {
                     .keeps_to_bytes = false,
                     .counts_in_flight = false,
                     .windows_by_own_clock = false,
-                    .stable_ties = false};
+                    .stable_ties = false,
+                    .staged_keys = false};
   factory.absence = Emulator::absence();
   return factory;
 }

@@ -93,6 +93,21 @@ TEST_P(EffectContract, MessagesOfOneCompletionKeepTheirOrder) {
   EXPECT_EQ(claimed, ids);
 }
 
+TEST_P(EffectContract, AMessagesPriorityIsKeptOrRefused) {
+  send("A-1");
+  Effects effects = emits({to(queue_name(), "B-1")});
+  effects.messages.front().message.priority = queue::Priority::high;
+  const auto result = settle_with(claim_one(standard()).receipt, effects);
+  if (desk().source(standard()).traits().priorities) {
+    ASSERT_EQ(result.status, SettleStatus::applied) << result.error.message();
+    EXPECT_EQ(claim_one(standard()).message.priority, queue::Priority::high);
+  } else {
+    EXPECT_EQ(result.status, SettleStatus::refused);
+    EXPECT_THAT(result.error.message(), HasSubstr("has no priorities"));
+    EXPECT_FALSE(absent("A-1"));
+  }
+}
+
 TEST_P(EffectContract, MessagesRingForThoseWhoWait) {
   send("A-1");
   const auto delivery = claim_one(standard());

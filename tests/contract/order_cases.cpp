@@ -168,6 +168,46 @@ TEST_P(SequenceContract, HandsOutOneAfterTheOther) {
   EXPECT_THAT(work_off(sequence), ElementsAre("a1", "b1", "-1", "a2"));
 }
 
+TEST_P(SequenceContract, GoesOnBehindADeadLetterAndARemovedHead) {
+  const ClaimRules sequence{.order = Order::queue};
+  send_all({"a1", "b1", "a2"});
+  end(take_one(sequence), CompletionAction::dead_letter);
+  const Delivery next = take_one(sequence);
+  EXPECT_EQ(next.message.id, "b1");
+  EXPECT_EQ(change({.id = "b1", .action = queue::ChangeAction::remove}).status, queue::ChangeStatus::applied);
+  EXPECT_THAT(ids(10, sequence), ElementsAre("a2"));
+}
+
+TEST_P(SequenceContract, AReleasedHeadIsTheHeadAgain) {
+  const ClaimRules sequence{.order = Order::queue};
+  send_all({"a1", "b1"});
+  end(take_one(sequence), CompletionAction::release, 5s);
+  EXPECT_THAT(ids(10, sequence), IsEmpty()) << "snoozed, it keeps the others waiting";
+  clock().advance(6s);
+  end(take_one(sequence), CompletionAction::release);
+  const Delivery again = take_one(sequence);
+  EXPECT_EQ(again.message.id, "a1");
+  EXPECT_EQ(again.message.attempt, 1U);
+  EXPECT_THAT(ids(10, sequence), IsEmpty());
+}
+
+TEST_P(SequenceContract, AHeadWhoseHolderDiedIsASuspectAndKeepsItsPlace) {
+  const ClaimRules sequence{.order = Order::queue};
+  send_all({"a1", "b1"});
+  const auto dead = claim_as(standard(), {.max = 1, .visibility = 1s, .rules = sequence}).deliveries;
+  ASSERT_THAT(ids_of(dead), ElementsAre("a1"));
+  clock().advance(2s);
+  EXPECT_THAT(claim_as(standard(), {.max = 10, .suspects = false, .rules = sequence}).deliveries, IsEmpty());
+  const Delivery again = take_one(sequence);
+  EXPECT_EQ(again.message.id, "a1");
+  EXPECT_TRUE(again.suspect);
+  EXPECT_EQ(settle(standard(), dead.front().receipt, CompletionAction::remove), SettleStatus::lost)
+      << "who lost it moves nothing on";
+  EXPECT_THAT(ids(10, sequence), IsEmpty());
+  done(again);
+  EXPECT_THAT(ids(10, sequence), ElementsAre("b1"));
+}
+
 TEST_P(OrderContract, OthersKeepToTheOrderThatAJobHasBegun) {
   send_all({"a1", "a2", "b1"});
   EXPECT_THAT(ids(1), ElementsAre("a1"));

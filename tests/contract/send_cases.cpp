@@ -129,6 +129,20 @@ TEST_P(StoreContract, RefusesAnIdThatIsTooLongAndTakesTheOthers) {
   EXPECT_EQ(stats(standard()).total(), 2U);
 }
 
+TEST_P(StoreContract, APriorityIsKeptOrRefused) {
+  const NewMessage urgent{.id = "A-1", .body = "x", .priority = queue::Priority::critical};
+  const auto sent = desk().send(queue_name(), std::span(&urgent, 1), soon()).front();
+  if (desk().source(standard()).traits().priorities) {
+    ASSERT_EQ(sent.status, SendStatus::sent) << sent.error.message();
+    EXPECT_EQ(claim_one(standard()).message.priority, queue::Priority::critical);
+  } else {
+    EXPECT_EQ(sent.status, SendStatus::failed);
+    EXPECT_EQ(sent.error.code(), ErrorCode::invalid);
+    EXPECT_THAT(sent.error.message(), ::testing::HasSubstr("has no priorities"));
+    EXPECT_TRUE(absent("A-1"));
+  }
+}
+
 TEST_P(StoreContract, RefusesABodyThatIsTooLargeAndTakesTheOthers) {
   if (traits().max_body == 0) {
     GTEST_SKIP() << "this store names no limit";

@@ -1,5 +1,11 @@
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "host/queue/effects.hpp"
 #include "host/queue/queues.hpp"
 #include "tests/simulation/truth.hpp"
 
@@ -17,6 +23,9 @@ struct FaultMix {
 
   bool any() const { return throttled + unavailable + answer_lost + one_message + slow > 0; }
 };
+
+/// The queue that handlers send to.
+inline constexpr const char* kReceipts = "receipts";
 
 /// The store that simulated hosts work on.
 class Backend {
@@ -38,6 +47,25 @@ class Backend {
   virtual bool is_real() const = 0;
   /// For a store that makes them by itself: what goes wrong from now on.
   virtual void set_faults(const FaultMix& faults) = 0;
+  /// Whether its threads wait by the machine's clock, so that a deadline in virtual time would be one of real time.
+  virtual bool waits_for_machine() const { return false; }
+};
+
+/// A real store, which has a table of the user's beside its queues: accounts that are added to.
+class StoreBackend : public Backend {
+ public:
+  /// A message of the queue is there that was not: its id, and what it is sorted by.
+  using Stored = std::function<void(const std::string& id, const std::string& sent_at)>;
+
+  /// Makes the table and the queue that handlers send to. Once, before the hosts. A store that makes faults by itself
+  /// tells of what it stores.
+  virtual void begin_trade(Stored stored) = 0;
+  virtual queue::EffectWrite add_one(const std::string& account) = 0;
+  /// A write whose condition fails.
+  virtual queue::EffectWrite never() = 0;
+  virtual std::map<std::string, std::int64_t> accounts() = 0;
+  /// What is wrong inside the store; empty: nothing.
+  virtual std::string damage() { return {}; }
 };
 
 }  // namespace sluice::simulation

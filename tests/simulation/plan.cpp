@@ -1,5 +1,6 @@
 #include "tests/simulation/plan.hpp"
 
+#include <algorithm>
 #include <chrono>
 
 namespace sluice::simulation {
@@ -29,9 +30,67 @@ TablePlan make_table_plan(Random& random, Duration visibility) {
   return plan;
 }
 
+config::IdempotencyConfig make_keys(Random& random) {
+  config::IdempotencyConfig keys;
+  if (random.unit() < 0.75) {
+    keys.kind = config::IdempotencyConfig::Kind::attribute;
+    keys.path = "key";
+  }
+  keys.while_running = random.below(3) == 0 ? config::WhileRunning::reject : config::WhileRunning::wait;
+  keys.on_duplicate = random.below(3) == 0 ? config::OnDuplicate::run : config::OnDuplicate::skip;
+  keys.on_missing = config::OnMissingKey::run;
+  return keys;
+}
+
+// Groups are kept on SQLite alone; a queue in order on both.
+config::Order make_order(Random& random, Store store) {
+  const double dice = random.unit();
+  if (store == Store::dynamomq) {
+    return dice < 0.3 ? config::Order::queue : config::Order::none;
+  }
+  return dice < 0.5 ? config::Order::group : dice < 0.7 ? config::Order::queue : config::Order::none;
+}
+
+void make_trade(Plan& plan, Random& random, Store store) {
+  const auto coin = [&](double chance) { return random.unit() < chance; };
+  TradePlan& trade = plan.trade.emplace();
+  plan.messages = 10 + random.below(25);
+  if (coin(0.2)) {
+    plan.job.retry.max_attempts = 1;
+  }
+  plan.job.order = make_order(random, store);
+  if (coin(0.65)) {
+    plan.job.idempotency = make_keys(random);
+  }
+  trade.groups = 1 + random.below(5);
+  trade.keys = 2 + random.below(plan.messages);
+  trade.dedup_window = coin(0.7) ? 15s + std::chrono::seconds(random.below(10)) : 0s;
+  trade.copies = random.unit();
+  trade.refused = coin(0.4) ? random.unit() * 0.3 : 0;
+  trade.rejects_refused = coin(0.3);
+  trade.shared = coin(0.3);
+  trade.span = coin(0.5) ? Duration(std::chrono::milliseconds(1 + random.below(30))) : 0s;
+  plan.table.span = trade.span;
+  plan.bombs = std::min<std::uint64_t>(plan.bombs, 1);
+  if (plan.job.order == config::Order::none) {
+    return;
+  }
+  // What is kept would keep those behind it for ever, and nobody outside is held back.
+  plan.job.dead_letter = coin(0.3) ? config::DeadLetterPolicy::discard : config::DeadLetterPolicy::move;
+  if (store == Store::dynamomq) {
+    // As strict as the index is, so that it must not lag. One worker, as `check` wants it.
+    plan.job.concurrency = 1;
+    plan.table.lag = {};
+    plan.takes_away = false;
+  } else if (coin(0.3)) {
+    plan.job.on_dead_letter = config::OnDeadLetter::hold;
+    plan.bombs = 0;  // one that an operator puts back would end another host
+  }
+}
+
 }  // namespace
 
-Plan make_plan(Random& random, Store store) {
+Plan make_plan(Random& random, Store store, Work work) {
   const auto maybe = [&](double chance, double most) { return random.unit() < chance ? random.unit() * most : 0.0; };
   const auto coin = [&](double chance) { return random.unit() < chance; };
   Plan plan;
@@ -76,8 +135,31 @@ Plan make_plan(Random& random, Store store) {
       plan.table.early = 2s;
     }
   }
+  if (work == Work::trade) {
+    make_trade(plan, random, store);
+  }
   return plan;
 }
+
+namespace {
+
+void describe_trade(const Plan& plan, std::string& text) {
+  const auto add = [&](bool on, const std::string& name) { text += on ? ", " + name : ""; };
+  add(plan.job.order == config::Order::group, std::to_string(plan.trade->groups) + " groups in order");
+  add(plan.job.order == config::Order::queue, "a queue in order");
+  add(plan.job.on_dead_letter == config::OnDeadLetter::hold, "dead letters hold");
+  if (const auto& keys = plan.job.idempotency) {
+    add(true, keys->kind == config::IdempotencyConfig::Kind::message ? "keyed by id" : "keyed");
+    add(keys->while_running == config::WhileRunning::reject, "rejects while running");
+    add(keys->on_duplicate == config::OnDuplicate::run, "runs duplicates");
+  }
+  add(plan.trade->dedup_window > Duration::zero(),
+      "deduplicates for " + config::format_duration(plan.trade->dedup_window));
+  add(plan.trade->refused > 0, "refused effects");
+  add(plan.trade->span > Duration::zero(), "transactions that conflict");
+}
+
+}  // namespace
 
 std::string describe(const Plan& plan) {
   std::string text = std::to_string(plan.messages) + " messages, " + std::to_string(plan.job.concurrency) +
@@ -96,6 +178,9 @@ std::string describe(const Plan& plan) {
   add(plan.table.limits.partition_write > 0, "hot partitions");
   add(plan.table.late, "late requests");
   add(plan.table.skew > Duration::zero(), plan.table.skew > plan.visibility ? "very wrong clocks" : "wrong clocks");
+  if (plan.trade) {
+    describe_trade(plan, text);
+  }
   return text;
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "host/work/job_queues.hpp"
+
 namespace sluice::simulation {
 namespace {
 
@@ -20,7 +22,9 @@ SimHost::SimHost(World& world, Truth::Host number)
       flow_({.workers = world.job.concurrency,
              .visibility = world.visibility,
              .stuck_grace = world.grace,
-             .claiming = {.rate_limit = world.job.rate_limit}},
+             .claiming = {.rate_limit = world.job.rate_limit},
+             .keys = world.job.idempotency,
+             .job = SimPort::kJob},
             work::FailurePolicy(world.job, "host-" + std::to_string(number)), world.random, &port_.crash_ledger(),
             world.loop.now()) {}
 
@@ -63,6 +67,9 @@ void SimHost::step(const std::function<void(SteadyTime, Notes&)>& body) {
   }
   if (notes.keeper) {
     when(now, [this] { keep(); });
+  }
+  if (notes.keys) {
+    when(now, [this] { ask(); });
   }
   if (notes.drained) {
     when(now, [this] { step_drain(); });
@@ -140,8 +147,11 @@ void SimHost::poll() {
   using Answer = Result<queue::Claimed>;
   call<Answer>(
       [this, order, now] {
-        return port_.claim({.max = order.count, .bytes = work::kClaimBytes, .visibility = world_.visibility}, now,
-                           Deadline::at(now + work::kSourceTimeout));
+        return port_.claim({.max = order.count,
+                            .bytes = work::kClaimBytes,
+                            .visibility = world_.visibility,
+                            .rules = work::rules_of(world_.job, 0)},
+                           now, Deadline::at(now + work::kSourceTimeout));
       },
       [this](Answer answer) {
         polling_ = false;
@@ -201,6 +211,26 @@ void SimHost::keep() {
       });
 }
 
+void SimHost::ask() {
+  if (asking_ || !port_.has_keys()) {
+    return;
+  }
+  auto order = std::make_shared<work::JobFlow::KeyOrder>(flow_.next_keys(loop().now()));
+  if (order->empty()) {
+    set(ask_timer_, order->wake, [this] { ask(); });
+    return;
+  }
+  asking_ = true;
+  using Answer = work::Doorkeeper::Answers;
+  call<Answer>(
+      [this, order] { return port_.ask(*order); },
+      [this, order](Answer answer) {
+        asking_ = false;
+        step([&](SteadyTime now, Notes& notes) { flow_.keys_answered(*order, std::move(answer), now, notes); });
+        ask();
+      });
+}
+
 void SimHost::deal(Worker& worker) {
   if (worker.busy || worker.gone) {
     return;
@@ -225,6 +255,7 @@ void SimHost::run_next(Worker& worker) {
     deal(worker);
     return;
   }
+  worker.task = task;
   worker.running = &task->message;
   worker.slot = task->slot;
   port_.crash_ledger().started(worker.slot);
@@ -273,6 +304,9 @@ void SimHost::look(Worker& worker, SteadyTime ends_at, Outcome outcome) {
 }
 
 void SimHost::finish(Worker& worker, Outcome outcome) {
+  if (world_.on_end) {
+    world_.on_end(*worker.task, outcome);
+  }
   world_.truth.finished(number_, worker.running->id, outcome.status);
   port_.crash_ledger().ended(worker.slot);
   worker.running = nullptr;

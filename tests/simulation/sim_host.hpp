@@ -45,6 +45,8 @@ class SimHost : public std::enable_shared_from_this<SimHost> {
     Duration grace = std::chrono::seconds(1);
     /// A handler is about to start.
     std::function<void(const SimHost& host, const queue::Message& message)> on_start;
+    /// Its handler has come to an end, and may stage something. May be empty.
+    std::function<void(const work::Task& task, plugin::Outcome& outcome)> on_end{};
     /// Messages whose handlers end their process.
     std::set<std::string> bombs;
     /// One of them has ended this host.
@@ -82,6 +84,7 @@ class SimHost : public std::enable_shared_from_this<SimHost> {
     const work::SeatKind kind;
     std::uint32_t seat = 0;
     isolation::HeldSlot slot = 0;
+    const work::Task* task = nullptr;
     const queue::Message* running = nullptr;
     bool busy = false;
     bool gone = false;
@@ -99,6 +102,7 @@ class SimHost : public std::enable_shared_from_this<SimHost> {
   void poll();
   void settle();
   void keep();
+  void ask();
   void hire(work::SeatKind kind);
   void call(work::SeatKind kind, std::size_t count);
   void deal(Worker& worker);
@@ -120,10 +124,12 @@ class SimHost : public std::enable_shared_from_this<SimHost> {
   std::uint64_t poll_timer_ = 0;
   std::uint64_t settle_timer_ = 0;
   std::uint64_t keep_timer_ = 0;
+  std::uint64_t ask_timer_ = 0;
   std::uint64_t drain_timer_ = 0;
   bool polling_ = false;
   bool settling_ = false;
   bool keeping_ = false;
+  bool asking_ = false;
   std::optional<SteadyTime> drain_by_;
   bool in_time_ = true;
 };

@@ -15,11 +15,71 @@ std::vector<queue::SettleResult> refused(std::size_t count) {
 
 }  // namespace
 
+/// Keys with faults on the way to them.
+class SimPort::Keys final : public queue::IdempotencyKeys {
+ public:
+  Keys(World& world, std::unique_ptr<queue::IdempotencyKeys> real) : world_(world), real_(std::move(real)) {}
+
+  std::vector<queue::KeyAnswer> begin(std::span<const queue::KeyClaim> claims, Deadline deadline) override {
+    std::vector<queue::KeyClaim> wanted(claims.begin(), claims.end());
+    for (queue::KeyClaim& claim : wanted) {
+      if (world_.mutation == Mutation::marks_without_expiry && claim.hold_for > Duration::zero()) {
+        claim.hold_for = std::chrono::hours(24 * 365);
+      }
+    }
+    const Fate fate = this->fate();
+    if (fate.error && !fate.applied) {
+      return failed(claims.size(), *fate.error);
+    }
+    auto answers = real_->begin(wanted, limit(deadline));
+    return fate.error ? failed(claims.size(), *fate.error) : answers;
+  }
+  Result<void> release(std::span<const queue::KeyClaim> claims, Deadline deadline) override {
+    const Fate fate = this->fate();
+    const auto done = fate.error && !fate.applied ? Result<void>() : real_->release(claims, limit(deadline));
+    return fate.error ? Result<void>(*fate.error) : done;
+  }
+  Result<queue::KeyPage> list(const std::string& job, std::size_t most, const std::string& cursor,
+                              Deadline deadline) override {
+    return real_->list(job, most, cursor, deadline);
+  }
+  Result<std::optional<queue::StoredKey>> get(const std::string& job, const std::string& key,
+                                              Deadline deadline) override {
+    return real_->get(job, key, deadline);
+  }
+  Result<bool> forget(const std::string& job, const std::string& key, Deadline deadline) override {
+    return real_->forget(job, key, deadline);
+  }
+
+ private:
+  Fate fate() const { return world_.backend.is_real() ? Fate{} : fate_of(world_.faults, world_.random); }
+  Deadline limit(Deadline deadline) const { return world_.backend.waits_for_machine() ? Deadline::never() : deadline; }
+  static std::vector<queue::KeyAnswer> failed(std::size_t count, const Error& error) {
+    return std::vector<queue::KeyAnswer>(count, queue::KeyAnswer{.state = queue::KeyState::failed, .error = error});
+  }
+
+  World& world_;
+  const std::unique_ptr<queue::IdempotencyKeys> real_;
+};
+
 SimPort::SimPort(World& world, Truth::Host host)
     : world_(world),
       host_(host),
       source_(*world.backend.queues_of(host).open_source(address())),
-      operator_(*world.backend.outside().open_operator(address().queue)) {}
+      operator_(*world.backend.outside().open_operator(address().queue)) {
+  if (world.keys) {
+    keys_ = std::make_unique<Keys>(world, *world.backend.queues_of(host).open_keys(address().queue));
+    asker_.emplace(*keys_, work::MessageKey(*world.keys), kJob, world.clock);
+  }
+}
+
+SimPort::~SimPort() = default;
+
+work::Doorkeeper::Answers SimPort::ask(const work::Doorkeeper::Order& order) { return asker_->make(order); }
+
+Deadline SimPort::limit(Deadline deadline) const {
+  return world_.backend.waits_for_machine() ? Deadline::never() : deadline;
+}
 
 const queue::QueueAddress& SimPort::address() {
   static const queue::QueueAddress kAddress{"orders"};
@@ -33,14 +93,15 @@ Duration SimPort::latency() {
                                     : Duration(quick);
 }
 
-SimPort::Fate SimPort::fate() {
-  if (chance(world_.faults.throttled)) {
+SimPort::Fate SimPort::fate_of(const FaultMix& faults, Random& random) {
+  const auto chance = [&random](double probability) { return random.unit() < probability; };
+  if (chance(faults.throttled)) {
     return {Error(ErrorCode::throttled, "slow down"), false};
   }
-  if (chance(world_.faults.unavailable)) {
+  if (chance(faults.unavailable)) {
     return {Error(ErrorCode::unavailable, "500"), false};
   }
-  if (chance(world_.faults.answer_lost)) {
+  if (chance(faults.answer_lost)) {
     return {Error(chance(0.5) ? ErrorCode::unknown_outcome : ErrorCode::timeout, "the answer was lost"), true};
   }
   return {};
@@ -54,6 +115,9 @@ Result<queue::Claimed> SimPort::claim(queue::ClaimRequest request, SteadyTime as
   const Duration believed = request.visibility;
   request.visibility = real_visibility(believed);
   if (world_.backend.is_real()) {
+    if (world_.mutation == Mutation::head_skipped && chance(0.3)) {
+      request.rules = {};
+    }
     auto claimed = source_->claim(request, deadline);
     for (std::size_t i = 0; claimed && i < claimed->deliveries.size(); ++i) {
       claimed->deliveries[i].leased_until += believed - request.visibility;
@@ -64,7 +128,7 @@ Result<queue::Claimed> SimPort::claim(queue::ClaimRequest request, SteadyTime as
   if (fate.error && !fate.applied) {
     return *fate.error;
   }
-  auto claimed = source_->claim(request, deadline);
+  auto claimed = source_->claim(request, limit(deadline));
   if (claimed) {
     for (queue::Delivery& delivery : claimed->deliveries) {
       // The host asked before the question arrived, which is when the queue began to count.
@@ -89,35 +153,79 @@ void SimPort::break_guard(queue::Completion& completion) {
       completion.receipt.version = stored->version;
     }
   }
+  // As if a process that writes the record by itself had ended before it came to that.
+  const bool apart = world_.mutation == Mutation::record_apart && !world_.backend.is_real();
+  if (apart && completion.effects && completion.effects->key && chance(0.3)) {
+    auto rest = std::make_shared<queue::Effects>(*completion.effects);
+    rest->key.reset();
+    completion.effects = rest->empty() ? nullptr : std::move(rest);
+  }
+}
+
+// What waits for its retry is put behind the others, as if it had been sent anew.
+void SimPort::skip_head(const queue::Completion& completion) {
+  if (world_.mutation == Mutation::head_skipped && completion.action == queue::CompletionAction::retry && chance(0.5)) {
+    const queue::Change later{
+        .id = completion.receipt.id, .action = queue::ChangeAction::delay, .after = completion.delay};
+    operator_->change({&later, 1}, Deadline::never());
+  }
 }
 
 std::vector<queue::SettleResult> SimPort::settle(std::span<const queue::Completion> completions, Deadline deadline) {
-  if (world_.backend.is_real()) {
-    std::vector<queue::Completion> real(completions.begin(), completions.end());
-    std::for_each(real.begin(), real.end(), [this](queue::Completion& completion) { break_guard(completion); });
-    return world_.faults.settles_refused ? refused(completions.size()) : source_->settle(real, deadline);
-  }
-  const Fate fate = world_.faults.settles_refused ? Fate{Error(ErrorCode::denied, "not allowed"), false} : this->fate();
+  auto results = world_.faults.settles_refused ? refused(completions.size())
+                 : world_.backend.is_real()    ? settle_all(completions, deadline)
+                                               : settle_some(completions, deadline);
+  tell(completions, results);
+  return results;
+}
+
+std::vector<queue::SettleResult> SimPort::settle_all(std::span<const queue::Completion> completions,
+                                                     Deadline deadline) {
+  std::vector<queue::Completion> real(completions.begin(), completions.end());
+  std::for_each(real.begin(), real.end(), [this](queue::Completion& completion) { break_guard(completion); });
+  return source_->settle(real, limit(deadline));
+}
+
+std::vector<queue::SettleResult> SimPort::settle_some(std::span<const queue::Completion> completions,
+                                                      Deadline deadline) {
+  const Fate fate = this->fate();
   const auto unlucky = this->unlucky(completions.size());
-  std::vector<queue::SettleResult> results;
+  std::vector<queue::SettleResult> results(completions.size());
+  std::vector<std::size_t> places;
   for (std::size_t i = 0; i < completions.size(); ++i) {
     if (fate.error && !fate.applied) {
-      results.push_back({SettleStatus::failed, *fate.error});
-      continue;
+      results[i] = {SettleStatus::failed, *fate.error};
+    } else if (unlucky == i) {
+      results[i] = {SettleStatus::failed, Error(ErrorCode::throttled, "this one only")};
+    } else {
+      places.push_back(i);
     }
-    if (unlucky == i) {
-      results.push_back({SettleStatus::failed, Error(ErrorCode::throttled, "this one only")});
-      continue;
+  }
+  std::vector<queue::Completion> real;
+  for (const std::size_t i : places) {
+    real.push_back(completions[i]);
+  }
+  auto settled = settle_all(real, deadline);
+  for (std::size_t k = 0; k < places.size(); ++k) {
+    const queue::Completion& completion = completions[places[k]];
+    if (settled[k].status == SettleStatus::applied) {
+      world_.truth.settled(host_, completion);
+      skip_head(completion);
     }
-    queue::Completion real = completions[i];
-    break_guard(real);
-    auto result = source_->settle({&real, 1}, deadline).front();
-    if (result.status == SettleStatus::applied) {
-      world_.truth.settled(host_, completions[i]);
-    }
-    results.push_back(fate.error ? queue::SettleResult{SettleStatus::failed, *fate.error} : std::move(result));
+    results[places[k]] = fate.error ? queue::SettleResult{SettleStatus::failed, *fate.error} : std::move(settled[k]);
   }
   return results;
+}
+
+void SimPort::tell(std::span<const queue::Completion> completions, std::span<const queue::SettleResult> results) {
+  for (std::size_t i = 0; i < completions.size(); ++i) {
+    if (results[i].status == SettleStatus::refused) {
+      world_.truth.refused(host_, completions[i].receipt.id);
+    }
+    if (world_.on_settled) {
+      world_.on_settled(host_, completions[i], results[i]);
+    }
+  }
 }
 
 std::vector<queue::ExtendResult> SimPort::extend(std::span<const queue::Receipt> receipts, Duration visibility,
@@ -140,7 +248,7 @@ std::vector<queue::ExtendResult> SimPort::extend(std::span<const queue::Receipt>
           {SettleStatus::failed, {}, {}, fate.error.value_or(Error(ErrorCode::throttled, "this one only"))});
       continue;
     }
-    auto result = source_->extend(receipts.subspan(i, 1), visibility, deadline).front();
+    auto result = source_->extend(receipts.subspan(i, 1), visibility, limit(deadline)).front();
     if (result.status == SettleStatus::applied) {
       world_.truth.granted(host_, result.receipt);
       result.leased_until = asked_at + believed;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -8,7 +9,9 @@
 
 #include "base/random.hpp"
 #include "host/isolation/crash_ledger.hpp"
+#include "host/work/key_call.hpp"
 #include "tests/simulation/backend.hpp"
+#include "tests/simulation/simulation.hpp"
 #include "tests/simulation/truth.hpp"
 
 namespace sluice::simulation {
@@ -45,9 +48,6 @@ class SimLedger final : public isolation::JobLedger {
 /// what really took effect. To a real store, which does all that by itself, it only takes time.
 class SimPort {
  public:
-  /// Guards that a mutation check takes away, to see that the checker notices.
-  enum class Mutation { none, no_version_condition };
-
   struct World {
     Backend& backend;
     Truth& truth;
@@ -56,28 +56,48 @@ class SimPort {
     FaultMix faults;  ///< changes while the run goes on
     Mutation mutation = Mutation::none;
     Duration real_visibility{};  ///< above zero: what a lease is really worth, whatever its host believes
+    std::optional<config::IdempotencyConfig> keys{};
+    /// A host was told what became of a message that it had finished with effects. May be empty.
+    std::function<void(Truth::Host host, const queue::Completion& completion, const queue::SettleResult& result)>
+        on_settled{};
   };
 
   SimPort(World& world, Truth::Host host);
+  ~SimPort();
+  SimPort(const SimPort&) = delete;
+  SimPort& operator=(const SimPort&) = delete;
 
   Result<queue::Claimed> claim(queue::ClaimRequest request, SteadyTime asked_at, Deadline deadline);
   std::vector<queue::SettleResult> settle(std::span<const queue::Completion> completions, Deadline deadline);
   std::vector<queue::ExtendResult> extend(std::span<const queue::Receipt> receipts, Duration visibility,
                                           SteadyTime asked_at, Deadline deadline);
+  /// Asks for idempotency keys as the product's own call does.
+  work::Doorkeeper::Answers ask(const work::Doorkeeper::Order& order);
+  bool has_keys() const { return asker_.has_value(); }
   /// How long the next call takes to reach the store.
   Duration latency();
 
   SimLedger& crash_ledger() { return crash_ledger_; }
 
   static const queue::QueueAddress& address();
+  static constexpr const char* kJob = "orders";
 
- private:
+  /// What becomes of one call on the way to a store that makes no faults by itself.
   struct Fate {
     std::optional<Error> error;
     bool applied = false;
   };
+  static Fate fate_of(const FaultMix& faults, Random& random);
+
+ private:
+  class Keys;
   bool chance(double probability) { return world_.random.unit() < probability; }
-  Fate fate();
+  Fate fate() { return fate_of(world_.faults, world_.random); }
+  Deadline limit(Deadline deadline) const;
+  std::vector<queue::SettleResult> settle_all(std::span<const queue::Completion> completions, Deadline deadline);
+  std::vector<queue::SettleResult> settle_some(std::span<const queue::Completion> completions, Deadline deadline);
+  void tell(std::span<const queue::Completion> completions, std::span<const queue::SettleResult> results);
+  void skip_head(const queue::Completion& completion);
   Duration real_visibility(Duration believed) const;
   std::optional<std::size_t> unlucky(std::size_t count);
   void break_guard(queue::Completion& completion);
@@ -87,6 +107,8 @@ class SimPort {
   SimLedger crash_ledger_;
   const std::unique_ptr<queue::Source> source_;
   const std::unique_ptr<queue::Operator> operator_;
+  std::unique_ptr<Keys> keys_;  ///< null: the job has none
+  std::optional<work::KeyCall> asker_;
 };
 
 }  // namespace sluice::simulation

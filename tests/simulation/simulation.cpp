@@ -11,7 +11,9 @@
 #include "tests/simulation/sim_host.hpp"
 #include "tests/simulation/sim_loop.hpp"
 #include "tests/simulation/sim_port.hpp"
+#include "tests/simulation/sqlite_backend.hpp"
 #include "tests/simulation/table_backend.hpp"
+#include "tests/simulation/trade.hpp"
 #include "tests/simulation/truth.hpp"
 #include "tests/support/desk.hpp"
 
@@ -19,36 +21,39 @@ namespace sluice::simulation {
 namespace {
 
 using std::chrono_literals::operator""h;
+using std::chrono_literals::operator""min;
 using std::chrono_literals::operator""s;
 using std::chrono_literals::operator""ms;
 using std::chrono_literals::operator""us;
 
 constexpr Duration kChaos = 45s;
 constexpr Duration kPeaceLimit = 1h;
+constexpr Duration kTradeLimit = 15min;
 constexpr Duration kDrain = 8s;
 
 class Run {
  public:
-  Run(std::uint64_t seed, Mutation mutation, Store store)
+  Run(std::uint64_t seed, Mutation mutation, Store store, Work work)
       : random_(seed),
         mutation_(mutation),
-        plan_(make_plan(random_, store)),
+        plan_(make_plan(random_, store, work)),
         truth_({.max_attempts = plan_.job.retry.max_attempts,
                 .discards_when_used_up = plan_.job.dead_letter == config::DeadLetterPolicy::discard,
                 .leases_end_unseen = plan_.jumps || plan_.takes_away || plan_.table.skew > Duration::zero(),
                 .strangers = plan_.takes_away,
-                .late_handlers = plan_.handlers.stuck > 0 || !plan_.exclusive()}),
+                .late_handlers = plan_.handlers.stuck > 0 || !plan_.exclusive(),
+                .turned_away = plan_.job.idempotency.has_value(),
+                .kept_at_door = plan_.job.idempotency && plan_.job.dead_letter == config::DeadLetterPolicy::keep}),
         backend_(make_backend(store)),
         desk_(backend_->outside()),
-        port_{*backend_,
-              truth_,
-              random_,
-              loop_.clock(),
-              plan_.faults,
-              mutation == Mutation::no_version_condition ? SimPort::Mutation::no_version_condition
-                                                         : SimPort::Mutation::none},
+        port_{*backend_, truth_, random_, loop_.clock(), plan_.faults, mutation},
         world_{loop_, random_, port_, truth_, plan_.handlers, plan_.job, plan_.visibility, 1s, {}} {
-    world_.on_start = [this](const SimHost& host, const queue::Message& message) { check_exclusive(host, message); };
+    world_.on_start = [this](const SimHost& host, const queue::Message& message) {
+      check_exclusive(host, message);
+      if (trade_) {
+        trade_->started(message);
+      }
+    };
     world_.on_death = [this](SimHost& host, const std::string& bomb) {
       if (!killed_.insert(bomb).second) {
         truth_.violation(bomb + " has ended a second host");
@@ -64,13 +69,20 @@ class Run {
     if (mutation == Mutation::leases_seem_longer) {
       port_.real_visibility = plan_.visibility / 2;
     }
+    if (plan_.trade) {
+      open_trade();
+    }
   }
 
   Report go() {
     backend_->set_faults(plan_.faults);
     hosts_ = {make_host(), make_host()};
     const SteadyTime peace = loop_.now() + kChaos;
-    schedule_sends();
+    if (trade_) {
+      trade_->begin(kChaos * 8 / 10);
+    } else {
+      schedule_sends();
+    }
     schedule_disturbance();
     loop_.run_until(peace, [] { return false; });
     chaos_ = false;
@@ -82,15 +94,26 @@ class Run {
         host = make_host();
       }
     }
-    if (!loop_.run_until(loop_.now() + kPeaceLimit, [this] { return looked_for_end(); })) {
+    const Duration limit = trade_ ? kTradeLimit : kPeaceLimit;
+    if (!loop_.run_until(loop_.now() + limit, [this] { return looked_for_end(); })) {
       truth_.violation("the backlog does not drain after the faults have stopped");
     }
     for (auto& host : hosts_) {
       stop(*host);
     }
     check_fates();
-    return {truth_.violations(),  describe(plan_), plan_.messages, truth_.handled(),
-            truth_.settlements(), loop_.count(),   disturbances_};
+    if (trade_) {
+      trade_->check();
+    }
+    return {truth_.violations(),
+            describe(plan_),
+            plan_.messages,
+            truth_.handled(),
+            truth_.settlements(),
+            loop_.count(),
+            disturbances_,
+            trade_ ? trade_->books().effects() : 0,
+            trade_ ? trade_->books().duplicates() : 0};
   }
 
  private:
@@ -98,11 +121,24 @@ class Run {
     if (store == Store::memory) {
       return std::make_unique<MemoryBackend>(loop_.clock(), random_);
     }
-    auto tables = std::make_unique<TableBackend>(loop_.clock(), random_, plan_.table, truth_);
-    if (mutation_ == Mutation::tells_no_time) {
-      tables->tell_no_time();
+    if (store == Store::sqlite) {
+      auto file = std::make_unique<SqliteBackend>(loop_.clock(), random_);
+      real_ = file.get();
+      return file;
     }
+    auto tables = std::make_unique<TableBackend>(loop_.clock(), random_, plan_.table, truth_);
+    tables->plant(mutation_);
+    real_ = tables.get();
     return tables;
+  }
+
+  void open_trade() {
+    trade_ = std::make_unique<Trade>(Trade::World{plan_, loop_, random_, *real_, port_, truth_, mutation_, [this] {
+                                                    if (random_.below(2) == 0) {
+                                                      some_host().wake();
+                                                    }
+                                                  }});
+    world_.on_end = [this](const work::Task& task, plugin::Outcome& outcome) { trade_->finished(task, outcome); };
   }
 
   std::shared_ptr<SimHost> make_host() {
@@ -158,6 +194,9 @@ class Run {
       const auto jump = Duration(
           static_cast<Duration::rep>((random_.unit() - 0.5) * 4 * static_cast<double>(plan_.visibility.count())));
       loop_.clock().set_wall(loop_.clock().wall_now() + jump);
+      if (trade_) {
+        trade_->jumped(jump);
+      }
     } else if (dice == 3 && plan_.takes_away) {
       backend_->take_away(SimPort::address());
       truth_.taken_away();
@@ -259,19 +298,24 @@ class Run {
       return false;
     }
     look_at_ = loop_.now() + 500ms;
+    if (trade_) {
+      trade_->deal_with_holds();
+    }
     // What has come to its end stays there.
     const bool ended = std::all_of(truth_.all_sent().begin(), truth_.all_sent().end(), [this](const auto& id) {
       return ended_.contains(id) || (fate(id) && ended_.insert(id).second);
     });
-    return ended && std::all_of(hosts_.begin(), hosts_.end(),
-                                [](const auto& host) { return host->held() == 0 && !host->frozen(); });
+    return ended && !(trade_ && trade_->sending()) && std::all_of(hosts_.begin(), hosts_.end(), [](const auto& host) {
+             return host->held() == 0 && !host->frozen();
+           });
   }
 
   // True when the message has come to its end: removed, dead, or kept for an operator because its attempts are used up.
   bool fate(const std::string& id) {
     const auto stored = desk_.get("orders", id, Deadline::never());
     if (!stored || stored->half == queue::Half::dlq) {
-      return true;
+      // One that holds its group waits for its operator.
+      return !stored || plan_.job.on_dead_letter != config::OnDeadLetter::hold;
     }
     return plan_.job.dead_letter == config::DeadLetterPolicy::keep &&
            (stored->message.attempt >= plan_.job.retry.max_attempts || stored->failure.error == "unwanted");
@@ -294,10 +338,12 @@ class Run {
   const Plan plan_;
   SimLoop loop_;
   Truth truth_;
+  StoreBackend* real_ = nullptr;
   const std::unique_ptr<Backend> backend_;
   test::Desk desk_;
   SimPort::World port_;
   SimHost::World world_;
+  std::unique_ptr<Trade> trade_;
   std::array<std::shared_ptr<SimHost>, 2> hosts_;
   std::shared_ptr<SimHost> restarting_;
   SteadyTime look_at_{};
@@ -310,6 +356,8 @@ class Run {
 
 }  // namespace
 
-Report simulate(std::uint64_t seed, Mutation mutation, Store store) { return Run(seed, mutation, store).go(); }
+Report simulate(std::uint64_t seed, Mutation mutation, Store store, Work work) {
+  return Run(seed, mutation, store, work).go();
+}
 
 }  // namespace sluice::simulation

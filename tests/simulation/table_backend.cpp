@@ -9,7 +9,6 @@
 #include "host/stores/dynamomq/table.hpp"
 #include "tests/simulation/sim_port.hpp"
 #include "tests/support/dynamodb_model/fixed_credentials.hpp"
-#include "tests/support/dynamodb_model/transport.hpp"
 
 namespace sluice::simulation {
 namespace {
@@ -21,6 +20,7 @@ using test::model::ModelSettings;
 
 constexpr const char* kOutside = "OUTSIDE";
 constexpr const char* kStranger = "STRANGER";
+constexpr const char* kAccounts = "accounts";
 
 // A machine's clock, wrong by a constant.
 class SkewedClock final : public Clock {
@@ -33,26 +33,6 @@ class SkewedClock final : public Clock {
  private:
   const Clock& clock_;
   const Duration skew_;
-};
-
-/// The way to the model; its answers can be made to tell no time.
-class PartyTransport final : public dynamo::HttpTransport {
- public:
-  PartyTransport(test::model::Model& model, const Clock& clock, const bool& timeless)
-      : inner_(model, clock), timeless_(timeless) {}
-
-  void send(dynamo::HttpRequest request, Deadline deadline, Callback done) override {
-    inner_.send(std::move(request), deadline, [&](dynamo::HttpResult result) {
-      if (timeless_ && result) {
-        std::erase_if(result->headers, [](const auto& header) { return header.first == "date"; });
-      }
-      done(std::move(result));
-    });
-  }
-
- private:
-  test::model::ModelTransport inner_;
-  const bool& timeless_;
 };
 
 std::int64_t number_of(const Item& item, std::string_view name) {
@@ -98,7 +78,7 @@ struct TableBackend::Party {
   Party(TableBackend& backend, const std::string& access_key, Duration skew)
       : clock(backend.clock_, skew),
         random(backend.random_.next()),
-        transport(backend.model_, clock, backend.timeless_),
+        transport(backend.model_, clock, backend.tampering_),
         credentials(access_key),
         client(options(), transport, credentials, clock, random),
         queues(queue::dynamomq::make_dynamomq_queues({.queues = {}, .host = access_key, .region = "us-east-1"}, client,
@@ -127,21 +107,70 @@ TableBackend::TableBackend(const Clock& clock, Random& random, const TablePlan& 
       model_(*true_clock_, random.next()) {
   model_.spare(kOutside);
   model_.spare(kStranger);
-  Party& maker = join(kOutside, Duration::zero());
+  join(kOutside, Duration::zero());
+  make_queue(SimPort::address().queue);
+  model_.observe([this](const std::string& access_key, const std::string& table, const Item* before,
+                        const Item* after) {
+    // Keys and marks lie among the messages, and are of no half.
+    const Item* const either = before != nullptr ? before : after;
+    if (either != nullptr && table == SimPort::address().queue && !text_of(*either, attribute::kQueueType).empty()) {
+      changed(access_key, before, after);
+    }
+  });
+}
+
+void TableBackend::make_queue(const std::string& table) {
+  Party& maker = *parties_.at(kOutside);
   queue::dynamomq::TableSpec spec;
-  spec.table = SimPort::address().queue;
+  spec.table = table;
   const auto made = queue::dynamomq::create_queue_table(maker.client, spec, maker.clock, Deadline::never());
   if (!made) {
     throw std::runtime_error("the model makes no table: " + made.error().message());
   }
-  model_.observe([this](const std::string& access_key, const std::string&, const Item* before, const Item* after) {
-    changed(access_key, before, after);
-  });
+}
+
+void TableBackend::begin_trade(Stored stored) {
+  stored_ = std::move(stored);
+  make_queue(kReceipts);
+  dynamo::CreateTableRequest request;
+  request.name = kAccounts;
+  request.attribute_types = {{"id", "S"}};
+  request.hash_key = "id";
+  if (const auto made = parties_.at(kOutside)->client.create_table(request, Deadline::never()); !made) {
+    throw std::runtime_error("the model makes no table: " + made.error().message);
+  }
+}
+
+queue::EffectWrite TableBackend::add_one(const std::string& account) {
+  return {queue::ItemWrite{.action = queue::ItemAction::update,
+                           .table = kAccounts,
+                           .item = R"({"id":{"S":")" + account + R"("}})",
+                           .update = "ADD times :one",
+                           .values = R"({":one":{"N":"1"}})"}};
+}
+
+queue::EffectWrite TableBackend::never() {
+  return {queue::ItemWrite{.action = queue::ItemAction::check,
+                           .table = kAccounts,
+                           .item = R"({"id":{"S":"nobody"}})",
+                           .condition = "attribute_exists(id)"}};
+}
+
+std::map<std::string, std::int64_t> TableBackend::accounts() {
+  std::map<std::string, std::int64_t> all;
+  for (const Item& item : model_.items(kAccounts)) {
+    all.emplace(text_of(item, attribute::kId), number_of(item, "times"));
+  }
+  return all;
 }
 
 TableBackend::~TableBackend() = default;
 
-void TableBackend::tell_no_time() { timeless_ = true; }
+void TableBackend::plant(Mutation mutation) {
+  tampering_.no_time = mutation == Mutation::tells_no_time;
+  tampering_.other_tokens = mutation == Mutation::token_dropped;
+  tampering_.keys_apart = mutation == Mutation::record_apart;
+}
 
 TableBackend::Party& TableBackend::join(const std::string& access_key, Duration skew) {
   return *parties_.emplace(access_key, std::make_unique<Party>(*this, access_key, skew)).first->second;
@@ -189,7 +218,8 @@ void TableBackend::set_faults(const FaultMix& faults) {
     settings.lag.longest = settings.lag.typical;  // in peace no write is that late
   }
   settings.limits = plan_.limits;
-  if (timeless_) {
+  settings.transaction_span = chaos ? plan_.span : Duration::zero();
+  if (tampering_.no_time) {
     settings.signature_life = Duration::zero();  // nobody who is an hour off could find out and sign anew
   }
   settings.faults.throttle = faults.throttled / 2;
@@ -211,6 +241,9 @@ void TableBackend::set_faults(const FaultMix& faults) {
 // What a host's write means, by what it leaves in the record: a claim or an extension holds it, all else lets it go.
 void TableBackend::changed(const std::string& access_key, const Item* before, const Item* after) {
   if (before == nullptr) {
+    if (stored_) {
+      stored_(text_of(*after, attribute::kId), text_of(*after, attribute::kSentAt));
+    }
     return;
   }
   if (access_key == kOutside || access_key == kStranger) {

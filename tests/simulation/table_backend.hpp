@@ -8,6 +8,8 @@
 #include "base/random.hpp"
 #include "host/stores/dynamomq/dynamomq_queues.hpp"
 #include "tests/simulation/backend.hpp"
+#include "tests/simulation/party_transport.hpp"
+#include "tests/simulation/simulation.hpp"
 #include "tests/support/dynamodb_model/model.hpp"
 
 namespace sluice::simulation {
@@ -18,6 +20,7 @@ struct TablePlan {
   test::model::Limits limits;
   Duration skew{};    ///< how far, in either direction, hosts' wall clocks are from the true time
   bool late = false;  ///< lost requests may take effect seconds later
+  Duration span{};    ///< how long transactions keep others from their items
   /// Nobody may take a message so long before its lease ends, or longer.
   Duration early = Duration::max();
 
@@ -29,12 +32,12 @@ struct TablePlan {
 ///
 /// On one thread: requests are answered at once, and a client that waits before a retry goes on at once. Time passes
 /// between calls only.
-class TableBackend final : public Backend {
+class TableBackend final : public StoreBackend {
  public:
   /// `clock` is what hosts believe before their own skew; the model goes by its monotonic side alone.
   TableBackend(const Clock& clock, Random& random, const TablePlan& plan, Truth& truth);
-  /// Plants a fault: answers tell no time any more, so that each host goes by its own clock. Before `set_faults`.
-  void tell_no_time();
+  /// Plants a fault on the way of hosts to their tables. Before `set_faults`.
+  void plant(Mutation mutation);
   ~TableBackend() override;
 
   queue::Queues& queues_of(Truth::Host host) override;
@@ -42,11 +45,16 @@ class TableBackend final : public Backend {
   void take_away(const queue::QueueAddress& address) override;
   bool is_real() const override { return true; }
   void set_faults(const FaultMix& faults) override;
+  void begin_trade(Stored stored) override;
+  queue::EffectWrite add_one(const std::string& account) override;
+  queue::EffectWrite never() override;
+  std::map<std::string, std::int64_t> accounts() override;
 
  private:
   class TrueClock;
   struct Party;
   Party& join(const std::string& access_key, Duration skew);
+  void make_queue(const std::string& table);
   void changed(const std::string& access_key, const dynamo::Item* before, const dynamo::Item* after);
   void leased(Truth::Host host, const dynamo::Item& before, const dynamo::Item& after, bool anew);
 
@@ -56,7 +64,8 @@ class TableBackend final : public Backend {
   Truth& truth_;
   const std::unique_ptr<TrueClock> true_clock_;
   test::model::Model model_;
-  bool timeless_ = false;
+  Tampering tampering_;
+  Stored stored_;
   std::map<std::string, std::unique_ptr<Party>> parties_;
   std::map<std::string, SteadyTime> leases_;  ///< when they truly end, by id
 };

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -27,6 +28,10 @@ class Truth {
     bool strangers = false;
     /// Handlers are given up that finish later, when their message may be on its way to another worker.
     bool late_handlers = false;
+    /// Messages may end before a handler sees them: by their idempotency keys.
+    bool turned_away = false;
+    /// Those that are turned away are kept, and come again with an attempt that no handler made.
+    bool kept_at_door = false;
   };
 
   explicit Truth(const Rules& rules) : rules_(rules) {}
@@ -43,11 +48,20 @@ class Truth {
   void settled(Host host, const queue::Completion& completion);
   void started(Host host, const queue::Message& message);
   void finished(Host host, const std::string& id, plugin::OutcomeStatus outcome);
+  /// The store would not have what the handler staged, so that it was not done after all.
+  void refused(Host host, const std::string& id);
+  /// An operator has put a dead letter back, or taken it away.
+  void redriven(const std::string& id) { dead_.erase(id); }
+  void taken_out(const std::string& id);
 
   void violation(std::string what) { violations_.push_back(std::move(what)); }
   const std::vector<std::string>& violations() const { return violations_; }
   const std::set<std::string>& all_sent() const { return sent_; }
   bool removed(const std::string& id) const { return removed_.contains(id); }
+  bool dead(const std::string& id) const { return dead_.contains(id); }
+  /// With which receipt it was removed, by a host; nothing: it was not, or an operator did.
+  bool removed_by(Host host, const queue::Receipt& receipt) const;
+  bool removed_by_operator(const std::string& id) const;
   std::uint64_t settlements() const { return settlements_; }
   std::uint64_t handled() const { return handled_; }
 
@@ -65,7 +79,8 @@ class Truth {
 
   const Rules rules_;
   std::set<std::string> sent_;
-  std::set<std::string> removed_;
+  std::map<std::string, std::optional<Holder>> removed_;  ///< by whom; nothing: an operator
+  std::set<std::string> dead_;
   std::map<std::string, Holder> holder_;
   std::map<std::pair<std::string, std::int64_t>, Host> grants_;
   std::map<std::string, Record> records_;

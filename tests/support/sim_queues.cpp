@@ -98,7 +98,13 @@ SettleResult SimQueues::Shelf::settle(const QueueAddress& address, const queue::
   accounts = std::move(after);
   queues[address.queue].settle(address.half, completion, now);
   for (const queue::EmittedMessage& emitted : effects->messages) {
-    queues[emitted.queue].send(emitted.message, emitted.message.id, now);
+    SimRecords& records = queues[emitted.queue];
+    SimSendMarks& marks = sent[emitted.queue];
+    const auto find = [&records](const std::string& id) { return records.find(id); };
+    if (!marks.first_of(emitted.message, now, find)) {
+      records.send(emitted.message, emitted.message.id, now);
+      marks.note(emitted.message, *records.find(emitted.message.id));
+    }
   }
   if (effects->key) {
     keys_of(address.queue).record(*effects->key, completion.receipt.id);
@@ -127,7 +133,8 @@ std::optional<SettleResult> SimQueues::Shelf::refusal(const QueueAddress& addres
     }
   }
   if (effects.key && !keys_of(address.queue).may_record(*effects.key, completion.receipt.id)) {
-    return refused({ErrorCode::conflict, "another message has its idempotency key by now"});
+    return refused(
+        {ErrorCode::conflict, "its idempotency key is held by another message by now; the next attempt finds it done"});
   }
   return std::nullopt;
 }

@@ -175,8 +175,10 @@ void Lanes::take(Lane& lane, const Standing& standing) {
   }
 }
 
-void Lanes::give(Lane& lane, const Standing& standing) {
-  if (!standing.until) {
+void Lanes::give(Lane& lane, const Standing& standing, bool was_head) {
+  if (!standing.until && was_head) {
+    line_.insert_first(lane.half, lane.ends, place_of(standing), standing.suspected());
+  } else if (!standing.until) {
     line_.insert(lane.half, lane.ends, place_of(standing), standing.suspected());
   } else if (standing.blocks() && kept(lane.half) != Kept::fair) {
     if (lane.head) {
@@ -212,7 +214,7 @@ bool Lanes::withdraw(Lane& lane) {
     return false;
   }
   places_.take(lane.half, {lane.turn, *lane.head}, suspected);
-  line_.insert(lane.half, lane.ends, {lane.head_sent, *lane.head}, suspected);
+  line_.insert_first(lane.half, lane.ends, {lane.head_sent, *lane.head}, suspected);
   lane.head.reset();
   return true;
 }
@@ -240,7 +242,7 @@ void Lanes::change(const Standing* before, const Standing* after) {
     Lane lane = old;
     take(lane, *before);
     if (to == from) {
-      give(lane, *after);
+      give(lane, *after, old.head == before->seq && before->sent_at == after->sent_at);
     }
     balance(lane, to == from ? came : std::nullopt);
     store(old, lane);

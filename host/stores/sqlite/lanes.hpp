@@ -108,7 +108,8 @@ class Lanes {
   Lane load(std::int64_t half, std::int64_t lane);
   void store(const Lane& before, const Lane& after);
   void take(Lane& lane, const Standing& standing);
-  void give(Lane& lane, const Standing& standing);
+  /// `was_head`: it comes back where it was, before all that wait behind it.
+  void give(Lane& lane, const Standing& standing, bool was_head = false);
   void balance(Lane& lane, const std::optional<Place>& came);
   void offer(Lane& lane, std::optional<std::int64_t> turn);
   /// Puts the head back into line where it can be claimed; false: it is out.

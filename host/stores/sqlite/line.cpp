@@ -47,17 +47,33 @@ void Line::insert(std::int64_t half, Ends& ends, const Place& place, bool suspec
       }
     }
   }
-  link_insert_.bind(place.second, half, place.first, std::int64_t{suspected ? 1 : 0}, before, next).run();
-  if (before) {
-    link_next_.bind(*before, std::optional(place.second)).run();
-  } else {
-    ends.first = place.second;
+  put(half, ends, {place, suspected, before, next});
+}
+
+void Line::insert_first(std::int64_t half, Ends& ends, const Place& place, bool suspected) {
+  std::erase(popped_, place.second);
+  Link one{place, suspected, std::nullopt, ends.first};
+  for (auto at = ends.first ? link(*ends.first) : std::nullopt; at && at->place < place;
+       at = one.next ? link(*one.next) : std::nullopt) {
+    one.before = at->place.second;
+    one.next = at->next;
   }
-  if (next) {
-    link_before_.bind(*next, std::optional(place.second)).run();
+  put(half, ends, one);
+}
+
+void Line::put(std::int64_t half, Ends& ends, const Link& one) {
+  const auto& [sent_at, seq] = one.place;
+  link_insert_.bind(seq, half, sent_at, std::int64_t{one.suspected ? 1 : 0}, one.before, one.next).run();
+  if (one.before) {
+    link_next_.bind(*one.before, std::optional(seq)).run();
   } else {
-    ends.last = place.second;
-    ends.last_sent = place.first;
+    ends.first = seq;
+  }
+  if (one.next) {
+    link_before_.bind(*one.next, std::optional(seq)).run();
+  } else {
+    ends.last = seq;
+    ends.last_sent = sent_at;
   }
 }
 

@@ -37,6 +37,9 @@ class Line {
   void flush_removals();
 
   void insert(std::int64_t half, Ends& ends, const Place& place, bool suspected);
+  /// The same of one that was the head: before all that are younger, also where a clock that was set back has put such
+  /// as have an earlier time behind them.
+  void insert_first(std::int64_t half, Ends& ends, const Place& place, bool suspected);
   void remove(Ends& ends, std::int64_t seq);
   /// Takes out the first one; nothing: nobody waits.
   std::optional<Link> pop(Ends& ends);
@@ -45,6 +48,7 @@ class Line {
 
  private:
   std::optional<Link> link(std::int64_t seq);
+  void put(std::int64_t half, Ends& ends, const Link& one);
 
   Statement link_;
   Statement link_insert_;

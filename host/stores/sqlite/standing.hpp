@@ -28,8 +28,9 @@ struct Standing {
   /// Whether its next delivery is a suspect: marked, or received by somebody who never said what became of it.
   bool suspected() const { return suspect || received_at; }
   /// Whether those behind it in its group wait for it though it cannot be claimed: it is in flight, or to be tried
-  /// again. Not so one that was sent for later, and one that was set aside for good.
-  bool blocks() const { return until && (received_at || (sent_at < *until && *until < kLatest)); }
+  /// again. Not so one that was sent for later, which is hidden until the very time it was sent for, and one that was
+  /// set aside for good. Which of the times is the later one says nothing: the clock may have been set back.
+  bool blocks() const { return until && (received_at || (sent_at != *until && *until < kLatest)); }
 };
 
 inline std::optional<std::int64_t> stored(std::optional<WallTime> time) {

@@ -248,5 +248,64 @@ TEST(SqliteOrder, AQueueKeepsItsOrderInAnyHistory) {
   }
 }
 
+// A message with an earlier time is in line behind one with a later time.
+TEST(SqliteOrder, WhatComesBackGoesFirstAlsoWhereTheClockWasSetBackMeanwhile) {
+  const TempFolder folder;
+  FakeClock clock;
+  SeededRandom random(1);
+  const auto store = open_store(folder.file("store.db"), clock, random);
+  const auto send = [&](const std::vector<std::string>& ids) {
+    for (const std::string& id : ids) {
+      const queue::NewMessage message{.id = id, .body = "x", .group = "a"};
+      store->send("orders", std::span(&message, 1), Deadline::never());
+    }
+  };
+  const auto claim = [&]() -> std::string {
+    const auto claimed =
+        store->source({"orders"})
+            .claim({.max = 1, .visibility = 3s, .rules = {.order = queue::Order::group}}, Deadline::never());
+    return claimed && claimed->deliveries.size() == 1 ? claimed->deliveries.front().message.id : "none";
+  };
+  send({"1", "2"});
+  ASSERT_EQ(claim(), "1");
+  clock.set_wall(clock.wall_now() - 10s);
+  send({"3"});
+  clock.advance(14s);
+  EXPECT_EQ(claim(), "1");
+}
+
+// Its time is later than that of its retry, as if it had been sent for later.
+TEST(SqliteOrder, AGroupWaitsForARetryAlsoWhereTheClockWasSetBack) {
+  const TempFolder folder;
+  FakeClock clock;
+  SeededRandom random(1);
+  const auto store = open_store(folder.file("store.db"), clock, random);
+  std::vector<queue::NewMessage> messages;
+  for (const char* id : {"1", "2", "3"}) {
+    messages.push_back({.id = id, .body = "x", .group = "a"});
+  }
+  store->send("orders", messages, Deadline::never());
+  queue::Source& source = store->source({"orders"});
+  const queue::ClaimRequest request{.max = 1, .visibility = 3s, .rules = {.order = queue::Order::group}};
+  const auto first = source.claim(request, Deadline::never());
+  ASSERT_EQ(first->deliveries.size(), 1U);
+  clock.set_wall(clock.wall_now() - 60s);
+  const queue::NewMessage late{.id = "4", .body = "x", .group = "a"};
+  store->send("orders", std::span(&late, 1), Deadline::never());
+  const Completion retry{
+      .receipt = first->deliveries.front().receipt, .action = CompletionAction::retry, .delay = 2s, .failure = {}};
+  ASSERT_EQ(source.settle(std::span(&retry, 1), Deadline::never()).front().status, queue::SettleStatus::applied);
+  clock.advance(1s);
+  EXPECT_TRUE(source.claim(request, Deadline::never())->deliveries.empty());
+  clock.advance(120s);
+  for (const char* id : {"1", "2", "3", "4"}) {
+    const auto next = source.claim(request, Deadline::never());
+    ASSERT_EQ(next->deliveries.size(), 1U);
+    EXPECT_EQ(next->deliveries.front().message.id, id);
+    const Completion done{.receipt = next->deliveries.front().receipt};
+    source.settle(std::span(&done, 1), Deadline::never());
+  }
+}
+
 }  // namespace
 }  // namespace sluice::test

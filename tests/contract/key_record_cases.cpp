@@ -1,0 +1,204 @@
+#include <memory>
+
+#include "tests/contract/effect_contract.hpp"
+
+// What `settle` promises of idempotency keys: their record is written with the end of the message, or neither is.
+namespace sluice::test {
+
+using queue::Completion;
+using queue::CompletionAction;
+using queue::Effects;
+using queue::IdempotencyKeys;
+using queue::KeyAnswer;
+using queue::KeyState;
+using queue::SettleStatus;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+namespace {
+
+constexpr const char* kJob = "pay";
+
+/// That the key of a message is done.
+Effects done_with(const std::string& key, const std::string& result = "paid", Duration ttl = 1h) {
+  Effects effects;
+  effects.key = queue::KeyRecord{.job = kJob, .key = key, .result = result, .ttl = ttl};
+  return effects;
+}
+
+class Keys {
+ public:
+  Keys(queue::Queues& queues, const std::string& queue) {
+    auto opened = queues.open_keys(queue);
+    EXPECT_TRUE(opened) << opened.error().message();
+    keys_ = std::move(*opened);
+  }
+
+  /// A message asks for the key. Zero: the key is its own id.
+  KeyAnswer ask(const std::string& key, const std::string& owner, Deadline deadline, Duration hold_for = 60s) {
+    const queue::KeyClaim claim{.job = kJob, .key = key, .owner = owner, .hold_for = hold_for, .fence = 1};
+    const auto answers = keys_->begin(std::span(&claim, 1), deadline);
+    EXPECT_THAT(answers, SizeIs(1));
+    return answers.front();
+  }
+  void release(const std::string& key, const std::string& owner, Deadline deadline) {
+    const queue::KeyClaim claim{.job = kJob, .key = key, .owner = owner, .hold_for = 60s, .fence = 1};
+    EXPECT_TRUE(keys_->release(std::span(&claim, 1), deadline));
+  }
+  IdempotencyKeys& all() { return *keys_; }
+
+ private:
+  std::unique_ptr<IdempotencyKeys> keys_;
+};
+
+}  // namespace
+
+TEST_P(EffectContract, AKeyIsDoneWithItsMessage) {
+  send("A-1");
+  Keys keys(under_test().queues(), queue_name());
+  ASSERT_EQ(keys.ask("order-1", "A-1", soon()).state, KeyState::ours);
+  ASSERT_EQ(settle_with(claim_one(standard()).receipt, done_with("order-1")).status, SettleStatus::applied);
+  EXPECT_TRUE(absent("A-1"));
+  const KeyAnswer duplicate = keys.ask("order-1", "A-2", soon());
+  EXPECT_EQ(duplicate.state, KeyState::done);
+  EXPECT_EQ(duplicate.owner, "A-1");
+  EXPECT_EQ(duplicate.result, "paid");
+  keys.release("order-1", "A-1", soon());
+  EXPECT_EQ(keys.ask("order-1", "A-2", soon()).state, KeyState::done) << "what is done is not released";
+  const auto stored = keys.all().get(kJob, "order-1", soon());
+  ASSERT_TRUE(stored && *stored);
+  EXPECT_TRUE((*stored)->done);
+}
+
+TEST_P(EffectContract, AKeyIsForgottenWhenItsTimeHasPassed) {
+  send("A-1");
+  Keys keys(under_test().queues(), queue_name());
+  ASSERT_EQ(keys.ask("order-1", "A-1", soon()).state, KeyState::ours);
+  ASSERT_EQ(settle_with(claim_one(standard()).receipt, done_with("order-1", "paid", 600s)).status,
+            SettleStatus::applied);
+  clock().advance(599s);
+  EXPECT_EQ(keys.ask("order-1", "A-2", soon()).state, KeyState::done);
+  clock().advance(2s);
+  EXPECT_EQ(keys.ask("order-1", "A-2", soon()).state, KeyState::ours);
+}
+
+TEST_P(EffectContract, AMessagesOwnIdIsAKeyWithoutAMark) {
+  send("A-1");
+  Keys keys(under_test().queues(), queue_name());
+  ASSERT_EQ(keys.ask("A-1", "", soon(), {}).state, KeyState::ours);
+  Effects effects = done_with("A-1");
+  effects.key->own_id = true;
+  ASSERT_EQ(settle_with(claim_one(standard()).receipt, effects).status, SettleStatus::applied);
+  send("A-1");
+  EXPECT_EQ(keys.ask("A-1", "", soon(), {}).state, KeyState::done) << "it was sent again under its id";
+}
+
+TEST_P(EffectContract, ARefusedWriteLeavesTheKeyInProgress) {
+  send("A-1");
+  Keys keys(under_test().queues(), queue_name());
+  ASSERT_EQ(keys.ask("order-1", "A-1", soon()).state, KeyState::ours);
+  const auto delivery = claim_one(standard());
+  Effects effects = done_with("order-1");
+  effects.writes.push_back(under_test().add_to_account("nobody", 1));
+  EXPECT_EQ(settle_with(delivery.receipt, effects).status, SettleStatus::refused);
+  EXPECT_FALSE(absent("A-1"));
+  EXPECT_EQ(keys.ask("order-1", "A-2", soon()).state, KeyState::running);
+  effects.writes.clear();
+  EXPECT_EQ(settle_with(delivery.receipt, effects).status, SettleStatus::applied);
+  EXPECT_EQ(keys.ask("order-1", "A-2", soon()).state, KeyState::done);
+}
+
+TEST_P(EffectContract, WhoHasLostHisMessageRecordsNoKey) {
+  send("A-1");
+  Keys keys(under_test().queues(), queue_name());
+  const auto lost = claim_one(standard(), 1s);
+  ASSERT_EQ(keys.ask("order-1", "A-1", soon()).state, KeyState::ours);
+  clock().advance(2s);
+  const auto held = claim_one(standard());
+  EXPECT_EQ(settle_with(lost.receipt, done_with("order-1", "late")).status, SettleStatus::lost);
+  EXPECT_EQ(keys.ask("order-1", "A-2", soon()).state, KeyState::running);
+  ASSERT_EQ(settle_with(held.receipt, done_with("order-1", "in time")).status, SettleStatus::applied);
+  EXPECT_EQ(keys.ask("order-1", "A-2", soon()).result, "in time");
+}
+
+TEST_P(EffectContract, WhoHasLostHisKeyCommitsNothing) {
+  send("A-1");
+  const auto delivery = claim_one(standard(), 600s);
+  Keys keys(under_test().queues(), queue_name());
+  ASSERT_EQ(keys.ask("order-1", "A-1", soon(), 10s).state, KeyState::ours);
+  clock().advance(11s);
+  ASSERT_EQ(keys.ask("order-1", "A-2", soon()).state, KeyState::ours) << "his mark was void";
+  Effects effects = opens("alice", 7);
+  effects.key = done_with("order-1").key;
+  const auto result = settle_with(delivery.receipt, effects);
+  EXPECT_EQ(result.status, SettleStatus::refused);
+  EXPECT_THAT(result.error.message(), HasSubstr("idempotency key is held by another message"));
+  EXPECT_FALSE(result.reject);
+  EXPECT_EQ(under_test().balance("alice"), std::nullopt);
+  EXPECT_FALSE(absent("A-1"));
+  EXPECT_EQ(settle_with(delivery.receipt, done_with("order-1")).status, SettleStatus::refused)
+      << "the same where there is nothing but the key";
+  EXPECT_EQ(keys.ask("order-1", "A-3", soon()).state, KeyState::running);
+}
+
+TEST_P(EffectContract, OfTwoMessagesOfABatchOneHasTheKey) {
+  send_many(2);
+  const auto deliveries = claim_all(standard());
+  ASSERT_THAT(deliveries, SizeIs(2));
+  for (const bool with_effects : {false, true}) {
+    SCOPED_TRACE(with_effects);
+    std::vector<Completion> completions;
+    for (const auto& delivery : deliveries) {
+      Effects effects = with_effects ? opens("of " + delivery.message.id, 1) : Effects();
+      effects.key = done_with("order-1").key;
+      completions.push_back({.receipt = delivery.receipt, .effects = std::make_shared<const Effects>(effects)});
+    }
+    const auto results = settle_all(completions);
+    ASSERT_THAT(results, SizeIs(2));
+    if (with_effects) {
+      // The key is done since the round before: the message that is left has no say any more.
+      EXPECT_THAT((std::vector{results[0].status, results[1].status}),
+                  ::testing::UnorderedElementsAre(SettleStatus::refused, SettleStatus::lost));
+    } else {
+      EXPECT_THAT((std::vector{results[0].status, results[1].status}),
+                  ::testing::UnorderedElementsAre(SettleStatus::applied, SettleStatus::refused));
+    }
+  }
+  EXPECT_EQ(stats(standard()).total(), 1U);
+}
+
+TEST_P(EffectContract, AKeyIsDoneAgainWithItsOwnMessageAlone) {
+  send("A-1");
+  Keys keys(under_test().queues(), queue_name());
+  const auto delivery = claim_one(standard());
+  ASSERT_EQ(settle_with(delivery.receipt, done_with("order-1")).status, SettleStatus::applied);
+  send("A-2");
+  const auto second = claim_one(standard());
+  EXPECT_EQ(settle_with(second.receipt, done_with("order-1", "twice")).status, SettleStatus::refused);
+  EXPECT_EQ(keys.ask("order-1", "A-3", soon()).result, "paid");
+  EXPECT_EQ(settle(standard(), second.receipt, CompletionAction::remove), SettleStatus::applied)
+      << "it may go without it";
+}
+
+TEST_P(EffectContract, AStagedMessageIsDeduplicatedOrRefused) {
+  send_many(2);
+  const auto deliveries = claim_all(standard());
+  ASSERT_THAT(deliveries, SizeIs(2));
+  std::vector<queue::SettleResult> results;
+  for (const auto& delivery : deliveries) {
+    Effects effects;
+    effects.messages.push_back({other().queue, {.id = "B-" + delivery.message.id, .dedup_id = "once"}});
+    results.push_back(settle_with(delivery.receipt, effects));
+  }
+  if (traits().staged_keys) {
+    EXPECT_EQ(results[0].status, SettleStatus::applied) << results[0].error.message();
+    EXPECT_EQ(results[1].status, SettleStatus::applied) << results[1].error.message();
+    EXPECT_THAT(claim_all(other()), SizeIs(1));
+  } else {
+    EXPECT_EQ(results[0].status, SettleStatus::refused);
+    EXPECT_THAT(results[0].error.message(), HasSubstr("has no deduplication id"));
+    EXPECT_EQ(stats(standard()).total(), 2U);
+  }
+}
+
+}  // namespace sluice::test
