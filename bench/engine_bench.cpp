@@ -1,7 +1,7 @@
 // What does the engine cost, from Source.claim to Source.settle, with a handler that does nothing?
 //
 //   engine_bench [--messages N] [--concurrency N] [--folder DIR] [--latency N] [--only
-//   dispatch|memory|sqlite|keys|latency|idle]
+//   dispatch|memory|sqlite|keys|effects|latency|idle]
 //
 // 1. dispatch: one thread plays poller, worker and settler; nanoseconds a message from the claim in memory to the
 // outcome
@@ -12,8 +12,10 @@
 //    second on two idle cores; under 64 MiB.
 // 4. keys: the same job without and with idempotency keys by message id, in turns on one file. Budget: at most 30 %
 // off.
-// 5. latency: from the call of send to the start of the handler on an idle queue. Budget: p50 1 ms, p99 4 ms.
-// 6. idle: ten jobs on empty queues of the embedded store. Budget: 1 % of one core, 30 MiB.
+// 5. effects: the same job without and with a message and an SQL statement that each handler stages, in turns on one
+// file.
+// 6. latency: from the call of send to the start of the handler on an idle queue. Budget: p50 1 ms, p99 4 ms.
+// 7. idle: ten jobs on empty queues of the embedded store. Budget: 1 % of one core, 30 MiB.
 // Seconds of processor are printed too: they count when the machine has other things to do.
 #include <stdlib.h>
 #include <time.h>
@@ -31,15 +33,18 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/mutex.hpp"
 #include "bench/memory_queue.hpp"
+#include "bench/raw_sqlite.hpp"
 #include "host/plugin/handler_instance.hpp"
 #include "host/stores/sqlite/sqlite_store.hpp"
 #include "host/work/hand.hpp"
 #include "host/work/job.hpp"
 #include "host/work/job_flow.hpp"
+#include "sluice/effects.h"
 
 namespace sluice::bench {
 namespace {
@@ -52,7 +57,7 @@ struct Options {
   std::uint32_t concurrency = 16;
   std::uint64_t latency = 2'000;
   std::string folder = std::filesystem::temp_directory_path().string();
-  std::string only;  ///< one of the six; empty: all
+  std::string only;  ///< one of the seven; empty: all
 };
 
 double processor_seconds() {
@@ -97,6 +102,30 @@ void handle_timed(void*, const sluice_message*, const sluice_context* context) {
   context->report(context, &outcome);
   handled.fetch_add(1);
   handled.notify_all();
+}
+
+/// What a handler with effects costs from the plugin's side of the table on.
+void handle_with_effects(void*, const sluice_message* message, const sluice_context* context) {
+  constexpr std::int64_t kAccounts = 1'000;
+  constexpr std::string_view kStatement = "UPDATE accounts SET balance = balance + ?1 WHERE number = ?2";
+  const auto* effects = static_cast<const sluice_effects*>(context->extension(context, SLUICE_EFFECTS_1));
+  sluice_effect_message emitted{};
+  emitted.struct_size = sizeof(emitted);
+  emitted.queue = {"receipts", 8};
+  emitted.body = message->body;
+  const auto account = static_cast<std::int64_t>(std::hash<std::string_view>{}({message->id.data, message->id.size}) %
+                                                 static_cast<std::size_t>(kAccounts));
+  const sluice_sql_value parameters[] = {{SLUICE_SQL_INTEGER, 0, 1, 0, {}}, {SLUICE_SQL_INTEGER, 0, account, 0, {}}};
+  sluice_effect_sql sql{};
+  sql.struct_size = sizeof(sql);
+  sql.statement = {kStatement.data(), kStatement.size()};
+  sql.parameters = parameters;
+  sql.parameter_count = 2;
+  sql.rows = 1;
+  effects->send(effects, &emitted);
+  effects->run_sql(effects, &sql);
+  const sluice_outcome outcome{sizeof(sluice_outcome), SLUICE_DONE, -1, {nullptr, 0}};
+  context->report(context, &outcome);
 }
 
 sluice_handler table(void (*handle)(void*, const sluice_message*, const sluice_context*)) {
@@ -219,11 +248,11 @@ std::unique_ptr<work::Job> make_job(const sluice_handler& handler, std::uint32_t
 
 // Runs a job until it has done `count` messages. It looks every few milliseconds, which costs nothing.
 Took work_off(std::unique_ptr<queue::Source> source, std::uint64_t count, std::uint32_t concurrency,
-              std::function<Result<std::unique_ptr<queue::IdempotencyKeys>>(const std::string&)> keys = {}) {
+              std::function<Result<std::unique_ptr<queue::IdempotencyKeys>>(const std::string&)> keys = {},
+              const sluice_handler& handler = table(&handle_nothing)) {
   SeededRandom random(2);
   observe::Log log(observe::LogLevel::warn, observe::LogFormat::text);
   NoMetrics metrics;
-  const sluice_handler handler = table(&handle_nothing);
   work::JobSeams seams{kClock, random, log, metrics};
   seams.keys = std::move(keys);
   const auto job = make_job(handler, concurrency, std::move(source), seams);
@@ -322,6 +351,29 @@ void with_keys(const Options& options, const std::string& folder) {
               (1 - plain.seconds / keyed.seconds) * 100, (keyed.processor / plain.processor - 1) * 100);
 }
 
+void with_effects(const Options& options, const std::string& folder) {
+  constexpr int kRounds = 3;
+  SeededRandom random(7);
+  const auto store = open(folder, "effects.db", random);
+  const UserTable accounts(folder + "/effects.db", 1'000);
+  const auto sender = *store->open_sender("bench");
+  Took plain;
+  Took with;
+  for (int round = 0; round < kRounds; ++round) {
+    fill(*sender, options.messages);
+    const Took without = work_off(*store->open_source({"bench"}), options.messages, options.concurrency);
+    fill(*sender, options.messages);
+    const Took staged = work_off(*store->open_source({"bench"}), options.messages, options.concurrency, {},
+                                 table(&handle_with_effects));
+    plain = {plain.seconds + without.seconds, plain.processor + without.processor};
+    with = {with.seconds + staged.seconds, with.processor + staged.processor};
+  }
+  print("sqlite, without effects", plain, kRounds * options.messages);
+  print("sqlite, message and SQL", with, kRounds * options.messages);
+  std::printf("                             %10.2f of the processor, %.2f of the rate\n",
+              with.processor / plain.processor, plain.seconds / with.seconds);
+}
+
 void latency(const Options& options, const std::string& folder) {
   SeededRandom random(4);
   observe::Log log(observe::LogLevel::warn, observe::LogFormat::text);
@@ -411,6 +463,9 @@ void run(const Options& options) {
   }
   if (wanted("keys")) {
     with_keys(options, folder);
+  }
+  if (wanted("effects")) {
+    with_effects(options, folder);
   }
   if (wanted("latency")) {
     latency(options, folder);

@@ -2,6 +2,7 @@
 
 #include <sqlite3.h>
 
+#include <functional>
 #include <stdexcept>
 #include <utility>
 
@@ -15,11 +16,15 @@ struct RawSqlite::Session {
   sqlite3_stmt* select = nullptr;
   sqlite3_stmt* update = nullptr;
   sqlite3_stmt* remove = nullptr;
+  sqlite3_stmt* emit = nullptr;
+  sqlite3_stmt* emit_all = nullptr;
+  sqlite3_stmt* write = nullptr;
   std::int64_t now = 0;
+  std::int64_t last = 0;  ///< seq
   std::vector<std::pair<std::int64_t, std::string>> claimed;
 
   ~Session() {
-    for (sqlite3_stmt* statement : {begin, commit, insert, select, update, remove}) {
+    for (sqlite3_stmt* statement : {begin, commit, insert, select, update, remove, emit, emit_all, write}) {
       sqlite3_finalize(statement);
     }
     sqlite3_close(handle);
@@ -41,6 +46,23 @@ struct RawSqlite::Session {
   }
 };
 
+namespace {
+
+// A queue for what is emitted, and so many numbers as one transaction emits messages at most.
+constexpr int kNumbers = 1'000;
+
+void make_effects(const std::function<void(const char*)>& execute) {
+  const std::string sql =
+      "CREATE TABLE accounts (number INTEGER PRIMARY KEY, balance INTEGER NOT NULL); "
+      "CREATE TABLE numbers (number INTEGER PRIMARY KEY); "
+      "WITH RECURSIVE n (number) AS (SELECT 0 UNION ALL SELECT number + 1 FROM n WHERE number + 1 < " +
+      std::to_string(kNumbers) +
+      ") INSERT INTO numbers SELECT number FROM n; INSERT INTO accounts SELECT number, 0 FROM numbers";
+  execute(sql.c_str());
+}
+
+}  // namespace
+
 RawSqlite::RawSqlite(const std::string& path, std::size_t messages) : session_(std::make_unique<Session>()) {
   Session& s = *session_;
   s.check(sqlite3_open(path.c_str(), &s.handle) == SQLITE_OK);
@@ -55,6 +77,12 @@ RawSqlite::RawSqlite(const std::string& path, std::size_t messages) : session_(s
   s.select = s.prepare("SELECT seq, id, body FROM messages WHERE queue = 1 AND due <= ?1 ORDER BY due LIMIT ?2");
   s.update = s.prepare("UPDATE messages SET due = ?2, version = version + 1, receives = receives + 1 WHERE seq = ?1");
   s.remove = s.prepare("DELETE FROM messages WHERE seq = ?1 AND version = 2");
+  make_effects([&s](const char* sql) { s.execute(sql); });
+  s.emit = s.prepare("INSERT INTO messages VALUES (?1, 2, ?1, 1, 0, printf('%036d', ?1), zeroblob(100))");
+  s.emit_all = s.prepare(
+      "INSERT OR FAIL INTO messages SELECT ?1 + number, 2, ?1 + number, 1, 0, printf('%036d', ?1 + number), "
+      "zeroblob(100) FROM numbers WHERE number < ?2");
+  s.write = s.prepare("UPDATE accounts SET balance = balance + ?1 WHERE number = ?2");
   for (std::size_t i = 1; i <= messages;) {
     s.run(s.begin);
     for (std::size_t end = i + 1000; i < end && i <= messages; ++i) {
@@ -64,6 +92,7 @@ RawSqlite::RawSqlite(const std::string& path, std::size_t messages) : session_(s
     s.run(s.commit);
   }
   s.now = static_cast<std::int64_t>(messages);
+  s.last = s.now;
 }
 
 RawSqlite::~RawSqlite() = default;
@@ -89,12 +118,29 @@ std::size_t RawSqlite::claim(std::size_t max) {
   return s.claimed.size();
 }
 
-void RawSqlite::remove() {
+void RawSqlite::remove(RawEffects effects) {
   Session& s = *session_;
   s.run(s.begin);
   for (const auto& [seq, body] : s.claimed) {
     sqlite3_bind_int64(s.remove, 1, seq);
     s.run(s.remove);
+    if (effects != RawEffects::none) {
+      sqlite3_bind_int64(s.write, 1, 1);
+      // Spread over the accounts, and the same in each run.
+      sqlite3_bind_int64(s.write, 2, seq * 7919 % kNumbers);
+      s.run(s.write);
+    }
+    if (effects == RawEffects::each) {
+      sqlite3_bind_int64(s.emit, 1, ++s.last);
+      s.run(s.emit);
+    }
+  }
+  if (effects == RawEffects::together) {
+    const auto count = static_cast<std::int64_t>(s.claimed.size());
+    sqlite3_bind_int64(s.emit_all, 1, s.last + 1);
+    sqlite3_bind_int64(s.emit_all, 2, count);
+    s.run(s.emit_all);
+    s.last += count;
   }
   s.run(s.commit);
 }

@@ -8,6 +8,10 @@
 
 namespace sluice::bench {
 
+/// What a settlement does beside removing: a row of the user's is changed by its key with a statement of its own, and a
+/// message goes to another queue, each with a statement of its own or all of a batch with one.
+enum class RawEffects { none, each, together };
+
 /// What SQLite itself does: the plain way to keep a queue in a table (an index over queue and due time; a claim updates
 /// the row, a settlement deletes it), with nothing around it. The measure that the store is held against.
 class RawSqlite {
@@ -18,9 +22,10 @@ class RawSqlite {
   RawSqlite(const RawSqlite&) = delete;
   RawSqlite& operator=(const RawSqlite&) = delete;
 
-  /// One transaction each. `claim` returns the rows claimed; `remove` deletes those of the last claim.
+  /// One transaction each. `claim` returns the rows claimed; `remove` deletes those of the last claim, of which there
+  /// are a thousand at most where they have effects.
   std::size_t claim(std::size_t max);
-  void remove();
+  void remove(RawEffects effects = RawEffects::none);
 
  private:
   struct Session;

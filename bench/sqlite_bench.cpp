@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -121,12 +122,13 @@ void send(Sides& sides, Random& random, std::size_t count, std::size_t batch, St
 constexpr std::int64_t kAccounts = 1'000;
 
 /// A message to another queue, and a row of the user's that is changed.
-std::shared_ptr<const queue::Effects> make_effects(Random& random) {
+std::shared_ptr<const queue::Effects> make_effects(Random& random, bool made_id = true) {
   auto effects = std::make_shared<queue::Effects>();
   queue::EmittedMessage& emitted = effects->messages.emplace_back();
   emitted.queue = "receipts";
   emitted.message.id = make_uuid(random);
   emitted.message.body.assign(100, 'x');
+  emitted.made_id = made_id;
   const auto account = static_cast<std::int64_t>(random.unit() * static_cast<double>(kAccounts));
   effects->writes.push_back(
       {queue::SqlWrite{"UPDATE accounts SET balance = balance + ?1 WHERE number = ?2", {std::int64_t{1}, account}, 1}});
@@ -259,21 +261,34 @@ void by_several_hosts(Sides& sides, const std::string& path, const Options& opti
               options.hosts);
 }
 
-void with_effects(Sides& sides, Random& random, const Options& options) {
+void with_effects(Sides& sides, Random& random, const Options& options, const std::string& folder) {
   Stopwatch sending;
   send(sides, random, options.effects * 2, options.batch, sending);
+  bench::RawSqlite raw(folder + "/effects.db", options.effects * 3);
   Stopwatch claiming;
   Stopwatch plain;
   Stopwatch with;
+  Stopwatch raw_claiming;
+  std::array<Stopwatch, 3> floor;
   while (work_batch(sides, options.batch, claiming, plain) &&
          work_batch(sides, options.batch, claiming, with, queue::Order::none, &random)) {
+    for (const auto effects : {bench::RawEffects::none, bench::RawEffects::each, bench::RawEffects::together}) {
+      raw_claiming.time([&] { raw.claim(options.batch); });
+      floor.at(static_cast<std::size_t>(effects)).time([&] { raw.remove(effects); });
+    }
   }
   print("in turn: send", sending, options.effects * 2);
   print("         settle", plain, options.effects);
   print("    with effects", with, options.effects);
+  print("plain SQLite: delete", floor[0], options.effects);
+  print(" with a row each", floor[1], options.effects);
+  print(" with rows at once", floor[2], options.effects);
   const Stopwatch half_claiming{claiming.seconds / 2, claiming.processor / 2};
   std::printf("with effects: %.2f of the processor of a plain settlement, %.2f with the claim\n",
               with.processor / plain.processor, (half_claiming + with).processor / (half_claiming + plain).processor);
+  const double least = std::min(floor[1].processor, floor[2].processor);
+  std::printf("plain SQLite with effects: %.2f of the processor of our plain settlement, %.2f of its own\n",
+              least / plain.processor, least / floor[0].processor);
 }
 
 void beside_raw(Sides& sides, Random& random, const Options& options, const std::string& folder) {
@@ -344,7 +359,7 @@ int main(int argc, char** argv) try {
     const Stopwatch plain = alone(sides, random, options);
     if (options.effects > 0) {
       bench::UserTable accounts(store_options.path, kAccounts);
-      with_effects(sides, random, options);
+      with_effects(sides, random, options, folder);
     }
     if (options.groups > 0) {
       // Kept from the first claim on, so that the messages are put into their groups as they are sent.

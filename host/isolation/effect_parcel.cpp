@@ -53,6 +53,7 @@ void put_message(Sink& sink, const EmittedMessage& emitted) {
   sink.number(static_cast<std::int64_t>(message.delay.count()));
   sink.number(static_cast<std::int64_t>(message.dedup_window.count()));
   put_enumerator(sink, message.priority);
+  sink.number(emitted.made_id);
 }
 EmittedMessage take_message(Unpacker& from, bool& good) {
   EmittedMessage emitted;
@@ -65,6 +66,7 @@ EmittedMessage take_message(Unpacker& from, bool& good) {
   message.delay = Duration(from.number<std::int64_t>());
   message.dedup_window = Duration(from.number<std::int64_t>());
   message.priority = enumerator(from, queue::Priority::low, good);
+  emitted.made_id = from.number<bool>();
   good = good && message.delay >= Duration::zero() && message.dedup_window >= Duration::zero();
   return emitted;
 }

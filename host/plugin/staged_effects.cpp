@@ -32,9 +32,9 @@ queue::Priority priority_of(sluice_priority priority) {
 }
 
 queue::EmittedMessage read_message(const sluice_effect_message& from, Random& ids) {
-  queue::EmittedMessage emitted{copy(from.queue), {}};
+  queue::EmittedMessage emitted{copy(from.queue), {}, from.id.size == 0};
   queue::NewMessage& message = emitted.message;
-  message.id = from.id.size > 0 ? copy(from.id) : make_uuid(ids);
+  message.id = emitted.made_id ? make_uuid(ids) : copy(from.id);
   message.body = copy(from.body);
   if (from.content_type.size > 0) {
     message.content_type = copy(from.content_type);

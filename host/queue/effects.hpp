@@ -24,6 +24,8 @@ inline constexpr std::size_t kMostEffectBytes = std::size_t{4} * 1024 * 1024;
 struct EmittedMessage {
   std::string queue;
   NewMessage message;
+  /// The host made its id up: no other message can have it, and no store needs to look.
+  bool made_id = false;
 };
 
 /// What becomes of a message whose effect was refused: its condition failed, or the store would not have it.

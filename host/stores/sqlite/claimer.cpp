@@ -23,6 +23,13 @@ constexpr const char* kOldest =
     "m.priority, r.sent_at FROM ready AS r CROSS JOIN messages AS m ON m.seq = r.seq LEFT JOIN deliveries AS d "
     "ON d.seq = r.seq WHERE r.half = ?1 AND r.sent_at <= ?2 ORDER BY r.sent_at, r.seq";
 
+// The same of a half that keeps no order and has no priorities: there all messages are of the normal one, which need
+// not be looked for behind their bodies, and lie where they were sent.
+constexpr const char* kOldestPlain =
+    "SELECT r.seq, r.sent_at, m.id, m.content_type, m.message_group, m.attributes, m.body, d.version, d.receives, "
+    "NULL, r.sent_at FROM ready AS r CROSS JOIN messages AS m ON m.seq = r.seq LEFT JOIN deliveries AS d "
+    "ON d.seq = r.seq WHERE r.half = ?1 AND r.sent_at <= ?2 ORDER BY r.sent_at, r.seq";
+
 /// What a row says of seq, sent_at, id, content type, group, attributes, body, version, receives, priority, in this
 /// order.
 /// Nothing when its attributes cannot be read.
@@ -57,7 +64,7 @@ Claimer::Claimer(Connection& connection, Places& places, Deliveries& deliveries,
       deliveries_(deliveries),
       lanes_(lanes),
       connection_(connection),
-      oldest_(connection, kOldest),
+      oldest_(connection, kOldestPlain),
       // Who had it and told nothing is counted already: the first delivery as a suspect takes his place. Each further
       // one is a start of its own.
       suspect_(connection,
@@ -255,16 +262,21 @@ std::size_t Claimer::take_row(const Statement& row, const Lease& lease, Found& f
 
 Claimer::Found Claimer::read_ready(std::int64_t half, const Room& room, const Lease& lease) {
   Found found;
-  oldest_.bind(half, stored(lease.now));
-  while (oldest_.row()) {
-    take_row(oldest_, lease, found);
+  auto& ordered = oldest_of_.at(static_cast<std::size_t>(Priority::normal));
+  if (lanes_.kept(half) != Kept::none && !ordered) {
+    ordered = std::make_unique<Statement>(connection_, kOldest);
+  }
+  Statement& row = lanes_.kept(half) == Kept::none ? oldest_ : *ordered;
+  row.bind(half, stored(lease.now));
+  while (row.row()) {
+    take_row(row, lease, found);
     if (found.deliveries.size() >= room.messages || found.bytes >= room.bytes) {
       // Whether there is more is not looked at: the next claim tells.
       found.whole = false;
       break;
     }
   }
-  oldest_.reset();
+  row.reset();
   return found;
 }
 

@@ -163,6 +163,7 @@ void Connection::add_table(const char* name, const sqlite3_module& module, Memor
   if (failed()) {
     return;
   }
+  memory_tables_.emplace_back(name);
   const int code = sqlite3_create_module_v2(handle_, name, &module, &rows, nullptr);
   if (code != SQLITE_OK) {
     fail_with(code);

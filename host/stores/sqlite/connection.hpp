@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
@@ -74,6 +75,8 @@ class Connection {
 
   /// From here on statements can read `rows`, which outlives them, under this name.
   void add_table(const char* name, const sqlite3_module& module, MemoryTable& rows);
+  /// The names of those.
+  const std::vector<std::string>& memory_tables() const { return memory_tables_; }
 
   /// Rows that the last INSERT, UPDATE or DELETE touched.
   std::int64_t changes() const;
@@ -95,6 +98,7 @@ class Connection {
   SteadyTime lock_limit_ = SteadyTime::min();
   std::int64_t log_pages_ = 0;
   std::function<bool()> passed_;
+  std::vector<std::string> memory_tables_;
 };
 
 /// A prepared statement, kept for many runs. Belongs to one Connection, which must outlive it.

@@ -23,6 +23,9 @@ Deliveries::Deliveries(Connection& connection, Tally& tally, Places& places, Lan
       remove_leased_(connection,
                      "DELETE FROM messages WHERE seq = ?1 AND id = ?2 AND EXISTS (SELECT 1 FROM deliveries AS d "
                      "WHERE d.seq = ?1 AND d.version = ?3 AND d.half = ?4 AND d.until IS NOT NULL)"),
+      asking_(connection, "asking_groups"),
+      groups_(connection,
+              "SELECT m.seq, m.message_group FROM asking_groups AS a CROSS JOIN messages AS m ON m.seq = a.hash"),
       group_(connection, "SELECT message_group FROM messages WHERE seq = ?1"),
       brought_back_(connection, "UPDATE deliveries SET until = NULL WHERE seq = ?1"),
       message_delete_(connection, "DELETE FROM messages WHERE seq = ?1"),
@@ -74,21 +77,48 @@ std::optional<Standing> Deliveries::held(std::int64_t half, const Receipt& recei
 
 void Deliveries::settle(std::int64_t half, std::span<const Completion> completions, std::span<SettleResult> results,
                         WallTime now) {
-  begin_settling(now);
+  begin_settling(half, completions, now);
   for (std::size_t i = 0; i < completions.size(); ++i) {
     results[i].status = settle_one(half, completions[i], now);
   }
   end_settling(half);
 }
 
-void Deliveries::begin_settling(WallTime now) {
+void Deliveries::begin_settling(std::int64_t half, std::span<const Completion> completions, WallTime now) {
   removed_.clear();
+  group_by_seq_.clear();
   lanes_.at(now);
-  lanes_.line().gather_removals();
+  if (lanes_.kept(half) == Kept::none) {
+    return;
+  }
+  // All of them at once: a statement for each would cost as much as what is done about its end.
+  asked_.clear();
+  for (const Completion& completion : completions) {
+    asked_.push_back(completion.receipt.locator);
+  }
+  std::sort(asked_.begin(), asked_.end());
+  asking_.each(asked_, groups_,
+               [this](const Statement& row) { group_by_seq_.emplace(row.integer(0), group_hash(row.bytes(1))); });
+  asked_.clear();
+  for (const auto& [seq, group] : group_by_seq_) {
+    asked_.push_back(group);
+  }
+  lanes_.gather_ends(half, asked_);
+}
+
+std::int64_t Deliveries::group_of(std::int64_t seq) {
+  if (const auto known = group_by_seq_.find(seq); known != group_by_seq_.end()) {
+    return known->second;
+  }
+  group_.bind(seq);
+  const std::int64_t group = group_.row() ? group_hash(group_.bytes(0)) : 0;
+  group_.reset();
+  return group;
 }
 
 void Deliveries::end_settling(std::int64_t half) {
-  lanes_.line().flush_removals();
+  lanes_.flush();
+  group_by_seq_.clear();
   tally_.add(half, -static_cast<std::int64_t>(removed_.size()));
   delete_removed();
 }
@@ -151,9 +181,7 @@ SettleStatus Deliveries::settle_one(std::int64_t half, const Completion& complet
 
 // A message in flight: it lies in no place.
 bool Deliveries::remove_tracked(std::int64_t half, const Receipt& receipt) {
-  group_.bind(receipt.locator);
-  const std::int64_t group = group_.row() ? group_hash(group_.bytes(0)) : 0;
-  group_.reset();
+  const std::int64_t group = group_of(receipt.locator);
   if (remove_leased_.bind(receipt.locator, std::string_view(receipt.id), receipt.version, half).run() != 1) {
     return false;
   }

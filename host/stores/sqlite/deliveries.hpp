@@ -5,12 +5,14 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/clock.hpp"
 #include "host/queue/completion.hpp"
 #include "host/queue/delivery.hpp"
 #include "host/stores/sqlite/connection.hpp"
+#include "host/stores/sqlite/hash_rows.hpp"
 #include "host/stores/sqlite/lanes.hpp"
 #include "host/stores/sqlite/lease.hpp"
 #include "host/stores/sqlite/places.hpp"
@@ -30,7 +32,7 @@ class Deliveries {
               WallTime now);
   // The same in steps, for whoever commits more with a completion. What `settle_one` has done since a mark is forgotten
   // by `settle_back_to`, when the savepoint that was made there is rolled back.
-  void begin_settling(WallTime now);
+  void begin_settling(std::int64_t half, std::span<const Completion> completions, WallTime now);
   SettleStatus settle_one(std::int64_t half, const Completion& completion, WallTime now);
   std::size_t settle_mark() const { return removed_.size(); }
   void settle_back_to(std::size_t mark) { removed_.resize(mark); }
@@ -51,6 +53,7 @@ class Deliveries {
   bool bring_back(std::int64_t half, WallTime now);
 
  private:
+  std::int64_t group_of(std::int64_t seq);
   /// Sees to its place where it can be claimed; null: it was not there, or is there no more.
   void stand(const Standing* before, const Standing* after);
   bool remove_tracked(std::int64_t half, const Receipt& receipt);
@@ -64,6 +67,8 @@ class Deliveries {
   Places& places_;
   Lanes& lanes_;
   Statement remove_leased_;
+  HashRows asking_;
+  Statement groups_;
   Statement group_;
   Statement brought_back_;
   Statement message_delete_;
@@ -72,6 +77,8 @@ class Deliveries {
   Statement delivery_delete_run_;
   Statement delivery_write_;
   Statement standing_;
+  std::unordered_map<std::int64_t, std::int64_t> group_by_seq_;  ///< of what the current `settle` removes
+  std::vector<std::int64_t> asked_;                              ///< scratch
   std::vector<std::int64_t> removed_;  ///< by the current `settle`; their deliveries are still to be deleted
 };
 

@@ -22,6 +22,13 @@ Error key_taken() {
   return {ErrorCode::conflict, "its idempotency key is held by another message by now; the next attempt finds it done"};
 }
 
+/// Whether nothing that is sent can turn out to be there already.
+bool sends_what_is_new(const Completion& completion) {
+  const auto is_new = [](const EmittedMessage& emitted) { return emitted.made_id && !has_send_keys(emitted.message); };
+  return !completion.effects ||
+         std::all_of(completion.effects->messages.begin(), completion.effects->messages.end(), is_new);
+}
+
 std::string on_table(const std::string& table) { return table.empty() ? "" : " on table " + table; }
 
 }  // namespace
@@ -39,8 +46,11 @@ void EffectWriter::settle(std::int64_t half, std::span<const Completion> complet
                           Barred& barred, WallTime now) {
   const Batch batch{half, completions, results, barred, now};
   Deliveries& deliveries = records_.deliveries();
-  deliveries.begin_settling(now);
+  deliveries.begin_settling(half, completions, now);
   with_effects_.clear();
+  outboxes_.clear();
+  // All of them or none: messages keep the order of their senders.
+  sends_last_ = std::all_of(completions.begin(), completions.end(), sends_what_is_new);
   for (std::size_t i = 0; i < completions.size(); ++i) {
     results[i] = {};
     if (completions[i].effects && is_key_alone(*completions[i].effects)) {
@@ -51,10 +61,16 @@ void EffectWriter::settle(std::int64_t half, std::span<const Completion> complet
       results[i].status = deliveries.settle_one(half, completions[i], now);
     }
   }
+  records_.keys().flush_records();
   for (std::size_t from = 0; from < with_effects_.size(); from += kRun) {
     settle_run(batch, Run(with_effects_).subspan(from, std::min(kRun, with_effects_.size() - from)));
   }
   deliveries.end_settling(half);
+  if (sends_last_) {
+    for (const Outbox& outbox : outboxes_) {
+      put_down(outbox, now);
+    }
+  }
 }
 
 void EffectWriter::settle_run(const Batch& batch, Run run) {
@@ -63,15 +79,20 @@ void EffectWriter::settle_run(const Batch& batch, Run run) {
     const Tally::Mark counted = records_.tally_mark();
     const std::size_t settled = deliveries.settle_mark();
     const Keys::Mark keyed = records_.keys().mark();
-    records_.lanes().line().flush_removals();
+    records_.lanes().flush();
     savepoint_.run();
     const std::size_t good = attempt(batch, run);
+    records_.keys().flush_records();
     if (good == run.size() || !SLUICE_GUARD(effects_atomic)) {
       release_.run();
+      for (Outbox& outbox : outboxes_) {
+        outbox.kept = sends_last_ ? outbox.messages.size() : 0;
+      }
       return;
     }
     roll_back_.run();
     release_.run();
+    unstage();
     deliveries.settle_back_to(settled);
     records_.back_to(counted);
     records_.keys().back_to(keyed);
@@ -95,22 +116,26 @@ void EffectWriter::settle_run(const Batch& batch, Run run) {
 /// How many from the first on can be committed. The result of the next one says why it cannot, unless that shows only
 /// one by one.
 std::size_t EffectWriter::attempt(const Batch& batch, Run run) {
-  for (Outbox& outbox : outboxes_) {
-    outbox.messages.clear();
-    outbox.senders.clear();
-  }
+  unstage();
   for (std::size_t i = 0; i < run.size(); ++i) {
     if (!settle_one(batch, run[i])) {
       return i;
     }
   }
-  if (send(batch)) {
+  if (sends_last_ || send(batch)) {
     return run.size();
   }
   if (run.size() > 1) {
     batch.results[run[0]] = {};
   }
   return 0;
+}
+
+void EffectWriter::unstage() {
+  for (Outbox& outbox : outboxes_) {
+    outbox.messages.resize(outbox.kept);
+    outbox.senders.resize(outbox.kept);
+  }
 }
 
 bool EffectWriter::settle_one(const Batch& batch, std::size_t index) {
@@ -194,31 +219,36 @@ bool EffectWriter::stage(const Batch& batch, std::size_t index) {
     if (outbox == outboxes_.end()) {
       outbox = outboxes_.insert(outbox, {.queue = emitted.queue});
     }
-    outbox->messages.push_back(emitted.message);
+    outbox->messages.push_back(&emitted);
     outbox->senders.push_back(index);
   }
   return true;
 }
 
+void EffectWriter::put_down(const Outbox& outbox, WallTime now) {
+  sent_.assign(outbox.messages.size(), {});
+  arrivals_.clear();
+  for (std::size_t i = 0; i < sent_.size(); ++i) {
+    arrivals_.push_back({&outbox.messages[i]->message, &sent_[i], outbox.messages[i]->made_id});
+  }
+  if (!arrivals_.empty()) {
+    records_.sending().insert(records_.make_queue(outbox.queue), arrivals_, now);
+  }
+}
+
 bool EffectWriter::send(const Batch& batch) {
   bool all = true;
   for (const Outbox& outbox : outboxes_) {
-    if (outbox.messages.empty()) {
-      continue;
-    }
-    sent_.assign(outbox.messages.size(), {});
-    for (std::size_t i = 0; i < sent_.size(); ++i) {
-      sent_[i].id = outbox.messages[i].id;
-    }
-    records_.sending().insert(records_.make_queue(outbox.queue), outbox.messages, sent_, batch.now);
+    put_down(outbox, batch.now);
     for (std::size_t i = 0; i < sent_.size(); ++i) {
       const bool taken = sent_[i].status == SendStatus::duplicate_id;
       if (taken || sent_[i].status == SendStatus::failed) {
         const std::string why = taken ? "a message of that id is there already; give it another id, or leave it out"
                                       : sent_[i].error.message();
-        all = refuse(batch, outbox.senders[i],
-                     Error(taken ? ErrorCode::duplicate_id : sent_[i].error.code(),
-                           "message " + sent_[i].id + " to queue " + outbox.queue + " was refused: " + why));
+        all = refuse(
+            batch, outbox.senders[i],
+            Error(taken ? ErrorCode::duplicate_id : sent_[i].error.code(),
+                  "message " + outbox.messages[i]->message.id + " to queue " + outbox.queue + " was refused: " + why));
       }
     }
   }

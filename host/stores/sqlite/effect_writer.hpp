@@ -24,7 +24,9 @@ namespace sluice::queue::sqlite {
 ///
 /// A savepoint holds a run of completions, for one of its own would cost each as much as its work; where one of the run
 /// is refused the run is undone, and made again without it. The order within a completion is: the fence, the writes as
-/// they were staged, the messages, the key.
+/// they were staged, the messages, the key. Messages that nothing can be found wrong with any more, which is those
+/// whose ids were made up for them, are put down at the end, those of all runs to one queue at once: nobody sees them
+/// before.
 class EffectWriter {
  public:
   EffectWriter(Connection& connection, Records& records, std::size_t most_bytes);
@@ -51,8 +53,9 @@ class EffectWriter {
   /// What is to be sent to one queue, and by which completion.
   struct Outbox {
     std::string queue;
-    std::vector<NewMessage> messages;
+    std::vector<const EmittedMessage*> messages;
     std::vector<std::size_t> senders;
+    std::size_t kept = 0;  ///< that many are of runs before, which stand
   };
   using Run = std::span<const std::size_t>;
 
@@ -62,7 +65,11 @@ class EffectWriter {
   bool settle_one(const Batch& batch, std::size_t index);
   bool write(const Batch& batch, std::size_t index);
   bool stage(const Batch& batch, std::size_t index);
+  /// Forgets what the current run has staged.
+  void unstage();
   bool send(const Batch& batch);
+  /// Puts one outbox down, and what became of each into `sent_`.
+  void put_down(const Outbox& outbox, WallTime now);
   bool refuse(const Batch& batch, std::size_t index, Error error, bool reject = false);
 
   Connection& connection_;
@@ -76,6 +83,8 @@ class EffectWriter {
   std::vector<std::size_t> with_effects_;
   std::vector<Outbox> outboxes_;
   std::vector<SendResult> sent_;
+  std::vector<NewMessages::Arrival> arrivals_;
+  bool sends_last_ = false;  ///< messages go at the end of the call, not with their run
 };
 
 }  // namespace sluice::queue::sqlite

@@ -38,18 +38,25 @@ class EntryRows final : public MemoryTable {
   std::span<const IdEntry> entries_;
 };
 
-/// Hashes that are asked for, as a table of them: a statement for each would cost as much as putting a row down.
+/// Hashes, or other numbers, that are asked for, as a table of them: a statement for each would cost as much as putting
+/// a row down.
 class HashRows final : public MemoryTable {
  public:
   HashRows(Connection& connection, const char* name) : MemoryTable(connection, name, "hash") {}
 
   /// Adds to `found` what `known` gives, which reads the table, with these in it.
   void look_up(std::span<const std::int64_t> hashes, Statement& known, std::vector<std::int64_t>& found) {
+    each(hashes, known, [&found](const Statement& row) { found.push_back(row.integer(0)); });
+  }
+
+  /// Calls `use` with each row that `statement` gives, which reads the table, with these in it.
+  template <typename Use>
+  void each(std::span<const std::int64_t> hashes, Statement& statement, Use use) {
     hashes_ = hashes;
-    while (known.row()) {
-      found.push_back(known.integer(0));
+    while (statement.row()) {
+      use(statement);
     }
-    known.reset();
+    statement.reset();
     hashes_ = {};
   }
 

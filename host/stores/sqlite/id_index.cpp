@@ -1,6 +1,7 @@
 #include "host/stores/sqlite/id_index.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace sluice::queue::sqlite {
 
@@ -59,6 +60,22 @@ IdIndex::IdIndex(Connection& connection, const IdIndexLimits& limits)
                 "DELETE FROM ids WHERE hash >= ?1 AND hash < ?2 AND (seq < ?3 OR NOT EXISTS "
                 "(SELECT 1 FROM messages AS m WHERE m.seq = ids.seq))") {}
 
+/// Entries that `ids_new` may hold: as many as make an entry write the fewest pages. In `ids_new` that is a share of
+/// all its pages, or one where a batch has fewer entries than that; in `ids`, where those of one page come together
+/// when they are moved, the fewer the more of them were waiting. Between the two the geometric mean is best.
+std::int64_t IdIndex::most_fresh(std::int64_t old_ids) const {
+  constexpr double kOnPage = 180;
+  const auto batch = static_cast<double>(std::max<std::int64_t>(1, usual_));
+  const auto old = static_cast<double>(old_ids);
+  const auto pages = [batch, old](double fresh) {
+    return std::min(1.0, fresh / kOnPage / batch) + old / kOnPage / fresh;
+  };
+  const auto most = static_cast<double>(limits_.fresh);
+  const double mean =
+      std::clamp(std::sqrt(old * batch), static_cast<double>(std::min(limits_.least_fresh, limits_.fresh)), most);
+  return pages(mean) < pages(most) ? static_cast<std::int64_t>(mean) : limits_.fresh;
+}
+
 /// How much of the hash space holds about a piece of `entries`.
 std::int64_t IdIndex::range_width(std::int64_t entries) const {
   const std::int64_t piece = std::max(limits_.piece, 2 * added_);
@@ -96,7 +113,11 @@ void IdIndex::sweep(std::int64_t& new_ids, std::int64_t& old_ids, std::int64_t l
     added_ = 0;
     return;
   }
-  if (new_ids > limits_.fresh) {
+  if (added_ > 0) {
+    usual_ = usual_ == 0 ? added_ : usual_ + (added_ - usual_) / 8;
+  }
+  // Who only claims and settles leaves it to the next one who sends.
+  if (new_ids > (added_ > 0 ? most_fresh(old_ids) : limits_.fresh)) {
     settle_range(new_ids, old_ids);
   }
   if (old_ids > limits_.stale + 4 * live) {

@@ -27,6 +27,8 @@ class IdLookup {
 /// When the index of ids is tidied up. The product uses the defaults.
 struct IdIndexLimits {
   /// `ids_new` is so small that its pages stay in the cache, and so large that one piece of it shares pages in `ids`.
+  /// The larger it is, the more of its own pages a batch writes: so it holds fewer than these where batches are small
+  /// beside what `ids` has.
   std::int64_t fresh = 65'536;
   /// Entries that one transaction moves or looks at, at least; it is twice as many as it has added itself, so that a
   /// flood is kept up with.
@@ -35,6 +37,8 @@ struct IdIndexLimits {
   std::int64_t stale = 500'000;
   /// An empty file with more entries than these is cleared at one go, which writes few pages.
   std::int64_t clear = 16'384;
+  /// It always may hold these.
+  std::int64_t least_fresh = 8'192;
 };
 
 /// Keeps the index of ids: entries are added with their messages and swept long after them, see schema.cpp.
@@ -56,6 +60,7 @@ class IdIndex {
   void sweep_range(std::int64_t& old_ids);
   std::int64_t oldest();
 
+  std::int64_t most_fresh(std::int64_t old_ids) const;
   std::int64_t range_width(std::int64_t entries) const;
 
   Connection& connection_;
@@ -69,6 +74,7 @@ class IdIndex {
   Statement drop_new_;
   Statement drop_old_;
   std::int64_t added_ = 0;  ///< since the last sweep
+  std::int64_t usual_ = 0;  ///< what one transaction adds of late
   // Where the next piece begins. Each process has its own; it does not matter where one starts.
   std::int64_t new_from_ = 0;
   std::int64_t old_from_ = 0;

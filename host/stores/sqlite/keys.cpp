@@ -26,7 +26,8 @@ Keys::Keys(Connection& connection, const KeyIndexLimits& limits)
       done_find_(
           connection,
           "SELECT owner, result, until FROM key_records WHERE seq = ?1 AND job = ?2 AND key = ?3 AND until > ?4"),
-      done_insert_(connection, "INSERT INTO key_records VALUES (?1, ?2, ?3, ?4, ?5, ?6)"),
+      recording_(connection),
+      done_insert_(connection, "INSERT OR FAIL INTO key_records SELECT * FROM recording_keys"),
       done_delete_(connection, "DELETE FROM key_records WHERE seq = ?1"),
       done_some_(connection, "SELECT seq, until FROM key_records WHERE seq > ?1 ORDER BY seq LIMIT ?2"),
       mark_write_(connection,
@@ -44,6 +45,7 @@ Keys::Keys(Connection& connection, const KeyIndexLimits& limits)
 void Keys::begin() {
   index_.begin();
   jobs_.clear();
+  recording_.list.clear();
   recorded_ = 0;
   marked_ = 0;
 }
@@ -154,15 +156,40 @@ void Keys::put_record(std::int64_t queue, const KeyRecord& record, std::string_v
   }
   const std::int64_t seq = index_.add(hash);
   const bool named = owner != record.key;
-  done_insert_
-      .bind(seq, job, stored(later(now, record.ttl)), Blob{record.key},
-            named ? std::optional<std::string_view>(owner) : std::nullopt,
-            record.result.empty() ? std::optional<Blob>() : std::optional<Blob>(Blob{record.result}))
-      .run();
+  recording_.list.push_back({seq, job, stored(later(now, record.ttl)), record.key,
+                             named ? std::optional(owner) : std::nullopt, record.result});
   ++recorded_;
 }
 
+void Keys::Rows::column(std::size_t row, int column, ColumnValue value) const {
+  const Row& at = list[row];
+  switch (column) {
+    case 0:
+      return value.set(at.seq);
+    case 1:
+      return value.set(at.job);
+    case 2:
+      return value.set(at.until);
+    case 3:
+      return value.set(Blob{at.key});
+    case 4:
+      return value.set(at.owner);
+    default:
+      if (!at.result.empty()) {
+        value.set(Blob{at.result});
+      }
+  }
+}
+
+void Keys::flush_records() {
+  if (!recording_.list.empty()) {
+    done_insert_.run();
+    recording_.list.clear();
+  }
+}
+
 void Keys::back_to(const Mark& mark) {
+  recording_.list.clear();
   index_.back_to(mark.index);
   jobs_.clear();
   recorded_ = mark.recorded;
@@ -220,6 +247,7 @@ std::int64_t Keys::make_job(std::int64_t queue, const std::string& job) {
 }
 
 std::optional<Keys::Done> Keys::find_done(std::int64_t job, std::int64_t hash, std::string_view key, WallTime now) {
+  flush_records();
   index_.find(hash, seqs_);
   std::optional<Done> youngest;
   for (const std::int64_t seq : seqs_) {

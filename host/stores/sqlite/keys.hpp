@@ -13,6 +13,7 @@
 #include "host/queue/idempotency.hpp"
 #include "host/stores/sqlite/connection.hpp"
 #include "host/stores/sqlite/key_index.hpp"
+#include "host/stores/sqlite/memory_table.hpp"
 
 namespace sluice::queue::sqlite {
 
@@ -42,6 +43,9 @@ class Keys {
   // The same in two steps, for whoever has to know before he writes anything else.
   bool may_record(std::int64_t queue, const KeyRecord& record, std::string_view owner, WallTime now);
   void put_record(std::int64_t queue, const KeyRecord& record, std::string_view owner, WallTime now);
+  /// Records are gathered, so that one statement puts down many of them. They borrow what they are made of until this is
+  /// called, which is before the end of the call that gave them and before any savepoint is made or released.
+  void flush_records();
 
   /// How far this transaction has come, for a savepoint that is set right after it.
   struct Mark {
@@ -56,6 +60,24 @@ class Keys {
   bool forget(std::int64_t queue, const std::string& job, const std::string& key, WallTime now);
 
  private:
+  /// What is recorded at once, for its statement to read.
+  class Rows final : public MemoryTable {
+   public:
+    struct Row {
+      std::int64_t seq;
+      std::int64_t job;
+      std::int64_t until;
+      std::string_view key;
+      std::optional<std::string_view> owner;
+      std::string_view result;
+    };
+    explicit Rows(Connection& connection)
+        : MemoryTable(connection, "recording_keys", "seq, job, until, key, owner, result") {}
+    std::size_t rows() const override { return list.size(); }
+    void column(std::size_t row, int column, ColumnValue value) const override;
+
+    std::vector<Row> list;
+  };
   struct Done {
     std::int64_t seq = 0;
     std::string owner;
@@ -80,6 +102,7 @@ class Keys {
   Statement job_find_;
   Statement job_insert_;
   Statement done_find_;
+  Rows recording_;
   Statement done_insert_;
   Statement done_delete_;
   Statement done_some_;

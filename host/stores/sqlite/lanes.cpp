@@ -56,14 +56,9 @@ Lanes::Lanes(Connection& connection, Places& places)
     : connection_(connection),
       places_(places),
       line_(connection),
+      rows_(connection),
       bits_(connection, "SELECT kept FROM queues WHERE id = ?1"),
       bits_write_(connection, "UPDATE queues SET kept = ?2 WHERE id = ?1"),
-      load_(connection, "SELECT head, head_sent, turn, others, first, last, last_sent FROM lanes WHERE lane = ?1"),
-      update_(connection,
-              "UPDATE lanes SET head = ?2, head_sent = ?3, turn = ?4, others = ?5, first = ?6, last = ?7, "
-              "last_sent = ?8 WHERE lane = ?1"),
-      store_(connection, "INSERT OR REPLACE INTO lanes VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"),
-      drop_(connection, "DELETE FROM lanes WHERE lane = ?1"),
       head_state_(connection,
                   "SELECT until IS NOT NULL, received_at IS NOT NULL OR suspect FROM deliveries WHERE seq = ?1"),
       hold_(connection, "INSERT OR REPLACE INTO holds VALUES (?1, ?2, ?3, ?4)"),
@@ -74,6 +69,8 @@ void Lanes::begin() {
   known_.clear();
   offered_.clear();
   line_.begin();
+  rows_.begin();
+  places_.begin();
 }
 
 void Lanes::learn(std::int64_t queue, std::int64_t bits) {
@@ -126,38 +123,23 @@ std::int64_t Lanes::place_half(const Standing& standing) {
   return kept(standing.half) == Kept::none ? class_half(standing.half, standing.priority) : standing.half;
 }
 
-Lanes::Lane Lanes::load(std::int64_t half, std::int64_t lane) {
-  Lane found{.id = lane, .half = half, .head = {}};
-  load_.bind(lane);
-  if (load_.row()) {
-    found.stored = true;
-    found.head = load_.optional_integer(0);
-    found.head_sent = load_.integer(1);
-    found.turn = load_.integer(2);
-    found.others = load_.integer(3);
-    found.ends.first = load_.optional_integer(4);
-    found.ends.last = load_.optional_integer(5);
-    found.ends.last_sent = load_.integer(6);
+void Lanes::gather_ends(std::int64_t half, std::span<const std::int64_t> groups) {
+  gathered_.clear();
+  for (const std::int64_t group : groups) {
+    if (const std::int64_t lane = lane_of(half, group); lane != 0) {
+      gathered_.push_back(lane);
+    }
   }
-  load_.reset();
-  return found;
+  rows_.gather(half, gathered_);
+  places_.gather();
+  line_.gather(rows_.first_in_line());
 }
 
-void Lanes::store(const Lane& before, const Lane& after) {
-  if (!after.head && after.others == 0 && !after.ends.first) {
-    if (before.stored) {
-      drop_.bind(after.id).run();
-    }
-  } else if (before.stored && !(before == after)) {
-    update_
-        .bind(after.id, after.head, after.head_sent, after.turn, after.others, after.ends.first, after.ends.last,
-              after.ends.last_sent)
-        .run();
-  } else if (!before.stored) {
-    store_
-        .bind(after.id, after.half, after.head, after.head_sent, after.turn, after.others, after.ends.first,
-              after.ends.last, after.ends.last_sent)
-        .run();
+void Lanes::flush() {
+  if (rows_.gathers()) {
+    rows_.flush();
+    places_.flush();
+    line_.flush();
   }
 }
 
@@ -238,21 +220,21 @@ void Lanes::change(const Standing* before, const Standing* after) {
   const std::int64_t to = after == nullptr ? 0 : lane_of(after->half, after->group);
   const auto came = after != nullptr && !after->until ? std::optional(place_of(*after)) : std::nullopt;
   if (from != 0) {
-    const Lane old = load(before->half, from);
+    const Lane old = rows_.load(before->half, from);
     Lane lane = old;
     take(lane, *before);
     if (to == from) {
       give(lane, *after, old.head == before->seq && before->sent_at == after->sent_at);
     }
     balance(lane, to == from ? came : std::nullopt);
-    store(old, lane);
+    rows_.store(old, lane);
   }
   if (to != 0 && to != from) {
-    const Lane old = load(after->half, to);
+    const Lane old = rows_.load(after->half, to);
     Lane lane = old;
     give(lane, *after);
     balance(lane, came);
-    store(old, lane);
+    rows_.store(old, lane);
   }
 }
 
@@ -260,7 +242,7 @@ void Lanes::end(std::int64_t half, std::int64_t lane, std::int64_t seq) {
   if (kept(half) == Kept::fair) {
     return;
   }
-  const Lane old = load(half, lane);
+  const Lane old = rows_.load(half, lane);
   Lane now = old;
   if (now.head == seq) {
     now.head.reset();
@@ -268,22 +250,22 @@ void Lanes::end(std::int64_t half, std::int64_t lane, std::int64_t seq) {
     now.others = std::max<std::int64_t>(0, now.others - 1);
   }
   balance(now, std::nullopt);
-  store(old, now);
+  rows_.store(old, now);
 }
 
 void Lanes::claimed(std::int64_t half, std::int64_t lane, std::int64_t seq) {
-  const Lane old = load(half, lane);
+  const Lane old = rows_.load(half, lane);
   if (old.head == seq) {
     Lane now = old;
     now.head.reset();
     balance(now, std::nullopt);
-    store(old, now);
+    rows_.store(old, now);
   }
 }
 
 // In the order of sending, even where the clock has gone back meanwhile.
 void Lanes::grow(std::int64_t half, std::int64_t lane, std::span<Newcomer* const> newcomers) {
-  const Lane old = load(half, lane);
+  const Lane old = rows_.load(half, lane);
   Lane now = old;
   Newcomer* previous = nullptr;
   for (Newcomer* const newcomer : newcomers) {
@@ -306,7 +288,7 @@ void Lanes::grow(std::int64_t half, std::int64_t lane, std::span<Newcomer* const
     now.ends.last_sent = sent_at;
     previous = newcomer;
   }
-  store(old, now);
+  rows_.store(old, now);
 }
 
 void Lanes::hold(const Standing& head) {
@@ -315,10 +297,10 @@ void Lanes::hold(const Standing& head) {
     return;
   }
   hold_.bind(head.seq, head.half, lane, stored(head.sent_at)).run();
-  const Lane old = load(head.half, lane);
+  const Lane old = rows_.load(head.half, lane);
   Lane now = old;
   ++now.others;
-  store(old, now);
+  rows_.store(old, now);
 }
 
 void Lanes::let_go(std::int64_t seq) {
@@ -331,11 +313,11 @@ void Lanes::let_go(std::int64_t seq) {
     return;
   }
   let_go_.bind(seq).run();
-  const Lane old = load(half, lane);
+  const Lane old = rows_.load(half, lane);
   Lane now = old;
   now.others = std::max<std::int64_t>(0, now.others - 1);
   balance(now, std::nullopt);
-  store(old, now);
+  rows_.store(old, now);
 }
 
 std::optional<WallTime> Lanes::held_place(std::int64_t seq) {

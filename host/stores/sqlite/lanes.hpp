@@ -11,6 +11,7 @@
 #include "base/clock.hpp"
 #include "host/queue/source.hpp"
 #include "host/stores/sqlite/connection.hpp"
+#include "host/stores/sqlite/lane_rows.hpp"
 #include "host/stores/sqlite/line.hpp"
 #include "host/stores/sqlite/places.hpp"
 #include "host/stores/sqlite/standing.hpp"
@@ -79,7 +80,12 @@ class Lanes {
   /// Messages are sent to a lane; `newcomers` in their order, and their caller puts them down where they are told.
   void grow(std::int64_t half, std::int64_t lane, std::span<Newcomer* const> newcomers);
 
-  Line& line() { return line_; }
+  // Between `gather` and `flush`, changes of lanes are gathered and then written with few statements; nobody else looks
+  // at the tables, and no savepoint may be made meanwhile. Messages of `groups` are about to be settled, ...
+  void gather_ends(std::int64_t half, std::span<const std::int64_t> groups);
+  /// ... or messages to these lanes sent.
+  void gather_growth(std::int64_t half, std::span<const std::int64_t> lanes) { rows_.gather(half, lanes); }
+  void flush();
 
   /// The lane of this message stays where it is until `let_go`.
   void hold(const Standing& head);
@@ -94,19 +100,7 @@ class Lanes {
   static constexpr std::int64_t kPrioritised = 16;
 
  private:
-  struct Lane {
-    std::int64_t id = 0;
-    std::int64_t half = 0;
-    bool stored = false;
-    std::optional<std::int64_t> head;
-    std::int64_t head_sent = 0;
-    std::int64_t turn = 0;    ///< the head's place, while it can be claimed
-    std::int64_t others = 0;  ///< messages beside the head that keep the lane from offering anything
-    Line::Ends ends;
-    friend bool operator==(const Lane&, const Lane&) = default;
-  };
-  Lane load(std::int64_t half, std::int64_t lane);
-  void store(const Lane& before, const Lane& after);
+  using Lane = LaneRow;
   void take(Lane& lane, const Standing& standing);
   /// `was_head`: it comes back where it was, before all that wait behind it.
   void give(Lane& lane, const Standing& standing, bool was_head = false);
@@ -133,18 +127,16 @@ class Lanes {
   Connection& connection_;
   Places& places_;
   Line line_;
+  LaneRows rows_;
   Statement bits_;
   Statement bits_write_;
-  Statement load_;
-  Statement update_;
-  Statement store_;
-  Statement drop_;
   Statement head_state_;
   Statement hold_;
   Statement let_go_;
   Statement held_place_;
   std::vector<std::pair<std::int64_t, std::int64_t>> known_;  ///< bits by queue, of this transaction
   std::vector<std::int64_t> offered_;                         ///< halves
+  std::vector<std::int64_t> gathered_;                        ///< scratch
   WallTime now_{};
 };
 

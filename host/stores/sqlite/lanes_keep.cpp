@@ -111,7 +111,7 @@ void Lanes::keep(std::int64_t half, Kept kept) {
     if (!lane.head && lane.others == 0) {
       offer(lane, std::nullopt);
     }
-    store({}, lane);
+    rows_.store({}, lane);
   }
 }
 

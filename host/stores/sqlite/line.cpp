@@ -5,8 +5,20 @@
 
 namespace sluice::queue::sqlite {
 
+namespace {
+
+Line::Link read(const Statement& row, std::int64_t seq) {
+  return {{row.integer(0), seq}, row.integer(1) != 0, row.optional_integer(2), row.optional_integer(3)};
+}
+
+}  // namespace
+
 Line::Line(Connection& connection)
-    : link_(connection, "SELECT sent_at, suspected, before, next FROM line WHERE seq = ?1"),
+    : asking_(connection, "asking_line"),
+      link_all_(connection,
+                "SELECT l.sent_at, l.suspected, l.before, l.next, l.seq FROM asking_line AS a CROSS JOIN line AS l "
+                "ON l.seq = a.hash"),
+      link_(connection, "SELECT sent_at, suspected, before, next FROM line WHERE seq = ?1"),
       link_insert_(connection, "INSERT OR REPLACE INTO line VALUES (?1, ?2, ?3, ?4, ?5, ?6)"),
       link_delete_(connection, "DELETE FROM line WHERE seq = ?1"),
       link_delete_run_(connection, "DELETE FROM line WHERE seq BETWEEN ?1 AND ?2"),
@@ -15,16 +27,23 @@ Line::Line(Connection& connection)
 
 void Line::begin() {
   popped_.clear();
+  ahead_.clear();
   gathers_ = false;
 }
 
-void Line::follow(std::int64_t before, std::int64_t next) { link_next_.bind(before, std::optional(next)).run(); }
+void Line::follow(std::int64_t before, std::int64_t next) {
+  forget_ahead();
+  link_next_.bind(before, std::optional(next)).run();
+}
 
 std::optional<Line::Link> Line::link(std::int64_t seq) {
+  if (const auto ahead = ahead_.find(seq); ahead != ahead_.end()) {
+    return ahead->second;
+  }
   link_.bind(seq);
   std::optional<Link> found;
   if (link_.row()) {
-    found = Link{{link_.integer(0), seq}, link_.integer(1) != 0, link_.optional_integer(2), link_.optional_integer(3)};
+    found = read(link_, seq);
   }
   link_.reset();
   return found;
@@ -32,6 +51,7 @@ std::optional<Line::Link> Line::link(std::int64_t seq) {
 
 // Mostly at one of the ends; otherwise it is looked for from the youngest on.
 void Line::insert(std::int64_t half, Ends& ends, const Place& place, bool suspected) {
+  forget_ahead();
   std::erase(popped_, place.second);
   std::optional<std::int64_t> before = ends.last;
   std::optional<std::int64_t> next;
@@ -82,6 +102,7 @@ void Line::remove(Ends& ends, std::int64_t seq) {
   if (!gone) {
     return;
   }
+  forget_ahead();
   link_delete_.bind(seq).run();
   const auto before = ends.first == seq ? std::nullopt : gone->before;
   if (before) {
@@ -116,10 +137,16 @@ std::optional<Line::Link> Line::pop(Ends& ends) {
   return first;
 }
 
-void Line::gather_removals() { gathers_ = true; }
+void Line::gather(std::span<const std::int64_t> firsts) {
+  gathers_ = true;
+  forget_ahead();
+  asking_.each(firsts, link_all_,
+               [this](const Statement& row) { ahead_.emplace(row.integer(4), read(row, row.integer(4))); });
+}
 
-void Line::flush_removals() {
+void Line::flush() {
   gathers_ = false;
+  forget_ahead();
   std::sort(popped_.begin(), popped_.end());
   for (auto first = popped_.begin(); first != popped_.end();) {
     auto last = first;

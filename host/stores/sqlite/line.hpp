@@ -2,9 +2,12 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "host/stores/sqlite/connection.hpp"
+#include "host/stores/sqlite/hash_rows.hpp"
 #include "host/stores/sqlite/places.hpp"
 
 namespace sluice::queue::sqlite {
@@ -32,9 +35,9 @@ class Line {
   /// At the start of each transaction.
   void begin();
   // Between the two, what is taken out at the front is gathered: a run of messages is deleted with one statement. No
-  // savepoint may be made meanwhile.
-  void gather_removals();
-  void flush_removals();
+  // savepoint may be made meanwhile. `firsts` are about to be taken out, and read at once.
+  void gather(std::span<const std::int64_t> firsts);
+  void flush();
 
   void insert(std::int64_t half, Ends& ends, const Place& place, bool suspected);
   /// The same of one that was the head: before all that are younger, also where a clock that was set back has put such
@@ -49,7 +52,11 @@ class Line {
  private:
   std::optional<Link> link(std::int64_t seq);
   void put(std::int64_t half, Ends& ends, const Link& one);
+  /// What was read ahead may be otherwise by now.
+  void forget_ahead() { ahead_.clear(); }
 
+  HashRows asking_;
+  Statement link_all_;
   Statement link_;
   Statement link_insert_;
   Statement link_delete_;
@@ -58,6 +65,7 @@ class Line {
   Statement link_before_;
   std::vector<std::int64_t> popped_;  ///< still to be deleted
   bool gathers_ = false;
+  std::unordered_map<std::int64_t, Link> ahead_;  ///< links that were read before they are asked for
 };
 
 }  // namespace sluice::queue::sqlite

@@ -30,7 +30,7 @@ NewMessages::NewMessages(Connection& connection, Tally& tally, Deliveries& deliv
 
 void NewMessages::Rows::column(std::size_t row, int column, ColumnValue value) const {
   const Row& at = list[row];
-  const NewMessage& message = *at.message;
+  const NewMessage& message = *at.arrival.message;
   switch (column) {
     case 0:
       return value.set(at.seq);
@@ -39,7 +39,7 @@ void NewMessages::Rows::column(std::size_t row, int column, ColumnValue value) c
     case 2:
       return value.set(at.place_half);
     case 3:
-      return value.set(std::string_view(at.result->id));
+      return value.set(std::string_view(at.arrival.id()));
     case 4:
       return value.set(unless(kTextPlain, message.content_type));
     case 5:
@@ -62,59 +62,57 @@ void NewMessages::Rows::column(std::size_t row, int column, ColumnValue value) c
   }
 }
 
-void NewMessages::insert(std::int64_t queue, std::span<const NewMessage> messages, std::span<SendResult> results,
-                         WallTime now) {
-  if (std::any_of(messages.begin(), messages.end(), has_send_keys)) {
+void NewMessages::insert(std::int64_t queue, std::span<const Arrival> arrivals, WallTime now) {
+  const auto is_keyed = [](const Arrival& arrival) { return has_send_keys(*arrival.message); };
+  if (std::any_of(arrivals.begin(), arrivals.end(), is_keyed)) {
     marks_.begin(now);
   }
   // In their order, which is that of the queue.
-  for (std::size_t from = 0; from < messages.size();) {
-    const auto keyed =
-        std::find_if(messages.begin() + static_cast<std::ptrdiff_t>(from), messages.end(), has_send_keys);
-    const auto end = static_cast<std::size_t>(keyed - messages.begin());
+  for (std::size_t from = 0; from < arrivals.size();) {
+    const auto keyed = std::find_if(arrivals.begin() + static_cast<std::ptrdiff_t>(from), arrivals.end(), is_keyed);
+    const auto end = static_cast<std::size_t>(keyed - arrivals.begin());
     if (end > from) {
-      insert_plain(queue, messages.subspan(from, end - from), results.subspan(from, end - from), now);
+      insert_plain(queue, arrivals.subspan(from, end - from), now);
     }
-    if (end < messages.size()) {
-      insert_keyed(queue, messages[end], results[end], now);
+    if (end < arrivals.size()) {
+      insert_keyed(queue, arrivals[end], now);
     }
     from = end + 1;
   }
 }
 
-void NewMessages::insert_keyed(std::int64_t queue, const NewMessage& message, SendResult& result, WallTime now) {
+void NewMessages::insert_keyed(std::int64_t queue, const Arrival& arrival, WallTime now) {
+  SendResult& result = *arrival.result;
   if (result.status == SendStatus::failed) {
     return;
   }
-  if (auto first = marks_.first_of(queue, message)) {
+  if (auto first = marks_.first_of(queue, *arrival.message)) {
     result.status = SendStatus::deduplicated;
     result.id = std::move(*first);
     return;
   }
-  insert_plain(queue, std::span(&message, 1), std::span(&result, 1), now);
+  insert_plain(queue, std::span(&arrival, 1), now);
   if (result.status == SendStatus::sent) {
-    marks_.note(queue, message, result.id, entries_.front().seq);
+    marks_.note(queue, *arrival.message, arrival.id(), entries_.front().seq);
   }
 }
 
-void NewMessages::insert_plain(std::int64_t queue, std::span<const NewMessage> messages, std::span<SendResult> results,
-                               WallTime now) {
-  gather(queue, messages, results, now);
+void NewMessages::insert_plain(std::int64_t queue, std::span<const Arrival> arrivals, WallTime now) {
+  gather(queue, arrivals, now);
   find_duplicates(queue);
   number();
   write(queue * 2, now);
   rows_.list.clear();
 }
 
-void NewMessages::gather(std::int64_t queue, std::span<const NewMessage> messages, std::span<SendResult> results,
-                         WallTime now) {
+void NewMessages::gather(std::int64_t queue, std::span<const Arrival> arrivals, WallTime now) {
   rows_.list.clear();
   keys_.clear();
-  for (std::size_t i = 0; i < messages.size(); ++i) {
-    if (results[i].status != SendStatus::failed) {
-      results[i].status = SendStatus::sent;
-      keys_.push_back({IdLookup::hash(queue, results[i].id), rows_.list.size()});
-      rows_.list.push_back({&messages[i], &results[i], 0, later(now, messages[i].delay)});
+  for (const Arrival& arrival : arrivals) {
+    if (arrival.result->status != SendStatus::failed) {
+      arrival.result->status = SendStatus::sent;
+      keys_.push_back({IdLookup::hash(queue, arrival.id()), rows_.list.size()});
+      rows_.list.push_back({arrival, 0, later(now, arrival.message->delay)});
     }
   }
   // In the index of ids, neighbours by hash lie on one page.
@@ -129,14 +127,14 @@ void NewMessages::find_duplicates(std::int64_t queue) {
     if (keys_[key].hash != keys_[first_of_hash].hash) {
       first_of_hash = key;
     }
-    const Row& row = rows_.list[keys_[key].row];
-    if (row.message->id.empty()) {
+    const Arrival& arrival = rows_.list[keys_[key].row].arrival;
+    if (arrival.made_id) {
       continue;
     }
     // Either the same id came before in this batch, whatever became of it, or it is stored.
     const bool may_be_stored = std::binary_search(known.begin(), known.end(), keys_[key].hash);
-    if (came_before(key, first_of_hash) || (may_be_stored && ids_.find(queue, row.result->id))) {
-      row.result->status = SendStatus::duplicate_id;
+    if (came_before(key, first_of_hash) || (may_be_stored && ids_.find(queue, arrival.id()))) {
+      arrival.result->status = SendStatus::duplicate_id;
     }
   }
 }
@@ -144,7 +142,7 @@ void NewMessages::find_duplicates(std::int64_t queue) {
 std::vector<std::int64_t> NewMessages::known_hashes() {
   asked_.clear();
   for (const Key& key : keys_) {
-    if (!rows_.list[key.row].message->id.empty()) {
+    if (!rows_.list[key.row].arrival.made_id) {
       asked_.push_back(key.hash);
     }
   }
@@ -152,9 +150,9 @@ std::vector<std::int64_t> NewMessages::known_hashes() {
 }
 
 bool NewMessages::came_before(std::size_t key, std::size_t first_of_hash) const {
-  const std::string& id = rows_.list[keys_[key].row].result->id;
+  const std::string& id = rows_.list[keys_[key].row].arrival.id();
   for (std::size_t other = first_of_hash; other < key; ++other) {
-    if (rows_.list[keys_[other].row].result->id == id) {
+    if (rows_.list[keys_[other].row].arrival.id() == id) {
       return true;
     }
   }
@@ -163,19 +161,19 @@ bool NewMessages::came_before(std::size_t key, std::size_t first_of_hash) const 
 
 void NewMessages::number() {
   for (Row& row : rows_.list) {
-    if (row.result->status == SendStatus::sent) {
+    if (row.arrival.result->status == SendStatus::sent) {
       row.seq = tally_.next_seq();
     }
   }
   entries_.clear();
   for (const Key& key : keys_) {
     const Row& row = rows_.list[key.row];
-    if (row.result->status == SendStatus::sent) {
+    if (row.arrival.result->status == SendStatus::sent) {
       entries_.push_back({key.hash, row.seq});
     }
   }
   rows_.list.erase(std::remove_if(rows_.list.begin(), rows_.list.end(),
-                                  [](const Row& row) { return row.result->status != SendStatus::sent; }),
+                                  [](const Row& row) { return row.arrival.result->status != SendStatus::sent; }),
                    rows_.list.end());
 }
 
@@ -183,7 +181,7 @@ void NewMessages::find_places(std::int64_t half) {
   lines_ = false;
   const bool kept = lanes_.kept(half) != Kept::none;
   for (Row& row : rows_.list) {
-    const NewMessage& message = *row.message;
+    const NewMessage& message = *row.arrival.message;
     if (message.priority != Priority::normal) {
       lanes_.prioritise(half);
     }
@@ -207,9 +205,16 @@ void NewMessages::find_line(std::int64_t half) {
       lanes[row.lane].push_back(&row.newcomer);
     }
   }
+  std::vector<std::int64_t> ids;
+  ids.reserve(lanes.size());
+  for (const auto& [lane, newcomers] : lanes) {
+    ids.push_back(lane);
+  }
+  lanes_.gather_growth(half, ids);
   for (const auto& [lane, newcomers] : lanes) {
     lanes_.grow(half, lane, newcomers);
   }
+  lanes_.flush();
   for (Row& row : rows_.list) {
     row.place_half = row.newcomer.head ? half : row.place_half;
   }
@@ -226,7 +231,7 @@ void NewMessages::write(std::int64_t half, WallTime now) {
     insert_line_.bind(half).run();
   }
   for (const Row& row : rows_.list) {
-    if (row.message->delay > Duration::zero()) {
+    if (row.arrival.message->delay > Duration::zero()) {
       deliveries_.place_delayed(row.seq, half, row.sent_at, now);
     }
   }

@@ -23,15 +23,23 @@ class NewMessages {
  public:
   NewMessages(Connection& connection, Tally& tally, Deliveries& deliveries, IdLookup& ids, Lanes& lanes);
 
+  /// One that is to be put down. Borrowed until then.
+  struct Arrival {
+    const NewMessage* message;
+    SendResult* result;
+    bool made_id;  ///< its id was made up for it: it is taken for granted that nobody else has that one
+
+    /// That of the result, where the message came without one.
+    const std::string& id() const { return message->id.empty() ? result->id : message->id; }
+  };
+
   /// Sets the status of each result to sent, duplicate_id, or deduplicated with the first message's id; results that
-  /// have failed already are left out. Their ids are given; of a message that came without one it is taken for granted
-  /// that nobody else has that id. A message with a deduplication id or unique key has statements of its own.
-  void insert(std::int64_t queue, std::span<const NewMessage> messages, std::span<SendResult> results, WallTime now);
+  /// have failed already are left out. A message with a deduplication id or unique key has statements of its own.
+  void insert(std::int64_t queue, std::span<const Arrival> arrivals, WallTime now);
 
  private:
   struct Row {
-    const NewMessage* message;
-    SendResult* result;
+    Arrival arrival;
     std::int64_t seq;
     WallTime sent_at;
     std::int64_t place_half = 0;  ///< where it lies in `ready`; 0: not there
@@ -56,10 +64,9 @@ class NewMessages {
     std::vector<Row> list;
   };
 
-  void insert_plain(std::int64_t queue, std::span<const NewMessage> messages, std::span<SendResult> results,
-                    WallTime now);
-  void insert_keyed(std::int64_t queue, const NewMessage& message, SendResult& result, WallTime now);
-  void gather(std::int64_t queue, std::span<const NewMessage> messages, std::span<SendResult> results, WallTime now);
+  void insert_plain(std::int64_t queue, std::span<const Arrival> arrivals, WallTime now);
+  void insert_keyed(std::int64_t queue, const Arrival& arrival, WallTime now);
+  void gather(std::int64_t queue, std::span<const Arrival> arrivals, WallTime now);
   void find_duplicates(std::int64_t queue);
   std::vector<std::int64_t> known_hashes();
   bool came_before(std::size_t key, std::size_t first_of_hash) const;

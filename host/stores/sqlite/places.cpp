@@ -5,7 +5,9 @@
 namespace sluice::queue::sqlite {
 
 Places::Places(Connection& connection)
-    : due_(connection,
+    : putting_(connection),
+      ready_insert_all_(connection, "INSERT OR IGNORE INTO ready SELECT half, sent_at, seq FROM putting"),
+      due_(connection,
            "SELECT seq, sent_at, received_at IS NOT NULL OR suspect FROM deliveries INDEXED BY deliveries_due "
            "WHERE half = ?1 AND until < ?2 AND until IS NOT NULL ORDER BY until"),
       due_done_(connection, "UPDATE deliveries SET until = NULL WHERE seq = ?1"),
@@ -33,11 +35,40 @@ Places::Places(Connection& connection)
                     "SELECT seq FROM deliveries INDEXED BY deliveries_due WHERE half = ?1 AND until IS NOT NULL) AS p "
                     "CROSS JOIN messages AS m ON m.seq = p.seq") {}
 
+void Places::Rows::column(std::size_t row, int column, ColumnValue value) const {
+  const auto& [half, sent_at, seq] = list[row];
+  value.set(column == 0 ? half : column == 1 ? sent_at : seq);
+}
+
+void Places::begin() {
+  putting_.list.clear();
+  gathers_ = false;
+}
+
+void Places::flush() {
+  gathers_ = false;
+  if (!putting_.list.empty()) {
+    std::sort(putting_.list.begin(), putting_.list.end());
+    ready_insert_all_.run();
+    putting_.list.clear();
+  }
+}
+
 void Places::put(std::int64_t half, const Place& place, bool suspected) {
+  if (gathers_ && !suspected) {
+    putting_.list.emplace_back(half, place.first, place.second);
+    return;
+  }
   (suspected ? suspect_insert_ : ready_insert_).bind(half, place.first, place.second).run();
 }
 
 void Places::take(std::int64_t half, const Place& place, bool suspected) {
+  const std::tuple gathered(half, place.first, place.second);
+  if (const auto put = std::find(putting_.list.begin(), putting_.list.end(), gathered);
+      !suspected && put != putting_.list.end()) {
+    putting_.list.erase(put);
+    return;
+  }
   (suspected ? suspect_delete_ : ready_delete_).bind(half, place.first, place.second).run();
 }
 

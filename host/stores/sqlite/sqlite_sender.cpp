@@ -32,6 +32,10 @@ struct Sending {
     if (std::any_of(messages.begin(), messages.end(), has_send_keys)) {
       before = results;
     }
+    arrivals.reserve(messages.size());
+    for (std::size_t i = 0; i < messages.size(); ++i) {
+      arrivals.push_back({&messages[i], &results[i], messages[i].id.empty()});
+    }
   }
   /// The work is done once more where the transaction that it shared with others could not be committed.
   void begin() {
@@ -42,6 +46,7 @@ struct Sending {
 
   std::vector<NewMessage> messages;
   std::vector<SendResult> results;
+  std::vector<NewMessages::Arrival> arrivals;  ///< they point at these two
   std::vector<SendResult> before;  ///< with the ids that they were given; empty where no other id can take their place
 };
 
@@ -81,7 +86,7 @@ void SqliteSender::send_batch(std::span<const NewMessage> messages, std::span<Se
   const auto work = [sending, queue = queue_, &clock = store_.clock()](Writer& writer) {
     const WallTime now = clock.wall_now();
     sending->begin();
-    writer.records.sending().insert(writer.records.make_queue(queue), sending->messages, sending->results, now);
+    writer.records.sending().insert(writer.records.make_queue(queue), sending->arrivals, now);
   };
   const auto ring = [sending, queue = queue_, &doorbell = store_.doorbell()] {
     // Of a delayed one, too, so that whoever waits learns when it comes due.

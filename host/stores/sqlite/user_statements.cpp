@@ -94,7 +94,7 @@ int UserStatements::on_progress(void* self) {
 
 bool UserStatements::get_ready() {
   if (!ready_ && !connection_.failed()) {
-    if (auto learnt = tables_.learn(); !learnt) {
+    if (auto learnt = tables_.learn(connection_.memory_tables()); !learnt) {
       connection_.fail(learnt.error());
       return false;
     }

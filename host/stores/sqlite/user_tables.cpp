@@ -11,8 +11,7 @@ namespace sluice::queue::sqlite {
 
 namespace {
 
-// What our statements read from memory, and SQLite's own tables.
-constexpr std::string_view kMemoryTables[] = {"sending", "adding_ids", "asking_ids"};
+// SQLite's own tables.
 constexpr std::string_view kReserved = "sqlite_";
 constexpr const char* kMore =
     "it does more than SELECT, INSERT, UPDATE or DELETE; make tables and indexes beforehand, with the sqlite3 tool";
@@ -29,7 +28,7 @@ std::string_view text_of(const char* text) { return text == nullptr ? std::strin
 
 }  // namespace
 
-Result<void> UserTables::learn() {
+Result<void> UserTables::learn(const std::vector<std::string>& in_memory) {
   Connection memory(":memory:");
   if (auto opened = memory.open(Connection::Access::create); !opened) {
     return opened.error();
@@ -41,9 +40,7 @@ Result<void> UserTables::learn() {
   while (tables.row()) {
     ours_.emplace(tables.bytes(0));
   }
-  for (const std::string_view name : kMemoryTables) {
-    ours_.emplace(name);
-  }
+  ours_.insert(in_memory.begin(), in_memory.end());
   return memory.failed() ? Result<void>(memory.failure()) : Result<void>();
 }
 

@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_set>
+#include <vector>
 
 #include "base/error.hpp"
 
@@ -13,8 +14,9 @@ namespace sluice::queue::sqlite {
 /// because the schema has changed. Of one connection.
 class UserTables {
  public:
-  /// Finds out which tables are ours by making them in memory. An error where there is no room for that.
-  Result<void> learn();
+  /// Finds out which tables are ours by making them in memory; those of `in_memory`, which our statements read, are
+  /// ours as well. An error where there is no room for that.
+  Result<void> learn(const std::vector<std::string>& in_memory);
 
   /// Of a statement that is about to be prepared or run; until `end`, everything it touches is judged.
   void begin() {

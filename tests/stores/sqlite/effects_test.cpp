@@ -148,8 +148,9 @@ TEST_F(SqliteEffects, ASemicolonOrACommentAtTheEndIsNoSecondStatement) {
 }
 
 TEST_F(SqliteEffects, OurTablesAreOutOfReach) {
-  for (const char* const table : {"messages", "deliveries", "ready", "queues", "counters", "ids_new", "notices",
-                                  "sqlite_schema", "sqlite_master", "sending"}) {
+  for (const char* const table :
+       {"messages", "deliveries", "ready", "queues", "counters", "ids_new", "notices", "sqlite_schema", "sqlite_master",
+        "sending", "asking_key_hashes", "storing_lanes", "recording_keys"}) {
     EXPECT_THAT(refusal({"SELECT * FROM " + std::string(table), {}, 0}), HasSubstr("which is not yours")) << table;
   }
   EXPECT_THAT(refusal({"DELETE FROM MESSAGES", {}, {}}), HasSubstr("it uses table messages, which is not yours"));
@@ -278,20 +279,70 @@ TEST_F(SqliteEffects, ManyStatementsAreKeptInBoundsAndWorkOn) {
   EXPECT_EQ(balance("bob"), "200");
 }
 
+TEST_F(SqliteEffects, WhatARefusedCompletionHadStagedIsNotSent) {
+  const auto deliveries = claim(3);
+  std::vector<Completion> completions;
+  for (const auto& delivery : deliveries) {
+    auto effects = std::make_shared<Effects>();
+    effects->messages.push_back({"receipts", {.id = "of " + delivery.message.id, .body = "r"}, true});
+    completions.push_back({.receipt = delivery.receipt, .effects = effects});
+    if (completions.size() != 2) {
+      effects->messages.push_back({"", {.id = "to nowhere", .body = "r"}, true});
+    }
+  }
+  const auto results = settle(completions);
+  EXPECT_EQ(results[0].status, SettleStatus::refused);
+  EXPECT_EQ(results[1].status, SettleStatus::applied);
+  EXPECT_EQ(results[2].status, SettleStatus::refused);
+  EXPECT_THAT(all_ids(*store_, "receipts"), ElementsAre("of " + deliveries[1].message.id));
+}
+
+TEST_F(SqliteEffects, MessagesKeepTheOrderOfTheirSenders) {
+  // Of more completions than one savepoint holds.
+  const auto deliveries = claim(300);
+  for (const bool made : {false, true}) {
+    const std::string queue = made ? "made" : "given";
+    std::vector<Completion> completions;
+    std::vector<std::string> ids;
+    for (std::size_t i = made ? 150 : 0; i < (made ? 300U : 150U); ++i) {
+      auto effects = std::make_shared<Effects>();
+      for (const char* const part : {"b", "a"}) {
+        ids.push_back(part + deliveries[i].message.id);
+        effects->messages.push_back({queue, {.id = ids.back(), .body = "r"}, made});
+      }
+      completions.push_back({.receipt = deliveries[i].receipt, .effects = std::move(effects)});
+    }
+    for (const SettleResult& result : settle(completions)) {
+      ASSERT_EQ(result.status, SettleStatus::applied) << result.error.message();
+    }
+    const auto sent = store_->claim({queue}, 1000, 30s, Deadline::never());
+    std::vector<std::string> found;
+    for (const auto& delivery : *sent) {
+      found.push_back(delivery.message.id);
+    }
+    EXPECT_EQ(found, ids);
+  }
+}
+
 TEST_F(SqliteEffects, RandomBatchesAddUp) {
   sql("UPDATE accounts SET balance = 1000000");
   std::size_t applied = 0;
   std::size_t sent = 0;
   for (int round = 0; round < 12; ++round) {
     const auto deliveries = claim(static_cast<std::size_t>(1 + random_.unit() * 300));
+    // In every other round all ids are the host's own, so that messages are put down at the end of the batch.
+    const bool made = round % 2 == 0;
     std::vector<Completion> completions;
     for (const auto& delivery : deliveries) {
       auto effects = std::make_shared<Effects>();
       effects->writes.push_back({debit(1)});
       if (random_.unit() < 0.7) {
-        const bool twice = random_.unit() < 0.05;
+        const bool twice = !made && random_.unit() < 0.05;
         effects->messages.push_back(
-            {"receipts" + std::to_string(sent % 3), {.id = twice ? "same" : delivery.message.id, .body = "r"}});
+            {"receipts" + std::to_string(sent % 3), {.id = twice ? "same" : delivery.message.id, .body = "r"}, made});
+      }
+      if (random_.unit() < 0.03) {
+        effects->messages.push_back({"", {.id = "to nowhere", .body = "r"}, made});
       }
       if (random_.unit() < 0.03) {
         effects->writes.push_back({SqlWrite{"DELETE FROM accounts WHERE name = 'carol'", {}, 1}});

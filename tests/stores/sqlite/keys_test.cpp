@@ -56,7 +56,14 @@ class KeysTest : public ::testing::Test {
     return keys_->claim(kQueue, std::span(&one, 1), now_).at(0);
   }
   bool record(const std::string& key, const std::string& owner, Duration ttl = 24h, const std::string& result = {}) {
-    return keys_->record(kQueue, {"pay", key, result, ttl, key == owner}, owner, now_);
+    return record("pay", key, owner, ttl, result);
+  }
+  bool record(const char* job, const std::string& key, const std::string& owner, Duration ttl,
+              const std::string& result) {
+    const KeyRecord one{job, key, result, ttl, key == owner};
+    const bool recorded = keys_->record(kQueue, one, owner, now_);
+    keys_->flush_records();
+    return recorded;
   }
   std::int64_t count(const std::string& table) { return connection_.number(("SELECT count(*) FROM " + table).c_str()); }
 
