@@ -13,7 +13,7 @@ namespace sluice::bench {
 
 /// A queue of `count` messages that are made when they are claimed: a source that costs next to nothing, so that what
 /// is measured is the engine. Nothing is ever lost.
-class MemoryQueue final : public queue::Source {
+class MemoryQueue : public queue::Source {
  public:
   MemoryQueue(const Clock& clock, std::uint64_t count, std::size_t body_size)
       : clock_(clock), count_(count), body_(body_size, 'x') {}

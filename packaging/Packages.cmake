@@ -62,10 +62,11 @@ set(CPACK_DEBIAN_SLUICE_PACKAGE_CONTROL_EXTRA
 set(CPACK_DEBIAN_PLUGINS_PACKAGE_NAME sluice-plugins)
 set(CPACK_DEBIAN_PLUGINS_PACKAGE_SECTION misc)
 set(CPACK_DEBIAN_PLUGINS_PACKAGE_ENHANCES sluice)
-set(CPACK_DEBIAN_PLUGINS_DESCRIPTION "handlers for Sluice: log, exec, webhook, verify-file
+set(CPACK_DEBIAN_PLUGINS_DESCRIPTION "handlers for Sluice: exec, webhook, nats, sns, queue, and others
 Plugins for the Sluice host: exec runs a command for each message, webhook
-sends it to an HTTP server, verify-file compares files with their digests,
-log writes it to the host's log.")
+sends it to an HTTP server, nats publishes it to NATS JetStream, sns to
+Amazon SNS, queue to another queue, verify-file compares files with their
+digests, log writes it to the host's log.")
 
 set(CPACK_DEBIAN_SDK_PACKAGE_NAME sluice-sdk)
 set(CPACK_DEBIAN_SDK_PACKAGE_SECTION libdevel)

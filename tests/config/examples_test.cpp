@@ -49,13 +49,13 @@ TEST(Examples, HostFilesLoadWithoutAnyVariableSet) {
   const HostConfig dynamodb = load(kExamples / "host-dynamodb.toml");
   EXPECT_EQ(dynamodb.store.kind, StoreKind::dynamodb);
   EXPECT_EQ(dynamodb.store.endpoint, "");
-  const std::vector<std::string> jobs{"exec", "log", "verify-file", "webhook"};
+  const std::vector<std::string> jobs{"exec", "log", "nats", "queue", "sns", "verify-file", "webhook"};
   EXPECT_EQ(job_names(sqlite), jobs);
   EXPECT_EQ(job_names(dynamodb), jobs);
 }
 
 TEST(Examples, ThereIsAJobForEachShippedPlugin) {
-  for (const char* plugin : {"log", "verify-file", "exec", "webhook"}) {
+  for (const char* plugin : {"log", "verify-file", "exec", "webhook", "nats", "sns", "queue"}) {
     const std::string file = (kExamples / "jobs.d" / (std::string(plugin) + ".toml")).string();
     EXPECT_EQ(value_of(parse_job_config(file_text(file), file, kNothing)).handler, plugin);
   }

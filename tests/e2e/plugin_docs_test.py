@@ -20,7 +20,7 @@ class PluginDocs(Case):
         return found
 
     def test_readmes_and_plugins_agree(self):
-        for plugin in ("log", "verify-file", "exec", "webhook"):
+        for plugin in ("log", "verify-file", "exec", "webhook", "nats", "sns", "queue"):
             with self.subTest(plugin):
                 with open(os.path.join(SOURCE, "plugins", plugin, "README.md"), encoding="utf-8") as file:
                     readme = file.read()

@@ -120,7 +120,7 @@ class Container(Box):
         self.says(container, "sluice", "send", "--queue", "greetings", "--text", "hello world")
         support.until("it is worked off", lambda: "hello world" in container.log())
         handlers = re.findall(r"^(\S+) ", self.says(container, "sluice", "plugins", "--output", "text"), re.M)
-        self.assertEqual({"log", "verify-file", "exec", "webhook"}, set(handlers))
+        self.assertEqual({"log", "verify-file", "exec", "webhook", "nats", "sns", "queue"}, set(handlers))
         self.assertEqual(0, container.stop(signal.SIGTERM), container.log())
 
     def test_it_is_reloaded_and_drained_from_inside(self):

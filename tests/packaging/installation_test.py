@@ -63,7 +63,7 @@ class Installation(Installed):
 
     def test_plugins_that_are_no_examples(self):
         names = {os.path.basename(file) for file in glob.glob(self.path("lib", "sluice", "plugins", "*"))}
-        self.assertEqual({"log.so", "verify-file.so", "exec.so", "webhook.so"}, names)
+        self.assertEqual({"log.so", "verify-file.so", "exec.so", "webhook.so", "nats.so", "sns.so", "queue.so"}, names)
 
     def test_a_manual_page_for_each_command(self):
         commands = re.findall(r"^  ([a-z][a-z-]*(?: [a-z]+)?)  +\S", self.succeeds("sluice", "help").partition("\n`sluice help")[0], re.M)

@@ -60,7 +60,10 @@ class Packages(unittest.TestCase):
     def test_what_they_ask_for(self):
         for library in ("libcurl4", "libsqlite3-0", "libssl3", "adduser"):
             self.assertIn(library, self.control("sluice", "Depends"))
-        self.assertIn("libssl3", self.control("sluice-plugins", "Depends"))
+        for library in ("libssl3", "libnats3.4", "libexpat1"):
+            self.assertIn(library, self.control("sluice-plugins", "Depends"))
+            if library != "libssl3":
+                self.assertNotIn(library, self.control("sluice", "Depends"), "the host does not link what a plugin does")
         self.assertIn("libsluice-client1 (= ", self.control("libsluice-client-dev", "Depends"))
         self.assertEqual("", self.control("sluice-sdk", "Depends"))
         self.assertRegex(self.read("libsluice-client1", "DEBIAN", "shlibs"), r"^libsluice-client 1 libsluice-client1 \(>= ")
@@ -72,7 +75,7 @@ class Packages(unittest.TestCase):
                      "usr/share/zsh/vendor-completions/_sluice", "usr/share/doc/sluice/examples/host.toml"):
             self.assertTrue(file in host or file.replace("usr/lib/systemd", "lib/systemd") in host, file)
         plugins = {os.path.basename(file) for file in self.listing("sluice-plugins") if file.endswith(".so")}
-        self.assertEqual({"log.so", "verify-file.so", "exec.so", "webhook.so"}, plugins)
+        self.assertEqual({"log.so", "verify-file.so", "exec.so", "webhook.so", "nats.so", "sns.so", "queue.so"}, plugins)
         self.assertTrue(any(file.endswith("sluice-sdk.pc") for file in self.listing("sluice-sdk")))
         self.assertTrue(any(file.endswith("sluice-client.pc") for file in self.listing("libsluice-client-dev")))
         for name in NAMES:

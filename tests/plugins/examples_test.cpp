@@ -26,11 +26,11 @@ TEST(ExampleJobs, AreTakenByTheirPlugins) {
   for (const config::JobConfig& job : std::get<std::vector<config::JobConfig>>(jobs)) {
     EXPECT_EQ(creation_error(job.handler, options_of(job)), "") << job.file;
   }
-  EXPECT_EQ(std::get<std::vector<config::JobConfig>>(jobs).size(), 4U);
+  EXPECT_EQ(std::get<std::vector<config::JobConfig>>(jobs).size(), 7U);
 }
 
 TEST(ShippedPlugins, DocumentThemselves) {
-  for (const char* name : {"log", "verify-file", "exec", "webhook"}) {
+  for (const char* name : {"log", "verify-file", "exec", "webhook", "nats", "sns", "queue"}) {
     const sluice_handler& handler = handler_of(name);
     ASSERT_NE(handler.help, nullptr) << name;
     EXPECT_EQ(handler.flags & SLUICE_HANDLER_OPEN_OPTIONS, 0U) << name;

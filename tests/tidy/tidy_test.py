@@ -16,6 +16,8 @@ ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 PLANTED = (
     (rules.wrong_arrows, {"base/a.hpp": '#include "host/queue/message.hpp"\n'}, "base may not see host"),
     (rules.wrong_arrows, {"plugins/log/log.cpp": '#include "base/clock.hpp"\n'}, "plugins may not see base"),
+    (rules.wrong_arrows, {"plugins/nats/a.cpp": '#include "dynamo/client.hpp"\n'}, "plugins may not see dynamo"),
+    (rules.wrong_arrows, {"plugins/sns/a.cpp": '#include "dynamo/client.hpp"\n#include "host/a.hpp"\n'}, "plugins may not see host"),
     (rules.wrong_arrows, {"config/a.cpp": "#include <sluice/handler.hpp>\n"}, "config may not see sdk"),
     (rules.wrong_host_arrows, {"host/queue/a.hpp": '#include "host/work/job.hpp"\n'}, "host/work/job.hpp"),
     (rules.wrong_host_arrows, {"host/attic/a.hpp": "\n"}, "host/attic"),

@@ -1,0 +1,273 @@
+#include "link.hpp"
+
+#include <nats/nats.h>
+
+#include <array>
+#include <cstring>
+#include <new>
+#include <stdexcept>
+
+namespace {
+
+constexpr std::int64_t kQuestionMilliseconds = 1000;
+
+std::string text_of(natsStatus status) {
+  const char* detail = nats_GetLastError(nullptr);
+  return detail != nullptr && *detail != '\0' ? detail : natsStatus_GetText(status);
+}
+
+std::string last_error_of(natsConnection* connection) {
+  const char* text = nullptr;
+  const natsStatus status = natsConnection_GetLastError(connection, &text);
+  return text != nullptr && *text != '\0' ? text : status == NATS_OK ? "" : natsStatus_GetText(status);
+}
+
+LinkEvents& of(void* closure) { return *static_cast<LinkEvents*>(closure); }
+
+// The library's callbacks. Each runs on a thread of the library's.
+
+void on_lost(natsConnection* connection, void* closure) {
+  const std::string why = last_error_of(connection);
+  of(closure).lost(why.empty() ? "the connection ended" : why);
+}
+
+void on_restored(natsConnection* connection, void* closure) {
+  std::array<char, 256> url{};
+  natsConnection_GetConnectedUrl(connection, url.data(), url.size());
+  of(closure).restored(url.data());
+}
+
+void on_closed(natsConnection*, void* closure) { of(closure).changed(); }
+
+void on_error(natsConnection* connection, natsSubscription*, natsStatus status, void* closure) {
+  if (status == NATS_NOT_PERMITTED) {
+    of(closure).not_permitted(last_error_of(connection));
+  }
+}
+
+void on_acknowledged(jsCtx*, natsMsg* message, jsPubAck* stored, jsPubAckErr* refusal, void* closure) {
+  Answer answer{Answer::End::stored};
+  if (stored == nullptr && refusal != nullptr) {
+    answer.end = refusal->Err == NATS_NO_RESPONDERS ? Answer::End::no_stream
+                 : refusal->Err == NATS_TIMEOUT     ? Answer::End::timed_out
+                                                    : Answer::End::refused;
+    answer.code = static_cast<int>(refusal->ErrCode);
+    answer.text = refusal->ErrText == nullptr ? natsStatus_GetText(refusal->Err) : refusal->ErrText;
+  }
+  of(closure).acknowledgements.answer(message, std::move(answer));
+  natsMsg_Destroy(message);
+}
+
+void check(natsStatus status, const char* what) {
+  if (status != NATS_OK) {
+    throw std::invalid_argument(std::string(what) + ": " + text_of(status));
+  }
+}
+
+struct DestroyMessage {
+  void operator()(natsMsg* message) const { natsMsg_Destroy(message); }
+};
+using MessagePointer = std::unique_ptr<natsMsg, DestroyMessage>;
+
+}  // namespace
+
+std::size_t Publication::size() const {
+  constexpr std::size_t kPrologue = 12;    // "NATS/1.0\r\n" and the empty line
+  constexpr std::size_t kPunctuation = 4;  // ": " and the line's end
+  constexpr std::size_t kIdName = 11;      // "Nats-Msg-Id"
+  std::size_t bytes = id.empty() ? 0 : kIdName + kPunctuation + id.size();
+  for (const auto& [name, value] : headers) {
+    bytes += name.size() + value.size() + kPunctuation;
+  }
+  return body.size() + (bytes == 0 ? 0 : bytes + kPrologue);
+}
+
+struct Link::Options::State {
+  natsOptions* options = nullptr;
+};
+
+Link::Options::Options(const Settings& settings, LinkEvents& events) : state_(std::make_unique<State>()) {
+  natsOptions*& options = state_->options;
+  check(natsOptions_Create(&options), "libnats cannot be started");
+  try {
+    std::vector<const char*> servers;
+    servers.reserve(settings.servers.size());
+    for (const std::string& server : settings.servers) {
+      servers.push_back(server.c_str());
+    }
+    check(natsOptions_SetServers(options, servers.data(), static_cast<int>(servers.size())), "the option \"servers\"");
+    check(natsOptions_SetName(options, settings.name.c_str()), "the option \"name\"");
+    check(natsOptions_SetTimeout(options, settings.connect_timeout.count()), "the option \"connect_timeout\"");
+    natsOptions_SetMaxReconnect(options, -1);
+    natsOptions_SetReconnectWait(options, settings.reconnect_wait.count());
+    natsOptions_SetReconnectJitter(options, settings.reconnect_jitter.count(), settings.reconnect_jitter_tls.count());
+    natsOptions_SetDisconnectedCB(options, &on_lost, &events);
+    natsOptions_SetReconnectedCB(options, &on_restored, &events);
+    natsOptions_SetClosedCB(options, &on_closed, &events);
+    natsOptions_SetErrorHandler(options, &on_error, &events);
+    if (!settings.username.empty()) {
+      check(natsOptions_SetUserInfo(options, settings.username.c_str(), settings.password.c_str()), "the user");
+    }
+    if (!settings.token.empty()) {
+      check(natsOptions_SetToken(options, settings.token.c_str()), "the option \"token\"");
+    }
+    if (!settings.credentials_file.empty()) {
+      const char* seed = settings.seed_file.empty() ? nullptr : settings.seed_file.c_str();
+      check(natsOptions_SetUserCredentialsFromFiles(options, settings.credentials_file.c_str(), seed),
+            "the option \"credentials_file\"");
+    }
+    if (settings.tls) {
+      check(natsOptions_SetSecure(options, true), "the option \"tls\"");
+      natsOptions_SkipServerVerification(options, !settings.tls_verify);
+    }
+    if (!settings.ca_file.empty()) {
+      check(natsOptions_LoadCATrustedCertificates(options, settings.ca_file.c_str()), "the option \"ca_file\"");
+    }
+    if (!settings.certificate_file.empty()) {
+      check(natsOptions_LoadCertificatesChain(options, settings.certificate_file.c_str(), settings.key_file.c_str()),
+            "the options \"certificate_file\" and \"key_file\"");
+    }
+    if (!settings.server_name.empty()) {
+      check(natsOptions_SetExpectedHostname(options, settings.server_name.c_str()), "the option \"server_name\"");
+    }
+  } catch (...) {
+    natsOptions_Destroy(options);
+    throw;
+  }
+}
+
+Link::Options::~Options() { natsOptions_Destroy(state_->options); }
+
+struct Link::State {
+  natsConnection* connection = nullptr;
+  jsCtx* stream = nullptr;
+  std::string expected_stream;
+  std::string domain;
+  std::int64_t acknowledgement_milliseconds = 0;
+};
+
+Link::Link(std::unique_ptr<State> state, LinkEvents& events) : state_(std::move(state)), events_(events) {}
+
+Link::~Link() {
+  // The context first: it still uses the connection, and forgets what was not acknowledged.
+  jsCtx_Destroy(state_->stream);
+  natsConnection_Destroy(state_->connection);
+}
+
+std::variant<std::unique_ptr<Link>, std::string> Link::connect(const Settings& settings, const Options& options,
+                                                               LinkEvents& events) {
+  auto state = std::make_unique<State>();
+  state->expected_stream = settings.stream;
+  state->domain = settings.domain;
+  state->acknowledgement_milliseconds = settings.timeout.count();
+  std::unique_ptr<Link> link(new Link(std::move(state), events));
+  natsStatus status = natsConnection_Connect(&link->state_->connection, options.state_->options);
+  if (status == NATS_OK) {
+    jsOptions js;
+    jsOptions_Init(&js);
+    js.PublishAsync.AckHandler = &on_acknowledged;
+    js.PublishAsync.AckHandlerClosure = &events;
+    js.Domain = settings.domain.empty() ? nullptr : settings.domain.c_str();
+    js.Wait = kQuestionMilliseconds;
+    status = natsConnection_JetStream(&link->state_->stream, link->state_->connection, &js);
+  }
+  if (status != NATS_OK) {
+    return text_of(status);
+  }
+  on_restored(link->state_->connection, &events);
+  return link;
+}
+
+bool Link::connected() const { return natsConnection_Status(state_->connection) == NATS_CONN_STATUS_CONNECTED; }
+
+bool Link::closed() const { return natsConnection_IsClosed(state_->connection); }
+
+std::string Link::last_error() const { return last_error_of(state_->connection); }
+
+std::optional<std::size_t> Link::max_payload() const {
+  const std::int64_t bytes = natsConnection_GetMaxPayload(state_->connection);
+  return bytes > 0 ? std::optional(static_cast<std::size_t>(bytes)) : std::nullopt;
+}
+
+std::optional<Answer> Link::send(const Publication& publication, Acknowledgements::Waiter& waiter,
+                                 const void** message) {
+  natsMsg* made = nullptr;
+  if (natsMsg_Create(&made, std::string(publication.subject).c_str(), nullptr, publication.body.data(),
+                     static_cast<int>(publication.body.size())) != NATS_OK) {
+    throw std::bad_alloc();
+  }
+  MessagePointer owned(made);
+  for (const auto& [name, value] : publication.headers) {
+    if (natsMsgHeader_Set(made, name.c_str(), value.c_str()) != NATS_OK) {
+      throw std::bad_alloc();
+    }
+  }
+  jsPubOptions options;
+  jsPubOptions_Init(&options);
+  options.MaxWait = state_->acknowledgement_milliseconds;
+  options.MsgId = publication.id.empty() ? nullptr : publication.id.c_str();
+  options.ExpectStream = state_->expected_stream.empty() ? nullptr : state_->expected_stream.c_str();
+  // Before it is sent: the answer may be there before the call returns.
+  events_.acknowledgements.expect(made, waiter);
+  natsMsg* handed_over = owned.release();
+  const natsStatus status = js_PublishMsgAsync(state_->stream, &handed_over, &options);
+  if (status == NATS_OK) {
+    *message = made;
+    return std::nullopt;
+  }
+  owned.reset(handed_over);
+  const std::string why = text_of(status);
+  events_.acknowledgements.forget(made, waiter);
+  return Answer{status == NATS_MAX_PAYLOAD ? Answer::End::too_large : Answer::End::lost, static_cast<int>(status), why};
+}
+
+std::string Link::why_no_stream(std::string_view subject) const {
+  std::string where = state_->domain.empty() ? std::string() : " in the domain \"" + state_->domain + "\"";
+  jsAccountInfo* account = nullptr;
+  jsErrCode code = static_cast<jsErrCode>(0);
+  const natsStatus status = js_GetAccountInfo(&account, state_->stream, nullptr, &code);
+  jsAccountInfo_Destroy(account);
+  if (status == NATS_NO_RESPONDERS || code == JSNotEnabledErr || code == JSNotEnabledForAccountErr) {
+    return "JetStream is not enabled" + where + " for this account; enable it on the server";
+  }
+  return "no stream" + where + " takes the subject \"" + std::string(subject) + "\"; add it to a stream's subjects";
+}
+
+void LinkEvents::lost(const std::string& why) {
+  acknowledgements.answer_all({Answer::End::lost, 0, why});
+  log(SLUICE_LOG_WARN, "the connection to NATS is lost: " + why + "; trying again for ever");
+  changed();
+}
+
+void LinkEvents::restored(const std::string& where) {
+  log(SLUICE_LOG_INFO, "connected to NATS at " + where);
+  changed();
+}
+
+void LinkEvents::not_permitted(const std::string& why) {
+  acknowledgements.answer_quoted(why, {Answer::End::not_permitted, 0, why});
+}
+
+void LinkEvents::end_log() {
+  const std::lock_guard lock(mutex_);
+  host_.reset();
+}
+
+void LinkEvents::wait_for_change(std::chrono::nanoseconds span) {
+  std::unique_lock lock(mutex_);
+  const std::uint64_t seen = changes_;
+  changed_.wait_for(lock, span, [&] { return changes_ != seen; });
+}
+
+void LinkEvents::changed() {
+  const std::lock_guard lock(mutex_);
+  ++changes_;
+  changed_.notify_all();
+}
+
+void LinkEvents::log(sluice_log_level level, const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  if (host_) {
+    host_->log(level, text);
+  }
+}

@@ -1,0 +1,88 @@
+// Sends each message on to another queue of the same store, in the transaction that ends it.
+
+#include <algorithm>
+#include <sluice/handler.hpp>
+#include <stdexcept>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "publishing/envelope.hpp"
+#include "publishing/routes.hpp"
+#include "publishing/text.hpp"
+
+namespace {
+
+class Queue {
+ public:
+  static constexpr std::array<sluice::OptionSpec, 4> kOwnOptions = {
+      sluice::option<std::string>("queue", "Where messages go for which neither a rule nor their type says it."),
+      sluice::option<std::vector<std::string>>(
+          "attributes", R"(["*"])", "The attributes that go along, by name; * stands for any text. None: []."),
+      sluice::option<bool>("group", "true", "Give the message the aggregate id as its group."),
+      sluice::option<std::chrono::nanoseconds>("delay", "0s", "Not to be had before this has passed."),
+  };
+  static constexpr const char* help =
+      "Sends each message on to a queue of the same store: with the end of the message, in one transaction.";
+  static constexpr auto options =
+      publishing::both(kOwnOptions, publishing::both(publishing::Routes::kOptions, publishing::Identity::kOptions));
+
+  Queue(const sluice::Options& values, sluice::Host host)
+      : routes_(values, {"queue", "sqs"}, "queue"),
+        identity_(values, host.job()),
+        attributes_(values.list("attributes")),
+        keeps_group_(values.get<bool>("group")),
+        delay_(values.duration("delay")) {
+    if (delay_ < std::chrono::nanoseconds::zero()) {
+      publishing::refuse("delay", "must not be negative");
+    }
+    if (host.store() == sluice::Store::none) {
+      throw std::invalid_argument(
+          "what this job works on has no transactions that a queue could take part in; use a job on a queue of the "
+          "store that the messages go to");
+    }
+  }
+
+  sluice::Outcome handle(const sluice::Message& message, sluice::Context& context) const {
+    const publishing::Envelope envelope = identity_.envelope(message);
+    if (routes_.skips(envelope.event)) {
+      return sluice::discard("the event \"" + publishing::one_line(envelope.event) + "\" is in skip_events");
+    }
+    const auto target = routes_.find(envelope);
+    if (const auto* nowhere = std::get_if<publishing::Unroutable>(&target)) {
+      return routes_.without_destination(*nowhere);
+    }
+    send(std::get<publishing::Target>(target).name, message, envelope, context);
+    return sluice::done();
+  }
+
+ private:
+  void send(const std::string& queue, const sluice::Message& message, const publishing::Envelope& envelope,
+            sluice::Context& context) const {
+    auto&& sent = context.send(queue, message.body());
+    sent.content_type(message.content_type()).delay(delay_);
+    if (keeps_group_ && !envelope.id.empty()) {
+      sent.group(envelope.id);
+    }
+    for (const auto [name, value] : message.attributes()) {
+      const std::string_view wanted = name;
+      if (std::any_of(attributes_.begin(), attributes_.end(),
+                      [&](const std::string& pattern) { return publishing::matches(pattern, wanted); })) {
+        sent.attribute(name, value);
+      }
+    }
+    if (!envelope.event.empty() && !message.attribute("event")) {
+      sent.attribute("event", envelope.event);
+    }
+  }
+
+  const publishing::Routes routes_;
+  const publishing::Identity identity_;
+  const std::vector<std::string> attributes_;
+  const bool keeps_group_;
+  const std::chrono::nanoseconds delay_;
+};
+
+}  // namespace
+
+SLUICE_PLUGIN("queue", "1.0.0", Queue)

@@ -1,0 +1,144 @@
+#include "answers.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "publishing/text.hpp"
+#include "xml.hpp"
+
+namespace sns {
+namespace {
+
+template <std::size_t count>
+bool among(const std::array<std::string_view, count>& codes, std::string_view code) {
+  return std::find(codes.begin(), codes.end(), code) != codes.end();
+}
+
+bool is_temporary(std::string_view code) {
+  constexpr std::array<std::string_view, 13> kCodes = {"Throttled",
+                                                       "Throttling",
+                                                       "ThrottlingException",
+                                                       "ThrottledException",
+                                                       "KMSThrottling",
+                                                       "KMSThrottlingException",
+                                                       "RequestLimitExceeded",
+                                                       "TooManyRequestsException",
+                                                       "InternalError",
+                                                       "InternalFailure",
+                                                       "InternalErrorException",
+                                                       "ServiceUnavailable",
+                                                       "RequestTimeout"};
+  return among(kCodes, code);
+}
+
+Failure failure_of(std::string code, std::string_view message, int status) {
+  constexpr int kTooManyRequests = 429;
+  Failure failure{std::move(code), publishing::one_line(message, 500)};
+  failure.temporary =
+      is_temporary(failure.code) || says_expired(failure.code) || status >= 500 || status == kTooManyRequests;
+  return failure;
+}
+
+/// No answer came. Whether the request has taken effect nobody knows; at least once is what is promised, and FIFO
+/// topics store a message once.
+Failure failure_of(const sluice::dynamo::Error& error) {
+  using sluice::dynamo::ErrorKind;
+  if (error.kind == ErrorKind::no_credentials || error.kind == ErrorKind::validation) {
+    return {error.kind == ErrorKind::no_credentials ? "NoCredentials" : "BadRequest", error.message, false, true};
+  }
+  return {error.kind == ErrorKind::timeout ? "Timeout" : "Unreachable", error.message,
+          error.kind != ErrorKind::cancelled, true};
+}
+
+std::optional<std::size_t> place_of(const XmlElement& member, std::size_t count) {
+  const std::string id = member.text_of("Id");
+  std::size_t place = 0;
+  const auto end = std::from_chars(id.data(), id.data() + id.size(), place);
+  const bool good = end.ec == std::errc() && end.ptr == id.data() + id.size() && place < count;
+  return good ? std::optional(place) : std::nullopt;
+}
+
+}  // namespace
+
+bool says_expired(std::string_view code) {
+  constexpr std::array<std::string_view, 4> kCodes = {"ExpiredToken", "ExpiredTokenException", "InvalidClientTokenId",
+                                                      "UnrecognizedClientException"};
+  return among(kCodes, code);
+}
+
+std::optional<Failure> read_failure(const sluice::dynamo::HttpResult& result) {
+  constexpr int kGood = 200;
+  if (!result) {
+    return failure_of(result.error());
+  }
+  if (result->status == kGood) {
+    return std::nullopt;
+  }
+  const auto document = parse_xml(result->body);
+  const XmlElement* error = document ? document->find("Error") : nullptr;
+  if (error == nullptr || error->text_of("Code").empty()) {
+    Failure failure = failure_of("HTTP " + std::to_string(result->status), result->body.substr(0, 200), result->status);
+    failure.unreachable = true;  // of a proxy, or of whoever else listens there
+    return failure;
+  }
+  return failure_of(error->text_of("Code"), error->text_of("Message"), result->status);
+}
+
+BatchAnswer read_batch_answer(const sluice::dynamo::HttpResult& result, std::size_t count) {
+  if (auto failure = read_failure(result)) {
+    return {BatchResults(count, failure), true};
+  }
+  const auto document = parse_xml(result->body);
+  const XmlElement* batch = document ? document->find("PublishBatchResult") : nullptr;
+  const Failure silent{"NoAnswer", "the answer does not tell what became of the message", true};
+  BatchAnswer answer{BatchResults(count, silent), batch == nullptr};
+  if (batch == nullptr) {
+    return answer;
+  }
+  if (const XmlElement* good = batch->child("Successful")) {
+    for (const XmlElement& member : good->children) {
+      if (const auto place = place_of(member, count)) {
+        answer.results[*place].reset();
+      }
+    }
+  }
+  if (const XmlElement* bad = batch->child("Failed")) {
+    for (const XmlElement& member : bad->children) {
+      if (const auto place = place_of(member, count)) {
+        answer.results[*place] = failure_of(member.text_of("Code"), member.text_of("Message"), 0);
+      }
+    }
+  }
+  return answer;
+}
+
+std::optional<TopicPage> read_topics(std::string_view body) {
+  const auto document = parse_xml(body);
+  const XmlElement* result = document ? document->find("ListTopicsResult") : nullptr;
+  if (result == nullptr) {
+    return std::nullopt;
+  }
+  TopicPage page{{}, result->text_of("NextToken")};
+  if (const XmlElement* topics = result->child("Topics")) {
+    for (const XmlElement& member : topics->children) {
+      page.arns.push_back(member.text_of("TopicArn"));
+    }
+  }
+  return page;
+}
+
+std::optional<std::map<std::string, std::string>> read_attributes(std::string_view body) {
+  const auto document = parse_xml(body);
+  const XmlElement* list = document ? document->find("Attributes") : nullptr;
+  if (list == nullptr) {
+    return std::nullopt;
+  }
+  std::map<std::string, std::string> attributes;
+  for (const XmlElement& entry : list->children) {
+    attributes[entry.text_of("key")] = entry.text_of("value");
+  }
+  return attributes;
+}
+
+}  // namespace sns

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "topic.hpp"
+
+namespace sns {
+
+inline constexpr std::size_t kMaxBytes = 256 * 1024;  ///< of a message, and of a batch
+inline constexpr std::size_t kMaxEntries = 10;        ///< of a batch
+
+/// One message for a topic. A value.
+struct Entry {
+  std::string body;
+  std::string group;                                            ///< MessageGroupId; empty: none
+  std::string deduplication;                                    ///< MessageDeduplicationId; empty: none
+  std::vector<std::pair<std::string, std::string>> attributes;  ///< all of type String; none is empty
+
+  /// Bytes as SNS counts them against its limit.
+  std::size_t size() const;
+};
+
+/// Why a message can be no entry, for people.
+struct BadEntry {
+  std::string reason;
+};
+
+/// How a message becomes an entry.
+struct EntryRules {
+  bool hash_groups = true;         ///< what is no group id becomes its SHA-256; otherwise the message is bad
+  bool group_on_standard = false;  ///< send a group to topics that are not FIFO too
+};
+
+/// True for what SNS takes as a group or deduplication id: 1 to 128 characters of ASCII, none of them a space.
+bool is_fifo_id(std::string_view text);
+
+/// What SNS would refuse is found here, before anything is sent. `unique_id` is the same at each attempt, so that a
+/// repeated one is stored once.
+std::variant<Entry, BadEntry> make_entry(const Topic& topic, std::string_view body, std::string_view aggregate_id,
+                                         std::string_view unique_id,
+                                         std::vector<std::pair<std::string, std::string>> attributes,
+                                         const EntryRules& rules);
+
+}  // namespace sns

@@ -1,0 +1,159 @@
+#include "service.hpp"
+
+#include <algorithm>
+#include <condition_variable>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+#include "answers.hpp"
+#include "dynamo/credentials/chain.hpp"
+#include "dynamo/settings.hpp"
+
+namespace sns {
+namespace {
+
+using sluice::Deadline;
+using sluice::dynamo::HttpResult;
+
+constexpr int kTries = 3;
+
+sluice::dynamo::HttpRequest request_to(std::string url, std::string form) {
+  sluice::dynamo::HttpRequest request;
+  request.url = std::move(url);
+  request.headers = {{"Content-Type", "application/x-www-form-urlencoded; charset=utf-8"}};
+  request.body = std::move(form);
+  return request;
+}
+
+Endpoints resolve(const AccessSettings& settings, const sluice::dynamo::AwsEnvironment& environment) {
+  const auto profiles = sluice::dynamo::Profiles::load(environment);
+  if (!profiles) {
+    throw std::invalid_argument(profiles.error().message);
+  }
+  const auto usual = sluice::dynamo::resolve_settings(environment, *profiles);
+  if (!usual) {
+    throw std::invalid_argument(usual.error().message);
+  }
+  Endpoints endpoints{settings.region.empty() ? std::string(usual->region) : settings.region, settings.endpoint,
+                      usual->use_fips, usual->use_dual_stack};
+  if (endpoints.override.empty()) {
+    endpoints.override = sluice::dynamo::configured_endpoint(environment, *profiles, "sns").value_or("");
+  }
+  if (!endpoints.region.empty() && !is_region(endpoints.region)) {
+    throw std::invalid_argument("the region \"" + endpoints.region + "\" is not the name of one");
+  }
+  return endpoints;
+}
+
+}  // namespace
+
+bool is_region(std::string_view text) {
+  constexpr std::size_t kMaxLength = 63;
+  return !text.empty() && text.size() <= kMaxLength && std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+  });
+}
+
+std::string Endpoints::url(const std::string& of_region) const {
+  if (!override.empty()) {
+    return override;
+  }
+  const std::string suffix = use_dual_stack ? "api.aws" : sluice::dynamo::dns_suffix(of_region);
+  return std::string("https://sns") + (use_fips ? "-fips." : ".") + of_region + "." + suffix + "/";
+}
+
+Service::Service(Endpoints endpoints, sluice::dynamo::HttpTransport& transport,
+                 sluice::dynamo::CredentialsProvider& credentials, const sluice::Clock& clock)
+    : endpoints_(std::move(endpoints)), transport_(transport), credentials_(credentials), clock_(clock) {}
+
+const sluice::dynamo::Signer& Service::signer(const std::string& region) {
+  const std::lock_guard lock(mutex_);
+  auto& found = signers_[region];
+  if (!found) {
+    found =
+        std::make_unique<sluice::dynamo::Signer>(sluice::dynamo::SigningOptions{.region = region, .service = "sns"});
+  }
+  return *found;
+}
+
+void Service::send(const std::string& region, std::string form, Deadline deadline, Callback done) {
+  auto credentials = credentials_.get(deadline);
+  if (!credentials) {
+    done(credentials.error(), false);
+    return;
+  }
+  auto request = request_to(endpoints_.url(region), std::move(form));
+  const sluice::WallTime signed_at = skew_.corrected(clock_.wall_now());
+  if (auto failure = signer(region).sign(request, *credentials, signed_at)) {
+    done(*failure, false);
+    return;
+  }
+  request.headers.emplace_back("User-Agent", "sluice-sns/1.0.0");
+  transport_.send(std::move(request), deadline,
+                  [this, used = std::move(*credentials), signed_at, done = std::move(done)](const HttpResult& result) {
+                    done(result, mended(result, used, signed_at));
+                  });
+}
+
+bool Service::mended(const HttpResult& result, const sluice::dynamo::Credentials& used, sluice::WallTime signed_at) {
+  const auto failure = result ? read_failure(result) : std::nullopt;
+  if (!failure) {
+    return false;
+  }
+  if (says_expired(failure->code)) {
+    credentials_.refused(used);
+    return true;
+  }
+  sluice::dynamo::Error refusal;
+  refusal.exception_name = failure->code;
+  const std::string* date = result->header("date");
+  return date != nullptr && skew_.learn(refusal, *date, clock_.wall_now(), signed_at);
+}
+
+HttpResult Service::call(const std::string& region, const std::string& form, Deadline deadline) {
+  struct Inbox {
+    std::mutex mutex;
+    std::condition_variable arrived;
+    std::optional<HttpResult> result;
+    bool mended = false;
+  };
+  for (int tries = 1;; ++tries) {
+    const auto inbox = std::make_shared<Inbox>();
+    send(region, form, deadline, [inbox](const HttpResult& result, bool mended) {
+      const std::lock_guard lock(inbox->mutex);
+      inbox->result = result;
+      inbox->mended = mended;
+      inbox->arrived.notify_one();
+    });
+    std::unique_lock lock(inbox->mutex);
+    inbox->arrived.wait(lock, [&] { return inbox->result.has_value(); });
+    const auto failure = read_failure(*inbox->result);
+    const bool again = failure && (inbox->mended || (failure->temporary && !failure->unreachable));
+    if (!again || tries >= kTries || deadline.passed(clock_.steady_now())) {
+      return std::move(*inbox->result);
+    }
+  }
+}
+
+Access::Access(const AccessSettings& settings) : transport_(clock_) {
+  const auto environment = sluice::dynamo::AwsEnvironment::of_process();
+  Endpoints endpoints = resolve(settings, environment);
+  transport_.start();
+  if (settings.access_key_id.empty()) {
+    credentials_ = sluice::dynamo::make_default_chain(environment, transport_, clock_, random_);
+  } else {
+    credentials_ = sluice::dynamo::make_static_credentials({.access_key_id = settings.access_key_id,
+                                                            .secret_access_key = settings.secret_access_key,
+                                                            .session_token = settings.session_token,
+                                                            .source = "the job's options"});
+  }
+  service_ = std::make_unique<Service>(std::move(endpoints), transport_, *credentials_, clock_);
+}
+
+Access::~Access() {
+  // Its callbacks reach into the service and the credentials, so it ends before they do.
+  transport_.stop();
+}
+
+}  // namespace sns

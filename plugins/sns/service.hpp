@@ -1,0 +1,96 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "base/clock.hpp"
+#include "base/random.hpp"
+#include "dynamo/clock_skew.hpp"
+#include "dynamo/credentials/credentials.hpp"
+#include "dynamo/signing/signer.hpp"
+#include "dynamo/transport/curl_transport.hpp"
+
+namespace sns {
+
+/// What a job says of where SNS is and who asks. Empty: from AWS's usual places.
+struct AccessSettings {
+  std::string region;
+  std::string endpoint;
+  std::string access_key_id;
+  std::string secret_access_key;
+  std::string session_token;
+};
+
+/// Whether a region's name can be a part of an address.
+bool is_region(std::string_view text);
+
+/// Where SNS is for each region, after AWS's usual places were read. A value.
+struct Endpoints {
+  std::string region;    ///< of topics that are known by name; empty: none is named anywhere
+  std::string override;  ///< an address for all regions; empty: AWS's own
+  bool use_fips = false;
+  bool use_dual_stack = false;
+
+  std::string url(const std::string& of_region) const;
+};
+
+/// Makes signed requests to SNS. Thread-safe.
+class Service {
+ public:
+  /// What came of a request; `mended`: the cause of its failure was put right, and it is worth making again.
+  using Callback = std::function<void(const sluice::dynamo::HttpResult& result, bool mended)>;
+
+  /// The references outlive it, and whatever request is under way.
+  Service(Endpoints endpoints, sluice::dynamo::HttpTransport& transport,
+          sluice::dynamo::CredentialsProvider& credentials, const sluice::Clock& clock);
+
+  /// Signs the form for the region and sends it. Blocks only while credentials are looked for; `done` is called exactly
+  /// once, here or on the transport's thread, and does not block.
+  void send(const std::string& region, std::string form, sluice::Deadline deadline, Callback done);
+  /// The same, and waits; once more where the first try put a cause right, or found nobody.
+  sluice::dynamo::HttpResult call(const std::string& region, const std::string& form, sluice::Deadline deadline);
+
+  const Endpoints& endpoints() const { return endpoints_; }
+
+ private:
+  const sluice::dynamo::Signer& signer(const std::string& region);
+  bool mended(const sluice::dynamo::HttpResult& result, const sluice::dynamo::Credentials& used,
+              sluice::WallTime signed_at);
+
+  const Endpoints endpoints_;
+  sluice::dynamo::HttpTransport& transport_;
+  sluice::dynamo::CredentialsProvider& credentials_;
+  const sluice::Clock& clock_;
+  sluice::dynamo::ClockSkew skew_;
+
+  std::mutex mutex_;
+  // Guarded by mutex_; what it holds stays.
+  std::map<std::string, std::unique_ptr<sluice::dynamo::Signer>> signers_;
+};
+
+/// What a Service stands on: the machine's clock, a transport, the credential chain.
+class Access {
+ public:
+  /// Reads AWS's files and environment, makes no request. Throws std::invalid_argument with a sentence for the user.
+  explicit Access(const AccessSettings& settings);
+  /// Ends what is under way.
+  ~Access();
+  Access(const Access&) = delete;
+  Access& operator=(const Access&) = delete;
+
+  const sluice::Clock& clock() const { return clock_; }
+  sluice::Random& random() { return random_; }
+  Service& service() { return *service_; }
+
+ private:
+  sluice::SystemClock clock_;
+  sluice::SeededRandom random_;
+  sluice::dynamo::CurlTransport transport_;
+  std::unique_ptr<sluice::dynamo::CredentialsProvider> credentials_;
+  std::unique_ptr<Service> service_;
+};
+
+}  // namespace sns
