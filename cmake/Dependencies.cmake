@@ -10,6 +10,11 @@ find_package(fmt REQUIRED)
 find_package(prometheus-cpp REQUIRED COMPONENTS core)
 find_package(ZLIB REQUIRED)
 find_package(PkgConfig REQUIRED)
+# Of outboxes: PostgreSQL, MySQL and MariaDB, the SSH tunnel to a database, and the files of outbox-worker.
+pkg_check_modules(LIBPQ REQUIRED IMPORTED_TARGET libpq)
+pkg_check_modules(MARIADB REQUIRED IMPORTED_TARGET libmariadb)
+pkg_check_modules(SSH REQUIRED IMPORTED_TARGET libssh)
+pkg_check_modules(YAML_CPP REQUIRED IMPORTED_TARGET yaml-cpp)
 
 if(SLUICE_TESTS)
   find_package(GTest REQUIRED)

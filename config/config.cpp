@@ -26,6 +26,12 @@ const StoreConfig& HostConfig::store_of(const std::string& queue_name) const {
   return named == stores.end() ? store : named->second;
 }
 
+const OutboxConfig* HostConfig::outbox(const std::string& queue_name) const {
+  const auto outbox_name = outbox_named(queue_name);
+  const auto found = outbox_name ? outboxes.find(*outbox_name) : outboxes.end();
+  return found == outboxes.end() ? nullptr : &found->second;
+}
+
 namespace {
 
 bool same_pin(const std::optional<PluginPin>& one, const std::optional<PluginPin>& other) {
@@ -56,7 +62,7 @@ bool JobConfig::same_job(const JobConfig& other) const {
          poll_interval == other.poll_interval && isolation == other.isolation && limits == other.limits &&
          retry == other.retry && dead_letter == other.dead_letter && queues == other.queues && order == other.order &&
          fair == other.fair && priorities == other.priorities && idempotency == other.idempotency &&
-         on_dead_letter == other.on_dead_letter &&
+         on_dead_letter == other.on_dead_letter && outbox == other.outbox &&
          std::equal(schedules.begin(), schedules.end(), other.schedules.begin(), other.schedules.end(),
                     [](const auto& one, const auto& another) { return one.same_schedule(another); }) &&
          same_pin(plugin, other.plugin);

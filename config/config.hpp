@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "config/outbox_config.hpp"
 #include "config/telemetry.hpp"
 
 namespace sluice::config {
@@ -98,6 +99,7 @@ struct HostConfig {
   std::map<std::string, StoreConfig> stores;  ///< the others, by name
 
   std::map<std::string, QueueConfig> queues;
+  std::map<std::string, OutboxConfig> outboxes;  ///< by NAME of [outbox.NAME]; as queues they are called "outbox:NAME"
 
   /// Not a key but the command line's word: plugins and files that others may write are used all the same.
   bool allow_insecure_files = false;
@@ -106,10 +108,12 @@ struct HostConfig {
   QueueConfig queue(const std::string& name) const;
   /// The store that the queue lies in.
   const StoreConfig& store_of(const std::string& queue) const;
+  /// The outbox that "outbox:NAME" means; nullptr for any other name, and where there is none of that name.
+  const OutboxConfig* outbox(const std::string& queue) const;
 };
 
 struct RetryConfig {
-  std::uint32_t max_attempts = 5;
+  std::uint32_t max_attempts = 5;  ///< 0 only where an outbox job leaves it to the outbox, until its file is known
   Backoff backoff = Backoff::exponential;
   Duration base = std::chrono::seconds(1);
   Duration max = std::chrono::minutes(15);
@@ -212,6 +216,7 @@ struct JobConfig {
   RetryConfig retry;
   DeadLetterPolicy dead_letter = DeadLetterPolicy::move;  ///< a job with source "dlq" has keep as its default
   OnDeadLetter on_dead_letter = OnDeadLetter::go_on;      ///< with order "group" or "queue"
+  OutboxFilter outbox;                                    ///< with a source "outbox:NAME", which is then its `queue`
   std::map<std::string, Option> options;
 
   /// True when a host running one may leave it alone on reload for the other: all but places are equal.

@@ -96,6 +96,12 @@ std::vector<std::string> changed_keys(const HostConfig& before, const HostConfig
   for (const std::string& name : names_of(before.queues, after.queues)) {
     found.compare_queues("queues." + name, before.queue(name), after.queue(name));
   }
+  for (const std::string& name : names_of(before.outboxes, after.outboxes)) {
+    const auto old = before.outboxes.find(name);
+    const auto now = after.outboxes.find(name);
+    const bool both = old != before.outboxes.end() && now != after.outboxes.end();
+    found.compare("outbox." + name, true, both && old->second == now->second);
+  }
   return found.take();
 }
 

@@ -6,6 +6,7 @@
 #include "config/document.hpp"
 #include "config/files.hpp"
 #include "config/log_section.hpp"
+#include "config/outbox_section.hpp"
 #include "config/reader.hpp"
 #include "config/syntax.hpp"
 #include "config/tracing_section.hpp"
@@ -213,6 +214,7 @@ Parsed<HostConfig> parse_host_config(const std::string& text, const std::string&
   root.section("http").read("listen", config.http_listen, listen_complaint);
   read_stores(root, reader, document.root, config);
   read_queues(root.section("queues"), reader, document.root, config);
+  read_outboxes(root, reader, document.root, config);
   resolve_paths(config);
   if (std::vector<ConfigError> errors = reader.finish(); !errors.empty()) {
     return errors;

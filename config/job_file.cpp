@@ -7,6 +7,7 @@
 #include "config/document.hpp"
 #include "config/idempotency_section.hpp"
 #include "config/job_order.hpp"
+#include "config/outbox_section.hpp"
 #include "config/reader.hpp"
 #include "config/schedule_file.hpp"
 #include "config/syntax.hpp"
@@ -208,8 +209,10 @@ void read_dead_letter(Section dead_letter, Reader& reader, JobConfig& config) {
 /// Reads [job] itself; the tables inside it are read by others.
 void read_job(Section job, Reader& reader, JobConfig& config) {
   job.read("name", config.name, name_complaint);
-  read_queues(job, reader, config);
-  job.read("source", config.source, kSources);
+  if (!read_outbox_source(job, reader, config)) {
+    read_queues(job, reader, config);
+    job.read("source", config.source, kSources);
+  }
   if (job.require("handler", "name a plugin's handler, as in handler = \"log\"") != nullptr) {
     job.read("handler", config.handler, name_complaint);
     config.handler_place = job.find("handler")->value.place;
@@ -258,6 +261,7 @@ Parsed<JobConfig> parse_job_config(const std::string& text, const std::string& f
     read_dead_letter(job.section("dead_letter"), reader, config);
     read_idempotency(job.section("idempotency"), config);
     read_order(job, reader, config);
+    read_outbox_filter(job, reader, config);
     read_priorities(job.section("priorities"), reader, config);
     read_options(job, reader, config);
   }

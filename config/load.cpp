@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "config/files.hpp"
+#include "config/outbox_section.hpp"
 #include "config/syntax.hpp"
 
 namespace sluice::config {
@@ -53,7 +54,7 @@ std::vector<ConfigError> check_together(const std::vector<JobConfig>& jobs, cons
       errors.push_back({job.name_place, "the job name '" + job.name + "' is taken by " + line_of(first->second) +
                                             "; give one of them another 'name' in [job]"});
     }
-    if (host.store_of(job.queue).kind == StoreKind::dynamodb &&
+    if (!outbox_named(job.queue) && host.store_of(job.queue).kind == StoreKind::dynamodb &&
         table_complaint(host.queue(job.queue).table) != nullptr) {
       errors.push_back({job.queue_place, "the queue's name '" + job.queue +
                                              "' cannot be a table's, which has 3 to 255 " +
@@ -86,6 +87,7 @@ JobFiles load_job_files(const HostConfig& host, const Environment& environment) 
     }
   }
   append(result.errors, check_together(result.jobs, host));
+  append(result.errors, join_outboxes(result.jobs, host));
   return result;
 }
 

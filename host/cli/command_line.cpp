@@ -5,6 +5,7 @@
 #include "host/cli/command.hpp"
 #include "host/cli/filters_help.hpp"
 #include "host/cli/help.hpp"
+#include "host/cli/outbox.hpp"
 #include "host/cli/queue_names.hpp"
 #include "host/cli/share_files.hpp"
 #include "host/cli/suggestions.hpp"
@@ -57,6 +58,27 @@ OrExit<const Command*> take_command(Words& words) {
   return command;
 }
 
+/// For a command on a queue, `--outbox NAME` is another way to write `--queue outbox:NAME`.
+Words with_outbox_as_queue(const Command& command, Words words) {
+  const auto has = [&command](std::string_view name) {
+    return std::any_of(command.flags.begin(), command.flags.end(), [&](const Flag& flag) { return flag.name == name; });
+  };
+  if (!has("queue") || has("outbox")) {
+    return words;
+  }
+  const std::string option = "--outbox";
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == option && i + 1 < words.size()) {
+      words[i] = "--queue";
+      words[i + 1] = "outbox:" + words[i + 1];
+      ++i;
+    } else if (words[i].starts_with(option + "=")) {
+      words[i] = "--queue=outbox:" + words[i].substr(option.size() + 1);
+    }
+  }
+  return words;
+}
+
 Exit help(Words words, Console& console) {
   const bool about_itself =
       words.size() == 1 && (words.front() == "help" || words.front() == "--help" || words.front() == "-h");
@@ -82,6 +104,13 @@ Exit help(Words words, Console& console) {
   }
   console.out(command_help(**command));
   return Exit::ok();
+}
+
+/// True when --output was given and says how to show something; of a few commands it says where to write.
+bool chooses_output(const Command& command, const Arguments& arguments) {
+  return arguments.has("output") && std::any_of(command.flags.begin(), command.flags.end(), [](const Flag& flag) {
+           return flag.name == "output" && flag.value == "json|text";
+         });
 }
 
 Exit dispatch(Words words, Console& console, std::string& name) {
@@ -116,7 +145,7 @@ Exit dispatch(Words words, Console& console, std::string& name) {
     return command.error();
   }
   name = (*command)->name;
-  const auto arguments = Arguments::parse(**command, words);
+  const auto arguments = Arguments::parse(**command, with_outbox_as_queue(**command, words));
   if (arguments.has_error()) {
     return arguments.error();
   }
@@ -124,7 +153,7 @@ Exit dispatch(Words words, Console& console, std::string& name) {
     console.out(command_help(**command));
     return Exit::ok();
   }
-  if (const auto output = arguments->output(); arguments->has("output") && output.has_error()) {
+  if (const auto output = arguments->output(); chooses_output(**command, *arguments) && output.has_error()) {
     return output.error();
   }
   if (const auto hint = name == "send" ? std::nullopt : misspelt_queue(*arguments)) {
@@ -174,6 +203,10 @@ const std::vector<Command>& commands() {
       keys_forget_command(),
       enqueue_test_command(),
       shell_command(),
+      // Outboxes.
+      outbox_ddl_command(),
+      outbox_status_command(),
+      outbox_prune_command(),
       // Messages by their ids.
       get_command(),
       dry_run_command(),
@@ -191,6 +224,8 @@ const std::vector<Command>& commands() {
       table_describe_command(),
       table_check_command(),
       table_policy_command(),
+      // Outboxes.
+      outbox_convert_command(),
       // The shell that is typed into.
       completion_bash_command(),
       completion_zsh_command(),

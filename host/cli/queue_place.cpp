@@ -190,6 +190,9 @@ std::vector<std::string> known_queues(const config::HostConfig& host) {
   for (const auto& [name, settings] : host.queues) {
     names.insert(name);
   }
+  for (const auto& [name, outbox] : host.outboxes) {
+    names.insert(std::string(config::kOutboxPrefix) + name);
+  }
   for (const auto& job : config::load_job_files(host, config::process_environment()).jobs) {
     for (const config::WeightedQueue& queue : work::queues_of(job)) {
       names.insert(queue.name);

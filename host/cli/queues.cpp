@@ -80,8 +80,25 @@ const config::StoreConfig& store_of(const config::HostConfig& host, const Known&
   return known.store.empty() ? host.store : host.stores.at(known.store);
 }
 
+/// What it lies in: a kind of store, or of an application's database.
+std::string kind_of(const config::HostConfig& host, const Known& known) {
+  if (const config::OutboxConfig* outbox = host.outbox(known.name)) {
+    return outbox->kind == config::OutboxKind::postgres ? "postgres"
+           : outbox->kind == config::OutboxKind::mysql  ? "mysql"
+                                                        : "dynamodb";
+  }
+  return store_of(host, known).kind == config::StoreKind::sqlite ? "sqlite" : "dynamodb";
+}
+
+std::string store_name(const config::HostConfig& host, const Known& known) {
+  return host.outbox(known.name) != nullptr ? "(outbox)" : known.store.empty() ? "(default)" : known.store;
+}
+
 /// The table or the file that it lies in.
 std::string place_of(const config::HostConfig& host, const Known& known) {
+  if (const config::OutboxConfig* outbox = host.outbox(known.name)) {
+    return "table " + (outbox->schema.empty() ? "" : outbox->schema + ".") + outbox->table;
+  }
   const config::StoreConfig& store = store_of(host, known);
   return store.kind == config::StoreKind::sqlite ? store.path : "table " + host.queue(known.name).table;
 }
@@ -98,7 +115,7 @@ std::string as_text(const config::HostConfig& host, const std::vector<Known>& al
   TextTable table({{.title = "QUEUE"}, {.title = "STORE"}, {.title = "LIES IN"}, {.title = "JOBS"}}, colours);
   for (const Known& known : all) {
     table.add({known.name,
-               known.store.empty() ? "(default)" : known.store,
+               store_name(host, known),
                place_of(host, known),
                {joined(known.jobs), known.jobs.empty() ? Colour::yellow : Colour::none}});
   }
@@ -112,7 +129,7 @@ std::string as_json(const config::HostConfig& host, const std::vector<Known>& al
     json.begin_object();
     json.member("queue", known.name);
     json.member("store", known.store);
-    json.member("kind", store_of(host, known).kind == config::StoreKind::sqlite ? "sqlite" : "dynamodb");
+    json.member("kind", kind_of(host, known));
     json.member("place", place_of(host, known));
     json.key("jobs");
     json.begin_array();

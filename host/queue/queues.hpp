@@ -10,6 +10,7 @@
 #include "host/queue/message.hpp"
 #include "host/queue/notice_board.hpp"
 #include "host/queue/operator.hpp"
+#include "host/queue/selection.hpp"
 #include "host/queue/sender.hpp"
 #include "host/queue/source.hpp"
 
@@ -28,6 +29,10 @@ class Queues {
   virtual ~Queues() = default;
 
   virtual Result<std::unique_ptr<Source>> open_source(const QueueAddress& address) = 0;
+  /// The same for a job that takes some of its messages only, where the queue can be chosen from; elsewhere all.
+  virtual Result<std::unique_ptr<Source>> open_selected(const QueueAddress& address, const Selection& /*selection*/) {
+    return open_source(address);
+  }
   virtual Result<std::unique_ptr<Sender>> open_sender(const std::string& queue) = 0;
   virtual Result<std::unique_ptr<Operator>> open_operator(const std::string& queue) = 0;
   /// The board of the file or table that the queue lies in; another queue may have the same one.

@@ -6,6 +6,7 @@
 
 #include "host/runtime/dynamodb_connection.hpp"
 #include "host/runtime/host_name.hpp"
+#include "host/runtime/outbox_stores.hpp"
 #include "host/runtime/store_reach.hpp"
 #include "host/stores/dedup_sender.hpp"
 #include "host/stores/dynamomq/dynamomq_queues.hpp"
@@ -62,6 +63,15 @@ Result<std::unique_ptr<queue::Source>> HostQueues::open_source(const queue::Queu
        .dedup = [this](const std::string& to) { return dedup_of(config_, to); }});
 }
 
+Result<std::unique_ptr<queue::Source>> HostQueues::open_selected(const queue::QueueAddress& address,
+                                                                 const queue::Selection& selection) {
+  if (!config::outbox_named(address.queue)) {
+    return open_source(address);
+  }
+  const auto store = store_of(address.queue);
+  return store ? (*store)->open_selected(address, selection) : store.error();
+}
+
 Result<std::unique_ptr<queue::Sender>> HostQueues::open_sender(const std::string& queue) {
   const auto store = store_of(queue);
   auto sender = store ? (*store)->open_sender(queue) : Result<std::unique_ptr<queue::Sender>>(store.error());
@@ -77,7 +87,9 @@ Result<std::unique_ptr<queue::Operator>> HostQueues::open_operator(const std::st
 }
 
 Result<std::unique_ptr<queue::NoticeBoard>> HostQueues::open_board(const std::string& queue) {
-  const auto store = store_of(queue);
+  // An application's table holds no notices: those of its jobs lie in the host's own file, where it has one.
+  const bool own_file = config::outbox_named(queue) && config_.store.kind == config::StoreKind::sqlite;
+  const auto store = own_file ? store_named("") : store_of(queue);
   return store ? (*store)->open_board(queue) : store.error();
 }
 
@@ -108,6 +120,10 @@ Result<std::vector<std::string>> HostQueues::made_by_messages_in(const std::stri
   return open ? (*open)->made_by_messages(deadline) : open.error();
 }
 
+Result<queue::Queues*> HostQueues::store_of(const std::string& queue) {
+  return store_named(config::outbox_named(queue) ? queue : config_.queue(queue).store);
+}
+
 Result<queue::Queues*> HostQueues::store_named(const std::string& name) {
   MutexLock lock(mutex_);
   Slot& slot = slots_[name];  // slots are never removed, so that the reference holds
@@ -129,8 +145,33 @@ Result<queue::Queues*> HostQueues::store_named(const std::string& name) {
 }
 
 Result<std::unique_ptr<HostQueues::OpenStore>> HostQueues::open(const std::string& name) const {
+  if (const auto outbox = config::outbox_named(name)) {
+    return open_outbox_named(*outbox);
+  }
   const config::StoreConfig& store = name.empty() ? config_.store : config_.stores.at(name);
   return store.kind == config::StoreKind::sqlite ? open_sqlite(store) : open_dynamodb(name);
+}
+
+Result<std::unique_ptr<HostQueues::OpenStore>> HostQueues::open_outbox_named(const std::string& name) const {
+  std::unique_ptr<DynamoDbConnection> connection;
+  const auto found = config_.outboxes.find(name);
+  if (found != config_.outboxes.end() && found->second.kind == config::OutboxKind::dynamodb) {
+    auto opened = DynamoDbConnection::open({.region = found->second.region,
+                                            .endpoint = found->second.endpoint,
+                                            .region_setting = "region in [outbox." + name + "]",
+                                            .metrics = metrics_},
+                                           clock_, random_);
+    if (!opened) {
+      return opened.error();
+    }
+    connection = *std::move(opened);
+  }
+  dynamo::Client* const client = connection ? &connection->client() : nullptr;
+  auto queues = open_outbox(config_, name, {clock_, random_, client, report_});
+  if (!queues) {
+    return queues.error();
+  }
+  return std::make_unique<OpenStore>(std::move(connection), std::move(*queues));
 }
 
 Result<std::unique_ptr<HostQueues::OpenStore>> HostQueues::open_sqlite(const config::StoreConfig& store) const {

@@ -18,7 +18,7 @@
 
 namespace sluice::runtime {
 
-/// The queues of a host file, each in the store that the file names for it.
+/// The queues of a host file, each in the store that the file names for it; and its outboxes, as "outbox:NAME".
 ///
 /// A store is opened when something of it is opened for the first time: SQLite's file is then opened or made, while
 /// DynamoDB gets no request yet. Where that fails the next call tries again. Thread-safe.
@@ -33,6 +33,8 @@ class HostQueues final : public queue::Queues {
   ~HostQueues() override;
 
   Result<std::unique_ptr<queue::Source>> open_source(const queue::QueueAddress& address) override;
+  Result<std::unique_ptr<queue::Source>> open_selected(const queue::QueueAddress& address,
+                                                       const queue::Selection& selection) override;
   Result<std::unique_ptr<queue::Sender>> open_sender(const std::string& queue) override;
   Result<std::unique_ptr<queue::Operator>> open_operator(const std::string& queue) override;
   Result<std::unique_ptr<queue::NoticeBoard>> open_board(const std::string& queue) override;
@@ -55,9 +57,10 @@ class HostQueues final : public queue::Queues {
   };
 
   /// The open store that the queue lies in, and the one of that name.
-  Result<queue::Queues*> store_of(const std::string& queue) { return store_named(config_.queue(queue).store); }
+  Result<queue::Queues*> store_of(const std::string& queue);
   Result<queue::Queues*> store_named(const std::string& name);
   Result<std::unique_ptr<OpenStore>> open(const std::string& name) const;
+  Result<std::unique_ptr<OpenStore>> open_outbox_named(const std::string& name) const;
   Result<std::unique_ptr<OpenStore>> open_sqlite(const config::StoreConfig& store) const;
   Result<std::unique_ptr<OpenStore>> open_dynamodb(const std::string& name) const;
 
@@ -70,7 +73,7 @@ class HostQueues final : public queue::Queues {
 
   mutable Mutex mutex_;
   Condition changed_;
-  /// By the store's name, which is empty for the default one.
+  /// By the store's name, which is empty for the default one; an outbox is a store of its own, under its queue's name.
   std::map<std::string, Slot> slots_ SLUICE_GUARDED_BY(mutex_);
 };
 

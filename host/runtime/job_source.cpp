@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "host/queue/joined_source.hpp"
+#include "host/runtime/outbox_stores.hpp"
 #include "host/work/job_queues.hpp"
 
 namespace sluice::runtime {
@@ -12,7 +13,7 @@ Result<std::unique_ptr<queue::Source>> open_source(queue::Queues& queues, const 
                                                    const config::JobConfig& job) {
   const auto addresses = work::addresses_of(job);
   if (job.queues.empty()) {
-    return queues.open_source(addresses.front());
+    return queues.open_selected(addresses.front(), selection_of(job));
   }
   std::vector<queue::JoinedSource::Part> parts;
   for (std::size_t i = 0; i < addresses.size(); ++i) {

@@ -65,6 +65,18 @@ void add_schedules(const config::HostConfig& host, const JobConfig& job, std::ve
   }
 }
 
+/// What an outbox cannot give a job; empty: nothing.
+std::string outbox_refusal(const JobConfig& job) {
+  const std::string where = "\"" + job.queue + "\" is a table of an application, ";
+  if (job.idempotency) {
+    return where + "which keeps no idempotency keys; take [job.idempotency] away (a row's id tells a repetition)";
+  }
+  if (job.weighs_priorities || !(job.priorities == config::PriorityWeights())) {
+    return where + "which has no priorities; use a job for each class, with types in [job.outbox]";
+  }
+  return {};
+}
+
 std::string order_text(const JobConfig& job) {
   const std::string order = job.order == config::Order::group   ? "group"
                             : job.order == config::Order::queue ? "queue"
@@ -78,6 +90,12 @@ std::vector<ConfigError> refused_rules(const config::HostConfig& host, const std
   std::vector<ConfigError> errors;
   std::map<std::pair<std::string, config::Source>, const JobConfig*> first_on;
   for (const JobConfig& job : jobs) {
+    if (config::outbox_named(job.queue)) {
+      if (std::string why = outbox_refusal(job); !why.empty()) {
+        errors.push_back({job.queue_place, std::move(why)});
+      }
+      continue;
+    }
     add_schedules(host, job, errors);
     for (const config::WeightedQueue& queue : work::queues_of(job)) {
       const queue::SourceTraits& traits = traits_of(host.store_of(queue.name));

@@ -28,6 +28,7 @@ JobFlow::ClaimOrder JobFlow::next_claim(SteadyTime now) {
 }
 
 void JobFlow::claimed(Result<queue::Claimed> result, SteadyTime now, Notes& notes) {
+  const auto gone = std::exchange(gone_while_claiming_, {});
   if (!result) {
     claimer_.failed(result.error(), now, notes);
     after_step(now, notes);
@@ -46,6 +47,9 @@ void JobFlow::claimed(Result<queue::Claimed> result, SteadyTime now, Notes& note
   for (queue::Delivery& delivery : deliveries) {
     bytes += delivery.message.body.size();
     admit(std::move(delivery), now, notes);
+  }
+  if (!gone.empty()) {
+    keeper_.taken_back(gone, notes);
   }
   sizer_.received(bytes, deliveries.size());
   if (!deliveries.empty()) {
@@ -94,6 +98,9 @@ std::optional<Error> JobFlow::denial() const {
 }
 
 void JobFlow::taken_back(std::span<const queue::Receipt> receipts, SteadyTime now, Notes& notes) {
+  if (claimer_.under_way()) {
+    gone_while_claiming_.insert(gone_while_claiming_.end(), receipts.begin(), receipts.end());
+  }
   keeper_.taken_back(receipts, notes);
   after_step(now, notes);
 }

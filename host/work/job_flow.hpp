@@ -137,6 +137,7 @@ class JobFlow {
   Drain drain_;
   Pause pause_;
   Alarm keeper_alarm_;
+  std::vector<queue::Receipt> gone_while_claiming_;  ///< taken back while a claim was under way, which may bring them
   bool shut_ = false;  ///< nothing is dealt
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 namespace sluice::work {
@@ -145,15 +146,17 @@ void LeaseKeeper::lose(Task& task, Notes& notes) {
 }
 
 void LeaseKeeper::taken_back(std::span<const queue::Receipt> receipts, Notes& notes) {
-  std::set<std::pair<std::string_view, std::int64_t>> gone;
+  // A message may have come back meanwhile, under a receipt that differs in its locator alone.
+  std::set<std::tuple<std::string_view, std::int64_t, std::int64_t>> gone;
   for (const queue::Receipt& receipt : receipts) {
-    gone.insert({receipt.id, receipt.version});
+    gone.insert({receipt.id, receipt.version, receipt.locator});
   }
   const std::vector<Task*> tasks = holdings_.tasks();
   for (Task* task : tasks) {
     // What is in a settle call is told by its answer.
     const bool tellable = task->open() && task->stage() != TaskStage::settling;
-    if (tellable && gone.contains({task->lease.receipt.id, task->lease.receipt.version})) {
+    const queue::Receipt& receipt = task->lease.receipt;
+    if (tellable && gone.contains({receipt.id, receipt.version, receipt.locator})) {
       lose(*task, notes);
     }
   }

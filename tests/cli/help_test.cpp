@@ -55,6 +55,8 @@ INSTANTIATE_TEST_SUITE_P(
         Page{"dlq", {"dlq", "--help"}}, Page{"keys", {"keys", "--help"}},
         Page{"keys_list", {"keys", "list", "--help"}}, Page{"keys_show", {"help", "keys", "show"}},
         Page{"keys_forget", {"keys", "forget", "--help"}}, Page{"stats", {"help", "qstat"}},
+        Page{"outbox", {"help", "outbox"}}, Page{"outbox_ddl", {"outbox", "ddl", "--help"}},
+        Page{"outbox_status", {"help", "outbox", "status"}}, Page{"outbox_prune", {"outbox", "prune", "--help"}},
         Page{"enqueue_test", {"enqueue-test", "--help"}}, Page{"completion", {"help", "completion"}},
         Page{"completion", {"completion", "--help"}}, Page{"completion_bash", {"completion", "bash", "--help"}}));
 

@@ -84,8 +84,7 @@ StoreFactory dynamomq() {
                     .keeps_to_bytes = false,
                     .counts_in_flight = false,
                     .windows_by_own_clock = false,
-                    .stable_ties = false,
-                    .staged_keys = false};
+                    .stable_ties = false};
   factory.absence = Emulator::absence();
   return factory;
 }

@@ -65,7 +65,6 @@ struct StoreTraits {
   bool counts_in_flight = true;      ///< knows how many messages are in flight; otherwise such a limit is refused
   bool windows_by_own_clock = true;  ///< deduplication windows go by the clock that the store was given
   bool stable_ties = true;           ///< messages sent at the same instant come in the order of sending
-  bool staged_keys = true;  ///< a message that is an effect may have a deduplication id; otherwise it is refused
 };
 
 /// How the suite gets a store. `make` may return null: then the case is skipped, with `absence` as the reason.

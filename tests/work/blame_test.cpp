@@ -166,5 +166,48 @@ TEST(TakenBack, IsNotStartedAndStopsWhatRuns) {
   EXPECT_EQ(rig.flow.holdings().size(), 0U);
 }
 
+TEST(TakenBack, WhatAClaimUnderWayStillBringsIsNotStartedEither) {
+  FlowRig rig(1);
+  ASSERT_GT(rig.flow.next_claim(rig.now()).count, 0U);
+  const std::vector<queue::Receipt> gone{{"m-0", 1, 0}};
+  rig.flow.taken_back(gone, rig.now(), rig.notes);
+  rig.flow.claimed(rig.messages(2), rig.now(), rig.notes);
+  const Task* task = rig.start(0);
+  ASSERT_NE(task, nullptr);
+  EXPECT_EQ(task->message.id, "m-1");
+  EXPECT_EQ(rig.account().lost, 1U);
+  rig.finish(0);
+  EXPECT_EQ(rig.settle(), 1U);
+  rig.pass(std::chrono::seconds(1));
+  // It is gone once, and not for ever; and what came back during the claim is another delivery.
+  ASSERT_GT(rig.flow.next_claim(rig.now()).count, 0U);
+  rig.next_id = 0;
+  rig.flow.taken_back(gone, rig.now(), rig.notes);
+  queue::Claimed again = rig.messages(1);
+  again.deliveries[0].receipt.locator = 7;
+  rig.flow.claimed(std::move(again), rig.now(), rig.notes);
+  EXPECT_NE(rig.start(0), nullptr);
+}
+
+TEST(LeaseOfTheSource, IsNeverExtendedAndLastsAsLongAsItsHandler) {
+  FlowRig rig(1, FlowRig::settings(), FlowRig::job(), std::chrono::hours(100));
+  ASSERT_GT(rig.flow.next_claim(rig.now()).count, 0U);
+  queue::Claimed claimed = rig.messages(2);
+  for (queue::Delivery& delivery : claimed.deliveries) {
+    delivery.leased_until = SteadyTime::max();
+  }
+  rig.flow.claimed(std::move(claimed), rig.now(), rig.notes);
+  ASSERT_NE(rig.start(0), nullptr);
+  for (int i = 0; i < 30; ++i) {
+    rig.pass(std::chrono::hours(1));
+    EXPECT_EQ(rig.extend(), 0U);
+    EXPECT_GT(rig.flow.next_extension(rig.now(), rig.notes).wake, rig.now());
+    EXPECT_FALSE(rig.hands[0].stop_requested());
+  }
+  rig.finish(0);
+  EXPECT_EQ(rig.settle(), 1U);
+  EXPECT_EQ(rig.account().done, 1U);
+}
+
 }  // namespace
 }  // namespace sluice::work

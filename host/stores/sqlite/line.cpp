@@ -71,6 +71,7 @@ void Line::insert(std::int64_t half, Ends& ends, const Place& place, bool suspec
 }
 
 void Line::insert_first(std::int64_t half, Ends& ends, const Place& place, bool suspected) {
+  forget_ahead();
   std::erase(popped_, place.second);
   Link one{place, suspected, std::nullopt, ends.first};
   for (auto at = ends.first ? link(*ends.first) : std::nullopt; at && at->place < place;

@@ -1,0 +1,364 @@
+#include "config/outbox_section.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "config/files.hpp"
+#include "config/syntax.hpp"
+
+namespace sluice::config {
+
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+constexpr std::array<Choice<OutboxKind>, 3> kKinds{
+    {{"postgres", OutboxKind::postgres}, {"mysql", OutboxKind::mysql}, {"dynamodb", OutboxKind::dynamodb}}};
+constexpr std::array<Choice<bool>, 1> kCompat{{{"outbox-worker", true}}};
+constexpr std::array<Choice<bool>, 2> kCoordination{{{"locks", false}, {"table", true}}};
+
+constexpr std::uint32_t kMaxFetchLimit = 10'000;
+constexpr std::uint32_t kMaxBuckets = 4096;
+constexpr std::uint32_t kMaxRetryLimit = 1000;
+constexpr std::size_t kMaxIdentifier = 64;  // MySQL's; PostgreSQL's is 63, which it cuts names to itself
+
+const char* identifier_complaint(const std::string& text) {
+  const bool fits = !text.empty() && text.size() <= kMaxIdentifier;
+  const bool plain = std::none_of(text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == 0x7F; });
+  return fits && plain ? nullptr : "an identifier of the database, of 1 to 64 bytes";
+}
+
+const char* text_complaint(const std::string& text) {
+  const bool plain = std::none_of(text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == 0x7F; });
+  return !text.empty() && plain ? nullptr : "a text of one line";
+}
+
+const char* server_complaint(const std::string& text) {
+  const bool plain = std::none_of(text.begin(), text.end(),
+                                  [](unsigned char c) { return c <= ' ' || c == 0x7F || c == '/' || c == '@'; });
+  return !text.empty() && plain ? nullptr : "the name or address of a machine";
+}
+
+void read_flag(Section& section, Reader& reader, const std::string& key, bool& target) {
+  const Member* member = section.find(key);
+  if (member == nullptr) {
+    return;
+  }
+  if (const auto* value = std::get_if<bool>(&member->value.content)) {
+    target = *value;
+  } else if (!std::holds_alternative<BrokenValue>(member->value.content)) {
+    reader.error(member->value.place, section.naming(key) + "must be true or false");
+  }
+}
+
+/// A text that no error may repeat: passwords and what may hold one.
+void read_secret(Section& section, Reader& reader, const std::string& key, std::string& target) {
+  const Member* member = section.find(key);
+  if (member == nullptr) {
+    return;
+  }
+  if (const auto* text = std::get_if<std::string>(&member->value.content)) {
+    target = *text;
+  } else if (!std::holds_alternative<BrokenValue>(member->value.content)) {
+    reader.error(member->value.place, section.naming(key) + "must be a string");
+  }
+}
+
+bool is_url_of(OutboxKind kind, std::string_view url) {
+  if (kind == OutboxKind::postgres) {
+    return url.starts_with("postgres://") || url.starts_with("postgresql://");
+  }
+  const std::size_t at = url.rfind('@');
+  const std::string_view rest = at == std::string_view::npos ? url : url.substr(at + 1);
+  return url.starts_with("mysql://") || rest.starts_with("tcp(") || rest.starts_with("unix(");
+}
+
+void read_url(Section& section, Reader& reader, OutboxConfig& outbox) {
+  const bool postgres = outbox.kind == OutboxKind::postgres;
+  const std::string shape =
+      postgres ? "\"postgres://USER:PASSWORD@HOST:5432/DATABASE\"" : "\"mysql://USER:PASSWORD@HOST:3306/DATABASE\"";
+  const Member* member = section.require("url", "say where the database is, as in url = " + shape);
+  if (member == nullptr) {
+    return;
+  }
+  read_secret(section, reader, "url", outbox.url);
+  if (std::holds_alternative<std::string>(member->value.content) && !is_url_of(outbox.kind, outbox.url)) {
+    reader.error(member->value.place, section.naming("url") + "must have the form " + shape +
+                                          " (the value is not shown, for it may hold a password)");
+  }
+}
+
+void read_columns(Section columns, OutboxColumns& names) {
+  columns.read("id", names.id, identifier_complaint);
+  columns.read("aggregate_type", names.aggregate_type, identifier_complaint);
+  columns.read("aggregate_id", names.aggregate_id, identifier_complaint);
+  columns.read("event", names.event, identifier_complaint);
+  columns.read("payload", names.payload, identifier_complaint);
+  columns.read("retry_at", names.retry_at, identifier_complaint);
+  columns.read("retry_count", names.retry_count, identifier_complaint);
+  columns.read("sent_at", names.sent_at, identifier_complaint);
+  columns.read("created_at", names.created_at, identifier_complaint);
+  columns.read("last_error", names.last_error, identifier_complaint);
+}
+
+void read_tls(Section section, Reader& reader, const std::string& file, OutboxConfig& outbox) {
+  if (!section.present()) {
+    return;
+  }
+  OutboxTls tls;
+  read_flag(section, reader, "verify", tls.verify);
+  section.read("ca", tls.ca, path_complaint);
+  section.read("server_name", tls.server_name, server_complaint);
+  section.read("certificate", tls.certificate, path_complaint);
+  section.read("key", tls.key, path_complaint);
+  if (tls.certificate.empty() != tls.key.empty()) {
+    reader.error(section.place(), section.title() + " has one of 'certificate' and 'key'; give both, or neither");
+  }
+  for (std::string* path : {&tls.ca, &tls.certificate, &tls.key}) {
+    *path = path->empty() ? "" : resolve_path(*path, file);
+  }
+  outbox.tls = std::move(tls);
+}
+
+void read_ssh(Section section, Reader& reader, const std::string& file, OutboxConfig& outbox) {
+  if (!section.present()) {
+    return;
+  }
+  OutboxSsh ssh;
+  if (section.require("host", "name the SSH server") != nullptr) {
+    section.read("host", ssh.host, server_complaint);
+  }
+  section.read("port", ssh.port, 1, 65535);
+  section.read("user", ssh.user, text_complaint);
+  if (section.require("private_key", "give the file of the key") != nullptr) {
+    section.read("private_key", ssh.private_key, path_complaint);
+  }
+  section.read("known_hosts", ssh.known_hosts, path_complaint);
+  section.read("host_key_algorithms", ssh.host_key_algorithms, text_complaint);
+  read_flag(section, reader, "check_host_key", ssh.check_host_key);
+  for (std::string* path : {&ssh.private_key, &ssh.known_hosts}) {
+    *path = path->empty() ? "" : resolve_path(*path, file);
+  }
+  if (outbox.tls && outbox.kind == OutboxKind::postgres) {
+    reader.error(section.place(), section.title() +
+                                      " cannot stand beside its 'tls': libpq encrypts nothing on the private socket of "
+                                      "the tunnel, which SSH encrypts; take one of them away");
+  }
+  outbox.ssh = std::move(ssh);
+}
+
+/// Keys that the other kinds have.
+void refuse_keys(Section& section, Reader& reader, std::initializer_list<const char*> keys, const char* kinds) {
+  for (const char* key : keys) {
+    if (const Member* member = section.find(key)) {
+      reader.error(member->place, section.naming(key) + "goes with kind = " + kinds + " only; leave it out");
+    }
+  }
+}
+
+void read_sql(Section& section, Reader& reader, const std::string& file, OutboxConfig& outbox) {
+  refuse_keys(section, reader, {"region", "endpoint", "index"}, "\"dynamodb\"");
+  read_url(section, reader, outbox);
+  section.read("username", outbox.username, text_complaint);
+  read_secret(section, reader, "password", outbox.password);
+  section.read("schema", outbox.schema, identifier_complaint);
+  section.read("coordination", outbox.side_table, kCoordination);
+  read_tls(section.section("tls"), reader, file, outbox);
+  read_ssh(section.section("ssh"), reader, file, outbox);
+}
+
+void read_dynamodb(Section& section, Reader& reader, OutboxConfig& outbox) {
+  refuse_keys(section, reader, {"url", "username", "password", "schema", "coordination", "tls", "ssh"},
+              "\"postgres\" or \"mysql\"");
+  section.read("region", outbox.region, region_complaint);
+  section.read("endpoint", outbox.endpoint, endpoint_complaint);
+  section.read("index", outbox.index, table_complaint);
+}
+
+void read_rows(Section& section, Reader& reader, OutboxConfig& outbox) {
+  section.read("table", outbox.table, identifier_complaint);
+  section.read("producer", outbox.producer, text_complaint);
+  section.read("poll_interval", outbox.poll_interval, {milliseconds(10), hours(1)});
+  section.read("fetch_limit", outbox.fetch_limit, 1, kMaxFetchLimit);
+  section.read("lease", outbox.lease, {seconds(2), minutes(10)});
+  section.read("buckets", outbox.buckets, 1, kMaxBuckets);
+  section.read("retry_limit", outbox.retry_limit, 1, kMaxRetryLimit);
+  section.read("compat", outbox.compat, kCompat);
+  section.read("attributes", outbox.attributes, identifier_complaint);
+  for (const char* taken : {"event", "aggregate_type", "aggregate_id", "producer"}) {
+    if (std::find(outbox.attributes.begin(), outbox.attributes.end(), taken) != outbox.attributes.end()) {
+      reader.error(section.find("attributes")->value.place,
+                   section.naming("attributes") + "names \"" + taken + "\", which every message has anyway");
+    }
+  }
+  read_columns(section.section("columns"), outbox.columns);
+}
+
+void read_outbox(Section section, Reader& reader, const Member& member, HostConfig& config) {
+  if (const char* expected = name_complaint(member.key)) {
+    reader.error(member.place,
+                 "an outbox's name must be " + std::string(expected) + "; it is \"" + abridged(member.key) + "\"");
+  }
+  OutboxConfig outbox;
+  read_rows(section, reader, outbox);
+  if (section.require("kind", "give it as \"postgres\", \"mysql\" or \"dynamodb\"") == nullptr ||
+      !section.read("kind", outbox.kind, kKinds)) {
+    for (const char* key :
+         {"url", "username", "password", "schema", "coordination", "tls", "ssh", "region", "endpoint", "index"}) {
+      section.find(key);  // which of them it may have is not known
+    }
+  } else if (outbox.kind == OutboxKind::dynamodb) {
+    read_dynamodb(section, reader, outbox);
+  } else {
+    read_sql(section, reader, config.file, outbox);
+  }
+  config.outboxes.emplace(member.key, std::move(outbox));
+}
+
+const char* filter_complaint(const std::string& text) { return text.empty() ? "a text that is not empty" : nullptr; }
+
+/// A key of [job] that no outbox can honour.
+void refuse_job_key(Section& job, Reader& reader, const char* key, const std::string& why) {
+  if (const Member* member = job.find(key)) {
+    reader.error(member->place, job.naming(key) + why);
+  }
+}
+
+bool overlap(const std::vector<std::string>& one, const std::vector<std::string>& other) {
+  return std::any_of(one.begin(), one.end(), [&other](const std::string& text) {
+    return std::find(other.begin(), other.end(), text) != other.end();
+  });
+}
+
+bool covers(const std::vector<std::string>& denied, const std::vector<std::string>& wanted) {
+  return !wanted.empty() && std::all_of(wanted.begin(), wanted.end(), [&denied](const std::string& text) {
+    return std::find(denied.begin(), denied.end(), text) != denied.end();
+  });
+}
+
+/// No row is wanted by both, as far as their lists show.
+bool disjoint(const OutboxFilter& one, const OutboxFilter& other) {
+  const bool by_type = !one.types.empty() && !other.types.empty() && !overlap(one.types, other.types);
+  const bool by_event = !one.events.empty() && !other.events.empty() && !overlap(one.events, other.events);
+  return by_type || by_event || covers(one.deny_types, other.types) || covers(other.deny_types, one.types) ||
+         covers(one.skip_events, other.events) || covers(other.skip_events, one.events);
+}
+
+std::string unknown_outbox(const std::string& name, const HostConfig& host) {
+  std::vector<std::string> names;
+  for (const auto& [known, outbox] : host.outboxes) {
+    names.push_back(known);
+  }
+  const auto meant = nearest(name, names);
+  return "source = \"outbox:" + abridged(name) + "\" names no outbox: " + host.file + " has no [outbox." +
+         abridged(name) + "]" + (meant ? "; did you mean \"outbox:" + *meant + "\"?" : "; add it there");
+}
+
+void join_outbox(JobConfig& job, const HostConfig& host, std::vector<ConfigError>& errors) {
+  const OutboxConfig* outbox = host.outbox(job.queue);
+  if (outbox == nullptr) {
+    errors.push_back({job.queue_place, unknown_outbox(outbox_named(job.queue).value_or(""), host)});
+    return;
+  }
+  if (job.retry.max_attempts == 0) {
+    job.retry.max_attempts = outbox->retry_limit;
+  } else if (job.retry.max_attempts > outbox->retry_limit) {
+    errors.push_back({job.queue_place, "'max_attempts' in [job.retry] is " + std::to_string(job.retry.max_attempts) +
+                                           ", and a row of " + job.queue + " is a dead letter after " +
+                                           std::to_string(outbox->retry_limit) + " tries; raise 'retry_limit' in " +
+                                           "[outbox." + outbox_named(job.queue).value_or("") + "] of " + host.file +
+                                           ", or lower it"});
+  }
+}
+
+}  // namespace
+
+void read_outboxes(Section root, Reader& reader, const Table& tree, HostConfig& config) {
+  Section outboxes = root.section("outbox");
+  for (const Member& top : tree) {
+    const auto* table = top.key == "outbox" ? std::get_if<Table>(&top.value.content) : nullptr;
+    if (table == nullptr) {
+      continue;
+    }
+    for (const Member& member : *table) {
+      read_outbox(outboxes.section(member.key), reader, member, config);
+    }
+  }
+}
+
+bool read_outbox_source(Section job, Reader& reader, JobConfig& config) {
+  const Member* source = job.find("source");
+  const auto* text = source == nullptr ? nullptr : std::get_if<std::string>(&source->value.content);
+  const auto name = text == nullptr ? std::nullopt : outbox_named(*text);
+  if (!name) {
+    return false;
+  }
+  if (const char* expected = name_complaint(*name)) {
+    reader.error(source->value.place,
+                 job.naming("source") + "must be \"outbox:\" and " + expected + "; it is \"" + abridged(*text) + "\"");
+  }
+  refuse_job_key(job, reader, "queue", "cannot stand beside source = \"outbox:NAME\", which names it; leave it out");
+  refuse_job_key(job, reader, "queues", "cannot stand beside source = \"outbox:NAME\"; an outbox has a job of its own");
+  config.queue = *text;
+  config.queue_place = source->value.place;
+  config.order = Order::group;
+  // The original's formula, with retry_count raised already: 20 s * 2^1 first, without a cap.
+  config.retry = {.max_attempts = 0,
+                  .backoff = Backoff::exponential,
+                  .base = seconds(40),
+                  .max = hours(24 * 366),
+                  .jitter = Jitter::none};
+  return true;
+}
+
+void read_outbox_filter(Section job, Reader& reader, JobConfig& config) {
+  Section filter = job.section("outbox");
+  filter.read("types", config.outbox.types, filter_complaint);
+  filter.read("deny_types", config.outbox.deny_types, filter_complaint);
+  filter.read("events", config.outbox.events, filter_complaint);
+  filter.read("skip_events", config.outbox.skip_events, filter_complaint);
+  if (!outbox_named(config.queue)) {
+    if (filter.present()) {
+      reader.error(filter.place(),
+                   "[job.outbox] needs rows to choose from: set source = \"outbox:NAME\" in [job], or "
+                   "take it away");
+    }
+    return;
+  }
+  if (const Member* order = job.find("order"); order != nullptr && config.order != Order::group) {
+    reader.error(order->place, job.naming("order") +
+                                   "cannot be changed for an outbox, whose rows go out in order within each "
+                                   "aggregate_id; leave it out");
+  }
+  if (config.dead_letter == DeadLetterPolicy::keep) {
+    reader.error(job.place(),
+                 "'policy' in [job.dead_letter] cannot be \"keep\" for an outbox: a row whose tries are "
+                 "used up stays in the table as a dead letter anyway; use \"move\" or \"discard\"");
+  }
+}
+
+std::vector<ConfigError> join_outboxes(std::vector<JobConfig>& jobs, const HostConfig& host) {
+  std::vector<ConfigError> errors;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    if (!outbox_named(jobs[i].queue)) {
+      continue;
+    }
+    join_outbox(jobs[i], host, errors);
+    for (std::size_t j = 0; j < i; ++j) {
+      if (jobs[j].queue == jobs[i].queue && !disjoint(jobs[j].outbox, jobs[i].outbox)) {
+        errors.push_back({jobs[i].queue_place, "jobs \"" + jobs[j].name + "\" and \"" + jobs[i].name +
+                                                   "\" may both take a row of " + jobs[i].queue +
+                                                   ", and each would publish it; give them [job.outbox] lists that "
+                                                   "have nothing in common, such as types and deny_types"});
+      }
+    }
+  }
+  return errors;
+}
+
+}  // namespace sluice::config

@@ -1,0 +1,109 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "config/config.hpp"
+#include "host/cli/convert/template.hpp"
+#include "host/cli/convert/yaml_tree.hpp"
+
+namespace sluice::cli::convert {
+
+/// What is wrong with fields, each by its path, in the format of outbox-worker's own validation:
+/// "database: (password: cannot be blank; uri: cannot be blank.); outbox: is required."
+class Complaints {
+ public:
+  Complaints() = default;
+
+  void add(const std::string& path, const std::string& what);
+  bool empty() const { return members_.empty(); }
+  std::string text() const;
+
+ private:
+  struct Member {
+    std::string what;
+    std::unique_ptr<Complaints> inner;
+  };
+  std::map<std::string, Member> members_;
+};
+
+/// Something that the new files do not say, or say otherwise. A value.
+struct Remark {
+  std::uint32_t line = 0;
+  std::string field;
+  std::string what;
+};
+
+/// A value of the old file in the syntax of the new ones, without quotes.
+struct Text {
+  std::string text;
+  bool has_variables = false;
+};
+
+struct NumberBounds {
+  std::int64_t least = 0;
+  std::int64_t most = 0;
+  const char* complaint = "";  ///< beyond them
+};
+
+/// The fields of one file of outbox-worker, read by their paths ("database.tls.caFile"). What is never asked for is
+/// unknown. Each read gives nothing when the field is absent or wrong; then there is a complaint.
+class Fields {
+ public:
+  /// Reads the text; nothing and `error` when it is no YAML.
+  static std::unique_ptr<Fields> read(const std::string& text, const config::Environment& environment,
+                                      std::string& error);
+
+  /// True when it stands there with a value.
+  bool has(const std::string& path);
+  /// A string, with its variables. `needed`: blank is a complaint.
+  std::optional<Text> text(const std::string& path, bool needed = false);
+  /// The same with the variables of this environment, for decisions; empty when absent.
+  std::string meaning(const std::string& path);
+  std::optional<std::int64_t> number(const std::string& path, NumberBounds bounds);
+  std::optional<double> fraction(const std::string& path);
+  std::optional<bool> flag(const std::string& path);
+  /// As Go writes it, "1m30s", or a whole number of nanoseconds.
+  std::optional<config::Duration> duration(const std::string& path);
+  /// As our files write it, with its variable where it is one; `fallback` is what outbox-worker takes in its place.
+  std::optional<Text> duration_text(const std::string& path, config::Duration fallback);
+  std::vector<Text> list(const std::string& path);
+  /// The field is known and has no place in the new files.
+  void leave_out(const std::string& path, const std::string& why);
+
+  void remark(const std::string& path, const std::string& what);
+  void complain(const std::string& path, const std::string& what) { complaints_.add(path, what); }
+  const Complaints& complaints() const { return complaints_; }
+  /// In the order of the text, with those about fields that nobody asked for.
+  std::vector<Remark> take_remarks();
+
+ private:
+  struct Found {
+    const YamlNode* marked = nullptr;
+    const YamlNode* plain = nullptr;
+  };
+
+  Fields(MarkedText marked, YamlNode tree, YamlNode plain, const config::Environment& environment);
+
+  Found find(const std::string& path);
+  std::optional<std::string> scalar(const std::string& path);
+  Text translated(const std::string& path, const Found& found, bool whole);
+  void note_unknown(const YamlNode& node, const std::string& path);
+
+  const std::vector<Template> templates_;
+  const YamlNode tree_;   ///< with marks in the place of templates
+  const YamlNode plain_;  ///< as it is with this environment
+  const config::Environment environment_;
+  std::set<std::string> known_;
+  Complaints complaints_;
+  std::vector<Remark> remarks_;
+};
+
+/// "1m30s", "300ms", "1.5h" as Go reads them.
+std::optional<config::Duration> parse_go_duration(std::string_view text);
+
+}  // namespace sluice::cli::convert

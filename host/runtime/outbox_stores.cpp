@@ -1,0 +1,161 @@
+#include "host/runtime/outbox_stores.hpp"
+
+#include <charconv>
+#include <cstdint>
+#include <utility>
+
+#include "host/runtime/host_name.hpp"
+#include "host/stores/outbox/dynamodb/dynamodb_outbox.hpp"
+#include "host/stores/outbox/mysql/mysql_database.hpp"
+#include "host/stores/outbox/mysql/url.hpp"
+#include "host/stores/outbox/postgres/conninfo.hpp"
+#include "host/stores/outbox/postgres/postgres_database.hpp"
+#include "host/stores/outbox/tunnel/ssh_tunnel.hpp"
+
+namespace sluice::runtime {
+
+namespace {
+
+using queue::outbox::Database;
+using queue::outbox::Settings;
+
+Settings settings_of(const config::OutboxConfig& outbox, const std::string& name, const std::string& host) {
+  Settings settings{.name = name};
+  settings.connect = {.url = outbox.url,
+                      .username = outbox.username,
+                      .password = outbox.password,
+                      .lease = outbox.lease,
+                      .application = "sluice " + host,
+                      .side_table = outbox.side_table};
+  if (outbox.tls) {
+    settings.connect.tls = {.required = true,
+                            .verify = outbox.tls->verify,
+                            .ca = outbox.tls->ca,
+                            .server_name = outbox.tls->server_name,
+                            .certificate = outbox.tls->certificate,
+                            .key = outbox.tls->key};
+  }
+  const config::OutboxColumns& names = outbox.columns;
+  settings.table = {.schema = outbox.schema,
+                    .table = outbox.table,
+                    .columns = {.id = names.id,
+                                .aggregate_type = names.aggregate_type,
+                                .aggregate_id = names.aggregate_id,
+                                .event = names.event,
+                                .payload = names.payload,
+                                .retry_at = names.retry_at,
+                                .retry_count = names.retry_count,
+                                .sent_at = names.sent_at,
+                                .created_at = names.created_at,
+                                .last_error = names.last_error,
+                                .attributes = outbox.attributes},
+                    .retry_limit = outbox.retry_limit,
+                    .buckets = outbox.buckets,
+                    .resend_sent = outbox.compat};
+  return settings;
+}
+
+/// Where the database answers, as the SSH server reaches it.
+Result<std::pair<std::string, std::uint32_t>> target_of(const config::OutboxConfig& outbox, const Settings& settings) {
+  if (outbox.kind == config::OutboxKind::mysql) {
+    const auto address = queue::outbox::mysql::parse_url(outbox.url);
+    return address ? Result<std::pair<std::string, std::uint32_t>>({address->host, address->port}) : address.error();
+  }
+  const auto keywords = queue::outbox::postgres::connection_info(settings.connect, Deadline::never());
+  if (!keywords) {
+    return keywords.error();
+  }
+  std::pair<std::string, std::uint32_t> target{"127.0.0.1", 5432};
+  for (const auto& [keyword, value] : *keywords) {
+    if (keyword == "host") {
+      target.first = value;
+    } else if (keyword == "port") {
+      std::from_chars(value.data(), value.data() + value.size(), target.second);
+    }
+  }
+  return target;
+}
+
+Result<std::shared_ptr<queue::outbox::Tunnel>> tunnel_of(const config::OutboxConfig& outbox, const Settings& settings,
+                                                         const Clock& clock) {
+  if (!outbox.ssh) {
+    return std::shared_ptr<queue::outbox::Tunnel>();
+  }
+  const auto target = target_of(outbox, settings);
+  if (!target) {
+    return target.error();
+  }
+  const config::OutboxSsh& ssh = *outbox.ssh;
+  return std::shared_ptr<queue::outbox::Tunnel>(std::make_shared<queue::outbox::SshTunnel>(
+      queue::outbox::SshSettings{.host = ssh.host,
+                                 .port = ssh.port,
+                                 .user = ssh.user,
+                                 .private_key = ssh.private_key,
+                                 .known_hosts = ssh.known_hosts,
+                                 .host_key_algorithms = ssh.host_key_algorithms,
+                                 .check_host_key = ssh.check_host_key,
+                                 .target_host = target->first,
+                                 .target_port = target->second},
+      clock));
+}
+
+/// The one place that knows which databases there are.
+Result<std::unique_ptr<Database>> database_of(const config::OutboxConfig& outbox, Settings settings,
+                                              const OutboxSeams& seams) {
+  const std::string where = "[outbox." + settings.name + "]: ";
+  if (outbox.kind == config::OutboxKind::dynamodb) {
+    if (outbox.ssh || outbox.tls || outbox.side_table || outbox.compat) {
+      return Error(ErrorCode::invalid, where +
+                                           "kind \"dynamodb\" has no 'ssh', 'tls', 'coordination' and 'compat'; "
+                                           "take them away");
+    }
+    return queue::outbox::make_dynamodb_outbox(std::move(settings), *seams.client, seams.clock, seams.random);
+  }
+  if (outbox.side_table) {
+    return Error(ErrorCode::invalid, where + "this build has no coordination = \"table\"; use \"locks\"");
+  }
+  auto tunnel = tunnel_of(outbox, settings, seams.clock);
+  if (!tunnel) {
+    return tunnel.error();
+  }
+  settings.connect.tunnel = std::move(*tunnel);
+  if (outbox.kind == config::OutboxKind::mysql) {
+    return std::unique_ptr<Database>(
+        std::make_unique<queue::outbox::mysql::MysqlDatabase>(std::move(settings), seams.clock));
+  }
+  return queue::outbox::make_postgres_database(settings);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<queue::outbox::OutboxQueues>> open_outbox(const config::HostConfig& host,
+                                                                 const std::string& name, OutboxSeams seams) {
+  const auto found = host.outboxes.find(name);
+  if (found == host.outboxes.end()) {
+    return Error(ErrorCode::queue_missing, host.file + " has no [outbox." + name + "]; add it, or check the name");
+  }
+  const config::OutboxConfig& outbox = found->second;
+  const std::string own_name = host_name(host);
+  queue::outbox::OutboxOptions options{.settings = settings_of(outbox, name, own_name),
+                                       .producer = outbox.producer.empty() ? own_name : outbox.producer,
+                                       .fetch_limit = outbox.fetch_limit,
+                                       .poll_interval = outbox.poll_interval,
+                                       .report = std::move(seams.report)};
+  auto database = database_of(outbox, options.settings, seams);
+  if (!database) {
+    return database.error();
+  }
+  return std::make_unique<queue::outbox::OutboxQueues>(std::move(options), *std::move(database), seams.clock,
+                                                       seams.random);
+}
+
+queue::Selection selection_of(const config::JobConfig& job) {
+  return {.job = job.name,
+          .types = job.outbox.types,
+          .deny_types = job.outbox.deny_types,
+          .events = job.outbox.events,
+          .skip_events = job.outbox.skip_events,
+          .hold_dead = job.on_dead_letter == config::OnDeadLetter::hold};
+}
+
+}  // namespace sluice::runtime

@@ -1,0 +1,78 @@
+#include "host/stores/membership.hpp"
+
+#include <algorithm>
+
+namespace sluice::queue {
+
+void Membership::saw(std::span<const Heartbeat> beats, SteadyTime now) {
+  for (auto& [host, sight] : hosts_) {
+    sight.listed = false;
+  }
+  for (const Heartbeat& beat : beats) {
+    const auto [place, fresh] = hosts_.try_emplace(beat.host);
+    Sight& sight = place->second;
+    if (fresh || sight.beat.counter != beat.counter) {
+      sight.moved_at = now;
+    }
+    sight.beat = beat;
+    sight.listed = true;
+  }
+  forget_the_dead(now);
+}
+
+void Membership::met(const std::string& host, SteadyTime now) {
+  if (const auto [place, fresh] = hosts_.try_emplace(host); fresh) {
+    place->second.beat.host = host;
+    place->second.beat.lease = otherwise_;
+    place->second.moved_at = now;
+  }
+}
+
+bool Membership::alive(const std::string& host, SteadyTime now) const {
+  const auto found = hosts_.find(host);
+  return found != hosts_.end() && now < found->second.dead_at();
+}
+
+bool Membership::dead_since(const std::string& host, SteadyTime then) const {
+  const auto found = hosts_.find(host);
+  return found != hosts_.end() && found->second.dead_at() <= then;
+}
+
+std::set<std::string> Membership::workers(const std::string& half, SteadyTime now) const {
+  std::set<std::string> names;
+  for (const auto& [host, sight] : hosts_) {
+    if (now < sight.dead_at() && !sight.beat.leaving && sight.beat.works_on.contains(half)) {
+      names.insert(host);
+    }
+  }
+  return names;
+}
+
+std::optional<SteadyTime> Membership::next_death(SteadyTime now) const {
+  std::optional<SteadyTime> next;
+  for (const auto& [host, sight] : hosts_) {
+    if (now < sight.dead_at() && (!next || sight.dead_at() < *next)) {
+      next = sight.dead_at();
+    }
+  }
+  return next;
+}
+
+// A dead host that is still listed stays, so that it does not begin to live again at the next read. One that is not
+// listed is met again where it still has a shard, and lives on for that long: it has been dead for a lease by then.
+void Membership::forget_the_dead(SteadyTime now) {
+  std::erase_if(hosts_, [now](const auto& entry) {
+    const Sight& sight = entry.second;
+    return !sight.listed && now >= sight.dead_at() + 2 * sight.beat.lease;
+  });
+}
+
+bool OwnLease::renewed(SteadyTime began, SteadyTime now) {
+  const bool held = holds(now);
+  if (!began_ || *began_ < began) {
+    began_ = began;
+  }
+  return held;
+}
+
+}  // namespace sluice::queue

@@ -1,0 +1,118 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/deadline.hpp"
+#include "base/error.hpp"
+#include "host/stores/outbox/rows.hpp"
+#include "host/stores/outbox/settings.hpp"
+
+namespace sluice::queue::outbox {
+
+/// Whose buckets these are: all sources of one job on one table, whatever host they run in, and nobody else. A value.
+struct LockSpace {
+  std::string name;  ///< such as "orders/relay": table and job; of any length and any characters
+  std::uint32_t buckets = 64;
+};
+
+/// The session that holds a source's locks and writes its marks, so that whoever has lost his locks cannot write. The
+/// server ends it when nothing was asked of it for the lease (`ConnectSettings::lease`); with it all its locks go.
+///
+/// Not thread-safe: one call at a time. Every call blocks and has returned by its deadline. After an error whose code
+/// is `unavailable`, `timeout` or `unknown_outcome` the session is over: it has closed its connection, and with it
+/// given its locks up; nothing but the destructor may be called then. Any other error leaves it as it was.
+class LockSession {
+ public:
+  LockSession() = default;
+  LockSession(const LockSession&) = delete;
+  LockSession& operator=(const LockSession&) = delete;
+  virtual ~LockSession() = default;
+
+  /// Becomes a live member of the space. Once, before any other call; a session that only writes marks need not. A
+  /// caller that sees others of another number of buckets goes away again.
+  virtual Result<Members> join(const LockSpace& space, Deadline deadline) = 0;
+  /// Who is there now; keeps the session alive.
+  virtual Result<Members> beat(Deadline deadline) = 0;
+  /// Tries to lock these buckets without waiting; those that it got.
+  virtual Result<std::vector<std::uint32_t>> lock(std::span<const std::uint32_t> buckets, Deadline deadline) = 0;
+  virtual Result<void> unlock(std::span<const std::uint32_t> buckets, Deadline deadline) = 0;
+  /// Writes marks durably, in one transaction and few requests; one status each, in their order. Waits for no lock of
+  /// the application's. A failure as a whole has written nothing, unless its code is `unknown_outcome`.
+  virtual Result<std::vector<MarkStatus>> mark(std::span<const Mark> marks, Deadline deadline) = 0;
+};
+
+/// A session that reads what is to be handed out. Threads and errors as LockSession's, `wait`'s `wake` apart.
+class ReadSession {
+ public:
+  ReadSession() = default;
+  ReadSession(const ReadSession&) = delete;
+  ReadSession& operator=(const ReadSession&) = delete;
+  virtual ~ReadSession() = default;
+
+  /// Pending rows by id. A row that waits for its retry is among them, so that it is known to hold its group (one
+  /// without a group may be left out); what such a row, an unreadable one or a dead one holds beside its key is empty
+  /// or not, as it is cheaper.
+  virtual Result<Page> fetch(const FetchRequest& request, Deadline deadline) = 0;
+  /// The first pending rows of each of these groups, at most `limit` each; one answer each, in their order.
+  /// `request` says the filter, `dead` and `bytes` (of all together: rows that follow are left out, and `more` is set).
+  virtual Result<std::vector<GroupRows>> fetch_groups(std::span<const Group> groups, std::size_t limit,
+                                                      const FetchRequest& request, Deadline deadline) = 0;
+
+  /// What a wait has ended by.
+  enum class News : std::uint8_t {
+    none,     ///< the deadline, or `wake`
+    rows,     ///< the trigger has told of new rows
+    changed,  ///< an operator has changed rows: what waits may be due
+  };
+  /// Waits until the database has news, the descriptor `wake` is readable (it is left so), or the deadline has passed.
+  /// Where there are no notifications it waits for the other two. What was told before the call ends it at once.
+  virtual Result<News> wait(int wake, Deadline deadline) = 0;
+};
+
+/// A session for operators. Threads and errors as LockSession's.
+class DeskSession {
+ public:
+  DeskSession() = default;
+  DeskSession(const DeskSession&) = delete;
+  DeskSession& operator=(const DeskSession&) = delete;
+  virtual ~DeskSession() = default;
+
+  /// What is wrong with the table, or could be better: no table, columns that are missing or of the wrong type (by
+  /// name), rights, a server that is read-only, no index, no trigger. Fatal ones first; empty: nothing.
+  virtual Result<std::vector<Finding>> inspect(Deadline deadline) = 0;
+  /// ErrorCode::not_found when absent.
+  virtual Result<StoredRow> get(std::int64_t id, Deadline deadline) = 0;
+  virtual Result<std::vector<StoredRow>> list(const ListRows& request, Deadline deadline) = 0;
+  virtual Result<TableCounts> count(const CountRequest& request, Deadline deadline) = 0;
+  /// One result each. Tells the sources (News::changed) where the database can.
+  virtual Result<std::vector<RowChanged>> change(std::span<const RowChange> changes, Deadline deadline) = 0;
+  /// How many rows were deleted, or would be.
+  virtual Result<std::uint64_t> prune(const PruneRequest& request, Deadline deadline) = 0;
+};
+
+/// One outbox table in one database. Opening a session connects, and checks nothing about the table. Errors name what
+/// is wrong for a person, without any password: ErrorCode::denied (user, password, rights, TLS: by name), queue_missing
+/// (no database, table), invalid (the URL; a column, by name), unavailable (no answer, shutting down, read-only
+/// replica). Thread-safe; outlives its sessions.
+class Database {
+ public:
+  Database() = default;
+  Database(const Database&) = delete;
+  Database& operator=(const Database&) = delete;
+  virtual ~Database() = default;
+
+  virtual Result<std::unique_ptr<LockSession>> open_locks(Deadline deadline) = 0;
+  /// `listen`: it will `wait` for notifications.
+  virtual Result<std::unique_ptr<ReadSession>> open_reader(bool listen, Deadline deadline) = 0;
+  virtual Result<std::unique_ptr<DeskSession>> open_desk(Deadline deadline) = 0;
+
+  /// The SQL that makes the table, its indexes, and what else there is: the trigger, and with coordination = "table"
+  /// the side table. Needs no connection.
+  virtual std::string ddl() const = 0;
+};
+
+}  // namespace sluice::queue::outbox

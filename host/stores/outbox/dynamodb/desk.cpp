@@ -1,0 +1,261 @@
+#include "host/stores/outbox/dynamodb/desk.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/timestamp.hpp"
+#include "host/stores/outbox/dynamodb/row_moves.hpp"
+
+namespace sluice::queue::outbox {
+namespace {
+
+using dynamo::AttributeValue;
+
+Error not_there(const OutboxPlace& place, std::int64_t id) {
+  return {ErrorCode::not_found, "outbox '" + place.settings().name + "' has no pending or dead row " +
+                                    std::to_string(id) + "; one that was sent is deleted"};
+}
+
+}  // namespace
+
+Result<std::vector<Finding>> DynamoDbDesk::inspect(Deadline deadline) {
+  const auto table = place_.client().describe_table(place_.table().table, deadline);
+  std::vector<Finding> findings;
+  const std::string mend = "; `sluice outbox ddl " + place_.settings().name + "` shows the table that is needed";
+  if (!table) {
+    if (table.error().kind != dynamo::ErrorKind::resource_not_found) {
+      return place_.error_of(table.error());
+    }
+    const Error missing = place_.error_of(table.error());
+    findings.push_back({true, missing.code(), missing.message()});
+    return findings;
+  }
+  const auto type_of = [&table](const std::string& name) {
+    const auto found = table->attribute_types.find(name);
+    return found == table->attribute_types.end() ? std::string() : found->second;
+  };
+  const std::string where = "table '" + place_.table().table + "': ";
+  if (table->hash_key != kBucket || type_of(table->hash_key) != "S") {
+    findings.push_back({true, ErrorCode::invalid,
+                        where + "its partition key is " + table->hash_key + " (" + type_of(table->hash_key) +
+                            ") and must be bucket (S)" + mend});
+  }
+  if (table->range_key != place_.columns().id || type_of(table->range_key) != "N") {
+    findings.push_back({true, ErrorCode::invalid,
+                        where + "its sort key is '" + table->range_key + "' (" + type_of(table->range_key) +
+                            ") and must be " + place_.columns().id + " (N)" + mend});
+  }
+  if (table->status != "ACTIVE") {
+    findings.push_back({true, ErrorCode::unavailable, where + "it is " + table->status + "; wait until it is ACTIVE"});
+  }
+  return findings;
+}
+
+Result<StoredRow> DynamoDbDesk::get(std::int64_t id, Deadline deadline) {
+  const auto found = place_.find(std::span(&id, 1), deadline);
+  if (!found) {
+    return found.error();
+  }
+  if (found->empty()) {
+    return not_there(place_, id);
+  }
+  return place_.rows().stored_row_of(found->begin()->second, place_.now());
+}
+
+Result<void> DynamoDbDesk::each(const std::string& partition, const std::function<void(const dynamo::Item&)>& visit,
+                                Deadline deadline) {
+  dynamo::QueryRequest query;
+  query.table = place_.table().table;
+  query.key_condition = "#b = :b";
+  query.names.emplace("#b", kBucket);
+  query.values.emplace(":b", partition);
+  query.consistent = true;
+  do {
+    auto page = place_.client().query(query, deadline);
+    if (!page) {
+      return place_.error_of(page.error());
+    }
+    for (const dynamo::Item& item : page->items) {
+      if (place_.rows().id_of(item)) {
+        visit(item);
+      }
+    }
+    query.exclusive_start_key = std::move(page->last_evaluated_key);
+  } while (!query.exclusive_start_key.empty());
+  return {};
+}
+
+Result<std::vector<StoredRow>> DynamoDbDesk::list(const ListRows& request, Deadline deadline) {
+  std::vector<StoredRow> rows;
+  if (request.part == Part::sent || request.limit == 0) {
+    return rows;
+  }
+  const WallTime now = place_.now();
+  for (std::uint32_t bucket = 0; bucket < place_.table().buckets; ++bucket) {
+    dynamo::QueryRequest query;
+    query.table = place_.table().table;
+    query.key_condition = "#b = :b";
+    query.names.emplace("#b", kBucket);
+    query.values.emplace(":b", request.part == Part::dead ? dead_partition_of(bucket) : partition_of(bucket));
+    if (request.beyond) {
+      query.key_condition += request.newest_first ? " AND #id < :id" : " AND #id > :id";
+      query.names.emplace("#id", place_.columns().id);
+      query.values.emplace(":id", AttributeValue::number(*request.beyond));
+    }
+    query.forward = !request.newest_first;
+    query.consistent = true;
+    query.limit = static_cast<std::int64_t>(request.limit);
+    const auto page = place_.client().query(query, deadline);
+    if (!page) {
+      return place_.error_of(page.error());
+    }
+    for (const dynamo::Item& item : page->items) {
+      if (place_.rows().id_of(item)) {
+        rows.push_back(place_.rows().stored_row_of(item, now));
+      }
+    }
+  }
+  std::sort(rows.begin(), rows.end(), [&request](const StoredRow& one, const StoredRow& other) {
+    return request.newest_first ? one.row.id > other.row.id : one.row.id < other.row.id;
+  });
+  rows.resize(std::min(rows.size(), request.limit));
+  return rows;
+}
+
+Result<TableCounts> DynamoDbDesk::count(const CountRequest& request, Deadline deadline) {
+  TableCounts counts;
+  const WallTime now = place_.now();
+  std::optional<WallTime> oldest;
+  const auto visit = [&](const dynamo::Item& item) {
+    const StoredRow stored = place_.rows().stored_row_of(item, now);
+    const Row& row = stored.row;
+    if (request.details && !stored.last_error.empty()) {
+      ++counts.by_error[stored.last_error];
+    }
+    if (row.dead) {
+      ++counts.dead;
+      return;
+    }
+    ++(row.wait ? counts.waiting : counts.ready);
+    if (request.details) {
+      ++counts.by_type[row.group.type];
+    }
+    counts.oldest_id = std::min(counts.oldest_id.value_or(row.id), row.id);
+    if (row.created_at) {
+      oldest = std::min(oldest.value_or(*row.created_at), *row.created_at);
+    }
+  };
+  for (std::uint32_t bucket = 0; bucket < place_.table().buckets; ++bucket) {
+    for (const std::string& partition : {partition_of(bucket), dead_partition_of(bucket)}) {
+      if (const auto read = each(partition, visit, deadline); !read) {
+        return read.error();
+      }
+    }
+  }
+  if (oldest) {
+    counts.oldest = std::max(Duration::zero(), Duration(now - *oldest));
+  }
+  if (request.sent) {
+    counts.sent = 0;
+  }
+  return counts;
+}
+
+Result<std::vector<RowChanged>> DynamoDbDesk::change(std::span<const RowChange> changes, Deadline deadline) {
+  std::vector<std::int64_t> ids;
+  ids.reserve(changes.size());
+  for (const RowChange& change : changes) {
+    ids.push_back(change.id);
+  }
+  const auto found = place_.find(ids, deadline);
+  if (!found) {
+    return found.error();
+  }
+  std::vector<RowChanged> results;
+  results.reserve(changes.size());
+  for (const RowChange& change : changes) {
+    const auto item = found->find(change.id);
+    if (item == found->end()) {
+      results.push_back(RowChanged::not_found);
+      continue;
+    }
+    const auto result = change_one(change, item->second, deadline);
+    if (!result) {
+      return result.error();
+    }
+    results.push_back(*result);
+  }
+  return results;
+}
+
+Result<RowChanged> DynamoDbDesk::change_one(const RowChange& change, const dynamo::Item& item, Deadline deadline) {
+  const StoredRow stored = place_.rows().stored_row_of(item, place_.now());
+  if (change.only_if && *change.only_if != stored.row.retries) {
+    return RowChanged::conflict;
+  }
+  const auto moved = [](const Result<RowMove::Outcome>& outcome) -> Result<RowChanged> {
+    if (!outcome) {
+      return outcome.error();
+    }
+    return *outcome == RowMove::Outcome::done ? RowChanged::applied : RowChanged::conflict;
+  };
+  switch (change.action) {
+    case RowAction::redrive:
+      return stored.row.dead ? moved(RowMove(place_, item).to_pending(deadline)) : RowChanged::conflict;
+    case RowAction::reset:
+      return stored.row.dead ? moved(RowMove(place_, item).to_pending(deadline))
+                             : update_times(change, stored, deadline);
+    case RowAction::delay:
+      return update_times(change, stored, deadline);
+    case RowAction::dead_letter:
+      return stored.row.dead ? Result<RowChanged>(RowChanged::applied)
+                             : moved(RowMove(place_, item)
+                                         .to_dead_letters(std::max(stored.row.retries, place_.table().retry_limit),
+                                                          change.error, deadline));
+    case RowAction::discard:
+    case RowAction::remove:
+      return remove(change, stored.row, deadline);
+  }
+  return RowChanged::conflict;
+}
+
+Result<RowChanged> DynamoDbDesk::update_times(const RowChange& change, const StoredRow& stored, Deadline deadline) {
+  const Columns& columns = place_.columns();
+  dynamo::UpdateItemRequest update;
+  update.table = place_.table().table;
+  update.key = key_of(columns, partition_with(stored.row), change.id);
+  update.condition = still_tried(columns, stored.row.retries, update.names, update.values);
+  update.names.emplace("#at", columns.retry_at);
+  if (change.action == RowAction::delay) {
+    update.update = "SET #at = :at";
+    update.values.emplace(":at", format_timestamp(place_.now() + change.after));
+  } else {
+    update.update = "REMOVE #at, #tries";
+    update.names.emplace("#tries", columns.retry_count);
+  }
+  return outcome(place_.client().update_item(update, deadline));
+}
+
+Result<RowChanged> DynamoDbDesk::remove(const RowChange& change, const Row& row, Deadline deadline) {
+  dynamo::DeleteItemRequest removal;
+  removal.table = place_.table().table;
+  removal.key = key_of(place_.columns(), partition_with(row), change.id);
+  removal.condition = still_tried(place_.columns(), row.retries, removal.names, removal.values);
+  return outcome(place_.client().delete_item(removal, deadline));
+}
+
+Result<RowChanged> DynamoDbDesk::outcome(const dynamo::Result<dynamo::ItemOutput>& written) const {
+  if (written) {
+    return RowChanged::applied;
+  }
+  if (written.error().kind == dynamo::ErrorKind::conditional_check_failed) {
+    return RowChanged::conflict;
+  }
+  return place_.error_of(written.error());
+}
+
+Result<std::uint64_t> DynamoDbDesk::prune(const PruneRequest& /*request*/, Deadline /*deadline*/) {
+  return std::uint64_t{0};
+}
+
+}  // namespace sluice::queue::outbox

@@ -1,0 +1,104 @@
+#include "host/stores/outbox/dynamodb/outbox_place.hpp"
+
+#include <algorithm>
+#include <span>
+#include <vector>
+
+namespace sluice::queue::outbox {
+namespace {
+
+constexpr std::size_t kKeysAtOnce = 100;
+
+bool other_keys(const dynamo::Error& error) {
+  return error.kind == dynamo::ErrorKind::validation &&
+         (error.message.find("key element") != std::string::npos ||
+          error.message.find("Missing the key") != std::string::npos ||
+          error.message.find("Query condition missed key schema") != std::string::npos);
+}
+
+}  // namespace
+
+void RowBuckets::put(std::int64_t id, std::uint32_t bucket) {
+  const MutexLock lock(mutex_);
+  if (buckets_.size() >= kMost) {
+    buckets_.erase(buckets_.begin());  // whoever asks for it has to look
+  }
+  buckets_[id] = bucket;
+}
+
+std::optional<std::uint32_t> RowBuckets::of(std::int64_t id) const {
+  const MutexLock lock(mutex_);
+  const auto found = buckets_.find(id);
+  return found == buckets_.end() ? std::nullopt : std::optional<std::uint32_t>(found->second);
+}
+
+void RowBuckets::forget(std::int64_t id) {
+  const MutexLock lock(mutex_);
+  buckets_.erase(id);
+}
+
+WallTime OutboxPlace::now() const {
+  const auto reading = client_.clock_reading();
+  return clock_.wall_now() + (reading ? reading->skew : Duration::zero());
+}
+
+Result<std::map<std::int64_t, dynamo::Item>> OutboxPlace::find(std::span<const std::int64_t> ids, Deadline deadline) {
+  std::vector<dynamo::Item> keys;
+  for (const std::int64_t id : ids) {
+    for (std::uint32_t bucket = 0; bucket < table().buckets; ++bucket) {
+      keys.push_back(key_of(columns(), partition_of(bucket), id));
+      keys.push_back(key_of(columns(), dead_partition_of(bucket), id));
+    }
+  }
+  std::map<std::int64_t, dynamo::Item> found;
+  for (std::size_t first = 0; first < keys.size(); first += kKeysAtOnce) {
+    const auto some = std::span(keys).subspan(first, std::min(kKeysAtOnce, keys.size() - first));
+    auto items = client_.batch_get(table().table, some, deadline);
+    if (!items) {
+      return error_of(items.error());
+    }
+    for (dynamo::Item& item : *items) {
+      if (const auto id = rows_.id_of(item)) {
+        found.emplace(*id, std::move(item));
+      }
+    }
+  }
+  return found;
+}
+
+Error OutboxPlace::error_of(const dynamo::Error& error) const {
+  using dynamo::ErrorKind;
+  const std::string where = "outbox '" + settings_.name + "': table '" + table().table + "'";
+  switch (error.kind) {
+    case ErrorKind::resource_not_found:
+      return {ErrorCode::queue_missing, where + " does not exist in the region that is asked; `sluice outbox ddl " +
+                                            settings_.name + "` shows how to make it"};
+    case ErrorKind::access_denied:
+      return {ErrorCode::denied,
+              where + ": " + error.message + "; check the credentials, and that their policy allows this table"};
+    case ErrorKind::no_credentials:
+      return {ErrorCode::denied, where + ": " + error.message};
+    case ErrorKind::throttled:
+      return {ErrorCode::throttled,
+              where + " is throttled: " + error.message + "; raise its limits, or spread its rows over more buckets"};
+    case ErrorKind::validation:
+      return {ErrorCode::invalid,
+              where + ": " + error.message +
+                  (other_keys(error) ? "; its keys must be bucket (S) and " + columns().id +
+                                           " (N): `sluice outbox ddl " + settings_.name + "` shows how to make it"
+                                     : std::string())};
+    case ErrorKind::conditional_check_failed:
+      return {ErrorCode::conflict, where + ": somebody else has changed the row meanwhile"};
+    case ErrorKind::cancelled:
+      return {ErrorCode::cancelled, where + ": " + error.message};
+    case ErrorKind::timeout:
+      return {error.outcome_unknown ? ErrorCode::unknown_outcome : ErrorCode::timeout, where + ": " + error.message};
+    case ErrorKind::transport:
+    case ErrorKind::server:
+    case ErrorKind::malformed_response:
+      break;
+  }
+  return {error.outcome_unknown ? ErrorCode::unknown_outcome : ErrorCode::unavailable, where + ": " + error.message};
+}
+
+}  // namespace sluice::queue::outbox

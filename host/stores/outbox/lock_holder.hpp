@@ -1,0 +1,98 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <thread>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/deadline.hpp"
+#include "base/error.hpp"
+#include "base/mutex.hpp"
+#include "base/random.hpp"
+#include "host/stores/outbox/bucket_share.hpp"
+#include "host/stores/outbox/database.hpp"
+
+namespace sluice::queue::outbox {
+
+/// Keeps the session that holds a source's buckets: joins, lets it be known that this member lives, takes and gives
+/// back buckets as their number asks for, connects again when the session has ended, and lends the session for marks.
+/// Thread-safe.
+class LockHolder {
+ public:
+  struct Settings {
+    LockSpace space;
+    Duration lease = std::chrono::seconds(15);
+  };
+  /// All of them are called without any lock, from the holder's thread; `lost` from one that marks, too.
+  struct Events {
+    std::function<void(std::span<const std::uint32_t>)> took;
+    std::function<void(std::span<const std::uint32_t>)> leaving;
+    std::function<bool(std::uint32_t)> nothing_out;
+    std::function<void()> lost;
+    std::function<void(std::optional<Error>)> trouble;  ///< nothing: it works again
+  };
+  /// The references outlive it.
+  LockHolder(Settings settings, Database& database, const Clock& clock, Random& random, Events events);
+  ~LockHolder();
+
+  /// Makes the thread. Called at most once.
+  void start();
+  /// Returns when the thread has ended. What is held stays so, for marks, until `close`.
+  void stop();
+  /// Gives everything back.
+  void close();
+
+  /// The buckets are ours at this time, as far as anybody here can know.
+  bool usable(SteadyTime now) const;
+  /// Writes marks on the session; ErrorCode::unavailable where there is none. After an error the session may be over.
+  Result<std::vector<MarkStatus>> mark(std::span<const Mark> marks, Deadline deadline);
+
+ private:
+  /// The session is one caller's at a time; he has it without a lock.
+  class Turn;
+
+  void run(const std::stop_token& stop);
+  bool connect(Turn& turn);
+  bool beat(Turn& turn);
+  bool share_out(Turn& turn, std::uint32_t members);
+  bool give_back(Turn& turn, std::span<const std::uint32_t> buckets);
+  /// What follows from a call's answer: false when the session is over.
+  template <typename T>
+  bool answered(Turn& turn, const Result<T>& result, SteadyTime asked_at);
+  void over(Turn& turn, const Error& error);
+  Duration next_beat(SteadyTime now) const;
+  Deadline beat_deadline() const;
+
+  // Fixed after construction.
+  const Settings settings_;
+  Database& database_;
+  const Clock& clock_;
+  Random& random_;
+  const Events events_;
+
+  // Touched only by the holder's thread.
+  BucketShare share_;
+  std::uint32_t members_ = 0;
+  SteadyTime unsettled_until_{};
+  std::uint32_t failures_ = 0;
+
+  mutable Mutex mutex_;
+  Condition changed_;
+  bool busy_ SLUICE_GUARDED_BY(mutex_) = false;  ///< somebody has the turn
+  bool look_ SLUICE_GUARDED_BY(mutex_) = false;
+  bool joined_ SLUICE_GUARDED_BY(mutex_) = false;
+  bool share_lost_ SLUICE_GUARDED_BY(mutex_) = false;  ///< the share is to be forgotten
+  SteadyTime alive_at_ SLUICE_GUARDED_BY(mutex_){};    ///< when the last call began that was answered
+
+  // Touched only by whoever has the turn.
+  std::unique_ptr<LockSession> session_;
+
+  std::jthread thread_;
+};
+
+}  // namespace sluice::queue::outbox

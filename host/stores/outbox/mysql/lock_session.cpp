@@ -1,0 +1,219 @@
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "host/stores/outbox/mysql/mark_writer.hpp"
+#include "host/stores/outbox/mysql/names.hpp"
+#include "host/stores/outbox/mysql/rows_sql.hpp"
+#include "host/stores/outbox/mysql/sessions.hpp"
+
+namespace sluice::queue::outbox::mysql {
+
+namespace {
+
+// Members hold a place each, which whoever counts them looks at.
+constexpr std::uint32_t kPlaces = 128;
+// A member says with locks how many buckets it knows: one for each bit that is set.
+constexpr std::uint32_t kBits = 13;
+constexpr std::size_t kLocksAtOnce = 256;
+constexpr Duration kJoinTime = std::chrono::seconds(5);
+
+/// Locks of the server by name, which a session holds until it ends. They are the server's and not a database's, and
+/// each node of a Galera cluster has its own.
+class MysqlLockSession final : public LockSession {
+ public:
+  MysqlLockSession(std::unique_ptr<Session> session, const TableSettings& table, const Clock& clock)
+      : session_(std::move(session)), sql_(table), marks_(*session_, sql_), clock_(clock) {}
+
+  Result<Members> join(const LockSpace& space, Deadline deadline) override {
+    if (const auto named = name_space(space, deadline); named.has_error()) {
+      return named.error();
+    }
+    // One at a time, so that nobody sees a place without its bits.
+    const Deadline waits = deadline.earlier(Deadline::after(clock_, kJoinTime));
+    const auto seconds = std::chrono::floor<std::chrono::seconds>(waits.left(clock_.steady_now())).count();
+    const auto alone = flags({"GET_LOCK(" + lock_name("join") + "," + std::to_string(seconds) + ")"}, deadline);
+    if (alone.has_error()) {
+      return alone.error();
+    }
+    if (!alone->front()) {
+      return Error(ErrorCode::throttled, session_->place() + ": others are joining the same outbox; try again");
+    }
+    auto members = take_place(space, deadline);
+    const auto released = flags({"RELEASE_LOCK(" + lock_name("join") + ")"}, deadline);
+    if (released.has_error()) {
+      return released.error();
+    }
+    return members;
+  }
+
+  Result<Members> beat(Deadline deadline) override { return look(deadline); }
+
+  Result<std::vector<std::uint32_t>> lock(std::span<const std::uint32_t> buckets, Deadline deadline) override {
+    std::vector<std::uint32_t> wanted;
+    std::copy_if(buckets.begin(), buckets.end(), std::back_inserter(wanted),
+                 [this](std::uint32_t bucket) { return !held_.contains(bucket); });
+    std::vector<std::uint32_t> got;
+    std::vector<std::string> calls;
+    calls.reserve(wanted.size());
+    for (const std::uint32_t bucket : wanted) {
+      calls.push_back("GET_LOCK(" + lock_name("b" + std::to_string(bucket)) + ",0)");
+    }
+    const auto answers = flags(calls, deadline);
+    if (answers.has_error()) {
+      return answers.error();
+    }
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      if ((*answers)[i]) {
+        got.push_back(wanted[i]);
+        held_.insert(wanted[i]);
+      }
+    }
+    return got;
+  }
+
+  Result<void> unlock(std::span<const std::uint32_t> buckets, Deadline deadline) override {
+    std::vector<std::string> calls;
+    for (const std::uint32_t bucket : buckets) {
+      if (held_.erase(bucket) != 0) {
+        calls.push_back("RELEASE_LOCK(" + lock_name("b" + std::to_string(bucket)) + ")");
+      }
+    }
+    const auto answers = flags(calls, deadline);
+    return answers.has_error() ? Result<void>(answers.error()) : Result<void>();
+  }
+
+  Result<std::vector<MarkStatus>> mark(std::span<const Mark> marks, Deadline deadline) override {
+    return marks_.write(marks, deadline);
+  }
+
+ private:
+  /// Names have 64 characters at most, so that the space's is hashed; by the server, which adds whose table it is.
+  Result<void> name_space(const LockSpace& space, Deadline deadline) {
+    const TableSettings& table = sql_.settings();
+    const std::string schema = table.schema.empty() ? "IFNULL(DATABASE(),'')" : bytes_literal(table.schema);
+    const auto hashed = session_->rows("SELECT SHA1(CONCAT_WS('/'," + schema + "," + bytes_literal(table.table) + "," +
+                                           bytes_literal(space.name) + "))",
+                                       deadline);
+    if (hashed.has_error()) {
+      return hashed.error();
+    }
+    prefix_ = "sluice:" + hashed->front()[0].value_or("") + ":";
+    buckets_ = space.buckets;
+    return {};
+  }
+
+  std::string lock_name(const std::string& what) const { return "'" + prefix_ + what + "'"; }
+  std::string place_name(std::uint32_t place) const { return lock_name("m" + std::to_string(place)); }
+  std::string bit_name(std::uint32_t place, std::uint32_t bit) const {
+    return lock_name("m" + std::to_string(place) + "n" + std::to_string(bit));
+  }
+
+  /// What each of these functions answers: 1 is true; 0 and NULL are false.
+  Result<std::vector<bool>> flags(const std::vector<std::string>& calls, Deadline deadline) {
+    std::vector<bool> answers;
+    for (std::size_t begin = 0; begin < calls.size(); begin += kLocksAtOnce) {
+      std::string statement = "SELECT ";
+      const std::size_t end = std::min(calls.size(), begin + kLocksAtOnce);
+      for (std::size_t i = begin; i < end; ++i) {
+        statement += (i == begin ? "" : ",") + calls[i];
+      }
+      const auto rows = session_->rows(statement, deadline);
+      if (rows.has_error()) {
+        return rows.error();
+      }
+      for (const Cell& cell : rows->front()) {
+        answers.push_back(cell && *cell != "0");
+      }
+    }
+    return answers;
+  }
+
+  Result<std::vector<bool>> taken_places(Deadline deadline) {
+    std::vector<std::string> calls;
+    for (std::uint32_t place = 0; place < kPlaces; ++place) {
+      calls.push_back("IS_USED_LOCK(" + place_name(place) + ") IS NOT NULL");
+    }
+    return flags(calls, deadline);
+  }
+
+  Result<Members> take_place(const LockSpace& space, Deadline deadline) {
+    const auto taken = taken_places(deadline);
+    if (taken.has_error()) {
+      return taken.error();
+    }
+    const auto free = std::find(taken->begin(), taken->end(), false);
+    if (free == taken->end()) {
+      return Error(ErrorCode::over_limit, session_->place() + ": the outbox has " + std::to_string(kPlaces) +
+                                              " members already, and no more can share it");
+    }
+    place_ = static_cast<std::uint32_t>(free - taken->begin());
+    std::vector<std::string> calls;
+    for (std::uint32_t bit = 0; bit < kBits; ++bit) {
+      if (((space.buckets >> bit) & 1U) != 0) {
+        calls.push_back("GET_LOCK(" + bit_name(place_, bit) + ",0)");
+      }
+    }
+    calls.push_back("GET_LOCK(" + place_name(place_) + ",0)");
+    const auto got = flags(calls, deadline);
+    if (got.has_error()) {
+      return got.error();
+    }
+    if (std::find(got->begin(), got->end(), false) != got->end()) {
+      return Error(ErrorCode::throttled, session_->place() + ": a member's place is being given up; try again");
+    }
+    return look(deadline);
+  }
+
+  Result<Members> look(Deadline deadline) {
+    const auto taken = taken_places(deadline);
+    if (taken.has_error()) {
+      return taken.error();
+    }
+    Members members{.count = 0};
+    std::vector<std::string> calls;
+    for (std::uint32_t place = 0; place < kPlaces; ++place) {
+      if (!(*taken)[place]) {
+        continue;
+      }
+      ++members.count;
+      for (std::uint32_t bit = 0; place != place_ && bit < kBits; ++bit) {
+        calls.push_back("IS_USED_LOCK(" + bit_name(place, bit) + ") IS NOT NULL");
+      }
+    }
+    const auto bits = flags(calls, deadline);
+    if (bits.has_error()) {
+      return bits.error();
+    }
+    for (std::size_t begin = 0; begin < bits->size(); begin += kBits) {
+      std::uint32_t buckets = 0;
+      for (std::uint32_t bit = 0; bit < kBits; ++bit) {
+        buckets |= (*bits)[begin + bit] ? 1U << bit : 0;
+      }
+      // None: it has gone between the two looks.
+      if (buckets != 0 && buckets != buckets_) {
+        members.other_buckets = buckets;
+      }
+    }
+    members.count = std::max(members.count, 1U);
+    return members;
+  }
+
+  const std::unique_ptr<Session> session_;
+  const RowsSql sql_;
+  MarkWriter marks_;
+  const Clock& clock_;
+  std::string prefix_;
+  std::uint32_t buckets_ = 0;
+  std::uint32_t place_ = kPlaces;
+  std::set<std::uint32_t> held_;
+};
+
+}  // namespace
+
+std::unique_ptr<LockSession> make_lock_session(std::unique_ptr<Session> session, const TableSettings& table,
+                                               const Clock& clock) {
+  return std::make_unique<MysqlLockSession>(std::move(session), table, clock);
+}
+
+}  // namespace sluice::queue::outbox::mysql

@@ -1,0 +1,98 @@
+#include "host/stores/outbox/network/tcp_connect.hpp"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <limits>
+#include <memory>
+
+namespace sluice::queue::outbox {
+
+namespace {
+
+struct AddressesDeleter {
+  void operator()(addrinfo* addresses) const { ::freeaddrinfo(addresses); }
+};
+
+Error failure(int code) {
+  return {code == ETIMEDOUT ? ErrorCode::timeout : ErrorCode::unavailable,
+          std::string("cannot connect: ") + std::strerror(code)};
+}
+
+/// How the connection ended up: 0, or an errno.
+Result<int> settled(int socket, int wake, const Clock& clock, Deadline deadline) {
+  std::array<pollfd, 2> watched{pollfd{socket, POLLOUT, 0}, pollfd{wake, POLLIN, 0}};
+  if (const auto ready = poll_until(watched, clock, deadline); ready.has_error()) {
+    return ready.error();
+  }
+  if ((watched[1].revents & POLLIN) != 0) {
+    return Error(ErrorCode::cancelled, "the tunnel is being closed");
+  }
+  int code = 0;
+  socklen_t size = sizeof(code);
+  ::getsockopt(socket, SOL_SOCKET, SO_ERROR, &code, &size);
+  return code;
+}
+
+}  // namespace
+
+Result<void> poll_until(std::span<pollfd> watched, const Clock& clock, Deadline deadline) {
+  for (;;) {
+    const Duration left = deadline.left(clock.steady_now());
+    if (left == Duration::zero()) {
+      return Error(ErrorCode::timeout, "no answer in time");
+    }
+    const auto milliseconds =
+        std::chrono::ceil<std::chrono::milliseconds>(std::min<Duration>(left, std::chrono::hours(1)));
+    const int ready = ::poll(watched.data(), watched.size(), static_cast<int>(milliseconds.count()));
+    if (ready > 0) {
+      return {};
+    }
+    if (ready < 0 && errno != EINTR) {
+      return Error(ErrorCode::internal, std::string("poll: ") + std::strerror(errno));
+    }
+  }
+}
+
+Result<Descriptor> connect_tcp(const std::string& host, std::uint32_t port, int wake, const Clock& clock,
+                               Deadline deadline) {
+  addrinfo wanted{};
+  wanted.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int answer = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &wanted, &found);
+  const std::unique_ptr<addrinfo, AddressesDeleter> addresses(found);
+  if (answer != 0) {
+    return Error(ErrorCode::unavailable, std::string("the name is not known: ") + ::gai_strerror(answer));
+  }
+  Error last(ErrorCode::unavailable, "no address");
+  for (const addrinfo* address = addresses.get(); address != nullptr; address = address->ai_next) {
+    Descriptor socket(::socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    if (!socket.open()) {
+      last = failure(errno);
+      continue;
+    }
+    const int one = 1;
+    ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+    ::setsockopt(socket.get(), SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
+    int code = ::connect(socket.get(), address->ai_addr, address->ai_addrlen) == 0 ? 0 : errno;
+    if (code == EINPROGRESS) {
+      const auto end = settled(socket.get(), wake, clock, deadline);
+      if (end.has_error()) {
+        return end.error();
+      }
+      code = *end;
+    }
+    if (code == 0) {
+      return socket;
+    }
+    last = failure(code);
+  }
+  return last;
+}
+
+}  // namespace sluice::queue::outbox

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <poll.h>
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "base/clock.hpp"
+#include "base/deadline.hpp"
+#include "base/descriptor.hpp"
+#include "base/error.hpp"
+
+namespace sluice::queue::outbox {
+
+/// poll(2) until something is ready; an error of the code `timeout` when the deadline passes first.
+Result<void> poll_until(std::span<pollfd> watched, const Clock& clock, Deadline deadline);
+
+/// A TCP connection that does not block, to the first address of the machine that answers. Errors say why not:
+/// no such name, refused, no route, no answer. Gives up when `wake` becomes readable.
+Result<Descriptor> connect_tcp(const std::string& host, std::uint32_t port, int wake, const Clock& clock,
+                               Deadline deadline);
+
+}  // namespace sluice::queue::outbox

@@ -1,0 +1,363 @@
+#include "host/stores/outbox/outbox_source.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "host/stores/outbox/outbox_message.hpp"
+
+namespace sluice::queue::outbox {
+namespace {
+
+// A row that another transaction holds is looked at again after this.
+constexpr Duration kLockedWait = std::chrono::seconds(1);
+// One that the database refuses to have marked.
+constexpr Duration kRefusedWait = std::chrono::seconds(30);
+constexpr std::size_t kMostRemembered = 4096;
+constexpr Duration kPutAsideTime = std::chrono::seconds(10);
+
+RowLine::Settings line_settings(const OutboxOptions& options, const Selection& selection) {
+  return {.filter = {.types = selection.types,
+                     .deny_types = selection.deny_types,
+                     .events = selection.events,
+                     .skip_events = selection.skip_events},
+          .fetch_limit = options.fetch_limit,
+          .poll_interval = options.poll_interval,
+          .hold_dead = selection.hold_dead,
+          .resend_sent = options.settings.table.resend_sent};
+}
+
+LockHolder::Settings lock_settings(const OutboxOptions& options, const Selection& selection) {
+  const TableSettings& table = options.settings.table;
+  return {.space = {table.schema + "." + table.table + "/" + selection.job, table.buckets},
+          .lease = options.settings.connect.lease};
+}
+
+// The database will not have it, and would not have it again: not a matter of the session.
+bool concerns_the_rows(const Error& error) {
+  return error.code() == ErrorCode::invalid || error.code() == ErrorCode::conflict ||
+         error.code() == ErrorCode::internal || error.code() == ErrorCode::denied;
+}
+
+}  // namespace
+
+OutboxSource::OutboxSource(OutboxOptions options, const Selection& selection, Database& database, const Clock& clock,
+                           Random& random)
+    : options_(std::move(options)),
+      database_(database),
+      clock_(clock),
+      line_(line_settings(options_, selection)),
+      holder_(lock_settings(options_, selection), database, clock, random, lock_events()),
+      reader_(line_, database, clock, random, [this](const std::vector<Row>& rows) { put_aside(rows); }) {}
+
+OutboxSource::~OutboxSource() { stop(); }
+
+LockHolder::Events OutboxSource::lock_events() {
+  const auto act = [this](auto action) {
+    line_.run([&](RowLine& line) {
+      action(line);
+      return true;
+    });
+  };
+  return {.took =
+              [act](std::span<const std::uint32_t> buckets) {
+                act([buckets](RowLine& line) { line.take_buckets(buckets); });
+              },
+          .leaving =
+              [act](std::span<const std::uint32_t> buckets) {
+                act([buckets](RowLine& line) { line.leave_buckets(buckets); });
+              },
+          .nothing_out =
+              [this](std::uint32_t bucket) {
+                return line_.run([bucket](RowLine& line) { return line.out_of(bucket) == 0; });
+              },
+          .lost = [this] { lost_all(); },
+          .trouble = [this](std::optional<Error> error) { line_.trouble(SharedLine::Part::locks, std::move(error)); }};
+}
+
+void OutboxSource::start(SourceEvents events) {
+  {
+    const MutexLock lock(mutex_);
+    SLUICE_ASSERT(!started_);
+    started_ = true;
+    events_ = std::move(events);
+    line_.on_ready(events_.on_ready);
+  }
+  holder_.start();
+  reader_.start();
+}
+
+void OutboxSource::stop() {
+  {
+    const MutexLock lock(mutex_);
+    if (!started_ || stopped_) {
+      return;
+    }
+    stopped_ = true;
+  }
+  reader_.stop();
+  holder_.stop();
+  line_.stop_telling();
+  bool nothing_out = false;
+  {
+    const MutexLock lock(mutex_);
+    events_.lost = nullptr;
+    nothing_out = held_.empty();
+  }
+  if (nothing_out) {
+    holder_.close();
+  }
+}
+
+void OutboxSource::warn(const std::string& text) const {
+  if (options_.report) {
+    options_.report("outbox " + options_.settings.name + ": " + text);
+  }
+}
+
+void OutboxSource::lost_all() {
+  line_.run([](RowLine& line) {
+    line.lose_all();
+    return true;
+  });
+  std::vector<Receipt> receipts;
+  std::function<void(std::span<const Receipt>)> lost;
+  {
+    const MutexLock lock(mutex_);
+    for (const auto& [id, held] : held_) {
+      receipts.push_back({.id = std::to_string(id), .version = held.tries, .locator = held.number});
+      if (seen_at_.emplace(id, held.sent_at).second) {
+        seen_.push_back(id);
+      }
+    }
+    while (seen_.size() > kMostRemembered) {
+      seen_at_.erase(seen_.front());
+      seen_.pop_front();
+    }
+    held_.clear();
+    ++losses_;
+    lost = events_.lost;
+  }
+  if (lost && !receipts.empty()) {
+    lost(receipts);
+  }
+}
+
+Delivery OutboxSource::deliver(Row&& row, WallTime now) {
+  const std::int64_t id = row.id;
+  const std::int64_t tries = row.retries;
+  Delivery delivery;
+  {
+    const MutexLock lock(mutex_);
+    const auto seen = seen_at_.find(id);
+    delivery.message = message_of(std::move(row), options_.producer, seen == seen_at_.end() ? now : seen->second);
+    held_[id] = {.number = ++handed_out_, .tries = tries, .sent_at = delivery.message.sent_at};
+    delivery.receipt = {.id = delivery.message.id, .version = tries, .locator = handed_out_};
+  }
+  delivery.leased_until = SteadyTime::max();
+  return delivery;
+}
+
+std::vector<Delivery> OutboxSource::take(const ClaimRequest& request) {
+  std::uint64_t losses = 0;
+  {
+    const MutexLock lock(mutex_);
+    losses = losses_;
+  }
+  std::vector<Delivery> taken;
+  const WallTime now = clock_.wall_now();
+  for (Row& row : line_.take(request.max, request.bytes)) {
+    taken.push_back(deliver(std::move(row), now));
+  }
+  const MutexLock lock(mutex_);
+  if (losses != losses_) {
+    // The locks went between: these rows are another session's.
+    for (const Delivery& delivery : taken) {
+      held_.erase(id_of(delivery.receipt.id).value_or(0));
+    }
+    taken.clear();
+  }
+  return taken;
+}
+
+Result<Claimed> OutboxSource::claim(const ClaimRequest& request, Deadline deadline) {
+  {
+    const MutexLock lock(mutex_);
+    if (!started_) {
+      return Error(ErrorCode::invalid, "rows of an outbox are handed out to a host's job only");
+    }
+  }
+  line_.wait_for_first(clock_.machine_time(deadline.time()));
+  Claimed claimed;
+  if (holder_.usable(clock_.steady_now())) {
+    claimed.deliveries = take(request);
+  }
+  if (claimed.deliveries.empty()) {
+    if (auto trouble = line_.trouble()) {
+      return *std::move(trouble);
+    }
+  }
+  return claimed;
+}
+
+bool OutboxSource::is_ours(const Receipt& receipt, std::int64_t id) const {
+  const auto held = held_.find(id);
+  return held != held_.end() && held->second.number == receipt.locator;
+}
+
+void OutboxSource::end(std::int64_t id, Fate fate) {
+  {
+    const MutexLock lock(mutex_);
+    const auto held = held_.find(id);
+    if (held != held_.end() && fate.kind != Fate::Kind::sent && seen_at_.emplace(id, held->second.sent_at).second) {
+      seen_.push_back(id);
+    }
+    if (held != held_.end()) {
+      held_.erase(held);
+    }
+    while (seen_.size() > kMostRemembered) {
+      seen_at_.erase(seen_.front());
+      seen_.pop_front();
+    }
+  }
+  line_.run([&](RowLine& line) {
+    line.settled(id, fate, clock_.steady_now());
+    return true;
+  });
+}
+
+std::vector<SettleResult> OutboxSource::settle(std::span<const Completion> completions, Deadline deadline) {
+  std::vector<SettleResult> results(completions.size(), {SettleStatus::lost, {}});
+  std::vector<Step> steps;
+  std::vector<Step> released;
+  bool started = false;
+  {
+    const MutexLock lock(mutex_);
+    started = started_;
+    for (std::size_t i = 0; started && i < completions.size(); ++i) {
+      const auto id = id_of(completions[i].receipt.id);
+      if (!id || !is_ours(completions[i].receipt, *id)) {
+        continue;
+      }
+      const auto mark = mark_of(completions[i], *id, options_.settings.table.retry_limit);
+      (mark ? steps : released).push_back({i, mark.value_or(Mark{.id = *id})});
+    }
+  }
+  if (!started) {
+    return settle_for_others(completions, deadline);
+  }
+  for (const Step& step : released) {
+    results[step.place].status = SettleStatus::applied;
+    end(step.mark.id, fate_of(completions[step.place]));
+  }
+  write(steps, completions, results, deadline);
+  return results;
+}
+
+void OutboxSource::write(std::span<const Step> steps, std::span<const Completion> completions,
+                         std::vector<SettleResult>& results, Deadline deadline) {
+  if (steps.empty()) {
+    return;
+  }
+  std::vector<Mark> marks;
+  std::transform(steps.begin(), steps.end(), std::back_inserter(marks), [](const Step& step) { return step.mark; });
+  const auto written = holder_.mark(marks, deadline);
+  if (written) {
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      written_one(steps[i], (*written)[i], completions, results);
+    }
+  } else if (concerns_the_rows(written.error()) && steps.size() > 1) {
+    // One of them is to blame, and the others are not to wait for it.
+    write(steps.first(steps.size() / 2), completions, results, deadline);
+    write(steps.subspan(steps.size() / 2), completions, results, deadline);
+  } else if (concerns_the_rows(written.error())) {
+    warn("row " + std::to_string(steps[0].mark.id) +
+         " cannot be marked, its group waits: " + written.error().message());
+    results[steps[0].place] = {SettleStatus::lost, written.error()};
+    end(steps[0].mark.id, {Fate::Kind::put_back, kRefusedWait});
+  } else if (written.error().code() == ErrorCode::throttled) {
+    for (const Step& step : steps) {
+      results[step.place] = {SettleStatus::failed, written.error()};
+    }
+  }
+  // Otherwise the session is gone, and with it all that was out.
+}
+
+void OutboxSource::written_one(const Step& step, MarkStatus status, std::span<const Completion> completions,
+                               std::vector<SettleResult>& results) {
+  switch (status) {
+    case MarkStatus::written:
+      results[step.place].status = SettleStatus::applied;
+      end(step.mark.id, fate_of(completions[step.place]));
+      break;
+    case MarkStatus::gone:
+      end(step.mark.id, {Fate::Kind::changed});
+      break;
+    case MarkStatus::locked:
+      // The engine knows what its handler has made of the row, and marks it when it comes back.
+      warn("row " + std::to_string(step.mark.id) + " is locked by a transaction of the application; its mark waits");
+      end(step.mark.id, {Fate::Kind::put_back, kLockedWait});
+      break;
+  }
+}
+
+std::vector<SettleResult> OutboxSource::settle_for_others(std::span<const Completion> completions, Deadline deadline) {
+  std::vector<SettleResult> results(completions.size(), {SettleStatus::applied, {}});
+  std::vector<Step> steps;
+  std::vector<Mark> marks;
+  for (std::size_t i = 0; i < completions.size(); ++i) {
+    const auto id = id_of(completions[i].receipt.id);
+    auto mark = id ? mark_of(completions[i], *id, options_.settings.table.retry_limit) : std::nullopt;
+    if (mark) {
+      mark->only_if = static_cast<std::uint32_t>(completions[i].receipt.version);
+      marks.push_back(*mark);
+      steps.push_back({i, *std::move(mark)});
+    }
+  }
+  if (steps.empty()) {
+    return results;
+  }
+  auto session = database_.open_locks(deadline);
+  const auto written = session ? (*session)->mark(marks, deadline) : Result<std::vector<MarkStatus>>(session.error());
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    SettleResult& result = results[steps[i].place];
+    if (!written) {
+      result = {SettleStatus::failed, written.error()};
+    } else if ((*written)[i] == MarkStatus::locked) {
+      result = {SettleStatus::failed, Error(ErrorCode::conflict, "a transaction of the application has the row")};
+    } else if ((*written)[i] == MarkStatus::gone) {
+      result.status = SettleStatus::lost;
+    }
+  }
+  return results;
+}
+
+std::vector<ExtendResult> OutboxSource::extend(std::span<const Receipt> receipts, Duration /*visibility*/,
+                                               Deadline /*deadline*/) {
+  std::vector<ExtendResult> results(receipts.size(), {SettleStatus::lost, {}, {}, {}});
+  const MutexLock lock(mutex_);
+  for (std::size_t i = 0; i < receipts.size(); ++i) {
+    const auto id = id_of(receipts[i].id);
+    if (id && is_ours(receipts[i], *id)) {
+      results[i] = {SettleStatus::applied, receipts[i], SteadyTime::max(), {}};
+    }
+  }
+  return results;
+}
+
+void OutboxSource::put_aside(const std::vector<Row>& rows) {
+  std::vector<Mark> marks;
+  for (const Row& row : rows) {
+    warn("row " + std::to_string(row.id) + " cannot be handed out, it becomes a dead letter: " + row.unreadable);
+    marks.push_back({.id = row.id,
+                     .kind = MarkKind::dead,
+                     .retries = options_.settings.table.retry_limit,
+                     .error = row.unreadable});
+  }
+  const auto marked = holder_.mark(marks, Deadline::after(clock_, kPutAsideTime));
+  if (!marked) {
+    warn("rows that cannot be handed out could not be put aside, and are tried again: " + marked.error().message());
+  }
+}
+
+}  // namespace sluice::queue::outbox

@@ -1,0 +1,106 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/mutex.hpp"
+#include "base/random.hpp"
+#include "host/queue/selection.hpp"
+#include "host/queue/source.hpp"
+#include "host/stores/outbox/database.hpp"
+#include "host/stores/outbox/lock_holder.hpp"
+#include "host/stores/outbox/row_reader.hpp"
+#include "host/stores/outbox/shared_line.hpp"
+
+namespace sluice::queue::outbox {
+
+inline constexpr SourceTraits kOutboxTraits{
+    .lease_per_delivery = false, .attempts_at_claim = false, .groups = true, .suspects = false};
+
+/// What a source or an operator of an outbox is told beside where it lies. A value.
+struct OutboxOptions {
+  Settings settings;
+  std::string producer;  ///< goes out with every message
+  std::size_t fetch_limit = 1000;
+  Duration poll_interval = std::chrono::seconds(5);
+  std::function<void(const std::string& warning)> report{};  ///< from any thread, seldom; may be empty
+};
+
+/// A job's side of an outbox: rows as messages, in order within each group, while other hosts have the other buckets.
+///
+/// Nothing is written when a row is handed out: the source holds the right to it by the locks of its buckets. A
+/// completion marks the row on the session that holds them; when that is gone all that is out is `lost`, and comes back
+/// to whoever has the bucket next. A source that was not started can settle what another process was handed, under the
+/// condition that the row has as many tries as then; it claims nothing.
+class OutboxSource final : public Source {
+ public:
+  /// The references outlive it.
+  OutboxSource(OutboxOptions options, const Selection& selection, Database& database, const Clock& clock,
+               Random& random);
+  ~OutboxSource() override;
+
+  const SourceTraits& traits() const override { return kOutboxTraits; }
+  void start(SourceEvents events) override;
+  void stop() override;
+  Result<Claimed> claim(const ClaimRequest& request, Deadline deadline) override;
+  std::vector<SettleResult> settle(std::span<const Completion> completions, Deadline deadline) override;
+  std::vector<ExtendResult> extend(std::span<const Receipt> receipts, Duration visibility, Deadline deadline) override;
+
+ private:
+  /// What settling one completion takes.
+  struct Step {
+    std::size_t place;  ///< among the completions
+    Mark mark;
+  };
+
+  /// What is out: the receipt's own number, and the tries it was handed out with.
+  struct Held {
+    std::int64_t number = 0;
+    std::int64_t tries = 0;
+    WallTime sent_at{};
+  };
+
+  LockHolder::Events lock_events();
+  void lost_all();
+  bool is_ours(const Receipt& receipt, std::int64_t id) const SLUICE_REQUIRES(mutex_);
+  Delivery deliver(Row&& row, WallTime now);
+  /// What a claim took from the line, unless it was lost meanwhile.
+  std::vector<Delivery> take(const ClaimRequest& request);
+  void end(std::int64_t id, Fate fate);
+  void write(std::span<const Step> steps, std::span<const Completion> completions, std::vector<SettleResult>& results,
+             Deadline deadline);
+  void written_one(const Step& step, MarkStatus status, std::span<const Completion> completions,
+                   std::vector<SettleResult>& results);
+  std::vector<SettleResult> settle_for_others(std::span<const Completion> completions, Deadline deadline);
+  void put_aside(const std::vector<Row>& rows);
+  void warn(const std::string& text) const;
+
+  // Fixed after construction.
+  const OutboxOptions options_;
+  Database& database_;
+  const Clock& clock_;
+
+  SharedLine line_;
+  LockHolder holder_;
+  RowReader reader_;
+
+  mutable Mutex mutex_;
+  SourceEvents events_ SLUICE_GUARDED_BY(mutex_);
+  bool started_ SLUICE_GUARDED_BY(mutex_) = false;
+  bool stopped_ SLUICE_GUARDED_BY(mutex_) = false;
+  std::int64_t handed_out_ SLUICE_GUARDED_BY(mutex_) = 0;
+  std::uint64_t losses_ SLUICE_GUARDED_BY(mutex_) = 0;  ///< how often all that was out was lost
+  std::unordered_map<std::int64_t, Held> held_ SLUICE_GUARDED_BY(mutex_);
+  /// When rows that were lost had been fetched first, so that they are known again when they come back.
+  std::unordered_map<std::int64_t, WallTime> seen_at_ SLUICE_GUARDED_BY(mutex_);
+  std::deque<std::int64_t> seen_ SLUICE_GUARDED_BY(mutex_);
+};
+
+}  // namespace sluice::queue::outbox

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/deadline.hpp"
+#include "base/error.hpp"
+#include "host/stores/outbox/settings.hpp"
+
+namespace sluice::queue::outbox::postgres {
+
+/// libpq's keywords and their values, in its order: later ones win.
+using ConnectionInfo = std::vector<std::pair<std::string, std::string>>;
+
+/// What libpq is told: the URL, and over it what the settings say. Opens the tunnel where there is one.
+Result<ConnectionInfo> connection_info(const ConnectSettings& settings, Deadline deadline);
+
+/// The password that it will use; empty: none is known. For taking it out of texts.
+std::string password_of(const ConnectionInfo& info);
+
+}  // namespace sluice::queue::outbox::postgres

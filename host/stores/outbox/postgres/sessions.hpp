@@ -1,0 +1,89 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "host/stores/outbox/database.hpp"
+#include "host/stores/outbox/postgres/connection.hpp"
+#include "host/stores/outbox/postgres/table_sql.hpp"
+
+/// The three kinds of sessions, each on a connection of its own that is set up for it.
+namespace sluice::queue::outbox::postgres {
+
+class PostgresLocks final : public LockSession {
+ public:
+  static Result<std::unique_ptr<LockSession>> open(const Settings& settings, const TableSql& sql, Deadline deadline);
+
+  Result<Members> join(const LockSpace& space, Deadline deadline) override;
+  Result<Members> beat(Deadline deadline) override;
+  Result<std::vector<std::uint32_t>> lock(std::span<const std::uint32_t> buckets, Deadline deadline) override;
+  Result<void> unlock(std::span<const std::uint32_t> buckets, Deadline deadline) override;
+  Result<std::vector<MarkStatus>> mark(std::span<const Mark> marks, Deadline deadline) override;
+
+ private:
+  PostgresLocks(std::unique_ptr<Connection> connection, const TableSql& sql)
+      : connection_(std::move(connection)), sql_(sql) {}
+
+  Result<void> tell_pending(std::span<const Mark> marks, std::vector<MarkStatus>& statuses, Deadline deadline);
+
+  const std::unique_ptr<Connection> connection_;
+  const TableSql& sql_;
+  std::int32_t space_ = 0;
+  std::uint32_t buckets_ = 0;
+};
+
+class PostgresReader final : public ReadSession {
+ public:
+  static Result<std::unique_ptr<ReadSession>> open(const Settings& settings, const TableSql& sql, bool listen,
+                                                   Deadline deadline);
+
+  Result<Page> fetch(const FetchRequest& request, Deadline deadline) override;
+  Result<std::vector<GroupRows>> fetch_groups(std::span<const Group> groups, std::size_t limit,
+                                              const FetchRequest& request, Deadline deadline) override;
+  Result<News> wait(int wake, Deadline deadline) override;
+
+ private:
+  PostgresReader(std::unique_ptr<Connection> connection, const TableSql& sql, bool indexed)
+      : connection_(std::move(connection)), sql_(sql), indexed_(indexed) {}
+
+  const std::unique_ptr<Connection> connection_;
+  const TableSql& sql_;
+  const bool indexed_;  ///< an index leads to a group's rows
+};
+
+class PostgresDesk final : public DeskSession {
+ public:
+  static Result<std::unique_ptr<DeskSession>> open(const Settings& settings, const TableSql& sql, Deadline deadline);
+
+  Result<std::vector<Finding>> inspect(Deadline deadline) override;
+  Result<StoredRow> get(std::int64_t id, Deadline deadline) override;
+  Result<std::vector<StoredRow>> list(const ListRows& request, Deadline deadline) override;
+  Result<TableCounts> count(const CountRequest& request, Deadline deadline) override;
+  Result<std::vector<RowChanged>> change(std::span<const RowChange> changes, Deadline deadline) override;
+  Result<std::uint64_t> prune(const PruneRequest& request, Deadline deadline) override;
+
+ private:
+  PostgresDesk(std::unique_ptr<Connection> connection, const TableSql& sql)
+      : connection_(std::move(connection)), sql_(sql) {}
+
+  std::string stored_columns(bool payload) const;
+  StoredRow stored_row(const Answer& answer, int row) const;
+  Result<void> count_details(TableCounts& counts, Deadline deadline);
+  Statement statement_of(const RowChange& change) const;
+
+  const std::unique_ptr<Connection> connection_;
+  const TableSql& sql_;
+};
+
+/// What is wrong with the table, for PostgresDesk::inspect.
+Result<std::vector<Finding>> inspect_table(Connection& connection, const TableSql& sql, Deadline deadline);
+
+/// The SQL that makes what the settings describe.
+std::string ddl_of(const Settings& settings);
+
+/// Sets a fresh connection up: UTC, no statement or lock for ever; `more` is further SQL settings as "name=value".
+Result<void> set_up(Connection& connection, const std::vector<std::pair<std::string, std::string>>& more,
+                    Deadline deadline);
+
+}  // namespace sluice::queue::outbox::postgres

@@ -1,0 +1,206 @@
+#include "host/stores/outbox/row_line.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include "base/assert.hpp"
+
+namespace sluice::queue::outbox {
+namespace {
+
+// What is read and not handed out yet, in pages.
+constexpr std::size_t kPagesAhead = 2;
+constexpr std::size_t kLeastCapacity = 256;
+
+}  // namespace
+
+RowLine::RowLine(Settings settings)
+    : settings_(std::move(settings)), capacity_(std::max(kPagesAhead * settings_.fetch_limit, kLeastCapacity)) {}
+
+void RowLine::take_buckets(std::span<const std::uint32_t> buckets) {
+  for (const std::uint32_t bucket : buckets) {
+    buckets_.emplace(bucket, number_ + 1);
+  }
+  bucket_list_.clear();
+  std::transform(buckets_.begin(), buckets_.end(), std::back_inserter(bucket_list_),
+                 [](const auto& bucket) { return bucket.first; });
+  if (!buckets.empty()) {
+    // Its rows must be read in order, from the first one.
+    sweep_at_ = SteadyTime{};
+    scanning_ = false;
+    scan_begun_ = number_ + 1;
+  }
+}
+
+void RowLine::leave_buckets(std::span<const std::uint32_t> buckets) {
+  std::set<std::uint32_t> left(buckets.begin(), buckets.end());
+  for (const std::uint32_t bucket : left) {
+    buckets_.erase(bucket);
+  }
+  take_buckets({});
+  for (auto line = lines_.begin(); line != lines_.end();) {
+    const auto next = std::next(line);
+    if (left.contains(line->second.bucket)) {
+      drop_rows(line->second);
+      look_after(line);
+    }
+    line = next;
+  }
+  for (auto row = rows_.begin(); row != rows_.end();) {
+    if (left.contains(row->second.bucket)) {
+      ready_.erase(row->first);
+      row_bytes_ -= row->second.payload.size();
+      row = rows_.erase(row);
+    } else {
+      ++row;
+    }
+  }
+}
+
+std::vector<std::int64_t> RowLine::lose_all() {
+  std::vector<std::int64_t> ids;
+  for (const auto& [id, out] : out_) {
+    ids.push_back(id);
+  }
+  std::sort(ids.begin(), ids.end());
+  buckets_.clear();
+  bucket_list_.clear();
+  rows_.clear();
+  row_bytes_ = 0;
+  ready_.clear();
+  out_.clear();
+  lines_.clear();
+  closed_ = 0;
+  due_.clear();
+  ends_.clear();
+  scanning_ = false;
+  read_once_ = false;
+  scan_begun_ = number_ + 1;
+  sweep_at_ = SteadyTime{};
+  return ids;
+}
+
+std::size_t RowLine::out_of(std::uint32_t bucket) const {
+  return static_cast<std::size_t>(
+      std::count_if(out_.begin(), out_.end(), [bucket](const auto& out) { return out.second.bucket == bucket; }));
+}
+
+void RowLine::admit(Row&& row, Lines::iterator line) {
+  Line& group = line->second;
+  if (!group.is_out && !group.ids.empty()) {
+    ready_.erase(*group.ids.begin());
+  }
+  group.ids.insert(row.id);
+  if (!group.is_out) {
+    ready_.insert(*group.ids.begin());
+  }
+  row_bytes_ += row.payload.size();
+  rows_.emplace(row.id, std::move(row));
+}
+
+void RowLine::admit_single(Row&& row, SteadyTime now) {
+  if (row.dead) {
+    return;
+  }
+  if (stops(row)) {
+    sweep_by(now + *row.wait);
+    return;
+  }
+  ready_.insert(row.id);
+  row_bytes_ += row.payload.size();
+  rows_.emplace(row.id, std::move(row));
+}
+
+void RowLine::close(Lines::iterator line, SteadyTime held_until) {
+  if (!line->second.closed) {
+    line->second.closed = true;
+    ++closed_;
+  }
+  line->second.held_until = held_until;
+  look_after(line);
+}
+
+void RowLine::drop_rows(Line& line) {
+  for (const std::int64_t id : line.ids) {
+    ready_.erase(id);
+    const auto row = rows_.find(id);
+    row_bytes_ -= row->second.payload.size();
+    rows_.erase(row);
+  }
+  line.ids.clear();
+}
+
+void RowLine::look_after(Lines::iterator line) {
+  Line& group = line->second;
+  const bool ours = buckets_.contains(group.bucket);
+  if (group.due) {
+    due_.erase({*group.due, line->first});
+    group.due.reset();
+  }
+  if (!group.is_out && group.ids.empty() && (!group.closed || !ours)) {
+    closed_ -= group.closed ? 1 : 0;
+    lines_.erase(line);
+    return;
+  }
+  const bool consumed =
+      group.blocked ? group.ids.empty() && !group.is_out : group.ids.size() <= settings_.per_group / 4;
+  if (group.closed && ours && consumed) {
+    group.due = group.held_until;
+    due_.insert({*group.due, line->first});
+  }
+}
+
+std::vector<Row> RowLine::take(std::size_t max, std::size_t bytes) {
+  std::vector<Row> taken;
+  std::size_t taken_bytes = 0;
+  while (!ready_.empty() && taken.size() < max && taken_bytes < bytes) {
+    const auto row = rows_.find(*ready_.begin());
+    ready_.erase(ready_.begin());
+    out_.emplace(row->first, Out{row->second.group, row->second.bucket});
+    row_bytes_ -= row->second.payload.size();
+    taken_bytes += row->second.payload.size();
+    if (!row->second.group.id.empty()) {
+      const auto line = lines_.find(row->second.group);
+      line->second.ids.erase(row->first);
+      line->second.is_out = true;
+      look_after(line);
+    }
+    taken.push_back(std::move(row->second));
+    rows_.erase(row);
+  }
+  return taken;
+}
+
+void RowLine::settled(std::int64_t id, Fate fate, SteadyTime now) {
+  const auto found = out_.find(id);
+  if (found == out_.end()) {
+    return;
+  }
+  if (reading_) {
+    settled_meanwhile_.insert(id);
+  }
+  const Out out = std::move(found->second);
+  out_.erase(found);
+  const bool ends = fate.kind == Fate::Kind::sent || (fate.kind == Fate::Kind::dead && !settings_.hold_dead);
+  if (out.group.id.empty()) {
+    if (!ends && fate.kind != Fate::Kind::dead) {
+      sweep_by(now + fate.wait);
+    }
+    return;
+  }
+  const auto line = lines_.find(out.group);
+  SLUICE_ASSERT(line != lines_.end());
+  line->second.is_out = false;
+  line->second.passed = std::max(line->second.passed, id);
+  if (ends) {
+    if (!line->second.ids.empty()) {
+      ready_.insert(*line->second.ids.begin());
+    }
+    look_after(line);
+    return;
+  }
+  drop_rows(line->second);
+  close(line, now + (fate.kind == Fate::Kind::dead ? kRecheck : std::min(fate.wait, kRecheck)));
+}
+
+}  // namespace sluice::queue::outbox

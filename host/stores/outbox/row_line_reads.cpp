@@ -1,0 +1,233 @@
+// What a RowLine reads when, and what becomes of what was read.
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+
+#include "base/assert.hpp"
+#include "host/stores/outbox/row_line.hpp"
+
+namespace sluice::queue::outbox {
+namespace {
+
+// A transaction that commits so long after a later id is found at the next news, and otherwise at the next sweep.
+constexpr Duration kOverlap = std::chrono::seconds(2);
+constexpr Duration kTailPace = std::chrono::milliseconds(5);
+constexpr Duration kSweepPace = std::chrono::milliseconds(500);
+constexpr std::size_t kGroupsAtOnce = 64;
+
+}  // namespace
+
+void RowLine::rows_told(SteadyTime now) {
+  if (tail_at_ == SteadyTime::max()) {
+    tail_at_ = std::max(now, tailed_at_ + kTailPace);
+  }
+}
+
+void RowLine::change_told(SteadyTime now) {
+  for (auto line = lines_.begin(); line != lines_.end(); ++line) {
+    if (line->second.held_until > now) {
+      line->second.held_until = now;
+      look_after(line);
+    }
+  }
+  sweep_by(now);
+}
+
+void RowLine::sweep_by(SteadyTime time) {
+  sweep_at_ = std::min(sweep_at_, std::max(time, swept_at_ + std::min(kSweepPace, settings_.poll_interval)));
+}
+
+bool RowLine::has_room() const { return rows_.size() <= capacity_ / 2 && row_bytes_ <= settings_.bytes / 2; }
+
+ReadOrder RowLine::next_read(SteadyTime now) {
+  SLUICE_ASSERT(!reading_);
+  ReadOrder idle;
+  if (buckets_.empty()) {
+    return idle;
+  }
+  auto order = groups_first_ ? group_order(now) : page_order(now);
+  if (!order) {
+    order = groups_first_ ? page_order(now) : group_order(now);
+  }
+  if (order) {
+    groups_first_ = order->kind == ReadOrder::Kind::page;
+    order->number = number_;
+    order->request.buckets = bucket_list_;
+    order->request.filter = &settings_.filter;
+    order->request.dead = settings_.hold_dead;
+    reading_ = true;
+    return *std::move(order);
+  }
+  // What could be done now waits for room, and whoever makes it wakes the reader.
+  for (const SteadyTime time : {due_.empty() ? SteadyTime::max() : due_.begin()->first, sweep_at_, tail_at_}) {
+    idle.wake = time > now ? std::min(idle.wake, time) : idle.wake;
+  }
+  return idle;
+}
+
+std::optional<ReadOrder> RowLine::group_order(SteadyTime now) {
+  if (due_.empty() || due_.begin()->first > now || rows_.size() >= capacity_ || row_bytes_ >= settings_.bytes) {
+    return std::nullopt;
+  }
+  const std::size_t most = std::clamp<std::size_t>((capacity_ - rows_.size()) / settings_.per_group, 1, kGroupsAtOnce);
+  ReadOrder order{.kind = ReadOrder::Kind::groups};
+  for (auto due = due_.begin(); due != due_.end() && due->first <= now && order.groups.size() < most; ++due) {
+    order.groups.push_back(due->second);
+  }
+  order.request.limit = settings_.per_group;
+  order.request.bytes = settings_.bytes - row_bytes_;
+  ++number_;
+  return order;
+}
+
+std::optional<ReadOrder> RowLine::page_order(SteadyTime now) {
+  if (!has_room() || closed_ >= settings_.closed_groups) {
+    return std::nullopt;
+  }
+  const bool may_begin_again = !settings_.resend_sent || (rows_.empty() && out_.empty() && !scanning_);
+  ++number_;
+  if (now >= sweep_at_ && may_begin_again) {
+    scanning_ = true;
+    from_start_ = true;
+    scan_begun_ = number_;
+    swept_at_ = now;
+    sweep_at_ = now + settings_.poll_interval;
+    tail_at_ = SteadyTime::max();
+  } else if (!scanning_ && tail_at_ <= now) {
+    scanning_ = true;
+    const bool long_known = !ends_.empty() && ends_.front().first <= now - kOverlap;
+    from_start_ = ends_.empty() || (!long_known && !settings_.resend_sent);
+    cursor_ = from_start_ ? 0 : settings_.resend_sent ? ends_.back().second : ends_.front().second;
+    scan_begun_ = number_;
+    tailed_at_ = now;
+    tail_at_ = SteadyTime::max();
+  } else if (!scanning_) {
+    --number_;
+    return std::nullopt;
+  }
+  without_.clear();
+  for (const auto& [group, line] : lines_) {
+    if (line.closed) {
+      without_.push_back(group);
+    }
+  }
+  ReadOrder order{.kind = ReadOrder::Kind::page};
+  order.request.after = cursor_;
+  order.request.from_start = from_start_;
+  order.request.without = without_;
+  order.request.limit = std::min(settings_.fetch_limit, capacity_ - rows_.size());
+  order.request.bytes = settings_.bytes - row_bytes_;
+  return order;
+}
+
+void RowLine::end_read() {
+  reading_ = false;
+  settled_meanwhile_.clear();
+}
+
+// Rows of a bucket count only where it was ours before the read began.
+bool RowLine::takes(const Row& row, const ReadOrder& order) const {
+  const auto bucket = buckets_.find(row.bucket);
+  return bucket != buckets_.end() && order.number >= bucket->second && !rows_.contains(row.id) &&
+         !out_.contains(row.id) && !settled_meanwhile_.contains(row.id);
+}
+
+std::vector<Row> RowLine::page_read(const ReadOrder& order, Page page, SteadyTime now) {
+  SLUICE_ASSERT(reading_);
+  std::vector<Row> unreadable;
+  if (order.number >= scan_begun_ && scanning_) {
+    from_start_ = false;
+    cursor_ = page.rows.empty() ? cursor_ : page.rows.back().id;
+    if (order.request.from_start && page.rows.empty()) {
+      cursor_ = std::numeric_limits<std::int64_t>::min();
+    }
+    scanning_ = page.more && !page.rows.empty();
+    if (!scanning_) {
+      read_once_ = true;
+      ends_.emplace_back(now, ends_.empty() ? cursor_ : std::max(cursor_, ends_.back().second));
+      while (ends_.size() > 1 && ends_[1].first <= now - kOverlap) {
+        ends_.pop_front();
+      }
+    }
+  }
+  for (Row& row : page.rows) {
+    if (!takes(row, order)) {
+      continue;
+    }
+    if (!row.unreadable.empty() && !stops(row)) {
+      unreadable.push_back(std::move(row));
+    } else if (row.group.id.empty()) {
+      admit_single(std::move(row), now);
+    } else {
+      const auto line = lines_.emplace(row.group, Line{.bucket = row.bucket}).first;
+      if (line->second.closed) {
+        continue;
+      }
+      const bool first = line->second.ids.empty() && !line->second.is_out;
+      if (stops(row)) {
+        line->second.blocked = !first;
+        close(line, first ? hold_of(row, now) : now);
+      } else if (line->second.ids.size() >= settings_.per_group) {
+        close(line, now);
+      } else {
+        admit(std::move(row), line);
+      }
+    }
+  }
+  end_read();
+  return unreadable;
+}
+
+std::vector<Row> RowLine::groups_read(const ReadOrder& order, std::vector<GroupRows> answers, SteadyTime now) {
+  SLUICE_ASSERT(reading_);
+  std::vector<Row> unreadable;
+  for (std::size_t i = 0; i < order.groups.size() && i < answers.size(); ++i) {
+    const auto line = lines_.find(order.groups[i]);
+    if (line == lines_.end() || !line->second.closed || line->second.held_until > now) {
+      continue;
+    }
+    auto& rows = answers[i].rows;
+    // What was settled meanwhile is in the past; of everything else it is known whether it is ours.
+    rows.erase(std::remove_if(rows.begin(), rows.end(), [&](const Row& row) { return !takes(row, order); }),
+               rows.end());
+    load(line, std::move(answers[i]), now, unreadable);
+  }
+  end_read();
+  return unreadable;
+}
+
+void RowLine::load(Lines::iterator line, GroupRows&& answer, SteadyTime now, std::vector<Row>& unreadable) {
+  Line& group = line->second;
+  --closed_;
+  group.closed = false;
+  group.blocked = false;
+  bool any = false;
+  for (Row& row : answer.rows) {
+    if (row.id <= group.passed && settings_.resend_sent) {
+      continue;
+    }
+    if (!row.unreadable.empty() && !stops(row)) {
+      unreadable.push_back(std::move(row));
+    } else if (stops(row)) {
+      group.blocked = !group.ids.empty() || group.is_out;
+      close(line, group.blocked ? now : hold_of(row, now));
+      return;
+    } else {
+      admit(std::move(row), line);
+      any = true;
+    }
+  }
+  if (answer.more) {
+    group.blocked = !any;
+    close(line, now);
+    return;
+  }
+  look_after(line);
+}
+
+SteadyTime RowLine::hold_of(const Row& row, SteadyTime now) const {
+  return now + (row.dead ? kRecheck : std::min(*row.wait, kRecheck));
+}
+
+}  // namespace sluice::queue::outbox

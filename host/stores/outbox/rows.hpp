@@ -1,0 +1,182 @@
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "host/queue/message.hpp"
+
+/// Rows of an outbox table, and what is asked and told of them. Values.
+namespace sluice::queue::outbox {
+
+/// Within which rows go out one after the other, by id. An empty `id`: the row has no group.
+struct Group {
+  std::string type;
+  std::string id;
+
+  friend bool operator==(const Group&, const Group&) = default;
+  friend auto operator<=>(const Group&, const Group&) = default;
+};
+
+/// One row as it is handed out. Times are spans on the database's own clock, so that no two clocks are compared.
+struct Row {
+  std::int64_t id = 0;
+  Group group;  ///< `type` is always there
+  std::string event;
+  std::string payload;
+  std::uint32_t retries = 0;     ///< retry_count; NULL is 0
+  std::optional<Duration> wait;  ///< until retry_at, when that lies ahead
+  bool dead = false;             ///< retries are at the limit
+  std::uint32_t bucket = 0;
+  std::optional<WallTime> created_at;
+  Attributes attributes;  ///< of the further columns
+  /// Not empty: the row cannot be handed out, and why ("payload is NULL"). What is NULL is empty above.
+  std::string unreadable;
+};
+
+/// Which rows a job wants; empty lists: all. An entry of a list of types stands for a whole aggregate_type, or for the
+/// resource that an ARN or RN ends with (after its fifth colon).
+struct Filter {
+  std::vector<std::string> types;
+  std::vector<std::string> deny_types;
+  std::vector<std::string> events;
+  std::vector<std::string> skip_events;
+
+  friend bool operator==(const Filter&, const Filter&) = default;
+};
+
+/// What is to be read.
+struct FetchRequest {
+  std::int64_t after = 0;                  ///< rows with a greater id
+  bool from_start = true;                  ///< instead of `after`: whatever its sign, the first id of the table
+  std::span<const std::uint32_t> buckets;  ///< these alone; never empty
+  std::span<const Group> without;          ///< rows of these groups are passed over in the database
+  const Filter* filter = nullptr;          ///< never null
+  bool dead = false;                       ///< dead letters too
+  std::size_t limit = 1000;
+  /// Of payloads, about: a page ends with the row that goes beyond, and is not held in memory further.
+  std::size_t bytes = 16U << 20U;
+};
+
+/// Rows in the order of their ids.
+struct Page {
+  std::vector<Row> rows;
+  bool more = false;  ///< there may be more after the last one
+};
+
+/// Rows of one group, from its first one.
+struct GroupRows {
+  std::vector<Row> rows;
+  bool more = false;
+};
+
+enum class MarkKind : std::uint8_t {
+  sent,   ///< sent_at = now
+  retry,  ///< retry_count = `retries`, retry_at = now + `wait`
+  dead,   ///< retry_count = `retries`, retry_at = NULL
+};
+
+/// What is written about one row. It takes effect only where the row has not been sent meanwhile.
+struct Mark {
+  std::int64_t id = 0;
+  MarkKind kind = MarkKind::sent;
+  std::uint32_t retries = 0;  ///< the new retry_count; for `sent` nothing
+  Duration wait{};
+  std::string error{};  ///< for last_error, where there is such a column; `sent` clears it
+  /// Given: only where retry_count (NULL is 0) is still this.
+  std::optional<std::uint32_t> only_if{};
+};
+
+enum class MarkStatus : std::uint8_t {
+  written,
+  gone,    ///< no such row, or it was sent or changed meanwhile: there is nothing to write
+  locked,  ///< a transaction of the application has the row; worth another try
+};
+
+/// How the members of a lock space share it.
+struct Members {
+  std::uint32_t count = 1;  ///< live ones, this one included
+  /// Others that share the table into another number of buckets: with them nobody knows who has what. 0: none.
+  std::uint32_t other_buckets = 0;
+};
+
+/// What an operator sees of a row.
+struct StoredRow {
+  Row row;
+  std::optional<WallTime> retry_at;
+  std::optional<WallTime> sent_at;
+  std::string last_error;
+};
+
+/// Which rows an operator sees.
+enum class Part : std::uint8_t {
+  pending,  ///< not sent, tries left: the queue's standard half
+  dead,     ///< not sent, no tries left: its DLQ half
+  sent,
+};
+
+struct ListRows {
+  Part part = Part::pending;
+  std::optional<std::int64_t> beyond;  ///< ids greater than this (less, when the newest come first)
+  bool newest_first = false;
+  std::size_t limit = 10;
+  bool payload = true;  ///< false: payloads may stay empty
+};
+
+/// How much lies there, by what an operator asks first.
+struct TableCounts {
+  std::uint64_t ready = 0;    ///< pending, due now
+  std::uint64_t waiting = 0;  ///< pending, retry_at ahead
+  std::uint64_t dead = 0;
+  std::optional<std::uint64_t> sent;  ///< where it was asked for
+  std::optional<Duration> oldest;     ///< age of the oldest pending row, where there is a created_at column
+  std::optional<std::int64_t> oldest_id;
+  std::map<std::string, std::uint64_t> by_type;   ///< pending
+  std::map<std::string, std::uint64_t> by_error;  ///< pending and dead, where there is a last_error column
+};
+
+struct CountRequest {
+  bool sent = false;     ///< counts what was sent too: reads the whole table
+  bool details = false;  ///< by type and by error too
+};
+
+enum class RowAction : std::uint8_t {
+  redrive,      ///< retry_count and retry_at NULL again, of a dead letter; elsewhere: conflict
+  reset,        ///< the same of any row that was not sent
+  delay,        ///< retry_at = now + `after`; not of what was sent
+  dead_letter,  ///< retry_count = the limit, last_error = `error`; of what was not sent
+  discard,      ///< sent_at = now without having been published: the row stays, for the table is the application's
+  remove,       ///< the row is deleted
+};
+
+struct RowChange {
+  std::int64_t id = 0;
+  RowAction action = RowAction::redrive;
+  Duration after{};
+  std::string error{};
+  std::optional<std::uint32_t> only_if{};  ///< only where retry_count (NULL is 0) is still this
+};
+
+enum class RowChanged : std::uint8_t { applied, not_found, conflict };
+
+struct PruneRequest {
+  Duration sent_before{};    ///< rows that were sent longer ago
+  std::size_t limit = 1000;  ///< of one call
+  bool dry_run = false;      ///< counts all of them, `limit` apart, and deletes none
+};
+
+/// Something about the table that a person should know, or must mend.
+struct Finding {
+  bool fatal = false;  ///< nothing can be published until it is mended
+  ErrorCode code = ErrorCode::invalid;
+  std::string text;  ///< one line: what is wrong, where, and the mend
+};
+
+}  // namespace sluice::queue::outbox

@@ -1,0 +1,241 @@
+// What operators and the start see of an outbox on a real PostgreSQL: rows, counts, changes, and what is wrong by name.
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "host/stores/outbox/outbox_operator.hpp"
+#include "host/stores/outbox/postgres/errors.hpp"
+#include "host/stores/outbox/postgres/postgres_database.hpp"
+#include "tests/stores/outbox/postgres_rig.hpp"
+
+namespace sluice::queue::outbox {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::seconds;
+using test::OutboxTable;
+
+class OperatorRig {
+ public:
+  explicit OperatorRig(OutboxTable& table)
+      : database(table.database()), oper({.settings = table.settings()}, *database, clock) {}
+  Deadline deadline() const { return Deadline::after(clock, seconds(20)); }
+  ChangeStatus change(const std::string& id, ChangeAction action, Duration after = {}) {
+    return oper.change(std::vector{Change{.id = id, .action = action, .after = after}}, deadline()).at(0).status;
+  }
+
+  SystemClock clock;
+  std::unique_ptr<Database> database;
+  OutboxOperator oper;
+};
+
+std::string finding(const Settings& settings) {
+  const SystemClock clock;
+  const auto database = make_postgres_database(settings);
+  auto desk = database->open_desk(Deadline::after(clock, seconds(20)));
+  if (!desk) {
+    return std::string(to_string(desk.error().code())) + ": " + desk.error().message();
+  }
+  const auto findings = (*desk)->inspect(Deadline::after(clock, seconds(20)));
+  if (!findings) {
+    return std::string(to_string(findings.error().code())) + ": " + findings.error().message();
+  }
+  return findings->empty() ? "" : std::string((*findings)[0].fatal ? "fatal: " : "remark: ") + (*findings)[0].text;
+}
+
+TEST(PostgresOperator, HalvesAreTriesLeftAndTriesUsedUp) {
+  SLUICE_NEEDS_POSTGRES();
+  OutboxTable table;
+  table.insert({"a", "a", "b", "b"});
+  table.sql("UPDATE @T SET retry_count = 10, last_error = 'no such topic' WHERE id = 2");
+  table.sql("UPDATE @T SET retry_count = 2, retry_at = now() + interval '1 h' WHERE id = 3");
+  table.sql("UPDATE @T SET sent_at = now() WHERE id = 4");
+  OperatorRig rig(table);
+  const auto pending = rig.oper.list({}, rig.deadline());
+  ASSERT_TRUE(pending) << pending.error().message();
+  ASSERT_EQ(pending->messages.size(), 2U);
+  EXPECT_EQ(pending->messages[1].message.id, "3");
+  EXPECT_EQ(pending->messages[1].message.attempt, 2U);
+  EXPECT_EQ(pending->messages[1].state(rig.clock.wall_now()), MessageState::delayed);
+  const auto dead = rig.oper.list({.half = Half::dlq}, rig.deadline());
+  ASSERT_EQ(dead->messages.size(), 1U);
+  EXPECT_EQ(dead->messages[0].failure.error, "no such topic");
+  EXPECT_EQ(dead->messages[0].message.body, "{\"n\": 2}");
+  const auto stats = rig.oper.stats({}, rig.deadline());
+  EXPECT_EQ(stats->ready, 1U);
+  EXPECT_EQ(stats->delayed, 1U);
+  EXPECT_EQ(rig.oper.stats({.half = Half::dlq}, rig.deadline())->total(), 1U);
+  EXPECT_EQ(rig.oper.get("4", rig.deadline()).error().code(), ErrorCode::not_found);
+  EXPECT_EQ(rig.oper.get("x", rig.deadline()).error().code(), ErrorCode::not_found);
+  const auto overview = rig.oper.overview({.half = Half::dlq, .errors = 5}, rig.deadline());
+  ASSERT_EQ(overview->errors.size(), 1U);
+  EXPECT_EQ(overview->errors[0].error, "no such topic");
+}
+
+TEST(PostgresOperator, PagesGoOnWhereTheLastOneEnded) {
+  SLUICE_NEEDS_POSTGRES();
+  OutboxTable table;
+  table.insert({"a", "b", "c"});
+  OperatorRig rig(table);
+  for (const bool newest : {false, true}) {
+    ListRequest request{.limit = 2, .newest_first = newest};
+    const auto first = rig.oper.list(request, rig.deadline());
+    request.cursor = first->next;
+    const auto second = rig.oper.list(request, rig.deadline());
+    ASSERT_EQ(second->messages.size(), 1U);
+    EXPECT_EQ(second->messages[0].message.id, newest ? "1" : "3");
+    EXPECT_EQ(second->next, "");
+  }
+}
+
+TEST(PostgresOperator, ChangesRowsAndDeletesNone) {
+  SLUICE_NEEDS_POSTGRES();
+  OutboxTable table;
+  table.insert({"a", "b", "c", "d", "e"});
+  table.sql("UPDATE @T SET retry_count = 10 WHERE id = 1");
+  OperatorRig rig(table);
+  EXPECT_EQ(rig.change("1", ChangeAction::redrive), ChangeStatus::applied);
+  EXPECT_EQ(table.count("id = 1 AND retry_count IS NULL"), 1);
+  EXPECT_EQ(rig.change("2", ChangeAction::redrive), ChangeStatus::conflict);
+  EXPECT_EQ(rig.change("2", ChangeAction::dead_letter), ChangeStatus::applied);
+  EXPECT_EQ(table.count("id = 2 AND retry_count = 10"), 1);
+  EXPECT_EQ(rig.change("3", ChangeAction::delay, hours(1)), ChangeStatus::applied);
+  EXPECT_EQ(table.count("id = 3 AND retry_at > now() + interval '59 min'"), 1);
+  EXPECT_EQ(rig.change("4", ChangeAction::remove), ChangeStatus::applied);
+  EXPECT_EQ(table.count("id = 4 AND sent_at IS NOT NULL"), 1) << "marked as sent, and kept";
+  EXPECT_EQ(rig.change("4", ChangeAction::reset), ChangeStatus::conflict);
+  EXPECT_EQ(rig.change("99", ChangeAction::remove), ChangeStatus::not_found);
+  EXPECT_EQ(rig.change("5", ChangeAction::move_to_front), ChangeStatus::failed);
+  const auto stale =
+      rig.oper.change(std::vector{Change{.id = "5", .action = ChangeAction::remove, .version = 7}}, rig.deadline());
+  EXPECT_EQ(stale.at(0).status, ChangeStatus::conflict);
+  EXPECT_EQ(table.count("true"), 5);
+}
+
+TEST(PostgresOperator, PrunesWhatWasSentLongAgoAndNothingElse) {
+  SLUICE_NEEDS_POSTGRES();
+  OutboxTable table;
+  table.insert({"a", "b", "c", "d"});
+  table.sql("UPDATE @T SET sent_at = now() - interval '8 days' WHERE id < 3");
+  table.sql("UPDATE @T SET sent_at = now() - interval '6 days' WHERE id = 3");
+  OperatorRig rig(table);
+  auto desk = rig.database->open_desk(rig.deadline());
+  EXPECT_EQ(*(*desk)->prune({.sent_before = hours(7 * 24), .dry_run = true}, rig.deadline()), 2U);
+  EXPECT_EQ(table.count("true"), 4);
+  EXPECT_EQ(*(*desk)->prune({.sent_before = hours(7 * 24), .limit = 1}, rig.deadline()), 1U);
+  EXPECT_EQ(*(*desk)->prune({.sent_before = hours(7 * 24)}, rig.deadline()), 1U);
+  EXPECT_EQ(table.sql("SELECT id FROM @T ORDER BY id"), (std::vector<std::string>{"3", "4"}));
+}
+
+TEST(PostgresInspection, ATableMadeByTheDdlHasNothingToBeSaidOf) {
+  SLUICE_NEEDS_POSTGRES();
+  OutboxTable table;
+  EXPECT_EQ(finding(table.settings()), "");
+}
+
+TEST(PostgresInspection, NamesWhatIsMissingOrWrong) {
+  SLUICE_NEEDS_POSTGRES();
+  OutboxTable table;
+  const std::string name = "\"" + table.settings().table.table + "\"";
+  Settings settings = table.settings();
+  settings.table.columns.retry_at = "next_try";
+  EXPECT_EQ(finding(settings),
+            "fatal: table " + name +
+                " has no column \"next_try\"; name it as 'retry_at' in [outbox.NAME.columns], or add it");
+  settings = table.settings();
+  settings.table.table = "nowhere";
+  EXPECT_NE(finding(settings).find("fatal: there is no table \"nowhere\" (as user sluice sees it)"), std::string::npos);
+  table.sql("ALTER TABLE @T ALTER COLUMN retry_count TYPE text");
+  EXPECT_EQ(finding(table.settings()),
+            "fatal: column \"retry_count\" of table " + name + " is of type text, and 'retry_count' must be int");
+}
+
+TEST(PostgresInspection, RemarksOnIndexesAndTheTrigger) {
+  SLUICE_NEEDS_POSTGRES();
+  OutboxTable table;
+  const std::string name = table.settings().table.table;
+  table.sql("DROP TRIGGER sluice_outbox_notify ON @T");
+  EXPECT_NE(finding(table.settings()).find("no trigger that tells of new rows"), std::string::npos);
+  table.sql("DROP INDEX " + name + "_groups");
+  EXPECT_NE(finding(table.settings()).find("remark: table \"" + name + "\" has no index that begins with"),
+            std::string::npos);
+  table.sql("DROP INDEX " + name + "_pending");
+  EXPECT_NE(finding(table.settings()).find("has no index on \"id\" WHERE \"sent_at\" IS NULL"), std::string::npos);
+}
+
+TEST(PostgresConnect, SaysWhatIsWrongAndNeverThePassword) {
+  SLUICE_NEEDS_POSTGRES();
+  OutboxTable table;
+  Settings settings = table.settings();
+  const auto with = [&](const std::string& url) {
+    settings.connect.url = url;
+    return finding(settings);
+  };
+  const std::string wrong = with(test::postgres()->url("sluice", "geheim"));
+  EXPECT_NE(wrong.find("denied: "), std::string::npos) << wrong;
+  EXPECT_NE(wrong.find("password authentication failed for user \"sluice\""), std::string::npos) << wrong;
+  EXPECT_EQ(wrong.find("geheim"), std::string::npos) << wrong;
+  const std::string nowhere =
+      with("postgres://sluice:secret@127.0.0.1:" + std::to_string(test::postgres()->port()) + "/nowhere");
+  EXPECT_EQ(nowhere.find("queue_missing: "), 0U) << nowhere;
+  EXPECT_EQ(with("postgres://sluice:geheim@127.0.0.1:1/x").find("unavailable: "), 0U);
+  const std::string garbled = with("postgres://sluice:geheim@[::1/x");
+  EXPECT_EQ(garbled.find("geheim"), std::string::npos) << garbled;
+  settings.connect.username = "nobody-here";
+  EXPECT_NE(with(test::postgres()->url()).find("\"nobody-here\""), std::string::npos);
+}
+
+TEST(PostgresConnect, VerifiesTheServersCertificateAndName) {
+  SLUICE_NEEDS_POSTGRES();
+  const auto secure = test::PostgresServer::start({"-c", "fsync=off"});
+  const std::string folder = secure->folder();
+  const std::string make = "cd " + folder +
+                           " && openssl req -new -x509 -days 2 -nodes -subj /CN=db.internal -addext "
+                           "subjectAltName=DNS:db.internal -keyout server.key -out server.crt >/dev/null 2>&1 && "
+                           "chmod 600 server.key && chown --reference=data server.key server.crt && cp -p server.crt "
+                           "server.key data/ && echo \"ssl = on\" >> data/postgresql.conf";
+  ASSERT_EQ(std::system(make.c_str()), 0);
+  secure->restart();
+  Settings settings{.name = "orders", .connect = {.url = secure->url()}};
+  settings.connect.tls = {.required = true, .ca = folder + "/server.crt", .server_name = "db.internal"};
+  std::string good;
+  for (int i = 0; i < 200 && good.find("there is no table") == std::string::npos; ++i) {
+    good = finding(settings);  // it may still be starting up
+  }
+  EXPECT_NE(good.find("there is no table"), std::string::npos) << "connected, and verified: " << good;
+  settings.connect.tls.server_name = "other.internal";
+  EXPECT_NE(finding(settings).find("does not match host name"), std::string::npos) << finding(settings);
+  settings.connect.tls = {.required = true};
+  EXPECT_NE(finding(settings).find("denied: "), std::string::npos)
+      << "an authority that nobody knows: " << finding(settings);
+  settings.connect.tls = {.required = true, .verify = false};
+  EXPECT_NE(finding(settings).find("there is no table"), std::string::npos) << finding(settings);
+  settings.connect = {.url = test::postgres()->url(), .tls = {.required = true, .verify = false}};
+  EXPECT_NE(finding(settings).find("server does not support SSL"), std::string::npos) << finding(settings);
+}
+
+TEST(PostgresErrors, AreNamedByTheirCode) {
+  using postgres::statement_error;
+  EXPECT_EQ(statement_error("42P01", "x").code(), ErrorCode::queue_missing);
+  EXPECT_EQ(statement_error("42703", "x").code(), ErrorCode::invalid);
+  EXPECT_EQ(statement_error("42501", "x").code(), ErrorCode::denied);
+  EXPECT_EQ(statement_error("25006", "x").code(), ErrorCode::unavailable);
+  EXPECT_EQ(statement_error("40P01", "x").code(), ErrorCode::throttled);
+  EXPECT_EQ(statement_error("55P03", "x").code(), ErrorCode::throttled);
+  EXPECT_EQ(statement_error("57P01", "x").code(), ErrorCode::unavailable);
+  EXPECT_EQ(statement_error("57P05", "x").code(), ErrorCode::unavailable);
+  EXPECT_EQ(statement_error("53100", "x").code(), ErrorCode::full);
+  EXPECT_EQ(statement_error("P0001", "x").code(), ErrorCode::conflict);
+  EXPECT_EQ(statement_error("XX000", "x").code(), ErrorCode::internal);
+  EXPECT_EQ(statement_error("", "server closed the connection").code(), ErrorCode::unavailable);
+  EXPECT_NE(statement_error("40P01", "deadlock detected").message().find("deadlock detected (SQLSTATE 40P01)"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace sluice::queue::outbox

@@ -1,0 +1,169 @@
+#include "tests/stores/outbox/postgres_rig.hpp"
+
+#include <atomic>
+#include <stdexcept>
+#include <utility>
+
+#include "host/stores/outbox/postgres/postgres_database.hpp"
+
+namespace sluice::test {
+
+using queue::outbox::OutboxSource;
+using queue::outbox::Settings;
+using queue::outbox::postgres::Connection;
+
+PostgresServer* postgres() {
+  static const std::unique_ptr<PostgresServer> server = PostgresServer::start();
+  return server.get();
+}
+
+OutboxTable::OutboxTable() {
+  static std::atomic<int> tables = 0;
+  name_ = "outbox_" + std::to_string(++tables);
+  for (int attempt = 0; attempt < 200 && !connection_; ++attempt) {
+    auto opened =
+        Connection::open({.url = postgres()->url()}, Deadline::after(SystemClock(), std::chrono::seconds(20)));
+    if (opened) {
+      connection_ = std::move(*opened);
+    }
+  }
+  if (!connection_) {
+    throw std::runtime_error("the test's PostgreSQL lets nobody in");
+  }
+  // One statement at a time: the extended protocol takes no more.
+  std::string statement;
+  bool quoted = false;
+  const std::string ddl = database()->ddl();
+  for (std::size_t i = 0; i < ddl.size(); ++i) {
+    quoted = ddl.compare(i, 2, "$$") == 0 ? !quoted : quoted;
+    statement += ddl[i];
+    if (ddl[i] == ';' && !quoted) {
+      sql(std::exchange(statement, {}));
+    }
+  }
+}
+
+Settings OutboxTable::settings() const {
+  Settings settings{.name = "orders", .connect = {.url = postgres()->url()}};
+  settings.table.table = name_;
+  settings.table.columns.last_error = "last_error";
+  settings.table.columns.created_at = "created_at";
+  settings.table.columns.attributes = {"traceparent"};
+  return settings;
+}
+
+std::unique_ptr<queue::outbox::Database> OutboxTable::database() const {
+  return queue::outbox::make_postgres_database(settings());
+}
+
+std::vector<std::string> OutboxTable::sql(std::string text) {
+  for (std::size_t at = text.find("@T"); at != std::string::npos; at = text.find("@T", at)) {
+    text.replace(at, 2, name_);
+  }
+  const auto answer = connection_->run({text}, Deadline::after(SystemClock(), std::chrono::seconds(60)));
+  if (!answer) {
+    throw std::runtime_error(text + ": " + answer.error().message());
+  }
+  std::vector<std::string> first;
+  first.reserve(static_cast<std::size_t>(answer->rows()));
+  for (int row = 0; row < answer->rows(); ++row) {
+    first.emplace_back(answer->text(row, 0));
+  }
+  return first;
+}
+
+void OutboxTable::insert(const std::vector<std::string>& groups, std::int64_t first) {
+  std::string values;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const std::string id = std::to_string(first + static_cast<std::int64_t>(i));
+    values += (i == 0 ? "(" : ",(") + id + ",'orders','" + groups[i] + "','created','{\"n\": " + id + "}')";
+  }
+  sql("INSERT INTO @T (id, aggregate_type, aggregate_id, event, payload) VALUES " + values);
+}
+
+std::int64_t OutboxTable::count(const std::string& where) {
+  return std::stoll(sql("SELECT count(*) FROM @T WHERE " + where).at(0));
+}
+
+SourceRig::SourceRig(OutboxTable& table, const queue::Selection& selection, Duration lease, std::uint32_t buckets) {
+  queue::outbox::OutboxOptions options{.settings = table.settings(), .producer = "shop"};
+  options.settings.connect.lease = lease;
+  options.settings.table.buckets = buckets;
+  options.report = [this](const std::string& text) {
+    const MutexLock lock(mutex);
+    warnings.push_back(text);
+  };
+  database = queue::outbox::make_postgres_database(options.settings);
+  source = std::make_unique<OutboxSource>(std::move(options), selection, *database, clock, random);
+  source->start({.on_ready =
+                     [this] {
+                       const MutexLock lock(mutex);
+                       ready = true;
+                       changed.notify_all();
+                     },
+                 .lost =
+                     [this](std::span<const queue::Receipt> receipts) {
+                       const MutexLock lock(mutex);
+                       for (const queue::Receipt& receipt : receipts) {
+                         lost_ids.push_back(receipt.id);
+                       }
+                       changed.notify_all();
+                     }});
+}
+
+std::vector<queue::Delivery> SourceRig::claim_now() {
+  auto claimed = source->claim({.max = 1000}, deadline());
+  return claimed ? std::move(claimed->deliveries) : std::vector<queue::Delivery>();
+}
+
+std::vector<queue::Delivery> SourceRig::claim(std::size_t max, Duration within) {
+  const SteadyTime until = clock.steady_now() + within;
+  while (clock.steady_now() < until) {
+    {
+      const MutexLock lock(mutex);
+      ready = false;
+    }
+    auto claimed = source->claim({.max = max}, Deadline::at(until));
+    if (claimed && !claimed->deliveries.empty()) {
+      return std::move(claimed->deliveries);
+    }
+    const MutexLock lock(mutex);
+    // An error is asked again after a while, for nobody tells of its end.
+    changed.wait_until(mutex, std::min(until, clock.steady_now() + std::chrono::milliseconds(50)),
+                       [this]() SLUICE_NO_TSA { return ready; });
+  }
+  return {};
+}
+
+queue::SettleStatus SourceRig::settle(const queue::Delivery& delivery, queue::CompletionAction action, Duration delay,
+                                      const std::string& error) {
+  queue::Completion completion{.receipt = delivery.receipt, .action = action, .delay = delay};
+  if (action != queue::CompletionAction::remove) {
+    completion.failure.error = error;
+  }
+  return source->settle(std::vector{completion}, deadline()).at(0).status;
+}
+
+std::vector<std::int64_t> SourceRig::drain(std::size_t count) {
+  std::vector<std::int64_t> ids;
+  while (ids.size() < count) {
+    const auto deliveries = claim();
+    if (deliveries.empty()) {
+      return ids;
+    }
+    std::vector<queue::Completion> completions;
+    for (const queue::Delivery& delivery : deliveries) {
+      ids.push_back(std::stoll(delivery.message.id));
+      completions.push_back({.receipt = delivery.receipt});
+    }
+    source->settle(completions, deadline());
+  }
+  return ids;
+}
+
+std::vector<std::string> SourceRig::lost() {
+  const MutexLock lock(mutex);
+  return lost_ids;
+}
+
+}  // namespace sluice::test

@@ -1,0 +1,410 @@
+#include "host/stores/outbox/row_line.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sluice::queue::outbox {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+/// A table in memory, and a line that reads it; the time stands still until it is moved.
+class LineRig {
+ public:
+  struct Stored {
+    Row row;
+    bool sent = false;
+    SteadyTime retry_at{};
+  };
+
+  explicit LineRig(RowLine::Settings settings = {}) : settings_(std::move(settings)), line(settings_) {
+    std::vector<std::uint32_t> all(4);
+    std::iota(all.begin(), all.end(), 0U);
+    line.take_buckets(all);
+  }
+
+  void add(std::int64_t id, const std::string& group, const std::string& type = "t") {
+    Row row{.id = id, .group = {type, group}, .event = "e", .payload = std::string(10, 'x')};
+    row.bucket = static_cast<std::uint32_t>(group.empty() ? id % 4 : std::hash<std::string>()(group) % 4);
+    table[id] = {std::move(row)};
+  }
+  void sent(std::int64_t id) {
+    table[id].sent = true;
+    line.settled(id, {Fate::Kind::sent}, now);
+  }
+  void retry(std::int64_t id, Duration wait) {
+    ++table[id].row.retries;
+    table[id].retry_at = now + wait;
+    line.settled(id, {Fate::Kind::put_back, wait}, now);
+  }
+
+  Row seen(const Stored& stored) const {
+    Row row = stored.row;
+    if (stored.retry_at > now) {
+      row.wait = stored.retry_at - now;
+      row.payload.clear();
+    }
+    return row;
+  }
+  bool wanted(const Stored& stored, const FetchRequest& request) const {
+    const auto& buckets = request.buckets;
+    return (!stored.sent || settings_.resend_sent) && (request.dead || !stored.row.dead) &&
+           std::find(buckets.begin(), buckets.end(), stored.row.bucket) != buckets.end();
+  }
+  Page page(const FetchRequest& request) const {
+    Page page;
+    for (const auto& [id, stored] : table) {
+      const bool beyond = request.from_start || id > request.after;
+      const bool passed =
+          std::find(request.without.begin(), request.without.end(), stored.row.group) != request.without.end();
+      if (wanted(stored, request) && beyond && !passed) {
+        page.rows.push_back(seen(stored));
+        if (page.rows.size() == request.limit) {
+          page.more = true;
+          break;
+        }
+      }
+    }
+    return page;
+  }
+  GroupRows group(const Group& group, const FetchRequest& request) const {
+    GroupRows rows;
+    for (const auto& [id, stored] : table) {
+      if (wanted(stored, request) && stored.row.group == group && !rows.more) {
+        rows.rows.push_back(seen(stored));
+        rows.more = rows.rows.size() == request.limit;
+      }
+    }
+    return rows;
+  }
+
+  /// One read; false: there was nothing to read.
+  bool read() {
+    const ReadOrder order = line.next_read(now);
+    if (order.kind == ReadOrder::Kind::none) {
+      return false;
+    }
+    ++reads;
+    if (order.kind == ReadOrder::Kind::page) {
+      line.page_read(order, page(order.request), now);
+      return true;
+    }
+    std::vector<GroupRows> answers;
+    for (const Group& one : order.groups) {
+      answers.push_back(group(one, order.request));
+    }
+    line.groups_read(order, std::move(answers), now);
+    return true;
+  }
+  /// Everything that there is to read at this time.
+  void read_all() {
+    for (int i = 0; i < 10'000; ++i) {
+      if (!read()) {
+        return;
+      }
+    }
+    ADD_FAILURE() << "it reads without end";
+  }
+  std::vector<std::int64_t> take(std::size_t max = 1000) {
+    std::vector<std::int64_t> ids;
+    for (const Row& row : line.take(max, 1U << 20U)) {
+      ids.push_back(row.id);
+    }
+    return ids;
+  }
+  /// Takes and sends all that can be had, and says in which order.
+  std::vector<std::int64_t> drain() {
+    std::vector<std::int64_t> order;
+    for (int i = 0; i < 10'000; ++i) {
+      read_all();
+      const auto ids = take();
+      if (ids.empty()) {
+        return order;
+      }
+      for (const std::int64_t id : ids) {
+        order.push_back(id);
+        sent(id);
+      }
+    }
+    ADD_FAILURE() << "it never ends";
+    return order;
+  }
+
+ private:
+  const RowLine::Settings settings_;
+
+ public:
+  RowLine line;
+  std::map<std::int64_t, Stored> table;
+  SteadyTime now{seconds(100)};
+  int reads = 0;
+};
+
+using Ids = std::vector<std::int64_t>;
+
+TEST(RowLine, OneRowOfAGroupIsOutAtATimeAndGroupsGoSideBySide) {
+  LineRig rig;
+  rig.add(1, "a");
+  rig.add(2, "a");
+  rig.add(3, "b");
+  rig.add(4, "");
+  rig.add(5, "");
+  rig.add(6, "a", "another type");
+  rig.read_all();
+  EXPECT_EQ(rig.take(), (Ids{1, 3, 4, 5, 6}));
+  EXPECT_TRUE(rig.take().empty());
+  rig.sent(1);
+  EXPECT_EQ(rig.take(), Ids{2});
+}
+
+TEST(RowLine, TheFirstFailureHoldsItsGroupUntilItsRetryIsDue) {
+  LineRig rig;
+  for (std::int64_t id = 1; id <= 3; ++id) {
+    rig.add(id, "a");
+  }
+  rig.add(4, "b");
+  rig.read_all();
+  EXPECT_EQ(rig.take(), (Ids{1, 4}));
+  rig.retry(1, seconds(40));
+  rig.sent(4);
+  EXPECT_TRUE(rig.drain().empty());
+  rig.now += seconds(39);
+  EXPECT_TRUE(rig.drain().empty());
+  rig.now += seconds(1);
+  EXPECT_EQ(rig.drain(), (Ids{1, 2, 3}));
+}
+
+TEST(RowLine, ARowThatWaitsAlreadyWhenItIsFoundHoldsItsGroupToo) {
+  LineRig rig;
+  rig.add(1, "a");
+  rig.table[1].retry_at = rig.now + seconds(20);
+  rig.add(2, "a");
+  EXPECT_TRUE(rig.drain().empty());
+  rig.now += seconds(20);
+  EXPECT_EQ(rig.drain(), (Ids{1, 2}));
+}
+
+TEST(RowLine, RowsThatWaitOrFollowOneThatDoesDoNotUseUpWhatIsRead) {
+  LineRig rig({.fetch_limit = 10});
+  for (std::int64_t id = 1; id <= 5000; ++id) {
+    rig.add(id, "stuck" + std::to_string(id % 7));
+  }
+  for (std::int64_t id = 1; id <= 7; ++id) {
+    rig.table[id].retry_at = rig.now + seconds(1000);
+  }
+  rig.add(6000, "free");
+  EXPECT_EQ(rig.drain(), Ids{6000});
+  EXPECT_LE(rig.reads, 10) << "seven groups that wait are passed over in the database";
+}
+
+TEST(RowLine, AGroupWithVeryManyRowsLeavesRoomForOthersAndGoesOnInOrder) {
+  LineRig rig({.fetch_limit = 50});
+  Ids of_group;
+  for (std::int64_t id = 1; id <= 2000; ++id) {
+    rig.add(id, "hot");
+    of_group.push_back(id);
+  }
+  rig.add(3000, "cold");
+  rig.read_all();
+  EXPECT_LE(rig.line.size(), 100U);
+  EXPECT_EQ(rig.take(), (Ids{1, 3000}));
+  rig.sent(3000);
+  rig.sent(1);
+  of_group.erase(of_group.begin());
+  EXPECT_EQ(rig.drain(), of_group);
+}
+
+TEST(RowLine, ARowThatCommitsLateIsFoundWithTheNextNews) {
+  LineRig rig;
+  rig.add(10, "a");
+  rig.add(12, "b");
+  EXPECT_EQ(rig.drain(), (Ids{10, 12}));
+  rig.add(11, "c");
+  rig.now += milliseconds(10);
+  EXPECT_TRUE(rig.drain().empty());
+  rig.line.rows_told(rig.now);
+  EXPECT_EQ(rig.drain(), Ids{11});
+}
+
+TEST(RowLine, ARowThatNobodyTellsOfIsFoundWithinThePollInterval) {
+  LineRig rig;
+  rig.add(10, "a");
+  EXPECT_EQ(rig.drain(), Ids{10});
+  rig.now += seconds(60);
+  EXPECT_TRUE(rig.drain().empty());
+  rig.add(2, "b");
+  rig.now += seconds(5);
+  EXPECT_EQ(rig.drain(), Ids{2});
+}
+
+TEST(RowLine, WhatWasSettledWhileAPageWasReadIsNotHandedOutAgain) {
+  LineRig rig;
+  rig.add(1, "a");
+  rig.add(2, "b");
+  rig.read_all();
+  EXPECT_EQ(rig.take(), (Ids{1, 2}));
+  rig.now += seconds(5);
+  const ReadOrder order = rig.line.next_read(rig.now);
+  const Page before = rig.page(order.request);
+  ASSERT_EQ(before.rows.size(), 2U);
+  rig.sent(1);
+  rig.retry(2, seconds(40));
+  rig.line.page_read(order, before, rig.now);
+  EXPECT_TRUE(rig.take().empty());
+}
+
+TEST(RowLine, ABucketThatIsTakenIsReadFromItsFirstRow) {
+  LineRig rig({.fetch_limit = 2});
+  rig.line.lose_all();
+  for (std::int64_t id = 1; id <= 40; ++id) {
+    rig.add(id, "g" + std::to_string(id % 8));
+  }
+  const std::uint32_t first = rig.table[1].row.bucket;
+  std::vector<std::uint32_t> others;
+  for (std::uint32_t bucket = 0; bucket < 4; ++bucket) {
+    if (bucket != first) {
+      others.push_back(bucket);
+    }
+  }
+  rig.line.take_buckets(others);
+  rig.read();
+  rig.read();
+  const ReadOrder under_way = rig.line.next_read(rig.now);
+  rig.line.take_buckets(std::vector<std::uint32_t>{first});
+  rig.line.page_read(under_way, rig.page(under_way.request), rig.now);
+  const Ids order = rig.drain();
+  std::map<std::string, std::int64_t> last;
+  for (const std::int64_t id : order) {
+    EXPECT_LT(last[rig.table[id].row.group.id], id);
+    last[rig.table[id].row.group.id] = id;
+  }
+  EXPECT_EQ(order.size(), 40U);
+}
+
+TEST(RowLine, WhatABucketHadIsForgottenWithItAndWhatIsOutOfItIsNot) {
+  LineRig rig;
+  rig.add(1, "a");
+  rig.add(2, "a");
+  rig.read_all();
+  EXPECT_EQ(rig.take(), Ids{1});
+  const std::uint32_t bucket = rig.table[1].row.bucket;
+  rig.line.leave_buckets(std::vector<std::uint32_t>{bucket});
+  EXPECT_EQ(rig.line.out_of(bucket), 1U);
+  rig.sent(1);
+  EXPECT_EQ(rig.line.out_of(bucket), 0U);
+  rig.now += seconds(60);
+  EXPECT_TRUE(rig.drain().empty()) << "another host's by now";
+}
+
+TEST(RowLine, LosingAllTellsWhatWasOut) {
+  LineRig rig;
+  rig.add(1, "a");
+  rig.add(2, "b");
+  rig.add(3, "a");
+  rig.read_all();
+  rig.take();
+  EXPECT_EQ(rig.line.lose_all(), (Ids{1, 2}));
+  EXPECT_FALSE(rig.line.ready());
+  rig.line.settled(1, {Fate::Kind::sent}, rig.now);
+  EXPECT_EQ(rig.line.next_read(rig.now).kind, ReadOrder::Kind::none);
+}
+
+TEST(RowLine, ADeadLetterLetsItsGroupGoOnUnlessItIsToHoldIt) {
+  for (const bool hold : {false, true}) {
+    LineRig rig({.hold_dead = hold});
+    rig.add(1, "a");
+    rig.add(2, "a");
+    rig.read_all();
+    EXPECT_EQ(rig.take(), Ids{1});
+    rig.table[1].row.dead = true;
+    rig.line.settled(1, {Fate::Kind::dead}, rig.now);
+    EXPECT_EQ(rig.drain(), hold ? Ids{} : Ids{2});
+    rig.table[1].row.dead = false;  // an operator redrives it
+    rig.line.change_told(rig.now);
+    rig.now += seconds(1);
+    EXPECT_EQ(rig.drain(), hold ? (Ids{1, 2}) : Ids{1});
+  }
+}
+
+TEST(RowLine, AnOperatorsWordEndsAWaitAtOnce) {
+  LineRig rig;
+  rig.add(1, "a");
+  rig.read_all();
+  rig.take();
+  rig.retry(1, seconds(5000));
+  EXPECT_TRUE(rig.drain().empty());
+  rig.table[1].retry_at = {};
+  rig.line.change_told(rig.now);
+  EXPECT_EQ(rig.drain(), Ids{1});
+}
+
+TEST(RowLine, AWaitIsLookedAtAgainWhereNobodyTells) {
+  LineRig rig;
+  rig.add(1, "a");
+  rig.read_all();
+  rig.take();
+  rig.retry(1, seconds(5000));
+  rig.table[1].retry_at = {};
+  rig.now += seconds(60);
+  EXPECT_EQ(rig.drain(), Ids{1});
+}
+
+TEST(RowLine, ARowWithoutAGroupThatFailedHoldsNobody) {
+  LineRig rig;
+  rig.add(1, "");
+  rig.add(2, "");
+  rig.read_all();
+  EXPECT_EQ(rig.take(), (Ids{1, 2}));
+  rig.retry(1, seconds(3));
+  rig.sent(2);
+  rig.add(3, "");
+  rig.line.rows_told(rig.now);
+  rig.now += milliseconds(5);
+  EXPECT_EQ(rig.drain(), Ids{3});
+  rig.now += seconds(3);
+  EXPECT_EQ(rig.drain(), Ids{1});
+}
+
+TEST(RowLine, UnreadableRowsAreGivenToBePutAsideAndHoldNobody) {
+  LineRig rig;
+  rig.add(1, "a");
+  rig.table[1].row.unreadable = "payload is NULL";
+  rig.add(2, "a");
+  const ReadOrder order = rig.line.next_read(rig.now);
+  const auto aside = rig.line.page_read(order, rig.page(order.request), rig.now);
+  ASSERT_EQ(aside.size(), 1U);
+  EXPECT_EQ(aside[0].id, 1);
+  EXPECT_EQ(rig.take(), Ids{2});
+}
+
+TEST(RowLine, WhatIsInMemoryStaysWithinItsBoundsHoweverLongTheTableIs) {
+  LineRig rig({.fetch_limit = 100, .bytes = 500});
+  for (std::int64_t id = 1; id <= 5000; ++id) {
+    rig.add(id, "g" + std::to_string(id));
+  }
+  rig.read_all();
+  EXPECT_LE(rig.line.size(), 200U);
+  EXPECT_EQ(rig.drain().size(), 5000U);
+}
+
+TEST(RowLine, WithTheOriginalsReadingARowThatWasSentComesAgainAtTheNextPollAndNotBefore) {
+  LineRig rig({.resend_sent = true});
+  rig.add(1, "a");
+  rig.add(2, "a");
+  EXPECT_EQ(rig.drain(), (Ids{1, 2}));
+  rig.now += seconds(1);
+  rig.line.rows_told(rig.now);
+  EXPECT_TRUE(rig.drain().empty());
+  rig.now += seconds(4);
+  EXPECT_EQ(rig.drain(), (Ids{1, 2}));
+}
+
+}  // namespace
+}  // namespace sluice::queue::outbox

@@ -1,0 +1,433 @@
+#include "host/stores/outbox/dynamodb/dynamodb_outbox.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/random.hpp"
+#include "base/timestamp.hpp"
+#include "host/stores/outbox/dynamodb/row_items.hpp"
+#include "tests/support/dynamodb_model/fixed_credentials.hpp"
+#include "tests/support/dynamodb_model/model.hpp"
+#include "tests/support/dynamodb_model/transport.hpp"
+#include "tests/support/fake_clock.hpp"
+
+namespace sluice::queue::outbox {
+namespace {
+
+using namespace std::chrono_literals;
+using dynamo::AttributeValue;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+
+constexpr std::uint32_t kBuckets = 4;
+
+class DynamoDbOutboxTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    settings_.name = "orders";
+    settings_.table.table = "shop-outbox";
+    settings_.table.buckets = kBuckets;
+    settings_.table.columns.last_error = "last_error";
+    settings_.table.columns.created_at = "created_at";
+    settings_.table.columns.attributes = {"tenant"};
+    settings_.connect.lease = 15s;
+    dynamo::CreateTableRequest request;
+    request.name = settings_.table.table;
+    request.attribute_types = {{"bucket", "S"}, {"id", "N"}};
+    request.hash_key = "bucket";
+    request.range_key = "id";
+    ASSERT_TRUE(client_.create_table(request, soon()));
+    outbox_ = make_dynamodb_outbox(settings_, client_, clock_, random_);
+    locks_ = *outbox_->open_locks(soon());
+    reader_ = *outbox_->open_reader(true, soon());
+    desk_ = *outbox_->open_desk(soon());
+  }
+
+  Deadline soon() { return Deadline::after(clock_, 60s); }
+
+  /// A row as an application puts it: bucket by the length of its aggregate's name.
+  void put(std::int64_t id, const std::string& aggregate, dynamo::Item more = {}) {
+    dynamo::PutItemRequest request;
+    request.table = settings_.table.table;
+    request.item = std::move(more);
+    request.item.try_emplace("bucket", partition_of(static_cast<std::uint32_t>(aggregate.size()) % kBuckets));
+    request.item.try_emplace("id", AttributeValue::number(id));
+    request.item.try_emplace("aggregate_type", "rn::nats:::orders");
+    request.item.try_emplace("aggregate_id", aggregate);
+    request.item.try_emplace("event", "Placed");
+    request.item.try_emplace("payload", R"({"n":1})");
+    const auto written = client_.put_item(request, soon());
+    ASSERT_TRUE(written) << written.error().message;
+  }
+
+  FetchRequest all() {
+    FetchRequest request;
+    request.buckets = every_bucket_;
+    request.filter = &filter_;
+    return request;
+  }
+  std::vector<std::int64_t> ids(const FetchRequest& request) {
+    const auto page = reader_->fetch(request, soon());
+    EXPECT_TRUE(page) << page.error().message();
+    std::vector<std::int64_t> found;
+    for (const Row& row : page->rows) {
+      found.push_back(row.id);
+    }
+    more_ = page->more;
+    return found;
+  }
+  MarkStatus mark(const Mark& mark) {
+    const auto statuses = locks_->mark(std::span(&mark, 1), soon());
+    EXPECT_TRUE(statuses) << statuses.error().message();
+    return statuses ? statuses->at(0) : MarkStatus::gone;
+  }
+
+  test::FakeClock clock_;
+  SeededRandom random_{3};
+  test::model::Model model_{clock_, 1};
+  test::model::ModelTransport transport_{model_, clock_};
+  test::model::FixedCredentials credentials_;
+  dynamo::Client client_{{.region = "eu-west-1"}, transport_, credentials_, clock_, random_};
+  Settings settings_;
+  Filter filter_;
+  std::vector<std::uint32_t> every_bucket_{0, 1, 2, 3};
+  bool more_ = false;
+  std::unique_ptr<Database> outbox_;
+  std::unique_ptr<LockSession> locks_;
+  std::unique_ptr<ReadSession> reader_;
+  std::unique_ptr<DeskSession> desk_;
+};
+
+TEST_F(DynamoDbOutboxTest, RowsOfAllBucketsComeInTheOrderOfTheirIds) {
+  put(3, "c");
+  put(1, "bb");
+  put(2, "ccc");
+  put(9'007'199'254'740'993, "dddd");
+  EXPECT_THAT(ids(all()), ElementsAre(1, 2, 3, 9'007'199'254'740'993));
+  EXPECT_FALSE(more_);
+}
+
+TEST_F(DynamoDbOutboxTest, ARowIsReadByTheNamesOfItsColumns) {
+  put(7, "o-1",
+      {{"tenant", "acme"},
+       {"created_at", "2026-01-02T03:04:00Z"},
+       {"payload", dynamo::Map{{"n", AttributeValue::number(12)}}}});
+  const auto page = reader_->fetch(all(), soon());
+  ASSERT_TRUE(page);
+  ASSERT_EQ(page->rows.size(), 1U);
+  const Row& row = page->rows[0];
+  EXPECT_EQ(row.group, (Group{"rn::nats:::orders", "o-1"}));
+  EXPECT_EQ(row.event, "Placed");
+  EXPECT_EQ(row.payload, R"({"n":12})");
+  EXPECT_EQ(row.attributes.at("tenant"), "acme");
+  EXPECT_EQ(row.bucket, 3U);
+  EXPECT_EQ(row.created_at, parse_timestamp("2026-01-02T03:04:00Z"));
+  EXPECT_EQ(row.unreadable, "");
+}
+
+TEST_F(DynamoDbOutboxTest, ARowWithoutAPayloadIsNamed) {
+  put(1, "a", {{"payload", dynamo::Null{}}});
+  const auto page = reader_->fetch(all(), soon());
+  ASSERT_TRUE(page);
+  EXPECT_EQ(page->rows.at(0).unreadable, "payload is missing");
+}
+
+TEST_F(DynamoDbOutboxTest, PagesLeadThroughEverythingOnce) {
+  std::vector<std::int64_t> wanted;
+  for (std::int64_t id = 1; id <= 200; ++id) {
+    put(id, std::string(1 + (id * 7) % 5, 'g'));
+    wanted.push_back(id);
+  }
+  FetchRequest request = all();
+  request.limit = 17;
+  std::vector<std::int64_t> found;
+  do {
+    const auto page = ids(request);
+    ASSERT_LE(page.size(), 17U);
+    found.insert(found.end(), page.begin(), page.end());
+    request.from_start = false;
+    request.after = found.back();
+  } while (more_);
+  EXPECT_EQ(found, wanted);
+}
+
+TEST_F(DynamoDbOutboxTest, ThoseThatAreNotWantedDoNotStandInTheWay) {
+  for (std::int64_t id = 1; id <= 60; ++id) {
+    put(id, "g", {{"aggregate_type", "rn::nats:::noise"}});
+  }
+  put(61, "h");
+  put(62, "i", {{"event", "Ignored"}});
+  filter_.deny_types = {"noise"};
+  filter_.skip_events = {"Ignored"};
+  FetchRequest request = all();
+  request.limit = 10;
+  EXPECT_THAT(ids(request), ElementsAre(61));
+  const std::vector<Group> held{{"rn::nats:::orders", "h"}};
+  request.without = held;
+  EXPECT_THAT(ids(request), IsEmpty());
+}
+
+TEST_F(DynamoDbOutboxTest, ARowThatWasSentIsDeletedAndStaysGone) {
+  put(1, "a");
+  put(2, "a");
+  EXPECT_THAT(ids(all()), ElementsAre(1, 2));
+  EXPECT_EQ(mark({.id = 1}), MarkStatus::written);
+  EXPECT_EQ(mark({.id = 1}), MarkStatus::gone);
+  EXPECT_THAT(ids(all()), ElementsAre(2));
+}
+
+TEST_F(DynamoDbOutboxTest, ARowThatNobodyReadBeforeIsMarkedAllTheSame) {
+  put(1, "a");
+  EXPECT_EQ(mark({.id = 1}), MarkStatus::written);
+  EXPECT_EQ(mark({.id = 5}), MarkStatus::gone);
+}
+
+TEST_F(DynamoDbOutboxTest, AFailureIsWrittenWhereNobodyChangedTheRow) {
+  put(1, "a");
+  EXPECT_EQ(mark({.id = 1, .kind = MarkKind::retry, .retries = 1, .wait = 40s, .error = "no", .only_if = 0}),
+            MarkStatus::written);
+  EXPECT_EQ(mark({.id = 1, .kind = MarkKind::retry, .retries = 1, .wait = 40s, .error = "no", .only_if = 0}),
+            MarkStatus::gone);
+  const auto stored = desk_->get(1, soon());
+  ASSERT_TRUE(stored);
+  EXPECT_EQ(stored->row.retries, 1U);
+  EXPECT_EQ(stored->row.wait, 40s);
+  EXPECT_EQ(stored->last_error, "no");
+  clock_.advance(41s);
+  EXPECT_EQ(desk_->get(1, soon())->row.wait, std::nullopt);
+}
+
+TEST_F(DynamoDbOutboxTest, ADeadLetterIsNotReadWithTheOthersAndComesBackFresh) {
+  put(1, "a");
+  put(2, "a");
+  EXPECT_EQ(mark({.id = 1, .kind = MarkKind::dead, .retries = 10, .error = "no"}), MarkStatus::written);
+  EXPECT_THAT(ids(all()), ElementsAre(2));
+  FetchRequest with_dead = all();
+  with_dead.dead = true;
+  EXPECT_THAT(ids(with_dead), ElementsAre(1, 2));
+  const auto counts = desk_->count({.sent = true, .details = true}, soon());
+  ASSERT_TRUE(counts);
+  EXPECT_EQ(counts->ready, 1U);
+  EXPECT_EQ(counts->dead, 1U);
+  EXPECT_EQ(counts->by_error.at("no"), 1U);
+  const auto dead = desk_->list({.part = Part::dead}, soon());
+  ASSERT_TRUE(dead);
+  ASSERT_EQ(dead->size(), 1U);
+  EXPECT_EQ(dead->at(0).row.retries, 10U);
+  const RowChange redrive{.id = 1};
+  EXPECT_THAT(*desk_->change(std::span(&redrive, 1), soon()), ElementsAre(RowChanged::applied));
+  EXPECT_THAT(*desk_->change(std::span(&redrive, 1), soon()), ElementsAre(RowChanged::conflict));
+  EXPECT_EQ(desk_->get(1, soon())->row.retries, 0U);
+  EXPECT_THAT(ids(all()), ElementsAre(1, 2));
+}
+
+TEST_F(DynamoDbOutboxTest, AMoveThatDidNotCommitLeavesTheRowWhereItWas) {
+  put(1, "a");
+  EXPECT_THAT(ids(all()), ElementsAre(1));
+  model_.inject_part(test::model::PartFault::conflict, 100);
+  EXPECT_EQ(mark({.id = 1, .kind = MarkKind::dead, .retries = 10}), MarkStatus::locked);
+  model_.clear_faults();
+  EXPECT_THAT(ids(all()), ElementsAre(1));
+}
+
+TEST_F(DynamoDbOutboxTest, AMarkWhoseAnswerWasLostMayBeRepeated) {
+  put(1, "a");
+  put(2, "a");
+  model_.inject(test::model::Fault::commit_then_lose,
+                [](const std::string& operation, const std::string&) { return operation == "BatchExecuteStatement"; });
+  const std::vector<Mark> marks{{.id = 1}, {.id = 2}};
+  const auto lost = locks_->mark(marks, soon());
+  ASSERT_FALSE(lost);
+  EXPECT_EQ(lost.error().code(), ErrorCode::unknown_outcome);
+  EXPECT_THAT(*locks_->mark(marks, soon()), ElementsAre(MarkStatus::gone, MarkStatus::gone));
+  EXPECT_THAT(ids(all()), IsEmpty());
+}
+
+TEST_F(DynamoDbOutboxTest, AThrottledMarkIsWorthAnotherTry) {
+  put(1, "a");
+  EXPECT_THAT(ids(all()), ElementsAre(1));
+  model_.inject_part(test::model::PartFault::throttle, 100);
+  EXPECT_EQ(mark({.id = 1}), MarkStatus::locked);
+  model_.clear_faults();
+  EXPECT_EQ(mark({.id = 1}), MarkStatus::written);
+}
+
+TEST_F(DynamoDbOutboxTest, TheFirstRowsOfAGroupAreFoundAgain) {
+  for (std::int64_t id = 1; id <= 9; ++id) {
+    put(id, id % 2 == 0 ? "even" : "odd");
+  }
+  EXPECT_EQ(ids(all()).size(), 9U);
+  const std::vector<Group> groups{{"rn::nats:::orders", "odd"}, {"rn::nats:::orders", "none"}};
+  const auto found = reader_->fetch_groups(groups, 3, all(), soon());
+  ASSERT_TRUE(found);
+  ASSERT_EQ(found->at(0).rows.size(), 3U);
+  EXPECT_EQ(found->at(0).rows[0].id, 1);
+  EXPECT_EQ(found->at(0).rows[2].id, 5);
+  EXPECT_TRUE(found->at(0).more);
+  EXPECT_THAT(found->at(1).rows, IsEmpty());
+  EXPECT_FALSE(found->at(1).more);
+}
+
+TEST_F(DynamoDbOutboxTest, OperatorsDelayGiveUpAndDiscard) {
+  put(1, "a");
+  put(2, "b");
+  put(3, "c");
+  const std::vector<RowChange> changes{{.id = 1, .action = RowAction::delay, .after = 60s},
+                                       {.id = 2, .action = RowAction::dead_letter, .error = "by hand"},
+                                       {.id = 3, .action = RowAction::discard},
+                                       {.id = 4, .action = RowAction::remove}};
+  EXPECT_THAT(*desk_->change(changes, soon()),
+              ElementsAre(RowChanged::applied, RowChanged::applied, RowChanged::applied, RowChanged::not_found));
+  EXPECT_EQ(desk_->get(1, soon())->row.wait, 60s);
+  EXPECT_TRUE(desk_->get(2, soon())->row.dead);
+  EXPECT_EQ(desk_->get(2, soon())->row.retries, 10U);
+  EXPECT_EQ(desk_->get(3, soon()).error().code(), ErrorCode::not_found);
+  const RowChange reset{.id = 1, .action = RowAction::reset};
+  EXPECT_THAT(*desk_->change(std::span(&reset, 1), soon()), ElementsAre(RowChanged::applied));
+  EXPECT_EQ(desk_->get(1, soon())->row.wait, std::nullopt);
+}
+
+TEST_F(DynamoDbOutboxTest, ListsFromEitherEnd) {
+  for (std::int64_t id = 1; id <= 6; ++id) {
+    put(id, std::string(static_cast<std::size_t>(id), 'x'));
+  }
+  const auto newest = desk_->list({.newest_first = true, .limit = 2}, soon());
+  ASSERT_TRUE(newest);
+  EXPECT_EQ(newest->at(0).row.id, 6);
+  const auto next = desk_->list({.beyond = 5, .newest_first = true, .limit = 2}, soon());
+  EXPECT_EQ(next->at(0).row.id, 4);
+  EXPECT_EQ(desk_->list({.beyond = 4, .limit = 9}, soon())->size(), 2U);
+}
+
+TEST_F(DynamoDbOutboxTest, WhatTheTableLacksIsNamed) {
+  EXPECT_THAT(*desk_->inspect(soon()), IsEmpty());
+  settings_.table.table = "nowhere";
+  const auto nowhere = make_dynamodb_outbox(settings_, client_, clock_, random_);
+  const auto findings = (*nowhere->open_desk(soon()))->inspect(soon());
+  ASSERT_TRUE(findings);
+  ASSERT_EQ(findings->size(), 1U);
+  EXPECT_TRUE(findings->at(0).fatal);
+  EXPECT_EQ(findings->at(0).code, ErrorCode::queue_missing);
+  EXPECT_THAT(findings->at(0).text, ::testing::HasSubstr("'nowhere' does not exist"));
+  EXPECT_EQ((*nowhere->open_reader(false, soon()))->fetch(all(), soon()).error().code(), ErrorCode::queue_missing);
+
+  dynamo::CreateTableRequest request;
+  request.name = "other";
+  request.attribute_types = {{"id", "S"}};
+  request.hash_key = "id";
+  ASSERT_TRUE(client_.create_table(request, soon()));
+  settings_.table.table = "other";
+  const auto other = make_dynamodb_outbox(settings_, client_, clock_, random_);
+  EXPECT_EQ((*other->open_desk(soon()))->inspect(soon())->size(), 2U);
+}
+
+/// A second instance beside the first one.
+class DynamoDbLocksTest : public DynamoDbOutboxTest {
+ protected:
+  void SetUp() override {
+    DynamoDbOutboxTest::SetUp();
+    second_ = *outbox_->open_locks(soon());
+  }
+  std::uint32_t join(LockSession& session, std::uint32_t buckets = kBuckets) {
+    const auto members = session.join({"orders/relay", buckets}, soon());
+    EXPECT_TRUE(members) << members.error().message();
+    return members->count;
+  }
+  std::vector<std::uint32_t> lock(LockSession& session, const std::vector<std::uint32_t>& buckets) {
+    const auto got = session.lock(buckets, soon());
+    EXPECT_TRUE(got) << got.error().message();
+    return got ? *got : std::vector<std::uint32_t>();
+  }
+  std::unique_ptr<LockSession> second_;
+};
+
+TEST_F(DynamoDbLocksTest, MembersCountEachOther) {
+  EXPECT_EQ(join(*locks_), 1U);
+  EXPECT_EQ(join(*second_), 2U);
+  EXPECT_EQ(locks_->beat(soon())->count, 2U);
+  second_.reset();
+  EXPECT_EQ(locks_->beat(soon())->count, 1U) << "who goes tells so";
+}
+
+TEST_F(DynamoDbLocksTest, AnotherNumberOfBucketsIsSeen) {
+  join(*locks_);
+  const auto members = second_->join({"orders/relay", 16}, soon());
+  ASSERT_TRUE(members);
+  EXPECT_EQ(members->other_buckets, kBuckets);
+}
+
+TEST_F(DynamoDbLocksTest, ABucketIsOneMembersAlone) {
+  join(*locks_);
+  join(*second_);
+  EXPECT_THAT(lock(*locks_, {0, 1, 2}), UnorderedElementsAre(0, 1, 2));
+  EXPECT_THAT(lock(*second_, {1, 2, 3}), UnorderedElementsAre(3));
+  const std::vector<std::uint32_t> given{1};
+  ASSERT_TRUE(locks_->unlock(given, soon()));
+  EXPECT_THAT(lock(*second_, {1, 2}), UnorderedElementsAre(1));
+}
+
+TEST_F(DynamoDbLocksTest, SpacesAreApart) {
+  join(*locks_);
+  ASSERT_TRUE(second_->join({"orders/other", kBuckets}, soon()));
+  EXPECT_EQ(lock(*locks_, {0}).size(), 1U);
+  EXPECT_EQ(lock(*second_, {0}).size(), 1U);
+}
+
+TEST_F(DynamoDbLocksTest, ADeadMembersBucketsGoToOthersAfterItsLease) {
+  join(*locks_);
+  EXPECT_EQ(lock(*locks_, {0, 1}).size(), 2U);
+  join(*second_);
+  clock_.advance(10s);
+  ASSERT_TRUE(second_->beat(soon()));
+  EXPECT_THAT(lock(*second_, {0, 1}), IsEmpty());
+  clock_.advance(5s);
+  ASSERT_TRUE(second_->beat(soon()));
+  EXPECT_THAT(lock(*second_, {0, 1}), UnorderedElementsAre(0, 1));
+  put(1, "a");
+  const Mark sent{.id = 1};
+  const auto late = locks_->mark(std::span(&sent, 1), soon());
+  ASSERT_FALSE(late) << "whoever lost his locks cannot mark";
+  EXPECT_EQ(late.error().code(), ErrorCode::unavailable);
+  EXPECT_EQ(locks_->beat(soon()).error().code(), ErrorCode::unavailable);
+}
+
+TEST_F(DynamoDbLocksTest, HeartbeatsOfTheDeadAreTakenAway) {
+  join(*locks_);
+  join(*second_);
+  for (int beat = 0; beat < 40; ++beat) {
+    clock_.advance(10s);
+    ASSERT_TRUE(second_->beat(soon()));
+  }
+  dynamo::QueryRequest query;
+  query.table = settings_.table.table;
+  query.key_condition = "#b = :b";
+  query.names = {{"#b", "bucket"}};
+  query.values = {{":b", "member/orders/relay"}};
+  query.consistent = true;
+  EXPECT_EQ(client_.query(query, soon())->items.size(), 1U);
+}
+
+// Counted: what a row costs from its commit to its end.
+TEST_F(DynamoDbOutboxTest, ARowCostsOneWriteUnitToPublish) {
+  double writes = 0;
+  dynamo::ClientOptions options{.region = "eu-west-1"};
+  options.observer = [&writes](const dynamo::CallRecord& call) { writes += call.capacity.write; };
+  dynamo::Client counted(options, transport_, credentials_, clock_, random_);
+  const auto outbox = make_dynamodb_outbox(settings_, counted, clock_, random_);
+  const auto locks = *outbox->open_locks(soon());
+  std::vector<Mark> marks;
+  for (std::int64_t id = 1; id <= 100; ++id) {
+    put(id, "g");
+    marks.push_back({.id = id});
+  }
+  ASSERT_TRUE(locks->mark(marks, soon()));
+  EXPECT_EQ(writes, 100.0);
+}
+
+}  // namespace
+}  // namespace sluice::queue::outbox

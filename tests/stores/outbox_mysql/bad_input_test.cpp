@@ -1,0 +1,190 @@
+#include <gmock/gmock.h>
+
+#include "tests/stores/outbox_mysql/outbox_table.hpp"
+#include "tests/support/loopback.hpp"
+
+namespace sluice::queue::outbox::mysql {
+namespace {
+
+using testing::HasSubstr;
+
+class MysqlBadInput : public OutboxTable {
+ protected:
+  Error refusal(const Settings& wrong) const {
+    const auto session = database(wrong)->open_reader(true, soon());
+    return session ? Error(ErrorCode::internal, "it was opened") : session.error();
+  }
+  Settings of_user(const std::string& user) {
+    Settings settings = this->settings();
+    settings.connect.username = user;
+    settings.connect.password = "right-word";
+    return settings;
+  }
+  std::vector<Finding> findings(const Settings& settings) {
+    return database(settings)->open_desk(soon()).value()->inspect(soon()).value();
+  }
+};
+
+TEST_F(MysqlBadInput, AWrongPasswordIsNamedAndNotShown) {
+  sql("CREATE USER 'w1'@'%' IDENTIFIED BY 'other-word'");
+  const Error error = refusal(of_user("w1"));
+  EXPECT_EQ(error.code(), ErrorCode::denied);
+  EXPECT_THAT(error.message(), HasSubstr("refuses the user or the password"));
+  EXPECT_THAT(error.message(), Not(HasSubstr("right-word")));
+}
+
+TEST_F(MysqlBadInput, AServerThatIsNotThereIsNamed) {
+  Settings nobody = settings();
+  nobody.connect.url = "mysql://u:secret@127.0.0.1:" + std::to_string(test::free_loopback_port()) + "/d";
+  EXPECT_EQ(refusal(nobody).code(), ErrorCode::unavailable);
+  EXPECT_THAT(refusal(nobody).message(), HasSubstr("nobody answers"));
+  EXPECT_THAT(refusal(nobody).message(), Not(HasSubstr("secret")));
+  nobody.connect.url = "mysql://u:secret@no-such-machine.invalid/d";
+  EXPECT_EQ(refusal(nobody).code(), ErrorCode::unavailable);
+}
+
+TEST_F(MysqlBadInput, AServerThatDoesNotAnswerIsWaitedForUntilTheDeadlineOnly) {
+  const test::Descriptor silent = test::listen_on_loopback();
+  Settings stuck = settings();
+  stuck.connect.url = "mysql://u@127.0.0.1:" + std::to_string(test::local_port(silent)) + "/d";
+  const auto session = database(stuck)->open_reader(true, Deadline::after(clock_, std::chrono::milliseconds(200)));
+  ASSERT_TRUE(session.has_error());
+  EXPECT_EQ(session.error().code(), ErrorCode::timeout);
+}
+
+TEST_F(MysqlBadInput, AQueryThatTakesTooLongEndsTheSession) {
+  const ConnectSettings connect{.url = server().url(name())};
+  const auto session = Session::open(connect, address_of(connect).value(), clock_, soon()).value();
+  const auto slept = session->rows("SELECT SLEEP(1000)", Deadline::after(clock_, std::chrono::milliseconds(200)));
+  ASSERT_TRUE(slept.has_error());
+  EXPECT_EQ(slept.error().code(), ErrorCode::timeout);
+  EXPECT_TRUE(session->over());
+  EXPECT_EQ(session->rows("SELECT 1", soon()).error().code(), ErrorCode::unavailable);
+}
+
+TEST_F(MysqlBadInput, AnUnknownDatabaseIsNamed) {
+  Settings wrong = settings();
+  wrong.connect.url = server().url("nowhere");
+  EXPECT_EQ(refusal(wrong).code(), ErrorCode::queue_missing);
+  EXPECT_THAT(refusal(wrong).message(), HasSubstr("no such database"));
+}
+
+TEST_F(MysqlBadInput, AMissingTableIsNamed) {
+  sql("DROP TABLE outbox");
+  const auto found = findings(settings());
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_TRUE(found[0].fatal);
+  EXPECT_EQ(found[0].code, ErrorCode::queue_missing);
+  EXPECT_THAT(found[0].text, HasSubstr("sluice outbox ddl"));
+  const auto session = reader();
+  EXPECT_EQ(session->fetch({.buckets = all_buckets_, .filter = &everything_}, soon()).error().code(),
+            ErrorCode::queue_missing);
+}
+
+TEST_F(MysqlBadInput, MissingColumnsAndWrongTypesAreNamed) {
+  sql("ALTER TABLE outbox DROP COLUMN retry_count, DROP COLUMN traceparent, MODIFY retry_at VARCHAR(20), MODIFY "
+      "payload INT");
+  const auto found = findings(settings());
+  std::string all;
+  for (const Finding& finding : found) {
+    EXPECT_TRUE(finding.fatal);
+    all += finding.text + "\n";
+  }
+  EXPECT_EQ(found.size(), 4U) << all;
+  EXPECT_THAT(all, HasSubstr("has no column retry_count"));
+  EXPECT_THAT(all, HasSubstr("has no column traceparent"));
+  EXPECT_THAT(all, HasSubstr("column retry_at is varchar"));
+  EXPECT_THAT(all, HasSubstr("column payload is int"));
+  const auto session = reader();
+  const auto fetched = session->fetch({.buckets = all_buckets_, .filter = &everything_}, soon());
+  EXPECT_EQ(fetched.error().code(), ErrorCode::invalid);
+  EXPECT_THAT(fetched.error().message(), HasSubstr("retry_count"));
+}
+
+TEST_F(MysqlBadInput, MissingRightsAreNamed) {
+  sql("CREATE USER 'w2'@'%' IDENTIFIED BY 'right-word'");
+  EXPECT_EQ(refusal(of_user("w2")).code(), ErrorCode::denied) << "no right to the database";
+  sql("GRANT SELECT ON " + name() + ".* TO 'w2'@'%'");
+  const auto found = findings(of_user("w2"));
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].code, ErrorCode::denied);
+  EXPECT_THAT(found[0].text, HasSubstr("UPDATE"));
+  sql("GRANT UPDATE ON " + name() + ".* TO 'w2'@'%'");
+  EXPECT_TRUE(findings(of_user("w2")).empty());
+}
+
+TEST_F(MysqlBadInput, AReadOnlyServerIsNamed) {
+  sql("CREATE USER 'w3'@'%' IDENTIFIED BY 'right-word'");
+  sql("GRANT SELECT, UPDATE ON " + name() + ".* TO 'w3'@'%'");
+  insert(1, "t", "a");
+  const auto session = database(of_user("w3"))->open_locks(soon()).value();
+  sql("SET GLOBAL read_only = 1");
+  const auto found = findings(of_user("w3"));
+  const auto marked = session->mark(std::vector<Mark>{{.id = 1, .kind = MarkKind::sent}}, soon());
+  sql("SET GLOBAL read_only = 0");
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_THAT(found[0].text, HasSubstr("read-only"));
+  ASSERT_TRUE(marked.has_error());
+  EXPECT_EQ(marked.error().code(), ErrorCode::unavailable);
+  EXPECT_THAT(marked.error().message(), HasSubstr("read-only"));
+}
+
+TEST_F(MysqlBadInput, AMissingIndexIsSaidAndNotFatal) {
+  sql("DROP INDEX outbox_pending ON outbox");
+  const auto found = findings(settings());
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_FALSE(found[0].fatal);
+  EXPECT_THAT(found[0].text, HasSubstr("CREATE INDEX"));
+}
+
+TEST_F(MysqlBadInput, NamesOfTablesAndColumnsMayHoldAnything) {
+  Settings odd = settings();
+  odd.table.table = "out `box` -- '";
+  odd.table.columns.aggregate_type = "type` of";
+  odd.table.columns.event = "key";
+  make_table(odd);
+  EXPECT_TRUE(findings(odd).empty());
+  const auto session = database(odd)->open_reader(true, soon()).value();
+  EXPECT_TRUE(pending(*session).empty());
+}
+
+TEST_F(MysqlBadInput, ATableInAnotherDatabaseIsFoundByItsSchema) {
+  Settings elsewhere = settings();
+  elsewhere.connect.url = server().url("mysql");
+  elsewhere.table.schema = name();
+  EXPECT_TRUE(findings(elsewhere).empty());
+  elsewhere.table.schema = "nowhere";
+  EXPECT_EQ(findings(elsewhere).front().fatal, true);
+}
+
+TEST_F(MysqlBadInput, AServerThatGoesAwayEndsTheSessionAndTheNextOneWorks) {
+  insert(1, "t", "a");
+  const auto session = locks();
+  server().restart();
+  const auto marked = session->mark(std::vector<Mark>{{.id = 1, .kind = MarkKind::sent}}, soon());
+  ASSERT_TRUE(marked.has_error());
+  EXPECT_EQ(marked.error().code(), ErrorCode::unavailable);
+  const auto again = locks();
+  EXPECT_EQ(again->mark(std::vector<Mark>{{.id = 1, .kind = MarkKind::sent}}, soon())->front(), MarkStatus::written);
+}
+
+TEST_F(MysqlBadInput, ALargePayloadIsReadWhole) {
+  sql("SET GLOBAL max_allowed_packet = 67108864");
+  sql("INSERT INTO outbox (id,aggregate_type,aggregate_id,event,payload) VALUES "
+      "(1,'t','a','e',CONCAT('\"',REPEAT('x',10000000),'\"'))");
+  const auto session = reader();
+  const auto page = session->fetch({.buckets = all_buckets_, .filter = &everything_}, soon());
+  ASSERT_TRUE(page) << page.error().message();
+  ASSERT_EQ(page->rows.size(), 1U);
+  EXPECT_EQ(page->rows[0].payload.size(), 10'000'002U);
+}
+
+TEST_F(MysqlBadInput, ASideTableIsRefusedByName) {
+  Settings table = settings();
+  table.connect.side_table = true;
+  EXPECT_EQ(refusal(table).code(), ErrorCode::invalid);
+  EXPECT_THAT(refusal(table).message(), HasSubstr("coordination"));
+}
+
+}  // namespace
+}  // namespace sluice::queue::outbox::mysql

@@ -1,0 +1,120 @@
+#include <gmock/gmock.h>
+
+#include "tests/stores/outbox_mysql/outbox_table.hpp"
+
+namespace sluice::queue::outbox::mysql {
+namespace {
+
+using testing::ElementsAre;
+
+class MysqlDesk : public OutboxTable {
+ protected:
+  void SetUp() override {
+    OutboxTable::SetUp();
+    if (IsSkipped()) {
+      return;
+    }
+    for (int id = 1; id <= 5; ++id) {
+      insert(id, id < 4 ? "t" : "u", "a", "{\"n\":" + std::to_string(id) + "}");
+    }
+    sql("UPDATE outbox SET sent_at=UTC_TIMESTAMP()-INTERVAL 10 DAY WHERE id=1");
+    sql("UPDATE outbox SET retry_count=10,last_error='rejected' WHERE id=2");
+    sql("UPDATE outbox SET retry_count=2,retry_at=UTC_TIMESTAMP()+INTERVAL 1 HOUR,last_error='later' WHERE id=3");
+    desk_ = desk();
+  }
+  std::vector<std::int64_t> ids(const ListRows& request) {
+    std::vector<std::int64_t> list;
+    for (const StoredRow& stored : desk_->list(request, soon()).value()) {
+      list.push_back(stored.row.id);
+    }
+    return list;
+  }
+  RowChanged change(const RowChange& change) {
+    return desk_->change(std::vector<RowChange>{change}, soon()).value().front();
+  }
+
+  std::unique_ptr<DeskSession> desk_;
+};
+
+TEST_F(MysqlDesk, ListsEachPart) {
+  EXPECT_THAT(ids({.part = Part::pending}), ElementsAre(3, 4, 5));
+  EXPECT_THAT(ids({.part = Part::pending, .newest_first = true, .limit = 2}), ElementsAre(5, 4));
+  EXPECT_THAT(ids({.part = Part::pending, .beyond = 4, .newest_first = true}), ElementsAre(3));
+  EXPECT_THAT(ids({.part = Part::pending, .beyond = 3}), ElementsAre(4, 5));
+  EXPECT_THAT(ids({.part = Part::dead}), ElementsAre(2));
+  EXPECT_THAT(ids({.part = Part::sent}), ElementsAre(1));
+}
+
+TEST_F(MysqlDesk, ShowsARow) {
+  const auto row = desk_->get(3, soon());
+  ASSERT_TRUE(row) << row.error().message();
+  EXPECT_EQ(row->row.payload, "{\"n\":3}");
+  EXPECT_EQ(row->row.retries, 2U);
+  EXPECT_EQ(row->last_error, "later");
+  EXPECT_TRUE(row->retry_at);
+  EXPECT_FALSE(row->sent_at);
+  EXPECT_EQ(desk_->get(99, soon()).error().code(), ErrorCode::not_found);
+}
+
+TEST_F(MysqlDesk, Counts) {
+  const auto counts = desk_->count({.sent = true, .details = true}, soon());
+  ASSERT_TRUE(counts) << counts.error().message();
+  EXPECT_EQ(counts->ready, 2U);
+  EXPECT_EQ(counts->waiting, 1U);
+  EXPECT_EQ(counts->dead, 1U);
+  EXPECT_EQ(counts->sent, 1U);
+  EXPECT_EQ(counts->oldest_id, 3);
+  EXPECT_TRUE(counts->oldest);
+  EXPECT_THAT(counts->by_type, ElementsAre(testing::Pair("t", 1), testing::Pair("u", 2)));
+  EXPECT_THAT(counts->by_error, ElementsAre(testing::Pair("later", 1), testing::Pair("rejected", 1)));
+  sql("DELETE FROM outbox");
+  const auto none = desk_->count({}, soon());
+  ASSERT_TRUE(none) << none.error().message();
+  EXPECT_EQ(none->ready + none->waiting + none->dead, 0U);
+  EXPECT_FALSE(none->oldest_id);
+}
+
+TEST_F(MysqlDesk, ChangesRowsInTheStateThatAChangeIsFor) {
+  EXPECT_EQ(change({.id = 4, .action = RowAction::redrive}), RowChanged::conflict) << "no dead letter";
+  EXPECT_EQ(change({.id = 2, .action = RowAction::redrive}), RowChanged::applied);
+  EXPECT_EQ(change({.id = 99, .action = RowAction::redrive}), RowChanged::not_found);
+  EXPECT_EQ(change({.id = 3, .action = RowAction::reset, .only_if = 1}), RowChanged::conflict);
+  EXPECT_EQ(change({.id = 3, .action = RowAction::reset, .only_if = 2}), RowChanged::applied);
+  EXPECT_EQ(change({.id = 1, .action = RowAction::delay, .after = std::chrono::minutes(1)}), RowChanged::conflict);
+  EXPECT_EQ(change({.id = 4, .action = RowAction::delay, .after = std::chrono::minutes(10)}), RowChanged::applied);
+  EXPECT_EQ(value("SELECT retry_at>UTC_TIMESTAMP()+INTERVAL 9 MINUTE FROM outbox WHERE id=4"), "1");
+  EXPECT_EQ(change({.id = 5, .action = RowAction::dead_letter, .error = "by hand"}), RowChanged::applied);
+  EXPECT_THAT(ids({.part = Part::dead}), ElementsAre(5));
+  EXPECT_EQ(desk_->get(5, soon())->last_error, "by hand");
+  EXPECT_EQ(change({.id = 2, .action = RowAction::discard}), RowChanged::applied);
+  EXPECT_THAT(ids({.part = Part::sent}), ElementsAre(1, 2));
+  EXPECT_EQ(change({.id = 3, .action = RowAction::remove}), RowChanged::applied);
+  EXPECT_EQ(change({.id = 3, .action = RowAction::remove}), RowChanged::not_found);
+}
+
+TEST_F(MysqlDesk, NamesALockThatSomebodyHoldsForTooLong) {
+  sql("START TRANSACTION");
+  sql("UPDATE outbox SET event='changed' WHERE id=4");
+  const auto changed = desk_->change(std::vector<RowChange>{{.id = 4, .action = RowAction::discard}}, soon());
+  sql("COMMIT");
+  ASSERT_TRUE(changed.has_error());
+  EXPECT_EQ(changed.error().code(), ErrorCode::throttled);
+  EXPECT_THAT(changed.error().message(), testing::HasSubstr("lock"));
+  EXPECT_EQ(change({.id = 4, .action = RowAction::discard}), RowChanged::applied) << "the session is as it was";
+}
+
+TEST_F(MysqlDesk, PrunesWhatWasSentLongAgo) {
+  sql("UPDATE outbox SET sent_at=UTC_TIMESTAMP() WHERE id=4");
+  EXPECT_EQ(desk_->prune({.sent_before = std::chrono::hours(24), .dry_run = true}, soon()).value(), 1U);
+  EXPECT_EQ(desk_->prune({.sent_before = std::chrono::hours(24)}, soon()).value(), 1U);
+  EXPECT_THAT(ids({.part = Part::sent}), ElementsAre(4));
+}
+
+TEST_F(MysqlDesk, HasNothingToSayOfTheTableThatItsOwnSqlMakes) {
+  const auto findings = desk_->inspect(soon());
+  ASSERT_TRUE(findings) << findings.error().message();
+  EXPECT_THAT(*findings, testing::IsEmpty()) << findings->front().text;
+}
+
+}  // namespace
+}  // namespace sluice::queue::outbox::mysql

@@ -1,0 +1,142 @@
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "host/stores/outbox/tunnel/ssh_tunnel.hpp"
+#include "tests/stores/outbox_mysql/outbox_table.hpp"
+#include "tests/support/ssh_server.hpp"
+
+namespace sluice::queue::outbox::mysql {
+namespace {
+
+using testing::HasSubstr;
+
+/// A folder with two authorities and a certificate by the first for "localhost".
+const std::string& certificates() {
+  static const std::string folder = [] {
+    std::string path = std::filesystem::temp_directory_path() / "sluice-tls-XXXXXX";
+    path = ::mkdtemp(path.data());
+    const std::string key = " -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes ";
+    const std::string script = "cd " + path + " && for ca in ca other; do openssl req -x509 -days 2" + key +
+                               "-subj /CN=$ca -keyout $ca.key -out $ca.pem; done 2>log && "
+                               "for name in server client; do openssl req" +
+                               key +
+                               "-subj /CN=$name -keyout $name.key -out $name.csr 2>>log && "
+                               "printf 'subjectAltName=DNS:localhost' >ext && openssl x509 -req -days 2 -in $name.csr "
+                               "-CA ca.pem -CAkey ca.key "
+                               "-CAcreateserial -extfile ext -out $name.pem 2>>log; done";
+    return std::system(script.c_str()) == 0 ? path : std::string();
+  }();
+  return folder;
+}
+
+class MysqlTls : public OutboxTable {
+ protected:
+  static void SetUpTestSuite() {
+    const std::string& folder = certificates();
+    server_options() = {"--ssl-ca=" + folder + "/ca.pem", "--ssl-cert=" + folder + "/server.pem",
+                        "--ssl-key=" + folder + "/server.key"};
+    OutboxTable::SetUpTestSuite();
+    server_options().clear();
+  }
+  static void TearDownTestSuite() {
+    OutboxTable::TearDownTestSuite();
+    std::filesystem::remove_all(certificates());
+  }
+
+  Settings tls(const std::string& host = "localhost") const {
+    Settings settings = this->settings();
+    settings.connect.url = "mysql://root@" + host + ":" + std::to_string(server().port()) + "/" + name();
+    settings.connect.tls.required = true;
+    settings.connect.tls.ca = certificates() + "/ca.pem";
+    return settings;
+  }
+  /// The cipher of the session, or why there is none.
+  std::string cipher(const Settings& settings) {
+    const auto address = address_of(settings.connect);
+    const auto session = Session::open(settings.connect, *address, clock_, soon());
+    if (session.has_error()) {
+      return session.error().message();
+    }
+    return (*session)->rows("SHOW SESSION STATUS LIKE 'Ssl_cipher'", soon())->front()[1].value_or("");
+  }
+};
+
+TEST_F(MysqlTls, ChecksTheServersCertificateAndName) {
+  EXPECT_THAT(cipher(tls()), HasSubstr("TLS_"));
+  EXPECT_THAT(cipher(tls("127.0.0.1")), HasSubstr("no TLS session")) << "the certificate is for localhost";
+  Settings other = tls();
+  other.connect.tls.ca = certificates() + "/other.pem";
+  EXPECT_THAT(cipher(other), HasSubstr("no TLS session")) << "not by this authority";
+  other.connect.tls.ca = "";
+  EXPECT_THAT(cipher(other), HasSubstr("no TLS session")) << "nor by one that the machine knows";
+}
+
+TEST_F(MysqlTls, ChecksNothingOnlyWhereItIsToldTo) {
+  Settings careless = tls("127.0.0.1");
+  careless.connect.tls.verify = false;
+  careless.connect.tls.ca = "";
+  EXPECT_THAT(cipher(careless), HasSubstr("TLS_"));
+  Settings plain = settings();
+  EXPECT_EQ(cipher(plain), "") << "without [tls] and tls= in the url there is none";
+  plain.connect.url += "?tls=skip-verify";
+  EXPECT_THAT(cipher(plain), HasSubstr("TLS_"));
+}
+
+TEST_F(MysqlTls, ShowsACertificateOfItsOwn) {
+  sql("CREATE USER IF NOT EXISTS 'certified'@'%' REQUIRE X509");
+  sql("GRANT SELECT ON " + name() + ".* TO 'certified'@'%'");
+  Settings settings = tls();
+  settings.connect.username = "certified";
+  EXPECT_THAT(cipher(settings), HasSubstr("refuses the user"));
+  settings.connect.tls.certificate = certificates() + "/client.pem";
+  settings.connect.tls.key = certificates() + "/client.key";
+  EXPECT_THAT(cipher(settings), HasSubstr("TLS_"));
+}
+
+TEST_F(MysqlTls, ChecksAnotherNameThanTheHosts) {
+  Settings named = tls("127.0.0.1");
+  named.connect.tls.server_name = "localhost";
+  EXPECT_THAT(cipher(named), HasSubstr("TLS_"));
+  named.connect.tls.server_name = "db.internal";
+  EXPECT_THAT(cipher(named), HasSubstr("hostname mismatch"));
+  named.connect.tls.server_name = "localhost";
+  named.connect.tls.ca = certificates() + "/other.pem";
+  EXPECT_THAT(cipher(named), HasSubstr("no TLS session")) << "not by this authority";
+  named.connect.tls.ca = "/nowhere/ca.pem";
+  EXPECT_THAT(cipher(named), HasSubstr("/nowhere/ca.pem"));
+  named = tls();
+  named.connect.url = "mysql://root@unix(" + server().socket() + ")/" + name();
+  named.connect.tls.server_name = "localhost";
+  EXPECT_THAT(cipher(named), HasSubstr("TLS_")) << "over a socket too";
+}
+
+TEST_F(MysqlTls, WorksThroughATunnel) {
+  const auto ssh = test::SshServer::start();
+  if (ssh == nullptr) {
+    GTEST_SKIP() << test::SshServer::absence();
+  }
+  SshSettings way{.host = "127.0.0.1",
+                  .port = static_cast<std::uint32_t>(ssh->port()),
+                  .private_key = ssh->good_key(),
+                  .known_hosts = ssh->known_hosts(),
+                  .target_host = "127.0.0.1",
+                  .target_port = static_cast<std::uint32_t>(server().port())};
+  Settings through = settings();
+  through.connect.url = "mysql://root@db.internal:3306/" + name();
+  through.connect.tunnel = std::make_shared<SshTunnel>(way, clock_);
+  insert(1, "t", "a", "\"" + std::string(300'000, 'x') + "\"");
+  const auto session = database(through)->open_reader(true, soon());
+  ASSERT_TRUE(session) << session.error().message();
+  EXPECT_EQ(pending(**session).size(), 1U);
+  through.connect.tls.required = true;
+  through.connect.tls.ca = certificates() + "/ca.pem";
+  EXPECT_THAT(cipher(through), HasSubstr("hostname mismatch"))
+      << "the certificate is for localhost, the url says db.internal";
+  through.connect.tls.server_name = "localhost";
+  EXPECT_THAT(cipher(through), HasSubstr("TLS_")) << "TLS inside of the tunnel";
+}
+
+}  // namespace
+}  // namespace sluice::queue::outbox::mysql
