@@ -28,13 +28,13 @@ constexpr Duration kCallTime = std::chrono::seconds(60);
 constexpr std::size_t kPruneBatch = 5000;
 
 /// One outbox of the host file. A resource that can be moved.
-struct OpenOutbox {
+struct ChosenOutbox {
   std::string name;
   std::unique_ptr<SystemClock> clock = std::make_unique<SystemClock>();
   std::unique_ptr<SeededRandom> random = std::make_unique<SeededRandom>();
-  std::unique_ptr<queue::outbox::OutboxQueues> queues;
+  runtime::OpenOutbox open{};
 
-  queue::outbox::Database& database() const { return queues->database(); }
+  queue::outbox::Database& database() const { return open.queues->database(); }
   Deadline deadline() const { return Deadline::after(*clock, kCallTime); }
   Exit failure(const Error& error) const { return Exit::failure("outbox " + name + ": " + error.message()); }
 };
@@ -54,7 +54,7 @@ OrExit<std::string> chosen_name(const Arguments& arguments, const config::HostCo
                                    : "which outbox? name one of " + listed(names) + " of " + host.file);
 }
 
-OrExit<OpenOutbox> open(const Arguments& arguments) {
+OrExit<ChosenOutbox> choose(const Arguments& arguments) {
   const auto host = load_host_file(arguments);
   if (host.has_error()) {
     return host.error();
@@ -63,17 +63,17 @@ OrExit<OpenOutbox> open(const Arguments& arguments) {
   if (name.has_error()) {
     return name.error();
   }
-  OpenOutbox outbox{.name = *std::move(name)};
-  auto queues = runtime::open_outbox(*host, outbox.name, *outbox.clock, *outbox.random, {});
-  if (queues.has_error()) {
-    return Exit(kExitConfiguration, queues.error().message());
+  ChosenOutbox outbox{.name = *std::move(name)};
+  auto open = runtime::open_outbox(*host, outbox.name, {*outbox.clock, *outbox.random});
+  if (open.has_error()) {
+    return Exit(kExitConfiguration, open.error().message());
   }
-  outbox.queues = *std::move(queues);
+  outbox.open = *std::move(open);
   return outbox;
 }
 
 Exit print_ddl(const Arguments& arguments, Console& console) {
-  const auto outbox = open(arguments);
+  const auto outbox = choose(arguments);
   if (outbox.has_error()) {
     return outbox.error();
   }
@@ -87,7 +87,7 @@ struct Status {
   bool usable = true;
 };
 
-Result<Status> look(const OpenOutbox& outbox, bool sent) {
+Result<Status> look(const ChosenOutbox& outbox, bool sent) {
   auto desk = outbox.database().open_desk(outbox.deadline());
   if (!desk) {
     return desk.error();
@@ -120,7 +120,7 @@ void write_counts(JsonText& json, const char* key, const std::map<std::string, s
   json.end_object();
 }
 
-std::string json_of(const OpenOutbox& outbox, const Status& status) {
+std::string json_of(const ChosenOutbox& outbox, const Status& status) {
   JsonText json(JsonText::Layout::indented);
   const TableCounts& counts = status.counts;
   json.begin_object();
@@ -195,7 +195,7 @@ Exit print_status(const Arguments& arguments, Console& console) {
   if (output.has_error()) {
     return output.error();
   }
-  const auto outbox = open(arguments);
+  const auto outbox = choose(arguments);
   if (outbox.has_error()) {
     return outbox.error();
   }
@@ -218,7 +218,7 @@ struct Pruned {
 };
 
 /// Batch by batch, so that no transaction is long.
-Result<Pruned> prune_all(const OpenOutbox& outbox, DeskSession& desk, Duration age, Console& console) {
+Result<Pruned> prune_all(const ChosenOutbox& outbox, DeskSession& desk, Duration age, Console& console) {
   const InterruptFlag interrupt;
   const SteadyTime begun = outbox.clock->steady_now();
   Pruned pruned;
@@ -239,7 +239,7 @@ Result<Pruned> prune_all(const OpenOutbox& outbox, DeskSession& desk, Duration a
   }
 }
 
-void report_pruned(const OpenOutbox& outbox, Output output, bool dry_run, std::uint64_t rows, Console& console) {
+void report_pruned(const ChosenOutbox& outbox, Output output, bool dry_run, std::uint64_t rows, Console& console) {
   if (output == Output::json) {
     JsonText json(JsonText::Layout::indented);
     json.begin_object();
@@ -268,7 +268,7 @@ Exit prune(const Arguments& arguments, Console& console) {
   if (!dry_run && !arguments.has("yes") && !console.interactive()) {
     return Exit::usage("rows are deleted for good; say --yes, as there is no terminal to ask on, or --dry-run");
   }
-  const auto outbox = open(arguments);
+  const auto outbox = choose(arguments);
   if (outbox.has_error()) {
     return outbox.error();
   }

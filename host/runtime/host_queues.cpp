@@ -153,25 +153,11 @@ Result<std::unique_ptr<HostQueues::OpenStore>> HostQueues::open(const std::strin
 }
 
 Result<std::unique_ptr<HostQueues::OpenStore>> HostQueues::open_outbox_named(const std::string& name) const {
-  std::unique_ptr<DynamoDbConnection> connection;
-  const auto found = config_.outboxes.find(name);
-  if (found != config_.outboxes.end() && found->second.kind == config::OutboxKind::dynamodb) {
-    auto opened = DynamoDbConnection::open({.region = found->second.region,
-                                            .endpoint = found->second.endpoint,
-                                            .region_setting = "region in [outbox." + name + "]",
-                                            .metrics = metrics_},
-                                           clock_, random_);
-    if (!opened) {
-      return opened.error();
-    }
-    connection = *std::move(opened);
+  auto outbox = open_outbox(config_, name, {clock_, random_, metrics_, report_});
+  if (!outbox) {
+    return outbox.error();
   }
-  dynamo::Client* const client = connection ? &connection->client() : nullptr;
-  auto queues = open_outbox(config_, name, {clock_, random_, client, report_});
-  if (!queues) {
-    return queues.error();
-  }
-  return std::make_unique<OpenStore>(std::move(connection), std::move(*queues));
+  return std::make_unique<OpenStore>(std::move(outbox->connection), std::move(outbox->queues));
 }
 
 Result<std::unique_ptr<HostQueues::OpenStore>> HostQueues::open_sqlite(const config::StoreConfig& store) const {

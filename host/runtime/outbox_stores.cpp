@@ -101,7 +101,8 @@ Result<std::shared_ptr<queue::outbox::Tunnel>> tunnel_of(const config::OutboxCon
 
 /// The one place that knows which databases there are.
 Result<std::unique_ptr<Database>> database_of(const config::OutboxConfig& outbox, Settings settings,
-                                              const OutboxSeams& seams) {
+                                              const OutboxSeams& seams,
+                                              std::unique_ptr<DynamoDbConnection>& connection) {
   const std::string where = "[outbox." + settings.name + "]: ";
   if (outbox.kind == config::OutboxKind::dynamodb) {
     if (outbox.ssh || outbox.tls || outbox.side_table || outbox.compat) {
@@ -109,7 +110,16 @@ Result<std::unique_ptr<Database>> database_of(const config::OutboxConfig& outbox
                                            "kind \"dynamodb\" has no 'ssh', 'tls', 'coordination' and 'compat'; "
                                            "take them away");
     }
-    return queue::outbox::make_dynamodb_outbox(std::move(settings), *seams.client, seams.clock, seams.random);
+    auto opened = DynamoDbConnection::open({.region = outbox.region,
+                                            .endpoint = outbox.endpoint,
+                                            .region_setting = "region in [outbox." + settings.name + "]",
+                                            .metrics = seams.metrics},
+                                           seams.clock, seams.random);
+    if (!opened) {
+      return opened.error();
+    }
+    connection = *std::move(opened);
+    return queue::outbox::make_dynamodb_outbox(std::move(settings), connection->client(), seams.clock, seams.random);
   }
   if (outbox.side_table) {
     return Error(ErrorCode::invalid, where + "this build has no coordination = \"table\"; use \"locks\"");
@@ -128,8 +138,7 @@ Result<std::unique_ptr<Database>> database_of(const config::OutboxConfig& outbox
 
 }  // namespace
 
-Result<std::unique_ptr<queue::outbox::OutboxQueues>> open_outbox(const config::HostConfig& host,
-                                                                 const std::string& name, OutboxSeams seams) {
+Result<OpenOutbox> open_outbox(const config::HostConfig& host, const std::string& name, OutboxSeams seams) {
   const auto found = host.outboxes.find(name);
   if (found == host.outboxes.end()) {
     return Error(ErrorCode::queue_missing, host.file + " has no [outbox." + name + "]; add it, or check the name");
@@ -141,12 +150,14 @@ Result<std::unique_ptr<queue::outbox::OutboxQueues>> open_outbox(const config::H
                                        .fetch_limit = outbox.fetch_limit,
                                        .poll_interval = outbox.poll_interval,
                                        .report = std::move(seams.report)};
-  auto database = database_of(outbox, options.settings, seams);
+  OpenOutbox open;
+  auto database = database_of(outbox, options.settings, seams, open.connection);
   if (!database) {
     return database.error();
   }
-  return std::make_unique<queue::outbox::OutboxQueues>(std::move(options), *std::move(database), seams.clock,
-                                                       seams.random);
+  open.queues = std::make_unique<queue::outbox::OutboxQueues>(std::move(options), *std::move(database), seams.clock,
+                                                              seams.random);
+  return open;
 }
 
 queue::Selection selection_of(const config::JobConfig& job) {

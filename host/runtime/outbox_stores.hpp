@@ -8,25 +8,31 @@
 #include "base/error.hpp"
 #include "base/random.hpp"
 #include "config/config.hpp"
-#include "dynamo/client.hpp"
+#include "host/observe/metrics.hpp"
 #include "host/queue/selection.hpp"
+#include "host/runtime/dynamodb_connection.hpp"
 #include "host/stores/outbox/outbox_queues.hpp"
 
 /// From [outbox.NAME] of a host file to the store that it describes.
 namespace sluice::runtime {
 
-/// What an outbox stands on. The references, and the client, outlive it.
+/// What is told of an outbox and what it is given. The references, and `metrics` unless it is null, outlive it.
 struct OutboxSeams {
   const Clock& clock;
   Random& random;
-  dynamo::Client* client = nullptr;  ///< for kind = "dynamodb"; otherwise null
+  observe::Metrics* metrics = nullptr;  ///< of requests to DynamoDB
   std::function<void(const std::string&)> report{};
+};
+
+/// An outbox with what it stands on.
+struct OpenOutbox {
+  std::unique_ptr<DynamoDbConnection> connection;  ///< of kind = "dynamodb"; otherwise null
+  std::unique_ptr<queue::outbox::OutboxQueues> queues;
 };
 
 /// Connects to nothing yet. ErrorCode::queue_missing where the host file has none of that name, `invalid` for what the
 /// kind cannot do.
-Result<std::unique_ptr<queue::outbox::OutboxQueues>> open_outbox(const config::HostConfig& host,
-                                                                 const std::string& name, OutboxSeams seams);
+Result<OpenOutbox> open_outbox(const config::HostConfig& host, const std::string& name, OutboxSeams seams);
 
 /// Which rows the job takes.
 queue::Selection selection_of(const config::JobConfig& job);

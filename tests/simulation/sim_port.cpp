@@ -68,8 +68,8 @@ SimPort::SimPort(World& world, Truth::Host host)
       source_(*world.backend.queues_of(host).open_source(address())),
       operator_(*world.backend.outside().open_operator(address().queue)) {
   if (world.keys) {
-    keys_ = std::make_unique<Keys>(world, *world.backend.queues_of(host).open_keys(address().queue));
-    asker_.emplace(*keys_, work::MessageKey(*world.keys), kJob, world.clock);
+    keys_.push_back(std::make_unique<Keys>(world, *world.backend.queues_of(host).open_keys(address().queue)));
+    asker_.emplace(keys_, work::MessageKey(*world.keys), kJob, world.clock);
   }
 }
 

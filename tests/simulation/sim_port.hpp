@@ -107,7 +107,7 @@ class SimPort {
   SimLedger crash_ledger_;
   const std::unique_ptr<queue::Source> source_;
   const std::unique_ptr<queue::Operator> operator_;
-  std::unique_ptr<Keys> keys_;  ///< null: the job has none
+  work::KeyCall::Keys keys_;  ///< none: the job has none
   std::optional<work::KeyCall> asker_;
 };
 

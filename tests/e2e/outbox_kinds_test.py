@@ -1,0 +1,223 @@
+"""The real binary on outboxes in MariaDB, also through an SSH server's error, and in DynamoDB: drained in order, a failure
+with its retry and dead letter, two hosts of which one is killed."""
+
+import collections
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import unittest
+
+from support import EMULATOR, FIXTURE_PLUGINS, PATIENCE, SLUICE, Emulator, free_port, until
+
+MARIADB = "/usr/sbin/mariadbd"
+GROUPS = 20
+
+
+class KindCase(unittest.TestCase):
+    """A folder with a host file for an outbox, whose job writes the id of each row that it is handed to a file."""
+
+    __test__ = False
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="sluice-outbox-")
+        self.addCleanup(shutil.rmtree, self.folder, True)
+        self.handled = os.path.join(self.folder, "handled")
+        self.hosts = []
+        self.addCleanup(self.end_hosts)
+        self.configure()
+
+    def end_hosts(self):
+        for host in self.hosts:
+            if host.poll() is None:
+                host.kill()
+            host.wait()
+
+    def configure(self, handler="counts", job="", retry=""):
+        os.makedirs(os.path.join(self.folder, "jobs.d"), exist_ok=True)
+        for name in ("one", "two"):
+            with open(os.path.join(self.folder, name + ".toml"), "w", encoding="utf-8") as file:
+                file.write(f'[host]\nplugin_dirs = ["{FIXTURE_PLUGINS}"]\nstate_dir = "var-{name}"\n'
+                           f'[store]\npath = "var-{name}/store.db"\n[outbox.orders]\nlease = "3s"\n'
+                           f'poll_interval = "100ms"\n{self.outbox()}')
+        with open(os.path.join(self.folder, "jobs.d", "relay.toml"), "w", encoding="utf-8") as file:
+            file.write(f'[job]\nsource = "outbox:orders"\nhandler = "{handler}"\nconcurrency = 4\n{job}\n{retry}\n'
+                       + (f'[job.options]\npath = "{self.handled}"\n' if handler == "counts" else ""))
+
+    def sluice(self, *words, expect=0):
+        done = subprocess.run([SLUICE, *words, "--config", os.path.join(self.folder, "one.toml")], capture_output=True,
+                              text=True, timeout=PATIENCE)
+        self.assertEqual(done.returncode, expect, done.stdout + done.stderr)
+        return done.stdout
+
+    def launch(self, name="one", *words):
+        with open(os.path.join(self.folder, name + ".log"), "ab") as log:
+            host = subprocess.Popen([SLUICE, "run", "--config", os.path.join(self.folder, name + ".toml"), *words],
+                                    stdout=log, stderr=log)
+        self.hosts.append(host)
+        return host
+
+    def log(self, name="one"):
+        with open(os.path.join(self.folder, name + ".log"), encoding="utf-8", errors="replace") as file:
+            return file.read()
+
+    def ids(self):
+        try:
+            with open(self.handled, encoding="utf-8") as file:
+                return [int(line) for line in file.read().split()]
+        except FileNotFoundError:
+            return []
+
+    def status(self):
+        return json.loads(self.sluice("outbox", "status", "--json"))
+
+    def check_order(self, count):
+        """Every row came, and first deliveries of a group in its order: row N is of group N modulo GROUPS."""
+        first = list(dict.fromkeys(self.ids()))
+        self.assertEqual(sorted(first), list(range(1, count + 1)))
+        highest = collections.defaultdict(int)
+        for one in first:
+            self.assertLess(highest[one % GROUPS], one)
+            highest[one % GROUPS] = one
+
+
+class Kinds:
+    """What holds for each kind of database."""
+
+    def test_a_backlog_is_drained_in_order_and_marked(self):
+        self.insert(1, 400)
+        self.assertEqual(self.status()["pending"], 400)
+        self.assertEqual(self.launch("one", "--until-empty").wait(PATIENCE), 0, self.log())
+        self.check_order(400)
+        self.assertEqual(len(self.ids()), 400)
+        self.assertEqual(self.status()["pending"], 0)
+
+    def test_rows_that_fail_become_dead_letters_and_come_back(self):
+        self.configure(handler="fails", retry='[job.retry]\nmax_attempts = 2\nbase = "10ms"')
+        self.insert(1, 3)
+        host = self.launch()
+        until("they are dead letters", lambda: self.status()["dead"] == 3)
+        host.send_signal(signal.SIGTERM)
+        self.assertEqual(host.wait(PATIENCE), 0, self.log())
+        listed = json.loads(self.sluice("ls", "--outbox", "orders", "--dlq", "--json"))
+        self.assertEqual(sorted(row["id"] for row in listed["statuses"]), ["1", "2", "3"])
+        self.sluice("redrive", "--outbox", "orders", "--all", "--yes")
+        self.configure()
+        self.assertEqual(self.launch("one", "--until-empty").wait(PATIENCE), 0, self.log())
+        self.check_order(3)
+
+    def test_the_groups_of_a_host_that_is_killed_go_to_the_other(self):
+        self.insert(1, 300)
+        self.launch("one")
+        self.launch("two")
+        until("something is handled", lambda: len(self.ids()) > 20)
+        self.hosts[0].kill()
+        self.insert(301, 600)
+        until("all is published", lambda: self.status()["pending"] == 0)
+        self.hosts[1].send_signal(signal.SIGTERM)
+        self.assertEqual(self.hosts[1].wait(PATIENCE), 0, self.log("two"))
+        self.check_order(600)
+
+
+class OutboxDynamo(Kinds, KindCase):
+    __test__ = True
+
+    @classmethod
+    def setUpClass(cls):
+        if not os.access(EMULATOR, os.X_OK):
+            raise unittest.SkipTest("SKIPPED: no DynamoDB emulator; ./dev deps installs it")
+        os.environ.update(AWS_ACCESS_KEY_ID="test", AWS_SECRET_ACCESS_KEY="test")
+
+    def setUp(self):
+        self.emulator = Emulator()
+        self.addCleanup(self.emulator.stop)
+        super().setUp()
+        self.emulator.call("CreateTable", TableName="shop-outbox", BillingMode="PAY_PER_REQUEST",
+                           AttributeDefinitions=[{"AttributeName": "bucket", "AttributeType": "S"},
+                                                 {"AttributeName": "id", "AttributeType": "N"}],
+                           KeySchema=[{"AttributeName": "bucket", "KeyType": "HASH"},
+                                      {"AttributeName": "id", "KeyType": "RANGE"}])
+
+    def outbox(self):
+        return (f'kind = "dynamodb"\nregion = "eu-west-1"\nendpoint = "{self.emulator.endpoint}"\n'
+                'table = "shop-outbox"\nbuckets = 8\n')
+
+    def insert(self, first, last):
+        for one in range(first, last + 1):
+            self.emulator.call("PutItem", TableName="shop-outbox", Item={
+                "bucket": {"S": str(one % GROUPS % 8)}, "id": {"N": str(one)}, "event": {"S": "created"},
+                "aggregate_type": {"S": "orders"}, "aggregate_id": {"S": f"g{one % GROUPS}"},
+                "payload": {"S": json.dumps({"n": one})}})
+
+    def test_a_table_that_is_not_there_is_named(self):
+        self.emulator.call("DeleteTable", TableName="shop-outbox")
+        self.assertEqual(self.launch().wait(PATIENCE), 78, self.log())
+        self.assertIn("table 'shop-outbox' does not exist", self.log())
+
+
+class OutboxMariaDb(Kinds, KindCase):
+    __test__ = True
+
+    @classmethod
+    def setUpClass(cls):
+        if not os.access(MARIADB, os.X_OK) or not shutil.which("mariadb-install-db"):
+            raise unittest.SkipTest("SKIPPED: MariaDB's server is not installed; ./dev deps installs it")
+        if not shutil.which("mariadb"):
+            raise unittest.SkipTest("SKIPPED: MariaDB's client is not installed; ./dev deps installs it")
+        cls.data = tempfile.mkdtemp(prefix="sluice-mariadb-")
+        os.mkdir(os.path.join(cls.data, "tmp"))
+        user = ["--user=root"] if os.geteuid() == 0 else []
+        subprocess.run(["mariadb-install-db", "--no-defaults", *user, f"--datadir={cls.data}/data", f"--tmpdir={cls.data}/tmp",
+                        "--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve"],
+                       check=True, capture_output=True)
+        cls.port = free_port()
+        cls.server = subprocess.Popen([MARIADB, "--no-defaults", *user, "--bind-address=127.0.0.1", "--skip-name-resolve",
+                                       f"--datadir={cls.data}/data", f"--socket={cls.data}/socket", f"--port={cls.port}",
+                                       f"--tmpdir={cls.data}/tmp", f"--pid-file={cls.data}/pid",
+                                       f"--log-error={cls.data}/error.log"])
+        until("MariaDB is up", lambda: cls.run_sql("SELECT 1", "").returncode == 0)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.kill()
+        cls.server.wait()
+        shutil.rmtree(cls.data, ignore_errors=True)
+
+    @classmethod
+    def run_sql(cls, text, database="shop"):
+        return subprocess.run(["mariadb", "--no-defaults", f"--socket={cls.data}/socket", "-u", "root", "-N", *([database] if database else [])],
+                              input=text, text=True, capture_output=True)
+
+    def sql(self, text, database="shop"):
+        done = self.run_sql(text, database)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def setUp(self):
+        self.sql("DROP DATABASE IF EXISTS shop; CREATE DATABASE shop CHARACTER SET utf8mb4", "")
+        super().setUp()
+        self.sql(self.sluice("outbox", "ddl", "orders"))
+
+    def outbox(self):
+        return f'kind = "mysql"\nurl = "mysql://root@127.0.0.1:{self.port}/shop"\n'
+
+    def insert(self, first, last):
+        self.sql("INSERT INTO outbox (id, aggregate_type, aggregate_id, event, payload) VALUES "
+                 + ", ".join(f"({one}, 'orders', 'g{one % GROUPS}', 'created', '{{\"n\": {one}}}')"
+                             for one in range(first, last + 1)))
+
+    def test_an_ssh_server_that_does_not_answer_is_named(self):
+        key = os.path.join(self.folder, "key")
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
+        with open(os.path.join(self.folder, "one.toml"), "a", encoding="utf-8") as file:
+            file.write(f'[outbox.orders.ssh]\nhost = "127.0.0.1"\nport = {free_port()}\nuser = "relay"\n'
+                       f'private_key = "{key}"\nknown_hosts = "{key}.pub"\n')
+        done = subprocess.run([SLUICE, "outbox", "status", "--config", os.path.join(self.folder, "one.toml")],
+                              capture_output=True, text=True, timeout=PATIENCE)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("ssh://relay@127.0.0.1", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
