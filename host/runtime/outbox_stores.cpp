@@ -56,21 +56,29 @@ Settings settings_of(const config::OutboxConfig& outbox, const std::string& name
 }
 
 /// Where the database answers, as the SSH server reaches it.
-Result<std::pair<std::string, std::uint32_t>> target_of(const config::OutboxConfig& outbox, const Settings& settings) {
+struct Target {
+  std::string host;
+  std::uint32_t port = 0;
+};
+
+Result<Target> target_of(const config::OutboxConfig& outbox, const Settings& settings) {
   if (outbox.kind == config::OutboxKind::mysql) {
     const auto address = queue::outbox::mysql::parse_url(outbox.url);
-    return address ? Result<std::pair<std::string, std::uint32_t>>({address->host, address->port}) : address.error();
+    if (!address) {
+      return address.error();
+    }
+    return Target{address->host, address->port};
   }
   const auto keywords = queue::outbox::postgres::connection_info(settings.connect, Deadline::never());
   if (!keywords) {
     return keywords.error();
   }
-  std::pair<std::string, std::uint32_t> target{"127.0.0.1", 5432};
+  Target target{"127.0.0.1", 5432};
   for (const auto& [keyword, value] : *keywords) {
     if (keyword == "host") {
-      target.first = value;
+      target.host = value;
     } else if (keyword == "port") {
-      std::from_chars(value.data(), value.data() + value.size(), target.second);
+      std::from_chars(value.data(), value.data() + value.size(), target.port);
     }
   }
   return target;
@@ -94,8 +102,8 @@ Result<std::shared_ptr<queue::outbox::Tunnel>> tunnel_of(const config::OutboxCon
                                  .known_hosts = ssh.known_hosts,
                                  .host_key_algorithms = ssh.host_key_algorithms,
                                  .check_host_key = ssh.check_host_key,
-                                 .target_host = target->first,
-                                 .target_port = target->second},
+                                 .target_host = target->host,
+                                 .target_port = target->port},
       clock));
 }
 

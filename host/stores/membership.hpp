@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 
@@ -11,26 +10,24 @@
 
 namespace sluice::queue {
 
-/// What a host tells of itself every few seconds: one item for each host, whatever the number of its shards. A value.
+/// What a host tells of itself every few seconds. A value.
 struct Heartbeat {
-  std::string host;                ///< its incarnation: a host that starts again is another one
-  std::int64_t counter = 0;        ///< grows with each
-  Duration lease{};                ///< how long its shards stay its own without another one
-  bool leaving = false;            ///< it drains, and takes no more shards
-  std::set<std::string> works_on;  ///< halves of queues
+  std::string host;          ///< its incarnation: a host that starts again is another one
+  std::int64_t counter = 0;  ///< grows with each
+  Duration lease{};          ///< how long what it holds stays its own without another one
 };
 
 /// Which hosts live, as one of them can know it: by how long ago, on its own monotonic clock, it saw each one's counter
 /// move. No host's wall clock is compared with another's. Not thread-safe.
 class Membership {
  public:
-  /// `otherwise` is the lease of a host that has shards but tells nothing of itself.
+  /// `otherwise` is the lease of a host that holds something but tells nothing of itself.
   explicit Membership(Duration otherwise) : otherwise_(otherwise) {}
 
   /// What a consistent read of all heartbeats has found; `now` is when its answer was there. A host that is not among
   /// them any more is as one whose counter stands still.
   void saw(std::span<const Heartbeat> beats, SteadyTime now);
-  /// A shard is that host's.
+  /// Something is held by that host.
   void met(const std::string& host, SteadyTime now);
 
   /// False once a whole lease of that host has passed since its counter was first seen as it is, or since it was met.
@@ -38,10 +35,6 @@ class Membership {
   bool alive(const std::string& host, SteadyTime now) const;
   /// It has been dead since then at the latest.
   bool dead_since(const std::string& host, SteadyTime then) const;
-  /// Those that live, stay and work on the half.
-  std::set<std::string> workers(const std::string& half, SteadyTime now) const;
-  /// When the next of those that live will be taken for dead, if nothing is heard of it.
-  std::optional<SteadyTime> next_death(SteadyTime now) const;
 
  private:
   struct Sight {
@@ -72,10 +65,6 @@ class OwnLease {
 
   /// What this host holds is its own.
   bool holds(SteadyTime now) const { return began_ && now < *began_ + lease_; }
-  /// A handler may still be started: not in the last third of a lease that nothing has renewed.
-  bool may_start(SteadyTime now) const { return began_ && now < *began_ + lease_ / 3 * 2; }
-  /// When it ends; the distant past where there is none.
-  SteadyTime ends() const { return began_ ? *began_ + lease_ : SteadyTime::min(); }
 
  private:
   const Duration lease_;

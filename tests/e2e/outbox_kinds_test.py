@@ -25,6 +25,10 @@ class KindCase(unittest.TestCase):
         self.folder = tempfile.mkdtemp(prefix="sluice-outbox-")
         self.addCleanup(shutil.rmtree, self.folder, True)
         self.handled = os.path.join(self.folder, "handled")
+        # Not the folder of all fixtures: some of them take their time to be refused.
+        os.mkdir(os.path.join(self.folder, "plugins"))
+        for plugin in ("counts.so", "fails.so"):
+            shutil.copy(os.path.join(FIXTURE_PLUGINS, plugin), os.path.join(self.folder, "plugins"))
         self.hosts = []
         self.addCleanup(self.end_hosts)
         self.configure()
@@ -39,7 +43,7 @@ class KindCase(unittest.TestCase):
         os.makedirs(os.path.join(self.folder, "jobs.d"), exist_ok=True)
         for name in ("one", "two"):
             with open(os.path.join(self.folder, name + ".toml"), "w", encoding="utf-8") as file:
-                file.write(f'[host]\nplugin_dirs = ["{FIXTURE_PLUGINS}"]\nstate_dir = "var-{name}"\n'
+                file.write(f'[host]\nplugin_dirs = ["plugins"]\nstate_dir = "var-{name}"\n'
                            f'[store]\npath = "var-{name}/store.db"\n[outbox.orders]\nlease = "3s"\n'
                            f'poll_interval = "100ms"\n{self.outbox()}')
         with open(os.path.join(self.folder, "jobs.d", "relay.toml"), "w", encoding="utf-8") as file:

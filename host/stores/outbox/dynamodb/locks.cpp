@@ -94,9 +94,7 @@ Result<Members> DynamoDbLocks::look(Deadline deadline) {
   for (const auto& [member, item] : *items) {
     beats.push_back({.host = std::to_string(member),
                      .counter = number_of(item, kCounter),
-                     .lease = std::chrono::milliseconds(number_of(item, kLease)),
-                     .leaving = false,
-                     .works_on = {space_.name}});
+                     .lease = std::chrono::milliseconds(number_of(item, kLease))});
   }
   members_.saw(beats, now);
   Members members{.count = 0, .other_buckets = 0};

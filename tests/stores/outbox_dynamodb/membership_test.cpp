@@ -1,0 +1,61 @@
+#include "host/stores/membership.hpp"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace sluice::queue {
+namespace {
+
+using namespace std::chrono_literals;
+
+SteadyTime at(Duration since) { return SteadyTime() + 1000s + since; }
+
+void see(Membership& members, std::vector<Heartbeat> beats, Duration when) { members.saw(beats, at(when)); }
+
+TEST(MembershipTest, AHostLivesForALeaseFromWhenItsCounterWasSeenToMove) {
+  Membership members(10s);
+  see(members, {{"a", 1, 10s}}, 0s);
+  see(members, {{"a", 1, 10s}}, 8s);
+  EXPECT_TRUE(members.alive("a", at(9s)));
+  EXPECT_FALSE(members.alive("a", at(10s)));
+  see(members, {{"a", 2, 10s}}, 12s);
+  EXPECT_TRUE(members.alive("a", at(21s))) << "it was slow";
+}
+
+TEST(MembershipTest, OneThatTellsNothingIsWaitedForFromWhenItWasMet) {
+  Membership members(10s);
+  EXPECT_FALSE(members.alive("b", at(0s)));
+  members.met("b", at(0s));
+  members.met("b", at(9s));
+  EXPECT_TRUE(members.alive("b", at(9s)));
+  EXPECT_FALSE(members.alive("b", at(10s)));
+}
+
+TEST(MembershipTest, ADeadOneThatIsStillListedStaysDead) {
+  Membership members(10s);
+  for (const Duration when : {0s, 20s, 60s, 100s}) {
+    see(members, {{"a", 1, 10s}}, when);
+  }
+  EXPECT_FALSE(members.alive("a", at(100s)));
+  EXPECT_TRUE(members.dead_since("a", at(10s)));
+  EXPECT_FALSE(members.dead_since("a", at(9s)));
+}
+
+TEST(OwnLeaseTest, EndsALeaseAfterItsHeartbeatWasBegun) {
+  OwnLease lease(10s);
+  EXPECT_FALSE(lease.holds(at(0s)));
+  EXPECT_FALSE(lease.renewed(at(0s), at(3s))) << "there was none before";
+  EXPECT_TRUE(lease.holds(at(9s)));
+  EXPECT_FALSE(lease.holds(at(10s)));
+}
+
+TEST(OwnLeaseTest, AHeartbeatThatWasWrittenAfterTheEndDoesNotBringBackWhatWasHeld) {
+  OwnLease lease(10s);
+  (void)lease.renewed(at(0s), at(0s));
+  EXPECT_TRUE(lease.renewed(at(6s), at(7s)));
+  EXPECT_FALSE(lease.renewed(at(15s), at(17s))) << "begun in time, written too late: others may have seen it dead";
+}
+
+}  // namespace
+}  // namespace sluice::queue
