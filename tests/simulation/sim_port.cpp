@@ -202,6 +202,7 @@ std::vector<queue::SettleResult> SimPort::settle_some(std::span<const queue::Com
     }
   }
   std::vector<queue::Completion> real;
+  real.reserve(places.size());
   for (const std::size_t i : places) {
     real.push_back(completions[i]);
   }

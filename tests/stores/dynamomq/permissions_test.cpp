@@ -156,6 +156,7 @@ void PermissionsTest::work_as_a_host(const std::string& lost) {
   const auto claims = claim(6);
   ASSERT_EQ(claims.size(), 6U);
   std::vector<Receipt> receipts;
+  receipts.reserve(claims.size());
   for (const Delivery& claim : claims) {
     receipts.push_back(claim.receipt);
   }
