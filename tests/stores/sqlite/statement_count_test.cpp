@@ -40,14 +40,14 @@ void (*hook())() { return reinterpret_cast<void (*)()>(&on_open); }
 
 class SqliteStatements : public ::testing::Test {
  protected:
-  SqliteStatements() {
+  void SetUp() override {
     sqlite3_auto_extension(hook());
     store_ = open_store(file_, clock_, random_);
     raw_sql(file_,
             "CREATE TABLE accounts (number INTEGER PRIMARY KEY, balance INTEGER NOT NULL); "
             "INSERT INTO accounts VALUES (1, 0)");
   }
-  ~SqliteStatements() override {
+  void TearDown() override {
     store_.reset();
     sqlite3_cancel_auto_extension(hook());
     EXPECT_EQ(broken_invariants(file_), std::vector<std::string>{});
