@@ -1,7 +1,5 @@
 #include "host/runtime/outbox_stores.hpp"
 
-#include <charconv>
-#include <cstdint>
 #include <utility>
 
 #include "host/runtime/host_name.hpp"
@@ -56,40 +54,22 @@ Settings settings_of(const config::OutboxConfig& outbox, const std::string& name
 }
 
 /// Where the database answers, as the SSH server reaches it.
-struct Target {
-  std::string host;
-  std::uint32_t port = 0;
-};
-
-Result<Target> target_of(const config::OutboxConfig& outbox, const Settings& settings) {
-  if (outbox.kind == config::OutboxKind::mysql) {
-    const auto address = queue::outbox::mysql::parse_url(outbox.url);
-    if (!address) {
-      return address.error();
-    }
-    return Target{address->host, address->port};
+Result<queue::outbox::postgres::ServerPlace> target_of(const config::OutboxConfig& outbox) {
+  if (outbox.kind != config::OutboxKind::mysql) {
+    return queue::outbox::postgres::server_of(outbox.url);
   }
-  const auto keywords = queue::outbox::postgres::connection_info(settings.connect, Deadline::never());
-  if (!keywords) {
-    return keywords.error();
+  const auto address = queue::outbox::mysql::parse_url(outbox.url);
+  if (!address) {
+    return address.error();
   }
-  Target target{"127.0.0.1", 5432};
-  for (const auto& [keyword, value] : *keywords) {
-    if (keyword == "host") {
-      target.host = value;
-    } else if (keyword == "port") {
-      std::from_chars(value.data(), value.data() + value.size(), target.port);
-    }
-  }
-  return target;
+  return queue::outbox::postgres::ServerPlace{address->host, address->port};
 }
 
-Result<std::shared_ptr<queue::outbox::Tunnel>> tunnel_of(const config::OutboxConfig& outbox, const Settings& settings,
-                                                         const Clock& clock) {
+Result<std::shared_ptr<queue::outbox::Tunnel>> tunnel_of(const config::OutboxConfig& outbox, const Clock& clock) {
   if (!outbox.ssh) {
     return std::shared_ptr<queue::outbox::Tunnel>();
   }
-  const auto target = target_of(outbox, settings);
+  const auto target = target_of(outbox);
   if (!target) {
     return target.error();
   }
@@ -132,7 +112,7 @@ Result<std::unique_ptr<Database>> database_of(const config::OutboxConfig& outbox
   if (outbox.side_table) {
     return Error(ErrorCode::invalid, where + "this build has no coordination = \"table\"; use \"locks\"");
   }
-  auto tunnel = tunnel_of(outbox, settings, seams.clock);
+  auto tunnel = tunnel_of(outbox, seams.clock);
   if (!tunnel) {
     return tunnel.error();
   }

@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 import unittest
 
+import ssh_server
 from support import EMULATOR, FIXTURE_PLUGINS, PATIENCE, SLUICE, Emulator, free_port, until
 
 MARIADB = "/usr/sbin/mariadbd"
@@ -210,6 +211,17 @@ class OutboxMariaDb(Kinds, KindCase):
         self.sql("INSERT INTO outbox (id, aggregate_type, aggregate_id, event, payload) VALUES "
                  + ", ".join(f"({one}, 'orders', 'g{one % GROUPS}', 'created', '{{\"n\": {one}}}')"
                              for one in range(first, last + 1)))
+
+    def test_a_server_behind_an_ssh_server_is_reached_where_the_url_says(self):
+        if not ssh_server.installed():
+            self.skipTest("SKIPPED: OpenSSH's server is not installed; ./dev deps installs it")
+        tunnel = ssh_server.SshServer()
+        self.addCleanup(tunnel.stop)
+        with open(os.path.join(self.folder, "one.toml"), "a", encoding="utf-8") as file:
+            file.write(tunnel.section("orders"))
+        self.insert(1, 40)
+        self.assertEqual(self.launch("one", "--until-empty").wait(PATIENCE), 0, self.log())
+        self.check_order(40)
 
     def test_an_ssh_server_that_does_not_answer_is_named(self):
         key = os.path.join(self.folder, "key")

@@ -11,6 +11,7 @@ import tempfile
 import time
 import unittest
 
+import ssh_server
 from support import FIXTURE_PLUGINS, PATIENCE, SLUICE, SOURCE, free_port, until
 
 SERVER = os.path.join(SOURCE, "tests", "support", "postgres_server.sh")
@@ -218,6 +219,17 @@ class OutboxPostgres(OutboxCase):
         ids = self.ids()
         self.assertEqual(self.violations(ids), [])
         self.assertEqual(set(ids), set(range(1, 3001)))
+
+    def test_a_server_behind_an_ssh_server_is_reached_where_the_url_says(self):
+        if not ssh_server.installed():
+            self.skipTest("SKIPPED: OpenSSH's server is not installed; ./dev deps installs it")
+        tunnel = ssh_server.SshServer()
+        self.addCleanup(tunnel.stop)
+        self.make_table()
+        self.insert(40, 4)
+        self.configure(outbox=tunnel.section("orders"), url=self.server.url.replace("127.0.0.1", "localhost"))
+        self.assertEqual(self.launch("host.toml", "--until-empty").wait(PATIENCE), 0, self.log())
+        self.assertEqual(self.sent(), 40)
 
     def test_operators_see_and_redrive_dead_letters(self):
         self.configure(outbox='[outbox.orders.columns]\nlast_error = "last_error"')

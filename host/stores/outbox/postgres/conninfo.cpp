@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <chrono>
 #include <memory>
 #include <string_view>
@@ -15,6 +16,7 @@ namespace {
 
 // Where Debian, and others, keep the system's own authorities; libpq 15 has no word for it.
 constexpr const char* kSystemAuthorities = "/etc/ssl/certs/ca-certificates.crt";
+constexpr std::uint32_t kDefaultPort = 5432;
 
 int digit_of(char c) {
   return c >= '0' && c <= '9'   ? c - '0'
@@ -147,6 +149,13 @@ Result<ConnectionInfo> connection_info(const ConnectSettings& settings, Deadline
   info.emplace_back("keepalives_count", "3");
   info.emplace_back("tcp_user_timeout", std::to_string(lease * 1000));
   return info;
+}
+
+ServerPlace server_of(const std::string& url) {
+  const UrlParts parts = parts_of(url);
+  ServerPlace place{parts.host.empty() ? "localhost" : parts.host, kDefaultPort};
+  std::from_chars(parts.port.data(), parts.port.data() + parts.port.size(), place.port);
+  return place;
 }
 
 std::string password_of(const ConnectionInfo& info) {

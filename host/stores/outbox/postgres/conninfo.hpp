@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +16,15 @@ using ConnectionInfo = std::vector<std::pair<std::string, std::string>>;
 
 /// What libpq is told: the URL, and over it what the settings say. Opens the tunnel where there is one.
 Result<ConnectionInfo> connection_info(const ConnectSettings& settings, Deadline deadline);
+
+/// Where a server answers.
+struct ServerPlace {
+  std::string host;
+  std::uint32_t port = 0;
+};
+
+/// Where the URL says that it does; libpq's defaults for what it leaves out.
+ServerPlace server_of(const std::string& url);
 
 /// The password that it will use; empty: none is known. For taking it out of texts.
 std::string password_of(const ConnectionInfo& info);
