@@ -35,14 +35,15 @@ class Placeholders {
 
 // Says the same as the WHERE of the statement.
 template <typename Request>
-void add_condition(Request& request, const Expected& expected) {
+void add_condition(Request& request, const RecordWrite& write) {
+  const Expected& expected = write.expected;
   Placeholders spelt(request);
   std::string& condition = request.condition;
   if (expected.version.stored) {
-    condition = spelt.equals(attribute::kVersion, *expected.version.stored);
+    condition = spelt.equals(write.names->version, *expected.version.stored);
   } else {
-    condition = "attribute_exists(" + spelt.name(attribute::kId) + ") AND attribute_not_exists(" +
-                spelt.name(attribute::kVersion) + ")";
+    condition = "attribute_exists(" + spelt.name(write.names->hash) + ") AND attribute_not_exists(" +
+                spelt.name(write.names->version) + ")";
   }
   if (expected.half) {
     condition += " AND " + spelt.equals(attribute::kQueueType, std::string(to_string(*expected.half)));
@@ -60,9 +61,9 @@ template <typename Request>
 Request request_about(const RecordWrite& write) {
   Request request;
   request.table = write.table;
-  request.key.emplace(attribute::kId, write.expected.id);
+  request.key = write.key();
   if (!write.whatever_it_is) {
-    add_condition(request, write.expected);
+    add_condition(request, write);
   }
   return request;
 }
@@ -71,7 +72,7 @@ dynamo::PutItemRequest put_of(const RecordWrite& write) {
   dynamo::PutItemRequest request;
   request.table = write.table;
   request.item = write.item;
-  request.condition = "attribute_not_exists(" + Placeholders(request).name(attribute::kId) + ")";
+  request.condition = "attribute_not_exists(" + Placeholders(request).name(write.names->hash) + ")";
   return request;
 }
 

@@ -1,7 +1,10 @@
 #include "host/stores/dynamomq/statement_runner.hpp"
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 #include <unordered_set>
+#include <utility>
 
 #include "base/mutex.hpp"
 #include "host/stores/dynamomq/record.hpp"
@@ -102,12 +105,12 @@ bool StatementRunner::Work::note(std::size_t i, dynamo::StatementResult& result)
 
 StatementRunner::Work::Round StatementRunner::Work::next_round() const {
   Round round;
-  std::unordered_set<std::string_view> ids;
+  std::set<std::pair<std::string_view, std::string_view>> records;
   for (const std::size_t i : pending) {
     const bool full = round.batches.empty() || !fits(round.batches.back(), i);
     const bool room =
         single[i] ? round.singles.size() < kMaxSinglesAtOnce : !full || round.batches.size() < kMaxBatchesAtOnce;
-    if (!ids.insert(writes[i].id()).second || !room) {
+    if (!records.emplace(writes[i].id(), writes[i].expected.sort).second || !room) {
       round.later.push_back(i);
       continue;
     }

@@ -17,17 +17,22 @@ std::string quoted(std::string_view name) { return '"' + std::string(name) + '"'
 // The absent version is told apart, because a comparison with a missing attribute is false for every value.
 void append_condition(dynamo::Statement& statement, const RecordWrite& write) {
   const Expected& expected = write.expected;
-  statement.text += " WHERE \"id\"=?";
+  const RecordNames& names = *write.names;
+  statement.text += " WHERE " + quoted(names.hash) + "=?";
   statement.parameters.emplace_back(expected.id);
+  if (!names.range.empty()) {
+    statement.text += " AND " + quoted(names.range) + "=?";
+    statement.parameters.emplace_back(expected.sort);
+  }
   if (write.whatever_it_is) {
     return;
   }
   const bool fenced = SLUICE_GUARD(table_version_fence);
   if (fenced && expected.version.stored) {
-    statement.text += " AND \"version\"=?";
+    statement.text += " AND " + quoted(names.version) + "=?";
     statement.parameters.push_back(*expected.version.stored);
   } else if (fenced) {
-    statement.text += " AND \"version\" IS MISSING";
+    statement.text += " AND " + quoted(names.version) + " IS MISSING";
   }
   if (expected.half) {
     statement.text += " AND \"queue_type\"=?";
@@ -84,6 +89,14 @@ dynamo::Statement delete_of(const RecordWrite& write) {
 std::string stored_time(std::optional<WallTime> time) { return time ? format_timestamp(*time) : std::string(); }
 
 }  // namespace
+
+dynamo::Item RecordWrite::key() const {
+  dynamo::Item key{{std::string(names->hash), expected.id}};
+  if (!names->range.empty()) {
+    key.emplace(names->range, expected.sort);
+  }
+  return key;
+}
 
 dynamo::Statement statement_of(const RecordWrite& write) {
   switch (write.kind) {

@@ -10,6 +10,14 @@
 
 namespace sluice::queue::dynamomq {
 
+/// How a layout names what a write is about. The views are of literals.
+struct RecordNames {
+  std::string_view hash;     ///< the attribute of the partition key
+  std::string_view range{};  ///< of the sort key; empty: the table has none
+  std::string_view version;
+};
+inline constexpr RecordNames kRecordNames{.hash = attribute::kId, .version = attribute::kVersion};
+
 /// The record that a statement is about, as it must be for it to take effect.
 struct Expected {
   std::string id;
@@ -21,6 +29,7 @@ struct Expected {
   /// `sent_at` as it is spelt; nothing: whatever it is. Versions begin anew with a message that is sent again under an
   /// id that had become free; the time at which it was sent tells it from the one before.
   std::optional<std::string> sent_at{};
+  std::string sort{};  ///< the sort key, where the layout has one
 };
 
 /// What every update leaves beside its change.
@@ -50,8 +59,10 @@ struct RecordWrite {
   RecordChange change{};        ///< of an update
   bool returning = false;       ///< an update its new item, a removal the old one
   bool alone = false;           ///< no statement can spell it
+  const RecordNames* names = &kRecordNames;
 
   const std::string& id() const { return expected.id; }
+  dynamo::Item key() const;
 };
 
 /// The PartiQL statement that makes the write.
