@@ -38,6 +38,26 @@ bool Membership::dead_since(const std::string& host, SteadyTime then) const {
   return found != hosts_.end() && found->second.dead_at() <= then;
 }
 
+std::set<std::string> Membership::workers(const std::string& on, SteadyTime now) const {
+  std::set<std::string> names;
+  for (const auto& [host, sight] : hosts_) {
+    if (now < sight.dead_at() && !sight.beat.leaving && sight.beat.works_on.contains(on)) {
+      names.insert(host);
+    }
+  }
+  return names;
+}
+
+std::optional<SteadyTime> Membership::next_death(SteadyTime now) const {
+  std::optional<SteadyTime> next;
+  for (const auto& [host, sight] : hosts_) {
+    if (now < sight.dead_at() && (!next || sight.dead_at() < *next)) {
+      next = sight.dead_at();
+    }
+  }
+  return next;
+}
+
 // A dead host that is still listed stays, so that it does not begin to live again at the next read. One that is not
 // listed is met again where it still holds something, and lives on for that long: it has been dead for a lease by then.
 void Membership::forget_the_dead(SteadyTime now) {

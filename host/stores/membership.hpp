@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 
@@ -12,9 +13,11 @@ namespace sluice::queue {
 
 /// What a host tells of itself every few seconds. A value.
 struct Heartbeat {
-  std::string host;          ///< its incarnation: a host that starts again is another one
-  std::int64_t counter = 0;  ///< grows with each
-  Duration lease{};          ///< how long what it holds stays its own without another one
+  std::string host;                  ///< its incarnation: a host that starts again is another one
+  std::int64_t counter = 0;          ///< grows with each
+  Duration lease{};                  ///< how long what it holds stays its own without another one
+  bool leaving = false;              ///< it drains, and takes nothing more
+  std::set<std::string> works_on{};  ///< what it wants its share of, by name
 };
 
 /// Which hosts live, as one of them can know it: by how long ago, on its own monotonic clock, it saw each one's counter
@@ -35,6 +38,10 @@ class Membership {
   bool alive(const std::string& host, SteadyTime now) const;
   /// It has been dead since then at the latest.
   bool dead_since(const std::string& host, SteadyTime then) const;
+  /// Those that live, stay and work on it.
+  std::set<std::string> workers(const std::string& on, SteadyTime now) const;
+  /// When the next of those that live will be taken for dead, if nothing is heard of it.
+  std::optional<SteadyTime> next_death(SteadyTime now) const;
 
  private:
   struct Sight {
@@ -65,6 +72,10 @@ class OwnLease {
 
   /// What this host holds is its own.
   bool holds(SteadyTime now) const { return began_ && now < *began_ + lease_; }
+  /// Something may still be started under it: not in the last third of a lease that nothing has renewed.
+  bool may_start(SteadyTime now) const { return began_ && now < *began_ + lease_ / 3 * 2; }
+  /// When it ends; the distant past where there is none.
+  SteadyTime ends() const { return began_ ? *began_ + lease_ : SteadyTime::min(); }
 
  private:
   const Duration lease_;

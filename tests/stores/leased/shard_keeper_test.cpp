@@ -1,0 +1,383 @@
+#include "host/stores/leased/shard_keeper.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "base/random.hpp"
+
+namespace sluice::queue::leased {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr Duration kLease = 10s;
+const std::string kHalf = "orders";
+
+/// What the table would hold.
+struct Table {
+  std::map<std::string, Heartbeat> beats;
+  std::vector<Ownership> items;
+
+  explicit Table(std::uint32_t shards) {
+    for (std::uint32_t shard = 0; shard < shards; ++shard) {
+      items.push_back({.shard = shard});
+    }
+  }
+  bool write(const ShardKeeper::Move& move) {
+    if (items[move.before.shard] != move.before) {
+      return false;
+    }
+    items[move.before.shard] = move.after;
+    return true;
+  }
+  std::vector<Heartbeat> read_beats() const {
+    std::vector<Heartbeat> found;
+    for (const auto& [host, beat] : beats) {
+      found.push_back(beat);
+    }
+    return found;
+  }
+};
+
+/// A host that beats, looks and moves when it is told to.
+struct Host {
+  Host(Table& table_of_all, std::string host) : table(table_of_all), name(std::move(host)) {}
+
+  void beat(SteadyTime began) { beat(began, began); }
+  void beat(SteadyTime began, SteadyTime now) {
+    table.beats[name] = {name, ++counter, kLease, leaving, {kHalf}};
+    if (!lease.renewed(began, now)) {
+      keeper.lease_lost();
+    }
+  }
+  void look(SteadyTime now) {
+    if (!lease.holds(now)) {
+      return lose();
+    }
+    members.saw(table.read_beats(), now);
+    for (const auto& move : keeper.look(table.items, members, now)) {
+      if (table.write(move)) {
+        keeper.moved(move);
+      }
+    }
+    for (const auto shard : keeper.shards()) {
+      if (keeper.keeping(shard) == ShardKeeper::Keeping::closing && !busy) {
+        const auto move = keeper.hand_over(shard);
+        if (table.write(move)) {
+          keeper.moved(move);
+        }
+      }
+    }
+  }
+  void lose() {
+    lease.gone();
+    keeper.lease_lost();
+  }
+  /// It may start a handler of that shard.
+  bool works_on(std::uint32_t shard, SteadyTime now) const {
+    return lease.may_start(now) && keeper.keeping(shard) == ShardKeeper::Keeping::owned;
+  }
+
+  Table& table;
+  std::string name;
+  std::int64_t counter = 0;
+  bool leaving = false;
+  bool busy = false;  ///< something is out of each of its shards
+  Membership members{kLease};
+  OwnLease lease{kLease};
+  ShardKeeper keeper{name, kHalf};
+};
+
+class ShardKeeperTest : public ::testing::Test {
+ protected:
+  SteadyTime at(Duration since) const { return SteadyTime() + 1000s + since; }
+  Table table_{4};
+};
+
+TEST_F(ShardKeeperTest, TheFirstHostTakesEverything) {
+  Host host(table_, "a");
+  host.beat(at(0s));
+  host.look(at(0s));
+  EXPECT_THAT(host.keeper.shards(), ElementsAre(0, 1, 2, 3));
+  EXPECT_EQ(host.keeper.epoch(0), 1);
+  EXPECT_TRUE(table_.items[0].clean);
+}
+
+TEST_F(ShardKeeperTest, AJoinerGetsItsShareOnceItIsHandedOver) {
+  Host a(table_, "a");
+  Host b(table_, "b");
+  a.beat(at(0s));
+  a.look(at(0s));
+  b.beat(at(1s));
+  b.look(at(1s));
+  EXPECT_THAT(b.keeper.shards(), IsEmpty()) << "nothing is taken from a host that lives";
+  EXPECT_TRUE(b.keeper.expects());
+  a.busy = true;
+  a.look(at(2s));
+  EXPECT_EQ(a.keeper.keeping(3), ShardKeeper::Keeping::closing);
+  b.look(at(2s));
+  EXPECT_THAT(b.keeper.shards(), IsEmpty()) << "not before all of it is settled";
+  a.busy = false;
+  a.look(at(3s));
+  b.look(at(3s));
+  EXPECT_THAT(a.keeper.shards(), ElementsAre(0, 1));
+  EXPECT_THAT(b.keeper.shards(), ElementsAre(2, 3));
+  EXPECT_EQ(table_.items[3].epoch, 2) << "one write for a change of hands";
+  EXPECT_TRUE(table_.items[3].clean);
+  EXPECT_FALSE(b.keeper.expects());
+}
+
+TEST_F(ShardKeeperTest, AHostThatLeavesHandsEverythingOver) {
+  Host a(table_, "a");
+  Host b(table_, "b");
+  a.beat(at(0s));
+  a.look(at(0s));
+  a.leaving = true;
+  a.beat(at(1s));
+  b.beat(at(1s));
+  a.look(at(1s));
+  b.look(at(1s));
+  EXPECT_THAT(a.keeper.shards(), IsEmpty());
+  EXPECT_THAT(b.keeper.shards(), ElementsAre(0, 1, 2, 3));
+}
+
+TEST_F(ShardKeeperTest, TheLastHostThatLeavesLeavesThemToNobody) {
+  Host a(table_, "a");
+  a.beat(at(0s));
+  a.look(at(0s));
+  a.leaving = true;
+  a.beat(at(1s));
+  a.look(at(1s));
+  EXPECT_EQ(table_.items[0].owner, "");
+  Host b(table_, "b");
+  b.beat(at(2s));
+  b.look(at(2s));
+  EXPECT_EQ(b.keeper.shards().size(), 4U);
+  EXPECT_TRUE(table_.items[0].clean);
+}
+
+TEST_F(ShardKeeperTest, ADeadHostsShardsAreTakenAfterItsLeaseAndAreNotClean) {
+  Host a(table_, "a");
+  a.beat(at(0s));
+  a.look(at(0s));
+  Host b(table_, "b");
+  b.beat(at(5s));
+  b.look(at(5s));
+  b.beat(at(14s));
+  b.look(at(14s));
+  EXPECT_THAT(b.keeper.shards(), IsEmpty()) << "b has seen a's counter as it is for 9 s";
+  b.look(at(15s));
+  EXPECT_EQ(b.keeper.shards().size(), 4U);
+  EXPECT_FALSE(table_.items[0].clean);
+}
+
+TEST_F(ShardKeeperTest, AnOwnerThatTellsNothingOfItselfIsWaitedForAsLong) {
+  for (auto& item : table_.items) {
+    item.owner = "half-made";
+    item.epoch = 3;
+  }
+  Host b(table_, "b");
+  b.beat(at(0s));
+  b.look(at(0s));
+  EXPECT_THAT(b.keeper.shards(), IsEmpty());
+  b.beat(at(9s));
+  b.look(at(10s));
+  EXPECT_EQ(b.keeper.shards().size(), 4U);
+}
+
+TEST_F(ShardKeeperTest, AHostWhoseLeaseRanOutTakesItsShardsAnew) {
+  Host a(table_, "a");
+  a.beat(at(0s));
+  a.look(at(0s));
+  a.look(at(11s));
+  EXPECT_EQ(a.keeper.take_lost().size(), 4U);
+  EXPECT_FALSE(a.works_on(0, at(11s)));
+  a.beat(at(12s));
+  EXPECT_FALSE(a.works_on(0, at(12s))) << "somebody may be about to take it";
+  a.look(at(12s));
+  EXPECT_TRUE(a.works_on(0, at(12s)));
+  EXPECT_EQ(table_.items[0].epoch, 2);
+  EXPECT_FALSE(table_.items[0].clean) << "its own handlers may still be at work";
+}
+
+TEST_F(ShardKeeperTest, AHeartbeatThatCameTooLateDoesNotBringTheShardsBack) {
+  Host a(table_, "a");
+  a.beat(at(0s));
+  a.look(at(0s));
+  Host b(table_, "b");
+  b.beat(at(1s));
+  b.look(at(1s));
+  b.beat(at(8s));
+  b.look(at(11s));
+  a.beat(at(9s), at(12s));
+  EXPECT_FALSE(a.works_on(0, at(12s))) << "b has taken it";
+  EXPECT_EQ(a.keeper.take_lost().size(), 4U);
+}
+
+TEST_F(ShardKeeperTest, NothingIsStartedInTheLastThirdOfALease) {
+  Host a(table_, "a");
+  a.beat(at(0s));
+  a.look(at(0s));
+  EXPECT_TRUE(a.works_on(0, at(6s)));
+  EXPECT_FALSE(a.works_on(0, at(7s)));
+  EXPECT_EQ(a.keeper.keeping(0), ShardKeeper::Keeping::owned);
+}
+
+TEST_F(ShardKeeperTest, AReadThatIsOlderThanTheLastMoveSaysNothing) {
+  Host a(table_, "a");
+  a.beat(at(0s));
+  const std::vector<Ownership> old = table_.items;
+  a.look(at(0s));
+  a.members.saw(table_.read_beats(), at(1s));
+  EXPECT_THAT(a.keeper.look(old, a.members, at(1s)), IsEmpty());
+  EXPECT_EQ(a.keeper.shards().size(), 4U);
+}
+
+TEST_F(ShardKeeperTest, FewerShardsAreLostAndMoreAreTaken) {
+  Host a(table_, "a");
+  a.beat(at(0s));
+  a.look(at(0s));
+  table_.items.resize(2);
+  a.look(at(1s));
+  EXPECT_THAT(a.keeper.take_lost(), ElementsAre(2, 3));
+  table_.items.push_back({.shard = 2});
+  a.look(at(2s));
+  EXPECT_THAT(a.keeper.shards(), ElementsAre(0, 1, 2));
+}
+
+/// Hosts that beat and look late, stop for a while, die, come back under another name and leave, over hours.
+class Crowd {
+ public:
+  explicit Crowd(std::uint64_t seed, bool two_thirds = true)
+      : random_(seed), two_thirds_(two_thirds), table_(1 + static_cast<std::uint32_t>(random_.below(12))) {
+    for (int i = 0; i < 4; ++i) {
+      add();
+    }
+  }
+
+  /// False once two hosts have worked on a shard at the same time.
+  bool run(int steps) {
+    for (int step = 0; step < steps; ++step) {
+      now_ += std::chrono::milliseconds(1 + random_.below(400));
+      act(*hosts_[random_.below(hosts_.size())]);
+      if (!exclusive()) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /// Lets those that live work for a while; every shard must be somebody's then.
+  bool all_are_worked_on() {
+    for (auto& host : hosts_) {
+      host->paused_until = {};
+      host->host->leaving = false;
+    }
+    for (int round = 0; round < 40; ++round) {
+      now_ += 1s;
+      for (auto& host : hosts_) {
+        host->host->busy = false;
+        host->host->beat(now_);
+        host->host->look(now_);
+      }
+    }
+    for (std::uint32_t shard = 0; shard < table_.items.size(); ++shard) {
+      int workers = 0;
+      for (const auto& host : hosts_) {
+        workers += host->host->works_on(shard, now_) ? 1 : 0;
+      }
+      if (workers != 1) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+ private:
+  struct Member {
+    Member(Table& table, const std::string& name) { host.emplace(table, name); }
+    std::optional<Host> host;
+    SteadyTime paused_until{};
+    std::optional<SteadyTime> writing_since;  ///< a heartbeat is on its way
+  };
+
+  void add() { hosts_.push_back(std::make_unique<Member>(table_, "h" + std::to_string(++named_))); }
+
+  void act(Member& member) {
+    if (now_ < member.paused_until) {
+      return;
+    }
+    switch (random_.below(24)) {
+      case 0:
+        member.paused_until = now_ + std::chrono::seconds(random_.below(30));
+        return;
+      case 1:
+        member.host.emplace(table_, "h" + std::to_string(++named_));
+        member.writing_since.reset();  // it has died, and another begins
+        return;
+      case 2:
+        member.host->leaving = !member.host->leaving;
+        return;
+      case 3:
+        member.host->busy = !member.host->busy;
+        return;
+      default:
+        break;
+    }
+    if (member.writing_since) {
+      member.host->beat(*member.writing_since, now_);
+      member.writing_since.reset();
+    } else if (random_.below(3) == 0) {
+      member.writing_since = now_;
+    } else {
+      member.host->look(now_);
+    }
+  }
+
+  bool exclusive() const {
+    for (std::uint32_t shard = 0; shard < table_.items.size(); ++shard) {
+      int workers = 0;
+      for (const auto& member : hosts_) {
+        const Host& host = *member->host;
+        const bool owned = host.keeper.keeping(shard) == ShardKeeper::Keeping::owned;
+        workers += two_thirds_ ? (host.works_on(shard, now_) ? 1 : 0) : (owned ? 1 : 0);
+      }
+      if (workers > 1) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  SeededRandom random_;
+  const bool two_thirds_;
+  SteadyTime now_ = SteadyTime() + 1000s;
+  Table table_;
+  int named_ = 0;
+  std::vector<std::unique_ptr<Member>> hosts_;
+};
+
+TEST(ShardKeeperCrowdTest, NoTwoHostsEverWorkOnOneShard) {
+  for (std::uint64_t seed = 1; seed <= 150; ++seed) {
+    Crowd crowd(seed);
+    ASSERT_TRUE(crowd.run(3000)) << "seed " << seed;
+    ASSERT_TRUE(crowd.all_are_worked_on()) << "seed " << seed;
+  }
+}
+
+TEST(ShardKeeperCrowdTest, TheCheckFindsHostsThatDoNotLookAtTheirLease) {
+  int found = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    found += Crowd(seed, false).run(3000) ? 0 : 1;
+  }
+  EXPECT_GT(found, 0);
+}
+
+}  // namespace
+}  // namespace sluice::queue::leased
