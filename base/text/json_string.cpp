@@ -1,5 +1,6 @@
 #include "base/text/json_string.hpp"
 
+#include <bit>
 #include <cstdint>
 #include <cstring>
 
@@ -13,7 +14,7 @@ constexpr std::uint64_t kOnes = 0x0101010101010101u;
 constexpr std::uint64_t kHighBits = 0x8080808080808080u;
 
 // Which of the eight bytes are below `limit` (at most 128): their high bits. Borrows may mark a byte above a true hit
-// too, which does not matter, as only "any at all" is asked.
+// too, which does not matter, as only "any at all" and the lowest one are asked for.
 constexpr std::uint64_t below(std::uint64_t word, unsigned limit) { return (word - kOnes * limit) & ~word & kHighBits; }
 
 bool is_plain(unsigned char byte) { return byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\'; }
@@ -52,7 +53,10 @@ std::size_t plain_run(std::string_view text) {
     std::memcpy(&word, text.data() + i, 8);
     const std::uint64_t quote = below(word ^ (kOnes * '"'), 1);
     const std::uint64_t backslash = below(word ^ (kOnes * '\\'), 1);
-    if (((word & kHighBits) | below(word, 0x20) | quote | backslash) != 0) {
+    if (const std::uint64_t hits = (word & kHighBits) | below(word, 0x20) | quote | backslash; hits != 0) {
+      if constexpr (std::endian::native == std::endian::little) {
+        return i + static_cast<std::size_t>(std::countr_zero(hits)) / 8;
+      }
       break;
     }
   }

@@ -95,7 +95,14 @@ void BulkSender::add(std::string_view line) {
 bool BulkSender::pass_on() {
   batch_bytes_ = 0;
   batch_.last_line = line_;
-  return committer_.pass_on(std::exchange(batch_, {}));
+  const std::size_t count = batch_.messages.size();
+  const bool goes_on = committer_.pass_on(std::exchange(batch_, {}));
+  if (goes_on) {
+    // The next one is likely to be as large.
+    batch_.messages.reserve(count);
+    batch_.lines.reserve(count);
+  }
+  return goes_on;
 }
 
 std::string BulkSender::so_far() const {

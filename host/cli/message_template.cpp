@@ -158,6 +158,9 @@ Result<queue::NewMessage> MessageTemplate::from_json(std::string_view json) {
 }
 
 Result<queue::NewMessage> MessageTemplate::keyed(queue::NewMessage message) const {
+  if (dedup_from_.empty() && unique_from_.empty()) {
+    return message;
+  }
   for (const auto& [pointer, key] :
        {std::pair(&dedup_from_, &message.dedup_id), {&unique_from_, &message.unique_key}}) {
     if (pointer->empty()) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstddef>
 
 namespace sluice::cli {
@@ -11,8 +10,9 @@ namespace {
 
 /// What a command line holds without harm.
 constexpr std::size_t kMaxRanges = 1000;
-/// Of an id, after its run's name.
+/// Of an id, after its run's name. No input has more lines.
 constexpr std::size_t kLineDigits = 12;
+constexpr std::string_view kDigits = "0123456789abcdef";
 constexpr std::string_view kPattern = "xxxxxxxx-xxxx-8xxx-8xxx";
 
 bool is_name(std::string_view text) {
@@ -25,7 +25,6 @@ bool is_name(std::string_view text) {
 }  // namespace
 
 SendRun SendRun::begin(Random& random) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
   std::string name(kPattern);
   for (char& byte : name) {
     byte = byte == 'x' ? kDigits[random.below(kDigits.size())] : byte;
@@ -48,12 +47,13 @@ std::optional<SendRun> SendRun::resume(std::string_view token) {
 }
 
 std::string SendRun::id(std::uint64_t line) const {
-  std::array<char, 16> digits{};
-  const char* end = std::to_chars(digits.data(), digits.data() + digits.size(), line, 16).ptr;
-  const auto size = static_cast<std::size_t>(end - digits.data());
+  std::array<char, 1 + kLineDigits> digits{'-'};
+  for (std::size_t place = kLineDigits; place > 0; --place, line >>= 4U) {
+    digits[place] = kDigits[line & 15U];
+  }
   std::string id;
-  id.reserve(name_.size() + 1 + digits.size());
-  id.append(name_).append(1, '-').append(kLineDigits - std::min(size, kLineDigits), '0').append(digits.data(), size);
+  id.reserve(name_.size() + digits.size());
+  id.append(name_).append(digits.data(), digits.size());
   return id;
 }
 

@@ -181,6 +181,7 @@ void Assessor::give_up(Task& task, Duration limit, SteadyTime now, Notes& notes)
   times_.timed_out();
   notes.line(LogLevel::error, "the handler ignores its stop token and is stuck; its message is taken from it",
              task.message.id, policy_.handler + ": " + why + ". Mend the handler");
+  task.write_off();
   if (task.stage() == TaskStage::dealt) {
     Disposition disposition = dispose_crash(why, task.message.attempt, policy_, random_);
     disposition.failure.took = limit;

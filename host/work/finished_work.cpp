@@ -32,10 +32,20 @@ bool is_final(const Disposition& disposition) {
          disposition.ending == Ending::rejected;
 }
 
+std::uint64_t fingerprint_of(const Task& task) {
+  return task.fingerprint != 0 ? task.fingerprint : fingerprint_of(task.message);
+}
+
 }  // namespace
+
+bool is_unchanged(const Task& task, const queue::Message& message) {
+  return task.message.sent_at == message.sent_at && message.attempt >= task.message.attempt &&
+         fingerprint_of(task) == fingerprint_of(message);
+}
 
 void FinishedWork::keep(Task& task) {
   if (!is_final(task.disposition)) {
+    task.fingerprint = fingerprint_of(task.message);
     task.message.body = {};
     return;
   }
@@ -78,7 +88,7 @@ void FinishedWork::remember(const Task& task, Disposition&& disposition) {
   if (!is_final(disposition)) {
     return;
   }
-  const std::uint64_t fingerprint = task.fingerprint != 0 ? task.fingerprint : fingerprint_of(task.message);
+  const std::uint64_t fingerprint = fingerprint_of(task);
   if (remembered_.size() >= kMaxRemembered) {
     remembered_.erase(order_.front());
     order_.pop_front();

@@ -18,6 +18,9 @@ inline constexpr std::size_t kMaxRemembered = 4096;
 /// Bodies of finished messages that are kept until their end is written, in bytes; beyond it only a fingerprint is.
 inline constexpr std::size_t kKeptBytes = 16U << 20U;
 
+/// Whether nobody has changed the message since it became this task's, or sent another one under its id.
+bool is_unchanged(const Task& task, const queue::Message& message);
+
 /// What handlers have finished here for good, until it is written. What another holder took away meanwhile is
 /// remembered, so that it is not run a second time when it comes back to this host as it was. Not thread-safe.
 class FinishedWork {

@@ -5,6 +5,7 @@
 
 #include "base/assert.hpp"
 #include "base/guard.hpp"
+#include "host/work/finished_work.hpp"
 
 namespace sluice::work {
 
@@ -34,19 +35,58 @@ Task& Holdings::admit(queue::Delivery&& delivery) {
   return *task;
 }
 
-bool Holdings::resume(queue::Delivery& delivery) {
+Task* Holdings::resume(queue::Delivery& delivery) {
   for (Task* task : active_) {
-    const bool free_to_go_on =
-        task->open() && task->stage() != TaskStage::settling && task->receipt_state() != ReceiptState::extending;
     // Two queues of one job may have messages of one id.
-    if (free_to_go_on && task->part == delivery.receipt.part && task->message.id == delivery.message.id) {
-      account_.ended(Ending::lost);
-      renew(*task, std::move(delivery.receipt), delivery.leased_until);
-      task->lease.begun_at = terms_.granted({}, delivery.leased_until).begun_at;
-      return true;
+    const bool same = task->part == delivery.receipt.part && task->message.id == delivery.message.id &&
+                      is_unchanged(*task, delivery.message);
+    // Whoever waits for the key of what was lost may have been let in meanwhile.
+    const bool runs_on = task->runs_on() && !task->in_call() && !task->key.marked;
+    const bool in_call = task->open() && task->in_call();
+    if (!same || !(task->open() || runs_on) || (in_call && !SLUICE_GUARD(own_claim_waits))) {
+      continue;
     }
+    if (!task->open()) {
+      // It was counted as lost when that was told.
+      task->take_up();
+      adopt(*task, std::move(delivery));
+    } else if (in_call) {
+      wait_for_answer(*task, std::move(delivery));
+    } else {
+      task->go_on();
+      account_.ended(Ending::lost);
+      adopt(*task, std::move(delivery));
+    }
+    return task;
   }
-  return false;
+  return nullptr;
+}
+
+void Holdings::wait_for_answer(Task& task, queue::Delivery&& delivery) {
+  if (task.newer != nullptr) {
+    account_.ended(Ending::lost);
+  }
+  task.newer = std::make_unique<queue::Delivery>(std::move(delivery));
+  // Nothing else can be written any more, whatever the answer is.
+  if (crash_ledger_ != nullptr) {
+    crash_ledger_->renew(task.slot, task.newer->receipt);
+  }
+}
+
+bool Holdings::go_on(Task& task) {
+  if (task.newer == nullptr || closed_) {
+    return false;
+  }
+  const std::unique_ptr<queue::Delivery> newer = std::move(task.newer);
+  task.go_on();
+  account_.ended(Ending::lost);
+  adopt(task, std::move(*newer));
+  return true;
+}
+
+void Holdings::adopt(Task& task, queue::Delivery&& newer) {
+  renew(task, std::move(newer.receipt), newer.leased_until);
+  task.lease.begun_at = terms_.granted({}, newer.leased_until).begun_at;
 }
 
 void Holdings::renew(Task& task, queue::Receipt receipt, SteadyTime leased_until) {
@@ -59,12 +99,22 @@ void Holdings::renew(Task& task, queue::Receipt receipt, SteadyTime leased_until
 }
 
 void Holdings::end(Task& task, Ending ending) {
-  task.end();
+  if (ending == Ending::lost) {
+    task.end_lost();
+  } else {
+    task.end();
+  }
   if (task.key.marked && ending != Ending::done) {
     release_mark({{{}, task.key.key, task.message.id, {}, task.key.fence}, task.part});
   }
-  if (!closed_) {
-    account_.ended(ending);
+  if (closed_) {
+    return;
+  }
+  account_.ended(ending);
+  if (task.newer != nullptr) {
+    // Nobody goes on with it.
+    account_.ended(Ending::lost);
+    task.newer.reset();
   }
 }
 

@@ -27,9 +27,13 @@ class Holdings {
   Holdings& operator=(const Holdings&) = delete;
 
   Task& admit(queue::Delivery&& delivery);
-  /// The message has come back before this host was done with it, because its lease had ended: it goes on under the new
-  /// receipt, and the old claim counts as lost. False: it is not held, or a call with its old receipt is under way.
-  bool resume(queue::Delivery& delivery);
+  /// The message has come back as it was before this host was done with it, because its lease had ended. It goes on
+  /// under the new receipt, at once or when the call with the old one has been answered, and the old claim counts as
+  /// lost. Null: it is not held.
+  Task* resume(queue::Delivery& delivery);
+  /// The call with its receipt was answered: if this host has claimed it once more meanwhile, it goes on under that
+  /// receipt. False: it has not.
+  bool go_on(Task& task);
   /// Counts deliveries that were claimed, admitted or not.
   void count_claimed(std::size_t count) { account_.claimed(count); }
   void renew(Task& task, queue::Receipt receipt, SteadyTime leased_until);
@@ -53,6 +57,9 @@ class Holdings {
   const LeaseTerms& terms() const { return terms_; }
 
  private:
+  void wait_for_answer(Task& task, queue::Delivery&& delivery);
+  void adopt(Task& task, queue::Delivery&& newer);
+
   const LeaseTerms terms_;
   isolation::JobLedger* const crash_ledger_;
   Account account_;

@@ -61,10 +61,13 @@ void JobFlow::claimed(Result<queue::Claimed> result, SteadyTime now, Notes& note
 
 void JobFlow::admit(queue::Delivery&& delivery, SteadyTime now, Notes& notes) {
   // What comes back without having been settled comes as a suspect.
-  if (delivery.suspect && !drain_.over() && SLUICE_GUARD(not_started_twice) && holdings_.resume(delivery)) {
-    notes.line(observe::LogLevel::warn, "the lease had ended and the message came back; this host goes on with it",
-               delivery.message.id);
-    return;
+  if (delivery.suspect && SLUICE_GUARD(not_started_twice)) {
+    if (const Task* held = holdings_.resume(delivery)) {
+      notes.line(observe::LogLevel::warn, "the lease had ended and the message came back; this host goes on with it",
+                 held->message.id);
+      call_keeper(held->lease.extend_at, notes);
+      return;
+    }
   }
   Task& task = holdings_.admit(std::move(delivery));
   call_keeper(task.lease.extend_at, notes);

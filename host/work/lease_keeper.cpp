@@ -101,15 +101,19 @@ void LeaseKeeper::extended(Order order, std::vector<queue::ExtendResult> results
       holdings_.tidy(task);
       continue;
     }
-    if (results[i].status == queue::SettleStatus::lost) {
+    // This host's own newer claim is the later write, whatever the answer is.
+    const bool overtaken = holdings_.go_on(task);
+    if (results[i].status == queue::SettleStatus::lost && !overtaken) {
       lose(task, notes);
       continue;
     }
-    if (results[i].status == queue::SettleStatus::applied) {
-      holdings_.renew(task, std::move(results[i].receipt), results[i].leased_until);
-    } else {
+    if (results[i].status == queue::SettleStatus::failed) {
       failure = &results[i].error;
-      task.lease.extend_at = retry_at(task, now);
+      if (!overtaken) {
+        task.lease.extend_at = retry_at(task, now);
+      }
+    } else if (!overtaken) {
+      holdings_.renew(task, std::move(results[i].receipt), results[i].leased_until);
     }
     if (task.stage() == TaskStage::parked) {
       settler_.unpark(task, now);

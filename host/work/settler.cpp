@@ -1,6 +1,7 @@
 #include "host/work/settler.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -72,6 +73,16 @@ void Settler::finish(Task& task, bool lost, Notes& notes) {
     ++notes.endings[static_cast<std::size_t>(ending)];
   }
   holdings_.tidy(task);
+}
+
+// If this host has claimed it meanwhile, it was for another try, and whoever claims it next need not know of this one.
+void Settler::written(Task& task, SteadyTime now, Notes& notes) {
+  const std::unique_ptr<queue::Delivery> newer = std::move(task.newer);
+  finish(task, false, notes);
+  if (newer != nullptr) {
+    Task& again = holdings_.admit(std::move(*newer));
+    add(again, put_back(again.suspect), now);
+  }
 }
 
 void Settler::let_go(Task& task, bool lost) {
@@ -153,14 +164,20 @@ void Settler::settled(Order order, std::vector<queue::SettleResult> results, Ste
     Tally& tally = tallies[static_cast<std::size_t>(task.disposition.action)];
     if (results[i].status == queue::SettleStatus::applied) {
       ++tally.written;
-      finish(task, false, notes);
+      written(task, now, notes);
       continue;
     }
     task.disposition.failure = std::move(order.completions[i].failure);
     task.disposition.effects = std::move(order.completions[i].effects);
     if (results[i].status == queue::SettleStatus::lost) {
       ++tally.written;
-      finish(task, true, notes);
+      if (holdings_.go_on(task)) {
+        // It was this host's own newer claim that was quicker.
+        queue_.add(task, now);
+        notes.keeper = true;
+      } else {
+        finish(task, true, notes);
+      }
       continue;
     }
     task.lease.receipt = std::move(order.completions[i].receipt);
@@ -193,6 +210,9 @@ void Settler::settled(Order order, std::vector<queue::SettleResult> results, Ste
 void Settler::failed(Task& task, const Error& error, Notes& notes) {
   ++notes.settle_failed;
   task.settling_failed(may_have_happened(error));
+  holdings_.go_on(task);
+  // While it was in a call nobody looked at its lease.
+  notes.keeper = true;
   finished_.not_written(task);
   if (concerns_one_message(error) && task.tries >= kMaxRefusals) {
     notes.line(observe::LogLevel::error, "the store refuses to settle; the message comes back when its lease ends",
@@ -206,6 +226,7 @@ void Settler::failed(Task& task, const Error& error, Notes& notes) {
 void Settler::refused(Task& task, const queue::SettleResult& result, SteadyTime now, Notes& notes) {
   ++notes.effects_refused;
   task.settling_failed(false);
+  holdings_.go_on(task);
   --channel(task).pending;
   task.disposition = dispose_refused(result.error.message(), result.reject, task.message.attempt, policy_, random_);
   ++channel(task).pending;

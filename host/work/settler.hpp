@@ -94,6 +94,7 @@ class Settler {
   bool more_is_coming() const;
   bool ready_to_write(Task& task, SteadyTime now);
   void finish(Task& task, bool lost, Notes& notes);
+  void written(Task& task, SteadyTime now, Notes& notes);
   void let_go(Task& task, bool lost);
   void failed(Task& task, const Error& error, Notes& notes);
   void refused(Task& task, const queue::SettleResult& result, SteadyTime now, Notes& notes);

@@ -68,9 +68,28 @@ void Task::end_extending() {
   receipt_state_ = ReceiptState::ours;
 }
 
+void Task::go_on() {
+  SLUICE_ASSERT(open() && receipt_state_ != ReceiptState::extending);
+  if (stage_ == TaskStage::settling) {
+    stage_ = TaskStage::disposed;
+  }
+  receipt_state_ = ReceiptState::ours;
+}
+
 void Task::end() {
   SLUICE_ASSERT(stage_ != TaskStage::ended);
   stage_ = TaskStage::ended;
+}
+
+void Task::end_lost() {
+  runs_on_ = stage_ == TaskStage::dealt && in_hand_;
+  end();
+}
+
+void Task::take_up() {
+  SLUICE_ASSERT(runs_on() && receipt_state_ == ReceiptState::ours);
+  go(TaskStage::ended, TaskStage::dealt);
+  runs_on_ = false;
 }
 
 }  // namespace sluice::work

@@ -72,12 +72,18 @@ class Task {
   std::size_t place = 0;          ///< in the holdings
   KeyHold key;
   std::shared_ptr<const std::string> first_result{};  ///< what the message's duplicate gave back; null: it is none
+  /// This host has claimed the message once more while a call with the receipt before was under way. Null: it has not.
+  std::unique_ptr<queue::Delivery> newer{};
 
   TaskStage stage() const { return stage_; }
   ReceiptState receipt_state() const { return receipt_state_; }
   bool open() const { return stage_ != TaskStage::ended; }
   /// A worker has it, whatever has become of it otherwise.
   bool in_hand() const { return in_hand_; }
+  /// A call with its receipt has not been answered.
+  bool in_call() const { return stage_ == TaskStage::settling || receipt_state_ == ReceiptState::extending; }
+  /// It was lost while its handler ran, and that has not come to an end yet.
+  bool runs_on() const { return runs_on_ && in_hand_; }
   /// Its place may be used again.
   bool over() const { return !open() && !in_hand_ && !asked_ && receipt_state_ != ReceiptState::extending; }
 
@@ -93,7 +99,12 @@ class Task {
   void end_asking() { asked_ = false; }
   void begin_extending();
   void end_extending();
-  void end();  ///< any but ended -> ended
+  /// The receipt is a newer one, under which nothing has been tried: settling -> disposed, or any other stage as it is.
+  void go_on();
+  void end();                             ///< any but ended -> ended
+  void end_lost();                        ///< the same; where its handler runs on it may be taken up again
+  void take_up();                         ///< ended, and runs on -> dealt
+  void write_off() { runs_on_ = false; }  ///< its handler is not waited for any more
 
  private:
   void go(TaskStage from, TaskStage to);
@@ -102,6 +113,7 @@ class Task {
   ReceiptState receipt_state_ = ReceiptState::ours;
   bool in_hand_ = false;
   bool asked_ = false;
+  bool runs_on_ = false;
 };
 
 }  // namespace sluice::work

@@ -43,6 +43,30 @@ class LeaseSqlite(Case):
         self.assertEqual(0, zombie_total["done"], zombie_total)
         self.assertEqual(1, heir.report()["total"]["done"], heir.report())
 
+    def test_a_frozen_host_that_nobody_replaced_settles_what_it_finished(self):
+        self.write_host(visibility="2s")
+        # Handlers that end while their host is frozen, and such as are still at work when it goes on.
+        for job, sleep in (("quick", "1s"), ("slow", "6s")):
+            if self.store == "dynamodb":
+                self.sluice("table", "create", "--queue", job, check=True)
+            self.write_job("counts", name=job, queue=job, extra="concurrency = 8",
+                           options=f'path = "{self.path("worked")}"\nsleep = "{sleep}"')
+        ids = self.send(8, queue="quick") + self.send(8, queue="slow")
+        run = self.start()
+        until("all handlers are at work", lambda: self.at_work() == 16)
+        for _ in range(2):
+            run.kill(signal.SIGSTOP)
+            until("its leases have ended", lambda: all(self.stats(job)["ready"] == self.stats(job)["total"]
+                                                       for job in ("quick", "slow")))
+            run.kill(signal.SIGCONT)
+            until("it has its messages back, or is done with them", lambda: self.stats("slow")["ready"] == 0)
+        until("everything is done", lambda: self.stats("quick")["total"] + self.stats("slow")["total"] == 0)
+        self.assertEqual(0, run.stop(), run.log())
+        self.assertEqual(sorted(ids), sorted(self.worked()), run.log())
+        total = run.report()["total"]
+        self.assertEqual(16, total["done"], total)
+        self.assertEqual(0, total["stranded"], total)
+
     def test_two_hosts_share_a_queue_and_no_message_is_worked_twice(self):
         self.write_job("counts", options=f'path = "{self.path("worked")}"')
         ids = self.send(2000)

@@ -41,7 +41,7 @@ class Run {
                 .discards_when_used_up = plan_.job.dead_letter == config::DeadLetterPolicy::discard,
                 .leases_end_unseen = plan_.jumps || plan_.takes_away || plan_.table.skew > Duration::zero(),
                 .strangers = plan_.takes_away,
-                .late_handlers = plan_.handlers.stuck > 0 || !plan_.exclusive(),
+                .late_handlers = plan_.handlers.stuck > 0,
                 .turned_away = plan_.job.idempotency.has_value(),
                 .kept_at_door = plan_.job.idempotency && plan_.job.dead_letter == config::DeadLetterPolicy::keep}),
         backend_(make_backend(store)),

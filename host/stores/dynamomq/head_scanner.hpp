@@ -64,13 +64,13 @@ class HeadScanner {
  public:
   // Units a second that looking back may read where it finds nothing, and what it may have saved up.
   static constexpr double kDueUnitsPerSecond = 3;
-  static constexpr double kDueUnitsSaved = 400;
+  static constexpr double kDueUnitsSaved = 550;
   static constexpr double kBlindUnitsPerSecond = 2;
   static constexpr double kBlindUnitsSaved = 50;
   static constexpr Duration kBlindInterval = std::chrono::seconds(10);  ///< between two rounds, at least
   static constexpr double kLightUnits = 2;                              ///< of in-flight records at the head
-  static constexpr double kLeapAfterUnits = 200;  ///< of nothing but hidden records at the begin of a pass
-  static constexpr int kMostLeaps = 48;           ///< in a row; they halve the time that is left
+  static constexpr double kLeapAfterUnits = 50;  ///< of nothing but hidden records at the begin of a pass
+  static constexpr int kMostLeaps = 48;          ///< in a row; they halve the time that is left
   static constexpr std::int64_t kLeapLimit = 10;
   static constexpr Duration kLeapPrecision = std::chrono::milliseconds(10);
   static constexpr Duration kTailMargin = std::chrono::seconds(2);  ///< clock skew of senders, delay of the index

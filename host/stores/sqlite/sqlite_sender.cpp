@@ -27,8 +27,12 @@ std::size_t batch_of(std::span<const NewMessage> messages) {
 
 /// What one call works on. It is the call's and the store's together, for the caller may leave before the disk answers.
 struct Sending {
-  Sending(std::span<const NewMessage> batch, std::span<const SendResult> begun)
-      : messages(batch.begin(), batch.end()), results(begun.begin(), begun.end()) {
+  /// Takes the ids out of `begun` until `end`.
+  Sending(std::span<const NewMessage> batch, std::span<SendResult> begun) : messages(batch.begin(), batch.end()) {
+    results.reserve(begun.size());
+    for (SendResult& result : begun) {
+      results.push_back({result.status, std::move(result.id), {}});
+    }
     if (std::any_of(messages.begin(), messages.end(), has_send_keys)) {
       before = results;
     }
@@ -41,6 +45,25 @@ struct Sending {
   void begin() {
     if (!before.empty()) {
       results = before;
+    }
+  }
+
+  /// It is done: tells `begun` what it came to.
+  void tell(std::span<SendResult> begun) {
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      begun[i].id = std::move(results[i].id);
+      if (begun[i].status != SendStatus::failed) {
+        begun[i].status = results[i].status;
+        begun[i].error = std::move(results[i].error);
+      }
+    }
+  }
+  /// The caller leaves, and the work may go on or have yet to begin: gives him his ids again. Those that the work may
+  /// change are kept apart.
+  void leave(std::span<SendResult> begun) const {
+    const std::vector<SendResult>& ids = before.empty() ? results : before;
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      begun[i].id = ids[i].id;
     }
   }
 
@@ -96,6 +119,7 @@ void SqliteSender::send_batch(std::span<const NewMessage> messages, std::span<Se
     }
   };
   if (auto done = store_.write({.work = work, .committed = ring}, deadline); !done) {
+    sending->leave(results);
     for (SendResult& result : results) {
       if (result.status != SendStatus::failed) {
         result.status = SendStatus::failed;
@@ -103,7 +127,7 @@ void SqliteSender::send_batch(std::span<const NewMessage> messages, std::span<Se
       }
     }
   } else {
-    std::move(sending->results.begin(), sending->results.end(), results.begin());
+    sending->tell(results);
   }
 }
 

@@ -1,0 +1,203 @@
+// A host that was frozen beyond its leases: its own poller is quicker than the calls about what it holds.
+#include <gtest/gtest.h>
+
+#include "tests/work/flow_rig.hpp"
+
+namespace sluice::work {
+namespace {
+
+using std::chrono_literals::operator""s;
+using plugin::OutcomeStatus;
+using queue::CompletionAction;
+using queue::SettleStatus;
+
+/// One message with a handler at work. What comes back and were to run would wait for a lane.
+class OwnClaim : public ::testing::Test {
+ protected:
+  OwnClaim() {
+    EXPECT_GT(rig_.flow.next_claim(rig_.now()).count, 0U);
+    queue::Claimed first = rig_.messages(1);
+    first.deliveries[0].message.body = "a body";
+    back_ = first;
+    back_.deliveries[0].suspect = true;
+    rig_.flow.claimed(std::move(first), rig_.now(), rig_.notes);
+    EXPECT_NE(rig_.start(0), nullptr);
+  }
+
+  /// Its lease has ended, and a claim brings it once more. Nothing may begin.
+  void come_back(std::int64_t version = 2) {
+    queue::Claimed again = back_;
+    again.deliveries[0].receipt.version = version;
+    again.deliveries[0].leased_until = rig_.now() + rig_.visibility;
+    rig_.flow.claimed(std::move(again), rig_.now(), rig_.notes);
+    EXPECT_FALSE(rig_.flow.has_work(SeatKind::lane)) << "a second run";
+  }
+  JobFlow::SettleOrder settling() {
+    auto order = rig_.flow.next_settlement(rig_.now(), rig_.clock.wall_now(), rig_.notes);
+    EXPECT_EQ(order.tasks.size(), 1U);
+    EXPECT_GT(rig_.flow.next_claim(rig_.now()).count, 0U);
+    return order;
+  }
+  JobFlow::ExtendOrder extending() {
+    rig_.pass(31s);
+    auto order = rig_.flow.next_extension(rig_.now(), rig_.notes);
+    EXPECT_EQ(order.tasks.size(), 1U);
+    EXPECT_GT(rig_.flow.next_claim(rig_.now()).count, 0U);
+    return order;
+  }
+  void settled(JobFlow::SettleOrder order, queue::SettleResult result) {
+    rig_.flow.settled(std::move(order), {std::move(result)}, rig_.now(), rig_.notes);
+    EXPECT_FALSE(rig_.flow.has_work(SeatKind::lane)) << "a second run";
+  }
+  void extended(JobFlow::ExtendOrder order, SettleStatus status) {
+    auto results = rig_.extensions(order, status);
+    rig_.flow.extended(std::move(order), std::move(results), rig_.now(), rig_.notes);
+    EXPECT_FALSE(rig_.flow.has_work(SeatKind::lane)) << "a second run";
+  }
+  /// What is finished is written under this version, and the account is balanced then.
+  void expect_written(std::int64_t version, CompletionAction action = CompletionAction::remove) {
+    ASSERT_EQ(rig_.settle(), 1U);
+    EXPECT_EQ(rig_.last.at(0).receipt.version, version);
+    EXPECT_EQ(rig_.last.at(0).action, action);
+    expect_nothing_left();
+  }
+  void expect_nothing_left() {
+    EXPECT_EQ(rig_.settle(), 0U);
+    EXPECT_EQ(rig_.account().in_flight(), 0U);
+    EXPECT_EQ(rig_.flow.holdings().size(), 0U);
+    EXPECT_TRUE(rig_.crash_ledger.held.empty());
+  }
+
+  FlowRig rig_{2, FlowRig::settings(), FlowRig::job(), 600s};
+  queue::Claimed back_;
+};
+
+TEST_F(OwnClaim, BeforeASettlementIsWhatTheMessageIsSettledUnder) {
+  rig_.finish(0);
+  auto order = settling();
+  come_back();
+  EXPECT_EQ(rig_.crash_ledger.held.begin()->second.version, 2) << "a successor could release it";
+  settled(std::move(order), {SettleStatus::lost, {}});
+  expect_written(2);
+  EXPECT_EQ(rig_.account().done, 1U);
+  EXPECT_EQ(rig_.account().lost, 1U) << "the first claim";
+  EXPECT_EQ(rig_.notes.lost, 0U) << "nobody took it";
+}
+
+TEST_F(OwnClaim, BeforeAFailedSettlementEndsTheDoubt) {
+  rig_.finish(0);
+  auto order = settling();
+  come_back();
+  settled(std::move(order), {SettleStatus::failed, Error(ErrorCode::unknown_outcome, "reset")});
+  rig_.pass(5s);
+  EXPECT_EQ(rig_.flow.holdings().tasks().at(0)->receipt_state(), ReceiptState::ours) << "its lease can be kept";
+  expect_written(2);
+}
+
+TEST_F(OwnClaim, ASecondOneTakesThePlaceOfTheFirst) {
+  rig_.finish(0);
+  auto order = settling();
+  come_back(2);
+  ASSERT_GT(rig_.flow.next_claim(rig_.now()).count, 0U);
+  come_back(3);
+  settled(std::move(order), {SettleStatus::lost, {}});
+  expect_written(3);
+  EXPECT_EQ(rig_.account().lost, 2U);
+}
+
+TEST_F(OwnClaim, AfterASettlementThatWasWrittenIsGivenBack) {
+  rig_.finish(0, OutcomeStatus::crashed);
+  auto order = settling();
+  come_back(3);
+  settled(std::move(order), {SettleStatus::applied, {}});
+  EXPECT_EQ(rig_.account().retried, 1U);
+  expect_written(3, CompletionAction::release);
+  EXPECT_EQ(rig_.account().released, 1U);
+  EXPECT_EQ(rig_.account().lost, 0U);
+}
+
+TEST_F(OwnClaim, OfAMessageThatSomebodyChangedIsForAnotherRun) {
+  rig_.finish(0);
+  auto order = settling();
+  queue::Claimed changed = back_;
+  changed.deliveries[0].receipt.version = 3;
+  changed.deliveries[0].message.body = "edited";
+  rig_.flow.claimed(std::move(changed), rig_.now(), rig_.notes);
+  const std::uint32_t lane = rig_.enlist(SeatKind::lane, true);
+  EXPECT_NE(rig_.start(lane), nullptr);
+  rig_.flow.settled(std::move(order), {{SettleStatus::lost, {}}}, rig_.now(), rig_.notes);
+  rig_.finish(lane);
+  expect_written(3);
+}
+
+TEST_F(OwnClaim, BeforeAnExtensionKeepsTheHandlerItsMessage) {
+  for (const SettleStatus status : {SettleStatus::lost, SettleStatus::failed, SettleStatus::applied}) {
+    auto order = extending();
+    const std::int64_t version = order.receipts.at(0).version + 2;
+    come_back(version);
+    extended(std::move(order), status);
+    EXPECT_EQ(rig_.crash_ledger.held.begin()->second.version, version);
+    const Task& task = *rig_.flow.holdings().tasks().at(0);
+    EXPECT_EQ(task.lease.receipt.version, version);
+    EXPECT_EQ(task.lease.ends_at, rig_.now() + rig_.visibility);
+  }
+  rig_.finish(0);
+  expect_written(7);
+}
+
+TEST_F(OwnClaim, BeforeAnExtensionIsWhatTheSettlementWaitsFor) {
+  auto order = extending();
+  rig_.finish(0);
+  EXPECT_EQ(rig_.settle(), 0U) << "the receipt is on its way";
+  come_back();
+  extended(std::move(order), SettleStatus::lost);
+  expect_written(2);
+}
+
+TEST_F(OwnClaim, ThatAnswersAfterTheLossWasToldGoesOnWithWhatRuns) {
+  auto order = extending();
+  extended(std::move(order), SettleStatus::lost);
+  EXPECT_EQ(rig_.account().lost, 1U);
+  come_back();
+  EXPECT_EQ(rig_.account().in_flight(), 1U);
+  rig_.finish(0);
+  expect_written(2);
+  EXPECT_EQ(rig_.account().lost, 1U);
+}
+
+TEST_F(OwnClaim, DoesNotWaitForAHandlerThatIsStuck) {
+  auto order = extending();
+  extended(std::move(order), SettleStatus::lost);
+  rig_.pass(rig_.timeout + 6s);
+  rig_.extend();
+  ASSERT_EQ(rig_.flow.workforce().stuck().size(), 1U);
+  queue::Claimed again = back_;
+  again.deliveries[0].receipt.version = 2;
+  rig_.flow.claimed(std::move(again), rig_.now(), rig_.notes);
+  EXPECT_TRUE(rig_.flow.has_work(SeatKind::lane));
+}
+
+TEST_F(OwnClaim, IsSettledWithinTheDrain) {
+  rig_.finish(0);
+  auto order = settling();
+  rig_.flow.drain().begin(rig_.now(), rig_.now() + 10s, rig_.notes);
+  come_back();
+  settled(std::move(order), {SettleStatus::lost, {}});
+  expect_written(2);
+  EXPECT_EQ(rig_.flow.drain().step(rig_.now(), rig_.notes), std::nullopt) << "nothing is left";
+}
+
+TEST_F(OwnClaim, KeepsItsLeaseWhileItCannotBeWritten) {
+  rig_.finish(0);
+  auto order = settling();
+  EXPECT_EQ(rig_.flow.next_extension(rig_.now(), rig_.notes).wake, SteadyTime::max()) << "nothing to look after";
+  come_back();
+  rig_.notes = {};
+  settled(std::move(order), {SettleStatus::lost, {}});
+  EXPECT_TRUE(rig_.notes.keeper);
+  EXPECT_EQ(rig_.settle(SettleStatus::failed), 1U);
+  EXPECT_EQ(rig_.flow.next_extension(rig_.now(), rig_.notes).wake, rig_.now() + 15s);
+}
+
+}  // namespace
+}  // namespace sluice::work
