@@ -1,12 +1,14 @@
 // What the embedded store does alone: send, claim and settle in batches, one thread, durable; its memory; and beside a
 // plain SQLite loop that works on the same disk in turn with it.
 //
-//   sqlite_bench [--messages N] [--batch N] [--folder DIR] [--compare N] [--effects N] [--groups N] [--hosts N]
+//   sqlite_bench [--messages N] [--batch N] [--folder DIR] [--compare N] [--effects N] [--groups N] [--scattered yes]
+//   [--hosts N]
 //
 // What completions cost that commit a message and an SQL statement of their own, in turn with plain ones: --effects.
-// With --groups: the same messages once more in so many groups, each in its order, and what is left of the rate. Then
-// again by --hosts N hosts at once, each with a store of its own on the file, which look at the order of each message;
-// one in a hundred is given back once.
+// With --groups: the same messages in so many groups, each in its order, in turn with a queue without an order, and
+// what is left of the rate; groups come one after the other, or at random with --scattered yes. Then again by --hosts N
+// hosts at once, each with a store of its own on the file, which look at the order of each message; one in a hundred is
+// given back once. Hosts that are processes: tests/e2e/order_test.py.
 
 #include <stdlib.h>
 #include <time.h>
@@ -48,6 +50,7 @@ struct Options {
   std::size_t compare = 200'000;
   std::size_t groups = 0;
   std::size_t hosts = 0;
+  bool scattered = false;
   std::size_t effects = 200'000;
   std::string folder = std::filesystem::temp_directory_path().string();
 };
@@ -97,15 +100,24 @@ double memory(const std::string& name) {
   return 0;
 }
 
-void send(Sides& sides, Random& random, std::size_t count, std::size_t batch, Stopwatch& watch,
-          std::size_t groups = 0) {
+/// Which groups messages get: one after the other from `next` on, or at random.
+struct Groups {
+  std::size_t count = 0;
+  std::size_t next = 0;
+  bool scattered = false;
+
+  std::string name(Random& random) {
+    return count == 0 ? "" : "group-" + std::to_string((scattered ? random.next() : next++) % count);
+  }
+};
+
+void send(Sides& sides, Random& random, std::size_t count, std::size_t batch, Stopwatch& watch, Groups groups = {}) {
   std::vector<queue::NewMessage> messages(batch);
   for (std::size_t sent = 0; sent < count;) {
     messages.resize(std::min(batch, count - sent));
-    std::size_t number = sent;
     for (auto& message : messages) {
       message.id = make_uuid(random);
-      message.group = groups == 0 ? "" : "group-" + std::to_string(number++ % groups);
+      message.group = groups.name(random);
       message.body.assign(100, 'x');
     }
     watch.time([&] {
@@ -164,7 +176,7 @@ bool work_batch(Sides& sides, std::size_t batch, Stopwatch& claiming, Stopwatch&
   return !completions.empty();
 }
 
-Stopwatch alone(Sides& sides, Random& random, const Options& options) {
+void alone(Sides& sides, Random& random, const Options& options) {
   Stopwatch sending;
   Stopwatch claiming;
   Stopwatch settling;
@@ -176,21 +188,41 @@ Stopwatch alone(Sides& sides, Random& random, const Options& options) {
   print("settle", settling, options.messages);
   print("claim and settle", claiming + settling, options.messages);
   std::printf("memory  %.1f MiB resident, %.1f at most\n", memory("VmRSS"), memory("VmHWM"));
-  return claiming + settling;
 }
 
-Stopwatch in_groups(Sides& sides, Random& random, const Options& options) {
-  Stopwatch sending;
-  Stopwatch claiming;
-  Stopwatch settling;
-  send(sides, random, options.messages, options.batch, sending, options.groups);
-  print("groups: send", sending, options.messages);
-  while (work_batch(sides, options.batch, claiming, settling, queue::Order::group)) {
+/// What a queue in groups costs, in turn with one that keeps no order, on the same file.
+void in_groups(Sides& plain, Sides& grouped, Random& random, const Options& options) {
+  std::array<Stopwatch, 2> sending;
+  std::array<Stopwatch, 2> claiming;
+  std::array<Stopwatch, 2> settling;
+  // Kept from the first claim on, so that the messages are put into their groups as they are sent.
+  Stopwatch first;
+  send(grouped, random, 1, 1, first);
+  while (work_batch(grouped, 1, first, first, queue::Order::group)) {
   }
-  print("        claim", claiming, options.messages);
-  print("        settle", settling, options.messages);
-  print("        both", claiming + settling, options.messages);
-  return claiming + settling;
+  for (std::size_t sent = 0; sent < options.messages; sent += options.batch) {
+    const std::size_t count = std::min(options.batch, options.messages - sent);
+    send(plain, random, count, options.batch, sending[0]);
+    send(grouped, random, count, options.batch, sending[1], {options.groups, sent, options.scattered});
+  }
+  while (work_batch(plain, options.batch, claiming[0], settling[0])) {
+    work_batch(grouped, options.batch, claiming[1], settling[1], queue::Order::group);
+  }
+  // Whose groups come at random has fewer of them ready towards the end.
+  while (work_batch(grouped, options.batch, claiming[1], settling[1], queue::Order::group)) {
+  }
+  print("in turn: send", sending[0], options.messages);
+  print("         claim", claiming[0], options.messages);
+  print("         settle", settling[0], options.messages);
+  print("groups: send", sending[1], options.messages);
+  print("        claim", claiming[1], options.messages);
+  print("        settle", settling[1], options.messages);
+  const Stopwatch without = claiming[0] + settling[0];
+  const Stopwatch with = claiming[1] + settling[1];
+  std::printf("in %zu groups: %.2f of the rate without, %.2f by processor; with sending %.2f and %.2f\n",
+              options.groups, without.seconds / with.seconds, without.processor / with.processor,
+              (without + sending[0]).seconds / (with + sending[1]).seconds,
+              (without + sending[0]).processor / (with + sending[1]).processor);
 }
 
 /// What all hosts know of the order together.
@@ -210,7 +242,7 @@ void work_in_order(const std::string& path, const Options& options, Order& order
   const SystemClock clock;
   SeededRandom random(7);
   const auto queues = queue::open_sqlite_queues({.path = path}, clock, random);
-  const auto source = *(*queues)->open_source({"bench"});
+  const auto source = *(*queues)->open_source({"grouped"});
   while (order.done < options.messages) {
     const auto claimed = source->claim(
         {.max = options.batch / 4 + 1, .visibility = std::chrono::minutes(10), .rules = {.order = queue::Order::group}},
@@ -325,6 +357,8 @@ Options parse(int argc, char** argv) {
       options.compare = std::stoul(argv[i + 1]);
     } else if (name == "--groups") {
       options.groups = std::stoul(argv[i + 1]);
+    } else if (name == "--scattered") {
+      options.scattered = std::string(argv[i + 1]) == "yes";
     } else if (name == "--hosts") {
       options.hosts = std::stoul(argv[i + 1]);
     } else if (name == "--effects") {
@@ -356,19 +390,16 @@ int main(int argc, char** argv) try {
       throw std::runtime_error(queues.error().message());
     }
     Sides sides{*(*queues)->open_sender("bench"), *(*queues)->open_source({"bench"})};
-    const Stopwatch plain = alone(sides, random, options);
+    alone(sides, random, options);
     if (options.effects > 0) {
       bench::UserTable accounts(store_options.path, kAccounts);
       with_effects(sides, random, options, folder);
     }
     if (options.groups > 0) {
-      // Kept from the first claim on, so that the messages are put into their groups as they are sent.
-      static_cast<void>(sides.source->claim({.rules = {.order = queue::Order::group}}, Deadline::never()));
-      const Stopwatch grouped = in_groups(sides, random, options);
-      std::printf("        %.2f of the rate without groups, %.2f by processor time\n", plain.seconds / grouped.seconds,
-                  plain.processor / grouped.processor);
+      Sides grouped{*(*queues)->open_sender("grouped"), *(*queues)->open_source({"grouped"})};
+      in_groups(sides, grouped, random, options);
       if (options.hosts > 0) {
-        by_several_hosts(sides, store_options.path, options);
+        by_several_hosts(grouped, store_options.path, options);
       }
     }
     if (options.compare > 0) {

@@ -193,8 +193,8 @@ class EffectInputDynamo(EffectInputSqlite):
                      table="accounts", set="balance = :n", copies="2")
 
     def test_a_statement_that_is_no_sql(self):
-        self.refused('write "change" on table accounts was refused', "UpdateExpression", table="accounts",
-                     set="balance = = :n")
+        self.refused('write "change" on table accounts was refused', "UpdateExpression", "mend what the handler stages",
+                     table="accounts", set="balance = = :n")
 
     def test_a_condition_that_fails(self):
         self.refused('write "change" on table accounts was refused: its condition does not hold', table="accounts",

@@ -173,7 +173,9 @@ TransactionWriter::Outcome TransactionWriter::outcome_of(const Draft& draft, con
         reject = reject || name.reject;
       }
     }
-    return refusal(ErrorCode::invalid, (names.empty() ? "its messages" : names) + " was refused: " + error.message,
+    return refusal(ErrorCode::invalid,
+                   (names.empty() ? "its messages" : names) + " was refused: " + error.message +
+                       "; mend what the handler stages",
                    reject);
   }
   return failure(error);
@@ -230,7 +232,8 @@ TransactionWriter::Outcome TransactionWriter::cancelled(const Draft& draft, cons
     if (failed(i, dynamo::ErrorKind::validation)) {
       return refusal(
           ErrorCode::invalid,
-          draft.names[i].text + " was refused: " + (reasons[i].message.empty() ? reasons[i].code : reasons[i].message),
+          draft.names[i].text + " was refused: " + (reasons[i].message.empty() ? reasons[i].code : reasons[i].message) +
+              "; mend what the handler stages",
           draft.names[i].reject);
     }
   }

@@ -180,11 +180,14 @@ bool Claimer::claim_ready(std::int64_t half, const ClaimRequest& request, const 
 }
 
 void Claimer::advance(std::int64_t half, const std::vector<Delivery>& claimed) {
-  if (lanes_.kept(half) != Kept::fair) {
+  const Kept kept = lanes_.kept(half);
+  if (kept == Kept::none) {
     return;
   }
   for (const Delivery& delivery : claimed) {
-    if (const std::int64_t lane = lanes_.lane_of(half, group_hash(delivery.message.group)); lane != 0) {
+    const std::int64_t group = group_hash(delivery.message.group);
+    deliveries_.remember_group(delivery.receipt.locator, group);
+    if (const std::int64_t lane = kept == Kept::fair ? lanes_.lane_of(half, group) : 0; lane != 0) {
       lanes_.claimed(half, lane, delivery.receipt.locator);
     }
   }

@@ -142,7 +142,9 @@ int Connection::on_progress(void* self) {
 }
 
 int Connection::on_commit(void* self, sqlite3* /*handle*/, const char* /*schema*/, int pages) {
-  static_cast<Connection*>(self)->log_pages_ = pages;
+  auto& connection = *static_cast<Connection*>(self);
+  connection.log_pages_ = pages;
+  ++connection.commits_;
   return SQLITE_OK;
 }
 

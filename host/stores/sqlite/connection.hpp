@@ -64,6 +64,8 @@ class Connection {
 
   /// Pages in the write-ahead log after the last commit of this connection.
   std::int64_t log_pages() const { return log_pages_; }
+  /// Commits of this connection that have written something.
+  std::int64_t commits() const { return commits_; }
   /// Of the log after a checkpoint: its pages, and how many of them lie at their places. Negative: somebody else is at
   /// it.
   struct Written {
@@ -97,6 +99,7 @@ class Connection {
   std::optional<Error> failure_;
   SteadyTime lock_limit_ = SteadyTime::min();
   std::int64_t log_pages_ = 0;
+  std::int64_t commits_ = 0;
   std::function<bool()> passed_;
   std::vector<std::string> memory_tables_;
 };

@@ -12,6 +12,9 @@ namespace sluice::queue::sqlite {
 
 namespace {
 
+// Groups of messages in flight that are remembered; of those that were lost some stay.
+constexpr std::size_t kMostRemembered = 65'536;
+
 std::int64_t as_number(bool value) { return value ? 1 : 0; }
 
 }  // namespace
@@ -94,16 +97,29 @@ void Deliveries::begin_settling(std::int64_t half, std::span<const Completion> c
   // All of them at once: a statement for each would cost as much as what is done about its end.
   asked_.clear();
   for (const Completion& completion : completions) {
-    asked_.push_back(completion.receipt.locator);
+    if (auto known = handed_out_.extract(completion.receipt.locator)) {
+      group_by_seq_.insert(std::move(known));
+    } else {
+      asked_.push_back(completion.receipt.locator);
+    }
   }
-  std::sort(asked_.begin(), asked_.end());
-  asking_.each(asked_, groups_,
-               [this](const Statement& row) { group_by_seq_.emplace(row.integer(0), group_hash(row.bytes(1))); });
+  if (!asked_.empty()) {
+    std::sort(asked_.begin(), asked_.end());
+    asking_.each(asked_, groups_,
+                 [this](const Statement& row) { group_by_seq_.emplace(row.integer(0), group_hash(row.bytes(1))); });
+  }
   asked_.clear();
   for (const auto& [seq, group] : group_by_seq_) {
     asked_.push_back(group);
   }
   lanes_.gather_ends(half, asked_);
+}
+
+void Deliveries::remember_group(std::int64_t seq, std::int64_t group) {
+  if (handed_out_.size() >= kMostRemembered) {
+    handed_out_.clear();
+  }
+  handed_out_.insert_or_assign(seq, group);
 }
 
 std::int64_t Deliveries::group_of(std::int64_t seq) {

@@ -37,6 +37,9 @@ class Deliveries {
   std::size_t settle_mark() const { return removed_.size(); }
   void settle_back_to(std::size_t mark) { removed_.resize(mark); }
   void end_settling(std::int64_t half);
+  /// This group, as `group_hash` gives it, is that of a message which was just handed out, so that its settlement need
+  /// not ask for it: with another group it has another version too.
+  void remember_group(std::int64_t seq, std::int64_t group);
   std::optional<Receipt> extend(std::int64_t half, const Receipt& receipt, const Lease& lease);
 
   std::optional<Standing> standing(std::int64_t seq);
@@ -77,6 +80,7 @@ class Deliveries {
   Statement delivery_delete_run_;
   Statement delivery_write_;
   Statement standing_;
+  std::unordered_map<std::int64_t, std::int64_t> handed_out_;    ///< groups by seq
   std::unordered_map<std::int64_t, std::int64_t> group_by_seq_;  ///< of what the current `settle` removes
   std::vector<std::int64_t> asked_;                              ///< scratch
   std::vector<std::int64_t> removed_;  ///< by the current `settle`; their deliveries are still to be deleted

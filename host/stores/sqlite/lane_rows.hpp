@@ -18,7 +18,6 @@ namespace sluice::queue::sqlite {
 struct LaneRow {
   std::int64_t id = 0;
   std::int64_t half = 0;
-  bool stored = false;
   std::optional<std::int64_t> head;
   std::int64_t head_sent = 0;
   std::int64_t turn = 0;    ///< the head's place, while it can be claimed
@@ -30,7 +29,8 @@ struct LaneRow {
   friend bool operator==(const LaneRow&, const LaneRow&) = default;
 };
 
-/// The rows of the table `lanes`. Works inside a transaction of its connection.
+/// The rows of the table `lanes`, and of `lane_numbers`, by which they are found. Works inside a transaction of its
+/// connection. What was read is remembered for as long as nobody else writes the file.
 ///
 /// Between `gather` and `flush` they are read with one statement and written with one, however many they are: the table
 /// is looked at by nobody else meanwhile, and no savepoint may be made.
@@ -40,46 +40,70 @@ class LaneRows {
 
   /// At the start of each transaction.
   void begin();
+  /// A savepoint was rolled back: what was read or written within it may not hold.
+  void forget();
   /// From here on, what is stored is gathered; these lanes, of one half, are read at once.
   void gather(std::int64_t half, std::span<const std::int64_t> lanes);
   void flush();
   bool gathers() const { return gathers_; }
-  /// Where the chains of the lanes that were read begin.
-  std::vector<std::int64_t> first_in_line() const;
+  /// Where the chains of these lanes, which were read, begin.
+  std::vector<std::int64_t> first_in_line(std::span<const std::int64_t> lanes) const;
 
   LaneRow load(std::int64_t half, std::int64_t lane);
   void store(const LaneRow& before, const LaneRow& after);
+  /// All of a half.
+  void drop(std::int64_t half);
 
  private:
+  struct Held {
+    LaneRow row;
+    std::int64_t number = 0;  ///< of its row; 0: it has none
+    bool changed = false;
+  };
   /// What is stored at once, for its statement to read.
   class Rows final : public MemoryTable {
    public:
     explicit Rows(Connection& connection)
         : MemoryTable(connection, "storing_lanes",
-                      "lane, half, head, head_sent, turn, others, first, last, last_sent") {}
+                      "number, lane, half, head, head_sent, turn, others, first, last, last_sent") {}
     std::size_t rows() const override { return list.size(); }
     void column(std::size_t row, int column, ColumnValue value) const override;
 
-    std::vector<LaneRow> list;
+    std::vector<const Held*> list;
   };
-  struct Held {
-    LaneRow row;
-    bool stored = false;  ///< in the table
-    bool changed = false;
-  };
-  static LaneRow read(const Statement& row, std::int64_t half);
+  static Held read(const Statement& row, std::int64_t half, std::int64_t lane);
+  /// Before anything that is remembered is used in a transaction.
+  void look();
+  std::int64_t next_number();
+  void write_changed();
+  void drop_empty();
+  void number_new();
 
+  Connection& connection_;
   HashRows asking_;
+  EntryRows numbering_;
   Rows storing_;
+  Statement file_version_;
+  Statement last_number_;
   Statement load_;
   Statement load_all_;
-  Statement update_;
-  Statement insert_;
   Statement store_all_;
-  Statement drop_;
+  Statement number_all_;
+  Statement drop_run_;
+  Statement drop_numbers_;
   bool gathers_ = false;
-  std::unordered_map<std::int64_t, Held> held_;  ///< while it gathers
-  std::vector<std::int64_t> found_;              ///< scratch
+  std::unordered_map<std::int64_t, Held> held_;
+  std::vector<std::int64_t> changed_;  ///< still to be written
+  std::int64_t next_number_ = 0;       ///< 0: not known
+  // For what is remembered: it is true while the file has this version, and nothing was rolled back.
+  std::int64_t version_ = 0;
+  bool looked_ = false;
+  bool touched_ = false;  ///< something was learnt or written in this transaction, before which there were so many
+  std::int64_t commits_ = 0;
+  // Scratch.
+  std::vector<std::int64_t> asked_;
+  std::vector<Held*> rows_;
+  std::vector<IdEntry> numbers_;
 };
 
 }  // namespace sluice::queue::sqlite

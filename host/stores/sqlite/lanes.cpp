@@ -132,7 +132,7 @@ void Lanes::gather_ends(std::int64_t half, std::span<const std::int64_t> groups)
   }
   rows_.gather(half, gathered_);
   places_.gather();
-  line_.gather(rows_.first_in_line());
+  line_.gather(rows_.first_in_line(gathered_));
 }
 
 void Lanes::flush() {

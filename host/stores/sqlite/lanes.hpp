@@ -40,7 +40,10 @@ class Lanes {
   /// At the start of each transaction.
   void begin();
   /// A savepoint was rolled back: what was learnt within it may not hold.
-  void undone() { known_.clear(); }
+  void undone() {
+    known_.clear();
+    rows_.forget();
+  }
   /// When what is offered from here on gets its turn.
   void at(WallTime now) { now_ = now; }
   /// `bits` as `queues.kept` has them.

@@ -92,10 +92,10 @@ void Lanes::keep(std::int64_t half, Kept kept) {
   for (std::size_t priority = 0; priority < kPriorities; ++priority) {
     Statement(connection_, "DELETE FROM ready WHERE half = ?1").bind(class_of(half, priority)).run();
   }
-  for (const char* const sql : {"DELETE FROM suspects WHERE half = ?1", "DELETE FROM line WHERE half = ?1",
-                                "DELETE FROM lanes WHERE half = ?1"}) {
+  for (const char* const sql : {"DELETE FROM suspects WHERE half = ?1", "DELETE FROM line WHERE half = ?1"}) {
     Statement(connection_, sql).bind(half).run();
   }
+  rows_.drop(half);
   std::map<std::int64_t, Lane> lanes;
   for (const Waiting& message : waiting) {
     if (message.lane == 0) {
@@ -107,12 +107,14 @@ void Lanes::keep(std::int64_t half, Kept kept) {
   if (kept != Kept::none) {
     hold_back(half, lanes);
   }
+  rows_.gather(half, {});
   for (auto& [id, lane] : lanes) {
     if (!lane.head && lane.others == 0) {
       offer(lane, std::nullopt);
     }
     rows_.store({}, lane);
   }
+  rows_.flush();
 }
 
 }  // namespace sluice::queue::sqlite

@@ -15,6 +15,7 @@ Line::Link read(const Statement& row, std::int64_t seq) {
 
 Line::Line(Connection& connection)
     : asking_(connection, "asking_line"),
+      following_(connection, "following"),
       link_all_(connection,
                 "SELECT l.sent_at, l.suspected, l.before, l.next, l.seq FROM asking_line AS a CROSS JOIN line AS l "
                 "ON l.seq = a.hash"),
@@ -23,17 +24,19 @@ Line::Line(Connection& connection)
       link_delete_(connection, "DELETE FROM line WHERE seq = ?1"),
       link_delete_run_(connection, "DELETE FROM line WHERE seq BETWEEN ?1 AND ?2"),
       link_next_(connection, "UPDATE line SET next = ?2 WHERE seq = ?1"),
+      follow_all_(connection, "UPDATE OR FAIL line SET next = f.seq FROM following AS f WHERE line.seq = f.hash"),
       link_before_(connection, "UPDATE line SET before = ?2 WHERE seq = ?1") {}
 
 void Line::begin() {
   popped_.clear();
+  followed_.clear();
   ahead_.clear();
   gathers_ = false;
 }
 
 void Line::follow(std::int64_t before, std::int64_t next) {
   forget_ahead();
-  link_next_.bind(before, std::optional(next)).run();
+  followed_.push_back({before, next});
 }
 
 std::optional<Line::Link> Line::link(std::int64_t seq) {
@@ -158,6 +161,12 @@ void Line::flush() {
     first = std::next(last);
   }
   popped_.clear();
+  if (!followed_.empty()) {
+    // In the table, neighbours lie on one page.
+    std::sort(followed_.begin(), followed_.end(), [](const IdEntry& a, const IdEntry& b) { return a.hash < b.hash; });
+    following_.put_down(followed_, follow_all_);
+    followed_.clear();
+  }
 }
 
 }  // namespace sluice::queue::sqlite

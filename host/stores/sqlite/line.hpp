@@ -46,7 +46,7 @@ class Line {
   void remove(Ends& ends, std::int64_t seq);
   /// Takes out the first one; nothing: nobody waits.
   std::optional<Link> pop(Ends& ends);
-  /// `next` is put down behind `before` by the caller.
+  /// `next` is put down behind `before` by the caller. Gathered too: until `flush` nobody else looks.
   void follow(std::int64_t before, std::int64_t next);
 
  private:
@@ -56,14 +56,17 @@ class Line {
   void forget_ahead() { ahead_.clear(); }
 
   HashRows asking_;
+  EntryRows following_;
   Statement link_all_;
   Statement link_;
   Statement link_insert_;
   Statement link_delete_;
   Statement link_delete_run_;
   Statement link_next_;
+  Statement follow_all_;
   Statement link_before_;
   std::vector<std::int64_t> popped_;  ///< still to be deleted
+  std::vector<IdEntry> followed_;     ///< of each its seq, and that of the next one, still to be written
   bool gathers_ = false;
   std::unordered_map<std::int64_t, Link> ahead_;  ///< links that were read before they are asked for
 };

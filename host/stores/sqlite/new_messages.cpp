@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <tuple>
-#include <unordered_map>
 #include <utility>
 
 #include "host/queue/send_keys.hpp"
@@ -198,20 +197,24 @@ void NewMessages::find_places(std::int64_t half) {
 }
 
 void NewMessages::find_line(std::int64_t half) {
-  std::unordered_map<std::int64_t, std::vector<Lanes::Newcomer*>> lanes;
+  std::vector<std::pair<std::int64_t, Lanes::Newcomer*>> by_lane;
+  std::vector<std::int64_t> lanes;
   for (Row& row : rows_.list) {
     if (row.lane != 0) {
       row.newcomer.place = {stored(row.sent_at), row.seq};
-      lanes[row.lane].push_back(&row.newcomer);
+      by_lane.emplace_back(row.lane, &row.newcomer);
+      lanes.push_back(row.lane);
     }
   }
-  std::vector<std::int64_t> ids;
-  ids.reserve(lanes.size());
-  for (const auto& [lane, newcomers] : lanes) {
-    ids.push_back(lane);
-  }
-  lanes_.gather_growth(half, ids);
-  for (const auto& [lane, newcomers] : lanes) {
+  std::stable_sort(by_lane.begin(), by_lane.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  lanes_.gather_growth(half, lanes);
+  std::vector<Lanes::Newcomer*> newcomers;
+  for (auto first = by_lane.begin(); first != by_lane.end();) {
+    const std::int64_t lane = first->first;
+    newcomers.clear();
+    for (; first != by_lane.end() && first->first == lane; ++first) {
+      newcomers.push_back(first->second);
+    }
     lanes_.grow(half, lane, newcomers);
   }
   lanes_.flush();

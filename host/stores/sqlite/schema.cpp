@@ -99,21 +99,11 @@ CREATE TABLE notices (
 // at the time when its lane got its turn; the others that could be claimed lie in `line`, a chain for each lane: an
 // index by lane and time would write a page for each message, where a chain is written at its ends, which lie together.
 // `before` of the first of a chain counts for nothing. `lanes` has a row while a message of the lane is there or
-// something holds it; `holds` are dead letters whose group waits for an operator.
+// something holds it, in the order in which they were made, which is about that of their turns: so what is settled
+// together lies together. `holds` are dead letters whose group waits for an operator.
 constexpr const char* kOrdering = R"sql(
 ALTER TABLE queues ADD COLUMN kept INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE messages ADD COLUMN priority INTEGER;
-CREATE TABLE lanes (
-  lane INTEGER PRIMARY KEY,
-  half INTEGER NOT NULL,
-  head INTEGER,
-  head_sent INTEGER NOT NULL,
-  turn INTEGER NOT NULL,
-  others INTEGER NOT NULL,
-  first INTEGER,
-  last INTEGER,
-  last_sent INTEGER NOT NULL
-) STRICT;
 CREATE TABLE line (
   seq INTEGER PRIMARY KEY,
   half INTEGER NOT NULL,
@@ -127,6 +117,26 @@ CREATE TABLE holds (
   half INTEGER NOT NULL,
   lane INTEGER NOT NULL,
   sent_at INTEGER NOT NULL
+) STRICT;
+)sql";
+
+// With defaults, as INSERT OR REPLACE otherwise copies each page that it touches, to be able to undo half a statement.
+constexpr const char* kLanes = R"sql(
+CREATE TABLE lanes (
+  number INTEGER PRIMARY KEY,
+  lane INTEGER NOT NULL DEFAULT 0,
+  half INTEGER NOT NULL DEFAULT 0,
+  head INTEGER,
+  head_sent INTEGER NOT NULL DEFAULT 0,
+  turn INTEGER NOT NULL DEFAULT 0,
+  others INTEGER NOT NULL DEFAULT 0,
+  first INTEGER,
+  last INTEGER,
+  last_sent INTEGER NOT NULL DEFAULT 0
+) STRICT;
+CREATE TABLE lane_numbers (
+  lane INTEGER PRIMARY KEY,
+  number INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 )sql";
 
@@ -218,6 +228,14 @@ INSERT INTO suspects SELECT half, sent_at, seq FROM deliveries WHERE until IS NU
 DELETE FROM ready WHERE (half, sent_at, seq) IN (SELECT half, sent_at, seq FROM suspects);
 )sql";
 
+// From version 5, whose lanes had no numbers.
+constexpr const char* kUpgradeFrom5 = R"sql(
+INSERT INTO lanes SELECT row_number() OVER (ORDER BY turn, lane), lane, half, head, head_sent, turn, others, first,
+  last, last_sent FROM old_lanes;
+INSERT INTO lane_numbers SELECT lane, number FROM lanes;
+DROP TABLE old_lanes;
+)sql";
+
 enum class Found { empty, ours, older, foreign, newer };
 
 /// Of one state of the file: inside a transaction.
@@ -257,10 +275,8 @@ Error refusal(Found found, Connection& connection) {
 
 /// What version 4 did not have.
 void make_since_5(Connection& connection) {
-  for (const char* const tables : {kOrdering, kSending, kKeys}) {
-    if (*tables != '\0') {
-      connection.execute(tables);
-    }
+  for (const char* const tables : {kOrdering, kLanes, kSending, kKeys}) {
+    connection.execute(tables);
   }
 }
 
@@ -279,7 +295,13 @@ void bring_up(Connection& connection) {
     if (version < 4) {
       connection.execute(kNotices);
     }
-    make_since_5(connection);
+    if (version < 5) {
+      make_since_5(connection);
+    } else {
+      connection.execute("ALTER TABLE lanes RENAME TO old_lanes");
+      connection.execute(kLanes);
+      connection.execute(kUpgradeFrom5);
+    }
   }
   if (found == Found::empty) {
     connection.execute(kTables);

@@ -13,10 +13,21 @@ namespace {
 
 using ::testing::HasSubstr;
 
+/// Gives a file the lanes that version 5 had.
+void make_version_5(const std::string& path) {
+  raw_sql(path,
+          "ALTER TABLE lanes RENAME TO numbered; CREATE TABLE lanes (lane INTEGER PRIMARY KEY, half INTEGER NOT NULL, "
+          "head INTEGER, head_sent INTEGER NOT NULL, turn INTEGER NOT NULL, others INTEGER NOT NULL, first INTEGER, "
+          "last INTEGER, last_sent INTEGER NOT NULL) STRICT; INSERT INTO lanes SELECT lane, half, head, head_sent, "
+          "turn, others, first, last, last_sent FROM numbered; DROP TABLE numbered; DROP TABLE lane_numbers; "
+          "PRAGMA user_version = 5");
+}
+
 /// Takes from a file what version 4 did not have of order and priorities.
 void drop_ordering(const std::string& path) {
   raw_sql(path,
-          "DROP TABLE lanes; DROP TABLE line; DROP TABLE holds; ALTER TABLE queues DROP COLUMN kept; "
+          "DROP TABLE lanes; DROP TABLE lane_numbers; DROP TABLE line; DROP TABLE holds; ALTER TABLE queues DROP "
+          "COLUMN kept; "
           "ALTER TABLE messages DROP COLUMN priority; PRAGMA user_version = 4");
 }
 
@@ -222,6 +233,44 @@ TEST_F(SchemaUpgrade, AFileOfVersion3GetsABoard) {
   ASSERT_TRUE(board);
   EXPECT_TRUE((*board)->post(queue::Topic::steering, {.text = "{}"}, Deadline::never()));
   EXPECT_EQ((*board)->read(queue::Topic::steering, {}, Deadline::never())->version, 1);
+}
+
+TEST_F(SchemaUpgrade, GroupsOfVersion5GoOnInTheirOrder) {
+  const auto claim = [](StoreDesk& store) {
+    return store.source({"orders"})
+        .claim({.max = 10, .rules = {.order = queue::Order::group}}, Deadline::never())
+        ->deliveries;
+  };
+  std::vector<queue::Delivery> out;
+  {
+    auto store = open();
+    std::vector<queue::NewMessage> sent;
+    for (const std::string id : {"a1", "b1", "a2", "b2", "a3"}) {
+      sent.push_back({.id = id, .body = id, .group = id.substr(0, 1)});
+      clock_.advance(std::chrono::milliseconds(1));
+      store->send("orders", std::span(&sent.back(), 1), Deadline::never());
+    }
+    out = claim(*store);
+    ASSERT_EQ(out.size(), 2U);
+  }
+  make_version_5(file_);
+  auto store = open();
+  EXPECT_TRUE(claim(*store).empty());
+  std::string order;
+  while (!out.empty()) {
+    std::vector<queue::Completion> done;
+    for (const auto& delivery : out) {
+      order += delivery.message.id + " ";
+      done.push_back({.receipt = delivery.receipt});
+    }
+    for (const auto& result : store->settle({"orders"}, done, Deadline::never())) {
+      EXPECT_EQ(result.status, queue::SettleStatus::applied);
+    }
+    out = claim(*store);
+  }
+  EXPECT_EQ(order, "a1 b1 a2 b2 a3 ");
+  store.reset();
+  EXPECT_EQ(broken_invariants(file_), std::vector<std::string>{});
 }
 
 TEST_F(SchemaUpgrade, HappensOnceForTwoThatOpenIt) {

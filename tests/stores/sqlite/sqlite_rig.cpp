@@ -68,6 +68,10 @@ std::vector<std::string> broken_invariants(const std::string& file) {
        "l.next "
        "AND n.before = l.seq)"},
       {"lane that nobody moves on: ", "SELECT lane FROM lanes WHERE first IS NOT NULL AND others = 0 AND head IS NULL"},
+      {"lane without its number: ",
+       "SELECT lane FROM lanes AS l WHERE NOT EXISTS (SELECT 1 FROM lane_numbers AS n WHERE n.lane = l.lane AND "
+       "n.number = l.number) UNION ALL SELECT lane FROM lane_numbers AS n WHERE NOT EXISTS (SELECT 1 FROM lanes AS l "
+       "WHERE l.number = n.number)"},
       {"lane without a reason: ", "SELECT lane FROM lanes WHERE first IS NULL AND others = 0 AND head IS NULL"},
       {"in two places: ", "SELECT r.seq FROM ready AS r JOIN deliveries AS d ON d.seq = r.seq AND d.until IS NOT NULL"},
       {"suspect and ready: ", "SELECT seq FROM suspects WHERE seq IN (SELECT seq FROM ready)"},
