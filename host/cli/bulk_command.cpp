@@ -26,33 +26,6 @@ constexpr double kMaxRate = 1'000'000;
 // One transaction of the SQLite store, and one page of it.
 constexpr std::size_t kSqliteBatch = 500;
 
-/// "100/s", "30/m" or "100", as changes a second.
-OrExit<double> parse_rate(const Arguments& arguments) {
-  if (!arguments.has("rate")) {
-    return 0.0;
-  }
-  std::string text = arguments.get("rate");
-  const Exit wrong = Exit::usage("--rate " + text + ": write a number of messages a second, such as 100/s, or 30/m");
-  double seconds = 1;
-  if (const auto slash = text.find('/'); slash != std::string::npos) {
-    const std::string unit = text.substr(slash + 1);
-    if (unit != "s" && unit != "m" && unit != "h") {
-      return wrong;
-    }
-    seconds = unit == "s" ? 1 : unit == "m" ? 60 : 3600;
-    text.resize(slash);
-  }
-  if (text.empty() || text.find_first_not_of("0123456789.") != std::string::npos) {
-    return wrong;
-  }
-  char* end = nullptr;
-  const double count = std::strtod(text.c_str(), &end);
-  if (*end != '\0' || count <= 0 || count / seconds > kMaxRate) {
-    return wrong;
-  }
-  return count / seconds;
-}
-
 OrExit<operate::BulkPlan> parse_plan(const BulkOrder& order, const Arguments& arguments) {
   auto filter = parse_filter(arguments);
   if (filter.has_error()) {
@@ -209,6 +182,32 @@ Exit change_one(QueueSession& session, const BulkOrder& order, operate::BulkPlan
 }
 
 }  // namespace
+
+OrExit<double> parse_rate(const Arguments& arguments) {
+  if (!arguments.has("rate")) {
+    return 0.0;
+  }
+  std::string text = arguments.get("rate");
+  const Exit wrong = Exit::usage("--rate " + text + ": write a number of messages a second, such as 100/s, or 30/m");
+  double seconds = 1;
+  if (const auto slash = text.find('/'); slash != std::string::npos) {
+    const std::string unit = text.substr(slash + 1);
+    if (unit != "s" && unit != "m" && unit != "h") {
+      return wrong;
+    }
+    seconds = unit == "s" ? 1 : unit == "m" ? 60 : 3600;
+    text.resize(slash);
+  }
+  if (text.empty() || text.find_first_not_of("0123456789.") != std::string::npos) {
+    return wrong;
+  }
+  char* end = nullptr;
+  const double count = std::strtod(text.c_str(), &end);
+  if (*end != '\0' || count <= 0 || count / seconds > kMaxRate) {
+    return wrong;
+  }
+  return count / seconds;
+}
 
 Flag all_flag() { return {.name = "all", .value = {}, .help = "every message, where no filter chooses"}; }
 

@@ -24,6 +24,8 @@ struct BulkOrder {
   bool absent_is_success = false;   ///< to be without it was what was asked for
 };
 
+/// --rate: "100/s", "30/m" or "100", as messages a second; 0 where it is not given.
+OrExit<double> parse_rate(const Arguments& arguments);
 /// --all, unless the command takes everything anyway.
 Flag all_flag();
 /// --consistent. Says in a table that its index may lag behind; elsewhere nothing lags.

@@ -74,6 +74,7 @@ Command outbox_convert_command();
 Command send_command();
 Command export_command();
 Command import_command();
+Command move_command();
 Command tail_command();
 Command get_command();
 Command ls_command();

@@ -197,6 +197,7 @@ const std::vector<Command>& commands() {
       purge_command(),
       export_command(),
       import_command(),
+      move_command(),
       tail_command(),
       keys_list_command(),
       keys_show_command(),

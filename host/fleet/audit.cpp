@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "host/fleet/revision.hpp"
+
 namespace sluice::fleet {
 namespace {
 
@@ -34,6 +36,32 @@ std::vector<AuditEntry> merge_audits(std::vector<AuditEntry> entries) {
     }
   }
   return merged;
+}
+
+Result<void> note_deeds(queue::NoticeBoard& board, const std::string& who, const std::vector<std::string>& deeds,
+                        Deadline deadline) {
+  if (deeds.empty()) {
+    return {};
+  }
+  const WallTime now = board.now();
+  const auto done = revise_notice(
+      board, queue::Topic::audit,
+      [&](const std::string& text) -> Result<std::optional<std::string>> {
+        auto before = read_audit(text);
+        std::vector<AuditEntry> entries = before ? std::move(*before) : std::vector<AuditEntry>();
+        const bool there = std::any_of(entries.begin(), entries.end(), [&](const AuditEntry& entry) {
+          return entry.at == now && entry.who == who && entry.what == deeds.front();
+        });
+        if (there) {
+          return std::optional<std::string>();
+        }
+        for (const std::string& deed : deeds) {
+          entries.push_back({.at = now, .who = who, .what = deed, .place = {}});
+        }
+        return std::optional(write_audit(entries, board.traits().most_bytes));
+      },
+      deadline);
+  return done ? Result<void>() : Result<void>(done.error());
 }
 
 }  // namespace sluice::fleet

@@ -261,7 +261,7 @@ Result<std::vector<Given>> Fleet::give(const Directive& directive, const std::st
       return done.error();
     }
     all.push_back(std::move(*done));
-    if (auto noted = note_on(*post, who, {given.text()}, deadline); !noted) {
+    if (auto noted = note_deeds(*post->board, who, {given.text()}, deadline); !noted) {
       return noted.error();
     }
   }
@@ -327,7 +327,7 @@ Result<std::vector<Given>> Fleet::reset(std::optional<Wish> wish, const std::str
       deeds.push_back("reset: " + directive.text());
       all.push_back({std::move(directive), post.board->traits().place, *version});
     }
-    if (auto noted = note_on(post, who, deeds, deadline); !noted) {
+    if (auto noted = note_deeds(*post.board, who, deeds, deadline); !noted) {
       return noted.error();
     }
   }
@@ -338,39 +338,12 @@ Result<void> Fleet::note(const Directive& directive, const std::string& queue, c
                          Deadline deadline) {
   for (Post& post : posts_) {
     if (queue.empty() || post.serves(queue)) {
-      if (auto noted = note_on(post, who, {directive.text()}, deadline); !noted) {
+      if (auto noted = note_deeds(*post.board, who, {directive.text()}, deadline); !noted) {
         return noted;
       }
     }
   }
   return {};
-}
-
-Result<void> Fleet::note_on(Post& post, const std::string& who, const std::vector<std::string>& deeds,
-                            Deadline deadline) {
-  if (deeds.empty()) {
-    return {};
-  }
-  const NoticeBoard& board = *post.board;
-  const WallTime now = board.now();
-  const auto done = revise_notice(
-      *post.board, Topic::audit,
-      [&](const std::string& text) -> Result<std::optional<std::string>> {
-        auto before = read_audit(text);
-        std::vector<AuditEntry> entries = before ? std::move(*before) : std::vector<AuditEntry>();
-        const bool there = std::any_of(entries.begin(), entries.end(), [&](const AuditEntry& entry) {
-          return entry.at == now && entry.who == who && entry.what == deeds.front();
-        });
-        if (there) {
-          return std::optional<std::string>();
-        }
-        for (const std::string& deed : deeds) {
-          entries.push_back({.at = now, .who = who, .what = deed, .place = {}});
-        }
-        return std::optional(write_audit(entries, board.traits().most_bytes));
-      },
-      deadline);
-  return done ? Result<void>() : Result<void>(done.error());
 }
 
 Obedience Fleet::obedience(const Given& given, const FleetView& view) {

@@ -128,7 +128,6 @@ class Fleet {
   explicit Fleet(Random& random) : random_(random) {}
   std::vector<Post*> posts_for(const Directive& directive, const std::string& queue, Deadline deadline);
   Result<Given> give_on(Post& post, Directive directive, Deadline deadline);
-  Result<void> note_on(Post& post, const std::string& who, const std::vector<std::string>& deeds, Deadline deadline);
 
   Random& random_;
   std::vector<Post> posts_;

@@ -1,0 +1,355 @@
+#include "host/operate/mover.hpp"
+
+#include <algorithm>
+
+namespace sluice::operate {
+
+namespace {
+
+using queue::Half;
+using queue::StoredMessage;
+using State = Mover::Step::State;
+
+constexpr Duration kFirstPoll = std::chrono::milliseconds(200);
+constexpr Duration kLongestPoll = std::chrono::seconds(2);
+/// How long an index may show what has been removed.
+constexpr Duration kIndexDelay = std::chrono::seconds(3);
+constexpr std::size_t kMostRefused = 10'000;
+constexpr std::size_t kLeftBatch = 25;
+
+std::string group_key(Half half, const std::string& group) { return std::string(queue::to_string(half)) + '/' + group; }
+std::string group_key(const StoredMessage& record) { return group_key(record.half, record.message.group); }
+
+Mover::Step failed(const Error& error) { return {.state = State::failed, .until = {}, .error = error, .refusals = {}}; }
+
+}  // namespace
+
+Mover::Mover(MoveEnds ends, const Clock& clock, MoveNotice* notice, MovePlan plan)
+    : ends_(ends),
+      clock_(clock),
+      notice_(notice),
+      plan_(std::move(plan)),
+      began_(ends.from_board.now()),
+      looked_halves_(plan_.resumed ? std::vector<Half>{Half::standard, Half::dlq} : plan_.halves),
+      pace_(plan_.rate),
+      carriage_(ends, plan_.pair),
+      recovering_(plan_.resumed),
+      resumed_unseen_(plan_.resumed),
+      quiet_since_(clock.steady_now()),
+      poll_(kFirstPoll) {
+  begin_pass(false);
+}
+
+/// A write must have come to its end before anybody else may begin to move.
+Deadline Mover::deadline() const {
+  const Deadline own = Deadline::after(clock_, std::chrono::seconds(30));
+  return notice_ == nullptr ? own : own.earlier(Deadline::at(notice_->relied_until()));
+}
+
+Mover::Step Mover::step() {
+  if (notice_ != nullptr) {
+    if (auto kept = notice_->keep(Deadline::after(clock_, MoveNotice::kRely)); !kept) {
+      return failed(kept.error());
+    }
+  }
+  if (recovering_) {
+    return left_.empty() ? recover(deadline()) : show_left(deadline());
+  }
+  if (!carriage_.empty()) {
+    return carry(deadline());
+  }
+  if (!found_.empty()) {
+    if (pace_.next() > clock_.steady_now()) {
+      return waiting(pace_.next());
+    }
+    fill_carriage();
+    return {};
+  }
+  return half_ < looked_halves_.size() ? look(deadline()) : end_of_pass();
+}
+
+/// What an earlier run has put and not shown lies in the target, hidden, with the mark of this move.
+Mover::Step Mover::recover(Deadline deadline) {
+  const auto page = ends_.to.list({.half = recover_half_ == 0 ? Half::standard : Half::dlq,
+                                   .limit = plan_.page,
+                                   .cursor = recover_cursor_,
+                                   .content = false,
+                                   .consistent = true},
+                                  deadline);
+  if (!page) {
+    return failed(page.error());
+  }
+  for (const StoredMessage& record : page->messages) {
+    if (is_copy_of(record, plan_.pair)) {
+      left_.push_back(record);
+    }
+  }
+  recover_cursor_ = page->next;
+  if (recover_cursor_.empty()) {
+    ++recover_half_;
+  }
+  recovering_ = recover_half_ < 2 || !left_.empty();
+  return {};
+}
+
+/// Those that the source has no more are shown. The others are met again when the source is looked at.
+Mover::Step Mover::show_left(Deadline deadline) {
+  std::vector<queue::Change> changes;
+  const std::size_t count = std::min(left_.size(), kLeftBatch);
+  std::size_t shown = 0;
+  const WallTime now = ends_.to_board.now();
+  for (std::size_t index = 0; index < count; ++index) {
+    const StoredMessage& copy = left_[index];
+    const auto there = ends_.from.get(copy.message.id, deadline);
+    if (!there && there.error().code() != ErrorCode::not_found) {
+      return failed(there.error());
+    }
+    if (!there || there->created_at != copy.created_at) {
+      changes.push_back(Carriage::showing_copy(copy, now));
+      ++shown;
+    } else if (!is_moving(*there)) {
+      // Somebody has brought it back into the source, which has it then.
+      changes.push_back({.id = copy.message.id, .action = queue::ChangeAction::remove, .version = copy.version});
+    }
+  }
+  if (!changes.empty()) {
+    for (const queue::ChangeResult& result : ends_.to.change(changes, deadline)) {
+      if (result.status == queue::ChangeStatus::failed) {
+        return failed(result.error);
+      }
+    }
+  }
+  count_.carried += shown;
+  count_.resumed += shown;
+  left_.erase(left_.begin(), left_.begin() + static_cast<std::ptrdiff_t>(count));
+  recovering_ = recover_half_ < 2 || !left_.empty();
+  return {};
+}
+
+void Mover::begin_pass(bool consistent) {
+  half_ = 0;
+  cursor_.clear();
+  consistent_ = consistent;
+  any_carried_ = false;
+  held_groups_.clear();
+  left_behind_ = {};
+  const SteadyTime now = clock_.steady_now();
+  std::erase_if(recent_, [now](const auto& entry) { return now - entry.second > kIndexDelay; });
+}
+
+Mover::Step Mover::look(Deadline deadline) {
+  auto page = ends_.from.list({.half = looked_halves_[half_],
+                               .limit = plan_.page,
+                               .cursor = cursor_,
+                               .content = true,
+                               .native = true,
+                               .consistent = consistent_},
+                              deadline);
+  if (!page) {
+    return failed(page.error());
+  }
+  Step step;
+  const WallTime now = ends_.from_board.now();
+  for (StoredMessage& record : page->messages) {
+    const bool taken = is_moving(record);
+    if (taken && !plan_.resumed && !doubtful_.contains(record.message.id)) {
+      look_closer(record, step);
+    } else if (is_next(record, taken, now, step)) {
+      if (plan_.dry_run) {
+        plan_only(record);
+      } else {
+        found_.emplace_back(std::move(record), taken);
+      }
+    } else {
+      hold_group(record.half, record.message.group, refused_.contains(record.message.id));
+    }
+  }
+  cursor_ = page->next;
+  if (cursor_.empty()) {
+    ++half_;
+  }
+  if (refused_.size() > kMostRefused) {
+    return failed(Error(ErrorCode::invalid, "queue " + plan_.pair.to + " does not take more than " +
+                                                std::to_string(kMostRefused) +
+                                                " of the messages; the output says why"));
+  }
+  return step;
+}
+
+bool Mover::is_next(const StoredMessage& record, bool taken, WallTime now, Step& step) {
+  const std::string& id = record.message.id;
+  if (refused_.contains(id) || is_recent(id)) {
+    return false;
+  }
+  if (taken) {
+    return true;
+  }
+  doubtful_.erase(id);
+  if (std::find(plan_.halves.begin(), plan_.halves.end(), record.half) == plan_.halves.end()) {
+    return false;
+  }
+  if (!plan_.follow && record.created_at > began_) {
+    ++left_behind_.later;
+    return false;
+  }
+  if (record.state(now) == queue::MessageState::in_flight) {
+    ++left_behind_.in_flight;
+    return false;
+  }
+  if (!record.message.group.empty() && plan_.leave_groups) {
+    ++left_behind_.grouped;
+    return false;
+  }
+  if (!record.message.group.empty() && stuck_groups_.contains(group_key(record))) {
+    ++left_behind_.behind;
+    return false;
+  }
+  if (!record.message.group.empty() && held_groups_.contains(group_key(record))) {
+    ++left_behind_.waiting;
+    return false;
+  }
+  if (record.message.priority != queue::Priority::normal && !plan_.target_has_priorities && !plan_.drop_priorities) {
+    refuse(record, ErrorCode::invalid,
+           "has the priority " + std::string(queue::to_string(record.message.priority)) + ", and queue " +
+               plan_.pair.to + " knows none",
+           step);
+    return false;
+  }
+  return true;
+}
+
+void Mover::look_closer(const StoredMessage& record, Step& step) {
+  if (refused_.contains(record.message.id) || is_recent(record.message.id)) {
+    return;
+  }
+  const auto there = ends_.from.get(record.message.id, deadline());
+  if (there && is_moving(*there)) {
+    refuse(*there, ErrorCode::conflict, "was taken by a move whose notice is lost", step);
+  }
+}
+
+bool Mover::is_recent(const std::string& id) const {
+  const auto found = recent_.find(id);
+  return found != recent_.end() && clock_.steady_now() - found->second <= kIndexDelay && !consistent_;
+}
+
+void Mover::refuse(const StoredMessage& record, ErrorCode code, std::string why, Step& step) {
+  refused_.insert(record.message.id);
+  ++count_.refused;
+  step.refusals.push_back({record.message.id, record.half, Error(code, std::move(why))});
+}
+
+void Mover::plan_only(const StoredMessage& record) {
+  ++count_.carried;
+  count_.dead_letters += record.half == Half::dlq ? 1 : 0;
+  // To write a record, or to hide or show it, costs what a change costs that moves it in no index.
+  const int of_source = plan_.from_table ? 2 : 0;
+  const int of_target = plan_.to_table ? 2 : 0;
+  for (int write = 0; write < of_source + of_target; ++write) {
+    planned_ += change_cost(record, queue::ChangeAction::set_visibility);
+  }
+}
+
+void Mover::fill_carriage() {
+  std::size_t room = pace_.batch(plan_.batch);
+  for (; room > 0 && !found_.empty(); --room) {
+    auto& [record, taken] = found_.front();
+    if (!plan_.target_has_priorities) {
+      record.message.priority = queue::Priority::normal;
+    }
+    carriage_.add(std::move(record), taken);
+    count_.resumed += taken ? 1 : 0;
+    found_.pop_front();
+  }
+  pace_.took(carriage_.size(), clock_.steady_now());
+}
+
+Mover::Step Mover::carry(Deadline deadline) {
+  Step step;
+  const auto ended = carriage_.step(deadline);
+  put_down(step);
+  if (!ended) {
+    step.state = State::failed;
+    step.error = ended.error();
+  }
+  return step;
+}
+
+void Mover::put_down(Step& step) {
+  const SteadyTime now = clock_.steady_now();
+  for (Carriage::Outcome& outcome : carriage_.take_outcomes()) {
+    doubtful_.erase(outcome.id);
+    switch (outcome.fate) {
+      case Carriage::Fate::carried:
+        ++count_.carried;
+        count_.dead_letters += outcome.half == Half::dlq ? 1 : 0;
+        any_carried_ = true;
+        recent_[outcome.id] = now;
+        quiet_since_ = now;
+        poll_ = kFirstPoll;
+        continue;
+      case Carriage::Fate::left:
+        // It is looked at again.
+        any_carried_ = any_carried_ || outcome.doubtful;
+        ++left_behind_.waiting;
+        if (outcome.doubtful) {
+          doubtful_.insert(outcome.id);
+        }
+        break;
+      case Carriage::Fate::refused:
+        refused_.insert(outcome.id);
+        ++count_.refused;
+        step.refusals.push_back({outcome.id, outcome.half, std::move(outcome.error)});
+        break;
+    }
+    hold_group(outcome.half, outcome.group, outcome.fate == Carriage::Fate::refused);
+    std::erase_if(found_, [this](const auto& next) { return held_groups_.contains(group_key(next.first)); });
+  }
+}
+
+/// Those behind it in its group are not carried before it.
+void Mover::hold_group(Half half, const std::string& group, bool for_good) {
+  if (group.empty()) {
+    return;
+  }
+  held_groups_.insert(group_key(half, group));
+  if (for_good) {
+    stuck_groups_.insert(group_key(half, group));
+  }
+}
+
+/// Never so long that others take the mover for dead.
+Mover::Step Mover::waiting(SteadyTime until) const {
+  return {.state = State::wait,
+          .until = notice_ == nullptr ? until : std::min(until, notice_->tells_next()),
+          .error = {},
+          .refusals = {}};
+}
+
+Mover::Step Mover::end_of_pass() {
+  const bool consistent = consistent_;
+  const bool worth_another = any_carried_;
+  const bool waits = left_behind_.in_flight > 0 || left_behind_.waiting > 0;
+  count_.left = left_behind_;
+  const SteadyTime now = clock_.steady_now();
+  if (plan_.dry_run) {
+    return {.state = State::finished};
+  }
+  if (consistent && !worth_another) {
+    resumed_unseen_ = false;
+    doubtful_.clear();
+  }
+  const bool follows = plan_.follow && (!plan_.until_empty || now - quiet_since_ < plan_.quiet);
+  if (!worth_another && !waits && !follows && consistent) {
+    return {.state = State::finished};  // and `step` says so again, however often it is called
+  }
+  begin_pass(!worth_another && !waits && !follows);
+  if (worth_another || consistent_) {
+    return {};
+  }
+  const SteadyTime next = now + poll_;
+  poll_ = std::min(poll_ * 2, kLongestPoll);
+  return waiting(next);
+}
+
+}  // namespace sluice::operate

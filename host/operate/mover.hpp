@@ -1,0 +1,153 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "host/operate/carriage.hpp"
+#include "host/operate/move_notice.hpp"
+#include "host/operate/pace.hpp"
+#include "host/operate/write_cost.hpp"
+
+namespace sluice::operate {
+
+/// What a move is to do. A value.
+struct MovePlan {
+  MovePair pair;
+  std::vector<queue::Half> halves{queue::Half::standard, queue::Half::dlq};
+  /// Something may be left of an earlier run: it is looked for in the target, and taken up in the source.
+  bool resumed = false;
+  bool follow = false;       ///< what is sent while it runs, too
+  bool until_empty = false;  ///< to follow ends when nothing has come for `quiet`
+  Duration quiet = std::chrono::seconds(10);
+  bool dry_run = false;  ///< writes nothing
+  double rate = 0;       ///< messages a second at most; 0: no limit
+  std::size_t page = 250;
+  std::size_t batch = 25;
+  bool target_has_priorities = true;
+  bool drop_priorities = false;  ///< where the target has none, messages come in with the normal one
+  bool leave_groups = false;     ///< messages that belong to a group stay, because their order could be lost
+  bool from_table = false;       ///< for the cost: it is a DynamoDB table
+  bool to_table = false;
+};
+
+/// What one look at the source has left there. A value.
+struct MoveLeft {
+  std::uint64_t in_flight = 0;  ///< somebody works on them
+  std::uint64_t waiting = 0;    ///< behind one of those in their group, or changed by somebody at that moment
+  std::uint64_t grouped = 0;    ///< left because they belong to a group
+  std::uint64_t behind = 0;     ///< behind one that was refused in their group
+  std::uint64_t later = 0;      ///< sent after the run began, and not followed
+};
+
+struct MoveCount {
+  std::uint64_t carried = 0;       ///< in a dry run: would be
+  std::uint64_t dead_letters = 0;  ///< of those: of the dead-letter half
+  std::uint64_t resumed = 0;       ///< of those: that an earlier run had left on the way
+  std::uint64_t refused = 0;
+  MoveLeft left;  ///< by the last whole look
+};
+
+/// Carries a live queue to another one: looks at the source again and again, hands what nobody works on to a Carriage,
+/// and ends when there is nothing left to carry.
+///
+/// A step class: each `step` is one look, or one write of a batch, so that its caller can stop between two. One thread.
+/// Messages that somebody works on are left alone until they are done or come back. A message of a group goes only
+/// when no earlier one of its group is left behind in the source.
+class Mover {
+ public:
+  struct Refusal {
+    std::string id;
+    queue::Half half = queue::Half::standard;
+    Error error;
+  };
+  struct Step {
+    enum class State {
+      more,      ///< call again
+      wait,      ///< call again at `until`: the rate limit, or there is nothing to do but to look again later
+      finished,  ///< there is nothing left to carry
+      failed,    ///< see `error`; calling again tries again
+    };
+    State state = State::more;
+    SteadyTime until{};
+    Error error{};
+    std::vector<Refusal> refusals{};  ///< each message once
+  };
+
+  /// `notice` is null in a dry run; it has been entered otherwise. The references outlive the mover.
+  Mover(MoveEnds ends, const Clock& clock, MoveNotice* notice, MovePlan plan);
+
+  Step step();
+  /// False while a batch is under way: who is to stop steps on until it is not.
+  bool at_rest() const { return carriage_.empty(); }
+  const MoveCount& count() const { return count_; }
+  /// Whether anything may be left taken, or hidden in the target, so that another run has to take it up.
+  bool nothing_taken() const { return at_rest() && !recovering_ && doubtful_.empty() && !resumed_unseen_; }
+  /// What a dry run has found that the move would cost.
+  const WriteCost& planned_cost() const { return planned_; }
+
+ private:
+  Step recover(Deadline deadline);
+  Step show_left(Deadline deadline);
+  Step carry(Deadline deadline);
+  Step look(Deadline deadline);
+  Step end_of_pass();
+  void begin_pass(bool consistent);
+  /// Whether it is to be carried now; `taken`: it has been taken already, by a move that this one goes on with.
+  bool is_next(const queue::StoredMessage& record, bool taken, WallTime now, Step& step);
+  /// It is taken, and not by this move as far as it knows: what it is, only the record itself can say.
+  void look_closer(const queue::StoredMessage& record, Step& step);
+  bool is_recent(const std::string& id) const;
+  void fill_carriage();
+  void put_down(Step& step);
+  void refuse(const queue::StoredMessage& record, ErrorCode code, std::string why, Step& step);
+  void hold_group(queue::Half half, const std::string& group, bool for_good);
+  Step waiting(SteadyTime until) const;
+  void plan_only(const queue::StoredMessage& record);
+  Deadline deadline() const;
+
+  // Fixed after construction.
+  const MoveEnds ends_;
+  const Clock& clock_;
+  MoveNotice* const notice_;
+  const MovePlan plan_;
+  const WallTime began_;
+  const std::vector<queue::Half> looked_halves_;
+
+  Pace pace_;
+  MoveCount count_;
+  WriteCost planned_;
+  Carriage carriage_;
+  std::unordered_set<std::string> refused_;   ///< not to be tried again
+  std::unordered_set<std::string> doubtful_;  ///< that may be taken, because an answer was lost
+  /// Carried of late: an index may show them for a while yet.
+  std::map<std::string, SteadyTime> recent_;
+
+  // Of the look for what an earlier run has left in the target.
+  bool recovering_ = false;
+  bool resumed_unseen_ = false;  ///< the source has not been seen wholly since
+  std::size_t recover_half_ = 0;
+  std::string recover_cursor_;
+  std::vector<queue::StoredMessage> left_;
+
+  // Of the pass over the source.
+  MoveLeft left_behind_;
+  std::size_t half_ = 0;
+  std::string cursor_;
+  bool consistent_ = false;
+  bool any_carried_ = false;
+  std::deque<std::pair<queue::StoredMessage, bool>> found_;  ///< and whether it is taken already
+  std::unordered_set<std::string> held_groups_;              ///< one of theirs stays behind; with the half before it
+  std::unordered_set<std::string> stuck_groups_;             ///< the same, for as long as the move goes on
+  SteadyTime quiet_since_{};
+  Duration poll_{};
+};
+
+}  // namespace sluice::operate
