@@ -2,12 +2,13 @@
 // in another, and measured is from the call of send to the start of the handler, as users have it.
 //
 //   wake_bench [--rates 1,10,100,1000,10000] [--batch N] [--threads N] [--seconds S] [--store sqlite|dynamodb]
-//              [--only rates|fast|delayed|idle] [--folder DIR]
+//              [--only rates|fast|delayed|idle|bells] [--folder DIR]
 //
 // 1. rates: one call of send for each message. Budget on SQLite: p50 1.5 ms, p99 5 ms at each rate.
 // 2. fast: 50,000 a second in calls of 50 messages. Budget: p99 20 ms.
 // 3. delayed: how much later than due a delayed message starts. Budget: 5 ms.
 // 4. idle: a host with ten jobs that have nothing to do. Budget: 0.2 % of a core.
+// 5. bells: rates on a table of the DynamoDB emulator, without and with `[wake] listen`. Only when asked for.
 
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -21,6 +22,7 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/wake_host.hpp"
@@ -38,7 +40,7 @@ struct Options {
   std::size_t threads = 64;
   double seconds = 10;
   Store store = Store::sqlite;
-  std::string only;  ///< one of the four; empty: all
+  std::string only;  ///< one of the five; empty: all but the last
   std::string folder = std::filesystem::temp_directory_path().string();
 };
 
@@ -108,6 +110,18 @@ void rates(const Options& options, const std::string& folder) {
     std::printf("%6.0f a second, %zu a call: ", rate, options.batch);
     measure(options, folder + "/" + std::to_string(static_cast<std::int64_t>(rate)),
             load_of(options, rate, options.batch));
+  }
+}
+
+void bells(const Options& options, const std::string& folder) {
+  for (const auto& [store, name] : {std::pair(Store::dynamodb, "looking"), std::pair(Store::dynamodb_bell, "rung")}) {
+    Options one = options;
+    one.store = store;
+    for (const double rate : options.rates) {
+      std::printf("%7s, %6.0f a second: ", name, rate);
+      measure(one, folder + "/" + name + std::to_string(static_cast<std::int64_t>(rate)),
+              load_of(options, rate, options.batch));
+    }
   }
 }
 
@@ -184,6 +198,9 @@ void run(const Options& options) {
   }
   if (wanted("idle")) {
     idle(options, folder);
+  }
+  if (options.only == "bells") {
+    bells(options, folder);
   }
   std::filesystem::remove_all(folder);
 }

@@ -69,6 +69,7 @@ double processor_seconds(const rusage& usage) {
 
 WakeHost::WakeHost(std::string folder, Store store, std::size_t jobs, std::size_t messages)
     : folder_(std::move(folder)),
+      store_(store),
       emulator_(emulator_for(store)),
       notes_((std::filesystem::create_directories(folder_), WakeNotes::make(folder_ + "/notes", messages + 1))) {
   write_files(jobs);
@@ -84,6 +85,7 @@ void WakeHost::write_files(std::size_t jobs) const {
   host << "[host]\nplugin_dirs = [\"" << SLUICE_WAKE_PLUGINS << "\"]\n[log]\nlevel = \"warn\"\n[store]\n";
   if (emulator_) {
     host << "kind = \"dynamodb\"\n[dynamodb]\nregion = \"us-east-1\"\nendpoint = \"" << emulator_->endpoint() << "\"\n";
+    host << (store_ == Store::dynamodb_bell ? "[wake]\nlisten = \"127.0.0.1:0\"\n" : "[wake]\nring = false\n");
   } else {
     host << "path = \"queue.db\"\n";
   }
@@ -97,8 +99,10 @@ void WakeHost::write_files(std::size_t jobs) const {
 
 client::Result<client::QueueClient> WakeHost::open_queue() const {
   if (emulator_) {
+    client::ClientOptions options;
+    options.ring_hosts = store_ == Store::dynamodb_bell;
     return client::QueueClient::open(
-        client::DynamoDbQueue{.table = "bench", .region = "us-east-1", .endpoint = emulator_->endpoint()});
+        client::DynamoDbQueue{.table = "bench", .region = "us-east-1", .endpoint = emulator_->endpoint()}, options);
   }
   return client::QueueClient::open(client::SqliteQueue{.path = folder_ + "/queue.db", .queue = "bench"});
 }

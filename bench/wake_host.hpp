@@ -15,7 +15,11 @@
 
 namespace sluice::bench {
 
-enum class Store { sqlite, dynamodb };
+enum class Store {
+  sqlite,
+  dynamodb,       ///< the host finds what comes by looking
+  dynamodb_bell,  ///< and is told by datagrams
+};
 
 /// Runs a program to its end, with a file as its input and its output dropped, and says what it has used. Throws
 /// std::runtime_error when it fails. Of a process with a single thread.
@@ -47,6 +51,7 @@ class WakeHost {
   void write_files(std::size_t jobs) const;
 
   const std::string folder_;
+  const Store store_;
   const std::unique_ptr<test::Emulator> emulator_;  ///< null: SQLite
   WakeNotes notes_;
   std::unique_ptr<test::ChildProcess> process_;

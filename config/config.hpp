@@ -78,6 +78,16 @@ struct QueueConfig {
   Duration max_lease = std::chrono::hours(12);      ///< no receipt is extended beyond
 };
 
+/// Datagrams between machines that wake hosts for what was put into their queues. A value.
+struct WakeConfig {
+  std::string listen;    ///< "host:port"; empty: this host cannot be woken by them
+  std::string announce;  ///< where others reach it; empty: `listen`
+  std::string secret;    ///< shared by all who ring and are rung; empty: anybody may ring
+  bool ring = true;      ///< what this process puts into queues is rung for
+
+  friend bool operator==(const WakeConfig&, const WakeConfig&) = default;
+};
+
 struct HostConfig {
   std::string file;  ///< where it was read from; relative paths below are already resolved against its folder
   std::string name;  ///< empty: the machine's host name
@@ -94,6 +104,7 @@ struct HostConfig {
   std::optional<TracingConfig> tracing;
 
   std::string http_listen;  ///< "host:port"; empty: no HTTP
+  WakeConfig wake;
 
   StoreConfig store;                          ///< where queues lie that name no other: [store] and [dynamodb]
   std::map<std::string, StoreConfig> stores;  ///< the others, by name

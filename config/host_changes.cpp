@@ -83,6 +83,10 @@ std::vector<std::string> changed_keys(const HostConfig& before, const HostConfig
   found.compare_senders(before, after);
   found.compare("tracing", before.tracing, after.tracing);
   found.compare("http.listen", before.http_listen, after.http_listen);
+  found.compare("wake.listen", before.wake.listen, after.wake.listen);
+  found.compare("wake.announce", before.wake.announce, after.wake.announce);
+  found.compare("wake.secret", before.wake.secret, after.wake.secret);
+  found.compare("wake.ring", before.wake.ring, after.wake.ring);
   found.compare_stores("store", "dynamodb", before.store, after.store);
   for (const std::string& name : names_of(before.stores, after.stores)) {
     const auto old = before.stores.find(name);

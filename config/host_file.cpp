@@ -10,6 +10,7 @@
 #include "config/reader.hpp"
 #include "config/syntax.hpp"
 #include "config/tracing_section.hpp"
+#include "config/wake_section.hpp"
 
 namespace sluice::config {
 
@@ -212,6 +213,7 @@ Parsed<HostConfig> parse_host_config(const std::string& text, const std::string&
   read_log(root.section("log"), reader, config);
   read_tracing(root.section("tracing"), reader, config);
   root.section("http").read("listen", config.http_listen, listen_complaint);
+  read_wake(root.section("wake"), reader, config);
   read_stores(root, reader, document.root, config);
   read_queues(root.section("queues"), reader, document.root, config);
   read_outboxes(root, reader, document.root, config);

@@ -43,6 +43,9 @@ Result<QueueClient> QueueClient::open(const DynamoDbQueue& queue, const ClientOp
   layout.queues[queue.table] = {.table = queue.table, .index = queue.index};
   layout.warn = options.on_warning;
   layout.region = owned->connection->region();
+  if (options.ring_hosts) {
+    layout.ring = queue::wake::RingerOptions{options.wake_secret};
+  }
   owned->queues =
       queue::dynamomq::make_dynamomq_queues(layout, owned->connection->client(), owned->clock, owned->random);
   return client_of(std::move(owned), {.queue = queue.table, .options = options});

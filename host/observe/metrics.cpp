@@ -283,6 +283,13 @@ class Metrics::Registry {
     oldest_.Add({{"queue", queue}}).Set(std::chrono::duration<double>(age).count());
   }
 
+  void wake_datagrams(std::string_view result, std::uint64_t count) {
+    // A host that nobody can wake has no such family.
+    counter(registry_, "sluice_wake_datagrams_total", "Datagrams that came to wake this host, by what they were worth")
+        .Add({{"result", std::string(result)}})
+        .Increment(static_cast<double>(count));
+  }
+
   void dynamodb_error(const DynamoDbAttempt& attempt) {
     Labels labels = labels_of(attempt);
     labels.emplace("error", attempt.error);
@@ -351,6 +358,8 @@ void Metrics::queue_depth(const std::string& queue, std::string_view state, doub
 }
 
 void Metrics::queue_oldest(const std::string& queue, Duration age) { registry_->queue_oldest(queue, age); }
+
+void Metrics::wake_datagrams(std::string_view result, std::uint64_t count) { registry_->wake_datagrams(result, count); }
 
 void Metrics::dynamodb_request(const DynamoDbAttempt& attempt) {
   DynamoCounters& counters = registry_->dynamodb(attempt);

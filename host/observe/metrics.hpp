@@ -65,6 +65,8 @@ class Metrics {
   /// How long the oldest message that is ready has waited; zero without one.
   void queue_oldest(const std::string& queue, Duration age);
   void dynamodb_request(const DynamoDbAttempt& attempt);
+  /// Datagrams that came to wake this host: "rung", or why one was worth nothing.
+  void wake_datagrams(std::string_view result, std::uint64_t count);
 
   /// The Prometheus text format.
   std::string text() const;

@@ -92,6 +92,10 @@ void Doorbell::ring(const QueueAddress& address) {
   if (beyond_) {
     beyond_(address);
   }
+  ring_here(address);
+}
+
+void Doorbell::ring_here(const QueueAddress& address) {
   std::vector<std::shared_ptr<Subscription::Gate>> listening;
   {
     const MutexLock lock(mutex_);

@@ -48,6 +48,8 @@ class Doorbell {
   [[nodiscard]] Subscription subscribe(const QueueAddress& address, Listener listener);
 
   void ring(const QueueAddress& address);
+  /// Rings in this process only: for what came from beyond, or concerns nobody there.
+  void ring_here(const QueueAddress& address);
 
   // Ring for what was written, if that makes anything claimable at once. Results belong to what was asked, in order.
   void ring_sent(const std::string& queue, std::span<const NewMessage> messages, std::span<const SendResult> results);

@@ -13,6 +13,7 @@
 #include "host/queue/selection.hpp"
 #include "host/queue/sender.hpp"
 #include "host/queue/source.hpp"
+#include "host/queue/wake/wake_place.hpp"
 
 namespace sluice::queue {
 
@@ -40,6 +41,11 @@ class Queues {
   /// The idempotency keys of the queue's jobs. ErrorCode::invalid where the store keeps none.
   virtual Result<std::unique_ptr<IdempotencyKeys>> open_keys(const std::string& queue) {
     return Error(ErrorCode::invalid, "the store of queue " + queue + " keeps no idempotency keys");
+  }
+  /// Where hosts that work on the queue announce how they are woken from other machines; null where the store has no
+  /// such place, because it needs none or because nobody else writes to it.
+  virtual Result<std::unique_ptr<wake::WakePlace>> open_wake_place(const std::string& /*queue*/) {
+    return std::unique_ptr<wake::WakePlace>();
   }
   /// The queues that messages have made, where a store can have such: it then knows them by itself. Elsewhere none.
   virtual Result<std::vector<std::string>> made_by_messages(Deadline /*deadline*/) {

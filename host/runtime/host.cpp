@@ -93,6 +93,9 @@ Result<void> Host::prepare(std::vector<JobPlan> plans) {
   if (auto opened = open_http(); !opened) {
     return opened;
   }
+  if (auto opened = open_wake(); !opened) {
+    return opened;
+  }
   if (auto started = ward_.start(); !started) {
     return started;
   }
@@ -134,6 +137,9 @@ Result<void> Host::start(HostEvents& events) {
   if (auto started = schedules_.start(); !started) {
     return started;
   }
+  if (auto started = wake_ ? wake_->start() : Result<void>(); !started) {
+    return started;
+  }
   ready_ = true;
   reporter_.set_state(fleet::HostState::running);
   return {};
@@ -161,6 +167,20 @@ Result<void> Host::open_http() {
   }
   reporter_.set_address(http_->address());
   parts_.log.info("listening", {{"http", http_->address()}});
+  return {};
+}
+
+Result<void> Host::open_wake() {
+  if (parts_.config.wake.listen.empty()) {
+    return {};
+  }
+  auto wake = WakeService::open({parts_.queues, parts_.metrics, parts_.log, parts_.clock}, parts_.config.wake,
+                                reporter_.identity().instance, [this] { return jobs_.addresses(); });
+  if (!wake) {
+    return wake.error();
+  }
+  wake_ = std::move(*wake);
+  parts_.log.info("listening", {{"wake", wake_->address()}});
   return {};
 }
 
@@ -333,6 +353,9 @@ void Host::begin_drain() {
   reporter_.set_state(fleet::HostState::draining);
   fleet_.tell_now();
   schedules_.request_stop();
+  if (wake_) {
+    wake_->withdraw();
+  }
   jobs_.begin_drain(Deadline::after(parts_.clock, parts_.config.drain_timeout));
 }
 
@@ -346,6 +369,7 @@ JobSet::Drained Host::drain() {
   const SteadyTime last = std::clamp(deadline.time(), now + kShortestFarewell, now + kLongestFarewell);
   fleet_ended_ = fleet_.leave(last);
   schedules_ended_ = schedules_.leave(last);
+  wake_ended_ = !wake_ || wake_->leave(last);
   return drained;
 }
 

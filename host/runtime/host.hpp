@@ -28,6 +28,7 @@
 #include "host/runtime/queue_probe.hpp"
 #include "host/runtime/schedule_service.hpp"
 #include "host/runtime/telemetry.hpp"
+#include "host/runtime/wake_service.hpp"
 
 namespace sluice::runtime {
 
@@ -86,11 +87,14 @@ class Host {
   /// As things stand, for whoever cannot wait for the drain.
   JobSet::Drained account() const { return jobs_.account(); }
   /// A thread still waits for a store's answer, and so would whoever destroys the host. To be asked after the drain.
-  bool waits_for_store() const { return !probe_.verdict() || !depths_ended_ || !fleet_ended_ || !schedules_ended_; }
+  bool waits_for_store() const {
+    return !probe_.verdict() || !depths_ended_ || !fleet_ended_ || !schedules_ended_ || !wake_ended_;
+  }
 
  private:
   Result<std::unique_ptr<work::Job>> make_job(const JobPlan& plan);
   Result<void> open_http();
+  Result<void> open_wake();
   Result<void> probe(HostEvents& events);
   void begin_reload();
   void look_at_host_file() const;
@@ -128,10 +132,12 @@ class Host {
   bool depths_ended_ = true;
   bool fleet_ended_ = true;
   bool schedules_ended_ = true;
+  bool wake_ended_ = true;
   SteadyTime next_empty_check_{};
   bool counted_empty_ = false;
   std::string uncountable_;  ///< why the last count failed
   std::unique_ptr<observe::HttpEndpoint> http_;
+  std::unique_ptr<WakeService> wake_;  ///< null where nobody can wake this host
   // Last, so that nobody is answered any more when the others go.
   std::unique_ptr<ControlDesk> desk_;
 };

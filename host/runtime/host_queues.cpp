@@ -98,6 +98,11 @@ Result<std::unique_ptr<queue::IdempotencyKeys>> HostQueues::open_keys(const std:
   return store ? (*store)->open_keys(queue) : store.error();
 }
 
+Result<std::unique_ptr<queue::wake::WakePlace>> HostQueues::open_wake_place(const std::string& queue) {
+  const auto store = store_of(queue);
+  return store ? (*store)->open_wake_place(queue) : store.error();
+}
+
 std::optional<DynamoDbCost> HostQueues::cost() const {
   std::vector<const DynamoDbConnection*> connections;
   {
@@ -184,6 +189,9 @@ Result<std::unique_ptr<HostQueues::OpenStore>> HostQueues::open_dynamodb(const s
   places.host = host_name(config_);
   places.region = (*connection)->region();
   places.warn = report_;
+  if (config_.wake.ring) {
+    places.ring = queue::wake::RingerOptions{config_.wake.secret};
+  }
   auto queues = queue::dynamomq::make_dynamomq_queues(std::move(places), (*connection)->client(), clock_, random_);
   return std::make_unique<OpenStore>(std::move(*connection), std::move(queues));
 }

@@ -40,6 +40,7 @@ class HostQueues final : public queue::Queues {
   Result<std::unique_ptr<queue::NoticeBoard>> open_board(const std::string& queue) override;
 
   Result<std::unique_ptr<queue::IdempotencyKeys>> open_keys(const std::string& queue) override;
+  Result<std::unique_ptr<queue::wake::WakePlace>> open_wake_place(const std::string& queue) override;
 
   /// The queues that messages have made in one store; "" is the default one.
   Result<std::vector<std::string>> made_by_messages_in(const std::string& store, Deadline deadline);

@@ -9,6 +9,8 @@
 #include <fstream>
 
 #include "dynamo/connection.hpp"
+#include "host/queue/wake/datagram.hpp"
+#include "host/queue/wake/datagram_socket.hpp"
 #include "tests/client/client_rig.hpp"
 #include "tests/stores/dynamomq/emulated_tables.hpp"
 #include "tests/support/dynamodb_model/server.hpp"
@@ -84,6 +86,38 @@ TEST_F(OpenTest, ATableOfDynamoDb) {
   auto by_environment = QueueClient::open(DynamoDbQueue{.table = table});
   ASSERT_TRUE(by_environment) << by_environment.error().message();
   works_off_one(*by_environment);
+}
+
+// A host that has announced itself in the table, as far as a producer sees it.
+TEST_F(OpenTest, HostsAreRungForWhatIsSentUnlessAProgramMayNot) {
+  if (test::shared_emulator() == nullptr) {
+    GTEST_SKIP() << test::Emulator::absence();
+  }
+  const SystemClock clock;
+  test::EmulatedHost host(clock, "rung", 1);
+  const std::string table = test::fresh_table_name("rung");
+  test::make_table(host.client(), table, clock);
+  auto listener = queue::wake::DatagramListener::open(*queue::wake::Address::parse("127.0.0.1:0"));
+  ASSERT_TRUE(listener);
+  const auto place = *host.desk().queues().open_wake_place(table);
+  ASSERT_TRUE(place->announce({.host = "h",
+                               .address = listener->address().text(),
+                               .queues = {table},
+                               .at = clock.wall_now(),
+                               .every = std::chrono::hours(1)},
+                              Deadline::never()));
+  const DynamoDbQueue target{.table = table, .region = "eu-west-1", .endpoint = test::shared_emulator()->endpoint()};
+  for (const bool rings : {true, false}) {
+    {
+      auto client = QueueClient::open(target, {.ring_hosts = rings, .wake_secret = "0123456789abcdef"});
+      ASSERT_TRUE(client) << client.error().message();
+      EXPECT_TRUE(client->send({.id = rings ? "loud" : "silent", .data = "x"}));
+    }
+    // The client has ended, and has sent before.
+    const auto bytes = listener->take();
+    ASSERT_EQ(bytes.has_value(), rings);
+    EXPECT_TRUE(!rings || queue::wake::Datagram::read(*bytes)->signed_with("0123456789abcdef"));
+  }
 }
 
 TEST_F(OpenTest, AnEndpointMakesUpForARegion) {

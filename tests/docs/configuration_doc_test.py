@@ -12,7 +12,8 @@ from support import Case
 
 PAGE = "docs/configuration.md"
 # What is no default but must be there, or depends on the machine.
-GIVEN = {"[host] name": '"a"', "[http] listen": '"127.0.0.1:0"', "[dynamodb] region": '"eu-west-1"', "[dynamodb] endpoint": '"http://127.0.0.1:1"',
+GIVEN = {"[host] name": '"a"', "[http] listen": '"127.0.0.1:0"', "[wake] listen": '"127.0.0.1:0"',
+         "[wake] announce": '"127.0.0.1:0"', "[wake] secret": '"0123456789abcdef"', "[dynamodb] region": '"eu-west-1"', "[dynamodb] endpoint": '"http://127.0.0.1:1"',
          "[stores.NAME] kind": '"sqlite"', "[stores.NAME] path": '"other.db"', "[stores.NAME] region": None, "[stores.NAME] endpoint": None,
          "[log] handler": '["rollbar", "sentry", "datadog"]', "[log.rollbar] token": '"t"', "[log.sentry] dsn": '"https://k@sentry.io/1"',
          "[log.datadog] api_key": '"k"', "[tracing] endpoint": '"http://localhost:4317"', "[tracing] ca": '"ca.pem"',

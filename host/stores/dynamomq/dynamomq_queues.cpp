@@ -7,6 +7,8 @@
 #include "host/stores/dynamomq/dynamomq_operator.hpp"
 #include "host/stores/dynamomq/dynamomq_sender.hpp"
 #include "host/stores/dynamomq/dynamomq_source.hpp"
+#include "host/stores/dynamomq/dynamomq_wake_place.hpp"
+#include "host/stores/dynamomq/ringers.hpp"
 
 namespace sluice::queue::dynamomq {
 namespace {
@@ -27,7 +29,10 @@ class DynamoMqQueues final : public Queues {
         clock_(client, clock, options_.warn),
         runner_(client, clock, random, options_.warn),
         locate_([this](const std::string& queue) { return locate(options_, queue); }),
-        parts_{client, clock_, runner_, nonces_, locate_} {}
+        parts_{client, clock_, runner_, nonces_, locate_},
+        ringers_(parts_, options_.ring, random),
+        doorbell_(
+            [this](const QueueAddress& address) { ringers_.rang(locate(options_, address.queue), address.half); }) {}
 
   Result<std::unique_ptr<Source>> open_source(const QueueAddress& address) override {
     return std::unique_ptr<Source>(
@@ -50,6 +55,13 @@ class DynamoMqQueues final : public Queues {
     return std::unique_ptr<IdempotencyKeys>(std::make_unique<DynamoMqKeys>(parts_, locate(options_, queue)));
   }
 
+  Result<std::unique_ptr<wake::WakePlace>> open_wake_place(const std::string& queue) override {
+    QueueTable place = locate(options_, queue);
+    wake::Ringer* const ringer = ringers_.of(place);
+    return std::unique_ptr<wake::WakePlace>(
+        std::make_unique<DynamoMqWakePlace>(parts_, std::move(place), doorbell_, ringer));
+  }
+
  private:
   QueueState& state(const std::string& queue) {
     const MutexLock lock(mutex_);
@@ -69,7 +81,8 @@ class DynamoMqQueues final : public Queues {
   const QueueLocator locate_;
   const StoreParts parts_;
 
-  // Synchronises itself.
+  // Synchronise themselves.
+  Ringers ringers_;
   Doorbell doorbell_;
 
   Mutex mutex_;

@@ -3,12 +3,14 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/clock.hpp"
 #include "base/random.hpp"
 #include "dynamo/client.hpp"
 #include "host/queue/queues.hpp"
+#include "host/queue/wake/ringer.hpp"
 #include "host/stores/dynamomq/schema.hpp"
 
 namespace sluice::queue::dynamomq {
@@ -25,6 +27,8 @@ struct DynamoMqOptions {
   std::string region;                           ///< for messages only
   /// Told, from any thread, in one line, what people should mend although it goes on; may be empty.
   std::function<void(const std::string&)> warn{};
+  /// What is put into these queues is rung for at hosts that announce themselves; nothing: nobody is rung.
+  std::optional<wake::RingerOptions> ring{};
 };
 
 /// What sources of these tables can do.
@@ -34,7 +38,8 @@ inline constexpr SourceTraits kDynamoMqTraits{.sequence = true, .transactions = 
 ///
 /// The references must outlive them. `client.stop()` ends what is under way. Two of them on one table should differ in
 /// host name or seed, because both go into the nonce by which one recognises its own writes. What is sent or changed
-/// through them wakes the sources that were opened from them.
+/// through them wakes the sources that were opened from them, and with `ring` other hosts, too; their destruction then
+/// waits for what is being rung.
 std::unique_ptr<Queues> make_dynamomq_queues(DynamoMqOptions options, dynamo::Client& client, const Clock& clock,
                                              Random& random);
 

@@ -45,7 +45,7 @@ std::vector<SettleResult> DynamoMqSource::settle(std::span<const Completion> com
   const bool any = std::any_of(results.begin(), results.end(),
                                [](const SettleResult& result) { return result.status == SettleStatus::applied; });
   if (in_sequence_ && any) {
-    doorbell_.ring(address_);  // the next one may go
+    doorbell_.ring_here(address_);  // the next one may go; other hosts see it when they look
   }
   doorbell_.ring_settled(address_, completions, results);
   return results;

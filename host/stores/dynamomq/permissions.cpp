@@ -10,16 +10,17 @@ constexpr std::array<std::string_view, kRoles.size()> kNames{"host",     "produc
 
 Permissions with_batches(Role role) {
   // Writes of hosts are PartiQL statements; BatchGetItem finds out what became of a write whose answer was lost, and
-  // what time it is. GetItem, PutItem, UpdateItem and DeleteItem are for the board on which hosts tell of themselves
-  // and read what operators want. Scan is for looks that must not lag behind, such as whether a queue is empty.
+  // what time it is. GetItem, PutItem, UpdateItem and DeleteItem are for the board on which hosts tell of themselves,
+  // and how they are woken, and read what operators want. Scan is for looks that must not lag behind, such as whether a
+  // queue is empty.
   switch (role) {
     case Role::host:
       return {
           {"BatchGetItem", "DeleteItem", "GetItem", "PartiQLDelete", "PartiQLUpdate", "PutItem", "Scan", "UpdateItem"},
           {"Query"}};
     case Role::producer:
-      // What has a deduplication id or a unique key is put in a transaction.
-      return {{"BatchGetItem", "PartiQLInsert", "PutItem"}, {}};
+      // What has a deduplication id or a unique key is put in a transaction; GetItem reads which hosts are to be woken.
+      return {{"BatchGetItem", "GetItem", "PartiQLInsert", "PutItem"}, {}};
     case Role::reader:
       return {{"BatchGetItem", "DescribeTable", "DescribeTimeToLive", "GetItem", "Scan"}, {"Query"}};
     case Role::operations:

@@ -88,13 +88,19 @@ class PermissionsTest : public test::StoreOnEmulator {
 
   std::unique_ptr<NoticeBoard> board() { return *desk().queues().open_board("orders"); }
 
+  std::unique_ptr<wake::WakePlace> wake_place() { return *desk().queues().open_wake_place("orders"); }
+
   void tell_of_a_host() {
     const auto told = board();
     ASSERT_TRUE(told->post(Topic::hosts, {.key = "h", .text = "{}"}, soon()));
     EXPECT_TRUE(told->read(Topic::steering, {}, soon()));
     EXPECT_TRUE(told->list(Topic::hosts, soon()));
     EXPECT_TRUE(told->take_down(Topic::hosts, "h", 1, soon()));
+    const auto rung = wake_place();
+    EXPECT_TRUE(rung->announce({.host = "h", .address = "127.0.0.1:1", .queues = {table()}, .every = 60s}, soon()));
+    EXPECT_TRUE(rung->withdraw("h", soon()));
   }
+  void look_who_is_to_be_rung() { EXPECT_TRUE(wake_place()->read(soon())); }
 
   void look_at_everything() {
     EXPECT_TRUE(board()->list(Topic::hosts, soon()));
@@ -188,6 +194,7 @@ TEST_F(PermissionsTest, WithoutPartiQlTheSameByRequestsOfTheirOwn) {
   expect_exactly(Role::host, WritesBy::singles);
   watch("PutItem");
   send(3, 20, "n");
+  look_who_is_to_be_rung();
   expect_exactly(Role::producer, WritesBy::singles);
   watch("UpdateItem");
   send(3, 20, "o");
@@ -207,6 +214,7 @@ TEST_F(PermissionsTest, AProducerSends) {
   EXPECT_EQ(desk().send("orders", {&keyed, 1}, soon()).front().status, SendStatus::sent);
   const NewMessage again{.id = "l", .body = "x", .dedup_id = "order 7", .unique_key = "order 7"};
   EXPECT_EQ(desk().send("orders", {&again, 1}, soon()).front().status, SendStatus::deduplicated);
+  look_who_is_to_be_rung();
   expect_exactly(Role::producer);
 }
 

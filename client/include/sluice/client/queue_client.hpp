@@ -50,6 +50,12 @@ struct ClientOptions {
   std::uint64_t max_in_flight = 0;
   /// `change_visibility` with a receipt keeps nothing hidden longer than this since it was received.
   Duration max_lease = std::chrono::hours(12);
+  /// Hosts that say in the table how they are woken are told by a datagram what was put into the queue, so that they
+  /// need not find it by looking: half a read unit each 10 s at most while something is sent, in a thread of its own.
+  /// False: they look, and nothing is read. On DynamoDB; on SQLite the kernel tells them.
+  bool ring_hosts = true;
+  /// The hosts' `[wake] secret`, where they have one: what is not signed with it wakes nobody there.
+  std::string wake_secret{};
 };
 
 struct ReceiveOptions {
@@ -67,7 +73,8 @@ class Core;
 
 /// One queue, with the operations of DynamoMQ's client.
 ///
-/// Thread-safe; every call blocks. A queue in DynamoDB has one thread of its own, which takes no signals. No call
+/// Thread-safe; every call blocks. A queue in DynamoDB has one thread of its own, and another once something was sent;
+/// they take no signals. No call
 /// throws but for want of memory. Where an operation differs from DynamoMQ's it mends a defect of it;
 /// docs/conformance.md of the project lists each. An empty id is IDNotProvidedError everywhere, and every operation may
 /// fail with DynamoDBAPIError; the comments name what else to expect.

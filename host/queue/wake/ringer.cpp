@@ -1,0 +1,110 @@
+#include "host/queue/wake/ringer.hpp"
+
+#include <pthread.h>
+
+#include <system_error>
+#include <utility>
+
+#include "base/signal_block.hpp"
+#include "host/queue/wake/datagram.hpp"
+
+namespace sluice::queue::wake {
+
+Ringer::Ringer(Read read, RingerOptions options, const Clock& clock, Random& random)
+    : read_(std::move(read)), options_(std::move(options)), clock_(clock), random_(random), plan_(random) {}
+
+Ringer::~Ringer() {
+  std::jthread thread;
+  {
+    const MutexLock lock(mutex_);
+    ending_ = true;
+    plan_.hurry();
+    thread = std::move(thread_);
+  }
+  // Here it is stopped and ends.
+}
+
+void Ringer::rang(std::string_view queue) {
+  const MutexLock lock(mutex_);
+  if (ending_ || !plan_.rang(queue, clock_.steady_now(), clock_.wall_now())) {
+    return;
+  }
+  rung_ = true;
+  start();
+  changed_.notify_all();
+}
+
+void Ringer::leave_out(const std::string& host) {
+  const MutexLock lock(mutex_);
+  plan_.leave_out(host);
+}
+
+Ringer::Counts Ringer::counts() const { return {reads_, failed_reads_, datagrams_}; }
+
+void Ringer::start() {
+  if (thread_.joinable()) {
+    return;
+  }
+  try {
+    const SignalBlock block;
+    thread_ = std::jthread([this](const std::stop_token& stop) {
+      pthread_setname_np(pthread_self(), "sluice-ring");
+      run(stop);
+    });
+  } catch (const std::system_error&) {
+    // No room for a thread: whoever puts something there next tries again.
+  }
+}
+
+void Ringer::run(const std::stop_token& stop) {
+  RingPlan::Order order;
+  while (take_order(stop, order)) {
+    ring(order.calls);
+    if (order.read) {
+      read();
+    }
+  }
+}
+
+bool Ringer::take_order(const std::stop_token& stop, RingPlan::Order& order) {
+  const MutexLock lock(mutex_);
+  while (true) {
+    rung_ = false;
+    order = plan_.next(clock_.steady_now(), clock_.wall_now());
+    if (order.read || !order.calls.empty()) {
+      return true;
+    }
+    if (stop.stop_requested()) {
+      return false;
+    }
+    changed_.wait_until(mutex_, stop, clock_.machine_time(order.wake),
+                        [this]() SLUICE_REQUIRES(mutex_) { return rung_; });
+  }
+}
+
+void Ringer::ring(const std::vector<RingPlan::Call>& calls) {
+  for (const RingPlan::Call& call : calls) {
+    const auto address = Address::parse(call.address);
+    if (!address) {
+      continue;
+    }
+    const Ring ring{call.queue, clock_.wall_now(), random_.next()};
+    if (sender_.send(*address, write_datagram(ring, options_.secret))) {
+      ++datagrams_;
+    }
+  }
+}
+
+void Ringer::read() {
+  auto found = read_(Deadline::after(clock_, kReadTime));
+  ++reads_;
+  const MutexLock lock(mutex_);
+  if (found) {
+    plan_.read(std::move(*found), clock_.steady_now());
+  } else {
+    ++failed_reads_;
+    plan_.failed(found.error().code(), clock_.steady_now());
+  }
+}
+
+}  // namespace sluice::queue::wake

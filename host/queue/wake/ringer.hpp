@@ -1,0 +1,88 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/deadline.hpp"
+#include "base/error.hpp"
+#include "base/mutex.hpp"
+#include "base/random.hpp"
+#include "host/queue/wake/announcement.hpp"
+#include "host/queue/wake/datagram_socket.hpp"
+#include "host/queue/wake/ring_plan.hpp"
+
+namespace sluice::queue::wake {
+
+/// What a producer rings with. A value.
+struct RingerOptions {
+  std::string secret;  ///< empty: datagrams are not signed
+};
+
+/// Rings the hosts that work on a queue into which something has been put. It takes nobody's time who puts it there: a
+/// thread of its own, made when something is first put anywhere, reads who is to be rung and rings. It fails in
+/// silence, for hosts look by themselves, too. Thread-safe. A resource.
+class Ringer {
+ public:
+  /// Reads what hosts announce, by that deadline. Called by the thread, one at a time.
+  using Read = std::function<Result<std::vector<Announcement>>(Deadline)>;
+
+  /// What a reading may take, and so the longest that the end of a process waits for one.
+  static constexpr Duration kReadTime = std::chrono::seconds(1);
+
+  /// What it has done so far. A value.
+  struct Counts {
+    std::uint64_t reads = 0;
+    std::uint64_t failed_reads = 0;
+    std::uint64_t datagrams = 0;
+  };
+
+  /// `clock` is the one by which announcements are judged and datagrams dated. The references outlive it.
+  Ringer(Read read, RingerOptions options, const Clock& clock, Random& random);
+  /// Rings for all that was put before: that may take kReadTime where nothing was read yet.
+  ~Ringer();
+  Ringer(const Ringer&) = delete;
+  Ringer& operator=(const Ringer&) = delete;
+
+  /// Something that is durable by now was put into the queue of that bell name. Returns at once.
+  void rang(std::string_view queue);
+  /// This process is that host: it needs no datagram from itself.
+  void leave_out(const std::string& host);
+  Counts counts() const;
+
+ private:
+  void start() SLUICE_REQUIRES(mutex_);
+  void run(const std::stop_token& stop);
+  /// Waits until there is something to do. False: this is the end, and nothing is left.
+  bool take_order(const std::stop_token& stop, RingPlan::Order& order);
+  void ring(const std::vector<RingPlan::Call>& calls);
+  void read();
+
+  // Fixed after construction.
+  const Read read_;
+  const RingerOptions options_;
+  const Clock& clock_;
+  Random& random_;
+
+  // Touched only by the thread.
+  DatagramSender sender_;
+
+  std::atomic<std::uint64_t> reads_ = 0;
+  std::atomic<std::uint64_t> failed_reads_ = 0;
+  std::atomic<std::uint64_t> datagrams_ = 0;
+
+  Mutex mutex_;
+  Condition changed_;
+  RingPlan plan_ SLUICE_GUARDED_BY(mutex_);
+  bool rung_ SLUICE_GUARDED_BY(mutex_) = false;  ///< since the plan was asked last
+  bool ending_ SLUICE_GUARDED_BY(mutex_) = false;
+  // Last, so that it ends before what it uses.
+  std::jthread thread_ SLUICE_GUARDED_BY(mutex_);
+};
+
+}  // namespace sluice::queue::wake

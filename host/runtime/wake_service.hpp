@@ -1,0 +1,113 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/mutex.hpp"
+#include "config/config.hpp"
+#include "host/observe/log.hpp"
+#include "host/observe/metrics.hpp"
+#include "host/queue/queues.hpp"
+#include "host/queue/wake/announcer.hpp"
+#include "host/queue/wake/datagram_socket.hpp"
+#include "host/queue/wake/ring_filter.hpp"
+#include "host/runtime/service.hpp"
+#include "host/work/service_thread.hpp"
+
+namespace sluice::runtime {
+
+/// Lets other machines wake this host: announces where it can be rung, at the places of the queues that its jobs work
+/// on, and takes the datagrams in. What a datagram is worth, the RingFilter decides; when to announce, an Announcer for
+/// each place. One thread listens and never calls a store; the other makes the calls. Neither holds up jobs or their
+/// drain.
+class WakeService final : public Service {
+ public:
+  using Addresses = std::function<std::vector<queue::QueueAddress>()>;
+  struct Parts {
+    queue::Queues& queues;
+    observe::Metrics& metrics;
+    observe::Log& log;
+    const Clock& clock;
+  };
+
+  /// Listens from now on; what comes is taken once it is started. `host` is the key of its announcements, `addresses`
+  /// what the jobs work on now. What `parts` refer to outlives it. Fails when the address cannot be had.
+  static Result<std::unique_ptr<WakeService>> open(const Parts& parts, const config::WakeConfig& config,
+                                                   std::string host, Addresses addresses);
+  ~WakeService() override;
+
+  /// Where it listens, its port included.
+  std::string address() const { return listener_.address().text(); }
+
+  Result<void> start() override;
+  void stop() override;
+  /// Nobody is to ring here any more: what was announced is taken back. Returns at once; from any thread.
+  void withdraw();
+  /// As stop, but waits no longer than until `limit`. False: a store is being asked; who cannot wait for it leaves the
+  /// process without destroying the service.
+  bool leave(SteadyTime limit);
+
+ private:
+  using Place = std::shared_ptr<queue::wake::WakePlace>;
+  /// A source's half, as it is rung.
+  struct Target {
+    Place place;
+    queue::Half half = queue::Half::standard;
+  };
+  using Targets = std::map<std::string, std::vector<Target>>;  ///< by the bell's name
+  /// One file or table, and how this host stands there.
+  struct Post {
+    Place place;
+    queue::wake::Announcer announcer;
+    bool complained = false;
+  };
+
+  WakeService(const Parts& parts, const config::WakeConfig& config, std::string host, Addresses addresses,
+              queue::wake::DatagramListener listener);
+
+  void listen(const std::stop_token& stop);
+  /// Takes in what has come. False: there may be more.
+  bool take_in();
+  void ring(const std::string& bell);
+  int wait_time() const;
+
+  void attend(const std::stop_token& stop);
+  /// Opens the places of queues that are new, and says who is rung by which bell.
+  void look_at_jobs();
+  Place open(const std::string& queue);
+  void announce(Post& post);
+  Result<double> tell(Post& post, const std::string& where);
+  Result<std::string> announced_address() const;
+  void take_back();
+
+  // Fixed after construction.
+  const Parts parts_;
+  const config::WakeConfig config_;
+  const std::string host_;
+  const Addresses addresses_;
+
+  // Touched only by the thread that listens, but for `interrupt`.
+  queue::wake::DatagramListener listener_;
+
+  // Touched only by the thread that announces.
+  std::vector<queue::QueueAddress> known_;
+  std::map<std::string, Place> places_;  ///< by queue; null where there is none
+  std::map<std::string, Post> posts_;    ///< by the place's name
+
+  mutable Mutex mutex_;
+  Condition changed_;
+  queue::wake::RingFilter filter_ SLUICE_GUARDED_BY(mutex_);
+  Targets targets_ SLUICE_GUARDED_BY(mutex_);
+  bool withdrawn_ SLUICE_GUARDED_BY(mutex_) = false;
+
+  // Last, so that they end before what they use.
+  work::ServiceThread listening_{"sluice-wake"};
+  work::ServiceThread announcing_{"sluice-announce"};
+};
+
+}  // namespace sluice::runtime

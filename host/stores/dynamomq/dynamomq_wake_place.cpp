@@ -1,0 +1,56 @@
+#include "host/stores/dynamomq/dynamomq_wake_place.hpp"
+
+#include <utility>
+
+#include "host/stores/dynamomq/bell_items.hpp"
+
+namespace sluice::queue::dynamomq {
+
+Result<std::vector<wake::Announcement>> read_bells(const StoreParts& parts, const QueueTable& place,
+                                                   Deadline deadline) {
+  const auto found =
+      parts.client.get_item({.table = place.table, .key = bell_item_key(), .consistent = false}, deadline);
+  if (!found) {
+    return store_error(place, found.error());
+  }
+  return read_bell_item(found->item);
+}
+
+DynamoMqWakePlace::DynamoMqWakePlace(const StoreParts& parts, QueueTable place, Doorbell& doorbell,
+                                     wake::Ringer* ringer)
+    : parts_(parts),
+      place_(std::move(place)),
+      name_("table '" + place_.table + "'" + (place_.region.empty() ? "" : " in " + place_.region)),
+      doorbell_(doorbell),
+      ringer_(ringer) {}
+
+Result<double> DynamoMqWakePlace::announce(const wake::Announcement& announcement, Deadline deadline) {
+  if (auto sure = parts_.clock.be_sure(place_, kTimeTolerance, deadline); !sure) {
+    return sure.error();
+  }
+  if (ringer_ != nullptr) {
+    ringer_->leave_out(announcement.host);
+  }
+  std::vector<std::string> outdated;
+  {
+    const MutexLock lock(mutex_);
+    outdated = outdated_;
+  }
+  const auto done = parts_.client.update_item(announce_request(place_.table, announcement, outdated), deadline);
+  if (!done) {
+    return store_error(place_, done.error());
+  }
+  const MutexLock lock(mutex_);
+  outdated_ = outdated_hosts(read_bell_item(done->item), now());
+  return done->capacity.write;
+}
+
+Result<void> DynamoMqWakePlace::withdraw(const std::string& host, Deadline deadline) {
+  const auto done = parts_.client.update_item(withdraw_request(place_.table, host), deadline);
+  if (!done && done.error().kind != dynamo::ErrorKind::conditional_check_failed) {
+    return store_error(place_, done.error());
+  }
+  return {};
+}
+
+}  // namespace sluice::queue::dynamomq

@@ -1,0 +1,1 @@
+sluice_fuzz(fuzz_datagram LIBRARIES sluice::wake)

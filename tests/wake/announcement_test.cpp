@@ -1,0 +1,91 @@
+#include "host/queue/wake/announcement.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "host/queue/wake/address.hpp"
+
+namespace sluice::queue::wake {
+namespace {
+
+using namespace std::chrono_literals;
+
+const WallTime kNow{1'800'000'000s};
+
+Announcement announcement() {
+  return {.host = "a/1:x", .address = "10.0.0.5:7011", .queues = {"orders", "orders/dlq"}, .at = kNow, .every = 60s};
+}
+
+TEST(Announcement, IsOneLineAndReadBackAsItWas) {
+  const std::string text = encode(announcement());
+  EXPECT_EQ(text, "1 10.0.0.5:7011 1800000000 60 orders orders/dlq");
+  EXPECT_EQ(decode("a/1:x", text), announcement());
+  Announcement six = announcement();
+  six.address = "[fd00::5]:7011";
+  six.queues.clear();
+  EXPECT_EQ(decode("a/1:x", encode(six)), six);
+}
+
+TEST(Announcement, WhatNobodyCanHaveWrittenIsNone) {
+  for (const char* text :
+       {"", "1", "2 10.0.0.5:7011 1 60 orders", "1 10.0.0.5 1 60 orders", "1 10.0.0.5:0 1 60 orders",
+        "1 0.0.0.0:7011 1 60 orders", "1 [::]:7011 1 60 orders", "1 worker.example:7011 1 60 orders",
+        "1 fd00::5:7011 1 60 orders", "1 10.0.0.5:70111 1 60 orders", "1 10.0.0.5:7011 -1 60 orders",
+        "1 10.0.0.5:7011 99999999999 60 orders", "1 10.0.0.5:7011 1 0 orders", "1 10.0.0.5:7011 1 -60 orders",
+        "1 10.0.0.5:7011 1 x orders", "1 10.0.0.5:7011 1 60  orders", "1  1 60 orders"}) {
+    EXPECT_FALSE(decode("a", text)) << text;
+  }
+  const std::string good = encode(announcement());
+  EXPECT_TRUE(decode("a", good + " " + std::string(kMostNameBytes, 'q')));
+  EXPECT_FALSE(decode("a", good + " " + std::string(kMostNameBytes + 1, 'q')));
+  std::string many = good;
+  while (many.size() <= kMostAnnouncementBytes) {
+    many += " q";
+  }
+  EXPECT_FALSE(decode("a", many));
+}
+
+TEST(Announcement, IsFreshForThreeOfItsIntervals) {
+  const Announcement told = announcement();
+  EXPECT_TRUE(fresh(told, kNow));
+  EXPECT_TRUE(fresh(told, kNow + 180s));
+  EXPECT_FALSE(fresh(told, kNow + 181s));
+}
+
+TEST(Announcement, OneFromTheFutureOrForEverIsNotBelieved) {
+  Announcement told = announcement();
+  EXPECT_TRUE(fresh(told, kNow - kFarthestAhead));
+  EXPECT_FALSE(fresh(told, kNow - kFarthestAhead - 1s));
+  told.every = 24h;
+  EXPECT_TRUE(fresh(told, kNow + 3 * kLongestInterval));
+  EXPECT_FALSE(fresh(told, kNow + 3 * kLongestInterval + 1s));
+}
+
+TEST(Announcement, HalvesHaveBellsOfTheirOwn) {
+  EXPECT_EQ(bell_name("orders", Half::standard), "orders");
+  EXPECT_EQ(bell_name("orders", Half::dlq), "orders/dlq");
+}
+
+TEST(Address, NumbersAreReadWithoutAskingAnybody) {
+  for (const char* text : {"127.0.0.1:0", "10.0.0.5:7011", "[::1]:65535", "[fd00::5]:7011"}) {
+    const auto address = Address::parse(text);
+    ASSERT_TRUE(address) << text;
+    EXPECT_EQ(address->text(), text);
+  }
+  for (const char* text : {"", ":", ":1", "localhost:1", "1.2.3:1", "::1:1", "[::1]", "[127.0.0.1]:1", "[]:1",
+                           "127.0.0.1:", "127.0.0.1:-1", "127.0.0.1:65536", "127.0.0.1: 1"}) {
+    EXPECT_FALSE(Address::parse(text)) << text;
+  }
+}
+
+TEST(Address, NamesAreResolvedWhereThatIsAskedFor) {
+  const auto local = Address::resolve("localhost:7011");
+  ASSERT_TRUE(local) << local.error().message();
+  EXPECT_EQ(local->port(), 7011);
+  EXPECT_FALSE(local->wildcard());
+  EXPECT_EQ(Address::resolve("nonsense").error().code(), ErrorCode::invalid);
+}
+
+}  // namespace
+}  // namespace sluice::queue::wake
