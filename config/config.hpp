@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "config/cost_config.hpp"
 #include "config/outbox_config.hpp"
 #include "config/telemetry.hpp"
 
@@ -76,6 +77,9 @@ struct QueueConfig {
   Duration dedup_window = std::chrono::minutes(5);  ///< within which duplicates are not delivered
   std::uint64_t max_in_flight = 0;                  ///< of everybody's; 0: no limit
   Duration max_lease = std::chrono::hours(12);      ///< no receipt is extended beyond
+  // What each host may spend on it, in units a second; 0: no limit.
+  double max_write_units = 0;
+  double max_read_units = 0;
 };
 
 /// Datagrams between machines that wake hosts for what was put into their queues. A value.
@@ -105,6 +109,10 @@ struct HostConfig {
 
   std::string http_listen;  ///< "host:port"; empty: no HTTP
   WakeConfig wake;
+  /// At most so often a queue is counted because somebody asks for its depth.
+  Duration depth_interval = std::chrono::seconds(10);
+
+  CostConfig cost;
 
   StoreConfig store;                          ///< where queues lie that name no other: [store] and [dynamodb]
   std::map<std::string, StoreConfig> stores;  ///< the others, by name

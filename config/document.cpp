@@ -1,5 +1,7 @@
 #include "config/document.hpp"
 
+#include <array>
+#include <cstdio>
 #include <string_view>
 #include <utility>
 
@@ -32,6 +34,13 @@ namespace {
 
 // Deeper than anything that has a meaning here.
 constexpr int kMaxDepth = 16;
+
+/// "2026-11-01".
+std::string text_of(const toml::date& day) {
+  std::array<char, 16> text{};
+  std::snprintf(text.data(), text.size(), "%04u-%02u-%02u", unsigned{day.year}, unsigned{day.month}, unsigned{day.day});
+  return text.data();
+}
 
 /// Turns toml++'s tree into ours, expanding strings on the way.
 class TreeBuilder {
@@ -77,8 +86,11 @@ class TreeBuilder {
       case toml::node_type::boolean:
         result.content = **node.as_boolean();
         break;
+      case toml::node_type::date:
+        result.content = ForeignValue{"a date", text_of(**node.as_date())};
+        break;
       default:
-        result.content = ForeignValue{node.is_date() ? "a date" : node.is_time() ? "a time" : "a date and time"};
+        result.content = ForeignValue{node.is_time() ? "a time" : "a date and time"};
     }
     return result;
   }

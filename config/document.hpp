@@ -16,9 +16,10 @@ using Array = std::vector<Value>;
 /// The members of a table, in the order of their names.
 using Table = std::vector<Member>;
 
-/// A kind of TOML value that no key of ours takes, such as "a date".
+/// A kind of TOML value that hardly a key of ours takes, such as "a date".
 struct ForeignValue {
   const char* kind = "";
+  std::string text{};  ///< of a date: "2026-11-01"
 };
 
 /// A value that has its error already, such as a string with an unset variable: whoever reads it stays silent.

@@ -34,6 +34,8 @@ class Differences {
     compare(section + ".dedup_window", before.dedup_window, after.dedup_window);
     compare(section + ".max_in_flight", before.max_in_flight, after.max_in_flight);
     compare(section + ".max_lease", before.max_lease, after.max_lease);
+    compare(section + ".max_write_units", before.max_write_units, after.max_write_units);
+    compare(section + ".max_read_units", before.max_read_units, after.max_read_units);
   }
 
   void compare_senders(const HostConfig& before, const HostConfig& after) {
@@ -87,6 +89,8 @@ std::vector<std::string> changed_keys(const HostConfig& before, const HostConfig
   found.compare("wake.announce", before.wake.announce, after.wake.announce);
   found.compare("wake.secret", before.wake.secret, after.wake.secret);
   found.compare("wake.ring", before.wake.ring, after.wake.ring);
+  found.compare("http.depth_interval", before.depth_interval, after.depth_interval);
+  found.compare("cost", before.cost, after.cost);
   found.compare_stores("store", "dynamodb", before.store, after.store);
   for (const std::string& name : names_of(before.stores, after.stores)) {
     const auto old = before.stores.find(name);

@@ -3,6 +3,7 @@
 #include <string_view>
 #include <utility>
 
+#include "config/cost_section.hpp"
 #include "config/document.hpp"
 #include "config/files.hpp"
 #include "config/log_section.hpp"
@@ -160,6 +161,7 @@ void read_sending_rules(Section& section, Reader& reader, const HostConfig& conf
   }
   const auto store = config.stores.find(queue.store);
   const StoreKind kind = store == config.stores.end() ? config.store.kind : store->second.kind;
+  read_budget(section, reader, kind, queue);
   if (const Member* limit = section.find("max_in_flight"); limit != nullptr && kind == StoreKind::dynamodb) {
     reader.error(limit->place, section.naming("max_in_flight") +
                                    "needs a queue on SQLite: in a DynamoDB table nobody can count what is in flight "
@@ -212,7 +214,10 @@ Parsed<HostConfig> parse_host_config(const std::string& text, const std::string&
   read_host(root.section("host"), config);
   read_log(root.section("log"), reader, config);
   read_tracing(root.section("tracing"), reader, config);
-  root.section("http").read("listen", config.http_listen, listen_complaint);
+  Section http = root.section("http");
+  http.read("listen", config.http_listen, listen_complaint);
+  http.read("depth_interval", config.depth_interval, {seconds(1), hours(24)});
+  read_cost(root.section("cost"), reader, config);
   read_wake(root.section("wake"), reader, config);
   read_stores(root, reader, document.root, config);
   read_queues(root.section("queues"), reader, document.root, config);

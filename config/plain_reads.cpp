@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <optional>
 
 #include "config/syntax.hpp"
@@ -11,6 +12,7 @@ namespace sluice::config {
 namespace {
 
 constexpr std::size_t kMostLabel = 255;
+constexpr double kMostAmount = 1e9;
 
 bool has_control(std::string_view text) {
   return std::any_of(text.begin(), text.end(),
@@ -31,6 +33,28 @@ std::optional<double> number_of(const Value& value) {
   double number = 0;
   const auto [end, code] = std::from_chars(text->data(), text->data() + text->size(), number);
   return code == std::errc() && end == text->data() + text->size() ? std::optional(number) : std::nullopt;
+}
+
+/// "2026-11-01".
+bool is_day(std::string_view text) {
+  constexpr std::string_view kForm = "dddd-dd-dd";
+  if (text.size() != kForm.size()) {
+    return false;
+  }
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (kForm[i] == '-' ? text[i] != '-' : text[i] < '0' || text[i] > '9') {
+      return false;
+    }
+  }
+  const auto number = [text](std::size_t at, std::size_t count) {
+    int value = 0;
+    std::from_chars(text.data() + at, text.data() + at + count, value);
+    return value;
+  };
+  return std::chrono::year_month_day(std::chrono::year(number(0, 4)),
+                                     std::chrono::month(static_cast<unsigned>(number(5, 2))),
+                                     std::chrono::day(static_cast<unsigned>(number(8, 2))))
+      .ok();
 }
 
 }  // namespace
@@ -61,6 +85,37 @@ void read_share(Section& section, Reader& reader, const std::string& key, double
     return;
   }
   target = *number;
+}
+
+void read_amount(Section& section, Reader& reader, const std::string& key, double& target, bool positive,
+                 const char* example) {
+  const Member* member = section.find(key);
+  if (member == nullptr || std::holds_alternative<BrokenValue>(member->value.content)) {
+    return;
+  }
+  const std::optional<double> number = number_of(member->value);
+  const bool enough = number && (positive ? *number > 0 : *number >= 0);
+  if (!enough || *number > kMostAmount) {
+    reader.error(member->value.place, section.naming(key) + "must be a number " + (positive ? "above 0" : "from 0 on") +
+                                          ", such as " + example);
+    return;
+  }
+  target = *number;
+}
+
+void read_day(Section& section, Reader& reader, const std::string& key, std::string& target) {
+  const Member* member = section.find(key);
+  if (member == nullptr || std::holds_alternative<BrokenValue>(member->value.content)) {
+    return;
+  }
+  const auto* foreign = std::get_if<ForeignValue>(&member->value.content);
+  const auto* text = std::get_if<std::string>(&member->value.content);
+  const std::string day = foreign != nullptr ? foreign->text : text != nullptr ? *text : std::string();
+  if (!is_day(day)) {
+    reader.error(member->value.place, section.naming(key) + "must be a day, such as 2026-11-01");
+    return;
+  }
+  target = day;
 }
 
 void read_texts(Section& section, Reader& reader, const std::string& key, std::map<std::string, std::string>& target) {

@@ -14,6 +14,12 @@ namespace sluice::config {
 void read_flag(Section& section, Reader& reader, const std::string& key, bool& target);
 /// A number from 0 to 1, as a number or as text out of the environment.
 void read_share(Section& section, Reader& reader, const std::string& key, double& target);
+/// A number from 0 on, or with `positive` above it, and at most a billion; as a number or as text out of the
+/// environment. `example` goes into the error.
+void read_amount(Section& section, Reader& reader, const std::string& key, double& target, bool positive,
+                 const char* example);
+/// A day of the calendar, as a TOML date or as text of that form.
+void read_day(Section& section, Reader& reader, const std::string& key, std::string& target);
 /// A table of strings; no value of it appears in an error.
 void read_texts(Section& section, Reader& reader, const std::string& key, std::map<std::string, std::string>& target);
 /// A text that no error shows.

@@ -53,7 +53,8 @@ struct ClientOptions {
   std::string account_id_endpoint_mode = "preferred";  ///< "preferred", "disabled" or "required"
   int max_attempts = 4;
   Duration attempt_timeout = std::chrono::seconds(10);  ///< of one HTTP attempt
-  /// Called after each HTTP attempt, on any thread, also several at once; must be quick. May be empty.
+  /// Called after each HTTP attempt, on the thread that makes the call, by several threads at once; must be quick. May
+  /// be empty.
   std::function<void(const CallRecord&)> observer;
 };
 

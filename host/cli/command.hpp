@@ -66,6 +66,7 @@ Command reload_command();
 Command cancel_running_command();
 Command log_level_command();
 Command audit_command();
+Command cost_command();
 Command table_create_command();
 Command table_describe_command();
 Command table_check_command();

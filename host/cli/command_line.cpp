@@ -186,6 +186,7 @@ const std::vector<Command>& commands() {
       cancel_running_command(),
       log_level_command(),
       audit_command(),
+      cost_command(),
       // Queues as a whole.
       send_command(),
       receive_command(),

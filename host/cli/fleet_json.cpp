@@ -45,6 +45,7 @@ void write_host_job(JsonText& json, const fleet::JobRecord& job) {
   json.member("workers", std::uint64_t{job.concurrency});
   json.member("file_workers", std::uint64_t{job.file_concurrency});
   json.member("paused", job.paused);
+  json.member("held_by_budget", job.held_by_budget);
   json.member("running", std::uint64_t{job.running});
   json.member("stuck", std::uint64_t{job.stuck});
   json.member("claimed", job.claimed);
@@ -105,6 +106,7 @@ void write_job(JsonText& json, const operate::JobSummary& job, const MoreOfJob& 
   json.member("stuck", std::uint64_t{job.stuck});
   json.member("paused", job.paused());
   json.member("paused_hosts", std::uint64_t{job.paused_hosts});
+  json.member("held_by_budget_hosts", std::uint64_t{job.held_hosts});
   json.member("claimed", job.claimed);
   json.member("done", job.done);
   json.member("retried", job.retried);

@@ -41,6 +41,10 @@ TextTable::Cell job_state(const operate::JobSummary& job) {
     return {"paused on " + std::to_string(job.paused_hosts) + " of " + std::to_string(job.hosts.size()),
             Colour::yellow};
   }
+  if (job.held_hosts > 0) {
+    return {"held by budget on " + std::to_string(job.held_hosts) + " of " + std::to_string(job.hosts.size()),
+            Colour::yellow};
+  }
   return {"working", Colour::green};
 }
 

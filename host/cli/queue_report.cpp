@@ -88,7 +88,7 @@ std::optional<Duration> QueueReport::oldest_ready(WallTime now) const {
   return std::max(Duration(now - *standard.counts.oldest_ready), Duration::zero());
 }
 
-OrExit<QueueReport> read_report(QueueSession& session, const std::string& queue, Halves halves) {
+OrExit<QueueReport> read_report(QueueSession& session, const std::string& queue, Halves halves, bool exact) {
   QueueReport report;
   report.queue = queue;
   auto opened = session.queues().open_operator(queue);
@@ -97,14 +97,15 @@ OrExit<QueueReport> read_report(QueueSession& session, const std::string& queue,
   }
   const auto before = session.cost();
   if (halves == Halves::both) {
-    auto standard =
-        (*opened)->overview({.half = queue::Half::standard, .ids = kFirstIds, .errors = kErrorGroups}, kNoDeadline);
+    auto standard = (*opened)->overview(
+        {.half = queue::Half::standard, .ids = kFirstIds, .errors = kErrorGroups, .exact = exact}, kNoDeadline);
     if (standard.has_error()) {
       return Exit::failure(session.place().explained(standard.error(), queue));
     }
     report.standard = std::move(*standard);
   }
-  auto dlq = (*opened)->overview({.half = queue::Half::dlq, .ids = kFirstIds, .errors = kErrorGroups}, kNoDeadline);
+  auto dlq = (*opened)->overview({.half = queue::Half::dlq, .ids = kFirstIds, .errors = kErrorGroups, .exact = exact},
+                                 kNoDeadline);
   if (dlq.has_error()) {
     return Exit::failure(session.place().explained(dlq.error(), queue));
   }

@@ -24,8 +24,9 @@ struct QueueReport {
 
 enum class Halves { both, dlq };
 
-/// Reads one half or both, each once.
-OrExit<QueueReport> read_report(QueueSession& session, const std::string& queue, Halves halves = Halves::both);
+/// Reads one half or both, each once. `exact`: counted, where the store has older numbers that are cheaper.
+OrExit<QueueReport> read_report(QueueSession& session, const std::string& queue, Halves halves = Halves::both,
+                                bool exact = false);
 
 // Members of an object that the caller begins and ends.
 

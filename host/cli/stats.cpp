@@ -8,6 +8,8 @@
 
 #include "base/timestamp.hpp"
 #include "host/cli/command.hpp"
+#include "host/cli/cost_report.hpp"
+#include "host/cli/fleet_session.hpp"
 #include "host/cli/host_file.hpp"
 #include "host/cli/message_text.hpp"
 #include "host/cli/queue_pace.hpp"
@@ -29,6 +31,8 @@ struct Look {
   std::vector<std::string> failures;
   bool one = false;  ///< of a queue that was named
   WallTime now{};
+  std::optional<fleet::FleetView> hosts{};  ///< with --cost
+  cost::Prices prices{};
 };
 
 std::string decimal_text(double number, int digits = 3) {
@@ -41,12 +45,18 @@ std::string one_decimal(double number) { return decimal_text(number, 1); }
 
 std::string seconds_text(Duration duration) { return decimal_text(std::chrono::duration<double>(duration).count()); }
 
-OrExit<Look> look(QueueSession& session) {
+/// How a look is made.
+struct Wanted {
+  bool exact = false;
+  FleetSession* fleet = nullptr;  ///< null: costs are not asked for
+};
+
+OrExit<Look> look(QueueSession& session, const Wanted& wanted) {
   Look seen;
   seen.one = !session.queue().empty();
   const auto names = seen.one ? std::vector<std::string>{session.queue()} : known_queues(session.host());
   for (const std::string& name : names) {
-    auto report = read_report(session, name);
+    auto report = read_report(session, name, Halves::both, wanted.exact);
     if (report.has_value()) {
       seen.reports.push_back(std::move(*report));
     } else if (seen.one) {
@@ -56,6 +66,14 @@ OrExit<Look> look(QueueSession& session) {
     }
   }
   seen.now = session.clock().wall_now();
+  if (wanted.fleet != nullptr) {
+    auto hosts = wanted.fleet->hosts();
+    if (hosts.has_error()) {
+      return hosts.error();
+    }
+    seen.hosts = std::move(*hosts);
+    seen.prices = cost::Prices(session.host().cost);
+  }
   return seen;
 }
 
@@ -74,7 +92,11 @@ void write_pace(JsonText& json, const QueuePace& pace) {
         left ? std::optional(std::chrono::duration<double>(*left).count()) : std::optional<double>());
 }
 
-void write(JsonText& json, const QueueReport& report, WallTime now, const Paces& paces) {
+/// How old the numbers of a queue are.
+Duration age_of(const QueueReport& report) { return report.standard.counts.age.value_or(Duration::zero()); }
+
+void write(JsonText& json, const QueueReport& report, const Look& seen, const Paces& paces) {
+  const WallTime now = seen.now;
   const queue::QueueStats& counts = report.standard.counts;
   json.begin_object();
   write_queue_stats(json, report.standard);
@@ -90,24 +112,32 @@ void write(JsonText& json, const QueueReport& report, WallTime now, const Paces&
   } else {
     json.null();
   }
+  json.key("age_seconds");
+  json.word(seconds_text(age_of(report)));
   if (const auto pace = paces.find(report.queue); pace != paces.end()) {
     write_pace(json, pace->second);
   }
   write_errors(json, "dlq_errors", report.dlq);
   write_errors(json, "retry_errors", report.standard);
   write_read_units(json, report);
+  if (seen.hosts) {
+    json.key("cost");
+    json.begin_object();
+    write_costs(json, operate::summarize_costs(*seen.hosts, report.queue, seen.prices), seen.prices);
+    json.end_object();
+  }
   json.end_object();
 }
 
 std::string as_json(const Look& seen, JsonText::Layout layout, const Paces& paces = {}) {
   JsonText json(layout);
   if (seen.one) {
-    write(json, seen.reports.front(), seen.now, paces);
+    write(json, seen.reports.front(), seen, paces);
     return json.take_line();
   }
   json.begin_array();
   for (const QueueReport& report : seen.reports) {
-    write(json, report, seen.now, paces);
+    write(json, report, seen, paces);
   }
   json.end_array();
   return json.take_line();
@@ -163,6 +193,15 @@ std::string as_text(const Look& seen, bool colours, const Paces* paces = nullptr
   add_counts(table, seen, paces);
   std::string text = table.take() + read_units_text(seen.reports);
   for (const QueueReport& report : seen.reports) {
+    if (report.standard.counts.age) {
+      text += report.queue + " as it was " + short_duration(age_of(report)) + " ago; --exact counts.\n";
+    }
+  }
+  if (seen.hosts) {
+    const std::string queue = seen.one ? seen.reports.front().queue : std::string();
+    text += "\n" + cost_rows_text(operate::summarize_costs(*seen.hosts, queue, seen.prices), seen.prices, colours);
+  }
+  for (const QueueReport& report : seen.reports) {
     const std::string dead = error_table(report.dlq, seen.now, colours);
     if (!dead.empty()) {
       text += "\nIn the dead-letter half of " + report.queue + ":\n" + dead;
@@ -178,14 +217,18 @@ std::string as_text(const Look& seen, bool colours, const Paces* paces = nullptr
 /// Shows a look each interval until Ctrl-C or until nobody reads.
 class Watch {
  public:
-  Watch(QueueSession& session, Console& console, Output output)
-      : session_(session), console_(console), output_(output), rows_(counts_table(console.output_has_colour(), true)) {}
+  Watch(QueueSession& session, const Wanted& wanted, Console& console, Output output)
+      : session_(session),
+        wanted_(wanted),
+        console_(console),
+        output_(output),
+        rows_(counts_table(console.output_has_colour(), true)) {}
 
   Exit run(Duration interval) {
     const InterruptFlag interrupt;
     every_ = config::format_duration(interval);
     for (bool first = true; console_.writable(); first = false) {
-      const auto seen = look(session_);
+      const auto seen = look(session_, wanted_);
       if (seen.has_value()) {
         note_paces(*seen);
         show(*seen);
@@ -236,6 +279,7 @@ class Watch {
   }
 
   QueueSession& session_;
+  const Wanted wanted_;
   Console& console_;
   const Output output_;
   std::string every_;
@@ -243,7 +287,7 @@ class Watch {
   Paces paces_;
 };
 
-Exit watch(const Arguments& arguments, QueueSession& session, Output output, Console& console) {
+Exit watch(const Arguments& arguments, QueueSession& session, const Wanted& wanted, Output output, Console& console) {
   const auto interval = arguments.duration("interval", kInterval);
   if (interval.has_error()) {
     return interval.error();
@@ -251,7 +295,7 @@ Exit watch(const Arguments& arguments, QueueSession& session, Output output, Con
   if (*interval < kShortestInterval || *interval > std::chrono::hours(24)) {
     return Exit::usage("--interval " + arguments.get("interval") + ": write a time from 100ms to 1d");
   }
-  return Watch(session, console, output).run(*interval);
+  return Watch(session, wanted, console, output).run(*interval);
 }
 
 Exit stats(const Arguments& arguments, Console& console) {
@@ -271,10 +315,19 @@ Exit stats(const Arguments& arguments, Console& console) {
       return jobs;
     }
   }
-  if (arguments.has("watch")) {
-    return watch(arguments, *session, *output, console);
+  std::optional<FleetSession> fleet;
+  if (arguments.has("cost")) {
+    auto opened = FleetSession::open(arguments);
+    if (opened.has_error()) {
+      return opened.error();
+    }
+    fleet.emplace(std::move(*opened));
   }
-  auto seen = look(*session);
+  const Wanted wanted{arguments.has("exact"), fleet ? &*fleet : nullptr};
+  if (arguments.has("watch")) {
+    return watch(arguments, *session, wanted, *output, console);
+  }
+  auto seen = look(*session, wanted);
   if (seen.has_error()) {
     return seen.error();
   }
@@ -291,15 +344,20 @@ Command stats_command() {
       .alias = "qstat",
       .group = "Queues",
       .summary = "Count the messages of one queue, or of all, by state",
-      .usage = "[--watch [--interval TIME]] [OPTION]...",
+      .usage = "[--exact] [--cost] [--watch [--interval TIME]] [OPTION]...",
       .description =
           "Prints a JSON object for one queue, an array of them for all that the host file and its jobs "
           "name: the first hundred ids, those of them that are hidden, and the counts. total = ready + in_flight + "
           "delayed; dlq counts the dead-letter half, whose errors are grouped. With DynamoDB it says what the look "
           "cost in read units. `qstat` is another name for it.\n\n"
+          "The numbers are counted for this look, on SQLite and in DynamoMQ's tables; age_seconds is then 0. Where the "
+          "hosts that own a queue know them, theirs are shown, with their age: --exact counts all the same, which "
+          "reads the whole queue. --cost adds what the last hour has cost, as `sluice cost` has it.\n\n"
           "--watch shows it again and again until Ctrl-C, with how fast each queue grows or shrinks and when it is "
           "empty: on a terminal in place, otherwise one line each time.",
-      .flags = with_store_flags({{.name = "watch", .value = {}, .help = "go on until Ctrl-C"},
+      .flags = with_store_flags({{.name = "exact", .value = {}, .help = "count, whatever older numbers there are"},
+                                 {.name = "cost", .value = {}, .help = "with what the last hour has cost"},
+                                 {.name = "watch", .value = {}, .help = "go on until Ctrl-C"},
                                  {.name = "interval", .value = "TIME", .help = "how often [default: 2s]"}}),
       .examples =
           "sluice stats --queue orders\n"

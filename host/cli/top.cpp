@@ -45,6 +45,7 @@ void write_queue(JsonText& json, const operate::TopQueue& queue) {
   json.key("failed_per_second");
   json.word(decimal(queue.failed, 2));
   json.member("paused", queue.paused);
+  json.member("held_by_budget", queue.held_jobs > 0);
   if (!queue.trouble.empty()) {
     json.member("trouble", queue.trouble);
   }

@@ -85,6 +85,9 @@ TextTable::Cell state_cell(const TopQueue& queue) {
   if (queue.jobs == 0) {
     return {"no host", Colour::dim};
   }
+  if (queue.held_jobs > 0) {
+    return {"held by budget", Colour::yellow};
+  }
   return queue.paused_jobs > 0 ? TextTable::Cell("partly paused", Colour::yellow) : TextTable::Cell("");
 }
 

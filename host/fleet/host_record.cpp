@@ -55,6 +55,7 @@ std::string write(const JobRecord& job) {
   line.number("concurrency", job.concurrency);
   line.number("file_concurrency", job.file_concurrency);
   line.flag("paused", job.paused);
+  line.flag("held_by_budget", job.held_by_budget);
   line.number("running", job.running);
   line.number("stuck", job.stuck);
   line.number("claimed", static_cast<std::int64_t>(job.claimed));
@@ -99,7 +100,54 @@ bool read(JsonReader& json, JobRecord& job) {
            : name == "concurrency"      ? read_into(json, job.concurrency)
            : name == "file_concurrency" ? read_into(json, job.file_concurrency)
            : name == "paused"           ? read_into(json, job.paused)
+           : name == "held_by_budget"   ? read_into(json, job.held_by_budget)
                                         : read_counts(json, name, job);
+  });
+}
+
+void write_usage(JsonLine& line, const UsageRecord& usage) {
+  line.rate("requests", usage.requests);
+  line.rate("rcu", usage.read_units);
+  line.rate("wcu", usage.write_units);
+  line.rate("messages", usage.messages);
+  line.rate("kib", usage.kib);
+}
+
+bool read_usage(JsonReader& json, const std::string& name, UsageRecord& usage) {
+  return name == "requests"   ? read_into(json, usage.requests)
+         : name == "rcu"      ? read_into(json, usage.read_units)
+         : name == "wcu"      ? read_into(json, usage.write_units)
+         : name == "messages" ? read_into(json, usage.messages)
+         : name == "kib"      ? read_into(json, usage.kib)
+                              : json.skip();
+}
+
+std::string write(const SpentRecord& spent) {
+  JsonLine line;
+  line.text("queue", spent.queue);
+  line.text("job", spent.job);
+  write_usage(line, spent.usage);
+  return std::move(line).finish();
+}
+
+bool read(JsonReader& json, SpentRecord& spent) {
+  return read_members(json, [&](const std::string& name) {
+    return name == "queue" ? read_into(json, spent.queue)
+           : name == "job" ? read_into(json, spent.job)
+                           : read_usage(json, name, spent.usage);
+  });
+}
+
+std::string write(const ValueRecord& value) {
+  JsonLine line;
+  line.text("value", value.value);
+  write_usage(line, value.usage);
+  return std::move(line).finish();
+}
+
+bool read(JsonReader& json, ValueRecord& value) {
+  return read_members(json, [&](const std::string& name) {
+    return name == "value" ? read_into(json, value.value) : read_usage(json, name, value.usage);
   });
 }
 
@@ -159,6 +207,10 @@ bool read_lists(JsonReader& json, const std::string& name, HostRecord& record) {
   return name == "jobs"            ? read(json, record.jobs)
          : name == "answers"       ? read(json, record.answers)
          : name == "running"       ? read(json, record.running)
+         : name == "spent"         ? read(json, record.spent)
+         : name == "spent_in_ms"   ? read_into(json, record.spent_in)
+         : name == "attribute"     ? read_into(json, record.attribute)
+         : name == "values"        ? read(json, record.values)
          : name == "jobs_left_out" ? read_into(json, record.jobs_left_out)
          : name == "running_total" ? read_into(json, record.running_total)
          : name == "detailed"      ? read_into(json, record.detailed)
@@ -200,6 +252,20 @@ std::string write_answers(const std::vector<Answer>& answers, std::size_t room) 
   return std::move(array).finish();
 }
 
+/// The first of them that fit into `room`, which shrinks by them.
+template <typename Element>
+std::string write_first(const std::vector<Element>& all, std::size_t& room) {
+  FittingArray array(room);
+  for (const Element& one : all) {
+    if (!array.add(write(one))) {
+      break;
+    }
+  }
+  std::string text = std::move(array).finish();
+  room -= std::min(room, text.size());
+  return text;
+}
+
 }  // namespace
 
 std::string_view to_string(HostState state) { return kStates.at(static_cast<std::size_t>(state)); }
@@ -224,6 +290,10 @@ std::string write_record(const HostRecord& record, std::size_t most_bytes) {
   line.text("file_log_level", record.file_log_level);
   line.number("running_total", record.running_total);
   line.flag("detailed", record.detailed);
+  if (!record.spent.empty()) {
+    line.span("spent_in_ms", record.spent_in);
+    line.text("attribute", record.attribute);
+  }
   std::size_t room = most_bytes - std::min(most_bytes, line.size() + kFrame);
 
   FittingArray jobs(room);
@@ -240,13 +310,13 @@ std::string write_record(const HostRecord& record, std::size_t most_bytes) {
   room -= std::min(room, answers_text.size());
   line.raw("answers", answers_text);
 
-  FittingArray running(room);
-  for (const RunningRecord& one : record.running) {
-    if (!running.add(write(one))) {
-      break;
-    }
+  if (!record.spent.empty()) {
+    line.raw("spent", write_first(record.spent, room));
   }
-  line.raw("running", std::move(running).finish());
+  if (!record.values.empty()) {
+    line.raw("values", write_first(record.values, room));
+  }
+  line.raw("running", write_first(record.running, room));
   return std::move(line).finish();
 }
 

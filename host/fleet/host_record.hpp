@@ -52,7 +52,8 @@ struct JobRecord {
   std::uint32_t concurrency = 0;       ///< in force
   std::uint32_t file_concurrency = 0;  ///< as the job file has it
   bool paused = false;
-  std::uint32_t running = 0;  ///< handlers at work
+  bool held_by_budget = false;  ///< it waits for what its queue may cost
+  std::uint32_t running = 0;    ///< handlers at work
   std::uint32_t stuck = 0;
   // Since the job began: at the host's start, or at the last reload that changed the job.
   std::uint64_t claimed = 0;
@@ -61,6 +62,28 @@ struct JobRecord {
   std::uint64_t rejected = 0;
   std::uint64_t timed_out = 0;  ///< attempts that ran into their time-out, whatever came of their messages
   JobPace pace;
+};
+
+/// What was used: requests and units are DynamoDB's, `kib` the size of the messages in begun KiB. A value.
+struct UsageRecord {
+  double requests = 0;
+  double read_units = 0;
+  double write_units = 0;
+  double messages = 0;
+  double kib = 0;
+};
+
+/// What a job on one host has used on one queue in the last hour. A value.
+struct SpentRecord {
+  std::string queue;
+  std::string job;  ///< "(shared)": what no job has caused by itself
+  UsageRecord usage;
+};
+
+/// What messages with one value of an attribute have used on one host. A value.
+struct ValueRecord {
+  std::string value;
+  UsageRecord usage;
 };
 
 /// What a host says to a directive, once it has seen it. A value.
@@ -88,6 +111,10 @@ struct HostRecord {
   std::vector<JobRecord> jobs;
   std::uint32_t jobs_left_out = 0;  ///< for which there was no room
   std::vector<Answer> answers;
+  Duration spent_in{};              ///< how much of the last hour `spent` covers
+  std::vector<SpentRecord> spent;   ///< where anything was used
+  std::string attribute;            ///< by which costs are told apart; empty: by none
+  std::vector<ValueRecord> values;  ///< since the host's start, the dearest first
   std::uint32_t running_total = 0;
   bool detailed = false;               ///< somebody looks, so that `running` was filled
   std::vector<RunningRecord> running;  ///< longest first; fewer than running_total where there was no room
@@ -98,8 +125,8 @@ struct HostRecord {
   bool is_called(std::string_view word) const;
 };
 
-/// The record as JSON on one line. Of `running`, answers (the oldest) and jobs, in this order, those are left out that
-/// do not fit into `most_bytes`.
+/// The record as JSON on one line. Of `running`, `values`, `spent`, answers (the oldest) and jobs, in this order, those
+/// are left out that do not fit into `most_bytes`.
 std::string write_record(const HostRecord& record, std::size_t most_bytes);
 /// Unknown members are passed over, so that hosts of other versions can be read. ErrorCode::corrupt, saying where, for
 /// what is no record.

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "base/mutex.hpp"
+#include "host/observe/escape.hpp"
 #include "host/observe/probe_result.hpp"
 
 namespace sluice::observe {
@@ -28,6 +29,7 @@ namespace http = boost::beast::http;
 using boost::system::error_code;
 using tcp = asio::ip::tcp;
 
+constexpr std::string_view kScale = "/scale/";
 constexpr std::size_t kMaxConnections = 64;
 constexpr std::size_t kMaxHeaderBytes = 8 * 1024;
 /// What is read and thrown away after a refused request, so that the client sees the answer and not a reset.
@@ -104,12 +106,16 @@ Answer answer_for(const HttpHandlers& handlers, const Question& question) {
   const std::string_view path = question.target.substr(0, question.target.find('?'));
   const std::string_view query = question.target.substr(path.size());
   const bool json = query == "?format=json" || question.accept == "application/json";
-  const bool known = path == "/healthz" || path == "/readyz" || path == "/metrics";
-  if (!known) {
-    return {http::status::not_found, "not found; there are /healthz, /readyz and /metrics\n"};
+  const bool scale = path.starts_with(kScale) && handlers.scale;
+  if (!scale && path != "/healthz" && path != "/readyz" && path != "/metrics") {
+    return {http::status::not_found, "not found; there are /healthz, /readyz, /metrics and /scale/QUEUE\n"};
   }
   if (question.method != http::verb::get && question.method != http::verb::head) {
     return {http::status::method_not_allowed, "only GET and HEAD\n"};
+  }
+  if (scale) {
+    HttpReply reply = handlers.scale(percent_decoded(path.substr(kScale.size())));
+    return {static_cast<http::status>(reply.status), std::move(reply.json), "application/json"};
   }
   if (path == "/healthz") {
     return probe_answer(handlers.health(), json);

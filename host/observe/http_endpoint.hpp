@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "base/error.hpp"
 #include "host/observe/probe_result.hpp"
@@ -10,14 +11,23 @@
 
 namespace sluice::observe {
 
+/// An answer in JSON. A value.
+struct HttpReply {
+  unsigned status = 200;
+  std::string json;
+};
+
 /// Where the answers come from. Called on the endpoint's thread, one at a time; they must be quick and must not throw.
 struct HttpHandlers {
   std::function<ProbeResult()> health;   ///< /healthz
   std::function<ProbeResult()> ready;    ///< /readyz
   std::function<std::string()> metrics;  ///< /metrics, in the Prometheus text format
+  /// /scale/QUEUE, for autoscalers; may be empty.
+  std::function<HttpReply(std::string_view queue)> scale{};
 };
 
-/// The host's HTTP side: GET and HEAD of /healthz, /readyz and /metrics, one request a connection. A probe answers with
+/// The host's HTTP side: GET and HEAD of /healthz, /readyz, /metrics and /scale/QUEUE, one request a
+/// connection. A probe answers with
 /// its text, and below it a line for each component; as JSON where the request accepts that alone, or asks for
 /// `?format=json`.
 ///

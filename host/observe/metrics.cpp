@@ -241,6 +241,20 @@ void append_process(std::vector<prometheus::MetricFamily>& families) {
       static_cast<double>(stats.open_files_limit));
 }
 
+prometheus::MetricFamily family_of(const FigureFamily& family) {
+  using prometheus::MetricType;
+  prometheus::MetricFamily out{family.name, family.help, family.counter ? MetricType::Counter : MetricType::Gauge, {}};
+  for (const Figure& figure : family.figures) {
+    prometheus::ClientMetric metric;
+    for (const auto& [name, value] : figure.labels) {
+      metric.label.push_back({name, value});
+    }
+    (family.counter ? metric.counter.value : metric.gauge.value) = figure.value;
+    out.metric.push_back(std::move(metric));
+  }
+  return out;
+}
+
 }  // namespace
 
 class Metrics::Registry {
@@ -306,9 +320,16 @@ class Metrics::Registry {
     return by_operation_.emplace(std::move(key), DynamoCounters(dynamo_, labels_of(attempt))).first->second;
   }
 
+  void collect_from(Figures figures) { figures_.push_back(std::move(figures)); }
+
   std::string text() const {
     auto families = registry_.Collect();
     families.push_back(durations());
+    for (const Metrics::Figures& figures : figures_) {
+      for (const FigureFamily& family : figures()) {
+        families.push_back(family_of(family));
+      }
+    }
     append_process(families);
     return prometheus::TextSerializer().Serialize(families);
   }
@@ -338,6 +359,8 @@ class Metrics::Registry {
   DynamoFamilies dynamo_;
   GaugeFamily& depth_;
   GaugeFamily& oldest_;
+  // Fixed before the first text.
+  std::vector<Metrics::Figures> figures_;
   // Guarded by mutex_; entries stay for ever, so references to them may leave the lock.
   mutable Mutex mutex_;
   std::map<std::pair<std::string, std::string>, std::unique_ptr<PrometheusJob>> by_job_ SLUICE_GUARDED_BY(mutex_);
@@ -373,6 +396,8 @@ void Metrics::dynamodb_request(const DynamoDbAttempt& attempt) {
     registry_->dynamodb_error(attempt);
   }
 }
+
+void Metrics::collect_from(Figures figures) { registry_->collect_from(std::move(figures)); }
 
 std::string Metrics::text() const { return registry_->text(); }
 

@@ -5,6 +5,8 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/clock.hpp"
 #include "host/observe/sender_metrics.hpp"
@@ -48,6 +50,20 @@ struct DynamoDbAttempt {
   bool throttled = false;
 };
 
+/// A number under its labels. A value.
+struct Figure {
+  std::vector<std::pair<std::string, std::string>> labels;
+  double value = 0;
+};
+
+/// Numbers of one name, for whoever keeps them himself. A value.
+struct FigureFamily {
+  std::string name;
+  std::string help;
+  bool counter = false;  ///< it only grows; otherwise a gauge
+  std::vector<Figure> figures;
+};
+
 /// Everything that /metrics shows. Thread-safe.
 class Metrics {
  public:
@@ -67,6 +83,10 @@ class Metrics {
   void dynamodb_request(const DynamoDbAttempt& attempt);
   /// Datagrams that came to wake this host: "rung", or why one was worth nothing.
   void wake_datagrams(std::string_view result, std::uint64_t count);
+
+  /// Asked for its figures whenever the text is. Before the first text.
+  using Figures = std::function<std::vector<FigureFamily>()>;
+  void collect_from(Figures figures);
 
   /// The Prometheus text format.
   std::string text() const;

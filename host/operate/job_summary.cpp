@@ -24,6 +24,7 @@ void add(JobSummary& summary, const fleet::HostRecord& host, const fleet::JobRec
   }
   summary.hosts.push_back(host.label());
   summary.paused_hosts += job.paused ? 1 : 0;
+  summary.held_hosts += job.held_by_budget ? 1 : 0;
   summary.workers += job.concurrency;
   summary.running += job.running;
   summary.stuck += job.stuck;

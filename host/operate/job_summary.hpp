@@ -29,7 +29,8 @@ struct JobSummary {
   bool in_files = false;                      ///< a job file here has it
   std::vector<std::string> hosts;             ///< labels of those that run it; silent ones are not among them
   std::uint32_t paused_hosts = 0;
-  std::uint32_t workers = 0;  ///< in force, of all hosts
+  std::uint32_t held_hosts = 0;  ///< whose budget for the queue holds the job back
+  std::uint32_t workers = 0;     ///< in force, of all hosts
   std::uint32_t running = 0;
   std::uint32_t stuck = 0;
   // Since the job began on each of them.

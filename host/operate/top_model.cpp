@@ -68,13 +68,14 @@ void TopModel::see(const fleet::FleetView& view, const fleet::SteeringView& stee
   for (auto& [name, known] : known_) {
     TopQueue& queue = known.queue;
     queue.out = queue.failed = 0;
-    queue.jobs = queue.paused_jobs = 0;
+    queue.jobs = queue.paused_jobs = queue.held_jobs = 0;
     for (const JobSummary& job : jobs_) {
       if (fleet::draws_from(job.queue, name) && !job.hosts.empty()) {
         queue.out += job.dead_letters ? 0 : job.pace.done;
         queue.failed += job.pace.failed;
         ++queue.jobs;
         queue.paused_jobs += job.paused() ? 1 : 0;
+        queue.held_jobs += job.held_hosts > 0 ? 1 : 0;
       }
     }
     queue.paused = std::any_of(steering.given.begin(), steering.given.end(), [&queue_name = name](const auto& given) {

@@ -29,7 +29,8 @@ struct TopQueue {
   bool paused = false;              ///< an operator wants it so
   std::size_t jobs = 0;             ///< that hosts run on it
   std::size_t paused_jobs = 0;
-  std::string trouble;  ///< why it cannot be counted
+  std::size_t held_jobs = 0;  ///< by what the queue may cost
+  std::string trouble;        ///< why it cannot be counted
 };
 
 /// A key, as the screen understands it.

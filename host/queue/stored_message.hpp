@@ -72,6 +72,8 @@ struct QueueStats {
   /// Of the delayed ones: nothing but their `sent_at` keeps them back, so that DynamoMQ's programs take them for ready.
   std::uint64_t delayed_by_sent_at = 0;
   std::optional<WallTime> oldest_ready;  ///< sent_at of the oldest ready one, where the store knows it cheaply
+  /// How old the numbers were when the store gave them; nothing: it counted just then.
+  std::optional<Duration> age{};
 
   std::uint64_t total() const { return ready + in_flight + delayed; }
   /// Hidden by their records: what DynamoMQ calls being processed.
@@ -81,6 +83,8 @@ struct QueueStats {
 struct StatsRequest {
   Half half = Half::standard;
   bool consistent = false;  ///< as ListRequest's
+  /// True: counted, where a store has numbers at hand that are cheaper and older. Others count either way.
+  bool exact = false;
 };
 
 /// Messages that failed for one cause: their errors differ in numbers, ids, addresses and paths alone.
@@ -110,6 +114,9 @@ struct OverviewRequest {
   Half half = Half::standard;
   std::size_t ids = 100;   ///< most of each list of ids
   std::size_t errors = 0;  ///< most groups of errors; 0: they are not looked at
+  /// As StatsRequest's: false allows older numbers (`QueueStats::age`), and lists that are empty where to fill them the
+  /// half would have to be read.
+  bool exact = false;
 };
 
 }  // namespace sluice::queue

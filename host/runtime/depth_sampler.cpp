@@ -46,6 +46,17 @@ void DepthSampler::asked() {
   changed_.notify_all();
 }
 
+std::optional<QueueDepth> DepthSampler::depth(const std::string& queue) const {
+  const MutexLock lock(mutex_);
+  const auto found = depths_.find(queue);
+  return found == depths_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::map<std::string, QueueDepth> DepthSampler::depths() const {
+  const MutexLock lock(mutex_);
+  return depths_;
+}
+
 bool DepthSampler::leave() {
   {
     const MutexLock lock(mutex_);
@@ -98,6 +109,7 @@ void DepthSampler::sample(const std::string& name) {
     }
     opened = std::move(*again);
   }
+  const SteadyTime asked_at = clock_.steady_now();
   const Deadline deadline = Deadline::after(clock_, kSampleTimeout);
   const auto standard = opened->stats({.half = queue::Half::standard}, deadline);
   if (!standard) {
@@ -107,12 +119,18 @@ void DepthSampler::sample(const std::string& name) {
   if (!dlq) {
     return;
   }
+  QueueDepth depth{*standard, dlq->total(), Duration::zero(), asked_at};
+  if (standard->oldest_ready) {
+    depth.oldest = std::max(Duration(clock_.wall_now() - *standard->oldest_ready), Duration::zero());
+  }
+  {
+    const MutexLock lock(mutex_);
+    depths_[name] = depth;
+  }
   metrics_.queue_depth(name, "ready", static_cast<double>(standard->ready));
   metrics_.queue_depth(name, "in_flight", static_cast<double>(standard->in_flight));
   metrics_.queue_depth(name, "delayed", static_cast<double>(standard->delayed));
-  metrics_.queue_oldest(name, standard->oldest_ready
-                                  ? std::max(Duration(clock_.wall_now() - *standard->oldest_ready), Duration::zero())
-                                  : Duration::zero());
+  metrics_.queue_oldest(name, depth.oldest);
   metrics_.queue_depth(name, "dlq", static_cast<double>(dlq->total()));
 }
 

@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -16,8 +17,21 @@
 
 namespace sluice::runtime {
 
-/// Keeps the queue-depth gauges. Counting a queue costs reads on DynamoDB, so it happens only when somebody has asked
-/// for the metrics, and no more than once in `interval`: a scrape shows the depth as the scrape before it caused it.
+/// How much lies in a queue, as it was counted last. A value.
+struct QueueDepth {
+  queue::QueueStats standard;
+  std::uint64_t dead_letters = 0;
+  Duration oldest{};  ///< how long the oldest ready message had waited; zero without one
+  SteadyTime at{};    ///< when it was asked for
+
+  /// What workers are needed for: due, or being worked on.
+  std::uint64_t backlog() const { return standard.ready + standard.in_flight; }
+  Duration age(SteadyTime now) const { return now - at + standard.age.value_or(Duration::zero()); }
+};
+
+/// Keeps the depths of queues, and their gauges. Counting a queue costs reads on DynamoDB, so it happens only when
+/// somebody has asked for them, and no more than once in `interval`: a scrape shows the depth as the scrape before it
+/// caused it.
 class DepthSampler final : public Service {
  public:
   using Addresses = std::function<std::vector<queue::QueueAddress>()>;
@@ -35,6 +49,10 @@ class DepthSampler final : public Service {
 
   /// Somebody reads the gauges. Thread-safe, returns at once.
   void asked();
+  /// As it was counted last; nothing before the first time.
+  std::optional<QueueDepth> depth(const std::string& queue) const;
+  std::map<std::string, QueueDepth> depths() const;
+  Duration interval() const { return interval_; }
 
  private:
   void run(const std::stop_token& stop);
@@ -50,8 +68,9 @@ class DepthSampler final : public Service {
   const Clock& clock_;
   const Duration interval_;
 
-  Mutex mutex_;
+  mutable Mutex mutex_;
   Condition changed_;
+  std::map<std::string, QueueDepth> depths_ SLUICE_GUARDED_BY(mutex_);
   bool asked_ SLUICE_GUARDED_BY(mutex_) = false;
   bool sampling_ SLUICE_GUARDED_BY(mutex_) = false;
   bool leaving_ SLUICE_GUARDED_BY(mutex_) = false;  ///< no sample begins any more

@@ -85,6 +85,9 @@ std::string DrainCertificate::text() const {
   if (dynamodb) {
     out += "; DynamoDB: " + dynamodb->text(sum.claimed, "claim");
   }
+  if (cost && !cost->none()) {
+    out += "; " + cost->text();
+  }
   return out;
 }
 
@@ -100,11 +103,14 @@ std::string DrainCertificate::json() const {
                     ", \"jobs\": " + boost::json::serialize(by_job) + ", \"seconds\": " + seconds_text.data() +
                     ", \"clean\": " + (clean ? "true" : "false");
   if (dynamodb) {
-    std::array<char, 160> cost{};
-    std::snprintf(cost.data(), cost.size(),
+    std::array<char, 160> figures{};
+    std::snprintf(figures.data(), figures.size(),
                   ", \"dynamodb\": {\"requests\": %llu, \"read_units\": %.1f, \"write_units\": %.1f}",
                   static_cast<unsigned long long>(dynamodb->requests), dynamodb->read_units, dynamodb->write_units);
-    out += cost.data();
+    out += figures.data();
+  }
+  if (cost && !cost->none()) {
+    out += ", \"cost\": " + cost->json();
   }
   return out + "}\n";
 }

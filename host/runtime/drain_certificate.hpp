@@ -6,6 +6,7 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "host/runtime/booked_cost.hpp"
 #include "host/runtime/dynamodb_cost.hpp"
 #include "host/work/account.hpp"
 
@@ -17,6 +18,7 @@ struct DrainCertificate {
   Duration took{};    ///< from the end of claiming to the end of the drain
   bool clean = true;  ///< nothing stranded or left undone for want of rights, and every handler had returned
   std::optional<DynamoDbCost> dynamodb;
+  std::optional<BookedCost> cost;  ///< of which job, and for whom; told where anything was spent
 
   work::LedgerSnapshot total() const;
 

@@ -61,8 +61,11 @@ DynamoDbCost DynamoDbConnection::cost() const {
 }
 
 void DynamoDbConnection::count(const dynamo::CallRecord& call) {
+  const auto queue = queues_.find(call.table);
+  if (book_ != nullptr) {
+    book_->spent(queue == queues_.end() ? call.table : queue->second, {1, call.capacity.read, call.capacity.write});
+  }
   if (metrics_ != nullptr) {
-    const auto queue = queues_.find(call.table);
     metrics_->dynamodb_request({.operation = call.operation,
                                 .table = call.table,
                                 .queue = queue == queues_.end() ? call.table : queue->second,

@@ -11,6 +11,7 @@
 #include "config/config.hpp"
 #include "dynamo/client.hpp"
 #include "dynamo/connection.hpp"
+#include "host/cost/cost_book.hpp"
 #include "host/observe/metrics.hpp"
 #include "host/runtime/drain_certificate.hpp"
 
@@ -26,6 +27,7 @@ class DynamoDbConnection {
     std::string endpoint{};                       ///< empty: the same, else AWS's own
     std::string region_setting{};                 ///< how somebody names a region, for the message that none is named
     observe::Metrics* metrics = nullptr;          ///< told of every request; may be null
+    cost::CostBook* book = nullptr;               ///< told of what every answer reports; may be null
     std::map<std::string, std::string> queues{};  ///< by table, where the queue's name is another than the table's
   };
 
@@ -34,7 +36,8 @@ class DynamoDbConnection {
   static Options options_of(const config::HostConfig& host, const std::string& store);
 
   /// Makes no request yet. An Error (invalid) when neither a region nor an endpoint is named anywhere, or AWS's files
-  /// cannot be read. The references, and the metrics, must outlive the connection.
+  /// cannot be read. The references, the metrics and the book must outlive the
+  /// connection.
   static Result<std::unique_ptr<DynamoDbConnection>> open(const Options& options, const Clock& clock, Random& random);
   DynamoDbConnection(const DynamoDbConnection&) = delete;
   DynamoDbConnection& operator=(const DynamoDbConnection&) = delete;
@@ -46,12 +49,14 @@ class DynamoDbConnection {
   DynamoDbCost cost() const;
 
  private:
-  explicit DynamoDbConnection(const Options& options) : metrics_(options.metrics), queues_(options.queues) {}
+  explicit DynamoDbConnection(const Options& options)
+      : metrics_(options.metrics), book_(options.book), queues_(options.queues) {}
 
   void count(const dynamo::CallRecord& call);
 
   // Fixed after construction.
   observe::Metrics* const metrics_;
+  cost::CostBook* const book_;
   const std::map<std::string, std::string> queues_;
   // Guarded by mutex_.
   mutable Mutex mutex_;

@@ -8,11 +8,13 @@
 #include "base/guard.hpp"
 #include "config/host_changes.hpp"
 #include "host/observe/build_info.hpp"
+#include "host/runtime/figures.hpp"
 #include "host/runtime/health_report.hpp"
 #include "host/runtime/job_source.hpp"
 #include "host/runtime/job_spec.hpp"
 #include "host/runtime/name_lists.hpp"
 #include "host/runtime/progress_line.hpp"
+#include "host/runtime/scale_report.hpp"
 #include "host/work/job_queues.hpp"
 
 namespace sluice::runtime {
@@ -22,7 +24,6 @@ namespace {
 constexpr Duration kEmptyCheckInterval = std::chrono::milliseconds(500);
 constexpr Duration kQuiescenceLook = std::chrono::milliseconds(20);
 constexpr Duration kProgressInterval = std::chrono::seconds(1);
-constexpr Duration kDepthInterval = std::chrono::seconds(10);
 constexpr Duration kStoreRetry = std::chrono::seconds(1);
 constexpr Duration kReloadLook = std::chrono::milliseconds(100);
 /// What a host that ends may take to say so to the fleet, be there time left of its drain or not.
@@ -46,8 +47,10 @@ Host::Host(const HostParts& parts)
             [this](const Error& error) { parts_.log.error(error.message()); }, parts.clock),
       probe_(parts.queues, parts.clock, parts.log),
       emptiness_(parts.queues, parts.clock),
-      depths_([this] { return jobs_.addresses(); }, parts.queues, parts.metrics, parts.clock, kDepthInterval),
-      reporter_({parts.config, parts.name, observe::build_info().version}, jobs_, parts.clock, parts.random),
+      depths_([this] { return jobs_.addresses(); }, parts.queues, parts.metrics, parts.clock,
+              parts.config.depth_interval),
+      reporter_({parts.config, parts.name, observe::build_info().version, &parts.book}, jobs_, parts.clock,
+                parts.random),
       helm_({parts.config, jobs_, reporter_, parts.events, parts.log}),
       fleet_({parts.queues, helm_, [this](const fleet::Standing& standing) { helm_.take(standing); }, parts.log,
               parts.clock},
@@ -63,7 +66,7 @@ Result<std::unique_ptr<work::Job>> Host::make_job(const JobPlan& plan) {
   const auto cannot_start = [&plan](const Error& error) {
     return Error(error.code(), plan.config.file + ": job '" + plan.config.name + "' cannot start: " + error.message());
   };
-  auto source = open_source(parts_.queues, parts_.config, plan.config);
+  auto source = open_source(parts_.queues, parts_.config, plan.config, parts_.book);
   if (!source) {
     return cannot_start(source.error());
   }
@@ -81,7 +84,8 @@ Result<std::unique_ptr<work::Job>> Host::make_job(const JobPlan& plan) {
                                return parts_.explain ? parts_.explain(name, error) : error.message();
                              },
                              [this](const std::string& queue) { return parts_.queues.open_keys(queue); },
-                             parts_.telemetry == nullptr ? nullptr : parts_.telemetry->tracer()};
+                             parts_.telemetry == nullptr ? nullptr : parts_.telemetry->tracer(),
+                             budgets_of(plan.config, parts_.book)};
   auto job = work::Job::create(std::move(spec), std::move(*source), seams);
   if (!job) {
     return cannot_start(job.error());
@@ -157,6 +161,12 @@ Result<void> Host::open_http() {
     jobs_.publish_workers();
     return parts_.metrics.text();
   };
+  handlers.scale = [this](std::string_view queue) {
+    depths_.asked();
+    return scale_of(queue, jobs_, depths_, parts_.clock.steady_now());
+  };
+  parts_.metrics.collect_from([this] { return depth_figures(depths_, parts_.clock.steady_now()); });
+  parts_.metrics.collect_from([this] { return cost_figures(parts_.book.view(), parts_.book.prices()); });
   auto endpoint = observe::HttpEndpoint::open(parts_.config.http_listen, std::move(handlers));
   if (!endpoint) {
     return endpoint.error();

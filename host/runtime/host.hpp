@@ -10,6 +10,7 @@
 #include "base/clock.hpp"
 #include "base/random.hpp"
 #include "config/config.hpp"
+#include "host/cost/cost_book.hpp"
 #include "host/observe/http_endpoint.hpp"
 #include "host/observe/log.hpp"
 #include "host/observe/metrics.hpp"
@@ -44,6 +45,7 @@ struct HostParts {
   plugin::PluginRegistry& plugins;
   observe::Log& log;
   observe::Metrics& metrics;
+  cost::CostBook& book;
   const Clock& clock;
   Random& random;
   Errand& errand;  ///< for what may take as long as a plugin likes

@@ -46,8 +46,8 @@ class HostQueues::OpenStore {
 };
 
 HostQueues::HostQueues(const config::HostConfig& config, const Clock& clock, Random& random, observe::Metrics* metrics,
-                       Report report)
-    : config_(config), clock_(clock), random_(random), metrics_(metrics), report_(std::move(report)) {}
+                       Report report, cost::CostBook* book)
+    : config_(config), clock_(clock), random_(random), metrics_(metrics), report_(std::move(report)), book_(book) {}
 
 HostQueues::~HostQueues() = default;
 
@@ -158,7 +158,7 @@ Result<std::unique_ptr<HostQueues::OpenStore>> HostQueues::open(const std::strin
 }
 
 Result<std::unique_ptr<HostQueues::OpenStore>> HostQueues::open_outbox_named(const std::string& name) const {
-  auto outbox = open_outbox(config_, name, {clock_, random_, metrics_, report_});
+  auto outbox = open_outbox(config_, name, {clock_, random_, metrics_, report_, book_});
   if (!outbox) {
     return outbox.error();
   }
@@ -176,6 +176,7 @@ Result<std::unique_ptr<HostQueues::OpenStore>> HostQueues::open_sqlite(const con
 Result<std::unique_ptr<HostQueues::OpenStore>> HostQueues::open_dynamodb(const std::string& name) const {
   DynamoDbConnection::Options options = DynamoDbConnection::options_of(config_, name);
   options.metrics = metrics_;
+  options.book = book_;
   queue::dynamomq::DynamoMqOptions places;
   for (const auto& [queue, settings] : config_.queues) {
     if (settings.store == name) {

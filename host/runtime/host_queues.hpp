@@ -12,6 +12,7 @@
 #include "base/mutex.hpp"
 #include "base/random.hpp"
 #include "config/config.hpp"
+#include "host/cost/cost_book.hpp"
 #include "host/observe/metrics.hpp"
 #include "host/queue/queues.hpp"
 #include "host/runtime/dynamodb_cost.hpp"
@@ -27,9 +28,9 @@ class HostQueues final : public queue::Queues {
   /// What a store has to say to people while it works, from any thread: one line each, seldom.
   using Report = std::function<void(const std::string& warning)>;
 
-  /// The references, and `metrics` unless it is null, must outlive it.
+  /// The references, and `metrics` and `book` unless they are null, must outlive it.
   HostQueues(const config::HostConfig& config, const Clock& clock, Random& random, observe::Metrics* metrics,
-             Report report = {});
+             Report report = {}, cost::CostBook* book = nullptr);
   ~HostQueues() override;
 
   Result<std::unique_ptr<queue::Source>> open_source(const queue::QueueAddress& address) override;
@@ -71,6 +72,7 @@ class HostQueues final : public queue::Queues {
   Random& random_;
   observe::Metrics* const metrics_;
   const Report report_;
+  cost::CostBook* const book_;
 
   mutable Mutex mutex_;
   Condition changed_;

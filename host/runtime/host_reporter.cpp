@@ -18,6 +18,8 @@ namespace {
 constexpr Duration kShortestPace = std::chrono::seconds(1);
 constexpr double kP95 = 0.95;
 constexpr std::size_t kInstanceDigits = 8;
+// A record is billed by its size.
+constexpr std::size_t kMostValues = 10;
 
 constexpr std::array<std::string_view, 5> kLevels{"trace", "debug", "info", "warn", "error"};
 
@@ -34,6 +36,25 @@ fleet::HostRecord identity_of(const HostReporter::Facts& facts, const Clock& clo
   return record;
 }
 
+fleet::UsageRecord record_of(const cost::Usage& usage) {
+  return {usage.spent.requests, usage.spent.read_units, usage.spent.write_units, usage.messages, usage.kib};
+}
+
+void add_costs(const cost::CostView& view, fleet::HostRecord& record) {
+  record.spent_in = view.covered;
+  for (const cost::CostView::Row& row : view.rows) {
+    if (!row.hour.none()) {
+      record.spent.push_back({row.queue, row.job, record_of(row.hour)});
+    }
+  }
+  record.attribute = view.attribute;
+  for (const cost::TopValues::Named& named : view.values.values) {
+    if (record.values.size() < kMostValues) {
+      record.values.push_back({named.value, record_of(named.usage)});
+    }
+  }
+}
+
 double rate(std::uint64_t after, std::uint64_t before, double seconds) {
   return static_cast<double>(after - std::min(before, after)) / seconds;
 }
@@ -41,7 +62,11 @@ double rate(std::uint64_t after, std::uint64_t before, double seconds) {
 }  // namespace
 
 HostReporter::HostReporter(const Facts& facts, const JobSet& jobs, const Clock& clock, Random& random)
-    : jobs_(jobs), clock_(clock), identity_(identity_of(facts, clock, random)), log_level_(identity_.file_log_level) {}
+    : jobs_(jobs),
+      clock_(clock),
+      book_(facts.book),
+      identity_(identity_of(facts, clock, random)),
+      log_level_(identity_.file_log_level) {}
 
 void HostReporter::set_address(std::string address) {
   const MutexLock lock(mutex_);
@@ -92,6 +117,9 @@ fleet::HostRecord HostReporter::describe() const {
                    [](const fleet::RunningRecord& a, const fleet::RunningRecord& b) { return a.since < b.since; });
   record.running_total = static_cast<std::uint32_t>(record.running.size());
   record.detailed = true;
+  if (book_ != nullptr) {
+    add_costs(book_->view(), record);
+  }
   return record;
 }
 
@@ -108,6 +136,7 @@ fleet::JobRecord HostReporter::describe(const JobSet::Member& member, const work
   record.concurrency = activity.workers;
   record.file_concurrency = config.concurrency;
   record.paused = activity.paused;
+  record.held_by_budget = activity.held_by_budget;
   record.running = static_cast<std::uint32_t>(activity.running.size());
   record.stuck = static_cast<std::uint32_t>(std::count_if(activity.running.begin(), activity.running.end(),
                                                           [](const auto& handler) { return handler.stuck; }));

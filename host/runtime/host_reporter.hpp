@@ -8,6 +8,7 @@
 #include "base/mutex.hpp"
 #include "base/random.hpp"
 #include "config/config.hpp"
+#include "host/cost/cost_book.hpp"
 #include "host/fleet/host_record.hpp"
 #include "host/runtime/job_set.hpp"
 
@@ -21,6 +22,7 @@ class HostReporter {
     const config::HostConfig& config;  ///< outlives the reporter
     std::string name;
     std::string version;
+    const cost::CostBook* book = nullptr;  ///< the same; null: what it costs is not told
   };
 
   HostReporter(const Facts& facts, const JobSet& jobs, const Clock& clock, Random& random);
@@ -53,6 +55,7 @@ class HostReporter {
   // Fixed after construction.
   const JobSet& jobs_;
   const Clock& clock_;
+  const cost::CostBook* const book_;
   const fleet::HostRecord identity_;
 
   std::atomic<fleet::HostState> state_{fleet::HostState::starting};

@@ -101,7 +101,8 @@ Result<std::unique_ptr<Database>> database_of(const config::OutboxConfig& outbox
     auto opened = DynamoDbConnection::open({.region = outbox.region,
                                             .endpoint = outbox.endpoint,
                                             .region_setting = "region in [outbox." + settings.name + "]",
-                                            .metrics = seams.metrics},
+                                            .metrics = seams.metrics,
+                                            .book = seams.book},
                                            seams.clock, seams.random);
     if (!opened) {
       return opened.error();

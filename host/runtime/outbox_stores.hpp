@@ -16,12 +16,14 @@
 /// From [outbox.NAME] of a host file to the store that it describes.
 namespace sluice::runtime {
 
-/// What is told of an outbox and what it is given. The references, and `metrics` unless it is null, outlive it.
+/// What is told of an outbox and what it is given. The references, and `metrics` and `book` unless they are null,
+/// outlive it.
 struct OutboxSeams {
   const Clock& clock;
   Random& random;
   observe::Metrics* metrics = nullptr;  ///< of requests to DynamoDB
   std::function<void(const std::string&)> report{};
+  cost::CostBook* book = nullptr;  ///< of what those cost
 };
 
 /// An outbox with what it stands on.

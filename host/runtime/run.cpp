@@ -71,6 +71,7 @@ struct Ground {
   std::size_t jobs = 0;
   observe::Metrics metrics;
   std::unique_ptr<Telemetry> telemetry;
+  std::unique_ptr<cost::CostBook> book;
   std::unique_ptr<HostQueues> queues;
   std::unique_ptr<Host> host;
 };
@@ -171,11 +172,13 @@ Prepared Run::prepare_host(const std::shared_ptr<Ground>& ground) {
     log_.warn("plugin not used", {{"file", rejected.file}, {"why", rejected.why}});
   }
   ground->jobs = plans.size();
-  ground->queues = std::make_unique<HostQueues>(ground->config, clock_, random_, &ground->metrics,
-                                                [this](const std::string& text) { log_.warn(text); });
+  ground->book = std::make_unique<cost::CostBook>(ground->config, clock_);
+  ground->queues = std::make_unique<HostQueues>(
+      ground->config, clock_, random_, &ground->metrics, [this](const std::string& text) { log_.warn(text); },
+      ground->book.get());
   ground->host = std::make_unique<Host>(HostParts{ground->config, ground->name, *ground->queues, options_.explain,
-                                                  ground->plugins, log_, ground->metrics, clock_, random_, errand_,
-                                                  events_, ground->telemetry.get()});
+                                                  ground->plugins, log_, ground->metrics, *ground->book, clock_,
+                                                  random_, errand_, events_, ground->telemetry.get()});
   if (auto made = ground->host->prepare(std::move(plans)); !made) {
     return Refusal{made.error().message()};
   }
@@ -280,6 +283,9 @@ DrainCertificate Run::certificate_of(JobSet::Drained drained, const Ground& grou
   const SteadyTime since = draining_since_;
   certificate.took = since == SteadyTime::max() ? Duration::zero() : clock_.steady_now() - since;
   certificate.dynamodb = ground.queues->cost();
+  if (certificate.dynamodb) {
+    certificate.cost = BookedCost{ground.book->view(), ground.book->prices()};
+  }
   return certificate;
 }
 

@@ -123,7 +123,7 @@ class InstanceMaker {
   std::shared_ptr<plugin::HandlerInstance> shared_;
 };
 
-JobFlow::Settings flow_settings(const JobSpec& spec) {
+JobFlow::Settings flow_settings(const JobSpec& spec, const JobSeams& seams) {
   return {.workers = spec.config.concurrency,
           .visibility = spec.visibility_timeout,
           .stuck_grace = spec.stuck_grace,
@@ -131,7 +131,8 @@ JobFlow::Settings flow_settings(const JobSpec& spec) {
           .leases = spec.leases,
           .claiming = {.rate_limit = spec.config.rate_limit, .poll_interval = spec.config.poll_interval},
           .keys = spec.config.idempotency,
-          .job = spec.config.name};
+          .job = spec.config.name,
+          .budgets = seams.budgets};
 }
 
 std::vector<std::string> queue_names(const config::JobConfig& config) {
@@ -152,8 +153,9 @@ class Job::Parts {
         crash_ledger(seams.crash_ledger),
         source(std::move(its_source)),
         instances(spec, source->traits(), seams),
-        flow(flow_settings(spec), FailurePolicy(spec.config, spec.host), seams.random, crash_ledger.get(),
+        flow(flow_settings(spec, seams), FailurePolicy(spec.config, spec.host), seams.random, crash_ledger.get(),
              seams.clock.steady_now()),
+        budgets(seams.budgets),
         shared(spec.config.name, flow, seams.clock, seams.log, seams.metrics),
         tracing(seams.tracer == nullptr
                     ? nullptr
@@ -196,6 +198,7 @@ class Job::Parts {
   const std::unique_ptr<queue::Source> source;
   InstanceMaker instances;
   JobFlow flow;
+  const std::vector<cost::UnitBudget*> budgets;
   SharedFlow shared;
   const std::unique_ptr<JobTracing> tracing;  ///< null: nothing is traced
   CallLoop<ClaimCall> poller;
@@ -305,13 +308,17 @@ bool Job::cancel(std::string_view message_id) {
 }
 
 JobActivity Job::activity() const {
-  return parts_->shared.look([](const JobFlow& flow) {
+  const SteadyTime now = parts_->shared.clock().steady_now();
+  const bool held = std::any_of(parts_->budgets.begin(), parts_->budgets.end(),
+                                [now](const cost::UnitBudget* budget) { return budget->holds(now); });
+  return parts_->shared.look([held](const JobFlow& flow) {
     return JobActivity{.paused = flow.paused(),
                        .workers = flow.workforce().workers(),
                        .ledger = flow.holdings().account(),
                        .times = flow.handler_times(),
                        .running = flow.running(),
-                       .trouble = flow.trouble()};
+                       .trouble = flow.trouble(),
+                       .held_by_budget = held};
   });
 }
 

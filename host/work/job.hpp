@@ -13,6 +13,7 @@
 #include "base/error.hpp"
 #include "base/random.hpp"
 #include "config/config.hpp"
+#include "host/cost/unit_budget.hpp"
 #include "host/isolation/crash_ledger.hpp"
 #include "host/observe/log.hpp"
 #include "host/observe/metrics.hpp"
@@ -63,7 +64,8 @@ struct JobSeams {
   std::function<std::string(const Error& error)> explain;
   /// Opens a queue's idempotency keys, for a job that has some. Empty: there are none.
   std::function<Result<std::unique_ptr<queue::IdempotencyKeys>>(const std::string& queue)> keys{};
-  observe::Tracer* tracer = nullptr;  ///< null: nothing is traced
+  observe::Tracer* tracer = nullptr;         ///< null: nothing is traced
+  std::vector<cost::UnitBudget*> budgets{};  ///< of its queues, for those that have one
 };
 
 /// A handler that ignores its stop token past time-out and grace. A value.

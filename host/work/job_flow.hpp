@@ -53,6 +53,7 @@ class JobFlow {
     Claimer::Settings claiming;
     std::optional<config::IdempotencyConfig> keys{};
     std::string job{};
+    Settler::Budgets budgets{};
   };
   using ClaimOrder = Claimer::Order;
   using SettleOrder = Settler::Order;
@@ -138,7 +139,7 @@ class JobFlow {
   Pause pause_;
   Alarm keeper_alarm_;
   std::vector<queue::Receipt> gone_while_claiming_;  ///< taken back while a claim was under way, which may bring them
-  bool shut_ = false;  ///< nothing is dealt
+  bool shut_ = false;                                ///< nothing is dealt
 };
 
 }  // namespace sluice::work

@@ -44,9 +44,9 @@ SteadyTime SettleQueue::due(SteadyTime now, bool busy) {
   return std::min(again_at_, ready_.front()->not_before + kSettleLinger);
 }
 
-std::vector<Task*> SettleQueue::take(SteadyTime now) {
+std::vector<Task*> SettleQueue::take(SteadyTime now, std::size_t most) {
   ripen(now);
-  const auto end = ready_.begin() + static_cast<std::ptrdiff_t>(std::min(ready_.size(), kMaxSettleBatch));
+  const auto end = ready_.begin() + static_cast<std::ptrdiff_t>(std::min({ready_.size(), kMaxSettleBatch, most}));
   std::vector<Task*> batch(ready_.begin(), end);
   ready_.erase(ready_.begin(), end);
   return batch;

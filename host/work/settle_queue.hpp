@@ -25,8 +25,10 @@ class SettleQueue {
   /// When the next batch should be written: at most `now` when it should be at once, SteadyTime::max() when there is
   /// nothing. `busy`: more is about to be added, waiting a moment for it is worth it.
   SteadyTime due(SteadyTime now, bool busy);
-  /// Takes the batch that is due, oldest first.
-  std::vector<Task*> take(SteadyTime now);
+  /// Takes the batch that is due, oldest first, `most` of it.
+  std::vector<Task*> take(SteadyTime now, std::size_t most = kMaxSettleBatch);
+  /// Since when the oldest that is due has its disposition; `now` when nothing is.
+  SteadyTime oldest(SteadyTime now) const { return ready_.empty() ? now : ready_.front()->finished_at; }
 
   /// Makes everything due at once, back-off or not.
   void hurry(SteadyTime now);

@@ -9,6 +9,8 @@
 namespace sluice::work {
 namespace {
 
+// So many at once are written on credit.
+constexpr std::size_t kCreditBatch = 25;
 // Handlers faster than this come back while a settlement lingers.
 constexpr Duration kQuick = std::chrono::microseconds(200);
 // A completion that the source refuses for what it is, is not worth more tries.
@@ -35,8 +37,13 @@ bool concerns_one_message(const Error& error) {
 }  // namespace
 
 Settler::Settler(FailurePolicy policy, Holdings& holdings, const Workforce& workforce, const ClaimSizer& sizer,
-                 Random& random)
-    : policy_(std::move(policy)), holdings_(holdings), workforce_(workforce), sizer_(sizer), random_(random) {}
+                 Random& random, Budgets budgets)
+    : policy_(std::move(policy)),
+      holdings_(holdings),
+      workforce_(workforce),
+      sizer_(sizer),
+      random_(random),
+      budgets_(std::move(budgets)) {}
 
 void Settler::add(Task& task, Disposition&& disposition, SteadyTime now) {
   task.dispose(std::move(disposition), now);
@@ -99,16 +106,39 @@ bool Settler::more_is_coming() const {
 }
 
 void Settler::call(SteadyTime now, Notes& notes) {
-  notes.settler = alarm_.set(queue_.due(now, more_is_coming())) || notes.settler;
+  const SteadyTime due = std::max(queue_.due(now, more_is_coming()), held_until_);
+  notes.settler = alarm_.set(due) || notes.settler;
 }
 
 void Settler::hurry(SteadyTime now, SteadyTime deadline) {
   hurried_ = true;
+  held_until_ = SteadyTime::min();
   call_by_ = std::min(call_by_, deadline);
   for (Channel& one : channels_) {
     one.open_at = SteadyTime::min();
   }
   queue_.hurry(now);
+}
+
+std::size_t Settler::affordable(SteadyTime now) {
+  held_until_ = SteadyTime::min();
+  std::size_t most = kMaxSettleBatch;
+  if (hurried_) {
+    return most;
+  }
+  for (cost::UnitBudget* budget : budgets_) {
+    held_until_ = std::max(held_until_, budget->settle_at(now));
+    most = std::min(most, budget->settle_most(now));
+  }
+  if (held_until_ <= now) {
+    held_until_ = SteadyTime::min();
+    return most;
+  }
+  if (now - queue_.oldest(now) < kLongestHold) {
+    return 0;
+  }
+  held_until_ = SteadyTime::min();
+  return kCreditBatch;
 }
 
 bool Settler::ready_to_write(Task& task, SteadyTime now) {
@@ -132,7 +162,12 @@ Settler::Order Settler::next(SteadyTime now, WallTime wall) {
   order.deadline = std::min(now + kSourceTimeout, call_by_);
   order.wake = queue_.due(now, more_is_coming());
   while (order.tasks.empty() && order.wake <= now) {
-    for (Task* task : queue_.take(now)) {
+    const std::size_t most = affordable(now);
+    if (most == 0) {
+      order.wake = held_until_;
+      break;
+    }
+    for (Task* task : queue_.take(now, most)) {
       if (!ready_to_write(*task, now)) {
         continue;
       }

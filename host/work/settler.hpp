@@ -7,6 +7,7 @@
 
 #include "base/clock.hpp"
 #include "base/random.hpp"
+#include "host/cost/unit_budget.hpp"
 #include "host/queue/source.hpp"
 #include "host/work/alarm.hpp"
 #include "host/work/claim_sizer.hpp"
@@ -22,6 +23,8 @@ namespace sluice::work {
 
 /// The longest that a claim or a settle call may take.
 inline constexpr Duration kSourceTimeout = std::chrono::seconds(10);
+/// The longest that a completion waits for a budget: then it is written on credit, well before its lease is given up.
+inline constexpr Duration kLongestHold = std::chrono::minutes(1);
 
 /// Decides when dispositions are written, and what becomes of those that could not be. Only the source's answer ends a
 /// message: a lease that has ended in the eyes of this host is no reason not to try, since the receipt fences the
@@ -35,9 +38,12 @@ class Settler {
     SteadyTime wake = SteadyTime::max();
   };
 
+  /// What the job's queues may cost; none: whatever it takes. They outlive the settler.
+  using Budgets = std::vector<cost::UnitBudget*>;
+
   /// `policy` says what becomes of messages whose effects are refused.
-  Settler(FailurePolicy policy, Holdings& holdings, const Workforce& workforce, const ClaimSizer& sizer,
-          Random& random);
+  Settler(FailurePolicy policy, Holdings& holdings, const Workforce& workforce, const ClaimSizer& sizer, Random& random,
+          Budgets budgets = {});
 
   /// The task's disposition is to be written.
   void add(Task& task, Disposition&& disposition, SteadyTime now);
@@ -91,6 +97,8 @@ class Settler {
   using Tallies = std::array<Tally, 4>;
 
   Channel& channel(const Task& task) { return channels_[static_cast<std::size_t>(task.disposition.action)]; }
+  /// How many may be written now; 0: the budget has them wait until `held_until_`.
+  std::size_t affordable(SteadyTime now);
   bool more_is_coming() const;
   bool ready_to_write(Task& task, SteadyTime now);
   void finish(Task& task, bool lost, Notes& notes);
@@ -107,6 +115,7 @@ class Settler {
   const Workforce& workforce_;
   const ClaimSizer& sizer_;
   Random& random_;
+  const Budgets budgets_;
 
   SettleQueue queue_;
   FinishedWork finished_;
@@ -114,6 +123,7 @@ class Settler {
   FailureRun failures_;
   Alarm alarm_;
   SteadyTime call_by_ = SteadyTime::max();
+  SteadyTime held_until_ = SteadyTime::min();  ///< by a budget
   bool settling_ = false;
   bool hurried_ = false;
   bool once_ = false;

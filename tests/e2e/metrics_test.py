@@ -139,6 +139,8 @@ class MetricsDynamo(MetricsSqlite):
         shown = {re.sub("_(bucket|count|sum)$", "", name) for name, _ in self.metrics if name.startswith("sluice_")}
         # Hosts that have senders, and hosts that are woken, show these: telemetry_test, wake_test.
         shown |= {name for name in documented if name.startswith(("sluice_sender_", "sluice_wake_"))}
+        # And those that tell an attribute apart or have a budget these: cost_test.
+        shown |= {name for name in documented if name.startswith(("sluice_attribute_", "sluice_budget_"))}
         self.assertEqual(documented, shown)
         for name in ("alerts.yml", "grafana.json"):
             with open(os.path.join(SOURCE, "docs", name), encoding="utf-8") as file:

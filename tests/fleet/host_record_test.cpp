@@ -59,6 +59,10 @@ HostRecord full_record() {
   job.timed_out = 3;
   job.pace = {.claimed = 1.5, .done = 1.25, .failed = 0.25, .mean = 20ms, .p95 = 40ms, .slowest = 2s};
   record.answers.push_back({"d-1", true, "stop token set"});
+  record.spent_in = std::chrono::minutes(20);
+  record.spent = {{"orders", "mailer", {12, 3.5, 480, 120, 130}}, {"orders", "(shared)", {4, 2, 0, 0, 0}}};
+  record.attribute = "tenant";
+  record.values = {{"acme", {6.25, 1, 240, 60, 65}}};
   record.running_total = 1;
   record.detailed = true;
   record.running.push_back(running("m-1"));
@@ -76,6 +80,10 @@ TEST(HostRecord, ComesBackAsItWasWritten) {
   EXPECT_EQ(read->every, 30s);
   EXPECT_EQ(read->jobs.at(0).pace.slowest, 2s);
   EXPECT_EQ(read->jobs.at(0).timed_out, 3U);
+  EXPECT_EQ(read->spent_in, std::chrono::minutes(20));
+  EXPECT_EQ(read->spent.at(0).usage.write_units, 480);
+  EXPECT_EQ(read->spent.at(1).job, "(shared)");
+  EXPECT_EQ(read->values.at(0).usage.kib, 65);
   EXPECT_EQ(read->running.at(0).times_out_at, WallTime(1'700'000'060s));
   EXPECT_TRUE(read->running.at(0).cancelled);
   EXPECT_FALSE(read->running.at(0).stuck);
@@ -114,12 +122,15 @@ TEST(HostRecord, LeavesOutWhatDoesNotFit) {
   }
 }
 
-TEST(HostRecord, AnIdleHostTakesLessThanAKilobyte) {
+// Up to two KiB it is told every half minute; beyond that more seldom.
+TEST(HostRecord, AnIdleHostTakesLittleMoreThanAKilobyte) {
   HostRecord record = full_record();
   record.running.clear();
   record.answers.clear();
+  record.values.clear();
+  record.spent = {{"mails", "mailer", {3600, 1800, 0, 0, 0}}, {"mails", "(shared)", {3720, 1860, 120, 0, 0}}};
   record.jobs.resize(2, record.jobs.front());
-  EXPECT_LT(write_record(record, kPlenty).size(), 1'024U);
+  EXPECT_LT(write_record(record, kPlenty).size(), 1'280U);
 }
 
 TEST(HostRecord, PassesOverWhatOtherVersionsWrite) {

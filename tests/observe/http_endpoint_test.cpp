@@ -85,6 +85,30 @@ TEST(HttpEndpoint, AnswersProbesAndMetrics) {
   EXPECT_GT(metrics.size(), 300'000U);
 }
 
+TEST(HttpEndpoint, AnswersAutoscalersByQueue) {
+  HttpHandlers handlers;
+  handlers.scale = [](std::string_view queue) {
+    return HttpReply{queue == "outbox:a" ? 200U : 404U, "{\"queue\": \"" + std::string(queue) + "\"}\n"};
+  };
+  const auto endpoint = *HttpEndpoint::open("127.0.0.1:0", std::move(handlers));
+  ASSERT_TRUE(endpoint->start());
+  const std::string address = endpoint->address();
+  const auto port = static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1)));
+  const auto got = [port](const std::string& path) {
+    const Descriptor socket = connect_to_loopback(port);
+    put(socket, "GET " + path + " HTTP/1.1\r\nHost: x\r\n\r\n");
+    return rest_of(socket);
+  };
+  for (const char* path : {"/scale/outbox:a", "/scale/outbox%3Aa", "/scale/outbox%3aa?pretty"}) {
+    EXPECT_THAT(got(path), testing::AllOf(StartsWith("HTTP/1.1 200 "), HasSubstr("Content-Type: application/json\r\n"),
+                                          HasSubstr("\"outbox:a\"")))
+        << path;
+  }
+  for (const char* path : {"/scale/", "/scale/%", "/scale/%3", "/scale/%zz", "/scale/b"}) {
+    EXPECT_THAT(got(path), StartsWith("HTTP/1.1 404 ")) << path;
+  }
+}
+
 TEST(HttpEndpoint, HeadHasTheLengthAndNoBody) {
   Site site;
   const std::string answer = ask(site, "HEAD /healthz HTTP/1.1\r\nHost: x\r\n\r\n");

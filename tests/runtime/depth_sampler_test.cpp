@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <latch>
+#include <thread>
 
 #include "base/random.hpp"
 #include "tests/support/sim_queues.hpp"
@@ -40,6 +42,36 @@ TEST_F(DepthSamplerTest, IsLeftWhileAStoreDoesNotAnswer) {
   asked_.wait();
   EXPECT_FALSE(sampler_.leave());
   answers_.count_down();
+}
+
+// Two readers, and the numbers are asked for once.
+TEST_F(DepthSamplerTest, KeepsTheNumbersForWhoeverAsksNext) {
+  std::atomic<int> counts = 0;
+  queues_.set_fault_source([&](test::StoreCall, const queue::QueueAddress&) -> std::optional<test::StoreFault> {
+    ++counts;
+    return std::nullopt;
+  });
+  const auto sender = *queues_.open_sender("orders");
+  const std::vector<queue::NewMessage> messages(3);
+  sender->send(messages, Deadline::after(clock_, std::chrono::seconds(10)));
+  counts = 0;
+  ASSERT_TRUE(sampler_.start());
+  EXPECT_FALSE(sampler_.depth("orders"));
+  sampler_.asked();
+  while (!sampler_.depth("orders")) {
+    std::this_thread::yield();
+  }
+  const int once = counts;
+  sampler_.asked();
+  sampler_.asked();
+  const auto depth = sampler_.depth("orders");
+  EXPECT_EQ(depth->backlog(), 3U);
+  EXPECT_GE(depth->age(clock_.steady_now()), Duration::zero());
+  EXPECT_TRUE(sampler_.leave());
+  EXPECT_EQ(counts, once) << "an interval of an hour";
+  QueueDepth told = *depth;
+  told.standard.age = std::chrono::seconds(7);
+  EXPECT_GE(told.age(told.at), std::chrono::seconds(7)) << "numbers that the store had were older";
 }
 
 TEST_F(DepthSamplerTest, EndsAtOnceWhereNothingIsAsked) {

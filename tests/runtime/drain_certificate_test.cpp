@@ -62,6 +62,32 @@ TEST(DrainCertificate, SaysWhatDynamoDbCost) {
   EXPECT_EQ(certificate.text().find("a claim"), std::string::npos) << "nothing to divide by";
 }
 
+TEST(DrainCertificate, SaysWhoSpentItAndForWhom) {
+  DrainCertificate certificate;
+  certificate.dynamodb = DynamoDbCost{12, 11.5, 400};
+  cost::CostView view;
+  view.attribute = "tenant";
+  view.rows = {{"orders", std::string(cost::kShared), {{2, 1.5, 0}, 0, 0}, {}},
+               {"orders", "billing", {{10, 10, 400}, 100, 100}, {}}};
+  view.values.values = {{"acme", {{5, 5, 300}, 75, 75}}};
+  view.values.other = {{5, 5, 60}, 20, 20};
+  view.values.gone = {{0, 0, 40}, 5, 5};
+  certificate.cost = BookedCost{view, cost::Prices()};
+  EXPECT_NE(
+      certificate.text().find("; cost: $0.00025 by prices of 2026-11-01; (shared) on orders: 2 requests, 1.5 RCU, "
+                              "0.0 WCU, $0.00000019; billing on orders: 10 requests, 10.0 RCU, 400.0 WCU, "
+                              "$0.00025 ($0.0000025 a message); tenant acme: 5 requests, 5.0 RCU, 300.0 WCU, "
+                              "$0.00019 ($0.0000025 a message); tenant (other): 5 requests, 5.0 RCU, 100.0 WCU"),
+      std::string::npos)
+      << certificate.text();
+  const auto json = boost::json::parse(certificate.json()).as_object().at("cost").as_object();
+  EXPECT_EQ(json.at("as_of").as_string(), "2026-11-01");
+  EXPECT_EQ(json.at("jobs").as_array().size(), 2U);
+  EXPECT_EQ(json.at("jobs").at(1).at("write_units").to_number<double>(), 400);
+  EXPECT_EQ(json.at("values").at(1).at("value").as_string(), "(other)");
+  EXPECT_EQ(json.at("values").at(1).at("write_units").to_number<double>(), 100);
+}
+
 TEST(DrainCertificate, JsonHasTheShapeThatScriptsRelyOn) {
   const auto json = boost::json::parse(two_jobs().json()).as_object();
   EXPECT_EQ(json.at("total").at("claimed").as_int64(), 12);

@@ -26,15 +26,16 @@ PLUGIN_ARROWS = {
 # Inside host: what each sub-folder may see of the others.
 HOST_ARROWS = {
     "queue": set(),
-    "stores": {"queue"},
+    "cost": {"queue"},
+    "stores": {"queue", "cost"},
     "observe": {"runtime/service.hpp"},
     "fleet": {"queue"},
-    "operate": {"queue", "fleet", "observe"},
+    "operate": {"queue", "cost", "fleet", "observe"},
     "plugin": {"queue"},
     "isolation": {"queue", "plugin", "observe", "runtime/service.hpp"},
-    "work": {"queue", "plugin", "isolation", "observe", "runtime/service.hpp"},
-    "runtime": {"queue", "stores", "fleet", "plugin", "isolation", "observe", "work"},
-    "cli": {"queue", "stores", "fleet", "operate", "plugin", "isolation", "observe", "work", "runtime"},
+    "work": {"queue", "cost", "plugin", "isolation", "observe", "runtime/service.hpp"},
+    "runtime": {"queue", "cost", "stores", "fleet", "plugin", "isolation", "observe", "work"},
+    "cli": {"queue", "cost", "stores", "fleet", "operate", "plugin", "isolation", "observe", "work", "runtime"},
 }
 
 # A third-party header and the one place that may include it (path prefixes).

@@ -1,0 +1,119 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/mutex.hpp"
+#include "config/config.hpp"
+#include "host/cost/hour_ring.hpp"
+#include "host/cost/prices.hpp"
+#include "host/cost/spent.hpp"
+#include "host/cost/top_values.hpp"
+#include "host/cost/unit_budget.hpp"
+
+namespace sluice::cost {
+
+/// What is told instead of an attribute's value: of messages that lack it, of claims that found nothing, of all values
+/// that are not told one by one.
+inline constexpr std::string_view kNoValue = "(none)";
+inline constexpr std::string_view kIdle = "(idle)";
+inline constexpr std::string_view kOtherValues = "(other)";
+/// What no job has caused by itself: notices of hosts, counting, schedules, commands.
+inline constexpr std::string_view kShared = "(shared)";
+
+/// What a host has spent, as it stands. A value.
+struct CostView {
+  struct Row {
+    std::string queue;
+    std::string job;  ///< kShared: of none
+    Usage total;      ///< since the host's start
+    Usage hour;       ///< of the last hour
+  };
+  struct Budget {
+    std::string queue;
+    UnitBudget::Limits limits;
+    bool holds = false;
+    Duration waited{};
+  };
+
+  std::vector<Row> rows;  ///< by queue and job
+  std::string attribute;  ///< empty: none is told apart
+  TopValues::View values;
+  std::vector<Budget> budgets;
+  Duration covered{};  ///< of the last hour: shorter in a host's first one
+};
+
+/// Who spends how much: written by the stores' observers, and by the sources of jobs, who know for which queue, job and
+/// messages a call was made. Thread-safe. Lives longer than what it is told by.
+class CostBook {
+ public:
+  /// What one job spends on one queue.
+  class Account;
+
+  CostBook(const config::HostConfig& host, const Clock& clock);
+  ~CostBook();
+  CostBook(const CostBook&) = delete;
+  CostBook& operator=(const CostBook&) = delete;
+
+  /// A store's answer reported this, in a call about that queue; on the thread that made the call.
+  void spent(const std::string& queue, const Spent& spent);
+
+  /// The same object for the same names.
+  Account& account(const std::string& job, const std::string& queue);
+  /// What its spending is held by; null where the host file has no limits of it.
+  UnitBudget* budget(const std::string& queue) const;
+
+  const Prices& prices() const { return prices_; }
+  const std::string& attribute() const { return attribute_; }
+  const Clock& clock() const { return clock_; }
+  CostView view() const;
+
+ private:
+  struct Entry {
+    Usage total;
+    HourRing hour;
+  };
+  using Names = std::pair<std::string, std::string>;  ///< of queue and job
+
+  void add(const Names& names, const Usage& usage);
+  void add_value(const std::string& value, const Usage& usage);
+
+  // Fixed after construction.
+  const Prices prices_;
+  const std::string attribute_;
+  const Clock& clock_;
+  const SteadyTime begun_;
+  std::map<std::string, std::unique_ptr<UnitBudget>> budgets_;  // which synchronise themselves
+
+  mutable Mutex mutex_;
+  std::map<Names, Entry> entries_ SLUICE_GUARDED_BY(mutex_);
+  std::map<Names, std::unique_ptr<Account>> accounts_ SLUICE_GUARDED_BY(mutex_);
+  TopValues values_ SLUICE_GUARDED_BY(mutex_);
+};
+
+class CostBook::Account {
+ public:
+  Account(CostBook& book, std::string job, std::string queue)
+      : book_(book), names_(std::move(queue), std::move(job)), budget_(book.budget(names_.first)) {}
+
+  const std::string& queue() const { return names_.first; }
+  const std::string& attribute() const { return book_.attribute(); }
+  const Clock& clock() const { return book_.clock(); }
+  UnitBudget* budget() const { return budget_; }
+
+  void add(const Usage& usage) { book_.add(names_, usage); }
+  /// Of it, this was for messages with that value of the attribute.
+  void add_value(const std::string& value, const Usage& usage) { book_.add_value(value, usage); }
+
+ private:
+  // Fixed after construction.
+  CostBook& book_;
+  const Names names_;
+  UnitBudget* const budget_;
+};
+
+}  // namespace sluice::cost

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "host/cost/layouts.hpp"
+#include "host/cost/prices.hpp"
+#include "host/cost/spent.hpp"
+#include "host/fleet/fleet.hpp"
+
+namespace sluice::operate {
+
+/// What the work on queues has cost, as the hosts that are alive tell it. A value.
+struct CostSummary {
+  struct Row {
+    std::string queue;
+    std::string job;  ///< cost::kShared: of none
+    std::uint32_t hosts = 0;
+    std::uint32_t held_hosts = 0;  ///< whose budget holds the job back
+    cost::Usage hour;              ///< of the last hour
+    double per_hour = 0;           ///< money, at the pace of the time that is covered
+  };
+  struct Value {
+    std::string value;
+    cost::Usage usage;  ///< since the start of the hosts that tell of it
+  };
+
+  std::vector<Row> rows;  ///< by queue, the dearest job first
+  std::string attribute;
+  std::vector<Value> values;  ///< the dearest first
+  std::uint32_t hosts = 0;    ///< that tell
+  std::uint32_t silent = 0;   ///< that tell nothing any more
+  Duration covered{};         ///< of the last hour, by the host that covers most
+  Duration shortest{};        ///< by the one that covers least
+
+  cost::Usage total() const;
+  double per_hour() const;
+};
+
+/// `queue`: of that one alone; empty: of all. Values are never of one queue alone.
+CostSummary summarize_costs(const fleet::FleetView& view, const std::string& queue, const cost::Prices& prices);
+
+}  // namespace sluice::operate

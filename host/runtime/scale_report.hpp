@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/clock.hpp"
+#include "host/observe/http_endpoint.hpp"
+#include "host/runtime/depth_sampler.hpp"
+#include "host/runtime/job_set.hpp"
+
+namespace sluice::runtime {
+
+/// What /scale/QUEUE says to an autoscaler, from the numbers that are there: 200 with them, 404 for a queue that no job
+/// here works on, 503 while there are none or only such as nobody should scale by.
+observe::HttpReply scale_of(std::string_view queue, const JobSet& jobs, const DepthSampler& depths, SteadyTime now);
+
+}  // namespace sluice::runtime
