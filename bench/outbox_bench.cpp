@@ -129,7 +129,8 @@ void run(Connection& connection, const std::string& sql) {
 /// The table as `sluice outbox ddl` makes it, with the trigger.
 void make_table(Connection& connection) {
   run(connection, "DROP TABLE IF EXISTS outbox CASCADE");
-  const auto database = queue::outbox::make_postgres_database({});
+  SeededRandom random;
+  const auto database = queue::outbox::make_postgres_database({}, kClock, random);
   std::string statement;
   bool quoted = false;
   const std::string ddl = database->ddl();
@@ -153,7 +154,7 @@ class RunningJob {
   explicit RunningJob(const test::PostgresServer& server) {
     queue::outbox::OutboxOptions options{.settings = {.name = "bench", .connect = {.url = server.url()}},
                                          .producer = "bench"};
-    database_ = queue::outbox::make_postgres_database(options.settings);
+    database_ = queue::outbox::make_postgres_database(options.settings, kClock, random_);
     work::JobSpec spec;
     spec.config.name = spec.config.queue = "bench";
     spec.config.handler = "nothing";

@@ -67,13 +67,13 @@ struct OutboxConfig {
   std::uint32_t retry_limit = 10;
   bool compat = false;      ///< compat = "outbox-worker": what has been sent is published again, as the original does
   bool side_table = false;  ///< coordination = "table"
+  std::chrono::nanoseconds lag_limit{};  ///< a row that is due longer makes the host not ready; zero: none does
   std::vector<std::string> attributes;
   OutboxColumns columns;
   std::optional<OutboxTls> tls;
   std::optional<OutboxSsh> ssh;
-  std::string region;  ///< DynamoDB, as the next two
+  std::string region;  ///< DynamoDB, as the next one
   std::string endpoint;
-  std::string index;
 
   friend bool operator==(const OutboxConfig&, const OutboxConfig&) = default;
 };

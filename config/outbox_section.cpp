@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "config/files.hpp"
+#include "config/plain_reads.hpp"
 #include "config/syntax.hpp"
 
 namespace sluice::config {
@@ -44,30 +45,8 @@ const char* server_complaint(const std::string& text) {
   return !text.empty() && plain ? nullptr : "the name or address of a machine";
 }
 
-void read_flag(Section& section, Reader& reader, const std::string& key, bool& target) {
-  const Member* member = section.find(key);
-  if (member == nullptr) {
-    return;
-  }
-  if (const auto* value = std::get_if<bool>(&member->value.content)) {
-    target = *value;
-  } else if (!std::holds_alternative<BrokenValue>(member->value.content)) {
-    reader.error(member->value.place, section.naming(key) + "must be true or false");
-  }
-}
-
-/// A text that no error may repeat: passwords and what may hold one.
-void read_secret(Section& section, Reader& reader, const std::string& key, std::string& target) {
-  const Member* member = section.find(key);
-  if (member == nullptr) {
-    return;
-  }
-  if (const auto* text = std::get_if<std::string>(&member->value.content)) {
-    target = *text;
-  } else if (!std::holds_alternative<BrokenValue>(member->value.content)) {
-    reader.error(member->value.place, section.naming(key) + "must be a string");
-  }
-}
+// Passwords, and what may hold one: no error may repeat them, whatever they are.
+const char* no_complaint(const std::string& /*text*/) { return nullptr; }
 
 bool is_url_of(OutboxKind kind, std::string_view url) {
   if (kind == OutboxKind::postgres) {
@@ -86,7 +65,7 @@ void read_url(Section& section, Reader& reader, OutboxConfig& outbox) {
   if (member == nullptr) {
     return;
   }
-  read_secret(section, reader, "url", outbox.url);
+  read_secret(section, reader, "url", outbox.url, no_complaint);
   if (std::holds_alternative<std::string>(member->value.content) && !is_url_of(outbox.kind, outbox.url)) {
     reader.error(member->value.place, section.naming("url") + "must have the form " + shape +
                                           " (the value is not shown, for it may hold a password)");
@@ -162,10 +141,10 @@ void refuse_keys(Section& section, Reader& reader, std::initializer_list<const c
 }
 
 void read_sql(Section& section, Reader& reader, const std::string& file, OutboxConfig& outbox) {
-  refuse_keys(section, reader, {"region", "endpoint", "index"}, "\"dynamodb\"");
+  refuse_keys(section, reader, {"region", "endpoint"}, "\"dynamodb\"");
   read_url(section, reader, outbox);
   section.read("username", outbox.username, text_complaint);
-  read_secret(section, reader, "password", outbox.password);
+  read_secret(section, reader, "password", outbox.password, no_complaint);
   section.read("schema", outbox.schema, identifier_complaint);
   section.read("coordination", outbox.side_table, kCoordination);
   read_tls(section.section("tls"), reader, file, outbox);
@@ -177,7 +156,6 @@ void read_dynamodb(Section& section, Reader& reader, OutboxConfig& outbox) {
               "\"postgres\" or \"mysql\"");
   section.read("region", outbox.region, region_complaint);
   section.read("endpoint", outbox.endpoint, endpoint_complaint);
-  section.read("index", outbox.index, table_complaint);
 }
 
 void read_rows(Section& section, Reader& reader, OutboxConfig& outbox) {
@@ -188,6 +166,7 @@ void read_rows(Section& section, Reader& reader, OutboxConfig& outbox) {
   section.read("lease", outbox.lease, {seconds(2), minutes(10)});
   section.read("buckets", outbox.buckets, 1, kMaxBuckets);
   section.read("retry_limit", outbox.retry_limit, 1, kMaxRetryLimit);
+  section.read("lag_limit", outbox.lag_limit, {seconds(1), hours(720)});
   section.read("compat", outbox.compat, kCompat);
   section.read("attributes", outbox.attributes, identifier_complaint);
   for (const char* taken : {"event", "aggregate_type", "aggregate_id", "producer"}) {
@@ -209,7 +188,7 @@ void read_outbox(Section section, Reader& reader, const Member& member, HostConf
   if (section.require("kind", "give it as \"postgres\", \"mysql\" or \"dynamodb\"") == nullptr ||
       !section.read("kind", outbox.kind, kKinds)) {
     for (const char* key :
-         {"url", "username", "password", "schema", "coordination", "tls", "ssh", "region", "endpoint", "index"}) {
+         {"url", "username", "password", "schema", "coordination", "tls", "ssh", "region", "endpoint"}) {
       section.find(key);  // which of them it may have is not known
     }
   } else if (outbox.kind == OutboxKind::dynamodb) {

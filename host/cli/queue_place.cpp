@@ -160,6 +160,10 @@ std::vector<Flag> with_place_flags(std::vector<Flag> own) {
                  .value = "QUEUE",
                  .help = "the queue [default: the only one of the host file, or the table's name]",
                  .common = true});
+  own.push_back({.name = "outbox",
+                 .value = "NAME",
+                 .help = "the rows of [outbox.NAME]: the same as --queue outbox:NAME",
+                 .common = true});
   Flag config = config_flag();
   config.common = true;
   own.push_back(config);

@@ -16,6 +16,7 @@
 #include "host/observe/build_info.hpp"
 #include "host/observe/duration_histogram.hpp"
 #include "host/observe/process_stats.hpp"
+#include "host/observe/prometheus_outbox.hpp"
 
 namespace sluice::observe {
 
@@ -293,6 +294,15 @@ class Metrics::Registry {
     return *sender;
   }
 
+  OutboxMetrics& outbox(const std::string& name) {
+    const MutexLock lock(mutex_);
+    auto& outbox = outboxes_[name];
+    if (outbox == nullptr) {
+      outbox = std::make_unique<PrometheusOutbox>(registry_, name);
+    }
+    return *outbox;
+  }
+
   void queue_oldest(const std::string& queue, Duration age) {
     oldest_.Add({{"queue", queue}}).Set(std::chrono::duration<double>(age).count());
   }
@@ -366,6 +376,7 @@ class Metrics::Registry {
   std::map<std::pair<std::string, std::string>, std::unique_ptr<PrometheusJob>> by_job_ SLUICE_GUARDED_BY(mutex_);
   std::map<std::pair<std::string, std::string>, DynamoCounters> by_operation_ SLUICE_GUARDED_BY(mutex_);
   std::map<std::string, std::unique_ptr<PrometheusSender>> senders_ SLUICE_GUARDED_BY(mutex_);
+  std::map<std::string, std::unique_ptr<PrometheusOutbox>> outboxes_ SLUICE_GUARDED_BY(mutex_);
 };
 
 Metrics::Metrics() : registry_(std::make_unique<Registry>()) {}
@@ -375,6 +386,8 @@ Metrics::~Metrics() = default;
 JobMetrics& Metrics::job(const std::string& job, const std::string& queue) { return registry_->job(job, queue); }
 
 SenderMetrics& Metrics::sender(const std::string& name) { return registry_->sender(name); }
+
+OutboxMetrics& Metrics::outbox(const std::string& name) { return registry_->outbox(name); }
 
 void Metrics::queue_depth(const std::string& queue, std::string_view state, double messages) {
   registry_->queue_depth(queue, state, messages);

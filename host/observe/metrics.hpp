@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "host/observe/outbox_metrics.hpp"
 #include "host/observe/sender_metrics.hpp"
 
 namespace sluice::observe {
@@ -76,6 +77,9 @@ class Metrics {
   JobMetrics& job(const std::string& job, const std::string& queue);
   /// Those of a sender of log lines or spans; the same object for the same name.
   SenderMetrics& sender(const std::string& name);
+
+  /// Those of an outbox; the same object for the same name.
+  OutboxMetrics& outbox(const std::string& name);
 
   void queue_depth(const std::string& queue, std::string_view state, double messages);
   /// How long the oldest message that is ready has waited; zero without one.

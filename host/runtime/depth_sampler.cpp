@@ -16,8 +16,13 @@ constexpr Duration kSampleTimeout = std::chrono::seconds(20);
 }  // namespace
 
 DepthSampler::DepthSampler(Addresses addresses, queue::Queues& queues, observe::Metrics& metrics, const Clock& clock,
-                           Duration interval)
-    : addresses_(std::move(addresses)), queues_(queues), metrics_(metrics), clock_(clock), interval_(interval) {}
+                           Duration interval, Limits limits)
+    : addresses_(std::move(addresses)),
+      queues_(queues),
+      metrics_(metrics),
+      clock_(clock),
+      interval_(interval),
+      limits_(std::move(limits)) {}
 
 DepthSampler::~DepthSampler() { stop(); }
 
@@ -73,24 +78,39 @@ bool DepthSampler::leave() {
 void DepthSampler::run(const std::stop_token& stop) {
   while (begin_sample(stop)) {
     const SteadyTime next = clock_.steady_now() + interval_;
-    sample(stop);
+    bool all = false;
+    {
+      const MutexLock lock(mutex_);
+      all = std::exchange(asked_, false);
+    }
+    sample(stop, all);
     const MutexLock lock(mutex_);
     sampling_ = false;
-    asked_ = false;
     changed_.wait_until(mutex_, stop, next, [] { return false; });
   }
 }
 
 bool DepthSampler::begin_sample(const std::stop_token& stop) {
   const MutexLock lock(mutex_);
-  sampling_ = changed_.wait(mutex_, stop, [this]() SLUICE_NO_TSA { return asked_; }) && !leaving_;
+  sampling_ = changed_.wait(mutex_, stop, [this]() SLUICE_NO_TSA { return asked_ || !limits_.empty(); }) && !leaving_;
   return sampling_;
 }
 
-void DepthSampler::sample(const std::stop_token& stop) {
+std::map<std::string, DepthSampler::Lag> DepthSampler::lags() const {
+  std::map<std::string, Lag> lags;
+  for (const auto& [name, depth] : depths()) {
+    const auto limit = limits_.find(name);
+    lags[name] = {depth.oldest, limit == limits_.end() ? Duration::zero() : limit->second};
+  }
+  return lags;
+}
+
+void DepthSampler::sample(const std::stop_token& stop, bool all) {
   std::set<std::string> names;
   for (const queue::QueueAddress& address : addresses_()) {
-    names.insert(address.queue);
+    if (all || limits_.contains(address.queue)) {
+      names.insert(address.queue);
+    }
   }
   for (const std::string& name : names) {
     if (stop.stop_requested()) {

@@ -31,14 +31,22 @@ struct QueueDepth {
 
 /// Keeps the depths of queues, and their gauges. Counting a queue costs reads on DynamoDB, so it happens only when
 /// somebody has asked for them, and no more than once in `interval`: a scrape shows the depth as the scrape before it
-/// caused it.
+/// caused it. A queue with a limit to its lag is counted all the time.
 class DepthSampler final : public Service {
  public:
   using Addresses = std::function<std::vector<queue::QueueAddress>()>;
+  using Limits = std::map<std::string, Duration>;  ///< by queue
+
+  /// For how long the oldest message of a queue has waited. A value.
+  struct Lag {
+    Duration age{};
+    Duration limit{};  ///< zero: there is none
+    bool beyond() const { return limit > Duration::zero() && age > limit; }
+  };
 
   /// The references outlive the sampler.
   DepthSampler(Addresses addresses, queue::Queues& queues, observe::Metrics& metrics, const Clock& clock,
-               Duration interval);
+               Duration interval, Limits limits = {});
   ~DepthSampler() override;
 
   Result<void> start() override;
@@ -53,12 +61,14 @@ class DepthSampler final : public Service {
   std::optional<QueueDepth> depth(const std::string& queue) const;
   std::map<std::string, QueueDepth> depths() const;
   Duration interval() const { return interval_; }
+  /// Of the queues that were counted, as they were then. Thread-safe, returns at once.
+  std::map<std::string, Lag> lags() const;
 
  private:
   void run(const std::stop_token& stop);
   /// False when it is told to end instead.
   bool begin_sample(const std::stop_token& stop);
-  void sample(const std::stop_token& stop);
+  void sample(const std::stop_token& stop, bool all);
   void sample(const std::string& queue);
 
   // Fixed after construction.
@@ -67,6 +77,7 @@ class DepthSampler final : public Service {
   observe::Metrics& metrics_;
   const Clock& clock_;
   const Duration interval_;
+  const Limits limits_;
 
   mutable Mutex mutex_;
   Condition changed_;

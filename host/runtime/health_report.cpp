@@ -23,8 +23,21 @@ std::string place_of(const std::string& queue, const config::HostConfig& config)
   return store.empty() ? "store" : "store " + store;
 }
 
+std::string seconds_of(Duration span) {
+  return std::to_string(std::chrono::duration_cast<std::chrono::seconds>(span).count()) + " s";
+}
+
+// "lag orders" for "outbox:orders".
+observe::Component lag_component(const std::string& queue, const DepthSampler::Lag& lag) {
+  std::string text = "the oldest row has waited " + seconds_of(lag.age);
+  if (lag.limit > Duration::zero()) {
+    text += ", lag_limit is " + seconds_of(lag.limit);
+  }
+  return {"lag " + queue.substr(kOutbox.size()), !lag.beyond(), std::move(text)};
+}
+
 std::vector<observe::Component> components_of(const JobSet& jobs, const config::HostConfig& config,
-                                              const Telemetry* telemetry) {
+                                              const Telemetry* telemetry, const Lags& lags) {
   std::map<std::string, observe::Component> places;
   for (const JobSet::Member& member : jobs.members()) {
     const std::optional<Error> trouble = member.job->activity().trouble;
@@ -41,6 +54,11 @@ std::vector<observe::Component> components_of(const JobSet& jobs, const config::
   all.reserve(places.size());
   for (auto& [name, place] : places) {
     all.push_back(std::move(place));
+  }
+  for (const auto& [queue, lag] : lags) {
+    if (queue.starts_with(kOutbox)) {
+      all.push_back(lag_component(queue, lag));
+    }
   }
   if (telemetry == nullptr) {
     return all;
@@ -71,31 +89,47 @@ observe::ProbeResult judged(const JobSet& jobs) {
              : observe::ProbeResult{true, "healthy, but " + text, {}};
 }
 
-observe::ProbeResult readied(bool running, const JobSet& jobs) {
+observe::ProbeResult readied(bool running, const JobSet& jobs, const Lags& lags) {
   if (!running) {
     return {false, "not ready: starting or draining", {}};
   }
   const auto denials = jobs.denials();
-  if (denials.empty()) {
-    return {true, "ready", {}};
+  if (!denials.empty()) {
+    const auto& [job, error] = *denials.begin();
+    return {false, "not ready: job " + job + " may not do its work: " + error.message(), {}};
   }
-  const auto& [job, error] = *denials.begin();
-  return {false, "not ready: job " + job + " may not do its work: " + error.message(), {}};
+  for (const auto& [queue, lag] : lags) {
+    if (lag.beyond()) {
+      return {false, "not ready: " + queue + " lags: " + lag_component(queue, lag).text, {}};
+    }
+  }
+  return {true, "ready", {}};
 }
 
 }  // namespace
 
-observe::ProbeResult health_of(const JobSet& jobs, const config::HostConfig& config, const Telemetry* telemetry) {
+observe::ProbeResult health_of(const JobSet& jobs, const config::HostConfig& config, const Telemetry* telemetry,
+                               const Lags& lags) {
   observe::ProbeResult result = judged(jobs);
-  result.components = components_of(jobs, config, telemetry);
+  result.components = components_of(jobs, config, telemetry, lags);
   return result;
 }
 
 observe::ProbeResult readiness_of(bool running, const JobSet& jobs, const config::HostConfig& config,
-                                  const Telemetry* telemetry) {
-  observe::ProbeResult result = readied(running, jobs);
-  result.components = components_of(jobs, config, telemetry);
+                                  const Telemetry* telemetry, const Lags& lags) {
+  observe::ProbeResult result = readied(running, jobs, lags);
+  result.components = components_of(jobs, config, telemetry, lags);
   return result;
+}
+
+DepthSampler::Limits lag_limits_of(const config::HostConfig& config) {
+  DepthSampler::Limits limits;
+  for (const auto& [name, outbox] : config.outboxes) {
+    if (outbox.lag_limit > Duration::zero()) {
+      limits.emplace(std::string(kOutbox) + name, outbox.lag_limit);
+    }
+  }
+  return limits;
 }
 
 }  // namespace sluice::runtime

@@ -1,18 +1,29 @@
 #pragma once
 
+#include <map>
+#include <string>
+
 #include "config/config.hpp"
 #include "host/observe/http_endpoint.hpp"
+#include "host/runtime/depth_sampler.hpp"
 #include "host/runtime/job_set.hpp"
 #include "host/runtime/telemetry.hpp"
 
 namespace sluice::runtime {
 
+/// By queue.
+using Lags = std::map<std::string, DepthSampler::Lag>;
+
 /// What /healthz and /readyz say. `telemetry` may be null.
 ///
 /// Whether a host is healthy or ready does not depend on its stores and collectors: it waits for the first, and works
-/// without the second. Both are named, each with how it fares.
-observe::ProbeResult health_of(const JobSet& jobs, const config::HostConfig& config, const Telemetry* telemetry);
+/// without the second. Both are named, each with how it fares. It is not ready while an outbox lags by more than its
+/// `lag_limit`.
+observe::ProbeResult health_of(const JobSet& jobs, const config::HostConfig& config, const Telemetry* telemetry,
+                               const Lags& lags);
 observe::ProbeResult readiness_of(bool running, const JobSet& jobs, const config::HostConfig& config,
-                                  const Telemetry* telemetry);
+                                  const Telemetry* telemetry, const Lags& lags);
+/// The queues whose lag has a limit.
+DepthSampler::Limits lag_limits_of(const config::HostConfig& config);
 
 }  // namespace sluice::runtime

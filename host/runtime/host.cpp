@@ -48,7 +48,7 @@ Host::Host(const HostParts& parts)
       probe_(parts.queues, parts.clock, parts.log),
       emptiness_(parts.queues, parts.clock),
       depths_([this] { return jobs_.addresses(); }, parts.queues, parts.metrics, parts.clock,
-              parts.config.depth_interval),
+              parts.config.depth_interval, lag_limits_of(parts.config)),
       reporter_({parts.config, parts.name, observe::build_info().version, &parts.book}, jobs_, parts.clock,
                 parts.random),
       helm_({parts.config, jobs_, reporter_, parts.events, parts.log}),
@@ -154,8 +154,8 @@ Result<void> Host::open_http() {
     return {};
   }
   observe::HttpHandlers handlers;
-  handlers.health = [this] { return health_of(jobs_, parts_.config, parts_.telemetry); };
-  handlers.ready = [this] { return readiness_of(ready_, jobs_, parts_.config, parts_.telemetry); };
+  handlers.health = [this] { return health_of(jobs_, parts_.config, parts_.telemetry, depths_.lags()); };
+  handlers.ready = [this] { return readiness_of(ready_, jobs_, parts_.config, parts_.telemetry, depths_.lags()); };
   handlers.metrics = [this] {
     depths_.asked();
     jobs_.publish_workers();

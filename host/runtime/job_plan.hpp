@@ -39,8 +39,8 @@ Error cannot_start(const JobPlan& plan, const Error& error);
 /// An error for each of the host file, its state folder and these jobs' files that others may write.
 std::vector<config::ConfigError> distrusted(const config::HostConfig& host, const std::vector<config::JobConfig>& jobs);
 
-/// What jobs want of the order of messages that the stores of their queues cannot do, or that two jobs on one queue want
-/// differently: an error for each.
+/// What jobs want of the order of messages that the stores of their queues cannot do, or that two jobs on one queue
+/// want differently: an error for each.
 std::vector<config::ConfigError> refused_rules(const config::HostConfig& host,
                                                const std::vector<config::JobConfig>& jobs);
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "host/queue/fingerprint.hpp"
 #include "host/runtime/host_name.hpp"
 #include "host/stores/outbox/dynamodb/dynamodb_outbox.hpp"
 #include "host/stores/outbox/mysql/mysql_database.hpp"
@@ -16,6 +17,9 @@ namespace {
 
 using queue::outbox::Database;
 using queue::outbox::Settings;
+
+// Names of tables have 63 bytes in PostgreSQL and 64 characters in MySQL, "_sluice" among them.
+constexpr std::size_t kLongestWithSideTable = 56;
 
 Settings settings_of(const config::OutboxConfig& outbox, const std::string& name, const std::string& host) {
   Settings settings{.name = name};
@@ -52,6 +56,20 @@ Settings settings_of(const config::OutboxConfig& outbox, const std::string& name
                     .resend_sent = outbox.compat};
   return settings;
 }
+
+/// Tells the metrics. A reason stands without its numbers, ids and addresses, so that it is one series.
+class OutboxMeter final : public queue::outbox::OutboxObserver {
+ public:
+  explicit OutboxMeter(observe::OutboxMetrics& metrics) : metrics_(metrics) {}
+  void published(const std::string& type, Duration latency) override { metrics_.published(type, latency); }
+  void failed(const std::string& type, const std::string& reason) override {
+    metrics_.failed(type, queue::folded_error(reason));
+  }
+  void marked(std::size_t rows) override { metrics_.marked(rows); }
+
+ private:
+  observe::OutboxMetrics& metrics_;
+};
 
 /// Where the database answers, as the SSH server reaches it.
 Result<queue::outbox::postgres::ServerPlace> target_of(const config::OutboxConfig& outbox) {
@@ -110,8 +128,9 @@ Result<std::unique_ptr<Database>> database_of(const config::OutboxConfig& outbox
     connection = *std::move(opened);
     return queue::outbox::make_dynamodb_outbox(std::move(settings), connection->client(), seams.clock, seams.random);
   }
-  if (outbox.side_table) {
-    return Error(ErrorCode::invalid, where + "this build has no coordination = \"table\"; use \"locks\"");
+  if (outbox.side_table && outbox.table.size() > kLongestWithSideTable) {
+    return Error(ErrorCode::invalid, where + "'table' is longer than " + std::to_string(kLongestWithSideTable) +
+                                         " bytes, and coordination = \"table\" adds '_sluice' to it; use \"locks\"");
   }
   auto tunnel = tunnel_of(outbox, seams.clock);
   if (!tunnel) {
@@ -120,9 +139,9 @@ Result<std::unique_ptr<Database>> database_of(const config::OutboxConfig& outbox
   settings.connect.tunnel = std::move(*tunnel);
   if (outbox.kind == config::OutboxKind::mysql) {
     return std::unique_ptr<Database>(
-        std::make_unique<queue::outbox::mysql::MysqlDatabase>(std::move(settings), seams.clock));
+        std::make_unique<queue::outbox::mysql::MysqlDatabase>(std::move(settings), seams.clock, seams.random));
   }
-  return queue::outbox::make_postgres_database(settings);
+  return queue::outbox::make_postgres_database(settings, seams.clock, seams.random);
 }
 
 }  // namespace
@@ -139,6 +158,9 @@ Result<OpenOutbox> open_outbox(const config::HostConfig& host, const std::string
                                        .fetch_limit = outbox.fetch_limit,
                                        .poll_interval = outbox.poll_interval,
                                        .report = std::move(seams.report)};
+  if (seams.metrics != nullptr) {
+    options.observer = std::make_shared<OutboxMeter>(seams.metrics->outbox(name));
+  }
   OpenOutbox open;
   auto database = database_of(outbox, options.settings, seams, open.connection);
   if (!database) {

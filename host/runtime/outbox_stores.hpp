@@ -21,7 +21,7 @@ namespace sluice::runtime {
 struct OutboxSeams {
   const Clock& clock;
   Random& random;
-  observe::Metrics* metrics = nullptr;  ///< of requests to DynamoDB
+  observe::Metrics* metrics = nullptr;  ///< of rows, and of requests to DynamoDB
   std::function<void(const std::string&)> report{};
   cost::CostBook* book = nullptr;  ///< of what those cost
 };

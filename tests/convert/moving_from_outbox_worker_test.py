@@ -2,6 +2,7 @@
 """Runs docs/moving-from-outbox-worker.md: its `sh` blocks in order, their output against the block behind each."""
 
 import os
+import shutil
 import sys
 import unittest
 
@@ -40,6 +41,16 @@ class Guide(unittest.TestCase):
                 if not doc_page.pattern(follows.content).fullmatch(done.stdout):
                     self.fail(f"line {block.line}:\n{block.content}printed\n{done.stdout}\nwhere the guide says\n{follows.content}")
         self.assertEqual(7, ran)
+        self.check_converted()
+
+    def check_converted(self):
+        """What was written is a host file and a job that `sluice check` has nothing to say against."""
+        plugins = os.path.join(self.folder, "sluice", "plugins")
+        os.makedirs(plugins, exist_ok=True)
+        shutil.copy(os.path.join(support.SHIPPED_PLUGINS, "nats.so"), plugins)
+        done = doc_page.run("sluice check --config sluice/host.toml", self.folder,
+                            dict(self.environment, DB_PASSWORD="geheim"))
+        self.assertEqual(0, done.returncode, done.stdout + done.stderr)
 
     def test_every_field_that_is_read_is_in_its_table(self):
         text = doc_page.read(GUIDE)

@@ -10,6 +10,8 @@ import subprocess
 import tempfile
 import time
 import unittest
+import urllib.error
+import urllib.request
 
 import ssh_server
 from support import FIXTURE_PLUGINS, PATIENCE, SLUICE, SOURCE, free_port, until
@@ -230,6 +232,41 @@ class OutboxPostgres(OutboxCase):
         self.configure(outbox=tunnel.section("orders"), url=self.server.url.replace("127.0.0.1", "localhost"))
         self.assertEqual(self.launch("host.toml", "--until-empty").wait(PATIENCE), 0, self.log())
         self.assertEqual(self.sent(), 40)
+
+    def test_an_outbox_that_lags_is_not_ready(self):
+        port = free_port()
+        self.configure(outbox='lag_limit = "1m"\n[outbox.orders.columns]\ncreated_at = "created_at"')
+        with open(os.path.join(self.folder, "host.toml"), "a", encoding="utf-8") as file:
+            file.write(f'[http]\nlisten = "127.0.0.1:{port}"\n')
+        self.make_table()
+        self.insert(5, 5)
+        # One that waits for its retry, and has for long.
+        self.server.sql("UPDATE outbox SET created_at = now() - interval '1 hour', retry_at = now() + interval '1 day', "
+                        "retry_count = 1 WHERE id = 1")
+        self.launch()
+
+        def probe():
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz?format=json", timeout=PATIENCE) as answer:
+                    return answer.status, json.load(answer)
+            except urllib.error.HTTPError as error:
+                return error.code, json.load(error)
+            except OSError:
+                return 0, {}
+
+        until("it lags", lambda: "lags" in probe()[1].get("text", ""))
+        status, body = probe()
+        self.assertEqual(status, 503)
+        self.assertRegex(body["text"], "^not ready: outbox:orders lags: the oldest row has waited 36[0-9][0-9] s, lag_limit is 60 s$")
+        self.assertEqual(body["components"]["lag orders"]["status"], "failing")
+        self.server.sql("UPDATE outbox SET retry_at = NULL WHERE id = 1")
+        self.server.sql("SELECT pg_notify('sluice_outbox', 'changed:outbox')")
+        until("it has caught up", lambda: probe()[0] == 200)
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=PATIENCE) as answer:
+            metrics = answer.read().decode()
+        self.assertIn('sluice_outbox_published_total{outbox="orders",type="orders"} 5', metrics)
+        self.assertIn('sluice_outbox_publish_seconds_count{outbox="orders"} 5', metrics)
+        self.assertRegex(metrics, 'sluice_outbox_marked_rows_sum{outbox="orders"} 5')
 
     def test_operators_see_and_redrive_dead_letters(self):
         self.configure(outbox='[outbox.orders.columns]\nlast_error = "last_error"')

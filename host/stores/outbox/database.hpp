@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -19,8 +21,12 @@ struct LockSpace {
   std::uint32_t buckets = 64;
 };
 
+/// How often a session is to be heard of where that costs next to nothing.
+inline Duration default_beat(Duration lease) { return std::min<Duration>(std::chrono::seconds(1), lease / 4); }
+
 /// The session that holds a source's locks and writes its marks, so that whoever has lost his locks cannot write. The
 /// server ends it when nothing was asked of it for the lease (`ConnectSettings::lease`); with it all its locks go.
+/// Where locks are leases (LeaseLocks), the lease ends by itself.
 ///
 /// Not thread-safe: one call at a time. Every call blocks and has returned by its deadline. After an error whose code
 /// is `unavailable`, `timeout` or `unknown_outcome` the session is over: it has closed its connection, and with it
@@ -32,6 +38,8 @@ class LockSession {
   LockSession& operator=(const LockSession&) = delete;
   virtual ~LockSession() = default;
 
+  /// How often it wants to be asked for a `beat` while no bucket changes hands.
+  virtual Duration beat_every(Duration lease) const { return default_beat(lease); }
   /// Becomes a live member of the space. Once, before any other call; a session that only writes marks need not. A
   /// caller that sees others of another number of buckets goes away again.
   virtual Result<Members> join(const LockSpace& space, Deadline deadline) = 0;

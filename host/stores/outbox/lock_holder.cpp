@@ -9,17 +9,9 @@
 namespace sluice::queue::outbox {
 namespace {
 
-constexpr Duration kBeat = std::chrono::seconds(1);
 // While buckets change hands.
 constexpr Duration kQuickBeat = std::chrono::milliseconds(100);
 constexpr Duration kUnsettled = std::chrono::seconds(10);
-constexpr Duration kFirstRetry = std::chrono::milliseconds(100);
-constexpr Duration kLastRetry = std::chrono::seconds(5);
-constexpr Duration kConnectTime = std::chrono::seconds(10);
-
-bool ends_session(ErrorCode code) {
-  return code == ErrorCode::unavailable || code == ErrorCode::timeout || code == ErrorCode::unknown_outcome;
-}
 
 }  // namespace
 
@@ -150,12 +142,10 @@ void LockHolder::run(const std::stop_token& stop) {
       const bool works = turn.session() ? beat(turn) : connect(turn);
       const SteadyTime now = clock_.steady_now();
       if (works) {
-        failures_ = 0;
+        retry_.worked();
         pause = next_beat(now);
       } else {
-        const Duration full = std::min(kFirstRetry * (1U << std::min(failures_++, 10U)), kLastRetry);
-        pause =
-            full / 2 + Duration(static_cast<Duration::rep>(random_.below(static_cast<std::uint64_t>(full.count()))));
+        pause = retry_.next(random_);
       }
     }
     const MutexLock lock(mutex_);
@@ -166,7 +156,7 @@ void LockHolder::run(const std::stop_token& stop) {
 
 Duration LockHolder::next_beat(SteadyTime now) const {
   const bool busy = !share_.settled() && (now < unsettled_until_ || share_.leaving());
-  return busy ? kQuickBeat : std::min(kBeat, settings_.lease / 4);
+  return busy ? kQuickBeat : beat_every_;
 }
 
 bool LockHolder::connect(Turn& turn) {
@@ -190,6 +180,7 @@ bool LockHolder::connect(Turn& turn) {
     return false;
   }
   turn.session() = std::move(*opened);
+  beat_every_ = turn.session()->beat_every(settings_.lease);
   {
     const MutexLock lock(mutex_);
     joined_ = true;

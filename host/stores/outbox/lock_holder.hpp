@@ -16,6 +16,7 @@
 #include "base/random.hpp"
 #include "host/stores/outbox/bucket_share.hpp"
 #include "host/stores/outbox/database.hpp"
+#include "host/stores/outbox/reconnect.hpp"
 
 namespace sluice::queue::outbox {
 
@@ -79,7 +80,8 @@ class LockHolder {
   BucketShare share_;
   std::uint32_t members_ = 0;
   SteadyTime unsettled_until_{};
-  std::uint32_t failures_ = 0;
+  Duration beat_every_{};  ///< as the session wants it
+  RetryPause retry_;
 
   mutable Mutex mutex_;
   Condition changed_;

@@ -6,6 +6,7 @@
 #include "host/queue/error_groups.hpp"
 #include "host/queue/message_errors.hpp"
 #include "host/stores/outbox/outbox_message.hpp"
+#include "host/stores/outbox/reconnect.hpp"
 
 namespace sluice::queue::outbox {
 namespace {
@@ -15,10 +16,6 @@ constexpr std::size_t kOverviewPage = 1000;
 constexpr std::size_t kOverviewRows = 100'000;
 
 Part part_of(Half half) { return half == Half::dlq ? Part::dead : Part::pending; }
-
-bool ends_session(ErrorCode code) {
-  return code == ErrorCode::unavailable || code == ErrorCode::timeout || code == ErrorCode::unknown_outcome;
-}
 
 // A version of 0 would stand for a record that has none.
 std::int64_t version_of(std::uint32_t retries) { return static_cast<std::int64_t>(retries) + 1; }
@@ -183,8 +180,21 @@ Result<QueueStats> OutboxOperator::stats(const StatsRequest& request, Deadline d
   stats.delayed = counts->waiting;
   if (counts->oldest) {
     stats.oldest_ready = clock_.wall_now() - *counts->oldest;
+  } else if (counts->oldest_id) {
+    stats.oldest_ready = oldest_since(*counts->oldest_id);
   }
   return stats;
+}
+
+// A table without created_at does not say how old its rows are. What can be known is for how long the same one has been
+// the oldest; of the first look nothing.
+std::optional<WallTime> OutboxOperator::oldest_since(std::int64_t id) {
+  const MutexLock lock(mutex_);
+  const bool known = oldest_ && oldest_->id == id;
+  if (!known) {
+    oldest_ = Oldest{id, clock_.wall_now()};
+  }
+  return known ? std::optional(oldest_->seen_at) : std::nullopt;
 }
 
 Result<QueueOverview> OutboxOperator::overview(const OverviewRequest& request, Deadline deadline) {

@@ -36,6 +36,7 @@ class OutboxOperator final : public Operator {
   template <typename T>
   Result<T> ask(Deadline deadline, const std::function<Result<T>(DeskSession&)>& question);
   Result<void> inspected(Deadline deadline);
+  std::optional<WallTime> oldest_since(std::int64_t id);
   StoredMessage message_of_row(StoredRow&& stored) const;
   std::string name() const { return "outbox:" + options_.settings.name; }
 
@@ -47,6 +48,11 @@ class OutboxOperator final : public Operator {
   Mutex mutex_;
   std::vector<std::unique_ptr<DeskSession>> idle_ SLUICE_GUARDED_BY(mutex_);
   bool inspected_ SLUICE_GUARDED_BY(mutex_) = false;
+  struct Oldest {
+    std::int64_t id = 0;
+    WallTime seen_at{};
+  };
+  std::optional<Oldest> oldest_ SLUICE_GUARDED_BY(mutex_);
 };
 
 }  // namespace sluice::queue::outbox

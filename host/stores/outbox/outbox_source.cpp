@@ -146,12 +146,13 @@ void OutboxSource::lost_all() {
 Delivery OutboxSource::deliver(Row&& row, WallTime now) {
   const std::int64_t id = row.id;
   const std::int64_t tries = row.retries;
+  std::string type = row.group.type;
   Delivery delivery;
   {
     const MutexLock lock(mutex_);
     const auto seen = seen_at_.find(id);
     delivery.message = message_of(std::move(row), options_.producer, seen == seen_at_.end() ? now : seen->second);
-    held_[id] = {.number = ++handed_out_, .tries = tries, .sent_at = delivery.message.sent_at};
+    held_[id] = {.number = ++handed_out_, .tries = tries, .sent_at = delivery.message.sent_at, .type = std::move(type)};
     delivery.receipt = {.id = delivery.message.id, .version = tries, .locator = handed_out_};
   }
   delivery.leased_until = SteadyTime::max();
@@ -263,6 +264,9 @@ void OutboxSource::write(std::span<const Step> steps, std::span<const Completion
   std::transform(steps.begin(), steps.end(), std::back_inserter(marks), [](const Step& step) { return step.mark; });
   const auto written = holder_.mark(marks, deadline);
   if (written) {
+    if (options_.observer) {
+      options_.observer->marked(steps.size());
+    }
     for (std::size_t i = 0; i < steps.size(); ++i) {
       written_one(steps[i], (*written)[i], completions, results);
     }
@@ -283,11 +287,32 @@ void OutboxSource::write(std::span<const Step> steps, std::span<const Completion
   // Otherwise the session is gone, and with it all that was out.
 }
 
+void OutboxSource::observe(const Mark& mark) {
+  if (!options_.observer) {
+    return;
+  }
+  Held held;
+  {
+    const MutexLock lock(mutex_);
+    const auto found = held_.find(mark.id);
+    if (found == held_.end()) {
+      return;
+    }
+    held = found->second;
+  }
+  if (mark.kind == MarkKind::sent) {
+    options_.observer->published(held.type, std::max(clock_.wall_now() - held.sent_at, Duration::zero()));
+  } else {
+    options_.observer->failed(held.type, mark.error);
+  }
+}
+
 void OutboxSource::written_one(const Step& step, MarkStatus status, std::span<const Completion> completions,
                                std::vector<SettleResult>& results) {
   switch (status) {
     case MarkStatus::written:
       results[step.place].status = SettleStatus::applied;
+      observe(step.mark);
       end(step.mark.id, fate_of(completions[step.place]));
       break;
     case MarkStatus::gone:

@@ -16,6 +16,7 @@
 #include "host/queue/source.hpp"
 #include "host/stores/outbox/database.hpp"
 #include "host/stores/outbox/lock_holder.hpp"
+#include "host/stores/outbox/outbox_observer.hpp"
 #include "host/stores/outbox/row_reader.hpp"
 #include "host/stores/outbox/shared_line.hpp"
 
@@ -31,6 +32,7 @@ struct OutboxOptions {
   std::size_t fetch_limit = 1000;
   Duration poll_interval = std::chrono::seconds(5);
   std::function<void(const std::string& warning)> report{};  ///< from any thread, seldom; may be empty
+  std::shared_ptr<OutboxObserver> observer{};                ///< may be null
 };
 
 /// A job's side of an outbox: rows as messages, in order within each group, while other hosts have the other buckets.
@@ -65,6 +67,7 @@ class OutboxSource final : public Source {
     std::int64_t number = 0;
     std::int64_t tries = 0;
     WallTime sent_at{};
+    std::string type;
   };
 
   LockHolder::Events lock_events();
@@ -76,6 +79,7 @@ class OutboxSource final : public Source {
   void end(std::int64_t id, Fate fate);
   void write(std::span<const Step> steps, std::span<const Completion> completions, std::vector<SettleResult>& results,
              Deadline deadline);
+  void observe(const Mark& mark);
   void written_one(const Step& step, MarkStatus status, std::span<const Completion> completions,
                    std::vector<SettleResult>& results);
   std::vector<SettleResult> settle_for_others(std::span<const Completion> completions, Deadline deadline);

@@ -9,16 +9,9 @@
 namespace sluice::queue::outbox {
 namespace {
 
-constexpr Duration kConnectTime = std::chrono::seconds(10);
 constexpr Duration kReadTime = std::chrono::seconds(30);
 // A wait that nothing ends is begun anew, so that a connection which died unnoticed is found out.
 constexpr Duration kLongestWait = std::chrono::seconds(30);
-constexpr Duration kFirstRetry = std::chrono::milliseconds(100);
-constexpr Duration kLastRetry = std::chrono::seconds(5);
-
-bool ends_session(ErrorCode code) {
-  return code == ErrorCode::unavailable || code == ErrorCode::timeout || code == ErrorCode::unknown_outcome;
-}
 
 }  // namespace
 
@@ -126,7 +119,7 @@ bool RowReader::read(const ReadOrder& order) {
     failed(*error);
     return false;
   }
-  failures_ = 0;
+  retry_.worked();
   line_.trouble(SharedLine::Part::reader, std::nullopt);
   if (!aside.empty()) {
     put_aside_(aside);
@@ -135,9 +128,7 @@ bool RowReader::read(const ReadOrder& order) {
 }
 
 void RowReader::pause(const std::stop_token& stop) {
-  const Duration full = std::min(kFirstRetry * (1U << std::min(failures_++, 10U)), kLastRetry);
-  const Duration wait =
-      full / 2 + Duration(static_cast<Duration::rep>(random_.below(static_cast<std::uint64_t>(full.count()))));
+  const Duration wait = retry_.next(random_);
   const MutexLock lock(mutex_);
   stopped_.wait_until(mutex_, stop, clock_.machine_time(clock_.steady_now() + wait), [] { return false; });
 }

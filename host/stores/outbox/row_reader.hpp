@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "base/random.hpp"
 #include "host/stores/outbox/database.hpp"
+#include "host/stores/outbox/reconnect.hpp"
 #include "host/stores/outbox/shared_line.hpp"
 
 namespace sluice::queue::outbox {
@@ -48,7 +49,7 @@ class RowReader {
 
   // Touched only by the reader's thread.
   std::unique_ptr<ReadSession> session_;
-  std::uint32_t failures_ = 0;
+  RetryPause retry_;
 
   Mutex mutex_;
   Condition stopped_;

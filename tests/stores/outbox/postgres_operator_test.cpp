@@ -36,7 +36,8 @@ class OperatorRig {
 
 std::string finding(const Settings& settings) {
   const SystemClock clock;
-  const auto database = make_postgres_database(settings);
+  SeededRandom random;
+  const auto database = make_postgres_database(settings, clock, random);
   auto desk = database->open_desk(Deadline::after(clock, seconds(20)));
   if (!desk) {
     return std::string(to_string(desk.error().code())) + ": " + desk.error().message();

@@ -17,7 +17,7 @@ PostgresServer* postgres() {
   return server.get();
 }
 
-OutboxTable::OutboxTable() {
+OutboxTable::OutboxTable(bool side_table) : side_table_(side_table) {
   static std::atomic<int> tables = 0;
   name_ = "outbox_" + std::to_string(++tables);
   for (int attempt = 0; attempt < 200 && !connection_; ++attempt) {
@@ -44,7 +44,7 @@ OutboxTable::OutboxTable() {
 }
 
 Settings OutboxTable::settings() const {
-  Settings settings{.name = "orders", .connect = {.url = postgres()->url()}};
+  Settings settings{.name = "orders", .connect = {.url = postgres()->url(), .side_table = side_table_}};
   settings.table.table = name_;
   settings.table.columns.last_error = "last_error";
   settings.table.columns.created_at = "created_at";
@@ -53,7 +53,7 @@ Settings OutboxTable::settings() const {
 }
 
 std::unique_ptr<queue::outbox::Database> OutboxTable::database() const {
-  return queue::outbox::make_postgres_database(settings());
+  return queue::outbox::make_postgres_database(settings(), clock_, random_);
 }
 
 std::vector<std::string> OutboxTable::sql(std::string text) {
@@ -93,7 +93,7 @@ SourceRig::SourceRig(OutboxTable& table, const queue::Selection& selection, Dura
     const MutexLock lock(mutex);
     warnings.push_back(text);
   };
-  database = queue::outbox::make_postgres_database(options.settings);
+  database = queue::outbox::make_postgres_database(options.settings, clock, random);
   source = std::make_unique<OutboxSource>(std::move(options), selection, *database, clock, random);
   source->start({.on_ready =
                      [this] {

@@ -22,7 +22,8 @@ PostgresServer* postgres();
 /// An outbox table of its own in that server, and what a test does to it.
 class OutboxTable {
  public:
-  OutboxTable();
+  /// `side_table`: for coordination = "table".
+  explicit OutboxTable(bool side_table = false);
 
   queue::outbox::Settings settings() const;
   std::unique_ptr<queue::outbox::Database> database() const;
@@ -33,6 +34,9 @@ class OutboxTable {
   std::int64_t count(const std::string& where);
 
  private:
+  const bool side_table_;
+  SystemClock clock_;
+  mutable SeededRandom random_;
   std::string name_;
   std::unique_ptr<queue::outbox::postgres::Connection> connection_;
 };

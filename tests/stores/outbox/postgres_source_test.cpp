@@ -330,8 +330,9 @@ TEST(PostgresOutbox, ASessionThatIsSilentForLongerThanItsLeaseIsEndedByTheServer
   OutboxTable table;
   auto settings = table.settings();
   settings.connect.lease = seconds(2);
-  const auto database = make_postgres_database(settings);
   SystemClock clock;
+  SeededRandom random;
+  const auto database = make_postgres_database(settings, clock, random);
   const auto deadline = [&] { return Deadline::after(clock, seconds(20)); };
   auto silent = database->open_locks(deadline());
   ASSERT_TRUE(silent);

@@ -179,11 +179,15 @@ TEST_F(MysqlBadInput, ALargePayloadIsReadWhole) {
   EXPECT_EQ(page->rows[0].payload.size(), 10'000'002U);
 }
 
-TEST_F(MysqlBadInput, ASideTableIsRefusedByName) {
+TEST_F(MysqlBadInput, ASideTableThatIsNotThereIsNamed) {
   Settings table = settings();
   table.connect.side_table = true;
-  EXPECT_EQ(refusal(table).code(), ErrorCode::invalid);
-  EXPECT_THAT(refusal(table).message(), HasSubstr("coordination"));
+  const auto findings = database(table)->open_desk(soon()).value()->inspect(soon());
+  ASSERT_TRUE(findings) << findings.error().message();
+  ASSERT_EQ(findings->size(), 1U);
+  EXPECT_TRUE(findings->front().fatal);
+  EXPECT_EQ(findings->front().code, ErrorCode::queue_missing);
+  EXPECT_THAT(findings->front().text, HasSubstr("coordination = \"table\" needs `outbox_sluice`"));
 }
 
 }  // namespace

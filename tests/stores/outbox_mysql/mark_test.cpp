@@ -1,5 +1,8 @@
 #include <gmock/gmock.h>
 
+#include <functional>
+#include <thread>
+
 #include "tests/stores/outbox_mysql/outbox_table.hpp"
 
 namespace sluice::queue::outbox::mysql {
@@ -88,6 +91,41 @@ TEST_F(MysqlMarks, GivesADeadlockThatDoesNotEndBackByName) {
   sql("DROP TRIGGER fails");
   EXPECT_THAT(mark({{.id = 1, .kind = MarkKind::sent}}), ElementsAre(MarkStatus::written))
       << "the session is as it was";
+}
+
+/// With a trigger that writes elsewhere, where the application has a lock: the one way for a mark to wait for it.
+class MysqlMarksThatWait : public MysqlMarks {
+ protected:
+  void SetUp() override {
+    MysqlMarks::SetUp();
+    if (!IsSkipped()) {
+      sql("CREATE TABLE counts (id INT PRIMARY KEY, n INT) ENGINE=InnoDB");
+      sql("INSERT INTO counts SELECT seq, 0 FROM seq_1_to_500");
+      sql("CREATE TRIGGER counting BEFORE UPDATE ON outbox FOR EACH ROW UPDATE counts SET n = n + 1 WHERE id = 1 AND "
+          "NEW.event <> 'by hand'");
+    }
+  }
+  /// Marks row 1, and does `meanwhile` once the mark waits for a lock.
+  Result<std::vector<MarkStatus>> mark_while(const std::function<void()>& meanwhile) {
+    Result<std::vector<MarkStatus>> marked = Error(ErrorCode::internal, "not yet");
+    std::jthread marker([&] { marked = session_->mark(std::vector<Mark>{{.id = 1, .kind = MarkKind::sent}}, soon()); });
+    while (value("SELECT COUNT(*) FROM information_schema.INNODB_LOCK_WAITS") == "0") {
+    }
+    meanwhile();
+    marker.join();
+    return marked;
+  }
+};
+
+TEST_F(MysqlMarksThatWait, NameALockThatSomebodyHoldsForTooLong) {
+  sql("START TRANSACTION");
+  sql("UPDATE counts SET n = n + 1 WHERE id = 1");
+  const auto marked = mark_while([] {});
+  ASSERT_FALSE(marked);
+  EXPECT_EQ(marked.error().code(), ErrorCode::throttled) << "tried again";
+  EXPECT_THAT(marked.error().message(), testing::HasSubstr("somebody else holds a lock on the rows for too long"));
+  sql("COMMIT");
+  EXPECT_THAT(mark({{.id = 1, .kind = MarkKind::sent}}), ElementsAre(MarkStatus::written));
 }
 
 TEST_F(MysqlMarks, NamesATriggerThatRefusesThem) {

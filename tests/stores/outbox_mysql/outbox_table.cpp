@@ -46,7 +46,7 @@ Settings OutboxTable::settings() const {
 }
 
 std::unique_ptr<MysqlDatabase> OutboxTable::database(const Settings& settings) const {
-  return std::make_unique<MysqlDatabase>(settings, clock_);
+  return std::make_unique<MysqlDatabase>(settings, clock_, random_);
 }
 
 std::vector<Cells> OutboxTable::sql(const std::string& statement) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/random.hpp"
 #include "host/stores/outbox/mysql/mysql_database.hpp"
 #include "host/stores/outbox/mysql/session.hpp"
 #include "tests/support/mariadb_server.hpp"
@@ -47,6 +48,7 @@ class OutboxTable : public testing::Test {
   const std::string& name() const { return name_; }
 
   SystemClock clock_;
+  mutable SeededRandom random_;
   const Filter everything_{};
   std::vector<std::uint32_t> all_buckets_;
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "host/stores/outbox/dynamodb/desk.hpp"
-#include "host/stores/outbox/dynamodb/locks.hpp"
+#include "host/stores/outbox/dynamodb/lease_book.hpp"
 #include "host/stores/outbox/dynamodb/reader.hpp"
 
 namespace sluice::queue::outbox {
@@ -12,10 +12,14 @@ namespace {
 class DynamoDbOutbox final : public Database {
  public:
   DynamoDbOutbox(Settings settings, dynamo::Client& client, const Clock& clock, Random& random)
-      : place_(std::move(settings), client, clock, random) {}
+      : place_(std::move(settings), client, clock, random), clock_(clock) {}
 
   Result<std::unique_ptr<LockSession>> open_locks(Deadline /*deadline*/) override {
-    return std::unique_ptr<LockSession>(std::make_unique<DynamoDbLocks>(place_));
+    // A heartbeat costs a write unit: no more of them than the lease needs.
+    const Settings& settings = place_.settings();
+    const LeaseLocks::Settings leases{settings.name, settings.connect.lease, settings.connect.lease / 3};
+    return std::unique_ptr<LockSession>(
+        std::make_unique<LeaseLocks>(std::make_unique<DynamoDbLeaseBook>(place_), leases, clock_, place_.random()));
   }
   Result<std::unique_ptr<ReadSession>> open_reader(bool /*listen*/, Deadline /*deadline*/) override {
     return std::unique_ptr<ReadSession>(std::make_unique<DynamoDbReader>(place_));
@@ -28,6 +32,7 @@ class DynamoDbOutbox final : public Database {
 
  private:
   OutboxPlace place_;
+  const Clock& clock_;
 };
 
 // CloudFormation is what people keep such a table in.

@@ -16,10 +16,12 @@ std::string ago(Duration span) {
 
 class MysqlDeskSession final : public DeskSession {
  public:
-  MysqlDeskSession(std::unique_ptr<Session> session, const TableSettings& table)
-      : session_(std::move(session)), sql_(table) {}
+  MysqlDeskSession(std::unique_ptr<Session> session, const TableSettings& table, bool side_table)
+      : session_(std::move(session)), sql_(table), side_table_(side_table) {}
 
-  Result<std::vector<Finding>> inspect(Deadline deadline) override { return inspect_table(*session_, sql_, deadline); }
+  Result<std::vector<Finding>> inspect(Deadline deadline) override {
+    return inspect_table(*session_, sql_, side_table_, deadline);
+  }
 
   Result<StoredRow> get(std::int64_t id, Deadline deadline) override {
     auto found = session_->rows(select(true) + " WHERE " + sql_.id() + "=" + std::to_string(id), deadline);
@@ -213,12 +215,14 @@ class MysqlDeskSession final : public DeskSession {
 
   const std::unique_ptr<Session> session_;
   const RowsSql sql_;
+  const bool side_table_;
 };
 
 }  // namespace
 
-std::unique_ptr<DeskSession> make_desk_session(std::unique_ptr<Session> session, const TableSettings& table) {
-  return std::make_unique<MysqlDeskSession>(std::move(session), table);
+std::unique_ptr<DeskSession> make_desk_session(std::unique_ptr<Session> session, const TableSettings& table,
+                                               bool side_table) {
+  return std::make_unique<MysqlDeskSession>(std::move(session), table, side_table);
 }
 
 }  // namespace sluice::queue::outbox::mysql

@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "host/stores/outbox/lease_locks.hpp"
 #include "host/stores/outbox/mysql/names.hpp"
 
 namespace sluice::queue::outbox::mysql {
@@ -17,12 +18,13 @@ std::string microseconds(Duration wait) {
 
 }  // namespace
 
-Result<std::vector<MarkStatus>> MarkWriter::write(std::span<const Mark> marks, Deadline deadline) {
+Result<std::vector<MarkStatus>> MarkWriter::write(std::span<const Mark> marks, Deadline deadline,
+                                                  const std::string& heartbeat) {
   if (marks.empty()) {
     return std::vector<MarkStatus>();
   }
   for (int attempt = 1;; ++attempt) {
-    auto written = transaction(marks, deadline);
+    auto written = transaction(marks, heartbeat, deadline);
     if (written || session_.over()) {
       return written;
     }
@@ -34,9 +36,19 @@ Result<std::vector<MarkStatus>> MarkWriter::write(std::span<const Mark> marks, D
   }
 }
 
-Result<std::vector<MarkStatus>> MarkWriter::transaction(std::span<const Mark> marks, Deadline deadline) {
+Result<std::vector<MarkStatus>> MarkWriter::transaction(std::span<const Mark> marks, const std::string& heartbeat,
+                                                        Deadline deadline) {
   if (const auto begun = session_.run("START TRANSACTION", deadline); begun.has_error()) {
     return begun.error();
+  }
+  if (!heartbeat.empty()) {
+    const auto beaten = session_.run(heartbeat, deadline);
+    if (beaten.has_error()) {
+      return beaten.error();
+    }
+    if (*beaten == 0) {
+      return name_is_gone();
+    }
   }
   auto statuses = examine(marks, deadline);
   if (statuses.has_error()) {

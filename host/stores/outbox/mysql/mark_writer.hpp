@@ -1,6 +1,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include "host/stores/outbox/mysql/rows_sql.hpp"
@@ -13,10 +14,14 @@ class MarkWriter {
  public:
   MarkWriter(Session& session, const RowsSql& sql) : session_(session), sql_(sql) {}
 
-  Result<std::vector<MarkStatus>> write(std::span<const Mark> marks, Deadline deadline);
+  /// `heartbeat`: empty, or a statement of the same transaction; where it touches no row nothing is written, and
+  /// ErrorCode::unavailable says that the writer's name is gone.
+  Result<std::vector<MarkStatus>> write(std::span<const Mark> marks, Deadline deadline,
+                                        const std::string& heartbeat = {});
 
  private:
-  Result<std::vector<MarkStatus>> transaction(std::span<const Mark> marks, Deadline deadline);
+  Result<std::vector<MarkStatus>> transaction(std::span<const Mark> marks, const std::string& heartbeat,
+                                              Deadline deadline);
   /// Locks the rows that nobody else has locked, and says what becomes of each mark.
   Result<std::vector<MarkStatus>> examine(std::span<const Mark> marks, Deadline deadline);
   Result<std::vector<Cells>> lock_rows(const std::string& ids, Deadline deadline);

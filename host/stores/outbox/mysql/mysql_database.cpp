@@ -1,5 +1,7 @@
 #include "host/stores/outbox/mysql/mysql_database.hpp"
 
+#include "host/stores/outbox/lease_locks.hpp"
+#include "host/stores/outbox/mysql/lease_book.hpp"
 #include "host/stores/outbox/mysql/schema.hpp"
 #include "host/stores/outbox/mysql/sessions.hpp"
 
@@ -7,29 +9,29 @@ namespace sluice::queue::outbox::mysql {
 
 namespace {
 
-/// Connects, once it is sure that what is asked for can be had.
 Result<std::unique_ptr<Session>> connect(const Settings& settings, const Clock& clock, Deadline deadline) {
   const auto address = address_of(settings.connect);
   if (address.has_error()) {
     return address.error();
-  }
-  if (settings.connect.side_table) {
-    return Error(ErrorCode::invalid,
-                 "[outbox." + settings.name +
-                     "] has coordination = \"table\", which is for PostgreSQL; leave it out for MySQL, whose "
-                     "locks need no change of the schema");
   }
   return Session::open(settings.connect, *address, clock, deadline);
 }
 
 }  // namespace
 
-MysqlDatabase::MysqlDatabase(Settings settings, const Clock& clock) : settings_(std::move(settings)), clock_(clock) {}
+MysqlDatabase::MysqlDatabase(Settings settings, const Clock& clock, Random& random)
+    : settings_(std::move(settings)), clock_(clock), random_(random) {}
 
 Result<std::unique_ptr<LockSession>> MysqlDatabase::open_locks(Deadline deadline) {
   auto session = connect(settings_, clock_, deadline);
   if (session.has_error()) {
     return session.error();
+  }
+  if (settings_.connect.side_table) {
+    const Duration lease = settings_.connect.lease;
+    return std::unique_ptr<LockSession>(std::make_unique<LeaseLocks>(
+        std::make_unique<MysqlLeaseBook>(std::move(*session), settings_.table),
+        LeaseLocks::Settings{settings_.name, lease, default_beat(lease)}, clock_, random_));
   }
   return make_lock_session(std::move(*session), settings_.table, clock_);
 }
@@ -47,9 +49,11 @@ Result<std::unique_ptr<DeskSession>> MysqlDatabase::open_desk(Deadline deadline)
   if (session.has_error()) {
     return session.error();
   }
-  return make_desk_session(std::move(*session), settings_.table);
+  return make_desk_session(std::move(*session), settings_.table, settings_.connect.side_table);
 }
 
-std::string MysqlDatabase::ddl() const { return ddl_of(settings_.table); }
+std::string MysqlDatabase::ddl() const {
+  return ddl_of(settings_.table) + (settings_.connect.side_table ? side_table_ddl(settings_.table) : std::string());
+}
 
 }  // namespace sluice::queue::outbox::mysql

@@ -4,15 +4,16 @@
 #include <string>
 
 #include "base/clock.hpp"
+#include "base/random.hpp"
 #include "host/stores/outbox/database.hpp"
 
 namespace sluice::queue::outbox::mysql {
 
-/// An outbox in MySQL or MariaDB. Immutable; `clock` outlives it. Asked of MariaDB 10.11; what MySQL 8 has otherwise is
-/// written for it and untested.
+/// An outbox in MySQL or MariaDB. Immutable; the references outlive it. Asked of MariaDB 10.11; what MySQL 8 has
+/// otherwise is written for it and untested.
 class MysqlDatabase final : public Database {
  public:
-  MysqlDatabase(Settings settings, const Clock& clock);
+  MysqlDatabase(Settings settings, const Clock& clock, Random& random);
 
   Result<std::unique_ptr<LockSession>> open_locks(Deadline deadline) override;
   Result<std::unique_ptr<ReadSession>> open_reader(bool listen, Deadline deadline) override;
@@ -22,6 +23,7 @@ class MysqlDatabase final : public Database {
  private:
   const Settings settings_;
   const Clock& clock_;
+  Random& random_;
 };
 
 }  // namespace sluice::queue::outbox::mysql

@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 
+#include "host/stores/outbox/mysql/lease_book.hpp"
 #include "host/stores/outbox/mysql/names.hpp"
 
 namespace sluice::queue::outbox::mysql {
@@ -54,11 +55,16 @@ std::string schema_literal(const TableSettings& settings) {
 
 class Inspection {
  public:
-  Inspection(Session& session, const RowsSql& sql, Deadline deadline)
-      : session_(session), sql_(sql), deadline_(deadline), table_(session.place() + ": table " + sql.table()) {}
+  Inspection(Session& session, const RowsSql& sql, bool side_table, Deadline deadline)
+      : session_(session),
+        sql_(sql),
+        side_table_(side_table),
+        deadline_(deadline),
+        table_(session.place() + ": table " + sql.table()) {}
 
   Result<std::vector<Finding>> run() {
-    for (const auto step : {&Inspection::look_at_columns, &Inspection::look_at_rights, &Inspection::look_at_indexes}) {
+    for (const auto step : {&Inspection::look_at_columns, &Inspection::look_at_rights, &Inspection::look_at_side_table,
+                            &Inspection::look_at_indexes}) {
       if (const auto done = (this->*step)(); done.has_error()) {
         return done.error();
       }
@@ -141,6 +147,26 @@ class Inspection {
     return {};
   }
 
+  /// What coordination = "table" keeps its leases in: with no row meant, each right is checked all the same.
+  Result<void> look_at_side_table() {
+    const std::string side = side_table_of(sql_.settings());
+    for (const std::string& statement :
+         {"SELECT counter FROM " + side + " LIMIT 0", "UPDATE " + side + " SET counter=counter WHERE FALSE",
+          "DELETE FROM " + side + " WHERE FALSE", "INSERT INTO " + side + " SELECT * FROM " + side + " WHERE FALSE"}) {
+      const auto allowed = side_table_ ? session_.run(statement, deadline_) : Result<std::uint64_t>(0U);
+      if (allowed.has_error()) {
+        if (session_.over() && ends_session(session_.fault())) {
+          return allowed.error();
+        }
+        findings_.push_back(fatal(allowed.error().code(),
+                                  allowed.error().message() + "; coordination = \"table\" needs " + side +
+                                      " and SELECT, INSERT, UPDATE and DELETE on it; `sluice outbox ddl` prints it"));
+        return {};
+      }
+    }
+    return {};
+  }
+
   Result<void> look_at_indexes() {
     const auto found = session_.rows(
         "SELECT INDEX_NAME,COLUMN_NAME,NON_UNIQUE FROM information_schema.STATISTICS WHERE TABLE_SCHEMA=" +
@@ -187,6 +213,7 @@ class Inspection {
 
   Session& session_;
   const RowsSql& sql_;
+  const bool side_table_;
   const Deadline deadline_;
   const std::string table_;
   std::vector<Finding> findings_;
@@ -221,8 +248,8 @@ std::string ddl_of(const TableSettings& settings) {
          identifier(names.id) + ");\n";
 }
 
-Result<std::vector<Finding>> inspect_table(Session& session, const RowsSql& sql, Deadline deadline) {
-  return Inspection(session, sql, deadline).run();
+Result<std::vector<Finding>> inspect_table(Session& session, const RowsSql& sql, bool side_table, Deadline deadline) {
+  return Inspection(session, sql, side_table, deadline).run();
 }
 
 }  // namespace sluice::queue::outbox::mysql

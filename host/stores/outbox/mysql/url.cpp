@@ -5,6 +5,8 @@
 #include <optional>
 #include <string_view>
 
+#include "host/stores/outbox/network/percent.hpp"
+
 namespace sluice::queue::outbox::mysql {
 
 namespace {
@@ -16,33 +18,6 @@ constexpr const char* kForms =
     "for it may hold a password)";
 
 Error wrong(const std::string& what) { return {ErrorCode::invalid, "the outbox's url " + what}; }
-
-std::optional<int> digit(char c) {
-  const int value = c >= '0' && c <= '9'   ? c - '0'
-                    : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                    : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                           : -1;
-  return value < 0 ? std::nullopt : std::optional(value);
-}
-
-/// %XX as bytes; nothing for a '%' before anything else.
-std::optional<std::string> decoded(std::string_view text) {
-  std::string result;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      result += text[i];
-      continue;
-    }
-    const auto high = i + 2 < text.size() ? digit(text[i + 1]) : std::nullopt;
-    const auto low = high ? digit(text[i + 2]) : std::nullopt;
-    if (!low) {
-      return std::nullopt;
-    }
-    result += static_cast<char>(*high * 16 + *low);
-    i += 2;
-  }
-  return result;
-}
 
 bool read_port(std::string_view text, std::uint32_t& port) {
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), port);
@@ -125,7 +100,7 @@ bool read_go_form(std::string_view text, ServerAddress& address, std::string_vie
   }
   const std::string_view right = text.substr(slash + 1);
   const std::size_t question = std::min(right.find('?'), right.size());
-  const auto database = decoded(right.substr(0, question));
+  const auto database = percent_decoded(right.substr(0, question));
   parameters = right.substr(std::min(right.size(), question + 1));
   std::string_view place = text.substr(0, slash);
   if (const std::size_t at = place.rfind('@'); at != std::string_view::npos) {
@@ -147,9 +122,9 @@ bool read_url_form(std::string_view text, ServerAddress& address, std::string_vi
   if (at != std::string_view::npos) {
     read_user(text.substr(0, at), address);
   }
-  const auto user = decoded(address.user);
-  const auto password = decoded(address.password);
-  const auto database = decoded(rest.substr(std::min(rest.size(), slash + 1)));
+  const auto user = percent_decoded(address.user);
+  const auto password = percent_decoded(address.password);
+  const auto database = percent_decoded(rest.substr(std::min(rest.size(), slash + 1)));
   if (!user || !password || !database) {
     return false;
   }

@@ -55,26 +55,6 @@ bool send(PGconn* connection, const Statement& statement) {
                            nullptr, nullptr, 0) == 1;
 }
 
-std::string escaped_element(const std::string& text) {
-  std::string quoted_text = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      quoted_text += '\\';
-    }
-    quoted_text += c;
-  }
-  return quoted_text + "\"";
-}
-
-template <typename Range, typename Text>
-std::string array_text(const Range& range, Text text) {
-  std::string all = "{";
-  for (const auto& one : range) {
-    all += (all.size() == 1 ? "" : ",") + text(one);
-  }
-  return all + "}";
-}
-
 }  // namespace
 
 void Answer::Clear::operator()(pg_result* result) const { PQclear(result); }
@@ -199,7 +179,7 @@ Result<pg_result*> Connection::next_result(Deadline deadline) {
   return PQgetResult(connection_);
 }
 
-Result<Answer> Connection::run(const Statement& statement, Deadline deadline) {
+Result<Answer> Connection::run_alone(const Statement& statement, Deadline deadline) {
   if (connection_ == nullptr) {
     return Error(ErrorCode::unavailable, "the connection is closed");
   }
@@ -231,7 +211,7 @@ Result<Answer> Connection::run(const Statement& statement, Deadline deadline) {
   return *std::move(answer);
 }
 
-Result<std::vector<Answer>> Connection::run_together(std::span<const Statement> statements, Deadline deadline) {
+Result<std::vector<Answer>> Connection::run_pipeline(std::span<const Statement> statements, Deadline deadline) {
   if (connection_ == nullptr) {
     return Error(ErrorCode::unavailable, "the connection is closed");
   }
@@ -276,8 +256,8 @@ Result<std::vector<Answer>> Connection::run_together(std::span<const Statement> 
   return answers;
 }
 
-Result<bool> Connection::stream(const Statement& statement, const std::function<bool(const Answer&)>& each,
-                                Deadline deadline) {
+Result<bool> Connection::stream_alone(const Statement& statement, const std::function<bool(const Answer&)>& each,
+                                      Deadline deadline) {
   if (connection_ == nullptr) {
     return Error(ErrorCode::unavailable, "the connection is closed");
   }
@@ -313,6 +293,50 @@ Result<bool> Connection::stream(const Statement& statement, const std::function<
   return !enough;
 }
 
+Result<Answer> Connection::run(const Statement& statement, Deadline deadline) {
+  if (!preamble_) {
+    return run_alone(statement, deadline);
+  }
+  const std::array both{*preamble_, statement};
+  auto answers = run_pipeline(both, deadline);
+  if (answers) {
+    return std::move(answers->back());
+  }
+  const Error& error = answers.error();
+  return error.code() == ErrorCode::unknown_outcome ? Error(ErrorCode::unavailable, error.message()) : error;
+}
+
+Result<std::vector<Answer>> Connection::run_together(std::span<const Statement> statements, Deadline deadline) {
+  if (!preamble_) {
+    return run_pipeline(statements, deadline);
+  }
+  std::vector<Statement> all{*preamble_};
+  all.insert(all.end(), statements.begin(), statements.end());
+  auto answers = run_pipeline(all, deadline);
+  if (answers) {
+    answers->erase(answers->begin());
+  }
+  return answers;
+}
+
+Result<bool> Connection::stream(const Statement& statement, const std::function<bool(const Answer&)>& each,
+                                Deadline deadline) {
+  if (!preamble_) {
+    return stream_alone(statement, each, deadline);
+  }
+  const std::array begin{Statement{"BEGIN"}, *preamble_};
+  if (const auto begun = run_pipeline(begin, deadline); !begun) {
+    return Error(ErrorCode::unavailable, begun.error().message());
+  }
+  auto streamed = stream_alone(statement, each, deadline);
+  // After an error, and after a query that was told to stop, this is a rollback: nothing was to be written.
+  if (const auto ended = connection_ == nullptr ? Result<Answer>(Answer(nullptr)) : run_alone({"COMMIT"}, deadline);
+      !ended && streamed) {
+    return ended.error();
+  }
+  return streamed;
+}
+
 Result<std::vector<std::string>> Connection::wait(int wake, Deadline deadline) {
   std::vector<std::string> payloads;
   while (connection_ != nullptr) {
@@ -336,25 +360,6 @@ Result<std::vector<std::string>> Connection::wait(int wake, Deadline deadline) {
     }
   }
   return Error(ErrorCode::unavailable, "the connection is closed");
-}
-
-std::string array_of(std::span<const std::int64_t> numbers) {
-  return array_text(numbers, [](std::int64_t number) { return std::to_string(number); });
-}
-std::string array_of(std::span<const std::uint32_t> numbers) {
-  return array_text(numbers, [](std::uint32_t number) { return std::to_string(number); });
-}
-std::string array_of(const std::vector<std::string>& texts) { return array_text(texts, escaped_element); }
-std::string array_of(const std::vector<Parameter>& texts) {
-  return array_text(texts, [](const Parameter& text) { return text ? escaped_element(*text) : std::string("NULL"); });
-}
-
-std::string quoted(const std::string& identifier) {
-  std::string name = "\"";
-  for (const char c : identifier) {
-    name += c == '"' ? std::string("\"\"") : std::string(1, c);
-  }
-  return name + "\"";
 }
 
 }  // namespace sluice::queue::outbox::postgres

@@ -13,15 +13,13 @@
 #include "base/clock.hpp"
 #include "base/deadline.hpp"
 #include "base/error.hpp"
+#include "host/stores/outbox/postgres/sql_text.hpp"
 #include "host/stores/outbox/settings.hpp"
 
 struct pg_conn;
 struct pg_result;
 
 namespace sluice::queue::outbox::postgres {
-
-/// A value of a statement, as text; nothing: NULL.
-using Parameter = std::optional<std::string>;
 
 /// SQL with $1, $2 and so on, and what stands for them.
 struct Statement {
@@ -57,6 +55,10 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
+  /// From now on every request is a transaction that begins with this statement: for a connection that leads to a pool,
+  /// where the next request may be another server process's.
+  void begin_each_with(Statement preamble) { preamble_ = std::move(preamble); }
+
   Result<Answer> run(const Statement& statement, Deadline deadline);
   /// All of them in one round trip and one transaction; one answer each. Where it is not known whether the transaction
   /// was committed, ErrorCode::unknown_outcome.
@@ -73,6 +75,11 @@ class Connection {
  private:
   explicit Connection(pg_conn* connection) : connection_(connection) {}
 
+  Result<Answer> run_alone(const Statement& statement, Deadline deadline);
+  Result<std::vector<Answer>> run_pipeline(std::span<const Statement> statements, Deadline deadline);
+  Result<bool> stream_alone(const Statement& statement, const std::function<bool(const Answer&)>& each,
+                            Deadline deadline);
+
   enum class Step : std::uint8_t { done, late, broken };
   Step await(bool to_read, int wake, Deadline deadline, bool* woken);
   Step flush(Deadline deadline);
@@ -84,15 +91,7 @@ class Connection {
   Error drop_with(Error error);
 
   pg_conn* connection_;
+  std::optional<Statement> preamble_;
 };
-
-/// "{1,2}" and "{\"a\",\"b\"}": arrays as parameters.
-std::string array_of(std::span<const std::int64_t> numbers);
-std::string array_of(std::span<const std::uint32_t> numbers);
-std::string array_of(const std::vector<std::string>& texts);
-/// With NULL for what is absent.
-std::string array_of(const std::vector<Parameter>& texts);
-/// A name as it stands in SQL, whatever characters it has.
-std::string quoted(const std::string& identifier);
 
 }  // namespace sluice::queue::outbox::postgres

@@ -11,6 +11,8 @@
 #include <memory>
 #include <string_view>
 
+#include "host/stores/outbox/network/percent.hpp"
+
 namespace sluice::queue::outbox::postgres {
 namespace {
 
@@ -18,23 +20,8 @@ namespace {
 constexpr const char* kSystemAuthorities = "/etc/ssl/certs/ca-certificates.crt";
 constexpr std::uint32_t kDefaultPort = 5432;
 
-int digit_of(char c) {
-  return c >= '0' && c <= '9'   ? c - '0'
-         : c >= 'a' && c <= 'f' ? c - 'a' + 10
-         : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                : -1;
-}
-
-std::string decoded(std::string_view text) {
-  std::string plain;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool escape =
-        text[i] == '%' && i + 2 < text.size() && digit_of(text[i + 1]) >= 0 && digit_of(text[i + 2]) >= 0;
-    plain += escape ? static_cast<char>(digit_of(text[i + 1]) * 16 + digit_of(text[i + 2])) : text[i];
-    i += escape ? 2 : 0;
-  }
-  return plain;
-}
+// As libpq, which says itself what is wrong with it, reads a '%' before anything else.
+std::string decoded(std::string_view text) { return percent_decoded(text).value_or(std::string(text)); }
 
 struct UrlParts {
   std::string password;

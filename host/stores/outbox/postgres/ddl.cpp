@@ -62,20 +62,21 @@ std::string ddl_of(const Settings& settings) {
   // Inside the quotes of an index's name.
   std::string index = quoted(table.table);
   index = index.substr(1, index.size() - 2);
-  return replaced(kDdl, {{"@TABLE", schema + quoted(table.table)},
-                         {"@FUNCTION", schema + "sluice_outbox_notify"},
-                         {"@RETRY_AT", quoted(names.retry_at)},
-                         {"@RETRY_COUNT", quoted(names.retry_count)},
-                         {"@SENT_AT", quoted(names.sent_at)},
-                         {"@PAYLOAD", quoted(names.payload)},
-                         {"@EVENT", quoted(names.event)},
-                         {"@GROUP", quoted(names.aggregate_id)},
-                         {"@TYPE", quoted(names.aggregate_type)},
-                         {"@INDEX", index},
-                         {"@ID", quoted(names.id)},
-                         {"@CHANNEL", kChannel},
-                         {"@MORE", more},
-                         {"@NAME", settings.name}});
+  return replaced(kDdl + (settings.connect.side_table ? SideTable(table).ddl() : std::string()),
+                  {{"@TABLE", schema + quoted(table.table)},
+                   {"@FUNCTION", schema + "sluice_outbox_notify"},
+                   {"@RETRY_AT", quoted(names.retry_at)},
+                   {"@RETRY_COUNT", quoted(names.retry_count)},
+                   {"@SENT_AT", quoted(names.sent_at)},
+                   {"@PAYLOAD", quoted(names.payload)},
+                   {"@EVENT", quoted(names.event)},
+                   {"@GROUP", quoted(names.aggregate_id)},
+                   {"@TYPE", quoted(names.aggregate_type)},
+                   {"@INDEX", index},
+                   {"@ID", quoted(names.id)},
+                   {"@CHANNEL", kChannel},
+                   {"@MORE", more},
+                   {"@NAME", settings.name}});
 }
 
 }  // namespace sluice::queue::outbox::postgres

@@ -19,18 +19,15 @@ std::string micros_of(Duration span) { return std::to_string(std::chrono::durati
 
 Result<std::unique_ptr<DeskSession>> PostgresDesk::open(const Settings& settings, const TableSql& sql,
                                                         Deadline deadline) {
-  auto connection = Connection::open(settings.connect, deadline);
+  auto connection = open_session(settings, {}, deadline);
   if (!connection) {
     return connection.error();
   }
-  if (auto done = set_up(**connection, {}, deadline); !done) {
-    return done.error();
-  }
-  return std::unique_ptr<DeskSession>(new PostgresDesk(std::move(*connection), sql));
+  return std::unique_ptr<DeskSession>(new PostgresDesk(std::move(*connection), sql, settings.connect.side_table));
 }
 
 Result<std::vector<Finding>> PostgresDesk::inspect(Deadline deadline) {
-  return inspect_table(*connection_, sql_, deadline);
+  return inspect_table(*connection_, sql_, side_table_, deadline);
 }
 
 std::string PostgresDesk::stored_columns(bool payload) const {

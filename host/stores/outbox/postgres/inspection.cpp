@@ -45,8 +45,8 @@ std::vector<Wanted> wanted_of(const Columns& names) {
 /// Looks at one table, and collects what it finds.
 class Inspection {
  public:
-  Inspection(Connection& connection, const TableSql& sql, Deadline deadline)
-      : connection_(connection), sql_(sql), deadline_(deadline) {}
+  Inspection(Connection& connection, const TableSql& sql, bool side_table, Deadline deadline)
+      : connection_(connection), sql_(sql), side_table_(side_table), deadline_(deadline) {}
 
   Result<std::vector<Finding>> run() {
     const auto there = connection_.run({"SELECT to_regclass($1) IS NOT NULL, pg_is_in_recovery(), "
@@ -69,12 +69,12 @@ class Inspection {
                                           "ddl` prints");
       return findings_;
     }
-    for (auto step : {&Inspection::columns, &Inspection::rights, &Inspection::helpers}) {
+    for (auto step : {&Inspection::columns, &Inspection::rights, &Inspection::side_table, &Inspection::helpers}) {
       if (auto done = (this->*step)(); !done) {
         return done.error();
       }
     }
-    if (connection_.server_version() < kIdleLimitSince) {
+    if (connection_.server_version() < kIdleLimitSince && !side_table_) {
       remark(
           "PostgreSQL before 14 does not end idle sessions: what a host that vanishes without a word held is free "
           "only when TCP notices");
@@ -145,6 +145,33 @@ class Inspection {
     return {};
   }
 
+  // What coordination = "table" keeps its leases in.
+  Result<void> side_table() {
+    if (!side_table_) {
+      return {};
+    }
+    const std::string name = SideTable(sql_.settings()).name();
+    const auto found = connection_.run(
+        {"SELECT to_regclass($1) IS NOT NULL, coalesce((SELECT string_agg(p, ', ') FROM unnest($2::text[]) AS p WHERE "
+         "NOT has_table_privilege(to_regclass($1), p)), ''), current_user",
+         {name, array_of(std::vector<std::string>{"SELECT", "INSERT", "UPDATE", "DELETE"})}},
+        deadline_);
+    if (!found) {
+      return found.error();
+    }
+    const std::string user(found->text(0, 2));
+    if (!found->flag(0, 0)) {
+      fatal(ErrorCode::queue_missing, "there is no table " + name + " (as user " + user +
+                                          " sees it), which coordination = \"table\" needs; make it with what `sluice "
+                                          "outbox ddl` prints");
+    } else if (const std::string missing(found->text(0, 1)); !missing.empty()) {
+      fatal(ErrorCode::denied, "user " + user + " lacks a right to table " + name +
+                                   ", which coordination = \"table\" " + "needs; GRANT " + missing + " ON " + name +
+                                   " to it");
+    }
+    return {};
+  }
+
   // What makes it quick.
   Result<void> helpers() {
     const Columns& names = sql_.settings().columns;
@@ -170,7 +197,7 @@ class Inspection {
       remark("table " + sql_.table() + " has no index that begins with " + quoted(names.aggregate_type) + " and " +
              quoted(names.aggregate_id) + ": after each retry all that is pending is read" + mend);
     }
-    if (!found->flag(0, 2)) {
+    if (!found->flag(0, 2) && !side_table_) {
       remark("table " + sql_.table() + " has no trigger that tells of new rows: they are found at the next poll" +
              mend);
     }
@@ -179,14 +206,16 @@ class Inspection {
 
   Connection& connection_;
   const TableSql& sql_;
+  const bool side_table_;
   const Deadline deadline_;
   std::vector<Finding> findings_;
 };
 
 }  // namespace
 
-Result<std::vector<Finding>> inspect_table(Connection& connection, const TableSql& sql, Deadline deadline) {
-  return Inspection(connection, sql, deadline).run();
+Result<std::vector<Finding>> inspect_table(Connection& connection, const TableSql& sql, bool side_table,
+                                           Deadline deadline) {
+  return Inspection(connection, sql, side_table, deadline).run();
 }
 
 }  // namespace sluice::queue::outbox::postgres

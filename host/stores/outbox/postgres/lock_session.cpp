@@ -1,9 +1,8 @@
 #include <algorithm>
 #include <chrono>
-#include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
+#include "host/stores/outbox/postgres/mark_writer.hpp"
 #include "host/stores/outbox/postgres/sessions.hpp"
 
 namespace sluice::queue::outbox::postgres {
@@ -30,34 +29,20 @@ constexpr const char* kCountMembers =
 
 }  // namespace
 
-Result<void> set_up(Connection& connection, const std::vector<std::pair<std::string, std::string>>& more,
-                    Deadline deadline) {
-  std::vector<std::pair<std::string, std::string>> all{
-      {"timezone", "UTC"}, {"datestyle", "ISO"}, {"statement_timeout", "60s"}, {"lock_timeout", "5s"}};
-  all.insert(all.end(), more.begin(), more.end());
-  Statement statement{"SELECT "};
-  for (const auto& [name, value] : all) {
-    statement.sql += (statement.parameters.empty() ? "" : ", ") + std::string("set_config('") + name + "', $" +
-                     std::to_string(statement.parameters.size() + 1) + ", false)";
-    statement.parameters.emplace_back(value);
-  }
-  const auto done = connection.run(statement, deadline);
-  return done ? Result<void>() : done.error();
-}
-
 Result<std::unique_ptr<LockSession>> PostgresLocks::open(const Settings& settings, const TableSql& sql,
                                                          Deadline deadline) {
-  auto connection = Connection::open(settings.connect, deadline);
+  auto connection = open_session(settings, {}, deadline);
   if (!connection) {
     return connection.error();
   }
-  std::vector<std::pair<std::string, std::string>> more;
   if ((*connection)->server_version() >= kIdleLimitSince) {
     const auto lease = std::chrono::duration_cast<std::chrono::milliseconds>(settings.connect.lease);
-    more.emplace_back("idle_session_timeout", std::to_string(lease.count()));
-  }
-  if (auto done = set_up(**connection, more, deadline); !done) {
-    return done.error();
+    const auto limited =
+        (*connection)
+            ->run({"SELECT set_config('idle_session_timeout', $1, false)", {std::to_string(lease.count())}}, deadline);
+    if (!limited) {
+      return limited.error();
+    }
   }
   return std::unique_ptr<LockSession>(new PostgresLocks(std::move(*connection), sql));
 }
@@ -105,66 +90,7 @@ Result<void> PostgresLocks::unlock(std::span<const std::uint32_t> buckets, Deadl
 }
 
 Result<std::vector<MarkStatus>> PostgresLocks::mark(std::span<const Mark> marks, Deadline deadline) {
-  std::vector<Mark> sent;
-  std::vector<Mark> failed;
-  for (const Mark& mark : marks) {
-    (mark.kind == MarkKind::sent ? sent : failed).push_back(mark);
-  }
-  std::vector<Statement> statements;
-  if (!sent.empty()) {
-    statements.push_back(sql_.mark_sent(sent));
-  }
-  if (!failed.empty()) {
-    statements.push_back(sql_.mark_failed(failed));
-  }
-  const auto answers = connection_->run_together(statements, deadline);
-  if (!answers) {
-    return answers.error();
-  }
-  std::unordered_set<std::int64_t> written;
-  for (const Answer& answer : *answers) {
-    for (int row = 0; row < answer.rows(); ++row) {
-      written.insert(answer.number(row, 0));
-    }
-  }
-  std::vector<MarkStatus> statuses;
-  statuses.reserve(marks.size());
-  std::transform(marks.begin(), marks.end(), std::back_inserter(statuses),
-                 [&](const Mark& mark) { return written.contains(mark.id) ? MarkStatus::written : MarkStatus::gone; });
-  if (written.size() < marks.size()) {
-    if (auto told = tell_pending(marks, statuses, deadline); !told) {
-      return told.error();
-    }
-  }
-  return statuses;
-}
-
-// What was not written and is still to be marked, somebody else has locked.
-Result<void> PostgresLocks::tell_pending(std::span<const Mark> marks, std::vector<MarkStatus>& statuses,
-                                         Deadline deadline) {
-  std::vector<std::int64_t> missing;
-  for (std::size_t i = 0; i < marks.size(); ++i) {
-    if (statuses[i] != MarkStatus::written) {
-      missing.push_back(marks[i].id);
-    }
-  }
-  const auto pending = connection_->run(sql_.still_pending(missing), deadline);
-  if (!pending) {
-    // What the transaction wrote is committed; of the rest nothing is known.
-    return Error(pending.error().code() == ErrorCode::unavailable ? ErrorCode::unknown_outcome : pending.error().code(),
-                 pending.error().message());
-  }
-  std::unordered_map<std::int64_t, std::uint32_t> retries;
-  for (int row = 0; row < pending->rows(); ++row) {
-    retries[pending->number(row, 0)] = static_cast<std::uint32_t>(pending->number(row, 1));
-  }
-  for (std::size_t i = 0; i < marks.size(); ++i) {
-    const auto found = statuses[i] == MarkStatus::written ? retries.end() : retries.find(marks[i].id);
-    if (found != retries.end() && marks[i].only_if.value_or(found->second) == found->second) {
-      statuses[i] = MarkStatus::locked;
-    }
-  }
-  return {};
+  return write_marks(*connection_, sql_, marks, nullptr, deadline);
 }
 
 }  // namespace sluice::queue::outbox::postgres

@@ -1,5 +1,7 @@
 #include "host/stores/outbox/postgres/postgres_database.hpp"
 
+#include "host/stores/outbox/lease_locks.hpp"
+#include "host/stores/outbox/postgres/lease_book.hpp"
 #include "host/stores/outbox/postgres/sessions.hpp"
 
 namespace sluice::queue::outbox {
@@ -7,9 +9,13 @@ namespace {
 
 class PostgresDatabase final : public Database {
  public:
-  explicit PostgresDatabase(const Settings& settings) : settings_(settings), sql_(settings.table) {}
+  PostgresDatabase(const Settings& settings, const Clock& clock, Random& random)
+      : settings_(settings), sql_(settings.table), clock_(clock), random_(random) {}
 
   Result<std::unique_ptr<LockSession>> open_locks(Deadline deadline) override {
+    if (settings_.connect.side_table) {
+      return open_leases(deadline);
+    }
     return postgres::PostgresLocks::open(settings_, sql_, deadline);
   }
   Result<std::unique_ptr<ReadSession>> open_reader(bool listen, Deadline deadline) override {
@@ -21,15 +27,28 @@ class PostgresDatabase final : public Database {
   std::string ddl() const override { return postgres::ddl_of(settings_); }
 
  private:
+  Result<std::unique_ptr<LockSession>> open_leases(Deadline deadline) {
+    auto connection = postgres::open_session(settings_, {}, deadline);
+    if (!connection) {
+      return connection.error();
+    }
+    const Duration lease = settings_.connect.lease;
+    return std::unique_ptr<LockSession>(std::make_unique<LeaseLocks>(
+        std::make_unique<postgres::PostgresLeaseBook>(*std::move(connection), sql_),
+        LeaseLocks::Settings{settings_.name, lease, default_beat(lease)}, clock_, random_));
+  }
+
   // Fixed after construction.
   const Settings settings_;
   const postgres::TableSql sql_;
+  const Clock& clock_;
+  Random& random_;
 };
 
 }  // namespace
 
-std::unique_ptr<Database> make_postgres_database(const Settings& settings) {
-  return std::make_unique<PostgresDatabase>(settings);
+std::unique_ptr<Database> make_postgres_database(const Settings& settings, const Clock& clock, Random& random) {
+  return std::make_unique<PostgresDatabase>(settings, clock, random);
 }
 
 }  // namespace sluice::queue::outbox

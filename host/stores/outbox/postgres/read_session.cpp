@@ -25,17 +25,13 @@ Result<bool> has_group_index(Connection& connection, const TableSql& sql, Deadli
 
 Result<std::unique_ptr<ReadSession>> PostgresReader::open(const Settings& settings, const TableSql& sql, bool listen,
                                                           Deadline deadline) {
-  auto connection = Connection::open(settings.connect, deadline);
+  // Rows are wanted by id and few at a time; a plan that reads all of them to sort them is never the better one.
+  auto connection = open_session(
+      settings, {{"enable_seqscan", "off"}, {"enable_bitmapscan", "off"}, {"enable_sort", "off"}}, deadline);
   if (!connection) {
     return connection.error();
   }
-  // Rows are wanted by id and few at a time; a plan that reads all of them to sort them is never the better one.
-  if (auto done = set_up(**connection,
-                         {{"enable_seqscan", "off"}, {"enable_bitmapscan", "off"}, {"enable_sort", "off"}}, deadline);
-      !done) {
-    return done.error();
-  }
-  if (listen) {
+  if (listen && !settings.connect.side_table) {
     if (const auto listening = (*connection)->run({std::string("LISTEN ") + kChannel}, deadline); !listening) {
       return listening.error();
     }

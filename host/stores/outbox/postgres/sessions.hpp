@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "host/stores/outbox/database.hpp"
@@ -10,6 +11,9 @@
 
 /// The three kinds of sessions, each on a connection of its own that is set up for it.
 namespace sluice::queue::outbox::postgres {
+
+/// Names and values of PostgreSQL's own settings.
+using ServerSettings = std::vector<std::pair<std::string, std::string>>;
 
 class PostgresLocks final : public LockSession {
  public:
@@ -24,8 +28,6 @@ class PostgresLocks final : public LockSession {
  private:
   PostgresLocks(std::unique_ptr<Connection> connection, const TableSql& sql)
       : connection_(std::move(connection)), sql_(sql) {}
-
-  Result<void> tell_pending(std::span<const Mark> marks, std::vector<MarkStatus>& statuses, Deadline deadline);
 
   const std::unique_ptr<Connection> connection_;
   const TableSql& sql_;
@@ -64,8 +66,8 @@ class PostgresDesk final : public DeskSession {
   Result<std::uint64_t> prune(const PruneRequest& request, Deadline deadline) override;
 
  private:
-  PostgresDesk(std::unique_ptr<Connection> connection, const TableSql& sql)
-      : connection_(std::move(connection)), sql_(sql) {}
+  PostgresDesk(std::unique_ptr<Connection> connection, const TableSql& sql, bool side_table)
+      : connection_(std::move(connection)), sql_(sql), side_table_(side_table) {}
 
   std::string stored_columns(bool payload) const;
   StoredRow stored_row(const Answer& answer, int row) const;
@@ -74,16 +76,19 @@ class PostgresDesk final : public DeskSession {
 
   const std::unique_ptr<Connection> connection_;
   const TableSql& sql_;
+  const bool side_table_;
 };
 
-/// What is wrong with the table, for PostgresDesk::inspect.
-Result<std::vector<Finding>> inspect_table(Connection& connection, const TableSql& sql, Deadline deadline);
+/// What is wrong with the table, and with its side table where there is to be one, for PostgresDesk::inspect.
+Result<std::vector<Finding>> inspect_table(Connection& connection, const TableSql& sql, bool side_table,
+                                           Deadline deadline);
 
 /// The SQL that makes what the settings describe.
 std::string ddl_of(const Settings& settings);
 
-/// Sets a fresh connection up: UTC, no statement or lock for ever; `more` is further SQL settings as "name=value".
-Result<void> set_up(Connection& connection, const std::vector<std::pair<std::string, std::string>>& more,
-                    Deadline deadline);
+/// A connection as sessions need it: UTC, no statement or lock for ever; `more` are further settings of PostgreSQL.
+/// With coordination = "table" they are given with every request, for a pool's connections are everybody's.
+Result<std::unique_ptr<Connection>> open_session(const Settings& settings, const ServerSettings& more,
+                                                 Deadline deadline);
 
 }  // namespace sluice::queue::outbox::postgres

@@ -31,6 +31,10 @@ std::string next_parameter(std::vector<Parameter>& parameters, Parameter value) 
   return "$" + std::to_string(parameters.size());
 }
 
+std::string fence_of(const Fence* fence, std::vector<Parameter>& parameters) {
+  return fence == nullptr ? "" : fence->side.while_member(fence->space, fence->member.name, parameters);
+}
+
 std::string array_of_types(std::span<const Group> groups) {
   std::vector<std::string> types;
   types.reserve(groups.size());
@@ -202,7 +206,7 @@ std::string TableSql::clear_error() const {
   return settings_.columns.last_error.empty() ? "" : ", " + quoted(settings_.columns.last_error) + " = NULL";
 }
 
-Statement TableSql::mark_sent(std::span<const Mark> marks) const {
+Statement TableSql::mark_sent(std::span<const Mark> marks, const Fence* fence) const {
   Statement statement;
   std::vector<std::int64_t> ids;
   std::vector<Parameter> only_if;
@@ -213,15 +217,16 @@ Statement TableSql::mark_sent(std::span<const Mark> marks) const {
   const std::string list = next_parameter(statement.parameters, array_of(ids)) + "::bigint[]";
   const std::string conditions = next_parameter(statement.parameters, array_of(only_if)) + "::int[]";
   const std::string unsent = settings_.resend_sent ? "" : " AND o." + quoted(settings_.columns.sent_at) + " IS NULL";
+  const std::string fenced = fence_of(fence, statement.parameters);
   statement.sql = "UPDATE " + table_ + " SET " + quoted(settings_.columns.sent_at) + " = localtimestamp" +
                   clear_error() + " WHERE " + quoted(settings_.columns.id) + " IN (SELECT " + id_ + " FROM " + table_ +
                   " o JOIN unnest(" + list + ", " + conditions + ") AS m(id, only_if) ON " + id_ +
-                  " = m.id WHERE (m.only_if IS NULL OR " + retries_ + " = m.only_if)" + unsent +
+                  " = m.id WHERE (m.only_if IS NULL OR " + retries_ + " = m.only_if)" + unsent + fenced +
                   " FOR UPDATE OF o SKIP LOCKED) RETURNING " + quoted(settings_.columns.id);
   return statement;
 }
 
-Statement TableSql::mark_failed(std::span<const Mark> marks) const {
+Statement TableSql::mark_failed(std::span<const Mark> marks, const Fence* fence) const {
   Statement statement;
   std::vector<std::int64_t> ids;
   std::vector<Parameter> retries;
@@ -245,8 +250,9 @@ Statement TableSql::mark_failed(std::span<const Mark> marks) const {
       next_parameter(parameters, array_of(only_if)) + "::int[]) AS m(id, retries, wait, error, only_if)";
   const std::string error = names.last_error.empty() ? "" : ", " + quoted(names.last_error) + " = h.error";
   const std::string unsent = settings_.resend_sent ? "" : " AND o." + quoted(names.sent_at) + " IS NULL";
+  const std::string fenced = fence_of(fence, parameters);
   statement.sql = "WITH h AS MATERIALIZED (SELECT m.* FROM " + table_ + " o JOIN " + list + " ON " + id_ +
-                  " = m.id WHERE (m.only_if IS NULL OR " + retries_ + " = m.only_if)" + unsent +
+                  " = m.id WHERE (m.only_if IS NULL OR " + retries_ + " = m.only_if)" + unsent + fenced +
                   " FOR UPDATE OF o SKIP LOCKED) UPDATE " + table_ + " AS o SET " + quoted(names.retry_count) +
                   " = h.retries, " + quoted(names.retry_at) + " = localtimestamp + h.wait * interval '1 microsecond'" +
                   error + " FROM h WHERE " + id_ + " = h.id RETURNING h.id";

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "host/stores/outbox/postgres/connection.hpp"
+#include "host/stores/outbox/postgres/side_table.hpp"
 #include "host/stores/outbox/rows.hpp"
 #include "host/stores/outbox/settings.hpp"
 
@@ -38,8 +39,9 @@ class TableSql {
   /// group's place, from 1.
   Statement groups(std::span<const Group> groups, std::size_t limit, const FetchRequest& request, bool indexed) const;
 
-  Statement mark_sent(std::span<const Mark> marks) const;
-  Statement mark_failed(std::span<const Mark> marks) const;
+  /// `fence`: null, or the member without whose name nothing is written.
+  Statement mark_sent(std::span<const Mark> marks, const Fence* fence) const;
+  Statement mark_failed(std::span<const Mark> marks, const Fence* fence) const;
   /// Of these ids, those that are still to be marked: the id and retry_count.
   Statement still_pending(const std::vector<std::int64_t>& ids) const;
   std::string clear_error() const;

@@ -1,0 +1,183 @@
+#include "host/stores/outbox/lease_locks.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace sluice::queue::outbox {
+namespace {
+
+constexpr int kLeasesUntilBuried = 20;
+constexpr Duration kPatienceAtTheEnd = std::chrono::seconds(1);
+
+// A name for a session that nobody else has: 52 bits, never zero.
+std::int64_t fresh_name(Random& random) { return static_cast<std::int64_t>(random.next() >> 12U) | 1; }
+
+std::string host_of(std::int64_t member) { return std::to_string(member); }
+
+}  // namespace
+
+Error name_is_gone() {
+  return {ErrorCode::unavailable, "others have taken this session for dead, for its lease ended without a heartbeat"};
+}
+
+LeaseLocks::LeaseLocks(std::unique_ptr<LeaseBook> book, Settings settings, const Clock& clock, Random& random)
+    : book_(std::move(book)),
+      settings_(std::move(settings)),
+      clock_(clock),
+      self_{.name = fresh_name(random), .lease = settings_.lease},
+      lease_(settings_.lease),
+      members_(settings_.lease) {}
+
+LeaseLocks::~LeaseLocks() {
+  if (self_.counter != 0) {
+    book_->leave(self_, Deadline::at(clock_.steady_now() + kPatienceAtTheEnd));
+  }
+}
+
+Result<Members> LeaseLocks::join(const LockSpace& space, Deadline deadline) {
+  book_->open(space);
+  self_.buckets = space.buckets;
+  self_.counter = 1;
+  const SteadyTime began = clock_.steady_now();
+  if (const auto written = book_->announce(self_, deadline); !written) {
+    return written.error();
+  }
+  (void)lease_.renewed(began, clock_.steady_now());  // the first one: there is nothing that could have been lost
+  return look(deadline);
+}
+
+Result<Members> LeaseLocks::beat(Deadline deadline) {
+  const SteadyTime began = clock_.steady_now();
+  ++self_.counter;
+  if (const auto written = book_->announce(self_, deadline); !written) {
+    return written.error();
+  }
+  if (!lease_.renewed(began, clock_.steady_now())) {
+    lease_.gone();
+    return ended();
+  }
+  return look(deadline);
+}
+
+Result<Members> LeaseLocks::look(Deadline deadline) {
+  const auto listed = book_->members(deadline);
+  if (!listed) {
+    return listed.error();
+  }
+  const SteadyTime now = clock_.steady_now();
+  std::vector<Heartbeat> beats;
+  beats.reserve(listed->size());
+  for (const LeaseMember& member : *listed) {
+    beats.push_back({.host = host_of(member.name), .counter = member.counter, .lease = member.lease});
+  }
+  members_.saw(beats, now);
+  Members members{.count = 0, .other_buckets = 0};
+  for (const LeaseMember& member : *listed) {
+    if (members_.alive(host_of(member.name), now)) {
+      ++members.count;
+      members.other_buckets = member.buckets == self_.buckets ? members.other_buckets : member.buckets;
+    }
+  }
+  members.count = std::max(members.count, std::uint32_t{1});
+  bury(*listed, deadline);
+  return members;
+}
+
+// Heartbeats of the dead would stay for ever.
+void LeaseLocks::bury(std::span<const LeaseMember> members, Deadline deadline) {
+  const SteadyTime long_ago = clock_.steady_now() - kLeasesUntilBuried * settings_.lease;
+  std::vector<LeaseMember> dead;
+  for (const LeaseMember& member : members) {
+    if (member.name != self_.name && members_.dead_since(host_of(member.name), long_ago)) {
+      dead.push_back(member);
+    }
+  }
+  if (!dead.empty()) {
+    book_->bury(dead, deadline);
+  }
+}
+
+Result<std::vector<std::uint32_t>> LeaseLocks::lock(std::span<const std::uint32_t> buckets, Deadline deadline) {
+  const auto leases = book_->buckets(deadline);
+  if (!leases) {
+    return leases.error();
+  }
+  const SteadyTime now = clock_.steady_now();
+  std::vector<Handover> free;
+  for (const std::uint32_t bucket : buckets) {
+    const auto found = leases->find(bucket);
+    const BucketLease before = found == leases->end() ? BucketLease{} : found->second;
+    if (before.owner != 0) {
+      members_.met(host_of(before.owner), now);
+    }
+    const bool ours = before.owner == self_.name && !held_.contains(bucket);
+    if (before.owner == 0 || ours || !members_.alive(host_of(before.owner), now)) {
+      free.push_back({bucket, before});
+    }
+  }
+  std::vector<std::uint32_t> got;
+  if (!free.empty()) {
+    auto changed = book_->change_hands(free, self_.name, deadline);
+    if (!changed) {
+      return changed.error();
+    }
+    got = *std::move(changed);
+  }
+  for (const Handover& handover : free) {
+    if (std::find(got.begin(), got.end(), handover.bucket) != got.end()) {
+      held_[handover.bucket] = {self_.name, handover.before.epoch + 1};
+    }
+  }
+  if (const auto ours = still_ours(); !ours) {
+    return ours.error();
+  }
+  return got;
+}
+
+Result<void> LeaseLocks::unlock(std::span<const std::uint32_t> buckets, Deadline deadline) {
+  std::vector<Handover> given;
+  for (const std::uint32_t bucket : buckets) {
+    if (const auto held = held_.find(bucket); held != held_.end()) {
+      given.push_back({bucket, held->second});
+      held_.erase(held);
+    }
+  }
+  if (given.empty()) {
+    return {};
+  }
+  const auto changed = book_->change_hands(given, 0, deadline);
+  if (!changed) {
+    // What is neither held nor given back would be nobody's for as long as this session lives.
+    return Error(ErrorCode::unavailable, changed.error().message());
+  }
+  return {};
+}
+
+Result<std::vector<MarkStatus>> LeaseLocks::mark(std::span<const Mark> marks, Deadline deadline) {
+  if (self_.counter == 0) {
+    return book_->mark(marks, nullptr, deadline);
+  }
+  if (const auto ours = still_ours(); !ours) {
+    return ours.error();
+  }
+  const SteadyTime began = clock_.steady_now();
+  ++self_.counter;
+  auto marked = book_->mark(marks, &self_, deadline);
+  if (marked && book_->marks_are_heartbeats() && !lease_.renewed(began, clock_.steady_now())) {
+    // What is written is written, for nobody had taken this member's name away; the next call ends the session.
+    lease_.gone();
+  }
+  return marked;
+}
+
+Result<void> LeaseLocks::still_ours() const {
+  return lease_.holds(clock_.steady_now()) ? Result<void>() : Result<void>(ended());
+}
+
+Error LeaseLocks::ended() const {
+  return {ErrorCode::unavailable, "outbox '" + settings_.outbox +
+                                      "': the lease ended before it could be renewed; what it held is free for others"};
+}
+
+}  // namespace sluice::queue::outbox

@@ -1,0 +1,109 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/random.hpp"
+#include "host/stores/membership.hpp"
+#include "host/stores/outbox/database.hpp"
+
+namespace sluice::queue::outbox {
+
+/// A session among the members of a space, as it stands in the book. A value.
+struct LeaseMember {
+  std::int64_t name = 0;     ///< never zero
+  std::int64_t counter = 0;  ///< 1 is its first heartbeat
+  Duration lease{};
+  std::uint32_t buckets = 0;
+};
+
+/// Who has a bucket, as it stands in the book. A value.
+struct BucketLease {
+  std::int64_t owner = 0;  ///< 0: nobody, or somebody who is no member any more
+  std::int64_t epoch = 0;  ///< grows whenever it changes hands
+};
+
+/// A bucket that is to change hands, unless somebody was quicker.
+struct Handover {
+  std::uint32_t bucket = 0;
+  BucketLease before;
+};
+
+/// Where it is written down which sessions there are and who of them has which bucket: items beside the rows, or a side
+/// table. It judges nothing. Not thread-safe; deadlines and errors as LockSession's.
+class LeaseBook {
+ public:
+  LeaseBook() = default;
+  LeaseBook(const LeaseBook&) = delete;
+  LeaseBook& operator=(const LeaseBook&) = delete;
+  virtual ~LeaseBook() = default;
+
+  /// Which space is meant from now on. Once, before any other call but `mark`.
+  virtual void open(const LockSpace& space) = 0;
+  /// Writes a heartbeat. ErrorCode::unavailable when others have taken this member's name away.
+  virtual Result<void> announce(const LeaseMember& member, Deadline deadline) = 0;
+  virtual Result<std::vector<LeaseMember>> members(Deadline deadline) = 0;
+  /// Takes the names of members away that have long been dead. It does no harm when it fails.
+  virtual void bury(std::span<const LeaseMember> dead, Deadline deadline) = 0;
+  /// What is absent, nobody has had yet.
+  virtual Result<std::map<std::uint32_t, BucketLease>> buckets(Deadline deadline) = 0;
+  /// Gives those that are still as they were `before` to `owner` (0: nobody); which they are. The owners before, who
+  /// are dead or `owner` himself, cannot write marks after that where the book can see to it.
+  virtual Result<std::vector<std::uint32_t>> change_hands(std::span<const Handover> handovers, std::int64_t owner,
+                                                          Deadline deadline) = 0;
+  /// Takes a member away that ends in peace.
+  virtual void leave(const LeaseMember& member, Deadline deadline) = 0;
+
+  /// As LockSession::mark. `member`: null for a session that has not joined; otherwise it is written together with the
+  /// marks, as another heartbeat, where `marks_are_heartbeats`, and nothing is written once its name is gone.
+  virtual Result<std::vector<MarkStatus>> mark(std::span<const Mark> marks, const LeaseMember* member,
+                                               Deadline deadline) = 0;
+  virtual bool marks_are_heartbeats() const = 0;
+};
+
+/// What a book says to whoever's name is not in it any more.
+Error name_is_gone();
+
+/// Locks that are leases: each member writes heartbeats, and has what the book says that it has until its lease ends.
+/// That it measures on its own monotonic clock, and others take it for ended only once they have seen no heartbeat for
+/// as long: no two clocks are compared.
+class LeaseLocks final : public LockSession {
+ public:
+  struct Settings {
+    std::string outbox;  ///< for messages
+    Duration lease{};
+    Duration beat_every{};  ///< while nothing changes hands
+  };
+  /// `clock` must outlive it.
+  LeaseLocks(std::unique_ptr<LeaseBook> book, Settings settings, const Clock& clock, Random& random);
+  /// Leaves, so that the others' shares grow at once.
+  ~LeaseLocks() override;
+
+  Duration beat_every(Duration /*lease*/) const override { return settings_.beat_every; }
+  Result<Members> join(const LockSpace& space, Deadline deadline) override;
+  Result<Members> beat(Deadline deadline) override;
+  Result<std::vector<std::uint32_t>> lock(std::span<const std::uint32_t> buckets, Deadline deadline) override;
+  Result<void> unlock(std::span<const std::uint32_t> buckets, Deadline deadline) override;
+  Result<std::vector<MarkStatus>> mark(std::span<const Mark> marks, Deadline deadline) override;
+
+ private:
+  Result<Members> look(Deadline deadline);
+  void bury(std::span<const LeaseMember> members, Deadline deadline);
+  Result<void> still_ours() const;
+  Error ended() const;
+
+  const std::unique_ptr<LeaseBook> book_;
+  const Settings settings_;
+  const Clock& clock_;
+  LeaseMember self_;
+  OwnLease lease_;
+  Membership members_;
+  std::map<std::uint32_t, BucketLease> held_;
+};
+
+}  // namespace sluice::queue::outbox
