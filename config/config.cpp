@@ -26,6 +26,10 @@ const StoreConfig& HostConfig::store_of(const std::string& queue_name) const {
   return named == stores.end() ? store : named->second;
 }
 
+bool HostConfig::leased(const std::string& queue_name) const {
+  return store_of(queue_name).kind == StoreKind::dynamodb && queue(queue_name).layout == Layout::leased;
+}
+
 const OutboxConfig* HostConfig::outbox(const std::string& queue_name) const {
   const auto outbox_name = outbox_named(queue_name);
   const auto found = outbox_name ? outboxes.find(*outbox_name) : outboxes.end();

@@ -46,6 +46,10 @@ struct Option {
 };
 
 enum class StoreKind { sqlite, dynamodb };
+/// How a queue lies in its DynamoDB table.
+enum class Layout { dynamomq, leased };
+/// What is committed with a handler's effects in a leased queue: nothing more, or that its host still owns the shard.
+enum class Fence { none, strict };
 enum class Source { standard, dlq };
 enum class Backoff { constant, linear, exponential };
 enum class Jitter { none, full, equal };
@@ -67,14 +71,20 @@ struct StoreConfig {
   std::string endpoint;                ///< DynamoDB; empty: AWS's own
 };
 
+/// The table of leased queues that name no other: one has room for many.
+inline constexpr const char* kLeasedTable = "sluice-queues";
+
 /// How a queue differs from the defaults.
 struct QueueConfig {
   std::string store;  ///< of [stores.NAME]; empty: the default one
-  std::string table;  ///< default: the queue's name
+  std::string table;  ///< default: the queue's name; of a leased queue kLeasedTable
   std::string index = "dynamo-mq-index-queue_type-sent_at";
   Duration visibility_timeout = std::chrono::seconds(30);
   bool dedup_by_content = false;                    ///< messages of the same content count as duplicates
   Duration dedup_window = std::chrono::minutes(5);  ///< within which duplicates are not delivered
+  Layout layout = Layout::dynamomq;                 ///< of a queue in a DynamoDB table
+  std::uint32_t shards = 8;                         ///< of a leased queue, until its table says another number
+  Fence fence = Fence::none;                        ///< of a leased queue
   std::uint64_t max_in_flight = 0;                  ///< of everybody's; 0: no limit
   Duration max_lease = std::chrono::hours(12);      ///< no receipt is extended beyond
   // What each host may spend on it, in units a second; 0: no limit.
@@ -127,6 +137,8 @@ struct HostConfig {
   QueueConfig queue(const std::string& name) const;
   /// The store that the queue lies in.
   const StoreConfig& store_of(const std::string& queue) const;
+  /// Whether it lies in a DynamoDB table of the leased layout.
+  bool leased(const std::string& queue) const;
   /// The outbox that "outbox:NAME" means; nullptr for any other name, and where there is none of that name.
   const OutboxConfig* outbox(const std::string& queue) const;
 };

@@ -142,6 +142,41 @@ void read_store_name(Section& section, Reader& reader, const HostConfig& config,
                                                                         : "known are " + listed));
 }
 
+StoreKind kind_of(const HostConfig& config, const QueueConfig& queue) {
+  const auto store = config.stores.find(queue.store);
+  return store == config.stores.end() ? config.store.kind : store->second.kind;
+}
+
+constexpr std::array<Choice<Layout>, 2> kLayouts{{{"dynamomq", Layout::dynamomq}, {"leased", Layout::leased}}};
+constexpr std::array<Choice<Fence>, 2> kFences{{{"none", Fence::none}, {"strict", Fence::strict}}};
+constexpr std::uint32_t kMostShards = 1024;
+
+/// How the queue lies in its table, and what goes with one layout only.
+void read_layout(Section& section, Reader& reader, const HostConfig& config, QueueConfig& queue) {
+  section.read("layout", queue.layout, kLayouts);
+  section.read("shards", queue.shards, 1, kMostShards);
+  section.read("fence", queue.fence, kFences);
+  const bool leased = queue.layout == Layout::leased;
+  if (const Member* layout = section.find("layout"); leased && kind_of(config, queue) != StoreKind::dynamodb) {
+    reader.error(layout->place, section.naming("layout") +
+                                    "is how a queue lies in a DynamoDB table, and this one lies in a SQLite file; take "
+                                    "it away, or give the queue a store of kind = \"dynamodb\"");
+  }
+  for (const char* key : {"shards", "fence"}) {
+    if (const Member* member = section.find(key); member != nullptr && !leased) {
+      reader.error(member->place, section.naming(key) + "goes with layout = \"leased\" only; leave it out");
+    }
+  }
+  if (const Member* index = section.find("index"); index != nullptr && leased) {
+    reader.error(index->place, section.naming("index") +
+                                   "goes with layout = \"dynamomq\" only: a leased table has no "
+                                   "index; leave it out");
+  }
+  if (leased && section.find("table") == nullptr) {
+    queue.table = kLeasedTable;
+  }
+}
+
 constexpr std::array<Choice<bool>, 2> kDedups{{{"id", false}, {"content", true}}};
 constexpr std::uint32_t kMostInFlight = 120'000;  // SQS's
 
@@ -159,10 +194,9 @@ void read_sending_rules(Section& section, Reader& reader, const HostConfig& conf
                                          format_duration(queue.visibility_timeout) + "; it is " +
                                          format_duration(queue.max_lease));
   }
-  const auto store = config.stores.find(queue.store);
-  const StoreKind kind = store == config.stores.end() ? config.store.kind : store->second.kind;
-  read_budget(section, reader, kind, queue);
-  if (const Member* limit = section.find("max_in_flight"); limit != nullptr && kind == StoreKind::dynamodb) {
+  read_budget(section, reader, kind_of(config, queue), queue);
+  const Member* limit = section.find("max_in_flight");
+  if (limit != nullptr && kind_of(config, queue) == StoreKind::dynamodb) {
     reader.error(limit->place, section.naming("max_in_flight") +
                                    "needs a queue on SQLite: in a DynamoDB table nobody can count what is in flight "
                                    "without reading all of it; limit each host's job with 'concurrency' instead");
@@ -176,6 +210,7 @@ void read_queue(Section section, Reader& reader, const Member& member, HostConfi
   read_store_name(section, reader, config, queue);
   section.read("table", queue.table, table_complaint);
   section.read("index", queue.index, table_complaint);
+  read_layout(section, reader, config, queue);
   // DynamoDB itself sets no limit; SQS's twelve hours is what users of queues expect, and below a second a lease would
   // lapse between two extensions.
   section.read("visibility_timeout", queue.visibility_timeout, {seconds(1), hours(12)});

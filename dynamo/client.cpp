@@ -190,11 +190,24 @@ std::vector<TransactResult> Client::transact_each(std::span<const TransactWriteR
 }
 
 Result<Page> Client::query(const QueryRequest& request, Deadline deadline) {
-  Page output;
-  Call call = make_call("Query", request.table, encode(request));
-  call.decode = keep_in(output, decode_page);
-  core_->run({&call, 1}, deadline);
-  return result_of(call, std::move(output));
+  return std::move(query_each({&request, 1}, deadline).front());
+}
+
+std::vector<Result<Page>> Client::query_each(std::span<const QueryRequest> requests, Deadline deadline) {
+  std::vector<Page> outputs(requests.size());
+  std::vector<Call> calls;
+  calls.reserve(requests.size());
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    Call& call = calls.emplace_back(make_call("Query", requests[i].table, encode(requests[i])));
+    call.decode = keep_in(outputs[i], decode_page);
+  }
+  core_->run(calls, deadline);
+  std::vector<Result<Page>> results;
+  results.reserve(requests.size());
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    results.push_back(result_of(calls[i], std::move(outputs[i])));
+  }
+  return results;
 }
 
 Result<Page> Client::scan(const ScanRequest& request, Deadline deadline) {

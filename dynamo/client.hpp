@@ -237,6 +237,8 @@ class Client {
   /// caller may make the same request again within ten minutes.
   std::vector<TransactResult> transact_each(std::span<const TransactWriteRequest> requests, Deadline deadline);
   Result<Page> query(const QueryRequest& request, Deadline deadline);
+  /// Several at once, side by side. Results in the order of the requests.
+  std::vector<Result<Page>> query_each(std::span<const QueryRequest> requests, Deadline deadline);
   Result<Page> scan(const ScanRequest& request, Deadline deadline);
 
   /// At most 25 statements a batch; several batches run side by side. Results in the order of the batches. The

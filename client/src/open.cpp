@@ -3,6 +3,7 @@
 #include "client/src/core.hpp"
 #include "dynamo/connection.hpp"
 #include "host/stores/dynamomq/dynamomq_queues.hpp"
+#include "host/stores/leased/leased_queues.hpp"
 #include "host/stores/sqlite/sqlite_queues.hpp"
 
 namespace sluice::client {
@@ -13,6 +14,8 @@ constexpr std::size_t kSqliteLot = 2'000;
 constexpr const char* kQueueFile = "queue file";
 constexpr const char* kNoRegion =
     "no AWS region is named; set DynamoDbQueue::region, the variable AWS_REGION, or region in your AWS profile";
+constexpr const char* kNoLeasedRegion =
+    "no AWS region is named; set LeasedQueue::region, the variable AWS_REGION, or region in your AWS profile";
 
 /// A store with the machine's clock, and the client it stands on when that is DynamoDB's. Each part uses those before
 /// it.
@@ -49,6 +52,31 @@ Result<QueueClient> QueueClient::open(const DynamoDbQueue& queue, const ClientOp
   owned->queues =
       queue::dynamomq::make_dynamomq_queues(layout, owned->connection->client(), owned->clock, owned->random);
   return client_of(std::move(owned), {.queue = queue.table, .options = options});
+}
+
+Result<QueueClient> QueueClient::open(const LeasedQueue& queue, const ClientOptions& options) {
+  namespace leased = queue::leased;
+  if (queue.queue.empty()) {
+    return Error(ErrorKind::building_expression, "LeasedQueue::queue is empty; name the queue");
+  }
+  if (queue.shards < leased::kLeastShards || queue.shards > leased::kMostShards) {
+    return Error(ErrorKind::building_expression, "LeasedQueue::shards is " + std::to_string(queue.shards) +
+                                                     ", and a queue has " + std::to_string(leased::kLeastShards) +
+                                                     " to " + std::to_string(leased::kMostShards));
+  }
+  auto owned = std::make_unique<OwnedStore>();
+  auto connection = dynamo::Connection::open({.region = queue.region, .endpoint = queue.endpoint, .observer = {}},
+                                             kNoLeasedRegion, owned->clock, owned->random);
+  if (!connection) {
+    return Error(ErrorKind::dynamodb_api, connection.error().message);
+  }
+  owned->connection = std::move(*connection);
+  leased::LeasedOptions layout;
+  layout.queues[queue.queue] = {.table = queue.table, .shards = queue.shards};
+  layout.warn = options.on_warning;
+  layout.region = owned->connection->region();
+  owned->queues = leased::make_leased_queues(layout, owned->connection->client(), owned->clock, owned->random);
+  return client_of(std::move(owned), {.queue = queue.queue, .options = options});
 }
 
 Result<QueueClient> QueueClient::open(const SqliteQueue& queue, const ClientOptions& options) {

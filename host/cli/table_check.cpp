@@ -65,6 +65,38 @@ TableFinding outside_finding(const OutsideItems& items) {
           "give each a queue_type of STANDARD or DLQ and a sent_at, or delete it"};
 }
 
+TableFinding not_looked_at(const Error& error) {
+  return {FindingLevel::advice, "its items could not be looked at: " + error.message(),
+          "allow dynamodb:Scan to have them counted"};
+}
+
+TableFinding not_all(std::uint64_t read) {
+  return {FindingLevel::advice, "only the first " + std::to_string(read) + " items were looked at",
+          "--all-items looks at every one, for half a read unit each 4 KB"};
+}
+
+/// What is odd among the items of a leased table. Reported as those of the other layout are.
+void add_leased_items(const TableTarget& target, std::size_t most_requests, Examined& examined) {
+  auto items = look_at_leased_items(target, most_requests);
+  if (!items) {
+    examined.findings.push_back(not_looked_at(items.error()));
+    return;
+  }
+  for (TableFinding& finding : items->findings) {
+    examined.usable = examined.usable && finding.level == FindingLevel::advice;
+    examined.findings.push_back(std::move(finding));
+  }
+  if (!items->whole) {
+    examined.findings.push_back(not_all(items->read));
+  }
+  examined.items = OutsideItems{.read = items->read,
+                                .outside = items->foreign,
+                                .ours = 0,
+                                .whole = items->whole,
+                                .read_units = items->read_units,
+                                .first = {}};
+}
+
 Examined examine(const TableTarget& target, const dynamo::TableDescription& table, bool all_items) {
   Examined examined{.findings = queue::dynamomq::examine_table(table, target.spec)};
   examined.usable = std::none_of(examined.findings.begin(), examined.findings.end(),
@@ -75,19 +107,21 @@ Examined examine(const TableTarget& target, const dynamo::TableDescription& tabl
   if (auto ttl = look_at_ttl(target)) {
     examined.findings.push_back(std::move(*ttl));
   }
-  auto items = look_at_items(target, all_items ? std::numeric_limits<std::size_t>::max() : kMostRequests);
+  const std::size_t most_requests = all_items ? std::numeric_limits<std::size_t>::max() : kMostRequests;
+  if (!target.spec.layout.indexed) {
+    add_leased_items(target, most_requests, examined);
+    return examined;
+  }
+  auto items = look_at_items(target, most_requests);
   if (!items) {
-    examined.findings.push_back({FindingLevel::advice, "its items could not be looked at: " + items.error().message(),
-                                 "allow dynamodb:Scan to have them counted"});
+    examined.findings.push_back(not_looked_at(items.error()));
     return examined;
   }
   if (items->outside > 0) {
     examined.findings.push_back(outside_finding(*items));
   }
   if (!items->whole) {
-    examined.findings.push_back({FindingLevel::advice,
-                                 "only the first " + std::to_string(items->read) + " items were looked at",
-                                 "--all-items looks at every one, for half a read unit each 4 KB"});
+    examined.findings.push_back(not_all(items->read));
   }
   examined.items = std::move(*items);
   return examined;
@@ -117,7 +151,13 @@ std::string json_report(const TableTarget& target, const Examined& examined) {
   JsonText json(JsonText::Layout::indented);
   json.begin_object();
   json.member("table", target.spec.table);
-  json.member("index", target.spec.index);
+  json.member("layout", target.spec.layout.name);
+  json.key("index");
+  if (target.spec.layout.indexed) {
+    json.value(target.spec.index);
+  } else {
+    json.null();
+  }
   json.member("ok", examined.usable);
   json.key("findings");
   json.begin_array();
@@ -147,7 +187,8 @@ std::string text_report(const TableTarget& target, const Examined& examined, boo
             "\n";
   }
   if (examined.usable) {
-    text += "table " + target.spec.table + " with index " + target.spec.index + " holds a queue\n";
+    text += "table " + target.spec.table + with_index(target) +
+            (target.spec.layout.indexed ? " holds a queue\n" : " holds leased queues\n");
   }
   return text;
 }
@@ -195,10 +236,13 @@ Command table_check_command() {
       .description =
           "Looks at keys, types, index, projection, state and TTL, and names each difference with its mend. Then looks "
           "for "
-          "items that no queue shows, because the index leaves them out: it counts them and names the first ten. That "
+          "items that no queue shows, because the index leaves them out, and in a leased table for whatever nobody "
+          "could "
+          "hand out, half-made ownership items and heartbeats that cannot be: it counts them and names the first ten. "
+          "That "
           "reads at most 100 MB, or with --all-items all there is, for half a read unit each 4 KB. Exit 0: the table "
           "can be used, though there may be advice; 1: it cannot, or not yet.",
-      .flags = with_place_flags(
+      .flags = with_table_flags(
           joined({{.name = "all-items", .help = "look at every item, however many there are"}}, output_flags())),
       .examples =
           "sluice table check --queue orders --output text\n"

@@ -72,7 +72,13 @@ std::string as_json(const TableTarget& target, const std::string& region, bool c
   JsonText json(JsonText::Layout::indented);
   json.begin_object();
   json.member("table", target.spec.table);
-  json.member("index", target.spec.index);
+  json.member("layout", target.spec.layout.name);
+  json.key("index");
+  if (target.spec.layout.indexed) {
+    json.value(target.spec.index);
+  } else {
+    json.null();
+  }
   json.member("region", region);
   json.member("created", created);
   json.end_object();
@@ -80,7 +86,7 @@ std::string as_json(const TableTarget& target, const std::string& region, bool c
 }
 
 std::string as_text(const TableTarget& target, const std::string& region, bool created) {
-  return "table " + target.spec.table + " with index " + target.spec.index + " in " + region +
+  return "table " + target.spec.table + with_index(target) + " in " + region +
          (created ? " is made\n" : " was there already, and is right\n");
 }
 
@@ -143,11 +149,13 @@ Command table_create_command() {
       .summary = "Make the DynamoDB table and index that a queue needs",
       .usage = "(--queue QUEUE | --table TABLE) [OPTION]...",
       .description =
-          "The table is DynamoMQ's, paid for by request, and protected from deletion. Waits until it can be "
+          "The table is DynamoMQ's, or with --layout leased one for many queues without an index, which takes two "
+          "write "
+          "units a message in place of six; paid for by request, and protected from deletion. Waits until it can be "
           "used, and has DynamoDB remove void deduplication ids, unique keys and idempotency keys (TTL). One that is "
           "there and right is a success; one that is there and differs is an error that "
           "names every difference. Ctrl-C ends the waiting, not the table.",
-      .flags = with_place_flags(joined(
+      .flags = with_table_flags(joined(
           {{.name = "no-deletion-protection", .value = {}, .help = "leave the table unprotected"},
            {.name = "no-ttl", .value = {}, .help = "leave DynamoDB's TTL as it is"},
            {.name = "print-terraform", .value = {}, .help = "make nothing; print the table as Terraform has it"}},
@@ -155,6 +163,7 @@ Command table_create_command() {
       .examples =
           "sluice table create --queue orders\n"
           "sluice table create --table orders --endpoint http://127.0.0.1:8000\n"
+          "sluice table create --table sluice-queues --layout leased\n"
           "sluice table create --table orders --print-terraform > orders.tf",
       .run = create_table,
   };

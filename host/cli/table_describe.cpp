@@ -148,7 +148,7 @@ Command table_describe_command() {
       .description =
           "Items and bytes are DynamoDB's own count, which is up to six hours old; `sluice stats` counts now. The "
           "time to live of a table is not part of DynamoDB's description; queues do without.",
-      .flags = with_place_flags(output_flags()),
+      .flags = with_table_flags(output_flags()),
       .examples =
           "sluice table describe --queue orders --output text\n"
           "sluice table describe --table orders | jq .item_count",

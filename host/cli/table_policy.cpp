@@ -59,15 +59,16 @@ OrExit<WritesBy> way_of_writing(const Arguments& arguments) {
 }
 
 std::vector<PolicyStatement> statements_of(const std::vector<Role>& roles, WritesBy writes, const std::string& table,
-                                           const std::string& index) {
+                                           const queue::dynamomq::TableSpec& spec) {
   std::vector<PolicyStatement> statements;
   for (const Role role : roles) {
-    const auto permissions = queue::dynamomq::permissions_of(role, writes);
+    const auto permissions = spec.layout.indexed ? queue::dynamomq::permissions_of(role, writes)
+                                                 : queue::dynamomq::leased_permissions_of(role, writes);
     std::string id(to_string(role));
     id.front() = static_cast<char>(id.front() - 'a' + 'A');
     statements.push_back({id + "OnTable", actions_of(permissions.table), table});
     if (!permissions.index.empty()) {
-      statements.push_back({id + "OnIndex", actions_of(permissions.index), table + "/index/" + index});
+      statements.push_back({id + "OnIndex", actions_of(permissions.index), table + "/index/" + spec.index});
     }
   }
   return statements;
@@ -118,7 +119,7 @@ Exit print_policy(const Arguments& arguments, Console& console) {
   if (arn.has_error()) {
     return arn.error();
   }
-  const auto statements = statements_of(*roles, *writes, *arn, target->spec.index);
+  const auto statements = statements_of(*roles, *writes, *arn, target->spec);
   if (format == "json") {
     console.out(json_policy(statements));
     return Exit::ok();
@@ -145,7 +146,7 @@ Command table_policy_command() {
           "the policy holds for the table of that name in every account and region of its user. With --writes single "
           "it needs no PartiQL, as DynamoMQ's own policy: each message is then written by about 3 requests of its "
           "own, in place of a share of a batch.",
-      .flags = with_place_flags(
+      .flags = with_table_flags(
           {{.name = "role",
             .value = "host|producer|reader|operator|setup|effects",
             .help = "whose privileges; may be repeated [default: host]",

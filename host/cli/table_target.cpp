@@ -12,7 +12,33 @@ namespace {
 
 constexpr Duration kDescribeTime = std::chrono::seconds(30);
 
+/// The layout that the command line names, or the host file.
+OrExit<queue::dynamomq::TableLayout> layout_of(const Arguments& arguments, const config::QueueConfig& queue) {
+  using queue::dynamomq::kDynamoMqLayout;
+  using queue::dynamomq::kLeasedLayout;
+  const auto configured = queue.layout == config::Layout::leased ? kLeasedLayout : kDynamoMqLayout;
+  const std::string named = arguments.get("layout", std::string(configured.name));
+  if (named != kDynamoMqLayout.name && named != kLeasedLayout.name) {
+    return Exit::usage("--layout is dynamomq or leased, not \"" + named + "\"");
+  }
+  if (named == kLeasedLayout.name && arguments.has("index")) {
+    return Exit::usage("--index goes with --layout dynamomq only: a leased table has no index");
+  }
+  return named == kLeasedLayout.name ? kLeasedLayout : kDynamoMqLayout;
+}
+
 }  // namespace
+
+std::vector<Flag> with_table_flags(std::vector<Flag> own) {
+  own.push_back({.name = "layout",
+                 .value = "dynamomq|leased",
+                 .help = "how queues lie in the table [default: the host file's word, else dynamomq]"});
+  return with_place_flags(std::move(own));
+}
+
+std::string with_index(const TableTarget& target) {
+  return target.spec.layout.indexed ? " with index " + target.spec.index : std::string();
+}
 
 OrExit<TableTarget> find_table(const Arguments& arguments) {
   if (arguments.has("queue") && arguments.has("table")) {
@@ -31,6 +57,11 @@ OrExit<TableTarget> find_table(const Arguments& arguments) {
   TableTarget target{.place = std::move(*place), .spec = {}, .connection = {}};
   target.spec.table = queue.table;
   target.spec.index = queue.index;
+  const auto layout = layout_of(arguments, queue);
+  if (layout.has_error()) {
+    return layout.error();
+  }
+  target.spec.layout = *layout;
   target.connection = runtime::DynamoDbConnection::options_of(target.place.host(), queue.store);
   return target;
 }
@@ -60,6 +91,17 @@ std::optional<queue::dynamomq::TableFinding> look_at_ttl(const TableTarget& targ
     return std::nullopt;
   }
   return queue::dynamomq::examine_ttl((*connection)->client(), target.spec, Deadline::after(clock, kDescribeTime));
+}
+
+Result<queue::leased::TableItems> look_at_leased_items(const TableTarget& target, std::size_t most_requests) {
+  const SystemClock clock;
+  SeededRandom random;
+  const auto connection = runtime::DynamoDbConnection::open(target.connection, clock, random);
+  if (connection.has_error()) {
+    return connection.error();
+  }
+  return queue::leased::examine_items((*connection)->client(), target.spec.table, most_requests, clock.wall_now(),
+                                      Deadline::never());
 }
 
 Result<queue::dynamomq::OutsideItems> look_at_items(const TableTarget& target, std::size_t most_requests) {

@@ -11,6 +11,7 @@
 #include "host/stores/dynamomq/outside_items.hpp"
 #include "host/stores/dynamomq/table.hpp"
 #include "host/stores/dynamomq/table_findings.hpp"
+#include "host/stores/leased/table_items.hpp"
 
 namespace sluice::cli {
 
@@ -21,6 +22,12 @@ struct TableTarget {
   runtime::DynamoDbConnection::Options connection;
 };
 
+/// The options of a `table` command: those that say where the table is, and its layout.
+std::vector<Flag> with_table_flags(std::vector<Flag> own);
+
+/// "with index INDEX", where its layout has one; empty text otherwise.
+std::string with_index(const TableTarget& target);
+
 /// As QueuePlace::find. Exit 78 when the queue is one of SQLite's.
 OrExit<TableTarget> find_table(const Arguments& arguments);
 
@@ -29,6 +36,9 @@ OrExit<dynamo::TableDescription> describe_table(const TableTarget& target, std::
 
 /// What is not right about its TTL; nothing: it is on, or nobody can be asked.
 std::optional<queue::dynamomq::TableFinding> look_at_ttl(const TableTarget& target);
+
+/// The same of a leased table: what lies in it, and what is odd about it.
+Result<queue::leased::TableItems> look_at_leased_items(const TableTarget& target, std::size_t most_requests);
 
 /// Looks for items that no queue shows. Fails as the look itself does.
 Result<queue::dynamomq::OutsideItems> look_at_items(const TableTarget& target, std::size_t most_requests);

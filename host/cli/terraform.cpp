@@ -1,6 +1,5 @@
 #include "host/cli/terraform.hpp"
 
-#include "host/stores/dynamomq/key_items.hpp"
 #include "host/stores/dynamomq/schema.hpp"
 
 namespace sluice::cli {
@@ -34,18 +33,23 @@ std::string terraform_table(const queue::dynamomq::TableSpec& spec) {
   std::string text = "resource \"aws_dynamodb_table\" " + quoted(terraform_name(spec.table)) + " {\n";
   text += "  name                        = " + quoted(spec.table) + "\n";
   text += "  billing_mode                = \"PAY_PER_REQUEST\"\n";
-  text += "  hash_key                    = " + quoted(attribute::kId) + "\n";
+  text += "  hash_key                    = " + quoted(spec.layout.hash_key) + "\n";
+  if (!spec.layout.range_key.empty()) {
+    text += "  range_key                   = " + quoted(spec.layout.range_key) + "\n";
+  }
   text += std::string("  deletion_protection_enabled = ") + (spec.deletion_protection ? "true" : "false") + "\n";
-  for (const auto name : {attribute::kId, attribute::kQueueType, attribute::kSentAt}) {
+  for (const auto name : queue::dynamomq::key_attributes(spec.layout)) {
     text += attribute_block(name);
   }
-  text += "\n  global_secondary_index {\n";
-  text += "    name            = " + quoted(spec.index) + "\n";
-  text += "    hash_key        = " + quoted(attribute::kQueueType) + "\n";
-  text += "    range_key       = " + quoted(attribute::kSentAt) + "\n";
-  text += "    projection_type = \"ALL\"\n  }\n";
+  if (spec.layout.indexed) {
+    text += "\n  global_secondary_index {\n";
+    text += "    name            = " + quoted(spec.index) + "\n";
+    text += "    hash_key        = " + quoted(attribute::kQueueType) + "\n";
+    text += "    range_key       = " + quoted(attribute::kSentAt) + "\n";
+    text += "    projection_type = \"ALL\"\n  }\n";
+  }
   if (spec.ttl) {
-    text += "\n  ttl {\n    attribute_name = " + quoted(attribute::kKeyExpires) + "\n    enabled        = true\n  }\n";
+    text += "\n  ttl {\n    attribute_name = " + quoted(spec.layout.expires) + "\n    enabled        = true\n  }\n";
   }
   text += "}\n";
   return text;

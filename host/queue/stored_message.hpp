@@ -72,7 +72,8 @@ struct QueueStats {
   /// Of the delayed ones: nothing but their `sent_at` keeps them back, so that DynamoMQ's programs take them for ready.
   std::uint64_t delayed_by_sent_at = 0;
   std::optional<WallTime> oldest_ready;  ///< sent_at of the oldest ready one, where the store knows it cheaply
-  /// How old the numbers were when the store gave them; nothing: it counted just then.
+  /// The figures are what those who own the queue said so long ago; nothing: they were counted. A consistent look
+  /// always counts.
   std::optional<Duration> age{};
 
   std::uint64_t total() const { return ready + in_flight + delayed; }

@@ -9,8 +9,8 @@
 #include "host/runtime/outbox_stores.hpp"
 #include "host/runtime/store_reach.hpp"
 #include "host/stores/dedup_sender.hpp"
-#include "host/stores/dynamomq/dynamomq_queues.hpp"
 #include "host/stores/emit_source.hpp"
+#include "host/stores/leased/dynamodb_queues.hpp"
 #include "host/stores/sqlite/sqlite_store.hpp"
 
 namespace sluice::runtime {
@@ -178,8 +178,12 @@ Result<std::unique_ptr<HostQueues::OpenStore>> HostQueues::open_dynamodb(const s
   options.metrics = metrics_;
   options.book = book_;
   queue::dynamomq::DynamoMqOptions places;
+  queue::leased::LeasedOptions leased;
   for (const auto& [queue, settings] : config_.queues) {
-    if (settings.store == name) {
+    if (settings.store == name && settings.layout == config::Layout::leased) {
+      leased.queues[queue] = {
+          .table = settings.table, .shards = settings.shards, .strict_fence = settings.fence == config::Fence::strict};
+    } else if (settings.store == name) {
       places.queues[queue] = {.table = settings.table, .index = settings.index};
     }
   }
@@ -193,7 +197,11 @@ Result<std::unique_ptr<HostQueues::OpenStore>> HostQueues::open_dynamodb(const s
   if (config_.wake.ring) {
     places.ring = queue::wake::RingerOptions{config_.wake.secret};
   }
-  auto queues = queue::dynamomq::make_dynamomq_queues(std::move(places), (*connection)->client(), clock_, random_);
+  leased.host = places.host;
+  leased.region = places.region;
+  leased.warn = report_;
+  auto queues =
+      queue::make_dynamodb_queues(std::move(places), std::move(leased), (*connection)->client(), clock_, random_);
   return std::make_unique<OpenStore>(std::move(*connection), std::move(queues));
 }
 

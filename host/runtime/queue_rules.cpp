@@ -7,6 +7,7 @@
 
 #include "host/runtime/job_plan.hpp"
 #include "host/stores/dynamomq/dynamomq_queues.hpp"
+#include "host/stores/leased/leased_queues.hpp"
 #include "host/stores/sqlite/sqlite_store.hpp"
 #include "host/work/job_queues.hpp"
 
@@ -17,8 +18,21 @@ namespace {
 using config::ConfigError;
 using config::JobConfig;
 
-const queue::SourceTraits& traits_of(const config::StoreConfig& store) {
-  return store.kind == config::StoreKind::sqlite ? queue::kSqliteTraits : queue::dynamomq::kDynamoMqTraits;
+const queue::SourceTraits& traits_of(const config::HostConfig& host, const std::string& queue) {
+  if (host.store_of(queue).kind == config::StoreKind::sqlite) {
+    return queue::kSqliteTraits;
+  }
+  return host.leased(queue) ? queue::leased::kLeasedTraits : queue::dynamomq::kDynamoMqTraits;
+}
+
+/// Whole queues in order need one line, and a leased queue has one for each of its shards; empty: nothing.
+std::string shards_refusal(const config::HostConfig& host, const JobConfig& job, const std::string& queue) {
+  const std::uint32_t shards = host.queue(queue).shards;
+  if (job.order != config::Order::queue || !host.leased(queue) || shards == 1) {
+    return {};
+  }
+  return "queue \"" + queue + "\" has " + std::to_string(shards) +
+         " shards, each with an order of its own; give it shards = 1, or use order = \"group\"";
 }
 
 constexpr std::string_view kNoPriorities =
@@ -32,7 +46,7 @@ std::string refusal(const JobConfig& job, const std::string& queue, const queue:
   if (job.order == config::Order::group && !traits.groups) {
     return where(queue) +
            "where groups cannot be kept in order beside Go programs, which would take their messages in between; use "
-           "order = \"queue\", a queue for each group, or a SQLite store";
+           "order = \"queue\", a queue for each group, layout = \"leased\", or a SQLite store";
   }
   if (job.order == config::Order::queue && !traits.sequence) {
     return where(queue) + "which cannot hand out one message after the other; use a SQLite store";
@@ -59,7 +73,7 @@ void add_schedules(const config::HostConfig& host, const JobConfig& job, std::ve
   for (const config::ScheduleConfig& schedule : job.schedules) {
     const std::string& queue = schedule.queue.empty() ? job.queue : schedule.queue;
     const bool normal = schedule.priority.empty() || schedule.priority == "normal";
-    if (!normal && !traits_of(host.store_of(queue)).priorities) {
+    if (!normal && !traits_of(host, queue).priorities) {
       errors.push_back({schedule.place, where(queue) + std::string(kNoPriorities)});
     }
   }
@@ -98,8 +112,11 @@ std::vector<ConfigError> refused_rules(const config::HostConfig& host, const std
     }
     add_schedules(host, job, errors);
     for (const config::WeightedQueue& queue : work::queues_of(job)) {
-      const queue::SourceTraits& traits = traits_of(host.store_of(queue.name));
-      if (std::string why = refusal(job, queue.name, traits); !why.empty()) {
+      std::string why = refusal(job, queue.name, traits_of(host, queue.name));
+      if (why.empty()) {
+        why = shards_refusal(host, job, queue.name);
+      }
+      if (!why.empty()) {
         errors.push_back({job.queue_place, std::move(why)});
       }
       const JobConfig& first = *first_on.emplace(std::pair(queue.name, job.source), &job).first->second;

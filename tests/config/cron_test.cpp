@@ -280,5 +280,46 @@ TEST(HostFile, SqssRulesSayWhatIsWrong) {
               HasSubstr("needs a queue on SQLite"));
 }
 
+TEST(HostFile, AQueueOnDynamoDbMayBeLeased) {
+  const HostConfig host = value_of(parse_host_config(R"(
+[store]
+kind = "dynamodb"
+[queues.orders]
+layout = "leased"
+shards = 64
+fence = "strict"
+[queues.invoices]
+layout = "leased"
+table = "mine"
+)",
+                                                     "host.toml", environment_of({})));
+  EXPECT_EQ(host.queue("orders").layout, Layout::leased);
+  EXPECT_EQ(host.queue("orders").shards, 64U);
+  EXPECT_EQ(host.queue("orders").fence, Fence::strict);
+  EXPECT_EQ(host.queue("orders").table, "sluice-queues") << "one table for many";
+  EXPECT_EQ(host.queue("invoices").table, "mine");
+  EXPECT_EQ(host.queue("invoices").shards, 8U);
+  EXPECT_TRUE(host.leased("orders"));
+  EXPECT_FALSE(host.leased("others"));
+}
+
+TEST(HostFile, WhatDoesNotGoWithALayoutIsNamed) {
+  const auto errors = [](const std::string& text) {
+    return errors_text(parse_host_config(text, "host.toml", environment_of({})));
+  };
+  const std::string leased = "[store]\nkind = \"dynamodb\"\n[queues.a]\nlayout = \"leased\"\n";
+  EXPECT_THAT(errors(leased + "shards = 0\n"), HasSubstr("host.toml:5:10"));
+  EXPECT_THAT(errors(leased + "shards = 0\n"), HasSubstr("from 1 to 1024"));
+  EXPECT_THAT(errors(leased + "shards = 10000\n"), HasSubstr("from 1 to 1024"));
+  EXPECT_THAT(errors(leased + "index = \"by-type\"\n"), HasSubstr("a leased table has no index"));
+  EXPECT_THAT(errors("[queues.a]\nlayout = \"leased\"\n"),
+              HasSubstr("host.toml:2:1: 'layout' in [queues.a] is how a queue lies in a DynamoDB table"));
+  EXPECT_THAT(errors("[queues.a]\nlayout = \"lesaed\"\n"), HasSubstr("\"dynamomq\" or \"leased\""));
+  for (const char* key : {"shards = 4", "fence = \"strict\""}) {
+    EXPECT_THAT(errors("[store]\nkind = \"dynamodb\"\n[queues.a]\n" + std::string(key) + "\n"),
+                HasSubstr("goes with layout = \"leased\" only; leave it out"));
+  }
+}
+
 }  // namespace
 }  // namespace sluice::config

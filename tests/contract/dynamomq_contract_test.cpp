@@ -1,3 +1,4 @@
+#include "tests/contract/accounts_table.hpp"
 #include "tests/contract/effect_contract.hpp"
 #include "tests/contract/order_contract.hpp"
 #include "tests/contract/store_contract.hpp"
@@ -15,6 +16,7 @@ class DynamoMqUnderTest final : public StoreUnderTest {
     options.queues["orders"].table = fresh_table_name("orders");
     options.queues["invoices"].table = fresh_table_name("invoices");
     host_ = std::make_unique<EmulatedHost>(clock_, "worker-a", 1, options);
+    accounts_ = std::make_unique<AccountsTable>(host_->client(), clock_);
     for (const auto& [queue, location] : options.queues) {
       make_table(host_->client(), location.table, clock_);
     }
@@ -24,48 +26,17 @@ class DynamoMqUnderTest final : public StoreUnderTest {
   FakeClock& clock() override { return clock_; }
 
   queue::EffectWrite open_account(const std::string& name, std::int64_t balance) override {
-    return {queue::ItemWrite{
-        .table = accounts(),
-        .item = R"({"id":{"S":")" + name + R"("},"balance":{"N":")" + std::to_string(balance) + R"("}})",
-        .condition = "attribute_not_exists(id)"}};
+    return accounts_->open(name, balance);
   }
   queue::EffectWrite add_to_account(const std::string& name, std::int64_t amount) override {
-    return {queue::ItemWrite{.action = queue::ItemAction::update,
-                             .table = accounts(),
-                             .item = R"({"id":{"S":")" + name + R"("}})",
-                             .update = "ADD #b :a",
-                             .condition = "attribute_exists(id)",
-                             .names = {{"#b", "balance"}},
-                             .values = R"({":a":{"N":")" + std::to_string(amount) + R"("}})"}};
+    return accounts_->add(name, amount);
   }
-  std::optional<std::int64_t> balance(const std::string& name) override {
-    const auto found =
-        host_->client().get_item({.table = accounts(), .key = {{"id", name}}}, Deadline::after(clock_, 60s));
-    if (!found || found->item.empty()) {
-      return std::nullopt;
-    }
-    const auto* number = dynamo::find<dynamo::Number>(found->item, "balance");
-    return number == nullptr ? std::nullopt : std::optional<std::int64_t>(std::stoll(number->text));
-  }
+  std::optional<std::int64_t> balance(const std::string& name) override { return accounts_->balance(name); }
 
  private:
-  // Made when it is first asked for.
-  const std::string& accounts() {
-    if (accounts_.empty()) {
-      accounts_ = fresh_table_name("accounts");
-      dynamo::CreateTableRequest request;
-      request.name = accounts_;
-      request.attribute_types = {{"id", "S"}};
-      request.hash_key = "id";
-      const auto made = host_->client().create_table(request, Deadline::after(clock_, 60s));
-      EXPECT_TRUE(made) << made.error().message;
-    }
-    return accounts_;
-  }
-
-  std::string accounts_;
   FakeClock clock_;
   std::unique_ptr<EmulatedHost> host_;
+  std::unique_ptr<AccountsTable> accounts_;
 };
 
 StoreFactory dynamomq() {

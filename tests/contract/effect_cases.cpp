@@ -259,6 +259,8 @@ TEST_P(EffectContract, MoreActionsThanATransactionCarriesAreRefused) {
   EXPECT_EQ(result.status, SettleStatus::refused);
   EXPECT_THAT(result.error.message(), HasSubstr("100 actions and this is 101"));
   EXPECT_TRUE(absent("B-1000"));
+  messages.resize(traits().most_sent + 1);
+  EXPECT_EQ(settle_with(delivery.receipt, emits(messages)).status, SettleStatus::refused);
   messages.pop_back();
   EXPECT_EQ(settle_with(delivery.receipt, emits(messages)).status, SettleStatus::applied);
   EXPECT_EQ(stats(standard()).total(), messages.size());

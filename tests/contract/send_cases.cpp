@@ -16,7 +16,7 @@ TEST_P(StoreContract, SendMakesAnIdWhereNoneIsGiven) {
   std::set<std::string> ids;
   for (const auto& result : results) {
     EXPECT_EQ(result.status, SendStatus::sent) << result.error.message();
-    EXPECT_EQ(result.id.size(), 36U);
+    EXPECT_EQ(result.id.size(), traits().made_id);
     EXPECT_EQ(get(result.id).message.body, "x");
     ids.insert(result.id);
   }

@@ -1,7 +1,7 @@
 #include "base/random.hpp"
+#include "tests/contract/effect_contract.hpp"
 #include "tests/contract/order_contract.hpp"
 #include "tests/contract/store_contract.hpp"
-#include "tests/contract/effect_contract.hpp"
 #include "tests/support/sim_queues.hpp"
 
 namespace sluice::test {

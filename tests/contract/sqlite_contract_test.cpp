@@ -5,9 +5,9 @@
 
 #include "base/random.hpp"
 #include "host/stores/sqlite/sqlite_queues.hpp"
+#include "tests/contract/effect_contract.hpp"
 #include "tests/contract/order_contract.hpp"
 #include "tests/contract/store_contract.hpp"
-#include "tests/contract/effect_contract.hpp"
 #include "tests/stores/sqlite/sqlite_rig.hpp"
 
 namespace sluice::test {

@@ -65,6 +65,9 @@ struct StoreTraits {
   bool counts_in_flight = true;      ///< knows how many messages are in flight; otherwise such a limit is refused
   bool windows_by_own_clock = true;  ///< deduplication windows go by the clock that the store was given
   bool stable_ties = true;           ///< messages sent at the same instant come in the order of sending
+  std::size_t most_sent = 99;        ///< messages with ids of their senders' that one completion sends at most
+  std::size_t made_id = 36;          ///< bytes of an id that the store makes
+  Duration grain = 1ns;              ///< times are kept as whole ones of this, rounded down
 };
 
 /// How the suite gets a store. `make` may return null: then the case is skipped, with `absence` as the reason.
@@ -93,6 +96,8 @@ class StoreContract : public ::testing::TestWithParam<StoreFactory> {
   StoreUnderTest& under_test() { return *under_test_; }
   queue::QueueAddress other() { return {under_test_->other_queue(), queue::Half::standard}; }
 
+  /// A time as the store keeps it.
+  WallTime kept(WallTime time) const { return time - time.time_since_epoch() % traits().grain; }
   /// A deadline far enough away for any call.
   Deadline soon() { return Deadline::after(clock(), 60s); }
   Deadline passed() { return Deadline::at(clock().steady_now() - 1ns); }

@@ -42,7 +42,7 @@ class QueueRules : public ::testing::Test {
 TEST_F(QueueRules, ATableKeepsNoGroups) {
   config::JobConfig wanted = job("table");
   wanted.order = config::Order::group;
-  expect_refused(wanted, "use order = \"queue\", a queue for each group, or a SQLite store");
+  expect_refused(wanted, "use order = \"queue\", a queue for each group, layout = \"leased\", or a SQLite store");
   wanted.order = config::Order::none;
   wanted.fair = true;
   expect_refused(wanted, "has no turns by group");

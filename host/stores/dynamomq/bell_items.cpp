@@ -31,7 +31,7 @@ dynamo::UpdateItemRequest announce_request(const std::string& table, const wake:
   dynamo::UpdateItemRequest request{.table = table, .key = bell_item_key()};
   request.update = "SET #own = :own, #expires = :expires";
   request.names.emplace("#own", attribute_of(announcement.host));
-  request.names.emplace("#expires", attribute::kKeyExpires);
+  request.names.emplace("#expires", attribute::kLoneExpires);
   request.values.emplace(":own", wake::encode(announcement));
   request.values.emplace(":expires", dynamo::AttributeValue::number(expiry_seconds(announcement.at)));
   for (std::size_t i = 0; i < outdated.size() && i < kMostOutdated; ++i) {

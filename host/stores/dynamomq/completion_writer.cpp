@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/guard.hpp"
+#include "host/stores/dynamomq/single_writes.hpp"
 #include "host/stores/dynamomq/transaction_writer.hpp"
 
 namespace sluice::queue::dynamomq {
@@ -140,11 +141,11 @@ void CompletionWriter::perform_transactions(std::span<const Write> writes, std::
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < writes.size(); ++i) {
     if (writes[i].with_effects != nullptr && !writes[i].hindered) {
-      wanted.push_back({writes[i].with_effects, &writes[i].record});
+      wanted.push_back({writes[i].with_effects, {action_of(writes[i].record)}});
       places.push_back(i);
     }
   }
-  auto made = TransactionWriter(parts_, place_, state_.transactions).write(wanted, deadline);
+  auto made = TransactionWriter(parts_, place_, state_.transactions, parts_.layouts).write(wanted, deadline);
   for (std::size_t k = 0; k < made.size(); ++k) {
     const std::size_t i = places[k];
     outcomes[i] = std::move(made[k].outcome);

@@ -34,8 +34,6 @@ std::string id_of(Topic topic, const std::string& key) {
 /// Of the item that names the hosts.
 std::string roll_id() { return std::string(kNoticePrefix) + "hosts"; }
 
-dynamo::Item key_of(std::string id) { return {{std::string(attribute::kId), std::move(id)}}; }
-
 std::int64_t version_of(const dynamo::Item& item) {
   std::int64_t version = 0;
   if (const auto* number = dynamo::find<dynamo::Number>(item, attribute::kNoticeVersion)) {
@@ -57,9 +55,10 @@ Notice notice_of(std::string key, const dynamo::Item& item) {
 
 }  // namespace
 
-DynamoMqBoard::DynamoMqBoard(const StoreParts& parts, QueueTable place)
+DynamoMqBoard::DynamoMqBoard(const StoreParts& parts, QueueTable place, const LoneNames& names)
     : parts_(parts),
       place_(std::move(place)),
+      names_(names),
       traits_{.place = "table '" + place_.table + "'" + (place_.region.empty() ? "" : " in " + place_.region),
               .tells = false,
               .billed = true,
@@ -73,7 +72,8 @@ Error DynamoMqBoard::failure(const dynamo::Error& error) const {
 }
 
 Result<dynamo::Item> DynamoMqBoard::item(const std::string& id, bool consistent, Deadline deadline) const {
-  auto found = parts_.client.get_item({.table = place_.table, .key = key_of(id), .consistent = consistent}, deadline);
+  auto found =
+      parts_.client.get_item({.table = place_.table, .key = names_.key(id), .consistent = consistent}, deadline);
   if (!found) {
     return failure(found.error());
   }
@@ -115,7 +115,7 @@ Result<std::vector<Notice>> DynamoMqBoard::roll_call(Deadline deadline) const {
   }
   std::vector<dynamo::Item> wanted;
   for (const std::string& key : keys->values) {
-    wanted.push_back(key_of(id_of(Topic::hosts, key)));
+    wanted.push_back(names_.key(id_of(Topic::hosts, key)));
   }
   const std::size_t prefix = id_of(Topic::hosts, {}).size();
   for (std::size_t from = 0; from < wanted.size(); from += kMaxKeysPerBatchGet) {
@@ -125,8 +125,8 @@ Result<std::vector<Notice>> DynamoMqBoard::roll_call(Deadline deadline) const {
       return failure(items.error());
     }
     for (const dynamo::Item& item : *items) {
-      if (const auto* id = dynamo::find<std::string>(item, attribute::kId); id != nullptr && id->size() >= prefix) {
-        all.push_back(notice_of(id->substr(prefix), item));
+      if (const std::string id = names_.id_of(item); id.size() >= prefix) {
+        all.push_back(notice_of(id.substr(prefix), item));
       }
     }
   }
@@ -135,7 +135,7 @@ Result<std::vector<Notice>> DynamoMqBoard::roll_call(Deadline deadline) const {
 }
 
 Result<void> DynamoMqBoard::change_roll(Roll change, const std::string& key, Deadline deadline) const {
-  dynamo::UpdateItemRequest request{.table = place_.table, .key = key_of(roll_id())};
+  dynamo::UpdateItemRequest request{.table = place_.table, .key = names_.key(roll_id())};
   request.update = change == Roll::enter ? "ADD #keys :key" : "DELETE #keys :key";
   request.names.emplace("#keys", attribute::kNoticeKeys);
   request.values.emplace(":key", dynamo::StringSet{{key}});
@@ -156,12 +156,13 @@ Result<std::int64_t> DynamoMqBoard::post(Topic topic, const Notice& notice, Dead
       return entered.error();
     }
   }
-  dynamo::PutItemRequest request{.table = place_.table, .item = key_of(id_of(topic, notice.key))};
+  dynamo::PutItemRequest request{.table = place_.table, .item = names_.key(id_of(topic, notice.key))};
   request.item.emplace(attribute::kNoticeText, notice.text);
   request.item.emplace(attribute::kNoticeVersion, dynamo::AttributeValue::number(notice.version + 1));
   request.item.emplace(attribute::kNoticePostedAt, format_timestamp(now()));
   if (notice.version == 0) {
-    request.condition = "attribute_not_exists(id)";
+    request.condition = "attribute_not_exists(#id)";
+    request.names.emplace("#id", names_.hash);
   } else {
     request.condition = "#version = :before";
     request.names.emplace("#version", attribute::kNoticeVersion);
@@ -174,8 +175,9 @@ Result<std::int64_t> DynamoMqBoard::post(Topic topic, const Notice& notice, Dead
 }
 
 Result<void> DynamoMqBoard::take_down(Topic topic, const std::string& key, std::int64_t version, Deadline deadline) {
-  dynamo::DeleteItemRequest request{.table = place_.table, .key = key_of(id_of(topic, key))};
-  request.condition = "attribute_not_exists(id) OR #version = :version";
+  dynamo::DeleteItemRequest request{.table = place_.table, .key = names_.key(id_of(topic, key))};
+  request.condition = "attribute_not_exists(#id) OR #version = :version";
+  request.names.emplace("#id", names_.hash);
   request.names.emplace("#version", attribute::kNoticeVersion);
   request.values.emplace(":version", dynamo::AttributeValue::number(version));
   if (auto done = parts_.client.delete_item(request, deadline); !done) {

@@ -6,6 +6,7 @@
 
 #include "dynamo/client.hpp"
 #include "host/queue/notice_board.hpp"
+#include "host/stores/dynamomq/lone_items.hpp"
 #include "host/stores/dynamomq/store_parts.hpp"
 
 namespace sluice::queue::dynamomq {
@@ -14,8 +15,8 @@ namespace sluice::queue::dynamomq {
 /// A look at the steering costs half a read unit for each 4 KB, a post one write unit for each KB.
 class DynamoMqBoard final : public NoticeBoard {
  public:
-  /// What `parts` refer to outlives the board.
-  DynamoMqBoard(const StoreParts& parts, QueueTable place);
+  /// What `parts` refer to outlives the board; `names` are those of the table's layout.
+  DynamoMqBoard(const StoreParts& parts, QueueTable place, const LoneNames& names = kLoneNames);
 
   const BoardTraits& traits() const override { return traits_; }
   WallTime now() const override { return parts_.clock.wall_now(); }
@@ -37,6 +38,7 @@ class DynamoMqBoard final : public NoticeBoard {
 
   const StoreParts parts_;
   const QueueTable place_;
+  const LoneNames names_;
   const BoardTraits traits_;
 };
 

@@ -16,13 +16,6 @@ constexpr std::size_t kMostAtOnce = 64;
 // A hold is this long at least, so that what a clock may be off does not count.
 constexpr Duration kTolerance = kTimeTolerance;
 
-std::string id_of(const dynamo::Item& item) {
-  const auto* id = dynamo::find<std::string>(item, attribute::kId);
-  return id == nullptr ? std::string() : *id;
-}
-
-std::string id_of(const KeyClaim& claim) { return id_of(key_item_key(claim.job, claim.key)); }
-
 bool is_void(const StoredKey& key, WallTime now) { return key.until <= now; }
 
 /// Whether the same try again would be refused for the same reason.
@@ -55,7 +48,7 @@ DynamoMqKeys::Indices DynamoMqKeys::mark(std::span<const KeyClaim> claims, const
     const WallTime now = parts_.clock.wall_now();
     std::vector<dynamo::ItemWrite> writes;
     for (const std::size_t i : some) {
-      writes.emplace_back(mark_request(place_.table, claims[i], now));
+      writes.emplace_back(mark_request(place_.table, claims[i], now, names_));
     }
     const auto outcomes = parts_.client.write_each(writes, deadline);
     for (std::size_t at = 0; at < some.size(); ++at) {
@@ -80,7 +73,9 @@ void DynamoMqKeys::look(std::span<const KeyClaim> claims, const Indices& which, 
     std::map<std::string, StoredKey> found;
     std::map<std::string, dynamo::Item> keys;
     for (const std::size_t i : some) {
-      keys.emplace(id_of(claims[i]), key_item_key(claims[i].job, claims[i].key));
+      dynamo::Item key = key_item_key(claims[i].job, claims[i].key, names_);
+      std::string id = names_.id_of(key);
+      keys.emplace(std::move(id), std::move(key));
     }
     std::vector<dynamo::Item> wanted;
     wanted.reserve(keys.size());
@@ -90,13 +85,13 @@ void DynamoMqKeys::look(std::span<const KeyClaim> claims, const Indices& which, 
     const auto items = parts_.client.batch_get(place_.table, wanted, deadline);
     const WallTime now = parts_.clock.wall_now();
     for (const auto& item : items ? *items : std::vector<dynamo::Item>()) {
-      if (StoredKey key; read_key_item(item, key)) {
-        found.emplace(id_of(item), std::move(key));
+      if (StoredKey key; read_key_item(item, key, names_)) {
+        found.emplace(names_.id_of(item), std::move(key));
       }
     }
     for (const std::size_t i : some) {
       KeyAnswer& answer = answers[i];
-      const auto stored = found.find(id_of(claims[i]));
+      const auto stored = found.find(names_.id_of(key_item_key(claims[i].job, claims[i].key, names_)));
       const bool there = stored != found.end() && !is_void(stored->second, now);
       if (!items) {
         answer = {.state = KeyState::failed, .error = store_error(place_, items.error())};
@@ -121,7 +116,7 @@ Result<void> DynamoMqKeys::release(std::span<const KeyClaim> claims, Deadline de
   for (std::size_t from = 0; from < claims.size(); from += kMostAtOnce) {
     std::vector<dynamo::ItemWrite> writes;
     for (const KeyClaim& claim : claims.subspan(from, std::min(kMostAtOnce, claims.size() - from))) {
-      writes.emplace_back(unmark_request(place_.table, claim));
+      writes.emplace_back(unmark_request(place_.table, claim, names_));
     }
     for (const auto& outcome : parts_.client.write_each(writes, deadline)) {
       if (!outcome && !final_refusal(outcome.error()) && all) {
@@ -134,10 +129,11 @@ Result<void> DynamoMqKeys::release(std::span<const KeyClaim> claims, Deadline de
 
 Result<KeyPage> DynamoMqKeys::list(const std::string& job, std::size_t limit, const std::string& cursor,
                                    Deadline deadline) {
-  dynamo::ScanRequest scan{.table = place_.table, .filter = "begins_with(id, :prefix)", .consistent = true};
+  dynamo::ScanRequest scan{.table = place_.table, .filter = "begins_with(#id, :prefix)", .consistent = true};
+  scan.names.emplace("#id", names_.hash);
   scan.values.emplace(":prefix", std::string(kKeyPrefix) + (job.empty() ? "" : job + "/"));
   if (!cursor.empty()) {
-    scan.exclusive_start_key = {{std::string(attribute::kId), cursor}};
+    scan.exclusive_start_key = names_.key(cursor);
   }
   KeyPage page;
   const WallTime now = parts_.clock.wall_now();
@@ -148,12 +144,12 @@ Result<KeyPage> DynamoMqKeys::list(const std::string& job, std::size_t limit, co
     }
     for (const auto& item : read->items) {
       StoredKey key;
-      if (!read_key_item(item, key) || is_void(key, now)) {
+      if (!read_key_item(item, key, names_) || is_void(key, now)) {
         continue;
       }
       page.keys.push_back(std::move(key));
       if (page.keys.size() == limit) {
-        page.next = id_of(item);
+        page.next = names_.id_of(item);
         return page;
       }
     }
@@ -166,25 +162,25 @@ Result<KeyPage> DynamoMqKeys::list(const std::string& job, std::size_t limit, co
 }
 
 Result<std::optional<StoredKey>> DynamoMqKeys::get(const std::string& job, const std::string& key, Deadline deadline) {
-  const auto found =
-      parts_.client.get_item({.table = place_.table, .key = key_item_key(job, key), .consistent = true}, deadline);
+  const auto found = parts_.client.get_item(
+      {.table = place_.table, .key = key_item_key(job, key, names_), .consistent = true}, deadline);
   if (!found) {
     return store_error(place_, found.error());
   }
   StoredKey stored;
-  const bool there = read_key_item(found->item, stored) && !is_void(stored, parts_.clock.wall_now());
+  const bool there = read_key_item(found->item, stored, names_) && !is_void(stored, parts_.clock.wall_now());
   return there ? std::optional<StoredKey>(std::move(stored)) : std::nullopt;
 }
 
 Result<bool> DynamoMqKeys::forget(const std::string& job, const std::string& key, Deadline deadline) {
-  dynamo::DeleteItemRequest request{.table = place_.table, .key = key_item_key(job, key)};
+  dynamo::DeleteItemRequest request{.table = place_.table, .key = key_item_key(job, key, names_)};
   request.return_values = "ALL_OLD";
   const auto gone = parts_.client.delete_item(request, deadline);
   if (!gone) {
     return store_error(place_, gone.error());
   }
   StoredKey stored;
-  return read_key_item(gone->item, stored) && !is_void(stored, parts_.clock.wall_now());
+  return read_key_item(gone->item, stored, names_) && !is_void(stored, parts_.clock.wall_now());
 }
 
 }  // namespace sluice::queue::dynamomq

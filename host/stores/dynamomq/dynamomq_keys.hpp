@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "host/queue/idempotency.hpp"
+#include "host/stores/dynamomq/lone_items.hpp"
 #include "host/stores/dynamomq/store_parts.hpp"
 
 namespace sluice::queue::dynamomq {
@@ -14,8 +15,9 @@ namespace sluice::queue::dynamomq {
 /// look half a read unit for each 4 KB twice over, as it is consistent. Listing reads the whole table.
 class DynamoMqKeys final : public IdempotencyKeys {
  public:
-  /// What `parts` refer to outlives it.
-  DynamoMqKeys(const StoreParts& parts, QueueTable place) : parts_(parts), place_(std::move(place)) {}
+  /// What `parts` refer to outlives it; `names` are those of the table's layout.
+  DynamoMqKeys(const StoreParts& parts, QueueTable place, const LoneNames& names = kLoneNames)
+      : parts_(parts), place_(std::move(place)), names_(names) {}
 
   std::vector<KeyAnswer> begin(std::span<const KeyClaim> claims, Deadline deadline) override;
   Result<void> release(std::span<const KeyClaim> claims, Deadline deadline) override;
@@ -35,6 +37,7 @@ class DynamoMqKeys final : public IdempotencyKeys {
 
   const StoreParts parts_;
   const QueueTable place_;
+  const LoneNames names_;
 };
 
 }  // namespace sluice::queue::dynamomq

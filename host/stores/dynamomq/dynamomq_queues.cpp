@@ -8,6 +8,7 @@
 #include "host/stores/dynamomq/dynamomq_sender.hpp"
 #include "host/stores/dynamomq/dynamomq_source.hpp"
 #include "host/stores/dynamomq/dynamomq_wake_place.hpp"
+#include "host/stores/dynamomq/effect_layout.hpp"
 #include "host/stores/dynamomq/ringers.hpp"
 
 namespace sluice::queue::dynamomq {
@@ -29,7 +30,8 @@ class DynamoMqQueues final : public Queues {
         clock_(client, clock, options_.warn),
         runner_(client, clock, random, options_.warn),
         locate_([this](const std::string& queue) { return locate(options_, queue); }),
-        parts_{client, clock_, runner_, nonces_, locate_},
+        layouts_([this](const std::string& queue) { return layout_of(queue); }),
+        parts_{client, clock_, runner_, nonces_, locate_, layouts_},
         ringers_(parts_, options_.ring, random),
         doorbell_(
             [this](const QueueAddress& address) { ringers_.rang(locate(options_, address.queue), address.half); }) {}
@@ -72,6 +74,11 @@ class DynamoMqQueues final : public Queues {
     return *known;
   }
 
+  std::unique_ptr<EffectLayout> layout_of(const std::string& queue) const {
+    auto other = options_.other_layouts ? options_.other_layouts(queue) : nullptr;
+    return other ? std::move(other) : make_dynamomq_layout(parts_, locate(options_, queue));
+  }
+
   // Fixed after construction.
   const DynamoMqOptions options_;
   Random& random_;
@@ -79,6 +86,7 @@ class DynamoMqQueues final : public Queues {
   TableClock clock_;
   StatementRunner runner_;
   const QueueLocator locate_;
+  const EffectLayouts layouts_;
   const StoreParts parts_;
 
   // Synchronise themselves.

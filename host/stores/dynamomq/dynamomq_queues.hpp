@@ -12,6 +12,7 @@
 #include "host/queue/queues.hpp"
 #include "host/queue/wake/ringer.hpp"
 #include "host/stores/dynamomq/schema.hpp"
+#include "host/stores/dynamomq/store_parts.hpp"
 
 namespace sluice::queue::dynamomq {
 
@@ -29,6 +30,8 @@ struct DynamoMqOptions {
   std::function<void(const std::string&)> warn{};
   /// What is put into these queues is rung for at hosts that announce themselves; nothing: nobody is rung.
   std::optional<wake::RingerOptions> ring{};
+  /// How tables of another layout hold what handlers send to a queue; null for a queue of this one. May be empty.
+  EffectLayouts other_layouts{};
 };
 
 /// What sources of these tables can do.

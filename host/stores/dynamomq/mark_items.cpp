@@ -24,14 +24,14 @@ dynamo::AttributeValue expiry(WallTime until) {
   return dynamo::AttributeValue::number(seconds.count());
 }
 
-dynamo::TransactAction put(const std::string& table, std::string id, const std::string& first,
-                           const std::string& token) {
+dynamo::TransactAction put(const std::string& table, std::string id, const std::string& first, const std::string& token,
+                           const LoneNames& names) {
   dynamo::TransactAction action;
   action.table = table;
-  action.item_or_key.emplace(attribute::kId, std::move(id));
+  action.item_or_key = names.key(std::move(id));
   action.item_or_key.emplace(attribute::kMarkFirst, first);
   action.item_or_key.emplace(attribute::kMarkToken, token);
-  action.names.emplace("#id", attribute::kId);
+  action.names.emplace("#id", names.hash);
   action.condition = "attribute_not_exists(#id)";
   return action;
 }
@@ -51,21 +51,21 @@ Mark Mark::of(const dynamo::Item* item) {
           .mode = text_of(*item, attribute::kMarkMode) == kClaimed ? UniqueUntil::claimed : UniqueUntil::done};
 }
 
-dynamo::TransactAction put_message(const std::string& table, const dynamo::Item& item) {
+dynamo::TransactAction put_message(const std::string& table, const dynamo::Item& item, const LoneNames& names) {
   dynamo::TransactAction action;
   action.table = table;
   action.item_or_key = item;
-  action.names.emplace("#id", attribute::kId);
+  action.names.emplace("#id", names.hash);
   action.condition = "attribute_not_exists(#id)";
   return action;
 }
 
 dynamo::TransactAction put_dedup_mark(const std::string& table, const NewMessage& message, const std::string& first,
-                                      const std::string& token, WallTime now) {
-  dynamo::TransactAction action = put(table, dedup_mark_id(message.dedup_id), first, token);
+                                      const std::string& token, WallTime now, const MarkScope& scope) {
+  dynamo::TransactAction action = put(table, scope.dedup_id(message.dedup_id), first, token, scope.names);
   const WallTime until = now + message.dedup_window;
   action.item_or_key.emplace(attribute::kMarkUntil, format_timestamp(until));
-  action.item_or_key.emplace(attribute::kMarkExpires, expiry(until));
+  action.item_or_key.emplace(scope.names.expires, expiry(until));
   // Timestamps sort as their times do.
   action.condition += " OR #until <= :now";
   action.names.emplace("#until", attribute::kMarkUntil);
@@ -74,11 +74,12 @@ dynamo::TransactAction put_dedup_mark(const std::string& table, const NewMessage
 }
 
 dynamo::TransactAction put_unique_mark(const std::string& table, const NewMessage& message, const std::string& first,
-                                       const std::string& token, const std::string& before, WallTime now) {
-  dynamo::TransactAction action = put(table, unique_mark_id(message.unique_key), first, token);
+                                       const std::string& token, const std::string& before, WallTime now,
+                                       const MarkScope& scope) {
+  dynamo::TransactAction action = put(table, scope.unique_id(message.unique_key), first, token, scope.names);
   action.item_or_key.emplace(attribute::kMarkMode,
                              std::string(message.unique_until == UniqueUntil::claimed ? kClaimed : kDone));
-  action.item_or_key.emplace(attribute::kMarkExpires, expiry(now + kUniqueLife));
+  action.item_or_key.emplace(scope.names.expires, expiry(now + kUniqueLife));
   if (!before.empty()) {
     action.condition += " OR #token = :before";
     action.names.emplace("#token", attribute::kMarkToken);

@@ -6,8 +6,9 @@
 #include "base/clock.hpp"
 #include "dynamo/transaction.hpp"
 #include "host/queue/message.hpp"
+#include "host/stores/dynamomq/lone_items.hpp"
 
-/// What was sent lately, and who has a unique key, among the items of a DynamoMQ table. They have no `queue_type`, so
+/// What was sent lately, and who has a unique key, among the items of a queue's table. They have no `queue_type`, so
 /// that no index holds them, and none of DynamoMQ's attributes but `id`. DynamoDB's TTL removes them, where it is
 /// switched on; what is judged is what they say, and not whether they are there.
 namespace sluice::queue::dynamomq {
@@ -25,8 +26,6 @@ inline constexpr std::string_view kMarkFirst = "sluice_first";  ///< S: the id o
 inline constexpr std::string_view kMarkToken = "sluice_token";  ///< S: of the send that left it
 inline constexpr std::string_view kMarkUntil = "sluice_until";  ///< S: when the window ends, as format_timestamp
 inline constexpr std::string_view kMarkMode = "sluice_mode";    ///< S: of a unique key, "claimed" or "done"
-/// N: s since 1970. A table has one attribute for TTL; idempotency keys have the same one.
-inline constexpr std::string_view kMarkExpires = "sluice_key_expires";
 }  // namespace attribute
 
 /// A unique key's mark stays this long after the send, and the key is free then, wherever its message is.
@@ -43,14 +42,28 @@ struct Mark {
   bool there() const { return !token.empty(); }
 };
 
+/// Whose marks: of a table of one queue, or of a queue among several of its table.
+struct MarkScope {
+  const LoneNames& names = kLoneNames;
+  std::string queue{};  ///< empty: the table has but one
+
+  std::string dedup_id(const std::string& dedup_id) const { return dedup_mark_id(within(dedup_id)); }
+  std::string unique_id(const std::string& key) const { return unique_mark_id(within(key)); }
+
+ private:
+  std::string within(const std::string& key) const { return queue.empty() ? key : queue + "/" + key; }
+};
+
 /// Puts a message that must not be there yet.
-dynamo::TransactAction put_message(const std::string& table, const dynamo::Item& item);
+dynamo::TransactAction put_message(const std::string& table, const dynamo::Item& item,
+                                   const LoneNames& names = kLoneNames);
 /// Puts the mark of a deduplication id whose window is over, or which has none.
 dynamo::TransactAction put_dedup_mark(const std::string& table, const NewMessage& message, const std::string& first,
-                                      const std::string& token, WallTime now);
+                                      const std::string& token, WallTime now, const MarkScope& scope = {});
 /// Puts the mark of a unique key in the place of the one with that token; empty: in the place of none.
 dynamo::TransactAction put_unique_mark(const std::string& table, const NewMessage& message, const std::string& first,
-                                       const std::string& token, const std::string& before, WallTime now);
+                                       const std::string& token, const std::string& before, WallTime now,
+                                       const MarkScope& scope = {});
 
 /// Whether a message holds the key whose mark names it; null: it is not there.
 bool holds_key(const dynamo::Item* message, const Mark& mark);

@@ -35,6 +35,25 @@ Permissions with_batches(Role role) {
   return {{"ConditionCheckItem", "DeleteItem", "PutItem", "UpdateItem"}, {}};
 }
 
+Permissions leased_with_batches(Role role) {
+  switch (role) {
+    case Role::host:
+      return {{"BatchGetItem", "ConditionCheckItem", "DeleteItem", "GetItem", "PartiQLDelete", "PartiQLInsert",
+               "PartiQLUpdate", "PutItem", "Query", "Scan", "UpdateItem"},
+              {}};
+    case Role::producer:
+      return {{"BatchGetItem", "ConditionCheckItem", "GetItem", "PartiQLInsert", "PutItem"}, {}};
+    case Role::reader:
+      return {{"BatchGetItem", "DescribeTable", "DescribeTimeToLive", "GetItem", "Query", "Scan"}, {}};
+    case Role::operations:
+      return {{"BatchGetItem", "ConditionCheckItem", "DeleteItem", "DescribeTable", "DescribeTimeToLive", "GetItem",
+               "PartiQLDelete", "PartiQLInsert", "PartiQLUpdate", "PutItem", "Query", "Scan", "UpdateItem"},
+              {}};
+    default:
+      return with_batches(role);
+  }
+}
+
 // The action that takes its place where every write is a request of its own.
 std::string_view alone(std::string_view action) {
   return action == "PartiQLInsert"   ? "PutItem"
@@ -55,8 +74,9 @@ std::optional<Role> role_of(std::string_view name) {
   return kRoles.at(static_cast<std::size_t>(found - kNames.begin()));
 }
 
-Permissions permissions_of(Role role, WritesBy writes) {
-  Permissions permissions = with_batches(role);
+namespace {
+
+Permissions alone_if(WritesBy writes, Permissions permissions) {
   if (writes == WritesBy::singles) {
     for (std::string_view& action : permissions.table) {
       action = alone(action);
@@ -66,5 +86,11 @@ Permissions permissions_of(Role role, WritesBy writes) {
   }
   return permissions;
 }
+
+}  // namespace
+
+Permissions permissions_of(Role role, WritesBy writes) { return alone_if(writes, with_batches(role)); }
+
+Permissions leased_permissions_of(Role role, WritesBy writes) { return alone_if(writes, leased_with_batches(role)); }
 
 }  // namespace sluice::queue::dynamomq

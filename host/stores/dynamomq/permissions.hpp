@@ -39,5 +39,8 @@ struct Permissions {
 /// What the code of this folder asks for in that role, and no more. A request that is added here must be added there: a
 /// test compares.
 Permissions permissions_of(Role role, WritesBy writes = WritesBy::batches);
+/// The same on a table of the leased layout: it has no index, reads are queries of the table, and hosts look who owns
+/// what and move messages in transactions.
+Permissions leased_permissions_of(Role role, WritesBy writes = WritesBy::batches);
 
 }  // namespace sluice::queue::dynamomq

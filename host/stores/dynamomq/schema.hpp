@@ -32,6 +32,9 @@ inline constexpr std::string_view kFailure = "sluice_failure";        ///< M: wh
 /// N, 1: its next delivery is a suspect, and counts. Absent or 0: only its times tell.
 inline constexpr std::string_view kSuspect = "sluice_suspect";
 inline constexpr std::string_view kUniqueToken = "sluice_unique";  ///< S: the one of the unique key that it took
+
+/// N: s since 1970, of items that are no messages. A table has one attribute for TTL.
+inline constexpr std::string_view kLoneExpires = "sluice_key_expires";
 }  // namespace attribute
 
 /// DynamoDB's limits.

@@ -95,6 +95,36 @@ dynamo::DeleteItemRequest delete_of(const RecordWrite& write) {
   return request;
 }
 
+template <typename Request>
+dynamo::TransactAction keyed(dynamo::TransactAction::Kind kind, Request request) {
+  return {.kind = kind,
+          .table = std::move(request.table),
+          .item_or_key = std::move(request.key),
+          .condition = std::move(request.condition),
+          .names = std::move(request.names),
+          .values = std::move(request.values)};
+}
+
+dynamo::TransactAction action_from(dynamo::PutItemRequest request) {
+  return {.kind = dynamo::TransactAction::Kind::put,
+          .table = std::move(request.table),
+          .item_or_key = std::move(request.item),
+          .condition = std::move(request.condition),
+          .names = std::move(request.names),
+          .values = std::move(request.values)};
+}
+
+dynamo::TransactAction action_from(dynamo::UpdateItemRequest request) {
+  std::string update = std::move(request.update);
+  dynamo::TransactAction action = keyed(dynamo::TransactAction::Kind::update, std::move(request));
+  action.update = std::move(update);
+  return action;
+}
+
+dynamo::TransactAction action_from(dynamo::DeleteItemRequest request) {
+  return keyed(dynamo::TransactAction::Kind::remove, std::move(request));
+}
+
 }  // namespace
 
 dynamo::ItemWrite request_of(const RecordWrite& write) {
@@ -108,5 +138,11 @@ dynamo::ItemWrite request_of(const RecordWrite& write) {
   }
   return update_of(write);
 }
+
+dynamo::TransactAction action_of(dynamo::ItemWrite request) {
+  return std::visit([](auto&& one) { return action_from(std::forward<decltype(one)>(one)); }, std::move(request));
+}
+
+dynamo::TransactAction action_of(const RecordWrite& write) { return action_of(request_of(write)); }
 
 }  // namespace sluice::queue::dynamomq

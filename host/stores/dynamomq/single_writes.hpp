@@ -1,6 +1,7 @@
 #pragma once
 
 #include "dynamo/client.hpp"
+#include "dynamo/transaction.hpp"
 #include "host/stores/dynamomq/statements.hpp"
 
 namespace sluice::queue::dynamomq {
@@ -8,5 +9,9 @@ namespace sluice::queue::dynamomq {
 /// The request that makes this write alone, under the same conditions as its statement would: PutItem, UpdateItem or
 /// DeleteItem. What the statement returns comes as the answer's item.
 dynamo::ItemWrite request_of(const RecordWrite& write);
+
+/// The same as one action of a transaction.
+dynamo::TransactAction action_of(const RecordWrite& write);
+dynamo::TransactAction action_of(dynamo::ItemWrite request);
 
 }  // namespace sluice::queue::dynamomq

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "base/clock.hpp"
@@ -16,6 +17,10 @@ namespace sluice::queue::dynamomq {
 /// Where a queue of this store lies.
 using QueueLocator = std::function<QueueTable(const std::string& queue)>;
 
+class EffectLayout;
+/// How the tables hold what a transaction brings to them, by a queue's name.
+using EffectLayouts = std::function<std::unique_ptr<EffectLayout>(const std::string& queue)>;
+
 /// The parts that all operations of a store share. The references outlive what is given them.
 struct StoreParts {
   dynamo::Client& client;
@@ -23,6 +28,7 @@ struct StoreParts {
   StatementRunner& runner;
   NonceSource& nonces;
   const QueueLocator& locate;
+  const EffectLayouts& layouts;  ///< of every queue that messages may be sent to from here
 
   Moment now() const { return {clock.wall_now(), clock.steady_now()}; }
 };

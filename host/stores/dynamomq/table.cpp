@@ -5,6 +5,18 @@
 #include "host/stores/dynamomq/table_findings.hpp"
 
 namespace sluice::queue::dynamomq {
+
+std::vector<std::string_view> key_attributes(const TableLayout& layout) {
+  std::vector<std::string_view> names{layout.hash_key};
+  if (!layout.range_key.empty()) {
+    names.push_back(layout.range_key);
+  }
+  if (layout.indexed) {
+    names.insert(names.end(), {attribute::kQueueType, attribute::kSentAt});
+  }
+  return names;
+}
+
 namespace {
 
 constexpr Duration kFirstLook = std::chrono::milliseconds(20);
@@ -13,12 +25,15 @@ constexpr Duration kLookInterval = std::chrono::seconds(1);
 dynamo::CreateTableRequest request_of(const TableSpec& spec, bool deletion_protection) {
   dynamo::CreateTableRequest request;
   request.name = spec.table;
-  request.hash_key = attribute::kId;
-  for (const auto name : {attribute::kId, attribute::kQueueType, attribute::kSentAt}) {
+  request.hash_key = spec.layout.hash_key;
+  request.range_key = spec.layout.range_key;
+  for (const std::string_view name : key_attributes(spec.layout)) {
     request.attribute_types.emplace(name, "S");
   }
-  request.indexes.push_back(
-      {spec.index, std::string(attribute::kQueueType), std::string(attribute::kSentAt), "ALL", {}});
+  if (spec.layout.indexed) {
+    request.indexes.push_back(
+        {spec.index, std::string(attribute::kQueueType), std::string(attribute::kSentAt), "ALL", {}});
+  }
   request.deletion_protection = deletion_protection;
   return request;
 }
@@ -37,13 +52,14 @@ std::string differences_of(const dynamo::TableDescription& table, const TableSpe
 bool is_active(const dynamo::TableDescription& table, const TableSpec& spec) {
   bool active = table.status == "ACTIVE";
   for (const auto& index : table.indexes) {
-    active = active && (index.name != spec.index || index.status == "ACTIVE");
+    active = active && (!spec.layout.indexed || index.name != spec.index || index.status == "ACTIVE");
   }
   return active;
 }
 
 Error differs(const TableSpec& spec, const std::string& differences) {
-  return {ErrorCode::invalid, "table '" + spec.table + "' exists but cannot hold a queue: " + differences +
+  const std::string queue = spec.layout == kDynamoMqLayout ? "a queue" : "queues of the leased layout";
+  return {ErrorCode::invalid, "table '" + spec.table + "' exists but cannot hold " + queue + ": " + differences +
                                   "; name another table, or delete this one"};
 }
 

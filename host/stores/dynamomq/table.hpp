@@ -2,6 +2,8 @@
 
 #include <stop_token>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/clock.hpp"
 #include "base/deadline.hpp"
@@ -11,14 +13,33 @@
 
 namespace sluice::queue::dynamomq {
 
-/// The table that a queue needs: DynamoMQ's, paid for by request.
+/// What a layout's table is like. A value; the views are of literals.
+struct TableLayout {
+  std::string_view name = "dynamomq";  ///< as host files have it
+  std::string_view hash_key = attribute::kId;
+  std::string_view range_key{};  ///< empty: none
+  bool indexed = true;           ///< it has DynamoMQ's index
+  std::string_view expires = attribute::kLoneExpires;
+
+  friend bool operator==(const TableLayout&, const TableLayout&) = default;
+};
+inline constexpr TableLayout kDynamoMqLayout{};
+/// Of queues whose shards hosts own (host/stores/leased).
+inline constexpr TableLayout kLeasedLayout{
+    .name = "leased", .hash_key = "p", .range_key = "s", .indexed = false, .expires = "x"};
+
+/// The table that a queue needs, paid for by request.
 struct TableSpec {
   std::string table{kDefaultTableName};
-  std::string index{kDefaultIndexName};
+  std::string index{kDefaultIndexName};  ///< of a layout that has one
+  TableLayout layout{};
   bool deletion_protection =
       true;         ///< as in DynamoMQ's own table definition; left out where the endpoint knows no such thing
   bool ttl = true;  ///< DynamoDB removes void marks and keys; said by whoever defines the table, see table_ttl.hpp
 };
+
+/// The attributes that its keys and its index name, all of them text.
+std::vector<std::string_view> key_attributes(const TableLayout& layout);
 
 enum class TableOutcome {
   created,

@@ -11,6 +11,10 @@ namespace {
 constexpr std::string_view kDoesNotExist = " does not exist";
 constexpr std::string_view kHasNoIndex = " has no index";
 constexpr std::string_view kNoDynamoMqTable = "; it seems to be no DynamoMQ table";
+constexpr std::string_view kNoLeasedTable = "; it seems to be no table of the leased layout";
+
+// Only DynamoMQ's layout has one.
+bool has_index(const QueueTable& place) { return !place.index.empty(); }
 
 std::string region_of(const QueueTable& place) { return place.region.empty() ? "this region" : place.region; }
 
@@ -46,10 +50,13 @@ Error throttled(const QueueTable& place, const dynamo::Error& error) {
   }
   std::string text = "table '" + place.table + "' is throttled";
   text += reasons.empty() ? ": " + error.message : " (" + reasons + ")";
-  text += ceiling
-              ? "; all messages of a DynamoMQ queue share one index key, whose 1,000 writes and 3,000 reads a second "
-                "are the ceiling of this layout: spread the load over several queues"
-              : "; lower the load or raise the table's limits";
+  text +=
+      ceiling && !has_index(place)
+          ? "; one shard of the queue takes more than the 1,000 writes and 3,000 reads a second of a partition key: "
+            "give the queue more shards"
+      : ceiling ? "; all messages of a DynamoMQ queue share one index key, whose 1,000 writes and 3,000 reads a second "
+                  "are the ceiling of this layout: spread the load over several queues"
+                : "; lower the load or raise the table's limits";
   return {ErrorCode::throttled, std::move(text)};
 }
 
@@ -69,17 +76,18 @@ Error store_error(const QueueTable& place, const dynamo::Error& error) {
     case ErrorKind::resource_not_found:
       return error.message.find("ndex") != std::string::npos ? missing_index(place) : missing_table(place);
     case ErrorKind::access_denied:
-      return {ErrorCode::denied,
-              where + error.message +
-                  "; check that the credentials are valid and that their policy allows this table and its "
-                  "index"};
+      return {ErrorCode::denied, where + error.message +
+                                     "; check that the credentials are valid and that their policy allows this table" +
+                                     (has_index(place) ? " and its index" : "")};
     case ErrorKind::no_credentials:
       return {ErrorCode::denied, error.message};
     case ErrorKind::throttled:
       return throttled(place, error);
     case ErrorKind::validation:
-      return {ErrorCode::invalid,
-              where + error.message + (names_other_keys(error) ? std::string(kNoDynamoMqTable) : std::string())};
+      return {ErrorCode::invalid, where + error.message +
+                                      std::string(!names_other_keys(error) ? ""
+                                                  : has_index(place)       ? kNoDynamoMqTable
+                                                                           : kNoLeasedTable)};
     case ErrorKind::conditional_check_failed:
       return {ErrorCode::conflict, where + "somebody else changed the message in between"};
     case ErrorKind::cancelled:
@@ -114,8 +122,8 @@ TableFault table_fault(const Error& error) {
            : text.find(kDoesNotExist) != std::string::npos ? TableFault::no_table
                                                            : TableFault::none;
   }
-  return error.code() == ErrorCode::invalid && text.ends_with(kNoDynamoMqTable) ? TableFault::other_keys
-                                                                                : TableFault::none;
+  const bool other = text.ends_with(kNoDynamoMqTable) || text.ends_with(kNoLeasedTable);
+  return error.code() == ErrorCode::invalid && other ? TableFault::other_keys : TableFault::none;
 }
 
 }  // namespace sluice::queue::dynamomq

@@ -17,15 +17,23 @@ class Examination {
   Examination(const dynamo::TableDescription& table, const TableSpec& spec) : table_(table), spec_(spec) {}
 
   std::vector<TableFinding> run() {
-    expect("the hash key", table_.hash_key, attribute::kId, kKeysAreForEver);
-    expect("the range key", table_.range_key, "", kKeysAreForEver);
-    expect_type(attribute::kId, kKeysAreForEver);
-    const auto index = std::find_if(table_.indexes.begin(), table_.indexes.end(),
-                                    [this](const auto& candidate) { return candidate.name == spec_.index; });
-    if (index == table_.indexes.end()) {
-      add(FindingLevel::unfit, "there is no index '" + spec_.index + "'", missing_index_mend());
-    } else {
+    if (is_of_the_other_layout()) {
+      return std::move(findings_);
+    }
+    expect("the hash key", table_.hash_key, spec_.layout.hash_key, kKeysAreForEver);
+    expect("the range key", table_.range_key, spec_.layout.range_key, kKeysAreForEver);
+    expect_type(spec_.layout.hash_key, kKeysAreForEver);
+    if (!spec_.layout.range_key.empty()) {
+      expect_type(spec_.layout.range_key, kKeysAreForEver);
+    }
+    const auto index = spec_.layout.indexed
+                           ? std::find_if(table_.indexes.begin(), table_.indexes.end(),
+                                          [this](const auto& candidate) { return candidate.name == spec_.index; })
+                           : table_.indexes.end();
+    if (index != table_.indexes.end()) {
       examine_index(*index);
+    } else if (spec_.layout.indexed) {
+      add(FindingLevel::unfit, "there is no index '" + spec_.index + "'", missing_index_mend());
     }
     if (table_.status != "ACTIVE") {
       add(FindingLevel::waiting, "the table is " + table_.status, "wait until it is ACTIVE");
@@ -33,11 +41,26 @@ class Examination {
     if (index != table_.indexes.end()) {
       examine_index_status(*index);
     }
-    advise(index != table_.indexes.end());
+    advise(!spec_.layout.indexed || index != table_.indexes.end());
     return std::move(findings_);
   }
 
  private:
+  // Everything else would be different too; one word says why.
+  bool is_of_the_other_layout() {
+    const TableLayout& other = spec_.layout == kLeasedLayout ? kDynamoMqLayout : kLeasedLayout;
+    if (table_.hash_key != other.hash_key || table_.range_key != other.range_key) {
+      return false;
+    }
+    const std::string name(other.name);
+    add(FindingLevel::unfit,
+        "it is a table of the layout \"" + name + "\", and the queue is of the layout \"" +
+            std::string(spec_.layout.name) + "\"",
+        "write layout = \"" + name + "\" for the queue in the host file (--layout " + name +
+            " here), or give the queue a table of its own");
+    return true;
+  }
+
   void add(FindingLevel level, std::string what, std::string mend) {
     findings_.push_back({level, std::move(what), std::move(mend)});
   }
@@ -93,7 +116,7 @@ class Examination {
     }
     for (const auto& index : table_.indexes) {
       // Where its own index is missing, another may be the one that was meant.
-      if (has_index && index.name != spec_.index) {
+      if (has_index && (!spec_.layout.indexed || index.name != spec_.index)) {
         add(FindingLevel::advice, "index '" + index.name + "' is none of this queue's, and each write pays for it too",
             "delete it if nobody reads it");
       }

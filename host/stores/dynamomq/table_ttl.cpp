@@ -30,8 +30,8 @@ TableFinding out_of_reach(const TableSpec& spec, const dynamo::Error& error, std
                 "try again");
 }
 
-std::optional<TableFinding> finding_of(const dynamo::TimeToLive& ttl) {
-  const std::string ours(attribute::kKeyExpires);
+std::optional<TableFinding> finding_of(const dynamo::TimeToLive& ttl, const TableSpec& spec) {
+  const std::string ours(spec.layout.expires);
   if (!ttl.on()) {
     return advice("DynamoDB's TTL is off, so that void marks and keys stay in the table and are paid for",
                   "switch it on by the attribute " + ours + ", as `sluice table create` does");
@@ -48,16 +48,16 @@ std::optional<TableFinding> finding_of(const dynamo::TimeToLive& ttl) {
 
 std::optional<TableFinding> examine_ttl(dynamo::Client& client, const TableSpec& spec, Deadline deadline) {
   const auto ttl = client.describe_time_to_live(spec.table, deadline);
-  return ttl ? finding_of(*ttl) : out_of_reach(spec, ttl.error(), "looked at", "DescribeTimeToLive");
+  return ttl ? finding_of(*ttl, spec) : out_of_reach(spec, ttl.error(), "looked at", "DescribeTimeToLive");
 }
 
 std::optional<TableFinding> switch_ttl_on(dynamo::Client& client, const TableSpec& spec, Deadline deadline) {
   const auto before = client.describe_time_to_live(spec.table, deadline);
   if (before && before->on()) {
-    return finding_of(*before);
+    return finding_of(*before, spec);
   }
   // A role may switch it on that may not look.
-  const auto made = client.enable_time_to_live(spec.table, std::string(attribute::kKeyExpires), deadline);
+  const auto made = client.enable_time_to_live(spec.table, std::string(spec.layout.expires), deadline);
   if (made) {
     return std::nullopt;
   }

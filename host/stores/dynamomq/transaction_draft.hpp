@@ -12,6 +12,7 @@
 #include "dynamo/transaction.hpp"
 #include "host/queue/completion.hpp"
 #include "host/queue/effects.hpp"
+#include "host/stores/dynamomq/effect_layout.hpp"
 #include "host/stores/dynamomq/open_transactions.hpp"
 #include "host/stores/dynamomq/statement_runner.hpp"
 #include "host/stores/dynamomq/store_parts.hpp"
@@ -29,7 +30,8 @@ struct TransactionDraft {
 
   std::size_t place = 0;
   const Completion* completion = nullptr;
-  const RecordWrite* record = nullptr;  ///< the write of the message's own record
+  /// The writes of the message's own records, the one with its fence first.
+  const std::vector<dynamo::TransactAction>* own = nullptr;
   dynamo::TransactWriteRequest request{};
   OpenTransactions::Asked kept{};  ///< that is made again, if it was made before
   std::vector<Name> names{};       ///< of the actions
@@ -48,22 +50,18 @@ struct TransactionDraft {
 /// thread-safe.
 class TransactionDrafter {
  public:
-  TransactionDrafter(StoreParts parts, const QueueTable& place) : parts_(parts), place_(place) {}
+  /// `layouts` knows every queue that messages may be sent to, and the message's own.
+  TransactionDrafter(StoreParts parts, const QueueTable& place, EffectLayouts layouts)
+      : parts_(parts), place_(place), layouts_(std::move(layouts)) {}
 
-  /// Fills in request and names, or `refused`, by completion, record, left_out and void_marks.
+  /// Fills in request and names, or `refused`, by completion, own, left_out and void_marks.
   void fill(TransactionDraft& draft, WallTime now) const;
 
   /// Reads what stands in the way of the marks of its messages, and leaves out those that are duplicates; or refuses
   /// the draft. An error: the tables could not be read.
   std::optional<dynamo::Error> leave_out_duplicates(TransactionDraft& draft, Deadline deadline) const;
 
-  /// The marks of messages and the messages that they name, by table and id.
-  using Records = std::map<std::string, std::unordered_map<std::string, dynamo::Item>>;
-
  private:
-  bool read(TransactionDraft& draft, const std::string& queue, const std::set<std::string>& marks, Records& records,
-            std::optional<dynamo::Error>& error, Deadline deadline) const;
-  void leave_out(TransactionDraft& draft, std::size_t number, const Records& records, const std::string& now) const;
   bool add_messages(TransactionDraft& draft, const Effects& effects, WallTime now) const;
   bool add_message(TransactionDraft& draft, const EmittedMessage& emitted, const std::string& void_mark,
                    WallTime now) const;
@@ -71,6 +69,7 @@ class TransactionDrafter {
 
   StoreParts parts_;
   const QueueTable& place_;
+  const EffectLayouts layouts_;
 };
 
 }  // namespace sluice::queue::dynamomq

@@ -61,7 +61,7 @@ std::vector<TransactionWriter::Outcome> TransactionWriter::write(std::span<const
   const WallTime now = parts_.clock.wall_now();
   std::vector<Draft> drafts;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
-    Draft one{.place = i, .completion = wanted[i].completion, .record = wanted[i].record};
+    Draft one{.place = i, .completion = wanted[i].completion, .own = &wanted[i].own};
     one.kept = open_.take(wanted[i].completion->receipt);
     one.left_out = one.kept.left_out;
     drafter_.fill(one, now);
@@ -189,10 +189,12 @@ TransactionWriter::Outcome TransactionWriter::cancelled(const Draft& draft, cons
     return reasons[i].code != "None" && !reasons[i].code.empty() && kind(i) == wanted;
   };
   // The fence before all: whoever has lost the message has no say.
-  if (count > 0 && failed(0, dynamo::ErrorKind::conditional_check_failed)) {
-    Outcome lost;
-    lost.outcome.fate = StatementFate::refused;
-    return lost;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (draft.names[i].kind == Draft::Name::Kind::own && failed(i, dynamo::ErrorKind::conditional_check_failed)) {
+      Outcome lost;
+      lost.outcome.fate = StatementFate::refused;
+      return lost;
+    }
   }
   // What is refused for good is, whether its messages are duplicates or not.
   const auto met = [&](std::initializer_list<Draft::Name::Kind> kinds) {

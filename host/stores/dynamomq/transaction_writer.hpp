@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/deadline.hpp"
@@ -30,12 +31,12 @@ class TransactionWriter {
   static constexpr std::size_t kMaxAtOnce = 100;  ///< the transport has fewer under way at a time
   static constexpr int kMaxRounds = 4;            ///< of one transaction, each with the duplicates left out that it met
 
-  TransactionWriter(StoreParts parts, const QueueTable& place, OpenTransactions& open)
-      : parts_(parts), place_(place), open_(open), drafter_(parts, place) {}
+  TransactionWriter(StoreParts parts, const QueueTable& place, OpenTransactions& open, EffectLayouts layouts)
+      : parts_(parts), place_(place), open_(open), drafter_(parts, place, std::move(layouts)) {}
 
   struct Wanted {
     const Completion* completion;
-    const RecordWrite* record;  ///< the write of the message's own record
+    std::vector<dynamo::TransactAction> own;  ///< the writes of the message's own records, its fence first
   };
   struct Outcome {
     StatementOutcome outcome;

@@ -91,6 +91,12 @@ ShardKeeper::Keeping ShardKeeper::keeping(std::uint32_t shard) const {
 
 std::vector<std::uint32_t> ShardKeeper::take_lost() { return std::exchange(lost_, {}); }
 
+ShardKeeper::Move ShardKeeper::give_up(std::uint32_t shard) const {
+  SLUICE_ASSERT(keeping(shard) != Keeping::none);
+  const Ownership& item = mine_[shard].item;
+  return {item, {.shard = shard, .owner = {}, .epoch = item.epoch + 1, .clean = true}};
+}
+
 ShardKeeper::Move ShardKeeper::hand_over(std::uint32_t shard) const {
   SLUICE_ASSERT(keeping(shard) == Keeping::closing);
   const Mine& mine = mine_[shard];

@@ -58,6 +58,8 @@ class ShardKeeper {
   Move hand_over(std::uint32_t shard) const;
   /// The plan gives this host a shard that another one still has: it will soon be handed over.
   bool expects() const { return expects_; }
+  /// The end of a shard beyond the number that there are to be, with nothing in it: it is nobody's.
+  Move give_up(std::uint32_t shard) const;
   std::vector<std::uint32_t> shards() const;
 
   /// This host's lease has run out: nothing is its own any more. Somebody may have taken it for dead and be about to

@@ -24,6 +24,16 @@ struct DynamoDbQueue {
   std::string endpoint{};  ///< empty: the same, else AWS's own
 };
 
+/// A queue among others in a table of the leased layout (docs/tables.md). Whether `shards` is right matters only until
+/// the table says how many there are.
+struct LeasedQueue {
+  std::string queue;
+  std::string table = "sluice-queues";
+  std::uint32_t shards = 8;
+  std::string region{};    ///< as DynamoDbQueue's
+  std::string endpoint{};  ///< as DynamoDbQueue's
+};
+
 /// A queue in a file of the embedded store, shared with every process of this machine that has it open.
 struct SqliteQueue {
   std::string path;  ///< made when absent
@@ -83,6 +93,7 @@ class SLUICE_CLIENT_API QueueClient {
   /// Makes no request yet. Fails when neither a region nor an endpoint is named anywhere, or AWS's files cannot be
   /// read.
   static Result<QueueClient> open(const DynamoDbQueue& queue, const ClientOptions& options = {});
+  static Result<QueueClient> open(const LeasedQueue& queue, const ClientOptions& options = {});
   /// Opens or makes the file.
   static Result<QueueClient> open(const SqliteQueue& queue, const ClientOptions& options = {});
 

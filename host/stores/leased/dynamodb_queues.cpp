@@ -1,0 +1,56 @@
+#include "host/stores/leased/dynamodb_queues.hpp"
+
+#include <set>
+#include <utility>
+
+namespace sluice::queue {
+namespace {
+
+class DynamoDbQueues final : public Queues {
+ public:
+  DynamoDbQueues(dynamomq::DynamoMqOptions dynamomq, leased::LeasedOptions leased, dynamo::Client& client,
+                 const Clock& clock, Random& random) {
+    for (const auto& [queue, location] : leased.queues) {
+      leased_names_.insert(queue);
+    }
+    leased.others = dynamomq.queues;
+    leased_ = leased::make_leased_queues(std::move(leased), client, clock, random);
+    dynamomq.other_layouts = [this](const std::string& queue) {
+      return leased_names_.contains(queue) ? leased_->layout_of(queue) : nullptr;
+    };
+    dynamomq_ = dynamomq::make_dynamomq_queues(std::move(dynamomq), client, clock, random);
+  }
+
+  Result<std::unique_ptr<Source>> open_source(const QueueAddress& address) override {
+    return of(address.queue).open_source(address);
+  }
+  Result<std::unique_ptr<Sender>> open_sender(const std::string& queue) override {
+    return of(queue).open_sender(queue);
+  }
+  Result<std::unique_ptr<Operator>> open_operator(const std::string& queue) override {
+    return of(queue).open_operator(queue);
+  }
+  Result<std::unique_ptr<NoticeBoard>> open_board(const std::string& queue) override {
+    return of(queue).open_board(queue);
+  }
+  Result<std::unique_ptr<IdempotencyKeys>> open_keys(const std::string& queue) override {
+    return of(queue).open_keys(queue);
+  }
+
+ private:
+  Queues& of(const std::string& queue) { return leased_names_.contains(queue) ? *leased_ : *dynamomq_; }
+
+  // Fixed after construction.
+  std::set<std::string> leased_names_;
+  std::unique_ptr<leased::LeasedQueues> leased_;
+  std::unique_ptr<Queues> dynamomq_;
+};
+
+}  // namespace
+
+std::unique_ptr<Queues> make_dynamodb_queues(dynamomq::DynamoMqOptions dynamomq, leased::LeasedOptions leased,
+                                             dynamo::Client& client, const Clock& clock, Random& random) {
+  return std::make_unique<DynamoDbQueues>(std::move(dynamomq), std::move(leased), client, clock, random);
+}
+
+}  // namespace sluice::queue

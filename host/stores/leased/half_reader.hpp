@@ -1,0 +1,71 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dynamo/client.hpp"
+#include "host/queue/stored_message.hpp"
+#include "host/stores/leased/leased_parts.hpp"
+
+namespace sluice::queue::leased {
+
+/// Where a record stands in the order of its half, whatever its priority: by the time of its key, then by what makes
+/// keys differ. A value.
+struct Standing {
+  std::string time;  ///< of the sort key, and its chance
+  char digit = '0';  ///< of its priority
+  std::uint32_t shard = 0;
+
+  static Standing of(const Place& place);
+  friend auto operator<=>(const Standing&, const Standing&) = default;
+};
+
+/// A place in a list, as opaque text; it leads on although what lay there is gone.
+std::string encode_cursor(const Standing& last, bool newest_first);
+/// ErrorCode::invalid for what is no cursor of such a list.
+Result<Standing> decode_cursor(std::string_view cursor, bool newest_first);
+
+/// Reads one half of a queue across its shards. Thread-safe.
+class HalfReader {
+ public:
+  HalfReader(LeasedParts parts, LeasedQueue& queue) : parts_(parts), queue_(queue) {}
+
+  struct Look {
+    Half half = Half::standard;
+    std::size_t limit = 0;
+    std::optional<Standing> after{};
+    bool newest_first = false;
+    bool consistent = false;
+    std::string projection{};
+    std::map<std::string, std::string> names{};
+  };
+  struct Records {
+    std::vector<dynamo::Item> items;  ///< in the order asked for
+    bool more = false;
+  };
+  /// So many records in order. A shard is asked once, and for each priority of which it has more than fit; half a read
+  /// unit at least each time.
+  Result<Records> in_order(const Look& look, Deadline deadline) const;
+
+  /// Every record of the half, shard by shard, in no order. `each` is called with each of them.
+  Result<void> all(const Look& look, Deadline deadline, const std::function<void(const dynamo::Item&)>& each) const;
+
+ private:
+  struct Stream;
+
+  Result<Shards> shards(Deadline deadline) const { return queue_.shards.get(deadline); }
+  dynamo::QueryRequest query_of(const Look& look, std::uint32_t shard) const;
+  Result<std::vector<Stream>> open_streams(const Look& look, Deadline deadline) const;
+  Result<void> open_shard(const Look& look, std::uint32_t shard, std::vector<Stream>& streams, Deadline deadline) const;
+  Result<void> fill(const Look& look, Stream& stream, Deadline deadline) const;
+
+  LeasedParts parts_;
+  LeasedQueue& queue_;
+};
+
+}  // namespace sluice::queue::leased

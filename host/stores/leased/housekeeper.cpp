@@ -1,0 +1,278 @@
+#include "host/stores/leased/housekeeper.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/guard.hpp"
+#include "host/stores/leased/leased_record.hpp"
+
+namespace sluice::queue::leased {
+namespace {
+
+// The clocks of a machine that has slept differ by so much more than before.
+constexpr Duration kSlept = std::chrono::seconds(1);
+// TTL removes the heartbeat of a host that nobody clears up behind.
+constexpr Duration kForgotten = std::chrono::hours(24);
+constexpr Duration kRetry = std::chrono::seconds(1);
+
+std::uint32_t power_of_two_from(std::uint32_t count) {
+  std::uint32_t power = Housekeeper::kFirstOut;
+  while (power < count) {
+    power *= 2;
+  }
+  return power;
+}
+
+}  // namespace
+
+Housekeeper::Housekeeper(Settings settings, dynamo::Client& client, const Clock& clock)
+    : settings_(std::move(settings)),
+      client_(client),
+      clock_(clock),
+      remarks_(settings_.warn),
+      members_(settings_.lease),
+      lease_(settings_.lease) {}
+
+bool Housekeeper::note_sleep() {
+  const Duration between = clock_.wall_now().time_since_epoch() - clock_.steady_now().time_since_epoch();
+  const bool slept = between_clocks_ && between - *between_clocks_ > kSlept;
+  between_clocks_ = between;
+  return slept;
+}
+
+bool Housekeeper::check_lease() {
+  const SteadyTime now = clock_.steady_now();
+  if (lease_.ends() == SteadyTime::min()) {
+    note_sleep();
+    return !lost_;
+  }
+  if (note_sleep()) {
+    remarks_.say(
+        "the clock of this machine has jumped ahead, or the machine has slept: what this host held of table '" +
+            settings_.table + "' counts as lost and is taken anew",
+        now);
+    lease_.gone();
+    lost_ = true;
+  } else if (!lease_.holds(now)) {
+    remarks_.say("no heartbeat could be written to table '" + settings_.table +
+                     "' for a whole lease: what this host held of it is lost",
+                 now);
+    lease_.gone();
+    lost_ = true;
+  }
+  return !lost_;
+}
+
+bool Housekeeper::may_start() {
+  const MutexLock lock(state_);
+  if (!SLUICE_GUARD(leased_two_thirds)) {
+    return true;
+  }
+  return check_lease() && lease_.may_start(clock_.steady_now());
+}
+
+bool Housekeeper::holds() {
+  const MutexLock lock(state_);
+  return check_lease() && lease_.holds(clock_.steady_now());
+}
+
+void Housekeeper::lose_all() {
+  for (const Duty& duty : duties_) {
+    duty.half->lease_lost(clock_.steady_now());
+  }
+  const MutexLock lock(state_);
+  lost_ = false;
+}
+
+void Housekeeper::join(HalfDuty& half, Deadline deadline) {
+  const MutexLock lock(turn_);
+  const auto known = std::find_if(duties_.begin(), duties_.end(), [&](const Duty& duty) { return duty.half == &half; });
+  if (known == duties_.end()) {
+    const QueueAddress& address = half.address();
+    duties_.push_back({.half = &half,
+                       .name = half_name(address.queue, address.half),
+                       .partition = ownership_partition(address.queue, address.half)});
+  } else {
+    known->leaving = false;
+  }
+  beat_at_ = look_at_ = SteadyTime::min();
+  do_due(deadline);
+}
+
+bool Housekeeper::leave(HalfDuty& half, Deadline deadline) {
+  const MutexLock lock(turn_);
+  const auto known = std::find_if(duties_.begin(), duties_.end(), [&](const Duty& duty) { return duty.half == &half; });
+  if (known == duties_.end()) {
+    return true;
+  }
+  known->leaving = true;
+  beat_at_ = look_at_ = SteadyTime::min();
+  do_due(deadline);
+  return !half.owns_any();
+}
+
+void Housekeeper::forget(HalfDuty& half) {
+  const MutexLock lock(turn_);
+  std::erase_if(duties_, [&](const Duty& duty) { return duty.half == &half; });
+  if (!duties_.empty()) {
+    return;
+  }
+  // Its last heartbeat stays, and says that it has left; others remove it when they find it dead for long.
+  const MutexLock state(state_);
+  lease_.gone();
+}
+
+void Housekeeper::tend(bool wait, Deadline deadline) {
+  if (wait) {
+    turn_.lock();
+  } else if (!turn_.try_lock()) {
+    return;
+  }
+  bool lost = false;
+  {
+    const MutexLock lock(state_);
+    lost = !check_lease();
+  }
+  if (lost || clock_.steady_now() >= due_at()) {
+    do_due(deadline);
+  }
+  turn_.unlock();
+}
+
+void Housekeeper::do_due(Deadline deadline) {
+  bool lost = false;
+  {
+    const MutexLock lock(state_);
+    lost = !check_lease();
+  }
+  if (lost) {
+    lose_all();
+    beat_at_ = look_at_ = SteadyTime::min();
+  }
+  due_at_ = SteadyTime::max().time_since_epoch().count();
+  if (duties_.empty()) {
+    return;
+  }
+  if (clock_.steady_now() >= beat_at_ && !beat(deadline)) {
+    beat_at_ = clock_.steady_now() + std::min(kRetry, settings_.lease / 10);
+  }
+  if (clock_.steady_now() >= look_at_) {
+    look(deadline);
+  } else if (clock_.steady_now() >= glance_at_) {
+    glance(deadline);
+  }
+  bool all_over = true;
+  for (Duty& duty : duties_) {
+    all_over = hand_over(duty, deadline) && all_over;
+  }
+  if (!all_over) {
+    look_at_ = std::min(look_at_, clock_.steady_now() + kExpecting);
+  }
+  due_at_ = std::min({due_at(), beat_at_, look_at_, glance_at_}).time_since_epoch().count();
+}
+
+HostBeat Housekeeper::own_beat(SteadyTime now) const {
+  HostBeat own{.beat = {.host = settings_.host, .counter = counter_, .lease = settings_.lease, .leaving = true},
+               .most_out = to_announce_,
+               .bell = settings_.bell};
+  for (const Duty& duty : duties_) {
+    own.figures.emplace(duty.name, duty.half->figures(now));
+    if (!duty.leaving) {
+      own.beat.works_on.insert(duty.name);
+      own.beat.leaving = false;
+    }
+  }
+  return own;
+}
+
+bool Housekeeper::beat(Deadline deadline) {
+  ++counter_;
+  const SteadyTime began = clock_.steady_now();
+  {
+    const MutexLock lock(state_);
+    note_sleep();
+  }
+  const HostBeat own = own_beat(began);
+  dynamo::PutItemRequest request;
+  request.table = settings_.table;
+  request.item = encode_beat(own, clock_.wall_now(), clock_.wall_now() + kForgotten);
+  const auto written = client_.put_item(request, deadline.earlier(Deadline::at(began + settings_.lease / 3)));
+  bool lost = false;
+  {
+    const MutexLock lock(state_);
+    const bool usable = !note_sleep();
+    if (!written || !usable) {
+      lost = !usable;
+      lost_ = lost_ || lost;
+    } else {
+      lost = !lease_.renewed(began, clock_.steady_now());
+      lost_ = lost_ || lost;
+    }
+  }
+  if (lost) {
+    lose_all();
+  }
+  if (!written) {
+    trouble("no heartbeat can be written", written.error());
+    return false;
+  }
+  announced_ = own.most_out;
+  beat_at_ = began + settings_.lease / 3;
+  return true;
+}
+
+bool Housekeeper::announce(std::uint32_t most_out, Deadline deadline) {
+  if (most_out <= announced_) {
+    return true;
+  }
+  const MutexLock lock(turn_);
+  to_announce_ = std::max(to_announce_, power_of_two_from(most_out));
+  return most_out <= announced_ || beat(deadline);
+}
+
+std::optional<std::vector<dynamo::Item>> Housekeeper::read_partition(const std::string& partition, bool consistent,
+                                                                     Deadline deadline) {
+  dynamo::QueryRequest request;
+  request.table = settings_.table;
+  request.key_condition = "#p = :p";
+  request.names.emplace("#p", std::string(attribute::kPartition));
+  request.values.emplace(":p", partition);
+  request.consistent = consistent;
+  std::vector<dynamo::Item> items;
+  do {
+    auto page = client_.query(request, deadline);
+    if (!page) {
+      trouble("partition '" + partition + "' cannot be read", page.error());
+      return std::nullopt;
+    }
+    std::move(page->items.begin(), page->items.end(), std::back_inserter(items));
+    request.exclusive_start_key = std::move(page->last_evaluated_key);
+  } while (!request.exclusive_start_key.empty());
+  return items;
+}
+
+std::optional<std::vector<Heartbeat>> Housekeeper::read_beats(bool consistent, Deadline deadline) {
+  const auto items = read_partition(std::string(kHosts), consistent, deadline);
+  if (!items) {
+    return std::nullopt;
+  }
+  std::vector<Heartbeat> beats;
+  for (const dynamo::Item& item : *items) {
+    auto host = decode_beat(item);
+    if (!host) {
+      remarks_.say("the heartbeat '" + Place::of(item).sort + "' in table '" + settings_.table +
+                       "' is only half there, and counts for nothing; remove it if its host is gone",
+                   clock_.steady_now());
+      continue;
+    }
+    beats.push_back(host->beat);
+    beats_.insert_or_assign(host->beat.host, std::move(*host));
+  }
+  return beats;
+}
+
+void Housekeeper::trouble(const std::string& what, const dynamo::Error& error) {
+  remarks_.say(what, "table '" + settings_.table + "': " + what + ": " + error.message, clock_.steady_now());
+}
+
+}  // namespace sluice::queue::leased

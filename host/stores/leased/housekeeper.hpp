@@ -1,0 +1,168 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/deadline.hpp"
+#include "base/mutex.hpp"
+#include "dynamo/client.hpp"
+#include "host/queue/message.hpp"
+#include "host/stores/leased/ownership_items.hpp"
+#include "host/stores/leased/remarks.hpp"
+#include "host/stores/leased/shard_keeper.hpp"
+#include "host/stores/membership.hpp"
+
+namespace sluice::queue::leased {
+
+/// A half of a queue as its housekeeper sees it. Thread-safe. None of these calls does anything with the table.
+class HalfDuty {
+ public:
+  HalfDuty() = default;
+  HalfDuty(const HalfDuty&) = delete;
+  HalfDuty& operator=(const HalfDuty&) = delete;
+  virtual ~HalfDuty() = default;
+
+  virtual const QueueAddress& address() const = 0;
+  /// As many as there are where no item says how many.
+  virtual std::uint32_t configured_shards() const = 0;
+
+  /// As ShardKeeper's; `count` is how many shards messages are sent to.
+  virtual std::vector<ShardKeeper::Move> look(std::span<const Ownership> read, std::uint32_t count, Membership& members,
+                                              SteadyTime now) = 0;
+  /// A move has been written. `suspects` is how much whoever had the shard before may have had out of it.
+  virtual void moved(const ShardKeeper::Move& move, std::uint32_t suspects, SteadyTime now) = 0;
+  /// Shards that are closing, and out of which nothing is any more.
+  virtual std::vector<ShardKeeper::Move> hand_overs() = 0;
+  /// The last of more shards than messages are sent to, if it is this host's and there is nothing in it.
+  virtual std::optional<ShardKeeper::Move> retirement(std::uint32_t shard, SteadyTime now) = 0;
+  virtual void lease_lost(SteadyTime now) = 0;
+
+  virtual bool expects() const = 0;
+  /// Something has been handed out a short time ago.
+  virtual bool busy(SteadyTime now) const = 0;
+  virtual bool owns_any() const = 0;
+  virtual OwnerFigures figures(SteadyTime now) const = 0;
+};
+
+/// Keeps this host's lease on a table by heartbeats, learns who else lives, and sees to it that each half that this
+/// process works on takes, keeps and hands over its shards. One for each table and process.
+///
+/// Whatever is due is done by `tend`, on the thread of whoever calls it: a thread of its own in the product, claims and
+/// settlements where there is none. Thread-safe; calls that wait for the table come one after the other.
+class Housekeeper {
+ public:
+  struct Settings {
+    std::string table;
+    std::string host;  ///< this host's incarnation
+    Duration lease = std::chrono::seconds(10);
+    std::string bell{};                              ///< where it listens for rings
+    std::function<void(const std::string&)> warn{};  ///< may be empty
+  };
+  static constexpr Duration kExpecting = std::chrono::milliseconds(200);
+  static constexpr Duration kBusyGlance = std::chrono::milliseconds(300);
+  static constexpr Duration kIdleGlance = std::chrono::seconds(1);
+  /// A shard beyond their number is given up no sooner: senders learn it within 30 s, and a sweep has looked since.
+  static constexpr Duration kSendersLearn = std::chrono::seconds(90);
+  /// How much a host may have had out of a shard that tells nothing of it.
+  static constexpr std::uint32_t kUnknownOut = 100;
+  static constexpr std::uint32_t kFirstOut = 16;
+
+  /// The references outlive it.
+  Housekeeper(Settings settings, dynamo::Client& client, const Clock& clock);
+
+  const std::string& host() const { return settings_.host; }
+  /// From now on this process works on that half. It outlives `leave`.
+  void join(HalfDuty& half, Deadline deadline);
+  /// It works on it no more: its shards are handed over, as far as nothing is out of them. False: something still is,
+  /// or could not be written; `tend` goes on with it.
+  bool leave(HalfDuty& half, Deadline deadline);
+  /// It is not there any more.
+  void forget(HalfDuty& half);
+
+  /// Does what is due. With `wait`, waits for a call that is under way; otherwise that one will do.
+  void tend(bool wait, Deadline deadline);
+  /// A shard may be handed over now.
+  void nudge() { due_at_ = SteadyTime::min().time_since_epoch().count(); }
+  SteadyTime due_at() const { return SteadyTime(SteadyTime::duration(due_at_.load())); }
+
+  /// Something may be handed out, and what this host holds is its own.
+  bool may_start();
+  bool holds();
+  /// So much is to be out of a shard at most. True: everybody can know it, so that it may be.
+  bool announce(std::uint32_t most_out, Deadline deadline);
+  std::uint32_t announced() const { return announced_; }
+
+ private:
+  struct Duty {
+    HalfDuty* half = nullptr;
+    bool leaving = false;
+    std::string name;
+    std::string partition;
+    ShardNumbers numbers{};
+    std::uint32_t last_count = 0;
+    SteadyTime counted_at{};  ///< since then the number of shards is what it is
+  };
+
+  /// True: nothing tells for how long this host has slept.
+  bool note_sleep() SLUICE_REQUIRES(state_);
+  /// The lease has gone, by its time or because this host has slept.
+  bool check_lease() SLUICE_REQUIRES(state_);
+  void lose_all() SLUICE_REQUIRES(turn_);
+  void do_due(Deadline deadline) SLUICE_REQUIRES(turn_);
+  bool beat(Deadline deadline) SLUICE_REQUIRES(turn_);
+  HostBeat own_beat(SteadyTime now) const SLUICE_REQUIRES(turn_);
+  void glance(Deadline deadline) SLUICE_REQUIRES(turn_);
+  void look(Deadline deadline) SLUICE_REQUIRES(turn_);
+  bool look_at(Duty& duty, Deadline deadline) SLUICE_REQUIRES(turn_);
+  std::optional<OwnershipPage> read_ownership(Duty& duty, Deadline deadline) SLUICE_REQUIRES(turn_);
+  /// How many ownership items count: those beyond the number of shards as long as something may lie there.
+  std::uint32_t learn_numbers(Duty& duty, const OwnershipPage& page) SLUICE_REQUIRES(turn_);
+  bool write_moves(Duty& duty, const std::vector<ShardKeeper::Move>& moves, const OwnershipPage& read, bool drained,
+                   Deadline deadline) SLUICE_REQUIRES(turn_);
+  std::uint32_t suspects_of(const ShardKeeper::Move& move) const SLUICE_REQUIRES(turn_);
+  bool hand_over(Duty& duty, Deadline deadline) SLUICE_REQUIRES(turn_);
+  std::optional<std::vector<Heartbeat>> read_beats(bool consistent, Deadline deadline) SLUICE_REQUIRES(turn_);
+  std::optional<std::vector<dynamo::Item>> read_partition(const std::string& partition, bool consistent,
+                                                          Deadline deadline) SLUICE_REQUIRES(turn_);
+  void clear_up(Deadline deadline) SLUICE_REQUIRES(turn_);
+  void trouble(const std::string& what, const dynamo::Error& error);
+  Duration glance_pause(SteadyTime now) const SLUICE_REQUIRES(turn_);
+
+  // Fixed after construction.
+  const Settings settings_;
+  dynamo::Client& client_;
+  const Clock& clock_;
+  Remarks remarks_;  // synchronises itself
+
+  Mutex turn_;
+  // Guarded by turn_.
+  std::vector<Duty> duties_ SLUICE_GUARDED_BY(turn_);
+  Membership members_ SLUICE_GUARDED_BY(turn_);
+  std::map<std::string, HostBeat> beats_ SLUICE_GUARDED_BY(turn_);  ///< as they were last read
+  std::set<std::string> owners_ SLUICE_GUARDED_BY(turn_);           ///< as the last look has found them
+  std::string seen_ SLUICE_GUARDED_BY(turn_);                       ///< who works on what, as a text to be compared
+  std::int64_t counter_ SLUICE_GUARDED_BY(turn_) = 0;
+  SteadyTime beat_at_ SLUICE_GUARDED_BY(turn_){};
+  SteadyTime look_at_ SLUICE_GUARDED_BY(turn_){};
+  SteadyTime glance_at_ SLUICE_GUARDED_BY(turn_){};
+  std::uint32_t to_announce_ SLUICE_GUARDED_BY(turn_) = kFirstOut;
+
+  mutable Mutex state_;
+  // Guarded by state_.
+  OwnLease lease_ SLUICE_GUARDED_BY(state_);
+  std::optional<Duration> between_clocks_ SLUICE_GUARDED_BY(state_);
+  bool lost_ SLUICE_GUARDED_BY(state_) = false;  ///< the lease has gone, and the halves have not been told yet
+
+  std::atomic<std::uint32_t> announced_ = 0;
+  std::atomic<SteadyTime::rep> due_at_ = 0;
+};
+
+}  // namespace sluice::queue::leased

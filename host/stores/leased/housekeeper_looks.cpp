@@ -1,0 +1,227 @@
+// What a Housekeeper learns by looking at the table, and the ownership items that it writes.
+
+#include <algorithm>
+#include <utility>
+
+#include "host/stores/leased/housekeeper.hpp"
+#include "host/stores/leased/leased_record.hpp"
+
+namespace sluice::queue::leased {
+namespace {
+
+// A dead host's heartbeat is removed after so many leases.
+constexpr int kLeasesInState = 10;
+constexpr std::size_t kMostBeats = 4096;
+
+// Who works on what, as a text to be compared.
+std::string roll_of(const std::vector<Heartbeat>& beats) {
+  std::string roll;
+  for (const Heartbeat& beat : beats) {
+    roll += beat.host + (beat.leaving ? " leaves\n" : "\n");
+    for (const std::string& half : beat.works_on) {
+      roll += " " + half + "\n";
+    }
+  }
+  return roll;
+}
+
+// The item as it stands after that write.
+OwnershipRow row_of(const std::string& partition, const Ownership& value) {
+  OwnershipRow row{.value = value};
+  if (value.epoch > 0) {
+    row.item = ownership_write({}, partition, {}, value, false).item;
+  }
+  return row;
+}
+
+}  // namespace
+
+Duration Housekeeper::glance_pause(SteadyTime now) const {
+  const bool busy =
+      std::any_of(duties_.begin(), duties_.end(), [now](const Duty& duty) { return duty.half->busy(now); });
+  return busy ? kBusyGlance : kIdleGlance;
+}
+
+// A look that costs half: it tells of others' heartbeats, and whether there is anything to look at in earnest.
+void Housekeeper::glance(Deadline deadline) {
+  const auto beats = read_beats(false, deadline);
+  const SteadyTime now = clock_.steady_now();
+  glance_at_ = now + glance_pause(now);
+  if (!beats) {
+    return;
+  }
+  members_.saw(*beats, now);
+  if (roll_of(*beats) != seen_) {
+    look(deadline);
+  }
+}
+
+void Housekeeper::look(Deadline deadline) {
+  if (!holds()) {
+    look_at_ = clock_.steady_now() + kExpecting;
+    return;
+  }
+  const auto beats = read_beats(true, deadline);
+  if (!beats) {
+    look_at_ = clock_.steady_now() + kExpecting;
+    return;
+  }
+  members_.saw(*beats, clock_.steady_now());
+  seen_ = roll_of(*beats);
+  owners_.clear();
+  bool soon = false;
+  for (Duty& duty : duties_) {
+    soon = !look_at(duty, deadline) || duty.half->expects() || soon;
+  }
+  clear_up(deadline);
+  const SteadyTime now = clock_.steady_now();
+  look_at_ = now + (soon ? kExpecting : settings_.lease);
+  if (const auto death = members_.next_death(now)) {
+    look_at_ = std::min(look_at_, *death + Duration(1));
+  }
+  glance_at_ = now + glance_pause(now);
+}
+
+std::optional<OwnershipPage> Housekeeper::read_ownership(Duty& duty, Deadline deadline) {
+  const auto items = read_partition(duty.partition, true, deadline);
+  if (!items) {
+    return std::nullopt;
+  }
+  OwnershipPage page = decode_ownership(*items);
+  const QueueAddress& address = duty.half->address();
+  if (address.half == Half::dlq) {
+    const Place place{ownership_partition(address.queue, Half::standard), std::string(kShardsKey)};
+    auto found = client_.get_item({.table = settings_.table, .key = place.key()}, deadline);
+    if (!found) {
+      trouble("the number of shards of queue '" + address.queue + "' cannot be read", found.error());
+      return std::nullopt;
+    }
+    page.shards = found->item.empty() ? std::nullopt : std::optional(std::move(found->item));
+  }
+  for (const std::string& odd : page.odd) {
+    remarks_.say("table '" + settings_.table + "': " + odd, clock_.steady_now());
+  }
+  return page;
+}
+
+std::uint32_t Housekeeper::learn_numbers(Duty& duty, const OwnershipPage& page) {
+  const SteadyTime now = clock_.steady_now();
+  auto read = decode_shards(page.shards, duty.half->configured_shards());
+  if (!read.wrong.empty()) {
+    remarks_.say("table '" + settings_.table + "': " + read.wrong, now);
+  }
+  if (read.numbers) {
+    duty.numbers = *read.numbers;
+  } else if (duty.numbers.count == 0) {
+    duty.numbers = {duty.half->configured_shards(), duty.half->configured_shards()};
+  }
+  if (duty.numbers.count != duty.last_count) {
+    duty.last_count = duty.numbers.count;
+    duty.counted_at = now;
+  }
+  std::uint32_t shards = std::max(duty.numbers.count, duty.numbers.most_ever);
+  if (!page.rows.empty()) {
+    shards = std::max(shards, page.rows.rbegin()->first + 1);
+  }
+  while (shards > duty.numbers.count && page.rows.contains(shards - 1) && page.rows.at(shards - 1).drained) {
+    --shards;
+  }
+  return shards;
+}
+
+// False: something did not go as it should, so that it is worth another look.
+bool Housekeeper::look_at(Duty& duty, Deadline deadline) {
+  const auto page = read_ownership(duty, deadline);
+  if (!page || !holds()) {
+    return false;
+  }
+  const std::uint32_t shards = learn_numbers(duty, *page);
+  std::vector<Ownership> read;
+  for (std::uint32_t shard = 0; shard < shards; ++shard) {
+    const auto row = page->rows.find(shard);
+    read.push_back(row == page->rows.end() ? Ownership{.shard = shard} : row->second.value);
+    owners_.insert(read.back().owner);
+  }
+  const SteadyTime now = clock_.steady_now();
+  const auto moves = duty.half->look(read, duty.numbers.count, members_, now);
+  bool well = write_moves(duty, moves, *page, false, deadline);
+  if (shards > duty.numbers.count && now >= duty.counted_at + kSendersLearn) {
+    if (const auto move = duty.half->retirement(shards - 1, now)) {
+      static_cast<void>(write_moves(duty, {*move}, *page, true, deadline));
+      well = false;  // there may be another one before it
+    }
+  }
+  return well;
+}
+
+std::uint32_t Housekeeper::suspects_of(const ShardKeeper::Move& move) const {
+  if (move.after.clean) {
+    return 0;
+  }
+  if (move.before.owner == settings_.host) {
+    return announced_;
+  }
+  const auto beat = beats_.find(move.before.owner);
+  return beat == beats_.end() || beat->second.most_out == 0 ? kUnknownOut : beat->second.most_out;
+}
+
+bool Housekeeper::write_moves(Duty& duty, const std::vector<ShardKeeper::Move>& moves, const OwnershipPage& read,
+                              bool drained, Deadline deadline) {
+  if (moves.empty()) {
+    return true;
+  }
+  std::vector<dynamo::ItemWrite> writes;
+  writes.reserve(moves.size());
+  for (const ShardKeeper::Move& move : moves) {
+    const auto row = read.rows.find(move.before.shard);
+    const bool as_read = row != read.rows.end() && row->second.value == move.before;
+    writes.emplace_back(ownership_write(settings_.table, duty.partition,
+                                        as_read ? row->second : row_of(duty.partition, move.before), move.after,
+                                        drained));
+  }
+  const auto written = client_.write_each(writes, deadline);
+  bool well = true;
+  for (std::size_t i = 0; i < moves.size(); ++i) {
+    if (written[i]) {
+      duty.half->moved(moves[i], suspects_of(moves[i]), clock_.steady_now());
+      continue;
+    }
+    well = false;
+    if (written[i].error().kind != dynamo::ErrorKind::conditional_check_failed) {
+      trouble("shard " + std::to_string(moves[i].after.shard) + " of '" + duty.name + "' cannot change hands",
+              written[i].error());
+    }
+  }
+  return well;
+}
+
+bool Housekeeper::hand_over(Duty& duty, Deadline deadline) {
+  return write_moves(duty, duty.half->hand_overs(), {}, false, deadline);
+}
+
+// Removes what hosts have left behind that are dead for long and own nothing. One of those that live does so.
+void Housekeeper::clear_up(Deadline deadline) {
+  const SteadyTime now = clock_.steady_now();
+  std::set<std::string> ours;
+  for (const Duty& duty : duties_) {
+    ours.insert(duty.name);
+  }
+  for (auto known = beats_.begin(); known != beats_.end();) {
+    const Heartbeat& beat = known->second.beat;
+    const bool dead = members_.dead_since(beat.host, now - kLeasesInState * beat.lease);
+    const bool first = !ours.empty() && !members_.workers(*ours.begin(), now).empty() &&
+                       *members_.workers(*ours.begin(), now).begin() == settings_.host;
+    const bool all_known = std::includes(ours.begin(), ours.end(), beat.works_on.begin(), beat.works_on.end());
+    if (dead && first && all_known && !owners_.contains(beat.host)) {
+      static_cast<void>(client_.delete_item(remove_beat(settings_.table, beat), deadline));
+      known = beats_.erase(known);
+    } else {
+      ++known;
+    }
+  }
+  if (beats_.size() > kMostBeats) {
+    beats_.clear();
+  }
+}
+
+}  // namespace sluice::queue::leased

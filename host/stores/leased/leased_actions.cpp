@@ -1,0 +1,70 @@
+// The actions of this layout's transactions.
+
+#include <utility>
+
+#include "base/uuid.hpp"
+#include "host/stores/leased/leased_inserter.hpp"
+
+namespace sluice::queue::leased {
+namespace {
+
+// A token has 36 bytes at most: so much of a UUID, and a number for the table, as DynamoDB knows tokens by account.
+constexpr std::size_t kTokenBytes = 28;
+constexpr std::uint64_t kTables = 100'000'000;
+
+}  // namespace
+
+dynamo::TransactAction put_alias_anyway(const dynamomq::QueueTable& table, const std::string& id, const Place& target) {
+  dynamo::TransactAction action;
+  action.table = table.table;
+  action.item_or_key = alias_place(table.queue, id).key();
+  action.item_or_key.emplace(attribute::kTarget, target.partition);
+  action.item_or_key.emplace(attribute::kTargetSort, target.sort);
+  return action;
+}
+
+dynamo::TransactAction put_alias(const dynamomq::QueueTable& table, const std::string& id, const Place& target,
+                                 const std::optional<Place>& before) {
+  dynamo::TransactAction action = put_alias_anyway(table, id, target);
+  action.condition = "attribute_not_exists(#p)";
+  action.names.emplace("#p", attribute::kPartition);
+  if (before) {
+    action.condition += " OR (#t = :t AND #k = :k)";
+    action.names.emplace("#t", attribute::kTarget);
+    action.names.emplace("#k", attribute::kTargetSort);
+    action.values.emplace(":t", before->partition);
+    action.values.emplace(":k", before->sort);
+  }
+  return action;
+}
+
+dynamo::TransactAction remove_record(const dynamomq::QueueTable& table, const dynamo::Item& read) {
+  dynamo::TransactAction action;
+  action.kind = dynamo::TransactAction::Kind::remove;
+  action.table = table.table;
+  action.item_or_key = Place::of(read).key();
+  action.condition = version_condition(version_of(read), action.names, action.values);
+  return action;
+}
+
+std::optional<dynamo::TransactAction> free_group(const dynamomq::QueueTable& table, const dynamo::Item& read) {
+  const Candidate record = Candidate::of(read);
+  const auto partition = parse_partition(record.place.partition);
+  if (!record.hold || !partition) {
+    return std::nullopt;
+  }
+  dynamo::TransactAction action;
+  action.kind = dynamo::TransactAction::Kind::remove;
+  action.table = table.table;
+  action.item_or_key = hold_place(table.queue, partition->shard, record.group).key();
+  action.condition = "attribute_not_exists(#i) OR #i = :i";
+  action.names.emplace("#i", attribute::kOwnId);
+  action.values.emplace(":i", record.id);
+  return action;
+}
+
+std::string transaction_token(const dynamomq::QueueTable& table, Random& random) {
+  return make_uuid(random).substr(0, kTokenBytes - 1) + std::to_string(dynamomq::stable_hash(table.table) % kTables);
+}
+
+}  // namespace sluice::queue::leased

@@ -1,0 +1,345 @@
+#include "host/stores/leased/leased_borrower.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "dynamo/transaction.hpp"
+#include "host/stores/dynamomq/single_writes.hpp"
+#include "host/stores/dynamomq/table_errors.hpp"
+#include "host/stores/dynamomq/times.hpp"
+#include "host/stores/leased/leased_writes.hpp"
+
+namespace sluice::queue::leased {
+
+using dynamo::AttributeValue;
+using dynamo::TransactAction;
+
+namespace {
+
+// So many records are looked at where turns go by group, which may hide behind one another.
+constexpr std::int64_t kLookInTurns = 1'000;
+constexpr std::int64_t kLeastLook = 25;
+constexpr int kMostPages = 10;
+constexpr std::uint64_t kTables = 100'000'000;
+
+bool is_owned(const dynamo::Item& item) {
+  const auto* owner = dynamo::find<std::string>(item, attribute::kOwner);
+  return owner != nullptr && !owner->empty();
+}
+
+std::int64_t epoch_of(const dynamo::Item& item) {
+  const auto* epoch = dynamo::find<dynamo::Number>(item, attribute::kEpoch);
+  return epoch == nullptr ? 0 : std::strtoll(epoch->text.c_str(), nullptr, 10);
+}
+
+dynamo::QueryRequest partition_query(const std::string& table, const std::string& partition) {
+  dynamo::QueryRequest query;
+  query.table = table;
+  query.key_condition = "#p = :p";
+  query.names.emplace("#p", attribute::kPartition);
+  query.values.emplace(":p", partition);
+  query.consistent = true;
+  return query;
+}
+
+}  // namespace
+
+struct LeasedBorrower::Attempt {
+  std::vector<Delivery> deliveries;
+  std::map<std::string, std::size_t> turns;  ///< in which order they were chosen, by id
+  std::optional<Error> error;
+};
+
+dynamo::Result<LeasedBorrower::Standing> LeasedBorrower::look(std::uint32_t shards, Deadline deadline) const {
+  Standing standing;
+  std::map<std::uint32_t, dynamo::Item> items;
+  dynamo::QueryRequest query = partition_query(place_.table, ownership_partition(place_.queue, half_));
+  do {
+    auto page = parts_.client.query(query, deadline);
+    if (!page) {
+      return page.error();
+    }
+    for (dynamo::Item& item : page->items) {
+      const std::string sort = Place::of(item).sort;
+      standing.ordered = standing.ordered || sort == kOrderedKey;
+      if (const auto shard = shard_of_ownership(sort)) {
+        items.emplace(*shard, std::move(item));
+      }
+    }
+    query.exclusive_start_key = std::move(page->last_evaluated_key);
+  } while (!query.exclusive_start_key.empty());
+  for (std::uint32_t shard = 0; shard < shards; ++shard) {
+    const auto found = items.find(shard);
+    if (found == items.end()) {
+      standing.free.push_back({shard, std::nullopt});
+    } else if (!is_owned(found->second)) {
+      standing.free.push_back({shard, epoch_of(found->second)});
+    }
+  }
+  return standing;
+}
+
+// From the head, strongly consistent, so that the first of a group is the first. Of each priority no more than may be
+// wanted: what follows within it cannot come before.
+dynamo::Result<void> LeasedBorrower::read(const Shard& shard, const ClaimRequest& request, bool in_turns,
+                                          std::vector<Borrowable>& found, Deadline deadline) const {
+  const WallTime now = parts_.clock.wall_now();
+  const auto enough =
+      in_turns ? kLookInTurns
+               : std::max(kLeastLook, static_cast<std::int64_t>(std::min<std::size_t>(request.max, 500)) * 2);
+  dynamo::QueryRequest query = partition_query(place_.table, partition_of(place_.queue, half_, shard.number));
+  query.key_condition += " AND #s BETWEEN :from AND :to";
+  query.names.emplace("#s", attribute::kSort);
+  query.values.emplace(":from", first_sort_key(Priority::critical, {}));
+  query.values.emplace(":to", last_sort_key(Priority::low, kEndOfTime));
+  query.limit = enough;
+  std::int64_t due = 0;  // of the priority that is being read
+  for (int pages = 0; pages < kMostPages; ++pages) {
+    auto page = parts_.client.query(query, deadline);
+    if (!page) {
+      return page.error();
+    }
+    std::string last;
+    for (dynamo::Item& item : page->items) {
+      Borrowable one{.shard = shard.number, .candidate = Candidate::of(item)};
+      if (!last.empty() && last.front() != one.candidate.place.sort.front()) {
+        due = 0;
+      }
+      last = one.candidate.place.sort;
+      due += one.candidate.is_due(now) ? 1 : 0;
+      if (one.candidate.odd.empty()) {
+        one.item = std::move(item);
+        found.push_back(std::move(one));
+      }
+    }
+    if (page->last_evaluated_key.empty()) {
+      break;
+    }
+    query.exclusive_start_key = std::move(page->last_evaluated_key);
+    if (last.empty() || (due < enough && due_of(last) <= now)) {
+      continue;
+    }
+    if (last.front() == last_sort_key(Priority::low, now).front()) {
+      break;
+    }
+    // On to the next priority.
+    query.exclusive_start_key.clear();
+    query.values.insert_or_assign(":from", std::string(1, static_cast<char>(last.front() + 1)));
+    due = 0;
+  }
+  return {};
+}
+
+dynamo::Result<void> LeasedBorrower::read_holds(const Shard& shard, std::set<std::string>& held,
+                                                Deadline deadline) const {
+  dynamo::QueryRequest query = partition_query(place_.table, hold_partition_of(place_.queue, shard.number));
+  do {
+    auto page = parts_.client.query(query, deadline);
+    if (!page) {
+      return page.error();
+    }
+    for (const dynamo::Item& item : page->items) {
+      if (const auto* group = dynamo::find<std::string>(item, attribute::kGroup)) {
+        held.insert(*group);
+      }
+    }
+    query.exclusive_start_key = std::move(page->last_evaluated_key);
+  } while (!query.exclusive_start_key.empty());
+  return {};
+}
+
+// Whoever claims without a word of the order keeps to it from then on.
+void LeasedBorrower::mark_ordered(Deadline deadline) const {
+  dynamo::PutItemRequest mark{.table = place_.table,
+                              .item = Place{ownership_partition(place_.queue, half_), std::string(kOrderedKey)}.key()};
+  parts_.client.put_item(mark, deadline);  // the next claim tries again
+}
+
+Result<Claimed> LeasedBorrower::claim(const ClaimRequest& request, Deadline deadline) {
+  if (const auto sure = parts_.clock.be_sure(place_, request.visibility / 2, deadline); !sure) {
+    return sure.error();
+  }
+  if (request.rules.max_in_flight > 0) {
+    return Error(ErrorCode::invalid, "queue '" + place_.queue +
+                                         "' lies in a leased table, where nobody counts what is in "
+                                         "flight; take max_in_flight away, or start a host, which counts its own");
+  }
+  const auto shards = shards_(deadline);
+  if (!shards) {
+    return shards.error();
+  }
+  Attempt attempt;
+  Claimed claimed;
+  for (int round = 0; request.max > 0 && round < kMaxRounds; ++round) {
+    const auto standing = look(*shards, deadline);
+    if (!standing) {
+      return store_error(place_, standing.error());
+    }
+    const bool ordered = standing->ordered || request.rules.order == Order::group;
+    if (request.rules.order == Order::group && !standing->ordered) {
+      mark_ordered(deadline);
+    }
+    std::vector<Borrowable> found;
+    BorrowChoice::Asked asked{.request = request, .ordered = ordered, .now = parts_.clock.wall_now()};
+    const bool in_turns = ordered || request.rules.fair || request.rules.order != Order::none;
+    for (const Shard& shard : standing->free) {
+      auto answer = read(shard, request, in_turns, found, deadline);
+      if (answer && ordered && half_ == Half::standard) {
+        answer = read_holds(shard, asked.held, deadline);
+      }
+      if (!answer) {
+        return store_error(place_, answer.error());
+      }
+    }
+    BorrowChoice::Choice choice;
+    {
+      const MutexLock lock(mutex_);
+      choice = choice_.choose(found, asked);
+    }
+    claimed.next_due = choice.chosen.size() < request.max ? choice.next_due : std::nullopt;
+    for (const Borrowable* one : choice.chosen) {
+      attempt.turns.emplace(one->candidate.id, attempt.turns.size());
+    }
+    bool all = true;
+    for (const Shard& shard : standing->free) {
+      std::vector<Borrowable*> of_shard;
+      std::copy_if(choice.chosen.begin(), choice.chosen.end(), std::back_inserter(of_shard),
+                   [&](const Borrowable* one) { return one->shard == shard.number; });
+      all = claim_of_shard(shard, std::move(of_shard), request, attempt, deadline) && all;
+    }
+    if (all || !attempt.deliveries.empty() || attempt.error) {
+      break;
+    }
+  }
+  if (attempt.deliveries.empty() && attempt.error) {
+    return *attempt.error;
+  }
+  std::sort(attempt.deliveries.begin(), attempt.deliveries.end(), [&](const Delivery& left, const Delivery& right) {
+    return attempt.turns.at(left.receipt.id) < attempt.turns.at(right.receipt.id);
+  });
+  claimed.deliveries = std::move(attempt.deliveries);
+  return claimed;
+}
+
+bool LeasedBorrower::claim_of_shard(const Shard& shard, std::vector<Borrowable*> wanted, const ClaimRequest& request,
+                                    Attempt& attempt, Deadline deadline) {
+  bool all = true;
+  while (!wanted.empty()) {
+    const std::size_t count = std::min(wanted.size(), kMostInTransaction);
+    const dynamomq::Moment now = parts_.now();
+    const WallTime until = whole_milliseconds(dynamomq::later(now.wall, request.visibility));
+    dynamo::TransactWriteRequest claim;
+    // DynamoDB knows tokens by account, not by table.
+    claim.token = parts_.nonces.next() + std::to_string(dynamomq::stable_hash(place_.table) % kTables);
+    TransactAction check{.kind = TransactAction::Kind::check, .table = place_.table};
+    check.item_or_key = Place{ownership_partition(place_.queue, half_), ownership_sort(shard.number)}.key();
+    check.names.emplace("#o", shard.epoch ? attribute::kEpoch : attribute::kPartition);
+    check.condition = shard.epoch ? "#o = :e" : "attribute_not_exists(#o)";
+    if (shard.epoch) {
+      check.values.emplace(":e", AttributeValue::number(*shard.epoch));
+    }
+    claim.actions.push_back(std::move(check));
+    for (std::size_t i = 0; i < count; ++i) {
+      const Borrowable& one = *wanted[i];
+      claim.actions.push_back(dynamomq::action_of(
+          update_message(place_.table, {one.candidate.place, one.candidate.version}, parts_.nonces.next(), now.wall,
+                         claimed_by(one.next_count(request.counts), one.suspect(), now.wall, until))));
+    }
+    const auto answer = parts_.client.transact_each(std::span(&claim, 1), deadline).front();
+    if (!answer.error) {
+      for (std::size_t i = 0; i < count; ++i) {
+        attempt.deliveries.push_back(deliver(*wanted[i], request, now, until));
+      }
+      wanted.erase(wanted.begin(), wanted.begin() + static_cast<std::ptrdiff_t>(count));
+      continue;
+    }
+    all = false;
+    if (answer.reasons.size() != claim.actions.size()) {
+      attempt.error = store_error(place_, *answer.error);
+      return false;
+    }
+    if (answer.reasons.front().code != "None" && !answer.reasons.front().code.empty()) {
+      return false;  // a host has taken the shard
+    }
+    // What others have taken or changed meanwhile is left to them.
+    std::vector<Borrowable*> left;
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      const bool taken = i < count && !answer.reasons[i + 1].code.empty() && answer.reasons[i + 1].code != "None";
+      if (!taken) {
+        left.push_back(wanted[i]);
+      }
+    }
+    if (left.size() == wanted.size()) {
+      attempt.error = store_error(place_, *answer.error);
+      return false;
+    }
+    wanted = std::move(left);
+  }
+  return all;
+}
+
+Delivery LeasedBorrower::deliver(const Borrowable& one, const ClaimRequest& request, dynamomq::Moment now,
+                                 WallTime until) {
+  StoredMessage record = decode_record(one.item, half_);
+  state_.failures.note(one.candidate.id, record.failure);
+  Delivery delivery;
+  delivery.suspect = one.suspect();
+  delivery.message = std::move(record.message);
+  delivery.message.attempt = one.next_count(request.counts);
+  delivery.receipt = {one.candidate.id, one.candidate.version + 1};
+  delivery.leased_until = dynamomq::until(now.steady, request.visibility);
+  delivery.invisible_until = until;
+  remember(delivery.receipt, {.place = one.candidate.place,
+                              .version = one.candidate.version + 1,
+                              .receive_count = delivery.message.attempt,
+                              .counted = true,
+                              .marked = delivery.suspect,
+                              .aliased = !one.candidate.own_id.empty(),
+                              .held_group = one.candidate.hold ? one.candidate.group : std::string()});
+  return delivery;
+}
+
+void LeasedBorrower::remember(const Receipt& receipt, Held held) {
+  const MutexLock lock(mutex_);
+  const std::pair key(receipt.id, receipt.version);
+  if (held_.insert_or_assign(key, std::move(held)).second) {
+    held_order_.push_back(key);
+  }
+  while (held_order_.size() > kHeldRemembered) {
+    held_.erase(held_order_.front());
+    held_order_.pop_front();
+  }
+}
+
+std::optional<Held> LeasedBorrower::recall(const Receipt& receipt) {
+  const MutexLock lock(mutex_);
+  const auto found = held_.find({receipt.id, receipt.version});
+  return found == held_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::vector<SettleResult> LeasedBorrower::settle(std::span<const Completion> completions, Deadline deadline) {
+  std::vector<std::optional<Held>> held;
+  held.reserve(completions.size());
+  for (const Completion& completion : completions) {
+    held.push_back(recall(completion.receipt));
+  }
+  return LeasedWriter(parts_, place_, half_, state_).settle(completions, held, deadline);
+}
+
+std::vector<ExtendResult> LeasedBorrower::extend(std::span<const Receipt> receipts, Duration visibility,
+                                                 Deadline deadline) {
+  std::vector<std::optional<Held>> held;
+  held.reserve(receipts.size());
+  for (const Receipt& receipt : receipts) {
+    held.push_back(recall(receipt));
+  }
+  auto results = LeasedWriter(parts_, place_, half_, state_).extend(receipts, held, visibility, deadline);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (results[i].status == SettleStatus::applied && held[i]) {
+      remember(results[i].receipt, *held[i]);
+    }
+  }
+  return results;
+}
+
+}  // namespace sluice::queue::leased

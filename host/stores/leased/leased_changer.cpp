@@ -1,0 +1,373 @@
+#include "host/stores/leased/leased_changer.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/text/utf8.hpp"
+#include "host/queue/message_errors.hpp"
+#include "host/queue/visibility.hpp"
+#include "host/stores/leased/leased_inspector.hpp"
+
+namespace sluice::queue::leased {
+namespace {
+
+using dynamomq::RecordWrite;
+using dynamomq::StatementFate;
+using dynamomq::StatementOutcome;
+
+constexpr dynamomq::RecordNames kAliasNames{
+    .hash = attribute::kPartition, .range = attribute::kSort, .version = attribute::kTargetSort};
+constexpr dynamomq::RecordNames kHoldNames{
+    .hash = attribute::kPartition, .range = attribute::kSort, .version = attribute::kOwnId};
+
+ChangeResult conflict(Error why) { return {ChangeStatus::conflict, 0, std::move(why)}; }
+
+RecordWrite write_about(RecordWrite::Kind kind, const dynamomq::QueueTable& table, const Place& place,
+                        dynamomq::VersionMark version, const dynamomq::RecordNames& names = kRecordNames) {
+  RecordWrite write{.kind = kind, .table = table.table, .expected = {place.partition, std::move(version)}};
+  write.expected.sort = place.sort;
+  write.names = &names;
+  return write;
+}
+
+// What an update of another kind of item expects to stand in one of its attributes.
+dynamomq::VersionMark standing_there(const std::string& text) { return {dynamo::AttributeValue(text), 0}; }
+
+void take_away(dynamo::Item& item, std::initializer_list<std::string_view> names) {
+  for (const std::string_view name : names) {
+    if (const auto found = item.find(name); found != item.end()) {
+      item.erase(found);
+    }
+  }
+}
+
+bool hidden(const StoredMessage& message, WallTime now) {
+  return message.invisible_until && now <= *message.invisible_until;
+}
+
+}  // namespace
+
+/// One change on its way. It has come to its end when `open` is false.
+struct LeasedChanger::Task {
+  const Change* change = nullptr;
+  ChangeResult* result = nullptr;
+  bool open = true;
+  dynamo::Item item{};               // as it was read
+  std::optional<Place> old_place{};  // of a dead letter that holds its group back: where it lay before
+  bool in_doubt = false;             // the last try may have taken effect all the same
+  bool without_failure = false;      // there is no room for the reason
+  std::string nonce{};               // of the last try
+
+  bool removes() const { return change->action == ChangeAction::remove; }
+  bool in_place() const { return removes() || change->action == ChangeAction::set_visibility; }
+  void end(ChangeResult ended) {
+    *result = std::move(ended);
+    open = false;
+  }
+};
+
+std::vector<ChangeResult> LeasedChanger::change(std::span<const Change> changes, Deadline deadline) const {
+  std::vector<ChangeResult> results(changes.size());
+  std::vector<Task> tasks;
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    if (!is_storable_id(queue_.place.queue, changes[i].id)) {
+      results[i] = {ChangeStatus::not_found, 0, no_message(queue_.place.queue, clean_utf8(changes[i].id, 100, "?"))};
+      continue;
+    }
+    tasks.push_back({.change = &changes[i], .result = &results[i]});
+  }
+  const auto ended = [](const Task& task) { return !task.open; };
+  for (int race = 0; race <= kMaxRaces && !tasks.empty(); ++race) {
+    look(tasks, deadline);
+    std::erase_if(tasks, ended);
+    if (race < kMaxRaces) {
+      write(tasks, deadline);
+      std::erase_if(tasks, ended);
+    }
+  }
+  for (Task& task : tasks) {
+    task.end(conflict(changed_all_the_time(queue_.place.queue, task.change->id)));
+  }
+  return results;
+}
+
+void LeasedChanger::look(std::vector<Task>& tasks, Deadline deadline) const {
+  std::set<std::string> ids;
+  for (const Task& task : tasks) {
+    ids.insert(task.change->id);
+  }
+  auto found =
+      ids.empty() ? dynamo::Result<std::map<std::string, LeasedLookup::Standing>>({}) : lookup_.find(ids, deadline);
+  for (Task& task : tasks) {
+    if (found) {
+      judge(task, LeasedLookup::Standing(found->at(task.change->id)));
+      continue;
+    }
+    Error error = dynamomq::store_error(queue_.place, found.error());
+    task.end({ChangeStatus::failed, 0,
+              task.in_doubt ? Error(ErrorCode::unknown_outcome, error.message()) : std::move(error)});
+  }
+  look_at_holds(tasks, deadline);
+}
+
+// Only of those that are to be redriven: they go back to where they lay before.
+void LeasedChanger::look_at_holds(std::vector<Task>& tasks, Deadline deadline) const {
+  std::map<Place, Task*> held;
+  std::set<Place> places;
+  for (Task& task : tasks) {
+    const auto free =
+        task.open && task.change->action == ChangeAction::redrive ? free_group(queue_.place, task.item) : std::nullopt;
+    if (free) {
+      const Place place = Place::of(free->item_or_key);
+      held.emplace(place, &task);
+      places.insert(place);
+    }
+  }
+  if (places.empty()) {
+    return;
+  }
+  const auto holds = lookup_.read(places, deadline);
+  for (const auto& [place, task] : held) {
+    if (!holds) {
+      task->end({ChangeStatus::failed, 0, dynamomq::store_error(queue_.place, holds.error())});
+      continue;
+    }
+    const auto hold = holds->find(place);
+    const auto* sort = hold == holds->end() ? nullptr : dynamo::find<std::string>(hold->second, attribute::kTargetSort);
+    const auto partition = parse_partition(Place::of(task->item).partition);
+    if (sort != nullptr && partition && is_sort_key(*sort)) {
+      task->old_place = Place{partition_of(queue_.place.queue, Half::standard, partition->shard), *sort};
+    }
+  }
+}
+
+bool LeasedChanger::judge_doubt(Task& task, const LeasedLookup::Standing& standing) const {
+  if (!std::exchange(task.in_doubt, false)) {
+    return false;
+  }
+  const bool ours = standing.there() && !task.nonce.empty() && Candidate::of(standing.item).nonce == task.nonce;
+  if (task.removes() ? !standing.there() : ours) {
+    task.end({ChangeStatus::applied, task.removes() ? 0 : version_of(standing.item).number, {}});
+    return true;
+  }
+  return false;
+}
+
+void LeasedChanger::judge(Task& task, LeasedLookup::Standing&& standing) const {
+  if (judge_doubt(task, standing)) {
+    return;
+  }
+  const Change& change = *task.change;
+  const std::string& queue = queue_.place.queue;
+  if (!standing.there()) {
+    return task.end({ChangeStatus::not_found, 0, no_message(queue, change.id)});
+  }
+  task.item = std::move(standing.item);
+  const auto version = version_of(task.item);
+  if (change.version && version.number != *change.version) {
+    return task.end(conflict(changed_since(queue, change.id)));
+  }
+  const Half half = half_of(task.item);
+  if (change.action == ChangeAction::dead_letter && half == Half::dlq) {
+    return task.end({ChangeStatus::applied, version.number, {}});
+  }
+  if (change.action == ChangeAction::redrive) {
+    const StoredMessage seen = decode_standing(task.item, half);
+    if (half != Half::dlq) {
+      return task.end(conflict(not_in_dlq(queue, change.id)));
+    }
+    if (seen.received_at && hidden(seen, parts_.store.clock.wall_now())) {
+      return task.end(conflict(in_flight_in_dlq(queue, change.id)));
+    }
+  }
+}
+
+void LeasedChanger::write(std::vector<Task>& tasks, Deadline deadline) const {
+  std::vector<Task*> staying;
+  std::vector<Task*> moving;
+  for (Task& task : tasks) {
+    task.nonce = parts_.store.nonces.anonymous();
+    (task.in_place() ? staying : moving).push_back(&task);
+  }
+  const WallTime now = parts_.store.clock.wall_now();
+  write_in_place(staying, now, deadline);
+  move(moving, now, deadline);
+}
+
+void LeasedChanger::write_in_place(std::vector<Task*>& tasks, WallTime now, Deadline deadline) const {
+  if (tasks.empty()) {
+    return;
+  }
+  std::vector<RecordWrite> writes;
+  for (const Task* task : tasks) {
+    const auto version = version_of(task->item);
+    RecordWrite write = write_about(task->removes() ? RecordWrite::Kind::remove : RecordWrite::Kind::update,
+                                    queue_.place, Place::of(task->item), version);
+    write.returning = task->removes();
+    if (!task->removes()) {
+      const Duration after = task->change->after;
+      const WallTime until = after > Duration::zero() ? dynamomq::later(now, after) : seen_already(now, after);
+      write.change.set = {{attribute::kVersion, dynamo::AttributeValue::number(next_version(version))},
+                          {attribute::kNonce, task->nonce},
+                          {attribute::kUpdated, stored_time(now)},
+                          {attribute::kNotBefore, stored_time(until)}};
+    }
+    writes.push_back(std::move(write));
+  }
+  const auto outcomes = parts_.store.runner.run(std::move(writes), dynamomq::Repetition::until_known, deadline);
+  std::vector<Task*> removed;
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    note(*tasks[i], outcomes[i]);
+    if (!tasks[i]->open && tasks[i]->removes() && tasks[i]->result->status == ChangeStatus::applied) {
+      removed.push_back(tasks[i]);
+    }
+  }
+  clean_up(removed, deadline);
+}
+
+void LeasedChanger::note(Task& task, const StatementOutcome& outcome) const {
+  switch (outcome.fate) {
+    case StatementFate::done:
+      // The removal of an absent record succeeds without an item. After a repeat it was our own first try that did it.
+      if (!task.removes() || !outcome.item.empty() || outcome.repeated) {
+        return task.end({ChangeStatus::applied, task.removes() ? 0 : next_version(version_of(task.item)), {}});
+      }
+      return;
+    case StatementFate::unknown:
+    case StatementFate::refused:
+      task.in_doubt = outcome.fate == StatementFate::unknown || outcome.repeated;
+      return;
+    case StatementFate::failed:
+      break;
+  }
+  task.end({ChangeStatus::failed, 0, dynamomq::store_error(queue_.place, outcome.error)});
+}
+
+// What leads to messages that are gone. A failure leaves no more than an item that nobody minds: a stale alias gives
+// way to the next message of that id.
+void LeasedChanger::clean_up(const std::vector<Task*>& removed, Deadline deadline) const {
+  std::vector<RecordWrite> writes;
+  for (const Task* task : removed) {
+    const Candidate record = Candidate::of(task->item);
+    if (!record.own_id.empty()) {
+      writes.push_back(write_about(RecordWrite::Kind::remove, queue_.place,
+                                   alias_place(queue_.place.queue, record.own_id), standing_there(record.place.sort),
+                                   kAliasNames));
+    }
+    if (const auto free = free_group(queue_.place, task->item)) {
+      writes.push_back(write_about(RecordWrite::Kind::remove, queue_.place, Place::of(free->item_or_key),
+                                   standing_there(record.id), kHoldNames));
+    }
+  }
+  if (!writes.empty()) {
+    parts_.store.runner.run(std::move(writes), dynamomq::Repetition::until_known, deadline);
+  }
+}
+
+Place LeasedChanger::goal(const Task& task, std::uint32_t shards, WallTime now, std::int64_t number) const {
+  const Candidate record = Candidate::of(task.item);
+  const auto partition = parse_partition(record.place.partition).value_or(Partition{});
+  // A shard beyond the number is to run empty.
+  const std::uint32_t shard =
+      partition.shard < shards ? partition.shard : shard_of(record.group, shards, parts_.random);
+  const auto in = [&](Half half) { return partition_of(queue_.place.queue, half, shard); };
+  const auto key_at = [&](WallTime due) { return sort_key_of(record.priority, due, parts_.random); };
+  switch (task.change->action) {
+    case ChangeAction::delay:
+      return {in(partition.half), key_at(dynamomq::later(now, task.change->after))};
+    case ChangeAction::move_to_front:
+      return {in(partition.half), front_sort_key(now + std::chrono::milliseconds(number), parts_.random)};
+    case ChangeAction::dead_letter:
+      return {in(Half::dlq), key_at(now)};
+    case ChangeAction::redrive:
+      return task.old_place.value_or(Place{in(Half::standard), key_at(now)});
+    default:
+      return {in(Half::standard), key_at(now)};
+  }
+}
+
+dynamo::Item LeasedChanger::moved(const Task& task, const Place& to, WallTime now) const {
+  const ChangeAction action = task.change->action;
+  WallTime sent_at = action == ChangeAction::delay ? due_of(to.sort) : whole_milliseconds(now);
+  if (action == ChangeAction::move_to_front) {
+    sent_at = std::min(sent_at, decode_standing(task.item, Half::standard).message.sent_at);
+  }
+  dynamo::Item item = moved_item(task.item, to, sent_at);
+  take_away(item, {attribute::kNotBefore, attribute::kReceived});
+  if (action != ChangeAction::delay) {
+    take_away(item, {attribute::kSuspect});
+  }
+  if (action != ChangeAction::delay && action != ChangeAction::move_to_front) {
+    take_away(item, {attribute::kReceiveCount, attribute::kHold});
+  }
+  if (action == ChangeAction::redrive || action == ChangeAction::reset) {
+    take_away(item, {attribute::kFailure});
+  }
+  if (action == ChangeAction::reset) {
+    take_away(item, {attribute::kCreatedAt});
+  }
+  if (action == ChangeAction::dead_letter && !task.change->failure.empty() && !task.without_failure) {
+    item.insert_or_assign(std::string(attribute::kFailure), dynamomq::encode_failure(task.change->failure));
+  }
+  touch(item, task.nonce, now);
+  return item;
+}
+
+dynamo::TransactWriteRequest move_request(const dynamomq::QueueTable& table, const dynamo::Item& read,
+                                          const dynamo::Item& moved, Random& random) {
+  dynamo::TransactWriteRequest request{.actions = {}, .token = transaction_token(table, random)};
+  request.actions.push_back(remove_record(table, read));
+  request.actions.push_back(dynamomq::put_message(table.table, moved, kLoneNames));
+  request.actions.push_back(put_alias_anyway(table, Candidate::of(moved).id, Place::of(moved)));
+  const bool still_held = Candidate::of(moved).hold;
+  if (auto freed = still_held ? std::nullopt : free_group(table, read)) {
+    request.actions.push_back(std::move(*freed));
+  }
+  return request;
+}
+
+void LeasedChanger::move(std::vector<Task*>& tasks, WallTime now, Deadline deadline) const {
+  if (tasks.empty()) {
+    return;
+  }
+  const auto shards = queue_.shards.get(deadline);
+  if (!shards) {
+    for (Task* task : tasks) {
+      task->end({ChangeStatus::failed, 0, shards.error()});
+    }
+    return;
+  }
+  std::vector<dynamo::TransactWriteRequest> requests;
+  for (const Task* task : tasks) {
+    const auto number = static_cast<std::int64_t>(requests.size());
+    const Place to = goal(*task, shards->count, now, number);
+    requests.push_back(move_request(queue_.place, task->item, moved(*task, to, now), parts_.random));
+  }
+  const auto results = parts_.store.client.transact_each(requests, deadline);
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    note_move(*tasks[i], results[i]);
+  }
+}
+
+void LeasedChanger::note_move(Task& task, const dynamo::TransactResult& result) const {
+  if (!result.error) {
+    return task.end({ChangeStatus::applied, next_version(version_of(task.item)), {}});
+  }
+  const dynamo::Error& error = *result.error;
+  if (error.outcome_unknown) {
+    task.in_doubt = true;
+    return;
+  }
+  const bool passes = error.kind == dynamo::ErrorKind::conditional_check_failed ||
+                      error.exception_name == "TransactionInProgressException";
+  if (passes) {
+    return;
+  }
+  if (error.kind == dynamo::ErrorKind::validation && !task.change->failure.empty() && !task.without_failure) {
+    task.without_failure = true;  // a record close to 400 KB has no room for the reason; the message matters more
+    return;
+  }
+  task.end({ChangeStatus::failed, 0, dynamomq::store_error(queue_.place, error)});
+}
+
+}  // namespace sluice::queue::leased

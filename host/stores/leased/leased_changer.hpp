@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "host/queue/change.hpp"
+#include "host/stores/leased/leased_inserter.hpp"
+
+namespace sluice::queue::leased {
+
+/// Changes messages of one queue by id, as operators ask for it. Thread-safe.
+///
+/// Each record is read, a hundred at a time, and written conditional on what was read. A change of visibility is a
+/// write in place, 1 write unit for each KB, a removal the same. All others give the message another place in the order
+/// or another half, which is another key: a transaction that removes it, puts it there and has its alias say where, 6
+/// write units.
+class LeasedChanger {
+ public:
+  static constexpr int kMaxRaces = 5;  ///< lost in a row against others who change the same message
+
+  LeasedChanger(LeasedParts parts, LeasedQueue& queue)
+      : parts_(parts), queue_(queue), lookup_(parts.store.client, queue.place) {}
+
+  /// As Operator::change.
+  std::vector<ChangeResult> change(std::span<const Change> changes, Deadline deadline) const;
+
+ private:
+  struct Task;
+
+  void look(std::vector<Task>& tasks, Deadline deadline) const;
+  void look_at_holds(std::vector<Task>& tasks, Deadline deadline) const;
+  void judge(Task& task, LeasedLookup::Standing&& standing) const;
+  bool judge_doubt(Task& task, const LeasedLookup::Standing& standing) const;
+  void write(std::vector<Task>& tasks, Deadline deadline) const;
+  void write_in_place(std::vector<Task*>& tasks, WallTime now, Deadline deadline) const;
+  void move(std::vector<Task*>& tasks, WallTime now, Deadline deadline) const;
+  dynamo::Item moved(const Task& task, const Place& to, WallTime now) const;
+  Place goal(const Task& task, std::uint32_t shards, WallTime now, std::int64_t number) const;
+  void note(Task& task, const dynamomq::StatementOutcome& outcome) const;
+  void note_move(Task& task, const dynamo::TransactResult& result) const;
+  void clean_up(const std::vector<Task*>& removed, Deadline deadline) const;
+
+  LeasedParts parts_;
+  LeasedQueue& queue_;
+  LeasedLookup lookup_;
+};
+
+/// The transaction that brings a record from where it was read to where `moved` lies, under the same id.
+dynamo::TransactWriteRequest move_request(const dynamomq::QueueTable& table, const dynamo::Item& read,
+                                          const dynamo::Item& moved, Random& random);
+
+}  // namespace sluice::queue::leased

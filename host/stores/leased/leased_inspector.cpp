@@ -1,0 +1,207 @@
+#include "host/stores/leased/leased_inspector.hpp"
+
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "base/text/utf8.hpp"
+#include "host/queue/message_errors.hpp"
+#include "host/stores/dynamomq/overview_count.hpp"
+#include "host/stores/leased/owner_figures.hpp"
+
+namespace sluice::queue::leased {
+namespace {
+
+// A page of a list ends there, short of its limit, so that nobody's memory depends on the size of messages.
+constexpr std::size_t kListBytes = std::size_t{16} * 1024 * 1024;
+// Of one round over the shards.
+constexpr std::size_t kListRound = 1'000;
+
+/// The units read are those of whole items all the same; what is left out is not transferred.
+void project(HalfReader::Look& look, std::initializer_list<std::string_view> attributes) {
+  for (const std::string_view name : attributes) {
+    const std::string placeholder = "#" + std::string(name);
+    look.projection += (look.projection.empty() ? "" : ", ") + placeholder;
+    look.names.emplace(placeholder, name);
+  }
+}
+
+/// The first ids in claiming order, of records that come in none.
+class FirstIds {
+ public:
+  explicit FirstIds(std::size_t most) : most_(most) {}
+
+  void add(Standing standing, const std::string& id) {
+    if (most_ == 0) {
+      return;
+    }
+    ids_.emplace(std::move(standing), id);
+    if (ids_.size() > most_) {
+      ids_.erase(std::prev(ids_.end()));
+    }
+  }
+  std::vector<std::string> finish() && {
+    std::vector<std::string> ids;
+    for (auto& [standing, id] : ids_) {
+      ids.push_back(std::move(id));
+    }
+    return ids;
+  }
+
+ private:
+  std::size_t most_;
+  std::multimap<Standing, std::string> ids_;
+};
+
+}  // namespace
+
+Half half_of(const dynamo::Item& item) {
+  const auto partition = parse_partition(Place::of(item).partition);
+  return partition ? partition->half : Half::standard;
+}
+
+Result<dynamo::Item> LeasedInspector::record(const std::string& id, Deadline deadline) const {
+  if (!is_storable_id(queue_.place.queue, id)) {
+    return no_message(queue_.place.queue, clean_utf8(id, 100, "?"));
+  }
+  auto found = lookup_.find({id}, deadline);
+  if (!found) {
+    return dynamomq::store_error(queue_.place, found.error());
+  }
+  dynamo::Item& item = found->at(id).item;
+  if (item.empty()) {
+    return no_message(queue_.place.queue, id);
+  }
+  return std::move(item);
+}
+
+Result<StoredMessage> LeasedInspector::get(const std::string& id, Deadline deadline) const {
+  const auto item = record(id, deadline);
+  if (!item) {
+    return item.error();
+  }
+  return decode_record(*item, half_of(*item));
+}
+
+StoredMessage LeasedInspector::listed(const dynamo::Item& item, const ListRequest& request) {
+  if (!request.content) {
+    return decode_standing(item, request.half);
+  }
+  StoredMessage record = decode_record(item, request.half);
+  if (request.native) {
+    record.native = native_of(item);
+  }
+  return record;
+}
+
+Result<ListPage> LeasedInspector::list(const ListRequest& request, Deadline deadline) const {
+  HalfReader::Look look{.half = request.half, .newest_first = request.newest_first, .consistent = request.consistent};
+  if (!request.content) {
+    project(look,
+            {attribute::kPartition, attribute::kSort, attribute::kOwnId, attribute::kPriority, attribute::kSentAt,
+             attribute::kCreatedAt, attribute::kUpdated, attribute::kVersion, attribute::kReceiveCount,
+             attribute::kNotBefore, attribute::kReceived, attribute::kSuspect, attribute::kFailure, attribute::kHold});
+  }
+  if (!request.cursor.empty()) {
+    auto after = decode_cursor(request.cursor, request.newest_first);
+    if (!after) {
+      return after.error();
+    }
+    look.after = std::move(*after);
+  }
+  ListPage result;
+  std::size_t bytes = 0;
+  for (bool more = true; more && result.messages.size() < request.limit && bytes < kListBytes;) {
+    look.limit = std::min(request.limit - result.messages.size(), kListRound);
+    const auto records = reader_.in_order(look, deadline);
+    if (!records) {
+      return records.error();
+    }
+    for (const dynamo::Item& item : records->items) {
+      result.messages.push_back(listed(item, request));
+      bytes += result.messages.back().message.body.size() + result.messages.back().native.size();
+      look.after = Standing::of(Place::of(item));
+    }
+    more = records->more;
+    result.next = more ? encode_cursor(*look.after, request.newest_first) : std::string();
+  }
+  return result;
+}
+
+Result<std::optional<QueueStats>> LeasedInspector::announced(Half half, Deadline deadline) const {
+  const auto shards = queue_.shards.get(deadline);
+  if (!shards) {
+    return shards.error();
+  }
+  dynamo::QueryRequest query;
+  query.table = queue_.place.table;
+  query.key_condition = "#p = :p";
+  query.names.emplace("#p", attribute::kPartition);
+  query.values.emplace(":p", std::string(kHosts));
+  std::vector<dynamo::Item> heartbeats;
+  do {
+    auto page = parts_.store.client.query(query, deadline);
+    if (!page) {
+      return dynamomq::store_error(queue_.place, page.error());
+    }
+    std::move(page->items.begin(), page->items.end(), std::back_inserter(heartbeats));
+    query.exclusive_start_key = std::move(page->last_evaluated_key);
+  } while (!query.exclusive_start_key.empty());
+  return announced_stats(heartbeats, half_name(queue_.place.queue, half), shards->most_ever,
+                         parts_.store.clock.wall_now());
+}
+
+Result<QueueStats> LeasedInspector::stats(const StatsRequest& request, Deadline deadline) const {
+  if (!request.consistent) {
+    auto said = announced(request.half, deadline);
+    if (!said) {
+      return said.error();
+    }
+    if (*said) {
+      return **said;
+    }
+  }
+  auto counted = count({.half = request.half, .ids = 0}, request.consistent, deadline);
+  return counted ? Result<QueueStats>(counted->counts) : counted.error();
+}
+
+Result<QueueOverview> LeasedInspector::overview(const OverviewRequest& request, Deadline deadline) const {
+  return count(request, false, deadline);
+}
+
+// The time by which the records are judged is taken after the first answer, which may have put it right.
+Result<QueueOverview> LeasedInspector::count(const OverviewRequest& request, bool consistent, Deadline deadline) const {
+  HalfReader::Look look{.half = request.half, .consistent = consistent};
+  project(look, {attribute::kPartition, attribute::kSort, attribute::kOwnId, attribute::kSentAt,
+                 attribute::kReceiveCount, attribute::kNotBefore, attribute::kReceived});
+  if (request.errors > 0) {
+    project(look, {attribute::kFailure});
+  }
+  OverviewRequest wanted = request;
+  wanted.ids = 0;  // they come in no order
+  std::optional<dynamomq::OverviewCount> sum;
+  WallTime now{};
+  FirstIds first(request.ids);
+  FirstIds first_hidden(request.ids);
+  const auto read = reader_.all(look, deadline, [&](const dynamo::Item& item) {
+    if (!sum) {
+      now = parts_.store.clock.wall_now();
+      sum.emplace(wanted, now);
+    }
+    const StoredMessage record = decode_standing(item, request.half);
+    sum->add(record);
+    first.add(Standing::of(Place::of(item)), record.message.id);
+    if (record.state(now) != MessageState::ready) {
+      first_hidden.add(Standing::of(Place::of(item)), record.message.id);
+    }
+  });
+  if (!read) {
+    return read.error();
+  }
+  QueueOverview overview = sum ? std::move(*sum).finish() : QueueOverview{};
+  overview.first_ids = std::move(first).finish();
+  overview.first_in_flight_ids = std::move(first_hidden).finish();
+  return overview;
+}
+
+}  // namespace sluice::queue::leased

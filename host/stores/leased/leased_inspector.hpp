@@ -1,0 +1,44 @@
+#pragma once
+
+#include <string>
+
+#include "host/queue/stored_message.hpp"
+#include "host/stores/leased/half_reader.hpp"
+#include "host/stores/leased/leased_lookup.hpp"
+#include "host/stores/leased/leased_parts.hpp"
+
+namespace sluice::queue::leased {
+
+/// Looks at one queue and changes nothing. Thread-safe.
+class LeasedInspector {
+ public:
+  LeasedInspector(LeasedParts parts, LeasedQueue& queue)
+      : parts_(parts), queue_(queue), reader_(parts, queue), lookup_(parts.store.client, queue.place) {}
+
+  /// Consistent.
+  Result<StoredMessage> get(const std::string& id, Deadline deadline) const;
+  /// The item itself, for those who change it; ErrorCode::not_found when absent.
+  Result<dynamo::Item> record(const std::string& id, Deadline deadline) const;
+  /// By the time of their keys, over all shards and priorities.
+  Result<ListPage> list(const ListRequest& request, Deadline deadline) const;
+  /// What the owners of its shards have announced, for two reads at most (the heartbeats, and now and then the number
+  /// of shards); counted where they do not know it all, and with a consistent look. A count reads the whole half.
+  Result<QueueStats> stats(const StatsRequest& request, Deadline deadline) const;
+  /// Reads the whole half once.
+  Result<QueueOverview> overview(const OverviewRequest& request, Deadline deadline) const;
+
+ private:
+  Result<std::optional<QueueStats>> announced(Half half, Deadline deadline) const;
+  Result<QueueOverview> count(const OverviewRequest& request, bool consistent, Deadline deadline) const;
+  static StoredMessage listed(const dynamo::Item& item, const ListRequest& request);
+
+  LeasedParts parts_;
+  LeasedQueue& queue_;
+  HalfReader reader_;
+  LeasedLookup lookup_;
+};
+
+/// The half of the queue that an item of a message lies in.
+Half half_of(const dynamo::Item& item);
+
+}  // namespace sluice::queue::leased

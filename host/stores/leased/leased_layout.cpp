@@ -1,0 +1,140 @@
+#include "host/stores/leased/leased_layout.hpp"
+
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "host/stores/dynamomq/key_items.hpp"
+#include "host/stores/dynamomq/single_writes.hpp"
+#include "host/stores/dynamomq/times.hpp"
+#include "host/stores/leased/leased_lookup.hpp"
+#include "host/stores/leased/leased_record.hpp"
+
+namespace sluice::queue::leased {
+namespace {
+
+using dynamo::TransactAction;
+using dynamomq::EffectLayout;
+using dynamomq::Mark;
+using dynamomq::MarkScope;
+
+// Whether that message has the key still whose mark names it.
+bool holds(const Candidate& message, Half half, const Mark& mark) {
+  if (half != Half::standard || message.unique_token != mark.token) {
+    return false;
+  }
+  return mark.mode == UniqueUntil::done || (message.receive_count == 0 && !message.received);
+}
+
+class LeasedLayout final : public EffectLayout {
+ public:
+  LeasedLayout(dynamomq::StoreParts parts, dynamomq::QueueTable place, PlaceChoice place_for)
+      : parts_(parts),
+        place_(std::move(place)),
+        place_for_(std::move(place_for)),
+        scope_{.names = kLoneNames, .queue = place_.queue} {}
+
+  const dynamomq::QueueTable& place() const override { return place_; }
+  std::string scope() const override { return place_.table + '/' + place_.queue; }
+
+  // Its id is the sender's, so that an alias leads to where it lies. An alias that is there may be of a message that
+  // is gone; whoever sends with ids of his own finds that out by sending, and a handler's ids are made up by the host.
+  Result<std::vector<TransactAction>> put(const NewMessage& message, const std::string& token,
+                                          WallTime now) const override {
+    if (!is_storable_id(place_.queue, message.id)) {
+      return Error(ErrorCode::invalid, unstorable_id(place_.queue));
+    }
+    const Place to = place_for_(message, now);
+    auto item = encode_record(message, {.place = to, .own_id = message.id, .now = now});
+    if (!item) {
+      return item.error();
+    }
+    if (!token.empty()) {
+      item->insert_or_assign(std::string(attribute::kUniqueToken), unique_token(message, token));
+    }
+    dynamo::Item alias = alias_place(place_.queue, message.id).key();
+    alias.emplace(attribute::kTarget, to.partition);
+    alias.emplace(attribute::kTargetSort, to.sort);
+    return std::vector<TransactAction>{dynamomq::put_message(place_.table, *item, kLoneNames),
+                                       dynamomq::put_message(place_.table, alias, kLoneNames)};
+  }
+
+  TransactAction dedup_mark(const NewMessage& message, const std::string& token, WallTime now) const override {
+    return put_dedup_mark(place_.table, message, message.id, token, now, scope_);
+  }
+  TransactAction unique_mark(const NewMessage& message, const std::string& token, const std::string& before,
+                             WallTime now) const override {
+    return put_unique_mark(place_.table, message, message.id, unique_token(message, token), before, now, scope_);
+  }
+  TransactAction key_record(const KeyRecord& record, const std::string& owner, WallTime now) const override {
+    return dynamomq::action_of(record_request(place_.table, record, owner, now, kLoneNames));
+  }
+
+  dynamo::Result<std::vector<Standing>> look(std::span<const NewMessage* const> messages,
+                                             Deadline deadline) const override {
+    const LeasedLookup lookup(parts_.client, place_);
+    std::vector<Place> marks;
+    std::set<Place> all;
+    for (const NewMessage* message : messages) {
+      marks.push_back(mark_place(scope_.dedup_id(message->dedup_id)));
+      marks.push_back(mark_place(scope_.unique_id(message->unique_key)));
+      if (!message->dedup_id.empty()) {
+        all.insert(marks[marks.size() - 2]);
+      }
+      if (!message->unique_key.empty()) {
+        all.insert(marks.back());
+      }
+    }
+    const auto items = lookup.read(all, deadline);
+    if (!items) {
+      return items.error();
+    }
+    std::vector<Standing> standings(messages.size());
+    std::set<std::string> named;
+    for (std::size_t i = 0; i < messages.size(); ++i) {
+      standings[i].dedup = mark(*items, marks[2 * i]);
+      standings[i].unique = mark(*items, marks[2 * i + 1]);
+      if (standings[i].unique.there()) {
+        named.insert(standings[i].unique.first);
+      }
+    }
+    const auto holders = lookup.find(named, deadline);
+    if (!holders) {
+      return holders.error();
+    }
+    for (Standing& standing : standings) {
+      const auto holder = holders->find(standing.unique.first);
+      if (holder != holders->end() && holder->second.there()) {
+        const Candidate message = Candidate::of(holder->second.item);
+        const Half half = parse_partition(message.place.partition).value_or(Partition{}).half;
+        standing.held = holds(message, half, standing.unique);
+      }
+    }
+    return standings;
+  }
+
+ private:
+  // By it an owner knows that the message frees its key as soon as it is claimed.
+  static std::string unique_token(const NewMessage& message, const std::string& token) {
+    return message.unique_until == UniqueUntil::claimed ? token + kFreedAtClaim : token;
+  }
+  static Place mark_place(std::string id) { return {std::move(id), std::string(kAlone)}; }
+  static Mark mark(const LeasedLookup::Items& items, const Place& place) {
+    const auto found = items.find(place);
+    return Mark::of(found == items.end() ? nullptr : &found->second);
+  }
+
+  const dynamomq::StoreParts parts_;
+  const dynamomq::QueueTable place_;
+  const PlaceChoice place_for_;
+  const MarkScope scope_;
+};
+
+}  // namespace
+
+std::unique_ptr<EffectLayout> make_leased_layout(dynamomq::StoreParts parts, dynamomq::QueueTable place,
+                                                 PlaceChoice place_for) {
+  return std::make_unique<LeasedLayout>(parts, std::move(place), std::move(place_for));
+}
+
+}  // namespace sluice::queue::leased

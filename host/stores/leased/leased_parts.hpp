@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "base/mutex.hpp"
+#include "base/random.hpp"
+#include "host/stores/dynamomq/nonce.hpp"
+#include "host/stores/dynamomq/store_parts.hpp"
+#include "host/stores/leased/leased_record.hpp"
+#include "host/stores/leased/shard_count.hpp"
+
+namespace sluice::queue::leased {
+
+/// The parts that all operations of a store share. The references outlive what is given them.
+struct LeasedParts {
+  const dynamomq::StoreParts& store;
+  Random& random;
+};
+
+/// Makes the sort keys of what one process sends to a queue: within one millisecond they follow each other, so that a
+/// batch keeps its order, and a group its own. Thread-safe.
+class KeyOrder {
+ public:
+  std::string next(Priority priority, WallTime due, WallTime now, Random& random) {
+    const MutexLock lock(mutex_);
+    if (const std::int64_t moment = millis_of(now); moment != moment_) {
+      moment_ = moment;
+      high_ = random.next();
+      low_ = random.next() % kHalf;  // room for those that follow
+    }
+    return sort_key_of(priority, due, high_, ++low_);
+  }
+
+ private:
+  static constexpr std::uint64_t kHalf = std::uint64_t{1} << 39U;  // of the 40 bits that a key has room for
+
+  Mutex mutex_;
+  // Guarded by mutex_.
+  std::int64_t moment_ SLUICE_GUARDED_BY(mutex_) = -1;
+  std::uint64_t high_ SLUICE_GUARDED_BY(mutex_) = 0;
+  std::uint64_t low_ SLUICE_GUARDED_BY(mutex_) = 0;
+};
+
+/// What is known of one queue: where it lies, and how many shards it has. All sides of the queue share it. Thread-safe.
+class LeasedQueue {
+ public:
+  LeasedQueue(dynamomq::QueueTable table, std::uint32_t configured_shards, const dynamomq::StoreParts& parts)
+      : place(std::move(table)), shards(parts.client, parts.clock, place, configured_shards) {}
+
+  const dynamomq::QueueTable place;
+  ShardCount shards;
+  KeyOrder keys;
+};
+
+/// The shard of a new message: all of a group in one, any other one anywhere.
+inline std::uint32_t shard_of(std::string_view group, std::uint32_t shards, Random& random) {
+  const std::uint64_t chosen = group.empty() ? random.next() : dynamomq::stable_hash(group);
+  return static_cast<std::uint32_t>(chosen % shards);
+}
+
+}  // namespace sluice::queue::leased

@@ -1,0 +1,171 @@
+#include "host/stores/leased/leased_queues.hpp"
+
+#include <utility>
+
+#include "base/mutex.hpp"
+#include "base/uuid.hpp"
+#include "host/queue/doorbell.hpp"
+#include "host/stores/dynamomq/dynamomq_board.hpp"
+#include "host/stores/dynamomq/dynamomq_keys.hpp"
+#include "host/stores/leased/leased_layout.hpp"
+#include "host/stores/leased/leased_operator.hpp"
+#include "host/stores/leased/leased_sender.hpp"
+#include "host/stores/leased/leased_source.hpp"
+#include "host/stores/leased/owned_table.hpp"
+
+namespace sluice::queue::leased {
+namespace {
+
+constexpr Duration kShardsTime = std::chrono::seconds(5);
+constexpr std::size_t kIncarnation = 8;  ///< characters of chance behind the host's name
+
+const LeasedLocation& location_of(const LeasedOptions& options, const std::string& queue) {
+  static const LeasedLocation kDefault;
+  const auto found = options.queues.find(queue);
+  return found == options.queues.end() ? kDefault : found->second;
+}
+
+// Without an index, by which messages about the table tell the layout.
+dynamomq::QueueTable locate(const LeasedOptions& options, const std::string& queue) {
+  return {queue, location_of(options, queue).table, {}, options.region};
+}
+
+/// What one queue is known by, with what its halves' writers remember.
+struct QueueState {
+  QueueState(const LeasedOptions& options, const std::string& name, const dynamomq::StoreParts& parts)
+      : queue(locate(options, name), location_of(options, name).shards, parts) {}
+
+  WriterState& writer(Half half) { return half == Half::dlq ? dlq : standard; }
+
+  LeasedQueue queue;
+  WriterState standard;
+  WriterState dlq;
+};
+
+class AllLeasedQueues final : public LeasedQueues {
+ public:
+  AllLeasedQueues(LeasedOptions options, dynamo::Client& client, const Clock& clock, Random& random)
+      : options_(std::move(options)),
+        machine_(clock),
+        random_(random),
+        nonces_(options_.host, random),
+        clock_(client, clock, options_.warn),
+        runner_(client, clock, random, options_.warn),
+        locate_([this](const std::string& queue) { return locate(options_, queue); }),
+        layouts_([this](const std::string& queue) { return layout_of(queue); }),
+        store_{client, clock_, runner_, nonces_, locate_, layouts_},
+        parts_{store_, random_} {}
+
+  Result<std::unique_ptr<Source>> open_source(const QueueAddress& address) override {
+    QueueState& state = this->state(address.queue);
+    WriterState& writer = state.writer(address.half);
+    OwnedTable& table = table_of(state.queue.place);
+    OwnedHalf& half = table.half(
+        {.address = address,
+         .shards = location_of(options_, address.queue).shards,
+         .strict_fence = location_of(options_, address.queue).strict_fence,
+         .warn = options_.warn},
+        state.queue.place,
+        {.settle =
+             [this, &state, &writer, half = address.half](std::span<const Completion> completions,
+                                                          std::span<const std::optional<Held>> held,
+                                                          Deadline deadline) {
+               return LeasedWriter(store_, state.queue.place, half, writer).settle(completions, held, deadline);
+             },
+         .note_failure = [&writer](const std::string& id,
+                                   const Failure& failure) { writer.failures.note(id, failure); }});
+    auto borrower = std::make_unique<LeasedBorrower>(
+        store_, state.queue.place, address.half, writer, [&state](Deadline deadline) -> Result<std::uint32_t> {
+          const auto shards = state.queue.shards.get(deadline);
+          return shards ? Result<std::uint32_t>(shards->most_ever) : shards.error();
+        });
+    return std::unique_ptr<Source>(
+        std::make_unique<LeasedSource>(table, half, std::move(borrower), doorbell_, machine_));
+  }
+
+  std::unique_ptr<dynamomq::EffectLayout> layout_of(const std::string& queue) override {
+    if (const auto other = options_.others.find(queue); other != options_.others.end()) {
+      return dynamomq::make_dynamomq_layout(store_, {queue, other->second.table, other->second.index, options_.region});
+    }
+    return make_leased_layout(store_, locate(options_, queue), [this, queue](const NewMessage& message, WallTime now) {
+      // Where the number cannot be read, the configured one is as good: a shard that is beyond it is drained.
+      LeasedQueue& known = state(queue).queue;
+      const auto shards = known.shards.get(Deadline::after(machine_, kShardsTime));
+      const std::uint32_t count = shards ? shards->count : location_of(options_, queue).shards;
+      return Place{partition_of(queue, Half::standard, shard_of(message.group, count, random_)),
+                   known.keys.next(message.priority, dynamomq::later(now, message.delay), now, random_)};
+    });
+  }
+
+  Result<std::unique_ptr<Sender>> open_sender(const std::string& queue) override {
+    return std::unique_ptr<Sender>(std::make_unique<LeasedSender>(parts_, state(queue).queue, doorbell_));
+  }
+
+  Result<std::unique_ptr<Operator>> open_operator(const std::string& queue) override {
+    return std::unique_ptr<Operator>(std::make_unique<LeasedOperator>(parts_, state(queue).queue, doorbell_));
+  }
+
+  Result<std::unique_ptr<NoticeBoard>> open_board(const std::string& queue) override {
+    return std::unique_ptr<NoticeBoard>(
+        std::make_unique<dynamomq::DynamoMqBoard>(store_, locate(options_, queue), kLoneNames));
+  }
+
+  Result<std::unique_ptr<IdempotencyKeys>> open_keys(const std::string& queue) override {
+    return std::unique_ptr<IdempotencyKeys>(
+        std::make_unique<dynamomq::DynamoMqKeys>(store_, locate(options_, queue), kLoneNames));
+  }
+
+ private:
+  QueueState& state(const std::string& queue) {
+    const MutexLock lock(mutex_);
+    auto& known = states_[queue];
+    if (!known) {
+      known = std::make_unique<QueueState>(options_, queue, store_);
+    }
+    return *known;
+  }
+
+  // Everything that this process owns of a table has one lease.
+  OwnedTable& table_of(const dynamomq::QueueTable& place) {
+    const MutexLock lock(mutex_);
+    auto& known = tables_[place.table];
+    if (!known) {
+      const std::string incarnation = options_.host + "/" + make_uuid(random_).substr(0, kIncarnation);
+      known = std::make_unique<OwnedTable>(
+          OwnedTable::Settings{
+              .keeping = {.table = place.table, .host = incarnation, .lease = options_.lease, .warn = options_.warn},
+              .own_thread = options_.own_threads},
+          store_, machine_, random_);
+    }
+    return *known;
+  }
+
+  // Fixed after construction.
+  const LeasedOptions options_;
+  const Clock& machine_;
+  Random& random_;
+  dynamomq::NonceSource nonces_;
+  dynamomq::TableClock clock_;
+  dynamomq::StatementRunner runner_;
+  const dynamomq::QueueLocator locate_;
+  const dynamomq::EffectLayouts layouts_;
+  const dynamomq::StoreParts store_;
+  const LeasedParts parts_;
+
+  // Synchronises itself.
+  Doorbell doorbell_;
+
+  Mutex mutex_;
+  // Guarded by mutex_. States are never removed, so that references to them live as long as the queues.
+  std::map<std::string, std::unique_ptr<QueueState>> states_ SLUICE_GUARDED_BY(mutex_);
+  std::map<std::string, std::unique_ptr<OwnedTable>> tables_ SLUICE_GUARDED_BY(mutex_);
+};
+
+}  // namespace
+
+std::unique_ptr<LeasedQueues> make_leased_queues(LeasedOptions options, dynamo::Client& client, const Clock& clock,
+                                                 Random& random) {
+  return std::make_unique<AllLeasedQueues>(std::move(options), client, clock, random);
+}
+
+}  // namespace sluice::queue::leased

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "base/clock.hpp"
+#include "base/random.hpp"
+#include "dynamo/client.hpp"
+#include "host/queue/queues.hpp"
+#include "host/stores/dynamomq/dynamomq_queues.hpp"
+#include "host/stores/dynamomq/effect_layout.hpp"
+#include "host/stores/leased/leased_borrower.hpp"
+#include "host/stores/leased/leased_schema.hpp"
+
+namespace sluice::queue::leased {
+
+/// Where one queue lies, and how.
+struct LeasedLocation {
+  std::string table{kDefaultTableName};
+  std::uint32_t shards = kDefaultShards;  ///< until the table says another number
+  bool strict_fence = false;              ///< effects are committed only while their host still owns the shard
+};
+
+struct LeasedOptions {
+  std::map<std::string, LeasedLocation> queues;  ///< those that differ from the defaults
+  std::string host;                              ///< this host's name; part of what tells its writes from others'
+  std::string region;                            ///< for messages only
+  /// The queues beside these that lie in tables of DynamoMQ's layout, as handlers may send to them.
+  std::map<std::string, dynamomq::TableLocation> others{};
+  Duration lease = std::chrono::seconds(10);  ///< of what this host owns
+  bool own_threads = true;                    ///< false: housekeeping is done by claims, as a simulation wants it
+  /// Told, from any thread, in one line, what people should mend although it goes on; may be empty.
+  std::function<void(const std::string&)> warn{};
+};
+
+/// Queues in tables of the leased layout, many in one if need be.
+///
+/// The references must outlive them. `client.stop()` ends what is under way. Two of them on one table should differ in
+/// host name or seed, because both go into the nonce by which one recognises its own writes. What is sent or changed
+/// through them wakes the sources that were opened from them.
+class LeasedQueues : public Queues {
+ public:
+  /// How a queue's table holds what a transaction brings to it, of whichever layout.
+  virtual std::unique_ptr<dynamomq::EffectLayout> layout_of(const std::string& queue) = 0;
+};
+std::unique_ptr<LeasedQueues> make_leased_queues(LeasedOptions options, dynamo::Client& client, const Clock& clock,
+                                                 Random& random);
+
+}  // namespace sluice::queue::leased

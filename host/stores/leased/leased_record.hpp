@@ -1,0 +1,173 @@
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/random.hpp"
+#include "dynamo/attribute_value.hpp"
+#include "host/queue/stored_message.hpp"
+#include "host/stores/dynamomq/record.hpp"
+#include "host/stores/leased/leased_schema.hpp"
+
+/// Items of a leased table to messages and back. Pure functions.
+namespace sluice::queue::leased {
+
+/// Where an item lies. A value.
+struct Place {
+  std::string partition;
+  std::string sort;
+
+  dynamo::Item key() const;
+  /// That of any item; empty texts where it has none.
+  static Place of(const dynamo::Item& item);
+  friend bool operator==(const Place&, const Place&) = default;
+  friend auto operator<=>(const Place&, const Place&) = default;
+};
+
+/// A partition of messages taken apart.
+struct Partition {
+  std::string queue;
+  Half half = Half::standard;
+  std::uint32_t shard = 0;
+};
+
+std::string partition_of(std::string_view queue, Half half, std::uint32_t shard);
+/// Nothing for a partition that holds no messages.
+std::optional<Partition> parse_partition(std::string_view partition);
+
+/// The partition of a half's ownership items, and the sort key of one.
+std::string ownership_partition(std::string_view queue, Half half);
+std::string ownership_sort(std::uint32_t shard);
+/// Nothing for one that is none.
+std::optional<std::uint32_t> shard_of_ownership(std::string_view sort);
+/// How heartbeats and figures call a half: "orders", "orders!".
+std::string half_name(std::string_view queue, Half half);
+
+/// The partition of what holds the groups of a shard back: an item for each, its sort key the group, `i` the id of the
+/// dead letter that holds it.
+std::string hold_partition_of(std::string_view queue, std::uint32_t shard);
+/// Where what holds a group back lies: groups may be longer than a sort key.
+Place hold_place(std::string_view queue, std::uint32_t shard, std::string_view group);
+
+/// Times as this layout keeps them: whole ms, from 1970 on to where times end.
+std::int64_t millis_of(WallTime time);
+WallTime time_of_millis(std::int64_t millis);
+WallTime whole_milliseconds(WallTime time);
+
+/// 27 characters that sort by priority and then by time, the rest chance.
+std::string sort_key_of(Priority priority, WallTime due, Random& random);
+/// The same with the chance given: twice 40 bits.
+std::string sort_key_of(Priority priority, WallTime due, std::uint64_t high, std::uint64_t low);
+/// The lowest key of that priority and time, and the highest.
+std::string first_sort_key(Priority priority, WallTime due);
+std::string last_sort_key(Priority priority, WallTime due);
+bool is_sort_key(std::string_view sort);
+/// Of what is no such key: the epoch.
+WallTime due_of(std::string_view sort);
+/// The priority that the key sorts by, which is the message's own unless it was moved to the front.
+Priority priority_of(std::string_view sort);
+/// The key by which a message of whatever priority goes before all others, those moved so earlier too.
+std::string front_sort_key(WallTime now, Random& random);
+
+/// The id of a message whose sender named none: its sort key and its shard.
+std::string made_id(std::string_view sort, std::uint32_t shard);
+std::optional<std::pair<std::string, std::uint32_t>> place_of_made_id(std::string_view id);
+/// The keys by which an item is listed that has no id: its sort key and its shard, put together as a made id is.
+std::optional<std::pair<std::string, std::uint32_t>> listed_keys(std::string_view id);
+/// Where a message of that id lies that was never moved; nothing for an id of a sender's own.
+std::optional<Place> made_place(std::string_view queue, std::string_view id);
+/// Where the alias of an id lies.
+std::string alias_partition_of(std::string_view queue, std::string_view id);
+Place alias_place(std::string_view queue, std::string_view id);
+/// The longest id of a sender's own: its alias has the queue's name beside it.
+std::size_t most_id_bytes(std::string_view queue);
+/// Whether a message of this id can be there, and what is wrong with one that cannot.
+bool is_storable_id(std::string_view queue, std::string_view id);
+std::string unstorable_id(std::string_view queue);
+
+/// The `version` of an item as a conditional write compares it; absent, it is 1.
+dynamomq::VersionMark version_of(const dynamo::Item& item);
+dynamomq::VersionMark version_mark(std::int64_t version);
+/// The one that the next write gives it. Never 1, which is spelt by its absence.
+std::int64_t next_version(const dynamomq::VersionMark& version);
+/// Whether it is an item of this layout's messages that is as `version` says, as a condition of a request; the names
+/// and values that it needs are added.
+std::string version_condition(const dynamomq::VersionMark& version, std::map<std::string, std::string>& names,
+                              dynamo::Item& values);
+
+/// A record whose turn may have come: as much of it as handing it out needs.
+struct Candidate {
+  std::string id;
+  Place place;
+  WallTime due{};                      ///< the time of its key
+  std::optional<WallTime> not_before;  ///< hidden until then
+  std::int64_t version = 1;
+  std::uint32_t receive_count = 0;
+  bool suspect = false;   ///< it is marked as one
+  bool received = false;  ///< a claim was written, and whoever made it has not said what came of it
+  std::string group;
+  Priority priority = Priority::normal;
+  std::string own_id;        ///< empty: the id is made of its place
+  std::string unique_token;  ///< empty: it has no unique key
+  std::string nonce;         ///< of its last update; empty: none
+  bool hold = false;         ///< a dead letter that keeps its group waiting
+  /// Why it cannot be handed out: what of it nobody understands. Empty: nothing.
+  std::string odd;
+
+  static Candidate of(const dynamo::Item& item);
+  /// Its unique key is free again once it has been handed out, so that this has to be written.
+  bool frees_key_at_claim() const { return unique_token.ends_with(kFreedAtClaim); }
+  bool is_due(WallTime now) const { return due <= now && (!not_before || now > *not_before); }
+  WallTime due_at() const { return not_before && *not_before > due ? *not_before : due; }
+};
+
+/// The id of a message: the one that it brings, or the one that is made of its place.
+std::string id_of(const dynamo::Item& item);
+/// Reads any item whatever; what is missing or of another type takes its default and stands in `odd` by the name that
+/// records of all layouts have for it. Never fails.
+StoredMessage decode_record(const dynamo::Item& item, Half half);
+/// The same without the content, which is left empty and not even looked at.
+StoredMessage decode_standing(const dynamo::Item& item, Half half);
+/// What is odd about it in a line for people; empty: nothing.
+std::string oddity_of(const dynamo::Item& item);
+
+/// What a sender determines: body, type, attributes, group. ErrorCode::invalid when it cannot be stored.
+Result<dynamo::Item> encode_content(const NewMessage& message);
+
+/// What the store determines of a new message.
+struct NewRecord {
+  Place place;         ///< its key holds when it is due
+  std::string own_id;  ///< empty: the id is made of the place
+  WallTime now{};
+};
+/// The whole item. ErrorCode::invalid when it, or what becomes of it, would not fit into DynamoDB.
+Result<dynamo::Item> encode_record(const NewMessage& message, const NewRecord& record);
+/// A whole record as it stands, to lie at `place`: times, counts, failure and version included. Where it brings the
+/// item that it was read from (`native`), attributes that no field says are kept.
+Result<dynamo::Item> encode_stored(const StoredMessage& record, const Place& place);
+
+/// What `list` gives as `native`: the item that the record was read from elsewhere, or what nobody here understands of
+/// it; empty: nothing.
+std::string native_of(const dynamo::Item& item);
+
+/// The same record at another place: its id, when it was sent (or `sent_at`, where that is given) and when it was
+/// created stay said, whatever the new key says.
+dynamo::Item moved_item(dynamo::Item item, const Place& to, std::optional<WallTime> sent_at = {});
+
+/// The same record as it is after a change: its version raised, nonce and time of the change left on it.
+void touch(dynamo::Item& item, std::string_view nonce, WallTime now);
+
+/// A whole number; nothing for anything else.
+std::optional<std::int64_t> number_of(const dynamo::Item& item, std::string_view name);
+/// A time as an attribute: whole ms since 1970.
+dynamo::AttributeValue stored_time(WallTime time);
+std::optional<WallTime> time_of(const dynamo::Item& item, std::string_view name);
+
+}  // namespace sluice::queue::leased

@@ -1,0 +1,161 @@
+#include "host/stores/leased/leased_sender.hpp"
+
+#include <utility>
+
+#include "host/queue/send_keys.hpp"
+#include "host/stores/leased/leased_inserter.hpp"
+
+namespace sluice::queue::leased {
+namespace {
+
+using dynamomq::Repetition;
+using dynamomq::StatementFate;
+using dynamomq::StatementOutcome;
+
+SendResult failed(std::string id, Error error) { return {SendStatus::failed, std::move(id), std::move(error)}; }
+
+Error duplicate(const dynamomq::QueueTable& place, const std::string& id) {
+  return {ErrorCode::duplicate_id, "queue '" + place.queue + "' has a message '" + id + "' already"};
+}
+
+bool is_plain(const NewMessage& message) { return message.id.empty() && !has_send_keys(message); }
+
+}  // namespace
+
+/// A message on its way: its place in the request, and its item.
+struct LeasedSender::Draft {
+  std::size_t place = 0;
+  dynamo::Item item;
+};
+
+dynamomq::RecordWrite insert_of(const dynamomq::QueueTable& table, const dynamo::Item& item) {
+  const Place place = Place::of(item);
+  dynamomq::RecordWrite write{
+      .kind = dynamomq::RecordWrite::Kind::insert, .table = table.table, .expected = {.id = place.partition}};
+  write.expected.sort = place.sort;
+  write.item = item;
+  write.names = &kRecordNames;
+  return write;
+}
+
+std::vector<LeasedSender::Draft> LeasedSender::draft(std::span<const NewMessage> messages, std::uint32_t shards,
+                                                     std::vector<SendResult>& results) const {
+  std::vector<Draft> drafts;
+  drafts.reserve(messages.size());
+  const WallTime now = parts_.store.clock.wall_now();
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    const NewMessage& message = messages[i];
+    results[i].id = message.id;
+    if (auto refused = refused_send_keys(message)) {
+      results[i] = failed(message.id, std::move(*refused));
+      continue;
+    }
+    if (!message.id.empty() && !is_storable_id(queue_.place.queue, message.id)) {
+      results[i] = failed(message.id, {ErrorCode::invalid, unstorable_id(queue_.place.queue)});
+      continue;
+    }
+    const std::uint32_t shard = shard_of(message.group, shards, parts_.random);
+    const WallTime due = dynamomq::later(now, message.delay);
+    Place place{partition_of(queue_.place.queue, Half::standard, shard),
+                queue_.keys.next(message.priority, due, now, parts_.random)};
+    if (message.id.empty()) {
+      results[i].id = made_id(place.sort, shard);
+    }
+    auto item = encode_record(message, {.place = std::move(place), .own_id = message.id, .now = now});
+    if (item) {
+      drafts.push_back({i, std::move(*item)});
+    } else {
+      results[i] = failed(std::move(results[i].id), item.error());
+    }
+  }
+  return drafts;
+}
+
+std::vector<SendResult> LeasedSender::send(std::span<const NewMessage> messages, Deadline deadline) {
+  std::vector<SendResult> results(messages.size());
+  if (messages.empty()) {
+    return results;
+  }
+  const auto sure = parts_.store.clock.be_sure(queue_.place, dynamomq::kTimeTolerance, deadline);
+  const auto shards = sure ? queue_.shards.get(deadline) : Result<Shards>(sure.error());
+  if (!shards) {
+    for (std::size_t i = 0; i < messages.size(); ++i) {
+      results[i] = failed(messages[i].id, shards.error());
+    }
+    return results;
+  }
+  auto drafts = draft(messages, shards->count, results);
+  send_keyed(messages, drafts, results, deadline);
+  send_plain(drafts, results, deadline);
+  doorbell_.ring_sent(queue_.place.queue, messages, results);
+  return results;
+}
+
+// Takes those away that are no plain ones.
+void LeasedSender::send_keyed(std::span<const NewMessage> messages, std::vector<Draft>& drafts,
+                              std::vector<SendResult>& results, Deadline deadline) const {
+  std::vector<Inserted> fates(drafts.size());
+  std::vector<LeasedInserter::Draft> keyed;
+  for (std::size_t k = 0; k < drafts.size(); ++k) {
+    const std::size_t i = drafts[k].place;
+    if (!is_plain(messages[i])) {
+      keyed.push_back({.id = results[i].id, .item = drafts[k].item, .message = &messages[i], .result = &fates[k]});
+    }
+  }
+  if (keyed.empty()) {
+    return;
+  }
+  LeasedInserter(parts_, queue_.place).insert(std::move(keyed), deadline);
+  for (std::size_t k = 0; k < drafts.size(); ++k) {
+    const std::size_t i = drafts[k].place;
+    SendResult& result = results[i];
+    if (is_plain(messages[i])) {
+      continue;
+    }
+    switch (fates[k].fate) {
+      case Inserted::Fate::written:
+        break;
+      case Inserted::Fate::exists:
+        result = {SendStatus::duplicate_id, result.id, duplicate(queue_.place, result.id)};
+        break;
+      case Inserted::Fate::deduplicated:
+        result = {SendStatus::deduplicated, std::move(fates[k].first), {}};
+        break;
+      case Inserted::Fate::failed:
+        result = failed(std::move(result.id), std::move(fates[k].error));
+        break;
+    }
+  }
+  std::erase_if(drafts, [&](const Draft& draft) { return !is_plain(messages[draft.place]); });
+}
+
+void LeasedSender::send_plain(const std::vector<Draft>& drafts, std::vector<SendResult>& results,
+                              Deadline deadline) const {
+  if (drafts.empty()) {
+    return;
+  }
+  std::vector<dynamomq::RecordWrite> writes;
+  writes.reserve(drafts.size());
+  for (const Draft& draft : drafts) {
+    writes.push_back(insert_of(queue_.place, draft.item));
+  }
+  const auto outcomes = parts_.store.runner.run(std::move(writes), Repetition::until_known, deadline);
+  for (std::size_t k = 0; k < drafts.size(); ++k) {
+    SendResult& result = results[drafts[k].place];
+    const StatementOutcome& outcome = outcomes[k];
+    if (outcome.fate == StatementFate::done || (outcome.fate == StatementFate::refused && outcome.repeated)) {
+      continue;  // nobody else comes upon this place: an earlier try has arrived
+    }
+    if (outcome.fate == StatementFate::refused) {
+      result = {SendStatus::duplicate_id, result.id, duplicate(queue_.place, result.id)};
+    } else if (outcome.fate == StatementFate::unknown || outcome.repeated) {
+      result =
+          failed(result.id, {ErrorCode::unknown_outcome,
+                             "message '" + result.id + "' may or may not have been stored: " + outcome.error.message});
+    } else {
+      result = failed(result.id, dynamomq::store_error(queue_.place, outcome.error));
+    }
+  }
+}
+
+}  // namespace sluice::queue::leased

@@ -1,0 +1,210 @@
+#include "host/stores/leased/leased_transactions.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "host/stores/dynamomq/single_writes.hpp"
+#include "host/stores/dynamomq/table_errors.hpp"
+#include "host/stores/leased/leased_writes.hpp"
+
+namespace sluice::queue::leased {
+
+using dynamo::AttributeValue;
+using dynamo::TransactAction;
+using dynamomq::StatementFate;
+using dynamomq::TransactionWriter;
+
+namespace {
+
+TransactAction put(const std::string& table, dynamo::Item item) {
+  return {.kind = TransactAction::Kind::put, .table = table, .item_or_key = std::move(item)};
+}
+
+// A shard that has changed hands since has another epoch.
+TransactAction owner_check(const std::string& table, const OwnerFence& fence) {
+  TransactAction check{.kind = TransactAction::Kind::check, .table = table, .item_or_key = fence.ownership.key()};
+  check.condition = "#e = :e";
+  check.names.emplace("#e", attribute::kEpoch);
+  check.values.emplace(":e", AttributeValue::number(fence.epoch));
+  return check;
+}
+
+// Where the chance begins in a sort key: after the priority and the time.
+constexpr std::size_t kSortTimeEnd = 11;
+
+bool moves(const Completion& completion, Half half) {
+  return completion.action == CompletionAction::dead_letter && half == Half::standard;
+}
+
+}  // namespace
+
+// A dead letter keeps its content, its history and its id; it begins anew where it lies then.
+void LeasedTransactions::add_move(Actions& actions, const Wanted& wanted, const dynamo::Item& record,
+                                  WallTime now) const {
+  const Completion& completion = *wanted.completion;
+  const auto partition = parse_partition(wanted.held->place.partition).value_or(Partition{});
+  // Its chance is as good as it was; dead letters lie in the order of their deaths, whatever their priority.
+  const std::string first = first_sort_key(Priority::normal, now);
+  const std::string sort = first.substr(0, kSortTimeEnd) + wanted.held->place.sort.substr(kSortTimeEnd);
+  const Place to{partition_of(place_.queue, Half::dlq, partition.shard), sort};
+  dynamo::Item item = moved_item(record, to, due_of(sort));
+  for (const std::string_view name :
+       {attribute::kReceiveCount, attribute::kNotBefore, attribute::kReceived, attribute::kSuspect}) {
+    if (const auto found = item.find(name); found != item.end()) {
+      item.erase(found);
+    }
+  }
+  item.insert_or_assign(std::string(attribute::kVersion), AttributeValue::number(completion.receipt.version + 1));
+  item.insert_or_assign(std::string(attribute::kNonce), parts_.nonces.next());
+  item.insert_or_assign(std::string(attribute::kUpdated), stored_time(now));
+  if (!completion.failure.empty()) {
+    Failure failure = completion.failure;
+    failure.earlier = state_.failures.earlier(completion.receipt.id);
+    item.insert_or_assign(std::string(attribute::kFailure), dynamomq::encode_failure(failure));
+  }
+  const Candidate standing = Candidate::of(record);
+  const bool holds = completion.hold_group && !standing.group.empty();
+  if (holds) {
+    item.insert_or_assign(std::string(attribute::kHold), AttributeValue::number(1));
+    dynamo::Item hold = Place{hold_partition_of(place_.queue, partition.shard), hold_key_of(standing.group)}.key();
+    hold.emplace(attribute::kOwnId, standing.id);
+    hold.emplace(attribute::kTargetSort, wanted.held->place.sort);
+    hold.emplace(attribute::kGroup, standing.group);
+    actions.push_back(put(place_.table, std::move(hold)));
+  }
+  dynamo::Item alias = alias_place(place_.queue, standing.id).key();
+  alias.emplace(attribute::kTarget, to.partition);
+  alias.emplace(attribute::kTargetSort, to.sort);
+  actions.push_back(put(place_.table, std::move(item)));
+  actions.push_back(put(place_.table, std::move(alias)));
+}
+
+LeasedTransactions::Actions LeasedTransactions::actions_of(const Wanted& wanted, const dynamo::Item* record,
+                                                           WallTime now) const {
+  const Completion& completion = *wanted.completion;
+  const Held& held = *wanted.held;
+  const Fenced fenced{held.place, completion.receipt.version};
+  const bool moved = moves(completion, half_);
+  Actions actions;
+  if (moved || completion.action == CompletionAction::remove) {
+    actions.push_back(dynamomq::action_of(remove_message(place_.table, fenced)));
+  } else {
+    dynamomq::RecordChange change = end_change(completion, held, half_, now);
+    if (completion.action != CompletionAction::release && !completion.failure.empty()) {
+      Failure failure = completion.failure;
+      failure.earlier = state_.failures.earlier(completion.receipt.id);
+      change.set.emplace_back(attribute::kFailure, dynamomq::encode_failure(failure));
+    }
+    actions.push_back(
+        dynamomq::action_of(update_message(place_.table, fenced, parts_.nonces.next(), now, std::move(change))));
+  }
+  if (held.fence) {
+    actions.push_back(owner_check(place_.table, *held.fence));
+  }
+  if (completion.action == CompletionAction::remove && !held.held_group.empty()) {
+    const auto partition = parse_partition(held.place.partition).value_or(Partition{});
+    actions.push_back(
+        {.kind = TransactAction::Kind::remove,
+         .table = place_.table,
+         .item_or_key = Place{hold_partition_of(place_.queue, partition.shard), hold_key_of(held.held_group)}.key()});
+  }
+  if (moved) {
+    add_move(actions, wanted, *record, now);
+  } else if (completion.action == CompletionAction::remove && held.aliased) {
+    actions.push_back({.kind = TransactAction::Kind::remove,
+                       .table = place_.table,
+                       .item_or_key = alias_place(place_.queue, completion.receipt.id).key()});
+  }
+  return actions;
+}
+
+std::vector<SettleResult> LeasedTransactions::settle(std::span<const Wanted> wanted, Deadline deadline) {
+  std::vector<SettleResult> results(wanted.size());
+  std::set<Place> to_move;
+  for (const Wanted& one : wanted) {
+    if (moves(*one.completion, half_)) {
+      to_move.insert(one.held->place);
+    }
+  }
+  const auto records =
+      to_move.empty() ? dynamo::Result<LeasedLookup::Items>(LeasedLookup::Items()) : lookup_.read(to_move, deadline);
+  const WallTime now = parts_.clock.wall_now();
+  std::vector<TransactionWriter::Wanted> transactions;
+  std::vector<std::size_t> indexes;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const bool moved = moves(*wanted[i].completion, half_);
+    if (moved && !records) {
+      results[i] = {SettleStatus::failed, store_error(place_, records.error())};
+      continue;
+    }
+    const auto found = moved ? records->find(wanted[i].held->place) : records->end();
+    const bool there = moved && found != records->end() &&
+                       Candidate::of(found->second).version == wanted[i].completion->receipt.version;
+    if (moved && !there) {
+      results[i] = {is_own_doing(wanted[i], deadline) ? SettleStatus::applied : SettleStatus::lost, {}};
+      continue;
+    }
+    transactions.push_back({wanted[i].completion, actions_of(wanted[i], moved ? &found->second : nullptr, now)});
+    indexes.push_back(i);
+  }
+  auto made = TransactionWriter(parts_, place_, state_.transactions, parts_.layouts).write(transactions, deadline);
+  for (std::size_t k = 0; k < indexes.size(); ++k) {
+    results[indexes[k]] = result_of(wanted[indexes[k]], made[k], deadline);
+  }
+  return results;
+}
+
+SettleResult LeasedTransactions::result_of(const Wanted& wanted, TransactionWriter::Outcome& made, Deadline deadline) {
+  if (made.refused) {
+    return std::move(*made.refused);
+  }
+  const Completion& completion = *wanted.completion;
+  switch (made.outcome.fate) {
+    case StatementFate::done:
+      state_.doubts.clear(completion.receipt);
+      return {SettleStatus::applied, {}};
+    case StatementFate::refused:
+      if (!made.never_applied && is_own_doing(wanted, deadline)) {
+        state_.doubts.clear(completion.receipt);
+        return {SettleStatus::applied, {}};
+      }
+      return {SettleStatus::lost, {}};
+    case StatementFate::unknown:
+      state_.doubts.remember(completion.receipt, {{}, completion.action});
+      return {SettleStatus::failed,
+              Error(ErrorCode::unknown_outcome, store_error(place_, made.outcome.error).message())};
+    case StatementFate::failed:
+      break;
+  }
+  return {SettleStatus::failed, store_error(place_, made.outcome.error)};
+}
+
+// Whether an earlier call, whose answer was lost, has brought the message where this completion wants it.
+bool LeasedTransactions::is_own_doing(const Wanted& wanted, Deadline deadline) const {
+  const Completion& completion = *wanted.completion;
+  const auto doubts = state_.doubts.about(completion.receipt);
+  const bool tried =
+      std::any_of(doubts.begin(), doubts.end(), [&](const auto& doubt) { return doubt.action == completion.action; });
+  if (!tried) {
+    return false;
+  }
+  const auto found = lookup_.find({completion.receipt.id}, deadline);
+  if (!found) {
+    return false;
+  }
+  const auto one = found->find(completion.receipt.id);
+  const bool there = one != found->end() && one->second.there();
+  if (completion.action == CompletionAction::remove) {
+    return !there;
+  }
+  if (!there) {
+    return false;
+  }
+  const Candidate standing = Candidate::of(one->second.item);
+  return standing.place != wanted.held->place && standing.version == completion.receipt.version + 1;
+}
+
+}  // namespace sluice::queue::leased

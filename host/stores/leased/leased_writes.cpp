@@ -1,0 +1,95 @@
+#include "host/stores/leased/leased_writes.hpp"
+
+#include <iterator>
+#include <utility>
+
+#include "dynamo/signing/digest.hpp"
+
+namespace sluice::queue::leased {
+namespace {
+
+using dynamo::AttributeValue;
+using dynamomq::Expected;
+using dynamomq::RecordNames;
+using dynamomq::VersionMark;
+
+// Of an alias, what it leads to takes the place of a version.
+constexpr RecordNames kAliasNames{
+    .hash = attribute::kPartition, .range = attribute::kSort, .version = attribute::kTargetSort};
+
+// Of what holds a group back, the message that does.
+constexpr RecordNames kHoldNames{
+    .hash = attribute::kPartition, .range = attribute::kSort, .version = attribute::kOwnId};
+
+RecordWrite about(RecordWrite::Kind kind, std::string_view table, const Place& place, VersionMark version) {
+  RecordWrite write{.kind = kind, .table = table, .expected = {.id = place.partition, .version = std::move(version)}};
+  write.expected.sort = place.sort;
+  write.names = &kRecordNames;
+  return write;
+}
+
+}  // namespace
+
+RecordWrite remove_message(std::string_view table, const Fenced& fenced) {
+  RecordWrite write = about(RecordWrite::Kind::remove, table, fenced.place, version_mark(fenced.version));
+  write.returning = true;
+  return write;
+}
+
+RecordWrite update_message(std::string_view table, const Fenced& fenced, std::string_view nonce, WallTime now,
+                           RecordChange change, bool returning) {
+  RecordWrite write = about(RecordWrite::Kind::update, table, fenced.place, version_mark(fenced.version));
+  write.returning = returning;
+  auto& set = write.change.set;
+  set.reserve(change.set.size() + 3);
+  set.emplace_back(attribute::kVersion, AttributeValue::number(fenced.version + 1));
+  set.emplace_back(attribute::kNonce, std::string(nonce));
+  set.emplace_back(attribute::kUpdated, stored_time(now));
+  std::move(change.set.begin(), change.set.end(), std::back_inserter(set));
+  write.change.removed = change.removed;
+  return write;
+}
+
+RecordWrite remove_alias(std::string_view table, const std::string& queue, const std::string& id, const Place& target) {
+  VersionMark leads_there;
+  leads_there.stored = AttributeValue(target.sort);
+  RecordWrite write = about(RecordWrite::Kind::remove, table, alias_place(queue, id), std::move(leads_there));
+  write.names = &kAliasNames;
+  return write;
+}
+
+std::string hold_key_of(const std::string& group) {
+  constexpr std::size_t kMostSpelt = 512;
+  return group.size() <= kMostSpelt ? "g" + group : "h" + dynamo::to_hex(dynamo::sha256(group));
+}
+
+RecordWrite remove_hold(std::string_view table, const std::string& queue, std::uint32_t shard, const std::string& group,
+                        const std::string& id) {
+  VersionMark is_why;
+  is_why.stored = AttributeValue(id);
+  RecordWrite write =
+      about(RecordWrite::Kind::remove, table, {hold_partition_of(queue, shard), hold_key_of(group)}, std::move(is_why));
+  write.names = &kHoldNames;
+  return write;
+}
+
+RecordChange put_off(std::optional<WallTime> not_before) {
+  return {{{attribute::kNotBefore, not_before ? stored_time(*not_before) : AttributeValue::number(0)},
+           {attribute::kReceived, AttributeValue::number(0)}},
+          {}};
+}
+
+RecordChange claimed_by(std::uint32_t receive_count, bool mark, WallTime now, WallTime until) {
+  RecordChange change{{{attribute::kReceiveCount, AttributeValue::number(receive_count)},
+                       {attribute::kReceived, stored_time(now)},
+                       {attribute::kNotBefore, stored_time(until)}},
+                      {}};
+  if (mark) {
+    change.set.emplace_back(attribute::kSuspect, AttributeValue::number(1));
+  }
+  return change;
+}
+
+RecordChange extended(WallTime until) { return {{{attribute::kNotBefore, stored_time(until)}}, {}}; }
+
+}  // namespace sluice::queue::leased

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/clock.hpp"
+#include "host/stores/dynamomq/statements.hpp"
+#include "host/stores/leased/leased_record.hpp"
+#include "host/stores/leased/leased_schema.hpp"
+
+/// The writes that make up the life of a message of this layout, each conditional on the record's version.
+namespace sluice::queue::leased {
+
+using dynamomq::RecordChange;
+using dynamomq::RecordWrite;
+
+/// A record that is to be as it was, for a write to take effect.
+struct Fenced {
+  Place place;
+  std::int64_t version = 1;
+};
+
+/// Takes the message away; returns the old item, which is how one that was gone is told.
+RecordWrite remove_message(std::string_view table, const Fenced& fenced);
+/// Raises the version, leaves nonce and time, and applies `change`; returns the new item when `returning`.
+RecordWrite update_message(std::string_view table, const Fenced& fenced, std::string_view nonce, WallTime now,
+                           RecordChange change, bool returning = false);
+/// Takes the alias of an id away, if it still leads to that place.
+RecordWrite remove_alias(std::string_view table, const std::string& queue, const std::string& id, const Place& target);
+
+/// The sort key of a half's mark that a job wants its groups in order, beside its ownership items.
+inline constexpr std::string_view kOrderedKey = "ordered";
+/// The sort key of what holds a group back, however long the group's name is.
+std::string hold_key_of(const std::string& group);
+/// Takes away what holds a group back, if that message is why.
+RecordWrite remove_hold(std::string_view table, const std::string& queue, std::uint32_t shard, const std::string& group,
+                        const std::string& id);
+
+/// Visible again at that time; nothing: at once. Nobody has it any more.
+RecordChange put_off(std::optional<WallTime> not_before);
+/// Claimed until then, by somebody who owns no shard.
+RecordChange claimed_by(std::uint32_t receive_count, bool mark, WallTime now, WallTime until);
+/// The lease goes on until then.
+RecordChange extended(WallTime until);
+
+}  // namespace sluice::queue::leased

@@ -1,0 +1,327 @@
+// How an OwnedHalf reads what lies in its shards, and hands it out.
+
+#include <algorithm>
+#include <utility>
+
+#include "host/stores/dynamomq/table_errors.hpp"
+#include "host/stores/leased/leased_writes.hpp"
+#include "host/stores/leased/owned_half.hpp"
+
+namespace sluice::queue::leased {
+namespace {
+
+constexpr std::size_t kLeastPage = 100;
+constexpr std::size_t kMostPage = 1000;
+// Of a claim that has enough already.
+constexpr int kReadsAhead = 2;
+
+std::string sort_of(const dynamo::Item& key) {
+  const auto* sort = dynamo::find<std::string>(key, attribute::kSort);
+  return sort == nullptr ? std::string() : *sort;
+}
+
+}  // namespace
+
+Result<void> OwnedHalf::check(const ClaimRules& rules) const {
+  if (rules.order == Order::queue && count_ > 1) {
+    return Error(ErrorCode::invalid, "queue " + address().queue + " has " + std::to_string(count_) +
+                                         " shards, which are worked off side by side; to go through it one after the "
+                                         "other give it a single shard, or have it on SQLite");
+  }
+  if (rules.max_in_flight > 0 && rules.max_in_flight < count_) {
+    return Error(ErrorCode::invalid,
+                 "queue " + address().queue + " has " + std::to_string(count_) +
+                     " shards, each of which needs its share of max_in_flight; make that at least " +
+                     std::to_string(count_) + ", or give the queue fewer shards");
+  }
+  return {};
+}
+
+// Each shard has its share of the limit, so that the hosts keep to it without asking one another.
+std::size_t OwnedHalf::budget(const ClaimRequest& request) const {
+  if (request.rules.max_in_flight == 0 || count_ == 0) {
+    return request.max;
+  }
+  std::uint64_t share = 0;
+  for (const auto& [number, shard] : shards_) {
+    share += request.rules.max_in_flight / count_ + (number < request.rules.max_in_flight % count_ ? 1 : 0);
+  }
+  return std::min<std::uint64_t>(request.max, share > book_.out() ? share - book_.out() : 0);
+}
+
+Result<Claimed> OwnedHalf::claim(std::uint32_t source, const ClaimRequest& request, Deadline deadline) {
+  {
+    const MutexLock lock(mutex_);
+    if (const auto checked = check(request.rules); !checked) {
+      return checked.error();
+    }
+    if (request.rules.order != rules_.order && request.rules.order != Order::none) {
+      for (auto& [number, shard] : shards_) {
+        shard.holds_read = false;
+      }
+    }
+    rules_ = request.rules;
+    book_.rules(rules_, parts_.clock.wall_now());
+  }
+  if (request.rules.order == Order::group) {
+    mark_ordered(deadline);
+  }
+  auto failure = read(request, deadline);
+  std::size_t most = request.max;
+  {
+    const MutexLock lock(mutex_);
+    book_.wake(parts_.clock.wall_now());
+    most = std::min(budget(request), book_.ready() + book_.size());
+    if (most == 0 && request.max > 0 && book_.ready() > 0) {
+      return Error(ErrorCode::over_limit, "queue " + address().queue + " has as many messages in flight as it may");
+    }
+    most = std::max<std::size_t>(1, most);
+  }
+  std::size_t out = 0;
+  {
+    const MutexLock lock(mutex_);
+    out = book_.most_out();
+  }
+  if (!housekeeper_.announce(static_cast<std::uint32_t>(out + most), deadline)) {
+    most = housekeeper_.announced() > out ? housekeeper_.announced() - out : 0;
+  }
+  const bool may_start = housekeeper_.may_start();
+  Claimed claimed;
+  {
+    const MutexLock lock(mutex_);
+    if (may_start) {
+      claimed.deliveries = take(source, request, std::min(most, request.max));
+    }
+    if (claimed.deliveries.size() < request.max) {
+      claimed.next_due = next_due(parts_.now());
+    }
+  }
+  write_claims(claimed.deliveries, deadline);
+  if (claimed.deliveries.empty() && failure) {
+    return *std::move(failure);
+  }
+  return claimed;
+}
+
+std::optional<Error> OwnedHalf::read(const ClaimRequest& request, Deadline deadline) {
+  const MutexLock turn(reading_);
+  std::optional<Error> failure;
+  bool any = false;
+  for (int ahead = 0; ahead < kReadsAhead && !deadline.passed(machine_.steady_now());) {
+    std::optional<Job> job;
+    {
+      const MutexLock lock(mutex_);
+      const bool enough = book_.ready() >= request.max;
+      ahead += enough ? 1 : 0;
+      job = next_job(request, enough);
+    }
+    if (!job) {
+      break;
+    }
+    auto failed = job->order ? read_page(*job, deadline) : read_holds(*job, deadline);
+    any = any || !failed;
+    failure = failed ? std::move(failed) : std::move(failure);
+  }
+  return any ? std::nullopt : failure;
+}
+
+std::optional<OwnedHalf::Job> OwnedHalf::next_job(const ClaimRequest& request, bool /*enough*/) {
+  const bool strict = rules_.order != Order::none && address().half == Half::standard;
+  ShardReader::Known known;
+  known.page = std::clamp(request.max * 4, kLeastPage, kMostPage);
+  const dynamomq::Moment now = parts_.now();
+  for (const std::uint32_t shard : book_.take_unswept()) {
+    if (const auto found = shards_.find(shard); found != shards_.end()) {
+      found->second.reader.sweep_by(now.steady);
+    }
+  }
+  auto from = shards_.lower_bound(next_shard_);
+  for (std::size_t i = 0; i < shards_.size(); ++i, ++from) {
+    if (from == shards_.end()) {
+      from = shards_.begin();
+    }
+    auto& [number, shard] = *from;
+    if (shard.closing) {
+      continue;
+    }
+    if (strict && !shard.holds_read) {
+      return Job{number, shard.number, std::nullopt};
+    }
+    known.bytes = book_.bytes_of(number);
+    known.waiting = book_.waiting_in(number);
+    if (book_.full()) {
+      known.waiting.fill(known.page);
+    }
+    if (auto order = shard.reader.next(known, now)) {
+      if (order->begins) {
+        book_.sweep_begins(number);
+        shard.holds_read = shard.holds_read && shard.holds.empty();
+      }
+      next_shard_ = number + 1;
+      return Job{number, shard.number, std::move(order)};
+    }
+  }
+  return std::nullopt;
+}
+
+Error OwnedHalf::read_failed(const Job& job, const dynamo::Error& error) {
+  Error mapped = dynamomq::store_error(place_, error);
+  const SteadyTime now = machine_.steady_now();
+  const std::string about = "shard " + std::to_string(job.shard) + " of '" + name_ + "'";
+  remarks_.say(about, about + " cannot be read and waits, the others go on: " + mapped.message(), now);
+  const MutexLock lock(mutex_);
+  if (const auto found = shards_.find(job.shard); found != shards_.end() && found->second.number == job.number) {
+    found->second.reader.failed(now);
+  }
+  return mapped;
+}
+
+std::optional<Error> OwnedHalf::read_page(const Job& job, Deadline deadline) {
+  dynamo::QueryRequest query;
+  query.table = place_.table;
+  query.key_condition = "#p = :p AND #s BETWEEN :from AND :to";
+  query.names = {{"#p", std::string(attribute::kPartition)}, {"#s", std::string(attribute::kSort)}};
+  query.values.emplace(":p", partition_of(address().queue, address().half, job.shard));
+  query.values.emplace(":from", job.order->from);
+  query.values.emplace(":to", job.order->to);
+  query.consistent = job.order->consistent;
+  if (job.order->limit > 0) {
+    query.limit = static_cast<std::int64_t>(job.order->limit);
+  }
+  auto page = parts_.client.query(query, deadline);
+  if (!page) {
+    return read_failed(job, page.error());
+  }
+  page_read(job, std::move(*page));
+  return std::nullopt;
+}
+
+void OwnedHalf::page_read(const Job& job, dynamo::Page page) {
+  const MutexLock lock(mutex_);
+  const auto found = shards_.find(job.shard);
+  if (found == shards_.end() || found->second.number != job.number) {
+    return;
+  }
+  const ReadOrder& order = *job.order;
+  const dynamomq::Moment now = parts_.now();
+  ReadAnswer answer{.stopped_at = sort_of(page.last_evaluated_key)};
+  for (dynamo::Item& item : page.items) {
+    const std::string sort = sort_of(item);
+    if (const std::string odd = oddity_of(item); !odd.empty()) {
+      remarks_.say("an item in shard " + std::to_string(job.shard) + " of '" + name_ + "' is passed over: " + odd,
+                   now.steady);
+    }
+    if (due_of(sort) > now.wall) {
+      ++answer.later;
+      answer.next_due = std::min(answer.next_due.value_or(due_of(sort)), due_of(sort));
+      continue;
+    }
+    ++answer.due;
+    const auto admission = book_.admit(job.shard, std::move(item),
+                                       {.began = order.began.steady, .consistent = order.consistent, .now = now.wall});
+    answer.fresh += admission == ShardBook::Admission::fresh ? 1 : 0;
+  }
+  found->second.reader.done(order, answer, now.steady);
+  if (const auto swept = found->second.reader.take_swept()) {
+    book_.swept(job.shard, *swept);
+  }
+}
+
+std::optional<Error> OwnedHalf::read_holds(const Job& job, Deadline deadline) {
+  dynamo::QueryRequest query;
+  query.table = place_.table;
+  query.key_condition = "#p = :p";
+  query.names = {{"#p", std::string(attribute::kPartition)}};
+  query.values.emplace(":p", hold_partition_of(address().queue, job.shard));
+  query.consistent = true;
+  std::set<std::string> groups;
+  do {
+    auto page = parts_.client.query(query, deadline);
+    if (!page) {
+      return read_failed(job, page.error());
+    }
+    for (const dynamo::Item& item : page->items) {
+      if (const auto* group = dynamo::find<std::string>(item, attribute::kGroup)) {
+        groups.insert(*group);
+      }
+    }
+    query.exclusive_start_key = std::move(page->last_evaluated_key);
+  } while (!query.exclusive_start_key.empty());
+  const MutexLock lock(mutex_);
+  if (const auto found = shards_.find(job.shard); found != shards_.end() && found->second.number == job.number) {
+    found->second.holds_read = true;
+    found->second.holds = groups;
+    book_.hold(job.shard, std::move(groups), parts_.clock.wall_now());
+  }
+  return std::nullopt;
+}
+
+Held OwnedHalf::held_of(const Entry& entry) const {
+  const Candidate& candidate = entry.candidate;
+  Held held;
+  held.place = candidate.place;
+  held.version = candidate.version;
+  held.receive_count = candidate.receive_count;
+  held.marked = candidate.suspect;
+  held.aliased = !candidate.own_id.empty();
+  held.held_group = candidate.hold ? candidate.group : std::string();
+  if (settings_.strict_fence) {
+    held.fence = OwnerFence{{ownership_partition(address().queue, address().half), ownership_sort(entry.shard)},
+                            keeper_.epoch(entry.shard)};
+  }
+  return held;
+}
+
+Delivery OwnedHalf::deliver(std::uint32_t source, const ShardBook::Taken& taken, const ClaimRequest& request) {
+  const Entry& entry = *taken.entry;
+  const Candidate& candidate = entry.candidate;
+  StoredMessage record = decode_record(entry.item, address().half);
+  Out out{.spot = entry.spot(), .held = held_of(entry), .id = candidate.id, .group = candidate.group, .source = source};
+  if (!record.failure.empty()) {
+    if (writer_.note_failure) {
+      writer_.note_failure(candidate.id, record.failure);
+    }
+    out.failure = record.failure;
+  }
+  // The start of a claim that was written, and of which no end is known, is counted already.
+  const bool counted = candidate.received && !candidate.suspect && candidate.receive_count > 0 && !request.counts;
+  Delivery delivery;
+  delivery.message = std::move(record.message);
+  delivery.message.id = candidate.id;
+  delivery.message.attempt = candidate.receive_count + (counted ? 0 : 1);
+  delivery.suspect = taken.suspect;
+  delivery.leased_until = SteadyTime::max();
+  out.writes_claim = taken.suspect || candidate.frees_key_at_claim();
+  const std::int64_t locator = locator_base_ | ++handed_out_;
+  delivery.receipt = {.id = candidate.id, .version = candidate.version, .locator = locator};
+  outs_.emplace(locator, std::move(out));
+  return delivery;
+}
+
+std::vector<Delivery> OwnedHalf::take(std::uint32_t source, const ClaimRequest& request, std::size_t most) {
+  std::vector<Delivery> deliveries;
+  const ShardBook::Wanted wanted{.max = most, .bytes = request.bytes, .suspects = request.suspects};
+  for (const ShardBook::Taken& taken : book_.take(wanted, parts_.clock.wall_now())) {
+    deliveries.push_back(deliver(source, taken, request));
+  }
+  if (!deliveries.empty()) {
+    handed_out_at_ = machine_.steady_now();
+  }
+  return deliveries;
+}
+
+std::optional<Duration> OwnedHalf::next_due(dynamomq::Moment now) const {
+  SteadyTime next = SteadyTime::max();
+  for (const auto& [number, shard] : shards_) {
+    if (!shard.closing) {
+      next = std::min(next, shard.reader.wakes_at(now.steady));
+    }
+  }
+  Duration wait = next == SteadyTime::max() ? Duration::max() : std::max(Duration::zero(), Duration(next - now.steady));
+  if (const auto timer = book_.next_timer()) {
+    wait = std::min(wait, std::max(Duration::zero(), Duration(*timer - now.wall)) + Duration(1));
+  }
+  return wait == Duration::max() ? std::nullopt : std::optional(wait);
+}
+
+}  // namespace sluice::queue::leased

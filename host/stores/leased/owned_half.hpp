@@ -1,0 +1,164 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/mutex.hpp"
+#include "base/random.hpp"
+#include "host/queue/source.hpp"
+#include "host/stores/dynamomq/store_parts.hpp"
+#include "host/stores/leased/event_gate.hpp"
+#include "host/stores/leased/housekeeper.hpp"
+#include "host/stores/leased/leased_writer.hpp"
+#include "host/stores/leased/shard_book.hpp"
+#include "host/stores/leased/shard_reader.hpp"
+
+namespace sluice::queue::leased {
+
+/// What writes the ends of an owner's deliveries.
+struct OwnerWriter {
+  std::function<std::vector<SettleResult>(std::span<const Completion>, std::span<const std::optional<Held>>, Deadline)>
+      settle;
+  /// A message is handed out, and its record says this of the attempts before. May be empty.
+  std::function<void(const std::string& id, const Failure&)> note_failure{};
+};
+
+/// What this process owns of one half of a queue: its shards, what has been read of them and what is out. All sources
+/// of the half share it. Thread-safe.
+class OwnedHalf final : public HalfDuty {
+ public:
+  struct Settings {
+    QueueAddress address;
+    std::uint32_t shards = kDefaultShards;  ///< where no item says how many
+    bool strict_fence = false;  ///< what is committed with effects holds only while the shard is this host's
+    std::function<void(const std::string&)> warn{};
+  };
+  /// The references outlive it.
+  OwnedHalf(Settings settings, dynamomq::StoreParts parts, dynamomq::QueueTable place, Housekeeper& keeper,
+            OwnerWriter writer, const Clock& machine, Random& random);
+
+  /// A source's way to be told; and out.
+  std::uint32_t enter(SourceEvents events);
+  /// Returns once nothing is told any more. True: it was the last one.
+  bool exit(std::uint32_t source);
+  void rung();
+
+  Result<Claimed> claim(std::uint32_t source, const ClaimRequest& request, Deadline deadline);
+  /// This process has handed it out.
+  bool knows(const Receipt& receipt) const;
+  std::vector<SettleResult> settle(std::span<const Completion> completions, Deadline deadline);
+  std::vector<ExtendResult> extend(std::span<const Receipt> receipts);
+
+  // HalfDuty
+  const QueueAddress& address() const override { return settings_.address; }
+  std::uint32_t configured_shards() const override { return settings_.shards; }
+  std::vector<ShardKeeper::Move> look(std::span<const Ownership> read, std::uint32_t count, Membership& members,
+                                      SteadyTime now) override;
+  void moved(const ShardKeeper::Move& move, std::uint32_t suspects, SteadyTime now) override;
+  std::vector<ShardKeeper::Move> hand_overs() override;
+  std::optional<ShardKeeper::Move> retirement(std::uint32_t shard, SteadyTime now) override;
+  void lease_lost(SteadyTime now) override;
+  bool expects() const override;
+  bool busy(SteadyTime now) const override;
+  bool owns_any() const override;
+  OwnerFigures figures(SteadyTime now) const override;
+
+ private:
+  struct Shard {
+    ShardReader reader;
+    std::uint64_t number = 0;  ///< each time that it is taken it is another one
+    bool closing = false;
+    bool holds_read = false;
+    std::set<std::string> holds{};
+  };
+  struct Out {
+    Spot spot;
+    Held held;
+    std::string id;
+    std::string group;
+    std::optional<Failure> failure{};
+    std::uint32_t source = 0;
+    bool lost = false;
+    bool writes_claim = false;  ///< before it is handed out
+  };
+  /// A page to be read, and of what.
+  struct Job {
+    std::uint32_t shard = 0;
+    std::uint64_t number = 0;
+    std::optional<ReadOrder> order;  ///< nothing: the groups that are held are to be read
+  };
+  /// What is to be told once no lock is held.
+  struct News {
+    bool ready = false;
+    std::map<std::uint32_t, std::vector<Receipt>> lost;
+  };
+
+  Result<void> check(const ClaimRules& rules) const SLUICE_REQUIRES(mutex_);
+  std::optional<Error> read(const ClaimRequest& request, Deadline deadline);
+  std::optional<Job> next_job(const ClaimRequest& request, bool enough) SLUICE_REQUIRES(mutex_);
+  std::optional<Error> read_page(const Job& job, Deadline deadline);
+  std::optional<Error> read_holds(const Job& job, Deadline deadline);
+  void page_read(const Job& job, dynamo::Page page);
+  Error read_failed(const Job& job, const dynamo::Error& error);
+  std::size_t budget(const ClaimRequest& request) const SLUICE_REQUIRES(mutex_);
+  std::vector<Delivery> take(std::uint32_t source, const ClaimRequest& request, std::size_t most)
+      SLUICE_REQUIRES(mutex_);
+  Delivery deliver(std::uint32_t source, const ShardBook::Taken& taken, const ClaimRequest& request)
+      SLUICE_REQUIRES(mutex_);
+  Held held_of(const Entry& entry) const SLUICE_REQUIRES(mutex_);
+  /// Leaves those whose claim has been written, and those that need none.
+  void write_claims(std::vector<Delivery>& deliveries, Deadline deadline);
+  bool claim_written(Delivery& delivery, bool written) SLUICE_REQUIRES(mutex_);
+  void mark_ordered(Deadline deadline);
+  std::optional<Duration> next_due(dynamomq::Moment now) const SLUICE_REQUIRES(mutex_);
+  void ended(std::int64_t locator, const Completion& completion, const SettleResult& result, dynamomq::Moment now)
+      SLUICE_REQUIRES(mutex_);
+  Return return_of(const Out& out, const Completion& completion, dynamomq::Moment now) const;
+  void gain(std::uint32_t shard, std::uint32_t suspects, bool written_before, SteadyTime now, News& news)
+      SLUICE_REQUIRES(mutex_);
+  void lose(std::uint32_t shard, News& news) SLUICE_REQUIRES(mutex_);
+  void follow_keeper(std::span<const Ownership> read, SteadyTime now, News& news) SLUICE_REQUIRES(mutex_);
+  void tell(const News& news);
+
+  // Fixed after construction.
+  const Settings settings_;
+  const dynamomq::StoreParts parts_;
+  const dynamomq::QueueTable place_;
+  Housekeeper& housekeeper_;
+  const OwnerWriter writer_;
+  const Clock& machine_;
+  const std::int64_t locator_base_;
+  const std::string name_;
+  Remarks remarks_;
+
+  Mutex reading_;  // one reads at a time; taken before mutex_
+
+  mutable Mutex mutex_;
+  // Guarded by mutex_.
+  ShardKeeper keeper_ SLUICE_GUARDED_BY(mutex_);
+  ShardBook book_ SLUICE_GUARDED_BY(mutex_);
+  ClaimRules rules_ SLUICE_GUARDED_BY(mutex_);
+  std::map<std::uint32_t, Shard> shards_ SLUICE_GUARDED_BY(mutex_);
+  std::uint64_t taken_ SLUICE_GUARDED_BY(mutex_) = 0;
+  std::uint32_t next_shard_ SLUICE_GUARDED_BY(mutex_) = 0;  ///< where reading goes on
+  std::uint32_t count_ SLUICE_GUARDED_BY(mutex_) = 0;       ///< of shards; 0: not known yet
+  std::unordered_map<std::int64_t, Out> outs_ SLUICE_GUARDED_BY(mutex_);
+  std::deque<std::int64_t> lost_ SLUICE_GUARDED_BY(mutex_);
+  bool ordered_ SLUICE_GUARDED_BY(mutex_) = false;  ///< the table says that groups go in order
+  std::uint32_t handed_out_ SLUICE_GUARDED_BY(mutex_) = 0;
+  std::optional<SteadyTime> handed_out_at_ SLUICE_GUARDED_BY(mutex_);
+  std::map<std::uint32_t, std::shared_ptr<EventGate>> sources_ SLUICE_GUARDED_BY(mutex_);
+  std::uint32_t entered_ SLUICE_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace sluice::queue::leased

@@ -1,0 +1,96 @@
+#include "host/stores/leased/owned_table.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace sluice::queue::leased {
+
+OwnedTable::OwnedTable(Settings settings, dynamomq::StoreParts parts, const Clock& machine, Random& random)
+    : settings_(std::move(settings)),
+      parts_(parts),
+      machine_(machine),
+      random_(random),
+      keeper_(settings_.keeping, parts.client, machine) {}
+
+OwnedTable::~OwnedTable() {
+  std::jthread thread;
+  {
+    const MutexLock lock(mutex_);
+    thread = std::move(thread_);
+  }
+}
+
+OwnedHalf& OwnedTable::half(const OwnedHalf::Settings& settings, const dynamomq::QueueTable& place,
+                            const OwnerWriter& writer) {
+  const MutexLock lock(mutex_);
+  auto& half = halves_[settings.address];
+  if (!half) {
+    half = std::make_unique<OwnedHalf>(settings, parts_, place, keeper_, writer, machine_, random_);
+  }
+  return *half;
+}
+
+std::uint32_t OwnedTable::start(OwnedHalf& half, SourceEvents events) {
+  const std::uint32_t source = half.enter(std::move(events));
+  {
+    const MutexLock lock(mutex_);
+    ++working_[&half];
+  }
+  // What cannot be done now is done later, by whoever tends.
+  keeper_.join(half, Deadline::after(machine_, kCall));
+  if (settings_.own_thread) {
+    const MutexLock lock(mutex_);
+    if (!thread_.joinable()) {
+      thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
+    }
+  }
+  return source;
+}
+
+void OwnedTable::stop(OwnedHalf& half, std::uint32_t source) {
+  half.exit(source);
+  {
+    const MutexLock lock(mutex_);
+    const auto found = working_.find(&half);
+    if (found == working_.end() || --found->second > 0) {
+      return;
+    }
+    working_.erase(found);
+  }
+  // What is still out keeps its shard until it is settled, or until this host's lease has ended.
+  if (keeper_.leave(half, Deadline::after(machine_, kCall))) {
+    keeper_.forget(half);
+  }
+  std::jthread thread;
+  {
+    const MutexLock lock(mutex_);
+    if (working_.empty()) {
+      thread = std::move(thread_);
+    }
+  }
+}
+
+void OwnedTable::tend(Deadline deadline) {
+  bool here = !settings_.own_thread;
+  if (!here) {
+    const MutexLock lock(mutex_);
+    here = !thread_.joinable();
+  }
+  if (here) {
+    keeper_.tend(false, deadline.earlier(Deadline::after(machine_, kCall)));
+  }
+}
+
+std::optional<SteadyTime> OwnedTable::due_at() const {
+  return settings_.own_thread ? std::nullopt : std::optional(keeper_.due_at());
+}
+
+void OwnedTable::run(const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    keeper_.tend(true, Deadline::after(machine_, kCall));
+    const MutexLock lock(mutex_);
+    stopped_.wait_until(mutex_, stop, machine_.machine_time(machine_.steady_now() + kNap), [] { return false; });
+  }
+}
+
+}  // namespace sluice::queue::leased

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "base/mutex.hpp"
+#include "base/random.hpp"
+#include "host/queue/source.hpp"
+#include "host/stores/leased/housekeeper.hpp"
+#include "host/stores/leased/owned_half.hpp"
+
+namespace sluice::queue::leased {
+
+/// Everything that this process owns of one table: one lease, one heartbeat, and the halves of queues that it works on.
+/// Thread-safe. A resource; it outlives the sources of its halves.
+class OwnedTable {
+ public:
+  struct Settings {
+    Housekeeper::Settings keeping;
+    /// Housekeeping has a thread of its own, so that it goes on while all others are busy. False: it is done by claims
+    /// and settlements, as a simulation wants it.
+    bool own_thread = true;
+  };
+  /// `machine` is this machine's clock; the references outlive it.
+  OwnedTable(Settings settings, dynamomq::StoreParts parts, const Clock& machine, Random& random);
+  ~OwnedTable();
+  OwnedTable(const OwnedTable&) = delete;
+  OwnedTable& operator=(const OwnedTable&) = delete;
+
+  /// The half of that address; made with these settings when it is asked for first. It lives as long as the table.
+  OwnedHalf& half(const OwnedHalf::Settings& settings, const dynamomq::QueueTable& place, const OwnerWriter& writer);
+
+  /// A source begins to work on the half; and ends.
+  std::uint32_t start(OwnedHalf& half, SourceEvents events);
+  void stop(OwnedHalf& half, std::uint32_t source);
+  /// Where there is no thread, does what is due.
+  void tend(Deadline deadline);
+  const Housekeeper& keeper() const { return keeper_; }
+  /// When `tend` is to be called again; nothing: a thread does so.
+  std::optional<SteadyTime> due_at() const;
+
+ private:
+  static constexpr Duration kCall = std::chrono::seconds(5);        ///< the longest that one turn takes
+  static constexpr Duration kNap = std::chrono::milliseconds(100);  ///< the thread looks so often whether it is time
+
+  void run(const std::stop_token& stop);
+
+  // Fixed after construction.
+  const Settings settings_;
+  const dynamomq::StoreParts parts_;
+  const Clock& machine_;
+  Random& random_;
+  Housekeeper keeper_;  // synchronises itself
+
+  Mutex mutex_;
+  Condition stopped_;
+  // Guarded by mutex_. Halves are never removed, so that references to them live as long as the table.
+  std::map<QueueAddress, std::unique_ptr<OwnedHalf>> halves_ SLUICE_GUARDED_BY(mutex_);
+  std::map<OwnedHalf*, int> working_ SLUICE_GUARDED_BY(mutex_);  ///< how many sources work on each
+  std::jthread thread_ SLUICE_GUARDED_BY(mutex_);
+};
+
+}  // namespace sluice::queue::leased

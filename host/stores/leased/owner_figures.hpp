@@ -1,0 +1,21 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+
+#include "base/clock.hpp"
+#include "dynamo/attribute_value.hpp"
+#include "host/queue/stored_message.hpp"
+
+namespace sluice::queue::leased {
+
+/// What the heartbeats of a half's owners say of it, added up; nothing where they do not own all of its shards, or have
+/// not read all that lies in them: then somebody has to count.
+///
+/// A heartbeat is as old as the time that it was written at (`z`) says; one that is older than its lease, by `now`, is
+/// passed over, as its host may be dead. The oldest one gives the age of the whole.
+std::optional<QueueStats> announced_stats(std::span<const dynamo::Item> heartbeats, const std::string& half,
+                                          std::uint32_t shards, WallTime now);
+
+}  // namespace sluice::queue::leased

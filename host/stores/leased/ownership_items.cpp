@@ -1,0 +1,221 @@
+#include "host/stores/leased/ownership_items.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/guard.hpp"
+#include "host/stores/leased/leased_record.hpp"
+#include "host/stores/leased/leased_schema.hpp"
+#include "host/stores/leased/leased_writes.hpp"
+
+namespace sluice::queue::leased {
+namespace {
+
+using dynamo::AttributeValue;
+using dynamo::Item;
+
+constexpr Duration kLongestLease = std::chrono::hours(1);
+constexpr std::string_view kDrained = "d";
+
+std::optional<std::int64_t> whole_number(const Item& item, std::string_view name) {
+  const auto* number = dynamo::find<dynamo::Number>(item, name);
+  if (number == nullptr) {
+    return std::nullopt;
+  }
+  std::int64_t value = 0;
+  const char* const end = number->text.data() + number->text.size();
+  const auto read = std::from_chars(number->text.data(), end, value);
+  return read.ec == std::errc() && read.ptr == end ? std::optional(value) : std::nullopt;
+}
+
+bool flag_of(const Item& item, std::string_view name) {
+  const bool* flag = dynamo::find<bool>(item, name);
+  return flag != nullptr && *flag;
+}
+
+std::uint64_t count_of(const Item& item, std::string_view name) {
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(0, whole_number(item, name).value_or(0)));
+}
+
+void put_number(Item& item, std::string_view name, std::uint64_t value) {
+  item.insert_or_assign(std::string(name), AttributeValue::number(static_cast<long long>(value)));
+}
+
+Item encode_figures(const OwnerFigures& figures) {
+  Item item;
+  put_number(item, attribute::kReadyKnown, figures.ready);
+  put_number(item, attribute::kDelayedKnown, figures.delayed);
+  put_number(item, attribute::kInFlight, figures.in_flight);
+  put_number(item, attribute::kUnread, figures.unread);
+  put_number(item, attribute::kShardsHeld, figures.shards);
+  if (figures.oldest_due) {
+    item.insert_or_assign(std::string(attribute::kOldestDue), stored_time(*figures.oldest_due));
+  }
+  return item;
+}
+
+OwnerFigures decode_figures(const Item& item) {
+  OwnerFigures figures{.ready = count_of(item, attribute::kReadyKnown),
+                       .delayed = count_of(item, attribute::kDelayedKnown),
+                       .in_flight = count_of(item, attribute::kInFlight)};
+  figures.unread = static_cast<std::uint32_t>(count_of(item, attribute::kUnread));
+  figures.shards = static_cast<std::uint32_t>(count_of(item, attribute::kShardsHeld));
+  figures.oldest_due = time_of(item, attribute::kOldestDue);
+  return figures;
+}
+
+// The attribute must be as it was read: that value, or not there.
+void demand(dynamo::PutItemRequest& request, const Item& before, std::string_view name) {
+  const std::string placeholder = "#" + std::string(name);
+  request.names.emplace(placeholder, std::string(name));
+  if (!request.condition.empty()) {
+    request.condition += " AND ";
+  }
+  if (const auto found = before.find(name); found != before.end()) {
+    request.condition += placeholder + " = :before_" + std::string(name);
+    request.values.emplace(":before_" + std::string(name), found->second);
+  } else {
+    request.condition += "attribute_not_exists(" + placeholder + ")";
+  }
+}
+
+}  // namespace
+
+Item encode_beat(const HostBeat& host, WallTime now, WallTime expires) {
+  const Heartbeat& beat = host.beat;
+  Item item{{std::string(attribute::kPartition), kHosts}, {std::string(attribute::kSort), beat.host}};
+  put_number(item, attribute::kCounter, static_cast<std::uint64_t>(beat.counter));
+  put_number(item, attribute::kLease,
+             static_cast<std::uint64_t>(std::chrono::floor<std::chrono::milliseconds>(beat.lease).count()));
+  if (beat.leaving) {
+    item.emplace(std::string(attribute::kLeaving), true);
+  }
+  if (!beat.works_on.empty()) {
+    item.emplace(std::string(attribute::kWorksOn),
+                 dynamo::StringSet{std::vector<std::string>(beat.works_on.begin(), beat.works_on.end())});
+  }
+  put_number(item, attribute::kMostInFlight, host.most_out);
+  if (!host.bell.empty()) {
+    item.emplace(std::string(attribute::kBell), host.bell);
+  }
+  dynamo::Map figures;
+  for (const auto& [half, known] : host.figures) {
+    figures.emplace(half, encode_figures(known));
+  }
+  if (!figures.empty()) {
+    item.emplace(std::string(attribute::kFigures), std::move(figures));
+  }
+  item.emplace(std::string(attribute::kUpdated), stored_time(now));
+  item.emplace(std::string(attribute::kExpires),
+               AttributeValue::number(std::chrono::floor<std::chrono::seconds>(expires.time_since_epoch()).count()));
+  return item;
+}
+
+std::optional<HostBeat> decode_beat(const Item& item) {
+  const Place place = Place::of(item);
+  const auto counter = whole_number(item, attribute::kCounter);
+  const auto lease = whole_number(item, attribute::kLease);
+  if (place.sort.empty() || !counter || !lease || *lease <= 0 ||
+      *lease > kLongestLease / std::chrono::milliseconds(1)) {
+    return std::nullopt;
+  }
+  HostBeat host;
+  host.beat = {.host = place.sort,
+               .counter = *counter,
+               .lease = std::chrono::milliseconds(*lease),
+               .leaving = flag_of(item, attribute::kLeaving)};
+  if (const auto* halves = dynamo::find<dynamo::StringSet>(item, attribute::kWorksOn)) {
+    host.beat.works_on.insert(halves->values.begin(), halves->values.end());
+  }
+  host.most_out =
+      static_cast<std::uint32_t>(std::min<std::uint64_t>(count_of(item, attribute::kMostInFlight), 1'000'000));
+  if (const auto* bell = dynamo::find<std::string>(item, attribute::kBell)) {
+    host.bell = *bell;
+  }
+  if (const auto* figures = dynamo::find<dynamo::Map>(item, attribute::kFigures)) {
+    for (const auto& [half, known] : *figures) {
+      if (const auto* map = known.get<dynamo::Map>()) {
+        host.figures.emplace(half, decode_figures(*map));
+      }
+    }
+  }
+  return host;
+}
+
+dynamo::DeleteItemRequest remove_beat(const std::string& table, const Heartbeat& beat) {
+  dynamo::DeleteItemRequest request;
+  request.table = table;
+  request.key = Place{std::string(kHosts), beat.host}.key();
+  request.condition = "#c = :counter";
+  request.names.emplace("#c", std::string(attribute::kCounter));
+  request.values.emplace(":counter", AttributeValue::number(beat.counter));
+  return request;
+}
+
+OwnershipPage decode_ownership(std::span<const Item> items) {
+  OwnershipPage page;
+  for (const Item& item : items) {
+    const Place place = Place::of(item);
+    if (place.sort == kShardsKey) {
+      page.shards = item;
+      continue;
+    }
+    if (place.sort == kOrderedKey) {
+      continue;  // a job wants groups in order: for those who borrow
+    }
+    const auto shard = shard_of_ownership(place.sort);
+    if (!shard || *shard >= kMostShards) {
+      page.odd.push_back("the item '" + place.sort + "' in partition '" + place.partition +
+                         "' is none of ours; it is passed over, remove it if nobody needs it");
+      continue;
+    }
+    OwnershipRow row{.value = {.shard = *shard}, .drained = flag_of(item, kDrained), .item = item};
+    const auto* owner = dynamo::find<std::string>(item, attribute::kOwner);
+    const auto epoch = whole_number(item, attribute::kEpoch);
+    row.value.clean = flag_of(item, attribute::kClean);
+    if (owner == nullptr || !epoch || *epoch < 0) {
+      page.odd.push_back("the ownership item '" + place.sort + "' in partition '" + place.partition +
+                         "' is only half there; its shard is taken as nobody's, and the item written anew");
+      row.value.clean = false;
+    }
+    row.value.owner = owner == nullptr ? std::string() : *owner;
+    row.value.epoch = std::max<std::int64_t>(0, epoch.value_or(0));
+    page.rows.emplace(*shard, std::move(row));
+  }
+  return page;
+}
+
+dynamo::PutItemRequest ownership_write(const std::string& table, const std::string& partition,
+                                       const OwnershipRow& before, const Ownership& after, bool drained) {
+  dynamo::PutItemRequest request;
+  request.table = table;
+  request.item = Place{partition, ownership_sort(after.shard)}.key();
+  request.item.emplace(std::string(attribute::kOwner), after.owner);
+  request.item.emplace(std::string(attribute::kEpoch), AttributeValue::number(after.epoch));
+  request.item.emplace(std::string(attribute::kClean), after.clean);
+  if (drained) {
+    request.item.emplace(std::string(kDrained), true);
+  }
+  if (SLUICE_GUARD(leased_epoch)) {
+    demand(request, before.item, attribute::kOwner);
+    demand(request, before.item, attribute::kEpoch);
+  }
+  return request;
+}
+
+ShardNumbersRead decode_shards(const std::optional<Item>& item, std::uint32_t otherwise) {
+  if (!item) {
+    return {ShardNumbers{otherwise, otherwise}, {}};
+  }
+  const auto count = whole_number(*item, attribute::kShards);
+  if (!count || *count < kLeastShards || *count > kMostShards) {
+    return {std::nullopt, "the item '" + std::string(kShardsKey) + "' in partition '" + Place::of(*item).partition +
+                              "' says no number of shards from " + std::to_string(kLeastShards) + " to " +
+                              std::to_string(kMostShards) + "; what was known before stays, mend the item"};
+  }
+  const auto number = static_cast<std::uint32_t>(*count);
+  const auto most = whole_number(*item, attribute::kMostEver).value_or(*count);
+  return {ShardNumbers{number, static_cast<std::uint32_t>(std::clamp<std::int64_t>(most, number, kMostShards))}, {}};
+}
+
+}  // namespace sluice::queue::leased

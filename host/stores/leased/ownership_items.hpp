@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "dynamo/client.hpp"
+#include "host/queue/message.hpp"
+#include "host/stores/leased/shard_keeper.hpp"
+#include "host/stores/membership.hpp"
+
+/// Heartbeats, ownership of shards and their number: items to values and back, and the writes that change them.
+namespace sluice::queue::leased {
+
+/// What a host knows of its shards of a half. A value.
+struct OwnerFigures {
+  std::uint64_t ready = 0;
+  std::uint64_t delayed = 0;
+  std::uint64_t in_flight = 0;
+  std::optional<WallTime> oldest_due{};
+  std::uint32_t unread = 0;  ///< shards of which more lies in the table than has been read
+  std::uint32_t shards = 0;
+
+  friend bool operator==(const OwnerFigures&, const OwnerFigures&) = default;
+};
+
+/// What a host tells in its one item.
+struct HostBeat {
+  Heartbeat beat;
+  std::uint32_t most_out = 0;  ///< it never has more than that out of a shard
+  std::string bell{};          ///< where it listens for rings; empty: nowhere
+  std::map<std::string, OwnerFigures> figures{};
+};
+
+/// `now` is for people and figures, and is never compared with a clock; `expires` for DynamoDB's TTL, in case nobody
+/// clears up behind a host.
+dynamo::Item encode_beat(const HostBeat& beat, WallTime now, WallTime expires);
+/// Nothing for an item that is none, or only half of one.
+std::optional<HostBeat> decode_beat(const dynamo::Item& item);
+/// Takes away the heartbeat of a host that is dead, if its counter has not moved.
+dynamo::DeleteItemRequest remove_beat(const std::string& table, const Heartbeat& beat);
+
+/// An ownership item as it stands in the table.
+struct OwnershipRow {
+  Ownership value;
+  bool drained = false;  ///< it lies beyond the number of shards, and nothing is left in it
+  dynamo::Item item{};   ///< empty: there is none
+};
+
+/// The ownership items of a half, and the number of shards where it lies among them.
+struct OwnershipPage {
+  std::map<std::uint32_t, OwnershipRow> rows;
+  std::optional<dynamo::Item> shards;
+  /// What is wrong with items that lie there, in a line each; they are passed over, or taken as nobody's.
+  std::vector<std::string> odd;
+};
+OwnershipPage decode_ownership(std::span<const dynamo::Item> items);
+
+/// The write of an ownership item on condition that it still is as `before` says.
+dynamo::PutItemRequest ownership_write(const std::string& table, const std::string& partition,
+                                       const OwnershipRow& before, const Ownership& after, bool drained);
+
+/// How many shards a queue has.
+struct ShardNumbers {
+  std::uint32_t count = 0;      ///< messages are sent to so many
+  std::uint32_t most_ever = 0;  ///< there may be some in so many
+};
+/// What the item says, where it is one; `otherwise` where there is none. A wrong one says nothing: see `wrong`.
+struct ShardNumbersRead {
+  std::optional<ShardNumbers> numbers;
+  std::string wrong;
+};
+ShardNumbersRead decode_shards(const std::optional<dynamo::Item>& item, std::uint32_t otherwise);
+
+}  // namespace sluice::queue::leased

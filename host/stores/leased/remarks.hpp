@@ -1,0 +1,47 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "base/mutex.hpp"
+
+namespace sluice::queue::leased {
+
+/// Says what people should know in a line each, and the same one not again for a minute. Thread-safe.
+class Remarks {
+ public:
+  static constexpr Duration kAgain = std::chrono::minutes(1);
+  static constexpr std::size_t kMost = 1000;
+
+  explicit Remarks(std::function<void(const std::string&)> warn) : warn_(std::move(warn)) {}
+
+  void say(const std::string& line, SteadyTime now) { say(line, line, now); }
+  /// `about` is what two remarks have in common that are the same one.
+  void say(const std::string& about, const std::string& line, SteadyTime now) {
+    if (!warn_) {
+      return;
+    }
+    {
+      const MutexLock lock(mutex_);
+      const auto said = said_.find(about);
+      if (said != said_.end() && now < said->second + kAgain) {
+        return;
+      }
+      if (said_.size() >= kMost) {
+        said_.clear();
+      }
+      said_[about] = now;
+    }
+    warn_(line);
+  }
+
+ private:
+  const std::function<void(const std::string&)> warn_;
+  Mutex mutex_;
+  std::map<std::string, SteadyTime> said_ SLUICE_GUARDED_BY(mutex_);
+};
+
+}  // namespace sluice::queue::leased

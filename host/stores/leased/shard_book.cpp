@@ -1,0 +1,353 @@
+#include "host/stores/leased/shard_book.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include "base/assert.hpp"
+#include "base/guard.hpp"
+
+namespace sluice::queue::leased {
+namespace {
+
+// A read that is not strongly consistent may be as old as that.
+constexpr Duration kLag = std::chrono::seconds(5);
+constexpr Duration kRemembered = std::chrono::seconds(15);
+// Of a group that is cut, so much stays in memory.
+constexpr std::size_t kLeftOfALine = 16;
+// What an item takes in a table beside its values, about.
+constexpr std::size_t kItemBytes = 60;
+
+std::size_t bytes_of_value(const dynamo::AttributeValue& value) {
+  if (const auto* text = value.get<std::string>()) {
+    return text->size();
+  }
+  if (const auto* binary = value.get<dynamo::Binary>()) {
+    return binary->bytes.size();
+  }
+  if (const auto* map = value.get<dynamo::Map>()) {
+    std::size_t bytes = 3;
+    for (const auto& [name, inner] : *map) {
+      bytes += name.size() + bytes_of_value(inner);
+    }
+    return bytes;
+  }
+  return 8;
+}
+
+std::size_t bytes_of_item(const dynamo::Item& item) {
+  std::size_t bytes = kItemBytes;
+  for (const auto& [name, value] : item) {
+    bytes += name.size() + bytes_of_value(value);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+void ShardBook::take_shard(std::uint32_t shard, std::size_t suspects, WallTime until) {
+  Shard& taken = shards_[shard];
+  taken.open = true;
+  taken.suspects_left.fill(SLUICE_GUARD(leased_suspects) ? suspects : 0);
+  taken.inherited_until = until;
+}
+
+void ShardBook::close_shard(std::uint32_t shard) {
+  const auto closed = shards_.find(shard);
+  if (closed == shards_.end()) {
+    return;
+  }
+  closed->second.open = false;
+  for (auto found = entries_.lower_bound({shard, {}}); found != entries_.end() && found->first.first == shard;) {
+    const auto next = std::next(found);
+    if (!found->second.out) {
+      erase(found);
+    }
+    found = next;
+  }
+}
+
+std::vector<Spot> ShardBook::lose_shard(std::uint32_t shard) {
+  close_shard(shard);
+  std::vector<Spot> lost;
+  for (auto found = entries_.lower_bound({shard, {}}); found != entries_.end() && found->first.first == shard;) {
+    const auto next = std::next(found);
+    lost.push_back(found->first);
+    erase(found);
+    found = next;
+  }
+  shards_.erase(shard);
+  return lost;
+}
+
+bool ShardBook::is_stale(const Spot& spot, const Candidate& candidate, const Sight& sight) const {
+  const auto written = written_.find(spot);
+  if (written == written_.end() || candidate.version > written->second.version) {
+    return false;
+  }
+  return sight.began < written->second.at + (sight.consistent ? Duration::zero() : kLag);
+}
+
+ShardBook::Admission ShardBook::admit(std::uint32_t shard, dynamo::Item item, const Sight& sight) {
+  const auto mine = shards_.find(shard);
+  if (mine == shards_.end() || !mine->second.open) {
+    return Admission::refused;
+  }
+  Candidate candidate = Candidate::of(item);
+  const Spot spot{shard, candidate.place.sort};
+  if (!candidate.odd.empty() || is_stale(spot, candidate, sight)) {
+    return Admission::refused;
+  }
+  auto found = entries_.find(spot);
+  if (found != entries_.end()) {
+    Entry& entry = found->second;
+    if (entry.out || candidate.version < entry.candidate.version) {
+      return Admission::known;
+    }
+    entry.seen_at = std::max(entry.seen_at, sight.began);
+    if (candidate.version == entry.candidate.version) {
+      return Admission::known;
+    }
+    erase(found);  // somebody has changed it
+  }
+  Entry entry{.shard = shard, .candidate = std::move(candidate), .item = std::move(item), .seen_at = sight.began};
+  if (in_line(entry)) {
+    const auto line = lines_.find(line_of(entry));
+    if (line != lines_.end() && line->second.cut && position_of(entry) >= *line->second.cut) {
+      return Admission::refused;
+    }
+  }
+  entry.bytes = bytes_of_item(entry.item);
+  found = entries_.emplace(spot, std::move(entry)).first;
+  Shard& of = mine->second;
+  ++of.entries;
+  of.bytes += found->second.bytes;
+  place(found->second, sight.now);
+  keep_bounds();
+  return Admission::fresh;
+}
+
+void ShardBook::sweep_begins(std::uint32_t shard) {
+  for (auto& [name, line] : lines_) {
+    if (line.cut && line.waiting.size() < kLeftOfALine && line.cut->second.first == shard) {
+      line.cut.reset();
+    }
+  }
+}
+
+void ShardBook::swept(std::uint32_t shard, SteadyTime began) {
+  for (auto found = entries_.lower_bound({shard, {}}); found != entries_.end() && found->first.first == shard;) {
+    const auto next = std::next(found);
+    if (!found->second.out && found->second.seen_at < began) {
+      erase(found);
+    }
+    found = next;
+  }
+}
+
+void ShardBook::hold(std::uint32_t shard, std::set<std::string> groups, WallTime now) {
+  const auto mine = shards_.find(shard);
+  if (mine == shards_.end() || mine->second.held == groups) {
+    return;
+  }
+  std::set<std::string> touched = std::exchange(mine->second.held, std::move(groups));
+  touched.insert(mine->second.held.begin(), mine->second.held.end());
+  for (const std::string& group : touched) {
+    if (const auto line = lines_.find(group); line != lines_.end()) {
+      line->second.served_at = std::max(line->second.served_at, now);
+      look_after(group);
+    }
+  }
+}
+
+bool ShardBook::is_held(const std::string& group) const {
+  return std::any_of(shards_.begin(), shards_.end(),
+                     [&group](const auto& shard) { return shard.second.held.contains(group); });
+}
+
+void ShardBook::rules(const ClaimRules& rules, WallTime now) {
+  const bool regroup = rules.order != rules_.order || rules.fair != rules_.fair;
+  if (!regroup) {
+    rules_ = rules;
+    return;
+  }
+  for (auto& [spot, entry] : entries_) {
+    if (!entry.out) {
+      unplace(entry);
+    }
+  }
+  for (const auto& [name, line] : lines_) {
+    if (line.cut) {
+      unswept_.insert(line.cut->second.first);
+    }
+  }
+  lines_.clear();
+  rules_ = rules;
+  for (auto& [spot, entry] : entries_) {
+    if (entry.out && in_line(entry)) {
+      ++lines_[line_of(entry)].out;
+    }
+  }
+  for (auto& [spot, entry] : entries_) {
+    if (!entry.out) {
+      place(entry, now);
+    }
+  }
+}
+
+void ShardBook::wake(WallTime now) {
+  while (!timers_.empty() && timers_.begin()->first < now) {
+    Entry& entry = entries_.at(timers_.begin()->second);
+    unplace(entry);
+    place(entry, now);
+  }
+}
+
+bool ShardBook::is_suspect(const Entry& entry) const {
+  if (entry.candidate.suspect || entry.candidate.received) {
+    return true;
+  }
+  const Shard& shard = shards_.at(entry.shard);
+  return !entry.known && shard.suspects_left[entry.priority()] > 0 && entry.candidate.due <= shard.inherited_until;
+}
+
+std::vector<ShardBook::Taken> ShardBook::take(const Wanted& wanted, WallTime now) {
+  std::vector<Taken> taken;
+  std::size_t bytes = 0;
+  while (taken.size() < wanted.max && bytes < wanted.bytes) {
+    const bool suspects = wanted.suspects && taken.empty();
+    const auto turn =
+        turns_.next(rules_.weights, [&](const Spot& spot) { return suspects || !is_suspect(entries_.at(spot)); });
+    if (!turn) {
+      break;
+    }
+    Entry& entry = entries_.at(turn->spot);
+    const bool suspect = is_suspect(entry);
+    if (std::size_t& left = shards_.at(entry.shard).suspects_left[entry.priority()];
+        suspect && left > 0 && !entry.candidate.suspect && !entry.candidate.received) {
+      --left;
+    }
+    go(entry, now);
+    bytes += entry.bytes;
+    taken.push_back({&entry, suspect});
+    if (suspect) {
+      break;
+    }
+  }
+  return taken;
+}
+
+void ShardBook::go(Entry& entry, WallTime now) {
+  unplace(entry);
+  entry.out = true;
+  ++out_;
+  ++shards_.at(entry.shard).out;
+  if (in_line(entry)) {
+    Line& line = lines_[line_of(entry)];
+    ++line.out;
+    line.served_at = std::max(line.served_at, now);
+    look_after(line_of(entry));
+  }
+}
+
+void ShardBook::returned(const Spot& spot, const Return& what, WallTime now, SteadyTime at) {
+  if (what.kind != Return::Kind::back) {
+    remember(spot, what.version, at);
+  }
+  const auto found = entries_.find(spot);
+  if (found == entries_.end() || !found->second.out) {
+    if (found != entries_.end() && what.kind != Return::Kind::back) {
+      erase(found);
+    }
+    return;
+  }
+  Entry& entry = found->second;
+  const bool lined = in_line(entry);
+  const std::string name = lined ? line_of(entry) : std::string();
+  if (what.kind == Return::Kind::unknown) {
+    unswept_.insert(entry.shard);
+  }
+  if (what.kind != Return::Kind::back || !shards_.at(entry.shard).open) {
+    erase(found);
+    if (lined) {
+      lines_[name].served_at = std::max(lines_[name].served_at, now);
+      look_after(name);
+    }
+    return;
+  }
+  entry.out = false;
+  --out_;
+  --shards_.at(entry.shard).out;
+  if (lined) {
+    --lines_[name].out;
+  }
+  entry.known = true;
+  entry.seen_at = at;
+  entry.candidate.version = what.version;
+  entry.candidate.not_before = what.not_before;
+  entry.candidate.receive_count = what.receive_count;
+  entry.candidate.suspect = what.suspect;
+  entry.candidate.received = false;
+  if (what.failure) {
+    entry.item.insert_or_assign(std::string(attribute::kFailure), *what.failure);
+  }
+  place(entry, now);
+  keep_bounds();
+}
+
+void ShardBook::remember(const Spot& spot, std::int64_t version, SteadyTime at) {
+  written_[spot] = {version, at};
+  written_order_.emplace_back(at, spot);
+  while (!written_order_.empty() && written_order_.front().first + kRemembered < at) {
+    const auto old = written_.find(written_order_.front().second);
+    if (old != written_.end() && old->second.at + kRemembered < at) {
+      written_.erase(old);
+    }
+    written_order_.pop_front();
+  }
+}
+
+std::set<std::uint32_t> ShardBook::take_unswept() { return std::exchange(unswept_, {}); }
+
+std::size_t ShardBook::most_out() const {
+  std::size_t most = 0;
+  for (const auto& [number, shard] : shards_) {
+    most = std::max(most, shard.out);
+  }
+  return most;
+}
+
+std::size_t ShardBook::out_of(std::uint32_t shard) const {
+  const auto found = shards_.find(shard);
+  return found == shards_.end() ? 0 : found->second.out;
+}
+
+std::size_t ShardBook::bytes_of(std::uint32_t shard) const {
+  const auto found = shards_.find(shard);
+  return found == shards_.end() ? 0 : found->second.bytes;
+}
+
+bool ShardBook::holds_any(std::uint32_t shard) const {
+  const auto found = shards_.find(shard);
+  return found != shards_.end() && found->second.entries > 0;
+}
+
+std::array<std::size_t, kPriorities> ShardBook::waiting_in(std::uint32_t shard) const {
+  const auto found = shards_.find(shard);
+  return found == shards_.end() ? std::array<std::size_t, kPriorities>{} : found->second.ready;
+}
+
+std::optional<WallTime> ShardBook::next_timer() const {
+  return timers_.empty() ? std::nullopt : std::optional(timers_.begin()->first);
+}
+
+std::optional<WallTime> ShardBook::oldest_due() const {
+  std::optional<WallTime> oldest;
+  for (const auto& [spot, entry] : entries_) {
+    if (!entry.out && !entry.timed && (!oldest || entry.candidate.due < *oldest)) {
+      oldest = entry.candidate.due;
+    }
+  }
+  return oldest;
+}
+
+}  // namespace sluice::queue::leased

@@ -1,0 +1,181 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "host/queue/source.hpp"
+#include "host/stores/leased/leased_record.hpp"
+#include "host/stores/leased/turns.hpp"
+
+namespace sluice::queue::leased {
+
+/// A message in memory.
+struct Entry {
+  std::uint32_t shard = 0;
+  Candidate candidate;
+  dynamo::Item item;
+  std::size_t bytes = 0;
+  bool out = false;
+  bool known = false;    ///< it has come back to this host: nothing that was before concerns it
+  SteadyTime seen_at{};  ///< when the read began that last found it, or it came back
+  bool timed = false;    ///< it waits for its time
+  bool counted = false;  ///< among what can be handed out
+  std::optional<Turn> offered{};
+
+  Spot spot() const { return {shard, candidate.place.sort}; }
+  std::size_t priority() const { return static_cast<std::size_t>(candidate.priority); }
+};
+
+/// What became of a message that was out.
+struct Return {
+  enum class Kind {
+    gone,     ///< removed, or dead-lettered
+    back,     ///< it waits again, as its record says now
+    unknown,  ///< its record is otherwise than was thought: it is read anew
+  };
+  Kind kind = Kind::gone;
+  std::int64_t version = 1;  ///< of the record now; of one that is gone, or unknown: as it was
+  std::optional<WallTime> not_before{};
+  std::uint32_t receive_count = 0;
+  bool suspect = false;
+  std::optional<dynamo::AttributeValue> failure{};  ///< what its record says of the last failure now
+};
+
+/// Remembers what has been read of the shards that this host owns: what can be handed out, what waits for its time, and
+/// what is out. Decides what is handed out next: by priority, in turns by group, in order where that is asked for.
+///
+/// Memory is bounded: what waits for a time far ahead, and what follows in a group that cannot go on, is dropped beyond
+/// a bound and found again by a sweep. Step functions. Not thread-safe.
+class ShardBook {
+ public:
+  struct Bounds {
+    std::size_t timers = 10'000;
+    std::size_t entries = 50'000;
+  };
+  ShardBook() : ShardBook(Bounds()) {}
+  explicit ShardBook(Bounds bounds) : bounds_(bounds) {}
+
+  /// A shard is this host's. What lies there may have been in the hands of an owner who died: of each priority the
+  /// first `suspects` that were due by `until`. 0: none.
+  void take_shard(std::uint32_t shard, std::size_t suspects, WallTime until);
+  /// Nothing more goes out of it.
+  void close_shard(std::uint32_t shard);
+  /// It is not this host's any more; returns what is out of it.
+  std::vector<Spot> lose_shard(std::uint32_t shard);
+
+  enum class Admission { fresh, known, refused };
+  /// A read that began then has found an item. One that was read before this host's own last write of it says nothing
+  /// new.
+  struct Sight {
+    SteadyTime began{};
+    bool consistent = false;
+    WallTime now{};
+  };
+  Admission admit(std::uint32_t shard, dynamo::Item item, const Sight& sight);
+  /// A sweep begins, which brings back what was dropped; once it has ended, what it has not seen is not there any more.
+  void sweep_begins(std::uint32_t shard);
+  void swept(std::uint32_t shard, SteadyTime began);
+  /// The groups of a shard that wait for an operator.
+  void hold(std::uint32_t shard, std::set<std::string> groups, WallTime now);
+
+  void rules(const ClaimRules& rules, WallTime now);
+  /// What has come due by now can be handed out.
+  void wake(WallTime now);
+  struct Wanted {
+    std::size_t max = 1;
+    std::size_t bytes = 0;
+    bool suspects = true;
+  };
+  struct Taken {
+    Entry* entry = nullptr;  ///< until the book is used again
+    bool suspect = false;
+  };
+  /// A suspect comes alone.
+  std::vector<Taken> take(const Wanted& wanted, WallTime now);
+  void returned(const Spot& spot, const Return& what, WallTime now, SteadyTime at);
+
+  /// Shards in which a sweep is to find again what was dropped, since this was last asked.
+  std::set<std::uint32_t> take_unswept();
+
+  std::size_t ready() const { return turns_.size(); }
+  std::size_t timers() const { return timers_.size(); }
+  std::size_t size() const { return entries_.size(); }
+  std::size_t out() const { return out_; }
+  std::size_t most_out() const;
+  std::size_t out_of(std::uint32_t shard) const;
+  bool full() const { return entries_.size() >= bounds_.entries; }
+  std::size_t bytes_of(std::uint32_t shard) const;
+  bool holds_any(std::uint32_t shard) const;
+  std::array<std::size_t, kPriorities> waiting_in(std::uint32_t shard) const;
+  std::optional<WallTime> next_timer() const;
+  std::optional<WallTime> oldest_due() const;
+
+ private:
+  using Entries = std::map<Spot, Entry>;
+  using Position = std::pair<WallTime, Spot>;  // within a group
+  /// A group whose messages go in turns, and one after the other where the order is kept.
+  struct Line {
+    std::map<Position, Entry*> waiting;
+    std::size_t out = 0;
+    WallTime served_at{};
+    std::optional<Position> cut{};  ///< what follows from there on is not in memory
+    Entry* offered = nullptr;
+  };
+  struct Shard {
+    std::size_t entries = 0;
+    std::size_t bytes = 0;
+    std::size_t out = 0;
+    bool open = true;
+    std::array<std::size_t, kPriorities> ready{};
+    std::array<std::size_t, kPriorities> suspects_left{};
+    WallTime inherited_until{};
+    std::set<std::string> held{};
+  };
+  /// What this host has last written, for reads that may not know it yet.
+  struct Written {
+    std::int64_t version = 0;
+    SteadyTime at{};
+  };
+
+  bool strict() const { return rules_.order != Order::none; }
+  bool in_line(const Entry& entry) const;
+  std::string line_of(const Entry& entry) const;
+  static Position position_of(const Entry& entry) { return {entry.candidate.due, entry.spot()}; }
+  bool is_held(const std::string& group) const;
+  void place(Entry& entry, WallTime now);
+  void unplace(Entry& entry);
+  void offer(Entry& entry, WallTime at);
+  void withdraw(Entry& entry);
+  void count(Entry& entry, bool yes);
+  void look_after(const std::string& name);
+  void erase(Entries::iterator found);
+  void go(Entry& entry, WallTime now);
+  bool is_suspect(const Entry& entry) const;
+  bool is_stale(const Spot& spot, const Candidate& candidate, const Sight& sight) const;
+  void keep_bounds();
+  void cut_longest_line();
+  void remember(const Spot& spot, std::int64_t version, SteadyTime at);
+
+  const Bounds bounds_;
+  ClaimRules rules_;
+  Entries entries_;
+  std::map<std::uint32_t, Shard> shards_;
+  std::size_t out_ = 0;
+  Turns turns_;
+  std::set<std::pair<WallTime, Spot>> timers_;
+  std::map<std::string, Line> lines_;
+  std::map<Spot, Written> written_;
+  std::deque<std::pair<SteadyTime, Spot>> written_order_;
+  std::set<std::uint32_t> unswept_;
+};
+
+}  // namespace sluice::queue::leased

@@ -1,0 +1,82 @@
+#include "host/stores/leased/shard_count.hpp"
+
+#include <algorithm>
+
+#include "base/text/utf8.hpp"
+#include "host/stores/leased/leased_record.hpp"
+
+namespace sluice::queue::leased {
+namespace {
+
+std::string shown(const dynamo::Item& item, std::string_view name) {
+  const auto found = item.find(name);
+  if (found == item.end()) {
+    return "nothing";
+  }
+  const auto* number = found->second.get<dynamo::Number>();
+  return number == nullptr ? "what is no number" : number->text.substr(0, 40);
+}
+
+}  // namespace
+
+Result<Shards> shards_of(const dynamo::Item& item, const dynamomq::QueueTable& place, std::uint32_t configured) {
+  if (item.empty()) {
+    return Shards{configured, configured};
+  }
+  const auto count = number_of(item, attribute::kShards);
+  if (!count || *count < kLeastShards || *count > kMostShards) {
+    return Error(ErrorCode::invalid, "table '" + place.table + "': the item " +
+                                         ownership_partition(place.queue, Half::standard) + "/" +
+                                         std::string(kShardsKey) + " says that queue '" + place.queue + "' has " +
+                                         shown(item, attribute::kShards) + " shards, and a queue has " +
+                                         std::to_string(kLeastShards) + " to " + std::to_string(kMostShards) +
+                                         "; put the number right in its attribute " + std::string(attribute::kShards) +
+                                         ", or delete the item for the configured " + std::to_string(configured));
+  }
+  const auto most = number_of(item, attribute::kMostEver).value_or(*count);
+  const auto shards = static_cast<std::uint32_t>(*count);
+  return Shards{shards, static_cast<std::uint32_t>(std::clamp<std::int64_t>(most, shards, kMostShards))};
+}
+
+Result<Shards> ShardCount::read(bool consistent, Deadline deadline) const {
+  const Place where{ownership_partition(place_.queue, Half::standard), std::string(kShardsKey)};
+  const auto found = client_.get_item({.table = place_.table, .key = where.key(), .consistent = consistent}, deadline);
+  if (!found) {
+    return dynamomq::store_error(place_, found.error());
+  }
+  return shards_of(found->item, place_, configured_);
+}
+
+Result<Shards> ShardCount::get(Deadline deadline) {
+  const SteadyTime now = clock_.steady_now();
+  std::optional<Shards> known;
+  {
+    const MutexLock lock(mutex_);
+    known = known_;
+    if (known && now < read_at_ + kKeep) {
+      return *known;
+    }
+    read_at_ = now;  // one asks, the others go on with what is known
+  }
+  auto read_now = read(false, deadline);
+  if (!read_now) {
+    const bool wrong = read_now.error().code() == ErrorCode::invalid;
+    return known && !wrong ? Result<Shards>(*known) : read_now;
+  }
+  const MutexLock lock(mutex_);
+  known_ = *read_now;
+  return read_now;
+}
+
+Result<Shards> ShardCount::refresh(Deadline deadline) {
+  const SteadyTime now = clock_.steady_now();
+  auto read_now = read(true, deadline);
+  if (read_now) {
+    const MutexLock lock(mutex_);
+    known_ = *read_now;
+    read_at_ = now;
+  }
+  return read_now;
+}
+
+}  // namespace sluice::queue::leased

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/clock.hpp"
+#include "base/deadline.hpp"
+#include "base/error.hpp"
+#include "base/mutex.hpp"
+#include "dynamo/client.hpp"
+#include "host/stores/dynamomq/table_errors.hpp"
+
+namespace sluice::queue::leased {
+
+/// How many shards a queue has. A value.
+struct Shards {
+  std::uint32_t count = 0;
+  std::uint32_t most_ever = 0;  ///< the highest count that there ever was: what lies beyond `count` is to be drained
+
+  friend bool operator==(const Shards&, const Shards&) = default;
+};
+
+/// What the item beside a queue's ownership items says; absent (empty), the configured number holds. ErrorCode::invalid
+/// for a number that no queue can have, with the mend.
+Result<Shards> shards_of(const dynamo::Item& item, const dynamomq::QueueTable& place, std::uint32_t configured);
+
+/// Knows how many shards a queue has: the table says so, and the number may change while hosts and senders run. It is
+/// read when it is first asked for and then every 30 s, half a read unit each. Thread-safe.
+class ShardCount {
+ public:
+  static constexpr Duration kKeep = std::chrono::seconds(30);
+
+  /// The references must outlive it.
+  ShardCount(dynamo::Client& client, const Clock& clock, const dynamomq::QueueTable& place, std::uint32_t configured)
+      : client_(client), clock_(clock), place_(place), configured_(configured) {}
+
+  /// While the table cannot be read, what it said last; an error only where it has never said anything.
+  Result<Shards> get(Deadline deadline);
+  /// Asks the table now, as whoever changes the number, or an owner that sees it change, wants it. Consistent.
+  Result<Shards> refresh(Deadline deadline);
+
+ private:
+  Result<Shards> read(bool consistent, Deadline deadline) const;
+
+  // Fixed after construction.
+  dynamo::Client& client_;
+  const Clock& clock_;
+  const dynamomq::QueueTable& place_;
+  const std::uint32_t configured_;
+
+  Mutex mutex_;
+  // Guarded by mutex_.
+  std::optional<Shards> known_ SLUICE_GUARDED_BY(mutex_);
+  SteadyTime read_at_ SLUICE_GUARDED_BY(mutex_){};
+};
+
+}  // namespace sluice::queue::leased

@@ -1,0 +1,176 @@
+// How a ShardBook keeps what waits: in turns, in the lines of groups, and by the times that are waited for.
+
+#include <algorithm>
+#include <iterator>
+
+#include "host/stores/leased/shard_book.hpp"
+
+namespace sluice::queue::leased {
+namespace {
+
+// Of a group that is cut, so much stays in memory.
+constexpr std::size_t kLeftOfALine = 16;
+
+}  // namespace
+
+bool ShardBook::in_line(const Entry& entry) const {
+  return rules_.order == Order::queue ||
+         ((rules_.order == Order::group || rules_.fair) && !entry.candidate.group.empty());
+}
+
+// Of a queue that goes in sequence all are in one line, which has no name that a group has.
+std::string ShardBook::line_of(const Entry& entry) const {
+  return rules_.order == Order::queue ? std::string() : entry.candidate.group;
+}
+
+void ShardBook::place(Entry& entry, WallTime now) {
+  const auto& until = entry.candidate.not_before;
+  entry.timed = until && now <= *until;
+  if (entry.timed) {
+    timers_.emplace(*until, entry.spot());
+  }
+  if (!in_line(entry)) {
+    if (!entry.timed) {
+      offer(entry, entry.candidate.due);
+    }
+    return;
+  }
+  if (strict() || !entry.timed) {
+    const std::string name = line_of(entry);
+    lines_[name].waiting.emplace(position_of(entry), &entry);
+    count(entry, !strict());
+    look_after(name);
+  }
+}
+
+void ShardBook::unplace(Entry& entry) {
+  if (entry.timed) {
+    timers_.erase({*entry.candidate.not_before, entry.spot()});
+    entry.timed = false;
+  }
+  withdraw(entry);
+  count(entry, false);
+  if (!in_line(entry)) {
+    return;
+  }
+  const std::string name = line_of(entry);
+  const auto line = lines_.find(name);
+  if (line == lines_.end()) {
+    return;
+  }
+  line->second.waiting.erase(position_of(entry));
+  if (line->second.offered == &entry) {
+    line->second.offered = nullptr;
+  }
+}
+
+void ShardBook::count(Entry& entry, bool yes) {
+  if (entry.counted == yes) {
+    return;
+  }
+  entry.counted = yes;
+  std::size_t& ready = shards_.at(entry.shard).ready[entry.priority()];
+  ready = yes ? ready + 1 : ready - 1;
+}
+
+void ShardBook::offer(Entry& entry, WallTime at) {
+  entry.offered = Turn{at, entry.spot()};
+  turns_.add(entry.candidate.priority, *entry.offered);
+  count(entry, true);
+}
+
+void ShardBook::withdraw(Entry& entry) {
+  if (entry.offered) {
+    turns_.remove(entry.candidate.priority, *entry.offered);
+    entry.offered.reset();
+  }
+}
+
+// Brings what a line offers into line with what it holds.
+void ShardBook::look_after(const std::string& name) {
+  const auto found = lines_.find(name);
+  if (found == lines_.end()) {
+    return;
+  }
+  Line& line = found->second;
+  Entry* head = line.waiting.empty() ? nullptr : line.waiting.begin()->second;
+  if (head != nullptr && strict() && (line.out > 0 || head->timed || is_held(name))) {
+    head = nullptr;
+  }
+  if (line.offered != nullptr && line.offered != head) {
+    withdraw(*line.offered);
+    if (strict()) {
+      count(*line.offered, false);
+    }
+    line.offered = nullptr;
+  }
+  if (head != nullptr && line.offered == nullptr) {
+    line.offered = head;
+    offer(*head, std::max(head->candidate.due, line.served_at));
+  }
+  if (line.waiting.empty() && line.cut && line.out == 0) {
+    unswept_.insert(line.cut->second.first);
+  } else if (line.waiting.empty() && !line.cut && line.out == 0) {
+    lines_.erase(found);
+  }
+}
+
+void ShardBook::erase(Entries::iterator found) {
+  Entry& entry = found->second;
+  const bool lined = in_line(entry);
+  const std::string name = lined ? line_of(entry) : std::string();
+  if (entry.out) {
+    --out_;
+    --shards_.at(entry.shard).out;
+    if (lined) {
+      --lines_.at(name).out;
+    }
+  } else {
+    unplace(entry);
+  }
+  Shard& shard = shards_.at(entry.shard);
+  --shard.entries;
+  shard.bytes -= entry.bytes;
+  entries_.erase(found);
+  if (lined) {
+    look_after(name);
+  }
+}
+
+void ShardBook::keep_bounds() {
+  // Of timers the last ones go: they have the longest to wait, and a sweep finds them again.
+  while (timers_.size() > bounds_.timers) {
+    auto last = std::prev(timers_.end());
+    while (last != timers_.begin() && in_line(entries_.at(last->second))) {
+      --last;
+    }
+    if (in_line(entries_.at(last->second))) {
+      break;
+    }
+    erase(entries_.find(last->second));
+  }
+  if (entries_.size() > bounds_.entries) {
+    cut_longest_line();
+  }
+}
+
+void ShardBook::cut_longest_line() {
+  const auto longest = std::max_element(lines_.begin(), lines_.end(), [](const auto& one, const auto& other) {
+    return one.second.waiting.size() < other.second.waiting.size();
+  });
+  if (longest == lines_.end() || longest->second.waiting.size() <= kLeftOfALine) {
+    return;
+  }
+  Line& line = longest->second;
+  const auto from = std::next(line.waiting.begin(), static_cast<std::ptrdiff_t>(kLeftOfALine));
+  line.cut = from->first;
+  std::vector<Spot> dropped;
+  for (auto place = from; place != line.waiting.end(); ++place) {
+    dropped.push_back(place->first.second);
+  }
+  for (const Spot& spot : dropped) {
+    erase(entries_.find(spot));
+  }
+}
+
+}  // namespace sluice::queue::leased

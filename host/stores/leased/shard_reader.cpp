@@ -1,0 +1,264 @@
+#include "host/stores/leased/shard_reader.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/guard.hpp"
+#include "host/stores/leased/leased_record.hpp"
+
+namespace sluice::queue::leased {
+namespace {
+
+Priority priority_at(std::size_t place) { return static_cast<Priority>(place); }
+std::size_t place_of(Priority priority) { return static_cast<std::size_t>(priority); }
+
+// The lowest key beyond that one: keys are of one length, and nothing sorts before their digits.
+std::string beyond(const std::string& key) { return key + '0'; }
+
+std::string head_of(std::size_t priority) { return first_sort_key(priority_at(priority), WallTime{}); }
+
+// Where the tail of a lane begins: a little before now.
+std::string tail_of(std::size_t priority, WallTime now) {
+  return first_sort_key(priority_at(priority), std::max(WallTime{}, now - ShardReader::kTail));
+}
+
+}  // namespace
+
+ShardReader::ShardReader(SteadyTime now, bool written_before)
+    : settled_at_(written_before ? now + kSettling : now),
+      look_at_(now),
+      front_at_(now + kLook),
+      sweep_at_(now + kSweep) {}
+
+bool ShardReader::behind() const {
+  return std::any_of(lanes_.begin(), lanes_.end(), [](const Lane& lane) { return lane.more; });
+}
+
+// Where rings are in vain, as in most shards of a queue that is sent to all the time, they are heeded less often.
+SteadyTime ShardReader::ring_at(SteadyTime now) const {
+  const SteadyTime affordable = vain_until_ == SteadyTime::min() ? now : vain_until_ - kVainRings * kVainRing;
+  return std::max({now, affordable, looked_at_ == SteadyTime::min() ? now : looked_at_ + kRingPause});
+}
+
+void ShardReader::rung(SteadyTime now) {
+  rung_ = true;
+  again_ = kRingPause;
+  look_at_ = std::min(look_at_, ring_at(now));
+}
+
+void ShardReader::sweep_by(SteadyTime time) {
+  const SteadyTime soonest = swept_at_ == SteadyTime::min() ? time : std::max(time, swept_at_ + kLeastSweep);
+  sweep_at_ = std::min(sweep_at_, soonest);
+}
+
+std::optional<SteadyTime> ShardReader::take_swept() { return std::exchange(swept_, std::nullopt); }
+
+std::optional<ReadOrder> ShardReader::next(const Known& known, dynamomq::Moment now) {
+  if (now.steady < paused_until_) {
+    return std::nullopt;
+  }
+  const bool few = known.bytes <= kFewBytes && now.steady >= narrow_until_ && !behind() && !looking_;
+  if (!sweep_ && now.steady >= sweep_at_ && SLUICE_GUARD(leased_sweep)) {
+    if (few) {
+      ReadOrder order = all_order(known, now, true);
+      order.begins = true;
+      return order;
+    }
+    Sweep sweep{.from = head_of(0), .began = now.steady};
+    std::transform(lanes_.begin(), lanes_.end(), sweep.to.begin(), [](const Lane& lane) { return lane.cursor; });
+    sweep_ = std::move(sweep);
+    swept_at_ = now.steady;
+    if (auto order = sweep_order(now)) {
+      order->begins = true;
+      return order;
+    }
+  }
+  if (sweep_) {
+    if (auto order = sweep_order(now)) {
+      return order;
+    }
+  }
+  if (few && now.steady >= look_at_) {
+    return all_order(known, now, rung_ || consistently(now.steady));
+  }
+  if (!few && now.steady >= front_at_) {
+    ReadOrder order{.kind = ReadOrder::Kind::front, .from = head_of(0), .began = now};
+    order.to = last_sort_key(Priority::critical, kFrontEnd);
+    order.consistent = consistently(now.steady);
+    return order;
+  }
+  return look_order(known, now);
+}
+
+// What lies beyond cursors that are behind is read as it is needed; the tails are looked at in turn, once in a while.
+std::optional<ReadOrder> ShardReader::look_order(const Known& known, dynamomq::Moment now) {
+  for (std::size_t i = 0; i < kPriorities; ++i) {
+    if (lanes_[i].more && known.waiting[i] < std::max<std::size_t>(1, known.page / 2)) {
+      return forward_order(i, known, now);
+    }
+  }
+  if (!looking_ && now.steady >= look_at_) {
+    looking_ = 0;
+  }
+  // Where enough waits to be handed out, what comes behind it is no news.
+  const std::size_t enough = std::max<std::size_t>(1, known.page / 4);
+  while (looking_ && *looking_ < kPriorities && (lanes_[*looking_].more || known.waiting[*looking_] >= enough)) {
+    ++*looking_;
+  }
+  if (looking_ && *looking_ < kPriorities) {
+    return forward_order(*looking_, known, now);
+  }
+  if (looking_) {
+    look_ended(found_, now.steady);
+  }
+  return std::nullopt;
+}
+
+ReadOrder ShardReader::all_order(const Known& known, dynamomq::Moment now, bool consistent) {
+  ReadOrder order{.kind = ReadOrder::Kind::all, .from = head_of(0), .consistent = consistent, .began = now};
+  order.to = last_sort_key(Priority::low, kEndOfTime);
+  order.limit = known.page + kFewDelayed;
+  return order;
+}
+
+ReadOrder ShardReader::forward_order(std::size_t priority, const Known& known, dynamomq::Moment now) const {
+  const Lane& lane = lanes_[priority];
+  ReadOrder order{.kind = ReadOrder::Kind::forward, .priority = priority_at(priority), .began = now};
+  order.to = last_sort_key(priority_at(priority), now.wall);
+  if (lane.cursor.empty()) {
+    order.from = head_of(priority);
+  } else if (lane.more) {
+    order.from = beyond(lane.cursor);
+  } else {
+    order.from = std::min(beyond(lane.cursor), tail_of(priority, now.wall));
+  }
+  order.from = std::min(order.from, order.to);
+  order.consistent = consistently(now.steady);
+  order.limit = known.page;
+  return order;
+}
+
+// Nothing: there was nothing left to sweep.
+std::optional<ReadOrder> ShardReader::sweep_order(dynamomq::Moment now) {
+  while (sweep_->priority < kPriorities) {
+    const std::string& to = sweep_->to[sweep_->priority];
+    if (!to.empty() && sweep_->from <= to) {
+      ReadOrder order{.kind = ReadOrder::Kind::sweep, .priority = priority_at(sweep_->priority), .from = sweep_->from};
+      order.to = to;
+      order.consistent = true;
+      order.began = now;
+      return order;
+    }
+    if (++sweep_->priority < kPriorities) {
+      sweep_->from = head_of(sweep_->priority);
+    }
+  }
+  sweep_ended(sweep_->began);
+  return std::nullopt;
+}
+
+void ShardReader::sweep_ended(SteadyTime began) {
+  sweep_at_ = began + kSweep;
+  swept_ = began;
+  sweep_.reset();
+}
+
+void ShardReader::done(const ReadOrder& order, const ReadAnswer& answer, SteadyTime now) {
+  pause_ = Duration::zero();
+  first_ = false;
+  const bool ended = answer.stopped_at.empty();
+  switch (order.kind) {
+    case ReadOrder::Kind::all:
+      all_done(order, answer);
+      look_ended(answer.fresh > 0, now);
+      if (answer.next_due) {
+        const Duration wait = std::max(Duration::zero(), Duration(*answer.next_due - order.began.wall));
+        look_at_ = std::min(look_at_, dynamomq::until(order.began.steady, wait));
+      }
+      break;
+    case ReadOrder::Kind::forward: {
+      Lane& lane = lanes_[place_of(order.priority)];
+      lane.cursor = std::max(lane.cursor, ended ? order.to : answer.stopped_at);
+      lane.more = !ended;
+      found_ = found_ || answer.fresh > 0;
+      if (ended && looking_ == place_of(order.priority)) {
+        ++*looking_;
+      }
+      empty_ = false;
+      break;
+    }
+    case ReadOrder::Kind::front:
+      front_at_ = order.began.steady + kLook;
+      break;
+    case ReadOrder::Kind::sweep:
+      if (ended) {
+        sweep_->from = beyond(order.to);
+      } else {
+        sweep_->from = beyond(answer.stopped_at);
+      }
+      sweep_order(order.began);  // its end is known at once
+      break;
+  }
+  read_once_ = read_once_ || !behind();
+}
+
+// A page that ends before everything was read says where each priority's cursor stands.
+void ShardReader::all_done(const ReadOrder& order, const ReadAnswer& answer) {
+  front_at_ = order.began.steady + kLook;
+  const bool ended = answer.stopped_at.empty();
+  const std::size_t last = ended ? kPriorities : place_of(priority_of(answer.stopped_at));
+  for (std::size_t i = 0; i < kPriorities; ++i) {
+    const std::string bound = last_sort_key(priority_at(i), order.began.wall);
+    Lane& lane = lanes_[i];
+    if (i < last || (i == last && answer.stopped_at > bound)) {
+      lane.cursor = bound;
+      lane.more = false;
+    } else if (i == last) {
+      lane.cursor = answer.stopped_at;
+      lane.more = true;
+    } else {
+      lane.cursor = head_of(i);
+      lane.more = true;
+    }
+  }
+  if (answer.later > kFewDelayed || (!ended && answer.later > 0)) {
+    narrow_until_ = order.began.steady + kSweep;
+  }
+  const bool nothing = ended && answer.due == 0 && answer.later == 0;
+  empty_ = nothing && (empty_ || order.consistent);
+  if (order.consistent && ended) {
+    swept_at_ = order.began.steady;
+    sweep_at_ = order.began.steady + kSweep;
+    swept_ = order.began.steady;
+  } else if (order.began.steady >= sweep_at_) {
+    // What the page has not reached will be read from its head all the same.
+    sweep_at_ = order.began.steady + kSweep;
+  }
+}
+
+// What a ring announces may not be seen at once: it is looked for again, after longer pauses each time.
+void ShardReader::look_ended(bool found, SteadyTime now) {
+  if (rung_ && !found) {
+    vain_until_ = std::max(now, vain_until_) + kVainRing;
+  }
+  rung_ = rung_ && !found && again_ < kMostAgain;
+  again_ *= 2;
+  found_ = false;
+  looking_.reset();
+  looked_at_ = now;
+  look_at_ = rung_ ? std::max(ring_at(now), now + again_) : now + kLook;
+}
+
+void ShardReader::failed(SteadyTime now) {
+  pause_ = pause_ == Duration::zero() ? kFirstFailurePause : std::min(pause_ * 2, kMostFailurePause);
+  paused_until_ = now + pause_;
+}
+
+SteadyTime ShardReader::wakes_at(SteadyTime now) const {
+  if (behind() || sweep_ || looking_) {
+    return std::max(now, paused_until_);
+  }
+  return std::max(paused_until_, std::min({look_at_, sweep_at_, SteadyTime::max()}));
+}
+
+}  // namespace sluice::queue::leased

@@ -1,0 +1,145 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/clock.hpp"
+#include "host/queue/message.hpp"
+#include "host/stores/dynamomq/times.hpp"
+
+namespace sluice::queue::leased {
+
+/// One page to be read of a shard: its keys from `from` to `to`, both included. A value.
+struct ReadOrder {
+  enum class Kind {
+    all,      ///< of a shard of which little is known to be there: all that is due, from its head
+    forward,  ///< of one priority, from its cursor
+    front,    ///< what was moved there
+    sweep,    ///< what came to lie behind the cursors
+  };
+  Kind kind = Kind::all;
+  Priority priority = Priority::normal;  ///< of all but `all` and `front`
+  std::string from;
+  std::string to;
+  bool consistent = false;
+  std::size_t limit = 0;  ///< of items; 0: a whole page
+  dynamomq::Moment began{};
+  bool begins = false;  ///< a sweep begins with it
+};
+
+/// What came of it.
+struct ReadAnswer {
+  std::size_t fresh = 0;  ///< items that were due and not known
+  std::size_t due = 0;    ///< items that were due
+  std::size_t later = 0;
+  std::optional<WallTime> next_due;  ///< of those that were not
+  std::string stopped_at;            ///< the last key that was looked at; empty: read to the end
+};
+
+/// Decides what is read of a shard, and when. Step functions. Not thread-safe.
+///
+/// Each priority has a cursor, which never passes what is not due. At the tail it goes back by a few seconds each time,
+/// for writers that are slow or whose clocks are behind. What comes later still is found by a strongly consistent sweep
+/// from the head up to the cursors, at a take-over and every half a minute. A shard of which little is there is read
+/// from its head anyway, with one request.
+class ShardReader {
+ public:
+  static constexpr Duration kLook = std::chrono::seconds(1);    ///< between two looks at the tail
+  static constexpr Duration kSweep = std::chrono::seconds(30);  ///< between two sweeps
+  static constexpr Duration kLeastSweep = std::chrono::seconds(1);
+  static constexpr Duration kTail = std::chrono::seconds(5);  ///< read again at each look
+  static constexpr Duration kSettling = std::chrono::seconds(2);
+  static constexpr Duration kRingPause = std::chrono::milliseconds(20);   ///< between looks that are rung for
+  static constexpr Duration kVainRing = std::chrono::milliseconds(200);   ///< the same where there is never anything
+  static constexpr int kVainRings = 10;                                   ///< so many may come at once all the same
+  static constexpr Duration kMostAgain = std::chrono::milliseconds(200);  ///< a look that is made again after a ring
+  static constexpr Duration kFirstFailurePause = std::chrono::milliseconds(50);
+  static constexpr Duration kMostFailurePause = std::chrono::seconds(2);
+  static constexpr std::size_t kFewBytes = 12 * 1024;  ///< a shard of so little is read from its head
+  static constexpr std::size_t kFewDelayed = 32;
+
+  /// `written_before`: somebody owned the shard until now, and what he last wrote may not be seen by a read that is not
+  /// strongly consistent.
+  ShardReader(SteadyTime now, bool written_before);
+
+  /// What is known of the shard in memory.
+  struct Known {
+    std::size_t bytes = 0;                           ///< of all its messages, those that are out included
+    std::array<std::size_t, kPriorities> waiting{};  ///< that can be handed out, by priority
+    std::size_t page = 100;                          ///< so many messages are to be read at once
+  };
+  /// Nothing: there is nothing to be read now. Each order is answered before the next one is asked for.
+  std::optional<ReadOrder> next(const Known& known, dynamomq::Moment now);
+  void done(const ReadOrder& order, const ReadAnswer& answer, SteadyTime now);
+  /// It is tried again after a pause.
+  void failed(SteadyTime now);
+
+  /// Something may have come.
+  void rung(SteadyTime now);
+  /// Something behind the cursors is to be found by then, or a second after the sweep before.
+  void sweep_by(SteadyTime time);
+
+  /// When there may be something to read next, unless something happens before.
+  SteadyTime wakes_at(SteadyTime now) const;
+  /// There is more than has been read.
+  bool behind() const;
+  /// Since it was taken over it has been read to its end.
+  bool read_once() const { return read_once_; }
+  /// A sweep is under way, or about to begin: what it finds comes in order, and nothing else may come between.
+  bool sweeping() const { return sweep_.has_value(); }
+  /// The last sweep that has come to its end: when it began. What was in memory before and was not seen is gone.
+  std::optional<SteadyTime> take_swept();
+  /// The whole shard was read consistently, what is not due included; there was nothing, and has been nothing since.
+  bool found_empty() const { return empty_; }
+
+ private:
+  struct Lane {
+    std::string cursor;  ///< empty: before the first key
+    bool more = false;   ///< there is more beyond the cursor
+  };
+  struct Sweep {
+    std::size_t priority = 0;
+    std::string from;
+    SteadyTime began{};
+    std::array<std::string, kPriorities> to{};
+  };
+
+  ReadOrder all_order(const Known& known, dynamomq::Moment now, bool consistent);
+  ReadOrder forward_order(std::size_t priority, const Known& known, dynamomq::Moment now) const;
+  std::optional<ReadOrder> sweep_order(dynamomq::Moment now);
+  std::optional<ReadOrder> look_order(const Known& known, dynamomq::Moment now);
+  void all_done(const ReadOrder& order, const ReadAnswer& answer);
+  void look_ended(bool found, SteadyTime now);
+  SteadyTime ring_at(SteadyTime now) const;
+  void sweep_ended(SteadyTime began);
+  bool consistently(SteadyTime now) const { return first_ || now < settled_at_; }
+
+  std::array<Lane, kPriorities> lanes_;
+  SteadyTime settled_at_;
+  bool first_ = true;  ///< nothing has been read yet
+  bool read_once_ = false;
+  bool empty_ = false;
+
+  SteadyTime look_at_;
+  SteadyTime looked_at_ = SteadyTime::min();
+  std::optional<std::size_t> looking_;  ///< the next priority of a look at the tails
+  bool found_ = false;                  ///< the look has
+  bool rung_ = false;
+  Duration again_ = kRingPause;                  ///< after which a look in vain is made again
+  SteadyTime vain_until_ = SteadyTime::min();    ///< so much has been looked in vain
+  SteadyTime narrow_until_ = SteadyTime::min();  ///< too much that is not due lies between
+
+  SteadyTime front_at_;
+  SteadyTime sweep_at_;
+  SteadyTime swept_at_ = SteadyTime::min();  ///< when the last one began
+  std::optional<Sweep> sweep_;
+  std::optional<SteadyTime> swept_;
+
+  SteadyTime paused_until_ = SteadyTime::min();
+  Duration pause_{};
+};
+
+}  // namespace sluice::queue::leased

@@ -1,0 +1,228 @@
+#include "tests/stores/leased/leased_rig.hpp"
+
+namespace sluice::queue::leased {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class LeasedBorrowerTest : public LeasedRig {
+ protected:
+  double write_units() const { return model_.counters().write_units; }
+};
+
+TEST_F(LeasedBorrowerTest, ClaimsWhatWasSentAndSettlesIt) {
+  const std::string id = send({.body = "hello"});
+  const auto claimed = take();
+  ASSERT_THAT(claimed, SizeIs(1));
+  EXPECT_EQ(claimed.front().message.id, id);
+  EXPECT_EQ(claimed.front().message.body, "hello");
+  EXPECT_EQ(claimed.front().message.attempt, 1U);
+  EXPECT_THAT(take(), IsEmpty());
+  EXPECT_EQ(end(claimed.front().receipt, CompletionAction::remove).status, SettleStatus::applied);
+  EXPECT_THAT(items("orders#"), IsEmpty());
+  EXPECT_EQ(end(claimed.front().receipt, CompletionAction::remove).status, SettleStatus::lost);
+}
+
+TEST_F(LeasedBorrowerTest, AnIdOfTheSendersOwnGoesWithItsAlias) {
+  send({.id = "A-1", .body = "x"});
+  EXPECT_THAT(items("orders#id/"), SizeIs(1));
+  const auto claimed = take();
+  ASSERT_THAT(claimed, SizeIs(1));
+  EXPECT_EQ(end(claimed.front().receipt, CompletionAction::remove).status, SettleStatus::applied);
+  EXPECT_THAT(items("orders#"), IsEmpty());
+}
+
+TEST_F(LeasedBorrowerTest, TakesNothingFromShardsThatAHostOwns) {
+  for (int i = 0; i < 20; ++i) {
+    send({.body = "x"});
+  }
+  own_all("host-b/1");
+  EXPECT_THAT(take(100), IsEmpty());
+  own(2, "", 2);
+  const auto claimed = take(100);
+  EXPECT_THAT(claimed, SizeIs(items("orders#2").size()));
+  for (const Delivery& delivery : claimed) {
+    EXPECT_EQ(place_of_made_id(delivery.message.id)->second, 2U);
+  }
+}
+
+TEST_F(LeasedBorrowerTest, AHostThatTakesTheShardMeanwhileComesFirst) {
+  for (int i = 0; i < 10; ++i) {
+    send({.body = "x"});
+  }
+  bool taken = false;
+  transport_.before([&](const dynamo::HttpRequest& request) {
+    if (!taken && request.body.find("TransactItems") != std::string::npos) {
+      taken = true;
+      own_all("host-b/1");
+    }
+  });
+  EXPECT_THAT(take(10), IsEmpty());
+  EXPECT_TRUE(taken);
+  for (const auto& item : items("orders#")) {
+    EXPECT_FALSE(item.contains("r")) << "nothing was claimed";
+  }
+}
+
+TEST_F(LeasedBorrowerTest, ARetryWaitsAndCounts) {
+  send({.body = "x"});
+  const auto first = take();
+  ASSERT_THAT(first, SizeIs(1));
+  const Completion retry{.receipt = first.front().receipt,
+                         .action = CompletionAction::retry,
+                         .delay = 5s,
+                         .failure = {.error = "no luck", .handler = "h", .attempts = 1}};
+  EXPECT_EQ(end(borrower_, retry).status, SettleStatus::applied);
+  EXPECT_THAT(take(), IsEmpty());
+  clock_.advance(6s);
+  const auto again = take();
+  ASSERT_THAT(again, SizeIs(1));
+  EXPECT_EQ(again.front().message.attempt, 2U);
+  EXPECT_FALSE(again.front().suspect);
+}
+
+TEST_F(LeasedBorrowerTest, ADeadLetterIsFoundByItsIdInItsNewPlace) {
+  const std::string id = send({.body = "x", .attributes = {{"k", "v"}}});
+  const auto claimed = take();
+  ASSERT_THAT(claimed, SizeIs(1));
+  EXPECT_EQ(end(claimed.front().receipt, CompletionAction::dead_letter, {.error = "bad", .handler = "h"}).status,
+            SettleStatus::applied);
+  EXPECT_THAT(items("orders!"), SizeIs(1));
+  const auto dead = dead_.claim({.max = 1, .visibility = 30s}, soon());
+  ASSERT_TRUE(dead);
+  ASSERT_THAT(dead->deliveries, SizeIs(1));
+  EXPECT_EQ(dead->deliveries.front().message.id, id);
+  EXPECT_EQ(dead->deliveries.front().message.attributes.at("k"), "v");
+  EXPECT_EQ(end(dead_, {.receipt = dead->deliveries.front().receipt}).status, SettleStatus::applied);
+  EXPECT_THAT(items("orders"), IsEmpty()) << "no alias stays behind";
+}
+
+TEST_F(LeasedBorrowerTest, AHeldGroupWaitsForItsDeadLetter) {
+  send({.body = "1", .group = "g"});
+  send({.body = "2", .group = "g"});
+  const ClaimRequest in_order{.max = 10, .visibility = 30s, .rules = {.order = Order::group}};
+  const auto head = take(in_order);
+  ASSERT_THAT(head, SizeIs(1));
+  EXPECT_EQ(
+      end(borrower_, {.receipt = head.front().receipt, .action = CompletionAction::dead_letter, .hold_group = true})
+          .status,
+      SettleStatus::applied);
+  EXPECT_THAT(take(in_order), IsEmpty());
+  const auto dead = dead_.claim({.max = 1, .visibility = 30s}, soon());
+  ASSERT_TRUE(dead && dead->deliveries.size() == 1);
+  EXPECT_EQ(end(dead_, {.receipt = dead->deliveries.front().receipt}).status, SettleStatus::applied);
+  const auto next = take(in_order);
+  ASSERT_THAT(next, SizeIs(1));
+  EXPECT_EQ(next.front().message.body, "2");
+}
+
+TEST_F(LeasedBorrowerTest, ARemovalWhoseAnswerWasLostIsRecognised) {
+  send({.body = "x"});
+  const auto claimed = take();
+  ASSERT_THAT(claimed, SizeIs(1));
+  model_.inject(test::model::Fault::commit_then_lose,
+                [](const std::string& operation, const std::string&) { return operation == "BatchExecuteStatement"; });
+  EXPECT_EQ(end(claimed.front().receipt, CompletionAction::remove).status, SettleStatus::applied);
+}
+
+TEST_F(LeasedBorrowerTest, ADeadLetterWhoseAnswerWasLostIsRecognised) {
+  send({.body = "x"});
+  const auto claimed = take();
+  ASSERT_THAT(claimed, SizeIs(1));
+  model_.inject(test::model::Fault::commit_then_lose,
+                [](const std::string& operation, const std::string&) { return operation == "TransactWriteItems"; });
+  EXPECT_EQ(end(claimed.front().receipt, CompletionAction::dead_letter).status, SettleStatus::applied);
+  EXPECT_THAT(items("orders!"), SizeIs(1));
+}
+
+TEST_F(LeasedBorrowerTest, WhoLostTheMessageMovesNothing) {
+  send({.body = "x"});
+  const auto first = take({.max = 1, .visibility = 1s});
+  ASSERT_THAT(first, SizeIs(1));
+  clock_.advance(2s);
+  const auto second = take();
+  ASSERT_THAT(second, SizeIs(1));
+  EXPECT_TRUE(second.front().suspect);
+  for (const auto action : {CompletionAction::remove, CompletionAction::retry, CompletionAction::dead_letter}) {
+    EXPECT_EQ(end(first.front().receipt, action).status, SettleStatus::lost);
+  }
+  EXPECT_EQ(end(second.front().receipt, CompletionAction::remove).status, SettleStatus::applied);
+}
+
+TEST_F(LeasedBorrowerTest, ReceiptsOfAnotherProcessAreHonoured) {
+  send({.id = "own", .body = "x"});
+  send({.body = "y"});
+  WriterState state;
+  LeasedBorrower other(parts_, queue_.place, Half::standard, state, shards_);
+  for (const Delivery& delivery : take()) {
+    const auto extended = other.extend(std::span(&delivery.receipt, 1), 60s, soon()).front();
+    ASSERT_EQ(extended.status, SettleStatus::applied) << extended.error.message();
+    EXPECT_EQ(end(other, {.receipt = extended.receipt}).status, SettleStatus::applied);
+    EXPECT_EQ(end(delivery.receipt, CompletionAction::remove).status, SettleStatus::lost);
+  }
+  EXPECT_THAT(items("orders#"), IsEmpty());
+}
+
+TEST_F(LeasedBorrowerTest, EffectsAreCommittedWithTheEndOrNotAtAll) {
+  send({.body = "x"});
+  const auto claimed = take();
+  ASSERT_THAT(claimed, SizeIs(1));
+  auto effects = std::make_shared<Effects>();
+  effects->messages.push_back({.queue = "orders", .message = {.id = "next", .body = "n"}});
+  effects->key = KeyRecord{.job = "j", .key = "k", .ttl = 60s};
+  Completion done{.receipt = claimed.front().receipt, .effects = effects};
+  ASSERT_EQ(end(borrower_, done).status, SettleStatus::applied);
+  EXPECT_THAT(items("sluice:key/"), SizeIs(1));
+  const auto next = take();
+  ASSERT_THAT(next, SizeIs(1));
+  EXPECT_EQ(next.front().message.id, "next");
+
+  // The id is taken: nothing of it is committed.
+  done.receipt = next.front().receipt;
+  auto again = std::make_shared<Effects>();
+  again->messages.push_back({.queue = "orders", .message = {.id = "next", .body = "n"}});
+  done.effects = again;
+  EXPECT_EQ(end(borrower_, done).status, SettleStatus::refused);
+  EXPECT_EQ(end(next.front().receipt, CompletionAction::remove).status, SettleStatus::applied);
+}
+
+TEST_F(LeasedBorrowerTest, AStrictFenceKeepsAnOwnerOfBeforeFromCommitting) {
+  const std::string id = send({.body = "x"});
+  own(place_of_made_id(id)->second, "host-a/1", 3);
+  const Place place = *made_place("orders", id);
+  auto effects = std::make_shared<Effects>();
+  effects->messages.push_back({.queue = "orders", .message = {.id = "next", .body = "n"}});
+  const Completion done{.receipt = {id, 1}, .effects = effects};
+  Held held{.place = place};
+  held.fence =
+      OwnerFence{{ownership_partition("orders", Half::standard), ownership_sort(place_of_made_id(id)->second)}, 2};
+  LeasedWriter writer(parts_, queue_.place, Half::standard, state_);
+  std::vector<std::optional<Held>> all{held};
+  EXPECT_EQ(writer.settle(std::span(&done, 1), all, soon()).front().status, SettleStatus::lost);
+  all.front()->fence->epoch = 3;
+  EXPECT_EQ(writer.settle(std::span(&done, 1), all, soon()).front().status, SettleStatus::applied);
+}
+
+TEST_F(LeasedBorrowerTest, AnOwnersRemovalIsOneWriteUnit) {
+  std::vector<Completion> done;
+  std::vector<std::optional<Held>> held;
+  for (int i = 0; i < 100; ++i) {
+    const std::string id = send({.body = std::string(200, 'x')});
+    done.push_back({.receipt = {id, 1}});
+    held.emplace_back(Held{.place = *made_place("orders", id)});
+  }
+  const double before = write_units();
+  const auto requests = model_.counters().requests;
+  LeasedWriter writer(parts_, queue_.place, Half::standard, state_);
+  for (const auto& result : writer.settle(done, held, soon())) {
+    EXPECT_EQ(result.status, SettleStatus::applied);
+  }
+  EXPECT_EQ(write_units() - before, 100);
+  EXPECT_EQ(model_.counters().requests.at("BatchExecuteStatement"), requests.at("BatchExecuteStatement") + 4);
+}
+
+}  // namespace
+}  // namespace sluice::queue::leased

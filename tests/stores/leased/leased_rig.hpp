@@ -1,0 +1,134 @@
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/random.hpp"
+#include "host/stores/dynamomq/effect_layout.hpp"
+#include "host/stores/leased/leased_borrower.hpp"
+#include "host/stores/leased/leased_layout.hpp"
+#include "host/stores/leased/leased_sender.hpp"
+#include "tests/support/dynamodb_model/fixed_credentials.hpp"
+#include "tests/support/dynamodb_model/model.hpp"
+#include "tests/support/dynamodb_model/transport.hpp"
+#include "tests/support/fake_clock.hpp"
+
+namespace sluice::queue::leased {
+
+/// Lets somebody else act just before a request goes off.
+class HookedTransport final : public dynamo::HttpTransport {
+ public:
+  explicit HookedTransport(dynamo::HttpTransport& next) : next_(next) {}
+
+  void before(std::function<void(const dynamo::HttpRequest&)> hook) { hook_ = std::move(hook); }
+  void send(dynamo::HttpRequest request, Deadline deadline, Callback done) override {
+    if (hook_) {
+      hook_(request);
+    }
+    next_.send(std::move(request), deadline, std::move(done));
+  }
+
+ private:
+  dynamo::HttpTransport& next_;
+  std::function<void(const dynamo::HttpRequest&)> hook_;
+};
+
+/// One leased queue on the model of DynamoDB, with whoever sends to it and borrows from it.
+class LeasedRig : public ::testing::Test {
+ protected:
+  static constexpr std::uint32_t kShards = 4;
+  static constexpr const char* kTable = "queues";
+
+  void SetUp() override {
+    dynamo::CreateTableRequest request;
+    request.name = kTable;
+    request.attribute_types = {{"p", "S"}, {"s", "S"}};
+    request.hash_key = "p";
+    request.range_key = "s";
+    ASSERT_TRUE(client_.create_table(request, soon()));
+  }
+
+  Deadline soon() { return Deadline::after(clock_, std::chrono::seconds(60)); }
+
+  std::string send(NewMessage message) {
+    const auto sent = sender_.send(std::span(&message, 1), soon()).front();
+    EXPECT_EQ(sent.status, SendStatus::sent) << sent.error.message();
+    clock_.advance(std::chrono::milliseconds(1));
+    return sent.id;
+  }
+  std::vector<Delivery> take(ClaimRequest request) {
+    auto claimed = borrower_.claim(request, soon());
+    EXPECT_TRUE(claimed) << claimed.error().message();
+    return claimed ? std::move(claimed->deliveries) : std::vector<Delivery>();
+  }
+  std::vector<Delivery> take(std::size_t max = 10) {
+    return take({.max = max, .visibility = std::chrono::seconds(30)});
+  }
+  SettleResult end(Source& source, const Completion& completion) {
+    return source.settle(std::span(&completion, 1), soon()).front();
+  }
+  SettleResult end(const Receipt& receipt, CompletionAction action, Failure failure = {}) {
+    return end(borrower_, {.receipt = receipt, .action = action, .failure = std::move(failure)});
+  }
+  /// What lies in partitions that begin so.
+  std::vector<dynamo::Item> items(const std::string& prefix) {
+    std::vector<dynamo::Item> found;
+    for (const auto& item : model_.items(kTable)) {
+      if (Place::of(item).partition.starts_with(prefix)) {
+        found.push_back(item);
+      }
+    }
+    return found;
+  }
+  void own(std::uint32_t shard, const std::string& owner, std::int64_t epoch) {
+    dynamo::Item item = Place{ownership_partition("orders", Half::standard), ownership_sort(shard)}.key();
+    item.emplace(attribute::kOwner, owner);
+    item.emplace(attribute::kEpoch, dynamo::AttributeValue::number(epoch));
+    ASSERT_TRUE(client_.put_item({.table = kTable, .item = item}, soon()));
+  }
+  void own_all(const std::string& owner, std::int64_t epoch = 1) {
+    for (std::uint32_t shard = 0; shard < kShards; ++shard) {
+      own(shard, owner, epoch);
+    }
+  }
+
+  test::FakeClock clock_;
+  test::model::Model model_{clock_, 1};
+  test::model::ModelTransport wire_{model_, clock_};
+  HookedTransport transport_{wire_};
+  test::model::FixedCredentials credentials_;
+  SeededRandom random_{7};
+  dynamo::Client client_{{.region = "eu-west-1"}, transport_, credentials_, clock_, random_};
+  dynamomq::NonceSource nonces_{"host-a", random_};
+  dynamomq::TableClock table_clock_{client_, clock_, {}};
+  dynamomq::StatementRunner runner_{client_, clock_, random_, {}};
+  dynamomq::QueueLocator locate_{[](const std::string& queue) {
+    return dynamomq::QueueTable{queue, queue == "plain" ? "plain" : kTable, "", ""};
+  }};
+  dynamomq::EffectLayouts layouts_{[this](const std::string& queue) {
+    return queue == "plain"
+               ? dynamomq::make_dynamomq_layout(parts_, locate_(queue))
+               : make_leased_layout(parts_, locate_(queue), [this](const NewMessage& message, WallTime now) {
+                   return Place{partition_of("orders", Half::standard, message.group.empty() ? 0U : 1U),
+                                sort_key_of(message.priority, now, random_)};
+                 });
+  }};
+  dynamomq::StoreParts parts_{client_, table_clock_, runner_, nonces_, locate_, layouts_};
+  LeasedQueue queue_{locate_("orders"), kShards, parts_};
+  Doorbell doorbell_;
+  LeasedSender sender_{LeasedParts{parts_, random_}, queue_, doorbell_};
+  WriterState state_;
+  WriterState dead_state_;
+  ShardsInUse shards_{[](Deadline) { return Result<std::uint32_t>(kShards); }};
+  LeasedBorrower borrower_{parts_, queue_.place, Half::standard, state_, shards_};
+  LeasedBorrower dead_{parts_, queue_.place, Half::dlq, dead_state_, shards_};
+};
+
+}  // namespace sluice::queue::leased

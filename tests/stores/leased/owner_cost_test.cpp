@@ -1,0 +1,88 @@
+// What owners ask DynamoDB for: counted, not timed. These are budgets.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/stores/leased/owner_world.hpp"
+
+namespace sluice::test {
+namespace {
+
+using queue::Delivery;
+
+struct Cost {
+  double writes = 0;
+  double reads = 0;
+  double requests = 0;
+};
+
+/// Sends messages while hosts work, and works them off; what that took a message.
+Cost work(OwnerWorld& world, std::size_t messages, std::size_t at_once) {
+  const double reads = world.read_units();
+  const double writes = world.write_units();
+  const double requests = static_cast<double>(world.requests());
+  world.send(messages, 800);
+  std::size_t done = 0;
+  for (int round = 0; done < messages && round < 10'000; ++round) {
+    for (const auto& host : world.hosts) {
+      std::vector<queue::Completion> completions;
+      for (const Delivery& delivery : host->claim(at_once)) {
+        completions.push_back({.receipt = delivery.receipt});
+      }
+      for (const auto& result : host->settle(completions)) {
+        EXPECT_EQ(result.status, queue::SettleStatus::applied) << result.error.message();
+        ++done;
+      }
+    }
+    world.clock.advance(std::chrono::milliseconds(100));
+  }
+  EXPECT_EQ(done, messages);
+  const auto each = static_cast<double>(messages);
+  return {(world.write_units() - writes) / each, (world.read_units() - reads) / each,
+          (static_cast<double>(world.requests()) - requests) / each};
+}
+
+class OwnerCost : public ::testing::TestWithParam<std::pair<int, std::size_t>> {};
+
+TEST_P(OwnerCost, AMessageTakesTwoWriteUnitsAndFewReads) {
+  const auto [hosts, messages] = GetParam();
+  OwnerWorld world({});
+  for (int i = 0; i < hosts; ++i) {
+    world.add(std::string(1, static_cast<char>('a' + i)) + "/1");
+  }
+  world.pass(15s);
+  const Cost cost = work(world, messages, 100);
+  std::printf("%d hosts, %zu messages of 800 bytes: %.3f WCU, %.3f RCU, %.3f requests a message\n", hosts, messages,
+              cost.writes, cost.reads, cost.requests);
+  EXPECT_LE(cost.writes, 2.0 * 1.05);
+  EXPECT_LE(cost.reads, 0.2 * 1.05);
+  EXPECT_LE(cost.requests, 0.1 * 1.05);
+}
+
+INSTANTIATE_TEST_SUITE_P(Owners, OwnerCost,
+                         ::testing::Values(std::pair(1, std::size_t{1'000}), std::pair(4, std::size_t{1'000}),
+                                           std::pair(1, std::size_t{10'000}), std::pair(4, std::size_t{10'000})));
+
+TEST(OwnerCostTest, ABacklogThatIsWorkedOffSlowlyIsReadAboutOnce) {
+  OwnerWorld world({.shards = 2});
+  OwnerHost& a = world.add("a/1");
+  world.pass(5s);
+  world.send(3'000, 800);
+  const double reads = world.read_units();
+  std::size_t done = 0;
+  while (done < 2'000) {
+    std::vector<queue::Completion> completions;
+    for (const Delivery& delivery : a.claim(8)) {
+      completions.push_back({.receipt = delivery.receipt});
+    }
+    ASSERT_FALSE(completions.empty());
+    done += a.settle(completions).size();
+    world.clock.advance(std::chrono::milliseconds(80));
+  }
+  const double read = (world.read_units() - reads) / static_cast<double>(done);
+  std::printf("100 a second out of a backlog: %.3f RCU a message\n", read);
+  EXPECT_LE(read, 0.3);
+}
+
+}  // namespace
+}  // namespace sluice::test

@@ -1,0 +1,225 @@
+// What owners make of tables, hosts and items that are not as they should be.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "host/stores/leased/ownership_items.hpp"
+#include "tests/stores/leased/owner_world.hpp"
+
+namespace sluice::test {
+namespace {
+
+namespace leased = queue::leased;
+using queue::CompletionAction;
+using queue::Delivery;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+std::size_t work_off(OwnerHost& host, std::size_t at_once = 100) {
+  std::size_t done = 0;
+  for (auto claimed = host.claim(at_once); !claimed.empty(); claimed = host.claim(at_once)) {
+    for (const Delivery& delivery : claimed) {
+      host.settle(delivery, CompletionAction::remove);
+      ++done;
+    }
+  }
+  return done;
+}
+
+int shards_of(OwnerWorld& world, const std::string& host) {
+  int shards = 0;
+  for (const auto& [shard, owner] : world.owners()) {
+    shards += owner == host ? 1 : 0;
+  }
+  return shards;
+}
+
+TEST(OwnerTrouble, HalfMadeAndForeignItemsAreNamedAndStopNothing) {
+  OwnerWorld world({.shards = 4});
+  world.put({{"p", "orders@"}, {"s", "0001"}, {"c", true}});
+  world.put({{"p", "orders@"}, {"s", "0002"}, {"o", "nobody/known"}});
+  world.put({{"p", "orders@"}, {"s", "read me"}});
+  world.put({{"p", "@hosts"}, {"s", "half/1"}, {"c", dynamo::AttributeValue::number(1)}});
+  world.put({{"p", "@hosts"},
+             {"s", "future/1"},
+             {"c", dynamo::AttributeValue::number(1)},
+             {"l", dynamo::AttributeValue::number(10'000)},
+             {"z", dynamo::AttributeValue::number(99'999'999'999'999)}});
+  world.put({{"p", "orders#3"}, {"s", "2nonsense"}, {"b", "x"}});
+  world.send(20);
+  OwnerHost& a = world.add("a/1");
+  ASSERT_TRUE(world.pass_until([&] { return shards_of(world, "a/1") == 4; }, 15s)) << "once its owner would be dead";
+  std::size_t done = 0;
+  for (int round = 0; round < 300 && done < 20; ++round) {
+    done += work_off(a);
+    world.clock.advance(100ms);
+  }
+  EXPECT_EQ(done, 20U);
+  EXPECT_THAT(a.warnings, Contains(HasSubstr("'0001' in partition 'orders@' is only half there")));
+  EXPECT_THAT(a.warnings, Contains(HasSubstr("'read me' in partition 'orders@' is none of ours")));
+  EXPECT_THAT(a.warnings, Contains(HasSubstr("the heartbeat 'half/1'")));
+}
+
+TEST(OwnerTrouble, TwoHostsOfOneNameAreTwo) {
+  OwnerWorld world({});
+  world.add("a/11111111");
+  world.add("a/22222222");
+  ASSERT_TRUE(world.pass_until([&] { return shards_of(world, "a/22222222") == 4; }, 5s));
+  EXPECT_EQ(shards_of(world, "a/11111111"), 4);
+}
+
+TEST(OwnerTrouble, AThrottledShardDelaysNoOther) {
+  WorldPlan plan{.shards = 2};
+  OwnerWorld world(plan);
+  OwnerHost& a = world.add("a/1");
+  world.pass(2s);
+  world.send(50, 100, {}, {}, 0);
+  world.send(50, 100, {}, {}, 1);
+  world.model.inject(
+      model::Fault::throttle,
+      [](const std::string& operation, const std::string& body) {
+        return operation == "Query" && body.find("orders#0") != std::string::npos;
+      },
+      1000);
+  EXPECT_EQ(work_off(a), 50U);
+  EXPECT_THAT(a.warnings, Contains(HasSubstr("shard 0 of 'orders' cannot be read and waits, the others go on")));
+  world.model.clear_faults();
+  world.clock.advance(3s);
+  EXPECT_EQ(work_off(a), 50U);
+}
+
+TEST(OwnerTrouble, ANumberOfShardsThatCannotBeIsNamedAndTheOneBeforeStays) {
+  for (const int wrong : {0, 10'000}) {
+    OwnerWorld world({.shards = 4});
+    world.put({{"p", "orders@"}, {"s", "shards"}, {"n", dynamo::AttributeValue::number(wrong)}});
+    OwnerHost& a = world.add("a/1");
+    EXPECT_EQ(shards_of(world, "a/1"), 4);
+    EXPECT_THAT(a.warnings, Contains(HasSubstr("says no number of shards from 1 to 1024")));
+  }
+}
+
+TEST(OwnerTrouble, ShardsAreRaisedAndLoweredWhileHostsRun) {
+  OwnerWorld world({.shards = 4});
+  OwnerHost& a = world.add("a/1");
+  OwnerHost& b = world.add("b/1");
+  const auto work = [&](const std::function<bool()>& so, Duration longest) {
+    for (Duration passed{}; passed < longest && !so(); passed += 200ms) {
+      world.clock.advance(200ms);
+      work_off(a);
+      work_off(b);
+    }
+    return so();
+  };
+  ASSERT_TRUE(work([&] { return shards_of(world, "b/1") == 2; }, 10s));
+  world.put({{"p", "orders@"}, {"s", "shards"}, {"n", dynamo::AttributeValue::number(6)}});
+  ASSERT_TRUE(work([&] { return shards_of(world, "a/1") == 3 && shards_of(world, "b/1") == 3; }, 20s));
+  world.put({{"p", "orders@"},
+             {"s", "shards"},
+             {"n", dynamo::AttributeValue::number(2)},
+             {"h", dynamo::AttributeValue::number(6)}});
+  world.send(30, 100, {}, {}, 5);
+  world.send(30, 100, {}, {}, 1);
+  EXPECT_TRUE(work([&] { return world.messages().empty(); }, 10s)) << "what lies there is drained";
+  EXPECT_EQ(shards_of(world, "a/1") + shards_of(world, "b/1"), 6) << "senders may not know it yet";
+  ASSERT_TRUE(work([&] { return shards_of(world, "a/1") + shards_of(world, "b/1") == 2; }, 200s));
+  EXPECT_TRUE(work([&] { return shards_of(world, "a/1") == 1 && shards_of(world, "b/1") == 1; }, 30s));
+  world.send(10, 100, {}, {}, 0);
+  EXPECT_TRUE(work([&] { return world.messages().empty(); }, 5s));
+}
+
+TEST(OwnerTrouble, WhatComesBehindTheCursorIsFoundByTheSweep) {
+  OwnerWorld world({.shards = 1});
+  OwnerHost& a = world.add("a/1");
+  world.send(20, 3000);
+  const auto held = a.claim(10);
+  ASSERT_THAT(held, SizeIs(10)) << "so that the shard is not read from its head each time";
+  world.pass(10s);
+  a.claim(1);
+  const auto late = world.send(1, 100, -60s).front();
+  bool found = false;
+  for (Duration passed{}; passed < 40s && !found; passed += 100ms) {
+    world.clock.advance(100ms);
+    for (const Delivery& delivery : a.claim(1)) {
+      found = found || delivery.message.id == late;
+    }
+    a.tend();
+  }
+  EXPECT_TRUE(found);
+}
+
+TEST(OwnerTrouble, WhatWasMovedToTheFrontIsSeenWithinASecond) {
+  OwnerWorld world({.shards = 1});
+  OwnerHost& a = world.add("a/1");
+  world.send(3'000, 600);
+  a.claim(8);
+  SeededRandom random(3);
+  const leased::Place place{"orders#0", leased::first_sort_key(queue::Priority::critical, leased::kFrontEnd - 1s)};
+  world.put(*leased::encode_record({.body = "x"}, {.place = place, .own_id = "moved", .now = world.clock.wall_now()}));
+  bool found = false;
+  for (Duration passed{}; passed < 1200ms && !found; passed += 100ms) {
+    world.clock.advance(100ms);
+    for (const Delivery& delivery : a.claim(8)) {
+      found = found || delivery.message.id == "moved";
+    }
+  }
+  EXPECT_TRUE(found);
+}
+
+TEST(OwnerTrouble, AnOwnershipItemChangesHandsOnlyAsItWasRead) {
+  OwnerWorld world({.shards = 1});
+  OwnerHost& a = world.add("a/1");
+  const leased::OwnershipPage nothing;
+  const auto stale =
+      leased::ownership_write(kOwnersTable, "orders@", {}, {.shard = 0, .owner = "zombie", .epoch = 1}, false);
+  const auto written = a.client().put_item(stale, Deadline::never());
+  ASSERT_FALSE(written) << "it was read before the item was made";
+  EXPECT_EQ(written.error().kind, dynamo::ErrorKind::conditional_check_failed);
+  EXPECT_EQ(world.owners().at(0), "a/1");
+}
+
+TEST(OwnerTrouble, AnOrderThatShardsCannotKeepIsRefused) {
+  OwnerWorld world({.shards = 4});
+  OwnerHost& a = world.add("a/1");
+  EXPECT_THAT(a.claim(1, {.order = queue::Order::queue}), IsEmpty());
+  EXPECT_THAT(a.warnings, Contains(HasSubstr("give it a single shard")));
+  a.claim(1, {.max_in_flight = 3});
+  EXPECT_THAT(a.warnings, Contains(HasSubstr("make that at least 4")));
+}
+
+TEST(OwnerTrouble, TheLimitOfMessagesInFlightHoldsForAllHostsTogether) {
+  OwnerWorld world({.shards = 4});
+  OwnerHost& a = world.add("a/1");
+  OwnerHost& b = world.add("b/1");
+  ASSERT_TRUE(world.pass_until([&] { return shards_of(world, "b/1") == 2; }, 5s));
+  world.send(100);
+  a.claim(50, {.max_in_flight = 10});
+  b.claim(50, {.max_in_flight = 10});
+  EXPECT_EQ(a.out.size() + b.out.size(), 10U);
+  a.claim(50, {.max_in_flight = 10});
+  EXPECT_THAT(a.warnings, Contains(HasSubstr("as many messages in flight as it may")));
+}
+
+TEST(OwnershipItems, AHeartbeatComesBackAsItWasWritten) {
+  leased::HostBeat beat{
+      .beat = {.host = "a/1", .counter = 7, .lease = 10s, .leaving = true, .works_on = {"orders", "orders!"}},
+      .most_out = 64,
+      .bell = "10.0.0.1:7001",
+      .figures = {{"orders", {.ready = 1, .delayed = 2, .in_flight = 3, .unread = 4, .shards = 5}}}};
+  beat.figures.at("orders").oldest_due = WallTime(1'767'323'045s);
+  const auto item = leased::encode_beat(beat, WallTime(1'767'323'045s), WallTime(1'767'323'045s) + 24h);
+  const auto read = leased::decode_beat(item);
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->beat.host, "a/1");
+  EXPECT_EQ(read->beat.counter, 7);
+  EXPECT_EQ(read->beat.lease, 10s);
+  EXPECT_TRUE(read->beat.leaving);
+  EXPECT_EQ(read->beat.works_on, beat.beat.works_on);
+  EXPECT_EQ(read->most_out, 64U);
+  EXPECT_EQ(read->bell, "10.0.0.1:7001");
+  EXPECT_EQ(read->figures, beat.figures);
+}
+
+}  // namespace
+}  // namespace sluice::test

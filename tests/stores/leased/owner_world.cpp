@@ -1,0 +1,286 @@
+#include "tests/stores/leased/owner_world.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "dynamo/client.hpp"
+#include "host/stores/leased/leased_writes.hpp"
+
+namespace sluice::test {
+namespace {
+
+namespace leased = queue::leased;
+using queue::Completion;
+using queue::CompletionAction;
+using queue::SettleResult;
+using queue::SettleStatus;
+
+/// Nobody borrows here.
+class NoBorrower final : public queue::Source {
+ public:
+  const queue::SourceTraits& traits() const override { return traits_; }
+  void start(queue::SourceEvents) override {}
+  void stop() override {}
+  Result<queue::Claimed> claim(const queue::ClaimRequest&, Deadline) override { return queue::Claimed{}; }
+  std::vector<SettleResult> settle(std::span<const Completion> completions, Deadline) override {
+    return {completions.size(), {SettleStatus::lost, {}}};
+  }
+  std::vector<queue::ExtendResult> extend(std::span<const queue::Receipt> receipts, Duration, Deadline) override {
+    return std::vector<queue::ExtendResult>(receipts.size());
+  }
+
+ private:
+  const queue::SourceTraits traits_{.lease_per_delivery = false, .attempts_at_claim = false};
+};
+
+dynamo::ClientOptions client_options() {
+  dynamo::ClientOptions options;
+  options.region = "us-east-1";
+  return options;
+}
+
+}  // namespace
+
+OwnerHost::OwnerHost(const WorldPlan& plan, const std::string& incarnation, model::Model& model, const Clock& world)
+    : name(incarnation),
+      clock(world),
+      plan_(plan),
+      random_(plan.seed * 1000 + std::hash<std::string>()(incarnation) % 1000),
+      credentials_(incarnation),
+      transport_(model, clock),
+      client_(std::make_unique<dynamo::Client>(client_options(), transport_, credentials_, clock, random_)),
+      table_clock_(*client_, clock, {}),
+      runner_(*client_, clock, random_),
+      nonces_(incarnation, random_),
+      locate_([](const std::string& queue) {
+        return queue::dynamomq::QueueTable{queue, kOwnersTable, "", "us-east-1"};
+      }),
+      place_(locate_(kOwnersQueue)) {
+  const auto warn = [this](const std::string& line) { warnings.push_back(line); };
+  const queue::dynamomq::StoreParts parts{*client_, table_clock_, runner_, nonces_, locate_, layouts_};
+  table_ = std::make_unique<leased::OwnedTable>(
+      leased::OwnedTable::Settings{.keeping = {.table = kOwnersTable, .host = name, .lease = plan.lease, .warn = warn},
+                                   .own_thread = false},
+      parts, clock, random_);
+  half_ = &table_->half(
+      {.address = {kOwnersQueue, queue::Half::standard}, .shards = plan.shards, .warn = warn}, place_,
+      {.settle = [this](std::span<const Completion> completions, std::span<const std::optional<leased::Held>> held,
+                        Deadline deadline) { return write(completions, held, deadline); }});
+  source_ = std::make_unique<leased::LeasedSource>(*table_, *half_, std::make_unique<NoBorrower>(), doorbell_, clock);
+}
+
+void OwnerHost::start() {
+  source_->start({.on_ready = [this] { ++readies; },
+                  .lost =
+                      [this](std::span<const queue::Receipt> receipts) {
+                        for (const queue::Receipt& receipt : receipts) {
+                          forget(receipt);
+                        }
+                      }});
+}
+
+bool OwnerHost::has(const queue::Receipt& receipt) const {
+  const auto found = out.find(receipt.id);
+  return found != out.end() && found->second == receipt.locator;
+}
+
+void OwnerHost::forget(const queue::Receipt& receipt) {
+  if (has(receipt)) {
+    out.erase(receipt.id);
+  }
+}
+
+bool OwnerHost::keeper_holds() {
+  // What it would have to look at before it starts a handler.
+  return const_cast<leased::Housekeeper&>(table_->keeper()).holds();
+}
+
+std::vector<queue::Delivery> OwnerHost::claim(std::size_t max, const queue::ClaimRules& rules, bool suspects) {
+  auto claimed =
+      source_->claim({.max = max, .visibility = 30s, .suspects = suspects, .rules = rules}, Deadline::after(clock, 5s));
+  if (!claimed) {
+    warnings.push_back("claim: " + claimed.error().message());
+    return {};
+  }
+  for (const queue::Delivery& delivery : claimed->deliveries) {
+    out[delivery.message.id] = delivery.receipt.locator;
+  }
+  return std::move(claimed->deliveries);
+}
+
+SettleResult OwnerHost::settle(const queue::Delivery& delivery, CompletionAction action, Duration delay) {
+  return settle({Completion{.receipt = delivery.receipt, .action = action, .delay = delay}}).front();
+}
+
+std::vector<SettleResult> OwnerHost::settle(const std::vector<Completion>& completions) {
+  auto results = source_->settle(completions, Deadline::after(clock, 5s));
+  for (std::size_t i = 0; i < completions.size(); ++i) {
+    if (results[i].status != SettleStatus::failed) {
+      forget(completions[i].receipt);
+    }
+  }
+  return results;
+}
+
+std::vector<SettleResult> OwnerHost::write(std::span<const Completion> completions,
+                                           std::span<const std::optional<leased::Held>> held, Deadline deadline) {
+  std::vector<leased::RecordWrite> writes;
+  const WallTime now = table_clock_.wall_now();
+  for (std::size_t i = 0; i < completions.size(); ++i) {
+    const leased::Held& one = *held[i];
+    const leased::Fenced fenced{one.place, one.version};
+    if (completions[i].action == CompletionAction::remove || completions[i].action == CompletionAction::dead_letter) {
+      writes.push_back(leased::remove_message(kOwnersTable, fenced));
+      continue;
+    }
+    auto change = leased::put_off(completions[i].delay > Duration::zero() ? std::optional(now + completions[i].delay)
+                                                                          : std::nullopt);
+    const std::uint32_t count = one.receive_count;
+    const bool release = completions[i].action == CompletionAction::release;
+    change.set.emplace_back(
+        leased::attribute::kReceiveCount,
+        dynamo::AttributeValue::number(one.counted ? count - (release ? 1 : 0) : count + (release ? 0 : 1)));
+    change.set.emplace_back(leased::attribute::kSuspect,
+                            dynamo::AttributeValue::number(completions[i].suspect ? 1 : 0));
+    writes.push_back(leased::update_message(kOwnersTable, fenced, nonces_.next(), now, change));
+  }
+  const auto outcomes = runner_.run(std::move(writes), queue::dynamomq::Repetition::until_known, deadline);
+  std::vector<SettleResult> results(completions.size());
+  for (std::size_t i = 0; i < completions.size(); ++i) {
+    using queue::dynamomq::StatementFate;
+    const bool removal = completions[i].action == CompletionAction::remove;
+    const std::pair key{completions[i].receipt.id, held[i]->version};
+    const bool mine = outcomes[i].repeated || doubtful_.contains(key);
+    if (outcomes[i].fate == StatementFate::done && (!removal || mine || !outcomes[i].item.empty())) {
+      results[i].status = SettleStatus::applied;
+    } else if (outcomes[i].fate == StatementFate::done || outcomes[i].fate == StatementFate::refused) {
+      results[i].status = removal && mine ? SettleStatus::applied : SettleStatus::lost;
+    } else {
+      results[i].status = SettleStatus::failed;
+      if (outcomes[i].fate == StatementFate::unknown) {
+        doubtful_.insert(key);
+      }
+    }
+  }
+  return results;
+}
+
+OwnerWorld::OwnerWorld(const WorldPlan& world_plan)
+    : plan(world_plan),
+      model(clock, world_plan.seed, world_plan.model),
+      random(world_plan.seed),
+      outside_(world_plan, "OUTSIDE", model, clock) {
+  model.spare("OUTSIDE");
+  dynamo::CreateTableRequest request;
+  request.name = kOwnersTable;
+  request.attribute_types = {{"p", "S"}, {"s", "S"}};
+  request.hash_key = "p";
+  request.range_key = "s";
+  if (const auto made = outside_.client().create_table(request, Deadline::never()); !made) {
+    throw std::runtime_error("the model makes no table: " + made.error().message);
+  }
+}
+
+OwnerHost& OwnerWorld::add(const std::string& name, bool start) {
+  hosts.push_back(std::make_unique<OwnerHost>(plan, name, model, clock));
+  if (start) {
+    hosts.back()->start();
+  }
+  return *hosts.back();
+}
+
+void OwnerWorld::put(dynamo::Item item) {
+  dynamo::PutItemRequest request;
+  request.table = kOwnersTable;
+  request.item = std::move(item);
+  if (const auto made = outside_.client().put_item(request, Deadline::never()); !made) {
+    throw std::runtime_error("cannot be put: " + made.error().message);
+  }
+}
+
+std::vector<std::string> OwnerWorld::send(std::size_t count, std::size_t body, Duration delay, const std::string& group,
+                                          std::optional<std::uint32_t> shard, queue::Priority priority) {
+  std::vector<std::string> ids;
+  std::vector<dynamo::Item> items;
+  for (std::size_t i = 0; i < count; ++i) {
+    queue::NewMessage message{.body = std::string(body, 'x'), .group = group, .priority = priority};
+    const auto to = shard.value_or(
+        static_cast<std::uint32_t>((group.empty() ? random.next() : std::hash<std::string>()(group)) % plan.shards));
+    const leased::Place place{leased::partition_of(kOwnersQueue, queue::Half::standard, to),
+                              leased::sort_key_of(priority, clock.wall_now() + delay, random)};
+    auto record = leased::encode_record(message, {.place = place, .own_id = {}, .now = clock.wall_now()});
+    if (!record) {
+      throw std::runtime_error(record.error().message());
+    }
+    items.push_back(std::move(*record));
+    ids.push_back(leased::made_id(place.sort, to));
+    if (items.size() == 25 || i + 1 == count) {
+      if (const auto made = outside_.client().batch_put(kOwnersTable, items, Deadline::never()); !made) {
+        throw std::runtime_error(made.error().message);
+      }
+      items.clear();
+    }
+  }
+  return ids;
+}
+
+std::optional<dynamo::Item> OwnerWorld::item(const std::string& partition, const std::string& sort) {
+  for (const dynamo::Item& one : model.items(kOwnersTable)) {
+    if (leased::Place::of(one) == leased::Place{partition, sort}) {
+      return one;
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<dynamo::Item> OwnerWorld::messages() {
+  std::vector<dynamo::Item> found;
+  for (dynamo::Item& one : model.items(kOwnersTable)) {
+    if (leased::parse_partition(leased::Place::of(one).partition)) {
+      found.push_back(std::move(one));
+    }
+  }
+  return found;
+}
+
+std::map<std::uint32_t, std::string> OwnerWorld::owners() {
+  std::map<std::uint32_t, std::string> owners;
+  for (const dynamo::Item& one : model.items(kOwnersTable)) {
+    const auto place = leased::Place::of(one);
+    const auto shard = leased::shard_of_ownership(place.sort);
+    if (place.partition == leased::ownership_partition(kOwnersQueue, queue::Half::standard) && shard) {
+      const auto* owner = dynamo::find<std::string>(one, "o");
+      owners.emplace(*shard, owner == nullptr ? std::string() : *owner);
+    }
+  }
+  return owners;
+}
+
+void OwnerWorld::pass(Duration span) {
+  pass_until([] { return false; }, span);
+}
+
+bool OwnerWorld::pass_until(const std::function<bool()>& so, Duration longest) {
+  for (Duration passed{}; passed < longest; passed += 100ms) {
+    if (so()) {
+      return true;
+    }
+    clock.advance(100ms);
+    for (const auto& host : hosts) {
+      if (!host->dead()) {
+        host->tend();
+      }
+    }
+  }
+  return so();
+}
+
+std::uint64_t OwnerWorld::requests() const {
+  std::uint64_t all = 0;
+  for (const auto& [operation, count] : model.counters().requests) {
+    all += count;
+  }
+  return all;
+}
+
+}  // namespace sluice::test

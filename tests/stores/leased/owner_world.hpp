@@ -1,0 +1,143 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/random.hpp"
+#include "dynamo/client.hpp"
+#include "host/queue/doorbell.hpp"
+#include "host/stores/leased/leased_source.hpp"
+#include "host/stores/leased/owned_table.hpp"
+#include "tests/support/dynamodb_model/fixed_credentials.hpp"
+#include "tests/support/dynamodb_model/model.hpp"
+#include "tests/support/dynamodb_model/transport.hpp"
+#include "tests/support/fake_clock.hpp"
+
+namespace sluice::test {
+
+using std::chrono_literals::operator""h;
+using std::chrono_literals::operator""s;
+using std::chrono_literals::operator""ms;
+
+inline constexpr const char* kOwnersTable = "sluice-queues";
+inline constexpr const char* kOwnersQueue = "orders";
+
+/// A machine's clocks: a wall clock of its own, and a monotonic one that stands still while the machine sleeps.
+class MachineClock final : public Clock {
+ public:
+  explicit MachineClock(const Clock& world) : world_(world) {}
+  WallTime wall_now() const override { return world_.wall_now() + wrong_; }
+  SteadyTime steady_now() const override { return world_.steady_now() - slept_; }
+  SteadyTime machine_time(SteadyTime time) const override { return world_.machine_time(time); }
+  void wrong_by(Duration wrong) { wrong_ = wrong; }
+  void sleeps(Duration span) { slept_ += span; }
+
+ private:
+  const Clock& world_;
+  Duration wrong_{};
+  Duration slept_{};
+};
+
+struct WorldPlan {
+  std::uint32_t shards = 8;
+  Duration lease = std::chrono::seconds(10);
+  std::uint64_t seed = 1;
+  model::ModelSettings model{};
+};
+
+/// One process that works on the queue, on the thread of whoever calls it.
+class OwnerHost {
+ public:
+  OwnerHost(const WorldPlan& plan, const std::string& name, model::Model& model, const Clock& world);
+  ~OwnerHost() { kill(); }
+
+  void start();
+  /// Drains: nothing must be out any more.
+  void stop() { source_->stop(); }
+  /// Ends it without a word.
+  void kill() { dead_ = true; }
+
+  std::vector<queue::Delivery> claim(std::size_t max, const queue::ClaimRules& rules = {}, bool suspects = true);
+  queue::SettleResult settle(const queue::Delivery& delivery, queue::CompletionAction action, Duration delay = {});
+  std::vector<queue::SettleResult> settle(const std::vector<queue::Completion>& completions);
+  /// Sees to the housekeeping, without a claim.
+  void tend() { table_->tend(Deadline::after(clock, 5s)); }
+  void ring() { doorbell_.ring({kOwnersQueue, queue::Half::standard}); }
+
+  bool believes_in_its_lease() { return !dead_ && keeper_holds(); }
+  bool dead() const { return dead_; }
+  queue::leased::OwnedHalf& half() { return *half_; }
+
+  const std::string name;  ///< its incarnation
+  MachineClock clock;
+  std::vector<std::string> warnings;
+  std::map<std::string, std::int64_t> out;  ///< what this host has been handed and not lost: locators by id
+  bool has(const queue::Receipt& receipt) const;
+  int readies = 0;
+  dynamo::Client& client() { return *client_; }
+
+ private:
+  bool keeper_holds();
+  void forget(const queue::Receipt& receipt);
+  std::vector<queue::SettleResult> write(std::span<const queue::Completion> completions,
+                                         std::span<const std::optional<queue::leased::Held>> held, Deadline deadline);
+
+  const WorldPlan plan_;
+  SeededRandom random_;
+  model::FixedCredentials credentials_;
+  model::ModelTransport transport_;
+  std::unique_ptr<dynamo::Client> client_;
+  queue::dynamomq::TableClock table_clock_;
+  queue::dynamomq::StatementRunner runner_;
+  queue::dynamomq::NonceSource nonces_;
+  queue::dynamomq::QueueLocator locate_;
+  queue::dynamomq::EffectLayouts layouts_{};  ///< nobody has effects here
+  queue::dynamomq::QueueTable place_;
+  queue::Doorbell doorbell_;
+  std::unique_ptr<queue::leased::OwnedTable> table_;
+  queue::leased::OwnedHalf* half_ = nullptr;
+  std::unique_ptr<queue::leased::LeasedSource> source_;
+  std::set<std::pair<std::string, std::int64_t>> doubtful_;  ///< removals of which nobody knows what came of them
+  bool dead_ = false;
+};
+
+/// A table, its clock, and the hosts on it.
+class OwnerWorld {
+ public:
+  explicit OwnerWorld(const WorldPlan& plan);
+
+  OwnerHost& add(const std::string& name, bool start = true);
+  /// Puts messages there, due now or after `delay`; their ids.
+  std::vector<std::string> send(std::size_t count, std::size_t body = 600, Duration delay = {},
+                                const std::string& group = {}, std::optional<std::uint32_t> shard = {},
+                                queue::Priority priority = queue::Priority::normal);
+  void put(dynamo::Item item);
+  std::optional<dynamo::Item> item(const std::string& partition, const std::string& sort);
+  std::vector<dynamo::Item> messages();
+  /// By shard, as the items of the standard half say.
+  std::map<std::uint32_t, std::string> owners();
+  /// Lets time pass while every host that lives tends its house.
+  void pass(Duration span);
+  /// Same, until that is so; false: it never was.
+  bool pass_until(const std::function<bool()>& so, Duration longest);
+  double read_units() const { return model.counters().read_units; }
+  double write_units() const { return model.counters().write_units; }
+  std::uint64_t requests() const;
+
+  const WorldPlan plan;
+  FakeClock clock;
+  model::Model model;
+  SeededRandom random;
+  std::vector<std::unique_ptr<OwnerHost>> hosts;
+
+ private:
+  OwnerHost outside_;
+};
+
+}  // namespace sluice::test

@@ -1,0 +1,401 @@
+#include "host/queue/queues.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "host/stores/dynamomq/table.hpp"
+#include "host/stores/leased/leased_queues.hpp"
+#include "host/stores/leased/leased_record.hpp"
+#include "host/stores/leased/owner_figures.hpp"
+#include "host/stores/leased/shard_count.hpp"
+#include "host/stores/leased/table_items.hpp"
+#include "tests/support/desk.hpp"
+#include "tests/support/dynamodb_model/fixed_credentials.hpp"
+#include "tests/support/dynamodb_model/model.hpp"
+#include "tests/support/dynamodb_model/transport.hpp"
+#include "tests/support/fake_clock.hpp"
+
+// Sending to leased queues and looking at them, on the model of DynamoDB: what it costs, in which order it is shown,
+// and what is said of a table that is not as it should be.
+namespace sluice::queue::leased {
+namespace {
+
+using dynamo::AttributeValue;
+using dynamo::Item;
+using std::chrono_literals::operator""s;
+using std::chrono_literals::operator""ms;
+using std::chrono_literals::operator""h;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+constexpr const char* kTable = "queues";
+
+class LeasedQueuesTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    dynamomq::TableSpec spec;
+    spec.table = kTable;
+    spec.layout = dynamomq::kLeasedLayout;
+    ASSERT_TRUE(dynamomq::create_queue_table(client_, spec, clock_, soon()));
+    LeasedOptions options;
+    for (const char* queue : {"orders", "invoices"}) {
+      options.queues[queue] = {.table = kTable, .shards = 4};
+    }
+    queues_ = make_leased_queues(options, client_, clock_, random_);
+    desk_ = std::make_unique<test::Desk>(*queues_);
+  }
+
+  Deadline soon() { return Deadline::after(clock_, 60s); }
+
+  std::string send(NewMessage message) {
+    const auto sent = desk_->send("orders", std::span(&message, 1), soon()).front();
+    EXPECT_EQ(sent.status, SendStatus::sent) << sent.error.message();
+    clock_.advance(1ms);
+    return sent.id;
+  }
+  std::vector<std::string> listed(ListRequest request) {
+    std::vector<std::string> ids;
+    for (int pages = 0; pages < 100; ++pages) {
+      const auto page = desk_->list("orders", request, soon());
+      if (!page) {
+        ADD_FAILURE() << page.error().message();
+        return ids;
+      }
+      EXPECT_LE(page->messages.size(), request.limit);
+      for (const auto& record : page->messages) {
+        ids.push_back(record.message.id);
+      }
+      request.cursor = page->next;
+      if (request.cursor.empty()) {
+        return ids;
+      }
+    }
+    ADD_FAILURE() << "the list does not end";
+    return ids;
+  }
+  void put(Item item) { ASSERT_TRUE(client_.put_item({.table = kTable, .item = std::move(item)}, soon())); }
+  Item at(const std::string& partition, const std::string& sort) { return Place{partition, sort}.key(); }
+  Item heartbeat(const std::string& host, std::uint64_t ready, std::int64_t shards, Duration age = 1s) {
+    Item item = at(std::string(kHosts), host);
+    item.emplace(attribute::kCounter, AttributeValue::number(7));
+    item.emplace(attribute::kLease, AttributeValue::number(10'000));
+    item.emplace(attribute::kUpdated, stored_time(clock_.wall_now() - age));
+    item.emplace(attribute::kFigures,
+                 dynamo::Map{{"orders", dynamo::Map{{"r", AttributeValue::number(static_cast<long long>(ready))},
+                                                    {"d", AttributeValue::number(2)},
+                                                    {"f", AttributeValue::number(1)},
+                                                    {"t", stored_time(clock_.wall_now() - 60s)},
+                                                    {"u", AttributeValue::number(0)},
+                                                    {"s", AttributeValue::number(shards)}}}});
+    return item;
+  }
+  TableItems examined() {
+    const auto items = examine_items(client_, kTable, 100, clock_.wall_now(), soon());
+    EXPECT_TRUE(items) << items.error().message();
+    return items ? *items : TableItems{};
+  }
+  double write_units() { return model_.counters().write_units; }
+
+  test::FakeClock clock_;
+  test::model::Model model_{clock_, 1};
+  test::model::ModelTransport transport_{model_, clock_};
+  test::model::FixedCredentials credentials_;
+  SeededRandom random_{7};
+  dynamo::Client client_{{.region = "eu-west-1"}, transport_, credentials_, clock_, random_};
+  std::unique_ptr<Queues> queues_;
+  std::unique_ptr<test::Desk> desk_;
+};
+
+TEST_F(LeasedQueuesTest, AMadeMessageCostsOneWriteUnitAndItsShareOfABatch) {
+  send({.id = {}, .body = "the clock and the number of shards are known now"});
+  const double units = write_units();
+  const auto before = model_.counters().requests;
+  const std::vector<NewMessage> batch(50, NewMessage{.id = {}, .body = std::string(960, 'x')});
+  for (const auto& sent : desk_->send("orders", batch, soon())) {
+    EXPECT_EQ(sent.status, SendStatus::sent) << sent.error.message();
+  }
+  EXPECT_EQ(write_units() - units, 50.0);
+  const auto after = model_.counters().requests;
+  EXPECT_EQ(after.at("BatchExecuteStatement") - before.at("BatchExecuteStatement"), 2U);
+}
+
+TEST_F(LeasedQueuesTest, AnOwnIdCostsItsAliasToo) {
+  send({.id = "A-1", .body = "x"});
+  const double units = write_units();
+  send({.id = "A-2", .body = "x"});
+  EXPECT_EQ(write_units() - units, 4.0);
+}
+
+TEST_F(LeasedQueuesTest, AnIdIsFreeAgainOnceItsMessageIsGoneThoughItsAliasIsThere) {
+  send({.id = "A-1", .body = "first"});
+  const Item alias = client_.get_item({.table = kTable, .key = alias_place("orders", "A-1").key()}, soon())->item;
+  ASSERT_THAT(alias, Not(IsEmpty()));
+  ASSERT_TRUE(desk_->remove("orders", "A-1", soon()));
+  EXPECT_THAT(model_.items(kTable), IsEmpty()) << "its alias goes with it";
+  put(alias);  // whoever removed the message died before the alias
+  EXPECT_FALSE(desk_->get("orders", "A-1", soon()));
+  send({.id = "A-1", .body = "second"});
+  EXPECT_EQ(desk_->get("orders", "A-1", soon())->message.body, "second");
+  NewMessage again{.id = "A-1", .body = "third"};
+  EXPECT_EQ(desk_->send("orders", std::span(&again, 1), soon()).front().status, SendStatus::duplicate_id);
+}
+
+TEST_F(LeasedQueuesTest, AnIdThatLooksMadeIsRefusedWhileTheMessageIsThereThatHasIt) {
+  const std::string id = send({.id = {}, .body = "ours"});
+  NewMessage again{.id = id, .body = "theirs"};
+  EXPECT_EQ(desk_->send("orders", std::span(&again, 1), soon()).front().status, SendStatus::duplicate_id);
+  EXPECT_EQ(desk_->get("orders", id, soon())->message.body, "ours");
+  ASSERT_TRUE(desk_->remove("orders", id, soon()));
+  send(again);
+  EXPECT_EQ(desk_->get("orders", id, soon())->message.body, "theirs");
+}
+
+TEST_F(LeasedQueuesTest, AGroupLiesInOneShard) {
+  for (int i = 0; i < 20; ++i) {
+    send({.id = {}, .body = "x", .group = "g"});
+  }
+  std::set<std::string> partitions;
+  for (const Item& item : model_.items(kTable)) {
+    partitions.insert(Place::of(item).partition);
+  }
+  EXPECT_THAT(partitions, SizeIs(1));
+}
+
+TEST_F(LeasedQueuesTest, ListsByTimeAcrossShardsAndPrioritiesInEitherDirection) {
+  std::vector<std::string> ids;
+  for (int i = 0; i < 60; ++i) {
+    ids.push_back(send({.id = {}, .body = "x", .priority = static_cast<Priority>(i % 4)}));
+  }
+  for (const std::size_t limit : {1U, 7U, 60U, 100U}) {
+    EXPECT_EQ(listed({.limit = limit, .content = limit % 2 == 0}), ids) << limit;
+  }
+  std::reverse(ids.begin(), ids.end());
+  for (const std::size_t limit : {1U, 7U, 100U}) {
+    EXPECT_EQ(listed({.limit = limit, .newest_first = true}), ids) << limit;
+  }
+  const auto page = desk_->list("orders", {.limit = 5}, soon());
+  ASSERT_TRUE(page);
+  EXPECT_FALSE(desk_->list("orders", {.limit = 5, .cursor = page->next, .newest_first = true}, soon()))
+      << "of the other direction";
+}
+
+TEST_F(LeasedQueuesTest, AShortQueueIsListedWithOneReadAShard) {
+  send({.id = {}, .body = "x"});
+  const auto queries = [&] {
+    const auto counters = model_.counters().requests;
+    const auto found = counters.find("Query");
+    return found == counters.end() ? 0U : found->second;
+  };
+  const auto count = queries();
+  EXPECT_THAT(listed({.limit = 10}), SizeIs(1));
+  EXPECT_EQ(queries() - count, 4U);
+}
+
+TEST_F(LeasedQueuesTest, WhatMovesKeepsItsIdAndIsFound) {
+  const std::string id = send({.id = {}, .body = "x", .priority = Priority::low});
+  send({.id = {}, .body = "other", .priority = Priority::critical});
+  for (const ChangeAction action : {ChangeAction::delay, ChangeAction::move_to_front, ChangeAction::dead_letter,
+                                    ChangeAction::redrive, ChangeAction::reset}) {
+    const Change change{.id = id, .action = action, .after = 0s, .failure = {.error = "no", .handler = "h"}};
+    const auto changed = desk_->change("orders", std::span(&change, 1), soon()).front();
+    ASSERT_EQ(changed.status, ChangeStatus::applied) << changed.error.message();
+    clock_.advance(1ms);
+    const auto found = desk_->get("orders", id, soon());
+    ASSERT_TRUE(found) << found.error().message();
+    EXPECT_EQ(found->message.body, "x");
+    EXPECT_EQ(found->version, changed.version);
+    EXPECT_EQ(found->message.priority, Priority::low);
+    if (action == ChangeAction::move_to_front) {
+      EXPECT_EQ(listed({.limit = 10}).front(), id);
+    }
+  }
+  const Change removal{.id = id, .action = ChangeAction::remove};
+  EXPECT_EQ(desk_->change("orders", std::span(&removal, 1), soon()).front().status, ChangeStatus::applied);
+  EXPECT_THAT(model_.items(kTable), SizeIs(1)) << "no alias is left behind";
+}
+
+TEST_F(LeasedQueuesTest, AMoveCostsSixWriteUnits) {
+  const std::string id = send({.id = {}, .body = "x"});
+  const double units = write_units();
+  ASSERT_TRUE(desk_->dead_letter("orders", id, {.error = "no", .handler = "h"}, soon()));
+  EXPECT_EQ(write_units() - units, 6.0);
+}
+
+TEST_F(LeasedQueuesTest, AForeignItemIsShownAndCanBeRemoved) {
+  Item foreign = at(partition_of("orders", Half::standard, 2), "not a sort key");
+  foreign.emplace(attribute::kBody, "x");
+  put(foreign);
+  send({.id = {}, .body = "x"});
+  const auto page = desk_->list("orders", {.limit = 10}, soon());
+  ASSERT_TRUE(page) << page.error().message();
+  ASSERT_THAT(page->messages, SizeIs(2));
+  const auto odd = std::find_if(page->messages.begin(), page->messages.end(),
+                                [](const StoredMessage& record) { return !record.odd.empty(); });
+  ASSERT_NE(odd, page->messages.end());
+  EXPECT_EQ(odd->odd.at("sent_at"), "not a sort key");
+  EXPECT_TRUE(desk_->remove("orders", odd->message.id, soon()));
+  EXPECT_THAT(listed({.limit = 10}), SizeIs(1));
+}
+
+TEST_F(LeasedQueuesTest, StatsAreTheOwnersWordWhereTheyOwnAllAndKnowAll) {
+  for (int i = 0; i < 3; ++i) {
+    send({.id = {}, .body = "x"});
+  }
+  auto stats = desk_->stats({"orders"}, soon());
+  ASSERT_TRUE(stats);
+  EXPECT_EQ(stats->ready, 3U);
+  EXPECT_EQ(stats->age, std::nullopt) << "counted, as nobody owns it";
+  put(heartbeat("a/1", 10, 3));
+  EXPECT_EQ(desk_->stats({"orders"}, soon())->ready, 3U) << "one shard is nobody's";
+  put(heartbeat("b/1", 30, 1, 3s));
+  stats = desk_->stats({"orders"}, soon());
+  ASSERT_TRUE(stats);
+  EXPECT_EQ(stats->ready, 40U);
+  EXPECT_EQ(stats->delayed, 4U);
+  EXPECT_EQ(stats->in_flight, 2U);
+  EXPECT_EQ(stats->age, 3s);
+  EXPECT_EQ(stats->oldest_ready, whole_milliseconds(clock_.wall_now() - 60s));
+  const auto exact = (*queues_->open_operator("orders"))->stats({.consistent = true}, soon());
+  ASSERT_TRUE(exact);
+  EXPECT_EQ(exact->ready, 3U);
+  EXPECT_EQ(exact->age, std::nullopt);
+  put(heartbeat("b/1", 30, 1, 11s));
+  EXPECT_EQ(desk_->stats({"orders"}, soon())->ready, 3U) << "one of them may be dead";
+}
+
+TEST_F(LeasedQueuesTest, StatsOfOwnersCostTwoReadsAtMost) {
+  put(heartbeat("a/1", 10, 4));
+  const double units = model_.counters().read_units;
+  ASSERT_EQ(desk_->stats({"orders"}, soon())->ready, 10U);
+  EXPECT_LE(model_.counters().read_units - units, 1.0) << "the number of shards, and the heartbeats";
+}
+
+TEST_F(LeasedQueuesTest, TheNumberOfShardsIsTheTablesWord) {
+  Item shards = at(ownership_partition("orders", Half::standard), std::string(kShardsKey));
+  shards.emplace(attribute::kShards, AttributeValue::number(1));
+  put(shards);
+  for (int i = 0; i < 10; ++i) {
+    send({.id = {}, .body = "x"});
+  }
+  for (const Item& item : model_.items(kTable)) {
+    const auto partition = parse_partition(Place::of(item).partition);
+    EXPECT_TRUE(!partition || partition->shard == 0);
+  }
+  shards.insert_or_assign(std::string(attribute::kShards), AttributeValue::number(4));
+  put(shards);
+  clock_.advance(31s);
+  for (int i = 0; i < 40; ++i) {
+    send({.id = {}, .body = "x"});
+  }
+  EXPECT_THAT(listed({.limit = 100}), SizeIs(50)) << "read again after 30 s";
+}
+
+TEST_F(LeasedQueuesTest, ANumberOfShardsThatCannotBeIsNamedWithItsMend) {
+  for (const long long wrong : {0LL, 10'000LL, -1LL}) {
+    Item shards = at(ownership_partition("orders", Half::standard), std::string(kShardsKey));
+    shards.emplace(attribute::kShards, AttributeValue::number(wrong));
+    put(shards);
+    clock_.advance(31s);
+    NewMessage message{.id = {}, .body = "x"};
+    const auto sent = desk_->send("orders", std::span(&message, 1), soon()).front();
+    EXPECT_EQ(sent.status, SendStatus::failed);
+    EXPECT_EQ(sent.error.code(), ErrorCode::invalid);
+    EXPECT_THAT(sent.error.message(), HasSubstr("orders@/shards"));
+    EXPECT_THAT(sent.error.message(), HasSubstr(std::to_string(wrong) + " shards"));
+    EXPECT_THAT(sent.error.message(), HasSubstr("1 to 1024"));
+    const TableItems items = examined();
+    ASSERT_THAT(items.findings, SizeIs(1));
+    EXPECT_EQ(items.findings[0].level, dynamomq::FindingLevel::unfit);
+  }
+}
+
+TEST_F(LeasedQueuesTest, ATableThatIsAsItShouldBeHasNoFindings) {
+  send({.id = "A-1", .body = "x", .dedup_id = "d", .unique_key = "u"});
+  send({.id = {}, .body = "x"});
+  Item owner = at(ownership_partition("orders", Half::dlq), ownership_sort(3));
+  owner.emplace(attribute::kOwner, "a/1");
+  owner.emplace(attribute::kEpoch, AttributeValue::number(4));
+  put(owner);
+  put(heartbeat("a/1", 1, 1));
+  const TableItems items = examined();
+  EXPECT_THAT(items.findings, IsEmpty()) << items.findings.front().what;
+  EXPECT_EQ(items.foreign, 0U);
+  EXPECT_THAT(items.queues, ElementsAre("orders"));
+}
+
+TEST_F(LeasedQueuesTest, WhatIsOddInATableIsNamed) {
+  put(at("elsewhere", "x"));
+  put(at(partition_of("orders", Half::standard, 0), "short"));
+  put(at(ownership_partition("orders", Half::standard), ownership_sort(1)));
+  put(heartbeat("twin/1", 1, 1));
+  put(heartbeat("twin/2", 1, 1));
+  put(heartbeat("ahead/1", 1, 1, -1h));
+  Item dead = at(std::string(kHosts), "mute/1");
+  put(dead);
+  std::string all;
+  for (const auto& finding : examined().findings) {
+    all += finding.what + "; " + finding.mend + "\n";
+  }
+  EXPECT_THAT(all, HasSubstr("2 items are nothing of this layout"));
+  EXPECT_THAT(all, HasSubstr("'elsewhere/x'"));
+  EXPECT_THAT(all, HasSubstr("'orders#0/short'"));
+  EXPECT_THAT(all, HasSubstr("the ownership item 'orders@/0001' is half made: it has no owner"));
+  EXPECT_THAT(all, HasSubstr("2 hosts call themselves 'twin'"));
+  EXPECT_THAT(all, HasSubstr("host 'ahead/1' writes heartbeats from the future"));
+  EXPECT_THAT(all, HasSubstr("the heartbeat '@hosts/mute/1' has no counter or no lease"));
+}
+
+TEST_F(LeasedQueuesTest, ATableOfTheOtherLayoutIsNamedEitherWay) {
+  dynamomq::TableSpec dynamomq_table;
+  dynamomq_table.table = "plain";
+  ASSERT_TRUE(dynamomq::create_queue_table(client_, dynamomq_table, clock_, soon()));
+  for (const auto& [table, layout, other] : {std::tuple(kTable, dynamomq::kDynamoMqLayout, "leased"),
+                                             std::tuple("plain", dynamomq::kLeasedLayout, "dynamomq")}) {
+    dynamomq::TableSpec spec;
+    spec.table = table;
+    spec.layout = layout;
+    const auto wrong = dynamomq::check_table(client_, spec, soon());
+    ASSERT_FALSE(wrong);
+    EXPECT_THAT(wrong.error().message(), HasSubstr("it is a table of the layout \"" + std::string(other) + "\""));
+  }
+  LeasedOptions options;
+  options.queues["orders"] = {.table = "plain"};
+  const auto queues = make_leased_queues(options, client_, clock_, random_);
+  NewMessage message{.id = {}, .body = "x"};
+  const auto sent = (*queues->open_sender("orders"))->send(std::span(&message, 1), soon()).front();
+  EXPECT_EQ(sent.error.code(), ErrorCode::invalid);
+  EXPECT_THAT(sent.error.message(), HasSubstr("no table of the leased layout"));
+}
+
+TEST_F(LeasedQueuesTest, NoticesAndKeysLieBesideTheMessages) {
+  const auto opened_board = queues_->open_board("orders");
+  NoticeBoard* const board = opened_board->get();
+  const auto posted = board->post(Topic::hosts, {.key = "h", .text = "hello"}, soon());
+  ASSERT_TRUE(posted) << posted.error().message();
+  const auto all = board->list(Topic::hosts, soon());
+  ASSERT_TRUE(all) << all.error().message();
+  ASSERT_THAT(*all, SizeIs(1));
+  EXPECT_EQ(all->front().text, "hello");
+  const auto opened_keys = queues_->open_keys("orders");
+  IdempotencyKeys* const keys = opened_keys->get();
+  const KeyClaim claim{.job = "j", .key = "k", .owner = "m", .hold_for = 60s, .fence = 1};
+  EXPECT_EQ(keys->begin(std::span(&claim, 1), soon()).front().owner, "m");
+  const auto page = keys->list("j", 10, "", soon());
+  ASSERT_TRUE(page) << page.error().message();
+  EXPECT_THAT(page->keys, SizeIs(1));
+  EXPECT_THAT(examined().findings, IsEmpty());
+  EXPECT_THAT(listed({.limit = 10}), IsEmpty());
+}
+
+}  // namespace
+}  // namespace sluice::queue::leased

@@ -1,0 +1,270 @@
+#include "host/stores/leased/shard_book.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace sluice::queue::leased {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
+
+class ShardBookTest : public ::testing::Test {
+ protected:
+  ShardBookTest() { book_.take_shard(0, 0, {}); }
+
+  WallTime wall(Duration since) const { return WallTime(1'767'323'045s) + since; }
+  SteadyTime steady(Duration since) const { return SteadyTime(1000s) + since; }
+
+  dynamo::Item item(const std::string& id, Duration due, const std::string& group = {},
+                    Priority priority = Priority::normal) {
+    const Place place{partition_of("orders", Half::standard, 0), sort_key_of(priority, wall(due), random_)};
+    sorts_[id] = place.sort;
+    auto record = encode_record({.body = id, .group = group, .priority = priority},
+                                {.place = place, .own_id = id, .now = wall(due)});
+    return *record;
+  }
+  ShardBook::Admission admit(dynamo::Item record, Duration began = 100s, bool consistent = true) {
+    return book_.admit(0, std::move(record), {.began = steady(began), .consistent = consistent, .now = wall(100s)});
+  }
+  std::vector<std::string> take(std::size_t max = 100, bool suspects = true, std::size_t bytes = 1'000'000) {
+    std::vector<std::string> ids;
+    for (const auto& taken : book_.take({.max = max, .bytes = bytes, .suspects = suspects}, wall(100s))) {
+      ids.push_back(taken.entry->candidate.id + (taken.suspect ? "?" : ""));
+    }
+    return ids;
+  }
+  void done(const std::string& id, Duration at = 100s) {
+    book_.returned({0, sorts_.at(id)}, {.kind = Return::Kind::gone, .version = 1}, wall(at), steady(at));
+  }
+  void back(const std::string& id, std::optional<Duration> until = {}, std::int64_t version = 2) {
+    Return what{.kind = Return::Kind::back, .version = version, .receive_count = 1};
+    if (until) {
+      what.not_before = wall(*until);
+    }
+    book_.returned({0, sorts_.at(id)}, what, wall(100s), steady(100s));
+  }
+
+  SeededRandom random_{1};
+  std::map<std::string, std::string> sorts_;
+  ShardBook book_;
+};
+
+TEST_F(ShardBookTest, HandsOutTheOldestFirstAndEachOnce) {
+  admit(item("2", 2s));
+  admit(item("1", 1s));
+  const auto again = item("3", 3s);
+  EXPECT_EQ(admit(again), ShardBook::Admission::fresh);
+  EXPECT_THAT(take(), ElementsAre("1", "2", "3"));
+  EXPECT_EQ(admit(again, 101s), ShardBook::Admission::known) << "it is out";
+  EXPECT_THAT(take(), IsEmpty());
+}
+
+TEST_F(ShardBookTest, AReadThatIsOlderThanAnAckBringsNothingBack) {
+  const auto one = item("1", 1s);
+  admit(one);
+  take();
+  done("1", 100s);
+  EXPECT_EQ(admit(one, 99s), ShardBook::Admission::refused);
+  EXPECT_EQ(admit(one, 102s, false), ShardBook::Admission::refused) << "such a read may be seconds old";
+  EXPECT_EQ(admit(one, 102s, true), ShardBook::Admission::fresh) << "it is there all the same";
+}
+
+TEST_F(ShardBookTest, WhatComesBackWaitsForItsTime) {
+  admit(item("1", 1s));
+  take();
+  back("1", 110s);
+  EXPECT_THAT(take(), IsEmpty());
+  EXPECT_EQ(book_.next_timer(), wall(110s));
+  book_.wake(wall(110s));
+  EXPECT_THAT(take(), IsEmpty());
+  book_.wake(wall(110s) + 1ms);
+  EXPECT_THAT(take(), ElementsAre("1"));
+}
+
+TEST_F(ShardBookTest, AGroupGoesOneAfterTheOtherAndStarvesNoOther) {
+  book_.rules({.order = Order::group}, wall(100s));
+  for (const char* id : {"a1", "a2", "a3"}) {
+    admit(item(id, std::chrono::seconds(id[1] - '0'), "a"));
+  }
+  admit(item("b1", 10s, "b"));
+  admit(item("-1", 11s));
+  EXPECT_THAT(take(), ElementsAre("a1", "b1", "-1"));
+  EXPECT_THAT(take(), IsEmpty());
+  back("a1", 110s);
+  EXPECT_THAT(take(), IsEmpty()) << "the group waits for its head";
+  book_.wake(wall(111s));
+  EXPECT_THAT(take(), ElementsAre("a1"));
+  done("a1");
+  admit(item("b2", 12s, "b"));
+  EXPECT_THAT(take(1), ElementsAre("a2"));
+  done("b1");
+  EXPECT_THAT(take(), ElementsAre("b2"));
+}
+
+TEST_F(ShardBookTest, AGroupThatIsHeldWaits) {
+  book_.rules({.order = Order::group}, wall(100s));
+  admit(item("a1", 1s, "a"));
+  book_.hold(0, {"a"}, wall(100s));
+  EXPECT_THAT(take(), IsEmpty());
+  book_.hold(0, {}, wall(100s));
+  EXPECT_THAT(take(), ElementsAre("a1"));
+}
+
+TEST_F(ShardBookTest, FairTurnsGoByGroup) {
+  book_.rules({.fair = true}, wall(100s));
+  for (int i = 0; i < 9; ++i) {
+    admit(item("a" + std::to_string(i), std::chrono::seconds(i), "a"));
+  }
+  admit(item("b1", 20s, "b"));
+  EXPECT_THAT(take(3), ElementsAre("a0", "b1", "a1"));
+  EXPECT_THAT(take(), SizeIs(7));
+}
+
+TEST_F(ShardBookTest, PrioritiesHaveTheirTurnsByWeight) {
+  for (int i = 0; i < 20; ++i) {
+    admit(item("c" + std::to_string(i), std::chrono::seconds(i), "", Priority::critical));
+    admit(item("l" + std::to_string(i), std::chrono::seconds(i), "", Priority::low));
+  }
+  const auto ids = take(9);
+  EXPECT_EQ(std::count_if(ids.begin(), ids.end(), [](const auto& id) { return id[0] == 'l'; }), 1);
+}
+
+TEST_F(ShardBookTest, RulesMayChangeAndLoseNothing) {
+  for (const char* id : {"a1", "a2", "b1"}) {
+    admit(item(id, std::chrono::seconds(id[1] - '0'), std::string(1, id[0])));
+  }
+  EXPECT_THAT(take(1), ElementsAre("a1"));
+  book_.rules({.order = Order::group}, wall(100s));
+  EXPECT_THAT(take(), ElementsAre("b1")) << "a1 is out";
+  book_.rules({}, wall(100s));
+  EXPECT_THAT(take(), ElementsAre("a2"));
+  book_.rules({.order = Order::queue}, wall(100s));
+  EXPECT_EQ(book_.out(), 3U);
+  done("a1");
+  done("a2");
+  done("b1");
+  EXPECT_EQ(book_.size(), 0U);
+}
+
+TEST_F(ShardBookTest, TheFirstOfAShardThatWasNotHandedOverAreSuspects) {
+  book_.lose_shard(0);
+  book_.take_shard(0, 2, wall(50s));
+  for (const char* id : {"1", "2", "3"}) {
+    admit(item(id, std::chrono::seconds(id[0] - '0')));
+  }
+  admit(item("9", 90s));
+  EXPECT_THAT(take(10, false), ElementsAre("9")) << "it was sent after the take-over";
+  EXPECT_THAT(take(), ElementsAre("1?"));
+  back("1");
+  EXPECT_THAT(take(), ElementsAre("1")) << "its end is known by now";
+  EXPECT_THAT(take(), ElementsAre("2?"));
+  EXPECT_THAT(take(), ElementsAre("3"));
+}
+
+TEST_F(ShardBookTest, AClaimEndsWithTheMessageThatGoesBeyondItsBytes) {
+  for (const char* id : {"1", "2", "3"}) {
+    admit(item(id, std::chrono::seconds(id[0] - '0')));
+  }
+  EXPECT_THAT(take(10, true, 200), SizeIs(2));
+}
+
+TEST_F(ShardBookTest, WhatASweepHasNotSeenIsGone) {
+  admit(item("1", 1s), 100s);
+  admit(item("2", 2s), 120s);
+  book_.swept(0, steady(110s));
+  EXPECT_THAT(take(), ElementsAre("2"));
+}
+
+TEST_F(ShardBookTest, AnEditTakesThePlaceOfWhatWasRead) {
+  auto one = item("1", 1s);
+  admit(one);
+  one["v"] = dynamo::AttributeValue::number(2);
+  one["b"] = "edited";
+  EXPECT_EQ(admit(one, 101s), ShardBook::Admission::fresh);
+  const auto taken = book_.take({.max = 1, .bytes = 1}, wall(100s));
+  ASSERT_THAT(taken, SizeIs(1));
+  EXPECT_EQ(taken.front().entry->candidate.version, 2);
+}
+
+TEST_F(ShardBookTest, LosesItsShardWithAllThatIsOut) {
+  admit(item("1", 1s));
+  admit(item("2", 2s));
+  take(1);
+  EXPECT_THAT(book_.lose_shard(0), ElementsAre(Spot{0, sorts_.at("1")}));
+  EXPECT_EQ(book_.size(), 0U);
+  EXPECT_EQ(admit(item("3", 3s)), ShardBook::Admission::refused);
+  done("1");
+}
+
+TEST_F(ShardBookTest, AClosedShardKeepsOnlyWhatIsOut) {
+  admit(item("1", 1s));
+  admit(item("2", 2s));
+  take(1);
+  book_.close_shard(0);
+  EXPECT_THAT(take(), IsEmpty());
+  EXPECT_EQ(book_.out_of(0), 1U);
+  back("1");
+  EXPECT_EQ(book_.out_of(0), 0U);
+  EXPECT_THAT(take(), IsEmpty());
+}
+
+TEST(ShardBookBounds, TimersBeyondTheBoundAreDroppedTheLastOnesFirst) {
+  ShardBook book({.timers = 3, .entries = 100});
+  book.take_shard(0, 0, {});
+  SeededRandom random(1);
+  const WallTime now(1'767'323'045s);
+  for (int i = 0; i < 6; ++i) {
+    const Place place{"orders#0", sort_key_of(Priority::normal, now, random)};
+    auto record = *encode_record({.body = "x"}, {.place = place, .own_id = {}, .now = now});
+    record["n"] = stored_time(now + std::chrono::seconds(10 - i));
+    book.admit(0, std::move(record), {.began = {}, .consistent = true, .now = now});
+  }
+  EXPECT_EQ(book.timers(), 3U);
+  EXPECT_EQ(book.next_timer(), now + 5s);
+}
+
+TEST(ShardBookBounds, AGroupThatCannotGoOnIsCutAndComesBackInOrder) {
+  ShardBook book({.timers = 100, .entries = 40});
+  book.take_shard(0, 0, {});
+  SeededRandom random(1);
+  const WallTime now(1'767'323'045s);
+  book.rules({.order = Order::group}, now);
+  std::vector<dynamo::Item> items;
+  for (int i = 0; i < 100; ++i) {
+    const Place place{"orders#0", sort_key_of(Priority::normal, now + std::chrono::milliseconds(i), random)};
+    items.push_back(
+        *encode_record({.body = "x", .group = "a"}, {.place = place, .own_id = std::to_string(i), .now = now}));
+  }
+  const auto sweep = [&] {
+    book.sweep_begins(0);
+    for (const auto& item : items) {
+      book.admit(0, item, {.began = {}, .consistent = true, .now = now + 1s});
+    }
+  };
+  sweep();
+  EXPECT_LE(book.size(), 41U);
+  std::vector<std::string> order;
+  for (int round = 0; round < 300 && order.size() < 100; ++round) {
+    for (const auto& taken : book.take({.max = 1, .bytes = 1}, now + 1s)) {
+      const std::string id = taken.entry->candidate.id;
+      const Spot spot = taken.entry->spot();
+      order.push_back(id);
+      book.returned(spot, {.kind = Return::Kind::gone, .version = 1}, now + 1s, SteadyTime() + 1s);
+      std::erase_if(items, [&](const auto& item) { return Candidate::of(item).id == id; });
+    }
+    if (!book.take_unswept().empty()) {
+      sweep();
+    }
+  }
+  ASSERT_THAT(order, SizeIs(100));
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_EQ(order[static_cast<std::size_t>(i)], std::to_string(i));
+  }
+}
+
+}  // namespace
+}  // namespace sluice::queue::leased
