@@ -99,7 +99,9 @@ OrExit<operate::MovePlan> parse_plan(const Arguments& arguments) {
 Exit check_tables(const config::HostConfig& host, const operate::MovePlan& plan) {
   const config::StoreConfig& from = host.store_of(plan.pair.from);
   const config::StoreConfig& to = host.store_of(plan.pair.to);
-  if (from.kind == config::StoreKind::dynamodb && to.kind == from.kind && from.region == to.region &&
+  // A leased table holds many queues.
+  const bool of_its_own = !host.leased(plan.pair.from) || !host.leased(plan.pair.to);
+  if (from.kind == config::StoreKind::dynamodb && to.kind == from.kind && from.region == to.region && of_its_own &&
       from.endpoint == to.endpoint && host.queue(plan.pair.from).table == host.queue(plan.pair.to).table) {
     return Exit::usage("queues " + plan.pair.from + " and " + plan.pair.to + " are both table " +
                        host.queue(plan.pair.from).table + ", so that there is nothing to move");

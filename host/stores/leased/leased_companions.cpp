@@ -61,7 +61,7 @@ void LeasedWriter::drop_companions(std::span<const Completion> completions, std:
     }
   }
   if (!removals.empty()) {
-    parts_.runner.run(std::move(removals), Repetition::until_known, deadline);
+    parts_.runner.run(std::move(removals), dynamomq::Repetition::until_known, deadline);
   }
 }
 
