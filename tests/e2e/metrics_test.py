@@ -137,8 +137,8 @@ class MetricsDynamo(MetricsSqlite):
         with open(os.path.join(SOURCE, "docs", "metrics.md"), encoding="utf-8") as page:
             documented = set(re.findall(r"`(sluice_\w+)", page.read())) - {"sluice_job"}
         shown = {re.sub("_(bucket|count|sum)$", "", name) for name, _ in self.metrics if name.startswith("sluice_")}
-        # Hosts that have senders, and hosts that are woken, show these: telemetry_test, wake_test.
-        shown |= {name for name in documented if name.startswith(("sluice_sender_", "sluice_wake_"))}
+        # Hosts that have senders, hosts that are woken and hosts of outboxes show these: telemetry_test, wake_test, outbox_test.
+        shown |= {name for name in documented if name.startswith(("sluice_sender_", "sluice_wake_", "sluice_outbox_"))}
         # And those that tell an attribute apart or have a budget these: cost_test.
         shown |= {name for name in documented if name.startswith(("sluice_attribute_", "sluice_budget_"))}
         self.assertEqual(documented, shown)
