@@ -48,7 +48,7 @@ std::vector<Result<std::string>> Core::send(std::vector<queue::NewMessage> messa
   std::vector<queue::NewMessage> sound;
   sound.reserve(messages.size());
   for (queue::NewMessage& message : messages) {
-    if (message.id.empty()) {
+    if (message.id.empty() && !settings_.store_makes_ids) {
       results.emplace_back(Error(ErrorKind::id_not_provided));
       continue;
     }
@@ -69,7 +69,7 @@ std::vector<Result<std::string>> Core::send(std::vector<queue::NewMessage> messa
       results[places[i]] = Error(ErrorKind::id_duplicated, sent[i].error.message());
     } else if (sent[i].status == queue::SendStatus::failed) {
       results[places[i]] = error(sent[i].error, Asked::write_content);
-    } else if (sent[i].status == queue::SendStatus::deduplicated) {
+    } else {  // a deduplicated one has the id of the first, and a store may have made it
       results[places[i]] = sent[i].id;
     }
   }

@@ -38,8 +38,9 @@ class Core {
   struct Settings {
     std::string queue;
     ClientOptions options{};
-    std::string store_name{};    ///< in errors, in place of "DynamoDB API"; empty: that
-    std::size_t send_lot = 200;  ///< messages of one send call: what the store puts on its way at once
+    std::string store_name{};      ///< in errors, in place of "DynamoDB API"; empty: that
+    std::size_t send_lot = 200;    ///< messages of one send call: what the store puts on its way at once
+    bool store_makes_ids = false;  ///< for less than one costs that is brought along
   };
 
   /// Opens every side of the queue; fails where its name is refused.
@@ -64,7 +65,7 @@ class Core {
   Error error(const sluice::Error& failure, Asked asked) const {
     return to_error(failure, asked, settings_.store_name);
   }
-  /// Sends what has an id and is sound; results in the order given.
+  /// Sends what is sound, and has an id where the store makes none; results in the order given.
   std::vector<Result<std::string>> send(std::vector<queue::NewMessage> messages, Deadline deadline) const;
   /// One change of one message.
   Result<void> change(queue::Change change) const;

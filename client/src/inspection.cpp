@@ -36,7 +36,8 @@ std::optional<Place> place_of(const ListOptions& options) {
 }  // namespace
 
 Result<QueueStats> QueueClient::queue_stats() {
-  auto seen = core_->oper().overview({.half = queue::Half::standard, .ids = kStatsIds}, core_->deadline());
+  auto seen =
+      core_->oper().overview({.half = queue::Half::standard, .ids = kStatsIds, .exact = true}, core_->deadline());
   if (!seen) {
     return core_->error(seen.error(), Asked::read);
   }
@@ -51,8 +52,8 @@ Result<QueueStats> QueueClient::queue_stats() {
 }
 
 Result<DlqStats> QueueClient::dlq_stats() {
-  auto seen =
-      core_->oper().overview({.half = queue::Half::dlq, .ids = kStatsIds, .errors = kErrorGroups}, core_->deadline());
+  auto seen = core_->oper().overview(
+      {.half = queue::Half::dlq, .ids = kStatsIds, .errors = kErrorGroups, .exact = true}, core_->deadline());
   if (!seen) {
     return core_->error(seen.error(), Asked::read);
   }

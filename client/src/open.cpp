@@ -75,8 +75,11 @@ Result<QueueClient> QueueClient::open(const LeasedQueue& queue, const ClientOpti
   layout.queues[queue.queue] = {.table = queue.table, .shards = queue.shards};
   layout.warn = options.on_warning;
   layout.region = owned->connection->region();
+  if (options.ring_hosts) {
+    layout.ring = queue::wake::RingerOptions{options.wake_secret};
+  }
   owned->queues = leased::make_leased_queues(layout, owned->connection->client(), owned->clock, owned->random);
-  return client_of(std::move(owned), {.queue = queue.queue, .options = options});
+  return client_of(std::move(owned), {.queue = queue.queue, .options = options, .store_makes_ids = true});
 }
 
 Result<QueueClient> QueueClient::open(const SqliteQueue& queue, const ClientOptions& options) {

@@ -131,7 +131,7 @@ std::future<ProduceResult> Producer::Parts::promised(queue::NewMessage message, 
 
 queue::NewMessage Producer::Parts::message(std::string data, ProduceOptions options) const {
   std::string id = std::move(options.id);
-  if (id.empty()) {
+  if (id.empty() && (options_.id_generator || !core_->settings().store_makes_ids)) {
     id = options_.id_generator ? options_.id_generator() : make_uuid(core_->random());
   }
   return detail::to_store({.id = std::move(id),
@@ -140,11 +140,11 @@ queue::NewMessage Producer::Parts::message(std::string data, ProduceOptions opti
                            .attributes = std::move(options.attributes),
                            .group = std::move(options.group),
                            .delay = options.delay,
-                            .dedup_id = std::move(options.dedup_id),
-                            .dedup_window = options.dedup_window,
-                            .unique_key = std::move(options.unique_key),
-                            .unique_until = options.unique_until,
-                            .priority = options.priority});
+                           .dedup_id = std::move(options.dedup_id),
+                           .dedup_window = options.dedup_window,
+                           .unique_key = std::move(options.unique_key),
+                           .unique_until = options.unique_until,
+                           .priority = options.priority});
 }
 
 ProduceResult Producer::Parts::send_now(queue::NewMessage message) {

@@ -23,7 +23,7 @@ Exit dlq(const Arguments& arguments, Console& console) {
   if (session.has_error()) {
     return session.error();
   }
-  const auto report = read_report(*session, session->queue(), Halves::dlq);
+  const auto report = read_report(*session, session->queue(), Halves::dlq, true);
   if (report.has_error()) {
     return report.error();
   }

@@ -178,7 +178,7 @@ Result<StoredMessage> DynamoMqOperations::reset(const std::string& id) {
 }
 
 Result<queue::QueueOverview> DynamoMqOperations::overview(Half half) {
-  auto overview = seams_.oper.overview({.half = half}, kNoDeadline);
+  auto overview = seams_.oper.overview({.half = half, .exact = true}, kNoDeadline);
   if (overview.has_error()) {
     return worded(overview.error());
   }

@@ -197,6 +197,7 @@ Result<std::unique_ptr<HostQueues::OpenStore>> HostQueues::open_dynamodb(const s
   if (config_.wake.ring) {
     places.ring = queue::wake::RingerOptions{config_.wake.secret};
   }
+  leased.ring = places.ring;
   leased.host = places.host;
   leased.region = places.region;
   leased.warn = report_;

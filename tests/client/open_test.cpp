@@ -11,6 +11,7 @@
 #include "dynamo/connection.hpp"
 #include "host/queue/wake/datagram.hpp"
 #include "host/queue/wake/datagram_socket.hpp"
+#include "host/stores/dynamomq/table.hpp"
 #include "tests/client/client_rig.hpp"
 #include "tests/stores/dynamomq/emulated_tables.hpp"
 #include "tests/support/dynamodb_model/server.hpp"
@@ -118,6 +119,31 @@ TEST_F(OpenTest, HostsAreRungForWhatIsSentUnlessAProgramMayNot) {
     ASSERT_EQ(bytes.has_value(), rings);
     EXPECT_TRUE(!rings || queue::wake::Datagram::read(*bytes)->signed_with("0123456789abcdef"));
   }
+}
+
+TEST_F(OpenTest, OnALeasedQueueTheStoreMakesTheIdsThatNobodyBrings) {
+  if (test::shared_emulator() == nullptr) {
+    GTEST_SKIP() << test::Emulator::absence();
+  }
+  const SystemClock clock;
+  test::EmulatedHost host(clock, "maker", 1);
+  queue::dynamomq::TableSpec spec;
+  spec.table = test::fresh_table_name("leased");
+  spec.layout = queue::dynamomq::kLeasedLayout;
+  ASSERT_TRUE(queue::dynamomq::create_queue_table(host.client(), spec, clock, Deadline::never()));
+  auto client = QueueClient::open(LeasedQueue{
+      .queue = "orders", .table = spec.table, .region = "eu-west-1", .endpoint = test::shared_emulator()->endpoint()});
+  ASSERT_TRUE(client) << client.error().message();
+  Producer producer(*client);
+  const ProduceResult made = producer.produce("x");
+  ASSERT_TRUE(made) << made.error().message();
+  EXPECT_EQ(made->size(), 29U) << "no UUID, which would take an alias of its own: " << *made;
+  const auto stored = client->get(*made);
+  ASSERT_TRUE(stored && *stored);
+  EXPECT_EQ((*stored)->data, "x");
+  const ProduceResult own = producer.produce("y", {.id = "A-101"});
+  ASSERT_TRUE(own);
+  EXPECT_EQ(*own, "A-101");
 }
 
 TEST_F(OpenTest, AnEndpointMakesUpForARegion) {

@@ -32,9 +32,16 @@ class DynamoMqQueues final : public Queues {
         locate_([this](const std::string& queue) { return locate(options_, queue); }),
         layouts_([this](const std::string& queue) { return layout_of(queue); }),
         parts_{client, clock_, runner_, nonces_, locate_, layouts_},
-        ringers_(parts_, options_.ring, random),
-        doorbell_(
-            [this](const QueueAddress& address) { ringers_.rang(locate(options_, address.queue), address.half); }) {}
+        ringers_(
+            {.read = [this](const QueueTable& place, Deadline deadline) { return read_bells(parts_, place, deadline); },
+             .bell = [](const QueueTable& place, Half half) { return wake::bell_name(place.table, half); }},
+            options_.ring, clock_, random),
+        doorbell_([this](const QueueAddress& address) {
+          // What lies in a table of another layout is rung for by whoever puts it there by itself.
+          if (!options_.other_layouts || !options_.other_layouts(address.queue)) {
+            ringers_.rang(locate(options_, address.queue), address.half);
+          }
+        }) {}
 
   Result<std::unique_ptr<Source>> open_source(const QueueAddress& address) override {
     return std::unique_ptr<Source>(

@@ -42,7 +42,8 @@ Permissions leased_with_batches(Role role) {
                "PartiQLUpdate", "PutItem", "Query", "Scan", "UpdateItem"},
               {}};
     case Role::producer:
-      return {{"BatchGetItem", "ConditionCheckItem", "GetItem", "PartiQLInsert", "PutItem"}, {}};
+      // Query reads which hosts are to be woken: the heartbeats are one partition.
+      return {{"BatchGetItem", "ConditionCheckItem", "GetItem", "PartiQLInsert", "PutItem", "Query"}, {}};
     case Role::reader:
       return {{"BatchGetItem", "DescribeTable", "DescribeTimeToLive", "GetItem", "Query", "Scan"}, {}};
     case Role::operations:

@@ -2,16 +2,14 @@
 
 #include <utility>
 
-#include "host/stores/dynamomq/dynamomq_wake_place.hpp"
-
 namespace sluice::queue::dynamomq {
 
-Ringers::Ringers(const StoreParts& parts, std::optional<wake::RingerOptions> options, Random& random)
-    : parts_(parts), options_(std::move(options)), random_(random) {}
+Ringers::Ringers(Layout layout, std::optional<wake::RingerOptions> options, const Clock& clock, Random& random)
+    : layout_(std::move(layout)), options_(std::move(options)), clock_(clock), random_(random) {}
 
 void Ringers::rang(const QueueTable& place, Half half) {
   if (wake::Ringer* const ringer = of(place)) {
-    ringer->rang(wake::bell_name(place.table, half));
+    ringer->rang(layout_.bell(place, half));
   }
 }
 
@@ -22,9 +20,8 @@ wake::Ringer* Ringers::of(const QueueTable& place) {
   const MutexLock lock(mutex_);
   auto& ringer = by_table_[place.table];
   if (!ringer) {
-    ringer =
-        std::make_unique<wake::Ringer>([this, place](Deadline deadline) { return read_bells(parts_, place, deadline); },
-                                       *options_, parts_.clock, random_);
+    ringer = std::make_unique<wake::Ringer>([this, place](Deadline deadline) { return layout_.read(place, deadline); },
+                                            *options_, clock_, random_);
   }
   return ringer.get();
 }

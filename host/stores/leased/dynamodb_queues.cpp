@@ -36,6 +36,9 @@ class DynamoDbQueues final : public Queues {
   Result<std::unique_ptr<IdempotencyKeys>> open_keys(const std::string& queue) override {
     return of(queue).open_keys(queue);
   }
+  Result<std::unique_ptr<wake::WakePlace>> open_wake_place(const std::string& queue) override {
+    return of(queue).open_wake_place(queue);
+  }
 
  private:
   Queues& of(const std::string& queue) { return leased_names_.contains(queue) ? *leased_ : *dynamomq_; }

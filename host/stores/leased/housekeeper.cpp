@@ -174,7 +174,7 @@ void Housekeeper::do_due(Deadline deadline) {
 HostBeat Housekeeper::own_beat(SteadyTime now) const {
   HostBeat own{.beat = {.host = settings_.host, .counter = counter_, .lease = settings_.lease, .leaving = true},
                .most_out = to_announce_,
-               .bell = settings_.bell};
+               .bell = bell_};
   for (const Duty& duty : duties_) {
     own.figures.emplace(duty.name, duty.half->figures(now));
     if (!duty.leaving) {
@@ -228,6 +228,14 @@ bool Housekeeper::announce(std::uint32_t most_out, Deadline deadline) {
   const MutexLock lock(turn_);
   to_announce_ = std::max(to_announce_, power_of_two_from(most_out));
   return most_out <= announced_ || beat(deadline);
+}
+
+bool Housekeeper::listen_at(const std::string& bell, Deadline deadline) {
+  const MutexLock lock(turn_);
+  const bool news = bell != bell_;
+  bell_ = bell;
+  // Who works on nothing here needs no ring; its first heartbeat will say it.
+  return !news || duties_.empty() || beat(deadline);
 }
 
 std::optional<std::vector<dynamo::Item>> Housekeeper::read_partition(const std::string& partition, bool consistent,

@@ -63,7 +63,6 @@ class Housekeeper {
     std::string table;
     std::string host;  ///< this host's incarnation
     Duration lease = std::chrono::seconds(10);
-    std::string bell{};                              ///< where it listens for rings
     std::function<void(const std::string&)> warn{};  ///< may be empty
   };
   static constexpr Duration kExpecting = std::chrono::milliseconds(200);
@@ -99,6 +98,9 @@ class Housekeeper {
   /// So much is to be out of a shard at most. True: everybody can know it, so that it may be.
   bool announce(std::uint32_t most_out, Deadline deadline);
   std::uint32_t announced() const { return announced_; }
+  /// Where this host listens for rings, as its heartbeats say from now on; empty: nowhere. False: the one that was to
+  /// tell it at once could not be written.
+  bool listen_at(const std::string& bell, Deadline deadline);
 
  private:
   struct Duty {
@@ -154,6 +156,7 @@ class Housekeeper {
   SteadyTime look_at_ SLUICE_GUARDED_BY(turn_){};
   SteadyTime glance_at_ SLUICE_GUARDED_BY(turn_){};
   std::uint32_t to_announce_ SLUICE_GUARDED_BY(turn_) = kFirstOut;
+  std::string bell_ SLUICE_GUARDED_BY(turn_);
 
   mutable Mutex state_;
   // Guarded by state_.

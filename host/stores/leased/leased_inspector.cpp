@@ -152,7 +152,7 @@ Result<std::optional<QueueStats>> LeasedInspector::announced(Half half, Deadline
 }
 
 Result<QueueStats> LeasedInspector::stats(const StatsRequest& request, Deadline deadline) const {
-  if (!request.consistent) {
+  if (!request.consistent && !request.exact) {
     auto said = announced(request.half, deadline);
     if (!said) {
       return said.error();
@@ -166,6 +166,15 @@ Result<QueueStats> LeasedInspector::stats(const StatsRequest& request, Deadline 
 }
 
 Result<QueueOverview> LeasedInspector::overview(const OverviewRequest& request, Deadline deadline) const {
+  if (!request.exact) {
+    auto said = announced(request.half, deadline);
+    if (!said) {
+      return said.error();
+    }
+    if (*said) {
+      return QueueOverview{.counts = **said, .first_ids = {}, .first_in_flight_ids = {}, .errors = {}};
+    }
+  }
   return count(request, false, deadline);
 }
 

@@ -7,10 +7,12 @@
 #include "host/queue/doorbell.hpp"
 #include "host/stores/dynamomq/dynamomq_board.hpp"
 #include "host/stores/dynamomq/dynamomq_keys.hpp"
+#include "host/stores/dynamomq/ringers.hpp"
 #include "host/stores/leased/leased_layout.hpp"
 #include "host/stores/leased/leased_operator.hpp"
 #include "host/stores/leased/leased_sender.hpp"
 #include "host/stores/leased/leased_source.hpp"
+#include "host/stores/leased/leased_wake_place.hpp"
 #include "host/stores/leased/owned_table.hpp"
 
 namespace sluice::queue::leased {
@@ -54,7 +56,17 @@ class AllLeasedQueues final : public LeasedQueues {
         locate_([this](const std::string& queue) { return locate(options_, queue); }),
         layouts_([this](const std::string& queue) { return layout_of(queue); }),
         store_{client, clock_, runner_, nonces_, locate_, layouts_},
-        parts_{store_, random_} {}
+        parts_{store_, random_},
+        ringers_({.read = [this](const dynamomq::QueueTable& place,
+                                 Deadline deadline) { return read_bells(store_, place, deadline); },
+                  .bell = bell_of},
+                 options_.ring, clock_, random),
+        doorbell_([this](const QueueAddress& address) {
+          // What lies in a table of the other layout is rung for by whoever puts it there by itself.
+          if (!options_.others.contains(address.queue)) {
+            ringers_.rang(locate(options_, address.queue), address.half);
+          }
+        }) {}
 
   Result<std::unique_ptr<Source>> open_source(const QueueAddress& address) override {
     QueueState& state = this->state(address.queue);
@@ -115,6 +127,14 @@ class AllLeasedQueues final : public LeasedQueues {
         std::make_unique<dynamomq::DynamoMqKeys>(store_, locate(options_, queue), kLoneNames));
   }
 
+  Result<std::unique_ptr<wake::WakePlace>> open_wake_place(const std::string& queue) override {
+    dynamomq::QueueTable place = locate(options_, queue);
+    wake::Ringer* const ringer = ringers_.of(place);
+    OwnedTable& table = table_of(place);
+    return std::unique_ptr<wake::WakePlace>(
+        std::make_unique<LeasedWakePlace>(store_, std::move(place), table, doorbell_, ringer));
+  }
+
  private:
   QueueState& state(const std::string& queue) {
     const MutexLock lock(mutex_);
@@ -152,7 +172,8 @@ class AllLeasedQueues final : public LeasedQueues {
   const dynamomq::StoreParts store_;
   const LeasedParts parts_;
 
-  // Synchronises itself.
+  // Synchronise themselves.
+  dynamomq::Ringers ringers_;
   Doorbell doorbell_;
 
   Mutex mutex_;

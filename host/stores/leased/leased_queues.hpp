@@ -4,12 +4,14 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/clock.hpp"
 #include "base/random.hpp"
 #include "dynamo/client.hpp"
 #include "host/queue/queues.hpp"
+#include "host/queue/wake/ringer.hpp"
 #include "host/stores/dynamomq/dynamomq_queues.hpp"
 #include "host/stores/dynamomq/effect_layout.hpp"
 #include "host/stores/leased/leased_borrower.hpp"
@@ -34,6 +36,8 @@ struct LeasedOptions {
   bool own_threads = true;                    ///< false: housekeeping is done by claims, as a simulation wants it
   /// Told, from any thread, in one line, what people should mend although it goes on; may be empty.
   std::function<void(const std::string&)> warn{};
+  /// As DynamoMqOptions'.
+  std::optional<wake::RingerOptions> ring{};
 };
 
 /// Queues in tables of the leased layout, many in one if need be.

@@ -207,7 +207,7 @@ bool OwnedHalf::owns_any() const {
   return !shards_.empty();
 }
 
-OwnerFigures OwnedHalf::figures(SteadyTime /*now*/) const {
+OwnerFigures OwnedHalf::figures(SteadyTime now) const {
   const MutexLock lock(mutex_);
   OwnerFigures figures;
   figures.in_flight = book_.out();
@@ -215,8 +215,11 @@ OwnerFigures OwnedHalf::figures(SteadyTime /*now*/) const {
   figures.ready = book_.size() - book_.out() - book_.timers();
   figures.oldest_due = book_.oldest_due();
   figures.shards = static_cast<std::uint32_t>(shards_.size());
-  figures.unread = static_cast<std::uint32_t>(
-      std::count_if(shards_.begin(), shards_.end(), [](const auto& shard) { return shard.second.reader.behind(); }));
+  for (const auto& [number, shard] : shards_) {
+    const auto later = shard.reader.later(now);
+    figures.delayed += later.value_or(0);
+    figures.unread += later ? 0U : 1U;
+  }
   return figures;
 }
 

@@ -38,6 +38,8 @@ class OwnedTable {
   /// Where there is no thread, does what is due.
   void tend(Deadline deadline);
   const Housekeeper& keeper() const { return keeper_; }
+  /// As Housekeeper's.
+  bool listen_at(const std::string& bell, Deadline deadline) { return keeper_.listen_at(bell, deadline); }
   /// When `tend` is to be called again; nothing: a thread does so.
   std::optional<SteadyTime> due_at() const;
 

@@ -35,7 +35,8 @@ std::optional<QueueStats> announced_stats(std::span<const dynamo::Item> heartbea
   for (const dynamo::Item& heartbeat : heartbeats) {
     const dynamo::Item* figures = figures_of(heartbeat, half);
     const auto written_at = time_of(heartbeat, attribute::kUpdated);
-    if (figures == nullptr || !written_at) {
+    const bool* leaving = dynamo::find<bool>(heartbeat, attribute::kLeaving);
+    if (figures == nullptr || !written_at || (leaving != nullptr && *leaving)) {
       continue;
     }
     const Duration age = std::max(now - *written_at, Duration::zero());

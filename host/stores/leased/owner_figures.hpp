@@ -14,7 +14,8 @@ namespace sluice::queue::leased {
 /// not read all that lies in them: then somebody has to count.
 ///
 /// A heartbeat is as old as the time that it was written at (`z`) says; one that is older than its lease, by `now`, is
-/// passed over, as its host may be dead. The oldest one gives the age of the whole.
+/// passed over, as its host may be dead, and so is that of a host that leaves, whose shards are others' by now. The
+/// oldest one gives the age of the whole.
 std::optional<QueueStats> announced_stats(std::span<const dynamo::Item> heartbeats, const std::string& half,
                                           std::uint32_t shards, WallTime now);
 

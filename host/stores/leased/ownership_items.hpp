@@ -22,7 +22,7 @@ struct OwnerFigures {
   std::uint64_t delayed = 0;
   std::uint64_t in_flight = 0;
   std::optional<WallTime> oldest_due{};
-  std::uint32_t unread = 0;  ///< shards of which more lies in the table than has been read
+  std::uint32_t unread = 0;  ///< shards of which more lies in the table, or may by now, than has been read
   std::uint32_t shards = 0;
 
   friend bool operator==(const OwnerFigures&, const OwnerFigures&) = default;

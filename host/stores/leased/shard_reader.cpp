@@ -34,6 +34,11 @@ bool ShardReader::behind() const {
   return std::any_of(lanes_.begin(), lanes_.end(), [](const Lane& lane) { return lane.more; });
 }
 
+std::optional<std::size_t> ShardReader::later(SteadyTime now) const {
+  const bool known = all_seen_at_ != SteadyTime::min() && now <= all_seen_at_ + kKnown && !behind();
+  return known ? std::optional(later_) : std::nullopt;
+}
+
 // Where rings are in vain, as in most shards of a queue that is sent to all the time, they are heeded less often.
 SteadyTime ShardReader::ring_at(SteadyTime now) const {
   const SteadyTime affordable = vain_until_ == SteadyTime::min() ? now : vain_until_ - kVainRings * kVainRing;
@@ -223,6 +228,10 @@ void ShardReader::all_done(const ReadOrder& order, const ReadAnswer& answer) {
   }
   if (answer.later > kFewDelayed || (!ended && answer.later > 0)) {
     narrow_until_ = order.began.steady + kSweep;
+  }
+  if (ended) {
+    later_ = answer.later;
+    all_seen_at_ = order.began.steady;
   }
   const bool nothing = ended && answer.due == 0 && answer.later == 0;
   empty_ = nothing && (empty_ || order.consistent);

@@ -60,6 +60,7 @@ class ShardReader {
   static constexpr Duration kMostFailurePause = std::chrono::seconds(2);
   static constexpr std::size_t kFewBytes = 12 * 1024;  ///< a shard of so little is read from its head
   static constexpr std::size_t kFewDelayed = 32;
+  static constexpr Duration kKnown = std::chrono::seconds(10);  ///< what was seen is what there is, for so long
 
   /// `written_before`: somebody owned the shard until now, and what he last wrote may not be seen by a read that is not
   /// strongly consistent.
@@ -86,6 +87,9 @@ class ShardReader {
   SteadyTime wakes_at(SteadyTime now) const;
   /// There is more than has been read.
   bool behind() const;
+  /// How many lie in it that are not due yet, as a look at all of it has found lately; nothing: none has come to its
+  /// end, or all that there is has not been looked at for kKnown.
+  std::optional<std::size_t> later(SteadyTime now) const;
   /// Since it was taken over it has been read to its end.
   bool read_once() const { return read_once_; }
   /// A sweep is under way, or about to begin: what it finds comes in order, and nothing else may come between.
@@ -122,6 +126,8 @@ class ShardReader {
   bool first_ = true;  ///< nothing has been read yet
   bool read_once_ = false;
   bool empty_ = false;
+  std::size_t later_ = 0;
+  SteadyTime all_seen_at_ = SteadyTime::min();  ///< when `later_` was counted
 
   SteadyTime look_at_;
   SteadyTime looked_at_ = SteadyTime::min();

@@ -271,6 +271,10 @@ TEST_F(LeasedQueuesTest, StatsAreTheOwnersWordWhereTheyOwnAllAndKnowAll) {
   EXPECT_EQ(exact->age, std::nullopt);
   put(heartbeat("b/1", 30, 1, 11s));
   EXPECT_EQ(desk_->stats({"orders"}, soon())->ready, 3U) << "one of them may be dead";
+  Item leaving = heartbeat("b/1", 30, 1);
+  leaving.emplace(attribute::kLeaving, true);
+  put(leaving);
+  EXPECT_EQ(desk_->stats({"orders"}, soon())->ready, 3U) << "its shards are others' by now";
 }
 
 TEST_F(LeasedQueuesTest, StatsOfOwnersCostTwoReadsAtMost) {
@@ -278,6 +282,25 @@ TEST_F(LeasedQueuesTest, StatsOfOwnersCostTwoReadsAtMost) {
   const double units = model_.counters().read_units;
   ASSERT_EQ(desk_->stats({"orders"}, soon())->ready, 10U);
   EXPECT_LE(model_.counters().read_units - units, 1.0) << "the number of shards, and the heartbeats";
+}
+
+TEST_F(LeasedQueuesTest, AnOverviewIsTheOwnersWordUnlessItIsToBeExact) {
+  send({.id = {}, .body = "x"});
+  put(heartbeat("a/1", 10, 4));
+  auto said = desk_->overview("orders", {.ids = 5}, soon());
+  ASSERT_TRUE(said);
+  EXPECT_EQ(said->counts.ready, 10U);
+  EXPECT_EQ(said->counts.age, 1s);
+  EXPECT_THAT(said->first_ids, IsEmpty());
+  const double units = model_.counters().read_units;
+  desk_->overview("orders", {.ids = 5}, soon());
+  EXPECT_EQ(model_.counters().read_units - units, 0.5) << "the number of shards is known";
+  auto exact = desk_->overview("orders", {.ids = 5, .exact = true}, soon());
+  ASSERT_TRUE(exact);
+  EXPECT_EQ(exact->counts.ready, 1U);
+  EXPECT_EQ(exact->counts.age, std::nullopt);
+  EXPECT_THAT(exact->first_ids, SizeIs(1));
+  EXPECT_EQ((*queues_->open_operator("orders"))->stats({.exact = true}, soon())->ready, 1U);
 }
 
 TEST_F(LeasedQueuesTest, TheNumberOfShardsIsTheTablesWord) {

@@ -1,0 +1,95 @@
+#include "host/stores/leased/leased_wake_place.hpp"
+
+#include <optional>
+#include <utility>
+
+#include "host/queue/wake/address.hpp"
+#include "host/stores/leased/leased_record.hpp"
+#include "host/stores/leased/leased_schema.hpp"
+#include "host/stores/leased/ownership_items.hpp"
+
+namespace sluice::queue::leased {
+namespace {
+
+std::string bell_of_name(const std::string& table, const std::string& half) { return table + "/" + half; }
+
+// A heartbeat says nothing of when the next one comes; a third of the lease is usual, and a lease is what it may take.
+std::optional<wake::Announcement> announcement_of(const std::string& table, const dynamo::Item& item) {
+  const auto host = decode_beat(item);
+  const auto written_at = time_of(item, attribute::kUpdated);
+  if (!host || !written_at || host->beat.leaving) {
+    return std::nullopt;
+  }
+  const auto address = wake::Address::parse(host->bell);
+  if (!address || address->wildcard() || address->port() == 0) {
+    return std::nullopt;
+  }
+  wake::Announcement told{
+      .host = host->beat.host, .address = address->text(), .queues = {}, .at = *written_at, .every = host->beat.lease};
+  for (const std::string& half : host->beat.works_on) {
+    std::string bell = bell_of_name(table, half);
+    if (bell.size() <= wake::kMostNameBytes) {
+      told.queues.push_back(std::move(bell));
+    }
+  }
+  return told;
+}
+
+}  // namespace
+
+std::string bell_of(const dynamomq::QueueTable& place, Half half) {
+  return bell_of_name(place.table, half_name(place.queue, half));
+}
+
+Result<std::vector<wake::Announcement>> read_bells(const dynamomq::StoreParts& parts, const dynamomq::QueueTable& place,
+                                                   Deadline deadline) {
+  dynamo::QueryRequest query;
+  query.table = place.table;
+  query.key_condition = "#p = :p";
+  query.names.emplace("#p", attribute::kPartition);
+  query.values.emplace(":p", std::string(kHosts));
+  std::vector<wake::Announcement> announcements;
+  do {
+    auto page = parts.client.query(query, deadline);
+    if (!page) {
+      return dynamomq::store_error(place, page.error());
+    }
+    for (const dynamo::Item& item : page->items) {
+      if (auto told = announcement_of(place.table, item)) {
+        announcements.push_back(std::move(*told));
+      }
+    }
+    query.exclusive_start_key = std::move(page->last_evaluated_key);
+  } while (!query.exclusive_start_key.empty());
+  return announcements;
+}
+
+LeasedWakePlace::LeasedWakePlace(const dynamomq::StoreParts& parts, dynamomq::QueueTable place, OwnedTable& table,
+                                 Doorbell& doorbell, wake::Ringer* ringer)
+    : parts_(parts),
+      place_(std::move(place)),
+      name_("table '" + place_.table + "'" + (place_.region.empty() ? "" : " in " + place_.region)),
+      table_(table),
+      doorbell_(doorbell),
+      ringer_(ringer) {}
+
+Result<double> LeasedWakePlace::announce(const wake::Announcement& announcement, Deadline deadline) {
+  if (ringer_ != nullptr) {
+    ringer_->leave_out(table_.keeper().host());
+  }
+  const auto told = listen_at(announcement.address, deadline);
+  return told ? Result<double>(0.0) : told.error();  // a heartbeat is paid for in any case
+}
+
+Result<void> LeasedWakePlace::withdraw(const std::string& /*host*/, Deadline deadline) {
+  return listen_at({}, deadline);
+}
+
+Result<void> LeasedWakePlace::listen_at(const std::string& address, Deadline deadline) {
+  if (table_.listen_at(address, deadline)) {
+    return {};
+  }
+  return Error(ErrorCode::unavailable, "no heartbeat can be written to " + name_ + "; the next one will say it");
+}
+
+}  // namespace sluice::queue::leased
