@@ -67,7 +67,7 @@ class World::Party {
  public:
   Party(World& world, const std::string& name, std::uint64_t seed)
       : world_(world),
-        random_(seed),
+        random_(seed * 1000 + world.scene_.seed),
         transport_(world.model_, world.clock_, [&world](Duration span) { world.clock_.takes(span); }),
         credentials_(name),
         client_({.region = "eu-west-1"}, transport_, credentials_, world.clock_, random_),
@@ -121,6 +121,7 @@ class World::Producer : public Party {
       }
     }
   }
+  Duration pause() const { return pause_; }
   void go_on() {
     const SteadyTime next = world_.now_ + pause_;
     send(kBatch);
@@ -311,15 +312,21 @@ class World::Host : public Party {
 World::World(const Scene& scene) : scene_(scene), model_(clock_, scene.seed, settings_of(scene)) {
   now_ = clock_.steady_now();
   model_.observe([this](const std::string&, const std::string&, const dynamo::Item*, const dynamo::Item* after) {
-    hand_overs_ += after != nullptr && after->contains(leased::attribute::kOwner) ? 1 : 0;
+    // A heartbeat has a number of that name.
+    const bool owned = after != nullptr && dynamo::find<std::string>(*after, leased::attribute::kOwner) != nullptr;
+    hand_overs_ += owned ? 1 : 0;
   });
   fill(scene.backlog);
   for (std::uint32_t i = 0; i < scene.hosts; ++i) {
     add_host();
   }
+  SeededRandom random(scene.seed);
   for (std::size_t i = 0; i < scene.producers; ++i) {
     producers_.push_back(std::make_unique<Producer>(*this, i, scene.rate / static_cast<double>(scene.producers)));
-    at(now_ + 1ms * static_cast<std::int64_t>(i), [producer = producers_.back().get()] { producer->go_on(); });
+    // They know nothing of one another.
+    const auto pause = static_cast<std::uint64_t>(producers_.back()->pause().count());
+    at(now_ + Duration(static_cast<std::int64_t>(random.next() % pause)),
+       [producer = producers_.back().get()] { producer->go_on(); });
   }
   measure();
 }
@@ -442,7 +449,7 @@ void World::settle_down() {
   std::uint64_t before = 0;
   do {
     before = hand_overs_;
-    run_for(1s);
+    run_for(3s);
   } while (hand_overs_ != before);
 }
 

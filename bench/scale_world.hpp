@@ -97,7 +97,7 @@ class World {
 
   // What happens to hosts.
 
-  /// Until nobody has taken or handed over a shard for a second.
+  /// Until nobody has taken or handed over a shard for three seconds.
   void settle_down();
   /// Shards that nobody has, or somebody who does not live.
   std::size_t orphans();

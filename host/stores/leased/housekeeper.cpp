@@ -108,6 +108,12 @@ bool Housekeeper::leave(HalfDuty& half, Deadline deadline) {
   known->leaving = true;
   beat_at_ = look_at_ = SteadyTime::min();
   do_due(deadline);
+  if (half.owns_any()) {
+    return false;
+  }
+  // Another host that did not know of it yet may have handed a shard to this one meanwhile: that one is passed on.
+  look(deadline);
+  hand_over(*known, deadline);
   return !half.owns_any();
 }
 
@@ -156,7 +162,10 @@ void Housekeeper::do_due(Deadline deadline) {
   if (clock_.steady_now() >= beat_at_ && !beat(deadline)) {
     beat_at_ = clock_.steady_now() + std::min(kRetry, settings_.lease / 10);
   }
-  if (clock_.steady_now() >= look_at_) {
+  // Whom a shard is to go to may have left since the last look.
+  const bool closes =
+      std::any_of(duties_.begin(), duties_.end(), [](const Duty& duty) { return !duty.half->hand_overs().empty(); });
+  if (closes || clock_.steady_now() >= look_at_) {
     look(deadline);
   } else if (clock_.steady_now() >= glance_at_) {
     glance(deadline);

@@ -13,7 +13,9 @@ namespace {
 constexpr std::size_t kLeastPage = 100;
 constexpr std::size_t kMostPage = 1000;
 // Of a claim that has enough already.
-constexpr int kReadsAhead = 2;
+constexpr std::size_t kReadsAhead = 2;
+// Of one that has not.
+constexpr std::size_t kSideBySide = 16;
 
 std::string sort_of(const dynamo::Item& key) {
   const auto* sort = dynamo::find<std::string>(key, attribute::kSort);
@@ -107,25 +109,27 @@ std::optional<Error> OwnedHalf::read(const ClaimRequest& request, Deadline deadl
   const MutexLock turn(reading_);
   std::optional<Error> failure;
   bool any = false;
-  for (int ahead = 0; ahead < kReadsAhead && !deadline.passed(machine_.steady_now());) {
-    std::optional<Job> job;
+  bool some = false;  // can be handed out: what is more is read next time
+  while (!some && !deadline.passed(machine_.steady_now())) {
+    std::vector<Job> jobs;
     {
       const MutexLock lock(mutex_);
-      const bool enough = book_.ready() >= request.max;
-      ahead += enough ? 1 : 0;
-      job = next_job(request, enough);
+      jobs = next_jobs(request, book_.ready() >= request.max ? kReadsAhead : kSideBySide);
     }
-    if (!job) {
+    if (jobs.empty()) {
       break;
     }
-    auto failed = job->order ? read_page(*job, deadline) : read_holds(*job, deadline);
-    any = any || !failed;
-    failure = failed ? std::move(failed) : std::move(failure);
+    for (auto& failed : read_each(jobs, deadline)) {
+      any = any || !failed;
+      failure = failed ? std::move(failed) : std::move(failure);
+    }
+    const MutexLock lock(mutex_);
+    some = book_.ready() > 0;
   }
   return any ? std::nullopt : failure;
 }
 
-std::optional<OwnedHalf::Job> OwnedHalf::next_job(const ClaimRequest& request, bool /*enough*/) {
+std::vector<OwnedHalf::Job> OwnedHalf::next_jobs(const ClaimRequest& request, std::size_t most) {
   const bool strict = rules_.order != Order::none && address().half == Half::standard;
   ShardReader::Known known;
   known.page = std::clamp(request.max * 4, kLeastPage, kMostPage);
@@ -135,8 +139,9 @@ std::optional<OwnedHalf::Job> OwnedHalf::next_job(const ClaimRequest& request, b
       found->second.reader.sweep_by(now.steady);
     }
   }
+  std::vector<Job> jobs;
   auto from = shards_.lower_bound(next_shard_);
-  for (std::size_t i = 0; i < shards_.size(); ++i, ++from) {
+  for (std::size_t i = 0; i < shards_.size() && jobs.size() < most; ++i, ++from) {
     if (from == shards_.end()) {
       from = shards_.begin();
     }
@@ -145,7 +150,8 @@ std::optional<OwnedHalf::Job> OwnedHalf::next_job(const ClaimRequest& request, b
       continue;
     }
     if (strict && !shard.holds_read) {
-      return Job{number, shard.number, std::nullopt};
+      jobs.push_back({number, shard.number, std::nullopt});
+      continue;
     }
     known.bytes = book_.bytes_of(number);
     known.waiting = book_.waiting_in(number);
@@ -158,10 +164,10 @@ std::optional<OwnedHalf::Job> OwnedHalf::next_job(const ClaimRequest& request, b
         shard.holds_read = shard.holds_read && shard.holds.empty();
       }
       next_shard_ = number + 1;
-      return Job{number, shard.number, std::move(order)};
+      jobs.push_back({number, shard.number, std::move(order)});
     }
   }
-  return std::nullopt;
+  return jobs;
 }
 
 Error OwnedHalf::read_failed(const Job& job, const dynamo::Error& error) {
@@ -176,7 +182,32 @@ Error OwnedHalf::read_failed(const Job& job, const dynamo::Error& error) {
   return mapped;
 }
 
-std::optional<Error> OwnedHalf::read_page(const Job& job, Deadline deadline) {
+// Pages of several shards are asked for side by side.
+std::vector<std::optional<Error>> OwnedHalf::read_each(const std::vector<Job>& jobs, Deadline deadline) {
+  std::vector<std::optional<Error>> failures(jobs.size());
+  std::vector<dynamo::QueryRequest> queries;
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    if (jobs[i].order) {
+      queries.push_back(page_query(jobs[i]));
+      places.push_back(i);
+    } else {
+      failures[i] = read_holds(jobs[i], deadline);
+    }
+  }
+  auto pages = parts_.client.query_each(queries, deadline);
+  for (std::size_t k = 0; k < pages.size(); ++k) {
+    const Job& job = jobs[places[k]];
+    if (pages[k]) {
+      page_read(job, std::move(*pages[k]));
+    } else {
+      failures[places[k]] = read_failed(job, pages[k].error());
+    }
+  }
+  return failures;
+}
+
+dynamo::QueryRequest OwnedHalf::page_query(const Job& job) const {
   dynamo::QueryRequest query;
   query.table = place_.table;
   query.key_condition = "#p = :p AND #s BETWEEN :from AND :to";
@@ -188,12 +219,7 @@ std::optional<Error> OwnedHalf::read_page(const Job& job, Deadline deadline) {
   if (job.order->limit > 0) {
     query.limit = static_cast<std::int64_t>(job.order->limit);
   }
-  auto page = parts_.client.query(query, deadline);
-  if (!page) {
-    return read_failed(job, page.error());
-  }
-  page_read(job, std::move(*page));
-  return std::nullopt;
+  return query;
 }
 
 void OwnedHalf::page_read(const Job& job, dynamo::Page page) {

@@ -105,8 +105,9 @@ class OwnedHalf final : public HalfDuty {
 
   Result<void> check(const ClaimRules& rules) const SLUICE_REQUIRES(mutex_);
   std::optional<Error> read(const ClaimRequest& request, Deadline deadline);
-  std::optional<Job> next_job(const ClaimRequest& request, bool enough) SLUICE_REQUIRES(mutex_);
-  std::optional<Error> read_page(const Job& job, Deadline deadline);
+  std::vector<Job> next_jobs(const ClaimRequest& request, std::size_t most) SLUICE_REQUIRES(mutex_);
+  std::vector<std::optional<Error>> read_each(const std::vector<Job>& jobs, Deadline deadline);
+  dynamo::QueryRequest page_query(const Job& job) const;
   std::optional<Error> read_holds(const Job& job, Deadline deadline);
   void page_read(const Job& job, dynamo::Page page);
   Error read_failed(const Job& job, const dynamo::Error& error);

@@ -57,17 +57,34 @@ void OwnedTable::stop(OwnedHalf& half, std::uint32_t source) {
     }
     working_.erase(found);
   }
-  // What is still out keeps its shard until it is settled, or until this host's lease has ended.
-  if (keeper_.leave(half, Deadline::after(machine_, kCall))) {
+  const bool left = leave(half);
+  if (left) {
     keeper_.forget(half);
   }
+  // Where something is left to be handed over, the thread goes on with it.
   std::jthread thread;
   {
     const MutexLock lock(mutex_);
-    if (working_.empty()) {
+    if (left && working_.empty()) {
       thread = std::move(thread_);
     }
   }
+}
+
+bool OwnedTable::leave(OwnedHalf& half) {
+  const Deadline deadline = Deadline::after(machine_, kLeave);
+  Duration pause = kLeavePause;
+  for (int tries = 1; !keeper_.leave(half, deadline.earlier(Deadline::after(machine_, kCall))); ++tries) {
+    // What is still out keeps its shard until it is settled, or until this host's lease has ended.
+    const SteadyTime now = machine_.steady_now();
+    if (half.figures(now).in_flight > 0 || tries == kLeaveTries || deadline.passed(now)) {
+      return false;
+    }
+    const MutexLock lock(mutex_);
+    stopped_.wait_until(mutex_, machine_.machine_time(now + pause), [] { return false; });
+    pause = std::min(pause * 2, kCall / 10);
+  }
+  return true;
 }
 
 void OwnedTable::tend(Deadline deadline) {

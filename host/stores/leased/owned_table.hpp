@@ -44,9 +44,15 @@ class OwnedTable {
   std::optional<SteadyTime> due_at() const;
 
  private:
-  static constexpr Duration kCall = std::chrono::seconds(5);        ///< the longest that one turn takes
+  static constexpr Duration kCall = std::chrono::seconds(5);    ///< the longest that one turn takes
+  static constexpr Duration kLeave = std::chrono::seconds(10);  ///< the longest that a stop tries to hand over
+  static constexpr int kLeaveTries = 25;
+  static constexpr Duration kLeavePause = std::chrono::milliseconds(50);  ///< between the first tries; grows
   static constexpr Duration kNap = std::chrono::milliseconds(100);  ///< the thread looks so often whether it is time
 
+  /// Hands over what the half owns, again and again until that has succeeded, or waits for what is still out. True: the
+  /// half owns nothing any more.
+  bool leave(OwnedHalf& half);
   void run(const std::stop_token& stop);
 
   // Fixed after construction.

@@ -249,6 +249,8 @@ void ShardReader::all_done(const ReadOrder& order, const ReadAnswer& answer) {
 void ShardReader::look_ended(bool found, SteadyTime now) {
   if (rung_ && !found) {
     vain_until_ = std::max(now, vain_until_) + kVainRing;
+  } else if (rung_ && vain_until_ > now) {
+    vain_until_ -= kVainRing;
   }
   rung_ = rung_ && !found && again_ < kMostAgain;
   again_ *= 2;

@@ -138,6 +138,43 @@ TEST(OwnersTest, AHostThatStopsHandsEverythingOverBeforeItReturns) {
   EXPECT_EQ(shares(world)["b/1"], 8);
 }
 
+TEST(OwnersTest, AStopThatTheTableHoldsUpHandsEverythingOverAllTheSame) {
+  OwnerWorld world({});
+  OwnerHost& a = world.add("a/1");
+  world.add("b/1");
+  world.pass(3s);
+  ASSERT_EQ(shares(world)["a/1"], 4);
+  // More than the client asks again for by itself.
+  world.model.inject(
+      model::Fault::refuse,
+      [](const std::string& operation, const std::string& body) {
+        return operation == "PutItem" && body.find("orders@") != std::string::npos;
+      },
+      60);
+  a.stop();
+  a.kill();
+  EXPECT_EQ(shares(world)["b/1"], 8);
+}
+
+TEST(OwnersTest, AShardIsNotHandedOverToAHostThatHasLeftMeanwhile) {
+  OwnerWorld world({.shards = 2});
+  world.send(2, 100, {}, {}, 0);
+  world.send(2, 100, {}, {}, 1);
+  OwnerHost& a = world.add("a/1");
+  const auto held = a.claim(10);
+  ASSERT_THAT(held, SizeIs(4));
+  OwnerHost& b = world.add("b/1");
+  ASSERT_TRUE(world.pass_until([&] { return b.half().expects(); }, 2s));
+  world.pass(1s);  // the first knows whose a shard is to be
+  b.stop();
+  b.kill();
+  for (const Delivery& delivery : held) {
+    EXPECT_EQ(a.settle(delivery, CompletionAction::remove).status, SettleStatus::applied);
+  }
+  EXPECT_EQ(shares(world)["a/1"], 2);
+  EXPECT_EQ(shares(world)["b/1"], 0);
+}
+
 TEST(OwnersTest, TheLastHostLeavesThemToNobodyAndTheNextTakesThemCleanly) {
   OwnerWorld world({});
   OwnerHost& a = world.add("a/1");

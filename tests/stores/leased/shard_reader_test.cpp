@@ -152,5 +152,21 @@ TEST_F(ShardReaderTest, RingsInVainComeLessOftenInTheEnd) {
   EXPECT_GE(looks, 40);
 }
 
+TEST_F(ShardReaderTest, WhereHalfOfTheRingsBringSomethingTheyAreHeededEvery20Milliseconds) {
+  ShardReader reader(at(0s).steady, false);
+  run_dry(reader, 0s, {});
+  int looks = 0;
+  for (Duration now{}; now < 10s; now += 5ms) {
+    reader.rung(at(now).steady);
+    while (const auto order = reader.next({}, at(now))) {
+      ++looks;
+      ReadAnswer answer;
+      answer.fresh = answer.due = looks % 2 == 0 ? 1 : 0;
+      reader.done(*order, answer, at(now).steady);
+    }
+  }
+  EXPECT_GE(looks, 300) << "a look in vain is made again after a longer pause";
+}
+
 }  // namespace
 }  // namespace sluice::queue::leased
