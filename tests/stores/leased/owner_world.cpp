@@ -15,24 +15,6 @@ using queue::CompletionAction;
 using queue::SettleResult;
 using queue::SettleStatus;
 
-/// Nobody borrows here.
-class NoBorrower final : public queue::Source {
- public:
-  const queue::SourceTraits& traits() const override { return traits_; }
-  void start(queue::SourceEvents) override {}
-  void stop() override {}
-  Result<queue::Claimed> claim(const queue::ClaimRequest&, Deadline) override { return queue::Claimed{}; }
-  std::vector<SettleResult> settle(std::span<const Completion> completions, Deadline) override {
-    return {completions.size(), {SettleStatus::lost, {}}};
-  }
-  std::vector<queue::ExtendResult> extend(std::span<const queue::Receipt> receipts, Duration, Deadline) override {
-    return std::vector<queue::ExtendResult>(receipts.size());
-  }
-
- private:
-  const queue::SourceTraits traits_{.lease_per_delivery = false, .attempts_at_claim = false};
-};
-
 dynamo::ClientOptions client_options() {
   dynamo::ClientOptions options;
   options.region = "us-east-1";
@@ -48,25 +30,31 @@ OwnerHost::OwnerHost(const WorldPlan& plan, const std::string& incarnation, mode
       random_(plan.seed * 1000 + std::hash<std::string>()(incarnation) % 1000),
       credentials_(incarnation),
       transport_(model, clock),
-      client_(std::make_unique<dynamo::Client>(client_options(), transport_, credentials_, clock, random_)),
+      client_(std::make_unique<dynamo::Client>(client_options(), wire_, credentials_, clock, random_)),
       table_clock_(*client_, clock, {}),
       runner_(*client_, clock, random_),
       nonces_(incarnation, random_),
       locate_([](const std::string& queue) {
         return queue::dynamomq::QueueTable{queue, kOwnersTable, "", "us-east-1"};
       }),
-      place_(locate_(kOwnersQueue)) {
+      layouts_([this](const std::string& queue) { return leased::make_leased_layout(parts_, locate_(queue), {}); }),
+      place_(locate_(kOwnersQueue)),
+      parts_{*client_, table_clock_, runner_, nonces_, locate_, layouts_} {
   const auto warn = [this](const std::string& line) { warnings.push_back(line); };
-  const queue::dynamomq::StoreParts parts{*client_, table_clock_, runner_, nonces_, locate_, layouts_};
   table_ = std::make_unique<leased::OwnedTable>(
       leased::OwnedTable::Settings{.keeping = {.table = kOwnersTable, .host = name, .lease = plan.lease, .warn = warn},
                                    .own_thread = false},
-      parts, clock, random_);
+      parts_, clock, random_);
   half_ = &table_->half(
       {.address = {kOwnersQueue, queue::Half::standard}, .shards = plan.shards, .warn = warn}, place_,
       {.settle = [this](std::span<const Completion> completions, std::span<const std::optional<leased::Held>> held,
-                        Deadline deadline) { return write(completions, held, deadline); }});
-  source_ = std::make_unique<leased::LeasedSource>(*table_, *half_, std::make_unique<NoBorrower>(), doorbell_, clock);
+                        Deadline deadline) {
+        return leased::LeasedWriter(parts_, place_, queue::Half::standard, state_).settle(completions, held, deadline);
+      }});
+  auto borrower = std::make_unique<leased::LeasedBorrower>(
+      parts_, place_, queue::Half::standard, state_,
+      [shards = plan.shards](Deadline) { return Result<std::uint32_t>(shards); });
+  source_ = std::make_unique<leased::LeasedSource>(*table_, *half_, std::move(borrower), doorbell_, clock);
 }
 
 void OwnerHost::start() {
@@ -122,49 +110,6 @@ std::vector<SettleResult> OwnerHost::settle(const std::vector<Completion>& compl
   return results;
 }
 
-std::vector<SettleResult> OwnerHost::write(std::span<const Completion> completions,
-                                           std::span<const std::optional<leased::Held>> held, Deadline deadline) {
-  std::vector<leased::RecordWrite> writes;
-  const WallTime now = table_clock_.wall_now();
-  for (std::size_t i = 0; i < completions.size(); ++i) {
-    const leased::Held& one = *held[i];
-    const leased::Fenced fenced{one.place, one.version};
-    if (completions[i].action == CompletionAction::remove || completions[i].action == CompletionAction::dead_letter) {
-      writes.push_back(leased::remove_message(kOwnersTable, fenced));
-      continue;
-    }
-    auto change = leased::put_off(completions[i].delay > Duration::zero() ? std::optional(now + completions[i].delay)
-                                                                          : std::nullopt);
-    const std::uint32_t count = one.receive_count;
-    const bool release = completions[i].action == CompletionAction::release;
-    change.set.emplace_back(
-        leased::attribute::kReceiveCount,
-        dynamo::AttributeValue::number(one.counted ? count - (release ? 1 : 0) : count + (release ? 0 : 1)));
-    change.set.emplace_back(leased::attribute::kSuspect,
-                            dynamo::AttributeValue::number(completions[i].suspect ? 1 : 0));
-    writes.push_back(leased::update_message(kOwnersTable, fenced, nonces_.next(), now, change));
-  }
-  const auto outcomes = runner_.run(std::move(writes), queue::dynamomq::Repetition::until_known, deadline);
-  std::vector<SettleResult> results(completions.size());
-  for (std::size_t i = 0; i < completions.size(); ++i) {
-    using queue::dynamomq::StatementFate;
-    const bool removal = completions[i].action == CompletionAction::remove;
-    const std::pair key{completions[i].receipt.id, held[i]->version};
-    const bool mine = outcomes[i].repeated || doubtful_.contains(key);
-    if (outcomes[i].fate == StatementFate::done && (!removal || mine || !outcomes[i].item.empty())) {
-      results[i].status = SettleStatus::applied;
-    } else if (outcomes[i].fate == StatementFate::done || outcomes[i].fate == StatementFate::refused) {
-      results[i].status = removal && mine ? SettleStatus::applied : SettleStatus::lost;
-    } else {
-      results[i].status = SettleStatus::failed;
-      if (outcomes[i].fate == StatementFate::unknown) {
-        doubtful_.insert(key);
-      }
-    }
-  }
-  return results;
-}
-
 OwnerWorld::OwnerWorld(const WorldPlan& world_plan)
     : plan(world_plan),
       model(clock, world_plan.seed, world_plan.model),
@@ -195,6 +140,15 @@ void OwnerWorld::put(dynamo::Item item) {
   request.item = std::move(item);
   if (const auto made = outside_.client().put_item(request, Deadline::never()); !made) {
     throw std::runtime_error("cannot be put: " + made.error().message);
+  }
+}
+
+void OwnerWorld::remove(dynamo::Item key) {
+  dynamo::DeleteItemRequest request;
+  request.table = kOwnersTable;
+  request.key = std::move(key);
+  if (const auto made = outside_.client().delete_item(request, Deadline::never()); !made) {
+    throw std::runtime_error("cannot be removed: " + made.error().message);
   }
 }
 

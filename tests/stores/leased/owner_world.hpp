@@ -12,6 +12,8 @@
 #include "base/random.hpp"
 #include "dynamo/client.hpp"
 #include "host/queue/doorbell.hpp"
+#include "host/stores/leased/leased_borrower.hpp"
+#include "host/stores/leased/leased_layout.hpp"
 #include "host/stores/leased/leased_source.hpp"
 #include "host/stores/leased/owned_table.hpp"
 #include "tests/support/dynamodb_model/fixed_credentials.hpp"
@@ -51,7 +53,31 @@ struct WorldPlan {
   model::ModelSettings model{};
 };
 
-/// One process that works on the queue, on the thread of whoever calls it.
+/// One machine's way to the table: it may be cut, and others may act just before a request of this host goes off.
+class MachineWire final : public dynamo::HttpTransport {
+ public:
+  explicit MachineWire(dynamo::HttpTransport& next) : next_(next) {}
+
+  void send(dynamo::HttpRequest request, Deadline deadline, Callback done) override {
+    if (cut_) {
+      return done(dynamo::Error(dynamo::ErrorKind::transport, "there is no way to the table"));
+    }
+    if (before_) {
+      before_(request);
+    }
+    next_.send(std::move(request), deadline, std::move(done));
+  }
+  void cut(bool so) { cut_ = so; }
+  void before(std::function<void(const dynamo::HttpRequest&)> hook) { before_ = std::move(hook); }
+
+ private:
+  dynamo::HttpTransport& next_;
+  bool cut_ = false;
+  std::function<void(const dynamo::HttpRequest&)> before_;
+};
+
+/// One process that works on the queue, on the thread of whoever calls it: the product's own source, writer and
+/// borrower.
 class OwnerHost {
  public:
   OwnerHost(const WorldPlan& plan, const std::string& name, model::Model& model, const Clock& world);
@@ -81,29 +107,30 @@ class OwnerHost {
   bool has(const queue::Receipt& receipt) const;
   int readies = 0;
   dynamo::Client& client() { return *client_; }
+  MachineWire& wire() { return wire_; }
 
  private:
   bool keeper_holds();
   void forget(const queue::Receipt& receipt);
-  std::vector<queue::SettleResult> write(std::span<const queue::Completion> completions,
-                                         std::span<const std::optional<queue::leased::Held>> held, Deadline deadline);
 
   const WorldPlan plan_;
   SeededRandom random_;
   model::FixedCredentials credentials_;
   model::ModelTransport transport_;
+  MachineWire wire_{transport_};
   std::unique_ptr<dynamo::Client> client_;
   queue::dynamomq::TableClock table_clock_;
   queue::dynamomq::StatementRunner runner_;
   queue::dynamomq::NonceSource nonces_;
   queue::dynamomq::QueueLocator locate_;
-  queue::dynamomq::EffectLayouts layouts_{};  ///< nobody has effects here
+  queue::dynamomq::EffectLayouts layouts_;
   queue::dynamomq::QueueTable place_;
+  queue::dynamomq::StoreParts parts_;
+  queue::leased::WriterState state_;
   queue::Doorbell doorbell_;
   std::unique_ptr<queue::leased::OwnedTable> table_;
   queue::leased::OwnedHalf* half_ = nullptr;
   std::unique_ptr<queue::leased::LeasedSource> source_;
-  std::set<std::pair<std::string, std::int64_t>> doubtful_;  ///< removals of which nobody knows what came of them
   bool dead_ = false;
 };
 
@@ -118,6 +145,7 @@ class OwnerWorld {
                                 const std::string& group = {}, std::optional<std::uint32_t> shard = {},
                                 queue::Priority priority = queue::Priority::normal);
   void put(dynamo::Item item);
+  void remove(dynamo::Item key);
   std::optional<dynamo::Item> item(const std::string& partition, const std::string& sort);
   std::vector<dynamo::Item> messages();
   /// By shard, as the items of the standard half say.
