@@ -131,6 +131,9 @@ void ShardBook::sweep_begins(std::uint32_t shard) {
     if (line.cut && line.waiting.size() < kLeftOfALine && line.cut->second.first == shard) {
       line.cut.reset();
     }
+    if (line.doubt == Line::Doubt::waits && line.doubtful_shard == shard) {
+      line.doubt = Line::Doubt::swept;
+    }
   }
 }
 
@@ -141,6 +144,16 @@ void ShardBook::swept(std::uint32_t shard, SteadyTime began) {
       erase(found);
     }
     found = next;
+  }
+  std::vector<std::string> sure;
+  for (auto& [name, line] : lines_) {
+    if (line.doubt == Line::Doubt::swept && line.doubtful_shard == shard) {
+      line.doubt = Line::Doubt::none;
+      sure.push_back(name);
+    }
+  }
+  for (const std::string& name : sure) {
+    look_after(name);
   }
 }
 
@@ -265,6 +278,10 @@ void ShardBook::returned(const Spot& spot, const Return& what, WallTime now, Ste
   const std::string name = lined ? line_of(entry) : std::string();
   if (what.kind == Return::Kind::unknown) {
     unswept_.insert(entry.shard);
+    if (lined && strict()) {
+      lines_[name].doubt = Line::Doubt::waits;
+      lines_[name].doubtful_shard = entry.shard;
+    }
   }
   if (what.kind != Return::Kind::back || !shards_.at(entry.shard).open) {
     erase(found);

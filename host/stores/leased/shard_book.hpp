@@ -129,6 +129,9 @@ class ShardBook {
     WallTime served_at{};
     std::optional<Position> cut{};  ///< what follows from there on is not in memory
     Entry* offered = nullptr;
+    /// What became of its head is not known: it waits until a sweep of that shard has found it, or has not.
+    enum class Doubt { none, waits, swept } doubt = Doubt::none;
+    std::uint32_t doubtful_shard = 0;
   };
   struct Shard {
     std::size_t entries = 0;

@@ -94,7 +94,8 @@ void ShardBook::look_after(const std::string& name) {
   }
   Line& line = found->second;
   Entry* head = line.waiting.empty() ? nullptr : line.waiting.begin()->second;
-  if (head != nullptr && strict() && (line.out > 0 || head->timed || is_held(name))) {
+  const bool doubtful = line.doubt != Line::Doubt::none;
+  if (head != nullptr && strict() && (line.out > 0 || doubtful || head->timed || is_held(name))) {
     head = nullptr;
   }
   if (line.offered != nullptr && line.offered != head) {
@@ -110,7 +111,7 @@ void ShardBook::look_after(const std::string& name) {
   }
   if (line.waiting.empty() && line.cut && line.out == 0) {
     unswept_.insert(line.cut->second.first);
-  } else if (line.waiting.empty() && !line.cut && line.out == 0) {
+  } else if (line.waiting.empty() && !line.cut && line.out == 0 && !doubtful) {
     lines_.erase(found);
   }
 }

@@ -85,6 +85,30 @@ TEST_F(ShardBookTest, WhatComesBackWaitsForItsTime) {
   EXPECT_THAT(take(), ElementsAre("1"));
 }
 
+TEST_F(ShardBookTest, AGroupWaitsUntilItIsKnownWhatBecameOfItsHead) {
+  book_.rules({.order = Order::group}, wall(100s));
+  const auto first = item("a1", 1s, "a");
+  const auto second = item("a2", 2s, "a");
+  admit(first);
+  admit(second);
+  const auto lose_sight = [&] {
+    EXPECT_THAT(take(), ElementsAre("a1"));
+    book_.returned({0, sorts_.at("a1")}, {.kind = Return::Kind::unknown, .version = 1}, wall(100s), steady(100s));
+    EXPECT_THAT(take(), IsEmpty()) << "it may be there still, and goes first then";
+    EXPECT_THAT(book_.take_unswept(), ElementsAre(0U));
+    book_.sweep_begins(0);
+    EXPECT_THAT(take(), IsEmpty());
+  };
+  lose_sight();
+  EXPECT_EQ(admit(first, 103s), ShardBook::Admission::fresh);
+  admit(second, 103s);
+  book_.swept(0, steady(103s));
+  lose_sight();
+  admit(second, 106s);
+  book_.swept(0, steady(106s));
+  EXPECT_THAT(take(), ElementsAre("a2"));
+}
+
 TEST_F(ShardBookTest, AGroupGoesOneAfterTheOtherAndStarvesNoOther) {
   book_.rules({.order = Order::group}, wall(100s));
   for (const char* id : {"a1", "a2", "a3"}) {
