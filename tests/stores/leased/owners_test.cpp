@@ -21,6 +21,7 @@ using ::testing::SizeIs;
 
 std::vector<std::string> ids_of(const std::vector<Delivery>& deliveries) {
   std::vector<std::string> ids;
+  ids.reserve(deliveries.size());
   for (const Delivery& delivery : deliveries) {
     ids.push_back(delivery.message.id);
   }
@@ -45,6 +46,7 @@ std::size_t work_off(OwnerHost& host, std::size_t most = 100'000) {
       break;
     }
     std::vector<queue::Completion> completions;
+    completions.reserve(claimed.size());
     for (const Delivery& delivery : claimed) {
       completions.push_back({.receipt = delivery.receipt});
     }

@@ -173,6 +173,7 @@ TEST_F(LeasedQueuesTest, AGroupLiesInOneShard) {
 
 TEST_F(LeasedQueuesTest, ListsByTimeAcrossShardsAndPrioritiesInEitherDirection) {
   std::vector<std::string> ids;
+  ids.reserve(60);
   for (int i = 0; i < 60; ++i) {
     ids.push_back(send({.id = {}, .body = "x", .priority = static_cast<Priority>(i % 4)}));
   }
