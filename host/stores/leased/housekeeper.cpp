@@ -5,6 +5,7 @@
 
 #include "base/guard.hpp"
 #include "host/stores/leased/leased_record.hpp"
+#include "host/stores/leased/partition_reads.hpp"
 
 namespace sluice::queue::leased {
 namespace {
@@ -249,23 +250,12 @@ bool Housekeeper::listen_at(const std::string& bell, Deadline deadline) {
 
 std::optional<std::vector<dynamo::Item>> Housekeeper::read_partition(const std::string& partition, bool consistent,
                                                                      Deadline deadline) {
-  dynamo::QueryRequest request;
-  request.table = settings_.table;
-  request.key_condition = "#p = :p";
-  request.names.emplace("#p", std::string(attribute::kPartition));
-  request.values.emplace(":p", partition);
-  request.consistent = consistent;
-  std::vector<dynamo::Item> items;
-  do {
-    auto page = client_.query(request, deadline);
-    if (!page) {
-      trouble("partition '" + partition + "' cannot be read", page.error());
-      return std::nullopt;
-    }
-    std::move(page->items.begin(), page->items.end(), std::back_inserter(items));
-    request.exclusive_start_key = std::move(page->last_evaluated_key);
-  } while (!request.exclusive_start_key.empty());
-  return items;
+  auto items = leased::read_partition(client_, settings_.table, partition, consistent, deadline);
+  if (!items) {
+    trouble("partition '" + partition + "' cannot be read", items.error());
+    return std::nullopt;
+  }
+  return std::move(*items);
 }
 
 std::optional<std::vector<Heartbeat>> Housekeeper::read_beats(bool consistent, Deadline deadline) {

@@ -8,6 +8,8 @@
 #include "host/stores/dynamomq/table_errors.hpp"
 #include "host/stores/dynamomq/times.hpp"
 #include "host/stores/leased/leased_writes.hpp"
+#include "host/stores/leased/ownership_items.hpp"
+#include "host/stores/leased/partition_reads.hpp"
 
 namespace sluice::queue::leased {
 
@@ -22,58 +24,29 @@ constexpr std::int64_t kLeastLook = 25;
 constexpr int kMostPages = 10;
 constexpr std::uint64_t kTables = 100'000'000;
 
-bool is_owned(const dynamo::Item& item) {
-  const auto* owner = dynamo::find<std::string>(item, attribute::kOwner);
-  return owner != nullptr && !owner->empty();
-}
-
-std::int64_t epoch_of(const dynamo::Item& item) {
-  const auto* epoch = dynamo::find<dynamo::Number>(item, attribute::kEpoch);
-  return epoch == nullptr ? 0 : std::strtoll(epoch->text.c_str(), nullptr, 10);
-}
-
-dynamo::QueryRequest partition_query(const std::string& table, const std::string& partition) {
-  dynamo::QueryRequest query;
-  query.table = table;
-  query.key_condition = "#p = :p";
-  query.names.emplace("#p", attribute::kPartition);
-  query.values.emplace(":p", partition);
-  query.consistent = true;
-  return query;
-}
-
 }  // namespace
 
 struct LeasedBorrower::Attempt {
   std::vector<Delivery> deliveries;
   std::map<std::string, std::size_t> turns;  ///< in which order they were chosen, by id
+  std::optional<Duration> next_due;
   std::optional<Error> error;
 };
 
 dynamo::Result<LeasedBorrower::Standing> LeasedBorrower::look(std::uint32_t shards, Deadline deadline) const {
-  Standing standing;
-  std::map<std::uint32_t, dynamo::Item> items;
-  dynamo::QueryRequest query = partition_query(place_.table, ownership_partition(place_.queue, half_));
-  do {
-    auto page = parts_.client.query(query, deadline);
-    if (!page) {
-      return page.error();
-    }
-    for (dynamo::Item& item : page->items) {
-      const std::string sort = Place::of(item).sort;
-      standing.ordered = standing.ordered || sort == kOrderedKey;
-      if (const auto shard = shard_of_ownership(sort)) {
-        items.emplace(*shard, std::move(item));
-      }
-    }
-    query.exclusive_start_key = std::move(page->last_evaluated_key);
-  } while (!query.exclusive_start_key.empty());
+  const auto items =
+      read_partition(parts_.client, place_.table, ownership_partition(place_.queue, half_), true, deadline);
+  if (!items) {
+    return items.error();
+  }
+  const OwnershipPage page = decode_ownership(*items);
+  Standing standing{.free = {}, .ordered = page.ordered};
   for (std::uint32_t shard = 0; shard < shards; ++shard) {
-    const auto found = items.find(shard);
-    if (found == items.end()) {
+    const auto row = page.rows.find(shard);
+    if (row == page.rows.end()) {
       standing.free.push_back({shard, std::nullopt});
-    } else if (!is_owned(found->second)) {
-      standing.free.push_back({shard, epoch_of(found->second)});
+    } else if (row->second.value.owner.empty()) {
+      standing.free.push_back({shard, row->second.value.epoch});
     }
   }
   return standing;
@@ -87,7 +60,7 @@ dynamo::Result<void> LeasedBorrower::read(const Shard& shard, const ClaimRequest
   const auto enough =
       in_turns ? kLookInTurns
                : std::max(kLeastLook, static_cast<std::int64_t>(std::min<std::size_t>(request.max, 500)) * 2);
-  dynamo::QueryRequest query = partition_query(place_.table, partition_of(place_.queue, half_, shard.number));
+  dynamo::QueryRequest query = partition_query(place_.table, partition_of(place_.queue, half_, shard.number), true);
   query.key_condition += " AND #s BETWEEN :from AND :to";
   query.names.emplace("#s", attribute::kSort);
   query.values.emplace(":from", first_sort_key(Priority::critical, {}));
@@ -130,31 +103,6 @@ dynamo::Result<void> LeasedBorrower::read(const Shard& shard, const ClaimRequest
   return {};
 }
 
-dynamo::Result<void> LeasedBorrower::read_holds(const Shard& shard, std::set<std::string>& held,
-                                                Deadline deadline) const {
-  dynamo::QueryRequest query = partition_query(place_.table, hold_partition_of(place_.queue, shard.number));
-  do {
-    auto page = parts_.client.query(query, deadline);
-    if (!page) {
-      return page.error();
-    }
-    for (const dynamo::Item& item : page->items) {
-      if (const auto* group = dynamo::find<std::string>(item, attribute::kGroup)) {
-        held.insert(*group);
-      }
-    }
-    query.exclusive_start_key = std::move(page->last_evaluated_key);
-  } while (!query.exclusive_start_key.empty());
-  return {};
-}
-
-// Whoever claims without a word of the order keeps to it from then on.
-void LeasedBorrower::mark_ordered(Deadline deadline) const {
-  dynamo::PutItemRequest mark{.table = place_.table,
-                              .item = Place{ownership_partition(place_.queue, half_), std::string(kOrderedKey)}.key()};
-  parts_.client.put_item(mark, deadline);  // the next claim tries again
-}
-
 Result<Claimed> LeasedBorrower::claim(const ClaimRequest& request, Deadline deadline) {
   if (const auto sure = parts_.clock.be_sure(place_, request.visibility / 2, deadline); !sure) {
     return sure.error();
@@ -169,47 +117,13 @@ Result<Claimed> LeasedBorrower::claim(const ClaimRequest& request, Deadline dead
     return shards.error();
   }
   Attempt attempt;
-  Claimed claimed;
-  for (int round = 0; request.max > 0 && round < kMaxRounds; ++round) {
-    const auto standing = look(*shards, deadline);
-    if (!standing) {
-      return store_error(place_, standing.error());
+  bool again = request.max > 0;
+  for (int round = 0; again && round < kMaxRounds; ++round) {
+    const auto all = claim_once(*shards, request, attempt, deadline);
+    if (!all) {
+      return all.error();
     }
-    const bool ordered = standing->ordered || request.rules.order == Order::group;
-    if (request.rules.order == Order::group && !standing->ordered) {
-      mark_ordered(deadline);
-    }
-    std::vector<Borrowable> found;
-    BorrowChoice::Asked asked{.request = request, .ordered = ordered, .now = parts_.clock.wall_now()};
-    const bool in_turns = ordered || request.rules.fair || request.rules.order != Order::none;
-    for (const Shard& shard : standing->free) {
-      auto answer = read(shard, request, in_turns, found, deadline);
-      if (answer && ordered && half_ == Half::standard) {
-        answer = read_holds(shard, asked.held, deadline);
-      }
-      if (!answer) {
-        return store_error(place_, answer.error());
-      }
-    }
-    BorrowChoice::Choice choice;
-    {
-      const MutexLock lock(mutex_);
-      choice = choice_.choose(found, asked);
-    }
-    claimed.next_due = choice.chosen.size() < request.max ? choice.next_due : std::nullopt;
-    for (const Borrowable* one : choice.chosen) {
-      attempt.turns.emplace(one->candidate.id, attempt.turns.size());
-    }
-    bool all = true;
-    for (const Shard& shard : standing->free) {
-      std::vector<Borrowable*> of_shard;
-      std::copy_if(choice.chosen.begin(), choice.chosen.end(), std::back_inserter(of_shard),
-                   [&](const Borrowable* one) { return one->shard == shard.number; });
-      all = claim_of_shard(shard, std::move(of_shard), request, attempt, deadline) && all;
-    }
-    if (all || !attempt.deliveries.empty() || attempt.error) {
-      break;
-    }
+    again = !*all && attempt.deliveries.empty() && !attempt.error;
   }
   if (attempt.deliveries.empty() && attempt.error) {
     return *attempt.error;
@@ -217,8 +131,51 @@ Result<Claimed> LeasedBorrower::claim(const ClaimRequest& request, Deadline dead
   std::sort(attempt.deliveries.begin(), attempt.deliveries.end(), [&](const Delivery& left, const Delivery& right) {
     return attempt.turns.at(left.receipt.id) < attempt.turns.at(right.receipt.id);
   });
-  claimed.deliveries = std::move(attempt.deliveries);
-  return claimed;
+  return Claimed{std::move(attempt.deliveries), attempt.next_due};
+}
+
+Result<bool> LeasedBorrower::claim_once(std::uint32_t shards, const ClaimRequest& request, Attempt& attempt,
+                                        Deadline deadline) {
+  const auto standing = look(shards, deadline);
+  if (!standing) {
+    return store_error(place_, standing.error());
+  }
+  const bool ordered = standing->ordered || request.rules.order == Order::group;
+  if (request.rules.order == Order::group && !standing->ordered) {
+    parts_.client.put_item(ordered_mark(place_, half_), deadline);  // the next claim tries again
+  }
+  std::vector<Borrowable> found;
+  BorrowChoice::Asked asked{.request = request, .ordered = ordered, .now = parts_.clock.wall_now()};
+  const bool in_turns = ordered || request.rules.fair || request.rules.order != Order::none;
+  for (const Shard& shard : standing->free) {
+    if (const auto answer = read(shard, request, in_turns, found, deadline); !answer) {
+      return store_error(place_, answer.error());
+    }
+    if (ordered && half_ == Half::standard) {
+      auto groups = read_held_groups(parts_.client, place_, shard.number, deadline);
+      if (!groups) {
+        return store_error(place_, groups.error());
+      }
+      asked.held.merge(*groups);
+    }
+  }
+  BorrowChoice::Choice choice;
+  {
+    const MutexLock lock(mutex_);
+    choice = choice_.choose(found, asked);
+  }
+  attempt.next_due = choice.chosen.size() < request.max ? choice.next_due : std::nullopt;
+  for (const Borrowable* one : choice.chosen) {
+    attempt.turns.emplace(one->candidate.id, attempt.turns.size());
+  }
+  bool all = true;
+  for (const Shard& shard : standing->free) {
+    std::vector<Borrowable*> of_shard;
+    std::copy_if(choice.chosen.begin(), choice.chosen.end(), std::back_inserter(of_shard),
+                 [&](const Borrowable* one) { return one->shard == shard.number; });
+    all = claim_of_shard(shard, std::move(of_shard), request, attempt, deadline) && all;
+  }
+  return all;
 }
 
 bool LeasedBorrower::claim_of_shard(const Shard& shard, std::vector<Borrowable*> wanted, const ClaimRequest& request,

@@ -67,8 +67,8 @@ class LeasedBorrower final : public Source {
   dynamo::Result<Standing> look(std::uint32_t shards, Deadline deadline) const;
   dynamo::Result<void> read(const Shard& shard, const ClaimRequest& request, bool in_turns,
                             std::vector<Borrowable>& found, Deadline deadline) const;
-  dynamo::Result<void> read_holds(const Shard& shard, std::set<std::string>& held, Deadline deadline) const;
-  void mark_ordered(Deadline deadline) const;
+  /// One look and what it brings. False: some of what was chosen has gone to somebody else.
+  Result<bool> claim_once(std::uint32_t shards, const ClaimRequest& request, Attempt& attempt, Deadline deadline);
   /// False: some of them have gone to somebody else, or cannot be claimed.
   bool claim_of_shard(const Shard& shard, std::vector<Borrowable*> wanted, const ClaimRequest& request,
                       Attempt& attempt, Deadline deadline);

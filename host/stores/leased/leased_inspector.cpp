@@ -8,6 +8,7 @@
 #include "host/queue/message_errors.hpp"
 #include "host/stores/dynamomq/overview_count.hpp"
 #include "host/stores/leased/owner_figures.hpp"
+#include "host/stores/leased/partition_reads.hpp"
 
 namespace sluice::queue::leased {
 namespace {
@@ -133,21 +134,11 @@ Result<std::optional<QueueStats>> LeasedInspector::announced(Half half, Deadline
   if (!shards) {
     return shards.error();
   }
-  dynamo::QueryRequest query;
-  query.table = queue_.place.table;
-  query.key_condition = "#p = :p";
-  query.names.emplace("#p", attribute::kPartition);
-  query.values.emplace(":p", std::string(kHosts));
-  std::vector<dynamo::Item> heartbeats;
-  do {
-    auto page = parts_.store.client.query(query, deadline);
-    if (!page) {
-      return dynamomq::store_error(queue_.place, page.error());
-    }
-    std::move(page->items.begin(), page->items.end(), std::back_inserter(heartbeats));
-    query.exclusive_start_key = std::move(page->last_evaluated_key);
-  } while (!query.exclusive_start_key.empty());
-  return announced_stats(heartbeats, half_name(queue_.place.queue, half), shards->most_ever,
+  const auto heartbeats = read_partition(parts_.store.client, queue_.place.table, std::string(kHosts), false, deadline);
+  if (!heartbeats) {
+    return dynamomq::store_error(queue_.place, heartbeats.error());
+  }
+  return announced_stats(*heartbeats, half_name(queue_.place.queue, half), shards->most_ever,
                          parts_.store.clock.wall_now());
 }
 

@@ -7,6 +7,7 @@
 #include "host/stores/leased/leased_record.hpp"
 #include "host/stores/leased/leased_schema.hpp"
 #include "host/stores/leased/ownership_items.hpp"
+#include "host/stores/leased/partition_reads.hpp"
 
 namespace sluice::queue::leased {
 namespace {
@@ -43,24 +44,16 @@ std::string bell_of(const dynamomq::QueueTable& place, Half half) {
 
 Result<std::vector<wake::Announcement>> read_bells(const dynamomq::StoreParts& parts, const dynamomq::QueueTable& place,
                                                    Deadline deadline) {
-  dynamo::QueryRequest query;
-  query.table = place.table;
-  query.key_condition = "#p = :p";
-  query.names.emplace("#p", attribute::kPartition);
-  query.values.emplace(":p", std::string(kHosts));
+  const auto hosts = read_partition(parts.client, place.table, std::string(kHosts), false, deadline);
+  if (!hosts) {
+    return dynamomq::store_error(place, hosts.error());
+  }
   std::vector<wake::Announcement> announcements;
-  do {
-    auto page = parts.client.query(query, deadline);
-    if (!page) {
-      return dynamomq::store_error(place, page.error());
+  for (const dynamo::Item& host : *hosts) {
+    if (auto told = announcement_of(place.table, host)) {
+      announcements.push_back(std::move(*told));
     }
-    for (const dynamo::Item& item : page->items) {
-      if (auto told = announcement_of(place.table, item)) {
-        announcements.push_back(std::move(*told));
-      }
-    }
-    query.exclusive_start_key = std::move(page->last_evaluated_key);
-  } while (!query.exclusive_start_key.empty());
+  }
   return announcements;
 }
 

@@ -4,6 +4,7 @@
 
 #include "host/stores/leased/leased_writes.hpp"
 #include "host/stores/leased/owned_half.hpp"
+#include "host/stores/leased/ownership_items.hpp"
 
 namespace sluice::queue::leased {
 
@@ -92,10 +93,7 @@ void OwnedHalf::mark_ordered(Deadline deadline) {
       return;
     }
   }
-  dynamo::PutItemRequest mark;
-  mark.table = place_.table;
-  mark.item = Place{ownership_partition(address().queue, address().half), std::string(kOrderedKey)}.key();
-  if (parts_.client.put_item(mark, deadline)) {
+  if (parts_.client.put_item(ordered_mark(place_, address().half), deadline)) {
     const MutexLock lock(mutex_);
     ordered_ = true;
   }

@@ -6,6 +6,7 @@
 #include "host/stores/dynamomq/table_errors.hpp"
 #include "host/stores/leased/leased_writes.hpp"
 #include "host/stores/leased/owned_half.hpp"
+#include "host/stores/leased/partition_reads.hpp"
 
 namespace sluice::queue::leased {
 namespace {
@@ -254,30 +255,15 @@ void OwnedHalf::page_read(const Job& job, dynamo::Page page) {
 }
 
 std::optional<Error> OwnedHalf::read_holds(const Job& job, Deadline deadline) {
-  dynamo::QueryRequest query;
-  query.table = place_.table;
-  query.key_condition = "#p = :p";
-  query.names = {{"#p", std::string(attribute::kPartition)}};
-  query.values.emplace(":p", hold_partition_of(address().queue, job.shard));
-  query.consistent = true;
-  std::set<std::string> groups;
-  do {
-    auto page = parts_.client.query(query, deadline);
-    if (!page) {
-      return read_failed(job, page.error());
-    }
-    for (const dynamo::Item& item : page->items) {
-      if (const auto* group = dynamo::find<std::string>(item, attribute::kGroup)) {
-        groups.insert(*group);
-      }
-    }
-    query.exclusive_start_key = std::move(page->last_evaluated_key);
-  } while (!query.exclusive_start_key.empty());
+  auto groups = read_held_groups(parts_.client, place_, job.shard, deadline);
+  if (!groups) {
+    return read_failed(job, groups.error());
+  }
   const MutexLock lock(mutex_);
   if (const auto found = shards_.find(job.shard); found != shards_.end() && found->second.number == job.number) {
     found->second.holds_read = true;
-    found->second.holds = groups;
-    book_.hold(job.shard, std::move(groups), parts_.clock.wall_now());
+    found->second.holds = *groups;
+    book_.hold(job.shard, std::move(*groups), parts_.clock.wall_now());
   }
   return std::nullopt;
 }

@@ -1,7 +1,6 @@
 #include "host/stores/leased/ownership_items.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/guard.hpp"
 #include "host/stores/leased/leased_record.hpp"
@@ -15,18 +14,6 @@ using dynamo::AttributeValue;
 using dynamo::Item;
 
 constexpr Duration kLongestLease = std::chrono::hours(1);
-constexpr std::string_view kDrained = "d";
-
-std::optional<std::int64_t> whole_number(const Item& item, std::string_view name) {
-  const auto* number = dynamo::find<dynamo::Number>(item, name);
-  if (number == nullptr) {
-    return std::nullopt;
-  }
-  std::int64_t value = 0;
-  const char* const end = number->text.data() + number->text.size();
-  const auto read = std::from_chars(number->text.data(), end, value);
-  return read.ec == std::errc() && read.ptr == end ? std::optional(value) : std::nullopt;
-}
 
 bool flag_of(const Item& item, std::string_view name) {
   const bool* flag = dynamo::find<bool>(item, name);
@@ -34,7 +21,7 @@ bool flag_of(const Item& item, std::string_view name) {
 }
 
 std::uint64_t count_of(const Item& item, std::string_view name) {
-  return static_cast<std::uint64_t>(std::max<std::int64_t>(0, whole_number(item, name).value_or(0)));
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(0, number_of(item, name).value_or(0)));
 }
 
 void put_number(Item& item, std::string_view name, std::uint64_t value) {
@@ -113,8 +100,8 @@ Item encode_beat(const HostBeat& host, WallTime now, WallTime expires) {
 
 std::optional<HostBeat> decode_beat(const Item& item) {
   const Place place = Place::of(item);
-  const auto counter = whole_number(item, attribute::kCounter);
-  const auto lease = whole_number(item, attribute::kLease);
+  const auto counter = number_of(item, attribute::kCounter);
+  const auto lease = number_of(item, attribute::kLease);
   if (place.sort.empty() || !counter || !lease || *lease <= 0 ||
       *lease > kLongestLease / std::chrono::milliseconds(1)) {
     return std::nullopt;
@@ -161,7 +148,8 @@ OwnershipPage decode_ownership(std::span<const Item> items) {
       continue;
     }
     if (place.sort == kOrderedKey) {
-      continue;  // a job wants groups in order: for those who borrow
+      page.ordered = true;
+      continue;
     }
     const auto shard = shard_of_ownership(place.sort);
     if (!shard || *shard >= kMostShards) {
@@ -169,9 +157,9 @@ OwnershipPage decode_ownership(std::span<const Item> items) {
                          "' is none of ours; it is passed over, remove it if nobody needs it");
       continue;
     }
-    OwnershipRow row{.value = {.shard = *shard}, .drained = flag_of(item, kDrained), .item = item};
+    OwnershipRow row{.value = {.shard = *shard}, .drained = flag_of(item, attribute::kDrained), .item = item};
     const auto* owner = dynamo::find<std::string>(item, attribute::kOwner);
-    const auto epoch = whole_number(item, attribute::kEpoch);
+    const auto epoch = number_of(item, attribute::kEpoch);
     row.value.clean = flag_of(item, attribute::kClean);
     if (owner == nullptr || !epoch || *epoch < 0) {
       page.odd.push_back("the ownership item '" + place.sort + "' in partition '" + place.partition +
@@ -185,6 +173,10 @@ OwnershipPage decode_ownership(std::span<const Item> items) {
   return page;
 }
 
+dynamo::PutItemRequest ordered_mark(const dynamomq::QueueTable& place, Half half) {
+  return {.table = place.table, .item = Place{ownership_partition(place.queue, half), std::string(kOrderedKey)}.key()};
+}
+
 dynamo::PutItemRequest ownership_write(const std::string& table, const std::string& partition,
                                        const OwnershipRow& before, const Ownership& after, bool drained) {
   dynamo::PutItemRequest request;
@@ -194,7 +186,7 @@ dynamo::PutItemRequest ownership_write(const std::string& table, const std::stri
   request.item.emplace(std::string(attribute::kEpoch), AttributeValue::number(after.epoch));
   request.item.emplace(std::string(attribute::kClean), after.clean);
   if (drained) {
-    request.item.emplace(std::string(kDrained), true);
+    request.item.emplace(std::string(attribute::kDrained), true);
   }
   if (SLUICE_GUARD(leased_epoch)) {
     demand(request, before.item, attribute::kOwner);
@@ -207,14 +199,14 @@ ShardNumbersRead decode_shards(const std::optional<Item>& item, std::uint32_t ot
   if (!item) {
     return {ShardNumbers{otherwise, otherwise}, {}};
   }
-  const auto count = whole_number(*item, attribute::kShards);
+  const auto count = number_of(*item, attribute::kShards);
   if (!count || *count < kLeastShards || *count > kMostShards) {
     return {std::nullopt, "the item '" + std::string(kShardsKey) + "' in partition '" + Place::of(*item).partition +
                               "' says no number of shards from " + std::to_string(kLeastShards) + " to " +
                               std::to_string(kMostShards) + "; what was known before stays, mend the item"};
   }
   const auto number = static_cast<std::uint32_t>(*count);
-  const auto most = whole_number(*item, attribute::kMostEver).value_or(*count);
+  const auto most = number_of(*item, attribute::kMostEver).value_or(*count);
   return {ShardNumbers{number, static_cast<std::uint32_t>(std::clamp<std::int64_t>(most, number, kMostShards))}, {}};
 }
 

@@ -10,6 +10,7 @@
 #include "base/clock.hpp"
 #include "dynamo/client.hpp"
 #include "host/queue/message.hpp"
+#include "host/stores/dynamomq/table_errors.hpp"
 #include "host/stores/leased/shard_keeper.hpp"
 #include "host/stores/membership.hpp"
 
@@ -55,10 +56,14 @@ struct OwnershipRow {
 struct OwnershipPage {
   std::map<std::uint32_t, OwnershipRow> rows;
   std::optional<dynamo::Item> shards;
+  bool ordered = false;  ///< a job wants the groups of this half in order
   /// What is wrong with items that lie there, in a line each; they are passed over, or taken as nobody's.
   std::vector<std::string> odd;
 };
 OwnershipPage decode_ownership(std::span<const dynamo::Item> items);
+
+/// Says that a job wants the groups of a half in order; whoever claims without a word of it keeps to that from then on.
+dynamo::PutItemRequest ordered_mark(const dynamomq::QueueTable& place, Half half);
 
 /// The write of an ownership item on condition that it still is as `before` says.
 dynamo::PutItemRequest ownership_write(const std::string& table, const std::string& partition,
