@@ -1,15 +1,15 @@
-// The actions of this layout's transactions.
+#include "host/stores/leased/leased_actions.hpp"
 
 #include <utility>
 
 #include "base/uuid.hpp"
-#include "host/stores/leased/leased_inserter.hpp"
+#include "host/stores/dynamomq/nonce.hpp"
 
 namespace sluice::queue::leased {
 namespace {
 
 // A token has 36 bytes at most: so much of a UUID, and a number for the table, as DynamoDB knows tokens by account.
-constexpr std::size_t kTokenBytes = 28;
+constexpr std::size_t kChanceBytes = 27;
 constexpr std::uint64_t kTables = 100'000'000;
 
 }  // namespace
@@ -63,8 +63,28 @@ std::optional<dynamo::TransactAction> free_group(const dynamomq::QueueTable& tab
   return action;
 }
 
+std::string transaction_token(const dynamomq::QueueTable& table, std::string_view chance) {
+  return std::string(chance.substr(0, kChanceBytes)) + std::to_string(dynamomq::stable_hash(table.table) % kTables);
+}
+
 std::string transaction_token(const dynamomq::QueueTable& table, Random& random) {
-  return make_uuid(random).substr(0, kTokenBytes - 1) + std::to_string(dynamomq::stable_hash(table.table) % kTables);
+  return transaction_token(table, make_uuid(random));
+}
+
+Place mark_place(std::string id) { return {std::move(id), std::string(kAlone)}; }
+
+std::string unique_token(const NewMessage& message, std::string token) {
+  if (message.unique_until == UniqueUntil::claimed) {
+    token += kFreedAtClaim;
+  }
+  return token;
+}
+
+bool holds_key(const dynamo::Item& record, const dynamomq::Mark& mark) {
+  const Candidate message = Candidate::of(record);
+  const auto partition = parse_partition(message.place.partition);
+  const bool queued = partition && partition->half == Half::standard && message.unique_token == mark.token;
+  return queued && (mark.mode == UniqueUntil::done || (message.receive_count == 0 && !message.received));
 }
 
 }  // namespace sluice::queue::leased

@@ -7,6 +7,7 @@
 #include "host/stores/dynamomq/single_writes.hpp"
 #include "host/stores/dynamomq/table_errors.hpp"
 #include "host/stores/dynamomq/times.hpp"
+#include "host/stores/leased/leased_actions.hpp"
 #include "host/stores/leased/leased_writes.hpp"
 #include "host/stores/leased/ownership_items.hpp"
 #include "host/stores/leased/partition_reads.hpp"
@@ -22,7 +23,6 @@ namespace {
 constexpr std::int64_t kLookInTurns = 1'000;
 constexpr std::int64_t kLeastLook = 25;
 constexpr int kMostPages = 10;
-constexpr std::uint64_t kTables = 100'000'000;
 
 }  // namespace
 
@@ -186,8 +186,7 @@ bool LeasedBorrower::claim_of_shard(const Shard& shard, std::vector<Borrowable*>
     const dynamomq::Moment now = parts_.now();
     const WallTime until = whole_milliseconds(dynamomq::later(now.wall, request.visibility));
     dynamo::TransactWriteRequest claim;
-    // DynamoDB knows tokens by account, not by table.
-    claim.token = parts_.nonces.next() + std::to_string(dynamomq::stable_hash(place_.table) % kTables);
+    claim.token = transaction_token(place_, parts_.nonces.next());
     TransactAction check{.kind = TransactAction::Kind::check, .table = place_.table};
     check.item_or_key = Place{ownership_partition(place_.queue, half_), ownership_sort(shard.number)}.key();
     check.names.emplace("#o", shard.epoch ? attribute::kEpoch : attribute::kPartition);

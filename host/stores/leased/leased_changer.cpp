@@ -6,7 +6,9 @@
 #include "base/text/utf8.hpp"
 #include "host/queue/message_errors.hpp"
 #include "host/queue/visibility.hpp"
+#include "host/stores/leased/leased_actions.hpp"
 #include "host/stores/leased/leased_inspector.hpp"
+#include "host/stores/leased/leased_writes.hpp"
 
 namespace sluice::queue::leased {
 namespace {
@@ -15,23 +17,15 @@ using dynamomq::RecordWrite;
 using dynamomq::StatementFate;
 using dynamomq::StatementOutcome;
 
-constexpr dynamomq::RecordNames kAliasNames{
-    .hash = attribute::kPartition, .range = attribute::kSort, .version = attribute::kTargetSort};
-constexpr dynamomq::RecordNames kHoldNames{
-    .hash = attribute::kPartition, .range = attribute::kSort, .version = attribute::kOwnId};
-
 ChangeResult conflict(Error why) { return {ChangeStatus::conflict, 0, std::move(why)}; }
 
 RecordWrite write_about(RecordWrite::Kind kind, const dynamomq::QueueTable& table, const Place& place,
-                        dynamomq::VersionMark version, const dynamomq::RecordNames& names = kRecordNames) {
+                        dynamomq::VersionMark version) {
   RecordWrite write{.kind = kind, .table = table.table, .expected = {place.partition, std::move(version)}};
   write.expected.sort = place.sort;
-  write.names = &names;
+  write.names = &kRecordNames;
   return write;
 }
-
-// What an update of another kind of item expects to stand in one of its attributes.
-dynamomq::VersionMark standing_there(const std::string& text) { return {dynamo::AttributeValue(text), 0}; }
 
 void take_away(dynamo::Item& item, std::initializer_list<std::string_view> names) {
   for (const std::string_view name : names) {
@@ -250,13 +244,10 @@ void LeasedChanger::clean_up(const std::vector<Task*>& removed, Deadline deadlin
   for (const Task* task : removed) {
     const Candidate record = Candidate::of(task->item);
     if (!record.own_id.empty()) {
-      writes.push_back(write_about(RecordWrite::Kind::remove, queue_.place,
-                                   alias_place(queue_.place.queue, record.own_id), standing_there(record.place.sort),
-                                   kAliasNames));
+      writes.push_back(remove_alias(queue_.place.table, queue_.place.queue, record.own_id, record.place));
     }
-    if (const auto free = free_group(queue_.place, task->item)) {
-      writes.push_back(write_about(RecordWrite::Kind::remove, queue_.place, Place::of(free->item_or_key),
-                                   standing_there(record.id), kHoldNames));
+    if (const auto partition = parse_partition(record.place.partition); record.hold && partition) {
+      writes.push_back(remove_hold(queue_.place.table, queue_.place.queue, partition->shard, record.group, record.id));
     }
   }
   if (!writes.empty()) {

@@ -5,8 +5,10 @@
 #include <span>
 #include <vector>
 
+#include "base/random.hpp"
 #include "host/queue/change.hpp"
-#include "host/stores/leased/leased_inserter.hpp"
+#include "host/stores/leased/leased_lookup.hpp"
+#include "host/stores/leased/leased_parts.hpp"
 
 namespace sluice::queue::leased {
 

@@ -4,6 +4,7 @@
 
 #include "host/queue/content_edit.hpp"
 #include "host/queue/message_errors.hpp"
+#include "host/stores/leased/leased_actions.hpp"
 #include "host/stores/leased/leased_changer.hpp"
 
 namespace sluice::queue::leased {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/timestamp.hpp"
+#include "host/stores/leased/leased_actions.hpp"
 
 namespace sluice::queue::leased {
 namespace {
@@ -17,20 +18,10 @@ const dynamo::Item* at(const LeasedLookup::Items& items, const Place& place) {
   return found == items.end() ? nullptr : &found->second;
 }
 
-Place mark_place(const std::string& id) { return {id, std::string(kAlone)}; }
-
 /// Whether another try may go better: others were at the same items, or DynamoDB was busy.
 bool passes(const dynamo::Error& error) {
   return error.kind == dynamo::ErrorKind::throttled || error.kind == dynamo::ErrorKind::server ||
          error.exception_name == "TransactionInProgressException";
-}
-
-/// Whether a message holds the key whose mark names it.
-bool holds_key(const dynamo::Item& message, const dynamomq::Mark& mark) {
-  const Candidate record = Candidate::of(message);
-  const auto partition = parse_partition(record.place.partition);
-  const bool queued = partition && partition->half == Half::standard && record.unique_token == mark.token;
-  return queued && (mark.mode == UniqueUntil::done || (record.receive_count == 0 && !record.received));
 }
 
 }  // namespace
@@ -50,9 +41,7 @@ void LeasedInserter::insert(std::vector<Draft> drafts, Deadline deadline) {
       entry.draft.item.insert_or_assign(std::string(attribute::kNonce), entry.token);
     }
     if (entry.has_unique_key()) {
-      if (entry.draft.message->unique_until == UniqueUntil::claimed) {
-        entry.token += kFreedAtClaim;
-      }
+      entry.token = unique_token(*entry.draft.message, std::move(entry.token));
       entry.draft.item.insert_or_assign(std::string(attribute::kUniqueToken), entry.token);
     }
     entries.push_back(std::move(entry));

@@ -83,16 +83,4 @@ class LeasedInserter {
   dynamomq::MarkScope scope_;
 };
 
-/// Puts the alias of an id in the place of the one that was read; nothing: of none.
-dynamo::TransactAction put_alias(const dynamomq::QueueTable& table, const std::string& id, const Place& target,
-                                 const std::optional<Place>& before);
-/// The same whatever it is: for whoever has the message itself in the same transaction.
-dynamo::TransactAction put_alias_anyway(const dynamomq::QueueTable& table, const std::string& id, const Place& target);
-/// Removes a record that is still as it was read.
-dynamo::TransactAction remove_record(const dynamomq::QueueTable& table, const dynamo::Item& read);
-/// Lets the group of a dead letter go on that it holds back; nothing for one that holds none.
-std::optional<dynamo::TransactAction> free_group(const dynamomq::QueueTable& table, const dynamo::Item& read);
-/// A token for a transaction on that table.
-std::string transaction_token(const dynamomq::QueueTable& table, Random& random);
-
 }  // namespace sluice::queue::leased

@@ -7,6 +7,7 @@
 #include "host/stores/dynamomq/key_items.hpp"
 #include "host/stores/dynamomq/single_writes.hpp"
 #include "host/stores/dynamomq/times.hpp"
+#include "host/stores/leased/leased_actions.hpp"
 #include "host/stores/leased/leased_lookup.hpp"
 #include "host/stores/leased/leased_record.hpp"
 
@@ -17,14 +18,6 @@ using dynamo::TransactAction;
 using dynamomq::EffectLayout;
 using dynamomq::Mark;
 using dynamomq::MarkScope;
-
-// Whether that message has the key still whose mark names it.
-bool holds(const Candidate& message, Half half, const Mark& mark) {
-  if (half != Half::standard || message.unique_token != mark.token) {
-    return false;
-  }
-  return mark.mode == UniqueUntil::done || (message.receive_count == 0 && !message.received);
-}
 
 class LeasedLayout final : public EffectLayout {
  public:
@@ -52,11 +45,8 @@ class LeasedLayout final : public EffectLayout {
     if (!token.empty()) {
       item->insert_or_assign(std::string(attribute::kUniqueToken), unique_token(message, token));
     }
-    dynamo::Item alias = alias_place(place_.queue, message.id).key();
-    alias.emplace(attribute::kTarget, to.partition);
-    alias.emplace(attribute::kTargetSort, to.sort);
     return std::vector<TransactAction>{dynamomq::put_message(place_.table, *item, kLoneNames),
-                                       dynamomq::put_message(place_.table, alias, kLoneNames)};
+                                       put_alias(place_, message.id, to, std::nullopt)};
   }
 
   TransactAction dedup_mark(const NewMessage& message, const std::string& token, WallTime now) const override {
@@ -105,20 +95,13 @@ class LeasedLayout final : public EffectLayout {
     for (Standing& standing : standings) {
       const auto holder = holders->find(standing.unique.first);
       if (holder != holders->end() && holder->second.there()) {
-        const Candidate message = Candidate::of(holder->second.item);
-        const Half half = parse_partition(message.place.partition).value_or(Partition{}).half;
-        standing.held = holds(message, half, standing.unique);
+        standing.held = holds_key(holder->second.item, standing.unique);
       }
     }
     return standings;
   }
 
  private:
-  // By it an owner knows that the message frees its key as soon as it is claimed.
-  static std::string unique_token(const NewMessage& message, const std::string& token) {
-    return message.unique_until == UniqueUntil::claimed ? token + kFreedAtClaim : token;
-  }
-  static Place mark_place(std::string id) { return {std::move(id), std::string(kAlone)}; }
   static Mark mark(const LeasedLookup::Items& items, const Place& place) {
     const auto found = items.find(place);
     return Mark::of(found == items.end() ? nullptr : &found->second);

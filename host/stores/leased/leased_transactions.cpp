@@ -8,6 +8,7 @@
 
 #include "host/stores/dynamomq/single_writes.hpp"
 #include "host/stores/dynamomq/table_errors.hpp"
+#include "host/stores/leased/leased_actions.hpp"
 #include "host/stores/leased/leased_writes.hpp"
 
 namespace sluice::queue::leased {
@@ -60,26 +61,21 @@ void LeasedTransactions::add_move(Actions& actions, const Wanted& wanted, const 
   item.insert_or_assign(std::string(attribute::kVersion), AttributeValue::number(completion.receipt.version + 1));
   item.insert_or_assign(std::string(attribute::kNonce), parts_.nonces.next());
   item.insert_or_assign(std::string(attribute::kUpdated), stored_time(now));
-  if (!completion.failure.empty()) {
-    Failure failure = completion.failure;
-    failure.earlier = state_.failures.earlier(completion.receipt.id);
-    item.insert_or_assign(std::string(attribute::kFailure), dynamomq::encode_failure(failure));
+  if (auto failure = state_.failure_of(completion)) {
+    item.insert_or_assign(std::string(attribute::kFailure), std::move(*failure));
   }
   const Candidate standing = Candidate::of(record);
   const bool holds = completion.hold_group && !standing.group.empty();
   if (holds) {
     item.insert_or_assign(std::string(attribute::kHold), AttributeValue::number(1));
-    dynamo::Item hold = Place{hold_partition_of(place_.queue, partition.shard), hold_key_of(standing.group)}.key();
+    dynamo::Item hold = hold_place(place_.queue, partition.shard, standing.group).key();
     hold.emplace(attribute::kOwnId, standing.id);
     hold.emplace(attribute::kTargetSort, wanted.held->place.sort);
     hold.emplace(attribute::kGroup, standing.group);
     actions.push_back(put(place_.table, std::move(hold)));
   }
-  dynamo::Item alias = alias_place(place_.queue, standing.id).key();
-  alias.emplace(attribute::kTarget, to.partition);
-  alias.emplace(attribute::kTargetSort, to.sort);
   actions.push_back(put(place_.table, std::move(item)));
-  actions.push_back(put(place_.table, std::move(alias)));
+  actions.push_back(put_alias_anyway(place_, standing.id, to));
 }
 
 LeasedTransactions::Actions LeasedTransactions::actions_of(const Wanted& wanted, const dynamo::Item* record,
@@ -93,10 +89,8 @@ LeasedTransactions::Actions LeasedTransactions::actions_of(const Wanted& wanted,
     actions.push_back(dynamomq::action_of(remove_message(place_.table, fenced)));
   } else {
     dynamomq::RecordChange change = end_change(completion, held, half_, now);
-    if (completion.action != CompletionAction::release && !completion.failure.empty()) {
-      Failure failure = completion.failure;
-      failure.earlier = state_.failures.earlier(completion.receipt.id);
-      change.set.emplace_back(attribute::kFailure, dynamomq::encode_failure(failure));
+    if (auto failure = state_.failure_of(completion)) {
+      change.set.emplace_back(attribute::kFailure, std::move(*failure));
     }
     actions.push_back(
         dynamomq::action_of(update_message(place_.table, fenced, parts_.nonces.next(), now, std::move(change))));
@@ -106,10 +100,9 @@ LeasedTransactions::Actions LeasedTransactions::actions_of(const Wanted& wanted,
   }
   if (completion.action == CompletionAction::remove && !held.held_group.empty()) {
     const auto partition = parse_partition(held.place.partition).value_or(Partition{});
-    actions.push_back(
-        {.kind = TransactAction::Kind::remove,
-         .table = place_.table,
-         .item_or_key = Place{hold_partition_of(place_.queue, partition.shard), hold_key_of(held.held_group)}.key()});
+    actions.push_back({.kind = TransactAction::Kind::remove,
+                       .table = place_.table,
+                       .item_or_key = hold_place(place_.queue, partition.shard, held.held_group).key()});
   }
   if (moved) {
     add_move(actions, wanted, *record, now);

@@ -88,6 +88,15 @@ LeasedWriter::Write LeasedWriter::update(const Receipt& receipt, const Held& hel
   return write;
 }
 
+std::optional<dynamo::AttributeValue> WriterState::failure_of(const Completion& completion) const {
+  if (completion.action == CompletionAction::release || completion.failure.empty()) {
+    return std::nullopt;
+  }
+  Failure failure = completion.failure;
+  failure.earlier = failures.earlier(completion.receipt.id);
+  return dynamomq::encode_failure(failure);
+}
+
 LeasedWriter::Write LeasedWriter::end_of(const Completion& completion, const Held& held, std::int64_t version,
                                          WallTime now, bool with_failure) {
   if (completion.action == CompletionAction::remove) {
@@ -100,10 +109,8 @@ LeasedWriter::Write LeasedWriter::end_of(const Completion& completion, const Hel
     return write;
   }
   RecordChange change = end_change(completion, held, half_, now);
-  if (with_failure && completion.action != CompletionAction::release && !completion.failure.empty()) {
-    Failure failure = completion.failure;
-    failure.earlier = state_.failures.earlier(completion.receipt.id);
-    change.set.emplace_back(attribute::kFailure, dynamomq::encode_failure(failure));
+  if (auto failure = with_failure ? state_.failure_of(completion) : std::nullopt) {
+    change.set.emplace_back(attribute::kFailure, std::move(*failure));
   }
   Write write = update(completion.receipt, held, version, now, std::move(change));
   write.action = completion.action;

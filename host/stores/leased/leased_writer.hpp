@@ -46,6 +46,9 @@ struct WriterState {
   dynamomq::DoubtfulWrites doubts;
   dynamomq::FailureMemory failures;
   dynamomq::OpenTransactions transactions;
+
+  /// As a record keeps why a message failed; nothing where the completion says nothing of it that is to be kept.
+  std::optional<dynamo::AttributeValue> failure_of(const Completion& completion) const;
 };
 
 /// Settles and extends deliveries of one queue half, each conditional on the version that its record had. A removal is

@@ -3,8 +3,6 @@
 #include <iterator>
 #include <utility>
 
-#include "dynamo/signing/digest.hpp"
-
 namespace sluice::queue::leased {
 namespace {
 
@@ -58,17 +56,11 @@ RecordWrite remove_alias(std::string_view table, const std::string& queue, const
   return write;
 }
 
-std::string hold_key_of(const std::string& group) {
-  constexpr std::size_t kMostSpelt = 512;
-  return group.size() <= kMostSpelt ? "g" + group : "h" + dynamo::to_hex(dynamo::sha256(group));
-}
-
 RecordWrite remove_hold(std::string_view table, const std::string& queue, std::uint32_t shard, const std::string& group,
                         const std::string& id) {
   VersionMark is_why;
   is_why.stored = AttributeValue(id);
-  RecordWrite write =
-      about(RecordWrite::Kind::remove, table, {hold_partition_of(queue, shard), hold_key_of(group)}, std::move(is_why));
+  RecordWrite write = about(RecordWrite::Kind::remove, table, hold_place(queue, shard, group), std::move(is_why));
   write.names = &kHoldNames;
   return write;
 }

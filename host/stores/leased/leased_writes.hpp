@@ -31,8 +31,6 @@ RecordWrite remove_alias(std::string_view table, const std::string& queue, const
 
 /// The sort key of a half's mark that a job wants its groups in order, beside its ownership items.
 inline constexpr std::string_view kOrderedKey = "ordered";
-/// The sort key of what holds a group back, however long the group's name is.
-std::string hold_key_of(const std::string& group);
 /// Takes away what holds a group back, if that message is why.
 RecordWrite remove_hold(std::string_view table, const std::string& queue, std::uint32_t shard, const std::string& group,
                         const std::string& id);
