@@ -251,67 +251,53 @@ Result<void> Carriage::remove(Deadline deadline) {
   return worst;
 }
 
-Result<void> Carriage::show(Deadline deadline) {
-  const auto parcels = at(Stage::removed);
-  const WallTime now = ends_.to_board.now();
+Result<void> Carriage::change_each(Stage stage, queue::Operator& end, const ChangeOf& change_of, const Went& went,
+                                   Deadline deadline) {
+  const auto parcels = at(stage);
   std::vector<Change> changes;
   changes.reserve(parcels.size());
   for (const Parcel* const parcel : parcels) {
-    changes.push_back(showing(parcel->record, parcel->copied, now));
+    changes.push_back(change_of(*parcel));
   }
-  const auto results = ends_.to.change(changes, deadline);
+  const auto results = end.change(changes, deadline);
   Result<void> worst;
   for (std::size_t index = 0; index < parcels.size(); ++index) {
-    // Of another version, or gone: it has been shown already, and is at work or done.
     if (results[index].status == ChangeStatus::failed) {
       keep_worst(worst, results[index].error);
     } else {
-      parcels[index]->stage = Stage::ended;
+      went(*parcels[index]);
     }
   }
   return worst;
+}
+
+/// One of another version, or gone, has been shown already, and is at work or done.
+Result<void> Carriage::show(Deadline deadline) {
+  const WallTime now = ends_.to_board.now();
+  return change_each(
+      Stage::removed, ends_.to, [now](const Parcel& parcel) { return showing(parcel.record, parcel.copied, now); },
+      [](Parcel& parcel) { parcel.stage = Stage::ended; }, deadline);
 }
 
 /// The source has the message no more as it was taken: its copy must not be seen.
 Result<void> Carriage::withdraw(Deadline deadline) {
-  const auto parcels = at(Stage::withdrawn);
-  std::vector<Change> changes;
-  changes.reserve(parcels.size());
-  for (const Parcel* const parcel : parcels) {
-    changes.push_back(removal(parcel->outcome.id, parcel->copied));
-  }
-  const auto results = ends_.to.change(changes, deadline);
-  Result<void> worst;
-  for (std::size_t index = 0; index < parcels.size(); ++index) {
-    if (results[index].status == ChangeStatus::failed) {
-      keep_worst(worst, results[index].error);
-    } else if (parcels[index]->held_back) {
-      parcels[index]->stage = Stage::returned;
-    } else {
-      leave(*parcels[index]);
-    }
-  }
-  return worst;
+  return change_each(
+      Stage::withdrawn, ends_.to, [](const Parcel& parcel) { return removal(parcel.outcome.id, parcel.copied); },
+      [](Parcel& parcel) {
+        if (parcel.held_back) {
+          parcel.stage = Stage::returned;
+        } else {
+          leave(parcel);
+        }
+      },
+      deadline);
 }
 
 Result<void> Carriage::give_back(Deadline deadline) {
-  const auto parcels = at(Stage::returned);
   const WallTime now = ends_.from_board.now();
-  std::vector<Change> changes;
-  changes.reserve(parcels.size());
-  for (const Parcel* const parcel : parcels) {
-    changes.push_back(showing(parcel->record, parcel->taken, now));
-  }
-  const auto results = ends_.from.change(changes, deadline);
-  Result<void> worst;
-  for (std::size_t index = 0; index < parcels.size(); ++index) {
-    if (results[index].status == ChangeStatus::failed) {
-      keep_worst(worst, results[index].error);
-    } else {
-      parcels[index]->stage = Stage::ended;
-    }
-  }
-  return worst;
+  return change_each(
+      Stage::returned, ends_.from, [now](const Parcel& parcel) { return showing(parcel.record, parcel.taken, now); },
+      [](Parcel& parcel) { parcel.stage = Stage::ended; }, deadline);
 }
 
 void Carriage::refuse(Parcel& parcel, Error error) {

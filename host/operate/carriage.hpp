@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <set>
 #include <span>
 #include <string>
@@ -84,12 +85,17 @@ class Carriage {
   Result<void> put(Deadline deadline);
   Result<void> meet(Parcel& parcel, Deadline deadline);
   Result<void> remove(Deadline deadline);
+  using ChangeOf = std::function<queue::Change(const Parcel& parcel)>;
+  using Went = std::function<void(Parcel& parcel)>;
+  /// Changes all of one stage at that end; what fails stays where it is, and the worst of it is told.
+  Result<void> change_each(Stage stage, queue::Operator& end, const ChangeOf& change_of, const Went& went,
+                           Deadline deadline);
   Result<void> show(Deadline deadline);
   Result<void> withdraw(Deadline deadline);
   Result<void> give_back(Deadline deadline);
   queue::StoredMessage copy_of(const Parcel& parcel) const;
   void refuse(Parcel& parcel, Error error);
-  void leave(Parcel& parcel);
+  static void leave(Parcel& parcel);
   void keep_order(const Parcel& stays);
 
   const MoveEnds ends_;
