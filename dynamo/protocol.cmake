@@ -1,6 +1,7 @@
 # Bytes in, bytes out: knows neither sockets nor clocks.
 target_sources(sluice_dynamo PRIVATE
   error.cpp
+  item_reading.cpp
   codec/crc32.cpp
   codec/error_names.cpp
   codec/error_response.cpp

@@ -1,11 +1,11 @@
 #include "host/stores/dynamomq/dynamomq_board.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <span>
 #include <utility>
 
 #include "base/timestamp.hpp"
+#include "dynamo/item_reading.hpp"
 #include "host/stores/dynamomq/notice_items.hpp"
 #include "host/stores/dynamomq/schema.hpp"
 
@@ -35,11 +35,7 @@ std::string id_of(Topic topic, const std::string& key) {
 std::string roll_id() { return std::string(kNoticePrefix) + "hosts"; }
 
 std::int64_t version_of(const dynamo::Item& item) {
-  std::int64_t version = 0;
-  if (const auto* number = dynamo::find<dynamo::Number>(item, attribute::kNoticeVersion)) {
-    std::from_chars(number->text.data(), number->text.data() + number->text.size(), version);
-  }
-  return version;
+  return dynamo::whole_number(item, attribute::kNoticeVersion).value_or(0);
 }
 
 Notice notice_of(std::string key, const dynamo::Item& item) {

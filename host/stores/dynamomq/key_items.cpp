@@ -1,10 +1,10 @@
 #include "host/stores/dynamomq/key_items.hpp"
 
-#include <charconv>
 #include <cstdint>
 #include <utility>
 
 #include "base/guard.hpp"
+#include "dynamo/item_reading.hpp"
 #include "dynamo/signing/digest.hpp"
 #include "host/stores/dynamomq/schema.hpp"
 #include "host/stores/dynamomq/times.hpp"
@@ -93,8 +93,8 @@ bool read_key_item(const dynamo::Item& item, StoredKey& key, const LoneNames& na
   const auto* id = dynamo::find<std::string>(item, names.hash);
   const auto* text = dynamo::find<dynamo::Binary>(item, attribute::kKeyText);
   const auto* owner = dynamo::find<std::string>(item, attribute::kKeyOwner);
-  const auto* until = dynamo::find<dynamo::Number>(item, attribute::kKeyUntil);
-  if (id == nullptr || !is_key_id(*id) || text == nullptr || owner == nullptr || until == nullptr) {
+  const auto until = dynamo::whole_number(item, attribute::kKeyUntil);
+  if (id == nullptr || !is_key_id(*id) || text == nullptr || owner == nullptr || !until) {
     return false;
   }
   const auto slash = id->rfind('/');
@@ -105,9 +105,7 @@ bool read_key_item(const dynamo::Item& item, StoredKey& key, const LoneNames& na
   key.done = done != nullptr && *done;
   const auto* result = dynamo::find<dynamo::Binary>(item, attribute::kKeyResult);
   key.result = result == nullptr ? std::string() : result->bytes;
-  std::int64_t at = 0;
-  std::from_chars(until->text.data(), until->text.data() + until->text.size(), at);
-  key.until = WallTime(std::chrono::milliseconds(at));
+  key.until = WallTime(std::chrono::milliseconds(*until));
   return true;
 }
 

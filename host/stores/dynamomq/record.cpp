@@ -1,47 +1,26 @@
 #include "host/stores/dynamomq/record.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 
 #include "base/text/utf8.hpp"
 #include "base/timestamp.hpp"
+#include "dynamo/item_reading.hpp"
 #include "host/stores/dynamomq/body.hpp"
+#include "host/stores/dynamomq/key_items.hpp"
 #include "host/stores/dynamomq/mark_items.hpp"
 #include "host/stores/dynamomq/nonce.hpp"
-#include "host/stores/dynamomq/key_items.hpp"
 #include "host/stores/dynamomq/notice_items.hpp"
 #include "host/stores/dynamomq/times.hpp"
 
 namespace sluice::queue::dynamomq {
 namespace {
 
+using dynamo::attribute_of;
 using dynamo::AttributeValue;
 using dynamo::Item;
-
-std::string text_of(const Item& item, std::string_view name) {
-  const auto* text = dynamo::find<std::string>(item, name);
-  return text == nullptr ? std::string() : *text;
-}
-
-std::optional<std::int64_t> whole_number(const AttributeValue* value) {
-  const auto* number = value == nullptr ? nullptr : value->get<dynamo::Number>();
-  if (number == nullptr) {
-    return std::nullopt;
-  }
-  std::int64_t result = 0;
-  const char* end = number->text.data() + number->text.size();
-  const auto [stop, failure] = std::from_chars(number->text.data(), end, result);
-  if (failure != std::errc() || stop != end) {
-    return std::nullopt;
-  }
-  return result;
-}
-
-const AttributeValue* attribute_of(const Item& item, std::string_view name) {
-  const auto found = item.find(name);
-  return found == item.end() ? nullptr : &found->second;
-}
+using dynamo::text_of;
+using dynamo::whole_number;
 
 // As Go's reader: garbage, NULL and "" are all the absent time. Hidden until the year 9999 is hidden.
 std::optional<WallTime> time_of(const Item& item, std::string_view name) {
@@ -68,7 +47,7 @@ Attributes attributes_of(const Item& item) {
 
 Duration milliseconds_of(const dynamo::Map& map, std::string_view name) {
   constexpr std::int64_t kMost = std::numeric_limits<Duration::rep>::max() / 1'000'000;
-  const auto number = whole_number(attribute_of(map, name)).value_or(0);
+  const auto number = whole_number(map, name).value_or(0);
   return std::chrono::milliseconds(std::clamp<std::int64_t>(number, 0, kMost));
 }
 
@@ -362,6 +341,6 @@ std::size_t item_bytes(const Item& item) {
 
 std::string nonce_of(const Item& item) { return text_of(item, attribute::kNonce); }
 
-bool is_marked(const Item& item) { return whole_number(attribute_of(item, attribute::kSuspect)).value_or(0) > 0; }
+bool is_marked(const Item& item) { return whole_number(item, attribute::kSuspect).value_or(0) > 0; }
 
 }  // namespace sluice::queue::dynamomq

@@ -2,49 +2,31 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <limits>
 
 #include "base/text/utf8.hpp"
 #include "base/timestamp.hpp"
+#include "dynamo/item_reading.hpp"
 #include "host/stores/dynamomq/body.hpp"
 
 namespace sluice::queue::leased {
 namespace {
 
+using dynamo::attribute_of;
 using dynamo::AttributeValue;
 using dynamo::Item;
-
-const AttributeValue* attribute_of(const Item& item, std::string_view name) {
-  const auto found = item.find(name);
-  return found == item.end() ? nullptr : &found->second;
-}
-
-std::string text_of(const Item& item, std::string_view name) {
-  const auto* text = dynamo::find<std::string>(item, name);
-  return text == nullptr ? std::string() : *text;
-}
-
-std::optional<std::int64_t> whole_number(const AttributeValue* value) {
-  const auto* number = value == nullptr ? nullptr : value->get<dynamo::Number>();
-  if (number == nullptr) {
-    return std::nullopt;
-  }
-  std::int64_t result = 0;
-  const char* end = number->text.data() + number->text.size();
-  const auto [stop, failure] = std::from_chars(number->text.data(), end, result);
-  return failure != std::errc() || stop != end ? std::nullopt : std::optional(result);
-}
+using dynamo::text_of;
+using dynamo::whole_number;
 
 std::uint32_t count_of(const Item& item) {
-  const auto number = whole_number(attribute_of(item, attribute::kReceiveCount)).value_or(0);
+  const auto number = whole_number(item, attribute::kReceiveCount).value_or(0);
   return static_cast<std::uint32_t>(std::clamp<std::int64_t>(number, 0, std::numeric_limits<std::int32_t>::max() - 1));
 }
 
-bool is_set(const Item& item, std::string_view name) { return whole_number(attribute_of(item, name)).value_or(0) > 0; }
+bool is_set(const Item& item, std::string_view name) { return whole_number(item, name).value_or(0) > 0; }
 
 Priority stored_priority(const Item& item) {
-  const auto number = whole_number(attribute_of(item, attribute::kPriority));
+  const auto number = whole_number(item, attribute::kPriority);
   const bool known = number && *number >= 0 && *number < static_cast<std::int64_t>(kPriorities);
   return known ? static_cast<Priority>(*number) : Priority::normal;
 }
@@ -154,12 +136,8 @@ std::string id_of(const Item& item) {
   return partition ? made_id(place.sort, partition->shard) : place.sort;
 }
 
-std::optional<std::int64_t> number_of(const Item& item, std::string_view name) {
-  return whole_number(attribute_of(item, name));
-}
-
 std::optional<WallTime> time_of(const Item& item, std::string_view name) {
-  const auto millis = whole_number(attribute_of(item, name)).value_or(0);
+  const auto millis = whole_number(item, name).value_or(0);
   return millis > 0 ? std::optional(time_of_millis(millis)) : std::nullopt;
 }
 

@@ -164,8 +164,6 @@ dynamo::Item moved_item(dynamo::Item item, const Place& to, std::optional<WallTi
 /// The same record as it is after a change: its version raised, nonce and time of the change left on it.
 void touch(dynamo::Item& item, std::string_view nonce, WallTime now);
 
-/// A whole number; nothing for anything else.
-std::optional<std::int64_t> number_of(const dynamo::Item& item, std::string_view name);
 /// A time as an attribute: whole ms since 1970.
 dynamo::AttributeValue stored_time(WallTime time);
 std::optional<WallTime> time_of(const dynamo::Item& item, std::string_view name);

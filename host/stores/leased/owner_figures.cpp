@@ -2,13 +2,14 @@
 
 #include <algorithm>
 
+#include "dynamo/item_reading.hpp"
 #include "host/stores/leased/leased_record.hpp"
 
 namespace sluice::queue::leased {
 namespace {
 
 std::uint64_t figure(const dynamo::Item& figures, std::string_view name) {
-  return static_cast<std::uint64_t>(std::max<std::int64_t>(number_of(figures, name).value_or(0), 0));
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(dynamo::whole_number(figures, name).value_or(0), 0));
 }
 
 const dynamo::Item* figures_of(const dynamo::Item& heartbeat, const std::string& half) {
@@ -40,7 +41,7 @@ std::optional<QueueStats> announced_stats(std::span<const dynamo::Item> heartbea
       continue;
     }
     const Duration age = std::max(now - *written_at, Duration::zero());
-    const Duration lease = std::chrono::milliseconds(number_of(heartbeat, attribute::kLease).value_or(0));
+    const Duration lease = std::chrono::milliseconds(dynamo::whole_number(heartbeat, attribute::kLease).value_or(0));
     if (age > lease) {
       continue;
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/guard.hpp"
+#include "dynamo/item_reading.hpp"
 #include "host/stores/leased/leased_record.hpp"
 #include "host/stores/leased/leased_schema.hpp"
 #include "host/stores/leased/leased_writes.hpp"
@@ -21,7 +22,7 @@ bool flag_of(const Item& item, std::string_view name) {
 }
 
 std::uint64_t count_of(const Item& item, std::string_view name) {
-  return static_cast<std::uint64_t>(std::max<std::int64_t>(0, number_of(item, name).value_or(0)));
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(0, dynamo::whole_number(item, name).value_or(0)));
 }
 
 void put_number(Item& item, std::string_view name, std::uint64_t value) {
@@ -100,8 +101,8 @@ Item encode_beat(const HostBeat& host, WallTime now, WallTime expires) {
 
 std::optional<HostBeat> decode_beat(const Item& item) {
   const Place place = Place::of(item);
-  const auto counter = number_of(item, attribute::kCounter);
-  const auto lease = number_of(item, attribute::kLease);
+  const auto counter = dynamo::whole_number(item, attribute::kCounter);
+  const auto lease = dynamo::whole_number(item, attribute::kLease);
   if (place.sort.empty() || !counter || !lease || *lease <= 0 ||
       *lease > kLongestLease / std::chrono::milliseconds(1)) {
     return std::nullopt;
@@ -159,7 +160,7 @@ OwnershipPage decode_ownership(std::span<const Item> items) {
     }
     OwnershipRow row{.value = {.shard = *shard}, .drained = flag_of(item, attribute::kDrained), .item = item};
     const auto* owner = dynamo::find<std::string>(item, attribute::kOwner);
-    const auto epoch = number_of(item, attribute::kEpoch);
+    const auto epoch = dynamo::whole_number(item, attribute::kEpoch);
     row.value.clean = flag_of(item, attribute::kClean);
     if (owner == nullptr || !epoch || *epoch < 0) {
       page.odd.push_back("the ownership item '" + place.sort + "' in partition '" + place.partition +
@@ -199,14 +200,14 @@ ShardNumbersRead decode_shards(const std::optional<Item>& item, std::uint32_t ot
   if (!item) {
     return {ShardNumbers{otherwise, otherwise}, {}};
   }
-  const auto count = number_of(*item, attribute::kShards);
+  const auto count = dynamo::whole_number(*item, attribute::kShards);
   if (!count || *count < kLeastShards || *count > kMostShards) {
     return {std::nullopt, "the item '" + std::string(kShardsKey) + "' in partition '" + Place::of(*item).partition +
                               "' says no number of shards from " + std::to_string(kLeastShards) + " to " +
                               std::to_string(kMostShards) + "; what was known before stays, mend the item"};
   }
   const auto number = static_cast<std::uint32_t>(*count);
-  const auto most = number_of(*item, attribute::kMostEver).value_or(*count);
+  const auto most = dynamo::whole_number(*item, attribute::kMostEver).value_or(*count);
   return {ShardNumbers{number, static_cast<std::uint32_t>(std::clamp<std::int64_t>(most, number, kMostShards))}, {}};
 }
 

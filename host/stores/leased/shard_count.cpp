@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text/utf8.hpp"
+#include "dynamo/item_reading.hpp"
 #include "host/stores/leased/leased_record.hpp"
 
 namespace sluice::queue::leased {
@@ -23,7 +24,7 @@ Result<Shards> shards_of(const dynamo::Item& item, const dynamomq::QueueTable& p
   if (item.empty()) {
     return Shards{configured, configured};
   }
-  const auto count = number_of(item, attribute::kShards);
+  const auto count = dynamo::whole_number(item, attribute::kShards);
   if (!count || *count < kLeastShards || *count > kMostShards) {
     return Error(ErrorCode::invalid, "table '" + place.table + "': the item " +
                                          ownership_partition(place.queue, Half::standard) + "/" +
@@ -33,7 +34,7 @@ Result<Shards> shards_of(const dynamo::Item& item, const dynamomq::QueueTable& p
                                          "; put the number right in its attribute " + std::string(attribute::kShards) +
                                          ", or delete the item for the configured " + std::to_string(configured));
   }
-  const auto most = number_of(item, attribute::kMostEver).value_or(*count);
+  const auto most = dynamo::whole_number(item, attribute::kMostEver).value_or(*count);
   const auto shards = static_cast<std::uint32_t>(*count);
   return Shards{shards, static_cast<std::uint32_t>(std::clamp<std::int64_t>(most, shards, kMostShards))};
 }

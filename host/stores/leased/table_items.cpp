@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/text/utf8.hpp"
+#include "dynamo/item_reading.hpp"
 #include "host/stores/dynamomq/table_errors.hpp"
 #include "host/stores/leased/leased_record.hpp"
 #include "host/stores/leased/shard_count.hpp"
@@ -81,8 +82,8 @@ void TableItemsExamination::add_message(const dynamo::Item& item) {
 }
 
 void TableItemsExamination::add_heartbeat(const dynamo::Item& item, const std::string& host) {
-  const auto lease = number_of(item, attribute::kLease);
-  if (!number_of(item, attribute::kCounter) || !lease || *lease <= 0) {
+  const auto lease = dynamo::whole_number(item, attribute::kLease);
+  if (!dynamo::whole_number(item, attribute::kCounter) || !lease || *lease <= 0) {
     return advise("the heartbeat " + shown(Place::of(item)) +
                       " has no counter or no lease, so that nobody can tell "
                       "whether its host lives",
@@ -123,7 +124,7 @@ void TableItemsExamination::add_ownership(const dynamo::Item& item, const std::s
     return note_foreign(item, "it lies among the owners of shards and names none");
   }
   const auto* owner = dynamo::find<std::string>(item, attribute::kOwner);
-  const auto epoch = number_of(item, attribute::kEpoch);
+  const auto epoch = dynamo::whole_number(item, attribute::kEpoch);
   if (owner == nullptr || !epoch || *epoch < 1) {
     advise("the ownership item " + shown(Place::of(item)) + " is half made: it has no " +
                (owner == nullptr ? "owner (o)" : "epoch (e)"),

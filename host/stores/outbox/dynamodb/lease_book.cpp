@@ -1,8 +1,8 @@
 #include "host/stores/outbox/dynamodb/lease_book.hpp"
 
-#include <charconv>
 #include <chrono>
 
+#include "dynamo/item_reading.hpp"
 #include "host/stores/outbox/dynamodb/marks.hpp"
 
 namespace sluice::queue::outbox {
@@ -17,12 +17,7 @@ constexpr std::string_view kOwner = "owner";
 constexpr std::string_view kEpoch = "epoch";
 
 std::int64_t number_of(const dynamo::Item& item, std::string_view name) {
-  const auto* number = dynamo::find<dynamo::Number>(item, name);
-  std::int64_t value = 0;
-  if (number != nullptr) {
-    std::from_chars(number->text.data(), number->text.data() + number->text.size(), value);
-  }
-  return value;
+  return dynamo::whole_number(item, name).value_or(0);
 }
 
 }  // namespace
