@@ -21,9 +21,9 @@ QueueTable locate(const DynamoMqOptions& options, const std::string& queue) {
           location.index.empty() ? std::string(kDefaultIndexName) : location.index, options.region};
 }
 
-class DynamoMqQueues final : public Queues {
+class AllDynamoMqQueues final : public DynamoMqQueues {
  public:
-  DynamoMqQueues(DynamoMqOptions options, dynamo::Client& client, const Clock& clock, Random& random)
+  AllDynamoMqQueues(DynamoMqOptions options, dynamo::Client& client, const Clock& clock, Random& random)
       : options_(std::move(options)),
         random_(random),
         nonces_(options_.host, random),
@@ -37,11 +37,13 @@ class DynamoMqQueues final : public Queues {
              .bell = [](const QueueTable& place, Half half) { return wake::bell_name(place.table, half); }},
             options_.ring, clock_, random),
         doorbell_([this](const QueueAddress& address) {
-          // What lies in a table of another layout is rung for by whoever puts it there by itself.
-          if (!options_.other_layouts || !options_.other_layouts(address.queue)) {
+          // A handler here may have sent to a queue of another layout.
+          if (!options_.ring_elsewhere || !options_.ring_elsewhere(address)) {
             ringers_.rang(locate(options_, address.queue), address.half);
           }
         }) {}
+
+  void ring(const QueueAddress& address) override { doorbell_.ring(address); }
 
   Result<std::unique_ptr<Source>> open_source(const QueueAddress& address) override {
     return std::unique_ptr<Source>(
@@ -107,9 +109,9 @@ class DynamoMqQueues final : public Queues {
 
 }  // namespace
 
-std::unique_ptr<Queues> make_dynamomq_queues(DynamoMqOptions options, dynamo::Client& client, const Clock& clock,
-                                             Random& random) {
-  return std::make_unique<DynamoMqQueues>(std::move(options), client, clock, random);
+std::unique_ptr<DynamoMqQueues> make_dynamomq_queues(DynamoMqOptions options, dynamo::Client& client,
+                                                     const Clock& clock, Random& random) {
+  return std::make_unique<AllDynamoMqQueues>(std::move(options), client, clock, random);
 }
 
 }  // namespace sluice::queue::dynamomq

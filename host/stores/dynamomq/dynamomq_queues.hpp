@@ -32,6 +32,8 @@ struct DynamoMqOptions {
   std::optional<wake::RingerOptions> ring{};
   /// How tables of another layout hold what handlers send to a queue; null for a queue of this one. May be empty.
   EffectLayouts other_layouts{};
+  /// Rings for a queue that is of another layout; false: it is of this one. May be empty.
+  std::function<bool(const QueueAddress&)> ring_elsewhere{};
 };
 
 /// What sources of these tables can do.
@@ -43,7 +45,12 @@ inline constexpr SourceTraits kDynamoMqTraits{.sequence = true, .transactions = 
 /// host name or seed, because both go into the nonce by which one recognises its own writes. What is sent or changed
 /// through them wakes the sources that were opened from them, and with `ring` other hosts, too; their destruction then
 /// waits for what is being rung.
-std::unique_ptr<Queues> make_dynamomq_queues(DynamoMqOptions options, dynamo::Client& client, const Clock& clock,
-                                             Random& random);
+class DynamoMqQueues : public Queues {
+ public:
+  /// Something that is durable by now was put there, by whomever. Returns at once.
+  virtual void ring(const QueueAddress& address) = 0;
+};
+std::unique_ptr<DynamoMqQueues> make_dynamomq_queues(DynamoMqOptions options, dynamo::Client& client,
+                                                     const Clock& clock, Random& random);
 
 }  // namespace sluice::queue::dynamomq

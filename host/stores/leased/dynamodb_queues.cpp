@@ -14,9 +14,23 @@ class DynamoDbQueues final : public Queues {
       leased_names_.insert(queue);
     }
     leased.others = dynamomq.queues;
+    leased.ring_elsewhere = [this](const QueueAddress& address) {
+      const bool elsewhere = !leased_names_.contains(address.queue);
+      if (elsewhere) {
+        dynamomq_->ring(address);
+      }
+      return elsewhere;
+    };
     leased_ = leased::make_leased_queues(std::move(leased), client, clock, random);
     dynamomq.other_layouts = [this](const std::string& queue) {
       return leased_names_.contains(queue) ? leased_->layout_of(queue) : nullptr;
+    };
+    dynamomq.ring_elsewhere = [this](const QueueAddress& address) {
+      const bool elsewhere = leased_names_.contains(address.queue);
+      if (elsewhere) {
+        leased_->ring(address);
+      }
+      return elsewhere;
     };
     dynamomq_ = dynamomq::make_dynamomq_queues(std::move(dynamomq), client, clock, random);
   }
@@ -41,12 +55,14 @@ class DynamoDbQueues final : public Queues {
   }
 
  private:
-  Queues& of(const std::string& queue) { return leased_names_.contains(queue) ? *leased_ : *dynamomq_; }
+  Queues& of(const std::string& queue) {
+    return leased_names_.contains(queue) ? static_cast<Queues&>(*leased_) : *dynamomq_;
+  }
 
   // Fixed after construction.
   std::set<std::string> leased_names_;
   std::unique_ptr<leased::LeasedQueues> leased_;
-  std::unique_ptr<Queues> dynamomq_;
+  std::unique_ptr<dynamomq::DynamoMqQueues> dynamomq_;
 };
 
 }  // namespace

@@ -62,11 +62,13 @@ class AllLeasedQueues final : public LeasedQueues {
                   .bell = bell_of},
                  options_.ring, clock_, random),
         doorbell_([this](const QueueAddress& address) {
-          // What lies in a table of the other layout is rung for by whoever puts it there by itself.
-          if (!options_.others.contains(address.queue)) {
+          // A handler here may have sent to a queue of the other layout.
+          if (!options_.ring_elsewhere || !options_.ring_elsewhere(address)) {
             ringers_.rang(locate(options_, address.queue), address.half);
           }
         }) {}
+
+  void ring(const QueueAddress& address) override { doorbell_.ring(address); }
 
   Result<std::unique_ptr<Source>> open_source(const QueueAddress& address) override {
     QueueState& state = this->state(address.queue);

@@ -38,6 +38,8 @@ struct LeasedOptions {
   std::function<void(const std::string&)> warn{};
   /// As DynamoMqOptions'.
   std::optional<wake::RingerOptions> ring{};
+  /// As DynamoMqOptions'.
+  std::function<bool(const QueueAddress&)> ring_elsewhere{};
 };
 
 /// Queues in tables of the leased layout, many in one if need be.
@@ -49,6 +51,8 @@ class LeasedQueues : public Queues {
  public:
   /// How a queue's table holds what a transaction brings to it, of whichever layout.
   virtual std::unique_ptr<dynamomq::EffectLayout> layout_of(const std::string& queue) = 0;
+  /// As DynamoMqQueues'.
+  virtual void ring(const QueueAddress& address) = 0;
 };
 std::unique_ptr<LeasedQueues> make_leased_queues(LeasedOptions options, dynamo::Client& client, const Clock& clock,
                                                  Random& random);

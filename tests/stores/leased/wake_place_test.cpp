@@ -8,8 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "host/queue/effects.hpp"
 #include "host/queue/wake/datagram.hpp"
 #include "host/queue/wake/datagram_socket.hpp"
+#include "host/stores/dynamomq/table.hpp"
+#include "host/stores/leased/dynamodb_queues.hpp"
 #include "host/stores/leased/leased_queues.hpp"
 #include "tests/stores/leased/leased_rig.hpp"
 
@@ -144,6 +147,63 @@ TEST_F(LeasedWake, ARingFromOutsideWakesTheSourceAndGoesNoFurther) {
   place_.reset();
   host_.reset();
   EXPECT_THAT(bells(), IsEmpty());
+}
+
+/// A process with queues of both layouts, whose handlers send from one to the other.
+class BothLayoutsWake : public LeasedWake {
+ protected:
+  void SetUp() override {
+    LeasedWake::SetUp();
+    dynamomq::TableSpec spec;
+    spec.table = "plain";
+    ASSERT_TRUE(dynamomq::create_queue_table(client_, spec, clock_, soon()));
+    LeasedOptions leased;
+    leased.queues["orders"] = {.table = kTable, .shards = kShards};
+    leased.queues["letters"] = {.table = kTable, .shards = 1};
+    leased.own_threads = false;
+    leased.ring = wake::RingerOptions{};
+    both_ = make_dynamodb_queues({.queues = {{"plain", {.table = "plain"}}},
+                                  .host = "both",
+                                  .region = "eu-west-1",
+                                  .ring = wake::RingerOptions{}},
+                                 std::move(leased), client_, clock_, random_);
+  }
+
+  /// Works off a message of `from` with an emit to `to`.
+  void emit(const std::string& from, const std::string& to) {
+    NewMessage message;
+    message.body = "x";
+    const auto sent = (*both_->open_sender(from))->send(std::span(&message, 1), soon()).front();
+    ASSERT_EQ(sent.status, SendStatus::sent) << sent.error.message();
+    const auto source = *both_->open_source({from, Half::standard});
+    const auto claimed = source->claim({.max = 1, .visibility = 30s}, soon());
+    ASSERT_TRUE(claimed);
+    ASSERT_EQ(claimed->deliveries.size(), 1U);
+    auto effects = std::make_shared<Effects>();
+    message.id = "emitted";
+    effects->messages.push_back({.queue = to, .message = message});
+    const Completion completion{.receipt = claimed->deliveries.front().receipt, .effects = effects};
+    const auto settled = source->settle(std::span(&completion, 1), soon()).front();
+    ASSERT_EQ(settled.status, SettleStatus::applied) << settled.error.message();
+  }
+
+  std::unique_ptr<Queues> both_;
+};
+
+TEST_F(BothLayoutsWake, WhatAHandlerSendsToALeasedQueueIsRungForAtItsHosts) {
+  ASSERT_TRUE(place_->announce(announcement(), soon()));
+  emit("plain", "orders");
+  both_.reset();
+  EXPECT_THAT(bells(), ElementsAre("queues/orders"));
+}
+
+TEST_F(BothLayoutsWake, WhatAHandlerSendsToAQueueOfTheOtherLayoutWakesItHere) {
+  int woken = 0;
+  const auto plain = *both_->open_source({"plain", Half::standard});
+  plain->start({.on_ready = [&woken] { ++woken; }});
+  emit("letters", "plain");
+  EXPECT_EQ(woken, 1);
+  plain->stop();
 }
 
 }  // namespace
