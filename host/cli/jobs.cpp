@@ -96,8 +96,8 @@ Command jobs_command() {
           "A row for each job that the job files here have or a host runs. WORKERS is what is in force on all its "
           "hosts, and beside it what the files say where that differs; STEERED is what operators want of it: `pause`, "
           "`scale`. Rates are sums of all hosts, times those of the slowest one. Below stand the schedules of the "
-          "files here, with "
-          "the time up to which all is sent, what was missed since, and the times at which they are due next.",
+          "files here, with the time up to which all is sent, what was missed since, the times at which they are due "
+          "next, and whether a host has one of them otherwise.",
       .flags = with_store_flags({}),
       .examples =
           "sluice jobs\n"

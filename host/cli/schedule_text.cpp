@@ -51,6 +51,15 @@ ScheduleStanding standing_of(const config::ScheduleTimes& times, const std::stri
   return {begin, end > begin ? times.between(begin, end, kMostMissed).size() : 0};
 }
 
+/// What a host has told of this schedule, where it has it otherwise than the file here.
+const runtime::ScheduleNotice* told_otherwise(const config::JobConfig& job, config::ScheduleConfig schedule,
+                                              const ScheduleNotices& told) {
+  schedule.queue = queue_of(job, schedule);
+  const auto notice = told.find({schedule.queue, schedule.name});
+  const bool differs = notice != told.end() && notice->second.definition != runtime::definition_of(schedule);
+  return differs ? &notice->second : nullptr;
+}
+
 std::string_view what_becomes_of_missed(config::CatchUp catch_up) {
   return catch_up == config::CatchUp::none   ? "they are let go"
          : catch_up == config::CatchUp::last ? "the last of them is sent when a host runs"
@@ -88,6 +97,11 @@ std::vector<std::string> schedule_lines(const config::JobConfig& job, WallTime n
       separator = ", ";
     }
     lines.push_back(std::move(line));
+    if (const auto* const other = told != nullptr ? told_otherwise(job, schedule, *told) : nullptr) {
+      lines.push_back("  schedule " + schedule.name + " is not the same everywhere: on host " + other->host + " " +
+                      other->file + " has " + other->definition + "; make the files the same and reload, or give one " +
+                      "of them another name");
+    }
   }
   return lines;
 }
@@ -112,6 +126,9 @@ void write_schedules(JsonText& json, const config::JobConfig& job, WallTime now,
       json.key("last");
       standing.last ? json.value(format_timestamp(WallTime(standing.last->time_since_epoch()))) : json.null();
       json.member("missed", std::uint64_t{standing.missed});
+      json.key("differs_on");
+      const auto* const other = told_otherwise(job, schedule, *told);
+      other == nullptr ? json.null() : json.value(other->host);
     }
     json.key("next");
     json.begin_array();

@@ -18,11 +18,12 @@ namespace sluice::cli {
 using ScheduleNotices = std::map<std::pair<std::string, std::string>, runtime::ScheduleNotice>;
 
 /// A line for each: "schedule report: \"30 6 * * MON-FRI\" in Europe/Vienna to queue orders; last 2026-...; next
-/// 2026-...", and how many times were missed.
+/// 2026-...", and how many times were missed; after it another one where a host has told that it has it otherwise.
 std::vector<std::string> schedule_lines(const config::JobConfig& job, WallTime now,
                                         const ScheduleNotices* told = nullptr);
 /// The same as an array of objects: name, cron or every, time_zone, queue, catch_up, and next, in RFC 3339; with
-/// notices also last (null: never) and missed, of which kMostMissed are counted at most.
+/// notices also last (null: never), missed, of which kMostMissed are counted at most, and differs_on, the host that has
+/// it otherwise (null: none has told so).
 void write_schedules(JsonText& json, const config::JobConfig& job, WallTime now, const ScheduleNotices* told = nullptr);
 
 inline constexpr std::size_t kMostMissed = 100;

@@ -6,6 +6,28 @@
 
 namespace sluice::runtime {
 
+namespace {
+
+/// Alike on every host.
+std::uint64_t hash_of(const std::string& text) {
+  std::uint64_t hash = 0xcbf29ce484222325U;
+  for (const char c : text) {
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+  }
+  return hash;
+}
+
+std::string hexadecimal(std::uint64_t number) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  for (int shift = 28; shift >= 0; shift -= 4) {
+    text += kDigits[(number >> static_cast<unsigned>(shift)) & 15U];
+  }
+  return text;
+}
+
+}  // namespace
+
 std::string ScheduleNotice::write() const {
   fleet::JsonLine line;
   line.text("definition", definition);
@@ -30,6 +52,16 @@ std::optional<ScheduleNotice> ScheduleNotice::read(std::string_view text) {
   }
   notice.last = config::ScheduleTimes::Time(std::chrono::seconds{last});
   return notice;
+}
+
+std::string definition_of(const config::ScheduleConfig& schedule) {
+  std::string content = schedule.body + '\0' + schedule.content_type + '\0' + schedule.group + '\0' + schedule.priority;
+  for (const auto& [name, value] : schedule.attributes) {
+    content += '\0' + name + '\0' + value;
+  }
+  const std::string when = schedule.cron.empty() ? "every " + config::format_duration(schedule.every)
+                                                 : "\"" + schedule.cron + "\" in " + schedule.time_zone;
+  return when + ", message " + hexadecimal(hash_of(content)) + " to queue " + schedule.queue;
 }
 
 }  // namespace sluice::runtime

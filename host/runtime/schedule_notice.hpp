@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "config/config.hpp"
 #include "config/schedule_times.hpp"
 
 namespace sluice::runtime {
@@ -19,5 +20,8 @@ struct ScheduleNotice {
   /// Nothing of what is no such notice.
   static std::optional<ScheduleNotice> read(std::string_view text);
 };
+
+/// What a schedule does, in words that are the same where it is the same. Its queue is not empty.
+std::string definition_of(const config::ScheduleConfig& schedule);
 
 }  // namespace sluice::runtime

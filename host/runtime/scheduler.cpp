@@ -28,35 +28,6 @@ constexpr seconds kMostWindow = hours(24 * 366);
 WallTime wall(Time time) { return WallTime(time.time_since_epoch()); }
 Time whole(WallTime time) { return Time(floor<seconds>(time.time_since_epoch())); }
 
-/// Alike on every host.
-std::uint64_t hash_of(const std::string& text) {
-  std::uint64_t hash = 0xcbf29ce484222325U;
-  for (const char c : text) {
-    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-  }
-  return hash;
-}
-
-std::string hexadecimal(std::uint64_t number) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (int shift = 28; shift >= 0; shift -= 4) {
-    text += kDigits[(number >> static_cast<unsigned>(shift)) & 15U];
-  }
-  return text;
-}
-
-/// What a schedule does, in words that are the same where it is the same.
-std::string definition_of(const config::ScheduleConfig& schedule) {
-  std::string content = schedule.body + '\0' + schedule.content_type + '\0' + schedule.group + '\0' + schedule.priority;
-  for (const auto& [name, value] : schedule.attributes) {
-    content += '\0' + name + '\0' + value;
-  }
-  const std::string when = schedule.cron.empty() ? "every " + config::format_duration(schedule.every)
-                                                 : "\"" + schedule.cron + "\" in " + schedule.time_zone;
-  return when + ", message " + hexadecimal(hash_of(content)) + " to queue " + schedule.queue;
-}
-
 queue::Priority priority_of(const std::string& name) {
   return queue::priority_named(name).value_or(queue::Priority::normal);
 }
@@ -106,11 +77,13 @@ Scheduler::Order Scheduler::next(WallTime now) {
       order.wake = std::min(order.wake, entry.retry_at);
       continue;
     }
-    if (!entry.known) {
+    if (entry.known) {
+      find_due(entry, whole(now));
+    }
+    if (!entry.known || (entry.pending.empty() && wants_look(entry, now))) {
       order.look = Look{name, queue};
       return order;
     }
-    find_due(entry, whole(now));
     if (!entry.pending.empty()) {
       order.send = Send{name, queue, entry.pending.front(), message_of(entry, entry.pending.front())};
       return order;
@@ -120,11 +93,16 @@ Scheduler::Order Scheduler::next(WallTime now) {
       order.tell = Tell{name, queue, {.key = name, .text = notice.write(), .version = entry.version}};
       return order;
     }
-    order.wake = std::min(order.wake, entry.to_tell ? entry.tell_at : WallTime::max());
+    order.wake = std::min({order.wake, entry.look_at, entry.to_tell ? entry.tell_at : WallTime::max()});
     const Time due = entry.times.next_after(entry.last);
     order.wake = std::min(order.wake, due < whole(WallTime::max()) ? wall(due) : WallTime::max());
   }
   return order;
+}
+
+// A clock that was set back does not put it off.
+bool Scheduler::wants_look(const Entry& entry, WallTime now) {
+  return now >= entry.look_at || entry.look_at > now + kLookInterval;
 }
 
 void Scheduler::find_due(Entry& entry, Time now) {
@@ -169,13 +147,19 @@ void Scheduler::looked(const std::string& name, const Result<queue::Notice>& fou
     return;
   }
   Entry& entry = at->second;
+  entry.look_at = now + kLookInterval;
+  if (!found && entry.known) {
+    return;  // What is due is not held up by it.
+  }
   if (!found) {
     return failed(entry, "cannot be read up", found.error(), now);
   }
   succeeded(entry);
+  // Who has been read before has told what is his; where hosts differ they would write over each other for ever.
+  entry.to_tell = entry.to_tell || !entry.known || found->version == 0;
   entry.known = true;
   entry.version = found->version;
-  entry.to_tell = true;
+  const bool fresh = std::exchange(entry.fresh, false);
   const auto notice = found->version == 0 ? std::nullopt : ScheduleNotice::read(found->text);
   if (!notice) {
     return;  // Nobody has had it: it begins now.
@@ -192,13 +176,11 @@ void Scheduler::looked(const std::string& name, const Result<queue::Notice>& fou
   if (entry.pending.empty()) {
     entry.to_tell = entry.last > said;
     // A schedule that has just been taken goes on where the fleet was.
-    entry.last = entry.fresh ? said : std::max(entry.last, said);
+    entry.last = fresh ? said : std::max(entry.last, said);
   }
-  entry.fresh = false;
 }
 
 void Scheduler::compare(Entry& entry, const std::string& definition, const std::string& host, const std::string& file) {
-  entry.fresh = false;
   if (host == host_) {
     return;  // It has been changed here.
   }

@@ -37,6 +37,8 @@ class Scheduler {
   static constexpr std::size_t kMostCaughtUp = 100;
   /// A time that is noticed later than this was missed.
   static constexpr Duration kPunctual = std::chrono::seconds(60);
+  /// So often a host looks whether another one has the schedule otherwise.
+  static constexpr Duration kLookInterval = std::chrono::seconds(30);
 
   struct Look {
     std::string name;
@@ -91,12 +93,14 @@ class Scheduler {
     std::deque<Time> pending{};
     bool to_tell = false;
     WallTime tell_at{};
+    WallTime look_at{};  ///< once it is known
     WallTime retry_at{};
     Duration pause{};
     std::string warned{};   ///< what was said last about another host
     std::string trouble{};  ///< and about the store
   };
 
+  static bool wants_look(const Entry& entry, WallTime now);
   void find_due(Entry& entry, Time now);
   queue::NewMessage message_of(const Entry& entry, Time due) const;
   void compare(Entry& entry, const std::string& definition, const std::string& host, const std::string& file);

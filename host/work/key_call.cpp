@@ -1,6 +1,7 @@
 #include "host/work/key_call.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace sluice::work {
 
@@ -39,7 +40,17 @@ std::optional<Error> KeyCall::release(const std::vector<KeyMark>& marks, Deadlin
   return failure;
 }
 
-std::vector<queue::KeyAnswer> KeyCall::claim(const std::vector<KeyMark>& marks, Deadline deadline) {
+std::vector<queue::KeyAnswer> KeyCall::claim(std::vector<KeyMark> marks, Deadline deadline) {
+  if (keys_.size() == 1) {
+    std::vector<queue::KeyClaim> claims;
+    claims.reserve(marks.size());
+    for (KeyMark& mark : marks) {
+      claims.push_back(std::move(mark.claim));
+    }
+    auto told = keys_.front()->begin(claims, deadline);
+    told.resize(claims.size(), {.state = queue::KeyState::failed});
+    return told;
+  }
   std::vector<queue::KeyAnswer> answers(marks.size(), {.state = queue::KeyState::failed});
   for (std::size_t part = 0; part < keys_.size(); ++part) {
     const Share share = share_of(part, marks);
@@ -83,7 +94,7 @@ Doorkeeper::Answers KeyCall::make(const Order& order) {
   if (claims.empty()) {
     return answers;
   }
-  std::vector<queue::KeyAnswer> told = claim(claims, deadline);
+  std::vector<queue::KeyAnswer> told = claim(std::move(claims), deadline);
   const WallTime now = clock_.wall_now();
   for (std::size_t i = 0; i < order.renewals.size(); ++i) {
     if (told[i].state == queue::KeyState::failed) {

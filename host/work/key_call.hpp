@@ -38,7 +38,7 @@ class KeyCall {
 
  private:
   std::optional<Error> release(const std::vector<KeyMark>& marks, Deadline deadline);
-  std::vector<queue::KeyAnswer> claim(const std::vector<KeyMark>& marks, Deadline deadline);
+  std::vector<queue::KeyAnswer> claim(std::vector<KeyMark> marks, Deadline deadline);
 
   const Keys& keys_;
   const MessageKey key_;

@@ -22,12 +22,14 @@ class ScheduleText : public ::testing::Test {
     schedule.name = "sweep";
     schedule.every = std::chrono::hours(1);
     job_.schedules.push_back(schedule);
+    schedule.queue = "orders";
+    definition_ = runtime::definition_of(schedule);
   }
 
   void told(const std::string& last) {
     const WallTime time = *parse_timestamp(last);
     const auto seconds = std::chrono::floor<std::chrono::seconds>(time.time_since_epoch());
-    told_[{"orders", "sweep"}] = {"every 1h", "a", "a.toml", config::ScheduleTimes::Time(seconds)};
+    told_[{"orders", "sweep"}] = {definition_, "a", "a.toml", config::ScheduleTimes::Time(seconds)};
   }
   std::string line() { return schedule_lines(job_, now_, &told_).at(0); }
   boost::json::value json() {
@@ -40,6 +42,7 @@ class ScheduleText : public ::testing::Test {
 
   const WallTime now_ = *parse_timestamp("2026-11-22T12:30:00Z");
   config::JobConfig job_;
+  std::string definition_;
   ScheduleNotices told_;
 };
 
@@ -71,6 +74,20 @@ TEST_F(ScheduleText, WhatIsDueJustNowIsNotMissed) {
   told("2026-11-22T12:00:00Z");
   job_.schedules[0].every = std::chrono::minutes(30);
   EXPECT_THAT(line(), Not(HasSubstr("missed"))) << "its host has two minutes to tell of it";
+}
+
+TEST_F(ScheduleText, OneThatAHostHasOtherwiseIsToldWithTheMend) {
+  told("2026-11-22T12:00:00Z");
+  EXPECT_EQ(schedule_lines(job_, now_, &told_).size(), 1U);
+  EXPECT_TRUE(json().at("differs_on").is_null());
+  definition_ = "every 20m to queue orders";
+  told("2026-11-22T12:00:00Z");
+  const auto lines = schedule_lines(job_, now_, &told_);
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_EQ(lines[1],
+            "  schedule sweep is not the same everywhere: on host a a.toml has every 20m to queue orders; make the "
+            "files the same and reload, or give one of them another name");
+  EXPECT_EQ(json().at("differs_on").as_string(), "a");
 }
 
 TEST_F(ScheduleText, ALongAbsenceIsCountedToALimit) {

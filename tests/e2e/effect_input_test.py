@@ -147,8 +147,15 @@ class EffectInputSqlite(Case):
         line = next(line for line in second.log().splitlines() if "is not the same everywhere" in line)
         for phrase in ("every 2h", "on host e2e", "every 1h", "Make the files the same and reload"):
             self.assertIn(phrase, line)
+        until("the first one is told, long before it has something to send",
+              lambda: "is not the same everywhere" in first.log())
+        line = next(line for line in first.log().splitlines() if "is not the same everywhere" in line)
+        for phrase in ("every 1h", "on host other", "every 2h", "Make the files the same and reload"):
+            self.assertIn(phrase, line)
         for run in (first, second):
             self.assertEqual(0, run.stop(), run.log())
+        self.write_job("effect_of", extra='[schedule.tick]\nevery = "1h"\nbody = "1"\n')
+        self.assertEqual("other", self.schedule()["differs_on"])
 
     def schedule(self):
         jobs = json.loads(self.sluice("jobs", "--json", check=True).stdout)

@@ -98,6 +98,20 @@ class Rights(Case):
             self.assertIn("ERROR: Failed DynamoDB API: ", done.stdout, words)
             self.assertIn("dynamodb:DeleteItem", done.stderr, words)
 
+    def test_an_effect_that_the_role_may_not_write_ends_its_own_message_alone(self):
+        self.use(["UpdateItem"])
+        self.sluice("table", "create", "--queue", "accounts", "--no-ttl", check=True)
+        self.write_job("effect_of", extra="[job.retry]\nmax_attempts = 1\n")
+        effect = ("--attr", "table=accounts", "--attr", "set=balance = :n")
+        for message, words in (("bad", effect), ("good", ())):
+            self.sluice("send", "--queue", "orders", "--id", message, "--data", "1", *words, check=True)
+        run = self.start("--until-empty")
+        self.assertEqual(0, run.wait(), run.log())
+        shown = json.loads(self.sluice("get", "bad", "--queue", "orders", "--json", check=True).stdout)
+        self.assert_one_line(shown["failure"]["error"], "accounts was refused", "dynamodb:UpdateItem",
+                             "let the role write table accounts")
+        self.assertEqual({"total": 0, "dlq": 1}, {name: self.stats("orders")[name] for name in ("total", "dlq")})
+
     def test_a_role_that_may_not_send_is_told_so(self):
         self.use(["PartiQLInsert", "PutItem"])
         sent = self.send_some(3)

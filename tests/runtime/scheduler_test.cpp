@@ -95,6 +95,9 @@ TEST_F(SchedulerTest, SendsAtEachTimeThatIsDue) {
   HostOfTest host(queues_, clock_);
   host.take(every(15min));
   EXPECT_THAT(host.work(), IsEmpty()) << "what was due before it was there was not missed";
+  EXPECT_EQ(host.wake(), at("2026-01-02T03:04:35Z")) << "to look whether another host has it otherwise";
+  clock_.set_wall(at("2026-01-02T03:14:50Z"));
+  host.work();
   EXPECT_EQ(host.wake(), at("2026-01-02T03:15:00Z"));
   clock_.set_wall(at("2026-01-02T03:15:00Z"));
   EXPECT_THAT(host.work(), ElementsAre("schedule/sweep/2026-01-02T03:15:00.000000000Z"));
@@ -206,10 +209,8 @@ TEST_F(SchedulerTest, HostsThatDifferAreTold) {
   EXPECT_THAT(told[0], HasSubstr("schedule 'sweep' is not the same everywhere: here jobs.d/b.toml has every 20m"));
   EXPECT_THAT(told[0], HasSubstr("on host a jobs.d/a.toml has every 15m"));
   EXPECT_THAT(told[0], HasSubstr("Make the files the same and reload, or give one of them another name"));
-  // And the first one, when it next has something to say.
-  clock_.set_wall(at("2026-01-02T03:15:00Z"));
-  first.work();
-  clock_.advance(2min);
+  // And the first one, long before it has something to send.
+  clock_.advance(Scheduler::kLookInterval);
   first.work();
   const auto first_told = first.take_bad_lines();
   ASSERT_THAT(first_told, SizeIs(1));
@@ -217,6 +218,52 @@ TEST_F(SchedulerTest, HostsThatDifferAreTold) {
   clock_.set_wall(at("2026-01-02T05:15:00Z"));
   first.work();
   EXPECT_THAT(first.take_bad_lines(), IsEmpty()) << "once";
+}
+
+TEST_F(SchedulerTest, HostsThatDifferDoNotWriteOverEachOtherForEver) {
+  HostOfTest first(queues_, clock_, "a");
+  HostOfTest second(queues_, clock_, "b");
+  first.take(every(24h));
+  first.work();
+  second.take(every(48h));
+  second.work();
+  auto opened = queues_.open_board("orders");
+  const std::unique_ptr<queue::NoticeBoard> board = *std::move(opened);
+  const auto version = [&] { return board->read(queue::Topic::schedules, "sweep", Deadline::never())->version; };
+  EXPECT_EQ(version(), 2) << "each has told what it has";
+  for (int minute = 0; minute < 10; ++minute) {
+    clock_.advance(1min);
+    first.work();
+    second.work();
+  }
+  EXPECT_EQ(version(), 2);
+  EXPECT_THAT(first.take_bad_lines(), SizeIs(1));
+  EXPECT_THAT(second.take_bad_lines(), SizeIs(1));
+}
+
+TEST_F(SchedulerTest, ALookThatFailsHoldsUpNothingThatIsDue) {
+  HostOfTest host(queues_, clock_);
+  host.take(every(15min));
+  host.work();
+  clock_.set_wall(at("2026-01-02T03:14:59Z"));
+  queues_.fail_next(test::StoreCall::board, 1, Error(ErrorCode::unavailable, "down"));
+  host.work();
+  clock_.set_wall(at("2026-01-02T03:15:00Z"));
+  EXPECT_THAT(host.work(), SizeIs(1));
+  EXPECT_THAT(host.take_bad_lines(), IsEmpty());
+}
+
+TEST_F(SchedulerTest, AClockThatIsSetBackStillLooks) {
+  HostOfTest first(queues_, clock_, "a");
+  first.take(every(24h));
+  clock_.set_wall(at("2026-01-03T03:04:05Z"));
+  first.work();
+  clock_.set_wall(at("2026-01-02T03:04:05Z"));
+  HostOfTest second(queues_, clock_, "b");
+  second.take(every(48h));
+  second.work();
+  first.work();
+  EXPECT_THAT(first.take_bad_lines(), SizeIs(1));
 }
 
 TEST_F(SchedulerTest, AChangedScheduleBeginsAnewAndAnUnchangedOneGoesOn) {

@@ -24,16 +24,18 @@ constexpr const char* kOldest =
     "ON d.seq = r.seq WHERE r.half = ?1 AND r.sent_at <= ?2 ORDER BY r.sent_at, r.seq";
 
 // The same of a half that keeps no order and has no priorities: there all messages are of the normal one, which need
-// not be looked for behind their bodies, and lie where they were sent.
+// not be looked for behind their bodies, and lie where they were sent. So it has neither of the last two columns.
 constexpr const char* kOldestPlain =
-    "SELECT r.seq, r.sent_at, m.id, m.content_type, m.message_group, m.attributes, m.body, d.version, d.receives, "
-    "NULL, r.sent_at FROM ready AS r CROSS JOIN messages AS m ON m.seq = r.seq LEFT JOIN deliveries AS d "
+    "SELECT r.seq, r.sent_at, m.id, m.content_type, m.message_group, m.attributes, m.body, d.version, d.receives "
+    "FROM ready AS r CROSS JOIN messages AS m ON m.seq = r.seq LEFT JOIN deliveries AS d "
     "ON d.seq = r.seq WHERE r.half = ?1 AND r.sent_at <= ?2 ORDER BY r.sent_at, r.seq";
 
-/// What a row says of seq, sent_at, id, content type, group, attributes, body, version, receives, priority, in this
-/// order.
+/// Whether rows say more than seq, sent_at, id, content type, group, attributes, body, version and receives, in this
+/// order: the priority, which otherwise is the normal one.
+enum class Row { plain, with_priority };
+
 /// Nothing when its attributes cannot be read.
-std::optional<Delivery> read_delivery(const Statement& row, const Lease& lease) {
+std::optional<Delivery> read_delivery(const Statement& row, const Lease& lease, Row kind) {
   auto attributes = decode_attributes(row.bytes(5));
   if (!attributes) {
     return std::nullopt;
@@ -48,13 +50,29 @@ std::optional<Delivery> read_delivery(const Statement& row, const Lease& lease) 
   message.group = row.bytes(4);
   message.attributes = std::move(*attributes);
   message.body = row.bytes(6);
-  message.priority = stored_priority(row.optional_integer(9));
+  if (kind == Row::with_priority) {
+    message.priority = stored_priority(row.optional_integer(9));
+  }
   const bool again = !row.is_null(7);
   message.attempt = again ? loaded_count(row.integer(8) + 1) : 1;
   delivery.receipt = {.id = message.id, .version = again ? row.integer(7) + 1 : kFirstLease, .locator = row.integer(0)};
   delivery.leased_until = lease.held_until;
   delivery.invisible_until = lease.until;
   return delivery;
+}
+
+/// As Claimer::take_row, of a plain row: where it lies is when it was sent, which is told once.
+template <typename Found>
+void take_plain(const Statement& row, const Lease& lease, Found& found) {
+  auto delivery = read_delivery(row, lease, Row::plain);
+  if (!delivery) {
+    found.unreadable.push_back(row.integer(0));
+    return;
+  }
+  found.bytes += delivery->message.body.size();
+  found.places.emplace_back(stored(delivery->message.sent_at), delivery->receipt.locator);
+  found.touched.push_back(!row.is_null(7));
+  found.deliveries.push_back(std::move(*delivery));
 }
 
 }  // namespace
@@ -249,7 +267,7 @@ std::optional<std::size_t> Claimer::next_priority(std::int64_t half, const Claim
 }
 
 std::size_t Claimer::take_row(const Statement& row, const Lease& lease, Found& found) {
-  auto delivery = read_delivery(row, lease);
+  auto delivery = read_delivery(row, lease, Row::with_priority);
   if (!delivery) {
     found.unreadable.push_back(row.integer(0));
     return 0;
@@ -265,14 +283,19 @@ std::size_t Claimer::take_row(const Statement& row, const Lease& lease, Found& f
 
 Claimer::Found Claimer::read_ready(std::int64_t half, const Room& room, const Lease& lease) {
   Found found;
+  const bool plain = lanes_.kept(half) == Kept::none;
   auto& ordered = oldest_of_.at(static_cast<std::size_t>(Priority::normal));
-  if (lanes_.kept(half) != Kept::none && !ordered) {
+  if (!plain && !ordered) {
     ordered = std::make_unique<Statement>(connection_, kOldest);
   }
-  Statement& row = lanes_.kept(half) == Kept::none ? oldest_ : *ordered;
+  Statement& row = plain ? oldest_ : *ordered;
   row.bind(half, stored(lease.now));
   while (row.row()) {
-    take_row(row, lease, found);
+    if (plain) {
+      take_plain(row, lease, found);
+    } else {
+      take_row(row, lease, found);
+    }
     if (found.deliveries.size() >= room.messages || found.bytes >= room.bytes) {
       // Whether there is more is not looked at: the next claim tells.
       found.whole = false;
@@ -311,7 +334,8 @@ void Claimer::lease_each(std::int64_t half, std::int64_t place_half, const Found
     if (found.touched[i]) {
       lease_again_.bind(seq, stored(lease.until), stored(lease.now)).run();
     } else {
-      lease_first_.bind(seq, half, stored(lease.until), found.sent_at[i], stored(lease.now)).run();
+      const std::int64_t sent_at = found.sent_at.empty() ? turn : found.sent_at[i];
+      lease_first_.bind(seq, half, stored(lease.until), sent_at, stored(lease.now)).run();
     }
   }
 }
@@ -327,7 +351,7 @@ std::vector<Delivery> Claimer::claim_suspect(std::int64_t half, const Lease& lea
       break;
     }
     suspect_.bind(place->second, std::int64_t{counts ? 1 : 0});
-    auto delivery = suspect_.row() ? read_delivery(suspect_, lease) : std::nullopt;
+    auto delivery = suspect_.row() ? read_delivery(suspect_, lease, Row::with_priority) : std::nullopt;
     suspect_.reset();
     if (!delivery) {
       set_aside(place->second, lease.now);

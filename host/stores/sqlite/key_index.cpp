@@ -1,6 +1,7 @@
 #include "host/stores/sqlite/key_index.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "host/stores/sqlite/id_index.hpp"
@@ -10,16 +11,20 @@ namespace sluice::queue::sqlite {
 namespace {
 
 constexpr std::int64_t kHashEnd = std::int64_t{1} << 48;
+// Of the tail's beginning, when nothing of it counts: after all that is in the table.
+constexpr std::int64_t kForgotten = std::numeric_limits<std::int64_t>::max();
 
 }  // namespace
 
 KeyIndex::KeyIndex(Connection& connection, const KeyIndexLimits& limits)
-    : limits_(limits),
+    : connection_(connection),
+      limits_(limits),
       adding_(connection, "adding_key_hashes"),
       add_(connection, "INSERT OR IGNORE INTO key_hashes SELECT hash, seq FROM adding_key_hashes"),
       asking_(connection, "asking_key_hashes"),
       known_(connection, "SELECT a.hash FROM asking_key_hashes AS a CROSS JOIN key_hashes AS o ON o.hash = a.hash"),
       find_(connection, "SELECT seq FROM key_hashes WHERE hash = ?1"),
+      some_(connection, "SELECT hash FROM key_hashes WHERE hash >= ?1 AND hash < ?2"),
       row_(connection, "SELECT job, key FROM key_records WHERE seq = ?1"),
       tail_rows_(connection, "SELECT seq, job, key FROM key_records WHERE seq > ?1"),
       oldest_(connection, "SELECT min(seq) FROM key_records"),
@@ -57,6 +62,11 @@ void KeyIndex::sync() {
   true_to_ = next_seq_;
   last_.clear();
   synced_ = true;
+  if (connection_.failed()) {
+    // What was read is a part at best: the next one begins anew.
+    true_to_ = 0;
+    tail_from_ = kForgotten;
+  }
 }
 
 /// Somebody else has written since, or the last transaction did not become true, or both.
@@ -71,17 +81,21 @@ void KeyIndex::catch_up() {
     }
   }
   for (const IdEntry& entry : last_) {
-    erase(entry);
+    tail_.erase(entry);
   }
   if (indexed_ < tail_from_) {
     tail_.clear();
     true_to_ = 0;
     tail_from_ = indexed_;
   }
+  if (indexed_ >= true_to_) {
+    // Others have put records into the table that this process has never seen.
+    learnt_to_ = 0;
+  }
   forget_indexed();
   tail_rows_.bind(std::max(indexed_, true_to_ - 1));
   while (tail_rows_.row()) {
-    tail_.emplace(IdLookup::hash(tail_rows_.integer(1), tail_rows_.bytes(2)), tail_rows_.integer(0));
+    remember({IdLookup::hash(tail_rows_.integer(1), tail_rows_.bytes(2)), tail_rows_.integer(0)});
   }
   tail_rows_.reset();
 }
@@ -98,7 +112,7 @@ bool KeyIndex::last_became_true() {
 
 void KeyIndex::forget_indexed() {
   if (indexed_ > tail_from_) {
-    std::erase_if(tail_, [this](const auto& entry) { return entry.second <= indexed_; });
+    tail_.erase_to(indexed_);
     tail_from_ = indexed_;
   }
 }
@@ -106,27 +120,48 @@ void KeyIndex::forget_indexed() {
 std::int64_t KeyIndex::add(std::int64_t hash) {
   sync();
   const std::int64_t seq = next_seq_++;
-  tail_.emplace(hash, seq);
+  remember({hash, seq});
   added_.push_back({hash, seq});
   ++records_;
   changed_ = true;
   return seq;
 }
 
-void KeyIndex::erase(const IdEntry& gone) {
-  const auto [first, last] = tail_.equal_range(gone.hash);
-  for (auto entry = first; entry != last; ++entry) {
-    if (entry->second == gone.seq) {
-      tail_.erase(entry);
-      return;
-    }
+void KeyIndex::remember(const IdEntry& entry) {
+  tail_.add(entry);
+  filter_.add(entry.hash);
+}
+
+void KeyIndex::learn_some(std::size_t entries) {
+  if (filter_.full()) {
+    // Room for three times as many more: so each is learnt anew a third of a time.
+    filter_.reset(4 * (static_cast<std::size_t>(settled_) + tail_.size()));
+    tail_.all([this](const IdEntry& entry) { filter_.add(entry.hash); });
+    learnt_to_ = 0;
+  }
+  if (settled_ == 0) {
+    learnt_to_ = kHashEnd;
+  }
+  if (learnt_to_ == kHashEnd) {
+    return;
+  }
+  const std::int64_t piece = std::max(limits_.piece, 2 * static_cast<std::int64_t>(entries));
+  const std::int64_t width = std::max<std::int64_t>(1, kHashEnd / std::max<std::int64_t>(1, settled_ / piece));
+  const std::int64_t end = std::min(kHashEnd, learnt_to_ + width);
+  some_.bind(learnt_to_, end);
+  while (some_.row()) {
+    filter_.add(some_.integer(0));
+  }
+  some_.reset();
+  if (!connection_.failed()) {
+    learnt_to_ = end;
   }
 }
 
 void KeyIndex::back_to(const Mark& mark) {
   // A number that was given out meanwhile stays used.
   for (; added_.size() > mark.added; added_.pop_back()) {
-    erase(added_.back());
+    tail_.erase(added_.back());
   }
   if (mark.synced) {
     records_ = mark.records;
@@ -139,10 +174,7 @@ void KeyIndex::back_to(const Mark& mark) {
 void KeyIndex::find(std::int64_t hash, std::vector<std::int64_t>& seqs) {
   sync();
   seqs.clear();
-  const auto [first, last] = tail_.equal_range(hash);
-  for (auto entry = first; entry != last; ++entry) {
-    seqs.push_back(entry->second);
-  }
+  tail_.each(hash, [&seqs](std::int64_t seq) { seqs.push_back(seq); });
   if (settled_ == 0) {
     return;
   }
@@ -155,16 +187,21 @@ void KeyIndex::find(std::int64_t hash, std::vector<std::int64_t>& seqs) {
 
 std::vector<std::int64_t> KeyIndex::known(std::span<const std::int64_t> hashes) {
   sync();
+  learn_some(hashes.size());
   std::vector<std::int64_t> found;
+  asked_.clear();
   for (const std::int64_t hash : hashes) {
-    if (tail_.find(hash) != tail_.end()) {
-      found.push_back(hash);
+    if (hash < learnt_to_ && !filter_.may_have(hash)) {
+      continue;
     }
+    (tail_.contains(hash) ? found : asked_).push_back(hash);
   }
-  if (settled_ > 0) {
-    asking_.look_up(hashes, known_, found);
-    std::sort(found.begin(), found.end());
+  if (settled_ > 0 && !asked_.empty()) {
+    // In the table, neighbours by hash lie on one page.
+    std::sort(asked_.begin(), asked_.end());
+    asking_.look_up(asked_, known_, found);
   }
+  std::sort(found.begin(), found.end());
   return found;
 }
 
@@ -191,11 +228,11 @@ void KeyIndex::write_some() {
     const std::int64_t oldest = oldest_.integer(0);
     oldest_.reset();
     writing_to_ = next_seq_ - 1;
-    for (const auto& [hash, seq] : tail_) {
-      if (seq >= oldest) {
-        writing_.push_back({hash, seq});
+    tail_.all([this, oldest](const IdEntry& entry) {
+      if (entry.seq >= oldest) {
+        writing_.push_back(entry);
       }
-    }
+    });
     written_ = 0;
     std::sort(writing_.begin(), writing_.end(),
               [](const IdEntry& a, const IdEntry& b) { return std::pair(a.hash, a.seq) < std::pair(b.hash, b.seq); });

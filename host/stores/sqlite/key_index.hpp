@@ -3,11 +3,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "base/random.hpp"
 #include "host/stores/sqlite/connection.hpp"
+#include "host/stores/sqlite/entry_table.hpp"
+#include "host/stores/sqlite/hash_filter.hpp"
 #include "host/stores/sqlite/hash_rows.hpp"
 
 namespace sluice::queue::sqlite {
@@ -21,8 +22,9 @@ struct KeyIndexLimits {
 
 /// Finds the records of keys by their hash. Inserting into an index over hashes writes about one page for each record;
 /// so the youngest records, the tail, are known by each process in memory, and written to `key_hashes` many at a time,
-/// in the order of their hash. Of one connection, used inside its transactions; entries are never removed with their
-/// record, and one counts only as long as its record is there.
+/// in the order of their hash. Most keys that are asked for are new, which a filter tells without a look at either; of
+/// a file that had records already it learns the table piece by piece. Of one connection, used inside its transactions;
+/// entries are never removed with their record, and one counts only as long as its record is there.
 class KeyIndex {
  public:
   explicit KeyIndex(Connection& connection, const KeyIndexLimits& limits = {});
@@ -44,7 +46,7 @@ class KeyIndex {
   }
   /// Numbers of records that may have this hash, in no order.
   void find(std::int64_t hash, std::vector<std::int64_t>& seqs);
-  /// Those of `hashes` that `find` may find something for. Given and returned in order.
+  /// Those of `hashes` that `find` may find something for, in order.
   std::vector<std::int64_t> known(std::span<const std::int64_t> hashes);
 
   /// For a savepoint that is set right after it; and once it was rolled back.
@@ -60,16 +62,21 @@ class KeyIndex {
   void catch_up();
   bool last_became_true();
   void forget_indexed();
-  void erase(const IdEntry& entry);
+  /// Has the filter know the next part of the table, of this many entries or more.
+  void learn_some(std::size_t entries);
+  /// One that can be found from now on, in memory.
+  void remember(const IdEntry& entry);
   void write_some();
   void sweep_some();
 
+  Connection& connection_;
   const KeyIndexLimits limits_;
   EntryRows adding_;
   Statement add_;
   HashRows asking_;
   Statement known_;
   Statement find_;
+  Statement some_;
   Statement row_;
   Statement tail_rows_;
   Statement oldest_;
@@ -78,8 +85,11 @@ class KeyIndex {
   Statement counters_write_;
   SeededRandom random_;
 
-  std::unordered_multimap<std::int64_t, std::int64_t> tail_;  ///< hash to seq: all records after `tail_from_`
+  EntryTable tail_;  ///< all records after `tail_from_`
   std::int64_t tail_from_ = 0;
+  // Has all of the tail, and what the table has of hashes below this one.
+  HashFilter filter_;
+  std::int64_t learnt_to_ = 0;
   std::vector<IdEntry> last_;       ///< what the last transaction that changed anything has added
   std::vector<IdEntry> writing_;    ///< a part of the tail on its way to the table, by hash
   std::size_t written_ = 0;         ///< of these
@@ -95,6 +105,7 @@ class KeyIndex {
   bool synced_ = false;
   bool changed_ = false;
   std::vector<IdEntry> added_;
+  std::vector<std::int64_t> asked_;  ///< scratch
   std::int64_t next_seq_ = 0;
   std::int64_t indexed_ = 0;  ///< records up to this one are in the table
   std::int64_t settled_ = 0;  ///< entries in the table

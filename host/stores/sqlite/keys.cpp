@@ -79,8 +79,6 @@ std::vector<KeyAnswer> Keys::claim(std::int64_t queue, std::span<const KeyClaim>
   for (const Asked& one : asked) {
     hashes.push_back(one.hash);
   }
-  // In the index, neighbours by hash lie on one page.
-  std::sort(hashes.begin(), hashes.end());
   const std::vector<std::int64_t> known = index_.known(hashes);
   std::vector<KeyAnswer> answers(claims.size());
   for (const Asked& one : asked) {

@@ -18,11 +18,10 @@ struct Beginning {
 std::vector<KeyAnswer> SqliteKeys::begin(std::span<const KeyClaim> claims, Deadline deadline) {
   const auto beginning = std::make_shared<Beginning>(Beginning{{claims.begin(), claims.end()}, {}});
   const auto work = [beginning, queue = queue_, &clock = store_.clock()](Writer& writer) {
-    beginning->answers.assign(beginning->claims.size(), KeyAnswer{});
     // Where there is no queue there is nothing of it to be worked on either.
-    if (const auto number = writer.records.queue(queue)) {
-      beginning->answers = writer.records.keys().claim(*number, beginning->claims, clock.wall_now());
-    }
+    const auto number = writer.records.queue(queue);
+    beginning->answers = number ? writer.records.keys().claim(*number, beginning->claims, clock.wall_now())
+                                : std::vector<KeyAnswer>(beginning->claims.size());
   };
   const auto undo = [beginning, queue = queue_](Writer& writer) {
     if (const auto number = writer.records.queue(queue)) {

@@ -286,6 +286,60 @@ TEST_F(KeysTest, ProcessesThatTakeTurnsKnowEachOthersRecords) {
   begin();
 }
 
+TEST_F(KeysTest, AProcessThatComesLaterLearnsTheIndexPieceByPiece) {
+  constexpr int kRecords = 2'000;
+  for (int i = 0; i < kRecords; ++i) {
+    const std::string id = "m" + std::to_string(i);
+    EXPECT_TRUE(record(id, id));
+    if (i % 50 == 49) {
+      next_transaction();
+    }
+  }
+  end();
+  keys_.reset();
+  EXPECT_GT(count("key_hashes"), 500);
+  keys_ = make_keys(connection_);
+  // From its first transaction on, long before it has learnt all of them.
+  for (int i = 0; i < kRecords; i += 20) {
+    begin();
+    EXPECT_EQ(claim("m" + std::to_string(i), "other", Duration::zero()).state, KeyState::done) << i;
+    EXPECT_EQ(claim("n" + std::to_string(i), "other", Duration::zero()).state, KeyState::ours) << i;
+    end();
+  }
+  begin();
+  for (int i = 0; i < kRecords; ++i) {
+    EXPECT_EQ(claim("m" + std::to_string(i), "other", Duration::zero()).state, KeyState::done) << i;
+  }
+}
+
+TEST_F(KeysTest, RecordsThatAnotherProcessIndexedMeanwhileAreFound) {
+  EXPECT_EQ(claim("none", "a").state, KeyState::ours);
+  end();
+  Connection other_connection(folder_.file("keys.db"));
+  other_connection.wait_for_locks_until(SteadyTime::max());
+  ASSERT_TRUE(other_connection.open(Connection::Access::write));
+  const auto other = make_keys(other_connection);
+  for (int i = 0; i < 2'000; ++i) {
+    if (i % 50 == 0) {
+      other_connection.execute("BEGIN IMMEDIATE");
+      other->begin();
+    }
+    const std::string id = "m" + std::to_string(i);
+    const KeyRecord one{"pay", id, {}, 24h, true};
+    EXPECT_TRUE(other->record(kQueue, one, id, now_));
+    other->flush_records();
+    if (i % 50 == 49) {
+      other->finish();
+      other_connection.execute("COMMIT");
+    }
+  }
+  EXPECT_GT(count("key_hashes"), 500) << "which this process has never seen in its tail";
+  begin();
+  for (int i = 0; i < 2'000; ++i) {
+    EXPECT_EQ(claim("m" + std::to_string(i), "other", Duration::zero()).state, KeyState::done) << i;
+  }
+}
+
 TEST_F(KeysTest, EntriesWithoutARecordAreSwept) {
   for (int i = 0; i < 400; ++i) {
     for (int j = 0; j < 10; ++j) {
