@@ -38,7 +38,7 @@ std::string queue_of(std::size_t job) { return job == 0 ? "bench" : "idle-" + st
 
 }  // namespace
 
-rusage run_to_end(const std::vector<std::string>& arguments, const std::string& input) {
+rusage run_to_end(const std::vector<std::string>& arguments, const std::string& input, const std::string& errors) {
   const pid_t child = ::fork();
   if (child == 0) {
     std::vector<char*> argv;
@@ -49,13 +49,17 @@ rusage run_to_end(const std::vector<std::string>& arguments, const std::string& 
     argv.push_back(nullptr);
     ::dup2(::open(input.c_str(), O_RDONLY | O_CLOEXEC), STDIN_FILENO);
     ::dup2(::open("/dev/null", O_WRONLY | O_CLOEXEC), STDOUT_FILENO);
+    if (!errors.empty()) {
+      ::dup2(::open(errors.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600), STDERR_FILENO);
+    }
     ::execv(argv.front(), argv.data());
     ::_exit(127);
   }
   int status = 0;
   rusage usage{};
   if (::wait4(child, &status, 0, &usage) != child || status != 0) {
-    throw std::runtime_error("it failed: " + arguments.front() + " " + arguments.at(1));
+    throw std::runtime_error("it failed: " + arguments.front() + " " + arguments.at(1) +
+                             (errors.empty() ? "" : "; see " + errors));
   }
   return usage;
 }

@@ -21,9 +21,11 @@ enum class Store {
   dynamodb_bell,  ///< and is told by datagrams
 };
 
-/// Runs a program to its end, with a file as its input and its output dropped, and says what it has used. Throws
-/// std::runtime_error when it fails. Of a process with a single thread.
-rusage run_to_end(const std::vector<std::string>& arguments, const std::string& input = "/dev/null");
+/// Runs a program to its end, with a file as its input and its output dropped, and says what it has used. What it says
+/// on stderr goes into the file `errors` where one is named. Throws std::runtime_error when it fails. Of a process with
+/// a single thread.
+rusage run_to_end(const std::vector<std::string>& arguments, const std::string& input = "/dev/null",
+                  const std::string& errors = {});
 double processor_seconds(const rusage& usage);
 
 /// `sluice run` in a process of its own, configured by files in a folder as users do, with jobs whose handler notes how

@@ -1,7 +1,7 @@
 #include "host/stores/dynamomq/statement_runner.hpp"
 
 #include <algorithm>
-#include <set>
+#include <functional>
 #include <string_view>
 #include <unordered_set>
 #include <utility>
@@ -29,6 +29,14 @@ bool means_another(const dynamo::Error& error, RecordWrite::Kind kind) {
   return error.message.find("PartiQL") != std::string::npos &&
          error.message.find(statement_action(kind)) == std::string::npos;
 }
+
+/// Of a record's keys.
+struct KeyHash {
+  std::size_t operator()(const std::pair<std::string_view, std::string_view>& keys) const {
+    const std::hash<std::string_view> hash;
+    return hash(keys.first) * 31 + hash(keys.second);
+  }
+};
 
 // Says both ways that were refused, whatever the refusal itself says.
 void name_missing_rights(dynamo::Error& error, RecordWrite::Kind kind) {
@@ -105,7 +113,7 @@ bool StatementRunner::Work::note(std::size_t i, dynamo::StatementResult& result)
 
 StatementRunner::Work::Round StatementRunner::Work::next_round() const {
   Round round;
-  std::set<std::pair<std::string_view, std::string_view>> records;
+  std::unordered_set<std::pair<std::string_view, std::string_view>, KeyHash> records(pending.size());
   for (const std::size_t i : pending) {
     const bool full = round.batches.empty() || !fits(round.batches.back(), i);
     const bool room =
@@ -147,6 +155,7 @@ std::vector<std::size_t> StatementRunner::run_batches(Work& work, const std::vec
   std::vector<std::vector<dynamo::Statement>> requests;
   for (const Batch& batch : batches) {
     auto& request = requests.emplace_back();
+    request.reserve(batch.members.size());
     for (const std::size_t i : batch.members) {
       ++work.tries[i];
       request.push_back(statement_of(work.writes[i]));

@@ -12,16 +12,27 @@ namespace {
 
 using dynamo::AttributeValue;
 
+// What most statements take; only saves growths of the string.
+constexpr std::size_t kTypicalStatementBytes = 192;
+
 std::string quoted(std::string_view name) { return '"' + std::string(name) + '"'; }
+
+void append(std::string& text, std::string_view before, std::string_view name, std::string_view after) {
+  text += before;
+  text += '"';
+  text += name;
+  text += '"';
+  text += after;
+}
 
 // The absent version is told apart, because a comparison with a missing attribute is false for every value.
 void append_condition(dynamo::Statement& statement, const RecordWrite& write) {
   const Expected& expected = write.expected;
   const RecordNames& names = *write.names;
-  statement.text += " WHERE " + quoted(names.hash) + "=?";
+  append(statement.text, " WHERE ", names.hash, "=?");
   statement.parameters.emplace_back(expected.id);
   if (!names.range.empty()) {
-    statement.text += " AND " + quoted(names.range) + "=?";
+    append(statement.text, " AND ", names.range, "=?");
     statement.parameters.emplace_back(expected.sort);
   }
   if (write.whatever_it_is) {
@@ -29,10 +40,10 @@ void append_condition(dynamo::Statement& statement, const RecordWrite& write) {
   }
   const bool fenced = SLUICE_GUARD(table_version_fence);
   if (fenced && expected.version.stored) {
-    statement.text += " AND " + quoted(names.version) + "=?";
+    append(statement.text, " AND ", names.version, "=?");
     statement.parameters.push_back(*expected.version.stored);
   } else if (fenced) {
-    statement.text += " AND " + quoted(names.version) + " IS MISSING";
+    append(statement.text, " AND ", names.version, " IS MISSING");
   }
   if (expected.half) {
     statement.text += " AND \"queue_type\"=?";
@@ -61,7 +72,8 @@ dynamo::Statement insert_of(const RecordWrite& write) {
 
 dynamo::Statement update_of(const RecordWrite& write) {
   dynamo::Statement statement;
-  statement.text = "UPDATE " + quoted(write.table);
+  statement.text.reserve(kTypicalStatementBytes);
+  append(statement.text, "UPDATE ", write.table, "");
   for (const auto& [name, value] : write.change.set) {
     statement.text += (statement.parameters.empty() ? " SET " : ",") + quoted(name) + "=?";
     statement.parameters.push_back(value);
@@ -78,7 +90,8 @@ dynamo::Statement update_of(const RecordWrite& write) {
 
 dynamo::Statement delete_of(const RecordWrite& write) {
   dynamo::Statement statement;
-  statement.text = "DELETE FROM " + quoted(write.table);
+  statement.text.reserve(kTypicalStatementBytes);
+  append(statement.text, "DELETE FROM ", write.table, "");
   append_condition(statement, write);
   if (write.returning) {
     statement.text += " RETURNING ALL OLD *";

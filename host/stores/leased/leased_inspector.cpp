@@ -138,8 +138,9 @@ Result<std::optional<QueueStats>> LeasedInspector::announced(Half half, Deadline
   if (!heartbeats) {
     return dynamomq::store_error(queue_.place, heartbeats.error());
   }
+  const auto own = queue_.own_word ? queue_.own_word(half) : std::nullopt;
   return announced_stats(*heartbeats, half_name(queue_.place.queue, half), shards->most_ever,
-                         parts_.store.clock.wall_now());
+                         parts_.store.clock.wall_now(), own);
 }
 
 Result<QueueStats> LeasedInspector::stats(const StatsRequest& request, Deadline deadline) const {

@@ -29,14 +29,25 @@ void append_digits(std::string& out, std::uint64_t value, std::size_t digits) {
   }
 }
 
+// What each character stands for; kNoDigit: it is none of them. Every message's key is read several times.
+constexpr std::uint8_t kNoDigit = 32;
+constexpr auto kValues = [] {
+  std::array<std::uint8_t, 256> values{};
+  values.fill(kNoDigit);
+  for (std::size_t value = 0; value < kDigits.size(); ++value) {
+    values[static_cast<unsigned char>(kDigits[value])] = static_cast<std::uint8_t>(value);
+  }
+  return values;
+}();
+
 std::optional<std::uint64_t> read_digits(std::string_view text) {
   std::uint64_t value = 0;
   for (const char digit : text) {
-    const auto at = kDigits.find(digit);
-    if (at == std::string_view::npos) {
+    const std::uint8_t read = kValues[static_cast<unsigned char>(digit)];
+    if (read == kNoDigit) {
       return std::nullopt;
     }
-    value = value << 5U | at;
+    value = value << 5U | read;
   }
   return value;
 }

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -9,6 +11,7 @@
 #include "host/stores/dynamomq/nonce.hpp"
 #include "host/stores/dynamomq/store_parts.hpp"
 #include "host/stores/leased/leased_record.hpp"
+#include "host/stores/leased/owner_figures.hpp"
 #include "host/stores/leased/shard_count.hpp"
 
 namespace sluice::queue::leased {
@@ -46,10 +49,17 @@ class KeyOrder {
 /// What is known of one queue: where it lies, and how many shards it has. All sides of the queue share it. Thread-safe.
 class LeasedQueue {
  public:
-  LeasedQueue(dynamomq::QueueTable table, std::uint32_t configured_shards, const dynamomq::StoreParts& parts)
-      : place(std::move(table)), shards(parts.client, parts.clock, place, configured_shards) {}
+  /// What this process knows by itself of a half; nothing where it does not work on it. Thread-safe.
+  using OwnWordOf = std::function<std::optional<OwnWord>(Half half)>;
+
+  LeasedQueue(dynamomq::QueueTable table, std::uint32_t configured_shards, const dynamomq::StoreParts& parts,
+              OwnWordOf word = {})
+      : place(std::move(table)),
+        own_word(std::move(word)),
+        shards(parts.client, parts.clock, place, configured_shards) {}
 
   const dynamomq::QueueTable place;
+  const OwnWordOf own_word;  ///< may be empty
   ShardCount shards;
   KeyOrder keys;
 };

@@ -34,8 +34,9 @@ dynamomq::QueueTable locate(const LeasedOptions& options, const std::string& que
 
 /// What one queue is known by, with what its halves' writers remember.
 struct QueueState {
-  QueueState(const LeasedOptions& options, const std::string& name, const dynamomq::StoreParts& parts)
-      : queue(locate(options, name), location_of(options, name).shards, parts) {}
+  QueueState(const LeasedOptions& options, const std::string& name, const dynamomq::StoreParts& parts,
+             LeasedQueue::OwnWordOf own_word)
+      : queue(locate(options, name), location_of(options, name).shards, parts, std::move(own_word)) {}
 
   WriterState& writer(Half half) { return half == Half::dlq ? dlq : standard; }
 
@@ -142,9 +143,21 @@ class AllLeasedQueues final : public LeasedQueues {
     const MutexLock lock(mutex_);
     auto& known = states_[queue];
     if (!known) {
-      known = std::make_unique<QueueState>(options_, queue, store_);
+      known = std::make_unique<QueueState>(options_, queue, store_, [this, queue](Half half) {
+        return own_word({queue, half});
+      });
     }
     return *known;
+  }
+
+  std::optional<OwnWord> own_word(const QueueAddress& address) {
+    OwnedTable* table = nullptr;
+    {
+      const MutexLock lock(mutex_);
+      const auto found = tables_.find(location_of(options_, address.queue).table);
+      table = found == tables_.end() ? nullptr : found->second.get();
+    }
+    return table == nullptr ? std::nullopt : table->word_of(address);
   }
 
   // Everything that this process owns of a table has one lease.

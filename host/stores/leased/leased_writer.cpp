@@ -65,7 +65,7 @@ Held Held::of(const LeasedLookup::Standing& found) {
 struct LeasedWriter::Write {
   std::size_t index = 0;  ///< of the completion or receipt
   const Receipt* receipt = nullptr;
-  dynamomq::RecordWrite record;
+  dynamomq::RecordWrite record;  ///< until it is performed
   Place place;
   std::string nonce;  ///< that it leaves; a removal leaves none
   std::int64_t before = 0;
@@ -135,8 +135,8 @@ RecordChange end_change(const Completion& completion, const Held& held, Half hal
 void LeasedWriter::perform(std::span<Write> writes, Deadline deadline) {
   std::vector<dynamomq::RecordWrite> records;
   records.reserve(writes.size());
-  for (const Write& write : writes) {
-    records.push_back(write.record);
+  for (Write& write : writes) {
+    records.push_back(std::move(write.record));
   }
   auto made = parts_.runner.run(std::move(records), Repetition::until_known, deadline);
   std::set<Place> doubtful;
@@ -284,6 +284,7 @@ void LeasedWriter::settle_plainly(std::span<const Completion> completions, std::
                                   std::vector<std::optional<SettleResult>>& results, Deadline deadline) {
   const WallTime now = parts_.clock.wall_now();
   std::vector<Write> writes;
+  writes.reserve(completions.size());
   for (std::size_t i = 0; i < completions.size(); ++i) {
     if (!results[i] && is_plain(completions[i])) {
       writes.push_back(end_of(completions[i], *held[i], completions[i].receipt.version, now, true));

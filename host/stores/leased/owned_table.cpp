@@ -71,6 +71,19 @@ void OwnedTable::stop(OwnedHalf& half, std::uint32_t source) {
   }
 }
 
+std::optional<OwnWord> OwnedTable::word_of(const QueueAddress& address) {
+  const OwnedHalf* half = nullptr;
+  {
+    const MutexLock lock(mutex_);
+    const auto found = halves_.find(address);
+    if (found == halves_.end() || !working_.contains(found->second.get())) {
+      return std::nullopt;
+    }
+    half = found->second.get();
+  }
+  return OwnWord{.host = keeper_.host(), .figures = half->figures(machine_.steady_now())};
+}
+
 bool OwnedTable::leave(OwnedHalf& half) {
   const Deadline deadline = Deadline::after(machine_, kLeave);
   Duration pause = kLeavePause;

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -10,6 +11,7 @@
 #include "host/queue/source.hpp"
 #include "host/stores/leased/housekeeper.hpp"
 #include "host/stores/leased/owned_half.hpp"
+#include "host/stores/leased/owner_figures.hpp"
 
 namespace sluice::queue::leased {
 
@@ -38,6 +40,8 @@ class OwnedTable {
   /// Where there is no thread, does what is due.
   void tend(Deadline deadline);
   const Housekeeper& keeper() const { return keeper_; }
+  /// What this process knows of a half now; nothing where no source works on it.
+  std::optional<OwnWord> word_of(const QueueAddress& address);
   /// As Housekeeper's.
   bool listen_at(const std::string& bell, Deadline deadline) { return keeper_.listen_at(bell, deadline); }
   /// When `tend` is to be called again; nothing: a thread does so.

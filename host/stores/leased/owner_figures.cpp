@@ -8,21 +8,17 @@
 namespace sluice::queue::leased {
 namespace {
 
-std::uint64_t figure(const dynamo::Item& figures, std::string_view name) {
-  return static_cast<std::uint64_t>(std::max<std::int64_t>(dynamo::whole_number(figures, name).value_or(0), 0));
-}
-
 const dynamo::Item* figures_of(const dynamo::Item& heartbeat, const std::string& half) {
   const auto* all = dynamo::find<dynamo::Map>(heartbeat, attribute::kFigures);
   return all == nullptr ? nullptr : dynamo::find<dynamo::Map>(*all, half);
 }
 
-void add(QueueStats& sum, const dynamo::Item& figures, Duration age) {
-  sum.ready += figure(figures, attribute::kReadyKnown);
-  sum.delayed += figure(figures, attribute::kDelayedKnown);
-  sum.in_flight += figure(figures, attribute::kInFlight);
-  if (const auto oldest = time_of(figures, attribute::kOldestDue)) {
-    sum.oldest_ready = sum.oldest_ready ? std::min(*sum.oldest_ready, *oldest) : *oldest;
+void add(QueueStats& sum, const OwnerFigures& figures, Duration age) {
+  sum.ready += figures.ready;
+  sum.delayed += figures.delayed;
+  sum.in_flight += figures.in_flight;
+  if (figures.oldest_due) {
+    sum.oldest_ready = sum.oldest_ready ? std::min(*sum.oldest_ready, *figures.oldest_due) : *figures.oldest_due;
   }
   sum.age = std::max(sum.age.value_or(Duration::zero()), age);
 }
@@ -30,7 +26,7 @@ void add(QueueStats& sum, const dynamo::Item& figures, Duration age) {
 }  // namespace
 
 std::optional<QueueStats> announced_stats(std::span<const dynamo::Item> heartbeats, const std::string& half,
-                                          std::uint32_t shards, WallTime now) {
+                                          std::uint32_t shards, WallTime now, const std::optional<OwnWord>& own) {
   QueueStats sum;
   std::uint64_t held = 0;
   for (const dynamo::Item& heartbeat : heartbeats) {
@@ -45,11 +41,13 @@ std::optional<QueueStats> announced_stats(std::span<const dynamo::Item> heartbea
     if (age > lease) {
       continue;
     }
-    if (figure(*figures, attribute::kUnread) > 0) {
+    const bool mine = own && Place::of(heartbeat).sort == own->host;
+    const OwnerFigures known = mine ? own->figures : decode_figures(*figures);
+    if (known.unread > 0) {
       return std::nullopt;
     }
-    held += figure(*figures, attribute::kShardsHeld);
-    add(sum, *figures, age);
+    held += known.shards;
+    add(sum, known, mine ? Duration::zero() : age);
   }
   return held == shards && sum.age ? std::optional(sum) : std::nullopt;
 }

@@ -7,16 +7,23 @@
 #include "base/clock.hpp"
 #include "dynamo/attribute_value.hpp"
 #include "host/queue/stored_message.hpp"
+#include "host/stores/leased/ownership_items.hpp"
 
 namespace sluice::queue::leased {
+
+/// What this process knows by itself of a half that it works on.
+struct OwnWord {
+  std::string host;  ///< its incarnation
+  OwnerFigures figures;
+};
 
 /// What the heartbeats of a half's owners say of it, added up; nothing where they do not own all of its shards, or have
 /// not read all that lies in them: then somebody has to count.
 ///
 /// A heartbeat is as old as the time that it was written at (`z`) says; one that is older than its lease, by `now`, is
 /// passed over, as its host may be dead, and so is that of a host that leaves, whose shards are others' by now. The
-/// oldest one gives the age of the whole.
+/// oldest one gives the age of the whole. In place of its own heartbeat a process takes what it knows now.
 std::optional<QueueStats> announced_stats(std::span<const dynamo::Item> heartbeats, const std::string& half,
-                                          std::uint32_t shards, WallTime now);
+                                          std::uint32_t shards, WallTime now, const std::optional<OwnWord>& own = {});
 
 }  // namespace sluice::queue::leased

@@ -42,16 +42,6 @@ Item encode_figures(const OwnerFigures& figures) {
   return item;
 }
 
-OwnerFigures decode_figures(const Item& item) {
-  OwnerFigures figures{.ready = count_of(item, attribute::kReadyKnown),
-                       .delayed = count_of(item, attribute::kDelayedKnown),
-                       .in_flight = count_of(item, attribute::kInFlight)};
-  figures.unread = static_cast<std::uint32_t>(count_of(item, attribute::kUnread));
-  figures.shards = static_cast<std::uint32_t>(count_of(item, attribute::kShardsHeld));
-  figures.oldest_due = time_of(item, attribute::kOldestDue);
-  return figures;
-}
-
 // The attribute must be as it was read: that value, or not there.
 void demand(dynamo::PutItemRequest& request, const Item& before, std::string_view name) {
   const std::string placeholder = "#" + std::string(name);
@@ -68,6 +58,16 @@ void demand(dynamo::PutItemRequest& request, const Item& before, std::string_vie
 }
 
 }  // namespace
+
+OwnerFigures decode_figures(const Item& item) {
+  OwnerFigures figures{.ready = count_of(item, attribute::kReadyKnown),
+                       .delayed = count_of(item, attribute::kDelayedKnown),
+                       .in_flight = count_of(item, attribute::kInFlight)};
+  figures.unread = static_cast<std::uint32_t>(count_of(item, attribute::kUnread));
+  figures.shards = static_cast<std::uint32_t>(count_of(item, attribute::kShardsHeld));
+  figures.oldest_due = time_of(item, attribute::kOldestDue);
+  return figures;
+}
 
 Item encode_beat(const HostBeat& host, WallTime now, WallTime expires) {
   const Heartbeat& beat = host.beat;

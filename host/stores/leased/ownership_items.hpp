@@ -29,6 +29,8 @@ struct OwnerFigures {
   friend bool operator==(const OwnerFigures&, const OwnerFigures&) = default;
 };
 
+OwnerFigures decode_figures(const dynamo::Item& item);
+
 /// What a host tells in its one item.
 struct HostBeat {
   Heartbeat beat;

@@ -4,10 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -143,6 +145,9 @@ class ShardBook {
     WallTime inherited_until{};
     std::set<std::string> held{};
   };
+  struct SpotHash {
+    std::size_t operator()(const Spot& spot) const { return std::hash<std::string>()(spot.second) + spot.first; }
+  };
   /// What this host has last written, for reads that may not know it yet.
   struct Written {
     std::int64_t version = 0;
@@ -176,7 +181,7 @@ class ShardBook {
   Turns turns_;
   std::set<std::pair<WallTime, Spot>> timers_;
   std::map<std::string, Line> lines_;
-  std::map<Spot, Written> written_;
+  std::unordered_map<Spot, Written, SpotHash> written_;
   std::deque<std::pair<SteadyTime, Spot>> written_order_;
   std::set<std::uint32_t> unswept_;
 };

@@ -5,13 +5,14 @@
 namespace sluice {
 namespace {
 
-// The fast path looks at eight bytes at once; every byte at every place must come to the same as one at a time.
+// Fast paths look at sixteen and at eight bytes at once; every byte at every place must come to the same as one at a
+// time.
 TEST(PlainRun, EveryByteAtEveryPlace) {
   for (int byte = 0; byte < 256; ++byte) {
     const char c = static_cast<char>(byte);
     const bool plain = byte >= 0x20 && byte < 0x80 && c != '"' && c != '\\';
-    for (std::size_t place = 0; place < 20; ++place) {
-      std::string text(20, 'x');
+    for (std::size_t place = 0; place < 45; ++place) {
+      std::string text(45, 'x');
       text[place] = c;
       ASSERT_EQ(plain_run(text), plain ? text.size() : place) << byte << " at " << place;
     }

@@ -278,6 +278,48 @@ TEST_F(LeasedQueuesTest, StatsAreTheOwnersWordWhereTheyOwnAllAndKnowAll) {
   EXPECT_EQ(desk_->stats({"orders"}, soon())->ready, 3U) << "its shards are others' by now";
 }
 
+TEST_F(LeasedQueuesTest, AnOwnersOwnShardsAreToldAsTheyAreNowAndNotAsItsLastHeartbeatSays) {
+  LeasedOptions options{.queues = {}, .host = "a", .own_threads = false};
+  options.queues["orders"] = {.table = kTable, .shards = 4};
+  const auto queues = make_leased_queues(options, client_, clock_, random_);
+  const auto source = *queues->open_source({"orders"});
+  const auto oper = *queues->open_operator("orders");
+  for (int i = 0; i < 5; ++i) {
+    send({.id = {}, .body = "x"});
+  }
+  source->start({});
+  std::vector<Completion> completions;
+  const auto claim = [&] {
+    clock_.advance(100ms);
+    const auto claimed = source->claim({.max = 10, .visibility = 30s}, soon());
+    ASSERT_TRUE(claimed) << claimed.error().message();
+    for (const Delivery& delivery : claimed->deliveries) {
+      completions.push_back({.receipt = delivery.receipt});
+    }
+  };
+  // Until a heartbeat has said that they are out.
+  for (int i = 0; i < 50; ++i) {
+    claim();
+  }
+  ASSERT_THAT(completions, SizeIs(5));
+  const auto busy = oper->stats({}, soon());
+  ASSERT_TRUE(busy);
+  EXPECT_EQ(busy->in_flight, 5U);
+  EXPECT_EQ(busy->age, 0s);
+  const auto elsewhere = desk_->stats({"orders"}, soon());
+  ASSERT_TRUE(elsewhere);
+  EXPECT_EQ(elsewhere->in_flight, 5U) << "another process has the heartbeat's word";
+  EXPECT_NE(elsewhere->age, 0s);
+  for (const auto& result : source->settle(completions, soon())) {
+    EXPECT_EQ(result.status, SettleStatus::applied);
+  }
+  const auto idle = oper->stats({}, soon());
+  ASSERT_TRUE(idle);
+  EXPECT_EQ(idle->total(), 0U);
+  EXPECT_EQ(desk_->stats({"orders"}, soon())->in_flight, 5U);
+  source->stop();
+}
+
 TEST_F(LeasedQueuesTest, StatsOfOwnersCostTwoReadsAtMost) {
   put(heartbeat("a/1", 10, 4));
   const double units = model_.counters().read_units;
