@@ -24,14 +24,14 @@ class Letters {
   explicit Letters(const Item& item) {
     for (const auto& [name, value] : item) {
       if (name.size() == 1 && is_letter(name.front())) {
-        values_[static_cast<std::size_t>(name.front())] = &value;
+        values_[static_cast<unsigned char>(name.front())] = &value;
       }
     }
   }
 
   /// Null: the item has none.
   const AttributeValue* operator[](std::string_view name) const {
-    return values_[static_cast<std::size_t>(name.front())];
+    return values_[static_cast<unsigned char>(name.front())];
   }
 
  private:
