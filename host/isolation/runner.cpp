@@ -114,6 +114,9 @@ Runner::Runner(const RunnerSpec& spec, RunnerNursery& nursery, std::shared_ptr<S
       reader_(control()) {}
 
 Runner::~Runner() {
+  if (spec_.health) {
+    spec_.health->clear();
+  }
   if (process_ && alive()) {
     give_order(RunnerOrder::end);
     nursery_.retire(process_);
@@ -212,6 +215,9 @@ Runner::Heard Runner::hear(const RunnerLog& log, plugin::Attempt* attempt) {
       case RunnerEvent::outcome:
         heard.nonsense = !hear_outcome(head, heard) || heard.nonsense;
         break;
+      case RunnerEvent::health:
+        heard.nonsense = !hear_health(head) || heard.nonsense;
+        break;
       case RunnerEvent::effects:
         heard.nonsense = !hear_effects(head.number) || heard.nonsense;
         break;
@@ -222,6 +228,18 @@ Runner::Heard Runner::hear(const RunnerLog& log, plugin::Attempt* attempt) {
   }
   heard.nonsense = heard.nonsense || found == EventReader::Found::nonsense;
   return heard;
+}
+
+bool Runner::hear_health(const EventHead& head) {
+  const std::string_view text = text_;
+  if (head.number < 0 || static_cast<std::uint64_t>(head.number) > text.size()) {
+    return false;
+  }
+  if (spec_.health) {
+    const auto name = static_cast<std::size_t>(head.number);
+    spec_.health->report(text.substr(0, name), head.level != 0, text.substr(name));
+  }
+  return true;
 }
 
 bool Runner::hear_effects(std::int64_t total) {

@@ -73,6 +73,7 @@ class Runner {
   Result<void> put_parcel(std::size_t size);
   Result<void> await_handler(const RunnerLog& log);
   void give_order(RunnerOrder order);
+  bool hear_health(const EventHead& head);
   bool hear_effects(std::int64_t total);
   bool hear_outcome(const EventHead& head, Heard& heard);
   Heard hear(const RunnerLog& log, plugin::Attempt* attempt);

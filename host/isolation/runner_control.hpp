@@ -20,6 +20,7 @@ enum class RunnerEvent : std::uint16_t {
   extended,     ///< number: the time-out is now + that many nanoseconds
   effects,      ///< number: how many bytes there are in all; text: the next of them. Before the outcome they go with
   outcome,      ///< level: the status; number: the delay, or -1; text: the reason
+  health,       ///< level: 1 where the part works; number: the length of its name; text: the name, then how it fares
 };
 
 /// The first piece of memory that a host and a Runner share. The second one holds what an order is about. Each word has

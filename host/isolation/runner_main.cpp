@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <exception>
 #include <memory>
 #include <string>
 #include <thread>
@@ -60,6 +61,24 @@ void limit_memory(std::uint64_t bytes) {
     ::setrlimit(RLIMIT_DATA, &limit);
   }
 }
+
+/// What the handler says of what it works with goes to the host.
+class SpokenHealth final : public plugin::HealthSeat {
+ public:
+  explicit SpokenHealth(RunnerVoice& voice) : voice_(voice) {}
+
+  void report(std::string_view part, bool works, std::string_view text) noexcept override {
+    try {
+      voice_.health(part, works, text.substr(0, plugin::kHealthTextLimit));
+    } catch (const std::exception&) {
+      // Without memory nothing is said.
+    }
+  }
+  void clear() noexcept override {}  // The host does it when the process ends.
+
+ private:
+  RunnerVoice& voice_;
+};
 
 /// A Runner from its first order to its last. One thread runs handlers; a second one carries the host's stop to them.
 class RunnerBody {
@@ -162,7 +181,8 @@ bool RunnerBody::begin() {
     voice_.log(!id.empty(), level, text);
   };
   auto instance = plugin::HandlerInstance::create_in(
-      {std::move(log), {}, {}, {start->effects, start->keeps_key, &random_}}, **handler, start->job, start->options);
+      {std::move(log), {}, {}, {start->effects, start->keeps_key, &random_}, std::make_shared<SpokenHealth>(voice_)},
+      **handler, start->job, start->options);
   handler_returns();
   if (!instance) {
     voice_.refused(instance.error().message());

@@ -7,6 +7,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "host/plugin/effect_rules.hpp"
+#include "host/plugin/health_board.hpp"
 #include "host/plugin/option_values.hpp"
 #include "host/plugin/plugin_registry.hpp"
 
@@ -47,6 +48,7 @@ struct RunnerSpec {
   RunnerLimits limits;
   std::shared_ptr<const OpenPlugin> file;  ///< of `plugin`
   plugin::EffectRules effects{};
+  std::shared_ptr<plugin::HealthSeat> health{};  ///< where it tells how what it works with fares; may be null
 };
 
 }  // namespace sluice::isolation

@@ -26,6 +26,11 @@ void RunnerVoice::outcome(const plugin::Outcome& outcome) {
       outcome.reason);
 }
 
+void RunnerVoice::health(std::string_view part, bool works, std::string_view text) {
+  say(RunnerEvent::health, works ? 1 : 0, static_cast<std::int64_t>(part.size()),
+      std::string(part) + std::string(text));
+}
+
 void RunnerVoice::extended(Duration duration) noexcept { say(RunnerEvent::extended, 0, duration.count(), {}); }
 
 void RunnerVoice::say(RunnerEvent kind, std::int32_t level, std::int64_t number, std::string_view text) noexcept {

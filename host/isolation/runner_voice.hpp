@@ -24,6 +24,7 @@ class RunnerVoice final : public plugin::AttemptWatcher {
   void refused(std::string_view why);
   void log(bool of_attempt, std::int32_t level, std::string_view text);
   void outcome(const plugin::Outcome& outcome);
+  void health(std::string_view part, bool works, std::string_view text);
 
   void stop_requested(SteadyTime, bool) noexcept override {}  // The host knows: it has asked for it.
   void extended(Duration duration) noexcept override;

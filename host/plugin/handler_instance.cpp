@@ -1,11 +1,13 @@
 #include "host/plugin/handler_instance.hpp"
 
+#include <cstring>
 #include <exception>
 #include <utility>
 #include <vector>
 
 #include "base/text/utf8.hpp"
 #include "host/plugin/call.hpp"
+#include "sluice/health.h"
 
 namespace sluice::plugin {
 
@@ -120,8 +122,19 @@ class TableInstance final : public HandlerInstance {
     const CallSetting& setting = of(host).setting_;
     write_log(setting.surroundings.log, level, setting.job, {}, text);
   }
+  static void report_health(const sluice_host* host, sluice_string part, std::int32_t works,
+                            sluice_string text) noexcept {
+    const auto view = [](sluice_string borrowed) {
+      return borrowed.data == nullptr ? std::string_view() : std::string_view(borrowed.data, borrowed.size);
+    };
+    of(host).setting_.surroundings.health->report(view(part), works != 0, view(text));
+  }
   static const void* extension(const sluice_host* host, const char* id) noexcept {
     const TableInstance& self = of(host);
+    if (self.setting_.surroundings.health && id != nullptr && std::strcmp(id, SLUICE_HEALTH_1) == 0) {
+      static const sluice_health health{sizeof(sluice_health), 0, &report_health};
+      return &health;
+    }
     const bool effects = self.setting_.surroundings.effects.ids != nullptr && is_effects(id);
     return effects ? &self.effects_ : find_feature(self.setting_.surroundings.features, id);
   }

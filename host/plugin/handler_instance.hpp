@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "host/plugin/attempt.hpp"
 #include "host/plugin/effect_rules.hpp"
+#include "host/plugin/health_board.hpp"
 #include "host/plugin/option_values.hpp"
 #include "host/plugin/outcome.hpp"
 #include "host/queue/message.hpp"
@@ -29,6 +30,7 @@ struct HandlerSurroundings {
   FeatureQuery features;          ///< of the host
   FeatureQuery attempt_features;  ///< of one attempt
   EffectRules effects{};
+  std::shared_ptr<HealthSeat> health{};  ///< where it says how what it works with fares; null: nobody asks
 };
 
 /// One instance of a handler, made for one job: `create` to `destroy` of the ABI. A resource.

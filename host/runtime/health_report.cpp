@@ -55,6 +55,12 @@ std::vector<observe::Component> components_of(const JobSet& jobs, const config::
   for (auto& [name, place] : places) {
     all.push_back(std::move(place));
   }
+  for (const JobSet::Member& member : jobs.members()) {
+    // "broker relay": what the job's handlers say of their broker.
+    for (plugin::PartHealth& part : member.job->parts()) {
+      all.push_back({part.part + " " + member.plan.config.name, part.works, std::move(part.text)});
+    }
+  }
   for (const auto& [queue, lag] : lags) {
     if (queue.starts_with(kOutbox)) {
       all.push_back(lag_component(queue, lag));

@@ -17,8 +17,8 @@ using Lags = std::map<std::string, DepthSampler::Lag>;
 /// What /healthz and /readyz say. `telemetry` may be null.
 ///
 /// Whether a host is healthy or ready does not depend on its stores and collectors: it waits for the first, and works
-/// without the second. Both are named, each with how it fares. It is not ready while an outbox lags by more than its
-/// `lag_limit`.
+/// without the second. Both are named, each with how it fares, and so is what handlers say of their brokers. It is not
+/// ready while an outbox lags by more than its `lag_limit`.
 observe::ProbeResult health_of(const JobSet& jobs, const config::HostConfig& config, const Telemetry* telemetry,
                                const Lags& lags);
 observe::ProbeResult readiness_of(bool running, const JobSet& jobs, const config::HostConfig& config,

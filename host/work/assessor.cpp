@@ -49,7 +49,7 @@ void note_failed(const Task& task, const Hand::Finished& finished, Notes& notes)
     level = fault ? LogLevel::warn : LogLevel::info;
     text = fault ? "the handler failed" : "to be retried";
   }
-  notes.line(level, text, task.message.id, outcome.reason);
+  notes.about(level, text, task.message, outcome.reason);
   notes.lines.back().attempt = task.message.attempt;
   notes.lines.back().took = finished.took;
   if (ending == Ending::retried) {
@@ -121,8 +121,8 @@ void Assessor::take_over(Hand::Finished& finished, SteadyTime now, Notes& notes)
     log_outcome(task, finished, notes);
   } else {
     settler_.remember(task, disposition_of(task, finished));
-    notes.line(LogLevel::warn, "a handler has returned after its message was given up", task.message.id,
-               finished.outcome.reason);
+    notes.about(LogLevel::warn, "a handler has returned after its message was given up", task.message,
+                finished.outcome.reason);
     holdings_.tidy(task);
   }
 }
@@ -138,7 +138,7 @@ void Assessor::log_outcome(const Task& task, const Hand::Finished& finished, Not
   const plugin::Outcome& outcome = finished.outcome;
   switch (outcome.status) {
     case OutcomeStatus::reject:
-      notes.line(LogLevel::warn, "rejected", task.message.id, outcome.reason);
+      notes.about(LogLevel::warn, "rejected", task.message, outcome.reason);
       break;
     case OutcomeStatus::fault:
     case OutcomeStatus::crashed:
@@ -146,7 +146,7 @@ void Assessor::log_outcome(const Task& task, const Hand::Finished& finished, Not
       note_failed(task, finished, notes);
       break;
     case OutcomeStatus::discard:
-      notes.line(LogLevel::info, "discarded", task.message.id, outcome.reason);
+      notes.about(LogLevel::info, "discarded", task.message, outcome.reason);
       break;
     case OutcomeStatus::done:
     case OutcomeStatus::snooze:
@@ -157,8 +157,8 @@ void Assessor::log_outcome(const Task& task, const Hand::Finished& finished, Not
 
 bool Assessor::settles_at_once(Task& task, SteadyTime now, Notes& notes) {
   if (auto known = settler_.recognise(task.message); known && SLUICE_GUARD(finished_not_run_again)) {
-    notes.line(LogLevel::info, "this host has finished the message before and could not write it; it is not run again",
-               task.message.id);
+    notes.about(LogLevel::info, "this host has finished the message before and could not write it; it is not run again",
+                task.message);
     settler_.add_finished(task, std::move(*known), now);
     return true;
   }
@@ -168,8 +168,8 @@ bool Assessor::settles_at_once(Task& task, SteadyTime now, Notes& notes) {
   }
   ++notes.exhausted;
   Disposition disposition = dispose_exhausted(attempt, policy_);
-  notes.line(LogLevel::warn, "attempts are used up, the handler is not run again", task.message.id,
-             disposition.failure.error);
+  notes.about(LogLevel::warn, "attempts are used up, the handler is not run again", task.message,
+              disposition.failure.error);
   settler_.add(task, std::move(disposition), now);
   return true;
 }
@@ -179,8 +179,8 @@ void Assessor::give_up(Task& task, Duration limit, SteadyTime now, Notes& notes)
                           ", it is stuck and its worker is lost";
   ++notes.timed_out;
   times_.timed_out();
-  notes.line(LogLevel::error, "the handler ignores its stop token and is stuck; its message is taken from it",
-             task.message.id, policy_.handler + ": " + why + ". Mend the handler");
+  notes.about(LogLevel::error, "the handler ignores its stop token and is stuck; its message is taken from it",
+              task.message, policy_.handler + ": " + why + ". Mend the handler");
   task.write_off();
   if (task.stage() == TaskStage::dealt) {
     Disposition disposition = dispose_crash(why, task.message.attempt, policy_, random_);

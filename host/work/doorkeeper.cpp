@@ -180,13 +180,13 @@ void Doorkeeper::put_off(Task& task, const Answer& answer, SteadyTime now, Notes
   Disposition later = put_back(task.suspect);
   later.delay = std::min(jittered(wait, random_), left);
   later.ending = Ending::snoozed;
-  notes.line(observe::LogLevel::debug, "another message with its idempotency key is being worked on, it waits",
-             task.message.id, "key " + shown(answer.found.key) + " of " + answer.key.owner);
+  notes.about(observe::LogLevel::debug, "another message with its idempotency key is being worked on, it waits",
+              task.message, "key " + shown(answer.found.key) + " of " + answer.key.owner);
   settler_.add(task, std::move(later), now);
 }
 
 void Doorkeeper::turn_away(Task& task, std::string reason, SteadyTime now, Notes& notes) {
-  notes.line(observe::LogLevel::warn, "rejected", task.message.id, reason);
+  notes.about(observe::LogLevel::warn, "rejected", task.message, reason);
   settler_.add(task, dispose_unseen(std::move(reason), task.suspect, task.message.attempt, policy_), now);
 }
 
@@ -197,9 +197,9 @@ void Doorkeeper::duplicate(Task& task, Answer& answer, SteadyTime now, Notes& no
     dispatcher_.add(task);
     return;
   }
-  notes.line(observe::LogLevel::debug, "a duplicate: its idempotency key is done, the handler is not run",
-             task.message.id,
-             "key " + shown(own_id_ ? task.message.id : answer.found.key) + ", done by " + answer.key.owner);
+  notes.about(observe::LogLevel::debug, "a duplicate: its idempotency key is done, the handler is not run",
+              task.message,
+              "key " + shown(own_id_ ? task.message.id : answer.found.key) + ", done by " + answer.key.owner);
   settler_.add(task, {queue::CompletionAction::remove, Duration::zero(), {}, Ending::discarded, false}, now);
 }
 

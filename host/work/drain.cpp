@@ -75,8 +75,8 @@ void Drain::give_up_what_runs(SteadyTime now, Notes& notes) {
       continue;
     }
     hand.lose_lease(*task);
-    notes.line(observe::LogLevel::warn, "the handler has not finished in time, its message is released",
-               task->message.id, "handler " + parts_.assessor.handler());
+    notes.about(observe::LogLevel::warn, "the handler has not finished in time, its message is released", task->message,
+                "handler " + parts_.assessor.handler());
     parts_.settler.add(*task, put_back(task->suspect), now);
   }
   parts_.settler.call(now, notes);

@@ -127,9 +127,9 @@ void Holdings::release_mark(KeyMark mark) {
 void Holdings::lose(Task& task, Notes& notes) {
   if (!closed_) {
     ++notes.lost;
-    notes.line(observe::LogLevel::warn,
-               "the message is no longer ours: its lease ended and somebody else has it, or it was changed or removed",
-               task.message.id);
+    notes.about(observe::LogLevel::warn,
+                "the message is no longer ours: its lease ended and somebody else has it, or it was changed or removed",
+                task.message);
   }
   end(task, Ending::lost);
 }

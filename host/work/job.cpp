@@ -94,7 +94,7 @@ class InstanceMaker {
   // Thread-safe from the end of `make_first` on.
   Result<WorkerInstance> make(SeatKind kind) {
     if (isolated_ && (spec_.isolated || kind == SeatKind::lane)) {
-      auto apart = isolated_();
+      auto apart = isolated_(health_.seat());
       if (!apart) {
         return apart.error();
       }
@@ -103,8 +103,8 @@ class InstanceMaker {
     if (shared_ != nullptr) {
       return WorkerInstance{shared_, false};
     }
-    auto here =
-        plugin::HandlerInstance::create_in({log_, {}, {}, effects_}, *spec_.handler, spec_.config.name, spec_.options);
+    auto here = plugin::HandlerInstance::create_in({log_, {}, {}, effects_, health_.seat()}, *spec_.handler,
+                                                   spec_.config.name, spec_.options);
     if (!here) {
       return here.error();
     }
@@ -115,11 +115,14 @@ class InstanceMaker {
     return made;
   }
 
+  std::vector<plugin::PartHealth> parts() const { return health_.parts(); }
+
  private:
   const JobSpec& spec_;
-  const std::function<Result<std::unique_ptr<plugin::HandlerInstance>>()> isolated_;
+  const std::function<Result<std::unique_ptr<plugin::HandlerInstance>>(std::shared_ptr<plugin::HealthSeat>)> isolated_;
   const plugin::HandlerLog log_;
   plugin::EffectRules effects_;  // fixed after construction
+  plugin::HealthBoard health_;
   std::shared_ptr<plugin::HandlerInstance> shared_;
 };
 
@@ -156,7 +159,7 @@ class Job::Parts {
         flow(flow_settings(spec, seams), FailurePolicy(spec.config, spec.host), seams.random, crash_ledger.get(),
              seams.clock.steady_now()),
         budgets(seams.budgets),
-        shared(spec.config.name, flow, seams.clock, seams.log, seams.metrics),
+        shared(spec.config.name, flow, seams.clock, seams.log, seams.metrics, seams.tracer != nullptr),
         tracing(seams.tracer == nullptr
                     ? nullptr
                     : std::make_unique<JobTracing>(*seams.tracer, spec.config, queue_names(spec.config))),
@@ -361,6 +364,8 @@ bool Job::at_rest() const {
 }
 
 const config::JobConfig& Job::config() const { return parts_->spec.config; }
+
+std::vector<plugin::PartHealth> Job::parts() const { return parts_->instances.parts(); }
 
 std::vector<queue::QueueAddress> Job::addresses() const { return addresses_of(parts_->spec.config); }
 

@@ -59,7 +59,7 @@ struct JobSeams {
   std::shared_ptr<isolation::JobLedger> crash_ledger;
   /// Makes an instance that runs the handler in a process of its own, for one worker. Empty: there are none, and
   /// suspects run in this process, on lanes of their own.
-  std::function<Result<std::unique_ptr<plugin::HandlerInstance>>()> isolated;
+  std::function<Result<std::unique_ptr<plugin::HandlerInstance>>(std::shared_ptr<plugin::HealthSeat> health)> isolated;
   /// Says in one line what is wrong with the queue and how a person mends it. Empty: what the source says is logged.
   std::function<std::string(const Error& error)> explain;
   /// Opens a queue's idempotency keys, for a job that has some. Empty: there are none.
@@ -137,6 +137,8 @@ class Job final : public runtime::Service {
   LedgerSnapshot ledger() const;
   /// Handlers stuck at this moment. Their messages are settled, and other workers have taken their place.
   std::vector<StuckHandler> stuck() const;
+  /// How what its handlers work with fares, as far as they say so: their brokers.
+  std::vector<plugin::PartHealth> parts() const;
   /// Brings the gauges of its workers up to date.
   void publish_workers() const;
   /// So many are stuck that no more workers take their place; /healthz is 503 meanwhile.

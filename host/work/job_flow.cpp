@@ -63,8 +63,8 @@ void JobFlow::admit(queue::Delivery&& delivery, SteadyTime now, Notes& notes) {
   // What comes back without having been settled comes as a suspect.
   if (delivery.suspect && SLUICE_GUARD(not_started_twice)) {
     if (const Task* held = holdings_.resume(delivery)) {
-      notes.line(observe::LogLevel::warn, "the lease had ended and the message came back; this host goes on with it",
-                 held->message.id);
+      notes.about(observe::LogLevel::warn, "the lease had ended and the message came back; this host goes on with it",
+                  held->message);
       call_keeper(held->lease.extend_at, notes);
       return;
     }

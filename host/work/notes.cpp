@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "base/text/utf8.hpp"
+#include "host/observe/trace_context.hpp"
 #include "host/work/disposition.hpp"
 
 namespace sluice::work {
@@ -61,7 +62,14 @@ void count_endings(const Notes& notes, observe::JobMetrics& metrics) {
 
 }  // namespace
 
-void publish(const Notes& notes, const std::string& job, observe::Log& log, observe::JobMetrics& metrics) {
+void Notes::about(observe::LogLevel level, std::string_view text, const queue::Message& message, std::string detail) {
+  line(level, text, message.id, std::move(detail));
+  if (const auto found = message.attributes.find(observe::kTraceParent); found != message.attributes.end()) {
+    lines.back().trace = found->second;
+  }
+}
+
+void publish(const Notes& notes, const std::string& job, bool traced, observe::Log& log, observe::JobMetrics& metrics) {
   if (notes.claimed > 0) {
     metrics.claimed(notes.claimed);
   }
@@ -99,6 +107,10 @@ void publish(const Notes& notes, const std::string& job, observe::Log& log, obse
   }
   count_endings(notes, metrics);
   for (const Notes::Line& line : notes.lines) {
+    std::optional<observe::TraceScope> scope;
+    if (const auto context = traced ? observe::parse_traceparent(line.trace) : std::nullopt) {
+      scope.emplace(*context);
+    }
     write(line, job, log);
   }
 }

@@ -13,6 +13,7 @@
 #include "host/observe/log.hpp"
 #include "host/observe/metrics.hpp"
 #include "host/plugin/outcome.hpp"
+#include "host/queue/message.hpp"
 #include "host/work/account.hpp"
 
 namespace sluice::work {
@@ -24,6 +25,7 @@ struct Notes {
     std::string_view text;  ///< a literal
     std::string message_id;
     std::string detail;
+    std::string trace{};  ///< the message's `traceparent`, empty without one
     /// Of an attempt that has failed: its number, how long it took, and after which wait the next one may begin.
     std::uint32_t attempt = 0;
     Duration took{};
@@ -62,11 +64,14 @@ struct Notes {
 
   void outcome(plugin::OutcomeStatus status) { ++outcomes[static_cast<std::size_t>(status)]; }
   void line(observe::LogLevel level, std::string_view text, std::string message_id = {}, std::string detail = {}) {
-    lines.push_back({level, text, std::move(message_id), std::move(detail), 0, Duration::zero(), std::nullopt});
+    lines.push_back({level, text, std::move(message_id), std::move(detail)});
   }
+  /// A line about one message.
+  void about(observe::LogLevel level, std::string_view text, const queue::Message& message, std::string detail = {});
 };
 
-/// Publishes the counts and lines; not the wakes. Call without any lock.
-void publish(const Notes& notes, const std::string& job, observe::Log& log, observe::JobMetrics& metrics);
+/// Publishes the counts and lines; not the wakes. Where the job's messages are `traced`, a line about one of them says
+/// where in its trace it belongs: what its handler's span is called there. Call without any lock.
+void publish(const Notes& notes, const std::string& job, bool traced, observe::Log& log, observe::JobMetrics& metrics);
 
 }  // namespace sluice::work

@@ -250,8 +250,8 @@ void Settler::failed(Task& task, const Error& error, Notes& notes) {
   notes.keeper = true;
   finished_.not_written(task);
   if (concerns_one_message(error) && task.tries >= kMaxRefusals) {
-    notes.line(observe::LogLevel::error, "the store refuses to settle; the message comes back when its lease ends",
-               task.message.id, error.message());
+    notes.about(observe::LogLevel::error, "the store refuses to settle; the message comes back when its lease ends",
+                task.message, error.message());
     let_go(task, true);
     holdings_.end(task, Ending::lost);
     ++notes.lost;
@@ -267,11 +267,11 @@ void Settler::refused(Task& task, const queue::SettleResult& result, SteadyTime 
   ++channel(task).pending;
   finished_.changed(task);
   const Ending ending = task.disposition.ending;
-  notes.line(observe::LogLevel::warn,
-             ending == Ending::retried    ? "its effects were refused, to be retried"
-             : ending == Ending::rejected ? "its effects were refused, the message goes to the DLQ"
-                                          : "its effects were refused, the message is discarded",
-             task.message.id, result.error.message());
+  notes.about(observe::LogLevel::warn,
+              ending == Ending::retried    ? "its effects were refused, to be retried"
+              : ending == Ending::rejected ? "its effects were refused, the message goes to the DLQ"
+                                           : "its effects were refused, the message is discarded",
+              task.message, result.error.message());
   notes.lines.back().attempt = task.message.attempt;
   if (ending == Ending::retried) {
     notes.lines.back().wait = task.disposition.delay;

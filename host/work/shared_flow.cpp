@@ -45,7 +45,7 @@ void SharedFlow::tell(const Notes& notes) {
   if (notes.drained) {
     waiting(Caller::drain).condition.notify_all();
   }
-  publish(notes, job_, log_, metrics_);
+  publish(notes, job_, traced_, log_, metrics_);
   for (std::size_t i = 0; i < notes.hire_workers && hire_; ++i) {
     hire_(SeatKind::worker);
   }

@@ -24,8 +24,10 @@ class SharedFlow {
   /// Who waits to be called, besides the workers.
   enum class Caller { poller, settler, keeper, drain, keys };
 
-  SharedFlow(std::string job, JobFlow& flow, const Clock& clock, observe::Log& log, observe::JobMetrics& metrics)
-      : job_(std::move(job)), clock_(clock), log_(log), metrics_(metrics), flow_(flow) {}
+  /// `traced`: the job's messages are, and what is logged about one says where in its trace it belongs.
+  SharedFlow(std::string job, JobFlow& flow, const Clock& clock, observe::Log& log, observe::JobMetrics& metrics,
+             bool traced = false)
+      : job_(std::move(job)), traced_(traced), clock_(clock), log_(log), metrics_(metrics), flow_(flow) {}
   SharedFlow(const SharedFlow&) = delete;
   SharedFlow& operator=(const SharedFlow&) = delete;
 
@@ -83,6 +85,7 @@ class SharedFlow {
 
   // Fixed after construction, `hire_` before the first step.
   const std::string job_;
+  const bool traced_;
   const Clock& clock_;
   observe::Log& log_;
   observe::JobMetrics& metrics_;

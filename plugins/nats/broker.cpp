@@ -12,6 +12,8 @@ using std::chrono::nanoseconds;
 
 /// How late a stop may be noticed.
 constexpr milliseconds kTick(50);
+/// A connection tells of its changes by itself; this is for what the library forgets.
+constexpr std::chrono::minutes kLookAgain(1);
 constexpr int kFurtherTries = 2;  // where no stream takes the subject
 
 LinkEvents& make_events(sluice::Host host) {
@@ -32,14 +34,31 @@ std::chrono::steady_clock::time_point earlier(std::chrono::steady_clock::time_po
 }  // namespace
 
 Broker::Broker(const Settings& settings, sluice::Host host)
-    : settings_(settings), events_(make_events(host)), options_(settings, events_), random_(std::random_device()()) {}
+    : settings_(settings), events_(make_events(host)), options_(settings, events_), random_(std::random_device()()) {
+  if (host.shows_health()) {
+    keeper_ = std::jthread([this](const std::stop_token& stop) { keep(stop); });
+  }
+}
 
 Broker::~Broker() {
-  events_.end_log();
+  events_.end();
+  if (keeper_.joinable()) {
+    keeper_.request_stop();
+    events_.changed();
+    keeper_.join();
+  }
   link_.reset();
 }
 
 Answer Broker::publish(const Publication& publication, const sluice::Context& context) {
+  Answer answer = publish_over_links(publication, context);
+  if (answer.end == Answer::End::stored || answer.end == Answer::End::timed_out) {
+    events_.acknowledges(answer.end == Answer::End::stored);
+  }
+  return answer;
+}
+
+Answer Broker::publish_over_links(const Publication& publication, const sluice::Context& context) {
   const Time ends = std::chrono::steady_clock::now() + settings_.timeout;
   int without_stream = 0;
   for (;;) {
@@ -91,19 +110,12 @@ Answer Broker::send(Link& link, const Publication& publication, Time ends, const
 std::shared_ptr<Link> Broker::connected_link(Time ends, const sluice::Context& context, Answer& failure) {
   std::unique_lock lock(mutex_);
   for (;;) {
+    const std::uint64_t seen = events_.changes();
+    renew(lock);
     if (link_ && link_->connected()) {
       return link_;
     }
-    if (link_ && link_->closed()) {
-      last_error_ = link_->last_error();
-      link_.reset();
-      next_attempt_ = std::chrono::steady_clock::now() + reconnect_pause();
-    }
     const Time now = std::chrono::steady_clock::now();
-    if (!link_ && !connecting_ && now >= next_attempt_) {
-      connect_once(lock);
-      continue;
-    }
     if (context.stop_requested()) {
       failure = {Answer::End::stopped};
       return nullptr;
@@ -113,9 +125,54 @@ std::shared_ptr<Link> Broker::connected_link(Time ends, const sluice::Context& c
       return nullptr;
     }
     lock.unlock();
-    events_.wait_for_change(kTick);
+    events_.wait_for_change(seen, kTick);
     lock.lock();
   }
+}
+
+void Broker::renew(std::unique_lock<std::mutex>& lock) {
+  if (link_ && link_->closed()) {
+    last_error_ = link_->last_error();
+    link_.reset();
+    next_attempt_ = std::chrono::steady_clock::now() + reconnect_pause();
+  }
+  if (!link_ && !connecting_ && std::chrono::steady_clock::now() >= next_attempt_) {
+    connect_once(lock);
+  }
+}
+
+void Broker::keep(const std::stop_token& stop) {
+  std::optional<std::pair<bool, std::string>> shown;
+  std::unique_lock lock(mutex_);
+  while (!stop.stop_requested()) {
+    const std::uint64_t seen = events_.changes();
+    renew(lock);
+    const auto now_so = health();
+    const nanoseconds span = link_ ? nanoseconds(kLookAgain) : next_attempt_ - std::chrono::steady_clock::now();
+    lock.unlock();
+    if (shown != now_so) {
+      events_.show(now_so.first, now_so.second);
+      shown = now_so;
+    }
+    if (!stop.stop_requested()) {
+      events_.wait_for_change(seen, std::max(span, nanoseconds(kTick)));
+    }
+    lock.lock();
+  }
+}
+
+std::pair<bool, std::string> Broker::health() const {
+  if (!link_) {
+    return {false, "no server of NATS is connected: " + (last_error_.empty() ? "none answers" : last_error_)};
+  }
+  if (!link_->connected()) {
+    const std::string why = link_->last_error();
+    return {false, "the connection is lost: " + (why.empty() ? "it ended" : why) + "; trying again for ever"};
+  }
+  if (events_.silent()) {
+    return {false, "connected to " + link_->url() + ", which acknowledges nothing"};
+  }
+  return {true, "connected to " + link_->url()};
 }
 
 void Broker::connect_once(std::unique_lock<std::mutex>& lock) {

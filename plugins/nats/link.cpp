@@ -31,11 +31,13 @@ void on_lost(natsConnection* connection, void* closure) {
   of(closure).lost(why.empty() ? "the connection ended" : why);
 }
 
-void on_restored(natsConnection* connection, void* closure) {
+std::string url_of(natsConnection* connection) {
   std::array<char, 256> url{};
   natsConnection_GetConnectedUrl(connection, url.data(), url.size());
-  of(closure).restored(url.data());
+  return url.data();
 }
+
+void on_restored(natsConnection* connection, void* closure) { of(closure).restored(url_of(connection)); }
 
 void on_closed(natsConnection*, void* closure) { of(closure).changed(); }
 
@@ -184,6 +186,8 @@ bool Link::closed() const { return natsConnection_IsClosed(state_->connection); 
 
 std::string Link::last_error() const { return last_error_of(state_->connection); }
 
+std::string Link::url() const { return url_of(state_->connection); }
+
 std::optional<std::size_t> Link::max_payload() const {
   const std::int64_t bytes = natsConnection_GetMaxPayload(state_->connection);
   return bytes > 0 ? std::optional(static_cast<std::size_t>(bytes)) : std::nullopt;
@@ -241,6 +245,7 @@ void LinkEvents::lost(const std::string& why) {
 
 void LinkEvents::restored(const std::string& where) {
   log(SLUICE_LOG_INFO, "connected to NATS at " + where);
+  silent_ = false;
   changed();
 }
 
@@ -248,14 +253,32 @@ void LinkEvents::not_permitted(const std::string& why) {
   acknowledgements.answer_quoted(why, {Answer::End::not_permitted, 0, why});
 }
 
-void LinkEvents::end_log() {
+void LinkEvents::acknowledges(bool does) {
+  // Almost always no news, and then nothing is written that other threads read.
+  if (silent_.load() == does && silent_.exchange(!does) == does) {
+    changed();
+  }
+}
+
+void LinkEvents::show(bool works, const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  if (host_) {
+    host_->health("broker", works, text);
+  }
+}
+
+void LinkEvents::end() {
   const std::lock_guard lock(mutex_);
   host_.reset();
 }
 
-void LinkEvents::wait_for_change(std::chrono::nanoseconds span) {
+std::uint64_t LinkEvents::changes() {
+  const std::lock_guard lock(mutex_);
+  return changes_;
+}
+
+void LinkEvents::wait_for_change(std::uint64_t seen, std::chrono::nanoseconds span) {
   std::unique_lock lock(mutex_);
-  const std::uint64_t seen = changes_;
   changed_.wait_for(lock, span, [&] { return changes_ != seen; });
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
@@ -37,15 +39,23 @@ class LinkEvents {
   void lost(const std::string& why);
   void restored(const std::string& where);
   void not_permitted(const std::string& why);
-  /// The handler goes: nothing is logged any more.
-  void end_log();
-  /// Waits for a change of any connection's state, at most this long.
-  void wait_for_change(std::chrono::nanoseconds span);
+  /// Whether a server acknowledges what it was sent. Costs nothing where that is no news.
+  void acknowledges(bool does);
+  bool silent() const { return silent_; }
+  /// How the broker fares, for whoever looks at the host.
+  void show(bool works, const std::string& text);
+  /// The handler goes: nothing is told any more.
+  void end();
+  /// Grows with each change of any connection's state.
+  std::uint64_t changes();
+  /// Waits for a change since `seen`, at most this long.
+  void wait_for_change(std::uint64_t seen, std::chrono::nanoseconds span);
   void changed();
 
  private:
   void log(sluice_log_level level, const std::string& text);
 
+  std::atomic<bool> silent_{false};
   std::mutex mutex_;
   std::condition_variable changed_;
   // Guarded by mutex_.
@@ -81,6 +91,8 @@ class Link {
   bool connected() const;
   bool closed() const;
   std::string last_error() const;
+  /// Of the server that is connected, or was last.
+  std::string url() const;
   /// Of the server that is connected; nothing while there is none.
   std::optional<std::size_t> max_payload() const;
   /// Sends the message; nothing when it is on its way, and the waiter will be answered, unless somebody forgets it by

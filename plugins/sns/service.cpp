@@ -64,8 +64,12 @@ std::string Endpoints::url(const std::string& of_region) const {
 }
 
 Service::Service(Endpoints endpoints, sluice::dynamo::HttpTransport& transport,
-                 sluice::dynamo::CredentialsProvider& credentials, const sluice::Clock& clock)
-    : endpoints_(std::move(endpoints)), transport_(transport), credentials_(credentials), clock_(clock) {}
+                 sluice::dynamo::CredentialsProvider& credentials, const sluice::Clock& clock, Reach& reach)
+    : endpoints_(std::move(endpoints)),
+      transport_(transport),
+      credentials_(credentials),
+      clock_(clock),
+      reach_(reach) {}
 
 const sluice::dynamo::Signer& Service::signer(const std::string& region) {
   const std::lock_guard lock(mutex_);
@@ -80,6 +84,7 @@ const sluice::dynamo::Signer& Service::signer(const std::string& region) {
 void Service::send(const std::string& region, std::string form, Deadline deadline, Callback done) {
   auto credentials = credentials_.get(deadline);
   if (!credentials) {
+    reach_.told(read_failure(credentials.error()));
     done(credentials.error(), false);
     return;
   }
@@ -92,13 +97,15 @@ void Service::send(const std::string& region, std::string form, Deadline deadlin
   request.headers.emplace_back("User-Agent", "sluice-sns/1.0.0");
   transport_.send(std::move(request), deadline,
                   [this, used = std::move(*credentials), signed_at, done = std::move(done)](const HttpResult& result) {
-                    done(result, mended(result, used, signed_at));
+                    const auto failure = read_failure(result);
+                    reach_.told(failure);
+                    done(result, mended(result, failure, used, signed_at));
                   });
 }
 
-bool Service::mended(const HttpResult& result, const sluice::dynamo::Credentials& used, sluice::WallTime signed_at) {
-  const auto failure = result ? read_failure(result) : std::nullopt;
-  if (!failure) {
+bool Service::mended(const HttpResult& result, const std::optional<Failure>& failure,
+                     const sluice::dynamo::Credentials& used, sluice::WallTime signed_at) {
+  if (!result || !failure) {
     return false;
   }
   if (says_expired(failure->code)) {
@@ -136,9 +143,11 @@ HttpResult Service::call(const std::string& region, const std::string& form, Dea
   }
 }
 
-Access::Access(const AccessSettings& settings) : transport_(clock_) {
+Access::Access(const AccessSettings& settings, sluice::Host host) : transport_(clock_) {
   const auto environment = sluice::dynamo::AwsEnvironment::of_process();
   Endpoints endpoints = resolve(settings, environment);
+  const bool placed = !endpoints.override.empty() || !endpoints.region.empty();
+  reach_ = std::make_unique<Reach>(host, placed ? endpoints.url(endpoints.region) : "the regions of its topics");
   transport_.start();
   if (settings.access_key_id.empty()) {
     credentials_ = sluice::dynamo::make_default_chain(environment, transport_, clock_, random_);
@@ -148,7 +157,7 @@ Access::Access(const AccessSettings& settings) : transport_(clock_) {
                                                             .session_token = settings.session_token,
                                                             .source = "the job's options"});
   }
-  service_ = std::make_unique<Service>(std::move(endpoints), transport_, *credentials_, clock_);
+  service_ = std::make_unique<Service>(std::move(endpoints), transport_, *credentials_, clock_, *reach_);
 }
 
 Access::~Access() {

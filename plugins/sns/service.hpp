@@ -4,6 +4,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <sluice/handler.hpp>
 #include <string>
 
 #include "base/clock.hpp"
@@ -12,6 +14,7 @@
 #include "dynamo/credentials/credentials.hpp"
 #include "dynamo/signing/signer.hpp"
 #include "dynamo/transport/curl_transport.hpp"
+#include "reach.hpp"
 
 namespace sns {
 
@@ -45,7 +48,7 @@ class Service {
 
   /// The references outlive it, and whatever request is under way.
   Service(Endpoints endpoints, sluice::dynamo::HttpTransport& transport,
-          sluice::dynamo::CredentialsProvider& credentials, const sluice::Clock& clock);
+          sluice::dynamo::CredentialsProvider& credentials, const sluice::Clock& clock, Reach& reach);
 
   /// Signs the form for the region and sends it. Blocks only while credentials are looked for; `done` is called exactly
   /// once, here or on the transport's thread, and does not block.
@@ -57,13 +60,14 @@ class Service {
 
  private:
   const sluice::dynamo::Signer& signer(const std::string& region);
-  bool mended(const sluice::dynamo::HttpResult& result, const sluice::dynamo::Credentials& used,
-              sluice::WallTime signed_at);
+  bool mended(const sluice::dynamo::HttpResult& result, const std::optional<Failure>& failure,
+              const sluice::dynamo::Credentials& used, sluice::WallTime signed_at);
 
   const Endpoints endpoints_;
   sluice::dynamo::HttpTransport& transport_;
   sluice::dynamo::CredentialsProvider& credentials_;
   const sluice::Clock& clock_;
+  Reach& reach_;
   sluice::dynamo::ClockSkew skew_;
 
   std::mutex mutex_;
@@ -75,7 +79,7 @@ class Service {
 class Access {
  public:
   /// Reads AWS's files and environment, makes no request. Throws std::invalid_argument with a sentence for the user.
-  explicit Access(const AccessSettings& settings);
+  Access(const AccessSettings& settings, sluice::Host host);
   /// Ends what is under way.
   ~Access();
   Access(const Access&) = delete;
@@ -88,6 +92,7 @@ class Access {
  private:
   sluice::SystemClock clock_;
   sluice::SeededRandom random_;
+  std::unique_ptr<Reach> reach_;
   sluice::dynamo::CurlTransport transport_;
   std::unique_ptr<sluice::dynamo::CredentialsProvider> credentials_;
   std::unique_ptr<Service> service_;

@@ -22,7 +22,7 @@ namespace {
 /// What all messages of a job share. Each member uses those before it.
 struct Parts {
   Parts(const sns::Settings& settings, sluice::Host host)
-      : access(settings.access),
+      : access(settings.access, host),
         directory(access.service(), settings.directory, access.clock(), host),
         publisher(access.service(), settings.queue, settings.timeout, access.clock(), access.random()) {}
 

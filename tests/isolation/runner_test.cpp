@@ -98,6 +98,27 @@ TEST_F(RunnerTest, TheHandlerSeesTheWholeMessage) {
   EXPECT_EQ(outcome.reason, "queue-a m-describe g text/plain 2/5 3 96354");
 }
 
+TEST_F(RunnerTest, HowTheBrokerFaresIsHeardAndForgottenWithTheProcess) {
+  plugin::HealthBoard board;
+  RunnerSpec spec{"orders", SLUICE_TEST_PLUGINS "/fares.so", "fares", {}, {}, {}};
+  auto file = OpenPlugin::open(spec.plugin);
+  ASSERT_TRUE(file);
+  spec.file = *file;
+  spec.health = board.seat();
+  auto created = RunnerInstance::create(std::move(spec), nursery_, {});
+  ASSERT_TRUE(created) << created.error().message();
+  instance_ = std::move(*created);
+  ASSERT_EQ(board.parts().size(), 1U);
+  EXPECT_EQ(board.parts()[0].text, "not asked yet");
+  EXPECT_EQ(handle("", "down").status, OutcomeStatus::done);
+  ASSERT_EQ(board.parts().size(), 1U);
+  EXPECT_EQ(board.parts()[0].part, "broker");
+  EXPECT_EQ(board.parts()[0].text, "down");
+  EXPECT_FALSE(board.parts()[0].works);
+  EXPECT_EQ(handle("", "end").status, OutcomeStatus::crashed);
+  EXPECT_TRUE(board.parts().empty());
+}
+
 TEST_F(RunnerTest, OutcomesComeBackAsTheyWere) {
   open();
   EXPECT_EQ(handle("").status, OutcomeStatus::done);

@@ -66,7 +66,18 @@ LiveHost::LiveHost(const std::string& plugin, const OptionMap& options) : handle
            [](const sluice_host* host, sluice_log_level, sluice_string text) {
              static_cast<LiveHost*>(host->host)->write(std::string(detail::view(text)));
            },
-           [](const sluice_host*, const char*) -> const void* { return nullptr; }};
+           [](const sluice_host*, const char* id) -> const void* {
+             static const sluice_health health{
+                 sizeof(sluice_health), 0,
+                 [](const sluice_host* host, sluice_string part, std::int32_t works, sluice_string text) {
+                   auto& self = *static_cast<LiveHost*>(host->host);
+                   EXPECT_EQ(detail::view(part), "broker");
+                   const std::lock_guard lock(self.mutex_);
+                   self.broker_ = {works != 0, std::string(detail::view(text))};
+                   self.written_.notify_all();
+                 }};
+             return std::string_view(id) == SLUICE_HEALTH_1 ? &health : nullptr;
+           }};
   const detail::TestOptions bound(handler_, options);
   std::string error = bound.errors().empty() ? "" : bound.errors().front();
   const auto fail = [](void* sink, sluice_string why) { *static_cast<std::string*>(sink) = detail::view(why); };
@@ -123,6 +134,13 @@ bool LiveHost::wait_for_line(const std::string& text) {
     return std::any_of(lines_.begin(), lines_.end(),
                        [&](const std::string& line) { return line.find(text) != std::string::npos; });
   });
+}
+
+std::string LiveHost::wait_for_broker(bool works) {
+  std::unique_lock lock(mutex_);
+  const bool told = written_.wait_for(lock, std::chrono::minutes(1),
+                                      [&] { return broker_.first == works && !broker_.second.empty(); });
+  return told ? broker_.second : "";
 }
 
 std::string creation_error(const std::string& plugin, const OptionMap& options) {

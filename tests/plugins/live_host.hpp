@@ -8,6 +8,7 @@
 #include <mutex>
 #include <sluice/testing.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace sluice::shipped {
@@ -47,6 +48,8 @@ class LiveHost {
   bool logged(const std::string& text) const;
   /// Waits until a line contains the text; false after ten seconds.
   bool wait_for_line(const std::string& text);
+  /// Waits until the handler says that its broker works, or does not; in its words, or empty after a minute.
+  std::string wait_for_broker(bool works);
 
  private:
   friend struct LiveAttempt;
@@ -58,6 +61,7 @@ class LiveHost {
   mutable std::mutex mutex_;
   std::condition_variable written_;
   std::vector<std::string> lines_;
+  std::pair<bool, std::string> broker_;
 };
 
 /// The one error that keeps the plugin from being created with these options; empty when nothing does.

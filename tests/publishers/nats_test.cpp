@@ -273,6 +273,39 @@ TEST_F(NatsTest, WaitsForAServerThatIsNotThere) {
   EXPECT_EQ(after.status, SLUICE_DONE);
 }
 
+// A host sees it without a message, for it asks: from the start, when the server dies, and when it is back.
+TEST_F(NatsTest, SaysHowItsServerFares) {
+  START();
+  { JetStream(server_->url()).add_stream("ORDERS", {"orders.>"}); }
+  server_->kill();
+  LiveHost host("nats", options({{"reconnect_wait", "20ms"}, {"reconnect_jitter", "0s"}, {"timeout", "300ms"}}));
+  EXPECT_THAT(host.wait_for_broker(false), HasSubstr("no server of NATS is connected: "));
+  server_->restart();
+  EXPECT_EQ(host.wait_for_broker(true), "connected to " + server_->url());
+  server_->kill();
+  EXPECT_THAT(host.wait_for_broker(false), HasSubstr("trying again for ever"));
+  server_->restart();
+  EXPECT_EQ(host.wait_for_broker(true), "connected to " + server_->url());
+  EXPECT_EQ(host.handle(row("1")).status, SLUICE_DONE);
+  server_->freeze();
+  EXPECT_EQ(host.handle(row("2")).status, SLUICE_RETRY);
+  EXPECT_EQ(host.wait_for_broker(false), "connected to " + server_->url() + ", which acknowledges nothing");
+  server_->thaw();
+  Result after = host.handle(row("2"));
+  while (after.status == SLUICE_RETRY) {
+    after = host.handle(row("2"));
+  }
+  EXPECT_EQ(host.wait_for_broker(true), "connected to " + server_->url());
+}
+
+TEST_F(NatsTest, SaysThatItsUserIsRefusedAndNotHowItLogsIn) {
+  START("authorization { users: [{user: u, password: p}] }\n");
+  LiveHost host("nats", options({{"username", "u"}, {"password", "other"}, {"reconnect_wait", "20ms"}}));
+  const std::string refused = host.wait_for_broker(false);
+  EXPECT_THAT(refused, HasSubstr("Authorization Violation"));
+  EXPECT_EQ(refused.find("other"), std::string::npos);
+}
+
 // The server dies again and again while many publish: every message is stored, and once.
 TEST_F(NatsTest, LosesNothingWhileTheServerDies) {
   START();

@@ -399,5 +399,25 @@ TEST_F(SnsTest, NeedsARegionForNamesAlone) {
   EXPECT_THAT(host.handle(row("1", "rn::sns:::orders")).reason, HasSubstr("no region is named"));
 }
 
+// What refuses one message or topic is an answer; what meets everybody is not.
+TEST_F(SnsTest, SaysHowSnsFares) {
+  const std::string arn = model_.add_topic("orders");
+  LiveHost host("sns", options());
+  const std::string where = "SNS at http://127.0.0.1:" + std::to_string(server_.port());
+  EXPECT_EQ(host.wait_for_broker(true), where + ", not asked yet");
+  model_.fail_requests(1000, 503, "ServiceUnavailable");
+  EXPECT_EQ(host.handle(row("1", arn)).status, SLUICE_RETRY);
+  EXPECT_THAT(host.wait_for_broker(false), HasSubstr(where + ": ServiceUnavailable"));
+  model_.fail_requests(0, 0, "");
+  EXPECT_EQ(host.handle(row("1", arn)).status, SLUICE_DONE);
+  EXPECT_EQ(host.wait_for_broker(true), where + " answers");
+  model_.remove_topic(arn);
+  EXPECT_EQ(host.handle(row("2", arn)).status, SLUICE_RETRY);
+  EXPECT_EQ(host.wait_for_broker(true), where + " answers");
+  model_.exchange_key("ANOTHER");
+  EXPECT_EQ(host.handle(row("3", arn)).status, SLUICE_RETRY);
+  EXPECT_THAT(host.wait_for_broker(false), HasSubstr("ExpiredToken"));
+}
+
 }  // namespace
 }  // namespace sluice::publishers

@@ -7,8 +7,10 @@
 #include "host/observe/metrics.hpp"
 #include "host/observe/otlp.hpp"
 #include "host/observe/protobuf.hpp"
+#include "host/observe/trace_context.hpp"
 #include "host/queue/effects.hpp"
 #include "host/work/finished_work.hpp"
+#include "host/work/notes.hpp"
 #include "tests/support/fake_clock.hpp"
 #include "tests/support/fake_transport.hpp"
 
@@ -245,6 +247,40 @@ TEST_F(JobTracingTest, AnOutboxsRowsAreFetchedPublishedAndMarked) {
   std::vector<queue::Delivery> claimed{delivery({})};
   traced.claimed(claimed, traced.now());
   EXPECT_EQ(spans().at(0).name, "fetch");
+}
+
+/// The trace of each line that it is shown, "TRACE-SPAN", or "none".
+class TraceTap final : public observe::LogTap {
+ public:
+  observe::LogLevel level() const override { return observe::LogLevel::trace; }
+  void take(const observe::LogLine& line) override {
+    const observe::TraceContext* context = observe::TraceScope::current();
+    lines.push_back(
+        std::string(line.message) + " " +
+        (context == nullptr ? "none" : observe::hex_of(context->trace) + "-" + observe::hex_of(context->span)));
+  }
+  std::vector<std::string> lines;
+};
+
+TEST_F(JobTracingTest, WhatTheHostLogsAboutAMessageIsOfItsTrace) {
+  std::vector<queue::Delivery> claimed{delivery({{"traceparent", kParent}})};
+  tracing().claimed(claimed, clock.steady_now());
+  const auto handling = observe::parse_traceparent(claimed[0].message.attributes.at("traceparent"));
+  ASSERT_TRUE(handling);
+  Notes traced;
+  traced.about(observe::LogLevel::warn, "rejected", claimed[0].message, "no such topic");
+  traced.line(observe::LogLevel::error, "cannot settle messages, trying again", {}, "gone");
+  Notes untraced;
+  untraced.about(observe::LogLevel::warn, "failed, to be retried", claimed[0].message, "no such topic");
+  observe::Log log(observe::LogLevel::off, observe::LogFormat::datadog);
+  TraceTap tap;
+  log.tap(&tap);
+  publish(traced, "mailer", true, log, metrics.job("mailer", "orders"));
+  publish(untraced, "mailer", false, log, metrics.job("mailer", "orders"));
+  log.tap(nullptr);
+  const std::string span = observe::hex_of(handling->trace) + "-" + observe::hex_of(handling->span);
+  EXPECT_THAT(tap.lines, testing::ElementsAre("rejected " + span, "cannot settle messages, trying again none",
+                                              "failed, to be retried none"));
 }
 
 }  // namespace

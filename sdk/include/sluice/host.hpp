@@ -4,6 +4,7 @@
 
 #include "sluice/abi.h"
 #include "sluice/effects.hpp"
+#include "sluice/health.h"
 #include "sluice/message.hpp"
 
 namespace sluice {
@@ -30,6 +31,18 @@ class Host {
   void warn(std::string_view text) const { log(SLUICE_LOG_WARN, text); }
   void error(std::string_view text) const { log(SLUICE_LOG_ERROR, text); }
   void log(sluice_log_level level, std::string_view text) const { host_->log(host_, level, detail::borrow(text)); }
+
+  /// Says how something that the handler works with fares, such as its "broker", in one line: the host shows it as a
+  /// component of its health. Say it when it changes; what is said last of a part stands until the handler is
+  /// destroyed.
+  void health(std::string_view part, bool works, std::string_view text) const {
+    if (const auto* found = extension<sluice_health>(SLUICE_HEALTH_1)) {
+      found->report(host_, detail::borrow(part), works ? 1 : 0, detail::borrow(text));
+    }
+  }
+  /// Whether anybody hears what `health` says: not a host that is older, or that only tries whether the handler can be
+  /// made.
+  bool shows_health() const { return extension<sluice_health>(SLUICE_HEALTH_1) != nullptr; }
 
   /// A feature beyond the core, by its id, such as "sluice.metrics/1"; null when this host does not have it. `Feature`
   /// is the C struct that the feature's header defines.

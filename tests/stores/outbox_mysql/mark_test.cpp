@@ -123,6 +123,22 @@ class MysqlMarksThatWait : public MysqlMarks {
   }
 };
 
+// A real one: the mark has its row and wants the application's, the application has that and wants the row. Tried again
+// it finds its row in the application's hands.
+TEST_F(MysqlMarksThatWait, GiveWayInADeadlockAndAreWrittenWhenItIsOver) {
+  const auto deadlocks = [this] { return sql("SHOW GLOBAL STATUS LIKE 'Innodb_deadlocks'")[0][1].value_or(""); };
+  const std::string before = deadlocks();
+  sql("START TRANSACTION");
+  sql("UPDATE counts SET n = n + 1");  // so much that the server ends the mark's transaction, not this one
+  const auto marked = mark_while([this] { sql("UPDATE outbox SET event = 'by hand' WHERE id = 1"); });
+  EXPECT_NE(deadlocks(), before) << "there was no deadlock: the test tests nothing";
+  ASSERT_TRUE(marked) << marked.error().message();
+  EXPECT_THAT(*marked, ElementsAre(MarkStatus::locked));
+  sql("COMMIT");
+  EXPECT_THAT(mark({{.id = 1, .kind = MarkKind::sent}}), ElementsAre(MarkStatus::written));
+  EXPECT_EQ(value("SELECT n FROM counts WHERE id = 1"), "1") << "the server took back what the mark had written";
+}
+
 TEST_F(MysqlMarksThatWait, NameALockThatSomebodyHoldsForTooLong) {
   sql("START TRANSACTION");
   sql("UPDATE counts SET n = n + 1 WHERE id = 1");
