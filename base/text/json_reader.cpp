@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text/json_string.hpp"
+#include "base/text/plain_json.hpp"
 #include "base/text/utf8.hpp"
 
 namespace sluice {
@@ -30,13 +31,14 @@ std::string JsonReader::place() const {
 }
 
 void JsonReader::skip_space() {
-  while (at_ < text_.size()) {
-    const char c = text_[at_];
-    if (c != ' ' && c != '\n' && c != '\t' && c != '\r') {
-      return;
-    }
-    ++at_;
+  const char* const text = text_.data();
+  const std::size_t size = text_.size();
+  std::size_t at = at_;
+  while (at < size && text[at] <= ' ' &&
+         (text[at] == ' ' || text[at] == '\n' || text[at] == '\t' || text[at] == '\r')) {
+    ++at;
   }
+  at_ = at;
 }
 
 JsonReader::Kind JsonReader::peek() {
@@ -261,13 +263,13 @@ bool JsonReader::read_number(std::string_view& text) {
   if (peek() != Kind::number) {
     return fail("a number is expected");
   }
-  const auto passes = [this](std::string_view set) {
-    const bool found = at_ < text_.size() && set.find(text_[at_]) != std::string_view::npos;
+  const auto passes = [this](char one, char other) {
+    const bool found = at_ < text_.size() && (text_[at_] == one || text_[at_] == other);
     at_ += found ? 1 : 0;
     return found;
   };
   const std::size_t start = at_;
-  passes("-");
+  passes('-', '-');
   const bool zero = at_ < text_.size() && text_[at_] == '0';
   if (zero) {
     ++at_;
@@ -277,11 +279,11 @@ bool JsonReader::read_number(std::string_view& text) {
   } else if (!read_digits()) {
     return false;
   }
-  if (passes(".") && !read_digits()) {
+  if (passes('.', '.') && !read_digits()) {
     return false;
   }
-  if (passes("eE")) {
-    passes("+-");
+  if (passes('e', 'E')) {
+    passes('+', '-');
     if (!read_digits()) {
       return false;
     }
@@ -342,6 +344,11 @@ bool JsonReader::skip_elements() {
 }
 
 bool JsonReader::skip() {
+  // Most is passed over at one go. What is not is read from its beginning, within it piece by piece.
+  if (const std::size_t length = depth_ == 0 && !failed() ? plain_json(text_.substr(at_), max_depth_) : 0; length > 0) {
+    at_ += length;
+    return true;
+  }
   std::string_view text;
   bool flag = false;
   switch (peek()) {

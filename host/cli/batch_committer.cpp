@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
+#include <span>
 #include <utility>
 
 namespace sluice::cli {
@@ -12,9 +14,12 @@ constexpr Duration kProgressInterval = std::chrono::milliseconds(200);
 
 }  // namespace
 
-BatchCommitter::BatchCommitter(Options options, queue::Sender& sender, QueueSession& session, Console& console)
+BatchCommitter::BatchCommitter(Options options, const SendRun& input, queue::Sender& sender, QueueSession& session,
+                               Console& console)
     : options_(options),
+      run_(input),
       sender_(sender),
+      fresh_sender_(queue::fresh_sender(sender)),
       session_(session),
       console_(console),
       started_(session.clock().steady_now()),
@@ -70,7 +75,7 @@ void BatchCommitter::run() {
       sending_ = true;
       changed_.notify_all();
     }
-    const bool going = commit(batch);
+    const bool going = commit(std::move(batch));
     const MutexLock lock(mutex_);
     sending_ = false;
     stopped_ = !going;
@@ -81,20 +86,12 @@ void BatchCommitter::run() {
   }
 }
 
-bool BatchCommitter::commit(const Batch& batch) {
-  const auto results = sender_.send(batch.messages, session_.deadline());
-  std::vector<Refusal> refusals = batch.refusals;
+bool BatchCommitter::commit(Batch batch) {
+  auto results = send(std::move(batch.messages), batch.lines);
+  std::vector<Refusal> refusals = std::move(batch.refusals);
   ids_.clear();
   for (std::size_t index = 0; index < results.size(); ++index) {
-    const queue::SendResult& result = results[index];
-    if (result.status == queue::SendStatus::failed) {
-      refusals.push_back({batch.lines[index], session_.explained(result.error)});
-      continue;
-    }
-    ++sent_;
-    existing_ += result.status == queue::SendStatus::duplicate_id ? 1 : 0;
-    ids_ += result.status == queue::SendStatus::deduplicated ? result.id : batch.messages[index].id;
-    ids_ += '\n';
+    note(batch.lines[index], results[index], refusals);
   }
   std::sort(refusals.begin(), refusals.end(),
             [](const Refusal& left, const Refusal& right) { return left.line < right.line; });
@@ -106,7 +103,104 @@ bool BatchCommitter::commit(const Batch& batch) {
   console_.out(ids_);
   console_.flush();
   show_progress();
-  return going && console_.writable();
+  return going && !too_many() && console_.writable();
+}
+
+void BatchCommitter::note(std::uint64_t line, queue::SendResult& result, std::vector<Refusal>& refusals) {
+  if (result.status != queue::SendStatus::failed) {
+    ++sent_;
+    existing_ += result.status == queue::SendStatus::duplicate_id ? 1 : 0;
+    ids_.append(result.id).append("\n");
+    return;
+  }
+  // Nothing that is refused now has gone away if an earlier run has stored it.
+  if (const std::string before = run_.unsure().moment_of(line); !before.empty()) {
+    unsure_.add(before, line);
+  } else if (!moment_.empty() && result.error.code() == ErrorCode::unknown_outcome) {
+    unsure_.add(moment_, line);
+  }
+  refusals.push_back({line, session_.explained(result.error)});
+}
+
+bool BatchCommitter::may_be_stored(std::uint64_t line) const {
+  return run_.repeats() && (moment_.empty() || !run_.unsure().moment_of(line).empty());
+}
+
+Result<std::string> BatchCommitter::id_of(const queue::NewMessage& message, std::uint64_t line) const {
+  if (moment_.empty()) {
+    return run_.id(line);
+  }
+  const std::string before = run_.unsure().moment_of(line);
+  const auto id = fresh_sender_->id_at(before.empty() ? moment_ : before, run_.name(), line, message);
+  if (!id) {
+    return Error(ErrorCode::invalid,
+                 "--resume names the moment \"" + before +
+                     "\", which this queue's store has not made; give what a run on this queue said");
+  }
+  return *id;
+}
+
+std::vector<queue::SendResult> BatchCommitter::send(std::vector<queue::NewMessage> messages,
+                                                    const std::vector<std::uint64_t>& lines) {
+  const auto all_failed = [&messages](const Error& error) {
+    return std::vector<queue::SendResult>(messages.size(), {queue::SendStatus::failed, {}, error});
+  };
+  auto moment =
+      fresh_sender_ != nullptr ? fresh_sender_->moment(session_.deadline()) : Result<std::string>(std::string());
+  if (!moment) {
+    return all_failed(moment.error());
+  }
+  moment_ = std::move(*moment);
+  std::size_t repeated = 0;
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    auto id = id_of(messages[i], lines[i]);
+    if (!id) {
+      return all_failed(id.error());
+    }
+    messages[i].id = std::move(*id);
+    repeated += may_be_stored(lines[i]) ? 1 : 0;
+  }
+  if (repeated == 0 || repeated == messages.size()) {
+    return send(std::move(messages), repeated == 0);
+  }
+  std::vector<queue::SendResult> results;
+  for (std::size_t from = 0, end = 0; from < messages.size(); from = end) {
+    const bool fresh = !may_be_stored(lines[from]);
+    while (end < messages.size() && may_be_stored(lines[end]) != fresh) {
+      ++end;
+    }
+    const auto stretch = std::span(messages).subspan(from, end - from);
+    auto some = send({std::move_iterator(stretch.begin()), std::move_iterator(stretch.end())}, fresh);
+    results.insert(results.end(), std::move_iterator(some.begin()), std::move_iterator(some.end()));
+  }
+  return results;
+}
+
+std::vector<queue::SendResult> BatchCommitter::send(std::vector<queue::NewMessage> messages, bool fresh) {
+  return fresh && fresh_sender_ != nullptr ? fresh_sender_->send_fresh(std::move(messages), session_.deadline())
+                                           : sender_.send(messages, session_.deadline());
+}
+
+// What is stored must not be among what is sent again where only moments tell it.
+bool BatchCommitter::too_many() const {
+  return !moment_.empty() && std::max(missing_.count(), unsure_.count()) >= SendRun::kMostRanges;
+}
+
+LineRanges BatchCommitter::missing(bool at_end) const {
+  LineRanges missing = missing_;
+  if (!at_end) {
+    missing.add(run_.rest(committed_));
+  }
+  return missing;
+}
+
+std::string BatchCommitter::token(bool at_end) const {
+  LineRanges missing_lines = missing(at_end);
+  UnsureLines unsure = unsure_;
+  if (!at_end) {
+    unsure.add(run_.unsure().behind(committed_));
+  }
+  return run_.token(moment_.empty() ? missing_lines.at_most(SendRun::kMostRanges) : missing_lines, unsure);
 }
 
 bool BatchCommitter::refuse(const Refusal& refusal) {
@@ -128,6 +222,12 @@ std::vector<std::string> BatchCommitter::stopped_by() const {
   for (const auto& [why, lines] : reasons_) {
     const std::string text = lines.text();
     texts.push_back((text.find_first_of(",-") == std::string::npos ? "line " : "lines ") + text + ": " + why);
+  }
+  if (too_many()) {
+    texts.emplace_back(
+        "what was not stored lies in so many places of the input that --resume can name no more; mend what is wrong "
+        "with "
+        "it before the rest is sent");
   }
   return texts;
 }

@@ -11,12 +11,14 @@
 #include "host/cli/console.hpp"
 #include "host/cli/line_ranges.hpp"
 #include "host/cli/queue_session.hpp"
+#include "host/cli/send_run.hpp"
+#include "host/queue/fresh_sender.hpp"
 
 namespace sluice::cli {
 
-/// Sends batches of messages on a thread of its own, one after the other, while the next one is read; prints the id of
-/// each message once it is durable, in their order, and remembers every line that was not stored. A message that is
-/// there already, by its id, is one that an earlier try has stored.
+/// Sends batches of messages on a thread of its own, one after the other, while the next one is read; gives the
+/// messages their ids, prints the id of each once it is durable, in their order, and remembers every line that was not
+/// stored. A message that is there already, by its id, is one that an earlier try has stored.
 ///
 /// Everything here is for one caller's thread. The console is the committer's until `drain` or `finish` has returned.
 class BatchCommitter {
@@ -29,16 +31,16 @@ class BatchCommitter {
     std::string why;
   };
   struct Batch {
-    std::vector<queue::NewMessage> messages;
-    std::vector<std::uint64_t> lines;  ///< where each of them stood
-    std::vector<Refusal> refusals;     ///< lines that are no message
-    std::uint64_t last_line = 0;       ///< up to which the input was read
+    std::vector<queue::NewMessage> messages;  ///< without ids
+    std::vector<std::uint64_t> lines;         ///< where each of them stood
+    std::vector<Refusal> refusals;            ///< lines that are no message
+    std::uint64_t last_line = 0;              ///< up to which the input was read
 
     bool empty() const { return messages.empty() && refusals.empty(); }
   };
 
   /// The references outlive it.
-  BatchCommitter(Options options, queue::Sender& sender, QueueSession& session, Console& console);
+  BatchCommitter(Options options, const SendRun& input, queue::Sender& sender, QueueSession& session, Console& console);
   /// Waits for the batch that is being sent; one that waits is not sent.
   ~BatchCommitter();
   BatchCommitter(const BatchCommitter&) = delete;
@@ -58,8 +60,11 @@ class BatchCommitter {
   /// Of those, how many an earlier try had stored.
   std::uint64_t existing() const { return existing_; }
   std::uint64_t refused() const { return refused_; }
-  /// The lines up to `committed` that were not stored.
-  const LineRanges& missing() const { return missing_; }
+  /// With which the same input is sent again for what was not stored. `at_end`: nothing comes behind the lines up to
+  /// `committed`.
+  std::string token(bool at_end) const;
+  /// All lines that were not stored.
+  LineRanges missing(bool at_end) const;
   /// The last line of the last batch that was sent.
   std::uint64_t committed() const { return committed_; }
   /// Why lines were refused in the batch that ended it, one text for the lines with the same reason; empty when none
@@ -68,13 +73,22 @@ class BatchCommitter {
 
  private:
   void run();
-  bool commit(const Batch& batch);
+  bool commit(Batch batch);
+  /// What became of its messages. Those that may have been stored before are looked for, the others are new.
+  std::vector<queue::SendResult> send(std::vector<queue::NewMessage> messages, const std::vector<std::uint64_t>& lines);
+  std::vector<queue::SendResult> send(std::vector<queue::NewMessage> messages, bool fresh);
+  Result<std::string> id_of(const queue::NewMessage& message, std::uint64_t line) const;
+  bool may_be_stored(std::uint64_t line) const;
+  void note(std::uint64_t line, queue::SendResult& result, std::vector<Refusal>& refusals);
   bool refuse(const Refusal& refusal);
+  bool too_many() const;
   void show_progress();
 
   // Fixed after construction.
   const Options options_;
+  const SendRun& run_;
   queue::Sender& sender_;
+  queue::FreshSender* const fresh_sender_;  ///< the same one; null where it makes no use of it
   QueueSession& session_;
   Console& console_;
 
@@ -85,6 +99,8 @@ class BatchCommitter {
   std::uint64_t refused_ = 0;
   std::uint64_t committed_ = 0;
   LineRanges missing_;
+  UnsureLines unsure_;
+  std::string moment_;  ///< of the ids of the current batch; empty where they are made of none
   /// In the order of their first lines.
   std::vector<std::pair<std::string, LineRanges>> reasons_;
   const SteadyTime started_;

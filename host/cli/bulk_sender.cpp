@@ -31,7 +31,7 @@ BulkSender::BulkSender(Options options, SendRun run, queue::Sender& sender, Queu
       batch_size_(session.place().in_sqlite() ? kSqliteBatch : kDynamoDbBatch),
       messages_(messages),
       console_(console),
-      committer_(options, sender, session, console) {}
+      committer_(options, run_, sender, session, console) {}
 
 Exit BulkSender::run(int input) {
   const InterruptFlag interrupt;
@@ -86,7 +86,6 @@ void BulkSender::add(std::string_view line) {
     batch_.refusals.push_back({line_, (json ? "" : "not JSON: ") + message.error().message()});
     return;
   }
-  message->id = run_.id(line_);
   batch_bytes_ += line.size();
   batch_.messages.push_back(std::move(*message));
   batch_.lines.push_back(line_);
@@ -114,13 +113,9 @@ std::string BulkSender::so_far() const {
 }
 
 Exit BulkSender::unfinished(int code, std::vector<std::string> reasons, std::string summary, bool at_end) const {
-  LineRanges missing = committer_.missing();
-  if (!at_end) {
-    missing.add_from(committer_.committed() + 1);
-  }
-  if (!missing.empty()) {
-    summary +=
-        "; not stored are lines " + missing.text() + ": send the same input again with --resume " + run_.token(missing);
+  if (const LineRanges missing = committer_.missing(at_end); !missing.empty()) {
+    summary += "; not stored are lines " + missing.text() + ": send the same input again with --resume " +
+               committer_.token(at_end);
   }
   reasons.push_back(std::move(summary));
   return {code, std::move(reasons)};

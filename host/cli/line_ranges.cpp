@@ -51,6 +51,23 @@ void LineRanges::add_from(std::uint64_t line) {
   ranges_.back().last = kNoEnd;
 }
 
+void LineRanges::add(const LineRanges& lines) {
+  for (const Range& range : lines.ranges_) {
+    add(range.first);
+    ranges_.back().last = range.last;
+  }
+}
+
+LineRanges LineRanges::behind(std::uint64_t line) const {
+  LineRanges rest;
+  for (const Range& range : ranges_) {
+    if (range.last > line) {
+      rest.ranges_.push_back({std::max(range.first, line + 1), range.last});
+    }
+  }
+  return rest;
+}
+
 bool LineRanges::contains(std::uint64_t line) const {
   const auto after = std::upper_bound(ranges_.begin(), ranges_.end(), line,
                                       [](std::uint64_t value, const Range& range) { return value < range.first; });

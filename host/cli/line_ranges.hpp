@@ -20,8 +20,15 @@ class LineRanges {
   /// This line and all behind it.
   void add_from(std::uint64_t line);
 
+  /// Lines behind all that are in it.
+  void add(const LineRanges& lines);
+
   bool empty() const { return ranges_.empty(); }
+  /// How many ranges they are.
+  std::size_t count() const { return ranges_.size(); }
   bool contains(std::uint64_t line) const;
+  /// Those of them that come behind this one.
+  LineRanges behind(std::uint64_t line) const;
   /// The same lines, or more where that takes more than `most` ranges: the last one then has no end.
   LineRanges at_most(std::size_t most) const;
   std::string text() const;

@@ -1,37 +1,72 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/random.hpp"
 #include "host/cli/line_ranges.hpp"
 
 namespace sluice::cli {
 
-/// One sending of an input, which may be repeated for the lines that it did not store. A line has the same message id
-/// in each repetition, so that one that was stored after all is not stored twice. A value.
+/// Lines that may have been stored, by the moments of which their ids were made (queue::FreshSender). Few. A value.
+class UnsureLines {
+ public:
+  /// A line behind all that are in it by that moment.
+  void add(const std::string& moment, std::uint64_t line);
+  void add(const std::string& moment, const LineRanges& lines);
+  /// Empty for a line that is not among them.
+  std::string moment_of(std::uint64_t line) const;
+  /// How many ranges they are.
+  std::size_t count() const;
+  /// Those of them that come behind this one.
+  UnsureLines behind(std::uint64_t line) const;
+  void add(const UnsureLines& lines);
+  /// "@MOMENT:LINES" of each.
+  std::string text() const;
+  /// Nothing for what is no such text; there is one for no lines, too.
+  static std::optional<UnsureLines> parse(std::string_view text);
+
+ private:
+  std::vector<std::pair<std::string, LineRanges>> by_moment_;
+};
+
+/// One sending of an input, which may be repeated for the lines that it did not store. A line that may have been stored
+/// has the same message id in the repetition, so that it is not stored twice. A value.
 class SendRun {
  public:
+  /// More ranges of lines than a command line holds without harm.
+  static constexpr std::size_t kMostRanges = 1000;
+
   /// A new one, of all lines.
   static SendRun begin(Random& random);
   /// From what `token` gave; nothing for a text that is none.
   static std::optional<SendRun> resume(std::string_view token);
 
+  const std::string& name() const { return name_; }
+  bool repeats() const { return repeats_; }
   bool wants(std::uint64_t line) const { return lines_.contains(line); }
+  /// What it wants behind that line.
+  LineRanges rest(std::uint64_t line) const { return lines_.behind(line); }
+  /// What an earlier one of this input may have stored, where ids are made of moments.
+  const UnsureLines& unsure() const { return unsure_; }
   /// A UUID (version 8) out of the run and the line.
   std::string id(std::uint64_t line) const;
-  /// With which the same input is sent again for these lines alone; for a great many scattered ones the rest of the
-  /// input is among them.
-  std::string token(const LineRanges& missing) const;
+  /// With which the same input is sent again for these lines alone.
+  std::string token(const LineRanges& missing, const UnsureLines& unsure) const;
 
  private:
-  SendRun(std::string name, LineRanges lines) : name_(std::move(name)), lines_(std::move(lines)) {}
+  SendRun(std::string name, LineRanges lines, UnsureLines unsure, bool repeats)
+      : name_(std::move(name)), lines_(std::move(lines)), unsure_(std::move(unsure)), repeats_(repeats) {}
 
   std::string name_;  ///< the UUID's first four groups
   LineRanges lines_;
+  UnsureLines unsure_;
+  bool repeats_;
 };
 
 }  // namespace sluice::cli

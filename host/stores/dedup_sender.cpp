@@ -4,25 +4,43 @@
 #include <vector>
 
 #include "dynamo/signing/digest.hpp"
+#include "host/queue/fresh_sender.hpp"
 
 namespace sluice::queue {
 
 namespace {
 
-class DedupSender final : public Sender {
+class DedupSender final : public FreshSender {
  public:
-  DedupSender(std::unique_ptr<Sender> sender, const DedupRules& rules) : sender_(std::move(sender)), rules_(rules) {}
+  DedupSender(std::unique_ptr<Sender> sender, const DedupRules& rules)
+      : sender_(std::move(sender)), fresh_(fresh_sender(*sender_)), rules_(rules) {}
 
   std::vector<SendResult> send(std::span<const NewMessage> messages, Deadline deadline) override {
-    std::vector<NewMessage> filled(messages.begin(), messages.end());
-    for (NewMessage& message : filled) {
-      fill_in(message, rules_);
-    }
-    return sender_->send(filled, deadline);
+    return sender_->send(filled({messages.begin(), messages.end()}), deadline);
+  }
+  std::vector<SendResult> send_fresh(std::vector<NewMessage> messages, Deadline deadline) override {
+    messages = filled(std::move(messages));
+    return fresh_ != nullptr ? fresh_->send_fresh(std::move(messages), deadline) : sender_->send(messages, deadline);
+  }
+  Result<std::string> moment(Deadline deadline) override {
+    return fresh_ != nullptr ? fresh_->moment(deadline) : FreshSender::moment(deadline);
+  }
+  std::optional<std::string> id_at(std::string_view moment, std::string_view sending, std::uint64_t number,
+                                   const NewMessage& message) const override {
+    return fresh_ != nullptr ? fresh_->id_at(moment, sending, number, message)
+                             : FreshSender::id_at(moment, sending, number, message);
   }
 
  private:
+  std::vector<NewMessage> filled(std::vector<NewMessage> messages) const {
+    for (NewMessage& message : messages) {
+      fill_in(message, rules_);
+    }
+    return messages;
+  }
+
   const std::unique_ptr<Sender> sender_;
+  FreshSender* const fresh_;  ///< the same one; null where it makes no use of it
   const DedupRules rules_;
 };
 

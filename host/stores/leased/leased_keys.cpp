@@ -6,6 +6,7 @@
 #include "base/text/utf8.hpp"
 #include "base/timestamp.hpp"
 #include "dynamo/signing/digest.hpp"
+#include "host/stores/leased/leased_moment.hpp"
 #include "host/stores/leased/leased_record.hpp"
 
 namespace sluice::queue::leased {
@@ -193,6 +194,23 @@ std::string made_id(std::string_view sort, std::uint32_t shard) {
   std::string id(sort);
   append_digits(id, shard, kShardDigits);
   return id;
+}
+
+std::string spelt_moment(const Moment& moment) {
+  std::string text;
+  append_digits(text, static_cast<std::uint64_t>(millis_of(moment.time)), kTimeDigits);
+  append_digits(text, moment.shards - 1, kShardDigits);
+  return text;
+}
+
+std::optional<Moment> read_moment(std::string_view text) {
+  const auto millis = read_digits(text.substr(0, kTimeDigits));
+  const auto shards = text.size() == kTimeDigits + kShardDigits ? read_digits(text.substr(kTimeDigits)) : std::nullopt;
+  if (!millis || !shards) {
+    return std::nullopt;
+  }
+  return Moment{.time = time_of_millis(static_cast<std::int64_t>(*millis)),
+                .shards = static_cast<std::uint32_t>(*shards) + 1};
 }
 
 std::optional<std::pair<std::string, std::uint32_t>> listed_keys(std::string_view id) {

@@ -4,6 +4,7 @@
 
 #include "host/queue/send_keys.hpp"
 #include "host/stores/leased/leased_inserter.hpp"
+#include "host/stores/leased/leased_moment.hpp"
 
 namespace sluice::queue::leased {
 namespace {
@@ -18,7 +19,9 @@ Error duplicate(const dynamomq::QueueTable& place, const std::string& id) {
   return {ErrorCode::duplicate_id, "queue '" + place.queue + "' has a message '" + id + "' already"};
 }
 
-bool is_plain(const NewMessage& message) { return message.id.empty() && !has_send_keys(message); }
+bool is_plain(const dynamo::Item& item, const NewMessage& message) {
+  return !item.contains(attribute::kOwnId) && !has_send_keys(message);
+}
 
 }  // namespace
 
@@ -38,8 +41,22 @@ dynamomq::RecordWrite insert_of(const dynamomq::QueueTable& table, const dynamo:
   return write;
 }
 
-std::vector<LeasedSender::Draft> LeasedSender::draft(std::span<const NewMessage> messages, std::uint32_t shards,
-                                                     std::vector<SendResult>& results) const {
+// Where a new message is to lie, and what its item has to say of its id and its time.
+NewRecord LeasedSender::record_of(const NewMessage& message, Ids ids, std::uint32_t shards, WallTime now) const {
+  if (auto made = ids == Ids::fresh ? made_place(queue_.place.queue, message.id) : std::nullopt) {
+    // It was sent when its id was made.
+    return {.place = *made, .own_id = {}, .now = message.delay > Duration::zero() ? now : due_of(made->sort)};
+  }
+  const std::uint32_t shard = shard_of(message.group, shards, parts_.random);
+  const WallTime due = dynamomq::later(now, message.delay);
+  return {.place = {partition_of(queue_.place.queue, Half::standard, shard),
+                    queue_.keys.next(message.priority, due, now, parts_.random)},
+          .own_id = message.id,
+          .now = now};
+}
+
+std::vector<LeasedSender::Draft> LeasedSender::draft(std::span<const NewMessage> messages, Ids ids,
+                                                     std::uint32_t shards, std::vector<SendResult>& results) const {
   std::vector<Draft> drafts;
   drafts.reserve(messages.size());
   const WallTime now = parts_.store.clock.wall_now();
@@ -54,37 +71,65 @@ std::vector<LeasedSender::Draft> LeasedSender::draft(std::span<const NewMessage>
       results[i] = failed(message.id, {ErrorCode::invalid, unstorable_id(queue_.place.queue)});
       continue;
     }
-    const std::uint32_t shard = shard_of(message.group, shards, parts_.random);
-    const WallTime due = dynamomq::later(now, message.delay);
-    Place place{partition_of(queue_.place.queue, Half::standard, shard),
-                queue_.keys.next(message.priority, due, now, parts_.random)};
-    if (message.id.empty()) {
-      results[i].id = made_id(place.sort, shard);
-    }
-    auto item = encode_record(message, {.place = std::move(place), .own_id = message.id, .now = now});
+    auto item = encode_record(message, record_of(message, ids, shards, now));
     if (item) {
+      results[i].id = id_of(*item);
       drafts.push_back({i, std::move(*item)});
     } else {
-      results[i] = failed(std::move(results[i].id), item.error());
+      results[i] = failed(message.id, item.error());
     }
   }
   return drafts;
 }
 
+Result<Shards> LeasedSender::shards(Deadline deadline) const {
+  const auto sure = parts_.store.clock.be_sure(queue_.place, dynamomq::kTimeTolerance, deadline);
+  return sure ? queue_.shards.get(deadline) : Result<Shards>(sure.error());
+}
+
+// The time, and the number of shards.
+Result<std::string> LeasedSender::moment(Deadline deadline) {
+  const auto shards_now = shards(deadline);
+  if (!shards_now) {
+    return shards_now.error();
+  }
+  return spelt_moment({.time = parts_.store.clock.wall_now(), .shards = shards_now->count});
+}
+
+std::optional<std::string> LeasedSender::id_at(std::string_view moment, std::string_view sending, std::uint64_t number,
+                                               const NewMessage& message) const {
+  const auto at = read_moment(moment);
+  if (!at) {
+    return std::nullopt;
+  }
+  // In the order of the numbers, as a batch whose ids the store makes lies.
+  const std::string sort =
+      sort_key_of(message.priority, dynamomq::later(at->time, message.delay), dynamomq::stable_hash(sending), number);
+  const std::uint64_t chosen = dynamomq::stable_hash(message.group.empty() ? sort : message.group);
+  return made_id(sort, static_cast<std::uint32_t>(chosen % at->shards));
+}
+
 std::vector<SendResult> LeasedSender::send(std::span<const NewMessage> messages, Deadline deadline) {
+  return send(messages, Ids::any, deadline);
+}
+
+std::vector<SendResult> LeasedSender::send_fresh(std::vector<NewMessage> messages, Deadline deadline) {
+  return send(messages, Ids::fresh, deadline);
+}
+
+std::vector<SendResult> LeasedSender::send(std::span<const NewMessage> messages, Ids ids, Deadline deadline) {
   std::vector<SendResult> results(messages.size());
   if (messages.empty()) {
     return results;
   }
-  const auto sure = parts_.store.clock.be_sure(queue_.place, dynamomq::kTimeTolerance, deadline);
-  const auto shards = sure ? queue_.shards.get(deadline) : Result<Shards>(sure.error());
-  if (!shards) {
+  const auto shards_now = shards(deadline);
+  if (!shards_now) {
     for (std::size_t i = 0; i < messages.size(); ++i) {
-      results[i] = failed(messages[i].id, shards.error());
+      results[i] = failed(messages[i].id, shards_now.error());
     }
     return results;
   }
-  auto drafts = draft(messages, shards->count, results);
+  auto drafts = draft(messages, ids, shards_now->count, results);
   send_keyed(messages, drafts, results, deadline);
   send_plain(drafts, results, deadline);
   doorbell_.ring_sent(queue_.place.queue, messages, results);
@@ -98,7 +143,7 @@ void LeasedSender::send_keyed(std::span<const NewMessage> messages, std::vector<
   std::vector<LeasedInserter::Draft> keyed;
   for (std::size_t k = 0; k < drafts.size(); ++k) {
     const std::size_t i = drafts[k].place;
-    if (!is_plain(messages[i])) {
+    if (!is_plain(drafts[k].item, messages[i])) {
       keyed.push_back({.id = results[i].id, .item = drafts[k].item, .message = &messages[i], .result = &fates[k]});
     }
   }
@@ -109,7 +154,7 @@ void LeasedSender::send_keyed(std::span<const NewMessage> messages, std::vector<
   for (std::size_t k = 0; k < drafts.size(); ++k) {
     const std::size_t i = drafts[k].place;
     SendResult& result = results[i];
-    if (is_plain(messages[i])) {
+    if (is_plain(drafts[k].item, messages[i])) {
       continue;
     }
     switch (fates[k].fate) {
@@ -126,7 +171,7 @@ void LeasedSender::send_keyed(std::span<const NewMessage> messages, std::vector<
         break;
     }
   }
-  std::erase_if(drafts, [&](const Draft& draft) { return !is_plain(messages[draft.place]); });
+  std::erase_if(drafts, [&](const Draft& draft) { return !is_plain(draft.item, messages[draft.place]); });
 }
 
 void LeasedSender::send_plain(const std::vector<Draft>& drafts, std::vector<SendResult>& results,

@@ -1,10 +1,14 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "host/queue/doorbell.hpp"
-#include "host/queue/sender.hpp"
+#include "host/queue/fresh_sender.hpp"
 #include "host/stores/leased/leased_parts.hpp"
 
 namespace sluice::queue::leased {
@@ -12,19 +16,30 @@ namespace sluice::queue::leased {
 /// Sends to one queue. A message whose id the store makes is one statement of a batch of 25: 1 write unit for each KB,
 /// a twenty-fifth of a request. One with an id of the sender's own, a deduplication id or a unique key is a transaction
 /// (LeasedInserter).
-class LeasedSender final : public Sender {
+///
+/// An id that was made by `id_at` says where its message lies. Sent under it for the first time, that one is put there
+/// and costs what one does whose id the store makes; `send` looks for it, wherever it lies by now.
+class LeasedSender final : public FreshSender {
  public:
   /// The references must outlive the sender.
   LeasedSender(LeasedParts parts, LeasedQueue& queue, Doorbell& doorbell)
       : parts_(parts), queue_(queue), doorbell_(doorbell) {}
 
   std::vector<SendResult> send(std::span<const NewMessage> messages, Deadline deadline) override;
+  std::vector<SendResult> send_fresh(std::vector<NewMessage> messages, Deadline deadline) override;
+  Result<std::string> moment(Deadline deadline) override;
+  std::optional<std::string> id_at(std::string_view moment, std::string_view sending, std::uint64_t number,
+                                   const NewMessage& message) const override;
 
  private:
   struct Draft;
+  enum class Ids { any, fresh };
 
-  std::vector<Draft> draft(std::span<const NewMessage> messages, std::uint32_t shards,
+  std::vector<SendResult> send(std::span<const NewMessage> messages, Ids ids, Deadline deadline);
+  Result<Shards> shards(Deadline deadline) const;
+  std::vector<Draft> draft(std::span<const NewMessage> messages, Ids ids, std::uint32_t shards,
                            std::vector<SendResult>& results) const;
+  NewRecord record_of(const NewMessage& message, Ids ids, std::uint32_t shards, WallTime now) const;
   void send_plain(const std::vector<Draft>& drafts, std::vector<SendResult>& results, Deadline deadline) const;
   void send_keyed(std::span<const NewMessage> messages, std::vector<Draft>& drafts, std::vector<SendResult>& results,
                   Deadline deadline) const;

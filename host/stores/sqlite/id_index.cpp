@@ -62,9 +62,12 @@ IdIndex::IdIndex(Connection& connection, const IdIndexLimits& limits)
 
 /// Entries that `ids_new` may hold: as many as make an entry write the fewest pages. In `ids_new` that is a share of
 /// all its pages, or one where a batch has fewer entries than that; in `ids`, where those of one page come together
-/// when they are moved, the fewer the more of them were waiting. Between the two the geometric mean is best.
+/// when they are moved, the fewer the more of them were waiting. Between the two the geometric mean is best, where it
+/// saves enough: large batches write few pages anyway.
 std::int64_t IdIndex::most_fresh(std::int64_t old_ids) const {
   constexpr double kOnPage = 180;
+  // As much work as moving an entry that need not have been: its message would have been gone by then.
+  constexpr double kMove = 0.25;
   const auto batch = static_cast<double>(std::max<std::int64_t>(1, usual_));
   const auto old = static_cast<double>(old_ids);
   const auto pages = [batch, old](double fresh) {
@@ -73,7 +76,7 @@ std::int64_t IdIndex::most_fresh(std::int64_t old_ids) const {
   const auto most = static_cast<double>(limits_.fresh);
   const double mean =
       std::clamp(std::sqrt(old * batch), static_cast<double>(std::min(limits_.least_fresh, limits_.fresh)), most);
-  return pages(mean) < pages(most) ? static_cast<std::int64_t>(mean) : limits_.fresh;
+  return pages(mean) + kMove < pages(most) ? static_cast<std::int64_t>(mean) : limits_.fresh;
 }
 
 /// How much of the hash space holds about a piece of `entries`.

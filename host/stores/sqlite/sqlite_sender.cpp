@@ -1,6 +1,7 @@
 #include "host/stores/sqlite/sqlite_sender.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -28,7 +29,7 @@ std::size_t batch_of(std::span<const NewMessage> messages) {
 /// What one call works on. It is the call's and the store's together, for the caller may leave before the disk answers.
 struct Sending {
   /// Takes the ids out of `begun` until `end`.
-  Sending(std::span<const NewMessage> batch, std::span<SendResult> begun) : messages(batch.begin(), batch.end()) {
+  Sending(std::vector<NewMessage> batch, std::span<SendResult> begun) : messages(std::move(batch)) {
     results.reserve(begun.size());
     for (SendResult& result : begun) {
       results.push_back({result.status, std::move(result.id), {}});
@@ -81,14 +82,34 @@ std::vector<SendResult> SqliteSender::send(std::span<const NewMessage> messages,
     results[i].id = messages[i].id.empty() ? make_uuid(store_.random()) : messages[i].id;
   }
   for (std::size_t from = 0; from < messages.size();) {
-    const std::size_t count = batch_of(messages.subspan(from));
-    send_batch(messages.subspan(from, count), std::span(results).subspan(from, count), deadline);
-    from += count;
+    const auto batch = messages.subspan(from, batch_of(messages.subspan(from)));
+    send_batch({batch.begin(), batch.end()}, std::span(results).subspan(from, batch.size()), deadline);
+    from += batch.size();
   }
   return results;
 }
 
-void SqliteSender::send_batch(std::span<const NewMessage> messages, std::span<SendResult> results, Deadline deadline) {
+// An id that comes with a message is looked for; one that its result has is not.
+std::vector<SendResult> SqliteSender::send_fresh(std::vector<NewMessage> messages, Deadline deadline) {
+  std::vector<SendResult> results(messages.size());
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    results[i].id = messages[i].id.empty() ? make_uuid(store_.random()) : std::exchange(messages[i].id, {});
+  }
+  for (std::size_t from = 0; from < messages.size();) {
+    const auto rest = std::span(messages).subspan(from);
+    const auto batch = rest.first(batch_of(rest));
+    const auto told = std::span(results).subspan(from, batch.size());
+    from += batch.size();
+    if (batch.size() == messages.size()) {
+      send_batch(std::move(messages), told, deadline);
+      break;
+    }
+    send_batch({std::move_iterator(batch.begin()), std::move_iterator(batch.end())}, told, deadline);
+  }
+  return results;
+}
+
+void SqliteSender::send_batch(std::vector<NewMessage> messages, std::span<SendResult> results, Deadline deadline) {
   bool any = false;
   for (std::size_t i = 0; i < messages.size(); ++i) {
     auto refused = store_.refused(results[i].id, content_bytes(messages[i]));
@@ -105,7 +126,7 @@ void SqliteSender::send_batch(std::span<const NewMessage> messages, std::span<Se
   if (!any) {
     return;
   }
-  const auto sending = std::make_shared<Sending>(messages, results);
+  const auto sending = std::make_shared<Sending>(std::move(messages), results);
   const auto work = [sending, queue = queue_, &clock = store_.clock()](Writer& writer) {
     const WallTime now = clock.wall_now();
     sending->begin();

@@ -5,6 +5,7 @@
 
 #include <thread>
 
+#include "host/queue/fresh_sender.hpp"
 #include "host/stores/sqlite/id_index.hpp"
 #include "tests/stores/sqlite/sqlite_rig.hpp"
 #include "tests/support/fake_clock.hpp"
@@ -22,17 +23,20 @@ constexpr const char* kTwin = "id-5231549";
 constexpr const char* kOtherTwin = "id-18943674";
 
 class BulkSendTest : public ::testing::Test {
- protected:
+ public:
   ~BulkSendTest() override {
     store_.reset();
     EXPECT_EQ(broken_invariants(file_), std::vector<std::string>{});
   }
+
+ protected:
   void open(const queue::SqliteOptions& options = {}) { store_ = open_store(file_, clock_, random_, options); }
   std::vector<queue::SendResult> send(const std::vector<NewMessage>& messages) {
     return store_->send("orders", messages, Deadline::never());
   }
   static std::vector<SendStatus> statuses(const std::vector<queue::SendResult>& results) {
     std::vector<SendStatus> all;
+    all.reserve(results.size());
     for (const auto& result : results) {
       all.push_back(result.status);
     }
@@ -50,6 +54,33 @@ class BulkSendTest : public ::testing::Test {
   SeededRandom random_{1};
   std::unique_ptr<StoreDesk> store_;
 };
+
+// More than one transaction takes, one of them refused; and a repetition finds what there is.
+TEST_F(BulkSendTest, FreshIdsAreKeptAndFoundByARepetition) {
+  open({.max_body_bytes = 1000});
+  std::vector<NewMessage> messages;
+  messages.reserve(8'003);
+  for (int number = 0; number < 8'003; ++number) {
+    messages.push_back({.id = "fresh-" + std::to_string(number), .body = std::to_string(number)});
+  }
+  messages[8'001].body = std::string(2000, 'x');
+  messages[8'002].id.clear();
+  queue::FreshSender* sender = queue::fresh_sender(store_->sender("orders"));
+  ASSERT_NE(sender, nullptr);
+  const auto results = sender->send_fresh(messages, Deadline::never());
+  ASSERT_EQ(results.size(), messages.size());
+  for (const std::size_t number : {0U, 7'999U, 8'000U}) {
+    EXPECT_EQ(results[number].status, SendStatus::sent);
+    EXPECT_EQ(results[number].id, messages[number].id);
+    EXPECT_EQ(get(messages[number].id).message.body, messages[number].body);
+  }
+  EXPECT_EQ(results[8'001].status, SendStatus::failed);
+  EXPECT_EQ(results[8'001].id, "fresh-8001");
+  EXPECT_EQ(results[8'002].id.size(), 36U) << "one that has none gets one";
+  messages.erase(messages.begin() + 1, messages.begin() + 8'000);
+  messages.resize(2);
+  EXPECT_THAT(statuses(send(messages)), ElementsAre(SendStatus::duplicate_id, SendStatus::duplicate_id));
+}
 
 TEST_F(BulkSendTest, EachMessageKeepsWhatIsItsOwn) {
   open();
@@ -159,6 +190,7 @@ TEST_F(BulkSendTest, SendersAtOneTimeShareATransactionAndKeepTheirIds) {
   std::vector<std::vector<queue::SendResult>> results(kThreads);
   {
     std::vector<std::jthread> senders;
+    senders.reserve(kThreads);
     for (int i = 0; i < kThreads; ++i) {
       senders.emplace_back([this, i, &results] {
         for (int round = 0; round < 20; ++round) {
