@@ -12,12 +12,15 @@
 #include <string>
 #include <vector>
 
-#include "bench/scale_world.hpp"
+#include "tests/support/simulated_fleet/world.hpp"
 
 namespace sluice::bench {
 namespace {
 
 using namespace std::chrono_literals;
+using test::sim::Report;
+using test::sim::Scene;
+using test::sim::World;
 
 double ms(Duration span) { return std::chrono::duration<double, std::milli>(span).count(); }
 

@@ -14,6 +14,7 @@
 #include "host/cli/filter_arguments.hpp"
 #include "host/cli/message_ids.hpp"
 #include "host/cli/queue_session.hpp"
+#include "host/cli/tariffs.hpp"
 
 namespace sluice::cli {
 
@@ -253,6 +254,7 @@ Exit run_bulk(const BulkOrder& order, const Arguments& arguments, Console& conso
   if (session.has_error()) {
     return session.error();
   }
+  plan->tariff = tariff_of(session->host(), session->queue());
   if (session->place().in_sqlite()) {
     plan->page = kSqliteBatch;
     plan->batch = kSqliteBatch;

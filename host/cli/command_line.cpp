@@ -63,7 +63,7 @@ Words with_outbox_as_queue(const Command& command, Words words) {
   const auto has = [&command](std::string_view name) {
     return std::any_of(command.flags.begin(), command.flags.end(), [&](const Flag& flag) { return flag.name == name; });
   };
-  if (!has("queue")) {
+  if (!has("queue") || !has("outbox")) {
     return words;
   }
   const std::string option = "--outbox";

@@ -5,6 +5,7 @@
 #include "base/text/base64.hpp"
 #include "base/text/utf8.hpp"
 #include "base/timestamp.hpp"
+#include "host/cli/bulk_command.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/filter_arguments.hpp"
 #include "host/cli/json_text.hpp"
@@ -241,6 +242,11 @@ Flag key_flag() {
   return {.name = "key", .value = "KEY", .help = "the key; `sluice keys list` shows them", .required = true};
 }
 
+// An outbox keeps none.
+std::vector<Flag> with_key_flags(std::vector<Flag> own) {
+  return without_flag(with_store_flags(std::move(own)), "outbox");
+}
+
 Flag base64_flag() { return {.name = "base64", .help = "KEY is written in Base64, for one that is no text"}; }
 
 }  // namespace
@@ -254,8 +260,8 @@ Command keys_list_command() {
       .description =
           "Those that are running, with the message that has them and until when at most; and those that are done, "
           "until they are forgotten by themselves. On DynamoDB this reads the whole table, messages included.",
-      .flags = with_store_flags({{.name = "job", .value = "JOB", .help = "of this job only"},
-                                 {.name = "limit", .value = "N", .help = "at most so many [default: 100]"}}),
+      .flags = with_key_flags({{.name = "job", .value = "JOB", .help = "of this job only"},
+                               {.name = "limit", .value = "N", .help = "at most so many [default: 100]"}}),
       .positional = {"queue"},
       .examples =
           "sluice keys list payments --job pay\n"
@@ -273,7 +279,7 @@ Command keys_show_command() {
       .description =
           "Prints a JSON object: running or done, the message that has or had the key, until when, and the result. A "
           "key of more than 1,024 bytes is kept as its first bytes and its SHA-256; either spelling finds it.",
-      .flags = with_store_flags({key_flag(), job_flag(), base64_flag()}),
+      .flags = with_key_flags({key_flag(), job_flag(), base64_flag()}),
       .positional = {"key"},
       .examples = "sluice keys show order-4711 --job pay --queue payments",
       .run = show_key,
@@ -291,7 +297,7 @@ Command keys_forget_command() {
           "message "
           "with this key has done stays done; the next one is no duplicate any more. Where it runs just now, another "
           "one may begin beside it, and of the two one alone is committed.",
-      .flags = with_store_flags({key_flag(), job_flag(), base64_flag(), {.name = "yes", .help = "do not ask"}}),
+      .flags = with_key_flags({key_flag(), job_flag(), base64_flag(), {.name = "yes", .help = "do not ask"}}),
       .positional = {"key"},
       .examples = "sluice keys forget order-4711 --job pay --queue payments --yes",
       .run = forget_key,

@@ -11,6 +11,7 @@
 #include "host/cli/command.hpp"
 #include "host/cli/fleet_session.hpp"
 #include "host/cli/move_run.hpp"
+#include "host/cli/tariffs.hpp"
 #include "host/fleet/audit.hpp"
 
 namespace sluice::cli {
@@ -149,10 +150,11 @@ OrExit<Sides> open_sides(QueueSession& session, operate::MovePlan& plan) {
   plan.pair.from_place = place_of(*sides.from_board, session.host().store_of(one));
   plan.pair.to_place = place_of(*sides.to_board, session.host().store_of(other));
   plan.target_has_priorities = sides.to_traits.priorities;
-  plan.from_table = session.host().store_of(one).kind == config::StoreKind::dynamodb;
-  plan.to_table = session.host().store_of(other).kind == config::StoreKind::dynamodb;
-  plan.page = plan.from_table || plan.to_table ? kTablePage : kFileBatch;
-  plan.batch = plan.from_table || plan.to_table ? kTableBatch : kFileBatch;
+  plan.from_tariff = tariff_of(session.host(), one);
+  plan.to_tariff = tariff_of(session.host(), other);
+  const bool any_table = plan.from_tariff.billed() || plan.to_tariff.billed();
+  plan.page = any_table ? kTablePage : kFileBatch;
+  plan.batch = any_table ? kTableBatch : kFileBatch;
   return sides;
 }
 
@@ -184,7 +186,7 @@ OrExit<std::optional<std::uint64_t>> agree(QueueSession& session, Sides& sides, 
     return Exit::usage("this would move the messages of queue " + plan.pair.from + " to " + plan.pair.target() +
                        " and there is no terminal to ask on; add --yes to confirm, or --dry-run to see how many");
   }
-  if (!asks && plan.from_table) {
+  if (!asks && plan.from_tariff.billed()) {
     return std::optional<std::uint64_t>();  // to count them costs reads
   }
   std::uint64_t total = 0;
@@ -311,7 +313,7 @@ std::vector<Flag> flags() {
        {.name = "adopt",
         .value = {},
         .help = "take up what a broken-off move of these queues has left, although its notice is lost"}});
-  for (const char* const name : {"queue", "table", "index"}) {
+  for (const char* const name : {"queue", "outbox", "table", "index"}) {
     all = without_flag(std::move(all), name);
   }
   return all;

@@ -14,11 +14,6 @@ namespace {
 
 using State = operate::Mover::Step::State;
 
-/// On demand in us-east-1, dollars a unit, as published in November 2024.
-constexpr double kReadPrice = 0.125e-6;
-constexpr double kWritePrice = 0.625e-6;
-constexpr const char* kPriceOf = "on demand in us-east-1";
-
 constexpr int kMostFailures = 10;
 constexpr Duration kFirstRest = std::chrono::milliseconds(250);
 constexpr Duration kLongestRest = std::chrono::seconds(4);
@@ -32,16 +27,13 @@ std::string counted(std::uint64_t count, std::string_view what) {
 
 }  // namespace
 
-std::string price_text(double read_units, double write_units) {
-  return "$" + decimal(read_units * kReadPrice + write_units * kWritePrice, 4);
-}
-
 MoveRun::MoveRun(operate::Mover& mover, const MoveOrder& order, QueueSession& session, Output output, Console& console)
     : mover_(mover),
       order_(order),
       session_(session),
       output_(output),
       console_(console),
+      prices_(session.host().cost),
       began_(session.clock().steady_now()) {}
 
 Exit MoveRun::run() {
@@ -136,9 +128,13 @@ std::string MoveRun::pace() const {
     }
   }
   if (const auto cost = session_.cost()) {
-    text += ", " + price_text(cost->read_units, cost->write_units);
+    text += ", " + money(cost->read_units, cost->write_units);
   }
   return text;
+}
+
+std::string MoveRun::money(double read_units, double write_units) const {
+  return prices_.text(prices_.of({0, read_units, write_units}));
 }
 
 void MoveRun::report() {
@@ -152,13 +148,13 @@ void MoveRun::report() {
   }
   if (order_.plan.dry_run) {
     const operate::WriteCost& would = mover_.planned_cost();
-    console_.out("cost: " + decimal(would.write_units, 1) + " write units and about " +
-                 decimal(std::ceil(would.requests), 0) + " requests, " + price_text(0, would.write_units) + " " +
-                 kPriceOf + "; this look has cost " + std::to_string(spent->requests) + " requests and " +
-                 decimal(spent->read_units, 1) + " read units\n");
+    console_.out("cost: " + decimal(would.write_units, 1) + " write units, " + decimal(would.read_units, 1) +
+                 " read units and about " + decimal(std::ceil(would.requests), 0) + " requests, " +
+                 money(would.read_units, would.write_units) + " (" + prices_.origin() + "); this look has cost " +
+                 std::to_string(spent->requests) + " requests and " + decimal(spent->read_units, 1) + " read units\n");
   } else {
     console_.out("cost: " + spent->text(mover_.count().carried, "message") + ", " +
-                 price_text(spent->read_units, spent->write_units) + " " + kPriceOf + "\n");
+                 money(spent->read_units, spent->write_units) + " (" + prices_.origin() + ")\n");
   }
 }
 
@@ -196,14 +192,15 @@ void MoveRun::report_json() {
     json.null();
   } else {
     const operate::WriteCost& would = mover_.planned_cost();
+    const double read = spent->read_units + would.read_units;
     const double written = order_.plan.dry_run ? would.write_units : spent->write_units;
     json.begin_object();
     json.member("requests", spent->requests + static_cast<std::uint64_t>(std::ceil(would.requests)));
     json.key("read_units");
-    json.word(decimal(spent->read_units, 1));
+    json.word(decimal(read, 1));
     json.key("write_units");
     json.word(decimal(written, 1));
-    json.member("price", price_text(spent->read_units, written));
+    json.member("price", money(read, written));
     json.end_object();
   }
   json.end_object();

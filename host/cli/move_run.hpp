@@ -8,6 +8,7 @@
 #include "host/cli/console.hpp"
 #include "host/cli/json_text.hpp"
 #include "host/cli/queue_session.hpp"
+#include "host/cost/prices.hpp"
 #include "host/operate/mover.hpp"
 
 namespace sluice::cli {
@@ -41,6 +42,8 @@ class MoveRun {
   std::string summary() const;
   std::string left() const;
   std::string pace() const;
+  /// "$0.0123": what so many units cost.
+  std::string money(double read_units, double write_units) const;
   double rate() const;
   void report();
   void report_json();
@@ -51,13 +54,11 @@ class MoveRun {
   QueueSession& session_;
   const Output output_;
   Console& console_;
+  const cost::Prices prices_;
   const SteadyTime began_;
   std::vector<operate::Mover::Refusal> refusals_;
   Error error_;
   int failures_ = 0;  ///< in a row
 };
-
-/// "$0.0123": what so many units cost on demand.
-std::string price_text(double read_units, double write_units);
 
 }  // namespace sluice::cli

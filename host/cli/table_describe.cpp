@@ -1,8 +1,10 @@
 #include "host/cli/command.hpp"
+#include "host/cli/figure_text.hpp"
 #include "host/cli/json_text.hpp"
 #include "host/cli/table_target.hpp"
 #include "host/cli/text_output.hpp"
 #include "host/cli/text_table.hpp"
+#include "host/cost/prices.hpp"
 
 namespace sluice::cli {
 
@@ -10,6 +12,8 @@ namespace {
 
 using dynamo::IndexDescription;
 using dynamo::TableDescription;
+
+constexpr int kMoneyDigits = 6;
 
 void text_or_null(JsonText& json, std::string_view name, const std::string& text) {
   json.key(name);
@@ -45,7 +49,16 @@ void write_index(JsonText& json, const IndexDescription& index) {
   json.end_object();
 }
 
-std::string as_json(const TableDescription& table, const std::string& region) {
+/// What lies in the table and in its indexes, for a month.
+double storage_price(const TableDescription& table, const cost::Prices& prices) {
+  auto bytes = static_cast<double>(table.size_bytes);
+  for (const IndexDescription& index : table.indexes) {
+    bytes += static_cast<double>(index.size_bytes);
+  }
+  return prices.of_storage(bytes);
+}
+
+std::string as_json(const TableDescription& table, const std::string& region, const cost::Prices& prices) {
   JsonText json(JsonText::Layout::indented);
   json.begin_object();
   json.member("table", table.name);
@@ -58,6 +71,10 @@ std::string as_json(const TableDescription& table, const std::string& region) {
   text_or_null(json, "stream", table.stream_view_type);
   json.member("item_count", table.item_count);
   json.member("size_bytes", table.size_bytes);
+  json.key("storage_per_month");
+  json.word(decimal(storage_price(table, prices), kMoneyDigits));
+  json.member("currency", prices.currency());
+  json.member("as_of", prices.config().as_of);
   text_or_null(json, "hash_key", table.hash_key);
   text_or_null(json, "range_key", table.range_key);
   json.key("attribute_types");
@@ -93,7 +110,8 @@ std::string capacity_text(const TableDescription& table) {
          std::to_string(table.write_units) + " write units";
 }
 
-std::string as_text(const TableDescription& table, const std::string& region, bool colours) {
+std::string as_text(const TableDescription& table, const std::string& region, const cost::Prices& prices,
+                    bool colours) {
   const auto state = [](const std::string& status) {
     return TextTable::Cell(status, status == "ACTIVE" ? Colour::green : Colour::yellow);
   };
@@ -110,6 +128,8 @@ std::string as_text(const TableDescription& table, const std::string& region, bo
   facts.add({"stream", table.stream_view_type.empty() ? "none" : table.stream_view_type});
   facts.add({"items", std::to_string(table.item_count)});
   facts.add({"bytes", std::to_string(table.size_bytes)});
+  facts.add(
+      {"storage", prices.text(storage_price(table, prices)) + " a month, indexes included (" + prices.origin() + ")"});
   TextTable indexes({{"INDEX"}, {"STATUS"}, {"KEYS"}, {"PROJECTION"}, {"ITEMS", true}, {"BYTES", true}}, colours);
   for (const IndexDescription& index : table.indexes) {
     indexes.add({index.name, state(index.status), keys_text(table, index.hash_key, index.range_key), index.projection,
@@ -133,7 +153,9 @@ Exit describe(const Arguments& arguments, Console& console) {
   if (table.has_error()) {
     return table.error();
   }
-  console.out(*output == Output::text ? as_text(*table, region, console.output_has_colour()) : as_json(*table, region));
+  const cost::Prices prices(target->place.host().cost);
+  console.out(*output == Output::text ? as_text(*table, region, prices, console.output_has_colour())
+                                      : as_json(*table, region, prices));
   return Exit::ok();
 }
 
@@ -146,7 +168,8 @@ Command table_describe_command() {
       .summary = "Show a table's keys, indexes, capacity and size",
       .usage = "(--queue QUEUE | --table TABLE) [OPTION]...",
       .description =
-          "Items and bytes are DynamoDB's own count, which is up to six hours old; `sluice stats` counts now. The "
+          "Items and bytes are DynamoDB's own count, which is up to six hours old; `sluice stats` counts now. "
+          "Storage is what they cost a month by [cost] of the host file, without what AWS gives away. The "
           "time to live of a table is not part of DynamoDB's description; queues do without.",
       .flags = with_table_flags(output_flags()),
       .examples =

@@ -8,6 +8,7 @@ namespace sluice::cost {
 namespace {
 
 constexpr double kMillion = 1e6;
+constexpr double kGigabyte = 1024.0 * 1024 * 1024;  // as AWS bills it
 constexpr int kMostDigits = 10;
 
 }  // namespace
@@ -17,6 +18,8 @@ double Prices::of(const Spent& spent) const {
 }
 
 double Prices::of_sqs_requests(double requests) const { return requests * config_.sqs_request / kMillion; }
+
+double Prices::of_storage(double bytes) const { return bytes * config_.storage / kGigabyte; }
 
 std::string Prices::text(double money) const {
   int digits = 2;

@@ -20,6 +20,8 @@ class Prices {
 
   double of(const Spent& spent) const;
   double of_sqs_requests(double requests) const;
+  /// Of what lies in tables and their indexes for a month.
+  double of_storage(double bytes) const;
 
   /// "$1.28", "EUR 0.000004": two digits that say something at least.
   std::string text(double money) const;

@@ -187,7 +187,7 @@ void BulkRun::plan_only(Step& step) {
   while (next_ < found_.size() && !limit_reached()) {
     for (const queue::StoredMessage* message : take_batch(step)) {
       const auto* change = std::get_if<queue::Change>(&plan_.work);
-      planned_ += change != nullptr ? change_cost(*message, change->action) : edit_cost(*message);
+      planned_ += change != nullptr ? plan_.tariff.change(*message, change->action) : plan_.tariff.edit(*message);
       step.outcomes.push_back({.id = message->message.id,
                                .fate = Fate::planned,
                                .was_in_flight = is_in_flight(*message, clock_.wall_now()),

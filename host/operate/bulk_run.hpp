@@ -9,7 +9,7 @@
 #include "base/clock.hpp"
 #include "host/operate/filter.hpp"
 #include "host/operate/pace.hpp"
-#include "host/operate/write_cost.hpp"
+#include "host/operate/table_tariff.hpp"
 #include "host/queue/operator.hpp"
 
 namespace sluice::operate {
@@ -39,6 +39,7 @@ struct BulkPlan {
   /// For what is meant for messages in flight, or for whatever has become of one: nobody is spared, and no version is
   /// asked for.
   bool any_state = false;
+  TableTariff tariff{};  ///< by which a dry run prices it
 
   /// A purge.
   static BulkPlan removal_of_all(queue::Half half);

@@ -242,12 +242,8 @@ void Mover::refuse(const StoredMessage& record, ErrorCode code, std::string why,
 void Mover::plan_only(const StoredMessage& record) {
   ++count_.carried;
   count_.dead_letters += record.half == Half::dlq ? 1 : 0;
-  // To write a record, or to hide or show it, costs what a change costs that moves it in no index.
-  const int of_source = plan_.from_table ? 2 : 0;
-  const int of_target = plan_.to_table ? 2 : 0;
-  for (int write = 0; write < of_source + of_target; ++write) {
-    planned_ += change_cost(record, queue::ChangeAction::set_visibility);
-  }
+  planned_ += plan_.from_tariff.carry_out(record);
+  planned_ += plan_.to_tariff.carry_in(record);
 }
 
 void Mover::fill_carriage() {

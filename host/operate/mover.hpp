@@ -14,7 +14,7 @@
 #include "host/operate/carriage.hpp"
 #include "host/operate/move_notice.hpp"
 #include "host/operate/pace.hpp"
-#include "host/operate/write_cost.hpp"
+#include "host/operate/table_tariff.hpp"
 
 namespace sluice::operate {
 
@@ -34,8 +34,8 @@ struct MovePlan {
   bool target_has_priorities = true;
   bool drop_priorities = false;  ///< where the target has none, messages come in with the normal one
   bool leave_groups = false;     ///< messages that belong to a group stay, because their order could be lost
-  bool from_table = false;       ///< for the cost: it is a DynamoDB table
-  bool to_table = false;
+  TableTariff from_tariff{};     ///< by which a dry run prices it
+  TableTariff to_tariff{};
 };
 
 /// What one look at the source has left there. A value.

@@ -185,9 +185,11 @@ TEST_F(TableCare, DescribesInJson) {
   for (const auto& [key, value] : described) {
     keys.emplace_back(key);
   }
-  EXPECT_THAT(keys, ElementsAre("table", "region", "arn", "status", "billing_mode", "read_units", "write_units",
-                                "table_class", "deletion_protection", "stream", "item_count", "size_bytes", "hash_key",
-                                "range_key", "attribute_types", "indexes"));
+  EXPECT_THAT(
+      keys, ElementsAre("table", "region", "arn", "status", "billing_mode", "read_units", "write_units", "table_class",
+                        "deletion_protection", "stream", "item_count", "size_bytes", "storage_per_month", "currency",
+                        "as_of", "hash_key", "range_key", "attribute_types", "indexes"));
+  EXPECT_EQ(described.at("as_of").as_string(), "2026-11-01");
   EXPECT_EQ(described.at("table").as_string(), "orders");
   EXPECT_EQ(described.at("hash_key").as_string(), "id");
   EXPECT_TRUE(described.at("range_key").is_null());
@@ -200,8 +202,9 @@ TEST_F(TableCare, DescribesInJson) {
 TEST_F(TableCare, DescribesInTextWithoutColours) {
   ASSERT_EQ(table("create", {"--table", "orders"}).exit_code, 0);
   const Finished shown = table("describe", {"--table", "orders", "--output", "text"});
-  EXPECT_THAT(shown.out, AllOf(HasSubstr("keys"), HasSubstr("id (S)"), HasSubstr("queue_type (S), sent_at (S)"),
-                               HasSubstr("PROJECTION"), Not(HasSubstr("\x1b"))));
+  EXPECT_THAT(shown.out,
+              AllOf(HasSubstr("keys"), HasSubstr("id (S)"), HasSubstr("queue_type (S), sent_at (S)"),
+                    HasSubstr("PROJECTION"), HasSubstr(" a month, indexes included"), Not(HasSubstr("\x1b"))));
 }
 
 TEST_F(TableCare, AMissingTableIsOneLineWithTheMend) {

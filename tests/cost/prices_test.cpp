@@ -11,6 +11,7 @@ TEST(Prices, AreDynamoDbsOnDemandUnlessTheFileHasOthers) {
   EXPECT_DOUBLE_EQ(Prices().of({0, 0, 1e6}), 0.625);
   EXPECT_DOUBLE_EQ(Prices().of({0, 1e6, 0}), 0.125);
   EXPECT_DOUBLE_EQ(Prices().of({1e6, 0, 0}), 0) << "DynamoDB does not charge for requests";
+  EXPECT_DOUBLE_EQ(Prices().of_storage(4.0 * 1024 * 1024 * 1024), 1);
   EXPECT_EQ(Prices().origin(), "DynamoDB on demand in us-east-1, as of 2026-11-01");
   config::CostConfig own;
   own.currency = "EUR";

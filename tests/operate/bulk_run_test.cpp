@@ -227,6 +227,7 @@ TEST_F(BulkRunTest, ADryRunChangesNothingAndKnowsTheCost) {
   BulkPlan plan = plan_for(ChangeAction::delay);
   plan.filter = where("data.n < 10");
   plan.dry_run = true;
+  plan.tariff = {TableTariff::Layout::dynamomq, kQueue};
   BulkRun run(desk_.oper(kQueue), clock_, std::move(plan));
   finish(run);
   EXPECT_EQ(run.count().done, 10U);

@@ -1,4 +1,4 @@
-#include "host/operate/write_cost.hpp"
+#include "host/operate/item_bytes.hpp"
 
 #include <algorithm>
 #include <string>
@@ -9,9 +9,6 @@ namespace sluice::operate {
 
 namespace {
 
-constexpr double kChangesPerRequest = 25;
-constexpr std::size_t kWriteUnit = 1024;
-constexpr std::size_t kReadUnit = 4096;
 // "2026-11-20T23:14:00.906192364Z"
 constexpr std::size_t kTimeBytes = 30;
 // The names of DynamoMQ's ten attributes, and one byte more for each of the small numbers.
@@ -29,6 +26,15 @@ constexpr std::size_t kNameBytes = std::string_view(
                                        .size();
 // What the store adds to recognise its own writes.
 constexpr std::size_t kNonceBytes = std::string_view("sluice_nonce").size() + 20;
+
+constexpr std::string_view kCrockford = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+constexpr std::size_t kShardDigits = 2;
+
+// Of the leased layout: "p" and "s" with what is always in them, "b"; the number of a shard beside the queue's name.
+constexpr std::size_t kLeasedKeyBytes = 3 + 27 + 2;
+constexpr std::size_t kLeasedSmallBytes = 3;
+// What a change leaves: a version, who made it, when, and a time before which nothing is handed out.
+constexpr std::size_t kLeasedChangeBytes = kLeasedSmallBytes + 1 + 20 + 9 + 9;
 
 std::size_t number_bytes(std::string_view text) {
   const std::size_t mantissa = std::min(text.find_first_of("eE"), text.size());
@@ -70,40 +76,35 @@ std::size_t body_bytes(const queue::Message& message) {
   return message.body.size();
 }
 
-std::size_t failure_bytes(const queue::Failure& failure) {
+std::size_t failure_bytes(const queue::Failure& failure, std::size_t name) {
   if (failure.empty()) {
     return 0;
   }
-  return std::string_view("sluice_failure").size() + 3 + failure.error.size() + failure.handler.size() +
-         failure.host.size() + kTimeBytes + 40;
+  return name + 3 + failure.error.size() + failure.handler.size() + failure.host.size() + kTimeBytes + 40;
 }
 
-double units(std::size_t bytes, std::size_t unit) {
-  const std::size_t begun = (bytes + unit - 1) / unit;
-  return static_cast<double>(begun);
+std::size_t attribute_bytes(const queue::Message& message) {
+  if (message.attributes.empty()) {
+    return 0;
+  }
+  std::size_t bytes = 3;
+  for (const auto& [name, value] : message.attributes) {
+    bytes += name.size() + value.size() + 1;
+  }
+  return bytes;
 }
 
 }  // namespace
 
-WriteCost& WriteCost::operator+=(const WriteCost& other) {
-  requests += other.requests;
-  read_units += other.read_units;
-  write_units += other.write_units;
-  return *this;
-}
-
-std::size_t item_bytes(const queue::StoredMessage& stored) {
+std::size_t dynamomq_item_bytes(const queue::StoredMessage& stored) {
   const queue::Message& message = stored.message;
   std::size_t bytes = kNameBytes + message.id.size() + body_bytes(message);
   bytes += queue::to_string(stored.half).size() + number_bytes(std::to_string(message.attempt)) +
            number_bytes(std::to_string(stored.version));
   bytes += 3 * kTimeBytes + (stored.received_at ? kTimeBytes : 0) + (stored.invisible_until ? kTimeBytes : 0);
-  bytes += kNonceBytes + failure_bytes(stored.failure);
+  bytes += kNonceBytes + failure_bytes(stored.failure, std::string_view("sluice_failure").size());
   if (!message.attributes.empty()) {
-    bytes += std::string_view("sluice_attributes").size() + 3;
-    for (const auto& [name, value] : message.attributes) {
-      bytes += name.size() + value.size() + 1;
-    }
+    bytes += std::string_view("sluice_attributes").size() + attribute_bytes(message);
   }
   if (!message.group.empty()) {
     bytes += std::string_view("sluice_group").size() + message.group.size();
@@ -111,16 +112,31 @@ std::size_t item_bytes(const queue::StoredMessage& stored) {
   return bytes;
 }
 
-WriteCost change_cost(const queue::StoredMessage& message, queue::ChangeAction action) {
-  const bool keeps_index_key = action == queue::ChangeAction::remove || action == queue::ChangeAction::set_visibility;
-  return {.requests = 1 / kChangesPerRequest,
-          .read_units = 0,
-          .write_units = (keeps_index_key ? 2 : 3) * units(item_bytes(message), kWriteUnit)};
+std::size_t leased_item_bytes(const queue::StoredMessage& stored, const std::string& queue) {
+  const queue::Message& message = stored.message;
+  const bool plain = message.content_type.empty() || message.content_type == queue::kTextPlain ||
+                     message.content_type == queue::kOctetStream;
+  std::size_t bytes = kLeasedKeyBytes + queue.size() + 1 + message.body.size();
+  if (!plain) {
+    bytes += message.content_type == queue::kJson ? kLeasedSmallBytes : 1 + message.content_type.size();
+  }
+  bytes += message.attributes.empty() ? 0 : 1 + attribute_bytes(message);
+  bytes += message.group.empty() ? 0 : 1 + message.group.size();
+  bytes += message.priority == queue::Priority::normal ? 0 : kLeasedSmallBytes;
+  bytes += message.attempt == 0 ? 0 : kLeasedSmallBytes;
+  bytes += made_by_leased_table(message.id) ? 0 : 1 + message.id.size();
+  return bytes + failure_bytes(stored.failure, 1) + kLeasedChangeBytes;
 }
 
-WriteCost edit_cost(const queue::StoredMessage& message) {
-  const std::size_t bytes = item_bytes(message);
-  return {.requests = 2, .read_units = units(bytes, kReadUnit), .write_units = 2 * units(bytes, kWriteUnit)};
+// 27 digits of Crockford's base32, the first of them a priority, and two for the shard.
+bool made_by_leased_table(const std::string& id) {
+  constexpr std::size_t kDigits = 29;
+  return id.size() == kDigits && id.front() >= '0' && id.front() <= '3' &&
+         id.find_first_not_of(kCrockford) == std::string::npos;
+}
+
+bool ends_in_a_shard(const std::string& id) {
+  return id.size() > kShardDigits && id.find_first_not_of(kCrockford, id.size() - kShardDigits) == std::string::npos;
 }
 
 }  // namespace sluice::operate

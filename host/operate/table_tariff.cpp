@@ -1,0 +1,123 @@
+#include "host/operate/table_tariff.hpp"
+
+#include "host/operate/item_bytes.hpp"
+
+namespace sluice::operate {
+
+namespace {
+
+using queue::ChangeAction;
+
+constexpr double kChangesPerRequest = 25;
+constexpr double kKeysPerRead = 100;
+constexpr double kRecordsPerTransaction = 20;
+constexpr std::size_t kWriteUnit = 1024;
+constexpr std::size_t kReadUnit = 4096;
+constexpr double kTransaction = 2;  // times the price of a plain write
+constexpr double kAlias = 1;        // units of the small item that leads to a message
+
+double units(std::size_t bytes, std::size_t unit) {
+  const std::size_t begun = (bytes + unit - 1) / unit;
+  return static_cast<double>(begun);
+}
+
+bool stays_in_place(ChangeAction action) {
+  return action == ChangeAction::remove || action == ChangeAction::set_visibility;
+}
+
+// What has been moved within its queue is found by an alias too, and a dead letter has been.
+bool has_alias(const queue::StoredMessage& message) {
+  return message.half == queue::Half::dlq || !made_by_leased_table(message.message.id);
+}
+
+// An id that ends as the keys of foreign items are listed is looked for among those, in both halves.
+double looks_for_strangers(const std::string& id) { return ends_in_a_shard(id) ? 2 : 0; }
+
+}  // namespace
+
+WriteCost& WriteCost::operator+=(const WriteCost& other) {
+  requests += other.requests;
+  read_units += other.read_units;
+  write_units += other.write_units;
+  return *this;
+}
+
+std::size_t TableTariff::bytes(const queue::StoredMessage& message) const {
+  return layout_ == Layout::leased ? leased_item_bytes(message, queue_) : dynamomq_item_bytes(message);
+}
+
+// Its alias, whether there is one or not, and the record: by the alias, or by an id that says where it lies.
+WriteCost TableTariff::leased_look(const queue::StoredMessage& message) const {
+  const bool alias = has_alias(message);
+  const bool both = alias && made_by_leased_table(message.message.id);
+  return {.requests = (alias ? 2 : 1) / kKeysPerRead,
+          .read_units = (both ? 2.0 : 1.0) + units(bytes(message), kReadUnit),
+          .write_units = 0};
+}
+
+WriteCost TableTariff::leased_change(const queue::StoredMessage& message, ChangeAction action) const {
+  const double record = units(bytes(message), kWriteUnit);
+  WriteCost cost = leased_look(message);
+  if (!stays_in_place(action)) {
+    cost.requests += 1;
+    cost.write_units = kTransaction * (2 * record + kAlias);
+    return cost;
+  }
+  const bool drops_alias = action == ChangeAction::remove && has_alias(message);
+  cost.requests += (drops_alias ? 2 : 1) / kChangesPerRequest;
+  cost.write_units = record + (drops_alias ? kAlias : 0);
+  return cost;
+}
+
+WriteCost TableTariff::change(const queue::StoredMessage& message, ChangeAction action) const {
+  if (layout_ == Layout::none) {
+    return {};
+  }
+  if (layout_ == Layout::leased) {
+    return leased_change(message, action);
+  }
+  return {.requests = 1 / kChangesPerRequest,
+          .read_units = 0,
+          .write_units = (stays_in_place(action) ? 2 : 3) * units(bytes(message), kWriteUnit)};
+}
+
+WriteCost TableTariff::edit(const queue::StoredMessage& message) const {
+  if (layout_ == Layout::none) {
+    return {};
+  }
+  const double record = units(bytes(message), kWriteUnit);
+  if (layout_ == Layout::leased) {
+    WriteCost cost = leased_look(message);
+    cost.requests = has_alias(message) ? 3 : 2;
+    cost.write_units = record;
+    return cost;
+  }
+  return {.requests = 2, .read_units = units(bytes(message), kReadUnit), .write_units = 2 * record};
+}
+
+WriteCost TableTariff::carry_out(const queue::StoredMessage& message) const {
+  WriteCost cost = change(message, ChangeAction::set_visibility);
+  cost += change(message, ChangeAction::remove);
+  return cost;
+}
+
+WriteCost TableTariff::carry_in(const queue::StoredMessage& message) const {
+  // To put a record, or to show it, costs what a change costs that moves it in no index.
+  WriteCost shown = change(message, ChangeAction::set_visibility);
+  if (layout_ != Layout::leased) {
+    shown += shown;
+    return shown;
+  }
+  // It keeps its id, and so has an alias, but for one that says where it lies. Where such a dead letter would lie in
+  // the other half must be empty. What is looked for first is not there.
+  const bool made = made_by_leased_table(message.message.id);
+  const bool goes_there = made && !has_alias(message) && message.message.group.empty();
+  const double besides = goes_there ? 0 : kAlias + (made ? 1 : 0);
+  WriteCost cost{.requests = 1 / kKeysPerRead + 1 / kRecordsPerTransaction,
+                 .read_units = made ? 2.0 : 1.0 + looks_for_strangers(message.message.id),
+                 .write_units = kTransaction * (units(bytes(message), kWriteUnit) + besides)};
+  cost += shown;
+  return cost;
+}
+
+}  // namespace sluice::operate

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include "host/queue/change.hpp"
+#include "host/queue/stored_message.hpp"
+
+namespace sluice::operate {
+
+/// What writes cost, and the reads that go with them. A value; costs add up.
+struct WriteCost {
+  double requests = 0;  ///< a share of one where a request takes several
+  double read_units = 0;
+  double write_units = 0;
+
+  WriteCost& operator+=(const WriteCost& other);
+};
+
+/// By what a queue's writes are paid: DynamoDB's published rules for the layout of its table. A value.
+///
+/// DynamoMQ's: a write unit for each begun KiB of the item in the table and again in its index, and a second one in the
+/// index where an index key changes, because that is a deletion and an insertion. Leased: one for each begun KiB in
+/// place; a record that comes to lie elsewhere is deleted, put and its alias put in one transaction, at twice the
+/// price; what was stored under an id of its own has an alias that goes with it. Writes there look at the record first.
+class TableTariff {
+ public:
+  enum class Layout {
+    none,  ///< nothing is billed: a file, a database
+    dynamomq,
+    leased,
+  };
+
+  TableTariff() = default;
+  TableTariff(Layout layout, std::string queue) : layout_(layout), queue_(std::move(queue)) {}
+
+  bool billed() const { return layout_ != Layout::none; }
+
+  // Of one message that was listed with its content.
+
+  WriteCost change(const queue::StoredMessage& message, queue::ChangeAction action) const;
+  /// Its content, which is read first.
+  WriteCost edit(const queue::StoredMessage& message) const;
+  /// A move takes it away: hidden, then removed.
+  WriteCost carry_out(const queue::StoredMessage& message) const;
+  /// A move brings it: put hidden, then shown.
+  WriteCost carry_in(const queue::StoredMessage& message) const;
+
+ private:
+  std::size_t bytes(const queue::StoredMessage& message) const;
+  WriteCost leased_change(const queue::StoredMessage& message, queue::ChangeAction action) const;
+  WriteCost leased_look(const queue::StoredMessage& message) const;
+
+  Layout layout_ = Layout::none;
+  std::string queue_;
+};
+
+}  // namespace sluice::operate
