@@ -71,7 +71,7 @@ double recover(queue::Queues& queues, const std::string& folder, const Clock& cl
   }
   auto steps = runtime::plan_recovery((*orphan)->contents(), {}, random, clock.wall_now());
   runtime::OrphanSettlement settlement(std::move(*orphan), std::move(steps));
-  settlement.settle(queues, clock.steady_now(), Deadline::after(clock, std::chrono::seconds(30)));
+  settlement.settle(queues, nullptr, clock.steady_now(), Deadline::after(clock, std::chrono::seconds(30)));
   if (auto closed = settlement.close(clock.wall_now(), "next"); !closed) {
     fail(closed.error().message());
   }

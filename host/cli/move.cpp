@@ -158,8 +158,10 @@ OrExit<Sides> open_sides(QueueSession& session, operate::MovePlan& plan) {
   return sides;
 }
 
-/// Jobs that work on the queue and are not paused, as its board tells of them.
-OrExit<std::vector<std::string>> jobs_at_work(QueueSession& session, const std::string& queue) {
+/// Jobs that work on the queue, as its board tells of them: those that take messages of the standard half and are not
+/// paused, or all.
+enum class Which { taking, all };
+OrExit<std::vector<std::string>> jobs_at_work(QueueSession& session, const std::string& queue, Which which) {
   SeededRandom random;
   const auto fleet = fleet::Fleet::open(session.queues(), {queue}, random);
   const auto view = fleet ? (*fleet)->hosts(session.deadline()) : Result<fleet::FleetView>(fleet.error());
@@ -170,12 +172,32 @@ OrExit<std::vector<std::string>> jobs_at_work(QueueSession& session, const std::
   for (const fleet::KnownHost& host : view->hosts) {
     for (const fleet::JobRecord& job : host.record.jobs) {
       const bool works_on_it = ("," + job.queue + ",").find("," + queue + ",") != std::string::npos;
-      if (host.pulse != fleet::Pulse::silent && works_on_it && !job.dead_letters && !job.paused) {
+      const bool takes = !job.dead_letters && !job.paused;
+      if (host.pulse != fleet::Pulse::silent && works_on_it && (which == Which::all || takes)) {
         jobs.push_back("job " + job.name + " on host " + host.record.name);
       }
     }
   }
   return jobs;
+}
+
+/// Who owns a shard hands out what it has read without asking the table again, so that a message which is taken
+/// meanwhile would be handled there, and in the new queue as well.
+Exit check_owners(QueueSession& session, const std::string& from) {
+  if (!session.host().leased(from)) {
+    return Exit::ok();
+  }
+  const auto at_work = jobs_at_work(session, from, Which::all);
+  if (at_work.has_error()) {
+    return at_work.error();
+  }
+  if (at_work->empty()) {
+    return Exit::ok();
+  }
+  return Exit::failure("queue " + from + " lies in a leased table, and " + at_work->front() +
+                       " works on it: what a host has read of its shards it hands out without asking again, so that " +
+                       "messages would be handled there and moved as well; take that job away (its file, then sluice " +
+                       "reload) and run this again; producers may go on");
 }
 
 /// How many messages there are; asks whether to move them where somebody is there to be asked.
@@ -272,9 +294,12 @@ Exit move_queue(const Arguments& arguments, Console& console) {
   if (sides.has_error()) {
     return sides.error();
   }
+  if (Exit owned = check_owners(*session, order.plan.pair.from); owned.code() != kExitOk && !order.plan.dry_run) {
+    return owned;
+  }
   order.plan.resumed = arguments.has("adopt");
   if (sides->from_traits.groups && !arguments.has("any-order")) {
-    auto at_work = jobs_at_work(*session, order.plan.pair.from);
+    auto at_work = jobs_at_work(*session, order.plan.pair.from, Which::taking);
     if (at_work.has_error()) {
       return at_work.error();
     }

@@ -67,6 +67,7 @@ bool JobSlots::take_block() noexcept {
 HeldSlot JobSlots::hold(const queue::Delivery& delivery) noexcept {
   const std::string& id = delivery.receipt.id;
   if (id.size() > format::kIdLimit || (free_.empty() && !take_block())) {
+    mapping_->head().unrecorded.store(1, std::memory_order_relaxed);
     return 0;
   }
   const HeldSlot held = free_.back();
@@ -143,6 +144,7 @@ Result<std::unique_ptr<HostLedger>> HostLedger::create(const std::string& folder
 std::unique_ptr<JobLedger> HostLedger::open(LedgerJob job) {
   const std::size_t index = mapping_->take_job();
   if (index == format::kJobs) {
+    mapping_->head().unrecorded.store(1);
     return nullptr;
   }
   format::JobEntry& entry = mapping_->job(index);

@@ -16,8 +16,9 @@ class LedgerMapping;
 
 /// Whose ledger it is. A value.
 struct LedgerOwner {
-  std::string host;    ///< its name
-  std::string config;  ///< the host file, absolute: which stores its queues lie in
+  std::string host;           ///< its name
+  std::string config;         ///< the host file, absolute: which stores its queues lie in
+  std::string incarnation{};  ///< as an owner of parts of queues; empty: it owns none
 };
 
 /// A job, as its part of the ledger names it.

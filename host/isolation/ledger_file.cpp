@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -104,6 +105,16 @@ std::optional<HeldMessage> read_slot(const LedgerBytes& bytes, std::size_t index
   return held;
 }
 
+std::vector<std::string> queues_of(const LedgerBytes& bytes) {
+  std::set<std::string> queues;
+  for (std::size_t i = 0; i < format::kJobs; ++i) {
+    if (const format::JobEntry& job = bytes.job(i); job.used.load() != 0) {
+      queues.emplace(job.queue.view());
+    }
+  }
+  return {queues.begin(), queues.end()};
+}
+
 Result<LedgerContents> parse(const std::string& file, const LedgerBytes& bytes) {
   if (bytes.size() < sizeof(format::Head) || bytes.head().magic != format::kMagic) {
     return unusable(file, "is no ledger, or was never finished");
@@ -123,6 +134,8 @@ Result<LedgerContents> parse(const std::string& file, const LedgerBytes& bytes) 
   contents.config = head.config.view();
   contents.process = head.process;
   contents.started = WallTime(Duration(head.started));
+  contents.incarnation = head.incarnation.view();
+  contents.queues = queues_of(bytes);
   contents.settlement = read_settlement(head.settled);
   contents.crash = read_crash(bytes.crash());
   const bool blames = contents.crash && contents.crash->blamed;
@@ -132,6 +145,7 @@ Result<LedgerContents> parse(const std::string& file, const LedgerBytes& bytes) 
       contents.held.push_back(*std::move(held));
     }
   }
+  contents.complete = head.unrecorded.load() == 0 && contents.unreadable == 0;
   return contents;
 }
 

@@ -44,6 +44,9 @@ struct LedgerContents {
   std::string config;  ///< its host file
   std::int32_t process = 0;
   WallTime started{};
+  std::string incarnation;          ///< as an owner of parts of queues; empty: it owned none
+  std::vector<std::string> queues;  ///< that its jobs worked on
+  bool complete = true;             ///< it held nothing that is not among `held`
   std::vector<HeldMessage> held;
   std::optional<CrashReport> crash;
   LedgerSettlement settlement;

@@ -8,7 +8,8 @@
 #include "host/isolation/crash_record.hpp"
 
 /// The crash ledger's file: a head, a crash record, the jobs, and a slot for each message. Native byte order and
-/// layout: a ledger is read on the machine that wrote it. A change of any of it is another kVersion.
+/// layout: a ledger is read on the machine that wrote it. A change of any of it is another kVersion; what is added to
+/// the end of the head reads as zero in older files.
 namespace sluice::isolation::format {
 
 inline constexpr std::uint64_t kMagic = 0x3152474c65756c73;  // "slueLGR1"
@@ -41,6 +42,9 @@ struct Head {
   FixedText<256> host;
   FixedText<1024> config;
   Settled settled;
+  // Later additions: zero in files that know nothing of them.
+  FixedText<256> incarnation;             ///< as an owner of parts of queues
+  std::atomic<std::uint32_t> unrecorded;  ///< 1: something was held that no slot tells of
 };
 
 struct JobEntry {

@@ -82,6 +82,7 @@ Result<std::unique_ptr<LedgerMapping>> LedgerMapping::create(const std::string& 
   head.started = now;
   head.host.assign(owner.host);
   head.config.assign(owner.config);
+  head.incarnation.assign(owner.incarnation);
   head.slots.store(format::kSlotsAtFirst);
   if (::rename(unfinished.c_str(), file.c_str()) != 0) {
     const int code = errno;

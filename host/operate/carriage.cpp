@@ -22,7 +22,7 @@ bool is_unknown(const Error& error) { return error.code() == ErrorCode::unknown_
 
 /// The same message, whatever was edited of it.
 bool same_message(const StoredMessage& a, const StoredMessage& b) {
-  return a.created_at == b.created_at && a.half == b.half;
+  return same_millisecond(a.created_at, b.created_at) && a.half == b.half;
 }
 
 /// An error of the store outweighs one of a single message.
@@ -44,6 +44,9 @@ void Carriage::add(StoredMessage record, bool taken) {
     parcel.taken = record.version;
     record = before_it_was_taken(record, ends_.from_board.now());
     record.version -= 1;
+  } else if (!record.invisible_until && record.message.sent_at > ends_.from_board.now()) {
+    // A leased table has what was sent for later under the time at which it is due, and says no more of it.
+    record.invisible_until = record.message.sent_at;
   }
   parcel.record = std::move(record);
 }

@@ -43,7 +43,11 @@ bool is_moving(const queue::StoredMessage& record) {
 }
 
 bool is_copy_of(const queue::StoredMessage& record, const MovePair& pair) {
-  return is_moving(record) && record.updated_at == pair.stamp();
+  return is_moving(record) && same_millisecond(record.updated_at, pair.stamp());
+}
+
+bool same_millisecond(WallTime one, WallTime other) {
+  return std::chrono::floor<std::chrono::milliseconds>(one) == std::chrono::floor<std::chrono::milliseconds>(other);
 }
 
 WallTime moving_until(const queue::StoredMessage& found, WallTime now) {

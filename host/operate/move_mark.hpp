@@ -31,6 +31,9 @@ bool is_moving(const queue::StoredMessage& record);
 /// Whether it is the hidden copy of a message that this move carries.
 bool is_copy_of(const queue::StoredMessage& record, const MovePair& pair);
 
+/// Whether two times may be one: a leased table keeps whole milliseconds, and rounds down.
+bool same_millisecond(WallTime one, WallTime other);
+
 /// Until when a move hides a message that is found so, in the source or as the copy of what lies there.
 WallTime moving_until(const queue::StoredMessage& found, WallTime now);
 /// A message that a move has taken, with the time at which it would be seen by itself in the place of the one by which

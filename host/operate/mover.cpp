@@ -104,7 +104,7 @@ Mover::Step Mover::show_left(Deadline deadline) {
     if (!there && there.error().code() != ErrorCode::not_found) {
       return failed(there.error());
     }
-    if (!there || there->created_at != copy.created_at) {
+    if (!there || !same_millisecond(there->created_at, copy.created_at)) {
       changes.push_back(Carriage::showing_copy(copy, now));
       ++shown;
     } else if (!is_moving(*there)) {

@@ -42,7 +42,8 @@ bool waiting_mends(ErrorCode code) {
 
 Host::Host(const HostParts& parts)
     : parts_(parts),
-      ward_({parts.config, parts.name, parts.queues, parts.plugins, parts.log, parts.clock, parts.random}),
+      ward_(
+          {parts.config, parts.name, parts.queues, parts.owners, parts.plugins, parts.log, parts.clock, parts.random}),
       jobs_([this](const JobPlan& plan) { return make_job(plan); },
             [this](const Error& error) { parts_.log.error(error.message()); }, parts.clock),
       probe_(parts.queues, parts.clock, parts.log),

@@ -50,7 +50,8 @@ struct HostParts {
   Random& random;
   Errand& errand;  ///< for what may take as long as a plugin likes
   HostEvents& events;
-  Telemetry* telemetry = nullptr;  ///< may be null
+  Telemetry* telemetry = nullptr;   ///< may be null
+  queue::Owners* owners = nullptr;  ///< of the stores of `queues`; may be null
 };
 
 /// The running host: its jobs, its HTTP side and what the main thread does until the drain. Used by the main thread;

@@ -1,6 +1,7 @@
 #include "host/runtime/host_queues.hpp"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "host/stores/dedup_sender.hpp"
 #include "host/stores/emit_source.hpp"
 #include "host/stores/leased/dynamodb_queues.hpp"
+#include "host/stores/leased/ended_owners.hpp"
 #include "host/stores/sqlite/sqlite_store.hpp"
 
 namespace sluice::runtime {
@@ -20,6 +22,11 @@ namespace {
 queue::DedupRules dedup_of(const config::HostConfig& config, const std::string& queue) {
   const config::QueueConfig settings = config.queue(queue);
   return {settings.dedup_by_content, settings.dedup_window};
+}
+
+// Two stores may be one table, in which one process has a heartbeat for each.
+std::string incarnation_in(const std::string& process, const std::string& store) {
+  return store.empty() ? process : process + "." + store;
 }
 
 /// Whether there is anything to hold what handlers send to.
@@ -35,19 +42,30 @@ class HostQueues::OpenStore {
   explicit OpenStore(std::unique_ptr<queue::Queues> queues) : queues_(std::move(queues)) {}
   OpenStore(std::unique_ptr<DynamoDbConnection> connection, std::unique_ptr<queue::Queues> queues)
       : connection_(std::move(connection)), queues_(std::move(queues)) {}
+  OpenStore(std::unique_ptr<DynamoDbConnection> connection, std::unique_ptr<queue::DynamoDbQueues> queues)
+      : connection_(std::move(connection)), tables_(queues.get()), queues_(std::move(queues)) {}
 
   queue::Queues& queues() { return *queues_; }
+  /// Null where none of its queues has owners.
+  queue::DynamoDbQueues* tables() { return tables_; }
   const DynamoDbConnection* connection() const { return connection_.get(); }
 
  private:
   std::unique_ptr<DynamoDbConnection> connection_;  // null for SQLite
+  queue::DynamoDbQueues* const tables_ = nullptr;   // the queues
   // After what it stands on.
   std::unique_ptr<queue::Queues> queues_;
 };
 
 HostQueues::HostQueues(const config::HostConfig& config, const Clock& clock, Random& random, observe::Metrics* metrics,
                        Report report, cost::CostBook* book)
-    : config_(config), clock_(clock), random_(random), metrics_(metrics), report_(std::move(report)), book_(book) {}
+    : config_(config),
+      clock_(clock),
+      random_(random),
+      metrics_(metrics),
+      report_(std::move(report)),
+      book_(book),
+      incarnation_(queue::leased::make_incarnation(host_name(config), random)) {}
 
 HostQueues::~HostQueues() = default;
 
@@ -130,11 +148,16 @@ Result<queue::Queues*> HostQueues::store_of(const std::string& queue) {
 }
 
 Result<queue::Queues*> HostQueues::store_named(const std::string& name) {
+  const auto store = open_store(name);
+  return store ? Result<queue::Queues*>(&(*store)->queues()) : store.error();
+}
+
+Result<HostQueues::OpenStore*> HostQueues::open_store(const std::string& name) {
   MutexLock lock(mutex_);
   Slot& slot = slots_[name];  // slots are never removed, so that the reference holds
   changed_.wait_until(mutex_, SteadyTime::max(), [&slot]() SLUICE_NO_TSA { return !slot.opening; });
   if (slot.store) {
-    return &slot.store->queues();
+    return slot.store.get();
   }
   slot.opening = true;
   lock.unlock();
@@ -146,7 +169,29 @@ Result<queue::Queues*> HostQueues::store_named(const std::string& name) {
     return opened.error();
   }
   slot.store = std::move(*opened);
-  return &slot.store->queues();
+  return slot.store.get();
+}
+
+Result<void> HostQueues::ended(const queue::EndedOwner& owner, Deadline deadline) {
+  std::map<std::string, std::set<std::string>> by_store;
+  for (const std::string& queue : owner.queues) {
+    const auto found = config_.queues.find(queue);
+    if (found != config_.queues.end() && found->second.layout == config::Layout::leased) {
+      by_store[found->second.store].insert(queue);
+    }
+  }
+  std::optional<Error> failure;
+  for (const auto& [name, queues] : by_store) {
+    const auto store = open_store(name);
+    auto told =
+        store && (*store)->tables() != nullptr
+            ? (*store)->tables()->owner_ended(queues, incarnation_in(owner.incarnation, name), owner.settled, deadline)
+            : Result<void>();
+    if (!store || !told) {
+      failure = store ? std::move(told).error() : store.error();
+    }
+  }
+  return failure ? Result<void>(*std::move(failure)) : Result<void>();
 }
 
 Result<std::unique_ptr<HostQueues::OpenStore>> HostQueues::open(const std::string& name) const {
@@ -199,6 +244,7 @@ Result<std::unique_ptr<HostQueues::OpenStore>> HostQueues::open_dynamodb(const s
   }
   leased.ring = places.ring;
   leased.host = places.host;
+  leased.incarnation = incarnation_in(incarnation_, name);
   leased.region = places.region;
   leased.warn = report_;
   auto queues =

@@ -14,6 +14,7 @@
 #include "config/config.hpp"
 #include "host/cost/cost_book.hpp"
 #include "host/observe/metrics.hpp"
+#include "host/queue/owners.hpp"
 #include "host/queue/queues.hpp"
 #include "host/runtime/dynamodb_cost.hpp"
 
@@ -23,7 +24,7 @@ namespace sluice::runtime {
 ///
 /// A store is opened when something of it is opened for the first time: SQLite's file is then opened or made, while
 /// DynamoDB gets no request yet. Where that fails the next call tries again. Thread-safe.
-class HostQueues final : public queue::Queues {
+class HostQueues final : public queue::Queues, public queue::Owners {
  public:
   /// What a store has to say to people while it works, from any thread: one line each, seldom.
   using Report = std::function<void(const std::string& warning)>;
@@ -43,6 +44,10 @@ class HostQueues final : public queue::Queues {
   Result<std::unique_ptr<queue::IdempotencyKeys>> open_keys(const std::string& queue) override;
   Result<std::unique_ptr<queue::wake::WakePlace>> open_wake_place(const std::string& queue) override;
 
+  const std::string& incarnation() const override { return incarnation_; }
+  /// Opens the stores of those of the queues that hosts own shards of.
+  Result<void> ended(const queue::EndedOwner& owner, Deadline deadline) override;
+
   /// The queues that messages have made in one store; "" is the default one.
   Result<std::vector<std::string>> made_by_messages_in(const std::string& store, Deadline deadline);
 
@@ -58,6 +63,7 @@ class HostQueues final : public queue::Queues {
     std::unique_ptr<OpenStore> store;
   };
 
+  Result<OpenStore*> open_store(const std::string& name);
   /// The open store that the queue lies in, and the one of that name.
   Result<queue::Queues*> store_of(const std::string& queue);
   Result<queue::Queues*> store_named(const std::string& name);
@@ -73,6 +79,7 @@ class HostQueues final : public queue::Queues {
   observe::Metrics* const metrics_;
   const Report report_;
   cost::CostBook* const book_;
+  const std::string incarnation_;
 
   mutable Mutex mutex_;
   Condition changed_;

@@ -51,7 +51,10 @@ Duration kill_grace(const config::JobConfig& job) {
 std::string ledger_folder(const config::HostConfig& config) { return config.state_dir + "/ledgers"; }
 
 IsolationWard::IsolationWard(const WardParts& parts)
-    : parts_(parts), folder_(ledger_folder(parts.config)), owner_{parts.host, absolute(parts.config.file)} {}
+    : parts_(parts),
+      folder_(ledger_folder(parts.config)),
+      owner_{parts.host, absolute(parts.config.file),
+             parts.owners != nullptr ? parts.owners->incarnation() : std::string()} {}
 
 IsolationWard::~IsolationWard() { stop(); }
 
@@ -75,8 +78,8 @@ void IsolationWard::recover(const std::vector<JobPlan>& plans, std::function<voi
   }
   const bool begins = recovery_ == nullptr;
   if (begins) {
-    recovery_ = std::make_unique<LedgerRecovery>(
-        RecoveryParts{folder_, owner_, parts_.queues, parts_.clock, parts_.random, parts_.log, std::move(looked)});
+    recovery_ = std::make_unique<LedgerRecovery>(RecoveryParts{
+        folder_, owner_, parts_.queues, parts_.owners, parts_.clock, parts_.random, parts_.log, std::move(looked)});
   }
   recovery_->use(std::move(jobs));
   if (!begins) {

@@ -32,6 +32,7 @@ struct WardParts {
   const config::HostConfig& config;
   std::string host;  ///< this host's name
   queue::Queues& queues;
+  queue::Owners* owners;  ///< of the same stores; may be null
   const plugin::PluginRegistry& plugins;
   observe::Log& log;
   const Clock& clock;

@@ -123,7 +123,7 @@ void LedgerRecovery::settle_what_is_due(const std::stop_token& stop) {
     if (stop.stop_requested() || now < settlement->due()) {
       continue;
     }
-    if (settlement->settle(parts_.queues, now, Deadline::after(parts_.clock, kSettleTime))) {
+    if (settlement->settle(parts_.queues, parts_.owners, now, Deadline::after(parts_.clock, kSettleTime))) {
       finish(*settlement);
       settlement.reset();
     } else {

@@ -14,6 +14,7 @@
 #include "host/isolation/host_ledger.hpp"
 #include "host/isolation/ledger_file.hpp"
 #include "host/observe/log.hpp"
+#include "host/queue/owners.hpp"
 #include "host/queue/queues.hpp"
 #include "host/runtime/orphan_settlement.hpp"
 #include "host/runtime/service.hpp"
@@ -25,6 +26,7 @@ struct RecoveryParts {
   std::string folder;            ///< of the ledgers
   isolation::LedgerOwner owner;  ///< this host: only ledgers of its own host file are its affair
   queue::Queues& queues;
+  queue::Owners* owners;  ///< of the same stores; may be null
   const Clock& clock;
   Random& random;
   observe::Log& log;

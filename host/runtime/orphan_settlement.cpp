@@ -30,7 +30,7 @@ std::uint32_t& column(isolation::LedgerSettlement& tally, Suspicion suspicion) {
 OrphanSettlement::OrphanSettlement(std::unique_ptr<isolation::OrphanLedger> ledger, std::vector<RecoveryStep> steps)
     : ledger_(std::move(ledger)), open_(std::move(steps)) {}
 
-bool OrphanSettlement::settle(queue::Queues& queues, SteadyTime now, Deadline deadline) {
+bool OrphanSettlement::settle(queue::Queues& queues, queue::Owners* owners, SteadyTime now, Deadline deadline) {
   trouble_.clear();
   for (RecoveryStep& step : open_) {
     auto source = queues.open_source(step.address);
@@ -45,7 +45,25 @@ bool OrphanSettlement::settle(queue::Queues& queues, SteadyTime now, Deadline de
       open_.end());
   due_ = now + std::min(kFirstPause * (1U << std::min(tries_, 16U)), kLongestPause);
   ++tries_;
-  return open_.empty() || tries_ >= kTries;
+  const bool last = tries_ >= kTries;
+  if (open_.empty() || last) {
+    tell(owners, deadline);
+  }
+  return (open_.empty() && told_) || last;
+}
+
+// Not before its messages are settled: whoever takes its shards then knows what was at work by what their records say.
+void OrphanSettlement::tell(queue::Owners* owners, Deadline deadline) {
+  const isolation::LedgerContents& ledger = contents();
+  if (told_ || owners == nullptr || ledger.incarnation.empty() || ledger.queues.empty()) {
+    told_ = true;
+    return;
+  }
+  auto told = owners->ended({ledger.incarnation, ledger.queues, open_.empty() && ledger.complete}, deadline);
+  told_ = told.has_value();
+  if (!told) {
+    trouble_ = told.error().message();
+  }
 }
 
 void OrphanSettlement::settle_step(RecoveryStep& step, queue::Source& source, Deadline deadline) {

@@ -7,6 +7,7 @@
 #include "base/clock.hpp"
 #include "base/deadline.hpp"
 #include "host/isolation/ledger_file.hpp"
+#include "host/queue/owners.hpp"
 #include "host/queue/queues.hpp"
 #include "host/runtime/recovery_plan.hpp"
 
@@ -18,8 +19,9 @@ class OrphanSettlement {
  public:
   OrphanSettlement(std::unique_ptr<isolation::OrphanLedger> ledger, std::vector<RecoveryStep> steps);
 
-  /// Settles what is open. True when nothing is left to try: everything is settled, or has been tried often enough.
-  bool settle(queue::Queues& queues, SteadyTime now, Deadline deadline);
+  /// Settles what is open, and then tells the owners' stores that the host has ended; `owners` may be null. True when
+  /// nothing is left to try: everything is settled, or has been tried often enough.
+  bool settle(queue::Queues& queues, queue::Owners* owners, SteadyTime now, Deadline deadline);
   /// When to try again.
   SteadyTime due() const { return due_; }
 
@@ -32,12 +34,14 @@ class OrphanSettlement {
   Result<void> close(WallTime now, std::string by);
 
  private:
+  void tell(queue::Owners* owners, Deadline deadline);
   void settle_step(RecoveryStep& step, queue::Source& source, Deadline deadline);
 
   const std::unique_ptr<isolation::OrphanLedger> ledger_;
   std::vector<RecoveryStep> open_;
   isolation::LedgerSettlement tally_;
   std::string trouble_;
+  bool told_ = false;  ///< the owners' stores
   std::uint32_t tries_ = 0;
   SteadyTime due_{};
 };

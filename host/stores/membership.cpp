@@ -33,6 +33,11 @@ bool Membership::alive(const std::string& host, SteadyTime now) const {
   return found != hosts_.end() && now < found->second.dead_at();
 }
 
+bool Membership::settled(const std::string& host) const {
+  const auto found = hosts_.find(host);
+  return found != hosts_.end() && found->second.beat.ended && found->second.beat.settled;
+}
+
 bool Membership::dead_since(const std::string& host, SteadyTime then) const {
   const auto found = hosts_.find(host);
   return found != hosts_.end() && found->second.dead_at() <= then;

@@ -18,6 +18,8 @@ struct Heartbeat {
   Duration lease{};                  ///< how long what it holds stays its own without another one
   bool leaving = false;              ///< it drains, and takes nothing more
   std::set<std::string> works_on{};  ///< what it wants its share of, by name
+  bool ended = false;                ///< its machine knows for certain that it is no more
+  bool settled = false;              ///< then: nothing that it had handed out is in doubt
 };
 
 /// Which hosts live, as one of them can know it: by how long ago, on its own monotonic clock, it saw each one's counter
@@ -33,9 +35,11 @@ class Membership {
   /// Something is held by that host.
   void met(const std::string& host, SteadyTime now);
 
-  /// False once a whole lease of that host has passed since its counter was first seen as it is, or since it was met.
-  /// One that nobody has met does not live.
+  /// False once a whole lease of that host has passed since its counter was first seen as it is, or since it was met;
+  /// at once for one that has ended. One that nobody has met does not live.
   bool alive(const std::string& host, SteadyTime now) const;
+  /// It has ended, and its machine has settled all that it had handed out.
+  bool settled(const std::string& host) const;
   /// It has been dead since then at the latest.
   bool dead_since(const std::string& host, SteadyTime then) const;
   /// Those that live, stay and work on it.
@@ -48,7 +52,7 @@ class Membership {
     Heartbeat beat;
     SteadyTime moved_at{};
     bool listed = false;  ///< the last read has found it
-    SteadyTime dead_at() const { return moved_at + beat.lease; }
+    SteadyTime dead_at() const { return beat.ended ? moved_at : moved_at + beat.lease; }
   };
 
   void forget_the_dead(SteadyTime now);

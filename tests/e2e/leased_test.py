@@ -57,6 +57,20 @@ class LeasedCase(Case):
         return len(owned) == hosts and sum(owned.values()) == SHARDS
 
 
+    def beats(self):
+        return {item["s"]["S"]: item for item in self.partition("@hosts")}
+
+    def make_lease_long(self, host):
+        """Its heartbeat says from now on that whoever waits for its lease waits for 10 minutes."""
+        self.emulator.call("UpdateItem", TableName=TABLE, Key={"p": {"S": "@hosts"}, "s": {"S": host}},
+                           UpdateExpression="SET #l = :l", ExpressionAttributeNames={"#l": "l"},
+                           ExpressionAttributeValues={":l": {"N": "600000"}})
+
+    def kill_nine(self, run):
+        run.process.kill()
+        run.process.wait()
+
+
 class LeasedCommands(LeasedCase):
     def test_the_table_is_made_checked_and_described(self):
         again = json.loads(self.sluice("table", "create", "--layout", "leased", check=True).stdout)
@@ -186,6 +200,144 @@ class LeasedHosts(LeasedCase):
         self.assertEqual((0, 0), (total["lost"], total["stranded"]), second.log())
         print(f"taken over after {taken:.1f} s", flush=True)
 
+    def hold_up(self, run, count):
+        """`count` messages, of which 4 are at work for longer than the test; their ids, and those of the 4."""
+        until("it owns all shards", lambda: self.all_owned(1))
+        ids = self.send(count)
+        until("four are at work", lambda: self.at_work() == 4)
+        running = json.loads(self.sluice("running", "--output", "json", check=True).stdout)
+        return ids, {row["message"] for row in running}
+
+    def assert_settled(self, run, ran, held_at_least=0):
+        (line,) = [line for line in run.log().splitlines() if "settled what a dead host held" in line]
+        self.assertRegex(line, r"died=\"?nothing says why")
+        self.assertEqual(len(ran), int(re.search(r"suspects=(\d+)", line)[1]), line)
+        self.assertGreaterEqual(int(re.search(r"released=(\d+)", line)[1]), held_at_least, line)
+        self.assertIn("unsettled=0", line)
+        self.assertNotIn("may have been at work and run alone", run.log(), "it is known what was")
+
+    def test_a_killed_host_is_succeeded_at_once_on_its_machine(self):
+        self.counts(sleep="1h", extra="concurrency = 4")
+        first = self.start(report="first.json")
+        ids, ran = self.hold_up(first, 60)
+        (dead,) = self.beats()
+        self.kill_nine(first)
+        self.make_lease_long(dead)
+        self.counts(extra="concurrency = 4")
+        began = time.monotonic()
+        second = self.start(report="second.json")
+        until("the first message is redelivered", self.worked)
+        print(f"first redelivery {time.monotonic() - began:.2f} s after the new host was started", flush=True)
+        until("everything is done", lambda: len(self.worked()) >= len(ids))
+        until("nothing is left", lambda: self.exact()["total"] == 0)
+        self.assertEqual(sorted(ids), sorted(self.worked()), "each once")
+        self.assert_settled(second, ran)
+        self.assertTrue(self.beats()[dead]["e"]["BOOL"], "all hosts know that it has ended")
+        self.assertEqual(0, second.stop(), second.log())
+        total = self.assert_certificate(second, claimed=60, done=60)
+        self.assertEqual((0, 0), (total["lost"], total["stranded"]), second.log())
+
+    def test_only_what_was_at_work_is_suspect(self):
+        self.counts(sleep="1h", extra="concurrency = 4")
+        first = self.start(report="first.json")
+        ids, ran = self.hold_up(first, 60)
+        (dead,) = self.beats()
+        self.kill_nine(first)
+        self.make_lease_long(dead)
+        self.sluice("pause", "--queue", "orders")  # says that the dead host has not obeyed yet
+        second = self.start(report="second.json")
+        until("it owns all shards", lambda: self.all_owned(1) and dead not in self.owners())
+        items = [item for shard in range(SHARDS) for item in self.partition(f"orders#{shard}")]
+        self.assertEqual(60, len(items), "nothing is lost")
+        suspects = [item for item in items if item.get("q", {}).get("N") == "1"]
+        self.assertEqual(len(ran), len(suspects))
+        self.assertTrue(all("r" not in item or item["r"]["N"] == "0" for item in items), "no attempt is counted")
+        self.assertEqual(ran, {self.shown_id(item) for item in suspects})
+        self.assertEqual(0, second.stop(), second.log())
+
+    def shown_id(self, item):
+        """As a made id is made of its place, or as its sender has said."""
+        if "i" in item:
+            return item["i"]["S"]
+        (found,) = [row["id"] for row in self.listed("--all") if row["id"].startswith(item["s"]["S"])]
+        return found
+
+    def test_a_neighbour_with_the_same_state_folder_need_not_wait_either(self):
+        self.counts(sleep="1h", extra="concurrency = 2")
+        first = self.start(report="first.json")
+        second = self.start(report="second.json")
+        until("each has its share", lambda: self.all_owned(2))
+        hosts = set(self.beats())
+        first.kill(signal.SIGSTOP)  # so that its lease can be made long before it is dead for the neighbour
+        lived = self.living(second)
+        first.process.kill()
+        first.process.wait()
+        (dead,) = hosts - {lived}
+        until("the neighbour owns all shards", lambda: set(self.owners()) == {lived} and self.all_owned(1))
+        until("the mark is there", lambda: "e" in self.beats().get(dead, {"e": 1}))
+        self.assertIn("e", self.beats()[dead])
+        self.assertEqual(0, second.stop(), second.log())
+
+    def living(self, run):
+        """The incarnation whose heartbeat still moves, while the other host is stopped."""
+        before = {host: item["c"]["N"] for host, item in self.beats().items()}
+        moved = until("one heartbeat moves", lambda: [host for host, item in self.beats().items()
+                                                      if int(item["c"]["N"]) > int(before[host]) + 1])
+        (host,) = moved
+        (other,) = set(before) - {host}
+        self.make_lease_long(other)
+        return host
+
+    def test_a_host_on_another_machine_waits_for_the_lease(self):
+        self.counts(sleep="10ms", extra="concurrency = 4")
+        first = self.start(report="first.json")
+        until("it owns all shards", lambda: self.all_owned(1))
+        with open(self.path("host.toml"), encoding="utf-8") as file:
+            text = file.read()
+        self.write("elsewhere.toml", text.replace('[host]\n', '[host]\nstate_dir = "elsewhere"\n'))
+        second = self.start("--config", "elsewhere.toml", report="second.json")
+        until("each has its share", lambda: self.all_owned(2))
+        ids = self.send(200)
+        until("they are at work", lambda: len(self.worked()) > 20)
+        self.kill_nine(first)
+        began = time.monotonic()
+        until("the other one takes all shards", lambda: self.all_owned(1))
+        print(f"taken over elsewhere after {time.monotonic() - began:.1f} s", flush=True)
+        until("everything is done", lambda: set(self.worked()) == set(ids))
+        until("nothing is left", lambda: self.exact()["total"] == 0)
+        self.assertIn("was not handed over by", second.log())
+        self.assertNotIn("settled what a dead host held", second.log())
+        self.assertEqual(0, second.stop(), second.log())
+
+    def test_a_host_with_another_number_of_shards_follows_the_first_one(self):
+        self.counts()
+        first = self.start(report="first.json").started()
+        until("it owns all shards", lambda: self.all_owned(1))
+        (said,) = [item for item in self.partition("orders@") if item["s"]["S"] == "shards"]
+        self.assertEqual((str(SHARDS), "1"), (said["n"]["N"], said["v"]["N"]))
+        with open(self.path("host.toml"), encoding="utf-8") as file:
+            text = file.read()
+        self.write("other.toml", text.replace(f"shards = {SHARDS}", "shards = 16"))
+        second = self.start("--config", "other.toml", report="second.json")
+        until("each has its share", lambda: self.all_owned(2))
+        until("it says so", lambda: "passes over" in second.log())
+        self.assertRegex(second.log(), f"queue 'orders' has {SHARDS} shards, as the item 'shards' in partition 'orders@' .*"
+                                       f"not the 16 .*put shards = {SHARDS} under")
+        sent = self.sluice("send", "--config", "other.toml", "--queue", "orders", "-", data='"x"\n' * 60, check=True)
+        until("all are worked off", lambda: len(self.worked()) == 60)
+        self.assertEqual(sorted(sent.stdout.split()), sorted(self.worked()))
+        self.assertEqual((0, 0), (first.stop(), second.stop()))
+
+    def test_who_sends_first_says_how_many_shards_there_are(self):
+        with open(self.path("host.toml"), encoding="utf-8") as file:
+            text = file.read()
+        self.write("other.toml", text.replace(f"shards = {SHARDS}", "shards = 64"))
+        sent = self.sluice("send", "--config", "other.toml", "--queue", "orders", "-", data='"x"\n' * 60, check=True)
+        self.counts()
+        run = self.start("--until-empty")
+        self.assertEqual(0, run.wait(), run.log())
+        self.assertEqual(sorted(sent.stdout.split()), sorted(self.worked()), "also what lies beyond the host's number")
+
     def test_stats_beside_hosts_are_what_they_say_for_two_reads(self):
         self.counts()
         self.start()
@@ -239,6 +391,205 @@ class LeasedHosts(LeasedCase):
         self.sluice("send", "--queue", "orders", "--config", "sender.toml", "--text", "x", check=True)
         until("it is rung", lambda: re.search(r'datagrams_total\{result="rung"\} [1-9]', get(port, "/metrics")[1]))
         until("it is handled", lambda: len(self.worked()) == 1)
+        self.assertEqual(0, run.stop(), run.log())
+
+
+CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+
+
+class LeasedByBoto3(LeasedCase):
+    """The items as docs/tables.md has them, by an independent reader and writer."""
+
+    def setUp(self):
+        super().setUp()
+        try:
+            import boto3  # Debian's; absent where only the product is tested.
+        except ImportError:
+            self.skipTest("SKIPPED: no boto3")
+        place = {"endpoint_url": self.emulator.endpoint, "region_name": "eu-west-1", "aws_access_key_id": "test",
+                 "aws_secret_access_key": "test"}
+        self.table = boto3.resource("dynamodb", **place).Table(TABLE)
+        self.client = boto3.client("dynamodb", **place)
+
+    def items(self, partition):
+        return [item for item in self.table.scan(ConsistentRead=True)["Items"] if item["p"] == partition]
+
+    def sort_key(self, milliseconds, tail, priority=2):
+        text = ""
+        for _ in range(10):
+            text = CROCKFORD[milliseconds % 32] + text
+            milliseconds //= 32
+        return str(priority) + text + tail.rjust(16, "0")
+
+    def test_what_it_puts_there_is_worked_off(self):
+        now = int(time.time() * 1000)
+        puts = {}
+        for shard in range(SHARDS):
+            for priority in range(4):
+                sort = self.sort_key(now, "AB" + CROCKFORD[shard] + CROCKFORD[priority], priority)
+                item = {"p": f"orders#{shard}", "s": sort, "b": f"body {shard}"}
+                if priority != 2:
+                    item["P"] = priority
+                if priority == 0:
+                    item |= {"g": "group", "a": {"colour": "red"}, "t": "text/x-test", "r": 1}
+                self.table.put_item(Item=item)
+                puts[sort + "0" + CROCKFORD[shard]] = item
+        own = self.sort_key(now, "00000000000000ZZ")
+        self.table.put_item(Item={"p": "orders#1", "s": own, "b": b"\x00\x01", "i": "by boto3"})
+        self.table.put_item(Item={"p": "orders#id/by boto3", "s": "-", "t": "orders#1", "k": own})
+        self.table.put_item(Item={"p": "orders#0", "s": self.sort_key(now + 3_600_000, "LATER"), "b": "later"})
+        self.table.put_item(Item={"p": "orders#0", "s": self.sort_key(now, "HIDDEN"), "b": "x", "n": now + 3_600_000, "v": 4})
+        shown = self.shown(next(iter(puts)))
+        self.assertEqual(("body 0", "critical", "group", {"colour": "red"}, "text/x-test"),
+                         (shown["data"], shown["priority"], shown["group"], shown["attributes"], shown["content_type"]))
+        self.counts()
+        run = self.start()
+        until("all that is due is worked off", lambda: len(self.worked()) >= len(puts) + 1)
+        self.assertEqual(0, run.stop(), run.log())
+        self.assertEqual(sorted([*puts, "by boto3"]), sorted(self.worked()))
+        left = [item for item in self.table.scan(ConsistentRead=True)["Items"] if item["p"].startswith("orders#")]
+        self.assertEqual(["later", "x"], sorted(item["b"] for item in left), "and its alias went with the message")
+
+    def test_what_owners_and_hosts_write_is_what_the_documents_say(self):
+        self.counts()
+        run = self.start()
+        until("it owns all shards", lambda: self.all_owned(1))
+        (beat,) = self.items("@hosts")
+        self.assertLessEqual({"p", "s", "c", "l", "w", "m", "o", "z", "x"}, set(beat))
+        self.assertLessEqual(set(beat), set("psclqwmbozxe"))
+        self.assertRegex(beat["s"], r"^e2e/[0-9a-f]{8}$")
+        self.assertEqual((LEASE * 1000, {"orders"}), (beat["l"], beat["w"]))
+        self.assertTrue(time.time() < beat["x"] < time.time() + 200_000, "DynamoDB's TTL takes it in seconds")
+        ttl = self.client.describe_time_to_live(TableName=TABLE)["TimeToLiveDescription"]
+        self.assertEqual(("ENABLED", "x"), (ttl["TimeToLiveStatus"], ttl["AttributeName"]))
+        owners = {item["s"]: item for item in self.items("orders@")}
+        self.assertEqual({"n": SHARDS, "h": SHARDS, "v": 1}, {name: owners["shards"][name] for name in "nhv"})
+        for shard in range(SHARDS):
+            item = owners[f"{shard:04}"]
+            self.assertEqual((beat["s"], 1, True), (item["o"], item["e"], item["c"]))
+        self.assertEqual(0, run.stop(), run.log())
+        (beat,) = self.items("@hosts")
+        self.assertTrue(beat["q"], "it says that it leaves")
+
+    def test_what_a_message_gathers_in_its_life_is_what_the_documents_say(self):
+        body = "y" * 100
+        self.send_one("--group", "g", "--attr", "colour=red", "--unique-key", "k", text=body)
+        self.write_job("fails", options='outcome = "retry"\ndelay = "1h"\nreason = "because"')
+        run = self.start()
+        def retried():
+            return [item for item in self.table.scan(ConsistentRead=True)["Items"] if item.get("b") == body and "f" in item]
+        (item,) = until("it is retried", retried)
+        self.assertEqual(0, run.stop(), run.log())
+        self.assertLessEqual(set(item), set("psbtagPvrnyficdzqhuwo"))
+        self.assertEqual((1, 2, "g", {"colour": "red"}), (item["r"], item["v"], item["g"], item["a"]))
+        self.assertGreater(item["n"], time.time() * 1000 + 3_000_000)
+        self.assertNotIn("x", item, "a message has no end that DynamoDB's TTL could bring")
+
+
+class LeasedBadInput(LeasedCase):
+    """What an operator finds where somebody looks for it; nothing is lost, and no other shard disturbed."""
+
+    def put(self, **item):
+        self.emulator.call("PutItem", TableName=TABLE, Item=item)
+
+    def check(self):
+        done = self.sluice("table", "check", "--queue", "orders", "--output", "text")
+        return done.returncode, done.stdout + done.stderr
+
+    def test_a_table_of_the_other_layout_is_named_by_the_host_the_sender_and_the_check(self):
+        with open(self.path("host.toml"), encoding="utf-8") as file:
+            text = file.read()
+        self.write("other.toml", text.replace('layout = "leased"\n', "").replace(f"shards = {SHARDS}\n", "")
+                   .replace("[queues.orders]\n", f'[queues.orders]\ntable = "{TABLE}"\n'))
+        self.counts()
+        for words in (("send", "--queue", "orders", "--text", "x"), ("table", "check", "--queue", "orders"),
+                      ("run", "--until-empty")):
+            done = self.sluice(*words, "--config", "other.toml")
+            self.assertNotEqual(0, done.returncode, words)
+            self.assertRegex(done.stdout + done.stderr, "leased|no DynamoMQ table|sluice table check", words)
+        checked = self.sluice("table", "check", "--config", "other.toml", "--queue", "orders", "--output", "text")
+        self.assertIn('write layout = "leased" for the queue', checked.stdout)
+        self.assertEqual(0, self.exact()["total"])
+
+    def test_a_number_of_shards_that_cannot_be_is_named_by_all(self):
+        ids = self.send(20)
+        self.counts()
+        for wrong in ("0", "10000"):
+            self.put(p={"S": "orders@"}, s={"S": "shards"}, n={"N": wrong})
+            code, text = self.check()
+            self.assertEqual(1, code)
+            says = f"queue 'orders' has {wrong} shards, and a queue has 1 to 1024; put the number right"
+            self.assertIn(says, text)
+            sent = self.sluice("send", "--queue", "orders", "--text", "x")
+            self.assertEqual(1, sent.returncode)
+            self.assert_one_line(sent.stderr, says)
+            run = self.start(report="odd.json")
+            self.assertEqual(78, run.wait(), run.log())
+            self.assertIn(says, run.log())
+            refused = self.write_odd_host(wrong)
+            self.assertEqual(78, refused.returncode, refused.stderr)
+            self.assertRegex(refused.stderr, r"odd.toml:\d+:\d+: .*shards")
+        self.put(p={"S": "orders@"}, s={"S": "shards"}, n={"N": str(SHARDS)})
+        run = self.start()
+        until("what is there is worked off", lambda: len(self.worked()) == 20)
+        self.put(p={"S": "orders@"}, s={"S": "shards"}, n={"N": "0"})
+        until("a host that runs says so", lambda: "says no number of shards from 1 to 1024" in run.log())
+        self.assertTrue(self.all_owned(1), "and keeps what it has")
+        self.put(p={"S": "orders@"}, s={"S": "shards"}, n={"N": str(SHARDS)})
+        ids += self.send(20)
+        until("it goes on", lambda: len(self.worked()) == 40)
+        self.assertEqual(sorted(ids), sorted(self.worked()))
+        self.assertEqual(0, run.stop(), run.log())
+
+    def write_odd_host(self, shards):
+        with open(self.path("host.toml"), encoding="utf-8") as file:
+            text = file.read()
+        self.write("odd.toml", text.replace(f"shards = {SHARDS}", f"shards = {shards}"))
+        return self.sluice("run", "--until-empty", "--config", "odd.toml")
+
+    def test_half_made_foreign_and_future_items_are_named_and_stop_nothing(self):
+        self.put(p={"S": "orders@"}, s={"S": "0001"}, c={"BOOL": True})
+        self.put(p={"S": "orders@"}, s={"S": "read me"}, note={"S": "a person's"})
+        self.put(p={"S": "@hosts"}, s={"S": "half/1"}, c={"N": "1"})
+        self.put(p={"S": "@hosts"}, s={"S": "future/1"}, c={"N": "1"}, l={"N": "1000"}, z={"N": "99999999999999"})
+        self.put(p={"S": "orders#3"}, s={"S": "2nonsense"}, b={"S": "x"})
+        ids = self.send(60)
+        _, text = self.check()
+        for named in ("0001", "read me", "half/1", "future/1", "nothing of this layout"):
+            self.assertIn(named, text)
+        self.counts()
+        run = self.start()
+        until("all are worked off", lambda: len(self.worked()) == 60)
+        self.assertEqual(sorted(ids), sorted(self.worked()))
+        for named in ("'0001' in partition 'orders@' is only half there", "'read me' in partition 'orders@' is none of ours",
+                      "the heartbeat 'half/1'"):
+            self.assertIn(named, run.log())
+        self.assertEqual(0, run.stop(), run.log())
+        self.assertTrue(self.partition("orders#3"), "what is none of ours stays")
+
+    def test_two_hosts_of_one_name_are_two_and_a_check_says_so(self):
+        self.counts(sleep="5ms")
+        one = self.start(report="one.json")
+        two = self.start(report="two.json")
+        until("each has its share", lambda: self.all_owned(2))
+        ids = self.send(100)
+        self.assertRegex(self.check()[1], "host.*'e2e'")
+        until("all are worked off", lambda: len(self.worked()) >= 100)
+        self.assertEqual((0, 0), (one.stop(), two.stop()))
+        self.assertEqual(sorted(ids), sorted(self.worked()))
+
+    def test_a_host_that_stands_still_longer_than_its_lease_takes_its_shards_anew(self):
+        self.counts(sleep="1ms")
+        run = self.start().started()
+        until("it owns all shards", lambda: self.all_owned(1))
+        run.kill(signal.SIGSTOP)
+        stopped = time.monotonic()
+        until("its lease has run out", lambda: time.monotonic() > stopped + LEASE + 2)
+        ids = self.send(60)
+        run.kill(signal.SIGCONT)
+        until("it says so", lambda: re.search("what this host held of it (is lost|counts as lost)", run.log()))
+        until("all are worked off", lambda: len(self.worked()) >= 60)
+        self.assertEqual(sorted(ids), sorted(self.worked()))
         self.assertEqual(0, run.stop(), run.log())
 
 

@@ -9,6 +9,7 @@ import threading
 from support import SLUICE, Case, main, until
 
 KILLS = 4
+LEASED = 'layout = "leased"\nshards = 4\n'
 
 
 class MoveCase(Case):
@@ -31,10 +32,11 @@ class MoveCase(Case):
     def file_store(self, heading, name):
         return f'[{heading}]\nkind = "sqlite"\npath = "{name}"\n'
 
-    def write_stores(self, first, second):
+    def write_stores(self, first, second, source="", target=""):
+        """`source` and `target` are what the queues say beside where they lie."""
         self.write("host.toml", '[host]\nname = "e2e"\ndrain_timeout = "10s"\n' + first + second +
-                   '[queues.orders]\nvisibility_timeout = "30s"\n[queues.orders2]\nstore = "second"\n'
-                   'visibility_timeout = "30s"\n')
+                   '[queues.orders]\nvisibility_timeout = "30s"\n' + source + '[queues.orders2]\nstore = "second"\n'
+                   'visibility_timeout = "30s"\n' + target)
 
     def mover(self, *words):
         process = subprocess.Popen([SLUICE, "move", "--from", "orders", "--to", "orders2", "--yes", "--json", *words],
@@ -52,9 +54,9 @@ class MoveCase(Case):
     def counts(self, queue):
         return json.loads(self.sluice("stats", "--queue", queue, check=True).stdout)
 
-    def run_live(self):
+    def run_live(self, queues=("orders", "orders2")):
         """Producers, hosts on both sides, a mover that dies again and again; each message is handled once."""
-        for queue in ("orders", "orders2"):
+        for queue in queues:
             # Slow enough that there is a backlog to carry for as long as the mover lives.
             self.write_job("counts", name=queue, queue=queue, extra="concurrency = 1",
                            options=f'path = "{self.path("worked")}"\nsleep = "5ms"')
@@ -113,6 +115,52 @@ class MoveToFile(MoveCase):
         self.sluice("table", "create", "--queue", "orders", check=True)
         end = self.run_live()
         self.assertGreater(end["cost"]["requests"], 0)
+
+
+class MoveToLeased(MoveCase):
+    def test_each_message_is_handled_once_while_a_table_becomes_a_leased_one(self):
+        self.write_stores('[store]\nkind = "dynamodb"\n[dynamodb]\n' + self.place_of_tables(),
+                          self.table_store("stores.second"), target=LEASED)
+        for queue in ("orders", "orders2"):
+            self.sluice("table", "create", "--queue", queue, check=True)
+        self.run_live()
+
+
+class MoveFromLeased(MoveCase):
+    def test_each_message_is_handled_once_while_a_leased_table_becomes_another(self):
+        self.write_stores('[store]\nkind = "dynamodb"\n[dynamodb]\n' + self.place_of_tables(),
+                          self.table_store("stores.second"), source=LEASED)
+        for queue in ("orders", "orders2"):
+            self.sluice("table", "create", "--queue", queue, check=True)
+        self.run_live(queues=("orders2",))
+
+
+class MoveLeasedToFile(MoveCase):
+    def test_each_message_is_handled_once_while_a_leased_table_becomes_a_file(self):
+        self.write_stores('[store]\nkind = "dynamodb"\n[dynamodb]\n' + self.place_of_tables(),
+                          self.file_store("stores.second", "second.db"), source=LEASED)
+        self.sluice("table", "create", "--queue", "orders", check=True)
+        self.run_live(queues=("orders2",))
+
+
+class MoveOwned(MoveCase):
+    def test_what_hosts_own_is_not_moved_and_the_command_says_so(self):
+        self.write_stores('[store]\nkind = "dynamodb"\n[dynamodb]\n' + self.place_of_tables(),
+                          self.file_store("stores.second", "second.db"), source=LEASED)
+        self.sluice("table", "create", "--queue", "orders", check=True)
+        self.write_job("counts", options=f'path = "{self.path("worked")}"')
+        run = self.start().started()
+        until("the host tells of itself", lambda: json.loads(self.sluice("jobs", "--json", check=True).stdout))
+        self.sluice("pause", "orders", check=True)
+        self.send(5)
+        done = self.sluice("move", "--from", "orders", "--to", "orders2", "--yes")
+        self.assertEqual(1, done.returncode, done.stdout)
+        self.assert_one_line(done.stderr, "queue orders lies in a leased table, and job orders on host e2e works on it: "
+                             ".*take that job away")
+        self.assertEqual(0, self.counts("orders2")["total"])
+        self.assertEqual(0, run.stop(), run.log())
+        self.sluice("move", "--from", "orders", "--to", "orders2", "--yes", check=True)
+        self.assertEqual(5, self.counts("orders2")["ready"])
 
 
 class MoveByCommand(MoveCase):

@@ -53,9 +53,10 @@ inline LedgerJob ledger_job(const std::string& name = "orders", const std::strin
   return {{name, "/plugins/bomb.so", "bomb"}, {queue, queue::Half::standard}};
 }
 
-inline std::unique_ptr<HostLedger> open_ledger_in(const std::string& folder) {
+inline std::unique_ptr<HostLedger> open_ledger_in(const std::string& folder,
+                                                  const std::string& incarnation = "host-a/12345678") {
   static const SystemClock clock;
-  auto ledger = HostLedger::create(folder, {"host-a", "/etc/sluice/host.toml"}, clock);
+  auto ledger = HostLedger::create(folder, {"host-a", "/etc/sluice/host.toml", incarnation}, clock);
   EXPECT_TRUE(ledger) << ledger.error().message();
   return ledger ? std::move(*ledger) : nullptr;
 }

@@ -66,6 +66,23 @@ TEST_F(LedgerTest, KeepsWhatAKilledProcessHeld) {
   EXPECT_EQ(contents.config, "/etc/sluice/host.toml");
 }
 
+TEST_F(LedgerTest, TellsAsWhomItOwnedWhatAndThatItTellsAll) {
+  leave_ledger([](JobLedger& job) { job.hold(delivery("held")); });
+  const LedgerContents contents = read();
+  EXPECT_EQ(contents.incarnation, "host-a/12345678");
+  EXPECT_THAT(contents.queues, ElementsAre("orders"));
+  EXPECT_TRUE(contents.complete);
+}
+
+TEST_F(LedgerTest, OnlyTheQueuesOfJobsThatWereThereInTheEndAreItsOwn) {
+  const auto ledger = open_ledger_in(folder_.path());
+  ledger->open(ledger_job("gone", "given up"));
+  const auto first = ledger->open(ledger_job("first", "b"));
+  const auto second = ledger->open(ledger_job("second", "a"));
+  const auto third = ledger->open(ledger_job("third", "b"));
+  EXPECT_THAT(read().queues, ElementsAre("a", "b"));
+}
+
 TEST_F(LedgerTest, RenewedReceiptsAreTheOnesThatAreKept) {
   leave_ledger([](JobLedger& job) { job.renew(job.hold(delivery("a", 1)), {"a", 2, 99}); });
   EXPECT_EQ(read().held.at(0).receipt, (queue::Receipt{"a", 2, 99}));
@@ -100,6 +117,7 @@ TEST_F(LedgerTest, AnIdThatDoesNotFitIsNotHeldAndDoesNoHarm) {
   job->ended(slot);
   job->drop(slot);
   EXPECT_THAT(ids(read()), IsEmpty());
+  EXPECT_FALSE(read().complete) << "whoever reads it knows that there was more";
 }
 
 TEST_F(LedgerTest, TheReturnOfALostHandlerTouchesNobodyElsesPlace) {
@@ -144,7 +162,9 @@ TEST_F(LedgerTest, MoreJobsThanThereIsRoomForDoWithout) {
     jobs.push_back(ledger->open(ledger_job()));
     ASSERT_TRUE(jobs.back());
   }
+  EXPECT_TRUE(read().complete);
   EXPECT_FALSE(ledger->open(ledger_job()));
+  EXPECT_FALSE(read().complete);
 }
 
 TEST_F(LedgerTest, ACleanEndLeavesNothingBehind) {

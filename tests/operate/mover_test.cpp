@@ -383,5 +383,18 @@ TEST(MoverOrder, AGroupIsHandledInItsOrderInTheTargetWhileItIsCarried) {
   EXPECT_THAT(handled["b"], ElementsAre("101", "102", "104", "105", "107", "108", "110", "111"));
 }
 
+TEST(MoveMark, ACopyIsKnownInAStoreThatKeepsWholeMilliseconds) {
+  const MovePair pair{.from = "orders", .from_place = "a", .to = "orders2", .to_place = "b"};
+  queue::StoredMessage copy;
+  copy.invisible_until = moving_until(copy, WallTime(1'700'000'000s));
+  copy.updated_at = pair.stamp();
+  EXPECT_TRUE(is_copy_of(copy, pair));
+  copy.updated_at = std::chrono::floor<std::chrono::milliseconds>(pair.stamp());
+  ASSERT_NE(copy.updated_at, pair.stamp()) << "or this test shows nothing";
+  EXPECT_TRUE(is_copy_of(copy, pair));
+  copy.updated_at += 1ms;
+  EXPECT_FALSE(is_copy_of(copy, pair));
+}
+
 }  // namespace
 }  // namespace sluice::operate

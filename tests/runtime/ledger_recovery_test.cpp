@@ -1,7 +1,9 @@
 #include "host/runtime/ledger_recovery.hpp"
 
 #include <fstream>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "tests/runtime/recovery_rig.hpp"
 
@@ -13,6 +15,32 @@ using testing::IsEmpty;
 using testing::SizeIs;
 
 constexpr Duration kLease = std::chrono::minutes(10);
+
+/// Stores with owners, as a recovery sees them.
+class ToldOwners final : public queue::Owners {
+ public:
+  const std::string& incarnation() const override { return incarnation_; }
+  Result<void> ended(const queue::EndedOwner& owner, Deadline /*deadline*/) override {
+    if (failures > 0) {
+      --failures;
+      return Error(ErrorCode::unavailable, "the table is away");
+    }
+    const MutexLock lock(mutex_);
+    told_.push_back(owner);
+    return {};
+  }
+  std::vector<queue::EndedOwner> told() const {
+    const MutexLock lock(mutex_);
+    return told_;
+  }
+
+  int failures = 0;
+
+ private:
+  const std::string incarnation_ = "next/87654321";
+  mutable Mutex mutex_;
+  std::vector<queue::EndedOwner> told_ SLUICE_GUARDED_BY(mutex_);
+};
 
 class OrphanSettlementTest : public testing::Test {
  protected:
@@ -49,11 +77,14 @@ class OrphanSettlementTest : public testing::Test {
     auto steps = plan_recovery((*orphan)->contents(), {job_config()}, random_, clock_.wall_now());
     return {std::move(*orphan), std::move(steps)};
   }
-  bool settle(OrphanSettlement& settlement) { return settlement.settle(queues_, clock_.steady_now(), deadline()); }
+  bool settle(OrphanSettlement& settlement) {
+    return settlement.settle(queues_, &owners_, clock_.steady_now(), deadline());
+  }
 
   test::FakeClock clock_;
   SeededRandom random_{1};
   test::SimQueues queues_{clock_, random_};
+  ToldOwners owners_;
   test::Desk desk_{queues_};
   StateFolder folder_;
 };
@@ -89,6 +120,56 @@ TEST_F(OrphanSettlementTest, AKilledHostLeavesASuspect) {
   EXPECT_EQ(suspect->message.attempt, 0U);
 }
 
+TEST_F(OrphanSettlementTest, OwnersAreToldOnceWhatItHeldIsSettled) {
+  die(3, SIGKILL);
+  OrphanSettlement settlement = take();
+  queues_.fail_next(test::StoreCall::settle, 1, Error(ErrorCode::unavailable, "the store is away"));
+  EXPECT_FALSE(settle(settlement));
+  EXPECT_THAT(owners_.told(), IsEmpty()) << "nobody takes its shards before it is known what was at work";
+  EXPECT_TRUE(settle(settlement));
+  ASSERT_THAT(owners_.told(), SizeIs(1));
+  EXPECT_EQ(owners_.told().front().incarnation, "host-a/12345678");
+  EXPECT_EQ(owners_.told().front().queues, std::vector<std::string>{"orders"});
+  EXPECT_TRUE(owners_.told().front().settled);
+}
+
+TEST_F(OrphanSettlementTest, OwnersThatCannotBeToldAreToldLaterAndNothingIsSettledTwice) {
+  die(3, SIGKILL);
+  OrphanSettlement settlement = take();
+  owners_.failures = 2;
+  EXPECT_FALSE(settle(settlement));
+  EXPECT_EQ(settlement.trouble(), "the table is away");
+  EXPECT_FALSE(settle(settlement));
+  EXPECT_TRUE(settle(settlement));
+  EXPECT_THAT(owners_.told(), SizeIs(1));
+  EXPECT_EQ(settlement.tally().suspects + settlement.tally().released, 3U);
+}
+
+TEST_F(OrphanSettlementTest, AHostThatHeldNothingIsNoOwnerAnyMoreEither) {
+  isolation::status_of([&] {
+    const auto ledger = isolation::open_ledger_in(folder_.path());
+    const auto job = ledger->open(isolation::ledger_job());
+    ::raise(SIGKILL);
+  });
+  OrphanSettlement settlement = take();
+  EXPECT_TRUE(settle(settlement));
+  ASSERT_THAT(owners_.told(), SizeIs(1));
+  EXPECT_TRUE(owners_.told().front().settled);
+}
+
+TEST_F(OrphanSettlementTest, WhatALedgerDoesNotTellOfStaysInDoubt) {
+  isolation::status_of([&] {
+    const auto ledger = isolation::open_ledger_in(folder_.path());
+    const auto job = ledger->open(isolation::ledger_job());
+    job->started(job->hold(isolation::delivery(std::string(2000, 'x'))));
+    ::raise(SIGKILL);
+  });
+  OrphanSettlement settlement = take();
+  EXPECT_TRUE(settle(settlement));
+  ASSERT_THAT(owners_.told(), SizeIs(1));
+  EXPECT_FALSE(owners_.told().front().settled);
+}
+
 TEST_F(OrphanSettlementTest, WhatSomebodyElseHasTakenSinceIsLeftAlone) {
   die(3, SIGKILL);
   queues_.lose_receipts(kOrders);
@@ -111,6 +192,8 @@ TEST_F(OrphanSettlementTest, AStoreThatIsAwayIsTriedAgainAndThenGivenUp) {
   EXPECT_FALSE(settlement.trouble().empty());
   ASSERT_TRUE(settlement.close(clock_.wall_now(), "next"));
   EXPECT_EQ(settlement.tally().unsettled, 3U);
+  ASSERT_THAT(owners_.told(), SizeIs(1)) << "nobody waits for its leases all the same";
+  EXPECT_FALSE(owners_.told().front().settled);
   EXPECT_THAT(folder_.ledgers().history(), SizeIs(1));
 }
 
@@ -131,7 +214,7 @@ class LedgerRecoveryTest : public OrphanSettlementTest {
   LedgerRecoveryTest() { std::filesystem::create_directories(folder_.path()); }
 
   RecoveryParts parts() {
-    return {folder_.path(), {"next", "/etc/sluice/host.toml"}, queues_, machine_, random_, log_};
+    return {folder_.path(), {"next", "/etc/sluice/host.toml"}, queues_, &owners_, machine_, random_, log_};
   }
   /// Waits for a fact that the recovery's thread brings about.
   template <typename Fact>

@@ -1,21 +1,22 @@
 #include "host/stores/leased/dynamodb_queues.hpp"
 
-#include <set>
+#include <map>
+#include <optional>
 #include <utility>
 
 namespace sluice::queue {
 namespace {
 
-class DynamoDbQueues final : public Queues {
+class BothLayouts final : public DynamoDbQueues {
  public:
-  DynamoDbQueues(dynamomq::DynamoMqOptions dynamomq, leased::LeasedOptions leased, dynamo::Client& client,
-                 const Clock& clock, Random& random) {
+  BothLayouts(dynamomq::DynamoMqOptions dynamomq, leased::LeasedOptions leased, dynamo::Client& client,
+              const Clock& clock, Random& random) {
     for (const auto& [queue, location] : leased.queues) {
-      leased_names_.insert(queue);
+      leased_tables_.emplace(queue, location.table);
     }
     leased.others = dynamomq.queues;
     leased.ring_elsewhere = [this](const QueueAddress& address) {
-      const bool elsewhere = !leased_names_.contains(address.queue);
+      const bool elsewhere = !leased_tables_.contains(address.queue);
       if (elsewhere) {
         dynamomq_->ring(address);
       }
@@ -23,10 +24,10 @@ class DynamoDbQueues final : public Queues {
     };
     leased_ = leased::make_leased_queues(std::move(leased), client, clock, random);
     dynamomq.other_layouts = [this](const std::string& queue) {
-      return leased_names_.contains(queue) ? leased_->layout_of(queue) : nullptr;
+      return leased_tables_.contains(queue) ? leased_->layout_of(queue) : nullptr;
     };
     dynamomq.ring_elsewhere = [this](const QueueAddress& address) {
-      const bool elsewhere = leased_names_.contains(address.queue);
+      const bool elsewhere = leased_tables_.contains(address.queue);
       if (elsewhere) {
         leased_->ring(address);
       }
@@ -53,23 +54,38 @@ class DynamoDbQueues final : public Queues {
   Result<std::unique_ptr<wake::WakePlace>> open_wake_place(const std::string& queue) override {
     return of(queue).open_wake_place(queue);
   }
+  Result<void> owner_ended(const std::set<std::string>& queues, const std::string& incarnation, bool settled,
+                           Deadline deadline) override {
+    std::set<std::string> tables;
+    std::optional<Error> failure;
+    for (const std::string& queue : queues) {
+      const auto found = leased_tables_.find(queue);
+      if (found == leased_tables_.end() || !tables.insert(found->second).second) {
+        continue;
+      }
+      if (auto told = leased_->owner_ended(queue, incarnation, settled, deadline); !told && !failure) {
+        failure = std::move(told).error();
+      }
+    }
+    return failure ? Result<void>(*std::move(failure)) : Result<void>();
+  }
 
  private:
   Queues& of(const std::string& queue) {
-    return leased_names_.contains(queue) ? static_cast<Queues&>(*leased_) : *dynamomq_;
+    return leased_tables_.contains(queue) ? static_cast<Queues&>(*leased_) : *dynamomq_;
   }
 
   // Fixed after construction.
-  std::set<std::string> leased_names_;
+  std::map<std::string, std::string> leased_tables_;  ///< by queue
   std::unique_ptr<leased::LeasedQueues> leased_;
   std::unique_ptr<dynamomq::DynamoMqQueues> dynamomq_;
 };
 
 }  // namespace
 
-std::unique_ptr<Queues> make_dynamodb_queues(dynamomq::DynamoMqOptions dynamomq, leased::LeasedOptions leased,
-                                             dynamo::Client& client, const Clock& clock, Random& random) {
-  return std::make_unique<DynamoDbQueues>(std::move(dynamomq), std::move(leased), client, clock, random);
+std::unique_ptr<DynamoDbQueues> make_dynamodb_queues(dynamomq::DynamoMqOptions dynamomq, leased::LeasedOptions leased,
+                                                     dynamo::Client& client, const Clock& clock, Random& random) {
+  return std::make_unique<BothLayouts>(std::move(dynamomq), std::move(leased), client, clock, random);
 }
 
 }  // namespace sluice::queue

@@ -206,7 +206,14 @@ bool Housekeeper::beat(Deadline deadline) {
   dynamo::PutItemRequest request;
   request.table = settings_.table;
   request.item = encode_beat(own, clock_.wall_now(), clock_.wall_now() + kForgotten);
+  if (!declared_dead_) {
+    demand_not_ended(request);
+  }
   const auto written = client_.put_item(request, deadline.earlier(Deadline::at(began + settings_.lease / 3)));
+  if (!written && written.error().kind == dynamo::ErrorKind::conditional_check_failed) {
+    lose_to_a_mark();
+    return false;
+  }
   bool lost = false;
   {
     const MutexLock lock(state_);
@@ -226,9 +233,25 @@ bool Housekeeper::beat(Deadline deadline) {
     trouble("no heartbeat can be written", written.error());
     return false;
   }
+  declared_dead_ = false;
   announced_ = own.most_out;
   beat_at_ = began + settings_.lease / 3;
   return true;
+}
+
+// Somebody has marked this host's heartbeat as that of one that has ended, so that others take what it owns.
+void Housekeeper::lose_to_a_mark() {
+  declared_dead_ = true;
+  remarks_.say(
+      "somebody has declared this host dead in table '" + settings_.table +
+          "', although it lives: what it held of it counts as lost and is taken anew; is its state folder shared "
+          "with another machine?",
+      clock_.steady_now());
+  {
+    const MutexLock lock(state_);
+    lease_.gone();
+  }
+  lose_all();
 }
 
 bool Housekeeper::announce(std::uint32_t most_out, Deadline deadline) {

@@ -120,11 +120,15 @@ class Housekeeper {
   void lose_all() SLUICE_REQUIRES(turn_);
   void do_due(Deadline deadline) SLUICE_REQUIRES(turn_);
   bool beat(Deadline deadline) SLUICE_REQUIRES(turn_);
+  void lose_to_a_mark() SLUICE_REQUIRES(turn_);
   HostBeat own_beat(SteadyTime now) const SLUICE_REQUIRES(turn_);
   void glance(Deadline deadline) SLUICE_REQUIRES(turn_);
   void look(Deadline deadline) SLUICE_REQUIRES(turn_);
   bool look_at(Duty& duty, Deadline deadline) SLUICE_REQUIRES(turn_);
   std::optional<OwnershipPage> read_ownership(Duty& duty, Deadline deadline) SLUICE_REQUIRES(turn_);
+  /// False: somebody else has just done so.
+  bool write_numbers(const Duty& duty, OwnershipPage& page, Deadline deadline) SLUICE_REQUIRES(turn_);
+  void tell_of_another_number(const Duty& duty) SLUICE_REQUIRES(turn_);
   /// How many ownership items count: those beyond the number of shards as long as something may lie there.
   std::uint32_t learn_numbers(Duty& duty, const OwnershipPage& page) SLUICE_REQUIRES(turn_);
   bool write_moves(Duty& duty, const std::vector<ShardKeeper::Move>& moves, const OwnershipPage& read, bool drained,
@@ -152,6 +156,7 @@ class Housekeeper {
   std::set<std::string> owners_ SLUICE_GUARDED_BY(turn_);           ///< as the last look has found them
   std::string seen_ SLUICE_GUARDED_BY(turn_);                       ///< who works on what, as a text to be compared
   std::int64_t counter_ SLUICE_GUARDED_BY(turn_) = 0;
+  bool declared_dead_ SLUICE_GUARDED_BY(turn_) = false;  ///< by somebody else, since the last heartbeat
   SteadyTime beat_at_ SLUICE_GUARDED_BY(turn_){};
   SteadyTime look_at_ SLUICE_GUARDED_BY(turn_){};
   SteadyTime glance_at_ SLUICE_GUARDED_BY(turn_){};

@@ -17,7 +17,7 @@ constexpr std::size_t kMostBeats = 4096;
 std::string roll_of(const std::vector<Heartbeat>& beats) {
   std::string roll;
   for (const Heartbeat& beat : beats) {
-    roll += beat.host + (beat.leaving ? " leaves\n" : "\n");
+    roll += beat.host + (beat.ended ? " has ended\n" : beat.leaving ? " leaves\n" : "\n");
     for (const std::string& half : beat.works_on) {
       roll += " " + half + "\n";
     }
@@ -98,10 +98,44 @@ std::optional<OwnershipPage> Housekeeper::read_ownership(Duty& duty, Deadline de
     }
     page.shards = found->item.empty() ? std::nullopt : std::optional(std::move(found->item));
   }
+  if (!page.shards && !write_numbers(duty, page, deadline)) {
+    return std::nullopt;  // somebody else was first: the next look reads it
+  }
   for (const std::string& odd : page.odd) {
     remarks_.say("table '" + settings_.table + "': " + odd, clock_.steady_now());
   }
   return page;
+}
+
+// Who looks first writes down how many shards there are, so that hosts and senders with other numbers follow it. One
+// that may not goes on with its own number.
+bool Housekeeper::write_numbers(const Duty& duty, OwnershipPage& page, Deadline deadline) {
+  const std::string& queue = duty.half->address().queue;
+  ShardNumbers numbers{duty.half->configured_shards(), duty.half->configured_shards()};
+  if (!page.rows.empty()) {
+    numbers.most_ever = std::max(numbers.most_ever, page.rows.rbegin()->first + 1);
+  }
+  dynamo::PutItemRequest first = first_numbers(settings_.table, queue, numbers);
+  const auto written = client_.put_item(first, deadline);
+  if (written) {
+    page.shards = std::move(first.item);
+  } else if (written.error().kind == dynamo::ErrorKind::conditional_check_failed) {
+    return false;
+  } else {
+    trouble("the number of shards of queue '" + queue + "' cannot be written down", written.error());
+  }
+  return true;
+}
+
+void Housekeeper::tell_of_another_number(const Duty& duty) {
+  const std::string& queue = duty.half->address().queue;
+  const std::string says = std::to_string(duty.numbers.count);
+  const std::string wanted = std::to_string(duty.half->configured_shards());
+  remarks_.say("queue '" + queue + "' has " + says + " shards, as the item '" + std::string(kShardsKey) +
+                   "' in partition '" + ownership_partition(queue, Half::standard) + "' of table '" + settings_.table +
+                   "' says, and not the " + wanted + " of this host's configuration, which the host passes over; put " +
+                   "shards = " + says + " under [queues." + queue + "], or the number that you want into the item",
+               clock_.steady_now());
 }
 
 std::uint32_t Housekeeper::learn_numbers(Duty& duty, const OwnershipPage& page) {
@@ -118,6 +152,9 @@ std::uint32_t Housekeeper::learn_numbers(Duty& duty, const OwnershipPage& page) 
   if (duty.numbers.count != duty.last_count) {
     duty.last_count = duty.numbers.count;
     duty.counted_at = now;
+    if (duty.numbers.count != duty.half->configured_shards()) {
+      tell_of_another_number(duty);
+    }
   }
   std::uint32_t shards = std::max(duty.numbers.count, duty.numbers.most_ever);
   if (!page.rows.empty()) {

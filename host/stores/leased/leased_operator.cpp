@@ -39,7 +39,7 @@ Place LeasedOperator::place_of(const StoredMessage& record, std::uint32_t shards
 
 std::vector<PutResult> LeasedOperator::put(std::span<const StoredMessage> records, PutMode mode, Deadline deadline) {
   std::vector<PutResult> results(records.size());
-  const auto shards = records.empty() ? Result<Shards>(Shards{}) : queue_.shards.get(deadline);
+  const auto shards = records.empty() ? Result<Shards>(Shards{}) : queue_.shards.settled(deadline);
   std::vector<Inserted> fates(records.size());
   std::vector<LeasedInserter::Draft> drafts;
   for (std::size_t i = 0; i < records.size(); ++i) {

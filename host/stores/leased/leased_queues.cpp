@@ -3,11 +3,11 @@
 #include <utility>
 
 #include "base/mutex.hpp"
-#include "base/uuid.hpp"
 #include "host/queue/doorbell.hpp"
 #include "host/stores/dynamomq/dynamomq_board.hpp"
 #include "host/stores/dynamomq/dynamomq_keys.hpp"
 #include "host/stores/dynamomq/ringers.hpp"
+#include "host/stores/leased/ended_owners.hpp"
 #include "host/stores/leased/leased_layout.hpp"
 #include "host/stores/leased/leased_operator.hpp"
 #include "host/stores/leased/leased_sender.hpp"
@@ -19,7 +19,6 @@ namespace sluice::queue::leased {
 namespace {
 
 constexpr Duration kShardsTime = std::chrono::seconds(5);
-constexpr std::size_t kIncarnation = 8;  ///< characters of chance behind the host's name
 
 const LeasedLocation& location_of(const LeasedOptions& options, const std::string& queue) {
   static const LeasedLocation kDefault;
@@ -49,6 +48,7 @@ class AllLeasedQueues final : public LeasedQueues {
  public:
   AllLeasedQueues(LeasedOptions options, dynamo::Client& client, const Clock& clock, Random& random)
       : options_(std::move(options)),
+        client_(client),
         machine_(clock),
         random_(random),
         nonces_(options_.host, random),
@@ -105,11 +105,16 @@ class AllLeasedQueues final : public LeasedQueues {
     return make_leased_layout(store_, locate(options_, queue), [this, queue](const NewMessage& message, WallTime now) {
       // Where the number cannot be read, the configured one is as good: a shard that is beyond it is drained.
       LeasedQueue& known = state(queue).queue;
-      const auto shards = known.shards.get(Deadline::after(machine_, kShardsTime));
+      const auto shards = known.shards.settled(Deadline::after(machine_, kShardsTime));
       const std::uint32_t count = shards ? shards->count : location_of(options_, queue).shards;
       return Place{partition_of(queue, Half::standard, shard_of(message.group, count, random_)),
                    known.keys.next(message.priority, dynamomq::later(now, message.delay), now, random_)};
     });
+  }
+
+  Result<void> owner_ended(const std::string& queue, const std::string& incarnation, bool settled,
+                           Deadline deadline) override {
+    return mark_ended(client_, locate(options_, queue), incarnation, settled, deadline);
   }
 
   Result<std::unique_ptr<Sender>> open_sender(const std::string& queue) override {
@@ -165,7 +170,8 @@ class AllLeasedQueues final : public LeasedQueues {
     const MutexLock lock(mutex_);
     auto& known = tables_[place.table];
     if (!known) {
-      const std::string incarnation = options_.host + "/" + make_uuid(random_).substr(0, kIncarnation);
+      const std::string incarnation =
+          options_.incarnation.empty() ? make_incarnation(options_.host, random_) : options_.incarnation;
       known = std::make_unique<OwnedTable>(
           OwnedTable::Settings{
               .keeping = {.table = place.table, .host = incarnation, .lease = options_.lease, .warn = options_.warn},
@@ -177,6 +183,7 @@ class AllLeasedQueues final : public LeasedQueues {
 
   // Fixed after construction.
   const LeasedOptions options_;
+  dynamo::Client& client_;
   const Clock& machine_;
   Random& random_;
   dynamomq::NonceSource nonces_;

@@ -30,6 +30,9 @@ struct LeasedOptions {
   std::map<std::string, LeasedLocation> queues;  ///< those that differ from the defaults
   std::string host;                              ///< this host's name; part of what tells its writes from others'
   std::string region;                            ///< for messages only
+  /// This process as an owner, which differs from every other one; empty: made up of the host's name, a table at a
+  /// time.
+  std::string incarnation{};
   /// The queues beside these that lie in tables of DynamoMQ's layout, as handlers may send to them.
   std::map<std::string, dynamomq::TableLocation> others{};
   Duration lease = std::chrono::seconds(10);  ///< of what this host owns
@@ -53,6 +56,10 @@ class LeasedQueues : public Queues {
   virtual std::unique_ptr<dynamomq::EffectLayout> layout_of(const std::string& queue) = 0;
   /// As DynamoMqQueues'.
   virtual void ring(const QueueAddress& address) = 0;
+  /// The owner of that incarnation has ended, as is known for certain: says so in the queue's table. Without a
+  /// heartbeat there, nothing is to be said.
+  virtual Result<void> owner_ended(const std::string& queue, const std::string& incarnation, bool settled,
+                                   Deadline deadline) = 0;
 };
 std::unique_ptr<LeasedQueues> make_leased_queues(LeasedOptions options, dynamo::Client& client, const Clock& clock,
                                                  Random& random);

@@ -63,6 +63,8 @@ inline constexpr std::string_view kLeaving = "q";       ///< BOOL
 inline constexpr std::string_view kWorksOn = "w";       ///< SS of halves: "orders", "orders!"
 inline constexpr std::string_view kMostInFlight = "m";  ///< N: the most that it has in flight, a shard
 inline constexpr std::string_view kBell = "b";          ///< S
+/// BOOL: its machine knows that it is no more; true: and what it had handed out has been settled. Absent: it may live.
+inline constexpr std::string_view kEnded = "e";
 /// M: by half as in `w`, a map of what it knows of the shards of it that it owns.
 inline constexpr std::string_view kFigures = "o";
 

@@ -84,7 +84,7 @@ std::vector<LeasedSender::Draft> LeasedSender::draft(std::span<const NewMessage>
 
 Result<Shards> LeasedSender::shards(Deadline deadline) const {
   const auto sure = parts_.store.clock.be_sure(queue_.place, dynamomq::kTimeTolerance, deadline);
-  return sure ? queue_.shards.get(deadline) : Result<Shards>(sure.error());
+  return sure ? queue_.shards.settled(deadline) : Result<Shards>(sure.error());
 }
 
 // The time, and the number of shards.

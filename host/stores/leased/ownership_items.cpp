@@ -112,6 +112,10 @@ std::optional<HostBeat> decode_beat(const Item& item) {
                .counter = *counter,
                .lease = std::chrono::milliseconds(*lease),
                .leaving = flag_of(item, attribute::kLeaving)};
+  if (const bool* settled = dynamo::find<bool>(item, attribute::kEnded)) {
+    host.beat.ended = true;
+    host.beat.settled = *settled;
+  }
   if (const auto* halves = dynamo::find<dynamo::StringSet>(item, attribute::kWorksOn)) {
     host.beat.works_on.insert(halves->values.begin(), halves->values.end());
   }
@@ -128,6 +132,31 @@ std::optional<HostBeat> decode_beat(const Item& item) {
     }
   }
   return host;
+}
+
+std::optional<dynamo::PutItemRequest> ended_beat(const std::string& table, Item item, bool settled) {
+  const auto counter = number_of(item, attribute::kCounter);
+  if (!counter || item.contains(attribute::kEnded)) {
+    return std::nullopt;
+  }
+  dynamo::PutItemRequest request;
+  request.table = table;
+  request.condition = "#c = :counter";
+  request.names.emplace("#c", std::string(attribute::kCounter));
+  request.values.emplace(":counter", AttributeValue::number(*counter));
+  demand_not_ended(request);
+  // Whoever knows nothing of the mark sees a host that leaves, and waits for its lease.
+  item.insert_or_assign(std::string(attribute::kLeaving), true);
+  item.insert_or_assign(std::string(attribute::kEnded), settled);
+  item.erase(std::string(attribute::kBell));
+  item.erase(std::string(attribute::kFigures));
+  request.item = std::move(item);
+  return request;
+}
+
+void demand_not_ended(dynamo::PutItemRequest& beat) {
+  beat.condition += (beat.condition.empty() ? "" : " AND ") + std::string("attribute_not_exists(#e)");
+  beat.names.emplace("#e", std::string(attribute::kEnded));
 }
 
 dynamo::DeleteItemRequest remove_beat(const std::string& table, const Heartbeat& beat) {
@@ -193,6 +222,18 @@ dynamo::PutItemRequest ownership_write(const std::string& table, const std::stri
     demand(request, before.item, attribute::kOwner);
     demand(request, before.item, attribute::kEpoch);
   }
+  return request;
+}
+
+dynamo::PutItemRequest first_numbers(const std::string& table, const std::string& queue, const ShardNumbers& numbers) {
+  dynamo::PutItemRequest request;
+  request.table = table;
+  request.item = Place{ownership_partition(queue, Half::standard), std::string(kShardsKey)}.key();
+  put_number(request.item, attribute::kShards, numbers.count);
+  put_number(request.item, attribute::kMostEver, numbers.most_ever);
+  put_number(request.item, attribute::kItemVersion, 1);
+  request.condition = "attribute_not_exists(#p)";
+  request.names.emplace("#p", std::string(attribute::kPartition));
   return request;
 }
 

@@ -44,6 +44,11 @@ struct HostBeat {
 dynamo::Item encode_beat(const HostBeat& beat, WallTime now, WallTime expires);
 /// Nothing for an item that is none, or only half of one.
 std::optional<HostBeat> decode_beat(const dynamo::Item& item);
+/// Marks a heartbeat, as it was read, as that of a host that has ended: others need not wait for its lease. Null, and
+/// nothing is to be written, where it is none or says so already.
+std::optional<dynamo::PutItemRequest> ended_beat(const std::string& table, dynamo::Item item, bool settled);
+/// The write of an own heartbeat on condition that nobody has marked it so.
+void demand_not_ended(dynamo::PutItemRequest& beat);
 /// Takes away the heartbeat of a host that is dead, if its counter has not moved.
 dynamo::DeleteItemRequest remove_beat(const std::string& table, const Heartbeat& beat);
 
@@ -76,6 +81,8 @@ struct ShardNumbers {
   std::uint32_t count = 0;      ///< messages are sent to so many
   std::uint32_t most_ever = 0;  ///< there may be some in so many
 };
+/// The first write of the item, on condition that there is none.
+dynamo::PutItemRequest first_numbers(const std::string& table, const std::string& queue, const ShardNumbers& numbers);
 /// What the item says, where it is one; `otherwise` where there is none. A wrong one says nothing: see `wrong`.
 struct ShardNumbersRead {
   std::optional<ShardNumbers> numbers;

@@ -5,6 +5,7 @@
 #include "base/text/utf8.hpp"
 #include "dynamo/item_reading.hpp"
 #include "host/stores/leased/leased_record.hpp"
+#include "host/stores/leased/ownership_items.hpp"
 
 namespace sluice::queue::leased {
 namespace {
@@ -39,13 +40,21 @@ Result<Shards> shards_of(const dynamo::Item& item, const dynamomq::QueueTable& p
   return Shards{shards, static_cast<std::uint32_t>(std::clamp<std::int64_t>(most, shards, kMostShards))};
 }
 
-Result<Shards> ShardCount::read(bool consistent, Deadline deadline) const {
+Result<ShardCount::Reading> ShardCount::read(bool consistent, Deadline deadline) const {
   const Place where{ownership_partition(place_.queue, Half::standard), std::string(kShardsKey)};
   const auto found = client_.get_item({.table = place_.table, .key = where.key(), .consistent = consistent}, deadline);
   if (!found) {
     return dynamomq::store_error(place_, found.error());
   }
-  return shards_of(found->item, place_, configured_);
+  const auto shards = shards_of(found->item, place_, configured_);
+  return shards ? Result<Reading>(Reading{*shards, found->item.empty()}) : shards.error();
+}
+
+Shards ShardCount::note(const Reading& reading) {
+  const MutexLock lock(mutex_);
+  known_ = reading.shards;
+  to_write_ = reading.absent && !tried_;
+  return reading.shards;
 }
 
 Result<Shards> ShardCount::get(Deadline deadline) {
@@ -62,22 +71,37 @@ Result<Shards> ShardCount::get(Deadline deadline) {
   auto read_now = read(false, deadline);
   if (!read_now) {
     const bool wrong = read_now.error().code() == ErrorCode::invalid;
-    return known && !wrong ? Result<Shards>(*known) : read_now;
+    return known && !wrong ? Result<Shards>(*known) : read_now.error();
   }
-  const MutexLock lock(mutex_);
-  known_ = *read_now;
-  return read_now;
+  return note(*read_now);
+}
+
+Result<Shards> ShardCount::settled(Deadline deadline) {
+  const auto known = get(deadline);
+  {
+    const MutexLock lock(mutex_);
+    if (!known || !to_write_) {
+      return known;
+    }
+    to_write_ = false;
+    tried_ = true;
+  }
+  const auto written =
+      client_.put_item(first_numbers(place_.table, place_.queue, {known->count, known->most_ever}), deadline);
+  const bool others = !written && written.error().kind == dynamo::ErrorKind::conditional_check_failed;
+  return others ? refresh(deadline) : known;
 }
 
 Result<Shards> ShardCount::refresh(Deadline deadline) {
   const SteadyTime now = clock_.steady_now();
   auto read_now = read(true, deadline);
-  if (read_now) {
-    const MutexLock lock(mutex_);
-    known_ = *read_now;
-    read_at_ = now;
+  if (!read_now) {
+    return read_now.error();
   }
-  return read_now;
+  const Shards shards = note(*read_now);
+  const MutexLock lock(mutex_);
+  read_at_ = now;
+  return shards;
 }
 
 }  // namespace sluice::queue::leased

@@ -37,11 +37,19 @@ class ShardCount {
 
   /// While the table cannot be read, what it said last; an error only where it has never said anything.
   Result<Shards> get(Deadline deadline);
+  /// The same for who sends: where the table says nothing yet, the number that it then goes by is written down there,
+  /// so that hosts find what it sends. One that may not write it goes on without.
+  Result<Shards> settled(Deadline deadline);
   /// Asks the table now, as whoever changes the number, or an owner that sees it change, wants it. Consistent.
   Result<Shards> refresh(Deadline deadline);
 
  private:
-  Result<Shards> read(bool consistent, Deadline deadline) const;
+  struct Reading {
+    Shards shards;
+    bool absent = false;  ///< the table says nothing
+  };
+  Result<Reading> read(bool consistent, Deadline deadline) const;
+  Shards note(const Reading& reading);
 
   // Fixed after construction.
   dynamo::Client& client_;
@@ -52,6 +60,8 @@ class ShardCount {
   Mutex mutex_;
   // Guarded by mutex_.
   std::optional<Shards> known_ SLUICE_GUARDED_BY(mutex_);
+  bool to_write_ SLUICE_GUARDED_BY(mutex_) = false;
+  bool tried_ SLUICE_GUARDED_BY(mutex_) = false;  ///< to write it
   SteadyTime read_at_ SLUICE_GUARDED_BY(mutex_){};
 };
 

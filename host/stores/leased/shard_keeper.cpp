@@ -25,7 +25,9 @@ std::vector<ShardKeeper::Move> ShardKeeper::look(std::span<const Ownership> read
   expects_ = false;
   std::vector<Move> moves;
   for (std::size_t shard = 0; shard < read.size(); ++shard) {
-    if (auto move = follow(read[shard], plan[shard], members.alive(read[shard].owner, now))) {
+    const std::string& owner = read[shard].owner;
+    const Standing standing{.lives = members.alive(owner, now), .settled = members.settled(owner)};
+    if (auto move = follow(read[shard], plan[shard], standing)) {
       moves.push_back(std::move(*move));
     }
   }
@@ -49,7 +51,7 @@ void ShardKeeper::recognise(const Ownership& item) {
 
 // What the plan means for one shard.
 std::optional<ShardKeeper::Move> ShardKeeper::follow(const Ownership& item, const std::string& planned,
-                                                     bool owner_lives) {
+                                                     Standing owner) {
   Mine& mine = mine_[item.shard];
   if (item.epoch < mine.item.epoch) {
     return std::nullopt;
@@ -64,14 +66,15 @@ std::optional<ShardKeeper::Move> ShardKeeper::follow(const Ownership& item, cons
   if (planned != host_ && !to_pass_on) {
     return std::nullopt;
   }
-  if (owner_lives && item.owner != host_) {
+  if (owner.lives && item.owner != host_) {
     expects_ = true;
     return std::nullopt;
   }
   Move move{item, item};
   move.after.owner = planned;
   move.after.epoch = item.epoch + 1;
-  move.after.clean = item.clean && item.owner.empty();
+  // What an owner that was not handed its shard cleanly had inherited in doubt nobody has settled.
+  move.after.clean = item.clean && (item.owner.empty() || (owner.settled && item.owner != host_));
   return move;
 }
 

@@ -73,8 +73,14 @@ class ShardKeeper {
     std::string heir;  ///< of one that is closing
   };
 
+  /// What is known of the owner that an item names.
+  struct Standing {
+    bool lives = false;
+    bool settled = false;
+  };
+
   void recognise(const Ownership& item);
-  std::optional<Move> follow(const Ownership& item, const std::string& planned, bool owner_lives);
+  std::optional<Move> follow(const Ownership& item, const std::string& planned, Standing owner);
   void lose(Mine& mine, std::uint32_t shard);
 
   const std::string host_;

@@ -97,7 +97,8 @@ TEST_F(LeasedBorrowerTest, ADeadLetterIsFoundByItsIdInItsNewPlace) {
   EXPECT_EQ(dead->deliveries.front().message.id, id);
   EXPECT_EQ(dead->deliveries.front().message.attributes.at("k"), "v");
   EXPECT_EQ(end(dead_, {.receipt = dead->deliveries.front().receipt}).status, SettleStatus::applied);
-  EXPECT_THAT(items("orders"), IsEmpty()) << "no alias stays behind";
+  EXPECT_THAT(items("orders#"), IsEmpty()) << "no alias stays behind";
+  EXPECT_THAT(items("orders!"), IsEmpty());
 }
 
 TEST_F(LeasedBorrowerTest, AHeldGroupWaitsForItsDeadLetter) {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "host/stores/leased/ownership_items.hpp"
 #include "tests/stores/leased/owner_world.hpp"
 
@@ -98,6 +100,49 @@ TEST(OwnerTrouble, ANumberOfShardsThatCannotBeIsNamedAndTheOneBeforeStays) {
     EXPECT_EQ(shards_of(world, "a/1"), 4);
     EXPECT_THAT(a.warnings, Contains(HasSubstr("says no number of shards from 1 to 1024")));
   }
+}
+
+TEST(OwnerTrouble, WhoStartsFirstSaysHowManyShardsThereAre) {
+  OwnerWorld world({.shards = 4});
+  OwnerHost& a = world.add("a/1");
+  const auto item = world.item("orders@", "shards");
+  ASSERT_TRUE(item);
+  EXPECT_EQ(leased::decode_shards(item, 1).numbers->count, 4U);
+  EXPECT_EQ(shards_of(world, "a/1"), 4);
+  EXPECT_THAT(a.warnings, IsEmpty());
+}
+
+TEST(OwnerTrouble, AHostWithAnotherNumberFollowsTheFirstAndSaysSo) {
+  OwnerWorld world({.shards = 8});
+  world.put({{"p", "orders@"},
+             {"s", "shards"},
+             {"n", dynamo::AttributeValue::number(2)},
+             {"h", dynamo::AttributeValue::number(2)}});
+  world.send(10, 100, {}, {}, 1);
+  OwnerHost& a = world.add("a/1");
+  EXPECT_EQ(shards_of(world, "a/1"), 2);
+  EXPECT_EQ(work_off(a), 10U);
+  EXPECT_THAT(a.warnings,
+              Contains("queue 'orders' has 2 shards, as the item 'shards' in partition 'orders@' of table "
+                       "'sluice-queues' says, and not the 8 of this host's configuration, which the host passes over; "
+                       "put shards = 2 under [queues.orders], or the number that you want into the item"));
+  world.pass(300s);
+  EXPECT_EQ(std::count_if(a.warnings.begin(), a.warnings.end(),
+                          [](const std::string& line) { return line.find("passes over") != std::string::npos; }),
+            1);
+}
+
+TEST(OwnerTrouble, ANumberThatMayNotBeWrittenDownIsGoneBy) {
+  OwnerWorld world({.shards = 4});
+  world.model.inject(
+      model::Fault::refuse,
+      [](const std::string& operation, const std::string& body) {
+        return operation == "PutItem" && body.find("\"shards\"") != std::string::npos;
+      },
+      1000);
+  OwnerHost& a = world.add("a/1");
+  ASSERT_TRUE(world.pass_until([&] { return shards_of(world, "a/1") == 4; }, 20s));
+  EXPECT_THAT(a.warnings, Contains(HasSubstr("the number of shards of queue 'orders' cannot be written down")));
 }
 
 TEST(OwnerTrouble, ShardsAreRaisedAndLoweredWhileHostsRun) {

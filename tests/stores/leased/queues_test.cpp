@@ -86,6 +86,13 @@ class LeasedQueuesTest : public ::testing::Test {
   }
   void put(Item item) { ASSERT_TRUE(client_.put_item({.table = kTable, .item = std::move(item)}, soon())); }
   Item at(const std::string& partition, const std::string& sort) { return Place{partition, sort}.key(); }
+  /// All but the number of shards, which whoever sends first has written down.
+  std::vector<Item> stored() {
+    std::vector<Item> items = model_.items(kTable);
+    std::erase_if(items, [](const Item& item) { return Place::of(item).sort == kShardsKey; });
+    return items;
+  }
+
   Item heartbeat(const std::string& host, std::uint64_t ready, std::int64_t shards, Duration age = 1s) {
     Item item = at(std::string(kHosts), host);
     item.emplace(attribute::kCounter, AttributeValue::number(7));
@@ -219,7 +226,7 @@ TEST_F(LeasedQueuesTest, AnIdIsFreeAgainOnceItsMessageIsGoneThoughItsAliasIsTher
   const Item alias = client_.get_item({.table = kTable, .key = alias_place("orders", "A-1").key()}, soon())->item;
   ASSERT_THAT(alias, Not(IsEmpty()));
   ASSERT_TRUE(desk_->remove("orders", "A-1", soon()));
-  EXPECT_THAT(model_.items(kTable), IsEmpty()) << "its alias goes with it";
+  EXPECT_THAT(stored(), IsEmpty()) << "its alias goes with it";
   put(alias);  // whoever removed the message died before the alias
   EXPECT_FALSE(desk_->get("orders", "A-1", soon()));
   send({.id = "A-1", .body = "second"});
@@ -238,12 +245,33 @@ TEST_F(LeasedQueuesTest, AnIdThatLooksMadeIsRefusedWhileTheMessageIsThereThatHas
   EXPECT_EQ(desk_->get("orders", id, soon())->message.body, "theirs");
 }
 
+TEST_F(LeasedQueuesTest, WhoSendsFirstWritesDownHowManyShardsThereAre) {
+  send({.id = {}, .body = "x"});
+  const Item kept = at(ownership_partition("orders", Half::standard), std::string(kShardsKey));
+  const auto item = client_.get_item({.table = kTable, .key = kept}, soon())->item;
+  EXPECT_EQ(number_of(item, attribute::kShards), 4);
+  EXPECT_EQ(number_of(item, attribute::kMostEver), 4);
+  const dynamomq::QueueTable place{"orders", kTable, {}, "eu-west-1"};
+  ShardCount other(client_, clock_, place, 16);
+  EXPECT_EQ(other.settled(soon())->count, 4U);
+  EXPECT_EQ(client_.get_item({.table = kTable, .key = kept}, soon())->item, item);
+}
+
+TEST_F(LeasedQueuesTest, TwoThatSendFirstAtOnceGoByOneNumber) {
+  const dynamomq::QueueTable place{"others", kTable, {}, "eu-west-1"};
+  ShardCount one(client_, clock_, place, 16);
+  ShardCount two(client_, clock_, place, 32);
+  EXPECT_EQ(two.get(soon())->count, 32U) << "nobody has said anything yet";
+  EXPECT_EQ(one.settled(soon())->count, 16U);
+  EXPECT_EQ(two.settled(soon())->count, 16U);
+}
+
 TEST_F(LeasedQueuesTest, AGroupLiesInOneShard) {
   for (int i = 0; i < 20; ++i) {
     send({.id = {}, .body = "x", .group = "g"});
   }
   std::set<std::string> partitions;
-  for (const Item& item : model_.items(kTable)) {
+  for (const Item& item : stored()) {
     partitions.insert(Place::of(item).partition);
   }
   EXPECT_THAT(partitions, SizeIs(1));
@@ -300,7 +328,7 @@ TEST_F(LeasedQueuesTest, WhatMovesKeepsItsIdAndIsFound) {
   }
   const Change removal{.id = id, .action = ChangeAction::remove};
   EXPECT_EQ(desk_->change("orders", std::span(&removal, 1), soon()).front().status, ChangeStatus::applied);
-  EXPECT_THAT(model_.items(kTable), SizeIs(1)) << "no alias is left behind";
+  EXPECT_THAT(stored(), SizeIs(1)) << "no alias is left behind";
 }
 
 TEST_F(LeasedQueuesTest, AMoveCostsSixWriteUnits) {
