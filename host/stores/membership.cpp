@@ -3,6 +3,12 @@
 #include <algorithm>
 
 namespace sluice::queue {
+namespace {
+
+// More than the longest lease; wall clocks may be set to any time.
+constexpr Duration kMostAtOnce = std::chrono::hours(24);
+
+}  // namespace
 
 void Membership::saw(std::span<const Heartbeat> beats, SteadyTime now) {
   for (auto& [host, sight] : hosts_) {
@@ -70,6 +76,18 @@ void Membership::forget_the_dead(SteadyTime now) {
     const Sight& sight = entry.second;
     return !sight.listed && now >= sight.dead_at() + 2 * sight.beat.lease;
   });
+}
+
+// The wall clock is read first: a thread that is held up between the two finds less, and the rest the next time.
+SteadyTime LeaseClock::now() {
+  const Duration wall = clock_.wall_now().time_since_epoch();
+  const SteadyTime steady = clock_.steady_now();
+  const Duration between = wall - steady.time_since_epoch();
+  if (between_ && between > *between_) {
+    ahead_ += std::min(between - *between_, kMostAtOnce);
+  }
+  between_ = between;
+  return steady + ahead_;
 }
 
 bool OwnLease::renewed(SteadyTime began, SteadyTime now) {

@@ -61,6 +61,22 @@ class Membership {
   std::map<std::string, Sight> hosts_;
 };
 
+/// A monotonic clock that goes on while the machine sleeps, as leases do for everybody else: whenever the wall clock has
+/// gained on the machine's monotonic clock, that is added. Not thread-safe.
+class LeaseClock {
+ public:
+  explicit LeaseClock(const Clock& clock) : clock_(clock) {}
+
+  SteadyTime now();
+  /// How far it is ahead of the machine's monotonic clock by now.
+  Duration ahead() const { return ahead_; }
+
+ private:
+  const Clock& clock_;
+  std::optional<Duration> between_;  ///< from the monotonic clock to the wall clock, as was last seen
+  Duration ahead_{};
+};
+
 /// How long a host may rely on its own lease: counted from before the heartbeat that granted it was written, so that it
 /// ends here before it ends for anybody else. Not thread-safe.
 class OwnLease {

@@ -10,8 +10,6 @@
 namespace sluice::queue::leased {
 namespace {
 
-// The clocks of a machine that has slept differ by so much more than before.
-constexpr Duration kSlept = std::chrono::seconds(1);
 // TTL removes the heartbeat of a host that nobody clears up behind.
 constexpr Duration kForgotten = std::chrono::hours(24);
 constexpr Duration kRetry = std::chrono::seconds(1);
@@ -32,36 +30,32 @@ Housekeeper::Housekeeper(Settings settings, dynamo::Client& client, const Clock&
       clock_(clock),
       remarks_(settings_.warn),
       members_(settings_.lease),
+      lease_clock_(clock),
       lease_(settings_.lease) {}
 
-bool Housekeeper::note_sleep() {
-  const Duration between = clock_.wall_now().time_since_epoch() - clock_.steady_now().time_since_epoch();
-  const bool slept = between_clocks_ && between - *between_clocks_ > kSlept;
-  between_clocks_ = between;
-  return slept;
+SteadyTime Housekeeper::lease_now() {
+  const MutexLock lock(state_);
+  return lease_clock_.now();
 }
 
 bool Housekeeper::check_lease() {
-  const SteadyTime now = clock_.steady_now();
-  if (lease_.ends() == SteadyTime::min()) {
-    note_sleep();
+  const SteadyTime now = lease_clock_.now();
+  if (lease_.ends() == SteadyTime::min() || lease_.holds(now)) {
     return !lost_;
   }
-  if (note_sleep()) {
+  if (lease_.holds(now - (lease_clock_.ahead() - ahead_at_beat_))) {
     remarks_.say(
         "the clock of this machine has jumped ahead, or the machine has slept: what this host held of table '" +
             settings_.table + "' counts as lost and is taken anew",
-        now);
-    lease_.gone();
-    lost_ = true;
-  } else if (!lease_.holds(now)) {
+        clock_.steady_now());
+  } else {
     remarks_.say("no heartbeat could be written to table '" + settings_.table +
                      "' for a whole lease: what this host held of it is lost",
-                 now);
-    lease_.gone();
-    lost_ = true;
+                 clock_.steady_now());
   }
-  return !lost_;
+  lease_.gone();
+  lost_ = true;
+  return false;
 }
 
 bool Housekeeper::may_start() {
@@ -69,12 +63,12 @@ bool Housekeeper::may_start() {
   if (!SLUICE_GUARD(leased_two_thirds)) {
     return true;
   }
-  return check_lease() && lease_.may_start(clock_.steady_now());
+  return check_lease() && lease_.may_start(lease_clock_.now());
 }
 
 bool Housekeeper::holds() {
   const MutexLock lock(state_);
-  return check_lease() && lease_.holds(clock_.steady_now());
+  return check_lease() && lease_.holds(lease_clock_.now());
 }
 
 void Housekeeper::lose_all() {
@@ -140,7 +134,8 @@ void Housekeeper::tend(bool wait, Deadline deadline) {
     const MutexLock lock(state_);
     lost = !check_lease();
   }
-  if (lost || clock_.steady_now() >= due_at()) {
+  // Sleep brings the next heartbeat closer.
+  if (lost || clock_.steady_now() >= due_at() || lease_now() >= beat_at_) {
     do_due(deadline);
   }
   turn_.unlock();
@@ -160,8 +155,8 @@ void Housekeeper::do_due(Deadline deadline) {
   if (duties_.empty()) {
     return;
   }
-  if (clock_.steady_now() >= beat_at_ && !beat(deadline)) {
-    beat_at_ = clock_.steady_now() + std::min(kRetry, settings_.lease / 10);
+  if (lease_now() >= beat_at_ && !beat(deadline)) {
+    beat_at_ = lease_now() + std::min(kRetry, settings_.lease / 10);
   }
   // Whom a shard is to go to may have left since the last look.
   const bool closes =
@@ -178,12 +173,21 @@ void Housekeeper::do_due(Deadline deadline) {
   if (!all_over) {
     look_at_ = std::min(look_at_, clock_.steady_now() + kExpecting);
   }
-  due_at_ = std::min({due_at(), beat_at_, look_at_, glance_at_}).time_since_epoch().count();
+  const SteadyTime beat_due = clock_.steady_now() + (beat_at_ - lease_now());
+  due_at_ = std::min({due_at(), beat_due, look_at_, glance_at_}).time_since_epoch().count();
 }
 
-HostBeat Housekeeper::own_beat(SteadyTime now) const {
+std::uint32_t Housekeeper::inherited() const {
+  std::uint32_t most = 0;
+  for (const Duty& duty : duties_) {
+    most = std::max(most, duty.half->inherited());
+  }
+  return most;
+}
+
+HostBeat Housekeeper::own_beat(SteadyTime now, std::uint32_t inherited) const {
   HostBeat own{.beat = {.host = settings_.host, .counter = counter_, .lease = settings_.lease, .leaving = true},
-               .most_out = to_announce_,
+               .most_out = to_announce_ + inherited,
                .bell = bell_};
   for (const Duty& duty : duties_) {
     own.figures.emplace(duty.name, duty.half->figures(now));
@@ -197,34 +201,32 @@ HostBeat Housekeeper::own_beat(SteadyTime now) const {
 
 bool Housekeeper::beat(Deadline deadline) {
   ++counter_;
-  const SteadyTime began = clock_.steady_now();
+  SteadyTime began;
+  Duration ahead{};
   {
     const MutexLock lock(state_);
-    note_sleep();
+    began = lease_clock_.now();
+    ahead = lease_clock_.ahead();
   }
-  const HostBeat own = own_beat(began);
+  const std::uint32_t inherits = inherited();
+  const HostBeat own = own_beat(clock_.steady_now(), inherits);
   dynamo::PutItemRequest request;
   request.table = settings_.table;
   request.item = encode_beat(own, clock_.wall_now(), clock_.wall_now() + kForgotten);
   if (!declared_dead_) {
     demand_not_ended(request);
   }
-  const auto written = client_.put_item(request, deadline.earlier(Deadline::at(began + settings_.lease / 3)));
+  const auto written = client_.put_item(request, deadline.earlier(Deadline::after(clock_, settings_.lease / 3)));
   if (!written && written.error().kind == dynamo::ErrorKind::conditional_check_failed) {
     lose_to_a_mark();
     return false;
   }
   bool lost = false;
-  {
+  if (written) {
     const MutexLock lock(state_);
-    const bool usable = !note_sleep();
-    if (!written || !usable) {
-      lost = !usable;
-      lost_ = lost_ || lost;
-    } else {
-      lost = !lease_.renewed(began, clock_.steady_now());
-      lost_ = lost_ || lost;
-    }
+    lost = !lease_.renewed(began, lease_clock_.now());
+    lost_ = lost_ || lost;
+    ahead_at_beat_ = ahead;
   }
   if (lost) {
     lose_all();
@@ -234,7 +236,8 @@ bool Housekeeper::beat(Deadline deadline) {
     return false;
   }
   declared_dead_ = false;
-  announced_ = own.most_out;
+  announced_ = to_announce_;
+  announced_inherited_ = inherits;
   beat_at_ = began + settings_.lease / 3;
   return true;
 }
@@ -254,13 +257,13 @@ void Housekeeper::lose_to_a_mark() {
   lose_all();
 }
 
-bool Housekeeper::announce(std::uint32_t most_out, Deadline deadline) {
-  if (most_out <= announced_) {
+bool Housekeeper::announce(std::uint32_t most_out, std::uint32_t inherited, Deadline deadline) {
+  if (most_out <= may_have_out(inherited)) {
     return true;
   }
   const MutexLock lock(turn_);
   to_announce_ = std::max(to_announce_, power_of_two_from(most_out));
-  return most_out <= announced_ || beat(deadline);
+  return most_out <= may_have_out(inherited) || (beat(deadline) && most_out <= may_have_out(inherited));
 }
 
 bool Housekeeper::listen_at(const std::string& bell, Deadline deadline) {

@@ -49,6 +49,8 @@ class HalfDuty {
   /// Something has been handed out a short time ago.
   virtual bool busy(SteadyTime now) const = 0;
   virtual bool owns_any() const = 0;
+  /// How many of a shard at most wait that whoever had it before may have had at work.
+  virtual std::uint32_t inherited() const = 0;
   virtual OwnerFigures figures(SteadyTime now) const = 0;
 };
 
@@ -95,9 +97,13 @@ class Housekeeper {
   /// Something may be handed out, and what this host holds is its own.
   bool may_start();
   bool holds();
-  /// So much is to be out of a shard at most. True: everybody can know it, so that it may be.
-  bool announce(std::uint32_t most_out, Deadline deadline);
-  std::uint32_t announced() const { return announced_; }
+  /// So much is to be out of a shard at most, beside what it has inherited and not begun with. True: everybody can know
+  /// it, so that it may be.
+  bool announce(std::uint32_t most_out, std::uint32_t inherited, Deadline deadline);
+  /// How much may be out of a shard that has inherited so much, as everybody can know.
+  std::uint32_t may_have_out(std::uint32_t inherited) const {
+    return inherited <= announced_inherited_ ? announced_.load() : 0;
+  }
   /// Where this host listens for rings, as its heartbeats say from now on; empty: nowhere. False: the one that was to
   /// tell it at once could not be written.
   bool listen_at(const std::string& bell, Deadline deadline);
@@ -113,18 +119,19 @@ class Housekeeper {
     SteadyTime counted_at{};  ///< since then the number of shards is what it is
   };
 
-  /// True: nothing tells for how long this host has slept.
-  bool note_sleep() SLUICE_REQUIRES(state_);
-  /// The lease has gone, by its time or because this host has slept.
+  /// False: the lease has gone.
   bool check_lease() SLUICE_REQUIRES(state_);
+  SteadyTime lease_now();
   void lose_all() SLUICE_REQUIRES(turn_);
   void do_due(Deadline deadline) SLUICE_REQUIRES(turn_);
   bool beat(Deadline deadline) SLUICE_REQUIRES(turn_);
   void lose_to_a_mark() SLUICE_REQUIRES(turn_);
-  HostBeat own_beat(SteadyTime now) const SLUICE_REQUIRES(turn_);
+  HostBeat own_beat(SteadyTime now, std::uint32_t inherited) const SLUICE_REQUIRES(turn_);
+  std::uint32_t inherited() const SLUICE_REQUIRES(turn_);
   void glance(Deadline deadline) SLUICE_REQUIRES(turn_);
   void look(Deadline deadline) SLUICE_REQUIRES(turn_);
-  bool look_at(Duty& duty, Deadline deadline) SLUICE_REQUIRES(turn_);
+  /// Whom the plan gives what. The heartbeats were asked for at `asked`, after the page was there.
+  bool look_at(Duty& duty, const OwnershipPage& page, SteadyTime asked, Deadline deadline) SLUICE_REQUIRES(turn_);
   std::optional<OwnershipPage> read_ownership(Duty& duty, Deadline deadline) SLUICE_REQUIRES(turn_);
   /// False: somebody else has just done so.
   bool write_numbers(const Duty& duty, OwnershipPage& page, Deadline deadline) SLUICE_REQUIRES(turn_);
@@ -157,7 +164,7 @@ class Housekeeper {
   std::string seen_ SLUICE_GUARDED_BY(turn_);                       ///< who works on what, as a text to be compared
   std::int64_t counter_ SLUICE_GUARDED_BY(turn_) = 0;
   bool declared_dead_ SLUICE_GUARDED_BY(turn_) = false;  ///< by somebody else, since the last heartbeat
-  SteadyTime beat_at_ SLUICE_GUARDED_BY(turn_){};
+  SteadyTime beat_at_ SLUICE_GUARDED_BY(turn_){};  ///< on the lease's clock
   SteadyTime look_at_ SLUICE_GUARDED_BY(turn_){};
   SteadyTime glance_at_ SLUICE_GUARDED_BY(turn_){};
   std::uint32_t to_announce_ SLUICE_GUARDED_BY(turn_) = kFirstOut;
@@ -165,11 +172,13 @@ class Housekeeper {
 
   mutable Mutex state_;
   // Guarded by state_.
+  LeaseClock lease_clock_ SLUICE_GUARDED_BY(state_);
   OwnLease lease_ SLUICE_GUARDED_BY(state_);
-  std::optional<Duration> between_clocks_ SLUICE_GUARDED_BY(state_);
-  bool lost_ SLUICE_GUARDED_BY(state_) = false;  ///< the lease has gone, and the halves have not been told yet
+  Duration ahead_at_beat_ SLUICE_GUARDED_BY(state_){};  ///< what the lease's clock was ahead when the lease began
+  bool lost_ SLUICE_GUARDED_BY(state_) = false;         ///< the lease has gone, and the halves have not been told yet
 
   std::atomic<std::uint32_t> announced_ = 0;
+  std::atomic<std::uint32_t> announced_inherited_ = 0;
   std::atomic<SteadyTime::rep> due_at_ = 0;
 };
 

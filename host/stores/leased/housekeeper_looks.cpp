@@ -56,11 +56,20 @@ void Housekeeper::glance(Deadline deadline) {
   }
 }
 
+// Who owns what is read before who lives: a host that wakes up in between, and takes what was its own anew, has changed
+// the items by then, so that what is written here is refused. For the same reason a host counts as dead only if it was
+// so when its heartbeat was asked for.
 void Housekeeper::look(Deadline deadline) {
   if (!holds()) {
     look_at_ = clock_.steady_now() + kExpecting;
     return;
   }
+  std::vector<std::optional<OwnershipPage>> pages;
+  pages.reserve(duties_.size());
+  for (Duty& duty : duties_) {
+    pages.push_back(read_ownership(duty, deadline));
+  }
+  const SteadyTime asked = clock_.steady_now();
   const auto beats = read_beats(true, deadline);
   if (!beats) {
     look_at_ = clock_.steady_now() + kExpecting;
@@ -70,8 +79,9 @@ void Housekeeper::look(Deadline deadline) {
   seen_ = roll_of(*beats);
   owners_.clear();
   bool soon = false;
-  for (Duty& duty : duties_) {
-    soon = !look_at(duty, deadline) || duty.half->expects() || soon;
+  for (std::size_t i = 0; i < duties_.size(); ++i) {
+    Duty& duty = duties_[i];
+    soon = !pages[i] || !look_at(duty, *pages[i], asked, deadline) || duty.half->expects() || soon;
   }
   clear_up(deadline);
   const SteadyTime now = clock_.steady_now();
@@ -167,24 +177,23 @@ std::uint32_t Housekeeper::learn_numbers(Duty& duty, const OwnershipPage& page) 
 }
 
 // False: something did not go as it should, so that it is worth another look.
-bool Housekeeper::look_at(Duty& duty, Deadline deadline) {
-  const auto page = read_ownership(duty, deadline);
-  if (!page || !holds()) {
+bool Housekeeper::look_at(Duty& duty, const OwnershipPage& page, SteadyTime asked, Deadline deadline) {
+  if (!holds()) {
     return false;
   }
-  const std::uint32_t shards = learn_numbers(duty, *page);
+  const std::uint32_t shards = learn_numbers(duty, page);
   std::vector<Ownership> read;
   for (std::uint32_t shard = 0; shard < shards; ++shard) {
-    const auto row = page->rows.find(shard);
-    read.push_back(row == page->rows.end() ? Ownership{.shard = shard} : row->second.value);
+    const auto row = page.rows.find(shard);
+    read.push_back(row == page.rows.end() ? Ownership{.shard = shard} : row->second.value);
     owners_.insert(read.back().owner);
   }
   const SteadyTime now = clock_.steady_now();
-  const auto moves = duty.half->look(read, duty.numbers.count, members_, now);
-  bool well = write_moves(duty, moves, *page, false, deadline);
+  const auto moves = duty.half->look(read, duty.numbers.count, members_, asked);
+  bool well = write_moves(duty, moves, page, false, deadline);
   if (shards > duty.numbers.count && now >= duty.counted_at + kSendersLearn) {
     if (const auto move = duty.half->retirement(shards - 1, now)) {
-      static_cast<void>(write_moves(duty, {*move}, *page, true, deadline));
+      static_cast<void>(write_moves(duty, {*move}, page, true, deadline));
       well = false;  // there may be another one before it
     }
   }
@@ -195,11 +204,20 @@ std::uint32_t Housekeeper::suspects_of(const ShardKeeper::Move& move) const {
   if (move.after.clean) {
     return 0;
   }
+  std::uint32_t most = 0;
   if (move.before.owner == settings_.host) {
-    return announced_;
+    most = announced_ + announced_inherited_;
+  } else if (const auto beat = beats_.find(move.before.owner); beat != beats_.end()) {
+    most = beat->second.most_out;
   }
-  const auto beat = beats_.find(move.before.owner);
-  return beat == beats_.end() || beat->second.most_out == 0 ? kUnknownOut : beat->second.most_out;
+  if (most > 0 && move.before.clean) {
+    return most;
+  }
+  // Nobody can tell what owners had before this one, who may have ended before he announced it.
+  for (const auto& [host, known] : beats_) {
+    most = std::max(most, known.most_out);
+  }
+  return std::max(most, kUnknownOut);
 }
 
 bool Housekeeper::write_moves(Duty& duty, const std::vector<ShardKeeper::Move>& moves, const OwnershipPage& read,

@@ -81,12 +81,15 @@ Result<Claimed> OwnedHalf::claim(std::uint32_t source, const ClaimRequest& reque
     most = std::max<std::size_t>(1, most);
   }
   std::size_t out = 0;
+  std::uint32_t inherited = 0;
   {
     const MutexLock lock(mutex_);
     out = book_.most_out();
+    inherited = static_cast<std::uint32_t>(book_.most_inherited());
   }
-  if (!housekeeper_.announce(static_cast<std::uint32_t>(out + most), deadline)) {
-    most = housekeeper_.announced() > out ? housekeeper_.announced() - out : 0;
+  if (!housekeeper_.announce(static_cast<std::uint32_t>(out + most), inherited, deadline)) {
+    const std::uint32_t may = housekeeper_.may_have_out(inherited);
+    most = may > out ? may - out : 0;
   }
   const bool may_start = housekeeper_.may_start();
   Claimed claimed;
@@ -147,7 +150,7 @@ std::vector<OwnedHalf::Job> OwnedHalf::next_jobs(const ClaimRequest& request, st
       from = shards_.begin();
     }
     auto& [number, shard] = *from;
-    if (shard.closing) {
+    if (shard.closing || shard.reader.paused(now.steady)) {
       continue;
     }
     if (strict && !shard.holds_read) {
@@ -251,6 +254,9 @@ void OwnedHalf::page_read(const Job& job, dynamo::Page page) {
   found->second.reader.done(order, answer, now.steady);
   if (const auto swept = found->second.reader.take_swept()) {
     book_.swept(job.shard, *swept);
+    if (!found->second.reader.behind()) {
+      book_.read_wholly(job.shard);
+    }
   }
 }
 

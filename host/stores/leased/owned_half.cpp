@@ -112,7 +112,7 @@ void OwnedHalf::follow_keeper(std::span<const Ownership> read, SteadyTime now, N
     } else if (found->second.closing && !closing) {
       // It stays after all: what was dropped is read anew.
       found->second = Shard{.reader = ShardReader(now, true), .number = ++taken_};
-      book_.take_shard(shard, 0, WallTime{});
+      book_.reopen_shard(shard);
       continue;
     }
     if (closing) {
@@ -146,9 +146,9 @@ void OwnedHalf::moved(const ShardKeeper::Move& move, std::uint32_t suspects, Ste
     const bool has = keeper_.keeping(shard) != ShardKeeper::Keeping::none;
     if (has && !had) {
       if (suspects > 0) {
-        remarks_.say("shard " + std::to_string(shard) + " of '" + name_ + "' was not handed over by '" +
-                         move.before.owner + "': up to " + std::to_string(suspects) +
-                         " messages of it may have been at work and run alone",
+        const std::string by = move.before.owner.empty() ? "its last owner" : "'" + move.before.owner + "'";
+        remarks_.say("shard " + std::to_string(shard) + " of '" + name_ + "' was not handed over by " + by +
+                         ": up to " + std::to_string(suspects) + " messages of it may have been at work and run alone",
                      now);
       }
       gain(shard, suspects, move.before.epoch > 0 || !move.after.clean, now, news);
@@ -165,6 +165,7 @@ std::vector<ShardKeeper::Move> OwnedHalf::hand_overs() {
   for (const auto& [number, shard] : shards_) {
     if (shard.closing && book_.out_of(number) == 0) {
       moves.push_back(keeper_.hand_over(number));
+      moves.back().after.clean = book_.inherited(number) == 0;
     }
   }
   return moves;
@@ -205,6 +206,11 @@ bool OwnedHalf::busy(SteadyTime now) const {
 bool OwnedHalf::owns_any() const {
   const MutexLock lock(mutex_);
   return !shards_.empty();
+}
+
+std::uint32_t OwnedHalf::inherited() const {
+  const MutexLock lock(mutex_);
+  return static_cast<std::uint32_t>(book_.most_inherited());
 }
 
 OwnerFigures OwnedHalf::figures(SteadyTime now) const {

@@ -71,6 +71,7 @@ class OwnedHalf final : public HalfDuty {
   bool expects() const override;
   bool busy(SteadyTime now) const override;
   bool owns_any() const override;
+  std::uint32_t inherited() const override;
   OwnerFigures figures(SteadyTime now) const override;
 
  private:

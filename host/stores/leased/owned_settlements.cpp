@@ -74,6 +74,10 @@ void OwnedHalf::ended(std::int64_t locator, const Completion& completion, const 
     if (!out.lost) {
       book_.returned(out.spot, {.kind = Return::Kind::unknown, .version = out.held.version}, now.wall, now.steady);
     }
+    // It may be a dead letter by now, for which its group waits.
+    if (const auto shard = shards_.find(out.spot.first); shard != shards_.end()) {
+      shard->second.holds_read = false;
+    }
     return;
   }
   const Return what = return_of(out, completion, now);

@@ -4,7 +4,6 @@
 #include <iterator>
 
 #include "base/assert.hpp"
-#include "base/guard.hpp"
 
 namespace sluice::queue::leased {
 namespace {
@@ -44,13 +43,6 @@ std::size_t bytes_of_item(const dynamo::Item& item) {
 
 }  // namespace
 
-void ShardBook::take_shard(std::uint32_t shard, std::size_t suspects, WallTime until) {
-  Shard& taken = shards_[shard];
-  taken.open = true;
-  taken.suspects_left.fill(SLUICE_GUARD(leased_suspects) ? suspects : 0);
-  taken.inherited_until = until;
-}
-
 void ShardBook::close_shard(std::uint32_t shard) {
   const auto closed = shards_.find(shard);
   if (closed == shards_.end()) {
@@ -60,6 +52,9 @@ void ShardBook::close_shard(std::uint32_t shard) {
   for (auto found = entries_.lower_bound({shard, {}}); found != entries_.end() && found->first.first == shard;) {
     const auto next = std::next(found);
     if (!found->second.out) {
+      // Should it stay after all, this one takes a place again: that nothing concerns it is not remembered.
+      std::size_t& left = closed->second.suspects_left[found->second.priority()];
+      left += found->second.known && left > 0 ? 1 : 0;
       erase(found);
     }
     found = next;
@@ -215,14 +210,6 @@ void ShardBook::wake(WallTime now) {
   }
 }
 
-bool ShardBook::is_suspect(const Entry& entry) const {
-  if (entry.candidate.suspect || entry.candidate.received) {
-    return true;
-  }
-  const Shard& shard = shards_.at(entry.shard);
-  return !entry.known && shard.suspects_left[entry.priority()] > 0 && entry.candidate.due <= shard.inherited_until;
-}
-
 std::vector<ShardBook::Taken> ShardBook::take(const Wanted& wanted, WallTime now) {
   std::vector<Taken> taken;
   std::size_t bytes = 0;
@@ -235,9 +222,9 @@ std::vector<ShardBook::Taken> ShardBook::take(const Wanted& wanted, WallTime now
     }
     Entry& entry = entries_.at(turn->spot);
     const bool suspect = is_suspect(entry);
-    if (std::size_t& left = shards_.at(entry.shard).suspects_left[entry.priority()];
-        suspect && left > 0 && !entry.candidate.suspect && !entry.candidate.received) {
-      --left;
+    entry.placed = suspect && !entry.candidate.suspect && !entry.candidate.received;
+    if (entry.placed) {
+      --shards_.at(entry.shard).suspects_left[entry.priority()];
     }
     go(entry, now);
     bytes += entry.bytes;
@@ -278,6 +265,7 @@ void ShardBook::returned(const Spot& spot, const Return& what, WallTime now, Ste
   const std::string name = lined ? line_of(entry) : std::string();
   if (what.kind == Return::Kind::unknown) {
     unswept_.insert(entry.shard);
+    shards_.at(entry.shard).suspects_left[entry.priority()] += entry.placed ? 1 : 0;  // it may be the same once more
     if (lined && strict()) {
       lines_[name].doubt = Line::Doubt::waits;
       lines_[name].doubtful_shard = entry.shard;
@@ -298,6 +286,7 @@ void ShardBook::returned(const Spot& spot, const Return& what, WallTime now, Ste
     --lines_[name].out;
   }
   entry.known = true;
+  entry.placed = false;
   entry.seen_at = at;
   entry.candidate.version = what.version;
   entry.candidate.not_before = what.not_before;

@@ -28,6 +28,7 @@ struct Entry {
   std::size_t bytes = 0;
   bool out = false;
   bool known = false;    ///< it has come back to this host: nothing that was before concerns it
+  bool placed = false;   ///< it has gone out as one of the first that an owner who died may have had
   SteadyTime seen_at{};  ///< when the read began that last found it, or it came back
   bool timed = false;    ///< it waits for its time
   bool counted = false;  ///< among what can be handed out
@@ -69,6 +70,15 @@ class ShardBook {
   /// A shard is this host's. What lies there may have been in the hands of an owner who died: of each priority the
   /// first `suspects` that were due by `until`. 0: none.
   void take_shard(std::uint32_t shard, std::size_t suspects, WallTime until);
+  /// One that was closed stays after all: what was dropped is read anew.
+  void reopen_shard(std::uint32_t shard);
+  /// All that was due when it was taken has been read.
+  void read_wholly(std::uint32_t shard);
+  /// So many of each priority at most wait in it that an owner who died may have had; they would be suspects of whoever
+  /// had it next, too.
+  std::size_t inherited(std::uint32_t shard) const;
+  /// The same of whichever shard has most.
+  std::size_t most_inherited() const;
   /// Nothing more goes out of it.
   void close_shard(std::uint32_t shard);
   /// It is not this host's any more; returns what is out of it.
@@ -168,6 +178,7 @@ class ShardBook {
   void erase(Entries::iterator found);
   void go(Entry& entry, WallTime now);
   bool is_suspect(const Entry& entry) const;
+  static bool is_inherited(const Entry& entry, const Shard& shard);
   bool is_stale(const Spot& spot, const Candidate& candidate, const Sight& sight) const;
   void keep_bounds();
   void cut_longest_line();

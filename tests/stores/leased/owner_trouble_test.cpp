@@ -72,6 +72,53 @@ TEST(OwnerTrouble, TwoHostsOfOneNameAreTwo) {
   EXPECT_EQ(shards_of(world, "a/11111111"), 4);
 }
 
+// A claim that asked again at once would ask without end: nothing here takes any time.
+TEST(OwnerTrouble, HeldGroupsThatCannotBeReadAreAskedForAfterAPause) {
+  OwnerWorld world({.shards = 2});
+  OwnerHost& a = world.add("a/1");
+  world.pass(2s);
+  world.send(4, 100, {}, "g");
+  int asked = 0;
+  world.model.inject(
+      model::Fault::refuse,
+      [&](const std::string& operation, const std::string&) {
+        if (operation == "Query" && ++asked % 1000 == 0) {
+          world.clock.advance(10s);  // ends a claim that does so
+        }
+        return operation == "Query";
+      },
+      1'000'000);
+  EXPECT_THAT(a.claim(10, {.order = queue::Order::group}), IsEmpty());
+  EXPECT_LE(asked, 100);
+  world.model.clear_faults();
+  ASSERT_TRUE(world.pass_until([&] { return !a.claim(10, {.order = queue::Order::group}).empty(); }, 5s));
+}
+
+// As after an answer that was lost: the dead letter is there, and its owner cannot know it.
+TEST(OwnerTrouble, AGroupWaitsForADeadLetterThatItsOwnerDoesNotKnowOf) {
+  OwnerWorld world({.shards = 1});
+  OwnerHost& a = world.add("a/1");
+  world.send(2, 100, {}, "g");
+  const auto claimed = a.claim(10, {.order = queue::Order::group});
+  ASSERT_THAT(claimed, SizeIs(1));
+  const auto items = world.messages();
+  for (const auto& item : items) {
+    if (leased::Candidate::of(item).id == claimed.front().message.id) {
+      world.remove(leased::Place::of(item).key());
+    }
+  }
+  auto hold = leased::hold_place(kOwnersQueue, 0, "g").key();
+  hold.emplace(std::string(leased::attribute::kGroup), "g");
+  world.put(std::move(hold));
+  EXPECT_EQ(a.settle(claimed.front(), CompletionAction::remove).status, queue::SettleStatus::lost);
+  for (Duration passed{}; passed < 40s; passed += 100ms) {
+    world.clock.advance(100ms);
+    EXPECT_THAT(a.claim(10, {.order = queue::Order::group}), IsEmpty());
+  }
+  world.remove(leased::hold_place(kOwnersQueue, 0, "g").key());
+  ASSERT_TRUE(world.pass_until([&] { return !a.claim(10, {.order = queue::Order::group}).empty(); }, 40s));
+}
+
 TEST(OwnerTrouble, AThrottledShardDelaysNoOther) {
   WorldPlan plan{.shards = 2};
   OwnerWorld world(plan);

@@ -60,6 +60,7 @@ class MachineWire final : public dynamo::HttpTransport {
 
   void send(dynamo::HttpRequest request, Deadline deadline, Callback done) override {
     if (cut_) {
+      ++in_vain_;
       return done(dynamo::Error(dynamo::ErrorKind::transport, "there is no way to the table"));
     }
     if (before_) {
@@ -68,11 +69,14 @@ class MachineWire final : public dynamo::HttpTransport {
     next_.send(std::move(request), deadline, std::move(done));
   }
   void cut(bool so) { cut_ = so; }
+  /// Requests that found no way.
+  std::uint64_t in_vain() const { return in_vain_; }
   void before(std::function<void(const dynamo::HttpRequest&)> hook) { before_ = std::move(hook); }
 
  private:
   dynamo::HttpTransport& next_;
   bool cut_ = false;
+  std::uint64_t in_vain_ = 0;
   std::function<void(const dynamo::HttpRequest&)> before_;
 };
 

@@ -189,6 +189,62 @@ TEST_F(ShardBookTest, TheFirstOfAShardThatWasNotHandedOverAreSuspects) {
   EXPECT_THAT(take(), ElementsAre("3"));
 }
 
+TEST_F(ShardBookTest, WhatWaitedForALaterTimeIsNoSuspectAndTakesNoPlace) {
+  book_.lose_shard(0);
+  book_.take_shard(0, 1, wall(50s));
+  auto retried = item("1", 1s);
+  retried["n"] = dynamo::AttributeValue::number(wall(60s).time_since_epoch() / 1ms);
+  admit(retried);
+  admit(item("2", 2s));
+  EXPECT_THAT(take(1), ElementsAre("1"));
+  EXPECT_THAT(take(1), ElementsAre("2?"));
+}
+
+TEST_F(ShardBookTest, ASuspectThatIsReadAnewTakesNoSecondPlace) {
+  book_.lose_shard(0);
+  book_.take_shard(0, 2, wall(50s));
+  const auto first = item("1", 1s);
+  admit(first);
+  admit(item("2", 2s));
+  EXPECT_THAT(take(1), ElementsAre("1?"));
+  book_.returned({0, sorts_.at("1")}, {.kind = Return::Kind::unknown, .version = 1}, wall(100s), steady(100s));
+  admit(first, 110s);
+  EXPECT_THAT(take(1), ElementsAre("1?"));
+  EXPECT_THAT(take(1), ElementsAre("2?"));
+}
+
+TEST_F(ShardBookTest, WhatIsInheritedEndsWithTheLastOfIt) {
+  book_.lose_shard(0);
+  book_.take_shard(0, 5, wall(50s));
+  admit(item("1", 1s));
+  admit(item("9", 90s));
+  book_.read_wholly(0);
+  EXPECT_EQ(book_.inherited(0), 5U);
+  EXPECT_THAT(take(1), ElementsAre("1?"));
+  book_.read_wholly(0);
+  EXPECT_EQ(book_.most_inherited(), 4U) << "what became of it may not be known, so that it comes again";
+  done("1");
+  book_.read_wholly(0);
+  EXPECT_EQ(book_.most_inherited(), 0U);
+}
+
+TEST_F(ShardBookTest, AShardThatStaysAfterAllKeepsItsSuspects) {
+  book_.lose_shard(0);
+  book_.take_shard(0, 2, wall(50s));
+  const auto first = item("1", 1s);
+  const auto second = item("2", 2s);
+  admit(first);
+  admit(second);
+  EXPECT_THAT(take(1), ElementsAre("1?"));
+  back("1");
+  book_.close_shard(0);
+  book_.reopen_shard(0);
+  admit(first, 110s);
+  admit(second, 110s);
+  EXPECT_THAT(take(1), ElementsAre("1?")) << "that it came back is not remembered";
+  EXPECT_THAT(take(1), ElementsAre("2?"));
+}
+
 TEST_F(ShardBookTest, AClaimEndsWithTheMessageThatGoesBeyondItsBytes) {
   for (const char* id : {"1", "2", "3"}) {
     admit(item(id, std::chrono::seconds(id[0] - '0')));

@@ -1,0 +1,122 @@
+// What owners who died may have had at work stays suspect, through however many hands its shard goes.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "host/stores/leased/leased_schema.hpp"
+#include "tests/stores/leased/owner_world.hpp"
+
+namespace sluice::test {
+namespace {
+
+using queue::CompletionAction;
+using queue::Delivery;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+std::size_t shards_of(OwnerWorld& world, const OwnerHost& host) {
+  const auto owners = world.owners();
+  return static_cast<std::size_t>(
+      std::count_if(owners.begin(), owners.end(), [&](const auto& owner) { return owner.second == host.name; }));
+}
+
+bool takes(OwnerWorld& world, const OwnerHost& host, std::size_t shards) {
+  return world.pass_until([&] { return shards_of(world, host) == shards; }, 25s);
+}
+
+std::int64_t announced(OwnerWorld& world, const OwnerHost& host) {
+  const auto beat = world.item(std::string(queue::leased::kHosts), host.name);
+  return beat ? queue::leased::number_of(*beat, queue::leased::attribute::kMostInFlight).value_or(0) : 0;
+}
+
+/// Removes all there is, and returns how many of it came as suspects.
+std::size_t suspects_among(OwnerWorld& world, OwnerHost& host) {
+  std::size_t suspects = 0;
+  for (int round = 0; round < 300; ++round) {
+    for (const Delivery& delivery : host.claim(5)) {
+      suspects += delivery.suspect ? 1U : 0U;
+      host.settle(delivery, CompletionAction::remove);
+    }
+    world.pass(100ms);
+  }
+  return suspects;
+}
+
+TEST(OwnerInheritance, WhatANewOwnerHasNotBegunWithTakesNobodysPlaceAtTheNextCrash) {
+  OwnerWorld world({.shards = 1});
+  OwnerHost& a = world.add("a/1");
+  world.send(200);
+  ASSERT_THAT(a.claim(200), SizeIs(200));
+  EXPECT_EQ(announced(world, a), 256);
+  a.kill();
+  OwnerHost& b = world.add("b/1");
+  ASSERT_TRUE(takes(world, b, 1));
+  world.clock.advance(1s);
+  world.send(60);
+  EXPECT_THAT(b.claim(60, {}, false), SizeIs(60)) << "they come before all suspects where none of those may";
+  EXPECT_EQ(announced(world, b), 256 + 64);
+  b.kill();
+  OwnerHost& c = world.add("c/1");
+  ASSERT_TRUE(takes(world, c, 1));
+  EXPECT_EQ(suspects_among(world, c), 260U);
+}
+
+TEST(OwnerInheritance, OnceItIsWorkedOffNothingIsAnnouncedOfIt) {
+  OwnerWorld world({.shards = 1});
+  OwnerHost& a = world.add("a/1");
+  world.send(10);
+  ASSERT_THAT(a.claim(10), SizeIs(10));
+  a.kill();
+  OwnerHost& b = world.add("b/1");
+  ASSERT_TRUE(takes(world, b, 1));
+  const auto first = b.claim(10);
+  ASSERT_THAT(first, SizeIs(1));
+  EXPECT_EQ(announced(world, b), 16 + 16);
+  EXPECT_EQ(suspects_among(world, b), 9U);
+  for (Duration passed{}; passed < 45s; passed += 100ms) {
+    b.claim(1);
+    world.clock.advance(100ms);
+  }
+  EXPECT_EQ(announced(world, b), 16 + 6) << "one is out still";
+  b.settle(first.front(), CompletionAction::remove);
+  for (Duration passed{}; passed < 45s; passed += 100ms) {
+    b.claim(1);
+    world.clock.advance(100ms);
+  }
+  EXPECT_EQ(announced(world, b), 16);
+}
+
+TEST(OwnerInheritance, AShardIsHandedOverWithItsSuspects) {
+  OwnerWorld world({.shards = 2});
+  OwnerHost& a = world.add("a/1");
+  world.send(10, 100, {}, {}, 0);
+  world.send(10, 100, {}, {}, 1);
+  ASSERT_THAT(a.claim(20), SizeIs(20));
+  a.kill();
+  OwnerHost& b = world.add("b/1");
+  ASSERT_TRUE(takes(world, b, 2));
+  OwnerHost& c = world.add("c/1");
+  ASSERT_TRUE(takes(world, c, 1));
+  EXPECT_EQ(suspects_among(world, c), 10U);
+  EXPECT_EQ(suspects_among(world, b), 10U);
+}
+
+TEST(OwnerInheritance, AShardThatIsGivenUpWithItsSuspectsIsTakenWithThem) {
+  OwnerWorld world({.shards = 1});
+  OwnerHost& a = world.add("a/1");
+  world.send(10);
+  ASSERT_THAT(a.claim(10), SizeIs(10));
+  a.kill();
+  OwnerHost& b = world.add("b/1");
+  ASSERT_TRUE(takes(world, b, 1));
+  b.stop();
+  b.kill();
+  OwnerHost& c = world.add("c/1");
+  ASSERT_TRUE(takes(world, c, 1));
+  EXPECT_EQ(suspects_among(world, c), 10U);
+}
+
+}  // namespace
+}  // namespace sluice::test
