@@ -61,8 +61,8 @@ class Membership {
   std::map<std::string, Sight> hosts_;
 };
 
-/// A monotonic clock that goes on while the machine sleeps, as leases do for everybody else: whenever the wall clock has
-/// gained on the machine's monotonic clock, that is added. Not thread-safe.
+/// A monotonic clock that goes on while the machine sleeps, as leases do for everybody else: whenever the wall clock
+/// has gained on the machine's monotonic clock, that is added. Not thread-safe.
 class LeaseClock {
  public:
   explicit LeaseClock(const Clock& clock) : clock_(clock) {}

@@ -150,7 +150,7 @@ std::vector<OwnedHalf::Job> OwnedHalf::next_jobs(const ClaimRequest& request, st
       from = shards_.begin();
     }
     auto& [number, shard] = *from;
-    if (shard.closing || shard.reader.paused(now.steady)) {
+    if (shard.closing || shard.reader.pauses(now.steady)) {
       continue;
     }
     if (strict && !shard.holds_read) {

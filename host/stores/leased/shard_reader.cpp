@@ -59,7 +59,7 @@ void ShardReader::sweep_by(SteadyTime time) {
 std::optional<SteadyTime> ShardReader::take_swept() { return std::exchange(swept_, std::nullopt); }
 
 std::optional<ReadOrder> ShardReader::next(const Known& known, dynamomq::Moment now) {
-  if (paused(now.steady)) {
+  if (pauses(now.steady)) {
     return std::nullopt;
   }
   const bool few = known.bytes <= kFewBytes && now.steady >= narrow_until_ && !behind() && !looking_;

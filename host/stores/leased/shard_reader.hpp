@@ -77,8 +77,7 @@ class ShardReader {
   void done(const ReadOrder& order, const ReadAnswer& answer, SteadyTime now);
   /// It is tried again after a pause.
   void failed(SteadyTime now);
-  /// In that pause nothing else of the shard is worth a try either.
-  bool paused(SteadyTime now) const { return now < paused_until_; }
+  bool pauses(SteadyTime now) const { return now < paused_until_; }
 
   /// Something may have come.
   void rung(SteadyTime now);

@@ -66,18 +66,25 @@ class MachineWire final : public dynamo::HttpTransport {
     if (before_) {
       before_(request);
     }
+    const std::optional<dynamo::HttpRequest> sent = after_ ? std::optional(request) : std::nullopt;
     next_.send(std::move(request), deadline, std::move(done));
+    if (after_ && sent) {
+      after_(*sent);
+    }
   }
   void cut(bool so) { cut_ = so; }
   /// Requests that found no way.
   std::uint64_t in_vain() const { return in_vain_; }
   void before(std::function<void(const dynamo::HttpRequest&)> hook) { before_ = std::move(hook); }
+  /// While an answer is on its way back.
+  void after(std::function<void(const dynamo::HttpRequest&)> hook) { after_ = std::move(hook); }
 
  private:
   dynamo::HttpTransport& next_;
   bool cut_ = false;
   std::uint64_t in_vain_ = 0;
   std::function<void(const dynamo::HttpRequest&)> before_;
+  std::function<void(const dynamo::HttpRequest&)> after_;
 };
 
 /// One process that works on the queue, on the thread of whoever calls it: the product's own source, writer and
