@@ -135,7 +135,7 @@ std::optional<HostBeat> decode_beat(const Item& item) {
 }
 
 std::optional<dynamo::PutItemRequest> ended_beat(const std::string& table, Item item, bool settled) {
-  const auto counter = number_of(item, attribute::kCounter);
+  const auto counter = dynamo::whole_number(item, attribute::kCounter);
   if (!counter || item.contains(attribute::kEnded)) {
     return std::nullopt;
   }
