@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "dynamo/item_reading.hpp"
 #include "host/stores/leased/leased_schema.hpp"
 #include "tests/stores/leased/owner_world.hpp"
 
@@ -28,7 +29,7 @@ bool takes(OwnerWorld& world, const OwnerHost& host, std::size_t shards) {
 
 std::int64_t announced(OwnerWorld& world, const OwnerHost& host) {
   const auto beat = world.item(std::string(queue::leased::kHosts), host.name);
-  return beat ? queue::leased::number_of(*beat, queue::leased::attribute::kMostInFlight).value_or(0) : 0;
+  return beat ? dynamo::whole_number(*beat, queue::leased::attribute::kMostInFlight).value_or(0) : 0;
 }
 
 /// Removes all there is, and returns how many of it came as suspects.

@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include "dynamo/item_reading.hpp"
 #include "host/queue/fresh_sender.hpp"
 #include "host/stores/dynamomq/table.hpp"
 #include "host/stores/leased/leased_queues.hpp"
@@ -249,8 +250,8 @@ TEST_F(LeasedQueuesTest, WhoSendsFirstWritesDownHowManyShardsThereAre) {
   send({.id = {}, .body = "x"});
   const Item kept = at(ownership_partition("orders", Half::standard), std::string(kShardsKey));
   const auto item = client_.get_item({.table = kTable, .key = kept}, soon())->item;
-  EXPECT_EQ(number_of(item, attribute::kShards), 4);
-  EXPECT_EQ(number_of(item, attribute::kMostEver), 4);
+  EXPECT_EQ(dynamo::whole_number(item, attribute::kShards), 4);
+  EXPECT_EQ(dynamo::whole_number(item, attribute::kMostEver), 4);
   const dynamomq::QueueTable place{"orders", kTable, {}, "eu-west-1"};
   ShardCount other(client_, clock_, place, 16);
   EXPECT_EQ(other.settled(soon())->count, 4U);
