@@ -133,8 +133,10 @@ std::optional<Error> OwnedHalf::read(const ClaimRequest& request, Deadline deadl
   return any ? std::nullopt : failure;
 }
 
+bool OwnedHalf::keeps_order() const { return rules_.order != Order::none && address().half == Half::standard; }
+
 std::vector<OwnedHalf::Job> OwnedHalf::next_jobs(const ClaimRequest& request, std::size_t most) {
-  const bool strict = rules_.order != Order::none && address().half == Half::standard;
+  const bool strict = keeps_order();
   ShardReader::Known known;
   known.page = std::clamp(request.max * 4, kLeastPage, kMostPage);
   const dynamomq::Moment now = parts_.now();
@@ -252,11 +254,17 @@ void OwnedHalf::page_read(const Job& job, dynamo::Page page) {
     answer.fresh += admission == ShardBook::Admission::fresh ? 1 : 0;
   }
   found->second.reader.done(order, answer, now.steady);
+  bool doubts_holds = order.consistent && answer.fresh > 0;
   if (const auto swept = found->second.reader.take_swept()) {
-    book_.swept(job.shard, *swept);
+    doubts_holds = book_.swept(job.shard, *swept) || doubts_holds;
     if (!found->second.reader.behind()) {
       book_.read_wholly(job.shard);
     }
+  }
+  // Where those before it in its group have gone, only what was read later than the page can tell.
+  if (doubts_holds && keeps_order()) {
+    found->second.holds_read = false;
+    book_.doubt_holds(job.shard);
   }
 }
 

@@ -109,6 +109,7 @@ class OwnedHalf final : public HalfDuty {
   std::vector<Job> next_jobs(const ClaimRequest& request, std::size_t most) SLUICE_REQUIRES(mutex_);
   std::vector<std::optional<Error>> read_each(const std::vector<Job>& jobs, Deadline deadline);
   dynamo::QueryRequest page_query(const Job& job) const;
+  bool keeps_order() const SLUICE_REQUIRES(mutex_);
   std::optional<Error> read_holds(const Job& job, Deadline deadline);
   void page_read(const Job& job, dynamo::Page page);
   Error read_failed(const Job& job, const dynamo::Error& error);

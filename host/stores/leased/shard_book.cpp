@@ -132,10 +132,12 @@ void ShardBook::sweep_begins(std::uint32_t shard) {
   }
 }
 
-void ShardBook::swept(std::uint32_t shard, SteadyTime began) {
+bool ShardBook::swept(std::uint32_t shard, SteadyTime began) {
+  bool vanished = false;
   for (auto found = entries_.lower_bound({shard, {}}); found != entries_.end() && found->first.first == shard;) {
     const auto next = std::next(found);
     if (!found->second.out && found->second.seen_at < began) {
+      vanished = vanished || in_line(found->second);
       erase(found);
     }
     found = next;
@@ -150,20 +152,45 @@ void ShardBook::swept(std::uint32_t shard, SteadyTime began) {
   for (const std::string& name : sure) {
     look_after(name);
   }
+  return vanished;
+}
+
+void ShardBook::doubt_holds(std::uint32_t shard) {
+  if (const auto mine = shards_.find(shard); mine != shards_.end() && mine->second.holds_known) {
+    mine->second.holds_known = false;
+    look_after_all();
+  }
+}
+
+void ShardBook::look_after_all() {
+  std::vector<std::string> names;
+  names.reserve(lines_.size());
+  for (const auto& [name, line] : lines_) {
+    names.push_back(name);
+  }
+  for (const std::string& name : names) {
+    look_after(name);
+  }
 }
 
 void ShardBook::hold(std::uint32_t shard, std::set<std::string> groups, WallTime now) {
   const auto mine = shards_.find(shard);
-  if (mine == shards_.end() || mine->second.held == groups) {
+  if (mine == shards_.end()) {
     return;
   }
-  std::set<std::string> touched = std::exchange(mine->second.held, std::move(groups));
-  touched.insert(mine->second.held.begin(), mine->second.held.end());
+  const bool were_known = std::exchange(mine->second.holds_known, true);
+  std::set<std::string> touched;
+  std::set_symmetric_difference(groups.begin(), groups.end(), mine->second.held.begin(), mine->second.held.end(),
+                                std::inserter(touched, touched.end()));
+  mine->second.held = std::move(groups);
   for (const std::string& group : touched) {
     if (const auto line = lines_.find(group); line != lines_.end()) {
       line->second.served_at = std::max(line->second.served_at, now);
       look_after(group);
     }
+  }
+  if (!were_known) {
+    look_after_all();
   }
 }
 

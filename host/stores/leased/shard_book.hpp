@@ -95,7 +95,10 @@ class ShardBook {
   Admission admit(std::uint32_t shard, dynamo::Item item, const Sight& sight);
   /// A sweep begins, which brings back what was dropped; once it has ended, what it has not seen is not there any more.
   void sweep_begins(std::uint32_t shard);
-  void swept(std::uint32_t shard, SteadyTime began);
+  /// True: one of a group that was waiting for its turn is among these.
+  bool swept(std::uint32_t shard, SteadyTime began);
+  /// No group of the shard goes on until it is known again which of them wait for an operator.
+  void doubt_holds(std::uint32_t shard);
   /// The groups of a shard that wait for an operator.
   void hold(std::uint32_t shard, std::set<std::string> groups, WallTime now);
 
@@ -154,6 +157,7 @@ class ShardBook {
     std::array<std::size_t, kPriorities> suspects_left{};
     WallTime inherited_until{};
     std::set<std::string> held{};
+    bool holds_known = true;
   };
   struct SpotHash {
     std::size_t operator()(const Spot& spot) const { return std::hash<std::string>()(spot.second) + spot.first; }
@@ -169,6 +173,7 @@ class ShardBook {
   std::string line_of(const Entry& entry) const;
   static Position position_of(const Entry& entry) { return {entry.candidate.due, entry.spot()}; }
   bool is_held(const std::string& group) const;
+  void look_after_all();
   void place(Entry& entry, WallTime now);
   void unplace(Entry& entry);
   void offer(Entry& entry, WallTime at);

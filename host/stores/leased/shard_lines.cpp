@@ -95,8 +95,9 @@ void ShardBook::look_after(const std::string& name) {
   Line& line = found->second;
   Entry* head = line.waiting.empty() ? nullptr : line.waiting.begin()->second;
   const bool doubtful = line.doubt != Line::Doubt::none;
-  if (head != nullptr && strict() && (line.out > 0 || doubtful || head->timed || is_held(name))) {
-    head = nullptr;
+  if (head != nullptr && strict()) {
+    const bool waits = line.out > 0 || doubtful || head->timed || !shards_.at(head->shard).holds_known || is_held(name);
+    head = waits ? nullptr : head;
   }
   if (line.offered != nullptr && line.offered != head) {
     withdraw(*line.offered);

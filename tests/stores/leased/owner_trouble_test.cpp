@@ -119,6 +119,31 @@ TEST(OwnerTrouble, AGroupWaitsForADeadLetterThatItsOwnerDoesNotKnowOf) {
   ASSERT_TRUE(world.pass_until([&] { return !a.claim(10, {.order = queue::Order::group}).empty(); }, 40s));
 }
 
+// As after a dead letter of the owner before, which was long under way.
+TEST(OwnerTrouble, AGroupWaitsForADeadLetterThatTookItsHeadAwayWhileItWaited) {
+  OwnerWorld world({.shards = 1});
+  OwnerHost& a = world.add("a/1");
+  world.send(2, 100, {}, "g");
+  const auto claimed = a.claim(10, {.order = queue::Order::group});
+  ASSERT_THAT(claimed, SizeIs(1));
+  ASSERT_EQ(a.settle(claimed.front(), CompletionAction::retry, 300s).status, queue::SettleStatus::applied);
+  const auto items = world.messages();
+  for (const auto& item : items) {
+    if (leased::Candidate::of(item).id == claimed.front().message.id) {
+      world.remove(leased::Place::of(item).key());
+    }
+  }
+  auto hold = leased::hold_place(kOwnersQueue, 0, "g").key();
+  hold.emplace(std::string(leased::attribute::kGroup), "g");
+  world.put(std::move(hold));
+  for (Duration passed{}; passed < 100s; passed += 100ms) {
+    world.clock.advance(100ms);
+    EXPECT_THAT(a.claim(10, {.order = queue::Order::group}), IsEmpty());
+  }
+  world.remove(leased::hold_place(kOwnersQueue, 0, "g").key());
+  ASSERT_TRUE(world.pass_until([&] { return !a.claim(10, {.order = queue::Order::group}).empty(); }, 40s));
+}
+
 TEST(OwnerTrouble, AThrottledShardDelaysNoOther) {
   WorldPlan plan{.shards = 2};
   OwnerWorld world(plan);

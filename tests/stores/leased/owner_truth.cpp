@@ -38,6 +38,9 @@ void OwnerTruth::sent(const std::string& id, const std::string& group) {
 }
 
 void OwnerTruth::see(const std::string& who, const dynamo::Item* before, const dynamo::Item* after) {
+  if (before == nullptr && after == nullptr) {
+    return;  // a removal of what was not there
+  }
   const auto place = leased::Place::of(after == nullptr ? *before : *after);
   if (place.partition == leased::kHosts) {
     // One that was long under way renews nothing: a lease begins when its heartbeat is sent.

@@ -167,7 +167,7 @@ void Database::commit(Change change, Usage& spent, double factor) {
       index.take(change.position, std::move(work), now_ + draw_lag(), now_);
     }
   }
-  if (observer_ && (change.before || change.after)) {  // removing what is not there changes nothing
+  if (observer_) {
     observer_(table, change.before ? &change.before->item : nullptr, change.after ? &change.after->item : nullptr);
   }
   if (change.after) {
