@@ -77,7 +77,7 @@ Result<Shards> ShardCount::get(Deadline deadline) {
 }
 
 Result<Shards> ShardCount::settled(Deadline deadline) {
-  const auto known = get(deadline);
+  auto known = get(deadline);
   {
     const MutexLock lock(mutex_);
     if (!known || !to_write_) {
