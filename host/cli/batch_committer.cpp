@@ -19,7 +19,6 @@ BatchCommitter::BatchCommitter(Options options, const SendRun& input, queue::Sen
     : options_(options),
       run_(input),
       sender_(sender),
-      fresh_sender_(queue::fresh_sender(sender)),
       session_(session),
       console_(console),
       started_(session.clock().steady_now()),
@@ -131,7 +130,7 @@ Result<std::string> BatchCommitter::id_of(const queue::NewMessage& message, std:
     return run_.id(line);
   }
   const std::string before = run_.unsure().moment_of(line);
-  const auto id = fresh_sender_->id_at(before.empty() ? moment_ : before, run_.name(), line, message);
+  const auto id = sender_.id_at(before.empty() ? moment_ : before, run_.name(), line, message);
   if (!id) {
     return Error(ErrorCode::invalid,
                  "--resume names the moment \"" + before +
@@ -145,8 +144,7 @@ std::vector<queue::SendResult> BatchCommitter::send(std::vector<queue::NewMessag
   const auto all_failed = [&messages](const Error& error) {
     return std::vector<queue::SendResult>(messages.size(), {queue::SendStatus::failed, {}, error});
   };
-  auto moment =
-      fresh_sender_ != nullptr ? fresh_sender_->moment(session_.deadline()) : Result<std::string>(std::string());
+  auto moment = sender_.moment(session_.deadline());
   if (!moment) {
     return all_failed(moment.error());
   }
@@ -177,8 +175,8 @@ std::vector<queue::SendResult> BatchCommitter::send(std::vector<queue::NewMessag
 }
 
 std::vector<queue::SendResult> BatchCommitter::send(std::vector<queue::NewMessage> messages, bool fresh) {
-  return fresh && fresh_sender_ != nullptr ? fresh_sender_->send_fresh(std::move(messages), session_.deadline())
-                                           : sender_.send(messages, session_.deadline());
+  return fresh ? sender_.send_fresh(std::move(messages), session_.deadline())
+               : sender_.send(messages, session_.deadline());
 }
 
 // What is stored must not be among what is sent again where only moments tell it.
@@ -226,8 +224,7 @@ std::vector<std::string> BatchCommitter::stopped_by() const {
   if (too_many()) {
     texts.emplace_back(
         "what was not stored lies in so many places of the input that --resume can name no more; mend what is wrong "
-        "with "
-        "it before the rest is sent");
+        "with it before the rest is sent");
   }
   return texts;
 }

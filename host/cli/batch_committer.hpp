@@ -12,7 +12,7 @@
 #include "host/cli/line_ranges.hpp"
 #include "host/cli/queue_session.hpp"
 #include "host/cli/send_run.hpp"
-#include "host/queue/fresh_sender.hpp"
+#include "host/queue/sender.hpp"
 
 namespace sluice::cli {
 
@@ -88,7 +88,6 @@ class BatchCommitter {
   const Options options_;
   const SendRun& run_;
   queue::Sender& sender_;
-  queue::FreshSender* const fresh_sender_;  ///< the same one; null where it makes no use of it
   QueueSession& session_;
   Console& console_;
 

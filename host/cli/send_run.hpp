@@ -13,7 +13,7 @@
 
 namespace sluice::cli {
 
-/// Lines that may have been stored, by the moments of which their ids were made (queue::FreshSender). Few. A value.
+/// Lines that may have been stored, by the moments of which their ids were made (queue::Sender). Few. A value.
 class UnsureLines {
  public:
   /// A line behind all that are in it by that moment.

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/deadline.hpp"
@@ -34,6 +37,18 @@ class Sender {
   /// Stores messages; one result each, in their order. Once `sent` is returned the message is durable, and the hosts
   /// that wait for it have been told. Blocks, and has returned by the deadline.
   virtual std::vector<SendResult> send(std::span<const NewMessage> messages, Deadline deadline) = 0;
+  /// As `send`, of messages whose ids were made up for them and are sent under for the first time: that nobody else has
+  /// them may be taken for granted. The messages are the sender's to keep.
+  virtual std::vector<SendResult> send_fresh(std::vector<NewMessage> messages, Deadline deadline);
+
+  /// Where ids that the store makes say where their messages lie, whoever makes up ids that he wants to make once more
+  /// makes them of the moment too: what `id_at` takes, in letters and digits, as long as it is now. Empty: any id is as
+  /// good as another.
+  virtual Result<std::string> moment(Deadline deadline);
+  /// The id of a message by the moment, the name of the sending that it is in, and its number there: the same each time
+  /// for the same message. Nothing for a text that is no moment of this store.
+  virtual std::optional<std::string> id_at(std::string_view moment, std::string_view sending, std::uint64_t number,
+                                           const NewMessage& message) const;
 };
 
 }  // namespace sluice::queue

@@ -4,31 +4,25 @@
 #include <vector>
 
 #include "dynamo/signing/digest.hpp"
-#include "host/queue/fresh_sender.hpp"
 
 namespace sluice::queue {
 
 namespace {
 
-class DedupSender final : public FreshSender {
+class DedupSender final : public Sender {
  public:
-  DedupSender(std::unique_ptr<Sender> sender, const DedupRules& rules)
-      : sender_(std::move(sender)), fresh_(fresh_sender(*sender_)), rules_(rules) {}
+  DedupSender(std::unique_ptr<Sender> sender, const DedupRules& rules) : sender_(std::move(sender)), rules_(rules) {}
 
   std::vector<SendResult> send(std::span<const NewMessage> messages, Deadline deadline) override {
     return sender_->send(filled({messages.begin(), messages.end()}), deadline);
   }
   std::vector<SendResult> send_fresh(std::vector<NewMessage> messages, Deadline deadline) override {
-    messages = filled(std::move(messages));
-    return fresh_ != nullptr ? fresh_->send_fresh(std::move(messages), deadline) : sender_->send(messages, deadline);
+    return sender_->send_fresh(filled(std::move(messages)), deadline);
   }
-  Result<std::string> moment(Deadline deadline) override {
-    return fresh_ != nullptr ? fresh_->moment(deadline) : FreshSender::moment(deadline);
-  }
+  Result<std::string> moment(Deadline deadline) override { return sender_->moment(deadline); }
   std::optional<std::string> id_at(std::string_view moment, std::string_view sending, std::uint64_t number,
                                    const NewMessage& message) const override {
-    return fresh_ != nullptr ? fresh_->id_at(moment, sending, number, message)
-                             : FreshSender::id_at(moment, sending, number, message);
+    return sender_->id_at(moment, sending, number, message);
   }
 
  private:
@@ -40,7 +34,6 @@ class DedupSender final : public FreshSender {
   }
 
   const std::unique_ptr<Sender> sender_;
-  FreshSender* const fresh_;  ///< the same one; null where it makes no use of it
   const DedupRules rules_;
 };
 

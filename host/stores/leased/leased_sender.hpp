@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "host/queue/doorbell.hpp"
-#include "host/queue/fresh_sender.hpp"
+#include "host/queue/sender.hpp"
 #include "host/stores/leased/leased_parts.hpp"
 
 namespace sluice::queue::leased {
@@ -19,7 +19,7 @@ namespace sluice::queue::leased {
 ///
 /// An id that was made by `id_at` says where its message lies. Sent under it for the first time, that one is put there
 /// and costs what one does whose id the store makes; `send` looks for it, wherever it lies by now.
-class LeasedSender final : public FreshSender {
+class LeasedSender final : public Sender {
  public:
   /// The references must outlive the sender.
   LeasedSender(LeasedParts parts, LeasedQueue& queue, Doorbell& doorbell)

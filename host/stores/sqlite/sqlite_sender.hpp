@@ -3,13 +3,13 @@
 #include <string>
 #include <vector>
 
-#include "host/queue/fresh_sender.hpp"
+#include "host/queue/sender.hpp"
 #include "host/stores/sqlite/shared_store.hpp"
 
 namespace sluice::queue::sqlite {
 
 /// Puts messages into one queue.
-class SqliteSender final : public FreshSender {
+class SqliteSender final : public Sender {
  public:
   SqliteSender(SharedStore& store, std::string queue) : store_(store), queue_(std::move(queue)) {}
 

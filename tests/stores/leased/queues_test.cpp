@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "dynamo/item_reading.hpp"
-#include "host/queue/fresh_sender.hpp"
 #include "host/stores/dynamomq/table.hpp"
 #include "host/stores/leased/leased_queues.hpp"
 #include "host/stores/leased/leased_record.hpp"
@@ -146,7 +145,7 @@ TEST_F(LeasedQueuesTest, AnOwnIdCostsItsAliasToo) {
 }
 
 /// Messages under ids that whoever repeats the sending makes again.
-std::vector<NewMessage> numbered(FreshSender& sender, const std::string& moment, int count) {
+std::vector<NewMessage> numbered(Sender& sender, const std::string& moment, int count) {
   std::vector<NewMessage> messages;
   for (int number = 1; number <= count; ++number) {
     NewMessage message{.id = {}, .body = std::to_string(number), .group = number % 5 == 0 ? "ann" : ""};
@@ -160,13 +159,11 @@ std::vector<NewMessage> numbered(FreshSender& sender, const std::string& moment,
 TEST_F(LeasedQueuesTest, UnderAFreshIdAMessageCostsOneWriteUnitAndARepetitionFindsIt) {
   const auto sender = queues_->open_sender("orders");
   ASSERT_TRUE(sender);
-  FreshSender* fresh = fresh_sender(**sender);
-  ASSERT_NE(fresh, nullptr);
-  const auto moment = fresh->moment(soon());
+  const auto moment = (*sender)->moment(soon());
   ASSERT_TRUE(moment) << moment.error().message();
-  auto messages = numbered(*fresh, *moment, 50);
+  auto messages = numbered(**sender, *moment, 50);
   const double units = write_units();
-  const auto sent = fresh->send_fresh(messages, soon());
+  const auto sent = (*sender)->send_fresh(messages, soon());
   EXPECT_EQ(write_units() - units, 50.0);
   for (std::size_t i = 0; i < messages.size(); ++i) {
     EXPECT_EQ(sent[i].status, SendStatus::sent) << sent[i].error.message();
@@ -177,7 +174,7 @@ TEST_F(LeasedQueuesTest, UnderAFreshIdAMessageCostsOneWriteUnitAndARepetitionFin
     EXPECT_EQ(record->message.group, messages[i].group);
   }
   clock_.advance(1h);
-  messages = numbered(*fresh, *moment, 50);
+  messages = numbered(**sender, *moment, 50);
   for (const auto& again : (*sender)->send(messages, soon())) {
     EXPECT_EQ(again.status, SendStatus::duplicate_id) << "ids of one moment are the same, however late they are made";
   }
@@ -186,11 +183,10 @@ TEST_F(LeasedQueuesTest, UnderAFreshIdAMessageCostsOneWriteUnitAndARepetitionFin
 
 TEST_F(LeasedQueuesTest, ARepetitionFindsWhatHasMovedMeanwhileAndPutsNothingBeforeWhatIsRead) {
   const auto sender = queues_->open_sender("orders");
-  FreshSender* fresh = fresh_sender(**sender);
-  const std::string moment = *fresh->moment(soon());
-  auto messages = numbered(*fresh, moment, 3);
+  const std::string moment = *(*sender)->moment(soon());
+  auto messages = numbered(**sender, moment, 3);
   const std::vector<NewMessage> first(messages.begin(), messages.begin() + 1);
-  ASSERT_EQ(fresh->send_fresh(first, soon()).front().status, SendStatus::sent);
+  ASSERT_EQ((*sender)->send_fresh(first, soon()).front().status, SendStatus::sent);
   const Change move{
       .id = messages[0].id, .action = ChangeAction::dead_letter, .failure = {.error = "no", .handler = "h"}};
   ASSERT_EQ(desk_->change("orders", std::span(&move, 1), soon()).front().status, ChangeStatus::applied);
@@ -207,18 +203,17 @@ TEST_F(LeasedQueuesTest, ARepetitionFindsWhatHasMovedMeanwhileAndPutsNothingBefo
 
 TEST_F(LeasedQueuesTest, FreshIdsKeepTheOrderOfTheirNumbers) {
   const auto sender = queues_->open_sender("orders");
-  FreshSender* fresh = fresh_sender(**sender);
-  const std::string moment = *fresh->moment(soon());
+  const std::string moment = *(*sender)->moment(soon());
   NewMessage message{.id = {}, .body = "x", .group = "one"};
   std::string before;
   for (std::uint64_t number = 1; number < 3000; ++number) {
-    const std::string id = fresh->id_at(moment, "5f3c9a1b-e07d-8224-8abc", number, message).value();
+    const std::string id = (*sender)->id_at(moment, "5f3c9a1b-e07d-8224-8abc", number, message).value();
     EXPECT_LT(before, id);
     EXPECT_EQ(before.empty() ? id.substr(27) : before.substr(27), id.substr(27)) << "a group lies in one shard";
     before = id;
   }
   for (const char* wrong : {"", "0", "01JD8A3M5Q0", "01JD8A3M5Q0U", "01JD8A3M5Q033"}) {
-    EXPECT_FALSE(fresh->id_at(wrong, "5f3c9a1b-e07d-8224-8abc", 1, message)) << wrong;
+    EXPECT_FALSE((*sender)->id_at(wrong, "5f3c9a1b-e07d-8224-8abc", 1, message)) << wrong;
   }
 }
 

@@ -5,7 +5,6 @@
 
 #include <thread>
 
-#include "host/queue/fresh_sender.hpp"
 #include "host/stores/sqlite/id_index.hpp"
 #include "tests/stores/sqlite/sqlite_rig.hpp"
 #include "tests/support/fake_clock.hpp"
@@ -65,9 +64,7 @@ TEST_F(BulkSendTest, FreshIdsAreKeptAndFoundByARepetition) {
   }
   messages[8'001].body = std::string(2000, 'x');
   messages[8'002].id.clear();
-  queue::FreshSender* sender = queue::fresh_sender(store_->sender("orders"));
-  ASSERT_NE(sender, nullptr);
-  const auto results = sender->send_fresh(messages, Deadline::never());
+  const auto results = store_->sender("orders").send_fresh(messages, Deadline::never());
   ASSERT_EQ(results.size(), messages.size());
   for (const std::size_t number : {0U, 7'999U, 8'000U}) {
     EXPECT_EQ(results[number].status, SendStatus::sent);
