@@ -114,7 +114,7 @@ class Housekeeper {
     bool leaving = false;
     std::string name;
     std::string partition;
-    ShardNumbers numbers{};
+    Shards numbers{};
     std::uint32_t last_count = 0;
     SteadyTime counted_at{};  ///< since then the number of shards is what it is
   };
@@ -164,7 +164,7 @@ class Housekeeper {
   std::string seen_ SLUICE_GUARDED_BY(turn_);                       ///< who works on what, as a text to be compared
   std::int64_t counter_ SLUICE_GUARDED_BY(turn_) = 0;
   bool declared_dead_ SLUICE_GUARDED_BY(turn_) = false;  ///< by somebody else, since the last heartbeat
-  SteadyTime beat_at_ SLUICE_GUARDED_BY(turn_){};  ///< on the lease's clock
+  SteadyTime beat_at_ SLUICE_GUARDED_BY(turn_){};        ///< on the lease's clock
   SteadyTime look_at_ SLUICE_GUARDED_BY(turn_){};
   SteadyTime glance_at_ SLUICE_GUARDED_BY(turn_){};
   std::uint32_t to_announce_ SLUICE_GUARDED_BY(turn_) = kFirstOut;

@@ -121,7 +121,7 @@ std::optional<OwnershipPage> Housekeeper::read_ownership(Duty& duty, Deadline de
 // that may not goes on with its own number.
 bool Housekeeper::write_numbers(const Duty& duty, OwnershipPage& page, Deadline deadline) {
   const std::string& queue = duty.half->address().queue;
-  ShardNumbers numbers{duty.half->configured_shards(), duty.half->configured_shards()};
+  Shards numbers{duty.half->configured_shards(), duty.half->configured_shards()};
   if (!page.rows.empty()) {
     numbers.most_ever = std::max(numbers.most_ever, page.rows.rbegin()->first + 1);
   }

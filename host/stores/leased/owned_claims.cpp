@@ -71,6 +71,8 @@ Result<Claimed> OwnedHalf::claim(std::uint32_t source, const ClaimRequest& reque
   }
   auto failure = read(request, deadline);
   std::size_t most = request.max;
+  std::size_t out = 0;
+  std::uint32_t inherited = 0;
   {
     const MutexLock lock(mutex_);
     book_.wake(parts_.clock.wall_now());
@@ -79,11 +81,6 @@ Result<Claimed> OwnedHalf::claim(std::uint32_t source, const ClaimRequest& reque
       return Error(ErrorCode::over_limit, "queue " + address().queue + " has as many messages in flight as it may");
     }
     most = std::max<std::size_t>(1, most);
-  }
-  std::size_t out = 0;
-  std::uint32_t inherited = 0;
-  {
-    const MutexLock lock(mutex_);
     out = book_.most_out();
     inherited = static_cast<std::uint32_t>(book_.most_inherited());
   }

@@ -225,31 +225,38 @@ dynamo::PutItemRequest ownership_write(const std::string& table, const std::stri
   return request;
 }
 
-dynamo::PutItemRequest first_numbers(const std::string& table, const std::string& queue, const ShardNumbers& numbers) {
+dynamo::PutItemRequest first_numbers(const std::string& table, const std::string& queue, const Shards& shards) {
   dynamo::PutItemRequest request;
   request.table = table;
   request.item = Place{ownership_partition(queue, Half::standard), std::string(kShardsKey)}.key();
-  put_number(request.item, attribute::kShards, numbers.count);
-  put_number(request.item, attribute::kMostEver, numbers.most_ever);
+  put_number(request.item, attribute::kShards, shards.count);
+  put_number(request.item, attribute::kMostEver, shards.most_ever);
   put_number(request.item, attribute::kItemVersion, 1);
   request.condition = "attribute_not_exists(#p)";
   request.names.emplace("#p", std::string(attribute::kPartition));
   return request;
 }
 
+std::optional<Shards> shards_in(const Item& item) {
+  const auto count = dynamo::whole_number(item, attribute::kShards);
+  if (!count || *count < kLeastShards || *count > kMostShards) {
+    return std::nullopt;
+  }
+  const auto most = dynamo::whole_number(item, attribute::kMostEver).value_or(*count);
+  return Shards{static_cast<std::uint32_t>(*count),
+                static_cast<std::uint32_t>(std::clamp<std::int64_t>(most, *count, kMostShards))};
+}
+
 ShardNumbersRead decode_shards(const std::optional<Item>& item, std::uint32_t otherwise) {
   if (!item) {
-    return {ShardNumbers{otherwise, otherwise}, {}};
+    return {Shards{otherwise, otherwise}, {}};
   }
-  const auto count = dynamo::whole_number(*item, attribute::kShards);
-  if (!count || *count < kLeastShards || *count > kMostShards) {
-    return {std::nullopt, "the item '" + std::string(kShardsKey) + "' in partition '" + Place::of(*item).partition +
-                              "' says no number of shards from " + std::to_string(kLeastShards) + " to " +
-                              std::to_string(kMostShards) + "; what was known before stays, mend the item"};
+  if (const auto shards = shards_in(*item)) {
+    return {shards, {}};
   }
-  const auto number = static_cast<std::uint32_t>(*count);
-  const auto most = dynamo::whole_number(*item, attribute::kMostEver).value_or(*count);
-  return {ShardNumbers{number, static_cast<std::uint32_t>(std::clamp<std::int64_t>(most, number, kMostShards))}, {}};
+  return {std::nullopt, "the item '" + std::string(kShardsKey) + "' in partition '" + Place::of(*item).partition +
+                            "' says no number of shards from " + std::to_string(kLeastShards) + " to " +
+                            std::to_string(kMostShards) + "; what was known before stays, mend the item"};
 }
 
 }  // namespace sluice::queue::leased

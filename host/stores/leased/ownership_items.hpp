@@ -76,16 +76,20 @@ dynamo::PutItemRequest ordered_mark(const dynamomq::QueueTable& place, Half half
 dynamo::PutItemRequest ownership_write(const std::string& table, const std::string& partition,
                                        const OwnershipRow& before, const Ownership& after, bool drained);
 
-/// How many shards a queue has.
-struct ShardNumbers {
+/// How many shards a queue has. A value.
+struct Shards {
   std::uint32_t count = 0;      ///< messages are sent to so many
-  std::uint32_t most_ever = 0;  ///< there may be some in so many
+  std::uint32_t most_ever = 0;  ///< the highest count that there ever was: what lies beyond `count` is to be drained
+
+  friend bool operator==(const Shards&, const Shards&) = default;
 };
+/// As the item beside a queue's ownership items has them; nothing for a number that no queue can have.
+std::optional<Shards> shards_in(const dynamo::Item& item);
 /// The first write of the item, on condition that there is none.
-dynamo::PutItemRequest first_numbers(const std::string& table, const std::string& queue, const ShardNumbers& numbers);
+dynamo::PutItemRequest first_numbers(const std::string& table, const std::string& queue, const Shards& shards);
 /// What the item says, where it is one; `otherwise` where there is none. A wrong one says nothing: see `wrong`.
 struct ShardNumbersRead {
-  std::optional<ShardNumbers> numbers;
+  std::optional<Shards> numbers;
   std::string wrong;
 };
 ShardNumbersRead decode_shards(const std::optional<dynamo::Item>& item, std::uint32_t otherwise);

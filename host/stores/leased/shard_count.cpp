@@ -1,11 +1,7 @@
 #include "host/stores/leased/shard_count.hpp"
 
-#include <algorithm>
-
 #include "base/text/utf8.hpp"
-#include "dynamo/item_reading.hpp"
 #include "host/stores/leased/leased_record.hpp"
-#include "host/stores/leased/ownership_items.hpp"
 
 namespace sluice::queue::leased {
 namespace {
@@ -25,19 +21,16 @@ Result<Shards> shards_of(const dynamo::Item& item, const dynamomq::QueueTable& p
   if (item.empty()) {
     return Shards{configured, configured};
   }
-  const auto count = dynamo::whole_number(item, attribute::kShards);
-  if (!count || *count < kLeastShards || *count > kMostShards) {
-    return Error(ErrorCode::invalid, "table '" + place.table + "': the item " +
-                                         ownership_partition(place.queue, Half::standard) + "/" +
-                                         std::string(kShardsKey) + " says that queue '" + place.queue + "' has " +
-                                         shown(item, attribute::kShards) + " shards, and a queue has " +
-                                         std::to_string(kLeastShards) + " to " + std::to_string(kMostShards) +
-                                         "; put the number right in its attribute " + std::string(attribute::kShards) +
-                                         ", or delete the item for the configured " + std::to_string(configured));
+  if (const auto shards = shards_in(item)) {
+    return *shards;
   }
-  const auto most = dynamo::whole_number(item, attribute::kMostEver).value_or(*count);
-  const auto shards = static_cast<std::uint32_t>(*count);
-  return Shards{shards, static_cast<std::uint32_t>(std::clamp<std::int64_t>(most, shards, kMostShards))};
+  return Error(ErrorCode::invalid, "table '" + place.table + "': the item " +
+                                       ownership_partition(place.queue, Half::standard) + "/" +
+                                       std::string(kShardsKey) + " says that queue '" + place.queue + "' has " +
+                                       shown(item, attribute::kShards) + " shards, and a queue has " +
+                                       std::to_string(kLeastShards) + " to " + std::to_string(kMostShards) +
+                                       "; put the number right in its attribute " + std::string(attribute::kShards) +
+                                       ", or delete the item for the configured " + std::to_string(configured));
 }
 
 Result<ShardCount::Reading> ShardCount::read(bool consistent, Deadline deadline) const {
@@ -86,8 +79,7 @@ Result<Shards> ShardCount::settled(Deadline deadline) {
     to_write_ = false;
     tried_ = true;
   }
-  const auto written =
-      client_.put_item(first_numbers(place_.table, place_.queue, {known->count, known->most_ever}), deadline);
+  const auto written = client_.put_item(first_numbers(place_.table, place_.queue, *known), deadline);
   const bool others = !written && written.error().kind == dynamo::ErrorKind::conditional_check_failed;
   return others ? refresh(deadline) : known;
 }

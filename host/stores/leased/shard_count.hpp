@@ -10,16 +10,9 @@
 #include "base/mutex.hpp"
 #include "dynamo/client.hpp"
 #include "host/stores/dynamomq/table_errors.hpp"
+#include "host/stores/leased/ownership_items.hpp"
 
 namespace sluice::queue::leased {
-
-/// How many shards a queue has. A value.
-struct Shards {
-  std::uint32_t count = 0;
-  std::uint32_t most_ever = 0;  ///< the highest count that there ever was: what lies beyond `count` is to be drained
-
-  friend bool operator==(const Shards&, const Shards&) = default;
-};
 
 /// What the item beside a queue's ownership items says; absent (empty), the configured number holds. ErrorCode::invalid
 /// for a number that no queue can have, with the mend.

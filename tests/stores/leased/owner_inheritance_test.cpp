@@ -17,14 +17,8 @@ using queue::Delivery;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-std::size_t shards_of(OwnerWorld& world, const OwnerHost& host) {
-  const auto owners = world.owners();
-  return static_cast<std::size_t>(
-      std::count_if(owners.begin(), owners.end(), [&](const auto& owner) { return owner.second == host.name; }));
-}
-
 bool takes(OwnerWorld& world, const OwnerHost& host, std::size_t shards) {
-  return world.pass_until([&] { return shards_of(world, host) == shards; }, 25s);
+  return world.pass_until([&] { return world.shards_of(host.name) == shards; }, 25s);
 }
 
 std::int64_t announced(OwnerWorld& world, const OwnerHost& host) {
@@ -43,6 +37,17 @@ std::size_t suspects_among(OwnerWorld& world, OwnerHost& host) {
     world.pass(100ms);
   }
   return suspects;
+}
+
+/// The owner that has taken over from one that died with ten messages at work.
+OwnerHost& heir_of_ten(OwnerWorld& world) {
+  OwnerHost& dead = world.add("a/1");
+  world.send(10);
+  EXPECT_THAT(dead.claim(10), SizeIs(10));
+  dead.kill();
+  OwnerHost& heir = world.add("b/1");
+  EXPECT_TRUE(takes(world, heir, 1));
+  return heir;
 }
 
 TEST(OwnerInheritance, WhatANewOwnerHasNotBegunWithTakesNobodysPlaceAtTheNextCrash) {
@@ -66,12 +71,7 @@ TEST(OwnerInheritance, WhatANewOwnerHasNotBegunWithTakesNobodysPlaceAtTheNextCra
 
 TEST(OwnerInheritance, OnceItIsWorkedOffNothingIsAnnouncedOfIt) {
   OwnerWorld world({.shards = 1});
-  OwnerHost& a = world.add("a/1");
-  world.send(10);
-  ASSERT_THAT(a.claim(10), SizeIs(10));
-  a.kill();
-  OwnerHost& b = world.add("b/1");
-  ASSERT_TRUE(takes(world, b, 1));
+  OwnerHost& b = heir_of_ten(world);
   const auto first = b.claim(10);
   ASSERT_THAT(first, SizeIs(1));
   EXPECT_EQ(announced(world, b), 16 + 16);
@@ -106,12 +106,7 @@ TEST(OwnerInheritance, AShardIsHandedOverWithItsSuspects) {
 
 TEST(OwnerInheritance, AShardThatIsGivenUpWithItsSuspectsIsTakenWithThem) {
   OwnerWorld world({.shards = 1});
-  OwnerHost& a = world.add("a/1");
-  world.send(10);
-  ASSERT_THAT(a.claim(10), SizeIs(10));
-  a.kill();
-  OwnerHost& b = world.add("b/1");
-  ASSERT_TRUE(takes(world, b, 1));
+  OwnerHost& b = heir_of_ten(world);
   b.stop();
   b.kill();
   OwnerHost& c = world.add("c/1");

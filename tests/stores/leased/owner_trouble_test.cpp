@@ -30,14 +30,6 @@ std::size_t work_off(OwnerHost& host, std::size_t at_once = 100) {
   return done;
 }
 
-int shards_of(OwnerWorld& world, const std::string& host) {
-  int shards = 0;
-  for (const auto& [shard, owner] : world.owners()) {
-    shards += owner == host ? 1 : 0;
-  }
-  return shards;
-}
-
 TEST(OwnerTrouble, HalfMadeAndForeignItemsAreNamedAndStopNothing) {
   OwnerWorld world({.shards = 4});
   world.put({{"p", "orders@"}, {"s", "0001"}, {"c", true}});
@@ -52,7 +44,7 @@ TEST(OwnerTrouble, HalfMadeAndForeignItemsAreNamedAndStopNothing) {
   world.put({{"p", "orders#3"}, {"s", "2nonsense"}, {"b", "x"}});
   world.send(20);
   OwnerHost& a = world.add("a/1");
-  ASSERT_TRUE(world.pass_until([&] { return shards_of(world, "a/1") == 4; }, 15s)) << "once its owner would be dead";
+  ASSERT_TRUE(world.pass_until([&] { return world.shards_of("a/1") == 4; }, 15s)) << "once its owner would be dead";
   std::size_t done = 0;
   for (int round = 0; round < 300 && done < 20; ++round) {
     done += work_off(a);
@@ -68,8 +60,8 @@ TEST(OwnerTrouble, TwoHostsOfOneNameAreTwo) {
   OwnerWorld world({});
   world.add("a/11111111");
   world.add("a/22222222");
-  ASSERT_TRUE(world.pass_until([&] { return shards_of(world, "a/22222222") == 4; }, 5s));
-  EXPECT_EQ(shards_of(world, "a/11111111"), 4);
+  ASSERT_TRUE(world.pass_until([&] { return world.shards_of("a/22222222") == 4; }, 5s));
+  EXPECT_EQ(world.shards_of("a/11111111"), 4);
 }
 
 // A claim that asked again at once would ask without end: nothing here takes any time.
@@ -94,6 +86,28 @@ TEST(OwnerTrouble, HeldGroupsThatCannotBeReadAreAskedForAfterAPause) {
   ASSERT_TRUE(world.pass_until([&] { return !a.claim(10, {.order = queue::Order::group}).empty(); }, 5s));
 }
 
+/// What a host does whose dead letter the owner has not heard of: the head of group g goes, and a hold comes.
+void dead_letter_behind_its_back(OwnerWorld& world, const std::string& head) {
+  const auto items = world.messages();
+  for (const auto& item : items) {
+    if (leased::Candidate::of(item).id == head) {
+      world.remove(leased::Place::of(item).key());
+    }
+  }
+  auto hold = leased::hold_place(kOwnersQueue, 0, "g").key();
+  hold.emplace(std::string(leased::attribute::kGroup), "g");
+  world.put(std::move(hold));
+}
+
+void expect_held_until_released(OwnerWorld& world, OwnerHost& owner, Duration held) {
+  for (Duration passed{}; passed < held; passed += 100ms) {
+    world.clock.advance(100ms);
+    EXPECT_THAT(owner.claim(10, {.order = queue::Order::group}), IsEmpty());
+  }
+  world.remove(leased::hold_place(kOwnersQueue, 0, "g").key());
+  ASSERT_TRUE(world.pass_until([&] { return !owner.claim(10, {.order = queue::Order::group}).empty(); }, 40s));
+}
+
 // As after an answer that was lost: the dead letter is there, and its owner cannot know it.
 TEST(OwnerTrouble, AGroupWaitsForADeadLetterThatItsOwnerDoesNotKnowOf) {
   OwnerWorld world({.shards = 1});
@@ -101,22 +115,9 @@ TEST(OwnerTrouble, AGroupWaitsForADeadLetterThatItsOwnerDoesNotKnowOf) {
   world.send(2, 100, {}, "g");
   const auto claimed = a.claim(10, {.order = queue::Order::group});
   ASSERT_THAT(claimed, SizeIs(1));
-  const auto items = world.messages();
-  for (const auto& item : items) {
-    if (leased::Candidate::of(item).id == claimed.front().message.id) {
-      world.remove(leased::Place::of(item).key());
-    }
-  }
-  auto hold = leased::hold_place(kOwnersQueue, 0, "g").key();
-  hold.emplace(std::string(leased::attribute::kGroup), "g");
-  world.put(std::move(hold));
+  dead_letter_behind_its_back(world, claimed.front().message.id);
   EXPECT_EQ(a.settle(claimed.front(), CompletionAction::remove).status, queue::SettleStatus::lost);
-  for (Duration passed{}; passed < 40s; passed += 100ms) {
-    world.clock.advance(100ms);
-    EXPECT_THAT(a.claim(10, {.order = queue::Order::group}), IsEmpty());
-  }
-  world.remove(leased::hold_place(kOwnersQueue, 0, "g").key());
-  ASSERT_TRUE(world.pass_until([&] { return !a.claim(10, {.order = queue::Order::group}).empty(); }, 40s));
+  expect_held_until_released(world, a, 40s);
 }
 
 // As after a dead letter of the owner before, which was long under way.
@@ -127,21 +128,8 @@ TEST(OwnerTrouble, AGroupWaitsForADeadLetterThatTookItsHeadAwayWhileItWaited) {
   const auto claimed = a.claim(10, {.order = queue::Order::group});
   ASSERT_THAT(claimed, SizeIs(1));
   ASSERT_EQ(a.settle(claimed.front(), CompletionAction::retry, 300s).status, queue::SettleStatus::applied);
-  const auto items = world.messages();
-  for (const auto& item : items) {
-    if (leased::Candidate::of(item).id == claimed.front().message.id) {
-      world.remove(leased::Place::of(item).key());
-    }
-  }
-  auto hold = leased::hold_place(kOwnersQueue, 0, "g").key();
-  hold.emplace(std::string(leased::attribute::kGroup), "g");
-  world.put(std::move(hold));
-  for (Duration passed{}; passed < 100s; passed += 100ms) {
-    world.clock.advance(100ms);
-    EXPECT_THAT(a.claim(10, {.order = queue::Order::group}), IsEmpty());
-  }
-  world.remove(leased::hold_place(kOwnersQueue, 0, "g").key());
-  ASSERT_TRUE(world.pass_until([&] { return !a.claim(10, {.order = queue::Order::group}).empty(); }, 40s));
+  dead_letter_behind_its_back(world, claimed.front().message.id);
+  expect_held_until_released(world, a, 100s);
 }
 
 TEST(OwnerTrouble, AThrottledShardDelaysNoOther) {
@@ -169,7 +157,7 @@ TEST(OwnerTrouble, ANumberOfShardsThatCannotBeIsNamedAndTheOneBeforeStays) {
     OwnerWorld world({.shards = 4});
     world.put({{"p", "orders@"}, {"s", "shards"}, {"n", dynamo::AttributeValue::number(wrong)}});
     OwnerHost& a = world.add("a/1");
-    EXPECT_EQ(shards_of(world, "a/1"), 4);
+    EXPECT_EQ(world.shards_of("a/1"), 4);
     EXPECT_THAT(a.warnings, Contains(HasSubstr("says no number of shards from 1 to 1024")));
   }
 }
@@ -180,7 +168,7 @@ TEST(OwnerTrouble, WhoStartsFirstSaysHowManyShardsThereAre) {
   const auto item = world.item("orders@", "shards");
   ASSERT_TRUE(item);
   EXPECT_EQ(leased::decode_shards(item, 1).numbers->count, 4U);
-  EXPECT_EQ(shards_of(world, "a/1"), 4);
+  EXPECT_EQ(world.shards_of("a/1"), 4);
   EXPECT_THAT(a.warnings, IsEmpty());
 }
 
@@ -192,7 +180,7 @@ TEST(OwnerTrouble, AHostWithAnotherNumberFollowsTheFirstAndSaysSo) {
              {"h", dynamo::AttributeValue::number(2)}});
   world.send(10, 100, {}, {}, 1);
   OwnerHost& a = world.add("a/1");
-  EXPECT_EQ(shards_of(world, "a/1"), 2);
+  EXPECT_EQ(world.shards_of("a/1"), 2);
   EXPECT_EQ(work_off(a), 10U);
   EXPECT_THAT(a.warnings,
               Contains("queue 'orders' has 2 shards, as the item 'shards' in partition 'orders@' of table "
@@ -213,7 +201,7 @@ TEST(OwnerTrouble, ANumberThatMayNotBeWrittenDownIsGoneBy) {
       },
       1000);
   OwnerHost& a = world.add("a/1");
-  ASSERT_TRUE(world.pass_until([&] { return shards_of(world, "a/1") == 4; }, 20s));
+  ASSERT_TRUE(world.pass_until([&] { return world.shards_of("a/1") == 4; }, 20s));
   EXPECT_THAT(a.warnings, Contains(HasSubstr("the number of shards of queue 'orders' cannot be written down")));
 }
 
@@ -229,9 +217,9 @@ TEST(OwnerTrouble, ShardsAreRaisedAndLoweredWhileHostsRun) {
     }
     return so();
   };
-  ASSERT_TRUE(work([&] { return shards_of(world, "b/1") == 2; }, 10s));
+  ASSERT_TRUE(work([&] { return world.shards_of("b/1") == 2; }, 10s));
   world.put({{"p", "orders@"}, {"s", "shards"}, {"n", dynamo::AttributeValue::number(6)}});
-  ASSERT_TRUE(work([&] { return shards_of(world, "a/1") == 3 && shards_of(world, "b/1") == 3; }, 20s));
+  ASSERT_TRUE(work([&] { return world.shards_of("a/1") == 3 && world.shards_of("b/1") == 3; }, 20s));
   world.put({{"p", "orders@"},
              {"s", "shards"},
              {"n", dynamo::AttributeValue::number(2)},
@@ -239,9 +227,9 @@ TEST(OwnerTrouble, ShardsAreRaisedAndLoweredWhileHostsRun) {
   world.send(30, 100, {}, {}, 5);
   world.send(30, 100, {}, {}, 1);
   EXPECT_TRUE(work([&] { return world.messages().empty(); }, 10s)) << "what lies there is drained";
-  EXPECT_EQ(shards_of(world, "a/1") + shards_of(world, "b/1"), 6) << "senders may not know it yet";
-  ASSERT_TRUE(work([&] { return shards_of(world, "a/1") + shards_of(world, "b/1") == 2; }, 200s));
-  EXPECT_TRUE(work([&] { return shards_of(world, "a/1") == 1 && shards_of(world, "b/1") == 1; }, 30s));
+  EXPECT_EQ(world.shards_of("a/1") + world.shards_of("b/1"), 6) << "senders may not know it yet";
+  ASSERT_TRUE(work([&] { return world.shards_of("a/1") + world.shards_of("b/1") == 2; }, 200s));
+  EXPECT_TRUE(work([&] { return world.shards_of("a/1") == 1 && world.shards_of("b/1") == 1; }, 30s));
   world.send(10, 100, {}, {}, 0);
   EXPECT_TRUE(work([&] { return world.messages().empty(); }, 5s));
 }
@@ -309,7 +297,7 @@ TEST(OwnerTrouble, TheLimitOfMessagesInFlightHoldsForAllHostsTogether) {
   OwnerWorld world({.shards = 4});
   OwnerHost& a = world.add("a/1");
   OwnerHost& b = world.add("b/1");
-  ASSERT_TRUE(world.pass_until([&] { return shards_of(world, "b/1") == 2; }, 5s));
+  ASSERT_TRUE(world.pass_until([&] { return world.shards_of("b/1") == 2; }, 5s));
   world.send(100);
   a.claim(50, {.max_in_flight = 10});
   b.claim(50, {.max_in_flight = 10});

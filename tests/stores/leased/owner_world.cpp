@@ -210,6 +210,12 @@ std::map<std::uint32_t, std::string> OwnerWorld::owners() {
   return owners;
 }
 
+std::size_t OwnerWorld::shards_of(const std::string& host) {
+  const auto all = owners();
+  return static_cast<std::size_t>(
+      std::count_if(all.begin(), all.end(), [&host](const auto& shard) { return shard.second == host; }));
+}
+
 void OwnerWorld::pass(Duration span) {
   pass_until([] { return false; }, span);
 }

@@ -161,6 +161,8 @@ class OwnerWorld {
   std::vector<dynamo::Item> messages();
   /// By shard, as the items of the standard half say.
   std::map<std::uint32_t, std::string> owners();
+  /// How many of them are that host's.
+  std::size_t shards_of(const std::string& host);
   /// Lets time pass while every host that lives tends its house.
   void pass(Duration span);
   /// Same, until that is so; false: it never was.

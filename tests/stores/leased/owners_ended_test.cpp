@@ -19,12 +19,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-int shards_of(OwnerWorld& world, const std::string& host) {
-  const auto owners = world.owners();
-  return static_cast<int>(
-      std::count_if(owners.begin(), owners.end(), [&](const auto& shard) { return shard.second == host; }));
-}
-
 /// What a crash ledger's recovery says, by that host's way to the table.
 Result<void> mark(OwnerHost& by, const std::string& dead, bool settled) {
   const queue::dynamomq::QueueTable place{kOwnersQueue, kOwnersTable, "", "us-east-1"};
@@ -74,7 +68,7 @@ TEST(EndedOwners, ASuccessorTakesItsShardsAtOnceAndKnowsWhatWasAtWork) {
   ASSERT_TRUE(mark(next, "a/1", true));
   const SteadyTime began = world.clock.steady_now();
   next.start();
-  EXPECT_EQ(shards_of(world, "a/2"), 8);
+  EXPECT_EQ(world.shards_of("a/2"), 8);
   const Seen seen = work_off(next, held[3].message.id);
   EXPECT_EQ(seen.suspects, 1U);
   EXPECT_EQ(seen.others, 39U);
@@ -86,11 +80,11 @@ TEST(EndedOwners, HostsOnOtherMachinesNeedNotWaitEither) {
   OwnerWorld world({.lease = 60s});
   OwnerHost& a = world.add("a/1");
   OwnerHost& b = world.add("b/1");
-  ASSERT_TRUE(world.pass_until([&] { return shards_of(world, "b/1") == 4; }, 5s));
+  ASSERT_TRUE(world.pass_until([&] { return world.shards_of("b/1") == 4; }, 5s));
   world.send(40);
   a.kill();
   ASSERT_TRUE(mark(b, "a/1", true));
-  EXPECT_TRUE(world.pass_until([&] { return shards_of(world, "b/1") == 8; }, 3s));
+  EXPECT_TRUE(world.pass_until([&] { return world.shards_of("b/1") == 8; }, 3s));
   const Seen seen = work_off(b);
   EXPECT_EQ(seen.suspects, 0U);
   EXPECT_EQ(seen.others, 40U);
@@ -105,7 +99,7 @@ TEST(EndedOwners, WhereSomethingIsInDoubtTheFirstMessagesAreSuspects) {
   OwnerHost& next = world.add("a/2", false);
   ASSERT_TRUE(mark(next, "a/1", false));
   next.start();
-  EXPECT_EQ(shards_of(world, "a/2"), 1);
+  EXPECT_EQ(world.shards_of("a/2"), 1);
   const Seen seen = work_off(next);
   EXPECT_EQ(seen.suspects, 16U) << "as many as the dead host had announced";
   EXPECT_EQ(seen.others, 24U);
@@ -118,13 +112,13 @@ TEST(EndedOwners, WhatItHadInheritedInDoubtStaysSo) {
   ASSERT_THAT(a.claim(3), SizeIs(3));
   a.kill();
   OwnerHost& b = world.add("b/1");
-  ASSERT_TRUE(world.pass_until([&] { return shards_of(world, "b/1") == 1; }, 15s));
+  ASSERT_TRUE(world.pass_until([&] { return world.shards_of("b/1") == 1; }, 15s));
   world.pass(150s);  // until the first one's heartbeat is cleared up
   b.kill();
   OwnerHost& next = world.add("b/2", false);
   ASSERT_TRUE(mark(next, "b/1", true));
   next.start();
-  EXPECT_EQ(shards_of(world, "b/2"), 1) << "at once";
+  EXPECT_EQ(world.shards_of("b/2"), 1) << "at once";
   EXPECT_GT(work_off(next).suspects, 0U) << "nobody knows what the first one had at work";
 }
 
@@ -138,7 +132,7 @@ TEST(EndedOwners, OneThatLivesAllTheSameStopsAndTakesItsShardsAnew) {
   EXPECT_THAT(a.out, IsEmpty()) << "it was told that it has lost them";
   EXPECT_THAT(a.warnings, Contains(HasSubstr("declared this host dead in table 'sluice-queues'")));
   ASSERT_TRUE(world.pass_until([&] { return a.half().figures({}).shards == 8; }, 5s));
-  EXPECT_EQ(shards_of(world, "a/1"), 8);
+  EXPECT_EQ(world.shards_of("a/1"), 8);
   const Seen seen = work_off(a);
   EXPECT_EQ(seen.suspects + seen.others, 40U);
 }
@@ -181,7 +175,7 @@ TEST(EndedOwners, WhatIsLeftOfThemIsClearedUp) {
   ASSERT_TRUE(mark(b, "a/1", true));
   world.pass(150s);
   EXPECT_FALSE(world.item("@hosts", "a/1"));
-  EXPECT_EQ(shards_of(world, "b/1"), 8);
+  EXPECT_EQ(world.shards_of("b/1"), 8);
 }
 
 }  // namespace
