@@ -135,8 +135,7 @@ std::shared_ptr<isolation::JobLedger> IsolationWard::ledger_for(const JobPlan& p
   return ledgers.size() == 1 ? ledgers.front() : std::make_shared<isolation::SplitLedger>(std::move(ledgers));
 }
 
-Result<std::function<Result<std::unique_ptr<plugin::HandlerInstance>>(std::shared_ptr<plugin::HealthSeat>)>>
-IsolationWard::runners_for(const JobPlan& plan) {
+Result<plugin::InstanceFactory> IsolationWard::runners_for(const JobPlan& plan) {
   isolation::HandlerFacts facts = facts_of(plan);
   auto file = isolation::OpenPlugin::open(owner_of(plan));
   if (!file) {
@@ -152,7 +151,7 @@ IsolationWard::runners_for(const JobPlan& plan) {
   spec.effects = plugin::effect_rules(plan.config, parts_.config.store_of(plan.config.queue).kind, parts_.random);
   // One process shows that the handler takes its job; the others, and those for suspects, come when there is work.
   auto proven = std::make_shared<std::atomic<bool>>(plan.config.isolation == config::Isolation::thread);
-  return std::function([this, spec = std::move(spec), proven](std::shared_ptr<plugin::HealthSeat> health) {
+  return plugin::InstanceFactory([this, spec = std::move(spec), proven](std::shared_ptr<plugin::HealthSeat> health) {
     const auto start = proven->exchange(true) ? isolation::RunnerStart::when_needed : isolation::RunnerStart::now;
     isolation::RunnerSpec own = spec;
     own.health = std::move(health);

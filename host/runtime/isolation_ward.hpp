@@ -65,8 +65,7 @@ class IsolationWard {
   std::shared_ptr<isolation::JobLedger> ledger_for(const JobPlan& plan);
   /// Makes instances of the job's handler in processes of their own, for one worker each. Fails when the plugin's file
   /// is not there any more.
-  Result<std::function<Result<std::unique_ptr<plugin::HandlerInstance>>(std::shared_ptr<plugin::HealthSeat>)>>
-  runners_for(const JobPlan& plan);
+  Result<plugin::InstanceFactory> runners_for(const JobPlan& plan);
 
  private:
   void recover(const std::vector<JobPlan>& plans, std::function<void()> looked);

@@ -119,7 +119,7 @@ class InstanceMaker {
 
  private:
   const JobSpec& spec_;
-  const std::function<Result<std::unique_ptr<plugin::HandlerInstance>>(std::shared_ptr<plugin::HealthSeat>)> isolated_;
+  const plugin::InstanceFactory isolated_;
   const plugin::HandlerLog log_;
   plugin::EffectRules effects_;  // fixed after construction
   plugin::HealthBoard health_;

@@ -57,9 +57,9 @@ struct JobSeams {
   observe::JobMetrics& metrics;
   /// The job's part of the crash ledger, given up with the job; may be null.
   std::shared_ptr<isolation::JobLedger> crash_ledger;
-  /// Makes an instance that runs the handler in a process of its own, for one worker. Empty: there are none, and
+  /// Makes instances that run the handler in a process of their own. Empty: there are none, and
   /// suspects run in this process, on lanes of their own.
-  std::function<Result<std::unique_ptr<plugin::HandlerInstance>>(std::shared_ptr<plugin::HealthSeat> health)> isolated;
+  plugin::InstanceFactory isolated;
   /// Says in one line what is wrong with the queue and how a person mends it. Empty: what the source says is logged.
   std::function<std::string(const Error& error)> explain;
   /// Opens a queue's idempotency keys, for a job that has some. Empty: there are none.
