@@ -5,7 +5,6 @@
 #include "base/text/base64.hpp"
 #include "base/text/utf8.hpp"
 #include "base/timestamp.hpp"
-#include "host/cli/bulk_command.hpp"
 #include "host/cli/command.hpp"
 #include "host/cli/filter_arguments.hpp"
 #include "host/cli/json_text.hpp"
@@ -244,7 +243,7 @@ Flag key_flag() {
 
 // An outbox keeps none.
 std::vector<Flag> with_key_flags(std::vector<Flag> own) {
-  return without_flag(with_store_flags(std::move(own)), "outbox");
+  return with_store_flags(std::move(own), Outboxes::not_taken);
 }
 
 Flag base64_flag() { return {.name = "base64", .help = "KEY is written in Base64, for one that is no text"}; }

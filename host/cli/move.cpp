@@ -337,8 +337,9 @@ std::vector<Flag> flags() {
        {.name = "drop-priority", .value = {}, .help = "where the new queue has no priorities, all come as normal ones"},
        {.name = "adopt",
         .value = {},
-        .help = "take up what a broken-off move of these queues has left, although its notice is lost"}});
-  for (const char* const name : {"queue", "outbox", "table", "index"}) {
+        .help = "take up what a broken-off move of these queues has left, although its notice is lost"}},
+      Outboxes::not_taken);
+  for (const char* const name : {"queue", "table", "index"}) {
     all = without_flag(std::move(all), name);
   }
   return all;

@@ -155,15 +155,17 @@ std::string options_of_host_file(const Arguments& arguments, const std::string& 
   return "--queue " + shell_word(queue) + given(arguments, std::array{"config", "index", "endpoint", "region"});
 }
 
-std::vector<Flag> with_place_flags(std::vector<Flag> own) {
+std::vector<Flag> with_place_flags(std::vector<Flag> own, Outboxes outboxes) {
   own.push_back({.name = "queue",
                  .value = "QUEUE",
                  .help = "the queue [default: the only one of the host file, or the table's name]",
                  .common = true});
-  own.push_back({.name = "outbox",
-                 .value = "NAME",
-                 .help = "the rows of [outbox.NAME]: the same as --queue outbox:NAME",
-                 .common = true});
+  if (outboxes == Outboxes::taken) {
+    own.push_back({.name = "outbox",
+                   .value = "NAME",
+                   .help = "the rows of [outbox.NAME]: the same as --queue outbox:NAME",
+                   .common = true});
+  }
   Flag config = config_flag();
   config.common = true;
   own.push_back(config);

@@ -57,9 +57,11 @@ class QueuePlace {
   bool names_table_ = false;
 };
 
-/// A command's own flags, and after them those that say where its queue is: --queue, --config, --table, --index,
-/// --endpoint, --region.
-std::vector<Flag> with_place_flags(std::vector<Flag> own);
+/// Whether a command takes the rows of an outbox for a queue's messages, by --outbox.
+enum class Outboxes { taken, not_taken };
+/// A command's own flags, and after them those that say where its queue is: --queue, --outbox, --config, --table,
+/// --index, --endpoint, --region.
+std::vector<Flag> with_place_flags(std::vector<Flag> own, Outboxes outboxes);
 
 /// The options with which a command finds a queue of the host file that `arguments` name, as they are typed.
 std::string options_of_host_file(const Arguments& arguments, const std::string& queue);

@@ -8,8 +8,8 @@
 
 namespace sluice::cli {
 
-std::vector<Flag> with_store_flags(std::vector<Flag> own) {
-  own = with_place_flags(std::move(own));
+std::vector<Flag> with_store_flags(std::vector<Flag> own, Outboxes outboxes) {
+  own = with_place_flags(std::move(own), outboxes);
   for (Flag flag : output_flags()) {
     flag.common = true;
     own.push_back(flag);

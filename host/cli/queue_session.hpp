@@ -17,7 +17,7 @@
 namespace sluice::cli {
 
 /// A command's own flags, and after them those of every command on queues: where the queue is, and --output.
-std::vector<Flag> with_store_flags(std::vector<Flag> own);
+std::vector<Flag> with_store_flags(std::vector<Flag> own, Outboxes outboxes = Outboxes::taken);
 
 /// A queue opened for one command. A resource that can be moved.
 class QueueSession {

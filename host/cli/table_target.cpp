@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "host/cli/bulk_command.hpp"
 #include "host/cli/unopened.hpp"
 #include "host/stores/dynamomq/table_errors.hpp"
 #include "host/stores/dynamomq/table_ttl.hpp"
@@ -34,7 +33,7 @@ std::vector<Flag> with_table_flags(std::vector<Flag> own) {
   own.push_back({.name = "layout",
                  .value = "dynamomq|leased",
                  .help = "how queues lie in the table [default: the host file's word, else dynamomq]"});
-  return without_flag(with_place_flags(std::move(own)), "outbox");
+  return with_place_flags(std::move(own), Outboxes::not_taken);
 }
 
 std::string with_index(const TableTarget& target) {
