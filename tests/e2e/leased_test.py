@@ -208,6 +208,16 @@ class LeasedHosts(LeasedCase):
         running = json.loads(self.sluice("running", "--output", "json", check=True).stdout)
         return ids, {row["message"] for row in running}
 
+    def die_at_work(self, count):
+        """A host killed with 4 of `count` messages at work, its lease long; all ids, those of the 4, and its heartbeat."""
+        self.counts(sleep="1h", extra="concurrency = 4")
+        first = self.start(report="first.json")
+        ids, ran = self.hold_up(first, count)
+        (dead,) = self.beats()
+        self.kill_nine(first)
+        self.make_lease_long(dead)
+        return ids, ran, dead
+
     def assert_settled(self, run, ran, held_at_least=0):
         (line,) = [line for line in run.log().splitlines() if "settled what a dead host held" in line]
         self.assertRegex(line, r"died=\"?nothing says why")
@@ -217,12 +227,7 @@ class LeasedHosts(LeasedCase):
         self.assertNotIn("may have been at work and run alone", run.log(), "it is known what was")
 
     def test_a_killed_host_is_succeeded_at_once_on_its_machine(self):
-        self.counts(sleep="1h", extra="concurrency = 4")
-        first = self.start(report="first.json")
-        ids, ran = self.hold_up(first, 60)
-        (dead,) = self.beats()
-        self.kill_nine(first)
-        self.make_lease_long(dead)
+        ids, ran, dead = self.die_at_work(60)
         self.counts(extra="concurrency = 4")
         began = time.monotonic()
         second = self.start(report="second.json")
@@ -238,12 +243,7 @@ class LeasedHosts(LeasedCase):
         self.assertEqual((0, 0), (total["lost"], total["stranded"]), second.log())
 
     def test_only_what_was_at_work_is_suspect(self):
-        self.counts(sleep="1h", extra="concurrency = 4")
-        first = self.start(report="first.json")
-        ids, ran = self.hold_up(first, 60)
-        (dead,) = self.beats()
-        self.kill_nine(first)
-        self.make_lease_long(dead)
+        _, ran, dead = self.die_at_work(60)
         self.sluice("pause", "--queue", "orders")  # says that the dead host has not obeyed yet
         second = self.start(report="second.json")
         until("it owns all shards", lambda: self.all_owned(1) and dead not in self.owners())
