@@ -1,7 +1,10 @@
 #include "config/schedule_times.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <deque>
+#include <iterator>
+#include <set>
 #include <variant>
 
 namespace sluice::config {
@@ -79,11 +82,12 @@ ScheduleTimes::Time ScheduleTimes::next_after(Time time) const {
 }
 
 std::vector<ScheduleTimes::Time> ScheduleTimes::between(Time begin, Time end, std::size_t most) const {
-  std::deque<Time> times;
-  if (!line_) {
-    // Of a long absence no more than is wanted is counted out.
-    begin = std::max(begin, end - every_ * static_cast<seconds::rep>(most + 1));
+  if (line_) {
+    return last_of_line(begin, end, most);
   }
+  std::deque<Time> times;
+  // Of a long absence no more than is wanted is counted out.
+  begin = std::max(begin, end - every_ * static_cast<seconds::rep>(most + 1));
   for (Time due = next_after(begin); due <= end; due = next_after(due)) {
     times.push_back(due);
     if (times.size() > most) {
@@ -91,6 +95,23 @@ std::vector<ScheduleTimes::Time> ScheduleTimes::between(Time begin, Time end, st
     }
   }
   return {times.begin(), times.end()};
+}
+
+// Backwards day by day, so that a long absence costs what is wanted of it and not what was missed.
+std::vector<ScheduleTimes::Time> ScheduleTimes::last_of_line(Time begin, Time end, std::size_t most) const {
+  std::set<Time> due;
+  CivilDay day = zone_.day_of(end).plus(1);
+  // A day's times may lie beside it where the clocks change at midnight: one day more is looked at on either side.
+  const CivilDay first = zone_.day_of(begin).plus(-1);
+  for (int beyond = 0; beyond < 2 && !day.before(first); day = day.plus(-1)) {
+    std::vector<Time> times;
+    add_times_of(day, times);
+    std::copy_if(times.begin(), times.end(), std::inserter(due, due.end()),
+                 [begin, end](Time time) { return time > begin && time <= end; });
+    beyond += due.size() >= most ? 1 : 0;
+  }
+  const std::size_t more = due.size() > most ? due.size() - most : 0;
+  return {std::next(due.begin(), static_cast<std::ptrdiff_t>(more)), due.end()};
 }
 
 std::optional<ScheduleTimes::Time> ScheduleTimes::last_until(Time time, Time begin) const {

@@ -38,6 +38,8 @@ class ScheduleTimes {
       : line_(line), every_(every), zone_(std::move(zone)) {}
   /// Of one day, in no order.
   void add_times_of(const CivilDay& day, std::vector<Time>& times) const;
+  /// As `between`, of a cron line.
+  std::vector<Time> last_of_line(Time begin, Time end, std::size_t most) const;
 
   std::optional<CronLine> line_;
   std::chrono::seconds every_;

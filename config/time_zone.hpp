@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace sluice::config {
@@ -17,6 +18,9 @@ struct CivilDay {
   int weekday = 4;  ///< Sunday is 0
 
   CivilDay plus(int days) const;
+  bool before(const CivilDay& other) const {
+    return std::tie(year, month, day) < std::tie(other.year, other.month, other.day);
+  }
 };
 
 /// A time zone of the machine's tzdata: between local times and points in time. A value; thread-safe.

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <fstream>
 #include <sstream>
@@ -161,6 +162,44 @@ TEST(ScheduleTimes, AnIntervalIsAlignedToTheEpoch) {
   EXPECT_THAT(times->between(utc(0), utc(3600), 100), ElementsAre(utc(900), utc(1800), utc(2700), utc(3600)));
   EXPECT_THAT(times->between(utc(0), utc(900'000'000), 2), ElementsAre(utc(899'999'100), utc(900'000'000)));
   EXPECT_THAT(times->between(utc(900), utc(1799), 5), IsEmpty());
+}
+
+TEST(ScheduleTimes, TheLastTimesOfAnAbsenceAreThoseThatWereDue) {
+  const struct {
+    const char* line;
+    const char* zone;
+    Time begin;
+    Time end;
+  } absences[] = {
+      {"*/7 * * * *", "Europe/Vienna", utc(1'792'880'001), utc(1'792'904'000)},        // clocks go back
+      {"0,20,40 1-3 * * *", "Europe/Vienna", utc(1'774'700'000), utc(1'774'760'000)},  // clocks go forward
+      {"*/30 * * * *", "Atlantic/Azores", utc(1'792'880'000), utc(1'792'905'000)},     // back, across midnight
+      {"0 0 * * *", "America/Sao_Paulo", utc(1'541'100'000), utc(1'541'500'000)},
+      {"0 12 * * *", "Pacific/Apia", utc(1'325'000'000), utc(1'325'500'000)},
+      {"0 0 29 2 *", "UTC", utc(0), utc(1'774'656'000)},
+      {"15 6 * * MON", "Asia/Kathmandu", utc(1'774'656'000), utc(1'774'656'000)},
+  };
+  for (const auto& [line, zone, begin, end] : absences) {
+    const ScheduleTimes times = times_of(line, zone);
+    std::vector<Time> all;
+    for (Time due = times.next_after(begin); due <= end; due = times.next_after(due)) {
+      all.push_back(due);
+    }
+    for (const std::size_t most : {std::size_t{1}, std::size_t{3}, std::size_t{1000}}) {
+      const std::size_t count = std::min(most, all.size());
+      EXPECT_EQ(times.between(begin, end, most),
+                std::vector<Time>(all.end() - static_cast<std::ptrdiff_t>(count), all.end()))
+          << line << " in " << zone << ", the last " << most;
+    }
+  }
+}
+
+// One by one, the minutes of a thousand years would take hours, in which nothing that is due is sent.
+TEST(ScheduleTimes, ALongAbsenceCostsWhatIsWantedOfIt) {
+  const ScheduleTimes times = times_of("* * * * *", "Europe/Vienna");
+  const Time end = utc(33'000'000'000);
+  EXPECT_THAT(times.between(utc(1'000'000'000), end, 2), ElementsAre(end - std::chrono::minutes(1), end));
+  EXPECT_EQ(times.last_until(end, utc(1'000'000'000)), end);
 }
 
 TEST(ScheduleTimes, ALeapDayMayBeEightYearsAway) {
