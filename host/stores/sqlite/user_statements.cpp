@@ -154,6 +154,10 @@ std::optional<UserStatements::Refusal> UserStatements::compile(std::string_view 
                    "it has " + std::to_string(text.size()) + " bytes, and at most " +
                        std::to_string(kLongestStatement) + " are taken; give values as parameters"};
   }
+  // SQLite takes it for the end of the text, however long that is said to be, and never comes to the end itself.
+  if (text.find('\0') != std::string_view::npos) {
+    return Refusal{{}, "it has a zero byte; give values as parameters"};
+  }
   const Judged judged(tables_);
   const char* rest = text.data();
   const char* const end = text.data() + text.size();

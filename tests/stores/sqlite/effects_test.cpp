@@ -130,6 +130,8 @@ TEST_F(SqliteEffects, WhatIsWrongWithAStatementIsSaid) {
   EXPECT_THAT(refusal({"UPDATE accounts SET balance = 1; nonsense", {}, {}}), HasSubstr("more than one statement"));
   EXPECT_THAT(refusal({"  -- nothing", {}, {}}), HasSubstr("it is empty"));
   EXPECT_THAT(refusal({"", {}, {}}), HasSubstr("it is empty"));
+  EXPECT_EQ(refusal({std::string("UPDATE accounts SET balance = 1\0", 32), {}, {}}),
+            "write 1 was refused: it has a zero byte; give values as parameters");
   EXPECT_THAT(refusal({"UPDATE account SET balance = 1", {}, {}}),
               HasSubstr("no such table: account; make it in the store's own file, or mend the name"));
   EXPECT_THAT(refusal({"UPDATE accounts SET balanse = 1", {}, {}}), HasSubstr("no such column: balanse; make it"));
