@@ -1,3 +1,5 @@
+#include <cstdint>
+
 #include "host/cli/command.hpp"
 #include "host/cli/message_text.hpp"
 #include "host/cli/queue_session.hpp"
@@ -20,9 +22,17 @@ queue::StoredMessage from_claim(const queue::Delivery& claim, queue::Half half) 
   return stored;
 }
 
+/// What may be in flight in the session's queue; 0: no limit. On a leased table each host counts its own, and nobody
+/// else what all of them have.
+std::uint64_t limit_in_flight(const QueueSession& session) {
+  const bool counted = session.host().store_of(session.queue()).kind == config::StoreKind::sqlite;
+  return counted ? session.host().queue(session.queue()).max_in_flight : 0;
+}
+
 /// Looks once, and then until the time is over or something has come; Ctrl-C ends the wait as it ends any command.
 Result<queue::Claimed> claim(queue::Source& source, const QueueSession& session, Duration visibility, Duration wait) {
-  const queue::ClaimRequest request{.max = 1, .visibility = visibility, .counts = true};
+  queue::ClaimRequest request{.max = 1, .visibility = visibility, .counts = true};
+  request.rules.max_in_flight = limit_in_flight(session);
   if (wait == Duration::zero()) {
     return source.claim(request, session.deadline());
   }

@@ -137,6 +137,17 @@ TEST_F(Choice, WarnsOfAMessageThatSomebodyWorksOn) {
   EXPECT_EQ(run({"delete", "A-1"}).err, "");
 }
 
+TEST_F(Choice, ReceivesNoMoreThanMayBeInFlight) {
+  folder_.write("host.toml", "[store]\nkind = \"sqlite\"\npath = \"sluice.db\"\n[queues.orders]\nmax_in_flight = 1\n");
+  send(2);
+  ASSERT_EQ(run({"receive"}).exit_code, 0);
+  const Finished refused = run({"receive", "--wait", "20s"});
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("queue orders has 1 messages in flight, as many as its max_in_flight allows"));
+  ASSERT_EQ(run({"delete", "A-0"}).exit_code, 0);
+  EXPECT_EQ(json_of({"receive"}).at("id").as_string(), "A-1");
+}
+
 TEST_F(Choice, LsGoesOnWhereItEndedInEitherOrderAndInBothHalves) {
   send(12);
   dead_letter("A-10", "no");
