@@ -86,6 +86,23 @@ void write_job(JsonText& json, const JobPlan& plan, const plugin::PluginRegistry
   json.end_object();
 }
 
+/// Of a job whose queues lie in stores of two kinds: what its handler cannot stage. Empty: it has one kind.
+std::string two_kinds(const config::HostConfig& host, const JobConfig& job) {
+  const auto kind_of = [&host](const std::string& queue) { return host.store_of(queue).kind; };
+  const auto queues = work::queues_of(job);
+  const auto other = std::find_if(queues.begin(), queues.end(), [&](const config::WeightedQueue& queue) {
+    return kind_of(queue.name) != kind_of(queues.front().name);
+  });
+  if (other == queues.end()) {
+    return {};
+  }
+  const bool sql = kind_of(queues.front().name) == config::StoreKind::sqlite;
+  return "job " + job.name + " draws from stores of two kinds: writes that its handler stages are " +
+         (sql ? "SQL" : "items of DynamoDB") + " by its first queue, " + queues.front().name +
+         ", and are refused with the messages of " + other->name +
+         "; give that queue a job of its own, unless the handler stages messages alone";
+}
+
 /// What is allowed but seldom meant.
 std::vector<std::string> suspicions(const config::HostConfig& host, const config::JobFiles& files,
                                     const plugin::PluginRegistry& registry) {
@@ -107,6 +124,9 @@ std::vector<std::string> suspicions(const config::HostConfig& host, const config
     if (job.order == config::Order::queue && job.queues.empty() && job.concurrency > 1) {
       lines.push_back("job " + job.name + " hands out one message after the other, so that its concurrency of " +
                       std::to_string(job.concurrency) + " is that of one worker");
+    }
+    if (std::string line = two_kinds(host, job); !line.empty()) {
+      lines.push_back(std::move(line));
     }
   }
   for (const auto& [queue, settings] : host.queues) {

@@ -95,7 +95,8 @@ std::string order_text(const JobConfig& job) {
   const std::string order = job.order == config::Order::group   ? "group"
                             : job.order == config::Order::queue ? "queue"
                                                                 : "none";
-  return "order = \"" + order + "\"" + (job.fair ? " and fair = true" : "");
+  return "order = \"" + order + "\"" + (job.fair ? " and fair = true" : "") +
+         (job.on_dead_letter == config::OnDeadLetter::hold ? " and on_dead_letter = \"hold\"" : "");
 }
 
 }  // namespace

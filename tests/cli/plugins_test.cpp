@@ -114,6 +114,22 @@ TEST(Check, WarnsOfWhatIsSeldomMeant) {
                           "host.toml: good, 3 warnings"));
 }
 
+TEST(Check, WarnsOfAJobWhoseQueuesLieInStoresOfTwoKinds) {
+  const PluginFolder folder;
+  folder.write("host.toml",
+               "[store]\npath = \"sluice.db\"\n[stores.cloud]\nkind = \"dynamodb\"\nregion = \"eu-west-1\"\n"
+               "[queues.bulk]\nstore = \"cloud\"\n");
+  folder.write("jobs.d/both.toml",
+               "[job]\nqueues = [\"near:1\", \"bulk:1\"]\nhandler = \"greet\"\n[job.options]\nport = 7\n");
+  const Finished checked = folder.run({"check"});
+  EXPECT_EQ(checked.exit_code, 0);
+  EXPECT_THAT(
+      checked.err,
+      HasSubstr("warning: job both draws from stores of two kinds: writes that its handler stages are SQL by its "
+                "first queue, near, and are refused with the messages of bulk; give that queue a job of its own, "
+                "unless the handler stages messages alone\n"));
+}
+
 TEST(Check, SaysThatThereIsNoJob) {
   const HostFolder folder;
   const Finished checked = folder.run({"check"});

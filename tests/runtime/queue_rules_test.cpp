@@ -97,6 +97,12 @@ TEST_F(QueueRules, JobsOnOneQueueWantTheSameOrder) {
   second.order = config::Order::group;
   EXPECT_NE(only_error({first, second}).find("want different orders of it: order = \"none\", and order = \"group\""),
             std::string::npos);
+  first.order = config::Order::group;
+  EXPECT_TRUE(refused_rules(host_, {first, second}).empty());
+  second.on_dead_letter = config::OnDeadLetter::hold;
+  EXPECT_NE(only_error({first, second}).find("order = \"group\" and on_dead_letter = \"hold\"; give both the same"),
+            std::string::npos)
+      << "a group that one of them holds the other would let go on";
   second.source = config::Source::dlq;
   EXPECT_TRUE(refused_rules(host_, {first, second}).empty()) << "dead letters have an order of their own";
 }
