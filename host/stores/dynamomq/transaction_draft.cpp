@@ -97,7 +97,12 @@ bool TransactionDrafter::add_messages(TransactionDraft& draft, const Effects& ef
   return true;
 }
 
-bool TransactionDrafter::add_writes(TransactionDraft& draft, const Effects& effects) {
+bool TransactionDrafter::add_writes(TransactionDraft& draft, const Effects& effects) const {
+  // Whatever else is in the transaction so far lies in tables of queues.
+  std::set<std::string> tables{place_.table};
+  for (const TransactAction& action : draft.request.actions) {
+    tables.insert(action.table);
+  }
   for (std::size_t i = 0; i < effects.writes.size(); ++i) {
     const EffectWrite& write = effects.writes[i];
     const bool reject = write.on_refusal == OnRefusal::reject;
@@ -110,6 +115,13 @@ bool TransactionDrafter::add_writes(TransactionDraft& draft, const Effects& effe
                           reject);
     }
     std::string name = name_of(write, i) + " on table " + wanted->table;
+    if (tables.contains(wanted->table.substr(wanted->table.rfind('/') + 1))) {  // also where an ARN names it
+      return draft.refuse(ErrorCode::invalid,
+                          name +
+                              " was refused: queues lie in that table; keep items of your own in another one, and "
+                              "stage a message to put one into a queue",
+                          reject);
+    }
     auto item = dynamo::decode_item(wanted->item);
     if (!item) {
       return draft.refuse(ErrorCode::invalid,

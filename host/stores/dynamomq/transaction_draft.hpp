@@ -65,7 +65,7 @@ class TransactionDrafter {
   bool add_messages(TransactionDraft& draft, const Effects& effects, WallTime now) const;
   bool add_message(TransactionDraft& draft, const EmittedMessage& emitted, const std::string& void_mark,
                    WallTime now) const;
-  static bool add_writes(TransactionDraft& draft, const Effects& effects);
+  bool add_writes(TransactionDraft& draft, const Effects& effects) const;
 
   StoreParts parts_;
   const QueueTable& place_;

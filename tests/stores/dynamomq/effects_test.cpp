@@ -383,6 +383,17 @@ TEST_F(DynamoEffects, WhatIsWrongWithAWriteIsSaid) {
   EXPECT_EQ(balance("alice"), "");
 }
 
+TEST_F(DynamoEffects, TablesOfQueuesAreOutOfReach) {
+  send(1, 20, "innocent");
+  for (const std::string& name : {table(), "arn:aws:dynamodb:eu-west-1:1:table/" + table()}) {
+    const ItemWrite write{.action = ItemAction::put, .table = name, .item = R"({"id":{"S":"innocent0"}})"};
+    EXPECT_EQ(refusal(write), "write \"debit\" on table " + name +
+                                  " was refused: queues lie in that table; keep items of your own in another one, and "
+                                  "stage a message to put one into a queue");
+  }
+  EXPECT_TRUE(lies_there("innocent0"));
+}
+
 TEST_F(DynamoEffects, AnItemTwiceIsRefused) {
   const auto result = settle_one(with(claim_one(), {add("alice"), add("alice")}));
   EXPECT_EQ(result.status, SettleStatus::refused);
