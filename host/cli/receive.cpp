@@ -9,7 +9,7 @@ namespace sluice::cli {
 
 namespace {
 
-constexpr Duration kVisibility = std::chrono::seconds(30);
+constexpr Duration kAsTheQueueHasIt = -std::chrono::nanoseconds(1);
 constexpr Duration kLongestWait = std::chrono::seconds(20);  // SQS's
 
 /// What a claim itself tells, for a message that was taken away before it could be read.
@@ -55,7 +55,7 @@ Exit receive(const Arguments& arguments, Console& console) {
   if (output.has_error()) {
     return output.error();
   }
-  const auto visibility = arguments.duration("visibility-timeout", kVisibility);
+  auto visibility = arguments.duration("visibility-timeout", kAsTheQueueHasIt);
   if (visibility.has_error()) {
     return visibility.error();
   }
@@ -69,6 +69,14 @@ Exit receive(const Arguments& arguments, Console& console) {
   auto session = QueueSession::open(arguments);
   if (session.has_error()) {
     return session.error();
+  }
+  const config::QueueConfig settings = session->host().queue(session->queue());
+  if (*visibility == kAsTheQueueHasIt) {
+    visibility = settings.visibility_timeout;
+  }
+  if (*visibility > settings.max_lease) {
+    return Exit::usage("--visibility-timeout is more than queue " + session->queue() + "'s max_lease of " +
+                       config::format_duration(settings.max_lease) + "; take less");
   }
   const queue::Half half = half_of(arguments);
   auto source = session->open_source(half);
@@ -104,7 +112,9 @@ Command receive_command() {
           "taking. Exit 1 when nothing is due, with --wait when nothing has come until then.",
       .flags = with_store_flags(
           {{.name = "dlq", .value = {}, .help = "from its dead-letter half"},
-           {.name = "visibility-timeout", .value = "TIME", .help = "how long it stays hidden [default: 30s]"},
+           {.name = "visibility-timeout",
+            .value = "TIME",
+            .help = "how long it stays hidden [default: the queue's, or 30s]"},
            {.name = "wait", .value = "TIME", .help = "for a message to come, at most 20s [default: not at all]"}}),
       .examples = "sluice receive --queue orders --visibility-timeout 5m",
       .run = receive,

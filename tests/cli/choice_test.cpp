@@ -5,6 +5,7 @@
 
 #include <boost/json.hpp>
 
+#include "base/timestamp.hpp"
 #include "tests/cli/run_binary.hpp"
 
 namespace sluice::test {
@@ -146,6 +147,20 @@ TEST_F(Choice, ReceivesNoMoreThanMayBeInFlight) {
   EXPECT_THAT(refused.err, HasSubstr("queue orders has 1 messages in flight, as many as its max_in_flight allows"));
   ASSERT_EQ(run({"delete", "A-0"}).exit_code, 0);
   EXPECT_EQ(json_of({"receive"}).at("id").as_string(), "A-1");
+}
+
+TEST_F(Choice, ReceivesForAsLongAsItsQueueSaysAndNoLongerThanItsLongestLease) {
+  folder_.write("host.toml",
+                "[store]\nkind = \"sqlite\"\npath = \"sluice.db\"\n[queues.orders]\nvisibility_timeout = \"2h\"\n");
+  send(1);
+  const auto received = json_of({"receive"});
+  const auto time_of = [&received](const char* name) {
+    return *parse_timestamp(std::string(received.at(name).as_string()));
+  };
+  EXPECT_EQ(time_of("invisible_until_at") - time_of("received_at"), std::chrono::hours(2));
+  const Finished refused = run({"receive", "--visibility-timeout", "13h"});
+  EXPECT_EQ(refused.exit_code, 64);
+  EXPECT_THAT(refused.err, HasSubstr("--visibility-timeout is more than queue orders's max_lease of 12h; take less"));
 }
 
 TEST_F(Choice, LsGoesOnWhereItEndedInEitherOrderAndInBothHalves) {
