@@ -71,6 +71,7 @@ Command table_create_command();
 Command table_describe_command();
 Command table_check_command();
 Command table_policy_command();
+Command table_shards_command();
 Command outbox_convert_command();
 Command send_command();
 Command export_command();

@@ -226,6 +226,7 @@ const std::vector<Command>& commands() {
       table_describe_command(),
       table_check_command(),
       table_policy_command(),
+      table_shards_command(),
       // Outboxes.
       outbox_convert_command(),
       // The shell that is typed into.

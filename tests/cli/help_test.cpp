@@ -47,18 +47,19 @@ INSTANTIATE_TEST_SUITE_P(
         Page{"table", {"table", "--help"}}, Page{"table_create", {"table", "create", "--help"}},
         Page{"table_create", {"help", "table", "create"}}, Page{"table_describe", {"table", "describe", "--help"}},
         Page{"table_check", {"table", "check", "--help"}}, Page{"table_policy", {"table", "policy", "--help"}},
-        Page{"export", {"export", "--help"}}, Page{"import", {"import", "--help"}}, Page{"move", {"move", "--help"}},
-        Page{"tail", {"tail", "--help"}}, Page{"peek", {"peek", "--help"}}, Page{"redrive", {"redrive", "--help"}},
-        Page{"delete", {"delete", "--help"}}, Page{"edit", {"edit", "--help"}}, Page{"delay", {"delay", "--help"}},
-        Page{"cancel", {"cancel", "--help"}}, Page{"move_to_front", {"move-to-front", "--help"}},
-        Page{"receive", {"receive", "--help"}}, Page{"fail", {"help", "fail"}}, Page{"invalid", {"invalid", "--help"}},
-        Page{"reset", {"help", "reset"}}, Page{"dlq", {"dlq", "--help"}}, Page{"keys", {"keys", "--help"}},
-        Page{"keys_list", {"keys", "list", "--help"}}, Page{"keys_show", {"help", "keys", "show"}},
-        Page{"keys_forget", {"keys", "forget", "--help"}}, Page{"stats", {"help", "qstat"}},
-        Page{"outbox", {"help", "outbox"}}, Page{"outbox_ddl", {"outbox", "ddl", "--help"}},
-        Page{"outbox_status", {"help", "outbox", "status"}}, Page{"outbox_prune", {"outbox", "prune", "--help"}},
-        Page{"enqueue_test", {"enqueue-test", "--help"}}, Page{"completion", {"help", "completion"}},
-        Page{"completion", {"completion", "--help"}}, Page{"completion_bash", {"completion", "bash", "--help"}}));
+        Page{"table_shards", {"table", "shards", "--help"}}, Page{"export", {"export", "--help"}},
+        Page{"import", {"import", "--help"}}, Page{"move", {"move", "--help"}}, Page{"tail", {"tail", "--help"}},
+        Page{"peek", {"peek", "--help"}}, Page{"redrive", {"redrive", "--help"}}, Page{"delete", {"delete", "--help"}},
+        Page{"edit", {"edit", "--help"}}, Page{"delay", {"delay", "--help"}}, Page{"cancel", {"cancel", "--help"}},
+        Page{"move_to_front", {"move-to-front", "--help"}}, Page{"receive", {"receive", "--help"}},
+        Page{"fail", {"help", "fail"}}, Page{"invalid", {"invalid", "--help"}}, Page{"reset", {"help", "reset"}},
+        Page{"dlq", {"dlq", "--help"}}, Page{"keys", {"keys", "--help"}}, Page{"keys_list", {"keys", "list", "--help"}},
+        Page{"keys_show", {"help", "keys", "show"}}, Page{"keys_forget", {"keys", "forget", "--help"}},
+        Page{"stats", {"help", "qstat"}}, Page{"outbox", {"help", "outbox"}},
+        Page{"outbox_ddl", {"outbox", "ddl", "--help"}}, Page{"outbox_status", {"help", "outbox", "status"}},
+        Page{"outbox_prune", {"outbox", "prune", "--help"}}, Page{"enqueue_test", {"enqueue-test", "--help"}},
+        Page{"completion", {"help", "completion"}}, Page{"completion", {"completion", "--help"}},
+        Page{"completion_bash", {"completion", "bash", "--help"}}));
 
 TEST(HelpText, OfHelpIsTheGeneralOne) {
   const std::string general = run_binary({"help"}, {}).out;

@@ -179,6 +179,7 @@ class LeasedRights(Case):
         one("resume")
         one("table", "check")
         one("table", "describe")
+        one("table", "shards", "--to", "6")
         one("stats", "--exact")
         lines = self.as_role("operator", "export", "--queue", "orders", "--both")
         self.as_role("operator", "purge", "--queue", "orders", "--yes")

@@ -138,9 +138,17 @@ Result<std::optional<QueueStats>> LeasedInspector::announced(Half half, Deadline
   if (!heartbeats) {
     return dynamomq::store_error(queue_.place, heartbeats.error());
   }
+  std::uint32_t in_use = shards->count;
+  if (shards->most_ever > shards->count) {
+    const auto owners = read_partition(parts_.store.client, queue_.place.table,
+                                       ownership_partition(queue_.place.queue, half), false, deadline);
+    if (!owners) {
+      return dynamomq::store_error(queue_.place, owners.error());
+    }
+    in_use = shards_in_use(*shards, decode_ownership(*owners).rows);
+  }
   const auto own = queue_.own_word ? queue_.own_word(half) : std::nullopt;
-  return announced_stats(*heartbeats, half_name(queue_.place.queue, half), shards->most_ever,
-                         parts_.store.clock.wall_now(), own);
+  return announced_stats(*heartbeats, half_name(queue_.place.queue, half), in_use, parts_.store.clock.wall_now(), own);
 }
 
 Result<QueueStats> LeasedInspector::stats(const StatsRequest& request, Deadline deadline) const {

@@ -22,8 +22,8 @@ class LeasedInspector {
   /// By the time of their keys, over all shards and priorities.
   Result<ListPage> list(const ListRequest& request, Deadline deadline) const;
   /// What the owners of its shards have announced, for two reads at most (the heartbeats, and now and then the number
-  /// of shards); counted where they do not know it all, and with an exact or consistent look. A count reads the whole
-  /// half.
+  /// of shards; the owners, too, once there were more shards than now); counted where they do not know it all, and with
+  /// an exact or consistent look. A count reads the whole half.
   Result<QueueStats> stats(const StatsRequest& request, Deadline deadline) const;
   /// The same: without ids and errors where its owners have said it, otherwise the whole half is read once.
   Result<QueueOverview> overview(const OverviewRequest& request, Deadline deadline) const;

@@ -52,4 +52,13 @@ std::optional<QueueStats> announced_stats(std::span<const dynamo::Item> heartbea
   return held == shards && sum.age ? std::optional(sum) : std::nullopt;
 }
 
+std::uint32_t shards_in_use(const Shards& shards, const std::map<std::uint32_t, OwnershipRow>& rows) {
+  std::uint32_t in_use = shards.count;
+  for (std::uint32_t shard = shards.count; shard < shards.most_ever; ++shard) {
+    const auto row = rows.find(shard);
+    in_use += row != rows.end() && row->second.drained ? 0U : 1U;
+  }
+  return in_use;
+}
+
 }  // namespace sluice::queue::leased

@@ -237,6 +237,21 @@ dynamo::PutItemRequest first_numbers(const std::string& table, const std::string
   return request;
 }
 
+dynamo::PutItemRequest numbers_write(const dynamomq::QueueTable& place, const Item& before, const Shards& after) {
+  dynamo::PutItemRequest request = first_numbers(place.table, place.queue, after);
+  if (before.empty()) {
+    return request;
+  }
+  const auto version = dynamo::whole_number(before, attribute::kItemVersion).value_or(0);
+  request.item.insert_or_assign(std::string(attribute::kItemVersion), AttributeValue::number(version + 1));
+  request.condition.clear();
+  request.names.clear();
+  for (const std::string_view name : {attribute::kShards, attribute::kMostEver, attribute::kItemVersion}) {
+    demand(request, before, name);
+  }
+  return request;
+}
+
 std::optional<Shards> shards_in(const Item& item) {
   const auto count = dynamo::whole_number(item, attribute::kShards);
   if (!count || *count < kLeastShards || *count > kMostShards) {

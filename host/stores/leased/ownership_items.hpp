@@ -87,6 +87,9 @@ struct Shards {
 std::optional<Shards> shards_in(const dynamo::Item& item);
 /// The first write of the item, on condition that there is none.
 dynamo::PutItemRequest first_numbers(const std::string& table, const std::string& queue, const Shards& shards);
+/// The write of another number on condition that the item still is as `before` says; empty: there is none.
+dynamo::PutItemRequest numbers_write(const dynamomq::QueueTable& place, const dynamo::Item& before,
+                                     const Shards& after);
 /// What the item says, where it is one; `otherwise` where there is none. A wrong one says nothing: see `wrong`.
 struct ShardNumbersRead {
   std::optional<Shards> numbers;

@@ -1,7 +1,11 @@
 #include "host/stores/leased/shard_count.hpp"
 
+#include <algorithm>
+
 #include "base/text/utf8.hpp"
+#include "dynamo/item_reading.hpp"
 #include "host/stores/leased/leased_record.hpp"
+#include "host/stores/leased/partition_reads.hpp"
 
 namespace sluice::queue::leased {
 namespace {
@@ -31,6 +35,44 @@ Result<Shards> shards_of(const dynamo::Item& item, const dynamomq::QueueTable& p
                                        std::to_string(kLeastShards) + " to " + std::to_string(kMostShards) +
                                        "; put the number right in its attribute " + std::string(attribute::kShards) +
                                        ", or delete the item for the configured " + std::to_string(configured));
+}
+
+Result<ShardChange> change_shards(dynamo::Client& client, const dynamomq::QueueTable& place, std::uint32_t count,
+                                  std::uint32_t configured, Deadline deadline) {
+  dynamo::Item before;
+  std::uint32_t most_ever = count;
+  for (const Half half : {Half::standard, Half::dlq}) {
+    const auto items = read_partition(client, place.table, ownership_partition(place.queue, half), true, deadline);
+    if (!items) {
+      return dynamomq::store_error(place, items.error());
+    }
+    OwnershipPage page = decode_ownership(*items);
+    if (!page.rows.empty()) {
+      most_ever = std::max(most_ever, page.rows.rbegin()->first + 1);
+    }
+    if (page.shards) {
+      before = std::move(*page.shards);
+    }
+  }
+  // Where nothing is written down yet, what was sent lies in the configured ones.
+  ShardChange change{.before = shards_in(before), .after = {}};
+  const std::int64_t said = dynamo::whole_number(before, attribute::kMostEver).value_or(count);
+  const std::int64_t stood = before.empty() ? configured : change.before ? change.before->most_ever : said;
+  change.after = {count, static_cast<std::uint32_t>(std::clamp<std::int64_t>(stood, most_ever, kMostShards))};
+  if (change.before == change.after) {
+    return change;
+  }
+  const auto written = client.put_item(numbers_write(place, before, change.after), deadline);
+  if (!written && written.error().kind == dynamo::ErrorKind::conditional_check_failed) {
+    return Error(ErrorCode::conflict, "table '" + place.table +
+                                          "': somebody else changed the number of shards of queue '" + place.queue +
+                                          "' at the same time; look at it and try again");
+  }
+  if (!written) {
+    return dynamomq::store_error(place, written.error());
+  }
+  change.written = true;
+  return change;
 }
 
 Result<ShardCount::Reading> ShardCount::read(bool consistent, Deadline deadline) const {

@@ -18,6 +18,18 @@ namespace sluice::queue::leased {
 /// for a number that no queue can have, with the mend.
 Result<Shards> shards_of(const dynamo::Item& item, const dynamomq::QueueTable& place, std::uint32_t configured);
 
+/// A change of the number of shards. A value.
+struct ShardChange {
+  std::optional<Shards> before;  ///< nothing: no number stood there, or none that a queue can have
+  Shards after;
+  bool written = false;  ///< false: it stood there already
+};
+/// Writes down that a queue has `count` shards. What lies beyond stays known, so that owners drain it: the highest
+/// number that there ever was is kept, or seen from what was owned. One write, conditional on what was read:
+/// ErrorCode::conflict where somebody else was faster.
+Result<ShardChange> change_shards(dynamo::Client& client, const dynamomq::QueueTable& place, std::uint32_t count,
+                                  std::uint32_t configured, Deadline deadline);
+
 /// Knows how many shards a queue has: the table says so, and the number may change while hosts and senders run. It is
 /// read when it is first asked for and then every 30 s, half a read unit each. Thread-safe.
 class ShardCount {
