@@ -58,8 +58,6 @@ constexpr double kOwnReadsDraining = 75.9;
 constexpr double kEmptyLook = 0.5;
 constexpr double kSecondsAnHour = 3600;
 
-// A million requests to SQS FIFO in us-east-1, of the day that the other prices are of, for which [cost] has no key.
-constexpr double kSqsFifoRequest = 0.50;
 constexpr double kSqsBatch = 10;
 constexpr double kLongPollsAnHour = 180;  // of 20 seconds each
 
@@ -94,7 +92,7 @@ MonthCost sqs(const MonthPlan& plan, const MonthCount& count, bool fifo, bool ba
       .how = "computed"};
   cost.requests =
       (count.messages + 2 * count.attempts) / (batched ? kSqsBatch : 1) + idle * count.hours * kLongPollsAnHour;
-  cost.capacity = fifo ? cost.requests * kSqsFifoRequest / 1e6 : prices.of_sqs_requests(cost.requests);
+  cost.capacity = fifo ? prices.of_sqs_fifo_requests(cost.requests) : prices.of_sqs_requests(cost.requests);
   return cost;
 }
 

@@ -13,7 +13,8 @@ struct CostConfig {
   double write_unit = 0.625;         ///< a million write request units
   double read_unit = 0.125;          ///< a million read request units
   double storage = 0.25;             ///< a GB and month
-  double sqs_request = 0.40;         ///< a million requests to SQS, for the comparison alone
+  double sqs_request = 0.40;         ///< a million requests to SQS standard, for comparisons alone
+  double sqs_fifo_request = 0.50;    ///< a million requests to SQS FIFO, the same
   bool own_prices = false;           ///< the file gives some
   std::string attribute;             ///< of messages, such as "tenant"; empty: none
   std::uint32_t top = 20;            ///< so many of its values are told one by one

@@ -27,10 +27,11 @@ void read_cost(Section cost, Reader& reader, HostConfig& config) {
     double* target;
     const char* example;
   };
-  const std::array<Price, 4> prices{{{"write_unit", &read.write_unit, "0.625 for a million of them"},
+  const std::array<Price, 5> prices{{{"write_unit", &read.write_unit, "0.625 for a million of them"},
                                      {"read_unit", &read.read_unit, "0.125 for a million of them"},
                                      {"storage", &read.storage, "0.25 for a GB and month"},
-                                     {"sqs_request", &read.sqs_request, "0.40 for a million of them"}}};
+                                     {"sqs_request", &read.sqs_request, "0.40 for a million of them"},
+                                     {"sqs_fifo_request", &read.sqs_fifo_request, "0.50 for a million of them"}}};
   cost.read("currency", read.currency, currency_complaint);
   const Member* first = cost.find("currency");
   for (const Price& price : prices) {

@@ -45,7 +45,8 @@ Command cost_command() {
           "job has caused by itself, such as the hosts' own records. With [cost] attribute in the host file there "
           "is a row for each value of it too.\n\n"
           "Below that, what the same messages would have come to in other layouts: those of DynamoMQ's table, of the "
-          "leased one, of SQS and of SQLite, by published rules. Prices are those of [cost] in the host file, else "
+          "leased one, of SQS and of SQLite, by published rules, the storage of what lay there until it was handed out "
+          "included. Prices are those of [cost] in the host file, else "
           "DynamoDB's on demand in us-east-1; their day is told. Hosts that have ended tell nothing.",
       .flags = with_store_flags({}),
       .examples =

@@ -91,18 +91,21 @@ std::string layouts_text(const operate::CostSummary& costs, const cost::Prices& 
                    {.title = "WCU", .right = true},
                    {.title = "RCU", .right = true},
                    {.title = "HOSTS' PART", .right = true},
+                   {.title = "STORAGE", .right = true},
                    {.title = "WITH SENDING", .right = true},
                    {.title = "WHAT IT IS"}},
                   colours);
-  for (const cost::LayoutCost& layout : cost::layouts_of(total.messages, total.kib, prices)) {
+  for (const cost::LayoutCost& layout : cost::layouts_of(total, prices)) {
     const bool range = layout.money_whole_most > layout.money_whole;
     table.add({std::string(layout.layout), decimal(layout.whole.write_units, 0), decimal(layout.whole.read_units, 0),
-               prices.text(layout.money_worked),
+               prices.text(layout.money_worked), prices.text(layout.storage),
                prices.text(layout.money_whole) + (range ? " to " + prices.text(layout.money_whole_most) : ""),
                std::string(layout.what)});
   }
   return "\nThe same " + decimal(total.messages, 0) + " messages, " + decimal(total.kib, 0) +
-         " KiB by begun KiB, would come to (WCU, RCU and WITH SENDING count their senders' part too):\n" + table.take();
+         " KiB by begun KiB, would come to (WCU, RCU and WITH SENDING count their senders' part too, and WITH SENDING "
+         "the storage of what lay there, due, until it was handed out):\n" +
+         table.take();
 }
 
 /// How far the figures reach.
@@ -126,13 +129,14 @@ void write_layouts(JsonText& json, const operate::CostSummary& costs, const cost
   const cost::Usage total = costs.total();
   json.key("layouts");
   json.begin_array();
-  for (const cost::LayoutCost& layout : cost::layouts_of(total.messages, total.kib, prices)) {
+  for (const cost::LayoutCost& layout : cost::layouts_of(total, prices)) {
     json.begin_object();
     json.member("layout", layout.layout);
     member_number(json, "requests", layout.whole.requests, 2);
     member_number(json, "read_units", layout.whole.read_units, 2);
     member_number(json, "write_units", layout.whole.write_units, 2);
     member_number(json, "money_of_hosts", layout.money_worked, kMoneyDigits);
+    member_number(json, "storage", layout.storage, kMoneyDigits + 4);
     member_number(json, "money", layout.money_whole, kMoneyDigits);
     member_number(json, "money_at_most", layout.money_whole_most, kMoneyDigits);
     json.end_object();

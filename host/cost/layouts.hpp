@@ -15,11 +15,12 @@ struct LayoutCost {
   Spent worked{};           ///< by who works: claims and settlements
   Spent whole{};            ///< sending included
   double money_worked = 0;
-  double money_whole = 0;
+  double storage = 0;           ///< money for what lay there until it was handed out
+  double money_whole = 0;       ///< sending and storage included
   double money_whole_most = 0;  ///< SQS asked message by message; otherwise the same
 };
 
-/// For these messages, by published rules: the dearest first. Pure function.
-std::vector<LayoutCost> layouts_of(double messages, double kib, const Prices& prices);
+/// For the messages of `usage`, by published rules: DynamoMQ's table, leased, SQS, SQLite. Pure function.
+std::vector<LayoutCost> layouts_of(const Usage& usage, const Prices& prices);
 
 }  // namespace sluice::cost

@@ -19,6 +19,34 @@ constexpr std::size_t kMostValueBytes = 128;
 // What was claimed and is neither settled nor extended for so long will not be by this host.
 constexpr Duration kForgotten = std::chrono::hours(12);
 constexpr std::size_t kFirstTidying = 4096;
+// What a record of DynamoMQ's table has beside id, body, attributes and group once it was claimed: names, times, nonce.
+constexpr std::size_t kRecordBytes = 282;
+
+std::size_t bytes_of(const queue::Message& message) {
+  std::size_t bytes = message.id.size() + message.body.size() + message.group.size();
+  for (const auto& [name, value] : message.attributes) {
+    bytes += name.size() + value.size();
+  }
+  return bytes;
+}
+
+double begun_kib(std::size_t bytes) { return static_cast<double>(std::max<std::size_t>(1, (bytes + kKib - 1) / kKib)); }
+
+/// One message that was claimed at `now`. How long it waits after an attempt is not known here, and so not counted.
+Usage usage_of(const queue::Message& message, WallTime now) {
+  const std::size_t bytes = bytes_of(message);
+  Usage usage{.spent = {},
+              .messages = 1,
+              .kib = begun_kib(bytes),
+              .indexed_kib = begun_kib(bytes + kRecordBytes),
+              .message_seconds = 0,
+              .kib_seconds = 0};
+  if (message.attempt <= 1) {
+    usage.message_seconds = std::max(std::chrono::duration<double>(now - message.sent_at).count(), 0.0);
+    usage.kib_seconds = usage.message_seconds * static_cast<double>(bytes) / kKib;
+  }
+  return usage;
+}
 
 /// Whose value a message has and its part of a call's cost.
 struct Held {
@@ -54,9 +82,9 @@ class MeteredSource final : public queue::Source {
     auto claimed = source_->claim(affordable, deadline);
     Usage usage{scope.spent(), 0, 0};
     if (claimed) {
+      const WallTime handed_out = account_.clock().wall_now();
       for (const queue::Delivery& delivery : claimed->deliveries) {
-        usage.messages += 1;
-        usage.kib += kib_of(delivery.message);
+        usage += usage_of(delivery.message, handed_out);
       }
       if (budget != nullptr) {
         budget->claimed(claimed->deliveries.size(), usage.spent);
@@ -197,12 +225,6 @@ std::unique_ptr<queue::Source> metered(std::unique_ptr<queue::Source> source, Co
   return std::make_unique<MeteredSource>(std::move(source), account);
 }
 
-double kib_of(const queue::Message& message) {
-  std::size_t bytes = message.id.size() + message.body.size() + message.group.size();
-  for (const auto& [name, value] : message.attributes) {
-    bytes += name.size() + value.size();
-  }
-  return static_cast<double>(std::max<std::size_t>(1, (bytes + kKib - 1) / kKib));
-}
+double kib_of(const queue::Message& message) { return begun_kib(bytes_of(message)); }
 
 }  // namespace sluice::cost

@@ -19,6 +19,8 @@ double Prices::of(const Spent& spent) const {
 
 double Prices::of_sqs_requests(double requests) const { return requests * config_.sqs_request / kMillion; }
 
+double Prices::of_sqs_fifo_requests(double requests) const { return requests * config_.sqs_fifo_request / kMillion; }
+
 double Prices::of_storage(double bytes) const { return bytes * config_.storage / kGigabyte; }
 
 std::string Prices::text(double money) const {

@@ -20,6 +20,7 @@ class Prices {
 
   double of(const Spent& spent) const;
   double of_sqs_requests(double requests) const;
+  double of_sqs_fifo_requests(double requests) const;
   /// Of what lies in tables and their indexes for a month.
   double of_storage(double bytes) const;
 

@@ -27,12 +27,19 @@ struct Usage {
   Spent spent;
   double messages = 0;
   double kib = 0;
+  double indexed_kib = 0;  ///< begun KiB of their records in DynamoMQ's table, which take more beside the body
+  // How long they had lain there, due, when they were handed out for the first time: what storage is paid for.
+  double message_seconds = 0;
+  double kib_seconds = 0;  ///< the same, times the size of each to the byte
 
   bool none() const { return spent.none() && messages == 0; }
   Usage& operator+=(const Usage& other) {
     spent += other.spent;
     messages += other.messages;
     kib += other.kib;
+    indexed_kib += other.indexed_kib;
+    message_seconds += other.message_seconds;
+    kib_seconds += other.kib_seconds;
     return *this;
   }
 };

@@ -111,15 +111,21 @@ void write_usage(JsonLine& line, const UsageRecord& usage) {
   line.rate("wcu", usage.write_units);
   line.rate("messages", usage.messages);
   line.rate("kib", usage.kib);
+  line.rate("indexed_kib", usage.indexed_kib);
+  line.rate("message_s", usage.message_seconds);
+  line.rate("kib_s", usage.kib_seconds);
 }
 
 bool read_usage(JsonReader& json, const std::string& name, UsageRecord& usage) {
-  return name == "requests"   ? read_into(json, usage.requests)
-         : name == "rcu"      ? read_into(json, usage.read_units)
-         : name == "wcu"      ? read_into(json, usage.write_units)
-         : name == "messages" ? read_into(json, usage.messages)
-         : name == "kib"      ? read_into(json, usage.kib)
-                              : json.skip();
+  return name == "requests"      ? read_into(json, usage.requests)
+         : name == "rcu"         ? read_into(json, usage.read_units)
+         : name == "wcu"         ? read_into(json, usage.write_units)
+         : name == "messages"    ? read_into(json, usage.messages)
+         : name == "kib"         ? read_into(json, usage.kib)
+         : name == "indexed_kib" ? read_into(json, usage.indexed_kib)
+         : name == "message_s"   ? read_into(json, usage.message_seconds)
+         : name == "kib_s"       ? read_into(json, usage.kib_seconds)
+                                 : json.skip();
 }
 
 std::string write(const SpentRecord& spent) {

@@ -71,6 +71,9 @@ struct UsageRecord {
   double write_units = 0;
   double messages = 0;
   double kib = 0;
+  double indexed_kib = 0;
+  double message_seconds = 0;
+  double kib_seconds = 0;
 };
 
 /// What a job on one host has used on one queue in the last hour. A value.

@@ -13,7 +13,12 @@ using Names = std::pair<std::string, std::string>;
 constexpr Duration kShortest = std::chrono::minutes(1);
 
 cost::Usage usage_of(const fleet::UsageRecord& record) {
-  return {{record.requests, record.read_units, record.write_units}, record.messages, record.kib};
+  return {{record.requests, record.read_units, record.write_units},
+          record.messages,
+          record.kib,
+          record.indexed_kib,
+          record.message_seconds,
+          record.kib_seconds};
 }
 
 double hours(Duration duration) {

@@ -37,7 +37,8 @@ fleet::HostRecord identity_of(const HostReporter::Facts& facts, const Clock& clo
 }
 
 fleet::UsageRecord record_of(const cost::Usage& usage) {
-  return {usage.spent.requests, usage.spent.read_units, usage.spent.write_units, usage.messages, usage.kib};
+  return {usage.spent.requests, usage.spent.read_units, usage.spent.write_units, usage.messages, usage.kib,
+          usage.indexed_kib,    usage.message_seconds,  usage.kib_seconds};
 }
 
 void add_costs(const cost::CostView& view, fleet::HostRecord& record) {

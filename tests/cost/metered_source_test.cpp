@@ -63,10 +63,11 @@ class MeteredSourceTest : public testing::Test {
     return claimed ? std::move(claimed->deliveries) : std::vector<queue::Delivery>();
   }
 
-  void settle(const std::vector<queue::Delivery>& deliveries) {
+  void settle(const std::vector<queue::Delivery>& deliveries,
+              queue::CompletionAction action = queue::CompletionAction::remove) {
     std::vector<queue::Completion> completions;
     for (const queue::Delivery& delivery : deliveries) {
-      completions.push_back({.receipt = delivery.receipt});
+      completions.push_back({.receipt = delivery.receipt, .action = action});
     }
     for (const queue::SettleResult& result : source_->settle(completions, soon())) {
       EXPECT_EQ(result.status, queue::SettleStatus::applied);
@@ -121,6 +122,23 @@ TEST_F(MeteredSourceTest, PutsEachUnitDownToSomebody) {
   EXPECT_EQ(job->total.messages, 100);
   EXPECT_EQ(job->total.kib, 100);
   EXPECT_EQ(job->hour.spent.write_units, 400);
+}
+
+TEST_F(MeteredSourceTest, TellsHowLongMessagesLayThereUntilTheyWereHandedOutFirst) {
+  send(10, "acme", 900);
+  clock_.advance(60s);
+  const auto deliveries = claim();
+  const Usage first = row(book_.view(), "billing")->total;
+  EXPECT_NEAR(first.message_seconds, 600, 1);
+  EXPECT_GT(first.kib_seconds, 600 * 900.0 / 1024);
+  EXPECT_LT(first.kib_seconds, 600);
+  EXPECT_EQ(first.kib, 10);
+  EXPECT_EQ(first.indexed_kib, 20) << "a record of DynamoMQ's table takes more than its message";
+  settle(deliveries, queue::CompletionAction::retry);
+  clock_.advance(60s);
+  EXPECT_EQ(claim().size(), 10U);
+  EXPECT_EQ(row(book_.view(), "billing")->total.message_seconds, first.message_seconds)
+      << "the second attempt's wait is not known";
 }
 
 TEST_F(MeteredSourceTest, ForgetsAfterAnHourWhatTheHourCost) {

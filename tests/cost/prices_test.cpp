@@ -11,14 +11,18 @@ TEST(Prices, AreDynamoDbsOnDemandUnlessTheFileHasOthers) {
   EXPECT_DOUBLE_EQ(Prices().of({0, 0, 1e6}), 0.625);
   EXPECT_DOUBLE_EQ(Prices().of({0, 1e6, 0}), 0.125);
   EXPECT_DOUBLE_EQ(Prices().of({1e6, 0, 0}), 0) << "DynamoDB does not charge for requests";
+  EXPECT_DOUBLE_EQ(Prices().of_sqs_requests(1e6), 0.40);
+  EXPECT_DOUBLE_EQ(Prices().of_sqs_fifo_requests(1e6), 0.50);
   EXPECT_DOUBLE_EQ(Prices().of_storage(4.0 * 1024 * 1024 * 1024), 1);
   EXPECT_EQ(Prices().origin(), "DynamoDB on demand in us-east-1, as of 2026-11-01");
   config::CostConfig own;
   own.currency = "EUR";
   own.write_unit = 2;
+  own.sqs_fifo_request = 3;
   own.as_of = "2026-11-20";
   own.own_prices = true;
   EXPECT_DOUBLE_EQ(Prices(own).of({0, 0, 1e6}), 2);
+  EXPECT_DOUBLE_EQ(Prices(own).of_sqs_fifo_requests(1e6), 3);
   EXPECT_EQ(Prices(own).origin(), "[cost] of the host file, as of 2026-11-20");
 }
 
@@ -34,7 +38,7 @@ TEST(Prices, AreWrittenWithTwoDigitsThatSaySomething) {
 }
 
 TEST(Layouts, ComeToWhatTheFactsSayOfAMillionMessages) {
-  const auto all = layouts_of(1e6, 1e6, Prices());
+  const auto all = layouts_of({.spent = {}, .messages = 1e6, .kib = 1e6, .indexed_kib = 1e6}, Prices());
   ASSERT_EQ(all.size(), 4U);
   EXPECT_EQ(all[0].layout, "dynamomq");
   EXPECT_DOUBLE_EQ(all[0].whole.write_units, 6e6);
@@ -52,9 +56,32 @@ TEST(Layouts, ComeToWhatTheFactsSayOfAMillionMessages) {
 }
 
 TEST(Layouts, CountWholeKib) {
-  const auto all = layouts_of(1000, 4000, Prices());
+  const auto all = layouts_of({.spent = {}, .messages = 1000, .kib = 4000, .indexed_kib = 5000}, Prices());
+  EXPECT_DOUBLE_EQ(all[0].whole.write_units, 30'000) << "whose records take more beside the body";
   EXPECT_DOUBLE_EQ(all[1].whole.write_units, 8000);
   EXPECT_DOUBLE_EQ(all[2].whole.requests, 300) << "SQS bills 64 KiB as one";
+  const auto old = layouts_of({.spent = {}, .messages = 1000, .kib = 4000}, Prices());
+  EXPECT_DOUBLE_EQ(old[0].whole.write_units, 24'000) << "of a host that tells of no other size";
+}
+
+TEST(Layouts, CountTheStorageOfWhatLayThere) {
+  const double month = kHoursPerMonth * 3600;
+  const double million = 1e6;
+  // A million messages of 914 bytes that are put and taken away all the time, so that so many lie there for a month.
+  const Usage usage{.spent = {},
+                    .messages = million,
+                    .kib = million,
+                    .indexed_kib = 2 * million,
+                    .message_seconds = million * month,
+                    .kib_seconds = million * month * 914 / 1024};
+  const auto all = layouts_of(usage, Prices());
+  const double gigabyte = 1024.0 * 1024 * 1024;
+  EXPECT_NEAR(all[1].storage, 0.25 * million * (914 + 10 + 100) / gigabyte, 1e-9);
+  EXPECT_NEAR(all[0].storage, 0.25 * 2 * million * (914 + 217 + 100) / gigabyte, 1e-9) << "in the table and its index";
+  EXPECT_EQ(all[2].storage, 0);
+  EXPECT_EQ(all[3].storage, 0);
+  EXPECT_DOUBLE_EQ(all[1].money_whole, Prices().of(all[1].whole) + all[1].storage);
+  EXPECT_DOUBLE_EQ(all[1].money_whole_most, all[1].money_whole);
 }
 
 }  // namespace
