@@ -78,6 +78,7 @@ void Drain::give_up_what_runs(SteadyTime now, Notes& notes) {
     notes.about(observe::LogLevel::warn, "the handler has not finished in time, its message is released", task->message,
                 "handler " + parts_.assessor.handler());
     parts_.settler.add(*task, put_back(task->suspect), now);
+    ++abandoned_;
   }
   parts_.settler.call(now, notes);
 }

@@ -282,8 +282,8 @@ DrainReport Job::drain(Deadline deadline) {
   }
   parts_->shared.metrics().workers(0, stuck().size());
   return parts_->shared.look([](const JobFlow& flow) {
-    return DrainReport{flow.holdings().account(), flow.workforce().handlers_running(), flow.claim_under_way(),
-                       flow.denial().has_value()};
+    return DrainReport{flow.holdings().account(), flow.workforce().handlers_running(), flow.drain().abandoned(),
+                       flow.claim_under_way(), flow.denial().has_value()};
   });
 }
 

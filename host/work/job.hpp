@@ -80,11 +80,12 @@ struct StuckHandler {
 struct DrainReport {
   LedgerSnapshot ledger;
   std::uint32_t handlers_running = 0;  ///< handlers that had not returned: their threads are still busy
+  std::uint32_t abandoned = 0;         ///< handlers that were given up while they ran, the killed ones among them
   bool claim_under_way = false;  ///< the store had not answered a claim: what it grants nobody works on until it lapses
   bool denied = false;           ///< the store refused the job its work to the end
 
   /// Nothing was left behind.
-  bool clean() const { return ledger.stranded == 0 && handlers_running == 0 && !claim_under_way; }
+  bool clean() const { return ledger.stranded == 0 && handlers_running == 0 && abandoned == 0 && !claim_under_way; }
 };
 
 /// One job: claims messages of one queue, runs the handler over them and settles what came out, on `concurrency` worker

@@ -188,6 +188,22 @@ TEST(JobHardStop, DoesNotWaitForHandlers) {
   gate.open();
 }
 
+TEST(JobHardStop, HasAbandonedWhatItGaveUpHoweverSoonItReturns) {
+  Gate gate;
+  JobRig rig(deaf(gate));
+  rig.send({"A-1"});
+  rig.job->start();
+  ASSERT_TRUE(gate.await_arrivals(1));
+  rig.job->hard_stop();
+  DrainReport report = rig.job->drain(rig.in(1h));
+  EXPECT_FALSE(report.clean());
+  gate.open();
+  ASSERT_TRUE(rig.await_that([&] { return rig.job->handlers_running() == 0; }));
+  report = rig.job->drain(rig.in(1h));
+  EXPECT_EQ(report.handlers_running, 0U);
+  EXPECT_FALSE(report.clean()) << "its message was released while it ran";
+}
+
 TEST(JobHardStop, EndsADrainUnderWay) {
   Gate gate;
   JobRig rig(deaf(gate));
