@@ -98,9 +98,11 @@ void CommitQueue::serve(const std::stop_token& stop) {
 
 void CommitQueue::write_some(const std::stop_token& stop) {
   if (auto there = tools_.file.check(); !there) {
+    save_log();
     fail_waiting(there.error());
     return;
   }
+  log_saved_ = false;
   Turn turn(tools_.door);
   if (const auto error = begin(); !error) {
     const Group group = stop.stop_requested() ? Group() : take_group();
@@ -114,6 +116,14 @@ void CommitQueue::write_some(const std::stop_token& stop) {
     // Who still has time waits on.
     const MutexLock lock(mutex_);
     held_up_ = error;
+  }
+}
+
+// This process may be killed, or leave without closing the store: then a log without a name is gone. Nobody else writes
+// to the store before all who have that log have ended.
+void CommitQueue::save_log() {
+  if (!std::exchange(log_saved_, true) && SLUICE_GUARD(log_watched)) {
+    static_cast<void>(tools_.checkpointer.write_all());
   }
 }
 

@@ -84,6 +84,7 @@ class CommitQueue {
 
   void serve(const std::stop_token& stop);
   void write_some(const std::stop_token& stop);
+  void save_log();
   Group take_group();
   Outcomes write(const Group& group);
   Outcomes write_each(const Group& group);
@@ -105,6 +106,7 @@ class CommitQueue {
   // Touched only by the lane.
   std::unique_ptr<Statement> begin_;
   std::unique_ptr<Statement> commit_;
+  bool log_saved_ = false;  ///< since a file of the store was found to be taken away
 
   Mutex mutex_;
   Condition work_there_;

@@ -21,18 +21,25 @@ namespace {
 constexpr std::size_t kBells = 1'024;
 constexpr mode_t kMode = 0600;
 
-// The bytes of the file that are locked: by who has the turn to write, and shared by all that have the store open.
+// The bytes of the file that are locked: by who has the turn to write, and shared by all that have the store open. Far
+// behind what the file holds each of these says, by which byte it locks, what files it has.
 constexpr off_t kTurnByte = 0;
 constexpr off_t kOpenByte = 1;
+constexpr off_t kFileNumbers = off_t{1} << 61;
+constexpr off_t kLogBytes = kFileNumbers;
+constexpr off_t kIndexBytes = 2 * kFileNumbers;
 
-struct flock range_of(short kind, off_t byte) {
+struct flock range_of(short kind, off_t byte, off_t count = 1) {
   struct flock range {};
   range.l_type = kind;
   range.l_whence = SEEK_SET;
   range.l_start = byte;
-  range.l_len = 1;
+  range.l_len = count;
   return range;
 }
+
+/// Which of the bytes for such files is this one's.
+off_t number_of(std::uint64_t file) { return static_cast<off_t>(file % static_cast<std::uint64_t>(kFileNumbers)); }
 
 // A bell counts its rings in all bits but the lowest, which says that somebody waits: so a ring that nobody waits for
 // calls no system. The count of turns is kept in the same way.
@@ -121,14 +128,28 @@ void Door::give_turn_back() {
   lock(F_UNLCK, false);
 }
 
-void Door::stay() const {
-  struct flock range = range_of(F_RDLCK, kOpenByte);
-  static_cast<void>(::fcntl(file_, F_OFD_SETLK, &range));
+void Door::stay(const LogFiles& files) const {
+  for (const off_t byte : {kOpenByte, kLogBytes + number_of(files.log), kIndexBytes + number_of(files.index)}) {
+    struct flock range = range_of(F_RDLCK, byte);
+    static_cast<void>(::fcntl(file_, F_OFD_SETLK, &range));
+  }
 }
 
-bool Door::others_stay() const {
-  struct flock range = range_of(F_WRLCK, kOpenByte);
+bool Door::is_locked(off_t first, off_t count) const {
+  if (count == 0) {
+    return false;  // to the kernel that is all there is behind it
+  }
+  struct flock range = range_of(F_WRLCK, first, count);
   return ::fcntl(file_, F_OFD_GETLK, &range) == 0 && range.l_type != F_UNLCK;
+}
+
+bool Door::others_stay() const { return is_locked(kOpenByte, 1); }
+
+bool Door::others_stay_with_other(const LogFiles& files) const {
+  const auto locked_but_for = [this](off_t bytes, off_t own) {
+    return is_locked(bytes, own) || is_locked(bytes + own + 1, kFileNumbers - own - 1);
+  };
+  return locked_but_for(kLogBytes, number_of(files.log)) || locked_but_for(kIndexBytes, number_of(files.index));
 }
 
 std::size_t Door::bell_of(const QueueAddress& address) const {

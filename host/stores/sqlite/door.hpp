@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -9,6 +11,13 @@
 #include "host/queue/message.hpp"
 
 namespace sluice::queue::sqlite {
+
+/// The log of a store and the log's index by what they are, not by their names: no other files have these numbers while
+/// a process has them open.
+struct LogFiles {
+  std::uint64_t log = 0;
+  std::uint64_t index = 0;
+};
 
 /// The file beside a store ("-door") at which its processes meet: writers queue at it in the kernel instead of looking
 /// again and again, and senders ring there for those who wait for messages. It holds no data: one that is absent or
@@ -28,10 +37,12 @@ class Door {
   void take_turn();
   void give_turn_back();
 
-  /// Says, until the door is destroyed, that the store is open here.
-  void stay() const;
+  /// Says, until the door is destroyed, that the store is open here, and with which files.
+  void stay(const LogFiles& files) const;
   /// Whether it is open elsewhere.
   bool others_stay() const;
+  /// Whether it is open elsewhere with another log, or another index of it, than these.
+  bool others_stay_with_other(const LogFiles& files) const;
 
   /// Where a half is rung for. Several may share one.
   std::size_t bell_of(const QueueAddress& address) const;
@@ -46,6 +57,7 @@ class Door {
 
   Door(int file, Shared* shared) : file_(file), shared_(shared) {}
   bool lock(short kind, bool wait) const;
+  bool is_locked(off_t first, off_t count) const;
 
   const int file_;
   Shared* const shared_;

@@ -20,6 +20,13 @@ constexpr Duration kStopPatience = std::chrono::seconds(1);
 // Who opens a store makes its log at once, and who closes it as the last one lets it go right after the log.
 constexpr Duration kLogPatience = std::chrono::seconds(1);
 
+Error removed_log(const std::string& path) {
+  return {ErrorCode::unavailable,
+          "store \"" + path + "\": \"" + path + "-wal\" or \"" + path +
+              "-shm\" was removed while other processes have the store open; what is written now would be lost when "
+              "they end: end them by SIGTERM first, which saves what was accepted"};
+}
+
 }  // namespace
 
 // Its threads may hang in the system. Then all of it is left to them.
@@ -28,6 +35,7 @@ struct SharedStore::Core {
       : file(options), doorbell([this](const QueueAddress& address) { ring(address); }) {}
 
   Result<void> await_log() const;
+  Result<void> await_one_log() const;
   Result<void> open_writer(const SqliteOptions& options, const Clock& clock);
   Result<void> open_reader(const Clock& clock);
   void ring(const QueueAddress& address);
@@ -58,14 +66,26 @@ Result<void> SharedStore::Core::await_log() const {
   patience.wait_for_locks_until(machine_after(kLogPatience));
   for (int tries = 0; entrance && entrance->others_stay() && file.lacks_log(); ++tries) {
     if (!patience.wait_for_lock(tries)) {
-      return Error(
-          ErrorCode::unavailable,
-          "store \"" + file.path() + "\": \"" + file.path() +
-              "-wal\" was removed while other processes have the store open; what is written now would be lost "
-              "when they end: end them by SIGTERM first, which saves what it held");
+      return removed_log(file.path());
     }
   }
   return {};
+}
+
+// A process that had a part of the store open when the log was removed makes a new one as it opens the rest. Then there
+// is a log, and it is not the one that the others have.
+Result<void> SharedStore::Core::await_one_log() const {
+  if (!SLUICE_GUARD(log_watched)) {
+    return {};
+  }
+  Connection patience(file.path());
+  patience.wait_for_locks_until(machine_after(kLogPatience));
+  for (int tries = 0; door && door->others_stay_with_other(file.log_files()); ++tries) {
+    if (!patience.wait_for_lock(tries)) {
+      return removed_log(file.path());
+    }
+  }
+  return file.check();
 }
 
 Result<void> SharedStore::Core::open_writer(const SqliteOptions& options, const Clock& clock) {
@@ -86,7 +106,10 @@ Result<void> SharedStore::Core::open_writer(const SqliteOptions& options, const 
   }
   door = Door::open(file.path() + "-door");
   if (door) {
-    door->stay();
+    door->stay(file.log_files());
+  }
+  if (auto whole = await_one_log(); !whole) {
+    return whole.error();
   }
   checkpointer = std::make_unique<Checkpointer>(std::move(*second), options.report);
   flusher = std::make_unique<Flusher>(file, *checkpointer);

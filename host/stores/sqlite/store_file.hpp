@@ -10,6 +10,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "host/stores/sqlite/connection.hpp"
+#include "host/stores/sqlite/door.hpp"
 #include "host/stores/sqlite/sqlite_store.hpp"
 
 namespace sluice::queue::sqlite {
@@ -32,6 +33,8 @@ class StoreFile {
 
   /// The store is there, and its log is not: nobody has it open, or the log was taken away from those who have.
   bool lacks_log() const;
+  /// What was opened, as other processes tell it from what has taken its place.
+  LogFiles log_files() const { return {files_[1].inode, files_[2].inode}; }
   /// An error when the paths no longer lead to the files that were opened: what is written now would be lost with the
   /// process.
   Result<void> check() const;

@@ -19,6 +19,7 @@ namespace {
 using std::chrono_literals::operator""s;
 using std::chrono_literals::operator""ms;
 using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
 
 class DiskFaultsTest : public ::testing::Test {
  protected:
@@ -207,12 +208,45 @@ TEST_F(DiskFaultsTest, NobodyWritesBesideALogThatWasRemovedUntilItIsSaved) {
   ASSERT_FALSE(refused) << "what it accepts is overwritten when the first one ends";
   EXPECT_EQ(refused.error().code(), ErrorCode::unavailable);
   EXPECT_THAT(refused.error().message(),
-              HasSubstr("store.db-wal\" was removed while other processes have the store open"));
+              HasSubstr("store.db-shm\" was removed while other processes have the store open"));
   store.reset();
   store = open();
   EXPECT_EQ(send(*store, "b").status, queue::SendStatus::sent);
   store.reset();
   EXPECT_EQ(all_ids(*open(), "orders"), (std::vector<std::string>{"a", "b"}));
+}
+
+// As a process leaves it that was opening the store when its files were removed.
+TEST_F(DiskFaultsTest, NobodyWritesToALogThatHasTakenTheRemovedOnesPlace) {
+  const std::vector<std::vector<std::string>> cases{{"-wal"}, {"-shm"}, {"-wal", "-shm"}};
+  for (const auto& removed : cases) {
+    auto store = open();
+    ASSERT_EQ(send(*store, removed.front() + removed.back()).status, queue::SendStatus::sent);
+    for (const auto& suffix : removed) {
+      std::filesystem::remove(file_ + suffix);
+    }
+    std::ofstream(file_ + "-wal", std::ios::app).flush();
+    const auto refused = queue::open_sqlite_queues({.path = file_}, clock_, random_);
+    ASSERT_FALSE(refused) << removed.front() << removed.back();
+    EXPECT_EQ(refused.error().code(), ErrorCode::unavailable);
+    store.reset();
+  }
+  EXPECT_THAT(all_ids(*open(), "orders"), UnorderedElementsAre("-wal-wal", "-shm-shm", "-wal-shm"));
+}
+
+TEST_F(DiskFaultsTest, WhatLayInALogThatWasRemovedIsSavedOnceThatIsSeen) {
+  auto store = open();
+  ASSERT_EQ(send(*store, "a").status, queue::SendStatus::sent);
+  std::filesystem::remove(file_ + "-wal");
+  std::filesystem::remove(file_ + "-shm");
+  EXPECT_EQ(send(*store, "b").error.code(), ErrorCode::queue_missing);
+  // What is left when this process is killed now.
+  const std::string left = folder_.file("left.db");
+  std::filesystem::copy_file(file_, left);
+  auto queues = queue::open_sqlite_queues({.path = left}, clock_, random_);
+  ASSERT_TRUE(queues) << queues.error().message();
+  StoreDesk after(std::move(*queues));
+  EXPECT_EQ(all_ids(after, "orders"), std::vector<std::string>{"a"});
 }
 
 TEST_F(DiskFaultsTest, WhatIsMadeIsForThisUserAlone) {
