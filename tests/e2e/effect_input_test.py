@@ -76,8 +76,14 @@ class EffectInputSqlite(Case):
         self.refused('write "change"', "syntax error; mend the statement", sql="UPDAET accounts")
 
     def test_a_condition_that_fails(self):
-        self.refused('write "change" on table accounts', "changed 0 rows and had to change 1",
+        self.refused('write "change" on table accounts', "changed 0 rows and had to change 1: UPDATE accounts .*'zoe'",
+                     "mend the data or the condition before the attempts run out, or .* otherwise_reject",
                      sql="UPDATE accounts SET balance = 9 WHERE id = 'zoe'", rows="1")
+
+    def test_a_condition_that_fails_for_good(self):
+        self.refused('write "change" on table accounts', "changed 0 rows and had to change 1: UPDATE accounts .*'zoe'",
+                     "mend the data or the condition, then redrive the message", extra="",
+                     sql="UPDATE accounts SET balance = 9 WHERE id = 'zoe'", rows="1", reject="yes")
 
     def test_a_write_for_the_other_store(self):
         self.refused("in table accounts, but the job's queue lies in SQLite: write a row", table="accounts",
@@ -204,8 +210,14 @@ class EffectInputDynamo(EffectInputSqlite):
                      table="accounts", set="balance = = :n")
 
     def test_a_condition_that_fails(self):
-        self.refused('write "change" on table accounts was refused: its condition does not hold', table="accounts",
-                     set="balance = :n", when="balance > :n")
+        self.refused('write "change" on table accounts was refused: its condition does not hold: balance > :n; mend',
+                     "mend the data or the condition before the attempts run out, or .* otherwise_reject",
+                     table="accounts", set="balance = :n", when="balance > :n")
+
+    def test_a_condition_that_fails_for_good(self):
+        self.refused('write "change" on table accounts was refused: its condition does not hold: balance > :n; mend',
+                     "mend the data or the condition, then redrive the message", extra="",
+                     table="accounts", set="balance = :n", when="balance > :n", reject="yes")
 
     def test_a_write_for_the_other_store(self):
         self.refused("the SQL statement .*, but the job's queue lies in DynamoDB: put, update", sql="SELECT 1")

@@ -20,6 +20,7 @@ namespace {
 
 // DynamoDB takes 36 characters.
 constexpr std::size_t kTokenCharacters = 32;
+constexpr const char* kMendJson = "; mend what the handler stages";
 
 using dynamo::TransactAction;
 
@@ -124,14 +125,16 @@ bool TransactionDrafter::add_writes(TransactionDraft& draft, const Effects& effe
     }
     auto item = dynamo::decode_item(wanted->item);
     if (!item) {
-      return draft.refuse(ErrorCode::invalid,
-                          name + " was refused: its item or key is no DynamoDB JSON: " + item.error().message, reject);
+      return draft.refuse(
+          ErrorCode::invalid,
+          name + " was refused: its item or key is no DynamoDB JSON: " + item.error().message + kMendJson, reject);
     }
     auto values =
         wanted->values.empty() ? dynamo::Result<dynamo::Item>(dynamo::Item()) : dynamo::decode_item(wanted->values);
     if (!values) {
       return draft.refuse(ErrorCode::invalid,
-                          name + " was refused: its values are no DynamoDB JSON: " + values.error().message, reject);
+                          name + " was refused: its values are no DynamoDB JSON: " + values.error().message + kMendJson,
+                          reject);
     }
     draft.request.actions.push_back({.kind = kind_of(wanted->action),
                                      .table = wanted->table,

@@ -9,6 +9,7 @@
 #include "base/guard.hpp"
 #include "dynamo/codec/responses.hpp"
 #include "dynamo/transaction.hpp"
+#include "host/queue/refused_condition.hpp"
 #include "host/stores/dynamomq/table_errors.hpp"
 
 namespace sluice::queue::dynamomq {
@@ -16,6 +17,13 @@ namespace {
 
 // A token lives for ten minutes at DynamoDB; a little less is sure.
 constexpr Duration kTokenLife = std::chrono::minutes(9);
+
+std::string condition_words(const TransactionDraft& draft, std::size_t i) {
+  const auto& name = draft.names[i];
+  const std::string asked = i < draft.request.actions.size() ? draft.request.actions[i].condition : std::string();
+  return name.text + " was refused: " +
+         refused_condition("its condition does not hold", asked, name.reject ? OnRefusal::reject : OnRefusal::retry);
+}
 
 // Names a table at its end, or before anything that is no part of a name.
 bool names_table(const std::string& text, const std::string& table) {
@@ -173,10 +181,10 @@ TransactionWriter::Outcome TransactionWriter::outcome_of(const Draft& draft, con
         reject = reject || name.reject;
       }
     }
-    return refusal(ErrorCode::invalid,
-                   (names.empty() ? "its messages" : names) + " was refused: " + error.message +
-                       "; mend what the handler stages",
-                   reject);
+    return refusal(
+        ErrorCode::invalid,
+        (names.empty() ? "its messages" : names) + " was refused: " + error.message + "; mend what the handler stages",
+        reject);
   }
   return failure(error);
 }
@@ -227,16 +235,16 @@ TransactionWriter::Outcome TransactionWriter::cancelled(const Draft& draft, cons
                                " was refused: a message of that id is there already; give it another id, or "
                                "leave it out",
                            false)
-                 : refusal(ErrorCode::conflict, name.text + " was refused: its condition does not hold", name.reject);
+                 : refusal(ErrorCode::conflict, condition_words(draft, i), name.reject);
     }
   }
   for (std::size_t i = 1; i < count; ++i) {
     if (failed(i, dynamo::ErrorKind::validation)) {
-      return refusal(
-          ErrorCode::invalid,
-          draft.names[i].text + " was refused: " + (reasons[i].message.empty() ? reasons[i].code : reasons[i].message) +
-              "; mend what the handler stages",
-          draft.names[i].reject);
+      return refusal(ErrorCode::invalid,
+                     draft.names[i].text +
+                         " was refused: " + (reasons[i].message.empty() ? reasons[i].code : reasons[i].message) +
+                         "; mend what the handler stages",
+                     draft.names[i].reject);
     }
   }
   return failure(*answer.error);

@@ -5,6 +5,7 @@
 
 #include "base/guard.hpp"
 #include "host/queue/effect_checks.hpp"
+#include "host/queue/refused_condition.hpp"
 #include "host/queue/send_keys.hpp"
 #include "host/stores/sqlite/shared_store.hpp"
 
@@ -189,7 +190,10 @@ bool EffectWriter::write(const Batch& batch, std::size_t index) {
           reject);
     }
     if (const auto refusal = statements_.run(*sql)) {
-      Error error(refusal->code, name_of(write, i) + on_table(refusal->table) + " was refused: " + refusal->why);
+      const std::string why = refusal->code == ErrorCode::conflict
+                                  ? refused_condition(refusal->why, sql->statement, write.on_refusal)
+                                  : refusal->why;
+      Error error(refusal->code, name_of(write, i) + on_table(refusal->table) + " was refused: " + why);
       if (!connection_.in_transaction()) {
         batch.barred.emplace(index, error);
         connection_.fail(Error(kBarred, error.message()));

@@ -71,7 +71,7 @@ std::string mend_of(std::string_view words) {
   if (words.starts_with("no such table") || words.starts_with("no such column")) {
     return "; make it in the store's own file, or mend the name";
   }
-  return words.ends_with("syntax error") ? "; mend the statement" : "";
+  return "; mend the statement";
 }
 
 }  // namespace

@@ -373,13 +373,18 @@ TEST_F(DynamoEffects, WhatIsWrongWithAWriteIsSaid) {
   EXPECT_THAT(refusal(syntax), HasSubstr("write \"debit\" on table " + accounts_ + " was refused: "));
   ItemWrite json = add("alice");
   json.item = R"({"id":"alice"})";
-  EXPECT_THAT(refusal(json), HasSubstr("its item or key is no DynamoDB JSON"));
+  EXPECT_THAT(refusal(json),
+              AllOf(HasSubstr("its item or key is no DynamoDB JSON"), HasSubstr("; mend what the handler")));
   ItemWrite values = add("alice");
   values.values = "{";
-  EXPECT_THAT(refusal(values), HasSubstr("its values are no DynamoDB JSON"));
+  EXPECT_THAT(refusal(values),
+              AllOf(HasSubstr("its values are no DynamoDB JSON"), HasSubstr("; mend what the handler")));
   ItemWrite condition = add("alice");
   condition.condition = "attribute_exists(id)";
-  EXPECT_EQ(refusal(condition), "write \"debit\" on table " + accounts_ + " was refused: its condition does not hold");
+  EXPECT_EQ(refusal(condition), "write \"debit\" on table " + accounts_ +
+                                    " was refused: its condition does not hold: attribute_exists(id); mend the data or "
+                                    "the condition before the attempts run out, or stage the write with "
+                                    "otherwise_reject() where another attempt cannot help");
   EXPECT_EQ(balance("alice"), "");
 }
 
