@@ -73,7 +73,7 @@ Scheduler::Order Scheduler::next(WallTime now) {
   Order order;
   for (auto& [name, entry] : entries_) {
     const std::string& queue = entry.schedule.config.queue;
-    if (now < entry.retry_at) {
+    if (pauses(entry, now)) {
       order.wake = std::min(order.wake, entry.retry_at);
       continue;
     }
@@ -88,7 +88,7 @@ Scheduler::Order Scheduler::next(WallTime now) {
       order.send = Send{name, queue, entry.pending.front(), message_of(entry, entry.pending.front())};
       return order;
     }
-    if (entry.to_tell && now >= entry.tell_at) {
+    if (entry.to_tell && tells(entry, now)) {
       const ScheduleNotice notice{entry.definition, host_, entry.schedule.file, entry.last};
       order.tell = Tell{name, queue, {.key = name, .text = notice.write(), .version = entry.version}};
       return order;
@@ -100,9 +100,17 @@ Scheduler::Order Scheduler::next(WallTime now) {
   return order;
 }
 
-// A clock that was set back does not put it off.
+// A clock that was set back puts off none of these three.
 bool Scheduler::wants_look(const Entry& entry, WallTime now) {
   return now >= entry.look_at || entry.look_at > now + kLookInterval;
+}
+
+bool Scheduler::pauses(const Entry& entry, WallTime now) {
+  return now < entry.retry_at && entry.retry_at <= now + kLongestPause;
+}
+
+bool Scheduler::tells(const Entry& entry, WallTime now) {
+  return now >= entry.tell_at || entry.tell_at > now + kTellInterval;
 }
 
 void Scheduler::find_due(Entry& entry, Time now) {

@@ -101,6 +101,8 @@ class Scheduler {
   };
 
   static bool wants_look(const Entry& entry, WallTime now);
+  static bool pauses(const Entry& entry, WallTime now);
+  static bool tells(const Entry& entry, WallTime now);
   void find_due(Entry& entry, Time now);
   queue::NewMessage message_of(const Entry& entry, Time due) const;
   void compare(Entry& entry, const std::string& definition, const std::string& host, const std::string& file);

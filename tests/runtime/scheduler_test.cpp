@@ -297,6 +297,17 @@ TEST_F(SchedulerTest, AStoreThatFailsIsTriedAgain) {
   EXPECT_EQ(desk.stats({"orders"}, Deadline::never())->total(), 1U);
 }
 
+TEST_F(SchedulerTest, AClockThatIsSetBackPutsOffNoSecondTry) {
+  HostOfTest host(queues_, clock_);
+  host.take(every(15min));
+  host.work();
+  clock_.set_wall(at("2026-01-02T03:15:00Z"));
+  queues_.fail_next(test::StoreCall::send, 1, Error(ErrorCode::unavailable, "down"));
+  EXPECT_THAT(host.work(), IsEmpty());
+  clock_.set_wall(at("2026-01-02T02:15:00Z"));
+  EXPECT_THAT(host.work(), ElementsAre("schedule/sweep/2026-01-02T03:15:00.000000000Z"));
+}
+
 TEST_F(SchedulerTest, AMessageThatCannotBeSentIsLetGo) {
   HostOfTest host(queues_, clock_);
   host.take(every(15min, CatchUp::last, std::string(500'000, 'x')));
