@@ -17,11 +17,15 @@ NewMessages::NewMessages(Connection& connection, Tally& tally, Deliveries& deliv
       marks_(connection, deliveries),
       lanes_(lanes),
       rows_(connection),
-      // Without `native`, which then costs nothing.
+      // Without `native`, which then costs nothing; nor does the priority where all have the normal one.
       insert_(connection,
               "INSERT OR FAIL INTO messages (seq, half, sent_at, created_at, id, content_type, message_group, "
-              "attributes, body, priority) SELECT seq, ?1, sent_at, ?2, id, content_type, message_group, attributes, "
-              "body, priority FROM sending"),
+              "attributes, body) SELECT seq, ?1, sent_at, ?2, id, content_type, message_group, attributes, body "
+              "FROM sending"),
+      insert_prioritised_(connection,
+                          "INSERT OR FAIL INTO messages (seq, half, sent_at, created_at, id, content_type, "
+                          "message_group, attributes, body, priority) SELECT seq, ?1, sent_at, ?2, id, content_type, "
+                          "message_group, attributes, body, priority FROM sending"),
       insert_ready_(connection,
                     "INSERT OR IGNORE INTO ready SELECT place_half, sent_at, seq FROM sending WHERE place_half"),
       insert_line_(connection,
@@ -178,10 +182,12 @@ void NewMessages::number() {
 
 void NewMessages::find_places(std::int64_t half) {
   lines_ = false;
+  priorities_ = false;
   const bool kept = lanes_.kept(half) != Kept::none;
   for (Row& row : rows_.list) {
     const NewMessage& message = *row.arrival.message;
     if (message.priority != Priority::normal) {
+      priorities_ = true;
       lanes_.prioritise(half);
     }
     if (message.delay > Duration::zero()) {
@@ -228,7 +234,7 @@ void NewMessages::write(std::int64_t half, WallTime now) {
     return;
   }
   find_places(half);
-  insert_.bind(half, stored(now)).run();
+  (priorities_ ? insert_prioritised_ : insert_).bind(half, stored(now)).run();
   insert_ready_.run();
   if (lines_) {
     insert_line_.bind(half).run();

@@ -82,13 +82,15 @@ class NewMessages {
   Lanes& lanes_;
   Rows rows_;
   Statement insert_;
+  Statement insert_prioritised_;
   Statement insert_ready_;
   Statement insert_line_;
   // Of the current batch; members so that their memory is there for the next one.
   std::vector<Key> keys_;
   std::vector<std::int64_t> asked_;
   std::vector<IdEntry> entries_;
-  bool lines_ = false;  ///< some lie in a line
+  bool lines_ = false;       ///< some lie in a line
+  bool priorities_ = false;  ///< some have another than the normal one
 };
 
 }  // namespace sluice::queue::sqlite

@@ -8,14 +8,29 @@
 
 namespace sluice::queue::sqlite {
 
-QueueNames::QueueNames(Connection& connection) : find_(connection, "SELECT id, kept FROM queues WHERE name = ?1") {}
+QueueNames::QueueNames(Connection& connection)
+    : again_(connection, "SELECT kept FROM queues WHERE id = ?1 AND name = ?2"),
+      find_(connection, "SELECT id, kept FROM queues WHERE name = ?1") {}
 
 std::optional<std::int64_t> QueueNames::find(const std::string& name) {
+  if (const auto known = found_.find(name); known != found_.end()) {
+    again_.bind(known->second, std::string_view(name));
+    const bool there = again_.row();
+    if (there) {
+      kept_ = again_.integer(0);
+    }
+    again_.reset();
+    if (there) {
+      return known->second;
+    }
+    found_.erase(known);
+  }
   find_.bind(std::string_view(name));
   std::optional<std::int64_t> id;
   if (find_.row()) {
     id = find_.integer(0);
     kept_ = find_.integer(1);
+    found_.emplace(name, *id);
   }
   find_.reset();
   return id;

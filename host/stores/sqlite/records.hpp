@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <unordered_map>
 
 #include "base/clock.hpp"
 #include "host/queue/change.hpp"
@@ -42,7 +43,11 @@ class QueueNames {
   std::int64_t kept() const { return kept_; }
 
  private:
+  // By id, which looks into one tree instead of two. The row of an id that was found is looked at each time: it is gone
+  // where the transaction that made it was rolled back.
+  Statement again_;
   Statement find_;
+  std::unordered_map<std::string, std::int64_t> found_;
   std::int64_t kept_ = 0;
 };
 

@@ -180,6 +180,7 @@ const std::optional<Error>& SharedStore::read_only() const { return core_->read_
 Doorbell& SharedStore::doorbell() { return core_->doorbell; }
 Door* SharedStore::door() { return core_->door.get(); }
 Unconfirmed& SharedStore::unconfirmed() { return core_->unconfirmed; }
+const StoreFile& SharedStore::file() const { return core_->file; }
 
 Result<void> SharedStore::write(Write write, Deadline deadline) {
   if (core_->read_only) {

@@ -15,6 +15,7 @@
 #include "host/stores/sqlite/record_reader.hpp"
 #include "host/stores/sqlite/records.hpp"
 #include "host/stores/sqlite/sqlite_store.hpp"
+#include "host/stores/sqlite/store_file.hpp"
 #include "host/stores/sqlite/unconfirmed.hpp"
 
 namespace sluice::queue::sqlite {
@@ -78,6 +79,7 @@ class SharedStore {
   /// Null where there is none.
   Door* door();
   Unconfirmed& unconfirmed();
+  const StoreFile& file() const;
 
  private:
   struct Core;

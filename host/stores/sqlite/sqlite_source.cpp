@@ -104,9 +104,31 @@ std::shared_ptr<BellWatch> SqliteSource::watch() {
 }
 
 Result<Claimed> SqliteSource::claim(const ClaimRequest& request, Deadline deadline) {
-  const auto claiming = std::make_shared<Claiming>(Claiming{request, {}, false});
   const auto watch = this->watch();
-  const std::uint64_t heard = watch ? watch->heard() : 0;
+  QuietFile::Moment begun;
+  if (watch) {
+    // In this order: whoever sends has written before he rings.
+    begun.heard = watch->heard();
+    begun.mark = store_.file().mark();
+    begun.wall = store_.clock().wall_now();
+    begun.steady = store_.clock().steady_now();
+  }
+  auto nothing = watch ? quiet_.same_again(request, begun) : std::nullopt;
+  auto claimed = nothing ? Result<Claimed>(std::move(*nothing)) : look(request, deadline);
+  if (!claimed) {
+    quiet_.forget();
+  } else if (!nothing) {
+    quiet_.looked(request, begun, *claimed);
+  }
+  const bool over_limit = !claimed && claimed.error().code() == ErrorCode::over_limit;
+  if (watch && (over_limit || (claimed && claimed->deliveries.size() < request.max))) {
+    watch->arm(begun.heard);
+  }
+  return claimed;
+}
+
+Result<Claimed> SqliteSource::look(const ClaimRequest& request, Deadline deadline) {
+  const auto claiming = std::make_shared<Claiming>(Claiming{request, {}, false});
   const auto work = [claiming, address = address_, &clock = store_.clock()](Writer& writer) {
     claiming->claimed = {};
     claiming->over_limit = false;
@@ -130,9 +152,6 @@ Result<Claimed> SqliteSource::claim(const ClaimRequest& request, Deadline deadli
   }
   held_ = claiming->over_limit;
   limit_ = request.rules.max_in_flight;
-  if (watch && claiming->claimed.deliveries.size() < request.max) {
-    watch->arm(heard);
-  }
   if (claiming->over_limit) {
     return in_flight_limit(address_.queue, request.rules.max_in_flight);
   }

@@ -8,6 +8,7 @@
 #include "base/mutex.hpp"
 #include "host/queue/source.hpp"
 #include "host/stores/sqlite/bell_watch.hpp"
+#include "host/stores/sqlite/quiet_file.hpp"
 #include "host/stores/sqlite/shared_store.hpp"
 
 namespace sluice::queue::sqlite {
@@ -27,6 +28,7 @@ class SqliteSource final : public Source {
   std::vector<ExtendResult> extend(std::span<const Receipt> receipts, Duration visibility, Deadline deadline) override;
 
  private:
+  Result<Claimed> look(const ClaimRequest& request, Deadline deadline);
   void settle_batch(std::span<const Completion> completions, std::span<SettleResult> results, Deadline deadline);
   void extend_batch(std::span<const Receipt> receipts, std::span<ExtendResult> results, Duration visibility,
                     Deadline deadline);
@@ -38,6 +40,7 @@ class SqliteSource final : public Source {
   // Synchronises itself.
   std::atomic<bool> held_{false};        ///< the last claim found as much in flight as may be
   std::atomic<std::uint64_t> limit_{0};  ///< of what may be in flight, as the last claim had it; 0: none
+  QuietFile quiet_;
 
   Mutex mutex_;
   // Guarded by mutex_.

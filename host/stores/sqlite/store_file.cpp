@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,6 +25,9 @@ constexpr int kWriterCacheKib = 16 * 1024;
 constexpr int kReaderCacheKib = 1024;
 // Opening waits so long for another process that is opening the same file.
 constexpr Duration kOpenPatience = std::chrono::seconds(5);
+
+// Nanoseconds: longer than a tick of any system's clock, by which it notes when a file was written to.
+constexpr std::int64_t kTick = 100'000'000;
 
 constexpr mode_t kFolderMode = 0700;
 constexpr mode_t kFileMode = 0600;
@@ -251,6 +255,29 @@ Result<void> StoreFile::check() const {
     }
   }
   return {};
+}
+
+std::optional<StoreFile::Mark> StoreFile::mark() const {
+  if (!check()) {
+    return std::nullopt;
+  }
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  Mark mark;
+  for (std::size_t i = 0; i < mark.files.size(); ++i) {
+    struct stat status {};
+    if (::stat((path_ + kSuffixes[i]).c_str(), &status) != 0) {
+      return std::nullopt;
+    }
+    mark.files[i] = {status.st_mtim.tv_sec, status.st_mtim.tv_nsec, status.st_size};
+    // Two writes of one tick of the system's clock have one time.
+    const std::int64_t age =
+        (now.tv_sec - status.st_mtim.tv_sec) * 1'000'000'000 + now.tv_nsec - status.st_mtim.tv_nsec;
+    if (age < kTick) {
+      return std::nullopt;
+    }
+  }
+  return mark;
 }
 
 Result<void> StoreFile::flush_log() const {

@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <array>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -38,6 +39,19 @@ class StoreFile {
   /// An error when the paths no longer lead to the files that were opened: what is written now would be lost with the
   /// process.
   Result<void> check() const;
+  /// How the store and its log lie there, by which a later look tells whether anybody has written meanwhile. Nothing
+  /// where that cannot be told: they were written to a moment ago, or are not what was opened.
+  struct Mark {
+    struct Written {
+      std::int64_t seconds = 0;
+      std::int64_t nanoseconds = 0;
+      std::int64_t bytes = 0;
+      friend bool operator==(const Written&, const Written&) = default;
+    };
+    std::array<Written, 2> files;
+    friend bool operator==(const Mark&, const Mark&) = default;
+  };
+  std::optional<Mark> mark() const;
   /// Returns when all that was committed before is on the disk. An error once is an error for good: the system forgets
   /// what it could not write.
   Result<void> flush_log() const;
