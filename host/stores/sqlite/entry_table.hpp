@@ -8,8 +8,8 @@
 
 namespace sluice::queue::sqlite {
 
-/// Entries by their hash, several of one hash too, in one piece of memory: no allocation for each, and mostly one
-/// cache line looked at. A hash is as good as random in its lower bits; a seq is positive.
+/// Entries by their hash of 48 bits, several of one hash too: in a few lists by its upper bits, so that one is added
+/// at one of a few places, which stay in the processor's cache, and all are read in about the order of their hash.
 class EntryTable {
  public:
   void add(const IdEntry& entry);
@@ -24,37 +24,35 @@ class EntryTable {
   /// Calls `use` with the seq of each of this hash.
   template <typename Use>
   void each(std::int64_t hash, Use use) const {
-    for (std::size_t at = first(hash); !slots_.empty() && slots_[at].seq != kEmpty; at = after(at)) {
-      if (slots_[at].seq > kEmpty && slots_[at].hash == hash) {
-        use(slots_[at].seq);
+    if (lists_.empty()) {
+      return;
+    }
+    for (const IdEntry& entry : lists_[list_of(hash)]) {
+      if (entry.hash == hash) {
+        use(entry.seq);
       }
     }
   }
-  /// Calls `use` with each entry, in no order.
+  /// Calls `use` with each entry.
   template <typename Use>
   void all(Use use) const {
-    for (const IdEntry& slot : slots_) {
-      if (slot.seq > kEmpty) {
-        use(slot);
+    for (const auto& list : lists_) {
+      for (const IdEntry& entry : list) {
+        use(entry);
       }
     }
   }
 
  private:
-  // What stands for a seq in a slot that has none: a search ends at the first kind, and goes on at the second.
-  static constexpr std::int64_t kEmpty = 0;
-  static constexpr std::int64_t kGone = -1;
+  static constexpr unsigned kHashBits = 48;
+  static constexpr unsigned kListBits = 7;
 
-  // As long as there are slots, their number is a power of two.
-  std::size_t first(std::int64_t hash) const { return static_cast<std::size_t>(hash) & (slots_.size() - 1); }
-  std::size_t after(std::size_t at) const { return (at + 1) & (slots_.size() - 1); }
-  void put(const IdEntry& entry);
-  /// Makes room for so many, without those that are gone.
-  void rebuild(std::size_t entries);
+  static std::size_t list_of(std::int64_t hash) {
+    return (static_cast<std::size_t>(hash) >> (kHashBits - kListBits)) & ((std::size_t{1} << kListBits) - 1);
+  }
 
-  std::vector<IdEntry> slots_;
+  std::vector<std::vector<IdEntry>> lists_;  ///< empty until there is an entry
   std::size_t size_ = 0;
-  std::size_t used_ = 0;  ///< slots that are not empty
 };
 
 }  // namespace sluice::queue::sqlite

@@ -21,6 +21,8 @@ class HashFilter {
     const std::uint64_t bits = bits_of(hash);
     return (words_[word_of(hash)] & bits) == bits;
   }
+  /// Has the processor read already what `may_have` and `add` look at.
+  void prefetch(std::int64_t hash) const { __builtin_prefetch(&words_[word_of(hash)]); }
   bool full() const { return added_ >= room_; }
 
  private:

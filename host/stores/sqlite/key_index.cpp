@@ -4,36 +4,29 @@
 #include <limits>
 #include <utility>
 
-#include "host/stores/sqlite/id_index.hpp"
+#include "host/stores/sqlite/key_batch.hpp"
 
 namespace sluice::queue::sqlite {
 
 namespace {
 
-constexpr std::int64_t kHashEnd = std::int64_t{1} << 48;
-// Of the tail's beginning, when nothing of it counts: after all that is in the table.
+// Of the tail's beginning, when nothing of it counts: after all that is in runs.
 constexpr std::int64_t kForgotten = std::numeric_limits<std::int64_t>::max();
+// Entries are learnt in pieces larger than those that are written, by so many times: they are only read.
+constexpr std::int64_t kLearnPieces = 16;
+// An entry is merged a few times, until it is in a run of the largest size: so often as many as were added are merged.
+constexpr std::int64_t kMergeRate = 8;
 
 }  // namespace
 
 KeyIndex::KeyIndex(Connection& connection, const KeyIndexLimits& limits)
     : connection_(connection),
       limits_(limits),
-      adding_(connection, "adding_key_hashes"),
-      add_(connection, "INSERT OR IGNORE INTO key_hashes SELECT hash, seq FROM adding_key_hashes"),
-      asking_(connection, "asking_key_hashes"),
-      known_(connection, "SELECT a.hash FROM asking_key_hashes AS a CROSS JOIN key_hashes AS o ON o.hash = a.hash"),
-      find_(connection, "SELECT seq FROM key_hashes WHERE hash = ?1"),
-      some_(connection, "SELECT hash FROM key_hashes WHERE hash >= ?1 AND hash < ?2"),
-      row_(connection, "SELECT job, key FROM key_records WHERE seq = ?1"),
-      tail_rows_(connection, "SELECT seq, job, key FROM key_records WHERE seq > ?1"),
-      oldest_(connection, "SELECT min(seq) FROM key_records"),
-      drop_(connection,
-            "DELETE FROM key_hashes WHERE hash >= ?1 AND hash < ?2 AND NOT EXISTS "
-            "(SELECT 1 FROM key_records AS r WHERE r.seq = key_hashes.seq)"),
-      counters_read_(connection, "SELECT next_seq, indexed, settled, records, stamp FROM key_counters"),
-      counters_write_(connection,
-                      "UPDATE key_counters SET next_seq = ?1, indexed = ?2, settled = ?3, records = ?4, stamp = ?5") {}
+      runs_(connection),
+      tail_batches_(connection, "SELECT seq, job, content FROM key_batches WHERE seq > ?1"),
+      oldest_(connection, "SELECT min(seq) FROM key_batches"),
+      counters_read_(connection, "SELECT next_seq, indexed, records, stamp FROM key_counters"),
+      counters_write_(connection, "UPDATE key_counters SET next_seq = ?1, indexed = ?2, records = ?3, stamp = ?4") {}
 
 void KeyIndex::begin() {
   if (!added_.empty()) {
@@ -51,9 +44,8 @@ void KeyIndex::sync() {
   counters_read_.row();
   next_seq_ = counters_read_.integer(0);
   indexed_ = counters_read_.integer(1);
-  settled_ = counters_read_.integer(2);
-  records_ = counters_read_.integer(3);
-  const std::int64_t stamp = counters_read_.integer(4);
+  records_ = counters_read_.integer(2);
+  const std::int64_t stamp = counters_read_.integer(3);
   counters_read_.reset();
   if (stamp != stamp_ || true_to_ == 0) {
     catch_up();
@@ -71,15 +63,7 @@ void KeyIndex::sync() {
 
 /// Somebody else has written since, or the last transaction did not become true, or both.
 void KeyIndex::catch_up() {
-  if (indexed_ < tail_from_) {
-    writing_.clear();
-  } else if (!last_became_true()) {
-    // What it wrote to the table is not there either; and the numbers that it gave out may be another's by now.
-    written_ = written_before_;
-    if (writing_to_ >= true_to_) {
-      writing_.clear();
-    }
-  }
+  runs_.load();
   for (const IdEntry& entry : last_) {
     tail_.erase(entry);
   }
@@ -89,25 +73,20 @@ void KeyIndex::catch_up() {
     tail_from_ = indexed_;
   }
   if (indexed_ >= true_to_) {
-    // Others have put records into the table that this process has never seen.
+    // Others have put records into runs that this process has never seen.
     learnt_to_ = 0;
   }
   forget_indexed();
-  tail_rows_.bind(std::max(indexed_, true_to_ - 1));
-  while (tail_rows_.row()) {
-    remember({IdLookup::hash(tail_rows_.integer(1), tail_rows_.bytes(2)), tail_rows_.integer(0)});
+  tail_batches_.bind(std::max(indexed_, true_to_ - 1));
+  while (tail_batches_.row()) {
+    const std::int64_t seq = tail_batches_.integer(0);
+    const std::int64_t job = tail_batches_.integer(1);
+    KeyBatchReader batch(tail_batches_.bytes(2));
+    while (const auto record = batch.next()) {
+      remember({key_hash(job, record->key), seq});
+    }
   }
-  tail_rows_.reset();
-}
-
-bool KeyIndex::last_became_true() {
-  if (last_.empty()) {
-    return true;
-  }
-  row_.bind(last_.back().seq);
-  const bool there = row_.row() && IdLookup::hash(row_.integer(0), row_.bytes(1)) == last_.back().hash;
-  row_.reset();
-  return there;
+  tail_batches_.reset();
 }
 
 void KeyIndex::forget_indexed() {
@@ -117,14 +96,16 @@ void KeyIndex::forget_indexed() {
   }
 }
 
-std::int64_t KeyIndex::add(std::int64_t hash) {
+std::int64_t KeyIndex::new_batch() {
   sync();
-  const std::int64_t seq = next_seq_++;
+  return next_seq_++;
+}
+
+void KeyIndex::add(std::int64_t hash, std::int64_t seq) {
   remember({hash, seq});
   added_.push_back({hash, seq});
   ++records_;
   changed_ = true;
-  return seq;
 }
 
 void KeyIndex::remember(const IdEntry& entry) {
@@ -132,27 +113,24 @@ void KeyIndex::remember(const IdEntry& entry) {
   filter_.add(entry.hash);
 }
 
-void KeyIndex::learn_some(std::size_t entries) {
+void KeyIndex::learn_some(std::size_t asked) {
+  const std::int64_t entries = runs_.entries();
   if (filter_.full()) {
     // Room for three times as many more: so each is learnt anew a third of a time.
-    filter_.reset(4 * (static_cast<std::size_t>(settled_) + tail_.size()));
+    filter_.reset(4 * (static_cast<std::size_t>(entries) + tail_.size()));
     tail_.all([this](const IdEntry& entry) { filter_.add(entry.hash); });
     learnt_to_ = 0;
   }
-  if (settled_ == 0) {
+  if (entries == 0) {
     learnt_to_ = kHashEnd;
   }
   if (learnt_to_ == kHashEnd) {
     return;
   }
-  const std::int64_t piece = std::max(limits_.piece, 2 * static_cast<std::int64_t>(entries));
-  const std::int64_t width = std::max<std::int64_t>(1, kHashEnd / std::max<std::int64_t>(1, settled_ / piece));
+  const std::int64_t piece = std::max(kLearnPieces * limits_.piece, 2 * static_cast<std::int64_t>(asked));
+  const std::int64_t width = std::max<std::int64_t>(1, kHashEnd / std::max<std::int64_t>(1, entries / piece));
   const std::int64_t end = std::min(kHashEnd, learnt_to_ + width);
-  some_.bind(learnt_to_, end);
-  while (some_.row()) {
-    filter_.add(some_.integer(0));
-  }
-  some_.reset();
+  runs_.hashes(learnt_to_, end, [this](std::int64_t hash) { filter_.add(hash); });
   if (!connection_.failed()) {
     learnt_to_ = end;
   }
@@ -174,89 +152,60 @@ void KeyIndex::back_to(const Mark& mark) {
 void KeyIndex::find(std::int64_t hash, std::vector<std::int64_t>& seqs) {
   sync();
   seqs.clear();
-  tail_.each(hash, [&seqs](std::int64_t seq) { seqs.push_back(seq); });
-  if (settled_ == 0) {
-    return;
+  if (may_find(hash)) {
+    tail_.each(hash, [&seqs](std::int64_t seq) { seqs.push_back(seq); });
+    runs_.find(hash, seqs);
   }
-  find_.bind(hash);
-  while (find_.row()) {
-    seqs.push_back(find_.integer(0));
-  }
-  find_.reset();
 }
 
-std::vector<std::int64_t> KeyIndex::known(std::span<const std::int64_t> hashes) {
+void KeyIndex::prepare(std::span<const std::int64_t> hashes) {
   sync();
   learn_some(hashes.size());
-  std::vector<std::int64_t> found;
-  asked_.clear();
   for (const std::int64_t hash : hashes) {
-    if (hash < learnt_to_ && !filter_.may_have(hash)) {
-      continue;
-    }
-    (tail_.contains(hash) ? found : asked_).push_back(hash);
+    filter_.prefetch(hash);
   }
-  if (settled_ > 0 && !asked_.empty()) {
-    // In the table, neighbours by hash lie on one page.
-    std::sort(asked_.begin(), asked_.end());
-    asking_.look_up(asked_, known_, found);
-  }
-  std::sort(found.begin(), found.end());
-  return found;
 }
 
 void KeyIndex::finish() {
   if (!synced_ || !changed_) {
     return;
   }
-  if (!added_.empty()) {
-    // By what it has added, a transaction is known to have become true.
-    written_before_ = written_;
-    write_some();
-  }
-  sweep_some();
+  write_tail();
+  tidy_up();
   stamp_ = static_cast<std::int64_t>(random_.next());
-  counters_write_.bind(next_seq_, indexed_, settled_, records_, stamp_).run();
+  counters_write_.bind(next_seq_, indexed_, records_, stamp_).run();
 }
 
-void KeyIndex::write_some() {
-  if (writing_.empty()) {
-    if (tail_.size() <= limits_.tail) {
-      return;
-    }
-    oldest_.row();
-    const std::int64_t oldest = oldest_.integer(0);
-    oldest_.reset();
-    writing_to_ = next_seq_ - 1;
-    tail_.all([this, oldest](const IdEntry& entry) {
-      if (entry.seq >= oldest) {
-        writing_.push_back(entry);
-      }
-    });
-    written_ = 0;
-    std::sort(writing_.begin(), writing_.end(),
-              [](const IdEntry& a, const IdEntry& b) { return std::pair(a.hash, a.seq) < std::pair(b.hash, b.seq); });
-  }
-  const auto piece = static_cast<std::size_t>(std::max<std::int64_t>(limits_.piece, 2 * std::int64_t(added_.size())));
-  const std::size_t count = std::min(piece, writing_.size() - written_);
-  settled_ += adding_.put_down(std::span(writing_).subspan(written_, count), add_);
-  written_ += count;
-  if (written_ == writing_.size()) {
-    indexed_ = std::max(indexed_, writing_to_);
-    writing_.clear();
-    forget_indexed();
-  }
+std::int64_t KeyIndex::oldest() {
+  oldest_.row();
+  // Where there is none, all that there were are gone.
+  const std::int64_t oldest = oldest_.optional_integer(0).value_or(next_seq_);
+  oldest_.reset();
+  return oldest;
 }
 
-void KeyIndex::sweep_some() {
-  if (settled_ <= limits_.stale + 4 * records_) {
+void KeyIndex::write_tail() {
+  if (tail_.size() <= limits_.tail) {
     return;
   }
-  const std::int64_t piece = std::max<std::int64_t>(limits_.piece, 2 * std::int64_t(added_.size()));
-  const std::int64_t end =
-      sweep_from_ + std::max<std::int64_t>(1, kHashEnd / std::max<std::int64_t>(1, settled_ / piece));
-  settled_ = std::max<std::int64_t>(0, settled_ - drop_.bind(sweep_from_, end).run());
-  sweep_from_ = end >= kHashEnd ? 0 : end;
+  writing_.clear();
+  tail_.all([this, from = oldest()](const IdEntry& entry) {
+    if (entry.seq >= from) {
+      writing_.push_back(entry);
+    }
+  });
+  indexed_ = next_seq_ - 1;
+  if (!writing_.empty()) {
+    runs_.write(writing_, indexed_);
+  }
+  forget_indexed();
+}
+
+void KeyIndex::tidy_up() {
+  const auto added = static_cast<std::int64_t>(added_.size());
+  runs_.merge_some({.oldest = oldest(),
+                    .piece = std::max(limits_.piece, kMergeRate * added),
+                    .sweep = runs_.entries() > limits_.stale + 4 * records_});
 }
 
 }  // namespace sluice::queue::sqlite

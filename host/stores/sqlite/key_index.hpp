@@ -9,22 +9,22 @@
 #include "host/stores/sqlite/connection.hpp"
 #include "host/stores/sqlite/entry_table.hpp"
 #include "host/stores/sqlite/hash_filter.hpp"
-#include "host/stores/sqlite/hash_rows.hpp"
+#include "host/stores/sqlite/key_runs.hpp"
 
 namespace sluice::queue::sqlite {
 
 /// When the index of keys is written and tidied up. The product uses the defaults.
 struct KeyIndexLimits {
   std::size_t tail = 65'536;     ///< records that are known in memory alone
-  std::int64_t piece = 2'048;    ///< entries that one transaction writes or looks at, at least
+  std::int64_t piece = 2'048;    ///< entries that one transaction tidies up, at least
   std::int64_t stale = 500'000;  ///< entries that may lie about beyond four for each record
 };
 
-/// Finds the records of keys by their hash. Inserting into an index over hashes writes about one page for each record;
-/// so the youngest records, the tail, are known by each process in memory, and written to `key_hashes` many at a time,
-/// in the order of their hash. Most keys that are asked for are new, which a filter tells without a look at either; of
-/// a file that had records already it learns the table piece by piece. Of one connection, used inside its transactions;
-/// entries are never removed with their record, and one counts only as long as its record is there.
+/// Finds the batches of records by the hash of a key. The youngest records, the tail, are known by each process in
+/// memory; when they are many they are written as one of the runs of the file. Most keys that are asked for are new,
+/// which a filter tells without a look at either; of a file that had records already it learns the runs piece by piece.
+/// Of one connection, used inside its transactions; entries are never removed with their record, and one counts only as
+/// long as its record is there.
 class KeyIndex {
  public:
   explicit KeyIndex(Connection& connection, const KeyIndexLimits& limits = {});
@@ -37,17 +37,21 @@ class KeyIndex {
   /// Before the commit.
   void finish();
 
-  /// The number of a new record, with which it is found from now on.
-  std::int64_t add(std::int64_t hash);
-  /// A record is gone.
+  /// The number of a new batch.
+  std::int64_t new_batch();
+  /// A record of this batch, which is found from now on.
+  void add(std::int64_t hash, std::int64_t seq);
+  /// Records are gone.
   void removed(std::int64_t count) {
     records_ = records_ > count ? records_ - count : 0;
     changed_ = true;
   }
-  /// Numbers of records that may have this hash, in no order.
+  /// Numbers of batches that may have a record of this hash, in no order.
   void find(std::int64_t hash, std::vector<std::int64_t>& seqs);
-  /// Those of `hashes` that `find` may find something for, in order.
-  std::vector<std::int64_t> known(std::span<const std::int64_t> hashes);
+  /// Before these are asked for by `may_find`.
+  void prepare(std::span<const std::int64_t> hashes);
+  /// False: `find` finds nothing.
+  bool may_find(std::int64_t hash) const { return hash >= learnt_to_ || filter_.may_have(hash); }
 
   /// For a savepoint that is set right after it; and once it was rolled back.
   struct Mark {
@@ -60,42 +64,30 @@ class KeyIndex {
 
  private:
   void catch_up();
-  bool last_became_true();
   void forget_indexed();
-  /// Has the filter know the next part of the table, of this many entries or more.
-  void learn_some(std::size_t entries);
+  /// Has the filter know the next part of the runs.
+  void learn_some(std::size_t asked);
   /// One that can be found from now on, in memory.
   void remember(const IdEntry& entry);
-  void write_some();
-  void sweep_some();
+  void write_tail();
+  void tidy_up();
+  std::int64_t oldest();
 
   Connection& connection_;
   const KeyIndexLimits limits_;
-  EntryRows adding_;
-  Statement add_;
-  HashRows asking_;
-  Statement known_;
-  Statement find_;
-  Statement some_;
-  Statement row_;
-  Statement tail_rows_;
+  KeyRuns runs_;
+  Statement tail_batches_;
   Statement oldest_;
-  Statement drop_;
   Statement counters_read_;
   Statement counters_write_;
   SeededRandom random_;
 
   EntryTable tail_;  ///< all records after `tail_from_`
   std::int64_t tail_from_ = 0;
-  // Has all of the tail, and what the table has of hashes below this one.
+  // Has all of the tail, and what the runs have of hashes below this one.
   HashFilter filter_;
   std::int64_t learnt_to_ = 0;
-  std::vector<IdEntry> last_;       ///< what the last transaction that changed anything has added
-  std::vector<IdEntry> writing_;    ///< a part of the tail on its way to the table, by hash
-  std::size_t written_ = 0;         ///< of these
-  std::size_t written_before_ = 0;  ///< before the last transaction that added any
-  std::int64_t writing_to_ = 0;     ///< the highest seq of these
-  std::int64_t sweep_from_ = 0;
+  std::vector<IdEntry> last_;  ///< what the last transaction that changed anything has added
   // What this process believes of the file: everything before `true_to_` for certain, and all of it while the file has
   // this stamp.
   std::int64_t true_to_ = 0;
@@ -105,10 +97,9 @@ class KeyIndex {
   bool synced_ = false;
   bool changed_ = false;
   std::vector<IdEntry> added_;
-  std::vector<std::int64_t> asked_;  ///< scratch
+  std::vector<IdEntry> writing_;  ///< scratch
   std::int64_t next_seq_ = 0;
-  std::int64_t indexed_ = 0;  ///< records up to this one are in the table
-  std::int64_t settled_ = 0;  ///< entries in the table
+  std::int64_t indexed_ = 0;  ///< batches up to this one are in runs
   std::int64_t records_ = 0;
 };
 

@@ -1,10 +1,11 @@
 #include "host/stores/sqlite/keys.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "base/guard.hpp"
-#include "host/stores/sqlite/id_index.hpp"
+#include "host/stores/sqlite/key_batch.hpp"
 #include "host/stores/sqlite/times.hpp"
 
 namespace sluice::queue::sqlite {
@@ -23,13 +24,12 @@ Keys::Keys(Connection& connection, const KeyIndexLimits& limits)
     : index_(connection, limits),
       job_find_(connection, "SELECT id FROM key_jobs WHERE queue = ?1 AND job = ?2"),
       job_insert_(connection, "INSERT INTO key_jobs (queue, job) VALUES (?1, ?2)"),
-      done_find_(
-          connection,
-          "SELECT owner, result, until FROM key_records WHERE seq = ?1 AND job = ?2 AND key = ?3 AND until > ?4"),
-      recording_(connection),
-      done_insert_(connection, "INSERT OR FAIL INTO key_records SELECT * FROM recording_keys"),
-      done_delete_(connection, "DELETE FROM key_records WHERE seq = ?1"),
-      done_some_(connection, "SELECT seq, until FROM key_records WHERE seq > ?1 ORDER BY seq LIMIT ?2"),
+      done_find_(connection,
+                 "SELECT content, until, records FROM key_batches WHERE seq = ?1 AND job = ?2 AND until > ?3"),
+      done_insert_(connection, "INSERT OR FAIL INTO key_batches VALUES (?1, ?2, ?3, ?4, ?5)"),
+      done_delete_(connection, "DELETE FROM key_batches WHERE seq = ?1"),
+      done_change_(connection, "UPDATE key_batches SET content = ?2, records = ?3 WHERE seq = ?1"),
+      done_some_(connection, "SELECT seq, until, records FROM key_batches WHERE seq > ?1 ORDER BY seq"),
       mark_write_(connection,
                   "INSERT INTO key_marks VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (hash, job, key) DO UPDATE SET "
                   "owner = excluded.owner, fence = excluded.fence, until = excluded.until "
@@ -45,7 +45,7 @@ Keys::Keys(Connection& connection, const KeyIndexLimits& limits)
 void Keys::begin() {
   index_.begin();
   jobs_.clear();
-  recording_.list.clear();
+  batch_.count = 0;
   recorded_ = 0;
   marked_ = 0;
 }
@@ -62,37 +62,28 @@ void Keys::finish() {
 
 std::vector<KeyAnswer> Keys::claim(std::int64_t queue, std::span<const KeyClaim> claims, WallTime now) {
   now_ = now;
-  struct Asked {
-    std::int64_t hash;
-    std::size_t claim;
-    std::optional<std::int64_t> job;
-  };
-  std::vector<Asked> asked;
-  asked.reserve(claims.size());
-  for (std::size_t i = 0; i < claims.size(); ++i) {
-    const auto job = claims[i].hold_for > Duration::zero() ? std::optional(make_job(queue, claims[i].job))
-                                                           : find_job(queue, claims[i].job);
-    asked.push_back({job ? IdLookup::hash(*job, claims[i].key) : 0, i, job});
+  // Of each that its job may have: for a job of which nothing was ever written there is nothing to find.
+  std::vector<std::optional<std::int64_t>> jobs;
+  jobs.reserve(claims.size());
+  hashes_.clear();
+  for (const KeyClaim& claim : claims) {
+    jobs.push_back(claim.hold_for > Duration::zero() ? std::optional(make_job(queue, claim.job))
+                                                     : find_job(queue, claim.job));
+    hashes_.push_back(jobs.back() ? key_hash(*jobs.back(), claim.key) : 0);
   }
-  std::vector<std::int64_t> hashes;
-  hashes.reserve(asked.size());
-  for (const Asked& one : asked) {
-    hashes.push_back(one.hash);
-  }
-  const std::vector<std::int64_t> known = index_.known(hashes);
+  index_.prepare(hashes_);
   std::vector<KeyAnswer> answers(claims.size());
-  for (const Asked& one : asked) {
-    const KeyClaim& claim = claims[one.claim];
-    if (!one.job) {
+  for (std::size_t i = 0; i < claims.size(); ++i) {
+    const KeyClaim& claim = claims[i];
+    if (!jobs[i]) {
       continue;
     }
-    const auto done = std::binary_search(known.begin(), known.end(), one.hash)
-                          ? find_done(*one.job, one.hash, claim.key, now)
-                          : std::nullopt;
+    const std::int64_t hash = hashes_[i];
+    const auto done = index_.may_find(hash) ? find_done(*jobs[i], hash, claim.key, now) : std::nullopt;
     if (done) {
-      answers[one.claim] = {KeyState::done, done->owner, done->result, loaded(done->until), {}};
+      answers[i] = {KeyState::done, done->owner, done->result, loaded(done->until), {}};
     } else if (claim.hold_for > Duration::zero()) {
-      answers[one.claim] = put_mark(*one.job, one.hash, claim, now);
+      answers[i] = put_mark(*jobs[i], hash, claim, now);
     }
   }
   return answers;
@@ -119,8 +110,7 @@ KeyAnswer Keys::put_mark(std::int64_t job, std::int64_t hash, const KeyClaim& cl
 void Keys::release(std::int64_t queue, std::span<const KeyClaim> claims) {
   for (const KeyClaim& claim : claims) {
     if (const auto job = find_job(queue, claim.job)) {
-      mark_release_
-          .bind(IdLookup::hash(*job, claim.key), *job, Blob{claim.key}, std::string_view(claim.owner), claim.fence)
+      mark_release_.bind(key_hash(*job, claim.key), *job, Blob{claim.key}, std::string_view(claim.owner), claim.fence)
           .run();
     }
   }
@@ -131,7 +121,7 @@ bool Keys::may_record(std::int64_t queue, const KeyRecord& record, std::string_v
   if (!job) {
     return true;
   }
-  const std::int64_t hash = IdLookup::hash(*job, record.key);
+  const std::int64_t hash = key_hash(*job, record.key);
   mark_find_.bind(hash, *job, Blob{record.key});
   const bool marked = mark_find_.row();
   const bool ours = marked && mark_find_.bytes(0) == owner;
@@ -148,46 +138,35 @@ bool Keys::may_record(std::int64_t queue, const KeyRecord& record, std::string_v
 void Keys::put_record(std::int64_t queue, const KeyRecord& record, std::string_view owner, WallTime now) {
   now_ = now;
   const std::int64_t job = make_job(queue, record.job);
-  const std::int64_t hash = IdLookup::hash(job, record.key);
+  const std::int64_t hash = key_hash(job, record.key);
   if (!record.own_id) {
     mark_drop_.bind(hash, job, Blob{record.key}).run();
   }
-  const std::int64_t seq = index_.add(hash);
-  const bool named = owner != record.key;
-  recording_.list.push_back({seq, job, stored(later(now, record.ttl)), record.key,
-                             named ? std::optional(owner) : std::nullopt, record.result});
+  const std::int64_t until = stored(later(now, record.ttl));
+  const bool fits = batch_.count > 0 && batch_.job == job && batch_.until == until &&
+                    key_fits(batch_.content, record.key, owner, record.result);
+  if (!fits) {
+    flush_records();
+    batch_.seq = index_.new_batch();
+    batch_.job = job;
+    batch_.until = until;
+    batch_.content.clear();
+  }
+  index_.add(hash, batch_.seq);
+  append_key(batch_.content, record.key, owner, record.result);
+  ++batch_.count;
   ++recorded_;
 }
 
-void Keys::Rows::column(std::size_t row, int column, ColumnValue value) const {
-  const Row& at = list[row];
-  switch (column) {
-    case 0:
-      return value.set(at.seq);
-    case 1:
-      return value.set(at.job);
-    case 2:
-      return value.set(at.until);
-    case 3:
-      return value.set(Blob{at.key});
-    case 4:
-      return value.set(at.owner);
-    default:
-      if (!at.result.empty()) {
-        value.set(Blob{at.result});
-      }
-  }
-}
-
 void Keys::flush_records() {
-  if (!recording_.list.empty()) {
-    done_insert_.run();
-    recording_.list.clear();
+  if (batch_.count > 0) {
+    done_insert_.bind(batch_.seq, batch_.job, batch_.until, batch_.count, Blob{batch_.content}).run();
+    batch_.count = 0;
   }
 }
 
 void Keys::back_to(const Mark& mark) {
-  recording_.list.clear();
+  batch_.count = 0;
   index_.back_to(mark.index);
   jobs_.clear();
   recorded_ = mark.recorded;
@@ -199,15 +178,17 @@ bool Keys::forget(std::int64_t queue, const std::string& job, const std::string&
   if (!number) {
     return false;
   }
-  const std::int64_t hash = IdLookup::hash(*number, key);
+  const std::int64_t hash = key_hash(*number, key);
   bool found = false;
   mark_find_.bind(hash, *number, Blob{key});
   found = mark_find_.row() && loaded(mark_find_.integer(1)) > now;
   mark_find_.reset();
   mark_drop_.bind(hash, *number, Blob{key}).run();
   // There may be more than one: of a message that was done again.
-  while (const auto done = find_done(*number, hash, key, now)) {
-    if (done_delete_.bind(done->seq).run() == 0) {
+  while (const auto done = find_done(*number, hash, key, now, Want::removal)) {
+    const std::int64_t changed = done->others == 0 ? done_delete_.bind(done->seq).run()
+                                                   : done_change_.bind(done->seq, Blob{done->rest}, done->others).run();
+    if (changed == 0) {
       break;
     }
     index_.removed(1);
@@ -244,55 +225,65 @@ std::int64_t Keys::make_job(std::int64_t queue, const std::string& job) {
   return number;
 }
 
-std::optional<Keys::Done> Keys::find_done(std::int64_t job, std::int64_t hash, std::string_view key, WallTime now) {
+std::optional<Keys::Done> Keys::find_done(std::int64_t job, std::int64_t hash, std::string_view key, WallTime now,
+                                          Want want) {
   flush_records();
   index_.find(hash, seqs_);
-  std::optional<Done> youngest;
-  for (const std::int64_t seq : seqs_) {
-    if (youngest && seq <= youngest->seq) {
-      continue;
-    }
-    done_find_.bind(seq, job, Blob{key}, stored(now));
+  // The youngest first: there is mostly no other.
+  std::sort(seqs_.begin(), seqs_.end(), std::greater<>());
+  std::optional<Done> found;
+  for (std::size_t i = 0; i < seqs_.size() && !found; ++i) {
+    done_find_.bind(seqs_[i], job, stored(now));
     if (done_find_.row()) {
-      youngest = Done{seq, std::string(done_find_.is_null(0) ? key : done_find_.bytes(0)),
-                      std::string(done_find_.bytes(1)), done_find_.integer(2)};
+      const std::string_view batch = done_find_.bytes(0);
+      if (const auto record = find_in_batch(batch, key)) {
+        found = Done{.seq = seqs_[i],
+                     .owner = std::string(record->owner),
+                     .result = std::string(record->result),
+                     .until = done_find_.integer(1),
+                     .others = done_find_.integer(2) - 1,
+                     .rest = want == Want::removal ? without_key(batch, *record) : std::string()};
+      }
     }
     done_find_.reset();
   }
-  return youngest;
+  return found;
 }
 
 void Keys::sweep_records() {
   std::int64_t front = 0;
-  if (sweep_some(front, kFrontPeek) > 0) {
+  if (sweep_some(front, kFrontPeek)) {
     sweep_some(front, 2 * recorded_ + kSweepPiece);
   }
   sweep_some(roam_from_, recorded_ / 4 + kRoamPiece);
 }
 
-std::int64_t Keys::sweep_some(std::int64_t& from, std::int64_t count) {
-  std::vector<std::int64_t> expired;
+bool Keys::sweep_some(std::int64_t& from, std::int64_t count) {
+  expired_.clear();
+  std::int64_t gone = 0;
   std::int64_t seen = 0;
-  done_some_.bind(from, count);
-  while (done_some_.row()) {
-    ++seen;
+  done_some_.bind(from);
+  bool more = done_some_.row();
+  for (; more && seen < count; more = done_some_.row()) {
     from = done_some_.integer(0);
+    const std::int64_t records = std::max<std::int64_t>(1, done_some_.integer(2));
+    seen += records;
     if (loaded(done_some_.integer(1)) <= now_) {
-      expired.push_back(from);
+      expired_.push_back(from);
+      gone += records;
     }
   }
   done_some_.reset();
-  for (const std::int64_t seq : expired) {
+  for (const std::int64_t seq : expired_) {
     done_delete_.bind(seq).run();
   }
-  if (seen < count) {
+  if (!more) {
     from = 0;
   }
-  const auto gone = static_cast<std::int64_t>(expired.size());
   if (gone > 0) {
     index_.removed(gone);
   }
-  return gone;
+  return gone > 0;
 }
 
 }  // namespace sluice::queue::sqlite

@@ -13,7 +13,6 @@
 #include "host/queue/idempotency.hpp"
 #include "host/stores/sqlite/connection.hpp"
 #include "host/stores/sqlite/key_index.hpp"
-#include "host/stores/sqlite/memory_table.hpp"
 
 namespace sluice::queue::sqlite {
 
@@ -43,8 +42,8 @@ class Keys {
   // The same in two steps, for whoever has to know before he writes anything else.
   bool may_record(std::int64_t queue, const KeyRecord& record, std::string_view owner, WallTime now);
   void put_record(std::int64_t queue, const KeyRecord& record, std::string_view owner, WallTime now);
-  /// Records are gathered, so that one statement puts down many of them. They borrow what they are made of until this is
-  /// called, which is before the end of the call that gave them and before any savepoint is made or released.
+  /// Records are gathered, so that those of one job that end at one time come into one row. This writes what there is,
+  /// before any savepoint is made or released and before the end of the call that gave them.
   void flush_records();
 
   /// How far this transaction has come, for a savepoint that is set right after it.
@@ -60,30 +59,24 @@ class Keys {
   bool forget(std::int64_t queue, const std::string& job, const std::string& key, WallTime now);
 
  private:
-  /// What is recorded at once, for its statement to read.
-  class Rows final : public MemoryTable {
-   public:
-    struct Row {
-      std::int64_t seq;
-      std::int64_t job;
-      std::int64_t until;
-      std::string_view key;
-      std::optional<std::string_view> owner;
-      std::string_view result;
-    };
-    explicit Rows(Connection& connection)
-        : MemoryTable(connection, "recording_keys", "seq, job, until, key, owner, result") {}
-    std::size_t rows() const override { return list.size(); }
-    void column(std::size_t row, int column, ColumnValue value) const override;
-
-    std::vector<Row> list;
+  /// Records that are gathered for one row.
+  struct Batch {
+    std::int64_t seq = 0;
+    std::int64_t job = 0;
+    std::int64_t until = 0;
+    std::int64_t count = 0;
+    std::string content;
   };
   struct Done {
     std::int64_t seq = 0;
     std::string owner;
     std::string result;
     std::int64_t until = 0;
+    // Of its batch, without this record.
+    std::int64_t others = 0;
+    std::string rest;
   };
+  enum class Want { answer, removal };
   struct KnownJob {
     std::int64_t queue;
     std::string name;
@@ -92,19 +85,21 @@ class Keys {
 
   std::optional<std::int64_t> find_job(std::int64_t queue, const std::string& job);
   std::int64_t make_job(std::int64_t queue, const std::string& job);
-  std::optional<Done> find_done(std::int64_t job, std::int64_t hash, std::string_view key, WallTime now);
+  std::optional<Done> find_done(std::int64_t job, std::int64_t hash, std::string_view key, WallTime now,
+                                Want want = Want::answer);
   KeyAnswer put_mark(std::int64_t job, std::int64_t hash, const KeyClaim& claim, WallTime now);
   void sweep_records();
-  /// Deletes the expired ones of the first `count` records after `from`; moves `from`. Returns how many.
-  std::int64_t sweep_some(std::int64_t& from, std::int64_t count);
+  /// Deletes the expired ones of the batches after `from` that have about `count` records; moves `from`. True: there
+  /// were some.
+  bool sweep_some(std::int64_t& from, std::int64_t count);
 
   KeyIndex index_;
   Statement job_find_;
   Statement job_insert_;
   Statement done_find_;
-  Rows recording_;
   Statement done_insert_;
   Statement done_delete_;
+  Statement done_change_;
   Statement done_some_;
   Statement mark_write_;
   Statement mark_find_;
@@ -117,7 +112,10 @@ class Keys {
   WallTime now_{};
   std::int64_t recorded_ = 0;
   std::int64_t marked_ = 0;
+  Batch batch_;                     ///< the next row; without records there is none
   std::vector<std::int64_t> seqs_;  ///< scratch
+  std::vector<std::int64_t> expired_;
+  std::vector<std::int64_t> hashes_;
   // Where the next look for expired records begins. Each process has its own.
   std::int64_t roam_from_ = 0;
 };

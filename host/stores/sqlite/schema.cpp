@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "host/stores/sqlite/old_keys.hpp"
+
 namespace sluice::queue::sqlite {
 
 namespace {
@@ -168,10 +170,12 @@ CREATE TABLE send_clock (
 INSERT INTO send_clock VALUES (1, 0, 0);
 )sql";
 
-// Idempotency keys: those in progress, and those that are done. Records are found by hash: those up to
-// `indexed` in `key_hashes`, the younger ones by each process in memory (KeyIndex). `stamp` tells whether somebody else
+// Idempotency keys: those in progress, and those that are done. A row of one message's record costs a fifth of what its
+// whole end does; so the records of one commit that belong to one job and end at one time lie in one row, a batch
+// (key_batch.hpp), of which `records` are left. They are found by hash: those in batches up to `indexed` by the runs of
+// an index (key_runs.hpp), the younger ones by each process in memory (KeyIndex). `stamp` tells whether somebody else
 // has written a record since.
-constexpr const char* kKeys = R"sql(
+constexpr const char* kKeyMarks = R"sql(
 CREATE TABLE key_jobs (
   id INTEGER PRIMARY KEY,
   queue INTEGER NOT NULL,
@@ -188,28 +192,39 @@ CREATE TABLE key_marks (
   PRIMARY KEY (hash, job, key)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX key_marks_until ON key_marks (until);
-CREATE TABLE key_records (
+)sql";
+
+// In `key_runs` with defaults, as `lanes` has them.
+constexpr const char* kKeyRecords = R"sql(
+CREATE TABLE key_batches (
   seq INTEGER PRIMARY KEY,
   job INTEGER NOT NULL,
   until INTEGER NOT NULL,
-  key BLOB NOT NULL,
-  owner TEXT,
-  result BLOB
+  records INTEGER NOT NULL,
+  content BLOB NOT NULL
 ) STRICT;
-CREATE TABLE key_hashes (
-  hash INTEGER NOT NULL,
-  seq INTEGER NOT NULL,
-  PRIMARY KEY (hash, seq)
-) STRICT, WITHOUT ROWID;
+CREATE TABLE key_runs (
+  run INTEGER PRIMARY KEY,
+  bits INTEGER NOT NULL DEFAULT 0,
+  entries INTEGER NOT NULL DEFAULT 0,
+  last INTEGER NOT NULL DEFAULT 0,
+  from_run INTEGER NOT NULL DEFAULT 0,
+  to_run INTEGER NOT NULL DEFAULT 0,
+  merged_to INTEGER NOT NULL DEFAULT 0,
+  sweeps INTEGER NOT NULL DEFAULT 0
+) STRICT;
+CREATE TABLE key_pages (
+  id INTEGER PRIMARY KEY,
+  entries BLOB NOT NULL
+) STRICT;
 CREATE TABLE key_counters (
   one INTEGER PRIMARY KEY CHECK (one = 1),
   next_seq INTEGER NOT NULL,
   indexed INTEGER NOT NULL,
-  settled INTEGER NOT NULL,
   records INTEGER NOT NULL,
   stamp INTEGER NOT NULL
 ) STRICT;
-INSERT INTO key_counters VALUES (1, 1, 0, 0, 0, 0);
+INSERT INTO key_counters VALUES (1, 1, 0, 0, 0);
 )sql";
 
 // From version 1, which had no `native`: the whole record as another store gave it.
@@ -234,6 +249,13 @@ INSERT INTO lanes SELECT row_number() OVER (ORDER BY turn, lane), lane, half, he
   last, last_sent FROM old_lanes;
 INSERT INTO lane_numbers SELECT lane, number FROM lanes;
 DROP TABLE old_lanes;
+)sql";
+
+// From version 6, which had a row for each record of a key, and an index over them.
+constexpr const char* kUpgradeFrom6 = R"sql(
+ALTER TABLE key_records RENAME TO old_key_records;
+DROP TABLE key_hashes;
+DROP TABLE key_counters;
 )sql";
 
 enum class Found { empty, ours, older, foreign, newer };
@@ -275,9 +297,23 @@ Error refusal(Found found, Connection& connection) {
 
 /// What version 4 did not have.
 void make_since_5(Connection& connection) {
-  for (const char* const tables : {kOrdering, kLanes, kSending, kKeys}) {
+  for (const char* const tables : {kOrdering, kLanes, kSending, kKeyMarks, kKeyRecords}) {
     connection.execute(tables);
   }
+}
+
+/// From version 5, or from 6.
+void bring_up_from_5(Connection& connection, std::int64_t version) {
+  if (version < 6) {
+    connection.execute("ALTER TABLE lanes RENAME TO old_lanes");
+    connection.execute(kLanes);
+    connection.execute(kUpgradeFrom5);
+  }
+  connection.execute(kUpgradeFrom6);
+  connection.execute(kKeyRecords);
+  rehash_old_marks(connection);
+  batch_old_keys(connection);
+  connection.execute("DROP TABLE old_key_records");
 }
 
 void bring_up(Connection& connection) {
@@ -298,9 +334,7 @@ void bring_up(Connection& connection) {
     if (version < 5) {
       make_since_5(connection);
     } else {
-      connection.execute("ALTER TABLE lanes RENAME TO old_lanes");
-      connection.execute(kLanes);
-      connection.execute(kUpgradeFrom5);
+      bring_up_from_5(connection, version);
     }
   }
   if (found == Found::empty) {

@@ -8,7 +8,7 @@ namespace sluice::queue::sqlite {
 /// Marks a SQLite file as ours: "SLCE".
 inline constexpr std::int64_t kApplicationId = 0x534C4345;
 /// Of the tables; a file with a higher one is refused, for a newer Sluice has made it.
-inline constexpr std::int64_t kSchemaVersion = 6;
+inline constexpr std::int64_t kSchemaVersion = 7;
 
 enum class SchemaUse { write, read };
 
@@ -19,6 +19,7 @@ Result<void> check_schema(Connection& connection, SchemaUse use = SchemaUse::wri
 /// Several processes may do it to one file at once. A Sluice of version 3 that still has the file open works on as
 /// before. One of version 2 can settle what it has finished, but its claims fail from then on (one of version 1, its
 /// sends too): it loses nothing, and is to be restarted as the new one.
+/// The same is true of one of version 6 whose jobs have idempotency keys.
 Result<void> make_schema(Connection& connection);
 
 }  // namespace sluice::queue::sqlite

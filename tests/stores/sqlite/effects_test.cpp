@@ -154,7 +154,7 @@ TEST_F(SqliteEffects, ASemicolonOrACommentAtTheEndIsNoSecondStatement) {
 TEST_F(SqliteEffects, OurTablesAreOutOfReach) {
   for (const char* const table :
        {"messages", "deliveries", "ready", "queues", "counters", "ids_new", "notices", "sqlite_schema", "sqlite_master",
-        "sending", "asking_key_hashes", "storing_lanes", "recording_keys"}) {
+        "sending", "asking_groups", "storing_lanes", "key_batches", "key_pages", "key_runs"}) {
     EXPECT_THAT(refusal({"SELECT * FROM " + std::string(table), {}, 0}), HasSubstr("which is not yours")) << table;
   }
   EXPECT_THAT(refusal({"DELETE FROM MESSAGES", {}, {}}), HasSubstr("it uses table messages, which is not yours"));

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "host/stores/sqlite/key_batch.hpp"
 #include "host/stores/sqlite/schema.hpp"
 #include "tests/stores/sqlite/sqlite_rig.hpp"
 
@@ -65,6 +66,13 @@ class KeysTest : public ::testing::Test {
     keys_->flush_records();
     return recorded;
   }
+  std::int64_t recorded() { return connection_.number("SELECT sum(records) FROM key_batches"); }
+  /// Entries of the index that lie in the file.
+  std::int64_t indexed() { return connection_.number("SELECT sum(length(entries)) / 12 FROM key_pages"); }
+  void expect_whole() {
+    EXPECT_EQ(connection_.number("SELECT records FROM key_counters"), recorded());
+    EXPECT_EQ(connection_.number("SELECT sum(entries) FROM key_runs"), indexed());
+  }
   std::int64_t count(const std::string& table) { return connection_.number(("SELECT count(*) FROM " + table).c_str()); }
 
   test::TempFolder folder_;
@@ -100,7 +108,7 @@ TEST_F(KeysTest, ALateOwnerDoesNotWriteOverAnothersMarkOrRecord) {
   next_transaction();
   EXPECT_FALSE(record("k", "a"));
   EXPECT_EQ(claim("k", "c").owner, "b");
-  EXPECT_EQ(count("key_records"), 1);
+  EXPECT_EQ(recorded(), 1);
 }
 
 TEST_F(KeysTest, ALateOwnerMayWriteWhereNobodyElseCame) {
@@ -154,17 +162,17 @@ TEST_F(KeysTest, ExpiredRecordsAreSweptByThoseWhoWrite) {
     record("k" + std::to_string(i), "m", 60s);
   }
   next_transaction();
-  EXPECT_EQ(count("key_records"), 3000);
+  EXPECT_EQ(recorded(), 3000);
   now_ += 61s;
   int transactions = 0;
-  for (; count("key_records") > transactions + 1 && transactions < 100; ++transactions) {
+  for (; recorded() > transactions + 1 && transactions < 100; ++transactions) {
     record("later" + std::to_string(transactions), "m", 24h);
-    const std::int64_t before = count("key_records");
+    const std::int64_t before = recorded();
     next_transaction();
-    EXPECT_LE(before - count("key_records"), 600) << "in pieces, so that nobody waits for them";
+    EXPECT_LE(before - recorded(), 600) << "in pieces, so that nobody waits for them";
   }
   EXPECT_LE(transactions, 20);
-  EXPECT_EQ(connection_.number("SELECT records FROM key_counters"), count("key_records"));
+  expect_whole();
 }
 
 TEST_F(KeysTest, RecordsOfAShortLifeGoBetweenThoseOfALongOne) {
@@ -178,7 +186,7 @@ TEST_F(KeysTest, RecordsOfAShortLifeGoBetweenThoseOfALongOne) {
     record("tick" + std::to_string(i), "m", 1000h);
     next_transaction();
   }
-  EXPECT_EQ(connection_.number("SELECT count(*) FROM key_records WHERE key LIKE 'short%'"), 0);
+  EXPECT_EQ(connection_.number("SELECT count(*) FROM key_batches WHERE instr(content, x'73686F7274') > 0"), 0);
   EXPECT_EQ(claim("long7", "x", {}).state, KeyState::done);
 }
 
@@ -209,7 +217,7 @@ TEST_F(KeysTest, RecordsAreFoundWhileTheirIndexIsWrittenAndAfterwards) {
     }
   }
   EXPECT_GT(connection_.number("SELECT indexed FROM key_counters"), 1000);
-  EXPECT_EQ(connection_.number("SELECT settled FROM key_counters"), count("key_hashes"));
+  expect_whole();
   auto fresh = make_keys(connection_);
   std::swap(keys_, fresh);
   keys_->begin();
@@ -297,7 +305,7 @@ TEST_F(KeysTest, AProcessThatComesLaterLearnsTheIndexPieceByPiece) {
   }
   end();
   keys_.reset();
-  EXPECT_GT(count("key_hashes"), 500);
+  EXPECT_GT(indexed(), 500);
   keys_ = make_keys(connection_);
   // From its first transaction on, long before it has learnt all of them.
   for (int i = 0; i < kRecords; i += 20) {
@@ -333,7 +341,7 @@ TEST_F(KeysTest, RecordsThatAnotherProcessIndexedMeanwhileAreFound) {
       other_connection.execute("COMMIT");
     }
   }
-  EXPECT_GT(count("key_hashes"), 500) << "which this process has never seen in its tail";
+  EXPECT_GT(indexed(), 500) << "which this process has never seen in its tail";
   begin();
   for (int i = 0; i < 2'000; ++i) {
     EXPECT_EQ(claim("m" + std::to_string(i), "other", Duration::zero()).state, KeyState::done) << i;
@@ -348,18 +356,145 @@ TEST_F(KeysTest, EntriesWithoutARecordAreSwept) {
     now_ += 1s;
     next_transaction();
   }
-  EXPECT_LE(count("key_records"), 500);
-  EXPECT_LE(count("key_hashes"), 3000);
-  EXPECT_EQ(connection_.number("SELECT settled FROM key_counters"), count("key_hashes"));
+  EXPECT_LE(recorded(), 500);
+  EXPECT_LE(indexed(), 3000);
+  expect_whole();
+}
+
+TEST_F(KeysTest, RecordsOfOneCommitShareARow) {
+  for (int i = 0; i < 500; ++i) {
+    const std::string id = "0190f5d2-4f7e-7a0b-9c55-0000000" + std::to_string(10'000 + i);
+    const KeyRecord one{"pay", id, {}, 24h, true};
+    EXPECT_TRUE(keys_->record(kQueue, one, id, now_));
+  }
+  keys_->flush_records();
+  next_transaction();
+  EXPECT_EQ(recorded(), 500);
+  EXPECT_LE(count("key_batches"), 6);
+  EXPECT_EQ(connection_.number("SELECT max(length(content)) <= 4000 FROM key_batches"), 1) << "a page of the file";
+}
+
+TEST_F(KeysTest, ARowHasTheRecordsOfOneJobAndOneEnd) {
+  const KeyRecord a{"pay", "a", {}, 24h};
+  const KeyRecord b{"ship", "b", {}, 24h};
+  const KeyRecord c{"ship", "c", {}, 1h};
+  const KeyRecord d{"ship", "d", std::string(32'768, 'r'), 1h};
+  for (const auto& one : {a, b, c, d}) {
+    EXPECT_TRUE(keys_->record(kQueue, one, "m", now_));
+  }
+  keys_->flush_records();
+  next_transaction();
+  EXPECT_EQ(count("key_batches"), 4) << "a large result lies alone";
+  EXPECT_EQ(claim("a", "x", {}).until, now_ + 24h);
+  const KeyClaim last{"ship", "d", "x", {}, 1};
+  EXPECT_EQ(keys_->claim(kQueue, std::span(&last, 1), now_).at(0).result.size(), 32'768U);
+}
+
+TEST_F(KeysTest, OneOfManyIsForgottenAndListsGoOnBehindIt) {
+  std::vector<std::string> keys;
+  for (int i = 0; i < 20; ++i) {
+    keys.push_back("k" + std::to_string(i));
+    EXPECT_TRUE(keys_->record(kQueue, {"pay", keys.back(), {}, 24h}, "m", now_));
+  }
+  keys_->flush_records();
+  KeyPage page = list_keys(connection_, kQueue, "pay", 7, {}, now_);
+  ASSERT_EQ(page.keys.size(), 7U);
+  EXPECT_TRUE(keys_->forget(kQueue, "pay", "k3", now_));
+  EXPECT_TRUE(keys_->forget(kQueue, "pay", "k9", now_));
+  EXPECT_FALSE(keys_->forget(kQueue, "pay", "k9", now_));
+  EXPECT_EQ(claim("k9", "x", {}).state, KeyState::ours);
+  EXPECT_FALSE(find_key(connection_, kQueue, "pay", "k9", now_));
+  EXPECT_EQ(find_key(connection_, kQueue, "pay", "k10", now_)->owner, "m");
+  std::vector<std::string> listed;
+  while (true) {
+    for (const StoredKey& key : page.keys) {
+      listed.push_back(key.key);
+    }
+    if (page.next.empty()) {
+      break;
+    }
+    page = list_keys(connection_, kQueue, "pay", 7, page.next, now_);
+  }
+  std::erase(keys, "k9");  // k3 had been shown before
+  EXPECT_EQ(listed, keys);
+  for (const std::string& key : keys) {
+    keys_->forget(kQueue, "pay", key, now_);
+  }
+  EXPECT_EQ(count("key_batches"), 0);
+  next_transaction();
+  expect_whole();
+}
+
+TEST_F(KeysTest, RunsAreMergedSoThatFewAreLookedInto) {
+  for (int i = 0; i < 600; ++i) {
+    for (int j = 0; j < 40; ++j) {
+      const std::string id = std::to_string(i) + "/" + std::to_string(j);
+      keys_->record(kQueue, {"pay", id, {}, 24h, true}, id, now_);
+    }
+    keys_->flush_records();
+    next_transaction();
+    ASSERT_LE(count("key_runs"), 16);
+  }
+  EXPECT_GT(indexed(), 20'000);
+  expect_whole();
+  for (int i = 0; i < 600; i += 7) {
+    ASSERT_EQ(claim(std::to_string(i) + "/13", "x", {}).state, KeyState::done) << i;
+    ASSERT_EQ(find_key(connection_, kQueue, "pay", std::to_string(i) + "/13", now_)->done, true) << i;
+  }
+}
+
+TEST_F(KeysTest, RunsOfWhatHasExpiredGo) {
+  for (int i = 0; i < 300; ++i) {
+    for (int j = 0; j < 20; ++j) {
+      record(std::to_string(i) + "/" + std::to_string(j), "m", 2s);
+    }
+    now_ += 1s;
+    next_transaction();
+  }
+  EXPECT_LE(indexed(), 2'500);
+  EXPECT_LE(count("key_runs"), 12);
 }
 
 TEST_F(KeysTest, AHashThatMeetsByChanceIsNoDuplicate) {
   record("k", "a");
   next_transaction();
   // Another key under the same hash, as nobody could find one to send.
-  connection_.execute("UPDATE key_records SET key = CAST('other' AS BLOB)");
+  connection_.execute("UPDATE key_batches SET content = CAST(replace(content, 'k', 'j') AS BLOB)");
   EXPECT_EQ(claim("k", "b").state, KeyState::ours);
   EXPECT_TRUE(record("k", "b"));
+}
+
+TEST(KeyBatch, GivesBackWhatItWasGiven) {
+  std::string batch;
+  append_key(batch, "own", "own", {});
+  append_key(batch, std::string("\0\1", 2), "m", "result");
+  append_key(batch, std::string(1'000, 'k'), std::string(2'048, 'o'), std::string(40'000, 'r'));
+  append_key(batch, {}, "m", {});
+  KeyBatchReader reader(batch);
+  const auto first = reader.next();
+  EXPECT_EQ(first->key, "own");
+  EXPECT_EQ(first->owner, "own");
+  EXPECT_EQ(reader.next()->result, "result");
+  EXPECT_EQ(reader.next()->result.size(), 40'000U);
+  EXPECT_EQ(reader.next()->owner, "m");
+  EXPECT_FALSE(reader.next());
+  const std::string rest = without_key(batch, *find_in_batch(batch, std::string("\0\1", 2)));
+  EXPECT_EQ(rest.size(), batch.size());
+  EXPECT_FALSE(find_in_batch(rest, std::string("\0\1", 2)));
+  EXPECT_EQ(find_in_batch(rest, "own")->owner, "own");
+  EXPECT_EQ(find_in_batch(rest, {})->owner, "m");
+}
+
+TEST(KeyBatch, EndsWhereItIsCutOff) {
+  std::string batch;
+  append_key(batch, "a", "m", {});
+  const std::size_t first = batch.size();
+  append_key(batch, std::string(300, 'k'), "owner", std::string(300, 'r'));
+  for (std::size_t size = first; size < batch.size(); ++size) {
+    KeyBatchReader reader(std::string_view(batch).substr(0, size));
+    EXPECT_EQ(reader.next()->key, "a");
+    EXPECT_FALSE(reader.next()) << size;
+  }
 }
 
 }  // namespace

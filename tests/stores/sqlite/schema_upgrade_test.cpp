@@ -13,8 +13,22 @@ namespace {
 
 using ::testing::HasSubstr;
 
+/// Gives a file the records of keys that version 6 had, of which these are some: as SQL, each with its seq.
+void make_version_6(const std::string& path, const std::string& records = {}) {
+  raw_sql(path,
+          "DROP TABLE key_batches; DROP TABLE key_runs; DROP TABLE key_pages; DROP TABLE key_counters; "
+          "CREATE TABLE key_records (seq INTEGER PRIMARY KEY, job INTEGER NOT NULL, until INTEGER NOT NULL, "
+          "key BLOB NOT NULL, owner TEXT, result BLOB) STRICT; "
+          "CREATE TABLE key_hashes (hash INTEGER NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (hash, seq)) STRICT, "
+          "WITHOUT ROWID; CREATE TABLE key_counters (one INTEGER PRIMARY KEY CHECK (one = 1), next_seq INTEGER NOT "
+          "NULL, indexed INTEGER NOT NULL, settled INTEGER NOT NULL, records INTEGER NOT NULL, stamp INTEGER NOT NULL) "
+          "STRICT; INSERT INTO key_counters VALUES (1, 1, 0, 0, 0, 0); PRAGMA user_version = 6; " +
+              records);
+}
+
 /// Gives a file the lanes that version 5 had.
 void make_version_5(const std::string& path) {
+  make_version_6(path);
   raw_sql(path,
           "ALTER TABLE lanes RENAME TO numbered; CREATE TABLE lanes (lane INTEGER PRIMARY KEY, half INTEGER NOT NULL, "
           "head INTEGER, head_sent INTEGER NOT NULL, turn INTEGER NOT NULL, others INTEGER NOT NULL, first INTEGER, "
@@ -34,10 +48,11 @@ void drop_ordering(const std::string& path) {
 /// Takes from a file what version 3 did not have.
 void make_version_3(const std::string& path) {
   drop_ordering(path);
-  raw_sql(path,
-          "DROP TABLE key_jobs; DROP TABLE key_marks; DROP TABLE key_records; DROP TABLE key_hashes; "
-          "DROP TABLE key_counters; DROP TABLE dedup_ids; DROP TABLE unique_keys; DROP TABLE send_clock; "
-          "DROP TABLE notices; PRAGMA user_version = 3");
+  raw_sql(
+      path,
+      "DROP TABLE key_jobs; DROP TABLE key_marks; DROP TABLE key_batches; DROP TABLE key_runs; DROP TABLE key_pages; "
+      "DROP TABLE key_counters; DROP TABLE dedup_ids; DROP TABLE unique_keys; DROP TABLE send_clock; "
+      "DROP TABLE notices; PRAGMA user_version = 3");
 }
 
 /// Takes from a file what version 2 did not have.
@@ -271,6 +286,49 @@ TEST_F(SchemaUpgrade, GroupsOfVersion5GoOnInTheirOrder) {
   EXPECT_EQ(order, "a1 b1 a2 b2 a3 ");
   store.reset();
   EXPECT_EQ(broken_invariants(file_), std::vector<std::string>{});
+}
+
+TEST_F(SchemaUpgrade, KeysOfVersion6AreKeptWithTheirOwnersAndResults) {
+  {
+    auto store = open();
+    const queue::NewMessage sent{.id = "a"};
+    store->send("orders", std::span(&sent, 1), Deadline::never());
+  }
+  const std::string until = std::to_string((clock_.wall_now() + std::chrono::hours(1)).time_since_epoch().count());
+  make_version_6(file_,
+                 "INSERT INTO key_jobs VALUES (3, 1, 'pay'); INSERT INTO key_marks VALUES (" +
+                     std::to_string(queue::sqlite::IdLookup::hash(3, "running")) + ", 3, x'72756E6E696E67', 'r', 1, " +
+                     until +
+                     "); WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000) INSERT INTO "
+                     "key_records SELECT i, 3, " +
+                     until +
+                     ", CAST('k' || i AS BLOB), CASE i % 3 WHEN 0 THEN 'owner' || i END, CASE i % 5 WHEN 0 THEN "
+                     "CAST('result' || i AS BLOB) END FROM n; INSERT INTO key_records VALUES (3001, 3, 5, x'6F6C64', "
+                     "NULL, NULL); UPDATE key_counters SET next_seq = 3002, records = 3001");
+  auto store = open();
+  ASSERT_NE(store, nullptr);
+  const auto keys = *store->queues().open_keys("orders");
+  std::vector<queue::KeyClaim> claims;
+  for (int i = 1; i <= 3001; ++i) {
+    claims.push_back({"pay", "k" + std::to_string(i), "x", {}, 1});
+  }
+  claims.push_back({"pay", "old", "x", {}, 1});
+  claims.push_back({"pay", "running", "x", std::chrono::seconds(30), 1});
+  const auto answers = keys->begin(claims, Deadline::never());
+  ASSERT_EQ(answers.size(), 3003U);
+  for (std::size_t i = 1; i <= 3000; ++i) {
+    const queue::KeyAnswer& answer = answers[i - 1];
+    ASSERT_EQ(answer.state, queue::KeyState::done) << i;
+    ASSERT_EQ(answer.owner, (i % 3 == 0 ? "owner" : "k") + std::to_string(i));
+    ASSERT_EQ(answer.result, i % 5 == 0 ? "result" + std::to_string(i) : "");
+  }
+  EXPECT_EQ(answers[3000].state, queue::KeyState::ours);
+  EXPECT_EQ(answers[3001].state, queue::KeyState::ours) << "its time had passed";
+  EXPECT_EQ(answers[3002].state, queue::KeyState::running);
+  EXPECT_EQ(keys->list("pay", 5000, {}, Deadline::never())->keys.size(), 3001U);
+  EXPECT_EQ((*keys->get("pay", "k9", Deadline::never()))->owner, "owner9");
+  EXPECT_EQ(raw_sql(file_, "SELECT count(*) FROM sqlite_schema WHERE name LIKE 'old_%' OR name = 'key_hashes'").at(0),
+            "0");
 }
 
 TEST_F(SchemaUpgrade, HappensOnceForTwoThatOpenIt) {
