@@ -26,6 +26,7 @@ LeaseLocks::LeaseLocks(std::unique_ptr<LeaseBook> book, Settings settings, const
       settings_(std::move(settings)),
       clock_(clock),
       self_{.name = fresh_name(random), .lease = settings_.lease},
+      lease_clock_(clock),
       lease_(settings_.lease),
       members_(settings_.lease) {}
 
@@ -39,21 +40,21 @@ Result<Members> LeaseLocks::join(const LockSpace& space, Deadline deadline) {
   book_->open(space);
   self_.buckets = space.buckets;
   self_.counter = 1;
-  const SteadyTime began = clock_.steady_now();
+  const SteadyTime began = lease_clock_.now();
   if (const auto written = book_->announce(self_, deadline); !written) {
     return written.error();
   }
-  (void)lease_.renewed(began, clock_.steady_now());  // the first one: there is nothing that could have been lost
+  (void)lease_.renewed(began, lease_clock_.now());  // the first one: there is nothing that could have been lost
   return look(deadline);
 }
 
 Result<Members> LeaseLocks::beat(Deadline deadline) {
-  const SteadyTime began = clock_.steady_now();
+  const SteadyTime began = lease_clock_.now();
   ++self_.counter;
   if (const auto written = book_->announce(self_, deadline); !written) {
     return written.error();
   }
-  if (!lease_.renewed(began, clock_.steady_now())) {
+  if (!lease_.renewed(began, lease_clock_.now())) {
     lease_.gone();
     return ended();
   }
@@ -161,18 +162,18 @@ Result<std::vector<MarkStatus>> LeaseLocks::mark(std::span<const Mark> marks, De
   if (const auto ours = still_ours(); !ours) {
     return ours.error();
   }
-  const SteadyTime began = clock_.steady_now();
+  const SteadyTime began = lease_clock_.now();
   ++self_.counter;
   auto marked = book_->mark(marks, &self_, deadline);
-  if (marked && book_->marks_are_heartbeats() && !lease_.renewed(began, clock_.steady_now())) {
+  if (marked && book_->marks_are_heartbeats() && !lease_.renewed(began, lease_clock_.now())) {
     // What is written is written, for nobody had taken this member's name away; the next call ends the session.
     lease_.gone();
   }
   return marked;
 }
 
-Result<void> LeaseLocks::still_ours() const {
-  return lease_.holds(clock_.steady_now()) ? Result<void>() : Result<void>(ended());
+Result<void> LeaseLocks::still_ours() {
+  return lease_.holds(lease_clock_.now()) ? Result<void>() : Result<void>(ended());
 }
 
 Error LeaseLocks::ended() const {

@@ -70,8 +70,8 @@ class LeaseBook {
 Error name_is_gone();
 
 /// Locks that are leases: each member writes heartbeats, and has what the book says that it has until its lease ends.
-/// That it measures on its own monotonic clock, and others take it for ended only once they have seen no heartbeat for
-/// as long: no two clocks are compared.
+/// That it measures on its own monotonic clock, and what its machine has slept beside that; others take it for ended
+/// only once they have seen no heartbeat for as long: no two machines' clocks are compared.
 class LeaseLocks final : public LockSession {
  public:
   struct Settings {
@@ -94,13 +94,14 @@ class LeaseLocks final : public LockSession {
  private:
   Result<Members> look(Deadline deadline);
   void bury(std::span<const LeaseMember> members, Deadline deadline);
-  Result<void> still_ours() const;
+  Result<void> still_ours();
   Error ended() const;
 
   const std::unique_ptr<LeaseBook> book_;
   const Settings settings_;
   const Clock& clock_;
   LeaseMember self_;
+  LeaseClock lease_clock_;
   OwnLease lease_;
   Membership members_;
   std::map<std::uint32_t, BucketLease> held_;

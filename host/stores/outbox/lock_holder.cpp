@@ -50,7 +50,8 @@ LockHolder::LockHolder(Settings settings, Database& database, const Clock& clock
       clock_(clock),
       random_(random),
       events_(std::move(events)),
-      share_(settings_.space.buckets, static_cast<std::uint32_t>(random.below(settings_.space.buckets))) {}
+      share_(settings_.space.buckets, static_cast<std::uint32_t>(random.below(settings_.space.buckets))),
+      lease_clock_(clock) {}
 
 LockHolder::~LockHolder() { stop(); }
 
@@ -73,14 +74,19 @@ void LockHolder::close() {
   joined_ = false;
 }
 
-bool LockHolder::usable(SteadyTime now) const {
+bool LockHolder::usable() {
   const MutexLock lock(mutex_);
-  return joined_ && now < alive_at_ + settings_.lease;
+  return joined_ && lease_clock_.now() < alive_at_ + settings_.lease;
 }
 
-Deadline LockHolder::beat_deadline() const {
+SteadyTime LockHolder::lease_now() {
   const MutexLock lock(mutex_);
-  return Deadline::at(alive_at_ + settings_.lease);
+  return lease_clock_.now();
+}
+
+Deadline LockHolder::beat_deadline() {
+  const MutexLock lock(mutex_);
+  return Deadline::at(clock_.steady_now() + (alive_at_ + settings_.lease - lease_clock_.now()));
 }
 
 template <typename T>
@@ -120,7 +126,7 @@ Result<std::vector<MarkStatus>> LockHolder::mark(std::span<const Mark> marks, De
   if (!turn.session()) {
     return Error(ErrorCode::unavailable, "the session that held the rows has ended");
   }
-  const SteadyTime asked_at = clock_.steady_now();
+  const SteadyTime asked_at = lease_now();
   auto marked = turn.session()->mark(marks, deadline);
   answered(turn, marked, asked_at);
   return marked;
@@ -160,7 +166,7 @@ Duration LockHolder::next_beat(SteadyTime now) const {
 }
 
 bool LockHolder::connect(Turn& turn) {
-  const SteadyTime asked_at = clock_.steady_now();
+  const SteadyTime asked_at = lease_now();
   const Deadline deadline = Deadline::after(clock_, kConnectTime);
   auto opened = database_.open_locks(deadline);
   if (!opened) {
@@ -191,7 +197,7 @@ bool LockHolder::connect(Turn& turn) {
 }
 
 bool LockHolder::beat(Turn& turn) {
-  const SteadyTime asked_at = clock_.steady_now();
+  const SteadyTime asked_at = lease_now();
   const auto members = turn.session()->beat(beat_deadline());
   if (!answered(turn, members, asked_at)) {
     return false;
@@ -218,7 +224,7 @@ bool LockHolder::share_out(Turn& turn, std::uint32_t members) {
   }
   share_.begin_round();
   for (auto wanted = share_.to_try(); !wanted.empty(); wanted = share_.to_try()) {
-    const SteadyTime asked_at = clock_.steady_now();
+    const SteadyTime asked_at = lease_now();
     const auto locked = turn.session()->lock(wanted, beat_deadline());
     if (!answered(turn, locked, asked_at)) {
       return false;
@@ -239,7 +245,7 @@ bool LockHolder::share_out(Turn& turn, std::uint32_t members) {
 }
 
 bool LockHolder::give_back(Turn& turn, std::span<const std::uint32_t> buckets) {
-  const SteadyTime asked_at = clock_.steady_now();
+  const SteadyTime asked_at = lease_now();
   const auto unlocked = turn.session()->unlock(buckets, beat_deadline());
   return answered(turn, unlocked, asked_at) && static_cast<bool>(unlocked);
 }

@@ -14,6 +14,7 @@
 #include "base/error.hpp"
 #include "base/mutex.hpp"
 #include "base/random.hpp"
+#include "host/stores/membership.hpp"
 #include "host/stores/outbox/bucket_share.hpp"
 #include "host/stores/outbox/database.hpp"
 #include "host/stores/outbox/reconnect.hpp"
@@ -48,8 +49,8 @@ class LockHolder {
   /// Gives everything back.
   void close();
 
-  /// The buckets are ours at this time, as far as anybody here can know.
-  bool usable(SteadyTime now) const;
+  /// The buckets are ours now, as far as anybody here can know.
+  bool usable();
   /// Writes marks on the session; ErrorCode::unavailable where there is none. After an error the session may be over.
   Result<std::vector<MarkStatus>> mark(std::span<const Mark> marks, Deadline deadline);
 
@@ -67,7 +68,8 @@ class LockHolder {
   bool answered(Turn& turn, const Result<T>& result, SteadyTime asked_at);
   void over(Turn& turn, const Error& error);
   Duration next_beat(SteadyTime now) const;
-  Deadline beat_deadline() const;
+  SteadyTime lease_now();
+  Deadline beat_deadline();
 
   // Fixed after construction.
   const Settings settings_;
@@ -89,7 +91,8 @@ class LockHolder {
   bool look_ SLUICE_GUARDED_BY(mutex_) = false;
   bool joined_ SLUICE_GUARDED_BY(mutex_) = false;
   bool share_lost_ SLUICE_GUARDED_BY(mutex_) = false;  ///< the share is to be forgotten
-  SteadyTime alive_at_ SLUICE_GUARDED_BY(mutex_){};    ///< when the last call began that was answered
+  LeaseClock lease_clock_ SLUICE_GUARDED_BY(mutex_);   ///< the session's end comes closer while the machine sleeps
+  SteadyTime alive_at_ SLUICE_GUARDED_BY(mutex_){};    ///< on it: when the last call began that was answered
 
   // Touched only by whoever has the turn.
   std::unique_ptr<LockSession> session_;

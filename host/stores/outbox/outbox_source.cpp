@@ -190,7 +190,7 @@ Result<Claimed> OutboxSource::claim(const ClaimRequest& request, Deadline deadli
   }
   line_.wait_for_first(clock_.machine_time(deadline.time()));
   Claimed claimed;
-  if (holder_.usable(clock_.steady_now())) {
+  if (holder_.usable()) {
     claimed.deliveries = take(request);
   }
   if (claimed.deliveries.empty()) {

@@ -1,0 +1,177 @@
+// Leases of an outbox whose machine slept: its monotonic clock stood still, and others have taken over meanwhile.
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <future>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/random.hpp"
+#include "host/stores/outbox/lease_locks.hpp"
+#include "host/stores/outbox/lock_holder.hpp"
+#include "tests/support/fake_clock.hpp"
+
+namespace sluice::queue::outbox {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration kLease = 15s;
+
+/// A book in memory, which every session of a test writes in.
+struct Pages {
+  std::map<std::int64_t, LeaseMember> members;
+  std::map<std::uint32_t, BucketLease> buckets;
+  int marked = 0;
+};
+
+class MemoryBook final : public LeaseBook {
+ public:
+  explicit MemoryBook(Pages& pages) : pages_(pages) {}
+
+  void open(const LockSpace& /*space*/) override {}
+  Result<void> announce(const LeaseMember& member, Deadline /*deadline*/) override {
+    pages_.members.insert_or_assign(member.name, member);
+    return {};
+  }
+  Result<std::vector<LeaseMember>> members(Deadline /*deadline*/) override {
+    std::vector<LeaseMember> all;
+    for (const auto& [name, member] : pages_.members) {
+      all.push_back(member);
+    }
+    return all;
+  }
+  void bury(std::span<const LeaseMember> /*dead*/, Deadline /*deadline*/) override {}
+  Result<std::map<std::uint32_t, BucketLease>> buckets(Deadline /*deadline*/) override { return pages_.buckets; }
+  Result<std::vector<std::uint32_t>> change_hands(std::span<const Handover> handovers, std::int64_t owner,
+                                                  Deadline /*deadline*/) override {
+    std::vector<std::uint32_t> changed;
+    for (const Handover& handover : handovers) {
+      pages_.buckets[handover.bucket] = {owner, handover.before.epoch + 1};
+      changed.push_back(handover.bucket);
+    }
+    return changed;
+  }
+  void leave(const LeaseMember& member, Deadline /*deadline*/) override { pages_.members.erase(member.name); }
+  Result<std::vector<MarkStatus>> mark(std::span<const Mark> marks, const LeaseMember* /*member*/,
+                                       Deadline /*deadline*/) override {
+    pages_.marked += static_cast<int>(marks.size());
+    return std::vector<MarkStatus>(marks.size(), MarkStatus::written);
+  }
+  bool marks_are_heartbeats() const override { return true; }
+
+ private:
+  Pages& pages_;
+};
+
+class SleepingLease : public ::testing::Test {
+ protected:
+  // The wall clock gains on the monotonic one.
+  void sleep(Duration span) { clock_.set_wall(clock_.wall_now() + span); }
+  std::unique_ptr<LeaseLocks> session() {
+    return std::make_unique<LeaseLocks>(std::make_unique<MemoryBook>(pages_),
+                                        LeaseLocks::Settings{"orders", kLease, kLease / 3}, clock_, random_);
+  }
+  Deadline soon() const { return Deadline::after(clock_, 5s); }
+
+  test::FakeClock clock_;
+  SeededRandom random_{1};
+  Pages pages_;
+};
+
+TEST_F(SleepingLease, EndsWhileTheMachineSleeps) {
+  const auto locks = session();
+  ASSERT_TRUE(locks->join({"orders/relay", 1}, soon()));
+  const std::vector<std::uint32_t> bucket{0};
+  const auto got = locks->lock(bucket, soon());
+  ASSERT_TRUE(got);
+  ASSERT_EQ(*got, bucket);
+  const std::vector<Mark> marks(1);
+  sleep(kLease - 1s);
+  EXPECT_TRUE(locks->mark(marks, soon())) << "which is a heartbeat";
+  sleep(kLease);
+  EXPECT_EQ(locks->mark(marks, soon()).error().code(), ErrorCode::unavailable);
+  EXPECT_EQ(pages_.marked, 1) << "others may have the row by now";
+  EXPECT_FALSE(locks->beat(soon())) << "a heartbeat does not bring back what was held";
+}
+
+TEST_F(SleepingLease, ManyShortSleepsAddUp) {
+  const auto locks = session();
+  ASSERT_TRUE(locks->join({"orders/relay", 1}, soon()));
+  const std::vector<Mark> marks(1);
+  const std::vector<std::uint32_t> none;
+  for (Duration slept{}; slept < kLease; slept += 1s) {
+    EXPECT_TRUE(locks->lock(none, soon()));
+    sleep(1s);
+  }
+  EXPECT_FALSE(locks->mark(marks, soon()));
+}
+
+/// Whose reads and desks nobody asks for.
+class MemoryDatabase final : public Database {
+ public:
+  explicit MemoryDatabase(std::function<std::unique_ptr<LockSession>()> open) : open_(std::move(open)) {}
+  Result<std::unique_ptr<LockSession>> open_locks(Deadline /*deadline*/) override { return open_(); }
+  Result<std::unique_ptr<ReadSession>> open_reader(bool /*listen*/, Deadline /*deadline*/) override {
+    return Error(ErrorCode::unavailable, "nobody reads here");
+  }
+  Result<std::unique_ptr<DeskSession>> open_desk(Deadline /*deadline*/) override {
+    return Error(ErrorCode::unavailable, "there is no desk");
+  }
+  std::string ddl() const override { return {}; }
+
+ private:
+  const std::function<std::unique_ptr<LockSession>()> open_;
+};
+
+/// Joined once, and not heard of again.
+class MuteSession final : public LockSession {
+ public:
+  explicit MuteSession(std::function<void()> asked) : asked_(std::move(asked)) {}
+  Result<Members> join(const LockSpace& /*space*/, Deadline /*deadline*/) override { return Members{1, 0}; }
+  Result<Members> beat(Deadline /*deadline*/) override {
+    asked_();
+    return Error(ErrorCode::throttled, "it has no time");
+  }
+  Result<std::vector<std::uint32_t>> lock(std::span<const std::uint32_t> buckets, Deadline /*deadline*/) override {
+    return std::vector<std::uint32_t>(buckets.begin(), buckets.end());
+  }
+  Result<void> unlock(std::span<const std::uint32_t> /*buckets*/, Deadline /*deadline*/) override { return {}; }
+  Result<std::vector<MarkStatus>> mark(std::span<const Mark> marks, Deadline /*deadline*/) override {
+    return std::vector<MarkStatus>(marks.size(), MarkStatus::written);
+  }
+
+ private:
+  const std::function<void()> asked_;
+};
+
+TEST_F(SleepingLease, NoRowIsHandedOutOnceTheMachineHasSleptForALease) {
+  std::promise<void> asked;
+  bool told = false;
+  MemoryDatabase database([&] {
+    return std::make_unique<MuteSession>([&] {
+      if (!std::exchange(told, true)) {
+        asked.set_value();
+      }
+    });
+  });
+  LockHolder holder({.space = {"orders/relay", 1}, .lease = kLease}, database, clock_, random_,
+                    {.took = [](auto) {},
+                     .leaving = [](auto) {},
+                     .nothing_out = [](auto) { return true; },
+                     .lost = [] {},
+                     .trouble = [](const auto&) {}});
+  holder.start();
+  asked.get_future().wait();  // from here on nothing renews it
+  EXPECT_TRUE(holder.usable());
+  sleep(kLease);
+  EXPECT_FALSE(holder.usable());
+  holder.stop();
+}
+
+}  // namespace
+}  // namespace sluice::queue::outbox
