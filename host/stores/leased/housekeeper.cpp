@@ -14,12 +14,22 @@ namespace {
 constexpr Duration kForgotten = std::chrono::hours(24);
 constexpr Duration kRetry = std::chrono::seconds(1);
 
-std::uint32_t power_of_two_from(std::uint32_t count) {
-  std::uint32_t power = Housekeeper::kFirstOut;
-  while (power < count) {
-    power *= 2;
+// Rounded up, so that a heartbeat is seldom written before its time; by no more than an eighth where it is much.
+std::uint32_t rounded(std::uint64_t count, std::uint32_t least) {
+  constexpr std::uint32_t kMuch = 256;
+  std::uint64_t much = least;
+  while (much < count && much < kMuch) {
+    much *= 2;
   }
-  return power;
+  if (much < count) {
+    much = (count + count / 8 + kMuch / 4 - 1) / (kMuch / 4) * (kMuch / 4);
+  }
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(much, Reach::kAnything));
+}
+
+Reach rounded(const Reach& reach) {
+  return {rounded(std::uint64_t{reach.places} + Housekeeper::kLateOnes, Housekeeper::kLeastPlaces),
+          rounded(reach.in_group, Housekeeper::kLeastInGroup), reach.fresh};
 }
 
 }  // namespace
@@ -72,11 +82,17 @@ bool Housekeeper::holds() {
 }
 
 void Housekeeper::lose_all() {
+  const bool owned =
+      std::any_of(duties_.begin(), duties_.end(), [](const Duty& duty) { return duty.half->owns_any(); });
   for (const Duty& duty : duties_) {
     duty.half->lease_lost(clock_.steady_now());
   }
   const MutexLock lock(state_);
   lost_ = false;
+  if (owned) {
+    needed_ = needed_ | announced_;  // what is lost may still be at work
+    needed_since_ = clock_.steady_now();
+  }
 }
 
 void Housekeeper::join(HalfDuty& half, Deadline deadline) {
@@ -177,17 +193,33 @@ void Housekeeper::do_due(Deadline deadline) {
   due_at_ = std::min({due_at(), beat_due, look_at_, glance_at_}).time_since_epoch().count();
 }
 
-std::uint32_t Housekeeper::inherited() const {
-  std::uint32_t most = 0;
-  for (const Duty& duty : duties_) {
-    most = std::max(most, duty.half->inherited());
+// What will be announced is all that may go out from now on, and what has gone out before that is asked for.
+Reach Housekeeper::reach_to_announce() {
+  Reach planned;
+  {
+    const MutexLock lock(state_);
+    const SteadyTime now = clock_.steady_now();
+    if (now >= needed_since_ + kReachKept) {
+      needed_before_ = std::exchange(needed_, Reach{});
+      needed_since_ = now;
+    }
+    planned = needed_ | needed_before_;
+    planned.fresh = planned.fresh || planned.places == 0;  // what comes to an idle host is fresh
+    planned = rounded(planned);
+    announced_ = announced_ & planned;
   }
-  return most;
+  Reach reach;
+  for (const Duty& duty : duties_) {
+    reach = reach | duty.half->reach();
+  }
+  const MutexLock lock(state_);
+  needed_ = needed_ | reach;
+  return planned | rounded(reach);
 }
 
-HostBeat Housekeeper::own_beat(SteadyTime now, std::uint32_t inherited) const {
+HostBeat Housekeeper::own_beat(SteadyTime now, const Reach& reach) const {
   HostBeat own{.beat = {.host = settings_.host, .counter = counter_, .lease = settings_.lease, .leaving = true},
-               .most_out = to_announce_ + inherited,
+               .reach = reach,
                .bell = bell_};
   for (const Duty& duty : duties_) {
     own.figures.emplace(duty.name, duty.half->figures(now));
@@ -208,8 +240,7 @@ bool Housekeeper::beat(Deadline deadline) {
     began = lease_clock_.now();
     ahead = lease_clock_.ahead();
   }
-  const std::uint32_t inherits = inherited();
-  const HostBeat own = own_beat(clock_.steady_now(), inherits);
+  const HostBeat own = own_beat(clock_.steady_now(), reach_to_announce());
   dynamo::PutItemRequest request;
   request.table = settings_.table;
   request.item = encode_beat(own, clock_.wall_now(), clock_.wall_now() + kForgotten);
@@ -227,6 +258,7 @@ bool Housekeeper::beat(Deadline deadline) {
     lost = !lease_.renewed(began, lease_clock_.now());
     lost_ = lost_ || lost;
     ahead_at_beat_ = ahead;
+    announced_ = own.reach;
   }
   if (lost) {
     lose_all();
@@ -236,8 +268,6 @@ bool Housekeeper::beat(Deadline deadline) {
     return false;
   }
   declared_dead_ = false;
-  announced_ = to_announce_;
-  announced_inherited_ = inherits;
   beat_at_ = began + settings_.lease / 3;
   return true;
 }
@@ -257,13 +287,21 @@ void Housekeeper::lose_to_a_mark() {
   lose_all();
 }
 
-bool Housekeeper::announce(std::uint32_t most_out, std::uint32_t inherited, Deadline deadline) {
-  if (most_out <= may_have_out(inherited)) {
-    return true;
+bool Housekeeper::announce(const Reach& reach, Deadline deadline) {
+  {
+    const MutexLock lock(state_);
+    needed_ = needed_ | reach;
+    if (announced_.covers(reach)) {
+      return true;
+    }
   }
   const MutexLock lock(turn_);
-  to_announce_ = std::max(to_announce_, power_of_two_from(most_out));
-  return most_out <= may_have_out(inherited) || (beat(deadline) && most_out <= may_have_out(inherited));
+  return announced().covers(reach) || (beat(deadline) && announced().covers(reach));
+}
+
+Reach Housekeeper::announced() const {
+  const MutexLock lock(state_);
+  return announced_;
 }
 
 bool Housekeeper::listen_at(const std::string& bell, Deadline deadline) {

@@ -37,8 +37,9 @@ class HalfDuty {
   /// As ShardKeeper's; `count` is how many shards messages are sent to.
   virtual std::vector<ShardKeeper::Move> look(std::span<const Ownership> read, std::uint32_t count, Membership& members,
                                               SteadyTime now) = 0;
-  /// A move has been written. `suspects` is how much whoever had the shard before may have had out of it.
-  virtual void moved(const ShardKeeper::Move& move, std::uint32_t suspects, SteadyTime now) = 0;
+  /// A move has been written. `left` is how far what whoever had the shard before may have had at work reaches, where
+  /// it was not handed over cleanly.
+  virtual void moved(const ShardKeeper::Move& move, const Reach& left, SteadyTime now) = 0;
   /// Shards that are closing, and out of which nothing is any more.
   virtual std::vector<ShardKeeper::Move> hand_overs() = 0;
   /// The last of more shards than messages are sent to, if it is this host's and there is nothing in it.
@@ -49,8 +50,8 @@ class HalfDuty {
   /// Something has been handed out a short time ago.
   virtual bool busy(SteadyTime now) const = 0;
   virtual bool owns_any() const = 0;
-  /// How many of a shard at most wait that whoever had it before may have had at work.
-  virtual std::uint32_t inherited() const = 0;
+  /// How far what is out reaches in whichever of its shards that is farthest.
+  virtual Reach reach() = 0;
   virtual OwnerFigures figures(SteadyTime now) const = 0;
 };
 
@@ -72,9 +73,13 @@ class Housekeeper {
   static constexpr Duration kIdleGlance = std::chrono::seconds(1);
   /// A shard beyond their number is given up no sooner: senders learn it within 30 s, and a sweep has looked since.
   static constexpr Duration kSendersLearn = std::chrono::seconds(90);
-  /// How much a host may have had out of a shard that tells nothing of it.
-  static constexpr std::uint32_t kUnknownOut = 100;
-  static constexpr std::uint32_t kFirstOut = 16;
+  /// How far it may reach where nobody has told.
+  static constexpr Reach kUnknownReach{.places = 100, .in_group = Reach::kAnything, .fresh = true};
+  static constexpr std::uint32_t kLeastPlaces = 16;
+  static constexpr std::uint32_t kLeastInGroup = 2;
+  static constexpr std::uint32_t kLateOnes = 8;  ///< may always lie before what is at work, and nobody knows of them
+  /// What was needed once is announced for so long, and up to twice as long.
+  static constexpr Duration kReachKept = std::chrono::seconds(30);
 
   /// The references outlive it.
   Housekeeper(Settings settings, dynamo::Client& client, const Clock& clock);
@@ -97,13 +102,10 @@ class Housekeeper {
   /// Something may be handed out, and what this host holds is its own.
   bool may_start();
   bool holds();
-  /// So much is to be out of a shard at most, beside what it has inherited and not begun with. True: everybody can know
-  /// it, so that it may be.
-  bool announce(std::uint32_t most_out, std::uint32_t inherited, Deadline deadline);
-  /// How much may be out of a shard that has inherited so much, as everybody can know.
-  std::uint32_t may_have_out(std::uint32_t inherited) const {
-    return inherited <= announced_inherited_ ? announced_.load() : 0;
-  }
+  /// What is at work here is to reach as far as that. True: everybody can know it, so that it may.
+  bool announce(const Reach& reach, Deadline deadline);
+  /// How far it may reach, as everybody can know.
+  Reach announced() const;
   /// Where this host listens for rings, as its heartbeats say from now on; empty: nowhere. False: the one that was to
   /// tell it at once could not be written.
   bool listen_at(const std::string& bell, Deadline deadline);
@@ -126,8 +128,8 @@ class Housekeeper {
   void do_due(Deadline deadline) SLUICE_REQUIRES(turn_);
   bool beat(Deadline deadline) SLUICE_REQUIRES(turn_);
   void lose_to_a_mark() SLUICE_REQUIRES(turn_);
-  HostBeat own_beat(SteadyTime now, std::uint32_t inherited) const SLUICE_REQUIRES(turn_);
-  std::uint32_t inherited() const SLUICE_REQUIRES(turn_);
+  HostBeat own_beat(SteadyTime now, const Reach& reach) const SLUICE_REQUIRES(turn_);
+  Reach reach_to_announce() SLUICE_REQUIRES(turn_);
   void glance(Deadline deadline) SLUICE_REQUIRES(turn_);
   void look(Deadline deadline) SLUICE_REQUIRES(turn_);
   /// Whom the plan gives what. The heartbeats were asked for at `asked`, after the page was there.
@@ -140,7 +142,7 @@ class Housekeeper {
   std::uint32_t learn_numbers(Duty& duty, const OwnershipPage& page) SLUICE_REQUIRES(turn_);
   bool write_moves(Duty& duty, const std::vector<ShardKeeper::Move>& moves, const OwnershipPage& read, bool drained,
                    Deadline deadline) SLUICE_REQUIRES(turn_);
-  std::uint32_t suspects_of(const ShardKeeper::Move& move) const SLUICE_REQUIRES(turn_);
+  Reach left_by(const ShardKeeper::Move& move) const SLUICE_REQUIRES(turn_);
   bool hand_over(Duty& duty, Deadline deadline) SLUICE_REQUIRES(turn_);
   std::optional<std::vector<Heartbeat>> read_beats(bool consistent, Deadline deadline) SLUICE_REQUIRES(turn_);
   std::optional<std::vector<dynamo::Item>> read_partition(const std::string& partition, bool consistent,
@@ -167,7 +169,6 @@ class Housekeeper {
   SteadyTime beat_at_ SLUICE_GUARDED_BY(turn_){};        ///< on the lease's clock
   SteadyTime look_at_ SLUICE_GUARDED_BY(turn_){};
   SteadyTime glance_at_ SLUICE_GUARDED_BY(turn_){};
-  std::uint32_t to_announce_ SLUICE_GUARDED_BY(turn_) = kFirstOut;
   std::string bell_ SLUICE_GUARDED_BY(turn_);
 
   mutable Mutex state_;
@@ -176,9 +177,11 @@ class Housekeeper {
   OwnLease lease_ SLUICE_GUARDED_BY(state_);
   Duration ahead_at_beat_ SLUICE_GUARDED_BY(state_){};  ///< what the lease's clock was ahead when the lease began
   bool lost_ SLUICE_GUARDED_BY(state_) = false;         ///< the lease has gone, and the halves have not been told yet
+  Reach announced_ SLUICE_GUARDED_BY(state_);
+  Reach needed_ SLUICE_GUARDED_BY(state_);         ///< in the time that runs
+  Reach needed_before_ SLUICE_GUARDED_BY(state_);  ///< and in the one before
+  SteadyTime needed_since_ SLUICE_GUARDED_BY(state_){};
 
-  std::atomic<std::uint32_t> announced_ = 0;
-  std::atomic<std::uint32_t> announced_inherited_ = 0;
   std::atomic<SteadyTime::rep> due_at_ = 0;
 };
 

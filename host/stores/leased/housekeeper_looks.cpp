@@ -189,7 +189,10 @@ bool Housekeeper::look_at(Duty& duty, const OwnershipPage& page, SteadyTime aske
     owners_.insert(read.back().owner);
   }
   const SteadyTime now = clock_.steady_now();
-  const auto moves = duty.half->look(read, duty.numbers.count, members_, asked);
+  auto moves = duty.half->look(read, duty.numbers.count, members_, asked);
+  for (ShardKeeper::Move& move : moves) {
+    move.after.left = left_by(move);
+  }
   bool well = write_moves(duty, moves, page, false, deadline);
   if (shards > duty.numbers.count && now >= duty.counted_at + kSendersLearn) {
     if (const auto move = duty.half->retirement(shards - 1, now)) {
@@ -200,24 +203,27 @@ bool Housekeeper::look_at(Duty& duty, const OwnershipPage& page, SteadyTime aske
   return well;
 }
 
-std::uint32_t Housekeeper::suspects_of(const ShardKeeper::Move& move) const {
+// What the owner before has announced, and what those before it have left.
+Reach Housekeeper::left_by(const ShardKeeper::Move& move) const {
   if (move.after.clean) {
-    return 0;
+    return {};
   }
-  std::uint32_t most = 0;
+  Reach left = move.before.clean ? Reach{} : move.before.left;
+  bool told = move.before.clean || left.places > 0;
   if (move.before.owner == settings_.host) {
-    most = announced_ + announced_inherited_;
-  } else if (const auto beat = beats_.find(move.before.owner); beat != beats_.end()) {
-    most = beat->second.most_out;
+    left = left | announced();
+  } else if (const auto beat = beats_.find(move.before.owner); beat != beats_.end() && beat->second.reach.places > 0) {
+    left = left | beat->second.reach;
+  } else {
+    told = told && move.before.owner.empty();
   }
-  if (most > 0 && move.before.clean) {
-    return most;
+  if (told && left.places > 0) {
+    return left;
   }
-  // Nobody can tell what owners had before this one, who may have ended before he announced it.
   for (const auto& [host, known] : beats_) {
-    most = std::max(most, known.most_out);
+    left = left | known.reach;
   }
-  return std::max(most, kUnknownOut);
+  return left | kUnknownReach;
 }
 
 bool Housekeeper::write_moves(Duty& duty, const std::vector<ShardKeeper::Move>& moves, const OwnershipPage& read,
@@ -238,7 +244,7 @@ bool Housekeeper::write_moves(Duty& duty, const std::vector<ShardKeeper::Move>& 
   bool well = true;
   for (std::size_t i = 0; i < moves.size(); ++i) {
     if (written[i]) {
-      duty.half->moved(moves[i], suspects_of(moves[i]), clock_.steady_now());
+      duty.half->moved(moves[i], moves[i].after.left, clock_.steady_now());
       continue;
     }
     well = false;

@@ -56,13 +56,17 @@ inline constexpr std::string_view kMostEver = "h";     ///< N: the highest numbe
 inline constexpr std::string_view kItemVersion = "v";  ///< N
 inline constexpr std::string_view kDrained = "d";      ///< BOOL: of a shard beyond the number, which is empty
 
+// Of a heartbeat, and of an ownership item that changed hands while something of it was in doubt: see Reach.
+inline constexpr std::string_view kReach = "m";         ///< N: what is at work is among so many of a shard's messages
+inline constexpr std::string_view kReachInGroup = "g";  ///< N: and among so many of its group; absent: not told
+inline constexpr std::string_view kReachFresh = "f";    ///< BOOL: what came late may lie before it
+
 // Of a host's heartbeat.
-inline constexpr std::string_view kCounter = "c";       ///< N
-inline constexpr std::string_view kLease = "l";         ///< N, ms
-inline constexpr std::string_view kLeaving = "q";       ///< BOOL
-inline constexpr std::string_view kWorksOn = "w";       ///< SS of halves: "orders", "orders!"
-inline constexpr std::string_view kMostInFlight = "m";  ///< N: the most that it has in flight, a shard
-inline constexpr std::string_view kBell = "b";          ///< S
+inline constexpr std::string_view kCounter = "c";  ///< N
+inline constexpr std::string_view kLease = "l";    ///< N, ms
+inline constexpr std::string_view kLeaving = "q";  ///< BOOL
+inline constexpr std::string_view kWorksOn = "w";  ///< SS of halves: "orders", "orders!"
+inline constexpr std::string_view kBell = "b";     ///< S
 /// BOOL: its machine knows that it is no more; true: and what it had handed out has been settled. Absent: it may live.
 inline constexpr std::string_view kEnded = "e";
 /// M: by half as in `w`, a map of what it knows of the shards of it that it owns.

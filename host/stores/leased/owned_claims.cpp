@@ -71,8 +71,7 @@ Result<Claimed> OwnedHalf::claim(std::uint32_t source, const ClaimRequest& reque
   }
   auto failure = read(request, deadline);
   std::size_t most = request.max;
-  std::size_t out = 0;
-  std::uint32_t inherited = 0;
+  Reach reach;
   {
     const MutexLock lock(mutex_);
     book_.wake(parts_.clock.wall_now());
@@ -80,24 +79,26 @@ Result<Claimed> OwnedHalf::claim(std::uint32_t source, const ClaimRequest& reque
     if (most == 0 && request.max > 0 && book_.ready() > 0) {
       return Error(ErrorCode::over_limit, "queue " + address().queue + " has as many messages in flight as it may");
     }
-    most = std::max<std::size_t>(1, most);
-    out = book_.most_out();
-    inherited = static_cast<std::uint32_t>(book_.most_inherited());
+    most = std::min(std::max<std::size_t>(1, most), request.max);
+    reach = book_.expected(most);
   }
-  if (!housekeeper_.announce(static_cast<std::uint32_t>(out + most), inherited, deadline)) {
-    const std::uint32_t may = housekeeper_.may_have_out(inherited);
-    most = may > out ? may - out : 0;
-  }
-  const bool may_start = housekeeper_.may_start();
+  // What cannot be announced now does not go out. If that is all, it is announced how far the next one would reach.
+  housekeeper_.announce(reach, deadline);
   Claimed claimed;
-  {
-    const MutexLock lock(mutex_);
-    if (may_start) {
-      claimed.deliveries = take(source, request, std::min(most, request.max));
+  for (bool again = true; again;) {
+    const bool may_start = housekeeper_.may_start();
+    std::optional<Reach> refused;
+    {
+      const MutexLock lock(mutex_);
+      if (may_start) {
+        claimed.deliveries = take(source, request, most);
+        refused = book_.refused();
+      }
+      if (claimed.deliveries.size() < request.max) {
+        claimed.next_due = next_due(parts_.now());
+      }
     }
-    if (claimed.deliveries.size() < request.max) {
-      claimed.next_due = next_due(parts_.now());
-    }
+    again = claimed.deliveries.empty() && refused && housekeeper_.announce(*refused, deadline);
   }
   write_claims(claimed.deliveries, deadline);
   if (claimed.deliveries.empty() && failure) {
@@ -251,6 +252,9 @@ void OwnedHalf::page_read(const Job& job, dynamo::Page page) {
     answer.fresh += admission == ShardBook::Admission::fresh ? 1 : 0;
   }
   found->second.reader.done(order, answer, now.steady);
+  if (!found->second.reader.behind()) {
+    book_.read_to_end(job.shard);
+  }
   bool doubts_holds = order.consistent && answer.fresh > 0;
   if (const auto swept = found->second.reader.take_swept()) {
     doubts_holds = book_.swept(job.shard, *swept) || doubts_holds;
@@ -323,7 +327,8 @@ Delivery OwnedHalf::deliver(std::uint32_t source, const ShardBook::Taken& taken,
 
 std::vector<Delivery> OwnedHalf::take(std::uint32_t source, const ClaimRequest& request, std::size_t most) {
   std::vector<Delivery> deliveries;
-  const ShardBook::Wanted wanted{.max = most, .bytes = request.bytes, .suspects = request.suspects};
+  const ShardBook::Wanted wanted{
+      .max = most, .bytes = request.bytes, .suspects = request.suspects, .allowed = housekeeper_.announced()};
   for (const ShardBook::Taken& taken : book_.take(wanted, parts_.clock.wall_now())) {
     deliveries.push_back(deliver(source, taken, request));
   }

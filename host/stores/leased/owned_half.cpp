@@ -71,9 +71,9 @@ void OwnedHalf::tell(const News& news) {
   }
 }
 
-void OwnedHalf::gain(std::uint32_t shard, std::uint32_t suspects, bool written_before, SteadyTime now, News& news) {
+void OwnedHalf::gain(std::uint32_t shard, const Reach& left, bool written_before, SteadyTime now, News& news) {
   shards_.insert_or_assign(shard, Shard{.reader = ShardReader(now, written_before), .number = ++taken_});
-  book_.take_shard(shard, suspects, parts_.clock.wall_now());
+  book_.take_shard(shard, left, parts_.clock.wall_now());
   news.ready = true;
 }
 
@@ -108,7 +108,8 @@ void OwnedHalf::follow_keeper(std::span<const Ownership> read, SteadyTime now, N
     const bool closing = keeper_.keeping(shard) == ShardKeeper::Keeping::closing;
     if (found == shards_.end()) {
       const bool clean = shard >= read.size() || read[shard].clean;
-      gain(shard, clean ? 0 : Housekeeper::kUnknownOut, true, now, news);
+      const bool told = !clean && read[shard].left.places > 0;
+      gain(shard, clean ? Reach{} : told ? read[shard].left : Housekeeper::kUnknownReach, true, now, news);
     } else if (found->second.closing && !closing) {
       // It stays after all: what was dropped is read anew.
       found->second = Shard{.reader = ShardReader(now, true), .number = ++taken_};
@@ -136,7 +137,7 @@ std::vector<ShardKeeper::Move> OwnedHalf::look(std::span<const Ownership> read, 
   return moves;
 }
 
-void OwnedHalf::moved(const ShardKeeper::Move& move, std::uint32_t suspects, SteadyTime now) {
+void OwnedHalf::moved(const ShardKeeper::Move& move, const Reach& left, SteadyTime now) {
   News news;
   {
     const MutexLock lock(mutex_);
@@ -145,13 +146,14 @@ void OwnedHalf::moved(const ShardKeeper::Move& move, std::uint32_t suspects, Ste
     keeper_.moved(move);
     const bool has = keeper_.keeping(shard) != ShardKeeper::Keeping::none;
     if (has && !had) {
-      if (suspects > 0) {
+      if (left.places > 0) {
         const std::string by = move.before.owner.empty() ? "its last owner" : "'" + move.before.owner + "'";
         remarks_.say("shard " + std::to_string(shard) + " of '" + name_ + "' was not handed over by " + by +
-                         ": up to " + std::to_string(suspects) + " messages of it may have been at work and run alone",
+                         ": what lies among its first " + std::to_string(left.places) +
+                         " messages may have been at work and runs alone",
                      now);
       }
-      gain(shard, suspects, move.before.epoch > 0 || !move.after.clean, now, news);
+      gain(shard, left, move.before.epoch > 0 || !move.after.clean, now, news);
     } else if (had && !has) {
       lose(shard, news);
     }
@@ -165,7 +167,10 @@ std::vector<ShardKeeper::Move> OwnedHalf::hand_overs() {
   for (const auto& [number, shard] : shards_) {
     if (shard.closing && book_.out_of(number) == 0) {
       moves.push_back(keeper_.hand_over(number));
-      moves.back().after.clean = book_.inherited(number) == 0;
+      if (book_.inherits(number)) {
+        moves.back().after.clean = false;
+        moves.back().after.left = book_.left_in(number);
+      }
     }
   }
   return moves;
@@ -208,9 +213,9 @@ bool OwnedHalf::owns_any() const {
   return !shards_.empty();
 }
 
-std::uint32_t OwnedHalf::inherited() const {
+Reach OwnedHalf::reach() {
   const MutexLock lock(mutex_);
-  return static_cast<std::uint32_t>(book_.most_inherited());
+  return book_.reach();
 }
 
 OwnerFigures OwnedHalf::figures(SteadyTime now) const {

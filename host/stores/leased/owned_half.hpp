@@ -64,14 +64,14 @@ class OwnedHalf final : public HalfDuty {
   std::uint32_t configured_shards() const override { return settings_.shards; }
   std::vector<ShardKeeper::Move> look(std::span<const Ownership> read, std::uint32_t count, Membership& members,
                                       SteadyTime now) override;
-  void moved(const ShardKeeper::Move& move, std::uint32_t suspects, SteadyTime now) override;
+  void moved(const ShardKeeper::Move& move, const Reach& left, SteadyTime now) override;
   std::vector<ShardKeeper::Move> hand_overs() override;
   std::optional<ShardKeeper::Move> retirement(std::uint32_t shard, SteadyTime now) override;
   void lease_lost(SteadyTime now) override;
   bool expects() const override;
   bool busy(SteadyTime now) const override;
   bool owns_any() const override;
-  std::uint32_t inherited() const override;
+  Reach reach() override;
   OwnerFigures figures(SteadyTime now) const override;
 
  private:
@@ -127,7 +127,7 @@ class OwnedHalf final : public HalfDuty {
   void ended(std::int64_t locator, const Completion& completion, const SettleResult& result, dynamomq::Moment now)
       SLUICE_REQUIRES(mutex_);
   Return return_of(const Out& out, const Completion& completion, dynamomq::Moment now) const;
-  void gain(std::uint32_t shard, std::uint32_t suspects, bool written_before, SteadyTime now, News& news)
+  void gain(std::uint32_t shard, const Reach& left, bool written_before, SteadyTime now, News& news)
       SLUICE_REQUIRES(mutex_);
   void lose(std::uint32_t shard, News& news) SLUICE_REQUIRES(mutex_);
   void follow_keeper(std::span<const Ownership> read, SteadyTime now, News& news) SLUICE_REQUIRES(mutex_);

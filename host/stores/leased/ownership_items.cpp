@@ -42,6 +42,24 @@ Item encode_figures(const OwnerFigures& figures) {
   return item;
 }
 
+void put_reach(Item& item, const Reach& reach) {
+  put_number(item, attribute::kReach, reach.places);
+  put_number(item, attribute::kReachInGroup, reach.in_group);
+  if (reach.fresh) {
+    item.insert_or_assign(std::string(attribute::kReachFresh), true);
+  }
+}
+
+// One that tells only how much is at work at once leaves open where in a group that is.
+Reach reach_in(const Item& item) {
+  const auto number = [&item](std::string_view name) {
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(count_of(item, name), Reach::kAnything));
+  };
+  const bool told = item.contains(attribute::kReachInGroup);
+  return {number(attribute::kReach), told ? number(attribute::kReachInGroup) : Reach::kAnything,
+          !told || flag_of(item, attribute::kReachFresh)};
+}
+
 // The attribute must be as it was read: that value, or not there.
 void demand(dynamo::PutItemRequest& request, const Item& before, std::string_view name) {
   const std::string placeholder = "#" + std::string(name);
@@ -82,7 +100,7 @@ Item encode_beat(const HostBeat& host, WallTime now, WallTime expires) {
     item.emplace(std::string(attribute::kWorksOn),
                  dynamo::StringSet{std::vector<std::string>(beat.works_on.begin(), beat.works_on.end())});
   }
-  put_number(item, attribute::kMostInFlight, host.most_out);
+  put_reach(item, host.reach);
   if (!host.bell.empty()) {
     item.emplace(std::string(attribute::kBell), host.bell);
   }
@@ -119,8 +137,7 @@ std::optional<HostBeat> decode_beat(const Item& item) {
   if (const auto* halves = dynamo::find<dynamo::StringSet>(item, attribute::kWorksOn)) {
     host.beat.works_on.insert(halves->values.begin(), halves->values.end());
   }
-  host.most_out =
-      static_cast<std::uint32_t>(std::min<std::uint64_t>(count_of(item, attribute::kMostInFlight), 1'000'000));
+  host.reach = reach_in(item);
   if (const auto* bell = dynamo::find<std::string>(item, attribute::kBell)) {
     host.bell = *bell;
   }
@@ -198,6 +215,7 @@ OwnershipPage decode_ownership(std::span<const Item> items) {
     }
     row.value.owner = owner == nullptr ? std::string() : *owner;
     row.value.epoch = std::max<std::int64_t>(0, epoch.value_or(0));
+    row.value.left = row.value.clean ? Reach{} : reach_in(item);
     page.rows.emplace(*shard, std::move(row));
   }
   return page;
@@ -215,6 +233,9 @@ dynamo::PutItemRequest ownership_write(const std::string& table, const std::stri
   request.item.emplace(std::string(attribute::kOwner), after.owner);
   request.item.emplace(std::string(attribute::kEpoch), AttributeValue::number(after.epoch));
   request.item.emplace(std::string(attribute::kClean), after.clean);
+  if (!after.clean) {
+    put_reach(request.item, after.left);
+  }
   if (drained) {
     request.item.emplace(std::string(attribute::kDrained), true);
   }

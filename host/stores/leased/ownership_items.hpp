@@ -34,8 +34,8 @@ OwnerFigures decode_figures(const dynamo::Item& item);
 /// What a host tells in its one item.
 struct HostBeat {
   Heartbeat beat;
-  std::uint32_t most_out = 0;  ///< it never has more than that out of a shard
-  std::string bell{};          ///< where it listens for rings; empty: nowhere
+  Reach reach{};       ///< nothing of a shard is at work in it beyond that
+  std::string bell{};  ///< where it listens for rings; empty: nowhere
   std::map<std::string, OwnerFigures> figures{};
 };
 

@@ -49,13 +49,12 @@ void ShardBook::close_shard(std::uint32_t shard) {
     return;
   }
   closed->second.open = false;
+  keep_inheritance(shard);
   for (auto found = entries_.lower_bound({shard, {}}); found != entries_.end() && found->first.first == shard;) {
     const auto next = std::next(found);
     if (!found->second.out) {
-      // Should it stay after all, this one takes a place again: that nothing concerns it is not remembered.
-      std::size_t& left = closed->second.suspects_left[found->second.priority()];
-      left += found->second.known && left > 0 ? 1 : 0;
       erase(found);
+      dropped(shard);
     }
     found = next;
   }
@@ -89,7 +88,11 @@ ShardBook::Admission ShardBook::admit(std::uint32_t shard, dynamo::Item item, co
   }
   Candidate candidate = Candidate::of(item);
   const Spot spot{shard, candidate.place.sort};
-  if (!candidate.odd.empty() || is_stale(spot, candidate, sight)) {
+  if (!candidate.odd.empty()) {
+    return Admission::refused;
+  }
+  lane_of(mine->second, spot.second).inheritance.saw(spot.second, candidate.group);
+  if (is_stale(spot, candidate, sight)) {
     return Admission::refused;
   }
   auto found = entries_.find(spot);
@@ -104,10 +107,13 @@ ShardBook::Admission ShardBook::admit(std::uint32_t shard, dynamo::Item item, co
     }
     erase(found);  // somebody has changed it
   }
-  Entry entry{.shard = shard, .candidate = std::move(candidate), .item = std::move(item), .seen_at = sight.began};
+  Entry entry{.shard = shard, .candidate = std::move(candidate), .item = std::move(item)};
+  entry.seen_at = sight.began;
+  entry.fresh = sight.now < entry.candidate.due + Inheritance::kLate + kLag;
   if (in_line(entry)) {
     const auto line = lines_.find(line_of(entry));
     if (line != lines_.end() && line->second.cut && position_of(entry) >= *line->second.cut) {
+      dropped(shard);
       return Admission::refused;
     }
   }
@@ -116,12 +122,17 @@ ShardBook::Admission ShardBook::admit(std::uint32_t shard, dynamo::Item item, co
   Shard& of = mine->second;
   ++of.entries;
   of.bytes += found->second.bytes;
+  count_in(of, found->second, true);
   place(found->second, sight.now);
   keep_bounds();
   return Admission::fresh;
 }
 
 void ShardBook::sweep_begins(std::uint32_t shard) {
+  if (const auto mine = shards_.find(shard); mine != shards_.end()) {
+    mine->second.dropped_before = mine->second.dropped;
+    mine->second.doubtful = false;
+  }
   for (auto& [name, line] : lines_) {
     if (line.cut && line.waiting.size() < kLeftOfALine && line.cut->second.first == shard) {
       line.cut.reset();
@@ -141,6 +152,9 @@ bool ShardBook::swept(std::uint32_t shard, SteadyTime began) {
       erase(found);
     }
     found = next;
+  }
+  if (const auto mine = shards_.find(shard); mine != shards_.end()) {
+    mine->second.dropped -= std::exchange(mine->second.dropped_before, 0);
   }
   std::vector<std::string> sure;
   for (auto& [name, line] : lines_) {
@@ -240,6 +254,7 @@ void ShardBook::wake(WallTime now) {
 std::vector<ShardBook::Taken> ShardBook::take(const Wanted& wanted, WallTime now) {
   std::vector<Taken> taken;
   std::size_t bytes = 0;
+  refused_.reset();
   while (taken.size() < wanted.max && bytes < wanted.bytes) {
     const bool suspects = wanted.suspects && taken.empty();
     const auto turn =
@@ -248,11 +263,11 @@ std::vector<ShardBook::Taken> ShardBook::take(const Wanted& wanted, WallTime now
       break;
     }
     Entry& entry = entries_.at(turn->spot);
-    const bool suspect = is_suspect(entry);
-    entry.placed = suspect && !entry.candidate.suspect && !entry.candidate.received;
-    if (entry.placed) {
-      --shards_.at(entry.shard).suspects_left[entry.priority()];
+    if (!may_reach(entry, wanted.allowed)) {
+      break;
     }
+    const bool suspect = is_suspect(entry);
+    entry.inherited = is_inherited(entry, shards_.at(entry.shard));
     go(entry, now);
     bytes += entry.bytes;
     taken.push_back({&entry, suspect});
@@ -292,13 +307,18 @@ void ShardBook::returned(const Spot& spot, const Return& what, WallTime now, Ste
   const std::string name = lined ? line_of(entry) : std::string();
   if (what.kind == Return::Kind::unknown) {
     unswept_.insert(entry.shard);
-    shards_.at(entry.shard).suspects_left[entry.priority()] += entry.placed ? 1 : 0;  // it may be the same once more
+    Shard& of = shards_.at(entry.shard);
+    of.doubtful = of.doubtful || entry.inherited;  // it may be the same once more
+    dropped(entry.shard);
     if (lined && strict()) {
       lines_[name].doubt = Line::Doubt::waits;
       lines_[name].doubtful_shard = entry.shard;
     }
   }
   if (what.kind != Return::Kind::back || !shards_.at(entry.shard).open) {
+    if (what.kind == Return::Kind::back) {
+      dropped(entry.shard);
+    }
     erase(found);
     if (lined) {
       lines_[name].served_at = std::max(lines_[name].served_at, now);
@@ -313,7 +333,7 @@ void ShardBook::returned(const Spot& spot, const Return& what, WallTime now, Ste
     --lines_[name].out;
   }
   entry.known = true;
-  entry.placed = false;
+  entry.inherited = false;
   entry.seen_at = at;
   entry.candidate.version = what.version;
   entry.candidate.not_before = what.not_before;
@@ -340,14 +360,6 @@ void ShardBook::remember(const Spot& spot, std::int64_t version, SteadyTime at) 
 }
 
 std::set<std::uint32_t> ShardBook::take_unswept() { return std::exchange(unswept_, {}); }
-
-std::size_t ShardBook::most_out() const {
-  std::size_t most = 0;
-  for (const auto& [number, shard] : shards_) {
-    most = std::max(most, shard.out);
-  }
-  return most;
-}
 
 std::size_t ShardBook::out_of(std::uint32_t shard) const {
   const auto found = shards_.find(shard);

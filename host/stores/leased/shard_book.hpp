@@ -15,7 +15,9 @@
 
 #include "base/clock.hpp"
 #include "host/queue/source.hpp"
+#include "host/stores/leased/inheritance.hpp"
 #include "host/stores/leased/leased_record.hpp"
+#include "host/stores/leased/reach.hpp"
 #include "host/stores/leased/turns.hpp"
 
 namespace sluice::queue::leased {
@@ -27,11 +29,12 @@ struct Entry {
   dynamo::Item item;
   std::size_t bytes = 0;
   bool out = false;
-  bool known = false;    ///< it has come back to this host: nothing that was before concerns it
-  bool placed = false;   ///< it has gone out as one of the first that an owner who died may have had
-  SteadyTime seen_at{};  ///< when the read began that last found it, or it came back
-  bool timed = false;    ///< it waits for its time
-  bool counted = false;  ///< among what can be handed out
+  bool known = false;      ///< it has come back to this host: nothing that was before concerns it
+  bool inherited = false;  ///< it has gone out as one that an owner who died may have had
+  bool fresh = false;      ///< it was read so soon after it was due that what comes late may lie before it
+  SteadyTime seen_at{};    ///< when the read began that last found it, or it came back
+  bool timed = false;      ///< it waits for its time
+  bool counted = false;    ///< among what can be handed out
   std::optional<Turn> offered{};
 
   Spot spot() const { return {shard, candidate.place.sort}; }
@@ -67,18 +70,21 @@ class ShardBook {
   ShardBook() : ShardBook(Bounds()) {}
   explicit ShardBook(Bounds bounds) : bounds_(bounds) {}
 
-  /// A shard is this host's. What lies there may have been in the hands of an owner who died: of each priority the
-  /// first `suspects` that were due by `until`. 0: none.
-  void take_shard(std::uint32_t shard, std::size_t suspects, WallTime until);
+  /// A shard is this host's. What lies there may have been in the hands of an owner who died, as far as `reach` goes
+  /// and where it was due by `until`.
+  void take_shard(std::uint32_t shard, const Reach& reach, WallTime until);
   /// One that was closed stays after all: what was dropped is read anew.
   void reopen_shard(std::uint32_t shard);
-  /// All that was due when it was taken has been read.
+  /// A read has come to its end, so that nothing is left of what was due when it was taken.
+  void read_to_end(std::uint32_t shard);
+  /// So has a sweep.
   void read_wholly(std::uint32_t shard);
-  /// So many of each priority at most wait in it that an owner who died may have had; they would be suspects of whoever
-  /// had it next, too.
-  std::size_t inherited(std::uint32_t shard) const;
-  /// The same of whichever shard has most.
-  std::size_t most_inherited() const;
+  /// Something in it may have been at work in an owner who died; whoever had it next would have to know, too.
+  bool inherits(std::uint32_t shard) const;
+  /// How far that reaches, and what is out of it.
+  Reach left_in(std::uint32_t shard) const;
+  /// How far what is out reaches in whichever shard that is farthest.
+  Reach reach();
   /// Nothing more goes out of it.
   void close_shard(std::uint32_t shard);
   /// It is not this host's any more; returns what is out of it.
@@ -109,13 +115,18 @@ class ShardBook {
     std::size_t max = 1;
     std::size_t bytes = 0;
     bool suspects = true;
+    Reach allowed{.places = Reach::kAnything, .in_group = Reach::kAnything, .fresh = true};
   };
   struct Taken {
     Entry* entry = nullptr;  ///< until the book is used again
     bool suspect = false;
   };
-  /// A suspect comes alone.
+  /// A suspect comes alone. Nothing goes out that would reach farther than is allowed.
   std::vector<Taken> take(const Wanted& wanted, WallTime now);
+  /// How far the last `take` would have had to reach for the first one that was not allowed, if there was one.
+  std::optional<Reach> refused() const { return refused_; }
+  /// About how far anything will reach once so many more are out of each shard.
+  Reach expected(std::size_t more) const;
   void returned(const Spot& spot, const Return& what, WallTime now, SteadyTime at);
 
   /// Shards in which a sweep is to find again what was dropped, since this was last asked.
@@ -125,7 +136,6 @@ class ShardBook {
   std::size_t timers() const { return timers_.size(); }
   std::size_t size() const { return entries_.size(); }
   std::size_t out() const { return out_; }
-  std::size_t most_out() const;
   std::size_t out_of(std::uint32_t shard) const;
   bool full() const { return entries_.size() >= bounds_.entries; }
   std::size_t bytes_of(std::uint32_t shard) const;
@@ -148,14 +158,22 @@ class ShardBook {
     enum class Doubt { none, waits, swept } doubt = Doubt::none;
     std::uint32_t doubtful_shard = 0;
   };
+  /// Of one priority, as its keys say.
+  struct Lane {
+    Inheritance inheritance{};
+    Reach bound{};        ///< nothing that is out reaches farther
+    std::string highest;  ///< nothing that is out lies behind it; `bound` counts all that lies before
+  };
   struct Shard {
     std::size_t entries = 0;
     std::size_t bytes = 0;
     std::size_t out = 0;
     bool open = true;
     std::array<std::size_t, kPriorities> ready{};
-    std::array<std::size_t, kPriorities> suspects_left{};
-    WallTime inherited_until{};
+    std::array<Lane, kPriorities> lanes{};
+    std::uint32_t dropped = 0;         ///< messages that lie in the table, and no longer here
+    std::uint32_t dropped_before = 0;  ///< of those, before the sweep that is under way
+    bool doubtful = false;             ///< what was inherited has gone back to where it is to be read anew
     std::set<std::string> held{};
     bool holds_known = true;
   };
@@ -184,6 +202,22 @@ class ShardBook {
   void go(Entry& entry, WallTime now);
   bool is_suspect(const Entry& entry) const;
   static bool is_inherited(const Entry& entry, const Shard& shard);
+  static std::uint32_t places_of(const Entry& entry);
+  static Lane& lane_of(Shard& shard, const std::string& sort);
+  struct Measure {
+    const Entry* added = nullptr;  ///< as if it were out
+    bool inherited = false;        ///< with what may have been at work before
+  };
+  struct Measured {
+    Reach reach;
+    std::string highest;
+  };
+  Measured measured(std::uint32_t shard, std::size_t priority, const Measure& what) const;
+  bool may_reach(const Entry& entry, const Reach& allowed);
+  /// A message has gone out of memory, or has not come in, and still lies in the table.
+  void dropped(std::uint32_t shard);
+  static void count_in(Shard& shard, const Entry& entry, bool yes);
+  void keep_inheritance(std::uint32_t shard);
   bool is_stale(const Spot& spot, const Candidate& candidate, const Sight& sight) const;
   void keep_bounds();
   void cut_longest_line();
@@ -200,6 +234,7 @@ class ShardBook {
   std::unordered_map<Spot, Written, SpotHash> written_;
   std::deque<std::pair<SteadyTime, Spot>> written_order_;
   std::set<std::uint32_t> unswept_;
+  std::optional<Reach> refused_;
 };
 
 }  // namespace sluice::queue::leased

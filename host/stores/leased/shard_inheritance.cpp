@@ -1,70 +1,203 @@
-// What a ShardBook knows of those who had its shards before: what may have been at work in an owner who died.
+// What a ShardBook knows of what may be at work: how far it reaches in its own shards, and what owners who died may
+// have had at work in those that they left behind.
 
 #include <algorithm>
+#include <string_view>
+#include <unordered_map>
 
 #include "base/guard.hpp"
 #include "host/stores/leased/shard_book.hpp"
 
 namespace sluice::queue::leased {
 
-void ShardBook::take_shard(std::uint32_t shard, std::size_t suspects, WallTime until) {
+// What is not out lies before what is, as whoever takes the shard finds it.
+std::uint32_t ShardBook::places_of(const Entry& entry) { return SLUICE_GUARD(leased_reach) || entry.out ? 1 : 0; }
+
+void ShardBook::take_shard(std::uint32_t shard, const Reach& reach, WallTime until) {
   Shard& taken = shards_[shard];
   taken.open = true;
-  taken.suspects_left.fill(SLUICE_GUARD(leased_suspects) ? suspects : 0);
-  taken.inherited_until = until;
+  for (Lane& lane : taken.lanes) {
+    lane.inheritance = SLUICE_GUARD(leased_suspects) ? Inheritance(reach, until) : Inheritance();
+  }
 }
 
 void ShardBook::reopen_shard(std::uint32_t shard) { shards_[shard].open = true; }
 
-// What waited for a later time cannot have been at work: it is no suspect, and takes nobody's place.
+// What was read of it is about to be dropped. Should it stay after all, it is counted anew.
+void ShardBook::keep_inheritance(std::uint32_t shard) {
+  Shard& closed = shards_.at(shard);
+  for (std::size_t priority = 0; priority < kPriorities; ++priority) {
+    Inheritance& inheritance = closed.lanes[priority].inheritance;
+    if (inheritance.any()) {
+      inheritance = Inheritance(measured(shard, priority, {.inherited = true}).reach, inheritance.until());
+    }
+  }
+}
+
+ShardBook::Lane& ShardBook::lane_of(Shard& shard, const std::string& sort) {
+  return shard.lanes[static_cast<std::size_t>(priority_of(sort))];
+}
+
 bool ShardBook::is_inherited(const Entry& entry, const Shard& shard) {
-  const Candidate& candidate = entry.candidate;
-  return !entry.known && std::max(candidate.due, candidate.not_before.value_or(WallTime{})) <= shard.inherited_until;
+  const auto priority = static_cast<std::size_t>(priority_of(entry.candidate.place.sort));
+  return !entry.known && shard.lanes[priority].inheritance.concerns(entry.candidate);
 }
 
 bool ShardBook::is_suspect(const Entry& entry) const {
-  if (entry.candidate.suspect || entry.candidate.received) {
-    return true;
+  return entry.candidate.suspect || entry.candidate.received || is_inherited(entry, shards_.at(entry.shard));
+}
+
+void ShardBook::read_to_end(std::uint32_t shard) {
+  if (const auto mine = shards_.find(shard); mine != shards_.end()) {
+    for (Lane& lane : mine->second.lanes) {
+      lane.inheritance.read_to_end();
+    }
   }
-  const Shard& shard = shards_.at(entry.shard);
-  return shard.suspects_left[entry.priority()] > 0 && is_inherited(entry, shard);
 }
 
 void ShardBook::read_wholly(std::uint32_t shard) {
   const auto mine = shards_.find(shard);
   const bool cut = std::any_of(lines_.begin(), lines_.end(), [](const auto& line) { return line.second.cut; });
-  if (mine == shards_.end() || cut) {
+  if (mine == shards_.end() || cut || mine->second.doubtful || !inherits(shard)) {
     return;
   }
-  std::array<bool, kPriorities> waits{};
+  std::array<bool, kPriorities> left{};
   for (auto found = entries_.lower_bound({shard, {}}); found != entries_.end() && found->first.first == shard;
        ++found) {
     const Entry& entry = found->second;
     // One that is out as a suspect may come to be read anew.
-    waits[entry.priority()] = waits[entry.priority()] || entry.placed || is_inherited(entry, mine->second);
+    bool& any = left[static_cast<std::size_t>(priority_of(found->first.second))];
+    any = any || entry.inherited || is_inherited(entry, mine->second);
   }
   for (std::size_t priority = 0; priority < kPriorities; ++priority) {
-    if (!waits[priority]) {
-      mine->second.suspects_left[priority] = 0;
+    if (!left[priority]) {
+      mine->second.lanes[priority].inheritance = Inheritance();
     }
   }
 }
 
-std::size_t ShardBook::inherited(std::uint32_t shard) const {
+bool ShardBook::inherits(std::uint32_t shard) const {
   const auto found = shards_.find(shard);
-  if (found == shards_.end()) {
-    return 0;
-  }
-  const auto& left = found->second.suspects_left;
-  return *std::max_element(left.begin(), left.end());
+  return found != shards_.end() && std::any_of(found->second.lanes.begin(), found->second.lanes.end(),
+                                               [](const Lane& lane) { return lane.inheritance.any(); });
 }
 
-std::size_t ShardBook::most_inherited() const {
-  std::size_t most = 0;
-  for (const auto& [number, shard] : shards_) {
-    most = std::max(most, inherited(number));
+// What is in memory is counted, and what is known to lie in the table beside that. What was moved to the front is not:
+// it may come before anything at any time, and is a suspect anyway.
+ShardBook::Measured ShardBook::measured(std::uint32_t shard, std::size_t priority, const Measure& what) const {
+  const Shard& of = shards_.at(shard);
+  const std::string from = first_sort_key(static_cast<Priority>(priority), kFrontEnd);
+  std::unordered_map<std::string_view, std::uint32_t> groups;
+  std::uint32_t places = 0;
+  Measured measured;
+  Reach& reach = measured.reach;
+  for (auto found = entries_.lower_bound({shard, from});
+       found != entries_.end() && found->first.first == shard && found->first.second.front() == from.front(); ++found) {
+    const Entry& entry = found->second;
+    places += places_of(entry);
+    const std::string& group = entry.candidate.group;
+    const std::uint32_t in_group = group.empty() ? 0 : ++groups[group];
+    if (entry.out || &entry == what.added || (what.inherited && is_inherited(entry, of))) {
+      reach = reach | Reach{places, in_group, entry.fresh};
+      measured.highest = found->first.second;
+    }
   }
-  return most;
+  if (reach.places > 0) {
+    reach.places += of.dropped;
+    reach.in_group += reach.in_group > 0 ? of.dropped : 0;
+  }
+  const Inheritance& inheritance = of.lanes[priority].inheritance;
+  if (what.inherited && inheritance.any()) {
+    const std::uint32_t unread = inheritance.unread();
+    const Reach left{places + of.dropped + unread, inheritance.reach().in_group, false};
+    reach = reach | (unread > 0 ? left : Reach{}) | Reach{.places = 1, .fresh = inheritance.reach().fresh};
+  }
+  return measured;
+}
+
+Reach ShardBook::left_in(std::uint32_t shard) const {
+  Reach reach{.places = 1};
+  for (std::size_t priority = 0; shards_.contains(shard) && priority < kPriorities; ++priority) {
+    reach = reach | measured(shard, priority, {.inherited = true}).reach;
+  }
+  return reach;
+}
+
+Reach ShardBook::reach() {
+  Reach reach;
+  for (auto& [number, shard] : shards_) {
+    for (std::size_t priority = 0; priority < kPriorities; ++priority) {
+      Measured anew = measured(number, priority, {});
+      reach = reach | anew.reach;
+      shard.lanes[priority].bound = anew.reach;
+      shard.lanes[priority].highest = std::move(anew.highest);
+    }
+  }
+  return reach;
+}
+
+Reach ShardBook::expected(std::size_t more) const {
+  Reach reach;
+  for (const auto& [number, shard] : shards_) {
+    for (const Lane& lane : shard.lanes) {
+      reach = reach | lane.bound;
+    }
+  }
+  reach = reach | refused_.value_or(Reach{});
+  reach.places += static_cast<std::uint32_t>(std::min<std::size_t>(more, entries_.size()));
+  return reach;
+}
+
+// From what is known to what goes out all is counted, which is cheap where messages go out by their keys. Only where
+// that comes to more than is allowed it is counted anew from the head.
+bool ShardBook::may_reach(const Entry& entry, const Reach& allowed) {
+  const std::string& sort = entry.candidate.place.sort;
+  const std::size_t priority = static_cast<std::size_t>(priority_of(sort));
+  Lane& lane = shards_.at(entry.shard).lanes[priority];
+  Reach bound = lane.bound | Reach{.fresh = entry.fresh};
+  if (sort > lane.highest) {
+    const std::string from = std::max(lane.highest, first_sort_key(static_cast<Priority>(priority), kFrontEnd));
+    for (auto found = entries_.upper_bound({entry.shard, from});
+         found != entries_.end() && found->first <= entry.spot(); ++found) {
+      bound.places += places_of(found->second);
+      bound.in_group += found->second.candidate.group.empty() ? 0 : 1;
+    }
+  }
+  if (allowed.covers(bound)) {
+    lane.bound = bound;
+    lane.highest = std::max(lane.highest, sort);
+    return true;
+  }
+  Measured anew = measured(entry.shard, priority, {.added = &entry});
+  if (!allowed.covers(anew.reach)) {
+    refused_ = anew.reach;
+    return false;
+  }
+  lane.bound = anew.reach;
+  lane.highest = std::move(anew.highest);
+  return true;
+}
+
+void ShardBook::count_in(Shard& shard, const Entry& entry, bool yes) {
+  Lane& lane = lane_of(shard, entry.candidate.place.sort);
+  if (entry.candidate.place.sort > lane.highest || due_of(entry.candidate.place.sort) < kFrontEnd) {
+    return;
+  }
+  if (yes) {
+    lane.bound.places += places_of(entry);
+    lane.bound.in_group += entry.candidate.group.empty() ? 0 : 1;
+  } else if (lane.bound.places > 0) {
+    lane.bound.places -= places_of(entry);  // how many of a group are left is known once it is counted anew
+  }
+}
+
+void ShardBook::dropped(std::uint32_t shard) {
+  Shard& of = shards_.at(shard);
+  ++of.dropped;
+  for (Lane& lane : of.lanes) {
+    ++lane.bound.places;
+    ++lane.bound.in_group;
+  }
 }
 
 }  // namespace sluice::queue::leased

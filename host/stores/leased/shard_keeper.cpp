@@ -97,7 +97,7 @@ std::vector<std::uint32_t> ShardKeeper::take_lost() { return std::exchange(lost_
 ShardKeeper::Move ShardKeeper::give_up(std::uint32_t shard) const {
   SLUICE_ASSERT(keeping(shard) != Keeping::none);
   const Ownership& item = mine_[shard].item;
-  return {item, {.shard = shard, .owner = {}, .epoch = item.epoch + 1, .clean = true}};
+  return {item, {.shard = shard, .owner = {}, .epoch = item.epoch + 1, .clean = true, .left = {}}};
 }
 
 ShardKeeper::Move ShardKeeper::hand_over(std::uint32_t shard) const {
@@ -107,6 +107,7 @@ ShardKeeper::Move ShardKeeper::hand_over(std::uint32_t shard) const {
   move.after.owner = mine.heir;
   move.after.epoch = mine.item.epoch + 1;
   move.after.clean = true;
+  move.after.left = {};
   return move;
 }
 

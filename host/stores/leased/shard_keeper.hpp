@@ -10,6 +10,7 @@
 
 #include "base/clock.hpp"
 #include "host/stores/leased/assignment.hpp"
+#include "host/stores/leased/reach.hpp"
 #include "host/stores/membership.hpp"
 
 namespace sluice::queue::leased {
@@ -21,6 +22,8 @@ struct Ownership {
   std::int64_t epoch = 0;  ///< grows with each change of hands; 0: there is no item
   /// The owner before has settled all that it had handed out. False: what lies at the head may be in anybody's hands.
   bool clean = true;
+  /// Where it is not: how far what owners before have left reaches, but for the last one's own.
+  Reach left{};
 
   friend bool operator==(const Ownership&, const Ownership&) = default;
 };

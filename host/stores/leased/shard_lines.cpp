@@ -133,6 +133,7 @@ void ShardBook::erase(Entries::iterator found) {
   Shard& shard = shards_.at(entry.shard);
   --shard.entries;
   shard.bytes -= entry.bytes;
+  count_in(shard, entry, false);
   entries_.erase(found);
   if (lined) {
     look_after(name);
@@ -149,6 +150,7 @@ void ShardBook::keep_bounds() {
     if (in_line(entries_.at(last->second))) {
       break;
     }
+    dropped(last->second.first);
     erase(entries_.find(last->second));
   }
   if (entries_.size() > bounds_.entries) {
@@ -166,11 +168,12 @@ void ShardBook::cut_longest_line() {
   Line& line = longest->second;
   const auto from = std::next(line.waiting.begin(), static_cast<std::ptrdiff_t>(kLeftOfALine));
   line.cut = from->first;
-  std::vector<Spot> dropped;
+  std::vector<Spot> cut_off;
   for (auto place = from; place != line.waiting.end(); ++place) {
-    dropped.push_back(place->first.second);
+    cut_off.push_back(place->first.second);
   }
-  for (const Spot& spot : dropped) {
+  for (const Spot& spot : cut_off) {
+    dropped(spot.first);
     erase(entries_.find(spot));
   }
 }

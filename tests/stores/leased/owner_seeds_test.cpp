@@ -96,6 +96,8 @@ TEST(OwnerSimulation, EverythingGoesWrongThatIsSaidToGoWrong) {
                            "requests in vain",
                            "edits",
                            "slow writers",
+                           "crowds",
+                           "retries of a crowd",
                            "crashes checked",
                            "throttle",
                            "ThrottlingException",
@@ -141,6 +143,7 @@ INSTANTIATE_TEST_SUITE_P(Guards, OwnerBites,
                                            Bite{"leased_sweep", "behind the cursor"},
                                            Bite{"leased_two_thirds", "in the last third"},
                                            Bite{"leased_suspects", "as with any other"},
+                                           Bite{"leased_reach", "as with any other"},
                                            Bite{"table_version_fence", "edited since"}),
                          [](const auto& param_info) { return std::string(param_info.param.guard); });
 

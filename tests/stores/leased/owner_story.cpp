@@ -33,7 +33,8 @@ OwnerStory::~OwnerStory() {
 OwnerStory::Mix OwnerStory::mix_of(std::uint64_t seed) {
   SeededRandom random(seed * 131 + 7);
   Mix mix;
-  mix.plain = random.below(4) == 0;
+  mix.crowd = seed % 32 == 8;
+  mix.plain = random.below(4) == 0 && !mix.crowd;
   mix.ordered = !mix.plain && random.below(2) == 0;
   mix.holds = mix.ordered && random.below(2) == 0;
   mix.edits = !mix.plain && random.below(2) == 0;
@@ -46,6 +47,7 @@ WorldPlan OwnerStory::plan_of(std::uint64_t seed) {
   WorldPlan plan;
   plan.seed = seed;
   plan.shards = 1 + static_cast<std::uint32_t>(random.below(6));
+  plan.shards = mix_of(seed).crowd ? 1 : plan.shards;  // so that all of it lies in one
   plan.lease = std::chrono::seconds(4 + random.below(8));
   const double rate = random.below(2) == 0 ? 0 : 0.03;
   plan.model.faults = {.refuse = rate,
@@ -93,9 +95,12 @@ std::map<std::string, std::uint64_t> OwnerStory::happened() const {
 }
 
 void OwnerStory::troubles() {
+  if (mix_.crowd) {
+    gather_a_crowd();
+  }
   for (int step = 0; step < 400 && !wrong(); ++step) {
     world_.clock.advance(std::chrono::milliseconds(1 + random_.below(400)));
-    if (random_.below(8) == 0 && sent_.size() < 150) {
+    if (random_.below(8) == 0 && sent_.size() < (mix_.crowd ? 400U : 150U)) {
       send();
     }
     if (mix_.edits && random_.below(10) == 0 && !sent_.empty()) {
@@ -173,6 +178,62 @@ void OwnerStory::watch_slow_writers() {
     }
   }
   patient_ = false;
+}
+
+// Of many groups, priorities and times; all of it fails at first and waits for another attempt, some of it edited.
+void OwnerStory::gather_a_crowd() {
+  ++happened_["crowds"];
+  for (int lot = 0; lot < 60; ++lot) {
+    const bool grouped = random_.below(2) == 0;
+    const std::string group = grouped ? "c" + std::to_string(random_.below(40)) : std::string();
+    const auto priority = static_cast<queue::Priority>(grouped || lot % 8 != 0 ? 2 : random_.below(queue::kPriorities));
+    const Duration delay = grouped ? Duration{} : -Duration(std::chrono::milliseconds(random_.below(20'000)));
+    for (const std::string& id : world_.send(1 + random_.below(8), 100, delay, group, {}, priority)) {
+      sent_.push_back(id);
+      truth_.sent(id, mix_.ordered ? group : std::string());
+    }
+  }
+  const std::size_t all = sent_.size();
+  const auto fail_them = [&](std::size_t times, Duration step) {
+    const std::uint64_t enough = happened_["retries of a crowd"] + times;
+    for (int left = 200; left > 0 && !wrong() && happened_["retries of a crowd"] < enough; --left) {
+      world_.clock.advance(step);
+      for (auto& desk : desks_) {
+        take(*desk);
+        fail_all(*desk);
+      }
+      if (mix_.edits) {
+        truth_.edit(sent_[random_.below(sent_.size())]);
+      }
+    }
+  };
+  fail_them(2 * all, 100ms);
+  world_.clock.advance(8s);
+  fail_them(all, 10ms);
+  // What is sent now is at work when everybody dies; by the time that somebody takes over, all others may be tried
+  // again.
+  for (const std::string& id : world_.send(8, 100, {}, {}, 0)) {
+    sent_.push_back(id);
+    truth_.sent(id, {});
+  }
+  for (int step = 0; step < 5 && !wrong(); ++step) {
+    world_.clock.advance(300ms);
+    for (auto& desk : desks_) {
+      take(*desk);
+    }
+  }
+  for (auto& desk : desks_) {
+    crash(*desk);
+  }
+}
+
+void OwnerStory::fail_all(Desk& desk) {
+  for (const Delivery& delivery : std::exchange(desk.held, {})) {
+    if (desk.host->has(delivery.receipt)) {
+      ++happened_["retries of a crowd"];
+      settle(desk, delivery, CompletionAction::retry, std::chrono::milliseconds(4'000 + random_.below(4'000)));
+    }
+  }
 }
 
 void OwnerStory::begin_host(Desk& desk) {
@@ -330,7 +391,7 @@ void OwnerStory::work_on(Desk& desk, const Delivery& delivery, bool calm) {
   if (dice < 4) {
     settle(desk, delivery, CompletionAction::remove);
   } else if (dice == 4 && !mix_.plain) {
-    const bool last = delivery.message.attempt >= kMostAttempts;
+    const bool last = delivery.message.attempt >= kMostAttempts + (mix_.crowd ? kMostAttempts : 0);
     settle(desk, delivery, last ? CompletionAction::dead_letter : CompletionAction::retry,
            last ? Duration{} : std::chrono::milliseconds(random_.below(5'000)));
   } else if (dice == 5 && !mix_.plain) {

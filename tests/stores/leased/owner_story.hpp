@@ -109,6 +109,7 @@ class OwnerStory {
     bool plain = false;   ///< no delays and retries, so that whoever takes a shard meets what was out of it first
     bool sweeps = false;  ///< a backlog that stays, behind which slow writers put something
     bool edits = false;
+    bool crowd = false;  ///< hundreds wait for another attempt, before and behind what is at work
   };
 
   static WorldPlan plan_of(std::uint64_t seed);
@@ -119,6 +120,8 @@ class OwnerStory {
   void begin_host(Desk& desk);
   void interleave(OwnerHost& host);
   void send();
+  void gather_a_crowd();
+  void fail_all(Desk& desk);
   void act(Desk& desk);
   void crash(Desk& desk);
   void restart(Desk& desk);

@@ -309,7 +309,7 @@ TEST(OwnerTrouble, TheLimitOfMessagesInFlightHoldsForAllHostsTogether) {
 TEST(OwnershipItems, AHeartbeatComesBackAsItWasWritten) {
   leased::HostBeat beat{
       .beat = {.host = "a/1", .counter = 7, .lease = 10s, .leaving = true, .works_on = {"orders", "orders!"}},
-      .most_out = 64,
+      .reach = {.places = 64, .in_group = 4, .fresh = true},
       .bell = "10.0.0.1:7001",
       .figures = {{"orders", {.ready = 1, .delayed = 2, .in_flight = 3, .unread = 4, .shards = 5}}}};
   beat.figures.at("orders").oldest_due = WallTime(1'767'323'045s);
@@ -321,7 +321,7 @@ TEST(OwnershipItems, AHeartbeatComesBackAsItWasWritten) {
   EXPECT_EQ(read->beat.lease, 10s);
   EXPECT_TRUE(read->beat.leaving);
   EXPECT_EQ(read->beat.works_on, beat.beat.works_on);
-  EXPECT_EQ(read->most_out, 64U);
+  EXPECT_EQ(read->reach, beat.reach);
   EXPECT_EQ(read->bell, "10.0.0.1:7001");
   EXPECT_EQ(read->figures, beat.figures);
 }

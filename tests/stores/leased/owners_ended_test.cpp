@@ -94,7 +94,9 @@ TEST(EndedOwners, WhereSomethingIsInDoubtTheFirstMessagesAreSuspects) {
   OwnerWorld world({.shards = 1, .lease = 60s});
   world.send(40);
   OwnerHost& a = world.add("a/1");
+  world.pass(10s);
   ASSERT_THAT(a.claim(3), SizeIs(3));
+  world.pass(25s);  // a heartbeat has told since that none of it came late
   a.kill();
   OwnerHost& next = world.add("a/2", false);
   ASSERT_TRUE(mark(next, "a/1", false));

@@ -247,6 +247,26 @@ TEST(OwnersTest, ASuspectComesAloneAndItsStartIsWrittenBefore) {
   EXPECT_EQ(c.settle(again.front(), CompletionAction::remove).status, SettleStatus::applied);
 }
 
+TEST(OwnersTest, AnEditOfWhatIsAtWorkWinsOverItsEnd) {
+  OwnerWorld world({.shards = 1});
+  OwnerHost& a = world.add("a/1");
+  world.send(2);
+  const auto claimed = a.claim(2);
+  ASSERT_THAT(claimed, SizeIs(2));
+  for (dynamo::Item item : world.messages()) {
+    item.insert_or_assign("v", dynamo::AttributeValue::number(2));
+    item.insert_or_assign("b", "edited");
+    world.put(std::move(item));
+  }
+  EXPECT_EQ(a.settle(claimed[0], CompletionAction::remove).status, queue::SettleStatus::lost);
+  EXPECT_EQ(a.settle(claimed[1], CompletionAction::retry, 1s).status, queue::SettleStatus::lost);
+  EXPECT_THAT(world.messages(), SizeIs(2));
+  world.pass(1s);
+  const auto again = a.claim(2);
+  ASSERT_THAT(again, SizeIs(2));
+  EXPECT_EQ(again.front().message.body, "edited");
+}
+
 TEST(OwnersTest, AHostThatSleepsForAnHourFindsItsLeaseGone) {
   OwnerWorld world({.shards = 2});
   world.send(4);
