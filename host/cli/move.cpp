@@ -24,6 +24,7 @@ constexpr std::size_t kTablePage = 250;
 /// So few lie hidden in a table at a time that hosts find them as soon as they are shown.
 constexpr std::size_t kTableBatch = 25;
 constexpr std::size_t kFileBatch = 250;
+const std::vector<Half> kBothHalves{Half::standard, Half::dlq};
 
 operate::MoverName this_process() {
   std::array<char, 256> machine{};
@@ -159,9 +160,8 @@ OrExit<Sides> open_sides(QueueSession& session, operate::MovePlan& plan) {
 }
 
 /// Jobs that work on the queue, as its board tells of them: those that take messages of the standard half and are not
-/// paused, or all.
-enum class Which { taking, all };
-OrExit<std::vector<std::string>> jobs_at_work(QueueSession& session, const std::string& queue, Which which) {
+/// paused.
+OrExit<std::vector<std::string>> jobs_at_work(QueueSession& session, const std::string& queue) {
   SeededRandom random;
   const auto fleet = fleet::Fleet::open(session.queues(), {queue}, random);
   const auto view = fleet ? (*fleet)->hosts(session.deadline()) : Result<fleet::FleetView>(fleet.error());
@@ -173,31 +173,12 @@ OrExit<std::vector<std::string>> jobs_at_work(QueueSession& session, const std::
     for (const fleet::JobRecord& job : host.record.jobs) {
       const bool works_on_it = ("," + job.queue + ",").find("," + queue + ",") != std::string::npos;
       const bool takes = !job.dead_letters && !job.paused;
-      if (host.pulse != fleet::Pulse::silent && works_on_it && (which == Which::all || takes)) {
+      if (host.pulse != fleet::Pulse::silent && works_on_it && takes) {
         jobs.push_back("job " + job.name + " on host " + host.record.name);
       }
     }
   }
   return jobs;
-}
-
-/// Who owns a shard hands out what it has read without asking the table again, so that a message which is taken
-/// meanwhile would be handled there, and in the new queue as well.
-Exit check_owners(QueueSession& session, const std::string& from) {
-  if (!session.host().leased(from)) {
-    return Exit::ok();
-  }
-  const auto at_work = jobs_at_work(session, from, Which::all);
-  if (at_work.has_error()) {
-    return at_work.error();
-  }
-  if (at_work->empty()) {
-    return Exit::ok();
-  }
-  return Exit::failure("queue " + from + " lies in a leased table, and " + at_work->front() +
-                       " works on it: what a host has read of its shards it hands out without asking again, so that " +
-                       "messages would be handled there and moved as well; take that job away (its file, then sluice " +
-                       "reload) and run this again; producers may go on");
 }
 
 /// How many messages there are; asks whether to move them where somebody is there to be asked.
@@ -265,8 +246,20 @@ Exit move_live(QueueSession& session, Sides& sides, MoveOrder& order, Output out
     static_cast<void>(notice.leave(!plan.resumed, session.deadline()));
     return Exit::failure("the audit: " + session.place().explained(noted.error(), plan.pair.from));
   }
-  operate::Mover mover({*sides.from, *sides.to, *sides.from_board, *sides.to_board}, session.clock(), &notice, plan);
+  // Where hosts own the queue's shards they hand them over, and get them back at the end.
+  auto custody = session.queues().take_custody(plan.pair.from, plan.resumed ? kBothHalves : plan.halves);
+  if (!custody) {
+    static_cast<void>(notice.leave(!plan.resumed, session.deadline()));
+    return Exit::failure(session.place().explained(custody.error(), plan.pair.from));
+  }
+  queue::Operator& from = *custody ? (*custody)->oper() : *sides.from;
+  operate::Mover mover({from, *sides.to, *sides.from_board, *sides.to_board, custody->get()}, session.clock(), &notice,
+                       plan);
   Exit end = MoveRun(mover, order, session, output, console).run();
+  if (*custody && !(*custody)->give_back()) {
+    console.note("some shards of queue " + plan.pair.from +
+                 " could not be given back; its hosts take them when this process's lease has run out");
+  }
   static_cast<void>(notice.leave(mover.nothing_taken(), session.deadline()));
   const std::string done = deed + ": " + std::to_string(mover.count().carried) + " moved";
   static_cast<void>(fleet::note_deeds(*sides.from_board, this_operator(), {done}, session.deadline()));
@@ -294,12 +287,9 @@ Exit move_queue(const Arguments& arguments, Console& console) {
   if (sides.has_error()) {
     return sides.error();
   }
-  if (Exit owned = check_owners(*session, order.plan.pair.from); owned.code() != kExitOk && !order.plan.dry_run) {
-    return owned;
-  }
   order.plan.resumed = arguments.has("adopt");
   if (sides->from_traits.groups && !arguments.has("any-order")) {
-    auto at_work = jobs_at_work(*session, order.plan.pair.from, Which::taking);
+    auto at_work = jobs_at_work(*session, order.plan.pair.from);
     if (at_work.has_error()) {
       return at_work.error();
     }
@@ -360,7 +350,10 @@ Command move_command() {
           "keeps its time; dead letters are moved as such. Ctrl-C ends it between two batches; the same command again "
           "goes on.\n\n"
           "Both queues are those of one host file, or tables of these names. Deduplication windows, unique keys and "
-          "idempotency keys stay behind. Messages with a group keep their order in the new queue; while a job works on "
+          "idempotency keys stay behind. Hosts that own shards of a leased queue hand them over to the move, shard by "
+          "shard "
+          "as what they have at work is settled, and have them again when it has ended. Messages with a group keep "
+          "their order in the new queue; while a job works on "
           "the old one they stay there, unless it is paused. docs/moving-queues.md says how to switch producers and "
           "hosts.",
       .flags = flags(),

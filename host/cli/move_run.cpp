@@ -109,6 +109,7 @@ std::string MoveRun::left() const {
   const operate::MoveCount& count = mover_.count();
   return counted(count.left.in_flight, "in flight") + counted(count.left.waiting, "waiting for others") +
          counted(count.left.behind, "behind one that was refused") +
+         counted(count.left.elsewhere, "shards still with their hosts") +
          counted(count.left.grouped, "left for their groups' order") + counted(count.left.later, "came later");
 }
 
@@ -173,6 +174,7 @@ void MoveRun::report_json() {
   json.member("refused", count.refused);
   json.member("in_flight", count.left.in_flight);
   json.member("waiting", count.left.waiting + count.left.behind);
+  json.member("shards_with_hosts", count.left.elsewhere);
   json.member("left_for_order", count.left.grouped);
   json.member("came_later", count.left.later);
   json.key("failures");

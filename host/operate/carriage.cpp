@@ -112,8 +112,25 @@ Result<void> Carriage::confirm(Deadline deadline) {
   return {};
 }
 
-Result<void> Carriage::take(Deadline deadline) {
-  const auto parcels = at(Stage::found);
+// Where hosts own what they hand out, those that lie in what has been handed over. The others are looked at again.
+std::vector<Carriage::Parcel*> Carriage::may_be_taken() {
+  auto parcels = at(Stage::found);
+  if (ends_.custody != nullptr) {
+    std::erase_if(parcels, [this](Parcel* parcel) {
+      const bool may = ends_.custody->may_take(parcel->outcome.id);
+      if (!may) {
+        leave(*parcel);
+      }
+      return !may;
+    });
+  }
+  return parcels;
+}
+
+Result<void> Carriage::take(Deadline whole_deadline) {
+  const auto parcels = may_be_taken();
+  const Deadline deadline =
+      ends_.custody == nullptr ? whole_deadline : whole_deadline.earlier(Deadline::at(ends_.custody->relied_until()));
   const WallTime now = ends_.from_board.now();
   std::vector<Change> changes;
   changes.reserve(parcels.size());
@@ -124,8 +141,11 @@ Result<void> Carriage::take(Deadline deadline) {
                        .after = moving_until(parcel->record, now) - now});
   }
   const auto results = ends_.from.change(changes, deadline);
+  if (ends_.custody != nullptr) {
+    ends_.custody->taken();
+  }
   Result<void> worst;
-  bool any = false;
+  bool any = parcels.empty();
   for (std::size_t index = 0; index < parcels.size(); ++index) {
     Parcel& parcel = *parcels[index];
     const ChangeResult& result = results[index];
@@ -148,9 +168,9 @@ Result<void> Carriage::take(Deadline deadline) {
       }
     }
   }
-  for (const Parcel* const parcel : parcels) {
-    if (parcel->stage == Stage::ended) {
-      keep_order(*parcel);
+  for (const Parcel& parcel : parcels_) {
+    if (parcel.stage == Stage::ended) {
+      keep_order(parcel);
     }
   }
   return any ? Result<void>() : worst;

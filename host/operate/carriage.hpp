@@ -9,6 +9,7 @@
 
 #include "base/deadline.hpp"
 #include "host/operate/move_mark.hpp"
+#include "host/queue/custody.hpp"
 #include "host/queue/notice_board.hpp"
 #include "host/queue/operator.hpp"
 
@@ -20,6 +21,9 @@ struct MoveEnds {
   queue::Operator& to;
   const queue::NoticeBoard& from_board;
   const queue::NoticeBoard& to_board;
+  /// Of a source whose hosts hand out what they have read without asking again; `from` is then its operator. Null:
+  /// whoever hands a message out there writes it.
+  queue::Custody* custody = nullptr;
 };
 
 /// Carries one batch of messages from one queue to another, in four writes, each of which may be repeated:
@@ -82,6 +86,7 @@ class Carriage {
   std::vector<Parcel*> at(Stage stage);
   Result<void> confirm(Deadline deadline);
   Result<void> take(Deadline deadline);
+  std::vector<Parcel*> may_be_taken();
   Result<void> put(Deadline deadline);
   Result<void> meet(Parcel& parcel, Deadline deadline);
   Result<void> remove(Deadline deadline);

@@ -47,6 +47,9 @@ Deadline Mover::deadline() const {
 }
 
 Mover::Step Mover::step() {
+  if (ends_.custody != nullptr) {
+    ends_.custody->tend(deadline());
+  }
   if (notice_ != nullptr) {
     if (auto kept = notice_->keep(Deadline::after(clock_, MoveNotice::kRely)); !kept) {
       return failed(kept.error());
@@ -133,6 +136,8 @@ void Mover::begin_pass(bool consistent) {
   any_carried_ = false;
   held_groups_.clear();
   left_behind_ = {};
+  std::uint64_t elsewhere = 0;
+  custody_began_ = custody_changes(elsewhere);
   const SteadyTime now = clock_.steady_now();
   std::erase_if(recent_, [now](const auto& entry) { return now - entry.second > kIndexDelay; });
 }
@@ -322,16 +327,31 @@ Mover::Step Mover::waiting(SteadyTime until) const {
           .refusals = {}};
 }
 
+std::uint64_t Mover::custody_changes(std::uint64_t& elsewhere) const {
+  std::uint64_t changes = 0;
+  for (const Half half : looked_halves_) {
+    if (ends_.custody != nullptr) {
+      const auto standing = ends_.custody->standing(half);
+      changes += standing.changes;
+      elsewhere += standing.all == 0 ? 1 : standing.all - standing.held;
+    }
+  }
+  return changes;
+}
+
 Mover::Step Mover::end_of_pass() {
   const bool consistent = consistent_;
+  // What was not handed over when it was to be looked at has not been looked at.
+  const bool whole = custody_changes(left_behind_.elsewhere) == custody_began_ && left_behind_.elsewhere == 0;
   const bool worth_another = any_carried_;
-  const bool waits = left_behind_.in_flight > 0 || left_behind_.waiting > 0;
+  const bool waits = left_behind_.in_flight > 0 || left_behind_.waiting > 0 || !whole;
   count_.left = left_behind_;
   const SteadyTime now = clock_.steady_now();
   if (plan_.dry_run) {
     return {.state = State::finished};
   }
-  if (consistent && !worth_another) {
+  quiet_since_ = whole ? quiet_since_ : now;
+  if (consistent && !worth_another && whole) {
     resumed_unseen_ = false;
     doubtful_.clear();
   }

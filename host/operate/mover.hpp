@@ -45,6 +45,7 @@ struct MoveLeft {
   std::uint64_t grouped = 0;    ///< left because they belong to a group
   std::uint64_t behind = 0;     ///< behind one that was refused in their group
   std::uint64_t later = 0;      ///< sent after the run began, and not followed
+  std::uint64_t elsewhere = 0;  ///< parts of the queue, not messages, that hosts have not handed over yet
 };
 
 struct MoveCount {
@@ -110,6 +111,8 @@ class Mover {
   void refuse(const queue::StoredMessage& record, ErrorCode code, std::string why, Step& step);
   void hold_group(queue::Half half, const std::string& group, bool for_good);
   Step waiting(SteadyTime until) const;
+  /// How often a part of the queue has come or gone; with `elsewhere`, how many parts others have.
+  std::uint64_t custody_changes(std::uint64_t& elsewhere) const;
   void plan_only(const queue::StoredMessage& record);
   Deadline deadline() const;
 
@@ -143,6 +146,7 @@ class Mover {
   std::string cursor_;
   bool consistent_ = false;
   bool any_carried_ = false;
+  std::uint64_t custody_began_ = 0;
   std::deque<std::pair<queue::StoredMessage, bool>> found_;  ///< and whether it is taken already
   std::unordered_set<std::string> held_groups_;              ///< one of theirs stays behind; with the half before it
   std::unordered_set<std::string> stuck_groups_;             ///< the same, for as long as the move goes on

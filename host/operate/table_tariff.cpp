@@ -108,11 +108,13 @@ WriteCost TableTariff::carry_in(const queue::StoredMessage& message) const {
     shown += shown;
     return shown;
   }
-  // It keeps its id, and so has an alias, but for one that says where it lies. Where such a dead letter would lie in
-  // the other half must be empty. What is looked for first is not there.
+  // It keeps its id, and so has an alias. Where an id says that it would lie must be empty. What is looked for first is
+  // not there.
   const bool made = made_by_leased_table(message.message.id);
-  const bool goes_there = made && !has_alias(message) && message.message.group.empty();
-  const double besides = goes_there ? 0 : kAlias + (made ? 1 : 0);
+  const double besides = kAlias + (made ? 1 : 0);
+  if (made && !has_alias(message)) {
+    shown += {.requests = 1 / kKeysPerRead, .read_units = 1, .write_units = 0};
+  }
   WriteCost cost{.requests = 1 / kKeysPerRead + 1 / kRecordsPerTransaction,
                  .read_units = made ? 2.0 : 1.0 + looks_for_strangers(message.message.id),
                  .write_units = kTransaction * (units(bytes(message), kWriteUnit) + besides)};

@@ -138,6 +138,19 @@ std::optional<DynamoDbCost> HostQueues::cost() const {
   return sum;
 }
 
+Result<std::unique_ptr<queue::Custody>> HostQueues::take_custody(const std::string& queue,
+                                                                 const std::vector<queue::Half>& halves) {
+  if (config::outbox_named(queue)) {
+    return std::unique_ptr<queue::Custody>();
+  }
+  const auto store = open_store(config_.queue(queue).store);
+  if (!store) {
+    return store.error();
+  }
+  return (*store)->tables() == nullptr ? std::unique_ptr<queue::Custody>()
+                                       : (*store)->tables()->take_custody(queue, halves);
+}
+
 Result<std::vector<std::string>> HostQueues::made_by_messages_in(const std::string& store, Deadline deadline) {
   const auto open = store_named(store);
   return open ? (*open)->made_by_messages(deadline) : open.error();

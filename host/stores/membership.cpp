@@ -51,12 +51,18 @@ bool Membership::dead_since(const std::string& host, SteadyTime then) const {
 
 std::set<std::string> Membership::workers(const std::string& on, SteadyTime now) const {
   std::set<std::string> names;
+  std::set<std::string> movers;
   for (const auto& [host, sight] : hosts_) {
     if (now < sight.dead_at() && !sight.beat.leaving && sight.beat.works_on.contains(on)) {
-      names.insert(host);
+      (sight.beat.moves.contains(on) ? movers : names).insert(host);
     }
   }
-  return names;
+  return movers.empty() ? names : movers;
+}
+
+bool Membership::moved(const std::string& host, const std::string& what) const {
+  const auto found = hosts_.find(host);
+  return found != hosts_.end() && found->second.beat.moves.contains(what);
 }
 
 std::optional<SteadyTime> Membership::next_death(SteadyTime now) const {

@@ -18,6 +18,7 @@ struct Heartbeat {
   Duration lease{};                  ///< how long what it holds stays its own without another one
   bool leaving = false;              ///< it drains, and takes nothing more
   std::set<std::string> works_on{};  ///< what it wants its share of, by name
+  std::set<std::string> moves{};     ///< of that: what it carries elsewhere, and wants all of
   bool ended = false;                ///< its machine knows for certain that it is no more
   bool settled = false;              ///< then: nothing that it had handed out is in doubt
 };
@@ -42,8 +43,10 @@ class Membership {
   bool settled(const std::string& host) const;
   /// It has been dead since then at the latest.
   bool dead_since(const std::string& host, SteadyTime then) const;
-  /// Those that live, stay and work on it.
+  /// Those that live, stay and work on it. Where one of them carries it elsewhere: those that do, and nobody else.
   std::set<std::string> workers(const std::string& on, SteadyTime now) const;
+  /// That host, dead or alive, carried it elsewhere: it has handed out nothing of it.
+  bool moved(const std::string& host, const std::string& what) const;
   /// When the next of those that live will be taken for dead, if nothing is heard of it.
   std::optional<SteadyTime> next_death(SteadyTime now) const;
 

@@ -54,12 +54,12 @@ class MoveCase(Case):
     def counts(self, queue):
         return json.loads(self.sluice("stats", "--queue", queue, check=True).stdout)
 
-    def run_live(self, queues=("orders", "orders2")):
+    def run_live(self):
         """Producers, hosts on both sides, a mover that dies again and again; each message is handled once."""
-        for queue in queues:
+        for queue in ("orders", "orders2"):
             # Slow enough that there is a backlog to carry for as long as the mover lives.
             self.write_job("counts", name=queue, queue=queue, extra="concurrency = 1",
-                           options=f'path = "{self.path("worked")}"\nsleep = "5ms"')
+                           options=f'path = "{self.path("worked-" + queue)}"\nsleep = "5ms"')
         sent = []
         enough = threading.Event()
 
@@ -73,10 +73,10 @@ class MoveCase(Case):
         producer.start()
         try:
             for _ in range(KILLS):
-                worked = len(self.lines("worked"))
+                worked, carried = len(self.worked()), len(self.lines("worked-orders2"))
                 mover = self.mover("--follow")
-                until("it carries, and others work", lambda: len(self.lines("worked")) > worked + 60 and
-                      self.moved_so_far() or mover.poll() is not None)
+                until("it carries, and others work", lambda: len(self.worked()) > worked + 60 and
+                      len(self.lines("worked-orders2")) > carried or mover.poll() is not None)
                 self.assertIsNone(mover.poll(), mover.poll() is not None and mover.communicate())
                 mover.send_signal(signal.SIGKILL)
                 mover.wait()
@@ -88,17 +88,16 @@ class MoveCase(Case):
         self.assertEqual(0, last.returncode, output + errors)
         self.assertIn("going on with a move that was broken off", errors)
         self.assertEqual(0, json.loads(output)["refused"])
-        until("all are worked off", lambda: len(set(self.lines("worked"))) == len(sent), 300)
+        until("all are worked off", lambda: len(set(self.worked())) == len(sent), 300)
         self.assertEqual(0, self.counts("orders")["total"])
         until("nothing is left", lambda: self.counts("orders2")["total"] == 0)
         for run in self.runs:
             self.assertEqual(0, run.stop(), run.log())
-        worked = self.lines("worked")
-        self.assertEqual(sorted(sent), sorted(worked), "each once")
+        self.assertEqual(sorted(sent), sorted(self.worked()), "each once")
         return json.loads(output)
 
-    def moved_so_far(self):
-        return self.counts("orders2")["total"] > 0
+    def worked(self):
+        return self.lines("worked-orders") + self.lines("worked-orders2")
 
 
 class MoveToTable(MoveCase):
@@ -127,12 +126,15 @@ class MoveToLeased(MoveCase):
 
 
 class MoveFromLeased(MoveCase):
+    """Hosts own the old queue's shards and work on it all the while."""
+
     def test_each_message_is_handled_once_while_a_leased_table_becomes_another(self):
         self.write_stores('[store]\nkind = "dynamodb"\n[dynamodb]\n' + self.place_of_tables(),
                           self.table_store("stores.second"), source=LEASED)
         for queue in ("orders", "orders2"):
             self.sluice("table", "create", "--queue", queue, check=True)
-        self.run_live(queues=("orders2",))
+        self.run_live()
+        self.assertTrue(any("are with a mover" in run.log() for run in self.runs), "the hosts say so")
 
 
 class MoveLeasedToFile(MoveCase):
@@ -140,27 +142,35 @@ class MoveLeasedToFile(MoveCase):
         self.write_stores('[store]\nkind = "dynamodb"\n[dynamodb]\n' + self.place_of_tables(),
                           self.file_store("stores.second", "second.db"), source=LEASED)
         self.sluice("table", "create", "--queue", "orders", check=True)
-        self.run_live(queues=("orders2",))
+        self.run_live()
 
 
 class MoveOwned(MoveCase):
-    def test_what_hosts_own_is_not_moved_and_the_command_says_so(self):
+    def test_hosts_hand_their_shards_over_and_one_that_starts_meanwhile_gets_none_before_the_end(self):
         self.write_stores('[store]\nkind = "dynamodb"\n[dynamodb]\n' + self.place_of_tables(),
                           self.file_store("stores.second", "second.db"), source=LEASED)
         self.sluice("table", "create", "--queue", "orders", check=True)
-        self.write_job("counts", options=f'path = "{self.path("worked")}"')
+        self.write_job("counts", name="orders", queue="orders", options=f'path = "{self.path("worked")}"')
         run = self.start().started()
-        until("the host tells of itself", lambda: json.loads(self.sluice("jobs", "--json", check=True).stdout))
-        self.sluice("pause", "orders", check=True)
-        self.send(5)
-        done = self.sluice("move", "--from", "orders", "--to", "orders2", "--yes")
-        self.assertEqual(1, done.returncode, done.stdout)
-        self.assert_one_line(done.stderr, "queue orders lies in a leased table, and job orders on host e2e works on it: "
-                             ".*take that job away")
-        self.assertEqual(0, self.counts("orders2")["total"])
-        self.assertEqual(0, run.stop(), run.log())
-        self.sluice("move", "--from", "orders", "--to", "orders2", "--yes", check=True)
-        self.assertEqual(5, self.counts("orders2")["ready"])
+        first = self.send(5)
+        until("the hosts work", lambda: sorted(self.lines("worked")) == sorted(first))
+        mover = self.mover("--follow")
+        until("the host hands over", lambda: "are with a mover" in run.log())
+        late = self.start(report="report2.json").started()
+        until("the late one knows", lambda: "are with a mover" in late.log())
+        sent = self.send(20)
+        # What was sent to a shard that is not handed over yet is worked off by its host.
+        until("all have gone", lambda: self.counts("orders2")["ready"] + len(self.lines("worked")) == 25)
+        mover.send_signal(signal.SIGINT)
+        output, errors = mover.communicate(timeout=60)
+        self.assertEqual(0, mover.returncode, output + errors)
+        self.assertEqual(self.counts("orders2")["ready"], json.loads(output)["moved"])
+        self.assertGreater(json.loads(output)["moved"], 0)
+        last = self.send(5)
+        until("the hosts have their shards again", lambda: set(last) <= set(self.lines("worked")))
+        self.assertEqual([], [one for one in self.lines("worked") if one not in first + sent + last])
+        for one in (run, late):
+            self.assertEqual(0, one.stop(), one.log())
 
 
 class MoveByCommand(MoveCase):

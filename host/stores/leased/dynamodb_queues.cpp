@@ -70,6 +70,10 @@ class BothLayouts final : public DynamoDbQueues {
     return failure ? Result<void>(*std::move(failure)) : Result<void>();
   }
 
+  std::unique_ptr<Custody> take_custody(const std::string& queue, const std::vector<Half>& halves) override {
+    return leased_tables_.contains(queue) ? leased_->take_custody(queue, halves) : nullptr;
+  }
+
  private:
   Queues& of(const std::string& queue) {
     return leased_tables_.contains(queue) ? static_cast<Queues&>(*leased_) : *dynamomq_;

@@ -3,6 +3,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "host/stores/dynamomq/dynamomq_queues.hpp"
 #include "host/stores/leased/leased_queues.hpp"
@@ -16,6 +17,8 @@ class DynamoDbQueues : public Queues {
   /// that hosts own shards of. The first error, when all has been tried.
   virtual Result<void> owner_ended(const std::set<std::string>& queues, const std::string& incarnation, bool settled,
                                    Deadline deadline) = 0;
+  /// As LeasedQueues'. Null for a queue of the other layout, of which hosts own nothing.
+  virtual std::unique_ptr<Custody> take_custody(const std::string& queue, const std::vector<Half>& halves) = 0;
 };
 
 /// Those that `leased` names lie in that layout, all others in DynamoMQ's. They share one client. The references must

@@ -109,6 +109,9 @@ Result<std::vector<HalfReader::Stream>> HalfReader::open_streams(const Look& loo
   }
   std::vector<Stream> streams;
   for (std::uint32_t shard = 0; shard < count->most_ever; ++shard) {
+    if (look.only != nullptr && !look.only->contains(shard)) {
+      continue;
+    }
     if (auto opened = open_shard(look, shard, streams, deadline); !opened) {
       return opened.error();
     }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,6 +39,7 @@ class HalfReader {
   struct Look {
     Half half = Half::standard;
     std::size_t limit = 0;
+    const std::set<std::uint32_t>* only = nullptr;  ///< null: of all shards
     std::optional<Standing> after{};
     bool newest_first = false;
     bool consistent = false;

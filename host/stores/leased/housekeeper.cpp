@@ -81,6 +81,12 @@ bool Housekeeper::holds() {
   return check_lease() && lease_.holds(lease_clock_.now());
 }
 
+SteadyTime Housekeeper::holds_until() {
+  const MutexLock lock(state_);
+  const SteadyTime now = lease_clock_.now();
+  return check_lease() && lease_.holds(now) ? clock_.steady_now() + (lease_.ends() - now) : SteadyTime::min();
+}
+
 void Housekeeper::lose_all() {
   const bool owned =
       std::any_of(duties_.begin(), duties_.end(), [](const Duty& duty) { return duty.half->owns_any(); });
@@ -226,6 +232,9 @@ HostBeat Housekeeper::own_beat(SteadyTime now, const Reach& reach) const {
     if (!duty.leaving) {
       own.beat.works_on.insert(duty.name);
       own.beat.leaving = false;
+    }
+    if (duty.half->moves()) {
+      own.beat.moves.insert(duty.name);
     }
   }
   return own;

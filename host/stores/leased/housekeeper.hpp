@@ -53,6 +53,8 @@ class HalfDuty {
   /// How far what is out reaches in whichever of its shards that is farthest.
   virtual Reach reach() = 0;
   virtual OwnerFigures figures(SteadyTime now) const = 0;
+  /// It is carried elsewhere, and nothing of it is handed out: this host wants all of it, until it leaves.
+  virtual bool moves() const { return false; }
 };
 
 /// Keeps this host's lease on a table by heartbeats, learns who else lives, and sees to it that each half that this
@@ -106,6 +108,8 @@ class Housekeeper {
   bool announce(const Reach& reach, Deadline deadline);
   /// How far it may reach, as everybody can know.
   Reach announced() const;
+  /// Until when that is so if no further heartbeat can be written; the distant past where it is not.
+  SteadyTime holds_until();
   /// Where this host listens for rings, as its heartbeats say from now on; empty: nowhere. False: the one that was to
   /// tell it at once could not be written.
   bool listen_at(const std::string& bell, Deadline deadline);
@@ -114,6 +118,7 @@ class Housekeeper {
   struct Duty {
     HalfDuty* half = nullptr;
     bool leaving = false;
+    bool moved = false;  ///< somebody carries it elsewhere
     std::string name;
     std::string partition;
     Shards numbers{};
@@ -137,6 +142,7 @@ class Housekeeper {
   std::optional<OwnershipPage> read_ownership(Duty& duty, Deadline deadline) SLUICE_REQUIRES(turn_);
   /// False: somebody else has just done so.
   bool write_numbers(const Duty& duty, OwnershipPage& page, Deadline deadline) SLUICE_REQUIRES(turn_);
+  void tell_of_movers(Duty& duty, SteadyTime now) SLUICE_REQUIRES(turn_);
   void tell_of_another_number(const Duty& duty) SLUICE_REQUIRES(turn_);
   /// How many ownership items count: those beyond the number of shards as long as something may lie there.
   std::uint32_t learn_numbers(Duty& duty, const OwnershipPage& page) SLUICE_REQUIRES(turn_);

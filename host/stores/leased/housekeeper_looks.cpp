@@ -19,7 +19,7 @@ std::string roll_of(const std::vector<Heartbeat>& beats) {
   for (const Heartbeat& beat : beats) {
     roll += beat.host + (beat.ended ? " has ended\n" : beat.leaving ? " leaves\n" : "\n");
     for (const std::string& half : beat.works_on) {
-      roll += " " + half + "\n";
+      roll += " " + half + (beat.moves.contains(half) ? " elsewhere\n" : "\n");
     }
   }
   return roll;
@@ -137,6 +137,23 @@ bool Housekeeper::write_numbers(const Duty& duty, OwnershipPage& page, Deadline 
   return true;
 }
 
+void Housekeeper::tell_of_movers(Duty& duty, SteadyTime now) {
+  std::string mover;
+  for (const std::string& host : members_.workers(duty.name, now)) {
+    mover = members_.moved(host, duty.name) ? host : mover;
+  }
+  if (duty.half->moves() || duty.moved == !mover.empty()) {
+    return;
+  }
+  duty.moved = !mover.empty();
+  if (settings_.warn) {
+    settings_.warn(duty.moved ? "the shards of '" + duty.name + "' are with a mover, '" + mover +
+                                    "': it carries their messages elsewhere, and no host hands out anything of them "
+                                    "until it has ended; nothing needs to be done"
+                              : "the mover of '" + duty.name + "' has ended: hosts share its shards again");
+  }
+}
+
 void Housekeeper::tell_of_another_number(const Duty& duty) {
   const std::string& queue = duty.half->address().queue;
   const std::string says = std::to_string(duty.numbers.count);
@@ -189,6 +206,7 @@ bool Housekeeper::look_at(Duty& duty, const OwnershipPage& page, SteadyTime aske
     owners_.insert(read.back().owner);
   }
   const SteadyTime now = clock_.steady_now();
+  tell_of_movers(duty, now);
   auto moves = duty.half->look(read, duty.numbers.count, members_, asked);
   for (ShardKeeper::Move& move : moves) {
     move.after.left = left_by(move);

@@ -30,6 +30,7 @@ class Inheritance {
   void saw(const std::string& sort, const std::string& group);
   /// Nothing is left of it to be read.
   void read_to_end() { read_ = true; }
+  bool is_read() const { return read_; }
   /// That message may be concerned.
   bool concerns(const Candidate& candidate) const;
 

@@ -95,8 +95,9 @@ StoredMessage LeasedInspector::listed(const dynamo::Item& item, const ListReques
   return record;
 }
 
-Result<ListPage> LeasedInspector::list(const ListRequest& request, Deadline deadline) const {
+Result<ListPage> LeasedInspector::list(const ListRequest& request, Deadline deadline, Scope* scope) const {
   HalfReader::Look look{.half = request.half, .newest_first = request.newest_first, .consistent = request.consistent};
+  look.only = scope == nullptr ? nullptr : &scope->shards;
   if (!request.content) {
     project(look,
             {attribute::kPartition, attribute::kSort, attribute::kOwnId, attribute::kPriority, attribute::kSentAt,
@@ -122,6 +123,9 @@ Result<ListPage> LeasedInspector::list(const ListRequest& request, Deadline dead
       result.messages.push_back(listed(item, request));
       bytes += result.messages.back().message.body.size() + result.messages.back().native.size();
       look.after = Standing::of(Place::of(item));
+      if (scope != nullptr) {
+        scope->found.insert_or_assign(result.messages.back().message.id, look.after->shard);
+      }
     }
     more = records->more;
     result.next = more ? encode_cursor(*look.after, request.newest_first) : std::string();

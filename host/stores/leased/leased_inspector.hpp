@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstdint>
+#include <map>
+#include <set>
 #include <string>
 
 #include "host/queue/stored_message.hpp"
@@ -19,8 +22,13 @@ class LeasedInspector {
   Result<StoredMessage> get(const std::string& id, Deadline deadline) const;
   /// The item itself, for those who change it; ErrorCode::not_found when absent.
   Result<dynamo::Item> record(const std::string& id, Deadline deadline) const;
-  /// By the time of their keys, over all shards and priorities.
-  Result<ListPage> list(const ListRequest& request, Deadline deadline) const;
+  /// Some of the shards, and which of them each message lies in that was listed.
+  struct Scope {
+    std::set<std::uint32_t> shards;
+    std::map<std::string, std::uint32_t> found{};  ///< by id
+  };
+  /// By the time of their keys, over all shards and priorities, or those of the scope.
+  Result<ListPage> list(const ListRequest& request, Deadline deadline, Scope* scope = nullptr) const;
   /// What the owners of its shards have announced, for two reads at most (the heartbeats, and now and then the number
   /// of shards; the owners, too, once there were more shards than now); counted where they do not know it all, and with
   /// an exact or consistent look. A count reads the whole half.

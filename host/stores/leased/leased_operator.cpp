@@ -8,6 +8,11 @@
 #include "host/stores/leased/leased_inserter.hpp"
 
 namespace sluice::queue::leased {
+namespace {
+
+constexpr Duration kHiddenForLong = std::chrono::hours(24) * 3'650;
+
+}  // namespace
 
 std::vector<ChangeResult> LeasedOperator::change(std::span<const Change> changes, Deadline deadline) {
   if (const auto sure = parts_.store.clock.be_sure(queue_.place, dynamomq::kTimeTolerance, deadline); !sure) {
@@ -23,11 +28,20 @@ Result<StoredMessage> LeasedOperator::edit(const std::string& id, std::int64_t v
   return LeasedEditor(parts_, queue_).edit(id, version, edits, deadline);
 }
 
-// A message whose id says where it may lie goes there, as it needs no alias then; any other one by its times. None goes
-// to the front, which is for what was moved there.
+// A message that comes in hidden for years will be shown by a write, as by whoever carries it here from elsewhere. The
+// owners have read past its own time, and would come upon it by a sweep only: it goes where they look next. One of a
+// group keeps its time, by which it goes before later ones of the group.
 Place LeasedOperator::place_of(const StoredMessage& record, std::uint32_t shards) const {
   const std::string& queue = queue_.place.queue;
   const Message& message = record.message;
+  const WallTime now = parts_.store.clock.wall_now();
+  const bool to_be_shown = record.invisible_until && *record.invisible_until > now + kHiddenForLong;
+  if (to_be_shown && record.half == Half::standard && message.group.empty() && message.sent_at < now) {
+    return {partition_of(queue, record.half, shard_of({}, shards, parts_.random)),
+            queue_.keys.next(message.priority, now, now, parts_.random)};
+  }
+  // A message whose id says where it may lie goes there, as it needs no alias then; any other one by its times. None
+  // goes to the front, which is for what was moved there.
   const auto made = record.half == Half::standard ? place_of_made_id(message.id) : std::nullopt;
   if (made && made->second < shards && due_of(made->first) == whole_milliseconds(message.sent_at) &&
       priority_of(made->first) == message.priority && message.group.empty()) {

@@ -14,6 +14,7 @@
 #include "host/stores/leased/leased_source.hpp"
 #include "host/stores/leased/leased_wake_place.hpp"
 #include "host/stores/leased/owned_table.hpp"
+#include "host/stores/leased/shard_custody.hpp"
 
 namespace sluice::queue::leased {
 namespace {
@@ -115,6 +116,19 @@ class AllLeasedQueues final : public LeasedQueues {
   Result<void> owner_ended(const std::string& queue, const std::string& incarnation, bool settled,
                            Deadline deadline) override {
     return mark_ended(client_, locate(options_, queue), incarnation, settled, deadline);
+  }
+
+  std::unique_ptr<Custody> take_custody(const std::string& queue, const std::vector<Half>& halves) override {
+    QueueState& state = this->state(queue);
+    return std::make_unique<ShardCustody>(
+        ShardCustody::Settings{.halves = halves,
+                               .shards = location_of(options_, queue).shards,
+                               .keeping = {.table = state.queue.place.table,
+                                           .host = make_incarnation(options_.host + ":move", random_),
+                                           .lease = options_.lease,
+                                           .warn = options_.warn},
+                               .own_thread = options_.own_threads},
+        parts_, state.queue, doorbell_, machine_);
   }
 
   Result<std::unique_ptr<Sender>> open_sender(const std::string& queue) override {

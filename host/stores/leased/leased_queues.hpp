@@ -6,10 +6,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/clock.hpp"
 #include "base/random.hpp"
 #include "dynamo/client.hpp"
+#include "host/queue/custody.hpp"
 #include "host/queue/queues.hpp"
 #include "host/queue/wake/ringer.hpp"
 #include "host/stores/dynamomq/dynamomq_queues.hpp"
@@ -60,6 +62,8 @@ class LeasedQueues : public Queues {
   /// heartbeat there, nothing is to be said.
   virtual Result<void> owner_ended(const std::string& queue, const std::string& incarnation, bool settled,
                                    Deadline deadline) = 0;
+  /// Asks the hosts for all shards of these halves, to carry their messages elsewhere. The queues outlive it.
+  virtual std::unique_ptr<Custody> take_custody(const std::string& queue, const std::vector<Half>& halves) = 0;
 };
 std::unique_ptr<LeasedQueues> make_leased_queues(LeasedOptions options, dynamo::Client& client, const Clock& clock,
                                                  Random& random);

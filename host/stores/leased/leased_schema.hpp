@@ -66,6 +66,7 @@ inline constexpr std::string_view kCounter = "c";  ///< N
 inline constexpr std::string_view kLease = "l";    ///< N, ms
 inline constexpr std::string_view kLeaving = "q";  ///< BOOL
 inline constexpr std::string_view kWorksOn = "w";  ///< SS of halves: "orders", "orders!"
+inline constexpr std::string_view kMoves = "mv";   ///< SS: of `w`, what it carries elsewhere and wants all of
 inline constexpr std::string_view kBell = "b";     ///< S
 /// BOOL: its machine knows that it is no more; true: and what it had handed out has been settled. Absent: it may live.
 inline constexpr std::string_view kEnded = "e";

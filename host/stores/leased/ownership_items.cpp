@@ -101,6 +101,10 @@ Item encode_beat(const HostBeat& host, WallTime now, WallTime expires) {
                  dynamo::StringSet{std::vector<std::string>(beat.works_on.begin(), beat.works_on.end())});
   }
   put_reach(item, host.reach);
+  if (!beat.moves.empty()) {
+    item.emplace(std::string(attribute::kMoves),
+                 dynamo::StringSet{std::vector<std::string>(beat.moves.begin(), beat.moves.end())});
+  }
   if (!host.bell.empty()) {
     item.emplace(std::string(attribute::kBell), host.bell);
   }
@@ -138,6 +142,9 @@ std::optional<HostBeat> decode_beat(const Item& item) {
     host.beat.works_on.insert(halves->values.begin(), halves->values.end());
   }
   host.reach = reach_in(item);
+  if (const auto* halves = dynamo::find<dynamo::StringSet>(item, attribute::kMoves)) {
+    host.beat.moves.insert(halves->values.begin(), halves->values.end());
+  }
   if (const auto* bell = dynamo::find<std::string>(item, attribute::kBell)) {
     host.bell = *bell;
   }

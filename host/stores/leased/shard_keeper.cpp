@@ -26,7 +26,8 @@ std::vector<ShardKeeper::Move> ShardKeeper::look(std::span<const Ownership> read
   std::vector<Move> moves;
   for (std::size_t shard = 0; shard < read.size(); ++shard) {
     const std::string& owner = read[shard].owner;
-    const Standing standing{.lives = members.alive(owner, now), .settled = members.settled(owner)};
+    const Standing standing{.lives = members.alive(owner, now),
+                            .settled = members.settled(owner) || members.moved(owner, half_)};
     if (auto move = follow(read[shard], plan[shard], standing)) {
       moves.push_back(std::move(*move));
     }

@@ -79,7 +79,7 @@ class ShardKeeper {
   /// What is known of the owner that an item names.
   struct Standing {
     bool lives = false;
-    bool settled = false;
+    bool settled = false;  ///< nothing that it had handed out is in doubt
   };
 
   void recognise(const Ownership& item);

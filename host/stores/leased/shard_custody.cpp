@@ -1,0 +1,149 @@
+#include "host/stores/leased/shard_custody.hpp"
+
+#include <utility>
+
+#include "host/stores/leased/leased_operator.hpp"
+
+namespace sluice::queue::leased {
+namespace {
+
+constexpr Duration kCall = std::chrono::seconds(5);    // the longest that one turn takes
+constexpr Duration kLeave = std::chrono::seconds(10);  // the longest that it tries to give a half back
+constexpr int kLeaveTries = 25;
+constexpr Duration kLeavePause = std::chrono::milliseconds(50);  // between the first tries; grows
+constexpr Duration kNap = std::chrono::milliseconds(100);        // the thread looks so often whether it is time
+
+}  // namespace
+
+/// The queue's own operator, but for its lists.
+class ShardCustody::HeldOperator final : public Operator {
+ public:
+  HeldOperator(ShardCustody& custody, LeasedParts parts, LeasedQueue& queue, Doorbell& doorbell)
+      : custody_(custody), all_(parts, queue, doorbell), inspector_(parts, queue) {}
+
+  Result<ListPage> list(const ListRequest& request, Deadline deadline) override {
+    LeasedInspector::Scope scope;
+    if (const auto half = custody_.halves_.find(request.half); half != custody_.halves_.end()) {
+      scope.shards = half->second->held();
+    }
+    custody_.listed_.clear();
+    auto page = inspector_.list(request, deadline, &scope);
+    for (auto& [id, shard] : scope.found) {
+      custody_.listed_.emplace(id, std::pair(request.half, shard));
+    }
+    return page;
+  }
+  Result<StoredMessage> get(const std::string& id, Deadline deadline) override { return all_.get(id, deadline); }
+  Result<QueueStats> stats(const StatsRequest& request, Deadline deadline) override {
+    return all_.stats(request, deadline);
+  }
+  Result<QueueOverview> overview(const OverviewRequest& request, Deadline deadline) override {
+    return all_.overview(request, deadline);
+  }
+  std::vector<ChangeResult> change(std::span<const Change> changes, Deadline deadline) override {
+    return all_.change(changes, deadline);
+  }
+  Result<StoredMessage> edit(const std::string& id, std::int64_t version, std::span<const ContentEdit> edits,
+                             Deadline deadline) override {
+    return all_.edit(id, version, edits, deadline);
+  }
+  std::vector<PutResult> put(std::span<const StoredMessage> records, PutMode mode, Deadline deadline) override {
+    return all_.put(records, mode, deadline);
+  }
+
+ private:
+  ShardCustody& custody_;
+  LeasedOperator all_;
+  const LeasedInspector inspector_;
+};
+
+ShardCustody::ShardCustody(Settings settings, LeasedParts parts, LeasedQueue& queue, Doorbell& doorbell,
+                           const Clock& machine)
+    : settings_(std::move(settings)),
+      machine_(machine),
+      keeper_(settings_.keeping, parts.store.client, machine),
+      operator_(std::make_unique<HeldOperator>(*this, parts, queue, doorbell)) {
+  for (const Half half : settings_.halves) {
+    auto& duty = halves_[half];
+    duty = std::make_unique<CustodyHalf>(QueueAddress{queue.place.queue, half}, settings_.shards, parts.store,
+                                         queue.place, settings_.keeping.host);
+    keeper_.join(*duty, Deadline::after(machine_, kCall));
+  }
+  if (settings_.own_thread) {
+    thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
+  }
+}
+
+ShardCustody::~ShardCustody() { give_back(); }
+
+void ShardCustody::tend(Deadline deadline) {
+  if (!settings_.own_thread) {
+    keeper_.tend(false, deadline.earlier(Deadline::after(machine_, kCall)));
+  }
+  for (const auto& [half, duty] : halves_) {
+    duty->mark_suspects(deadline);
+  }
+}
+
+const CustodyHalf* ShardCustody::half_of(Half half) const {
+  const auto found = halves_.find(half);
+  return found == halves_.end() ? nullptr : found->second.get();
+}
+
+Custody::Standing ShardCustody::standing(Half half) const {
+  const CustodyHalf* duty = half_of(half);
+  return duty == nullptr ? Standing{} : duty->standing();
+}
+
+// As a host starts no handler in the last third of a lease, nothing is taken in it.
+bool ShardCustody::may_take(const std::string& id) {
+  const auto found = listed_.find(id);
+  return found != listed_.end() && keeper_.may_start() && halves_.at(found->second.first)->begin(found->second.second);
+}
+
+void ShardCustody::taken() {
+  for (const auto& [half, duty] : halves_) {
+    duty->end();
+  }
+}
+
+bool ShardCustody::give_back() {
+  if (std::exchange(given_back_, true)) {
+    return true;
+  }
+  taken();
+  bool all = true;
+  for (const auto& [half, duty] : halves_) {
+    all = leave(*duty) && all;
+  }
+  thread_ = {};
+  for (const auto& [half, duty] : halves_) {
+    keeper_.forget(*duty);
+  }
+  return all;
+}
+
+bool ShardCustody::leave(CustodyHalf& half) {
+  const Deadline deadline = Deadline::after(machine_, kLeave);
+  Duration pause = kLeavePause;
+  for (int tries = 1; !keeper_.leave(half, deadline.earlier(Deadline::after(machine_, kCall))); ++tries) {
+    const SteadyTime now = machine_.steady_now();
+    if (tries == kLeaveTries || deadline.passed(now)) {
+      return false;
+    }
+    const MutexLock lock(mutex_);
+    stopped_.wait_until(mutex_, machine_.machine_time(now + pause), [] { return false; });
+    pause = std::min(pause * 2, kCall / 10);
+  }
+  return true;
+}
+
+void ShardCustody::run(const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    keeper_.tend(true, Deadline::after(machine_, kCall));
+    const MutexLock lock(mutex_);
+    stopped_.wait_until(mutex_, stop, machine_.machine_time(machine_.steady_now() + kNap), [] { return false; });
+  }
+}
+
+}  // namespace sluice::queue::leased

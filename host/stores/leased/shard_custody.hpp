@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/mutex.hpp"
+#include "host/queue/custody.hpp"
+#include "host/queue/doorbell.hpp"
+#include "host/stores/leased/custody_half.hpp"
+#include "host/stores/leased/housekeeper.hpp"
+#include "host/stores/leased/leased_inspector.hpp"
+#include "host/stores/leased/leased_parts.hpp"
+
+namespace sluice::queue::leased {
+
+/// The shards of a queue in the hands of one who carries its messages elsewhere. He is one of those that own shards,
+/// with a heartbeat that says so: the plan which all hosts make gives all shards to such ones, as long as one of them
+/// lives, and each host hands over as it does to any other. When he dies, his lease runs out.
+class ShardCustody final : public Custody {
+ public:
+  struct Settings {
+    std::vector<Half> halves;
+    std::uint32_t shards = kDefaultShards;
+    Housekeeper::Settings keeping;
+    bool own_thread = true;  ///< false: housekeeping is done by `tend`, as a simulation wants it
+  };
+  /// The references outlive it.
+  ShardCustody(Settings settings, LeasedParts parts, LeasedQueue& queue, Doorbell& doorbell, const Clock& machine);
+  /// Gives it back.
+  ~ShardCustody() override;
+
+  void tend(Deadline deadline) override;
+  Standing standing(Half half) const override;
+  Operator& oper() override { return *operator_; }
+  bool may_take(const std::string& id) override;
+  SteadyTime relied_until() override { return keeper_.holds_until(); }
+  void taken() override;
+  bool give_back() override;
+
+ private:
+  class HeldOperator;
+
+  const CustodyHalf* half_of(Half half) const;
+  bool leave(CustodyHalf& half);
+  void run(const std::stop_token& stop);
+
+  // Fixed after construction.
+  const Settings settings_;
+  const Clock& machine_;
+  Housekeeper keeper_;  // synchronises itself
+  std::map<Half, std::unique_ptr<CustodyHalf>> halves_;
+  const std::unique_ptr<Operator> operator_;
+
+  // Of the thread that calls.
+  bool given_back_ = false;
+  std::map<std::string, std::pair<Half, std::uint32_t>> listed_;  ///< by id
+
+  Mutex mutex_;
+  Condition stopped_;
+  std::jthread thread_;
+};
+
+}  // namespace sluice::queue::leased
