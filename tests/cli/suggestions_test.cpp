@@ -35,7 +35,7 @@ TEST(Suggestions, AreCommandsFirst) {
   EXPECT_FALSE(suggested({}).empty());
   EXPECT_THAT(suggested({"qst"}), ElementsAre("qstat")) << "by another name";
   EXPECT_THAT(suggested({""}), Not(Contains("qstat"))) << "not beside the first one";
-  EXPECT_EQ(suggest(cli::commands(), {"tab"}).lines(), "table\tcreate, describe, check, policy\n");
+  EXPECT_EQ(suggest(cli::commands(), {"tab"}).lines(), "table\tcreate, describe, check, policy, shards\n");
 }
 
 TEST(Suggestions, AreTheCommandsOptionsThen) {

@@ -181,6 +181,8 @@ class LeasedRights(Case):
         one("table", "describe")
         one("table", "shards", "--to", "6")
         one("stats", "--exact")
+        self.as_role("operator", "move", "--from", "orders", "--to", "receipts", "--yes")
+        self.as_role("operator", "move", "--from", "receipts", "--to", "orders", "--yes")
         lines = self.as_role("operator", "export", "--queue", "orders", "--both")
         self.as_role("operator", "purge", "--queue", "orders", "--yes")
         self.write("orders.jsonl", lines + "\n")

@@ -255,6 +255,7 @@ bool Housekeeper::beat(Deadline deadline) {
   request.item = encode_beat(own, clock_.wall_now(), clock_.wall_now() + kForgotten);
   if (!declared_dead_) {
     demand_not_ended(request);
+    demand_no_later_one(request, own.beat);
   }
   const auto written = client_.put_item(request, deadline.earlier(Deadline::after(clock_, settings_.lease / 3)));
   if (!written && written.error().kind == dynamo::ErrorKind::conditional_check_failed) {

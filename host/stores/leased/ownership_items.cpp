@@ -183,6 +183,13 @@ void demand_not_ended(dynamo::PutItemRequest& beat) {
   beat.names.emplace("#e", std::string(attribute::kEnded));
 }
 
+void demand_no_later_one(dynamo::PutItemRequest& request, const Heartbeat& beat) {
+  request.condition +=
+      (request.condition.empty() ? "" : " AND ") + std::string("(attribute_not_exists(#c) OR #c <= :counter)");
+  request.names.emplace("#c", std::string(attribute::kCounter));
+  request.values.emplace(":counter", AttributeValue::number(beat.counter));
+}
+
 dynamo::DeleteItemRequest remove_beat(const std::string& table, const Heartbeat& beat) {
   dynamo::DeleteItemRequest request;
   request.table = table;

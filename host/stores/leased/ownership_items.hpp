@@ -49,6 +49,8 @@ std::optional<HostBeat> decode_beat(const dynamo::Item& item);
 std::optional<dynamo::PutItemRequest> ended_beat(const std::string& table, dynamo::Item item, bool settled);
 /// The write of an own heartbeat on condition that nobody has marked it so.
 void demand_not_ended(dynamo::PutItemRequest& beat);
+/// And that none that was written after it is there: one that was long under way would take back what that one says.
+void demand_no_later_one(dynamo::PutItemRequest& request, const Heartbeat& beat);
 /// Takes away the heartbeat of a host that is dead, if its counter has not moved.
 dynamo::DeleteItemRequest remove_beat(const std::string& table, const Heartbeat& beat);
 

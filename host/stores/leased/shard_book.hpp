@@ -161,8 +161,9 @@ class ShardBook {
   /// Of one priority, as its keys say.
   struct Lane {
     Inheritance inheritance{};
-    Reach bound{};        ///< nothing that is out reaches farther
+    Reach bound{};        ///< nothing that is out reaches farther, but for what was dropped
     std::string highest;  ///< nothing that is out lies behind it; `bound` counts all that lies before
+    std::unordered_map<std::string, std::uint32_t> groups{};  ///< how many of each lie up to there
   };
   struct Shard {
     std::size_t entries = 0;
@@ -209,14 +210,17 @@ class ShardBook {
     bool inherited = false;        ///< with what may have been at work before
   };
   struct Measured {
-    Reach reach;
-    std::string highest;
+    Reach reach;  ///< with what was dropped
+    Lane lane;    ///< but for what was inherited
   };
   Measured measured(std::uint32_t shard, std::size_t priority, const Measure& what) const;
   bool may_reach(const Entry& entry, const Reach& allowed);
   /// A message has gone out of memory, or has not come in, and still lies in the table.
   void dropped(std::uint32_t shard);
   static void count_in(Shard& shard, const Entry& entry, bool yes);
+  /// What was dropped may lie before anything.
+  static Reach behind_dropped(const Reach& reach, const Shard& shard);
+  static void count_from(Lane& lane, Lane&& anew);
   void keep_inheritance(std::uint32_t shard);
   bool is_stale(const Spot& spot, const Candidate& candidate, const Sight& sight) const;
   void keep_bounds();

@@ -82,30 +82,47 @@ bool ShardBook::inherits(std::uint32_t shard) const {
                                                [](const Lane& lane) { return lane.inheritance.any(); });
 }
 
+Reach ShardBook::behind_dropped(const Reach& reach, const Shard& shard) {
+  Reach behind = reach;
+  behind.places += reach.places > 0 ? shard.dropped : 0;
+  behind.in_group += reach.in_group > 0 ? shard.dropped : 0;
+  return behind;
+}
+
+void ShardBook::count_from(Lane& lane, Lane&& anew) {
+  lane.bound = anew.bound;
+  lane.highest = std::move(anew.highest);
+  lane.groups = std::move(anew.groups);
+}
+
 // What is in memory is counted, and what is known to lie in the table beside that. What was moved to the front is not:
 // it may come before anything at any time, and is a suspect anyway.
 ShardBook::Measured ShardBook::measured(std::uint32_t shard, std::size_t priority, const Measure& what) const {
   const Shard& of = shards_.at(shard);
   const std::string from = first_sort_key(static_cast<Priority>(priority), kFrontEnd);
   std::unordered_map<std::string_view, std::uint32_t> groups;
+  std::vector<std::string_view> behind;  // the highest that is out, of a group
   std::uint32_t places = 0;
   Measured measured;
-  Reach& reach = measured.reach;
+  Lane& lane = measured.lane;
   for (auto found = entries_.lower_bound({shard, from});
        found != entries_.end() && found->first.first == shard && found->first.second.front() == from.front(); ++found) {
     const Entry& entry = found->second;
     places += places_of(entry);
     const std::string& group = entry.candidate.group;
     const std::uint32_t in_group = group.empty() ? 0 : ++groups[group];
+    if (!group.empty()) {
+      behind.push_back(group);
+    }
     if (entry.out || &entry == what.added || (what.inherited && is_inherited(entry, of))) {
-      reach = reach | Reach{places, in_group, entry.fresh};
-      measured.highest = found->first.second;
+      lane.bound = lane.bound | Reach{places, in_group, entry.fresh};
+      lane.highest = found->first.second;
+      for (const std::string_view name : std::exchange(behind, {})) {
+        ++lane.groups[std::string(name)];
+      }
     }
   }
-  if (reach.places > 0) {
-    reach.places += of.dropped;
-    reach.in_group += reach.in_group > 0 ? of.dropped : 0;
-  }
+  Reach& reach = measured.reach = behind_dropped(lane.bound, of);
   const Inheritance& inheritance = of.lanes[priority].inheritance;
   if (what.inherited && inheritance.any()) {
     const std::uint32_t unread = inheritance.unread();
@@ -129,8 +146,7 @@ Reach ShardBook::reach() {
     for (std::size_t priority = 0; priority < kPriorities; ++priority) {
       Measured anew = measured(number, priority, {});
       reach = reach | anew.reach;
-      shard.lanes[priority].bound = anew.reach;
-      shard.lanes[priority].highest = std::move(anew.highest);
+      count_from(shard.lanes[priority], std::move(anew.lane));
     }
   }
   return reach;
@@ -140,7 +156,7 @@ Reach ShardBook::expected(std::size_t more) const {
   Reach reach;
   for (const auto& [number, shard] : shards_) {
     for (const Lane& lane : shard.lanes) {
-      reach = reach | lane.bound;
+      reach = reach | behind_dropped(lane.bound, shard);
     }
   }
   reach = reach | refused_.value_or(Reach{});
@@ -151,21 +167,29 @@ Reach ShardBook::expected(std::size_t more) const {
 // From what is known to what goes out all is counted, which is cheap where messages go out by their keys. Only where
 // that comes to more than is allowed it is counted anew from the head.
 bool ShardBook::may_reach(const Entry& entry, const Reach& allowed) {
-  const std::string& sort = entry.candidate.place.sort;
+  const Candidate& candidate = entry.candidate;
+  const std::string& sort = candidate.place.sort;
   const std::size_t priority = static_cast<std::size_t>(priority_of(sort));
-  Lane& lane = shards_.at(entry.shard).lanes[priority];
+  Shard& of = shards_.at(entry.shard);
+  Lane& lane = of.lanes[priority];
   Reach bound = lane.bound | Reach{.fresh = entry.fresh};
   if (sort > lane.highest) {
     const std::string from = std::max(lane.highest, first_sort_key(static_cast<Priority>(priority), kFrontEnd));
     for (auto found = entries_.upper_bound({entry.shard, from});
          found != entries_.end() && found->first <= entry.spot(); ++found) {
       bound.places += places_of(found->second);
-      bound.in_group += found->second.candidate.group.empty() ? 0 : 1;
+      if (const std::string& group = found->second.candidate.group; !group.empty()) {
+        ++lane.groups[group];
+      }
     }
+    lane.highest = sort;
+    lane.bound.places = bound.places;
   }
-  if (allowed.covers(bound)) {
+  if (!candidate.group.empty()) {
+    bound.in_group = std::max(bound.in_group, lane.groups[candidate.group]);
+  }
+  if (allowed.covers(behind_dropped(bound, of))) {
     lane.bound = bound;
-    lane.highest = std::max(lane.highest, sort);
     return true;
   }
   Measured anew = measured(entry.shard, priority, {.added = &entry});
@@ -173,31 +197,34 @@ bool ShardBook::may_reach(const Entry& entry, const Reach& allowed) {
     refused_ = anew.reach;
     return false;
   }
-  lane.bound = anew.reach;
-  lane.highest = std::move(anew.highest);
+  count_from(lane, std::move(anew.lane));
   return true;
 }
 
 void ShardBook::count_in(Shard& shard, const Entry& entry, bool yes) {
-  Lane& lane = lane_of(shard, entry.candidate.place.sort);
-  if (entry.candidate.place.sort > lane.highest || due_of(entry.candidate.place.sort) < kFrontEnd) {
+  const std::string& sort = entry.candidate.place.sort;
+  Lane& lane = lane_of(shard, sort);
+  if (sort > lane.highest || due_of(sort) < kFrontEnd) {
     return;
   }
+  const std::string& group = entry.candidate.group;
   if (yes) {
     lane.bound.places += places_of(entry);
-    lane.bound.in_group += entry.candidate.group.empty() ? 0 : 1;
-  } else if (lane.bound.places > 0) {
-    lane.bound.places -= places_of(entry);  // how many of a group are left is known once it is counted anew
+    if (!group.empty()) {
+      ++lane.bound.in_group;
+      ++lane.groups[group];
+    }
+    return;
+  }
+  if (lane.bound.places > 0) {
+    lane.bound.places -= places_of(entry);
+  }
+  // How far what is out of the group reaches now is known once it is counted anew.
+  if (const auto counted = lane.groups.find(group); counted != lane.groups.end() && counted->second > 0) {
+    --counted->second;
   }
 }
 
-void ShardBook::dropped(std::uint32_t shard) {
-  Shard& of = shards_.at(shard);
-  ++of.dropped;
-  for (Lane& lane : of.lanes) {
-    ++lane.bound.places;
-    ++lane.bound.in_group;
-  }
-}
+void ShardBook::dropped(std::uint32_t shard) { ++shards_.at(shard).dropped; }
 
 }  // namespace sluice::queue::leased

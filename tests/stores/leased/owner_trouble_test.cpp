@@ -306,6 +306,25 @@ TEST(OwnerTrouble, TheLimitOfMessagesInFlightHoldsForAllHostsTogether) {
   EXPECT_THAT(a.warnings, Contains(HasSubstr("as many messages in flight as it may")));
 }
 
+// Repeated after an answer that was lost it is the same, and takes effect.
+TEST(OwnershipItems, AHeartbeatThatArrivesAfterALaterOneTakesNothingBack) {
+  OwnerWorld world({.shards = 1});
+  OwnerHost& host = world.add("a/1", false);
+  const auto put = [&](std::int64_t counter) {
+    const leased::HostBeat beat{.beat = {.host = "a/1", .counter = counter, .lease = 10s}};
+    dynamo::PutItemRequest request;
+    request.table = kOwnersTable;
+    request.item = leased::encode_beat(beat, WallTime(1'767'323'045s), WallTime(1'767'323'045s) + 24h);
+    leased::demand_not_ended(request);
+    leased::demand_no_later_one(request, beat.beat);
+    return host.client().put_item(request, Deadline::never()).has_value();
+  };
+  EXPECT_TRUE(put(3));
+  EXPECT_TRUE(put(3));
+  EXPECT_FALSE(put(2));
+  EXPECT_TRUE(put(4));
+}
+
 TEST(OwnershipItems, AHeartbeatComesBackAsItWasWritten) {
   leased::HostBeat beat{
       .beat = {.host = "a/1", .counter = 7, .lease = 10s, .leaving = true, .works_on = {"orders", "orders!"}},

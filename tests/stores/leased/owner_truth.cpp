@@ -160,8 +160,13 @@ void OwnerTruth::ended(const OwnerHost& host, const Delivery& handed, Completion
 void OwnerTruth::crashed(const OwnerHost& host, const Delivery& handed) {
   Known& known = known_.at(handed.message.id);
   const auto record = there_.find(handed.message.id);
-  if (known.last_host == host.name && record != there_.end()) {
-    known.crash_version = leased::Candidate::of(record->second).version;
+  if (known.last_host != host.name || record == there_.end()) {
+    return;
+  }
+  const leased::Candidate now = leased::Candidate::of(record->second);
+  // What waits for a later time has been put back, although its host never heard of it: nobody had it at work any more.
+  if (!now.not_before || *now.not_before <= world_.clock.wall_now()) {
+    known.crash_version = now.version;
   }
 }
 

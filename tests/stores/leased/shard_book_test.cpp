@@ -37,6 +37,13 @@ class ShardBookTest : public ::testing::Test {
     }
     return ids;
   }
+  std::vector<std::string> take_within(const Reach& allowed) {
+    std::vector<std::string> ids;
+    for (const auto& taken : book_.take({.max = 10, .bytes = 1'000'000, .allowed = allowed}, wall(100s))) {
+      ids.push_back(taken.entry->candidate.id);
+    }
+    return ids;
+  }
   void done(const std::string& id, Duration at = 100s) {
     book_.returned({0, sorts_.at(id)}, {.kind = Return::Kind::gone, .version = 1}, wall(at), steady(at));
   }
@@ -266,18 +273,35 @@ TEST_F(ShardBookTest, ReachesAsFarAsTheLastThatIsOutWhateverLiesBeforeIt) {
   EXPECT_EQ(book_.reach(), (Reach{.places = 4, .fresh = true}));
 }
 
+TEST_F(ShardBookTest, WhatWaitsOfAGroupCountsForTheNextOneOfItWhoeverElseIsOut) {
+  admit(item("a1", 1s, "a"));
+  admit(item("a2", 2s, "a"));
+  admit(item("3", 3s));
+  EXPECT_THAT(take(), ElementsAre("a1", "a2", "3"));
+  back("a1", 110s);
+  back("a2", 110s);
+  EXPECT_EQ(book_.reach(), Reach{.places = 3}) << "of a group nothing is out";
+  admit(item("a4", 4s, "a"));
+  EXPECT_THAT(take_within({.places = 4, .in_group = 2}), IsEmpty());
+  EXPECT_EQ(book_.refused(), (Reach{.places = 4, .in_group = 3}));
+  EXPECT_THAT(take_within({.places = 4, .in_group = 3}), ElementsAre("a4"));
+}
+
+TEST_F(ShardBookTest, WhatIsDroppedCountsForTheNextOneTooWhenNothingIsOut) {
+  admit(item("1", 1s));
+  admit(item("2", 2s));
+  EXPECT_THAT(take(1), ElementsAre("1"));
+  book_.returned({0, sorts_.at("1")}, {.kind = Return::Kind::unknown, .version = 1}, wall(100s), steady(100s));
+  EXPECT_EQ(book_.reach(), Reach{});
+  EXPECT_THAT(take_within({.places = 1}), IsEmpty()) << "the first one may lie there still";
+  EXPECT_THAT(take_within({.places = 2}), ElementsAre("2"));
+}
+
 TEST_F(ShardBookTest, NothingGoesOutThatWouldReachFartherThanIsAllowed) {
   book_.rules({.order = Order::group}, wall(100s));
   for (const char* id : {"a1", "a2", "b3", "c4"}) {
     admit(item(id, std::chrono::seconds(id[1] - '0'), std::string(1, id[0])));
   }
-  const auto take_within = [&](const Reach& allowed) {
-    std::vector<std::string> ids;
-    for (const auto& taken : book_.take({.max = 10, .bytes = 1'000'000, .allowed = allowed}, wall(100s))) {
-      ids.push_back(taken.entry->candidate.id);
-    }
-    return ids;
-  };
   EXPECT_THAT(take_within({.places = 3, .in_group = 1}), ElementsAre("a1", "b3"));
   EXPECT_EQ(book_.refused(), (Reach{.places = 4, .in_group = 1}));
   EXPECT_THAT(take_within({.places = 4, .in_group = 1}), ElementsAre("c4"));
