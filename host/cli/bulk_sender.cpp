@@ -63,9 +63,12 @@ LineReader::Status BulkSender::read(LineReader& reader, const InterruptFlag& int
     status = reader.next(line);
     if (status == LineReader::Status::line) {
       add(line);
-      if (stop_at_refusal_ && !batch_.refusals.empty()) {
-        break;
-      }
+    } else if (status == LineReader::Status::too_long) {
+      refuse_long_line();
+      status = LineReader::Status::line;
+    }
+    if (stop_at_refusal_ && !batch_.refusals.empty()) {
+      break;
     }
   }
   return status;
@@ -89,6 +92,14 @@ void BulkSender::add(std::string_view line) {
   batch_bytes_ += line.size();
   batch_.messages.push_back(std::move(*message));
   batch_.lines.push_back(line_);
+}
+
+void BulkSender::refuse_long_line() {
+  ++line_;
+  if (run_.wants(line_)) {
+    batch_.refusals.push_back({line_, "longer than " + std::to_string(LineReader::kMaxLine / 1024 / 1024) +
+                                          " MiB, the most that a line may have; send a smaller message"});
+  }
 }
 
 bool BulkSender::pass_on() {
@@ -130,12 +141,6 @@ Exit BulkSender::finish(LineReader::Status last, int failure, bool interrupted) 
   }
   if (interrupted) {
     return unfinished(kExitInterrupted, {}, "interrupted; " + so_far(), at_end);
-  }
-  if (last == LineReader::Status::too_long) {
-    return unfinished(kExitFailure, {},
-                      "line " + std::to_string(line_ + 1) + " is longer than " +
-                          std::to_string(LineReader::kMaxLine / 1024 / 1024) + " MiB; " + so_far(),
-                      false);
   }
   if (last == LineReader::Status::failed) {
     return unfinished(kExitFailure, {},

@@ -34,6 +34,8 @@ class BulkSender {
   LineReader::Status read(LineReader& reader, const InterruptFlag& interrupt);
   /// Adds a line to the batch.
   void add(std::string_view line);
+  /// Counts a line that no message fits in, and refuses it where the run wants it.
+  void refuse_long_line();
   bool full() const;
   /// Hands the batch over; false when that ends the command.
   bool pass_on();

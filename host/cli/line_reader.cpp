@@ -17,7 +17,23 @@ constexpr int kForEver = -1;
 
 }  // namespace
 
+bool LineReader::passed_over() {
+  const void* found = std::memchr(buffer_.data() + scanned_, '\n', end_ - scanned_);
+  passing_ = found == nullptr;
+  scanned_ = passing_ ? end_ : static_cast<std::size_t>(static_cast<const char*>(found) - buffer_.data()) + 1;
+  begin_ = scanned_;
+  return !passing_;
+}
+
+LineReader::Status LineReader::refuse_line() {
+  passing_ = true;
+  return Status::too_long;
+}
+
 bool LineReader::line_buffered() {
+  if (passing_ && !passed_over()) {
+    return false;
+  }
   const void* found = std::memchr(buffer_.data() + scanned_, '\n', end_ - scanned_);
   scanned_ = found == nullptr ? end_ : static_cast<std::size_t>(static_cast<const char*>(found) - buffer_.data());
   return found != nullptr;
@@ -67,12 +83,15 @@ LineReader::Status LineReader::next(std::string_view& line) {
       if (begin_ == end_) {
         return Status::end;
       }
+      if (end_ - begin_ > max_line_) {
+        return refuse_line();
+      }
       line = std::string_view(buffer_).substr(begin_, end_ - begin_);  // the last line needs no line break
       begin_ = scanned_ = end_;
       return Status::line;
     }
     if (end_ - begin_ > max_line_) {
-      return Status::too_long;
+      return refuse_line();
     }
     const Wait waited = wait(kForEver);
     if (waited == Wait::stopped) {
@@ -81,6 +100,9 @@ LineReader::Status LineReader::next(std::string_view& line) {
     if (waited == Wait::readable) {
       fill();
     }
+  }
+  if (scanned_ - begin_ > max_line_) {
+    return refuse_line();
   }
   line = std::string_view(buffer_).substr(begin_, scanned_ - begin_);
   begin_ = ++scanned_;

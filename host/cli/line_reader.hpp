@@ -16,7 +16,7 @@ class LineReader {
     line,      ///< a line, without its end
     end,       ///< no more input
     stopped,   ///< the stop descriptor became readable
-    too_long,  ///< longer than the limit; nothing can be read after it
+    too_long,  ///< longer than the limit; the next call passes over the rest of it
     failed,    ///< the system refused; errno says why
   };
 
@@ -33,6 +33,9 @@ class LineReader {
   enum class Wait { readable, paused, stopped };
 
   bool line_buffered();
+  /// What is left of a line that is too long goes as it comes; true once its end was there.
+  bool passed_over();
+  Status refuse_line();
   Wait wait(int milliseconds) const;
   /// Makes room and reads once; false at the end of input or on failure.
   bool fill();
@@ -44,6 +47,7 @@ class LineReader {
   std::size_t begin_ = 0;    // of what has not been given out
   std::size_t end_ = 0;      // of what has been read
   std::size_t scanned_ = 0;  // up to here there is no line break
+  bool passing_ = false;     // over the rest of a line that is too long
   bool ended_ = false;
   int failure_ = 0;
 };

@@ -153,7 +153,28 @@ TEST(BulkSend, RefusesALineWithoutEnd) {
   const HostFolder folder;
   const Finished sent = folder.run({"send", "--queue", "q", "-"}, "1\n\"" + std::string(17 * 1024 * 1024, 'x'));
   EXPECT_EQ(sent.exit_code, 1);
-  EXPECT_THAT(sent.err, StartsWith("sluice send: line 2 is longer than 16 MiB; 1 message was sent"));
+  EXPECT_THAT(sent.err, StartsWith("sluice send: line 2: longer than 16 MiB, the most that a line may have; send a "
+                                   "smaller message\nsluice send: 1 message was sent; not stored are lines 2-: "));
+  EXPECT_EQ(stored(folder), 1);
+}
+
+// It ended the reading, and every line behind it was named as not stored.
+TEST(BulkSend, KeepGoingPassesOverALineThatIsTooLong) {
+  const HostFolder folder;
+  const std::string input = "1\n\"" + std::string(17 * 1024 * 1024, 'x') + "\"\n3\n4\n";
+  const Finished sent = folder.run({"send", "--queue", "q", "-", "--keep-going"}, input);
+  EXPECT_EQ(sent.exit_code, 1);
+  EXPECT_EQ(sent.out_lines().size(), 3U);
+  const auto lines = sent.err_lines();
+  ASSERT_EQ(lines.size(), 2U) << sent.err;
+  EXPECT_THAT(lines[0], StartsWith("sluice send: line 2: longer than 16 MiB"));
+  EXPECT_THAT(lines[1], StartsWith("sluice send: 3 messages were sent, 1 line was passed over; not stored are lines "
+                                   "2: send the same input again with --resume "));
+  EXPECT_EQ(stored(folder), 3);
+  const Finished again = folder.run({"send", "--queue", "q", "-", "--resume", token_of(sent)}, "1\n2\n3\n4\n");
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_EQ(again.out_lines().size(), 1U);
+  EXPECT_EQ(stored(folder), 4);
 }
 
 }  // namespace

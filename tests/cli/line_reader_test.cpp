@@ -5,9 +5,11 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 
 namespace sluice::cli {
@@ -137,6 +139,54 @@ TEST_F(LineReaderTest, RefusesALineWithoutEnd) {
   });
   writer.join();
   end_input();
+}
+
+/// What a reader with a limit of four bytes says of the input: each line, "!" for one that is too long.
+std::string with_limit_of_four(const std::string& input) {
+  std::array<int, 2> ends{};
+  EXPECT_EQ(::pipe(ends.data()), 0);
+  EXPECT_EQ(::write(ends[1], input.data(), input.size()), static_cast<ssize_t>(input.size()));
+  ::close(ends[1]);
+  LineReader reader(ends[0], -1, 4);
+  std::string told;
+  std::string_view line;
+  for (Status status = reader.next(line); status != Status::end; status = reader.next(line)) {
+    told += status == Status::line ? std::string(line) : status == Status::too_long ? "!" : "?";
+    told += ' ';
+    if (status != Status::line && status != Status::too_long) {
+      break;
+    }
+    EXPECT_TRUE(reader.ready(milliseconds(0)));
+  }
+  ::close(ends[0]);
+  return told;
+}
+
+TEST(LineReader, GoesOnBehindALineThatIsTooLong) {
+  EXPECT_EQ(with_limit_of_four("1234\n12345\nab\n"), "1234 ! ab ");
+  EXPECT_EQ(with_limit_of_four("12345\n123456\n\nab"), "! !  ab ");
+  EXPECT_EQ(with_limit_of_four("ab\n12345"), "ab ! ");
+}
+
+TEST_F(LineReaderTest, KeepsNothingOfALineThatIsTooLongAndTakesTheNext) {
+  std::jthread writer([this] {
+    const std::string piece(1 << 20, 'x');
+    for (int round = 0; round < 18; ++round) {
+      for (std::string_view rest = piece; !rest.empty();) {
+        const auto count = ::write(ends_[1], rest.data(), rest.size());
+        if (count <= 0) {
+          return;
+        }
+        rest.remove_prefix(static_cast<std::size_t>(count));
+      }
+    }
+    EXPECT_EQ(::write(ends_[1], "\nnext\n", 6), 6);
+  });
+  EXPECT_EQ(status(), Status::too_long);
+  EXPECT_EQ(next(), "next");
+  writer.join();
+  end_input();
+  EXPECT_EQ(status(), Status::end);
 }
 
 TEST(LineReader, ReportsWhatTheSystemRefuses) {
