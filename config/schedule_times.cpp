@@ -114,9 +114,4 @@ std::vector<ScheduleTimes::Time> ScheduleTimes::last_of_line(Time begin, Time en
   return {std::next(due.begin(), static_cast<std::ptrdiff_t>(more)), due.end()};
 }
 
-std::optional<ScheduleTimes::Time> ScheduleTimes::last_until(Time time, Time begin) const {
-  const auto last = between(begin, time, 1);
-  return last.empty() ? std::nullopt : std::optional(last.front());
-}
-
 }  // namespace sluice::config

@@ -26,8 +26,6 @@ class ScheduleTimes {
 
   /// The first time that is due after `time`.
   Time next_after(Time time) const;
-  /// The last time that is due at `time` or before it, and after `begin`.
-  std::optional<Time> last_until(Time time, Time begin) const;
   /// The last `most` times that are due after `begin` and not after `end`, in their order.
   std::vector<Time> between(Time begin, Time end, std::size_t most) const;
   /// "2026-03-29 03:00:00 CEST".

@@ -37,11 +37,7 @@ std::string abridged_key(const std::string& key) {
   if (key.size() <= kShown || !is_utf8(key)) {
     return "\"" + (is_utf8(key) ? key : std::string("?")) + "\"";
   }
-  std::size_t length = kShown;
-  while (length > 0 && (static_cast<unsigned char>(key[length]) & 0xC0U) == 0x80U) {
-    --length;  // not in the middle of a character
-  }
-  return "\"" + key.substr(0, length) + "...\" (" + std::to_string(key.size()) + " bytes)";
+  return "\"" + std::string(cut_utf8(key, kShown)) + "...\" (" + std::to_string(key.size()) + " bytes)";
 }
 
 }  // namespace sluice::queue

@@ -93,8 +93,6 @@ class ShardReader {
   std::optional<std::size_t> later(SteadyTime now) const;
   /// Since it was taken over it has been read to its end.
   bool read_once() const { return read_once_; }
-  /// A sweep is under way, or about to begin: what it finds comes in order, and nothing else may come between.
-  bool sweeping() const { return sweep_.has_value(); }
   /// The last sweep that has come to its end: when it began. What was in memory before and was not seen is gone.
   std::optional<SteadyTime> take_swept();
   /// The whole shard was read consistently, what is not due included; there was nothing, and has been nothing since.

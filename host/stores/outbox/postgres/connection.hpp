@@ -70,7 +70,6 @@ class Connection {
   Result<std::vector<std::string>> wait(int wake, Deadline deadline);
 
   int server_version() const;  ///< 150004 for 15.4
-  bool is_open() const { return connection_ != nullptr; }
 
  private:
   explicit Connection(pg_conn* connection) : connection_(connection) {}
