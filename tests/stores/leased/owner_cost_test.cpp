@@ -69,6 +69,26 @@ INSTANTIATE_TEST_SUITE_P(Owners, OwnerCost,
                          ::testing::Values(Load{1, 1'000, 800}, Load{4, 1'000, 800}, Load{1, 10'000, 800},
                                            Load{4, 10'000, 800}, Load{1, 10'000, 960}, Load{4, 10'000, 960}));
 
+// Hosts that have just started read consistently what lies there, which costs twice as much.
+TEST(OwnerCostTest, HostsThatAreAtWorkReadTheLargestMessagesForAFifthOfAUnit) {
+  for (const int hosts : {1, 4}) {
+    OwnerWorld world({});
+    for (int i = 0; i < hosts; ++i) {
+      world.add(std::string(1, static_cast<char>('a' + i)) + "/1");
+    }
+    world.pass(15s);
+    for (const auto& host : world.hosts) {
+      EXPECT_TRUE(host->claim(100).empty());
+    }
+    const Cost cost = work(world, 1'000, 960, 100);
+    std::printf("%d hosts at work: %.3f WCU, %.3f RCU, %.3f requests a message\n", hosts, cost.writes, cost.reads,
+                cost.requests);
+    EXPECT_LE(cost.writes, 2.0 * 1.05);
+    EXPECT_LE(cost.reads, 0.15);
+    EXPECT_LE(cost.requests, 0.11);
+  }
+}
+
 TEST(OwnerCostTest, ABacklogThatIsWorkedOffSlowlyIsReadAboutOnce) {
   OwnerWorld world({.shards = 2});
   OwnerHost& a = world.add("a/1");
