@@ -26,7 +26,7 @@ class LineReaderTest : public testing::Test {
     stop_ = ::eventfd(0, EFD_NONBLOCK);
     reader_ = std::make_unique<LineReader>(ends_[0], stop_);
   }
-  ~LineReaderTest() override {
+  void TearDown() override {
     ::close(ends_[0]);
     end_input();
     ::close(stop_);

@@ -66,6 +66,7 @@ class MeteredSourceTest : public testing::Test {
   void settle(const std::vector<queue::Delivery>& deliveries,
               queue::CompletionAction action = queue::CompletionAction::remove) {
     std::vector<queue::Completion> completions;
+    completions.reserve(deliveries.size());
     for (const queue::Delivery& delivery : deliveries) {
       completions.push_back({.receipt = delivery.receipt, .action = action});
     }
@@ -181,6 +182,7 @@ TEST_F(MeteredSourceTest, AnExtensionIsItsMessages) {
   const auto claimed = claim();
   const double before = of_value("acme").spent.write_units;
   std::vector<queue::Receipt> receipts;
+  receipts.reserve(claimed.size());
   for (const queue::Delivery& delivery : claimed) {
     receipts.push_back(delivery.receipt);
   }

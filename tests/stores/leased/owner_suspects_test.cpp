@@ -72,6 +72,7 @@ void fail(OwnerHost& host, std::size_t count, Duration delay) {
     ASSERT_FALSE(claimed.empty());
     count -= claimed.size();
     std::vector<queue::Completion> completions;
+    completions.reserve(claimed.size());
     for (const Delivery& delivery : claimed) {
       completions.push_back({.receipt = delivery.receipt, .action = CompletionAction::retry, .delay = delay});
     }
