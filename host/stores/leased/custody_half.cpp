@@ -35,9 +35,7 @@ void CustodyHalf::follow_keeper(std::span<const Ownership> read) {
   }
   for (const std::uint32_t shard : keeper_.shards()) {
     if (!mine_.contains(shard)) {
-      const bool clean = shard >= read.size() || read[shard].clean;
-      const bool told = !clean && read[shard].left.places > 0;
-      gain(shard, clean ? Reach{} : told ? read[shard].left : Housekeeper::kUnknownReach);
+      gain(shard, Housekeeper::left_in(read, shard));
     }
   }
 }

@@ -77,6 +77,8 @@ class Housekeeper {
   static constexpr Duration kSendersLearn = std::chrono::seconds(90);
   /// How far it may reach where nobody has told.
   static constexpr Reach kUnknownReach{.places = 100, .in_group = Reach::kAnything, .fresh = true};
+  /// How far what may be at work in a shard reaches as its item says; where there is no item nothing is.
+  static Reach left_in(std::span<const Ownership> read, std::uint32_t shard);
   static constexpr std::uint32_t kLeastPlaces = 16;
   static constexpr std::uint32_t kLeastInGroup = 2;
   static constexpr std::uint32_t kLateOnes = 8;  ///< may always lie before what is at work, and nobody knows of them

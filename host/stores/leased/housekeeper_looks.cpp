@@ -221,6 +221,13 @@ bool Housekeeper::look_at(Duty& duty, const OwnershipPage& page, SteadyTime aske
   return well;
 }
 
+Reach Housekeeper::left_in(std::span<const Ownership> read, std::uint32_t shard) {
+  if (shard >= read.size() || read[shard].clean) {
+    return {};
+  }
+  return read[shard].left.places > 0 ? read[shard].left : kUnknownReach;
+}
+
 // What the owner before has announced, and what those before it have left.
 Reach Housekeeper::left_by(const ShardKeeper::Move& move) const {
   if (move.after.clean) {

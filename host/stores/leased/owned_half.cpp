@@ -107,9 +107,7 @@ void OwnedHalf::follow_keeper(std::span<const Ownership> read, SteadyTime now, N
     const auto found = shards_.find(shard);
     const bool closing = keeper_.keeping(shard) == ShardKeeper::Keeping::closing;
     if (found == shards_.end()) {
-      const bool clean = shard >= read.size() || read[shard].clean;
-      const bool told = !clean && read[shard].left.places > 0;
-      gain(shard, clean ? Reach{} : told ? read[shard].left : Housekeeper::kUnknownReach, true, now, news);
+      gain(shard, Housekeeper::left_in(read, shard), true, now, news);
     } else if (found->second.closing && !closing) {
       // It stays after all: what was dropped is read anew.
       found->second = Shard{.reader = ShardReader(now, true), .number = ++taken_};

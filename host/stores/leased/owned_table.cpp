@@ -10,7 +10,8 @@ OwnedTable::OwnedTable(Settings settings, dynamomq::StoreParts parts, const Cloc
       parts_(parts),
       machine_(machine),
       random_(random),
-      keeper_(settings_.keeping, parts.client, machine) {}
+      keeper_(settings_.keeping, parts.client, machine),
+      rounds_(keeper_, machine) {}
 
 OwnedTable::~OwnedTable() {
   std::jthread thread;
@@ -37,11 +38,11 @@ std::uint32_t OwnedTable::start(OwnedHalf& half, SourceEvents events) {
     ++working_[&half];
   }
   // What cannot be done now is done later, by whoever tends.
-  keeper_.join(half, Deadline::after(machine_, kCall));
+  keeper_.join(half, Deadline::after(machine_, KeeperRounds::kCall));
   if (settings_.own_thread) {
     const MutexLock lock(mutex_);
     if (!thread_.joinable()) {
-      thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
+      thread_ = std::jthread([this](const std::stop_token& stop) { rounds_.run(stop); });
     }
   }
   return source;
@@ -57,7 +58,8 @@ void OwnedTable::stop(OwnedHalf& half, std::uint32_t source) {
     }
     working_.erase(found);
   }
-  const bool left = leave(half);
+  // What is still out keeps its shard until it is settled, or until this host's lease has ended.
+  const bool left = rounds_.leave(half, [&half](SteadyTime now) { return half.figures(now).in_flight > 0; });
   if (left) {
     keeper_.forget(half);
   }
@@ -84,22 +86,6 @@ std::optional<OwnWord> OwnedTable::word_of(const QueueAddress& address) {
   return OwnWord{.host = keeper_.host(), .figures = half->figures(machine_.steady_now())};
 }
 
-bool OwnedTable::leave(OwnedHalf& half) {
-  const Deadline deadline = Deadline::after(machine_, kLeave);
-  Duration pause = kLeavePause;
-  for (int tries = 1; !keeper_.leave(half, deadline.earlier(Deadline::after(machine_, kCall))); ++tries) {
-    // What is still out keeps its shard until it is settled, or until this host's lease has ended.
-    const SteadyTime now = machine_.steady_now();
-    if (half.figures(now).in_flight > 0 || tries == kLeaveTries || deadline.passed(now)) {
-      return false;
-    }
-    const MutexLock lock(mutex_);
-    stopped_.wait_until(mutex_, machine_.machine_time(now + pause), [] { return false; });
-    pause = std::min(pause * 2, kCall / 10);
-  }
-  return true;
-}
-
 void OwnedTable::tend(Deadline deadline) {
   bool here = !settings_.own_thread;
   if (!here) {
@@ -107,20 +93,12 @@ void OwnedTable::tend(Deadline deadline) {
     here = !thread_.joinable();
   }
   if (here) {
-    keeper_.tend(false, deadline.earlier(Deadline::after(machine_, kCall)));
+    keeper_.tend(false, deadline.earlier(Deadline::after(machine_, KeeperRounds::kCall)));
   }
 }
 
 std::optional<SteadyTime> OwnedTable::due_at() const {
   return settings_.own_thread ? std::nullopt : std::optional(keeper_.due_at());
-}
-
-void OwnedTable::run(const std::stop_token& stop) {
-  while (!stop.stop_requested()) {
-    keeper_.tend(true, Deadline::after(machine_, kCall));
-    const MutexLock lock(mutex_);
-    stopped_.wait_until(mutex_, stop, machine_.machine_time(machine_.steady_now() + kNap), [] { return false; });
-  }
 }
 
 }  // namespace sluice::queue::leased

@@ -10,6 +10,7 @@
 #include "base/random.hpp"
 #include "host/queue/source.hpp"
 #include "host/stores/leased/housekeeper.hpp"
+#include "host/stores/leased/keeper_rounds.hpp"
 #include "host/stores/leased/owned_half.hpp"
 #include "host/stores/leased/owner_figures.hpp"
 
@@ -48,26 +49,15 @@ class OwnedTable {
   std::optional<SteadyTime> due_at() const;
 
  private:
-  static constexpr Duration kCall = std::chrono::seconds(5);    ///< the longest that one turn takes
-  static constexpr Duration kLeave = std::chrono::seconds(10);  ///< the longest that a stop tries to hand over
-  static constexpr int kLeaveTries = 25;
-  static constexpr Duration kLeavePause = std::chrono::milliseconds(50);  ///< between the first tries; grows
-  static constexpr Duration kNap = std::chrono::milliseconds(100);  ///< the thread looks so often whether it is time
-
-  /// Hands over what the half owns, again and again until that has succeeded, or waits for what is still out. True: the
-  /// half owns nothing any more.
-  bool leave(OwnedHalf& half);
-  void run(const std::stop_token& stop);
-
   // Fixed after construction.
   const Settings settings_;
   const dynamomq::StoreParts parts_;
   const Clock& machine_;
   Random& random_;
   Housekeeper keeper_;  // synchronises itself
+  KeeperRounds rounds_;
 
   Mutex mutex_;
-  Condition stopped_;
   // Guarded by mutex_. Halves are never removed, so that references to them live as long as the table.
   std::map<QueueAddress, std::unique_ptr<OwnedHalf>> halves_ SLUICE_GUARDED_BY(mutex_);
   std::map<OwnedHalf*, int> working_ SLUICE_GUARDED_BY(mutex_);  ///< how many sources work on each

@@ -5,16 +5,6 @@
 #include "host/stores/leased/leased_operator.hpp"
 
 namespace sluice::queue::leased {
-namespace {
-
-constexpr Duration kCall = std::chrono::seconds(5);    // the longest that one turn takes
-constexpr Duration kLeave = std::chrono::seconds(10);  // the longest that it tries to give a half back
-constexpr int kLeaveTries = 25;
-constexpr Duration kLeavePause = std::chrono::milliseconds(50);  // between the first tries; grows
-constexpr Duration kNap = std::chrono::milliseconds(100);        // the thread looks so often whether it is time
-
-}  // namespace
-
 /// The queue's own operator, but for its lists.
 class ShardCustody::HeldOperator final : public Operator {
  public:
@@ -62,15 +52,16 @@ ShardCustody::ShardCustody(Settings settings, LeasedParts parts, LeasedQueue& qu
     : settings_(std::move(settings)),
       machine_(machine),
       keeper_(settings_.keeping, parts.store.client, machine),
+      rounds_(keeper_, machine),
       operator_(std::make_unique<HeldOperator>(*this, parts, queue, doorbell)) {
   for (const Half half : settings_.halves) {
     auto& duty = halves_[half];
     duty = std::make_unique<CustodyHalf>(QueueAddress{queue.place.queue, half}, settings_.shards, parts.store,
                                          queue.place, settings_.keeping.host);
-    keeper_.join(*duty, Deadline::after(machine_, kCall));
+    keeper_.join(*duty, Deadline::after(machine_, KeeperRounds::kCall));
   }
   if (settings_.own_thread) {
-    thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
+    thread_ = std::jthread([this](const std::stop_token& stop) { rounds_.run(stop); });
   }
 }
 
@@ -78,7 +69,7 @@ ShardCustody::~ShardCustody() { give_back(); }
 
 void ShardCustody::tend(Deadline deadline) {
   if (!settings_.own_thread) {
-    keeper_.tend(false, deadline.earlier(Deadline::after(machine_, kCall)));
+    keeper_.tend(false, deadline.earlier(Deadline::after(machine_, KeeperRounds::kCall)));
   }
   for (const auto& [half, duty] : halves_) {
     duty->mark_suspects(deadline);
@@ -114,36 +105,13 @@ bool ShardCustody::give_back() {
   taken();
   bool all = true;
   for (const auto& [half, duty] : halves_) {
-    all = leave(*duty) && all;
+    all = rounds_.leave(*duty, [](SteadyTime) { return false; }) && all;
   }
   thread_ = {};
   for (const auto& [half, duty] : halves_) {
     keeper_.forget(*duty);
   }
   return all;
-}
-
-bool ShardCustody::leave(CustodyHalf& half) {
-  const Deadline deadline = Deadline::after(machine_, kLeave);
-  Duration pause = kLeavePause;
-  for (int tries = 1; !keeper_.leave(half, deadline.earlier(Deadline::after(machine_, kCall))); ++tries) {
-    const SteadyTime now = machine_.steady_now();
-    if (tries == kLeaveTries || deadline.passed(now)) {
-      return false;
-    }
-    const MutexLock lock(mutex_);
-    stopped_.wait_until(mutex_, machine_.machine_time(now + pause), [] { return false; });
-    pause = std::min(pause * 2, kCall / 10);
-  }
-  return true;
-}
-
-void ShardCustody::run(const std::stop_token& stop) {
-  while (!stop.stop_requested()) {
-    keeper_.tend(true, Deadline::after(machine_, kCall));
-    const MutexLock lock(mutex_);
-    stopped_.wait_until(mutex_, stop, machine_.machine_time(machine_.steady_now() + kNap), [] { return false; });
-  }
 }
 
 }  // namespace sluice::queue::leased

@@ -13,6 +13,7 @@
 #include "host/queue/doorbell.hpp"
 #include "host/stores/leased/custody_half.hpp"
 #include "host/stores/leased/housekeeper.hpp"
+#include "host/stores/leased/keeper_rounds.hpp"
 #include "host/stores/leased/leased_inspector.hpp"
 #include "host/stores/leased/leased_parts.hpp"
 
@@ -46,13 +47,12 @@ class ShardCustody final : public Custody {
   class HeldOperator;
 
   const CustodyHalf* half_of(Half half) const;
-  bool leave(CustodyHalf& half);
-  void run(const std::stop_token& stop);
 
   // Fixed after construction.
   const Settings settings_;
   const Clock& machine_;
   Housekeeper keeper_;  // synchronises itself
+  KeeperRounds rounds_;
   std::map<Half, std::unique_ptr<CustodyHalf>> halves_;
   const std::unique_ptr<Operator> operator_;
 
@@ -60,8 +60,6 @@ class ShardCustody final : public Custody {
   bool given_back_ = false;
   std::map<std::string, std::pair<Half, std::uint32_t>> listed_;  ///< by id
 
-  Mutex mutex_;
-  Condition stopped_;
   std::jthread thread_;
 };
 
