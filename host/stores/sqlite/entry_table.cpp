@@ -40,10 +40,4 @@ void EntryTable::clear() {
   size_ = 0;
 }
 
-bool EntryTable::contains(std::int64_t hash) const {
-  bool found = false;
-  each(hash, [&found](std::int64_t /*seq*/) { found = true; });
-  return found;
-}
-
 }  // namespace sluice::queue::sqlite

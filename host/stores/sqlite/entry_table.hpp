@@ -20,7 +20,6 @@ class EntryTable {
   void clear();
 
   std::size_t size() const { return size_; }
-  bool contains(std::int64_t hash) const;
   /// Calls `use` with the seq of each of this hash.
   template <typename Use>
   void each(std::int64_t hash, Use use) const {
@@ -44,7 +43,6 @@ class EntryTable {
   }
 
  private:
-  static constexpr unsigned kHashBits = 48;
   static constexpr unsigned kListBits = 7;
 
   static std::size_t list_of(std::int64_t hash) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -10,6 +11,14 @@
 
 /// What indexes over hashes have their statements read, many at a time.
 namespace sluice::queue::sqlite {
+
+/// Hashes of ids and of keys have so many bits; what is behind the last one.
+inline constexpr unsigned kHashBits = 48;
+inline constexpr std::int64_t kHashEnd = std::int64_t{1} << kHashBits;
+/// How wide a range of hashes is that holds about `piece` of so many entries.
+inline std::int64_t hash_range_width(std::int64_t entries, std::int64_t piece) {
+  return std::max<std::int64_t>(1, kHashEnd / std::max<std::int64_t>(1, entries / piece));
+}
 
 struct IdEntry {
   std::int64_t hash = 0;

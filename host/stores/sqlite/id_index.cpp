@@ -5,13 +5,6 @@
 
 namespace sluice::queue::sqlite {
 
-namespace {
-
-constexpr int kHashBits = 48;
-constexpr std::int64_t kHashEnd = std::int64_t{1} << kHashBits;
-
-}  // namespace
-
 IdLookup::IdLookup(Connection& connection)
     : find_(connection,
             "SELECT m.seq FROM (SELECT seq FROM ids_new WHERE hash = ?1 UNION ALL SELECT seq FROM ids WHERE hash = ?1) "
@@ -82,7 +75,7 @@ std::int64_t IdIndex::most_fresh(std::int64_t old_ids) const {
 /// How much of the hash space holds about a piece of `entries`.
 std::int64_t IdIndex::range_width(std::int64_t entries) const {
   const std::int64_t piece = std::max(limits_.piece, 2 * added_);
-  return std::max<std::int64_t>(1, kHashEnd / std::max<std::int64_t>(1, entries / piece));
+  return hash_range_width(entries, piece);
 }
 
 void IdIndex::add(std::span<const IdEntry> entries) {

@@ -1,5 +1,7 @@
 #include "host/stores/sqlite/key_batch.hpp"
 
+#include "host/stores/sqlite/hash_rows.hpp"
+
 namespace sluice::queue::sqlite {
 
 namespace {
@@ -49,7 +51,7 @@ std::int64_t key_hash(std::int64_t job, std::string_view key) {
   mix(word_of(key.data(), key.size()));
   value *= kSecond;
   value ^= value >> 33U;
-  return static_cast<std::int64_t>(value >> 16U);
+  return static_cast<std::int64_t>(value >> (64U - kHashBits));
 }
 
 void append_key(std::string& batch, std::string_view key, std::string_view owner, std::string_view result) {

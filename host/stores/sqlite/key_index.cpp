@@ -128,8 +128,7 @@ void KeyIndex::learn_some(std::size_t asked) {
     return;
   }
   const std::int64_t piece = std::max(kLearnPieces * limits_.piece, 2 * static_cast<std::int64_t>(asked));
-  const std::int64_t width = std::max<std::int64_t>(1, kHashEnd / std::max<std::int64_t>(1, entries / piece));
-  const std::int64_t end = std::min(kHashEnd, learnt_to_ + width);
+  const std::int64_t end = std::min(kHashEnd, learnt_to_ + hash_range_width(entries, piece));
   runs_.hashes(learnt_to_, end, [this](std::int64_t hash) { filter_.add(hash); });
   if (!connection_.failed()) {
     learnt_to_ = end;

@@ -7,7 +7,6 @@ namespace sluice::queue::sqlite {
 
 namespace {
 
-constexpr std::int64_t kHashBits = 48;
 constexpr std::int64_t kMostBits = 20;
 // A page has between half as many and these, on the average: then hardly one of them is larger than a page of the file.
 constexpr std::int64_t kOnPage = 256;

@@ -11,9 +11,6 @@
 
 namespace sluice::queue::sqlite {
 
-/// What is behind a hash: 48 bits.
-inline constexpr std::int64_t kHashEnd = std::int64_t{1} << 48;
-
 /// The part of the index of keys that lies in the file: runs, each written once. A run has 2^bits pages, a page the
 /// entries whose hash begins with its number: so a look-up goes straight to its page, nothing is sorted, and runs are
 /// merged piece by piece in the order of the hash. An entry says in which batch a key of this hash was recorded, and
@@ -68,7 +65,7 @@ class KeyRuns {
 
     bool merging() const { return merged_to < kHashEnd; }
     bool is_source(const Run& run) const { return merging() && from <= run.number && run.number < to; }
-    std::int64_t page_of(std::int64_t hash) const { return hash >> (48 - bits); }
+    std::int64_t page_of(std::int64_t hash) const { return hash >> (kHashBits - bits); }
     std::int64_t id_of(std::int64_t hash) const;
   };
 
