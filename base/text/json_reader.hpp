@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/text/json_cursor.hpp"
+
 namespace sluice {
 
 /// Reads JSON (RFC 8259) by asking for what should come next, without building a tree, so that decoders look like the
@@ -14,11 +16,10 @@ namespace sluice {
 class JsonReader {
  public:
   enum class Kind { nothing, object, array, string, number, boolean, null };
-  /// What to do about bytes that are not UTF-8 and about lone surrogates in escapes.
-  enum class BadText { replace, refuse };
+  using BadText = JsonCursor::BadText;
 
   JsonReader(std::string_view text, std::size_t max_depth, BadText bad_text)
-      : text_(text), max_depth_(max_depth), bad_text_(bad_text) {}
+      : text_(text), cursor_(text), max_depth_(max_depth), bad_text_(bad_text) {}
 
   /// The kind of the value that begins here, by its first character; nothing at the end or where no value can begin.
   Kind peek();
@@ -49,31 +50,27 @@ class JsonReader {
   bool failed() const { return !reason_.empty(); }
   const std::string& reason() const { return reason_; }
   /// How many bytes lie before the place of the failure; all of them when the text ended too early.
-  std::size_t offset() const { return at_; }
+  std::size_t offset() const { return static_cast<std::size_t>(cursor_.at() - text_.data()); }
   /// "line 3, column 14", both from 1, columns in bytes: the same place.
   std::string place() const;
 
  private:
-  void skip_space();
+  // True when there is no problem; otherwise fails with it.
+  bool is_fine(JsonCursor::Problem problem) { return problem == nullptr || fail(problem); }
   bool begin(char bracket);
   // Passes the comma or the closing bracket; false at the end of the container and on failure.
   bool next(char closing);
-  // Reads a string whose opening quote has been passed; appends to `out`.
-  bool read_rest_of_string(std::string& out);
-  bool read_escape(std::string& out);
-  bool read_unicode_escape(std::string& out);
-  bool read_hex4(unsigned& unit);
-  bool read_odd_byte(std::string& out);
-  bool skip_string();
-  bool skip_members();
-  bool skip_elements();
-  bool read_digits();
-  bool read_word(std::string_view word);
+  struct Passed {
+    JsonCursor cursor;
+    JsonCursor::Problem problem;
+  };
+  // Passes over the value at `cursor`, which lies within `depth` objects and arrays.
+  Passed pass_value(JsonCursor cursor, std::size_t depth) const;
 
   std::string_view text_;
+  JsonCursor cursor_;
   std::size_t max_depth_;
   BadText bad_text_;
-  std::size_t at_ = 0;
   std::size_t depth_ = 0;
   // True right after an opening bracket: no comma is due.
   bool fresh_ = false;

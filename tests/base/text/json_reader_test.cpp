@@ -207,6 +207,91 @@ TEST(JsonReader, AgreesWithAnotherParserOnMutations) {
   EXPECT_GT(accepted, 1000);
 }
 
+// Reads a value piece by piece, as a decoder does.
+bool read_through(JsonReader& reader) {
+  std::string text;
+  std::string_view view;
+  bool flag = false;
+  switch (reader.peek()) {
+    case JsonReader::Kind::object:
+      for (reader.begin_object(); reader.next_member(view) && read_through(reader);) {
+      }
+      return !reader.failed();
+    case JsonReader::Kind::array:
+      for (reader.begin_array(); reader.next_element() && read_through(reader);) {
+      }
+      return !reader.failed();
+    case JsonReader::Kind::string:
+      return reader.read_string(text);
+    case JsonReader::Kind::number:
+      return reader.read_number(view);
+    case JsonReader::Kind::boolean:
+      return reader.read_bool(flag);
+    case JsonReader::Kind::null:
+      return reader.read_null();
+    case JsonReader::Kind::nothing:
+      break;
+  }
+  return reader.skip();
+}
+
+// One that asks for each piece and one that passes over the whole end at the same byte, for the same reason.
+TEST(JsonReader, SkipsWhatItReadsAndFailsWhereReadingFails) {
+  constexpr std::string_view kPieces = "{}[]:,,\"\"\"aa01-.eE+ \ttnf\\\x7F\xC3\xA9";
+  std::mt19937 random(5);
+  int fine = 0;
+  for (int round = 0; round < 100'000; ++round) {
+    std::string text = random() % 2 == 0 ? "" : R"({"a":[1,{"b":[true,null]},"c"],"d":{"e":-1.5e3}})";
+    for (unsigned edits = random() % 8 + (text.empty() ? 1 : 0); edits > 0; --edits) {
+      const std::size_t at = random() % (text.size() + 1);
+      text.replace(at, random() % 3, 1, kPieces[random() % kPieces.size()]);
+    }
+    JsonReader skips(text, 20, JsonReader::BadText::refuse);
+    JsonReader reads(text, 20, JsonReader::BadText::refuse);
+    const bool skipped = skips.skip();
+    ASSERT_EQ(read_through(reads), skipped) << text;
+    ASSERT_EQ(reads.offset(), skips.offset()) << text;
+    if (reads.failed()) {
+      ASSERT_EQ(reads.reason(), skips.reason()) << text;
+    }
+    fine += skipped ? 1 : 0;
+  }
+  EXPECT_GT(fine, 5'000);
+}
+
+// It counts on 64 bits which of those that are open are objects; beyond them it begins anew.
+TEST(JsonReader, KnowsWhichBracketEndsWhatHoweverDeep) {
+  for (const std::size_t depth : {1U, 63U, 64U, 65U, 127U, 128U, 129U, 200U}) {
+    std::string opening;
+    std::string closing;
+    for (std::size_t level = 0; level < depth; ++level) {
+      opening += level % 3 == 0 ? "{\"a\":" : "[";
+      closing.insert(closing.begin(), level % 3 == 0 ? '}' : ']');
+    }
+    for (const std::string_view after : {"", ",1", ",\"b\":1"}) {
+      const std::string text = opening + "1" + closing.front() + std::string(after) + closing.substr(1);
+      JsonReader skips(text, depth, JsonReader::BadText::refuse);
+      JsonReader reads(text, depth, JsonReader::BadText::refuse);
+      EXPECT_EQ(skips.skip() && skips.finish(), read_through(reads) && reads.finish()) << text;
+      EXPECT_EQ(skips.offset(), reads.offset()) << text;
+    }
+    const std::string text = opening + "1" + closing;
+    JsonReader fine(text, depth, JsonReader::BadText::refuse);
+    EXPECT_TRUE(fine.skip() && fine.finish()) << depth << ": " << fine.reason();
+    for (std::size_t level = 0; level < depth; ++level) {
+      std::string wrong = closing;
+      wrong[level] = wrong[level] == '}' ? ']' : '}';
+      const std::string bad = opening + "1" + wrong;
+      JsonReader refuses(bad, depth, JsonReader::BadText::refuse);
+      EXPECT_FALSE(refuses.skip());
+      EXPECT_EQ(refuses.offset(), opening.size() + 1 + level);
+    }
+    JsonReader shallow(text, depth - 1, JsonReader::BadText::refuse);
+    EXPECT_FALSE(shallow.skip());
+    EXPECT_EQ(shallow.reason(), "it is nested too deep");
+  }
+}
+
 TEST(JsonReader, GivesAValueAsWritten) {
   JsonReader reader(R"({ "a" :  [1.10, {"x":"\u00e9"}]  , "b":1E400})", 8, JsonReader::BadText::refuse);
   std::string_view name;
