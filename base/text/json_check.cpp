@@ -1,5 +1,6 @@
 #include "base/text/json_check.hpp"
 
+#include "base/text/json_cursor.hpp"
 #include "base/text/json_reader.hpp"
 
 namespace sluice {
@@ -22,10 +23,10 @@ std::optional<std::string> json_string(std::string_view text) {
 }
 
 std::string_view json_trimmed(std::string_view text) {
-  while (!text.empty() && is_json_space(text.front())) {
+  while (!text.empty() && JsonCursor::is_space(text.front())) {
     text.remove_prefix(1);
   }
-  while (!text.empty() && is_json_space(text.back())) {
+  while (!text.empty() && JsonCursor::is_space(text.back())) {
     text.remove_suffix(1);
   }
   return text;

@@ -12,13 +12,11 @@ namespace sluice {
 inline constexpr std::size_t kJsonDepth = 128;
 
 /// Nothing when the text is exactly one JSON value, UTF-8, nested at most kJsonDepth deep; otherwise what is wrong and
-/// where, such as "a value is expected at character 7". Allocates nothing for text without escapes.
+/// where, such as "a value is expected at character 7". Allocates nothing for text that is JSON.
 std::optional<std::string> json_problem(std::string_view text);
 
 /// The characters of a JSON document that is a string; nothing when it is no string, or no JSON.
 std::optional<std::string> json_string(std::string_view text);
-
-constexpr bool is_json_space(char byte) { return byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r'; }
 
 /// `text` without the spaces around it.
 std::string_view json_trimmed(std::string_view text);

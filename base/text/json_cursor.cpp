@@ -138,11 +138,6 @@ class OddCharacters {
 
 JsonCursor::Stop JsonCursor::number_from(const char* at, const char* end) {
   constexpr Problem kNoDigit = "a digit is expected";
-  const auto one_of = [&at, end](char one, char other) {
-    const bool found = at != end && (*at == one || *at == other);
-    at += found ? 1 : 0;
-    return found;
-  };
   const auto digits = [&at, end] {
     const char* const first = at;
     while (at != end && is_digit(*at)) {
@@ -150,18 +145,27 @@ JsonCursor::Stop JsonCursor::number_from(const char* at, const char* end) {
     }
     return at != first;
   };
-  one_of('-', '-');
-  const bool zero = one_of('0', '0');
-  if (zero && at != end && is_digit(*at)) {
-    return {at, "a number must not begin with 0"};
-  }
-  if ((!zero && !digits()) || (one_of('.', '.') && !digits())) {
+  at += *at == '-' ? 1 : 0;
+  if (at != end && *at == '0') {
+    ++at;
+    if (at != end && is_digit(*at)) {
+      return {at, "a number must not begin with 0"};
+    }
+  } else if (!digits()) {
     return {at, kNoDigit};
   }
-  if (one_of('e', 'E')) {
-    one_of('+', '-');
-    const bool fine = digits();
-    return {at, fine ? nullptr : kNoDigit};
+  if (at != end && *at == '.') {
+    ++at;
+    if (!digits()) {
+      return {at, kNoDigit};
+    }
+  }
+  if (at != end && (*at == 'e' || *at == 'E')) {
+    ++at;
+    at += at != end && (*at == '+' || *at == '-') ? 1 : 0;
+    if (!digits()) {
+      return {at, kNoDigit};
+    }
   }
   return {at, nullptr};
 }

@@ -30,7 +30,7 @@ class JsonCursor {
   char peek() {
     for (; at_ != end_; ++at_) {
       const char found = *at_;
-      if (found > ' ' || (found != ' ' && found != '\n' && found != '\t' && found != '\r')) {
+      if (found > ' ' || !is_space(found)) {
         return found;
       }
     }
@@ -42,8 +42,13 @@ class JsonCursor {
   /// What stands between two elements, or behind the last one: `more` says which. Nothing before the `first` one.
   Problem next(char closing, bool first, bool& more) {
     const char found = peek();
-    more = found != closing;
-    if (!more || (found == ',' && !first)) {
+    more = true;
+    if (found == ',' && !first) {
+      ++at_;
+      return nullptr;
+    }
+    if (found == closing) {
+      more = false;
       ++at_;
       return nullptr;
     }
@@ -117,7 +122,8 @@ class JsonCursor {
     return at_end() ? kTooEarly : "a value is expected";
   }
 
-  static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+  static constexpr bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
+  static constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
  private:
   static constexpr Problem kTooEarly = "the text ends too early";

@@ -137,38 +137,48 @@ JsonReader::Passed JsonReader::pass_value(JsonCursor cursor, std::size_t depth) 
   constexpr std::size_t kMostOpen = 64;
   std::uint64_t objects = 0;  // which of those that are open are objects, the innermost one lowest
   std::size_t open = 0;
-  JsonCursor::Problem problem = nullptr;
-  do {
+  const auto closing = [&objects] { return closing_of((objects & 1U) != 0); };
+  while (true) {
+    JsonCursor::Problem problem = nullptr;
+    bool more = false;
     const char first = cursor.peek();
-    bool fresh = first == '{' || first == '[';
-    if (!fresh) {
-      problem = cursor.scalar(first, bad_text_);
-    } else if (depth + open == max_depth_) {
-      problem = kTooDeep;
-    } else if (open < kMostOpen) {
+    if ((first == '{' || first == '[') && open < kMostOpen) {
+      if (depth + open == max_depth_) {
+        return {cursor, kTooDeep};
+      }
       cursor.pass();
       ++open;
       objects = objects << 1U | (first == '{' ? 1U : 0U);
+      problem = cursor.next(closing(), true, more);
     } else {
-      const Passed inner = pass_value(cursor, depth + open);
-      cursor = inner.cursor;
-      problem = inner.problem;
-      fresh = false;
+      if (first == '{' || first == '[') {
+        const Passed inner = pass_value(cursor, depth + open);
+        cursor = inner.cursor;
+        problem = inner.problem;
+      } else {
+        problem = cursor.scalar(first, bad_text_);
+      }
+      if (problem != nullptr || open == 0) {
+        return {cursor, problem};
+      }
+      problem = cursor.next(closing(), false, more);
     }
     // Up to where another value begins, or the outermost one has ended.
-    for (bool more = false; problem == nullptr && open > 0 && !more; fresh = false) {
-      const bool object = (objects & 1U) != 0;
-      problem = cursor.next(closing_of(object), fresh, more);
-      if (!more) {
-        --open;
-        objects >>= 1U;
-      } else if (object && problem == nullptr) {
-        problem = cursor.name(bad_text_, nullptr);
-        problem = problem == nullptr ? cursor.colon() : problem;
+    while (problem == nullptr && !more) {
+      objects >>= 1U;
+      if (--open == 0) {
+        return {cursor, nullptr};
       }
+      problem = cursor.next(closing(), false, more);
     }
-  } while (problem == nullptr && open > 0);
-  return {cursor, problem};
+    if (problem == nullptr && (objects & 1U) != 0) {
+      problem = cursor.name(bad_text_, nullptr);
+      problem = problem == nullptr ? cursor.colon() : problem;
+    }
+    if (problem != nullptr) {
+      return {cursor, problem};
+    }
+  }
 }
 
 bool JsonReader::skip() {

@@ -6,6 +6,8 @@
 
 #include <stdexcept>
 
+#include "base/text/hex.hpp"
+
 namespace sluice::dynamo {
 
 namespace {
@@ -43,16 +45,7 @@ Digest sha256(std::string_view bytes) {
 Digest hmac_sha256(const Digest& key, std::string_view bytes) { return hmac(key.data(), key.size(), bytes); }
 Digest hmac_sha256(std::string_view key, std::string_view bytes) { return hmac(key.data(), key.size(), bytes); }
 
-std::string to_hex(const Digest& digest) {
-  constexpr std::string_view kHex = "0123456789abcdef";
-  std::string text;
-  text.reserve(2 * digest.size());
-  for (const unsigned char byte : digest) {
-    text.push_back(kHex[byte >> 4]);
-    text.push_back(kHex[byte & 15]);
-  }
-  return text;
-}
+std::string to_hex(const Digest& digest) { return sluice::to_hex(digest); }
 
 void cleanse(Digest& digest) { OPENSSL_cleanse(digest.data(), digest.size()); }
 

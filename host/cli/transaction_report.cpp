@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "base/text/base64.hpp"
+#include "base/text/hex.hpp"
 #include "config/config.hpp"
 #include "host/observe/escape.hpp"
 #include "host/queue/effect_checks.hpp"
@@ -62,13 +63,7 @@ std::string literal(const SqlValue& value) {
     return quoted(*text);
   }
   if (const auto* blob = std::get_if<queue::SqlBlob>(&value)) {
-    static constexpr std::string_view kDigits = "0123456789abcdef";
-    std::string text = "x'";
-    for (const char byte : blob->bytes) {
-      text += kDigits[static_cast<unsigned char>(byte) >> 4U];
-      text += kDigits[static_cast<unsigned char>(byte) & 0xFU];
-    }
-    return text + "'";
+    return "x'" + to_hex(blob->bytes) + "'";
   }
   return "NULL";
 }

@@ -8,11 +8,13 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/descriptor.hpp"
+#include "base/text/hex.hpp"
 
 #ifndef MFD_EXEC
 #define MFD_EXEC 0x0010U
@@ -53,12 +55,7 @@ std::string hex_of(EVP_MD_CTX* hash) {
   if (EVP_DigestFinal_ex(hash, digest.data(), &size) != 1) {
     return {};
   }
-  std::string text;
-  for (unsigned int i = 0; i < size; ++i) {
-    text += "0123456789abcdef"[digest[i] >> 4U];
-    text += "0123456789abcdef"[digest[i] & 15U];
-  }
-  return text;
+  return to_hex(std::span(digest).first(size));
 }
 
 /// Copies to the end of `from`; the digest of what was copied.

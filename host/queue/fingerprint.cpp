@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/text/hex.hpp"
 #include "base/text/utf8.hpp"
 
 namespace sluice::queue {
@@ -288,12 +289,7 @@ std::string fingerprint_of(std::string_view error) {
   for (const char byte : folded_error(error)) {
     hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3U;
   }
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string name(kFingerprintDigits, '0');
-  for (std::size_t index = 0; index < kFingerprintDigits; ++index) {
-    name[index] = kDigits[(hash >> (60 - 4 * index)) & 0xfU];
-  }
-  return name;
+  return hex_digits(hash >> (64 - 4 * kFingerprintDigits), kFingerprintDigits);
 }
 
 bool is_fingerprint(std::string_view text) {

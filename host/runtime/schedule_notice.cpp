@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "base/text/hex.hpp"
 #include "host/fleet/json_line.hpp"
 
 namespace sluice::runtime {
@@ -15,15 +16,6 @@ std::uint64_t hash_of(const std::string& text) {
     hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
   }
   return hash;
-}
-
-std::string hexadecimal(std::uint64_t number) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (int shift = 28; shift >= 0; shift -= 4) {
-    text += kDigits[(number >> static_cast<unsigned>(shift)) & 15U];
-  }
-  return text;
 }
 
 }  // namespace
@@ -61,7 +53,7 @@ std::string definition_of(const config::ScheduleConfig& schedule) {
   }
   const std::string when = schedule.cron.empty() ? "every " + config::format_duration(schedule.every)
                                                  : "\"" + schedule.cron + "\" in " + schedule.time_zone;
-  return when + ", message " + hexadecimal(hash_of(content)) + " to queue " + schedule.queue;
+  return when + ", message " + hex_digits(hash_of(content), 8) + " to queue " + schedule.queue;
 }
 
 }  // namespace sluice::runtime

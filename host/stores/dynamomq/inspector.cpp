@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/text/hex.hpp"
 #include "base/text/utf8.hpp"
 #include "dynamo/codec/json_codec.hpp"
 #include "host/queue/message_errors.hpp"
@@ -12,7 +13,6 @@
 namespace sluice::queue::dynamomq {
 namespace {
 
-constexpr std::string_view kHex = "0123456789abcdef";
 constexpr char kTableCursor = 't';  // what a cursor of a consistent list begins with; no hexadecimal digit
 constexpr std::size_t kScanPage = 1'000;
 constexpr std::size_t kLongestCursor = 16 * 1024;
@@ -56,36 +56,8 @@ StoredMessage listed(const dynamo::Item& item, const ListRequest& request) {
   return record;
 }
 
-int nibble(char digit) {
-  const auto place = kHex.find(digit);
-  return place == std::string_view::npos ? -1 : static_cast<int>(place);
-}
-
-std::string in_hex(std::string_view plain) {
-  std::string hex;
-  hex.reserve(plain.size() * 2);
-  for (const char c : plain) {
-    const auto byte = static_cast<unsigned char>(c);
-    hex += kHex[byte >> 4U];
-    hex += kHex[byte & 15U];
-  }
-  return hex;
-}
-
-std::optional<std::string> from_hex(std::string_view hex) {
-  if (hex.size() % 2 != 0 || hex.size() > kLongestCursor) {
-    return std::nullopt;
-  }
-  std::string plain;
-  for (std::size_t i = 0; i < hex.size(); i += 2) {
-    const int high = nibble(hex[i]);
-    const int low = nibble(hex[i + 1]);
-    if (high < 0 || low < 0) {
-      return std::nullopt;
-    }
-    plain += static_cast<char>(high * 16 + low);
-  }
-  return plain;
+std::optional<std::string> bytes_of(std::string_view hex) {
+  return hex.size() > kLongestCursor ? std::nullopt : from_hex(hex);
 }
 
 Error no_cursor() {
@@ -102,7 +74,7 @@ dynamo::ScanRequest table_scan(const QueueTable& place, Half half) {
 }
 
 Result<dynamo::Item> decode_table_cursor(std::string_view cursor) {
-  const auto id = cursor.front() == kTableCursor ? from_hex(cursor.substr(1)) : std::nullopt;
+  const auto id = cursor.front() == kTableCursor ? bytes_of(cursor.substr(1)) : std::nullopt;
   if (!id || !is_storable_id(*id)) {
     return no_cursor();
   }
@@ -118,11 +90,11 @@ std::string encode_cursor(const dynamo::Item& last_key) {
   if (sent_at == nullptr || id == nullptr) {
     return {};
   }
-  return in_hex(std::to_string(sent_at->size()) + ':' + *sent_at + *id);
+  return to_hex(std::to_string(sent_at->size()) + ':' + *sent_at + *id);
 }
 
 Result<dynamo::Item> decode_cursor(std::string_view cursor, Half half) {
-  const auto plain = from_hex(cursor);
+  const auto plain = bytes_of(cursor);
   if (!plain) {
     return no_cursor();
   }
@@ -193,7 +165,7 @@ Result<ListPage> Inspector::list_table(const ListRequest& request, Deadline dead
     }
     for (const auto& item : page->items) {
       if (result.messages.size() == request.limit || bytes >= kListBytes) {
-        result.next = kTableCursor + in_hex(result.messages.back().message.id);
+        result.next = kTableCursor + to_hex(result.messages.back().message.id);
         return result;
       }
       result.messages.push_back(listed(item, request));

@@ -1,5 +1,7 @@
 #include "host/stores/outbox/mysql/names.hpp"
 
+#include "base/text/hex.hpp"
+
 namespace sluice::queue::outbox::mysql {
 
 namespace {
@@ -24,15 +26,7 @@ std::string identifier(std::string_view name) {
 }
 
 std::string bytes_literal(std::string_view text) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string literal = "x'";
-  literal.reserve(text.size() * 2 + 3);
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    literal += kDigits[byte >> 4U];
-    literal += kDigits[byte & 15U];
-  }
-  return literal + "'";
+  return "x'" + to_hex(text) + "'";
 }
 
 std::string text_literal(std::string_view text) { return "CONVERT(" + bytes_literal(text) + " USING utf8mb4)"; }
