@@ -31,7 +31,7 @@
 #include "base/random.hpp"
 #include "bench/wake_host.hpp"
 #include "dynamo/connection.hpp"
-#include "host/stores/leased/dynamodb_queues.hpp"
+#include "host/stores/dynamodb/dynamodb_queues.hpp"
 
 namespace sluice::bench {
 namespace {

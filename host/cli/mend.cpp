@@ -1,12 +1,12 @@
 #include "host/cli/mend.hpp"
 
-#include "host/stores/dynamomq/table_errors.hpp"
+#include "host/stores/table/table_errors.hpp"
 
 namespace sluice::cli {
 
 std::string mend_of(const Error& error, const std::string& options) {
-  using queue::dynamomq::TableFault;
-  switch (queue::dynamomq::table_fault(error)) {
+  using queue::table::TableFault;
+  switch (queue::table::table_fault(error)) {
     case TableFault::no_table:
       return "; make it with: sluice table create " + options;
     case TableFault::no_index:

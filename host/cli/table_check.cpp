@@ -10,15 +10,15 @@
 #include "host/cli/table_target.hpp"
 #include "host/cli/text_output.hpp"
 #include "host/cli/text_table.hpp"
-#include "host/stores/dynamomq/table_findings.hpp"
+#include "host/stores/dynamodb/table_findings.hpp"
 
 namespace sluice::cli {
 
 namespace {
 
-using queue::dynamomq::FindingLevel;
 using queue::dynamomq::OutsideItems;
-using queue::dynamomq::TableFinding;
+using queue::table::FindingLevel;
+using queue::table::TableFinding;
 
 std::string_view to_string(FindingLevel level) {
   switch (level) {
@@ -98,7 +98,7 @@ void add_leased_items(const TableTarget& target, std::size_t most_requests, Exam
 }
 
 Examined examine(const TableTarget& target, const dynamo::TableDescription& table, bool all_items) {
-  Examined examined{.findings = queue::dynamomq::examine_table(table, target.spec)};
+  Examined examined{.findings = queue::dynamodb::examine_table(table, target.spec)};
   examined.usable = std::none_of(examined.findings.begin(), examined.findings.end(),
                                  [](const TableFinding& finding) { return finding.level != FindingLevel::advice; });
   if (!examined.usable) {

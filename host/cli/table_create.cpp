@@ -13,13 +13,13 @@
 #include "host/cli/terraform.hpp"
 #include "host/cli/text_output.hpp"
 #include "host/cli/unopened.hpp"
-#include "host/stores/dynamomq/table_ttl.hpp"
+#include "host/stores/dynamodb/table_ttl.hpp"
 
 namespace sluice::cli {
 
 namespace {
 
-using queue::dynamomq::TableOutcome;
+using queue::dynamodb::TableOutcome;
 
 constexpr Duration kTableTime = std::chrono::minutes(10);
 constexpr Duration kTtlTime = std::chrono::seconds(30);
@@ -100,7 +100,7 @@ Exit make_table(const TableTarget& target, Output output, Console& console) {
   console.progress("waiting for table " + target.spec.table + " to become active");
   const StopOnInterrupt interrupt;
   const std::stop_callback end_requests(interrupt.token(), [&connection] { (*connection)->client().stop(); });
-  const auto outcome = queue::dynamomq::create_queue_table((*connection)->client(), target.spec, clock,
+  const auto outcome = queue::dynamodb::create_queue_table((*connection)->client(), target.spec, clock,
                                                            Deadline::after(clock, kTableTime), interrupt.token());
   console.end_progress();
   if (outcome.has_error() && outcome.error().code() == ErrorCode::cancelled) {
@@ -114,7 +114,7 @@ Exit make_table(const TableTarget& target, Output output, Console& console) {
   const bool created = *outcome == TableOutcome::created;
   if (target.spec.ttl) {
     const auto finding =
-        queue::dynamomq::switch_ttl_on((*connection)->client(), target.spec, Deadline::after(clock, kTtlTime));
+        queue::dynamodb::switch_ttl_on((*connection)->client(), target.spec, Deadline::after(clock, kTtlTime));
     if (finding) {
       console.note(finding->what + "; " + finding->mend);
     }

@@ -5,21 +5,21 @@
 #include "host/cli/json_text.hpp"
 #include "host/cli/table_target.hpp"
 #include "host/cli/terraform.hpp"
-#include "host/stores/dynamomq/permissions.hpp"
+#include "host/stores/dynamodb/permissions.hpp"
 
 namespace sluice::cli {
 
 namespace {
 
-using queue::dynamomq::Role;
-using queue::dynamomq::WritesBy;
+using queue::dynamodb::Role;
+using queue::dynamodb::WritesBy;
 
 constexpr std::size_t kAccountDigits = 12;
 
 OrExit<std::vector<Role>> named_roles(const Arguments& arguments) {
   std::vector<Role> roles;
   for (const std::string& name : arguments.all("role")) {
-    const auto role = queue::dynamomq::role_of(name);
+    const auto role = queue::dynamodb::role_of(name);
     if (!role) {
       return Exit::usage("--role is host, producer, reader, operator, setup or effects, not \"" + name + "\"");
     }
@@ -59,11 +59,11 @@ OrExit<WritesBy> way_of_writing(const Arguments& arguments) {
 }
 
 std::vector<PolicyStatement> statements_of(const std::vector<Role>& roles, WritesBy writes, const std::string& table,
-                                           const queue::dynamomq::TableSpec& spec) {
+                                           const queue::dynamodb::TableSpec& spec) {
   std::vector<PolicyStatement> statements;
   for (const Role role : roles) {
-    const auto permissions = spec.layout.indexed ? queue::dynamomq::permissions_of(role, writes)
-                                                 : queue::dynamomq::leased_permissions_of(role, writes);
+    const auto permissions = spec.layout.indexed ? queue::dynamodb::permissions_of(role, writes)
+                                                 : queue::dynamodb::leased_permissions_of(role, writes);
     std::string id(to_string(role));
     id.front() = static_cast<char>(id.front() - 'a' + 'A');
     statements.push_back({id + "OnTable", actions_of(permissions.table), table});

@@ -57,9 +57,8 @@ std::string as_text(const TableTarget& target, const Standing& standing) {
 }
 
 /// Asks the table, or writes the number down; `count` 0: asks.
-Result<Standing> look_or_change(dynamo::Client& client, const SystemClock& clock,
-                                const queue::dynamomq::QueueTable& place, std::uint32_t count,
-                                std::uint32_t configured) {
+Result<Standing> look_or_change(dynamo::Client& client, const SystemClock& clock, const queue::table::QueueTable& place,
+                                std::uint32_t count, std::uint32_t configured) {
   const Deadline deadline = Deadline::after(clock, kTime);
   if (count > 0) {
     const auto change = queue::leased::change_shards(client, place, count, configured, deadline);
@@ -97,7 +96,7 @@ Exit show_or_change(const Arguments& arguments, Console& console) {
   if (connection.has_error()) {
     return unopened(connection.error());
   }
-  const queue::dynamomq::QueueTable place{target->place.queue(), target->spec.table, {}, (*connection)->region()};
+  const queue::table::QueueTable place{target->place.queue(), target->spec.table, {}, (*connection)->region()};
   const auto standing = look_or_change((*connection)->client(), clock, place, static_cast<std::uint32_t>(*wanted),
                                        target->place.host().queue(place.queue).shards);
   if (!standing) {

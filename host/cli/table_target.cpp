@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "host/cli/unopened.hpp"
-#include "host/stores/dynamomq/table_errors.hpp"
-#include "host/stores/dynamomq/table_ttl.hpp"
+#include "host/stores/dynamodb/table_ttl.hpp"
+#include "host/stores/table/table_errors.hpp"
 
 namespace sluice::cli {
 
@@ -13,9 +13,9 @@ namespace {
 constexpr Duration kDescribeTime = std::chrono::seconds(30);
 
 /// The layout that the command line names, or the host file.
-OrExit<queue::dynamomq::TableLayout> layout_of(const Arguments& arguments, const config::QueueConfig& queue) {
-  using queue::dynamomq::kDynamoMqLayout;
-  using queue::dynamomq::kLeasedLayout;
+OrExit<queue::dynamodb::TableLayout> layout_of(const Arguments& arguments, const config::QueueConfig& queue) {
+  using queue::dynamodb::kDynamoMqLayout;
+  using queue::dynamodb::kLeasedLayout;
   const auto configured = queue.layout == config::Layout::leased ? kLeasedLayout : kDynamoMqLayout;
   const std::string named = arguments.get("layout", std::string(configured.name));
   if (named != kDynamoMqLayout.name && named != kLeasedLayout.name) {
@@ -77,20 +77,20 @@ OrExit<dynamo::TableDescription> describe_table(const TableTarget& target, std::
   auto table = (*connection)->client().describe_table(target.spec.table, Deadline::after(clock, kDescribeTime));
   if (table.has_error()) {
     const Error error =
-        queue::dynamomq::store_error({target.spec.table, target.spec.table, target.spec.index, region}, table.error());
+        queue::table::store_error({target.spec.table, target.spec.table, target.spec.index, region}, table.error());
     return Exit::failure(target.place.explained(error, target.place.queue()));
   }
   return std::move(*table);
 }
 
-std::optional<queue::dynamomq::TableFinding> look_at_ttl(const TableTarget& target) {
+std::optional<queue::table::TableFinding> look_at_ttl(const TableTarget& target) {
   const SystemClock clock;
   SeededRandom random;
   const auto connection = runtime::DynamoDbConnection::open(target.connection, clock, random);
   if (connection.has_error()) {
     return std::nullopt;
   }
-  return queue::dynamomq::examine_ttl((*connection)->client(), target.spec, Deadline::after(clock, kDescribeTime));
+  return queue::dynamodb::examine_ttl((*connection)->client(), target.spec, Deadline::after(clock, kDescribeTime));
 }
 
 Result<queue::leased::TableItems> look_at_leased_items(const TableTarget& target, std::size_t most_requests) {
@@ -112,7 +112,9 @@ Result<queue::dynamomq::OutsideItems> look_at_items(const TableTarget& target, s
     return connection.error();
   }
   // Each request has a time-out of its own.
-  return queue::dynamomq::find_outside_items((*connection)->client(), target.spec, most_requests, Deadline::never());
+  return queue::dynamomq::find_outside_items((*connection)->client(),
+                                             {target.spec.table, target.spec.table, target.spec.index, {}},
+                                             most_requests, Deadline::never());
 }
 
 }  // namespace sluice::cli

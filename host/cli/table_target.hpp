@@ -8,9 +8,9 @@
 #include "host/cli/exit.hpp"
 #include "host/cli/queue_place.hpp"
 #include "host/runtime/dynamodb_connection.hpp"
+#include "host/stores/dynamodb/table.hpp"
+#include "host/stores/dynamodb/table_findings.hpp"
 #include "host/stores/dynamomq/outside_items.hpp"
-#include "host/stores/dynamomq/table.hpp"
-#include "host/stores/dynamomq/table_findings.hpp"
 #include "host/stores/leased/table_items.hpp"
 
 namespace sluice::cli {
@@ -18,7 +18,7 @@ namespace sluice::cli {
 /// The table that a `table` command is about, and where it is. A value.
 struct TableTarget {
   QueuePlace place;
-  queue::dynamomq::TableSpec spec;
+  queue::dynamodb::TableSpec spec;
   runtime::DynamoDbConnection::Options connection;
 };
 
@@ -35,7 +35,7 @@ OrExit<TableTarget> find_table(const Arguments& arguments);
 OrExit<dynamo::TableDescription> describe_table(const TableTarget& target, std::string& region);
 
 /// What is not right about its TTL; nothing: it is on, or nobody can be asked.
-std::optional<queue::dynamomq::TableFinding> look_at_ttl(const TableTarget& target);
+std::optional<queue::table::TableFinding> look_at_ttl(const TableTarget& target);
 
 /// The same of a leased table: what lies in it, and what is odd about it.
 Result<queue::leased::TableItems> look_at_leased_items(const TableTarget& target, std::size_t most_requests);

@@ -29,7 +29,7 @@ std::string terraform_name(std::string_view text) {
   return name;
 }
 
-std::string terraform_table(const queue::dynamomq::TableSpec& spec) {
+std::string terraform_table(const queue::dynamodb::TableSpec& spec) {
   std::string text = "resource \"aws_dynamodb_table\" " + quoted(terraform_name(spec.table)) + " {\n";
   text += "  name                        = " + quoted(spec.table) + "\n";
   text += "  billing_mode                = \"PAY_PER_REQUEST\"\n";
@@ -38,7 +38,7 @@ std::string terraform_table(const queue::dynamomq::TableSpec& spec) {
     text += "  range_key                   = " + quoted(spec.layout.range_key) + "\n";
   }
   text += std::string("  deletion_protection_enabled = ") + (spec.deletion_protection ? "true" : "false") + "\n";
-  for (const auto name : queue::dynamomq::key_attributes(spec.layout)) {
+  for (const auto name : queue::dynamodb::key_attributes(spec.layout)) {
     text += attribute_block(name);
   }
   if (spec.layout.indexed) {

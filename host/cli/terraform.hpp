@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "host/stores/dynamomq/table.hpp"
+#include "host/stores/dynamodb/table.hpp"
 
 /// Tables and policies as Terraform has them. Pure functions; the names in them are checked by whoever calls.
 namespace sluice::cli {
@@ -17,7 +17,7 @@ struct PolicyStatement {
 };
 
 /// A resource "aws_dynamodb_table".
-std::string terraform_table(const queue::dynamomq::TableSpec& spec);
+std::string terraform_table(const queue::dynamodb::TableSpec& spec);
 
 /// A data "aws_iam_policy_document" of that name.
 std::string terraform_policy(std::string_view name, const std::vector<PolicyStatement>& statements);

@@ -4,6 +4,9 @@
 #include <string>
 
 #include "host/operate/json_value.hpp"
+#include "host/stores/dynamomq/schema.hpp"
+#include "host/stores/leased/leased_schema.hpp"
+#include "host/stores/leased/made_ids.hpp"
 
 namespace sluice::operate {
 
@@ -11,27 +14,21 @@ namespace {
 
 // "2026-11-20T23:14:00.906192364Z"
 constexpr std::size_t kTimeBytes = 30;
-// The names of DynamoMQ's ten attributes, and one byte more for each of the small numbers.
-constexpr std::size_t kNameBytes = std::string_view(
-                                       "id"
-                                       "data"
-                                       "receive_count"
-                                       "queue_type"
-                                       "version"
-                                       "created_at"
-                                       "updated_at"
-                                       "sent_at"
-                                       "received_at"
-                                       "invisible_until_at")
-                                       .size();
+namespace dynamomq = queue::dynamomq::attribute;
+namespace leased = queue::leased::attribute;
+
+// What every item of a DynamoMQ table names.
+constexpr std::size_t kNameBytes =
+    dynamomq::kId.size() + dynamomq::kData.size() + dynamomq::kReceiveCount.size() + dynamomq::kQueueType.size() +
+    dynamomq::kVersion.size() + dynamomq::kCreatedAt.size() + dynamomq::kUpdatedAt.size() + dynamomq::kSentAt.size() +
+    dynamomq::kReceivedAt.size() + dynamomq::kInvisibleUntilAt.size();
 // What the store adds to recognise its own writes.
-constexpr std::size_t kNonceBytes = std::string_view("sluice_nonce").size() + 20;
+constexpr std::size_t kNonceBytes = dynamomq::kNonce.size() + 20;
 
-constexpr std::string_view kCrockford = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
-constexpr std::size_t kShardDigits = 2;
-
-// Of the leased layout: "p" and "s" with what is always in them, "b"; the number of a shard beside the queue's name.
-constexpr std::size_t kLeasedKeyBytes = 3 + 27 + 2;
+// Of the leased layout: its keys with what is always in them, the body's name; the number of a shard beside the queue's
+// name.
+constexpr std::size_t kLeasedKeyBytes = leased::kPartition.size() + leased::kSort.size() + leased::kBody.size() +
+                                        queue::leased::kSortBytes + queue::leased::kShardDigits;
 constexpr std::size_t kLeasedSmallBytes = 3;
 // What a change leaves: a version, who made it, when, and a time before which nothing is handed out.
 constexpr std::size_t kLeasedChangeBytes = kLeasedSmallBytes + 1 + 20 + 9 + 9;
@@ -102,12 +99,12 @@ std::size_t dynamomq_item_bytes(const queue::StoredMessage& stored) {
   bytes += queue::to_string(stored.half).size() + number_bytes(std::to_string(message.attempt)) +
            number_bytes(std::to_string(stored.version));
   bytes += 3 * kTimeBytes + (stored.received_at ? kTimeBytes : 0) + (stored.invisible_until ? kTimeBytes : 0);
-  bytes += kNonceBytes + failure_bytes(stored.failure, std::string_view("sluice_failure").size());
+  bytes += kNonceBytes + failure_bytes(stored.failure, dynamomq::kFailure.size());
   if (!message.attributes.empty()) {
-    bytes += std::string_view("sluice_attributes").size() + attribute_bytes(message);
+    bytes += dynamomq::kAttributes.size() + attribute_bytes(message);
   }
   if (!message.group.empty()) {
-    bytes += std::string_view("sluice_group").size() + message.group.size();
+    bytes += dynamomq::kGroup.size() + message.group.size();
   }
   return bytes;
 }
@@ -124,19 +121,8 @@ std::size_t leased_item_bytes(const queue::StoredMessage& stored, const std::str
   bytes += message.group.empty() ? 0 : 1 + message.group.size();
   bytes += message.priority == queue::Priority::normal ? 0 : kLeasedSmallBytes;
   bytes += message.attempt == 0 ? 0 : kLeasedSmallBytes;
-  bytes += made_by_leased_table(message.id) ? 0 : 1 + message.id.size();
+  bytes += queue::leased::is_made_id(message.id) ? 0 : 1 + message.id.size();
   return bytes + failure_bytes(stored.failure, 1) + kLeasedChangeBytes;
-}
-
-// 27 digits of Crockford's base32, the first of them a priority, and two for the shard.
-bool made_by_leased_table(const std::string& id) {
-  constexpr std::size_t kDigits = 29;
-  return id.size() == kDigits && id.front() >= '0' && id.front() <= '3' &&
-         id.find_first_not_of(kCrockford) == std::string::npos;
-}
-
-bool ends_in_a_shard(const std::string& id) {
-  return id.size() > kShardDigits && id.find_first_not_of(kCrockford, id.size() - kShardDigits) == std::string::npos;
 }
 
 }  // namespace sluice::operate

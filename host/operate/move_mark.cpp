@@ -8,9 +8,6 @@ namespace sluice::operate {
 namespace {
 
 constexpr Duration kAway = std::chrono::hours(24) * 36'525;
-// 2100 and 2255: what a move hides is seen again, by its record, between the two.
-constexpr WallTime kFirstAway{std::chrono::seconds(4'102'444'800)};
-constexpr WallTime kLastAway{std::chrono::seconds(8'993'635'200)};
 // 2150: what is hidden longer is set aside for good, and has no time that would have to be kept.
 constexpr WallTime kForGood{std::chrono::seconds(5'680'281'600)};
 /// A change of visibility is told a span, so that the time it makes is off by as much as a clock and a request are.
@@ -36,10 +33,6 @@ WallTime MovePair::stamp() const {
   constexpr std::uint64_t kNanoseconds = (std::uint64_t{1} << 62U) - 1;
   const std::string text = from_place + '\n' + from + '\n' + to_place + '\n' + to;
   return WallTime(Duration(static_cast<std::int64_t>(hash_of(text) & kNanoseconds)));
-}
-
-bool is_moving(const queue::StoredMessage& record) {
-  return record.invisible_until && *record.invisible_until >= kFirstAway && *record.invisible_until < kLastAway;
 }
 
 bool is_copy_of(const queue::StoredMessage& record, const MovePair& pair) {

@@ -4,6 +4,7 @@
 
 #include "base/clock.hpp"
 #include "host/queue/change.hpp"
+#include "host/queue/moving.hpp"
 #include "host/queue/stored_message.hpp"
 
 /// How a message that is on its way from one queue to another is told from all others. Pure functions and values.
@@ -26,8 +27,6 @@ struct MovePair {
   WallTime stamp() const;
 };
 
-/// Whether it is hidden as a move hides: taken in the source, or not yet shown in the target.
-bool is_moving(const queue::StoredMessage& record);
 /// Whether it is the hidden copy of a message that this move carries.
 bool is_copy_of(const queue::StoredMessage& record, const MovePair& pair);
 

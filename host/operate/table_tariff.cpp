@@ -1,12 +1,15 @@
 #include "host/operate/table_tariff.hpp"
 
 #include "host/operate/item_bytes.hpp"
+#include "host/stores/leased/made_ids.hpp"
 
 namespace sluice::operate {
 
 namespace {
 
 using queue::ChangeAction;
+using queue::leased::ends_in_a_shard;
+using queue::leased::is_made_id;
 
 constexpr double kChangesPerRequest = 25;
 constexpr double kKeysPerRead = 100;
@@ -25,9 +28,10 @@ bool stays_in_place(ChangeAction action) {
   return action == ChangeAction::remove || action == ChangeAction::set_visibility;
 }
 
-// What has been moved within its queue is found by an alias too, and a dead letter has been.
+// No alias leads to a message whose id the table has made. What has been moved within its queue is found by one too,
+// and a dead letter has been.
 bool has_alias(const queue::StoredMessage& message) {
-  return message.half == queue::Half::dlq || !made_by_leased_table(message.message.id);
+  return message.half == queue::Half::dlq || !is_made_id(message.message.id);
 }
 
 // An id that ends as the keys of foreign items are listed is looked for among those, in both halves.
@@ -49,7 +53,7 @@ std::size_t TableTariff::bytes(const queue::StoredMessage& message) const {
 // Its alias, whether there is one or not, and the record: by the alias, or by an id that says where it lies.
 WriteCost TableTariff::leased_look(const queue::StoredMessage& message) const {
   const bool alias = has_alias(message);
-  const bool both = alias && made_by_leased_table(message.message.id);
+  const bool both = alias && is_made_id(message.message.id);
   return {.requests = (alias ? 2 : 1) / kKeysPerRead,
           .read_units = (both ? 2.0 : 1.0) + units(bytes(message), kReadUnit),
           .write_units = 0};
@@ -110,7 +114,7 @@ WriteCost TableTariff::carry_in(const queue::StoredMessage& message) const {
   }
   // It keeps its id, and so has an alias. Where an id says that it would lie must be empty. What is looked for first is
   // not there.
-  const bool made = made_by_leased_table(message.message.id);
+  const bool made = is_made_id(message.message.id);
   const double besides = kAlias + (made ? 1 : 0);
   if (made && !has_alias(message)) {
     shown += {.requests = 1 / kKeysPerRead, .read_units = 1, .write_units = 0};

@@ -10,8 +10,8 @@
 #include "host/runtime/outbox_stores.hpp"
 #include "host/runtime/store_reach.hpp"
 #include "host/stores/dedup_sender.hpp"
+#include "host/stores/dynamodb/dynamodb_queues.hpp"
 #include "host/stores/emit_source.hpp"
-#include "host/stores/leased/dynamodb_queues.hpp"
 #include "host/stores/leased/ended_owners.hpp"
 #include "host/stores/sqlite/sqlite_store.hpp"
 

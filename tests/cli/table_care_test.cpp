@@ -7,7 +7,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "host/stores/dynamomq/permissions.hpp"
+#include "host/stores/dynamodb/permissions.hpp"
 #include "tests/cli/run_binary.hpp"
 #include "tests/support/emulator.hpp"
 #include "tests/support/loopback.hpp"
@@ -57,7 +57,7 @@ TEST(TablePolicy, TheExampleTableIsWhatTheCommandPrints) {
 }
 
 TEST(TablePolicy, EachRoleHasItsActionsAndNoWildcard) {
-  for (const auto role : queue::dynamomq::kRoles) {
+  for (const auto role : queue::dynamodb::kRoles) {
     const std::string name(to_string(role));
     const Finished printed = run({"table", "policy", "--table", "orders", "--role", name});
     ASSERT_EQ(printed.exit_code, 0) << printed.err;
@@ -70,7 +70,7 @@ TEST(TablePolicy, EachRoleHasItsActionsAndNoWildcard) {
       }
       EXPECT_TRUE(statement.at("Resource").as_string().starts_with("arn:aws:dynamodb:*:*:table/orders"));
     }
-    const auto permissions = queue::dynamomq::permissions_of(role);
+    const auto permissions = queue::dynamodb::permissions_of(role);
     EXPECT_EQ(actions, permissions.table.size() + permissions.index.size()) << name;
   }
 }

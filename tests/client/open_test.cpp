@@ -11,7 +11,7 @@
 #include "dynamo/connection.hpp"
 #include "host/queue/wake/datagram.hpp"
 #include "host/queue/wake/datagram_socket.hpp"
-#include "host/stores/dynamomq/table.hpp"
+#include "host/stores/dynamodb/table.hpp"
 #include "tests/client/client_rig.hpp"
 #include "tests/stores/dynamomq/emulated_tables.hpp"
 #include "tests/support/dynamodb_model/server.hpp"
@@ -127,10 +127,10 @@ TEST_F(OpenTest, OnALeasedQueueTheStoreMakesTheIdsThatNobodyBrings) {
   }
   const SystemClock clock;
   test::EmulatedHost host(clock, "maker", 1);
-  queue::dynamomq::TableSpec spec;
+  queue::dynamodb::TableSpec spec;
   spec.table = test::fresh_table_name("leased");
-  spec.layout = queue::dynamomq::kLeasedLayout;
-  ASSERT_TRUE(queue::dynamomq::create_queue_table(host.client(), spec, clock, Deadline::never()));
+  spec.layout = queue::dynamodb::kLeasedLayout;
+  ASSERT_TRUE(queue::dynamodb::create_queue_table(host.client(), spec, clock, Deadline::never()));
   auto client = QueueClient::open(LeasedQueue{
       .queue = "orders", .table = spec.table, .region = "eu-west-1", .endpoint = test::shared_emulator()->endpoint()});
   ASSERT_TRUE(client) << client.error().message();

@@ -64,9 +64,9 @@ class LeasedUnderTest final : public StoreUnderTest {
     options.host = "worker-a";
     options.region = client_options.region;
     options.own_threads = false;
-    queue::dynamomq::TableSpec spec;
+    queue::dynamodb::TableSpec spec;
     spec.table = fresh_table_name("leased");
-    spec.layout = queue::dynamomq::kLeasedLayout;
+    spec.layout = queue::dynamodb::kLeasedLayout;
     for (const char* name : {"orders", "invoices", "nowhere"}) {
       options.queues[name] = {.table = spec.table, .shards = shards};
     }

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "host/cost/spend_scope.hpp"
+#include "host/stores/dynamodb/table.hpp"
 #include "host/stores/dynamomq/dynamomq_queues.hpp"
-#include "host/stores/dynamomq/table.hpp"
 #include "tests/support/dynamodb_model/fixed_credentials.hpp"
 #include "tests/support/dynamodb_model/model.hpp"
 #include "tests/support/dynamodb_model/transport.hpp"
@@ -37,7 +37,7 @@ class MeteredSourceTest : public testing::Test {
                 transport_, credentials_, clock_, random_),
         queues_(queue::dynamomq::make_dynamomq_queues({.queues = {}, .host = "a", .region = "us-east-1"}, client_,
                                                       clock_, random_)) {
-    EXPECT_TRUE(queue::dynamomq::create_queue_table(client_, {.table = "orders"}, clock_, soon()));
+    EXPECT_TRUE(queue::dynamodb::create_queue_table(client_, {.table = "orders"}, clock_, soon()));
     sender_ = *queues_->open_sender("orders");
     source_ = metered(*queues_->open_source({"orders"}), book_.account("billing", "orders"));
   }

@@ -8,8 +8,8 @@
 
 #include "base/timestamp.hpp"
 #include "dynamo/transport/curl_transport.hpp"
+#include "host/stores/dynamodb/table.hpp"
 #include "host/stores/dynamomq/dynamomq_queues.hpp"
-#include "host/stores/dynamomq/table.hpp"
 #include "tests/stores/dynamomq/emulated_tables.hpp"
 
 namespace {
@@ -85,8 +85,8 @@ class Driver {
     const std::string op = text(call, "op");
     const queue::QueueAddress address{"q", text(call, "type") == "DLQ" ? queue::Half::dlq : queue::Half::standard};
     if (op == "create_table") {
-      const auto made = queue::dynamomq::create_queue_table(*client_, table_, clock_, soon());
-      return made ? json::object{{"created", *made == queue::dynamomq::TableOutcome::created}} : error_of(made.error());
+      const auto made = queue::dynamodb::create_queue_table(*client_, table_, clock_, soon());
+      return made ? json::object{{"created", *made == queue::dynamodb::TableOutcome::created}} : error_of(made.error());
     }
     if (op == "send") {
       const auto message = message_of(call);
@@ -211,7 +211,7 @@ class Driver {
   SeededRandom random_;
   test::AnyCredentials credentials_;
   dynamo::CurlTransport transport_;
-  queue::dynamomq::TableSpec table_;
+  queue::dynamodb::TableSpec table_;
   std::unique_ptr<dynamo::Client> client_;
   std::unique_ptr<queue::Queues> queues_;
   std::unique_ptr<test::Desk> desk_;

@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "dynamo/client.hpp"
+#include "host/stores/dynamodb/table.hpp"
 #include "host/stores/dynamomq/dynamomq_queues.hpp"
-#include "host/stores/dynamomq/table.hpp"
 #include "host/stores/leased/leased_queues.hpp"
 #include "tests/operate/move_rig.hpp"
 #include "tests/stores/sqlite/sqlite_rig.hpp"
@@ -63,12 +63,12 @@ class TableStore final : public Store {
                        : queue::dynamomq::make_dynamomq_queues({.queues = {}, .host = "h", .region = "us-east-1"},
                                                                client_, clock, random)),
         desk_(*queues_) {
-    queue::dynamomq::TableSpec spec;
+    queue::dynamodb::TableSpec spec;
     spec.table = table;
     if (leased) {
-      spec.layout = queue::dynamomq::kLeasedLayout;
+      spec.layout = queue::dynamodb::kLeasedLayout;
     }
-    const auto made = queue::dynamomq::create_queue_table(client_, spec, clock, Deadline::never());
+    const auto made = queue::dynamodb::create_queue_table(client_, spec, clock, Deadline::never());
     EXPECT_TRUE(made) << made.error().message();
   }
   test::Desk& desk() override { return desk_; }

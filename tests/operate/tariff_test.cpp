@@ -5,8 +5,8 @@
 #include "dynamo/client.hpp"
 #include "host/operate/bulk_run.hpp"
 #include "host/operate/carriage.hpp"
-#include "host/stores/dynamomq/table.hpp"
-#include "host/stores/leased/dynamodb_queues.hpp"
+#include "host/stores/dynamodb/dynamodb_queues.hpp"
+#include "host/stores/dynamodb/table.hpp"
 #include "tests/support/desk.hpp"
 #include "tests/support/dynamodb_model/fixed_credentials.hpp"
 #include "tests/support/dynamodb_model/transport.hpp"
@@ -25,10 +25,10 @@ class TariffTest : public ::testing::Test {
  protected:
   TariffTest() : model_(clock_, 1), transport_(model_, clock_), credentials_("HOST"), desk_(*queues_) {
     const std::string one = queue::leased::LeasedLocation{}.table;
-    for (const auto& spec : {queue::dynamomq::TableSpec{.table = one, .layout = queue::dynamomq::kLeasedLayout},
-                             queue::dynamomq::TableSpec{.table = "plain"},
+    for (const auto& spec : {queue::dynamodb::TableSpec{.table = one, .layout = queue::dynamodb::kLeasedLayout},
+                             queue::dynamodb::TableSpec{.table = "plain"},
                              {.table = "plain2"}}) {
-      const auto made = queue::dynamomq::create_queue_table(client_, spec, clock_, Deadline::never());
+      const auto made = queue::dynamodb::create_queue_table(client_, spec, clock_, Deadline::never());
       EXPECT_TRUE(made) << made.error().message();
     }
   }

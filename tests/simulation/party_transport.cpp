@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "host/stores/dynamomq/key_items.hpp"
+#include "host/stores/table/key_items.hpp"
 
 namespace sluice::simulation {
 namespace {
@@ -28,7 +28,7 @@ bool puts_key(const json::value& action) {
     return false;
   }
   const auto& id = put->at("Item").at("id").at("S").as_string();
-  return queue::dynamomq::is_key_id(std::string_view(id.data(), id.size()));
+  return queue::table::is_key_id(std::string_view(id.data(), id.size()));
 }
 
 /// Takes the record of a key out of a transaction: the request that puts it by itself; empty where there is none.

@@ -6,7 +6,7 @@
 
 #include "base/timestamp.hpp"
 #include "dynamo/client.hpp"
-#include "host/stores/dynamomq/table.hpp"
+#include "host/stores/dynamodb/table.hpp"
 #include "tests/simulation/sim_port.hpp"
 #include "tests/support/dynamodb_model/fixed_credentials.hpp"
 
@@ -121,9 +121,9 @@ TableBackend::TableBackend(const Clock& clock, Random& random, const TablePlan& 
 
 void TableBackend::make_queue(const std::string& table) {
   Party& maker = *parties_.at(kOutside);
-  queue::dynamomq::TableSpec spec;
+  queue::dynamodb::TableSpec spec;
   spec.table = table;
-  const auto made = queue::dynamomq::create_queue_table(maker.client, spec, maker.clock, Deadline::never());
+  const auto made = queue::dynamodb::create_queue_table(maker.client, spec, maker.clock, Deadline::never());
   if (!made) {
     throw std::runtime_error("the model makes no table: " + made.error().message());
   }

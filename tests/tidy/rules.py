@@ -30,12 +30,24 @@ HOST_ARROWS = {
     "stores": {"queue", "cost"},
     "observe": {"runtime/service.hpp"},
     "fleet": {"queue"},
-    "operate": {"queue", "cost", "fleet", "observe"},
+    # Of stores, only how the layouts name things: what a write costs depends on the bytes of an item.
+    "operate": {"queue", "cost", "fleet", "observe", "stores/dynamomq/schema.hpp", "stores/leased/leased_schema.hpp",
+                "stores/leased/made_ids.hpp"},
     "plugin": {"queue"},
     "isolation": {"queue", "plugin", "observe", "runtime/service.hpp"},
     "work": {"queue", "cost", "plugin", "isolation", "observe", "runtime/service.hpp"},
     "runtime": {"queue", "cost", "stores", "fleet", "plugin", "isolation", "observe", "work"},
     "cli": {"queue", "cost", "stores", "fleet", "operate", "plugin", "isolation", "observe", "work", "runtime"},
+}
+
+# Inside host/stores: which folders each may see besides its own; all see the files beside them.
+STORE_ARROWS = {
+    "sqlite": set(),
+    "table": set(),
+    "dynamomq": {"table"},
+    "leased": {"table"},
+    "dynamodb": {"table", "dynamomq", "leased"},
+    "outbox": set(),
 }
 
 # A third-party header and the one place that may include it (path prefixes).
@@ -140,6 +152,20 @@ def wrong_host_arrows(tree):
             rest = include[len("host/"):]
             target = rest.split("/")[0]
             if target != parts[1] and target not in allowed and rest not in allowed:
+                yield f"{path} includes {include}"
+
+
+def wrong_store_arrows(tree):
+    """No layout sees another one, and what they share sees none of them."""
+    for path in tree.files(("host/stores",), (".cpp", ".hpp")):
+        parts = path.split(os.sep)
+        own = parts[2] if len(parts) > 3 else None
+        if own is not None and own not in STORE_ARROWS:
+            yield f"{path}: what host/stores/{own} may see is not said"
+            continue
+        for include in tree.includes(path):
+            target = include.split("/")
+            if include.startswith("host/stores/") and len(target) > 3 and target[2] not in STORE_ARROWS.get(own, set()) | {own}:
                 yield f"{path} includes {include}"
 
 

@@ -21,6 +21,12 @@ PLANTED = (
     (rules.wrong_arrows, {"config/a.cpp": "#include <sluice/handler.hpp>\n"}, "config may not see sdk"),
     (rules.wrong_host_arrows, {"host/queue/a.hpp": '#include "host/work/job.hpp"\n'}, "host/work/job.hpp"),
     (rules.wrong_host_arrows, {"host/attic/a.hpp": "\n"}, "host/attic"),
+    (rules.wrong_store_arrows, {"host/stores/leased/a.cpp": '#include "host/stores/dynamomq/record.hpp"\n'}, "dynamomq/record.hpp"),
+    (rules.wrong_store_arrows, {"host/stores/dynamomq/a.cpp": '#include "host/stores/leased/turns.hpp"\n'}, "leased/turns.hpp"),
+    (rules.wrong_store_arrows, {"host/stores/table/a.cpp": '#include "host/stores/dynamomq/record.hpp"\n'}, "dynamomq/record.hpp"),
+    (rules.wrong_store_arrows, {"host/stores/leased/a.cpp": '#include "host/stores/dynamodb/table.hpp"\n'}, "dynamodb/table.hpp"),
+    (rules.wrong_store_arrows, {"host/stores/membership.cpp": '#include "host/stores/leased/turns.hpp"\n'}, "leased/turns.hpp"),
+    (rules.wrong_store_arrows, {"host/stores/attic/a.hpp": "\n"}, "host/stores/attic"),
     (rules.wrong_client_arrows, {"client/src/a.cpp": '#include "host/work/job.hpp"\n'}, "host/work/job.hpp"),
     (rules.wrong_client_arrows, {"host/work/a.cpp": "#include <sluice/client.hpp>\n"}, "sluice/client.hpp"),
     (rules.wrong_client_arrows, {"client/include/sluice/client/a.hpp": '#include "base/clock.hpp"\n'}, "base/clock.hpp"),
@@ -45,12 +51,15 @@ HARMLESS = (
     (rules.banned_tokens, {"host/work/a.cpp": '// std::thread\nstd::thread::id id;\nauto s = "t.detach()";\n'
                                               'auto r = R"(assert(1))"; static_assert(true);\n'}),
     (rules.banned_tokens, {"tests/fixtures/plugins/a.cpp": "std::thread t;\n"}),
+    (rules.wrong_store_arrows, {"host/stores/dynamodb/a.cpp": '#include "host/stores/leased/turns.hpp"\n',
+                                "host/stores/leased/b.cpp": '#include "host/stores/membership.hpp"\n'
+                                                            '#include "host/stores/table/times.hpp"\n'}),
     (rules.unlisted_sources, {"tests/a/CMakeLists.txt": "set(names one)\nadd_x(${name}.cpp)\nadd_y(two.cpp)\n",
                               "tests/a/one.cpp": "", "tests/a/two.cpp": ""}),
     (rules.unlisted_sources, {"tests/CMakeLists.txt": "f(${CMAKE_CURRENT_SOURCE_DIR}/a.cpp ${PROJECT_SOURCE_DIR}/base/b.c)\n",
                               "tests/a.cpp": "", "base/b.c": ""}),
 )
-RULES = (rules.wrong_arrows, rules.wrong_host_arrows, rules.wrong_client_arrows, rules.strayed_third_party_headers,
+RULES = (rules.wrong_arrows, rules.wrong_host_arrows, rules.wrong_store_arrows, rules.wrong_client_arrows, rules.strayed_third_party_headers,
          rules.banned_tokens, rules.raw_locks, rules.god_files, rules.unguarded_headers,
          rules.unknown_guards, rules.unlisted_sources)
 

@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "host/stores/dynamomq/key_items.hpp"
-#include "host/stores/dynamomq/notice_items.hpp"
 #include "host/stores/dynamomq/schema.hpp"
+#include "host/stores/table/key_items.hpp"
+#include "host/stores/table/notice_items.hpp"
 
 namespace sluice::queue::dynamomq {
 namespace {
@@ -24,7 +24,7 @@ std::int64_t expiry_seconds(WallTime at) {
 
 }  // namespace
 
-dynamo::Item bell_item_key() { return {{std::string(attribute::kId), std::string(kNoticePrefix) + "bells"}}; }
+dynamo::Item bell_item_key() { return {{std::string(attribute::kId), std::string(table::kNoticePrefix) + "bells"}}; }
 
 dynamo::UpdateItemRequest announce_request(const std::string& table, const wake::Announcement& announcement,
                                            const std::vector<std::string>& outdated) {

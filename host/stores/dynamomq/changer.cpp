@@ -8,6 +8,9 @@
 #include "base/timestamp.hpp"
 #include "host/queue/message_errors.hpp"
 #include "host/queue/visibility.hpp"
+#include "host/stores/table/failure_codec.hpp"
+#include "host/stores/table/statement_runner.hpp"
+#include "host/stores/table/version_mark.hpp"
 
 namespace sluice::queue::dynamomq {
 namespace {
@@ -16,7 +19,7 @@ constexpr Duration kInstant = std::chrono::nanoseconds(1);
 
 ChangeResult conflict(Error why) { return {ChangeStatus::conflict, 0, std::move(why)}; }
 
-ChangeResult not_found(const QueueTable& place, const std::string& id) {
+ChangeResult not_found(const table::QueueTable& place, const std::string& id) {
   return {ChangeStatus::not_found, 0, no_message(place.queue, id)};
 }
 
@@ -56,12 +59,12 @@ struct Changer::Task {
   const Change* change = nullptr;
   ChangeResult* result = nullptr;
   bool open = true;
-  bool look = false;                        // the record is to be read before anything is written
-  std::optional<StatementOutcome> doubt{};  // the last try may have taken effect all the same
-  bool without_failure = false;             // there is no room for the reason
-  std::optional<StoredMessage> seen{};      // the record as it was read, without its content
+  bool look = false;                               // the record is to be read before anything is written
+  std::optional<table::StatementOutcome> doubt{};  // the last try may have taken effect all the same
+  bool without_failure = false;                    // there is no room for the reason
+  std::optional<StoredMessage> seen{};             // the record as it was read, without its content
   bool has_failure = false;
-  VersionMark before{};
+  table::VersionMark before{};
   std::string nonce{};  // of the last try
 
   std::optional<WallTime> front{};  // where the last try put it
@@ -72,7 +75,7 @@ struct Changer::Task {
     record.id = change->id;
     record.sort_key = format_timestamp(*front);
     record.sent_at = *front;
-    record.version = VersionMark::number_of(result->version);
+    record.version = table::VersionMark::number_of(result->version);
     record.receive_count = seen->message.attempt;
     record.nonce = nonce;
     return record;
@@ -84,8 +87,8 @@ struct Changer::Task {
   }
   bool removes() const { return change->action == ChangeAction::remove; }
   // Without the record as it was read, the write itself has to see to what was not looked at.
-  Expected expected(WallTime now) const {
-    Expected expected{change->id, before};
+  table::Expected expected(WallTime now) const {
+    table::Expected expected{change->id, before};
     if (!seen) {
       expected.half = expected_half(change->action);
       if (change->action == ChangeAction::redrive) {
@@ -136,7 +139,7 @@ std::vector<ChangeResult> Changer::change(std::span<const Change> changes, Deadl
     task.result = &results[i];
     task.look = needs_record(changes[i]);
     if (!task.look && changes[i].version) {
-      task.before = VersionMark::number_of(*changes[i].version);
+      task.before = table::VersionMark::number_of(*changes[i].version);
     }
   }
   const auto ended = [&due](const Task& task) {
@@ -170,14 +173,14 @@ void Changer::look(std::vector<Task>& tasks, Deadline deadline) const {
   if (ids.empty()) {
     return;
   }
-  const auto records = parts_.runner.read(place_.table, ids, deadline);
+  const auto records = parts_.runner.read(place_.table, attribute::kId, ids, deadline);
   for (Task& task : tasks) {
     if (!task.look) {
       continue;
     }
     task.look = false;
     if (!records) {
-      Error error = store_error(place_, records.error());
+      Error error = table::store_error(place_, records.error());
       task.end({ChangeStatus::failed, 0,
                 task.doubt ? Error(ErrorCode::unknown_outcome, error.message()) : std::move(error)});
       continue;
@@ -191,10 +194,10 @@ void Changer::judge(Task& task, const dynamo::Item* record) const {
   const Change& change = *task.change;
   if (task.doubt) {
     OutcomeRecovery::judge(task.trace(), record, *task.doubt);
-    if (task.doubt->fate == StatementFate::done) {
-      return task.end({ChangeStatus::applied, record == nullptr ? 0 : VersionMark::of(*record).number, {}});
+    if (task.doubt->fate == table::StatementFate::done) {
+      return task.end({ChangeStatus::applied, record == nullptr ? 0 : version_of(*record).number, {}});
     }
-    if (task.doubt->fate == StatementFate::unknown) {
+    if (task.doubt->fate == table::StatementFate::unknown) {
       return task.end({ChangeStatus::failed, 0,
                        Error(ErrorCode::unknown_outcome,
                              "nobody can tell yet whether message '" + change.id + "' was changed; look at it again")});
@@ -204,7 +207,7 @@ void Changer::judge(Task& task, const dynamo::Item* record) const {
   if (record == nullptr) {
     return task.end(not_found(place_, change.id));
   }
-  task.before = VersionMark::of(*record);
+  task.before = version_of(*record);
   if (change.version && task.before.number != *change.version) {
     return task.end(conflict(changed_since(place_.queue, change.id)));
   }
@@ -223,20 +226,20 @@ void Changer::judge(Task& task, const dynamo::Item* record) const {
   }
 }
 
-std::optional<RecordWrite> Changer::statement(Task& task, Front& front, WallTime now, Deadline deadline) const {
+std::optional<table::RecordWrite> Changer::statement(Task& task, Front& front, WallTime now, Deadline deadline) const {
   const Change& change = *task.change;
   if (change.action == ChangeAction::remove && !change.version) {
     return build_.remove_any(change.id);
   }
-  const Expected expected = task.expected(now);
+  const table::Expected expected = task.expected(now);
   if (task.removes()) {
     return build_.remove(expected, true);
   }
-  RecordChange wanted;
+  table::RecordChange wanted;
   switch (change.action) {
     case ChangeAction::set_visibility:
-      wanted =
-          extend_change(change.after > Duration::zero() ? later(now, change.after) : seen_already(now, change.after));
+      wanted = extend_change(change.after > Duration::zero() ? table::later(now, change.after)
+                                                             : seen_already(now, change.after));
       break;
     case ChangeAction::delay:
       wanted = delay_change(now, change.after);
@@ -260,7 +263,7 @@ std::optional<RecordWrite> Changer::statement(Task& task, Front& front, WallTime
         wanted.removed = attribute::kSuspect;
       }
       if (!change.failure.empty() && !task.without_failure) {
-        wanted.set.emplace_back(attribute::kFailure, encode_failure(change.failure));
+        wanted.set.emplace_back(attribute::kFailure, table::encode_failure(change.failure));
       }
       break;
     case ChangeAction::redrive:
@@ -283,7 +286,7 @@ std::optional<RecordWrite> Changer::statement(Task& task, Front& front, WallTime
 
 void Changer::write(std::vector<Task>& tasks, Front& front, Deadline deadline) const {
   const WallTime now = parts_.clock.wall_now();
-  std::vector<RecordWrite> statements;
+  std::vector<table::RecordWrite> statements;
   std::vector<Task*> written;
   statements.reserve(tasks.size());
   for (Task& task : tasks) {
@@ -292,28 +295,28 @@ void Changer::write(std::vector<Task>& tasks, Front& front, Deadline deadline) c
       written.push_back(&task);
     }
   }
-  auto outcomes = parts_.runner.run(std::move(statements), Repetition::until_known, deadline);
+  auto outcomes = parts_.runner.run(std::move(statements), table::Repetition::until_known, deadline);
   for (std::size_t i = 0; i < written.size(); ++i) {
     note(*written[i], outcomes[i]);
   }
 }
 
-void Changer::note(Task& task, StatementOutcome& outcome) const {
-  if (OutcomeRecovery::in_doubt(outcome)) {
+void Changer::note(Task& task, table::StatementOutcome& outcome) const {
+  if (table::in_doubt(outcome)) {
     task.doubt = outcome;
   }
   switch (outcome.fate) {
-    case StatementFate::done:
+    case table::StatementFate::done:
       // The removal of an absent record succeeds without an item. After a repeat it was our own first try that did it.
       if (task.removes() && outcome.item.empty() && !outcome.repeated) {
         return task.end(not_found(place_, task.change->id));
       }
       return task.end({ChangeStatus::applied, task.removes() ? 0 : task.before.next(), {}});
-    case StatementFate::unknown:
-    case StatementFate::refused:
+    case table::StatementFate::unknown:
+    case table::StatementFate::refused:
       task.look = true;
       return;
-    case StatementFate::failed:
+    case table::StatementFate::failed:
       break;
   }
   const bool has_reason = task.change->action == ChangeAction::dead_letter && !task.change->failure.empty();
@@ -321,7 +324,7 @@ void Changer::note(Task& task, StatementOutcome& outcome) const {
     task.without_failure = true;  // a record close to 400 KB has no room for the reason; the message matters more
     return;
   }
-  task.end({ChangeStatus::failed, 0, store_error(place_, outcome.error)});
+  task.end({ChangeStatus::failed, 0, table::store_error(place_, outcome.error)});
 }
 
 }  // namespace sluice::queue::dynamomq

@@ -7,6 +7,8 @@
 #include "host/queue/change.hpp"
 #include "host/stores/dynamomq/inspector.hpp"
 #include "host/stores/dynamomq/outcome_recovery.hpp"
+#include "host/stores/dynamomq/record.hpp"
+#include "host/stores/dynamomq/record_changes.hpp"
 
 namespace sluice::queue::dynamomq {
 
@@ -20,7 +22,7 @@ class Changer {
  public:
   static constexpr int kMaxRaces = 5;  ///< lost in a row against others who change the same message
 
-  Changer(StoreParts parts, const QueueTable& place)
+  Changer(table::StoreParts parts, const table::QueueTable& place)
       : parts_(parts), place_(place), inspector_(parts, place), build_(place.table) {}
 
   /// A record that was put where it is to be claimed next.
@@ -39,11 +41,11 @@ class Changer {
   void look(std::vector<Task>& tasks, Deadline deadline) const;
   void judge(Task& task, const dynamo::Item* record) const;
   void write(std::vector<Task>& tasks, Front& front, Deadline deadline) const;
-  std::optional<RecordWrite> statement(Task& task, Front& front, WallTime now, Deadline deadline) const;
-  void note(Task& task, StatementOutcome& outcome) const;
+  std::optional<table::RecordWrite> statement(Task& task, Front& front, WallTime now, Deadline deadline) const;
+  void note(Task& task, table::StatementOutcome& outcome) const;
 
-  StoreParts parts_;
-  const QueueTable& place_;
+  table::StoreParts parts_;
+  const table::QueueTable& place_;
   Inspector inspector_;
   WriteBuilder build_;
 };

@@ -15,7 +15,7 @@ constexpr const char* kCandidateProjection =
 /// Records that are looked at for one claim in sequence: of at most 400 bytes each they cost the least that is billed.
 constexpr std::int64_t kSequenceLook = 10;
 
-dynamo::QueryRequest query_of(const QueueTable& place, Half half, const ScanStep& step) {
+dynamo::QueryRequest query_of(const table::QueueTable& place, Half half, const ScanStep& step) {
   dynamo::QueryRequest query;
   query.table = place.table;
   query.index = place.index;
@@ -43,7 +43,7 @@ dynamo::QueryRequest query_of(const QueueTable& place, Half half, const ScanStep
 
 /// `before` is the record as it was claimed, or as it was read afterwards.
 Delivery delivery_of(const dynamo::Item& item, const Candidate& before, SteadyTime leased_until,
-                     FailureMemory& failures) {
+                     table::FailureMemory& failures) {
   StoredMessage record = decode_record(item);
   failures.note(before.id, record.failure);
   Delivery delivery;
@@ -78,7 +78,7 @@ struct Claimer::Attempt {
 };
 
 Pick Claimer::pick_for(std::size_t count, bool suspects, const ClaimRequest& request) const {
-  return {count, suspects, later(parts_.clock.wall_now(), request.visibility), request.counts};
+  return {count, suspects, table::later(parts_.clock.wall_now(), request.visibility), request.counts};
 }
 
 // A lease is a promise about time: half of it may be lost to a wrong clock, no more.
@@ -96,7 +96,7 @@ Result<Claimed> Claimer::claim(const ClaimRequest& request, Deadline deadline) {
   }
   Attempt result;
   const std::size_t max = std::min(request.max, state_.sizes.messages_in(request.bytes));
-  if (auto unresolved = state_.doubts.take_claims(max, request.suspects); !unresolved.empty()) {
+  if (auto unresolved = state_.claims.take(max, request.suspects); !unresolved.empty()) {
     resolve(std::move(unresolved), deadline, result);
   }
   for (int round = 0; round < kMaxRounds && result.takes_more(max); ++round) {
@@ -136,7 +136,7 @@ Result<Claimed> Claimer::claim(const ClaimRequest& request, Deadline deadline) {
 Result<Claimed> Claimer::claim_in_sequence(const ClaimRequest& request, Deadline deadline) {
   Attempt result;
   if (request.max > 0) {
-    if (auto unresolved = state_.doubts.take_claims(1, request.suspects); !unresolved.empty()) {
+    if (auto unresolved = state_.claims.take(1, request.suspects); !unresolved.empty()) {
       resolve(std::move(unresolved), deadline, result);
     }
   }
@@ -208,7 +208,7 @@ std::vector<Candidate> Claimer::gather(Pick wanted, const ClaimRequest& request,
 }
 
 Error Claimer::failure(const dynamo::Error& error) {
-  Error mapped = store_error(place_, error);
+  Error mapped = table::store_error(place_, error);
   if (mapped.code() == ErrorCode::queue_missing) {
     lane_.restart();  // when the queue comes back, nothing of what was known will hold
   }
@@ -229,31 +229,31 @@ std::optional<Error> Claimer::scan(ScanStep step, Deadline deadline) {
 
 void Claimer::attempt(std::vector<Candidate> candidates, const ClaimRequest& request, Deadline deadline,
                       Attempt& result) {
-  std::vector<RecordWrite> writes;
+  std::vector<table::RecordWrite> writes;
   std::vector<std::string> nonces;
   writes.reserve(candidates.size());
-  const Moment now = parts_.now();
-  const SteadyTime leased_until = until(now.steady, request.visibility);
+  const table::Moment now = parts_.now();
+  const SteadyTime leased_until = table::until(now.steady, request.visibility);
   for (const auto& candidate : candidates) {
     nonces.push_back(parts_.nonces.next());
     writes.push_back(build_.update({candidate.id, candidate.version, half_, {}, candidate.sort_key},
                                    {nonces.back(), now.wall},
                                    claim_change(candidate.next_count(request.counts), candidate.suspect(), now.wall,
-                                                later(now.wall, request.visibility)),
+                                                table::later(now.wall, request.visibility)),
                                    true));
   }
-  auto outcomes = parts_.runner.run(std::move(writes), Repetition::none, deadline);
+  auto outcomes = parts_.runner.run(std::move(writes), table::Repetition::none, deadline);
   std::vector<UnresolvedClaim> unknown;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    const bool without_item = outcomes[i].fate == StatementFate::done && nonce_of(outcomes[i].item) != nonces[i];
+    const bool without_item = outcomes[i].fate == table::StatementFate::done && nonce_of(outcomes[i].item) != nonces[i];
     if (without_item && SLUICE_GUARD(empty_update_answer)) {
       // An answer without the message: what it says cannot be handed out.
-      outcomes[i].fate = StatementFate::unknown;
+      outcomes[i].fate = table::StatementFate::unknown;
       outcomes[i].error = dynamo::Error(dynamo::ErrorKind::malformed_response, "a claim was answered without its item");
     }
-    if (outcomes[i].fate == StatementFate::unknown) {
+    if (outcomes[i].fate == table::StatementFate::unknown) {
       outcomes[i].error.outcome_unknown = false;  // what came of it is looked up below
-      result.error = store_error(place_, outcomes[i].error);
+      result.error = table::store_error(place_, outcomes[i].error);
       unknown.push_back({candidates[i], nonces[i], leased_until});
     }
   }
@@ -263,22 +263,22 @@ void Claimer::attempt(std::vector<Candidate> candidates, const ClaimRequest& req
   }
 }
 
-void Claimer::sort_out(std::vector<Candidate>& candidates, std::vector<StatementOutcome>& outcomes,
+void Claimer::sort_out(std::vector<Candidate>& candidates, std::vector<table::StatementOutcome>& outcomes,
                        SteadyTime leased_until, Deadline deadline, Attempt& result) {
   std::vector<Candidate> lost;
   std::vector<Candidate> back;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    StatementOutcome& outcome = outcomes[i];
+    table::StatementOutcome& outcome = outcomes[i];
     switch (outcome.fate) {
-      case StatementFate::done:
+      case table::StatementFate::done:
         result.deliveries.push_back(delivery_of(outcome.item, candidates[i], leased_until, state_.failures));
         break;
-      case StatementFate::refused:
+      case table::StatementFate::refused:
         lost.push_back(std::move(candidates[i]));
         break;
-      case StatementFate::unknown:
+      case table::StatementFate::unknown:
         break;
-      case StatementFate::failed:
+      case table::StatementFate::failed:
         result.error = failure(outcome.error);
         if (outcome.error.kind == dynamo::ErrorKind::validation) {
           // Only this record cannot be claimed, such as one so near the size limit that nothing can be added to it.
@@ -291,7 +291,7 @@ void Claimer::sort_out(std::vector<Candidate>& candidates, std::vector<Statement
         break;
     }
   }
-  const Moment now = parts_.now();
+  const table::Moment now = parts_.now();
   lane_.put_back(std::move(back), now);
   if (lane_.lost(lost, now)) {
     look_for_winner(lost, deadline);
@@ -304,29 +304,30 @@ void Claimer::resolve(std::vector<UnresolvedClaim> claims, Deadline deadline, At
   for (const auto& claim : claims) {
     ids.push_back(claim.candidate.id);
   }
-  auto records = parts_.runner.read(place_.table, ids, deadline);
+  auto records = parts_.runner.read(place_.table, attribute::kId, ids, deadline);
   if (!records) {
     for (auto& claim : claims) {
-      state_.doubts.remember(std::move(claim));
+      state_.claims.remember(std::move(claim));
     }
-    result.error = store_error(place_, records.error());
+    result.error = table::store_error(place_, records.error());
     result.stop = true;
     return;
   }
-  const Moment now = parts_.now();
+  const table::Moment now = parts_.now();
   for (auto& claim : claims) {
     const auto found = records->find(claim.candidate.id);
     if (found == records->end()) {
       lane_.forget(claim.candidate.id);
       continue;
     }
-    StatementOutcome outcome;
-    outcome.fate = StatementFate::unknown;
+    table::StatementOutcome outcome;
+    outcome.fate = table::StatementFate::unknown;
     OutcomeRecovery::judge({WriteTrace::Kind::update, claim.candidate.id, claim.nonce, claim.candidate.version.number},
                            &found->second, outcome);
     Candidate current = Candidate::of(found->second);
     // A program of DynamoMQ that has claimed it since leaves our nonce where it is, and counts the version on.
-    const bool ours = outcome.fate == StatementFate::done && current.version.number == claim.candidate.version.next();
+    const bool ours =
+        outcome.fate == table::StatementFate::done && current.version.number == claim.candidate.version.next();
     if (!ours) {
       // It has not taken effect, at least so far, or somebody else has claimed the message since.
       lane_.disown(current, claim.nonce);
@@ -347,7 +348,7 @@ void Claimer::look_for_winner(const std::vector<Candidate>& lost, Deadline deadl
   for (auto next = lost.rbegin(); next != lost.rend() && ids.size() < kWinnersLookedAt; ++next) {
     ids.push_back(next->id);
   }
-  if (const auto records = parts_.runner.read(place_.table, ids, deadline)) {
+  if (const auto records = parts_.runner.read(place_.table, attribute::kId, ids, deadline)) {
     for (const auto& [id, record] : *records) {
       lane_.saw_peer(nonce_of(record), parts_.now());
     }

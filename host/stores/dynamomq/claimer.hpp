@@ -4,7 +4,9 @@
 
 #include "host/queue/source.hpp"
 #include "host/stores/dynamomq/queue_state.hpp"
-#include "host/stores/dynamomq/store_parts.hpp"
+#include "host/stores/dynamomq/record_changes.hpp"
+#include "host/stores/dynamomq/unresolved_claims.hpp"
+#include "host/stores/table/store_parts.hpp"
 
 namespace sluice::queue::dynamomq {
 
@@ -17,7 +19,7 @@ class Claimer {
 
   static constexpr std::size_t kWinnersLookedAt = 4;
 
-  Claimer(StoreParts parts, const QueueTable& place, Half half, HalfState& state)
+  Claimer(table::StoreParts parts, const table::QueueTable& place, Half half, HalfState& state)
       : parts_(parts), place_(place), half_(half), lane_(state.lane), state_(state), build_(place.table) {}
 
   /// As Source::claim. A lost race is no error, nor is a failed request after others have succeeded.
@@ -36,13 +38,13 @@ class Claimer {
   Error failure(const dynamo::Error& error);
   std::optional<Error> scan(ScanStep step, Deadline deadline);
   void attempt(std::vector<Candidate> candidates, const ClaimRequest& request, Deadline deadline, Attempt& result);
-  void sort_out(std::vector<Candidate>& candidates, std::vector<StatementOutcome>& outcomes, SteadyTime leased_until,
-                Deadline deadline, Attempt& result);
+  void sort_out(std::vector<Candidate>& candidates, std::vector<table::StatementOutcome>& outcomes,
+                SteadyTime leased_until, Deadline deadline, Attempt& result);
   void resolve(std::vector<UnresolvedClaim> claims, Deadline deadline, Attempt& result);
   void look_for_winner(const std::vector<Candidate>& lost, Deadline deadline);
 
-  StoreParts parts_;
-  const QueueTable& place_;
+  table::StoreParts parts_;
+  const table::QueueTable& place_;
   Half half_;
   Lane& lane_;
   HalfState& state_;

@@ -3,14 +3,17 @@
 #include <algorithm>
 
 #include "base/guard.hpp"
-#include "host/stores/dynamomq/single_writes.hpp"
-#include "host/stores/dynamomq/transaction_writer.hpp"
+#include "host/stores/dynamomq/record_changes.hpp"
+#include "host/stores/table/failure_codec.hpp"
+#include "host/stores/table/single_writes.hpp"
+#include "host/stores/table/transaction_writer.hpp"
+#include "host/stores/table/version_mark.hpp"
 
 namespace sluice::queue::dynamomq {
 namespace {
 
 std::optional<WallTime> visible_at(const Completion& completion, WallTime now) {
-  return completion.delay > Duration::zero() ? std::optional(later(now, completion.delay)) : std::nullopt;
+  return completion.delay > Duration::zero() ? std::optional(table::later(now, completion.delay)) : std::nullopt;
 }
 
 }  // namespace
@@ -18,7 +21,7 @@ std::optional<WallTime> visible_at(const Completion& completion, WallTime now) {
 /// One conditional write on its way.
 struct CompletionWriter::Write {
   const Receipt* receipt = nullptr;
-  RecordWrite record;
+  table::RecordWrite record;
   WriteTrace trace;
   std::int64_t version = 0;                  ///< that it leaves
   std::optional<CompletionAction> action;    ///< nothing: it prolongs the lease
@@ -39,7 +42,7 @@ void CompletionWriter::find_sent_times(const std::vector<const Receipt*>& receip
   if (unknown.empty()) {
     return;
   }
-  const auto records = parts_.runner.read(place_.table, unknown, deadline);
+  const auto records = parts_.runner.read(place_.table, attribute::kId, unknown, deadline);
   for (std::size_t i = 0; i < receipts.size(); ++i) {
     if (sent_times_[i] || !has_fingerprint(*receipts[i])) {
       continue;
@@ -56,8 +59,8 @@ void CompletionWriter::find_sent_times(const std::vector<const Receipt*>& receip
 }
 
 CompletionWriter::Write CompletionWriter::update(const Receipt& receipt, std::size_t place, std::int64_t version,
-                                                 WallTime now, const RecordChange& change) {
-  const VersionMark before = VersionMark::number_of(version);
+                                                 WallTime now, const table::RecordChange& change) {
+  const table::VersionMark before = table::VersionMark::number_of(version);
   std::string nonce = parts_.nonces.next();
   Write write;
   write.receipt = &receipt;
@@ -74,14 +77,15 @@ CompletionWriter::Write CompletionWriter::write_of(const Completion& completion,
   if (completion.action == CompletionAction::remove) {
     Write write;
     write.receipt = &receipt;
-    write.record = build_.remove({receipt.id, VersionMark::number_of(version), half_, {}, sent_times_[place]}, true);
+    write.record =
+        build_.remove({receipt.id, table::VersionMark::number_of(version), half_, {}, sent_times_[place]}, true);
     write.trace = {WriteTrace::Kind::remove, receipt.id, {}, version};
     write.action = completion.action;
     write.hindered = unread_[place];
     return write;
   }
   const bool dead = completion.action == CompletionAction::dead_letter;
-  RecordChange change = dead ? dead_letter_change(now) : put_off_change(visible_at(completion, now));
+  table::RecordChange change = dead ? dead_letter_change(now) : put_off_change(visible_at(completion, now));
   if (const std::uint32_t count = receive_count_of(receipt);
       completion.action == CompletionAction::release && count > 0) {
     change.set.emplace_back(attribute::kReceiveCount, dynamo::AttributeValue::number(count - 1));
@@ -94,15 +98,15 @@ CompletionWriter::Write CompletionWriter::write_of(const Completion& completion,
   if (with_failure && completion.action != CompletionAction::release && !completion.failure.empty()) {
     Failure failure = completion.failure;
     failure.earlier = state_.failures.earlier(receipt.id);
-    change.set.emplace_back(attribute::kFailure, encode_failure(failure));
+    change.set.emplace_back(attribute::kFailure, table::encode_failure(failure));
   }
   Write write = update(receipt, place, version, now, change);
   write.action = completion.action;
   return write;
 }
 
-std::vector<StatementOutcome> CompletionWriter::perform(std::span<const Write> writes, Deadline deadline) {
-  std::vector<RecordWrite> records;
+std::vector<table::StatementOutcome> CompletionWriter::perform(std::span<const Write> writes, Deadline deadline) {
+  std::vector<table::RecordWrite> records;
   std::vector<WriteTrace> traces;
   bool transactions = false;
   for (const Write& write : writes) {
@@ -112,16 +116,16 @@ std::vector<StatementOutcome> CompletionWriter::perform(std::span<const Write> w
       traces.push_back(write.trace);
     }
   }
-  auto made = parts_.runner.run(std::move(records), Repetition::until_known, deadline);
+  auto made = parts_.runner.run(std::move(records), table::Repetition::until_known, deadline);
   for (std::size_t k = 0; k < made.size(); ++k) {
     // A DELETE of an absent record succeeds without an item. After a repeat it was our own first try that removed it.
-    const bool nothing = made[k].fate == StatementFate::done && made[k].item.empty() && !made[k].repeated;
+    const bool nothing = made[k].fate == table::StatementFate::done && made[k].item.empty() && !made[k].repeated;
     if (nothing && traces[k].kind == WriteTrace::Kind::remove) {
-      made[k].fate = StatementFate::refused;
+      made[k].fate = table::StatementFate::refused;
     }
   }
   recovery_.recover(traces, made, deadline);
-  std::vector<StatementOutcome> outcomes(writes.size());
+  std::vector<table::StatementOutcome> outcomes(writes.size());
   for (std::size_t i = 0, k = 0; i < writes.size(); ++i) {
     if (writes[i].hindered) {
       outcomes[i].error = *writes[i].hindered;
@@ -135,9 +139,9 @@ std::vector<StatementOutcome> CompletionWriter::perform(std::span<const Write> w
   return outcomes;
 }
 
-void CompletionWriter::perform_transactions(std::span<const Write> writes, std::vector<StatementOutcome>& outcomes,
-                                            Deadline deadline) {
-  std::vector<TransactionWriter::Wanted> wanted;
+void CompletionWriter::perform_transactions(std::span<const Write> writes,
+                                            std::vector<table::StatementOutcome>& outcomes, Deadline deadline) {
+  std::vector<table::TransactionWriter::Wanted> wanted;
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < writes.size(); ++i) {
     if (writes[i].with_effects != nullptr && !writes[i].hindered) {
@@ -145,7 +149,7 @@ void CompletionWriter::perform_transactions(std::span<const Write> writes, std::
       places.push_back(i);
     }
   }
-  auto made = TransactionWriter(parts_, place_, state_.transactions, parts_.layouts).write(wanted, deadline);
+  auto made = table::TransactionWriter(parts_, place_, state_.transactions, parts_.layouts).write(wanted, deadline);
   for (std::size_t k = 0; k < made.size(); ++k) {
     const std::size_t i = places[k];
     outcomes[i] = std::move(made[k].outcome);
@@ -160,12 +164,12 @@ void CompletionWriter::perform_transactions(std::span<const Write> writes, std::
 }
 
 // Looks into refusals of what earlier calls have tried to write with an unknown outcome.
-void CompletionWriter::build_upon_own(std::vector<Write>& writes, std::vector<StatementOutcome>& outcomes,
+void CompletionWriter::build_upon_own(std::vector<Write>& writes, std::vector<table::StatementOutcome>& outcomes,
                                       const Rewrite& rewrite, Deadline deadline) {
   std::vector<std::string> ids;
-  std::vector<std::vector<DoubtfulWrite>> doubts(writes.size());
+  std::vector<std::vector<table::DoubtfulWrite>> doubts(writes.size());
   for (std::size_t i = 0; i < writes.size(); ++i) {
-    if (outcomes[i].fate == StatementFate::refused && never_applied_.count(writes[i].receipt) == 0) {
+    if (outcomes[i].fate == table::StatementFate::refused && never_applied_.count(writes[i].receipt) == 0) {
       doubts[i] = state_.doubts.about(*writes[i].receipt);
     }
     if (!doubts[i].empty()) {
@@ -175,7 +179,7 @@ void CompletionWriter::build_upon_own(std::vector<Write>& writes, std::vector<St
   if (ids.empty()) {
     return;
   }
-  const auto records = parts_.runner.read(place_.table, ids, deadline);
+  const auto records = parts_.runner.read(place_.table, attribute::kId, ids, deadline);
   std::vector<std::size_t> places;
   std::vector<Write> again;
   for (std::size_t i = 0; i < writes.size(); ++i) {
@@ -183,23 +187,23 @@ void CompletionWriter::build_upon_own(std::vector<Write>& writes, std::vector<St
       continue;
     }
     if (!records) {
-      outcomes[i].fate = StatementFate::unknown;
+      outcomes[i].fate = table::StatementFate::unknown;
       outcomes[i].error = records.error();
       continue;
     }
     const auto found = records->find(writes[i].receipt->id);
     const bool there = found != records->end();
     const std::string nonce = there ? nonce_of(found->second) : std::string();
-    const auto own = std::find_if(doubts[i].begin(), doubts[i].end(), [&](const DoubtfulWrite& doubt) {
+    const auto own = std::find_if(doubts[i].begin(), doubts[i].end(), [&](const table::DoubtfulWrite& doubt) {
       return there ? doubt.nonce == nonce : doubt.action == CompletionAction::remove;
     });
     if (own == doubts[i].end()) {
       continue;
     }
     if (own->action) {
-      outcomes[i].fate = own->action == writes[i].action ? StatementFate::done : StatementFate::refused;
+      outcomes[i].fate = own->action == writes[i].action ? table::StatementFate::done : table::StatementFate::refused;
     } else {
-      writes[i] = rewrite(i, VersionMark::of(found->second).number);
+      writes[i] = rewrite(i, version_of(found->second).number);
       again.push_back(writes[i]);
       places.push_back(i);
     }
@@ -210,32 +214,32 @@ void CompletionWriter::build_upon_own(std::vector<Write>& writes, std::vector<St
   }
 }
 
-std::vector<StatementOutcome> CompletionWriter::commit(std::vector<Write>& writes, const Rewrite& rewrite,
-                                                       Deadline deadline) {
+std::vector<table::StatementOutcome> CompletionWriter::commit(std::vector<Write>& writes, const Rewrite& rewrite,
+                                                              Deadline deadline) {
   auto outcomes = perform(writes, deadline);
   if (SLUICE_GUARD(nonce_across_extend_calls)) {
     build_upon_own(writes, outcomes, rewrite, deadline);
   }
   for (std::size_t i = 0; i < writes.size(); ++i) {
-    if (outcomes[i].fate == StatementFate::unknown) {
+    if (outcomes[i].fate == table::StatementFate::unknown) {
       state_.doubts.remember(*writes[i].receipt, {writes[i].trace.nonce, writes[i].action});
-    } else if (outcomes[i].fate != StatementFate::failed) {
+    } else if (outcomes[i].fate != table::StatementFate::failed) {
       state_.doubts.clear(*writes[i].receipt);
     }
   }
   return outcomes;
 }
 
-SettleResult CompletionWriter::result_of(const Completion& completion, const StatementOutcome& outcome) const {
+SettleResult CompletionWriter::result_of(const Completion& completion, const table::StatementOutcome& outcome) const {
   const auto refused = refusals_.find(&completion.receipt);
   return refused == refusals_.end() ? result_of(outcome) : refused->second;
 }
 
-SettleResult CompletionWriter::result_of(const StatementOutcome& outcome) const {
+SettleResult CompletionWriter::result_of(const table::StatementOutcome& outcome) const {
   switch (outcome.fate) {
-    case StatementFate::done:
+    case table::StatementFate::done:
       return {SettleStatus::applied, {}};
-    case StatementFate::refused:
+    case table::StatementFate::refused:
       return {SettleStatus::lost, {}};
     default:
       return {SettleStatus::failed, recovery_.error_of(outcome)};
@@ -272,8 +276,8 @@ std::vector<SettleResult> CompletionWriter::settle(std::span<const Completion> c
 
 // A record close to 400 KB has no room for the reason of its failure. The message matters more.
 void CompletionWriter::settle_without_failure(std::span<const Completion> completions, WallTime now,
-                                              std::vector<Write>& writes, std::vector<StatementOutcome>& outcomes,
-                                              Deadline deadline) {
+                                              std::vector<Write>& writes,
+                                              std::vector<table::StatementOutcome>& outcomes, Deadline deadline) {
   std::vector<std::size_t> places;
   std::vector<Write> again;
   const auto write = [&](std::size_t k, std::int64_t version) {
@@ -282,8 +286,8 @@ void CompletionWriter::settle_without_failure(std::span<const Completion> comple
     return made;
   };
   for (std::size_t i = 0; i < completions.size(); ++i) {
-    const bool invalid =
-        outcomes[i].fate == StatementFate::failed && recovery_.error_of(outcomes[i]).code() == ErrorCode::invalid;
+    const bool invalid = outcomes[i].fate == table::StatementFate::failed &&
+                         recovery_.error_of(outcomes[i]).code() == ErrorCode::invalid;
     if (invalid && !completions[i].failure.empty()) {
       places.push_back(i);
       again.push_back(write(places.size() - 1, *writes[i].trace.before));
@@ -331,8 +335,8 @@ std::vector<ExtendResult> CompletionWriter::extend(std::span<const Receipt> rece
     }
     return results;
   }
-  const Moment now = parts_.now();
-  const WallTime invisible_until = later(now.wall, visibility);
+  const table::Moment now = parts_.now();
+  const WallTime invisible_until = table::later(now.wall, visibility);
   std::vector<const Receipt*> all;
   for (const auto& receipt : receipts) {
     all.push_back(&receipt);
@@ -354,7 +358,7 @@ std::vector<ExtendResult> CompletionWriter::extend(std::span<const Receipt> rece
     result.error = std::move(settled.error);
     if (result.status == SettleStatus::applied) {
       result.receipt = {receipts[i].id, writes[i].version, receipts[i].locator};
-      result.leased_until = until(now.steady, visibility);
+      result.leased_until = table::until(now.steady, visibility);
       state_.lane.extended(receipts[i].id, writes[i].version, invisible_until);
     } else if (result.status == SettleStatus::lost) {
       state_.lane.forget_receipt(receipts[i]);

@@ -11,7 +11,8 @@
 #include "host/queue/completion.hpp"
 #include "host/stores/dynamomq/outcome_recovery.hpp"
 #include "host/stores/dynamomq/queue_state.hpp"
-#include "host/stores/dynamomq/store_parts.hpp"
+#include "host/stores/dynamomq/record_changes.hpp"
+#include "host/stores/table/store_parts.hpp"
 
 namespace sluice::queue::dynamomq {
 
@@ -23,7 +24,7 @@ namespace sluice::queue::dynamomq {
 /// Made for one call. Not thread-safe.
 class CompletionWriter {
  public:
-  CompletionWriter(StoreParts parts, const QueueTable& place, Half half, HalfState& state)
+  CompletionWriter(table::StoreParts parts, const table::QueueTable& place, Half half, HalfState& state)
       : parts_(parts), half_(half), state_(state), place_(place), recovery_(parts.runner, place), build_(place.table) {}
 
   std::vector<SettleResult> settle(std::span<const Completion> completions, Deadline deadline);
@@ -38,22 +39,23 @@ class CompletionWriter {
   Write write_of(const Completion& completion, std::size_t place, std::int64_t version, WallTime now,
                  bool with_failure);
   Write update(const Receipt& receipt, std::size_t place, std::int64_t version, WallTime now,
-               const RecordChange& change);
-  std::vector<StatementOutcome> commit(std::vector<Write>& writes, const Rewrite& rewrite, Deadline deadline);
-  std::vector<StatementOutcome> perform(std::span<const Write> writes, Deadline deadline);
-  void perform_transactions(std::span<const Write> writes, std::vector<StatementOutcome>& outcomes, Deadline deadline);
-  void build_upon_own(std::vector<Write>& writes, std::vector<StatementOutcome>& outcomes, const Rewrite& rewrite,
-                      Deadline deadline);
+               const table::RecordChange& change);
+  std::vector<table::StatementOutcome> commit(std::vector<Write>& writes, const Rewrite& rewrite, Deadline deadline);
+  std::vector<table::StatementOutcome> perform(std::span<const Write> writes, Deadline deadline);
+  void perform_transactions(std::span<const Write> writes, std::vector<table::StatementOutcome>& outcomes,
+                            Deadline deadline);
+  void build_upon_own(std::vector<Write>& writes, std::vector<table::StatementOutcome>& outcomes,
+                      const Rewrite& rewrite, Deadline deadline);
   void settle_without_failure(std::span<const Completion> completions, WallTime now, std::vector<Write>& writes,
-                              std::vector<StatementOutcome>& outcomes, Deadline deadline);
-  SettleResult result_of(const StatementOutcome& outcome) const;
-  SettleResult result_of(const Completion& completion, const StatementOutcome& outcome) const;
+                              std::vector<table::StatementOutcome>& outcomes, Deadline deadline);
+  SettleResult result_of(const table::StatementOutcome& outcome) const;
+  SettleResult result_of(const Completion& completion, const table::StatementOutcome& outcome) const;
   void note_in_lane(const Completion& completion, const Write& write, const SettleResult& result, WallTime now);
 
-  StoreParts parts_;
+  table::StoreParts parts_;
   Half half_;
   HalfState& state_;
-  const QueueTable& place_;
+  const table::QueueTable& place_;
   OutcomeRecovery recovery_;
   WriteBuilder build_;
   std::map<const Receipt*, SettleResult> refusals_;  ///< of the effects of completions

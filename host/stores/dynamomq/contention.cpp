@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "host/stores/dynamomq/nonce.hpp"
+#include "host/stores/table/nonce.hpp"
 
 namespace sluice::queue::dynamomq {
 
@@ -40,10 +40,10 @@ bool Contention::knows_peers(SteadyTime now) const {
 }
 
 bool Contention::comes_first(const std::string& id, SteadyTime now) const {
-  const std::uint64_t seed = stable_hash(id);
-  const std::uint64_t own = stable_hash(tag_, seed);
+  const std::uint64_t seed = table::stable_hash(id);
+  const std::uint64_t own = table::stable_hash(tag_, seed);
   for (const auto& [tag, seen] : peers_) {
-    if (now - seen <= kPeerLife && stable_hash(tag, seed) > own) {
+    if (now - seen <= kPeerLife && table::stable_hash(tag, seed) > own) {
       return false;
     }
   }

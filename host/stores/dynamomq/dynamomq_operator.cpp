@@ -25,7 +25,7 @@ Result<QueueOverview> DynamoMqOperator::overview(const OverviewRequest& request,
 }
 
 std::vector<ChangeResult> DynamoMqOperator::change(std::span<const Change> changes, Deadline deadline) {
-  if (const auto sure = parts_.clock.be_sure(queue_.place, kTimeTolerance, deadline); !sure) {
+  if (const auto sure = parts_.clock.be_sure(queue_.place, table::kTimeTolerance, deadline); !sure) {
     return {changes.size(), ChangeResult{ChangeStatus::failed, 0, sure.error()}};
   }
   std::vector<Changer::Due> due;
@@ -34,7 +34,7 @@ std::vector<ChangeResult> DynamoMqOperator::change(std::span<const Change> chang
     if (change.action == ChangeAction::remove) {
       queue_.forget(change.id);
     } else {
-      queue_.changed(change.id, later(parts_.clock.wall_now(), change.after));
+      queue_.changed(change.id, table::later(parts_.clock.wall_now(), change.after));
     }
   }
   for (auto& [half, record] : due) {

@@ -11,7 +11,7 @@ namespace sluice::queue::dynamomq {
 class DynamoMqOperator final : public Operator {
  public:
   /// The references must outlive the operator.
-  DynamoMqOperator(StoreParts parts, QueueState& queue, Doorbell& doorbell)
+  DynamoMqOperator(table::StoreParts parts, QueueState& queue, Doorbell& doorbell)
       : parts_(parts), queue_(queue), doorbell_(doorbell), inspector_(parts, queue.place) {}
 
   Result<StoredMessage> get(const std::string& id, Deadline deadline) override;
@@ -24,7 +24,7 @@ class DynamoMqOperator final : public Operator {
   std::vector<PutResult> put(std::span<const StoredMessage> records, PutMode mode, Deadline deadline) override;
 
  private:
-  const StoreParts parts_;
+  const table::StoreParts parts_;
   QueueState& queue_;
   Doorbell& doorbell_;
   const Inspector inspector_;

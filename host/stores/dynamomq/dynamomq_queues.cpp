@@ -2,19 +2,20 @@
 
 #include <utility>
 
-#include "host/stores/dynamomq/dynamomq_board.hpp"
-#include "host/stores/dynamomq/dynamomq_keys.hpp"
+#include "host/stores/dynamomq/dynamomq_layout.hpp"
 #include "host/stores/dynamomq/dynamomq_operator.hpp"
 #include "host/stores/dynamomq/dynamomq_sender.hpp"
 #include "host/stores/dynamomq/dynamomq_source.hpp"
 #include "host/stores/dynamomq/dynamomq_wake_place.hpp"
-#include "host/stores/dynamomq/effect_layout.hpp"
-#include "host/stores/dynamomq/ringers.hpp"
+#include "host/stores/table/effect_layout.hpp"
+#include "host/stores/table/ringers.hpp"
+#include "host/stores/table/table_board.hpp"
+#include "host/stores/table/table_keys.hpp"
 
 namespace sluice::queue::dynamomq {
 namespace {
 
-QueueTable locate(const DynamoMqOptions& options, const std::string& queue) {
+table::QueueTable locate(const DynamoMqOptions& options, const std::string& queue) {
   const auto found = options.queues.find(queue);
   const TableLocation location = found == options.queues.end() ? TableLocation{} : found->second;
   return {queue, location.table.empty() ? queue : location.table,
@@ -32,10 +33,10 @@ class AllDynamoMqQueues final : public DynamoMqQueues {
         locate_([this](const std::string& queue) { return locate(options_, queue); }),
         layouts_([this](const std::string& queue) { return layout_of(queue); }),
         parts_{client, clock_, runner_, nonces_, locate_, layouts_},
-        ringers_(
-            {.read = [this](const QueueTable& place, Deadline deadline) { return read_bells(parts_, place, deadline); },
-             .bell = [](const QueueTable& place, Half half) { return wake::bell_name(place.table, half); }},
-            options_.ring, clock_, random),
+        ringers_({.read = [this](const table::QueueTable& place,
+                                 Deadline deadline) { return read_bells(parts_, place, deadline); },
+                  .bell = [](const table::QueueTable& place, Half half) { return wake::bell_name(place.table, half); }},
+                 options_.ring, clock_, random),
         doorbell_([this](const QueueAddress& address) {
           // A handler here may have sent to a queue of another layout.
           if (!options_.ring_elsewhere || !options_.ring_elsewhere(address)) {
@@ -59,15 +60,17 @@ class AllDynamoMqQueues final : public DynamoMqQueues {
   }
 
   Result<std::unique_ptr<NoticeBoard>> open_board(const std::string& queue) override {
-    return std::unique_ptr<NoticeBoard>(std::make_unique<DynamoMqBoard>(parts_, locate(options_, queue)));
+    return std::unique_ptr<NoticeBoard>(
+        std::make_unique<table::TableBoard>(parts_, locate(options_, queue), kLoneNames));
   }
 
   Result<std::unique_ptr<IdempotencyKeys>> open_keys(const std::string& queue) override {
-    return std::unique_ptr<IdempotencyKeys>(std::make_unique<DynamoMqKeys>(parts_, locate(options_, queue)));
+    return std::unique_ptr<IdempotencyKeys>(
+        std::make_unique<table::TableKeys>(parts_, locate(options_, queue), kLoneNames));
   }
 
   Result<std::unique_ptr<wake::WakePlace>> open_wake_place(const std::string& queue) override {
-    QueueTable place = locate(options_, queue);
+    table::QueueTable place = locate(options_, queue);
     wake::Ringer* const ringer = ringers_.of(place);
     return std::unique_ptr<wake::WakePlace>(
         std::make_unique<DynamoMqWakePlace>(parts_, std::move(place), doorbell_, ringer));
@@ -83,7 +86,7 @@ class AllDynamoMqQueues final : public DynamoMqQueues {
     return *known;
   }
 
-  std::unique_ptr<EffectLayout> layout_of(const std::string& queue) const {
+  std::unique_ptr<table::EffectLayout> layout_of(const std::string& queue) override {
     auto other = options_.other_layouts ? options_.other_layouts(queue) : nullptr;
     return other ? std::move(other) : make_dynamomq_layout(parts_, locate(options_, queue));
   }
@@ -91,15 +94,15 @@ class AllDynamoMqQueues final : public DynamoMqQueues {
   // Fixed after construction.
   const DynamoMqOptions options_;
   Random& random_;
-  NonceSource nonces_;
-  TableClock clock_;
-  StatementRunner runner_;
-  const QueueLocator locate_;
-  const EffectLayouts layouts_;
-  const StoreParts parts_;
+  table::NonceSource nonces_;
+  table::TableClock clock_;
+  table::StatementRunner runner_;
+  const table::QueueLocator locate_;
+  const table::EffectLayouts layouts_;
+  const table::StoreParts parts_;
 
   // Synchronise themselves.
-  Ringers ringers_;
+  table::Ringers ringers_;
   Doorbell doorbell_;
 
   Mutex mutex_;

@@ -12,7 +12,8 @@
 #include "host/queue/queues.hpp"
 #include "host/queue/wake/ringer.hpp"
 #include "host/stores/dynamomq/schema.hpp"
-#include "host/stores/dynamomq/store_parts.hpp"
+#include "host/stores/table/effect_layout.hpp"
+#include "host/stores/table/store_parts.hpp"
 
 namespace sluice::queue::dynamomq {
 
@@ -31,7 +32,7 @@ struct DynamoMqOptions {
   /// What is put into these queues is rung for at hosts that announce themselves; nothing: nobody is rung.
   std::optional<wake::RingerOptions> ring{};
   /// How tables of another layout hold what handlers send to a queue; null for a queue of this one. May be empty.
-  EffectLayouts other_layouts{};
+  table::EffectLayouts other_layouts{};
   /// Rings for a queue that is of another layout; false: it is of this one. May be empty.
   std::function<bool(const QueueAddress&)> ring_elsewhere{};
 };
@@ -47,6 +48,8 @@ inline constexpr SourceTraits kDynamoMqTraits{.sequence = true, .transactions = 
 /// waits for what is being rung.
 class DynamoMqQueues : public Queues {
  public:
+  /// How a queue's table holds what a transaction brings to it, of whichever layout.
+  virtual std::unique_ptr<table::EffectLayout> layout_of(const std::string& queue) = 0;
   /// Something that is durable by now was put there, by whomever. Returns at once.
   virtual void ring(const QueueAddress& address) = 0;
 };

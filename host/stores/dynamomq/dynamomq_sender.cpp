@@ -2,15 +2,17 @@
 
 #include "base/uuid.hpp"
 #include "host/queue/send_keys.hpp"
+#include "host/stores/dynamomq/dynamomq_layout.hpp"
 #include "host/stores/dynamomq/keyed_sender.hpp"
-#include "host/stores/dynamomq/table_errors.hpp"
+#include "host/stores/dynamomq/record.hpp"
+#include "host/stores/table/table_errors.hpp"
 
 namespace sluice::queue::dynamomq {
 namespace {
 
 SendResult failed(std::string id, Error error) { return {SendStatus::failed, std::move(id), std::move(error)}; }
 
-Error duplicate(const QueueTable& place, const std::string& id) {
+Error duplicate(const table::QueueTable& place, const std::string& id) {
   return {ErrorCode::duplicate_id, "queue '" + place.queue + "' has a message '" + id + "' already"};
 }
 
@@ -50,7 +52,7 @@ std::vector<DynamoMqSender::Draft> DynamoMqSender::draft(std::span<const NewMess
 
 std::vector<SendResult> DynamoMqSender::send(std::span<const NewMessage> messages, Deadline deadline) {
   std::vector<SendResult> results(messages.size());
-  const auto sure = parts_.clock.be_sure(place_, kTimeTolerance, deadline);
+  const auto sure = parts_.clock.be_sure(place_, table::kTimeTolerance, deadline);
   if (!sure) {
     for (std::size_t i = 0; i < messages.size(); ++i) {
       results[i] = failed(messages[i].id, sure.error());
@@ -84,12 +86,12 @@ void DynamoMqSender::send_plain(const std::vector<Draft>& drafts, std::vector<Se
   if (drafts.empty()) {
     return;
   }
-  std::vector<RecordWrite> writes;
+  std::vector<table::RecordWrite> writes;
   writes.reserve(drafts.size());
   for (const auto& draft : drafts) {
     writes.push_back(build_.insert(results[draft.place].id, draft.item));
   }
-  auto outcomes = parts_.runner.run(std::move(writes), Repetition::until_known, deadline);
+  auto outcomes = parts_.runner.run(std::move(writes), table::Repetition::until_known, deadline);
   std::vector<WriteTrace> traces;
   traces.reserve(drafts.size());
   for (const auto& draft : drafts) {
@@ -98,9 +100,9 @@ void DynamoMqSender::send_plain(const std::vector<Draft>& drafts, std::vector<Se
   recovery_.recover(traces, outcomes, deadline);
   for (std::size_t k = 0; k < drafts.size(); ++k) {
     SendResult& result = results[drafts[k].place];
-    if (outcomes[k].fate == StatementFate::refused) {
+    if (outcomes[k].fate == table::StatementFate::refused) {
       result = {SendStatus::duplicate_id, result.id, duplicate(place_, result.id)};
-    } else if (outcomes[k].fate != StatementFate::done) {
+    } else if (outcomes[k].fate != table::StatementFate::done) {
       result = failed(result.id, recovery_.error_of(outcomes[k]));
     }
   }

@@ -7,7 +7,8 @@
 #include "host/queue/doorbell.hpp"
 #include "host/queue/sender.hpp"
 #include "host/stores/dynamomq/outcome_recovery.hpp"
-#include "host/stores/dynamomq/store_parts.hpp"
+#include "host/stores/dynamomq/record_changes.hpp"
+#include "host/stores/table/store_parts.hpp"
 
 namespace sluice::queue::dynamomq {
 
@@ -19,7 +20,7 @@ namespace sluice::queue::dynamomq {
 class DynamoMqSender final : public Sender {
  public:
   /// The references must outlive the sender.
-  DynamoMqSender(StoreParts parts, const QueueTable& place, Random& random, Doorbell& doorbell)
+  DynamoMqSender(table::StoreParts parts, const table::QueueTable& place, Random& random, Doorbell& doorbell)
       : parts_(parts),
         place_(place),
         random_(random),
@@ -37,8 +38,8 @@ class DynamoMqSender final : public Sender {
                   Deadline deadline);
   void send_plain(const std::vector<Draft>& drafts, std::vector<SendResult>& results, Deadline deadline);
 
-  StoreParts parts_;
-  const QueueTable& place_;
+  table::StoreParts parts_;
+  const table::QueueTable& place_;
   Random& random_;
   Doorbell& doorbell_;
   OutcomeRecovery recovery_;

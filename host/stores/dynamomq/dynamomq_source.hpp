@@ -6,7 +6,7 @@
 #include "host/queue/doorbell.hpp"
 #include "host/queue/source.hpp"
 #include "host/stores/dynamomq/queue_state.hpp"
-#include "host/stores/dynamomq/store_parts.hpp"
+#include "host/stores/table/store_parts.hpp"
 
 namespace sluice::queue::dynamomq {
 
@@ -15,7 +15,7 @@ namespace sluice::queue::dynamomq {
 class DynamoMqSource final : public Source {
  public:
   /// The references must outlive the source.
-  DynamoMqSource(StoreParts parts, QueueState& queue, Half half, Doorbell& doorbell)
+  DynamoMqSource(table::StoreParts parts, QueueState& queue, Half half, Doorbell& doorbell)
       : parts_(parts), queue_(queue), address_{queue.place.queue, half}, doorbell_(doorbell) {}
 
   const SourceTraits& traits() const override;
@@ -29,7 +29,7 @@ class DynamoMqSource final : public Source {
   HalfState& state() { return queue_.state_of(address_.half); }
 
   // Fixed after construction.
-  const StoreParts parts_;
+  const table::StoreParts parts_;
   QueueState& queue_;
   const QueueAddress address_;
   Doorbell& doorbell_;

@@ -6,17 +6,17 @@
 
 namespace sluice::queue::dynamomq {
 
-Result<std::vector<wake::Announcement>> read_bells(const StoreParts& parts, const QueueTable& place,
+Result<std::vector<wake::Announcement>> read_bells(const table::StoreParts& parts, const table::QueueTable& place,
                                                    Deadline deadline) {
   const auto found =
       parts.client.get_item({.table = place.table, .key = bell_item_key(), .consistent = false}, deadline);
   if (!found) {
-    return store_error(place, found.error());
+    return table::store_error(place, found.error());
   }
   return read_bell_item(found->item);
 }
 
-DynamoMqWakePlace::DynamoMqWakePlace(const StoreParts& parts, QueueTable place, Doorbell& doorbell,
+DynamoMqWakePlace::DynamoMqWakePlace(const table::StoreParts& parts, table::QueueTable place, Doorbell& doorbell,
                                      wake::Ringer* ringer)
     : parts_(parts),
       place_(std::move(place)),
@@ -25,7 +25,7 @@ DynamoMqWakePlace::DynamoMqWakePlace(const StoreParts& parts, QueueTable place, 
       ringer_(ringer) {}
 
 Result<double> DynamoMqWakePlace::announce(const wake::Announcement& announcement, Deadline deadline) {
-  if (auto sure = parts_.clock.be_sure(place_, kTimeTolerance, deadline); !sure) {
+  if (auto sure = parts_.clock.be_sure(place_, table::kTimeTolerance, deadline); !sure) {
     return sure.error();
   }
   if (ringer_ != nullptr) {
@@ -38,7 +38,7 @@ Result<double> DynamoMqWakePlace::announce(const wake::Announcement& announcemen
   }
   const auto done = parts_.client.update_item(announce_request(place_.table, announcement, outdated), deadline);
   if (!done) {
-    return store_error(place_, done.error());
+    return table::store_error(place_, done.error());
   }
   const MutexLock lock(mutex_);
   outdated_ = outdated_hosts(read_bell_item(done->item), now());
@@ -48,7 +48,7 @@ Result<double> DynamoMqWakePlace::announce(const wake::Announcement& announcemen
 Result<void> DynamoMqWakePlace::withdraw(const std::string& host, Deadline deadline) {
   const auto done = parts_.client.update_item(withdraw_request(place_.table, host), deadline);
   if (!done && done.error().kind != dynamo::ErrorKind::conditional_check_failed) {
-    return store_error(place_, done.error());
+    return table::store_error(place_, done.error());
   }
   return {};
 }

@@ -7,12 +7,13 @@
 #include "host/queue/doorbell.hpp"
 #include "host/queue/wake/ringer.hpp"
 #include "host/queue/wake/wake_place.hpp"
-#include "host/stores/dynamomq/store_parts.hpp"
+#include "host/stores/table/store_parts.hpp"
 
 namespace sluice::queue::dynamomq {
 
 /// What hosts announce in a table, for at most half a read unit for each 4 KB.
-Result<std::vector<wake::Announcement>> read_bells(const StoreParts& parts, const QueueTable& place, Deadline deadline);
+Result<std::vector<wake::Announcement>> read_bells(const table::StoreParts& parts, const table::QueueTable& place,
+                                                   Deadline deadline);
 
 /// Where the hosts of one table announce how they are woken: an item that no index finds. An announcement costs a write
 /// unit for each KB that all of them take.
@@ -20,7 +21,7 @@ class DynamoMqWakePlace final : public wake::WakePlace {
  public:
   /// What `parts` refer to, and the bell, outlive the place; so does `ringer`, which may be null: it leaves out who
   /// announces himself here.
-  DynamoMqWakePlace(const StoreParts& parts, QueueTable place, Doorbell& doorbell, wake::Ringer* ringer);
+  DynamoMqWakePlace(const table::StoreParts& parts, table::QueueTable place, Doorbell& doorbell, wake::Ringer* ringer);
 
   const std::string& name() const override { return name_; }
   std::string bell(Half half) const override { return wake::bell_name(place_.table, half); }
@@ -35,8 +36,8 @@ class DynamoMqWakePlace final : public wake::WakePlace {
 
  private:
   // Fixed after construction.
-  const StoreParts parts_;
-  const QueueTable place_;
+  const table::StoreParts parts_;
+  const table::QueueTable place_;
   const std::string name_;
   Doorbell& doorbell_;
   wake::Ringer* const ringer_;

@@ -6,6 +6,11 @@
 #include "base/timestamp.hpp"
 #include "host/queue/message_errors.hpp"
 #include "host/stores/dynamomq/content_edit.hpp"
+#include "host/stores/dynamomq/record.hpp"
+#include "host/stores/dynamomq/schema.hpp"
+#include "host/stores/table/item_values.hpp"
+#include "host/stores/table/limits.hpp"
+#include "host/stores/table/version_mark.hpp"
 
 namespace sluice::queue::dynamomq {
 namespace {
@@ -15,7 +20,7 @@ constexpr std::array kContent{attribute::kData, attribute::kContentType, attribu
 // The update of what has become different. Names stand behind placeholders, because some are reserved.
 class Update {
  public:
-  Update(const QueueTable& place, const std::string& id, const VersionMark& before) {
+  Update(const table::QueueTable& place, const std::string& id, const table::VersionMark& before) {
     request_.table = place.table;
     request_.key.emplace(attribute::kId, id);
     request_.names.emplace("#version", attribute::kVersion);
@@ -71,10 +76,10 @@ void add_difference(Update& update, const dynamo::Item& before, const dynamo::It
 
 Result<dynamo::Item> Editor::write(const dynamo::UpdateItemRequest& update, const WriteTrace& trace,
                                    Deadline deadline) const {
-  StatementOutcome outcome;
+  table::StatementOutcome outcome;
   for (int tries = 1; tries <= kMaxTries; ++tries) {
     auto answer = parts_.client.update_item(update, deadline);
-    const bool unclear = answer ? !trace.is_on(answer->item) : outcome_unknown(answer.error());
+    const bool unclear = answer ? !trace.is_on(answer->item) : table::outcome_unknown(answer.error());
     outcome.error = answer
                         ? dynamo::Error(dynamo::ErrorKind::malformed_response, "an edit was answered without its item")
                         : answer.error();
@@ -83,15 +88,15 @@ Result<dynamo::Item> Editor::write(const dynamo::UpdateItemRequest& update, cons
     }
     const bool refused = !answer && outcome.error.kind == dynamo::ErrorKind::conditional_check_failed;
     if (!unclear && !refused) {
-      outcome.fate = outcome.repeated ? StatementFate::unknown : StatementFate::failed;
+      outcome.fate = outcome.repeated ? table::StatementFate::unknown : table::StatementFate::failed;
       return recovery_.error_of(outcome);
     }
-    outcome.fate = refused ? StatementFate::refused : StatementFate::unknown;
+    outcome.fate = refused ? table::StatementFate::refused : table::StatementFate::unknown;
     recovery_.recover(std::span(&trace, 1), std::span(&outcome, 1), deadline);
-    if (outcome.fate == StatementFate::done) {
+    if (outcome.fate == table::StatementFate::done) {
       return std::move(outcome.item);
     }
-    if (outcome.fate == StatementFate::refused) {
+    if (outcome.fate == table::StatementFate::refused) {
       const auto record = inspector_.record(trace.id, deadline);
       return record ? changed_since(place_.queue, trace.id) : record.error();
     }
@@ -106,7 +111,7 @@ Result<StoredMessage> Editor::edit(const std::string& id, std::int64_t version, 
   if (!before) {
     return before.error();
   }
-  const VersionMark found = VersionMark::of(*before);
+  const table::VersionMark found = version_of(*before);
   if (found.number != version) {
     return changed_since(place_.queue, id);
   }
@@ -114,11 +119,11 @@ Result<StoredMessage> Editor::edit(const std::string& id, std::int64_t version, 
   if (const auto applied = apply_edits(wanted, edits); !applied) {
     return applied.error();
   }
-  const std::size_t bytes = item_bytes(wanted) + kClaimBytes;
-  if (bytes > kMaxItemBytes && bytes > item_bytes(*before) + kClaimBytes) {
-    return Error(ErrorCode::invalid, "message '" + id + "' would take " + std::to_string(bytes) +
-                                         " bytes as an item and DynamoDB holds " + std::to_string(kMaxItemBytes) +
-                                         "; keep the body elsewhere and put where it is");
+  const std::size_t bytes = table::item_bytes(wanted) + kClaimBytes;
+  if (bytes > table::kMaxItemBytes && bytes > table::item_bytes(*before) + kClaimBytes) {
+    return Error(ErrorCode::invalid,
+                 "message '" + id + "' would take " + std::to_string(bytes) + " bytes as an item and DynamoDB holds " +
+                     std::to_string(table::kMaxItemBytes) + "; keep the body elsewhere and put where it is");
   }
   const WriteTrace trace{WriteTrace::Kind::update, id, parts_.nonces.anonymous(), found.number};
   Update update(place_, id, found);

@@ -18,7 +18,7 @@ class Editor {
  public:
   static constexpr int kMaxTries = 4;  ///< of an update whose outcome is unknown
 
-  Editor(StoreParts parts, const QueueTable& place)
+  Editor(table::StoreParts parts, const table::QueueTable& place)
       : parts_(parts), place_(place), recovery_(parts.runner, place), inspector_(parts, place) {}
 
   /// As Operator::edit.
@@ -29,8 +29,8 @@ class Editor {
   /// The item as it is after the update; ErrorCode::conflict when its condition does not hold.
   Result<dynamo::Item> write(const dynamo::UpdateItemRequest& update, const WriteTrace& trace, Deadline deadline) const;
 
-  StoreParts parts_;
-  const QueueTable& place_;
+  table::StoreParts parts_;
+  const table::QueueTable& place_;
   OutcomeRecovery recovery_;
   Inspector inspector_;
 };

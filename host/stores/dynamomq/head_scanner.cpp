@@ -26,7 +26,7 @@ WallTime time_of(const std::string& sort_key) { return parse_timestamp_or_end(so
 // In UTF-8 order '.' comes before 'Z', so that "…05Z" is behind every fraction of that second.
 std::string due_bound(WallTime now) { return second_of(now) + 'Z'; }
 
-void HeadScanner::begin_pass(Moment now) {
+void HeadScanner::begin_pass(table::Moment now) {
   if (map_.empty()) {
     blind_round_at_ = now.steady + std::chrono::duration_cast<Duration>(kBlindInterval * (0.8 + 0.4 * random_.unit()));
   }
@@ -41,7 +41,7 @@ void HeadScanner::begin_pass(Moment now) {
 }
 
 // Never twice in a row: what is new must not wait for what is old.
-std::optional<ScanStep> HeadScanner::look_back(Moment now) {
+std::optional<ScanStep> HeadScanner::look_back(table::Moment now) {
   if (looked_back_ || leap_) {
     return std::nullopt;
   }
@@ -73,7 +73,7 @@ std::optional<ScanStep> HeadScanner::look_back(Moment now) {
   return step;
 }
 
-std::int64_t HeadScanner::limit(Moment now, std::size_t want, bool refill) {
+std::int64_t HeadScanner::limit(table::Moment now, std::size_t want, bool refill) {
   if (refill && now.steady - last_step_at_ <= kQuickRefill) {
     page_ = std::min(page_ * 2, kLargestPage);
   }
@@ -83,7 +83,7 @@ std::int64_t HeadScanner::limit(Moment now, std::size_t want, bool refill) {
   return std::min<std::int64_t>(kLargestLimit, static_cast<std::int64_t>(ready / std::max(0.1, ready_share_)));
 }
 
-ScanStep HeadScanner::next(Moment now, std::size_t want) {
+ScanStep HeadScanner::next(table::Moment now, std::size_t want) {
   ScanStep step;
   step.at = now;
   step.to = bounded_ ? due_bound(now.wall) : std::string();
@@ -118,7 +118,7 @@ ScanStep HeadScanner::next(Moment now, std::size_t want) {
   return step;
 }
 
-std::optional<ScanStep> HeadScanner::next_unsorted(Moment now) {
+std::optional<ScanStep> HeadScanner::next_unsorted(table::Moment now) {
   if (!bounded_ || position_ != Position::end || now.steady < unsorted_at_) {
     return std::nullopt;
   }
@@ -132,7 +132,7 @@ std::optional<ScanStep> HeadScanner::next_unsorted(Moment now) {
   return step;
 }
 
-std::optional<ScanStep> HeadScanner::next_front(Moment now) {
+std::optional<ScanStep> HeadScanner::next_front(table::Moment now) {
   if (now.steady < front_at_) {
     return std::nullopt;
   }
@@ -271,7 +271,7 @@ void HeadScanner::absorb_leap(const ScanStep& step, const ScanFinding& finding) 
   leap_.reset();
 }
 
-std::optional<Duration> HeadScanner::next_due(Moment now) const {
+std::optional<Duration> HeadScanner::next_due(table::Moment now) const {
   std::optional<WallTime> first = map_.first_due();
   if (anywhere_due_) {
     first = std::min(first.value_or(*anywhere_due_), *anywhere_due_);

@@ -11,7 +11,7 @@
 #include "base/random.hpp"
 #include "dynamo/client.hpp"
 #include "host/stores/dynamomq/head_map.hpp"
-#include "host/stores/dynamomq/times.hpp"
+#include "host/stores/table/times.hpp"
 
 namespace sluice::queue::dynamomq {
 
@@ -32,7 +32,7 @@ struct ScanStep {
   std::string to;      ///< highest sort key, inclusive; empty: none
   dynamo::Item after;  ///< where to go on; empty: at `from`
   std::int64_t limit = 0;
-  Moment at;
+  table::Moment at;
 
   /// Whether it looks behind the cursor, and so tells nothing of what lies before it.
   bool looks_back() const { return kind == Kind::due || kind == Kind::blind; }
@@ -88,12 +88,12 @@ class HeadScanner {
   explicit HeadScanner(Random& random) : random_(random) {}
 
   /// The step that a claim of `want` messages needs.
-  ScanStep next(Moment now, std::size_t want);
+  ScanStep next(table::Moment now, std::size_t want);
   /// The extra step for unsorted records, where passes do not cover them; nothing while it is not its time.
-  std::optional<ScanStep> next_unsorted(Moment now);
+  std::optional<ScanStep> next_unsorted(table::Moment now);
   /// The extra step for what was moved to the front or has an older `sent_at` than all that is known; nothing while it
   /// is not its time. As long as such a step ends with something new, the next one goes on at once where it ended.
-  std::optional<ScanStep> next_front(Moment now);
+  std::optional<ScanStep> next_front(table::Moment now);
   /// The next step of a claim reads from the oldest record on.
   bool begins_at_head() const {
     return position_ == Position::begin || (position_ == Position::end && (light() || !SLUICE_GUARD(head_remembered)));
@@ -103,7 +103,7 @@ class HeadScanner {
   /// True when the pass has seen all that is due.
   bool at_end() const { return position_ == Position::end; }
   /// How long until the first record that was seen hidden is looked for; nothing where none was.
-  std::optional<Duration> next_due(Moment now) const;
+  std::optional<Duration> next_due(table::Moment now) const;
   /// The record with that sort key comes due then, behind the cursor.
   void expect(std::string_view sort_key, WallTime due) { map_.expect(sort_key, due); }
   /// Something behind the cursor comes due then; nobody knows where it lies.
@@ -124,13 +124,13 @@ class HeadScanner {
   };
 
   bool light() const { return map_.units() <= kLightUnits; }
-  void begin_pass(Moment now);
-  std::optional<ScanStep> look_back(Moment now);
+  void begin_pass(table::Moment now);
+  std::optional<ScanStep> look_back(table::Moment now);
   void absorb_back(const ScanStep& step, const ScanFinding& finding);
   void absorb_front(const ScanStep& step, const ScanFinding& finding);
   void absorb_leap(const ScanStep& step, const ScanFinding& finding);
   void leap_if_worth_it(const ScanStep& step);
-  std::int64_t limit(Moment now, std::size_t want, bool refill);
+  std::int64_t limit(table::Moment now, std::size_t want, bool refill);
   void absorb_end(const ScanStep& step, const ScanFinding& finding);
   void bound(const ScanStep& step);
 

@@ -7,8 +7,10 @@
 #include "base/text/utf8.hpp"
 #include "dynamo/codec/json_codec.hpp"
 #include "host/queue/message_errors.hpp"
-#include "host/stores/dynamomq/overview_count.hpp"
+#include "host/stores/dynamomq/record.hpp"
+#include "host/stores/dynamomq/schema.hpp"
 #include "host/stores/dynamomq/stored_record.hpp"
+#include "host/stores/table/overview_count.hpp"
 
 namespace sluice::queue::dynamomq {
 namespace {
@@ -27,7 +29,7 @@ constexpr const char* kOverviewProjection = "id, sent_at, received_at, receive_c
 constexpr const char* kOverviewWithErrors =
     "id, sent_at, received_at, receive_count, invisible_until_at, sluice_failure";
 
-dynamo::QueryRequest partition_query(const QueueTable& place, Half half) {
+dynamo::QueryRequest partition_query(const table::QueueTable& place, Half half) {
   dynamo::QueryRequest query;
   query.table = place.table;
   query.index = place.index;
@@ -64,7 +66,7 @@ Error no_cursor() {
   return {ErrorCode::invalid, "the cursor is not one that such a list has given; leave it out to begin at the start"};
 }
 
-dynamo::ScanRequest table_scan(const QueueTable& place, Half half) {
+dynamo::ScanRequest table_scan(const table::QueueTable& place, Half half) {
   dynamo::ScanRequest scan;
   scan.table = place.table;
   scan.filter = "queue_type = :type";
@@ -122,7 +124,7 @@ Result<dynamo::Item> Inspector::record(const std::string& id, Deadline deadline)
   request.consistent = true;
   auto found = parts_.client.get_item(request, deadline);
   if (!found) {
-    return store_error(place_, found.error());
+    return table::store_error(place_, found.error());
   }
   if (found->item.empty()) {
     return no_message(place_.queue, id);
@@ -161,7 +163,7 @@ Result<ListPage> Inspector::list_table(const ListRequest& request, Deadline dead
   for (bool more = true; more;) {
     auto page = parts_.client.scan(scan, deadline);
     if (!page) {
-      return store_error(place_, page.error());
+      return table::store_error(place_, page.error());
     }
     for (const auto& item : page->items) {
       if (result.messages.size() == request.limit || bytes >= kListBytes) {
@@ -196,7 +198,7 @@ Result<ListPage> Inspector::list_index(const ListRequest& request, Deadline dead
     query.limit = static_cast<std::int64_t>(std::min<std::size_t>(request.limit - result.messages.size(), 1'000));
     auto page = parts_.client.query(query, deadline);
     if (!page) {
-      return store_error(place_, page.error());
+      return table::store_error(place_, page.error());
     }
     for (const auto& item : page->items) {
       result.messages.push_back(listed(item, request));
@@ -219,11 +221,11 @@ Result<QueueStats> Inspector::stats(const StatsRequest& request, Deadline deadli
   }
   dynamo::ScanRequest scan = table_scan(place_, request.half);
   scan.projection = kOverviewProjection;
-  std::optional<OverviewCount> count;
+  std::optional<table::OverviewCount> count;
   do {
     auto page = parts_.client.scan(scan, deadline);
     if (!page) {
-      return store_error(place_, page.error());
+      return table::store_error(place_, page.error());
     }
     add_page(count, wanted, *page);
     scan.exclusive_start_key = std::move(page->last_evaluated_key);
@@ -232,7 +234,7 @@ Result<QueueStats> Inspector::stats(const StatsRequest& request, Deadline deadli
 }
 
 // The time by which the records are judged is taken after the first answer, which may have put it right.
-void Inspector::add_page(std::optional<OverviewCount>& count, const OverviewRequest& request,
+void Inspector::add_page(std::optional<table::OverviewCount>& count, const OverviewRequest& request,
                          const dynamo::Page& page) const {
   if (!count) {
     count.emplace(request, parts_.clock.wall_now());
@@ -245,11 +247,11 @@ void Inspector::add_page(std::optional<OverviewCount>& count, const OverviewRequ
 Result<QueueOverview> Inspector::overview(const OverviewRequest& request, Deadline deadline) const {
   dynamo::QueryRequest query = partition_query(place_, request.half);
   project(query, request.errors > 0 ? kOverviewWithErrors : kOverviewProjection);
-  std::optional<OverviewCount> count;
+  std::optional<table::OverviewCount> count;
   do {
     auto page = parts_.client.query(query, deadline);
     if (!page) {
-      return store_error(place_, page.error());
+      return table::store_error(place_, page.error());
     }
     add_page(count, request, *page);
     query.exclusive_start_key = std::move(page->last_evaluated_key);
@@ -263,7 +265,7 @@ Result<std::optional<WallTime>> Inspector::oldest_sent_at(Half half, Deadline de
   query.limit = 1;
   const auto page = parts_.client.query(query, deadline);
   if (!page) {
-    return store_error(place_, page.error());
+    return table::store_error(place_, page.error());
   }
   if (page->items.empty()) {
     return std::optional<WallTime>();

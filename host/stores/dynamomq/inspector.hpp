@@ -4,8 +4,8 @@
 #include <string>
 
 #include "host/queue/stored_message.hpp"
-#include "host/stores/dynamomq/overview_count.hpp"
-#include "host/stores/dynamomq/store_parts.hpp"
+#include "host/stores/table/overview_count.hpp"
+#include "host/stores/table/store_parts.hpp"
 
 namespace sluice::queue::dynamomq {
 
@@ -17,7 +17,7 @@ Result<dynamo::Item> decode_cursor(std::string_view cursor, Half half);
 /// Looks at one queue and changes nothing. Thread-safe.
 class Inspector {
  public:
-  Inspector(StoreParts parts, const QueueTable& place) : parts_(parts), place_(place) {}
+  Inspector(table::StoreParts parts, const table::QueueTable& place) : parts_(parts), place_(place) {}
 
   /// Consistent.
   Result<StoredMessage> get(const std::string& id, Deadline deadline) const;
@@ -36,10 +36,11 @@ class Inspector {
  private:
   Result<ListPage> list_index(const ListRequest& request, Deadline deadline) const;
   Result<ListPage> list_table(const ListRequest& request, Deadline deadline) const;
-  void add_page(std::optional<OverviewCount>& count, const OverviewRequest& request, const dynamo::Page& page) const;
+  void add_page(std::optional<table::OverviewCount>& count, const OverviewRequest& request,
+                const dynamo::Page& page) const;
 
-  StoreParts parts_;
-  const QueueTable& place_;
+  table::StoreParts parts_;
+  const table::QueueTable& place_;
 };
 
 }  // namespace sluice::queue::dynamomq

@@ -6,8 +6,10 @@
 
 #include "base/timestamp.hpp"
 #include "base/uuid.hpp"
+#include "host/stores/dynamomq/dynamomq_layout.hpp"
 #include "host/stores/dynamomq/record.hpp"
 #include "host/stores/dynamomq/schema.hpp"
+#include "host/stores/table/item_values.hpp"
 
 namespace sluice::queue::dynamomq {
 
@@ -24,7 +26,7 @@ const dynamo::Item* find(const std::unordered_map<std::string, dynamo::Item>& re
   return found == records.end() ? nullptr : &found->second;
 }
 
-Error taken(const QueueTable& place, const std::string& id) {
+Error taken(const table::QueueTable& place, const std::string& id) {
   return {ErrorCode::duplicate_id, "queue '" + place.queue + "' has a message '" + id + "' already"};
 }
 
@@ -73,26 +75,27 @@ bool KeyedSender::decide(std::deque<Entry>& entries, Deadline deadline) {
     const NewMessage& message = *entry.draft.message;
     ids.insert(entry.draft.result->id);
     if (!message.dedup_id.empty()) {
-      ids.insert(dedup_mark_id(message.dedup_id));
+      ids.insert(table::dedup_mark_id(message.dedup_id));
     }
     if (!message.unique_key.empty()) {
-      ids.insert(unique_mark_id(message.unique_key));
+      ids.insert(table::unique_mark_id(message.unique_key));
     }
   }
-  auto marks = parts_.runner.read(place_.table, {ids.begin(), ids.end()}, deadline);
+  auto marks = parts_.runner.read(place_.table, attribute::kId, {ids.begin(), ids.end()}, deadline);
   std::set<std::string> named;
   for (const Entry& entry : entries) {
     if (marks && !entry.draft.message->unique_key.empty()) {
-      const Mark mark = Mark::of(find(*marks, unique_mark_id(entry.draft.message->unique_key)));
+      const table::Mark mark = table::Mark::of(find(*marks, table::unique_mark_id(entry.draft.message->unique_key)));
       if (mark.there()) {
         named.insert(mark.first);
       }
     }
   }
-  auto holders = marks && !named.empty() ? parts_.runner.read(place_.table, {named.begin(), named.end()}, deadline)
-                                         : dynamo::Result<Records>(Records());
+  auto holders = marks && !named.empty()
+                     ? parts_.runner.read(place_.table, attribute::kId, {named.begin(), named.end()}, deadline)
+                     : dynamo::Result<Records>(Records());
   if (!marks || !holders) {
-    const Error why = store_error(place_, marks ? holders.error() : marks.error());
+    const Error why = table::store_error(place_, marks ? holders.error() : marks.error());
     for (Entry& entry : entries) {
       fail(entry, entry.unsure ? Error(ErrorCode::unknown_outcome, why.message()) : why);
     }
@@ -105,8 +108,11 @@ bool KeyedSender::decide(std::deque<Entry>& entries, Deadline deadline) {
 bool KeyedSender::decided(Entry& entry, const Records& marks, const Records& holders) const {
   const NewMessage& message = *entry.draft.message;
   SendResult& result = *entry.draft.result;
-  const Mark dedup = message.dedup_id.empty() ? Mark() : Mark::of(find(marks, dedup_mark_id(message.dedup_id)));
-  const Mark unique = message.unique_key.empty() ? Mark() : Mark::of(find(marks, unique_mark_id(message.unique_key)));
+  const table::Mark dedup =
+      message.dedup_id.empty() ? table::Mark() : table::Mark::of(find(marks, table::dedup_mark_id(message.dedup_id)));
+  const table::Mark unique = message.unique_key.empty()
+                                 ? table::Mark()
+                                 : table::Mark::of(find(marks, table::unique_mark_id(message.unique_key)));
   if (dedup.token == entry.token || unique.token == entry.token) {
     finish(entry, SendStatus::sent);  // all of it was written together
     return true;
@@ -140,10 +146,10 @@ std::vector<KeyedSender::Lot> KeyedSender::lots(std::deque<Entry>& entries) cons
     const NewMessage& message = *entry.draft.message;
     std::vector<std::string> items{entry.draft.result->id};
     if (!message.dedup_id.empty()) {
-      items.push_back(dedup_mark_id(message.dedup_id));
+      items.push_back(table::dedup_mark_id(message.dedup_id));
     }
     if (!message.unique_key.empty()) {
-      items.push_back(unique_mark_id(message.unique_key));
+      items.push_back(table::unique_mark_id(message.unique_key));
     }
     const bool meets =
         std::any_of(items.begin(), items.end(), [&](const std::string& item) { return touched.contains(item); });
@@ -152,7 +158,7 @@ std::vector<KeyedSender::Lot> KeyedSender::lots(std::deque<Entry>& entries) cons
     if (meets) {
       continue;
     }
-    const std::size_t size = item_bytes(entry.draft.item);
+    const std::size_t size = table::item_bytes(entry.draft.item);
     if (all.empty() || all.back().size() == kMessagesPerTransaction || bytes + size > kMostBytes) {
       all.emplace_back();
       bytes = 0;
@@ -166,17 +172,19 @@ std::vector<KeyedSender::Lot> KeyedSender::lots(std::deque<Entry>& entries) cons
 dynamo::TransactWriteRequest KeyedSender::request_of(const Lot& lot) const {
   dynamo::TransactWriteRequest request;
   // DynamoDB knows tokens by account, not by table.
-  request.token = make_uuid(random_).substr(0, kTokenBytes - 1) + std::to_string(stable_hash(place_.table) % kTables);
+  request.token =
+      make_uuid(random_).substr(0, kTokenBytes - 1) + std::to_string(table::stable_hash(place_.table) % kTables);
   const WallTime now = parts_.clock.wall_now();
   for (const Entry* entry : lot) {
     const NewMessage& message = *entry->draft.message;
     const std::string& id = entry->draft.result->id;
-    request.actions.push_back(put_message(place_.table, entry->draft.item));
+    request.actions.push_back(table::put_message(place_.table, entry->draft.item, kLoneNames));
     if (!message.dedup_id.empty()) {
-      request.actions.push_back(put_dedup_mark(place_.table, message, id, entry->token, now));
+      request.actions.push_back(table::put_dedup_mark(place_.table, message, id, entry->token, now, {kLoneNames}));
     }
     if (!message.unique_key.empty()) {
-      request.actions.push_back(put_unique_mark(place_.table, message, id, entry->token, entry->unique_before, now));
+      request.actions.push_back(
+          table::put_unique_mark(place_.table, message, id, entry->token, entry->unique_before, now, {kLoneNames}));
     }
   }
   return request;
@@ -202,7 +210,7 @@ void KeyedSender::settle(const Lot& lot, const dynamo::TransactResult& result) {
     } else if (result.error->outcome_unknown) {
       entry->unsure = true;
     } else if (result.error->kind != dynamo::ErrorKind::conditional_check_failed && !passes(*result.error)) {
-      const Error error = store_error(place_, *result.error);
+      const Error error = table::store_error(place_, *result.error);
       fail(*entry, entry->unsure ? Error(ErrorCode::unknown_outcome, error.message()) : error);
     }
     // Otherwise what stands in the way is looked for, which also tells whether an earlier try has arrived.

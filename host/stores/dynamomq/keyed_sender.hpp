@@ -10,9 +10,9 @@
 
 #include "base/random.hpp"
 #include "host/queue/sender.hpp"
-#include "host/stores/dynamomq/mark_items.hpp"
-#include "host/stores/dynamomq/store_parts.hpp"
-#include "host/stores/dynamomq/table_errors.hpp"
+#include "host/stores/table/mark_items.hpp"
+#include "host/stores/table/store_parts.hpp"
+#include "host/stores/table/table_errors.hpp"
 
 namespace sluice::queue::dynamomq {
 
@@ -29,7 +29,7 @@ class KeyedSender {
   static constexpr std::size_t kMessagesPerTransaction = 25;
   static constexpr int kMaxRounds = 8;
 
-  KeyedSender(StoreParts parts, const QueueTable& place, Random& random)
+  KeyedSender(table::StoreParts parts, const table::QueueTable& place, Random& random)
       : parts_(parts), place_(place), random_(random) {}
 
   /// A message with its item, and where its result goes.
@@ -61,8 +61,8 @@ class KeyedSender {
   void fail(Entry& entry, Error error) const;
   static void finish(Entry& entry, SendStatus status);
 
-  StoreParts parts_;
-  const QueueTable& place_;
+  table::StoreParts parts_;
+  const table::QueueTable& place_;
   Random& random_;
 };
 

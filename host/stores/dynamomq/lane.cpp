@@ -2,7 +2,8 @@
 
 #include "base/guard.hpp"
 #include "base/timestamp.hpp"
-#include "host/stores/dynamomq/nonce.hpp"
+#include "host/stores/table/nonce.hpp"
+#include "host/stores/table/version_mark.hpp"
 
 namespace sluice::queue::dynamomq {
 namespace {
@@ -18,7 +19,7 @@ bool is_innocent(const Candidate& candidate) { return !candidate.suspect(); }
 Lane::Lane(std::string tag, Random& random)
     : tag_(std::move(tag)), random_(random), scanner_(random), contention_(tag_) {}
 
-std::vector<Candidate> Lane::pick(const Pick& wanted, Moment now) {
+std::vector<Candidate> Lane::pick(const Pick& wanted, table::Moment now) {
   const MutexLock lock(mutex_);
   const bool contended = contention_.active(now.steady);
   scanner_.rewind(buffer_.drop_stale(now.steady - buffer_life(now)));
@@ -31,7 +32,7 @@ std::vector<Candidate> Lane::pick(const Pick& wanted, Moment now) {
   auto picked = contended ? take_beside_others(wanted, now) : take(wanted, now);
   for (const auto& candidate : picked) {
     Candidate lease = candidate;
-    lease.version = VersionMark::number_of(candidate.version.next());
+    lease.version = table::VersionMark::number_of(candidate.version.next());
     lease.receive_count = candidate.next_count(wanted.counts);
     lease.marked = candidate.suspect();
     lease.received = true;
@@ -44,20 +45,20 @@ std::vector<Candidate> Lane::pick(const Pick& wanted, Moment now) {
 }
 
 // What others may have taken meanwhile is dropped the sooner the likelier there are others.
-Duration Lane::buffer_life(Moment now) const {
+Duration Lane::buffer_life(table::Moment now) const {
   return contention_.active(now.steady)                                     ? kContendedBufferLife
          : contention_.knows_peers(now.steady) || !SLUICE_GUARD(heads_kept) ? kBufferLife
                                                                             : kLonelyBufferLife;
 }
 
-std::vector<Candidate> Lane::take(const Pick& wanted, Moment) {
+std::vector<Candidate> Lane::take(const Pick& wanted, table::Moment) {
   if (wanted.suspects && wanted.count > 0 && !buffer_.empty() && buffer_.front()->suspect()) {
     return buffer_.take_if(SLUICE_GUARD(suspect_alone) ? 1 : wanted.count, is_suspect);
   }
   return buffer_.take_if(wanted.count, is_innocent);
 }
 
-std::vector<Candidate> Lane::take_beside_others(const Pick& wanted, Moment now) {
+std::vector<Candidate> Lane::take_beside_others(const Pick& wanted, table::Moment now) {
   if (!contention_.knows_peers(now.steady)) {
     auto picked = buffer_.take_if(wanted.count, is_innocent,
                                   random_.below(buffer_.size() - std::min(wanted.count, buffer_.size()) + 1));
@@ -85,7 +86,7 @@ bool Lane::backlog_unread() const {
   return !scanner_.at_end();
 }
 
-std::optional<ScanStep> Lane::begin_scan(Moment now, std::size_t want, Deadline deadline) {
+std::optional<ScanStep> Lane::begin_scan(table::Moment now, std::size_t want, Deadline deadline) {
   MutexLock lock(mutex_);
   if (scanning_) {
     scan_ended_.wait_until(mutex_, deadline.time(), [this]() SLUICE_REQUIRES(mutex_) { return !scanning_; });
@@ -97,7 +98,7 @@ std::optional<ScanStep> Lane::begin_scan(Moment now, std::size_t want, Deadline 
   return scanner_.next(now, want);
 }
 
-std::optional<ScanStep> Lane::begin_side_scan(Moment now) {
+std::optional<ScanStep> Lane::begin_side_scan(table::Moment now) {
   const MutexLock lock(mutex_);
   if (scanning_) {
     return std::nullopt;
@@ -151,7 +152,7 @@ void Lane::abandon_scan() {
   scan_ended_.notify_all();
 }
 
-Lane::Sight Lane::absorb_candidate(Candidate candidate, Moment now, ScanFinding& finding) {
+Lane::Sight Lane::absorb_candidate(Candidate candidate, table::Moment now, ScanFinding& finding) {
   finding.ends_fresh = false;
   const Candidate* lease = leases_.find(candidate.id);
   if (lease != nullptr && (candidate.version.number > lease->version.number || candidate.sort_key != lease->sort_key)) {
@@ -181,7 +182,7 @@ Lane::Sight Lane::absorb_candidate(Candidate candidate, Moment now, ScanFinding&
   if (lease != nullptr) {
     return {.hidden = true, .future = false, .due = {}};  // when it comes due is known without reading
   }
-  contention_.saw_peer(NonceSource::tag_of(candidate.nonce), now.steady);
+  contention_.saw_peer(table::NonceSource::tag_of(candidate.nonce), now.steady);
   return {.hidden = true, .future = false, .due = candidate.due_at()};
 }
 
@@ -192,7 +193,7 @@ void Lane::claimed(const std::vector<Delivery>& deliveries) {
     late_.erase(late_.lower_bound({id, {}}), late_.upper_bound({id, kAfterNonces}));
     if (const Candidate* known = leases_.find(id)) {
       Candidate lease = *known;
-      lease.version = VersionMark::number_of(delivery.receipt.version);
+      lease.version = table::VersionMark::number_of(delivery.receipt.version);
       lease.receive_count = delivery.message.attempt;
       lease.marked = delivery.suspect;
       lease.received = true;
@@ -202,7 +203,7 @@ void Lane::claimed(const std::vector<Delivery>& deliveries) {
   }
 }
 
-std::optional<Duration> Lane::next_due(Moment now) const {
+std::optional<Duration> Lane::next_due(table::Moment now) const {
   const MutexLock lock(mutex_);
   std::optional<Duration> next = scanner_.next_due(now);
   if (const auto own = leases_.first_due()) {
@@ -212,7 +213,7 @@ std::optional<Duration> Lane::next_due(Moment now) const {
   return next;
 }
 
-bool Lane::lost(const std::vector<Candidate>& candidates, Moment now) {
+bool Lane::lost(const std::vector<Candidate>& candidates, table::Moment now) {
   if (candidates.empty()) {
     return false;
   }
@@ -238,7 +239,7 @@ bool Lane::lost(const std::vector<Candidate>& candidates, Moment now) {
   return true;
 }
 
-void Lane::put_back(std::vector<Candidate> candidates, Moment now) {
+void Lane::put_back(std::vector<Candidate> candidates, table::Moment now) {
   const MutexLock lock(mutex_);
   for (auto& candidate : candidates) {
     leases_.erase(candidate.id);
@@ -262,9 +263,9 @@ void Lane::disown(const Candidate& record, const std::string& nonce) {
   scanner_.expect(record.sort_key, record.due_at());
 }
 
-void Lane::saw_peer(std::string_view nonce, Moment now) {
+void Lane::saw_peer(std::string_view nonce, table::Moment now) {
   const MutexLock lock(mutex_);
-  contention_.saw_peer(NonceSource::tag_of(nonce), now.steady);
+  contention_.saw_peer(table::NonceSource::tag_of(nonce), now.steady);
 }
 
 std::optional<std::string> Lane::sent_at_of(const Receipt& receipt) const {
@@ -292,7 +293,7 @@ std::optional<Candidate> Lane::lease_before(const std::string& id, std::int64_t 
     return std::nullopt;
   }
   Candidate lease = *known;
-  lease.version = VersionMark::number_of(version);
+  lease.version = table::VersionMark::number_of(version);
   lease.invisible_until = due;
   return lease;
 }

@@ -47,32 +47,32 @@ class Lane {
 
   /// Takes candidates, oldest first, and notes them as leased until `lease_until`, so that no other thread of this
   /// store sees them. A suspect that is the oldest is taken alone; any other waits until it is.
-  std::vector<Candidate> pick(const Pick& wanted, Moment now);
+  std::vector<Candidate> pick(const Pick& wanted, table::Moment now);
   /// True when records may be due that are not in the buffer: a scan is worth its request.
   bool backlog_unread() const;
   /// Waits for the scan of another thread. The step to take, or nothing when that other scan found candidates or the
   /// deadline passed. A step must be followed by `end_scan` or `abandon_scan`.
-  std::optional<ScanStep> begin_scan(Moment now, std::size_t want, Deadline deadline);
+  std::optional<ScanStep> begin_scan(table::Moment now, std::size_t want, Deadline deadline);
   void end_scan(const ScanStep& step, const dynamo::Page& page);
   void abandon_scan();
   /// The step that is due beside those that claims ask for, if there is one and nobody reads.
-  std::optional<ScanStep> begin_side_scan(Moment now);
+  std::optional<ScanStep> begin_side_scan(table::Moment now);
 
   // What became of picked candidates.
 
   /// They are claimed, until the times that were really written.
   void claimed(const std::vector<Delivery>& deliveries);
   /// Others had them first. True: it is time to look who.
-  bool lost(const std::vector<Candidate>& candidates, Moment now);
-  void put_back(std::vector<Candidate> candidates, Moment now);
+  bool lost(const std::vector<Candidate>& candidates, table::Moment now);
+  void put_back(std::vector<Candidate> candidates, table::Moment now);
   /// Keeps a record to be claimed once it is due, without reading it again.
   void keep(Candidate candidate);
   /// A claim that had not taken effect when it was looked up, but still may; this is the record as it was found. If the
   /// claim's nonce turns up on it once its lease has run out, that delivery never reached anybody and is not counted.
   void disown(const Candidate& record, const std::string& nonce);
-  void saw_peer(std::string_view nonce, Moment now);
+  void saw_peer(std::string_view nonce, table::Moment now);
   /// How long until something that is hidden now may be claimable, as far as that is known.
-  std::optional<Duration> next_due(Moment now) const;
+  std::optional<Duration> next_due(table::Moment now) const;
 
   // What became of claims.
 
@@ -91,8 +91,8 @@ class Lane {
   void restart();
 
  private:
-  std::vector<Candidate> take(const Pick& wanted, Moment now) SLUICE_REQUIRES(mutex_);
-  std::vector<Candidate> take_beside_others(const Pick& wanted, Moment now) SLUICE_REQUIRES(mutex_);
+  std::vector<Candidate> take(const Pick& wanted, table::Moment now) SLUICE_REQUIRES(mutex_);
+  std::vector<Candidate> take_beside_others(const Pick& wanted, table::Moment now) SLUICE_REQUIRES(mutex_);
 
   /// What is known of a lease after a write that left `version`; nothing where it is not known.
   std::optional<Candidate> lease_before(const std::string& id, std::int64_t version, std::optional<WallTime> due)
@@ -104,8 +104,8 @@ class Lane {
     std::optional<WallTime> due{};  ///< when to look again
   };
 
-  Duration buffer_life(Moment now) const SLUICE_REQUIRES(mutex_);
-  Sight absorb_candidate(Candidate candidate, Moment now, ScanFinding& finding) SLUICE_REQUIRES(mutex_);
+  Duration buffer_life(table::Moment now) const SLUICE_REQUIRES(mutex_);
+  Sight absorb_candidate(Candidate candidate, table::Moment now, ScanFinding& finding) SLUICE_REQUIRES(mutex_);
 
   // Fixed after construction.
   const std::string tag_;

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "host/stores/dynamomq/statement_runner.hpp"
-#include "host/stores/dynamomq/table_errors.hpp"
+#include "host/stores/table/statement_runner.hpp"
+#include "host/stores/table/table_errors.hpp"
 
 namespace sluice::queue::dynamomq {
 
@@ -32,30 +32,25 @@ struct WriteTrace {
 class OutcomeRecovery {
  public:
   /// The references must outlive it.
-  OutcomeRecovery(StatementRunner& runner, const QueueTable& place) : runner_(runner), place_(place) {}
-
-  /// Whether an outcome leaves open what has happened: its answer was lost, or it was refused after an earlier try
-  /// whose answer was lost, and which may be why.
-  static bool in_doubt(const StatementOutcome& outcome) {
-    return outcome.fate == StatementFate::unknown || (outcome.fate == StatementFate::refused && outcome.repeated);
-  }
+  OutcomeRecovery(table::StatementRunner& runner, const table::QueueTable& place) : runner_(runner), place_(place) {}
 
   /// Settles those of `outcomes` that are in doubt, with one consistent read. Traces and outcomes belong to each other.
   ///
   /// Afterwards an outcome is `done` (its item is then the record as it was found), `refused` (it has not taken effect,
   /// or somebody has changed the record since; it never will), or still `unknown`: the records could not be read, or
   /// the write may be on its way.
-  void recover(std::span<const WriteTrace> traces, std::span<StatementOutcome> outcomes, Deadline deadline) const;
+  void recover(std::span<const WriteTrace> traces, std::span<table::StatementOutcome> outcomes,
+               Deadline deadline) const;
 
   /// The same for one of them, by the record as it stands; null: there is none.
-  static void judge(const WriteTrace& trace, const dynamo::Item* record, StatementOutcome& outcome);
+  static void judge(const WriteTrace& trace, const dynamo::Item* record, table::StatementOutcome& outcome);
 
   /// Why a write that is neither done nor refused has failed.
-  Error error_of(const StatementOutcome& outcome) const;
+  Error error_of(const table::StatementOutcome& outcome) const;
 
  private:
-  StatementRunner& runner_;
-  const QueueTable& place_;
+  table::StatementRunner& runner_;
+  const table::QueueTable& place_;
 };
 
 }  // namespace sluice::queue::dynamomq

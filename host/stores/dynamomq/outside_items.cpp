@@ -4,11 +4,11 @@
 
 #include "base/text/utf8.hpp"
 #include "host/queue/message.hpp"
-#include "host/stores/dynamomq/key_items.hpp"
-#include "host/stores/dynamomq/mark_items.hpp"
-#include "host/stores/dynamomq/notice_items.hpp"
 #include "host/stores/dynamomq/record.hpp"
-#include "host/stores/dynamomq/table_errors.hpp"
+#include "host/stores/table/key_items.hpp"
+#include "host/stores/table/mark_items.hpp"
+#include "host/stores/table/notice_items.hpp"
+#include "host/stores/table/table_errors.hpp"
 
 namespace sluice::queue::dynamomq {
 namespace {
@@ -35,7 +35,7 @@ void note(OutsideItems& found, const dynamo::Item& item) {
   }
   const auto* id = dynamo::find<std::string>(item, attribute::kId);
   const std::string name = id == nullptr ? std::string() : *id;
-  if (is_notice_id(name) || is_key_id(name) || is_mark_id(name)) {
+  if (table::is_notice_id(name) || table::is_key_id(name) || table::is_mark_id(name)) {
     ++found.ours;
     return;
   }
@@ -47,16 +47,16 @@ void note(OutsideItems& found, const dynamo::Item& item) {
 
 }  // namespace
 
-Result<OutsideItems> find_outside_items(dynamo::Client& client, const TableSpec& spec, std::size_t most_requests,
-                                        Deadline deadline) {
+Result<OutsideItems> find_outside_items(dynamo::Client& client, const table::QueueTable& place,
+                                        std::size_t most_requests, Deadline deadline) {
   dynamo::ScanRequest scan;
-  scan.table = spec.table;
+  scan.table = place.table;
   scan.projection = "id, queue_type, sent_at";
   OutsideItems found;
   for (std::size_t requests = 0; requests < most_requests; ++requests) {
     auto page = client.scan(scan, deadline);
     if (!page) {
-      return store_error({spec.table, spec.table, spec.index, {}}, page.error());
+      return table::store_error(place, page.error());
     }
     found.read_units += page->capacity.read;
     for (const auto& item : page->items) {

@@ -7,11 +7,12 @@
 #include "base/random.hpp"
 #include "host/queue/stored_message.hpp"
 #include "host/stores/dynamomq/body_sizes.hpp"
-#include "host/stores/dynamomq/doubtful_writes.hpp"
-#include "host/stores/dynamomq/failure_memory.hpp"
 #include "host/stores/dynamomq/lane.hpp"
-#include "host/stores/dynamomq/open_transactions.hpp"
-#include "host/stores/dynamomq/table_errors.hpp"
+#include "host/stores/dynamomq/unresolved_claims.hpp"
+#include "host/stores/table/doubtful_writes.hpp"
+#include "host/stores/table/failure_memory.hpp"
+#include "host/stores/table/open_transactions.hpp"
+#include "host/stores/table/table_errors.hpp"
 
 namespace sluice::queue::dynamomq {
 
@@ -20,10 +21,11 @@ struct HalfState {
   HalfState(const std::string& tag, Random& random) : lane(tag, random) {}
 
   Lane lane;
-  DoubtfulWrites doubts;
+  UnresolvedClaims claims;
+  table::DoubtfulWrites doubts;
   BodySizes sizes;
-  FailureMemory failures;
-  OpenTransactions transactions;
+  table::FailureMemory failures;
+  table::OpenTransactions transactions;
 };
 
 /// What is known of one queue: where it lies, and what its two halves hold. All sides of the queue share it.
@@ -31,10 +33,10 @@ struct HalfState {
 class QueueState {
  public:
   /// `tag` and `random` as Lane's.
-  QueueState(QueueTable table, const std::string& tag, Random& random)
+  QueueState(table::QueueTable table, const std::string& tag, Random& random)
       : place(std::move(table)), standard_(tag, random), dlq_(tag, random) {}
 
-  const QueueTable place;
+  const table::QueueTable place;
 
   HalfState& state_of(Half half) { return half == Half::dlq ? dlq_ : standard_; }
 

@@ -12,27 +12,18 @@
 #include "host/queue/delivery.hpp"
 #include "host/queue/stored_message.hpp"
 #include "host/stores/dynamomq/schema.hpp"
+#include "host/stores/table/limits.hpp"
+#include "host/stores/table/version_mark.hpp"
 
 /// Items of the table to messages and back. Pure functions.
 namespace sluice::queue::dynamomq {
-
-/// The `version` attribute as it stands: what a conditional write compares with.
-struct VersionMark {
-  std::optional<dynamo::AttributeValue> stored;  ///< nothing: the item has none
-  std::int64_t number = 0;                       ///< 0 for what is no whole number of 64 bits
-
-  static VersionMark of(const dynamo::Item& item);
-  static VersionMark number_of(std::int64_t version);
-  /// What the next write makes of it.
-  std::int64_t next() const;
-};
 
 /// A record whose turn may have come: as much of it as a claim needs. The message itself comes with the claim's answer.
 struct Candidate {
   std::string id;
   std::string sort_key;  ///< `sent_at` as written, which is how the index sorts
   WallTime sent_at{};    ///< `sent_at` as a time; the epoch where it is none
-  VersionMark version;
+  table::VersionMark version;
   std::uint32_t receive_count = 0;
   std::optional<WallTime> invisible_until;
   bool received = false;  ///< whoever had it last has not said what came of it
@@ -93,9 +84,6 @@ struct NewRecord {
 /// The whole item of a new message. ErrorCode::invalid when it, or its later claim, would not fit into DynamoDB.
 Result<dynamo::Item> encode_record(const NewMessage& message, const NewRecord& record);
 
-/// A failure as the record keeps it, its text cut to kMaxFailureBytes.
-dynamo::AttributeValue encode_failure(const Failure& failure);
-
 /// Whether a message of this id can be there at all: 1 to kMaxIdBytes bytes of UTF-8, and not the id of a notice.
 bool is_storable_id(std::string_view id);
 /// What is wrong with one that cannot.
@@ -105,12 +93,11 @@ std::string unstorable_id();
 /// and the mark of a suspect.
 inline constexpr std::size_t kClaimBytes = 2 * 30 + 2 * 20 + 17;
 
-/// DynamoDB's size of an item: names and values. Numbers are counted at their highest.
-std::size_t item_bytes(const dynamo::Item& item);
-std::size_t value_bytes(const dynamo::AttributeValue& value);
-
 /// Whether the record is marked as a suspect.
 bool is_marked(const dynamo::Item& item);
+
+/// Its version.
+table::VersionMark version_of(const dynamo::Item& item);
 
 /// The nonce of the last write by one of our hosts; empty: none.
 std::string nonce_of(const dynamo::Item& item);

@@ -3,7 +3,10 @@
 #include <unordered_set>
 #include <utility>
 
+#include "host/stores/dynamomq/record.hpp"
 #include "host/stores/dynamomq/stored_record.hpp"
+#include "host/stores/table/item_values.hpp"
+#include "host/stores/table/limits.hpp"
 
 namespace sluice::queue::dynamomq {
 namespace {
@@ -54,10 +57,10 @@ std::vector<RecordWriter::Draft> RecordWriter::draft(std::span<const StoredMessa
       continue;
     }
     item->insert_or_assign(std::string(attribute::kNonce), parts_.nonces.anonymous());
-    if (const std::size_t bytes = item_bytes(*item); bytes > kMaxItemBytes) {
-      results[i] =
-          failed({ErrorCode::invalid, "message '" + records[i].message.id + "' takes " + std::to_string(bytes) +
-                                          " bytes as an item and DynamoDB holds " + std::to_string(kMaxItemBytes)});
+    if (const std::size_t bytes = table::item_bytes(*item); bytes > table::kMaxItemBytes) {
+      results[i] = failed({ErrorCode::invalid, "message '" + records[i].message.id + "' takes " +
+                                                   std::to_string(bytes) + " bytes as an item and DynamoDB holds " +
+                                                   std::to_string(table::kMaxItemBytes)});
       continue;
     }
     drafts.push_back({i, records[i].message.id, std::move(*item)});
@@ -78,13 +81,13 @@ std::vector<PutResult> RecordWriter::put(std::span<const StoredMessage> records,
 }
 
 void RecordWriter::insert(const std::vector<Draft>& drafts, std::vector<PutResult>& results, Deadline deadline) const {
-  std::vector<RecordWrite> writes;
+  std::vector<table::RecordWrite> writes;
   writes.reserve(drafts.size());
   for (const Draft& draft : drafts) {
     writes.push_back(build_.insert(draft.id, draft.item));
     writes.back().alone = !draft.fits_a_statement();
   }
-  auto outcomes = parts_.runner.run(std::move(writes), Repetition::until_known, deadline);
+  auto outcomes = parts_.runner.run(std::move(writes), table::Repetition::until_known, deadline);
   std::vector<WriteTrace> traces;
   traces.reserve(drafts.size());
   for (const Draft& draft : drafts) {
@@ -94,9 +97,9 @@ void RecordWriter::insert(const std::vector<Draft>& drafts, std::vector<PutResul
   recovery.recover(traces, outcomes, deadline);
   for (std::size_t k = 0; k < drafts.size(); ++k) {
     PutResult& result = results[drafts[k].place];
-    if (outcomes[k].fate == StatementFate::refused) {
+    if (outcomes[k].fate == table::StatementFate::refused) {
       result = {PutStatus::exists, {}};
-    } else if (outcomes[k].fate != StatementFate::done) {
+    } else if (outcomes[k].fate != table::StatementFate::done) {
       result = failed(recovery.error_of(outcomes[k]));
     }
   }
@@ -107,9 +110,9 @@ void RecordWriter::replace(std::span<const Draft> drafts, std::vector<PutResult>
   std::size_t bytes = 0;
   std::unordered_set<std::string_view> ids;
   for (std::size_t k = 0; k <= drafts.size(); ++k) {
-    const std::size_t more = k == drafts.size() ? 0 : item_bytes(drafts[k].item);
-    const bool full = k == drafts.size() || k - start == kMaxStatementsPerBatch || bytes + more > kMaxBatchBytes ||
-                      ids.count(drafts[k].id) > 0;
+    const std::size_t more = k == drafts.size() ? 0 : table::item_bytes(drafts[k].item);
+    const bool full = k == drafts.size() || k - start == table::kMaxStatementsPerBatch ||
+                      bytes + more > table::kMaxBatchBytes || ids.count(drafts[k].id) > 0;
     if (full && k > start) {
       replace_batch(drafts.subspan(start, k - start), results, deadline);
       start = k;
@@ -131,7 +134,7 @@ void RecordWriter::replace_batch(std::span<const Draft> drafts, std::vector<PutR
     items.push_back(draft.item);
   }
   auto written = parts_.client.batch_put(place_.table, items, deadline);
-  for (int tries = 1; !written && outcome_unknown(written.error()) && tries < kMaxTries; ++tries) {
+  for (int tries = 1; !written && table::outcome_unknown(written.error()) && tries < kMaxTries; ++tries) {
     written = parts_.client.batch_put(place_.table, items, deadline);
   }
   if (written) {
@@ -144,7 +147,7 @@ void RecordWriter::replace_batch(std::span<const Draft> drafts, std::vector<PutR
     return;
   }
   for (const Draft& draft : drafts) {
-    results[draft.place] = failed(store_error(place_, written.error()));
+    results[draft.place] = failed(table::store_error(place_, written.error()));
   }
 }
 

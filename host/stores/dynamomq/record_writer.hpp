@@ -6,7 +6,8 @@
 #include "host/queue/change.hpp"
 #include "host/queue/stored_message.hpp"
 #include "host/stores/dynamomq/outcome_recovery.hpp"
-#include "host/stores/dynamomq/store_parts.hpp"
+#include "host/stores/dynamomq/record_changes.hpp"
+#include "host/stores/table/store_parts.hpp"
 
 namespace sluice::queue::dynamomq {
 
@@ -18,7 +19,8 @@ class RecordWriter {
  public:
   static constexpr int kMaxTries = 4;  ///< of a replacement whose outcome is unknown
 
-  RecordWriter(StoreParts parts, const QueueTable& place) : parts_(parts), place_(place), build_(place.table) {}
+  RecordWriter(table::StoreParts parts, const table::QueueTable& place)
+      : parts_(parts), place_(place), build_(place.table) {}
 
   /// As Operator::put.
   std::vector<PutResult> put(std::span<const StoredMessage> records, PutMode mode, Deadline deadline) const;
@@ -31,8 +33,8 @@ class RecordWriter {
   void replace(std::span<const Draft> drafts, std::vector<PutResult>& results, Deadline deadline) const;
   void replace_batch(std::span<const Draft> drafts, std::vector<PutResult>& results, Deadline deadline) const;
 
-  StoreParts parts_;
-  const QueueTable& place_;
+  table::StoreParts parts_;
+  const table::QueueTable& place_;
   WriteBuilder build_;
 };
 

@@ -1,7 +1,9 @@
 #pragma once
 
-#include <cstddef>
 #include <string_view>
+
+#include "host/stores/table/lone_items.hpp"
+#include "host/stores/table/statements.hpp"
 
 /// Names and limits of a DynamoMQ v0.11.0 table, and of what this host adds to its items.
 namespace sluice::queue::dynamomq {
@@ -37,17 +39,13 @@ inline constexpr std::string_view kUniqueToken = "sluice_unique";  ///< S: the o
 inline constexpr std::string_view kLoneExpires = "sluice_key_expires";
 }  // namespace attribute
 
-/// DynamoDB's limits.
-inline constexpr std::size_t kMaxItemBytes = 400 * 1024;
-inline constexpr std::size_t kMaxIdBytes = 2048;
-inline constexpr std::size_t kMaxStatementsPerBatch = 25;
-/// Of values in one batch: a request holds 16 MB, and JSON may write a byte as six.
-inline constexpr std::size_t kMaxBatchBytes = 2'500'000;
-inline constexpr std::size_t kMaxKeysPerBatchGet = 100;
-
-/// Longest failure text that is kept with a message, in bytes.
-inline constexpr std::size_t kMaxFailureBytes = 1024;
-/// The same of an attempt before the last one: four of them and their names stay within a write unit.
-inline constexpr std::size_t kMaxEarlierFailureBytes = 120;
+/// How this layout's writes name what they are about.
+inline constexpr table::RecordNames kRecordNames{.hash = attribute::kId,
+                                                 .version = attribute::kVersion,
+                                                 .half = attribute::kQueueType,
+                                                 .sent_at = attribute::kSentAt,
+                                                 .hidden_until = attribute::kInvisibleUntilAt};
+/// How items that are no messages are keyed.
+inline constexpr table::LoneNames kLoneNames{.hash = attribute::kId, .expires = attribute::kLoneExpires};
 
 }  // namespace sluice::queue::dynamomq

@@ -7,6 +7,7 @@
 #include "base/timestamp.hpp"
 #include "dynamo/codec/json_codec.hpp"
 #include "host/stores/dynamomq/record.hpp"
+#include "host/stores/table/failure_codec.hpp"
 
 namespace sluice::queue::dynamomq {
 namespace {
@@ -45,7 +46,7 @@ Result<Item> written_anew(const StoredMessage& record) {
   item.emplace(attribute::kReceivedAt, stored_time(record.received_at));
   item.emplace(attribute::kInvisibleUntilAt, stored_time(record.invisible_until));
   if (!record.failure.empty()) {
-    item.emplace(attribute::kFailure, encode_failure(record.failure));
+    item.emplace(attribute::kFailure, table::encode_failure(record.failure));
   }
   if (record.suspect) {
     item.emplace(attribute::kSuspect, AttributeValue::number(1));

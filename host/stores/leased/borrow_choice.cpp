@@ -98,7 +98,7 @@ BorrowChoice::Choice BorrowChoice::choose(std::vector<Borrowable>& found, const 
     Borrowable& one = *offered_.at(turn->spot);
     turns_.remove(one.candidate.priority, *turn);
     choice.chosen.push_back(&one);
-    bytes += dynamomq::item_bytes(one.item);
+    bytes += table::item_bytes(one.item);
     if (const std::string name = line_of(one, asked); !name.empty()) {
       last_served_ += Duration(1);
       if (served_.insert_or_assign(name, last_served_).second) {

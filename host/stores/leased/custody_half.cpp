@@ -8,8 +8,8 @@
 
 namespace sluice::queue::leased {
 
-CustodyHalf::CustodyHalf(QueueAddress address, std::uint32_t shards, dynamomq::StoreParts parts,
-                         const dynamomq::QueueTable& place, const std::string& host)
+CustodyHalf::CustodyHalf(QueueAddress address, std::uint32_t shards, table::StoreParts parts,
+                         const table::QueueTable& place, const std::string& host)
     : address_(std::move(address)),
       shards_(shards),
       parts_(parts),
@@ -165,7 +165,7 @@ bool CustodyHalf::mark(std::uint32_t shard, Priority priority, const Doubt& doub
   if (!candidates) {
     return false;
   }
-  std::vector<dynamomq::RecordWrite> writes;
+  std::vector<table::RecordWrite> writes;
   for (const Candidate& candidate : *candidates) {
     if (!candidate.suspect) {
       writes.push_back(update_message(place_.table, {candidate.place, candidate.version}, parts_.nonces.anonymous(),
@@ -173,9 +173,9 @@ bool CustodyHalf::mark(std::uint32_t shard, Priority priority, const Doubt& doub
                                       {{{attribute::kSuspect, dynamo::AttributeValue::number(1)}}, {}}, false));
     }
   }
-  const auto outcomes = parts_.runner.run(std::move(writes), dynamomq::Repetition::until_known, deadline);
+  const auto outcomes = parts_.runner.run(std::move(writes), table::Repetition::until_known, deadline);
   return std::all_of(outcomes.begin(), outcomes.end(),
-                     [](const auto& outcome) { return outcome.fate == dynamomq::StatementFate::done; });
+                     [](const auto& outcome) { return outcome.fate == table::StatementFate::done; });
 }
 
 std::optional<std::vector<Candidate>> CustodyHalf::in_doubt(std::uint32_t shard, Priority priority, const Doubt& doubt,

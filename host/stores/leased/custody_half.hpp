@@ -10,9 +10,9 @@
 
 #include "base/mutex.hpp"
 #include "host/queue/custody.hpp"
-#include "host/stores/dynamomq/store_parts.hpp"
 #include "host/stores/leased/housekeeper.hpp"
 #include "host/stores/leased/inheritance.hpp"
+#include "host/stores/table/store_parts.hpp"
 
 namespace sluice::queue::leased {
 
@@ -24,7 +24,7 @@ namespace sluice::queue::leased {
 class CustodyHalf final : public HalfDuty {
  public:
   /// The references outlive it.
-  CustodyHalf(QueueAddress address, std::uint32_t shards, dynamomq::StoreParts parts, const dynamomq::QueueTable& place,
+  CustodyHalf(QueueAddress address, std::uint32_t shards, table::StoreParts parts, const table::QueueTable& place,
               const std::string& host);
 
   /// Marks what may have been at work in an owner who died. What fails is tried again by the next call.
@@ -73,8 +73,8 @@ class CustodyHalf final : public HalfDuty {
   // Fixed after construction.
   const QueueAddress address_;
   const std::uint32_t shards_;
-  const dynamomq::StoreParts parts_;
-  const dynamomq::QueueTable& place_;
+  const table::StoreParts parts_;
+  const table::QueueTable& place_;
 
   mutable Mutex mutex_;
   // Guarded by mutex_.

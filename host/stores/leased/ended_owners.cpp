@@ -18,19 +18,19 @@ std::string make_incarnation(const std::string& host, Random& random) {
   return host + "/" + make_uuid(random).substr(0, kOfChance);
 }
 
-Result<void> mark_ended(dynamo::Client& client, const dynamomq::QueueTable& place, const std::string& incarnation,
+Result<void> mark_ended(dynamo::Client& client, const table::QueueTable& place, const std::string& incarnation,
                         bool settled, Deadline deadline) {
   const Place where{std::string(kHosts), incarnation};
   auto found = client.get_item({.table = place.table, .key = where.key(), .consistent = true}, deadline);
   if (!found) {
-    return dynamomq::store_error(place, found.error());
+    return table::store_error(place, found.error());
   }
   const auto mark = ended_beat(place.table, std::move(found->item), settled);
   if (!mark) {
     return {};
   }
   if (const auto written = client.put_item(*mark, deadline); !written) {
-    return dynamomq::store_error(place, written.error());
+    return table::store_error(place, written.error());
   }
   return {};
 }

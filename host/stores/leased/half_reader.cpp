@@ -79,7 +79,7 @@ Result<void> HalfReader::open_shard(const Look& look, std::uint32_t shard, std::
     query.limit = std::min<std::int64_t>(static_cast<std::int64_t>(look.limit) + 1, kMostAPage);
     auto page = parts_.store.client.query(query, deadline);
     if (!page) {
-      return dynamomq::store_error(queue_.place, page.error());
+      return table::store_error(queue_.place, page.error());
     }
     const bool whole = page->last_evaluated_key.empty();
     const char last = whole || page->items.empty() ? '\0' : Standing::of(Place::of(page->items.back())).digit;
@@ -138,7 +138,7 @@ Result<void> HalfReader::fill(const Look& look, Stream& stream, Deadline deadlin
     query.limit = std::min<std::int64_t>(static_cast<std::int64_t>(look.limit) + 2, kMostAPage);
     auto page = parts_.store.client.query(query, deadline);
     if (!page) {
-      return dynamomq::store_error(queue_.place, page.error());
+      return table::store_error(queue_.place, page.error());
     }
     for (dynamo::Item& item : page->items) {
       const Place place = Place::of(item);
@@ -204,7 +204,7 @@ Result<void> HalfReader::all(const Look& look, Deadline deadline,
     do {
       auto page = parts_.store.client.query(query, deadline);
       if (!page) {
-        return dynamomq::store_error(queue_.place, page.error());
+        return table::store_error(queue_.place, page.error());
       }
       for (const dynamo::Item& item : page->items) {
         each(item);

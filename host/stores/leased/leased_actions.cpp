@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/uuid.hpp"
-#include "host/stores/dynamomq/nonce.hpp"
+#include "host/stores/table/nonce.hpp"
 
 namespace sluice::queue::leased {
 namespace {
@@ -14,7 +14,7 @@ constexpr std::uint64_t kTables = 100'000'000;
 
 }  // namespace
 
-dynamo::TransactAction put_alias_anyway(const dynamomq::QueueTable& table, const std::string& id, const Place& target) {
+dynamo::TransactAction put_alias_anyway(const table::QueueTable& table, const std::string& id, const Place& target) {
   dynamo::TransactAction action;
   action.table = table.table;
   action.item_or_key = alias_place(table.queue, id).key();
@@ -23,7 +23,7 @@ dynamo::TransactAction put_alias_anyway(const dynamomq::QueueTable& table, const
   return action;
 }
 
-dynamo::TransactAction put_alias(const dynamomq::QueueTable& table, const std::string& id, const Place& target,
+dynamo::TransactAction put_alias(const table::QueueTable& table, const std::string& id, const Place& target,
                                  const std::optional<Place>& before) {
   dynamo::TransactAction action = put_alias_anyway(table, id, target);
   action.condition = "attribute_not_exists(#p)";
@@ -38,7 +38,7 @@ dynamo::TransactAction put_alias(const dynamomq::QueueTable& table, const std::s
   return action;
 }
 
-dynamo::TransactAction remove_record(const dynamomq::QueueTable& table, const dynamo::Item& read) {
+dynamo::TransactAction remove_record(const table::QueueTable& table, const dynamo::Item& read) {
   dynamo::TransactAction action;
   action.kind = dynamo::TransactAction::Kind::remove;
   action.table = table.table;
@@ -47,7 +47,7 @@ dynamo::TransactAction remove_record(const dynamomq::QueueTable& table, const dy
   return action;
 }
 
-std::optional<dynamo::TransactAction> free_group(const dynamomq::QueueTable& table, const dynamo::Item& read) {
+std::optional<dynamo::TransactAction> free_group(const table::QueueTable& table, const dynamo::Item& read) {
   const Candidate record = Candidate::of(read);
   const auto partition = parse_partition(record.place.partition);
   if (!record.hold || !partition) {
@@ -63,11 +63,11 @@ std::optional<dynamo::TransactAction> free_group(const dynamomq::QueueTable& tab
   return action;
 }
 
-std::string transaction_token(const dynamomq::QueueTable& table, std::string_view chance) {
-  return std::string(chance.substr(0, kChanceBytes)) + std::to_string(dynamomq::stable_hash(table.table) % kTables);
+std::string transaction_token(const table::QueueTable& table, std::string_view chance) {
+  return std::string(chance.substr(0, kChanceBytes)) + std::to_string(table::stable_hash(table.table) % kTables);
 }
 
-std::string transaction_token(const dynamomq::QueueTable& table, Random& random) {
+std::string transaction_token(const table::QueueTable& table, Random& random) {
   return transaction_token(table, make_uuid(random));
 }
 
@@ -80,7 +80,7 @@ std::string unique_token(const NewMessage& message, std::string token) {
   return token;
 }
 
-bool holds_key(const dynamo::Item& record, const dynamomq::Mark& mark) {
+bool holds_key(const dynamo::Item& record, const table::Mark& mark) {
   const Candidate message = Candidate::of(record);
   const auto partition = parse_partition(message.place.partition);
   const bool queued = partition && partition->half == Half::standard && message.unique_token == mark.token;

@@ -4,13 +4,13 @@
 #include <utility>
 
 #include "dynamo/transaction.hpp"
-#include "host/stores/dynamomq/single_writes.hpp"
-#include "host/stores/dynamomq/table_errors.hpp"
-#include "host/stores/dynamomq/times.hpp"
 #include "host/stores/leased/leased_actions.hpp"
 #include "host/stores/leased/leased_writes.hpp"
 #include "host/stores/leased/ownership_items.hpp"
 #include "host/stores/leased/partition_reads.hpp"
+#include "host/stores/table/single_writes.hpp"
+#include "host/stores/table/table_errors.hpp"
+#include "host/stores/table/times.hpp"
 
 namespace sluice::queue::leased {
 
@@ -183,8 +183,8 @@ bool LeasedBorrower::claim_of_shard(const Shard& shard, std::vector<Borrowable*>
   bool all = true;
   while (!wanted.empty()) {
     const std::size_t count = std::min(wanted.size(), kMostInTransaction);
-    const dynamomq::Moment now = parts_.now();
-    const WallTime until = whole_milliseconds(dynamomq::later(now.wall, request.visibility));
+    const table::Moment now = parts_.now();
+    const WallTime until = whole_milliseconds(table::later(now.wall, request.visibility));
     dynamo::TransactWriteRequest claim;
     claim.token = transaction_token(place_, parts_.nonces.next());
     TransactAction check{.kind = TransactAction::Kind::check, .table = place_.table};
@@ -197,7 +197,7 @@ bool LeasedBorrower::claim_of_shard(const Shard& shard, std::vector<Borrowable*>
     claim.actions.push_back(std::move(check));
     for (std::size_t i = 0; i < count; ++i) {
       const Borrowable& one = *wanted[i];
-      claim.actions.push_back(dynamomq::action_of(
+      claim.actions.push_back(table::action_of(
           update_message(place_.table, {one.candidate.place, one.candidate.version}, parts_.nonces.next(), now.wall,
                          claimed_by(one.next_count(request.counts), one.suspect(), now.wall, until))));
     }
@@ -234,7 +234,7 @@ bool LeasedBorrower::claim_of_shard(const Shard& shard, std::vector<Borrowable*>
   return all;
 }
 
-Delivery LeasedBorrower::deliver(const Borrowable& one, const ClaimRequest& request, dynamomq::Moment now,
+Delivery LeasedBorrower::deliver(const Borrowable& one, const ClaimRequest& request, table::Moment now,
                                  WallTime until) {
   StoredMessage record = decode_record(one.item, half_);
   state_.failures.note(one.candidate.id, record.failure);
@@ -243,7 +243,7 @@ Delivery LeasedBorrower::deliver(const Borrowable& one, const ClaimRequest& requ
   delivery.message = std::move(record.message);
   delivery.message.attempt = one.next_count(request.counts);
   delivery.receipt = {one.candidate.id, one.candidate.version + 1};
-  delivery.leased_until = dynamomq::until(now.steady, request.visibility);
+  delivery.leased_until = table::until(now.steady, request.visibility);
   delivery.invisible_until = until;
   remember(delivery.receipt, {.place = one.candidate.place,
                               .version = one.candidate.version + 1,

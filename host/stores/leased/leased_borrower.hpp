@@ -13,9 +13,9 @@
 
 #include "base/mutex.hpp"
 #include "host/queue/source.hpp"
-#include "host/stores/dynamomq/store_parts.hpp"
 #include "host/stores/leased/borrow_choice.hpp"
 #include "host/stores/leased/leased_writer.hpp"
+#include "host/stores/table/store_parts.hpp"
 
 namespace sluice::queue::leased {
 
@@ -42,7 +42,7 @@ class LeasedBorrower final : public Source {
   static constexpr std::size_t kMostInTransaction = 99;  ///< beside the check of the owner
   static constexpr std::size_t kHeldRemembered = 10'000;
 
-  LeasedBorrower(dynamomq::StoreParts parts, const dynamomq::QueueTable& place, Half half, WriterState& state,
+  LeasedBorrower(table::StoreParts parts, const table::QueueTable& place, Half half, WriterState& state,
                  ShardsInUse shards)
       : parts_(parts), place_(place), half_(half), state_(state), shards_(std::move(shards)) {}
 
@@ -72,13 +72,13 @@ class LeasedBorrower final : public Source {
   /// False: some of them have gone to somebody else, or cannot be claimed.
   bool claim_of_shard(const Shard& shard, std::vector<Borrowable*> wanted, const ClaimRequest& request,
                       Attempt& attempt, Deadline deadline);
-  Delivery deliver(const Borrowable& one, const ClaimRequest& request, dynamomq::Moment now, WallTime until);
+  Delivery deliver(const Borrowable& one, const ClaimRequest& request, table::Moment now, WallTime until);
   void remember(const Receipt& receipt, Held held);
   std::optional<Held> recall(const Receipt& receipt);
 
   // Fixed after construction.
-  const dynamomq::StoreParts parts_;
-  const dynamomq::QueueTable& place_;
+  const table::StoreParts parts_;
+  const table::QueueTable& place_;
   const Half half_;
   WriterState& state_;
   const ShardsInUse shards_;

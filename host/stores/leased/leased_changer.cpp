@@ -13,14 +13,14 @@
 namespace sluice::queue::leased {
 namespace {
 
-using dynamomq::RecordWrite;
-using dynamomq::StatementFate;
-using dynamomq::StatementOutcome;
+using table::RecordWrite;
+using table::StatementFate;
+using table::StatementOutcome;
 
 ChangeResult conflict(Error why) { return {ChangeStatus::conflict, 0, std::move(why)}; }
 
-RecordWrite write_about(RecordWrite::Kind kind, const dynamomq::QueueTable& table, const Place& place,
-                        dynamomq::VersionMark version) {
+RecordWrite write_about(RecordWrite::Kind kind, const table::QueueTable& table, const Place& place,
+                        table::VersionMark version) {
   RecordWrite write{.kind = kind, .table = table.table, .expected = {place.partition, std::move(version)}};
   write.expected.sort = place.sort;
   write.names = &kRecordNames;
@@ -97,7 +97,7 @@ void LeasedChanger::look(std::vector<Task>& tasks, Deadline deadline) const {
       judge(task, LeasedLookup::Standing(found->at(task.change->id)));
       continue;
     }
-    Error error = dynamomq::store_error(queue_.place, found.error());
+    Error error = table::store_error(queue_.place, found.error());
     task.end({ChangeStatus::failed, 0,
               task.in_doubt ? Error(ErrorCode::unknown_outcome, error.message()) : std::move(error)});
   }
@@ -123,7 +123,7 @@ void LeasedChanger::look_at_holds(std::vector<Task>& tasks, Deadline deadline) c
   const auto holds = lookup_.read(places, deadline);
   for (const auto& [place, task] : held) {
     if (!holds) {
-      task->end({ChangeStatus::failed, 0, dynamomq::store_error(queue_.place, holds.error())});
+      task->end({ChangeStatus::failed, 0, table::store_error(queue_.place, holds.error())});
       continue;
     }
     const auto hold = holds->find(place);
@@ -200,7 +200,7 @@ void LeasedChanger::write_in_place(std::vector<Task*>& tasks, WallTime now, Dead
     write.returning = task->removes();
     if (!task->removes()) {
       const Duration after = task->change->after;
-      const WallTime until = after > Duration::zero() ? dynamomq::later(now, after) : seen_already(now, after);
+      const WallTime until = after > Duration::zero() ? table::later(now, after) : seen_already(now, after);
       write.change.set = {{attribute::kVersion, dynamo::AttributeValue::number(next_version(version))},
                           {attribute::kNonce, task->nonce},
                           {attribute::kUpdated, stored_time(now)},
@@ -208,7 +208,7 @@ void LeasedChanger::write_in_place(std::vector<Task*>& tasks, WallTime now, Dead
     }
     writes.push_back(std::move(write));
   }
-  const auto outcomes = parts_.store.runner.run(std::move(writes), dynamomq::Repetition::until_known, deadline);
+  const auto outcomes = parts_.store.runner.run(std::move(writes), table::Repetition::until_known, deadline);
   std::vector<Task*> removed;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     note(*tasks[i], outcomes[i]);
@@ -234,7 +234,7 @@ void LeasedChanger::note(Task& task, const StatementOutcome& outcome) const {
     case StatementFate::failed:
       break;
   }
-  task.end({ChangeStatus::failed, 0, dynamomq::store_error(queue_.place, outcome.error)});
+  task.end({ChangeStatus::failed, 0, table::store_error(queue_.place, outcome.error)});
 }
 
 // What leads to messages that are gone. A failure leaves no more than an item that nobody minds: a stale alias gives
@@ -251,7 +251,7 @@ void LeasedChanger::clean_up(const std::vector<Task*>& removed, Deadline deadlin
     }
   }
   if (!writes.empty()) {
-    parts_.store.runner.run(std::move(writes), dynamomq::Repetition::until_known, deadline);
+    parts_.store.runner.run(std::move(writes), table::Repetition::until_known, deadline);
   }
 }
 
@@ -265,7 +265,7 @@ Place LeasedChanger::goal(const Task& task, std::uint32_t shards, WallTime now, 
   const auto key_at = [&](WallTime due) { return sort_key_of(record.priority, due, parts_.random); };
   switch (task.change->action) {
     case ChangeAction::delay:
-      return {in(partition.half), key_at(dynamomq::later(now, task.change->after))};
+      return {in(partition.half), key_at(table::later(now, task.change->after))};
     case ChangeAction::move_to_front:
       return {in(partition.half), front_sort_key(now + std::chrono::milliseconds(number), parts_.random)};
     case ChangeAction::dead_letter:
@@ -298,17 +298,17 @@ dynamo::Item LeasedChanger::moved(const Task& task, const Place& to, WallTime no
     take_away(item, {attribute::kCreatedAt});
   }
   if (action == ChangeAction::dead_letter && !task.change->failure.empty() && !task.without_failure) {
-    item.insert_or_assign(std::string(attribute::kFailure), dynamomq::encode_failure(task.change->failure));
+    item.insert_or_assign(std::string(attribute::kFailure), table::encode_failure(task.change->failure));
   }
   touch(item, task.nonce, now);
   return item;
 }
 
-dynamo::TransactWriteRequest move_request(const dynamomq::QueueTable& table, const dynamo::Item& read,
+dynamo::TransactWriteRequest move_request(const table::QueueTable& table, const dynamo::Item& read,
                                           const dynamo::Item& moved, Random& random) {
   dynamo::TransactWriteRequest request{.actions = {}, .token = transaction_token(table, random)};
   request.actions.push_back(remove_record(table, read));
-  request.actions.push_back(dynamomq::put_message(table.table, moved, kLoneNames));
+  request.actions.push_back(table::put_message(table.table, moved, kLoneNames));
   request.actions.push_back(put_alias_anyway(table, Candidate::of(moved).id, Place::of(moved)));
   const bool still_held = Candidate::of(moved).hold;
   if (auto freed = still_held ? std::nullopt : free_group(table, read)) {
@@ -358,7 +358,7 @@ void LeasedChanger::note_move(Task& task, const dynamo::TransactResult& result) 
     task.without_failure = true;  // a record close to 400 KB has no room for the reason; the message matters more
     return;
   }
-  task.end({ChangeStatus::failed, 0, dynamomq::store_error(queue_.place, error)});
+  task.end({ChangeStatus::failed, 0, table::store_error(queue_.place, error)});
 }
 
 }  // namespace sluice::queue::leased

@@ -40,7 +40,7 @@ class LeasedChanger {
   void move(std::vector<Task*>& tasks, WallTime now, Deadline deadline) const;
   dynamo::Item moved(const Task& task, const Place& to, WallTime now) const;
   Place goal(const Task& task, std::uint32_t shards, WallTime now, std::int64_t number) const;
-  void note(Task& task, const dynamomq::StatementOutcome& outcome) const;
+  void note(Task& task, const table::StatementOutcome& outcome) const;
   void note_move(Task& task, const dynamo::TransactResult& result) const;
   void clean_up(const std::vector<Task*>& removed, Deadline deadline) const;
 
@@ -50,7 +50,7 @@ class LeasedChanger {
 };
 
 /// The transaction that brings a record from where it was read to where `moved` lies, under the same id.
-dynamo::TransactWriteRequest move_request(const dynamomq::QueueTable& table, const dynamo::Item& read,
+dynamo::TransactWriteRequest move_request(const table::QueueTable& table, const dynamo::Item& read,
                                           const dynamo::Item& moved, Random& random);
 
 }  // namespace sluice::queue::leased

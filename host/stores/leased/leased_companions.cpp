@@ -47,7 +47,7 @@ void LeasedWriter::look_up(std::span<const Receipt* const> receipts, std::span<s
 // An alias that leads nowhere does no harm: whoever sends with its id again overwrites it.
 void LeasedWriter::drop_companions(std::span<const Completion> completions, std::span<const std::optional<Held>> held,
                                    std::span<const std::optional<SettleResult>> results, Deadline deadline) {
-  std::vector<dynamomq::RecordWrite> removals;
+  std::vector<table::RecordWrite> removals;
   for (std::size_t i = 0; i < completions.size(); ++i) {
     const bool gone = completions[i].action == CompletionAction::remove && is_plain(completions[i]) && results[i] &&
                       results[i]->status == SettleStatus::applied;
@@ -61,7 +61,7 @@ void LeasedWriter::drop_companions(std::span<const Completion> completions, std:
     }
   }
   if (!removals.empty()) {
-    parts_.runner.run(std::move(removals), dynamomq::Repetition::until_known, deadline);
+    parts_.runner.run(std::move(removals), table::Repetition::until_known, deadline);
   }
 }
 

@@ -77,11 +77,11 @@ Result<dynamo::Item> LeasedEditor::edited(const dynamo::Item& before, const std:
     priority.emplace(attribute::kPriority, dynamo::AttributeValue::number(static_cast<int>(is.priority)));
   }
   take_over(after, priority, attribute::kPriority);
-  const std::size_t bytes = dynamomq::item_bytes(after) + kLifeBytes;
-  if (bytes > dynamomq::kMaxItemBytes && bytes > dynamomq::item_bytes(before) + kLifeBytes) {
+  const std::size_t bytes = table::item_bytes(after) + kLifeBytes;
+  if (bytes > table::kMaxItemBytes && bytes > table::item_bytes(before) + kLifeBytes) {
     return Error(ErrorCode::invalid,
                  "message '" + id + "' would take " + std::to_string(bytes) + " bytes as an item and DynamoDB holds " +
-                     std::to_string(dynamomq::kMaxItemBytes) + "; keep the body elsewhere and put where it is");
+                     std::to_string(table::kMaxItemBytes) + "; keep the body elsewhere and put where it is");
   }
   return after;
 }
@@ -118,8 +118,8 @@ Result<StoredMessage> LeasedEditor::write(const dynamo::Item& before, const dyna
       return decode_record(after, half_of(after));
     }
     const bool refused = error->kind == dynamo::ErrorKind::conditional_check_failed;
-    if (!refused && !dynamomq::outcome_unknown(*error)) {
-      return dynamomq::store_error(queue_.place, *error);
+    if (!refused && !table::outcome_unknown(*error)) {
+      return table::store_error(queue_.place, *error);
     }
     const auto found = inspector_.record(wanted.id, deadline);
     if (!found) {
@@ -133,7 +133,7 @@ Result<StoredMessage> LeasedEditor::write(const dynamo::Item& before, const dyna
       return changed_since(queue_.place.queue, wanted.id);
     }
     if (tries == kMaxTries) {
-      return dynamomq::store_error(queue_.place, *error);
+      return table::store_error(queue_.place, *error);
     }
   }
 }

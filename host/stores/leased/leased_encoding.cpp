@@ -7,6 +7,7 @@
 #include "base/text/utf8.hpp"
 #include "dynamo/codec/json_codec.hpp"
 #include "host/stores/leased/leased_record.hpp"
+#include "host/stores/table/attribute_codec.hpp"
 
 namespace sluice::queue::leased {
 namespace {
@@ -23,6 +24,10 @@ constexpr std::array kKnown{
     attribute::kNative,
 };
 
+// What the native form of a message calls its id and its body, whatever the layout: DynamoMQ's names.
+constexpr std::string_view kNativeId = "id";
+constexpr std::string_view kNativeData = "data";
+
 Error invalid(std::string message) { return {ErrorCode::invalid, std::move(message)}; }
 
 void put_content_type(Item& item, std::string_view type, bool text) {
@@ -34,12 +39,12 @@ void put_content_type(Item& item, std::string_view type, bool text) {
 }
 
 std::optional<Error> too_large(const Item& item) {
-  const std::size_t bytes = dynamomq::item_bytes(item) + kLifeBytes;
-  if (bytes <= dynamomq::kMaxItemBytes) {
+  const std::size_t bytes = table::item_bytes(item) + kLifeBytes;
+  if (bytes <= table::kMaxItemBytes) {
     return std::nullopt;
   }
   return invalid("the message takes " + std::to_string(bytes) + " bytes as an item and DynamoDB holds " +
-                 std::to_string(dynamomq::kMaxItemBytes) + "; keep the body elsewhere and send where it is");
+                 std::to_string(table::kMaxItemBytes) + "; keep the body elsewhere and send where it is");
 }
 
 void put_priority(Item& item, Priority priority) {
@@ -79,7 +84,7 @@ void put_standing(Item& item, const StoredMessage& record, const Place& place) {
     item.emplace(attribute::kNotBefore, stored_time(*record.invisible_until));
   }
   if (!record.failure.empty()) {
-    item.emplace(attribute::kFailure, dynamomq::encode_failure(record.failure));
+    item.emplace(attribute::kFailure, table::encode_failure(record.failure));
   }
   if (record.suspect) {
     item.emplace(attribute::kSuspect, AttributeValue::number(1));
@@ -102,15 +107,12 @@ Result<Item> encode_content(const NewMessage& message) {
   if (!message.group.empty()) {
     item.emplace(attribute::kGroup, message.group);
   }
-  dynamo::Map attributes;
-  for (const auto& [name, value] : message.attributes) {
-    if (!is_utf8(name) || !is_utf8(value)) {
-      return invalid("attribute '" + clean_utf8(name, 80, "?") + "' is not UTF-8; encode it, for example as base64");
-    }
-    attributes.emplace(name, value);
+  auto attributes = table::encode_attributes(message.attributes);
+  if (!attributes) {
+    return attributes.error();
   }
-  if (!attributes.empty()) {
-    item.emplace(attribute::kAttributes, std::move(attributes));
+  if (!attributes->empty()) {
+    item.emplace(attribute::kAttributes, std::move(*attributes));
   }
   return item;
 }
@@ -171,12 +173,12 @@ std::string native_of(const Item& item) {
   }
   const auto body = item.find(attribute::kBody);
   if (body != item.end() && !body->second.is<std::string>() && !body->second.is<dynamo::Binary>()) {
-    foreign.emplace(dynamomq::attribute::kData, body->second);
+    foreign.emplace(kNativeData, body->second);
   }
   if (foreign.empty()) {
     return {};
   }
-  foreign.insert_or_assign(std::string(dynamomq::attribute::kId), id_of(item));
+  foreign.insert_or_assign(std::string(kNativeId), id_of(item));
   return dynamo::encode_item(foreign);
 }
 

@@ -90,7 +90,7 @@ dynamo::Result<LeasedInserter::Seen> LeasedInserter::look(const std::deque<Entry
     const auto* item = entry.has_unique_key()
                            ? at(seen.marks, mark_place(scope_.unique_id(entry.draft.message->unique_key)))
                            : nullptr;
-    if (const dynamomq::Mark mark = dynamomq::Mark::of(item); mark.there()) {
+    if (const table::Mark mark = table::Mark::of(item); mark.there()) {
       ids.insert(mark.first);
     }
   }
@@ -108,7 +108,7 @@ bool LeasedInserter::decide(std::deque<Entry>& entries, Deadline deadline) {
     if (seen) {
       judge(entry, *seen);
     } else {
-      fail(entry, dynamomq::store_error(place_, seen.error()));
+      fail(entry, table::store_error(place_, seen.error()));
     }
   }
   std::erase_if(entries, [](const Entry& entry) { return !entry.open(); });
@@ -116,11 +116,11 @@ bool LeasedInserter::decide(std::deque<Entry>& entries, Deadline deadline) {
 }
 
 bool LeasedInserter::judge_marks(Entry& entry, const Seen& seen) const {
-  const auto mark_at = [&](const std::string& id) { return dynamomq::Mark::of(at(seen.marks, mark_place(id))); };
+  const auto mark_at = [&](const std::string& id) { return table::Mark::of(at(seen.marks, mark_place(id))); };
   const auto dedup =
-      entry.deduplicated_by_id() ? mark_at(scope_.dedup_id(entry.draft.message->dedup_id)) : dynamomq::Mark();
+      entry.deduplicated_by_id() ? mark_at(scope_.dedup_id(entry.draft.message->dedup_id)) : table::Mark();
   const auto unique =
-      entry.has_unique_key() ? mark_at(scope_.unique_id(entry.draft.message->unique_key)) : dynamomq::Mark();
+      entry.has_unique_key() ? mark_at(scope_.unique_id(entry.draft.message->unique_key)) : table::Mark();
   if (dedup.token == entry.token || unique.token == entry.token) {
     finish(entry, {Inserted::Fate::written});  // all of it was written together
     return true;
@@ -182,7 +182,7 @@ std::vector<LeasedInserter::Lot> LeasedInserter::lots(std::deque<Entry>& entries
     if (meets) {
       continue;
     }
-    const std::size_t size = dynamomq::item_bytes(entry.draft.item);
+    const std::size_t size = table::item_bytes(entry.draft.item);
     if (all.empty() || all.back().size() == kRecordsPerTransaction || bytes + size > kMostBytes) {
       all.emplace_back();
       bytes = 0;
@@ -198,7 +198,7 @@ void LeasedInserter::add_record(const Entry& entry, std::vector<dynamo::Transact
   const Place place = Place::of(entry.draft.item);
   const bool replaces = entry.draft.replace && entry.standing.there();
   const bool in_place = replaces && Place::of(entry.standing.item) == place;
-  dynamo::TransactAction put = dynamomq::put_message(place_.table, entry.draft.item, kLoneNames);
+  dynamo::TransactAction put = table::put_message(place_.table, entry.draft.item, kLoneNames);
   if (in_place) {
     put.names.clear();
     put.condition = version_condition(version_of(entry.standing.item), put.names, put.values);
@@ -257,7 +257,7 @@ void LeasedInserter::settle(const Lot& lot, const dynamo::TransactResult& result
     } else if (result.error->outcome_unknown) {
       entry->unsure = true;
     } else if (result.error->kind != dynamo::ErrorKind::conditional_check_failed && !passes(*result.error)) {
-      fail(*entry, dynamomq::store_error(place_, *result.error));
+      fail(*entry, table::store_error(place_, *result.error));
     }
     // Otherwise what stands in the way is looked for, which also tells whether an earlier try has arrived.
   }

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "host/queue/message.hpp"
-#include "host/stores/dynamomq/mark_items.hpp"
 #include "host/stores/leased/leased_lookup.hpp"
 #include "host/stores/leased/leased_parts.hpp"
+#include "host/stores/table/mark_items.hpp"
 
 namespace sluice::queue::leased {
 
@@ -34,7 +34,7 @@ class LeasedInserter {
   static constexpr std::size_t kRecordsPerTransaction = 20;  ///< with five actions at most, of 100
   static constexpr int kMaxRounds = 8;
 
-  LeasedInserter(LeasedParts parts, const dynamomq::QueueTable& place)
+  LeasedInserter(LeasedParts parts, const table::QueueTable& place)
       : parts_(parts), place_(place), lookup_(parts.store.client, place), scope_{kLoneNames, place.queue} {}
 
   struct Draft {
@@ -78,9 +78,9 @@ class LeasedInserter {
   static void finish(Entry& entry, Inserted result);
 
   LeasedParts parts_;
-  const dynamomq::QueueTable& place_;
+  const table::QueueTable& place_;
   LeasedLookup lookup_;
-  dynamomq::MarkScope scope_;
+  table::MarkScope scope_;
 };
 
 }  // namespace sluice::queue::leased

@@ -6,9 +6,9 @@
 
 #include "base/text/utf8.hpp"
 #include "host/queue/message_errors.hpp"
-#include "host/stores/dynamomq/overview_count.hpp"
 #include "host/stores/leased/owner_figures.hpp"
 #include "host/stores/leased/partition_reads.hpp"
+#include "host/stores/table/overview_count.hpp"
 
 namespace sluice::queue::leased {
 namespace {
@@ -67,7 +67,7 @@ Result<dynamo::Item> LeasedInspector::record(const std::string& id, Deadline dea
   }
   auto found = lookup_.find({id}, deadline);
   if (!found) {
-    return dynamomq::store_error(queue_.place, found.error());
+    return table::store_error(queue_.place, found.error());
   }
   dynamo::Item& item = found->at(id).item;
   if (item.empty()) {
@@ -140,14 +140,14 @@ Result<std::optional<QueueStats>> LeasedInspector::announced(Half half, Deadline
   }
   const auto heartbeats = read_partition(parts_.store.client, queue_.place.table, std::string(kHosts), false, deadline);
   if (!heartbeats) {
-    return dynamomq::store_error(queue_.place, heartbeats.error());
+    return table::store_error(queue_.place, heartbeats.error());
   }
   std::uint32_t in_use = shards->count;
   if (shards->most_ever > shards->count) {
     const auto owners = read_partition(parts_.store.client, queue_.place.table,
                                        ownership_partition(queue_.place.queue, half), false, deadline);
     if (!owners) {
-      return dynamomq::store_error(queue_.place, owners.error());
+      return table::store_error(queue_.place, owners.error());
     }
     in_use = shards_in_use(*shards, decode_ownership(*owners).rows);
   }
@@ -192,7 +192,7 @@ Result<QueueOverview> LeasedInspector::count(const OverviewRequest& request, boo
   }
   OverviewRequest wanted = request;
   wanted.ids = 0;  // they come in no order
-  std::optional<dynamomq::OverviewCount> sum;
+  std::optional<table::OverviewCount> sum;
   WallTime now{};
   FirstIds first(request.ids);
   FirstIds first_hidden(request.ids);

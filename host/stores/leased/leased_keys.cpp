@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <limits>
 
@@ -8,16 +7,11 @@
 #include "dynamo/signing/digest.hpp"
 #include "host/stores/leased/leased_moment.hpp"
 #include "host/stores/leased/leased_record.hpp"
+#include "host/stores/leased/made_ids.hpp"
 
 namespace sluice::queue::leased {
 namespace {
 
-// Crockford's base32: its characters sort as their values do.
-constexpr std::string_view kDigits = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
-constexpr std::size_t kTimeDigits = 10;
-constexpr std::size_t kChanceDigits = 16;
-constexpr std::size_t kSortBytes = 1 + kTimeDigits + kChanceDigits;
-constexpr std::size_t kShardDigits = 2;
 constexpr std::size_t kMostGroupInAKey = 512;
 constexpr std::uint64_t kMostMillis = (std::uint64_t{1} << (5 * kTimeDigits)) - 1;
 // What is moved to the front goes below all that was moved so before: the keys count backwards from 2000, by the ms
@@ -26,31 +20,8 @@ constexpr WallTime kFrontBegins{std::chrono::seconds(1'577'836'800)};  // 2020-0
 
 void append_digits(std::string& out, std::uint64_t value, std::size_t digits) {
   for (std::size_t left = digits; left > 0; --left) {
-    out += kDigits[(value >> (5 * (left - 1))) & 31U];
+    out += kBase32Digits[(value >> (5 * (left - 1))) & 31U];
   }
-}
-
-// What each character stands for; kNoDigit: it is none of them. Every message's key is read several times.
-constexpr std::uint8_t kNoDigit = 32;
-constexpr auto kValues = [] {
-  std::array<std::uint8_t, 256> values{};
-  values.fill(kNoDigit);
-  for (std::size_t value = 0; value < kDigits.size(); ++value) {
-    values[static_cast<unsigned char>(kDigits[value])] = static_cast<std::uint8_t>(value);
-  }
-  return values;
-}();
-
-std::optional<std::uint64_t> read_digits(std::string_view text) {
-  std::uint64_t value = 0;
-  for (const char digit : text) {
-    const std::uint8_t read = kValues[static_cast<unsigned char>(digit)];
-    if (read == kNoDigit) {
-      return std::nullopt;
-    }
-    value = value << 5U | read;
-  }
-  return value;
 }
 
 std::string key_prefix(Priority priority, WallTime due) {
@@ -162,16 +133,11 @@ std::string sort_key_of(Priority priority, WallTime due, std::uint64_t high, std
 }
 
 std::string first_sort_key(Priority priority, WallTime due) {
-  return key_prefix(priority, due) + std::string(kChanceDigits, kDigits.front());
+  return key_prefix(priority, due) + std::string(kChanceDigits, kBase32Digits.front());
 }
 
 std::string last_sort_key(Priority priority, WallTime due) {
-  return key_prefix(priority, due) + std::string(kChanceDigits, kDigits.back());
-}
-
-bool is_sort_key(std::string_view sort) {
-  return sort.size() == kSortBytes && sort.front() >= '0' && sort.front() < '0' + static_cast<int>(kPriorities) &&
-         read_digits(sort.substr(1)).has_value();
+  return key_prefix(priority, due) + std::string(kChanceDigits, kBase32Digits.back());
 }
 
 WallTime due_of(std::string_view sort) {
@@ -246,7 +212,7 @@ Place alias_place(std::string_view queue, std::string_view id) {
 
 std::size_t most_id_bytes(std::string_view queue) {
   const std::size_t taken = alias_partition_of(queue, "").size();
-  return taken < dynamomq::kMaxIdBytes ? dynamomq::kMaxIdBytes - taken : 0;
+  return taken < table::kMaxIdBytes ? table::kMaxIdBytes - taken : 0;
 }
 
 bool is_storable_id(std::string_view queue, std::string_view id) {

@@ -4,30 +4,30 @@
 #include <utility>
 #include <vector>
 
-#include "host/stores/dynamomq/key_items.hpp"
-#include "host/stores/dynamomq/single_writes.hpp"
-#include "host/stores/dynamomq/times.hpp"
 #include "host/stores/leased/leased_actions.hpp"
 #include "host/stores/leased/leased_lookup.hpp"
 #include "host/stores/leased/leased_record.hpp"
+#include "host/stores/table/key_items.hpp"
+#include "host/stores/table/single_writes.hpp"
+#include "host/stores/table/times.hpp"
 
 namespace sluice::queue::leased {
 namespace {
 
 using dynamo::TransactAction;
-using dynamomq::EffectLayout;
-using dynamomq::Mark;
-using dynamomq::MarkScope;
+using table::EffectLayout;
+using table::Mark;
+using table::MarkScope;
 
 class LeasedLayout final : public EffectLayout {
  public:
-  LeasedLayout(dynamomq::StoreParts parts, dynamomq::QueueTable place, PlaceChoice place_for)
+  LeasedLayout(table::StoreParts parts, table::QueueTable place, PlaceChoice place_for)
       : parts_(parts),
         place_(std::move(place)),
         place_for_(std::move(place_for)),
         scope_{.names = kLoneNames, .queue = place_.queue} {}
 
-  const dynamomq::QueueTable& place() const override { return place_; }
+  const table::QueueTable& place() const override { return place_; }
   std::string scope() const override { return place_.table + '/' + place_.queue; }
 
   // Its id is the sender's, so that an alias leads to where it lies. An alias that is there may be of a message that
@@ -45,7 +45,7 @@ class LeasedLayout final : public EffectLayout {
     if (!token.empty()) {
       item->insert_or_assign(std::string(attribute::kUniqueToken), unique_token(message, token));
     }
-    return std::vector<TransactAction>{dynamomq::put_message(place_.table, *item, kLoneNames),
+    return std::vector<TransactAction>{table::put_message(place_.table, *item, kLoneNames),
                                        put_alias(place_, message.id, to, std::nullopt)};
   }
 
@@ -57,7 +57,7 @@ class LeasedLayout final : public EffectLayout {
     return put_unique_mark(place_.table, message, message.id, unique_token(message, token), before, now, scope_);
   }
   TransactAction key_record(const KeyRecord& record, const std::string& owner, WallTime now) const override {
-    return dynamomq::action_of(record_request(place_.table, record, owner, now, kLoneNames));
+    return table::action_of(record_request(place_.table, record, owner, now, kLoneNames));
   }
 
   dynamo::Result<std::vector<Standing>> look(std::span<const NewMessage* const> messages,
@@ -107,15 +107,15 @@ class LeasedLayout final : public EffectLayout {
     return Mark::of(found == items.end() ? nullptr : &found->second);
   }
 
-  const dynamomq::StoreParts parts_;
-  const dynamomq::QueueTable place_;
+  const table::StoreParts parts_;
+  const table::QueueTable place_;
   const PlaceChoice place_for_;
   const MarkScope scope_;
 };
 
 }  // namespace
 
-std::unique_ptr<EffectLayout> make_leased_layout(dynamomq::StoreParts parts, dynamomq::QueueTable place,
+std::unique_ptr<EffectLayout> make_leased_layout(table::StoreParts parts, table::QueueTable place,
                                                  PlaceChoice place_for) {
   return std::make_unique<LeasedLayout>(parts, std::move(place), std::move(place_for));
 }

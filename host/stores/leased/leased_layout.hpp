@@ -5,10 +5,10 @@
 #include <memory>
 #include <string>
 
-#include "host/stores/dynamomq/effect_layout.hpp"
-#include "host/stores/dynamomq/mark_items.hpp"
-#include "host/stores/dynamomq/store_parts.hpp"
 #include "host/stores/leased/leased_record.hpp"
+#include "host/stores/table/effect_layout.hpp"
+#include "host/stores/table/mark_items.hpp"
+#include "host/stores/table/store_parts.hpp"
 
 namespace sluice::queue::leased {
 
@@ -17,7 +17,7 @@ using PlaceChoice = std::function<Place(const NewMessage& message, WallTime now)
 
 /// How this layout holds what a transaction brings to a queue. `place` names queue and table. The references and what
 /// `place_for` needs must outlive it.
-std::unique_ptr<dynamomq::EffectLayout> make_leased_layout(dynamomq::StoreParts parts, dynamomq::QueueTable place,
-                                                           PlaceChoice place_for);
+std::unique_ptr<table::EffectLayout> make_leased_layout(table::StoreParts parts, table::QueueTable place,
+                                                        PlaceChoice place_for);
 
 }  // namespace sluice::queue::leased

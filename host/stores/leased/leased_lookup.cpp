@@ -7,7 +7,7 @@
 namespace sluice::queue::leased {
 namespace {
 
-constexpr std::size_t kKeysARead = dynamomq::kMaxKeysPerBatchGet;
+constexpr std::size_t kKeysARead = table::kMaxKeysPerBatchGet;
 
 Place target_of(const dynamo::Item& alias) {
   const auto* partition = dynamo::find<std::string>(alias, attribute::kTarget);

@@ -9,8 +9,8 @@
 
 #include "base/deadline.hpp"
 #include "dynamo/client.hpp"
-#include "host/stores/dynamomq/table_errors.hpp"
 #include "host/stores/leased/leased_record.hpp"
+#include "host/stores/table/table_errors.hpp"
 
 namespace sluice::queue::leased {
 
@@ -19,7 +19,7 @@ class LeasedLookup {
  public:
   using Items = std::map<Place, dynamo::Item>;
 
-  LeasedLookup(dynamo::Client& client, const dynamomq::QueueTable& place) : client_(client), place_(place) {}
+  LeasedLookup(dynamo::Client& client, const table::QueueTable& place) : client_(client), place_(place) {}
 
   /// The items that are there.
   dynamo::Result<Items> read(const std::set<Place>& places, Deadline deadline) const;
@@ -35,7 +35,7 @@ class LeasedLookup {
 
  private:
   dynamo::Client& client_;
-  const dynamomq::QueueTable& place_;
+  const table::QueueTable& place_;
 };
 
 }  // namespace sluice::queue::leased

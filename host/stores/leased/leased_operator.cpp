@@ -3,19 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "host/queue/moving.hpp"
 #include "host/stores/leased/leased_changer.hpp"
 #include "host/stores/leased/leased_editor.hpp"
 #include "host/stores/leased/leased_inserter.hpp"
 
 namespace sluice::queue::leased {
-namespace {
-
-constexpr Duration kHiddenForLong = std::chrono::hours(24) * 3'650;
-
-}  // namespace
-
 std::vector<ChangeResult> LeasedOperator::change(std::span<const Change> changes, Deadline deadline) {
-  if (const auto sure = parts_.store.clock.be_sure(queue_.place, dynamomq::kTimeTolerance, deadline); !sure) {
+  if (const auto sure = parts_.store.clock.be_sure(queue_.place, table::kTimeTolerance, deadline); !sure) {
     return {changes.size(), ChangeResult{ChangeStatus::failed, 0, sure.error()}};
   }
   auto results = LeasedChanger(parts_, queue_).change(changes, deadline);
@@ -28,15 +23,14 @@ Result<StoredMessage> LeasedOperator::edit(const std::string& id, std::int64_t v
   return LeasedEditor(parts_, queue_).edit(id, version, edits, deadline);
 }
 
-// A message that comes in hidden for years will be shown by a write, as by whoever carries it here from elsewhere. The
-// owners have read past its own time, and would come upon it by a sweep only: it goes where they look next. One of a
-// group keeps its time, by which it goes before later ones of the group.
+// A message that is carried here from elsewhere comes in hidden, and will be shown by a write. The owners have read
+// past its own time, and would come upon it by a sweep only: it goes where they look next. One of a group keeps its
+// time, by which it goes before later ones of the group.
 Place LeasedOperator::place_of(const StoredMessage& record, std::uint32_t shards) const {
   const std::string& queue = queue_.place.queue;
   const Message& message = record.message;
   const WallTime now = parts_.store.clock.wall_now();
-  const bool to_be_shown = record.invisible_until && *record.invisible_until > now + kHiddenForLong;
-  if (to_be_shown && record.half == Half::standard && message.group.empty() && message.sent_at < now) {
+  if (is_moving(record) && record.half == Half::standard && message.group.empty() && message.sent_at < now) {
     return {partition_of(queue, record.half, shard_of({}, shards, parts_.random)),
             queue_.keys.next(message.priority, now, now, parts_.random)};
   }

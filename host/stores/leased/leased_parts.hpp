@@ -8,17 +8,17 @@
 
 #include "base/mutex.hpp"
 #include "base/random.hpp"
-#include "host/stores/dynamomq/nonce.hpp"
-#include "host/stores/dynamomq/store_parts.hpp"
 #include "host/stores/leased/leased_record.hpp"
 #include "host/stores/leased/owner_figures.hpp"
 #include "host/stores/leased/shard_count.hpp"
+#include "host/stores/table/nonce.hpp"
+#include "host/stores/table/store_parts.hpp"
 
 namespace sluice::queue::leased {
 
 /// The parts that all operations of a store share. The references outlive what is given them.
 struct LeasedParts {
-  const dynamomq::StoreParts& store;
+  const table::StoreParts& store;
   Random& random;
 };
 
@@ -52,13 +52,13 @@ class LeasedQueue {
   /// What this process knows by itself of a half; nothing where it does not work on it. Thread-safe.
   using OwnWordOf = std::function<std::optional<OwnWord>(Half half)>;
 
-  LeasedQueue(dynamomq::QueueTable table, std::uint32_t configured_shards, const dynamomq::StoreParts& parts,
+  LeasedQueue(table::QueueTable table, std::uint32_t configured_shards, const table::StoreParts& parts,
               OwnWordOf word = {})
       : place(std::move(table)),
         own_word(std::move(word)),
         shards(parts.client, parts.clock, place, configured_shards) {}
 
-  const dynamomq::QueueTable place;
+  const table::QueueTable place;
   const OwnWordOf own_word;  ///< may be empty
   ShardCount shards;
   KeyOrder keys;
@@ -66,7 +66,7 @@ class LeasedQueue {
 
 /// The shard of a new message: all of a group in one, any other one anywhere.
 inline std::uint32_t shard_of(std::string_view group, std::uint32_t shards, Random& random) {
-  const std::uint64_t chosen = group.empty() ? random.next() : dynamomq::stable_hash(group);
+  const std::uint64_t chosen = group.empty() ? random.next() : table::stable_hash(group);
   return static_cast<std::uint32_t>(chosen % shards);
 }
 

@@ -4,9 +4,6 @@
 
 #include "base/mutex.hpp"
 #include "host/queue/doorbell.hpp"
-#include "host/stores/dynamomq/dynamomq_board.hpp"
-#include "host/stores/dynamomq/dynamomq_keys.hpp"
-#include "host/stores/dynamomq/ringers.hpp"
 #include "host/stores/leased/ended_owners.hpp"
 #include "host/stores/leased/leased_layout.hpp"
 #include "host/stores/leased/leased_operator.hpp"
@@ -15,6 +12,9 @@
 #include "host/stores/leased/leased_wake_place.hpp"
 #include "host/stores/leased/owned_table.hpp"
 #include "host/stores/leased/shard_custody.hpp"
+#include "host/stores/table/ringers.hpp"
+#include "host/stores/table/table_board.hpp"
+#include "host/stores/table/table_keys.hpp"
 
 namespace sluice::queue::leased {
 namespace {
@@ -28,13 +28,13 @@ const LeasedLocation& location_of(const LeasedOptions& options, const std::strin
 }
 
 // Without an index, by which messages about the table tell the layout.
-dynamomq::QueueTable locate(const LeasedOptions& options, const std::string& queue) {
+table::QueueTable locate(const LeasedOptions& options, const std::string& queue) {
   return {queue, location_of(options, queue).table, {}, options.region};
 }
 
 /// What one queue is known by, with what its halves' writers remember.
 struct QueueState {
-  QueueState(const LeasedOptions& options, const std::string& name, const dynamomq::StoreParts& parts,
+  QueueState(const LeasedOptions& options, const std::string& name, const table::StoreParts& parts,
              LeasedQueue::OwnWordOf own_word)
       : queue(locate(options, name), location_of(options, name).shards, parts, std::move(own_word)) {}
 
@@ -59,7 +59,7 @@ class AllLeasedQueues final : public LeasedQueues {
         layouts_([this](const std::string& queue) { return layout_of(queue); }),
         store_{client, clock_, runner_, nonces_, locate_, layouts_},
         parts_{store_, random_},
-        ringers_({.read = [this](const dynamomq::QueueTable& place,
+        ringers_({.read = [this](const table::QueueTable& place,
                                  Deadline deadline) { return read_bells(store_, place, deadline); },
                   .bell = bell_of},
                  options_.ring, clock_, random),
@@ -99,9 +99,9 @@ class AllLeasedQueues final : public LeasedQueues {
         std::make_unique<LeasedSource>(table, half, std::move(borrower), doorbell_, machine_));
   }
 
-  std::unique_ptr<dynamomq::EffectLayout> layout_of(const std::string& queue) override {
-    if (const auto other = options_.others.find(queue); other != options_.others.end()) {
-      return dynamomq::make_dynamomq_layout(store_, {queue, other->second.table, other->second.index, options_.region});
+  std::unique_ptr<table::EffectLayout> layout_of(const std::string& queue) override {
+    if (auto other = options_.other_layouts ? options_.other_layouts(queue) : nullptr) {
+      return other;
     }
     return make_leased_layout(store_, locate(options_, queue), [this, queue](const NewMessage& message, WallTime now) {
       // Where the number cannot be read, the configured one is as good: a shard that is beyond it is drained.
@@ -109,7 +109,7 @@ class AllLeasedQueues final : public LeasedQueues {
       const auto shards = known.shards.settled(Deadline::after(machine_, kShardsTime));
       const std::uint32_t count = shards ? shards->count : location_of(options_, queue).shards;
       return Place{partition_of(queue, Half::standard, shard_of(message.group, count, random_)),
-                   known.keys.next(message.priority, dynamomq::later(now, message.delay), now, random_)};
+                   known.keys.next(message.priority, table::later(now, message.delay), now, random_)};
     });
   }
 
@@ -141,16 +141,16 @@ class AllLeasedQueues final : public LeasedQueues {
 
   Result<std::unique_ptr<NoticeBoard>> open_board(const std::string& queue) override {
     return std::unique_ptr<NoticeBoard>(
-        std::make_unique<dynamomq::DynamoMqBoard>(store_, locate(options_, queue), kLoneNames));
+        std::make_unique<table::TableBoard>(store_, locate(options_, queue), kLoneNames));
   }
 
   Result<std::unique_ptr<IdempotencyKeys>> open_keys(const std::string& queue) override {
     return std::unique_ptr<IdempotencyKeys>(
-        std::make_unique<dynamomq::DynamoMqKeys>(store_, locate(options_, queue), kLoneNames));
+        std::make_unique<table::TableKeys>(store_, locate(options_, queue), kLoneNames));
   }
 
   Result<std::unique_ptr<wake::WakePlace>> open_wake_place(const std::string& queue) override {
-    dynamomq::QueueTable place = locate(options_, queue);
+    table::QueueTable place = locate(options_, queue);
     wake::Ringer* const ringer = ringers_.of(place);
     OwnedTable& table = table_of(place);
     return std::unique_ptr<wake::WakePlace>(
@@ -180,7 +180,7 @@ class AllLeasedQueues final : public LeasedQueues {
   }
 
   // Everything that this process owns of a table has one lease.
-  OwnedTable& table_of(const dynamomq::QueueTable& place) {
+  OwnedTable& table_of(const table::QueueTable& place) {
     const MutexLock lock(mutex_);
     auto& known = tables_[place.table];
     if (!known) {
@@ -200,16 +200,16 @@ class AllLeasedQueues final : public LeasedQueues {
   dynamo::Client& client_;
   const Clock& machine_;
   Random& random_;
-  dynamomq::NonceSource nonces_;
-  dynamomq::TableClock clock_;
-  dynamomq::StatementRunner runner_;
-  const dynamomq::QueueLocator locate_;
-  const dynamomq::EffectLayouts layouts_;
-  const dynamomq::StoreParts store_;
+  table::NonceSource nonces_;
+  table::TableClock clock_;
+  table::StatementRunner runner_;
+  const table::QueueLocator locate_;
+  const table::EffectLayouts layouts_;
+  const table::StoreParts store_;
   const LeasedParts parts_;
 
   // Synchronise themselves.
-  dynamomq::Ringers ringers_;
+  table::Ringers ringers_;
   Doorbell doorbell_;
 
   Mutex mutex_;

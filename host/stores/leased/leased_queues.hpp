@@ -14,10 +14,9 @@
 #include "host/queue/custody.hpp"
 #include "host/queue/queues.hpp"
 #include "host/queue/wake/ringer.hpp"
-#include "host/stores/dynamomq/dynamomq_queues.hpp"
-#include "host/stores/dynamomq/effect_layout.hpp"
 #include "host/stores/leased/leased_borrower.hpp"
 #include "host/stores/leased/leased_schema.hpp"
+#include "host/stores/table/effect_layout.hpp"
 
 namespace sluice::queue::leased {
 
@@ -35,8 +34,8 @@ struct LeasedOptions {
   /// This process as an owner, which differs from every other one; empty: made up of the host's name, a table at a
   /// time.
   std::string incarnation{};
-  /// The queues beside these that lie in tables of DynamoMQ's layout, as handlers may send to them.
-  std::map<std::string, dynamomq::TableLocation> others{};
+  /// How tables of another layout hold what handlers send to a queue; null for a queue of this one. May be empty.
+  table::EffectLayouts other_layouts{};
   Duration lease = std::chrono::seconds(10);  ///< of what this host owns
   bool own_threads = true;                    ///< false: housekeeping is done by claims, as a simulation wants it
   /// Told, from any thread, in one line, what people should mend although it goes on; may be empty.
@@ -55,7 +54,7 @@ struct LeasedOptions {
 class LeasedQueues : public Queues {
  public:
   /// How a queue's table holds what a transaction brings to it, of whichever layout.
-  virtual std::unique_ptr<dynamomq::EffectLayout> layout_of(const std::string& queue) = 0;
+  virtual std::unique_ptr<table::EffectLayout> layout_of(const std::string& queue) = 0;
   /// As DynamoMqQueues'.
   virtual void ring(const QueueAddress& address) = 0;
   /// The owner of that incarnation has ended, as is known for certain: says so in the queue's table. Without a

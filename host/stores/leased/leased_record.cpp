@@ -6,8 +6,9 @@
 
 #include "base/text/utf8.hpp"
 #include "base/timestamp.hpp"
+#include "dynamo/codec/plain_json.hpp"
 #include "dynamo/item_reading.hpp"
-#include "host/stores/dynamomq/body.hpp"
+#include "host/stores/table/attribute_codec.hpp"
 
 namespace sluice::queue::leased {
 namespace {
@@ -93,7 +94,7 @@ bool is_number_or_absent(const AttributeValue* value) {
 // Read as it is written: 1 is spelt by its absence, so that a condition on it means one thing.
 bool is_version(const AttributeValue* value) { return value == nullptr || whole_number(value).value_or(1) != 1; }
 
-dynamomq::VersionMark version_in(const AttributeValue* stored) {
+table::VersionMark version_in(const AttributeValue* stored) {
   if (stored == nullptr) {
     return version_mark(1);
   }
@@ -136,26 +137,6 @@ void note_oddities(StoredMessage& record, const Letters& item, const Where& wher
   }
 }
 
-Attributes attributes_of(const Letters& item) {
-  Attributes attributes;
-  const AttributeValue* value_of_all = item[attribute::kAttributes];
-  if (const auto* map = value_of_all == nullptr ? nullptr : value_of_all->get<dynamo::Map>()) {
-    for (const auto& [name, value] : *map) {
-      if (const auto* text = value.get<std::string>()) {
-        attributes.emplace(name, *text);
-      }
-    }
-  }
-  return attributes;
-}
-
-Failure failure_of(const AttributeValue* failure) {
-  if (failure == nullptr) {
-    return {};
-  }
-  return dynamomq::decode_standing({{std::string(dynamomq::attribute::kFailure), *failure}}).failure;
-}
-
 void decode_body(Message& message, const Letters& item) {
   const AttributeValue* type = item[attribute::kContentType];
   const AttributeValue* body = item[attribute::kBody];
@@ -167,9 +148,8 @@ void decode_body(Message& message, const Letters& item) {
     message.content_type = kOctetStream;
   } else if (body != nullptr) {
     // Somebody else's: shown as the JSON that it stands for.
-    const dynamomq::Body shown = dynamomq::read_body(body, {});
-    message.body = shown.bytes;
-    message.content_type = shown.content_type;
+    message.body = dynamo::to_plain_json(*body);
+    message.content_type = kJson;
   }
   if (type != nullptr && type->is<dynamo::Number>()) {
     message.content_type = kJson;
@@ -211,7 +191,7 @@ StoredMessage standing_in(const Letters& item, const Where& where, Half half) {
   record.updated_at = time_in(item[attribute::kUpdated]).value_or(record.created_at);
   record.received_at = time_in(item[attribute::kReceived]);
   record.invisible_until = time_in(item[attribute::kNotBefore]);
-  record.failure = failure_of(item[attribute::kFailure]);
+  record.failure = table::decode_failure(item[attribute::kFailure]);
   record.suspect = is_set(item[attribute::kSuspect]);
   return record;
 }
@@ -225,18 +205,18 @@ std::string id_of(const Item& item) {
 
 std::optional<WallTime> time_of(const Item& item, std::string_view name) { return time_in(attribute_of(item, name)); }
 
-dynamomq::VersionMark version_of(const Item& item) { return version_in(attribute_of(item, attribute::kVersion)); }
+table::VersionMark version_of(const Item& item) { return version_in(attribute_of(item, attribute::kVersion)); }
 
-dynamomq::VersionMark version_mark(std::int64_t version) {
+table::VersionMark version_mark(std::int64_t version) {
   if (version == 1) {
     return {std::nullopt, 1};
   }
-  return dynamomq::VersionMark::number_of(version);
+  return table::VersionMark::number_of(version);
 }
 
-std::int64_t next_version(const dynamomq::VersionMark& version) { return std::max<std::int64_t>(version.next(), 2); }
+std::int64_t next_version(const table::VersionMark& version) { return std::max<std::int64_t>(version.next(), 2); }
 
-std::string version_condition(const dynamomq::VersionMark& version, std::map<std::string, std::string>& names,
+std::string version_condition(const table::VersionMark& version, std::map<std::string, std::string>& names,
                               Item& values) {
   names.emplace("#v", attribute::kVersion);
   if (version.stored) {
@@ -280,7 +260,7 @@ StoredMessage decode_record(const Item& item, Half half) {
   StoredMessage record = standing_in(letters, where, half);
   note_oddities(record, letters, where);
   decode_body(record.message, letters);
-  record.message.attributes = attributes_of(letters);
+  record.message.attributes = table::decode_attributes(letters[attribute::kAttributes]);
   record.message.group = text_of(letters[attribute::kGroup]);
   return record;
 }

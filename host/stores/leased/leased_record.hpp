@@ -13,8 +13,12 @@
 #include "base/random.hpp"
 #include "dynamo/attribute_value.hpp"
 #include "host/queue/stored_message.hpp"
-#include "host/stores/dynamomq/record.hpp"
 #include "host/stores/leased/leased_schema.hpp"
+#include "host/stores/leased/made_ids.hpp"
+#include "host/stores/table/failure_codec.hpp"
+#include "host/stores/table/item_values.hpp"
+#include "host/stores/table/limits.hpp"
+#include "host/stores/table/version_mark.hpp"
 
 /// Items of a leased table to messages and back. Pure functions.
 namespace sluice::queue::leased {
@@ -68,7 +72,6 @@ std::string sort_key_of(Priority priority, WallTime due, std::uint64_t high, std
 /// The lowest key of that priority and time, and the highest.
 std::string first_sort_key(Priority priority, WallTime due);
 std::string last_sort_key(Priority priority, WallTime due);
-bool is_sort_key(std::string_view sort);
 /// Of what is no such key: the epoch.
 WallTime due_of(std::string_view sort);
 /// The priority that the key sorts by, which is the message's own unless it was moved to the front.
@@ -93,13 +96,13 @@ bool is_storable_id(std::string_view queue, std::string_view id);
 std::string unstorable_id(std::string_view queue);
 
 /// The `version` of an item as a conditional write compares it; absent, it is 1.
-dynamomq::VersionMark version_of(const dynamo::Item& item);
-dynamomq::VersionMark version_mark(std::int64_t version);
+table::VersionMark version_of(const dynamo::Item& item);
+table::VersionMark version_mark(std::int64_t version);
 /// The one that the next write gives it. Never 1, which is spelt by its absence.
-std::int64_t next_version(const dynamomq::VersionMark& version);
+std::int64_t next_version(const table::VersionMark& version);
 /// Whether it is an item of this layout's messages that is as `version` says, as a condition of a request; the names
 /// and values that it needs are added.
-std::string version_condition(const dynamomq::VersionMark& version, std::map<std::string, std::string>& names,
+std::string version_condition(const table::VersionMark& version, std::map<std::string, std::string>& names,
                               dynamo::Item& values);
 
 /// A record whose turn may have come: as much of it as handing it out needs.

@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "base/clock.hpp"
-#include "host/stores/dynamomq/lone_items.hpp"
-#include "host/stores/dynamomq/statements.hpp"
+#include "host/stores/table/lone_items.hpp"
+#include "host/stores/table/statements.hpp"
 
 /// Names and limits of a table of the leased layout. Names are short because they are billed; docs/tables.md has them
 /// all.
@@ -83,12 +83,12 @@ inline constexpr std::string_view kShardsHeld = "s";  ///< shards that it owns
 }  // namespace attribute
 
 /// How this layout's writes name what they are about.
-inline constexpr dynamomq::RecordNames kRecordNames{
+inline constexpr table::RecordNames kRecordNames{
     .hash = attribute::kPartition, .range = attribute::kSort, .version = attribute::kVersion};
 
 /// The sort key of items that are alone in their partition: aliases, notices, idempotency keys, marks.
 inline constexpr std::string_view kAlone = "-";
-inline constexpr dynamomq::LoneNames kLoneNames{
+inline constexpr table::LoneNames kLoneNames{
     .hash = attribute::kPartition, .range = attribute::kSort, .alone = kAlone, .expires = attribute::kExpires};
 /// The partition of the hosts' heartbeats.
 inline constexpr std::string_view kHosts = "@hosts";

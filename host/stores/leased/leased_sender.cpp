@@ -9,13 +9,13 @@
 namespace sluice::queue::leased {
 namespace {
 
-using dynamomq::Repetition;
-using dynamomq::StatementFate;
-using dynamomq::StatementOutcome;
+using table::Repetition;
+using table::StatementFate;
+using table::StatementOutcome;
 
 SendResult failed(std::string id, Error error) { return {SendStatus::failed, std::move(id), std::move(error)}; }
 
-Error duplicate(const dynamomq::QueueTable& place, const std::string& id) {
+Error duplicate(const table::QueueTable& place, const std::string& id) {
   return {ErrorCode::duplicate_id, "queue '" + place.queue + "' has a message '" + id + "' already"};
 }
 
@@ -31,10 +31,10 @@ struct LeasedSender::Draft {
   dynamo::Item item;
 };
 
-dynamomq::RecordWrite insert_of(const dynamomq::QueueTable& table, const dynamo::Item& item) {
+table::RecordWrite insert_of(const table::QueueTable& table, const dynamo::Item& item) {
   const Place place = Place::of(item);
-  dynamomq::RecordWrite write{
-      .kind = dynamomq::RecordWrite::Kind::insert, .table = table.table, .expected = {.id = place.partition}};
+  table::RecordWrite write{
+      .kind = table::RecordWrite::Kind::insert, .table = table.table, .expected = {.id = place.partition}};
   write.expected.sort = place.sort;
   write.item = item;
   write.names = &kRecordNames;
@@ -48,7 +48,7 @@ NewRecord LeasedSender::record_of(const NewMessage& message, Ids ids, std::uint3
     return {.place = *made, .own_id = {}, .now = message.delay > Duration::zero() ? now : due_of(made->sort)};
   }
   const std::uint32_t shard = shard_of(message.group, shards, parts_.random);
-  const WallTime due = dynamomq::later(now, message.delay);
+  const WallTime due = table::later(now, message.delay);
   return {.place = {partition_of(queue_.place.queue, Half::standard, shard),
                     queue_.keys.next(message.priority, due, now, parts_.random)},
           .own_id = message.id,
@@ -83,7 +83,7 @@ std::vector<LeasedSender::Draft> LeasedSender::draft(std::span<const NewMessage>
 }
 
 Result<Shards> LeasedSender::shards(Deadline deadline) const {
-  const auto sure = parts_.store.clock.be_sure(queue_.place, dynamomq::kTimeTolerance, deadline);
+  const auto sure = parts_.store.clock.be_sure(queue_.place, table::kTimeTolerance, deadline);
   return sure ? queue_.shards.settled(deadline) : Result<Shards>(sure.error());
 }
 
@@ -104,8 +104,8 @@ std::optional<std::string> LeasedSender::id_at(std::string_view moment, std::str
   }
   // In the order of the numbers, as a batch whose ids the store makes lies.
   const std::string sort =
-      sort_key_of(message.priority, dynamomq::later(at->time, message.delay), dynamomq::stable_hash(sending), number);
-  const std::uint64_t chosen = dynamomq::stable_hash(message.group.empty() ? sort : message.group);
+      sort_key_of(message.priority, table::later(at->time, message.delay), table::stable_hash(sending), number);
+  const std::uint64_t chosen = table::stable_hash(message.group.empty() ? sort : message.group);
   return made_id(sort, static_cast<std::uint32_t>(chosen % at->shards));
 }
 
@@ -179,7 +179,7 @@ void LeasedSender::send_plain(const std::vector<Draft>& drafts, std::vector<Send
   if (drafts.empty()) {
     return;
   }
-  std::vector<dynamomq::RecordWrite> writes;
+  std::vector<table::RecordWrite> writes;
   writes.reserve(drafts.size());
   for (const Draft& draft : drafts) {
     writes.push_back(insert_of(queue_.place, draft.item));
@@ -198,7 +198,7 @@ void LeasedSender::send_plain(const std::vector<Draft>& drafts, std::vector<Send
           failed(result.id, {ErrorCode::unknown_outcome,
                              "message '" + result.id + "' may or may not have been stored: " + outcome.error.message});
     } else {
-      result = failed(result.id, dynamomq::store_error(queue_.place, outcome.error));
+      result = failed(result.id, table::store_error(queue_.place, outcome.error));
     }
   }
 }

@@ -50,6 +50,6 @@ class LeasedSender final : public Sender {
 };
 
 /// The write that puts a record where nothing lies yet.
-dynamomq::RecordWrite insert_of(const dynamomq::QueueTable& table, const dynamo::Item& item);
+table::RecordWrite insert_of(const table::QueueTable& table, const dynamo::Item& item);
 
 }  // namespace sluice::queue::leased

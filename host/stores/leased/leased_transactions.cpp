@@ -6,17 +6,17 @@
 #include <string>
 #include <utility>
 
-#include "host/stores/dynamomq/single_writes.hpp"
-#include "host/stores/dynamomq/table_errors.hpp"
 #include "host/stores/leased/leased_actions.hpp"
 #include "host/stores/leased/leased_writes.hpp"
+#include "host/stores/table/single_writes.hpp"
+#include "host/stores/table/table_errors.hpp"
 
 namespace sluice::queue::leased {
 
 using dynamo::AttributeValue;
 using dynamo::TransactAction;
-using dynamomq::StatementFate;
-using dynamomq::TransactionWriter;
+using table::StatementFate;
+using table::TransactionWriter;
 
 namespace {
 
@@ -86,14 +86,14 @@ LeasedTransactions::Actions LeasedTransactions::actions_of(const Wanted& wanted,
   const bool moved = moves(completion, half_);
   Actions actions;
   if (moved || completion.action == CompletionAction::remove) {
-    actions.push_back(dynamomq::action_of(remove_message(place_.table, fenced)));
+    actions.push_back(table::action_of(remove_message(place_.table, fenced)));
   } else {
-    dynamomq::RecordChange change = end_change(completion, held, half_, now);
+    table::RecordChange change = end_change(completion, held, half_, now);
     if (auto failure = state_.failure_of(completion)) {
       change.set.emplace_back(attribute::kFailure, std::move(*failure));
     }
     actions.push_back(
-        dynamomq::action_of(update_message(place_.table, fenced, parts_.nonces.next(), now, std::move(change))));
+        table::action_of(update_message(place_.table, fenced, parts_.nonces.next(), now, std::move(change))));
   }
   if (held.fence) {
     actions.push_back(owner_check(place_.table, *held.fence));

@@ -6,23 +6,23 @@
 #include "base/deadline.hpp"
 #include "dynamo/transaction.hpp"
 #include "host/queue/completion.hpp"
-#include "host/stores/dynamomq/statements.hpp"
-#include "host/stores/dynamomq/store_parts.hpp"
-#include "host/stores/dynamomq/transaction_writer.hpp"
 #include "host/stores/leased/leased_lookup.hpp"
 #include "host/stores/leased/leased_writer.hpp"
+#include "host/stores/table/statements.hpp"
+#include "host/stores/table/store_parts.hpp"
+#include "host/stores/table/transaction_writer.hpp"
 
 namespace sluice::queue::leased {
 
 /// What a completion that leaves the record where it is changes of it.
-dynamomq::RecordChange end_change(const Completion& completion, const Held& held, Half half, WallTime now);
+table::RecordChange end_change(const Completion& completion, const Held& held, Half half, WallTime now);
 
 /// Commits completions that write more than one item: those with effects, and dead letters, which move to the other
 /// half's partition under a new key, with an alias by which their ids find them. All of one completion or nothing.
 /// Made for one call. Not thread-safe.
 class LeasedTransactions {
  public:
-  LeasedTransactions(dynamomq::StoreParts parts, const dynamomq::QueueTable& place, Half half, WriterState& state)
+  LeasedTransactions(table::StoreParts parts, const table::QueueTable& place, Half half, WriterState& state)
       : parts_(parts), place_(place), half_(half), state_(state), lookup_(parts.client, place) {}
 
   struct Wanted {
@@ -36,11 +36,11 @@ class LeasedTransactions {
 
   Actions actions_of(const Wanted& wanted, const dynamo::Item* record, WallTime now) const;
   void add_move(Actions& actions, const Wanted& wanted, const dynamo::Item& record, WallTime now) const;
-  SettleResult result_of(const Wanted& wanted, dynamomq::TransactionWriter::Outcome& made, Deadline deadline);
+  SettleResult result_of(const Wanted& wanted, table::TransactionWriter::Outcome& made, Deadline deadline);
   bool is_own_doing(const Wanted& wanted, Deadline deadline) const;
 
-  dynamomq::StoreParts parts_;
-  const dynamomq::QueueTable& place_;
+  table::StoreParts parts_;
+  const table::QueueTable& place_;
   const Half half_;
   WriterState& state_;
   LeasedLookup lookup_;

@@ -38,15 +38,15 @@ std::optional<wake::Announcement> announcement_of(const std::string& table, cons
 
 }  // namespace
 
-std::string bell_of(const dynamomq::QueueTable& place, Half half) {
+std::string bell_of(const table::QueueTable& place, Half half) {
   return bell_of_name(place.table, half_name(place.queue, half));
 }
 
-Result<std::vector<wake::Announcement>> read_bells(const dynamomq::StoreParts& parts, const dynamomq::QueueTable& place,
+Result<std::vector<wake::Announcement>> read_bells(const table::StoreParts& parts, const table::QueueTable& place,
                                                    Deadline deadline) {
   const auto hosts = read_partition(parts.client, place.table, std::string(kHosts), false, deadline);
   if (!hosts) {
-    return dynamomq::store_error(place, hosts.error());
+    return table::store_error(place, hosts.error());
   }
   std::vector<wake::Announcement> announcements;
   for (const dynamo::Item& host : *hosts) {
@@ -57,7 +57,7 @@ Result<std::vector<wake::Announcement>> read_bells(const dynamomq::StoreParts& p
   return announcements;
 }
 
-LeasedWakePlace::LeasedWakePlace(const dynamomq::StoreParts& parts, dynamomq::QueueTable place, OwnedTable& table,
+LeasedWakePlace::LeasedWakePlace(const table::StoreParts& parts, table::QueueTable place, OwnedTable& table,
                                  Doorbell& doorbell, wake::Ringer* ringer)
     : parts_(parts),
       place_(std::move(place)),

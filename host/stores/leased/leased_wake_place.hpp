@@ -6,17 +6,17 @@
 #include "host/queue/doorbell.hpp"
 #include "host/queue/wake/ringer.hpp"
 #include "host/queue/wake/wake_place.hpp"
-#include "host/stores/dynamomq/store_parts.hpp"
 #include "host/stores/leased/owned_table.hpp"
+#include "host/stores/table/store_parts.hpp"
 
 namespace sluice::queue::leased {
 
 /// How hosts and producers name a half of a queue to each other: many queues lie in one table.
-std::string bell_of(const dynamomq::QueueTable& place, Half half);
+std::string bell_of(const table::QueueTable& place, Half half);
 
 /// What the heartbeats of a table say of where its hosts are woken, for half a read unit for each 4 KB of them. Hosts
 /// that leave, and heartbeats that nobody can read, are not among it.
-Result<std::vector<wake::Announcement>> read_bells(const dynamomq::StoreParts& parts, const dynamomq::QueueTable& place,
+Result<std::vector<wake::Announcement>> read_bells(const table::StoreParts& parts, const table::QueueTable& place,
                                                    Deadline deadline);
 
 /// Where the hosts of a table of this layout announce how they are woken: their heartbeats, which are written in any
@@ -25,7 +25,7 @@ class LeasedWakePlace final : public wake::WakePlace {
  public:
   /// What `parts` refer to, the table and the bell outlive the place; so does `ringer`, which may be null: it leaves
   /// out who announces himself here.
-  LeasedWakePlace(const dynamomq::StoreParts& parts, dynamomq::QueueTable place, OwnedTable& table, Doorbell& doorbell,
+  LeasedWakePlace(const table::StoreParts& parts, table::QueueTable place, OwnedTable& table, Doorbell& doorbell,
                   wake::Ringer* ringer);
 
   const std::string& name() const override { return name_; }
@@ -44,8 +44,8 @@ class LeasedWakePlace final : public wake::WakePlace {
   Result<void> listen_at(const std::string& address, Deadline deadline);
 
   // Fixed after construction.
-  const dynamomq::StoreParts parts_;
-  const dynamomq::QueueTable place_;
+  const table::StoreParts parts_;
+  const table::QueueTable place_;
   const std::string name_;
   OwnedTable& table_;
   Doorbell& doorbell_;

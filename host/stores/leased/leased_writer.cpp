@@ -5,25 +5,24 @@
 #include <utility>
 
 #include "base/guard.hpp"
-#include "host/stores/dynamomq/outcome_recovery.hpp"
-#include "host/stores/dynamomq/table_errors.hpp"
-#include "host/stores/dynamomq/times.hpp"
 #include "host/stores/leased/leased_transactions.hpp"
 #include "host/stores/leased/leased_writes.hpp"
+#include "host/stores/table/table_errors.hpp"
+#include "host/stores/table/times.hpp"
 
 namespace sluice::queue::leased {
 
 using dynamo::AttributeValue;
-using dynamomq::OutcomeRecovery;
-using dynamomq::RecordChange;
-using dynamomq::Repetition;
-using dynamomq::StatementFate;
-using dynamomq::StatementOutcome;
+using table::in_doubt;
+using table::RecordChange;
+using table::Repetition;
+using table::StatementFate;
+using table::StatementOutcome;
 
 namespace {
 
 std::optional<WallTime> visible_at(const Completion& completion, WallTime now) {
-  return completion.delay > Duration::zero() ? std::optional(dynamomq::later(now, completion.delay)) : std::nullopt;
+  return completion.delay > Duration::zero() ? std::optional(table::later(now, completion.delay)) : std::nullopt;
 }
 
 // The receive count that the record is to have once the delivery has come to this end.
@@ -65,7 +64,7 @@ Held Held::of(const LeasedLookup::Standing& found) {
 struct LeasedWriter::Write {
   std::size_t index = 0;  ///< of the completion or receipt
   const Receipt* receipt = nullptr;
-  dynamomq::RecordWrite record;  ///< until it is performed
+  table::RecordWrite record;  ///< until it is performed
   Place place;
   std::string nonce;  ///< that it leaves; a removal leaves none
   std::int64_t before = 0;
@@ -94,7 +93,7 @@ std::optional<dynamo::AttributeValue> WriterState::failure_of(const Completion& 
   }
   Failure failure = completion.failure;
   failure.earlier = failures.earlier(completion.receipt.id);
-  return dynamomq::encode_failure(failure);
+  return table::encode_failure(failure);
 }
 
 LeasedWriter::Write LeasedWriter::end_of(const Completion& completion, const Held& held, std::int64_t version,
@@ -133,7 +132,7 @@ RecordChange end_change(const Completion& completion, const Held& held, Half hal
 }
 
 void LeasedWriter::perform(std::span<Write> writes, Deadline deadline) {
-  std::vector<dynamomq::RecordWrite> records;
+  std::vector<table::RecordWrite> records;
   records.reserve(writes.size());
   for (Write& write : writes) {
     records.push_back(std::move(write.record));
@@ -147,7 +146,7 @@ void LeasedWriter::perform(std::span<Write> writes, Deadline deadline) {
     if (nothing && writes[i].nonce.empty()) {
       outcome.fate = StatementFate::refused;
     }
-    if (OutcomeRecovery::in_doubt(outcome)) {
+    if (in_doubt(outcome)) {
       doubtful.insert(writes[i].place);
     }
   }
@@ -156,7 +155,7 @@ void LeasedWriter::perform(std::span<Write> writes, Deadline deadline) {
   }
   const auto records_now = lookup_.read(doubtful, deadline);
   for (Write& write : writes) {
-    if (!OutcomeRecovery::in_doubt(write.outcome)) {
+    if (!in_doubt(write.outcome)) {
       continue;
     }
     if (records_now) {
@@ -172,7 +171,7 @@ void LeasedWriter::perform(std::span<Write> writes, Deadline deadline) {
 // Looks into refusals of what earlier calls have tried to write with an unknown outcome.
 void LeasedWriter::build_upon_own(std::vector<Write>& writes, const Rewrite& rewrite, Deadline deadline) {
   std::set<Place> places;
-  std::vector<std::pair<Write*, std::vector<dynamomq::DoubtfulWrite>>> in_question;
+  std::vector<std::pair<Write*, std::vector<table::DoubtfulWrite>>> in_question;
   for (Write& write : writes) {
     if (write.outcome.fate == StatementFate::refused) {
       if (auto doubts = state_.doubts.about(*write.receipt); !doubts.empty()) {
@@ -196,7 +195,7 @@ void LeasedWriter::build_upon_own(std::vector<Write>& writes, const Rewrite& rew
     const auto found = records->find(write->place);
     const bool there = found != records->end();
     const std::string nonce = there ? Candidate::of(found->second).nonce : std::string();
-    const auto own = std::find_if(doubts.begin(), doubts.end(), [&](const dynamomq::DoubtfulWrite& doubt) {
+    const auto own = std::find_if(doubts.begin(), doubts.end(), [&](const table::DoubtfulWrite& doubt) {
       return there ? doubt.nonce == nonce : doubt.action == CompletionAction::remove;
     });
     if (own == doubts.end()) {
@@ -331,8 +330,8 @@ std::vector<ExtendResult> LeasedWriter::extend(std::span<const Receipt> receipts
     }
     return results;
   }
-  const dynamomq::Moment now = parts_.now();
-  const WallTime until = dynamomq::later(now.wall, visibility);
+  const table::Moment now = parts_.now();
+  const WallTime until = table::later(now.wall, visibility);
   std::vector<const Receipt*> all;
   for (const Receipt& receipt : receipts) {
     all.push_back(&receipt);
@@ -365,7 +364,7 @@ std::vector<ExtendResult> LeasedWriter::extend(std::span<const Receipt> receipts
     if (result.status == SettleStatus::applied) {
       result.receipt = *write.receipt;
       result.receipt.version = write.before + 1;
-      result.leased_until = dynamomq::until(now.steady, visibility);
+      result.leased_until = table::until(now.steady, visibility);
       held[write.index]->version = result.receipt.version;
     }
   }

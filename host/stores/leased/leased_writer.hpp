@@ -9,13 +9,13 @@
 
 #include "base/deadline.hpp"
 #include "host/queue/completion.hpp"
-#include "host/stores/dynamomq/doubtful_writes.hpp"
-#include "host/stores/dynamomq/failure_memory.hpp"
-#include "host/stores/dynamomq/open_transactions.hpp"
-#include "host/stores/dynamomq/statement_runner.hpp"
-#include "host/stores/dynamomq/store_parts.hpp"
 #include "host/stores/leased/leased_lookup.hpp"
 #include "host/stores/leased/leased_record.hpp"
+#include "host/stores/table/doubtful_writes.hpp"
+#include "host/stores/table/failure_memory.hpp"
+#include "host/stores/table/open_transactions.hpp"
+#include "host/stores/table/statement_runner.hpp"
+#include "host/stores/table/store_parts.hpp"
 
 namespace sluice::queue::leased {
 
@@ -43,9 +43,9 @@ struct Held {
 
 /// What is remembered of one half of a queue between the writes that settle its messages. Thread-safe.
 struct WriterState {
-  dynamomq::DoubtfulWrites doubts;
-  dynamomq::FailureMemory failures;
-  dynamomq::OpenTransactions transactions;
+  table::DoubtfulWrites doubts;
+  table::FailureMemory failures;
+  table::OpenTransactions transactions;
 
   /// As a record keeps why a message failed; nothing where the completion says nothing of it that is to be kept.
   std::optional<dynamo::AttributeValue> failure_of(const Completion& completion) const;
@@ -57,7 +57,7 @@ struct WriterState {
 /// Made for one call. Not thread-safe.
 class LeasedWriter {
  public:
-  LeasedWriter(dynamomq::StoreParts parts, const dynamomq::QueueTable& place, Half half, WriterState& state)
+  LeasedWriter(table::StoreParts parts, const table::QueueTable& place, Half half, WriterState& state)
       : parts_(parts), place_(place), half_(half), state_(state), lookup_(parts.client, place) {}
 
   /// One of `held` for each completion, in their order; nothing: nobody knows where it lies, and it is looked for.
@@ -77,7 +77,7 @@ class LeasedWriter {
                std::vector<std::optional<SettleResult>>& known, Deadline deadline);
   Write end_of(const Completion& completion, const Held& held, std::int64_t version, WallTime now, bool with_failure);
   Write update(const Receipt& receipt, const Held& held, std::int64_t version, WallTime now,
-               dynamomq::RecordChange change);
+               table::RecordChange change);
   void commit(std::vector<Write>& writes, const Rewrite& rewrite, Deadline deadline);
   void perform(std::span<Write> writes, Deadline deadline);
   void build_upon_own(std::vector<Write>& writes, const Rewrite& rewrite, Deadline deadline);
@@ -85,11 +85,11 @@ class LeasedWriter {
                       std::vector<std::optional<SettleResult>>& results, Deadline deadline);
   void drop_companions(std::span<const Completion> completions, std::span<const std::optional<Held>> held,
                        std::span<const std::optional<SettleResult>> results, Deadline deadline);
-  SettleResult result_of(const dynamomq::StatementOutcome& outcome) const;
+  SettleResult result_of(const table::StatementOutcome& outcome) const;
   bool is_plain(const Completion& completion) const;
 
-  dynamomq::StoreParts parts_;
-  const dynamomq::QueueTable& place_;
+  table::StoreParts parts_;
+  const table::QueueTable& place_;
   const Half half_;
   WriterState& state_;
   LeasedLookup lookup_;

@@ -7,9 +7,9 @@ namespace sluice::queue::leased {
 namespace {
 
 using dynamo::AttributeValue;
-using dynamomq::Expected;
-using dynamomq::RecordNames;
-using dynamomq::VersionMark;
+using table::Expected;
+using table::RecordNames;
+using table::VersionMark;
 
 // Of an alias, what it leads to takes the place of a version.
 constexpr RecordNames kAliasNames{

@@ -5,15 +5,15 @@
 #include <string_view>
 
 #include "base/clock.hpp"
-#include "host/stores/dynamomq/statements.hpp"
 #include "host/stores/leased/leased_record.hpp"
 #include "host/stores/leased/leased_schema.hpp"
+#include "host/stores/table/statements.hpp"
 
 /// The writes that make up the life of a message of this layout, each conditional on the record's version.
 namespace sluice::queue::leased {
 
-using dynamomq::RecordChange;
-using dynamomq::RecordWrite;
+using table::RecordChange;
+using table::RecordWrite;
 
 /// A record that is to be as it was, for a write to take effect.
 struct Fenced {

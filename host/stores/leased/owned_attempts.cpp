@@ -40,11 +40,11 @@ void OwnedHalf::write_claims(std::vector<Delivery>& deliveries, Deadline deadlin
   if (writes.empty()) {
     return;
   }
-  const auto outcomes = parts_.runner.run(std::move(writes), dynamomq::Repetition::until_known, deadline);
+  const auto outcomes = parts_.runner.run(std::move(writes), table::Repetition::until_known, deadline);
   std::vector<bool> written;
   for (std::size_t k = 0; k < which.size(); ++k) {
-    bool done = outcomes[k].fate == dynamomq::StatementFate::done;
-    if (!done && outcomes[k].fate != dynamomq::StatementFate::failed) {
+    bool done = outcomes[k].fate == table::StatementFate::done;
+    if (!done && outcomes[k].fate != table::StatementFate::failed) {
       const auto item = parts_.client.get_item({.table = place_.table, .key = places[k].key()}, deadline);
       done = item && Candidate::of(item->item).nonce == nonces[k];
     }

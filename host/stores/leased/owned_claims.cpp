@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "host/stores/dynamomq/table_errors.hpp"
 #include "host/stores/leased/leased_writes.hpp"
 #include "host/stores/leased/owned_half.hpp"
 #include "host/stores/leased/partition_reads.hpp"
+#include "host/stores/table/table_errors.hpp"
 
 namespace sluice::queue::leased {
 namespace {
@@ -137,7 +137,7 @@ std::vector<OwnedHalf::Job> OwnedHalf::next_jobs(const ClaimRequest& request, st
   const bool strict = keeps_order();
   ShardReader::Known known;
   known.page = std::clamp(request.max * 4, kLeastPage, kMostPage);
-  const dynamomq::Moment now = parts_.now();
+  const table::Moment now = parts_.now();
   for (const std::uint32_t shard : book_.take_unswept()) {
     if (const auto found = shards_.find(shard); found != shards_.end()) {
       found->second.reader.sweep_by(now.steady);
@@ -175,7 +175,7 @@ std::vector<OwnedHalf::Job> OwnedHalf::next_jobs(const ClaimRequest& request, st
 }
 
 Error OwnedHalf::read_failed(const Job& job, const dynamo::Error& error) {
-  Error mapped = dynamomq::store_error(place_, error);
+  Error mapped = table::store_error(place_, error);
   const SteadyTime now = machine_.steady_now();
   const std::string about = "shard " + std::to_string(job.shard) + " of '" + name_ + "'";
   remarks_.say(about, about + " cannot be read and waits, the others go on: " + mapped.message(), now);
@@ -233,7 +233,7 @@ void OwnedHalf::page_read(const Job& job, dynamo::Page page) {
     return;
   }
   const ReadOrder& order = *job.order;
-  const dynamomq::Moment now = parts_.now();
+  const table::Moment now = parts_.now();
   ReadAnswer answer{.stopped_at = sort_of(page.last_evaluated_key)};
   for (dynamo::Item& item : page.items) {
     const std::string sort = sort_of(item);
@@ -338,7 +338,7 @@ std::vector<Delivery> OwnedHalf::take(std::uint32_t source, const ClaimRequest& 
   return deliveries;
 }
 
-std::optional<Duration> OwnedHalf::next_due(dynamomq::Moment now) const {
+std::optional<Duration> OwnedHalf::next_due(table::Moment now) const {
   SteadyTime next = SteadyTime::max();
   for (const auto& [number, shard] : shards_) {
     if (!shard.closing) {

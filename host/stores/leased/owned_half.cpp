@@ -11,7 +11,7 @@ constexpr int kLocatorShift = 32;
 
 }  // namespace
 
-OwnedHalf::OwnedHalf(Settings settings, dynamomq::StoreParts parts, dynamomq::QueueTable place, Housekeeper& keeper,
+OwnedHalf::OwnedHalf(Settings settings, table::StoreParts parts, table::QueueTable place, Housekeeper& keeper,
                      OwnerWriter writer, const Clock& machine, Random& random)
     : settings_(std::move(settings)),
       parts_(parts),

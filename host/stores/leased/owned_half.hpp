@@ -16,12 +16,12 @@
 #include "base/mutex.hpp"
 #include "base/random.hpp"
 #include "host/queue/source.hpp"
-#include "host/stores/dynamomq/store_parts.hpp"
 #include "host/stores/leased/event_gate.hpp"
 #include "host/stores/leased/housekeeper.hpp"
 #include "host/stores/leased/leased_writer.hpp"
 #include "host/stores/leased/shard_book.hpp"
 #include "host/stores/leased/shard_reader.hpp"
+#include "host/stores/table/store_parts.hpp"
 
 namespace sluice::queue::leased {
 
@@ -44,7 +44,7 @@ class OwnedHalf final : public HalfDuty {
     std::function<void(const std::string&)> warn{};
   };
   /// The references outlive it.
-  OwnedHalf(Settings settings, dynamomq::StoreParts parts, dynamomq::QueueTable place, Housekeeper& keeper,
+  OwnedHalf(Settings settings, table::StoreParts parts, table::QueueTable place, Housekeeper& keeper,
             OwnerWriter writer, const Clock& machine, Random& random);
 
   /// A source's way to be told; and out.
@@ -123,10 +123,10 @@ class OwnedHalf final : public HalfDuty {
   void write_claims(std::vector<Delivery>& deliveries, Deadline deadline);
   bool claim_written(Delivery& delivery, bool written) SLUICE_REQUIRES(mutex_);
   void mark_ordered(Deadline deadline);
-  std::optional<Duration> next_due(dynamomq::Moment now) const SLUICE_REQUIRES(mutex_);
-  void ended(std::int64_t locator, const Completion& completion, const SettleResult& result, dynamomq::Moment now)
+  std::optional<Duration> next_due(table::Moment now) const SLUICE_REQUIRES(mutex_);
+  void ended(std::int64_t locator, const Completion& completion, const SettleResult& result, table::Moment now)
       SLUICE_REQUIRES(mutex_);
-  Return return_of(const Out& out, const Completion& completion, dynamomq::Moment now) const;
+  Return return_of(const Out& out, const Completion& completion, table::Moment now) const;
   void gain(std::uint32_t shard, const Reach& left, bool written_before, SteadyTime now, News& news)
       SLUICE_REQUIRES(mutex_);
   void lose(std::uint32_t shard, News& news) SLUICE_REQUIRES(mutex_);
@@ -135,8 +135,8 @@ class OwnedHalf final : public HalfDuty {
 
   // Fixed after construction.
   const Settings settings_;
-  const dynamomq::StoreParts parts_;
-  const dynamomq::QueueTable place_;
+  const table::StoreParts parts_;
+  const table::QueueTable place_;
   Housekeeper& housekeeper_;
   const OwnerWriter writer_;
   const Clock& machine_;

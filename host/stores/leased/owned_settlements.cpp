@@ -44,7 +44,7 @@ std::vector<SettleResult> OwnedHalf::settle(std::span<const Completion> completi
     return results;
   }
   auto made = writer_.settle(wanted, held, deadline);
-  const dynamomq::Moment now = parts_.now();
+  const table::Moment now = parts_.now();
   bool handed_over = false;
   {
     const MutexLock lock(mutex_);
@@ -63,7 +63,7 @@ std::vector<SettleResult> OwnedHalf::settle(std::span<const Completion> completi
 }
 
 void OwnedHalf::ended(std::int64_t locator, const Completion& completion, const SettleResult& result,
-                      dynamomq::Moment now) {
+                      table::Moment now) {
   const auto found = outs_.find(locator);
   if (found == outs_.end() || result.status == SettleStatus::failed || result.status == SettleStatus::refused) {
     return;
@@ -92,7 +92,7 @@ void OwnedHalf::ended(std::int64_t locator, const Completion& completion, const 
   }
 }
 
-Return OwnedHalf::return_of(const Out& out, const Completion& completion, dynamomq::Moment now) const {
+Return OwnedHalf::return_of(const Out& out, const Completion& completion, table::Moment now) const {
   const bool back = completion.action == CompletionAction::retry || completion.action == CompletionAction::release;
   if (!back) {
     // In the DLQ a dead letter stays, under a key that has to be read.
@@ -108,14 +108,14 @@ Return OwnedHalf::return_of(const Out& out, const Completion& completion, dynamo
     what.receive_count = release ? count : count + 1;
   }
   if (completion.delay > Duration::zero()) {
-    what.not_before = dynamomq::later(now.wall, completion.delay);
+    what.not_before = table::later(now.wall, completion.delay);
   }
   if (!release && !completion.failure.empty()) {
     Failure failure = completion.failure;
     if (out.failure) {
       failure.earlier = earlier_than_next(*out.failure);
     }
-    what.failure = dynamomq::encode_failure(failure);
+    what.failure = table::encode_failure(failure);
   }
   return what;
 }

@@ -5,7 +5,7 @@
 
 namespace sluice::queue::leased {
 
-OwnedTable::OwnedTable(Settings settings, dynamomq::StoreParts parts, const Clock& machine, Random& random)
+OwnedTable::OwnedTable(Settings settings, table::StoreParts parts, const Clock& machine, Random& random)
     : settings_(std::move(settings)),
       parts_(parts),
       machine_(machine),
@@ -21,7 +21,7 @@ OwnedTable::~OwnedTable() {
   }
 }
 
-OwnedHalf& OwnedTable::half(const OwnedHalf::Settings& settings, const dynamomq::QueueTable& place,
+OwnedHalf& OwnedTable::half(const OwnedHalf::Settings& settings, const table::QueueTable& place,
                             const OwnerWriter& writer) {
   const MutexLock lock(mutex_);
   auto& half = halves_[settings.address];

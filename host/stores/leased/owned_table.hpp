@@ -27,13 +27,13 @@ class OwnedTable {
     bool own_thread = true;
   };
   /// `machine` is this machine's clock; the references outlive it.
-  OwnedTable(Settings settings, dynamomq::StoreParts parts, const Clock& machine, Random& random);
+  OwnedTable(Settings settings, table::StoreParts parts, const Clock& machine, Random& random);
   ~OwnedTable();
   OwnedTable(const OwnedTable&) = delete;
   OwnedTable& operator=(const OwnedTable&) = delete;
 
   /// The half of that address; made with these settings when it is asked for first. It lives as long as the table.
-  OwnedHalf& half(const OwnedHalf::Settings& settings, const dynamomq::QueueTable& place, const OwnerWriter& writer);
+  OwnedHalf& half(const OwnedHalf::Settings& settings, const table::QueueTable& place, const OwnerWriter& writer);
 
   /// A source begins to work on the half; and ends.
   std::uint32_t start(OwnedHalf& half, SourceEvents events);
@@ -51,7 +51,7 @@ class OwnedTable {
  private:
   // Fixed after construction.
   const Settings settings_;
-  const dynamomq::StoreParts parts_;
+  const table::StoreParts parts_;
   const Clock& machine_;
   Random& random_;
   Housekeeper keeper_;  // synchronises itself

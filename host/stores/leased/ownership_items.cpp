@@ -235,7 +235,7 @@ OwnershipPage decode_ownership(std::span<const Item> items) {
   return page;
 }
 
-dynamo::PutItemRequest ordered_mark(const dynamomq::QueueTable& place, Half half) {
+dynamo::PutItemRequest ordered_mark(const table::QueueTable& place, Half half) {
   return {.table = place.table, .item = Place{ownership_partition(place.queue, half), std::string(kOrderedKey)}.key()};
 }
 
@@ -272,7 +272,7 @@ dynamo::PutItemRequest first_numbers(const std::string& table, const std::string
   return request;
 }
 
-dynamo::PutItemRequest numbers_write(const dynamomq::QueueTable& place, const Item& before, const Shards& after) {
+dynamo::PutItemRequest numbers_write(const table::QueueTable& place, const Item& before, const Shards& after) {
   dynamo::PutItemRequest request = first_numbers(place.table, place.queue, after);
   if (before.empty()) {
     return request;

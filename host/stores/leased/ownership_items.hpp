@@ -10,9 +10,9 @@
 #include "base/clock.hpp"
 #include "dynamo/client.hpp"
 #include "host/queue/message.hpp"
-#include "host/stores/dynamomq/table_errors.hpp"
 #include "host/stores/leased/shard_keeper.hpp"
 #include "host/stores/membership.hpp"
+#include "host/stores/table/table_errors.hpp"
 
 /// Heartbeats, ownership of shards and their number: items to values and back, and the writes that change them.
 namespace sluice::queue::leased {
@@ -72,7 +72,7 @@ struct OwnershipPage {
 OwnershipPage decode_ownership(std::span<const dynamo::Item> items);
 
 /// Says that a job wants the groups of a half in order; whoever claims without a word of it keeps to that from then on.
-dynamo::PutItemRequest ordered_mark(const dynamomq::QueueTable& place, Half half);
+dynamo::PutItemRequest ordered_mark(const table::QueueTable& place, Half half);
 
 /// The write of an ownership item on condition that it still is as `before` says.
 dynamo::PutItemRequest ownership_write(const std::string& table, const std::string& partition,
@@ -90,8 +90,7 @@ std::optional<Shards> shards_in(const dynamo::Item& item);
 /// The first write of the item, on condition that there is none.
 dynamo::PutItemRequest first_numbers(const std::string& table, const std::string& queue, const Shards& shards);
 /// The write of another number on condition that the item still is as `before` says; empty: there is none.
-dynamo::PutItemRequest numbers_write(const dynamomq::QueueTable& place, const dynamo::Item& before,
-                                     const Shards& after);
+dynamo::PutItemRequest numbers_write(const table::QueueTable& place, const dynamo::Item& before, const Shards& after);
 /// What the item says, where it is one; `otherwise` where there is none. A wrong one says nothing: see `wrong`.
 struct ShardNumbersRead {
   std::optional<Shards> numbers;

@@ -33,7 +33,7 @@ dynamo::Result<std::vector<dynamo::Item>> read_partition(dynamo::Client& client,
   return items;
 }
 
-dynamo::Result<std::set<std::string>> read_held_groups(dynamo::Client& client, const dynamomq::QueueTable& place,
+dynamo::Result<std::set<std::string>> read_held_groups(dynamo::Client& client, const table::QueueTable& place,
                                                        std::uint32_t shard, Deadline deadline) {
   const auto items = read_partition(client, place.table, hold_partition_of(place.queue, shard), true, deadline);
   if (!items) {

@@ -7,7 +7,7 @@
 
 #include "base/deadline.hpp"
 #include "dynamo/client.hpp"
-#include "host/stores/dynamomq/table_errors.hpp"
+#include "host/stores/table/table_errors.hpp"
 
 /// Reads of whole partitions, for those that are small: heartbeats, ownership items, held groups.
 namespace sluice::queue::leased {
@@ -21,7 +21,7 @@ dynamo::Result<std::vector<dynamo::Item>> read_partition(dynamo::Client& client,
                                                          Deadline deadline);
 
 /// The groups of a shard that wait for an operator. Consistent.
-dynamo::Result<std::set<std::string>> read_held_groups(dynamo::Client& client, const dynamomq::QueueTable& place,
+dynamo::Result<std::set<std::string>> read_held_groups(dynamo::Client& client, const table::QueueTable& place,
                                                        std::uint32_t shard, Deadline deadline);
 
 }  // namespace sluice::queue::leased

@@ -21,7 +21,7 @@ std::string shown(const dynamo::Item& item, std::string_view name) {
 
 }  // namespace
 
-Result<Shards> shards_of(const dynamo::Item& item, const dynamomq::QueueTable& place, std::uint32_t configured) {
+Result<Shards> shards_of(const dynamo::Item& item, const table::QueueTable& place, std::uint32_t configured) {
   if (item.empty()) {
     return Shards{configured, configured};
   }
@@ -37,14 +37,14 @@ Result<Shards> shards_of(const dynamo::Item& item, const dynamomq::QueueTable& p
                                        ", or delete the item for the configured " + std::to_string(configured));
 }
 
-Result<ShardChange> change_shards(dynamo::Client& client, const dynamomq::QueueTable& place, std::uint32_t count,
+Result<ShardChange> change_shards(dynamo::Client& client, const table::QueueTable& place, std::uint32_t count,
                                   std::uint32_t configured, Deadline deadline) {
   dynamo::Item before;
   std::uint32_t most_ever = count;
   for (const Half half : {Half::standard, Half::dlq}) {
     const auto items = read_partition(client, place.table, ownership_partition(place.queue, half), true, deadline);
     if (!items) {
-      return dynamomq::store_error(place, items.error());
+      return table::store_error(place, items.error());
     }
     OwnershipPage page = decode_ownership(*items);
     if (!page.rows.empty()) {
@@ -69,7 +69,7 @@ Result<ShardChange> change_shards(dynamo::Client& client, const dynamomq::QueueT
                                           "' at the same time; look at it and try again");
   }
   if (!written) {
-    return dynamomq::store_error(place, written.error());
+    return table::store_error(place, written.error());
   }
   change.written = true;
   return change;
@@ -79,7 +79,7 @@ Result<ShardCount::Reading> ShardCount::read(bool consistent, Deadline deadline)
   const Place where{ownership_partition(place_.queue, Half::standard), std::string(kShardsKey)};
   const auto found = client_.get_item({.table = place_.table, .key = where.key(), .consistent = consistent}, deadline);
   if (!found) {
-    return dynamomq::store_error(place_, found.error());
+    return table::store_error(place_, found.error());
   }
   const auto shards = shards_of(found->item, place_, configured_);
   return shards ? Result<Reading>(Reading{*shards, found->item.empty()}) : shards.error();

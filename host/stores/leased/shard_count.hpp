@@ -9,14 +9,14 @@
 #include "base/error.hpp"
 #include "base/mutex.hpp"
 #include "dynamo/client.hpp"
-#include "host/stores/dynamomq/table_errors.hpp"
 #include "host/stores/leased/ownership_items.hpp"
+#include "host/stores/table/table_errors.hpp"
 
 namespace sluice::queue::leased {
 
 /// What the item beside a queue's ownership items says; absent (empty), the configured number holds. ErrorCode::invalid
 /// for a number that no queue can have, with the mend.
-Result<Shards> shards_of(const dynamo::Item& item, const dynamomq::QueueTable& place, std::uint32_t configured);
+Result<Shards> shards_of(const dynamo::Item& item, const table::QueueTable& place, std::uint32_t configured);
 
 /// A change of the number of shards. A value.
 struct ShardChange {
@@ -27,7 +27,7 @@ struct ShardChange {
 /// Writes down that a queue has `count` shards. What lies beyond stays known, so that owners drain it: the highest
 /// number that there ever was is kept, or seen from what was owned. One write, conditional on what was read:
 /// ErrorCode::conflict where somebody else was faster.
-Result<ShardChange> change_shards(dynamo::Client& client, const dynamomq::QueueTable& place, std::uint32_t count,
+Result<ShardChange> change_shards(dynamo::Client& client, const table::QueueTable& place, std::uint32_t count,
                                   std::uint32_t configured, Deadline deadline);
 
 /// Knows how many shards a queue has: the table says so, and the number may change while hosts and senders run. It is
@@ -37,7 +37,7 @@ class ShardCount {
   static constexpr Duration kKeep = std::chrono::seconds(30);
 
   /// The references must outlive it.
-  ShardCount(dynamo::Client& client, const Clock& clock, const dynamomq::QueueTable& place, std::uint32_t configured)
+  ShardCount(dynamo::Client& client, const Clock& clock, const table::QueueTable& place, std::uint32_t configured)
       : client_(client), clock_(clock), place_(place), configured_(configured) {}
 
   /// While the table cannot be read, what it said last; an error only where it has never said anything.
@@ -59,7 +59,7 @@ class ShardCount {
   // Fixed after construction.
   dynamo::Client& client_;
   const Clock& clock_;
-  const dynamomq::QueueTable& place_;
+  const table::QueueTable& place_;
   const std::uint32_t configured_;
 
   Mutex mutex_;

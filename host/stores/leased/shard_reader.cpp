@@ -58,7 +58,7 @@ void ShardReader::sweep_by(SteadyTime time) {
 
 std::optional<SteadyTime> ShardReader::take_swept() { return std::exchange(swept_, std::nullopt); }
 
-std::optional<ReadOrder> ShardReader::next(const Known& known, dynamomq::Moment now) {
+std::optional<ReadOrder> ShardReader::next(const Known& known, table::Moment now) {
   if (pauses(now.steady)) {
     return std::nullopt;
   }
@@ -96,7 +96,7 @@ std::optional<ReadOrder> ShardReader::next(const Known& known, dynamomq::Moment 
 }
 
 // What lies beyond cursors that are behind is read as it is needed; the tails are looked at in turn, once in a while.
-std::optional<ReadOrder> ShardReader::look_order(const Known& known, dynamomq::Moment now) {
+std::optional<ReadOrder> ShardReader::look_order(const Known& known, table::Moment now) {
   for (std::size_t i = 0; i < kPriorities; ++i) {
     if (lanes_[i].more && known.waiting[i] < std::max<std::size_t>(1, known.page / 2)) {
       return forward_order(i, known, now);
@@ -119,14 +119,14 @@ std::optional<ReadOrder> ShardReader::look_order(const Known& known, dynamomq::M
   return std::nullopt;
 }
 
-ReadOrder ShardReader::all_order(const Known& known, dynamomq::Moment now, bool consistent) {
+ReadOrder ShardReader::all_order(const Known& known, table::Moment now, bool consistent) {
   ReadOrder order{.kind = ReadOrder::Kind::all, .from = head_of(0), .consistent = consistent, .began = now};
   order.to = last_sort_key(Priority::low, kEndOfTime);
   order.limit = known.page + kFewDelayed;
   return order;
 }
 
-ReadOrder ShardReader::forward_order(std::size_t priority, const Known& known, dynamomq::Moment now) const {
+ReadOrder ShardReader::forward_order(std::size_t priority, const Known& known, table::Moment now) const {
   const Lane& lane = lanes_[priority];
   ReadOrder order{.kind = ReadOrder::Kind::forward, .priority = priority_at(priority), .began = now};
   order.to = last_sort_key(priority_at(priority), now.wall);
@@ -144,7 +144,7 @@ ReadOrder ShardReader::forward_order(std::size_t priority, const Known& known, d
 }
 
 // Nothing: there was nothing left to sweep.
-std::optional<ReadOrder> ShardReader::sweep_order(dynamomq::Moment now) {
+std::optional<ReadOrder> ShardReader::sweep_order(table::Moment now) {
   while (sweep_->priority < kPriorities) {
     const std::string& to = sweep_->to[sweep_->priority];
     if (!to.empty() && sweep_->from <= to) {
@@ -178,7 +178,7 @@ void ShardReader::done(const ReadOrder& order, const ReadAnswer& answer, SteadyT
       look_ended(answer.fresh > 0, now);
       if (answer.next_due) {
         const Duration wait = std::max(Duration::zero(), Duration(*answer.next_due - order.began.wall));
-        look_at_ = std::min(look_at_, dynamomq::until(order.began.steady, wait));
+        look_at_ = std::min(look_at_, table::until(order.began.steady, wait));
       }
       break;
     case ReadOrder::Kind::forward: {

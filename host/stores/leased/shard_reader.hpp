@@ -8,7 +8,7 @@
 
 #include "base/clock.hpp"
 #include "host/queue/message.hpp"
-#include "host/stores/dynamomq/times.hpp"
+#include "host/stores/table/times.hpp"
 
 namespace sluice::queue::leased {
 
@@ -26,7 +26,7 @@ struct ReadOrder {
   std::string to;
   bool consistent = false;
   std::size_t limit = 0;  ///< of items; 0: a whole page
-  dynamomq::Moment began{};
+  table::Moment began{};
   bool begins = false;  ///< a sweep begins with it
 };
 
@@ -73,7 +73,7 @@ class ShardReader {
     std::size_t page = 100;                          ///< so many messages are to be read at once
   };
   /// Nothing: there is nothing to be read now. Each order is answered before the next one is asked for.
-  std::optional<ReadOrder> next(const Known& known, dynamomq::Moment now);
+  std::optional<ReadOrder> next(const Known& known, table::Moment now);
   void done(const ReadOrder& order, const ReadAnswer& answer, SteadyTime now);
   /// It is tried again after a pause.
   void failed(SteadyTime now);
@@ -110,10 +110,10 @@ class ShardReader {
     std::array<std::string, kPriorities> to{};
   };
 
-  ReadOrder all_order(const Known& known, dynamomq::Moment now, bool consistent);
-  ReadOrder forward_order(std::size_t priority, const Known& known, dynamomq::Moment now) const;
-  std::optional<ReadOrder> sweep_order(dynamomq::Moment now);
-  std::optional<ReadOrder> look_order(const Known& known, dynamomq::Moment now);
+  ReadOrder all_order(const Known& known, table::Moment now, bool consistent);
+  ReadOrder forward_order(std::size_t priority, const Known& known, table::Moment now) const;
+  std::optional<ReadOrder> sweep_order(table::Moment now);
+  std::optional<ReadOrder> look_order(const Known& known, table::Moment now);
   void all_done(const ReadOrder& order, const ReadAnswer& answer);
   void look_ended(bool found, SteadyTime now);
   SteadyTime ring_at(SteadyTime now) const;

@@ -4,9 +4,9 @@
 
 #include "base/text/utf8.hpp"
 #include "dynamo/item_reading.hpp"
-#include "host/stores/dynamomq/table_errors.hpp"
 #include "host/stores/leased/leased_record.hpp"
 #include "host/stores/leased/shard_count.hpp"
+#include "host/stores/table/table_errors.hpp"
 
 namespace sluice::queue::leased {
 namespace {
@@ -44,7 +44,7 @@ bool is_hold(const Place& place, const dynamo::Item& item) {
 }  // namespace
 
 void TableItemsExamination::advise(std::string what, std::string mend) {
-  found_.findings.push_back({dynamomq::FindingLevel::advice, std::move(what), std::move(mend)});
+  found_.findings.push_back({table::FindingLevel::advice, std::move(what), std::move(mend)});
 }
 
 void TableItemsExamination::note_foreign(const dynamo::Item& item, const std::string& why) {
@@ -111,10 +111,10 @@ void TableItemsExamination::add_ownership(const dynamo::Item& item, const std::s
     return;
   }
   if (sort == kShardsKey) {
-    const dynamomq::QueueTable place{queue, table_, {}, {}};
+    const table::QueueTable place{queue, table_, {}, {}};
     if (const auto shards = shards_of(item, place, kDefaultShards); !shards) {
       found_.findings.push_back(
-          {dynamomq::FindingLevel::unfit,
+          {table::FindingLevel::unfit,
            "queue '" + queue + "' has a number of shards that no queue can have: " + shards.error().message(),
            "nothing is sent or handed out until then"});
     }
@@ -161,7 +161,7 @@ Result<TableItems> examine_items(dynamo::Client& client, const std::string& tabl
   for (std::size_t requests = 0; requests < most_requests && !whole; ++requests) {
     auto page = client.scan(scan, deadline);
     if (!page) {
-      return dynamomq::store_error({table, table, {}, {}}, page.error());
+      return table::store_error({table, table, {}, {}}, page.error());
     }
     read_units += page->capacity.read;
     for (const auto& item : page->items) {

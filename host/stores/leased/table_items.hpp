@@ -11,7 +11,7 @@
 #include "base/deadline.hpp"
 #include "base/error.hpp"
 #include "dynamo/client.hpp"
-#include "host/stores/dynamomq/table_findings.hpp"
+#include "host/stores/table/table_finding.hpp"
 
 namespace sluice::queue::leased {
 
@@ -24,7 +24,7 @@ struct TableItems {
   bool whole = true;          ///< there are no more items
   double read_units = 0;
   std::set<std::string> queues;  ///< those that have anything in it
-  std::vector<dynamomq::TableFinding> findings;
+  std::vector<table::TableFinding> findings;
 };
 
 /// Judges the items of a table one by one, by the time `now`. Not thread-safe.

@@ -3,7 +3,7 @@
 #include "host/fleet/attendance.hpp"
 #include "host/fleet/host_record.hpp"
 #include "host/fleet/steering.hpp"
-#include "host/stores/dynamomq/notice_items.hpp"
+#include "host/stores/table/notice_items.hpp"
 #include "tests/stores/dynamomq/store_on_emulator.hpp"
 
 namespace sluice::test {
@@ -112,7 +112,7 @@ TEST_F(BoardOnTable, NoticesHaveNothingThatAnIndexOrAGoProgramReads) {
   std::size_t notices = 0;
   for (const dynamo::Item& item : all->items) {
     const std::string id = *dynamo::find<std::string>(item, "id");
-    if (!queue::dynamomq::is_notice_id(id)) {
+    if (!queue::table::is_notice_id(id)) {
       continue;
     }
     ++notices;

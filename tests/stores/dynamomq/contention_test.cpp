@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "host/stores/dynamomq/nonce.hpp"
+#include "host/stores/table/nonce.hpp"
 
 namespace sluice::queue::dynamomq {
 namespace {
@@ -75,12 +75,12 @@ TEST(Contention, WhatWaitsTooLongIsAnybodys) {
 
 TEST(Contention, WhoeverSendsOrEditsMessagesIsNoPeer) {
   SeededRandom random(1);
-  NonceSource host("worker-b", random);
-  NonceSource producer("shop", random);
+  table::NonceSource host("worker-b", random);
+  table::NonceSource producer("shop", random);
   Contention contention("AAAAA");
-  contention.saw_peer(NonceSource::tag_of(producer.anonymous()), kStart);
+  contention.saw_peer(table::NonceSource::tag_of(producer.anonymous()), kStart);
   EXPECT_FALSE(contention.knows_peers(kStart));
-  contention.saw_peer(NonceSource::tag_of(host.next()), kStart);
+  contention.saw_peer(table::NonceSource::tag_of(host.next()), kStart);
   EXPECT_TRUE(contention.knows_peers(kStart));
   EXPECT_NE(producer.anonymous(), producer.anonymous());
 }

@@ -1,5 +1,6 @@
 // What the store asks DynamoDB for: counted, not timed. These are budgets.
 
+#include "host/stores/table/item_values.hpp"
 #include "tests/stores/dynamomq/store_on_emulator.hpp"
 
 namespace sluice::test {
@@ -121,7 +122,7 @@ TEST_F(StoreCost, ItemOf600BytesStaysUnderOneKilobyteInFlight) {
   const auto sent = desk().send("orders", std::span(&message, 1), soon());
   ASSERT_EQ(sent[0].status, queue::SendStatus::sent);
   ASSERT_EQ(claim(1).size(), 1U);
-  EXPECT_LT(queue::dynamomq::item_bytes(raw(sent[0].id)), 1024U);
+  EXPECT_LT(queue::table::item_bytes(raw(sent[0].id)), 1024U);
 }
 
 TEST_F(StoreCost, InFlightRecordsAtTheHeadAreNotReadForEveryClaim) {

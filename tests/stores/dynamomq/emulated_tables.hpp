@@ -10,8 +10,8 @@
 #include "base/random.hpp"
 #include "dynamo/client.hpp"
 #include "dynamo/transport/curl_transport.hpp"
+#include "host/stores/dynamodb/table.hpp"
 #include "host/stores/dynamomq/dynamomq_queues.hpp"
-#include "host/stores/dynamomq/table.hpp"
 #include "tests/stores/dynamomq/faulty_transport.hpp"
 #include "tests/support/desk.hpp"
 #include "tests/support/emulator.hpp"
@@ -115,10 +115,10 @@ inline std::string fresh_table_name(const std::string& stem) {
 
 /// Makes a queue's table; throws when that fails, because no test can go on then.
 inline void make_table(dynamo::Client& client, const std::string& table, const Clock& clock) {
-  queue::dynamomq::TableSpec spec;
+  queue::dynamodb::TableSpec spec;
   spec.table = table;
   const auto made =
-      queue::dynamomq::create_queue_table(client, spec, clock, Deadline::after(clock, std::chrono::seconds(30)));
+      queue::dynamodb::create_queue_table(client, spec, clock, Deadline::after(clock, std::chrono::seconds(30)));
   if (!made) {
     throw std::runtime_error("cannot make table " + table + ": " + made.error().message());
   }

@@ -8,8 +8,8 @@
 #include "base/timestamp.hpp"
 #include "dynamo/client.hpp"
 #include "host/queue/queues.hpp"
+#include "host/stores/dynamodb/table.hpp"
 #include "host/stores/dynamomq/dynamomq_queues.hpp"
-#include "host/stores/dynamomq/table.hpp"
 #include "tests/support/dynamodb_model/fixed_credentials.hpp"
 #include "tests/support/dynamodb_model/transport.hpp"
 #include "tests/support/fake_clock.hpp"
@@ -28,9 +28,9 @@ constexpr double kUnitsPerSecond = 1'000;  // that one query reads
 class BehindAHead : public ::testing::Test {
  protected:
   BehindAHead() {
-    TableSpec spec;
+    dynamodb::TableSpec spec;
     spec.table = "orders";
-    EXPECT_TRUE(create_queue_table(client_, spec, clock_, Deadline::never()));
+    EXPECT_TRUE(dynamodb::create_queue_table(client_, spec, clock_, Deadline::never()));
   }
 
   /// Sent 10 ms after each other, the last one now.

@@ -96,7 +96,7 @@ class HeavyHead : public ::testing::Test {
     return index_.take_units() / seconds;
   }
 
-  Moment now_{*parse_timestamp("2026-11-20T23:14:00.25Z"), SteadyTime(100'000s)};
+  table::Moment now_{*parse_timestamp("2026-11-20T23:14:00.25Z"), SteadyTime(100'000s)};
   SeededRandom random_{7};
   Lane lane_{"AAAAA", random_};
   Index index_;

@@ -36,7 +36,7 @@ class Scanning : public ::testing::Test {
     scanner_.absorb(step, finding);
   }
 
-  Moment now_{*parse_timestamp("2026-11-20T23:14:00.25Z"), SteadyTime(1000s)};
+  table::Moment now_{*parse_timestamp("2026-11-20T23:14:00.25Z"), SteadyTime(1000s)};
   test::FakeRandom random_{0.5};
   HeadScanner scanner_{random_};
 };

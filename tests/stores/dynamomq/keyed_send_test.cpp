@@ -1,8 +1,8 @@
 // Deduplication ids and unique keys on DynamoDB: what they cost, and that they hold whatever answer is lost.
 
+#include "host/stores/dynamodb/table.hpp"
 #include "host/stores/dynamomq/keyed_sender.hpp"
 #include "host/stores/dynamomq/outside_items.hpp"
-#include "host/stores/dynamomq/table.hpp"
 #include "tests/stores/dynamomq/store_on_emulator.hpp"
 
 namespace sluice::test {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "base/timestamp.hpp"
-#include "host/stores/dynamomq/doubtful_writes.hpp"
+#include "host/stores/dynamomq/unresolved_claims.hpp"
 #include "tests/support/fake_random.hpp"
 
 namespace sluice::queue::dynamomq {
@@ -44,7 +44,7 @@ class LaneTest : public ::testing::Test {
     now_.steady += span;
   }
 
-  Moment now_{*parse_timestamp("2026-11-20T23:14:00.25Z"), SteadyTime(1000s)};
+  table::Moment now_{*parse_timestamp("2026-11-20T23:14:00.25Z"), SteadyTime(1000s)};
   test::FakeRandom random_{0.5};
   Lane lane_{"AAAAA", random_};
 };
@@ -231,23 +231,16 @@ TEST_F(LaneTest, SecondScannerWaitsAndFindsWhatTheFirstFound) {
   EXPECT_TRUE(lane_.begin_scan(now_, 10, Deadline::never()));
 }
 
-TEST(DoubtfulWrites, AreKeptWithinALimit) {
-  DoubtfulWrites doubts;
-  for (std::size_t i = 0; i < DoubtfulWrites::kMaxClaims + 5; ++i) {
+TEST(UnresolvedClaims, AreKeptWithinALimit) {
+  UnresolvedClaims claims;
+  for (std::size_t i = 0; i < UnresolvedClaims::kMost + 5; ++i) {
     Candidate candidate;
     candidate.id = "m" + std::to_string(i);
-    doubts.remember({candidate, "nonce", {}});
+    claims.remember({candidate, "nonce", {}});
   }
-  EXPECT_EQ(doubts.take_claims(10, true).size(), 10U);
-  EXPECT_EQ(doubts.take_claims(5'000, true).size(), DoubtfulWrites::kMaxClaims - 10);
-  EXPECT_TRUE(doubts.take_claims(5'000, true).empty());
-  for (std::int64_t i = 0; i < 5'000; ++i) {
-    doubts.remember(Receipt{"m", i, 0}, {"nonce", {}});
-  }
-  EXPECT_TRUE(doubts.about(Receipt{"m", 5, 0}).empty());
-  EXPECT_EQ(doubts.about(Receipt{"m", 4'999, 0}).size(), 1U);
-  doubts.clear(Receipt{"m", 4'999, 0});
-  EXPECT_TRUE(doubts.about(Receipt{"m", 4'999, 0}).empty());
+  EXPECT_EQ(claims.take(10, true).size(), 10U);
+  EXPECT_EQ(claims.take(5'000, true).size(), UnresolvedClaims::kMost - 10);
+  EXPECT_TRUE(claims.take(5'000, true).empty());
 }
 
 TEST(LeaseIndex, HoldsNoMoreThanItsLimit) {

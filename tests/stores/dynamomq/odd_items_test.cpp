@@ -1,6 +1,7 @@
 // Items that other writers left in the table: nothing in them may stop the queue or get lost.
 
 #include "base/timestamp.hpp"
+#include "host/stores/table/item_values.hpp"
 #include "tests/stores/dynamomq/store_on_emulator.hpp"
 
 namespace sluice::test {
@@ -133,7 +134,7 @@ TEST_F(OddItems, UnknownAttributesAndDataSurviveAWholeLife) {
 
 TEST_F(OddItems, ItemWithoutRoomForAClaimDoesNotStopTheOthers) {
   Item full = item("full");
-  full["data"] = std::string(400 * 1024 - queue::dynamomq::item_bytes(full) + 12, 'x');
+  full["data"] = std::string(400 * 1024 - queue::table::item_bytes(full) + 12, 'x');
   put(full);
   send(3);
   EXPECT_EQ(ids_of(claim(10)), (std::set<std::string>{"m0", "m1", "m2"}));

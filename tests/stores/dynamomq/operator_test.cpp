@@ -1,6 +1,7 @@
 // What operators look at and copy: overview, list, put, edit; what it costs, and what it keeps of odd items.
 
 #include "dynamo/codec/json_codec.hpp"
+#include "host/stores/table/item_values.hpp"
 #include "tests/stores/dynamomq/store_on_emulator.hpp"
 
 namespace sluice::test {
@@ -168,7 +169,7 @@ TEST_F(StoreOperator, EditTooLargeForAnItemIsInvalid) {
 
 TEST_F(StoreOperator, EditLeavesRoomForAClaim) {
   send(1);
-  const std::size_t bare = queue::dynamomq::item_bytes(raw("m0")) - 20;
+  const std::size_t bare = queue::table::item_bytes(raw("m0")) - 20;
   const auto fill = [&](std::size_t bytes) {
     const ContentEdit edit{.path = {"data"}, .json = '"' + std::string(bytes, 'x') + '"'};
     return desk().edit("orders", "m0", get("m0").version, std::span(&edit, 1), soon());

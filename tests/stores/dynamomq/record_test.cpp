@@ -3,7 +3,11 @@
 #include <gmock/gmock.h>
 
 #include "base/timestamp.hpp"
-#include "host/stores/dynamomq/times.hpp"
+#include "host/stores/table/failure_codec.hpp"
+#include "host/stores/table/item_values.hpp"
+#include "host/stores/table/limits.hpp"
+#include "host/stores/table/times.hpp"
+#include "host/stores/table/version_mark.hpp"
 
 namespace sluice::queue::dynamomq {
 namespace {
@@ -47,8 +51,8 @@ TEST(Record, EndlessDelayStaysWithinWhatCanBeWritten) {
   ASSERT_TRUE(item);
   EXPECT_EQ(item->at("sent_at"), AttributeValue("2261-12-31T23:59:59.000000000Z"));
   EXPECT_EQ(decode_record(*item).message.sent_at, kEndOfTime);
-  EXPECT_EQ(later(kEndOfTime, 1ns), kEndOfTime);
-  EXPECT_EQ(later(kNow, -1s), kNow);
+  EXPECT_EQ(table::later(kEndOfTime, 1ns), kEndOfTime);
+  EXPECT_EQ(table::later(kNow, -1s), kNow);
 }
 
 TEST(Record, EverythingComesBack) {
@@ -76,7 +80,7 @@ TEST(Record, RefusesWhatCannotBeStored) {
   EXPECT_THAT(code_of({.id = {}, .body = "x"}, ""), testing::HasSubstr("id"));
   EXPECT_THAT(code_of({.id = {}, .body = "x"}, std::string(2049, 'x')), testing::HasSubstr("2048"));
   EXPECT_THAT(code_of({.id = {}, .body = "x"}, "\xff"), testing::HasSubstr("UTF-8"));
-  EXPECT_THAT(code_of({.id = {}, .body = std::string(kMaxItemBytes, 'x')}, "A"), testing::HasSubstr("409600"));
+  EXPECT_THAT(code_of({.id = {}, .body = std::string(table::kMaxItemBytes, 'x')}, "A"), testing::HasSubstr("409600"));
   NewMessage message{.id = {}, .body = "x"};
   message.attributes = {{"bad", "\xff"}};
   EXPECT_THAT(code_of(message, "A"), testing::HasSubstr("'bad'"));
@@ -86,9 +90,9 @@ TEST(Record, RefusesWhatCannotBeStored) {
 }
 
 TEST(Record, FailureIsCutAndComesBack) {
-  Item item{{"sluice_failure", encode_failure({std::string(5000, 'e') + "\xff", "h", "w", 3, kNow})}};
+  Item item{{"sluice_failure", table::encode_failure({std::string(5000, 'e') + "\xff", "h", "w", 3, kNow})}};
   const Failure failure = decode_record(item).failure;
-  EXPECT_EQ(failure.error, std::string(kMaxFailureBytes, 'e'));
+  EXPECT_EQ(failure.error, std::string(table::kMaxFailureBytes, 'e'));
   EXPECT_EQ(failure.handler, "h");
   EXPECT_EQ(failure.host, "w");
   EXPECT_EQ(failure.attempts, 3U);
@@ -105,9 +109,9 @@ TEST(Record, AnEmptyItemIsStillAMessage) {
 }
 
 TEST(VersionMark, KeepsWhatIsStoredForTheCondition) {
-  EXPECT_FALSE(VersionMark::of({}).stored);
-  EXPECT_EQ(VersionMark::of({}).next(), 1);
-  const auto mark = [](AttributeValue value) { return VersionMark::of({{"version", std::move(value)}}); };
+  EXPECT_FALSE(version_of({}).stored);
+  EXPECT_EQ(version_of({}).next(), 1);
+  const auto mark = [](AttributeValue value) { return version_of({{"version", std::move(value)}}); };
   EXPECT_EQ(mark(Number{"41"}).next(), 42);
   EXPECT_EQ(mark(Number{"-1"}).number, -1);
   EXPECT_EQ(mark("41").number, 0);
@@ -159,10 +163,10 @@ TEST(Candidate, CountsAreWithinTheirRange) {
 }
 
 TEST(ItemBytes, CountsNamesAndValues) {
-  EXPECT_EQ(item_bytes({}), 0U);
-  EXPECT_EQ(item_bytes({{"id", "abc"}}), 5U);
-  EXPECT_EQ(item_bytes({{"b", dynamo::Binary{"xyz"}}, {"t", true}, {"z", dynamo::Null{}}}), 8U);
-  EXPECT_GE(item_bytes({{"m", dynamo::Map{{"k", dynamo::List{AttributeValue("v")}}}}}), 1U + 3 + 1 + 3 + 1);
+  EXPECT_EQ(table::item_bytes({}), 0U);
+  EXPECT_EQ(table::item_bytes({{"id", "abc"}}), 5U);
+  EXPECT_EQ(table::item_bytes({{"b", dynamo::Binary{"xyz"}}, {"t", true}, {"z", dynamo::Null{}}}), 8U);
+  EXPECT_GE(table::item_bytes({{"m", dynamo::Map{{"k", dynamo::List{AttributeValue("v")}}}}}), 1U + 3 + 1 + 3 + 1);
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
 // Roles without PartiQL: every write is a request of its own, under the same conditions.
 
-#include "host/stores/dynamomq/single_writes.hpp"
+#include "host/stores/table/single_writes.hpp"
 
 #include <atomic>
 
-#include "host/stores/dynamomq/statement_rights.hpp"
+#include "host/stores/table/statement_rights.hpp"
 #include "tests/stores/dynamomq/store_on_emulator.hpp"
 
 namespace sluice::test {
@@ -187,7 +187,7 @@ TEST_F(WithoutPartiQl, RightsThatAreGrantedLaterAreFound) {
   bound().usage().reset();
   send_batch(2, "n");
   EXPECT_EQ(bound().usage().requests(kBatch), 0U);
-  clock().advance(queue::dynamomq::StatementRights::kAskAgain);
+  clock().advance(queue::table::StatementRights::kAskAgain);
   send_batch(2, "o");
   EXPECT_EQ(bound().usage().requests(kBatch), 1U);
 }
@@ -204,9 +204,9 @@ TEST_F(WithoutPartiQl, WhatIsDeniedEitherWayFailsAndNamesWhatIsMissing) {
 TEST_F(WithoutPartiQl, ATokenThatIsNoGoodIsNoMissingRight) {
   dynamo::Error error(dynamo::ErrorKind::access_denied, "x");
   error.exception_name = "UnrecognizedClientException";
-  EXPECT_FALSE(queue::dynamomq::lacks_right(error));
+  EXPECT_FALSE(queue::table::lacks_right(error));
   error.exception_name = "AccessDenied";
-  EXPECT_TRUE(queue::dynamomq::lacks_right(error));
+  EXPECT_TRUE(queue::table::lacks_right(error));
 }
 
 }  // namespace

@@ -1,10 +1,13 @@
-#include "host/stores/dynamomq/statements.hpp"
+#include "host/stores/table/statements.hpp"
 
 #include <gmock/gmock.h>
 
 #include "base/timestamp.hpp"
-#include "host/stores/dynamomq/nonce.hpp"
-#include "host/stores/dynamomq/single_writes.hpp"
+#include "host/stores/dynamomq/record.hpp"
+#include "host/stores/dynamomq/record_changes.hpp"
+#include "host/stores/table/nonce.hpp"
+#include "host/stores/table/single_writes.hpp"
+#include "host/stores/table/version_mark.hpp"
 #include "tests/support/fake_random.hpp"
 
 namespace sluice::queue::dynamomq {
@@ -22,14 +25,14 @@ std::size_t placeholders(const std::string& text) {
 TEST(Statements, InsertNamesEveryAttribute) {
   const auto write = kBuild.insert("A", {{"data", "x"}, {"id", "A"}, {"version", AttributeValue::number(1)}});
   EXPECT_EQ(write.id(), "A");
-  const auto insert = statement_of(write);
+  const auto insert = table::statement_of(write);
   EXPECT_EQ(insert.text, R"(INSERT INTO "my.table-1" VALUE {'data':?,'id':?,'version':?})");
   EXPECT_EQ(insert.parameters.size(), 3U);
 }
 
 TEST(Statements, ClaimIsConditionalOnVersionAndHalf) {
-  const auto claim = statement_of(kBuild.update({"A", VersionMark::number_of(4), Half::standard}, {"nonce", kNow},
-                                                claim_change(3, false, kNow, kNow), true));
+  const auto claim = table::statement_of(kBuild.update({"A", table::VersionMark::number_of(4), Half::standard},
+                                                       {"nonce", kNow}, claim_change(3, false, kNow, kNow), true));
   EXPECT_EQ(claim.text,
             R"(UPDATE "my.table-1" SET "version"=?,"updated_at"=?,"sluice_nonce"=?,"receive_count"=?,"received_at"=?,)"
             R"("invisible_until_at"=? WHERE "id"=? AND "version"=? AND "queue_type"=? RETURNING ALL NEW *)");
@@ -39,14 +42,15 @@ TEST(Statements, ClaimIsConditionalOnVersionAndHalf) {
 }
 
 TEST(Statements, AbsentVersionIsAConditionToo) {
-  const auto claim = statement_of(kBuild.update({"A", VersionMark{}, {}}, {"n", kNow}, extend_change(kNow)));
+  const auto claim =
+      table::statement_of(kBuild.update({"A", table::VersionMark{}, {}}, {"n", kNow}, extend_change(kNow)));
   EXPECT_THAT(claim.text, testing::HasSubstr(R"(WHERE "id"=? AND "version" IS MISSING)"));
   EXPECT_EQ(claim.parameters.size(), placeholders(claim.text));
 }
 
 TEST(Statements, OddVersionIsComparedAsItStands) {
-  const auto mark = VersionMark::of({{"version", "seven"}});
-  const auto remove = statement_of(kBuild.remove({"A", mark, Half::dlq}, true));
+  const auto mark = version_of({{"version", "seven"}});
+  const auto remove = table::statement_of(kBuild.remove({"A", mark, Half::dlq}, true));
   EXPECT_EQ(remove.text,
             R"(DELETE FROM "my.table-1" WHERE "id"=? AND "version"=? AND "queue_type"=? RETURNING ALL OLD *)");
   EXPECT_EQ(remove.parameters[1], AttributeValue("seven"));
@@ -54,14 +58,15 @@ TEST(Statements, OddVersionIsComparedAsItStands) {
 }
 
 TEST(Statements, RemovedAttributesComeBeforeTheCondition) {
-  RecordChange change = extend_change(kNow);
+  table::RecordChange change = extend_change(kNow);
   change.removed = "sluice_group";
-  const auto edit = statement_of(kBuild.update({"A", VersionMark::number_of(1), {}}, {"n", kNow}, change));
+  const auto edit =
+      table::statement_of(kBuild.update({"A", table::VersionMark::number_of(1), {}}, {"n", kNow}, change));
   EXPECT_THAT(edit.text, testing::HasSubstr(R"(=? REMOVE "sluice_group" WHERE "id"=?)"));
 }
 
 template <typename Request>
-Request single(const RecordWrite& write) {
+Request single(const table::RecordWrite& write) {
   return std::get<Request>(request_of(write));
 }
 
@@ -82,10 +87,10 @@ TEST(SingleWrites, InsertWantsAFreeId) {
 }
 
 TEST(SingleWrites, AreConditionalOnWhatTheirStatementsAre) {
-  Expected expected{"A", VersionMark::number_of(4), Half::standard};
+  table::Expected expected{"A", table::VersionMark::number_of(4), Half::standard};
   expected.sent_at = "2026";
   expected.visible_at = kNow;
-  RecordChange change = claim_change(3, false, kNow, kNow);
+  table::RecordChange change = claim_change(3, false, kNow, kNow);
   change.removed = "sluice_group";
   const auto update = single<dynamo::UpdateItemRequest>(kBuild.update(expected, {"nonce", kNow}, change, true));
   EXPECT_EQ(spelt(update.condition, update.names),
@@ -100,7 +105,7 @@ TEST(SingleWrites, AreConditionalOnWhatTheirStatementsAre) {
 }
 
 TEST(SingleWrites, AbsentVersionIsNoAbsentRecord) {
-  const auto remove = single<dynamo::DeleteItemRequest>(kBuild.remove({"A", VersionMark{}, {}}, true));
+  const auto remove = single<dynamo::DeleteItemRequest>(kBuild.remove({"A", table::VersionMark{}, {}}, true));
   EXPECT_EQ(spelt(remove.condition, remove.names), "attribute_exists(id) AND attribute_not_exists(version)");
   EXPECT_EQ(remove.return_values, "ALL_OLD");
   EXPECT_EQ(single<dynamo::DeleteItemRequest>(kBuild.remove_any("A")).condition, "");
@@ -108,19 +113,19 @@ TEST(SingleWrites, AbsentVersionIsNoAbsentRecord) {
 
 TEST(NonceSource, TellsHostsApartAndNeverRepeats) {
   SeededRandom random(1);
-  NonceSource a("worker-a", random);
-  NonceSource b("worker-b", random);
+  table::NonceSource a("worker-a", random);
+  table::NonceSource b("worker-b", random);
   EXPECT_NE(a.tag(), b.tag());
   std::set<std::string> seen;
   for (int i = 0; i < 1000; ++i) {
     const std::string nonce = a.next();
     EXPECT_EQ(nonce.size(), 16U);
-    EXPECT_EQ(NonceSource::tag_of(nonce), a.tag());
+    EXPECT_EQ(table::NonceSource::tag_of(nonce), a.tag());
     EXPECT_TRUE(seen.insert(nonce).second);
   }
-  EXPECT_EQ(NonceSource::tag_of("something else"), "");
-  EXPECT_EQ(NonceSource::tag_of(""), "");
-  EXPECT_NE(stable_hash("worker-a"), stable_hash("worker-b"));
+  EXPECT_EQ(table::NonceSource::tag_of("something else"), "");
+  EXPECT_EQ(table::NonceSource::tag_of(""), "");
+  EXPECT_NE(table::stable_hash("worker-a"), table::stable_hash("worker-b"));
 }
 
 }  // namespace

@@ -3,8 +3,8 @@
 #include "host/queue/wake/datagram.hpp"
 #include "host/queue/wake/datagram_socket.hpp"
 #include "host/stores/dynamomq/bell_items.hpp"
-#include "host/stores/dynamomq/notice_items.hpp"
 #include "host/stores/dynamomq/outside_items.hpp"
+#include "host/stores/table/notice_items.hpp"
 #include "tests/stores/dynamomq/store_on_emulator.hpp"
 
 namespace sluice::test {
@@ -206,14 +206,15 @@ TEST_F(WakeOnTable, TheItemHasNothingThatAnIndexOrAGoProgramReads) {
     EXPECT_TRUE(name == "id" || name.rfind("sluice_", 0) == 0) << name;
   }
   EXPECT_NE(dynamo::find<std::string>(item, "sluice_bell:a"), nullptr);
-  EXPECT_TRUE(queue::dynamomq::is_notice_id("sluice:fleet/bells"));
+  EXPECT_TRUE(queue::table::is_notice_id("sluice:fleet/bells"));
   const auto listed =
       desk().list("orders", {.half = standard().half, .limit = 10, .cursor = {}, .content = false}, soon());
   ASSERT_TRUE(listed);
   EXPECT_EQ(listed->messages.size(), 1U);
-  queue::dynamomq::TableSpec spec;
+  queue::dynamodb::TableSpec spec;
   spec.table = table();
-  const auto outside = queue::dynamomq::find_outside_items(host().client(), spec, 10, soon());
+  const auto outside =
+      queue::dynamomq::find_outside_items(host().client(), {spec.table, spec.table, spec.index, {}}, 10, soon());
   ASSERT_TRUE(outside);
   EXPECT_EQ(outside->outside, 0U);
   EXPECT_EQ(outside->ours, 1U);

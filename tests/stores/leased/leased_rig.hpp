@@ -11,10 +11,11 @@
 #include <vector>
 
 #include "base/random.hpp"
-#include "host/stores/dynamomq/effect_layout.hpp"
+#include "host/stores/dynamomq/dynamomq_layout.hpp"
 #include "host/stores/leased/leased_borrower.hpp"
 #include "host/stores/leased/leased_layout.hpp"
 #include "host/stores/leased/leased_sender.hpp"
+#include "host/stores/table/effect_layout.hpp"
 #include "tests/support/dynamodb_model/fixed_credentials.hpp"
 #include "tests/support/dynamodb_model/model.hpp"
 #include "tests/support/dynamodb_model/transport.hpp"
@@ -106,13 +107,13 @@ class LeasedRig : public ::testing::Test {
   test::model::FixedCredentials credentials_;
   SeededRandom random_{7};
   dynamo::Client client_{{.region = "eu-west-1"}, transport_, credentials_, clock_, random_};
-  dynamomq::NonceSource nonces_{"host-a", random_};
-  dynamomq::TableClock table_clock_{client_, clock_, {}};
-  dynamomq::StatementRunner runner_{client_, clock_, random_, {}};
-  dynamomq::QueueLocator locate_{[](const std::string& queue) {
-    return dynamomq::QueueTable{queue, queue == "plain" ? "plain" : kTable, "", ""};
+  table::NonceSource nonces_{"host-a", random_};
+  table::TableClock table_clock_{client_, clock_, {}};
+  table::StatementRunner runner_{client_, clock_, random_, {}};
+  table::QueueLocator locate_{[](const std::string& queue) {
+    return table::QueueTable{queue, queue == "plain" ? "plain" : kTable, "", ""};
   }};
-  dynamomq::EffectLayouts layouts_{[this](const std::string& queue) {
+  table::EffectLayouts layouts_{[this](const std::string& queue) {
     return queue == "plain"
                ? dynamomq::make_dynamomq_layout(parts_, locate_(queue))
                : make_leased_layout(parts_, locate_(queue), [this](const NewMessage& message, WallTime now) {
@@ -120,7 +121,7 @@ class LeasedRig : public ::testing::Test {
                                 sort_key_of(message.priority, now, random_)};
                  });
   }};
-  dynamomq::StoreParts parts_{client_, table_clock_, runner_, nonces_, locate_, layouts_};
+  table::StoreParts parts_{client_, table_clock_, runner_, nonces_, locate_, layouts_};
   LeasedQueue queue_{locate_("orders"), kShards, parts_};
   Doorbell doorbell_;
   LeasedSender sender_{LeasedParts{parts_, random_}, queue_, doorbell_};

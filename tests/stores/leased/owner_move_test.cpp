@@ -90,7 +90,7 @@ std::map<std::string, queue::StoredMessage> carried(OwnerWorld& world) {
   const auto oper = *queues->open_operator(kTarget);
   const auto page = oper->list({.limit = 100'000, .content = true, .consistent = true}, Deadline::never());
   for (const queue::StoredMessage& record : page->messages) {
-    EXPECT_FALSE(operate::is_moving(record)) << record.message.id;
+    EXPECT_FALSE(is_moving(record)) << record.message.id;
     EXPECT_TRUE(found.emplace(record.message.id, record).second) << record.message.id << " is there twice";
   }
   return found;

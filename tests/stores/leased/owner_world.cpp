@@ -35,7 +35,7 @@ OwnerHost::OwnerHost(const WorldPlan& plan, const std::string& incarnation, mode
       runner_(*client_, clock, random_),
       nonces_(incarnation, random_),
       locate_([](const std::string& queue) {
-        return queue::dynamomq::QueueTable{queue, kOwnersTable, "", "us-east-1"};
+        return queue::table::QueueTable{queue, kOwnersTable, "", "us-east-1"};
       }),
       layouts_([this](const std::string& queue) { return leased::make_leased_layout(parts_, locate_(queue), {}); }),
       place_(locate_(kOwnersQueue)),

@@ -21,7 +21,7 @@ using ::testing::SizeIs;
 
 /// What a crash ledger's recovery says, by that host's way to the table.
 Result<void> mark(OwnerHost& by, const std::string& dead, bool settled) {
-  const queue::dynamomq::QueueTable place{kOwnersQueue, kOwnersTable, "", "us-east-1"};
+  const queue::table::QueueTable place{kOwnersQueue, kOwnersTable, "", "us-east-1"};
   return queue::leased::mark_ended(by.client(), place, dead, settled, Deadline::after(by.clock, 5s));
 }
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "dynamo/item_reading.hpp"
-#include "host/stores/dynamomq/table.hpp"
+#include "host/stores/dynamodb/table.hpp"
 #include "host/stores/leased/leased_queues.hpp"
 #include "host/stores/leased/leased_record.hpp"
 #include "host/stores/leased/owner_figures.hpp"
@@ -44,10 +44,10 @@ constexpr const char* kTable = "queues";
 class LeasedQueuesTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    dynamomq::TableSpec spec;
+    dynamodb::TableSpec spec;
     spec.table = kTable;
-    spec.layout = dynamomq::kLeasedLayout;
-    ASSERT_TRUE(dynamomq::create_queue_table(client_, spec, clock_, soon()));
+    spec.layout = dynamodb::kLeasedLayout;
+    ASSERT_TRUE(dynamodb::create_queue_table(client_, spec, clock_, soon()));
     LeasedOptions options;
     for (const char* queue : {"orders", "invoices"}) {
       options.queues[queue] = {.table = kTable, .shards = 4};
@@ -247,14 +247,14 @@ TEST_F(LeasedQueuesTest, WhoSendsFirstWritesDownHowManyShardsThereAre) {
   const auto item = client_.get_item({.table = kTable, .key = kept}, soon())->item;
   EXPECT_EQ(dynamo::whole_number(item, attribute::kShards), 4);
   EXPECT_EQ(dynamo::whole_number(item, attribute::kMostEver), 4);
-  const dynamomq::QueueTable place{"orders", kTable, {}, "eu-west-1"};
+  const table::QueueTable place{"orders", kTable, {}, "eu-west-1"};
   ShardCount other(client_, clock_, place, 16);
   EXPECT_EQ(other.settled(soon())->count, 4U);
   EXPECT_EQ(client_.get_item({.table = kTable, .key = kept}, soon())->item, item);
 }
 
 TEST_F(LeasedQueuesTest, TwoThatSendFirstAtOnceGoByOneNumber) {
-  const dynamomq::QueueTable place{"others", kTable, {}, "eu-west-1"};
+  const table::QueueTable place{"others", kTable, {}, "eu-west-1"};
   ShardCount one(client_, clock_, place, 16);
   ShardCount two(client_, clock_, place, 32);
   EXPECT_EQ(two.get(soon())->count, 32U) << "nobody has said anything yet";
@@ -483,7 +483,7 @@ TEST_F(LeasedQueuesTest, ANumberOfShardsThatCannotBeIsNamedWithItsMend) {
     EXPECT_THAT(sent.error.message(), HasSubstr("1 to 1024"));
     const TableItems items = examined();
     ASSERT_THAT(items.findings, SizeIs(1));
-    EXPECT_EQ(items.findings[0].level, dynamomq::FindingLevel::unfit);
+    EXPECT_EQ(items.findings[0].level, table::FindingLevel::unfit);
   }
 }
 
@@ -524,15 +524,15 @@ TEST_F(LeasedQueuesTest, WhatIsOddInATableIsNamed) {
 }
 
 TEST_F(LeasedQueuesTest, ATableOfTheOtherLayoutIsNamedEitherWay) {
-  dynamomq::TableSpec dynamomq_table;
+  dynamodb::TableSpec dynamomq_table;
   dynamomq_table.table = "plain";
-  ASSERT_TRUE(dynamomq::create_queue_table(client_, dynamomq_table, clock_, soon()));
-  for (const auto& [table, layout, other] : {std::tuple(kTable, dynamomq::kDynamoMqLayout, "leased"),
-                                             std::tuple("plain", dynamomq::kLeasedLayout, "dynamomq")}) {
-    dynamomq::TableSpec spec;
+  ASSERT_TRUE(dynamodb::create_queue_table(client_, dynamomq_table, clock_, soon()));
+  for (const auto& [table, layout, other] : {std::tuple(kTable, dynamodb::kDynamoMqLayout, "leased"),
+                                             std::tuple("plain", dynamodb::kLeasedLayout, "dynamomq")}) {
+    dynamodb::TableSpec spec;
     spec.table = table;
     spec.layout = layout;
-    const auto wrong = dynamomq::check_table(client_, spec, soon());
+    const auto wrong = dynamodb::check_table(client_, spec, soon());
     ASSERT_FALSE(wrong);
     EXPECT_THAT(wrong.error().message(), HasSubstr("it is a table of the layout \"" + std::string(other) + "\""));
   }

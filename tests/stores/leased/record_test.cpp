@@ -8,6 +8,7 @@
 #include "base/random.hpp"
 #include "base/timestamp.hpp"
 #include "host/stores/leased/leased_record.hpp"
+#include "host/stores/table/item_values.hpp"
 
 // Keys and items of the leased layout: what was written is read, and what is odd is named and hurts nobody.
 namespace sluice::queue::leased {
@@ -41,7 +42,7 @@ class LeasedRecordTest : public ::testing::Test {
 };
 
 std::size_t overhead_of(const Item& item, const NewMessage& message) {
-  return dynamomq::item_bytes(item) - message.body.size();
+  return table::item_bytes(item) - message.body.size();
 }
 
 TEST_F(LeasedRecordTest, APlainMessageHasThreeAttributesAndFortyBytesAtMost) {

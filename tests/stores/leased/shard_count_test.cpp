@@ -38,7 +38,7 @@ class ShardNumbers : public LeasedRig {
     put(item);
   }
 
-  const dynamomq::QueueTable place_{"orders", kTable, {}, {}};
+  const table::QueueTable place_{"orders", kTable, {}, {}};
 };
 
 TEST_F(ShardNumbers, ANewOneKeepsInMindWhatLiesBeyondIt) {

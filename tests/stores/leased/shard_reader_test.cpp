@@ -13,7 +13,7 @@ using Kind = ReadOrder::Kind;
 
 class ShardReaderTest : public ::testing::Test {
  protected:
-  dynamomq::Moment at(Duration since) const { return {WallTime(1'767'323'045s) + since, SteadyTime(1000s) + since}; }
+  table::Moment at(Duration since) const { return {WallTime(1'767'323'045s) + since, SteadyTime(1000s) + since}; }
   std::string key(Duration due, Priority priority = Priority::normal) const {
     return first_sort_key(priority, WallTime(1'767'323'045s) + due);
   }

@@ -11,8 +11,8 @@
 #include "host/queue/effects.hpp"
 #include "host/queue/wake/datagram.hpp"
 #include "host/queue/wake/datagram_socket.hpp"
-#include "host/stores/dynamomq/table.hpp"
-#include "host/stores/leased/dynamodb_queues.hpp"
+#include "host/stores/dynamodb/dynamodb_queues.hpp"
+#include "host/stores/dynamodb/table.hpp"
 #include "host/stores/leased/leased_queues.hpp"
 #include "tests/stores/leased/leased_rig.hpp"
 
@@ -154,9 +154,9 @@ class BothLayoutsWake : public LeasedWake {
  protected:
   void SetUp() override {
     LeasedWake::SetUp();
-    dynamomq::TableSpec spec;
+    dynamodb::TableSpec spec;
     spec.table = "plain";
-    ASSERT_TRUE(dynamomq::create_queue_table(client_, spec, clock_, soon()));
+    ASSERT_TRUE(dynamodb::create_queue_table(client_, spec, clock_, soon()));
     LeasedOptions leased;
     leased.queues["orders"] = {.table = kTable, .shards = kShards};
     leased.queues["letters"] = {.table = kTable, .shards = 1};

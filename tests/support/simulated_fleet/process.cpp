@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "host/stores/leased/dynamodb_queues.hpp"
+#include "host/stores/dynamodb/dynamodb_queues.hpp"
 
 namespace sluice::test::sim {
 namespace {

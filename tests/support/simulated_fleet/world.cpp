@@ -5,13 +5,14 @@
 #include <stdexcept>
 #include <string>
 
-#include "host/stores/dynamomq/table.hpp"
+#include "host/stores/dynamodb/table.hpp"
 #include "host/stores/leased/leased_schema.hpp"
 
 namespace sluice::test::sim {
 
 using namespace std::chrono_literals;
 namespace leased = queue::leased;
+namespace dynamodb = queue::dynamodb;
 namespace dynamomq = queue::dynamomq;
 
 namespace {
@@ -31,10 +32,10 @@ model::ModelSettings settings_of(const Scene& scene) {
   return settings;
 }
 
-std::vector<dynamomq::TableSpec> tables_of(const Scene& scene) {
-  std::vector<dynamomq::TableSpec> tables;
+std::vector<dynamodb::TableSpec> tables_of(const Scene& scene) {
+  std::vector<dynamodb::TableSpec> tables;
   if (scene.layout == Layout::leased) {
-    tables.push_back({.table = std::string(leased::kDefaultTableName), .layout = dynamomq::kLeasedLayout});
+    tables.push_back({.table = std::string(leased::kDefaultTableName), .layout = dynamodb::kLeasedLayout});
     return tables;
   }
   for (const std::string& queue : scene.queues) {
@@ -99,8 +100,8 @@ World::~World() {
 void World::fill() {
   model_.spare(kFiller);
   Producer filler(site_, kFiller, kFillerSeed, {});
-  for (const dynamomq::TableSpec& table : tables_of(scene_)) {
-    const auto made = dynamomq::create_queue_table(filler.client(), table, timeline_.clock(),
+  for (const dynamodb::TableSpec& table : tables_of(scene_)) {
+    const auto made = dynamodb::create_queue_table(filler.client(), table, timeline_.clock(),
                                                    Deadline::after(timeline_.clock(), 60s));
     if (!made) {
       throw std::runtime_error("the model makes no table: " + made.error().message());

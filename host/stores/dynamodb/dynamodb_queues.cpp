@@ -1,0 +1,103 @@
+#include "host/stores/dynamodb/dynamodb_queues.hpp"
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+namespace sluice::queue {
+namespace {
+
+class BothLayouts final : public DynamoDbQueues {
+ public:
+  BothLayouts(dynamomq::DynamoMqOptions dynamomq, leased::LeasedOptions leased, dynamo::Client& client,
+              const Clock& clock, Random& random) {
+    for (const auto& [queue, location] : leased.queues) {
+      leased_tables_.emplace(queue, location.table);
+    }
+    for (const auto& [queue, location] : dynamomq.queues) {
+      dynamomq_queues_.insert(queue);
+    }
+    leased.other_layouts = [this](const std::string& queue) {
+      return dynamomq_queues_.contains(queue) ? dynamomq_->layout_of(queue) : nullptr;
+    };
+    leased.ring_elsewhere = [this](const QueueAddress& address) {
+      const bool elsewhere = !leased_tables_.contains(address.queue);
+      if (elsewhere) {
+        dynamomq_->ring(address);
+      }
+      return elsewhere;
+    };
+    leased_ = leased::make_leased_queues(std::move(leased), client, clock, random);
+    dynamomq.other_layouts = [this](const std::string& queue) {
+      return leased_tables_.contains(queue) ? leased_->layout_of(queue) : nullptr;
+    };
+    dynamomq.ring_elsewhere = [this](const QueueAddress& address) {
+      const bool elsewhere = leased_tables_.contains(address.queue);
+      if (elsewhere) {
+        leased_->ring(address);
+      }
+      return elsewhere;
+    };
+    dynamomq_ = dynamomq::make_dynamomq_queues(std::move(dynamomq), client, clock, random);
+  }
+
+  Result<std::unique_ptr<Source>> open_source(const QueueAddress& address) override {
+    return of(address.queue).open_source(address);
+  }
+  Result<std::unique_ptr<Sender>> open_sender(const std::string& queue) override {
+    return of(queue).open_sender(queue);
+  }
+  Result<std::unique_ptr<Operator>> open_operator(const std::string& queue) override {
+    return of(queue).open_operator(queue);
+  }
+  Result<std::unique_ptr<NoticeBoard>> open_board(const std::string& queue) override {
+    return of(queue).open_board(queue);
+  }
+  Result<std::unique_ptr<IdempotencyKeys>> open_keys(const std::string& queue) override {
+    return of(queue).open_keys(queue);
+  }
+  Result<std::unique_ptr<wake::WakePlace>> open_wake_place(const std::string& queue) override {
+    return of(queue).open_wake_place(queue);
+  }
+  Result<void> owner_ended(const std::set<std::string>& queues, const std::string& incarnation, bool settled,
+                           Deadline deadline) override {
+    std::set<std::string> tables;
+    std::optional<Error> failure;
+    for (const std::string& queue : queues) {
+      const auto found = leased_tables_.find(queue);
+      if (found == leased_tables_.end() || !tables.insert(found->second).second) {
+        continue;
+      }
+      if (auto told = leased_->owner_ended(queue, incarnation, settled, deadline); !told && !failure) {
+        failure = std::move(told).error();
+      }
+    }
+    return failure ? Result<void>(*std::move(failure)) : Result<void>();
+  }
+
+  std::unique_ptr<Custody> take_custody(const std::string& queue, const std::vector<Half>& halves) override {
+    return leased_tables_.contains(queue) ? leased_->take_custody(queue, halves) : nullptr;
+  }
+
+ private:
+  Queues& of(const std::string& queue) {
+    return leased_tables_.contains(queue) ? static_cast<Queues&>(*leased_) : *dynamomq_;
+  }
+
+  // Fixed after construction.
+  std::map<std::string, std::string> leased_tables_;  ///< by queue
+  std::set<std::string> dynamomq_queues_;             ///< those that are named
+  std::unique_ptr<leased::LeasedQueues> leased_;
+  std::unique_ptr<dynamomq::DynamoMqQueues> dynamomq_;
+};
+
+}  // namespace
+
+std::unique_ptr<DynamoDbQueues> make_dynamodb_queues(dynamomq::DynamoMqOptions dynamomq, leased::LeasedOptions leased,
+                                                     dynamo::Client& client, const Clock& clock, Random& random) {
+  return std::make_unique<BothLayouts>(std::move(dynamomq), std::move(leased), client, clock, random);
+}
+
+}  // namespace sluice::queue

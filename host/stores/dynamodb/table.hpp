@@ -1,0 +1,62 @@
+#pragma once
+
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/deadline.hpp"
+#include "base/error.hpp"
+#include "dynamo/client.hpp"
+#include "host/stores/dynamomq/schema.hpp"
+#include "host/stores/leased/leased_schema.hpp"
+
+namespace sluice::queue::dynamodb {
+
+/// What a layout's table is like. A value; the views are of literals.
+struct TableLayout {
+  std::string_view name = "dynamomq";  ///< as host files have it
+  std::string_view hash_key = dynamomq::attribute::kId;
+  std::string_view range_key{};  ///< empty: none
+  bool indexed = true;           ///< it has DynamoMQ's index
+  std::string_view expires = dynamomq::attribute::kLoneExpires;
+
+  friend bool operator==(const TableLayout&, const TableLayout&) = default;
+};
+inline constexpr TableLayout kDynamoMqLayout{};
+/// Of queues whose shards hosts own (host/stores/leased).
+inline constexpr TableLayout kLeasedLayout{.name = "leased",
+                                           .hash_key = leased::attribute::kPartition,
+                                           .range_key = leased::attribute::kSort,
+                                           .indexed = false,
+                                           .expires = leased::attribute::kExpires};
+
+/// The table that a queue needs, paid for by request.
+struct TableSpec {
+  std::string table{dynamomq::kDefaultTableName};
+  std::string index{dynamomq::kDefaultIndexName};  ///< of a layout that has one
+  TableLayout layout{};
+  bool deletion_protection =
+      true;         ///< as in DynamoMQ's own table definition; left out where the endpoint knows no such thing
+  bool ttl = true;  ///< DynamoDB removes void marks and keys; said by whoever defines the table, see table_ttl.hpp
+};
+
+/// The attributes that its keys and its index name, all of them text.
+std::vector<std::string_view> key_attributes(const TableLayout& layout);
+
+enum class TableOutcome {
+  created,
+  exists,  ///< it was there already, and is right
+};
+
+/// Makes the table and waits until it and its index are ACTIVE. A table that is there and right is a success; one that
+/// is there and wrong is ErrorCode::invalid with every difference. `stop` ends the wait (ErrorCode::cancelled), the
+/// deadline too (ErrorCode::timeout); the table comes into being all the same.
+Result<TableOutcome> create_queue_table(dynamo::Client& client, const TableSpec& spec, const Clock& clock,
+                                        Deadline deadline, const std::stop_token& stop = {});
+
+/// Whether the table is there, ACTIVE and has the keys, types, index and projection that a queue needs.
+Result<void> check_table(dynamo::Client& client, const TableSpec& spec, Deadline deadline);
+
+}  // namespace sluice::queue::dynamodb

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/deadline.hpp"
+#include "base/random.hpp"
+#include "dynamo/client.hpp"
+#include "host/stores/table/statement_rights.hpp"
+#include "host/stores/table/statements.hpp"
+
+namespace sluice::queue::table {
+
+/// What became of a write.
+enum class StatementFate {
+  done,
+  refused,  ///< its condition did not hold, or the id was there already
+  unknown,  ///< it may or may not have taken effect, and was not or could not be repeated to an end
+  failed,   ///< it had no effect; see `error`
+};
+
+struct StatementOutcome {
+  StatementFate fate = StatementFate::failed;
+  dynamo::Item item;  ///< what RETURNING gave
+  dynamo::Error error;
+  bool repeated = false;  ///< a try before the last one had an unknown outcome: a refusal may be its own doing
+};
+
+/// Whether an outcome leaves open what has happened: its answer was lost, or it was refused after an earlier try whose
+/// answer was lost, and which may be why.
+inline bool in_doubt(const StatementOutcome& outcome) {
+  return outcome.fate == StatementFate::unknown || (outcome.fate == StatementFate::refused && outcome.repeated);
+}
+
+/// Whether the runner tries again by itself. A claim does not: there are other candidates.
+enum class Repetition { none, until_known };
+
+/// Makes writes as PartiQL statements in batches of 25, fewer where they are large, several batches side by side. What
+/// the role may not write so (StatementRights), or no statement can spell, is written by requests of its own, many side
+/// by side, to the same effect.
+///
+/// Thread-safe. A throttled statement is repeated with growing, jittered pauses, one with an unknown outcome at once,
+/// both at most kMaxTries times and within the deadline. When DynamoDB rejects a batch as a whole for one malformed
+/// statement, its statements are sent alone. Statements about the same record run one after another, in their order.
+class StatementRunner {
+ public:
+  static constexpr std::size_t kMaxBatchesAtOnce = 8;
+  static constexpr std::size_t kMaxSinglesAtOnce = 100;  ///< requests; the transport has fewer under way at a time
+  static constexpr int kMaxTries = 8;
+  static constexpr Duration kFirstPause = std::chrono::milliseconds(50);
+  static constexpr Duration kLongestPause = std::chrono::seconds(2);
+
+  /// The references must outlive the runner; `warn` as StatementRights'.
+  StatementRunner(dynamo::Client& client, const Clock& clock, Random& random,
+                  std::function<void(const std::string&)> warn = {})
+      : client_(client), clock_(clock), random_(random), rights_(std::move(warn)) {}
+
+  std::vector<StatementOutcome> run(std::vector<RecordWrite> writes, Repetition repetition, Deadline deadline);
+
+  /// Consistent reads of whole records of a table without a sort key, by the attribute that is its key; absent ones are
+  /// missing from the answer.
+  dynamo::Result<std::unordered_map<std::string, dynamo::Item>> read(const std::string& table, std::string_view key,
+                                                                     const std::vector<std::string>& ids,
+                                                                     Deadline deadline);
+
+ private:
+  struct Batch;
+  struct Work;
+
+  void run_round(Work& work, Deadline deadline);
+  std::vector<std::size_t> run_batches(Work& work, const std::vector<Batch>& batches, Deadline deadline);
+  std::vector<std::size_t> run_singles(Work& work, const std::vector<std::size_t>& singles, Deadline deadline);
+  bool refused_for_want_of_right(const Work& work, const std::vector<std::size_t>& batch, const dynamo::Error& error);
+  void pause(int round, Deadline deadline);
+
+  dynamo::Client& client_;
+  const Clock& clock_;
+  Random& random_;
+  StatementRights rights_;  // synchronises itself
+};
+
+}  // namespace sluice::queue::table

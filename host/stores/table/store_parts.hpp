@@ -1,0 +1,36 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/clock.hpp"
+#include "dynamo/client.hpp"
+#include "host/stores/table/nonce.hpp"
+#include "host/stores/table/statement_runner.hpp"
+#include "host/stores/table/table_clock.hpp"
+#include "host/stores/table/table_errors.hpp"
+#include "host/stores/table/times.hpp"
+
+namespace sluice::queue::table {
+
+/// Where a queue of this store lies.
+using QueueLocator = std::function<QueueTable(const std::string& queue)>;
+
+class EffectLayout;
+/// How the tables hold what a transaction brings to them, by a queue's name.
+using EffectLayouts = std::function<std::unique_ptr<EffectLayout>(const std::string& queue)>;
+
+/// The parts that all operations of a store share. The references outlive what is given them.
+struct StoreParts {
+  dynamo::Client& client;
+  TableClock& clock;
+  StatementRunner& runner;
+  NonceSource& nonces;
+  const QueueLocator& locate;
+  const EffectLayouts& layouts;  ///< of every queue that messages may be sent to from here
+
+  Moment now() const { return {clock.wall_now(), clock.steady_now()}; }
+};
+
+}  // namespace sluice::queue::table

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/error.hpp"
+#include "dynamo/error.hpp"
+
+namespace sluice::queue::table {
+
+/// A queue and where it lies. A value.
+struct QueueTable {
+  std::string queue;
+  std::string table;
+  std::string index;
+  std::string region;  ///< for messages
+};
+
+/// Turns the client's failures into the store's: one line that says what is wrong and where.
+Error store_error(const QueueTable& place, const dynamo::Error& error);
+
+/// What of a queue's table is not as the store needs it, for whoever can say how to mend it.
+enum class TableFault {
+  none,        ///< the failure is about something else
+  no_table,    ///< ErrorCode::queue_missing
+  no_index,    ///< ErrorCode::queue_missing
+  other_keys,  ///< ErrorCode::invalid: probably not a table of DynamoMQ's
+};
+
+/// Of an error that a store of this layout has given.
+TableFault table_fault(const Error& error);
+
+/// True when the request may have taken effect all the same.
+bool outcome_unknown(const dynamo::Error& error);
+
+}  // namespace sluice::queue::table

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "host/queue/idempotency.hpp"
+#include "host/stores/table/lone_items.hpp"
+#include "host/stores/table/store_parts.hpp"
+
+namespace sluice::queue::table {
+
+/// The idempotency keys of the jobs on one table: an item for each, judged by DynamoDB's time, so that none has to wait
+/// until DynamoDB's TTL removes it. A mark costs one write unit for each KB, and one more where it is taken away; a
+/// look half a read unit for each 4 KB twice over, as it is consistent. Listing reads the whole table.
+class TableKeys final : public IdempotencyKeys {
+ public:
+  /// What `parts` refer to outlives it; `names` are those of the table's layout.
+  TableKeys(const StoreParts& parts, QueueTable place, const LoneNames& names)
+      : parts_(parts), place_(std::move(place)), names_(names) {}
+
+  std::vector<KeyAnswer> begin(std::span<const KeyClaim> claims, Deadline deadline) override;
+  Result<void> release(std::span<const KeyClaim> claims, Deadline deadline) override;
+  Result<KeyPage> list(const std::string& job, std::size_t limit, const std::string& cursor,
+                       Deadline deadline) override;
+  Result<std::optional<StoredKey>> get(const std::string& job, const std::string& key, Deadline deadline) override;
+  Result<bool> forget(const std::string& job, const std::string& key, Deadline deadline) override;
+
+ private:
+  using Indices = std::vector<std::size_t>;
+
+  /// Answers by what stands there. What cannot be read, or what a lost write may still change, has failed.
+  void look(std::span<const KeyClaim> claims, const Indices& which, std::vector<KeyAnswer>& answers,
+            Deadline deadline) const;
+  Indices mark(std::span<const KeyClaim> claims, const Indices& which, std::vector<KeyAnswer>& answers,
+               Deadline deadline) const;
+
+  const StoreParts parts_;
+  const QueueTable place_;
+  const LoneNames names_;
+};
+
+}  // namespace sluice::queue::table
