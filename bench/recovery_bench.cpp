@@ -55,7 +55,7 @@ void leave_ledger(queue::Queues& queues, const std::string& folder, const Clock&
     for (std::size_t i = 0; i < kMessages; ++i) {
       const isolation::HeldSlot slot = job->hold(claimed->deliveries[i]);
       if (i < 8) {
-        job->started(slot);
+        job->started(slot, claimed->deliveries[i].message.id);
       }
     }
     ::raise(SIGKILL);

@@ -19,11 +19,6 @@ void RetryQuota::give(int tokens) {
   available_ = std::min(kCapacity, available_ + tokens);
 }
 
-int RetryQuota::available() const {
-  const MutexLock lock(mutex_);
-  return available_;
-}
-
 bool RetryPolicy::repeatable(const Error& error) {
   if (error.outcome_unknown) {
     return false;

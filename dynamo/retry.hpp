@@ -31,10 +31,9 @@ class RetryQuota {
   bool take(int tokens);
   /// Gives tokens back, never beyond the capacity.
   void give(int tokens);
-  int available() const;
 
  private:
-  mutable Mutex mutex_;
+  Mutex mutex_;
   int available_ SLUICE_GUARDED_BY(mutex_) = kCapacity;
 };
 

@@ -32,7 +32,5 @@ void append_names(std::string& out, const std::map<std::string, std::string>& na
 /// number that is none, too deep or too long. Lone surrogates and bad UTF-8 in strings become U+FFFD, so that whatever
 /// comes out is UTF-8 and no odd item can block a queue.
 Result<Item> decode_item(std::string_view json);
-/// The same for one value.
-Result<AttributeValue> decode_value(std::string_view json);
 
 }  // namespace sluice::dynamo

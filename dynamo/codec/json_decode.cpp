@@ -128,20 +128,6 @@ bool read_typed(JsonReader& reader, Type type, AttributeValue& value) {
   return false;
 }
 
-template <typename T, typename Read>
-Result<T> decode(std::string_view json, std::string_view what, Read read) {
-  T value;
-  JsonReader reader(json, 2 * kMaxValueDepth + 1, JsonReader::BadText::replace);
-  if (json.size() > kMaxItemJsonBytes) {
-    reader.fail("it is longer than 16 MiB");
-  }
-  if (read(reader, value) && reader.finish()) {
-    return value;
-  }
-  return Error(ErrorKind::malformed_response,
-               std::string(what) + " cannot be read: " + reader.reason() + " (" + reader.place() + ")");
-}
-
 }  // namespace
 
 bool read_value(JsonReader& reader, AttributeValue& value) {
@@ -180,9 +166,17 @@ bool read_item(JsonReader& reader, Item& item) {
   return !reader.failed();
 }
 
-Result<Item> decode_item(std::string_view json) { return decode<Item>(json, "the item", read_item); }
-Result<AttributeValue> decode_value(std::string_view json) {
-  return decode<AttributeValue>(json, "the value", read_value);
+Result<Item> decode_item(std::string_view json) {
+  Item item;
+  JsonReader reader(json, 2 * kMaxValueDepth + 1, JsonReader::BadText::replace);
+  if (json.size() > kMaxItemJsonBytes) {
+    reader.fail("it is longer than 16 MiB");
+  }
+  if (read_item(reader, item) && reader.finish()) {
+    return item;
+  }
+  return Error(ErrorKind::malformed_response,
+               "the item cannot be read: " + reader.reason() + " (" + reader.place() + ")");
 }
 
 }  // namespace sluice::dynamo

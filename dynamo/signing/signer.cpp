@@ -21,13 +21,6 @@ std::optional<Error> check_unsigned(const Headers& headers) {
   return std::nullopt;
 }
 
-void append_parameter(std::string& query, std::string_view name, std::string_view value) {
-  query += query.empty() ? "" : "&";
-  query += name;
-  query += "=";
-  query += percent_encoded(value, /*keep_slash=*/false);
-}
-
 }  // namespace
 
 SigningKey::SigningKey(std::string_view secret, std::string_view date, std::string_view region,
@@ -103,40 +96,6 @@ Result<Headers> Signer::sign_headers(const SignableRequest& request, const Crede
   authorization += signature(credentials.secret_access_key, time, string_to_sign(canonical->text, time, options_));
   added.emplace_back("Authorization", std::move(authorization));
   return added;
-}
-
-Result<std::string> Signer::sign_query(const SignableRequest& request, const Credentials& credentials,
-                                       WallTime time) const {
-  if (std::optional<Error> problem = check_unsigned(request.headers)) {
-    return std::move(*problem);
-  }
-  // The list of signed headers is part of the query that is signed, so the canonical form is made twice.
-  const Result<CanonicalRequest> first = canonical_request(request, options_);
-  if (!first) {
-    return first.error();
-  }
-  SignableRequest complete = request;
-  append_parameter(complete.query, "X-Amz-Algorithm", kAlgorithm);
-  append_parameter(complete.query, "X-Amz-Credential",
-                   credentials.access_key_id + "/" + credential_scope(time, options_));
-  append_parameter(complete.query, "X-Amz-Date", signing_timestamp(time));
-  append_parameter(complete.query, "X-Amz-SignedHeaders", first->signed_headers);
-  append_parameter(complete.query, "X-Amz-Expires",
-                   std::to_string(std::chrono::duration_cast<std::chrono::seconds>(options_.expires_in).count()));
-  const bool token = !credentials.session_token.empty();
-  if (token && !options_.omit_session_token) {
-    append_parameter(complete.query, "X-Amz-Security-Token", credentials.session_token);
-  }
-  const Result<CanonicalRequest> canonical = canonical_request(complete, options_);
-  if (!canonical) {
-    return canonical.error();
-  }
-  if (token && options_.omit_session_token) {
-    append_parameter(complete.query, "X-Amz-Security-Token", credentials.session_token);
-  }
-  append_parameter(complete.query, "X-Amz-Signature",
-                   signature(credentials.secret_access_key, time, string_to_sign(canonical->text, time, options_)));
-  return std::move(complete.query);
 }
 
 std::optional<Error> Signer::sign(HttpRequest& request, const Credentials& credentials, WallTime time) const {

@@ -17,11 +17,10 @@ namespace sluice::dynamo {
 struct SigningOptions {
   std::string region;
   std::string service = "dynamodb";
-  bool normalize_path = true;                   ///< drop "." and ".." and repeated slashes from the path
-  bool double_encode_path = true;               ///< escape the path once more; every service but S3
-  bool sign_body = false;                       ///< add x-amz-content-sha256 and sign it
-  bool omit_session_token = false;              ///< send the session token, but do not sign it
-  Duration expires_in = std::chrono::hours(1);  ///< of a signed query
+  bool normalize_path = true;       ///< drop "." and ".." and repeated slashes from the path
+  bool double_encode_path = true;   ///< escape the path once more; every service but S3
+  bool sign_body = false;           ///< add x-amz-content-sha256 and sign it
+  bool omit_session_token = false;  ///< send the session token, but do not sign it
 };
 
 /// A request in parts, as it goes over the wire. The body is borrowed.
@@ -83,9 +82,6 @@ class Signer {
   /// x-amz-content-sha256 (each where it applies), Authorization. Errors as canonical_request; an x-amz-date,
   /// x-amz-security-token or authorization that is there already is refused too.
   Result<Headers> sign_headers(const SignableRequest& request, const Credentials& credentials, WallTime time) const;
-
-  /// The whole query string of a presigned request, without '?'.
-  Result<std::string> sign_query(const SignableRequest& request, const Credentials& credentials, WallTime time) const;
 
   /// Signs a request as it will be sent: adds Host, as its URL has it, and the headers of sign_headers. To sign an
   /// attempt anew, start from the unsigned request. Nothing on success.

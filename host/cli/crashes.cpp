@@ -58,6 +58,9 @@ void print_text(const LedgerContents& ledger, Console& console) {
   const std::string held = std::to_string(ledger.held.size()) + (ledger.held.size() == 1 ? " message" : " messages");
   text += settled ? "  of " + held + " held: " + counts_of(ledger.settlement) + "; by " + ledger.settlement.by + "\n"
                   : "  " + held + " held, not settled yet: the next host does\n";
+  if (!ledger.complete) {
+    text += "  more was held that the ledger does not tell of: that comes back when its leases run out\n";
+  }
   if (ledger.crash) {
     for (const isolation::StackFrame& frame : ledger.crash->stack) {
       text += "    " + frame.text + "\n";
@@ -144,6 +147,7 @@ void write_ledger(JsonText& json, const LedgerContents& ledger) {
     write_held(json, held);
   }
   json.end_array();
+  json.member("complete", ledger.complete);
   json.key("settled");
   write_settlement(json, ledger.settlement);
   json.member("ledger", ledger.file);

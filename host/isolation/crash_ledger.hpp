@@ -12,7 +12,8 @@
 /// What this process holds and runs, in a file that outlives it.
 namespace sluice::isolation {
 
-/// One message that a job holds: its place in the ledger's file. 0: none (the ledger is off, or full).
+/// One message that a job holds: its place in the ledger's file. 0: it has none (there is no file yet, or no room in
+/// it).
 using HeldSlot = std::uint32_t;
 
 /// A job's part of the crash ledger. All methods are noexcept, make no system call and take at most 100 ns together for
@@ -31,11 +32,12 @@ class JobLedger {
   virtual HeldSlot hold(const queue::Delivery& delivery) noexcept = 0;
   /// An extension has changed the receipt.
   virtual void renew(HeldSlot slot, const queue::Receipt& receipt) noexcept = 0;
-  /// The handler begins on the calling thread, which a crash is then blamed on.
-  virtual void started(HeldSlot slot) noexcept = 0;
+  /// The handler begins on the calling thread with the message of this id, which a crash is then blamed on. The id
+  /// lives until `ended`.
+  virtual void started(HeldSlot slot, std::string_view id) noexcept = 0;
   /// It has come back.
   virtual void ended(HeldSlot slot) noexcept = 0;
-  /// Settled or lost: not ours any more. The slot is void.
+  /// Settled or lost: not ours any more. The slot is void. Called once for each `hold`, also where that gave 0.
   virtual void drop(HeldSlot slot) noexcept = 0;
 };
 

@@ -14,18 +14,22 @@ using format::Slot;
 /// A job's slots. `hold`, `renew` and `drop` are under its job's lock, so that the list of free ones is too.
 class JobSlots final : public JobLedger {
  public:
-  JobSlots(std::shared_ptr<LedgerMapping> mapping, HandlerFacts facts, std::size_t job)
-      : mapping_(std::move(mapping)), facts_(std::move(facts)), job_(static_cast<std::uint16_t>(job)) {}
+  /// `job`: its entry; format::kJobs: it has none.
+  JobSlots(std::shared_ptr<LedgerMapping> mapping, HandlerFacts facts, std::size_t job, std::uint32_t unrecorded)
+      : mapping_(std::move(mapping)), facts_(std::move(facts)), job_(static_cast<std::uint16_t>(job)) {
+    count_unrecorded(static_cast<std::int32_t>(unrecorded));
+  }
   ~JobSlots() override;
 
   HeldSlot hold(const queue::Delivery& delivery) noexcept override;
   void renew(HeldSlot slot, const queue::Receipt& receipt) noexcept override;
-  void started(HeldSlot slot) noexcept override;
+  void started(HeldSlot slot, std::string_view id) noexcept override;
   void ended(HeldSlot slot) noexcept override;
   void drop(HeldSlot slot) noexcept override;
 
  private:
   bool take_block() noexcept;
+  void count_unrecorded(std::int32_t change) noexcept;
   Slot& at(HeldSlot slot) { return mapping_->slot(slot - 1); }
 
   // Fixed after construction.
@@ -35,6 +39,8 @@ class JobSlots final : public JobLedger {
   // Touched only under the job's lock.
   std::vector<HeldSlot> free_;
   std::vector<std::uint32_t> blocks_;
+  /// Held without a slot. Below zero where another part of the same job counted what is dropped here.
+  std::int32_t unrecorded_ = 0;
 };
 
 JobSlots::~JobSlots() {
@@ -44,7 +50,15 @@ JobSlots::~JobSlots() {
     }
     mapping_->give_back_block(first);
   }
-  mapping_->give_back_job(job_);
+  count_unrecorded(-unrecorded_);
+  if (job_ < format::kJobs) {
+    mapping_->give_back_job(job_);
+  }
+}
+
+void JobSlots::count_unrecorded(std::int32_t change) noexcept {
+  unrecorded_ += change;
+  mapping_->head().unrecorded.fetch_add(static_cast<std::uint32_t>(change), std::memory_order_relaxed);
 }
 
 bool JobSlots::take_block() noexcept {
@@ -66,8 +80,8 @@ bool JobSlots::take_block() noexcept {
 
 HeldSlot JobSlots::hold(const queue::Delivery& delivery) noexcept {
   const std::string& id = delivery.receipt.id;
-  if (id.size() > format::kIdLimit || (free_.empty() && !take_block())) {
-    mapping_->head().unrecorded.store(1, std::memory_order_relaxed);
+  if (job_ == format::kJobs || id.size() > format::kIdLimit || (free_.empty() && !take_block())) {
+    count_unrecorded(1);
     return 0;
   }
   const HeldSlot held = free_.back();
@@ -91,14 +105,11 @@ void JobSlots::renew(HeldSlot held, const queue::Receipt& receipt) noexcept {
   }
 }
 
-void JobSlots::started(HeldSlot held) noexcept {
-  if (held == 0) {
-    handler_begins({&facts_, {}, 0});
-    return;
+void JobSlots::started(HeldSlot held, std::string_view id) noexcept {
+  if (held != 0) {
+    at(held).state.store(format::kRunning, std::memory_order_release);
   }
-  Slot& slot = at(held);
-  slot.state.store(format::kRunning, std::memory_order_release);
-  handler_begins({&facts_, {slot.id.data(), slot.id_size}, held});
+  handler_begins({&facts_, id, held});
 }
 
 void JobSlots::ended(HeldSlot held) noexcept {
@@ -115,6 +126,7 @@ void JobSlots::ended(HeldSlot held) noexcept {
 
 void JobSlots::drop(HeldSlot held) noexcept {
   if (held == 0) {
+    count_unrecorded(-1);
     return;
   }
   std::uint32_t expected = format::kRunning;
@@ -133,28 +145,27 @@ HostLedger::HostLedger(std::shared_ptr<LedgerMapping> mapping) : mapping_(std::m
 HostLedger::~HostLedger() = default;
 
 Result<std::unique_ptr<HostLedger>> HostLedger::create(const std::string& folder, const LedgerOwner& owner,
-                                                       const Clock& clock) {
-  auto mapping = LedgerMapping::create(folder, owner, clock);
+                                                       const Clock& clock, LedgerStart start) {
+  auto mapping = LedgerMapping::create(folder, owner, clock, start);
   if (!mapping) {
     return mapping.error();
   }
   return std::unique_ptr<HostLedger>(new HostLedger(std::move(*mapping)));
 }
 
-std::unique_ptr<JobLedger> HostLedger::open(LedgerJob job) {
+std::unique_ptr<JobLedger> HostLedger::open(LedgerJob job, std::uint32_t unrecorded) {
   const std::size_t index = mapping_->take_job();
-  if (index == format::kJobs) {
-    mapping_->head().unrecorded.store(1);
-    return nullptr;
+  if (index < format::kJobs) {
+    format::JobEntry& entry = mapping_->job(index);
+    entry.dlq = job.address.half == queue::Half::dlq ? 1 : 0;
+    entry.name.assign(job.facts.job);
+    entry.queue.assign(job.address.queue);
   }
-  format::JobEntry& entry = mapping_->job(index);
-  entry.dlq = job.address.half == queue::Half::dlq ? 1 : 0;
-  entry.name.assign(job.facts.job);
-  entry.queue.assign(job.address.queue);
-  return std::make_unique<JobSlots>(mapping_, std::move(job.facts), index);
+  return std::make_unique<JobSlots>(mapping_, std::move(job.facts), index, unrecorded);
 }
 
+void HostLedger::has_all_jobs() { mapping_->head().unrecorded.fetch_sub(1); }
+
 CrashRecord& HostLedger::crash_record() { return mapping_->crash(); }
-const std::string& HostLedger::file() const { return mapping_->file(); }
 
 }  // namespace sluice::isolation

@@ -27,6 +27,12 @@ struct LedgerJob {
   queue::QueueAddress address;
 };
 
+/// When in the life of its host a ledger is made.
+enum class LedgerStart {
+  first,  ///< before anything is held
+  late,   ///< jobs may hold something already
+};
+
 /// The crash ledger of this process: a file that the kernel keeps when the process is gone, locked for as long as it
 /// lives. A ledger whose lock can be had has no living owner, whatever its process number says.
 ///
@@ -34,20 +40,23 @@ struct LedgerJob {
 /// grows. The file disappears with the object unless something is still held in it.
 class HostLedger {
  public:
-  /// Makes a file in `folder` (made too, 0700). An Error where that cannot be written to: the host goes on without.
+  /// Makes a file in `folder` (made too, 0700). An Error that names cause and mend where that cannot be: the host goes
+  /// on without. One that is made late says that it does not tell of everything, until `has_all_jobs`.
   static Result<std::unique_ptr<HostLedger>> create(const std::string& folder, const LedgerOwner& owner,
-                                                    const Clock& clock);
+                                                    const Clock& clock, LedgerStart start = LedgerStart::first);
   ~HostLedger();
   HostLedger(const HostLedger&) = delete;
   HostLedger& operator=(const HostLedger&) = delete;
 
-  /// A job's part; null when there are too many jobs. May outlive this object. What it still holds in the end is
-  /// forgotten, and left to its leases.
-  std::unique_ptr<JobLedger> open(LedgerJob job);
+  /// A job's part; never null. Beyond format::kJobs of them, and where there is no room, it counts what is held and
+  /// tells no more of it. May outlive this object. What it still holds in the end is forgotten, and left to its leases.
+  /// `unrecorded`: messages that the job holds already; each of them is dropped as slot 0.
+  std::unique_ptr<JobLedger> open(LedgerJob job, std::uint32_t unrecorded = 0);
+  /// Once, of a ledger that was made late: every job that holds something has its part.
+  void has_all_jobs();
 
   /// Where the crash handler writes. Lives as long as this object and every job's part.
   CrashRecord& crash_record();
-  const std::string& file() const;
 
  private:
   explicit HostLedger(std::shared_ptr<LedgerMapping> mapping);

@@ -44,7 +44,7 @@ struct Head {
   Settled settled;
   // Later additions: zero in files that know nothing of them.
   FixedText<256> incarnation;             ///< as an owner of parts of queues
-  std::atomic<std::uint32_t> unrecorded;  ///< 1: something was held that no slot tells of
+  std::atomic<std::uint32_t> unrecorded;  ///< how many messages are held that no slot tells of
 };
 
 struct JobEntry {

@@ -8,18 +8,17 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include "base/guard.hpp"
 #include "host/isolation/private_folder.hpp"
+#include "host/isolation/state_file_error.hpp"
 
 namespace sluice::isolation {
 namespace {
 
 Error cannot(const std::string& what, const std::string& file, int code) {
-  return Error(code == ENOSPC || code == EDQUOT ? ErrorCode::full : ErrorCode::denied,
-               "the crash ledger " + file + " cannot be " + what + ": " + std::strerror(code));
+  return state_file_error("the crash ledger " + file + " cannot be " + what, code);
 }
 
 /// Makes room for real: a store into a hole of a file on a full disk is a SIGBUS.
@@ -38,7 +37,7 @@ bool map(int descriptor, char* base, std::size_t size) {
 }  // namespace
 
 Result<std::unique_ptr<LedgerMapping>> LedgerMapping::create(const std::string& folder, const LedgerOwner& owner,
-                                                             const Clock& clock) {
+                                                             const Clock& clock, LedgerStart start) {
   if (auto made = make_private_folder(folder); !made) {
     return made.error();
   }
@@ -84,6 +83,8 @@ Result<std::unique_ptr<LedgerMapping>> LedgerMapping::create(const std::string& 
   head.config.assign(owner.config);
   head.incarnation.assign(owner.incarnation);
   head.slots.store(format::kSlotsAtFirst);
+  // Whoever finds it before its jobs have their parts knows that there was more.
+  head.unrecorded.store(start == LedgerStart::late ? 1 : 0);
   if (::rename(unfinished.c_str(), file.c_str()) != 0) {
     const int code = errno;
     ::unlink(unfinished.c_str());

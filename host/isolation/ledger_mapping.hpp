@@ -22,7 +22,7 @@ class LedgerMapping {
   static constexpr std::uint32_t kBlock = 64;
 
   static Result<std::unique_ptr<LedgerMapping>> create(const std::string& folder, const LedgerOwner& owner,
-                                                       const Clock& clock);
+                                                       const Clock& clock, LedgerStart start);
   /// Removes the file unless something is held in it.
   ~LedgerMapping();
   LedgerMapping(const LedgerMapping&) = delete;
@@ -34,7 +34,6 @@ class LedgerMapping {
     return reinterpret_cast<format::JobEntry*>(base_ + format::kJobsAt)[index];
   }
   format::Slot& slot(std::uint32_t index) { return reinterpret_cast<format::Slot*>(base_ + format::kSlotsAt)[index]; }
-  const std::string& file() const { return file_; }
 
   /// The index of an entry that nobody uses; kJobs when there is none.
   std::size_t take_job();

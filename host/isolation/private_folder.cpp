@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <system_error>
 
+#include "host/isolation/state_file_error.hpp"
+
 namespace sluice::isolation {
 
 Result<void> make_private_folder(const std::string& folder) {
@@ -15,7 +17,7 @@ Result<void> make_private_folder(const std::string& folder) {
     code = std::error_code(errno, std::generic_category());
   }
   if (code) {
-    return Error(ErrorCode::denied, "the folder " + folder + " cannot be made: " + code.message());
+    return state_file_error("the folder " + folder + " cannot be made", code.value());
   }
   return {};
 }

@@ -169,12 +169,4 @@ Result<std::unique_ptr<HandlerInstance>> HandlerInstance::create(const sluice_ha
 
 bool is_concurrent(const sluice_handler& handler) { return (handler.flags & SLUICE_HANDLER_CONCURRENT) != 0; }
 
-const void* handler_feature(const sluice_handler& handler, const char* id) {
-  const void* feature = nullptr;
-  if (handler.extension != nullptr) {
-    static_cast<void>(thrown_by([&] { feature = handler.extension(id); }));
-  }
-  return feature;
-}
-
 }  // namespace sluice::plugin

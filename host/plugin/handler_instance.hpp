@@ -56,9 +56,6 @@ class HandlerInstance {
 /// True when one instance may be shared by all workers of a job.
 bool is_concurrent(const sluice_handler& handler);
 
-/// A feature of the handler beyond its table, by id; null when it has none of that id. [control]
-const void* handler_feature(const sluice_handler& handler, const char* id);
-
 /// Makes an instance for one worker, whose handler says at `health` how what it works with fares; null: nobody asks.
 using InstanceFactory = std::function<Result<std::unique_ptr<HandlerInstance>>(std::shared_ptr<HealthSeat> health)>;
 

@@ -80,6 +80,13 @@ std::vector<FigureFamily> depth_figures(const DepthSampler& depths, SteadyTime n
   return {std::move(backlog), std::move(age)};
 }
 
+std::vector<observe::FigureFamily> ledger_figures(bool kept) {
+  return {{"sluice_crash_ledger",
+           "1 while this host keeps its crash ledger, 0 while it cannot",
+           false,
+           {{{}, kept ? 1.0 : 0.0}}}};
+}
+
 std::vector<FigureFamily> cost_figures(const cost::CostView& view, const cost::Prices& prices) {
   std::vector<FigureFamily> all;
   UsageFamilies jobs("sluice_cost_", "for a job's work on a queue", prices);

@@ -10,6 +10,7 @@
 namespace sluice::runtime {
 
 std::vector<observe::FigureFamily> depth_figures(const DepthSampler& depths, SteadyTime now);
+std::vector<observe::FigureFamily> ledger_figures(bool kept);
 std::vector<observe::FigureFamily> cost_figures(const cost::CostView& view, const cost::Prices& prices);
 
 }  // namespace sluice::runtime

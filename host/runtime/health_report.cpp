@@ -36,13 +36,12 @@ observe::Component lag_component(const std::string& queue, const DepthSampler::L
   return {"lag " + queue.substr(kOutbox.size()), !lag.beyond(), std::move(text)};
 }
 
-std::vector<observe::Component> components_of(const JobSet& jobs, const config::HostConfig& config,
-                                              const Telemetry* telemetry, const Lags& lags) {
+void add_places(const HealthSources& sources, std::vector<observe::Component>& all) {
   std::map<std::string, observe::Component> places;
-  for (const JobSet::Member& member : jobs.members()) {
+  for (const JobSet::Member& member : sources.jobs.members()) {
     const std::optional<Error> trouble = member.job->activity().trouble;
     for (const config::WeightedQueue& queue : work::queues_of(member.plan.config)) {
-      const std::string name = place_of(queue.name, config);
+      const std::string name = place_of(queue.name, sources.config);
       observe::Component& place = places.try_emplace(name, observe::Component{name, true, "ok"}).first->second;
       if (trouble && place.ok) {
         place.ok = false;
@@ -50,26 +49,31 @@ std::vector<observe::Component> components_of(const JobSet& jobs, const config::
       }
     }
   }
-  std::vector<observe::Component> all;
-  all.reserve(places.size());
   for (auto& [name, place] : places) {
     all.push_back(std::move(place));
   }
-  for (const JobSet::Member& member : jobs.members()) {
+}
+
+std::vector<observe::Component> components_of(const HealthSources& sources) {
+  std::vector<observe::Component> all;
+  add_places(sources, all);
+  const std::string& trouble = sources.ledger_trouble;
+  all.push_back({"crash ledger", trouble.empty(), trouble.empty() ? "ok" : trouble});
+  for (const JobSet::Member& member : sources.jobs.members()) {
     // "broker relay": what the job's handlers say of their broker.
     for (plugin::PartHealth& part : member.job->parts()) {
       all.push_back({part.part + " " + member.plan.config.name, part.works, std::move(part.text)});
     }
   }
-  for (const auto& [queue, lag] : lags) {
+  for (const auto& [queue, lag] : sources.lags) {
     if (queue.starts_with(kOutbox)) {
       all.push_back(lag_component(queue, lag));
     }
   }
-  if (telemetry == nullptr) {
+  if (sources.telemetry == nullptr) {
     return all;
   }
-  for (const observe::SenderStatus& status : telemetry->statuses()) {
+  for (const observe::SenderStatus& status : sources.telemetry->statuses()) {
     const auto& figures = status.figures;
     std::string text = status.trouble.empty() ? "ok" : status.trouble;
     text += "; " + std::to_string(figures.sent) + " sent, " + std::to_string(figures.waiting) + " waiting, " +
@@ -114,17 +118,15 @@ observe::ProbeResult readied(bool running, const JobSet& jobs, const Lags& lags)
 
 }  // namespace
 
-observe::ProbeResult health_of(const JobSet& jobs, const config::HostConfig& config, const Telemetry* telemetry,
-                               const Lags& lags) {
-  observe::ProbeResult result = judged(jobs);
-  result.components = components_of(jobs, config, telemetry, lags);
+observe::ProbeResult health_of(const HealthSources& sources) {
+  observe::ProbeResult result = judged(sources.jobs);
+  result.components = components_of(sources);
   return result;
 }
 
-observe::ProbeResult readiness_of(bool running, const JobSet& jobs, const config::HostConfig& config,
-                                  const Telemetry* telemetry, const Lags& lags) {
-  observe::ProbeResult result = readied(running, jobs, lags);
-  result.components = components_of(jobs, config, telemetry, lags);
+observe::ProbeResult readiness_of(bool running, const HealthSources& sources) {
+  observe::ProbeResult result = readied(running, sources.jobs, sources.lags);
+  result.components = components_of(sources);
   return result;
 }
 

@@ -14,15 +14,22 @@ namespace sluice::runtime {
 /// By queue.
 using Lags = std::map<std::string, DepthSampler::Lag>;
 
-/// What /healthz and /readyz say. `telemetry` may be null.
+/// What the probes tell of. A value that borrows.
+struct HealthSources {
+  const JobSet& jobs;
+  const config::HostConfig& config;
+  const Telemetry* telemetry;  ///< may be null
+  Lags lags;
+  std::string ledger_trouble;  ///< why there is no crash ledger; empty: there is one
+};
+
+/// What /healthz and /readyz say.
 ///
 /// Whether a host is healthy or ready does not depend on its stores and collectors: it waits for the first, and works
-/// without the second. Both are named, each with how it fares, and so is what handlers say of their brokers. It is not
-/// ready while an outbox lags by more than its `lag_limit`.
-observe::ProbeResult health_of(const JobSet& jobs, const config::HostConfig& config, const Telemetry* telemetry,
-                               const Lags& lags);
-observe::ProbeResult readiness_of(bool running, const JobSet& jobs, const config::HostConfig& config,
-                                  const Telemetry* telemetry, const Lags& lags);
+/// without the second, and without a crash ledger too. All are named, each with how it fares, and so is what handlers
+/// say of their brokers. It is not ready while an outbox lags by more than its `lag_limit`.
+observe::ProbeResult health_of(const HealthSources& sources);
+observe::ProbeResult readiness_of(bool running, const HealthSources& sources);
 /// The queues whose lag has a limit.
 DepthSampler::Limits lag_limits_of(const config::HostConfig& config);
 

@@ -155,8 +155,11 @@ Result<void> Host::open_http() {
     return {};
   }
   observe::HttpHandlers handlers;
-  handlers.health = [this] { return health_of(jobs_, parts_.config, parts_.telemetry, depths_.lags()); };
-  handlers.ready = [this] { return readiness_of(ready_, jobs_, parts_.config, parts_.telemetry, depths_.lags()); };
+  const auto sources = [this] {
+    return HealthSources{jobs_, parts_.config, parts_.telemetry, depths_.lags(), ward_.ledger_trouble()};
+  };
+  handlers.health = [sources] { return health_of(sources()); };
+  handlers.ready = [this, sources] { return readiness_of(ready_, sources()); };
   handlers.metrics = [this] {
     depths_.asked();
     jobs_.publish_workers();
@@ -167,6 +170,7 @@ Result<void> Host::open_http() {
     return scale_of(queue, jobs_, depths_, parts_.clock.steady_now());
   };
   parts_.metrics.collect_from([this] { return depth_figures(depths_, parts_.clock.steady_now()); });
+  parts_.metrics.collect_from([this] { return ledger_figures(ward_.ledger_trouble().empty()); });
   parts_.metrics.collect_from([this] { return cost_figures(parts_.book.view(), parts_.book.prices()); });
   auto endpoint = observe::HttpEndpoint::open(parts_.config.http_listen, std::move(handlers));
   if (!endpoint) {

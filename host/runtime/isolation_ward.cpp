@@ -9,9 +9,7 @@
 
 #include "base/assert.hpp"
 #include "base/guard.hpp"
-#include "host/isolation/crash_handler.hpp"
 #include "host/isolation/runner_instance.hpp"
-#include "host/isolation/split_ledger.hpp"
 #include "host/work/handler_log.hpp"
 #include "host/work/job.hpp"
 #include "host/work/job_queues.hpp"
@@ -54,19 +52,13 @@ IsolationWard::IsolationWard(const WardParts& parts)
     : parts_(parts),
       folder_(ledger_folder(parts.config)),
       owner_{parts.host, absolute(parts.config.file),
-             parts.owners != nullptr ? parts.owners->incarnation() : std::string()} {}
+             parts.owners != nullptr ? parts.owners->incarnation() : std::string()},
+      ledger_(folder_, owner_, parts.clock, parts.log) {}
 
 IsolationWard::~IsolationWard() { stop(); }
 
 Result<void> IsolationWard::start() {
-  auto ledger = isolation::HostLedger::create(folder_, owner_, parts_.clock);
-  if (ledger) {
-    ledger_ = std::move(*ledger);
-  } else {
-    parts_.log.warn("no crash ledger: after a crash what was in flight waits for its leases to run out",
-                    {{"why", ledger.error().message()}, {"mend", "let the host write to [host] state_dir"}});
-  }
-  isolation::install_crash_handler(ledger_ ? &ledger_->crash_record() : nullptr);
+  ledger_.begin();
   return nursery_.start();
 }
 
@@ -78,8 +70,9 @@ void IsolationWard::recover(const std::vector<JobPlan>& plans, std::function<voi
   }
   const bool begins = recovery_ == nullptr;
   if (begins) {
-    recovery_ = std::make_unique<LedgerRecovery>(RecoveryParts{
-        folder_, owner_, parts_.queues, parts_.owners, parts_.clock, parts_.random, parts_.log, std::move(looked)});
+    recovery_ =
+        std::make_unique<LedgerRecovery>(RecoveryParts{folder_, owner_, parts_.queues, parts_.owners, parts_.clock,
+                                                       parts_.random, parts_.log, std::move(looked), &ledger_});
   }
   recovery_->use(std::move(jobs));
   if (!begins) {
@@ -105,8 +98,7 @@ void IsolationWard::stop() {
     recovery_->stop();
   }
   nursery_.stop();
-  isolation::install_crash_handler(nullptr);
-  ledger_.reset();
+  ledger_.end();
 }
 
 const plugin::LoadedPlugin& IsolationWard::owner_of(const JobPlan& plan) const {
@@ -122,17 +114,11 @@ isolation::HandlerFacts IsolationWard::facts_of(const JobPlan& plan) const {
 }
 
 std::shared_ptr<isolation::JobLedger> IsolationWard::ledger_for(const JobPlan& plan) {
-  if (!ledger_) {
-    return nullptr;
-  }
-  std::vector<std::shared_ptr<isolation::JobLedger>> ledgers;
+  std::vector<isolation::LedgerJob> parts;
   for (const queue::QueueAddress& address : work::addresses_of(plan.config)) {
-    ledgers.push_back(ledger_->open({facts_of(plan), address}));
-    if (ledgers.back() == nullptr) {
-      return nullptr;
-    }
+    parts.push_back({facts_of(plan), address});
   }
-  return ledgers.size() == 1 ? ledgers.front() : std::make_shared<isolation::SplitLedger>(std::move(ledgers));
+  return ledger_.open(parts);
 }
 
 Result<plugin::InstanceFactory> IsolationWard::runners_for(const JobPlan& plan) {

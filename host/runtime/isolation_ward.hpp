@@ -9,7 +9,6 @@
 #include "base/random.hpp"
 #include "config/config.hpp"
 #include "host/isolation/crash_ledger.hpp"
-#include "host/isolation/host_ledger.hpp"
 #include "host/isolation/runner_nursery.hpp"
 #include "host/observe/log.hpp"
 #include "host/plugin/handler_instance.hpp"
@@ -18,6 +17,7 @@
 #include "host/runtime/host_events.hpp"
 #include "host/runtime/job_plan.hpp"
 #include "host/runtime/ledger_recovery.hpp"
+#include "host/runtime/own_ledger.hpp"
 
 namespace sluice::runtime {
 
@@ -40,7 +40,8 @@ struct WardParts {
 };
 
 /// What a host has against handlers that end their process: its crash ledger and crash handler, the recovery of what
-/// dead hosts held, and the Runners. Outlives the host's jobs. Used by one thread at a time; `hard_stop` by any.
+/// dead hosts held, and the Runners. Outlives the host's jobs. Used by one thread at a time; `hard_stop` and
+/// `ledger_trouble` by any.
 class IsolationWard {
  public:
   explicit IsolationWard(const WardParts& parts);
@@ -49,7 +50,7 @@ class IsolationWard {
   IsolationWard& operator=(const IsolationWard&) = delete;
 
   /// Makes the ledger, where the state folder lets it, and the threads. Before any job. A host that cannot have a
-  /// ledger says so in its log, and goes on without.
+  /// ledger says so in its log, and goes on without until it can.
   Result<void> start();
   /// Settles what dead hosts held, by the policies of these jobs; with each reload anew.
   void recover(const std::vector<JobPlan>& plans) { recover(plans, {}); }
@@ -61,7 +62,9 @@ class IsolationWard {
   /// Kills the Runners.
   void hard_stop() { nursery_.kill_all(); }
 
-  /// A job's part of the ledger; null without one.
+  /// Why there is no crash ledger; empty: there is one. By any thread.
+  std::string ledger_trouble() const { return ledger_.trouble(); }
+  /// A job's part of the ledger; never null.
   std::shared_ptr<isolation::JobLedger> ledger_for(const JobPlan& plan);
   /// Makes instances of the job's handler in processes of their own, for one worker each. Fails when the plugin's file
   /// is not there any more.
@@ -76,7 +79,7 @@ class IsolationWard {
   const WardParts parts_;
   const std::string folder_;
   const isolation::LedgerOwner owner_;
-  std::unique_ptr<isolation::HostLedger> ledger_;
+  OwnLedger ledger_;
   isolation::RunnerNursery nursery_;
   std::unique_ptr<LedgerRecovery> recovery_;
 };

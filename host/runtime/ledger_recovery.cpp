@@ -80,9 +80,13 @@ void LedgerRecovery::attend(const std::stop_token& stop) {
       parts_.looked();
     }
     if (!stop.stop_requested()) {
-      wait_until_something_happens();
+      wait_until_something_happens(try_own());
     }
   }
+}
+
+SteadyTime LedgerRecovery::try_own() {
+  return parts_.own == nullptr ? SteadyTime::max() : parts_.own->attempt(parts_.clock.steady_now());
 }
 
 void LedgerRecovery::take_orphans() {
@@ -154,9 +158,9 @@ void LedgerRecovery::finish(OrphanSettlement& settlement) {
   folder_.forget_all_but(kHistory);
 }
 
-void LedgerRecovery::wait_until_something_happens() {
+void LedgerRecovery::wait_until_something_happens(SteadyTime at_latest) {
   const SteadyTime now = parts_.clock.steady_now();
-  SteadyTime until = now + kLook;
+  SteadyTime until = std::min(now + kLook, at_latest);
   for (const auto& settlement : under_way_) {
     until = std::min(until, settlement->due());
   }

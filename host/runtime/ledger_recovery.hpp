@@ -17,6 +17,7 @@
 #include "host/queue/owners.hpp"
 #include "host/queue/queues.hpp"
 #include "host/runtime/orphan_settlement.hpp"
+#include "host/runtime/own_ledger.hpp"
 #include "host/runtime/service.hpp"
 
 namespace sluice::runtime {
@@ -31,6 +32,7 @@ struct RecoveryParts {
   Random& random;
   observe::Log& log;
   std::function<void()> looked;  ///< called by its thread once what lay there at its start was tried; may be empty
+  OwnLedger* own = nullptr;      ///< this host's, which its thread tries again where there is none yet; may be null
 };
 
 /// Settles what dead hosts held: those before this one, as soon as it starts, and its neighbours on the same folder, as
@@ -56,7 +58,9 @@ class LedgerRecovery final : public Service {
   void take(const std::string& file);
   void settle_what_is_due(const std::stop_token& stop);
   void finish(OrphanSettlement& settlement);
-  void wait_until_something_happens();
+  /// This host's own ledger; when to look after it again.
+  SteadyTime try_own();
+  void wait_until_something_happens(SteadyTime at_latest);
 
   // Fixed after construction.
   const RecoveryParts parts_;

@@ -15,7 +15,7 @@ Claimer::Room Dispatcher::room(SteadyTime now) const {
                               .active = workforce_.active_workers(kStartHorizon, now),
                               .queued = queue_.size() + held_back_.size() + asking_.size()};
   return {.messages = std::min(sizer_.room(pool), kMaxHeld - holdings_.size()),
-          .suspects = workforce_.busy_lanes() + suspects_.size() + held_suspects() < kSuspectLanes};
+          .suspects = workforce_.busy_lanes() + suspects_.size() + held_suspects() < workforce_.most_lanes()};
 }
 
 std::size_t Dispatcher::held_suspects() const {

@@ -157,7 +157,7 @@ void WorkerPool::work_off(Worker& worker) {
   SteadyTime now = flow_.clock().steady_now();
   while (const Task* task = worker.hand.next(now)) {
     if (crash_ledger_ != nullptr) {
-      crash_ledger_->started(task->slot);
+      crash_ledger_->started(task->slot, task->message.id);
     }
     const auto handle = [&] {
       return worker.instance.handler->handle(

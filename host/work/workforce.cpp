@@ -84,7 +84,7 @@ bool Workforce::back(std::uint32_t seat) {
     const bool worker = one.kind == SeatKind::worker;
     const std::size_t others =
         worker ? free_workers_ + busy_workers_ + workers_in_making_ : free_lanes_ + busy_lanes_ + lanes_in_making_;
-    if (others >= (worker ? settings_.workers : kSuspectLanes)) {
+    if (others >= (worker ? settings_.workers : most_lanes())) {
       return false;
     }
   }
@@ -108,7 +108,7 @@ Workforce::Wanted Workforce::want(std::size_t waiting_suspects, SteadyTime now) 
   Wanted wanted;
   wanted.workers = settings_.workers - std::min<std::size_t>(settings_.workers, workers);
   const std::size_t needed = waiting_suspects - std::min(waiting_suspects, free_lanes_ + lanes_in_making_);
-  wanted.lanes = std::min(needed, kSuspectLanes - std::min(kSuspectLanes, lanes));
+  wanted.lanes = std::min(needed, most_lanes() - std::min(most_lanes(), lanes));
   if (wanted.workers + wanted.lanes == 0 || loss_limit_reached()) {
     return {};
   }

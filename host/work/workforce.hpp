@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -13,8 +14,11 @@ namespace sluice::work {
 /// The fewest workers that a job may lose to handlers that do not return before it stops replacing them; as many as it
 /// has where that is more.
 inline constexpr std::uint32_t kMinLossLimit = 4;
-/// The most suspects that a job runs at a time, each on a lane of its own beside the workers.
-inline constexpr std::size_t kSuspectLanes = 2;
+/// A job runs as many suspects at a time as it has workers, within these bounds, each on a lane of its own beside the
+/// workers: a second one, so that one that hangs does not hold up the others; and no more than there is memory for, as
+/// each lane has a process.
+inline constexpr std::size_t kFewestLanes = 2;
+inline constexpr std::size_t kMostLanes = 16;
 /// Whoever runs handlers in other processes kills what does not return; only then has its worker something to explain.
 inline constexpr Duration kKillTime = std::chrono::seconds(5);
 
@@ -79,6 +83,8 @@ class Workforce {
   SteadyTime stuck_at(std::uint32_t seat, const Hand::View& view) const;
 
   std::uint32_t workers() const { return settings_.workers; }
+  /// The most suspects that run at a time.
+  std::size_t most_lanes() const { return std::clamp<std::size_t>(settings_.workers, kFewestLanes, kMostLanes); }
   std::size_t free_workers() const { return free_workers_; }
   /// Free ones and those that were given work within `span`.
   std::size_t active_workers(Duration span, SteadyTime now) const;

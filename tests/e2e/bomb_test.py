@@ -196,6 +196,7 @@ class BombSqliteThread(BombCase):
         until("all are done", lambda: self.left() == 0)
         self.assertEqual(0, run.stop(), run.log())
         self.assertEqual(1, run.log().count("no crash ledger"), run.log())
+        self.assertIn("Not a directory; a part of its path is no folder: set [host] state_dir", run.log())
 
 
 class BombSqliteProcess(BombCase):

@@ -38,11 +38,11 @@ class CrashHandlerTest : public testing::Test {
       const auto job = ledger->open(ledger_job());
       const HeldSlot other = job->hold(delivery("innocent"));
       const HeldSlot slot = job->hold(delivery("bomb-1"));
-      std::jthread neighbour([&] { job->started(other); });
+      std::jthread neighbour([&] { job->started(other, "innocent"); });
       neighbour.join();
       std::jthread worker([&] {
         if (inside_handler) {
-          job->started(slot);
+          job->started(slot, "bomb-1");
         }
         handler();
       });

@@ -65,7 +65,7 @@ class OrphanSettlementTest : public testing::Test {
       for (const queue::Delivery& delivery : *claimed) {
         const isolation::HeldSlot slot = job->hold(delivery);
         if (delivery.message.id == "m0") {
-          job->started(slot);
+          job->started(slot, "m0");
         }
       }
       ::raise(signal);
@@ -161,7 +161,7 @@ TEST_F(OrphanSettlementTest, WhatALedgerDoesNotTellOfStaysInDoubt) {
   isolation::status_of([&] {
     const auto ledger = isolation::open_ledger_in(folder_.path());
     const auto job = ledger->open(isolation::ledger_job());
-    job->started(job->hold(isolation::delivery(std::string(2000, 'x'))));
+    job->started(job->hold(isolation::delivery(std::string(2000, 'x'))), "x");
     ::raise(SIGKILL);
   });
   OrphanSettlement settlement = take();
@@ -264,6 +264,20 @@ TEST_F(LedgerRecoveryTest, ALedgerOfAnotherHostFileIsNotItsAffair) {
     EXPECT_TRUE(comes_true([&] { return folder_.ledgers().open_ledgers().size() == 1; }));
   }
   EXPECT_EQ(folder_.ledger(), theirs);
+}
+
+TEST_F(LedgerRecoveryTest, TriesThisHostsOwnAgainWhereThereIsNone) {
+  const std::string elsewhere = folder_.path() + "/own";
+  std::ofstream(elsewhere) << "in the way";
+  OwnLedger own(elsewhere, {"next", "/etc/sluice/host.toml"}, clock_, log_);
+  own.begin();
+  ASSERT_FALSE(own.trouble().empty());
+  std::filesystem::remove(elsewhere);
+  clock_.advance(kLedgerRetry);
+  LedgerRecovery recovery(
+      {folder_.path(), {"next", "/etc/sluice/host.toml"}, queues_, &owners_, clock_, random_, log_, {}, &own});
+  ASSERT_TRUE(recovery.start());
+  EXPECT_TRUE(comes_true([&] { return own.trouble().empty(); }));
 }
 
 TEST_F(LedgerRecoveryTest, AnUnreadableLedgerIsSetAside) {

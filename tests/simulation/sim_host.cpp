@@ -258,7 +258,7 @@ void SimHost::run_next(Worker& worker) {
   worker.task = task;
   worker.running = &task->message;
   worker.slot = task->slot;
-  port_.crash_ledger().started(worker.slot);
+  port_.crash_ledger().started(worker.slot, task->message.id);
   world_.on_start(*this, task->message);
   world_.truth.started(number_, task->message);
   if (world_.bombs.contains(task->message.id)) {

@@ -33,7 +33,7 @@ class SimLedger final : public isolation::JobLedger {
   void renew(isolation::HeldSlot slot, const queue::Receipt& receipt) noexcept override {
     entries_.at(slot).receipt = receipt;
   }
-  void started(isolation::HeldSlot slot) noexcept override { entries_.at(slot).running = true; }
+  void started(isolation::HeldSlot slot, std::string_view) noexcept override { entries_.at(slot).running = true; }
   void ended(isolation::HeldSlot slot) noexcept override { entries_.at(slot).running = false; }
   void drop(isolation::HeldSlot slot) noexcept override { entries_.erase(slot); }
 

@@ -54,7 +54,7 @@ TEST(Suspect, ThatHasNotBegunIsReleasedAsOne) {
 TEST(Suspect, IsNotAskedForWhileTheLanesAreBusy) {
   FlowRig rig(1);
   std::uint32_t lane = 0;
-  for (std::size_t i = 0; i < kSuspectLanes; ++i) {
+  for (std::size_t i = 0; i < kFewestLanes; ++i) {
     poll_suspect(rig);
     lane = rig.enlist(SeatKind::lane);
     ASSERT_NE(rig.start(lane), nullptr);
@@ -66,6 +66,57 @@ TEST(Suspect, IsNotAskedForWhileTheLanesAreBusy) {
   EXPECT_FALSE(rig.flow.quiescent()) << "some may have been passed over";
   rig.finish(lane);
   EXPECT_TRUE(rig.flow.next_claim(rig.now()).suspects) << "at once, whatever the back-off";
+}
+
+// Claims and starts suspects for as long as more are asked for, on the lanes in `idle` and on new ones; those at work.
+std::vector<std::uint32_t> fill_lanes(FlowRig& rig, std::size_t& left, std::vector<std::uint32_t> idle = {}) {
+  std::vector<std::uint32_t> busy;
+  while (left > 0 && rig.flow.next_claim(rig.now()).suspects) {
+    queue::Claimed claimed = rig.messages(1);
+    claimed.deliveries[0].suspect = true;
+    rig.flow.claimed(std::move(claimed), rig.now(), rig.notes);
+    --left;
+    if (idle.empty()) {
+      idle.push_back(rig.enlist(SeatKind::lane, true));
+    }
+    busy.push_back(idle.back());
+    idle.pop_back();
+    EXPECT_NE(rig.start(busy.back()), nullptr);
+  }
+  if (left > 0) {
+    rig.flow.claimed(queue::Claimed{}, rig.now(), rig.notes);  // the claim that asks for none
+  }
+  return busy;
+}
+
+TEST(Suspect, AsManyRunAtATimeAsTheJobHasWorkersWithinBounds) {
+  for (const auto& [workers, lanes] :
+       {std::pair(1U, 2U), std::pair(5U, 5U), std::pair(16U, 16U), std::pair(256U, 16U)}) {
+    FlowRig rig(workers);
+    std::size_t left = 1000;
+    EXPECT_EQ(fill_lanes(rig, left).size(), lanes) << workers;
+    EXPECT_EQ(rig.notes.hire_lanes, lanes) << workers;
+  }
+}
+
+// A host of 256 workers was killed and left no ledger: what was at work is through in as many turns as there have to
+// be.
+TEST(Suspect, AreThroughInTurnsOfAllLanes) {
+  FlowRig rig(256);
+  std::size_t left = 256;
+  std::vector<std::uint32_t> lanes;
+  int turns = 0;
+  for (; left > 0; ++turns) {
+    lanes = fill_lanes(rig, left, lanes);
+    rig.pass(3s);
+    for (const std::uint32_t lane : lanes) {
+      rig.finish(lane);
+    }
+    while (rig.settle() > 0) {
+    }
+  }
+  EXPECT_EQ(turns, 16);
+  EXPECT_EQ(rig.account().done, 256U);
 }
 
 TEST(CrashLedger, HoldsWhatIsHeldWithTheReceiptOfNow) {

@@ -20,7 +20,7 @@ class BookedLedger final : public isolation::JobLedger {
     return next_;
   }
   void renew(isolation::HeldSlot slot, const queue::Receipt& receipt) noexcept override { held.at(slot) = receipt; }
-  void started(isolation::HeldSlot slot) noexcept override { running.insert(slot); }
+  void started(isolation::HeldSlot slot, std::string_view) noexcept override { running.insert(slot); }
   void ended(isolation::HeldSlot slot) noexcept override { running.erase(slot); }
   void drop(isolation::HeldSlot slot) noexcept override {
     held.erase(slot);
@@ -99,7 +99,7 @@ struct FlowRig {
     }
     const Task* task = hands[worker].next(now());
     if (task != nullptr) {
-      crash_ledger.started(task->slot);
+      crash_ledger.started(task->slot, task->message.id);
     }
     return task;
   }

@@ -173,7 +173,7 @@ Result<std::unique_ptr<Connection>> StoreFile::open_writer() {
 
 Result<void> StoreFile::remember() {
   for (std::size_t i = 0; i < files_.size(); ++i) {
-    files_[i] = identity(path_ + kSuffixes[i]).value_or(Identity());
+    files_[i] = look(path_ + kSuffixes[i]).value_or(Seen()).identity;
   }
   // Not by SQLite's own descriptor, which is its own affair. No lock of SQLite's lies on the log, so that closing this
   // one takes none away.
@@ -184,12 +184,17 @@ Result<void> StoreFile::remember() {
   return {};
 }
 
-std::optional<StoreFile::Identity> StoreFile::identity(const std::string& path) {
+std::optional<StoreFile::Seen> StoreFile::look(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) {
     return std::nullopt;
   }
-  return Identity{status.st_dev, status.st_ino};
+  return Seen{{status.st_dev, status.st_ino}, {status.st_mtim.tv_sec, status.st_mtim.tv_nsec, status.st_size}};
+}
+
+bool StoreFile::is_what_was_opened(std::size_t file, const std::optional<Seen>& seen) const {
+  const std::size_t watched = SLUICE_GUARD(log_watched) ? files_.size() : 1;
+  return !opened_ || file >= watched || (seen && seen->identity == files_[file]);
 }
 
 Result<std::unique_ptr<Connection>> StoreFile::open_checkpointer() {
@@ -237,16 +242,12 @@ Result<std::unique_ptr<Connection>> StoreFile::open_reader_without_writing() con
 
 bool StoreFile::lacks_log() const {
   struct stat status {};
-  return ::stat(path_.c_str(), &status) == 0 && status.st_size > 0 && !identity(path_ + "-wal");
+  return ::stat(path_.c_str(), &status) == 0 && status.st_size > 0 && !look(path_ + "-wal");
 }
 
 Result<void> StoreFile::check() const {
-  if (!opened_) {
-    return {};
-  }
-  const std::size_t watched = SLUICE_GUARD(log_watched) ? files_.size() : 1;
-  for (std::size_t i = 0; i < watched; ++i) {
-    if (identity(path_ + kSuffixes[i]) != files_[i]) {
+  for (std::size_t i = 0; opened_ && i < files_.size(); ++i) {
+    if (!is_what_was_opened(i, look(path_ + kSuffixes[i]))) {
       const std::string mend = i == 0 ? "put the file back, or restart to use what is there now"
                                       : "it holds what was accepted last: end this process by SIGTERM, which saves "
                                         "that, before anything else opens the store";
@@ -258,21 +259,24 @@ Result<void> StoreFile::check() const {
 }
 
 std::optional<StoreFile::Mark> StoreFile::mark() const {
-  if (!check()) {
-    return std::nullopt;
-  }
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME, &now);
   Mark mark;
-  for (std::size_t i = 0; i < mark.files.size(); ++i) {
-    struct stat status {};
-    if (::stat((path_ + kSuffixes[i]).c_str(), &status) != 0) {
+  for (std::size_t i = 0; i < files_.size(); ++i) {
+    const std::optional<Seen> seen = look(path_ + kSuffixes[i]);
+    if (!is_what_was_opened(i, seen)) {
       return std::nullopt;
     }
-    mark.files[i] = {status.st_mtim.tv_sec, status.st_mtim.tv_nsec, status.st_size};
+    if (i >= mark.files.size()) {
+      continue;  // What lies beside the log is written to by those who read, too.
+    }
+    if (!seen) {
+      return std::nullopt;
+    }
+    mark.files[i] = seen->written;
     // Two writes of one tick of the system's clock have one time.
     const std::int64_t age =
-        (now.tv_sec - status.st_mtim.tv_sec) * 1'000'000'000 + now.tv_nsec - status.st_mtim.tv_nsec;
+        (now.tv_sec - seen->written.seconds) * 1'000'000'000 + now.tv_nsec - seen->written.nanoseconds;
     if (age < kTick) {
       return std::nullopt;
     }

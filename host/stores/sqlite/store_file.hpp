@@ -65,7 +65,13 @@ class StoreFile {
     ino_t inode = 0;
     friend bool operator==(const Identity&, const Identity&) = default;
   };
-  static std::optional<Identity> identity(const std::string& path);
+  /// A file as one look at it finds it.
+  struct Seen {
+    Identity identity;
+    Mark::Written written;
+  };
+  static std::optional<Seen> look(const std::string& path);
+  bool is_what_was_opened(std::size_t file, const std::optional<Seen>& seen) const;
 
   Result<void> make_folder() const;
   Result<void> make_file() const;

@@ -18,6 +18,18 @@ using test::TcpGate;
 
 constexpr const char* kTable = "jobs";
 
+class FixedCredentials final : public CredentialsProvider {
+ public:
+  Result<Credentials> get(Deadline) override {
+    return Credentials{.access_key_id = "local",
+                       .secret_access_key = "local",
+                       .session_token = {},
+                       .account_id = {},
+                       .expires_at = {},
+                       .source = "test"};
+  }
+};
+
 class ClientOnEmulator : public testing::Test {
  protected:
   static void SetUpTestSuite() { emulator = Emulator::start().release(); }
@@ -45,7 +57,7 @@ class ClientOnEmulator : public testing::Test {
       seen += record.capacity;
       ++attempts;
     };
-    return std::make_unique<Client>(options, transport, *credentials, clock, random);
+    return std::make_unique<Client>(options, transport, credentials, clock, random);
   }
   Result<TableDescription> create(const std::string& name) {
     CreateTableRequest request;
@@ -78,12 +90,7 @@ class ClientOnEmulator : public testing::Test {
   SystemClock clock;
   SeededRandom random{1};
   CurlTransport transport{clock};
-  std::unique_ptr<CredentialsProvider> credentials = make_static_credentials({.access_key_id = "local",
-                                                                              .secret_access_key = "local",
-                                                                              .session_token = {},
-                                                                              .account_id = {},
-                                                                              .expires_at = {},
-                                                                              .source = "test"});
+  FixedCredentials credentials;
   std::unique_ptr<Client> client;
   std::string table;
   Mutex mutex;

@@ -42,7 +42,6 @@ TEST(Signer, RefusesHeadersThatWouldForgeOthers) {
     EXPECT_EQ(added.error().kind, ErrorKind::validation);
     EXPECT_NE(added.error().message.find("X-Secret"), std::string::npos);
     EXPECT_EQ(added.error().message.find("Evil"), std::string::npos) << "a value may be a secret";
-    EXPECT_FALSE(signer.sign_query(request, kCredentials, kTime).has_value());
   }
   for (const std::string& name : {""s, "a b"s, "a:b"s, "a\n"s, "\xc3\xa9"s}) {
     EXPECT_FALSE(signer.sign_headers({.headers = {{"Host", "h"}, {name, "v"}}}, kCredentials, kTime).has_value())

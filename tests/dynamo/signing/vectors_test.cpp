@@ -79,7 +79,6 @@ struct Case {
     options.sign_body = context.at("sign_body").as_bool();
     const auto* omit = context.if_contains("omit_session_token");
     options.omit_session_token = omit != nullptr && omit->as_bool();
-    options.expires_in = std::chrono::seconds(context.at("expiration_in_seconds").as_int64());
     time = parse_timestamp(text(context, "timestamp")).value();
   }
 
@@ -133,17 +132,17 @@ void check_header_signing(const Case& test) {
   compare_stages(test, prepared, "header");
 }
 
-void check_query_signing(const Case& test) {
+// Nobody here presigns, so that there is nothing that would write such a query. The one of the vector goes through the
+// stages that both ways have in common: they see queries there such as no other case has.
+void check_query_stages(const Case& test) {
   RequestFile file(test.file("request.txt"));
   file.request.body = file.body;
-  const Result<std::string> query = Signer(test.options).sign_query(file.request, test.credentials, test.time);
-  ASSERT_TRUE(query) << query.error().message;
-  const RequestFile expected(test.file("query-signed-request.txt"));
-  EXPECT_EQ(*query, expected.request.query);
+  const std::string query = RequestFile(test.file("query-signed-request.txt")).request.query;
+  const std::string last = test.options.omit_session_token ? "&X-Amz-Security-Token=" : "&X-Amz-Signature=";
+  ASSERT_NE(query.find(last), std::string::npos);
 
   SignableRequest prepared = file.request;
-  const std::string last = test.options.omit_session_token ? "&X-Amz-Security-Token=" : "&X-Amz-Signature=";
-  prepared.query = query->substr(0, query->find(last));
+  prepared.query = query.substr(0, query.find(last));
   compare_stages(test, prepared, "query");
 }
 
@@ -160,7 +159,7 @@ TEST_P(SigV4Vectors, EveryCaseEveryStage) {
     SCOPED_TRACE(entry.path().filename().string());
     const Case test(entry.path());
     check_header_signing(test);
-    check_query_signing(test);
+    check_query_stages(test);
     ++cases;
   }
   EXPECT_GE(cases, 11u);
