@@ -118,7 +118,8 @@ class EffectLimits {
              ": send it once, or give it an id of its own";
     }
     // Its deduplication id is remembered in the same transaction.
-    std::string why = take("a message to " + text(message.queue), bytes, message.dedup_id.size > 0 ? 2 : 1);
+    std::string why =
+        take([&message] { return "a message to " + text(message.queue); }, bytes, message.dedup_id.size > 0 ? 2 : 1);
     if (why.empty() && message.id.size > 0) {
       ids_.emplace(view(message.queue), view(message.id));
     }
@@ -155,7 +156,7 @@ class EffectLimits {
     }
     const std::size_t bytes = item.table.size + item.item.size + item.update.size + item.condition.size +
                               item.values.size + sizes(item.names, item.name_count);
-    if (std::string why = take(what, bytes); !why.empty()) {
+    if (std::string why = take([&what] { return what; }, bytes); !why.empty()) {
       return why;
     }
     if (const auto same = items_.add(view(item.table), members, whole(item), effects_)) {
@@ -169,11 +170,11 @@ class EffectLimits {
     if (sql.struct_size < sizeof(sluice_effect_sql)) {
       return too_short("SQL statement", sql.struct_size);
     }
-    const std::string what = "the SQL statement \"" + text(sql.statement) + "\"";
+    const auto what = [&sql] { return "the SQL statement \"" + text(sql.statement) + "\""; };
     if (store_ != SLUICE_STORE_SQLITE) {
-      const std::string why = any_store(what);
+      const std::string why = any_store(what());
       return !why.empty() ? why
-                          : what +
+                          : what() +
                                 ", but the job's queue lies in DynamoDB: put, update, delete or check an item "
                                 "instead, or move the queue to a store of kind \"sqlite\"";
     }
@@ -181,14 +182,14 @@ class EffectLimits {
       return "an empty SQL statement";
     }
     if (sql.rows < -1) {
-      return what + " is to change " + std::to_string(sql.rows) + " rows: 0 is the least, and -1 is any number";
+      return what() + " is to change " + std::to_string(sql.rows) + " rows: 0 is the least, and -1 is any number";
     }
     std::size_t bytes = sql.statement.size;
     for (std::size_t i = 0; i < sql.parameter_count; ++i) {
       const sluice_sql_value& value = sql.parameters[i];
       if (value.type < SLUICE_SQL_NULL || value.type > SLUICE_SQL_BLOB) {
-        return what + ": parameter ?" + std::to_string(i + 1) + " has the unknown type " + std::to_string(value.type) +
-               ": a defect of the plugin";
+        return what() + ": parameter ?" + std::to_string(i + 1) + " has the unknown type " +
+               std::to_string(value.type) + ": a defect of the plugin";
       }
       bytes += sizeof(std::int64_t) + value.bytes.size;
     }
@@ -286,15 +287,17 @@ class EffectLimits {
                                 : "the key attribute \"" + odd->name + "\" is neither a string nor a number nor binary";
   }
 
-  std::string take(const std::string& what, std::size_t bytes, std::size_t actions = 1) {
+  /// `what` gives the effect's name, which is made only for a refusal: most are admitted.
+  template <typename What>
+  std::string take(What what, std::size_t bytes, std::size_t actions = 1) {
     if (actions_ + own_ + actions > kMostActions) {
-      return what + " is one too many: a transaction has at most " + std::to_string(kMostActions) +
+      return what() + " is one too many: a transaction has at most " + std::to_string(kMostActions) +
              " actions, of which " +
              (own_ > 1 ? "two are the message's own end and its idempotency record" : "one is the message's own end") +
              ": send the rest to a queue and do it there";
     }
     if (bytes > room_ - bytes_) {
-      return what + " makes the transaction " + std::to_string(bytes_ + bytes) + " bytes: it has at most " +
+      return what() + " makes the transaction " + std::to_string(bytes_ + bytes) + " bytes: it has at most " +
              std::to_string(room_) + "; keep what is larger elsewhere, and its name here";
     }
     actions_ += actions;
