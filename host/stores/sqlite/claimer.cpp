@@ -94,10 +94,11 @@ Claimer::Claimer(Connection& connection, Places& places, Deliveries& deliveries,
       lease_head_(connection,
                   "INSERT INTO deliveries SELECT seq, ?6, ?4, 1, 2, 1, sent_at, ?5, ?5, NULL, 0 FROM ready "
                   "WHERE half = ?1 AND (sent_at, seq) <= (?2, ?3)"),
-      // The same where messages lie at their turns.
+      // The same where messages lie at their turns: `ready` does not tell when they were sent.
+      leasing_(connection, "leasing"),
       lease_turns_(connection,
-                   "INSERT INTO deliveries SELECT r.seq, ?6, ?4, 1, 2, 1, m.sent_at, ?5, ?5, NULL, 0 FROM ready AS r "
-                   "CROSS JOIN messages AS m ON m.seq = r.seq WHERE r.half = ?1 AND (r.sent_at, r.seq) <= (?2, ?3)"),
+                   "INSERT OR FAIL INTO deliveries SELECT a.hash, ?1, ?2, 1, 2, 1, a.seq, ?3, ?3, NULL, 0 "
+                   "FROM leasing AS a"),
       lease_again_(connection,
                    "UPDATE deliveries SET until = ?2, leased = 1, version = version + 1, receives = receives + 1, "
                    "received_at = ?3, updated_at = ?3 WHERE seq = ?1"),
@@ -129,6 +130,9 @@ Claimed Claimer::claim(std::int64_t half, const ClaimRequest& request, const Lea
     advance(half, claimed.deliveries);
     whole = whole && !first_ready(half, lease.now);
   }
+  if (claimed.deliveries.empty() && is_empty(half)) {
+    deliveries_.sweep();  // there is nothing else to do
+  }
   if (claimed.deliveries.size() < request.max) {
     whole = whole && !(request.suspects && places_.first_suspect(half, lease.now));
     if (!whole) {
@@ -149,13 +153,18 @@ void Claimer::keep_order(std::int64_t half, const ClaimRequest& request) {
   }
   bool change = wanted != Kept::none;
   if (!change && !request.counts) {
-    messages_.bind(half);
-    change = !messages_.row() || messages_.integer(0) == 0;
-    messages_.reset();
+    change = is_empty(half);
   }
   if (change) {
     lanes_.keep(half, wanted);
   }
+}
+
+bool Claimer::is_empty(std::int64_t half) {
+  messages_.bind(half);
+  const bool empty = !messages_.row() || messages_.integer(0) == 0;
+  messages_.reset();
+  return empty;
 }
 
 bool Claimer::first_ready(std::int64_t half, WallTime now) {
@@ -204,7 +213,7 @@ void Claimer::advance(std::int64_t half, const std::vector<Delivery>& claimed) {
   }
   for (const Delivery& delivery : claimed) {
     const std::int64_t group = group_hash(delivery.message.group);
-    deliveries_.remember_group(delivery.receipt.locator, group);
+    deliveries_.remember(delivery);
     if (const std::int64_t lane = kept == Kept::fair ? lanes_.lane_of(half, group) : 0; lane != 0) {
       lanes_.claimed(half, lane, delivery.receipt.locator);
     }
@@ -322,8 +331,17 @@ void Claimer::lease_head(std::int64_t half, std::int64_t place_half, const Found
     return;
   }
   const auto [last_sent, last_seq] = found.places.back();
-  Statement& lease_all = lanes_.kept(half) == Kept::none ? lease_head_ : lease_turns_;
-  lease_all.bind(place_half, last_sent, last_seq, stored(lease.until), stored(lease.now), half).run();
+  if (lanes_.kept(half) == Kept::none) {
+    lease_head_.bind(place_half, last_sent, last_seq, stored(lease.until), stored(lease.now), half).run();
+  } else {
+    sent_.clear();
+    for (std::size_t i = 0; i < found.places.size(); ++i) {
+      sent_.push_back({found.places[i].second, found.sent_at[i]});
+    }
+    std::sort(sent_.begin(), sent_.end(), [](const IdEntry& a, const IdEntry& b) { return a.hash < b.hash; });
+    lease_turns_.bind(half, stored(lease.until), stored(lease.now));
+    leasing_.put_down(sent_, lease_turns_);
+  }
   ready_delete_head_.bind(place_half, last_sent, last_seq).run();
 }
 

@@ -11,6 +11,7 @@
 #include "host/queue/source.hpp"
 #include "host/stores/sqlite/connection.hpp"
 #include "host/stores/sqlite/deliveries.hpp"
+#include "host/stores/sqlite/hash_rows.hpp"
 #include "host/stores/sqlite/lanes.hpp"
 #include "host/stores/sqlite/lease.hpp"
 #include "host/stores/sqlite/places.hpp"
@@ -41,6 +42,7 @@ class Claimer {
     std::size_t messages;
     std::size_t bytes;
   };
+  bool is_empty(std::int64_t half);
   /// Sees to it that the half keeps the order that is wanted.
   void keep_order(std::int64_t half, const ClaimRequest& request);
   bool claim_ready(std::int64_t half, const ClaimRequest& request, const Lease& lease, std::vector<Delivery>& claimed);
@@ -73,6 +75,7 @@ class Claimer {
   Statement suspect_;
   Statement lease_first_;
   Statement lease_head_;
+  EntryRows leasing_;
   Statement lease_turns_;
   Statement lease_again_;
   Statement lease_suspect_;
@@ -81,6 +84,7 @@ class Claimer {
   Statement suspect_delete_;
   Statement messages_;
   // Made when they are first needed.
+  std::vector<IdEntry> sent_;  ///< scratch: seqs, and when they were sent
   std::array<std::unique_ptr<Statement>, kPriorities> oldest_of_;
   std::map<std::int64_t, std::array<std::int64_t, kPriorities>> credits_;  ///< by half: who is next
 };

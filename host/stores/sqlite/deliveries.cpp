@@ -12,9 +12,6 @@ namespace sluice::queue::sqlite {
 
 namespace {
 
-// Groups of messages in flight that are remembered; of those that were lost some stay.
-constexpr std::size_t kMostRemembered = 65'536;
-
 std::int64_t as_number(bool value) { return value ? 1 : 0; }
 
 }  // namespace
@@ -26,21 +23,29 @@ Deliveries::Deliveries(Connection& connection, Tally& tally, Places& places, Lan
       remove_leased_(connection,
                      "DELETE FROM messages WHERE seq = ?1 AND id = ?2 AND EXISTS (SELECT 1 FROM deliveries AS d "
                      "WHERE d.seq = ?1 AND d.version = ?3 AND d.half = ?4 AND d.until IS NOT NULL)"),
-      asking_(connection, "asking_groups"),
+      asking_(connection, "asking_seqs"),
+      receipts_(connection, "asking_leased"),
+      tombstones_(connection),
       groups_(connection,
-              "SELECT m.seq, m.message_group FROM asking_groups AS a CROSS JOIN messages AS m ON m.seq = a.hash"),
+              "SELECT m.seq, m.message_group FROM asking_seqs AS a CROSS JOIN messages AS m ON m.seq = a.hash"),
+      leased_(connection,
+              "SELECT a.hash FROM asking_leased AS a CROSS JOIN deliveries AS d ON d.seq = a.hash "
+              "WHERE d.version = a.seq AND d.half = ?1 AND d.until IS NOT NULL"),
       group_(connection, "SELECT message_group FROM messages WHERE seq = ?1"),
       brought_back_(connection, "UPDATE deliveries SET until = NULL WHERE seq = ?1"),
       message_delete_(connection, "DELETE FROM messages WHERE seq = ?1"),
       message_move_(connection, "UPDATE messages SET half = ?2, sent_at = ?3 WHERE seq = ?1"),
       delivery_delete_(connection, "DELETE FROM deliveries WHERE seq = ?1"),
+      delivery_delete_all_(connection, "DELETE FROM deliveries WHERE seq IN (SELECT hash FROM asking_seqs)"),
       delivery_delete_run_(connection, "DELETE FROM deliveries WHERE seq BETWEEN ?1 AND ?2"),
       delivery_write_(connection,
                       "INSERT OR REPLACE INTO deliveries VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"),
       standing_(connection,
-                "SELECT m.id, m.half, m.sent_at, d.version, d.receives, d.until, d.received_at, d.failure, "
-                "d.suspect, m.message_group, m.priority "
-                "FROM messages AS m LEFT JOIN deliveries AS d ON d.seq = m.seq WHERE m.seq = ?1") {}
+                ("SELECT m.id, m.half, m.sent_at, d.version, d.receives, d.until, d.received_at, d.failure, "
+                 "d.suspect, m.message_group, m.priority "
+                 "FROM messages AS m LEFT JOIN deliveries AS d ON d.seq = m.seq WHERE m.seq = ?1 AND NOT " +
+                 Tombstones::buried())
+                    .c_str()) {}
 
 std::optional<Standing> Deliveries::standing(std::int64_t seq) {
   standing_.bind(seq);
@@ -87,82 +92,23 @@ void Deliveries::settle(std::int64_t half, std::span<const Completion> completio
   end_settling(half);
 }
 
-void Deliveries::begin_settling(std::int64_t half, std::span<const Completion> completions, WallTime now) {
-  removed_.clear();
-  group_by_seq_.clear();
-  lanes_.at(now);
-  if (lanes_.kept(half) == Kept::none) {
-    return;
-  }
-  // All of them at once: a statement for each would cost as much as what is done about its end.
-  asked_.clear();
-  for (const Completion& completion : completions) {
-    if (auto known = handed_out_.extract(completion.receipt.locator)) {
-      group_by_seq_.insert(std::move(known));
-    } else {
-      asked_.push_back(completion.receipt.locator);
-    }
-  }
-  if (!asked_.empty()) {
-    std::sort(asked_.begin(), asked_.end());
-    asking_.each(asked_, groups_,
-                 [this](const Statement& row) { group_by_seq_.emplace(row.integer(0), group_hash(row.bytes(1))); });
-  }
-  asked_.clear();
-  for (const auto& [seq, group] : group_by_seq_) {
-    asked_.push_back(group);
-  }
-  lanes_.gather_ends(half, asked_);
-}
-
-void Deliveries::remember_group(std::int64_t seq, std::int64_t group) {
-  if (handed_out_.size() >= kMostRemembered) {
-    handed_out_.clear();
-  }
-  handed_out_.insert_or_assign(seq, group);
-}
-
-std::int64_t Deliveries::group_of(std::int64_t seq) {
-  if (const auto known = group_by_seq_.find(seq); known != group_by_seq_.end()) {
-    return known->second;
-  }
-  group_.bind(seq);
-  const std::int64_t group = group_.row() ? group_hash(group_.bytes(0)) : 0;
-  group_.reset();
-  return group;
-}
-
-void Deliveries::end_settling(std::int64_t half) {
-  lanes_.flush();
-  group_by_seq_.clear();
-  tally_.add(half, -static_cast<std::int64_t>(removed_.size()));
-  delete_removed();
-}
-
-void Deliveries::delete_removed() {
-  // Messages that were sent one after the other are mostly settled together: one statement for a run of them.
-  std::sort(removed_.begin(), removed_.end());
-  for (auto first = removed_.begin(); first != removed_.end();) {
-    auto last = first;
-    while (std::next(last) != removed_.end() && *std::next(last) == *last + 1) {
-      ++last;
-    }
-    if (first == last) {
-      delivery_delete_.bind(*first).run();
-    } else {
-      delivery_delete_run_.bind(*first, *last).run();
-    }
-    first = std::next(last);
-  }
-}
-
 SettleStatus Deliveries::settle_one(std::int64_t half, const Completion& completion, WallTime now) {
   const Receipt& receipt = completion.receipt;
+  const auto known = settling_.find(receipt.locator);
+  if (known != settling_.end() && known->second.held == Held::buried) {
+    return SettleStatus::lost;
+  }
+  const bool is_held = known != settling_.end() && std::exchange(known->second.held, Held::unasked) == Held::held;
+  if (is_held && completion.action == CompletionAction::remove) {
+    known->second.held = Held::buried;
+    bury(half, receipt.locator, known->second.group);
+    return SettleStatus::applied;
+  }
   if (completion.action == CompletionAction::remove &&
       (lanes_.tracks(half)
            ? remove_tracked(half, receipt)
            : remove_leased_.bind(receipt.locator, std::string_view(receipt.id), receipt.version, half).run() == 1)) {
-    removed_.push_back(receipt.locator);
+    removed_.push_back({receipt.locator, false});
     return SettleStatus::applied;
   }
   const auto before = held(half, receipt);
@@ -193,21 +139,6 @@ SettleStatus Deliveries::settle_one(std::int64_t half, const Completion& complet
       break;
   }
   return SettleStatus::applied;
-}
-
-// A message in flight: it lies in no place.
-bool Deliveries::remove_tracked(std::int64_t half, const Receipt& receipt) {
-  const std::int64_t group = group_of(receipt.locator);
-  if (remove_leased_.bind(receipt.locator, std::string_view(receipt.id), receipt.version, half).run() != 1) {
-    return false;
-  }
-  if (const std::int64_t lane = lanes_.lane_of(half, group); lane != 0) {
-    lanes_.end(half, lane, receipt.locator);
-  }
-  if ((half & 1) != 0) {
-    lanes_.let_go(receipt.locator);
-  }
-  return true;
 }
 
 bool Deliveries::bring_back(std::int64_t half, WallTime now) {

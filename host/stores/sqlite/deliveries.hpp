@@ -18,6 +18,7 @@
 #include "host/stores/sqlite/places.hpp"
 #include "host/stores/sqlite/standing.hpp"
 #include "host/stores/sqlite/tally.hpp"
+#include "host/stores/sqlite/tombstones.hpp"
 
 namespace sluice::queue::sqlite {
 
@@ -35,11 +36,13 @@ class Deliveries {
   void begin_settling(std::int64_t half, std::span<const Completion> completions, WallTime now);
   SettleStatus settle_one(std::int64_t half, const Completion& completion, WallTime now);
   std::size_t settle_mark() const { return removed_.size(); }
-  void settle_back_to(std::size_t mark) { removed_.resize(mark); }
+  void settle_back_to(std::size_t mark);
   void end_settling(std::int64_t half);
-  /// This group, as `group_hash` gives it, is that of a message which was just handed out, so that its settlement need
-  /// not ask for it: with another group it has another version too.
-  void remember_group(std::int64_t seq, std::int64_t group);
+  /// What its settlement need not ask for, of a message of a group that was just handed out: with another group it has
+  /// another version too.
+  void remember(const Delivery& delivery);
+  /// Deletes some of what has been buried.
+  void sweep() { tombstones_.sweep(); }
   std::optional<Receipt> extend(std::int64_t half, const Receipt& receipt, const Lease& lease);
 
   std::optional<Standing> standing(std::int64_t seq);
@@ -56,10 +59,24 @@ class Deliveries {
   bool bring_back(std::int64_t half, WallTime now);
 
  private:
+  enum class Held : std::uint8_t { unasked, held, buried };
+  struct Known {
+    std::int64_t group = 0;     ///< as `group_hash` gives it
+    std::size_t id_hash = 0;    ///< of this process
+    bool is_short = false;      ///< it may be buried
+    Held held = Held::unasked;  ///< by the receipt that it is settled with
+  };
+  struct Removed {
+    std::int64_t seq;
+    bool buried;
+  };
+  void find_held(std::int64_t half, std::span<const Completion> completions);
   std::int64_t group_of(std::int64_t seq);
   /// Sees to its place where it can be claimed; null: it was not there, or is there no more.
   void stand(const Standing* before, const Standing* after);
   bool remove_tracked(std::int64_t half, const Receipt& receipt);
+  void bury(std::int64_t half, std::int64_t seq, std::int64_t group);
+  void end_lane(std::int64_t half, std::int64_t seq, std::int64_t group, Lanes::Rest rest);
   void settle_back(const Standing& before, const Completion& completion, std::optional<std::string> failure,
                    WallTime now);
   void delete_removed();
@@ -71,19 +88,24 @@ class Deliveries {
   Lanes& lanes_;
   Statement remove_leased_;
   HashRows asking_;
+  EntryRows receipts_;
+  Tombstones tombstones_;
   Statement groups_;
+  Statement leased_;
   Statement group_;
   Statement brought_back_;
   Statement message_delete_;
   Statement message_move_;
   Statement delivery_delete_;
+  Statement delivery_delete_all_;
   Statement delivery_delete_run_;
   Statement delivery_write_;
   Statement standing_;
-  std::unordered_map<std::int64_t, std::int64_t> handed_out_;    ///< groups by seq
-  std::unordered_map<std::int64_t, std::int64_t> group_by_seq_;  ///< of what the current `settle` removes
-  std::vector<std::int64_t> asked_;                              ///< scratch
-  std::vector<std::int64_t> removed_;  ///< by the current `settle`; their deliveries are still to be deleted
+  std::unordered_map<std::int64_t, Known> handed_out_;  ///< by seq
+  std::unordered_map<std::int64_t, Known> settling_;    ///< those of the current `settle`
+  std::vector<std::int64_t> asked_;                     ///< scratch
+  std::vector<IdEntry> versions_;                       ///< scratch: receipts, each as seq and version
+  std::vector<Removed> removed_;  ///< by the current `settle`; their deliveries are still to be deleted
 };
 
 }  // namespace sluice::queue::sqlite

@@ -37,6 +37,16 @@ class EntryRows final : public MemoryTable {
     entries_ = {};
     return made;
   }
+  /// Calls `use` with each row that `statement` gives, which reads the table, with these in it.
+  template <typename Use>
+  void each(std::span<const IdEntry> entries, Statement& statement, Use use) {
+    entries_ = entries;
+    while (statement.row()) {
+      use(statement);
+    }
+    statement.reset();
+    entries_ = {};
+  }
 
   std::size_t rows() const override { return entries_.size(); }
   void column(std::size_t row, int column, ColumnValue value) const override {

@@ -3,12 +3,17 @@
 #include <algorithm>
 #include <cmath>
 
+#include "host/stores/sqlite/tombstones.hpp"
+
 namespace sluice::queue::sqlite {
 
 IdLookup::IdLookup(Connection& connection)
     : find_(connection,
-            "SELECT m.seq FROM (SELECT seq FROM ids_new WHERE hash = ?1 UNION ALL SELECT seq FROM ids WHERE hash = ?1) "
-            "AS entry CROSS JOIN messages AS m ON m.seq = entry.seq WHERE m.id = ?2 AND m.half IN (?3, ?3 + 1)") {}
+            ("SELECT m.seq FROM (SELECT seq FROM ids_new WHERE hash = ?1 UNION ALL SELECT seq FROM ids WHERE hash = "
+             "?1) AS entry CROSS JOIN messages AS m ON m.seq = entry.seq WHERE m.id = ?2 AND m.half IN (?3, ?3 + 1) "
+             "AND NOT " +
+             Tombstones::buried())
+                .c_str()) {}
 
 std::int64_t IdLookup::hash(std::int64_t queue, std::string_view id) {
   // FNV-1a over the queue and the id, then mixed so that the upper bits are as good as the lower ones. Stored: it must

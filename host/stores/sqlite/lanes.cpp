@@ -152,9 +152,11 @@ void Lanes::take(Lane& lane, const Standing& standing) {
     lane.head.reset();
   } else if (visible) {
     line_.remove(lane.ends, standing.seq);
+    return;
   } else if (standing.blocks() && kept(lane.half) != Kept::fair) {
     lane.others = std::max<std::int64_t>(0, lane.others - 1);
   }
+  line_.forget(standing.seq);
 }
 
 void Lanes::give(Lane& lane, const Standing& standing, bool was_head) {
@@ -238,7 +240,10 @@ void Lanes::change(const Standing* before, const Standing* after) {
   }
 }
 
-void Lanes::end(std::int64_t half, std::int64_t lane, std::int64_t seq) {
+void Lanes::end(std::int64_t half, std::int64_t lane, std::int64_t seq, Rest rest) {
+  if (rest == Rest::removed) {
+    line_.forget(seq);
+  }
   if (kept(half) == Kept::fair) {
     return;
   }

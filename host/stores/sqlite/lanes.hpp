@@ -27,7 +27,7 @@ Kept kept_for(const ClaimRules& rules);
 
 /// The order within groups. A half of which none is kept costs nothing here.
 ///
-/// The messages of a group are a lane: one of them, its head, lies where it can be claimed, the others in `line` in
+/// The messages of a group are a lane: one of them, its head, lies where it can be claimed, the others in `chains` in
 /// their order. The head is offered anew each time, behind the heads that were offered before it, which gives each lane
 /// its turn. Where the order is kept strictly, a lane offers nothing while its head is out (in flight, or to be tried
 /// again) or while something else holds it. Messages without a group have no lane, unless the whole queue is one.
@@ -69,14 +69,16 @@ class Lanes {
   /// A message stands otherwise than before; null: it was not there, or is there no more. Those without a lane are left
   /// out by the caller.
   void change(const Standing* before, const Standing* after);
+  /// What becomes of the rows of a message that is done: they are gone, or lie under a tombstone.
+  enum class Rest : std::uint8_t { removed, buried };
   /// A message in flight has gone.
-  void end(std::int64_t half, std::int64_t lane, std::int64_t seq);
+  void end(std::int64_t half, std::int64_t lane, std::int64_t seq, Rest rest);
   /// The head was handed out; for a half that gives turns only.
   void claimed(std::int64_t half, std::int64_t lane, std::int64_t seq);
   /// Where a message that is sent comes to lie: set by `grow`.
   struct Newcomer {
     Place place;
-    bool head = false;  ///< it is the lane's head, to be put into `ready`; the others belong into `line`
+    bool head = false;  ///< it is the lane's head, to be put into `ready`; the others belong into `chains`
     std::optional<std::int64_t> before{};
     std::optional<std::int64_t> next{};
   };

@@ -5,6 +5,7 @@
 
 #include "host/stores/sqlite/lanes.hpp"
 #include "host/stores/sqlite/row_codec.hpp"
+#include "host/stores/sqlite/tombstones.hpp"
 
 namespace sluice::queue::sqlite {
 
@@ -14,7 +15,10 @@ constexpr const char* kGather =
     "SELECT m.sent_at, p.seq, m.message_group, p.suspected, m.priority FROM ("
     "SELECT seq, 0 AS suspected FROM ready WHERE half IN (?1, ?2, ?3, ?4) UNION ALL "
     "SELECT seq, 1 FROM suspects WHERE half = ?1 UNION ALL "
-    "SELECT seq, suspected FROM line WHERE half = ?1) AS p CROSS JOIN messages AS m ON m.seq = p.seq ORDER BY 1, 2";
+    "SELECT seq, suspected FROM chains AS c WHERE half = ?1 AND seq NOT IN (SELECT head FROM lanes WHERE half = ?1 AND "
+    "head IS NOT NULL) AND NOT EXISTS (SELECT 1 FROM deliveries AS d WHERE d.seq = c.seq AND d.until IS NOT NULL)) "
+    "AS p CROSS JOIN messages AS m ON m.seq = p.seq WHERE NOT ";
+constexpr const char* kGatherOrder = " ORDER BY 1, 2";
 
 constexpr const char* kWaiting =
     "SELECT m.sent_at, m.seq, m.message_group, d.until, d.received_at FROM deliveries AS d "
@@ -27,7 +31,7 @@ std::int64_t class_of(std::int64_t half, std::size_t priority) {
 }  // namespace
 
 std::vector<Lanes::Waiting> Lanes::gather(std::int64_t half) {
-  Statement all(connection_, kGather);
+  Statement all(connection_, (kGather + Tombstones::buried() + kGatherOrder).c_str());
   all.bind(half, class_half(half, Priority::critical), class_half(half, Priority::high),
            class_half(half, Priority::low));
   std::vector<Waiting> waiting;
@@ -92,7 +96,7 @@ void Lanes::keep(std::int64_t half, Kept kept) {
   for (std::size_t priority = 0; priority < kPriorities; ++priority) {
     Statement(connection_, "DELETE FROM ready WHERE half = ?1").bind(class_of(half, priority)).run();
   }
-  for (const char* const sql : {"DELETE FROM suspects WHERE half = ?1", "DELETE FROM line WHERE half = ?1"}) {
+  for (const char* const sql : {"DELETE FROM suspects WHERE half = ?1", "DELETE FROM chains WHERE half = ?1"}) {
     Statement(connection_, sql).bind(half).run();
   }
   rows_.drop(half);

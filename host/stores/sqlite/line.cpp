@@ -1,7 +1,6 @@
 #include "host/stores/sqlite/line.hpp"
 
 #include <algorithm>
-#include <iterator>
 
 namespace sluice::queue::sqlite {
 
@@ -17,21 +16,21 @@ Line::Line(Connection& connection)
     : asking_(connection, "asking_line"),
       following_(connection, "following"),
       link_all_(connection,
-                "SELECT l.sent_at, l.suspected, l.before, l.next, l.seq FROM asking_line AS a CROSS JOIN line AS l "
+                "SELECT l.sent_at, l.suspected, l.before, l.next, l.seq FROM asking_line AS a CROSS JOIN chains AS l "
                 "ON l.seq = a.hash"),
-      link_(connection, "SELECT sent_at, suspected, before, next FROM line WHERE seq = ?1"),
-      link_insert_(connection, "INSERT OR REPLACE INTO line VALUES (?1, ?2, ?3, ?4, ?5, ?6)"),
-      link_delete_(connection, "DELETE FROM line WHERE seq = ?1"),
-      link_delete_run_(connection, "DELETE FROM line WHERE seq BETWEEN ?1 AND ?2"),
-      link_next_(connection, "UPDATE line SET next = ?2 WHERE seq = ?1"),
-      follow_all_(connection, "UPDATE OR FAIL line SET next = f.seq FROM following AS f WHERE line.seq = f.hash"),
-      link_before_(connection, "UPDATE line SET before = ?2 WHERE seq = ?1") {}
+      link_(connection, "SELECT sent_at, suspected, before, next FROM chains WHERE seq = ?1"),
+      link_insert_(connection, "INSERT OR REPLACE INTO chains VALUES (?1, ?2, ?3, ?4, ?5, ?6)"),
+      link_delete_(connection, "DELETE FROM chains WHERE seq = ?1"),
+      link_next_(connection, "UPDATE chains SET next = ?2 WHERE seq = ?1"),
+      // They are there all of them. An UPDATE ... FROM would first put what it has to write into a table of its own.
+      follow_all_(connection,
+                  "INSERT OR FAIL INTO chains SELECT hash, 0, 0, 0, NULL, seq FROM following WHERE true "
+                  "ON CONFLICT (seq) DO UPDATE SET next = excluded.next"),
+      link_before_(connection, "UPDATE chains SET before = ?2 WHERE seq = ?1") {}
 
 void Line::begin() {
-  popped_.clear();
   followed_.clear();
   ahead_.clear();
-  gathers_ = false;
 }
 
 void Line::follow(std::int64_t before, std::int64_t next) {
@@ -55,7 +54,6 @@ std::optional<Line::Link> Line::link(std::int64_t seq) {
 // Mostly at one of the ends; otherwise it is looked for from the youngest on.
 void Line::insert(std::int64_t half, Ends& ends, const Place& place, bool suspected) {
   forget_ahead();
-  std::erase(popped_, place.second);
   std::optional<std::int64_t> before = ends.last;
   std::optional<std::int64_t> next;
   if (ends.last && place < Place{ends.last_sent, *ends.last}) {
@@ -75,7 +73,6 @@ void Line::insert(std::int64_t half, Ends& ends, const Place& place, bool suspec
 
 void Line::insert_first(std::int64_t half, Ends& ends, const Place& place, bool suspected) {
   forget_ahead();
-  std::erase(popped_, place.second);
   Link one{place, suspected, std::nullopt, ends.first};
   for (auto at = ends.first ? link(*ends.first) : std::nullopt; at && at->place < place;
        at = one.next ? link(*one.next) : std::nullopt) {
@@ -128,11 +125,6 @@ void Line::remove(Ends& ends, std::int64_t seq) {
 std::optional<Line::Link> Line::pop(Ends& ends) {
   const auto first = ends.first ? link(*ends.first) : std::nullopt;
   if (first) {
-    if (gathers_) {
-      popped_.push_back(*ends.first);
-    } else {
-      link_delete_.bind(*ends.first).run();
-    }
     ends.first = first->next;
     if (!ends.first) {
       ends.last.reset();
@@ -142,25 +134,13 @@ std::optional<Line::Link> Line::pop(Ends& ends) {
 }
 
 void Line::gather(std::span<const std::int64_t> firsts) {
-  gathers_ = true;
   forget_ahead();
   asking_.each(firsts, link_all_,
                [this](const Statement& row) { ahead_.emplace(row.integer(4), read(row, row.integer(4))); });
 }
 
 void Line::flush() {
-  gathers_ = false;
   forget_ahead();
-  std::sort(popped_.begin(), popped_.end());
-  for (auto first = popped_.begin(); first != popped_.end();) {
-    auto last = first;
-    while (std::next(last) != popped_.end() && *std::next(last) == *last + 1) {
-      ++last;
-    }
-    link_delete_run_.bind(*first, *last).run();
-    first = std::next(last);
-  }
-  popped_.clear();
   if (!followed_.empty()) {
     // In the table, neighbours lie on one page.
     std::sort(followed_.begin(), followed_.end(), [](const IdEntry& a, const IdEntry& b) { return a.hash < b.hash; });

@@ -12,8 +12,11 @@
 
 namespace sluice::queue::sqlite {
 
-/// What waits behind the heads of lanes: for each lane a chain in the table `line`, in the order of sending. Works
+/// What waits behind the heads of lanes: for each lane a chain in the table `chains`, in the order of sending. Works
 /// inside a transaction of its connection.
+///
+/// The row of a message that was taken out at the front stays where it is until the message has gone: to delete it
+/// would write a page for each. It counts for nothing: its message is the head of its lane, in flight, or buried.
 class Line {
  public:
   /// Where a lane's chain begins and ends; its lane keeps them.
@@ -34,8 +37,8 @@ class Line {
 
   /// At the start of each transaction.
   void begin();
-  // Between the two, what is taken out at the front is gathered: a run of messages is deleted with one statement. No
-  // savepoint may be made meanwhile. `firsts` are about to be taken out, and read at once.
+  // Between the two, what follows is gathered. No savepoint may be made meanwhile. `firsts` are about to be taken out,
+  // and read at once.
   void gather(std::span<const std::int64_t> firsts);
   void flush();
 
@@ -44,6 +47,8 @@ class Line {
   /// as have an earlier time behind them.
   void insert_first(std::int64_t half, Ends& ends, const Place& place, bool suspected);
   void remove(Ends& ends, std::int64_t seq);
+  /// A message that is in no chain has left its lane: the row that it may have had goes.
+  void forget(std::int64_t seq) { link_delete_.bind(seq).run(); }
   /// Takes out the first one; nothing: nobody waits.
   std::optional<Link> pop(Ends& ends);
   /// `next` is put down behind `before` by the caller. Gathered too: until `flush` nobody else looks.
@@ -61,13 +66,10 @@ class Line {
   Statement link_;
   Statement link_insert_;
   Statement link_delete_;
-  Statement link_delete_run_;
   Statement link_next_;
   Statement follow_all_;
   Statement link_before_;
-  std::vector<std::int64_t> popped_;  ///< still to be deleted
-  std::vector<IdEntry> followed_;     ///< of each its seq, and that of the next one, still to be written
-  bool gathers_ = false;
+  std::vector<IdEntry> followed_;                 ///< of each its seq, and that of the next one, still to be written
   std::unordered_map<std::int64_t, Link> ahead_;  ///< links that were read before they are asked for
 };
 

@@ -29,7 +29,7 @@ NewMessages::NewMessages(Connection& connection, Tally& tally, Deliveries& deliv
       insert_ready_(connection,
                     "INSERT OR IGNORE INTO ready SELECT place_half, sent_at, seq FROM sending WHERE place_half"),
       insert_line_(connection,
-                   "INSERT OR FAIL INTO line SELECT seq, ?1, sent_at, 0, before, next FROM sending WHERE in_line") {}
+                   "INSERT OR FAIL INTO chains SELECT seq, ?1, sent_at, 0, before, next FROM sending WHERE in_line") {}
 
 void NewMessages::Rows::column(std::size_t row, int column, ColumnValue value) const {
   const Row& at = list[row];

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "host/stores/sqlite/tombstones.hpp"
+
 namespace sluice::queue::sqlite {
 
 Places::Places(Connection& connection)
@@ -29,11 +31,14 @@ Places::Places(Connection& connection)
              "SELECT min(at) FROM (SELECT min(sent_at) AS at FROM ready WHERE half = ?1 UNION ALL "
              "SELECT min(sent_at) FROM suspects WHERE half = ?1 UNION ALL "
              "SELECT min(sent_at) FROM deliveries INDEXED BY deliveries_due WHERE half = ?1 AND until IS NOT NULL)"),
-      front_of_all_(connection,
-                    "SELECT min(m.sent_at) FROM (SELECT seq FROM ready WHERE half IN (?1, ?2, ?3, ?4) UNION ALL "
-                    "SELECT seq FROM suspects WHERE half = ?1 UNION ALL SELECT seq FROM line WHERE half = ?1 UNION ALL "
-                    "SELECT seq FROM deliveries INDEXED BY deliveries_due WHERE half = ?1 AND until IS NOT NULL) AS p "
-                    "CROSS JOIN messages AS m ON m.seq = p.seq") {}
+      front_of_all_(
+          connection,
+          ("SELECT min(m.sent_at) FROM (SELECT seq FROM ready WHERE half IN (?1, ?2, ?3, ?4) UNION ALL "
+           "SELECT seq FROM suspects WHERE half = ?1 UNION ALL SELECT seq FROM chains WHERE half = ?1 UNION ALL "
+           "SELECT seq FROM deliveries INDEXED BY deliveries_due WHERE half = ?1 AND until IS NOT NULL) AS p "
+           "CROSS JOIN messages AS m ON m.seq = p.seq WHERE NOT " +
+           Tombstones::buried())
+              .c_str()) {}
 
 void Places::Rows::column(std::size_t row, int column, ColumnValue value) const {
   const auto& [half, sent_at, seq] = list[row];

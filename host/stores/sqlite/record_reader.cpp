@@ -8,16 +8,21 @@
 #include "host/stores/sqlite/lanes.hpp"
 #include "host/stores/sqlite/row_codec.hpp"
 #include "host/stores/sqlite/times.hpp"
+#include "host/stores/sqlite/tombstones.hpp"
 
 namespace sluice::queue::sqlite {
 
 namespace {
 
 // All messages of a half whose order is kept, in whatever state: ?2 and ?3 are the place to begin at, ?4 the limit.
-constexpr const char* kListKept =
-    "SELECT m.sent_at, p.seq FROM (SELECT seq FROM ready WHERE half = ?1 UNION ALL SELECT seq FROM suspects "
-    "WHERE half = ?1 UNION ALL SELECT seq FROM line WHERE half = ?1 UNION ALL SELECT seq FROM deliveries "
-    "INDEXED BY deliveries_due WHERE half = ?1 AND until IS NOT NULL) AS p CROSS JOIN messages AS m ON m.seq = p.seq ";
+// Those that have left a chain may have a row in it still.
+std::string list_kept(const std::string& rest) {
+  return "SELECT m.sent_at, p.seq FROM (SELECT seq FROM ready WHERE half = ?1 UNION SELECT seq FROM suspects "
+         "WHERE half = ?1 UNION SELECT seq FROM chains WHERE half = ?1 UNION SELECT seq FROM deliveries "
+         "INDEXED BY deliveries_due WHERE half = ?1 AND until IS NOT NULL) AS p CROSS JOIN messages AS m ON m.seq = "
+         "p.seq WHERE NOT " +
+         Tombstones::buried() + rest;
+}
 
 }  // namespace
 
@@ -80,11 +85,9 @@ RecordReader::RecordReader(Connection& connection)
                 "SELECT d.failure, m.id FROM deliveries AS d CROSS JOIN messages AS m ON m.seq = d.seq "
                 "WHERE d.half = ?1 AND d.failure IS NOT NULL"),
       kept_(connection, "SELECT kept FROM queues WHERE id = ?1"),
-      list_kept_(connection,
-                 (std::string(kListKept) + "WHERE (m.sent_at, p.seq) > (?2, ?3) ORDER BY 1, 2 LIMIT ?4").c_str()),
-      list_kept_newest_(
-          connection,
-          (std::string(kListKept) + "WHERE (m.sent_at, p.seq) < (?2, ?3) ORDER BY 1 DESC, 2 DESC LIMIT ?4").c_str()),
+      list_kept_(connection, list_kept(" AND (m.sent_at, p.seq) > (?2, ?3) ORDER BY 1, 2 LIMIT ?4").c_str()),
+      list_kept_newest_(connection,
+                        list_kept(" AND (m.sent_at, p.seq) < (?2, ?3) ORDER BY 1 DESC, 2 DESC LIMIT ?4").c_str()),
       // Of those whose turn comes next: near enough, and cheap.
       oldest_kept_(
           connection,

@@ -98,15 +98,16 @@ CREATE TABLE notices (
 // Order within groups, and priorities. `kept` says what is kept of a queue's order, as lanes.hpp has it: 0 for queues
 // that nobody asked for it. Then a message lies as ever, under a half of its own in `ready` if its priority is not the
 // normal one. Where an order is kept, one message of each lane (a group, or the queue) lies in `ready` or `suspects`,
-// at the time when its lane got its turn; the others that could be claimed lie in `line`, a chain for each lane: an
+// at the time when its lane got its turn; the others that could be claimed lie in `chains`, one for each lane: an
 // index by lane and time would write a page for each message, where a chain is written at its ends, which lie together.
-// `before` of the first of a chain counts for nothing. `lanes` has a row while a message of the lane is there or
+// `before` of the first of a chain counts for nothing; nor does a row in `chains` whose message is the head of its
+// lane, in flight, or done. `lanes` has a row while a message of the lane is there or
 // something holds it, in the order in which they were made, which is about that of their turns: so what is settled
 // together lies together. `holds` are dead letters whose group waits for an operator.
 constexpr const char* kOrdering = R"sql(
 ALTER TABLE queues ADD COLUMN kept INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE messages ADD COLUMN priority INTEGER;
-CREATE TABLE line (
+CREATE TABLE chains (
   seq INTEGER PRIMARY KEY,
   half INTEGER NOT NULL,
   sent_at INTEGER NOT NULL,
@@ -139,6 +140,15 @@ CREATE TABLE lanes (
 CREATE TABLE lane_numbers (
   lane INTEGER PRIMARY KEY,
   number INTEGER NOT NULL DEFAULT 0
+) STRICT;
+)sql";
+
+// Messages that are done and whose rows in `messages` and `chains` are still there, as tombstones.hpp has them: a bit
+// for each, in blocks of 4096. With a default, as `lanes` has them.
+constexpr const char* kTombstones = R"sql(
+CREATE TABLE tombstones (
+  block INTEGER PRIMARY KEY,
+  bits BLOB NOT NULL DEFAULT x''
 ) STRICT;
 )sql";
 
@@ -258,6 +268,10 @@ DROP TABLE key_hashes;
 DROP TABLE key_counters;
 )sql";
 
+// From version 7, which deleted a message and its link as soon as they were done with. It knows nothing of tombstones:
+// where it is still running it finds no `line`, and can neither send to groups nor settle their messages.
+constexpr const char* kUpgradeFrom7 = "ALTER TABLE line RENAME TO chains";
+
 enum class Found { empty, ours, older, foreign, newer };
 
 /// Of one state of the file: inside a transaction.
@@ -297,13 +311,18 @@ Error refusal(Found found, Connection& connection) {
 
 /// What version 4 did not have.
 void make_since_5(Connection& connection) {
-  for (const char* const tables : {kOrdering, kLanes, kSending, kKeyMarks, kKeyRecords}) {
+  for (const char* const tables : {kOrdering, kLanes, kTombstones, kSending, kKeyMarks, kKeyRecords}) {
     connection.execute(tables);
   }
 }
 
-/// From version 5, or from 6.
+/// From version 5, 6 or 7.
 void bring_up_from_5(Connection& connection, std::int64_t version) {
+  connection.execute(kUpgradeFrom7);
+  connection.execute(kTombstones);
+  if (version == 7) {
+    return;
+  }
   if (version < 6) {
     connection.execute("ALTER TABLE lanes RENAME TO old_lanes");
     connection.execute(kLanes);

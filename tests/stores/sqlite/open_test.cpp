@@ -138,10 +138,10 @@ TEST_F(OpenTest, RefusesTheDatabaseOfAnotherProgram) {
 TEST_F(OpenTest, RefusesAFileOfANewerSluice) {
   const std::string path = folder_.file("store.db");
   ASSERT_TRUE(open(path));
-  raw_sql(path, "PRAGMA user_version = 8");
+  raw_sql(path, "PRAGMA user_version = 9");
   const Error error = refused(path);
   EXPECT_EQ(error.code(), ErrorCode::invalid);
-  EXPECT_THAT(error.message(), HasSubstr("schema version 8"));
+  EXPECT_THAT(error.message(), HasSubstr("schema version 9"));
   raw_sql(path, "PRAGMA user_version = " + std::to_string(queue::sqlite::kSchemaVersion));
   EXPECT_TRUE(open(path));
 }

@@ -13,8 +13,16 @@ namespace {
 
 using ::testing::HasSubstr;
 
+/// Takes from a file what version 7 did not have.
+void make_version_7(const std::string& path) {
+  raw_sql(path,
+          "DELETE FROM chains WHERE seq IN (SELECT seq FROM deliveries WHERE until IS NOT NULL UNION ALL SELECT head "
+          "FROM lanes); ALTER TABLE chains RENAME TO line; DROP TABLE tombstones; PRAGMA user_version = 7");
+}
+
 /// Gives a file the records of keys that version 6 had, of which these are some: as SQL, each with its seq.
 void make_version_6(const std::string& path, const std::string& records = {}) {
+  make_version_7(path);
   raw_sql(path,
           "DROP TABLE key_batches; DROP TABLE key_runs; DROP TABLE key_pages; DROP TABLE key_counters; "
           "CREATE TABLE key_records (seq INTEGER PRIMARY KEY, job INTEGER NOT NULL, until INTEGER NOT NULL, "
@@ -40,7 +48,8 @@ void make_version_5(const std::string& path) {
 /// Takes from a file what version 4 did not have of order and priorities.
 void drop_ordering(const std::string& path) {
   raw_sql(path,
-          "DROP TABLE lanes; DROP TABLE lane_numbers; DROP TABLE line; DROP TABLE holds; ALTER TABLE queues DROP "
+          "DROP TABLE lanes; DROP TABLE lane_numbers; DROP TABLE chains; DROP TABLE tombstones; DROP TABLE holds; "
+          "ALTER TABLE queues DROP "
           "COLUMN kept; "
           "ALTER TABLE messages DROP COLUMN priority; PRAGMA user_version = 4");
 }
@@ -250,7 +259,13 @@ TEST_F(SchemaUpgrade, AFileOfVersion3GetsABoard) {
   EXPECT_EQ((*board)->read(queue::Topic::steering, {}, Deadline::never())->version, 1);
 }
 
-TEST_F(SchemaUpgrade, GroupsOfVersion5GoOnInTheirOrder) {
+class UpgradeOfGroups : public SchemaUpgrade {
+ protected:
+  /// Groups of a file go on in their order after `make_old` has made it one of an older version.
+  void go_on(void (*make_old)(const std::string&));
+};
+
+void UpgradeOfGroups::go_on(void (*make_old)(const std::string&)) {
   const auto claim = [](StoreDesk& store) {
     return store.source({"orders"})
         .claim({.max = 10, .rules = {.order = queue::Order::group}}, Deadline::never())
@@ -268,7 +283,7 @@ TEST_F(SchemaUpgrade, GroupsOfVersion5GoOnInTheirOrder) {
     out = claim(*store);
     ASSERT_EQ(out.size(), 2U);
   }
-  make_version_5(file_);
+  make_old(file_);
   auto store = open();
   EXPECT_TRUE(claim(*store).empty());
   std::string order;
@@ -284,6 +299,28 @@ TEST_F(SchemaUpgrade, GroupsOfVersion5GoOnInTheirOrder) {
     out = claim(*store);
   }
   EXPECT_EQ(order, "a1 b1 a2 b2 a3 ");
+  store.reset();
+  EXPECT_EQ(broken_invariants(file_), std::vector<std::string>{});
+}
+
+TEST_F(UpgradeOfGroups, OfVersion5) { go_on(make_version_5); }
+TEST_F(UpgradeOfGroups, OfVersion7) { go_on(make_version_7); }
+
+TEST_F(SchemaUpgrade, AHostOfVersion7ThatIsStillRunningLeavesGroupsAlone) {
+  auto store = open();
+  const std::vector<queue::NewMessage> sent{{.id = "a1", .group = "a"}, {.id = "a2", .group = "a"}};
+  store->send("orders", sent, Deadline::never());
+  ASSERT_EQ(store->source({"orders"})
+                .claim({.max = 10, .rules = {.order = queue::Order::group}}, Deadline::never())
+                ->deliveries.size(),
+            1U);
+  // What it says when it sends to a group, when it looks for the next one of one, and when it lists them.
+  for (const std::string sql :
+       {"INSERT INTO line VALUES (9, 2, 1, 0, NULL, NULL)", "UPDATE line SET next = 9 WHERE seq = 2",
+        "SELECT sent_at, suspected, before, next FROM line WHERE seq = 2", "SELECT seq FROM line WHERE half = 2"}) {
+    EXPECT_THROW(raw_sql(file_, sql), std::runtime_error) << sql;
+  }
+  EXPECT_EQ(all_ids(*store, "orders"), (std::vector<std::string>{"a1", "a2"}));
   store.reset();
   EXPECT_EQ(broken_invariants(file_), std::vector<std::string>{});
 }

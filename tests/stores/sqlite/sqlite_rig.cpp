@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "host/stores/sqlite/tombstones.hpp"
+
 namespace sluice::test {
 
 TempFolder::TempFolder() {
@@ -44,28 +46,48 @@ std::vector<std::string> raw_sql(const std::string& file, const std::string& sql
   return rows;
 }
 
+namespace {
+
+// Messages that are not done, and those that wait behind the head of their lane.
+const std::string kViews =
+    "CREATE TEMP VIEW unburied AS SELECT * FROM messages AS m WHERE NOT " + queue::sqlite::Tombstones::buried() +
+    "; CREATE TEMP VIEW waiting AS SELECT c.* FROM chains AS c WHERE c.seq IN (SELECT seq FROM unburied) AND c.seq NOT "
+    "IN (SELECT head FROM lanes WHERE head IS NOT NULL) AND NOT EXISTS (SELECT 1 FROM deliveries AS d WHERE d.seq = "
+    "c.seq AND d.until IS NOT NULL); ";
+
+}  // namespace
+
 std::vector<std::string> broken_invariants(const std::string& file) {
   const std::vector<std::pair<std::string, std::string>> checks{
       {"damage: ", "SELECT * FROM pragma_integrity_check WHERE integrity_check <> 'ok'"},
       {"in no place: ",
-       "SELECT seq FROM messages AS m WHERE NOT EXISTS (SELECT 1 FROM ready AS r WHERE r.half = m.half AND r.sent_at = "
+       "SELECT seq FROM unburied AS m WHERE NOT EXISTS (SELECT 1 FROM ready AS r WHERE r.half = m.half AND r.sent_at = "
        "m.sent_at AND r.seq = m.seq) AND NOT EXISTS (SELECT 1 FROM suspects AS r WHERE r.half = m.half AND r.sent_at = "
        "m.sent_at AND r.seq = m.seq) AND NOT EXISTS (SELECT 1 FROM deliveries AS d WHERE d.seq = m.seq AND d.until IS "
-       "NOT NULL) AND NOT EXISTS (SELECT 1 FROM line AS l WHERE l.seq = m.seq AND l.half = m.half AND l.sent_at = "
+       "NOT NULL) AND NOT EXISTS (SELECT 1 FROM waiting AS l WHERE l.seq = m.seq AND l.half = m.half AND l.sent_at = "
        "m.sent_at) AND NOT EXISTS (SELECT 1 FROM lanes AS l JOIN ready AS r ON r.seq = l.head AND r.half = l.half AND "
        "r.sent_at = l.turn WHERE l.head = m.seq) AND NOT EXISTS (SELECT 1 FROM lanes AS l JOIN suspects AS s ON s.seq "
        "= "
        "l.head AND s.half = l.half AND s.sent_at = l.turn WHERE l.head = m.seq)"},
-      {"in line and elsewhere: ",
-       "SELECT seq FROM line WHERE seq IN (SELECT seq FROM ready UNION ALL SELECT seq FROM suspects UNION ALL "
-       "SELECT seq FROM deliveries WHERE until IS NOT NULL UNION ALL SELECT head FROM lanes WHERE head IS NOT NULL)"},
-      {"line without message: ", "SELECT seq FROM line WHERE seq NOT IN (SELECT seq FROM messages)"},
-      {"end of a line that is no message: ",
-       "SELECT first FROM lanes WHERE first IS NOT NULL AND first NOT IN (SELECT seq FROM line) UNION ALL "
-       "SELECT last FROM lanes WHERE last IS NOT NULL AND last NOT IN (SELECT seq FROM line)"},
-      {"broken line: ",
-       "SELECT l.seq FROM line AS l WHERE l.next IS NOT NULL AND NOT EXISTS (SELECT 1 FROM line AS n WHERE n.seq = "
-       "l.next "
+      {"in a chain and elsewhere: ",
+       "SELECT seq FROM waiting WHERE seq IN (SELECT seq FROM ready UNION ALL SELECT seq FROM suspects)"},
+      {"link that leads nowhere: ",
+       "SELECT seq FROM waiting WHERE seq NOT IN (SELECT first FROM lanes WHERE first IS NOT NULL UNION ALL SELECT "
+       "next "
+       "FROM waiting WHERE next IS NOT NULL)"},
+      {"link without message: ", "SELECT seq FROM chains WHERE seq NOT IN (SELECT seq FROM messages)"},
+      {"buried and elsewhere: ",
+       "SELECT seq FROM messages AS m WHERE seq NOT IN (SELECT seq FROM unburied) AND seq IN (SELECT seq FROM ready "
+       "UNION ALL SELECT seq FROM suspects UNION ALL SELECT seq FROM deliveries UNION ALL SELECT head FROM lanes UNION "
+       "ALL SELECT first FROM lanes UNION ALL SELECT last FROM lanes UNION ALL SELECT seq FROM holds)"},
+      {"tombstones without messages: ",
+       "SELECT block FROM tombstones AS t WHERE NOT EXISTS (SELECT 1 FROM messages AS m WHERE m.seq >> 12 = t.block)"},
+      {"end of a chain that is no message: ",
+       "SELECT first FROM lanes WHERE first IS NOT NULL AND first NOT IN (SELECT seq FROM waiting) UNION ALL "
+       "SELECT last FROM lanes WHERE last IS NOT NULL AND last NOT IN (SELECT seq FROM waiting)"},
+      {"broken chain: ",
+       "SELECT l.seq FROM waiting AS l WHERE l.next IS NOT NULL AND NOT EXISTS (SELECT 1 FROM waiting AS n WHERE n.seq "
+       "= l.next "
        "AND n.before = l.seq)"},
       {"lane that nobody moves on: ", "SELECT lane FROM lanes WHERE first IS NOT NULL AND others = 0 AND head IS NULL"},
       {"lane without its number: ",
@@ -88,11 +110,11 @@ std::vector<std::string> broken_invariants(const std::string& file) {
        "SELECT d.seq FROM deliveries AS d JOIN messages AS m ON m.seq = d.seq WHERE d.half <> m.half OR d.sent_at <> "
        "m.sent_at"},
       {"wrong count of half: ",
-       "SELECT half FROM halves AS h WHERE h.messages <> (SELECT count(*) FROM messages AS m WHERE m.half = h.half)"},
-      {"half without count: ", "SELECT DISTINCT half FROM messages WHERE half NOT IN (SELECT half FROM halves)"},
+       "SELECT half FROM halves AS h WHERE h.messages <> (SELECT count(*) FROM unburied AS m WHERE m.half = h.half)"},
+      {"half without count: ", "SELECT DISTINCT half FROM unburied WHERE half NOT IN (SELECT half FROM halves)"},
       {"id not indexed: ",
        "SELECT seq FROM messages WHERE seq NOT IN (SELECT seq FROM ids) AND seq NOT IN (SELECT seq FROM ids_new)"},
-      {"id twice: ", "SELECT id FROM messages GROUP BY half / 2, id HAVING count(*) > 1"},
+      {"id twice: ", "SELECT id FROM unburied GROUP BY half / 2, id HAVING count(*) > 1"},
       {"seq not reserved: ", "SELECT seq FROM messages WHERE seq >= (SELECT next_seq FROM counters)"},
       {"wrong count of ids: ",
        "SELECT 'new' FROM counters WHERE new_ids <> (SELECT count(*) FROM ids_new) UNION ALL SELECT 'old' FROM "
@@ -101,7 +123,7 @@ std::vector<std::string> broken_invariants(const std::string& file) {
   };
   std::vector<std::string> broken;
   for (const auto& [what, sql] : checks) {
-    for (const std::string& row : raw_sql(file, sql)) {
+    for (const std::string& row : raw_sql(file, kViews + sql)) {
       broken.push_back(what + row);
     }
   }
