@@ -1,4 +1,5 @@
 #include <cstdint>
+#include <string>
 
 #include "host/cli/command.hpp"
 #include "host/cli/message_text.hpp"
@@ -27,6 +28,16 @@ queue::StoredMessage from_claim(const queue::Delivery& claim, queue::Half half) 
 std::uint64_t limit_in_flight(const QueueSession& session) {
   const bool counted = session.host().store_of(session.queue()).kind == config::StoreKind::sqlite;
   return counted ? session.host().queue(session.queue()).max_in_flight : 0;
+}
+
+/// A limit that this command does not keep is not passed over in silence.
+void tell_of_limit(const QueueSession& session, Console& console) {
+  const std::uint64_t limit = session.host().queue(session.queue()).max_in_flight;
+  if (limit > 0 && limit_in_flight(session) == 0) {
+    console.note("warning: max_in_flight = " + std::to_string(limit) + " of queue " + session.queue() +
+                 " holds for the jobs of hosts; on a table nobody counts what commands have in flight, so this takes "
+                 "a message all the same");
+  }
 }
 
 /// Looks once, and then until the time is over or something has come; Ctrl-C ends the wait as it ends any command.
@@ -83,6 +94,7 @@ Exit receive(const Arguments& arguments, Console& console) {
   if (source.has_error()) {
     return source.error();
   }
+  tell_of_limit(*session, console);
   const auto claimed = claim(**source, *session, *visibility, *wait);
   if (claimed.has_error()) {
     return session->failure(claimed.error());

@@ -248,6 +248,7 @@ void Mover::plan_only(const StoredMessage& record) {
   ++count_.carried;
   count_.dead_letters += record.half == Half::dlq ? 1 : 0;
   planned_ += plan_.from_tariff.carry_out(record);
+  planned_ += plan_.from_tariff.hold(record);
   planned_ += plan_.to_tariff.carry_in(record);
 }
 

@@ -16,8 +16,9 @@ constexpr double kKeysPerRead = 100;
 constexpr double kRecordsPerTransaction = 20;
 constexpr std::size_t kWriteUnit = 1024;
 constexpr std::size_t kReadUnit = 4096;
-constexpr double kTransaction = 2;  // times the price of a plain write
-constexpr double kAlias = 1;        // units of the small item that leads to a message
+constexpr double kTransaction = 2;     // times the price of a plain write
+constexpr double kAlias = 1;           // units of the small item that leads to a message
+constexpr double kShardsOfABatch = 8;  // as many as a queue has unless it is told otherwise
 
 double units(std::size_t bytes, std::size_t unit) {
   const std::size_t begun = (bytes + unit - 1) / unit;
@@ -103,6 +104,17 @@ WriteCost TableTariff::carry_out(const queue::StoredMessage& message) const {
   WriteCost cost = change(message, ChangeAction::set_visibility);
   cost += change(message, ChangeAction::remove);
   return cost;
+}
+
+// In one transaction with looks at the shards that a batch lies in.
+WriteCost TableTariff::hold(const queue::StoredMessage& message) const {
+  if (layout_ != Layout::leased) {
+    return {};
+  }
+  return {.requests = 0,
+          .read_units = 0,
+          .write_units = (kTransaction - 1) * units(bytes(message), kWriteUnit) +
+                         kTransaction * kShardsOfABatch / kChangesPerRequest};
 }
 
 WriteCost TableTariff::carry_in(const queue::StoredMessage& message) const {

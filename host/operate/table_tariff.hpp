@@ -44,6 +44,8 @@ class TableTariff {
   WriteCost edit(const queue::StoredMessage& message) const;
   /// A move takes it away: hidden, then removed.
   WriteCost carry_out(const queue::StoredMessage& message) const;
+  /// That it is hidden only while its shard is the mover's costs so much more.
+  WriteCost hold(const queue::StoredMessage& message) const;
   /// A move brings it: put hidden, then shown.
   WriteCost carry_in(const queue::StoredMessage& message) const;
 

@@ -36,8 +36,8 @@ std::string shards_refusal(const config::HostConfig& host, const JobConfig& job,
 }
 
 constexpr std::string_view kNoPriorities =
-    "which has no priorities; use a queue for each class and one job with queues = [\"urgent:6\", \"bulk:1\"], or a "
-    "SQLite store";
+    "which has no priorities; use a queue for each class and one job with queues = [\"urgent:6\", \"bulk:1\"], "
+    "layout = \"leased\", or a SQLite store";
 
 std::string where(const std::string& queue) { return "queue \"" + queue + "\" lies in a DynamoDB table, "; }
 
@@ -53,13 +53,13 @@ std::string refusal(const JobConfig& job, const std::string& queue, const queue:
   }
   if (job.fair && !traits.groups) {
     return where(queue) +
-           "which has no turns by group; use a queue for each group and one job with queues = [\"a:1\", \"b:1\"], or a "
-           "SQLite store";
+           "which has no turns by group; use a queue for each group and one job with queues = [\"a:1\", \"b:1\"], "
+           "layout = \"leased\", or a SQLite store";
   }
   if (job.on_dead_letter == config::OnDeadLetter::hold && !traits.groups) {
     return where(queue) +
            "where nothing can be held behind a dead letter, since Go programs would go on; use on_dead_letter = "
-           "\"continue\", or a SQLite store";
+           "\"continue\", layout = \"leased\", or a SQLite store";
   }
   const bool weighs = job.weighs_priorities || !(job.priorities == config::PriorityWeights());
   if (weighs && !traits.priorities) {

@@ -170,11 +170,13 @@ TEST_F(TariffTest, ASmallMessageCostsWhatTheTableOfCostsSays) {
   EXPECT_EQ(leased.change(own, ChangeAction::set_visibility).write_units, 1);
   EXPECT_EQ(leased.change(own, ChangeAction::redrive).write_units, 6);
   EXPECT_EQ(leased.carry_out(made).write_units, 2);
+  EXPECT_DOUBLE_EQ(leased.hold(made).write_units, 1.64) << "a transaction, and a look at 8 shards for each 25";
   EXPECT_EQ(leased.carry_in(own).write_units, 5);
   EXPECT_EQ(leased.carry_in(made).write_units, 7) << "it has an alias too, and what its id says must be empty";
   const TableTariff dynamomq = tariff("plain");
   EXPECT_EQ(dynamomq.change(own, ChangeAction::remove).write_units, 2);
   EXPECT_EQ(dynamomq.carry_out(own).write_units, 4);
+  EXPECT_EQ(dynamomq.hold(own).write_units, 0);
   EXPECT_EQ(dynamomq.carry_in(own).write_units, 4);
   EXPECT_EQ(TableTariff().carry_in(own).write_units, 0) << "a file is not billed";
 }

@@ -46,6 +46,7 @@ TEST_F(QueueRules, ATableKeepsNoGroups) {
   wanted.order = config::Order::none;
   wanted.fair = true;
   expect_refused(wanted, "has no turns by group");
+  expect_refused(wanted, "layout = \"leased\"");
 }
 
 TEST_F(QueueRules, ATableHoldsNothingBehindADeadLetter) {
@@ -64,6 +65,7 @@ TEST_F(QueueRules, ATableHasNoPriorities) {
   EXPECT_TRUE(refused_rules(host_, {wanted}).empty());
   wanted.weighs_priorities = true;
   expect_refused(wanted, "has no priorities");
+  expect_refused(wanted, "layout = \"leased\"");
 }
 
 TEST_F(QueueRules, AScheduleIsHeldToWhatItsQueueTakes) {

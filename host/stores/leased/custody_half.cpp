@@ -118,13 +118,13 @@ Custody::Standing CustodyHalf::standing() const {
   return {.held = shards, .all = all_, .changes = changes_};
 }
 
-bool CustodyHalf::begin(std::uint32_t shard) {
+std::optional<OwnerFence> CustodyHalf::begin(std::uint32_t shard) {
   const MutexLock lock(mutex_);
   if (!is_held(shard)) {
-    return false;
+    return std::nullopt;
   }
   in_use_.insert(shard);
-  return true;
+  return OwnerFence{{ownership_partition(address_.queue, address_.half), ownership_sort(shard)}, keeper_.epoch(shard)};
 }
 
 void CustodyHalf::end() {

@@ -12,6 +12,7 @@
 #include "host/queue/custody.hpp"
 #include "host/stores/leased/housekeeper.hpp"
 #include "host/stores/leased/inheritance.hpp"
+#include "host/stores/leased/leased_actions.hpp"
 #include "host/stores/table/store_parts.hpp"
 
 namespace sluice::queue::leased {
@@ -32,8 +33,8 @@ class CustodyHalf final : public HalfDuty {
   Custody::Standing standing() const;
   /// Those that may be carried from.
   std::set<std::uint32_t> held() const;
-  /// From now on that shard is not handed over, if it is held; false: it is not.
-  bool begin(std::uint32_t shard);
+  /// From now on that shard is not handed over, if it is held, which its fence tells the table; nothing: it is not.
+  std::optional<OwnerFence> begin(std::uint32_t shard);
   void end();
 
   // HalfDuty

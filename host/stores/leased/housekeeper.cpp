@@ -201,6 +201,7 @@ void Housekeeper::do_due(Deadline deadline) {
 
 // What will be announced is all that may go out from now on, and what has gone out before that is asked for.
 Reach Housekeeper::reach_to_announce() {
+  const bool early = lease_now() < beat_at_;
   Reach planned;
   {
     const MutexLock lock(state_);
@@ -212,6 +213,9 @@ Reach Housekeeper::reach_to_announce() {
     planned = needed_ | needed_before_;
     planned.fresh = planned.fresh || planned.places == 0;  // what comes to an idle host is fresh
     planned = rounded(planned);
+    if (early) {
+      planned = planned | announced_;  // what goes out next may need it: only a heartbeat in its time takes it back
+    }
     announced_ = announced_ & planned;
   }
   Reach reach;

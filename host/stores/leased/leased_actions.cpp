@@ -14,6 +14,16 @@ constexpr std::uint64_t kTables = 100'000'000;
 
 }  // namespace
 
+// A shard that has changed hands since has another epoch.
+dynamo::TransactAction owner_check(const std::string& table, const OwnerFence& fence) {
+  dynamo::TransactAction check{.kind = dynamo::TransactAction::Kind::check, .table = table};
+  check.item_or_key = fence.ownership.key();
+  check.condition = "#e = :e";
+  check.names.emplace("#e", attribute::kEpoch);
+  check.values.emplace(":e", dynamo::AttributeValue::number(fence.epoch));
+  return check;
+}
+
 dynamo::TransactAction put_alias_anyway(const table::QueueTable& table, const std::string& id, const Place& target) {
   dynamo::TransactAction action;
   action.table = table.table;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <compare>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +15,15 @@
 
 /// What the transactions of this layout are made of, and what its marks mean to a record.
 namespace sluice::queue::leased {
+
+/// A shard in the hands of one owner: what a transaction writes with its check holds only while it is there.
+struct OwnerFence {
+  Place ownership;  ///< the shard's ownership item
+  std::int64_t epoch = 0;
+
+  friend auto operator<=>(const OwnerFence&, const OwnerFence&) = default;
+};
+dynamo::TransactAction owner_check(const std::string& table, const OwnerFence& fence);
 
 /// Puts the alias of an id in the place of the one that was read; nothing: of none.
 dynamo::TransactAction put_alias(const table::QueueTable& table, const std::string& id, const Place& target,

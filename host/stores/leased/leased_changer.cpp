@@ -1,12 +1,14 @@
 #include "host/stores/leased/leased_changer.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/text/utf8.hpp"
 #include "host/queue/message_errors.hpp"
 #include "host/queue/visibility.hpp"
 #include "host/stores/leased/leased_actions.hpp"
+#include "host/stores/leased/leased_change_task.hpp"
 #include "host/stores/leased/leased_inspector.hpp"
 #include "host/stores/leased/leased_writes.hpp"
 
@@ -40,25 +42,6 @@ bool hidden(const StoredMessage& message, WallTime now) {
 }
 
 }  // namespace
-
-/// One change on its way. It has come to its end when `open` is false.
-struct LeasedChanger::Task {
-  const Change* change = nullptr;
-  ChangeResult* result = nullptr;
-  bool open = true;
-  dynamo::Item item{};               // as it was read
-  std::optional<Place> old_place{};  // of a dead letter that holds its group back: where it lay before
-  bool in_doubt = false;             // the last try may have taken effect all the same
-  bool without_failure = false;      // there is no room for the reason
-  std::string nonce{};               // of the last try
-
-  bool removes() const { return change->action == ChangeAction::remove; }
-  bool in_place() const { return removes() || change->action == ChangeAction::set_visibility; }
-  void end(ChangeResult ended) {
-    *result = std::move(ended);
-    open = false;
-  }
-};
 
 std::vector<ChangeResult> LeasedChanger::change(std::span<const Change> changes, Deadline deadline) const {
   std::vector<ChangeResult> results(changes.size());
@@ -178,14 +161,33 @@ void LeasedChanger::judge(Task& task, LeasedLookup::Standing&& standing) const {
 
 void LeasedChanger::write(std::vector<Task>& tasks, Deadline deadline) const {
   std::vector<Task*> staying;
+  std::vector<Task*> fenced;
   std::vector<Task*> moving;
   for (Task& task : tasks) {
     task.nonce = parts_.store.nonces.anonymous();
-    (task.in_place() ? staying : moving).push_back(&task);
+    task.fence = fence_of_ ? fence_of_(task.change->id) : std::nullopt;
+    (task.fence ? fenced : task.in_place() ? staying : moving).push_back(&task);
   }
   const WallTime now = parts_.store.clock.wall_now();
+  write_fenced(fenced, now, deadline);
   write_in_place(staying, now, deadline);
   move(moving, now, deadline);
+}
+
+table::RecordWrite LeasedChanger::in_place(const Task& task, WallTime now) const {
+  const auto version = version_of(task.item);
+  RecordWrite write = write_about(task.removes() ? RecordWrite::Kind::remove : RecordWrite::Kind::update, queue_.place,
+                                  Place::of(task.item), version);
+  write.returning = task.removes();
+  if (!task.removes()) {
+    const Duration after = task.change->after;
+    const WallTime until = after > Duration::zero() ? table::later(now, after) : seen_already(now, after);
+    write.change.set = {{attribute::kVersion, dynamo::AttributeValue::number(next_version(version))},
+                        {attribute::kNonce, task.nonce},
+                        {attribute::kUpdated, stored_time(now)},
+                        {attribute::kNotBefore, stored_time(until)}};
+  }
+  return write;
 }
 
 void LeasedChanger::write_in_place(std::vector<Task*>& tasks, WallTime now, Deadline deadline) const {
@@ -193,21 +195,8 @@ void LeasedChanger::write_in_place(std::vector<Task*>& tasks, WallTime now, Dead
     return;
   }
   std::vector<RecordWrite> writes;
-  for (const Task* task : tasks) {
-    const auto version = version_of(task->item);
-    RecordWrite write = write_about(task->removes() ? RecordWrite::Kind::remove : RecordWrite::Kind::update,
-                                    queue_.place, Place::of(task->item), version);
-    write.returning = task->removes();
-    if (!task->removes()) {
-      const Duration after = task->change->after;
-      const WallTime until = after > Duration::zero() ? table::later(now, after) : seen_already(now, after);
-      write.change.set = {{attribute::kVersion, dynamo::AttributeValue::number(next_version(version))},
-                          {attribute::kNonce, task->nonce},
-                          {attribute::kUpdated, stored_time(now)},
-                          {attribute::kNotBefore, stored_time(until)}};
-    }
-    writes.push_back(std::move(write));
-  }
+  std::transform(tasks.begin(), tasks.end(), std::back_inserter(writes),
+                 [&](const Task* task) { return in_place(*task, now); });
   const auto outcomes = parts_.store.runner.run(std::move(writes), table::Repetition::until_known, deadline);
   std::vector<Task*> removed;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
@@ -349,9 +338,7 @@ void LeasedChanger::note_move(Task& task, const dynamo::TransactResult& result) 
     task.in_doubt = true;
     return;
   }
-  const bool passes = error.kind == dynamo::ErrorKind::conditional_check_failed ||
-                      error.exception_name == "TransactionInProgressException";
-  if (passes) {
+  if (Task::may_go_better(error)) {
     return;
   }
   if (error.kind == dynamo::ErrorKind::validation && !task.change->failure.empty() && !task.without_failure) {

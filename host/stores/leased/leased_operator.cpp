@@ -4,16 +4,16 @@
 #include <utility>
 
 #include "host/queue/moving.hpp"
-#include "host/stores/leased/leased_changer.hpp"
 #include "host/stores/leased/leased_editor.hpp"
 #include "host/stores/leased/leased_inserter.hpp"
 
 namespace sluice::queue::leased {
+
 std::vector<ChangeResult> LeasedOperator::change(std::span<const Change> changes, Deadline deadline) {
   if (const auto sure = parts_.store.clock.be_sure(queue_.place, table::kTimeTolerance, deadline); !sure) {
     return {changes.size(), ChangeResult{ChangeStatus::failed, 0, sure.error()}};
   }
-  auto results = LeasedChanger(parts_, queue_).change(changes, deadline);
+  auto results = LeasedChanger(parts_, queue_, fence_of_).change(changes, deadline);
   doorbell_.ring_changed(queue_.place.queue, changes, results);
   return results;
 }

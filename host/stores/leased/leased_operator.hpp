@@ -1,7 +1,10 @@
 #pragma once
 
+#include <utility>
+
 #include "host/queue/doorbell.hpp"
 #include "host/queue/operator.hpp"
+#include "host/stores/leased/leased_changer.hpp"
 #include "host/stores/leased/leased_inspector.hpp"
 
 namespace sluice::queue::leased {
@@ -10,8 +13,8 @@ namespace sluice::queue::leased {
 class LeasedOperator final : public Operator {
  public:
   /// The references must outlive the operator.
-  LeasedOperator(LeasedParts parts, LeasedQueue& queue, Doorbell& doorbell)
-      : parts_(parts), queue_(queue), doorbell_(doorbell), inspector_(parts, queue) {}
+  LeasedOperator(LeasedParts parts, LeasedQueue& queue, Doorbell& doorbell, LeasedChanger::FenceOf fence_of = {})
+      : parts_(parts), queue_(queue), doorbell_(doorbell), fence_of_(std::move(fence_of)), inspector_(parts, queue) {}
 
   Result<StoredMessage> get(const std::string& id, Deadline deadline) override { return inspector_.get(id, deadline); }
   Result<ListPage> list(const ListRequest& request, Deadline deadline) override {
@@ -35,6 +38,7 @@ class LeasedOperator final : public Operator {
   LeasedParts parts_;
   LeasedQueue& queue_;
   Doorbell& doorbell_;
+  const LeasedChanger::FenceOf fence_of_;
   const LeasedInspector inspector_;
 };
 

@@ -24,15 +24,6 @@ TransactAction put(const std::string& table, dynamo::Item item) {
   return {.kind = TransactAction::Kind::put, .table = table, .item_or_key = std::move(item)};
 }
 
-// A shard that has changed hands since has another epoch.
-TransactAction owner_check(const std::string& table, const OwnerFence& fence) {
-  TransactAction check{.kind = TransactAction::Kind::check, .table = table, .item_or_key = fence.ownership.key()};
-  check.condition = "#e = :e";
-  check.names.emplace("#e", attribute::kEpoch);
-  check.values.emplace(":e", AttributeValue::number(fence.epoch));
-  return check;
-}
-
 // Where the chance begins in a sort key: after the priority and the time.
 constexpr std::size_t kSortTimeEnd = 11;
 

@@ -9,6 +9,7 @@
 
 #include "base/deadline.hpp"
 #include "host/queue/completion.hpp"
+#include "host/stores/leased/leased_actions.hpp"
 #include "host/stores/leased/leased_lookup.hpp"
 #include "host/stores/leased/leased_record.hpp"
 #include "host/stores/table/doubtful_writes.hpp"
@@ -19,12 +20,6 @@
 
 namespace sluice::queue::leased {
 
-/// Where the queue is strict, what is committed with effects holds only while its shard has that owner still.
-struct OwnerFence {
-  Place ownership;  ///< the shard's ownership item
-  std::int64_t epoch = 0;
-};
-
 /// What whoever handed a delivery out remembers of its record, so that its end costs no read. A value.
 struct Held {
   Place place;
@@ -32,10 +27,10 @@ struct Held {
   std::uint32_t receive_count = 0;  ///< as the record says
   /// The record counts this delivery already: it was claimed by a write. False: it is counted when its end is written.
   bool counted = false;
-  bool marked = false;       ///< the record says that it is a suspect
-  bool aliased = false;      ///< its id does not say where it lies, so that an alias does
-  std::string held_group{};  ///< that waits for this dead letter; empty: none
-  std::optional<OwnerFence> fence{};
+  bool marked = false;                ///< the record says that it is a suspect
+  bool aliased = false;               ///< its id does not say where it lies, so that an alias does
+  std::string held_group{};           ///< that waits for this dead letter; empty: none
+  std::optional<OwnerFence> fence{};  ///< where the queue is strict, of what is committed with effects
 
   /// Of a record that a write has claimed.
   static Held of(const LeasedLookup::Standing& found);

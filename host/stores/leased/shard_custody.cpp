@@ -2,14 +2,21 @@
 
 #include <utility>
 
+#include "base/guard.hpp"
 #include "host/stores/leased/leased_operator.hpp"
 
 namespace sluice::queue::leased {
-/// The queue's own operator, but for its lists.
+/// The queue's own operator, but for its lists; and what is being taken is taken as long as its shard is held.
 class ShardCustody::HeldOperator final : public Operator {
  public:
   HeldOperator(ShardCustody& custody, LeasedParts parts, LeasedQueue& queue, Doorbell& doorbell)
-      : custody_(custody), all_(parts, queue, doorbell), inspector_(parts, queue) {}
+      : custody_(custody),
+        all_(parts, queue, doorbell,
+             [&custody](const std::string& id) {
+               const auto fence = custody.taking_.find(id);
+               return fence == custody.taking_.end() ? std::nullopt : std::optional(fence->second);
+             }),
+        inspector_(parts, queue) {}
 
   Result<ListPage> list(const ListRequest& request, Deadline deadline) override {
     LeasedInspector::Scope scope;
@@ -86,13 +93,22 @@ Custody::Standing ShardCustody::standing(Half half) const {
   return duty == nullptr ? Standing{} : duty->standing();
 }
 
-// As a host starts no handler in the last third of a lease, nothing is taken in it.
+// As a host starts no handler in the last third of a lease, nothing is taken in it. Should this process be frozen from
+// here on until the lease has run out, what it writes then is refused by the fence.
 bool ShardCustody::may_take(const std::string& id) {
   const auto found = listed_.find(id);
-  return found != listed_.end() && keeper_.may_start() && halves_.at(found->second.first)->begin(found->second.second);
+  if (found == listed_.end() || !keeper_.may_start()) {
+    return false;
+  }
+  const auto fence = halves_.at(found->second.first)->begin(found->second.second);
+  if (fence && SLUICE_GUARD(leased_move_fence)) {
+    taking_.insert_or_assign(id, *fence);
+  }
+  return fence.has_value();
 }
 
 void ShardCustody::taken() {
+  taking_.clear();
   for (const auto& [half, duty] : halves_) {
     duty->end();
   }

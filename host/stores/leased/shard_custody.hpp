@@ -59,6 +59,7 @@ class ShardCustody final : public Custody {
   // Of the thread that calls.
   bool given_back_ = false;
   std::map<std::string, std::pair<Half, std::uint32_t>> listed_;  ///< by id
+  std::map<std::string, OwnerFence> taking_;                      ///< the same
 
   std::jthread thread_;
 };

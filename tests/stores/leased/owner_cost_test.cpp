@@ -85,7 +85,7 @@ TEST(OwnerCostTest, HostsThatAreAtWorkReadTheLargestMessagesForAFifthOfAUnit) {
                 cost.requests);
     EXPECT_LE(cost.writes, 2.0 * 1.05);
     EXPECT_LE(cost.reads, 0.15);
-    EXPECT_LE(cost.requests, 0.11);
+    EXPECT_LE(cost.requests, 0.105);
   }
 }
 

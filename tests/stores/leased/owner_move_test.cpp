@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "host/operate/mover.hpp"
+#include "host/operate/table_tariff.hpp"
 #include "host/stores/leased/leased_queues.hpp"
 #include "tests/stores/leased/owner_world.hpp"
 
@@ -50,6 +52,7 @@ class MoverProcess {
 
   Mover::Step step() { return mover_->step(); }
   Mover& mover() { return *mover_; }
+  OwnerHost& process() { return process_; }
   queue::Custody& custody() { return *custody_; }
 
   /// Until it has come to its end, while `meanwhile` happens in every 100 ms. False: it does not end.
@@ -94,6 +97,13 @@ std::map<std::string, queue::StoredMessage> carried(OwnerWorld& world) {
     EXPECT_TRUE(found.emplace(record.message.id, record).second) << record.message.id << " is there twice";
   }
   return found;
+}
+
+/// A batch or a transaction.
+bool writes_several(const dynamo::HttpRequest& request) {
+  return std::any_of(request.headers.begin(), request.headers.end(), [](const auto& header) {
+    return header.second.ends_with(".BatchExecuteStatement") || header.second.ends_with(".TransactWriteItems");
+  });
 }
 
 std::size_t shards_with_movers(OwnerWorld& world) {
@@ -196,6 +206,57 @@ TEST(OwnerMoveTest, AMoverThatDiesLeavesNoSuspectsAndTheShardsGoBackWithinItsLea
   for (const Delivery& delivery : claimed) {
     EXPECT_FALSE(delivery.suspect) << delivery.message.id;
   }
+}
+
+// Between its look at the clock and the arrival of its first write a process may stand still for as long as it likes.
+TEST(OwnerMoveTest, AMoverThatWasFrozenTakesNothingThatAnotherOwnerHasBegunWith) {
+  OwnerWorld world({.shards = 2});
+  OwnerHost& a = world.add("a/1");
+  world.pass(1s);
+  const auto ids = world.send(6);
+  MoverProcess mover(world, "m");
+  std::vector<Delivery> begun;
+  bool frozen = false;
+  mover.process().wire().before([&](const dynamo::HttpRequest& request) {
+    const bool takes = writes_several(request);
+    if (takes && !std::exchange(frozen, true)) {
+      ASSERT_TRUE(world.pass_until([&] { return world.shards_of("a/1") == 2; }, 13s));
+      begun = a.claim(10);
+    }
+  });
+  for (int steps = 0; steps < 1'000 && !frozen; ++steps) {
+    if (mover.step().state == State::wait) {
+      world.pass(100ms);
+    }
+  }
+  ASSERT_TRUE(frozen);
+  ASSERT_THAT(begun, SizeIs(6));
+  EXPECT_EQ(mover.mover().count().carried, 0U);
+  for (const Delivery& delivery : begun) {
+    EXPECT_FALSE(delivery.suspect);
+    EXPECT_EQ(a.settle(delivery, CompletionAction::remove).status, queue::SettleStatus::applied);
+  }
+  ASSERT_TRUE(mover.finish([] {}));
+  EXPECT_THAT(carried(world), IsEmpty()) << "they have been handled where they were";
+}
+
+TEST(OwnerMoveTest, CostsWhatItsPriceSays) {
+  OwnerWorld world({});
+  world.send(200);
+  world.pass(2s);
+  MoverProcess mover(world, "m", [](operate::MovePlan& plan) { plan.page = 250, plan.batch = 25; });
+  const double before = world.write_units();
+  ASSERT_TRUE(mover.finish([] {}));
+  const double took = world.write_units() - before;
+  const operate::TableTariff tariff(operate::TableTariff::Layout::leased, kOwnersQueue);
+  operate::WriteCost planned;
+  for (const auto& [id, record] : carried(world)) {
+    planned += tariff.carry_out(record);
+    planned += tariff.hold(record);
+    planned += tariff.carry_in(record);
+  }
+  std::printf("%.2f write units a message, %.2f as priced\n", took / 200, planned.write_units / 200);
+  EXPECT_NEAR(took, planned.write_units, 0.02 * planned.write_units + 8 + 3) << "the shards, and a few heartbeats";
 }
 
 TEST(OwnerMoveTest, WhatComesFromElsewhereIsSeenWithinASecondBehindABacklog) {

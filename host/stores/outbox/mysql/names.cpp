@@ -25,9 +25,7 @@ std::string identifier(std::string_view name) {
   return text + "`";
 }
 
-std::string bytes_literal(std::string_view text) {
-  return "x'" + to_hex(text) + "'";
-}
+std::string bytes_literal(std::string_view text) { return "x'" + to_hex(text) + "'"; }
 
 std::string text_literal(std::string_view text) { return "CONVERT(" + bytes_literal(text) + " USING utf8mb4)"; }
 
