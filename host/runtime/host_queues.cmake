@@ -3,4 +3,4 @@ add_library(sluice_host_queues STATIC dynamodb_connection.cpp dynamodb_cost.cpp 
 add_library(sluice::host_queues ALIAS sluice_host_queues)
 target_include_directories(sluice_host_queues PUBLIC ${PROJECT_SOURCE_DIR})
 target_link_libraries(sluice_host_queues PUBLIC sluice::base sluice::config sluice::cost sluice::queue sluice::dynamo sluice::observe sluice::outbox
-  PRIVATE sluice::build_options sluice::sqlite_store sluice::leased_store sluice::dedup_sender sluice::outbox_postgres sluice::mysql_outbox sluice::outbox_dynamodb sluice::tunnel)
+  PRIVATE sluice::build_options sluice::sqlite_store sluice::dynamodb_store sluice::dedup_sender sluice::outbox_postgres sluice::mysql_outbox sluice::outbox_dynamodb sluice::tunnel)

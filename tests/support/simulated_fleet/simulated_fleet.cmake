@@ -8,5 +8,5 @@ add_library(sluice_simulated_fleet STATIC
 add_library(sluice::simulated_fleet ALIAS sluice_simulated_fleet)
 target_include_directories(sluice_simulated_fleet PUBLIC ${PROJECT_SOURCE_DIR})
 target_link_libraries(sluice_simulated_fleet
-  PUBLIC sluice::dynamodb_model sluice::leased_store sluice::fleet sluice::work sluice::test_support
+  PUBLIC sluice::dynamodb_model sluice::dynamodb_store sluice::fleet sluice::work sluice::test_support
   PRIVATE sluice::build_options)
