@@ -34,7 +34,8 @@ std::string half_name(const QueueSession& session, queue::Half half) {
 
 /// Where everything matches, the counts of the half say it.
 OrExit<Outlook> count_half(QueueSession& session, const operate::BulkPlan& plan) {
-  const auto stats = session.oper().stats({.half = plan.half, .consistent = plan.consistent}, session.deadline());
+  const auto stats =
+      session.oper().stats({.half = plan.half, .consistent = plan.consistent, .exact = true}, session.deadline());
   if (stats.has_error()) {
     return session.failure(stats.error());
   }

@@ -194,7 +194,7 @@ OrExit<std::optional<std::uint64_t>> agree(QueueSession& session, Sides& sides, 
   }
   std::uint64_t total = 0;
   for (const Half half : plan.halves) {
-    const auto stats = sides.from->stats({.half = half}, session.deadline());
+    const auto stats = sides.from->stats({.half = half, .exact = true}, session.deadline());
     if (!stats) {
       return Exit::failure(session.place().explained(stats.error(), plan.pair.from));
     }

@@ -92,6 +92,16 @@ void write_pace(JsonText& json, const QueuePace& pace) {
         left ? std::optional(std::chrono::duration<double>(*left).count()) : std::optional<double>());
 }
 
+/// "~20140", "~20140+" where there may be more.
+std::string count_text(std::uint64_t count, const queue::QueueStats& of) {
+  return (of.estimated ? "~" : "") + std::to_string(count) + (of.at_least ? "+" : "");
+}
+
+/// Why the numbers are not the last word.
+std::string caveat_text(const queue::QueueStats& counts) {
+  return counts.at_least ? ", and at least so much" : counts.estimated ? ", and estimated" : "";
+}
+
 /// How old the numbers of a queue are.
 Duration age_of(const QueueReport& report) { return report.standard.counts.age.value_or(Duration::zero()); }
 
@@ -114,6 +124,9 @@ void write(JsonText& json, const QueueReport& report, const Look& seen, const Pa
   }
   json.key("age_seconds");
   json.word(seconds_text(age_of(report)));
+  json.member("approximate", counts.estimated || counts.at_least);
+  json.member("at_least", counts.at_least);
+  json.member("dlq_approximate", report.dlq.counts.estimated || report.dlq.counts.at_least);
   if (const auto pace = paces.find(report.queue); pace != paces.end()) {
     write_pace(json, pace->second);
   }
@@ -171,11 +184,11 @@ void add_counts(TextTable& table, const Look& seen, const Paces* paces) {
     const std::uint64_t dead = report.dlq.counts.total();
     const auto oldest = report.oldest_ready(seen.now);
     std::vector<TextTable::Cell> cells{report.queue,
-                                       std::to_string(counts.ready),
+                                       count_text(counts.ready, counts),
                                        std::to_string(counts.in_flight),
-                                       std::to_string(counts.delayed),
-                                       std::to_string(counts.total()),
-                                       {std::to_string(dead), dead == 0 ? Colour::none : Colour::red},
+                                       count_text(counts.delayed, counts),
+                                       count_text(counts.total(), counts),
+                                       {count_text(dead, report.dlq.counts), dead == 0 ? Colour::none : Colour::red},
                                        oldest ? short_duration(*oldest) : "-"};
     if (paces != nullptr) {
       const QueuePace& pace = paces->at(report.queue);
@@ -194,7 +207,10 @@ std::string as_text(const Look& seen, bool colours, const Paces* paces = nullptr
   std::string text = table.take() + read_units_text(seen.reports);
   for (const QueueReport& report : seen.reports) {
     if (report.standard.counts.age) {
-      text += report.queue + " as it was " + short_duration(age_of(report)) + " ago; --exact counts.\n";
+      text += report.queue + " as it was " + short_duration(age_of(report)) + " ago" +
+              caveat_text(report.standard.counts) + "; --exact counts.\n";
+    } else if (report.standard.counts.at_least) {
+      text += report.queue + " has at least so much, as no host tells what lies in it; --exact counts.\n";
     }
   }
   if (seen.hosts) {
@@ -351,8 +367,11 @@ Command stats_command() {
           "delayed; dlq counts the dead-letter half, whose errors are grouped. With DynamoDB it says what the look "
           "cost in read units. `qstat` is another name for it.\n\n"
           "The numbers are counted for this look, on SQLite and in DynamoMQ's tables; age_seconds is then 0. Where the "
-          "hosts that own a queue know them, theirs are shown, with their age: --exact counts all the same, which "
-          "reads the whole queue. --cost adds what the last hour has cost, as `sluice cost` has it.\n\n"
+          "hosts that own a queue know them, theirs are shown, with their age: what they have not read yet is "
+          "estimated (approximate, ~), or there is at least so much (at_least, +). Where no host works on such a "
+          "queue, "
+          "a megabyte of each shard is counted. --exact counts all the same, which reads the whole queue, and has ids "
+          "and errors. --cost adds what the last hour has cost, as `sluice cost` has it.\n\n"
           "--watch shows it again and again until Ctrl-C, with how fast each queue grows or shrinks and when it is "
           "empty: on a terminal in place, otherwise one line each time.",
       .flags = with_store_flags({{.name = "exact", .value = {}, .help = "count, whatever older numbers there are"},

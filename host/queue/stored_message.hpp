@@ -75,6 +75,8 @@ struct QueueStats {
   /// The figures are what those who own the queue said so long ago; nothing: they were counted. A consistent look
   /// always counts.
   std::optional<Duration> age{};
+  bool estimated = false;  ///< part of it is an estimate
+  bool at_least = false;   ///< there may be more: not all of the half was looked at
 
   std::uint64_t total() const { return ready + in_flight + delayed; }
   /// Hidden by their records: what DynamoMQ calls being processed.
@@ -86,6 +88,9 @@ struct StatsRequest {
   bool consistent = false;  ///< as ListRequest's
   /// True: counted, where a store has numbers at hand that are cheaper and older. Others count either way.
   bool exact = false;
+  /// True: what is asked again and again. Where whoever owns the queue tells how much lies there, nothing is ever read
+  /// to count it; ErrorCode::unavailable as long as nobody tells.
+  bool cheap = false;
 };
 
 /// Messages that failed for one cause: their errors differ in numbers, ids, addresses and paths alone.

@@ -131,15 +131,15 @@ void DepthSampler::sample(const std::string& name) {
   }
   const SteadyTime asked_at = clock_.steady_now();
   const Deadline deadline = Deadline::after(clock_, kSampleTimeout);
-  const auto standard = opened->stats({.half = queue::Half::standard}, deadline);
+  const auto standard = opened->stats({.half = queue::Half::standard, .cheap = true}, deadline);
   if (!standard) {
     return;  // The claims of the same queue report the failure; the gauges keep their last value.
   }
-  const auto dlq = opened->stats({.half = queue::Half::dlq}, deadline);
+  const auto dlq = opened->stats({.half = queue::Half::dlq, .cheap = true}, deadline);
   if (!dlq) {
     return;
   }
-  QueueDepth depth{*standard, dlq->total(), Duration::zero(), asked_at};
+  QueueDepth depth{.standard = *standard, .dlq = *dlq, .at = asked_at};
   if (standard->oldest_ready) {
     depth.oldest = std::max(Duration(clock_.wall_now() - *standard->oldest_ready), Duration::zero());
   }

@@ -20,12 +20,13 @@ namespace sluice::runtime {
 /// How much lies in a queue, as it was counted last. A value.
 struct QueueDepth {
   queue::QueueStats standard;
-  std::uint64_t dead_letters = 0;
+  queue::QueueStats dlq;
   Duration oldest{};  ///< how long the oldest ready message had waited; zero without one
   SteadyTime at{};    ///< when it was asked for
 
   /// What workers are needed for: due, or being worked on.
   std::uint64_t backlog() const { return standard.ready + standard.in_flight; }
+  std::uint64_t dead_letters() const { return dlq.total(); }
   Duration age(SteadyTime now) const { return now - at + standard.age.value_or(Duration::zero()); }
 };
 

@@ -73,11 +73,19 @@ void add_budgets(const cost::CostView& view, std::vector<FigureFamily>& all) {
 std::vector<FigureFamily> depth_figures(const DepthSampler& depths, SteadyTime now) {
   FigureFamily backlog{"sluice_queue_backlog", "Messages that are due or being worked on, sampled", false, {}};
   FigureFamily age{"sluice_queue_sample_age_seconds", "How old the sampled depth of a queue is", false, {}};
+  FigureFamily estimated{"sluice_queue_depth_estimated",
+                         "1 where a sampled depth is an estimate or a lower bound, 0 where it is exact",
+                         false,
+                         {}};
   for (const auto& [queue, depth] : depths.depths()) {
+    for (const auto& [half, stats] : {std::pair("standard", &depth.standard), std::pair("dlq", &depth.dlq)}) {
+      estimated.figures.push_back(
+          {{{"queue", queue}, {"half", half}}, stats->estimated || stats->at_least ? 1.0 : 0.0});
+    }
     backlog.figures.push_back({{{"queue", queue}}, static_cast<double>(depth.backlog())});
     age.figures.push_back({{{"queue", queue}}, seconds(depth.age(now))});
   }
-  return {std::move(backlog), std::move(age)};
+  return {std::move(backlog), std::move(age), std::move(estimated)};
 }
 
 std::vector<observe::FigureFamily> ledger_figures(bool kept) {

@@ -193,14 +193,16 @@ Result<HalfReader::Records> HalfReader::in_order(const Look& look, Deadline dead
   }
 }
 
-Result<void> HalfReader::all(const Look& look, Deadline deadline,
-                             const std::function<void(const dynamo::Item&)>& each) const {
+Result<bool> HalfReader::all(const Look& look, Deadline deadline, const std::function<void(const dynamo::Item&)>& each,
+                             std::size_t most_pages) const {
   const auto count = shards(deadline);
   if (!count) {
     return count.error();
   }
+  bool whole = true;
   for (std::uint32_t shard = 0; shard < count->most_ever; ++shard) {
     dynamo::QueryRequest query = query_of(look, shard);
+    std::size_t pages = 0;
     do {
       auto page = parts_.store.client.query(query, deadline);
       if (!page) {
@@ -210,9 +212,10 @@ Result<void> HalfReader::all(const Look& look, Deadline deadline,
         each(item);
       }
       query.exclusive_start_key = std::move(page->last_evaluated_key);
-    } while (!query.exclusive_start_key.empty());
+    } while (!query.exclusive_start_key.empty() && ++pages != most_pages);
+    whole = whole && query.exclusive_start_key.empty();
   }
-  return {};
+  return whole;
 }
 
 }  // namespace sluice::queue::leased

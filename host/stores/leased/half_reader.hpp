@@ -54,8 +54,10 @@ class HalfReader {
   /// unit at least each time.
   Result<Records> in_order(const Look& look, Deadline deadline) const;
 
-  /// Every record of the half, shard by shard, in no order. `each` is called with each of them.
-  Result<void> all(const Look& look, Deadline deadline, const std::function<void(const dynamo::Item&)>& each) const;
+  /// Every record of the half, shard by shard, in no order. `each` is called with each of them. With `most_pages`, no
+  /// more than so many of a shard; false: there are more.
+  Result<bool> all(const Look& look, Deadline deadline, const std::function<void(const dynamo::Item&)>& each,
+                   std::size_t most_pages = 0) const;
 
  private:
   struct Stream;

@@ -12,9 +12,12 @@ constexpr Duration kNap = std::chrono::milliseconds(100);        // the thread l
 
 }  // namespace
 
-void KeeperRounds::run(const std::stop_token& stop) {
+void KeeperRounds::run(const std::stop_token& stop, const std::function<void()>& then) {
   while (!stop.stop_requested()) {
     keeper_.tend(true, Deadline::after(machine_, kCall));
+    if (then) {
+      then();
+    }
     const MutexLock lock(mutex_);
     stopped_.wait_until(mutex_, stop, machine_.machine_time(machine_.steady_now() + kNap), [] { return false; });
   }

@@ -18,8 +18,8 @@ class KeeperRounds {
   /// `machine` is this machine's clock; the references outlive it.
   KeeperRounds(Housekeeper& keeper, const Clock& machine) : keeper_(keeper), machine_(machine) {}
 
-  /// Does what is due until it is to stop: what a thread is for.
-  void run(const std::stop_token& stop);
+  /// Does what is due, and `then` what may wait, until it is to stop: what a thread is for.
+  void run(const std::stop_token& stop, const std::function<void()>& then = {});
   /// Hands over what the half owns, again and again until that has succeeded: true. False: it took too long, or
   /// `in_vain`, which is asked after each try, has said that there is no use in another one.
   bool leave(HalfDuty& half, const std::function<bool(SteadyTime)>& in_vain);

@@ -15,6 +15,8 @@ namespace {
 
 // A page of a list ends there, short of its limit, so that nobody's memory depends on the size of messages.
 constexpr std::size_t kListBytes = std::size_t{16} * 1024 * 1024;
+// Of each shard, where nobody tells what lies there and the count need not be exact: a megabyte.
+constexpr std::size_t kCountedPages = 1;
 // Of one round over the shards.
 constexpr std::size_t kListRound = 1'000;
 
@@ -134,29 +136,34 @@ Result<ListPage> LeasedInspector::list(const ListRequest& request, Deadline dead
 }
 
 Result<std::optional<QueueStats>> LeasedInspector::announced(Half half, Deadline deadline) const {
-  const auto shards = queue_.shards.get(deadline);
-  if (!shards) {
-    return shards.error();
-  }
   const auto heartbeats = read_partition(parts_.store.client, queue_.place.table, std::string(kHosts), false, deadline);
   if (!heartbeats) {
     return table::store_error(queue_.place, heartbeats.error());
   }
-  std::uint32_t in_use = shards->count;
-  if (shards->most_ever > shards->count) {
-    const auto owners = read_partition(parts_.store.client, queue_.place.table,
-                                       ownership_partition(queue_.place.queue, half), false, deadline);
-    if (!owners) {
-      return table::store_error(queue_.place, owners.error());
+  OwnWords own;
+  for (const Half one : {Half::standard, Half::dlq}) {
+    if (auto word = queue_.own_word ? queue_.own_word(one) : std::nullopt) {
+      own.emplace(one, *std::move(word));
     }
-    in_use = shards_in_use(*shards, decode_ownership(*owners).rows);
   }
-  const auto own = queue_.own_word ? queue_.own_word(half) : std::nullopt;
-  return announced_stats(*heartbeats, half_name(queue_.place.queue, half), in_use, parts_.store.clock.wall_now(), own);
+  auto said = announced_stats(*heartbeats, {queue_.place.queue, half}, parts_.store.clock.wall_now(), own);
+  if (!said) {
+    return std::optional<QueueStats>();
+  }
+  if (said->in_use == 0) {
+    const auto shards = queue_.shards.get(deadline);
+    if (!shards) {
+      return shards.error();
+    }
+    said->in_use = shards->count;
+  }
+  said->stats.at_least = said->stats.at_least || said->held < said->in_use;
+  return std::optional(said->stats);
 }
 
 Result<QueueStats> LeasedInspector::stats(const StatsRequest& request, Deadline deadline) const {
-  if (!request.consistent && !request.exact) {
+  const bool exact = request.consistent || request.exact;
+  if (!exact) {
     auto said = announced(request.half, deadline);
     if (!said) {
       return said.error();
@@ -164,8 +171,12 @@ Result<QueueStats> LeasedInspector::stats(const StatsRequest& request, Deadline 
     if (*said) {
       return **said;
     }
+    if (request.cheap) {
+      return Error(ErrorCode::unavailable, "no host that works on queue " + queue_.place.queue +
+                                               " tells how much lies in it; it will within a lease of its start");
+    }
   }
-  auto counted = count({.half = request.half, .ids = 0}, request.consistent, deadline);
+  auto counted = count({.half = request.half, .ids = 0, .exact = exact}, request.consistent, deadline);
   return counted ? Result<QueueStats>(counted->counts) : counted.error();
 }
 
@@ -196,24 +207,28 @@ Result<QueueOverview> LeasedInspector::count(const OverviewRequest& request, boo
   WallTime now{};
   FirstIds first(request.ids);
   FirstIds first_hidden(request.ids);
-  const auto read = reader_.all(look, deadline, [&](const dynamo::Item& item) {
-    if (!sum) {
-      now = parts_.store.clock.wall_now();
-      sum.emplace(wanted, now);
-    }
-    const StoredMessage record = decode_standing(item, request.half);
-    sum->add(record);
-    first.add(Standing::of(Place::of(item)), record.message.id);
-    if (record.state(now) != MessageState::ready) {
-      first_hidden.add(Standing::of(Place::of(item)), record.message.id);
-    }
-  });
+  const auto read = reader_.all(
+      look, deadline,
+      [&](const dynamo::Item& item) {
+        if (!sum) {
+          now = parts_.store.clock.wall_now();
+          sum.emplace(wanted, now);
+        }
+        const StoredMessage record = decode_standing(item, request.half);
+        sum->add(record);
+        first.add(Standing::of(Place::of(item)), record.message.id);
+        if (record.state(now) != MessageState::ready) {
+          first_hidden.add(Standing::of(Place::of(item)), record.message.id);
+        }
+      },
+      request.exact ? 0 : kCountedPages);
   if (!read) {
     return read.error();
   }
   QueueOverview overview = sum ? std::move(*sum).finish() : QueueOverview{};
   overview.first_ids = std::move(first).finish();
   overview.first_in_flight_ids = std::move(first_hidden).finish();
+  overview.counts.at_least = !*read;
   return overview;
 }
 

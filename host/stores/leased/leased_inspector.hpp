@@ -29,11 +29,11 @@ class LeasedInspector {
   };
   /// By the time of their keys, over all shards and priorities, or those of the scope.
   Result<ListPage> list(const ListRequest& request, Deadline deadline, Scope* scope = nullptr) const;
-  /// What the owners of its shards have announced, for two reads at most (the heartbeats, and now and then the number
-  /// of shards; the owners, too, once there were more shards than now); counted where they do not know it all, and with
-  /// an exact or consistent look. A count reads the whole half.
+  /// What the owners of its shards have announced, for one read (the heartbeats; and the number of shards, where all
+  /// hosts are of an older version). Where nobody tells, as nobody works on it, a megabyte of each shard is counted;
+  /// all of it with an exact or consistent look.
   Result<QueueStats> stats(const StatsRequest& request, Deadline deadline) const;
-  /// The same: without ids and errors where its owners have said it, otherwise the whole half is read once.
+  /// The same; without ids and errors where its owners have said it.
   Result<QueueOverview> overview(const OverviewRequest& request, Deadline deadline) const;
 
  private:

@@ -140,6 +140,19 @@ std::string last_sort_key(Priority priority, WallTime due) {
   return key_prefix(priority, due) + std::string(kChanceDigits, kBase32Digits.back());
 }
 
+std::optional<KeyParts> parts_of_key(std::string_view sort) {
+  if (!is_sort_key(sort)) {
+    return std::nullopt;
+  }
+  const auto digits = [sort](std::size_t from, std::size_t count) {
+    return read_digits(sort.substr(from, count)).value_or(0);
+  };
+  return KeyParts{.priority = static_cast<Priority>(sort.front() - '0'),
+                  .millis = digits(1, kTimeDigits),
+                  .high = digits(1 + kTimeDigits, kChanceDigits / 2),
+                  .low = digits(1 + kTimeDigits + kChanceDigits / 2, kChanceDigits / 2)};
+}
+
 WallTime due_of(std::string_view sort) {
   if (!is_sort_key(sort)) {
     return {};

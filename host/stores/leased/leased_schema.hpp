@@ -77,9 +77,17 @@ inline constexpr std::string_view kFigures = "o";
 inline constexpr std::string_view kReadyKnown = "r";
 inline constexpr std::string_view kDelayedKnown = "d";
 inline constexpr std::string_view kInFlight = "f";
-inline constexpr std::string_view kOldestDue = "t";   ///< ms; absent: none
-inline constexpr std::string_view kUnread = "u";      ///< shards that hold more than is known of
-inline constexpr std::string_view kShardsHeld = "s";  ///< shards that it owns
+inline constexpr std::string_view kOldestDue = "t";    ///< ms; absent: none
+inline constexpr std::string_view kUnread = "u";       ///< shards that hold more than is known of
+inline constexpr std::string_view kShardsHeld = "s";   ///< shards that it owns
+inline constexpr std::string_view kShardsInUse = "n";  ///< shards that somebody has to own
+inline constexpr std::string_view kSurveyed = "k";     ///< of `u`: the figures say, by an estimate, what lies there
+inline constexpr std::string_view kEstimated = "e";    ///< of `r` and `d`: so many nobody has read
+inline constexpr std::string_view kLookedAgo = "a";    ///< ms, at the shards of `k`
+inline constexpr std::string_view kDeadKnown = "x";    ///< dead letters
+inline constexpr std::string_view kDeadEstimated = "xe";
+inline constexpr std::string_view kDeadShards = "xs";  ///< shards whose dead letters have been looked at
+inline constexpr std::string_view kDeadLookedAgo = "xa";
 }  // namespace attribute
 
 /// How this layout's writes name what they are about.

@@ -22,7 +22,8 @@ OwnedHalf::OwnedHalf(Settings settings, table::StoreParts parts, table::QueueTab
       locator_base_(static_cast<std::int64_t>((random.next() >> 33U) | 1U) << kLocatorShift),
       name_(half_name(settings_.address.queue, settings_.address.half)),
       remarks_(settings_.warn),
-      keeper_(keeper.host(), name_) {}
+      keeper_(keeper.host(), name_),
+      survey_(settings_.address, place_.table) {}
 
 std::uint32_t OwnedHalf::enter(SourceEvents events) {
   const MutexLock lock(mutex_);
@@ -74,12 +75,14 @@ void OwnedHalf::tell(const News& news) {
 void OwnedHalf::gain(std::uint32_t shard, const Reach& left, bool written_before, SteadyTime now, News& news) {
   shards_.insert_or_assign(shard, Shard{.reader = ShardReader(now, written_before), .number = ++taken_});
   book_.take_shard(shard, left, parts_.clock.wall_now());
+  survey_.gained(shard, now);
   news.ready = true;
 }
 
 void OwnedHalf::lose(std::uint32_t shard, News& news) {
   const auto spots = book_.lose_shard(shard);
   shards_.erase(shard);
+  survey_.lost(shard);
   if (spots.empty()) {
     return;
   }
@@ -214,22 +217,6 @@ bool OwnedHalf::owns_any() const {
 Reach OwnedHalf::reach() {
   const MutexLock lock(mutex_);
   return book_.reach();
-}
-
-OwnerFigures OwnedHalf::figures(SteadyTime now) const {
-  const MutexLock lock(mutex_);
-  OwnerFigures figures;
-  figures.in_flight = book_.out();
-  figures.delayed = book_.timers();
-  figures.ready = book_.size() - book_.out() - book_.timers();
-  figures.oldest_due = book_.oldest_due();
-  figures.shards = static_cast<std::uint32_t>(shards_.size());
-  for (const auto& [number, shard] : shards_) {
-    const auto later = shard.reader.later(now);
-    figures.delayed += later.value_or(0);
-    figures.unread += later ? 0U : 1U;
-  }
-  return figures;
 }
 
 }  // namespace sluice::queue::leased

@@ -17,6 +17,7 @@
 #include "base/random.hpp"
 #include "host/queue/source.hpp"
 #include "host/stores/leased/event_gate.hpp"
+#include "host/stores/leased/half_survey.hpp"
 #include "host/stores/leased/housekeeper.hpp"
 #include "host/stores/leased/leased_writer.hpp"
 #include "host/stores/leased/shard_book.hpp"
@@ -73,6 +74,9 @@ class OwnedHalf final : public HalfDuty {
   bool owns_any() const override;
   Reach reach() override;
   OwnerFigures figures(SteadyTime now) const override;
+
+  /// Reads a little of what lies in its shards unread, where it is time to.
+  void survey(Deadline deadline);
 
  private:
   struct Shard {
@@ -150,6 +154,8 @@ class OwnedHalf final : public HalfDuty {
   // Guarded by mutex_.
   ShardKeeper keeper_ SLUICE_GUARDED_BY(mutex_);
   ShardBook book_ SLUICE_GUARDED_BY(mutex_);
+  HalfSurvey survey_ SLUICE_GUARDED_BY(mutex_);
+  bool surveying_ SLUICE_GUARDED_BY(mutex_) = false;
   ClaimRules rules_ SLUICE_GUARDED_BY(mutex_);
   std::map<std::uint32_t, Shard> shards_ SLUICE_GUARDED_BY(mutex_);
   std::uint64_t taken_ SLUICE_GUARDED_BY(mutex_) = 0;

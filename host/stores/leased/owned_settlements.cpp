@@ -81,6 +81,9 @@ void OwnedHalf::ended(std::int64_t locator, const Completion& completion, const 
     return;
   }
   const Return what = return_of(out, completion, now);
+  if (completion.action == CompletionAction::dead_letter) {
+    survey_.dead_letter(out.spot.first, now.steady);
+  }
   if (completion.action == CompletionAction::dead_letter && completion.hold_group && !out.group.empty()) {
     if (const auto shard = shards_.find(out.spot.first); shard != shards_.end()) {
       shard->second.holds.insert(out.group);

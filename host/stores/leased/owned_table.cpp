@@ -42,7 +42,7 @@ std::uint32_t OwnedTable::start(OwnedHalf& half, SourceEvents events) {
   if (settings_.own_thread) {
     const MutexLock lock(mutex_);
     if (!thread_.joinable()) {
-      thread_ = std::jthread([this](const std::stop_token& stop) { rounds_.run(stop); });
+      thread_ = std::jthread([this](const std::stop_token& stop) { rounds_.run(stop, [this] { survey(); }); });
     }
   }
   return source;
@@ -94,6 +94,21 @@ void OwnedTable::tend(Deadline deadline) {
   }
   if (here) {
     keeper_.tend(false, deadline.earlier(Deadline::after(machine_, KeeperRounds::kCall)));
+    survey();
+  }
+}
+
+void OwnedTable::survey() {
+  std::vector<OwnedHalf*> halves;
+  {
+    const MutexLock lock(mutex_);
+    for (const auto& [half, sources] : working_) {
+      halves.push_back(half);
+    }
+  }
+  const Deadline deadline = Deadline::after(machine_, settings_.keeping.lease / 10);
+  for (OwnedHalf* half : halves) {
+    half->survey(deadline);
   }
 }
 

@@ -49,6 +49,9 @@ class OwnedTable {
   std::optional<SteadyTime> due_at() const;
 
  private:
+  /// Heartbeats wait for it, so that it is over in a tenth of the lease.
+  void survey();
+
   // Fixed after construction.
   const Settings settings_;
   const table::StoreParts parts_;

@@ -8,57 +8,89 @@
 namespace sluice::queue::leased {
 namespace {
 
-const dynamo::Item* figures_of(const dynamo::Item& heartbeat, const std::string& half) {
+/// What one host says of a half, and how old that is.
+struct Word {
+  OwnerFigures figures;
+  Duration age{};
+};
+
+std::optional<Word> word_of(const dynamo::Item& heartbeat, const std::string& half, WallTime now, const OwnWord* own) {
   const auto* all = dynamo::find<dynamo::Map>(heartbeat, attribute::kFigures);
-  return all == nullptr ? nullptr : dynamo::find<dynamo::Map>(*all, half);
+  const auto* figures = all == nullptr ? nullptr : dynamo::find<dynamo::Map>(*all, half);
+  const auto written_at = time_of(heartbeat, attribute::kUpdated);
+  const bool* leaving = dynamo::find<bool>(heartbeat, attribute::kLeaving);
+  const auto* moves = dynamo::find<dynamo::StringSet>(heartbeat, attribute::kMoves);
+  if (figures == nullptr || !written_at || (leaving != nullptr && *leaving) ||
+      (moves != nullptr && std::find(moves->values.begin(), moves->values.end(), half) != moves->values.end())) {
+    return std::nullopt;
+  }
+  const Duration age = std::max(now - *written_at, Duration::zero());
+  const Duration lease = std::chrono::milliseconds(dynamo::whole_number(heartbeat, attribute::kLease).value_or(0));
+  if (age > lease) {
+    return std::nullopt;
+  }
+  if (own != nullptr && Place::of(heartbeat).sort == own->host) {
+    return Word{own->figures, Duration::zero()};
+  }
+  return Word{decode_figures(*figures), age};
 }
 
-void add(QueueStats& sum, const OwnerFigures& figures, Duration age) {
-  sum.ready += figures.ready;
-  sum.delayed += figures.delayed;
-  sum.in_flight += figures.in_flight;
-  if (figures.oldest_due) {
-    sum.oldest_ready = sum.oldest_ready ? std::min(*sum.oldest_ready, *figures.oldest_due) : *figures.oldest_due;
+std::vector<Word> words_of(std::span<const dynamo::Item> heartbeats, const QueueAddress& address, WallTime now,
+                           const OwnWords& own) {
+  const std::string half = half_name(address.queue, address.half);
+  const auto mine = own.find(address.half);
+  std::vector<Word> words;
+  for (const dynamo::Item& heartbeat : heartbeats) {
+    auto word = word_of(heartbeat, half, now, mine == own.end() ? nullptr : &mine->second);
+    if (word && word->figures.shards > 0) {
+      words.push_back(*std::move(word));
+    }
   }
-  sum.age = std::max(sum.age.value_or(Duration::zero()), age);
+  return words;
+}
+
+void add_age(QueueStats& sum, Duration age) { sum.age = std::max(sum.age.value_or(Duration::zero()), age); }
+
+void add(Announced& sum, const Word& word) {
+  const OwnerFigures& figures = word.figures;
+  QueueStats& stats = sum.stats;
+  stats.ready += figures.ready;
+  stats.delayed += figures.delayed;
+  stats.in_flight += figures.in_flight;
+  if (figures.oldest_due) {
+    stats.oldest_ready = std::min(stats.oldest_ready.value_or(*figures.oldest_due), *figures.oldest_due);
+  }
+  stats.estimated = stats.estimated || figures.estimated > 0;
+  stats.at_least = stats.at_least || figures.unread > figures.surveyed;
+  sum.held += figures.shards;
+  add_age(stats, word.age + figures.looked_ago);
+}
+
+void add_dead(Announced& sum, const Word& word) {
+  const DeadFigures& dead = word.figures.dead;
+  sum.stats.ready += dead.records;
+  sum.stats.estimated = sum.stats.estimated || dead.estimated > 0;
+  sum.held += dead.shards;
+  add_age(sum.stats, word.age + dead.looked_ago);
 }
 
 }  // namespace
 
-std::optional<QueueStats> announced_stats(std::span<const dynamo::Item> heartbeats, const std::string& half,
-                                          std::uint32_t shards, WallTime now, const std::optional<OwnWord>& own) {
-  QueueStats sum;
-  std::uint64_t held = 0;
-  for (const dynamo::Item& heartbeat : heartbeats) {
-    const dynamo::Item* figures = figures_of(heartbeat, half);
-    const auto written_at = time_of(heartbeat, attribute::kUpdated);
-    const bool* leaving = dynamo::find<bool>(heartbeat, attribute::kLeaving);
-    if (figures == nullptr || !written_at || (leaving != nullptr && *leaving)) {
-      continue;
-    }
-    const Duration age = std::max(now - *written_at, Duration::zero());
-    const Duration lease = std::chrono::milliseconds(dynamo::whole_number(heartbeat, attribute::kLease).value_or(0));
-    if (age > lease) {
-      continue;
-    }
-    const bool mine = own && Place::of(heartbeat).sort == own->host;
-    const OwnerFigures known = mine ? own->figures : decode_figures(*figures);
-    if (known.unread > 0) {
-      return std::nullopt;
-    }
-    held += known.shards;
-    add(sum, known, mine ? Duration::zero() : age);
+std::optional<Announced> announced_stats(std::span<const dynamo::Item> heartbeats, const QueueAddress& address,
+                                         WallTime now, const OwnWords& own) {
+  auto words = words_of(heartbeats, address, now, own);
+  const bool by_standard = words.empty() && address.half == Half::dlq;
+  if (by_standard) {
+    words = words_of(heartbeats, {address.queue, Half::standard}, now, own);
   }
-  return held == shards && sum.age ? std::optional(sum) : std::nullopt;
-}
-
-std::uint32_t shards_in_use(const Shards& shards, const std::map<std::uint32_t, OwnershipRow>& rows) {
-  std::uint32_t in_use = shards.count;
-  for (std::uint32_t shard = shards.count; shard < shards.most_ever; ++shard) {
-    const auto row = rows.find(shard);
-    in_use += row != rows.end() && row->second.drained ? 0U : 1U;
+  Announced sum;
+  for (const Word& word : words) {
+    by_standard ? add_dead(sum, word) : add(sum, word);
+    sum.in_use = std::max(sum.in_use, word.figures.in_use);
   }
-  return in_use;
+  // Hosts of an older version say nothing of dead letters.
+  const bool any = by_standard ? sum.in_use > 0 : !words.empty();
+  return any ? std::optional(sum) : std::nullopt;
 }
 
 }  // namespace sluice::queue::leased

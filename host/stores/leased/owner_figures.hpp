@@ -18,20 +18,24 @@ struct OwnWord {
   std::string host;  ///< its incarnation
   OwnerFigures figures;
 };
+/// The same of the halves of a queue.
+using OwnWords = std::map<Half, OwnWord>;
 
-/// What the heartbeats of a half's owners say of it, added up; nothing where they do not own all of its shards, or have
-/// not read all that lies in them: then somebody has to count.
+/// What the owners of a half say of it, added up.
+struct Announced {
+  QueueStats stats;
+  std::uint32_t held = 0;    ///< shards that this is of
+  std::uint32_t in_use = 0;  ///< shards that somebody has to own; 0: nobody has told
+};
+
+/// From the heartbeats; nothing where none of them says anything, as where a mover has the half. Of dead letters that
+/// no job works on, the owners of the queue's standard half tell. It is an estimate where they have not read all that
+/// lies there, and at least so much where one has not got so far as to estimate it, or they do not own all shards.
 ///
 /// A heartbeat is as old as the time that it was written at (`z`) says; one that is older than its lease, by `now`, is
 /// passed over, as its host may be dead, and so is that of a host that leaves, whose shards are others' by now. The
 /// oldest one gives the age of the whole. In place of its own heartbeat a process takes what it knows now.
-///
-/// `shards`: those in use.
-std::optional<QueueStats> announced_stats(std::span<const dynamo::Item> heartbeats, const std::string& half,
-                                          std::uint32_t shards, WallTime now, const std::optional<OwnWord>& own = {});
-
-/// How many of a half's shards somebody has to own: those that messages are sent to, and those beyond them that are not
-/// drained yet. `rows`: of the half's owners.
-std::uint32_t shards_in_use(const Shards& shards, const std::map<std::uint32_t, OwnershipRow>& rows);
+std::optional<Announced> announced_stats(std::span<const dynamo::Item> heartbeats, const QueueAddress& address,
+                                         WallTime now, const OwnWords& own = {});
 
 }  // namespace sluice::queue::leased

@@ -29,6 +29,11 @@ void put_number(Item& item, std::string_view name, std::uint64_t value) {
   item.insert_or_assign(std::string(name), AttributeValue::number(static_cast<long long>(value)));
 }
 
+std::uint64_t whole_millis(Duration span) {
+  return static_cast<std::uint64_t>(
+      std::max<std::int64_t>(0, std::chrono::floor<std::chrono::milliseconds>(span).count()));
+}
+
 Item encode_figures(const OwnerFigures& figures) {
   Item item;
   put_number(item, attribute::kReadyKnown, figures.ready);
@@ -36,6 +41,20 @@ Item encode_figures(const OwnerFigures& figures) {
   put_number(item, attribute::kInFlight, figures.in_flight);
   put_number(item, attribute::kUnread, figures.unread);
   put_number(item, attribute::kShardsHeld, figures.shards);
+  // What is nothing costs nothing.
+  const auto put = [&item](std::string_view name, std::uint64_t value) {
+    if (value > 0) {
+      put_number(item, name, value);
+    }
+  };
+  put(attribute::kShardsInUse, figures.in_use);
+  put(attribute::kSurveyed, figures.surveyed);
+  put(attribute::kEstimated, figures.estimated);
+  put(attribute::kLookedAgo, whole_millis(figures.looked_ago));
+  put(attribute::kDeadKnown, figures.dead.records);
+  put(attribute::kDeadEstimated, figures.dead.estimated);
+  put(attribute::kDeadShards, figures.dead.shards);
+  put(attribute::kDeadLookedAgo, whole_millis(figures.dead.looked_ago));
   if (figures.oldest_due) {
     item.insert_or_assign(std::string(attribute::kOldestDue), stored_time(*figures.oldest_due));
   }
@@ -84,6 +103,14 @@ OwnerFigures decode_figures(const Item& item) {
   figures.unread = static_cast<std::uint32_t>(count_of(item, attribute::kUnread));
   figures.shards = static_cast<std::uint32_t>(count_of(item, attribute::kShardsHeld));
   figures.oldest_due = time_of(item, attribute::kOldestDue);
+  figures.in_use = static_cast<std::uint32_t>(count_of(item, attribute::kShardsInUse));
+  figures.surveyed = static_cast<std::uint32_t>(count_of(item, attribute::kSurveyed));
+  figures.estimated = count_of(item, attribute::kEstimated);
+  figures.looked_ago = std::chrono::milliseconds(count_of(item, attribute::kLookedAgo));
+  figures.dead = {.records = count_of(item, attribute::kDeadKnown),
+                  .estimated = count_of(item, attribute::kDeadEstimated),
+                  .shards = static_cast<std::uint32_t>(count_of(item, attribute::kDeadShards)),
+                  .looked_ago = std::chrono::milliseconds(count_of(item, attribute::kDeadLookedAgo))};
   return figures;
 }
 

@@ -17,14 +17,29 @@
 /// Heartbeats, ownership of shards and their number: items to values and back, and the writes that change them.
 namespace sluice::queue::leased {
 
+/// What a host knows of the dead letters in its shards of a standard half. A value.
+struct DeadFigures {
+  std::uint64_t records = 0;
+  std::uint64_t estimated = 0;  ///< of these
+  std::uint32_t shards = 0;     ///< that have been looked at
+  Duration looked_ago{};        ///< the longest time
+
+  friend bool operator==(const DeadFigures&, const DeadFigures&) = default;
+};
+
 /// What a host knows of its shards of a half. A value.
 struct OwnerFigures {
   std::uint64_t ready = 0;
   std::uint64_t delayed = 0;
   std::uint64_t in_flight = 0;
   std::optional<WallTime> oldest_due{};
-  std::uint32_t unread = 0;  ///< shards of which more lies in the table, or may by now, than has been read
+  std::uint32_t unread = 0;     ///< shards of which more lies in the table, or may by now, than has been read
+  std::uint32_t surveyed = 0;   ///< of the unread ones: what lies there is among the figures
+  std::uint64_t estimated = 0;  ///< of what is ready and delayed, nobody has read so many
+  Duration looked_ago{};        ///< at the shards that were surveyed, the longest time
   std::uint32_t shards = 0;
+  std::uint32_t in_use = 0;  ///< so many somebody has to own; 0: not told
+  DeadFigures dead{};
 
   friend bool operator==(const OwnerFigures&, const OwnerFigures&) = default;
 };

@@ -39,6 +39,12 @@ std::optional<std::size_t> ShardReader::later(SteadyTime now) const {
   return known ? std::optional(later_) : std::nullopt;
 }
 
+std::array<std::string, kPriorities> ShardReader::cursors() const {
+  std::array<std::string, kPriorities> cursors;
+  std::transform(lanes_.begin(), lanes_.end(), cursors.begin(), [](const Lane& lane) { return lane.cursor; });
+  return cursors;
+}
+
 // Where rings are in vain, as in most shards of a queue that is sent to all the time, they are heeded less often.
 SteadyTime ShardReader::ring_at(SteadyTime now) const {
   const SteadyTime affordable = vain_until_ == SteadyTime::min() ? now : vain_until_ - kVainRings * kVainRing;

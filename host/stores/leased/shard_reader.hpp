@@ -91,6 +91,8 @@ class ShardReader {
   /// How many lie in it that are not due yet, as a look at all of it has found lately; nothing: none has come to its
   /// end, or all that there is has not been looked at for kKnown.
   std::optional<std::size_t> later(SteadyTime now) const;
+  /// The last key of each priority that reading has come to; empty: it has not begun.
+  std::array<std::string, kPriorities> cursors() const;
   /// Since it was taken over it has been read to its end.
   bool read_once() const { return read_once_; }
   /// The last sweep that has come to its end: when it began. What was in memory before and was not seen is gone.

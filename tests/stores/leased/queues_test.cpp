@@ -350,7 +350,7 @@ TEST_F(LeasedQueuesTest, AForeignItemIsShownAndCanBeRemoved) {
   EXPECT_THAT(listed({.limit = 10}), SizeIs(1));
 }
 
-TEST_F(LeasedQueuesTest, StatsAreTheOwnersWordWhereTheyOwnAllAndKnowAll) {
+TEST_F(LeasedQueuesTest, StatsAreTheOwnersWordWhereAnybodyOwnsAnyOfIt) {
   for (int i = 0; i < 3; ++i) {
     send({.id = {}, .body = "x"});
   }
@@ -358,12 +358,17 @@ TEST_F(LeasedQueuesTest, StatsAreTheOwnersWordWhereTheyOwnAllAndKnowAll) {
   ASSERT_TRUE(stats);
   EXPECT_EQ(stats->ready, 3U);
   EXPECT_EQ(stats->age, std::nullopt) << "counted, as nobody owns it";
+  EXPECT_FALSE(stats->at_least);
   put(heartbeat("a/1", 10, 3));
-  EXPECT_EQ(desk_->stats({"orders"}, soon())->ready, 3U) << "one shard is nobody's";
+  stats = desk_->stats({"orders"}, soon());
+  EXPECT_EQ(stats->ready, 10U);
+  EXPECT_TRUE(stats->at_least) << "one shard is nobody's";
   put(heartbeat("b/1", 30, 1, 3s));
   stats = desk_->stats({"orders"}, soon());
   ASSERT_TRUE(stats);
   EXPECT_EQ(stats->ready, 40U);
+  EXPECT_FALSE(stats->at_least);
+  EXPECT_FALSE(stats->estimated);
   EXPECT_EQ(stats->delayed, 4U);
   EXPECT_EQ(stats->in_flight, 2U);
   EXPECT_EQ(stats->age, 3s);
@@ -373,11 +378,21 @@ TEST_F(LeasedQueuesTest, StatsAreTheOwnersWordWhereTheyOwnAllAndKnowAll) {
   EXPECT_EQ(exact->ready, 3U);
   EXPECT_EQ(exact->age, std::nullopt);
   put(heartbeat("b/1", 30, 1, 11s));
-  EXPECT_EQ(desk_->stats({"orders"}, soon())->ready, 3U) << "one of them may be dead";
+  EXPECT_EQ(desk_->stats({"orders"}, soon())->ready, 10U) << "one of them may be dead";
+  EXPECT_TRUE(desk_->stats({"orders"}, soon())->at_least);
   Item leaving = heartbeat("b/1", 30, 1);
   leaving.emplace(attribute::kLeaving, true);
   put(leaving);
-  EXPECT_EQ(desk_->stats({"orders"}, soon())->ready, 3U) << "its shards are others' by now";
+  EXPECT_EQ(desk_->stats({"orders"}, soon())->ready, 10U) << "its shards are others' by now";
+  Item mover = heartbeat("a/1", 10, 3);
+  mover.emplace(attribute::kMoves, dynamo::StringSet{{"orders"}});
+  put(mover);
+  stats = desk_->stats({"orders"}, soon());
+  EXPECT_EQ(stats->ready, 3U) << "a mover knows nothing of what it carries, so that it is counted";
+  EXPECT_EQ(stats->age, std::nullopt);
+  const auto cheap = (*queues_->open_operator("orders"))->stats({.cheap = true}, soon());
+  ASSERT_FALSE(cheap);
+  EXPECT_EQ(cheap.error().code(), ErrorCode::unavailable) << "a scrape counts nothing";
 }
 
 TEST_F(LeasedQueuesTest, AnOwnersOwnShardsAreToldAsTheyAreNowAndNotAsItsLastHeartbeatSays) {
@@ -420,6 +435,22 @@ TEST_F(LeasedQueuesTest, AnOwnersOwnShardsAreToldAsTheyAreNowAndNotAsItsLastHear
   EXPECT_EQ(idle->total(), 0U);
   EXPECT_EQ(desk_->stats({"orders"}, soon())->in_flight, 5U);
   source->stop();
+}
+
+TEST_F(LeasedQueuesTest, WhereNobodyWorksAMegabyteOfEachShardIsCountedUnlessItIsToBeExact) {
+  for (int i = 0; i < 30; ++i) {
+    send({.id = {}, .body = std::string(350'000, 'x')});
+  }
+  const double units = model_.counters().read_units;
+  const auto some = desk_->stats({"orders"}, soon());
+  ASSERT_TRUE(some);
+  EXPECT_TRUE(some->at_least);
+  EXPECT_GE(some->ready, 8U);
+  EXPECT_LT(some->ready, 30U);
+  EXPECT_LE(model_.counters().read_units - units, 4 * 175 + 2);
+  const auto exact = (*queues_->open_operator("orders"))->stats({.exact = true}, soon());
+  EXPECT_EQ(exact->ready, 30U);
+  EXPECT_FALSE(exact->at_least);
 }
 
 TEST_F(LeasedQueuesTest, StatsOfOwnersCostTwoReadsAtMost) {

@@ -21,20 +21,14 @@ class ShardNumbers : public LeasedRig {
     return item;
   }
   void put(Item item) { ASSERT_TRUE(client_.put_item({.table = kTable, .item = std::move(item)}, soon())); }
-  void tell(std::uint32_t shards) {
+  void tell(std::uint32_t shards, std::uint32_t in_use) {
     Item item = Place{std::string(kHosts), "a/1"}.key();
     item.emplace(attribute::kCounter, AttributeValue::number(7));
     item.emplace(attribute::kLease, AttributeValue::number(10'000));
     item.emplace(attribute::kUpdated, stored_time(clock_.wall_now() - 1s));
-    item.emplace(
-        attribute::kFigures,
-        dynamo::Map{{"orders", dynamo::Map{{"r", AttributeValue::number(10)}, {"s", AttributeValue::number(shards)}}}});
-    put(item);
-  }
-  void give_up(std::uint32_t shard) {
-    Item item = Place{ownership_partition("orders", Half::standard), ownership_sort(shard)}.key();
-    item.emplace(attribute::kEpoch, AttributeValue::number(2));
-    item.emplace(attribute::kDrained, true);
+    item.emplace(attribute::kFigures, dynamo::Map{{"orders", dynamo::Map{{"r", AttributeValue::number(10)},
+                                                                         {"s", AttributeValue::number(shards)},
+                                                                         {"n", AttributeValue::number(in_use)}}}});
     put(item);
   }
 
@@ -71,22 +65,25 @@ TEST_F(ShardNumbers, WhoChangesThemOverwritesNobody) {
   EXPECT_EQ(change(6)->before, (Shards{6, 6}));
 }
 
-TEST_F(ShardNumbers, StatsAreTheOwnersWordAgainOnceWhatWasGivenUpIsDrained) {
+TEST_F(ShardNumbers, StatsAreWholeOnceWhatWasGivenUpIsDrainedAndCostOneRead) {
   LeasedOptions options{.queues = {}, .host = "a"};
   options.queues["orders"] = {.table = kTable, .shards = kShards};
   const auto queues = make_leased_queues(options, client_, clock_, random_);
   ASSERT_TRUE(change(2));
   const auto oper = *queues->open_operator("orders");
-  tell(2);
-  EXPECT_EQ(oper->stats({}, soon())->age, std::nullopt) << "two that are not drained are nobody's, so that it counts";
-  tell(4);
-  EXPECT_EQ(oper->stats({}, soon())->ready, 10U) << "it drains them";
-  give_up(2);
-  give_up(3);
-  tell(2);
+  tell(2, 4);
+  EXPECT_TRUE(oper->stats({}, soon())->at_least) << "two that are not drained are nobody's";
+  tell(4, 4);
+  EXPECT_FALSE(oper->stats({}, soon())->at_least) << "it drains them";
+  tell(2, 2);
+  const auto requests = model_.counters().requests;
   const auto said = oper->stats({}, soon());
   EXPECT_EQ(said->ready, 10U);
   EXPECT_EQ(said->age, 1s);
+  EXPECT_FALSE(said->at_least);
+  auto expected = requests;
+  ++expected["Query"];
+  EXPECT_EQ(model_.counters().requests, expected) << "its owner has told how many are in use";
 }
 
 }  // namespace

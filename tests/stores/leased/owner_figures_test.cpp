@@ -1,0 +1,170 @@
+// What owners tell of a queue, and what it costs to ask them.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "host/stores/leased/leased_queues.hpp"
+#include "tests/stores/leased/owner_world.hpp"
+
+namespace sluice::test {
+namespace {
+
+using queue::Half;
+using queue::QueueStats;
+
+/// A process that only asks, as `stats` and an autoscaler's host do.
+class Asker {
+ public:
+  explicit Asker(OwnerWorld& world)
+      : world_(world),
+        queues_(queue::leased::make_leased_queues(options(world), world.hosts.front()->client(), world.clock,
+                                                  world.random)),
+        oper_(*queues_->open_operator(kOwnersQueue)) {}
+
+  struct Told {
+    QueueStats stats;
+    double units = 0;
+    std::uint64_t requests = 0;
+  };
+  Told ask(const queue::StatsRequest& request = {.cheap = true}) {
+    const double units = world_.read_units();
+    const std::uint64_t requests = world_.requests();
+    const auto stats = oper_->stats(request, Deadline::after(world_.clock, 60s));
+    EXPECT_TRUE(stats) << stats.error().message();
+    return {stats ? *stats : QueueStats{}, world_.read_units() - units, world_.requests() - requests};
+  }
+
+ private:
+  static queue::leased::LeasedOptions options(const OwnerWorld& world) {
+    queue::leased::LeasedOptions options{.queues = {}, .host = "asker", .own_threads = false};
+    options.queues[kOwnersQueue] = {.table = kOwnersTable, .shards = world.plan.shards};
+    return options;
+  }
+
+  OwnerWorld& world_;
+  std::unique_ptr<queue::leased::LeasedQueues> queues_;
+  std::unique_ptr<queue::Operator> oper_;
+};
+
+/// Sends over some time while nobody claims.
+void send_over(OwnerWorld& world, std::size_t messages, int seconds, std::size_t bytes = 700) {
+  for (int second = 0; second < seconds; ++second) {
+    for (int part = 0; part < 10; ++part) {
+      world.send(messages / static_cast<std::size_t>(seconds * 10), bytes);
+      world.pass(100ms);
+    }
+  }
+}
+
+TEST(OwnerFigures, ABacklogIsToldForTwoReadsAndWithinAFifth) {
+  OwnerWorld world({});
+  OwnerHost& a = world.add("a/1");
+  world.add("b/1");
+  world.pass(15s);
+  a.claim(10);
+  send_over(world, 20'000, 40);
+  world.pass(60s);  // both are paused
+  Asker asker(world);
+  for (const bool cheap : {true, false}) {
+    const auto live = asker.ask({.cheap = cheap});
+    const auto dead = asker.ask({.half = Half::dlq, .cheap = cheap});
+    std::printf("20,000 are told as %llu\n", static_cast<unsigned long long>(live.stats.total()));
+    EXPECT_NEAR(static_cast<double>(live.stats.ready), 20'000, 4'000);
+    EXPECT_TRUE(live.stats.estimated);
+    EXPECT_FALSE(live.stats.at_least);
+    EXPECT_LE(live.stats.age, 40s);
+    EXPECT_EQ(dead.stats.total(), 0U);
+    EXPECT_FALSE(dead.stats.estimated || dead.stats.at_least);
+    EXPECT_LE(live.requests + dead.requests, 2U);
+    EXPECT_LE(live.units + dead.units, 2.0);
+  }
+  const auto exact = asker.ask({.exact = true});
+  EXPECT_EQ(exact.stats.ready, 20'000U);
+  EXPECT_FALSE(exact.stats.estimated);
+  EXPECT_GT(exact.units, 1'000);
+}
+
+TEST(OwnerFigures, TheSurveyOfABacklogThatWaitsCostsLittle) {
+  OwnerWorld world({});
+  OwnerHost& a = world.add("a/1");
+  world.pass(15s);
+  send_over(world, 20'000, 40);
+  world.pass(60s);
+  const double before = world.read_units();
+  world.pass(600s);
+  const double paused = (world.read_units() - before) / 600;
+  std::printf("paused over a backlog: %.2f RCU a second\n", paused);
+  EXPECT_LE(paused, 6.5) << "the glances and looks of an idle host are in it";
+  EXPECT_FALSE(a.dead());
+}
+
+TEST(OwnerFigures, WhatIsLeftIsToldWhileItIsWorkedOff) {
+  OwnerWorld world({.shards = 4});
+  OwnerHost& a = world.add("a/1");
+  world.pass(15s);
+  send_over(world, 12'000, 20);
+  Asker asker(world);
+  std::size_t left = 12'000;
+  for (int second = 0; left > 1'000; ++second) {
+    for (int i = 0; i < 10; ++i) {
+      std::vector<queue::Completion> completions;
+      for (const auto& delivery : a.claim(10)) {
+        completions.push_back({.receipt = delivery.receipt});
+      }
+      left -= a.settle(completions).size();
+      world.clock.advance(100ms);
+    }
+    if (second < 40 || second % 10 != 0) {
+      continue;
+    }
+    const auto told = asker.ask();
+    EXPECT_NEAR(static_cast<double>(told.stats.total()), static_cast<double>(left),
+                0.3 * static_cast<double>(left) + 400)
+        << second;
+    EXPECT_LE(told.requests, 1U);
+  }
+}
+
+TEST(OwnerFigures, BeforeTheFirstEstimateItIsAtLeastWhatIsKnown) {
+  OwnerWorld world({.shards = 2});
+  OwnerHost& a = world.add("a/1");
+  world.pass(15s);
+  world.send(5'000);
+  Asker asker(world);
+  for (int i = 0; i < 30; ++i) {
+    a.claim(1);
+    world.clock.advance(100ms);
+  }
+  world.pass(4s);
+  const auto told = asker.ask();
+  EXPECT_TRUE(told.stats.at_least);
+  EXPECT_GE(told.stats.total(), 200U) << "a page of each shard has been read";
+}
+
+TEST(OwnerFigures, DeadLettersAreToldByWhoOwnsTheQueue) {
+  OwnerWorld world({});
+  OwnerHost& a = world.add("a/1");
+  world.pass(15s);
+  Asker asker(world);
+  world.send(5);
+  std::vector<queue::Delivery> deliveries;
+  for (int i = 0; i < 30 && deliveries.size() < 5; ++i) {
+    for (auto& delivery : a.claim(5)) {
+      deliveries.push_back(std::move(delivery));
+    }
+    world.clock.advance(100ms);
+  }
+  ASSERT_EQ(deliveries.size(), 5U);
+  for (const auto& delivery : deliveries) {
+    EXPECT_EQ(a.settle(delivery, queue::CompletionAction::dead_letter).status, queue::SettleStatus::applied);
+  }
+  world.pass(12s);
+  const auto told = asker.ask({.half = Half::dlq, .cheap = true});
+  EXPECT_EQ(told.stats.total(), 5U);
+  EXPECT_FALSE(told.stats.estimated || told.stats.at_least);
+  EXPECT_LE(told.requests, 1U);
+  EXPECT_LE(told.stats.age, 65s);
+}
+
+}  // namespace
+}  // namespace sluice::test
