@@ -25,6 +25,16 @@ std::vector<Source> sources_of(const SourceContext& context, const std::string& 
   };
 }
 
+/// Gives the same ones for ever.
+class StaticProvider final : public CredentialsProvider {
+ public:
+  explicit StaticProvider(Credentials credentials) : credentials_(std::move(credentials)) {}
+  Result<Credentials> get(Deadline) override { return credentials_; }
+
+ private:
+  const Credentials credentials_;
+};
+
 }  // namespace
 
 Result<Credentials> look_up_credentials(const AwsEnvironment& environment, HttpTransport& transport, const Clock& clock,
@@ -75,6 +85,10 @@ std::unique_ptr<CredentialsProvider> make_default_chain(AwsEnvironment environme
     return look_up_credentials(environment, transport, clock, deadline);
   };
   return std::make_unique<CachingProvider>(std::move(load), clock, random);
+}
+
+std::unique_ptr<CredentialsProvider> make_static_credentials(Credentials credentials) {
+  return std::make_unique<StaticProvider>(std::move(credentials));
 }
 
 }  // namespace sluice::dynamo

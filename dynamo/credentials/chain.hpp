@@ -23,4 +23,7 @@ std::unique_ptr<CredentialsProvider> make_default_chain(AwsEnvironment environme
 Result<Credentials> look_up_credentials(const AwsEnvironment& environment, HttpTransport& transport, const Clock& clock,
                                         Deadline deadline);
 
+/// The same credentials for ever: those that a job names in its options.
+std::unique_ptr<CredentialsProvider> make_static_credentials(Credentials credentials);
+
 }  // namespace sluice::dynamo

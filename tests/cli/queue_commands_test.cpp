@@ -183,11 +183,11 @@ TEST(Stats, CountsOneQueue) {
   folder.run({"send", "--queue", "orders", "-"}, "1\n2\n3\n");
   folder.run({"send", "--queue", "orders", "--delay", "1h", "--data", "4"});
   const json::object stats = object_of(folder.run({"stats", "--queue", "orders"}));
-  EXPECT_THAT(
-      keys_of(stats),
-      ElementsAre("first_100_IDs_in_queue", "first_100_IDs_in_queue_processing", "total_messages_in_queue",
-                  "total_messages_in_queue_processing", "total_messages_in_queue_ready", "queue", "total", "ready",
-                  "in_flight", "delayed", "dlq", "oldest_ready_seconds", "age_seconds", "dlq_errors", "retry_errors"));
+  EXPECT_THAT(keys_of(stats),
+              ElementsAre("first_100_IDs_in_queue", "first_100_IDs_in_queue_processing", "total_messages_in_queue",
+                          "total_messages_in_queue_processing", "total_messages_in_queue_ready", "queue", "total",
+                          "ready", "in_flight", "delayed", "dlq", "oldest_ready_seconds", "age_seconds", "approximate",
+                          "at_least", "dlq_errors", "retry_errors"));
   EXPECT_EQ(stats.at("total").as_int64(), 4);
   EXPECT_EQ(stats.at("ready").as_int64(), 3);
   EXPECT_EQ(stats.at("delayed").as_int64(), 1);
