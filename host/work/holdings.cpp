@@ -35,7 +35,7 @@ Task& Holdings::admit(queue::Delivery&& delivery) {
   return *task;
 }
 
-Task* Holdings::resume(queue::Delivery& delivery) {
+Task* Holdings::resume(queue::Delivery& delivery, Notes& notes) {
   for (Task* task : active_) {
     // Two queues of one job may have messages of one id.
     const bool same = task->part == delivery.receipt.part && task->message.id == delivery.message.id &&
@@ -49,13 +49,13 @@ Task* Holdings::resume(queue::Delivery& delivery) {
     if (!task->open()) {
       // It was counted as lost when that was told.
       task->take_up();
-      adopt(*task, std::move(delivery));
+      adopt(*task, std::move(delivery), notes);
     } else if (in_call) {
       wait_for_answer(*task, std::move(delivery));
     } else {
       task->go_on();
       account_.ended(Ending::lost);
-      adopt(*task, std::move(delivery));
+      adopt(*task, std::move(delivery), notes);
     }
     return task;
   }
@@ -73,18 +73,20 @@ void Holdings::wait_for_answer(Task& task, queue::Delivery&& delivery) {
   }
 }
 
-bool Holdings::go_on(Task& task) {
+bool Holdings::go_on(Task& task, Notes& notes) {
   if (task.newer == nullptr || closed_) {
     return false;
   }
   const std::unique_ptr<queue::Delivery> newer = std::move(task.newer);
   task.go_on();
   account_.ended(Ending::lost);
-  adopt(task, std::move(*newer));
+  adopt(task, std::move(*newer), notes);
   return true;
 }
 
-void Holdings::adopt(Task& task, queue::Delivery&& newer) {
+void Holdings::adopt(Task& task, queue::Delivery&& newer, Notes& notes) {
+  notes.about(observe::LogLevel::warn, "the lease had ended and the message came back; this host goes on with it",
+              task.message);
   renew(task, std::move(newer.receipt), newer.leased_until);
   task.lease.begun_at = terms_.granted({}, newer.leased_until).begun_at;
 }

@@ -30,10 +30,10 @@ class Holdings {
   /// The message has come back as it was before this host was done with it, because its lease had ended. It goes on
   /// under the new receipt, at once or when the call with the old one has been answered, and the old claim counts as
   /// lost. Null: it is not held.
-  Task* resume(queue::Delivery& delivery);
+  Task* resume(queue::Delivery& delivery, Notes& notes);
   /// The call with its receipt was answered: if this host has claimed it once more meanwhile, it goes on under that
   /// receipt. False: it has not.
-  bool go_on(Task& task);
+  bool go_on(Task& task, Notes& notes);
   /// Counts deliveries that were claimed, admitted or not.
   void count_claimed(std::size_t count) { account_.claimed(count); }
   void renew(Task& task, queue::Receipt receipt, SteadyTime leased_until);
@@ -58,7 +58,7 @@ class Holdings {
 
  private:
   void wait_for_answer(Task& task, queue::Delivery&& delivery);
-  void adopt(Task& task, queue::Delivery&& newer);
+  void adopt(Task& task, queue::Delivery&& newer, Notes& notes);
 
   const LeaseTerms terms_;
   isolation::JobLedger* const crash_ledger_;

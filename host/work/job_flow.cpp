@@ -62,9 +62,7 @@ void JobFlow::claimed(Result<queue::Claimed> result, SteadyTime now, Notes& note
 void JobFlow::admit(queue::Delivery&& delivery, SteadyTime now, Notes& notes) {
   // What comes back without having been settled comes as a suspect.
   if (delivery.suspect && SLUICE_GUARD(not_started_twice)) {
-    if (const Task* held = holdings_.resume(delivery)) {
-      notes.about(observe::LogLevel::warn, "the lease had ended and the message came back; this host goes on with it",
-                  held->message);
+    if (const Task* held = holdings_.resume(delivery, notes)) {
       call_keeper(held->lease.extend_at, notes);
       return;
     }
@@ -152,7 +150,12 @@ JobFlow::SettleOrder JobFlow::next_settlement(SteadyTime now, WallTime wall, Not
 }
 
 void JobFlow::settled(SettleOrder order, std::vector<queue::SettleResult> results, SteadyTime now, Notes& notes) {
-  settler_.settled(std::move(order), std::move(results), now, notes);
+  for (queue::Delivery& anew : settler_.settled(std::move(order), std::move(results), now, notes)) {
+    if (!drain_.over()) {
+      admit(std::move(anew), now, notes);
+      dispatcher_.call(notes);
+    }
+  }
   note_held(notes);
   after_step(now, notes);
 }

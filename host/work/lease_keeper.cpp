@@ -102,7 +102,7 @@ void LeaseKeeper::extended(Order order, std::vector<queue::ExtendResult> results
       continue;
     }
     // This host's own newer claim is the later write, whatever the answer is.
-    const bool overtaken = holdings_.go_on(task);
+    const bool overtaken = holdings_.go_on(task, notes);
     if (results[i].status == queue::SettleStatus::lost && !overtaken) {
       lose(task, notes);
       continue;

@@ -82,13 +82,11 @@ void Settler::finish(Task& task, bool lost, Notes& notes) {
   holdings_.tidy(task);
 }
 
-// If this host has claimed it meanwhile, it was for another try, and whoever claims it next need not know of this one.
-void Settler::written(Task& task, SteadyTime now, Notes& notes) {
+void Settler::written(Task& task, std::vector<queue::Delivery>& anew, Notes& notes) {
   const std::unique_ptr<queue::Delivery> newer = std::move(task.newer);
   finish(task, false, notes);
   if (newer != nullptr) {
-    Task& again = holdings_.admit(std::move(*newer));
-    add(again, put_back(again.suspect), now);
+    anew.push_back(std::move(*newer));
   }
 }
 
@@ -186,12 +184,14 @@ Settler::Order Settler::next(SteadyTime now, WallTime wall) {
   return order;
 }
 
-void Settler::settled(Order order, std::vector<queue::SettleResult> results, SteadyTime now, Notes& notes) {
+std::vector<queue::Delivery> Settler::settled(Order order, std::vector<queue::SettleResult> results, SteadyTime now,
+                                              Notes& notes) {
   SLUICE_ASSERT(settling_);
   settling_ = false;
   static const Error kNoAnswer(ErrorCode::internal, "the source gave no result for a completion");
   results.resize(order.tasks.size(), {queue::SettleStatus::failed, kNoAnswer});
   Tallies tallies;
+  std::vector<queue::Delivery> anew;
   std::vector<Task*> again;
   const Error* failure = nullptr;
   for (std::size_t i = 0; i < order.tasks.size(); ++i) {
@@ -199,14 +199,14 @@ void Settler::settled(Order order, std::vector<queue::SettleResult> results, Ste
     Tally& tally = tallies[static_cast<std::size_t>(task.disposition.action)];
     if (results[i].status == queue::SettleStatus::applied) {
       ++tally.written;
-      written(task, now, notes);
+      written(task, anew, notes);
       continue;
     }
     task.disposition.failure = std::move(order.completions[i].failure);
     task.disposition.effects = std::move(order.completions[i].effects);
     if (results[i].status == queue::SettleStatus::lost) {
       ++tally.written;
-      if (holdings_.go_on(task)) {
+      if (holdings_.go_on(task, notes)) {
         // It was this host's own newer claim that was quicker.
         queue_.add(task, now);
         notes.keeper = true;
@@ -240,12 +240,13 @@ void Settler::settled(Order order, std::vector<queue::SettleResult> results, Ste
     // Not while one kind of settlement is still refused and only the others are written.
     notes.line(observe::LogLevel::info, "settlements work again");
   }
+  return anew;
 }
 
 void Settler::failed(Task& task, const Error& error, Notes& notes) {
   ++notes.settle_failed;
   task.settling_failed(may_have_happened(error));
-  holdings_.go_on(task);
+  holdings_.go_on(task, notes);
   // While it was in a call nobody looked at its lease.
   notes.keeper = true;
   finished_.not_written(task);
@@ -261,7 +262,7 @@ void Settler::failed(Task& task, const Error& error, Notes& notes) {
 void Settler::refused(Task& task, const queue::SettleResult& result, SteadyTime now, Notes& notes) {
   ++notes.effects_refused;
   task.settling_failed(false);
-  holdings_.go_on(task);
+  holdings_.go_on(task, notes);
   --channel(task).pending;
   task.disposition = dispose_refused(result.error.message(), result.reject, task.message.attempt, policy_, random_);
   ++channel(task).pending;

@@ -60,7 +60,10 @@ class Settler {
 
   /// What to write now. `wall` is written into failures. Each order with tasks is followed by `settled`.
   Order next(SteadyTime now, WallTime wall);
-  void settled(Order order, std::vector<queue::SettleResult> results, SteadyTime now, Notes& notes);
+  /// Gives back what was for another try and this host has claimed again before it heard that this is written. It is
+  /// to be admitted as whatever else is claimed.
+  std::vector<queue::Delivery> settled(Order order, std::vector<queue::SettleResult> results, SteadyTime now,
+                                       Notes& notes);
   /// Notes the settler as to be woken if there is something to write before it wakes by itself.
   void call(SteadyTime now, Notes& notes);
 
@@ -102,7 +105,7 @@ class Settler {
   bool more_is_coming() const;
   bool ready_to_write(Task& task, SteadyTime now);
   void finish(Task& task, bool lost, Notes& notes);
-  void written(Task& task, SteadyTime now, Notes& notes);
+  void written(Task& task, std::vector<queue::Delivery>& anew, Notes& notes);
   void let_go(Task& task, bool lost);
   void failed(Task& task, const Error& error, Notes& notes);
   void refused(Task& task, const queue::SettleResult& result, SteadyTime now, Notes& notes);

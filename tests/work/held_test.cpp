@@ -67,14 +67,15 @@ TEST(Holdings, ReusePlacesAndKeepAddresses) {
 }
 
 TEST(Holdings, AMessageOfAnotherQueueWithTheSameIdIsAnotherMessage) {
+  Notes notes;
   Holdings holdings(LeaseTerms(30s), nullptr);
   holdings.admit(delivery("a"));
   queue::Delivery other = delivery("a");
   other.receipt.part = 1;
-  EXPECT_EQ(holdings.resume(other), nullptr) << "it would be ended by what becomes of the first one";
+  EXPECT_EQ(holdings.resume(other, notes), nullptr) << "it would be ended by what becomes of the first one";
   queue::Delivery again = delivery("a");
   again.receipt.version = 2;
-  EXPECT_NE(holdings.resume(again), nullptr);
+  EXPECT_NE(holdings.resume(again, notes), nullptr);
 }
 
 TEST(Holdings, KeepATaskThatIsOpenOrWithItsWorker) {

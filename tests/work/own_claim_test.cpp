@@ -105,15 +105,32 @@ TEST_F(OwnClaim, ASecondOneTakesThePlaceOfTheFirst) {
   EXPECT_EQ(rig_.account().lost, 2U);
 }
 
-TEST_F(OwnClaim, AfterASettlementThatWasWrittenIsGivenBack) {
+TEST_F(OwnClaim, AfterASettlementThatWasWrittenIsTheNextTry) {
+  rig_.finish(0, OutcomeStatus::crashed);
+  auto order = settling();
+  rig_.notes = {};
+  come_back(3);
+  EXPECT_TRUE(rig_.notes.lines.empty()) << "its lease has not ended";
+  rig_.flow.settled(std::move(order), {{SettleStatus::applied, {}}}, rig_.now(), rig_.notes);
+  EXPECT_EQ(rig_.account().retried, 1U);
+  EXPECT_EQ(rig_.settle(), 0U) << "given back it would be claimed before that is known, again and again";
+  const std::uint32_t lane = rig_.enlist(SeatKind::lane, true);
+  ASSERT_NE(rig_.start(lane), nullptr);
+  rig_.finish(lane);
+  expect_written(3);
+  EXPECT_EQ(rig_.account().released, 0U);
+  EXPECT_EQ(rig_.account().lost, 0U);
+}
+
+TEST_F(OwnClaim, AfterASettlementThatWasWrittenIsGivenBackByADrain) {
   rig_.finish(0, OutcomeStatus::crashed);
   auto order = settling();
   come_back(3);
+  rig_.flow.drain().begin(rig_.now(), rig_.now() + 10s, rig_.notes);
   settled(std::move(order), {SettleStatus::applied, {}});
-  EXPECT_EQ(rig_.account().retried, 1U);
   expect_written(3, CompletionAction::release);
   EXPECT_EQ(rig_.account().released, 1U);
-  EXPECT_EQ(rig_.account().lost, 0U);
+  EXPECT_EQ(rig_.flow.drain().step(rig_.now(), rig_.notes), std::nullopt) << "nothing is left";
 }
 
 TEST_F(OwnClaim, OfAMessageThatSomebodyChangedIsForAnotherRun) {
