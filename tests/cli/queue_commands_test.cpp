@@ -187,7 +187,7 @@ TEST(Stats, CountsOneQueue) {
               ElementsAre("first_100_IDs_in_queue", "first_100_IDs_in_queue_processing", "total_messages_in_queue",
                           "total_messages_in_queue_processing", "total_messages_in_queue_ready", "queue", "total",
                           "ready", "in_flight", "delayed", "dlq", "oldest_ready_seconds", "age_seconds", "approximate",
-                          "at_least", "dlq_errors", "retry_errors"));
+                          "at_least", "dlq_approximate", "dlq_errors", "retry_errors"));
   EXPECT_EQ(stats.at("total").as_int64(), 4);
   EXPECT_EQ(stats.at("ready").as_int64(), 3);
   EXPECT_EQ(stats.at("delayed").as_int64(), 1);

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <semaphore>
 #include <thread>
 
@@ -280,12 +281,17 @@ TEST_F(NeighboursTest, IdleSourcesCostNothing) {
     jobs.push_back(std::make_unique<Waiting>(host->queues(), queue::QueueAddress{"queue " + std::to_string(i)}));
     jobs.back()->claim();
   }
-  const auto before = waits_so_far();
   // Something to wait for that never comes.
   std::binary_semaphore never{0};
-  EXPECT_FALSE(never.try_acquire_for(500ms));
+  // Whoever wakes for nothing does so each time. On a busy machine the threads may still be on their way to their wait.
+  long fewest = std::numeric_limits<long>::max();
+  for (int window = 0; window < 3 && fewest >= 10; ++window) {
+    const auto before = waits_so_far();
+    EXPECT_FALSE(never.try_acquire_for(500ms));
+    fewest = std::min(fewest, waits_so_far() - before);
+  }
   // One wake of each job would be ten.
-  EXPECT_LT(waits_so_far() - before, 10) << "a thread woke for nothing";
+  EXPECT_LT(fewest, 10) << "a thread woke for nothing";
 }
 
 }  // namespace
