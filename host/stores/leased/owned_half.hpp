@@ -95,6 +95,7 @@ class OwnedHalf final : public HalfDuty {
     std::uint32_t source = 0;
     bool lost = false;
     bool writes_claim = false;  ///< before it is handed out
+    bool may_be_held = false;   ///< its group is, if the dead letter was written that has had no answer
   };
   /// A page to be read, and of what.
   struct Job {

@@ -65,7 +65,13 @@ std::vector<SettleResult> OwnedHalf::settle(std::span<const Completion> completi
 void OwnedHalf::ended(std::int64_t locator, const Completion& completion, const SettleResult& result,
                       table::Moment now) {
   const auto found = outs_.find(locator);
-  if (found == outs_.end() || result.status == SettleStatus::failed || result.status == SettleStatus::refused) {
+  if (found == outs_.end()) {
+    return;
+  }
+  const bool holds_group =
+      completion.action == CompletionAction::dead_letter && completion.hold_group && !found->second.group.empty();
+  if (result.status == SettleStatus::failed || result.status == SettleStatus::refused) {
+    found->second.may_be_held = found->second.may_be_held || holds_group;
     return;
   }
   const Out out = std::move(found->second);
@@ -84,10 +90,13 @@ void OwnedHalf::ended(std::int64_t locator, const Completion& completion, const 
   if (completion.action == CompletionAction::dead_letter) {
     survey_.dead_letter(out.spot.first, now.steady);
   }
-  if (completion.action == CompletionAction::dead_letter && completion.hold_group && !out.group.empty()) {
-    if (const auto shard = shards_.find(out.spot.first); shard != shards_.end()) {
+  if (const auto shard = shards_.find(out.spot.first); shard != shards_.end()) {
+    if (holds_group) {
       shard->second.holds.insert(out.group);
       book_.hold(out.spot.first, shard->second.holds, now.wall);
+    } else if (out.may_be_held) {
+      shard->second.holds_read = false;
+      book_.doubt_holds(out.spot.first);
     }
   }
   if (!out.lost || what.kind == Return::Kind::gone) {

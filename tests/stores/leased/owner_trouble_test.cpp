@@ -132,6 +132,33 @@ TEST(OwnerTrouble, AGroupWaitsForADeadLetterThatTookItsHeadAwayWhileItWaited) {
   expect_held_until_released(world, a, 100s);
 }
 
+// Its answer is lost, and so is the first try of what is written in its stead; the second one finds nothing there.
+TEST(OwnerTrouble, AGroupWaitsForADeadLetterOfUnknownOutcomeBehindWhichItsMessageWasRemoved) {
+  OwnerWorld world({.shards = 1});
+  OwnerHost& a = world.add("a/1");
+  world.send(2, 100, {}, "g");
+  const auto claimed = a.claim(10, {.order = queue::Order::group});
+  ASSERT_THAT(claimed, SizeIs(1));
+  bool written = false;
+  world.model.inject(
+      model::Fault::commit_then_lose,
+      [&](const std::string& operation, const std::string&) {
+        return operation == "TransactWriteItems" && !std::exchange(written, true);
+      },
+      1);
+  world.model.inject(
+      model::Fault::refuse, [&](const std::string&, const std::string&) { return written; }, 1'000'000);
+  const queue::Completion dead{
+      .receipt = claimed.front().receipt, .action = CompletionAction::dead_letter, .hold_group = true};
+  EXPECT_EQ(a.settle(std::vector{dead}).front().status, queue::SettleStatus::failed);
+  ASSERT_TRUE(written);
+  world.model.clear_faults();
+  world.model.inject(
+      model::Fault::lose, [](const std::string&, const std::string&) { return true; }, 1);
+  EXPECT_EQ(a.settle(claimed.front(), CompletionAction::remove).status, queue::SettleStatus::applied);
+  expect_held_until_released(world, a, 40s);
+}
+
 TEST(OwnerTrouble, AThrottledShardDelaysNoOther) {
   WorldPlan plan{.shards = 2};
   OwnerWorld world(plan);
