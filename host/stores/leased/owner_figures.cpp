@@ -43,7 +43,7 @@ std::vector<Word> words_of(std::span<const dynamo::Item> heartbeats, const Queue
   for (const dynamo::Item& heartbeat : heartbeats) {
     auto word = word_of(heartbeat, half, now, mine == own.end() ? nullptr : &mine->second);
     if (word && word->figures.shards > 0) {
-      words.push_back(*std::move(word));
+      words.push_back(*word);
     }
   }
   return words;

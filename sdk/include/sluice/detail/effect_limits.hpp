@@ -156,7 +156,7 @@ class EffectLimits {
     }
     const std::size_t bytes = item.table.size + item.item.size + item.update.size + item.condition.size +
                               item.values.size + sizes(item.names, item.name_count);
-    if (std::string why = take([&what] { return what; }, bytes); !why.empty()) {
+    if (std::string why = take([&what] { return std::string(what); }, bytes); !why.empty()) {
       return why;
     }
     if (const auto same = items_.add(view(item.table), members, whole(item), effects_)) {
