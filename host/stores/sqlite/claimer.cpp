@@ -130,8 +130,8 @@ Claimed Claimer::claim(std::int64_t half, const ClaimRequest& request, const Lea
     advance(half, claimed.deliveries);
     whole = whole && !first_ready(half, lease.now);
   }
-  if (claimed.deliveries.empty() && is_empty(half)) {
-    deliveries_.sweep();  // there is nothing else to do
+  if (claimed.deliveries.empty()) {
+    deliveries_.tombstones().sweep_idle(lease.now);  // there is nothing else to do
   }
   if (claimed.deliveries.size() < request.max) {
     whole = whole && !(request.suspects && places_.first_suspect(half, lease.now));
@@ -153,18 +153,13 @@ void Claimer::keep_order(std::int64_t half, const ClaimRequest& request) {
   }
   bool change = wanted != Kept::none;
   if (!change && !request.counts) {
-    change = is_empty(half);
+    messages_.bind(half);
+    change = !messages_.row() || messages_.integer(0) == 0;
+    messages_.reset();
   }
   if (change) {
     lanes_.keep(half, wanted);
   }
-}
-
-bool Claimer::is_empty(std::int64_t half) {
-  messages_.bind(half);
-  const bool empty = !messages_.row() || messages_.integer(0) == 0;
-  messages_.reset();
-  return empty;
 }
 
 bool Claimer::first_ready(std::int64_t half, WallTime now) {

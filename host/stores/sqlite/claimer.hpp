@@ -42,7 +42,6 @@ class Claimer {
     std::size_t messages;
     std::size_t bytes;
   };
-  bool is_empty(std::int64_t half);
   /// Sees to it that the half keeps the order that is wanted.
   void keep_order(std::int64_t half, const ClaimRequest& request);
   bool claim_ready(std::int64_t half, const ClaimRequest& request, const Lease& lease, std::vector<Delivery>& claimed);

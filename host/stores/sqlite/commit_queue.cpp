@@ -157,7 +157,20 @@ CommitQueue::Outcomes CommitQueue::write(const Group& group) {
   }
   hooks_.finish();
   const std::optional<Error> error = commit();
-  return error && group.size() > 1 ? write_each(group) : Outcomes(group.size(), error);
+  const bool full = error && error->code() == ErrorCode::full;
+  if (full) {
+    make_room();
+  }
+  return error && (full || group.size() > 1) ? write_each(group) : Outcomes(group.size(), error);
+}
+
+void CommitQueue::make_room() {
+  if (!begin()) {
+    hooks_.begin();
+    hooks_.make_room();
+    hooks_.finish();
+    static_cast<void>(commit());
+  }
 }
 
 CommitQueue::Outcomes CommitQueue::write_each(const Group& group) {

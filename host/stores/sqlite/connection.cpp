@@ -161,7 +161,20 @@ Connection::Written Connection::checkpoint() {
   return {};
 }
 
+void Connection::keep_free(const char* name) {
+  Statement table(*this, "SELECT 1 FROM sqlite_schema WHERE name = ?1 COLLATE NOCASE");
+  table.bind(std::string_view(name));
+  if (table.row()) {
+    fail(Error(ErrorCode::invalid, "store \"" + path_ + "\" has a table \"" + name +
+                                       "\" of yours, a name that Sluice needs; give it another one with the sqlite3 "
+                                       "tool: ALTER TABLE " +
+                                       name + " RENAME TO my_" + name));
+  }
+}
+
 void Connection::add_table(const char* name, const sqlite3_module& module, MemoryTable& rows) {
+  // It would be read in place of `rows`.
+  keep_free(name);
   if (failed()) {
     return;
   }

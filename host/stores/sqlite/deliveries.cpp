@@ -89,7 +89,7 @@ void Deliveries::settle(std::int64_t half, std::span<const Completion> completio
   for (std::size_t i = 0; i < completions.size(); ++i) {
     results[i].status = settle_one(half, completions[i], now);
   }
-  end_settling(half);
+  end_settling(half, now);
 }
 
 SettleStatus Deliveries::settle_one(std::int64_t half, const Completion& completion, WallTime now) {
@@ -98,7 +98,8 @@ SettleStatus Deliveries::settle_one(std::int64_t half, const Completion& complet
   if (known != settling_.end() && known->second.held == Held::buried) {
     return SettleStatus::lost;
   }
-  const bool is_held = known != settling_.end() && std::exchange(known->second.held, Held::unasked) == Held::held;
+  const bool is_held = known != settling_.end() && is_of(receipt, known->second) &&
+                       std::exchange(known->second.held, Held::unasked) == Held::held;
   if (is_held && completion.action == CompletionAction::remove) {
     known->second.held = Held::buried;
     bury(half, receipt.locator, known->second.group);
@@ -205,6 +206,10 @@ std::optional<Receipt> Deliveries::extend(std::int64_t half, const Receipt& rece
   Standing after = *before;
   after.until = lease.until;
   change(*before, after, lease.now);
+  if (const auto known = handed_out_.find(receipt.locator);
+      known != handed_out_.end() && is_of(receipt, known->second)) {
+    ++known->second.version;
+  }
   return Receipt{.id = receipt.id, .version = receipt.version + 1, .locator = receipt.locator};
 }
 

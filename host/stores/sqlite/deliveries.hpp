@@ -37,12 +37,11 @@ class Deliveries {
   SettleStatus settle_one(std::int64_t half, const Completion& completion, WallTime now);
   std::size_t settle_mark() const { return removed_.size(); }
   void settle_back_to(std::size_t mark);
-  void end_settling(std::int64_t half);
+  void end_settling(std::int64_t half, WallTime now);
   /// What its settlement need not ask for, of a message of a group that was just handed out: with another group it has
   /// another version too.
   void remember(const Delivery& delivery);
-  /// Deletes some of what has been buried.
-  void sweep() { tombstones_.sweep(); }
+  Tombstones& tombstones() { return tombstones_; }
   std::optional<Receipt> extend(std::int64_t half, const Receipt& receipt, const Lease& lease);
 
   std::optional<Standing> standing(std::int64_t seq);
@@ -63,13 +62,15 @@ class Deliveries {
   struct Known {
     std::int64_t group = 0;     ///< as `group_hash` gives it
     std::size_t id_hash = 0;    ///< of this process
+    std::int64_t version = 0;   ///< of the receipt that it was handed out with, or that this became since
     bool is_short = false;      ///< it may be buried
-    Held held = Held::unasked;  ///< by the receipt that it is settled with
+    Held held = Held::unasked;  ///< by that receipt
   };
   struct Removed {
     std::int64_t seq;
     bool buried;
   };
+  static bool is_of(const Receipt& receipt, const Known& known);
   void find_held(std::int64_t half, std::span<const Completion> completions);
   std::int64_t group_of(std::int64_t seq);
   /// Sees to its place where it can be claimed; null: it was not there, or is there no more.
@@ -79,7 +80,7 @@ class Deliveries {
   void end_lane(std::int64_t half, std::int64_t seq, std::int64_t group, Lanes::Rest rest);
   void settle_back(const Standing& before, const Completion& completion, std::optional<std::string> failure,
                    WallTime now);
-  void delete_removed();
+  void delete_removed(WallTime now);
   std::optional<Standing> held(std::int64_t half, const Receipt& receipt);
   void write(const Standing& standing, std::int64_t version, WallTime updated_at);
 

@@ -6,6 +6,7 @@
 
 #include "host/queue/effects.hpp"
 #include "host/stores/sqlite/deliveries.hpp"
+#include "host/stores/sqlite/records.hpp"
 
 namespace sluice::queue::sqlite {
 
@@ -15,6 +16,8 @@ namespace {
 constexpr std::size_t kMostRemembered = 65'536;
 
 std::size_t hash_of(const std::string& id) { return std::hash<std::string>()(id); }
+
+bool is_short(const Message& message) { return message.id.size() + content_bytes(message) <= Tombstones::kLongest; }
 
 /// Who is sent with an end finds the ids of those gone that ended before it.
 bool sends(const Completion& completion) { return completion.effects && !completion.effects->messages.empty(); }
@@ -31,8 +34,9 @@ void Deliveries::begin_settling(std::int64_t half, std::span<const Completion> c
   // All of them at once: a statement for each would cost as much as what is done about its end.
   asked_.clear();
   for (const Completion& completion : completions) {
-    if (auto known = handed_out_.extract(completion.receipt.locator)) {
-      settling_.insert(std::move(known));
+    const auto known = handed_out_.find(completion.receipt.locator);
+    if (known != handed_out_.end() && is_of(completion.receipt, known->second)) {
+      settling_.insert(handed_out_.extract(known));
     } else {
       asked_.push_back(completion.receipt.locator);
     }
@@ -51,6 +55,11 @@ void Deliveries::begin_settling(std::int64_t half, std::span<const Completion> c
   find_held(half, completions);
 }
 
+// Another version may be of another group, as an operator or another host has left it.
+bool Deliveries::is_of(const Receipt& receipt, const Known& known) {
+  return known.version == receipt.version && known.id_hash == hash_of(receipt.id);
+}
+
 // Of those that this process has handed out and that may be buried: whether their receipts hold.
 void Deliveries::find_held(std::int64_t half, std::span<const Completion> completions) {
   if (std::any_of(completions.begin(), completions.end(), sends)) {
@@ -60,7 +69,7 @@ void Deliveries::find_held(std::int64_t half, std::span<const Completion> comple
   for (const Completion& completion : completions) {
     const auto known = settling_.find(completion.receipt.locator);
     if (completion.action == CompletionAction::remove && known != settling_.end() && known->second.is_short &&
-        known->second.id_hash == hash_of(completion.receipt.id)) {
+        is_of(completion.receipt, known->second)) {
       versions_.push_back({completion.receipt.locator, completion.receipt.version});
     }
   }
@@ -73,10 +82,10 @@ void Deliveries::remember(const Delivery& delivery) {
   if (handed_out_.size() >= kMostRemembered) {
     handed_out_.clear();
   }
-  handed_out_.insert_or_assign(delivery.receipt.locator,
-                               Known{.group = group_hash(delivery.message.group),
-                                     .id_hash = hash_of(delivery.receipt.id),
-                                     .is_short = delivery.message.body.size() <= Tombstones::kLongestBody});
+  handed_out_.insert_or_assign(delivery.receipt.locator, Known{.group = group_hash(delivery.message.group),
+                                                               .id_hash = hash_of(delivery.receipt.id),
+                                                               .version = delivery.receipt.version,
+                                                               .is_short = is_short(delivery.message)});
 }
 
 std::int64_t Deliveries::group_of(std::int64_t seq) {
@@ -89,11 +98,11 @@ std::int64_t Deliveries::group_of(std::int64_t seq) {
   return group;
 }
 
-void Deliveries::end_settling(std::int64_t half) {
+void Deliveries::end_settling(std::int64_t half, WallTime now) {
   lanes_.flush();
   settling_.clear();
   tally_.add(half, -static_cast<std::int64_t>(removed_.size()));
-  delete_removed();
+  delete_removed(now);
 }
 
 void Deliveries::settle_back_to(std::size_t mark) {
@@ -105,7 +114,7 @@ void Deliveries::settle_back_to(std::size_t mark) {
   removed_.resize(mark);
 }
 
-void Deliveries::delete_removed() {
+void Deliveries::delete_removed(WallTime now) {
   // Messages that were sent one after the other are mostly settled together: one statement for a run of them, and one
   // for all others.
   asked_.clear();
@@ -134,7 +143,7 @@ void Deliveries::delete_removed() {
     }
   }
   if (!asked_.empty()) {
-    tombstones_.bury(asked_);
+    tombstones_.bury(asked_, now);
   }
 }
 

@@ -66,7 +66,7 @@ void EffectWriter::settle(std::int64_t half, std::span<const Completion> complet
   for (std::size_t from = 0; from < with_effects_.size(); from += kRun) {
     settle_run(batch, Run(with_effects_).subspan(from, std::min(kRun, with_effects_.size() - from)));
   }
-  deliveries.end_settling(half);
+  deliveries.end_settling(half, now);
   if (sends_last_) {
     for (const Outbox& outbox : outboxes_) {
       put_down(outbox, now);

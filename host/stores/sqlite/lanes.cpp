@@ -165,7 +165,7 @@ void Lanes::give(Lane& lane, const Standing& standing, bool was_head) {
   } else if (!standing.until) {
     line_.insert(lane.half, lane.ends, place_of(standing), standing.suspected());
   } else if (standing.blocks() && kept(lane.half) != Kept::fair) {
-    if (lane.head) {
+    if (lane.head || lane.others > 0) {
       ++lane.others;
     } else {
       lane.head = standing.seq;

@@ -336,11 +336,14 @@ void bring_up_from_5(Connection& connection, std::int64_t version) {
 }
 
 void bring_up(Connection& connection) {
-  connection.execute("BEGIN IMMEDIATE");
+  // Otherwise a table cannot be renamed beside a view of the user's that is broken.
+  connection.execute("PRAGMA legacy_alter_table = ON; BEGIN IMMEDIATE");
   // Another process may have been quicker.
   const Found found = connection.failed() ? Found::ours : look_inside(connection);
   if (found == Found::older) {
     const std::int64_t version = connection.number("PRAGMA user_version");
+    connection.keep_free("chains");
+    connection.keep_free("tombstones");
     if (version < 2) {
       connection.execute(kUpgradeFrom1);
     }
@@ -365,7 +368,7 @@ void bring_up(Connection& connection) {
   if (found == Found::older || found == Found::empty) {
     connection.execute(("PRAGMA user_version = " + std::to_string(kSchemaVersion)).c_str());
   }
-  connection.execute("COMMIT");
+  connection.execute("COMMIT; PRAGMA legacy_alter_table = OFF");
 }
 
 }  // namespace

@@ -121,7 +121,9 @@ Result<void> SharedStore::Core::open_writer(const SqliteOptions& options, const 
                          .flusher = *flusher,
                          .door = door.get(),
                          .durable = options.durable},
-      CommitQueue::Hooks{.begin = [this] { writer->records.begin(); }, .finish = [this] { writer->records.finish(); }});
+      CommitQueue::Hooks{.begin = [this] { writer->records.begin(); },
+                         .finish = [this] { writer->records.finish(); },
+                         .make_room = [this] { writer->records.deliveries().tombstones().make_room(); }});
   return {};
 }
 

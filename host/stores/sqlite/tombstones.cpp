@@ -20,7 +20,10 @@ std::string Tombstones::buried() {
          "1)) - 1) >> (m.seq & 3) & 1)";
 }
 
-void Tombstones::bury(std::span<const std::int64_t> seqs) {
+void Tombstones::bury(std::span<const std::int64_t> seqs, WallTime now) {
+  if (!last_) {
+    sweep();  // by processes that end soon nothing else is swept
+  }
   for (std::size_t from = 0; from < seqs.size();) {
     const std::int64_t block = seqs[from] >> kBlockBits;
     std::size_t end = from;
@@ -30,9 +33,24 @@ void Tombstones::bury(std::span<const std::int64_t> seqs) {
     bury_in(block, seqs.subspan(from, end - from));
     from = end;
   }
+  last_ = now;
   buried_ += seqs.size();
-  for (; buried_ >= kForASweep; buried_ -= kForASweep) {
+  while ((buried_ >= kForASweep || begun_ >= kMostBegun) && sweep()) {
+    buried_ -= std::min(buried_, kForASweep);
+    begun_ -= std::min(begun_, kForASweep);
+  }
+}
+
+void Tombstones::sweep_idle(WallTime now) {
+  // Also where the clock was set back meanwhile.
+  if (!last_ || now < *last_ || now - *last_ >= kBusy) {
+    last_ = now;
     sweep();
+  }
+}
+
+void Tombstones::make_room() {
+  for (int sweeps = 0; sweeps < kSweepsForRoom && sweep(); ++sweeps) {
   }
 }
 
@@ -41,6 +59,9 @@ void Tombstones::bury_in(std::int64_t block, std::span<const std::int64_t> seqs)
   bits_.clear();
   if (read_.row()) {
     bits_ = read_.bytes(0);
+  } else if (block > newest_) {
+    newest_ = block;
+    begun_ += kBlock;
   }
   read_.reset();
   bits_.resize(kBlock / 8);
@@ -51,7 +72,7 @@ void Tombstones::bury_in(std::int64_t block, std::span<const std::int64_t> seqs)
   write_.bind(block, Blob{bits_}).run();
 }
 
-void Tombstones::sweep() {
+bool Tombstones::sweep() {
   for (const std::int64_t from : {swept_, std::int64_t{-1}}) {
     next_.bind(from);
     const auto block = next_.row() ? next_.optional_integer(0) : std::nullopt;
@@ -59,9 +80,10 @@ void Tombstones::sweep() {
     if (block) {
       swept_ = *block;
       remove_rows(*block);
-      return;
+      return true;
     }
   }
+  return false;
 }
 
 void Tombstones::remove_rows(std::int64_t block) {

@@ -33,7 +33,7 @@ class CommitQueueTest : public ::testing::Test {
         clock_,
         CommitQueue::Tools{
             .file = *file_, .connection = *writer_, .checkpointer = *checkpointer_, .flusher = *flusher_},
-        CommitQueue::Hooks{.begin = [this] { ++transactions_; }, .finish = [] {}});
+        CommitQueue::Hooks{.begin = [this] { ++transactions_; }, .finish = [] {}, .make_room = [] {}});
   }
   ~CommitQueueTest() override {
     commits_->request_stop();

@@ -248,6 +248,36 @@ TEST(SqliteOrder, AQueueKeepsItsOrderInAnyHistory) {
   }
 }
 
+// By an operator, while a dead letter holds its group.
+TEST(SqliteOrder, WhatIsHiddenBehindADeadLetterWaitsForItAndForItsTime) {
+  const TempFolder folder;
+  FakeClock clock;
+  SeededRandom random(1);
+  const std::string file = folder.file("store.db");
+  auto store = open_store(file, clock, random);
+  const std::vector<queue::NewMessage> messages{{.id = "1", .group = "a"}, {.id = "2", .group = "a"}};
+  store->send("orders", messages, Deadline::never());
+  const auto claim = [&] {
+    return store->source({"orders"})
+        .claim({.max = 5, .visibility = 3s, .rules = {.order = queue::Order::group}}, Deadline::never())
+        ->deliveries;
+  };
+  const Completion dead{
+      .receipt = claim().at(0).receipt, .action = CompletionAction::dead_letter, .failure = {}, .hold_group = true};
+  ASSERT_EQ(store->settle({"orders"}, std::span(&dead, 1), Deadline::never())[0].status, queue::SettleStatus::applied);
+  const queue::Change hide{.id = "2", .action = ChangeAction::set_visibility, .after = 10s};
+  ASSERT_EQ(store->change("orders", std::span(&hide, 1), Deadline::never())[0].status, queue::ChangeStatus::applied);
+  clock.advance(11s);
+  EXPECT_TRUE(claim().empty());
+  ASSERT_EQ(store->change("orders", std::span(&hide, 1), Deadline::never())[0].status, queue::ChangeStatus::applied);
+  ASSERT_TRUE(store->remove("orders", "1", Deadline::never()));
+  EXPECT_TRUE(claim().empty());
+  clock.advance(11s);
+  EXPECT_EQ(claim().size(), 1U);
+  store.reset();
+  EXPECT_EQ(broken_invariants(file), std::vector<std::string>{});
+}
+
 // A message with an earlier time is in line behind one with a later time.
 TEST(SqliteOrder, WhatComesBackGoesFirstAlsoWhereTheClockWasSetBackMeanwhile) {
   const TempFolder folder;

@@ -84,6 +84,7 @@ class Child {
 class ProcessesTest : public ::testing::Test {
  protected:
   std::unique_ptr<StoreDesk> open() { return open_store(file_, clock_, random_); }
+  void kill_at_any_moment(queue::Order order);
 
   TempFolder folder_;
   const std::string file_ = folder_.file("store.db");
@@ -93,12 +94,14 @@ class ProcessesTest : public ::testing::Test {
 
 /// Sends, claims and settles for ever, and says before each settlement what it is about to do and after each call what
 /// was answered: "+ id" accepted, "? id" about to be settled, "- id" settled.
-void work_until_killed(Desk& store, int generation, const Child::Tell& tell) {
+void work_until_killed(Desk& store, queue::Order order, int generation, const Child::Tell& tell) {
   for (int round = 0;; ++round) {
     std::vector<queue::NewMessage> messages(7);
     for (std::size_t i = 0; i < messages.size(); ++i) {
       messages[i].id = std::to_string(generation) + "-" + std::to_string(round) + "-" + std::to_string(i);
       messages[i].body.assign(300, 'x');
+      // What those before have left at work holds up groups of its own.
+      messages[i].group = std::to_string(generation) + "-" + std::to_string(i);
     }
     for (const auto& result : store.send("orders", messages, Deadline::never())) {
       if (result.status != queue::SendStatus::sent) {
@@ -106,9 +109,10 @@ void work_until_killed(Desk& store, int generation, const Child::Tell& tell) {
       }
       tell("+ " + result.id);
     }
-    const auto claims = store.claim({"orders"}, 6, 1h, Deadline::never());
+    const auto claims =
+        store.source({"orders"}).claim({.max = 6, .visibility = 1h, .rules = {.order = order}}, Deadline::never());
     std::vector<Completion> settlements;
-    for (const auto& claim : *claims) {
+    for (const auto& claim : claims->deliveries) {
       settlements.push_back({.receipt = claim.receipt});
       tell("? " + claim.message.id);
     }
@@ -122,14 +126,14 @@ void work_until_killed(Desk& store, int generation, const Child::Tell& tell) {
   }
 }
 
-TEST_F(ProcessesTest, KilledAtAnyMomentNothingAcceptedIsLost) {
+void ProcessesTest::kill_at_any_moment(queue::Order order) {
   std::set<std::string> accepted;
   std::set<std::string> settled;
   std::set<std::string> unsure;
   for (int generation = 0; generation < 12; ++generation) {
     Child child([&](const Child::Tell& tell) {
       auto store = open();
-      work_until_killed(*store, generation, tell);
+      work_until_killed(*store, order, generation, tell);
     });
     // Another number of lines each time, so that the end comes at another step.
     const int lines = 40 + generation * 37;
@@ -177,6 +181,9 @@ TEST_F(ProcessesTest, KilledAtAnyMomentNothingAcceptedIsLost) {
   }
   EXPECT_GT(settled.size(), 100U);
 }
+
+TEST_F(ProcessesTest, KilledAtAnyMomentNothingAcceptedIsLost) { kill_at_any_moment(queue::Order::none); }
+TEST_F(ProcessesTest, NorIsItOfGroups) { kill_at_any_moment(queue::Order::group); }
 
 TEST_F(ProcessesTest, WritesThatFailForWantOfRoomLoseNothing) {
   open().reset();

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "host/stores/sqlite/id_index.hpp"
 #include "host/stores/sqlite/schema.hpp"
 #include "tests/stores/sqlite/sqlite_rig.hpp"
@@ -305,6 +307,31 @@ void UpgradeOfGroups::go_on(void (*make_old)(const std::string&)) {
 
 TEST_F(UpgradeOfGroups, OfVersion5) { go_on(make_version_5); }
 TEST_F(UpgradeOfGroups, OfVersion7) { go_on(make_version_7); }
+
+TEST_F(SchemaUpgrade, AViewOfTheUsersThatIsBrokenIsNoMatter) {
+  open();
+  make_version_7(file_);
+  raw_sql(file_, "CREATE TABLE mine (a); CREATE VIEW seen AS SELECT a FROM mine; DROP TABLE mine");
+  EXPECT_NE(open(), nullptr);
+}
+
+TEST_F(SchemaUpgrade, ATableOfTheUsersWithANameThatIsNeededIsSaid) {
+  for (const std::string name : {"chains", "Tombstones", "leasing", "sending"}) {
+    open();
+    make_version_7(file_);
+    raw_sql(file_, "CREATE TABLE " + name + " (a); INSERT INTO " + name + " VALUES (7)");
+    try {
+      open();
+      ADD_FAILURE() << name;
+    } catch (const std::runtime_error& error) {
+      EXPECT_THAT(error.what(), ::testing::AllOf(HasSubstr("of yours"), HasSubstr(" RENAME TO my_")));
+    }
+    raw_sql(file_, "ALTER TABLE " + name + " RENAME TO my_" + name);
+    EXPECT_NE(open(), nullptr) << name;
+    EXPECT_EQ(raw_sql(file_, "SELECT a FROM my_" + name).at(0), "7");
+    std::filesystem::remove(file_);
+  }
+}
 
 TEST_F(SchemaUpgrade, AHostOfVersion7ThatIsStillRunningLeavesGroupsAlone) {
   auto store = open();

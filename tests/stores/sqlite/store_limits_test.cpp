@@ -80,6 +80,52 @@ TEST_F(StoreLimitsTest, FullFileRefusesSendsAndLosesNothing) {
   EXPECT_EQ(broken_invariants(file_), std::vector<std::string>{});
 }
 
+TEST_F(StoreLimitsTest, AFullFileOfGroupsIsWorkedOffAndTakesMore) {
+  open({.path = {}, .max_file_bytes = 600 * 1024});
+  const auto claim = [this](std::size_t max) {
+    return store_->source({"orders"})
+        .claim({.max = max, .visibility = 30s, .rules = {.order = queue::Order::group}}, Deadline::never());
+  };
+  const auto fill = [this](const std::string& prefix) {
+    std::size_t sent = 0;
+    for (; sent < 10'000; ++sent) {
+      const queue::NewMessage message{
+          .id = prefix + std::to_string(sent), .body = std::string(900, 'x'), .group = std::to_string(sent % 7)};
+      if (store_->send("orders", std::span(&message, 1), Deadline::never()).at(0).status != queue::SendStatus::sent) {
+        break;
+      }
+    }
+    return sent;
+  };
+  ASSERT_EQ(send("first", 1).status, queue::SendStatus::sent);
+  ASSERT_TRUE(claim(0));  // from here on it keeps the order
+  const std::size_t first = 1 + fill("a");
+  ASSERT_GT(first, 100U);
+  std::size_t done = 0;
+  const auto work = [&](std::size_t wanted) {
+    for (const std::size_t end = done + wanted; done < end;) {
+      const auto claimed = claim(5);
+      ASSERT_TRUE(claimed) << claimed.error().message() << " after " << done;
+      ASSERT_FALSE(claimed->deliveries.empty()) << "after " << done;
+      std::vector<queue::Completion> completions;
+      for (const auto& delivery : claimed->deliveries) {
+        completions.push_back({.receipt = delivery.receipt});
+      }
+      for (const auto& result : store_->settle({"orders"}, completions, Deadline::never())) {
+        ASSERT_EQ(result.status, queue::SettleStatus::applied) << result.error.message() << " after " << done;
+      }
+      done += completions.size();
+    }
+  };
+  work(first / 2);
+  const std::size_t second = fill("b");
+  EXPECT_GT(second, first / 4) << "what was settled made room";
+  work(first + second - done);
+  EXPECT_TRUE(all_ids(*store_, "orders").empty());
+  store_.reset();
+  EXPECT_EQ(broken_invariants(file_), std::vector<std::string>{});
+}
+
 TEST_F(StoreLimitsTest, OneClaimHoldsBoundedMemory) {
   open();
   for (int i = 0; i < 12; ++i) {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "host/queue/content_edit.hpp"
 #include "host/queue/effects.hpp"
 #include "tests/stores/sqlite/sqlite_rig.hpp"
 #include "tests/support/fake_clock.hpp"
@@ -135,6 +136,9 @@ TEST_F(Tombstones, AnIdleClaimOfAnEmptyQueueSweeps) {
       EXPECT_EQ(settle(*store_, {{.receipt = delivery.receipt}}), std::vector{SettleStatus::applied});
     }
   }
+  EXPECT_EQ(rows("messages"), 3U) << "others may end soon, to be swept with these";
+  clock_.advance(1s);
+  EXPECT_TRUE(claim().empty());
   EXPECT_EQ(rows("messages"), 0U);
   EXPECT_EQ(rows("chains"), 0U);
   EXPECT_EQ(rows("tombstones"), 0U);
@@ -159,6 +163,82 @@ TEST_F(Tombstones, TheyAreSweptByAndBy) {
   }
   EXPECT_GT(most, 1'000U);
   EXPECT_LT(most, 6'000U);
+}
+
+TEST_F(Tombstones, HostsThatEndSoonSweepWhatThoseBeforeThemHaveLeft) {
+  keep_order();
+  std::vector<queue::NewMessage> messages(200);
+  for (int run = 0; run < 10; ++run) {
+    store_ = open_store(file_, clock_, random_);
+    for (auto& message : messages) {
+      message.group = std::to_string(random_.next() % 1'000);
+    }
+    store_->send("orders", messages, Deadline::never());
+    for (auto claimed = claim(); !claimed.empty(); claimed = claim()) {
+      std::vector<Completion> completions;
+      for (const Delivery& delivery : claimed) {
+        completions.push_back({.receipt = delivery.receipt});
+      }
+      settle(*store_, completions);
+    }
+    EXPECT_LE(rows("messages"), 2 * messages.size());
+  }
+}
+
+// Such as those of a queue beside a busier one in the same file.
+TEST_F(Tombstones, ThoseThatLieFarApartAreSweptToo) {
+  keep_order();
+  constexpr std::size_t kBatch = 1'000;
+  std::vector<queue::NewMessage> others(kBatch);
+  std::vector<queue::NewMessage> messages(40);
+  std::size_t most = 0;
+  for (int batch = 0; batch < 100; ++batch) {
+    for (std::size_t i = 0; i < messages.size(); ++i) {
+      messages[i].group = std::to_string(i);
+    }
+    store_->send("orders", messages, Deadline::never());
+    store_->send("plain", others, Deadline::never());
+    std::vector<Completion> completions;
+    for (const Delivery& delivery : claim(messages.size())) {
+      completions.push_back({.receipt = delivery.receipt});
+    }
+    settle(*store_, completions);
+    completions.clear();
+    for (const Delivery& delivery : *store_->claim({"plain"}, kBatch, 30s, Deadline::never())) {
+      completions.push_back({.receipt = delivery.receipt});
+    }
+    store_->settle({"plain"}, completions, Deadline::never());
+    most = std::max(most, rows("messages"));
+  }
+  EXPECT_LT(most, 1'000U) << "of 4,000 that are done";
+}
+
+TEST_F(Tombstones, AnIdleClaimSweepsAlsoBesideWhatMustWait) {
+  constexpr std::size_t kBatch = 1'000;
+  keep_order();
+  const queue::NewMessage late{.id = "z1", .group = "z", .delay = std::chrono::hours(24)};
+  store_->send("orders", std::span(&late, 1), Deadline::never());
+  std::vector<queue::NewMessage> messages(kBatch);
+  for (int batch = 0; batch < 10; ++batch) {
+    for (auto& message : messages) {
+      message.group = std::to_string(random_.next() % kBatch);
+    }
+    store_->send("orders", messages, Deadline::never());
+  }
+  for (auto claimed = claim(kBatch); !claimed.empty(); claimed = claim(kBatch)) {
+    std::vector<Completion> completions;
+    for (const Delivery& delivery : claimed) {
+      completions.push_back({.receipt = delivery.receipt});
+    }
+    settle(*store_, completions);
+  }
+  ASSERT_GT(rows("messages"), kBatch) << "nothing was left lying, so this tests nothing";
+  for (int i = 0; i < 10; ++i) {
+    clock_.advance(10s);
+    EXPECT_TRUE(claim().empty());
+  }
+  EXPECT_EQ(rows("messages"), 1U);
+  EXPECT_EQ(rows("tombstones"), 0U);
 }
 
 TEST_F(Tombstones, AnEndIsToldOnceInABatch) {
@@ -188,10 +268,60 @@ TEST_F(Tombstones, AReceiptOfAnotherIdOrVersionHoldsNothing) {
   EXPECT_EQ(settle(*store_, {{.receipt = receipt}}), std::vector{SettleStatus::applied});
 }
 
+TEST_F(Tombstones, NorDoesOneOfAnEarlierDeliveryBesideThatOfTheLastOne) {
+  send("a1");
+  const auto late = claim().at(0).receipt;
+  clock_.advance(31s);
+  const auto receipt = claim().at(0).receipt;
+  queue::Receipt other = receipt;
+  other.id = "b1";
+  EXPECT_EQ(settle(*store_, {{.receipt = late}, {.receipt = other}, {.receipt = receipt}, {.receipt = late}}),
+            (std::vector{SettleStatus::lost, SettleStatus::lost, SettleStatus::applied, SettleStatus::lost}));
+  EXPECT_EQ(rows("tombstones"), 1U);
+}
+
+TEST_F(Tombstones, WhatWasExtendedIsBuriedToo) {
+  send("a1");
+  queue::Receipt receipt = claim().at(0).receipt;
+  for (int i = 0; i < 2; ++i) {
+    const auto extended = store_->extend({"orders"}, std::span(&receipt, 1), 30s, Deadline::never()).at(0);
+    ASSERT_EQ(extended.status, SettleStatus::applied);
+    receipt = extended.receipt;
+  }
+  EXPECT_EQ(settle(*store_, {{.receipt = receipt}}), std::vector{SettleStatus::applied});
+  EXPECT_EQ(rows("tombstones"), 1U);
+}
+
+TEST_F(Tombstones, AMessageThatChangedItsGroupAndItsHostFreesTheNewOne) {
+  const auto other = open_store(file_, clock_, random_);
+  for (const std::string id : {"a1", "a2", "b2"}) {
+    send(id);
+    clock_.advance(1s);
+  }
+  ASSERT_EQ(claim(1).at(0).message.id, "a1");
+  clock_.advance(31s);
+  const auto found = store_->get("orders", "a1", Deadline::never());
+  const queue::ContentEdit edit{.path = {"group"}, .json = "\"b\""};
+  ASSERT_TRUE(store_->edit("orders", "a1", found->version, std::span(&edit, 1), Deadline::never()));
+  // Another host has it now, and leaves it to this one to say that it is done.
+  std::vector<Completion> done;
+  for (auto claimed = claim_from(*other); !claimed.empty(); claimed = claim_from(*other)) {
+    for (const Delivery& delivery : claimed) {
+      done.push_back({.receipt = delivery.receipt});
+    }
+  }
+  ASSERT_EQ(done.size(), 2U);
+  EXPECT_EQ(settle(*store_, done), (std::vector{SettleStatus::applied, SettleStatus::applied}));
+  EXPECT_EQ(claim().at(0).message.id, "b2");
+}
+
 TEST_F(Tombstones, ALongMessageIsRemovedAtOnce) {
   send("a1", 5'000);
   send("a2", 5'000);
   EXPECT_EQ(settle(*store_, {{.receipt = claim().at(0).receipt}}), std::vector{SettleStatus::applied});
+  EXPECT_EQ(settle(*store_, {{.receipt = claim().at(0).receipt}}), std::vector{SettleStatus::applied});
+  const queue::NewMessage message{.id = "a3", .attributes = {{"k", std::string(5'000, 'x')}}, .group = "a"};
+  store_->send("orders", std::span(&message, 1), Deadline::never());
   EXPECT_EQ(settle(*store_, {{.receipt = claim().at(0).receipt}}), std::vector{SettleStatus::applied});
   EXPECT_EQ(rows("messages"), 0U);
   EXPECT_EQ(rows("chains"), 0U);
