@@ -107,7 +107,7 @@ TEST(Signer, KeyIsRenewedWithSecretAndDay) {
   const auto sign = [&](const std::string& secret, WallTime time) {
     Credentials credentials = kCredentials;
     credentials.secret_access_key = secret;
-    const std::string cached = signer.sign_headers(request, credentials, time)->back().second;
+    std::string cached = signer.sign_headers(request, credentials, time)->back().second;
     EXPECT_EQ(cached, Signer({.region = "us-east-1"}).sign_headers(request, credentials, time)->back().second);
     return cached;
   };

@@ -173,6 +173,7 @@ TEST_F(LaneTest, LooksAtTheFrontWhileItReadsOnThroughABacklog) {
 
 TEST_F(LaneTest, LostRacesMakeItGetOutOfTheWay) {
   std::vector<dynamo::Item> items;
+  items.reserve(100);
   for (int i = 0; i < 100; ++i) {
     items.push_back(item("m" + std::to_string(i), 1s));
   }

@@ -27,7 +27,7 @@ class StoreOperator : public StoreOnEmulator {
             {"received_at", dynamo::Null{}},
             {"theirs", dynamo::BinarySet{{"a", "b"}}}};
   }
-  std::vector<StoredMessage> all(bool native, queue::QueueAddress address = standard()) {
+  std::vector<StoredMessage> all(bool native, const queue::QueueAddress& address = standard()) {
     queue::ListRequest request{.half = address.half, .limit = 7, .cursor = {}, .native = native};
     std::vector<StoredMessage> found;
     do {
@@ -324,6 +324,7 @@ TEST_P(LostOperatorAnswer, OfEveryChangeIsRecognised) {
       send(30, 20, prefix);
       std::int64_t version = 1;
       std::vector<queue::Change> changes;
+      changes.reserve(30);
       for (int i = 0; i < 30; ++i) {
         changes.push_back({.id = prefix + std::to_string(i), .action = ChangeAction::dead_letter});
       }
@@ -349,6 +350,7 @@ TEST_P(LostOperatorAnswer, OfEveryChangeIsRecognised) {
 TEST_P(LostOperatorAnswer, OfARemovalCountsAndAbsentOnesStayAbsent) {
   send(30);
   std::vector<queue::Change> changes;
+  changes.reserve(30);
   for (int i = 0; i < 30; ++i) {
     changes.push_back(
         {.id = "m" + std::to_string(i), .version = i % 2 == 0 ? std::optional<std::int64_t>(1) : std::nullopt});
@@ -407,6 +409,7 @@ TEST_P(LostOperatorAnswer, AndNoWayToAskIsAnUnknownOutcome) {
 TEST_F(StoreOperator, ThrottledBulkComesThrough) {
   send(60);
   std::vector<queue::Change> changes;
+  changes.reserve(60);
   for (int i = 0; i < 60; ++i) {
     changes.push_back({.id = "m" + std::to_string(i), .action = queue::ChangeAction::dead_letter, .version = 1});
   }

@@ -75,6 +75,7 @@ TEST_F(WithoutPartiQl, WhatAHostDoesIsDoneByRequestsOfItsOwn) {
   ASSERT_EQ(held.size(), 6U);
   EXPECT_EQ(held[0].message.body, std::string(600, 'x'));
   std::vector<queue::Receipt> receipts;
+  receipts.reserve(held.size());
   for (const auto& delivery : held) {
     receipts.push_back(delivery.receipt);
   }

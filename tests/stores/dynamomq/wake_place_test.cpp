@@ -35,7 +35,7 @@ class WakeOnTable : public StoreOnEmulator {
 
   std::unique_ptr<WakePlace> place() { return *desk().queues().open_wake_place("orders"); }
 
-  Announcement announcement(const std::string& host, std::vector<queue::Half> halves = {queue::Half::standard}) {
+  Announcement announcement(const std::string& host, const std::vector<queue::Half>& halves = {queue::Half::standard}) {
     Announcement told{
         .host = host, .address = listener_->address().text(), .queues = {}, .at = clock().wall_now(), .every = 60s};
     for (const queue::Half half : halves) {

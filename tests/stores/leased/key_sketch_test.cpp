@@ -44,6 +44,7 @@ struct Partition {
   void draw(KeySketch& sketch) {
     for (auto orders = sketch.next(kNow); !orders.empty(); orders = sketch.next(kNow)) {
       std::vector<KeySketch::Answer> answers;
+      answers.reserve(orders.size());
       for (const KeySketch::Order& order : orders) {
         answers.push_back(read(order));
       }

@@ -24,7 +24,7 @@ class Running : public ::testing::Test {
   using Answer = std::function<std::string(const std::string& id)>;  // one statement's result as JSON
 
   // Answers every statement by `answer`, which is given the statement's only parameter.
-  void answer_each(Answer answer) {
+  void answer_each(const Answer& answer) {
     respond_ = [answer](const boost::json::array& statements) -> HttpResult {
       std::string body = R"({"Responses":[)";
       for (std::size_t i = 0; i < statements.size(); ++i) {
@@ -42,6 +42,7 @@ class Running : public ::testing::Test {
 
   static std::vector<RecordWrite> removals(const std::vector<std::string>& ids) {
     std::vector<RecordWrite> all;
+    all.reserve(ids.size());
     for (const auto& id : ids) {
       all.push_back(dynamomq::WriteBuilder("t").remove_any(id));
     }
