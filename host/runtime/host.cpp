@@ -167,7 +167,7 @@ Result<void> Host::open_http() {
   };
   handlers.scale = [this](std::string_view queue) {
     depths_.asked();
-    return scale_of(queue, jobs_, depths_, parts_.clock.steady_now());
+    return scale_of(queue, jobs_, depths_.depth(std::string(queue)), depths_.interval(), parts_.clock.steady_now());
   };
   parts_.metrics.collect_from([this] { return depth_figures(depths_, parts_.clock.steady_now()); });
   parts_.metrics.collect_from([this] { return ledger_figures(ward_.ledger_trouble().empty()); });

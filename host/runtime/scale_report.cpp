@@ -65,7 +65,8 @@ observe::HttpReply unknown(const std::string& queue, const std::set<std::string>
 
 }  // namespace
 
-observe::HttpReply scale_of(std::string_view queue, const JobSet& jobs, const DepthSampler& depths, SteadyTime now) {
+observe::HttpReply scale_of(std::string_view queue, const JobSet& jobs, const std::optional<QueueDepth>& depth,
+                            Duration interval, SteadyTime now) {
   const std::string name(queue);
   std::set<std::string> known;
   for (const queue::QueueAddress& address : jobs.addresses()) {
@@ -74,14 +75,16 @@ observe::HttpReply scale_of(std::string_view queue, const JobSet& jobs, const De
   if (!known.contains(name)) {
     return unknown(name, known);
   }
-  const auto depth = depths.depth(name);
   if (!depth) {
     return unavailable(name, "not counted yet; ask again in a moment");
   }
   const Duration age = depth->age(now);
-  if (age > std::max<Duration>(std::chrono::minutes(1), depths.interval() * kStaleIntervals)) {
+  if (age > std::max<Duration>(std::chrono::minutes(1), interval * kStaleIntervals)) {
     return unavailable(name, "the last count is " + seconds_text(age) +
                                  " s old; ask again in a moment, and look at /healthz if that does not help");
+  }
+  if (depth->backlog() == 0 && depth->standard.at_least) {
+    return unavailable(name, "nothing is known to wait, and not all of it has been counted yet; ask again in a moment");
   }
   const Crew crew = crew_of(name, jobs);
   const auto flag = [](bool set) { return set ? "true" : "false"; };

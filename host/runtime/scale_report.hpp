@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -11,7 +12,9 @@
 namespace sluice::runtime {
 
 /// What /scale/QUEUE says to an autoscaler, from the numbers that are there: 200 with them, 404 for a queue that no job
-/// here works on, 503 while there are none or only such as nobody should scale by.
-observe::HttpReply scale_of(std::string_view queue, const JobSet& jobs, const DepthSampler& depths, SteadyTime now);
+/// here works on, 503 while there are none or only such as nobody should scale by. `depth`: as it was counted last,
+/// once in `interval` at most.
+observe::HttpReply scale_of(std::string_view queue, const JobSet& jobs, const std::optional<QueueDepth>& depth,
+                            Duration interval, SteadyTime now);
 
 }  // namespace sluice::runtime

@@ -60,7 +60,8 @@ std::string key_of_number(KeyNumber number) {
                      static_cast<std::uint64_t>(number) & kHalfChance);
 }
 
-// Of n records whose first is given, n - 1 lie in what is behind it, and one fewer is what is to be expected there.
+// Of n records whose first is given, n - 1 lie in what is behind it, and one fewer is what is to be expected there. A
+// page of messages close to 400 KB has room for two, of which that would be nothing: half a record is about their mean.
 KeySketch::Block KeySketch::block_of(const std::vector<KeyNumber>& keys) {
   Block block;
   if (keys.empty()) {
@@ -69,8 +70,8 @@ KeySketch::Block KeySketch::block_of(const std::vector<KeyNumber>& keys) {
   block.first = keys.front();
   block.last = keys.back();
   block.count = static_cast<double>(keys.size());
-  if (const double span = length(block.first, block.last); block.count > 2 && span > 0) {
-    block.left = block.right = (block.count - 2) / span;
+  if (const double span = length(block.first, block.last); span > 0) {
+    block.left = block.right = std::max(block.count - 2, 0.5) / span;
   }
   return block;
 }

@@ -7,12 +7,15 @@
 #include "host/queue/message_errors.hpp"
 #include "host/stores/leased/leased_actions.hpp"
 #include "host/stores/leased/leased_change_task.hpp"
+#include "host/stores/table/item_values.hpp"
 #include "host/stores/table/single_writes.hpp"
 
 namespace sluice::queue::leased {
 namespace {
 
 constexpr std::size_t kTogether = dynamo::kMostActions / 2;  // with as many fences
+// DynamoDB's limit is 4 MB for all items of a transaction, those that are only changed or removed included.
+constexpr std::size_t kMostBytes = 3'000'000;
 
 bool stands_in_the_way(const dynamo::CancellationReason& reason) {
   return !reason.code.empty() && reason.code != "None";
@@ -22,10 +25,14 @@ bool stands_in_the_way(const dynamo::CancellationReason& reason) {
 
 void LeasedChanger::write_fenced(const std::vector<Task*>& tasks, WallTime now, Deadline deadline) const {
   for (auto first = tasks.begin(); first != tasks.end();) {
-    const auto last = tasks.end() - first > static_cast<std::ptrdiff_t>(kTogether)
-                          ? first + static_cast<std::ptrdiff_t>(kTogether)
-                          : tasks.end();
-    const std::vector<Task*> lot(first, last);
+    std::vector<Task*> lot;
+    for (std::size_t bytes = 0; first != tasks.end() && lot.size() < kTogether; ++first) {
+      bytes += table::item_bytes((*first)->item);
+      if (!lot.empty() && bytes > kMostBytes) {
+        break;
+      }
+      lot.push_back(*first);
+    }
     dynamo::TransactWriteRequest request{.actions = {}, .token = transaction_token(queue_.place, parts_.random)};
     std::vector<OwnerFence> fences;
     for (const Task* task : lot) {
@@ -38,7 +45,6 @@ void LeasedChanger::write_fenced(const std::vector<Task*>& tasks, WallTime now, 
       request.actions.push_back(table::action_of(in_place(*task, now)));
     }
     note_fenced(lot, fences, parts_.store.client.transact_each(std::span(&request, 1), deadline).front());
-    first = last;
   }
 }
 

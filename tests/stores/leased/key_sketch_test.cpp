@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -26,17 +27,19 @@ using Keys = std::vector<std::string>;
 /// A partition of these keys, and what reading it took.
 struct Partition {
   Keys keys;
+  std::size_t page = SIZE_MAX;  ///< a read ends there, as at a megabyte
   std::size_t reads = 0;
   std::size_t records = 0;
 
   KeySketch::Answer read(const KeySketch::Order& order) {
     const auto from = std::lower_bound(keys.begin(), keys.end(), order.from);
     const auto to = std::max(from, std::upper_bound(keys.begin(), keys.end(), order.to));
-    KeySketch::Answer answer{.keys = Keys(from, to), .ended = static_cast<std::size_t>(to - from) < order.limit};
+    const std::size_t most = std::min(order.limit, page);
+    KeySketch::Answer answer{.keys = Keys(from, to), .ended = static_cast<std::size_t>(to - from) < most};
     if (!order.forward) {
       std::reverse(answer.keys.begin(), answer.keys.end());
     }
-    answer.keys.resize(std::min(answer.keys.size(), order.limit));
+    answer.keys.resize(std::min(answer.keys.size(), most));
     ++reads;
     records += answer.keys.size();
     return answer;
@@ -205,6 +208,22 @@ TEST(KeySketchTest, WhatComesBehindIsAdded) {
   sketch.extend();
   partition.draw(sketch);
   EXPECT_NEAR(sketch.between(0, kAll).records, 10'000, 2'000);
+}
+
+// Of messages close to 400 KB a page has room for two.
+TEST(KeySketchTest, PagesOfTwoRecordsTellThatThereAreMore) {
+  double found = 0;
+  for (std::uint64_t seed = 1; seed <= 16; ++seed) {
+    Partition partition = Backlog(seed).add(1'000, 0, 3600).partition();
+    partition.page = 2;
+    KeySketch sketch(12);
+    partition.draw(sketch);
+    const auto all = sketch.between(0, kAll);
+    EXPECT_FALSE(sketch.exact());
+    EXPECT_GT(all.unseen, 100) << "seed " << seed;
+    found += all.records / 16;
+  }
+  EXPECT_NEAR(found, 1'000, 500);
 }
 
 TEST(KeySketchTest, KeysAreNumbersOfTheSameOrder) {

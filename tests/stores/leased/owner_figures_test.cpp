@@ -141,6 +141,45 @@ TEST(OwnerFigures, BeforeTheFirstEstimateItIsAtLeastWhatIsKnown) {
   EXPECT_GE(told.stats.total(), 200U) << "a page of each shard has been read";
 }
 
+TEST(OwnerFigures, ThatAnOwnerIsDeadIsToldUntilOthersHaveItsShards) {
+  OwnerWorld world({.shards = 8});
+  for (const char* name : {"a/1", "b/1", "c/1", "d/1"}) {
+    world.add(name);
+  }
+  world.pass(20s);
+  world.send(800);
+  world.pass(30s);
+  Asker asker(world);
+  world.hosts.back()->kill();
+  for (int i = 0; i < 300; ++i) {
+    world.pass(100ms);
+    const auto told = asker.ask({});
+    EXPECT_LE(told.stats.total(), 1'100U) << i;
+    EXPECT_TRUE(told.stats.total() >= 700 || told.stats.at_least || told.stats.estimated)
+        << i << ": " << told.stats.total();
+    EXPECT_LE(told.requests, 2U);
+  }
+}
+
+TEST(OwnerFigures, ManyHostsAreAskedInTwoReads) {
+  for (const std::size_t hosts : {1U, 4U, 64U}) {
+    OwnerWorld world({.shards = 64});
+    for (std::size_t i = 0; i < hosts; ++i) {
+      world.add("h" + std::to_string(i) + "/1");
+    }
+    world.pass(20s);
+    world.send(2'000);
+    world.pass(60s);
+    Asker asker(world);
+    const auto live = asker.ask();
+    const auto dead = asker.ask({.half = Half::dlq, .cheap = true});
+    EXPECT_LE(live.requests + dead.requests, 2U) << hosts;
+    EXPECT_LE(live.units, 1.0 + 0.1 * static_cast<double>(hosts)) << hosts;
+    EXPECT_LE(dead.units, 1.0 + 0.1 * static_cast<double>(hosts)) << hosts;
+    EXPECT_NEAR(static_cast<double>(live.stats.total()), 2'000, 200);
+  }
+}
+
 TEST(OwnerFigures, DeadLettersAreToldByWhoOwnsTheQueue) {
   OwnerWorld world({});
   OwnerHost& a = world.add("a/1");

@@ -240,6 +240,28 @@ TEST(OwnerMoveTest, AMoverThatWasFrozenTakesNothingThatAnotherOwnerHasBegunWith)
   EXPECT_THAT(carried(world), IsEmpty()) << "they have been handled where they were";
 }
 
+TEST(OwnerMoveTest, NoTakeIsOfMoreThanATransactionHolds) {
+  OwnerWorld world({.shards = 2});
+  const auto ids = world.send(40, 300'000);
+  MoverProcess mover(world, "m", [](operate::MovePlan& plan) { plan.page = 250, plan.batch = 25; });
+  std::size_t most = 0;
+  mover.process().wire().before([&](const dynamo::HttpRequest& request) {
+    // Of a take, the updates; what is put into the other queue has its bytes in the request.
+    if (request.body.size() < 100'000 && writes_several(request)) {
+      std::size_t updates = 0;
+      for (auto at = request.body.find("\"Update\""); at != std::string::npos;
+           at = request.body.find("\"Update\"", at + 1)) {
+        ++updates;
+      }
+      most = std::max(most, updates);
+    }
+  });
+  ASSERT_TRUE(mover.finish([] {}));
+  EXPECT_THAT(carried(world), SizeIs(40));
+  EXPECT_GT(most, 1U);
+  EXPECT_LE(most * 300'000, 4'000'000U) << "DynamoDB's limit is 4 MB";
+}
+
 TEST(OwnerMoveTest, CostsWhatItsPriceSays) {
   OwnerWorld world({});
   world.send(200);
