@@ -17,7 +17,7 @@ using std::chrono_literals::operator""s;
 using std::chrono_literals::operator""ms;
 
 class CommitQueueTest : public ::testing::Test {
- protected:
+ public:
   CommitQueueTest() {
     queue::SqliteOptions options;
     options.path = folder_.file("store.db");
@@ -42,6 +42,7 @@ class CommitQueueTest : public ::testing::Test {
     EXPECT_TRUE(flusher_->ended_by(SteadyTime::max()));
   }
 
+ protected:
   CommitQueue::Task insert(const std::string& name, bool flush = true) {
     return {.work = [this, name] { writer_->execute(("INSERT INTO queues (name) VALUES ('" + name + "')").c_str()); },
             .flush = flush};
@@ -136,6 +137,7 @@ TEST_F(CommitQueueTest, ManyThreadsLoseNothing) {
   constexpr int kEach = 25;
   {
     std::vector<std::jthread> threads;
+    threads.reserve(kThreads);
     for (int thread = 0; thread < kThreads; ++thread) {
       threads.emplace_back([this, thread] {
         for (int i = 0; i < kEach; ++i) {

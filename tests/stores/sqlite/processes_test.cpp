@@ -226,6 +226,7 @@ TEST_F(ProcessesTest, ManyOpenANewFileAtOnce) {
   // Many rounds: what goes wrong here goes wrong within microseconds.
   for (int round = 0; round < 20; ++round) {
     std::vector<std::unique_ptr<Child>> children;
+    children.reserve(6);
     for (int i = 0; i < 6; ++i) {
       children.push_back(std::make_unique<Child>([&, i](const Child::Tell& tell) {
         auto store = open();

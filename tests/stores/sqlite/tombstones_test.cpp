@@ -176,6 +176,7 @@ TEST_F(Tombstones, HostsThatEndSoonSweepWhatThoseBeforeThemHaveLeft) {
     store_->send("orders", messages, Deadline::never());
     for (auto claimed = claim(); !claimed.empty(); claimed = claim()) {
       std::vector<Completion> completions;
+      completions.reserve(claimed.size());
       for (const Delivery& delivery : claimed) {
         completions.push_back({.receipt = delivery.receipt});
       }
@@ -227,6 +228,7 @@ TEST_F(Tombstones, AnIdleClaimSweepsAlsoBesideWhatMustWait) {
   }
   for (auto claimed = claim(kBatch); !claimed.empty(); claimed = claim(kBatch)) {
     std::vector<Completion> completions;
+    completions.reserve(claimed.size());
     for (const Delivery& delivery : claimed) {
       completions.push_back({.receipt = delivery.receipt});
     }
