@@ -1,8 +1,8 @@
+#include "base/text/percent.hpp"
 #include "dynamo/credentials/credentials_json.hpp"
 #include "dynamo/credentials/fetch.hpp"
 #include "dynamo/credentials/sources.hpp"
 #include "dynamo/credentials/text.hpp"
-#include "dynamo/signing/uri.hpp"
 
 namespace sluice::dynamo {
 namespace {

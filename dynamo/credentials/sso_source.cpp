@@ -1,5 +1,6 @@
 #include <optional>
 
+#include "base/text/percent.hpp"
 #include "base/timestamp.hpp"
 #include "dynamo/credentials/credentials_json.hpp"
 #include "dynamo/credentials/fetch.hpp"
@@ -7,7 +8,6 @@
 #include "dynamo/credentials/text.hpp"
 #include "dynamo/settings.hpp"
 #include "dynamo/signing/sha1.hpp"
-#include "dynamo/signing/uri.hpp"
 
 namespace sluice::dynamo {
 namespace {

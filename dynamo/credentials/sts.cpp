@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/text/percent.hpp"
 #include "base/timestamp.hpp"
 #include "dynamo/codec/error_response.hpp"
 #include "dynamo/credentials/fetch.hpp"
 #include "dynamo/credentials/text.hpp"
 #include "dynamo/settings.hpp"
 #include "dynamo/signing/signer.hpp"
-#include "dynamo/signing/uri.hpp"
 
 namespace sluice::dynamo {
 namespace {

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/text/percent.hpp"
 #include "dynamo/signing/digest.hpp"
 #include "dynamo/signing/signer.hpp"
 #include "dynamo/signing/uri.hpp"
@@ -114,7 +115,7 @@ Result<CanonicalRequest> canonical_request(const SignableRequest& request, const
   result.payload_hash = sha256_hex(request.body);
   result.text = request.method + "\n";
   const std::string path = options.normalize_path ? normalized_path(request.path) : request.path;
-  result.text += options.double_encode_path ? percent_encoded(path, /*keep_slash=*/true) : path;
+  result.text += options.double_encode_path ? percent_encoded(path, "/") : path;
   result.text += "\n" + canonical_query(request.query) + "\n";
   for (const auto& [name, value] : canonical_headers(request.headers)) {
     result.text += name + ":" + value + "\n";

@@ -4,40 +4,13 @@
 #include <utility>
 #include <vector>
 
+#include "base/text/percent.hpp"
+
 namespace sluice::dynamo {
 
 namespace {
 
-bool is_unreserved(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' ||
-         c == '_' || c == '~';
-}
-
-int hex_value(char c) {
-  if (c >= '0' && c <= '9') {
-    return c - '0';
-  }
-  const char letter = static_cast<char>(c | 0x20);
-  return letter >= 'a' && letter <= 'f' ? letter - 'a' + 10 : -1;
-}
-
-// What is no escape stays; '+' is a plus.
-std::string percent_decoded(std::string_view text) {
-  std::string decoded;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const int high = text[i] == '%' && i + 2 < text.size() ? hex_value(text[i + 1]) : -1;
-    const int low = high >= 0 ? hex_value(text[i + 2]) : -1;
-    if (low >= 0) {
-      decoded.push_back(static_cast<char>(high * 16 + low));
-      i += 2;
-    } else {
-      decoded.push_back(text[i]);
-    }
-  }
-  return decoded;
-}
-
-std::string reencoded(std::string_view text) { return percent_encoded(percent_decoded(text), /*keep_slash=*/false); }
+std::string reencoded(std::string_view text) { return percent_encoded(percent_decoded_loosely(text)); }
 
 Error bad_url(std::string_view why) {
   return Error(ErrorKind::validation, "the URL " + std::string(why) + "; it must look like https://host:port");
@@ -77,23 +50,6 @@ Result<UrlParts> parse_url(std::string_view url) {
   parts.path = question == 0 ? "/" : url.substr(0, question);
   parts.query = url.substr(std::min(question + 1, url.size()));
   return parts;
-}
-
-std::string percent_encoded(std::string_view text, bool keep_slash) {
-  constexpr std::string_view kHex = "0123456789ABCDEF";
-  std::string encoded;
-  encoded.reserve(text.size());
-  for (const char c : text) {
-    if (is_unreserved(c) || (keep_slash && c == '/')) {
-      encoded.push_back(c);
-      continue;
-    }
-    const auto byte = static_cast<unsigned char>(c);
-    encoded.push_back('%');
-    encoded.push_back(kHex[byte >> 4]);
-    encoded.push_back(kHex[byte & 15]);
-  }
-  return encoded;
 }
 
 std::string normalized_path(std::string_view path) {

@@ -19,9 +19,6 @@ struct UrlParts {
 /// white space or control characters.
 Result<UrlParts> parse_url(std::string_view url);
 
-/// Everything but RFC 3986's unreserved characters as %XX.
-std::string percent_encoded(std::string_view text, bool keep_slash = false);
-
 /// RFC 3986's removal of "." and "..", and one slash in place of several. Always begins with a slash.
 std::string normalized_path(std::string_view path);
 

@@ -1,6 +1,5 @@
 #include "host/observe/escape.hpp"
 
-#include <charconv>
 #include <cstdint>
 
 #include "base/guard.hpp"
@@ -75,21 +74,6 @@ void append_json_string(std::string& out, std::string_view text) {
     text.remove_prefix(length);
   }
   out += '"';
-}
-
-std::string percent_decoded(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    unsigned byte = 0;
-    const char* digits = text.data() + i + 1;
-    if (text[i] == '%' && i + 2 < text.size() && std::from_chars(digits, digits + 2, byte, 16).ptr == digits + 2) {
-      out += static_cast<char>(byte);
-      i += 2;
-    } else {
-      out += text[i];
-    }
-  }
-  return out;
 }
 
 }  // namespace sluice::observe

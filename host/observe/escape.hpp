@@ -12,7 +12,4 @@ void append_visible(std::string& out, std::string_view text);
 /// Appends `text` as a JSON string, quotes included, with bytes that are not UTF-8 shown as the characters \xff.
 void append_json_string(std::string& out, std::string_view text);
 
-/// Without its "%3A"; what is no such escape stays.
-std::string percent_decoded(std::string_view text);
-
 }  // namespace sluice::observe

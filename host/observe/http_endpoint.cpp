@@ -16,7 +16,7 @@
 #include <utility>
 
 #include "base/mutex.hpp"
-#include "host/observe/escape.hpp"
+#include "base/text/percent.hpp"
 #include "host/observe/probe_result.hpp"
 
 namespace sluice::observe {
@@ -114,7 +114,7 @@ Answer answer_for(const HttpHandlers& handlers, const Question& question) {
     return {http::status::method_not_allowed, "only GET and HEAD\n"};
   }
   if (scale) {
-    HttpReply reply = handlers.scale(percent_decoded(path.substr(kScale.size())));
+    HttpReply reply = handlers.scale(percent_decoded_loosely(path.substr(kScale.size())));
     return {static_cast<http::status>(reply.status), std::move(reply.json), "application/json"};
   }
   if (path == "/healthz") {

@@ -1,6 +1,6 @@
 #include "query.hpp"
 
-#include "dynamo/signing/uri.hpp"
+#include "base/text/percent.hpp"
 
 namespace sns {
 namespace {
@@ -15,7 +15,7 @@ void add(std::string& text, const std::string& name, std::string_view value) {
   text += '&';
   text += name;
   text += '=';
-  text += sluice::dynamo::percent_encoded(value);
+  text += sluice::percent_encoded(value);
 }
 
 }  // namespace

@@ -9,8 +9,8 @@
 #include <set>
 #include <thread>
 
+#include "base/text/percent.hpp"
 #include "dynamo/credentials/fetch.hpp"
-#include "dynamo/signing/uri.hpp"
 #include "dynamo/transport/curl_transport.hpp"
 #include "tests/plugins/live_host.hpp"
 
@@ -62,7 +62,7 @@ class FauxqsTest : public ::testing::Test {
     }
     std::string url = sqs("CreateQueue", queue).at("QueueUrl");
     EXPECT_THAT(sns("Action=Subscribe&Protocol=sqs&TopicArn=" + arn(name) +
-                    "&Endpoint=" + dynamo::percent_encoded("arn:aws:sqs:us-east-1:000000000000:" + name)),
+                    "&Endpoint=" + percent_encoded("arn:aws:sqs:us-east-1:000000000000:" + name)),
                 HasSubstr("SubscriptionArn"));
     return url;
   }

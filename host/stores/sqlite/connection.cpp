@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/mutex.hpp"
+#include "base/text/percent.hpp"
 #include "host/stores/sqlite/lane.hpp"
 #include "host/stores/sqlite/sqlite_error.hpp"
 
@@ -20,23 +21,6 @@ constexpr Duration kFirstLook = std::chrono::microseconds(200);
 constexpr Duration kLongestLook = std::chrono::milliseconds(4);
 // Virtual machine steps between two looks at the deadline: well under a millisecond.
 constexpr int kProgressSteps = 10'000;
-
-/// The path as SQLite reads it in a URI.
-std::string escaped(const std::string& path) {
-  std::string out;
-  for (const char c : path) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte <= ' ' || byte >= 0x7F || c == '%' || c == '?' || c == '#') {
-      constexpr const char* kDigits = "0123456789ABCDEF";
-      out += '%';
-      out += kDigits[byte >> 4U];
-      out += kDigits[byte & 0xFU];
-    } else {
-      out += c;
-    }
-  }
-  return out;
-}
 
 int flags_of(Connection::Access access) {
   switch (access) {
@@ -61,7 +45,8 @@ Connection::~Connection() {
 
 Result<void> Connection::open(Access access) {
   const int flags = flags_of(access) | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_PRIVATECACHE;
-  const std::string name = access == Access::read_alone ? "file://" + escaped(path_) + "?immutable=1" : path_;
+  const std::string name =
+      access == Access::read_alone ? "file://" + percent_encoded(path_, "/") + "?immutable=1" : path_;
   const int code = sqlite3_open_v2(name.c_str(), &handle_, flags, nullptr);
   if (code != SQLITE_OK) {
     fail_with(code);

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-#include "host/stores/outbox/network/percent.hpp"
+#include "base/text/percent.hpp"
 
 namespace sluice::queue::outbox::mysql {
 

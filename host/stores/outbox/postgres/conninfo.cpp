@@ -11,7 +11,7 @@
 #include <memory>
 #include <string_view>
 
-#include "host/stores/outbox/network/percent.hpp"
+#include "base/text/percent.hpp"
 
 namespace sluice::queue::outbox::postgres {
 namespace {
