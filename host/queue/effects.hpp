@@ -72,8 +72,12 @@ struct KeyRecord {
   std::string key;
   std::string result{};  ///< what the handler gave back; shown to duplicates that run all the same
   Duration ttl{};
-  /// The key is the id of the message itself, whose lease keeps everybody else from it: nothing has to be looked up.
+  /// The key is the id of the message itself, whose lease keeps everybody else from it: nothing has to be looked up,
+  /// and `key` is not read.
   bool own_id = false;
+
+  /// With the message of that id.
+  std::string_view key_of(std::string_view id) const { return own_id ? id : std::string_view(key); }
 };
 
 /// A longer result is refused when it is staged: a third of what DynamoDB lets an item hold has to do for the rest.

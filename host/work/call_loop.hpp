@@ -14,7 +14,7 @@ namespace sluice::work {
 ///
 /// A `Call` says what kind it is: `kCaller`, `kName`, `Order next(flow, now, notes)`, `bool empty(order)`, the answer
 /// of `make(order)`, `report(flow, order, answer, now, notes)`, and what comes before the first and after the last of
-/// them.
+/// them. What `report` leaves of order and answer is freed without the lock.
 template <typename Call>
 class CallLoop final : public runtime::Service {
  public:

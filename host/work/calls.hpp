@@ -104,7 +104,7 @@ class SettleCall {
     tracing_->settled(order.tasks, order.completions, results, began);
     return results;
   }
-  static void report(JobFlow& flow, Order order, std::vector<queue::SettleResult> answer, SteadyTime now,
+  static void report(JobFlow& flow, Order&& order, std::vector<queue::SettleResult>&& answer, SteadyTime now,
                      Notes& notes) {
     flow.settled(std::move(order), std::move(answer), now, notes);
   }

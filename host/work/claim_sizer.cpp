@@ -39,8 +39,8 @@ std::size_t ClaimSizer::room(const Pool& pool) const {
   if (bytes_ >= 1) {
     ahead = std::min(ahead, std::floor(static_cast<double>(kClaimBytes) / bytes_));
   }
-  const auto target =
-      static_cast<std::size_t>(std::min(static_cast<double>(kMaxClaim), static_cast<double>(pool.free) + ahead));
+  const double wanted = static_cast<double>(pool.free) + ahead - static_cast<double>(pool.asking);
+  const auto target = static_cast<std::size_t>(std::clamp(wanted, 0.0, static_cast<double>(kMaxClaim)));
   if (pool.queued > target / 2 || pool.queued >= target) {
     return 0;
   }

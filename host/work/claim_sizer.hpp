@@ -24,6 +24,7 @@ class ClaimSizer {
     std::size_t free = 0;    ///< workers without work
     std::size_t active = 0;  ///< free ones and those that come back soon; not those deep in a long attempt
     std::size_t queued = 0;  ///< messages claimed but not handed to a worker
+    std::size_t asking = 0;  ///< beside these, whose keys are being asked for: quick workers need others meanwhile
   };
 
   /// `count` handlers took `total` together.

@@ -13,7 +13,8 @@ Claimer::Room Dispatcher::room(SteadyTime now) const {
   }
   const ClaimSizer::Pool pool{.free = workforce_.free_workers(),
                               .active = workforce_.active_workers(kStartHorizon, now),
-                              .queued = queue_.size() + held_back_.size() + asking_.size()};
+                              .queued = queue_.size() + held_back_.size(),
+                              .asking = asking_.size()};
   return {.messages = std::min(sizer_.room(pool), kMaxHeld - holdings_.size()),
           .suspects = workforce_.busy_lanes() + suspects_.size() + held_suspects() < workforce_.most_lanes()};
 }

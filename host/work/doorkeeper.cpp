@@ -28,6 +28,13 @@ Duration doubled(Duration first, std::uint32_t times, Duration last) {
   return std::min(first * (1U << std::min(times, 10U)), last);
 }
 
+/// The same for every message whose handler has staged nothing.
+std::shared_ptr<const queue::Effects> own_record(const Doorkeeper::Settings& settings) {
+  auto effects = std::make_shared<queue::Effects>();
+  effects->key = queue::KeyRecord{.job = settings.job, .key = {}, .ttl = settings.keys->ttl, .own_id = true};
+  return effects;
+}
+
 }  // namespace
 
 Doorkeeper::Doorkeeper(Settings settings, FailurePolicy policy, Holdings& holdings, Dispatcher& dispatcher,
@@ -35,6 +42,7 @@ Doorkeeper::Doorkeeper(Settings settings, FailurePolicy policy, Holdings& holdin
     : settings_(std::move(settings)),
       policy_(std::move(policy)),
       own_id_(settings_.keys && MessageKey(*settings_.keys).own_id()),
+      own_record_(own_id_ ? own_record(settings_) : nullptr),
       holdings_(holdings),
       dispatcher_(dispatcher),
       settler_(settler),
@@ -218,12 +226,16 @@ void Doorkeeper::seal(const Task& task, const std::shared_ptr<const queue::Effec
   if (disposition.ending != Ending::done || (!staged && !keeps_key)) {
     return;
   }
+  if (!staged && own_id_) {
+    disposition.effects = own_record_;
+    return;
+  }
   // Its worker has let go of it.
   auto effects = staged ? std::const_pointer_cast<queue::Effects>(staged) : std::make_shared<queue::Effects>();
   if (keeps_key) {
     queue::KeyRecord& record = effects->key ? *effects->key : effects->key.emplace();
     record.job = settings_.job;
-    record.key = own_id_ ? task.message.id : task.key.key;
+    record.key = task.key.key;
     record.ttl = settings_.keys->ttl;
     record.own_id = own_id_;
   } else {

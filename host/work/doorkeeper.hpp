@@ -105,6 +105,7 @@ class Doorkeeper {
   const Settings settings_;
   const FailurePolicy policy_;
   const bool own_id_;
+  const std::shared_ptr<const queue::Effects> own_record_;
   Holdings& holdings_;
   Dispatcher& dispatcher_;
   Settler& settler_;

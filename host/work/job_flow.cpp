@@ -149,7 +149,7 @@ JobFlow::SettleOrder JobFlow::next_settlement(SteadyTime now, WallTime wall, Not
   return order;
 }
 
-void JobFlow::settled(SettleOrder order, std::vector<queue::SettleResult> results, SteadyTime now, Notes& notes) {
+void JobFlow::settled(SettleOrder&& order, std::vector<queue::SettleResult>&& results, SteadyTime now, Notes& notes) {
   for (queue::Delivery& anew : settler_.settled(std::move(order), std::move(results), now, notes)) {
     if (!drain_.over()) {
       admit(std::move(anew), now, notes);

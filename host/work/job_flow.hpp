@@ -86,7 +86,7 @@ class JobFlow {
 
   // The settler's.
   SettleOrder next_settlement(SteadyTime now, WallTime wall, Notes& notes);
-  void settled(SettleOrder order, std::vector<queue::SettleResult> results, SteadyTime now, Notes& notes);
+  void settled(SettleOrder&& order, std::vector<queue::SettleResult>&& results, SteadyTime now, Notes& notes);
 
   // The lease keeper's, which looks after the workers too.
   ExtendOrder next_extension(SteadyTime now, Notes& notes);

@@ -184,7 +184,7 @@ Settler::Order Settler::next(SteadyTime now, WallTime wall) {
   return order;
 }
 
-std::vector<queue::Delivery> Settler::settled(Order order, std::vector<queue::SettleResult> results, SteadyTime now,
+std::vector<queue::Delivery> Settler::settled(Order&& order, std::vector<queue::SettleResult>&& results, SteadyTime now,
                                               Notes& notes) {
   SLUICE_ASSERT(settling_);
   settling_ = false;

@@ -61,8 +61,8 @@ class Settler {
   /// What to write now. `wall` is written into failures. Each order with tasks is followed by `settled`.
   Order next(SteadyTime now, WallTime wall);
   /// Gives back what was for another try and this host has claimed again before it heard that this is written. It is
-  /// to be admitted as whatever else is claimed.
-  std::vector<queue::Delivery> settled(Order order, std::vector<queue::SettleResult> results, SteadyTime now,
+  /// to be admitted as whatever else is claimed. What is left of order and results is the caller's to free.
+  std::vector<queue::Delivery> settled(Order&& order, std::vector<queue::SettleResult>&& results, SteadyTime now,
                                        Notes& notes);
   /// Notes the settler as to be woken if there is something to write before it wakes by itself.
   void call(SteadyTime now, Notes& notes);

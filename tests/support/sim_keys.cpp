@@ -74,19 +74,20 @@ bool SimKeyTable::forget(const std::string& job, const std::string& key) {
 
 bool SimKeyTable::may_record(const queue::KeyRecord& record, const std::string& owner) const {
   const MutexLock lock(mutex_);
-  const Entry* entry = find({record.job, record.key});
+  const Entry* entry = find({record.job, std::string(record.key_of(owner))});
   return entry == nullptr || entry->key.owner == owner;
 }
 
 void SimKeyTable::record(const queue::KeyRecord& record, const std::string& owner) {
   const MutexLock lock(mutex_);
-  entries_[{record.job, record.key}] = {{.job = record.job,
-                                         .key = record.key,
-                                         .owner = owner,
-                                         .done = true,
-                                         .result = record.result,
-                                         .until = clock_.wall_now() + record.ttl},
-                                        0};
+  const std::string key(record.key_of(owner));
+  entries_[{record.job, key}] = {{.job = record.job,
+                                  .key = key,
+                                  .owner = owner,
+                                  .done = true,
+                                  .result = record.result,
+                                  .until = clock_.wall_now() + record.ttl},
+                                 0};
 }
 
 std::vector<KeyAnswer> SimKeys::begin(std::span<const KeyClaim> claims, Deadline /*deadline*/) {

@@ -143,8 +143,9 @@ TEST(DoorkeeperTest, WhereTheKeyIsTheMessagesIdNothingIsMarkedAndTheIdIsRecorded
   rig.finish(0);
   rig.settle();
   ASSERT_TRUE(rig.last[0].effects && rig.last[0].effects->key);
-  EXPECT_EQ(rig.last[0].effects->key->key, rig.last[0].receipt.id);
   EXPECT_TRUE(rig.last[0].effects->key->own_id);
+  EXPECT_EQ(rig.last[0].effects->key->job, "pay");
+  EXPECT_EQ(rig.last[0].effects->key->key_of(rig.last[0].receipt.id), rig.last[0].receipt.id);
 }
 
 TEST(DoorkeeperTest, OtherEndsReleaseTheMark) {

@@ -111,6 +111,18 @@ TEST(ClaimSizer, FastHandlersGetLargeClaims) {
   EXPECT_EQ(sizer.handful(32, 16), 2U) << "a small queue is shared";
 }
 
+TEST(ClaimSizer, QuickWorkersAreServedWhileKeysAreAskedForAndSlowOnesAreNotServedTwice) {
+  ClaimSizer quick;
+  quick.handled(10us, 1);
+  EXPECT_EQ(quick.room({.free = 0, .active = 8, .queued = 0, .asking = 1000}), 1000U);
+  EXPECT_EQ(quick.room({.free = 0, .active = 8, .queued = 600, .asking = 1000}), 0U);
+  ClaimSizer slow;
+  slow.handled(1s, 1);
+  EXPECT_EQ(slow.room({.free = 8, .active = 8, .queued = 0, .asking = 3}), 5U);
+  EXPECT_EQ(slow.room({.free = 8, .active = 8, .queued = 0, .asking = 8}), 0U);
+  EXPECT_EQ(slow.room({.free = 8, .active = 8, .queued = 0, .asking = 20}), 0U);
+}
+
 TEST(ClaimSizer, SlowHandlersGetOnlyTheirFreeWorkers) {
   ClaimSizer sizer;
   sizer.handled(2s, 1);

@@ -138,13 +138,14 @@ bool Keys::may_record(std::int64_t queue, const KeyRecord& record, std::string_v
 void Keys::put_record(std::int64_t queue, const KeyRecord& record, std::string_view owner, WallTime now) {
   now_ = now;
   const std::int64_t job = make_job(queue, record.job);
-  const std::int64_t hash = key_hash(job, record.key);
+  const std::string_view key = record.key_of(owner);
+  const std::int64_t hash = key_hash(job, key);
   if (!record.own_id) {
-    mark_drop_.bind(hash, job, Blob{record.key}).run();
+    mark_drop_.bind(hash, job, Blob{key}).run();
   }
   const std::int64_t until = stored(later(now, record.ttl));
   const bool fits = batch_.count > 0 && batch_.job == job && batch_.until == until &&
-                    key_fits(batch_.content, record.key, owner, record.result);
+                    key_fits(batch_.content, key, owner, record.result);
   if (!fits) {
     flush_records();
     batch_.seq = index_.new_batch();
@@ -153,7 +154,7 @@ void Keys::put_record(std::int64_t queue, const KeyRecord& record, std::string_v
     batch_.content.clear();
   }
   index_.add(hash, batch_.seq);
-  append_key(batch_.content, record.key, owner, record.result);
+  append_key(batch_.content, key, owner, record.result);
   ++batch_.count;
   ++recorded_;
 }

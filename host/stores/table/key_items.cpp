@@ -76,7 +76,7 @@ dynamo::DeleteItemRequest unmark_request(const std::string& table, const KeyClai
 
 dynamo::PutItemRequest record_request(const std::string& table, const KeyRecord& record, const std::string& owner,
                                       WallTime now, const LoneNames& names) {
-  auto request = put(table, record.job, record.key, owner, later(now, record.ttl), names);
+  auto request = put(table, record.job, record.key_of(owner), owner, later(now, record.ttl), names);
   request.item.emplace(attribute::kKeyDone, true);
   if (!record.result.empty()) {
     request.item.emplace(attribute::kKeyResult, dynamo::Binary{record.result});
