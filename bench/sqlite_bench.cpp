@@ -116,7 +116,7 @@ void send(Sides& sides, Random& random, std::size_t count, std::size_t batch, St
   for (std::size_t sent = 0; sent < count;) {
     messages.resize(std::min(batch, count - sent));
     for (auto& message : messages) {
-      message.id = make_uuid(random);
+      message.id = make_uuid_v7(random, SystemClock().wall_now());
       message.group = groups.name(random);
       message.body.assign(100, 'x');
     }
@@ -138,7 +138,7 @@ std::shared_ptr<const queue::Effects> make_effects(Random& random, bool made_id 
   auto effects = std::make_shared<queue::Effects>();
   queue::EmittedMessage& emitted = effects->messages.emplace_back();
   emitted.queue = "receipts";
-  emitted.message.id = make_uuid(random);
+  emitted.message.id = make_uuid_v7(random, SystemClock().wall_now());
   emitted.message.body.assign(100, 'x');
   emitted.made_id = made_id;
   const auto account = static_cast<std::int64_t>(random.unit() * static_cast<double>(kAccounts));

@@ -132,7 +132,7 @@ std::future<ProduceResult> Producer::Parts::promised(queue::NewMessage message, 
 queue::NewMessage Producer::Parts::message(std::string data, ProduceOptions options) const {
   std::string id = std::move(options.id);
   if (id.empty() && (options_.id_generator || !core_->settings().store_makes_ids)) {
-    id = options_.id_generator ? options_.id_generator() : make_uuid(core_->random());
+    id = options_.id_generator ? options_.id_generator() : make_uuid_v7(core_->random(), core_->clock().wall_now());
   }
   return detail::to_store({.id = std::move(id),
                            .data = std::move(data),

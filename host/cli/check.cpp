@@ -143,11 +143,12 @@ std::vector<ConfigError> try_handlers(const config::HostConfig& host, const std:
                                       Console& console) {
   std::vector<ConfigError> errors;
   SeededRandom random;
+  const SystemClock clock;
   for (const JobPlan& plan : plans) {
     const auto log = [&console](sluice_log_level, std::string_view job, std::string_view, std::string_view text) {
       console.note(std::string(job) + ": " + std::string(text));
     };
-    const auto effects = plugin::effect_rules(plan.config, host.store_of(plan.config.queue).kind, random);
+    const auto effects = plugin::effect_rules(plan.config, host.store_of(plan.config.queue).kind, random, clock);
     const auto instance =
         plugin::HandlerInstance::create_in({log, {}, {}, effects}, *plan.handler, plan.config.name, plan.options);
     if (instance.has_error()) {

@@ -42,7 +42,8 @@ OrExit<plugin::Outcome> handle(const JobPlan& plan, const config::HostConfig& ho
   const auto log = [&console](sluice_log_level, std::string_view, std::string_view, std::string_view text) {
     console.note("handler: " + std::string(text));
   };
-  const plugin::EffectRules effects = plugin::effect_rules(plan.config, host.store_of(plan.config.queue).kind, random);
+  const plugin::EffectRules effects =
+      plugin::effect_rules(plan.config, host.store_of(plan.config.queue).kind, random, clock);
   const auto instance =
       plugin::HandlerInstance::create_in({log, {}, {}, effects}, *plan.handler, plan.config.name, plan.options);
   if (instance.has_error()) {

@@ -180,9 +180,12 @@ bool RunnerBody::begin() {
   auto log = [this](sluice_log_level level, std::string_view, std::string_view id, std::string_view text) {
     voice_.log(!id.empty(), level, text);
   };
-  auto instance = plugin::HandlerInstance::create_in(
-      {std::move(log), {}, {}, {start->effects, start->keeps_key, &random_}, std::make_shared<SpokenHealth>(voice_)},
-      **handler, start->job, start->options);
+  auto instance = plugin::HandlerInstance::create_in({std::move(log),
+                                                      {},
+                                                      {},
+                                                      {start->effects, start->keeps_key, &random_, &clock_},
+                                                      std::make_shared<SpokenHealth>(voice_)},
+                                                     **handler, start->job, start->options);
   handler_returns();
   if (!instance) {
     voice_.refused(instance.error().message());

@@ -135,7 +135,7 @@ class TableInstance final : public HandlerInstance {
       static const sluice_health health{sizeof(sluice_health), 0, &report_health};
       return &health;
     }
-    const bool effects = self.setting_.surroundings.effects.ids != nullptr && is_effects(id);
+    const bool effects = self.setting_.surroundings.effects.random != nullptr && is_effects(id);
     return effects ? &self.effects_ : find_feature(self.setting_.surroundings.features, id);
   }
 

@@ -5,7 +5,6 @@
 
 #include "base/text/utf8.hpp"
 #include "base/uuid.hpp"
-#include "sluice/detail/effect_limits.hpp"
 
 namespace sluice::plugin {
 namespace {
@@ -31,10 +30,11 @@ queue::Priority priority_of(sluice_priority priority) {
   }
 }
 
-queue::EmittedMessage read_message(const sluice_effect_message& from, Random& ids) {
-  queue::EmittedMessage emitted{copy(from.queue), {}, from.id.size == 0};
+void read_message(const sluice_effect_message& from, const EffectRules& rules, queue::EmittedMessage& emitted) {
+  emitted.queue = copy(from.queue);
+  emitted.made_id = from.id.size == 0;
   queue::NewMessage& message = emitted.message;
-  message.id = emitted.made_id ? make_uuid(ids) : copy(from.id);
+  message.id = emitted.made_id ? make_uuid_v7(*rules.random, rules.clock->wall_now()) : copy(from.id);
   message.body = copy(from.body);
   if (from.content_type.size > 0) {
     message.content_type = copy(from.content_type);
@@ -49,7 +49,6 @@ queue::EmittedMessage read_message(const sluice_effect_message& from, Random& id
   if (from.dedup_window > 0) {
     message.dedup_window = Duration(from.dedup_window);
   }
-  return emitted;
 }
 
 queue::OnRefusal on_refusal(sluice_on_refusal what) {
@@ -98,35 +97,27 @@ queue::SqlValue read_value(const sluice_sql_value& value) {
   }
 }
 
-queue::EffectWrite read_sql(const sluice_effect_sql& from) {
-  queue::SqlWrite write{copy(from.statement), {}, {}};
+void read_sql(const sluice_effect_sql& from, queue::EffectWrite& effect) {
+  effect.label = copy(from.label);
+  effect.on_refusal = on_refusal(from.on_refusal);
+  auto& write = effect.write.emplace<queue::SqlWrite>();
+  write.statement = copy(from.statement);
+  write.parameters.reserve(from.parameter_count);
   for (std::size_t i = 0; i < from.parameter_count; ++i) {
     write.parameters.push_back(read_value(from.parameters[i]));
   }
   if (from.rows >= 0) {
     write.rows = from.rows;
   }
-  return {std::move(write), copy(from.label), on_refusal(from.on_refusal)};
 }
 
 }  // namespace
-
-struct StagedEffects::Staging {
-  explicit Staging(const EffectRules& rules) : limits(rules.store, rules.keeps_key) {}
-
-  detail::EffectLimits limits;
-  std::shared_ptr<queue::Effects> effects = std::make_shared<queue::Effects>();
-  std::string refusal;  ///< the first one
-  std::string last;     ///< what the plugin holds
-};
 
 StagedEffects::StagedEffects(const EffectRules& rules, std::shared_ptr<const std::string> first_result)
     : rules_(rules),
       first_result_(std::move(first_result)),
       table_{sizeof(sluice_effects),       rules.store, this, &send, &write_item, &run_sql, &set_result,
              &StagedEffects::first_result, &clear} {}
-
-StagedEffects::~StagedEffects() = default;
 
 std::string StagedEffects::refusal() const {
   return broken_ ? std::string(kNoMemory) : staging_ ? staging_->refusal : std::string();
@@ -140,19 +131,22 @@ std::shared_ptr<const queue::Effects> StagedEffects::take() {
   if (!staging_ || staging_->effects->empty()) {
     return nullptr;
   }
-  return std::move(std::exchange(staging_, nullptr)->effects);
+  auto effects = std::move(staging_->effects);
+  staging_.reset();
+  return effects;
 }
 
 template <typename Stage>
 const char* StagedEffects::stage(Stage stage) noexcept {
   try {
     if (!staging_) {
-      staging_ = std::make_unique<Staging>(rules_);
+      staging_.emplace(rules_);
     }
-    staging_->last = clean_utf8(stage(*staging_), kRefusalLimit);
-    if (staging_->last.empty()) {
+    const std::string why = stage(*staging_);
+    if (why.empty()) {
       return nullptr;
     }
+    staging_->last = clean_utf8(why, kRefusalLimit);
     if (staging_->refusal.empty()) {
       staging_->refusal = staging_->last;
     }
@@ -168,7 +162,7 @@ const char* StagedEffects::send(const sluice_effects* effects, const sluice_effe
   return self.stage([&](Staging& staging) {
     std::string why = staging.limits.admit(*message);
     if (why.empty()) {
-      staging.effects->messages.push_back(read_message(*message, *self.rules_.ids));
+      read_message(*message, self.rules_, staging.effects->messages.emplace_back());
     }
     return why;
   });
@@ -188,7 +182,7 @@ const char* StagedEffects::run_sql(const sluice_effects* effects, const sluice_e
   return of(effects).stage([&](Staging& staging) {
     std::string why = staging.limits.admit(*sql);
     if (why.empty()) {
-      staging.effects->writes.push_back(read_sql(*sql));
+      read_sql(*sql, staging.effects->writes.emplace_back());
     }
     return why;
   });

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "host/plugin/effect_rules.hpp"
 #include "host/queue/effects.hpp"
+#include "sluice/detail/effect_limits.hpp"
 #include "sluice/effects.h"
 
 namespace sluice::plugin {
@@ -15,12 +17,12 @@ class StagedEffects {
  public:
   /// `rules` outlives it. `first_result`: of the duplicate that the message is; null where it is none.
   StagedEffects(const EffectRules& rules, std::shared_ptr<const std::string> first_result);
-  ~StagedEffects();
+  ~StagedEffects() = default;
   StagedEffects(const StagedEffects&) = delete;
   StagedEffects& operator=(const StagedEffects&) = delete;
 
   /// What the plugin is given; null where the rules know no effects.
-  const sluice_effects* table() const { return rules_.ids != nullptr ? &table_ : nullptr; }
+  const sluice_effects* table() const { return rules_.random != nullptr ? &table_ : nullptr; }
 
   /// Why nothing may be committed: something was refused. Empty: it may.
   std::string refusal() const;
@@ -30,7 +32,14 @@ class StagedEffects {
   std::shared_ptr<const queue::Effects> take();
 
  private:
-  struct Staging;
+  struct Staging {
+    explicit Staging(const EffectRules& rules) : limits(rules.store, rules.keeps_key) {}
+
+    detail::EffectLimits limits;
+    std::shared_ptr<queue::Effects> effects = std::make_shared<queue::Effects>();
+    std::string refusal;  ///< the first one
+    std::string last;     ///< what the plugin holds
+  };
 
   static StagedEffects& of(const sluice_effects* effects) { return *static_cast<StagedEffects*>(effects->host); }
   static const char* send(const sluice_effects* effects, const sluice_effect_message* message) noexcept;
@@ -48,7 +57,7 @@ class StagedEffects {
   const EffectRules& rules_;
   const std::shared_ptr<const std::string> first_result_;
   sluice_effects table_;
-  std::unique_ptr<Staging> staging_;
+  std::optional<Staging> staging_;
   bool broken_ = false;  ///< there was no memory for something
 };
 

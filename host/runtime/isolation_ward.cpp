@@ -134,7 +134,8 @@ Result<plugin::InstanceFactory> IsolationWard::runners_for(const JobPlan& plan) 
                              limits_of(plan.config),
                              *std::move(file),
                              {}};
-  spec.effects = plugin::effect_rules(plan.config, parts_.config.store_of(plan.config.queue).kind, parts_.random);
+  spec.effects =
+      plugin::effect_rules(plan.config, parts_.config.store_of(plan.config.queue).kind, parts_.random, parts_.clock);
   // One process shows that the handler takes its job; the others, and those for suspects, come when there is work.
   auto proven = std::make_shared<std::atomic<bool>>(plan.config.isolation == config::Isolation::thread);
   return plugin::InstanceFactory([this, spec = std::move(spec), proven](std::shared_ptr<plugin::HealthSeat> health) {

@@ -109,9 +109,10 @@ void try_jobs(const std::string& host_file, const std::vector<std::string>& name
   }
   const auto& settings = std::get<config::HostConfig>(host);
   SeededRandom random;
+  const SystemClock clock;
   for (const config::JobConfig& job : config::load_job_files(settings, environment).jobs) {
     if (std::find(names.begin(), names.end(), job.name) != names.end()) {
-      try_job(job, plugin::effect_rules(job, settings.store_of(job.queue).kind, random), registry, steps);
+      try_job(job, plugin::effect_rules(job, settings.store_of(job.queue).kind, random, clock), registry, steps);
     }
   }
 }

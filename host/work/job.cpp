@@ -72,7 +72,7 @@ class InstanceMaker {
       : spec_(spec),
         isolated_(seams.isolated),
         log_(handler_log(seams.log)),
-        effects_(plugin::effect_rules(spec.config, spec.store, seams.random)) {
+        effects_(plugin::effect_rules(spec.config, spec.store, seams.random, seams.clock)) {
     if (!traits.transactions) {
       effects_.store = SLUICE_STORE_NONE;
     }

@@ -36,7 +36,7 @@ TEST(Send, PrintsTheIdAndStoresTheMessage) {
   const Finished sent = folder.run({"send", "--queue", "orders", "--data", "{\"n\": 9007199254740993.10}"});
   EXPECT_EQ(sent.exit_code, 0) << sent.err;
   EXPECT_EQ(sent.err, "");
-  EXPECT_THAT(sent.out, MatchesRegex("[0-9a-f]+-[0-9a-f]+-4[0-9a-f]+-[0-9a-f]+-[0-9a-f]+\n"));
+  EXPECT_THAT(sent.out, MatchesRegex("[0-9a-f]+-[0-9a-f]+-7[0-9a-f]+-[0-9a-f]+-[0-9a-f]+\n"));
   const std::string id = sent.out.substr(0, sent.out.size() - 1);
   const Finished shown = folder.run({"get", "--queue", "orders", "--id", id});
   EXPECT_THAT(shown.out, HasSubstr("\"n\": 9007199254740993.10")) << "every digit stays";

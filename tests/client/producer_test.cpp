@@ -164,7 +164,7 @@ TEST_F(ProducerTest, MakesDifferentUuidsForManyThreads) {
     threads.clear();
   }
   EXPECT_THAT(ids, SizeIs(2'000));
-  EXPECT_THAT(ids, Each(::testing::MatchesRegex("[0-9a-f]+-[0-9a-f]+-4[0-9a-f]+-[89ab][0-9a-f]+-[0-9a-f]+")));
+  EXPECT_THAT(ids, Each(::testing::MatchesRegex("[0-9a-f]+-[0-9a-f]+-7[0-9a-f]+-[89ab][0-9a-f]+-[0-9a-f]+")));
   EXPECT_EQ(stored(), 2'000U);
 }
 

@@ -22,7 +22,7 @@ class StagedEffectsTest : public testing::Test {
     ASSERT_TRUE(created) << created.error().message();
     instance_ = std::move(*created);
   }
-  void open(sluice_store store) { open(EffectRules{store, false, &random_}); }
+  void open(sluice_store store) { open(EffectRules{store, false, &random_, &clock_}); }
   Outcome handle(const std::string& order, const std::string& body = "body",
                  std::shared_ptr<const std::string> first_result = nullptr) {
     queue::Message message;

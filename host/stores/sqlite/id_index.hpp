@@ -16,7 +16,9 @@ class IdLookup {
  public:
   explicit IdLookup(Connection& connection);
 
+  /// Of a UUID of version 7 it begins with its time, so that those that came together lie together.
   static std::int64_t hash(std::int64_t queue, std::string_view id);
+  static bool has_time(std::string_view id);
   /// The message's seq.
   std::optional<std::int64_t> find(std::int64_t queue, std::string_view id);
 
@@ -26,7 +28,7 @@ class IdLookup {
 
 /// When the index of ids is tidied up. The product uses the defaults.
 struct IdIndexLimits {
-  /// `ids_new` is so small that its pages stay in the cache, and so large that one piece of it shares pages in `ids`.
+  /// `ids_fresh` is so small that its pages stay in the cache, and so large that one piece of it shares pages in `ids`.
   /// The larger it is, the more of its own pages a batch writes: so it holds fewer than these where batches are small
   /// beside what `ids` has.
   std::int64_t fresh = 65'536;
@@ -41,13 +43,19 @@ struct IdIndexLimits {
   std::int64_t least_fresh = 8'192;
 };
 
-/// Keeps the index of ids: entries are added with their messages and swept long after them, see schema.cpp.
+/// Entries that are added together, each kind best in order of its hash, so that those of one page come together.
+struct NewIds {
+  std::span<const IdEntry> anywhere;
+  std::span<const IdEntry> with_time;  ///< as `IdLookup::has_time` tells
+};
+
+/// Keeps the index of ids: entries are added with their messages and swept long after them, see schema_tables.hpp.
 class IdIndex {
  public:
   explicit IdIndex(Connection& connection, const IdIndexLimits& limits = {});
 
-  /// Best in order of their hash, so that those of one page come together.
-  void add(std::span<const IdEntry> entries);
+  /// Those with a time go where they stay: they write few pages wherever they are.
+  void add(const NewIds& entries);
   /// Those of `hashes` that there are entries with: of that id, of one whose message is gone, or of another by chance.
   /// In order. Best given so too.
   std::vector<std::int64_t> known(std::span<const std::int64_t> hashes);
@@ -56,25 +64,31 @@ class IdIndex {
   void sweep(std::int64_t& new_ids, std::int64_t& old_ids, std::int64_t live);
 
  private:
-  void settle_range(std::int64_t& new_ids, std::int64_t& old_ids);
-  void sweep_range(std::int64_t& old_ids);
+  void settle_piece(std::int64_t& new_ids, std::int64_t& old_ids);
+  void sweep_piece(std::int64_t& old_ids);
+  /// The hash behind a piece of the entries that `behind` goes through, from that hash on.
+  std::int64_t end_of_piece(Statement& behind, std::int64_t from, std::int64_t added) const;
   std::int64_t oldest();
 
   std::int64_t most_fresh(std::int64_t old_ids) const;
-  std::int64_t range_width(std::int64_t entries) const;
 
   Connection& connection_;
   const IdIndexLimits limits_;
   EntryRows adding_;
-  Statement add_;
+  Statement add_new_;
+  Statement add_old_;
   HashRows asking_;
   Statement known_;
   Statement oldest_;
+  Statement behind_new_;
+  Statement behind_old_;
   Statement keep_;
   Statement drop_new_;
   Statement drop_old_;
-  std::int64_t added_ = 0;  ///< since the last sweep
-  std::int64_t usual_ = 0;  ///< what one transaction adds of late
+  // Since the last sweep.
+  std::int64_t added_new_ = 0;
+  std::int64_t added_old_ = 0;
+  std::int64_t usual_ = 0;  ///< what one transaction adds to `ids_fresh` of late
   // Where the next piece begins. Each process has its own; it does not matter where one starts.
   std::int64_t new_from_ = 0;
   std::int64_t old_from_ = 0;

@@ -96,7 +96,7 @@ void NewMessages::insert_keyed(std::int64_t queue, const Arrival& arrival, WallT
   }
   insert_plain(queue, std::span(&arrival, 1), now);
   if (result.status == SendStatus::sent) {
-    marks_.note(queue, *arrival.message, arrival.id(), entries_.front().seq);
+    marks_.note(queue, *arrival.message, arrival.id(), (entries_.empty() ? entries_with_time_ : entries_).front().seq);
   }
 }
 
@@ -114,7 +114,7 @@ void NewMessages::gather(std::int64_t queue, std::span<const Arrival> arrivals, 
   for (const Arrival& arrival : arrivals) {
     if (arrival.result->status != SendStatus::failed) {
       arrival.result->status = SendStatus::sent;
-      keys_.push_back({IdLookup::hash(queue, arrival.id()), rows_.list.size()});
+      keys_.push_back({IdLookup::hash(queue, arrival.id()), rows_.list.size(), IdLookup::has_time(arrival.id())});
       rows_.list.push_back({arrival, 0, later(now, arrival.message->delay)});
     }
   }
@@ -169,10 +169,11 @@ void NewMessages::number() {
     }
   }
   entries_.clear();
+  entries_with_time_.clear();
   for (const Key& key : keys_) {
     const Row& row = rows_.list[key.row];
     if (row.arrival.result->status == SendStatus::sent) {
-      entries_.push_back({key.hash, row.seq});
+      (key.has_time ? entries_with_time_ : entries_).push_back({key.hash, row.seq});
     }
   }
   rows_.list.erase(std::remove_if(rows_.list.begin(), rows_.list.end(),
@@ -244,7 +245,7 @@ void NewMessages::write(std::int64_t half, WallTime now) {
       deliveries_.place_delayed(row.seq, half, row.sent_at, now);
     }
   }
-  tally_.index_ids(entries_);
+  tally_.index_ids({entries_, entries_with_time_});
   tally_.add(half, static_cast<std::int64_t>(rows_.list.size()));
 }
 

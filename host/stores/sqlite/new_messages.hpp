@@ -50,6 +50,7 @@ class NewMessages {
   struct Key {
     std::int64_t hash;
     std::size_t row;
+    bool has_time;
   };
   /// What is inserted, for its statements to read.
   class Rows final : public MemoryTable {
@@ -89,6 +90,7 @@ class NewMessages {
   std::vector<Key> keys_;
   std::vector<std::int64_t> asked_;
   std::vector<IdEntry> entries_;
+  std::vector<IdEntry> entries_with_time_;
   bool lines_ = false;       ///< some lie in a line
   bool priorities_ = false;  ///< some have another than the normal one
 };

@@ -130,7 +130,8 @@ PutStatus Records::put(std::int64_t queue, const StoredMessage& record, PutMode 
       .run();
   deliveries_.place(standing, record.updated_at);
   const IdEntry entry{IdLookup::hash(queue, message.id), standing.seq};
-  tally_.index_ids(std::span(&entry, 1));
+  const std::span<const IdEntry> one(&entry, 1);
+  tally_.index_ids(IdLookup::has_time(message.id) ? NewIds{{}, one} : NewIds{one, {}});
   tally_.add(standing.half, 1);
   return PutStatus::written;
 }

@@ -8,7 +8,7 @@ namespace sluice::queue::sqlite {
 /// Marks a SQLite file as ours: "SLCE".
 inline constexpr std::int64_t kApplicationId = 0x534C4345;
 /// Of the tables; a file with a higher one is refused, for a newer Sluice has made it.
-inline constexpr std::int64_t kSchemaVersion = 8;
+inline constexpr std::int64_t kSchemaVersion = 9;
 
 enum class SchemaUse { write, read };
 

@@ -78,8 +78,9 @@ struct Sending {
 
 std::vector<SendResult> SqliteSender::send(std::span<const NewMessage> messages, Deadline deadline) {
   std::vector<SendResult> results(messages.size());
+  const WallTime now = store_.clock().wall_now();
   for (std::size_t i = 0; i < messages.size(); ++i) {
-    results[i].id = messages[i].id.empty() ? make_uuid(store_.random()) : messages[i].id;
+    results[i].id = messages[i].id.empty() ? make_uuid_v7(store_.random(), now) : messages[i].id;
   }
   for (std::size_t from = 0; from < messages.size();) {
     const auto batch = messages.subspan(from, batch_of(messages.subspan(from)));
@@ -92,8 +93,9 @@ std::vector<SendResult> SqliteSender::send(std::span<const NewMessage> messages,
 // An id that comes with a message is looked for; one that its result has is not.
 std::vector<SendResult> SqliteSender::send_fresh(std::vector<NewMessage> messages, Deadline deadline) {
   std::vector<SendResult> results(messages.size());
+  const WallTime now = store_.clock().wall_now();
   for (std::size_t i = 0; i < messages.size(); ++i) {
-    results[i].id = messages[i].id.empty() ? make_uuid(store_.random()) : std::exchange(messages[i].id, {});
+    results[i].id = messages[i].id.empty() ? make_uuid_v7(store_.random(), now) : std::exchange(messages[i].id, {});
   }
   for (std::size_t from = 0; from < messages.size();) {
     const auto rest = std::span(messages).subspan(from);

@@ -47,19 +47,21 @@ std::int64_t Tally::next_seq() {
 
 Tally::Mark Tally::mark() {
   read();
-  return {changes_, new_ids_};
+  return {changes_, new_ids_, old_ids_};
 }
 
 void Tally::back_to(const Mark& mark) {
   // A seq that was given out meanwhile stays used.
   changes_ = mark.changes;
   new_ids_ = mark.new_ids;
+  old_ids_ = mark.old_ids;
 }
 
-void Tally::index_ids(std::span<const IdEntry> entries) {
+void Tally::index_ids(const NewIds& entries) {
   read();
   ids_.add(entries);
-  new_ids_ += static_cast<std::int64_t>(entries.size());
+  new_ids_ += static_cast<std::int64_t>(entries.anywhere.size());
+  old_ids_ += static_cast<std::int64_t>(entries.with_time.size());
 }
 
 void Tally::write_halves() {

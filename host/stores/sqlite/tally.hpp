@@ -27,8 +27,7 @@ class Tally {
   struct Mark;
   Mark mark();
   void back_to(const Mark& mark);
-  /// Best in order of their hash.
-  void index_ids(std::span<const IdEntry> entries);
+  void index_ids(const NewIds& entries);
   std::vector<std::int64_t> known_hashes(std::span<const std::int64_t> hashes) { return ids_.known(hashes); }
 
  private:
@@ -54,6 +53,7 @@ class Tally {
 struct Tally::Mark {
   std::vector<Change> changes;
   std::int64_t new_ids = 0;
+  std::int64_t old_ids = 0;
 };
 
 }  // namespace sluice::queue::sqlite

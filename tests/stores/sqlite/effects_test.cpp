@@ -152,7 +152,7 @@ TEST_F(SqliteEffects, ASemicolonOrACommentAtTheEndIsNoSecondStatement) {
 }
 
 TEST_F(SqliteEffects, OurTablesAreOutOfReach) {
-  for (const char* const table : {"messages", "deliveries", "ready", "queues", "counters", "ids_new", "notices",
+  for (const char* const table : {"messages", "deliveries", "ready", "queues", "counters", "ids_fresh", "notices",
                                   "sqlite_schema", "sqlite_master", "chains", "tombstones", "sending", "asking_seqs",
                                   "removing", "storing_lanes", "key_batches", "key_pages", "key_runs"}) {
     EXPECT_THAT(refusal({"SELECT * FROM " + std::string(table), {}, 0}), HasSubstr("which is not yours")) << table;

@@ -5,6 +5,7 @@
 #include <map>
 #include <random>
 
+#include "base/uuid.hpp"
 #include "host/stores/sqlite/schema.hpp"
 #include "tests/stores/sqlite/sqlite_rig.hpp"
 
@@ -34,8 +35,10 @@ class IdIndexTest : public ::testing::Test {
                          "', NULL, NULL, NULL, x'', NULL, NULL)")
                             .c_str());
     const IdEntry entry{IdLookup::hash(1, id), seq};
-    index_->add(std::span(&entry, 1));
-    ++new_ids_;
+    const std::span<const IdEntry> one(&entry, 1);
+    const bool has_time = IdLookup::has_time(id);
+    index_->add(has_time ? NewIds{{}, one} : NewIds{one, {}});
+    ++(has_time ? old_ids_ : new_ids_);
     live_[id] = seq;
     sweep();
   }
@@ -47,7 +50,7 @@ class IdIndexTest : public ::testing::Test {
   void sweep() { index_->sweep(new_ids_, old_ids_, static_cast<std::int64_t>(live_.size())); }
   void check() {
     ASSERT_FALSE(connection_.failed()) << connection_.failure().message();
-    EXPECT_EQ(connection_.number("SELECT count(*) FROM ids_new"), new_ids_);
+    EXPECT_EQ(connection_.number("SELECT count(*) FROM ids_fresh"), new_ids_);
     EXPECT_EQ(connection_.number("SELECT count(*) FROM ids"), old_ids_);
     for (const auto& [id, seq] : live_) {
       ASSERT_EQ(lookup_->find(1, id), seq) << id;
@@ -118,11 +121,76 @@ TEST_F(IdIndexTest, TheSameIdAgainIsFoundAtItsNewPlace) {
   }
 }
 
+TEST_F(IdIndexTest, ThoseWithATimeAreSweptInPiecesToo) {
+  // All within the same second, which is a small part of all hashes.
+  SeededRandom random(3);
+  const auto made = [&](int i) { return make_uuid_v7(random, WallTime(std::chrono::milliseconds(100'000 + i / 8))); };
+  std::int64_t most = 0;
+  for (int i = 0; i < 12000; ++i) {
+    add(i % 3 == 0 ? "id" + std::to_string(i) : made(i));
+    if (live_.size() > 100) {
+      const std::int64_t before = new_ids_ + old_ids_;
+      remove(std::next(live_.begin(), i % 100)->first);
+      most = std::max(most, before - new_ids_ - old_ids_);
+    }
+  }
+  check();
+  EXPECT_LT(new_ids_ + old_ids_, 300 + 400 + 4 * 101 + 100);
+  EXPECT_LE(most, 2 * 51) << "one piece of each table";
+  EXPECT_GT(most, 10);
+}
+
+TEST_F(IdIndexTest, OneHashOfManyIsNoEndlessPiece) {
+  add("id");
+  for (int i = 0; i < 700; ++i) {
+    const std::int64_t seq = next_seq_++;
+    const IdEntry entry{7, seq};
+    index_->add(NewIds{{}, std::span(&entry, 1)});
+    ++old_ids_;
+  }
+  for (int i = 0; i < 3; ++i) {
+    sweep();
+  }
+  check();
+  EXPECT_LT(old_ids_, 100);
+}
+
+TEST(IdHash, ThoseThatCameTogetherLieTogether) {
+  SeededRandom random(5);
+  const auto made = [&random](std::int64_t milliseconds) {
+    return IdLookup::hash(1, make_uuid_v7(random, WallTime(std::chrono::milliseconds(milliseconds))));
+  };
+  std::int64_t last = 0;
+  for (std::int64_t at = 1'720'000'000'000; at < 1'720'000'000'050; ++at) {
+    for (int i = 0; i < 20; ++i) {
+      const std::int64_t hash = made(at);
+      EXPECT_GT(hash, last);
+      EXPECT_LT(hash, kHashEnd);
+    }
+    last = made(at) | ((1 << 20) - 1);
+  }
+}
+
+TEST(IdHash, WhatLooksLikeATimeAndIsNoneHasAHashToo) {
+  for (const std::string id : {"zzzzzzzz-zzzz-7zzz-zzzz-zzzzzzzzzzzz", "        -    -7   -    -            ",
+                               "01909D5C-1A2B-7C3D-8E4F-5A6B7C8D9E0F"}) {
+    EXPECT_TRUE(IdLookup::has_time(id)) << id;
+    EXPECT_GE(IdLookup::hash(1, id), 0) << id;
+    EXPECT_LT(IdLookup::hash(1, id), kHashEnd) << id;
+  }
+  for (const std::string id : {"01909d5c-1a2b-4c3d-8e4f-5a6b7c8d9e0f", "01909d5c-1a2b-7c3d-8e4f-5a6b7c8d9e0",
+                               "01909d5c01a2b-7c3d-8e4f-5a6b7c8d9e0f", ""}) {
+    EXPECT_FALSE(IdLookup::has_time(id)) << id;
+  }
+}
+
 TEST(IdHash, NeverChanges) {
   // It is stored in files: another value would make every id in them unknown.
   EXPECT_NE(IdLookup::hash(1, "A-101"), IdLookup::hash(2, "A-101"));
   EXPECT_EQ(IdLookup::hash(1, ""), 58179400116750);
   EXPECT_EQ(IdLookup::hash(1, "A-101"), 126894187593343);
+  EXPECT_EQ(IdLookup::hash(1, "01909d5c-1a2b-7c3d-8e4f-5a6b7c8d9e0f"), 235027635652247);
+  EXPECT_EQ(IdLookup::hash(2, "01909d5c-1a2b-7c3d-8e4f-5a6b7c8d9e0f"), 235027635611563);
 }
 
 }  // namespace

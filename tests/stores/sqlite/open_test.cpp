@@ -138,10 +138,11 @@ TEST_F(OpenTest, RefusesTheDatabaseOfAnotherProgram) {
 TEST_F(OpenTest, RefusesAFileOfANewerSluice) {
   const std::string path = folder_.file("store.db");
   ASSERT_TRUE(open(path));
-  raw_sql(path, "PRAGMA user_version = 9");
+  const std::string newer = std::to_string(queue::sqlite::kSchemaVersion + 1);
+  raw_sql(path, "PRAGMA user_version = " + newer);
   const Error error = refused(path);
   EXPECT_EQ(error.code(), ErrorCode::invalid);
-  EXPECT_THAT(error.message(), HasSubstr("schema version 9"));
+  EXPECT_THAT(error.message(), HasSubstr("schema version " + newer));
   raw_sql(path, "PRAGMA user_version = " + std::to_string(queue::sqlite::kSchemaVersion));
   EXPECT_TRUE(open(path));
 }

@@ -15,8 +15,20 @@ namespace {
 
 using ::testing::HasSubstr;
 
+// An id that tells its time.
+constexpr const char* kTimed = "01909d5c-1a2b-7c3d-8e4f-5a6b7c8d9e0f";
+
+/// Gives a file the index of ids that version 8 had, which knew nothing of their times.
+void make_version_8(const std::string& path) {
+  raw_sql(path,
+          "ALTER TABLE ids_fresh RENAME TO ids_new; INSERT INTO ids_new SELECT hash + 1, seq FROM ids; "
+          "DELETE FROM ids; UPDATE counters SET old_ids = 0, new_ids = (SELECT count(*) FROM ids_new); "
+          "PRAGMA user_version = 8");
+}
+
 /// Takes from a file what version 7 did not have.
 void make_version_7(const std::string& path) {
+  make_version_8(path);
   raw_sql(path,
           "DELETE FROM chains WHERE seq IN (SELECT seq FROM deliveries WHERE until IS NOT NULL UNION ALL SELECT head "
           "FROM lanes); ALTER TABLE chains RENAME TO line; DROP TABLE tombstones; PRAGMA user_version = 7");
@@ -49,6 +61,7 @@ void make_version_5(const std::string& path) {
 
 /// Takes from a file what version 4 did not have of order and priorities.
 void drop_ordering(const std::string& path) {
+  make_version_8(path);
   raw_sql(path,
           "DROP TABLE lanes; DROP TABLE lane_numbers; DROP TABLE chains; DROP TABLE tombstones; DROP TABLE holds; "
           "ALTER TABLE queues DROP "
@@ -316,7 +329,7 @@ TEST_F(SchemaUpgrade, AViewOfTheUsersThatIsBrokenIsNoMatter) {
 }
 
 TEST_F(SchemaUpgrade, ATableOfTheUsersWithANameThatIsNeededIsSaid) {
-  for (const std::string name : {"chains", "Tombstones", "leasing", "sending"}) {
+  for (const std::string name : {"chains", "Tombstones", "ids_fresh", "leasing", "sending"}) {
     open();
     make_version_7(file_);
     raw_sql(file_, "CREATE TABLE " + name + " (a); INSERT INTO " + name + " VALUES (7)");
@@ -350,6 +363,38 @@ TEST_F(SchemaUpgrade, AHostOfVersion7ThatIsStillRunningLeavesGroupsAlone) {
   EXPECT_EQ(all_ids(*store, "orders"), (std::vector<std::string>{"a1", "a2"}));
   store.reset();
   EXPECT_EQ(broken_invariants(file_), std::vector<std::string>{});
+}
+
+TEST_F(SchemaUpgrade, IdsOfVersion8ThatTellTheirTimeAreFound) {
+  {
+    auto store = open();
+    const std::vector<queue::NewMessage> sent{{.id = "plain"}, {.id = kTimed, .body = "timed"}, {}};
+    store->send("orders", sent, Deadline::never());
+    store->send("bills", std::span(&sent[1], 1), Deadline::never());
+  }
+  make_version_8(file_);
+  auto store = open();
+  ASSERT_NE(store, nullptr);
+  EXPECT_EQ(get(*store, kTimed).message.body, "timed");
+  for (const std::string& id : all_ids(*store, "orders")) {
+    const queue::NewMessage again{.id = id};
+    EXPECT_EQ(store->send("orders", std::span(&again, 1), Deadline::never())[0].status, queue::SendStatus::duplicate_id)
+        << id;
+  }
+  const queue::NewMessage again{.id = kTimed};
+  EXPECT_EQ(store->send("bills", std::span(&again, 1), Deadline::never())[0].status, queue::SendStatus::duplicate_id);
+  store.reset();
+  EXPECT_EQ(broken_invariants(file_), std::vector<std::string>{});
+}
+
+TEST_F(SchemaUpgrade, AHostOfVersion8ThatIsStillRunningSendsNothing) {
+  auto store = open();
+  // What it says when it has put a message down, when it makes room, and when somebody asks for one.
+  for (const std::string sql :
+       {"INSERT OR FAIL INTO ids_new VALUES (1, 2)", "INSERT OR IGNORE INTO ids SELECT hash, seq FROM ids_new",
+        "SELECT seq FROM ids_new WHERE hash = 1 UNION ALL SELECT seq FROM ids WHERE hash = 1"}) {
+    EXPECT_THROW(raw_sql(file_, sql), std::runtime_error) << sql;
+  }
 }
 
 TEST_F(SchemaUpgrade, KeysOfVersion6AreKeptWithTheirOwnersAndResults) {

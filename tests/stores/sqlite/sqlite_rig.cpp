@@ -115,11 +115,11 @@ std::vector<std::string> broken_invariants(const std::string& file) {
        "SELECT half FROM halves AS h WHERE h.messages <> (SELECT count(*) FROM unburied AS m WHERE m.half = h.half)"},
       {"half without count: ", "SELECT DISTINCT half FROM unburied WHERE half NOT IN (SELECT half FROM halves)"},
       {"id not indexed: ",
-       "SELECT seq FROM unburied WHERE seq NOT IN (SELECT seq FROM ids) AND seq NOT IN (SELECT seq FROM ids_new)"},
+       "SELECT seq FROM unburied WHERE seq NOT IN (SELECT seq FROM ids) AND seq NOT IN (SELECT seq FROM ids_fresh)"},
       {"id twice: ", "SELECT id FROM unburied GROUP BY half / 2, id HAVING count(*) > 1"},
       {"seq not reserved: ", "SELECT seq FROM messages WHERE seq >= (SELECT next_seq FROM counters)"},
       {"wrong count of ids: ",
-       "SELECT 'new' FROM counters WHERE new_ids <> (SELECT count(*) FROM ids_new) UNION ALL SELECT 'old' FROM "
+       "SELECT 'new' FROM counters WHERE new_ids <> (SELECT count(*) FROM ids_fresh) UNION ALL SELECT 'old' FROM "
        "counters "
        "WHERE old_ids <> (SELECT count(*) FROM ids)"},
   };

@@ -28,7 +28,7 @@ struct ProducerOptions {
   /// Likewise, of data, ids, attributes, groups and content types.
   std::size_t max_bytes = std::size_t{64} * 1024 * 1024;
   Overflow overflow = Overflow::wait;
-  /// Makes the ids of messages that have none; empty: UUID version 4, and on a leased queue the store makes them, which
+  /// Makes the ids of messages that have none; empty: UUID version 7, and on a leased queue the store makes them, which
   /// costs a quarter. Called on the producing threads, on several at a time. What it throws reaches the caller of
   /// `produce`, and nothing is sent then.
   std::function<std::string()> id_generator{};
