@@ -150,6 +150,7 @@ TEST_F(ProducerTest, MakesDifferentUuidsForManyThreads) {
   {
     Producer producer(client_);
     std::vector<std::jthread> threads;
+    threads.reserve(4);
     for (int t = 0; t < 4; ++t) {
       threads.emplace_back([&, t] {
         for (int i = 0; i < 500; ++i) {
@@ -234,6 +235,7 @@ TEST_F(ProducerTest, RefusesWhatDoesNotFitWhenTold) {
 TEST_F(ProducerTest, LetsTheCallerWaitForRoomAndHurriesThen) {
   Producer producer(client_, {.linger = kForEver, .max_messages = 1});
   std::vector<std::future<ProduceResult>> results;
+  results.reserve(20);
   for (int i = 0; i < 20; ++i) {
     results.push_back(producer.produce_async("x"));
   }
@@ -283,6 +285,7 @@ TEST_F(ProducerTest, CloseGivesUpWhatIsNotSentInTime) {
   hold_sends();
   Producer producer(client_, {.linger = kForEver});
   std::vector<std::future<ProduceResult>> results;
+  results.reserve(30);
   for (int i = 0; i < 30; ++i) {
     results.push_back(producer.produce_async("x"));
   }
@@ -320,6 +323,7 @@ TEST_F(ProducerTest, CloseSaysWhenItsLimitCutOffARequest) {
   });
   Producer producer(client, {.linger = kForEver});
   std::vector<std::future<ProduceResult>> results;
+  results.reserve(30);
   for (int i = 0; i < 30; ++i) {
     results.push_back(producer.produce_async("x"));
   }
@@ -367,6 +371,7 @@ TEST_F(ProducerTest, HurriesForEveryoneWhoWaitsForRoom) {
   Producer producer(client_, {.linger = kForEver, .max_messages = 1});
   {
     std::vector<std::jthread> threads;
+    threads.reserve(4);
     for (int t = 0; t < 4; ++t) {
       threads.emplace_back([&] {
         for (int i = 0; i < 100; ++i) {
@@ -520,6 +525,7 @@ TEST_F(ProducerTest, EveryMessageHasOneResultWhateverHappens) {
     };
     {
       std::vector<std::jthread> threads;
+      threads.reserve(6);
       for (int t = 0; t < 6; ++t) {
         threads.emplace_back(work, t);
       }
