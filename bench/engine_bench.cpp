@@ -1,7 +1,7 @@
 // What does the engine cost, from Source.claim to Source.settle, with a handler that does nothing?
 //
-//   engine_bench [--messages N] [--concurrency N] [--folder DIR] [--latency N] [--only
-//   dispatch|memory|sqlite|keys|effects|latency|idle]
+//   engine_bench [--messages N] [--concurrency N] [--folder DIR] [--latency N] [--groups N] [--scattered yes] [--only
+//   dispatch|memory|sqlite|keys|effects|groups|latency|idle]
 //
 // 1. dispatch: one thread plays poller, worker and settler; nanoseconds a message from the claim in memory to the
 // outcome
@@ -14,8 +14,10 @@
 // off.
 // 5. effects: the same job without and with a message and an SQL statement that each handler stages, in turns on one
 // file.
-// 6. latency: from the call of send to the start of the handler on an idle queue. Budget: p50 1 ms, p99 4 ms.
-// 7. idle: ten jobs on empty queues of the embedded store. Budget: 1 % of one core, 30 MiB.
+// 6. groups: the same job over a queue that keeps no order and over one in --groups groups, in turns on one file; the
+//    groups' messages come one group after the other, or at random with --scattered yes. Budget: half the rate.
+// 7. latency: from the call of send to the start of the handler on an idle queue. Budget: p50 1 ms, p99 4 ms.
+// 8. idle: ten jobs on empty queues of the embedded store. Budget: 1 % of one core, 30 MiB.
 // Seconds of processor are printed too: they count when the machine has other things to do.
 #include <stdlib.h>
 #include <time.h>
@@ -57,7 +59,9 @@ struct Options {
   std::uint32_t concurrency = 16;
   std::uint64_t latency = 2'000;
   std::string folder = std::filesystem::temp_directory_path().string();
-  std::string only;  ///< one of the seven; empty: all
+  std::uint64_t groups = 10'000;
+  bool scattered = false;
+  std::string only;  ///< one of the eight; empty: all
 };
 
 double processor_seconds() {
@@ -231,9 +235,10 @@ void dispatch(const Options& options) {
 
 std::unique_ptr<work::Job> make_job(const sluice_handler& handler, std::uint32_t concurrency,
                                     std::unique_ptr<queue::Source> source, const work::JobSeams& seams,
-                                    const std::string& name = "bench") {
+                                    const std::string& name = "bench", config::Order order = config::Order::none) {
   work::JobSpec spec;
   spec.config = job_config(concurrency, name);
+  spec.config.order = order;
   if (seams.keys) {
     spec.config.idempotency.emplace();
   }
@@ -249,13 +254,13 @@ std::unique_ptr<work::Job> make_job(const sluice_handler& handler, std::uint32_t
 // Runs a job until it has done `count` messages. It looks every few milliseconds, which costs nothing.
 Took work_off(std::unique_ptr<queue::Source> source, std::uint64_t count, std::uint32_t concurrency,
               std::function<Result<std::unique_ptr<queue::IdempotencyKeys>>(const std::string&)> keys = {},
-              const sluice_handler& handler = table(&handle_nothing)) {
+              const sluice_handler& handler = table(&handle_nothing), config::Order order = config::Order::none) {
   SeededRandom random(2);
   observe::Log log(observe::LogLevel::warn, observe::LogFormat::text);
   NoMetrics metrics;
   work::JobSeams seams{kClock, random, log, metrics};
   seams.keys = std::move(keys);
-  const auto job = make_job(handler, concurrency, std::move(source), seams);
+  const auto job = make_job(handler, concurrency, std::move(source), seams, "bench", order);
   const Took took = timed([&] {
     job->start();
     while (job->ledger().done < count) {
@@ -274,12 +279,23 @@ void in_memory(const Options& options) {
   print("memory, whole job", work_off(std::move(queue), options.messages, options.concurrency), options.messages);
 }
 
-void fill(queue::Sender& sender, std::uint64_t count) {
+/// Which groups messages get; none of 0.
+struct Groups {
+  std::uint64_t count = 0;
+  bool scattered = false;
+};
+
+void fill(queue::Sender& sender, std::uint64_t count, const Groups& groups = {}) {
+  SeededRandom random(9);
+  std::uint64_t next = 0;
   std::vector<queue::NewMessage> messages(1000);
   for (std::uint64_t sent = 0; sent < count;) {
     messages.resize(std::min<std::uint64_t>(1000, count - sent));
     for (queue::NewMessage& message : messages) {
       message.body.assign(100, 'x');
+      if (groups.count > 0) {
+        message.group = "group-" + std::to_string((groups.scattered ? random.next() : next++) % groups.count);
+      }
     }
     for (const queue::SendResult& result : sender.send(messages, Deadline::never())) {
       if (result.status != queue::SendStatus::sent) {
@@ -374,6 +390,34 @@ void with_effects(const Options& options, const std::string& folder) {
               with.processor / plain.processor, plain.seconds / with.seconds);
 }
 
+void in_groups(const Options& options, const std::string& folder) {
+  constexpr int kRounds = 3;
+  SeededRandom random(8);
+  const auto store = open(folder, "groups.db", random);
+  const auto plain_sender = *store->open_sender("plain");
+  const auto sender = *store->open_sender("grouped");
+  const auto work = [&options](std::unique_ptr<queue::Source> source, std::uint64_t count, config::Order order) {
+    return work_off(std::move(source), count, options.concurrency, {}, table(&handle_nothing), order);
+  };
+  // Kept from the first claim on.
+  fill(*sender, 1);
+  work(*store->open_source({"grouped"}), 1, config::Order::group);
+  Took plain;
+  Took grouped;
+  for (int round = 0; round < kRounds; ++round) {
+    fill(*plain_sender, options.messages);
+    const Took without = work(*store->open_source({"plain"}), options.messages, config::Order::none);
+    fill(*sender, options.messages, {options.groups, options.scattered});
+    const Took with = work(*store->open_source({"grouped"}), options.messages, config::Order::group);
+    plain = {plain.seconds + without.seconds, plain.processor + without.processor};
+    grouped = {grouped.seconds + with.seconds, grouped.processor + with.processor};
+  }
+  print("sqlite, without an order", plain, kRounds * options.messages);
+  print("sqlite, in groups", grouped, kRounds * options.messages);
+  std::printf("                             %10.2f of the processor, %.2f of the rate\n",
+              grouped.processor / plain.processor, plain.seconds / grouped.seconds);
+}
+
 void latency(const Options& options, const std::string& folder) {
   SeededRandom random(4);
   observe::Log log(observe::LogLevel::warn, observe::LogFormat::text);
@@ -435,6 +479,10 @@ Options read_options(int argc, char** argv) {
       options.concurrency = static_cast<std::uint32_t>(std::stoul(argv[i + 1]));
     } else if (name == "--latency") {
       options.latency = std::stoull(argv[i + 1]);
+    } else if (name == "--groups") {
+      options.groups = std::stoull(argv[i + 1]);
+    } else if (name == "--scattered") {
+      options.scattered = std::string(argv[i + 1]) == "yes";
     } else if (name == "--only") {
       options.only = argv[i + 1];
     } else if (name == "--folder") {
@@ -466,6 +514,9 @@ void run(const Options& options) {
   }
   if (wanted("effects")) {
     with_effects(options, folder);
+  }
+  if (wanted("groups")) {
+    in_groups(options, folder);
   }
   if (wanted("latency")) {
     latency(options, folder);

@@ -12,63 +12,30 @@ namespace sluice::queue::sqlite {
 
 namespace {
 
-// The version of a message that nobody has touched is 1, and that of its first lease one more.
-constexpr std::int64_t kFirstLease = 2;
 constexpr const char* kUnreadable =
     "the record cannot be read, its attributes are damaged; take them away with an edit, then move it to the front";
 
-constexpr const char* kOldest =
-    // CROSS JOIN keeps SQLite to this order of tables, whatever it thinks of their sizes.
-    "SELECT r.seq, m.sent_at, m.id, m.content_type, m.message_group, m.attributes, m.body, d.version, d.receives, "
-    "m.priority, r.sent_at FROM ready AS r CROSS JOIN messages AS m ON m.seq = r.seq LEFT JOIN deliveries AS d "
-    "ON d.seq = r.seq WHERE r.half = ?1 AND r.sent_at <= ?2 ORDER BY r.sent_at, r.seq";
-
-// The same of a half that keeps no order and has no priorities: there all messages are of the normal one, which need
+// As kOldest, of a half that keeps no order and has no priorities: there all messages are of the normal one, which need
 // not be looked for behind their bodies, and lie where they were sent. So it has neither of the last two columns.
 constexpr const char* kOldestPlain =
     "SELECT r.seq, r.sent_at, m.id, m.content_type, m.message_group, m.attributes, m.body, d.version, d.receives "
     "FROM ready AS r CROSS JOIN messages AS m ON m.seq = r.seq LEFT JOIN deliveries AS d "
     "ON d.seq = r.seq WHERE r.half = ?1 AND r.sent_at <= ?2 ORDER BY r.sent_at, r.seq";
 
-/// Whether rows say more than seq, sent_at, id, content type, group, attributes, body, version and receives, in this
-/// order: the priority, which otherwise is the normal one.
-enum class Row { plain, with_priority };
-
-/// Nothing when its attributes cannot be read.
-std::optional<Delivery> read_delivery(const Statement& row, const Lease& lease, Row kind) {
-  auto attributes = decode_attributes(row.bytes(5));
-  if (!attributes) {
-    return std::nullopt;
-  }
-  Delivery delivery;
-  Message& message = delivery.message;
-  message.sent_at = loaded(row.integer(1));
-  message.id = row.bytes(2);
-  if (!row.is_null(3)) {
-    message.content_type = row.bytes(3);
-  }
-  message.group = row.bytes(4);
-  message.attributes = std::move(*attributes);
-  message.body = row.bytes(6);
-  if (kind == Row::with_priority) {
-    message.priority = stored_priority(row.optional_integer(9));
-  }
-  const bool again = !row.is_null(7);
-  message.attempt = again ? loaded_count(row.integer(8) + 1) : 1;
-  delivery.receipt = {.id = message.id, .version = again ? row.integer(7) + 1 : kFirstLease, .locator = row.integer(0)};
+void lend(Delivery& delivery, const Lease& lease) {
   delivery.leased_until = lease.held_until;
   delivery.invisible_until = lease.until;
-  return delivery;
 }
 
 /// As Claimer::take_row, of a plain row: where it lies is when it was sent, which is told once.
 template <typename Found>
 void take_plain(const Statement& row, const Lease& lease, Found& found) {
-  auto delivery = read_delivery(row, lease, Row::plain);
+  auto delivery = read_delivery(row, Row::plain);
   if (!delivery) {
     found.unreadable.push_back(row.integer(0));
     return;
   }
+  lend(*delivery, lease);
   found.bytes += delivery->message.body.size();
   found.places.emplace_back(stored(delivery->message.sent_at), delivery->receipt.locator);
   found.touched.push_back(!row.is_null(7));
@@ -83,6 +50,13 @@ Claimer::Claimer(Connection& connection, Places& places, Deliveries& deliveries,
       lanes_(lanes),
       connection_(connection),
       oldest_(connection, kOldestPlain),
+      heads_(connection,
+             "SELECT r.sent_at, r.seq, d.version FROM ready AS r LEFT JOIN deliveries AS d ON d.seq = r.seq "
+             "WHERE r.half = ?1 AND r.sent_at <= ?2 ORDER BY r.sent_at, r.seq"),
+      one_(connection,
+           "SELECT m.seq, m.sent_at, m.id, m.content_type, m.message_group, m.attributes, m.body, d.version, "
+           "d.receives, m.priority, ?2 FROM messages AS m LEFT JOIN deliveries AS d ON d.seq = m.seq "
+           "WHERE m.seq = ?1"),
       // Who had it and told nothing is counted already: the first delivery as a suspect takes his place. Each further
       // one is a start of its own.
       suspect_(connection,
@@ -110,7 +84,7 @@ Claimer::Claimer(Connection& connection, Places& places, Deliveries& deliveries,
       suspect_delete_(connection, "DELETE FROM suspects WHERE half = ?1 AND sent_at = ?2 AND seq = ?3"),
       messages_(connection, "SELECT messages FROM halves WHERE half = ?1") {}
 
-Claimed Claimer::claim(std::int64_t half, const ClaimRequest& request, const Lease& lease) {
+Claimed Claimer::claim(std::int64_t half, const ClaimRequest& request, const Lease& lease, HeadsRead* ahead) {
   lanes_.at(lease.now);
   keep_order(half, request);
   bool whole = deliveries_.bring_back(half, lease.now);
@@ -124,7 +98,7 @@ Claimed Claimer::claim(std::int64_t half, const ClaimRequest& request, const Lea
   if (claimed.deliveries.empty() || !SLUICE_GUARD(suspect_alone)) {
     std::vector<Delivery> suspects;
     suspects.swap(claimed.deliveries);
-    whole = claim_ready(half, request, lease, claimed.deliveries) && whole;
+    whole = claim_ready(half, request, lease, ahead, claimed.deliveries) && whole;
     std::move(suspects.begin(), suspects.end(), std::back_inserter(claimed.deliveries));
   } else {
     advance(half, claimed.deliveries);
@@ -175,7 +149,7 @@ bool Claimer::first_ready(std::int64_t half, WallTime now) {
 }
 
 // False: there may be more that is due.
-bool Claimer::claim_ready(std::int64_t half, const ClaimRequest& request, const Lease& lease,
+bool Claimer::claim_ready(std::int64_t half, const ClaimRequest& request, const Lease& lease, HeadsRead* ahead,
                           std::vector<Delivery>& claimed) {
   Room room{std::min(request.max, kClaimLimit), std::min(request.bytes, kClaimBytes)};
   const Kept kept = lanes_.kept(half);
@@ -183,7 +157,8 @@ bool Claimer::claim_ready(std::int64_t half, const ClaimRequest& request, const 
     return claim_by_priority(half, request.rules, room, lease, claimed);
   }
   while (true) {
-    Found found = read_ready(half, room, lease);
+    Found found =
+        ahead != nullptr && kept == Kept::group ? take_read(half, room, lease, *ahead) : read_ready(half, room, lease);
     lease_ready(half, half, found, lease);
     advance(half, found.deliveries);
     const bool again = kept == Kept::fair && found.whole && !found.deliveries.empty();
@@ -227,7 +202,7 @@ bool Claimer::claim_by_priority(std::int64_t half, const ClaimRules& rules, cons
   }
   std::size_t bytes = 0;
   bool whole = true;
-  while (const auto next = next_priority(half, rules, waits)) {
+  while (const auto next = turns_.next(half, rules, waits)) {
     Statement& row = *oldest_of_[*next];
     bytes += take_row(row, lease, found[*next]);
     if (!found[*next].deliveries.empty()) {
@@ -247,35 +222,13 @@ bool Claimer::claim_by_priority(std::int64_t half, const ClaimRules& rules, cons
   return whole;
 }
 
-// Each one that waits gains its weight; who has most is next and pays what all of them gained.
-std::optional<std::size_t> Claimer::next_priority(std::int64_t half, const ClaimRules& rules,
-                                                  const std::array<bool, kPriorities>& waits) {
-  auto& credits = credits_[half];
-  std::int64_t gained = 0;
-  std::optional<std::size_t> next;
-  for (std::size_t i = 0; i < kPriorities; ++i) {
-    if (!waits[i]) {
-      continue;
-    }
-    const std::int64_t weight = std::max<std::int64_t>(1, rules.weights[i]);
-    credits[i] += weight;
-    gained += weight;
-    if (!next || credits[i] > credits[*next]) {
-      next = i;
-    }
-  }
-  if (next) {
-    credits[*next] -= gained;
-  }
-  return next;
-}
-
 std::size_t Claimer::take_row(const Statement& row, const Lease& lease, Found& found) {
-  auto delivery = read_delivery(row, lease, Row::with_priority);
+  auto delivery = read_delivery(row, Row::with_priority);
   if (!delivery) {
     found.unreadable.push_back(row.integer(0));
     return 0;
   }
+  lend(*delivery, lease);
   const std::size_t bytes = delivery->message.body.size();
   found.bytes += bytes;
   found.places.emplace_back(row.integer(10), row.integer(0));
@@ -308,6 +261,44 @@ Claimer::Found Claimer::read_ready(std::int64_t half, const Room& room, const Le
   }
   row.reset();
   return found;
+}
+
+// What was read ahead lies in the order of `ready` as well.
+Claimer::Found Claimer::take_read(std::int64_t half, const Room& room, const Lease& lease, HeadsRead& ahead) {
+  Found found;
+  ahead.used = 0;
+  auto next = ahead.heads.begin();
+  heads_.bind(half, stored(lease.now));
+  while (heads_.row()) {
+    const Place place{heads_.integer(0), heads_.integer(1)};
+    while (next != ahead.heads.end() && next->place < place) {
+      ++next;
+    }
+    const std::int64_t version = version_in(heads_, 2);
+    if (next != ahead.heads.end() && next->place == place && next->version == version) {
+      take_head(*next, lease, found);
+      ++ahead.used;
+    } else if (one_.bind(place.second, place.first).row()) {
+      take_row(one_, lease, found);
+    }
+    one_.reset();
+    if (found.deliveries.size() >= room.messages || found.bytes >= room.bytes) {
+      found.whole = false;
+      break;
+    }
+  }
+  heads_.reset();
+  return found;
+}
+
+void Claimer::take_head(HeadRead& head, const Lease& lease, Found& found) {
+  lend(head.delivery, lease);
+  found.bytes += head.delivery.message.body.size();
+  found.places.push_back(head.place);
+  found.sent_at.push_back(stored(head.delivery.message.sent_at));
+  found.touched.push_back(head.version != 0);
+  found.deliveries.push_back(std::move(head.delivery));
+  head.version = -1;  // where the transaction is made again, it is read again
 }
 
 void Claimer::lease_ready(std::int64_t half, std::int64_t place_half, const Found& found, const Lease& lease) {
@@ -364,7 +355,7 @@ std::vector<Delivery> Claimer::claim_suspect(std::int64_t half, const Lease& lea
       break;
     }
     suspect_.bind(place->second, std::int64_t{counts ? 1 : 0});
-    auto delivery = suspect_.row() ? read_delivery(suspect_, lease, Row::with_priority) : std::nullopt;
+    auto delivery = suspect_.row() ? read_delivery(suspect_, Row::with_priority) : std::nullopt;
     suspect_.reset();
     if (!delivery) {
       set_aside(place->second, lease.now);
@@ -372,6 +363,7 @@ std::vector<Delivery> Claimer::claim_suspect(std::int64_t half, const Lease& lea
       suspect_delete_.bind(half, place->first, place->second).run();
       continue;
     }
+    lend(*delivery, lease);
     delivery->suspect = true;
     suspect_delete_.bind(half, place->first, place->second).run();
     lease_suspect_.bind(place->second, stored(lease.until), stored(lease.now), std::int64_t{delivery->message.attempt})

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -15,6 +14,8 @@
 #include "host/stores/sqlite/lanes.hpp"
 #include "host/stores/sqlite/lease.hpp"
 #include "host/stores/sqlite/places.hpp"
+#include "host/stores/sqlite/priority_turns.hpp"
+#include "host/stores/sqlite/ready_rows.hpp"
 
 namespace sluice::queue::sqlite {
 
@@ -24,7 +25,8 @@ class Claimer {
  public:
   Claimer(Connection& connection, Places& places, Deliveries& deliveries, Lanes& lanes);
 
-  Claimed claim(std::int64_t half, const ClaimRequest& request, const Lease& lease);
+  /// `ahead`: what was read for it ahead, or null.
+  Claimed claim(std::int64_t half, const ClaimRequest& request, const Lease& lease, HeadsRead* ahead = nullptr);
 
  private:
   /// Of the current claim: what was found, and the rows that it was found in.
@@ -44,10 +46,14 @@ class Claimer {
   };
   /// Sees to it that the half keeps the order that is wanted.
   void keep_order(std::int64_t half, const ClaimRequest& request);
-  bool claim_ready(std::int64_t half, const ClaimRequest& request, const Lease& lease, std::vector<Delivery>& claimed);
+  bool claim_ready(std::int64_t half, const ClaimRequest& request, const Lease& lease, HeadsRead* ahead,
+                   std::vector<Delivery>& claimed);
   bool claim_by_priority(std::int64_t half, const ClaimRules& rules, const Room& room, const Lease& lease,
                          std::vector<Delivery>& claimed);
   Found read_ready(std::int64_t half, const Room& room, const Lease& lease);
+  /// The same, of which much has been read.
+  Found take_read(std::int64_t half, const Room& room, const Lease& lease, HeadsRead& ahead);
+  static void take_head(HeadRead& head, const Lease& lease, Found& found);
   /// Takes the row at which `row` stands; the bytes of its body.
   static std::size_t take_row(const Statement& row, const Lease& lease, Found& found);
   /// `place_half`: under which they lie in `ready`.
@@ -55,9 +61,6 @@ class Claimer {
   void lease_head(std::int64_t half, std::int64_t place_half, const Found& found, const Lease& lease);
   void lease_each(std::int64_t half, std::int64_t place_half, const Found& found, const Lease& lease);
   bool first_ready(std::int64_t half, WallTime now);
-  /// Whose turn it is; nothing when none waits.
-  std::optional<std::size_t> next_priority(std::int64_t half, const ClaimRules& rules,
-                                           const std::array<bool, kPriorities>& waits);
   /// The lanes of what was claimed offer their next ones, where they do not wait for it.
   void advance(std::int64_t half, const std::vector<Delivery>& claimed);
   /// Nothing when the oldest is none, or there is none at all.
@@ -71,6 +74,8 @@ class Claimer {
   Lanes& lanes_;
   Connection& connection_;
   Statement oldest_;
+  Statement heads_;
+  Statement one_;
   Statement suspect_;
   Statement lease_first_;
   Statement lease_head_;
@@ -85,7 +90,7 @@ class Claimer {
   // Made when they are first needed.
   std::vector<IdEntry> sent_;  ///< scratch: seqs, and when they were sent
   std::array<std::unique_ptr<Statement>, kPriorities> oldest_of_;
-  std::map<std::int64_t, std::array<std::int64_t, kPriorities>> credits_;  ///< by half: who is next
+  PriorityTurns turns_;
 };
 
 }  // namespace sluice::queue::sqlite

@@ -7,7 +7,7 @@
 #include "host/stores/sqlite/checkpointer.hpp"
 #include "host/stores/sqlite/commit_queue.hpp"
 #include "host/stores/sqlite/flusher.hpp"
-#include "host/stores/sqlite/read_queue.hpp"
+#include "host/stores/sqlite/read_lane.hpp"
 #include "host/stores/sqlite/store_file.hpp"
 
 namespace sluice::queue::sqlite {
@@ -38,6 +38,8 @@ struct SharedStore::Core {
   Result<void> await_one_log() const;
   Result<void> open_writer(const SqliteOptions& options, const Clock& clock);
   Result<void> open_reader(const Clock& clock);
+  /// Begins with its first use.
+  ReadLane<ReadAhead>& ahead_lane(const Clock& clock);
   void ring(const QueueAddress& address);
   /// False: one of them still runs.
   bool stop_by(SteadyTime limit);
@@ -52,7 +54,9 @@ struct SharedStore::Core {
   std::unique_ptr<Checkpointer> checkpointer;
   std::unique_ptr<Flusher> flusher;
   std::unique_ptr<CommitQueue> commits;
-  std::unique_ptr<ReadQueue> reads;
+  std::unique_ptr<ReadLane<RecordReader>> reads;
+  Mutex mutex;
+  std::unique_ptr<ReadLane<ReadAhead>> ahead SLUICE_GUARDED_BY(mutex);
 };
 
 // Who has the store open while its log is gone writes what that held when he ends, over whatever another has put into a
@@ -133,8 +137,20 @@ Result<void> SharedStore::Core::open_reader(const Clock& clock) {
     return connection.error();
   }
   Connection& opened = **connection;
-  reads = std::make_unique<ReadQueue>(clock, file, std::move(*connection));
+  // Opened already: a file that cannot be read is told now.
+  reads = std::make_unique<ReadLane<RecordReader>>(
+      clock, file, [held = std::make_shared<std::unique_ptr<Connection>>(std::move(*connection))] {
+        return Result<std::unique_ptr<Connection>>(std::move(*held));
+      });
   return opened.failed() ? Result<void>(opened.failure()) : Result<void>();
+}
+
+ReadLane<ReadAhead>& SharedStore::Core::ahead_lane(const Clock& clock) {
+  const MutexLock lock(mutex);
+  if (!ahead) {
+    ahead = std::make_unique<ReadLane<ReadAhead>>(clock, file, [this] { return file.open_reader(); });
+  }
+  return *ahead;
 }
 
 void SharedStore::Core::ring(const QueueAddress& address) {
@@ -150,8 +166,9 @@ bool SharedStore::Core::stop_by(SteadyTime limit) {
     }
     return !lane || lane->ended_by(limit);
   };
+  const MutexLock lock(mutex);
   // Who hands work on ends before who takes it.
-  return stopped(reads) && stopped(commits) && stopped(flusher) && stopped(checkpointer);
+  return stopped(ahead) && stopped(reads) && stopped(commits) && stopped(flusher) && stopped(checkpointer);
 }
 
 SharedStore::SharedStore(SqliteOptions options, const Clock& clock, Random& random)
@@ -204,6 +221,10 @@ Result<void> SharedStore::write(Write write, Deadline deadline) {
 
 Result<void> SharedStore::read(std::function<void(RecordReader&)> work, Deadline deadline) {
   return core_->reads->run(std::move(work), deadline);
+}
+
+Result<void> SharedStore::read_ahead(std::function<void(ReadAhead&)> work, Deadline deadline) {
+  return core_->ahead_lane(clock_).run(std::move(work), deadline);
 }
 
 std::optional<Error> SharedStore::refused_name(const std::string& queue) {

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -16,7 +17,8 @@ namespace sluice::queue::sqlite {
 /// One half of a queue, for a job.
 class SqliteSource final : public Source {
  public:
-  SqliteSource(SharedStore& store, QueueAddress address) : store_(store), address_(std::move(address)) {}
+  SqliteSource(SharedStore& store, QueueAddress address)
+      : store_(store), address_(std::move(address)), ahead_(store.options().read_ahead_from) {}
   ~SqliteSource() override { stop(); }
 
   const SourceTraits& traits() const override;
@@ -29,6 +31,8 @@ class SqliteSource final : public Source {
 
  private:
   Result<Claimed> look(const ClaimRequest& request, Deadline deadline);
+  /// Nothing where that is not worth its while.
+  std::optional<HeadsRead> read_ahead(const ClaimRequest& request, Deadline deadline);
   void settle_batch(std::span<const Completion> completions, std::span<SettleResult> results, Deadline deadline);
   void extend_batch(std::span<const Receipt> receipts, std::span<ExtendResult> results, Duration visibility,
                     Deadline deadline);
@@ -41,6 +45,7 @@ class SqliteSource final : public Source {
   std::atomic<bool> held_{false};        ///< the last claim found as much in flight as may be
   std::atomic<std::uint64_t> limit_{0};  ///< of what may be in flight, as the last claim had it; 0: none
   QuietFile quiet_;
+  ReadAheadPolicy ahead_;
 
   Mutex mutex_;
   // Guarded by mutex_.

@@ -1,11 +1,12 @@
 // Two files are put through the same random history, one with short bodies and one with long ones: what is done lies
-// under a tombstone for a while in the first, and is deleted at once in the second. Both must answer the same. A
-// failure prints its seed.
+// under a tombstone for a while in the first, and is deleted at once in the second. Of the first, what is claimed is
+// read ahead besides. Both must answer the same. A failure prints its seed.
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <memory>
 #include <random>
 #include <string>
@@ -78,8 +79,10 @@ class TwoFiles {
 
  private:
   struct Side {
-    explicit Side(const std::string& name, const Clock& clock)
-        : file(folder.file(name)), hosts{open_store(file, clock, random), open_store(file, clock, random)} {}
+    Side(const std::string& name, const Clock& clock, std::size_t read_ahead_from)
+        : file(folder.file(name)),
+          hosts{open_store(file, clock, random, {.path = {}, .read_ahead_from = read_ahead_from}),
+                open_store(file, clock, random, {.path = {}, .read_ahead_from = read_ahead_from})} {}
     TempFolder folder;
     std::string file;
     SeededRandom random{1};
@@ -158,6 +161,10 @@ class TwoFiles {
       EXPECT_EQ(claimed[0][i].receipt.version, claimed[1][i].receipt.version);
       EXPECT_EQ(claimed[0][i].receipt.locator, claimed[1][i].receipt.locator);
       EXPECT_EQ(claimed[0][i].message.attempt, claimed[1][i].message.attempt);
+      EXPECT_EQ(claimed[0][i].message.body.size() + (claimed[1][i].message.body.empty() ? 0 : kLong),
+                claimed[1][i].message.body.size());
+      EXPECT_EQ(claimed[0][i].message.group, claimed[1][i].message.group);
+      EXPECT_EQ(claimed[0][i].message.sent_at, claimed[1][i].message.sent_at);
       held_.push_back({from, claimed[0][i].receipt});
     }
   }
@@ -304,7 +311,7 @@ class TwoFiles {
   std::mt19937 dice_;
   const queue::ClaimRules rules_;
   FakeClock clock_;
-  std::array<Side, 2> sides_{Side{"short.db", clock_}, Side{"long.db", clock_}};
+  std::array<Side, 2> sides_{Side{"short.db", clock_, 0}, Side{"long.db", clock_, SIZE_MAX}};
   std::size_t host_ = 0;
   std::vector<Held> held_;
 };

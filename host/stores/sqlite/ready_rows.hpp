@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "host/queue/delivery.hpp"
+#include "host/stores/sqlite/connection.hpp"
+#include "host/stores/sqlite/places.hpp"
+
+/// Messages that can be claimed, as rows: for whoever claims them, and for whoever reads them ahead of that.
+namespace sluice::queue::sqlite {
+
+/// The version of a message that nobody has touched is 1, and that of its first lease one more.
+inline constexpr std::int64_t kFirstLease = 2;
+
+/// Of a half from its head on, as far as they are due at ?2: what `read_delivery` reads, and their places.
+inline constexpr const char* kOldest =
+    // CROSS JOIN keeps SQLite to this order of tables, whatever it thinks of their sizes.
+    "SELECT r.seq, m.sent_at, m.id, m.content_type, m.message_group, m.attributes, m.body, d.version, d.receives, "
+    "m.priority, r.sent_at FROM ready AS r CROSS JOIN messages AS m ON m.seq = r.seq LEFT JOIN deliveries AS d "
+    "ON d.seq = r.seq WHERE r.half = ?1 AND r.sent_at <= ?2 ORDER BY r.sent_at, r.seq";
+
+/// Whether rows say more than seq, sent_at, id, content type, group, attributes, body, version and receives, in this
+/// order: the priority, which otherwise is the normal one.
+enum class Row { plain, with_priority };
+
+/// How it is handed out next, but for the lease. Nothing when its attributes cannot be read.
+std::optional<Delivery> read_delivery(const Statement& row, Row kind);
+
+/// The version that a row of `kOldest` tells; 0: nobody has touched the message.
+inline std::int64_t version_in(const Statement& row, int column) { return row.optional_integer(column).value_or(0); }
+
+/// A message as it could be claimed when it was read. It is what would be read now while its version is the same.
+struct HeadRead {
+  Place place;               ///< in `ready`
+  std::int64_t version = 0;  ///< 0: nobody had touched it
+  Delivery delivery;         ///< but for the lease
+};
+
+/// What is read for a claim on another thread than the writer's, so that many can write meanwhile: where a half's order
+/// is kept, its heads lie far from each other, and reading them costs more than leasing them. The claim takes of them
+/// what still lies where it was found.
+struct HeadsRead {
+  std::vector<HeadRead> heads;  ///< in the order of their places
+  std::size_t used = 0;         ///< by the claim, which has moved these away
+};
+
+}  // namespace sluice::queue::sqlite
