@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/container/small_vector.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -7,7 +8,6 @@
 #include <string>
 #include <string_view>
 #include <variant>
-#include <vector>
 
 #include "base/clock.hpp"
 #include "host/queue/message.hpp"
@@ -51,13 +51,16 @@ struct SqlBlob {
   friend bool operator==(const SqlBlob&, const SqlBlob&) = default;
 };
 using SqlValue = std::variant<std::monostate, std::int64_t, double, std::string, SqlBlob>;
+/// A few lie where they are, in room that a write of an item takes anyway.
+using SqlValues = boost::container::small_vector<SqlValue, 3>;
 
 /// A statement on the user's tables in the embedded store's file.
 struct SqlWrite {
   std::string statement;
-  std::vector<SqlValue> parameters{};  ///< in the order of ?1, ?2, ...
+  SqlValues parameters{};              ///< in the order of ?1, ?2, ...
   std::optional<std::int64_t> rows{};  ///< how many rows it has to change; nothing: any number
 };
+static_assert(sizeof(SqlWrite) <= sizeof(ItemWrite), "parameters make no effect larger");
 
 /// A write of the handler's own, with the name by which its author knows it.
 struct EffectWrite {
@@ -83,9 +86,14 @@ struct KeyRecord {
 /// A longer result is refused when it is staged: a third of what DynamoDB lets an item hold has to do for the rest.
 inline constexpr std::size_t kMostKeyResultBytes = std::size_t{32} * 1024;
 
+// Most handlers stage one of each, which then lies in the Effects itself: they are made on one thread and freed on
+// another, where every piece of memory costs.
+using EmittedMessages = boost::container::small_vector<EmittedMessage, 1>;
+using EffectWrites = boost::container::small_vector<EffectWrite, 1>;
+
 struct Effects {
-  std::vector<EmittedMessage> messages;  ///< each with an id
-  std::vector<EffectWrite> writes;
+  EmittedMessages messages;  ///< each with an id
+  EffectWrites writes;
   std::optional<KeyRecord> key;
 
   bool empty() const { return messages.empty() && writes.empty() && !key; }

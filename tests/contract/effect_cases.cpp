@@ -79,7 +79,7 @@ TEST_P(EffectContract, DelayedMessagesWait) {
 
 TEST_P(EffectContract, MessagesOfOneCompletionKeepTheirOrder) {
   send("A-1");
-  std::vector<EmittedMessage> messages;
+  queue::EmittedMessages messages;
   std::vector<std::string> ids;
   for (int i = 0; i < 9; ++i) {
     ids.push_back("B-" + std::to_string(i));
@@ -251,7 +251,7 @@ TEST_P(EffectContract, ARepeatAppliesNothingTwice) {
 TEST_P(EffectContract, MoreActionsThanATransactionCarriesAreRefused) {
   send("A-1");
   const auto delivery = claim_one(standard());
-  std::vector<EmittedMessage> messages;
+  queue::EmittedMessages messages;
   for (std::size_t i = 0; i < queue::kMostEffects; ++i) {
     messages.push_back(to(queue_name(), "B-" + std::to_string(1000 + i)));
   }
@@ -269,7 +269,7 @@ TEST_P(EffectContract, MoreActionsThanATransactionCarriesAreRefused) {
 TEST_P(EffectContract, MoreBytesThanATransactionCarriesAreRefused) {
   send("A-1");
   const auto delivery = claim_one(standard());
-  std::vector<EmittedMessage> messages;
+  queue::EmittedMessages messages;
   for (int i = 0; i < 12; ++i) {
     messages.push_back(to(queue_name(), "B-" + std::to_string(i)));
     messages.back().message.body.assign(std::size_t{380} * 1024, 'x');

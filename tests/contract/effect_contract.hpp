@@ -26,7 +26,7 @@ class EffectContract : public StoreContract {
     effects.writes.push_back(under_test().add_to_account(name, amount));
     return effects;
   }
-  queue::Effects emits(const std::vector<queue::EmittedMessage>& messages) {
+  queue::Effects emits(const queue::EmittedMessages& messages) {
     queue::Effects effects;
     effects.messages = messages;
     return effects;

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "base/random.hpp"
+#include "host/plugin/staged_effects.hpp"
 #include "tests/plugin/plugin_fixture.hpp"
 
 namespace {
@@ -61,6 +62,39 @@ TEST(Dispatch, EffectsThatAreOfferedAndNotUsedCostNoAllocation) {
   ASSERT_TRUE(created);
   bundle.instance = std::move(*created);
   EXPECT_EQ(allocations_of(bundle, kMessage), 0U);
+}
+
+// They are made on the worker's thread and freed on the store's: the Effects with what they hold of one message and one
+// statement, the id that was made up, the body, and the statement's text.
+TEST(Dispatch, AMessageAndAStatementThatAreStagedCostFourAllocations) {
+  SeededRandom random(1);
+  const FakeClock clock;
+  const EffectRules rules{SLUICE_STORE_SQLITE, false, &random, &clock};
+  const std::string body(100, 'x');
+  const std::string statement = "UPDATE accounts SET balance = balance + ?1 WHERE number = ?2 AND owner = ?3";
+  const sluice_sql_value parameters[] = {
+      {SLUICE_SQL_INTEGER, 0, 1, 0, {}}, {SLUICE_SQL_INTEGER, 0, 7, 0, {}}, {SLUICE_SQL_TEXT, 0, 0, 0, {"ann", 3}}};
+  sluice_effect_message message{};
+  message.struct_size = sizeof(message);
+  message.queue = {"receipts", 8};
+  message.body = {body.data(), body.size()};
+  sluice_effect_sql sql{};
+  sql.struct_size = sizeof(sql);
+  sql.statement = {statement.data(), statement.size()};
+  sql.parameters = parameters;
+  sql.parameter_count = 3;
+  sql.rows = 1;
+
+  StagedEffects staged(rules, nullptr);
+  const std::size_t before = allocations;
+  const char* const refused_message = staged.table()->send(staged.table(), &message);
+  const char* const refused_sql = staged.table()->run_sql(staged.table(), &sql);
+  const auto effects = staged.take();
+  const std::size_t cost = allocations - before;
+  EXPECT_EQ(refused_message, nullptr);
+  EXPECT_EQ(refused_sql, nullptr);
+  ASSERT_NE(effects, nullptr);
+  EXPECT_EQ(cost, 4U);
 }
 
 TEST(Dispatch, AReasonCostsItsOwnTextOnceOnEachSide) {
