@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/clock.hpp"
+#include "host/queue/idempotency.hpp"
 #include "host/queue/message.hpp"
 
 namespace sluice::queue {
@@ -21,6 +23,12 @@ struct Receipt {
   friend bool operator==(const Receipt&, const Receipt&) = default;
 };
 
+/// What a claim found of the record of a message's own id (ClaimRequest::own_ids_of). A value.
+struct OwnIdFound {
+  bool asked = false;  ///< false: the source has not looked, who wants to know asks the keys
+  std::shared_ptr<const KeyAnswer> done = nullptr;  ///< the record; null: there is none
+};
+
 /// A message that this host may work on. A value.
 struct Delivery {
   Message message;
@@ -33,6 +41,7 @@ struct Delivery {
   /// Whoever had the message before ended without an outcome, and nobody knows why: it may be what ended him. To be run
   /// where it can hurt nobody but itself.
   bool suspect = false;
+  OwnIdFound own_id{};
 };
 
 /// What one claim brought.

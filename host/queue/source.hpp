@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/deadline.hpp"
@@ -63,6 +64,9 @@ struct ClaimRequest {
   /// first one too. False: that one takes the place of the start that nobody knows of.
   bool counts = false;
   ClaimRules rules{};
+  /// The job whose idempotency keys are its messages' own ids: a source that can do so looks up, in the same work,
+  /// which of what it claims is done already, and says so in each delivery. Empty: nothing is looked up.
+  std::string own_ids_of{};
 };
 
 /// A job's side of a queue half: where its messages come from, and what is told of their end.

@@ -23,15 +23,17 @@ class ClaimCall {
   static constexpr const char* kName = "sluice-poller";
   using Order = JobFlow::ClaimOrder;
 
-  /// `explain` may be empty: then a failure says what the source says. `tracing` may be null.
+  /// `explain` may be empty: then a failure says what the source says. `tracing` may be null. `own_ids_of` is as
+  /// ClaimRequest's.
   ClaimCall(queue::Source& source, Duration visibility, const Clock& clock, ExplainError explain,
-            const queue::ClaimRules& rules = {}, JobTracing* tracing = nullptr)
+            const queue::ClaimRules& rules = {}, JobTracing* tracing = nullptr, std::string own_ids_of = {})
       : source_(source),
         visibility_(visibility),
         clock_(clock),
         explain_(std::move(explain)),
         rules_(rules),
-        tracing_(tracing) {}
+        tracing_(tracing),
+        own_ids_of_(std::move(own_ids_of)) {}
 
   void begin(SharedFlow& flow) {
     source_.start({.on_ready = [&flow] { flow.run([](JobFlow& job, SteadyTime, Notes& notes) { job.wake(notes); }); },
@@ -51,7 +53,8 @@ class ClaimCall {
                                   .bytes = kClaimBytes,
                                   .visibility = visibility_,
                                   .suspects = order.suspects,
-                                  .rules = rules_},
+                                  .rules = rules_,
+                                  .own_ids_of = own_ids_of_},
                                  Deadline::after(clock_, kSourceTimeout));
     if (!claimed && claimed.error().code() == ErrorCode::over_limit) {
       // No failure: there is nothing to be had until somebody has settled something.
@@ -76,6 +79,7 @@ class ClaimCall {
   const ExplainError explain_;
   const queue::ClaimRules rules_;
   JobTracing* const tracing_;
+  const std::string own_ids_of_;
 };
 
 /// Settles.

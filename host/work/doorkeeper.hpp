@@ -75,8 +75,8 @@ class Doorkeeper {
   Doorkeeper(Settings settings, FailurePolicy policy, Holdings& holdings, Dispatcher& dispatcher, Settler& settler,
              Random& random);
 
-  /// A message has come that a handler could begin with.
-  void admit(Task& task);
+  /// A message has come that a handler could begin with. Where its claim has told of its key nobody is asked any more.
+  void admit(Task& task, const queue::OwnIdFound& found, SteadyTime now, Notes& notes);
 
   /// What to ask now; calls end by `deadline`. Each order that is not empty is followed by `answered`.
   Order next(SteadyTime now, SteadyTime deadline);
@@ -97,7 +97,7 @@ class Doorkeeper {
   void let_in(Task& task, Answer& answer, std::int64_t fence, SteadyTime now);
   void put_off(Task& task, const Answer& answer, SteadyTime now, Notes& notes);
   void turn_away(Task& task, std::string reason, SteadyTime now, Notes& notes);
-  void duplicate(Task& task, Answer& answer, SteadyTime now, Notes& notes);
+  void duplicate(Task& task, Answer answer, SteadyTime now, Notes& notes);
   void renew(Order& order, SteadyTime now);
   void tell(const std::optional<Error>& failure, SteadyTime now, Notes& notes);
 

@@ -164,7 +164,7 @@ class Job::Parts {
                     ? nullptr
                     : std::make_unique<JobTracing>(*seams.tracer, spec.config, queue_names(spec.config))),
         poller(shared, ClaimCall(*source, spec.visibility_timeout, seams.clock, seams.explain,
-                                 rules_of(spec.config, spec.max_in_flight), tracing.get())),
+                                 rules_of(spec.config, spec.max_in_flight), tracing.get(), own_ids_of(spec.config))),
         settler(shared, SettleCall(*source, seams.clock, tracing.get())),
         keeper(shared, ExtendCall(*source, spec.visibility_timeout)),
         keys(std::move(its_keys)) {

@@ -67,6 +67,7 @@ void JobFlow::admit(queue::Delivery&& delivery, SteadyTime now, Notes& notes) {
       return;
     }
   }
+  const queue::OwnIdFound found = std::move(delivery.own_id);
   Task& task = holdings_.admit(std::move(delivery));
   call_keeper(task.lease.extend_at, notes);
   if (drain_.begun()) {
@@ -77,7 +78,7 @@ void JobFlow::admit(queue::Delivery&& delivery, SteadyTime now, Notes& notes) {
   } else if (pause_.on()) {
     pause_.turn_away(task, now);
   } else {
-    doorkeeper_.admit(task);
+    doorkeeper_.admit(task, found, now, notes);
   }
 }
 

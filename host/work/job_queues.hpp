@@ -33,6 +33,12 @@ inline std::string queue_text(const config::JobConfig& job) {
   return text;
 }
 
+/// The job's name where its idempotency keys are its messages' own ids, as ClaimRequest's; else nothing.
+inline std::string own_ids_of(const config::JobConfig& job) {
+  using Kind = config::IdempotencyConfig::Kind;
+  return job.idempotency && job.idempotency->kind == Kind::message ? job.name : std::string();
+}
+
 /// How the job wants its claims made.
 inline queue::ClaimRules rules_of(const config::JobConfig& job, std::uint64_t max_in_flight) {
   queue::ClaimRules rules{.max_in_flight = max_in_flight};

@@ -94,6 +94,48 @@ TEST_P(EffectContract, AMessagesOwnIdIsAKeyWithoutAMark) {
   EXPECT_EQ(keys.ask("A-1", "", soon(), {}).state, KeyState::done) << "it was sent again under its id";
 }
 
+TEST_P(EffectContract, AClaimTellsWhichOwnIdsAreDoneOrNothingOfAny) {
+  const auto claim = [this](const std::string& job) {
+    const auto claimed = claim_as(standard(), {.max = 10, .visibility = 1s, .own_ids_of = job});
+    clock().advance(2s);  // for the next one
+    return claimed.deliveries;
+  };
+  send("A-1");
+  Effects effects = done_with("", "paid", 600s);
+  effects.key->own_id = true;
+  ASSERT_EQ(settle_with(claim_one(standard()).receipt, effects).status, SettleStatus::applied);
+  send("A-1");
+  send("A-2");
+  std::size_t seen = 0;
+  for (std::size_t round = 0; round < 4 && seen < 2; ++round) {
+    // Suspects come one by one.
+    for (const auto& delivery : claim(kJob)) {
+      ++seen;
+      if (!delivery.own_id.asked) {
+        EXPECT_EQ(delivery.own_id.done, nullptr);
+        continue;
+      }
+      ASSERT_EQ(delivery.own_id.done != nullptr, delivery.message.id == "A-1");
+      if (delivery.own_id.done) {
+        EXPECT_EQ(delivery.own_id.done->state, KeyState::done);
+        EXPECT_EQ(delivery.own_id.done->owner, "A-1");
+        EXPECT_EQ(delivery.own_id.done->result, "paid");
+      }
+    }
+  }
+  EXPECT_EQ(seen, 2U);
+  for (const auto& delivery : claim("another job")) {
+    EXPECT_EQ(delivery.own_id.done, nullptr);
+  }
+  for (const auto& delivery : claim("")) {
+    EXPECT_FALSE(delivery.own_id.asked);
+  }
+  clock().advance(600s);
+  for (const auto& delivery : claim(kJob)) {
+    EXPECT_EQ(delivery.own_id.done, nullptr) << "its time has passed";
+  }
+}
+
 TEST_P(EffectContract, ARefusedWriteLeavesTheKeyInProgress) {
   send("A-1");
   Keys keys(under_test().queues(), queue_name());

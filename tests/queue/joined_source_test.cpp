@@ -56,6 +56,31 @@ class JoinedSourceTest : public ::testing::Test {
   std::unique_ptr<JoinedSource> joined_;
 };
 
+TEST_F(JoinedSourceTest, TellsWhatEachSourceFoundOfItsOwnIds) {
+  send("urgent", 1);
+  send("bulk", 1);
+  auto effects = std::make_shared<queue::Effects>();
+  effects->key = queue::KeyRecord{.job = "pay", .key = {}, .ttl = 60s, .own_id = true};
+  const auto first = claim(1);
+  ASSERT_THAT(first, SizeIs(1));
+  const std::string& queue = first[0].message.body;
+  const Completion done{.receipt = first[0].receipt, .effects = effects};
+  ASSERT_EQ(joined_->settle({&done, 1}, Deadline::never())[0].status, queue::SettleStatus::applied);
+  // The same id in both queues: in one of them it is done.
+  for (const char* to : {"urgent", "bulk"}) {
+    const queue::NewMessage again{.id = first[0].message.id, .body = to};
+    desk_.send(to, {&again, 1}, Deadline::never());
+  }
+  const auto claimed = joined_->claim({.max = 10, .visibility = 1s, .own_ids_of = "pay"}, Deadline::never());
+  ASSERT_TRUE(claimed);
+  ASSERT_THAT(claimed->deliveries, SizeIs(3));
+  for (const Delivery& delivery : claimed->deliveries) {
+    EXPECT_TRUE(delivery.own_id.asked);
+    EXPECT_EQ(delivery.own_id.done != nullptr,
+              delivery.message.id == first[0].message.id && delivery.message.body == queue);
+  }
+}
+
 TEST_F(JoinedSourceTest, GivesTurnsByWeightInBatchesAndOneByOne) {
   send("urgent", 100);
   send("bulk", 100);

@@ -150,7 +150,8 @@ void SimHost::poll() {
         return port_.claim({.max = order.count,
                             .bytes = work::kClaimBytes,
                             .visibility = world_.visibility,
-                            .rules = work::rules_of(world_.job, 0)},
+                            .rules = work::rules_of(world_.job, 0),
+                            .own_ids_of = work::own_ids_of(world_.job)},
                            now, Deadline::at(now + work::kSourceTimeout));
       },
       [this](Answer answer) {

@@ -1,5 +1,6 @@
 #include "tests/support/sim_keys.hpp"
 
+#include <memory>
 #include <optional>
 
 namespace sluice::test {
@@ -30,6 +31,17 @@ KeyAnswer SimKeyTable::begin(const KeyClaim& claim) {
       {.job = claim.job, .key = claim.key, .owner = claim.owner, .done = false, .result = {}, .until = until},
       claim.fence};
   return {.owner = claim.owner, .until = until};
+}
+
+queue::OwnIdFound SimKeyTable::own_id(const std::string& job, const std::string& id) const {
+  const MutexLock lock(mutex_);
+  const Entry* entry = find({job, id});
+  if (entry == nullptr || !entry->key.done) {
+    return {.asked = true};
+  }
+  return {.asked = true,
+          .done = std::make_shared<const KeyAnswer>(
+              KeyAnswer{KeyState::done, entry->key.owner, entry->key.result, entry->key.until, {}})};
 }
 
 void SimKeyTable::release(const KeyClaim& claim) {

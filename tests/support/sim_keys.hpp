@@ -6,6 +6,7 @@
 
 #include "base/clock.hpp"
 #include "base/mutex.hpp"
+#include "host/queue/delivery.hpp"
 #include "host/queue/effects.hpp"
 #include "host/queue/idempotency.hpp"
 
@@ -17,6 +18,8 @@ class SimKeyTable {
   explicit SimKeyTable(const Clock& clock) : clock_(clock) {}
 
   queue::KeyAnswer begin(const queue::KeyClaim& claim);
+  /// What a claim says of a message's own id.
+  queue::OwnIdFound own_id(const std::string& job, const std::string& id) const;
   void release(const queue::KeyClaim& claim);
   queue::KeyPage list(const std::string& job, std::size_t limit, const std::string& cursor) const;
   std::optional<queue::StoredKey> get(const std::string& job, const std::string& key) const;

@@ -262,6 +262,9 @@ Result<queue::Claimed> SimQueues::SimSource::claim(const queue::ClaimRequest& re
   queue::Claimed claimed = records.claim(address_.half, allowed, now);
   for (queue::Delivery& delivery : claimed.deliveries) {
     delivery.leased_until = asked_at + request.visibility;
+    if (!request.own_ids_of.empty()) {
+      delivery.own_id = shelf_.keys_of(address_.queue).own_id(request.own_ids_of, delivery.message.id);
+    }
   }
   if (fault) {
     return fault->error;

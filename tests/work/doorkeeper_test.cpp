@@ -58,6 +58,18 @@ struct KeyRig : FlowRig {
   void tell(const JobFlow::KeyOrder& order, const Doorkeeper::Answer& answer) {
     flow.keys_answered(order, {std::vector<Doorkeeper::Answer>(order.asks.size(), answer), std::nullopt}, now(), notes);
   }
+  /// A message comes, and its claim tells of the record of its id.
+  void come_with(const queue::OwnIdFound& found) {
+    auto claimed = messages(1);
+    claimed.deliveries[0].own_id = found;
+    ASSERT_GT(flow.next_claim(now()).count, 0U);
+    flow.claimed(std::move(claimed), now(), notes);
+  }
+  static queue::OwnIdFound done_before() {
+    return {.asked = true,
+            .done = std::make_shared<const queue::KeyAnswer>(
+                queue::KeyAnswer{.state = KeyState::done, .owner = "m-0", .result = "first"})};
+  }
   /// A message comes and is answered.
   void come(const Doorkeeper::Answer& answer) {
     poll(1);
@@ -146,6 +158,52 @@ TEST(DoorkeeperTest, WhereTheKeyIsTheMessagesIdNothingIsMarkedAndTheIdIsRecorded
   EXPECT_TRUE(rig.last[0].effects->key->own_id);
   EXPECT_EQ(rig.last[0].effects->key->job, "pay");
   EXPECT_EQ(rig.last[0].effects->key->key_of(rig.last[0].receipt.id), rig.last[0].receipt.id);
+}
+
+TEST(DoorkeeperTest, WhereItsClaimHasLookedUpItsIdNobodyIsAsked) {
+  KeyRig rig(config::IdempotencyConfig{});
+  rig.come_with({.asked = true});
+  EXPECT_FALSE(rig.notes.keys);
+  EXPECT_TRUE(rig.ask().empty());
+  ASSERT_NE(rig.start(0), nullptr);
+  rig.finish(0);
+  ASSERT_EQ(rig.settle(), 1U);
+  ASSERT_TRUE(rig.last[0].effects && rig.last[0].effects->key);
+  EXPECT_TRUE(rig.last[0].effects->key->own_id);
+  EXPECT_EQ(rig.last[0].effects->key->job, "pay");
+}
+
+TEST(DoorkeeperTest, WhatItsClaimFoundDoneIsRemovedWithoutItsHandler) {
+  KeyRig rig(config::IdempotencyConfig{});
+  rig.come_with(KeyRig::done_before());
+  EXPECT_TRUE(rig.ask().empty());
+  EXPECT_EQ(rig.start(0), nullptr);
+  ASSERT_EQ(rig.settle(), 1U);
+  EXPECT_EQ(rig.last[0].action, CompletionAction::remove);
+  EXPECT_EQ(rig.last[0].effects, nullptr);
+  EXPECT_EQ(rig.account().discarded, 1U);
+  EXPECT_EQ(rig.notes.duplicates, 1U);
+}
+
+TEST(DoorkeeperTest, OrRunsWithTheFirstResultThatItsClaimBrought) {
+  config::IdempotencyConfig keys;
+  keys.on_duplicate = config::OnDuplicate::run;
+  KeyRig rig(keys);
+  rig.come_with(KeyRig::done_before());
+  const Task* task = rig.start(0);
+  ASSERT_NE(task, nullptr);
+  ASSERT_NE(task->first_result, nullptr);
+  EXPECT_EQ(*task->first_result, "first");
+  rig.finish(0);
+  ASSERT_EQ(rig.settle(), 1U);
+  EXPECT_EQ(rig.last[0].effects, nullptr);
+}
+
+TEST(DoorkeeperTest, WhatAClaimSaysOfIdsIsNothingToAJobWithOtherKeys) {
+  KeyRig rig;
+  rig.come_with(KeyRig::done_before());
+  EXPECT_THAT(rig.ask().asks, SizeIs(1));
+  EXPECT_EQ(rig.start(0), nullptr);
 }
 
 TEST(DoorkeeperTest, OtherEndsReleaseTheMark) {

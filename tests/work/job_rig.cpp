@@ -15,6 +15,36 @@ JobRig& rig_of(const std::string& job) {
   return *rigs.at(job);
 }
 
+/// Keys of a queue that count the calls which ask for them.
+class CountedKeys final : public queue::IdempotencyKeys {
+ public:
+  CountedKeys(std::unique_ptr<queue::IdempotencyKeys> keys, std::atomic<int>& asked)
+      : keys_(std::move(keys)), asked_(asked) {}
+
+  std::vector<queue::KeyAnswer> begin(std::span<const queue::KeyClaim> claims, Deadline deadline) override {
+    ++asked_;
+    return keys_->begin(claims, deadline);
+  }
+  Result<void> release(std::span<const queue::KeyClaim> claims, Deadline deadline) override {
+    return keys_->release(claims, deadline);
+  }
+  Result<queue::KeyPage> list(const std::string& job, std::size_t limit, const std::string& cursor,
+                              Deadline deadline) override {
+    return keys_->list(job, limit, cursor, deadline);
+  }
+  Result<std::optional<queue::StoredKey>> get(const std::string& job, const std::string& key,
+                                              Deadline deadline) override {
+    return keys_->get(job, key, deadline);
+  }
+  Result<bool> forget(const std::string& job, const std::string& key, Deadline deadline) override {
+    return keys_->forget(job, key, deadline);
+  }
+
+ private:
+  const std::unique_ptr<queue::IdempotencyKeys> keys_;
+  std::atomic<int>& asked_;
+};
+
 }  // namespace
 
 void Gate::open() {
@@ -182,7 +212,11 @@ void JobRig::make(const MakeSource& make_source, const std::function<void(JobSpe
     const MutexLock lock(rigs_mutex);
     rigs[spec_.config.name] = this;
   }
-  auto made = Job::create(spec_, make_source(open_source()), {clock, random, log, metrics});
+  JobSeams seams{clock, random, log, metrics};
+  seams.keys = [this](const std::string& queue) -> Result<std::unique_ptr<queue::IdempotencyKeys>> {
+    return std::unique_ptr<queue::IdempotencyKeys>(std::make_unique<CountedKeys>(*sim.open_keys(queue), keys_asked));
+  };
+  auto made = Job::create(spec_, make_source(open_source()), seams);
   if (!made) {
     error = made.error().message();
     return;

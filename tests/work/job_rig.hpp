@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <map>
@@ -104,6 +105,7 @@ class JobRig {
   test::Desk desk{sim};
   observe::Log log{observe::LogLevel::off, observe::LogFormat::text};
   CountingMetrics metrics;
+  std::atomic<int> keys_asked{0};  ///< how often the store was asked for idempotency keys by themselves
   Script script;
   std::unique_ptr<Job> job;
   std::string error;  ///< why there is no job

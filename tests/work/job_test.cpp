@@ -271,6 +271,18 @@ TEST(Job, AReceiptThatIsNoLongerOursIsLostAndTheHandlerHearsOfIt) {
   EXPECT_EQ(rig.metrics.count("lost"), 1U);
 }
 
+TEST(Job, WhereClaimsLookUpOwnIdsTheirKeysAreNotAskedFor) {
+  JobRig rig(always(SLUICE_DONE), [](JobSpec& spec) { spec.config.idempotency.emplace(); });
+  ASSERT_TRUE(rig.job) << rig.error;
+  rig.send_many(300);
+  rig.job->start();
+  ASSERT_TRUE(rig.await([](const auto& ledger) { return ledger.done == 300; }));
+  rig.send_many(300);  // under the same ids
+  ASSERT_TRUE(rig.await([](const auto& ledger) { return ledger.discarded == 300; }));
+  EXPECT_EQ(rig.metrics.count("handled"), 300U);
+  EXPECT_EQ(rig.keys_asked, 0);
+}
+
 TEST(Job, TellsItsHandlerOfTheTimeout) {
   JobRig rig({.handle =
                   [](const std::string&, const sluice_context& context) {

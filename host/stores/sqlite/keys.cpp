@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <memory>
 #include <utility>
 
 #include "base/guard.hpp"
@@ -87,6 +88,32 @@ std::vector<KeyAnswer> Keys::claim(std::int64_t queue, std::span<const KeyClaim>
     }
   }
   return answers;
+}
+
+void Keys::look_up(std::int64_t queue, const std::string& job, std::span<Delivery> deliveries, WallTime now) {
+  if (deliveries.empty()) {
+    return;
+  }
+  now_ = now;
+  const auto number = find_job(queue, job);
+  hashes_.clear();
+  if (number) {
+    for (const Delivery& delivery : deliveries) {
+      hashes_.push_back(key_hash(*number, delivery.message.id));
+    }
+    index_.prepare(hashes_);
+  }
+  for (std::size_t i = 0; i < deliveries.size(); ++i) {
+    OwnIdFound& found = deliveries[i].own_id;
+    found = {.asked = true};
+    if (!number || !index_.may_find(hashes_[i])) {
+      continue;
+    }
+    if (const auto done = find_done(*number, hashes_[i], deliveries[i].message.id, now)) {
+      found.done = std::make_shared<const KeyAnswer>(
+          KeyAnswer{KeyState::done, done->owner, done->result, loaded(done->until), {}});
+    }
+  }
 }
 
 KeyAnswer Keys::put_mark(std::int64_t job, std::int64_t hash, const KeyClaim& claim, WallTime now) {

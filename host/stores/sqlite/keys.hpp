@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "host/queue/delivery.hpp"
 #include "host/queue/effects.hpp"
 #include "host/queue/idempotency.hpp"
 #include "host/stores/sqlite/connection.hpp"
@@ -28,6 +29,8 @@ class Keys {
 
   /// As IdempotencyKeys::begin.
   std::vector<KeyAnswer> claim(std::int64_t queue, std::span<const KeyClaim> claims, WallTime now);
+  /// Sets of each delivery whether the job has a record of its message's own id.
+  void look_up(std::int64_t queue, const std::string& job, std::span<Delivery> deliveries, WallTime now);
   /// As IdempotencyKeys::release.
   void release(std::int64_t queue, std::span<const KeyClaim> claims);
   /// Puts down that the key is done, in place of the owner's mark. False, and nothing is written: another message has

@@ -141,6 +141,9 @@ Result<Claimed> SqliteSource::look(const ClaimRequest& request, Deadline deadlin
       if (!claiming->over_limit) {
         auto* const ahead = claiming->ahead ? &*claiming->ahead : nullptr;
         claiming->claimed = writer.records.claimer().claim(half, fitting, lease, ahead);
+        if (!fitting.own_ids_of.empty()) {
+          writer.records.keys().look_up(*queue, fitting.own_ids_of, claiming->claimed.deliveries, lease.now);
+        }
       }
     }
   };

@@ -125,6 +125,33 @@ TEST_F(SqliteStatements, ARecordOfAKeyTakesNone) {
   EXPECT_LE(std::stoul(raw_sql(file_, "SELECT count(*) FROM key_batches").at(0)), kMessages / 80);
 }
 
+TEST_F(SqliteStatements, TheLookForIdsThatAreDoneIsPartOfTheClaimAndTakesNone) {
+  const auto looked = [this](const std::string& queue, const std::string& job) {
+    statements = 0;
+    const auto claimed =
+        store_->source({queue}).claim({.max = kMessages, .visibility = 30s, .own_ids_of = job}, Deadline::never());
+    EXPECT_EQ(claimed->deliveries.size(), kMessages);
+    for (const auto& delivery : claimed->deliveries) {
+      EXPECT_EQ(delivery.own_id.asked, !job.empty());
+      EXPECT_EQ(delivery.own_id.done, nullptr);
+    }
+    return statements.load();
+  };
+  send("orders");
+  auto completions = claim("orders");
+  for (Completion& completion : completions) {
+    auto effects = std::make_shared<Effects>();
+    effects->key = queue::KeyRecord{.job = "bill", .key = {}, .ttl = 60s, .own_id = true};
+    completion.effects = std::move(effects);
+  }
+  count("orders", completions);
+  send("orders");
+  const std::size_t plain = looked("orders", "");
+  send("orders");
+  // Of ids that are new a filter tells: of one in two hundred it does not, and a row is read.
+  EXPECT_LE(looked("orders", "bill"), plain + 3 + kMessages / 20);
+}
+
 TEST_F(SqliteStatements, RecordsOfKeysWriteFewPages) {
   // The log grows by a page of the file and a head of 24 bytes for each that is written.
   const auto pages = [this] { return std::filesystem::file_size(file_ + "-wal") / 4120; };
