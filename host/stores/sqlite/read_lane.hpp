@@ -24,13 +24,16 @@ class ReadLane {
  public:
   /// On the lane's thread, on one state of the file. It owns what it touches, for its caller may have left.
   using Work = std::function<void(Reader&)>;
-  /// Gives the connection, on the lane's thread, when it is first needed; called again where it has failed.
+  /// Gives the connection, on the lane's thread, when it is first needed, unless there is one; called again where it
+  /// has failed.
   using Open = std::function<Result<std::unique_ptr<Connection>>()>;
 
-  ReadLane(const Clock& clock, const StoreFile& file, Open open)
+  ReadLane(const Clock& clock, const StoreFile& file, Open open, std::unique_ptr<Connection> opened = nullptr)
       : clock_(clock),
         file_(file),
         open_(std::move(open)),
+        connection_(std::move(opened)),
+        reader_(connection_ ? std::make_unique<Reader>(*connection_) : nullptr),
         lane_([this](const std::stop_token& stop) { serve(stop); }) {}
 
   Result<void> run(Work work, Deadline deadline) {

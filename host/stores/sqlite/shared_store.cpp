@@ -139,9 +139,7 @@ Result<void> SharedStore::Core::open_reader(const Clock& clock) {
   Connection& opened = **connection;
   // Opened already: a file that cannot be read is told now.
   reads = std::make_unique<ReadLane<RecordReader>>(
-      clock, file, [held = std::make_shared<std::unique_ptr<Connection>>(std::move(*connection))] {
-        return Result<std::unique_ptr<Connection>>(std::move(*held));
-      });
+      clock, file, [this] { return file.open_reader(); }, std::move(*connection));
   return opened.failed() ? Result<void>(opened.failure()) : Result<void>();
 }
 

@@ -5,12 +5,13 @@
 
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "host/queue/content_edit.hpp"
+#include "host/stores/sqlite/read_lane.hpp"
 #include "host/stores/sqlite/ready_rows.hpp"
 #include "host/stores/sqlite/records.hpp"
 #include "host/stores/sqlite/sqlite_store.hpp"
@@ -259,6 +260,34 @@ TEST(ReadAheadPolicy, PassesMoreOftenTheMoreItIsInVain) {
   for (int i = 0; i < 20; ++i) {
     EXPECT_LE(passed(0), 64U);
   }
+}
+
+TEST(ReadLane, OpensAgainWhereThatHasFailed) {
+  TempFolder folder;
+  const std::string path = folder.file("store.db");
+  const FakeClock clock;
+  SeededRandom random{1};
+  const auto store = open_store(path, clock, random);
+  const sqlite::StoreFile file({.path = path});
+  int opened = 0;
+  const auto open = [&opened, &path]() -> Result<std::unique_ptr<sqlite::Connection>> {
+    auto connection = std::make_unique<sqlite::Connection>(path);
+    if (++opened == 1) {
+      return Error(ErrorCode::unavailable, "not yet");
+    }
+    const auto access = connection->open(sqlite::Connection::Access::read);
+    return access ? Result<std::unique_ptr<sqlite::Connection>>(std::move(connection)) : access.error();
+  };
+  sqlite::ReadLane<sqlite::ReadAhead> lane(clock, file, open);
+  int read = 0;
+  const auto work = [&read](sqlite::ReadAhead&) { ++read; };
+  const auto refused = lane.run(work, Deadline::never());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message(), "not yet");
+  EXPECT_TRUE(lane.run(work, Deadline::never()));
+  EXPECT_TRUE(lane.run(work, Deadline::never()));
+  EXPECT_EQ(read, 2);
+  EXPECT_EQ(opened, 2);
 }
 
 }  // namespace
