@@ -177,6 +177,11 @@ void wait(Duration span) {
 struct Took {
   double seconds = 0;
   double processor = 0;
+
+  void operator+=(const Took& more) {
+    seconds += more.seconds;
+    processor += more.processor;
+  }
 };
 
 template <typename Work>
@@ -345,77 +350,75 @@ void on_sqlite(const Options& options, const std::string& folder) {
               alone.seconds / whole.seconds, memory("VmRSS"), memory("VmHWM"));
 }
 
+/// What two jobs took in turns, so that whatever else the machine does hits both.
+struct Turns {
+  static constexpr int kRounds = 3;
+  Took plain;
+  Took other;
+
+  double rate() const { return plain.seconds / other.seconds; }
+  double processor() const { return other.processor / plain.processor; }
+};
+
+template <typename Plain, typename Other>
+Turns in_turns(const Options& options, const char* plain_name, Plain plain, const char* other_name, Other other) {
+  Turns turns;
+  for (int round = 0; round < Turns::kRounds; ++round) {
+    turns.plain += plain();
+    turns.other += other();
+  }
+  print(plain_name, turns.plain, Turns::kRounds * options.messages);
+  print(other_name, turns.other, Turns::kRounds * options.messages);
+  return turns;
+}
+
 void with_keys(const Options& options, const std::string& folder) {
-  constexpr int kRounds = 3;
   SeededRandom random(6);
   const auto store = open(folder, "keys.db", random);
   const auto sender = *store->open_sender("bench");
-  Took plain;
-  Took keyed;
-  for (int round = 0; round < kRounds; ++round) {
+  const auto turn = [&](std::function<Result<std::unique_ptr<queue::IdempotencyKeys>>(const std::string&)> keys) {
     fill(*sender, options.messages);
-    const Took without = work_off(*store->open_source({"bench"}), options.messages, options.concurrency);
-    fill(*sender, options.messages);
-    const Took with = work_off(*store->open_source({"bench"}), options.messages, options.concurrency,
-                               [&store](const std::string& queue) { return store->open_keys(queue); });
-    plain = {plain.seconds + without.seconds, plain.processor + without.processor};
-    keyed = {keyed.seconds + with.seconds, keyed.processor + with.processor};
-  }
-  print("sqlite, without keys", plain, kRounds * options.messages);
-  print("sqlite, keys by message id", keyed, kRounds * options.messages);
+    return work_off(*store->open_source({"bench"}), options.messages, options.concurrency, std::move(keys));
+  };
+  const Turns turns = in_turns(
+      options, "sqlite, without keys", [&] { return turn({}); }, "sqlite, keys by message id",
+      [&] { return turn([&store](const std::string& queue) { return store->open_keys(queue); }); });
   std::printf("                             %10.0f %% off the plain rate; %.0f %% more processor\n",
-              (1 - plain.seconds / keyed.seconds) * 100, (keyed.processor / plain.processor - 1) * 100);
+              (1 - turns.rate()) * 100, (turns.processor() - 1) * 100);
 }
 
 void with_effects(const Options& options, const std::string& folder) {
-  constexpr int kRounds = 3;
   SeededRandom random(7);
   const auto store = open(folder, "effects.db", random);
   const UserTable accounts(folder + "/effects.db", 1'000);
   const auto sender = *store->open_sender("bench");
-  Took plain;
-  Took with;
-  for (int round = 0; round < kRounds; ++round) {
+  const auto turn = [&](const sluice_handler& handler) {
     fill(*sender, options.messages);
-    const Took without = work_off(*store->open_source({"bench"}), options.messages, options.concurrency);
-    fill(*sender, options.messages);
-    const Took staged = work_off(*store->open_source({"bench"}), options.messages, options.concurrency, {},
-                                 table(&handle_with_effects));
-    plain = {plain.seconds + without.seconds, plain.processor + without.processor};
-    with = {with.seconds + staged.seconds, with.processor + staged.processor};
-  }
-  print("sqlite, without effects", plain, kRounds * options.messages);
-  print("sqlite, message and SQL", with, kRounds * options.messages);
-  std::printf("                             %10.2f of the processor, %.2f of the rate\n",
-              with.processor / plain.processor, plain.seconds / with.seconds);
+    return work_off(*store->open_source({"bench"}), options.messages, options.concurrency, {}, handler);
+  };
+  const Turns turns = in_turns(
+      options, "sqlite, without effects", [&] { return turn(table(&handle_nothing)); }, "sqlite, message and SQL",
+      [&] { return turn(table(&handle_with_effects)); });
+  std::printf("                             %10.2f of the processor, %.2f of the rate\n", turns.processor(),
+              turns.rate());
 }
 
 void in_groups(const Options& options, const std::string& folder) {
-  constexpr int kRounds = 3;
   SeededRandom random(8);
   const auto store = open(folder, "groups.db", random);
-  const auto plain_sender = *store->open_sender("plain");
-  const auto sender = *store->open_sender("grouped");
-  const auto work = [&options](std::unique_ptr<queue::Source> source, std::uint64_t count, config::Order order) {
-    return work_off(std::move(source), count, options.concurrency, {}, table(&handle_nothing), order);
+  const auto turn = [&](const char* queue, std::uint64_t count, config::Order order, const Groups& groups) {
+    fill(**store->open_sender(queue), count, groups);
+    return work_off(*store->open_source({queue}), count, options.concurrency, {}, table(&handle_nothing), order);
   };
-  // Kept from the first claim on.
-  fill(*sender, 1);
-  work(*store->open_source({"grouped"}), 1, config::Order::group);
-  Took plain;
-  Took grouped;
-  for (int round = 0; round < kRounds; ++round) {
-    fill(*plain_sender, options.messages);
-    const Took without = work(*store->open_source({"plain"}), options.messages, config::Order::none);
-    fill(*sender, options.messages, {options.groups, options.scattered});
-    const Took with = work(*store->open_source({"grouped"}), options.messages, config::Order::group);
-    plain = {plain.seconds + without.seconds, plain.processor + without.processor};
-    grouped = {grouped.seconds + with.seconds, grouped.processor + with.processor};
-  }
-  print("sqlite, without an order", plain, kRounds * options.messages);
-  print("sqlite, in groups", grouped, kRounds * options.messages);
-  std::printf("                             %10.2f of the processor, %.2f of the rate\n",
-              grouped.processor / plain.processor, plain.seconds / grouped.seconds);
+  turn("grouped", 1, config::Order::group, {});  // its order is kept from the first claim on
+  const Turns turns = in_turns(
+      options, "sqlite, without an order", [&] { return turn("plain", options.messages, config::Order::none, {}); },
+      "sqlite, in groups",
+      [&] {
+        return turn("grouped", options.messages, config::Order::group, {options.groups, options.scattered});
+      });
+  std::printf("                             %10.2f of the processor, %.2f of the rate\n", turns.processor(),
+              turns.rate());
 }
 
 void latency(const Options& options, const std::string& folder) {

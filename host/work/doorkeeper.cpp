@@ -53,11 +53,9 @@ void Doorkeeper::admit(Task& task, const queue::OwnIdFound& found, SteadyTime no
     dispatcher_.add(task);
   } else if (!own_id_ || !found.asked) {
     dispatcher_.hold_back(task);
-  } else if (found.done) {
-    duplicate(task, {.found = {}, .key = *found.done, .left = {}}, now, notes);
   } else {
-    task.key.held = true;
-    dispatcher_.add(task);
+    Answer answer{.found = {}, .key = found.done ? *found.done : queue::KeyAnswer{}, .left = {}};
+    decide(task, answer, 0, now, notes);
   }
 }
 
@@ -157,7 +155,7 @@ void Doorkeeper::decide(Task& task, Answer& answer, std::int64_t fence, SteadyTi
   }
   waits_.erase(task.message.id);
   if (answer.key.state == KeyState::done) {
-    duplicate(task, std::move(answer), now, notes);
+    duplicate(task, answer, now, notes);
   } else {
     let_in(task, answer, fence, now);
   }
@@ -203,7 +201,7 @@ void Doorkeeper::turn_away(Task& task, std::string reason, SteadyTime now, Notes
   settler_.add(task, dispose_unseen(std::move(reason), task.suspect, task.message.attempt, policy_), now);
 }
 
-void Doorkeeper::duplicate(Task& task, Answer answer, SteadyTime now, Notes& notes) {
+void Doorkeeper::duplicate(Task& task, Answer& answer, SteadyTime now, Notes& notes) {
   ++notes.duplicates;
   if (settings_.keys->on_duplicate == config::OnDuplicate::run) {
     task.first_result = std::make_shared<const std::string>(std::move(answer.key.result));

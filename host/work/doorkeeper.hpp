@@ -97,7 +97,7 @@ class Doorkeeper {
   void let_in(Task& task, Answer& answer, std::int64_t fence, SteadyTime now);
   void put_off(Task& task, const Answer& answer, SteadyTime now, Notes& notes);
   void turn_away(Task& task, std::string reason, SteadyTime now, Notes& notes);
-  void duplicate(Task& task, Answer answer, SteadyTime now, Notes& notes);
+  void duplicate(Task& task, Answer& answer, SteadyTime now, Notes& notes);
   void renew(Order& order, SteadyTime now);
   void tell(const std::optional<Error>& failure, SteadyTime now, Notes& notes);
 

@@ -6,6 +6,7 @@
 #include "config/config.hpp"
 #include "host/queue/message.hpp"
 #include "host/queue/source.hpp"
+#include "host/work/message_key.hpp"
 
 /// The queues that a job draws from, as its file names them.
 namespace sluice::work {
@@ -35,8 +36,7 @@ inline std::string queue_text(const config::JobConfig& job) {
 
 /// The job's name where its idempotency keys are its messages' own ids, as ClaimRequest's; else nothing.
 inline std::string own_ids_of(const config::JobConfig& job) {
-  using Kind = config::IdempotencyConfig::Kind;
-  return job.idempotency && job.idempotency->kind == Kind::message ? job.name : std::string();
+  return job.idempotency && MessageKey(*job.idempotency).own_id() ? job.name : std::string();
 }
 
 /// How the job wants its claims made.

@@ -77,6 +77,26 @@ struct KeyRig : FlowRig {
   }
 };
 
+void expect_removed_unhandled(KeyRig& rig) {
+  EXPECT_EQ(rig.start(0), nullptr);
+  ASSERT_EQ(rig.settle(), 1U);
+  EXPECT_EQ(rig.last[0].action, CompletionAction::remove);
+  EXPECT_EQ(rig.last[0].effects, nullptr);
+  EXPECT_EQ(rig.account().discarded, 1U);
+  EXPECT_EQ(rig.notes.duplicates, 1U);
+}
+
+void expect_handled_with_first_result(KeyRig& rig) {
+  const Task* task = rig.start(0);
+  ASSERT_NE(task, nullptr);
+  ASSERT_NE(task->first_result, nullptr);
+  EXPECT_EQ(*task->first_result, "first");
+  rig.finish(0);
+  ASSERT_EQ(rig.settle(), 1U);
+  EXPECT_EQ(rig.last[0].effects, nullptr);
+  EXPECT_EQ(rig.account().done, 1U);
+}
+
 TEST(DoorkeeperTest, NobodyIsAskedWhereAJobHasNoKeys) {
   FlowRig rig;
   rig.poll(2);
@@ -177,12 +197,7 @@ TEST(DoorkeeperTest, WhatItsClaimFoundDoneIsRemovedWithoutItsHandler) {
   KeyRig rig(config::IdempotencyConfig{});
   rig.come_with(KeyRig::done_before());
   EXPECT_TRUE(rig.ask().empty());
-  EXPECT_EQ(rig.start(0), nullptr);
-  ASSERT_EQ(rig.settle(), 1U);
-  EXPECT_EQ(rig.last[0].action, CompletionAction::remove);
-  EXPECT_EQ(rig.last[0].effects, nullptr);
-  EXPECT_EQ(rig.account().discarded, 1U);
-  EXPECT_EQ(rig.notes.duplicates, 1U);
+  expect_removed_unhandled(rig);
 }
 
 TEST(DoorkeeperTest, OrRunsWithTheFirstResultThatItsClaimBrought) {
@@ -190,13 +205,7 @@ TEST(DoorkeeperTest, OrRunsWithTheFirstResultThatItsClaimBrought) {
   keys.on_duplicate = config::OnDuplicate::run;
   KeyRig rig(keys);
   rig.come_with(KeyRig::done_before());
-  const Task* task = rig.start(0);
-  ASSERT_NE(task, nullptr);
-  ASSERT_NE(task->first_result, nullptr);
-  EXPECT_EQ(*task->first_result, "first");
-  rig.finish(0);
-  ASSERT_EQ(rig.settle(), 1U);
-  EXPECT_EQ(rig.last[0].effects, nullptr);
+  expect_handled_with_first_result(rig);
 }
 
 TEST(DoorkeeperTest, WhatAClaimSaysOfIdsIsNothingToAJobWithOtherKeys) {
@@ -273,12 +282,7 @@ TEST(DoorkeeperTest, ItIsRejectedInsteadWhereTheJobSaysSoAndNamesTheOther) {
 TEST(DoorkeeperTest, ADuplicateIsRemovedWithoutItsHandler) {
   KeyRig rig;
   rig.come(KeyRig::answer(KeyState::done, "m-9"));
-  EXPECT_EQ(rig.start(0), nullptr);
-  ASSERT_EQ(rig.settle(), 1U);
-  EXPECT_EQ(rig.last[0].action, CompletionAction::remove);
-  EXPECT_EQ(rig.last[0].effects, nullptr);
-  EXPECT_EQ(rig.account().discarded, 1U);
-  EXPECT_EQ(rig.notes.duplicates, 1U);
+  expect_removed_unhandled(rig);
 }
 
 TEST(DoorkeeperTest, OrRunsWithTheFirstResultAndRecordsNothing) {
@@ -286,14 +290,7 @@ TEST(DoorkeeperTest, OrRunsWithTheFirstResultAndRecordsNothing) {
   keys.on_duplicate = config::OnDuplicate::run;
   KeyRig rig(keys);
   rig.come(KeyRig::answer(KeyState::done, "m-9"));
-  const Task* task = rig.start(0);
-  ASSERT_NE(task, nullptr);
-  ASSERT_NE(task->first_result, nullptr);
-  EXPECT_EQ(*task->first_result, "first");
-  rig.finish(0);
-  ASSERT_EQ(rig.settle(), 1U);
-  EXPECT_EQ(rig.last[0].effects, nullptr);
-  EXPECT_EQ(rig.account().done, 1U);
+  expect_handled_with_first_result(rig);
 }
 
 TEST(DoorkeeperTest, AMessageWithoutAKeyIsRejectedOrRun) {

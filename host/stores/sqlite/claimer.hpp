@@ -26,7 +26,7 @@ class Claimer {
   Claimer(Connection& connection, Places& places, Deliveries& deliveries, Lanes& lanes);
 
   /// `ahead`: what was read for it ahead, or null.
-  Claimed claim(std::int64_t half, const ClaimRequest& request, const Lease& lease, HeadsRead* ahead = nullptr);
+  Claimed claim(std::int64_t half, const ClaimRequest& request, const Lease& lease, HeadsRead* ahead);
 
  private:
   /// Of the current claim: what was found, and the rows that it was found in.

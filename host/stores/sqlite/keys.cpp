@@ -80,9 +80,8 @@ std::vector<KeyAnswer> Keys::claim(std::int64_t queue, std::span<const KeyClaim>
       continue;
     }
     const std::int64_t hash = hashes_[i];
-    const auto done = index_.may_find(hash) ? find_done(*jobs[i], hash, claim.key, now) : std::nullopt;
-    if (done) {
-      answers[i] = {KeyState::done, done->owner, done->result, loaded(done->until), {}};
+    if (auto done = answer_of_done(*jobs[i], hash, claim.key, now)) {
+      answers[i] = std::move(*done);
     } else if (claim.hold_for > Duration::zero()) {
       answers[i] = put_mark(*jobs[i], hash, claim, now);
     }
@@ -106,14 +105,18 @@ void Keys::look_up(std::int64_t queue, const std::string& job, std::span<Deliver
   for (std::size_t i = 0; i < deliveries.size(); ++i) {
     OwnIdFound& found = deliveries[i].own_id;
     found = {.asked = true};
-    if (!number || !index_.may_find(hashes_[i])) {
-      continue;
-    }
-    if (const auto done = find_done(*number, hashes_[i], deliveries[i].message.id, now)) {
-      found.done = std::make_shared<const KeyAnswer>(
-          KeyAnswer{KeyState::done, done->owner, done->result, loaded(done->until), {}});
+    if (auto done = number ? answer_of_done(*number, hashes_[i], deliveries[i].message.id, now) : std::nullopt) {
+      found.done = std::make_shared<const KeyAnswer>(std::move(*done));
     }
   }
+}
+
+std::optional<KeyAnswer> Keys::answer_of_done(std::int64_t job, std::int64_t hash, std::string_view key, WallTime now) {
+  auto done = index_.may_find(hash) ? find_done(job, hash, key, now) : std::nullopt;
+  if (!done) {
+    return std::nullopt;
+  }
+  return KeyAnswer{KeyState::done, std::move(done->owner), std::move(done->result), loaded(done->until), {}};
 }
 
 KeyAnswer Keys::put_mark(std::int64_t job, std::int64_t hash, const KeyClaim& claim, WallTime now) {

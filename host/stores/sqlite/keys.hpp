@@ -88,6 +88,8 @@ class Keys {
 
   std::optional<std::int64_t> find_job(std::int64_t queue, const std::string& job);
   std::int64_t make_job(std::int64_t queue, const std::string& job);
+  /// Nothing where it is not done; of hashes that were prepared.
+  std::optional<KeyAnswer> answer_of_done(std::int64_t job, std::int64_t hash, std::string_view key, WallTime now);
   std::optional<Done> find_done(std::int64_t job, std::int64_t hash, std::string_view key, WallTime now,
                                 Want want = Want::answer);
   KeyAnswer put_mark(std::int64_t job, std::int64_t hash, const KeyClaim& claim, WallTime now);

@@ -64,7 +64,6 @@ class SharedStore {
   Result<void> read(std::function<void(RecordReader&)> work, Deadline deadline);
   /// For claims, beside operators' reads, which may take long. Its thread begins with the first.
   Result<void> read_ahead(std::function<void(ReadAhead&)> work, Deadline deadline);
-  const SqliteOptions& options() const { return options_; }
 
   /// Why a queue cannot have this name.
   static std::optional<Error> refused_name(const std::string& queue);
@@ -75,6 +74,7 @@ class SharedStore {
   }
   const std::string& path() const { return options_.path; }
   std::size_t most_bytes() const { return options_.max_body_bytes; }
+  std::size_t read_ahead_from() const { return options_.read_ahead_from; }
 
   const Clock& clock() const { return clock_; }
   Random& random() { return random_; }

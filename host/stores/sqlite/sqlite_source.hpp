@@ -18,7 +18,7 @@ namespace sluice::queue::sqlite {
 class SqliteSource final : public Source {
  public:
   SqliteSource(SharedStore& store, QueueAddress address)
-      : store_(store), address_(std::move(address)), ahead_(store.options().read_ahead_from) {}
+      : store_(store), address_(std::move(address)), ahead_(store.read_ahead_from()) {}
   ~SqliteSource() override { stop(); }
 
   const SourceTraits& traits() const override;
