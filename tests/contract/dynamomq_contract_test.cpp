@@ -55,7 +55,8 @@ StoreFactory dynamomq() {
                     .keeps_to_bytes = false,
                     .counts_in_flight = false,
                     .windows_by_own_clock = false,
-                    .stable_ties = false};
+                    .stable_ties = false,
+                    .history = 2'000};
   factory.absence = Emulator::absence();
   return factory;
 }

@@ -147,4 +147,34 @@ TEST_P(StoreContract, ClaimHoldsToTheBytesThatAreWanted) {
   EXPECT_THAT(claim_as(standard(), {.max = 10}).deliveries, IsEmpty());
 }
 
+TEST_P(StoreContract, SuspectStaysOneWhenAnOperatorPutsItOff) {
+  send("bomb");
+  claim_and_die(standard());
+  claim_and_die(standard());  // by now its record says that it is one
+  ASSERT_EQ(change({.id = "bomb", .action = queue::ChangeAction::delay, .after = 10s}).status,
+            queue::ChangeStatus::applied);
+  clock().advance(11s);
+  const Delivery again = claim_one(standard());
+  EXPECT_TRUE(again.suspect) << "waiting does not make a message that killed hosts harmless";
+  EXPECT_EQ(again.message.attempt, 2U);
+}
+
+TEST_P(StoreContract, SuspectIsNoneAnyMoreOnceAnOperatorStartsItsLifeAnew) {
+  using queue::ChangeAction;
+  for (const ChangeAction action : {ChangeAction::reset, ChangeAction::move_to_front, ChangeAction::dead_letter}) {
+    const std::string id = "after" + std::to_string(static_cast<int>(action));
+    send(id);
+    claim_and_die(standard());
+    claim_and_die(standard());
+    ASSERT_EQ(change({.id = id, .action = action}).status, queue::ChangeStatus::applied);
+    EXPECT_FALSE(get(id).suspect);
+    if (action == ChangeAction::dead_letter) {
+      ASSERT_EQ(change({.id = id, .action = ChangeAction::redrive}).status, queue::ChangeStatus::applied);
+    }
+    const Delivery again = claim_one(standard());
+    EXPECT_FALSE(again.suspect) << id;
+    EXPECT_EQ(settle(standard(), again.receipt, CompletionAction::remove), SettleStatus::applied);
+  }
+}
+
 }  // namespace sluice::test

@@ -11,6 +11,7 @@
 #include "host/queue/effects.hpp"
 #include "host/queue/message_errors.hpp"
 #include "host/queue/send_keys.hpp"
+#include "host/queue/visibility.hpp"
 #include "tests/support/sim_board.hpp"
 #include "tests/support/sim_keys.hpp"
 #include "tests/support/sim_records.hpp"
@@ -239,7 +240,7 @@ queue::Doorbell& SimQueues::doorbell() { return shelf_->doorbell; }
 std::size_t SimQueues::lose_receipts(const QueueAddress& address, Duration visibility) {
   const WallTime now = shelf_->clock.wall_now();
   const MutexLock lock(shelf_->mutex);
-  return shelf_->queues[address.queue].take_away(address.half, later(now, visibility), now);
+  return shelf_->queues[address.queue].take_away(address.half, queue::later(now, visibility), now);
 }
 
 Result<queue::Claimed> SimQueues::SimSource::claim(const queue::ClaimRequest& request, Deadline deadline) {
@@ -298,7 +299,7 @@ std::vector<ExtendResult> SimQueues::SimSource::extend(std::span<const queue::Re
   const SteadyTime asked_at = shelf_.clock.steady_now();
   const auto fault = shelf_.faults.begin(StoreCall::extend, address_, receipts.size(), deadline);
   const WallTime now = shelf_.clock.wall_now();
-  const WallTime until = later(now, visibility);
+  const WallTime until = queue::later(now, visibility);
   const MutexLock lock(shelf_.mutex);
   SimRecords& records = shelf_.queues[address_.queue];
   std::vector<ExtendResult> results;

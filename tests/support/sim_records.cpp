@@ -9,25 +9,20 @@
 #include "host/queue/error_groups.hpp"
 #include "host/queue/message_errors.hpp"
 #include "host/queue/visibility.hpp"
+#include "host/stores/core/transitions.hpp"
 
 namespace sluice::test {
 
 using queue::CompletionAction;
 using queue::Half;
+using queue::later;
 using queue::MessageState;
 using queue::StoredMessage;
-
-WallTime later(WallTime now, Duration span) {
-  if (span <= Duration::zero()) {
-    return now;
-  }
-  return now > WallTime::max() - span ? WallTime::max() : now + span;
-}
+namespace core = queue::core;
 
 namespace {
 
-// Whoever had it last has neither settled it nor given it back.
-bool lapsed(const StoredMessage& stored) { return stored.received_at.has_value(); }
+bool is_suspect(const StoredMessage& stored) { return core::MessageState::of(stored).is_suspect(); }
 
 }  // namespace
 
@@ -48,7 +43,7 @@ queue::Claimed SimRecords::claim(Half half, const queue::ClaimRequest& asked, Wa
       break;
     }
     StoredMessage& stored = records_.at(ids_.at(place.second)).stored;
-    const bool suspect = stored.suspect || lapsed(stored);
+    const bool suspect = is_suspect(stored);
     if (suspect && (!request.suspects || !claimed.deliveries.empty())) {
       continue;
     }
@@ -66,7 +61,7 @@ queue::Claimed SimRecords::claim(Half half, const queue::ClaimRequest& asked, Wa
 
 bool SimRecords::suspected(const Place& place) const {
   const StoredMessage& stored = records_.at(ids_.at(place.second)).stored;
-  return stored.suspect || lapsed(stored);
+  return is_suspect(stored);
 }
 
 // Of each lane the first one, where nothing of the lane is out or holds it; lanes by their last turns.
@@ -155,25 +150,17 @@ std::vector<SimRecords::Place> SimRecords::by_priority(Half half, const queue::C
   return picked;
 }
 
-// A lapsed claim has been counted, though nobody knows whether its handler was started: the first claim as a suspect
-// takes its place. From then on the record says suspect, and each claim counts.
 queue::Delivery SimRecords::hand_out(const Place& place, StoredMessage& stored, const queue::ClaimRequest& request,
                                      WallTime now) {
-  const bool unknown = lapsed(stored) && !stored.suspect && !request.counts;
-  const bool suspect = lapsed(stored) || stored.suspect;
-  ++stored.version;
-  stored.message.attempt += unknown && stored.message.attempt > 0 ? 0 : 1;
-  stored.suspect = suspect;
-  stored.received_at = now;
-  stored.updated_at = now;
-  stored.invisible_until = later(now, request.visibility);
+  const core::ClaimTerms terms{now, later(now, request.visibility), request.counts};
+  core::apply(core::claim(core::MessageState::of(stored), terms), now, stored);
   return {.message = stored.message,
           .receipt = {.id = stored.message.id,
                       .version = stored.version,
                       .locator = static_cast<std::int64_t>(place.second)},
           .leased_until = {},
           .invisible_until = *stored.invisible_until,
-          .suspect = suspect};
+          .suspect = stored.suspect};
 }
 
 std::optional<Duration> SimRecords::next_due(Half half, WallTime now) const {
@@ -201,20 +188,14 @@ SimRecords::Record* SimRecords::held(Half half, const queue::Receipt& receipt) {
   return ours ? &record : nullptr;
 }
 
-void SimRecords::move(Record& record, Half half, WallTime now) {
-  if (half == Half::standard) {
+void SimRecords::apply(Record& record, const core::StateChange& change, WallTime now) {
+  const Half half = record.stored.half;
+  order(half).erase(place(record));
+  core::apply(change, now, record.stored);
+  order(record.stored.half).insert(place(record));
+  if (half == Half::dlq && record.stored.half == Half::standard) {
     holds_.erase(record.stored.message.id);
   }
-  order(record.stored.half).erase(place(record));
-  record.stored.half = half;
-  record.stored.message.sent_at = now;
-  record.stored.message.attempt = 0;
-  record.stored.suspect = false;
-  record.stored.received_at.reset();
-  record.stored.invisible_until.reset();
-  record.stored.updated_at = now;
-  ++record.stored.version;
-  order(half).insert(place(record));
 }
 
 bool SimRecords::settle(Half half, const queue::Completion& completion, WallTime now) {
@@ -226,29 +207,14 @@ bool SimRecords::settle(Half half, const queue::Completion& completion, WallTime
   if (completion.action == CompletionAction::remove) {
     return remove(completion.receipt.id);
   }
-  if (!completion.failure.empty() && completion.action != CompletionAction::release) {
-    auto earlier = queue::earlier_than_next(stored.failure);
-    stored.failure = completion.failure;
-    stored.failure.earlier = std::move(earlier);
+  core::StateChange change = core::end(completion, stored.message.attempt, now);
+  if (change.failure) {
+    change.failure = core::with_earlier(std::move(*change.failure), stored.failure);
   }
-  if (completion.action == CompletionAction::dead_letter) {
-    if (completion.hold_group && half == Half::standard) {
-      holds_[stored.message.id] = stored.message.sent_at;
-    }
-    move(*record, Half::dlq, now);
-    return true;
+  if (completion.action == CompletionAction::dead_letter && completion.hold_group && half == Half::standard) {
+    holds_[stored.message.id] = stored.message.sent_at;
   }
-  if (completion.action == CompletionAction::release && stored.message.attempt > 0) {
-    --stored.message.attempt;
-  }
-  ++stored.version;
-  stored.updated_at = now;
-  stored.suspect = completion.suspect;
-  stored.received_at.reset();
-  stored.invisible_until.reset();
-  if (completion.delay > Duration::zero()) {
-    stored.invisible_until = later(now, completion.delay);
-  }
+  apply(*record, change, now);
   return true;
 }
 
@@ -258,9 +224,7 @@ std::optional<queue::Receipt> SimRecords::extend(Half half, const queue::Receipt
   if (record == nullptr) {
     return std::nullopt;
   }
-  ++record->stored.version;
-  record->stored.updated_at = now;
-  record->stored.invisible_until = until;
+  core::apply(core::extension(until), now, record->stored);
   return queue::Receipt{.id = receipt.id, .version = record->stored.version, .locator = receipt.locator};
 }
 
@@ -356,42 +320,12 @@ queue::QueueOverview SimRecords::overview(const queue::OverviewRequest& request,
   return seen;
 }
 
-void SimRecords::resend(Record& record, WallTime sent_at) {
-  std::set<Place>& places = order(record.stored.half);
-  places.erase(place(record));
-  record.stored.message.sent_at = sent_at;
-  record.stored.received_at.reset();
-  record.stored.suspect = false;
-  record.stored.invisible_until.reset();
-  places.insert(place(record));
-}
-
-std::optional<Error> SimRecords::redrive(const std::string& queue, Record& record, WallTime now) {
-  if (record.stored.half != Half::dlq) {
-    return queue::not_in_dlq(queue, record.stored.message.id);
+std::optional<WallTime> SimRecords::place_for(queue::ChangeAction action, const Record& record, WallTime now) {
+  if (action == queue::ChangeAction::move_to_front) {
+    return std::min(now, order(record.stored.half).begin()->first) - Duration(1);
   }
-  if (record.stored.state(now) == MessageState::in_flight) {
-    return queue::in_flight_in_dlq(queue, record.stored.message.id);
-  }
-  record.stored.failure = {};
   const auto held = holds_.find(record.stored.message.id);
-  const WallTime sent_at = held == holds_.end() ? now : held->second;
-  move(record, Half::standard, now);
-  standard_.erase(place(record));
-  record.stored.message.sent_at = sent_at;
-  standard_.insert(place(record));
-  return std::nullopt;
-}
-
-void SimRecords::reset(Record& record, WallTime now) {
-  record.stored.failure = {};
-  record.stored.created_at = now;
-  move(record, Half::standard, now);
-}
-
-void SimRecords::move_to_front(Record& record, WallTime now) {
-  const WallTime front = std::min(now, order(record.stored.half).begin()->first);
-  resend(record, front - Duration(1));
+  return action == queue::ChangeAction::redrive && held != holds_.end() ? std::optional(held->second) : std::nullopt;
 }
 
 queue::ChangeResult SimRecords::change(const std::string& queue, const queue::Change& change, WallTime now) {
@@ -405,43 +339,21 @@ queue::ChangeResult SimRecords::change(const std::string& queue, const queue::Ch
   if (change.version && *change.version != version) {
     return {queue::ChangeStatus::conflict, version, queue::changed_since(queue, change.id)};
   }
-  std::optional<Error> refused;
-  switch (change.action) {
-    case queue::ChangeAction::remove:
-      remove(change.id);
-      return {};
-    case queue::ChangeAction::set_visibility:
-      stored.invisible_until =
-          change.after > Duration::zero() ? later(now, change.after) : queue::seen_already(now, change.after);
+  switch (const auto verdict = core::judge(change.action, core::MessageState::of(stored), now)) {
+    case core::Verdict::apply:
       break;
-    case queue::ChangeAction::delay:
-      resend(record, later(now, change.after));
-      if (change.after > Duration::zero()) {
-        stored.invisible_until = stored.message.sent_at;
-      }
-      break;
-    case queue::ChangeAction::move_to_front:
-      move_to_front(record, now);
-      break;
-    case queue::ChangeAction::dead_letter:
-      if (stored.half == Half::dlq) {
-        return {queue::ChangeStatus::applied, version, {}};
-      }
-      stored.failure = change.failure.empty() ? stored.failure : change.failure;
-      move(record, Half::dlq, now);
-      break;
-    case queue::ChangeAction::redrive:
-      refused = redrive(queue, record, now);
-      break;
-    case queue::ChangeAction::reset:
-      reset(record, now);
-      break;
+    case core::Verdict::unchanged:
+      return {queue::ChangeStatus::applied, version, {}};
+    case core::Verdict::not_in_dlq:
+    case core::Verdict::in_flight:
+      return {queue::ChangeStatus::conflict, version, core::refusal(verdict, queue, change.id)};
   }
-  if (refused) {
-    return {queue::ChangeStatus::conflict, version, *refused};
+  const core::StateChange made = core::change(change, now, place_for(change.action, record, now));
+  if (made.removes) {
+    remove(change.id);
+    return {};
   }
-  stored.version = version + 1;
-  stored.updated_at = now;
+  apply(record, made, now);
   return {queue::ChangeStatus::applied, stored.version, {}};
 }
 

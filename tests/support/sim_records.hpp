@@ -14,13 +14,14 @@
 
 #include "host/queue/operator.hpp"
 #include "host/queue/source.hpp"
+#include "host/stores/core/transitions.hpp"
 
 namespace sluice::test {
 
 /// Bytes of the largest body, as on DynamoDB.
 inline constexpr std::size_t kSimBodyLimit = std::size_t{400} * 1024;
 
-/// The records of one queue, both halves, and the state machine over them: what the roles do when nothing goes
+/// The records of one queue, both halves, and host/stores/core over them: what the roles do when nothing goes
 /// wrong. Every call takes the time. Not thread-safe; SimQueues guards it.
 class SimRecords {
  public:
@@ -63,12 +64,10 @@ class SimRecords {
                            WallTime now);
   std::optional<Duration> next_due(queue::Half half, WallTime now) const;
   Record* held(queue::Half half, const queue::Receipt& receipt);
-  void move(Record& record, queue::Half half, WallTime now);
-  void resend(Record& record, WallTime sent_at);
+  void apply(Record& record, const queue::core::StateChange& change, WallTime now);
+  /// Where a change puts the record, where the store decides that.
+  std::optional<WallTime> place_for(queue::ChangeAction action, const Record& record, WallTime now);
   bool remove(const std::string& id);
-  std::optional<Error> redrive(const std::string& queue, Record& record, WallTime now);
-  void reset(Record& record, WallTime now);
-  void move_to_front(Record& record, WallTime now);
   std::set<Place>& order(queue::Half half) { return half == queue::Half::dlq ? dlq_ : standard_; }
   const std::set<Place>& order(queue::Half half) const { return half == queue::Half::dlq ? dlq_ : standard_; }
   static Place place(const Record& record) { return {record.stored.message.sent_at, record.sequence}; }
@@ -84,8 +83,5 @@ class SimRecords {
   std::map<std::string, WallTime> holds_;          ///< dead letters whose group waits, with the places that they had
   std::map<queue::Half, std::array<std::int64_t, queue::kPriorities>> credits_;
 };
-
-/// `now + span` that stays within what a WallTime can hold; a negative span counts as zero.
-WallTime later(WallTime now, Duration span);
 
 }  // namespace sluice::test

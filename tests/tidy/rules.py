@@ -42,10 +42,11 @@ HOST_ARROWS = {
 
 # Inside host/stores: which folders each may see besides its own; all see the files beside them.
 STORE_ARROWS = {
-    "sqlite": set(),
-    "table": set(),
-    "dynamomq": {"table"},
-    "leased": {"table"},
+    "core": set(),
+    "sqlite": {"core"},
+    "table": {"core"},
+    "dynamomq": {"core", "table"},
+    "leased": {"core", "table"},
     "dynamodb": {"table", "dynamomq", "leased"},
     "outbox": set(),
 }

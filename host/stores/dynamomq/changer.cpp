@@ -7,8 +7,7 @@
 #include "base/text/utf8.hpp"
 #include "base/timestamp.hpp"
 #include "host/queue/message_errors.hpp"
-#include "host/queue/visibility.hpp"
-#include "host/stores/table/failure_codec.hpp"
+#include "host/stores/core/transitions.hpp"
 #include "host/stores/table/statement_runner.hpp"
 #include "host/stores/table/version_mark.hpp"
 
@@ -34,22 +33,6 @@ bool needs_record(const Change& change) {
     default:
       return change.version.value_or(0) == 0;  // 0 does not say how the record spells it
   }
-}
-
-// The half in which a change that was not preceded by a look expects its message.
-std::optional<Half> expected_half(ChangeAction action) {
-  switch (action) {
-    case ChangeAction::dead_letter:
-      return Half::standard;
-    case ChangeAction::redrive:
-      return Half::dlq;
-    default:
-      return std::nullopt;
-  }
-}
-
-bool hidden(const StoredMessage& message, WallTime now) {
-  return message.invisible_until && now <= *message.invisible_until;
 }
 
 }  // namespace
@@ -90,8 +73,9 @@ struct Changer::Task {
   table::Expected expected(WallTime now) const {
     table::Expected expected{change->id, before};
     if (!seen) {
-      expected.half = expected_half(change->action);
-      if (change->action == ChangeAction::redrive) {
+      const core::Requirement required = core::requirement(change->action);
+      expected.half = required.half;
+      if (required.not_in_flight) {
         expected.visible_at = now;
       }
     }
@@ -213,16 +197,15 @@ void Changer::judge(Task& task, const dynamo::Item* record) const {
   }
   task.seen = decode_standing(*record);
   task.has_failure = record->find(attribute::kFailure) != record->end();
-  if (change.action == ChangeAction::dead_letter && task.seen->half == Half::dlq) {
-    return task.end({ChangeStatus::applied, task.before.number, {}});
-  }
-  if (change.action == ChangeAction::redrive) {
-    if (task.seen->half != Half::dlq) {
-      return task.end(conflict(not_in_dlq(place_.queue, change.id)));
-    }
-    if (task.seen->received_at && hidden(*task.seen, parts_.clock.wall_now())) {
-      return task.end(conflict(in_flight_in_dlq(place_.queue, change.id)));
-    }
+  switch (const auto verdict =
+              core::judge(change.action, core::MessageState::of(*task.seen), parts_.clock.wall_now())) {
+    case core::Verdict::apply:
+      return;
+    case core::Verdict::unchanged:
+      return task.end({ChangeStatus::applied, task.before.number, {}});
+    case core::Verdict::not_in_dlq:
+    case core::Verdict::in_flight:
+      return task.end(conflict(core::refusal(verdict, place_.queue, change.id)));
   }
 }
 
@@ -235,53 +218,21 @@ std::optional<table::RecordWrite> Changer::statement(Task& task, Front& front, W
   if (task.removes()) {
     return build_.remove(expected, true);
   }
-  table::RecordChange wanted;
-  switch (change.action) {
-    case ChangeAction::set_visibility:
-      wanted = extend_change(change.after > Duration::zero() ? table::later(now, change.after)
-                                                             : seen_already(now, change.after));
-      break;
-    case ChangeAction::delay:
-      wanted = delay_change(now, change.after);
-      break;
-    case ChangeAction::move_to_front: {
-      const auto first = front.next(inspector_, task.seen->half, now, deadline);
-      if (!first) {
-        task.end({ChangeStatus::failed, 0, first.error()});
-        return std::nullopt;
-      }
-      task.front = *first;
-      wanted = sent_change(*first);
-      if (task.seen->suspect) {
-        wanted.removed = attribute::kSuspect;
-      }
-      break;
+  if (change.action == ChangeAction::move_to_front) {
+    const auto first = front.next(inspector_, task.seen->half, now, deadline);
+    if (!first) {
+      task.end({ChangeStatus::failed, 0, first.error()});
+      return std::nullopt;
     }
-    case ChangeAction::dead_letter:
-      wanted = dead_letter_change(now);
-      if (!task.seen || task.seen->suspect) {
-        wanted.removed = attribute::kSuspect;
-      }
-      if (!change.failure.empty() && !task.without_failure) {
-        wanted.set.emplace_back(attribute::kFailure, table::encode_failure(change.failure));
-      }
-      break;
-    case ChangeAction::redrive:
-      wanted = redrive_change(now);
-      break;
-    default:
-      wanted = reset_change(now);
-      break;
+    task.front = *first;
   }
-  const bool forgets = change.action == ChangeAction::redrive || change.action == ChangeAction::reset;
-  if (forgets && (!task.seen || task.has_failure)) {
-    wanted.removed = attribute::kFailure;
+  core::StateChange wanted = core::change(change, now, task.front);
+  if (task.without_failure) {
+    wanted.failure.reset();
   }
-  if (forgets && (!task.seen || task.seen->suspect)) {
-    wanted.set.emplace_back(attribute::kSuspect, dynamo::AttributeValue::number(0));  // no statement takes away two
-  }
+  const MayHave may_have{.suspect = !task.seen || task.seen->suspect, .failure = !task.seen || task.has_failure};
   task.nonce = parts_.nonces.anonymous();
-  return build_.update(expected, {task.nonce, now}, wanted);
+  return build_.update(expected, {task.nonce, now}, attributes_of(wanted, may_have));
 }
 
 void Changer::write(std::vector<Task>& tasks, Front& front, Deadline deadline) const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/guard.hpp"
+#include "host/queue/visibility.hpp"
 #include "host/stores/dynamomq/outcome_recovery.hpp"
 
 namespace sluice::queue::dynamomq {
@@ -78,7 +79,7 @@ struct Claimer::Attempt {
 };
 
 Pick Claimer::pick_for(std::size_t count, bool suspects, const ClaimRequest& request) const {
-  return {count, suspects, table::later(parts_.clock.wall_now(), request.visibility), request.counts};
+  return {count, suspects, later(parts_.clock.wall_now(), request.visibility), request.counts};
 }
 
 // A lease is a promise about time: half of it may be lost to a wrong clock, no more.
@@ -234,12 +235,11 @@ void Claimer::attempt(std::vector<Candidate> candidates, const ClaimRequest& req
   writes.reserve(candidates.size());
   const table::Moment now = parts_.now();
   const SteadyTime leased_until = table::until(now.steady, request.visibility);
+  const core::ClaimTerms terms{now.wall, later(now.wall, request.visibility), request.counts};
   for (const auto& candidate : candidates) {
     nonces.push_back(parts_.nonces.next());
     writes.push_back(build_.update({candidate.id, candidate.version, half_, {}, candidate.sort_key},
-                                   {nonces.back(), now.wall},
-                                   claim_change(candidate.next_count(request.counts), candidate.suspect(), now.wall,
-                                                table::later(now.wall, request.visibility)),
+                                   {nonces.back(), now.wall}, attributes_of(core::claim(candidate.state(half_), terms)),
                                    true));
   }
   auto outcomes = parts_.runner.run(std::move(writes), table::Repetition::none, deadline);

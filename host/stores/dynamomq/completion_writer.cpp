@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/guard.hpp"
+#include "host/queue/visibility.hpp"
 #include "host/stores/dynamomq/record_changes.hpp"
 #include "host/stores/table/failure_codec.hpp"
 #include "host/stores/table/single_writes.hpp"
@@ -10,20 +11,13 @@
 #include "host/stores/table/version_mark.hpp"
 
 namespace sluice::queue::dynamomq {
-namespace {
-
-std::optional<WallTime> visible_at(const Completion& completion, WallTime now) {
-  return completion.delay > Duration::zero() ? std::optional(table::later(now, completion.delay)) : std::nullopt;
-}
-
-}  // namespace
-
 /// One conditional write on its way.
 struct CompletionWriter::Write {
   const Receipt* receipt = nullptr;
   table::RecordWrite record;
   WriteTrace trace;
   std::int64_t version = 0;                  ///< that it leaves
+  std::optional<WallTime> hidden_until{};    ///< where it puts the message back
   std::optional<CompletionAction> action;    ///< nothing: it prolongs the lease
   std::optional<dynamo::Error> hindered{};   ///< why it cannot be made
   const Completion* with_effects = nullptr;  ///< it is one action of a transaction
@@ -84,23 +78,14 @@ CompletionWriter::Write CompletionWriter::write_of(const Completion& completion,
     write.hindered = unread_[place];
     return write;
   }
-  const bool dead = completion.action == CompletionAction::dead_letter;
-  table::RecordChange change = dead ? dead_letter_change(now) : put_off_change(visible_at(completion, now));
-  if (const std::uint32_t count = receive_count_of(receipt);
-      completion.action == CompletionAction::release && count > 0) {
-    change.set.emplace_back(attribute::kReceiveCount, dynamo::AttributeValue::number(count - 1));
+  core::StateChange change = core::end(completion, receive_count_of(receipt), now);
+  if (!with_failure) {
+    change.failure.reset();
+  } else if (change.failure) {
+    change.failure->earlier = state_.failures.earlier(receipt.id);
   }
-  if (!dead && completion.suspect) {
-    change.set.emplace_back(attribute::kSuspect, dynamo::AttributeValue::number(1));
-  } else if (is_marked(receipt)) {
-    change.removed = attribute::kSuspect;
-  }
-  if (with_failure && completion.action != CompletionAction::release && !completion.failure.empty()) {
-    Failure failure = completion.failure;
-    failure.earlier = state_.failures.earlier(receipt.id);
-    change.set.emplace_back(attribute::kFailure, table::encode_failure(failure));
-  }
-  Write write = update(receipt, place, version, now, change);
+  Write write = update(receipt, place, version, now, attributes_of(change, {.suspect = is_marked(receipt)}));
+  write.hidden_until = change.hidden_until.value_or(std::nullopt);
   write.action = completion.action;
   return write;
 }
@@ -269,7 +254,7 @@ std::vector<SettleResult> CompletionWriter::settle(std::span<const Completion> c
   results.reserve(completions.size());
   for (std::size_t i = 0; i < completions.size(); ++i) {
     results.push_back(result_of(completions[i], outcomes[i]));
-    note_in_lane(completions[i], writes[i], results[i], now);
+    note_in_lane(completions[i], writes[i], results[i]);
   }
   return results;
 }
@@ -303,8 +288,7 @@ void CompletionWriter::settle_without_failure(std::span<const Completion> comple
   }
 }
 
-void CompletionWriter::note_in_lane(const Completion& completion, const Write& write, const SettleResult& result,
-                                    WallTime now) {
+void CompletionWriter::note_in_lane(const Completion& completion, const Write& write, const SettleResult& result) {
   const Receipt& receipt = completion.receipt;
   if (result.status == SettleStatus::lost) {
     state_.lane.forget_receipt(receipt);
@@ -321,7 +305,7 @@ void CompletionWriter::note_in_lane(const Completion& completion, const Write& w
     state_.lane.forget(receipt.id);
   } else {
     state_.lane.put_off(
-        receipt.id, write.version, visible_at(completion, now),
+        receipt.id, write.version, write.hidden_until,
         {.attempt_given_back = completion.action == CompletionAction::release, .suspect = completion.suspect});
   }
 }
@@ -336,14 +320,14 @@ std::vector<ExtendResult> CompletionWriter::extend(std::span<const Receipt> rece
     return results;
   }
   const table::Moment now = parts_.now();
-  const WallTime invisible_until = table::later(now.wall, visibility);
+  const WallTime invisible_until = later(now.wall, visibility);
   std::vector<const Receipt*> all;
   for (const auto& receipt : receipts) {
     all.push_back(&receipt);
   }
   find_sent_times(all, deadline);
   const auto write = [&](std::size_t i, std::int64_t version) {
-    return update(receipts[i], i, version, now.wall, extend_change(invisible_until));
+    return update(receipts[i], i, version, now.wall, attributes_of(core::extension(invisible_until)));
   };
   std::vector<Write> writes;
   writes.reserve(receipts.size());

@@ -50,7 +50,7 @@ class CompletionWriter {
                               std::vector<table::StatementOutcome>& outcomes, Deadline deadline);
   SettleResult result_of(const table::StatementOutcome& outcome) const;
   SettleResult result_of(const Completion& completion, const table::StatementOutcome& outcome) const;
-  void note_in_lane(const Completion& completion, const Write& write, const SettleResult& result, WallTime now);
+  void note_in_lane(const Completion& completion, const Write& write, const SettleResult& result);
 
   table::StoreParts parts_;
   Half half_;

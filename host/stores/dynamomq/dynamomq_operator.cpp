@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "host/queue/visibility.hpp"
 #include "host/stores/dynamomq/changer.hpp"
 #include "host/stores/dynamomq/editor.hpp"
 #include "host/stores/dynamomq/record_writer.hpp"
@@ -34,7 +35,7 @@ std::vector<ChangeResult> DynamoMqOperator::change(std::span<const Change> chang
     if (change.action == ChangeAction::remove) {
       queue_.forget(change.id);
     } else {
-      queue_.changed(change.id, table::later(parts_.clock.wall_now(), change.after));
+      queue_.changed(change.id, later(parts_.clock.wall_now(), change.after));
     }
   }
   for (auto& [half, record] : due) {

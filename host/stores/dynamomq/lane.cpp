@@ -2,6 +2,7 @@
 
 #include "base/guard.hpp"
 #include "base/timestamp.hpp"
+#include "host/stores/core/transitions.hpp"
 #include "host/stores/table/nonce.hpp"
 #include "host/stores/table/version_mark.hpp"
 
@@ -33,7 +34,7 @@ std::vector<Candidate> Lane::pick(const Pick& wanted, table::Moment now) {
   for (const auto& candidate : picked) {
     Candidate lease = candidate;
     lease.version = table::VersionMark::number_of(candidate.version.next());
-    lease.receive_count = candidate.next_count(wanted.counts);
+    lease.receive_count = core::receives_when_claimed(candidate.state(Half::standard), wanted.counts);
     lease.marked = candidate.suspect();
     lease.received = true;
     lease.invisible_until = wanted.lease_until;

@@ -6,6 +6,7 @@
 #include "base/text/utf8.hpp"
 #include "base/timestamp.hpp"
 #include "dynamo/item_reading.hpp"
+#include "host/queue/visibility.hpp"
 #include "host/stores/dynamomq/body.hpp"
 #include "host/stores/table/attribute_codec.hpp"
 #include "host/stores/table/failure_codec.hpp"
@@ -153,7 +154,7 @@ Result<Item> encode_record(const NewMessage& message, const NewRecord& record) {
   Item& item = *content;
   const std::string now = format_timestamp(record.now);
   const bool delayed = record.delay > Duration::zero();
-  const std::string due = delayed ? format_timestamp(table::later(record.now, record.delay)) : now;
+  const std::string due = delayed ? format_timestamp(later(record.now, record.delay)) : now;
   item.emplace(attribute::kId, record.id);
   item.emplace(attribute::kReceiveCount, AttributeValue::number(0));
   item.emplace(attribute::kQueueType, std::string(to_string(Half::standard)));

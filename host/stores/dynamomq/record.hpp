@@ -11,6 +11,7 @@
 #include "dynamo/attribute_value.hpp"
 #include "host/queue/delivery.hpp"
 #include "host/queue/stored_message.hpp"
+#include "host/stores/core/message_state.hpp"
 #include "host/stores/dynamomq/schema.hpp"
 #include "host/stores/table/limits.hpp"
 #include "host/stores/table/version_mark.hpp"
@@ -35,17 +36,14 @@ struct Candidate {
   bool due(WallTime now) const { return sent_at <= now && (!invisible_until || now > *invisible_until); }
   /// Once it is due: whether whoever had it may have ended because of it. Go's redrive leaves its time of receipt with
   /// a message that nobody has.
-  bool suspect() const { return marked || (received && invisible_until); }
+  bool suspect() const { return state(Half::standard).is_suspect(); }
   /// The last claim turned out to have reached nobody: the next one counts in its place.
   void never_arrived() {
     receive_count -= receive_count > 0 ? 1 : 0;
     received = false;
   }
-  /// What a claim makes of the receive count. The first delivery to a suspect stands in for the one that ended without
-  /// a word: of that one nobody knows whether it ever began.
-  /// Where each claim `counts`, it does so all the same.
-  std::uint32_t next_count(bool counts) const {
-    return suspect() && !marked && !counts && receive_count > 0 ? receive_count : receive_count + 1;
+  core::MessageState state(Half half) const {
+    return {half, invisible_until, received && invisible_until, receive_count, marked};
   }
   /// The time after which it is due.
   WallTime due_at() const { return invisible_until ? std::max(sent_at, *invisible_until) : sent_at; }

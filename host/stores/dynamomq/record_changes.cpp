@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/timestamp.hpp"
-#include "host/stores/table/times.hpp"
+#include "host/stores/table/failure_codec.hpp"
 
 namespace sluice::queue::dynamomq {
 namespace {
@@ -54,59 +54,40 @@ table::RecordWrite WriteBuilder::remove_any(const std::string& id) const {
   return write;
 }
 
-table::RecordChange claim_change(std::uint32_t receive_count, bool mark, WallTime now, WallTime invisible_until) {
-  table::RecordChange change{{{attribute::kReceiveCount, AttributeValue::number(receive_count)},
-                              {attribute::kReceivedAt, format_timestamp(now)},
-                              {attribute::kInvisibleUntilAt, format_timestamp(invisible_until)}},
-                             {}};
-  if (mark) {
-    change.set.emplace_back(attribute::kSuspect, AttributeValue::number(1));
+table::RecordChange attributes_of(const core::StateChange& change, MayHave may_have) {
+  table::RecordChange made;
+  auto& set = made.set;
+  if (change.half) {
+    set.emplace_back(attribute::kQueueType, std::string(to_string(*change.half)));
   }
-  return change;
-}
-
-table::RecordChange extend_change(WallTime invisible_until) {
-  return {{{attribute::kInvisibleUntilAt, format_timestamp(invisible_until)}}, {}};
-}
-
-table::RecordChange put_off_change(std::optional<WallTime> invisible_until) {
-  return {{{attribute::kInvisibleUntilAt, stored_time(invisible_until)}, {attribute::kReceivedAt, ""}}, {}};
-}
-
-table::RecordChange dead_letter_change(WallTime now) {
-  return {{{attribute::kQueueType, std::string(to_string(Half::dlq))},
-           {attribute::kReceiveCount, AttributeValue::number(0)},
-           {attribute::kSentAt, format_timestamp(now)},
-           {attribute::kReceivedAt, ""},
-           {attribute::kInvisibleUntilAt, ""}},
-          {}};
-}
-
-table::RecordChange redrive_change(WallTime now) {
-  table::RecordChange change = dead_letter_change(now);
-  change.set.front().second = std::string(to_string(Half::standard));
-  return change;
-}
-
-table::RecordChange delay_change(WallTime now, Duration delay) {
-  const std::string due = format_timestamp(table::later(now, delay));
-  return {{{attribute::kSentAt, due},
-           {attribute::kReceivedAt, ""},
-           {attribute::kInvisibleUntilAt, delay > Duration::zero() ? due : std::string()}},
-          {}};
-}
-
-table::RecordChange sent_change(WallTime sent_at) {
-  return {{{attribute::kSentAt, format_timestamp(sent_at)},
-           {attribute::kReceivedAt, ""},
-           {attribute::kInvisibleUntilAt, ""}},
-          {}};
-}
-
-table::RecordChange reset_change(WallTime now) {
-  table::RecordChange change = redrive_change(now);
-  change.set.emplace_back(attribute::kCreatedAt, format_timestamp(now));
-  return change;
+  if (change.receives) {
+    set.emplace_back(attribute::kReceiveCount, AttributeValue::number(*change.receives));
+  }
+  if (change.sent_at) {
+    set.emplace_back(attribute::kSentAt, format_timestamp(*change.sent_at));
+  }
+  if (change.received_at) {
+    set.emplace_back(attribute::kReceivedAt, stored_time(*change.received_at));
+  }
+  if (change.hidden_until) {
+    set.emplace_back(attribute::kInvisibleUntilAt, stored_time(*change.hidden_until));
+  }
+  if (change.created_at) {
+    set.emplace_back(attribute::kCreatedAt, format_timestamp(*change.created_at));
+  }
+  if (change.failure && !change.failure->empty()) {
+    set.emplace_back(attribute::kFailure, table::encode_failure(*change.failure));
+  } else if (change.failure && may_have.failure) {
+    made.removed = attribute::kFailure;
+  }
+  if (change.suspect.value_or(false)) {
+    set.emplace_back(attribute::kSuspect, AttributeValue::number(1));
+  } else if (change.suspect && may_have.suspect && made.removed.empty()) {
+    made.removed = attribute::kSuspect;
+  } else if (change.suspect && may_have.suspect) {
+    set.emplace_back(attribute::kSuspect, AttributeValue::number(0));  // no statement takes away two
+  }
+  return made;
 }
 
 }  // namespace sluice::queue::dynamomq

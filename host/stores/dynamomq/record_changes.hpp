@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/clock.hpp"
+#include "host/stores/core/transitions.hpp"
 #include "host/stores/dynamomq/schema.hpp"
 #include "host/stores/table/statements.hpp"
 
@@ -40,19 +41,12 @@ class WriteBuilder {
   std::string_view table_;
 };
 
-/// The changes that make up a message's life.
-table::RecordChange claim_change(std::uint32_t receive_count, bool mark, WallTime now, WallTime invisible_until);
-table::RecordChange extend_change(WallTime invisible_until);
-/// Also takes back received_at, by which one tells what waits for its next attempt from what is being worked on.
-table::RecordChange put_off_change(std::optional<WallTime> invisible_until);
-table::RecordChange dead_letter_change(WallTime now);
-table::RecordChange redrive_change(WallTime now);
-
-/// What operators change besides. As if sent with that delay; zero or less: now.
-table::RecordChange delay_change(WallTime now, Duration delay);
-/// As if sent at that time, visible at once.
-table::RecordChange sent_change(WallTime sent_at);
-/// As if created and sent just now.
-table::RecordChange reset_change(WallTime now);
+/// Attributes that a record may have, so that a change which takes them away has to name them.
+struct MayHave {
+  bool suspect = true;
+  bool failure = true;
+};
+/// A change of a message's state as this layout's attributes.
+table::RecordChange attributes_of(const core::StateChange& change, MayHave may_have = {});
 
 }  // namespace sluice::queue::dynamomq

@@ -4,6 +4,8 @@
 #include <tuple>
 #include <utility>
 
+#include "host/queue/visibility.hpp"
+
 namespace sluice::queue::leased {
 namespace {
 
@@ -16,11 +18,6 @@ bool later(const Borrowable* a, const Borrowable* b) {
 }
 
 }  // namespace
-
-std::uint32_t Borrowable::next_count(bool counts) const {
-  const bool stands_in = suspect() && !candidate.suspect && !counts && candidate.receive_count > 0;
-  return stands_in ? candidate.receive_count : candidate.receive_count + 1;
-}
 
 // Empty: it has its turn by itself.
 std::string BorrowChoice::line_of(const Borrowable& one, const Asked& asked) const {
@@ -77,8 +74,8 @@ BorrowChoice::Choice BorrowChoice::choose(std::vector<Borrowable>& found, const 
       continue;
     }
     Line& line = lines[name];
-    line.busy = line.busy || one.in_flight(asked.now) || asked.held.contains(candidate.group);
-    if (candidate.due <= asked.now && !one.in_flight(asked.now)) {
+    line.busy = line.busy || one.state().is_in_flight(asked.now) || asked.held.contains(candidate.group);
+    if (candidate.due <= asked.now && !one.state().is_in_flight(asked.now)) {
       line.waiting.push_back(&one);
     }
   }
@@ -90,7 +87,7 @@ BorrowChoice::Choice BorrowChoice::choose(std::vector<Borrowable>& found, const 
   const ClaimRequest& request = asked.request;
   while (choice.chosen.size() < request.max && (choice.chosen.empty() || bytes < request.bytes)) {
     const auto turn = turns_.next(request.rules.weights, [&](const Spot& spot) {
-      return !offered_.at(spot)->suspect() || (request.suspects && choice.chosen.empty());
+      return !offered_.at(spot)->state().is_suspect() || (request.suspects && choice.chosen.empty());
     });
     if (!turn) {
       break;
@@ -106,7 +103,7 @@ BorrowChoice::Choice BorrowChoice::choose(std::vector<Borrowable>& found, const 
       }
       offer_next(name, lines[name], asked);
     }
-    if (one.suspect()) {
+    if (one.state().is_suspect()) {
       break;
     }
   }

@@ -23,14 +23,7 @@ struct Borrowable {
   dynamo::Item item;
 
   Spot spot() const { return {shard, candidate.place.sort}; }
-  /// Whoever had it last ended without a word, or it is marked.
-  bool suspect() const { return candidate.suspect || (candidate.received && candidate.not_before); }
-  bool in_flight(WallTime now) const {
-    return candidate.received && candidate.not_before && now <= *candidate.not_before;
-  }
-  /// What a claim makes of the receive count: the first delivery to a suspect stands in for the one that ended without
-  /// a word, unless each claim counts.
-  std::uint32_t next_count(bool counts) const;
+  core::MessageState state() const { return candidate.state(Half::standard); }
 };
 
 /// Decides which of the messages that were read are claimed next: by priority, in turns by group, in order where that

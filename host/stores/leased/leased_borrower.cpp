@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/timestamp.hpp"
 #include "dynamo/transaction.hpp"
+#include "host/queue/visibility.hpp"
 #include "host/stores/leased/leased_actions.hpp"
 #include "host/stores/leased/leased_writes.hpp"
 #include "host/stores/leased/ownership_items.hpp"
@@ -184,7 +186,7 @@ bool LeasedBorrower::claim_of_shard(const Shard& shard, std::vector<Borrowable*>
   while (!wanted.empty()) {
     const std::size_t count = std::min(wanted.size(), kMostInTransaction);
     const table::Moment now = parts_.now();
-    const WallTime until = whole_milliseconds(table::later(now.wall, request.visibility));
+    const WallTime until = whole_milliseconds(later(now.wall, request.visibility));
     dynamo::TransactWriteRequest claim;
     claim.token = transaction_token(place_, parts_.nonces.next());
     TransactAction check{.kind = TransactAction::Kind::check, .table = place_.table};
@@ -195,11 +197,12 @@ bool LeasedBorrower::claim_of_shard(const Shard& shard, std::vector<Borrowable*>
       check.values.emplace(":e", AttributeValue::number(*shard.epoch));
     }
     claim.actions.push_back(std::move(check));
+    const core::ClaimTerms terms{now.wall, until, request.counts};
     for (std::size_t i = 0; i < count; ++i) {
       const Borrowable& one = *wanted[i];
       claim.actions.push_back(table::action_of(
           update_message(place_.table, {one.candidate.place, one.candidate.version}, parts_.nonces.next(), now.wall,
-                         claimed_by(one.next_count(request.counts), one.suspect(), now.wall, until))));
+                         attributes_of(core::claim(one.state(), terms), false))));
     }
     const auto answer = parts_.client.transact_each(std::span(&claim, 1), deadline).front();
     if (!answer.error) {
@@ -239,10 +242,10 @@ Delivery LeasedBorrower::deliver(const Borrowable& one, const ClaimRequest& requ
   StoredMessage record = decode_record(one.item, half_);
   state_.failures.note(one.candidate.id, record.failure);
   Delivery delivery;
-  delivery.suspect = one.suspect();
+  delivery.suspect = one.state().is_suspect();
   delivery.message = std::move(record.message);
-  delivery.message.attempt = one.next_count(request.counts);
-  delivery.receipt = {one.candidate.id, one.candidate.version + 1};
+  delivery.message.attempt = core::receives_when_claimed(one.state(), request.counts);
+  delivery.receipt = {one.candidate.id, one.candidate.version + 1, mark_of(one.candidate.place)};
   delivery.leased_until = table::until(now.steady, request.visibility);
   delivery.invisible_until = until;
   remember(delivery.receipt, {.place = one.candidate.place,
@@ -257,7 +260,7 @@ Delivery LeasedBorrower::deliver(const Borrowable& one, const ClaimRequest& requ
 
 void LeasedBorrower::remember(const Receipt& receipt, Held held) {
   const MutexLock lock(mutex_);
-  const std::pair key(receipt.id, receipt.version);
+  const HeldKey key(receipt.id, receipt.version, receipt.locator);
   if (held_.insert_or_assign(key, std::move(held)).second) {
     held_order_.push_back(key);
   }
@@ -269,7 +272,7 @@ void LeasedBorrower::remember(const Receipt& receipt, Held held) {
 
 std::optional<Held> LeasedBorrower::recall(const Receipt& receipt) {
   const MutexLock lock(mutex_);
-  const auto found = held_.find({receipt.id, receipt.version});
+  const auto found = held_.find({receipt.id, receipt.version, receipt.locator});
   return found == held_.end() ? std::nullopt : std::optional(found->second);
 }
 

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -77,6 +78,8 @@ class LeasedBorrower final : public Source {
   std::optional<Held> recall(const Receipt& receipt);
 
   // Fixed after construction.
+  using HeldKey = std::tuple<std::string, std::int64_t, std::int64_t>;  ///< a receipt's id, version and locator
+
   const table::StoreParts parts_;
   const table::QueueTable& place_;
   const Half half_;
@@ -86,9 +89,8 @@ class LeasedBorrower final : public Source {
   Mutex mutex_;
   // Guarded by mutex_.
   BorrowChoice choice_ SLUICE_GUARDED_BY(mutex_);
-  std::map<std::pair<std::string, std::int64_t>, Held> held_
-      SLUICE_GUARDED_BY(mutex_);  ///< by a receipt's id and version
-  std::deque<std::pair<std::string, std::int64_t>> held_order_ SLUICE_GUARDED_BY(mutex_);
+  std::map<HeldKey, Held> held_ SLUICE_GUARDED_BY(mutex_);
+  std::deque<HeldKey> held_order_ SLUICE_GUARDED_BY(mutex_);
 };
 
 }  // namespace sluice::queue::leased

@@ -7,6 +7,7 @@
 #include "base/text/utf8.hpp"
 #include "host/queue/message_errors.hpp"
 #include "host/queue/visibility.hpp"
+#include "host/stores/core/transitions.hpp"
 #include "host/stores/leased/leased_actions.hpp"
 #include "host/stores/leased/leased_change_task.hpp"
 #include "host/stores/leased/leased_inspector.hpp"
@@ -27,18 +28,6 @@ RecordWrite write_about(RecordWrite::Kind kind, const table::QueueTable& table, 
   write.expected.sort = place.sort;
   write.names = &kRecordNames;
   return write;
-}
-
-void take_away(dynamo::Item& item, std::initializer_list<std::string_view> names) {
-  for (const std::string_view name : names) {
-    if (const auto found = item.find(name); found != item.end()) {
-      item.erase(found);
-    }
-  }
-}
-
-bool hidden(const StoredMessage& message, WallTime now) {
-  return message.invisible_until && now <= *message.invisible_until;
 }
 
 }  // namespace
@@ -144,18 +133,15 @@ void LeasedChanger::judge(Task& task, LeasedLookup::Standing&& standing) const {
   if (change.version && version.number != *change.version) {
     return task.end(conflict(changed_since(queue, change.id)));
   }
-  const Half half = half_of(task.item);
-  if (change.action == ChangeAction::dead_letter && half == Half::dlq) {
-    return task.end({ChangeStatus::applied, version.number, {}});
-  }
-  if (change.action == ChangeAction::redrive) {
-    const StoredMessage seen = decode_standing(task.item, half);
-    if (half != Half::dlq) {
-      return task.end(conflict(not_in_dlq(queue, change.id)));
-    }
-    if (seen.received_at && hidden(seen, parts_.store.clock.wall_now())) {
-      return task.end(conflict(in_flight_in_dlq(queue, change.id)));
-    }
+  const auto state = core::MessageState::of(decode_standing(task.item, half_of(task.item)));
+  switch (const auto verdict = core::judge(change.action, state, parts_.store.clock.wall_now())) {
+    case core::Verdict::apply:
+      return;
+    case core::Verdict::unchanged:
+      return task.end({ChangeStatus::applied, version.number, {}});
+    case core::Verdict::not_in_dlq:
+    case core::Verdict::in_flight:
+      return task.end(conflict(core::refusal(verdict, queue, change.id)));
   }
 }
 
@@ -180,12 +166,10 @@ table::RecordWrite LeasedChanger::in_place(const Task& task, WallTime now) const
                                   Place::of(task.item), version);
   write.returning = task.removes();
   if (!task.removes()) {
-    const Duration after = task.change->after;
-    const WallTime until = after > Duration::zero() ? table::later(now, after) : seen_already(now, after);
-    write.change.set = {{attribute::kVersion, dynamo::AttributeValue::number(next_version(version))},
-                        {attribute::kNonce, task.nonce},
-                        {attribute::kUpdated, stored_time(now)},
-                        {attribute::kNotBefore, stored_time(until)}};
+    write.change = attributes_of(core::change(*task.change, now), false);
+    write.change.set.emplace_back(attribute::kVersion, dynamo::AttributeValue::number(next_version(version)));
+    write.change.set.emplace_back(attribute::kNonce, task.nonce);
+    write.change.set.emplace_back(attribute::kUpdated, stored_time(now));
   }
   return write;
 }
@@ -254,7 +238,7 @@ Place LeasedChanger::goal(const Task& task, std::uint32_t shards, WallTime now, 
   const auto key_at = [&](WallTime due) { return sort_key_of(record.priority, due, parts_.random); };
   switch (task.change->action) {
     case ChangeAction::delay:
-      return {in(partition.half), key_at(table::later(now, task.change->after))};
+      return {in(partition.half), key_at(later(now, task.change->after))};
     case ChangeAction::move_to_front:
       return {in(partition.half), front_sort_key(now + std::chrono::milliseconds(number), parts_.random)};
     case ChangeAction::dead_letter:
@@ -273,21 +257,16 @@ dynamo::Item LeasedChanger::moved(const Task& task, const Place& to, WallTime no
     sent_at = std::min(sent_at, decode_standing(task.item, Half::standard).message.sent_at);
   }
   dynamo::Item item = moved_item(task.item, to, sent_at);
-  take_away(item, {attribute::kNotBefore, attribute::kReceived});
-  if (action != ChangeAction::delay) {
-    take_away(item, {attribute::kSuspect});
+  core::StateChange change = core::change(*task.change, now, due_of(to.sort));
+  if (task.without_failure) {
+    change.failure.reset();
   }
-  if (action != ChangeAction::delay && action != ChangeAction::move_to_front) {
-    take_away(item, {attribute::kReceiveCount, attribute::kHold});
+  change_item(item, change);
+  if (change.half) {
+    item.erase(std::string(attribute::kHold));
   }
-  if (action == ChangeAction::redrive || action == ChangeAction::reset) {
-    take_away(item, {attribute::kFailure});
-  }
-  if (action == ChangeAction::reset) {
-    take_away(item, {attribute::kCreatedAt});
-  }
-  if (action == ChangeAction::dead_letter && !task.change->failure.empty() && !task.without_failure) {
-    item.insert_or_assign(std::string(attribute::kFailure), table::encode_failure(task.change->failure));
+  if (change.created_at) {
+    item.erase(std::string(attribute::kCreatedAt));
   }
   touch(item, task.nonce, now);
   return item;

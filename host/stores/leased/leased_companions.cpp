@@ -35,8 +35,9 @@ void LeasedWriter::look_up(std::span<const Receipt* const> receipts, std::span<s
                                    [](const auto& doubt) { return doubt.action == CompletionAction::remove; });
       known[i] = SettleResult{own ? SettleStatus::applied : SettleStatus::lost, {}};
     } else if (Held standing = Held::of(one->second);
-               parse_partition(standing.place.partition).value_or(Partition{}).half != half_) {
-      known[i] = SettleResult{SettleStatus::lost, {}};  // it lies in the other half by now
+               parse_partition(standing.place.partition).value_or(Partition{}).half != half_ ||
+               !may_be_at(*receipts[i], standing.place)) {
+      known[i] = SettleResult{SettleStatus::lost, {}};  // it has moved since, or was sent again under a free id
     } else {
       held[i] = std::move(standing);
       held[i]->version = receipts[i]->version;  // by which it is fenced, whatever the record has become

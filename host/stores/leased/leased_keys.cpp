@@ -8,11 +8,13 @@
 #include "host/stores/leased/leased_moment.hpp"
 #include "host/stores/leased/leased_record.hpp"
 #include "host/stores/leased/made_ids.hpp"
+#include "host/stores/table/nonce.hpp"
 
 namespace sluice::queue::leased {
 namespace {
 
 constexpr std::size_t kMostGroupInAKey = 512;
+constexpr std::int64_t kMostMark = std::numeric_limits<std::int32_t>::max();
 constexpr std::uint64_t kMostMillis = (std::uint64_t{1} << (5 * kTimeDigits)) - 1;
 // What is moved to the front goes below all that was moved so before: the keys count backwards from 2000, by the ms
 // since 2020. They last until 2049, and what is moved later lies at their end.
@@ -49,6 +51,14 @@ std::optional<std::uint32_t> shard_number(std::string_view digits) {
 }
 
 }  // namespace
+
+std::int64_t mark_of(const Place& place) {
+  return static_cast<std::int64_t>(table::stable_hash(place.sort) % kMostMark) + 1;
+}
+
+bool may_be_at(const Receipt& receipt, const Place& place) {
+  return receipt.locator <= 0 || receipt.locator > kMostMark || receipt.locator == mark_of(place);
+}
 
 dynamo::Item Place::key() const {
   return {{std::string(attribute::kPartition), partition}, {std::string(attribute::kSort), sort}};

@@ -4,6 +4,7 @@
 
 #include "base/mutex.hpp"
 #include "host/queue/doorbell.hpp"
+#include "host/queue/visibility.hpp"
 #include "host/stores/leased/ended_owners.hpp"
 #include "host/stores/leased/leased_layout.hpp"
 #include "host/stores/leased/leased_operator.hpp"
@@ -109,7 +110,7 @@ class AllLeasedQueues final : public LeasedQueues {
       const auto shards = known.shards.settled(Deadline::after(machine_, kShardsTime));
       const std::uint32_t count = shards ? shards->count : location_of(options_, queue).shards;
       return Place{partition_of(queue, Half::standard, shard_of(message.group, count, random_)),
-                   known.keys.next(message.priority, table::later(now, message.delay), now, random_)};
+                   known.keys.next(message.priority, later(now, message.delay), now, random_)};
     });
   }
 

@@ -12,7 +12,9 @@
 #include "base/error.hpp"
 #include "base/random.hpp"
 #include "dynamo/attribute_value.hpp"
+#include "host/queue/delivery.hpp"
 #include "host/queue/stored_message.hpp"
+#include "host/stores/core/message_state.hpp"
 #include "host/stores/leased/leased_schema.hpp"
 #include "host/stores/leased/made_ids.hpp"
 #include "host/stores/table/failure_codec.hpp"
@@ -34,6 +36,12 @@ struct Place {
   friend bool operator==(const Place&, const Place&) = default;
   friend auto operator<=>(const Place&, const Place&) = default;
 };
+
+/// The locator of a borrower's receipt: tells the place of its message from that of a later one which was sent under
+/// the same id. It has 31 bits; those of owners, which say nothing of a place, have more.
+std::int64_t mark_of(const Place& place);
+/// False: the receipt is of a message that lay elsewhere.
+bool may_be_at(const Receipt& receipt, const Place& place);
 
 /// A partition of messages taken apart.
 struct Partition {
@@ -136,6 +144,7 @@ struct Candidate {
   static Candidate of(const dynamo::Item& item);
   /// Its unique key is free again once it has been handed out, so that this has to be written.
   bool frees_key_at_claim() const { return unique_token.ends_with(kFreedAtClaim); }
+  core::MessageState state(Half half) const { return {half, not_before, received, receive_count, suspect}; }
   bool is_due(WallTime now) const { return due <= now && (!not_before || now > *not_before); }
   WallTime due_at() const { return not_before && *not_before > due ? *not_before : due; }
 };

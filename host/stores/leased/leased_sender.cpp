@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "host/queue/send_keys.hpp"
+#include "host/queue/visibility.hpp"
 #include "host/stores/leased/leased_inserter.hpp"
 #include "host/stores/leased/leased_moment.hpp"
 
@@ -48,7 +49,7 @@ NewRecord LeasedSender::record_of(const NewMessage& message, Ids ids, std::uint3
     return {.place = *made, .own_id = {}, .now = message.delay > Duration::zero() ? now : due_of(made->sort)};
   }
   const std::uint32_t shard = shard_of(message.group, shards, parts_.random);
-  const WallTime due = table::later(now, message.delay);
+  const WallTime due = later(now, message.delay);
   return {.place = {partition_of(queue_.place.queue, Half::standard, shard),
                     queue_.keys.next(message.priority, due, now, parts_.random)},
           .own_id = message.id,
@@ -104,7 +105,7 @@ std::optional<std::string> LeasedSender::id_at(std::string_view moment, std::str
   }
   // In the order of the numbers, as a batch whose ids the store makes lies.
   const std::string sort =
-      sort_key_of(message.priority, table::later(at->time, message.delay), table::stable_hash(sending), number);
+      sort_key_of(message.priority, later(at->time, message.delay), table::stable_hash(sending), number);
   const std::uint64_t chosen = table::stable_hash(message.group.empty() ? sort : message.group);
   return made_id(sort, static_cast<std::uint32_t>(chosen % at->shards));
 }

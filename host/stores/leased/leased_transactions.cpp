@@ -43,18 +43,12 @@ void LeasedTransactions::add_move(Actions& actions, const Wanted& wanted, const 
   const std::string sort = first.substr(0, kSortTimeEnd) + wanted.held->place.sort.substr(kSortTimeEnd);
   const Place to{partition_of(place_.queue, Half::dlq, partition.shard), sort};
   dynamo::Item item = moved_item(record, to, due_of(sort));
-  for (const std::string_view name :
-       {attribute::kReceiveCount, attribute::kNotBefore, attribute::kReceived, attribute::kSuspect}) {
-    if (const auto found = item.find(name); found != item.end()) {
-      item.erase(found);
-    }
-  }
+  core::StateChange change = core::end(completion, 0, now);
+  state_.remember(completion.receipt, change);
+  change_item(item, change);
   item.insert_or_assign(std::string(attribute::kVersion), AttributeValue::number(completion.receipt.version + 1));
   item.insert_or_assign(std::string(attribute::kNonce), parts_.nonces.next());
   item.insert_or_assign(std::string(attribute::kUpdated), stored_time(now));
-  if (auto failure = state_.failure_of(completion)) {
-    item.insert_or_assign(std::string(attribute::kFailure), std::move(*failure));
-  }
   const Candidate standing = Candidate::of(record);
   const bool holds = completion.hold_group && !standing.group.empty();
   if (holds) {
@@ -79,12 +73,10 @@ LeasedTransactions::Actions LeasedTransactions::actions_of(const Wanted& wanted,
   if (moved || completion.action == CompletionAction::remove) {
     actions.push_back(table::action_of(remove_message(place_.table, fenced)));
   } else {
-    table::RecordChange change = end_change(completion, held, half_, now);
-    if (auto failure = state_.failure_of(completion)) {
-      change.set.emplace_back(attribute::kFailure, std::move(*failure));
-    }
-    actions.push_back(
-        table::action_of(update_message(place_.table, fenced, parts_.nonces.next(), now, std::move(change))));
+    core::StateChange change = end_of(completion, held, now);
+    state_.remember(completion.receipt, change);
+    actions.push_back(table::action_of(
+        update_message(place_.table, fenced, parts_.nonces.next(), now, attributes_of(change, held.marked))));
   }
   if (held.fence) {
     actions.push_back(owner_check(place_.table, *held.fence));

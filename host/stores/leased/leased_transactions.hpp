@@ -14,9 +14,6 @@
 
 namespace sluice::queue::leased {
 
-/// What a completion that leaves the record where it is changes of it.
-table::RecordChange end_change(const Completion& completion, const Held& held, Half half, WallTime now);
-
 /// Commits completions that write more than one item: those with effects, and dead letters, which move to the other
 /// half's partition under a new key, with an alias by which their ids find them. All of one completion or nothing.
 /// Made for one call. Not thread-safe.

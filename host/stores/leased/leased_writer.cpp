@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/guard.hpp"
+#include "host/queue/visibility.hpp"
 #include "host/stores/leased/leased_transactions.hpp"
 #include "host/stores/leased/leased_writes.hpp"
 #include "host/stores/table/table_errors.hpp"
@@ -20,18 +21,6 @@ using table::StatementFate;
 using table::StatementOutcome;
 
 namespace {
-
-std::optional<WallTime> visible_at(const Completion& completion, WallTime now) {
-  return completion.delay > Duration::zero() ? std::optional(table::later(now, completion.delay)) : std::nullopt;
-}
-
-// The receive count that the record is to have once the delivery has come to this end.
-std::uint32_t count_after(const Held& held, CompletionAction action) {
-  if (action == CompletionAction::release) {
-    return held.counted && held.receive_count > 0 ? held.receive_count - 1 : held.receive_count;
-  }
-  return held.counted ? held.receive_count : held.receive_count + 1;
-}
 
 // What became of a write, by the record as it stands; null: there is none.
 void judge(const std::string& nonce, std::int64_t before, const dynamo::Item* record, StatementOutcome& outcome) {
@@ -87,17 +76,14 @@ LeasedWriter::Write LeasedWriter::update(const Receipt& receipt, const Held& hel
   return write;
 }
 
-std::optional<dynamo::AttributeValue> WriterState::failure_of(const Completion& completion) const {
-  if (completion.action == CompletionAction::release || completion.failure.empty()) {
-    return std::nullopt;
+void WriterState::remember(const Receipt& receipt, core::StateChange& change) const {
+  if (change.failure) {
+    change.failure->earlier = failures.earlier(receipt.id);
   }
-  Failure failure = completion.failure;
-  failure.earlier = failures.earlier(completion.receipt.id);
-  return table::encode_failure(failure);
 }
 
-LeasedWriter::Write LeasedWriter::end_of(const Completion& completion, const Held& held, std::int64_t version,
-                                         WallTime now, bool with_failure) {
+LeasedWriter::Write LeasedWriter::end_write(const Completion& completion, const Held& held, std::int64_t version,
+                                            WallTime now, bool with_failure) {
   if (completion.action == CompletionAction::remove) {
     Write write;
     write.receipt = &completion.receipt;
@@ -107,26 +93,22 @@ LeasedWriter::Write LeasedWriter::end_of(const Completion& completion, const Hel
     write.record = remove_message(place_.table, {held.place, version});
     return write;
   }
-  RecordChange change = end_change(completion, held, half_, now);
-  if (auto failure = with_failure ? state_.failure_of(completion) : std::nullopt) {
-    change.set.emplace_back(attribute::kFailure, std::move(*failure));
+  core::StateChange change = end_of(completion, held, now);
+  state_.remember(completion.receipt, change);
+  if (!with_failure) {
+    change.failure.reset();
   }
-  Write write = update(completion.receipt, held, version, now, std::move(change));
+  Write write = update(completion.receipt, held, version, now, attributes_of(change, held.marked));
   write.action = completion.action;
   return write;
 }
 
-RecordChange end_change(const Completion& completion, const Held& held, Half half, WallTime now) {
-  const bool dead = completion.action == CompletionAction::dead_letter && half == Half::dlq;
-  RecordChange change = put_off(dead ? std::nullopt : visible_at(completion, now));
-  const std::uint32_t count = dead ? 0 : count_after(held, completion.action);
-  if (count != held.receive_count) {
-    change.set.emplace_back(attribute::kReceiveCount, AttributeValue::number(count));
-  }
-  if (!dead && completion.suspect) {
-    change.set.emplace_back(attribute::kSuspect, AttributeValue::number(1));
-  } else if (held.marked) {
-    change.removed = attribute::kSuspect;
+core::StateChange end_of(const Completion& completion, const Held& held, WallTime now) {
+  const std::uint32_t attempt = held.receive_count + (held.counted ? 0 : 1);
+  core::StateChange change = core::end(completion, attempt, now);
+  change.receives = change.receives.value_or(attempt);
+  if (*change.receives == held.receive_count) {
+    change.receives.reset();
   }
   return change;
 }
@@ -286,7 +268,7 @@ void LeasedWriter::settle_plainly(std::span<const Completion> completions, std::
   writes.reserve(completions.size());
   for (std::size_t i = 0; i < completions.size(); ++i) {
     if (!results[i] && is_plain(completions[i])) {
-      writes.push_back(end_of(completions[i], *held[i], completions[i].receipt.version, now, true));
+      writes.push_back(end_write(completions[i], *held[i], completions[i].receipt.version, now, true));
       writes.back().index = i;
     }
   }
@@ -295,7 +277,7 @@ void LeasedWriter::settle_plainly(std::span<const Completion> completions, std::
   }
   bool with_failure = true;
   const Rewrite rewrite = [&](const Write& before, std::int64_t version) {
-    return end_of(completions[before.index], *held[before.index], version, now, with_failure);
+    return end_write(completions[before.index], *held[before.index], version, now, with_failure);
   };
   commit(writes, rewrite, deadline);
   // A record close to 400 KB has no room for the reason of its failure. The message matters more.
@@ -331,7 +313,7 @@ std::vector<ExtendResult> LeasedWriter::extend(std::span<const Receipt> receipts
     return results;
   }
   const table::Moment now = parts_.now();
-  const WallTime until = table::later(now.wall, visibility);
+  const WallTime until = later(now.wall, visibility);
   std::vector<const Receipt*> all;
   for (const Receipt& receipt : receipts) {
     all.push_back(&receipt);
@@ -345,13 +327,15 @@ std::vector<ExtendResult> LeasedWriter::extend(std::span<const Receipt> receipts
       results[i].error = std::move(known[i]->error);
       continue;
     }
-    writes.push_back(update(receipts[i], *held[i], receipts[i].version, now.wall, extended(until)));
+    writes.push_back(
+        update(receipts[i], *held[i], receipts[i].version, now.wall, attributes_of(core::extension(until), false)));
     writes.back().index = i;
   }
   commit(
       writes,
       [&](const Write& before, std::int64_t version) {
-        Write write = update(*before.receipt, *held[before.index], version, now.wall, extended(until));
+        Write write = update(*before.receipt, *held[before.index], version, now.wall,
+                             attributes_of(core::extension(until), false));
         write.index = before.index;
         return write;
       },

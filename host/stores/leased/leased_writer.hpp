@@ -9,6 +9,7 @@
 
 #include "base/deadline.hpp"
 #include "host/queue/completion.hpp"
+#include "host/stores/core/transitions.hpp"
 #include "host/stores/leased/leased_actions.hpp"
 #include "host/stores/leased/leased_lookup.hpp"
 #include "host/stores/leased/leased_record.hpp"
@@ -36,14 +37,17 @@ struct Held {
   static Held of(const LeasedLookup::Standing& found);
 };
 
+/// What an end comes to. The receive count is named where the record has another one.
+core::StateChange end_of(const Completion& completion, const Held& held, WallTime now);
+
 /// What is remembered of one half of a queue between the writes that settle its messages. Thread-safe.
 struct WriterState {
   table::DoubtfulWrites doubts;
   table::FailureMemory failures;
   table::OpenTransactions transactions;
 
-  /// As a record keeps why a message failed; nothing where the completion says nothing of it that is to be kept.
-  std::optional<dynamo::AttributeValue> failure_of(const Completion& completion) const;
+  /// Adds the failures before this one to a failure that is to be written.
+  void remember(const Receipt& receipt, core::StateChange& change) const;
 };
 
 /// Settles and extends deliveries of one queue half, each conditional on the version that its record had. A removal is
@@ -70,7 +74,8 @@ class LeasedWriter {
 
   void look_up(std::span<const Receipt* const> receipts, std::span<std::optional<Held>> held,
                std::vector<std::optional<SettleResult>>& known, Deadline deadline);
-  Write end_of(const Completion& completion, const Held& held, std::int64_t version, WallTime now, bool with_failure);
+  Write end_write(const Completion& completion, const Held& held, std::int64_t version, WallTime now,
+                  bool with_failure);
   Write update(const Receipt& receipt, const Held& held, std::int64_t version, WallTime now,
                table::RecordChange change);
   void commit(std::vector<Write>& writes, const Rewrite& rewrite, Deadline deadline);

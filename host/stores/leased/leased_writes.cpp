@@ -65,23 +65,55 @@ RecordWrite remove_hold(std::string_view table, const std::string& queue, std::u
   return write;
 }
 
-RecordChange put_off(std::optional<WallTime> not_before) {
-  return {{{attribute::kNotBefore, not_before ? stored_time(*not_before) : AttributeValue::number(0)},
-           {attribute::kReceived, AttributeValue::number(0)}},
-          {}};
-}
-
-RecordChange claimed_by(std::uint32_t receive_count, bool mark, WallTime now, WallTime until) {
-  RecordChange change{{{attribute::kReceiveCount, AttributeValue::number(receive_count)},
-                       {attribute::kReceived, stored_time(now)},
-                       {attribute::kNotBefore, stored_time(until)}},
-                      {}};
-  if (mark) {
-    change.set.emplace_back(attribute::kSuspect, AttributeValue::number(1));
+RecordChange attributes_of(const core::StateChange& change, bool marked) {
+  RecordChange made;
+  const auto time = [](std::optional<WallTime> at) { return at ? stored_time(*at) : AttributeValue::number(0); };
+  if (change.receives) {
+    made.set.emplace_back(attribute::kReceiveCount, AttributeValue::number(*change.receives));
   }
-  return change;
+  if (change.received_at) {
+    made.set.emplace_back(attribute::kReceived, time(*change.received_at));
+  }
+  if (change.hidden_until) {
+    made.set.emplace_back(attribute::kNotBefore, time(*change.hidden_until));
+  }
+  if (change.suspect.value_or(false)) {
+    made.set.emplace_back(attribute::kSuspect, AttributeValue::number(1));
+  } else if (change.suspect && marked) {
+    made.removed = attribute::kSuspect;
+  }
+  if (change.failure) {
+    made.set.emplace_back(attribute::kFailure, table::encode_failure(*change.failure));
+  }
+  return made;
 }
 
-RecordChange extended(WallTime until) { return {{{attribute::kNotBefore, stored_time(until)}}, {}}; }
+void change_item(dynamo::Item& item, const core::StateChange& change) {
+  const auto put = [&item](std::string_view name, std::optional<AttributeValue> value) {
+    if (const auto found = item.find(name); found != item.end() && !value) {
+      item.erase(found);
+    } else if (value) {
+      item.insert_or_assign(std::string(name), std::move(*value));
+    }
+  };
+  const auto time = [](std::optional<WallTime> at) { return at ? std::optional(stored_time(*at)) : std::nullopt; };
+  if (change.receives) {
+    put(attribute::kReceiveCount,
+        *change.receives == 0 ? std::nullopt : std::optional(AttributeValue::number(*change.receives)));
+  }
+  if (change.received_at) {
+    put(attribute::kReceived, time(*change.received_at));
+  }
+  if (change.hidden_until) {
+    put(attribute::kNotBefore, time(*change.hidden_until));
+  }
+  if (change.suspect) {
+    put(attribute::kSuspect, *change.suspect ? std::optional(AttributeValue::number(1)) : std::nullopt);
+  }
+  if (change.failure) {
+    put(attribute::kFailure,
+        change.failure->empty() ? std::nullopt : std::optional(table::encode_failure(*change.failure)));
+  }
+}
 
 }  // namespace sluice::queue::leased

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/clock.hpp"
+#include "host/stores/core/transitions.hpp"
 #include "host/stores/leased/leased_record.hpp"
 #include "host/stores/leased/leased_schema.hpp"
 #include "host/stores/table/statements.hpp"
@@ -35,11 +36,10 @@ inline constexpr std::string_view kOrderedKey = "ordered";
 RecordWrite remove_hold(std::string_view table, const std::string& queue, std::uint32_t shard, const std::string& group,
                         const std::string& id);
 
-/// Visible again at that time; nothing: at once. Nobody has it any more.
-RecordChange put_off(std::optional<WallTime> not_before);
-/// Claimed until then, by somebody who owns no shard.
-RecordChange claimed_by(std::uint32_t receive_count, bool mark, WallTime now, WallTime until);
-/// The lease goes on until then.
-RecordChange extended(WallTime until);
+/// A change of a message's state as this layout's attributes, where the message lies. Its half and its place in time
+/// are its key, so that a change of those moves it (`change_item`). `marked`: the record may say that it is a suspect.
+RecordChange attributes_of(const core::StateChange& change, bool marked);
+/// The same in a whole item. The version stays.
+void change_item(dynamo::Item& item, const core::StateChange& change);
 
 }  // namespace sluice::queue::leased

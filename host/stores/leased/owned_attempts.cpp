@@ -24,15 +24,17 @@ void OwnedHalf::write_claims(std::vector<Delivery>& deliveries, Deadline deadlin
         continue;
       }
       const Held& held = out->second.held;
-      RecordChange change{{{attribute::kReceiveCount, dynamo::AttributeValue::number(deliveries[i].message.attempt)},
-                           {attribute::kReceived, stored_time(now)},
-                           {attribute::kNotBefore, dynamo::AttributeValue::number(0)}},
-                          {}};
+      // Its owner's lease covers it, so that it has none of its own.
+      core::StateChange change;
+      change.receives = deliveries[i].message.attempt;
+      change.received_at.emplace(now);
+      change.hidden_until.emplace();
       if (deliveries[i].suspect) {
-        change.set.emplace_back(attribute::kSuspect, dynamo::AttributeValue::number(1));
+        change.suspect = true;
       }
       nonces.push_back(parts_.nonces.next());
-      writes.push_back(update_message(place_.table, {held.place, held.version}, nonces.back(), now, std::move(change)));
+      writes.push_back(
+          update_message(place_.table, {held.place, held.version}, nonces.back(), now, attributes_of(change, false)));
       places.push_back(held.place);
       which.push_back(i);
     }

@@ -310,12 +310,10 @@ Delivery OwnedHalf::deliver(std::uint32_t source, const ShardBook::Taken& taken,
     }
     out.failure = record.failure;
   }
-  // The start of a claim that was written, and of which no end is known, is counted already.
-  const bool counted = candidate.received && !candidate.suspect && candidate.receive_count > 0 && !request.counts;
   Delivery delivery;
   delivery.message = std::move(record.message);
   delivery.message.id = candidate.id;
-  delivery.message.attempt = candidate.receive_count + (counted ? 0 : 1);
+  delivery.message.attempt = core::receives_when_claimed(candidate.state(address().half), request.counts);
   delivery.suspect = taken.suspect;
   delivery.leased_until = SteadyTime::max();
   out.writes_claim = taken.suspect || candidate.frees_key_at_claim();

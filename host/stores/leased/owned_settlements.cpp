@@ -111,25 +111,16 @@ Return OwnedHalf::return_of(const Out& out, const Completion& completion, table:
     const bool stays = completion.action == CompletionAction::dead_letter && address().half == Half::dlq;
     return {.kind = stays ? Return::Kind::unknown : Return::Kind::gone, .version = out.held.version};
   }
-  Return what{.kind = Return::Kind::back, .version = out.held.version + 1, .suspect = completion.suspect};
-  const bool release = completion.action == CompletionAction::release;
-  const std::uint32_t count = out.held.receive_count;
-  if (out.held.counted) {
-    what.receive_count = release && count > 0 ? count - 1 : count;
-  } else {
-    what.receive_count = release ? count : count + 1;
+  core::StateChange change = end_of(completion, out.held, now.wall);
+  if (change.failure && out.failure) {
+    change.failure = core::with_earlier(std::move(*change.failure), *out.failure);
   }
-  if (completion.delay > Duration::zero()) {
-    what.not_before = table::later(now.wall, completion.delay);
-  }
-  if (!release && !completion.failure.empty()) {
-    Failure failure = completion.failure;
-    if (out.failure) {
-      failure.earlier = earlier_than_next(*out.failure);
-    }
-    what.failure = table::encode_failure(failure);
-  }
-  return what;
+  return {.kind = Return::Kind::back,
+          .version = out.held.version + 1,
+          .not_before = change.hidden_until.value_or(std::nullopt),
+          .receive_count = change.receives.value_or(out.held.receive_count),
+          .suspect = change.suspect.value_or(false),
+          .failure = change.failure ? std::optional(table::encode_failure(*change.failure)) : std::nullopt};
 }
 
 std::vector<ExtendResult> OwnedHalf::extend(std::span<const Receipt> receipts) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/guard.hpp"
+#include "base/timestamp.hpp"
 #include "host/stores/leased/leased_record.hpp"
 
 namespace sluice::queue::leased {

@@ -4,9 +4,7 @@
 #include <utility>
 
 #include "host/queue/message_errors.hpp"
-#include "host/queue/visibility.hpp"
-#include "host/stores/sqlite/row_codec.hpp"
-#include "host/stores/sqlite/times.hpp"
+#include "host/stores/core/transitions.hpp"
 
 namespace sluice::queue::sqlite {
 
@@ -14,31 +12,6 @@ namespace {
 
 ChangeResult conflict(const Standing& standing, Error error) {
   return {ChangeStatus::conflict, standing.version, std::move(error)};
-}
-
-bool in_dlq(const Standing& standing) { return (standing.half & 1) != 0; }
-
-bool in_flight(const Standing& standing, WallTime now) {
-  return standing.until && now <= *standing.until && standing.received_at;
-}
-
-/// As newly sent, visible from `sent_at` on.
-Standing resent(const Standing& before, WallTime sent_at) {
-  Standing after = before;
-  after.sent_at = sent_at;
-  after.until.reset();
-  after.received_at.reset();
-  after.suspect = false;
-  return after;
-}
-
-/// As newly sent to a half, nobody having received it.
-Standing fresh(const Standing& before, std::int64_t half, WallTime now) {
-  Standing after = resent(before, now);
-  after.half = half;
-  after.receives = 0;
-  after.failure.reset();
-  return after;
 }
 
 }  // namespace
@@ -56,51 +29,36 @@ ChangeResult Changes::apply(const std::string& queue, const Change& change, Wall
 }
 
 ChangeResult Changes::apply_to(const Standing& before, const std::string& queue, const Change& change, WallTime now) {
-  Deliveries& deliveries = records_.deliveries();
+  switch (const core::Verdict verdict = core::judge(change.action, before.state(), now)) {
+    case core::Verdict::apply:
+      break;
+    case core::Verdict::unchanged:
+      return {ChangeStatus::applied, before.version, {}};
+    case core::Verdict::not_in_dlq:
+    case core::Verdict::in_flight:
+      return conflict(before, core::refusal(verdict, queue, before.id));
+  }
+  const core::StateChange made = core::change(change, now, place_for(change.action, before, now));
+  if (made.removes) {
+    records_.deliveries().remove(before);
+    return {};
+  }
   Standing after = before;
-  if (change.action != ChangeAction::move_to_front) {
-    fronts_.clear();
+  after.apply(made);
+  if (made.created_at) {
+    records_.renew(before, after, now);
+  } else {
+    records_.deliveries().change(before, after, now);
   }
-  switch (change.action) {
-    case ChangeAction::remove:
-      deliveries.remove(before);
-      return {};
-    case ChangeAction::set_visibility:
-      after.until = change.after > Duration::zero() ? later(now, change.after) : seen_already(now, change.after);
-      break;
-    case ChangeAction::delay:
-      after = resent(before, later(now, change.after));
-      if (change.after > Duration::zero()) {
-        after.until = after.sent_at;
-      }
-      break;
-    case ChangeAction::move_to_front:
-      after = resent(before, next_front(before.half, now));
-      break;
-    case ChangeAction::dead_letter:
-      if (in_dlq(before)) {
-        return {ChangeStatus::applied, before.version, {}};
-      }
-      after = fresh(before, before.half | 1, now);
-      after.failure = change.failure.empty() ? before.failure : encode_failure(change.failure);
-      break;
-    case ChangeAction::redrive:
-      if (!in_dlq(before)) {
-        return conflict(before, not_in_dlq(queue, before.id));
-      }
-      if (in_flight(before, now)) {
-        return conflict(before, in_flight_in_dlq(queue, before.id));
-      }
-      after = fresh(before, before.half & ~std::int64_t{1}, now);
-      // One that its group waits for takes its old place, so that it is the next of them.
-      after.sent_at = records_.lanes().held_place(before.seq).value_or(after.sent_at);
-      break;
-    case ChangeAction::reset:
-      records_.renew(before, fresh(before, before.half & ~std::int64_t{1}, now), now);
-      return {ChangeStatus::applied, before.version + 1, {}};
-  }
-  deliveries.change(before, after, now);
   return {ChangeStatus::applied, before.version + 1, {}};
+}
+
+std::optional<WallTime> Changes::place_for(ChangeAction action, const Standing& before, WallTime now) {
+  if (action == ChangeAction::move_to_front) {
+    return next_front(before.half, now);
+  }
+  fronts_.clear();
+  return action == ChangeAction::redrive ? records_.lanes().held_place(before.seq) : std::nullopt;
 }
 
 WallTime Changes::next_front(std::int64_t half, WallTime now) {

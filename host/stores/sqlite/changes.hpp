@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "base/clock.hpp"
@@ -21,6 +22,7 @@ class Changes {
 
  private:
   ChangeResult apply_to(const Standing& before, const std::string& queue, const Change& change, WallTime now);
+  std::optional<WallTime> place_for(ChangeAction action, const Standing& before, WallTime now);
   WallTime next_front(std::int64_t half, WallTime now);
 
   Records& records_;

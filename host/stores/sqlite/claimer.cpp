@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/guard.hpp"
+#include "base/timestamp.hpp"
 #include "host/stores/sqlite/row_codec.hpp"
 #include "host/stores/sqlite/sqlite_store.hpp"
 
@@ -57,12 +58,9 @@ Claimer::Claimer(Connection& connection, Places& places, Deliveries& deliveries,
            "SELECT m.seq, m.sent_at, m.id, m.content_type, m.message_group, m.attributes, m.body, d.version, "
            "d.receives, m.priority, ?2 FROM messages AS m LEFT JOIN deliveries AS d ON d.seq = m.seq "
            "WHERE m.seq = ?1"),
-      // Who had it and told nothing is counted already: the first delivery as a suspect takes his place. Each further
-      // one is a start of its own.
       suspect_(connection,
                "SELECT d.seq, d.sent_at, m.id, m.content_type, m.message_group, m.attributes, m.body, d.version, "
-               "d.receives - (d.received_at IS NOT NULL AND NOT d.suspect AND d.receives > 0 AND NOT ?2), m.priority "
-               "FROM deliveries AS d JOIN messages AS m ON m.seq = d.seq WHERE d.seq = ?1"),
+               "d.receives, m.priority FROM deliveries AS d JOIN messages AS m ON m.seq = d.seq WHERE d.seq = ?1"),
       lease_first_(connection, "INSERT INTO deliveries VALUES (?1, ?2, ?3, 1, 2, 1, ?4, ?5, ?5, NULL, 0)"),
       // The whole head at once, when all of it is new: the usual case, in which one statement each is twice as fast.
       lease_head_(connection,
@@ -354,10 +352,11 @@ std::vector<Delivery> Claimer::claim_suspect(std::int64_t half, const Lease& lea
     if (const auto ready = places_.first_ready(half, lease.now); ready && *ready < *place) {
       break;
     }
-    suspect_.bind(place->second, std::int64_t{counts ? 1 : 0});
+    const auto before = deliveries_.standing(place->second);
+    suspect_.bind(place->second);
     auto delivery = suspect_.row() ? read_delivery(suspect_, Row::with_priority) : std::nullopt;
     suspect_.reset();
-    if (!delivery) {
+    if (!delivery || !before) {
       set_aside(place->second, lease.now);
       // Also where there is no record to it: each round takes one away.
       suspect_delete_.bind(half, place->first, place->second).run();
@@ -365,6 +364,7 @@ std::vector<Delivery> Claimer::claim_suspect(std::int64_t half, const Lease& lea
     }
     lend(*delivery, lease);
     delivery->suspect = true;
+    delivery->message.attempt = core::receives_when_claimed(before->state(), counts);
     suspect_delete_.bind(half, place->first, place->second).run();
     lease_suspect_.bind(place->second, stored(lease.until), stored(lease.now), std::int64_t{delivery->message.attempt})
         .run();
@@ -376,7 +376,7 @@ std::vector<Delivery> Claimer::claim_suspect(std::int64_t half, const Lease& lea
 void Claimer::set_aside(std::int64_t seq, WallTime now) {
   if (auto before = deliveries_.standing(seq)) {
     Standing after = *before;
-    after.until = kLatest;
+    after.until = kEndOfTime;
     after.received_at.reset();
     after.suspect = false;
     after.failure = encode_failure({.error = kUnreadable, .handler = {}, .host = {}, .failed_at = now});

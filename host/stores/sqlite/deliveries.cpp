@@ -47,6 +47,20 @@ Deliveries::Deliveries(Connection& connection, Tally& tally, Places& places, Lan
                  Tombstones::buried())
                     .c_str()) {}
 
+void Standing::apply(const core::StateChange& change) {
+  if (change.half) {
+    half = *change.half == Half::dlq ? half | 1 : half & ~std::int64_t{1};
+  }
+  sent_at = change.sent_at.value_or(sent_at);
+  until = change.hidden_until.value_or(until);
+  received_at = change.received_at.value_or(received_at);
+  receives = change.receives.value_or(receives);
+  suspect = change.suspect.value_or(suspect);
+  if (change.failure) {
+    failure = change.failure->empty() ? std::nullopt : std::optional(encode_failure(*change.failure));
+  }
+}
+
 std::optional<Standing> Deliveries::standing(std::int64_t seq) {
   standing_.bind(seq);
   std::optional<Standing> found;
@@ -116,29 +130,20 @@ SettleStatus Deliveries::settle_one(std::int64_t half, const Completion& complet
   if (!before) {
     return SettleStatus::lost;
   }
-  std::optional<std::string> failure = before->failure;
-  if (!completion.failure.empty()) {
-    Failure latest = completion.failure;
-    if (before->failure) {
-      latest.earlier = earlier_than_next(decode_failure(*before->failure));
-    }
-    failure = encode_failure(latest);
+  core::StateChange made = core::end(completion, before->receives, now);
+  if (made.removes) {
+    remove(*before);
+    return SettleStatus::applied;
   }
-  switch (completion.action) {
-    case CompletionAction::remove:
-      remove(*before);
-      break;
-    case CompletionAction::dead_letter:
-      if (completion.hold_group && (half & 1) == 0) {
-        lanes_.hold(*before);
-      }
-      move(*before, half | 1, std::move(failure), now);
-      break;
-    case CompletionAction::retry:
-    case CompletionAction::release:
-      settle_back(*before, completion, std::move(failure), now);
-      break;
+  if (completion.action == CompletionAction::dead_letter && completion.hold_group && (half & 1) == 0) {
+    lanes_.hold(*before);
   }
+  if (made.failure && before->failure) {
+    made.failure = core::with_earlier(std::move(*made.failure), decode_failure(*before->failure));
+  }
+  Standing after = *before;
+  after.apply(made);
+  change(*before, after, now);
   return SettleStatus::applied;
 }
 
@@ -181,30 +186,13 @@ void Deliveries::stand(const Standing* before, const Standing* after) {
   }
 }
 
-void Deliveries::settle_back(const Standing& before, const Completion& completion, std::optional<std::string> failure,
-                             WallTime now) {
-  Standing after = before;
-  after.received_at.reset();
-  after.until.reset();
-  after.suspect = completion.suspect;
-  if (completion.delay > Duration::zero()) {
-    after.until = later(now, completion.delay);
-  }
-  if (completion.action == CompletionAction::retry) {
-    after.failure = std::move(failure);
-  } else if (after.receives > 0) {
-    --after.receives;
-  }
-  change(before, after, now);
-}
-
 std::optional<Receipt> Deliveries::extend(std::int64_t half, const Receipt& receipt, const Lease& lease) {
   const auto before = held(half, receipt);
   if (!before) {
     return std::nullopt;
   }
   Standing after = *before;
-  after.until = lease.until;
+  after.apply(core::extension(lease.until));
   change(*before, after, lease.now);
   if (const auto known = handed_out_.find(receipt.locator);
       known != handed_out_.end() && is_of(receipt, known->second)) {
@@ -248,18 +236,6 @@ void Deliveries::change(const Standing& before, const Standing& after, WallTime 
     tally_.add(after.half, 1);
   }
   write(after, before.version + 1, now);
-}
-
-void Deliveries::move(const Standing& before, std::int64_t half, std::optional<std::string> failure, WallTime now) {
-  Standing after = before;
-  after.half = half;
-  after.sent_at = now;
-  after.receives = 0;
-  after.until.reset();
-  after.received_at.reset();
-  after.suspect = false;
-  after.failure = std::move(failure);
-  change(before, after, now);
 }
 
 void Deliveries::remove(const Standing& standing) {

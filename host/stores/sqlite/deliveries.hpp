@@ -51,8 +51,6 @@ class Deliveries {
   void place(const Standing& standing, WallTime updated_at);
   /// Changes where a message stands, its half included; the version goes up by one.
   void change(const Standing& before, const Standing& after, WallTime now);
-  /// To the end of a half, as if it had just been sent there.
-  void move(const Standing& before, std::int64_t half, std::optional<std::string> failure, WallTime now);
   void remove(const Standing& standing);
   /// Places::bring_back for every half.
   bool bring_back(std::int64_t half, WallTime now);
@@ -78,8 +76,6 @@ class Deliveries {
   bool remove_tracked(std::int64_t half, const Receipt& receipt);
   void bury(std::int64_t half, std::int64_t seq, std::int64_t group);
   void end_lane(std::int64_t half, std::int64_t seq, std::int64_t group, Lanes::Rest rest);
-  void settle_back(const Standing& before, const Completion& completion, std::optional<std::string> failure,
-                   WallTime now);
   void delete_removed(WallTime now);
   std::optional<Standing> held(std::int64_t half, const Receipt& receipt);
   void write(const Standing& standing, std::int64_t version, WallTime updated_at);

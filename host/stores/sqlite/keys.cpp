@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "base/guard.hpp"
+#include "base/timestamp.hpp"
+#include "host/queue/visibility.hpp"
 #include "host/stores/sqlite/key_batch.hpp"
 #include "host/stores/sqlite/times.hpp"
 
@@ -120,7 +122,7 @@ std::optional<KeyAnswer> Keys::answer_of_done(std::int64_t job, std::int64_t has
 }
 
 KeyAnswer Keys::put_mark(std::int64_t job, std::int64_t hash, const KeyClaim& claim, WallTime now) {
-  const WallTime until = SLUICE_GUARD(key_mark_expiry) ? later(now, claim.hold_for) : kLatest;
+  const WallTime until = SLUICE_GUARD(key_mark_expiry) ? later(now, claim.hold_for) : kEndOfTime;
   ++marked_;
   if (mark_write_
           .bind(hash, job, Blob{claim.key}, std::string_view(claim.owner), claim.fence, stored(until), stored(now))

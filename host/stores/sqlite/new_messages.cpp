@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "host/queue/send_keys.hpp"
+#include "host/queue/visibility.hpp"
 #include "host/stores/sqlite/row_codec.hpp"
 #include "host/stores/sqlite/times.hpp"
 

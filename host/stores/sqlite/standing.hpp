@@ -5,7 +5,9 @@
 #include <string>
 
 #include "base/clock.hpp"
+#include "base/timestamp.hpp"
 #include "host/queue/message.hpp"
+#include "host/stores/core/transitions.hpp"
 #include "host/stores/sqlite/times.hpp"
 
 namespace sluice::queue::sqlite {
@@ -25,12 +27,16 @@ struct Standing {
   std::int64_t group = 0;              ///< as `group_hash` gives it; 0: none
   Priority priority = Priority::normal;
 
-  /// Whether its next delivery is a suspect: marked, or received by somebody who never said what became of it.
-  bool suspected() const { return suspect || received_at; }
+  bool suspected() const { return state().is_suspect(); }
+  core::MessageState state() const {
+    return {(half & 1) != 0 ? Half::dlq : Half::standard, until, received_at.has_value(), receives, suspect};
+  }
+  /// Makes the change, in memory; the version stays.
+  void apply(const core::StateChange& change);
   /// Whether those behind it in its group wait for it though it cannot be claimed: it is in flight, or to be tried
   /// again. Not so one that was sent for later, which is hidden until the very time it was sent for, and one that was
   /// set aside for good. Which of the times is the later one says nothing: the clock may have been set back.
-  bool blocks() const { return until && (received_at || (sent_at != *until && *until < kLatest)); }
+  bool blocks() const { return until && (received_at || (sent_at != *until && *until < kEndOfTime)); }
 };
 
 inline std::optional<std::int64_t> stored(std::optional<WallTime> time) {

@@ -4,8 +4,10 @@
 #include <utility>
 
 #include "base/guard.hpp"
+#include "base/timestamp.hpp"
 #include "dynamo/item_reading.hpp"
 #include "dynamo/signing/digest.hpp"
+#include "host/queue/visibility.hpp"
 #include "host/stores/table/times.hpp"
 
 namespace sluice::queue::table {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "base/timestamp.hpp"
+#include "host/queue/visibility.hpp"
 #include "host/stores/table/failure_codec.hpp"
 #include "host/stores/table/item_values.hpp"
 #include "host/stores/table/limits.hpp"
@@ -51,8 +52,8 @@ TEST(Record, EndlessDelayStaysWithinWhatCanBeWritten) {
   ASSERT_TRUE(item);
   EXPECT_EQ(item->at("sent_at"), AttributeValue("2261-12-31T23:59:59.000000000Z"));
   EXPECT_EQ(decode_record(*item).message.sent_at, kEndOfTime);
-  EXPECT_EQ(table::later(kEndOfTime, 1ns), kEndOfTime);
-  EXPECT_EQ(table::later(kNow, -1s), kNow);
+  EXPECT_EQ(later(kEndOfTime, 1ns), kEndOfTime);
+  EXPECT_EQ(later(kNow, -1s), kNow);
 }
 
 TEST(Record, EverythingComesBack) {

@@ -22,6 +22,10 @@ std::size_t placeholders(const std::string& text) {
   return static_cast<std::size_t>(std::count(text.begin(), text.end(), '?'));
 }
 
+table::RecordChange claimed_thrice() {
+  return attributes_of(core::claim({.receives = 2}, {.now = kNow, .until = kNow}));
+}
+
 TEST(Statements, InsertNamesEveryAttribute) {
   const auto write = kBuild.insert("A", {{"data", "x"}, {"id", "A"}, {"version", AttributeValue::number(1)}});
   EXPECT_EQ(write.id(), "A");
@@ -31,8 +35,8 @@ TEST(Statements, InsertNamesEveryAttribute) {
 }
 
 TEST(Statements, ClaimIsConditionalOnVersionAndHalf) {
-  const auto claim = table::statement_of(kBuild.update({"A", table::VersionMark::number_of(4), Half::standard},
-                                                       {"nonce", kNow}, claim_change(3, false, kNow, kNow), true));
+  const auto claim = table::statement_of(
+      kBuild.update({"A", table::VersionMark::number_of(4), Half::standard}, {"nonce", kNow}, claimed_thrice(), true));
   EXPECT_EQ(claim.text,
             R"(UPDATE "my.table-1" SET "version"=?,"updated_at"=?,"sluice_nonce"=?,"receive_count"=?,"received_at"=?,)"
             R"("invisible_until_at"=? WHERE "id"=? AND "version"=? AND "queue_type"=? RETURNING ALL NEW *)");
@@ -42,8 +46,8 @@ TEST(Statements, ClaimIsConditionalOnVersionAndHalf) {
 }
 
 TEST(Statements, AbsentVersionIsAConditionToo) {
-  const auto claim =
-      table::statement_of(kBuild.update({"A", table::VersionMark{}, {}}, {"n", kNow}, extend_change(kNow)));
+  const auto claim = table::statement_of(
+      kBuild.update({"A", table::VersionMark{}, {}}, {"n", kNow}, attributes_of(core::extension(kNow))));
   EXPECT_THAT(claim.text, testing::HasSubstr(R"(WHERE "id"=? AND "version" IS MISSING)"));
   EXPECT_EQ(claim.parameters.size(), placeholders(claim.text));
 }
@@ -58,7 +62,7 @@ TEST(Statements, OddVersionIsComparedAsItStands) {
 }
 
 TEST(Statements, RemovedAttributesComeBeforeTheCondition) {
-  table::RecordChange change = extend_change(kNow);
+  table::RecordChange change = attributes_of(core::extension(kNow));
   change.removed = "sluice_group";
   const auto edit =
       table::statement_of(kBuild.update({"A", table::VersionMark::number_of(1), {}}, {"n", kNow}, change));
@@ -90,7 +94,7 @@ TEST(SingleWrites, AreConditionalOnWhatTheirStatementsAre) {
   table::Expected expected{"A", table::VersionMark::number_of(4), Half::standard};
   expected.sent_at = "2026";
   expected.visible_at = kNow;
-  table::RecordChange change = claim_change(3, false, kNow, kNow);
+  table::RecordChange change = claimed_thrice();
   change.removed = "sluice_group";
   const auto update = single<dynamo::UpdateItemRequest>(kBuild.update(expected, {"nonce", kNow}, change, true));
   EXPECT_EQ(spelt(update.condition, update.names),

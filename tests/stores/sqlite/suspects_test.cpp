@@ -123,28 +123,6 @@ TEST_F(SuspectsTest, AMarkOutlivesADelay) {
   EXPECT_EQ(again.deliveries[0].message.attempt, 2U);
 }
 
-TEST_F(SuspectsTest, OperatorsClearTheMark) {
-  using queue::ChangeAction;
-  for (const auto action :
-       {ChangeAction::reset, ChangeAction::move_to_front, ChangeAction::delay, ChangeAction::dead_letter}) {
-    const std::string id = "after " + std::to_string(static_cast<int>(action));
-    send({id.c_str()});
-    settle(claim(1).deliveries.at(0), CompletionAction::retry, true);
-    claim(1);
-    clock_.advance(31s);
-    ASSERT_TRUE(get(id).suspect);
-    const queue::Change change{.id = id, .action = action};
-    ASSERT_EQ(store_->change("orders", std::span(&change, 1), Deadline::never())[0].status,
-              queue::ChangeStatus::applied);
-    EXPECT_FALSE(get(id).suspect);
-    if (action == ChangeAction::dead_letter) {
-      ASSERT_TRUE(store_->redrive("orders", id, Deadline::never()));
-    }
-    EXPECT_THAT(claimed_ids(1), ElementsAre(id));
-    ASSERT_TRUE(store_->remove("orders", id, Deadline::never()));
-  }
-}
-
 TEST_F(SuspectsTest, AreListedCountedAndCopied) {
   send({"a", "b"});
   claim(1);
