@@ -119,6 +119,28 @@ TEST_P(StoreContract, KeysOfTwoJobsAreTwo) {
   EXPECT_EQ(begin(*keys, other, soon()).state, KeyState::ours);
 }
 
+TEST_P(StoreContract, KeysOfTwoQueuesAreTwo) {
+  send("other");
+  queue::NewMessage message;
+  message.body = "it makes the queue, where a queue is made so";
+  ASSERT_EQ(desk().send(other().queue, std::span(&message, 1), soon()).at(0).status, queue::SendStatus::sent);
+  const auto ours = open_keys(under_test().queues(), queue_name());
+  const auto theirs = open_keys(under_test().queues(), other().queue);
+  EXPECT_EQ(begin(*ours, claim_of("order-1", "a"), soon()).state, KeyState::ours);
+  EXPECT_EQ(begin(*theirs, claim_of("order-1", "b"), soon()).state, KeyState::ours)
+      << "a job of that name works on another queue, too";
+  begin(*theirs, claim_of("order-2", "c"), soon());
+  for (const std::string job : {"", "pay"}) {
+    const auto listed = ours->list(job, 10, {}, soon());
+    ASSERT_TRUE(listed) << listed.error().message();
+    EXPECT_THAT(names(listed->keys), ::testing::ElementsAre("pay:order-1")) << "each queue sees its own";
+  }
+  const auto forgotten = ours->forget("pay", "order-2", soon());
+  ASSERT_TRUE(forgotten);
+  EXPECT_FALSE(*forgotten);
+  EXPECT_EQ(begin(*theirs, claim_of("order-2", "d"), soon()).state, KeyState::running);
+}
+
 TEST_P(StoreContract, WhereTheKeyIsTheMessagesOwnIdNothingIsMarked) {
   send("other");
   const auto keys = open_keys(under_test().queues(), queue_name());

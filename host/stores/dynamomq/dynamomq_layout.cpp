@@ -44,7 +44,7 @@ class DynamoMqLayout final : public table::EffectLayout {
     return table::put_unique_mark(place_.table, message, message.id, token, before, now, {kLoneNames});
   }
   TransactAction key_record(const KeyRecord& record, const std::string& owner, WallTime now) const override {
-    return table::action_of(table::record_request(place_.table, record, owner, now, kLoneNames));
+    return table::action_of(table::record_request(place_.table, record, owner, now, {kLoneNames}));
   }
 
   dynamo::Result<std::vector<Standing>> look(std::span<const NewMessage* const> messages,

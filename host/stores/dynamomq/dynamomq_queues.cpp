@@ -66,7 +66,7 @@ class AllDynamoMqQueues final : public DynamoMqQueues {
 
   Result<std::unique_ptr<IdempotencyKeys>> open_keys(const std::string& queue) override {
     return std::unique_ptr<IdempotencyKeys>(
-        std::make_unique<table::TableKeys>(parts_, locate(options_, queue), kLoneNames));
+        std::make_unique<table::TableKeys>(parts_, locate(options_, queue), table::KeyScope{kLoneNames}));
   }
 
   Result<std::unique_ptr<wake::WakePlace>> open_wake_place(const std::string& queue) override {

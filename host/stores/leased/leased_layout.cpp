@@ -57,7 +57,7 @@ class LeasedLayout final : public EffectLayout {
     return put_unique_mark(place_.table, message, message.id, unique_token(message, token), before, now, scope_);
   }
   TransactAction key_record(const KeyRecord& record, const std::string& owner, WallTime now) const override {
-    return table::action_of(record_request(place_.table, record, owner, now, kLoneNames));
+    return table::action_of(table::record_request(place_.table, record, owner, now, {kLoneNames, place_.queue}));
   }
 
   dynamo::Result<std::vector<Standing>> look(std::span<const NewMessage* const> messages,

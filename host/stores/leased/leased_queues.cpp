@@ -147,7 +147,7 @@ class AllLeasedQueues final : public LeasedQueues {
 
   Result<std::unique_ptr<IdempotencyKeys>> open_keys(const std::string& queue) override {
     return std::unique_ptr<IdempotencyKeys>(
-        std::make_unique<table::TableKeys>(store_, locate(options_, queue), kLoneNames));
+        std::make_unique<table::TableKeys>(store_, locate(options_, queue), table::KeyScope{kLoneNames, queue}));
   }
 
   Result<std::unique_ptr<wake::WakePlace>> open_wake_place(const std::string& queue) override {

@@ -24,40 +24,45 @@ std::int64_t expiry_seconds(WallTime until) {
   return std::chrono::duration_cast<std::chrono::seconds>(until.time_since_epoch()).count() + 60;
 }
 
-std::string id_of(const std::string& job, std::string_view key) {
-  return std::string(kKeyPrefix) + job + "/" + dynamo::to_hex(dynamo::sha256(key));
+std::string id_of(const std::string& job, std::string_view key, const KeyScope& scope) {
+  return scope.prefix(job) + dynamo::to_hex(dynamo::sha256(key));
 }
 
 dynamo::PutItemRequest put(const std::string& table, const std::string& job, std::string_view key,
-                           const std::string& owner, WallTime until, const LoneNames& names) {
-  dynamo::PutItemRequest request{.table = table, .item = key_item_key(job, key, names)};
+                           const std::string& owner, WallTime until, const KeyScope& scope) {
+  dynamo::PutItemRequest request{.table = table, .item = key_item_key(job, key, scope)};
   request.item.emplace(attribute::kKeyText, dynamo::Binary{std::string(key)});
   request.item.emplace(attribute::kKeyOwner, owner);
   request.item.emplace(attribute::kKeyUntil, AttributeValue::number(milliseconds(until)));
-  request.item.emplace(names.expires, AttributeValue::number(expiry_seconds(until)));
+  request.item.emplace(scope.names.expires, AttributeValue::number(expiry_seconds(until)));
   return request;
 }
 
 /// Nobody has it, or its time has passed.
-void or_void(dynamo::PutItemRequest& request, WallTime now, const LoneNames& names) {
+void or_void(dynamo::PutItemRequest& request, WallTime now, const KeyScope& scope) {
   request.condition = "attribute_not_exists(#id) OR #until <= :now";
-  request.names.emplace("#id", names.hash);
+  request.names.emplace("#id", scope.names.hash);
   request.names.emplace("#until", attribute::kKeyUntil);
   request.values.emplace(":now", AttributeValue::number(milliseconds(now)));
 }
 
 }  // namespace
 
-dynamo::Item key_item_key(const std::string& job, std::string_view key, const LoneNames& names) {
-  return names.key(id_of(job, key));
+std::string KeyScope::prefix(const std::string& job) const {
+  const auto part = [](const std::string& name) { return name.empty() ? name : name + "/"; };
+  return std::string(kKeyPrefix) + part(queue) + part(job);
+}
+
+dynamo::Item key_item_key(const std::string& job, std::string_view key, const KeyScope& scope) {
+  return scope.names.key(id_of(job, key, scope));
 }
 
 dynamo::PutItemRequest mark_request(const std::string& table, const KeyClaim& claim, WallTime now,
-                                    const LoneNames& names) {
+                                    const KeyScope& scope) {
   const WallTime until = SLUICE_GUARD(key_mark_expiry) ? later(now, claim.hold_for) : kEndOfTime;
-  auto request = put(table, claim.job, claim.key, claim.owner, until, names);
+  auto request = put(table, claim.job, claim.key, claim.owner, until, scope);
   request.item.emplace(attribute::kKeyFence, AttributeValue::number(claim.fence));
-  or_void(request, now, names);
+  or_void(request, now, scope);
   request.condition += " OR (#owner = :owner AND attribute_not_exists(#done))";
   request.names.emplace("#owner", attribute::kKeyOwner);
   request.names.emplace("#done", attribute::kKeyDone);
@@ -65,8 +70,8 @@ dynamo::PutItemRequest mark_request(const std::string& table, const KeyClaim& cl
   return request;
 }
 
-dynamo::DeleteItemRequest unmark_request(const std::string& table, const KeyClaim& claim, const LoneNames& names) {
-  dynamo::DeleteItemRequest request{.table = table, .key = key_item_key(claim.job, claim.key, names)};
+dynamo::DeleteItemRequest unmark_request(const std::string& table, const KeyClaim& claim, const KeyScope& scope) {
+  dynamo::DeleteItemRequest request{.table = table, .key = key_item_key(claim.job, claim.key, scope)};
   request.condition = "#owner = :owner AND #fence = :fence AND attribute_not_exists(#done)";
   request.names.emplace("#owner", attribute::kKeyOwner);
   request.names.emplace("#fence", attribute::kKeyFence);
@@ -77,29 +82,34 @@ dynamo::DeleteItemRequest unmark_request(const std::string& table, const KeyClai
 }
 
 dynamo::PutItemRequest record_request(const std::string& table, const KeyRecord& record, const std::string& owner,
-                                      WallTime now, const LoneNames& names) {
-  auto request = put(table, record.job, record.key_of(owner), owner, later(now, record.ttl), names);
+                                      WallTime now, const KeyScope& scope) {
+  auto request = put(table, record.job, record.key_of(owner), owner, later(now, record.ttl), scope);
   request.item.emplace(attribute::kKeyDone, true);
   if (!record.result.empty()) {
     request.item.emplace(attribute::kKeyResult, dynamo::Binary{record.result});
   }
-  or_void(request, now, names);
+  or_void(request, now, scope);
   request.condition += " OR #owner = :owner";
   request.names.emplace("#owner", attribute::kKeyOwner);
   request.values.emplace(":owner", owner);
   return request;
 }
 
-bool read_key_item(const dynamo::Item& item, StoredKey& key, const LoneNames& names) {
-  const auto* id = dynamo::find<std::string>(item, names.hash);
+bool read_key_item(const dynamo::Item& item, StoredKey& key, const KeyScope& scope) {
+  const auto* id = dynamo::find<std::string>(item, scope.names.hash);
   const auto* text = dynamo::find<dynamo::Binary>(item, attribute::kKeyText);
   const auto* owner = dynamo::find<std::string>(item, attribute::kKeyOwner);
   const auto until = dynamo::whole_number(item, attribute::kKeyUntil);
-  if (id == nullptr || !is_key_id(*id) || text == nullptr || owner == nullptr || !until) {
+  const std::string prefix = scope.prefix();
+  if (id == nullptr || !id->starts_with(prefix) || text == nullptr || owner == nullptr || !until) {
     return false;
   }
+  // Names of queues and jobs have no '/'. One that is left in the job's place is behind another queue's name.
   const auto slash = id->rfind('/');
-  key.job = id->substr(kKeyPrefix.size(), slash < kKeyPrefix.size() ? 0 : slash - kKeyPrefix.size());
+  key.job = id->substr(prefix.size(), slash < prefix.size() ? 0 : slash - prefix.size());
+  if (key.job.find('/') != std::string::npos) {
+    return false;
+  }
   key.key = text->bytes;
   key.owner = *owner;
   const auto* done = dynamo::find<bool>(item, attribute::kKeyDone);

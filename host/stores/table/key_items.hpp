@@ -15,7 +15,8 @@
 /// switched on.
 namespace sluice::queue::table {
 
-/// What the ids of key items begin with: then job, "/" and a hash of the key. No message of ours has such an id.
+/// What the ids of key items begin with: then the queue and "/" where a table has several, job, "/" and a hash of the key.
+/// No message of ours has such an id.
 inline constexpr std::string_view kKeyPrefix = "sluice:key/";
 constexpr bool is_key_id(std::string_view id) { return id.substr(0, kKeyPrefix.size()) == kKeyPrefix; }
 
@@ -28,21 +29,30 @@ inline constexpr std::string_view kKeyDone = "sluice_key_done";    ///< BOOL, tr
 inline constexpr std::string_view kKeyResult = "sluice_key_result";  ///< B: what the handler gave back; absent: nothing
 }  // namespace attribute
 
+/// Whose keys: of a table of one queue, or of a queue among several of its table.
+struct KeyScope {
+  const LoneNames& names;
+  std::string queue{};  ///< empty: the table has but one
+
+  /// What the ids of its keys begin with; of one job's, where one is named.
+  std::string prefix(const std::string& job = {}) const;
+};
+
 /// The primary key of a key's item.
-dynamo::Item key_item_key(const std::string& job, std::string_view key, const LoneNames& names);
+dynamo::Item key_item_key(const std::string& job, std::string_view key, const KeyScope& scope);
 
 /// Marks a key as in progress: refused where another message has it, in progress or done.
 dynamo::PutItemRequest mark_request(const std::string& table, const KeyClaim& claim, WallTime now,
-                                    const LoneNames& names);
+                                    const KeyScope& scope);
 /// Takes the owner's mark away: refused where it is another's, or done.
-dynamo::DeleteItemRequest unmark_request(const std::string& table, const KeyClaim& claim, const LoneNames& names);
+dynamo::DeleteItemRequest unmark_request(const std::string& table, const KeyClaim& claim, const KeyScope& scope);
 /// Puts down that a key is done, in place of the owner's mark. Its condition fails where another message has the key by
 /// now, in progress or done, so that the transaction it belongs to must not commit. It fits into a transaction as it
 /// is.
 dynamo::PutItemRequest record_request(const std::string& table, const KeyRecord& record, const std::string& owner,
-                                      WallTime now, const LoneNames& names);
+                                      WallTime now, const KeyScope& scope);
 
-/// What an item says. False: it is no key's item.
-bool read_key_item(const dynamo::Item& item, StoredKey& key, const LoneNames& names);
+/// What an item says. False: it is no key's item, or one of another queue.
+bool read_key_item(const dynamo::Item& item, StoredKey& key, const KeyScope& scope);
 
 }  // namespace sluice::queue::table

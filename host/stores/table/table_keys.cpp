@@ -49,7 +49,7 @@ TableKeys::Indices TableKeys::mark(std::span<const KeyClaim> claims, const Indic
     const WallTime now = parts_.clock.wall_now();
     std::vector<dynamo::ItemWrite> writes;
     for (const std::size_t i : some) {
-      writes.emplace_back(mark_request(place_.table, claims[i], now, names_));
+      writes.emplace_back(mark_request(place_.table, claims[i], now, scope_));
     }
     const auto outcomes = parts_.client.write_each(writes, deadline);
     for (std::size_t at = 0; at < some.size(); ++at) {
@@ -74,8 +74,8 @@ void TableKeys::look(std::span<const KeyClaim> claims, const Indices& which, std
     std::map<std::string, StoredKey> found;
     std::map<std::string, dynamo::Item> keys;
     for (const std::size_t i : some) {
-      dynamo::Item key = key_item_key(claims[i].job, claims[i].key, names_);
-      std::string id = names_.id_of(key);
+      dynamo::Item key = key_item_key(claims[i].job, claims[i].key, scope_);
+      std::string id = scope_.names.id_of(key);
       keys.emplace(std::move(id), std::move(key));
     }
     std::vector<dynamo::Item> wanted;
@@ -86,13 +86,13 @@ void TableKeys::look(std::span<const KeyClaim> claims, const Indices& which, std
     const auto items = parts_.client.batch_get(place_.table, wanted, deadline);
     const WallTime now = parts_.clock.wall_now();
     for (const auto& item : items ? *items : std::vector<dynamo::Item>()) {
-      if (StoredKey key; read_key_item(item, key, names_)) {
-        found.emplace(names_.id_of(item), std::move(key));
+      if (StoredKey key; read_key_item(item, key, scope_)) {
+        found.emplace(scope_.names.id_of(item), std::move(key));
       }
     }
     for (const std::size_t i : some) {
       KeyAnswer& answer = answers[i];
-      const auto stored = found.find(names_.id_of(key_item_key(claims[i].job, claims[i].key, names_)));
+      const auto stored = found.find(scope_.names.id_of(key_item_key(claims[i].job, claims[i].key, scope_)));
       const bool there = stored != found.end() && !is_void(stored->second, now);
       if (!items) {
         answer = {.state = KeyState::failed, .error = store_error(place_, items.error())};
@@ -117,7 +117,7 @@ Result<void> TableKeys::release(std::span<const KeyClaim> claims, Deadline deadl
   for (std::size_t from = 0; from < claims.size(); from += kMostAtOnce) {
     std::vector<dynamo::ItemWrite> writes;
     for (const KeyClaim& claim : claims.subspan(from, std::min(kMostAtOnce, claims.size() - from))) {
-      writes.emplace_back(unmark_request(place_.table, claim, names_));
+      writes.emplace_back(unmark_request(place_.table, claim, scope_));
     }
     for (const auto& outcome : parts_.client.write_each(writes, deadline)) {
       if (!outcome && !final_refusal(outcome.error()) && all) {
@@ -131,10 +131,10 @@ Result<void> TableKeys::release(std::span<const KeyClaim> claims, Deadline deadl
 Result<KeyPage> TableKeys::list(const std::string& job, std::size_t limit, const std::string& cursor,
                                 Deadline deadline) {
   dynamo::ScanRequest scan{.table = place_.table, .filter = "begins_with(#id, :prefix)", .consistent = true};
-  scan.names.emplace("#id", names_.hash);
-  scan.values.emplace(":prefix", std::string(kKeyPrefix) + (job.empty() ? "" : job + "/"));
+  scan.names.emplace("#id", scope_.names.hash);
+  scan.values.emplace(":prefix", scope_.prefix(job));
   if (!cursor.empty()) {
-    scan.exclusive_start_key = names_.key(cursor);
+    scan.exclusive_start_key = scope_.names.key(cursor);
   }
   KeyPage page;
   const WallTime now = parts_.clock.wall_now();
@@ -145,12 +145,12 @@ Result<KeyPage> TableKeys::list(const std::string& job, std::size_t limit, const
     }
     for (const auto& item : read->items) {
       StoredKey key;
-      if (!read_key_item(item, key, names_) || is_void(key, now)) {
+      if (!read_key_item(item, key, scope_) || is_void(key, now)) {
         continue;
       }
       page.keys.push_back(std::move(key));
       if (page.keys.size() == limit) {
-        page.next = names_.id_of(item);
+        page.next = scope_.names.id_of(item);
         return page;
       }
     }
@@ -164,24 +164,24 @@ Result<KeyPage> TableKeys::list(const std::string& job, std::size_t limit, const
 
 Result<std::optional<StoredKey>> TableKeys::get(const std::string& job, const std::string& key, Deadline deadline) {
   const auto found = parts_.client.get_item(
-      {.table = place_.table, .key = key_item_key(job, key, names_), .consistent = true}, deadline);
+      {.table = place_.table, .key = key_item_key(job, key, scope_), .consistent = true}, deadline);
   if (!found) {
     return store_error(place_, found.error());
   }
   StoredKey stored;
-  const bool there = read_key_item(found->item, stored, names_) && !is_void(stored, parts_.clock.wall_now());
+  const bool there = read_key_item(found->item, stored, scope_) && !is_void(stored, parts_.clock.wall_now());
   return there ? std::optional<StoredKey>(std::move(stored)) : std::nullopt;
 }
 
 Result<bool> TableKeys::forget(const std::string& job, const std::string& key, Deadline deadline) {
-  dynamo::DeleteItemRequest request{.table = place_.table, .key = key_item_key(job, key, names_)};
+  dynamo::DeleteItemRequest request{.table = place_.table, .key = key_item_key(job, key, scope_)};
   request.return_values = "ALL_OLD";
   const auto gone = parts_.client.delete_item(request, deadline);
   if (!gone) {
     return store_error(place_, gone.error());
   }
   StoredKey stored;
-  return read_key_item(gone->item, stored, names_) && !is_void(stored, parts_.clock.wall_now());
+  return read_key_item(gone->item, stored, scope_) && !is_void(stored, parts_.clock.wall_now());
 }
 
 }  // namespace sluice::queue::table

@@ -5,19 +5,19 @@
 #include <vector>
 
 #include "host/queue/idempotency.hpp"
-#include "host/stores/table/lone_items.hpp"
+#include "host/stores/table/key_items.hpp"
 #include "host/stores/table/store_parts.hpp"
 
 namespace sluice::queue::table {
 
-/// The idempotency keys of the jobs on one table: an item for each, judged by DynamoDB's time, so that none has to wait
+/// The idempotency keys of the jobs on one queue: an item for each, judged by DynamoDB's time, so that none has to wait
 /// until DynamoDB's TTL removes it. A mark costs one write unit for each KB, and one more where it is taken away; a
 /// look half a read unit for each 4 KB twice over, as it is consistent. Listing reads the whole table.
 class TableKeys final : public IdempotencyKeys {
  public:
-  /// What `parts` refer to outlives it; `names` are those of the table's layout.
-  TableKeys(const StoreParts& parts, QueueTable place, const LoneNames& names)
-      : parts_(parts), place_(std::move(place)), names_(names) {}
+  /// What `parts` refer to outlives it.
+  TableKeys(const StoreParts& parts, QueueTable place, KeyScope scope)
+      : parts_(parts), place_(std::move(place)), scope_(std::move(scope)) {}
 
   std::vector<KeyAnswer> begin(std::span<const KeyClaim> claims, Deadline deadline) override;
   Result<void> release(std::span<const KeyClaim> claims, Deadline deadline) override;
@@ -37,7 +37,7 @@ class TableKeys final : public IdempotencyKeys {
 
   const StoreParts parts_;
   const QueueTable place_;
-  const LoneNames names_;
+  const KeyScope scope_;
 };
 
 }  // namespace sluice::queue::table
