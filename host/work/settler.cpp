@@ -216,7 +216,8 @@ std::vector<queue::Delivery> Settler::settled(Order&& order, std::vector<queue::
       continue;
     }
     task.lease.receipt = std::move(order.completions[i].receipt);
-    if (results[i].status == queue::SettleStatus::refused) {
+    // Without effects there is nothing to leave out: the same would be refused at once, for ever.
+    if (results[i].status == queue::SettleStatus::refused && task.disposition.effects != nullptr) {
       ++tally.written;
       refused(task, results[i], now, notes);
       continue;

@@ -107,4 +107,42 @@ TEST_P(StoreContract, ListsTheNewestFirst) {
   EXPECT_EQ(seen, ids);
 }
 
+// Whatever the store accepts can be retried, dead-lettered and redriven: of the reason as much is kept as there is room for.
+TEST_P(StoreContract, TheLargestMessageCanFailInEveryWay) {
+  if (traits().max_body == 0) {
+    GTEST_SKIP() << "there is no largest message";
+  }
+  const auto send_of = [this](const std::string& id, std::size_t bytes) {
+    queue::NewMessage message;
+    message.id = id;
+    message.body = std::string(bytes, 'x');
+    message.content_type = queue::kTextPlain;
+    return desk().send(queue_name(), std::span(&message, 1), soon()).at(0);
+  };
+  std::size_t fits = 0;
+  std::size_t too_large = traits().max_body + 1;
+  while (fits + 1 < too_large) {
+    const std::size_t middle = (fits + too_large) / 2;
+    const std::string id = "probe" + std::to_string(middle);
+    if (send_of(id, middle).status == queue::SendStatus::sent) {
+      fits = middle;
+      ASSERT_EQ(change({.id = id}).status, queue::ChangeStatus::applied);
+    } else {
+      too_large = middle;
+    }
+  }
+  ASSERT_EQ(send_of("large", fits).status, queue::SendStatus::sent);
+  const queue::Failure why = failure(std::string(2000, 'w'));
+  clock().advance(1ms);
+  ASSERT_EQ(settle(standard(), claim_one(standard()).receipt, CompletionAction::retry, {}, why), SettleStatus::applied);
+  clock().advance(1ms);
+  ASSERT_EQ(settle(standard(), claim_one(standard()).receipt, CompletionAction::dead_letter, {}, why),
+            SettleStatus::applied);
+  EXPECT_EQ(get("large").half, queue::Half::dlq);
+  ASSERT_EQ(change({.id = "large", .action = queue::ChangeAction::redrive}).status, queue::ChangeStatus::applied);
+  ASSERT_EQ(change({.id = "large", .action = queue::ChangeAction::dead_letter, .failure = why}).status,
+            queue::ChangeStatus::applied);
+  EXPECT_EQ(get("large").half, queue::Half::dlq);
+}
+
 }  // namespace sluice::test

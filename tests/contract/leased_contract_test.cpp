@@ -116,7 +116,7 @@ StoreFactory leased(bool on_emulator, std::uint32_t shards) {
                     .stable_ties = true,
                     .most_sent = 49,  // each with its alias
                     .made_id = 29,
-                    .history = on_emulator ? std::size_t{2'000} : std::size_t{30'000},
+                    .history = on_emulator ? std::size_t{2'000} : std::size_t{34'000},
                     .grain = 1ms};
   factory.absence = Emulator::absence();
   return factory;

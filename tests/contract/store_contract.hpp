@@ -67,7 +67,7 @@ struct StoreTraits {
   bool stable_ties = true;           ///< messages sent at the same instant come in the order of sending
   std::size_t most_sent = 99;        ///< messages with ids of their senders' that one completion sends at most
   std::size_t made_id = 36;          ///< bytes of an id that the store makes
-  std::size_t history = 30'000;      ///< steps of a random history: fewer where each is a request to another process
+  std::size_t history = 34'000;      ///< steps of a random history: fewer where each is a request to another process
   Duration grain = 1ns;              ///< times are kept as whole ones of this, rounded down
 };
 

@@ -43,6 +43,19 @@ queue::SettleResult refusal(bool reject = false) {
   return {SettleStatus::refused, Error(ErrorCode::conflict, "write \"debit\" was refused: it changed 0 rows"), reject};
 }
 
+TEST(RefusedEffects, AnEndWithoutAnyThatIsRefusedIsTriedAgainAfterAPause) {
+  FlowRig rig(1);
+  rig.poll(1, 1);
+  ASSERT_NE(rig.start(0), nullptr);
+  rig.hands[0].finish(plugin::Outcome{OutcomeStatus::done, {}, {}}, rig.now());
+  rig.flow.collect(0, rig.now(), rig.notes);
+  settle(rig, {SettleStatus::refused, Error(ErrorCode::invalid, "its messages were refused: too large")});
+  EXPECT_EQ(rig.notes.settle_failed, 1U);
+  const auto order = rig.flow.next_settlement(rig.now(), rig.clock.wall_now(), rig.notes);
+  EXPECT_TRUE(order.completions.empty());
+  EXPECT_GT(order.wake, rig.now());
+}
+
 TEST(RefusedEffects, AreDroppedAndTheMessageIsRetriedWithTheReason) {
   FlowRig rig(1);
   run_to_its_end(rig);

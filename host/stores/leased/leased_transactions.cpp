@@ -34,8 +34,8 @@ bool moves(const Completion& completion, Half half) {
 }  // namespace
 
 // A dead letter keeps its content, its history and its id; it begins anew where it lies then.
-void LeasedTransactions::add_move(Actions& actions, const Wanted& wanted, const dynamo::Item& record,
-                                  WallTime now) const {
+void LeasedTransactions::add_move(Actions& actions, const Wanted& wanted, const core::StateChange& change,
+                                  const dynamo::Item& record, WallTime now) const {
   const Completion& completion = *wanted.completion;
   const auto partition = parse_partition(wanted.held->place.partition).value_or(Partition{});
   // Its chance is as good as it was; dead letters lie in the order of their deaths, whatever their priority.
@@ -43,8 +43,6 @@ void LeasedTransactions::add_move(Actions& actions, const Wanted& wanted, const 
   const std::string sort = first.substr(0, kSortTimeEnd) + wanted.held->place.sort.substr(kSortTimeEnd);
   const Place to{partition_of(place_.queue, Half::dlq, partition.shard), sort};
   dynamo::Item item = moved_item(record, to, due_of(sort));
-  core::StateChange change = core::end(completion, 0, now);
-  state_.remember(completion.receipt, change);
   change_item(item, change);
   item.insert_or_assign(std::string(attribute::kVersion), AttributeValue::number(completion.receipt.version + 1));
   item.insert_or_assign(std::string(attribute::kNonce), parts_.nonces.next());
@@ -64,17 +62,20 @@ void LeasedTransactions::add_move(Actions& actions, const Wanted& wanted, const 
 }
 
 LeasedTransactions::Actions LeasedTransactions::actions_of(const Wanted& wanted, const dynamo::Item* record,
-                                                           WallTime now) const {
+                                                           WallTime now, bool with_failure) const {
   const Completion& completion = *wanted.completion;
   const Held& held = *wanted.held;
   const Fenced fenced{held.place, completion.receipt.version};
   const bool moved = moves(completion, half_);
+  core::StateChange change = end_of(completion, held, now);
+  state_.remember(completion.receipt, change);
+  if (!with_failure) {
+    change.failure.reset();
+  }
   Actions actions;
   if (moved || completion.action == CompletionAction::remove) {
     actions.push_back(table::action_of(remove_message(place_.table, fenced)));
   } else {
-    core::StateChange change = end_of(completion, held, now);
-    state_.remember(completion.receipt, change);
     actions.push_back(table::action_of(
         update_message(place_.table, fenced, parts_.nonces.next(), now, attributes_of(change, held.marked))));
   }
@@ -88,7 +89,7 @@ LeasedTransactions::Actions LeasedTransactions::actions_of(const Wanted& wanted,
                        .item_or_key = hold_place(place_.queue, partition.shard, held.held_group).key()});
   }
   if (moved) {
-    add_move(actions, wanted, *record, now);
+    add_move(actions, wanted, change, *record, now);
   } else if (completion.action == CompletionAction::remove && held.aliased) {
     actions.push_back({.kind = TransactAction::Kind::remove,
                        .table = place_.table,
@@ -107,9 +108,7 @@ std::vector<SettleResult> LeasedTransactions::settle(std::span<const Wanted> wan
   }
   const auto records =
       to_move.empty() ? dynamo::Result<LeasedLookup::Items>(LeasedLookup::Items()) : lookup_.read(to_move, deadline);
-  const WallTime now = parts_.clock.wall_now();
-  std::vector<TransactionWriter::Wanted> transactions;
-  std::vector<std::size_t> indexes;
+  std::vector<Ready> ready;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     const bool moved = moves(*wanted[i].completion, half_);
     if (moved && !records) {
@@ -123,14 +122,35 @@ std::vector<SettleResult> LeasedTransactions::settle(std::span<const Wanted> wan
       results[i] = {is_own_doing(wanted[i], deadline) ? SettleStatus::applied : SettleStatus::lost, {}};
       continue;
     }
-    transactions.push_back({wanted[i].completion, actions_of(wanted[i], moved ? &found->second : nullptr, now)});
-    indexes.push_back(i);
+    ready.push_back({i, &wanted[i], moved ? &found->second : nullptr});
   }
-  auto made = TransactionWriter(parts_, place_, state_.transactions, parts_.layouts).write(transactions, deadline);
-  for (std::size_t k = 0; k < indexes.size(); ++k) {
-    results[indexes[k]] = result_of(wanted[indexes[k]], made[k], deadline);
+  // A record close to 400 KB has no room for the reason of its failure. The message matters more.
+  for (const bool with_failure : {true, false}) {
+    ready = write(ready, with_failure, results, deadline);
   }
   return results;
+}
+
+std::vector<LeasedTransactions::Ready> LeasedTransactions::write(std::span<const Ready> ready, bool with_failure,
+                                                                 std::vector<SettleResult>& results,
+                                                                 Deadline deadline) {
+  const WallTime now = parts_.clock.wall_now();
+  std::vector<TransactionWriter::Wanted> transactions;
+  for (const Ready& one : ready) {
+    transactions.push_back({one.wanted->completion, actions_of(*one.wanted, one.record, now, with_failure)});
+  }
+  auto made = TransactionWriter(parts_, place_, state_.transactions, parts_.layouts).write(transactions, deadline);
+  std::vector<Ready> too_large;
+  for (std::size_t k = 0; k < ready.size(); ++k) {
+    const bool invalid =
+        made[k].outcome.fate == StatementFate::failed && made[k].outcome.error.kind == dynamo::ErrorKind::validation;
+    if (invalid && with_failure && !ready[k].wanted->completion->failure.empty()) {
+      too_large.push_back(ready[k]);
+    } else {
+      results[ready[k].index] = result_of(*ready[k].wanted, made[k], deadline);
+    }
+  }
+  return too_large;
 }
 
 SettleResult LeasedTransactions::result_of(const Wanted& wanted, TransactionWriter::Outcome& made, Deadline deadline) {

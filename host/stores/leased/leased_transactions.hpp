@@ -31,8 +31,19 @@ class LeasedTransactions {
  private:
   using Actions = std::vector<dynamo::TransactAction>;
 
-  Actions actions_of(const Wanted& wanted, const dynamo::Item* record, WallTime now) const;
-  void add_move(Actions& actions, const Wanted& wanted, const dynamo::Item& record, WallTime now) const;
+  /// A completion whose record was read where it has to be.
+  struct Ready {
+    std::size_t index;
+    const Wanted* wanted;
+    const dynamo::Item* record;  ///< of one that moves
+  };
+
+  Actions actions_of(const Wanted& wanted, const dynamo::Item* record, WallTime now, bool with_failure) const;
+  void add_move(Actions& actions, const Wanted& wanted, const core::StateChange& change, const dynamo::Item& record,
+                WallTime now) const;
+  /// Returns those that have no room for their failure.
+  std::vector<Ready> write(std::span<const Ready> ready, bool with_failure, std::vector<SettleResult>& results,
+                           Deadline deadline);
   SettleResult result_of(const Wanted& wanted, table::TransactionWriter::Outcome& made, Deadline deadline);
   bool is_own_doing(const Wanted& wanted, Deadline deadline) const;
 

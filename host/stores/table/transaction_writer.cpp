@@ -171,7 +171,7 @@ TransactionWriter::Outcome TransactionWriter::outcome_of(const Draft& draft, con
     }
     return failure(error);
   }
-  if (error.kind == ErrorKind::validation) {
+  if (error.kind == ErrorKind::validation && draft.completion->effects != nullptr) {
     // DynamoDB does not say which action it dislikes unless its words do.
     std::string names;
     bool reject = false;
@@ -238,14 +238,18 @@ TransactionWriter::Outcome TransactionWriter::cancelled(const Draft& draft, cons
                  : refusal(ErrorCode::conflict, condition_words(draft, i), name.reject);
     }
   }
-  for (std::size_t i = 1; i < count; ++i) {
-    if (failed(i, dynamo::ErrorKind::validation)) {
-      return refusal(ErrorCode::invalid,
-                     draft.names[i].text +
-                         " was refused: " + (reasons[i].message.empty() ? reasons[i].code : reasons[i].message) +
-                         "; mend what the handler stages",
-                     draft.names[i].reject);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!failed(i, dynamo::ErrorKind::validation)) {
+      continue;
     }
+    if (draft.names[i].kind == Kind::own) {  // the message's own record has become too large
+      return failure(dynamo::Error(dynamo::ErrorKind::validation, reasons[i].message));
+    }
+    return refusal(ErrorCode::invalid,
+                   draft.names[i].text +
+                       " was refused: " + (reasons[i].message.empty() ? reasons[i].code : reasons[i].message) +
+                       "; mend what the handler stages",
+                   draft.names[i].reject);
   }
   return failure(*answer.error);
 }
