@@ -147,6 +147,28 @@ class BadStore(Case):
         self.write("host.toml", text)
         self.fails("/proc/nowhere")
 
+    def test_a_file_that_is_moved_away_or_replaced_under_a_host_loses_nothing_to_who_comes_next(self):
+        self.write_job("counts", options=f'path = "{self.path("worked")}"', queue="others")
+        run = self.start()
+        until("it is at work", lambda: run.started())
+        ids = self.send(500)
+        store, away = self.path("sluice.db"), self.path("away.db")
+        os.rename(store, away)
+        for words in (("stats",), ("ls", "--queue", "orders"), ("send", "--queue", "orders", "--data", "1")):
+            done = self.sluice(*words)
+            self.assertNotEqual(0, done.returncode, words)
+            self.assertRegex(done.stderr, "moved away.*put it back")
+            self.assertFalse(os.path.exists(store), "nothing takes its place")
+        shutil.copy(away, self.path("backup.db"))
+        os.rename(self.path("backup.db"), store)
+        done = self.sluice("send", "--queue", "orders", "-", data='"x"\n' * 200)
+        self.assertNotEqual(0, done.returncode)
+        self.assertEqual("", done.stdout, "no id is given out")
+        os.rename(away, store)
+        self.assertEqual(len(ids), self.stats()["ready"])
+        self.assertEqual(0, run.stop(), run.log())
+        self.assertEqual(len(ids), self.stats()["ready"])
+
     def test_a_message_id_sent_twice(self):
         self.sluice("send", "--queue", "orders", "--id", "A-1", "--data", "1", check=True)
         done = self.sluice("send", "--queue", "orders", "--id", "A-1", "--data", "2")

@@ -28,6 +28,7 @@ constexpr off_t kOpenByte = 1;
 constexpr off_t kFileNumbers = off_t{1} << 61;
 constexpr off_t kLogBytes = kFileNumbers;
 constexpr off_t kIndexBytes = 2 * kFileNumbers;
+constexpr off_t kStoreBytes = 3 * kFileNumbers;
 
 struct flock range_of(short kind, off_t byte, off_t count = 1) {
   struct flock range {};
@@ -128,8 +129,9 @@ void Door::give_turn_back() {
   lock(F_UNLCK, false);
 }
 
-void Door::stay(const LogFiles& files) const {
-  for (const off_t byte : {kOpenByte, kLogBytes + number_of(files.log), kIndexBytes + number_of(files.index)}) {
+void Door::stay(const FileNumbers& files) const {
+  for (const off_t byte : {kOpenByte, kLogBytes + number_of(files.log), kIndexBytes + number_of(files.index),
+                           kStoreBytes + number_of(files.store)}) {
     struct flock range = range_of(F_RDLCK, byte);
     static_cast<void>(::fcntl(file_, F_OFD_SETLK, &range));
   }
@@ -145,11 +147,15 @@ bool Door::is_locked(off_t first, off_t count) const {
 
 bool Door::others_stay() const { return is_locked(kOpenByte, 1); }
 
-bool Door::others_stay_with_other(const LogFiles& files) const {
-  const auto locked_but_for = [this](off_t bytes, off_t own) {
-    return is_locked(bytes, own) || is_locked(bytes + own + 1, kFileNumbers - own - 1);
-  };
-  return locked_but_for(kLogBytes, number_of(files.log)) || locked_but_for(kIndexBytes, number_of(files.index));
+bool Door::is_locked_but_for(off_t bytes, std::uint64_t file) const {
+  const off_t own = number_of(file);
+  return is_locked(bytes, own) || is_locked(bytes + own + 1, kFileNumbers - own - 1);
+}
+
+bool Door::others_stay_with_other_store(std::uint64_t store) const { return is_locked_but_for(kStoreBytes, store); }
+
+bool Door::others_stay_with_other_log(const FileNumbers& files) const {
+  return is_locked_but_for(kLogBytes, files.log) || is_locked_but_for(kIndexBytes, files.index);
 }
 
 std::size_t Door::bell_of(const QueueAddress& address) const {

@@ -12,9 +12,10 @@
 
 namespace sluice::queue::sqlite {
 
-/// The log of a store and the log's index by what they are, not by their names: no other files have these numbers while
-/// a process has them open.
-struct LogFiles {
+/// A store's file, its log and the log's index by what they are, not by their names: no other files have these numbers
+/// while a process has them open.
+struct FileNumbers {
+  std::uint64_t store = 0;
   std::uint64_t log = 0;
   std::uint64_t index = 0;
 };
@@ -38,11 +39,13 @@ class Door {
   void give_turn_back();
 
   /// Says, until the door is destroyed, that the store is open here, and with which files.
-  void stay(const LogFiles& files) const;
+  void stay(const FileNumbers& files) const;
   /// Whether it is open elsewhere.
   bool others_stay() const;
+  /// Whether it is open elsewhere with another file than this one, which is at the store's path now.
+  bool others_stay_with_other_store(std::uint64_t store) const;
   /// Whether it is open elsewhere with another log, or another index of it, than these.
-  bool others_stay_with_other(const LogFiles& files) const;
+  bool others_stay_with_other_log(const FileNumbers& files) const;
 
   /// Where a half is rung for. Several may share one.
   std::size_t bell_of(const QueueAddress& address) const;
@@ -58,6 +61,7 @@ class Door {
   Door(int file, Shared* shared) : file_(file), shared_(shared) {}
   bool lock(short kind, bool wait) const;
   bool is_locked(off_t first, off_t count) const;
+  bool is_locked_but_for(off_t bytes, std::uint64_t file) const;
 
   const int file_;
   Shared* const shared_;

@@ -1,5 +1,6 @@
 #include "host/stores/sqlite/shared_store.hpp"
 
+#include <filesystem>
 #include <system_error>
 #include <utility>
 
@@ -27,6 +28,14 @@ Error removed_log(const std::string& path) {
               "they end: end them by SIGTERM first, which saves what was accepted"};
 }
 
+Error moved_store(const std::string& path) {
+  return {ErrorCode::queue_missing,
+          "store \"" + path +
+              "\" is open in other processes, but the file at that path is not theirs: it was moved away, "
+              "or another one was put in its place; put it back, or end them by SIGTERM first, which saves what was "
+              "accepted"};
+}
+
 }  // namespace
 
 // Its threads may hang in the system. Then all of it is left to them.
@@ -36,6 +45,7 @@ struct SharedStore::Core {
 
   Result<void> await_log() const;
   Result<void> await_one_log() const;
+  Result<void> refuse_another_file() const;
   Result<void> open_writer(const SqliteOptions& options, const Clock& clock);
   Result<void> open_reader(const Clock& clock);
   /// Begins with its first use.
@@ -58,6 +68,20 @@ struct SharedStore::Core {
   Mutex mutex;
   std::unique_ptr<ReadLane<ReadAhead>> ahead SLUICE_GUARDED_BY(mutex);
 };
+
+// SQLite would take the log that lies there for that of whatever file is at the path now, or remove it: with it goes
+// what others were told is stored.
+Result<void> SharedStore::Core::refuse_another_file() const {
+  if (!SLUICE_GUARD(store_watched)) {
+    return {};
+  }
+  const auto at_path = file.number_at_path();
+  const auto entrance =
+      at_path || std::filesystem::exists(file.path() + "-door") ? Door::open(file.path() + "-door") : nullptr;
+  const bool another =
+      entrance && entrance->others_stay() && (!at_path || entrance->others_stay_with_other_store(*at_path));
+  return another ? Result<void>(moved_store(file.path())) : Result<void>();
+}
 
 // Who has the store open while its log is gone writes what that held when he ends, over whatever another has put into a
 // new one meanwhile.
@@ -84,7 +108,7 @@ Result<void> SharedStore::Core::await_one_log() const {
   }
   Connection patience(file.path());
   patience.wait_for_locks_until(machine_after(kLogPatience));
-  for (int tries = 0; door && door->others_stay_with_other(file.log_files()); ++tries) {
+  for (int tries = 0; door && door->others_stay_with_other_log(file.numbers()); ++tries) {
     if (!patience.wait_for_lock(tries)) {
       return removed_log(file.path());
     }
@@ -93,6 +117,9 @@ Result<void> SharedStore::Core::await_one_log() const {
 }
 
 Result<void> SharedStore::Core::open_writer(const SqliteOptions& options, const Clock& clock) {
+  if (auto same = refuse_another_file(); !same) {
+    return same.error();
+  }
   if (auto whole = await_log(); !whole) {
     return whole.error();
   }
@@ -110,7 +137,7 @@ Result<void> SharedStore::Core::open_writer(const SqliteOptions& options, const 
   }
   door = Door::open(file.path() + "-door");
   if (door) {
-    door->stay(file.log_files());
+    door->stay(file.numbers());
   }
   if (auto whole = await_one_log(); !whole) {
     return whole.error();

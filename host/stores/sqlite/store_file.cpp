@@ -240,6 +240,11 @@ Result<std::unique_ptr<Connection>> StoreFile::open_reader_without_writing() con
   return connection;
 }
 
+std::optional<std::uint64_t> StoreFile::number_at_path() const {
+  const auto seen = look(path_);
+  return seen ? std::optional<std::uint64_t>(seen->identity.inode) : std::nullopt;
+}
+
 bool StoreFile::lacks_log() const {
   struct stat status {};
   return ::stat(path_.c_str(), &status) == 0 && status.st_size > 0 && !look(path_ + "-wal");

@@ -34,8 +34,10 @@ class StoreFile {
 
   /// The store is there, and its log is not: nobody has it open, or the log was taken away from those who have.
   bool lacks_log() const;
+  /// What lies at the store's path; nothing: no file.
+  std::optional<std::uint64_t> number_at_path() const;
   /// What was opened, as other processes tell it from what has taken its place.
-  LogFiles log_files() const { return {files_[1].inode, files_[2].inode}; }
+  FileNumbers numbers() const { return {files_[0].inode, files_[1].inode, files_[2].inode}; }
   /// An error when the paths no longer lead to the files that were opened: what is written now would be lost with the
   /// process.
   Result<void> check() const;

@@ -216,6 +216,36 @@ TEST_F(DiskFaultsTest, NobodyWritesBesideALogThatWasRemovedUntilItIsSaved) {
   EXPECT_EQ(all_ids(*open(), "orders"), (std::vector<std::string>{"a", "b"}));
 }
 
+TEST_F(DiskFaultsTest, NobodyOpensThePathOfAFileThatWasMovedAwayFromThoseWhoHaveIt) {
+  auto store = open();
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_EQ(send(*store, "m" + std::to_string(i)).status, queue::SendStatus::sent);
+  }
+  std::filesystem::rename(file_, file_ + ".away");
+  const auto refused = queue::open_sqlite_queues({.path = file_}, clock_, random_);
+  ASSERT_FALSE(refused) << "SQLite would remove the log, and what it holds";
+  EXPECT_THAT(refused.error().message(), HasSubstr("moved away"));
+  EXPECT_FALSE(std::filesystem::exists(file_)) << "nothing was made in its place";
+  std::filesystem::rename(file_ + ".away", file_);
+  EXPECT_EQ(send(*store, "last").status, queue::SendStatus::sent);
+  EXPECT_EQ(all_ids(*open(), "orders").size(), 101U);
+}
+
+TEST_F(DiskFaultsTest, NobodyOpensABackupThatWasPutInThePlaceOfTheFileThatOthersHave) {
+  auto store = open();
+  ASSERT_EQ(send(*store, "a").status, queue::SendStatus::sent);
+  store.reset();
+  std::filesystem::copy_file(file_, file_ + ".backup");
+  store = open();
+  ASSERT_EQ(send(*store, "b").status, queue::SendStatus::sent);
+  std::filesystem::rename(file_ + ".backup", file_);
+  const auto refused = queue::open_sqlite_queues({.path = file_}, clock_, random_);
+  ASSERT_FALSE(refused) << "the log that lies there is of another file";
+  EXPECT_THAT(refused.error().message(), HasSubstr("another one was put in its place"));
+  store.reset();
+  EXPECT_EQ(all_ids(*open(), "orders"), std::vector<std::string>{"a"}) << "it is whole, as it was when it was copied";
+}
+
 // As a process leaves it that was opening the store when its files were removed.
 TEST_F(DiskFaultsTest, NobodyWritesToALogThatHasTakenTheRemovedOnesPlace) {
   const std::vector<std::vector<std::string>> cases{{"-wal"}, {"-shm"}, {"-wal", "-shm"}};
