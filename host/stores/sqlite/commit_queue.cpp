@@ -105,10 +105,11 @@ void CommitQueue::write_some(const std::stop_token& stop) {
   log_saved_ = false;
   Turn turn(tools_.door);
   if (const auto error = begin(); !error) {
-    const Group group = stop.stop_requested() ? Group() : take_group();
+    Group group = stop.stop_requested() ? Group() : take_group();
     const Outcomes outcomes = group.empty() ? Outcomes() : write(group);
     roll_back();
     turn.give_back();
+    put_back(group, outcomes.size());
     tell(group, outcomes);
   } else if (error->code() != ErrorCode::timeout) {
     fail_waiting(*error);
@@ -151,17 +152,19 @@ bool CommitQueue::still_wanted(const Request& request) {
 }
 
 CommitQueue::Outcomes CommitQueue::write(const Group& group) {
+  const SteadyTime enough = machine_after(kWanted);
+  std::size_t written = 0;
   hooks_.begin();
-  for (const auto& request : group) {
-    request->task.work();
-  }
+  do {
+    group[written++]->task.work();
+  } while (written < group.size() && (machine_now() < enough || !SLUICE_GUARD(effects_let_others_in)));
   hooks_.finish();
   const std::optional<Error> error = commit();
   const bool full = error && error->code() == ErrorCode::full;
   if (full) {
     make_room();
   }
-  return error && (full || group.size() > 1) ? write_each(group) : Outcomes(group.size(), error);
+  return error && (full || written > 1) ? write_each(group) : Outcomes(written, error);
 }
 
 void CommitQueue::make_room() {
@@ -175,7 +178,11 @@ void CommitQueue::make_room() {
 
 CommitQueue::Outcomes CommitQueue::write_each(const Group& group) {
   Outcomes outcomes;
+  const SteadyTime enough = machine_after(kWanted);
   for (const auto& request : group) {
+    if (!outcomes.empty() && machine_now() >= enough) {
+      break;
+    }
     std::optional<Error> error = still_wanted(*request) ? begin() : left_behind();
     if (!error) {
       hooks_.begin();
@@ -186,6 +193,18 @@ CommitQueue::Outcomes CommitQueue::write_each(const Group& group) {
     outcomes.push_back(std::move(error));
   }
   return outcomes;
+}
+
+void CommitQueue::put_back(Group& group, std::size_t written) {
+  const MutexLock lock(mutex_);
+  for (; group.size() > written; group.pop_back()) {
+    const auto& request = group.back();
+    request->taken = false;
+    // Whoever has left was told that nobody knows what became of it: nothing.
+    if (!request->left) {
+      waiting_.push_front(request);
+    }
+  }
 }
 
 std::optional<Error> CommitQueue::begin() {

@@ -29,6 +29,9 @@ namespace sluice::queue::sqlite {
 /// lies about has been swept. Thread-safe.
 class CommitQueue {
  public:
+  /// A transaction takes nothing more once it has lasted so long: nobody else writes meanwhile.
+  static constexpr Duration kWanted = std::chrono::milliseconds(100);
+
   /// All of it runs on the queue's thread, so that it owns what it touches. It never throws.
   struct Task {
     /// Inside a transaction. It may run twice, the first time rolled back, so it sets its results anew each time.
@@ -89,8 +92,11 @@ class CommitQueue {
   void write_some(const std::stop_token& stop);
   void save_log();
   Group take_group();
+  // Of those of the group, from its first on, that came to their turn in time.
   Outcomes write(const Group& group);
   Outcomes write_each(const Group& group);
+  /// Those behind them go first next time.
+  void put_back(Group& group, std::size_t written);
   void make_room();
   bool still_wanted(const Request& request);
   std::optional<Error> begin();

@@ -7,6 +7,8 @@
 #include "host/queue/effect_checks.hpp"
 #include "host/queue/refused_condition.hpp"
 #include "host/queue/send_keys.hpp"
+#include "host/stores/sqlite/commit_queue.hpp"
+#include "host/stores/sqlite/lane.hpp"
 #include "host/stores/sqlite/shared_store.hpp"
 
 namespace sluice::queue::sqlite {
@@ -16,6 +18,8 @@ namespace {
 // Completions in one savepoint. SQLite keeps a copy of each page that is changed within it, and all of them are made
 // again when one is refused.
 constexpr std::size_t kRun = 128;
+// Of a transaction that failed because something was barred by it: the same call goes through without.
+constexpr ErrorCode kBarred = ErrorCode::cancelled;
 
 bool is_key_alone(const Effects& effects) { return effects.key && effects.messages.empty() && effects.writes.empty(); }
 
@@ -43,9 +47,41 @@ EffectWriter::EffectWriter(Connection& connection, Records& records, std::size_t
       release_(connection, "RELEASE effects"),
       roll_back_(connection, "ROLLBACK TO effects") {}
 
+bool EffectWriter::Course::goes_on(const Error& error) {
+  if (error.code() == kBarred) {
+    return true;
+  }
+  // Then the store may be at it yet.
+  const bool ended = error.code() == ErrorCode::unknown_outcome || error.code() == ErrorCode::timeout;
+  if (ended || begun == 0 || !SLUICE_GUARD(effects_at_fault_found)) {
+    return false;
+  }
+  if (!file_is_sound) {
+    most = 0;
+  } else if (begun > 1) {
+    most = fitting;
+  } else {
+    barred.emplace(last_begun,
+                   Error(error.code(), "its effects could not be committed, and others could: " + error.message()));
+  }
+  return true;
+}
+
+EffectWriter::Course EffectWriter::Course::next() const {
+  return most == 0 ? Course{.most = fitting, .file_is_sound = true}
+                   : Course{.most = std::min(most * 2, kMany), .file_is_sound = file_is_sound};
+}
+
+void EffectWriter::begin() { begun_at_ = machine_now(); }
+
+bool EffectWriter::may_begin(const Course& course) const {
+  const bool late = machine_now() >= begun_at_ + CommitQueue::kWanted && SLUICE_GUARD(effects_let_others_in);
+  return course.begun < course.most && (course.begun == 0 || !late);
+}
+
 void EffectWriter::settle(std::int64_t half, std::span<const Completion> completions, std::span<SettleResult> results,
-                          Barred& barred, WallTime now) {
-  const Batch batch{half, completions, results, barred, now};
+                          Course& course, WallTime now) {
+  const Batch batch{half, completions, results, course, now};
   Deliveries& deliveries = records_.deliveries();
   deliveries.begin_settling(half, completions, now);
   with_effects_.clear();
@@ -54,18 +90,18 @@ void EffectWriter::settle(std::int64_t half, std::span<const Completion> complet
   sends_last_ = std::all_of(completions.begin(), completions.end(), sends_what_is_new);
   for (std::size_t i = 0; i < completions.size(); ++i) {
     results[i] = {};
-    if (completions[i].effects && is_key_alone(*completions[i].effects)) {
-      settle_key_alone(batch, i);
-    } else if (completions[i].effects) {
-      with_effects_.push_back(i);
-    } else {
+    if (!completions[i].effects) {
       results[i].status = deliveries.settle_one(half, completions[i], now);
+    } else if (const auto barred = course.barred.find(i); barred != course.barred.end()) {
+      refuse(batch, i, barred->second);
+    } else if (is_key_alone(*completions[i].effects)) {
+      settle_key_alone(batch, i);
+    } else {
+      with_effects_.push_back(i);
     }
   }
   records_.keys().flush_records();
-  for (std::size_t from = 0; from < with_effects_.size(); from += kRun) {
-    settle_run(batch, Run(with_effects_).subspan(from, std::min(kRun, with_effects_.size() - from)));
-  }
+  settle_effects(batch);
   deliveries.end_settling(half, now);
   if (sends_last_) {
     for (const Outbox& outbox : outboxes_) {
@@ -74,22 +110,52 @@ void EffectWriter::settle(std::int64_t half, std::span<const Completion> complet
   }
 }
 
-void EffectWriter::settle_run(const Batch& batch, Run run) {
+void EffectWriter::settle_effects(const Batch& batch) {
+  Course& course = batch.course;
+  course.begun = 0;
+  if (course.most == 0) {
+    // Something to commit, also where nothing else is: a page of the file as it is.
+    const std::int64_t version = connection_.number("PRAGMA user_version");
+    connection_.execute(("PRAGMA user_version = " + std::to_string(version)).c_str());
+  }
+  std::size_t done = 0;
+  while (done < with_effects_.size() && !connection_.failed()) {
+    const Run run = Run(with_effects_).subspan(done, std::min(kRun, with_effects_.size() - done));
+    const std::size_t settled = settle_run(batch, run);
+    done += settled;
+    if (settled < run.size()) {
+      break;
+    }
+  }
+  course.left.assign(with_effects_.begin() + static_cast<std::ptrdiff_t>(done), with_effects_.end());
+  for (const std::size_t index : course.left) {
+    batch.results[index] = {SettleStatus::failed, {}};
+  }
+  if (course.begun > 0) {
+    course.fitting = std::max<std::size_t>(1, connection_.failed() ? course.begun - 1 : course.begun / 2);
+  }
+}
+
+/// How many from the first on have their result; the others were not come to.
+std::size_t EffectWriter::settle_run(const Batch& batch, Run run) {
   Deliveries& deliveries = records_.deliveries();
-  while (!run.empty() && !connection_.failed()) {
+  std::size_t done = 0;
+  while (done < run.size() && !connection_.failed()) {
+    const Run rest = run.subspan(done);
     const Tally::Mark counted = records_.tally_mark();
     const std::size_t settled = deliveries.settle_mark();
     const Keys::Mark keyed = records_.keys().mark();
+    const std::size_t begun = batch.course.begun;
     records_.lanes().flush();
     savepoint_.run();
-    const std::size_t good = attempt(batch, run);
+    const Attempt attempt = this->attempt(batch, rest);
     records_.keys().flush_records();
-    if (good == run.size() || !SLUICE_GUARD(effects_atomic)) {
+    if (attempt.whole() || !SLUICE_GUARD(effects_atomic)) {
       release_.run();
       for (Outbox& outbox : outboxes_) {
         outbox.kept = sends_last_ ? outbox.messages.size() : 0;
       }
-      return;
+      return done + attempt.good;
     }
     roll_back_.run();
     release_.run();
@@ -98,38 +164,46 @@ void EffectWriter::settle_run(const Batch& batch, Run run) {
     records_.back_to(counted);
     records_.keys().back_to(keyed);
     records_.lanes().undone();
-    if (run.size() == 1) {
-      return;
-    }
-    if (batch.results[run[good]].status == SettleStatus::refused) {
-      settle_run(batch, run.first(good));
-      run = run.subspan(good + 1);
+    batch.course.begun = begun;
+    if (batch.results[rest[attempt.good]].status == SettleStatus::refused) {
+      const std::size_t again = settle_run(batch, rest.first(attempt.good));
+      done += again;
+      if (again < attempt.good) {
+        return done;
+      }
+      ++done;
+      ++batch.course.begun;
       continue;
     }
     // A message that was sent before: whose it is, each finds out by itself.
-    for (const std::size_t& one : run) {
-      settle_run(batch, Run(&one, 1));
+    for (const std::size_t& one : rest.first(attempt.tried)) {
+      if (settle_run(batch, Run(&one, 1)) == 0) {
+        break;
+      }
+      ++done;
     }
-    return;
+    return done;
   }
+  return done;
 }
 
-/// How many from the first on can be committed. The result of the next one says why it cannot, unless that shows only
-/// one by one.
-std::size_t EffectWriter::attempt(const Batch& batch, Run run) {
+EffectWriter::Attempt EffectWriter::attempt(const Batch& batch, Run run) {
   unstage();
-  for (std::size_t i = 0; i < run.size(); ++i) {
-    if (!settle_one(batch, run[i])) {
-      return i;
+  std::size_t tried = 0;
+  for (; tried < run.size() && may_begin(batch.course) && !connection_.failed(); ++tried) {
+    ++batch.course.begun;
+    batch.course.last_begun = run[tried];
+    if (!settle_one(batch, run[tried])) {
+      return {.good = tried, .tried = tried + 1};
     }
   }
   if (sends_last_ || send(batch)) {
-    return run.size();
+    return {.good = tried, .tried = tried};
   }
-  if (run.size() > 1) {
+  if (tried > 1) {
     batch.results[run[0]] = {};
   }
-  return 0;
+  return {.good = 0, .tried = tried};
 }
 
 void EffectWriter::unstage() {
@@ -141,9 +215,6 @@ void EffectWriter::unstage() {
 
 bool EffectWriter::settle_one(const Batch& batch, std::size_t index) {
   batch.results[index] = {};
-  if (const auto barred = batch.barred.find(index); barred != batch.barred.end()) {
-    return refuse(batch, index, barred->second);
-  }
   const Completion& completion = batch.completions[index];
   if (auto refused = refused_effects(*completion.effects)) {
     return refuse(batch, index, std::move(*refused));
@@ -177,6 +248,7 @@ void EffectWriter::settle_key_alone(const Batch& batch, std::size_t index) {
 
 bool EffectWriter::write(const Batch& batch, std::size_t index) {
   const auto& writes = batch.completions[index].effects->writes;
+  const SteadyTime until = writes.empty() ? SteadyTime() : machine_now() + UserStatements::kLongest;
   for (std::size_t i = 0; i < writes.size(); ++i) {
     const EffectWrite& write = writes[i];
     const bool reject = write.on_refusal == OnRefusal::reject;
@@ -189,13 +261,13 @@ bool EffectWriter::write(const Batch& batch, std::size_t index) {
                                         "statements there, or put the queue into DynamoDB"),
           reject);
     }
-    if (const auto refusal = statements_.run(*sql)) {
+    if (const auto refusal = statements_.run(*sql, until)) {
       const std::string why = refusal->code == ErrorCode::conflict
                                   ? refused_condition(refusal->why, sql->statement, write.on_refusal)
                                   : refusal->why;
       Error error(refusal->code, name_of(write, i) + on_table(refusal->table) + " was refused: " + why);
       if (!connection_.in_transaction()) {
-        batch.barred.emplace(index, error);
+        batch.course.barred.emplace(index, error);
         connection_.fail(Error(kBarred, error.message()));
       }
       return refuse(batch, index, std::move(error), reject);

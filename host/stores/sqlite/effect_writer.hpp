@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <span>
@@ -31,15 +32,36 @@ class EffectWriter {
  public:
   EffectWriter(Connection& connection, Records& records, std::size_t most_bytes);
 
-  /// Completions, by their index, that must not be tried again: their statements make SQLite end the whole transaction.
-  using Barred = std::map<std::size_t, Error>;
-  /// The code of a transaction that failed because something was barred by it: the same call goes through without.
-  static constexpr ErrorCode kBarred = ErrorCode::cancelled;
+  /// How far a call has come that may take several transactions: everybody else waits for one, so that it takes no more
+  /// completions once it has lasted, and what makes one fail is to be found. By the completions' index in the call.
+  struct Course {
+    /// Not to be tried again, and refused for this: their statements make SQLite end the whole transaction, or nothing
+    /// with them in it can be committed.
+    std::map<std::size_t, Error> barred{};
+    /// Completions with effects in the next transaction. 0: it shows whether the file takes anything at all.
+    std::size_t most = kMany;
+    bool file_is_sound = false;  ///< it took something since one has failed
 
-  /// Sets each result, of completions without effects too. Adds to `barred` what ends the transaction, which then fails
-  /// with kBarred.
+    // Of the last transaction.
+    std::vector<std::size_t> left{};  ///< not come to
+    std::size_t begun = 0;            ///< completions with effects
+    std::size_t last_begun = 0;       ///< which that was
+    std::size_t fitting = 0;          ///< so many of them may go through where all of them did not
+
+    static constexpr std::size_t kMany = std::numeric_limits<std::size_t>::max() / 2;
+    /// After a transaction that failed: whether another one, of the same completions, may go through.
+    bool goes_on(const Error& error);
+    /// After one that was committed: for those that are left.
+    Course next() const;
+  };
+
+  /// At the start of each transaction.
+  void begin();
+
+  /// Sets each result, of completions without effects too; of those that are left it is `failed`. The connection fails
+  /// where `course` has more to say.
   void settle(std::int64_t half, std::span<const Completion> completions, std::span<SettleResult> results,
-              Barred& barred, WallTime now);
+              Course& course, WallTime now);
 
  private:
   /// One call of `settle`.
@@ -47,7 +69,7 @@ class EffectWriter {
     std::int64_t half;
     std::span<const Completion> completions;
     std::span<SettleResult> results;
-    Barred& barred;
+    Course& course;
     WallTime now;
   };
   /// What is to be sent to one queue, and by which completion.
@@ -58,9 +80,18 @@ class EffectWriter {
     std::size_t kept = 0;  ///< that many are of runs before, which stand
   };
   using Run = std::span<const std::size_t>;
+  /// Of a run, from its first completion on.
+  struct Attempt {
+    std::size_t good = 0;  ///< can be committed
+    std::size_t tried =
+        0;  ///< the result of one more than `good` says why it cannot, unless that shows one by one only
+    bool whole() const { return good == tried; }
+  };
 
-  void settle_run(const Batch& batch, Run run);
-  std::size_t attempt(const Batch& batch, Run run);
+  void settle_effects(const Batch& batch);
+  std::size_t settle_run(const Batch& batch, Run run);
+  Attempt attempt(const Batch& batch, Run run);
+  bool may_begin(const Course& course) const;
   void settle_key_alone(const Batch& batch, std::size_t index);
   bool settle_one(const Batch& batch, std::size_t index);
   bool write(const Batch& batch, std::size_t index);
@@ -79,6 +110,7 @@ class EffectWriter {
   Statement savepoint_;
   Statement release_;
   Statement roll_back_;
+  SteadyTime begun_at_{};  ///< the transaction
   // Of the current call; members so that their memory is there for the next one.
   std::vector<std::size_t> with_effects_;
   std::vector<Outbox> outboxes_;

@@ -152,7 +152,11 @@ Result<void> SharedStore::Core::open_writer(const SqliteOptions& options, const 
                          .flusher = *flusher,
                          .door = door.get(),
                          .durable = options.durable},
-      CommitQueue::Hooks{.begin = [this] { writer->records.begin(); },
+      CommitQueue::Hooks{.begin =
+                             [this] {
+                               writer->records.begin();
+                               writer->effects.begin();
+                             },
                          .finish = [this] { writer->records.finish(); },
                          .make_room = [this] { writer->records.deliveries().tombstones().make_room(); }});
   return {};

@@ -1,6 +1,7 @@
 #include "host/stores/sqlite/sqlite_source.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "host/queue/message_errors.hpp"
@@ -41,22 +42,6 @@ bool make_room(Records& records, std::int64_t half, ClaimRequest& request, WallT
   return room > 0;
 }
 
-struct Settling {
-  explicit Settling(std::span<const Completion> batch)
-      : completions(batch.begin(), batch.end()),
-        results(batch.size()),
-        effects(std::any_of(batch.begin(), batch.end(), [](const Completion& one) { return one.effects != nullptr; })) {
-  }
-  std::vector<Completion> completions;
-  std::vector<SettleResult> results;
-  const bool effects;  ///< some have them
-  EffectWriter::Barred barred{};
-  // Something can be claimed that waited for one of these: in this half, or in the standard one.
-  bool offered = false;
-  bool let_go = false;
-  bool was_full = false;  ///< as much was in flight as may be, so that somebody may wait for room
-};
-
 struct Extending {
   explicit Extending(std::span<const Receipt> batch) : receipts(batch.begin(), batch.end()), results(batch.size()) {}
   std::vector<Receipt> receipts;
@@ -76,6 +61,26 @@ void give_back(Records& records, std::int64_t half, const std::vector<Delivery>&
 }
 
 }  // namespace
+
+struct SqliteSource::Settling {
+  explicit Settling(std::vector<Completion> batch, EffectWriter::Course course = {})
+      : completions(std::move(batch)),
+        results(completions.size()),
+        effects(std::any_of(completions.begin(), completions.end(),
+                            [](const Completion& one) { return one.effects != nullptr; })),
+        course(std::move(course)) {}
+  /// After a transaction that failed: whether another one may go through.
+  bool goes_on(const Error& error) { return effects && course.goes_on(error); }
+
+  std::vector<Completion> completions;
+  std::vector<SettleResult> results;
+  const bool effects;  ///< some have them
+  EffectWriter::Course course;
+  // Something can be claimed that waited for one of these: in this half, or in the standard one.
+  bool offered = false;
+  bool let_go = false;
+  bool was_full = false;  ///< as much was in flight as may be, so that somebody may wait for room
+};
 
 const SourceTraits& SqliteSource::traits() const { return kSqliteTraits; }
 
@@ -184,7 +189,40 @@ std::vector<SettleResult> SqliteSource::settle(std::span<const Completion> compl
 
 void SqliteSource::settle_batch(std::span<const Completion> completions, std::span<SettleResult> results,
                                 Deadline deadline) {
-  const auto settling = std::make_shared<Settling>(completions);
+  auto settling = std::make_shared<Settling>(std::vector<Completion>(completions.begin(), completions.end()));
+  std::vector<std::size_t> places(completions.size());
+  std::iota(places.begin(), places.end(), std::size_t{0});
+  while (!places.empty()) {
+    const auto done = settle_some(settling, deadline);
+    if (!done && settling->goes_on(done.error())) {
+      continue;
+    }
+    if (!done) {
+      for (const std::size_t place : places) {
+        results[place] = {SettleStatus::failed, done.error()};
+      }
+      return;
+    }
+    // Those that are left go into a transaction of their own.
+    std::vector<Completion> left;
+    std::vector<std::size_t> left_places;
+    for (const std::size_t index : settling->course.left) {
+      left.push_back(std::move(settling->completions[index]));
+      left_places.push_back(std::exchange(places[index], results.size()));
+    }
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      if (places[i] < results.size()) {
+        results[places[i]] = std::move(settling->results[i]);
+      }
+    }
+    places = std::move(left_places);
+    settling = std::make_shared<Settling>(std::move(left), settling->course.next());
+  }
+}
+
+/// One transaction.
+Result<void> SqliteSource::settle_some(const std::shared_ptr<Settling>& settling, Deadline deadline) {
+  settling->course.begun = 0;  // Where none begins.
   auto& unconfirmed = store_.unconfirmed();
   const auto work = [settling, address = address_, limit = limit_.load(), &clock = store_.clock(),
                      &unconfirmed](Writer& writer) {
@@ -197,7 +235,7 @@ void SqliteSource::settle_batch(std::span<const Completion> completions, std::sp
     settling->was_full = limit > 0 && queue &&
                          writer.records.in_flight().room(half_of(*queue, address.half), limit, clock.wall_now()) == 0;
     if (queue && settling->effects) {
-      writer.effects.settle(half_of(*queue, address.half), batch, outcomes, settling->barred, clock.wall_now());
+      writer.effects.settle(half_of(*queue, address.half), batch, outcomes, settling->course, clock.wall_now());
     } else if (queue) {
       writer.records.deliveries().settle(half_of(*queue, address.half), batch, outcomes, clock.wall_now());
     } else {
@@ -226,18 +264,7 @@ void SqliteSource::settle_batch(std::span<const Completion> completions, std::sp
     }
   };
   const auto remember = [settling, &unconfirmed] { unconfirmed.add_settled(settling->completions, settling->results); };
-  const auto commit = [&] {
-    return store_.write({.work = work, .committed = ring, .unconfirmed = remember}, deadline);
-  };
-  auto done = commit();
-  while (!done && done.error().code() == EffectWriter::kBarred) {
-    done = commit();
-  }
-  if (!done) {
-    std::fill(results.begin(), results.end(), SettleResult{SettleStatus::failed, done.error()});
-  } else {
-    std::move(settling->results.begin(), settling->results.end(), results.begin());
-  }
+  return store_.write({.work = work, .committed = ring, .unconfirmed = remember}, deadline);
 }
 
 std::vector<ExtendResult> SqliteSource::extend(std::span<const Receipt> receipts, Duration visibility,

@@ -30,10 +30,13 @@ class SqliteSource final : public Source {
   std::vector<ExtendResult> extend(std::span<const Receipt> receipts, Duration visibility, Deadline deadline) override;
 
  private:
+  struct Settling;
+
   Result<Claimed> look(const ClaimRequest& request, Deadline deadline);
   /// Nothing where that is not worth its while.
   std::optional<HeadsRead> read_ahead(const ClaimRequest& request, Deadline deadline);
   void settle_batch(std::span<const Completion> completions, std::span<SettleResult> results, Deadline deadline);
+  Result<void> settle_some(const std::shared_ptr<Settling>& settling, Deadline deadline);
   void extend_batch(std::span<const Receipt> receipts, std::span<ExtendResult> results, Duration visibility,
                     Deadline deadline);
   std::shared_ptr<BellWatch> watch();

@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "base/guard.hpp"
+#include "host/stores/sqlite/lane.hpp"
 
 namespace sluice::queue::sqlite {
 
@@ -15,10 +16,16 @@ namespace {
 // Statements that are kept prepared: a host's handlers have a handful each.
 constexpr std::size_t kKept = 64;
 constexpr std::size_t kLongestStatement = std::size_t{64} * 1024;
-// One statement may take so many steps of SQLite's machine: about a tenth of a second, for which every other commit
-// waits. Counted, not timed, so that it is the same on a busy machine.
-constexpr int kStepsBetweenLooks = 10'000;
-constexpr int kMostLooks = 500;
+// Steps of SQLite's machine between two looks at the clock: some microseconds, and no more calls of functions than
+// that.
+constexpr int kStepsBetweenLooks = 100;
+// A value, or a row: as much as the effects of a message have.
+constexpr int kMostValueBytes = static_cast<int>(kMostEffectBytes);
+constexpr std::int64_t kMostMemory = std::int64_t{64} * 1024 * 1024;
+// What a statement writes beyond what the cache holds goes to the log, which keeps that size.
+constexpr int kMostSpilledPages = 16'384;
+// What LIKE and GLOB take is the product of text and pattern.
+constexpr int kMostPatternBytes = 250;
 
 std::string number(std::int64_t value) { return std::to_string(value); }
 
@@ -54,16 +61,29 @@ struct Binder {
   }
 };
 
-/// While it lives, what SQLite prepares and runs is a handler's.
+/// While it lives, what SQLite prepares and runs is a handler's, and has a handler's bounds. SQLite knows one of memory
+/// for all of the process only: what others take meanwhile is little beside it.
 class Judged {
  public:
-  explicit Judged(UserTables& tables) : tables_(tables) { tables_.begin(); }
-  ~Judged() { tables_.end(); }
+  Judged(UserTables& tables, sqlite3* connection)
+      : tables_(tables),
+        connection_(connection),
+        length_(sqlite3_limit(connection, SQLITE_LIMIT_LENGTH, kMostValueBytes)) {
+    tables_.begin();
+    sqlite3_hard_heap_limit64(sqlite3_memory_used() + kMostMemory);
+  }
+  ~Judged() {
+    sqlite3_hard_heap_limit64(0);
+    tables_.end();
+    sqlite3_limit(connection_, SQLITE_LIMIT_LENGTH, length_);
+  }
   Judged(const Judged&) = delete;
   Judged& operator=(const Judged&) = delete;
 
  private:
   UserTables& tables_;
+  sqlite3* const connection_;
+  const int length_;
 };
 
 /// What is to be done about it, by SQLite's own words: it has one code for all of these.
@@ -84,12 +104,27 @@ UserStatements::~UserStatements() {
 
 int UserStatements::on_authorize(void* self, int action, const char* first, const char* second, const char* /*schema*/,
                                  const char* /*trigger*/) {
-  const bool may = static_cast<UserStatements*>(self)->tables_.allows(action, first, second);
-  return may || !SLUICE_GUARD(effects_tables_apart) ? SQLITE_OK : SQLITE_DENY;
+  UserTables& tables = static_cast<UserStatements*>(self)->tables_;
+  if (!tables.allows(action, first, second) && SLUICE_GUARD(effects_tables_apart)) {
+    return SQLITE_DENY;
+  }
+  // With this a table is deleted row by row, which can be ended; in one piece it cannot.
+  return action == SQLITE_DELETE && tables.judges() ? SQLITE_IGNORE : SQLITE_OK;
 }
 
 int UserStatements::on_progress(void* self) {
-  return ++static_cast<UserStatements*>(self)->looks_ > kMostLooks ? 1 : 0;
+  auto& statements = *static_cast<UserStatements*>(self);
+  const int spilled = statements.spilled_pages();
+  statements.wrote_too_much_ = spilled - statements.spilled_before_.value_or(spilled) > kMostSpilledPages;
+  statements.spilled_before_ = statements.spilled_before_.value_or(spilled);
+  return statements.wrote_too_much_ || machine_now() >= statements.until_ ? 1 : 0;
+}
+
+int UserStatements::spilled_pages() const {
+  int pages = 0;
+  int highest = 0;
+  sqlite3_db_status(connection_.handle_, SQLITE_DBSTATUS_CACHE_SPILL, &pages, &highest, 0);
+  return pages;
 }
 
 bool UserStatements::get_ready() {
@@ -98,14 +133,20 @@ bool UserStatements::get_ready() {
       connection_.fail(learnt.error());
       return false;
     }
-    // Once and for good: SQLite prepares every statement anew after it.
+    // Once and for good: SQLite prepares every statement anew after these.
     sqlite3_set_authorizer(connection_.handle_, &UserStatements::on_authorize, this);
+    sqlite3_limit(connection_.handle_, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, kMostPatternBytes);
+    if (const int code = functions_.take_place(connection_.handle_, kMostValueBytes); code != SQLITE_OK) {
+      connection_.fail_with(code);
+      return false;
+    }
     ready_ = true;
   }
   return ready_ && !connection_.failed();
 }
 
-std::optional<UserStatements::Refusal> UserStatements::run(const SqlWrite& write) {
+std::optional<UserStatements::Refusal> UserStatements::run(const SqlWrite& write, SteadyTime until) {
+  until_ = until;
   Prepared* prepared = nullptr;
   if (!get_ready()) {
     return std::nullopt;
@@ -158,7 +199,7 @@ std::optional<UserStatements::Refusal> UserStatements::compile(std::string_view 
   if (text.find('\0') != std::string_view::npos) {
     return Refusal{{}, "it has a zero byte; give values as parameters"};
   }
-  const Judged judged(tables_);
+  const Judged judged(tables_, connection_.handle_);
   const char* rest = text.data();
   const char* const end = text.data() + text.size();
   while (rest != end) {
@@ -204,8 +245,8 @@ std::optional<UserStatements::Refusal> UserStatements::bind(const SqlWrite& writ
 }
 
 std::optional<UserStatements::Refusal> UserStatements::step(const SqlWrite& write, Prepared& prepared) {
-  const Judged judged(tables_);
-  looks_ = 0;
+  const Judged judged(tables_, connection_.handle_);
+  spilled_before_.reset();
   sqlite3_progress_handler(connection_.handle_, kStepsBetweenLooks, &UserStatements::on_progress, this);
   const std::int64_t most = prepared.reads ? *write.rows : std::numeric_limits<std::int64_t>::max();
   std::int64_t rows = 0;
@@ -242,9 +283,19 @@ std::optional<UserStatements::Refusal> UserStatements::explain_failure(const Pre
   }
   switch (code & 0xFF) {
     case SQLITE_INTERRUPT:
-      return Refusal{table,
-                     "it ran longer than a statement may, for which every other commit waits; give the table an index "
-                     "for it, or make it touch less"};
+      return Refusal{table, wrote_too_much_
+                                ? "it writes more than a statement may, " + number(kMostSpilledPages / 256) +
+                                      " MiB or so; spread the work over several messages"
+                                : "it ran longer than the statements of a message may, " +
+                                      number(kLongest.count() / 1'000'000) +
+                                      " ms together, for which every other commit waits; give the table an index for "
+                                      "it, or make it touch less"};
+    case SQLITE_TOOBIG:
+      return Refusal{table, "it makes or reads a value of more than " + number(kMostValueBytes) +
+                                " bytes; keep large values elsewhere and write where they lie"};
+    case SQLITE_NOMEM:
+      return Refusal{table, "it takes more memory than a statement may, " + number(kMostMemory / 1024 / 1024) +
+                                " MiB, or than there is; make it touch less"};
     case SQLITE_CONSTRAINT:
       return Refusal{table, std::string("it breaks a constraint: ") + sqlite3_errmsg(connection_.handle_),
                      ErrorCode::conflict};

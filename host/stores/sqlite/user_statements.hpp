@@ -8,8 +8,10 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "base/clock.hpp"
 #include "base/error.hpp"
 #include "host/queue/effects.hpp"
+#include "host/stores/sqlite/bounded_functions.hpp"
 #include "host/stores/sqlite/connection.hpp"
 #include "host/stores/sqlite/user_tables.hpp"
 
@@ -19,6 +21,9 @@ namespace sluice::queue::sqlite {
 
 /// Runs statements of handlers on their own tables, inside a transaction of the connection. Statements are kept
 /// prepared by their text. A connection that never ran one pays nothing for it.
+///
+/// Everybody waits for a statement that runs, and it takes its memory of the host's, so that both have bounds: time,
+/// the length of a value, memory, and what is written.
 ///
 /// What is wrong with a statement is the statement's affair: the connection does not fail by it, and what it had begun
 /// is undone by whoever made a savepoint. What is wrong with the file fails the connection.
@@ -35,9 +40,12 @@ class UserStatements {
     std::string why;    ///< starts with "it"
     ErrorCode code = ErrorCode::invalid;
   };
+  /// How long the statements of one message may take together.
+  static constexpr Duration kLongest = std::chrono::milliseconds(900);
+
   /// Nothing: it is done, or the connection has failed. When SQLite has ended the whole transaction on its account,
-  /// `Connection::in_transaction` is false afterwards.
-  std::optional<Refusal> run(const SqlWrite& write);
+  /// `Connection::in_transaction` is false afterwards. It is ended at `until`, by the machine's monotonic clock.
+  std::optional<Refusal> run(const SqlWrite& write, SteadyTime until);
 
  private:
   /// A statement that is kept.
@@ -58,12 +66,17 @@ class UserStatements {
   static int on_authorize(void* self, int action, const char* first, const char* second, const char* schema,
                           const char* trigger);
   static int on_progress(void* self);
+  int spilled_pages() const;
 
   Connection& connection_;
   UserTables tables_;
+  BoundedFunctions functions_;
   bool ready_ = false;
-  int looks_ = 0;  ///< of the statement that runs, at how far it has come
-  Kept kept_;      ///< latest use first
+  // Of the statement that runs.
+  SteadyTime until_{};
+  std::optional<int> spilled_before_;  ///< pages that had found no room in memory when it was first looked at
+  bool wrote_too_much_ = false;
+  Kept kept_;  ///< latest use first
   std::unordered_map<std::string_view, Kept::iterator> by_text_;
 };
 

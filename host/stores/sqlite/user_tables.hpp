@@ -25,6 +25,7 @@ class UserTables {
     refusal_.clear();
   }
   void end() { judging_ = false; }
+  bool judges() const { return judging_; }
 
   /// What SQLite asks; true: it may. `action` is one of SQLite's action codes, with their two names.
   bool allows(int action, const char* first, const char* second);

@@ -6,6 +6,7 @@
 #include <semaphore>
 #include <thread>
 
+#include "host/stores/sqlite/lane.hpp"
 #include "host/stores/sqlite/schema.hpp"
 #include "tests/stores/sqlite/sqlite_rig.hpp"
 #include "tests/support/fake_clock.hpp"
@@ -105,6 +106,31 @@ TEST_F(CommitQueueTest, ThoseWhoWaitShareATransaction) {
   EXPECT_EQ(insert_together(holder, {"a", "b", "c", "d"}), std::vector<bool>(4, true));
   EXPECT_EQ(names().size(), 4U);
   EXPECT_LE(transactions_, 5);
+}
+
+TEST_F(CommitQueueTest, NobodyJoinsATransactionThatHasLastedLong) {
+  const auto slow = [this](const std::string& name) {
+    CommitQueue::Task task = insert(name);
+    task.work = [work = std::move(task.work)] {
+      work();
+      const SteadyTime end = machine_after(CommitQueue::kWanted);
+      while (machine_now() < end) {
+      }
+    };
+    return task;
+  };
+  std::atomic<int> inserted = 0;
+  {
+    Holder holder(*this);
+    std::vector<std::jthread> threads;
+    for (const char* const name : {"a", "b", "c"}) {
+      threads.emplace_back([&, name] { inserted += commits_->run(slow(name), Deadline::never()) ? 1 : 0; });
+    }
+    holder.release();
+  }
+  EXPECT_EQ(inserted, 3);
+  EXPECT_EQ(names().size(), 3U);
+  EXPECT_EQ(transactions_, 4) << "one each, and the holder's";
 }
 
 TEST_F(CommitQueueTest, OneThatFailsFailsAlone) {
