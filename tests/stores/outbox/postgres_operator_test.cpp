@@ -1,6 +1,6 @@
 // What operators and the start see of an outbox on a real PostgreSQL: rows, counts, changes, and what is wrong by name.
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -19,6 +19,8 @@ namespace {
 using std::chrono::hours;
 using std::chrono::seconds;
 using test::OutboxTable;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 class OperatorRig {
  public:
@@ -47,6 +49,25 @@ std::string finding(const Settings& settings) {
     return std::string(to_string(findings.error().code())) + ": " + findings.error().message();
   }
   return findings->empty() ? "" : std::string((*findings)[0].fatal ? "fatal: " : "remark: ") + (*findings)[0].text;
+}
+
+TEST(PostgresOperator, IdsThatAreNotUniqueByThemselvesAreRefused) {
+  SLUICE_NEEDS_POSTGRES();
+  OutboxTable table;
+  table.insert({"a", "b"});
+  table.sql("ALTER TABLE @T DROP CONSTRAINT @T_pkey, ADD PRIMARY KEY (aggregate_id, id)");
+  EXPECT_THAT(finding(table.settings()), HasSubstr("remark: column \"id\" of table")) << "a sequence makes them";
+  table.sql("ALTER TABLE @T ALTER id DROP IDENTITY");
+  EXPECT_THAT(finding(table.settings()), HasSubstr("fatal: column \"id\" of table"));
+  EXPECT_THAT(finding(table.settings()), HasSubstr("is not unique by itself"));
+  OperatorRig rig(table);
+  const auto listed = rig.oper.list({}, rig.deadline());
+  ASSERT_FALSE(listed) << "so is the start of a job, which looks at the table first";
+  EXPECT_THAT(listed.error().message(), HasSubstr("make a unique index on it alone"));
+  table.sql("CREATE UNIQUE INDEX ON @T (id) WHERE sent_at IS NULL");
+  EXPECT_THAT(finding(table.settings()), HasSubstr("fatal: ")) << "of what was sent it says nothing";
+  table.sql("CREATE UNIQUE INDEX ON @T (id)");
+  EXPECT_THAT(finding(table.settings()), Not(HasSubstr("unique")));
 }
 
 TEST(PostgresOperator, HalvesAreTriesLeftAndTriesUsedUp) {

@@ -179,6 +179,20 @@ TEST_F(MysqlBadInput, ALargePayloadIsReadWhole) {
   EXPECT_EQ(page->rows[0].payload.size(), 10'000'002U);
 }
 
+TEST_F(MysqlBadInput, IdsThatAreNotUniqueByThemselvesAreRefused) {
+  sql("ALTER TABLE outbox ADD KEY ids (id), DROP PRIMARY KEY, ADD PRIMARY KEY (aggregate_id, id)");
+  auto found = findings(settings());
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_FALSE(found[0].fatal) << "the server counts them";
+  sql("ALTER TABLE outbox MODIFY id BIGINT NOT NULL");
+  found = findings(settings());
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_TRUE(found[0].fatal);
+  EXPECT_THAT(found[0].text, HasSubstr("column id is not unique by itself"));
+  sql("ALTER TABLE outbox ADD UNIQUE KEY only (id)");
+  EXPECT_THAT(findings(settings()), ::testing::IsEmpty());
+}
+
 TEST_F(MysqlBadInput, ASideTableThatIsNotThereIsNamed) {
   Settings table = settings();
   table.connect.side_table = true;

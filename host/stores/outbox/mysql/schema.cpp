@@ -63,8 +63,8 @@ class Inspection {
         table_(session.place() + ": table " + sql.table()) {}
 
   Result<std::vector<Finding>> run() {
-    for (const auto step : {&Inspection::look_at_columns, &Inspection::look_at_rights, &Inspection::look_at_side_table,
-                            &Inspection::look_at_indexes}) {
+    for (const auto step : {&Inspection::look_at_columns, &Inspection::look_at_rights, &Inspection::look_at_identity,
+                            &Inspection::look_at_side_table, &Inspection::look_at_indexes}) {
       if (const auto done = (this->*step)(); done.has_error()) {
         return done.error();
       }
@@ -144,6 +144,33 @@ class Inspection {
         return {};
       }
     }
+    return {};
+  }
+
+  /// A row is known by its id: where two have one, marking the one marks both, and the other is never published. Ids
+  /// that the server counts differ though no index says so.
+  Result<void> look_at_identity() {
+    const Columns& names = sql_.settings().columns;
+    const std::string of_table = "TABLE_SCHEMA=" + schema_literal(sql_.settings()) +
+                                 " AND TABLE_NAME=" + text_literal(sql_.settings().table);
+    const auto found = session_.rows(
+        "SELECT EXTRA LIKE '%auto_increment%',EXISTS(SELECT 1 FROM information_schema.STATISTICS WHERE " + of_table +
+            " AND NON_UNIQUE=0 GROUP BY INDEX_NAME HAVING COUNT(*)=1 AND MAX(COLUMN_NAME)=" + text_literal(names.id) +
+            ") FROM information_schema.COLUMNS WHERE " + of_table + " AND COLUMN_NAME=" + text_literal(names.id),
+        deadline_);
+    if (found.has_error()) {
+      return found.error();
+    }
+    if (found->empty() || found->front()[1].value_or("") == "1") {
+      return {};
+    }
+    const bool counted = found->front()[0].value_or("") == "1";
+    findings_.push_back({.fatal = !counted,
+                         .text = table_ + ": column " + names.id + " is not unique by itself" +
+                                 (counted ? ": rows are told apart by it, as the server counts its values"
+                                          : ", so that marking one row would mark others that were never published") +
+                                 "; make a unique key on it alone, or name a column that has one as 'id' in "
+                                 "[outbox.NAME.columns]"});
     return {};
   }
 

@@ -69,7 +69,8 @@ class Inspection {
                                           "ddl` prints");
       return findings_;
     }
-    for (auto step : {&Inspection::columns, &Inspection::rights, &Inspection::side_table, &Inspection::helpers}) {
+    for (auto step : {&Inspection::columns, &Inspection::rights, &Inspection::identity, &Inspection::side_table,
+                      &Inspection::helpers}) {
       if (auto done = (this->*step)(); !done) {
         return done.error();
       }
@@ -141,6 +142,35 @@ class Inspection {
     if (const std::string missing(found->text(0, 1)); !missing.empty()) {
       fatal(ErrorCode::denied, user + " may not write " + missing + " of table " + sql_.table() + "; GRANT UPDATE (" +
                                    missing + ") ON " + sql_.table() + " to it");
+    }
+    return {};
+  }
+
+  // A row is known by its id: where two have one, marking the one marks both, and the other is never published. Ids of a
+  // sequence differ though no index says so, as in a table that is partitioned by time.
+  Result<void> identity() {
+    const Columns& names = sql_.settings().columns;
+    const auto found = connection_.run(
+        {"SELECT EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = a.attrelid AND i.indisunique AND i.indisvalid AND "
+         "i.indpred IS NULL AND i.indnkeyatts = 1 AND i.indkey[0] = a.attnum), a.attidentity <> '' OR EXISTS (SELECT 1 "
+         "FROM pg_attrdef d WHERE d.adrelid = a.attrelid AND d.adnum = a.attnum AND pg_get_expr(d.adbin, d.adrelid) "
+         "LIKE 'nextval(%') FROM pg_attribute a WHERE a.attrelid = to_regclass($1) AND a.attname = $2 AND NOT "
+         "a.attisdropped",
+         {sql_.table(), names.id}},
+        deadline_);
+    if (!found) {
+      return found.error();
+    }
+    if (found->rows() == 0 || found->flag(0, 0)) {
+      return {};
+    }
+    const std::string what = "column " + quoted(names.id) + " of table " + sql_.table() + " is not unique by itself";
+    const std::string mend = "; make a unique index on it alone, or name a column that has one as 'id' in "
+                             "[outbox.NAME.columns]";
+    if (found->flag(0, 1)) {
+      remark(what + ": rows are told apart by it, as its values come from a sequence" + mend);
+    } else {
+      fatal(ErrorCode::invalid, what + ", so that marking one row would mark others that were never published" + mend);
     }
     return {};
   }
