@@ -93,7 +93,7 @@ class DeskSession {
   /// name), rights, a server that is read-only, no index, no trigger. Fatal ones first; empty: nothing.
   virtual Result<std::vector<Finding>> inspect(Deadline deadline) = 0;
   /// ErrorCode::not_found when absent.
-  virtual Result<StoredRow> get(std::int64_t id, Deadline deadline) = 0;
+  virtual Result<StoredRow> get(const RowKey& key, Deadline deadline) = 0;
   virtual Result<std::vector<StoredRow>> list(const ListRows& request, Deadline deadline) = 0;
   virtual Result<TableCounts> count(const CountRequest& request, Deadline deadline) = 0;
   /// One result each. Tells the sources (News::changed) where the database can.

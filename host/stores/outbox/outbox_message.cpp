@@ -8,7 +8,7 @@ namespace sluice::queue::outbox {
 
 Message message_of(Row&& row, const std::string& producer, WallTime now) {
   Message message;
-  message.id = std::to_string(row.id);
+  message.id = to_string(row.key());
   message.body = std::move(row.payload);
   message.content_type = kJson;
   message.attributes = std::move(row.attributes);
@@ -22,28 +22,50 @@ Message message_of(Row&& row, const std::string& producer, WallTime now) {
   return message;
 }
 
-std::optional<std::int64_t> id_of(const std::string& message_id) {
-  std::int64_t id = 0;
-  const char* const end = message_id.data() + message_id.size();
-  const auto [rest, code] = std::from_chars(message_id.data(), end, id);
-  return code == std::errc() && rest == end ? std::optional(id) : std::nullopt;
+namespace {
+
+template <typename Number>
+std::optional<Number> whole(std::string_view text) {
+  Number number{};
+  const char* const end = text.data() + text.size();
+  const auto [rest, code] = std::from_chars(text.data(), end, number);
+  return code == std::errc() && rest == end ? std::optional(number) : std::nullopt;
 }
 
-std::optional<Mark> mark_of(const Completion& completion, std::int64_t id, std::uint32_t retry_limit) {
+}  // namespace
+
+std::string to_string(const RowKey& key) {
+  const std::string id = std::to_string(key.id);
+  return key.part == RowKey::kWhole ? id : std::to_string(key.part) + "/" + id;
+}
+
+std::optional<RowKey> row_key_of(std::string_view text) {
+  const auto slash = text.find('/');
+  const auto id = whole<std::int64_t>(slash == std::string_view::npos ? text : text.substr(slash + 1));
+  const auto part =
+      slash == std::string_view::npos ? std::optional(RowKey::kWhole) : whole<std::uint32_t>(text.substr(0, slash));
+  return id && part ? std::optional(RowKey{*id, *part}) : std::nullopt;
+}
+
+std::optional<Mark> mark_of(const Completion& completion, const RowKey& key, std::uint32_t retry_limit) {
   // A receipt's version is the retry_count that the row was handed out with.
   const auto tried = static_cast<std::uint32_t>(completion.receipt.version) + 1;
   switch (completion.action) {
     case CompletionAction::remove:
-      return Mark{.id = id, .kind = MarkKind::sent};
+      return Mark{.id = key.id, .part = key.part, .kind = MarkKind::sent};
     case CompletionAction::retry:
-      return Mark{.id = id,
+      return Mark{.id = key.id,
+                  .part = key.part,
                   .kind = MarkKind::retry,
                   .retries = tried,
                   .wait = completion.delay,
                   .error = completion.failure.error};
     case CompletionAction::dead_letter:
-      return Mark{
-          .id = id, .kind = MarkKind::dead, .retries = std::max(tried, retry_limit), .error = completion.failure.error};
+      return Mark{.id = key.id,
+                  .part = key.part,
+                  .kind = MarkKind::dead,
+                  .retries = std::max(tried, retry_limit),
+                  .error = completion.failure.error};
     case CompletionAction::release:
       break;
   }

@@ -15,11 +15,8 @@ namespace sluice::queue::outbox {
 /// The row as a handler is given it. `now` is its `sent_at` where the table does not say.
 Message message_of(Row&& row, const std::string& producer, WallTime now);
 
-/// A row's id as a message has it; nothing for any other text.
-std::optional<std::int64_t> id_of(const std::string& message_id);
-
 /// What a completion writes about the row that its receipt names; nothing where nothing is written: a release.
-std::optional<Mark> mark_of(const Completion& completion, std::int64_t id, std::uint32_t retry_limit);
+std::optional<Mark> mark_of(const Completion& completion, const RowKey& key, std::uint32_t retry_limit);
 
 /// What becomes of the row in memory once the mark is written.
 Fate fate_of(const Completion& completion);

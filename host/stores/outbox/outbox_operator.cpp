@@ -126,7 +126,7 @@ StoredMessage OutboxOperator::message_of_row(StoredRow&& stored) const {
 }
 
 Result<StoredMessage> OutboxOperator::get(const std::string& id, Deadline deadline) {
-  const auto row_id = id_of(id);
+  const auto row_id = row_key_of(id);
   if (!row_id) {
     return no_message(name(), id);
   }
@@ -149,7 +149,7 @@ Result<ListPage> OutboxOperator::list(const ListRequest& request, Deadline deadl
                   .limit = request.limit,
                   .payload = request.content};
   if (!request.cursor.empty()) {
-    wanted.beyond = id_of(request.cursor);
+    wanted.beyond = row_key_of(request.cursor);
     if (!wanted.beyond) {
       return Error(ErrorCode::invalid, "the cursor is none of this outbox");
     }
@@ -236,7 +236,7 @@ std::vector<ChangeResult> OutboxOperator::change(std::span<const Change> changes
   std::vector<RowChange> wanted;
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < changes.size(); ++i) {
-    const auto id = id_of(changes[i].id);
+    const auto id = row_key_of(changes[i].id);
     const auto action = action_of(changes[i].action);
     if (!id) {
       results[i] = {ChangeStatus::not_found, 0, no_message(name(), changes[i].id)};
@@ -244,7 +244,8 @@ std::vector<ChangeResult> OutboxOperator::change(std::span<const Change> changes
       results[i] = {ChangeStatus::failed, 0,
                     Error(ErrorCode::invalid, "rows of an outbox go out by id; none can be moved to the front")};
     } else {
-      RowChange change{.id = *id,
+      RowChange change{.id = id->id,
+                       .part = id->part,
                        .action = *action,
                        .after = std::max(changes[i].after, Duration::zero()),
                        .error = changes[i].failure.error};

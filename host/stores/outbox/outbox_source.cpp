@@ -125,7 +125,7 @@ void OutboxSource::lost_all() {
   {
     const MutexLock lock(mutex_);
     for (const auto& [id, held] : held_) {
-      receipts.push_back({.id = std::to_string(id), .version = held.tries, .locator = held.number});
+      receipts.push_back({.id = to_string(id), .version = held.tries, .locator = held.number});
       if (seen_at_.emplace(id, held.sent_at).second) {
         seen_.push_back(id);
       }
@@ -144,7 +144,7 @@ void OutboxSource::lost_all() {
 }
 
 Delivery OutboxSource::deliver(Row&& row, WallTime now) {
-  const std::int64_t id = row.id;
+  const RowKey id = row.key();
   const std::int64_t tries = row.retries;
   std::string type = row.group.type;
   Delivery delivery;
@@ -174,7 +174,7 @@ std::vector<Delivery> OutboxSource::take(const ClaimRequest& request) {
   if (losses != losses_) {
     // The locks went between: these rows are another session's.
     for (const Delivery& delivery : taken) {
-      held_.erase(id_of(delivery.receipt.id).value_or(0));
+      held_.erase(row_key_of(delivery.receipt.id).value_or(RowKey()));
     }
     taken.clear();
   }
@@ -201,12 +201,12 @@ Result<Claimed> OutboxSource::claim(const ClaimRequest& request, Deadline deadli
   return claimed;
 }
 
-bool OutboxSource::is_ours(const Receipt& receipt, std::int64_t id) const {
+bool OutboxSource::is_ours(const Receipt& receipt, const RowKey& id) const {
   const auto held = held_.find(id);
   return held != held_.end() && held->second.number == receipt.locator;
 }
 
-void OutboxSource::end(std::int64_t id, Fate fate) {
+void OutboxSource::end(const RowKey& id, Fate fate) {
   {
     const MutexLock lock(mutex_);
     const auto held = held_.find(id);
@@ -236,12 +236,12 @@ std::vector<SettleResult> OutboxSource::settle(std::span<const Completion> compl
     const MutexLock lock(mutex_);
     started = started_;
     for (std::size_t i = 0; started && i < completions.size(); ++i) {
-      const auto id = id_of(completions[i].receipt.id);
+      const auto id = row_key_of(completions[i].receipt.id);
       if (!id || !is_ours(completions[i].receipt, *id)) {
         continue;
       }
       const auto mark = mark_of(completions[i], *id, options_.settings.table.retry_limit);
-      (mark ? steps : released).push_back({i, mark.value_or(Mark{.id = *id})});
+      (mark ? steps : released).push_back({i, mark.value_or(Mark{.id = id->id, .part = id->part})});
     }
   }
   if (!started) {
@@ -249,7 +249,7 @@ std::vector<SettleResult> OutboxSource::settle(std::span<const Completion> compl
   }
   for (const Step& step : released) {
     results[step.place].status = SettleStatus::applied;
-    end(step.mark.id, fate_of(completions[step.place]));
+    end(step.mark.key(), fate_of(completions[step.place]));
   }
   write(steps, completions, results, deadline);
   return results;
@@ -275,10 +275,9 @@ void OutboxSource::write(std::span<const Step> steps, std::span<const Completion
     write(steps.first(steps.size() / 2), completions, results, deadline);
     write(steps.subspan(steps.size() / 2), completions, results, deadline);
   } else if (concerns_the_rows(written.error())) {
-    warn("row " + std::to_string(steps[0].mark.id) +
-         " cannot be marked, its group waits: " + written.error().message());
+    warn("row " + to_string(steps[0].mark.key()) + " cannot be marked, its group waits: " + written.error().message());
     results[steps[0].place] = {SettleStatus::lost, written.error()};
-    end(steps[0].mark.id, {Fate::Kind::put_back, kRefusedWait});
+    end(steps[0].mark.key(), {Fate::Kind::put_back, kRefusedWait});
   } else if (written.error().code() == ErrorCode::throttled) {
     for (const Step& step : steps) {
       results[step.place] = {SettleStatus::failed, written.error()};
@@ -294,7 +293,7 @@ void OutboxSource::observe(const Mark& mark) {
   Held held;
   {
     const MutexLock lock(mutex_);
-    const auto found = held_.find(mark.id);
+    const auto found = held_.find(mark.key());
     if (found == held_.end()) {
       return;
     }
@@ -313,15 +312,15 @@ void OutboxSource::written_one(const Step& step, MarkStatus status, std::span<co
     case MarkStatus::written:
       results[step.place].status = SettleStatus::applied;
       observe(step.mark);
-      end(step.mark.id, fate_of(completions[step.place]));
+      end(step.mark.key(), fate_of(completions[step.place]));
       break;
     case MarkStatus::gone:
-      end(step.mark.id, {Fate::Kind::changed});
+      end(step.mark.key(), {Fate::Kind::changed});
       break;
     case MarkStatus::locked:
       // The engine knows what its handler has made of the row, and marks it when it comes back.
-      warn("row " + std::to_string(step.mark.id) + " is locked by a transaction of the application; its mark waits");
-      end(step.mark.id, {Fate::Kind::put_back, kLockedWait});
+      warn("row " + to_string(step.mark.key()) + " is locked by a transaction of the application; its mark waits");
+      end(step.mark.key(), {Fate::Kind::put_back, kLockedWait});
       break;
   }
 }
@@ -331,7 +330,7 @@ std::vector<SettleResult> OutboxSource::settle_for_others(std::span<const Comple
   std::vector<Step> steps;
   std::vector<Mark> marks;
   for (std::size_t i = 0; i < completions.size(); ++i) {
-    const auto id = id_of(completions[i].receipt.id);
+    const auto id = row_key_of(completions[i].receipt.id);
     auto mark = id ? mark_of(completions[i], *id, options_.settings.table.retry_limit) : std::nullopt;
     if (mark) {
       mark->only_if = static_cast<std::uint32_t>(completions[i].receipt.version);
@@ -362,7 +361,7 @@ std::vector<ExtendResult> OutboxSource::extend(std::span<const Receipt> receipts
   std::vector<ExtendResult> results(receipts.size(), {SettleStatus::lost, {}, {}, {}});
   const MutexLock lock(mutex_);
   for (std::size_t i = 0; i < receipts.size(); ++i) {
-    const auto id = id_of(receipts[i].id);
+    const auto id = row_key_of(receipts[i].id);
     if (id && is_ours(receipts[i], *id)) {
       results[i] = {SettleStatus::applied, receipts[i], SteadyTime::max(), {}};
     }
@@ -373,8 +372,9 @@ std::vector<ExtendResult> OutboxSource::extend(std::span<const Receipt> receipts
 void OutboxSource::put_aside(const std::vector<Row>& rows) {
   std::vector<Mark> marks;
   for (const Row& row : rows) {
-    warn("row " + std::to_string(row.id) + " cannot be handed out, it becomes a dead letter: " + row.unreadable);
+    warn("row " + to_string(row.key()) + " cannot be handed out, it becomes a dead letter: " + row.unreadable);
     marks.push_back({.id = row.id,
+                     .part = row.part,
                      .kind = MarkKind::dead,
                      .retries = options_.settings.table.retry_limit,
                      .error = row.unreadable});

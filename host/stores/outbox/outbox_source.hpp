@@ -72,11 +72,11 @@ class OutboxSource final : public Source {
 
   LockHolder::Events lock_events();
   void lost_all();
-  bool is_ours(const Receipt& receipt, std::int64_t id) const SLUICE_REQUIRES(mutex_);
+  bool is_ours(const Receipt& receipt, const RowKey& id) const SLUICE_REQUIRES(mutex_);
   Delivery deliver(Row&& row, WallTime now);
   /// What a claim took from the line, unless it was lost meanwhile.
   std::vector<Delivery> take(const ClaimRequest& request);
-  void end(std::int64_t id, Fate fate);
+  void end(const RowKey& id, Fate fate);
   void write(std::span<const Step> steps, std::span<const Completion> completions, std::vector<SettleResult>& results,
              Deadline deadline);
   void observe(const Mark& mark);
@@ -101,10 +101,10 @@ class OutboxSource final : public Source {
   bool stopped_ SLUICE_GUARDED_BY(mutex_) = false;
   std::int64_t handed_out_ SLUICE_GUARDED_BY(mutex_) = 0;
   std::uint64_t losses_ SLUICE_GUARDED_BY(mutex_) = 0;  ///< how often all that was out was lost
-  std::unordered_map<std::int64_t, Held> held_ SLUICE_GUARDED_BY(mutex_);
+  std::unordered_map<RowKey, Held, RowKeyHash> held_ SLUICE_GUARDED_BY(mutex_);
   /// When rows that were lost had been fetched first, so that they are known again when they come back.
-  std::unordered_map<std::int64_t, WallTime> seen_at_ SLUICE_GUARDED_BY(mutex_);
-  std::deque<std::int64_t> seen_ SLUICE_GUARDED_BY(mutex_);
+  std::unordered_map<RowKey, WallTime, RowKeyHash> seen_at_ SLUICE_GUARDED_BY(mutex_);
+  std::deque<RowKey> seen_ SLUICE_GUARDED_BY(mutex_);
 };
 
 }  // namespace sluice::queue::outbox

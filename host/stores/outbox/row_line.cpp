@@ -57,12 +57,12 @@ void RowLine::leave_buckets(std::span<const std::uint32_t> buckets) {
   }
 }
 
-std::vector<std::int64_t> RowLine::lose_all() {
-  std::vector<std::int64_t> ids;
-  for (const auto& [id, out] : out_) {
-    ids.push_back(id);
+std::vector<RowKey> RowLine::lose_all() {
+  std::vector<RowKey> keys;
+  for (const auto& [key, out] : out_) {
+    keys.push_back(key);
   }
-  std::sort(ids.begin(), ids.end());
+  std::sort(keys.begin(), keys.end());
   buckets_.clear();
   bucket_list_.clear();
   rows_.clear();
@@ -77,7 +77,7 @@ std::vector<std::int64_t> RowLine::lose_all() {
   read_once_ = false;
   scan_begun_ = number_ + 1;
   sweep_at_ = SteadyTime{};
-  return ids;
+  return keys;
 }
 
 std::size_t RowLine::out_of(std::uint32_t bucket) const {
@@ -87,15 +87,16 @@ std::size_t RowLine::out_of(std::uint32_t bucket) const {
 
 void RowLine::admit(Row&& row, Lines::iterator line) {
   Line& group = line->second;
-  if (!group.is_out && !group.ids.empty()) {
-    ready_.erase(*group.ids.begin());
+  if (!group.is_out && !group.keys.empty()) {
+    ready_.erase(*group.keys.begin());
   }
-  group.ids.insert(row.id);
+  group.keys.insert(row.key());
   if (!group.is_out) {
-    ready_.insert(*group.ids.begin());
+    ready_.insert(*group.keys.begin());
   }
   row_bytes_ += row.payload.size();
-  rows_.emplace(row.id, std::move(row));
+  const RowKey key = row.key();
+  rows_.emplace(key, std::move(row));
 }
 
 void RowLine::admit_single(Row&& row, SteadyTime now) {
@@ -106,9 +107,10 @@ void RowLine::admit_single(Row&& row, SteadyTime now) {
     sweep_by(now + *row.wait);
     return;
   }
-  ready_.insert(row.id);
+  ready_.insert(row.key());
   row_bytes_ += row.payload.size();
-  rows_.emplace(row.id, std::move(row));
+  const RowKey key = row.key();
+  rows_.emplace(key, std::move(row));
 }
 
 void RowLine::close(Lines::iterator line, SteadyTime held_until) {
@@ -121,13 +123,13 @@ void RowLine::close(Lines::iterator line, SteadyTime held_until) {
 }
 
 void RowLine::drop_rows(Line& line) {
-  for (const std::int64_t id : line.ids) {
-    ready_.erase(id);
-    const auto row = rows_.find(id);
+  for (const RowKey& key : line.keys) {
+    ready_.erase(key);
+    const auto row = rows_.find(key);
     row_bytes_ -= row->second.payload.size();
     rows_.erase(row);
   }
-  line.ids.clear();
+  line.keys.clear();
 }
 
 void RowLine::look_after(Lines::iterator line) {
@@ -137,13 +139,13 @@ void RowLine::look_after(Lines::iterator line) {
     due_.erase({*group.due, line->first});
     group.due.reset();
   }
-  if (!group.is_out && group.ids.empty() && (!group.closed || !ours)) {
+  if (!group.is_out && group.keys.empty() && (!group.closed || !ours)) {
     closed_ -= group.closed ? 1 : 0;
     lines_.erase(line);
     return;
   }
   const bool consumed =
-      group.blocked ? group.ids.empty() && !group.is_out : group.ids.size() <= settings_.per_group / 4;
+      group.blocked ? group.keys.empty() && !group.is_out : group.keys.size() <= settings_.per_group / 4;
   if (group.closed && ours && consumed) {
     group.due = group.held_until;
     due_.insert({*group.due, line->first});
@@ -161,7 +163,7 @@ std::vector<Row> RowLine::take(std::size_t max, std::size_t bytes) {
     taken_bytes += row->second.payload.size();
     if (!row->second.group.id.empty()) {
       const auto line = lines_.find(row->second.group);
-      line->second.ids.erase(row->first);
+      line->second.keys.erase(row->first);
       line->second.is_out = true;
       look_after(line);
     }
@@ -171,13 +173,13 @@ std::vector<Row> RowLine::take(std::size_t max, std::size_t bytes) {
   return taken;
 }
 
-void RowLine::settled(std::int64_t id, Fate fate, SteadyTime now) {
-  const auto found = out_.find(id);
+void RowLine::settled(const RowKey& key, Fate fate, SteadyTime now) {
+  const auto found = out_.find(key);
   if (found == out_.end()) {
     return;
   }
   if (reading_) {
-    settled_meanwhile_.insert(id);
+    settled_meanwhile_.insert(key);
   }
   const Out out = std::move(found->second);
   out_.erase(found);
@@ -191,10 +193,10 @@ void RowLine::settled(std::int64_t id, Fate fate, SteadyTime now) {
   const auto line = lines_.find(out.group);
   SLUICE_ASSERT(line != lines_.end());
   line->second.is_out = false;
-  line->second.passed = std::max(line->second.passed, id);
+  line->second.passed = std::max(line->second.passed, key.id);
   if (ends) {
-    if (!line->second.ids.empty()) {
-      ready_.insert(*line->second.ids.begin());
+    if (!line->second.keys.empty()) {
+      ready_.insert(*line->second.keys.begin());
     }
     look_after(line);
     return;

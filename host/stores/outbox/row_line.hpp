@@ -66,7 +66,7 @@ class RowLine {
   /// Nothing more goes out of these. What is out of them stays so until it is settled.
   void leave_buckets(std::span<const std::uint32_t> buckets);
   /// Nothing is ours any more; the rows that were out.
-  std::vector<std::int64_t> lose_all();
+  std::vector<RowKey> lose_all();
   std::size_t out_of(std::uint32_t bucket) const;
 
   ReadOrder next_read(SteadyTime now);
@@ -82,10 +82,10 @@ class RowLine {
   /// The next rows, oldest first, at most `max`; after the row that goes beyond `bytes` there is none.
   std::vector<Row> take(std::size_t max, std::size_t bytes);
   /// A row that is out has come to its end.
-  void settled(std::int64_t id, Fate fate, SteadyTime now);
+  void settled(const RowKey& key, Fate fate, SteadyTime now);
 
   bool ready() const { return !ready_.empty(); }
-  bool is_out(std::int64_t id) const { return out_.contains(id); }
+  bool is_out(const RowKey& key) const { return out_.contains(key); }
   /// The table has been read to its end since there are buckets.
   bool read_once() const { return read_once_; }
   std::size_t size() const { return rows_.size(); }
@@ -96,7 +96,7 @@ class RowLine {
   static constexpr Duration kRecheck = std::chrono::minutes(1);
 
   struct Line {
-    std::set<std::int64_t> ids;       ///< in memory, not out
+    std::set<RowKey> keys;            ///< in memory, not out
     bool is_out = false;              ///< one row of it is
     bool closed = false;              ///< the database has more of it than pages will bring
     bool blocked = false;             ///< and what follows what is in memory cannot be had before that has gone
@@ -135,18 +135,18 @@ class RowLine {
   std::vector<std::uint32_t> bucket_list_;          ///< the same, for orders
   std::vector<Group> without_;                      ///< for orders
 
-  std::unordered_map<std::int64_t, Row> rows_;
+  std::unordered_map<RowKey, Row, RowKeyHash> rows_;
   std::size_t row_bytes_ = 0;
-  std::set<std::int64_t> ready_;  ///< of rows_: may go out now
-  std::unordered_map<std::int64_t, Out> out_;
+  std::set<RowKey> ready_;  ///< of rows_: may go out now
+  std::unordered_map<RowKey, Out, RowKeyHash> out_;
   Lines lines_;
   std::size_t closed_ = 0;
   std::set<std::pair<SteadyTime, Group>> due_;  ///< closed groups by when they are to be read
 
   std::uint64_t number_ = 0;  ///< of the last order
   bool reading_ = false;
-  std::unordered_set<std::int64_t> settled_meanwhile_;  ///< while a read is under way, which may not know it
-  bool groups_first_ = true;                            ///< pages and groups take turns
+  std::unordered_set<RowKey, RowKeyHash> settled_meanwhile_;  ///< while a read is under way, which may not know it
+  bool groups_first_ = true;                                  ///< pages and groups take turns
 
   std::uint64_t scan_begun_ = 0;  ///< the first order of the scan
   bool scanning_ = false;

@@ -129,8 +129,8 @@ void RowLine::end_read() {
 // Rows of a bucket count only where it was ours before the read began.
 bool RowLine::takes(const Row& row, const ReadOrder& order) const {
   const auto bucket = buckets_.find(row.bucket);
-  return bucket != buckets_.end() && order.number >= bucket->second && !rows_.contains(row.id) &&
-         !out_.contains(row.id) && !settled_meanwhile_.contains(row.id);
+  return bucket != buckets_.end() && order.number >= bucket->second && !rows_.contains(row.key()) &&
+         !out_.contains(row.key()) && !settled_meanwhile_.contains(row.key());
 }
 
 std::vector<Row> RowLine::page_read(const ReadOrder& order, Page page, SteadyTime now) {
@@ -164,11 +164,11 @@ std::vector<Row> RowLine::page_read(const ReadOrder& order, Page page, SteadyTim
       if (line->second.closed) {
         continue;
       }
-      const bool first = line->second.ids.empty() && !line->second.is_out;
+      const bool first = line->second.keys.empty() && !line->second.is_out;
       if (stops(row)) {
         line->second.blocked = !first;
         close(line, first ? hold_of(row, now) : now);
-      } else if (line->second.ids.size() >= settings_.per_group) {
+      } else if (line->second.keys.size() >= settings_.per_group) {
         close(line, now);
       } else {
         admit(std::move(row), line);
@@ -210,7 +210,7 @@ void RowLine::load(Lines::iterator line, GroupRows&& answer, SteadyTime now, std
     if (!row.unreadable.empty() && !stops(row)) {
       unreadable.push_back(std::move(row));
     } else if (stops(row)) {
-      group.blocked = !group.ids.empty() || group.is_out;
+      group.blocked = !group.keys.empty() || group.is_out;
       close(line, group.blocked ? now : hold_of(row, now));
       return;
     } else {

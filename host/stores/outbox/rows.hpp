@@ -3,10 +3,13 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <limits>
 #include <map>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -15,6 +18,27 @@
 
 /// Rows of an outbox table, and what is asked and told of them. Values.
 namespace sluice::queue::outbox {
+
+/// What a row is known by: its id, and where ids are unique only within a part of the table (a bucket of DynamoDB's),
+/// that too. Ordered by id. A value.
+struct RowKey {
+  static constexpr std::uint32_t kWhole = std::numeric_limits<std::uint32_t>::max();  ///< the table has no parts
+
+  std::int64_t id = 0;
+  std::uint32_t part = kWhole;
+
+  friend bool operator==(const RowKey&, const RowKey&) = default;
+  friend auto operator<=>(const RowKey&, const RowKey&) = default;
+};
+struct RowKeyHash {
+  std::size_t operator()(const RowKey& key) const {
+    return std::hash<std::uint64_t>()(static_cast<std::uint64_t>(key.id) * 0x9E3779B97F4A7C15U + key.part);
+  }
+};
+/// As messages, commands and logs name it: "17"; of a table with parts "3/17".
+std::string to_string(const RowKey& key);
+/// Nothing for any other text.
+std::optional<RowKey> row_key_of(std::string_view text);
 
 /// Within which rows go out one after the other, by id. An empty `id`: the row has no group.
 struct Group {
@@ -28,6 +52,7 @@ struct Group {
 /// One row as it is handed out. Times are spans on the database's own clock, so that no two clocks are compared.
 struct Row {
   std::int64_t id = 0;
+  std::uint32_t part = RowKey::kWhole;
   Group group;  ///< `type` is always there
   std::string event;
   std::string payload;
@@ -39,6 +64,8 @@ struct Row {
   Attributes attributes;  ///< of the further columns
   /// Not empty: the row cannot be handed out, and why ("payload is NULL"). What is NULL is empty above.
   std::string unreadable;
+
+  RowKey key() const { return {id, part}; }
 };
 
 /// Which rows a job wants; empty lists: all. An entry of a list of types stands for a whole aggregate_type, or for the
@@ -86,12 +113,15 @@ enum class MarkKind : std::uint8_t {
 /// What is written about one row. It takes effect only where the row has not been sent meanwhile.
 struct Mark {
   std::int64_t id = 0;
+  std::uint32_t part = RowKey::kWhole;
   MarkKind kind = MarkKind::sent;
   std::uint32_t retries = 0;  ///< the new retry_count; for `sent` nothing
   Duration wait{};
   std::string error{};  ///< for last_error, where there is such a column; `sent` clears it
   /// Given: only where retry_count (NULL is 0) is still this.
   std::optional<std::uint32_t> only_if{};
+
+  RowKey key() const { return {id, part}; }
 };
 
 enum class MarkStatus : std::uint8_t {
@@ -124,7 +154,7 @@ enum class Part : std::uint8_t {
 
 struct ListRows {
   Part part = Part::pending;
-  std::optional<std::int64_t> beyond;  ///< ids greater than this (less, when the newest come first)
+  std::optional<RowKey> beyond;  ///< those after it (before it, when the newest come first)
   bool newest_first = false;
   std::size_t limit = 10;
   bool payload = true;  ///< false: payloads may stay empty
@@ -158,10 +188,13 @@ enum class RowAction : std::uint8_t {
 
 struct RowChange {
   std::int64_t id = 0;
+  std::uint32_t part = RowKey::kWhole;
   RowAction action = RowAction::redrive;
   Duration after{};
   std::string error{};
   std::optional<std::uint32_t> only_if{};  ///< only where retry_count (NULL is 0) is still this
+
+  RowKey key() const { return {id, part}; }
 };
 
 enum class RowChanged : std::uint8_t { applied, not_found, conflict };

@@ -37,12 +37,12 @@ class LineRig {
   }
   void sent(std::int64_t id) {
     table[id].sent = true;
-    line.settled(id, {Fate::Kind::sent}, now);
+    line.settled({id}, {Fate::Kind::sent}, now);
   }
   void retry(std::int64_t id, Duration wait) {
     ++table[id].row.retries;
     table[id].retry_at = now + wait;
-    line.settled(id, {Fate::Kind::put_back, wait}, now);
+    line.settled({id}, {Fate::Kind::put_back, wait}, now);
   }
 
   Row seen(const Stored& stored) const {
@@ -310,9 +310,9 @@ TEST(RowLine, LosingAllTellsWhatWasOut) {
   rig.add(3, "a");
   rig.read_all();
   rig.take();
-  EXPECT_EQ(rig.line.lose_all(), (Ids{1, 2}));
+  EXPECT_EQ(rig.line.lose_all(), (std::vector<RowKey>{{1}, {2}}));
   EXPECT_FALSE(rig.line.ready());
-  rig.line.settled(1, {Fate::Kind::sent}, rig.now);
+  rig.line.settled({1}, {Fate::Kind::sent}, rig.now);
   EXPECT_EQ(rig.line.next_read(rig.now).kind, ReadOrder::Kind::none);
 }
 
@@ -324,7 +324,7 @@ TEST(RowLine, ADeadLetterLetsItsGroupGoOnUnlessItIsToHoldIt) {
     rig.read_all();
     EXPECT_EQ(rig.take(), Ids{1});
     rig.table[1].row.dead = true;
-    rig.line.settled(1, {Fate::Kind::dead}, rig.now);
+    rig.line.settled({1}, {Fate::Kind::dead}, rig.now);
     EXPECT_EQ(rig.drain(), hold ? Ids{} : Ids{2});
     rig.table[1].row.dead = false;  // an operator redrives it
     rig.line.change_told(rig.now);

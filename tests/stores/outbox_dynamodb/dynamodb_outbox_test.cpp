@@ -3,13 +3,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "base/random.hpp"
 #include "base/timestamp.hpp"
 #include "host/stores/outbox/dynamodb/row_items.hpp"
+#include "host/stores/outbox/row_line.hpp"
 #include "tests/support/dynamodb_model/fixed_credentials.hpp"
 #include "tests/support/dynamodb_model/model.hpp"
 #include "tests/support/dynamodb_model/transport.hpp"
@@ -55,7 +58,8 @@ class DynamoDbOutboxTest : public ::testing::Test {
     dynamo::PutItemRequest request;
     request.table = settings_.table.table;
     request.item = std::move(more);
-    request.item.try_emplace("bucket", partition_of(static_cast<std::uint32_t>(aggregate.size()) % kBuckets));
+    parts_[id] = static_cast<std::uint32_t>(aggregate.size()) % kBuckets;
+    request.item.try_emplace("bucket", partition_of(parts_[id]));
     request.item.try_emplace("id", AttributeValue::number(id));
     request.item.try_emplace("aggregate_type", "rn::nats:::orders");
     request.item.try_emplace("aggregate_id", aggregate);
@@ -81,7 +85,9 @@ class DynamoDbOutboxTest : public ::testing::Test {
     more_ = page->more;
     return found;
   }
-  MarkStatus mark(const Mark& mark) {
+  RowKey key(std::int64_t id) const { return {id, parts_.contains(id) ? parts_.at(id) : 0}; }
+  MarkStatus mark(Mark mark) {
+    mark.part = mark.part == RowKey::kWhole ? key(mark.id).part : mark.part;
     const auto statuses = locks_->mark(std::span(&mark, 1), soon());
     EXPECT_TRUE(statuses) << statuses.error().message();
     return statuses ? statuses->at(0) : MarkStatus::gone;
@@ -93,6 +99,7 @@ class DynamoDbOutboxTest : public ::testing::Test {
   test::model::ModelTransport transport_{model_, clock_};
   test::model::FixedCredentials credentials_;
   dynamo::Client client_{{.region = "eu-west-1"}, transport_, credentials_, clock_, random_};
+  std::map<std::int64_t, std::uint32_t> parts_;  ///< where rows were put
   Settings settings_;
   Filter filter_;
   std::vector<std::uint32_t> every_bucket_{0, 1, 2, 3};
@@ -110,6 +117,63 @@ TEST_F(DynamoDbOutboxTest, RowsOfAllBucketsComeInTheOrderOfTheirIds) {
   put(9'007'199'254'740'993, "dddd");
   EXPECT_THAT(ids(all()), ElementsAre(1, 2, 3, 9'007'199'254'740'993));
   EXPECT_FALSE(more_);
+}
+
+// Applications number the rows of each bucket by itself, or by the clock.
+TEST_F(DynamoDbOutboxTest, RowsOfOneIdInSeveralBucketsAreSeveralRows) {
+  for (std::int64_t id = 1; id <= 25; ++id) {
+    for (const char* aggregate : {"dddd", "a", "bb", "ccc"}) {
+      put(id, aggregate);
+    }
+  }
+  RowLine line({.fetch_limit = 10});
+  line.take_buckets(every_bucket_);
+  std::set<RowKey> published;
+  for (int round = 0; round < 1000 && published.size() < 100; ++round) {
+    const SteadyTime now = clock_.steady_now();
+    if (const auto order = line.next_read(now); order.kind == ReadOrder::Kind::page) {
+      auto page = reader_->fetch(order.request, soon());
+      ASSERT_TRUE(page) << page.error().message();
+      EXPECT_THAT(line.page_read(order, std::move(*page), now), IsEmpty());
+    } else if (order.kind == ReadOrder::Kind::groups) {
+      auto rows = reader_->fetch_groups(order.groups, order.request.limit, order.request, soon());
+      ASSERT_TRUE(rows) << rows.error().message();
+      line.groups_read(order, std::move(*rows), now);
+    } else {
+      clock_.advance(100ms);
+    }
+    for (const Row& row : line.take(7, 1'000'000)) {
+      EXPECT_TRUE(published.insert(row.key()).second) << to_string(row.key());
+      EXPECT_EQ(mark({.id = row.id, .part = row.part}), MarkStatus::written) << to_string(row.key());
+      line.settled(row.key(), {Fate::Kind::sent}, now);
+    }
+  }
+  EXPECT_EQ(published.size(), 100U) << "each of them was published before it was deleted";
+  EXPECT_THAT(ids(all()), IsEmpty());
+}
+
+TEST_F(DynamoDbOutboxTest, OperatorsNameARowByBucketAndId) {
+  put(7, "a");
+  put(7, "bb");
+  const RowChange removal{.id = 7, .part = 2, .action = RowAction::remove};
+  EXPECT_THAT(*desk_->change(std::span(&removal, 1), soon()), ElementsAre(RowChanged::applied));
+  EXPECT_FALSE(desk_->get({7, 2}, soon()));
+  EXPECT_EQ(desk_->get({7, 1}, soon())->row.group.id, "a");
+  EXPECT_FALSE(desk_->get({7}, soon())) << "which of them nobody can tell";
+  EXPECT_EQ(to_string(RowKey{7, 1}), "1/7");
+  EXPECT_EQ(row_key_of("1/7"), (RowKey{7, 1}));
+  EXPECT_EQ(row_key_of("-7"), RowKey{-7});
+  for (const char* text : {"", "/", "1/", "/7", "1/7/2", "-1/7", "x/7"}) {
+    EXPECT_FALSE(row_key_of(text)) << text;
+  }
+  put(7, "bb");
+  std::vector<std::string> listed;
+  ListRows request{.limit = 1};
+  for (auto page = desk_->list(request, soon()); page && !page->empty(); page = desk_->list(request, soon())) {
+    listed.push_back(to_string(page->front().row.key()));
+    request.beyond = page->front().row.key();
+  }
+  EXPECT_THAT(listed, ElementsAre("1/7", "2/7"));
 }
 
 TEST_F(DynamoDbOutboxTest, ARowIsReadByTheNamesOfItsColumns) {
@@ -193,13 +257,13 @@ TEST_F(DynamoDbOutboxTest, AFailureIsWrittenWhereNobodyChangedTheRow) {
             MarkStatus::written);
   EXPECT_EQ(mark({.id = 1, .kind = MarkKind::retry, .retries = 1, .wait = 40s, .error = "no", .only_if = 0}),
             MarkStatus::gone);
-  const auto stored = desk_->get(1, soon());
+  const auto stored = desk_->get(key(1), soon());
   ASSERT_TRUE(stored);
   EXPECT_EQ(stored->row.retries, 1U);
   EXPECT_EQ(stored->row.wait, 40s);
   EXPECT_EQ(stored->last_error, "no");
   clock_.advance(41s);
-  EXPECT_EQ(desk_->get(1, soon())->row.wait, std::nullopt);
+  EXPECT_EQ(desk_->get(key(1), soon())->row.wait, std::nullopt);
 }
 
 TEST_F(DynamoDbOutboxTest, ADeadLetterIsNotReadWithTheOthersAndComesBackFresh) {
@@ -219,10 +283,10 @@ TEST_F(DynamoDbOutboxTest, ADeadLetterIsNotReadWithTheOthersAndComesBackFresh) {
   ASSERT_TRUE(dead);
   ASSERT_EQ(dead->size(), 1U);
   EXPECT_EQ(dead->at(0).row.retries, 10U);
-  const RowChange redrive{.id = 1};
+  const RowChange redrive{.id = 1, .part = key(1).part};
   EXPECT_THAT(*desk_->change(std::span(&redrive, 1), soon()), ElementsAre(RowChanged::applied));
   EXPECT_THAT(*desk_->change(std::span(&redrive, 1), soon()), ElementsAre(RowChanged::conflict));
-  EXPECT_EQ(desk_->get(1, soon())->row.retries, 0U);
+  EXPECT_EQ(desk_->get(key(1), soon())->row.retries, 0U);
   EXPECT_THAT(ids(all()), ElementsAre(1, 2));
 }
 
@@ -240,7 +304,7 @@ TEST_F(DynamoDbOutboxTest, AMarkWhoseAnswerWasLostMayBeRepeated) {
   put(2, "a");
   model_.inject(test::model::Fault::commit_then_lose,
                 [](const std::string& operation, const std::string&) { return operation == "BatchExecuteStatement"; });
-  const std::vector<Mark> marks{{.id = 1}, {.id = 2}};
+  const std::vector<Mark> marks{{.id = 1, .part = key(1).part}, {.id = 2, .part = key(2).part}};
   const auto lost = locks_->mark(marks, soon());
   ASSERT_FALSE(lost);
   EXPECT_EQ(lost.error().code(), ErrorCode::unknown_outcome);
@@ -277,19 +341,19 @@ TEST_F(DynamoDbOutboxTest, OperatorsDelayGiveUpAndDiscard) {
   put(1, "a");
   put(2, "b");
   put(3, "c");
-  const std::vector<RowChange> changes{{.id = 1, .action = RowAction::delay, .after = 60s},
-                                       {.id = 2, .action = RowAction::dead_letter, .error = "by hand"},
-                                       {.id = 3, .action = RowAction::discard},
-                                       {.id = 4, .action = RowAction::remove}};
+  const std::vector<RowChange> changes{{.id = 1, .part = key(1).part, .action = RowAction::delay, .after = 60s},
+                                       {.id = 2, .part = key(2).part, .action = RowAction::dead_letter, .error = "by hand"},
+                                       {.id = 3, .part = key(3).part, .action = RowAction::discard},
+                                       {.id = 4, .part = key(4).part, .action = RowAction::remove}};
   EXPECT_THAT(*desk_->change(changes, soon()),
               ElementsAre(RowChanged::applied, RowChanged::applied, RowChanged::applied, RowChanged::not_found));
-  EXPECT_EQ(desk_->get(1, soon())->row.wait, 60s);
-  EXPECT_TRUE(desk_->get(2, soon())->row.dead);
-  EXPECT_EQ(desk_->get(2, soon())->row.retries, 10U);
-  EXPECT_EQ(desk_->get(3, soon()).error().code(), ErrorCode::not_found);
-  const RowChange reset{.id = 1, .action = RowAction::reset};
+  EXPECT_EQ(desk_->get(key(1), soon())->row.wait, 60s);
+  EXPECT_TRUE(desk_->get(key(2), soon())->row.dead);
+  EXPECT_EQ(desk_->get(key(2), soon())->row.retries, 10U);
+  EXPECT_EQ(desk_->get(key(3), soon()).error().code(), ErrorCode::not_found);
+  const RowChange reset{.id = 1, .part = key(1).part, .action = RowAction::reset};
   EXPECT_THAT(*desk_->change(std::span(&reset, 1), soon()), ElementsAre(RowChanged::applied));
-  EXPECT_EQ(desk_->get(1, soon())->row.wait, std::nullopt);
+  EXPECT_EQ(desk_->get(key(1), soon())->row.wait, std::nullopt);
 }
 
 TEST_F(DynamoDbOutboxTest, ListsFromEitherEnd) {
@@ -299,9 +363,9 @@ TEST_F(DynamoDbOutboxTest, ListsFromEitherEnd) {
   const auto newest = desk_->list({.newest_first = true, .limit = 2}, soon());
   ASSERT_TRUE(newest);
   EXPECT_EQ(newest->at(0).row.id, 6);
-  const auto next = desk_->list({.beyond = 5, .newest_first = true, .limit = 2}, soon());
+  const auto next = desk_->list({.beyond = key(5), .newest_first = true, .limit = 2}, soon());
   EXPECT_EQ(next->at(0).row.id, 4);
-  EXPECT_EQ(desk_->list({.beyond = 4, .limit = 9}, soon())->size(), 2U);
+  EXPECT_EQ(desk_->list({.beyond = key(4), .limit = 9}, soon())->size(), 2U);
 }
 
 TEST_F(DynamoDbOutboxTest, WhatTheTableLacksIsNamed) {
@@ -389,7 +453,7 @@ TEST_F(DynamoDbLocksTest, ADeadMembersBucketsGoToOthersAfterItsLease) {
   ASSERT_TRUE(second_->beat(soon()));
   EXPECT_THAT(lock(*second_, {0, 1}), UnorderedElementsAre(0, 1));
   put(1, "a");
-  const Mark sent{.id = 1};
+  const Mark sent{.id = 1, .part = key(1).part};
   const auto late = locks_->mark(std::span(&sent, 1), soon());
   ASSERT_FALSE(late) << "whoever lost his locks cannot mark";
   EXPECT_EQ(late.error().code(), ErrorCode::unavailable);
@@ -423,7 +487,7 @@ TEST_F(DynamoDbOutboxTest, ARowCostsOneWriteUnitToPublish) {
   std::vector<Mark> marks;
   for (std::int64_t id = 1; id <= 100; ++id) {
     put(id, "g");
-    marks.push_back({.id = id});
+    marks.push_back({.id = id, .part = key(id).part});
   }
   ASSERT_TRUE(locks->mark(marks, soon()));
   EXPECT_EQ(writes, 100.0);

@@ -39,21 +39,21 @@ class MysqlDesk : public OutboxTable {
 TEST_F(MysqlDesk, ListsEachPart) {
   EXPECT_THAT(ids({.part = Part::pending}), ElementsAre(3, 4, 5));
   EXPECT_THAT(ids({.part = Part::pending, .newest_first = true, .limit = 2}), ElementsAre(5, 4));
-  EXPECT_THAT(ids({.part = Part::pending, .beyond = 4, .newest_first = true}), ElementsAre(3));
-  EXPECT_THAT(ids({.part = Part::pending, .beyond = 3}), ElementsAre(4, 5));
+  EXPECT_THAT(ids({.part = Part::pending, .beyond = RowKey{4}, .newest_first = true}), ElementsAre(3));
+  EXPECT_THAT(ids({.part = Part::pending, .beyond = RowKey{3}}), ElementsAre(4, 5));
   EXPECT_THAT(ids({.part = Part::dead}), ElementsAre(2));
   EXPECT_THAT(ids({.part = Part::sent}), ElementsAre(1));
 }
 
 TEST_F(MysqlDesk, ShowsARow) {
-  const auto row = desk_->get(3, soon());
+  const auto row = desk_->get({3}, soon());
   ASSERT_TRUE(row) << row.error().message();
   EXPECT_EQ(row->row.payload, "{\"n\":3}");
   EXPECT_EQ(row->row.retries, 2U);
   EXPECT_EQ(row->last_error, "later");
   EXPECT_TRUE(row->retry_at);
   EXPECT_FALSE(row->sent_at);
-  EXPECT_EQ(desk_->get(99, soon()).error().code(), ErrorCode::not_found);
+  EXPECT_EQ(desk_->get({99}, soon()).error().code(), ErrorCode::not_found);
 }
 
 TEST_F(MysqlDesk, Counts) {
@@ -85,7 +85,7 @@ TEST_F(MysqlDesk, ChangesRowsInTheStateThatAChangeIsFor) {
   EXPECT_EQ(value("SELECT retry_at>UTC_TIMESTAMP()+INTERVAL 9 MINUTE FROM outbox WHERE id=4"), "1");
   EXPECT_EQ(change({.id = 5, .action = RowAction::dead_letter, .error = "by hand"}), RowChanged::applied);
   EXPECT_THAT(ids({.part = Part::dead}), ElementsAre(5));
-  EXPECT_EQ(desk_->get(5, soon())->last_error, "by hand");
+  EXPECT_EQ(desk_->get({5}, soon())->last_error, "by hand");
   EXPECT_EQ(change({.id = 2, .action = RowAction::discard}), RowChanged::applied);
   EXPECT_THAT(ids({.part = Part::sent}), ElementsAre(1, 2));
   EXPECT_EQ(change({.id = 3, .action = RowAction::remove}), RowChanged::applied);

@@ -11,9 +11,9 @@ namespace {
 
 using dynamo::AttributeValue;
 
-Error not_there(const OutboxPlace& place, std::int64_t id) {
-  return {ErrorCode::not_found, "outbox '" + place.settings().name + "' has no pending or dead row " +
-                                    std::to_string(id) + "; one that was sent is deleted"};
+Error not_there(const OutboxPlace& place, const RowKey& key) {
+  return {ErrorCode::not_found, "outbox '" + place.settings().name + "' has no pending or dead row " + to_string(key) +
+                                    "; rows are named by bucket and id, and one that was sent is deleted"};
 }
 
 }  // namespace
@@ -51,13 +51,13 @@ Result<std::vector<Finding>> DynamoDbDesk::inspect(Deadline deadline) {
   return findings;
 }
 
-Result<StoredRow> DynamoDbDesk::get(std::int64_t id, Deadline deadline) {
-  const auto found = place_.find(std::span(&id, 1), deadline);
+Result<StoredRow> DynamoDbDesk::get(const RowKey& key, Deadline deadline) {
+  const auto found = place_.find(std::span(&key, 1), deadline);
   if (!found) {
     return found.error();
   }
   if (found->empty()) {
-    return not_there(place_, id);
+    return not_there(place_, key);
   }
   return place_.rows().stored_row_of(found->begin()->second, place_.now());
 }
@@ -98,9 +98,12 @@ Result<std::vector<StoredRow>> DynamoDbDesk::list(const ListRows& request, Deadl
     query.names.emplace("#b", kBucket);
     query.values.emplace(":b", request.part == Part::dead ? dead_partition_of(bucket) : partition_of(bucket));
     if (request.beyond) {
-      query.key_condition += request.newest_first ? " AND #id < :id" : " AND #id > :id";
+      // Of rows with that very id those are beyond it that lie in later buckets, or in earlier ones.
+      const bool same_too = request.newest_first ? bucket < request.beyond->part : bucket > request.beyond->part;
+      query.key_condition +=
+          std::string(" AND #id ") + (request.newest_first ? "<" : ">") + (same_too ? "= :id" : " :id");
       query.names.emplace("#id", place_.columns().id);
-      query.values.emplace(":id", AttributeValue::number(*request.beyond));
+      query.values.emplace(":id", AttributeValue::number(request.beyond->id));
     }
     query.forward = !request.newest_first;
     query.consistent = true;
@@ -116,7 +119,7 @@ Result<std::vector<StoredRow>> DynamoDbDesk::list(const ListRows& request, Deadl
     }
   }
   std::sort(rows.begin(), rows.end(), [&request](const StoredRow& one, const StoredRow& other) {
-    return request.newest_first ? one.row.id > other.row.id : one.row.id < other.row.id;
+    return request.newest_first ? other.row.key() < one.row.key() : one.row.key() < other.row.key();
   });
   rows.resize(std::min(rows.size(), request.limit));
   return rows;
@@ -162,19 +165,19 @@ Result<TableCounts> DynamoDbDesk::count(const CountRequest& request, Deadline de
 }
 
 Result<std::vector<RowChanged>> DynamoDbDesk::change(std::span<const RowChange> changes, Deadline deadline) {
-  std::vector<std::int64_t> ids;
-  ids.reserve(changes.size());
+  std::vector<RowKey> keys;
+  keys.reserve(changes.size());
   for (const RowChange& change : changes) {
-    ids.push_back(change.id);
+    keys.push_back(change.key());
   }
-  const auto found = place_.find(ids, deadline);
+  const auto found = place_.find(keys, deadline);
   if (!found) {
     return found.error();
   }
   std::vector<RowChanged> results;
   results.reserve(changes.size());
   for (const RowChange& change : changes) {
-    const auto item = found->find(change.id);
+    const auto item = found->find(change.key());
     if (item == found->end()) {
       results.push_back(RowChanged::not_found);
       continue;

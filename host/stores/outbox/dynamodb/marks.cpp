@@ -19,15 +19,12 @@ std::string quoted(std::string_view name) { return "\"" + std::string(name) + "\
 Result<std::vector<MarkStatus>> Marks::write(std::span<const Mark> marks, Deadline deadline) {
   marks_ = marks;
   statuses_.assign(marks.size(), MarkStatus::gone);
-  if (const auto found = find_buckets(deadline); !found) {
-    return found.error();
-  }
   Places sent;
   Places singly;
   Places dead;
   for (std::size_t i = 0; i < marks.size(); ++i) {
-    if (!buckets_.contains(marks[i].id)) {
-      continue;
+    if (marks[i].part == RowKey::kWhole) {
+      continue;  // a row has a bucket
     }
     if (marks[i].kind == MarkKind::dead) {
       dead.push_back(i);
@@ -49,34 +46,7 @@ Result<std::vector<MarkStatus>> Marks::write(std::span<const Mark> marks, Deadli
   return std::move(statuses_);
 }
 
-Result<void> Marks::find_buckets(Deadline deadline) {
-  std::vector<std::int64_t> unknown;
-  for (const Mark& mark : marks_) {
-    if (const auto bucket = place_.buckets().of(mark.id)) {
-      buckets_.emplace(mark.id, *bucket);
-    } else {
-      unknown.push_back(mark.id);
-    }
-  }
-  if (unknown.empty()) {
-    return {};
-  }
-  const auto found = place_.find(unknown, deadline);
-  if (!found) {
-    return found.error();
-  }
-  for (const auto& [id, item] : *found) {
-    const Row row = place_.rows().row_of(item, place_.now());
-    if (!row.dead) {
-      buckets_.emplace(id, row.bucket);
-    }
-  }
-  return {};
-}
-
-dynamo::Item Marks::key(const Mark& mark) const {
-  return key_of(place_.columns(), partition_of(buckets_.at(mark.id)), mark.id);
-}
+dynamo::Item Marks::key(const Mark& mark) const { return key_of(place_.columns(), partition_of(mark.part), mark.id); }
 
 Result<void> Marks::write_sent(const Places& places, Deadline deadline) {
   const std::string text = "DELETE FROM " + quoted(place_.table().table) + " WHERE " + quoted(kBucket) + " = ? AND " +
@@ -87,7 +57,7 @@ Result<void> Marks::write_sent(const Places& places, Deadline deadline) {
       batches.emplace_back();
     }
     const Mark& mark = marks_[places[i]];
-    batches.back().push_back({text, {partition_of(buckets_.at(mark.id)), AttributeValue::number(mark.id)}});
+    batches.back().push_back({text, {partition_of(mark.part), AttributeValue::number(mark.id)}});
   }
   const auto outputs = place_.client().batch_execute(batches, deadline);
   std::optional<Error> failure;
@@ -102,7 +72,6 @@ Result<void> Marks::write_sent(const Places& places, Deadline deadline) {
     MarkStatus& status = statuses_[places[i]];
     if (!result.error) {
       status = result.item.empty() ? MarkStatus::gone : MarkStatus::written;
-      place_.buckets().forget(marks_[places[i]].id);
     } else if (const auto known = status_of(*result.error)) {
       status = *known;
     } else {
@@ -181,7 +150,6 @@ Result<void> Marks::write_dead(const Places& places, Deadline deadline) {
     statuses_[i] = *moved == RowMove::Outcome::done         ? MarkStatus::written
                    : *moved == RowMove::Outcome::in_the_way ? MarkStatus::locked
                                                             : MarkStatus::gone;
-    place_.buckets().forget(mark.id);
   }
   return {};
 }

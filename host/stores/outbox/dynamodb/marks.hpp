@@ -1,6 +1,5 @@
 #pragma once
 
-#include <map>
 #include <span>
 #include <vector>
 
@@ -24,7 +23,6 @@ class Marks {
   /// Marks of one kind, by their places among all of them.
   using Places = std::vector<std::size_t>;
 
-  Result<void> find_buckets(Deadline deadline);
   Result<void> write_sent(const Places& places, Deadline deadline);
   Result<void> write_each(const Places& places, Deadline deadline);
   Result<void> write_dead(const Places& places, Deadline deadline);
@@ -35,7 +33,6 @@ class Marks {
   OutboxPlace& place_;
   std::span<const Mark> marks_;
   std::vector<MarkStatus> statuses_;
-  std::map<std::int64_t, std::uint32_t> buckets_;  ///< of the rows that are there
 };
 
 }  // namespace sluice::queue::outbox

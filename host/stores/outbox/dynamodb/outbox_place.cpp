@@ -18,39 +18,20 @@ bool other_keys(const dynamo::Error& error) {
 
 }  // namespace
 
-void RowBuckets::put(std::int64_t id, std::uint32_t bucket) {
-  const MutexLock lock(mutex_);
-  if (buckets_.size() >= kMost) {
-    buckets_.erase(buckets_.begin());  // whoever asks for it has to look
-  }
-  buckets_[id] = bucket;
-}
-
-std::optional<std::uint32_t> RowBuckets::of(std::int64_t id) const {
-  const MutexLock lock(mutex_);
-  const auto found = buckets_.find(id);
-  return found == buckets_.end() ? std::nullopt : std::optional<std::uint32_t>(found->second);
-}
-
-void RowBuckets::forget(std::int64_t id) {
-  const MutexLock lock(mutex_);
-  buckets_.erase(id);
-}
-
 WallTime OutboxPlace::now() const {
   const auto reading = client_.clock_reading();
   return clock_.wall_now() + (reading ? reading->skew : Duration::zero());
 }
 
-Result<std::map<std::int64_t, dynamo::Item>> OutboxPlace::find(std::span<const std::int64_t> ids, Deadline deadline) {
+Result<std::map<RowKey, dynamo::Item>> OutboxPlace::find(std::span<const RowKey> rows, Deadline deadline) {
   std::vector<dynamo::Item> keys;
-  for (const std::int64_t id : ids) {
-    for (std::uint32_t bucket = 0; bucket < table().buckets; ++bucket) {
-      keys.push_back(key_of(columns(), partition_of(bucket), id));
-      keys.push_back(key_of(columns(), dead_partition_of(bucket), id));
+  for (const RowKey& row : rows) {
+    if (row.part != RowKey::kWhole) {
+      keys.push_back(key_of(columns(), partition_of(row.part), row.id));
+      keys.push_back(key_of(columns(), dead_partition_of(row.part), row.id));
     }
   }
-  std::map<std::int64_t, dynamo::Item> found;
+  std::map<RowKey, dynamo::Item> found;
   for (std::size_t first = 0; first < keys.size(); first += kKeysAtOnce) {
     const auto some = std::span(keys).subspan(first, std::min(kKeysAtOnce, keys.size() - first));
     auto items = client_.batch_get(table().table, some, deadline);
@@ -58,8 +39,9 @@ Result<std::map<std::int64_t, dynamo::Item>> OutboxPlace::find(std::span<const s
       return error_of(items.error());
     }
     for (dynamo::Item& item : *items) {
-      if (const auto id = rows_.id_of(item)) {
-        found.emplace(*id, std::move(item));
+      if (rows_.id_of(item)) {
+        const RowKey key = rows_.row_of(item, {}).key();
+        found.emplace(key, std::move(item));
       }
     }
   }

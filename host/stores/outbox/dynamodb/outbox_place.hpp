@@ -8,27 +8,12 @@
 #include "base/clock.hpp"
 #include "base/deadline.hpp"
 #include "base/error.hpp"
-#include "base/mutex.hpp"
 #include "base/random.hpp"
 #include "dynamo/client.hpp"
 #include "host/stores/outbox/dynamodb/row_items.hpp"
 #include "host/stores/outbox/settings.hpp"
 
 namespace sluice::queue::outbox {
-
-/// In which bucket rows lie that were read a while ago, so that whoever has but their ids need not look. Thread-safe.
-class RowBuckets {
- public:
-  static constexpr std::size_t kMost = 200'000;
-
-  void put(std::int64_t id, std::uint32_t bucket);
-  std::optional<std::uint32_t> of(std::int64_t id) const;
-  void forget(std::int64_t id);
-
- private:
-  mutable Mutex mutex_;
-  std::map<std::int64_t, std::uint32_t> buckets_ SLUICE_GUARDED_BY(mutex_);
-};
 
 /// One outbox table and what its sessions share. Thread-safe; outlives them.
 class OutboxPlace {
@@ -46,14 +31,13 @@ class OutboxPlace {
   dynamo::Client& client() const { return client_; }
   Random& random() const { return random_; }
   const RowItems& rows() const { return rows_; }
-  RowBuckets& buckets() { return buckets_; }
 
   SteadyTime steady_now() const { return clock_.steady_now(); }
   /// DynamoDB's time, as far as its answers have told it.
   WallTime now() const;
 
-  /// Consistent reads of rows by id, wherever they lie: pending or dead. Absent ones are missing from the answer.
-  Result<std::map<std::int64_t, dynamo::Item>> find(std::span<const std::int64_t> ids, Deadline deadline);
+  /// Consistent reads of rows, pending or dead. Absent ones are missing from the answer.
+  Result<std::map<RowKey, dynamo::Item>> find(std::span<const RowKey> rows, Deadline deadline);
 
   /// What the client says, in words about this table.
   Error error_of(const dynamo::Error& error) const;
@@ -64,7 +48,6 @@ class OutboxPlace {
   const Clock& clock_;
   Random& random_;
   const RowItems rows_;
-  RowBuckets buckets_;
 };
 
 }  // namespace sluice::queue::outbox

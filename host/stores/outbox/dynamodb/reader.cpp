@@ -33,7 +33,9 @@ std::vector<std::string> partitions_of(const FetchRequest& request) {
 Page cut(std::vector<Row> rows, bool more, const FetchRequest& request) {
   std::size_t bytes = 0;
   std::size_t kept = 0;
-  while (kept < rows.size() && kept < request.limit && bytes < request.bytes) {
+  // The next page goes on behind an id, so that rows of one id, each in a bucket of its own, stay together.
+  const auto belongs = [&] { return kept > 0 && rows[kept].id == rows[kept - 1].id; };
+  while (kept < rows.size() && ((kept < request.limit && bytes < request.bytes) || belongs())) {
     bytes += rows[kept++].payload.size();
   }
   more = more || kept < rows.size();
@@ -76,7 +78,7 @@ Result<Page> DynamoDbReader::fetch_some(const FetchRequest& request, Deadline de
   // What lies beyond the first gap comes with a later page, in its order.
   std::erase_if(rows, [this](const Row& row) { return row.id > read_up_to_; });
   std::erase_if(rows, [&request](const Row& row) { return passed_over(row, request); });
-  std::sort(rows.begin(), rows.end(), [](const Row& one, const Row& other) { return one.id < other.id; });
+  std::sort(rows.begin(), rows.end(), [](const Row& one, const Row& other) { return one.key() < other.key(); });
   return cut(std::move(rows), more, request);
 }
 
@@ -122,7 +124,6 @@ Result<DynamoDbReader::Stretch> DynamoDbReader::read(const std::string& partitio
 }
 
 void DynamoDbReader::note(const Row& row) {
-  place_.buckets().put(row.id, row.bucket);
   if (starts_.size() >= kMostGroupsKnown) {
     starts_.clear();  // they are found again, at a price
   }

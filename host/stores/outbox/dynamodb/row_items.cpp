@@ -89,6 +89,7 @@ Row RowItems::row_of(const Item& item, WallTime now) const {
   row.id = id_of(item).value_or(0);
   const auto* partition = dynamo::find<std::string>(item, kBucket);
   row.bucket = partition == nullptr ? 0 : bucket_in(*partition).value_or(0);
+  row.part = row.bucket;
   row.dead = partition != nullptr && partition->starts_with(kDead);
   const auto read = [&](const std::string& name, std::string& out, bool needed) {
     if (const AttributeValue* value = value_of(item, name)) {

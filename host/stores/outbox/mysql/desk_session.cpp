@@ -23,13 +23,13 @@ class MysqlDeskSession final : public DeskSession {
     return inspect_table(*session_, sql_, side_table_, deadline);
   }
 
-  Result<StoredRow> get(std::int64_t id, Deadline deadline) override {
-    auto found = session_->rows(select(true) + " WHERE " + sql_.id() + "=" + std::to_string(id), deadline);
+  Result<StoredRow> get(const RowKey& key, Deadline deadline) override {
+    auto found = session_->rows(select(true) + " WHERE " + sql_.id() + "=" + std::to_string(key.id), deadline);
     if (found.has_error()) {
       return found.error();
     }
     if (found->empty()) {
-      return Error(ErrorCode::not_found, "the outbox has no row " + std::to_string(id));
+      return Error(ErrorCode::not_found, "the outbox has no row " + std::to_string(key.id));
     }
     return sql_.read_stored(std::move(found->front()));
   }
@@ -42,7 +42,7 @@ class MysqlDeskSession final : public DeskSession {
                                                           : sql_.sent_at() + " IS NOT NULL";
     std::string statement = select(request.payload) + " WHERE " + part;
     if (request.beyond) {
-      statement += " AND " + sql_.id() + (request.newest_first ? "<" : ">") + std::to_string(*request.beyond);
+      statement += " AND " + sql_.id() + (request.newest_first ? "<" : ">") + std::to_string(request.beyond->id);
     }
     statement +=
         " ORDER BY " + sql_.id() + (request.newest_first ? " DESC" : "") + " LIMIT " + std::to_string(request.limit);

@@ -54,16 +54,16 @@ StoredRow PostgresDesk::stored_row(const Answer& answer, int row) const {
   return stored;
 }
 
-Result<StoredRow> PostgresDesk::get(std::int64_t id, Deadline deadline) {
+Result<StoredRow> PostgresDesk::get(const RowKey& key, Deadline deadline) {
   const auto found = connection_->run({"SELECT " + stored_columns(true) + " FROM " + sql_.table() + " o WHERE o." +
                                            quoted(sql_.settings().columns.id) + " = $1::bigint",
-                                       {std::to_string(id)}},
+                                       {std::to_string(key.id)}},
                                       deadline);
   if (!found) {
     return found.error();
   }
   if (found->rows() == 0) {
-    return Error(ErrorCode::not_found, "table " + sql_.table() + " has no row " + std::to_string(id));
+    return Error(ErrorCode::not_found, "table " + sql_.table() + " has no row " + std::to_string(key.id));
   }
   return stored_row(*found, 0);
 }
@@ -86,7 +86,7 @@ Result<std::vector<StoredRow>> PostgresDesk::list(const ListRows& request, Deadl
       break;
   }
   if (request.beyond) {
-    statement.parameters.emplace_back(std::to_string(*request.beyond));
+    statement.parameters.emplace_back(std::to_string(request.beyond->id));
     where += " AND " + id + (request.newest_first ? " < " : " > ") + "$1::bigint";
   }
   statement.sql = "SELECT " + stored_columns(request.payload) + " FROM " + sql_.table() + " o WHERE " + where +

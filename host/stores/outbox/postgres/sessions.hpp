@@ -59,7 +59,7 @@ class PostgresDesk final : public DeskSession {
   static Result<std::unique_ptr<DeskSession>> open(const Settings& settings, const TableSql& sql, Deadline deadline);
 
   Result<std::vector<Finding>> inspect(Deadline deadline) override;
-  Result<StoredRow> get(std::int64_t id, Deadline deadline) override;
+  Result<StoredRow> get(const RowKey& key, Deadline deadline) override;
   Result<std::vector<StoredRow>> list(const ListRows& request, Deadline deadline) override;
   Result<TableCounts> count(const CountRequest& request, Deadline deadline) override;
   Result<std::vector<RowChanged>> change(std::span<const RowChange> changes, Deadline deadline) override;
