@@ -49,9 +49,10 @@ void print_text(const LedgerContents& ledger, Console& console) {
         "  job " + ledger.crash->job + ", message " + ledger.crash->message + ", plugin " + ledger.crash->plugin + "\n";
   }
   for (const HeldMessage& held : ledger.held) {
-    if (held.running) {
-      text += "  running: job " + held.job + ", message " + held.receipt.id + ", attempt " +
-              std::to_string(held.attempt) + (held.blamed ? ", blamed" : "") + "\n";
+    if (held.running || held.committing == isolation::Committing::alone) {
+      text += std::string(held.running ? "  running" : "  its effects were committed, alone") + ": job " + held.job +
+              ", message " + held.receipt.id + ", attempt " + std::to_string(held.attempt) +
+              (held.blamed ? ", blamed" : "") + "\n";
     }
   }
   const bool settled = ledger.settlement.time != WallTime{};
@@ -110,6 +111,7 @@ void write_held(JsonText& json, const HeldMessage& held) {
   json.member("message", clean_utf8(held.receipt.id, held.receipt.id.size() * 3));
   json.member("attempt", std::uint64_t{held.attempt});
   json.member("running", held.running);
+  json.member("committing", held.committing != isolation::Committing::no);
   json.member("blamed", held.blamed);
   json.end_object();
 }

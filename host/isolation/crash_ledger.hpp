@@ -16,11 +16,15 @@ namespace sluice::isolation {
 /// it).
 using HeldSlot = std::uint32_t;
 
+/// Whether the statements of a message, which its handler has staged and this process runs, are being committed, and in
+/// what company.
+enum class Committing : std::uint8_t { no, together, alone };
+
 /// A job's part of the crash ledger. All methods are noexcept, make no system call and take at most 100 ns together for
 /// one message; a null JobLedger pointer is how "no ledger" is spelled.
 ///
-/// `hold`, `renew` and `drop` are called under the job's lock; `started` and `ended` by the worker that runs the
-/// message.
+/// `hold`, `renew`, `committing` and `drop` are called under the job's lock; `started` and `ended` by the worker that
+/// runs the message.
 class JobLedger {
  public:
   JobLedger() = default;
@@ -37,6 +41,8 @@ class JobLedger {
   virtual void started(HeldSlot slot, std::string_view id) noexcept = 0;
   /// It has come back.
   virtual void ended(HeldSlot slot) noexcept = 0;
+  /// After `ended`: what ends the process from now on may be what is committed.
+  virtual void committing(HeldSlot slot, Committing how) noexcept = 0;
   /// Settled or lost: not ours any more. The slot is void. Called once for each `hold`, also where that gave 0.
   virtual void drop(HeldSlot slot) noexcept = 0;
 };

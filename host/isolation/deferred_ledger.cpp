@@ -47,6 +47,12 @@ void DeferredLedger::ended(HeldSlot slot) noexcept {
   }
 }
 
+void DeferredLedger::committing(HeldSlot slot, Committing how) noexcept {
+  if (JobLedger* const ledger = live()) {
+    ledger->committing(slot, how);
+  }
+}
+
 void DeferredLedger::drop(HeldSlot slot) noexcept {
   if (JobLedger* const ledger = live()) {
     ledger->drop(slot);

@@ -25,6 +25,7 @@ class JobSlots final : public JobLedger {
   void renew(HeldSlot slot, const queue::Receipt& receipt) noexcept override;
   void started(HeldSlot slot, std::string_view id) noexcept override;
   void ended(HeldSlot slot) noexcept override;
+  void committing(HeldSlot slot, Committing how) noexcept override;
   void drop(HeldSlot slot) noexcept override;
 
  private:
@@ -121,6 +122,15 @@ void JobSlots::ended(HeldSlot held) noexcept {
   if (!at(held).state.compare_exchange_strong(expected, format::kHeld, std::memory_order_acq_rel) &&
       expected == format::kGone) {
     at(held).state.store(format::kFree, std::memory_order_release);
+  }
+}
+
+void JobSlots::committing(HeldSlot held, Committing how) noexcept {
+  if (held != 0) {
+    at(held).state.store(how == Committing::alone      ? format::kCommittingAlone
+                         : how == Committing::together ? format::kCommitting
+                                                       : format::kHeld,
+                         std::memory_order_release);
   }
 }
 

@@ -90,7 +90,8 @@ std::optional<HeldMessage> read_slot(const LedgerBytes& bytes, std::size_t index
   if (state == format::kFree || state == format::kGone) {
     return std::nullopt;
   }
-  if (state > format::kGone || slot.job >= format::kJobs || slot.id_size == 0 || slot.id_size > format::kIdLimit) {
+  if (state > format::kCommittingAlone || slot.job >= format::kJobs || slot.id_size == 0 ||
+      slot.id_size > format::kIdLimit) {
     ++unreadable;
     return std::nullopt;
   }
@@ -102,6 +103,9 @@ std::optional<HeldMessage> read_slot(const LedgerBytes& bytes, std::size_t index
   held.attempt = slot.attempt;
   held.suspect = slot.suspect != 0;
   held.running = state == format::kRunning;
+  held.committing = state == format::kCommittingAlone ? Committing::alone
+                    : state == format::kCommitting    ? Committing::together
+                                                      : Committing::no;
   return held;
 }
 
@@ -223,7 +227,7 @@ Result<void> OrphanLedger::archive(const LedgerSettlement& settlement) {
   bool written = writable >= 0;
   for (std::uint32_t i = 0; i < before.head().slots.load(); ++i) {
     const format::Slot& slot = before.slot(i);
-    if (const std::uint32_t state = slot.state.load(); state == format::kHeld || state == format::kRunning) {
+    if (const std::uint32_t state = slot.state.load(); state != format::kFree && state != format::kGone) {
       written = written && write_all(writable, &slot, sizeof(slot), format::file_size(kept));
       ++kept;
     }

@@ -8,6 +8,7 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "host/isolation/crash_ledger.hpp"
 #include "host/isolation/crash_report.hpp"
 #include "host/queue/delivery.hpp"
 #include "host/queue/message.hpp"
@@ -24,6 +25,7 @@ struct HeldMessage {
   bool suspect = false;  ///< as it was claimed
   bool running = false;  ///< its handler was at work
   bool blamed = false;   ///< the crash record names it
+  Committing committing = Committing::no;
 };
 
 /// What was done about the messages that a host left. A value.

@@ -59,6 +59,8 @@ enum SlotState : std::uint32_t {
   kHeld = 1,
   kRunning = 2,
   kGone = 3,  ///< runs, and is not ours any more
+  kCommitting = 4,
+  kCommittingAlone = 5,
 };
 
 /// Two cache lines, so that a write of power loss never tears one.

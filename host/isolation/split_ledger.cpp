@@ -33,6 +33,8 @@ void SplitLedger::started(HeldSlot slot, std::string_view id) noexcept { ledgers
 
 void SplitLedger::ended(HeldSlot slot) noexcept { ledgers_.front()->ended(slot); }
 
+void SplitLedger::committing(HeldSlot slot, Committing how) noexcept { ledgers_.front()->committing(slot, how); }
+
 void SplitLedger::drop(HeldSlot slot) noexcept { ledgers_[slot == 0 ? 0 : part_of_[slot]]->drop(slot); }
 
 std::unique_ptr<JobLedger> open_parts(HostLedger& ledger, const std::vector<LedgerJob>& parts,

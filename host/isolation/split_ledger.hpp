@@ -20,6 +20,7 @@ class SplitLedger final : public JobLedger {
   void renew(HeldSlot slot, const queue::Receipt& receipt) noexcept override;
   void started(HeldSlot slot, std::string_view id) noexcept override;
   void ended(HeldSlot slot) noexcept override;
+  void committing(HeldSlot slot, Committing how) noexcept override;
   void drop(HeldSlot slot) noexcept override;
 
  private:

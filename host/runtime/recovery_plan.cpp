@@ -27,12 +27,22 @@ config::JobConfig job_of(const HeldMessage& held, const std::vector<config::JobC
   return unknown;
 }
 
+std::string why_blamed(const HeldMessage& held, const LedgerContents& ledger) {
+  if (held.committing == isolation::Committing::no) {
+    return ledger.crash->failure_text(plugin::kReasonLimit);
+  }
+  return "its host ended while it committed the statements of this message, and of no other: " +
+         (ledger.crash ? ledger.crash->failure_text(plugin::kReasonLimit / 2)
+                       : std::string("nothing says why: killed, out of memory, or power lost"));
+}
+
 queue::Completion blame(const HeldMessage& held, const LedgerContents& ledger,
                         const std::vector<config::JobConfig>& jobs, Random& random, WallTime now) {
   work::FailurePolicy policy(job_of(held, jobs), ledger.host);
-  policy.handler = ledger.crash->handler;
-  work::Disposition disposition =
-      work::dispose_crash(ledger.crash->failure_text(plugin::kReasonLimit), held.attempt, policy, random);
+  if (held.blamed) {
+    policy.handler = ledger.crash->handler;
+  }
+  work::Disposition disposition = work::dispose_crash(why_blamed(held, ledger), held.attempt, policy, random);
   return work::completion_of(held.receipt, std::move(disposition), now);
 }
 
@@ -44,13 +54,14 @@ std::vector<RecoveryStep> plan_recovery(const LedgerContents& ledger, const std:
   std::map<queue::QueueAddress, RecoveryStep> steps;
   for (const HeldMessage& held : ledger.held) {
     RecoveryStep& step = steps.try_emplace(held.address, RecoveryStep{held.address, {}, {}}).first->second;
-    const bool counts = SLUICE_GUARD(innocents_beside_a_bomb) ? held.blamed : known;
+    const bool alone = held.committing == isolation::Committing::alone && !known;
+    const bool counts = alone || (SLUICE_GUARD(innocents_beside_a_bomb) ? held.blamed : known);
     if (counts) {
       step.completions.push_back(blame(held, ledger, jobs, random, now));
       step.suspicions.push_back(Suspicion::blamed);
       continue;
     }
-    const bool accused = held.running && !known;
+    const bool accused = (held.running || held.committing != isolation::Committing::no) && !known;
     step.completions.push_back(work::completion_of(held.receipt, work::put_back(accused || held.suspect), now));
     step.suspicions.push_back(accused ? Suspicion::suspect : Suspicion::innocent);
   }

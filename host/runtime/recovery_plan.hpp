@@ -13,8 +13,8 @@ namespace sluice::runtime {
 
 /// Who a message that a dead host held is taken for.
 enum class Suspicion {
-  blamed,    ///< its handler ended the host: the attempt counts
-  suspect,   ///< its handler ran, and nobody knows what ended the host: to be run where it can hurt nobody
+  blamed,    ///< its handler ended the host, or what was committed of it alone: the attempt counts
+  suspect,   ///< it was at work, and nobody knows what ended the host: to be run where it can hurt nobody
   innocent,  ///< released, as if nobody had ever claimed it
 };
 
@@ -26,8 +26,9 @@ struct RecoveryStep {
 };
 
 /// Decides on everything that a dead host held. Where a crash is blamed on a message, that one alone counts, by its
-/// job's policy, and is a suspect from now on; otherwise whatever ran is suspect. All others get their attempt back. A
-/// job that is not among `jobs` any more is taken to have attempts without end: whoever has it again decides.
+/// job's policy, and is a suspect from now on; otherwise whatever ran or was being committed is suspect, and a suspect
+/// that was being committed counts, since no other place is left to find out. All others get their attempt back. A job
+/// that is not among `jobs` any more is taken to have attempts without end: whoever has it again decides.
 std::vector<RecoveryStep> plan_recovery(const isolation::LedgerContents& ledger,
                                         const std::vector<config::JobConfig>& jobs, Random& random, WallTime now);
 

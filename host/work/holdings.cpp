@@ -100,6 +100,12 @@ void Holdings::renew(Task& task, queue::Receipt receipt, SteadyTime leased_until
   }
 }
 
+void Holdings::committing(Task& task, isolation::Committing how) {
+  if (crash_ledger_ != nullptr && SLUICE_GUARD(commits_in_ledger)) {
+    crash_ledger_->committing(task.slot, how);
+  }
+}
+
 void Holdings::end(Task& task, Ending ending) {
   if (ending == Ending::lost) {
     task.end_lost();

@@ -37,6 +37,8 @@ class Holdings {
   /// Counts deliveries that were claimed, admitted or not.
   void count_claimed(std::size_t count) { account_.claimed(count); }
   void renew(Task& task, queue::Receipt receipt, SteadyTime leased_until);
+  /// What its end has this process run is under way, or has been answered.
+  void committing(Task& task, isolation::Committing how);
   void end(Task& task, Ending ending);
   /// Ends it as lost: somebody else has the message now, or nobody.
   void lose(Task& task, Notes& notes);

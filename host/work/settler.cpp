@@ -170,6 +170,10 @@ Settler::Order Settler::next(SteadyTime now, WallTime wall) {
         continue;
       }
       task->begin_settling();
+      if (task->commits_statements()) {
+        holdings_.committing(*task,
+                             task->settles_alone() ? isolation::Committing::alone : isolation::Committing::together);
+      }
       order.tasks.push_back(task);
       order.completions.push_back(completion_of(std::move(task->lease.receipt), std::move(task->disposition), wall));
     }
@@ -204,6 +208,9 @@ std::vector<queue::Delivery> Settler::settled(Order&& order, std::vector<queue::
     }
     task.disposition.failure = std::move(order.completions[i].failure);
     task.disposition.effects = std::move(order.completions[i].effects);
+    if (task.commits_statements()) {
+      holdings_.committing(task, isolation::Committing::no);
+    }
     if (results[i].status == queue::SettleStatus::lost) {
       ++tally.written;
       if (holdings_.go_on(task, notes)) {

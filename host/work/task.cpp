@@ -1,14 +1,24 @@
 #include "host/work/task.hpp"
 
+#include <algorithm>
 #include <utility>
+#include <variant>
 
 #include "base/assert.hpp"
+#include "host/queue/effects.hpp"
 
 namespace sluice::work {
 
 void Task::go(TaskStage from, TaskStage to) {
   SLUICE_ASSERT(stage_ == from);
   stage_ = to;
+}
+
+bool Task::commits_statements() const {
+  const auto& effects = disposition.effects;
+  return effects && std::any_of(effects->writes.begin(), effects->writes.end(), [](const queue::EffectWrite& write) {
+           return std::holds_alternative<queue::SqlWrite>(write.write);
+         });
 }
 
 void Task::deal(std::uint32_t to_seat) {

@@ -84,6 +84,10 @@ class Task {
   bool in_call() const { return stage_ == TaskStage::settling || receipt_state_ == ReceiptState::extending; }
   /// It was lost while its handler ran, and that has not come to an end yet.
   bool runs_on() const { return runs_on_ && in_hand_; }
+  /// Its end has this process run statements of its handler's.
+  bool commits_statements() const;
+  /// What may have ended a host before, and may end this one, is written when nothing else can be lost by it.
+  bool settles_alone() const { return suspect && commits_statements(); }
   /// Its place may be used again.
   bool over() const { return !open() && !in_hand_ && !asked_ && receipt_state_ != ReceiptState::extending; }
 

@@ -7,6 +7,7 @@ import os
 import re
 import resource
 import signal
+import sqlite3
 import subprocess
 import time
 import unittest
@@ -252,6 +253,64 @@ class BombSqliteProcess(BombCase):
             with open(f"/proc/{pid}/task/{task}/children", encoding="utf-8") as file:
                 found += file.read().split()
         return found
+
+
+class BombInACommit(Case):
+    """A message whose statement ends the host while it is committed, as one does that takes all memory: a host is killed
+    here whenever a transaction holds the file for long, which none but that statement does."""
+
+    HELD = 0.3  # seconds; a statement is ended after three times that
+    BOMB = ("UPDATE accounts SET balance = (WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
+            "SELECT count(*) FROM n)")
+
+    def setUp(self):
+        super().setUp()
+        self.sluice("send", "--queue", "orders", "--id", "first", "--data", "1", "--create", check=True)
+        self.sluice("delete", "first", "--queue", "orders", check=True)
+        self.file = sqlite3.connect(self.path("sluice.db"), timeout=self.HELD, isolation_level=None)
+        self.addCleanup(self.file.close)
+        self.file.execute("CREATE TABLE accounts (id TEXT PRIMARY KEY, balance INTEGER)")
+        self.file.execute("INSERT INTO accounts VALUES ('a', 0)")
+
+    def is_held(self):
+        try:
+            self.file.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError:
+            return True
+        self.file.execute("ROLLBACK")
+        return False
+
+    def left(self):
+        stats = self.stats()
+        return stats["total"] - stats["dlq"]
+
+    def test_it_alone_is_counted_and_goes(self):
+        self.explode("thread")
+
+    def test_so_it_is_where_handlers_have_processes(self):
+        self.explode("process")
+
+    def explode(self, isolation):
+        self.write_job("effect_of", extra=f'isolation = "{isolation}"\nconcurrency = 4\n'
+                       f'[job.retry]\nmax_attempts = {ATTEMPTS}\nbase = "10ms"\njitter = "none"\n')
+        statements = dict.fromkeys([f"m-{i}" for i in range(NEIGHBOURS)], "UPDATE accounts SET balance = balance + 1")
+        for message, statement in (statements | {"the-bomb": self.BOMB}).items():
+            self.sluice("send", "--queue", "orders", "--id", message, "--data", "1", "--attr", "sql=" + statement, check=True)
+        deaths = 0
+        run = self.start()
+        while self.left() > 0:
+            if self.is_held():
+                deaths += 1
+                self.assertLess(deaths, 10, run.log())
+                run.kill(signal.SIGKILL)
+                run.wait()
+                run = self.start()
+        self.assertEqual(0, run.stop(), run.log())
+        self.assertEqual(NEIGHBOURS, self.file.execute("SELECT balance FROM accounts").fetchone()[0])
+        self.assertEqual(ATTEMPTS + 1, deaths, "once among others, and then by itself")
+        done = self.sluice("get", "--queue", "orders", "--id", "the-bomb", check=True)
+        self.assertIn("its host ended while it committed the statements of this message, and of no other",
+                      json.loads(done.stdout)["failure"]["error"])
 
 
 class BombDynamoThread(BombSqliteThread):

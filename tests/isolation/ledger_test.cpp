@@ -69,6 +69,36 @@ TEST_F(LedgerTest, KeepsWhatAKilledProcessHeld) {
   EXPECT_EQ(contents.config, "/etc/sluice/host.toml");
 }
 
+TEST_F(LedgerTest, KeepsWhatWasBeingCommitted) {
+  leave_ledger([](JobLedger& job) {
+    const auto finished = [&job](const std::string& id, Committing how) {
+      const HeldSlot slot = job.hold(delivery(id));
+      job.started(slot, id);
+      job.ended(slot);
+      job.committing(slot, how);
+      return slot;
+    };
+    finished("together", Committing::together);
+    finished("alone", Committing::alone);
+    job.committing(finished("answered", Committing::alone), Committing::no);
+    job.drop(finished("settled", Committing::together));
+    job.committing(0, Committing::alone);
+  });
+  const LedgerContents contents = read();
+  EXPECT_THAT(ids(contents), ElementsAre("together", "alone", "answered"));
+  EXPECT_EQ(contents.held.at(0).committing, Committing::together);
+  EXPECT_EQ(contents.held.at(1).committing, Committing::alone);
+  EXPECT_EQ(contents.held.at(2).committing, Committing::no);
+  EXPECT_FALSE(contents.held[1].running);
+  // History keeps them.
+  auto orphan = OrphanLedger::take(folder_.ledger());
+  ASSERT_TRUE(orphan && *orphan);
+  ASSERT_TRUE((*orphan)->archive({}));
+  const auto history = read_ledger(folder_.ledgers().history().at(0));
+  ASSERT_TRUE(history);
+  EXPECT_THAT(ids(*history), ElementsAre("together", "alone", "answered"));
+}
+
 TEST_F(LedgerTest, TellsAsWhomItOwnedWhatAndThatItTellsAll) {
   leave_ledger([](JobLedger& job) { job.hold(delivery("held")); });
   const LedgerContents contents = read();

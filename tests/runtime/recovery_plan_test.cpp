@@ -5,6 +5,7 @@
 namespace sluice::runtime {
 namespace {
 
+using isolation::Committing;
 using queue::CompletionAction;
 using testing::HasSubstr;
 using testing::SizeIs;
@@ -94,6 +95,40 @@ TEST_F(RecoveryPlanTest, ASuspectThatHadNotBegunStaysOne) {
   const auto steps = plan();
   EXPECT_TRUE(of("waiting", steps).suspect);
   EXPECT_EQ(steps[0].suspicions[0], Suspicion::innocent);
+}
+
+TEST_F(RecoveryPlanTest, WhatWasBeingCommittedIsSuspectAndCountsWhereItWasAlone) {
+  ledger_.held = {held("together", false), held("alone", false), held("ran", true), held("waiting", false)};
+  ledger_.held[0].committing = Committing::together;
+  ledger_.held[1].committing = Committing::alone;
+  const auto steps = plan();
+  EXPECT_THAT(steps[0].suspicions,
+              testing::ElementsAre(Suspicion::suspect, Suspicion::blamed, Suspicion::suspect, Suspicion::innocent));
+  EXPECT_EQ(of("together", steps).action, CompletionAction::release);
+  EXPECT_TRUE(of("together", steps).suspect);
+  EXPECT_EQ(of("alone", steps).action, CompletionAction::retry);
+  EXPECT_TRUE(of("alone", steps).suspect);
+  EXPECT_EQ(of("alone", steps).failure.error,
+            "its host ended while it committed the statements of this message, and of no other: nothing says why: "
+            "killed, out of memory, or power lost");
+  ledger_.held[1].attempt = 5;
+  EXPECT_EQ(of("alone", plan()).action, CompletionAction::dead_letter);
+}
+
+TEST_F(RecoveryPlanTest, SoItIsAfterACrashThatBlamesNobody) {
+  ledger_.crash = crash_of("");
+  ledger_.crash->blamed = false;
+  ledger_.held = {held("alone", false)};
+  ledger_.held[0].committing = Committing::alone;
+  EXPECT_THAT(of("alone", plan()).failure.error, HasSubstr("and of no other: SIGSEGV"));
+}
+
+TEST_F(RecoveryPlanTest, WhoeverIsBlamedClearsWhatWasBeingCommitted) {
+  ledger_.crash = crash_of("bomb");
+  ledger_.held = {held("bomb", true, true), held("alone", false), held("together", false)};
+  ledger_.held[1].committing = Committing::alone;
+  ledger_.held[2].committing = Committing::together;
+  EXPECT_THAT(plan()[0].suspicions, testing::ElementsAre(Suspicion::blamed, Suspicion::innocent, Suspicion::innocent));
 }
 
 TEST_F(RecoveryPlanTest, AJobThatIsGoneDisposesOfNothing) {

@@ -122,8 +122,9 @@ void SimHost::recover(bool blames_all) {
   std::vector<queue::Completion> completions;
   for (const auto& [slot, held] : port_.crash_ledger().entries()) {
     work::Disposition disposition =
-        held.running || blames_all ? work::dispose_crash("the process was killed", held.attempt, policy, world_.random)
-                                   : work::put_back(held.suspect);
+        held.running || blames_all || held.committing == isolation::Committing::alone
+            ? work::dispose_crash("the process was killed", held.attempt, policy, world_.random)
+            : work::put_back(held.suspect || held.committing != isolation::Committing::no);
     completions.push_back(work::completion_of(held.receipt, std::move(disposition), loop().clock().wall_now()));
   }
   port_.settle(completions, Deadline::never());

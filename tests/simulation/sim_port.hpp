@@ -24,10 +24,11 @@ class SimLedger final : public isolation::JobLedger {
     std::uint32_t attempt = 0;
     bool suspect = false;
     bool running = false;
+    isolation::Committing committing = isolation::Committing::no;
   };
 
   isolation::HeldSlot hold(const queue::Delivery& delivery) noexcept override {
-    entries_[++next_] = {delivery.receipt, delivery.message.attempt, delivery.suspect, false};
+    entries_[++next_] = {delivery.receipt, delivery.message.attempt, delivery.suspect};
     return next_;
   }
   void renew(isolation::HeldSlot slot, const queue::Receipt& receipt) noexcept override {
@@ -35,6 +36,9 @@ class SimLedger final : public isolation::JobLedger {
   }
   void started(isolation::HeldSlot slot, std::string_view) noexcept override { entries_.at(slot).running = true; }
   void ended(isolation::HeldSlot slot) noexcept override { entries_.at(slot).running = false; }
+  void committing(isolation::HeldSlot slot, isolation::Committing how) noexcept override {
+    entries_.at(slot).committing = how;
+  }
   void drop(isolation::HeldSlot slot) noexcept override { entries_.erase(slot); }
 
   const std::map<isolation::HeldSlot, Entry>& entries() const { return entries_; }

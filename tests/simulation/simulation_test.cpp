@@ -140,7 +140,7 @@ void PrintTo(const Bite& bite, std::ostream* out) { *out << bite.name; }
 class SimulationBites : public ::testing::TestWithParam<Bite> {};
 
 TEST_P(SimulationBites, WhenAGuardIsMissing) {
-  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     for (const std::string& violation :
          simulate(seed, GetParam().mutation, GetParam().store, GetParam().work).violations) {
       if (violation.find(GetParam().complaint) != std::string::npos) {
@@ -149,7 +149,7 @@ TEST_P(SimulationBites, WhenAGuardIsMissing) {
       }
     }
   }
-  FAIL() << "100 seeds without \"" << GetParam().complaint << "\"";
+  FAIL() << "200 seeds without \"" << GetParam().complaint << "\"";
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -1,6 +1,7 @@
 // Who is to blame: suspects, the crash ledger, and what was finished and cannot be written.
 #include <gtest/gtest.h>
 
+#include "host/queue/effects.hpp"
 #include "tests/work/flow_rig.hpp"
 
 namespace sluice::work {
@@ -258,6 +259,83 @@ TEST(LeaseOfTheSource, IsNeverExtendedAndLastsAsLongAsItsHandler) {
   rig.finish(0);
   EXPECT_EQ(rig.settle(), 1U);
   EXPECT_EQ(rig.account().done, 1U);
+}
+
+plugin::Outcome done_with_statements() {
+  auto effects = std::make_shared<queue::Effects>();
+  effects->writes.push_back({queue::SqlWrite{"UPDATE accounts SET balance = 0"}});
+  plugin::Outcome outcome{OutcomeStatus::done, {}, {}};
+  outcome.effects = std::move(effects);
+  return outcome;
+}
+
+/// Claims and runs a message whose handler stages a statement, a suspect on a lane; its id.
+std::string run_with_statements(FlowRig& rig, bool suspect = false) {
+  EXPECT_GT(rig.flow.next_claim(rig.now()).count, 0U);
+  queue::Claimed claimed = rig.messages(1);
+  claimed.deliveries[0].suspect = suspect;
+  const std::string id = claimed.deliveries[0].message.id;
+  rig.flow.claimed(std::move(claimed), rig.now(), rig.notes);
+  const std::uint32_t seat = !suspect ? 0 : rig.hands.size() > 1 ? 1 : rig.enlist(SeatKind::lane, true);
+  EXPECT_NE(rig.start(seat), nullptr);
+  rig.crash_ledger.ended(rig.hands[seat].view().running->slot);
+  rig.hands[seat].finish(done_with_statements(), rig.now());
+  rig.flow.collect(seat, rig.now(), rig.notes);
+  return id;
+}
+
+TEST(Commits, AreInTheCrashLedgerUntilTheyAreAnswered) {
+  FlowRig rig(1);
+  const std::string id = run_with_statements(rig);
+  EXPECT_FALSE(rig.crash_ledger.committed.contains(id));
+  auto order = rig.flow.next_settlement(rig.now(), rig.clock.wall_now(), rig.notes);
+  ASSERT_EQ(order.tasks.size(), 1U);
+  EXPECT_EQ(rig.crash_ledger.committed.at(id), isolation::Committing::together);
+  rig.flow.settled(std::move(order), {{SettleStatus::failed, Error(ErrorCode::unavailable, "no")}}, rig.now(),
+                   rig.notes);
+  EXPECT_EQ(rig.crash_ledger.committed.at(id), isolation::Committing::no);
+  rig.pass(10s);
+  ASSERT_EQ(rig.settle(), 1U);
+  EXPECT_TRUE(rig.crash_ledger.committed.empty());
+}
+
+TEST(Commits, OfSuspectsAreMadeAloneAfterThoseOfAllOthers) {
+  FlowRig rig(1);
+  const std::string first = run_with_statements(rig, true);
+  const std::string second = run_with_statements(rig, true);
+  const std::string other = run_with_statements(rig);
+  const auto next = [&rig] {
+    auto order = rig.flow.next_settlement(rig.now(), rig.clock.wall_now(), rig.notes);
+    std::vector<std::string> ids;
+    for (const queue::Completion& completion : order.completions) {
+      ids.push_back(completion.receipt.id);
+    }
+    const auto committed = rig.crash_ledger.committed;
+    const std::size_t count = order.tasks.size();
+    rig.flow.settled(std::move(order), std::vector<queue::SettleResult>(count), rig.now(), rig.notes);
+    EXPECT_EQ(committed.size(), ids.size()) << "the others are not under way";
+    EXPECT_EQ(committed.at(ids.at(0)),
+              ids[0] == "m-2" ? isolation::Committing::together : isolation::Committing::alone);
+    return ids;
+  };
+  EXPECT_EQ(next(), std::vector<std::string>{other});
+  EXPECT_EQ(next(), std::vector<std::string>{first});
+  // Work that never ceases does not hold them up.
+  rig.poll(1);
+  ASSERT_NE(rig.start(0), nullptr);
+  rig.finish(0);
+  EXPECT_EQ(rig.settle(), 1U);
+  EXPECT_EQ(next(), std::vector<std::string>{second});
+  EXPECT_EQ(rig.account().done, 4U);
+}
+
+TEST(Commits, OfSuspectsThatAreLostMeanwhileAreNotMade) {
+  FlowRig rig(1);
+  const std::string id = run_with_statements(rig, true);
+  const queue::Receipt receipt{id, 1, 0};
+  rig.flow.taken_back(std::span(&receipt, 1), rig.now(), rig.notes);
+  EXPECT_EQ(rig.settle(), 0U);
+  EXPECT_TRUE(rig.flow.holdings().tasks().empty());
 }
 
 }  // namespace

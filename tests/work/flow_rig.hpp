@@ -22,13 +22,20 @@ class BookedLedger final : public isolation::JobLedger {
   void renew(isolation::HeldSlot slot, const queue::Receipt& receipt) noexcept override { held.at(slot) = receipt; }
   void started(isolation::HeldSlot slot, std::string_view) noexcept override { running.insert(slot); }
   void ended(isolation::HeldSlot slot) noexcept override { running.erase(slot); }
+  void committing(isolation::HeldSlot slot, isolation::Committing how) noexcept override {
+    committed[held.at(slot).id] = how;
+  }
   void drop(isolation::HeldSlot slot) noexcept override {
+    if (const auto found = held.find(slot); found != held.end()) {
+      committed.erase(found->second.id);
+    }
     held.erase(slot);
     running.erase(slot);
   }
 
   std::map<isolation::HeldSlot, queue::Receipt> held;
   std::set<isolation::HeldSlot> running;
+  std::map<std::string, isolation::Committing> committed;  ///< by id
 
  private:
   isolation::HeldSlot next_ = 0;

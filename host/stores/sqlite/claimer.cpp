@@ -272,8 +272,8 @@ Claimer::Found Claimer::take_read(std::int64_t half, const Room& room, const Lea
     while (next != ahead.heads.end() && next->place < place) {
       ++next;
     }
-    const std::int64_t version = version_in(heads_, 2);
-    if (next != ahead.heads.end() && next->place == place && next->version == version) {
+    const std::optional<std::int64_t> version = heads_.optional_integer(2);
+    if (next != ahead.heads.end() && next->place == place && next->version == version && !next->taken) {
       take_head(*next, lease, found);
       ++ahead.used;
     } else if (one_.bind(place.second, place.first).row()) {
@@ -294,9 +294,9 @@ void Claimer::take_head(HeadRead& head, const Lease& lease, Found& found) {
   found.bytes += head.delivery.message.body.size();
   found.places.push_back(head.place);
   found.sent_at.push_back(stored(head.delivery.message.sent_at));
-  found.touched.push_back(head.version != 0);
+  found.touched.push_back(head.version.has_value());
   found.deliveries.push_back(std::move(head.delivery));
-  head.version = -1;  // where the transaction is made again, it is read again
+  head.taken = true;  // Where the transaction is made again, it is read again.
 }
 
 void Claimer::lease_ready(std::int64_t half, std::int64_t place_half, const Found& found, const Lease& lease) {

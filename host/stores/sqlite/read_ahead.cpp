@@ -26,7 +26,7 @@ std::vector<HeadRead> ReadAhead::heads(const QueueAddress& address, const ClaimR
     if (auto delivery = read_delivery(oldest_, Row::with_priority)) {
       bytes += delivery->message.body.size();
       heads.push_back({.place = {oldest_.integer(10), oldest_.integer(0)},
-                       .version = version_in(oldest_, 7),
+                       .version = oldest_.optional_integer(7),
                        .delivery = std::move(*delivery)});
     }
   }

@@ -29,14 +29,12 @@ enum class Row { plain, with_priority };
 /// How it is handed out next, but for the lease. Nothing when its attributes cannot be read.
 std::optional<Delivery> read_delivery(const Statement& row, Row kind);
 
-/// The version that a row of `kOldest` tells; 0: nobody has touched the message.
-inline std::int64_t version_in(const Statement& row, int column) { return row.optional_integer(column).value_or(0); }
-
 /// A message as it could be claimed when it was read. It is what would be read now while its version is the same.
 struct HeadRead {
-  Place place;               ///< in `ready`
-  std::int64_t version = 0;  ///< 0: nobody had touched it
-  Delivery delivery;         ///< but for the lease
+  Place place;                          ///< in `ready`
+  std::optional<std::int64_t> version;  ///< nothing: nobody had touched it
+  Delivery delivery;                    ///< but for the lease
+  bool taken = false;
 };
 
 /// What is read for a claim on another thread than the writer's, so that many can write meanwhile: where a half's order

@@ -13,6 +13,8 @@ namespace {
 
 // SQLite's own tables.
 constexpr std::string_view kReserved = "sqlite_";
+// Tells of every page of the file, and reads it whole for that.
+constexpr std::string_view kPages = "dbstat";
 constexpr const char* kMore =
     "it does more than SELECT, INSERT, UPDATE or DELETE; make tables and indexes beforehand, with the sqlite3 tool";
 
@@ -56,9 +58,19 @@ bool UserTables::allows_table(std::string_view table, bool writes) {
     refusal_ = kMore;
     return false;
   }
-  if (reserved || ours_.contains(name)) {
+  if (reserved || name == kPages || ours_.contains(name)) {
     refusal_ = "it uses table " + std::string(table) +
                ", which is not yours: messages are sent as effects, and tables of your own need other names";
+    return false;
+  }
+  return true;
+}
+
+// What reaches beyond the file: these load code, or take a number for a pointer to it.
+bool UserTables::allows_function(std::string_view function) {
+  const std::string name = lower(function);
+  if (name == "load_extension" || name == "fts3_tokenizer") {
+    refusal_ = "it calls " + std::string(function) + ", which is not for handlers";
     return false;
   }
   return true;
@@ -73,11 +85,7 @@ bool UserTables::allows(int action, const char* first, const char* second) {
     case SQLITE_RECURSIVE:
       return true;
     case SQLITE_FUNCTION:
-      if (lower(text_of(second)) == "load_extension") {
-        refusal_ = "it calls load_extension, which is not for handlers";
-        return false;
-      }
-      return true;
+      return allows_function(text_of(second));
     case SQLITE_READ:
       return allows_table(text_of(first), false);
     case SQLITE_INSERT:

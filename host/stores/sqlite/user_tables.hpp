@@ -37,6 +37,7 @@ class UserTables {
 
  private:
   bool allows_table(std::string_view table, bool writes);
+  bool allows_function(std::string_view function);
 
   std::unordered_set<std::string> ours_;
   bool judging_ = false;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <array>
 #include <atomic>
 #include <csignal>
 #include <filesystem>
@@ -285,6 +286,193 @@ TEST_F(EffectLimits, TheStatementsOfAMessageShareItsTime) {
   EXPECT_EQ(results[0].status, SettleStatus::refused);
   EXPECT_THAT(results[0].error.message(), HasSubstr("longer than the statements of a message may"));
   EXPECT_EQ(results[1].status, SettleStatus::applied);
+}
+
+/// What a completion of a random batch does, and what has to become of it whatever the others do.
+enum class Kind { plain, good, emits, slow, condition, constraint, ends_all, huge, hungry, no_room, endless, lost };
+constexpr std::array kKinds{Kind::plain,    Kind::good, Kind::emits,  Kind::slow,    Kind::condition, Kind::constraint,
+                            Kind::ends_all, Kind::huge, Kind::hungry, Kind::no_room, Kind::lost};
+
+class EffectMix : public EffectLimits {
+ protected:
+  EffectMix() {
+    sql("CREATE TABLE once (name TEXT UNIQUE ON CONFLICT ROLLBACK); INSERT INTO once VALUES ('a'); "
+        "UPDATE accounts SET balance = 100000");
+  }
+
+  static SettleStatus expected(Kind kind) {
+    switch (kind) {
+      case Kind::plain:
+      case Kind::good:
+      case Kind::emits:
+      case Kind::slow:
+        return SettleStatus::applied;
+      case Kind::lost:
+        return SettleStatus::lost;
+      default:
+        return SettleStatus::refused;
+    }
+  }
+  /// Whatever it is, it takes one from alice first.
+  static std::vector<SqlWrite> writes(Kind kind) {
+    switch (kind) {
+      case Kind::slow:
+        return {debit(1), slow()};
+      case Kind::condition:
+        return {debit(1), {"DELETE FROM accounts WHERE name = 'carol'", {}, 1}};
+      case Kind::constraint:
+        return {debit(1), debit(1'000'000)};
+      case Kind::ends_all:
+        return {debit(1), {"INSERT INTO once VALUES ('a')", {}, {}}};
+      case Kind::huge:
+        return {debit(1), note(900'000'000)};
+      case Kind::hungry:
+        return {debit(1),
+                {"INSERT INTO notes SELECT group_concat(x) FROM (WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL "
+                 "SELECT i + 1 FROM n WHERE i < 300) SELECT i, randomblob(1000000) AS x FROM n ORDER BY x)"}};
+      case Kind::no_room:
+        return {debit(1), notes(400, 50'000)};
+      case Kind::endless:
+        return {debit(1), notes(1'000'000'000'000, 0)};
+      default:
+        return {debit(1)};
+    }
+  }
+  Completion of(const queue::Delivery& delivery, Kind kind) {
+    if (kind == Kind::plain) {
+      return {.receipt = delivery.receipt};
+    }
+    Completion made = with(delivery, writes(kind));
+    if (kind == Kind::emits) {
+      auto effects = std::make_shared<Effects>(*made.effects);
+      // In every other one the id is the host's own, so that it is put down last.
+      effects->messages.push_back({"receipts", {.id = "of " + delivery.message.id, .body = "r"}, random_.unit() < 0.5});
+      made.effects = std::move(effects);
+    }
+    if (kind == Kind::lost) {
+      EXPECT_EQ(settle({{.receipt = delivery.receipt}}).at(0).status, SettleStatus::applied);
+      ++made.receipt.version;
+    }
+    return made;
+  }
+  std::vector<Kind> random_kinds(std::size_t count) {
+    std::vector<Kind> kinds;
+    for (std::size_t i = 0; i < count; ++i) {
+      // Half of them do no harm.
+      const std::size_t among = random_.unit() < 0.5 ? 3 : kKinds.size();
+      kinds.push_back(kKinds[static_cast<std::size_t>(random_.unit() * static_cast<double>(among))]);
+    }
+    return kinds;
+  }
+  /// The first messages of so many groups, each with one behind it.
+  std::vector<queue::Delivery> claim_heads(std::size_t count) {
+    for (std::size_t i = 0; i < 2 * count; ++i) {
+      const queue::NewMessage message{.body = "x", .group = "g" + std::to_string(i % count)};
+      EXPECT_EQ(store_->send("orders", std::span(&message, 1), Deadline::never())[0].status, queue::SendStatus::sent);
+    }
+    return claim_in_order();
+  }
+  std::vector<queue::Delivery> claim_in_order() {
+    auto claimed =
+        store_->source({"orders"})
+            .claim({.max = 1000, .visibility = 30s, .rules = {.order = queue::Order::group}}, Deadline::never());
+    EXPECT_TRUE(claimed) << claimed.error().message();
+    return std::move(claimed->deliveries);
+  }
+  void settle_and_check(const std::vector<Kind>& kinds, bool groups = false) {
+    const auto deliveries = groups ? claim_heads(kinds.size()) : claim(kinds.size());
+    ASSERT_EQ(deliveries.size(), kinds.size());
+    std::vector<Completion> completions;
+    for (std::size_t i = 0; i < kinds.size(); ++i) {
+      completions.push_back(of(deliveries[i], kinds[i]));
+    }
+    const auto results = settle(completions);
+    std::vector<Completion> rest;
+    for (std::size_t i = 0; i < kinds.size(); ++i) {
+      EXPECT_EQ(results[i].status, expected(kinds[i]))
+          << i << " of kind " << static_cast<int>(kinds[i]) << ": " << results[i].error.message();
+      const bool applied = results[i].status == SettleStatus::applied;
+      taken_ += applied && kinds[i] != Kind::plain ? 1 : 0;
+      slow_ += applied && kinds[i] == Kind::slow ? 1 : 0;
+      emitted_ += applied && kinds[i] == Kind::emits ? 1 : 0;
+      if (results[i].status == SettleStatus::refused) {
+        rest.push_back({.receipt = deliveries[i].receipt});
+      }
+    }
+    EXPECT_EQ(balance("alice"), std::to_string(100'000 - taken_));
+    EXPECT_EQ(balance("bob"), std::to_string(100'000 + slow_));
+    EXPECT_EQ(all_ids(*store_, "receipts").size(), emitted_);
+    EXPECT_EQ(sql("SELECT count(*) FROM notes").at(0), "0");
+    // Nothing of a refusal has touched the delivery itself.
+    for (const SettleResult& result : settle(rest)) {
+      EXPECT_EQ(result.status, SettleStatus::applied);
+    }
+    if (groups) {
+      rest.clear();
+      for (const auto& behind : claim_in_order()) {
+        rest.push_back({.receipt = behind.receipt});
+      }
+      EXPECT_EQ(rest.size(), kinds.size()) << "what waited behind them is let out";
+      settle(rest);
+    }
+    EXPECT_EQ(all_ids(*store_, "orders").size(), 0U);
+  }
+
+  std::size_t taken_ = 0;
+  std::size_t slow_ = 0;
+  std::size_t emitted_ = 0;
+};
+
+TEST_F(EffectMix, EachOfARandomBatchBecomesWhatItWouldAlone) {
+  store_ = open_store(file_, clock_, random_, {.path = {}, .max_file_bytes = 8 * kMiB});
+  for (int round = 0; round < 12; ++round) {
+    const auto kinds = random_kinds(static_cast<std::size_t>(1 + random_.unit() * (round % 3 == 0 ? 200 : 12)));
+    ASSERT_NO_FATAL_FAILURE(settle_and_check(kinds, round >= 6)) << "round " << round;
+    ASSERT_FALSE(HasFailure()) << "round " << round;
+  }
+}
+
+TEST_F(EffectMix, SoItDoesBesideStatementsThatNeverEndAndOthersWriteMeanwhile) {
+  store_ = open_store(file_, clock_, random_, {.path = {}, .max_file_bytes = 8 * kMiB});
+  std::vector<Kind> kinds = random_kinds(40);
+  for (const std::size_t place : {3U, 17U, 39U}) {
+    kinds[place] = Kind::endless;
+  }
+  std::atomic<bool> settled = false;
+  std::atomic<int> sent = 0;
+  {
+    const std::jthread others([&] {
+      while (!settled) {
+        const queue::NewMessage message{.body = "x"};
+        EXPECT_EQ(store_->send("others", std::span(&message, 1), Deadline::never())[0].status, queue::SendStatus::sent);
+        ++sent;
+      }
+    });
+    settle_and_check(kinds);
+    settled = true;
+  }
+  EXPECT_GE(sent, 3) << "in between";
+}
+
+// The disk tells of it at the commit only, where all of a transaction looks alike.
+TEST_F(EffectMix, SoItDoesOnADiskWithLittleRoom) {
+  std::vector<Kind> kinds(60, Kind::good);
+  for (const std::size_t place : {0U, 7U, 8U, 30U, 59U}) {
+    kinds[place] = Kind::huge;
+  }
+  const auto deliveries = claim(kinds.size());
+  std::vector<Completion> completions;
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    completions.push_back(kinds[i] == Kind::good
+                              ? with(deliveries[i], {debit(1)})
+                              : with(deliveries[i], {debit(1), note(3 * kMiB), note(3 * kMiB), note(3 * kMiB)}));
+  }
+  const FileLimit little(log_bytes() + 8 * kMiB);
+  const auto results = settle(completions);
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    EXPECT_EQ(results[i].status, expected(kinds[i])) << i << ": " << results[i].error.message();
+  }
+  EXPECT_EQ(balance("alice"), std::to_string(100'000 - 55));
 }
 
 }  // namespace

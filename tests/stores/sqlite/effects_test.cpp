@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <thread>
 
 #include "tests/stores/sqlite/effects_rig.hpp"
@@ -131,6 +132,31 @@ TEST_F(SqliteEffects, NothingButReadingAndWritingRowsIsAllowed) {
   EXPECT_THAT(refusal({"VACUUM", {}, {}}), HasSubstr("was refused"));
   EXPECT_THAT(refusal({"SELECT load_extension('x')", {}, 1}), HasSubstr("load_extension"));
   EXPECT_THAT(refusal({"SELECT * FROM pragma_table_info('accounts')", {}, 2}), HasSubstr("was refused"));
+}
+
+TEST_F(SqliteEffects, NothingReachesBeyondTheTablesOfTheFile) {
+  // A tokenizer is a pointer to code.
+  EXPECT_THAT(refusal({"SELECT fts3_tokenizer('simple')", {}, 1}), HasSubstr("it calls fts3_tokenizer"));
+  EXPECT_THAT(refusal({"SELECT FTS3_Tokenizer('mine', ?1)", {SqlBlob{"\1\2\3\4\5\6\7\1"}}, 1}),
+              HasSubstr("it calls fts3_tokenizer, which is not for handlers"));
+  sql("CREATE VIEW sly AS SELECT fts3_tokenizer('simple')");
+  EXPECT_THAT(refusal({"SELECT * FROM sly", {}, 1}), HasSubstr("was refused"));
+  // Pages and statements of everybody.
+  for (const char* const table : {"dbstat", "sqlite_stmt", "sqlite_dbpage", "pragma_function_list"}) {
+    EXPECT_THAT(refusal({"SELECT * FROM " + std::string(table), {}, 0}), HasSubstr("was refused")) << table;
+  }
+  EXPECT_THAT(refusal({"ATTACH ?1 AS other", {file_ + ".other"}, {}}), HasSubstr("it does more than SELECT"));
+  EXPECT_FALSE(std::filesystem::exists(file_ + ".other"));
+  for (const char* const function : {"readfile('/etc/passwd')", "writefile('x', 'y')", "edit('x')"}) {
+    EXPECT_THAT(refusal({"SELECT " + std::string(function), {}, 1}), HasSubstr("no such function")) << function;
+  }
+}
+
+// Also of a file whose schema somebody has laid out for it.
+TEST_F(SqliteEffects, NeitherDoesWhatLiesInTheFile) {
+  sql("CREATE TABLE bait (x); CREATE TRIGGER sly AFTER INSERT ON bait BEGIN "
+      "SELECT fts3_tokenizer('simple'), load_extension('x'); END");
+  EXPECT_THAT(refusal({"INSERT INTO bait VALUES (1)", {}, {}}), HasSubstr("was refused"));
 }
 
 TEST_F(SqliteEffects, AutomaticNumbersWork) {

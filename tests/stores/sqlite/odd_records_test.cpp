@@ -74,6 +74,37 @@ TEST_F(OddRecordsTest, AVersionBelowOneGrowsLikeAnother) {
   }
 }
 
+// As a record has it that was copied from where nothing had happened to it yet.
+TEST_F(OddRecordsTest, AnyVersionIsClaimedInTheOrderOfItsGroup) {
+  store_ = open_store(file_, clock_, random_, {.path = {}, .read_ahead_from = 1});
+  const auto claim = [this] {
+    return store_->source({"orders"})
+        .claim({.max = 100, .visibility = 30s, .rules = {.order = queue::Order::group}}, Deadline::never());
+  };
+  for (const std::int64_t version : {std::int64_t{0}, std::int64_t{1}, std::int64_t{2}, std::int64_t{-1},
+                                     std::numeric_limits<std::int64_t>::min()}) {
+    for (int i = 0; i < 3; ++i) {
+      StoredMessage odd = record("v" + std::to_string(version) + "-" + std::to_string(i));
+      odd.version = version;
+      odd.message.group = "g" + std::to_string(version);
+      ASSERT_EQ(put(odd).status, PutStatus::written);
+    }
+  }
+  std::size_t done = 0;
+  while (done < 15) {
+    const auto claimed = claim();
+    ASSERT_TRUE(claimed) << claimed.error().message();
+    ASSERT_FALSE(claimed->deliveries.empty()) << "after " << done;
+    for (const auto& delivery : claimed->deliveries) {
+      EXPECT_EQ(delivery.message.attempt, 1U);
+      const queue::Completion settlement{.receipt = delivery.receipt};
+      ASSERT_EQ(store_->settle({"orders"}, std::span(&settlement, 1), Deadline::never())[0].status,
+                queue::SettleStatus::applied);
+      ++done;
+    }
+  }
+}
+
 TEST_F(OddRecordsTest, ACountOfReceivesAtItsEndStaysThere) {
   StoredMessage odd = record("A-1");
   odd.message.attempt = std::numeric_limits<std::uint32_t>::max();
