@@ -67,10 +67,10 @@ Claimer::Claimer(Connection& connection, Places& places, Deliveries& deliveries,
                   "INSERT INTO deliveries SELECT seq, ?6, ?4, 1, 2, 1, sent_at, ?5, ?5, NULL, 0 FROM ready "
                   "WHERE half = ?1 AND (sent_at, seq) <= (?2, ?3)"),
       // The same where messages lie at their turns: `ready` does not tell when they were sent.
-      leasing_(connection, "leasing"),
+      leasing_(connection, "sluice_leasing"),
       lease_turns_(connection,
                    "INSERT OR FAIL INTO deliveries SELECT a.hash, ?1, ?2, 1, 2, 1, a.seq, ?3, ?3, NULL, 0 "
-                   "FROM leasing AS a"),
+                   "FROM sluice_leasing AS a"),
       lease_again_(connection,
                    "UPDATE deliveries SET until = ?2, leased = 1, version = version + 1, receives = receives + 1, "
                    "received_at = ?3, updated_at = ?3 WHERE seq = ?1"),

@@ -68,6 +68,7 @@ void Connection::execute(const char* sql) {
   if (failed()) {
     return;
   }
+  errno = 0;
   const int code = sqlite3_exec(handle_, sql, nullptr, nullptr, nullptr);
   if (code != SQLITE_OK) {
     fail_with(code);
@@ -95,7 +96,9 @@ void Connection::fail_with(int code) {
   const std::string text = handle_ == nullptr ? sqlite3_errstr(code) : sqlite3_errmsg(handle_);
   // SQLite keeps the errno of a failed open, but not that of a failed commit.
   const int kept_errno = handle_ == nullptr ? 0 : sqlite3_system_errno(handle_);
-  const int system_errno = kept_errno != 0 ? kept_errno : last_errno;
+  // A schema that cannot be read is damaged to SQLite, and only the last errno tells why.
+  const bool damaged = (code & 0xFF) == SQLITE_CORRUPT;
+  const int system_errno = kept_errno != 0 && !damaged ? kept_errno : last_errno;
   if ((code & 0xFF) == SQLITE_BUSY && lock_limit_ != SteadyTime::min()) {
     fail(Error(ErrorCode::timeout, "the deadline passed while another process held the lock on store \"" + path_ +
                                        "\"; try again, or see who has it open with: fuser FILE"));
@@ -139,6 +142,7 @@ int Connection::on_commit(void* self, sqlite3* /*handle*/, const char* /*schema*
 Connection::Written Connection::checkpoint() {
   int log_pages = -1;
   int pages = -1;
+  errno = 0;
   const int code = sqlite3_wal_checkpoint_v2(handle_, "main", SQLITE_CHECKPOINT_PASSIVE, &log_pages, &pages);
   if (code == SQLITE_OK) {
     return {log_pages, pages};
@@ -149,13 +153,14 @@ Connection::Written Connection::checkpoint() {
   return {};
 }
 
-void Connection::keep_free(const char* name) {
+void Connection::keep_free(const char* name, const std::string& otherwise) {
   Statement table(*this, "SELECT 1 FROM sqlite_schema WHERE name = ?1 COLLATE NOCASE");
   table.bind(std::string_view(name));
   if (table.row()) {
-    fail(Error(ErrorCode::invalid, "store \"" + path_ + "\" has a table \"" + name +
-                                       "\" of yours, a name that Sluice needs; give it another one with the sqlite3 "
-                                       "tool: ALTER TABLE " +
+    fail(Error(ErrorCode::invalid, "store \"" + path_ + "\" has a table \"" + name + "\", a name that Sluice needs" +
+                                       otherwise +
+                                       "; if it is one of yours, give it another name with the sqlite3 tool: ALTER "
+                                       "TABLE " +
                                        name + " RENAME TO my_" + name));
   }
 }
@@ -181,6 +186,7 @@ Statement::Statement(Connection& connection, const char* sql) : connection_(conn
   if (connection_.failed()) {
     return;
   }
+  errno = 0;
   const int code = sqlite3_prepare_v3(connection_.handle_, sql, -1, SQLITE_PREPARE_PERSISTENT, &handle_, nullptr);
   if (code != SQLITE_OK) {
     connection_.fail_with(code);

@@ -75,8 +75,8 @@ class Connection {
   /// Writes pages from the log to their places in the file, as far as can be done without waiting for anybody.
   Written checkpoint();
 
-  /// Fails where the file has a table of this name, which can only be somebody else's.
-  void keep_free(const char* name);
+  /// Fails where the file has a table of this name, which can only be somebody else's, or what is said `otherwise`.
+  void keep_free(const char* name, const std::string& otherwise = {});
   /// From here on statements can read `rows`, which outlives them, under this name.
   void add_table(const char* name, const sqlite3_module& module, MemoryTable& rows);
   /// The names of those.

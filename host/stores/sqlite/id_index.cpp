@@ -83,13 +83,13 @@ std::optional<std::int64_t> IdLookup::find(std::int64_t queue, std::string_view 
 IdIndex::IdIndex(Connection& connection, const IdIndexLimits& limits)
     : connection_(connection),
       limits_(limits),
-      adding_(connection, "adding_ids"),
-      add_new_(connection, "INSERT OR FAIL INTO ids_fresh SELECT hash, seq FROM adding_ids"),
-      add_old_(connection, "INSERT OR FAIL INTO ids SELECT hash, seq FROM adding_ids"),
-      asking_(connection, "asking_ids"),
+      adding_(connection, "sluice_adding_ids"),
+      add_new_(connection, "INSERT OR FAIL INTO ids_fresh SELECT hash, seq FROM sluice_adding_ids"),
+      add_old_(connection, "INSERT OR FAIL INTO ids SELECT hash, seq FROM sluice_adding_ids"),
+      asking_(connection, "sluice_asking_ids"),
       known_(connection,
-             "SELECT a.hash FROM asking_ids AS a CROSS JOIN ids_fresh AS n ON n.hash = a.hash UNION ALL "
-             "SELECT a.hash FROM asking_ids AS a CROSS JOIN ids AS o ON o.hash = a.hash"),
+             "SELECT a.hash FROM sluice_asking_ids AS a CROSS JOIN ids_fresh AS n ON n.hash = a.hash UNION ALL "
+             "SELECT a.hash FROM sluice_asking_ids AS a CROSS JOIN ids AS o ON o.hash = a.hash"),
       oldest_(connection, "SELECT min(seq) FROM messages"),
       behind_new_(connection, "SELECT hash FROM ids_fresh WHERE hash > ?1 ORDER BY hash LIMIT 1 OFFSET ?2"),
       behind_old_(connection, "SELECT hash FROM ids WHERE hash > ?1 ORDER BY hash LIMIT 1 OFFSET ?2"),

@@ -14,8 +14,8 @@ constexpr std::size_t kMostHeld = 32'768;
 
 LaneRows::LaneRows(Connection& connection)
     : connection_(connection),
-      asking_(connection, "asking_lanes"),
-      numbering_(connection, "numbering_lanes"),
+      asking_(connection, "sluice_asking_lanes"),
+      numbering_(connection, "sluice_numbering_lanes"),
       storing_(connection),
       file_version_(connection, "PRAGMA data_version"),
       last_number_(connection, "SELECT max(number) FROM lanes"),
@@ -24,12 +24,12 @@ LaneRows::LaneRows(Connection& connection)
             "FROM lane_numbers AS n CROSS JOIN lanes AS l ON l.number = n.number WHERE n.lane = ?1"),
       load_all_(connection,
                 "SELECT n.lane, l.number, l.head, l.head_sent, l.turn, l.others, l.first, l.last, l.last_sent "
-                "FROM asking_lanes AS a CROSS JOIN lane_numbers AS n ON n.lane = a.hash "
+                "FROM sluice_asking_lanes AS a CROSS JOIN lane_numbers AS n ON n.lane = a.hash "
                 "CROSS JOIN lanes AS l ON l.number = n.number"),
-      store_all_(connection, "INSERT OR REPLACE INTO lanes SELECT * FROM storing_lanes"),
-      number_all_(connection, "INSERT OR REPLACE INTO lane_numbers SELECT hash, seq FROM numbering_lanes"),
+      store_all_(connection, "INSERT OR REPLACE INTO lanes SELECT * FROM sluice_storing_lanes"),
+      number_all_(connection, "INSERT OR REPLACE INTO lane_numbers SELECT hash, seq FROM sluice_numbering_lanes"),
       drop_run_(connection, "DELETE FROM lanes WHERE number BETWEEN ?1 AND ?2"),
-      drop_numbers_(connection, "DELETE FROM lane_numbers WHERE lane IN (SELECT hash FROM asking_lanes)") {}
+      drop_numbers_(connection, "DELETE FROM lane_numbers WHERE lane IN (SELECT hash FROM sluice_asking_lanes)") {}
 
 void LaneRows::Rows::column(std::size_t row, int column, ColumnValue value) const {
   const LaneRow& at = list[row]->row;

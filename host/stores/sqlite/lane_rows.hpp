@@ -64,7 +64,7 @@ class LaneRows {
   class Rows final : public MemoryTable {
    public:
     explicit Rows(Connection& connection)
-        : MemoryTable(connection, "storing_lanes",
+        : MemoryTable(connection, "sluice_storing_lanes",
                       "number, lane, half, head, head_sent, turn, others, first, last, last_sent") {}
     std::size_t rows() const override { return list.size(); }
     void column(std::size_t row, int column, ColumnValue value) const override;

@@ -13,18 +13,19 @@ Line::Link read(const Statement& row, std::int64_t seq) {
 }  // namespace
 
 Line::Line(Connection& connection)
-    : asking_(connection, "asking_line"),
-      following_(connection, "following"),
-      link_all_(connection,
-                "SELECT l.sent_at, l.suspected, l.before, l.next, l.seq FROM asking_line AS a CROSS JOIN chains AS l "
-                "ON l.seq = a.hash"),
+    : asking_(connection, "sluice_asking_line"),
+      following_(connection, "sluice_following"),
+      link_all_(
+          connection,
+          "SELECT l.sent_at, l.suspected, l.before, l.next, l.seq FROM sluice_asking_line AS a CROSS JOIN chains AS l "
+          "ON l.seq = a.hash"),
       link_(connection, "SELECT sent_at, suspected, before, next FROM chains WHERE seq = ?1"),
       link_insert_(connection, "INSERT OR REPLACE INTO chains VALUES (?1, ?2, ?3, ?4, ?5, ?6)"),
       link_delete_(connection, "DELETE FROM chains WHERE seq = ?1"),
       link_next_(connection, "UPDATE chains SET next = ?2 WHERE seq = ?1"),
       // They are there all of them. An UPDATE ... FROM would first put what it has to write into a table of its own.
       follow_all_(connection,
-                  "INSERT OR FAIL INTO chains SELECT hash, 0, 0, 0, NULL, seq FROM following WHERE true "
+                  "INSERT OR FAIL INTO chains SELECT hash, 0, 0, 0, NULL, seq FROM sluice_following WHERE true "
                   "ON CONFLICT (seq) DO UPDATE SET next = excluded.next"),
       link_before_(connection, "UPDATE chains SET before = ?2 WHERE seq = ?1") {}
 

@@ -22,15 +22,16 @@ NewMessages::NewMessages(Connection& connection, Tally& tally, Deliveries& deliv
       insert_(connection,
               "INSERT OR FAIL INTO messages (seq, half, sent_at, created_at, id, content_type, message_group, "
               "attributes, body) SELECT seq, ?1, sent_at, ?2, id, content_type, message_group, attributes, body "
-              "FROM sending"),
+              "FROM sluice_sending"),
       insert_prioritised_(connection,
                           "INSERT OR FAIL INTO messages (seq, half, sent_at, created_at, id, content_type, "
                           "message_group, attributes, body, priority) SELECT seq, ?1, sent_at, ?2, id, content_type, "
-                          "message_group, attributes, body, priority FROM sending"),
+                          "message_group, attributes, body, priority FROM sluice_sending"),
       insert_ready_(connection,
-                    "INSERT OR IGNORE INTO ready SELECT place_half, sent_at, seq FROM sending WHERE place_half"),
-      insert_line_(connection,
-                   "INSERT OR FAIL INTO chains SELECT seq, ?1, sent_at, 0, before, next FROM sending WHERE in_line") {}
+                    "INSERT OR IGNORE INTO ready SELECT place_half, sent_at, seq FROM sluice_sending WHERE place_half"),
+      insert_line_(
+          connection,
+          "INSERT OR FAIL INTO chains SELECT seq, ?1, sent_at, 0, before, next FROM sluice_sending WHERE in_line") {}
 
 void NewMessages::Rows::column(std::size_t row, int column, ColumnValue value) const {
   const Row& at = list[row];

@@ -56,7 +56,7 @@ class NewMessages {
   class Rows final : public MemoryTable {
    public:
     explicit Rows(Connection& connection)
-        : MemoryTable(connection, "sending",
+        : MemoryTable(connection, "sluice_sending",
                       "seq, sent_at, place_half, id, content_type, message_group, attributes, body, "
                       "priority, in_line, before, next") {}
     std::size_t rows() const override { return list.size(); }

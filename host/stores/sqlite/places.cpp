@@ -8,7 +8,7 @@ namespace sluice::queue::sqlite {
 
 Places::Places(Connection& connection)
     : putting_(connection),
-      ready_insert_all_(connection, "INSERT OR IGNORE INTO ready SELECT half, sent_at, seq FROM putting"),
+      ready_insert_all_(connection, "INSERT OR IGNORE INTO ready SELECT half, sent_at, seq FROM sluice_putting"),
       due_(connection,
            "SELECT seq, sent_at, received_at IS NOT NULL OR suspect FROM deliveries INDEXED BY deliveries_due "
            "WHERE half = ?1 AND until < ?2 AND until IS NOT NULL ORDER BY until"),

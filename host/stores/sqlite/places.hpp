@@ -79,7 +79,7 @@ class Places {
   /// What is put at once, for its statement to read.
   class Rows final : public MemoryTable {
    public:
-    explicit Rows(Connection& connection) : MemoryTable(connection, "putting", "half, sent_at, seq") {}
+    explicit Rows(Connection& connection) : MemoryTable(connection, "sluice_putting", "half, sent_at, seq") {}
     std::size_t rows() const override { return list.size(); }
     void column(std::size_t row, int column, ColumnValue value) const override;
 

@@ -15,8 +15,8 @@ enum class Found { empty, ours, older, foreign, newer };
 Found look_inside(Connection& connection) {
   const std::int64_t application = connection.number("PRAGMA application_id");
   const std::int64_t version = connection.number("PRAGMA user_version");
-  const std::int64_t tables = connection.number("SELECT count(*) FROM sqlite_schema");
-  if (application == 0 && version == 0 && tables == 0) {
+  // Tables may have been made in it before its first start. Another program's are hardly ever without one of the marks.
+  if (application == 0 && version == 0) {
     return Found::empty;
   }
   if (application != kApplicationId) {
@@ -46,6 +46,29 @@ Error refusal(Found found, Connection& connection) {
                                   std::to_string(kSchemaVersion) + "; use the sluice that made it, or another file"};
 }
 
+void make_tables(Connection& connection) {
+  connection.execute(kTables);
+  connection.execute(kNotices);
+  make_tables_since_5(connection);
+}
+
+/// Fails where a table that was made before ours has the name of one of them.
+void keep_names_free(Connection& connection) {
+  if (connection.number("SELECT count(*) FROM sqlite_schema") == 0) {
+    return;
+  }
+  Connection ours(":memory:");
+  if (auto opened = ours.open(Connection::Access::create); !opened) {
+    connection.fail(opened.error());
+    return;
+  }
+  make_tables(ours);
+  Statement names(ours, "SELECT name FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'");
+  while (names.row()) {
+    connection.keep_free(std::string(names.bytes(0)).c_str());
+  }
+}
+
 void bring_up(Connection& connection) {
   // Otherwise a table cannot be renamed beside a view of the user's that is broken.
   connection.execute("PRAGMA legacy_alter_table = ON; BEGIN IMMEDIATE");
@@ -55,9 +78,8 @@ void bring_up(Connection& connection) {
     upgrade(connection, connection.number("PRAGMA user_version"));
   }
   if (found == Found::empty) {
-    connection.execute(kTables);
-    connection.execute(kNotices);
-    make_tables_since_5(connection);
+    keep_names_free(connection);
+    make_tables(connection);
     connection.execute(("PRAGMA application_id = " + std::to_string(kApplicationId)).c_str());
   }
   if (found == Found::older || found == Found::empty) {

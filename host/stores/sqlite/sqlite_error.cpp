@@ -60,6 +60,9 @@ Error explain(int code, int system_errno, const std::string& text, const std::st
       return cannot_read_or_write(system_errno, text, path);
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
+      if (system_errno == EIO || system_errno == ENXIO) {
+        return cannot_read_or_write(system_errno, text, path);
+      }
       return {
           ErrorCode::corrupt,
           quoted(path) + " is damaged or not a SQLite file (" + text +

@@ -5,13 +5,13 @@
 namespace sluice::queue::sqlite {
 
 Tombstones::Tombstones(Connection& connection)
-    : removing_(connection, "removing"),
+    : removing_(connection, "sluice_removing"),
       read_(connection, "SELECT bits FROM tombstones WHERE block = ?1"),
       write_(connection, "INSERT OR REPLACE INTO tombstones VALUES (?1, ?2)"),
       next_(connection, "SELECT min(block) FROM tombstones WHERE block > ?1"),
       drop_(connection, "DELETE FROM tombstones WHERE block = ?1"),
-      delete_messages_(connection, "DELETE FROM messages WHERE seq IN (SELECT hash FROM removing)"),
-      delete_links_(connection, "DELETE FROM chains WHERE seq IN (SELECT hash FROM removing)") {}
+      delete_messages_(connection, "DELETE FROM messages WHERE seq IN (SELECT hash FROM sluice_removing)"),
+      delete_links_(connection, "DELETE FROM chains WHERE seq IN (SELECT hash FROM sluice_removing)") {}
 
 // SQLite has no operator for a bit of a blob; the digits of hex() are told apart by their place in a text.
 std::string Tombstones::buried() {

@@ -1,7 +1,10 @@
 #include "host/stores/sqlite/upgrade.hpp"
 
+#include <string>
+
 #include "host/stores/sqlite/old_ids.hpp"
 #include "host/stores/sqlite/old_keys.hpp"
+#include "host/stores/sqlite/schema.hpp"
 #include "host/stores/sqlite/schema_tables.hpp"
 
 namespace sluice::queue::sqlite {
@@ -77,11 +80,14 @@ void make_tables_since_5(Connection& connection) {
 }
 
 void upgrade(Connection& connection, std::int64_t version) {
+  const std::string otherwise = " and a file of version " + std::to_string(version) +
+                                " has not; if somebody has changed its version, set that back: PRAGMA user_version = " +
+                                std::to_string(kSchemaVersion);
   if (version < 8) {
-    connection.keep_free("chains");
-    connection.keep_free("tombstones");
+    connection.keep_free("chains", otherwise);
+    connection.keep_free("tombstones", otherwise);
   }
-  connection.keep_free("ids_fresh");
+  connection.keep_free("ids_fresh", otherwise);
   if (version < 2) {
     connection.execute(kUpgradeFrom1);
   }

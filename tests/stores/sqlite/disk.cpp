@@ -21,6 +21,10 @@ struct State {
   bool hangs SLUICE_GUARDED_BY(mutex) = false;
   int hanging SLUICE_GUARDED_BY(mutex) = 0;
   int error SLUICE_GUARDED_BY(mutex) = 0;
+  std::string unreadable SLUICE_GUARDED_BY(mutex);  ///< how its name ends; empty: none
+  int good_reads SLUICE_GUARDED_BY(mutex) = 0;      ///< before the first one that fails
+  int read_error SLUICE_GUARDED_BY(mutex) = 0;
+  bool failed_reads SLUICE_GUARDED_BY(mutex) = false;
   std::map<std::string, int> flushes SLUICE_GUARDED_BY(mutex);
 };
 
@@ -34,6 +38,20 @@ std::string name_of(int file) {
   const std::string link = "/proc/self/fd/" + std::to_string(file);
   const ssize_t size = ::readlink(link.c_str(), name.data(), name.size());
   return size < 0 ? std::string() : std::string(name.data(), static_cast<std::size_t>(size));
+}
+
+ssize_t read(int file, void* to, std::size_t size, off_t place) {
+  State& disk = state();
+  {
+    const MutexLock lock(disk.mutex);
+    if (disk.watched && !disk.unreadable.empty() && name_of(file).ends_with(disk.unreadable) &&
+        disk.good_reads-- <= 0) {
+      disk.failed_reads = true;
+      errno = disk.read_error;
+      return -1;
+    }
+  }
+  return ::syscall(SYS_pread64, file, to, size, place);
 }
 
 int flush(int file, long call) {
@@ -69,6 +87,20 @@ Disk::~Disk() {
   const MutexLock lock(state().mutex);
   state().watched = false;
   state().error = 0;
+  state().unreadable.clear();
+}
+
+void Disk::fail_reads(const std::string& suffix, int good_reads, int error) {
+  const MutexLock lock(state().mutex);
+  state().unreadable = suffix;
+  state().good_reads = good_reads;
+  state().read_error = error;
+  state().failed_reads = false;
+}
+
+bool Disk::failed_reads() const {
+  const MutexLock lock(state().mutex);
+  return state().failed_reads;
 }
 
 int Disk::flushes(const std::string& suffix) const {
@@ -111,5 +143,6 @@ void Disk::wait_until_one_hangs() {
 
 extern "C" {
 int fdatasync(int file) { return sluice::test::flush(file, SYS_fdatasync); }
+ssize_t pread64(int file, void* to, std::size_t size, off_t place) { return sluice::test::read(file, to, size, place); }
 int fsync(int file) { return sluice::test::flush(file, SYS_fsync); }
 }

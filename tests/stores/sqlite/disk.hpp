@@ -18,6 +18,10 @@ class Disk {
   int flushes(const std::string& suffix) const;
   /// From now on flushes fail with this errno; 0: no more.
   void fail(int error);
+  /// Reads of files whose name ends so fail, after so many that do not.
+  void fail_reads(const std::string& suffix, int good_reads, int error);
+  /// Whether one has failed since.
+  bool failed_reads() const;
   /// From now on flushes do not return until `let_go`.
   void hang();
   void let_go();

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <thread>
 
 #include "tests/stores/sqlite/disk.hpp"
@@ -170,6 +171,36 @@ TEST_F(DiskFaultsTest, WhatALedgerHeldIsSettledWithOneFlush) {
     ASSERT_EQ(result.status, queue::SettleStatus::applied);
   }
   EXPECT_EQ(disk_.flushes("-wal"), before + 1);
+}
+
+TEST_F(DiskFaultsTest, AFileThatCannotBeReadIsNotCalledDamaged) {
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_EQ(send(*open(), "id" + std::to_string(i)).status, queue::SendStatus::sent);
+  }
+  int failed = 0;
+  for (int reads = 0;; ++reads) {
+    disk_.fail_reads("store.db", reads, EIO);
+    auto queues = queue::open_sqlite_queues({.path = file_}, clock_, random_);
+    std::optional<Error> error;
+    if (queues) {
+      StoreDesk store(std::move(*queues));
+      const auto claims = store.claim({"orders"}, 10, 1ms, Deadline::never());
+      error = claims ? std::nullopt : std::optional(claims.error());
+    } else {
+      error = queues.error();
+    }
+    const bool reached = disk_.failed_reads();
+    disk_.fail_reads("", 0, 0);
+    if (!reached) {
+      break;
+    }
+    if (error) {
+      ++failed;
+      EXPECT_EQ(error->code(), ErrorCode::unavailable) << reads << ": " << error->message();
+    }
+  }
+  EXPECT_GT(failed, 10);
+  EXPECT_EQ(all_ids(*open(), "orders").size(), 100U);
 }
 
 TEST_F(DiskFaultsTest, ALogThatIsTakenAwayIsNoticedAtOnce) {

@@ -86,9 +86,10 @@ TEST_F(SqliteEffects, ASemicolonOrACommentAtTheEndIsNoSecondStatement) {
 }
 
 TEST_F(SqliteEffects, OurTablesAreOutOfReach) {
-  for (const char* const table : {"messages", "deliveries", "ready", "queues", "counters", "ids_fresh", "notices",
-                                  "sqlite_schema", "sqlite_master", "chains", "tombstones", "sending", "asking_seqs",
-                                  "removing", "storing_lanes", "key_batches", "key_pages", "key_runs"}) {
+  for (const char* const table :
+       {"messages", "deliveries", "ready", "queues", "counters", "ids_fresh", "notices", "sqlite_schema",
+        "sqlite_master", "chains", "tombstones", "sluice_sending", "sluice_asking_seqs", "sluice_removing",
+        "sluice_storing_lanes", "key_batches", "key_pages", "key_runs"}) {
     EXPECT_THAT(refusal({"SELECT * FROM " + std::string(table), {}, 0}), HasSubstr("which is not yours")) << table;
   }
   EXPECT_THAT(refusal({"DELETE FROM MESSAGES", {}, {}}), HasSubstr("it uses table messages, which is not yours"));
@@ -117,6 +118,25 @@ TEST_F(SqliteEffects, ATableThatIsMadeWhileAStatementIsKeptIsSeen) {
   EXPECT_THAT(result.error.message(), HasSubstr("it uses table messages"));
   sql("DROP TRIGGER sly");
   EXPECT_EQ(settle({with(delivery, {debit(1)})}).at(0).status, SettleStatus::applied);
+}
+
+TEST_F(SqliteEffects, TablesThatAModuleMakesAreTablesToo) {
+  sql("CREATE VIRTUAL TABLE notes USING fts5(text); CREATE VIRTUAL TABLE places USING rtree(id, low, high)");
+  const auto works = [this](SqlWrite write) {
+    const SettleResult result = run(std::move(write));
+    EXPECT_EQ(result.status, SettleStatus::applied) << result.error.message();
+  };
+  works({"SELECT 1 FROM json_each(?1) WHERE value = 2", {std::string("[1,2]")}, 1});
+  works({"UPDATE accounts SET balance = balance + value FROM json_tree('[1]') WHERE type = 'integer'", {}, 2});
+  works({"INSERT INTO notes VALUES ('hello world')", {}, 1});
+  works({"SELECT 1 FROM notes WHERE notes MATCH 'world'", {}, 1});
+  works({"INSERT INTO places VALUES (1, 2, 3)", {}, 1});
+  // The schema is read anew, and with it the modules' tables.
+  sql("CREATE TABLE more (a)");
+  works({"DELETE FROM notes WHERE notes MATCH 'world'", {}, 1});
+  sql("UPDATE accounts SET balance = 10 WHERE name = 'alice'");
+  EXPECT_THAT(refusal({"UPDATE sqlite_master SET sql = ''", {}, {}}), HasSubstr("was refused"));
+  EXPECT_THAT(refusal({"SELECT sql FROM sqlite_master", {}, 0}), HasSubstr("which is not yours"));
 }
 
 TEST_F(SqliteEffects, NothingButReadingAndWritingRowsIsAllowed) {

@@ -125,7 +125,7 @@ TEST_F(OpenTest, RefusesAFileThatIsNoDatabase) {
 
 TEST_F(OpenTest, RefusesTheDatabaseOfAnotherProgram) {
   const std::string path = folder_.file("other.db");
-  raw_sql(path, "CREATE TABLE theirs (x); INSERT INTO theirs VALUES (1)");
+  raw_sql(path, "CREATE TABLE theirs (x); INSERT INTO theirs VALUES (1); PRAGMA user_version = 3");
   const std::string before = bytes_of(path);
   const Error error = refused(path);
   EXPECT_EQ(error.code(), ErrorCode::invalid);
@@ -133,6 +133,40 @@ TEST_F(OpenTest, RefusesTheDatabaseOfAnotherProgram) {
   EXPECT_EQ(bytes_of(path), before);
   raw_sql(folder_.file("marked.db"), "PRAGMA application_id = 42");
   EXPECT_THAT(refused(folder_.file("marked.db")).message(), HasSubstr("another program"));
+}
+
+TEST_F(OpenTest, TablesOfTheUsersMayBeThereFirst) {
+  const std::string path = folder_.file("store.db");
+  raw_sql(path,
+          "CREATE TABLE sending (a); CREATE TABLE leasing (a); CREATE TABLE removing (a); "
+          "INSERT INTO sending VALUES (7)");
+  auto store = open(path);
+  ASSERT_TRUE(store) << store.error().message();
+  EXPECT_EQ(send(**store, "A-1"), queue::SendStatus::sent);
+  EXPECT_EQ((*store)->claim({"orders"}, 1, 30s, Deadline::never())->size(), 1U);
+  EXPECT_EQ(raw_sql(path, "SELECT a FROM sending").at(0), "7");
+}
+
+TEST_F(OpenTest, ATableOfTheUsersWithANameOfOursIsSaidAndLeft) {
+  const std::string path = folder_.file("store.db");
+  raw_sql(path, "CREATE TABLE Messages (a); INSERT INTO Messages VALUES (7)");
+  const Error error = refused(path);
+  EXPECT_EQ(error.code(), ErrorCode::invalid);
+  EXPECT_THAT(error.message(), HasSubstr("ALTER TABLE messages RENAME TO my_messages"));
+  raw_sql(path, "ALTER TABLE messages RENAME TO my_messages");
+  EXPECT_TRUE(open(path));
+  EXPECT_EQ(raw_sql(path, "SELECT a FROM my_messages").at(0), "7");
+}
+
+// Without exception, so that no table of the users' is ever in the way.
+TEST_F(OpenTest, DISABLED_AllOurNamesBeginAlike) {
+  const std::string path = folder_.file("store.db");
+  ASSERT_TRUE(open(path));
+  EXPECT_EQ(raw_sql(path,
+                    "SELECT count(*) FROM sqlite_schema WHERE name NOT LIKE 'sluice\\_%' ESCAPE '\\' AND name "
+                    "NOT LIKE 'sqlite\\_%' ESCAPE '\\'")
+                .at(0),
+            "0");
 }
 
 TEST_F(OpenTest, RefusesAFileOfANewerSluice) {

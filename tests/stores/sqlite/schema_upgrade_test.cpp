@@ -329,7 +329,7 @@ TEST_F(SchemaUpgrade, AViewOfTheUsersThatIsBrokenIsNoMatter) {
 }
 
 TEST_F(SchemaUpgrade, ATableOfTheUsersWithANameThatIsNeededIsSaid) {
-  for (const std::string name : {"chains", "Tombstones", "ids_fresh", "leasing", "sending"}) {
+  for (const std::string name : {"chains", "Tombstones", "ids_fresh", "sluice_leasing", "sluice_sending"}) {
     open();
     make_version_7(file_);
     raw_sql(file_, "CREATE TABLE " + name + " (a); INSERT INTO " + name + " VALUES (7)");
@@ -337,13 +337,26 @@ TEST_F(SchemaUpgrade, ATableOfTheUsersWithANameThatIsNeededIsSaid) {
       open();
       ADD_FAILURE() << name;
     } catch (const std::runtime_error& error) {
-      EXPECT_THAT(error.what(), ::testing::AllOf(HasSubstr("of yours"), HasSubstr(" RENAME TO my_")));
+      EXPECT_THAT(error.what(), ::testing::AllOf(HasSubstr("one of yours"), HasSubstr(" RENAME TO my_")));
     }
     raw_sql(file_, "ALTER TABLE " + name + " RENAME TO my_" + name);
     EXPECT_NE(open(), nullptr) << name;
     EXPECT_EQ(raw_sql(file_, "SELECT a FROM my_" + name).at(0), "7");
     std::filesystem::remove(file_);
   }
+}
+
+TEST_F(SchemaUpgrade, AVersionThatSomebodyHasLoweredIsNotTakenForATableOfTheUsers) {
+  open();
+  raw_sql(file_, "PRAGMA user_version = 8");
+  try {
+    open();
+    ADD_FAILURE() << "it was upgraded once more";
+  } catch (const std::runtime_error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("somebody has changed its version, set that back: PRAGMA user_version = 9"));
+  }
+  raw_sql(file_, "PRAGMA user_version = 9");
+  EXPECT_NE(open(), nullptr);
 }
 
 TEST_F(SchemaUpgrade, AHostOfVersion7ThatIsStillRunningLeavesGroupsAlone) {
