@@ -1,5 +1,6 @@
 #include "host/stores/core/transitions.hpp"
 
+#include <limits>
 #include <utility>
 
 #include "host/queue/message_errors.hpp"
@@ -49,7 +50,8 @@ void apply(const StateChange& change, WallTime now, StoredMessage& record) {
 
 std::uint32_t receives_when_claimed(const MessageState& before, bool counts) {
   const bool takes_a_place = before.received && !before.suspect && before.receives > 0 && !counts;
-  return before.receives + (takes_a_place ? 0 : 1);
+  const bool at_the_end = before.receives == std::numeric_limits<std::uint32_t>::max();
+  return before.receives + (takes_a_place || at_the_end ? 0 : 1);
 }
 
 StateChange claim(const MessageState& before, const ClaimTerms& terms) {

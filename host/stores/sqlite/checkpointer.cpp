@@ -76,6 +76,13 @@ void Checkpointer::judge(const Connection::Written& written) {
   }
 }
 
+void Checkpointer::write_and_empty() {
+  const MutexLock lock(connection_mutex_);
+  connection_->checkpoint();
+  connection_->clear();
+  connection_->empty_log();
+}
+
 Result<void> Checkpointer::write_all() {
   const MutexLock lock(connection_mutex_);
   const Connection::Written written = connection_->checkpoint();

@@ -28,6 +28,9 @@ class Checkpointer {
   bool log_has(std::int64_t pages);
   /// Writes all that was committed before the call, or says why not.
   Result<void> write_all();
+  /// The same for a store whose files were taken away: whatever lies in its place later must not take what is in the
+  /// log for its own.
+  void write_and_empty();
 
   void request_stop() { lane_.request_stop(); }
   bool ended_by(SteadyTime limit) { return lane_.ended_by(limit); }

@@ -89,6 +89,9 @@ void CommitQueue::serve(const std::stop_token& stop) {
     }
     // From here on nothing of the callers' may be touched: they may be gone by the time a hanging disk lets go.
     if (stop.stop_requested()) {
+      if (!tools_.file.check()) {
+        save_log();
+      }
       return;
     }
     write_some(stop);
@@ -124,7 +127,7 @@ void CommitQueue::write_some(const std::stop_token& stop) {
 // to the store before all who have that log have ended.
 void CommitQueue::save_log() {
   if (!std::exchange(log_saved_, true) && SLUICE_GUARD(log_watched)) {
-    static_cast<void>(tools_.checkpointer.write_all());
+    tools_.checkpointer.write_and_empty();
   }
 }
 

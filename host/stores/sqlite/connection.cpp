@@ -153,6 +153,10 @@ Connection::Written Connection::checkpoint() {
   return {};
 }
 
+void Connection::empty_log() {
+  sqlite3_wal_checkpoint_v2(handle_, "main", SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
+}
+
 void Connection::keep_free(const char* name, const std::string& otherwise) {
   Statement table(*this, "SELECT 1 FROM sqlite_schema WHERE name = ?1 COLLATE NOCASE");
   table.bind(std::string_view(name));

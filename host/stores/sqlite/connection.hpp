@@ -74,6 +74,8 @@ class Connection {
   };
   /// Writes pages from the log to their places in the file, as far as can be done without waiting for anybody.
   Written checkpoint();
+  /// Empties the log once all of it is written, where nobody reads from it.
+  void empty_log();
 
   /// Fails where the file has a table of this name, which can only be somebody else's, or what is said `otherwise`.
   void keep_free(const char* name, const std::string& otherwise = {});
