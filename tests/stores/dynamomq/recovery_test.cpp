@@ -112,6 +112,25 @@ TEST_F(Recovery, ClaimRecognisedLateKeepsTheLeaseOfItsWrite) {
   EXPECT_EQ(late[0].leased_until, written + 30s) << "the store's lease ends then";
 }
 
+// The first one that dies like this leaves a suspect, the second one a suspect that has been claimed as such.
+TEST_F(Recovery, DISABLED_WhatOnlyHostsHaveClaimedThatDiedBeforeTheAnswerHasItsFirstAttempt) {
+  send(1);
+  for (const std::uint64_t dies : {2, 3}) {
+    const auto other = make_host("worker-" + std::to_string(dies), dies);
+    other->faults().choose([](const std::string& operation, const std::string& body) {
+      return body.find("RETURNING ALL NEW") != std::string::npos ? HttpFault::commit_then_reset
+             : operation == "BatchGetItem"                       ? HttpFault::refuse
+                                                                 : HttpFault::none;
+    });
+    EXPECT_FALSE(other->desk().claim(standard(), 1, 1s, soon())) << "nobody was handed it";
+    clock().advance(2s);
+  }
+  const auto claimed = claim(1);
+  ASSERT_EQ(claimed.size(), 1U);
+  EXPECT_TRUE(claimed.front().suspect);
+  EXPECT_EQ(claimed.front().message.attempt, 1U) << "no handler has seen it";
+}
+
 // A program of DynamoMQ leaves the nonce of a claim that it takes over, as it leaves everything that it does not know.
 TEST_F(Recovery, AnothersClaimIsNotTakenForOnesOwn) {
   send(1);
