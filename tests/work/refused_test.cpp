@@ -106,33 +106,6 @@ TEST(RefusedEffects, OfTheLastAttemptFollowTheDeadLetterPolicy) {
   EXPECT_EQ(discarding.account().discarded, 1U);
 }
 
-TEST(RefusedEffects, WhatHasNoneIsTriedMoreAndMoreSeldomAndNamed) {
-  FlowRig rig(1);
-  run_to_its_end(rig, 3);
-  settle(rig, refusal());
-  constexpr int kTries = 9;  // after the first one
-  SteadyTime at = rig.now();
-  Duration wait{};
-  for (int tried = 0; tried < kTries; ++tried) {
-    ASSERT_EQ(rig.flow.holdings().tasks().size(), 1U) << tried;
-    EXPECT_EQ(settle(rig, {SettleStatus::refused, Error(ErrorCode::invalid, "the item is too large")}).action,
-              CompletionAction::dead_letter);
-    const auto order = rig.flow.next_settlement(rig.now(), rig.clock.wall_now(), rig.notes);
-    EXPECT_TRUE(order.tasks.empty()) << "not at once";
-    if (order.wake != SteadyTime::max()) {
-      EXPECT_GT(order.wake - rig.now(), wait / 2);
-      wait = order.wake - rig.now();
-      rig.clock.advance(wait);
-    }
-  }
-  EXPECT_GT(rig.now() - at, 5s);
-  EXPECT_TRUE(rig.flow.holdings().tasks().empty());
-  EXPECT_EQ(rig.notes.effects_refused, 1U) << "the first one, which had effects";
-  EXPECT_EQ(rig.account().lost, 1U);
-  EXPECT_EQ(rig.notes.lines.back().text, "the store refuses to settle; the message comes back when its lease ends");
-  EXPECT_EQ(rig.notes.lines.back().message_id, "m-0");
-}
-
 TEST(RefusedEffects, HoldUpNoDrain) {
   FlowRig rig(1);
   run_to_its_end(rig);

@@ -52,9 +52,10 @@ class ShardReader {
   static constexpr Duration kLeastSweep = std::chrono::seconds(1);
   static constexpr Duration kTail = std::chrono::seconds(5);  ///< read again at each look
   static constexpr Duration kSettling = std::chrono::seconds(2);
-  static constexpr Duration kRingPause = std::chrono::milliseconds(20);  ///< between looks that are rung for
-  static constexpr Duration kVainRing = std::chrono::milliseconds(200);  ///< the same where there is never anything
-  static constexpr int kVainRings = 10;                                  ///< so many may come at once all the same
+  static constexpr Duration kRingPause = std::chrono::milliseconds(20);   ///< between looks that are rung for
+  static constexpr Duration kVainRing = std::chrono::milliseconds(200);   ///< the same where there is never anything
+  static constexpr int kVainRings = 10;                                   ///< so many may come at once all the same
+  static constexpr Duration kMostAgain = std::chrono::milliseconds(200);  ///< a look that is made again after a ring
   static constexpr Duration kFirstFailurePause = std::chrono::milliseconds(50);
   static constexpr Duration kMostFailurePause = std::chrono::seconds(2);
   static constexpr std::size_t kFewBytes = 12 * 1024;  ///< a shard of so little is read from its head
@@ -134,8 +135,7 @@ class ShardReader {
   std::optional<std::size_t> looking_;  ///< the next priority of a look at the tails
   bool found_ = false;                  ///< the look has
   bool rung_ = false;
-  SteadyTime rung_at_ = SteadyTime::min();
-  SteadyTime asked_at_ = SteadyTime::min();      ///< what is rung for since is not seen by the look that is under way
+  Duration again_ = kRingPause;                  ///< after which a look in vain is made again
   SteadyTime vain_until_ = SteadyTime::min();    ///< so much has been looked in vain
   SteadyTime narrow_until_ = SteadyTime::min();  ///< too much that is not due lies between
 
