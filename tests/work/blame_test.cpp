@@ -274,7 +274,7 @@ std::string run_with_statements(FlowRig& rig, bool suspect = false) {
   EXPECT_GT(rig.flow.next_claim(rig.now()).count, 0U);
   queue::Claimed claimed = rig.messages(1);
   claimed.deliveries[0].suspect = suspect;
-  const std::string id = claimed.deliveries[0].message.id;
+  std::string id = claimed.deliveries[0].message.id;
   rig.flow.claimed(std::move(claimed), rig.now(), rig.notes);
   const std::uint32_t seat = !suspect ? 0 : rig.hands.size() > 1 ? 1 : rig.enlist(SeatKind::lane, true);
   EXPECT_NE(rig.start(seat), nullptr);

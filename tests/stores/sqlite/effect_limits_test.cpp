@@ -26,6 +26,7 @@ constexpr std::int64_t kMiB = 1024 * 1024;
 
 std::vector<SettleStatus> statuses(const std::vector<SettleResult>& results) {
   std::vector<SettleStatus> all;
+  all.reserve(results.size());
   for (const SettleResult& result : results) {
     all.push_back(result.status);
   }
@@ -167,6 +168,7 @@ TEST_F(EffectLimits, AMessageCannotFillTheLog) {
 TEST_F(EffectLimits, OthersWriteWhileABatchOfSlowStatementsIsSettled) {
   const auto deliveries = claim(60);
   std::vector<Completion> completions;
+  completions.reserve(deliveries.size());
   for (const auto& delivery : deliveries) {
     completions.push_back(with(delivery, {slow()}));
   }

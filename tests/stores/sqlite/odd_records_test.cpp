@@ -15,7 +15,7 @@ using queue::PutStatus;
 using queue::StoredMessage;
 
 class OddRecordsTest : public ::testing::Test {
- protected:
+ public:
   OddRecordsTest() : store_(open_store(file_, clock_, random_)) {}
   ~OddRecordsTest() override {
     store_.reset();
