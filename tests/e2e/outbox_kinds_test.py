@@ -158,6 +158,26 @@ class Kinds:
         self.assertLessEqual(duplicates, GROUPS * KILLS)
 
 
+class Schemas:
+    """What holds where a table can be named with its schema and without."""
+
+    SCHEMA = "public"
+
+    def test_a_host_that_names_the_schema_shares_with_one_that_does_not(self):
+        self.configure(options='sleep = "5ms"')
+        with open(os.path.join(self.folder, "two.toml"), "a", encoding="utf-8") as file:
+            file.write(f'schema = "{self.SCHEMA}"\n')
+        self.launch("one")
+        self.launch("two")
+        self.insert(1, 600)
+        until("all is published", lambda: self.status()["pending"] == 0)
+        for host in self.hosts:
+            host.send_signal(signal.SIGTERM)
+            self.assertEqual(host.wait(PATIENCE), 0, self.log() + self.log("two"))
+        self.check_order(600)
+        self.assertEqual(len(self.ids()), 600, "each row once")
+
+
 class OutboxDynamo(Kinds, KindCase):
     __test__ = True
 
@@ -195,8 +215,9 @@ class OutboxDynamo(Kinds, KindCase):
         self.assertIn("table 'shop-outbox' does not exist", self.log())
 
 
-class OutboxMariaDb(Kinds, KindCase):
+class OutboxMariaDb(Kinds, Schemas, KindCase):
     __test__ = True
+    SCHEMA = "shop"
 
     @classmethod
     def setUpClass(cls):
@@ -281,7 +302,7 @@ class OutboxMariaDbTable(OutboxMariaDb):
         self.assertIn('coordination = "table" needs `outbox_sluice`', self.log())
 
 
-class OutboxPostgresTable(Kinds, KindCase):
+class OutboxPostgresTable(Kinds, Schemas, KindCase):
     __test__ = True
 
     @classmethod
@@ -332,6 +353,8 @@ class OutboxPostgresPooled(OutboxPostgresTable):
         config = os.path.join(cls.pool_folder, "pgbouncer.ini")
         with open(config, "w", encoding="utf-8") as file:
             file.write(f"[databases]\npostgres = host=127.0.0.1 port={cls.server.port} user=sluice password=secret\n"
+                       f"sessions = host=127.0.0.1 port={cls.server.port} user=sluice password=secret dbname=postgres "
+                       "pool_mode=session pool_size=9\n"
                        f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {cls.pool_port}\nunix_socket_dir =\n"
                        "auth_type = any\npool_mode = transaction\ndefault_pool_size = 3\n")
         user = {"user": "postgres"} if os.geteuid() == 0 else {}
@@ -353,6 +376,38 @@ class OutboxPostgresPooled(OutboxPostgresTable):
 
     def url(self):
         return f"postgres://sluice:secret@127.0.0.1:{self.pool_port}/postgres"
+
+    def configure_locks(self, database):
+        """As it is where nobody has thought of the pool."""
+        for name in NAMES:
+            file = os.path.join(self.folder, name + ".toml")
+            with open(file, encoding="utf-8") as read:
+                text = read.read().replace('coordination = "table"\n', "").replace("/postgres\"", f"/{database}\"")
+            with open(file, "w", encoding="utf-8") as write:
+                write.write(text)
+
+    def test_locks_of_sessions_that_are_dealt_out_are_refused(self):
+        self.configure_locks("postgres")
+        self.insert(1, 10)
+        mend = 'set coordination = "table" in [outbox.NAME]'
+        for _ in range(3):
+            self.assertEqual(self.launch().wait(PATIENCE), 78, self.log())
+        self.assertIn(mend, self.log().replace("\\", ""))
+        findings = json.loads(self.sluice("outbox", "status", "--json", expect=1))["findings"]
+        self.assertIn(mend, findings[0]["text"])
+        self.assertEqual(self.ids(), [])
+
+    def test_locks_of_a_pool_that_deals_out_whole_sessions_hold(self):
+        self.configure_locks("sessions")
+        self.insert(1, 300)
+        self.launch("one")
+        self.launch("two")
+        until("all is published", lambda: self.server.sql("SELECT count(*) FROM outbox WHERE sent_at IS NULL") == ["0"])
+        for host in self.hosts:
+            host.send_signal(signal.SIGTERM)
+            self.assertEqual(host.wait(PATIENCE), 0, self.log() + self.log("two"))
+        self.check_order(300)
+        self.assertEqual(len(self.ids()), 300)
 
     def test_what_other_clients_of_the_pool_are_given_is_as_it_was(self):
         self.insert(1, 100)

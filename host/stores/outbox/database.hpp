@@ -17,7 +17,7 @@ namespace sluice::queue::outbox {
 
 /// Whose buckets these are: all sources of one job on one table, whatever host they run in, and nobody else. A value.
 struct LockSpace {
-  std::string name;  ///< such as "orders/relay": table and job; of any length and any characters
+  std::string name;  ///< the job's, of any length and any characters; which table it is the session itself finds out
   std::uint32_t buckets = 64;
 };
 

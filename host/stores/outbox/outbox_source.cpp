@@ -28,9 +28,7 @@ RowLine::Settings line_settings(const OutboxOptions& options, const Selection& s
 }
 
 LockHolder::Settings lock_settings(const OutboxOptions& options, const Selection& selection) {
-  const TableSettings& table = options.settings.table;
-  return {.space = {table.schema + "." + table.table + "/" + selection.job, table.buckets},
-          .lease = options.settings.connect.lease};
+  return {.space = {selection.job, options.settings.table.buckets}, .lease = options.settings.connect.lease};
 }
 
 // The database will not have it, and would not have it again: not a matter of the session.

@@ -85,10 +85,12 @@ std::int64_t OutboxTable::count(const std::string& where) {
   return std::stoll(sql("SELECT count(*) FROM @T WHERE " + where).at(0));
 }
 
-SourceRig::SourceRig(OutboxTable& table, const queue::Selection& selection, Duration lease, std::uint32_t buckets) {
+SourceRig::SourceRig(OutboxTable& table, const queue::Selection& selection, Duration lease, std::uint32_t buckets,
+                     const std::string& schema) {
   queue::outbox::OutboxOptions options{.settings = table.settings(), .producer = "shop"};
   options.settings.connect.lease = lease;
   options.settings.table.buckets = buckets;
+  options.settings.table.schema = schema;
   options.report = [this](const std::string& text) {
     const MutexLock lock(mutex);
     warnings.push_back(text);

@@ -45,7 +45,8 @@ class OutboxTable {
 class SourceRig {
  public:
   explicit SourceRig(OutboxTable& table, const queue::Selection& selection = {.job = "relay"},
-                     Duration lease = std::chrono::seconds(15), std::uint32_t buckets = 64);
+                     Duration lease = std::chrono::seconds(15), std::uint32_t buckets = 64,
+                     const std::string& schema = "");
 
   /// What can be claimed within some time; waits until there is something.
   std::vector<queue::Delivery> claim(std::size_t max = 1000, Duration within = std::chrono::seconds(20));

@@ -311,6 +311,46 @@ TEST(PostgresOutbox, ThreeSourcesShareTheTableAndNobodyIsHandedWhatAnotherHas) {
   EXPECT_GT(worked.size(), 1U) << "those who join get a part";
 }
 
+void a_host_that_names_the_schema_shares_with_one_that_does_not(bool side_table) {
+  OutboxTable table(side_table);
+  std::vector<std::string> groups;
+  for (int i = 0; i < 40; ++i) {
+    groups.push_back("g" + std::to_string(i));
+  }
+  table.insert(groups);
+  SourceRig one(table);
+  const auto held = one.claim();
+  ASSERT_EQ(held.size(), groups.size());
+  SourceRig other(table, {.job = "relay"}, seconds(15), 64, "public");
+  for (const Delivery& delivery : held) {
+    EXPECT_EQ(ids_of(other.claim(100, milliseconds(50))), Ids()) << "what the first one has out";
+    EXPECT_EQ(one.settle(delivery, CompletionAction::remove), SettleStatus::applied);
+  }
+  table.insert(groups, 1001);
+  std::set<std::string> out;
+  std::size_t of_other = 0;
+  while (out.size() < groups.size()) {
+    for (SourceRig* rig : {&one, &other}) {
+      for (const Delivery& delivery : rig->claim(3, milliseconds(50))) {
+        EXPECT_TRUE(out.insert(delivery.message.id).second) << delivery.message.id << " was handed out twice";
+        EXPECT_EQ(rig->settle(delivery, CompletionAction::remove), SettleStatus::applied);
+        of_other += rig == &other ? 1 : 0;
+      }
+    }
+  }
+  EXPECT_GT(of_other, 0U) << "they share";
+}
+
+TEST(PostgresOutbox, AHostThatNamesTheSchemaSharesWithOneThatDoesNot) {
+  SLUICE_NEEDS_POSTGRES();
+  a_host_that_names_the_schema_shares_with_one_that_does_not(false);
+}
+
+TEST(PostgresOutbox, AHostThatNamesTheSchemaSharesTheSideTableToo) {
+  SLUICE_NEEDS_POSTGRES();
+  a_host_that_names_the_schema_shares_with_one_that_does_not(true);
+}
+
 TEST(PostgresOutbox, WhatAKilledSessionHeldGoesToAnotherAndItsOwnerIsTold) {
   SLUICE_NEEDS_POSTGRES();
   OutboxTable table;

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include "host/stores/outbox/mysql/sessions.hpp"
 #include "tests/stores/outbox_mysql/outbox_table.hpp"
 
 namespace sluice::queue::outbox::mysql {
@@ -37,6 +38,37 @@ TEST_F(MysqlLocks, CountsItsMembers) {
   const auto elsewhere = member({"orders/other", 64});
   EXPECT_EQ(one->beat(soon())->count, 2U) << "another job shares nothing with this one";
   EXPECT_EQ(elsewhere->beat(soon())->count, 1U);
+}
+
+TEST_F(MysqlLocks, AreOneTablesHoweverItIsNamed) {
+  auto named = settings();
+  named.table.schema = name();
+  const auto one = member();
+  const auto other_database = database(named);
+  const auto other = *other_database->open_locks(soon());
+  const auto joined = other->join({"orders/relay", 64}, soon());
+  ASSERT_TRUE(joined) << joined.error().message();
+  EXPECT_EQ(joined->count, 2U);
+  EXPECT_THAT(lock(*one, {0}), ElementsAre(0));
+  EXPECT_THAT(lock(*other, {0}), IsEmpty());
+}
+
+// What a proxy does that gives a session to several clients: what one of them has, the other has as well.
+TEST_F(MysqlLocks, OfASessionThatIsSomebodyElsesTooAreRefused) {
+  auto opened = Session::open(settings().connect, *address_of(settings().connect), clock_, soon());
+  ASSERT_TRUE(opened);
+  auto* const shared = opened->get();
+  auto one = make_lock_session(std::move(*opened), settings().table, clock_);
+  ASSERT_TRUE(one->join({"orders/relay", 64}, soon()));
+  EXPECT_THAT(lock(*one, {3}), ElementsAre(3));
+  const auto again = one->join({"orders/relay", 64}, soon());
+  ASSERT_FALSE(again) << "it holds a place already, whoever took that";
+  EXPECT_THAT(again.error().message(), testing::HasSubstr("coordination = \"table\""));
+  ASSERT_TRUE(shared->rows("SELECT RELEASE_ALL_LOCKS()", soon()));
+  EXPECT_THAT(lock(*one, {4}), IsEmpty()) << "its place is not its own any more";
+  const auto beat = one->beat(soon());
+  ASSERT_FALSE(beat);
+  EXPECT_EQ(beat.error().code(), ErrorCode::unavailable) << "the session is over";
 }
 
 TEST_F(MysqlLocks, GivesEachBucketToOne) {

@@ -57,7 +57,7 @@ class MysqlLockSession final : public LockSession {
     std::vector<std::string> calls;
     calls.reserve(wanted.size());
     for (const std::uint32_t bucket : wanted) {
-      calls.push_back("GET_LOCK(" + lock_name("b" + std::to_string(bucket)) + ",0)");
+      calls.push_back(if_here("GET_LOCK(" + lock_name("b" + std::to_string(bucket)) + ",0)"));
     }
     const auto answers = flags(calls, deadline);
     if (answers.has_error()) {
@@ -76,7 +76,7 @@ class MysqlLockSession final : public LockSession {
     std::vector<std::string> calls;
     for (const std::uint32_t bucket : buckets) {
       if (held_.erase(bucket) != 0) {
-        calls.push_back("RELEASE_LOCK(" + lock_name("b" + std::to_string(bucket)) + ")");
+        calls.push_back(if_here("RELEASE_LOCK(" + lock_name("b" + std::to_string(bucket)) + ")"));
       }
     }
     const auto answers = flags(calls, deadline);
@@ -91,9 +91,12 @@ class MysqlLockSession final : public LockSession {
   /// Names have 64 characters at most, so that the space's is hashed; by the server, which adds whose table it is.
   Result<void> name_space(const LockSpace& space, Deadline deadline) {
     const TableSettings& table = sql_.settings();
-    const std::string schema = table.schema.empty() ? "IFNULL(DATABASE(),'')" : bytes_literal(table.schema);
-    const auto hashed = session_->rows("SELECT SHA1(CONCAT_WS('/'," + schema + "," + bytes_literal(table.table) + "," +
-                                           bytes_literal(space.name) + "))",
+    const auto as_one = [](const std::string& name) {
+      return "IF(@@lower_case_table_names=0," + name + ",LOWER(" + name + "))";
+    };
+    const std::string schema = table.schema.empty() ? "IFNULL(DATABASE(),'')" : text_literal(table.schema);
+    const auto hashed = session_->rows("SELECT SHA1(CONCAT_WS('/'," + as_one(schema) + "," +
+                                           as_one(text_literal(table.table)) + "," + bytes_literal(space.name) + "))",
                                        deadline);
     if (hashed.has_error()) {
       return hashed.error();
@@ -107,6 +110,19 @@ class MysqlLockSession final : public LockSession {
   std::string place_name(std::uint32_t place) const { return lock_name("m" + std::to_string(place)); }
   std::string bit_name(std::uint32_t place, std::uint32_t bit) const {
     return lock_name("m" + std::to_string(place) + "n" + std::to_string(bit));
+  }
+
+  /// Whether the session that answers holds this place: behind a proxy it may be another one than before.
+  std::string held_here(std::uint32_t place) const {
+    return "IFNULL(IS_USED_LOCK(" + place_name(place) + ")=CONNECTION_ID(),0)";
+  }
+  /// Locks of another session are not ours, whose they seem to be there.
+  std::string if_here(const std::string& call) const { return "IF(" + held_here(place_) + "," + call + ",0)"; }
+  Error shared_session(ErrorCode code) const {
+    return {code, session_->place() +
+                      ": the server's sessions are dealt out to several clients, by a proxy in between, so that locks "
+                      "of a session keep nobody away; set coordination = \"table\" in [outbox.NAME], or connect "
+                      "directly"};
   }
 
   /// What each of these functions answers: 1 is true; 0 and NULL are false.
@@ -147,8 +163,19 @@ class MysqlLockSession final : public LockSession {
       return Error(ErrorCode::over_limit, session_->place() + ": the outbox has " + std::to_string(kPlaces) +
                                               " members already, and no more can share it");
     }
-    place_ = static_cast<std::uint32_t>(free - taken->begin());
     std::vector<std::string> calls;
+    for (std::uint32_t place = 0; place < kPlaces; ++place) {
+      calls.push_back(held_here(place));
+    }
+    const auto here = flags(calls, deadline);
+    if (here.has_error()) {
+      return here.error();
+    }
+    if (std::find(here->begin(), here->end(), true) != here->end()) {
+      return shared_session(ErrorCode::invalid);
+    }
+    place_ = static_cast<std::uint32_t>(free - taken->begin());
+    calls.clear();
     for (std::uint32_t bit = 0; bit < kBits; ++bit) {
       if (((space.buckets >> bit) & 1U) != 0) {
         calls.push_back("GET_LOCK(" + bit_name(place_, bit) + ",0)");
@@ -171,7 +198,7 @@ class MysqlLockSession final : public LockSession {
       return taken.error();
     }
     Members members{.count = 0};
-    std::vector<std::string> calls;
+    std::vector<std::string> calls{held_here(place_)};
     for (std::uint32_t place = 0; place < kPlaces; ++place) {
       if (!(*taken)[place]) {
         continue;
@@ -185,7 +212,11 @@ class MysqlLockSession final : public LockSession {
     if (bits.has_error()) {
       return bits.error();
     }
-    for (std::size_t begin = 0; begin < bits->size(); begin += kBits) {
+    if (!bits->front()) {
+      session_->close();
+      return shared_session(ErrorCode::unavailable);
+    }
+    for (std::size_t begin = 1; begin < bits->size(); begin += kBits) {
       std::uint32_t buckets = 0;
       for (std::uint32_t bit = 0; bit < kBits; ++bit) {
         buckets |= (*bits)[begin + bit] ? 1U << bit : 0;

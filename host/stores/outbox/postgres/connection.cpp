@@ -80,6 +80,7 @@ Connection::~Connection() {
 }
 
 int Connection::server_version() const { return PQserverVersion(connection_); }
+int Connection::server_process() const { return PQbackendPID(connection_); }
 
 Result<std::unique_ptr<Connection>> Connection::open(const ConnectSettings& settings, Deadline deadline) {
   const auto info = connection_info(settings, deadline);

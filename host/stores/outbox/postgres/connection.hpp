@@ -70,6 +70,7 @@ class Connection {
   Result<std::vector<std::string>> wait(int wake, Deadline deadline);
 
   int server_version() const;  ///< 150004 for 15.4
+  int server_process() const;  ///< as whoever let us in calls it: the server, or a pool
 
  private:
   explicit Connection(pg_conn* connection) : connection_(connection) {}

@@ -23,11 +23,22 @@ Result<std::unique_ptr<DeskSession>> PostgresDesk::open(const Settings& settings
   if (!connection) {
     return connection.error();
   }
-  return std::unique_ptr<DeskSession>(new PostgresDesk(std::move(*connection), sql, settings.connect.side_table));
+  return std::unique_ptr<DeskSession>(new PostgresDesk(std::move(*connection), sql, settings.connect));
 }
 
 Result<std::vector<Finding>> PostgresDesk::inspect(Deadline deadline) {
-  return inspect_table(*connection_, sql_, side_table_, deadline);
+  auto findings = inspect_table(*connection_, sql_, settings_.side_table, deadline);
+  if (!findings || settings_.side_table) {
+    return findings;
+  }
+  const auto shared = sessions_are_shared(*connection_, settings_, deadline);
+  if (!shared) {
+    return shared.error();
+  }
+  if (*shared) {
+    findings->insert(findings->begin(), {true, ErrorCode::invalid, shared_sessions(ErrorCode::invalid).message()});
+  }
+  return findings;
 }
 
 std::string PostgresDesk::stored_columns(bool payload) const {

@@ -29,10 +29,14 @@ class PostgresLocks final : public LockSession {
   PostgresLocks(std::unique_ptr<Connection> connection, const TableSql& sql)
       : connection_(std::move(connection)), sql_(sql) {}
 
+  /// Takes the member's lock where the session is fresh; false where it is not this member's alone.
+  Result<bool> enter(Deadline deadline);
+
   const std::unique_ptr<Connection> connection_;
   const TableSql& sql_;
   std::int32_t space_ = 0;
   std::uint32_t buckets_ = 0;
+  std::int64_t process_ = 0;  ///< the server's, whose locks these are
 };
 
 class PostgresReader final : public ReadSession {
@@ -66,8 +70,8 @@ class PostgresDesk final : public DeskSession {
   Result<std::uint64_t> prune(const PruneRequest& request, Deadline deadline) override;
 
  private:
-  PostgresDesk(std::unique_ptr<Connection> connection, const TableSql& sql, bool side_table)
-      : connection_(std::move(connection)), sql_(sql), side_table_(side_table) {}
+  PostgresDesk(std::unique_ptr<Connection> connection, const TableSql& sql, ConnectSettings settings)
+      : connection_(std::move(connection)), sql_(sql), settings_(std::move(settings)) {}
 
   std::string stored_columns(bool payload) const;
   StoredRow stored_row(const Answer& answer, int row) const;
@@ -76,8 +80,13 @@ class PostgresDesk final : public DeskSession {
 
   const std::unique_ptr<Connection> connection_;
   const TableSql& sql_;
-  const bool side_table_;
+  const ConnectSettings settings_;
 };
+
+/// Whether requests of one connection are dealt out to several sessions, by a pool in between.
+Result<bool> sessions_are_shared(Connection& connection, const ConnectSettings& settings, Deadline deadline);
+/// What is to be said of that.
+Error shared_sessions(ErrorCode code);
 
 /// What is wrong with the table, and with its side table where there is to be one, for PostgresDesk::inspect.
 Result<std::vector<Finding>> inspect_table(Connection& connection, const TableSql& sql, bool side_table,
