@@ -4,6 +4,8 @@
 #include <charconv>
 #include <utility>
 
+#include "base/text/utf8.hpp"
+
 namespace sluice::queue::outbox {
 
 Message message_of(Row&& row, const std::string& producer, WallTime now) {
@@ -47,6 +49,12 @@ std::optional<RowKey> row_key_of(std::string_view text) {
   return id && part ? std::optional(RowKey{*id, *part}) : std::nullopt;
 }
 
+std::string reason_of(std::string_view error) {
+  std::string reason = clean_utf8(error, kLongestReason, "?");
+  std::replace(reason.begin(), reason.end(), '\0', '?');  // PostgreSQL has no text with it
+  return reason;
+}
+
 std::optional<Mark> mark_of(const Completion& completion, const RowKey& key, std::uint32_t retry_limit) {
   // A receipt's version is the retry_count that the row was handed out with.
   const auto tried = static_cast<std::uint32_t>(completion.receipt.version) + 1;
@@ -59,13 +67,13 @@ std::optional<Mark> mark_of(const Completion& completion, const RowKey& key, std
                   .kind = MarkKind::retry,
                   .retries = tried,
                   .wait = completion.delay,
-                  .error = completion.failure.error};
+                  .error = reason_of(completion.failure.error)};
     case CompletionAction::dead_letter:
       return Mark{.id = key.id,
                   .part = key.part,
                   .kind = MarkKind::dead,
                   .retries = std::max(tried, retry_limit),
-                  .error = completion.failure.error};
+                  .error = reason_of(completion.failure.error)};
     case CompletionAction::release:
       break;
   }

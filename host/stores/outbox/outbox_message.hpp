@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "host/queue/completion.hpp"
 #include "host/queue/delivery.hpp"
@@ -14,6 +15,10 @@ namespace sluice::queue::outbox {
 
 /// The row as a handler is given it. `now` is its `sent_at` where the table does not say.
 Message message_of(Row&& row, const std::string& producer, WallTime now);
+
+/// Why a row failed, as every database can keep it: UTF-8 without NUL, and no longer than this many bytes.
+inline constexpr std::size_t kLongestReason = 4096;
+std::string reason_of(std::string_view error);
 
 /// What a completion writes about the row that its receipt names; nothing where nothing is written: a release.
 std::optional<Mark> mark_of(const Completion& completion, const RowKey& key, std::uint32_t retry_limit);

@@ -248,7 +248,7 @@ std::vector<ChangeResult> OutboxOperator::change(std::span<const Change> changes
                        .part = id->part,
                        .action = *action,
                        .after = std::max(changes[i].after, Duration::zero()),
-                       .error = changes[i].failure.error};
+                       .error = reason_of(changes[i].failure.error)};
       if (changes[i].version && *changes[i].version > 0) {
         change.only_if = static_cast<std::uint32_t>(*changes[i].version - 1);
       }

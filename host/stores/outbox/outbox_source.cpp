@@ -260,7 +260,8 @@ void OutboxSource::write(std::span<const Step> steps, std::span<const Completion
   }
   std::vector<Mark> marks;
   std::transform(steps.begin(), steps.end(), std::back_inserter(marks), [](const Step& step) { return step.mark; });
-  const auto written = holder_.mark(marks, deadline);
+  const auto on_session = [&](std::span<const Mark> some) { return holder_.mark(some, deadline); };
+  const auto written = steps.size() > 1 ? on_session(marks) : mark_anyhow(marks, on_session);
   if (written) {
     if (options_.observer) {
       options_.observer->marked(steps.size());
@@ -282,6 +283,24 @@ void OutboxSource::write(std::span<const Step> steps, std::span<const Completion
     }
   }
   // Otherwise the session is gone, and with it all that was out.
+}
+
+// A row's end is worth more than its reason, which may be what the database refuses.
+Result<std::vector<MarkStatus>> OutboxSource::mark_anyhow(std::vector<Mark> marks, const WriteMarks& write) const {
+  auto written = write(marks);
+  const bool reasons = std::any_of(marks.begin(), marks.end(), [](const Mark& mark) { return !mark.error.empty(); });
+  if (written || !reasons || !concerns_the_rows(written.error())) {
+    return written;
+  }
+  for (Mark& mark : marks) {
+    mark.error.clear();
+  }
+  auto bare = write(marks);
+  if (bare) {
+    warn("row " + to_string(marks[0].key()) +
+         " is marked without its reason, which the database refuses: " + written.error().message());
+  }
+  return bare;
 }
 
 void OutboxSource::observe(const Mark& mark) {
@@ -340,7 +359,9 @@ std::vector<SettleResult> OutboxSource::settle_for_others(std::span<const Comple
     return results;
   }
   auto session = database_.open_locks(deadline);
-  const auto written = session ? (*session)->mark(marks, deadline) : Result<std::vector<MarkStatus>>(session.error());
+  const auto on_session = [&](std::span<const Mark> some) { return (*session)->mark(some, deadline); };
+  const auto written =
+      session ? mark_anyhow(std::move(marks), on_session) : Result<std::vector<MarkStatus>>(session.error());
   for (std::size_t i = 0; i < steps.size(); ++i) {
     SettleResult& result = results[steps[i].place];
     if (!written) {
@@ -377,7 +398,9 @@ void OutboxSource::put_aside(const std::vector<Row>& rows) {
                      .retries = options_.settings.table.retry_limit,
                      .error = row.unreadable});
   }
-  const auto marked = holder_.mark(marks, Deadline::after(clock_, kPutAsideTime));
+  const auto marked = mark_anyhow(std::move(marks), [this](std::span<const Mark> some) {
+    return holder_.mark(some, Deadline::after(clock_, kPutAsideTime));
+  });
   if (!marked) {
     warn("rows that cannot be handed out could not be put aside, and are tried again: " + marked.error().message());
   }

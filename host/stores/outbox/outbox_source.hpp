@@ -79,6 +79,8 @@ class OutboxSource final : public Source {
   void end(const RowKey& id, Fate fate);
   void write(std::span<const Step> steps, std::span<const Completion> completions, std::vector<SettleResult>& results,
              Deadline deadline);
+  using WriteMarks = std::function<Result<std::vector<MarkStatus>>(std::span<const Mark>)>;
+  Result<std::vector<MarkStatus>> mark_anyhow(std::vector<Mark> marks, const WriteMarks& write) const;
   void observe(const Mark& mark);
   void written_one(const Step& step, MarkStatus status, std::span<const Completion> completions,
                    std::vector<SettleResult>& results);

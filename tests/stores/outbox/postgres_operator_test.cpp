@@ -139,6 +139,18 @@ TEST(PostgresOperator, ChangesRowsAndDeletesNone) {
   EXPECT_EQ(table.count("true"), 5);
 }
 
+TEST(PostgresOperator, AReasonIsCutToWhatItsColumnHolds) {
+  SLUICE_NEEDS_POSTGRES();
+  OutboxTable table;
+  table.sql("ALTER TABLE @T ALTER last_error TYPE varchar(6)");
+  table.insert({"a"});
+  OperatorRig rig(table);
+  Change change{.id = "1", .action = ChangeAction::dead_letter};
+  change.failure.error = std::string("by\0hand, and long", 17);
+  EXPECT_EQ(rig.oper.change(std::vector{change}, rig.deadline()).at(0).status, ChangeStatus::applied);
+  EXPECT_EQ(table.count("retry_count = 10 AND last_error = 'by?han'"), 1);
+}
+
 TEST(PostgresOperator, PrunesWhatWasSentLongAgoAndNothingElse) {
   SLUICE_NEEDS_POSTGRES();
   OutboxTable table;

@@ -111,6 +111,44 @@ TEST(PostgresOutbox, ADeadLetterMayHoldItsGroup) {
   EXPECT_EQ(ids_of(rig.claim()), Ids{"1"});
 }
 
+// Whatever a handler says of its failure: the row has its tries, and ends as a dead letter.
+TEST(PostgresOutbox, AReasonThatItsColumnCannotHoldCostsTheReasonAndNotTheMark) {
+  SLUICE_NEEDS_POSTGRES();
+  const std::string nul("a\0b", 3);
+  for (const std::string column : {"varchar(12)", "char(12)", "text", "text CHECK (last_error NOT LIKE '%secret%')"}) {
+    OutboxTable table;
+    table.sql("ALTER TABLE @T DROP COLUMN last_error");
+    table.sql("ALTER TABLE @T ADD COLUMN last_error " + column);
+    table.insert({"a", "b", "c", "d", "e"});
+    SourceRig rig(table);
+    const auto out = rig.claim();
+    ASSERT_EQ(out.size(), 5U) << column;
+    EXPECT_EQ(rig.settle(out[0], CompletionAction::retry, hours(1), "\u00e4\u00f6\u00fc and a secret that is longer"),
+              SettleStatus::applied)
+        << column;
+    EXPECT_EQ(rig.settle(out[1], CompletionAction::dead_letter, {}, std::string(100'000, 'x') + " secret"),
+              SettleStatus::applied)
+        << column;
+    EXPECT_EQ(rig.settle(out[2], CompletionAction::retry, hours(1), nul), SettleStatus::applied) << column;
+    EXPECT_EQ(rig.settle(out[3], CompletionAction::retry, hours(1), "\xff\xc3 bytes"), SettleStatus::applied) << column;
+    EXPECT_EQ(rig.settle(out[4], CompletionAction::retry, hours(1), ""), SettleStatus::applied) << column;
+    EXPECT_EQ(table.sql("SELECT coalesce(retry_count, 0) FROM @T ORDER BY id"), (Ids{"1", "10", "1", "1", "1"}))
+        << column;
+    const auto kept = table.sql("SELECT coalesce(rtrim(last_error), '') FROM @T ORDER BY id");
+    if (column.find("(12)") != std::string::npos) {
+      EXPECT_EQ(kept[0], "\u00e4\u00f6\u00fc and a se") << column << ": characters, not bytes";
+      EXPECT_EQ(kept[1], "xxxxxxxxxxxx") << column;
+    } else if (column == "text") {
+      EXPECT_EQ(kept[1], std::string(4096, 'x'));
+    } else {
+      EXPECT_EQ(kept[0], "") << column << ": nobody knows what would do";
+    }
+    EXPECT_EQ(kept[2], "a?b") << column;
+    EXPECT_EQ(kept[3], "?? bytes") << column;
+    EXPECT_EQ(kept[4], "") << column;
+  }
+}
+
 TEST(PostgresOutbox, AReleaseWritesNothingAndTheRowComesAgain) {
   SLUICE_NEEDS_POSTGRES();
   OutboxTable table;

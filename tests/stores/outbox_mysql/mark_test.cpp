@@ -166,6 +166,22 @@ TEST_F(MysqlMarks, CutsAReasonThatItsColumnCannotHold) {
   EXPECT_EQ(value("SELECT last_error FROM outbox WHERE id=1"), "too l");
 }
 
+TEST_F(MysqlMarks, WritesWhateverBytesAReasonHas) {
+  for (const std::string column :
+       {"VARCHAR(5)", "TINYTEXT", "TEXT CHARACTER SET latin1", "TEXT CHARACTER SET utf8mb3"}) {
+    sql("ALTER TABLE outbox MODIFY last_error " + column + " NULL");
+    sql("UPDATE outbox SET retry_count=NULL");
+    const auto failed = [](std::int64_t id, std::string reason) {
+      return Mark{.id = id, .kind = MarkKind::retry, .retries = 1, .error = std::move(reason)};
+    };
+    EXPECT_THAT(
+        mark({failed(1, "\xff\xc3"), failed(2, std::string("a\0b \U0001F600", 8)), failed(3, std::string(4096, 'x'))}),
+        ElementsAre(MarkStatus::written, MarkStatus::written, MarkStatus::written))
+        << column;
+    EXPECT_EQ(value("SELECT COUNT(*) FROM outbox WHERE retry_count=1"), "3") << column;
+  }
+}
+
 TEST_F(MysqlMarks, CannotBeWrittenByASessionThatTheServerEnded) {
   ASSERT_TRUE(session_->join({"orders/relay", 64}, soon()));
   const std::vector<std::uint32_t> buckets{3};

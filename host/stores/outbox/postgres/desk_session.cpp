@@ -205,8 +205,8 @@ Statement PostgresDesk::statement_of(const RowChange& change) const {
       std::string error;
       if (!names.last_error.empty()) {
         statement.parameters.emplace_back(change.error);
-        error =
-            ", " + quoted(names.last_error) + " = coalesce(nullif($2::text, ''), o." + quoted(names.last_error) + ")";
+        error = ", " + quoted(names.last_error) + " = coalesce(" +
+                sql_.cut_error("nullif($2::text, '')", statement.parameters) + ", o." + quoted(names.last_error) + ")";
       }
       statement.sql = head + quoted(names.retry_count) + " = greatest(coalesce(o." + quoted(names.retry_count) +
                       ", 0), " + std::to_string(sql_.settings().retry_limit) + "), " + quoted(names.retry_at) +

@@ -206,6 +206,13 @@ std::string TableSql::clear_error() const {
   return settings_.columns.last_error.empty() ? "" : ", " + quoted(settings_.columns.last_error) + " = NULL";
 }
 
+std::string TableSql::cut_error(const std::string& reason, std::vector<Parameter>& parameters) const {
+  const std::string table = next_parameter(parameters, table_);
+  const std::string column = next_parameter(parameters, settings_.columns.last_error);
+  return "left(" + reason + ", coalesce((SELECT a.atttypmod - 4 FROM pg_attribute a WHERE a.attrelid = to_regclass(" +
+         table + ") AND a.attname = " + column + " AND a.atttypmod > 4), 1000000))";
+}
+
 Statement TableSql::mark_sent(std::span<const Mark> marks, const Fence* fence) const {
   Statement statement;
   std::vector<std::int64_t> ids;
@@ -248,7 +255,8 @@ Statement TableSql::mark_failed(std::span<const Mark> marks, const Fence* fence)
       next_parameter(parameters, array_of(retries)) + "::int[], " + next_parameter(parameters, array_of(waits)) +
       "::bigint[], " + next_parameter(parameters, array_of(errors)) + "::text[], " +
       next_parameter(parameters, array_of(only_if)) + "::int[]) AS m(id, retries, wait, error, only_if)";
-  const std::string error = names.last_error.empty() ? "" : ", " + quoted(names.last_error) + " = h.error";
+  const std::string error =
+      names.last_error.empty() ? "" : ", " + quoted(names.last_error) + " = " + cut_error("h.error", parameters);
   const std::string unsent = settings_.resend_sent ? "" : " AND o." + quoted(names.sent_at) + " IS NULL";
   const std::string fenced = fence_of(fence, parameters);
   statement.sql = "WITH h AS MATERIALIZED (SELECT m.* FROM " + table_ + " o JOIN " + list + " ON " + id_ +

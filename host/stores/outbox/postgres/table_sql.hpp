@@ -45,6 +45,8 @@ class TableSql {
   /// Of these ids, those that are still to be marked: the id and retry_count.
   Statement still_pending(const std::vector<std::int64_t>& ids) const;
   std::string clear_error() const;
+  /// A reason, cut to what its column holds: PostgreSQL refuses what is longer.
+  std::string cut_error(const std::string& reason, std::vector<Parameter>& parameters) const;
 
  private:
   std::string bucket() const;
