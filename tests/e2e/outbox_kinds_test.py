@@ -119,6 +119,22 @@ class Kinds:
         self.assertEqual(self.launch("one", "--until-empty").wait(PATIENCE), 0, self.log())
         self.check_order(3)
 
+    def test_a_row_that_cannot_be_handed_out_holds_its_group_where_dead_letters_do(self):
+        self.configure(job='on_dead_letter = "hold"')
+        self.insert(1, 60)
+        self.set_payload(5, None)
+        host = self.launch()
+        others = [one for one in range(1, 61) if one % GROUPS != 5]
+        until("it is a dead letter, and the others are done",
+              lambda: self.status()["dead"] == 1 and set(self.ids()) >= set(others))
+        host.send_signal(signal.SIGTERM)
+        self.assertEqual(host.wait(PATIENCE), 0, self.log())
+        self.assertEqual(sorted(self.ids()), others, "nothing went behind it")
+        self.sluice("redrive", "--outbox", "orders", "--all", "--yes")
+        self.set_payload(5, '{"n": 5}')
+        self.assertEqual(self.launch("one", "--until-empty").wait(PATIENCE), 0, self.log())
+        self.assertEqual(self.ids()[len(others):], [5, 25, 45])
+
     def test_the_groups_of_a_host_that_is_killed_go_to_the_other(self):
         self.insert(1, 300)
         self.launch("one")
@@ -209,6 +225,14 @@ class OutboxDynamo(Kinds, KindCase):
             self.emulator.call("BatchWriteItem", RequestItems={
                 "shop-outbox": [{"PutRequest": {"Item": row}} for row in rows[begin:begin + 25]]})
 
+    def set_payload(self, row, payload):
+        values = {":p": {"S": payload}} if payload else {}
+        self.emulator.call("UpdateItem", TableName="shop-outbox",
+                           Key={"bucket": {"S": str(row % GROUPS % 8)}, "id": {"N": str(row)}},
+                           UpdateExpression="SET #p = :p" if payload else "REMOVE #p",
+                           ExpressionAttributeNames={"#p": "payload"},
+                           **({"ExpressionAttributeValues": values} if payload else {}))
+
     def test_a_table_that_is_not_there_is_named(self):
         self.emulator.call("DeleteTable", TableName="shop-outbox")
         self.assertEqual(self.launch().wait(PATIENCE), 78, self.log())
@@ -265,6 +289,10 @@ class OutboxMariaDb(Kinds, Schemas, KindCase):
         self.sql("INSERT INTO outbox (id, aggregate_type, aggregate_id, event, payload) VALUES "
                  + ", ".join(f"({one}, 'orders', 'g{one % GROUPS}', 'created', '{{\"n\": {one}}}')"
                              for one in range(first, last + 1)))
+
+    def set_payload(self, row, payload):
+        self.sql(f"ALTER TABLE outbox MODIFY payload JSON NULL; "
+                 f"UPDATE outbox SET payload = {repr(payload) if payload else 'NULL'} WHERE id = {row}")
 
     def test_a_server_behind_an_ssh_server_is_reached_where_the_url_says(self):
         if not ssh_server.installed():
@@ -331,6 +359,10 @@ class OutboxPostgresTable(Kinds, Schemas, KindCase):
     def insert(self, first, last):
         self.server.sql("INSERT INTO outbox (id, aggregate_type, aggregate_id, event, payload) SELECT n, 'orders', 'g' || "
                         f"(n % {GROUPS}), 'created', json_build_object('n', n) FROM generate_series({first}, {last}) n")
+
+    def set_payload(self, row, payload):
+        self.server.sql("ALTER TABLE outbox ALTER payload DROP NOT NULL; "
+                        f"UPDATE outbox SET payload = {repr(payload) if payload else 'NULL'} WHERE id = {row}")
 
     def test_a_side_table_that_is_not_there_is_named(self):
         self.server.sql("DROP TABLE outbox_sluice")

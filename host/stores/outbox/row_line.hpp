@@ -119,7 +119,11 @@ class RowLine {
   /// What follows from a change of the line: whether it is to be read, or is nothing to be remembered any more.
   void look_after(Lines::iterator line);
   void load(Lines::iterator line, GroupRows&& answer, SteadyTime now, std::vector<Row>& unreadable);
-  bool stops(const Row& row) const { return (row.wait && *row.wait > Duration::zero()) || row.dead; }
+  static bool waits(const Row& row) { return (row.wait && *row.wait > Duration::zero()) || row.dead; }
+  /// It cannot be handed out, and is to be marked as dead.
+  static bool broken(const Row& row) { return !row.unreadable.empty() && !waits(row); }
+  /// Nothing of its group goes before it.
+  bool stops(const Row& row) const { return waits(row) || (broken(row) && settings_.hold_dead); }
   SteadyTime hold_of(const Row& row, SteadyTime now) const;
   std::optional<ReadOrder> group_order(SteadyTime now);
   std::optional<ReadOrder> page_order(SteadyTime now);

@@ -155,9 +155,13 @@ std::vector<Row> RowLine::page_read(const ReadOrder& order, Page page, SteadyTim
     if (!takes(row, order)) {
       continue;
     }
-    if (!row.unreadable.empty() && !stops(row)) {
-      unreadable.push_back(std::move(row));
-    } else if (row.group.id.empty()) {
+    if (broken(row)) {
+      unreadable.push_back(row);
+    }
+    if (broken(row) && (row.group.id.empty() || !settings_.hold_dead)) {
+      continue;
+    }
+    if (row.group.id.empty()) {
       admit_single(std::move(row), now);
     } else {
       const auto line = lines_.emplace(row.group, Line{.bucket = row.bucket}).first;
@@ -207,13 +211,15 @@ void RowLine::load(Lines::iterator line, GroupRows&& answer, SteadyTime now, std
     if (row.id <= group.passed && settings_.resend_sent) {
       continue;
     }
-    if (!row.unreadable.empty() && !stops(row)) {
-      unreadable.push_back(std::move(row));
-    } else if (stops(row)) {
+    if (broken(row)) {
+      unreadable.push_back(row);
+    }
+    if (stops(row)) {
       group.blocked = !group.keys.empty() || group.is_out;
       close(line, group.blocked ? now : hold_of(row, now));
       return;
-    } else {
+    }
+    if (!broken(row)) {
       admit(std::move(row), line);
       any = true;
     }
@@ -227,7 +233,7 @@ void RowLine::load(Lines::iterator line, GroupRows&& answer, SteadyTime now, std
 }
 
 SteadyTime RowLine::hold_of(const Row& row, SteadyTime now) const {
-  return now + (row.dead ? kRecheck : std::min(*row.wait, kRecheck));
+  return now + (row.dead || !row.wait ? kRecheck : std::min(*row.wait, kRecheck));
 }
 
 }  // namespace sluice::queue::outbox

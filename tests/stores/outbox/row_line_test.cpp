@@ -384,6 +384,35 @@ TEST(RowLine, UnreadableRowsAreGivenToBePutAsideAndHoldNobody) {
   EXPECT_EQ(rig.take(), Ids{2});
 }
 
+TEST(RowLine, UnreadableRowsHoldTheirGroupWhereDeadLettersDo) {
+  for (const bool marked : {false, true}) {
+    LineRig rig({.hold_dead = true});
+    for (const std::int64_t id : {1, 2, 3, 6}) {
+      rig.add(id, "a");
+    }
+    rig.add(4, "");
+    rig.add(5, "");
+    rig.table[2].row.unreadable = "payload is NULL";
+    rig.table[4].row.unreadable = "payload is NULL";
+    const ReadOrder order = rig.line.next_read(rig.now);
+    const auto aside = rig.line.page_read(order, rig.page(order.request), rig.now);
+    ASSERT_EQ(aside.size(), 2U);
+    EXPECT_EQ(aside[0].id, 2);
+    EXPECT_EQ(aside[0].unreadable, "payload is NULL");
+    EXPECT_EQ(rig.take(), (Ids{1, 5}));
+    rig.table[2].row.dead = rig.table[4].row.dead = marked;  // or the mark was lost
+    rig.sent(1);
+    rig.sent(5);
+    EXPECT_TRUE(rig.drain().empty());
+    rig.now += seconds(61);
+    EXPECT_TRUE(rig.drain().empty());
+    rig.table[2].row.unreadable = "";
+    rig.table[2].row.dead = false;
+    rig.line.change_told(rig.now);
+    EXPECT_EQ(rig.drain(), (Ids{2, 3, 6}));
+  }
+}
+
 TEST(RowLine, WhatIsInMemoryStaysWithinItsBoundsHoweverLongTheTableIs) {
   LineRig rig({.fetch_limit = 100, .bytes = 500});
   for (std::int64_t id = 1; id <= 5000; ++id) {
