@@ -53,6 +53,10 @@ std::size_t OwnedHalf::budget(const ClaimRequest& request) const {
 }
 
 Result<Claimed> OwnedHalf::claim(std::uint32_t source, const ClaimRequest& request, Deadline deadline) {
+  if (request.rules.order != Order::none) {
+    // What was sent before and what after goes by it; where it is not to be had, nothing can be read either.
+    static_cast<void>(parts_.clock.be_sure(place_, table::kTimeTolerance, deadline));
+  }
   {
     const MutexLock lock(mutex_);
     if (const auto checked = check(request.rules); !checked) {
@@ -61,6 +65,10 @@ Result<Claimed> OwnedHalf::claim(std::uint32_t source, const ClaimRequest& reque
     if (request.rules.order != rules_.order && request.rules.order != Order::none) {
       for (auto& [number, shard] : shards_) {
         shard.holds_read = false;
+        if (rules_.order == Order::none) {  // what has been read so far was not read in passes
+          shard.reader = ShardReader(machine_.steady_now(), true);
+          shard.number = ++taken_;
+        }
       }
     }
     rules_ = request.rules;
@@ -137,6 +145,7 @@ std::vector<OwnedHalf::Job> OwnedHalf::next_jobs(const ClaimRequest& request, st
   const bool strict = keeps_order();
   ShardReader::Known known;
   known.page = std::clamp(request.max * 4, kLeastPage, kMostPage);
+  known.ordered = rules_.order != Order::none;
   const table::Moment now = parts_.now();
   for (const std::uint32_t shard : book_.take_unswept()) {
     if (const auto found = shards_.find(shard); found != shards_.end()) {
@@ -248,10 +257,16 @@ void OwnedHalf::page_read(const Job& job, dynamo::Page page) {
     }
     ++answer.due;
     const auto admission = book_.admit(job.shard, std::move(item),
-                                       {.began = order.began.steady, .consistent = order.consistent, .now = now.wall});
+                                       {.began = order.began.steady,
+                                        .consistent = order.consistent,
+                                        .now = now.wall,
+                                        .pass = found->second.reader.pass()});
     answer.fresh += admission == ShardBook::Admission::fresh ? 1 : 0;
   }
   found->second.reader.done(order, answer, now.steady);
+  if (book_.passed(job.shard, found->second.reader.frontier())) {
+    found->second.reader.confirm();
+  }
   if (!found->second.reader.behind()) {
     book_.read_to_end(job.shard);
   }

@@ -109,6 +109,7 @@ ShardBook::Admission ShardBook::admit(std::uint32_t shard, dynamo::Item item, co
   }
   Entry entry{.shard = shard, .candidate = std::move(candidate), .item = std::move(item)};
   entry.seen_at = sight.began;
+  entry.pass = sight.pass;
   entry.fresh = sight.now < entry.candidate.due + Inheritance::kLate + kLag;
   if (in_line(entry)) {
     const auto line = lines_.find(line_of(entry));
@@ -169,6 +170,31 @@ bool ShardBook::swept(std::uint32_t shard, SteadyTime began) {
   return vanished;
 }
 
+bool ShardBook::passed(std::uint32_t shard, const Frontier& frontier) {
+  const auto mine = shards_.find(shard);
+  if (mine == shards_.end() || !strict()) {
+    return false;
+  }
+  mine->second.frontier = frontier;
+  auto& unsure = mine->second.unsure;
+  std::set<std::string> moved;
+  const std::string& end = std::max(frontier.settled, frontier.passed);
+  for (auto one = unsure.begin(); one != unsure.end() && one->first <= end;) {
+    Entry& entry = entries_.at({shard, one->second});
+    if (one->first > frontier.settled && entry.pass >= frontier.pass) {
+      ++one;
+      continue;
+    }
+    entry.sure = true;
+    moved.insert(line_of(entry));
+    one = unsure.erase(one);
+  }
+  for (const std::string& line : moved) {
+    look_after(line);
+  }
+  return !unsure.empty();
+}
+
 void ShardBook::doubt_holds(std::uint32_t shard) {
   if (const auto mine = shards_.find(shard); mine != shards_.end() && mine->second.holds_known) {
     mine->second.holds_known = false;
@@ -219,6 +245,7 @@ void ShardBook::rules(const ClaimRules& rules, WallTime now) {
     rules_ = rules;
     return;
   }
+  const bool was_strict = strict();
   for (auto& [spot, entry] : entries_) {
     if (!entry.out) {
       unplace(entry);
@@ -231,12 +258,18 @@ void ShardBook::rules(const ClaimRules& rules, WallTime now) {
   }
   lines_.clear();
   rules_ = rules;
+  for (auto& [number, shard] : shards_) {
+    shard.unsure.clear();
+    shard.frontier = was_strict ? shard.frontier : Frontier();
+  }
   for (auto& [spot, entry] : entries_) {
     if (entry.out && in_line(entry)) {
       ++lines_[line_of(entry)].out;
     }
   }
   for (auto& [spot, entry] : entries_) {
+    entry.sure = entry.sure && was_strict;
+    entry.pass = was_strict ? entry.pass : 0;
     if (!entry.out) {
       place(entry, now);
     }

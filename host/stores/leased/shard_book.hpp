@@ -15,6 +15,7 @@
 
 #include "base/clock.hpp"
 #include "host/queue/source.hpp"
+#include "host/stores/leased/frontier.hpp"
 #include "host/stores/leased/inheritance.hpp"
 #include "host/stores/leased/leased_record.hpp"
 #include "host/stores/leased/reach.hpp"
@@ -32,6 +33,8 @@ struct Entry {
   bool known = false;      ///< it has come back to this host: nothing that was before concerns it
   bool inherited = false;  ///< it has gone out as one that an owner who died may have had
   bool fresh = false;      ///< it was read so soon after it was due that what comes late may lie before it
+  bool sure = false;       ///< nothing can be missing that would have to go before it in its group
+  std::uint64_t pass = 0;  ///< of its shard, that found it first
   SteadyTime seen_at{};    ///< when the read began that last found it, or it came back
   bool timed = false;      ///< it waits for its time
   bool counted = false;    ///< among what can be handed out
@@ -97,12 +100,16 @@ class ShardBook {
     SteadyTime began{};
     bool consistent = false;
     WallTime now{};
+    std::uint64_t pass = 0;
   };
   Admission admit(std::uint32_t shard, dynamo::Item item, const Sight& sight);
   /// A sweep begins, which brings back what was dropped; once it has ended, what it has not seen is not there any more.
   void sweep_begins(std::uint32_t shard);
   /// True: one of a group that was waiting for its turn is among these.
   bool swept(std::uint32_t shard, SteadyTime began);
+  /// Reading has come to there. What it has come past in a pass later than its first may go out in order. True:
+  /// something still waits for that.
+  bool passed(std::uint32_t shard, const Frontier& frontier);
   /// No group of the shard goes on until it is known again which of them wait for an operator.
   void doubt_holds(std::uint32_t shard);
   /// The groups of a shard that wait for an operator.
@@ -177,6 +184,8 @@ class ShardBook {
     bool doubtful = false;             ///< what was inherited has gone back to where it is to be read anew
     std::set<std::string> held{};
     bool holds_known = true;
+    Frontier frontier{};
+    std::set<std::pair<std::string, std::string>> unsure{};  ///< the parts of keys that a frontier has, and the keys
   };
   struct SpotHash {
     std::size_t operator()(const Spot& spot) const { return std::hash<std::string>()(spot.second) + spot.first; }

@@ -35,6 +35,14 @@ void ShardBook::place(Entry& entry, WallTime now) {
     }
     return;
   }
+  if (strict() && !entry.sure) {
+    Shard& shard = shards_.at(entry.shard);
+    const std::string part = Frontier::part_of(entry.candidate.place.sort);
+    entry.sure = part <= shard.frontier.settled;
+    if (!entry.sure) {
+      shard.unsure.emplace(part, entry.candidate.place.sort);
+    }
+  }
   if (strict() || !entry.timed) {
     const std::string name = line_of(entry);
     lines_[name].waiting.emplace(position_of(entry), &entry);
@@ -96,7 +104,8 @@ void ShardBook::look_after(const std::string& name) {
   Entry* head = line.waiting.empty() ? nullptr : line.waiting.begin()->second;
   const bool doubtful = line.doubt != Line::Doubt::none;
   if (head != nullptr && strict()) {
-    const bool waits = line.out > 0 || doubtful || head->timed || !shards_.at(head->shard).holds_known || is_held(name);
+    const bool waits =
+        line.out > 0 || doubtful || head->timed || !head->sure || !shards_.at(head->shard).holds_known || is_held(name);
     head = waits ? nullptr : head;
   }
   if (line.offered != nullptr && line.offered != head) {
@@ -131,6 +140,9 @@ void ShardBook::erase(Entries::iterator found) {
     unplace(entry);
   }
   Shard& shard = shards_.at(entry.shard);
+  if (!entry.sure && !shard.unsure.empty()) {
+    shard.unsure.erase({Frontier::part_of(entry.candidate.place.sort), entry.candidate.place.sort});
+  }
   --shard.entries;
   shard.bytes -= entry.bytes;
   count_in(shard, entry, false);

@@ -1,6 +1,7 @@
 #include "host/stores/leased/shard_reader.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "base/guard.hpp"
@@ -90,8 +91,8 @@ std::optional<ReadOrder> ShardReader::next(const Known& known, table::Moment now
       return order;
     }
   }
-  if (few && now.steady >= look_at_) {
-    return all_order(known, now, rung_ || consistently(now.steady));
+  if (few && (confirm_ || now.steady >= look_at_)) {
+    return all_order(known, now, confirm_ || rung_ || consistently(now.steady));
   }
   if (!few && now.steady >= front_at_) {
     ReadOrder order{.kind = ReadOrder::Kind::front, .from = head_of(0), .began = now};
@@ -99,7 +100,7 @@ std::optional<ReadOrder> ShardReader::next(const Known& known, table::Moment now
     order.consistent = consistently(now.steady);
     return order;
   }
-  return look_order(known, now);
+  return known.ordered ? pass_order(known, now) : look_order(known, now);
 }
 
 // What lies beyond cursors that are behind is read as it is needed; the tails are looked at in turn, once in a while.
@@ -126,7 +127,92 @@ std::optional<ReadOrder> ShardReader::look_order(const Known& known, table::Mome
   return std::nullopt;
 }
 
+// A pass, or the next page of the one that is under way: always of the priority that it has come least far in.
+std::optional<ReadOrder> ShardReader::pass_order(const Known& known, table::Moment now) {
+  if (!passing_) {
+    const std::size_t waiting = std::accumulate(known.waiting.begin(), known.waiting.end(), std::size_t{0});
+    const bool short_of = behind() && waiting < std::max<std::size_t>(1, known.page / 2);
+    const bool looks = now.steady >= look_at_ && waiting < std::max<std::size_t>(1, known.page / 4);
+    if (!confirm_ && !short_of && !looks) {
+      return std::nullopt;
+    }
+    begin_pass(now.wall);
+  }
+  const std::size_t priority = lowest_lane().value_or(0);
+  const Lane& lane = lanes_[priority];
+  ReadOrder order{.kind = ReadOrder::Kind::forward, .priority = priority_at(priority), .began = now};
+  order.to = last_sort_key(priority_at(priority), now.wall);
+  order.from = std::min(lane.at.empty() ? head_of(priority) : beyond(lane.at), order.to);
+  order.consistent = confirms_ || consistently(now.steady);
+  order.limit = known.page;
+  return order;
+}
+
+// From where nothing can come any more: also where the clock has been set back since.
+void ShardReader::begin_pass(WallTime now) {
+  target_ = frontier().passed;
+  ++pass_;
+  passing_ = true;
+  found_ = false;
+  confirms_ = std::exchange(confirm_, false);
+  for (std::size_t i = 0; i < kPriorities; ++i) {
+    Lane& lane = lanes_[i];
+    lane.settled = std::min(lane.settled, last_sort_key(priority_at(i), std::max(WallTime{}, now - kLate)));
+    lane.at = lane.settled;
+    lane.read = lane.ended = false;
+  }
+}
+
+std::optional<std::size_t> ShardReader::lowest_lane() const {
+  std::optional<std::size_t> lowest;
+  for (std::size_t i = 0; i < kPriorities; ++i) {
+    const bool lower = !lowest || Frontier::part_of(lanes_[i].at) < Frontier::part_of(lanes_[*lowest].at);
+    lowest = !lanes_[i].ended && lower ? i : lowest;
+  }
+  return lowest;
+}
+
+// A page that began where all was settled settles what was old enough when it was read.
+void ShardReader::settle(Lane& lane, const std::string& from, std::size_t priority, WallTime began) const {
+  if (from <= (lane.settled.empty() ? head_of(priority) : beyond(lane.settled))) {
+    const std::string old = last_sort_key(priority_at(priority), std::max(WallTime{}, began - kLate));
+    lane.settled = std::max(lane.settled, std::min(lane.at, old));
+  }
+}
+
+// A look ends where it would read on in a priority although it has found something; what lies beyond is read as it is
+// needed.
+void ShardReader::pass_done(const ReadOrder& order, const ReadAnswer& answer, SteadyTime now) {
+  Lane& lane = lanes_[place_of(order.priority)];
+  lane.ended = answer.stopped_at.empty();
+  lane.read = true;
+  lane.more = !lane.ended;
+  lane.at = lane.ended ? order.to : answer.stopped_at;
+  lane.cursor = std::max(lane.cursor, lane.at);
+  settle(lane, order.from, place_of(order.priority), order.began.wall);
+  found_ = found_ || answer.fresh > 0;
+  const auto lowest = lowest_lane();
+  const bool far = confirms_ ? frontier().passed >= target_ : lowest && lanes_[*lowest].read && found_;
+  passing_ = lowest && !far;
+  if (!passing_ && !confirms_) {
+    look_ended(found_, now);
+  }
+}
+
+Frontier ShardReader::frontier() const {
+  Frontier frontier{
+      .settled = Frontier::part_of(lanes_[0].settled), .passed = Frontier::part_of(lanes_[0].at), .pass = pass_};
+  for (const Lane& lane : lanes_) {
+    frontier.settled = std::min(frontier.settled, Frontier::part_of(lane.settled));
+    frontier.passed = std::min(frontier.passed, Frontier::part_of(lane.at));
+  }
+  return frontier;
+}
+
 ReadOrder ShardReader::all_order(const Known& known, table::Moment now, bool consistent) {
+  if (known.ordered) {
+    begin_pass(now.wall);
+  }
   ReadOrder order{.kind = ReadOrder::Kind::all, .from = head_of(0), .consistent = consistent, .began = now};
   order.to = last_sort_key(Priority::low, kEndOfTime);
   order.limit = known.page + kFewDelayed;
@@ -182,13 +268,20 @@ void ShardReader::done(const ReadOrder& order, const ReadAnswer& answer, SteadyT
   switch (order.kind) {
     case ReadOrder::Kind::all:
       all_done(order, answer);
-      look_ended(answer.fresh > 0, now);
+      if (!confirms_) {
+        look_ended(answer.fresh > 0, now);
+      }
       if (answer.next_due) {
         const Duration wait = std::max(Duration::zero(), Duration(*answer.next_due - order.began.wall));
         look_at_ = std::min(look_at_, table::until(order.began.steady, wait));
       }
       break;
     case ReadOrder::Kind::forward: {
+      empty_ = false;
+      if (passing_) {
+        pass_done(order, answer, now);
+        break;
+      }
       Lane& lane = lanes_[place_of(order.priority)];
       lane.cursor = std::max(lane.cursor, ended ? order.to : answer.stopped_at);
       lane.more = !ended;
@@ -196,7 +289,6 @@ void ShardReader::done(const ReadOrder& order, const ReadAnswer& answer, SteadyT
       if (ended && looking_ == place_of(order.priority)) {
         ++*looking_;
       }
-      empty_ = false;
       break;
     }
     case ReadOrder::Kind::front:
@@ -232,7 +324,12 @@ void ShardReader::all_done(const ReadOrder& order, const ReadAnswer& answer) {
       lane.cursor = head_of(i);
       lane.more = true;
     }
+    lane.at = lane.cursor;
+    if (passing_) {
+      settle(lane, order.from, i, order.began.wall);
+    }
   }
+  passing_ = false;
   if (answer.later > kFewDelayed || (!ended && answer.later > 0)) {
     narrow_until_ = order.began.steady + kSweep;
   }
@@ -273,7 +370,7 @@ void ShardReader::failed(SteadyTime now) {
 }
 
 SteadyTime ShardReader::wakes_at(SteadyTime now) const {
-  if (behind() || sweep_ || looking_) {
+  if (behind() || sweep_ || looking_ || passing_ || confirm_) {
     return std::max(now, paused_until_);
   }
   return std::max(paused_until_, std::min({look_at_, sweep_at_, SteadyTime::max()}));

@@ -8,6 +8,7 @@
 
 #include "base/clock.hpp"
 #include "host/queue/message.hpp"
+#include "host/stores/leased/frontier.hpp"
 #include "host/stores/table/times.hpp"
 
 namespace sluice::queue::leased {
@@ -45,6 +46,11 @@ struct ReadAnswer {
 /// for writers that are slow or whose clocks are behind. What comes later still is found by a strongly consistent sweep
 /// from the head up to the cursors, at a take-over and every half a minute. A shard of which little is there is read
 /// from its head anyway, with one request.
+///
+/// Where groups go in order, what has been read may go out only once nothing can be missing that was there before. A
+/// put may come to lie before what has been read already, up to kLate after its time. So the shard is read in passes,
+/// all priorities alike in the order of time, each from where nothing could come any more when it was read; and what
+/// one pass has found goes out once a later one, strongly consistent, has come past it.
 class ShardReader {
  public:
   static constexpr Duration kLook = std::chrono::seconds(1);    ///< between two looks at the tail
@@ -52,6 +58,7 @@ class ShardReader {
   static constexpr Duration kLeastSweep = std::chrono::seconds(1);
   static constexpr Duration kTail = std::chrono::seconds(5);  ///< read again at each look
   static constexpr Duration kSettling = std::chrono::seconds(2);
+  static constexpr Duration kLate = kTail + kSettling;                    ///< a put, and until every read shows it
   static constexpr Duration kRingPause = std::chrono::milliseconds(20);   ///< between looks that are rung for
   static constexpr Duration kVainRing = std::chrono::milliseconds(200);   ///< the same where there is never anything
   static constexpr int kVainRings = 10;                                   ///< so many may come at once all the same
@@ -71,12 +78,20 @@ class ShardReader {
     std::size_t bytes = 0;                           ///< of all its messages, those that are out included
     std::array<std::size_t, kPriorities> waiting{};  ///< that can be handed out, by priority
     std::size_t page = 100;                          ///< so many messages are to be read at once
+    bool ordered = false;                            ///< groups go in order
   };
   /// Nothing: there is nothing to be read now. Each order is answered before the next one is asked for.
   std::optional<ReadOrder> next(const Known& known, table::Moment now);
   void done(const ReadOrder& order, const ReadAnswer& answer, SteadyTime now);
   /// It is tried again after a pause.
   void failed(SteadyTime now);
+
+  /// The pass that an order belongs to; 0: none has begun.
+  std::uint64_t pass() const { return pass_; }
+  Frontier frontier() const;
+  /// What the last pass has found waits for another one, which is made at once; what that one finds in turn waits for
+  /// the next look.
+  void confirm() { confirm_ = !passing_ && !confirms_; }
   bool pauses(SteadyTime now) const { return now < paused_until_; }
 
   /// Something may have come.
@@ -102,8 +117,12 @@ class ShardReader {
 
  private:
   struct Lane {
-    std::string cursor;  ///< empty: before the first key
-    bool more = false;   ///< there is more beyond the cursor
+    std::string cursor;   ///< empty: before the first key
+    bool more = false;    ///< there is more beyond the cursor
+    std::string settled;  ///< nothing can come to lie up to there any more that has not been read
+    std::string at;       ///< the pass has come to there
+    bool read = false;    ///< by the pass
+    bool ended = false;   ///< the pass has come to its end
   };
   struct Sweep {
     std::size_t priority = 0;
@@ -116,6 +135,11 @@ class ShardReader {
   ReadOrder forward_order(std::size_t priority, const Known& known, table::Moment now) const;
   std::optional<ReadOrder> sweep_order(table::Moment now);
   std::optional<ReadOrder> look_order(const Known& known, table::Moment now);
+  std::optional<ReadOrder> pass_order(const Known& known, table::Moment now);
+  void begin_pass(WallTime now);
+  void pass_done(const ReadOrder& order, const ReadAnswer& answer, SteadyTime now);
+  void settle(Lane& lane, const std::string& from, std::size_t priority, WallTime began) const;
+  std::optional<std::size_t> lowest_lane() const;
   void all_done(const ReadOrder& order, const ReadAnswer& answer);
   void look_ended(bool found, SteadyTime now);
   SteadyTime ring_at(SteadyTime now) const;
@@ -134,6 +158,12 @@ class ShardReader {
   SteadyTime looked_at_ = SteadyTime::min();
   std::optional<std::size_t> looking_;  ///< the next priority of a look at the tails
   bool found_ = false;                  ///< the look has
+  std::uint64_t pass_ = 0;
+  bool passing_ = false;
+  bool confirms_ = false;  ///< the pass, or the last one, was made for what the one before had found
+  bool confirm_ = false;   ///< the next one is
+  std::string target_;     ///< a pass that confirms ends there
+
   bool rung_ = false;
   Duration again_ = kRingPause;                  ///< after which a look in vain is made again
   SteadyTime vain_until_ = SteadyTime::min();    ///< so much has been looked in vain

@@ -96,6 +96,8 @@ TEST(OwnerSimulation, EverythingGoesWrongThatIsSaidToGoWrong) {
                            "requests in vain",
                            "edits",
                            "slow writers",
+                           "slow puts",
+                           "streams",
                            "crowds",
                            "retries of a crowd",
                            "crashes checked",

@@ -15,7 +15,8 @@ constexpr std::uint32_t kMostAttempts = 8;
 
 }  // namespace
 
-OwnerStory::OwnerStory(std::uint64_t seed) : random_(seed), mix_(mix_of(seed)), world_(plan_of(seed)), truth_(world_) {
+OwnerStory::OwnerStory(std::uint64_t seed)
+    : random_(seed), slow_(seed * 19 + 3), mix_(mix_of(seed)), world_(plan_of(seed)), truth_(world_) {
   for (std::uint64_t i = 0, hosts = 1 + random_.below(4); i < hosts; ++i) {
     desks_.push_back(std::make_unique<Desk>());
     begin_host(*desks_.back());
@@ -39,6 +40,7 @@ OwnerStory::Mix OwnerStory::mix_of(std::uint64_t seed) {
   mix.holds = mix.ordered && random.below(2) == 0;
   mix.edits = !mix.plain && random.below(2) == 0;
   mix.sweeps = seed % 16 == 0;
+  mix.stream = mix.ordered && seed % 4 == 1;
   return mix;
 }
 
@@ -47,7 +49,7 @@ WorldPlan OwnerStory::plan_of(std::uint64_t seed) {
   WorldPlan plan;
   plan.seed = seed;
   plan.shards = 1 + static_cast<std::uint32_t>(random.below(6));
-  plan.shards = mix_of(seed).crowd ? 1 : plan.shards;  // so that all of it lies in one
+  plan.shards = mix_of(seed).crowd || mix_of(seed).stream ? 1 : plan.shards;  // so that all of it lies in one
   plan.lease = std::chrono::seconds(4 + random.below(8));
   const double rate = random.below(2) == 0 ? 0 : 0.03;
   plan.model.faults = {.refuse = rate,
@@ -98,6 +100,9 @@ void OwnerStory::troubles() {
   if (mix_.crowd) {
     gather_a_crowd();
   }
+  if (mix_.stream) {
+    begin_a_stream();
+  }
   for (int step = 0; step < 400 && !wrong(); ++step) {
     world_.clock.advance(std::chrono::milliseconds(1 + random_.below(400)));
     if (random_.below(8) == 0 && sent_.size() < (mix_.crowd ? 400U : 150U)) {
@@ -128,8 +133,9 @@ void OwnerStory::troubles() {
 }
 
 void OwnerStory::peace() {
-  for (int step = 0; step < 1200 && !wrong() && truth_.left() > 0; ++step) {
+  for (int step = 0; step < 1200 && !wrong() && (truth_.left() > 0 || step < 10); ++step) {
     world_.clock.advance(200ms);
+    produce();
     if (step % 25 == 0) {
       truth_.release_groups();
     }
@@ -227,6 +233,19 @@ void OwnerStory::gather_a_crowd() {
   }
 }
 
+void OwnerStory::begin_a_stream() {
+  ++happened_["streams"];
+  for (int i = 0; i < 250; ++i) {
+    const std::string group = "b" + std::to_string(i);
+    const auto since = std::chrono::milliseconds(10 * i - 2'500);
+    sent_.push_back(world_.send(1, 300, since, group).front());
+    truth_.sent(sent_.back(), group);
+  }
+  for (int i = 0; i < 20; ++i) {
+    producers_["s" + std::to_string(i)] = {.behind = std::chrono::milliseconds(slow_.below(3'000)), .left = 15};
+  }
+}
+
 void OwnerStory::fail_all(Desk& desk) {
   for (const Delivery& delivery : std::exchange(desk.held, {})) {
     if (desk.host->has(delivery.receipt)) {
@@ -243,6 +262,9 @@ void OwnerStory::begin_host(Desk& desk) {
   OwnerHost& host = *desk.host;
   host.wire().before([this, &host](const dynamo::HttpRequest& request) {
     truth_.asks(host);
+    if (request.body.find("orders#") != std::string::npos) {
+      produce();
+    }
     if (!inside_ && request.body.find("orders@") != std::string::npos && random_.below(4) == 0) {
       interleave(host);
     }
@@ -275,9 +297,34 @@ void OwnerStory::send() {
                         : Duration{};
     priority = static_cast<queue::Priority>(random_.below(queue::kPriorities));
   }
-  for (const std::string& id : world_.send(1 + random_.below(4), 100, delay, group, {}, priority)) {
+  const std::size_t count = 1 + random_.below(4);
+  if (grouped && mix_.ordered) {
+    const auto [producer, fresh] = producers_.try_emplace(group);
+    producer->second.behind = fresh ? Duration(std::chrono::milliseconds(slow_.below(3'000))) : producer->second.behind;
+    producer->second.left += count;
+    return;
+  }
+  for (const std::string& id : world_.send(count, 100, delay, group, {}, priority)) {
     sent_.push_back(id);
-    truth_.sent(id, mix_.ordered ? group : std::string());
+    truth_.sent(id, {});
+  }
+}
+
+void OwnerStory::produce() {
+  for (auto& [group, one] : producers_) {
+    const SteadyTime now = world_.clock.steady_now();
+    if (one.stamp && now >= one.lands_at && slow_.below(2) == 0) {
+      const std::string id = world_.send(1, 100, *one.stamp - world_.clock.wall_now(), group).front();
+      happened_["slow puts"] += world_.clock.wall_now() > *one.stamp + one.behind ? 1U : 0U;
+      sent_.push_back(id);
+      truth_.sent(id, group);
+      one.stamp.reset();
+    }
+    if (!one.stamp && one.left > 0) {
+      --one.left;
+      one.stamp = one.last = std::max(world_.clock.wall_now() - one.behind, one.last + 1ms);
+      one.lands_at = now + std::chrono::milliseconds(slow_.below(4) == 0 ? slow_.below(1'900) : 0);
+    }
   }
 }
 

@@ -109,7 +109,17 @@ class OwnerStory {
     bool plain = false;   ///< no delays and retries, so that whoever takes a shard meets what was out of it first
     bool sweeps = false;  ///< a backlog that stays, behind which slow writers put something
     bool edits = false;
-    bool crowd = false;  ///< hundreds wait for another attempt, before and behind what is at work
+    bool stream = false;  ///< producers send all the time, into pages that are cut
+    bool crowd = false;   ///< hundreds wait for another attempt, before and behind what is at work
+  };
+
+  /// Sends to a group, and waits for each answer; by a clock that is behind, and its puts may take a while.
+  struct Producer {
+    Duration behind{};
+    std::size_t left = 0;
+    std::optional<WallTime> stamp{};
+    WallTime last{};
+    SteadyTime lands_at{};
   };
 
   static WorldPlan plan_of(std::uint64_t seed);
@@ -120,7 +130,10 @@ class OwnerStory {
   void begin_host(Desk& desk);
   void interleave(OwnerHost& host);
   void send();
+  /// Producers whose put has been answered send the next one.
+  void produce();
   void gather_a_crowd();
+  void begin_a_stream();
   void fail_all(Desk& desk);
   void act(Desk& desk);
   void crash(Desk& desk);
@@ -135,10 +148,12 @@ class OwnerStory {
   bool wrong() const { return !wrong_.empty() || !truth_.wrong().empty(); }
 
   SeededRandom random_;
+  SeededRandom slow_;  ///< of producers
   const Mix mix_;
   OwnerWorld world_;
   OwnerTruth truth_;
   std::vector<std::unique_ptr<Desk>> desks_;
+  std::map<std::string, Producer> producers_;  ///< by group
   std::vector<std::string> sent_;
   std::set<std::string> done_;
   std::string wrong_;

@@ -12,6 +12,9 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
 
+// As if nothing could be missing of what is read.
+const Frontier kAllRead{.settled = "Z", .passed = {}, .pass = 1};
+
 class ShardBookTest : public ::testing::Test {
  protected:
   ShardBookTest() { book_.take_shard(0, {}, {}); }
@@ -94,6 +97,7 @@ TEST_F(ShardBookTest, WhatComesBackWaitsForItsTime) {
 
 TEST_F(ShardBookTest, AGroupWaitsUntilItIsKnownWhatBecameOfItsHead) {
   book_.rules({.order = Order::group}, wall(100s));
+  book_.passed(0, kAllRead);
   const auto first = item("a1", 1s, "a");
   const auto second = item("a2", 2s, "a");
   admit(first);
@@ -118,6 +122,7 @@ TEST_F(ShardBookTest, AGroupWaitsUntilItIsKnownWhatBecameOfItsHead) {
 
 TEST_F(ShardBookTest, AGroupGoesOneAfterTheOtherAndStarvesNoOther) {
   book_.rules({.order = Order::group}, wall(100s));
+  book_.passed(0, kAllRead);
   for (const char* id : {"a1", "a2", "a3"}) {
     admit(item(id, std::chrono::seconds(id[1] - '0'), "a"));
   }
@@ -136,8 +141,34 @@ TEST_F(ShardBookTest, AGroupGoesOneAfterTheOtherAndStarvesNoOther) {
   EXPECT_THAT(take(), ElementsAre("b2"));
 }
 
+TEST_F(ShardBookTest, WhatAPassHasFoundGoesOnceALaterOneHasComePastIt) {
+  book_.rules({.order = Order::group}, wall(100s));
+  EXPECT_FALSE(book_.passed(0, {.settled = Frontier::part_of(first_sort_key(Priority::normal, wall(50s))), .pass = 1}));
+  const auto find = [this](const char* id, Duration due, std::uint64_t pass) {
+    book_.admit(0, item(id, due, std::string(1, id[0])),
+                {.began = steady(100s), .consistent = true, .now = wall(100s), .pass = pass});
+  };
+  const auto up_to = [this](Duration due) { return Frontier::part_of(last_sort_key(Priority::low, wall(due))); };
+  find("a1", 40s, 1);
+  EXPECT_THAT(take(), ElementsAre("a1")) << "nothing can come to lie there any more";
+  find("b2", 60s, 1);
+  find("c1", 61s, 1);
+  EXPECT_TRUE(book_.passed(0, {.settled = {}, .passed = up_to(99s), .pass = 1}));
+  EXPECT_THAT(take(), IsEmpty()) << "what was there before may lie where that pass had been already";
+  find("b1", 59s, 2);
+  EXPECT_TRUE(book_.passed(0, {.settled = {}, .passed = up_to(60s), .pass = 2}));
+  EXPECT_THAT(take(), IsEmpty()) << "one before it is new, and the pass has not come to the other group";
+  EXPECT_TRUE(book_.passed(0, {.settled = {}, .passed = up_to(99s), .pass = 2}));
+  EXPECT_THAT(take(), ElementsAre("c1"));
+  EXPECT_FALSE(book_.passed(0, {.settled = {}, .passed = up_to(99s), .pass = 3}));
+  EXPECT_THAT(take(), ElementsAre("b1"));
+  done("b1");
+  EXPECT_THAT(take(), ElementsAre("b2"));
+}
+
 TEST_F(ShardBookTest, AGroupThatIsHeldWaits) {
   book_.rules({.order = Order::group}, wall(100s));
+  book_.passed(0, kAllRead);
   admit(item("a1", 1s, "a"));
   book_.hold(0, {"a"}, wall(100s));
   EXPECT_THAT(take(), IsEmpty());
@@ -170,10 +201,12 @@ TEST_F(ShardBookTest, RulesMayChangeAndLoseNothing) {
   }
   EXPECT_THAT(take(1), ElementsAre("a1"));
   book_.rules({.order = Order::group}, wall(100s));
+  book_.passed(0, kAllRead);
   EXPECT_THAT(take(), ElementsAre("b1")) << "a1 is out";
   book_.rules({}, wall(100s));
   EXPECT_THAT(take(), ElementsAre("a2"));
   book_.rules({.order = Order::queue}, wall(100s));
+  book_.passed(0, kAllRead);
   EXPECT_EQ(book_.out(), 3U);
   done("a1");
   done("a2");
@@ -299,6 +332,7 @@ TEST_F(ShardBookTest, WhatIsDroppedCountsForTheNextOneTooWhenNothingIsOut) {
 
 TEST_F(ShardBookTest, NothingGoesOutThatWouldReachFartherThanIsAllowed) {
   book_.rules({.order = Order::group}, wall(100s));
+  book_.passed(0, kAllRead);
   for (const char* id : {"a1", "a2", "b3", "c4"}) {
     admit(item(id, std::chrono::seconds(id[1] - '0'), std::string(1, id[0])));
   }
@@ -441,6 +475,7 @@ TEST(ShardBookBounds, AGroupThatCannotGoOnIsCutAndComesBackInOrder) {
   SeededRandom random(1);
   const WallTime now(1'767'323'045s);
   book.rules({.order = Order::group}, now);
+  book.passed(0, kAllRead);
   std::vector<dynamo::Item> items;
   for (int i = 0; i < 100; ++i) {
     const Place place{"orders#0", sort_key_of(Priority::normal, now + std::chrono::milliseconds(i), random)};
