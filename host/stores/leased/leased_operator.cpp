@@ -32,7 +32,7 @@ Place LeasedOperator::place_of(const StoredMessage& record, std::uint32_t shards
   const WallTime now = parts_.store.clock.wall_now();
   if (is_moving(record) && record.half == Half::standard && message.group.empty() && message.sent_at < now) {
     return {partition_of(queue, record.half, shard_of({}, shards, parts_.random)),
-            queue_.keys.next(message.priority, now, now, parts_.random)};
+            queue_.keys.next(message.priority, now, parts_.random)};
   }
   // A message whose id says where it may lie goes there, as it needs no alias then; any other one by its times. None
   // goes to the front, which is for what was moved there.

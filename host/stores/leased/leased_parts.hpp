@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -22,14 +23,28 @@ struct LeasedParts {
   Random& random;
 };
 
-/// Makes the sort keys of what one process sends to a queue: within one millisecond they follow each other, so that a
-/// batch keeps its order, and a group its own. Thread-safe.
+/// Makes the times and the sort keys of what one process sends to a queue. They follow each other, so that a batch
+/// keeps its order, and a group its own, also where the clock goes back. Thread-safe.
 class KeyOrder {
  public:
-  std::string next(Priority priority, WallTime due, WallTime now, Random& random) {
+  /// A time that is wrong by more is not kept to.
+  static constexpr Duration kMostBack = std::chrono::seconds(5);
+
+  /// When that is sent which is sent now.
+  WallTime stamp(WallTime now) {
     const MutexLock lock(mutex_);
-    if (const std::int64_t moment = millis_of(now); moment != moment_) {
-      moment_ = moment;
+    return time_of_millis(last_ = not_before(last_, now));
+  }
+  /// A time that nothing else is sent at, for ids that are made elsewhere.
+  WallTime moment(WallTime now) {
+    const MutexLock lock(mutex_);
+    const std::int64_t moment = not_before(last_ + 1, now);
+    last_ = moment + 1;
+    return time_of_millis(moment);
+  }
+  std::string next(Priority priority, WallTime due, Random& random) {
+    const MutexLock lock(mutex_);
+    if (low_ == 0) {
       high_ = random.next();
       low_ = random.next() % kHalf;  // room for those that follow
     }
@@ -39,9 +54,13 @@ class KeyOrder {
  private:
   static constexpr std::uint64_t kHalf = std::uint64_t{1} << 39U;  // of the 40 bits that a key has room for
 
+  static std::int64_t not_before(std::int64_t last, WallTime now) {
+    return millis_of(now + kMostBack) < last ? millis_of(now) : std::max(last, millis_of(now));
+  }
+
   Mutex mutex_;
   // Guarded by mutex_.
-  std::int64_t moment_ SLUICE_GUARDED_BY(mutex_) = -1;
+  std::int64_t last_ SLUICE_GUARDED_BY(mutex_) = 0;
   std::uint64_t high_ SLUICE_GUARDED_BY(mutex_) = 0;
   std::uint64_t low_ SLUICE_GUARDED_BY(mutex_) = 0;
 };

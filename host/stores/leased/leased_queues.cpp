@@ -110,7 +110,7 @@ class AllLeasedQueues final : public LeasedQueues {
       const auto shards = known.shards.settled(Deadline::after(machine_, kShardsTime));
       const std::uint32_t count = shards ? shards->count : location_of(options_, queue).shards;
       return Place{partition_of(queue, Half::standard, shard_of(message.group, count, random_)),
-                   known.keys.next(message.priority, later(now, message.delay), now, random_)};
+                   known.keys.next(message.priority, later(known.keys.stamp(now), message.delay), random_)};
     });
   }
 

@@ -1,5 +1,10 @@
 #include "host/stores/leased/leased_sender.hpp"
 
+#include <algorithm>
+#include <iterator>
+#include <set>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "host/queue/send_keys.hpp"
@@ -20,6 +25,11 @@ Error duplicate(const table::QueueTable& place, const std::string& id) {
   return {ErrorCode::duplicate_id, "queue '" + place.queue + "' has a message '" + id + "' already"};
 }
 
+Error behind_a_failure() {
+  return {ErrorCode::unavailable,
+          "it was not sent, as the message before it in its group was not, or may not have been"};
+}
+
 bool is_plain(const dynamo::Item& item, const NewMessage& message) {
   return !item.contains(attribute::kOwnId) && !has_send_keys(message);
 }
@@ -31,6 +41,22 @@ struct LeasedSender::Draft {
   std::size_t place = 0;
   dynamo::Item item;
 };
+
+// Of each group one after the other: what is put side by side may be there in any order, and some of it not at all.
+std::vector<std::vector<LeasedSender::Draft>> LeasedSender::in_rounds(std::span<const NewMessage> messages,
+                                                                      std::vector<Draft> drafts) {
+  std::vector<std::vector<Draft>> rounds(drafts.empty() ? 0 : 1);
+  std::unordered_map<std::string_view, std::size_t> next;
+  for (Draft& draft : drafts) {
+    const std::string& group = messages[draft.place].group;
+    const std::size_t round = group.empty() ? 0 : next[group]++;
+    if (round == rounds.size()) {
+      rounds.emplace_back();
+    }
+    rounds[round].push_back(std::move(draft));
+  }
+  return rounds;
+}
 
 table::RecordWrite insert_of(const table::QueueTable& table, const dynamo::Item& item) {
   const Place place = Place::of(item);
@@ -51,7 +77,7 @@ NewRecord LeasedSender::record_of(const NewMessage& message, Ids ids, std::uint3
   const std::uint32_t shard = shard_of(message.group, shards, parts_.random);
   const WallTime due = later(now, message.delay);
   return {.place = {partition_of(queue_.place.queue, Half::standard, shard),
-                    queue_.keys.next(message.priority, due, now, parts_.random)},
+                    queue_.keys.next(message.priority, due, parts_.random)},
           .own_id = message.id,
           .now = now};
 }
@@ -60,7 +86,7 @@ std::vector<LeasedSender::Draft> LeasedSender::draft(std::span<const NewMessage>
                                                      std::uint32_t shards, std::vector<SendResult>& results) const {
   std::vector<Draft> drafts;
   drafts.reserve(messages.size());
-  const WallTime now = parts_.store.clock.wall_now();
+  const WallTime now = queue_.keys.stamp(parts_.store.clock.wall_now());
   for (std::size_t i = 0; i < messages.size(); ++i) {
     const NewMessage& message = messages[i];
     results[i].id = message.id;
@@ -94,7 +120,7 @@ Result<std::string> LeasedSender::moment(Deadline deadline) {
   if (!shards_now) {
     return shards_now.error();
   }
-  return spelt_moment({.time = parts_.store.clock.wall_now(), .shards = shards_now->count});
+  return spelt_moment({.time = queue_.keys.moment(parts_.store.clock.wall_now()), .shards = shards_now->count});
 }
 
 std::optional<std::string> LeasedSender::id_at(std::string_view moment, std::string_view sending, std::uint64_t number,
@@ -130,9 +156,26 @@ std::vector<SendResult> LeasedSender::send(std::span<const NewMessage> messages,
     }
     return results;
   }
-  auto drafts = draft(messages, ids, shards_now->count, results);
-  send_keyed(messages, drafts, results, deadline);
-  send_plain(drafts, results, deadline);
+  std::set<std::string_view> stopped;
+  for (auto& round : in_rounds(messages, draft(messages, ids, shards_now->count, results))) {
+    std::erase_if(round, [&](const Draft& draft) {
+      const bool behind = stopped.contains(messages[draft.place].group);
+      if (behind) {
+        results[draft.place] = failed(results[draft.place].id, behind_a_failure());
+      }
+      return behind;
+    });
+    std::vector<std::size_t> places;
+    std::transform(round.begin(), round.end(), std::back_inserter(places), [](const Draft& one) { return one.place; });
+    send_keyed(messages, round, results, deadline);
+    send_plain(round, results, deadline);
+    for (const std::size_t i : places) {
+      if (results[i].status == SendStatus::failed && results[i].error.code() != ErrorCode::invalid &&
+          !messages[i].group.empty()) {
+        stopped.insert(messages[i].group);
+      }
+    }
+  }
   doorbell_.ring_sent(queue_.place.queue, messages, results);
   return results;
 }
