@@ -114,6 +114,26 @@ TEST_P(OrderContract, AHeldGroupWaitsUntilItsDeadLetterIsRedriven) {
   EXPECT_THAT(work_off(), ElementsAre("a1", "a2", "a3")) << "in its old place";
 }
 
+TEST_P(OrderContract, WhatWasAcceptedFirstGoesFirstThoughTheClockWasSetBack) {
+  send_all({"a1"});
+  const Delivery first = take_one();
+  clock().set_wall(clock().wall_now() - 3s);
+  send_all({"a2", "a3"});
+  end(first, CompletionAction::release);
+  clock().advance(4s);
+  EXPECT_THAT(work_off(), ElementsAre("a1", "a2", "a3"));
+}
+
+TEST_P(OrderContract, ARedrivenHeadGoesFirstThoughTheClockWasSetBackSinceItWasSent) {
+  send_all({"a1"});
+  end(take_one(), CompletionAction::dead_letter, {}, true);
+  clock().set_wall(clock().wall_now() - 3s);
+  send_all({"a2", "a3"});
+  EXPECT_EQ(change({.id = "a1", .action = ChangeAction::redrive}).status, ChangeStatus::applied);
+  clock().advance(4s);
+  EXPECT_THAT(work_off(), ElementsAre("a1", "a2", "a3"));
+}
+
 TEST_P(OrderContract, AHeldGroupWaitsUntilItsDeadLetterIsRemoved) {
   send_all({"a1", "a2"});
   end(take_one(), CompletionAction::dead_letter, {}, true);

@@ -248,6 +248,10 @@ bool SimRecords::send(const queue::NewMessage& message, const std::string& id, W
   stored.updated_at = now;
   if (message.delay > Duration::zero()) {
     stored.invisible_until = stored.message.sent_at;
+  } else if (!message.group.empty()) {  // nobody is sent earlier than who was accepted before him
+    WallTime& last = last_sent_[message.group];
+    last = last - now > std::chrono::hours(1) ? now : std::max(last, now);
+    stored.message.sent_at = last;
   }
   standard_.insert(place(record));
   ids_.emplace(record.sequence, id);

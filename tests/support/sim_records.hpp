@@ -80,6 +80,7 @@ class SimRecords {
   std::map<std::pair<queue::Half, std::string>, std::uint64_t> turn_of_;  ///< by lane: when it had its last turn
   std::uint64_t next_turn_ = 1;
   std::map<queue::Half, queue::ClaimRules> kept_;  ///< what the last claim that wanted an order wanted
+  std::map<std::string, WallTime> last_sent_{};    ///< by group
   std::map<std::string, WallTime> holds_;          ///< dead letters whose group waits, with the places that they had
   std::map<queue::Half, std::array<std::int64_t, queue::kPriorities>> credits_;
 };

@@ -19,6 +19,9 @@ std::int64_t mixed(std::uint64_t value) {
   return static_cast<std::int64_t>((value >> 2U) | 1U);
 }
 
+// What lies farther ahead was not sent by the clock.
+constexpr std::int64_t kMostSetBack = Duration(std::chrono::hours(1)).count();
+
 Place place_of(const Standing& standing) { return {stored(standing.sent_at), standing.seq}; }
 
 bool same_for_lane(const Standing& before, const Standing& after) {
@@ -268,15 +271,19 @@ void Lanes::claimed(std::int64_t half, std::int64_t lane, std::int64_t seq) {
   }
 }
 
-// In the order of sending, even where the clock has gone back meanwhile.
+// In the order of sending, even where the clock has gone back meanwhile: nobody gets an earlier time than who was sent
+// before him, whose place tells by it, too, when he comes back. An empty line keeps the time of its last one.
 void Lanes::grow(std::int64_t half, std::int64_t lane, std::span<Newcomer* const> newcomers) {
   const Lane old = rows_.load(half, lane);
   Lane now = old;
   Newcomer* previous = nullptr;
   for (Newcomer* const newcomer : newcomers) {
-    const auto [sent_at, seq] = newcomer->place;
+    auto& [sent_at, seq] = newcomer->place;
+    const std::int64_t latest = std::max(now.ends.last_sent, now.head ? now.head_sent : sent_at);
+    sent_at = latest - sent_at > kMostSetBack ? sent_at : std::max(sent_at, latest);
     if (!now.head && now.others == 0 && !now.ends.first) {
       newcomer->head = true;
+      now.ends.last_sent = sent_at;
       now.head = seq;
       now.head_sent = sent_at;
       now.turn = sent_at;

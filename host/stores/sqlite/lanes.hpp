@@ -77,7 +77,7 @@ class Lanes {
   void claimed(std::int64_t half, std::int64_t lane, std::int64_t seq);
   /// Where a message that is sent comes to lie: set by `grow`.
   struct Newcomer {
-    Place place;
+    Place place;        ///< its time may become a later one
     bool head = false;  ///< it is the lane's head, to be put into `ready`; the others belong into `chains`
     std::optional<std::int64_t> before{};
     std::optional<std::int64_t> next{};

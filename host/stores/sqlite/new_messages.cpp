@@ -229,6 +229,7 @@ void NewMessages::find_line(std::int64_t half) {
   lanes_.flush();
   for (Row& row : rows_.list) {
     row.place_half = row.newcomer.head ? half : row.place_half;
+    row.sent_at = row.lane != 0 ? loaded(row.newcomer.place.first) : row.sent_at;
   }
 }
 
