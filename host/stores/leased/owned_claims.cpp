@@ -13,6 +13,9 @@ namespace {
 
 constexpr std::size_t kLeastPage = 100;
 constexpr std::size_t kMostPage = 1000;
+// The groups that are held are read again, less often where they are many.
+constexpr Duration kHoldsAgain = std::chrono::seconds(1);
+constexpr std::size_t kHoldsPage = 100;
 // Of a claim that has enough already.
 constexpr std::size_t kReadsAhead = 2;
 // Of one that has not.
@@ -162,7 +165,7 @@ std::vector<OwnedHalf::Job> OwnedHalf::next_jobs(const ClaimRequest& request, st
     if (shard.closing || shard.reader.pauses(now.steady)) {
       continue;
     }
-    if (strict && !shard.holds_read) {
+    if (strict && (!shard.holds_read || (!shard.holds.empty() && now.steady >= shard.holds_again_at))) {
       jobs.push_back({number, shard.number, std::nullopt});
       continue;
     }
@@ -291,9 +294,13 @@ std::optional<Error> OwnedHalf::read_holds(const Job& job, Deadline deadline) {
   }
   const MutexLock lock(mutex_);
   if (const auto found = shards_.find(job.shard); found != shards_.end() && found->second.number == job.number) {
+    const SteadyTime now = machine_.steady_now();
     found->second.holds_read = true;
     found->second.holds = *groups;
-    book_.hold(job.shard, std::move(*groups), parts_.clock.wall_now());
+    found->second.holds_again_at = now + kHoldsAgain * (1 + groups->size() / kHoldsPage);
+    if (book_.hold(job.shard, std::move(*groups), parts_.clock.wall_now())) {
+      found->second.reader.sweep_now(now);
+    }
   }
   return std::nullopt;
 }
@@ -356,6 +363,7 @@ std::optional<Duration> OwnedHalf::next_due(table::Moment now) const {
   for (const auto& [number, shard] : shards_) {
     if (!shard.closing) {
       next = std::min(next, shard.reader.wakes_at(now.steady));
+      next = keeps_order() && !shard.holds.empty() ? std::min(next, shard.holds_again_at) : next;
     }
   }
   Duration wait = next == SteadyTime::max() ? Duration::max() : std::max(Duration::zero(), Duration(next - now.steady));

@@ -85,6 +85,7 @@ class OwnedHalf final : public HalfDuty {
     bool closing = false;
     bool holds_read = false;
     std::set<std::string> holds{};
+    SteadyTime holds_again_at{};  ///< when those that there are are read again
   };
   struct Out {
     Spot spot;

@@ -213,10 +213,19 @@ void ShardBook::look_after_all() {
   }
 }
 
-void ShardBook::hold(std::uint32_t shard, std::set<std::string> groups, WallTime now) {
+bool ShardBook::hold(std::uint32_t shard, std::set<std::string> groups, WallTime now) {
   const auto mine = shards_.find(shard);
   if (mine == shards_.end()) {
-    return;
+    return false;
+  }
+  bool freed = false;
+  for (const std::string& group : mine->second.held) {
+    if (strict() && !groups.contains(group)) {
+      Line& line = lines_[group];
+      line.doubt = Line::Doubt::waits;
+      line.doubtful_shard = shard;
+      freed = true;
+    }
   }
   const bool were_known = std::exchange(mine->second.holds_known, true);
   std::set<std::string> touched;
@@ -232,6 +241,7 @@ void ShardBook::hold(std::uint32_t shard, std::set<std::string> groups, WallTime
   if (!were_known) {
     look_after_all();
   }
+  return freed;
 }
 
 bool ShardBook::is_held(const std::string& group) const {

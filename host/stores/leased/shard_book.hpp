@@ -112,8 +112,9 @@ class ShardBook {
   bool passed(std::uint32_t shard, const Frontier& frontier);
   /// No group of the shard goes on until it is known again which of them wait for an operator.
   void doubt_holds(std::uint32_t shard);
-  /// The groups of a shard that wait for an operator.
-  void hold(std::uint32_t shard, std::set<std::string> groups, WallTime now);
+  /// The groups of a shard that wait for an operator. True: some wait no more, and go on once the shard has been swept:
+  /// what they waited for may lie at its old place again.
+  bool hold(std::uint32_t shard, std::set<std::string> groups, WallTime now);
 
   void rules(const ClaimRules& rules, WallTime now);
   /// What has come due by now can be handed out.

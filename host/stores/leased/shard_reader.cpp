@@ -81,6 +81,7 @@ std::optional<ReadOrder> ShardReader::next(const Known& known, table::Moment now
     std::transform(lanes_.begin(), lanes_.end(), sweep.to.begin(), [](const Lane& lane) { return lane.cursor; });
     sweep_ = std::move(sweep);
     swept_at_ = now.steady;
+    sweep_at_ = now.steady + kSweep;  // or sooner, where one is asked for that begins later
     if (auto order = sweep_order(now)) {
       order->begins = true;
       return order;
@@ -150,7 +151,7 @@ std::optional<ReadOrder> ShardReader::pass_order(const Known& known, table::Mome
 
 // From where nothing can come any more: also where the clock has been set back since.
 void ShardReader::begin_pass(WallTime now) {
-  target_ = frontier().passed;
+  target_ = std::exchange(found_to_, {});
   ++pass_;
   passing_ = true;
   found_ = false;
@@ -191,6 +192,7 @@ void ShardReader::pass_done(const ReadOrder& order, const ReadAnswer& answer, St
   lane.cursor = std::max(lane.cursor, lane.at);
   settle(lane, order.from, place_of(order.priority), order.began.wall);
   found_ = found_ || answer.fresh > 0;
+  found_to_ = answer.fresh > 0 ? std::max(found_to_, Frontier::part_of(lane.at)) : found_to_;
   const auto lowest = lowest_lane();
   const bool far = confirms_ ? frontier().passed >= target_ : lowest && lanes_[*lowest].read && found_;
   passing_ = lowest && !far;
@@ -256,7 +258,6 @@ std::optional<ReadOrder> ShardReader::sweep_order(table::Moment now) {
 }
 
 void ShardReader::sweep_ended(SteadyTime began) {
-  sweep_at_ = began + kSweep;
   swept_ = began;
   sweep_.reset();
 }
@@ -325,6 +326,7 @@ void ShardReader::all_done(const ReadOrder& order, const ReadAnswer& answer) {
       lane.more = true;
     }
     lane.at = lane.cursor;
+    found_to_ = answer.fresh > 0 ? std::max(found_to_, Frontier::part_of(lane.at)) : found_to_;
     if (passing_) {
       settle(lane, order.from, i, order.began.wall);
     }

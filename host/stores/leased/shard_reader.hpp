@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -98,6 +99,7 @@ class ShardReader {
   void rung(SteadyTime now);
   /// Something behind the cursors is to be found by then, or a second after the sweep before.
   void sweep_by(SteadyTime time);
+  void sweep_now(SteadyTime now) { sweep_at_ = std::min(sweep_at_, now); }
 
   /// When there may be something to read next, unless something happens before.
   SteadyTime wakes_at(SteadyTime now) const;
@@ -162,6 +164,7 @@ class ShardReader {
   bool passing_ = false;
   bool confirms_ = false;  ///< the pass, or the last one, was made for what the one before had found
   bool confirm_ = false;   ///< the next one is
+  std::string found_to_;   ///< so far the pages of the pass go that brought something
   std::string target_;     ///< a pass that confirms ends there
 
   bool rung_ = false;

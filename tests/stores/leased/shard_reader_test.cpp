@@ -130,6 +130,23 @@ TEST_F(ShardReaderTest, ASweepThatIsAskedForComesSoonAndNotAgainAtOnce) {
   EXPECT_TRUE(reader.next({}, at(1s))->consistent) << "a second after the one before";
 }
 
+TEST_F(ShardReaderTest, ASweepThatIsAskedForWhileOneIsUnderWayComesAfterIt) {
+  ShardReader reader(at(0s).steady, false);
+  reader.done(*reader.next({}, at(0s)), {}, at(0s).steady);
+  const ShardReader::Known known{.bytes = 100'000, .page = 100};
+  run_dry(reader, 29s, known);
+  const auto first = reader.next(known, at(31s));
+  ASSERT_TRUE(first && first->begins);
+  reader.sweep_now(at(31s).steady);
+  reader.done(*first, {}, at(31s).steady);
+  int begun = 0;
+  while (const auto order = reader.next(known, at(32s))) {
+    begun += order->begins ? 1 : 0;
+    reader.done(*order, {}, at(32s).steady);
+  }
+  EXPECT_EQ(begun, 1);
+}
+
 TEST_F(ShardReaderTest, AFailureIsTriedAgainAfterLongerPauses) {
   ShardReader reader(at(0s).steady, false);
   ASSERT_TRUE(reader.next({}, at(0s)));
