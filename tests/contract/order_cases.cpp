@@ -328,7 +328,7 @@ TEST_P(OrderContract, RulesMayChangeAndLoseNothing) {
   send_all({"a1", "a2", "b1", "-1", "b2"});
   EXPECT_THAT(ids(1), ElementsAre("a1"));
   EXPECT_THAT(ids(5, {.order = Order::queue}), IsEmpty()) << "a1 is out";
-  EXPECT_THAT(ids(1, {.fair = true}), SizeIs(1));
+  EXPECT_THAT(ids(1, {.fair = true}), SizeIs(::testing::Le(1U))) << "where the stricter rule holds none";
   EXPECT_THAT(ids(10, {.order = Order::group}), SizeIs(::testing::Le(2U)));
   clock().advance(60s);
   std::set<std::string> seen;

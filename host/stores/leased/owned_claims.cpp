@@ -43,6 +43,26 @@ Result<void> OwnedHalf::check(const ClaimRules& rules) const {
   return {};
 }
 
+ClaimRules OwnedHalf::rules_for(std::uint32_t source, const ClaimRules& asked) {
+  const auto strictness = [](const ClaimRules& rules) {
+    return rules.order == Order::queue ? 3 : rules.order == Order::group ? 2 : rules.fair ? 1 : 0;
+  };
+  asked_.insert_or_assign(source, asked);
+  ClaimRules rules = asked;
+  for (const auto& [other, wanted] : asked_) {
+    if (strictness(wanted) > strictness(rules)) {
+      rules.order = wanted.order;
+      rules.fair = wanted.fair;
+    }
+  }
+  if (strictness(rules) > strictness(asked)) {
+    remarks_.say("'" + name_ + "' is handed out by the strictest order that a job of this host asks for; another job " +
+                     "asks for less; give both the same order",
+                 machine_.steady_now());
+  }
+  return rules;
+}
+
 // Each shard has its share of the limit, so that the hosts keep to it without asking one another.
 std::size_t OwnedHalf::budget(const ClaimRequest& request) const {
   if (request.rules.max_in_flight == 0 || count_ == 0) {
@@ -65,7 +85,8 @@ Result<Claimed> OwnedHalf::claim(std::uint32_t source, const ClaimRequest& reque
     if (const auto checked = check(request.rules); !checked) {
       return checked.error();
     }
-    if (request.rules.order != rules_.order && request.rules.order != Order::none) {
+    const ClaimRules rules = rules_for(source, request.rules);
+    if (rules.order != rules_.order && rules.order != Order::none) {
       for (auto& [number, shard] : shards_) {
         shard.holds_read = false;
         if (rules_.order == Order::none) {  // what has been read so far was not read in passes
@@ -74,7 +95,7 @@ Result<Claimed> OwnedHalf::claim(std::uint32_t source, const ClaimRequest& reque
         }
       }
     }
-    rules_ = request.rules;
+    rules_ = rules;
     book_.rules(rules_, parts_.clock.wall_now());
   }
   if (request.rules.order == Order::group) {

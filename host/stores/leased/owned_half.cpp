@@ -42,6 +42,7 @@ bool OwnedHalf::exit(std::uint32_t source) {
     }
     gate = std::move(found->second);
     sources_.erase(found);
+    asked_.erase(source);
     last = sources_.empty();
   }
   gate->close();

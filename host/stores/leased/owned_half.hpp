@@ -111,6 +111,8 @@ class OwnedHalf final : public HalfDuty {
   };
 
   Result<void> check(const ClaimRules& rules) const SLUICE_REQUIRES(mutex_);
+  /// What a source asks for, in the order that the strictest of all sources asks for.
+  ClaimRules rules_for(std::uint32_t source, const ClaimRules& asked) SLUICE_REQUIRES(mutex_);
   std::optional<Error> read(const ClaimRequest& request, Deadline deadline);
   std::vector<Job> next_jobs(const ClaimRequest& request, std::size_t most) SLUICE_REQUIRES(mutex_);
   std::vector<std::optional<Error>> read_each(const std::vector<Job>& jobs, Deadline deadline);
@@ -159,6 +161,7 @@ class OwnedHalf final : public HalfDuty {
   HalfSurvey survey_ SLUICE_GUARDED_BY(mutex_);
   bool surveying_ SLUICE_GUARDED_BY(mutex_) = false;
   ClaimRules rules_ SLUICE_GUARDED_BY(mutex_);
+  std::map<std::uint32_t, ClaimRules> asked_ SLUICE_GUARDED_BY(mutex_);  ///< by source
   std::map<std::uint32_t, Shard> shards_ SLUICE_GUARDED_BY(mutex_);
   std::uint64_t taken_ SLUICE_GUARDED_BY(mutex_) = 0;
   std::uint32_t next_shard_ SLUICE_GUARDED_BY(mutex_) = 0;  ///< where reading goes on

@@ -43,6 +43,20 @@ void take_plain(const Statement& row, const Lease& lease, Found& found) {
   found.deliveries.push_back(std::move(*delivery));
 }
 
+int strictness(Kept kept) {
+  switch (kept) {
+    case Kept::queue:
+      return 3;
+    case Kept::group:
+      return 2;
+    case Kept::fair:
+      return 1;
+    case Kept::none:
+      break;
+  }
+  return 0;
+}
+
 }  // namespace
 
 Claimer::Claimer(Connection& connection, Places& places, Deliveries& deliveries, Lanes& lanes)
@@ -116,14 +130,15 @@ Claimed Claimer::claim(std::int64_t half, const ClaimRequest& request, const Lea
   return claimed;
 }
 
-// A claim without an order takes what the order that is kept gives it; a job's ends that once the half is empty.
+// A claim takes what the strictest order gives it that anybody has asked for; a job's ends that once the half is empty.
 void Claimer::keep_order(std::int64_t half, const ClaimRequest& request) {
   const Kept kept = lanes_.kept(half);
   const Kept wanted = kept_for(request.rules);
+  overruled_.reset();
   if (wanted == kept) {
     return;
   }
-  bool change = wanted != Kept::none;
+  bool change = strictness(wanted) > strictness(kept);
   if (!change && !request.counts) {
     messages_.bind(half);
     change = !messages_.row() || messages_.integer(0) == 0;
@@ -131,6 +146,8 @@ void Claimer::keep_order(std::int64_t half, const ClaimRequest& request) {
   }
   if (change) {
     lanes_.keep(half, wanted);
+  } else if (!request.counts) {
+    overruled_ = kept;
   }
 }
 

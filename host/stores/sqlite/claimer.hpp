@@ -27,6 +27,8 @@ class Claimer {
 
   /// `ahead`: what was read for it ahead, or null.
   Claimed claim(std::int64_t half, const ClaimRequest& request, const Lease& lease, HeadsRead* ahead);
+  /// What the last claim, a job's, went by in place of the weaker rules that it asked for.
+  std::optional<Kept> overruled() const { return overruled_; }
 
  private:
   /// Of the current claim: what was found, and the rows that it was found in.
@@ -72,6 +74,7 @@ class Claimer {
   Places& places_;
   Deliveries& deliveries_;
   Lanes& lanes_;
+  std::optional<Kept> overruled_;
   Connection& connection_;
   Statement oldest_;
   Statement heads_;

@@ -73,6 +73,11 @@ class SharedStore {
     return refused(id, bytes, most_bytes());
   }
   const std::string& path() const { return options_.path; }
+  void report(const std::string& warning) const {
+    if (options_.report) {
+      options_.report(warning);
+    }
+  }
   std::size_t most_bytes() const { return options_.max_body_bytes; }
   std::size_t read_ahead_from() const { return options_.read_ahead_from; }
 

@@ -30,7 +30,12 @@ struct Claiming {
   std::optional<HeadsRead> ahead;
   Claimed claimed;
   bool over_limit = false;
+  std::optional<Kept> overruled{};
 };
+
+std::string by(Kept kept) {
+  return kept == Kept::queue ? "one after the other" : kept == Kept::group ? "in order by group" : "in turns by group";
+}
 
 /// What a claim may take beside what is in flight; false: nothing.
 bool make_room(Records& records, std::int64_t half, ClaimRequest& request, WallTime now) {
@@ -146,6 +151,7 @@ Result<Claimed> SqliteSource::look(const ClaimRequest& request, Deadline deadlin
       if (!claiming->over_limit) {
         auto* const ahead = claiming->ahead ? &*claiming->ahead : nullptr;
         claiming->claimed = writer.records.claimer().claim(half, fitting, lease, ahead);
+        claiming->overruled = writer.records.claimer().overruled();
         if (!fitting.own_ids_of.empty()) {
           writer.records.keys().look_up(*queue, fitting.own_ids_of, claiming->claimed.deliveries, lease.now);
         }
@@ -161,6 +167,11 @@ Result<Claimed> SqliteSource::look(const ClaimRequest& request, Deadline deadlin
     return done.error();
   }
   ahead_.claimed(claiming->claimed.deliveries.size(), claiming->ahead ? &*claiming->ahead : nullptr);
+  if (claiming->overruled && !told_of_order_.exchange(true)) {
+    store_.report("queue '" + address_.queue + "' is handed out " + by(*claiming->overruled) +
+                  ", as another job asks for, or has asked for; what this one asks for is less, and holds once the "
+                  "queue has been empty and nobody asks for more; give both jobs the same order");
+  }
   held_ = claiming->over_limit;
   limit_ = request.rules.max_in_flight;
   if (claiming->over_limit) {

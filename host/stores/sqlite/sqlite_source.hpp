@@ -45,7 +45,8 @@ class SqliteSource final : public Source {
   SharedStore& store_;
   const QueueAddress address_;
   // Synchronises itself.
-  std::atomic<bool> held_{false};        ///< the last claim found as much in flight as may be
+  std::atomic<bool> held_{false};  ///< the last claim found as much in flight as may be
+  std::atomic<bool> told_of_order_{false};
   std::atomic<std::uint64_t> limit_{0};  ///< of what may be in flight, as the last claim had it; 0: none
   QuietFile quiet_;
   ReadAheadPolicy ahead_;

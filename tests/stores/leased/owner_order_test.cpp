@@ -77,6 +77,26 @@ TEST(OwnerOrder, APriorityOvertakesNobodyInItsGroup) {
   EXPECT_THAT(work_off(world, a, "g", 200s), ElementsAre(first, second));
 }
 
+TEST(OwnerOrder, TheStricterOrderHoldsWhereTwoJobsOfAHostDisagreeAndALineSaysSo) {
+  OwnerWorld world({.shards = 1});
+  OwnerHost& a = world.add("a/1");
+  world.pass(2s);
+  for (int i = 0; i < 3; ++i) {
+    world.send(1, 100, 0s, "g");
+  }
+  const auto first = a.claim(10, {.order = Order::group});
+  ASSERT_EQ(first.size(), 1U);
+  const std::uint32_t loose = a.half().enter({});
+  const auto claim = [&] { return a.half().claim(loose, {.max = 10}, Deadline::after(a.clock, 5s))->deliveries; };
+  EXPECT_TRUE(claim().empty());
+  EXPECT_TRUE(std::any_of(a.warnings.begin(), a.warnings.end(), [](const std::string& line) {
+    return line.find("the strictest order that a job of this host asks for") != std::string::npos;
+  }));
+  a.settle(first.front(), CompletionAction::remove);
+  EXPECT_EQ(claim().size(), 1U);
+  a.half().exit(loose);
+}
+
 /// A group of four whose second message is a dead letter that holds it, and an operator who redrives that.
 class OwnerHold : public ::testing::TestWithParam<std::size_t> {
  protected:

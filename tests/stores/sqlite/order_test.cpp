@@ -278,6 +278,38 @@ TEST(SqliteOrder, WhatIsHiddenBehindADeadLetterWaitsForItAndForItsTime) {
   EXPECT_EQ(broken_invariants(file), std::vector<std::string>{});
 }
 
+TEST(SqliteOrder, TheStricterRuleHoldsWhereHostsDisagreeAndTheOtherOneSaysSo) {
+  const TempFolder folder;
+  FakeClock clock;
+  SeededRandom random(1);
+  const std::string file = folder.file("store.db");
+  std::vector<std::string> told;
+  const auto strict = open_store(file, clock, random);
+  queue::SqliteOptions options;
+  options.report = [&](const std::string& line) { told.push_back(line); };
+  const auto loose = open_store(file, clock, random, options);
+  const auto claim = [](StoreDesk& host, const queue::ClaimRules& rules) {
+    std::vector<std::string> ids;
+    const auto claimed =
+        host.source({"orders"}).claim({.max = 10, .visibility = 30s, .rules = rules}, Deadline::never());
+    for (const Delivery& one : claimed->deliveries) {
+      ids.push_back(one.message.id);
+    }
+    return ids;
+  };
+  std::vector<queue::NewMessage> messages;
+  for (const char* id : {"a1", "a2", "b1", "b2"}) {
+    messages.push_back({.id = id, .body = "x", .group = std::string(id, 1)});
+  }
+  strict->send("orders", messages, Deadline::never());
+  EXPECT_EQ(claim(*strict, {.order = queue::Order::group}), (std::vector<std::string>{"a1", "b1"}));
+  EXPECT_TRUE(told.empty());
+  EXPECT_TRUE(claim(*loose, {.fair = true}).empty()) << "two of a group at once";
+  EXPECT_TRUE(claim(*loose, {}).empty());
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_NE(told[0].find("queue 'orders' is handed out in order by group"), std::string::npos) << told[0];
+}
+
 // A message with an earlier time is in line behind one with a later time.
 TEST(SqliteOrder, WhatComesBackGoesFirstAlsoWhereTheClockWasSetBackMeanwhile) {
   const TempFolder folder;
