@@ -83,6 +83,9 @@ BANNED = {
     r"\bassert\(": "use SLUICE_ASSERT",
 }
 RAW_LOCKS = r"\bstd::((recursive_|shared_|timed_)*mutex|lock_guard|unique_lock|shared_lock|scoped_lock)\b"
+PRODUCT_SUFFIXES = (".cpp", ".hpp", ".h", ".c")
+# Where each room is described, with the lines that it may have.
+ROOMS_PAGE = "docs/rooms.md"
 MAX_FILE_LINES = {"product": 600, "tests": 800}
 
 # What a compiler does not read as code, longest forms first: raw strings, strings, characters, comments.
@@ -221,6 +224,33 @@ def god_files(tree):
         lines = tree.read(path).count("\n")
         if lines > limit:
             yield f"{path}: {lines} lines, limit {limit}"
+
+
+def rooms(tree):
+    """By folder or file: how many lines docs/rooms.md gives it."""
+    rows = re.findall(r"^\| `([^`]+)` \|.*\| ([\d,]+) \|$", tree.read(ROOMS_PAGE), flags=re.M)
+    return {room: int(lines.replace(",", "")) for room, lines in rows}
+
+
+def room_of(path, names):
+    return max((name for name in names if path == name or path.startswith(name + "/")), key=len, default=None)
+
+
+def overgrown_rooms(tree):
+    """Product that no room holds, and rooms that hold more than is written there."""
+    limits = rooms(tree)
+    sizes = dict.fromkeys(limits, 0)
+    for path in tree.files(SOURCE_FOLDERS, PRODUCT_SUFFIXES):
+        room = room_of(path, limits)
+        if room is None:
+            yield f"{path} is in no room of {ROOMS_PAGE}"
+        else:
+            sizes[room] += tree.read(path).count("\n")
+    for room, lines in sizes.items():
+        if lines == 0:
+            yield f"{ROOMS_PAGE}: the room {room} is empty"
+        elif lines > limits[room]:
+            yield f"{room}: {lines} lines, and {ROOMS_PAGE} gives it {limits[room]}; remove some, or decide on more there"
 
 
 def unguarded_headers(tree):

@@ -9,6 +9,7 @@ import unittest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import clang_tidy  # noqa: E402
 import rules  # noqa: E402
+import size  # noqa: E402
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 
@@ -37,6 +38,11 @@ PLANTED = (
     (rules.banned_tokens, {"host/work/a.cpp": "const int k = 1'000; char c = '\"'; assert(c); // \"\n"}, "assert("),
     (rules.raw_locks, {"host/work/a.hpp": "std::shared_mutex mutex_;\n"}, "host/work/a.hpp"),
     (rules.god_files, {"host/work/a.cpp": "\n" * 601}, "601 lines"),
+    (rules.overgrown_rooms, {"docs/rooms.md": "| `base` | text | 1,000 |\n", "base/a.cpp": "\n" * 1001}, "gives it 1000"),
+    (rules.overgrown_rooms, {"docs/rooms.md": "| `host` | a | 10 |\n| `host/work` | b | 2 |\n", "host/a.cpp": "\n",
+                             "host/work/a.cpp": "\n" * 3}, "host/work: 3 lines"),
+    (rules.overgrown_rooms, {"docs/rooms.md": "| `base` | text | 10 |\n", "base/a.cpp": "\n", "sdk/a.h": "\n"}, "sdk/a.h is in no room"),
+    (rules.overgrown_rooms, {"docs/rooms.md": "| `base` | text | 10 |\n"}, "is empty"),
     (rules.unguarded_headers, {"host/work/a.hpp": "// #pragma once\n"}, "host/work/a.hpp"),
     (rules.unknown_guards, {"base/a.cpp": "if (SLUICE_GUARD(one)) {}\n"}, "one is not in"),
     (rules.unknown_guards, {"tests/guards/guards.txt": "# names\none | a | b | c\n",
@@ -60,7 +66,7 @@ HARMLESS = (
                               "tests/a.cpp": "", "base/b.c": ""}),
 )
 RULES = (rules.wrong_arrows, rules.wrong_host_arrows, rules.wrong_store_arrows, rules.wrong_client_arrows, rules.strayed_third_party_headers,
-         rules.banned_tokens, rules.raw_locks, rules.god_files, rules.unguarded_headers,
+         rules.banned_tokens, rules.raw_locks, rules.god_files, rules.overgrown_rooms, rules.unguarded_headers,
          rules.unknown_guards, rules.unlisted_sources)
 
 
@@ -93,6 +99,17 @@ class EachRule(unittest.TestCase):
             with self.subTest(rule.__name__, texts=texts), tempfile.TemporaryDirectory() as folder:
                 plant(folder, texts)
                 self.assertEqual([], list(rule(rules.Tree(folder))))
+
+
+class Size(unittest.TestCase):
+    def test_counts_definitions_of_types(self):
+        code = ("class A {\n};\nstruct B final : A {\n  enum class C : int { one };\n};\nclass D;\nstruct E e = {1};\n"
+                "template <class T>\nstruct F {};\nstruct [[nodiscard]] G {};\n")
+        self.assertEqual(5, len(size.TYPE.findall(code)))
+
+    def test_a_file_is_in_the_innermost_room(self):
+        self.assertEqual("host/work", rules.room_of("host/work/a.cpp", ["host", "host/work", "host/wo"]))
+        self.assertEqual("host", rules.room_of("host/worker.cpp", ["host", "host/work"]))
 
 
 class ChangedFiles(unittest.TestCase):
