@@ -266,6 +266,24 @@ TEST_P(EffectContract, MoreActionsThanATransactionCarriesAreRefused) {
   EXPECT_EQ(stats(standard()).total(), messages.size());
 }
 
+TEST_P(EffectContract, AsManyMessagesAsPromisedFitWhereNobodyChoseAnId) {
+  queue::EmittedMessages messages;
+  for (std::size_t i = 0; i < queue::kMostEffects - 1; ++i) {
+    messages.push_back(to(queue_name(), "B-" + std::to_string(1000 + i)));
+    messages.back().made_id = true;
+  }
+  const queue::NewMessage plain{.body = "sent without an id"};
+  const auto sent = desk().send(queue_name(), std::span(&plain, 1), soon()).front();
+  ASSERT_EQ(sent.status, queue::SendStatus::sent);
+  clock().advance(1ms);
+  const auto result = settle_with(claim_one(standard()).receipt, emits(messages));
+  EXPECT_EQ(result.status, SettleStatus::applied) << result.error.message();
+  EXPECT_TRUE(absent(sent.id));
+  const auto claimed = claim_all(standard());
+  ASSERT_EQ(claimed.size(), messages.size());
+  EXPECT_FALSE(absent(claimed.front().message.id)) << "it is found by the id that it came with";
+}
+
 TEST_P(EffectContract, MoreBytesThanATransactionCarriesAreRefused) {
   send("A-1");
   const auto delivery = claim_one(standard());

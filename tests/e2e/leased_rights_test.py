@@ -140,7 +140,7 @@ class LeasedRights(Case):
         self.gates["producer"].lose.add("BatchExecuteStatement")
         self.send("-", data='"x"\n' * 60)
         made = self.send("--text", "plain")
-        self.send("--id", made[:-3] + ("00A" if made[-3:] != "00A" else "00B")[:1] + made[-2:], "--text", "looks made")
+        self.send("--id", made[:-3] + ("0" if made[-3] != "0" else "1") + made[-2:], "--text", "looks made")
         self.send("--id", "mine", "--text", "own", "--group", "g", "--priority", "high")
         self.send("--dedup-id", "order 7", "--unique-key", "order 7", "--text", "once")
         self.send("--dedup-id", "order 7", "--text", "again")

@@ -79,6 +79,28 @@ TEST(EffectLimits, FourMegabytesAreTheMost) {
   EXPECT_THAT(with_key.admit(message("q", half)), HasSubstr("bytes")) << "the record needs room";
 }
 
+TEST(EffectLimits, AnItemOfDynamoDbsIsFourHundredKilobytesAtMost) {
+  constexpr std::size_t kMost = std::size_t{400} * 1024;
+  // The names count, and of a binary what is spelt.
+  const auto put = [](std::size_t text, std::size_t spelt) {
+    return R"({"id":{"S":")" + std::string(text, 'x') + R"("},"n":{"B":")" + std::string(spelt, 'A') + R"("}})";
+  };
+  EXPECT_THAT(refusal(item(SLUICE_ITEM_PUT, put(kMost - 3 - 300, 400))), IsEmpty());
+  EXPECT_THAT(refusal(item(SLUICE_ITEM_PUT, put(kMost - 2 - 300, 400))),
+              HasSubstr("takes 409601 bytes, and DynamoDB holds 409600"));
+  const std::string nested = R"({"id":{"S":"a"},"m":{"M":{"l":{"L":[{"N":"12"},{"S":")";
+  EXPECT_THAT(refusal(item(SLUICE_ITEM_PUT, nested + std::string(kMost, 'x') + R"("}]}}}})")), HasSubstr("holds"));
+  EXPECT_THAT(EffectLimits(SLUICE_STORE_DYNAMODB, false).admit(message("q", std::string(kMost, 'x'), "a")),
+              HasSubstr("a message to q of 409601 bytes"));
+  EXPECT_THAT(EffectLimits(SLUICE_STORE_DYNAMODB, false).admit(message("q", std::string(kMost, 'x'))), IsEmpty());
+  EXPECT_THAT(EffectLimits(SLUICE_STORE_SQLITE, false).admit(message("q", std::string(kMost + 1, 'x'))), IsEmpty());
+  sluice_effect_message json = message("q");
+  const std::string spaces(kMost + 1, ' ');
+  json.body = borrow(spaces);
+  json.content_type = borrow("application/json");
+  EXPECT_THAT(EffectLimits(SLUICE_STORE_DYNAMODB, false).admit(json), IsEmpty()) << "as an item it may be shorter";
+}
+
 TEST(EffectLimits, AMessageNeedsAQueueAndSenseInItsNumbers) {
   EffectLimits limits(SLUICE_STORE_SQLITE, false);
   EXPECT_THAT(limits.admit(message("")), HasSubstr("without a queue"));

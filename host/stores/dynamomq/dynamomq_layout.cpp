@@ -21,8 +21,9 @@ class DynamoMqLayout final : public table::EffectLayout {
   const table::QueueTable& place() const override { return place_; }
   std::string scope() const override { return place_.table; }
 
-  Result<std::vector<TransactAction>> put(const NewMessage& message, const std::string& token,
+  Result<std::vector<TransactAction>> put(const EmittedMessage& emitted, const std::string& token,
                                           WallTime now) const override {
+    const NewMessage& message = emitted.message;
     if (message.priority != Priority::normal) {
       return no_priorities(place_);
     }

@@ -55,6 +55,9 @@ void LeasedInserter::insert(std::vector<Draft> drafts, Deadline deadline) {
     look_first = true;
     write(lots(entries), deadline);
     std::erase_if(entries, [](const Entry& entry) { return !entry.open(); });
+    if (!give_up_unsure(entries, deadline)) {
+      return;
+    }
     if (deadline.passed(parts_.store.clock.steady_now())) {
       break;
     }
@@ -63,6 +66,24 @@ void LeasedInserter::insert(std::vector<Draft> drafts, Deadline deadline) {
     fail(entry, {ErrorCode::throttled,
                  "others write the same ids or keys in queue '" + place_.queue + "' at the same time; try it again"});
   }
+}
+
+// A transaction of another token could be stored beside the one that may still be on its way.
+bool LeasedInserter::give_up_unsure(std::deque<Entry>& entries, Deadline deadline) {
+  const auto unsure = [](const Entry& entry) { return entry.unsure; };
+  if (std::none_of(entries.begin(), entries.end(), unsure)) {
+    return true;
+  }
+  if (!decide(entries, deadline)) {
+    return false;
+  }
+  for (Entry& entry : entries) {
+    if (entry.unsure) {
+      fail(entry, {});
+    }
+  }
+  std::erase_if(entries, [](const Entry& entry) { return !entry.open(); });
+  return true;
 }
 
 dynamo::Result<LeasedInserter::Seen> LeasedInserter::look(const std::deque<Entry>& entries, Deadline deadline) const {
@@ -233,7 +254,7 @@ void LeasedInserter::add_actions(const Entry& entry, WallTime now, std::vector<d
   }
 }
 
-void LeasedInserter::write(const std::vector<Lot>& lots, Deadline deadline) {
+void LeasedInserter::write(std::vector<Lot> lots, Deadline deadline) {
   std::vector<dynamo::TransactWriteRequest> requests;
   const WallTime now = parts_.store.clock.wall_now();
   for (const Lot& lot : lots) {
@@ -243,10 +264,22 @@ void LeasedInserter::write(const std::vector<Lot>& lots, Deadline deadline) {
       add_actions(*entry, now, request.actions);
     }
   }
-  // The client repeats what has a token until it knows what became of it, or until the deadline.
-  const auto results = parts_.store.client.transact_each(requests, deadline);
-  for (std::size_t i = 0; i < lots.size(); ++i) {
-    settle(lots[i], results[i]);
+  // What became of it is asked with the same token each time: a try that was held up finds that it has been made.
+  for (int tries = 0; tries < kMaxRounds && !requests.empty(); ++tries) {
+    const auto results = parts_.store.client.transact_each(requests, deadline);
+    std::size_t unknown = 0;
+    for (std::size_t i = 0; i < lots.size(); ++i) {
+      settle(lots[i], results[i]);
+      if (results[i].error && results[i].error->outcome_unknown) {
+        std::swap(requests[unknown], requests[i]);
+        std::swap(lots[unknown++], lots[i]);
+      }
+    }
+    requests.resize(unknown);
+    lots.resize(unknown);
+    if (deadline.passed(parts_.store.clock.steady_now())) {
+      break;
+    }
   }
 }
 

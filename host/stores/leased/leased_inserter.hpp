@@ -70,7 +70,9 @@ class LeasedInserter {
   bool judge_marks(Entry& entry, const Seen& seen) const;
   std::vector<Place> places_of(const Entry& entry) const;
   std::vector<Lot> lots(std::deque<Entry>& entries) const;
-  void write(const std::vector<Lot>& lots, Deadline deadline);
+  void write(std::vector<Lot> lots, Deadline deadline);
+  /// Looks what became of those of which nobody could tell. False: that could not be told either.
+  bool give_up_unsure(std::deque<Entry>& entries, Deadline deadline);
   void add_record(const Entry& entry, std::vector<dynamo::TransactAction>& actions) const;
   void add_actions(const Entry& entry, WallTime now, std::vector<dynamo::TransactAction>& actions) const;
   void settle(const Lot& lot, const dynamo::TransactResult& result) const;

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "host/queue/send_keys.hpp"
 #include "host/stores/leased/leased_actions.hpp"
 #include "host/stores/leased/leased_lookup.hpp"
 #include "host/stores/leased/leased_record.hpp"
@@ -30,23 +31,29 @@ class LeasedLayout final : public EffectLayout {
   const table::QueueTable& place() const override { return place_; }
   std::string scope() const override { return place_.table + '/' + place_.queue; }
 
-  // Its id is the sender's, so that an alias leads to where it lies. An alias that is there may be of a message that
-  // is gone; whoever sends with ids of his own finds that out by sending, and a handler's ids are made up by the host.
-  Result<std::vector<TransactAction>> put(const NewMessage& message, const std::string& token,
+  // To a message with an id of its sender's an alias leads, and one that is there may be of a message that is gone:
+  // whoever sends with ids of his own finds that out by sending. Any other has the id of the place where it lies,
+  // unless a mark has to name it.
+  Result<std::vector<TransactAction>> put(const EmittedMessage& emitted, const std::string& token,
                                           WallTime now) const override {
+    const NewMessage& message = emitted.message;
     if (!is_storable_id(place_.queue, message.id)) {
       return Error(ErrorCode::invalid, unstorable_id(place_.queue));
     }
+    const bool named = !emitted.made_id || has_send_keys(message);
     const Place to = place_for_(message, now);
-    auto item = encode_record(message, {.place = to, .own_id = message.id, .now = now});
+    auto item = encode_record(message, {.place = to, .own_id = named ? message.id : std::string(), .now = now});
     if (!item) {
       return item.error();
     }
     if (!token.empty()) {
       item->insert_or_assign(std::string(attribute::kUniqueToken), unique_token(message, token));
     }
-    return std::vector<TransactAction>{table::put_message(place_.table, *item, kLoneNames),
-                                       put_alias(place_, message.id, to, std::nullopt)};
+    std::vector<TransactAction> actions{table::put_message(place_.table, *item, kLoneNames)};
+    if (named) {
+      actions.push_back(put_alias(place_, message.id, to, std::nullopt));
+    }
+    return actions;
   }
 
   TransactAction dedup_mark(const NewMessage& message, const std::string& token, WallTime now) const override {

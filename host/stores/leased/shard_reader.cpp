@@ -55,7 +55,7 @@ SteadyTime ShardReader::ring_at(SteadyTime now) const {
 
 void ShardReader::rung(SteadyTime now) {
   rung_ = true;
-  again_ = kRingPause;
+  rung_at_ = now;
   look_at_ = std::min(look_at_, ring_at(now));
 }
 
@@ -70,6 +70,7 @@ std::optional<ReadOrder> ShardReader::next(const Known& known, table::Moment now
   if (pauses(now.steady)) {
     return std::nullopt;
   }
+  asked_at_ = now.steady;
   const bool few = known.bytes <= kFewBytes && now.steady >= narrow_until_ && !behind() && !looking_;
   if (!sweep_ && now.steady >= sweep_at_ && SLUICE_GUARD(leased_sweep)) {
     if (few) {
@@ -351,19 +352,19 @@ void ShardReader::all_done(const ReadOrder& order, const ReadAnswer& answer) {
   }
 }
 
-// What a ring announces may not be seen at once: it is looked for again, after longer pauses each time.
+// A ring is answered by one look. Of a shard of which little is there it is strongly consistent and sees all that was
+// stored before; of another one what is not seen yet is seen by the next look.
 void ShardReader::look_ended(bool found, SteadyTime now) {
   if (rung_ && !found) {
     vain_until_ = std::max(now, vain_until_) + kVainRing;
   } else if (rung_ && vain_until_ > now) {
     vain_until_ -= kVainRing;
   }
-  rung_ = rung_ && !found && again_ < kMostAgain;
-  again_ *= 2;
+  rung_ = rung_ && rung_at_ > asked_at_;
   found_ = false;
   looking_.reset();
   looked_at_ = now;
-  look_at_ = rung_ ? std::max(ring_at(now), now + again_) : now + kLook;
+  look_at_ = rung_ ? ring_at(now) : now + kLook;
 }
 
 void ShardReader::failed(SteadyTime now) {

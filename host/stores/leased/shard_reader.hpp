@@ -59,11 +59,10 @@ class ShardReader {
   static constexpr Duration kLeastSweep = std::chrono::seconds(1);
   static constexpr Duration kTail = std::chrono::seconds(5);  ///< read again at each look
   static constexpr Duration kSettling = std::chrono::seconds(2);
-  static constexpr Duration kLate = kTail + kSettling;                    ///< a put, and until every read shows it
-  static constexpr Duration kRingPause = std::chrono::milliseconds(20);   ///< between looks that are rung for
-  static constexpr Duration kVainRing = std::chrono::milliseconds(200);   ///< the same where there is never anything
-  static constexpr int kVainRings = 10;                                   ///< so many may come at once all the same
-  static constexpr Duration kMostAgain = std::chrono::milliseconds(200);  ///< a look that is made again after a ring
+  static constexpr Duration kLate = kTail + kSettling;                   ///< a put, and until every read shows it
+  static constexpr Duration kRingPause = std::chrono::milliseconds(20);  ///< between looks that are rung for
+  static constexpr Duration kVainRing = std::chrono::milliseconds(200);  ///< the same where there is never anything
+  static constexpr int kVainRings = 10;                                  ///< so many may come at once all the same
   static constexpr Duration kFirstFailurePause = std::chrono::milliseconds(50);
   static constexpr Duration kMostFailurePause = std::chrono::seconds(2);
   static constexpr std::size_t kFewBytes = 12 * 1024;  ///< a shard of so little is read from its head
@@ -168,7 +167,8 @@ class ShardReader {
   std::string target_;     ///< a pass that confirms ends there
 
   bool rung_ = false;
-  Duration again_ = kRingPause;                  ///< after which a look in vain is made again
+  SteadyTime rung_at_ = SteadyTime::min();
+  SteadyTime asked_at_ = SteadyTime::min();      ///< what is rung for since is not seen by the look that is under way
   SteadyTime vain_until_ = SteadyTime::min();    ///< so much has been looked in vain
   SteadyTime narrow_until_ = SteadyTime::min();  ///< too much that is not due lies between
 

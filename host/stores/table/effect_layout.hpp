@@ -30,7 +30,7 @@ class EffectLayout {
 
   /// The actions that put a message, itself first; ErrorCode::invalid where it cannot be stored. `token` is that of its
   /// unique key, and empty without one.
-  virtual Result<std::vector<dynamo::TransactAction>> put(const NewMessage& message, const std::string& token,
+  virtual Result<std::vector<dynamo::TransactAction>> put(const EmittedMessage& emitted, const std::string& token,
                                                           WallTime now) const = 0;
   /// Puts the mark of a deduplication id whose window is over, or which has none.
   virtual dynamo::TransactAction dedup_mark(const NewMessage& message, const std::string& token,

@@ -53,7 +53,7 @@ bool TransactionDrafter::add_message(TransactionDraft& draft, const EmittedMessa
     return draft.refuse(refused->code(), name + " was refused: " + refused->message());
   }
   const std::string token = parts_.nonces.anonymous();
-  auto actions = layout->put(message, message.unique_key.empty() ? std::string() : token, now);
+  auto actions = layout->put(emitted, message.unique_key.empty() ? std::string() : token, now);
   if (!actions) {
     return draft.refuse(actions.error().code(), name + " was refused: " + actions.error().message());
   }

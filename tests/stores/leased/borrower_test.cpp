@@ -167,6 +167,29 @@ TEST_F(LeasedBorrowerTest, ReceiptsOfAnotherProcessAreHonoured) {
   EXPECT_THAT(items("orders#"), IsEmpty());
 }
 
+// As many tries as a client makes, and one more: all of one send.
+TEST_F(LeasedBorrowerTest, ASendThatWasHeldUpIsNotStoredAgainOnceItsMessageIsDone) {
+  transport_.hold("TransactWriteItems", 5);
+  send({.id = "order-1", .body = "x"});
+  const auto claimed = take();
+  ASSERT_THAT(claimed, SizeIs(1));
+  ASSERT_EQ(end(claimed.front().receipt, CompletionAction::remove).status, SettleStatus::applied);
+  clock_.advance(20s);
+  transport_.let_go(soon());
+  EXPECT_THAT(items("orders#"), IsEmpty()) << "each try had the token of the first";
+  EXPECT_THAT(take(), IsEmpty());
+}
+
+TEST_F(LeasedBorrowerTest, ASendThatNobodyAnswersIsNotMadeAnotherTime) {
+  transport_.hold("TransactWriteItems", 1'000);
+  NewMessage message{.id = "order-1", .body = "x"};
+  const auto sent = sender_.send(std::span(&message, 1), soon()).front();
+  EXPECT_EQ(sent.status, SendStatus::failed);
+  EXPECT_EQ(sent.error.code(), ErrorCode::unknown_outcome);
+  transport_.let_go(soon());
+  EXPECT_THAT(items("orders#"), SizeIs(2)) << "a message, and its alias";
+}
+
 TEST_F(LeasedBorrowerTest, EffectsAreCommittedWithTheEndOrNotAtAll) {
   send({.body = "x"});
   const auto claimed = take();

@@ -29,9 +29,30 @@ class HookedTransport final : public dynamo::HttpTransport {
   explicit HookedTransport(dynamo::HttpTransport& next) : next_(next) {}
 
   void before(std::function<void(const dynamo::HttpRequest&)> hook) { hook_ = std::move(hook); }
+  /// The next so many requests of an operation get no answer, and are under way until `let_go`.
+  void hold(std::string operation, int count) {
+    operation_ = std::move(operation);
+    to_hold_ = count;
+  }
+  void let_go(Deadline deadline) {
+    for (dynamo::HttpRequest& request : std::exchange(held_, {})) {
+      next_.send(std::move(request), deadline, [](const dynamo::HttpResult&) {});
+    }
+  }
   void send(dynamo::HttpRequest request, Deadline deadline, Callback done) override {
     if (hook_) {
       hook_(request);
+    }
+    const bool holds =
+        to_hold_ > 0 && std::any_of(request.headers.begin(), request.headers.end(),
+                                    [&](const auto& one) { return one.second.ends_with("." + operation_); });
+    if (holds) {
+      --to_hold_;
+      held_.push_back(std::move(request));
+      dynamo::Error lost(dynamo::ErrorKind::transport, "held up");
+      lost.outcome_unknown = true;
+      done(std::move(lost));
+      return;
     }
     next_.send(std::move(request), deadline, std::move(done));
   }
@@ -39,6 +60,9 @@ class HookedTransport final : public dynamo::HttpTransport {
  private:
   dynamo::HttpTransport& next_;
   std::function<void(const dynamo::HttpRequest&)> hook_;
+  std::string operation_;
+  int to_hold_ = 0;
+  std::vector<dynamo::HttpRequest> held_;
 };
 
 /// One leased queue on the model of DynamoDB, with whoever sends to it and borrows from it.

@@ -89,6 +89,44 @@ TEST(OwnerCostTest, HostsThatAreAtWorkReadTheLargestMessagesForAFifthOfAUnit) {
   }
 }
 
+// Each of the shards is looked at for each message, and once.
+TEST(OwnerCostTest, AHostThatIsRungReadsEachShardOnceAMessage) {
+  constexpr std::size_t kMessages = 300;
+  double requests[2] = {};
+  double reads[2] = {};
+  for (const bool rings : {false, true}) {
+    OwnerWorld world({.shards = 8});
+    OwnerHost& host = world.add("a/1");
+    world.pass(15s);
+    const double read = world.read_units();
+    const double asked = static_cast<double>(world.requests());
+    std::size_t done = 0;
+    std::size_t sent = 0;
+    for (int step = 0; done < kMessages; ++step) {
+      ASSERT_LT(step, 40'000);
+      if (sent < kMessages && step % 33 == 0) {  // three a second
+        world.send(1, 200);
+        ++sent;
+        if (rings) {
+          host.ring();
+        }
+      }
+      std::vector<queue::Completion> completions;
+      for (const Delivery& delivery : host.claim(8)) {
+        completions.push_back({.receipt = delivery.receipt});
+      }
+      done += host.settle(completions).size();
+      world.clock.advance(10ms);
+    }
+    requests[rings ? 1 : 0] = (static_cast<double>(world.requests()) - asked) / kMessages;
+    reads[rings ? 1 : 0] = (world.read_units() - read) / kMessages;
+  }
+  std::printf("three a second: %.1f requests and %.1f RCU a message, rung %.1f and %.1f\n", requests[0], reads[0],
+              requests[1], reads[1]);
+  EXPECT_LE(requests[1], requests[0] + 8);
+  EXPECT_LE(reads[1], reads[0] + 8);
+}
+
 TEST(OwnerCostTest, ABacklogThatIsWorkedOffSlowlyIsReadAboutOnce) {
   OwnerWorld world({.shards = 2});
   OwnerHost& a = world.add("a/1");

@@ -182,7 +182,27 @@ TEST_F(ShardReaderTest, WhereHalfOfTheRingsBringSomethingTheyAreHeededEvery20Mil
       reader.done(*order, answer, at(now).steady);
     }
   }
-  EXPECT_GE(looks, 300) << "a look in vain is made again after a longer pause";
+  EXPECT_GE(looks, 300);
+}
+
+TEST_F(ShardReaderTest, ARingIsAnsweredByOneLookThatSeesAllThatWasStoredBefore) {
+  ShardReader reader(at(0s).steady, false);
+  run_dry(reader, 0s, {});
+  reader.rung(at(300ms).steady);
+  const auto look = reader.next({}, at(300ms));
+  ASSERT_TRUE(look);
+  EXPECT_TRUE(look->consistent);
+  reader.done(*look, {}, at(310ms).steady);
+  EXPECT_EQ(reader.wakes_at(at(310ms).steady), at(1310ms).steady);
+
+  // What is stored while a page is under way is not in it.
+  reader.rung(at(400ms).steady);
+  const auto early = reader.next({}, at(400ms));
+  ASSERT_TRUE(early);
+  reader.rung(at(405ms).steady);
+  reader.done(*early, {.fresh = 1, .due = 1}, at(410ms).steady);
+  EXPECT_FALSE(reader.next({}, at(410ms)));
+  EXPECT_TRUE(reader.next({}, at(430ms)));
 }
 
 }  // namespace

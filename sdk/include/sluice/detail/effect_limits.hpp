@@ -82,6 +82,7 @@ class EffectLimits {
   static constexpr std::size_t kMostBytes = std::size_t{4} * 1024 * 1024;
   static constexpr std::size_t kMostResultBytes = std::size_t{32} * 1024;
   static constexpr std::size_t kMostDedupIdBytes = 1024;
+  static constexpr std::size_t kMostItemBytes = std::size_t{400} * 1024;
 
   /// `keeps_key`: the job writes an idempotency record besides.
   EffectLimits(sluice_store store, bool keeps_key)
@@ -110,9 +111,16 @@ class EffectLimits {
       return "a message to " + text(message.queue) + " with the unknown priority " + std::to_string(message.priority) +
              ": it is from -1 (low) to 2 (critical)";
     }
-    std::size_t bytes = message.queue.size + message.id.size + message.body.size + message.content_type.size +
-                        message.group.size + message.dedup_id.size;
-    bytes += sizes(message.attributes, message.attribute_count);
+    const std::size_t around = message.id.size + message.content_type.size + message.group.size +
+                               sizes(message.attributes, message.attribute_count);
+    // A table that keeps JSON as values may have it shorter.
+    const bool json = view(message.content_type) == "application/json";
+    const std::size_t least = around + (json ? 0 : message.body.size);
+    if (store_ == SLUICE_STORE_DYNAMODB && least > kMostItemBytes) {
+      return "a message to " + text(message.queue) + " of " + std::to_string(least) + " bytes: DynamoDB holds " +
+             std::to_string(kMostItemBytes) + "; keep what is larger elsewhere, and its name here";
+    }
+    const std::size_t bytes = message.queue.size + around + message.body.size + message.dedup_id.size;
     if (message.id.size > 0 && ids_.contains({std::string(view(message.queue)), std::string(view(message.id))})) {
       return "a second message to " + text(message.queue) + " with the id " + text(message.id) +
              ": send it once, or give it an id of its own";
@@ -148,11 +156,16 @@ class EffectLimits {
       return what + " " + why;
     }
     std::vector<ItemMember> members;
-    if (const std::string why = ItemReader(view(item.item)).read(members); !why.empty()) {
+    ItemReader reader(view(item.item));
+    if (const std::string why = reader.read(members); !why.empty()) {
       return what + ": its " + (whole(item) ? "item" : "key") + " is no DynamoDB JSON: " + why;
     }
     if (const std::string why = key_wrong(members, whole(item)); !why.empty()) {
       return what + ": " + why;
+    }
+    if (reader.bytes() > kMostItemBytes) {
+      return what + " takes " + std::to_string(reader.bytes()) + " bytes, and DynamoDB holds " +
+             std::to_string(kMostItemBytes) + "; keep what is larger elsewhere, and its name here";
     }
     const std::size_t bytes = item.table.size + item.item.size + item.update.size + item.condition.size +
                               item.values.size + sizes(item.names, item.name_count);

@@ -69,6 +69,7 @@ class ItemReader {
             return wrong("\"" + name + "\" stands there twice");
           }
           members.push_back({name});
+          bytes_ += name.size();
           return value(members.back().key, 0);
         })) {
       return why();
@@ -76,6 +77,8 @@ class ItemReader {
     skip_space();
     return at_ == text_.size() ? std::string() : "something follows its end";
   }
+  /// What DynamoDB bills it as at least, once it has been read.
+  std::size_t bytes() const { return bytes_; }
 
  private:
   static constexpr int kDeepest = 32;  // DynamoDB's limit
@@ -162,21 +165,39 @@ class ItemReader {
         return wrong("the value of {\"" + type + "\": ...} is written as a string");
       }
       key = type + ":" + (type == "N" ? plain_number(text) : text);
+      count(type.front(), text);
       return true;
     }
     if (type == "SS" || type == "NS" || type == "BS") {
-      return sequence('[', ']', [&] { return string(text); });
+      return sequence('[', ']', [&] {
+        const bool read = string(text);
+        count(type.front(), text);
+        return read;
+      });
     }
-    if (type == "L") {
-      return sequence('[', ']', [&] { return value(text, depth + 1); });
-    }
-    if (type == "M") {
-      return object([&](const std::string&) { return value(text, depth + 1); });
+    if (type == "L" || type == "M") {
+      bytes_ += 3;
+      const auto element = [&](const std::string& name) {
+        bytes_ += 1 + name.size();
+        return value(text, depth + 1);
+      };
+      return type == "M" ? object(element) : sequence('[', ']', [&] { return element({}); });
     }
     if (type == "BOOL" || type == "NULL") {
+      ++bytes_;
       return word("true") || word("false") || wrong("the value of {\"" + type + "\": ...} is true or false");
     }
     return wrong("\"" + type + "\" is no type of DynamoDB's: S, N, B, BOOL, NULL, L, M, SS, NS or BS");
+  }
+  /// A number takes a byte at least, and four characters of base64 are three bytes.
+  void count(char type, const std::string& text) {
+    if (type == 'N') {
+      bytes_ += 1;
+    } else if (type == 'B') {
+      bytes_ += (text.size() - static_cast<std::size_t>(std::count(text.begin(), text.end(), '='))) * 3 / 4;
+    } else {
+      bytes_ += text.size();
+    }
   }
   bool word(std::string_view wanted) {
     if (text_.substr(at_, wanted.size()) != wanted) {
@@ -264,6 +285,7 @@ class ItemReader {
 
   const std::string_view text_;
   std::size_t at_ = 0;
+  std::size_t bytes_ = 0;
   std::string why_;
 };
 
