@@ -24,7 +24,10 @@ JobFlow::JobFlow(const Settings& settings, FailurePolicy policy, Random& random,
       pause_(dispatcher_, settler_, claimer_) {}
 
 JobFlow::ClaimOrder JobFlow::next_claim(SteadyTime now) {
-  return drain_.begun() || pause_.on() ? ClaimOrder{} : claimer_.next(dispatcher_.room(now), now);
+  if (drain_.begun() || pause_.on()) {
+    return {};
+  }
+  return claimer_.next(blocked(now) ? Claimer::Room{} : dispatcher_.room(now), now);
 }
 
 void JobFlow::claimed(Result<queue::Claimed> result, SteadyTime now, Notes& notes) {
@@ -233,10 +236,13 @@ std::vector<RunningHandler> JobFlow::running() const {
 }
 
 // A source that does not take what was finished gets no more to finish.
+bool JobFlow::blocked(SteadyTime now) const {
+  return settler_.blocked(now) && SLUICE_GUARD(blocked_job_claims_nothing);
+}
+
 void JobFlow::after_step(SteadyTime now, Notes& notes) {
   if (!drain_.begun()) {
-    const bool blocked = settler_.blocked() && SLUICE_GUARD(blocked_job_claims_nothing);
-    if (shut_ != (blocked || pause_.on())) {
+    if (shut_ != (blocked(now) || pause_.on())) {
       shut_ = !shut_;
       if (shut_) {
         dispatcher_.close();

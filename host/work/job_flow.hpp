@@ -121,6 +121,7 @@ class JobFlow {
 
  private:
   void admit(queue::Delivery&& delivery, SteadyTime now, Notes& notes);
+  bool blocked(SteadyTime now) const;
   void call_keeper(SteadyTime at, Notes& notes);
   void after_step(SteadyTime now, Notes& notes);
   void note_held(Notes& notes) const;

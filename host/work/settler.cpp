@@ -181,6 +181,7 @@ Settler::Order Settler::next(SteadyTime now, WallTime wall) {
   }
   settling_ = !order.tasks.empty();
   if (settling_) {
+    called_at_ = now;
     alarm_.is_busy();
   } else {
     alarm_.sleeps_until(order.wake);
@@ -244,7 +245,7 @@ std::vector<queue::Delivery> Settler::settled(Order&& order, std::vector<queue::
   }
   if (failure != nullptr && failures_.failed(*failure, now)) {
     notes.line(observe::LogLevel::error, "cannot settle messages, trying again", {}, failure->message());
-  } else if (failure == nullptr && !blocked() && failures_.succeeded()) {
+  } else if (failure == nullptr && !refused_anywhere() && failures_.succeeded()) {
     // Not while one kind of settlement is still refused and only the others are written.
     notes.line(observe::LogLevel::info, "settlements work again");
   }
@@ -311,7 +312,7 @@ void Settler::try_again(Task& task, SteadyTime now) {
   queue_.add_again(task, open_at > now ? open_at : now + backoff(task.tries, random_));
 }
 
-bool Settler::blocked() const {
+bool Settler::refused_anywhere() const {
   return std::any_of(channels_.begin(), channels_.end(), [](const Channel& one) { return one.blocked; });
 }
 

@@ -23,6 +23,8 @@ namespace sluice::work {
 
 /// The longest that a claim or a settle call may take.
 inline constexpr Duration kSourceTimeout = std::chrono::seconds(10);
+/// A settle call without an answer for so long is taken for a store that does not answer.
+inline constexpr Duration kSilence = std::chrono::milliseconds(500);
 /// The longest that a completion waits for a budget: then it is written on credit, well before its lease is given up.
 inline constexpr Duration kLongestHold = std::chrono::minutes(1);
 
@@ -74,8 +76,9 @@ class Settler {
   /// Nothing more is written.
   void end() { ended_ = true; }
 
-  /// Completions of some kind cannot be written: nothing more should be claimed or started.
-  bool blocked() const;
+  /// Completions of some kind cannot be written, or a call has long had no answer: nothing more should be claimed or
+  /// started.
+  bool blocked(SteadyTime now) const { return refused_anywhere() || (settling_ && now - called_at_ >= kSilence); }
   /// Why completions cannot be written, where the role may not.
   std::optional<Error> denial() const { return failures_.denial(); }
   /// Why completions could not be written, while none can.
@@ -99,6 +102,7 @@ class Settler {
   };
   using Tallies = std::array<Tally, 4>;
 
+  bool refused_anywhere() const;
   Channel& channel(const Task& task) { return channels_[static_cast<std::size_t>(task.disposition.action)]; }
   /// How many may be written now; 0: the budget has them wait until `held_until_`.
   std::size_t affordable(SteadyTime now);
@@ -128,6 +132,7 @@ class Settler {
   SteadyTime call_by_ = SteadyTime::max();
   SteadyTime held_until_ = SteadyTime::min();  ///< by a budget
   bool settling_ = false;
+  SteadyTime called_at_{};  ///< the call that is under way
   bool hurried_ = false;
   bool once_ = false;
   bool ended_ = false;

@@ -8,6 +8,7 @@ namespace sluice::work {
 namespace {
 
 using std::chrono_literals::operator""s;
+using std::chrono_literals::operator""ms;
 using plugin::OutcomeStatus;
 using queue::CompletionAction;
 using queue::SettleStatus;
@@ -172,6 +173,54 @@ TEST(BlockedJob, ClaimsAndStartsNothingUntilItsCompletionsAreWritten) {
   EXPECT_EQ(rig.account().lost, 0U);
   while (rig.settle() > 0) {
   }
+  EXPECT_GT(rig.flow.next_claim(rig.now()).count, 0U);
+}
+
+// A message a millisecond comes, and is worked off at once; how many have begun.
+std::size_t work_for(FlowRig& rig, Duration span) {
+  std::size_t begun = 0;
+  for (const SteadyTime end = rig.now() + span; rig.now() < end; rig.pass(1ms)) {
+    rig.poll(1);
+    rig.flow.collect(0, rig.now(), rig.notes);
+    for (rig.flow.deal(0, rig.now(), rig.notes); rig.hands[0].next(rig.now()) != nullptr; ++begun) {
+      rig.hands[0].finish({OutcomeStatus::done, {}, {}}, rig.now());
+    }
+  }
+  return begun;
+}
+
+TEST(BlockedJob, IsOneWhoseSettlementHasHadNoAnswerForHalfASecond) {
+  FlowRig rig(1);
+  rig.poll(1);
+  rig.start(0);
+  rig.finish(0);
+  auto order = rig.flow.next_settlement(rig.now(), rig.clock.wall_now(), rig.notes);
+  ASSERT_EQ(order.tasks.size(), 1U);
+  const std::size_t begun = work_for(rig, 500ms);
+  EXPECT_GT(begun, 400U) << "a call may take a moment";
+  EXPECT_EQ(work_for(rig, 10s), 0U);
+  EXPECT_EQ(rig.flow.next_claim(rig.now()).count, 0U);
+  EXPECT_EQ(rig.account().done, 0U);
+  EXPECT_LT(rig.flow.holdings().size(), begun + 10) << "nothing is claimed for later either";
+
+  rig.flow.settled(std::move(order), {queue::SettleResult{}}, rig.now(), rig.notes);
+  EXPECT_EQ(rig.account().done, 1U);
+  EXPECT_EQ(rig.settle(), begun) << "what was finished meanwhile is written";
+  EXPECT_GT(work_for(rig, 100ms), 90U);
+}
+
+TEST(BlockedJob, IsOneWithoutAnAnswerThoughNothingElseHasHappenedMeanwhile) {
+  FlowRig rig(1);
+  rig.poll(1);
+  rig.start(0);
+  rig.finish(0);
+  auto order = rig.flow.next_settlement(rig.now(), rig.clock.wall_now(), rig.notes);
+  ASSERT_EQ(order.tasks.size(), 1U);
+  rig.pass(500ms);
+  EXPECT_EQ(rig.flow.next_claim(rig.now()).count, 0U);
+  rig.notes = {};
+  rig.flow.settled(std::move(order), {queue::SettleResult{}}, rig.now(), rig.notes);
+  EXPECT_TRUE(rig.notes.poller);
   EXPECT_GT(rig.flow.next_claim(rig.now()).count, 0U);
 }
 
