@@ -173,7 +173,7 @@ void Console::end_progress() {
 bool Console::confirm(std::string_view question) {
   flush();
   const QuestionInterrupt interrupt;  // before the question is seen, so that no Ctrl-C is lost
-  write_all(STDERR_FILENO, std::string(question) + " [y/N] ");
+  write_all(STDERR_FILENO, observe::visible(question) + " [y/N] ");
   const std::string answer = read_answer(interrupt);
   return answer == "y" || answer == "Y" || answer == "yes";
 }

@@ -9,6 +9,7 @@
 #include "host/cli/json_text.hpp"
 #include "host/cli/text_output.hpp"
 #include "host/isolation/ledger_file.hpp"
+#include "host/observe/escape.hpp"
 #include "host/runtime/isolation_ward.hpp"
 
 namespace sluice::cli {
@@ -29,12 +30,6 @@ WallTime time_of(const LedgerContents& ledger) {
                                                 : ledger.started;
 }
 
-std::string one_line(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, ' ');
-  return text;
-}
-
 std::string counts_of(const isolation::LedgerSettlement& settlement) {
   return std::to_string(settlement.counted) + " counted, " + std::to_string(settlement.suspects) + " suspects, " +
          std::to_string(settlement.released) + " released, " + std::to_string(settlement.gone) + " gone, " +
@@ -42,38 +37,31 @@ std::string counts_of(const isolation::LedgerSettlement& settlement) {
 }
 
 void print_text(const LedgerContents& ledger, Console& console) {
-  std::string text = format_timestamp(time_of(ledger)) + "  " + ledger.host + " (process " +
-                     std::to_string(ledger.process) + "): " + cause_of(ledger) + "\n";
+  const auto line = [&console](const std::string& text) { console.out(observe::visible(text) + "\n"); };
+  line(format_timestamp(time_of(ledger)) + "  " + ledger.host + " (process " + std::to_string(ledger.process) +
+       "): " + cause_of(ledger));
   if (ledger.crash && ledger.crash->blamed) {
-    text +=
-        "  job " + ledger.crash->job + ", message " + ledger.crash->message + ", plugin " + ledger.crash->plugin + "\n";
+    line("  job " + ledger.crash->job + ", message " + ledger.crash->message + ", plugin " + ledger.crash->plugin);
   }
   for (const HeldMessage& held : ledger.held) {
     if (held.running || held.committing == isolation::Committing::alone) {
-      text += std::string(held.running ? "  running" : "  its effects were committed, alone") + ": job " + held.job +
-              ", message " + held.receipt.id + ", attempt " + std::to_string(held.attempt) +
-              (held.blamed ? ", blamed" : "") + "\n";
+      line(std::string(held.running ? "  running" : "  its effects were committed, alone") + ": job " + held.job +
+           ", message " + held.receipt.id + ", attempt " + std::to_string(held.attempt) +
+           (held.blamed ? ", blamed" : ""));
     }
   }
   const bool settled = ledger.settlement.time != WallTime{};
   const std::string held = std::to_string(ledger.held.size()) + (ledger.held.size() == 1 ? " message" : " messages");
-  text += settled ? "  of " + held + " held: " + counts_of(ledger.settlement) + "; by " + ledger.settlement.by + "\n"
-                  : "  " + held + " held, not settled yet: the next host does\n";
+  line(settled ? "  of " + held + " held: " + counts_of(ledger.settlement) + "; by " + ledger.settlement.by
+               : "  " + held + " held, not settled yet: the next host does");
   if (!ledger.complete) {
-    text += "  more was held that the ledger does not tell of: that comes back when its leases run out\n";
+    line("  more was held that the ledger does not tell of: that comes back when its leases run out");
   }
   if (ledger.crash) {
     for (const isolation::StackFrame& frame : ledger.crash->stack) {
-      text += "    " + frame.text + "\n";
+      line("    " + frame.text);
     }
   }
-  std::string shown;
-  std::size_t begin = 0;
-  for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', begin)) {
-    shown += one_line(text.substr(begin, end - begin)) + "\n";
-    begin = end + 1;
-  }
-  console.out(shown);
 }
 
 void write_crash(JsonText& json, const isolation::CrashReport& crash) {

@@ -10,7 +10,7 @@ namespace sluice::cli {
 
 namespace {
 
-/// As it is written, but for DEL and C1 controls, which JSON lets stand and a terminal obeys: they become escapes.
+/// As it is written, but for what JSON lets stand and a terminal obeys or hides: that becomes escapes.
 void append_token(std::string& out, std::string_view token) {
   const bool plain = std::all_of(token.begin(), token.end(), [](char byte) { return byte >= 0 && byte != 0x7f; });
   if (plain) {

@@ -4,6 +4,7 @@
 
 #include "host/cli/json_text.hpp"
 #include "host/cli/queue_names.hpp"
+#include "host/observe/escape.hpp"
 
 namespace sluice::cli {
 
@@ -34,11 +35,11 @@ void show_compliance(const std::string& what, const operate::Compliance& complia
     return;
   }
   const bool nobody = compliance.obeyed().empty() && compliance.waited_for().empty();
-  console.out(what +
-              (nobody                        ? "; no host runs now, those that start obey it"
-               : compliance.obeyed().empty() ? ""
-                                             : "; obeyed by " + hosts_text(compliance.obeyed())) +
-              "\n");
+  console.out(
+      observe::visible(what + (nobody                        ? "; no host runs now, those that start obey it"
+                               : compliance.obeyed().empty() ? ""
+                                                             : "; obeyed by " + hosts_text(compliance.obeyed()))) +
+      "\n");
 }
 
 Exit follow(const Arguments& arguments, FleetSession& session, std::vector<fleet::Given> given, const std::string& what,
@@ -124,7 +125,7 @@ Exit take_back(const Arguments& arguments, FleetSession& session, fleet::Wish wi
 
 void show(const OrderReport& report, Output output, Console& console) {
   if (output == Output::text) {
-    console.out((report.host.empty() ? "" : report.host + ": ") + report.text + "\n");
+    console.out(observe::visible((report.host.empty() ? "" : report.host + ": ") + report.text) + "\n");
     return;
   }
   JsonText json(JsonText::Layout::indented);
@@ -152,7 +153,7 @@ Exit show_answers(const std::string& order, const operate::Compliance& complianc
     if (!answer.done) {
       refusals.push_back(host + ": " + answer.text);
     } else if (output == Output::text) {
-      console.out(host + ": " + answer.text + "\n");
+      console.out(observe::visible(host + ": " + answer.text) + "\n");
     }
   }
   json.end_array();

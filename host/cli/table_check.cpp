@@ -10,6 +10,7 @@
 #include "host/cli/table_target.hpp"
 #include "host/cli/text_output.hpp"
 #include "host/cli/text_table.hpp"
+#include "host/observe/escape.hpp"
 #include "host/stores/dynamodb/table_findings.hpp"
 
 namespace sluice::cli {
@@ -183,8 +184,8 @@ std::string text_report(const TableTarget& target, const Examined& examined, boo
   std::string text;
   for (const TableFinding& finding : examined.findings) {
     const std::string level(to_string(finding.level));
-    text += (colours ? coloured(level, colour_of(finding.level)) : level) + ": " + finding.what + "; " + finding.mend +
-            "\n";
+    text += (colours ? coloured(level, colour_of(finding.level)) : level) + ": " +
+            observe::visible(finding.what + "; " + finding.mend) + "\n";
   }
   if (examined.usable) {
     text += "table " + target.spec.table + with_index(target) +

@@ -16,6 +16,8 @@ namespace sluice::cli {
 
 namespace {
 
+using observe::visible;
+
 using operate::JobSummary;
 using operate::QueueCount;
 using operate::TopMode;
@@ -57,12 +59,6 @@ std::string without_colours(const std::string& line) {
     }
   }
   return plain;
-}
-
-std::string visible(const std::string& text) {
-  std::string shown;
-  observe::append_visible(shown, text);
-  return shown;
 }
 
 /// "1,204", and "1,000+" while it is being counted.

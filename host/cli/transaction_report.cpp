@@ -14,6 +14,8 @@
 namespace sluice::cli {
 namespace {
 
+using observe::visible;
+
 using queue::Effects;
 using queue::EffectWrite;
 using queue::EmittedMessage;
@@ -66,13 +68,6 @@ std::string literal(const SqlValue& value) {
     return "x'" + to_hex(blob->bytes) + "'";
   }
   return "NULL";
-}
-
-/// As it may go to a terminal.
-std::string visible(std::string_view text) {
-  std::string shown;
-  observe::append_visible(shown, text);
-  return shown;
 }
 
 /// What follows a line of a write: its label, and what becomes of the message when it is refused.

@@ -1,6 +1,9 @@
 #include "host/observe/escape.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
+#include <utility>
 
 #include "base/guard.hpp"
 #include "base/text/json_string.hpp"
@@ -14,17 +17,57 @@ constexpr std::string_view kHex = "0123456789abcdef";
 
 std::uint8_t byte_at(std::string_view text, std::size_t index) { return static_cast<std::uint8_t>(text[index]); }
 
-/// C0, DEL, and the C1 range, which terminals obey as they obey ESC.
-bool is_control(std::string_view sequence) {
-  const std::uint8_t first = byte_at(sequence, 0);
+/// Characters beyond C1 that show nothing or turn the order of others round: soft hyphen, marks and ends of directions,
+/// spaces without width, separators of lines, invisible operators, byte order mark, annotations, tags.
+constexpr std::array<std::pair<char32_t, char32_t>, 10> kHidden{{{0xad, 0xad},
+                                                                 {0x61c, 0x61c},
+                                                                 {0x180e, 0x180e},
+                                                                 {0x200b, 0x200b},
+                                                                 {0x200e, 0x200f},
+                                                                 {0x2028, 0x202e},
+                                                                 {0x2060, 0x206f},
+                                                                 {0xfeff, 0xfeff},
+                                                                 {0xfff9, 0xfffb},
+                                                                 {0xe0000, 0xe007f}}};
+
+/// `sequence` is one character of UTF-8.
+char32_t code_point(std::string_view sequence) {
   if (sequence.size() == 1) {
-    return first < 0x20 || first == 0x7f;
+    return byte_at(sequence, 0);
   }
-  return sequence.size() == 2 && first == 0xc2 && byte_at(sequence, 1) < 0xa0 && SLUICE_GUARD(terminal_c1);
+  char32_t point = byte_at(sequence, 0) & (0x7fU >> sequence.size());
+  for (std::size_t i = 1; i < sequence.size(); ++i) {
+    point = point << 6U | (byte_at(sequence, i) & 0x3fU);
+  }
+  return point;
 }
 
-void append_control(std::string& out, std::string_view sequence) {
-  sluice::append_json_escape(out, byte_at(sequence, sequence.size() - 1));
+/// C0, DEL, the C1 range, which terminals obey as they obey ESC, and what is hidden.
+bool is_escaped(char32_t point) {
+  if (point < 0xa0) {
+    return point < 0x20 || point == 0x7f || (point > 0x7f && SLUICE_GUARD(terminal_c1));
+  }
+  return std::any_of(kHidden.begin(), kHidden.end(),
+                     [point](const auto& range) { return point >= range.first && point <= range.second; });
+}
+
+void append_unit(std::string& out, char32_t unit) {
+  out += "\\u";
+  for (const unsigned shift : {12U, 8U, 4U, 0U}) {
+    out += kHex[unit >> shift & 0xfU];
+  }
+}
+
+/// As JSON writes it, so that in JSON nothing is changed by it.
+void append_escape(std::string& out, char32_t point) {
+  if (point < 0x100) {
+    sluice::append_json_escape(out, static_cast<unsigned char>(point));
+  } else if (point < 0x10000) {
+    append_unit(out, point);
+  } else {
+    append_unit(out, 0xd800 + ((point - 0x10000) >> 10U));
+    append_unit(out, 0xdc00 + (point & 0x3ffU));
+  }
 }
 
 void append_raw_byte(std::string& out, std::uint8_t byte) {
@@ -43,13 +86,20 @@ void append_visible(std::string& out, std::string_view text) {
       text.remove_prefix(1);
       continue;
     }
-    if (const auto sequence = text.substr(0, length); is_control(sequence)) {
-      append_control(out, sequence);
+    const auto sequence = text.substr(0, length);
+    if (const char32_t point = code_point(sequence); is_escaped(point)) {
+      append_escape(out, point);
     } else {
       out += sequence;
     }
     text.remove_prefix(length);
   }
+}
+
+std::string visible(std::string_view text) {
+  std::string shown;
+  append_visible(shown, text);
+  return shown;
 }
 
 void append_json_string(std::string& out, std::string_view text) {
@@ -63,8 +113,8 @@ void append_json_string(std::string& out, std::string_view text) {
       continue;
     }
     const auto sequence = text.substr(0, length);
-    if (is_control(sequence)) {
-      append_control(out, sequence);
+    if (const char32_t point = code_point(sequence); is_escaped(point)) {
+      append_escape(out, point);
     } else {
       if (sequence == "\"" || sequence == "\\") {
         out += '\\';

@@ -56,6 +56,24 @@ TEST(TextTable, ShowsNothingThatSteersATerminal) {
   EXPECT_EQ(table.take(), "a\\u001b[31m\\nb\n");
 }
 
+TEST(TextTable, AMessageShownWholeTurnsNoOrderRound) {
+  queue::StoredMessage stored;
+  stored.message.id = "A-1";
+  stored.message.attributes = {{"file", "invoice\u202efdp.exe"}};
+  stored.failure = {.error = "no \u2066such", .handler = "h\u200b", .host = {}};
+  const std::vector<std::pair<std::string, std::string>> bodies{{"text/plain", "pay \u202e01 to me\nnow\u2028then"},
+                                                                {"application/json", "{\"to\":\"\u202e01\"}"}};
+  for (const auto& [type, body] : bodies) {
+    stored.message.content_type = type;
+    stored.message.body = body;
+    const std::string text = message_text(stored, WallTime{}, false);
+    for (const char* hidden : {"\u200b", "\u2028", "\u202e", "\u2066"}) {
+      EXPECT_EQ(text.find(hidden), std::string::npos) << text;
+    }
+    EXPECT_NE(text.find("\\u202e01"), std::string::npos) << text;
+  }
+}
+
 TEST(TextTable, ColoursCellsAndNotTheBlanksBetween) {
   TextTable table({{.title = "A"}, {.title = "B"}}, true);
   table.add({{"x", Colour::red}, "y"});

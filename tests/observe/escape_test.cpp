@@ -32,6 +32,31 @@ TEST(Visible, LeavesTextAndEscapesWhatSteersATerminal) {
   EXPECT_EQ(visible("\xff\xc3"), R"(\xff\xc3)");
 }
 
+TEST(Visible, EscapesWhatShowsNothingOrTurnsTheOrderOfWhatIsShown) {
+  for (const auto& [hidden, escape] :
+       std::vector<std::pair<std::string, std::string>>{{"\u00ad", "00ad"},  // soft hyphen
+                                                        {"\u061c", "061c"},  // Arabic letter mark
+                                                        {"\u180e", "180e"},  // a vowel separator that shows nothing
+                                                        {"\u200b", "200b"},  // zero width space
+                                                        {"\u200e", "200e"},  // left-to-right mark
+                                                        {"\u2028", "2028"},  // line separator
+                                                        {"\u202a", "202a"},  // left-to-right embedding
+                                                        {"\u202e", "202e"},  // right-to-left override
+                                                        {"\u2066", "2066"},  // left-to-right isolate
+                                                        {"\u2069", "2069"},  // its end
+                                                        {"\ufeff", "feff"},  // byte order mark
+                                                        {"\ufffb", "fffb"},  // interlinear annotation
+                                                        {"\U000e0041", "db40\\udc41"}}) {  // a tag, as JSON writes it
+    EXPECT_EQ(visible("a" + hidden + "b"), "a\\u" + escape + "b");
+    EXPECT_EQ(json_string("a" + hidden + "b"), "\"a\\u" + escape + "b\"");
+    EXPECT_EQ(boost::json::parse(json_string(hidden)).as_string(), hidden) << "in JSON the escape is the character";
+  }
+  // What words and pictures are made with.
+  const std::string text = "نامه‌ای 👨\u200d👩 क्\u200dष é \u2027\u202f\ufffc\ufffd\U000e0100";
+  EXPECT_EQ(visible(text), text);
+  EXPECT_EQ(json_string(text), '"' + text + '"');
+}
+
 TEST(JsonString, IsAlwaysValidJson) {
   for (int byte = 0; byte < 256; ++byte) {
     const std::string text = "a" + std::string(1, static_cast<char>(byte)) + "b";

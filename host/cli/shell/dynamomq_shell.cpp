@@ -11,6 +11,8 @@ namespace sluice::cli {
 
 namespace {
 
+using observe::visible;
+
 constexpr std::string_view kHelp =
     "... this is Interactive HELP!\n"
     "  > qstat            how many messages the queue holds, and the ids of the first 100\n"
@@ -35,12 +37,6 @@ constexpr std::string_view kHelp =
 std::string go_text(JsonText& json) { return escaped_as_go_does(json.take_line()); }
 
 JsonText indented() { return JsonText(JsonText::Layout::indented); }
-
-std::string visible(std::string_view text) {
-  std::string shown;
-  observe::append_visible(shown, text);
-  return shown;
-}
 
 std::string queue_stats(const queue::QueueOverview& overview) {
   JsonText json = indented();

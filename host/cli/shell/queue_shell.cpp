@@ -14,6 +14,8 @@ namespace sluice::cli {
 
 namespace {
 
+using observe::visible;
+
 using Words = std::vector<std::string>;
 
 struct OwnWord {
@@ -79,15 +81,9 @@ bool agrees(std::string_view name, const Words& words) {
   return name != "queue" || (!names_file && !names_table);
 }
 
-std::string shown(std::string_view text) {
-  std::string line;
-  observe::append_visible(line, text);
-  return line;
-}
-
 /// The same, cut where it is long for a line of its own.
 std::string clipped(std::string_view text) {
-  std::string line = shown(text);
+  std::string line = visible(text);
   if (line.size() > kWidestId) {
     line = std::string(cut_utf8(line, kWidestId - 3)) + "...";
   }
@@ -155,7 +151,7 @@ std::string QueueShell::prompt() const {
   const auto queue = options_.find("queue");
   std::string text = "sluice";
   if (queue != options_.end()) {
-    text += " " + shown(queue->second);
+    text += " " + visible(queue->second);
   }
   if (!selected_.empty()) {
     text += " " + clipped(selected_);

@@ -118,11 +118,7 @@ std::string quoted_word(std::string_view word) {
   return quoted + "'";
 }
 
-bool can_stand_on_line(std::string_view text) {
-  std::string visible;
-  observe::append_visible(visible, text);
-  return visible == text;
-}
+bool can_stand_on_line(std::string_view text) { return observe::visible(text) == text; }
 
 TypedCommand parse_input(std::string_view line) {
   TypedCommand typed;
