@@ -134,10 +134,7 @@ void Holdings::release_mark(KeyMark mark) {
 
 void Holdings::lose(Task& task, Notes& notes) {
   if (!closed_) {
-    ++notes.lost;
-    notes.about(observe::LogLevel::warn,
-                "the message is no longer ours: its lease ended and somebody else has it, or it was changed or removed",
-                task.message);
+    notes.lose(task.message);
   }
   end(task, Ending::lost);
 }

@@ -13,6 +13,8 @@ namespace {
 
 // A reason may be 4 KB of somebody's exception: the first attempt logs it whole, and the record keeps it.
 constexpr std::size_t kLongestRepeated = 200;
+// So many messages that a step has lost have a line each.
+constexpr std::uint64_t kLostLines = 10;
 
 std::int64_t milliseconds(Duration duration) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
@@ -67,6 +69,20 @@ void Notes::about(observe::LogLevel level, std::string_view text, const queue::M
   if (const auto found = message.attributes.find(observe::kTraceParent); found != message.attributes.end()) {
     lines.back().trace = found->second;
   }
+}
+
+void Notes::lose(const queue::Message& message) {
+  if (++lost <= kLostLines) {
+    about(observe::LogLevel::warn,
+          "the message is no longer ours: its lease or the host's has ended, or somebody has changed or removed it",
+          message);
+    return;
+  }
+  if (!more_lost) {
+    more_lost = lines.size();
+    line(observe::LogLevel::warn, "more messages are no longer ours");
+  }
+  lines[*more_lost].detail = std::to_string(lost - kLostLines) + " messages";
 }
 
 void publish(const Notes& notes, const std::string& job, bool traced, observe::Log& log, observe::JobMetrics& metrics) {

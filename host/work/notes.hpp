@@ -61,6 +61,7 @@ struct Notes {
   std::int64_t held = 0;
 
   std::vector<Line> lines;
+  std::optional<std::size_t> more_lost;  ///< the line that stands for many
 
   void outcome(plugin::OutcomeStatus status) { ++outcomes[static_cast<std::size_t>(status)]; }
   void line(observe::LogLevel level, std::string_view text, std::string message_id = {}, std::string detail = {}) {
@@ -68,6 +69,9 @@ struct Notes {
   }
   /// A line about one message.
   void about(observe::LogLevel level, std::string_view text, const queue::Message& message, std::string detail = {});
+  /// A message is no longer ours. Where a step loses many, as it does when the host's own lease has ended, all but the
+  /// first have a line together.
+  void lose(const queue::Message& message);
 };
 
 /// Publishes the counts and lines; not the wakes. Where the job's messages are `traced`, a line about one of them says

@@ -267,6 +267,27 @@ TEST(TakenBack, IsNotStartedAndStopsWhatRuns) {
   EXPECT_EQ(rig.flow.holdings().size(), 0U);
 }
 
+TEST(TakenBack, ManyAtOnceAreToldInAFewLinesThatBlameNobodyElse) {
+  FlowRig rig(1);
+  rig.poll(553);
+  std::vector<queue::Receipt> gone;
+  gone.reserve(553);
+  for (int i = 0; i < 553; ++i) {
+    gone.push_back({"m-" + std::to_string(i), 1, 0});
+  }
+  rig.notes = {};
+  rig.flow.taken_back(gone, rig.now(), rig.notes);
+  EXPECT_EQ(rig.account().lost, 553U);
+  EXPECT_EQ(rig.notes.lost, 553U) << "each is counted";
+  ASSERT_EQ(rig.notes.lines.size(), 11U);
+  EXPECT_EQ(rig.notes.lines[9].message_id, "m-9");
+  EXPECT_EQ(rig.notes.lines[10].message_id, "");
+  EXPECT_EQ(rig.notes.lines[10].detail, "543 messages");
+  for (const Notes::Line& line : rig.notes.lines) {
+    EXPECT_EQ(line.text.find("somebody else has it"), std::string_view::npos);
+  }
+}
+
 TEST(TakenBack, WhatAClaimUnderWayStillBringsIsNotStartedEither) {
   FlowRig rig(1);
   ASSERT_GT(rig.flow.next_claim(rig.now()).count, 0U);
