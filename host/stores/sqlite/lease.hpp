@@ -11,13 +11,14 @@ namespace sluice::queue::sqlite {
 /// From when and until when messages are somebody's. Made before the write that grants it.
 struct Lease {
   Lease(const Clock& clock, Duration visibility) {
-    const SteadyTime steady = clock.steady_now();
-    const Duration span = std::clamp(visibility, Duration::zero(), Duration(SteadyTime::max() - steady));
-    held_until = steady + span;
+    from = clock.steady_now();
+    const Duration span = std::clamp(visibility, Duration::zero(), Duration(SteadyTime::max() - from));
+    held_until = from + span;
     now = clock.wall_now();
     until = later(now, span);
   }
 
+  SteadyTime from;
   SteadyTime held_until;  ///< on this process's monotonic clock; never later than the record says
   WallTime now;
   WallTime until;

@@ -10,7 +10,8 @@ Places::Places(Connection& connection)
     : putting_(connection),
       ready_insert_all_(connection, "INSERT OR IGNORE INTO ready SELECT half, sent_at, seq FROM sluice_putting"),
       due_(connection,
-           "SELECT seq, sent_at, received_at IS NOT NULL OR suspect FROM deliveries INDEXED BY deliveries_due "
+           "SELECT seq, sent_at, received_at IS NOT NULL OR suspect, until, leased, updated_at "
+           "FROM deliveries INDEXED BY deliveries_due "
            "WHERE half = ?1 AND until < ?2 AND until IS NOT NULL ORDER BY until"),
       due_done_(connection, "UPDATE deliveries SET until = NULL WHERE seq = ?1"),
       ready_insert_(connection, "INSERT OR IGNORE INTO ready VALUES (?1, ?2, ?3)"),
@@ -23,7 +24,8 @@ Places::Places(Connection& connection)
           connection,
           "SELECT sent_at, seq FROM suspects WHERE half = ?1 AND sent_at <= ?2 ORDER BY sent_at, seq LIMIT 1"),
       next_until_(connection,
-                  "SELECT min(until) FROM deliveries INDEXED BY deliveries_due WHERE half = ?1 AND until IS NOT NULL"),
+                  "SELECT min(until) FROM deliveries INDEXED BY deliveries_due "
+                  "WHERE half = ?1 AND until IS NOT NULL AND until >= ?2"),
       next_sent_(connection,
                  "SELECT min(at) FROM (SELECT min(sent_at) AS at FROM ready WHERE half = ?1 AND sent_at > ?2 UNION ALL "
                  "SELECT min(sent_at) FROM suspects WHERE half = ?1 AND sent_at > ?2)"),
@@ -77,11 +79,34 @@ void Places::take(std::int64_t half, const Place& place, bool suspected) {
   (suspected ? suspect_delete_ : ready_delete_).bind(half, place.first, place.second).run();
 }
 
+WallTime Places::end() const {
+  const WallTime until = loaded(due_.integer(3));
+  const bool leased = due_.integer(4) != 0;
+  return leased ? steps_.end_of(until, loaded(due_.integer(5))) : until;
+}
+
+Places::Outlasting Places::outlasting(std::int64_t half, WallTime now) {
+  Outlasting found;
+  if (!steps_.none()) {
+    due_.bind(half, stored(now));
+    while (due_.row()) {
+      if (const WallTime ends = end(); ends >= now) {
+        ++found.count;
+        found.first = std::min(ends, found.first.value_or(ends));
+      }
+    }
+    due_.reset();
+  }
+  return found;
+}
+
 std::vector<std::int64_t> Places::due(std::int64_t half, WallTime now) {
   std::vector<std::int64_t> seqs;
   due_.bind(half, stored(now));
   while (seqs.size() < kBringBackLimit && due_.row()) {
-    seqs.push_back(due_.integer(0));
+    if (end() < now) {
+      seqs.push_back(due_.integer(0));
+    }
   }
   due_.reset();
   return seqs;
@@ -96,7 +121,9 @@ bool Places::bring_back(std::int64_t half, WallTime now) {
   std::vector<Due> due;
   due_.bind(half, stored(now));
   while (due.size() < kBringBackLimit && due_.row()) {
-    due.push_back({due_.integer(0), due_.integer(1), due_.integer(2) != 0});
+    if (end() < now) {
+      due.push_back({due_.integer(0), due_.integer(1), due_.integer(2) != 0});
+    }
   }
   due_.reset();
   for (const Due& one : due) {
@@ -118,12 +145,16 @@ std::optional<Place> Places::first(Statement& statement, std::int64_t half, Wall
 
 std::optional<WallTime> Places::next_due(std::int64_t half, WallTime now) {
   std::optional<WallTime> next;
-  next_until_.bind(half);
-  if (const auto until = next_until_.row() ? loaded(next_until_.optional_integer(0)) : std::nullopt) {
-    // At the very instant that is stored a message is hidden still.
-    next = std::max(*until, now) + Duration(1);
-  }
+  next_until_.bind(half, stored(now));
+  std::optional<WallTime> until = next_until_.row() ? loaded(next_until_.optional_integer(0)) : std::nullopt;
   next_until_.reset();
+  if (const auto outlasting = this->outlasting(half, now).first) {
+    until = std::min(*outlasting, until.value_or(*outlasting));
+  }
+  if (until) {
+    // At the very instant that is stored a message is hidden still.
+    next = *until + Duration(1);
+  }
   // Only after the clock has gone back, or when a delayed message was made visible before its time, is there one.
   next_sent_.bind(half, stored(now));
   if (const auto sent = next_sent_.row() ? loaded(next_sent_.optional_integer(0)) : std::nullopt) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "host/stores/sqlite/clock_steps.hpp"
 #include "host/stores/sqlite/connection.hpp"
 #include "host/stores/sqlite/memory_table.hpp"
 #include "host/stores/sqlite/standing.hpp"
@@ -57,6 +58,14 @@ class Places {
   void begin();
   void take(std::int64_t half, const Place& place, bool suspected);
 
+  /// Before what has ended is asked for: looks whether the wall clock was set forward.
+  void look(WallTime wall, SteadyTime steady) { steps_.look(wall, steady); }
+  /// Leases that have ended by the wall clock alone: how many, and when the first of them ends.
+  struct Outlasting {
+    std::uint64_t count = 0;
+    std::optional<WallTime> first{};
+  };
+  Outlasting outlasting(std::int64_t half, WallTime now);
   /// Puts down those whose lease or delay has ended; false when there were more than one transaction should carry. Of a
   /// half that keeps no order and has no priorities.
   bool bring_back(std::int64_t half, WallTime now);
@@ -85,8 +94,11 @@ class Places {
 
     std::vector<std::tuple<std::int64_t, std::int64_t, std::int64_t>> list;
   };
+  /// When the lease or delay ends at whose row `due_` stands.
+  WallTime end() const;
   static std::optional<Place> first(Statement& statement, std::int64_t half, WallTime now);
 
+  ClockSteps steps_;
   Rows putting_;
   bool gathers_ = false;
   Statement ready_insert_all_;

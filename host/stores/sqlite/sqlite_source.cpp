@@ -42,7 +42,9 @@ bool make_room(Records& records, std::int64_t half, ClaimRequest& request, WallT
   if (request.rules.max_in_flight == 0 || request.max == 0) {
     return true;
   }
-  const std::uint64_t room = records.in_flight().room(half, request.rules.max_in_flight, now);
+  const std::uint64_t outlasting = records.places().outlasting(half, now).count;
+  std::uint64_t room = records.in_flight().room(half, request.rules.max_in_flight, now);
+  room -= std::min(room, outlasting);
   request.max = static_cast<std::size_t>(std::min<std::uint64_t>(request.max, room));
   return room > 0;
 }
@@ -146,6 +148,7 @@ Result<Claimed> SqliteSource::look(const ClaimRequest& request, Deadline deadlin
     if (const auto queue = writer.records.queue(address.queue)) {
       const Lease lease(clock, claiming->request.visibility);
       const std::int64_t half = half_of(*queue, address.half);
+      writer.records.places().look(lease.now, lease.from);
       ClaimRequest fitting = claiming->request;
       claiming->over_limit = !make_room(writer.records, half, fitting, lease.now);
       if (!claiming->over_limit) {

@@ -369,5 +369,94 @@ TEST(SqliteOrder, AGroupWaitsForARetryAlsoWhereTheClockWasSetBack) {
   }
 }
 
+// Two hosts on one machine, whose clock is set forward by an hour while one of them has a message.
+class ClockSetForward : public ::testing::Test {
+ protected:
+  ClockSetForward() {
+    std::vector<queue::NewMessage> messages;
+    for (const char* id : {"1", "2"}) {
+      messages.push_back({.id = id, .body = "x", .group = "a"});
+    }
+    a_->send("orders", messages, Deadline::never());
+    held_ = claim(*a_).deliveries;
+    EXPECT_EQ(ids(held_), "1 ");
+    EXPECT_EQ(ids(claim(*b_).deliveries), "");
+    clock_.advance(4s);
+  }
+  void set_forward() { clock_.set_wall(clock_.wall_now() + std::chrono::hours(1)); }
+  queue::Claimed claim(StoreDesk& host, std::uint64_t most = 0) {
+    auto claimed = host.source({"orders"})
+                       .claim({.max = 10,
+                               .visibility = 10s,
+                               .suspects = true,
+                               .rules = {.order = queue::Order::group, .max_in_flight = most}},
+                              Deadline::never());
+    EXPECT_TRUE(claimed || claimed.error().code() == ErrorCode::over_limit);
+    return claimed ? *std::move(claimed) : queue::Claimed{};
+  }
+  static std::string ids(const std::vector<Delivery>& deliveries) {
+    std::string all;
+    for (const Delivery& one : deliveries) {
+      all += one.message.id + (one.suspect ? "! " : " ");
+    }
+    return all;
+  }
+
+  const TempFolder folder_;
+  FakeClock clock_;
+  SeededRandom random_{1};
+  const std::unique_ptr<StoreDesk> a_ = open_store(folder_.file("store.db"), clock_, random_);
+  const std::unique_ptr<StoreDesk> b_ = open_store(folder_.file("store.db"), clock_, random_);
+  std::vector<Delivery> held_;
+};
+
+TEST_F(ClockSetForward, EndsNoLeaseAndAGroupWaitsForWhatIsAtWork) {
+  set_forward();
+  for (StoreDesk* host : {a_.get(), b_.get()}) {
+    const auto nothing = claim(*host);
+    EXPECT_EQ(ids(nothing.deliveries), "");
+    ASSERT_TRUE(nothing.next_due);
+    EXPECT_EQ(*nothing.next_due, Duration(6s) + Duration(1)) << "the rest of the lease";
+  }
+  const auto extended =
+      a_->source({"orders"}).extend(std::span(&held_.front().receipt, 1), 10s, Deadline::never()).front();
+  ASSERT_EQ(extended.status, queue::SettleStatus::applied);
+  clock_.advance(9s);
+  EXPECT_EQ(ids(claim(*b_).deliveries), "");
+  const Completion done{.receipt = extended.receipt};
+  ASSERT_EQ(a_->source({"orders"}).settle(std::span(&done, 1), Deadline::never()).front().status,
+            queue::SettleStatus::applied);
+  EXPECT_EQ(ids(claim(*b_).deliveries), "2 ");
+}
+
+TEST_F(ClockSetForward, LeavesADeadHostsLeaseWhatWasLeftOfIt) {
+  set_forward();
+  clock_.advance(5s);
+  EXPECT_EQ(ids(claim(*b_).deliveries), "");
+  set_forward();
+  EXPECT_EQ(ids(claim(*b_).deliveries), "");
+  clock_.advance(2s);
+  EXPECT_EQ(ids(claim(*b_).deliveries), "1! ");
+  clock_.advance(11s);
+  EXPECT_EQ(ids(claim(*a_).deliveries), "1! ") << "what was leased since ends as ever";
+}
+
+TEST_F(ClockSetForward, LeavesALimitOfWhatIsInFlightAsItIs) {
+  const queue::NewMessage other{.id = "other", .body = "x", .group = "b"};
+  b_->send("orders", std::span(&other, 1), Deadline::never());
+  set_forward();
+  EXPECT_EQ(ids(claim(*b_, 1).deliveries), "");
+  EXPECT_EQ(ids(claim(*b_, 2).deliveries), "other ");
+}
+
+TEST_F(ClockSetForward, BringsWhatIsDelayedUntilThen) {
+  const queue::NewMessage later{.id = "later", .body = "x", .delay = std::chrono::hours(1)};
+  b_->send("orders", std::span(&later, 1), Deadline::never());
+  EXPECT_EQ(ids(claim(*b_).deliveries), "");
+  set_forward();
+  clock_.advance(1s);
+  EXPECT_EQ(ids(claim(*b_).deliveries), "later ");
+}
+
 }  // namespace
 }  // namespace sluice::test
