@@ -5,13 +5,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdint>
 #include <system_error>
 #include <utility>
 
-#include "base/assert.hpp"
 #include "base/signal_block.hpp"
+#include "host/isolation/state_file_error.hpp"
 
 namespace sluice::isolation {
 namespace {
@@ -23,7 +24,7 @@ constexpr Duration kLastTime = std::chrono::seconds(1);
 
 }  // namespace
 
-RunnerNursery::RunnerNursery() : bell_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) { SLUICE_ASSERT(bell_ >= 0); }
+RunnerNursery::RunnerNursery() : bell_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
 RunnerNursery::~RunnerNursery() {
   stop();
@@ -31,6 +32,9 @@ RunnerNursery::~RunnerNursery() {
 }
 
 Result<void> RunnerNursery::start() {
+  if (bell_ < 0) {
+    return state_file_error("no descriptor to look after handlers' processes", EMFILE);
+  }
   try {
     const SignalBlock block;
     thread_ = std::jthread([this](const std::stop_token& stop) { attend(stop); });

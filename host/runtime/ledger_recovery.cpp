@@ -7,12 +7,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdint>
 #include <system_error>
 #include <utility>
 
-#include "base/assert.hpp"
 #include "base/signal_block.hpp"
+#include "host/isolation/state_file_error.hpp"
 
 namespace sluice::runtime {
 namespace {
@@ -33,7 +34,6 @@ LedgerRecovery::LedgerRecovery(RecoveryParts parts)
       folder_(parts_.folder),
       bell_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       watch_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {
-  SLUICE_ASSERT(bell_ >= 0);
   if (watch_ >= 0) {
     // A process that dies closes what it had open; a ledger that is closed for good has lost its owner.
     ::inotify_add_watch(watch_, parts_.folder.c_str(), IN_CLOSE_WRITE | IN_ONLYDIR);
@@ -54,6 +54,9 @@ void LedgerRecovery::use(std::vector<config::JobConfig> jobs) {
 }
 
 Result<void> LedgerRecovery::start() {
+  if (bell_ < 0) {
+    return isolation::state_file_error("what dead hosts held cannot be settled", EMFILE);
+  }
   try {
     const SignalBlock block;
     thread_ = std::jthread([this](const std::stop_token& stop) { attend(stop); });

@@ -49,6 +49,8 @@ constexpr Duration kFlushTime = std::chrono::milliseconds(250);
 /// drain time-out at most, which leaves the watchdog its own.
 constexpr Duration kLongestShipping = std::chrono::seconds(3);
 constexpr Duration kLastShipping = std::chrono::milliseconds(300);
+/// What a host with a few jobs opens; with fewer it would not come far.
+constexpr std::size_t kDescriptors = 64;
 /// For what is left to destroy when a start has failed.
 constexpr Duration kRefusalTime = std::chrono::seconds(2);
 
@@ -343,6 +345,9 @@ int run_process(const RunOptions& options) {
     log.print("sluice: " + error.message() + "\n");
     return kConfiguration;
   };
+  if (auto room = room_for_descriptors(kDescriptors); !room) {
+    return refuse(room.error());
+  }
   auto report = DrainReportFile::open(options.drain_report);
   if (!report) {
     return refuse(report.error());

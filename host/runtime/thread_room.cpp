@@ -1,7 +1,10 @@
 #include "host/runtime/thread_room.hpp"
 
+#include <sys/eventfd.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <fstream>
 #include <latch>
 #include <system_error>
@@ -54,6 +57,29 @@ Result<void> room_for_threads(std::size_t count) {
                                          "): raise the limit, or lower concurrency");
   }
   gate.count_down();
+  return room;
+}
+
+Result<void> room_for_descriptors(std::size_t count) {
+  std::vector<int> opened;
+  opened.reserve(count);
+  Result<void> room;
+  while (room && opened.size() < count) {
+    if (const int descriptor = ::eventfd(0, EFD_CLOEXEC); descriptor >= 0) {
+      opened.push_back(descriptor);
+      continue;
+    }
+    const std::string why = std::generic_category().message(errno);
+    struct rlimit limit {};
+    ::getrlimit(RLIMIT_NOFILE, &limit);
+    room = Error(ErrorCode::invalid, "the system gives this process " + std::to_string(opened.size()) +
+                                         " more descriptors, and " + std::to_string(count) + " are needed (" + why +
+                                         "); raise the limit on open files (ulimit -n), which is " +
+                                         std::to_string(limit.rlim_cur));
+  }
+  for (const int descriptor : opened) {
+    ::close(descriptor);
+  }
   return room;
 }
 

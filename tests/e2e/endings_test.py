@@ -226,6 +226,14 @@ class Endings(Case):
         self.assertRegex(run.log(), r"ulimit -v")
         self.assertNotRegex(run.log(), "internal error")
 
+    def test_a_start_with_few_descriptors_names_the_limit(self):
+        self.hanging_job("nowhere")
+        for most in (7, 10, 19, 20, 24):
+            with self.subTest(most=most):
+                run = self.limited(f"ulimit -n {most}")
+                self.assertEqual(78, run.wait(), run.log())
+                self.assertRegex(run.log(), r"ulimit -n")
+
     def test_a_reload_without_room_for_its_threads_leaves_the_job_and_the_others_as_they_are(self):
         self.skip_sanitized()
         self.hanging_job("nowhere")

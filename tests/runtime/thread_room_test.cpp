@@ -30,5 +30,19 @@ TEST(ThreadRoom, NamesTheLimitThatStacksCountAgainst) {
   ::setrlimit(RLIMIT_DATA, &before);
 }
 
+TEST(DescriptorRoom, NamesTheLimitWhereThereAreTooFew) {
+  ASSERT_TRUE(room_for_descriptors(64).has_value());
+  struct rlimit before {};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const struct rlimit limit { 20, before.rlim_max };
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
+  const auto room = room_for_descriptors(64);
+  const auto few = room_for_descriptors(2);
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  ASSERT_FALSE(room.has_value());
+  EXPECT_THAT(room.error().message(), testing::HasSubstr("raise the limit on open files (ulimit -n), which is 20"));
+  EXPECT_TRUE(few.has_value()) << "those that were tried are closed again";
+}
+
 }  // namespace
 }  // namespace sluice::runtime

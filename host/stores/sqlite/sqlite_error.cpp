@@ -19,6 +19,9 @@ std::string reason(int system_errno, const std::string& text) {
 
 bool no_room(int system_errno) { return system_errno == ENOSPC || system_errno == EDQUOT || system_errno == EFBIG; }
 
+constexpr const char* kMoreDescriptors = "; raise the limit on open files (ulimit -n)";
+bool no_descriptors(int system_errno) { return system_errno == EMFILE || system_errno == ENFILE; }
+
 Error full(const std::string& path) {
   return {ErrorCode::full, "no room left for " + quoted(path) +
                                ": the disk is full, or the file has reached its size limit; free some space, nothing "
@@ -29,8 +32,9 @@ Error cannot_read_or_write(int system_errno, const std::string& text, const std:
   if (no_room(system_errno)) {
     return full(path);
   }
-  return {ErrorCode::unavailable, "cannot read or write " + quoted(path) + ": " + reason(system_errno, text) +
-                                      "; look at the disk and its log"};
+  return {ErrorCode::unavailable,
+          "cannot read or write " + quoted(path) + ": " + reason(system_errno, text) +
+              (no_descriptors(system_errno) ? kMoreDescriptors : "; look at the disk and its log")};
 }
 
 Error cannot_open(int system_errno, const std::string& text, const std::string& path) {
@@ -47,7 +51,7 @@ Error cannot_open(int system_errno, const std::string& text, const std::string& 
   }
   return {denied ? ErrorCode::denied : ErrorCode::unavailable,
           "cannot open " + quoted(path) + " or the files beside it: " + reason(system_errno, text) +
-              "; let this user write the file and its folder"};
+              (no_descriptors(system_errno) ? kMoreDescriptors : "; let this user write the file and its folder")};
 }
 
 }  // namespace

@@ -67,6 +67,24 @@ class OpenTest : public ::testing::Test {
   SeededRandom random_{1};
 };
 
+TEST_F(OpenTest, WithoutDescriptorsNamesTheirLimit) {
+  struct rlimit before {};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  int opened = 0;
+  for (rlim_t most = 4; most < 40; ++most) {
+    const struct rlimit limit { most, before.rlim_max };
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
+    const auto store = open(folder_.file("store.db"));
+    ::setrlimit(RLIMIT_NOFILE, &before);
+    opened += store ? 1 : 0;
+    if (!store) {
+      EXPECT_THAT(store.error().message(), HasSubstr("raise the limit on open files (ulimit -n)")) << most;
+    }
+  }
+  EXPECT_GT(opened, 0);
+  EXPECT_LT(opened, 36);
+}
+
 TEST_F(OpenTest, MakesFoldersAndFile) {
   const std::string path = folder_.file("var/lib/sluice.db");
   auto store = open(path);
