@@ -145,10 +145,10 @@ Result<Claimed> SqliteSource::look(const ClaimRequest& request, Deadline deadlin
   const auto work = [claiming, address = address_, &clock = store_.clock()](Writer& writer) {
     claiming->claimed = {};
     claiming->over_limit = false;
+    const Lease lease(clock, claiming->request.visibility);
+    writer.records.places().look(lease.now, lease.from);
     if (const auto queue = writer.records.queue(address.queue)) {
-      const Lease lease(clock, claiming->request.visibility);
       const std::int64_t half = half_of(*queue, address.half);
-      writer.records.places().look(lease.now, lease.from);
       ClaimRequest fitting = claiming->request;
       claiming->over_limit = !make_room(writer.records, half, fitting, lease.now);
       if (!claiming->over_limit) {

@@ -24,8 +24,13 @@ using std::chrono_literals::operator""ms;
 class GroupHistory {
  public:
   GroupHistory(unsigned seed, queue::Order order) : dice_(seed), order_(order) {}
+  /// The wall clock is set forward now and then, by an hour each time.
+  void jumps() { jumps_ = true; }
 
   void run(int steps) {
+    for (auto& host : hosts_) {
+      host->source({"orders"}).claim({.max = 1, .visibility = 3s, .rules = {.order = order_}}, Deadline::never());
+    }
     for (int step = 0; step < steps && !::testing::Test::HasFailure(); ++step) {
       switch (below(10)) {
         case 0:
@@ -47,6 +52,9 @@ class GroupHistory {
           break;
         default:
           clock_.advance(std::chrono::milliseconds(below(4'000)));
+          if (jumps_ && below(3) == 0) {
+            clock_.set_wall(clock_.wall_now() + kJump);
+          }
           lapse();
       }
     }
@@ -85,6 +93,7 @@ class GroupHistory {
   }
 
   void claim() {
+    lapse();
     const std::size_t host = below(hosts_.size());
     const queue::ClaimRequest request{
         .max = 1 + below(5), .visibility = 3s, .suspects = below(4) != 0, .rules = {.order = order_}};
@@ -165,7 +174,8 @@ class GroupHistory {
   /// Everything can be had in the end, whatever held it.
   void drain() {
     out_.clear();
-    clock_.advance(60s);
+    clock_.advance(jumps_ ? 100 * kJump
+                          : Duration(60s));  // where it jumped twice between two looks a lease lasts longer
     for (int idle = 0; idle < 3 && !::testing::Test::HasFailure();) {
       std::vector<queue::Change> back;
       const auto dead =
@@ -190,8 +200,10 @@ class GroupHistory {
     EXPECT_TRUE(live_.empty()) << live_.size() << " are left, among them " << *live_.begin();
   }
 
+  static constexpr Duration kJump = std::chrono::hours(1);
   std::mt19937_64 dice_;
   const queue::Order order_;
+  bool jumps_ = false;
   TempFolder folder_;
   const std::string file_ = folder_.file("store.db");
   FakeClock clock_;
@@ -208,6 +220,15 @@ TEST(SqliteOrder, GroupsKeepTheirOrderInAnyHistory) {
   for (unsigned seed = 1; seed <= 12 && !::testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     GroupHistory(seed, queue::Order::group).run(150);
+  }
+}
+
+TEST(SqliteOrder, GroupsKeepTheirOrderInAnyHistoryOfAClockThatIsSetForward) {
+  for (unsigned seed = 1; seed <= 12 && !::testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    GroupHistory history(seed, queue::Order::group);
+    history.jumps();
+    history.run(150);
   }
 }
 
