@@ -157,12 +157,12 @@ void Connection::empty_log() {
   sqlite3_wal_checkpoint_v2(handle_, "main", SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
 }
 
-void Connection::keep_free(const char* name, const std::string& otherwise) {
+void Connection::keep_free(const char* name) {
   Statement table(*this, "SELECT 1 FROM sqlite_schema WHERE name = ?1 COLLATE NOCASE");
   table.bind(std::string_view(name));
   if (table.row()) {
-    fail(Error(ErrorCode::invalid, "store \"" + path_ + "\" has a table \"" + name + "\", a name that Sluice needs" +
-                                       otherwise +
+    fail(Error(ErrorCode::invalid, "store \"" + path_ + "\" has a table \"" + name +
+                                       "\", a name that Sluice needs"
                                        "; if it is one of yours, give it another name with the sqlite3 tool: ALTER "
                                        "TABLE " +
                                        name + " RENAME TO my_" + name));

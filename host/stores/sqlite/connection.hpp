@@ -77,8 +77,8 @@ class Connection {
   /// Empties the log once all of it is written, where nobody reads from it.
   void empty_log();
 
-  /// Fails where the file has a table of this name, which can only be somebody else's, or what is said `otherwise`.
-  void keep_free(const char* name, const std::string& otherwise = {});
+  /// Fails where the file has a table of this name, which can only be somebody else's.
+  void keep_free(const char* name);
   /// From here on statements can read `rows`, which outlives them, under this name.
   void add_table(const char* name, const sqlite3_module& module, MemoryTable& rows);
   /// The names of those.

@@ -3,7 +3,6 @@
 #include <string>
 
 #include "host/stores/sqlite/schema_tables.hpp"
-#include "host/stores/sqlite/upgrade.hpp"
 
 namespace sluice::queue::sqlite {
 
@@ -22,10 +21,7 @@ Found look_inside(Connection& connection) {
   if (application != kApplicationId) {
     return Found::foreign;
   }
-  if (version >= 1 && version < kSchemaVersion) {
-    return Found::older;
-  }
-  return version == kSchemaVersion ? Found::ours : Found::newer;
+  return version == kSchemaVersion ? Found::ours : version < kSchemaVersion ? Found::older : Found::newer;
 }
 
 Found look(Connection& connection) {
@@ -41,15 +37,22 @@ Error refusal(Found found, Connection& connection) {
     return {ErrorCode::invalid,
             "\"" + connection.path() + "\" is the SQLite file of another program; name another file as the store"};
   }
-  return {ErrorCode::invalid, "store \"" + connection.path() + "\" has schema version " +
-                                  std::to_string(connection.number("PRAGMA user_version")) + ", this sluice knows " +
-                                  std::to_string(kSchemaVersion) + "; use the sluice that made it, or another file"};
+  const std::string other = "store \"" + connection.path() + "\" has schema version " +
+                            std::to_string(connection.number("PRAGMA user_version")) + ", this sluice knows " +
+                            std::to_string(kSchemaVersion);
+  if (found == Found::newer) {
+    return {ErrorCode::invalid, other + "; use the sluice that made it, or another file"};
+  }
+  return {ErrorCode::invalid, other +
+                                  "; carry its messages over with 'sluice export' of the sluice that made it and "
+                                  "'sluice import' of this one, or name another file as the store"};
 }
 
 void make_tables(Connection& connection) {
-  connection.execute(kTables);
-  connection.execute(kNotices);
-  make_tables_since_5(connection);
+  for (const char* const tables :
+       {kTables, kNotices, kOrdering, kLanes, kTombstones, kSending, kKeyMarks, kKeyRecords}) {
+    connection.execute(tables);
+  }
 }
 
 /// Fails where a table that was made before ours has the name of one of them.
@@ -70,22 +73,15 @@ void keep_names_free(Connection& connection) {
 }
 
 void bring_up(Connection& connection) {
-  // Otherwise a table cannot be renamed beside a view of the user's that is broken.
-  connection.execute("PRAGMA legacy_alter_table = ON; BEGIN IMMEDIATE");
+  connection.execute("BEGIN IMMEDIATE");
   // Another process may have been quicker.
-  const Found found = connection.failed() ? Found::ours : look_inside(connection);
-  if (found == Found::older) {
-    upgrade(connection, connection.number("PRAGMA user_version"));
-  }
-  if (found == Found::empty) {
+  if (!connection.failed() && look_inside(connection) == Found::empty) {
     keep_names_free(connection);
     make_tables(connection);
     connection.execute(("PRAGMA application_id = " + std::to_string(kApplicationId)).c_str());
-  }
-  if (found == Found::older || found == Found::empty) {
     connection.execute(("PRAGMA user_version = " + std::to_string(kSchemaVersion)).c_str());
   }
-  connection.execute("COMMIT; PRAGMA legacy_alter_table = OFF");
+  connection.execute("COMMIT");
 }
 
 }  // namespace
@@ -95,19 +91,15 @@ Result<void> check_schema(Connection& connection, SchemaUse use) {
   if (connection.failed()) {
     return connection.failure();
   }
-  if (use == SchemaUse::read && (found == Found::empty || found == Found::older)) {
+  if (use == SchemaUse::read && found == Found::empty) {
     return Error(ErrorCode::denied, "store \"" + connection.path() +
-                                        "\" is new or of an older sluice, and this user cannot write it; open it once "
-                                        "as one who can");
+                                        "\" is new, and this user cannot write it; open it once as one who can");
   }
-  if (found == Found::foreign || found == Found::newer) {
-    return refusal(found, connection);
-  }
-  return {};
+  return found == Found::ours || found == Found::empty ? Result<void>() : refusal(found, connection);
 }
 
 Result<void> make_schema(Connection& connection) {
-  if (const Found found = look(connection); found == Found::empty || found == Found::older) {
+  if (look(connection) == Found::empty) {
     bring_up(connection);
   }
   return check_schema(connection);

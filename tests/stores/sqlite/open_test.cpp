@@ -20,6 +20,7 @@ namespace sluice::test {
 namespace {
 
 using std::chrono_literals::operator""s;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -187,16 +188,33 @@ TEST_F(OpenTest, DISABLED_AllOurNamesBeginAlike) {
             "0");
 }
 
-TEST_F(OpenTest, RefusesAFileOfANewerSluice) {
+TEST_F(OpenTest, RefusesAFileOfAnotherVersionAndLeavesItAsItIs) {
   const std::string path = folder_.file("store.db");
   ASSERT_TRUE(open(path));
+  const std::string ours = std::to_string(queue::sqlite::kSchemaVersion);
   const std::string newer = std::to_string(queue::sqlite::kSchemaVersion + 1);
-  raw_sql(path, "PRAGMA user_version = " + newer);
-  const Error error = refused(path);
-  EXPECT_EQ(error.code(), ErrorCode::invalid);
-  EXPECT_THAT(error.message(), HasSubstr("schema version " + newer));
-  raw_sql(path, "PRAGMA user_version = " + std::to_string(queue::sqlite::kSchemaVersion));
+  for (const auto& [version, mend] :
+       {std::pair(newer, "use the sluice that made it"), std::pair(std::string("3"), "'sluice export'")}) {
+    raw_sql(path, "PRAGMA user_version = " + version);
+    const Error error = refused(path);
+    EXPECT_EQ(error.code(), ErrorCode::invalid);
+    EXPECT_THAT(error.message(), AllOf(HasSubstr("schema version " + version), HasSubstr(mend)));
+    EXPECT_EQ(raw_sql(path, "PRAGMA user_version").at(0), version);
+  }
+  raw_sql(path, "PRAGMA user_version = " + ours);
   EXPECT_TRUE(open(path));
+}
+
+TEST_F(OpenTest, SaysThatATableOfTheUsersHasANameThatIsNeeded) {
+  const std::string path = folder_.file("store.db");
+  for (const std::string name : {"sluice_leasing", "Sluice_Sending"}) {
+    ASSERT_TRUE(open(path));
+    raw_sql(path, "CREATE TABLE " + name + " (a); INSERT INTO " + name + " VALUES (7)");
+    EXPECT_THAT(refused(path).message(), AllOf(HasSubstr("one of yours"), HasSubstr(" RENAME TO my_")));
+    raw_sql(path, "ALTER TABLE " + name + " RENAME TO my_" + name);
+    EXPECT_TRUE(open(path)) << name;
+    EXPECT_EQ(raw_sql(path, "SELECT a FROM my_" + name).at(0), "7");
+  }
 }
 
 TEST_F(OpenTest, AnEmptyFileIsANewStore) {
