@@ -14,12 +14,11 @@ namespace sluice::test {
 namespace {
 
 constexpr std::size_t kMaxBody = 1024 * 1024;
-const std::size_t kReadAheadFrom = queue::SqliteOptions().read_ahead_from;
 
 /// A store in a file of its own, in a folder that goes with it.
 class SqliteUnderTest final : public StoreUnderTest {
  public:
-  explicit SqliteUnderTest(std::size_t read_ahead_from) {
+  SqliteUnderTest() {
     // In memory where there is such a place: a busy disk takes a tenth of a second for each flush.
     const bool memory = ::access("/dev/shm", W_OK | X_OK) == 0;
     const std::filesystem::path root = memory ? "/dev/shm" : std::filesystem::temp_directory_path();
@@ -30,7 +29,6 @@ class SqliteUnderTest final : public StoreUnderTest {
     options.max_body_bytes = kMaxBody;
     // The suite is not about power cuts; flushing thousands of times would only make it slow.
     options.durable = false;
-    options.read_ahead_from = read_ahead_from;
     auto opened = queue::open_sqlite_queues(options, clock_, random_);
     if (!opened) {
       throw std::runtime_error(opened.error().message());
@@ -71,19 +69,13 @@ class SqliteUnderTest final : public StoreUnderTest {
   std::unique_ptr<queue::Queues> queues_;
 };
 
-const StoreFactory kSqlite{.name = "Sqlite",
-                           .make = [] { return std::make_unique<SqliteUnderTest>(kReadAheadFrom); },
-                           .traits = {.max_body = kMaxBody}};
-/// What is claimed in the order of groups was read before, however little it is.
-const StoreFactory kReadingAhead{.name = "SqliteReadingAhead",
-                                 .make = [] { return std::make_unique<SqliteUnderTest>(0); },
-                                 .traits = {.max_body = kMaxBody}};
+const StoreFactory kSqlite{
+    .name = "Sqlite", .make = [] { return std::make_unique<SqliteUnderTest>(); }, .traits = {.max_body = kMaxBody}};
 
 }  // namespace
 
 INSTANTIATE_TEST_SUITE_P(Sqlite, StoreContract, ::testing::Values(kSqlite), store_name);
 INSTANTIATE_ORDER_CONTRACTS(Sqlite, kSqlite);
-INSTANTIATE_ORDER_CONTRACTS(SqliteReadingAhead, kReadingAhead);
 INSTANTIATE_TEST_SUITE_P(Sqlite, EffectContract, ::testing::Values(kSqlite), store_name);
 
 }  // namespace sluice::test

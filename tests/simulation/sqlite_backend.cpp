@@ -9,12 +9,8 @@
 namespace sluice::simulation {
 
 SqliteBackend::Party::Party(const std::string& file, const Clock& clock, std::uint64_t seed) : random(seed) {
-  // Nobody cuts the power. Of some parties claims in the order of groups are always read ahead.
-  queue::SqliteOptions options{.path = file, .durable = false};
-  if (seed % 2 == 0) {
-    options.read_ahead_from = 0;
-  }
-  auto opened = queue::open_sqlite_queues(options, clock, random);
+  // Nobody cuts the power.
+  auto opened = queue::open_sqlite_queues({.path = file, .durable = false}, clock, random);
   if (!opened) {
     throw std::runtime_error(opened.error().message());
   }

@@ -65,13 +65,6 @@ Claimer::Claimer(Connection& connection, Places& places, Deliveries& deliveries,
       lanes_(lanes),
       connection_(connection),
       oldest_(connection, kOldestPlain),
-      heads_(connection,
-             "SELECT r.sent_at, r.seq, d.version FROM ready AS r LEFT JOIN deliveries AS d ON d.seq = r.seq "
-             "WHERE r.half = ?1 AND r.sent_at <= ?2 ORDER BY r.sent_at, r.seq"),
-      one_(connection,
-           "SELECT m.seq, m.sent_at, m.id, m.content_type, m.message_group, m.attributes, m.body, d.version, "
-           "d.receives, m.priority, ?2 FROM messages AS m LEFT JOIN deliveries AS d ON d.seq = m.seq "
-           "WHERE m.seq = ?1"),
       suspect_(connection,
                "SELECT d.seq, d.sent_at, m.id, m.content_type, m.message_group, m.attributes, m.body, d.version, "
                "d.receives, m.priority FROM deliveries AS d JOIN messages AS m ON m.seq = d.seq WHERE d.seq = ?1"),
@@ -96,7 +89,7 @@ Claimer::Claimer(Connection& connection, Places& places, Deliveries& deliveries,
       suspect_delete_(connection, "DELETE FROM suspects WHERE half = ?1 AND sent_at = ?2 AND seq = ?3"),
       messages_(connection, "SELECT messages FROM halves WHERE half = ?1") {}
 
-Claimed Claimer::claim(std::int64_t half, const ClaimRequest& request, const Lease& lease, HeadsRead* ahead) {
+Claimed Claimer::claim(std::int64_t half, const ClaimRequest& request, const Lease& lease) {
   lanes_.at(lease.now);
   keep_order(half, request);
   bool whole = deliveries_.bring_back(half, lease.now);
@@ -110,7 +103,7 @@ Claimed Claimer::claim(std::int64_t half, const ClaimRequest& request, const Lea
   if (claimed.deliveries.empty() || !SLUICE_GUARD(suspect_alone)) {
     std::vector<Delivery> suspects;
     suspects.swap(claimed.deliveries);
-    whole = claim_ready(half, request, lease, ahead, claimed.deliveries) && whole;
+    whole = claim_ready(half, request, lease, claimed.deliveries) && whole;
     std::move(suspects.begin(), suspects.end(), std::back_inserter(claimed.deliveries));
   } else {
     advance(half, claimed.deliveries);
@@ -164,7 +157,7 @@ bool Claimer::first_ready(std::int64_t half, WallTime now) {
 }
 
 // False: there may be more that is due.
-bool Claimer::claim_ready(std::int64_t half, const ClaimRequest& request, const Lease& lease, HeadsRead* ahead,
+bool Claimer::claim_ready(std::int64_t half, const ClaimRequest& request, const Lease& lease,
                           std::vector<Delivery>& claimed) {
   Room room{std::min(request.max, kClaimLimit), std::min(request.bytes, kClaimBytes)};
   const Kept kept = lanes_.kept(half);
@@ -172,8 +165,7 @@ bool Claimer::claim_ready(std::int64_t half, const ClaimRequest& request, const 
     return claim_by_priority(half, request.rules, room, lease, claimed);
   }
   while (true) {
-    Found found =
-        ahead != nullptr && kept == Kept::group ? take_read(half, room, lease, *ahead) : read_ready(half, room, lease);
+    Found found = read_ready(half, room, lease);
     lease_ready(half, half, found, lease);
     advance(half, found.deliveries);
     const bool again = kept == Kept::fair && found.whole && !found.deliveries.empty();
@@ -276,44 +268,6 @@ Claimer::Found Claimer::read_ready(std::int64_t half, const Room& room, const Le
   }
   row.reset();
   return found;
-}
-
-// What was read ahead lies in the order of `ready` as well.
-Claimer::Found Claimer::take_read(std::int64_t half, const Room& room, const Lease& lease, HeadsRead& ahead) {
-  Found found;
-  ahead.used = 0;
-  auto next = ahead.heads.begin();
-  heads_.bind(half, stored(lease.now));
-  while (heads_.row()) {
-    const Place place{heads_.integer(0), heads_.integer(1)};
-    while (next != ahead.heads.end() && next->place < place) {
-      ++next;
-    }
-    const std::optional<std::int64_t> version = heads_.optional_integer(2);
-    if (next != ahead.heads.end() && next->place == place && next->version == version && !next->taken) {
-      take_head(*next, lease, found);
-      ++ahead.used;
-    } else if (one_.bind(place.second, place.first).row()) {
-      take_row(one_, lease, found);
-    }
-    one_.reset();
-    if (found.deliveries.size() >= room.messages || found.bytes >= room.bytes) {
-      found.whole = false;
-      break;
-    }
-  }
-  heads_.reset();
-  return found;
-}
-
-void Claimer::take_head(HeadRead& head, const Lease& lease, Found& found) {
-  lend(head.delivery, lease);
-  found.bytes += head.delivery.message.body.size();
-  found.places.push_back(head.place);
-  found.sent_at.push_back(stored(head.delivery.message.sent_at));
-  found.touched.push_back(head.version.has_value());
-  found.deliveries.push_back(std::move(head.delivery));
-  head.taken = true;  // Where the transaction is made again, it is read again.
 }
 
 void Claimer::lease_ready(std::int64_t half, std::int64_t place_half, const Found& found, const Lease& lease) {

@@ -25,8 +25,7 @@ class Claimer {
  public:
   Claimer(Connection& connection, Places& places, Deliveries& deliveries, Lanes& lanes);
 
-  /// `ahead`: what was read for it ahead, or null.
-  Claimed claim(std::int64_t half, const ClaimRequest& request, const Lease& lease, HeadsRead* ahead);
+  Claimed claim(std::int64_t half, const ClaimRequest& request, const Lease& lease);
   /// What the last claim, a job's, went by in place of the weaker rules that it asked for.
   std::optional<Kept> overruled() const { return overruled_; }
 
@@ -48,14 +47,10 @@ class Claimer {
   };
   /// Sees to it that the half keeps the order that is wanted.
   void keep_order(std::int64_t half, const ClaimRequest& request);
-  bool claim_ready(std::int64_t half, const ClaimRequest& request, const Lease& lease, HeadsRead* ahead,
-                   std::vector<Delivery>& claimed);
+  bool claim_ready(std::int64_t half, const ClaimRequest& request, const Lease& lease, std::vector<Delivery>& claimed);
   bool claim_by_priority(std::int64_t half, const ClaimRules& rules, const Room& room, const Lease& lease,
                          std::vector<Delivery>& claimed);
   Found read_ready(std::int64_t half, const Room& room, const Lease& lease);
-  /// The same, of which much has been read.
-  Found take_read(std::int64_t half, const Room& room, const Lease& lease, HeadsRead& ahead);
-  static void take_head(HeadRead& head, const Lease& lease, Found& found);
   /// Takes the row at which `row` stands; the bytes of its body.
   static std::size_t take_row(const Statement& row, const Lease& lease, Found& found);
   /// `place_half`: under which they lie in `ready`.
@@ -77,8 +72,6 @@ class Claimer {
   std::optional<Kept> overruled_;
   Connection& connection_;
   Statement oldest_;
-  Statement heads_;
-  Statement one_;
   Statement suspect_;
   Statement lease_first_;
   Statement lease_head_;

@@ -9,7 +9,7 @@
 #include "host/stores/sqlite/connection.hpp"
 #include "host/stores/sqlite/places.hpp"
 
-/// Messages that can be claimed, as rows: for whoever claims them, and for whoever reads them ahead of that.
+/// Messages that can be claimed, as rows.
 namespace sluice::queue::sqlite {
 
 /// The version of a message that nobody has touched is 1, and that of its first lease one more.
@@ -28,21 +28,5 @@ enum class Row { plain, with_priority };
 
 /// How it is handed out next, but for the lease. Nothing when its attributes cannot be read.
 std::optional<Delivery> read_delivery(const Statement& row, Row kind);
-
-/// A message as it could be claimed when it was read. It is what would be read now while its version is the same.
-struct HeadRead {
-  Place place;                          ///< in `ready`
-  std::optional<std::int64_t> version;  ///< nothing: nobody had touched it
-  Delivery delivery;                    ///< but for the lease
-  bool taken = false;
-};
-
-/// What is read for a claim on another thread than the writer's, so that many can write meanwhile: where a half's order
-/// is kept, its heads lie far from each other, and reading them costs more than leasing them. The claim takes of them
-/// what still lies where it was found.
-struct HeadsRead {
-  std::vector<HeadRead> heads;  ///< in the order of their places
-  std::size_t used = 0;         ///< by the claim, which has moved these away
-};
 
 }  // namespace sluice::queue::sqlite

@@ -48,8 +48,6 @@ struct SharedStore::Core {
   Result<void> refuse_another_file() const;
   Result<void> open_writer(const SqliteOptions& options, const Clock& clock);
   Result<void> open_reader(const Clock& clock);
-  /// Begins with its first use.
-  ReadLane<ReadAhead>& ahead_lane(const Clock& clock);
   void ring(const QueueAddress& address);
   /// False: one of them still runs.
   bool stop_by(SteadyTime limit);
@@ -65,8 +63,6 @@ struct SharedStore::Core {
   std::unique_ptr<Flusher> flusher;
   std::unique_ptr<CommitQueue> commits;
   std::unique_ptr<ReadLane<RecordReader>> reads;
-  Mutex mutex;
-  std::unique_ptr<ReadLane<ReadAhead>> ahead SLUICE_GUARDED_BY(mutex);
 };
 
 // SQLite would take the log that lies there for that of whatever file is at the path now, or remove it: with it goes
@@ -174,14 +170,6 @@ Result<void> SharedStore::Core::open_reader(const Clock& clock) {
   return opened.failed() ? Result<void>(opened.failure()) : Result<void>();
 }
 
-ReadLane<ReadAhead>& SharedStore::Core::ahead_lane(const Clock& clock) {
-  const MutexLock lock(mutex);
-  if (!ahead) {
-    ahead = std::make_unique<ReadLane<ReadAhead>>(clock, file, [this] { return file.open_reader(); });
-  }
-  return *ahead;
-}
-
 void SharedStore::Core::ring(const QueueAddress& address) {
   if (door) {
     door->ring(door->bell_of(address));
@@ -195,9 +183,8 @@ bool SharedStore::Core::stop_by(SteadyTime limit) {
     }
     return !lane || lane->ended_by(limit);
   };
-  const MutexLock lock(mutex);
   // Who hands work on ends before who takes it.
-  return stopped(ahead) && stopped(reads) && stopped(commits) && stopped(flusher) && stopped(checkpointer);
+  return stopped(reads) && stopped(commits) && stopped(flusher) && stopped(checkpointer);
 }
 
 SharedStore::SharedStore(SqliteOptions options, const Clock& clock, Random& random)
@@ -250,10 +237,6 @@ Result<void> SharedStore::write(Write write, Deadline deadline) {
 
 Result<void> SharedStore::read(std::function<void(RecordReader&)> work, Deadline deadline) {
   return core_->reads->run(std::move(work), deadline);
-}
-
-Result<void> SharedStore::read_ahead(std::function<void(ReadAhead&)> work, Deadline deadline) {
-  return core_->ahead_lane(clock_).run(std::move(work), deadline);
 }
 
 std::optional<Error> SharedStore::refused_name(const std::string& queue) {

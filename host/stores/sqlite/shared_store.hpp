@@ -12,7 +12,6 @@
 #include "host/stores/sqlite/connection.hpp"
 #include "host/stores/sqlite/door.hpp"
 #include "host/stores/sqlite/effect_writer.hpp"
-#include "host/stores/sqlite/read_ahead.hpp"
 #include "host/stores/sqlite/record_reader.hpp"
 #include "host/stores/sqlite/records.hpp"
 #include "host/stores/sqlite/sqlite_store.hpp"
@@ -62,8 +61,6 @@ class SharedStore {
   /// Returns when `write` is done, or with the reason why it is not.
   Result<void> write(Write write, Deadline deadline);
   Result<void> read(std::function<void(RecordReader&)> work, Deadline deadline);
-  /// For claims, beside operators' reads, which may take long. Its thread begins with the first.
-  Result<void> read_ahead(std::function<void(ReadAhead&)> work, Deadline deadline);
 
   /// Why a queue cannot have this name.
   static std::optional<Error> refused_name(const std::string& queue);
@@ -79,7 +76,6 @@ class SharedStore {
     }
   }
   std::size_t most_bytes() const { return options_.max_body_bytes; }
-  std::size_t read_ahead_from() const { return options_.read_ahead_from; }
 
   const Clock& clock() const { return clock_; }
   Random& random() { return random_; }

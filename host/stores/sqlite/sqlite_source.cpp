@@ -27,7 +27,6 @@ void in_parts(std::span<const Item> items, std::span<Outcome> results, Work work
 
 struct Claiming {
   ClaimRequest request;
-  std::optional<HeadsRead> ahead;
   Claimed claimed;
   bool over_limit = false;
   std::optional<Kept> overruled{};
@@ -141,7 +140,7 @@ Result<Claimed> SqliteSource::claim(const ClaimRequest& request, Deadline deadli
 }
 
 Result<Claimed> SqliteSource::look(const ClaimRequest& request, Deadline deadline) {
-  const auto claiming = std::make_shared<Claiming>(Claiming{request, read_ahead(request, deadline), {}, false});
+  const auto claiming = std::make_shared<Claiming>(Claiming{request, {}, false});
   const auto work = [claiming, address = address_, &clock = store_.clock()](Writer& writer) {
     claiming->claimed = {};
     claiming->over_limit = false;
@@ -152,8 +151,7 @@ Result<Claimed> SqliteSource::look(const ClaimRequest& request, Deadline deadlin
       ClaimRequest fitting = claiming->request;
       claiming->over_limit = !make_room(writer.records, half, fitting, lease.now);
       if (!claiming->over_limit) {
-        auto* const ahead = claiming->ahead ? &*claiming->ahead : nullptr;
-        claiming->claimed = writer.records.claimer().claim(half, fitting, lease, ahead);
+        claiming->claimed = writer.records.claimer().claim(half, fitting, lease);
         claiming->overruled = writer.records.claimer().overruled();
         if (!fitting.own_ids_of.empty()) {
           writer.records.keys().look_up(*queue, fitting.own_ids_of, claiming->claimed.deliveries, lease.now);
@@ -169,7 +167,6 @@ Result<Claimed> SqliteSource::look(const ClaimRequest& request, Deadline deadlin
   if (auto done = store_.write({.work = work, .flush = false, .undo = undo}, deadline); !done) {
     return done.error();
   }
-  ahead_.claimed(claiming->claimed.deliveries.size(), claiming->ahead ? &*claiming->ahead : nullptr);
   if (claiming->overruled && !told_of_order_.exchange(true)) {
     store_.report("queue '" + address_.queue + "' is handed out " + by(*claiming->overruled) +
                   ", as another job asks for, or has asked for; what this one asks for is less, and holds once the "
@@ -181,18 +178,6 @@ Result<Claimed> SqliteSource::look(const ClaimRequest& request, Deadline deadlin
     return in_flight_limit(address_.queue, request.rules.max_in_flight);
   }
   return std::move(claiming->claimed);
-}
-
-std::optional<HeadsRead> SqliteSource::read_ahead(const ClaimRequest& request, Deadline deadline) {
-  if (!ahead_.wanted(request)) {
-    return std::nullopt;
-  }
-  const auto read = std::make_shared<std::vector<HeadRead>>();
-  const auto work = [read, address = address_, request, now = store_.clock().wall_now()](ReadAhead& reader) {
-    *read = reader.heads(address, request, now);
-  };
-  // Where it fails the claim reads what it takes, or says what is wrong.
-  return store_.read_ahead(work, deadline) ? std::optional(HeadsRead{std::move(*read), 0}) : std::nullopt;
 }
 
 std::vector<SettleResult> SqliteSource::settle(std::span<const Completion> completions, Deadline deadline) {

@@ -17,8 +17,7 @@ namespace sluice::queue::sqlite {
 /// One half of a queue, for a job.
 class SqliteSource final : public Source {
  public:
-  SqliteSource(SharedStore& store, QueueAddress address)
-      : store_(store), address_(std::move(address)), ahead_(store.read_ahead_from()) {}
+  SqliteSource(SharedStore& store, QueueAddress address) : store_(store), address_(std::move(address)) {}
   ~SqliteSource() override { stop(); }
 
   const SourceTraits& traits() const override;
@@ -33,8 +32,6 @@ class SqliteSource final : public Source {
   struct Settling;
 
   Result<Claimed> look(const ClaimRequest& request, Deadline deadline);
-  /// Nothing where that is not worth its while.
-  std::optional<HeadsRead> read_ahead(const ClaimRequest& request, Deadline deadline);
   void settle_batch(std::span<const Completion> completions, std::span<SettleResult> results, Deadline deadline);
   Result<void> settle_some(const std::shared_ptr<Settling>& settling, Deadline deadline);
   void extend_batch(std::span<const Receipt> receipts, std::span<ExtendResult> results, Duration visibility,
@@ -49,7 +46,6 @@ class SqliteSource final : public Source {
   std::atomic<bool> told_of_order_{false};
   std::atomic<std::uint64_t> limit_{0};  ///< of what may be in flight, as the last claim had it; 0: none
   QuietFile quiet_;
-  ReadAheadPolicy ahead_;
 
   Mutex mutex_;
   // Guarded by mutex_.

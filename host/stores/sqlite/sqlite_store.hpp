@@ -19,9 +19,6 @@ struct SqliteOptions {
   bool durable = true;
   std::uint64_t max_file_bytes = 0;  ///< beyond it writes fail with ErrorCode::full; 0: what the disk holds
   std::size_t max_body_bytes = 16 * 1024 * 1024;  ///< a larger body is ErrorCode::invalid
-  /// From how many messages on a claim in the order of groups is read for ahead of it, on a thread of its own; the
-  /// claim before it has to have found as many.
-  std::size_t read_ahead_from = 64;
   /// Told, at most once a minute and from a thread of the store, what somebody should look at though all goes on. May
   /// be empty.
   std::function<void(const std::string& warning)> report = {};

@@ -1,6 +1,6 @@
 // Two files are put through the same random history, one with short bodies and one with long ones: what is done lies
-// under a tombstone for a while in the first, and is deleted at once in the second. Of the first, what is claimed is
-// read ahead besides. Both must answer the same. A failure prints its seed.
+// under a tombstone for a while in the first, and is deleted at once in the second. Both must answer the same. A
+// failure prints its seed.
 
 #include <gtest/gtest.h>
 
@@ -79,10 +79,8 @@ class TwoFiles {
 
  private:
   struct Side {
-    Side(const std::string& name, const Clock& clock, std::size_t read_ahead_from)
-        : file(folder.file(name)),
-          hosts{open_store(file, clock, random, {.path = {}, .read_ahead_from = read_ahead_from}),
-                open_store(file, clock, random, {.path = {}, .read_ahead_from = read_ahead_from})} {}
+    Side(const std::string& name, const Clock& clock)
+        : file(folder.file(name)), hosts{open_store(file, clock, random), open_store(file, clock, random)} {}
     TempFolder folder;
     std::string file;
     SeededRandom random{1};
@@ -311,7 +309,7 @@ class TwoFiles {
   std::mt19937 dice_;
   const queue::ClaimRules rules_;
   FakeClock clock_;
-  std::array<Side, 2> sides_{Side{"short.db", clock_, 0}, Side{"long.db", clock_, SIZE_MAX}};
+  std::array<Side, 2> sides_{Side{"short.db", clock_}, Side{"long.db", clock_}};
   std::size_t host_ = 0;
   std::vector<Held> held_;
 };

@@ -76,7 +76,6 @@ TEST_F(OddRecordsTest, AVersionBelowOneGrowsLikeAnother) {
 
 // As a record has it that was copied from where nothing had happened to it yet.
 TEST_F(OddRecordsTest, AnyVersionIsClaimedInTheOrderOfItsGroup) {
-  store_ = open_store(file_, clock_, random_, {.path = {}, .read_ahead_from = 1});
   const auto claim = [this] {
     return store_->source({"orders"})
         .claim({.max = 100, .visibility = 30s, .rules = {.order = queue::Order::group}}, Deadline::never());
