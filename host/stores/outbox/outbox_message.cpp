@@ -85,12 +85,12 @@ Fate fate_of(const Completion& completion) {
     case CompletionAction::remove:
       return {Fate::Kind::sent};
     case CompletionAction::dead_letter:
-      return {Fate::Kind::dead};
+      return {.kind = Fate::Kind::dead, .stored = true};
     case CompletionAction::retry:
     case CompletionAction::release:
       break;
   }
-  return {Fate::Kind::put_back, completion.delay};
+  return {Fate::Kind::put_back, completion.delay, completion.action == CompletionAction::retry};
 }
 
 }  // namespace sluice::queue::outbox

@@ -46,7 +46,13 @@ OutboxSource::OutboxSource(OutboxOptions options, const Selection& selection, Da
       clock_(clock),
       line_(line_settings(options_, selection)),
       holder_(lock_settings(options_, selection), database, clock, random, lock_events()),
-      reader_(line_, database, clock, random, [this](const std::vector<Row>& rows) { put_aside(rows); }) {}
+      reader_(
+          line_, database, clock, random, [this](const std::vector<Row>& rows) { put_aside(rows); },
+          [this] {
+            warn("more than " + std::to_string(RowLine::Settings().closed_groups) +
+                 " groups wait, for a retry or behind a dead letter; others go on, and what is beyond that number is "
+                 "read again with each poll until fewer wait");
+          }) {}
 
 OutboxSource::~OutboxSource() { stop(); }
 

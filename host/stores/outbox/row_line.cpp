@@ -15,7 +15,9 @@ constexpr std::size_t kLeastCapacity = 256;
 }  // namespace
 
 RowLine::RowLine(Settings settings)
-    : settings_(std::move(settings)), capacity_(std::max(kPagesAhead * settings_.fetch_limit, kLeastCapacity)) {}
+    : settings_(std::move(settings)),
+      capacity_(std::max(kPagesAhead * settings_.fetch_limit, kLeastCapacity)),
+      sweep_pace_(quickest_sweeps()) {}
 
 void RowLine::take_buckets(std::span<const std::uint32_t> buckets) {
   for (const std::uint32_t bucket : buckets) {
@@ -72,8 +74,11 @@ std::vector<RowKey> RowLine::lose_all() {
   lines_.clear();
   closed_ = 0;
   due_.clear();
+  passed_over_.clear();
+  passing_over_.clear();
   ends_.clear();
   scanning_ = false;
+  sweeping_ = false;
   read_once_ = false;
   scan_begun_ = number_ + 1;
   sweep_at_ = SteadyTime{};
@@ -202,6 +207,11 @@ void RowLine::settled(const RowKey& key, Fate fate, SteadyTime now) {
     return;
   }
   drop_rows(line->second);
+  if (fate.stored && !line->second.closed && closed_ >= settings_.closed_groups && !settings_.resend_sent) {
+    pass_over(out.group);
+    lines_.erase(line);
+    return;
+  }
   close(line, now + (fate.kind == Fate::Kind::dead ? kRecheck : std::min(fate.wait, kRecheck)));
 }
 

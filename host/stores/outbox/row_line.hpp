@@ -37,6 +37,7 @@ struct Fate {
   };
   Kind kind = Kind::sent;
   Duration wait{};
+  bool stored = false;  ///< the database says the same of the row
 };
 
 /// The rows in memory, and which of them goes out next: by id, one of a group at a time, none of a group whose first
@@ -46,7 +47,8 @@ struct Fate {
 /// Rows are read in pages, by a cursor that begins again at the head once in a poll interval, and with each bucket that
 /// is taken. News are read from a little before the cursor, for transactions that commit late. A group that has more
 /// rows than may be kept of one, or whose first row waits, is closed: pages pass it over in the database, and it is
-/// read by itself when its turn comes. Not thread-safe; reads are made one at a time, each followed by its result.
+/// read by itself when its turn comes. Of more closed groups than are remembered a hash is kept: their rows are read
+/// with every sweep, and passed over here. Not thread-safe; reads are made one at a time, each followed by its result.
 class RowLine {
  public:
   struct Settings {
@@ -57,7 +59,7 @@ class RowLine {
     bool resend_sent = false;
     std::size_t bytes = 16U << 20U;      ///< of payloads in memory
     std::size_t per_group = 32;          ///< rows of one group in memory
-    std::size_t closed_groups = 50'000;  ///< beyond it nothing new is read
+    std::size_t closed_groups = 50'000;  ///< that are remembered
   };
   explicit RowLine(Settings settings);
 
@@ -90,6 +92,8 @@ class RowLine {
   bool read_once() const { return read_once_; }
   std::size_t size() const { return rows_.size(); }
   std::size_t closed() const { return closed_; }
+  /// More groups wait than are remembered, or did until a short while ago.
+  bool crowded();
 
  private:
   /// A group that waits is looked at so often, for operators may have changed it where nobody tells.
@@ -114,8 +118,12 @@ class RowLine {
   bool takes(const Row& row, const ReadOrder& order) const;
   void admit(Row&& row, Lines::iterator line);
   void admit_single(Row&& row, SteadyTime now);
+  void admit_of_group(Row&& row, SteadyTime now);
   void close(Lines::iterator line, SteadyTime held_until);
   void drop_rows(Line& line);
+  /// The group waits, and nothing more is known of it until the next sweep.
+  void pass_over(const Group& group);
+  bool is_passed_over(const Group& group) const;
   /// What follows from a change of the line: whether it is to be read, or is nothing to be remembered any more.
   void look_after(Lines::iterator line);
   void load(Lines::iterator line, GroupRows&& answer, SteadyTime now, std::vector<Row>& unreadable);
@@ -128,7 +136,11 @@ class RowLine {
   std::optional<ReadOrder> group_order(SteadyTime now);
   std::optional<ReadOrder> page_order(SteadyTime now);
   bool has_room() const;
+  Duration quickest_sweeps() const;
+  void begin_sweep(SteadyTime now);
+  void fill_without();
   void sweep_by(SteadyTime time);
+  void end_scan(SteadyTime now);
   void end_read();
 
   // Fixed after construction.
@@ -146,6 +158,11 @@ class RowLine {
   Lines lines_;
   std::size_t closed_ = 0;
   std::set<std::pair<SteadyTime, Group>> due_;  ///< closed groups by when they are to be read
+  /// Hashes of groups that wait and are not remembered: of the last sweep, and of the one that is under way. Two that
+  /// fall together wait for each other.
+  std::unordered_set<std::uint64_t> passed_over_;
+  std::unordered_set<std::uint64_t> passing_over_;
+  bool crowded_ = false;  ///< see crowded()
 
   std::uint64_t number_ = 0;  ///< of the last order
   bool reading_ = false;
@@ -154,11 +171,13 @@ class RowLine {
 
   std::uint64_t scan_begun_ = 0;  ///< the first order of the scan
   bool scanning_ = false;
+  bool sweeping_ = false;  ///< a scan that began at the head has not come to its end
   bool from_start_ = true;
   bool read_once_ = false;
   std::int64_t cursor_ = 0;
   SteadyTime sweep_at_{};
   SteadyTime swept_at_{};
+  Duration sweep_pace_;                     ///< from one sweep to the next at least
   SteadyTime tail_at_ = SteadyTime::max();  ///< news are to be read
   SteadyTime tailed_at_{};
   std::deque<std::pair<SteadyTime, std::int64_t>> ends_;  ///< where the table ended, and when that was seen

@@ -1,8 +1,10 @@
 // What a RowLine reads when, and what becomes of what was read.
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <limits>
+#include <utility>
 
 #include "base/assert.hpp"
 #include "host/stores/outbox/row_line.hpp"
@@ -15,8 +17,59 @@ constexpr Duration kOverlap = std::chrono::seconds(2);
 constexpr Duration kTailPace = std::chrono::milliseconds(5);
 constexpr Duration kSweepPace = std::chrono::milliseconds(500);
 constexpr std::size_t kGroupsAtOnce = 64;
+// Of names of groups in one statement: servers take 16 MiB and more, where each byte stands as two digits.
+constexpr std::size_t kMostPassedOver = 1U << 20U;
+
+std::uint64_t hash_of(const Group& group) {
+  constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15U;
+  const std::hash<std::string> hash;
+  return (hash(group.type) * kOdd) ^ hash(group.id);
+}
 
 }  // namespace
+
+bool RowLine::crowded() {
+  const bool now = !passed_over_.empty() || !passing_over_.empty();
+  crowded_ = now || (crowded_ && closed_ > settings_.closed_groups / 2);
+  return crowded_;
+}
+
+void RowLine::pass_over(const Group& group) { (sweeping_ ? passing_over_ : passed_over_).insert(hash_of(group)); }
+
+// A sweep meets the row that a group waits for before those that follow it.
+bool RowLine::is_passed_over(const Group& group) const {
+  const auto& known = sweeping_ ? passing_over_ : passed_over_;
+  return !known.empty() && known.contains(hash_of(group));
+}
+
+Duration RowLine::quickest_sweeps() const { return std::min(kSweepPace, settings_.poll_interval); }
+
+void RowLine::begin_sweep(SteadyTime now) {
+  if (sweeping_ && scanning_ && !passing_over_.empty()) {
+    sweep_pace_ = std::min<Duration>(2 * sweep_pace_, kRecheck * 60);  // so that one comes to its end
+  }
+  sweeping_ = true;
+  passing_over_.clear();
+  swept_at_ = now;
+}
+
+// What is passed over is read again with each sweep, which is to be for half of the time at most.
+void RowLine::end_scan(SteadyTime now) {
+  read_once_ = true;
+  ends_.emplace_back(now, ends_.empty() ? cursor_ : std::max(cursor_, ends_.back().second));
+  while (ends_.size() > 1 && ends_[1].first <= now - kOverlap) {
+    ends_.pop_front();
+  }
+  if (!std::exchange(sweeping_, false)) {
+    return;
+  }
+  passed_over_ = std::exchange(passing_over_, {});
+  sweep_pace_ = quickest_sweeps();
+  if (!passed_over_.empty()) {
+    sweep_pace_ = std::max<Duration>(sweep_pace_, 2 * (now - swept_at_));
+    sweep_at_ = std::max(sweep_at_, swept_at_ + sweep_pace_);
+  }
+}
 
 void RowLine::rows_told(SteadyTime now) {
   if (tail_at_ == SteadyTime::max()) {
@@ -34,9 +87,7 @@ void RowLine::change_told(SteadyTime now) {
   sweep_by(now);
 }
 
-void RowLine::sweep_by(SteadyTime time) {
-  sweep_at_ = std::min(sweep_at_, std::max(time, swept_at_ + std::min(kSweepPace, settings_.poll_interval)));
-}
+void RowLine::sweep_by(SteadyTime time) { sweep_at_ = std::min(sweep_at_, std::max(time, swept_at_ + sweep_pace_)); }
 
 bool RowLine::has_room() const { return rows_.size() <= capacity_ / 2 && row_bytes_ <= settings_.bytes / 2; }
 
@@ -82,22 +133,25 @@ std::optional<ReadOrder> RowLine::group_order(SteadyTime now) {
 }
 
 std::optional<ReadOrder> RowLine::page_order(SteadyTime now) {
-  if (!has_room() || closed_ >= settings_.closed_groups) {
+  if (!has_room()) {
     return std::nullopt;
   }
   const bool may_begin_again = !settings_.resend_sent || (rows_.empty() && out_.empty() && !scanning_);
   ++number_;
   if (now >= sweep_at_ && may_begin_again) {
+    begin_sweep(now);
     scanning_ = true;
     from_start_ = true;
     scan_begun_ = number_;
-    swept_at_ = now;
-    sweep_at_ = now + settings_.poll_interval;
+    sweep_at_ = now + std::max(settings_.poll_interval, sweep_pace_);
     tail_at_ = SteadyTime::max();
   } else if (!scanning_ && tail_at_ <= now) {
     scanning_ = true;
     const bool long_known = !ends_.empty() && ends_.front().first <= now - kOverlap;
     from_start_ = ends_.empty() || (!long_known && !settings_.resend_sent);
+    if (from_start_) {
+      begin_sweep(now);
+    }
     cursor_ = from_start_ ? 0 : settings_.resend_sent ? ends_.back().second : ends_.front().second;
     scan_begun_ = number_;
     tailed_at_ = now;
@@ -106,12 +160,7 @@ std::optional<ReadOrder> RowLine::page_order(SteadyTime now) {
     --number_;
     return std::nullopt;
   }
-  without_.clear();
-  for (const auto& [group, line] : lines_) {
-    if (line.closed) {
-      without_.push_back(group);
-    }
-  }
+  fill_without();
   ReadOrder order{.kind = ReadOrder::Kind::page};
   order.request.after = cursor_;
   order.request.from_start = from_start_;
@@ -119,6 +168,18 @@ std::optional<ReadOrder> RowLine::page_order(SteadyTime now) {
   order.request.limit = std::min(settings_.fetch_limit, capacity_ - rows_.size());
   order.request.bytes = settings_.bytes - row_bytes_;
   return order;
+}
+
+void RowLine::fill_without() {
+  without_.clear();
+  std::size_t bytes = 0;
+  for (const auto& [group, line] : lines_) {
+    const std::size_t size = group.type.size() + group.id.size();
+    if (line.closed && bytes + size <= kMostPassedOver) {
+      without_.push_back(group);
+      bytes += size;
+    }
+  }
 }
 
 void RowLine::end_read() {
@@ -136,6 +197,7 @@ bool RowLine::takes(const Row& row, const ReadOrder& order) const {
 std::vector<Row> RowLine::page_read(const ReadOrder& order, Page page, SteadyTime now) {
   SLUICE_ASSERT(reading_);
   std::vector<Row> unreadable;
+  bool ends = false;
   if (order.number >= scan_begun_ && scanning_) {
     from_start_ = false;
     cursor_ = page.rows.empty() ? cursor_ : page.rows.back().id;
@@ -143,13 +205,7 @@ std::vector<Row> RowLine::page_read(const ReadOrder& order, Page page, SteadyTim
       cursor_ = std::numeric_limits<std::int64_t>::min();
     }
     scanning_ = page.more && !page.rows.empty();
-    if (!scanning_) {
-      read_once_ = true;
-      ends_.emplace_back(now, ends_.empty() ? cursor_ : std::max(cursor_, ends_.back().second));
-      while (ends_.size() > 1 && ends_[1].first <= now - kOverlap) {
-        ends_.pop_front();
-      }
-    }
+    ends = !scanning_;
   }
   for (Row& row : page.rows) {
     if (!takes(row, order)) {
@@ -164,23 +220,38 @@ std::vector<Row> RowLine::page_read(const ReadOrder& order, Page page, SteadyTim
     if (row.group.id.empty()) {
       admit_single(std::move(row), now);
     } else {
-      const auto line = lines_.emplace(row.group, Line{.bucket = row.bucket}).first;
-      if (line->second.closed) {
-        continue;
-      }
-      const bool first = line->second.keys.empty() && !line->second.is_out;
-      if (stops(row)) {
-        line->second.blocked = !first;
-        close(line, first ? hold_of(row, now) : now);
-      } else if (line->second.keys.size() >= settings_.per_group) {
-        close(line, now);
-      } else {
-        admit(std::move(row), line);
-      }
+      admit_of_group(std::move(row), now);
     }
+  }
+  if (ends) {
+    end_scan(now);
   }
   end_read();
   return unreadable;
+}
+
+void RowLine::admit_of_group(Row&& row, SteadyTime now) {
+  auto line = lines_.find(row.group);
+  const bool known = line != lines_.end();
+  if (known ? line->second.closed : is_passed_over(row.group)) {
+    return;
+  }
+  if (!known && stops(row) && closed_ >= settings_.closed_groups && !settings_.resend_sent) {
+    pass_over(row.group);
+    return;
+  }
+  if (!known) {
+    line = lines_.emplace(row.group, Line{.bucket = row.bucket}).first;
+  }
+  const bool first = line->second.keys.empty() && !line->second.is_out;
+  if (stops(row)) {
+    line->second.blocked = !first;
+    close(line, first ? hold_of(row, now) : now);
+  } else if (line->second.keys.size() >= settings_.per_group) {
+    close(line, now);
+  } else {
+    admit(std::move(row), line);
+  }
 }
 
 std::vector<Row> RowLine::groups_read(const ReadOrder& order, std::vector<GroupRows> answers, SteadyTime now) {

@@ -15,8 +15,14 @@ constexpr Duration kLongestWait = std::chrono::seconds(30);
 
 }  // namespace
 
-RowReader::RowReader(SharedLine& line, Database& database, const Clock& clock, Random& random, PutAside put_aside)
-    : line_(line), database_(database), clock_(clock), random_(random), put_aside_(std::move(put_aside)) {}
+RowReader::RowReader(SharedLine& line, Database& database, const Clock& clock, Random& random, PutAside put_aside,
+                     Crowded crowded)
+    : line_(line),
+      database_(database),
+      clock_(clock),
+      random_(random),
+      put_aside_(std::move(put_aside)),
+      tell_crowded_(std::move(crowded)) {}
 
 RowReader::~RowReader() { stop(); }
 
@@ -124,6 +130,11 @@ bool RowReader::read(const ReadOrder& order) {
   if (!aside.empty()) {
     put_aside_(aside);
   }
+  const bool crowded = line_.run([](RowLine& line) { return line.crowded(); });
+  if (crowded && !std::exchange(crowded_, crowded)) {
+    tell_crowded_();
+  }
+  crowded_ = crowded;
   return true;
 }
 

@@ -22,9 +22,12 @@ class RowReader {
  public:
   /// Called on the reader's thread with rows that cannot be handed out.
   using PutAside = std::function<void(const std::vector<Row>& rows)>;
+  /// Called on the reader's thread when more groups begin to wait than are remembered.
+  using Crowded = std::function<void()>;
 
   /// The references outlive it.
-  RowReader(SharedLine& line, Database& database, const Clock& clock, Random& random, PutAside put_aside);
+  RowReader(SharedLine& line, Database& database, const Clock& clock, Random& random, PutAside put_aside,
+            Crowded crowded);
   ~RowReader();
 
   /// Makes the thread. Called at most once.
@@ -46,10 +49,12 @@ class RowReader {
   const Clock& clock_;
   Random& random_;
   const PutAside put_aside_;
+  const Crowded tell_crowded_;
 
   // Touched only by the reader's thread.
   std::unique_ptr<ReadSession> session_;
   RetryPause retry_;
+  bool crowded_ = false;
 
   Mutex mutex_;
   Condition stopped_;

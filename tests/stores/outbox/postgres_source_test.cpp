@@ -149,6 +149,23 @@ TEST(PostgresOutbox, AReasonThatItsColumnCannotHoldCostsTheReasonAndNotTheMark) 
   }
 }
 
+TEST(PostgresOutbox, FiftyThousandGroupsThatWaitStopNobodyAndAreSaid) {
+  SLUICE_NEEDS_POSTGRES();
+  OutboxTable table;
+  table.sql(
+      "INSERT INTO @T (id, aggregate_type, aggregate_id, event, payload, retry_count, retry_at) SELECT n, 'orders', "
+      "'g' || (n % 52000), 'e', '{}', CASE WHEN n <= 52000 THEN 1 END, CASE WHEN n <= 52000 THEN localtimestamp + "
+      "interval '1 hour' END FROM generate_series(1, 60000) n");
+  table.sql(
+      "INSERT INTO @T (id, aggregate_type, aggregate_id, event, payload) VALUES (60001, 'bills', 'b', 'e', '{}')");
+  SourceRig rig(table);
+  const auto out = rig.claim();
+  EXPECT_EQ(ids_of(out), Ids{"60001"});
+  const MutexLock lock(rig.mutex);
+  ASSERT_EQ(rig.warnings.size(), 1U);
+  EXPECT_NE(rig.warnings[0].find("groups wait"), std::string::npos) << rig.warnings[0];
+}
+
 TEST(PostgresOutbox, AReleaseWritesNothingAndTheRowComesAgain) {
   SLUICE_NEEDS_POSTGRES();
   OutboxTable table;

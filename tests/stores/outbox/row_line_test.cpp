@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -42,7 +43,7 @@ class LineRig {
   void retry(std::int64_t id, Duration wait) {
     ++table[id].row.retries;
     table[id].retry_at = now + wait;
-    line.settled({id}, {Fate::Kind::put_back, wait}, now);
+    line.settled({id}, {Fate::Kind::put_back, wait, true}, now);
   }
 
   Row seen(const Stored& stored) const {
@@ -421,6 +422,135 @@ TEST(RowLine, WhatIsInMemoryStaysWithinItsBoundsHoweverLongTheTableIs) {
   rig.read_all();
   EXPECT_LE(rig.line.size(), 200U);
   EXPECT_EQ(rig.drain().size(), 5000U);
+}
+
+// Each group has three rows, of which the first waits already.
+TEST(RowLine, MoreGroupsThatWaitThanAreRememberedStopNobody) {
+  LineRig rig({.fetch_limit = 20, .closed_groups = 4});
+  for (std::int64_t id = 1; id <= 300; ++id) {
+    rig.add(id, "g" + std::to_string(id % 100));
+    rig.table[id].retry_at = id <= 100 ? rig.now + seconds(30) : SteadyTime{};
+  }
+  rig.add(301, "other", "u");
+  EXPECT_EQ(rig.drain(), Ids{301});
+  EXPECT_EQ(rig.line.closed(), 4U);
+  EXPECT_TRUE(rig.line.crowded());
+  rig.now += seconds(3);  // news are read from the end on
+  rig.add(302, "g50");
+  rig.add(303, "new");
+  rig.line.rows_told(rig.now);
+  rig.now += milliseconds(5);
+  EXPECT_EQ(rig.drain(), Ids{303}) << "what is not remembered is known all the same";
+  rig.now += seconds(6);
+  EXPECT_TRUE(rig.drain().empty()) << "as it is when everything is read again";
+  rig.now += seconds(31);
+  std::map<std::string, std::int64_t> last;
+  const Ids order = rig.drain();
+  EXPECT_EQ(order.size(), 301U);
+  for (const std::int64_t id : order) {
+    std::int64_t& before = last[rig.table[id].row.group.id];
+    EXPECT_LT(before, id);
+    before = id;
+  }
+  EXPECT_FALSE(rig.line.crowded());
+}
+
+TEST(RowLine, ASweepThatTakesLongerThanThePollIntervalComesToItsEnd) {
+  LineRig rig({.fetch_limit = 20, .poll_interval = milliseconds(200), .closed_groups = 4});
+  for (std::int64_t id = 1; id <= 600; ++id) {
+    rig.add(id, "g" + std::to_string(id));
+    rig.table[id].retry_at = rig.now + seconds(3600);
+  }
+  rig.add(601, "other");
+  Ids out;
+  for (int i = 0; i < 500 && out.empty(); ++i) {
+    rig.read();
+    rig.now += milliseconds(100);
+    out = rig.take();
+  }
+  EXPECT_EQ(out, Ids{601});
+  rig.sent(601);
+  int idle = 0;
+  for (int i = 0; i < 500; ++i) {
+    idle += rig.read() ? 0 : 1;
+    rig.now += milliseconds(100);
+  }
+  EXPECT_GT(idle, 100) << "it does not read for ever";
+}
+
+TEST(RowLine, GroupsThatFailBeyondThoseThatAreRememberedWaitAllTheSame) {
+  for (const bool hold : {false, true}) {
+    LineRig rig({.fetch_limit = 20, .hold_dead = hold, .closed_groups = 4});
+    for (std::int64_t id = 1; id <= 120; ++id) {
+      rig.add(id, "g" + std::to_string(id % 60));
+    }
+    std::set<std::int64_t> failed;
+    for (rig.read_all(); failed.size() < 60; rig.read_all()) {
+      for (const std::int64_t id : rig.take()) {
+        ASSERT_LE(id, 60) << "its group waits";
+        failed.insert(id);
+        if (hold) {
+          rig.table[id].row.dead = true;
+          rig.line.settled({id}, {Fate::Kind::dead, {}, true}, rig.now);
+        } else {
+          rig.retry(id, seconds(30));
+        }
+      }
+    }
+    EXPECT_EQ(rig.line.closed(), 4U);
+    rig.now += seconds(3);  // news are read from the end on
+    for (int group = 0; group < 60; ++group) {
+      rig.add(300 + group, "g" + std::to_string(group));
+    }
+    rig.add(500, "new");
+    rig.line.rows_told(rig.now);
+    rig.now += milliseconds(5);
+    EXPECT_EQ(rig.drain(), Ids{500});
+    rig.now += seconds(6);
+    EXPECT_TRUE(rig.drain().empty());
+    for (auto& [id, stored] : rig.table) {
+      stored.row.dead = false;
+    }
+    rig.line.change_told(rig.now);
+    rig.now += seconds(31);
+    EXPECT_EQ(rig.drain().size(), 180U);
+  }
+}
+
+// A handler's release stands nowhere but in memory, and is kept to however many there are.
+TEST(RowLine, GroupsThatWereReleasedWaitAsLongAsWasSaid) {
+  LineRig rig({.fetch_limit = 20, .closed_groups = 4});
+  for (std::int64_t id = 1; id <= 20; ++id) {
+    rig.add(id, "g" + std::to_string(id));
+  }
+  rig.read_all();
+  for (const std::int64_t id : rig.take()) {
+    rig.line.settled({id}, {Fate::Kind::put_back, seconds(30)}, rig.now);
+  }
+  rig.now += seconds(29);
+  rig.add(21, "new");
+  EXPECT_EQ(rig.drain(), Ids{21});
+  rig.now += seconds(1);
+  EXPECT_EQ(rig.drain().size(), 20U);
+}
+
+TEST(RowLine, WhatIsPassedOverInTheDatabaseFitsIntoAStatement) {
+  LineRig rig({.fetch_limit = 20});
+  for (std::int64_t id = 1; id <= 200; ++id) {
+    rig.add(id, std::string(20'000, 'g') + std::to_string(id % 100));
+    rig.table[id].retry_at = id <= 100 ? rig.now + seconds(30) : SteadyTime{};
+  }
+  rig.add(201, "other");
+  EXPECT_EQ(rig.drain(), Ids{201});
+  EXPECT_EQ(rig.line.closed(), 100U);
+  rig.now += seconds(6);
+  const ReadOrder order = rig.line.next_read(rig.now);
+  std::size_t bytes = 0;
+  for (const Group& group : order.request.without) {
+    bytes += group.type.size() + group.id.size();
+  }
+  EXPECT_GT(bytes, 500'000U);
+  EXPECT_LE(bytes, 1U << 20U);
 }
 
 TEST(RowLine, WithTheOriginalsReadingARowThatWasSentComesAgainAtTheNextPollAndNotBefore) {
