@@ -48,6 +48,8 @@ struct SettleResult {
   SettleStatus status = SettleStatus::applied;
   Error error;
   bool reject = false;  ///< refused, by an effect whose message is to be rejected then (OnRefusal)
+  /// failed, because others of the call took its time: it was not tried, and may be asked for again at once.
+  bool left = false;
 };
 
 struct ExtendResult {

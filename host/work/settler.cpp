@@ -230,6 +230,10 @@ std::vector<queue::Delivery> Settler::settled(Order&& order, std::vector<queue::
       refused(task, results[i], now, notes);
       continue;
     }
+    if (results[i].left) {
+      left(task, now, notes);
+      continue;
+    }
     failure = &results[i].error;
     tally.failed += concerns_one_message(*failure) ? 0 : 1;
     failed(task, *failure, notes);
@@ -266,6 +270,16 @@ void Settler::failed(Task& task, const Error& error, Notes& notes) {
     holdings_.end(task, Ending::lost);
     ++notes.lost;
   }
+}
+
+// Nothing has been tried of it.
+void Settler::left(Task& task, SteadyTime now, Notes& notes) {
+  task.settling_failed(false);
+  --task.tries;
+  holdings_.go_on(task, notes);
+  notes.keeper = true;
+  finished_.not_written(task);
+  queue_.add(task, now);
 }
 
 void Settler::refused(Task& task, const queue::SettleResult& result, SteadyTime now, Notes& notes) {

@@ -112,6 +112,7 @@ class Settler {
   void written(Task& task, std::vector<queue::Delivery>& anew, Notes& notes);
   void let_go(Task& task, bool lost);
   void failed(Task& task, const Error& error, Notes& notes);
+  void left(Task& task, SteadyTime now, Notes& notes);
   void refused(Task& task, const queue::SettleResult& result, SteadyTime now, Notes& notes);
   void judge(const Tallies& tallies, SteadyTime now);
   void try_again(Task& task, SteadyTime now);

@@ -130,6 +130,21 @@ TEST(RefusedEffects, ARetryOfThemIsNotTakenForFinishedWork) {
   EXPECT_NE(rig.start(0), nullptr);
 }
 
+TEST(Effects, ThatACallHadNoTimeForAreAskedForAgainAtOnce) {
+  FlowRig rig(1);
+  run_to_its_end(rig);
+  const auto asked =
+      settle(rig, {.status = SettleStatus::failed, .error = Error(ErrorCode::unavailable, "no time"), .left = true});
+  EXPECT_FALSE(rig.flow.denial());
+  EXPECT_TRUE(rig.notes.lines.empty()) << "no failure of the store";
+  EXPECT_EQ(rig.notes.settle_failed, 0U);
+  EXPECT_TRUE(rig.flow.next_claim(rig.now()).count > 0) << "it is not blocked";
+  const auto then = settle(rig, {});
+  EXPECT_EQ(then.receipt, asked.receipt);
+  EXPECT_EQ(then.effects, asked.effects);
+  EXPECT_EQ(rig.account().done, 1U);
+}
+
 TEST(Effects, AreWrittenAgainAsTheyWereWhenTheStoreFailed) {
   FlowRig rig(1);
   run_to_its_end(rig);

@@ -49,6 +49,8 @@ EffectWriter::EffectWriter(Connection& connection, Records& records, std::size_t
 
 bool EffectWriter::Course::goes_on(const Error& error) {
   if (error.code() == kBarred) {
+    // Only with what fitted before it: that it is refused has to be committed before the next one fails.
+    most = begun - 1;
     return true;
   }
   // Then the store may be at it yet.
@@ -164,6 +166,9 @@ std::size_t EffectWriter::settle_run(const Batch& batch, Run run) {
     records_.back_to(counted);
     records_.keys().back_to(keyed);
     records_.lanes().undone();
+    if (connection_.failed()) {
+      return done;
+    }
     batch.course.begun = begun;
     if (batch.results[rest[attempt.good]].status == SettleStatus::refused) {
       const std::size_t again = settle_run(batch, rest.first(attempt.good));

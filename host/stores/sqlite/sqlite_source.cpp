@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "host/queue/message_errors.hpp"
+#include "host/stores/sqlite/lane.hpp"
 #include "host/stores/sqlite/lease.hpp"
 
 namespace sluice::queue::sqlite {
@@ -13,6 +14,15 @@ namespace {
 
 // Of one transaction: large enough to share its flush, small enough that nobody waits long for it.
 constexpr std::size_t kBatchItems = 1'000;
+// A call makes no further transaction once it has lasted so long, so that its caller hears of what is done.
+constexpr Duration kLongestCall = std::chrono::milliseconds(500);
+
+Error time_is_up() {
+  return {
+      ErrorCode::unavailable,
+      "the effects of other messages took the time of this settlement; their SQL statements are slow, see what they "
+      "wait for"};
+}
 
 /// The parts of a batch that go into one transaction each.
 template <typename Item, typename Outcome, typename Work>
@@ -191,6 +201,7 @@ void SqliteSource::settle_batch(std::span<const Completion> completions, std::sp
   auto settling = std::make_shared<Settling>(std::vector<Completion>(completions.begin(), completions.end()));
   std::vector<std::size_t> places(completions.size());
   std::iota(places.begin(), places.end(), std::size_t{0});
+  const SteadyTime enough = machine_after(kLongestCall);
   while (!places.empty()) {
     const auto done = settle_some(settling, deadline);
     if (!done && settling->goes_on(done.error())) {
@@ -202,10 +213,12 @@ void SqliteSource::settle_batch(std::span<const Completion> completions, std::sp
       }
       return;
     }
-    // Those that are left go into a transaction of their own.
+    // Those that are left go into a transaction of their own, or, once something is done, into another call.
+    const std::vector<std::size_t>& after = settling->course.left;
+    const bool late = after.size() < completions.size() && machine_now() >= enough;
     std::vector<Completion> left;
     std::vector<std::size_t> left_places;
-    for (const std::size_t index : settling->course.left) {
+    for (const std::size_t index : after) {
       left.push_back(std::move(settling->completions[index]));
       left_places.push_back(std::exchange(places[index], results.size()));
     }
@@ -213,6 +226,12 @@ void SqliteSource::settle_batch(std::span<const Completion> completions, std::sp
       if (places[i] < results.size()) {
         results[places[i]] = std::move(settling->results[i]);
       }
+    }
+    if (late) {
+      for (const std::size_t place : left_places) {
+        results[place] = {.status = SettleStatus::failed, .error = time_is_up(), .left = true};
+      }
+      return;
     }
     places = std::move(left_places);
     settling = std::make_shared<Settling>(std::move(left), settling->course.next());

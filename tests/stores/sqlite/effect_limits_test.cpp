@@ -189,6 +189,24 @@ TEST_F(EffectLimits, OthersWriteWhileABatchOfSlowStatementsIsSettled) {
   EXPECT_THAT(results, Each(Field(&SettleResult::status, SettleStatus::applied)));
   EXPECT_EQ(balance("bob"), "60");
   EXPECT_GE(sent, 4) << "a transaction takes a tenth of a second or so";
+  EXPECT_GE(calls_, 2) << "and a call no more than half a second, if it is not for one of them";
+}
+
+// Each makes SQLite undo the whole transaction.
+TEST_F(EffectLimits, ManyThatNeverEndAreRefusedOneByOneAndWhatIsDoneIsCommitted) {
+  const auto deliveries = claim(6);
+  const SqlWrite endless = notes(1'000'000'000'000, 0);
+  const std::vector<Completion> completions{with(deliveries[0], {debit(1)}), with(deliveries[1], {endless}),
+                                            with(deliveries[2], {endless}),  with(deliveries[3], {debit(1)}),
+                                            with(deliveries[4], {endless}),  {.receipt = deliveries[5].receipt}};
+  const auto first = store_->settle({"orders"}, completions, Deadline::never());
+  EXPECT_EQ(first[0].status, SettleStatus::applied);
+  EXPECT_EQ(first[1].status, SettleStatus::refused);
+  EXPECT_EQ(first[5].status, SettleStatus::applied);
+  EXPECT_TRUE(first[2].left && first[3].left && first[4].left) << "the call has lasted long enough";
+  const auto then = settle({completions[2], completions[3], completions[4]});
+  EXPECT_THAT(statuses(then), ElementsAre(SettleStatus::refused, SettleStatus::applied, SettleStatus::refused));
+  EXPECT_EQ(balance("alice"), "8");
 }
 
 // Nothing can interrupt a function of SQL while it is at work.
