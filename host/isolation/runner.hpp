@@ -59,6 +59,7 @@ class Runner {
     std::optional<std::string> refusal;
     bool ready = false;
     bool nonsense = false;
+    bool more = false;  ///< there may be more to hear
   };
   /// When an attempt is looked at again, or why it is ended now.
   struct Bound {
@@ -76,6 +77,7 @@ class Runner {
   bool hear_health(const EventHead& head);
   bool hear_effects(std::int64_t total);
   bool hear_outcome(const EventHead& head, Heard& heard);
+  /// The events that there are, of many the first, so that who says more than is heard holds up nobody.
   Heard hear(const RunnerLog& log, plugin::Attempt* attempt);
   void wait_for_event(std::uint32_t seen, SteadyTime until);
   plugin::Outcome attend(plugin::Attempt& attempt, const RunnerLog& log);

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <csignal>
 #include <fstream>
+#include <functional>
 #include <thread>
 
 #include "host/isolation/runner_instance.hpp"
@@ -17,6 +18,7 @@ namespace {
 using plugin::Outcome;
 using plugin::OutcomeStatus;
 using std::chrono_literals::operator""ms;
+using std::chrono_literals::operator""us;
 using std::chrono_literals::operator""s;
 using testing::AllOf;
 using testing::HasSubstr;
@@ -55,6 +57,9 @@ class RunnerTest : public testing::Test {
         std::move(spec), nursery_,
         [this](sluice_log_level, std::string_view job, std::string_view id, std::string_view text) {
           EXPECT_EQ(job, "orders");
+          if (on_line_) {
+            on_line_();
+          }
           const MutexLock lock(mutex_);
           lines_.push_back({std::string(id), std::string(text)});
         });
@@ -88,6 +93,7 @@ class RunnerTest : public testing::Test {
   Mutex mutex_;
   std::vector<Line> lines_ SLUICE_GUARDED_BY(mutex_);
   std::atomic<bool> stop_now_{false};
+  std::function<void()> on_line_;  ///< whenever the log takes one; empty: nothing
   std::unique_ptr<plugin::HandlerInstance> instance_;
 };
 
@@ -235,6 +241,22 @@ TEST_F(RunnerTest, AHangIsKilledPastTimeOutAndGraceAndSaysWhere) {
   EXPECT_THAT(outcome.reason, AllOf(HasSubstr("timed out, and did not stop within 50ms: killed"),
                                     HasSubstr("'bomb' of bomb.so"), HasSubstr("pause")));
   EXPECT_EQ(handle("").status, OutcomeStatus::done);
+}
+
+// The log is slower than the handler, so that there is always another line.
+TEST_F(RunnerTest, AHandlerThatLogsWithoutPauseIsKilledAsSoonAsAnyOther) {
+  open({.kill_grace = 50ms});
+  std::size_t late = 0;
+  on_line_ = [&] {
+    const SteadyTime taken = clock_.steady_now() + 50us;
+    while (clock_.steady_now() < taken) {
+    }
+    late += clock_.steady_now() > attempt_.deadline() + 50ms ? 1 : 0;
+  };
+  const Outcome outcome = handle("chatter", "", 50ms);
+  EXPECT_EQ(outcome.status, OutcomeStatus::crashed);
+  EXPECT_THAT(outcome.reason, HasSubstr("timed out, and did not stop within 50ms: killed"));
+  EXPECT_LE(late, 100U) << "no more than it takes to look again";
 }
 
 TEST_F(RunnerTest, TheCpuLimitEndsAnAttemptAndIsNamed) {
