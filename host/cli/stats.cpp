@@ -367,10 +367,9 @@ Command stats_command() {
           "delayed; dlq counts the dead-letter half, whose errors are grouped. With DynamoDB it says what the look "
           "cost in read units. `qstat` is another name for it.\n\n"
           "The numbers are counted for this look, on SQLite and in DynamoMQ's tables; age_seconds is then 0. Where the "
-          "hosts that own a queue know them, theirs are shown, with their age: what they have not read yet is "
-          "estimated (approximate, ~), or there is at least so much (at_least, +). Where no host works on such a "
-          "queue, "
-          "a megabyte of each shard is counted. --exact counts all the same, which reads the whole queue, and has ids "
+          "hosts that own a queue know them, theirs are shown, with their age: of what they have not read all "
+          "there is at least so much (at_least, +). Where no host works on such a queue, a megabyte of each shard is "
+          "counted. --exact counts all the same, which reads the whole queue, and has ids "
           "and errors. --cost adds what the last hour has cost, as `sluice cost` has it.\n\n"
           "--watch shows it again and again until Ctrl-C, with how fast each queue grows or shrinks and when it is "
           "empty: on a terminal in place, otherwise one line each time.",

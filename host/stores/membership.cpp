@@ -1,12 +1,16 @@
 #include "host/stores/membership.hpp"
 
 #include <algorithm>
+#include <string_view>
 
 namespace sluice::queue {
 namespace {
 
 // More than the longest lease; wall clocks may be set to any time.
 constexpr Duration kMostAtOnce = std::chrono::hours(24);
+
+// An incarnation is the host's name, a slash and a word of its own.
+std::string_view host_of(std::string_view incarnation) { return incarnation.substr(0, incarnation.rfind('/')); }
 
 }  // namespace
 
@@ -19,6 +23,7 @@ void Membership::saw(std::span<const Heartbeat> beats, SteadyTime now) {
     Sight& sight = place->second;
     if (fresh || sight.beat.counter != beat.counter) {
       sight.moved_at = now;
+      sight.met_at = fresh ? now : sight.met_at;
     }
     sight.beat = beat;
     sight.listed = true;
@@ -30,7 +35,7 @@ void Membership::met(const std::string& host, SteadyTime now) {
   if (const auto [place, fresh] = hosts_.try_emplace(host); fresh) {
     place->second.beat.host = host;
     place->second.beat.lease = otherwise_;
-    place->second.moved_at = now;
+    place->second.met_at = place->second.moved_at = now;
   }
 }
 
@@ -63,6 +68,29 @@ std::set<std::string> Membership::workers(const std::string& on, SteadyTime now)
 bool Membership::moved(const std::string& host, const std::string& what) const {
   const auto found = hosts_.find(host);
   return found != hosts_.end() && found->second.beat.moves.contains(what);
+}
+
+bool Membership::silent(const std::string& host, SteadyTime now) const {
+  const auto found = hosts_.find(host);
+  return found == hosts_.end() || now >= found->second.moved_at + found->second.beat.lease / 3 * 2;
+}
+
+bool Membership::on_probation(const std::string& host, SteadyTime now) const {
+  const auto found = hosts_.find(host);
+  if (found == hosts_.end()) {
+    return false;
+  }
+  const Sight& sight = found->second;
+  const Duration lease = sight.beat.lease;
+  const bool beats = sight.moved_at >= sight.met_at + lease / 4;
+  const bool stays = sight.moved_at >= sight.met_at + lease;
+  return std::any_of(hosts_.begin(), hosts_.end(), [&](const auto& entry) {
+    const Sight& other = entry.second;
+    const bool counts = entry.first != host && host_of(entry.first) == host_of(host) && !other.beat.ended &&
+                        !other.beat.leaving && other.met_at <= sight.met_at;
+    const bool works = now < other.moved_at + other.beat.lease / 2;
+    return counts && !(works ? beats : stays);
+  });
 }
 
 std::optional<SteadyTime> Membership::next_death(SteadyTime now) const {

@@ -47,12 +47,18 @@ class Membership {
   std::set<std::string> workers(const std::string& on, SteadyTime now) const;
   /// That host, dead or alive, carried it elsewhere: it has handed out nothing of it.
   bool moved(const std::string& host, const std::string& what) const;
+  /// It has told nothing for two thirds of its lease, so that it may start nothing any more.
+  bool silent(const std::string& host, SteadyTime now) const;
+  /// Another incarnation of the same host ended without a word, or works on, and this one has yet to show that it
+  /// stays: by a second heartbeat where the other one works, by a whole lease where nothing is heard of it.
+  bool on_probation(const std::string& host, SteadyTime now) const;
   /// When the next of those that live will be taken for dead, if nothing is heard of it.
   std::optional<SteadyTime> next_death(SteadyTime now) const;
 
  private:
   struct Sight {
     Heartbeat beat;
+    SteadyTime met_at{};
     SteadyTime moved_at{};
     bool listed = false;  ///< the last read has found it
     SteadyTime dead_at() const { return beat.ended ? moved_at : moved_at + beat.lease; }

@@ -34,10 +34,11 @@ Reach rounded(const Reach& reach) {
 
 }  // namespace
 
-Housekeeper::Housekeeper(Settings settings, dynamo::Client& client, const Clock& clock)
+Housekeeper::Housekeeper(Settings settings, dynamo::Client& client, const Clock& clock, table::TableClock& time)
     : settings_(std::move(settings)),
       client_(client),
       clock_(clock),
+      time_(time),
       remarks_(settings_.warn),
       members_(settings_.lease),
       lease_clock_(clock),
@@ -256,7 +257,7 @@ bool Housekeeper::beat(Deadline deadline) {
   const HostBeat own = own_beat(clock_.steady_now(), reach_to_announce());
   dynamo::PutItemRequest request;
   request.table = settings_.table;
-  request.item = encode_beat(own, clock_.wall_now(), clock_.wall_now() + kForgotten);
+  request.item = encode_beat(own, time_.wall_now(), time_.wall_now() + kForgotten);
   if (!declared_dead_) {
     demand_not_ended(request);
     demand_no_later_one(request, own.beat);
@@ -281,6 +282,7 @@ bool Housekeeper::beat(Deadline deadline) {
     trouble("no heartbeat can be written", written.error());
     return false;
   }
+  time_.warn_if_wrong();
   declared_dead_ = false;
   beat_at_ = began + settings_.lease / 3;
   return true;

@@ -19,6 +19,7 @@
 #include "host/stores/leased/remarks.hpp"
 #include "host/stores/leased/shard_keeper.hpp"
 #include "host/stores/membership.hpp"
+#include "host/stores/table/table_clock.hpp"
 
 namespace sluice::queue::leased {
 
@@ -85,8 +86,8 @@ class Housekeeper {
   /// What was needed once is announced for so long, and up to twice as long.
   static constexpr Duration kReachKept = std::chrono::seconds(30);
 
-  /// The references outlive it.
-  Housekeeper(Settings settings, dynamo::Client& client, const Clock& clock);
+  /// `clock` is this machine's, `time` what heartbeats say to people. The references outlive it.
+  Housekeeper(Settings settings, dynamo::Client& client, const Clock& clock, table::TableClock& time);
 
   const std::string& host() const { return settings_.host; }
   /// From now on this process works on that half. It outlives `leave`.
@@ -163,6 +164,7 @@ class Housekeeper {
   const Settings settings_;
   dynamo::Client& client_;
   const Clock& clock_;
+  table::TableClock& time_;
   Remarks remarks_;  // synchronises itself
 
   Mutex turn_;

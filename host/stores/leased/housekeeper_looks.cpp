@@ -14,10 +14,11 @@ constexpr int kLeasesInState = 10;
 constexpr std::size_t kMostBeats = 4096;
 
 // Who works on what, as a text to be compared.
-std::string roll_of(const std::vector<Heartbeat>& beats) {
+std::string roll_of(const std::vector<Heartbeat>& beats, const Membership& members, SteadyTime now) {
   std::string roll;
   for (const Heartbeat& beat : beats) {
     roll += beat.host + (beat.ended ? " has ended\n" : beat.leaving ? " leaves\n" : "\n");
+    roll += members.on_probation(beat.host, now) ? " is on probation\n" : "";
     for (const std::string& half : beat.works_on) {
       roll += " " + half + (beat.moves.contains(half) ? " elsewhere\n" : "\n");
     }
@@ -51,7 +52,7 @@ void Housekeeper::glance(Deadline deadline) {
     return;
   }
   members_.saw(*beats, now);
-  if (roll_of(*beats) != seen_) {
+  if (roll_of(*beats, members_, now) != seen_) {
     look(deadline);
   }
 }
@@ -75,8 +76,9 @@ void Housekeeper::look(Deadline deadline) {
     look_at_ = clock_.steady_now() + kExpecting;
     return;
   }
-  members_.saw(*beats, clock_.steady_now());
-  seen_ = roll_of(*beats);
+  const SteadyTime read_at = clock_.steady_now();
+  members_.saw(*beats, read_at);
+  seen_ = roll_of(*beats, members_, read_at);
   owners_.clear();
   bool soon = false;
   for (std::size_t i = 0; i < duties_.size(); ++i) {

@@ -81,12 +81,10 @@ inline constexpr std::string_view kOldestDue = "t";    ///< ms; absent: none
 inline constexpr std::string_view kUnread = "u";       ///< shards that hold more than is known of
 inline constexpr std::string_view kShardsHeld = "s";   ///< shards that it owns
 inline constexpr std::string_view kShardsInUse = "n";  ///< shards that somebody has to own
-inline constexpr std::string_view kSurveyed = "k";     ///< of `u`: the figures say, by an estimate, what lies there
-inline constexpr std::string_view kEstimated = "e";    ///< of `r` and `d`: so many nobody has read
-inline constexpr std::string_view kLookedAgo = "a";    ///< ms, at the shards of `k`
+inline constexpr std::string_view kLookedAgo = "a";    ///< ms, at shards that are not among `u`
 inline constexpr std::string_view kDeadKnown = "x";    ///< dead letters
-inline constexpr std::string_view kDeadEstimated = "xe";
 inline constexpr std::string_view kDeadShards = "xs";  ///< shards whose dead letters have been looked at
+inline constexpr std::string_view kDeadMore = "xm";    ///< of these: in which there are more
 inline constexpr std::string_view kDeadLookedAgo = "xa";
 }  // namespace attribute
 

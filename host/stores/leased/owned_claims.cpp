@@ -287,6 +287,14 @@ void OwnedHalf::page_read(const Job& job, dynamo::Page page) {
                                         .pass = found->second.reader.pass()});
     answer.fresh += admission == ShardBook::Admission::fresh ? 1 : 0;
   }
+  if (book_.parked() > 0) {
+    remarks_.say("parked",
+                 std::to_string(book_.parked()) + " groups of '" + name_ +
+                     "' wait for another attempt or for an operator, which is more than this host keeps in memory; "
+                     "they are read anew every " +
+                     std::to_string(ShardReader::kSweep / std::chrono::seconds(1)) + " s, and others go on meanwhile",
+                 now.steady);
+  }
   found->second.reader.done(order, answer, now.steady);
   if (book_.passed(job.shard, found->second.reader.frontier())) {
     found->second.reader.confirm();

@@ -1,4 +1,4 @@
-// What an OwnedHalf tells of its shards, and how it learns what lies there unread.
+// What an OwnedHalf tells of its shards, and how it learns what lies there aside.
 
 #include <algorithm>
 #include <utility>
@@ -8,7 +8,7 @@
 
 namespace sluice::queue::leased {
 
-// What was dropped from memory lies before the cursors, where no estimate looks.
+// What was read is told. A shard in which there may be more is one of those that hold at least so much.
 OwnerFigures OwnedHalf::figures(SteadyTime now) const {
   const MutexLock lock(mutex_);
   OwnerFigures figures;
@@ -18,58 +18,42 @@ OwnerFigures OwnedHalf::figures(SteadyTime now) const {
   figures.oldest_due = book_.oldest_due();
   figures.shards = static_cast<std::uint32_t>(shards_.size());
   figures.in_use = count_;
-  const table::Moment moment{.wall = parts_.clock.wall_now(), .steady = now};
   for (const auto& [number, shard] : shards_) {
-    if (const auto later = shard.reader.later(now)) {
-      figures.delayed += *later;
-      continue;
+    if (const auto later = shard.reader.later(now); later && !book_.dropped_any(number)) {
+      figures.delayed += later->records;
+      figures.looked_ago = std::max(figures.looked_ago, later->seen_ago);
+    } else {
+      ++figures.unread;
+      figures.ready += shard.reader.behind() ? 1U : 0U;
     }
-    ++figures.unread;
-    const bool surveyed = survey_.add_unread(figures, number, shard.reader.cursors(), moment);
-    figures.surveyed += surveyed ? 1U : 0U;
-    figures.ready += !surveyed && shard.reader.behind() ? 1U : 0U;
   }
-  survey_.add_dead(figures, now);
+  dead_letters_.add_to(figures, now);
   return figures;
 }
 
-void OwnedHalf::survey(Deadline deadline) {
-  std::vector<HalfSurvey::Look> looks;
+void OwnedHalf::count_dead_letters(Deadline deadline) {
+  std::vector<DeadLetterCount::Look> looks;
+  const SteadyTime began = machine_.steady_now();
   {
     const MutexLock lock(mutex_);
-    if (surveying_) {
+    if (counting_ || address().half != Half::standard) {
       return;
     }
-    const table::Moment now = parts_.now();
-    for (const auto& [number, shard] : shards_) {
-      survey_.knows(number, shard.reader.later(now.steady).has_value(), shard.reader.behind(), now.steady);
-    }
-    looks = survey_.next(now);
-    surveying_ = !looks.empty();
+    looks = dead_letters_.next(began);
+    counting_ = !looks.empty();
   }
   if (looks.empty()) {
     return;
   }
   std::vector<dynamo::QueryRequest> queries;
-  for (HalfSurvey::Look& look : looks) {
-    std::move(look.queries.begin(), look.queries.end(), std::back_inserter(queries));
-  }
+  std::transform(looks.begin(), looks.end(), std::back_inserter(queries),
+                 [](const DeadLetterCount::Look& look) { return look.query; });
   auto pages = parts_.client.query_each(queries, deadline);
-  const SteadyTime now = machine_.steady_now();
   const MutexLock lock(mutex_);
-  auto page = pages.begin();
-  for (const HalfSurvey::Look& look : looks) {
-    std::optional<std::vector<dynamo::Page>> read(std::in_place);
-    for (std::size_t i = 0; i < look.orders.size(); ++i, ++page) {
-      if (!*page) {
-        read.reset();
-      } else if (read) {
-        read->push_back(std::move(**page));
-      }
-    }
-    survey_.done(look, read, now);
+  for (std::size_t i = 0; i < looks.size(); ++i) {
+    dead_letters_.done(looks[i], pages[i] ? std::optional(std::move(*pages[i])) : std::nullopt, began);
   }
-  surveying_ = false;
+  counting_ = false;
 }
 
 }  // namespace sluice::queue::leased

@@ -23,7 +23,7 @@ OwnedHalf::OwnedHalf(Settings settings, table::StoreParts parts, table::QueueTab
       name_(half_name(settings_.address.queue, settings_.address.half)),
       remarks_(settings_.warn),
       keeper_(keeper.host(), name_),
-      survey_(settings_.address, place_.table) {}
+      dead_letters_(settings_.address.queue, place_.table) {}
 
 std::uint32_t OwnedHalf::enter(SourceEvents events) {
   const MutexLock lock(mutex_);
@@ -76,14 +76,14 @@ void OwnedHalf::tell(const News& news) {
 void OwnedHalf::gain(std::uint32_t shard, const Reach& left, bool written_before, SteadyTime now, News& news) {
   shards_.insert_or_assign(shard, Shard{.reader = ShardReader(now, written_before), .number = ++taken_});
   book_.take_shard(shard, left, parts_.clock.wall_now());
-  survey_.gained(shard, now);
+  dead_letters_.gained(shard, now);
   news.ready = true;
 }
 
 void OwnedHalf::lose(std::uint32_t shard, News& news) {
   const auto spots = book_.lose_shard(shard);
   shards_.erase(shard);
-  survey_.lost(shard);
+  dead_letters_.lost(shard);
   if (spots.empty()) {
     return;
   }

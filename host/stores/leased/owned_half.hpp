@@ -16,8 +16,8 @@
 #include "base/mutex.hpp"
 #include "base/random.hpp"
 #include "host/queue/source.hpp"
+#include "host/stores/leased/dead_letter_count.hpp"
 #include "host/stores/leased/event_gate.hpp"
-#include "host/stores/leased/half_survey.hpp"
 #include "host/stores/leased/housekeeper.hpp"
 #include "host/stores/leased/leased_writer.hpp"
 #include "host/stores/leased/shard_book.hpp"
@@ -75,8 +75,8 @@ class OwnedHalf final : public HalfDuty {
   Reach reach() override;
   OwnerFigures figures(SteadyTime now) const override;
 
-  /// Reads a little of what lies in its shards unread, where it is time to.
-  void survey(Deadline deadline);
+  /// Where it is time to.
+  void count_dead_letters(Deadline deadline);
 
  private:
   struct Shard {
@@ -158,8 +158,8 @@ class OwnedHalf final : public HalfDuty {
   // Guarded by mutex_.
   ShardKeeper keeper_ SLUICE_GUARDED_BY(mutex_);
   ShardBook book_ SLUICE_GUARDED_BY(mutex_);
-  HalfSurvey survey_ SLUICE_GUARDED_BY(mutex_);
-  bool surveying_ SLUICE_GUARDED_BY(mutex_) = false;
+  DeadLetterCount dead_letters_ SLUICE_GUARDED_BY(mutex_);
+  bool counting_ SLUICE_GUARDED_BY(mutex_) = false;
   ClaimRules rules_ SLUICE_GUARDED_BY(mutex_);
   std::map<std::uint32_t, ClaimRules> asked_ SLUICE_GUARDED_BY(mutex_);  ///< by source
   std::map<std::uint32_t, Shard> shards_ SLUICE_GUARDED_BY(mutex_);

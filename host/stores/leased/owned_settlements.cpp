@@ -88,7 +88,7 @@ void OwnedHalf::ended(std::int64_t locator, const Completion& completion, const 
   }
   const Return what = return_of(out, completion, now);
   if (completion.action == CompletionAction::dead_letter) {
-    survey_.dead_letter(out.spot.first, now.steady);
+    dead_letters_.dead_letter(out.spot.first, now.steady);
   }
   if (const auto shard = shards_.find(out.spot.first); shard != shards_.end()) {
     if (holds_group) {

@@ -10,7 +10,7 @@ OwnedTable::OwnedTable(Settings settings, table::StoreParts parts, const Clock& 
       parts_(parts),
       machine_(machine),
       random_(random),
-      keeper_(settings_.keeping, parts.client, machine),
+      keeper_(settings_.keeping, parts.client, machine, parts.clock),
       rounds_(keeper_, machine) {}
 
 OwnedTable::~OwnedTable() {
@@ -42,7 +42,8 @@ std::uint32_t OwnedTable::start(OwnedHalf& half, SourceEvents events) {
   if (settings_.own_thread) {
     const MutexLock lock(mutex_);
     if (!thread_.joinable()) {
-      thread_ = std::jthread([this](const std::stop_token& stop) { rounds_.run(stop, [this] { survey(); }); });
+      thread_ =
+          std::jthread([this](const std::stop_token& stop) { rounds_.run(stop, [this] { count_dead_letters(); }); });
     }
   }
   return source;
@@ -94,11 +95,11 @@ void OwnedTable::tend(Deadline deadline) {
   }
   if (here) {
     keeper_.tend(false, deadline.earlier(Deadline::after(machine_, KeeperRounds::kCall)));
-    survey();
+    count_dead_letters();
   }
 }
 
-void OwnedTable::survey() {
+void OwnedTable::count_dead_letters() {
   std::vector<OwnedHalf*> halves;
   {
     const MutexLock lock(mutex_);
@@ -108,7 +109,7 @@ void OwnedTable::survey() {
   }
   const Deadline deadline = Deadline::after(machine_, settings_.keeping.lease / 10);
   for (OwnedHalf* half : halves) {
-    half->survey(deadline);
+    half->count_dead_letters(deadline);
   }
 }
 

@@ -50,7 +50,7 @@ class OwnedTable {
 
  private:
   /// Heartbeats wait for it, so that it is over in a tenth of the lease.
-  void survey();
+  void count_dead_letters();
 
   // Fixed after construction.
   const Settings settings_;

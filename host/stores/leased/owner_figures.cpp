@@ -24,14 +24,16 @@ std::optional<Word> word_of(const dynamo::Item& heartbeat, const std::string& ha
       (moves != nullptr && std::find(moves->values.begin(), moves->values.end(), half) != moves->values.end())) {
     return std::nullopt;
   }
-  const Duration age = std::max(now - *written_at, Duration::zero());
-  const Duration lease = std::chrono::milliseconds(dynamo::whole_number(heartbeat, attribute::kLease).value_or(0));
-  if (age > lease) {
-    return std::nullopt;
-  }
   if (own != nullptr && Place::of(heartbeat).sort == own->host) {
     return Word{own->figures, Duration::zero()};
   }
+  // One of a clock that is farther ahead than that would be young for ever, also once its host is dead.
+  const Duration ago = now - *written_at;
+  const Duration lease = std::chrono::milliseconds(dynamo::whole_number(heartbeat, attribute::kLease).value_or(0));
+  if (ago > lease || ago < -lease) {
+    return std::nullopt;
+  }
+  const Duration age = std::max(ago, Duration::zero());
   return Word{decode_figures(*figures), age};
 }
 
@@ -60,8 +62,7 @@ void add(Announced& sum, const Word& word) {
   if (figures.oldest_due) {
     stats.oldest_ready = std::min(stats.oldest_ready.value_or(*figures.oldest_due), *figures.oldest_due);
   }
-  stats.estimated = stats.estimated || figures.estimated > 0;
-  stats.at_least = stats.at_least || figures.unread > figures.surveyed;
+  stats.at_least = stats.at_least || figures.unread > 0;
   sum.held += figures.shards;
   add_age(stats, word.age + figures.looked_ago);
 }
@@ -69,7 +70,7 @@ void add(Announced& sum, const Word& word) {
 void add_dead(Announced& sum, const Word& word) {
   const DeadFigures& dead = word.figures.dead;
   sum.stats.ready += dead.records;
-  sum.stats.estimated = sum.stats.estimated || dead.estimated > 0;
+  sum.stats.at_least = sum.stats.at_least || dead.more > 0;
   sum.held += dead.shards;
   add_age(sum.stats, word.age + dead.looked_ago);
 }

@@ -29,12 +29,13 @@ struct Announced {
 };
 
 /// From the heartbeats; nothing where none of them says anything, as where a mover has the half. Of dead letters that
-/// no job works on, the owners of the queue's standard half tell. It is an estimate where they have not read all that
-/// lies there, and at least so much where one has not got so far as to estimate it, or they do not own all shards.
+/// no job works on, the owners of the queue's standard half tell. Nothing is told that was not counted: it is at least
+/// so much where they have not read all that lies there, or do not own all shards.
 ///
-/// A heartbeat is as old as the time that it was written at (`z`) says; one that is older than its lease, by `now`, is
-/// passed over, as its host may be dead, and so is that of a host that leaves, whose shards are others' by now. The
-/// oldest one gives the age of the whole. In place of its own heartbeat a process takes what it knows now.
+/// A heartbeat is as old as the time that it was written at (`z`) says; one that is older than its lease by `now`, or
+/// written a lease after it, is passed over, as its host may be dead, and so is that of a host that leaves, whose
+/// shards are others' by now. The oldest one gives the age of the whole. In place of its own heartbeat a process takes
+/// what it knows now.
 std::optional<Announced> announced_stats(std::span<const dynamo::Item> heartbeats, const QueueAddress& address,
                                          WallTime now, const OwnWords& own = {});
 

@@ -48,12 +48,10 @@ Item encode_figures(const OwnerFigures& figures) {
     }
   };
   put(attribute::kShardsInUse, figures.in_use);
-  put(attribute::kSurveyed, figures.surveyed);
-  put(attribute::kEstimated, figures.estimated);
   put(attribute::kLookedAgo, whole_millis(figures.looked_ago));
   put(attribute::kDeadKnown, figures.dead.records);
-  put(attribute::kDeadEstimated, figures.dead.estimated);
   put(attribute::kDeadShards, figures.dead.shards);
+  put(attribute::kDeadMore, figures.dead.more);
   put(attribute::kDeadLookedAgo, whole_millis(figures.dead.looked_ago));
   if (figures.oldest_due) {
     item.insert_or_assign(std::string(attribute::kOldestDue), stored_time(*figures.oldest_due));
@@ -104,12 +102,10 @@ OwnerFigures decode_figures(const Item& item) {
   figures.shards = static_cast<std::uint32_t>(count_of(item, attribute::kShardsHeld));
   figures.oldest_due = time_of(item, attribute::kOldestDue);
   figures.in_use = static_cast<std::uint32_t>(count_of(item, attribute::kShardsInUse));
-  figures.surveyed = static_cast<std::uint32_t>(count_of(item, attribute::kSurveyed));
-  figures.estimated = count_of(item, attribute::kEstimated);
   figures.looked_ago = std::chrono::milliseconds(count_of(item, attribute::kLookedAgo));
   figures.dead = {.records = count_of(item, attribute::kDeadKnown),
-                  .estimated = count_of(item, attribute::kDeadEstimated),
                   .shards = static_cast<std::uint32_t>(count_of(item, attribute::kDeadShards)),
+                  .more = static_cast<std::uint32_t>(count_of(item, attribute::kDeadMore)),
                   .looked_ago = std::chrono::milliseconds(count_of(item, attribute::kDeadLookedAgo))};
   return figures;
 }

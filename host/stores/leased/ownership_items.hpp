@@ -20,9 +20,9 @@ namespace sluice::queue::leased {
 /// What a host knows of the dead letters in its shards of a standard half. A value.
 struct DeadFigures {
   std::uint64_t records = 0;
-  std::uint64_t estimated = 0;  ///< of these
-  std::uint32_t shards = 0;     ///< that have been looked at
-  Duration looked_ago{};        ///< the longest time
+  std::uint32_t shards = 0;  ///< that have been looked at
+  std::uint32_t more = 0;    ///< of these: in which there are more
+  Duration looked_ago{};     ///< the longest time
 
   friend bool operator==(const DeadFigures&, const DeadFigures&) = default;
 };
@@ -33,10 +33,8 @@ struct OwnerFigures {
   std::uint64_t delayed = 0;
   std::uint64_t in_flight = 0;
   std::optional<WallTime> oldest_due{};
-  std::uint32_t unread = 0;     ///< shards of which more lies in the table, or may by now, than has been read
-  std::uint32_t surveyed = 0;   ///< of the unread ones: what lies there is among the figures
-  std::uint64_t estimated = 0;  ///< of what is ready and delayed, nobody has read so many
-  Duration looked_ago{};        ///< at the shards that were surveyed, the longest time
+  std::uint32_t unread = 0;  ///< shards of which more lies in the table, or may by now, than has been read
+  Duration looked_ago{};     ///< at the others, the longest time
   std::uint32_t shards = 0;
   std::uint32_t in_use = 0;  ///< so many somebody has to own; 0: not told
   DeadFigures dead{};

@@ -11,7 +11,7 @@ namespace {
 // A read that is not strongly consistent may be as old as that.
 constexpr Duration kLag = std::chrono::seconds(5);
 constexpr Duration kRemembered = std::chrono::seconds(15);
-// Of a group that is cut, so much stays in memory.
+// A group of which less is in memory has room for what follows.
 constexpr std::size_t kLeftOfALine = 16;
 // What an item takes in a table beside its values, about.
 constexpr std::size_t kItemBytes = 60;
@@ -68,6 +68,18 @@ std::vector<Spot> ShardBook::lose_shard(std::uint32_t shard) {
     lost.push_back(found->first);
     erase(found);
     found = next;
+  }
+  for (auto found = lines_.begin(); found != lines_.end();) {
+    Line& line = found->second;
+    if (line.cut && line.cut->second.first == shard) {
+      line.cut.reset();
+      unpark(line);
+    }
+    if (line.doubt != Line::Doubt::none && line.doubtful_shard == shard) {
+      line.doubt = Line::Doubt::none;
+    }
+    const bool over = line.waiting.empty() && line.out == 0 && !line.cut && line.doubt == Line::Doubt::none;
+    found = over ? lines_.erase(found) : std::next(found);
   }
   shards_.erase(shard);
   return lost;
@@ -134,13 +146,24 @@ void ShardBook::sweep_begins(std::uint32_t shard) {
     mine->second.dropped_before = mine->second.dropped;
     mine->second.doubtful = false;
   }
+  std::vector<std::string> reread;
   for (auto& [name, line] : lines_) {
-    if (line.cut && line.waiting.size() < kLeftOfALine && line.cut->second.first == shard) {
+    const bool stays = line.parked && is_held(name);
+    if (line.cut && !stays && line.waiting.size() < kLeftOfALine && line.cut->second.first == shard) {
       line.cut.reset();
+      unpark(line);
+      if (strict()) {  // what comes of it now comes in the order of the keys, or of another read
+        line.doubt = Line::Doubt::waits;
+        line.doubtful_shard = shard;
+        reread.push_back(name);
+      }
     }
     if (line.doubt == Line::Doubt::waits && line.doubtful_shard == shard) {
       line.doubt = Line::Doubt::swept;
     }
+  }
+  for (const std::string& name : reread) {
+    look_after(name);
   }
 }
 
@@ -167,6 +190,8 @@ bool ShardBook::swept(std::uint32_t shard, SteadyTime began) {
   for (const std::string& name : sure) {
     look_after(name);
   }
+  room_at_ = bounds_.entries;
+  keep_bounds();
   return vanished;
 }
 
@@ -235,6 +260,9 @@ bool ShardBook::hold(std::uint32_t shard, std::set<std::string> groups, WallTime
   for (const std::string& group : touched) {
     if (const auto line = lines_.find(group); line != lines_.end()) {
       line->second.served_at = std::max(line->second.served_at, now);
+      if (!is_held(group)) {
+        unpark(line->second);
+      }
       look_after(group);
     }
   }
@@ -267,6 +295,7 @@ void ShardBook::rules(const ClaimRules& rules, WallTime now) {
     }
   }
   lines_.clear();
+  parked_ = 0;
   rules_ = rules;
   for (auto& [number, shard] : shards_) {
     shard.unsure.clear();
@@ -287,10 +316,12 @@ void ShardBook::rules(const ClaimRules& rules, WallTime now) {
 }
 
 void ShardBook::wake(WallTime now) {
-  while (!timers_.empty() && timers_.begin()->first < now) {
-    Entry& entry = entries_.at(timers_.begin()->second);
-    unplace(entry);
-    place(entry, now);
+  for (Timers* timers : {&timers_, &line_timers_}) {
+    while (!timers->empty() && timers->begin()->first < now) {
+      Entry& entry = entries_.at(timers->begin()->second);
+      unplace(entry);
+      place(entry, now);
+    }
   }
 }
 
@@ -414,6 +445,11 @@ std::size_t ShardBook::bytes_of(std::uint32_t shard) const {
   return found == shards_.end() ? 0 : found->second.bytes;
 }
 
+bool ShardBook::dropped_any(std::uint32_t shard) const {
+  const auto found = shards_.find(shard);
+  return found != shards_.end() && found->second.dropped > 0;
+}
+
 bool ShardBook::holds_any(std::uint32_t shard) const {
   const auto found = shards_.find(shard);
   return found != shards_.end() && found->second.entries > 0;
@@ -425,7 +461,13 @@ std::array<std::size_t, kPriorities> ShardBook::waiting_in(std::uint32_t shard) 
 }
 
 std::optional<WallTime> ShardBook::next_timer() const {
-  return timers_.empty() ? std::nullopt : std::optional(timers_.begin()->first);
+  std::optional<WallTime> next;
+  for (const Timers* timers : {&timers_, &line_timers_}) {
+    if (!timers->empty()) {
+      next = std::min(next.value_or(timers->begin()->first), timers->begin()->first);
+    }
+  }
+  return next;
 }
 
 std::optional<WallTime> ShardBook::oldest_due() const {

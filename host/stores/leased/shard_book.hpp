@@ -62,8 +62,8 @@ struct Return {
 /// Remembers what has been read of the shards that this host owns: what can be handed out, what waits for its time, and
 /// what is out. Decides what is handed out next: by priority, in turns by group, in order where that is asked for.
 ///
-/// Memory is bounded: what waits for a time far ahead, and what follows in a group that cannot go on, is dropped beyond
-/// a bound and found again by a sweep. Step functions. Not thread-safe.
+/// Memory is bounded: what waits for a time far ahead, what follows in a group that cannot go on, and at last all of
+/// such a group, is dropped beyond a bound and found again by a sweep. Step functions. Not thread-safe.
 class ShardBook {
  public:
   struct Bounds {
@@ -141,12 +141,16 @@ class ShardBook {
   std::set<std::uint32_t> take_unswept();
 
   std::size_t ready() const { return turns_.size(); }
-  std::size_t timers() const { return timers_.size(); }
+  std::size_t timers() const { return timers_.size() + line_timers_.size(); }
+  /// Groups that cannot go on, and of which nothing is in memory for want of room.
+  std::size_t parked() const { return parked_; }
   std::size_t size() const { return entries_.size(); }
   std::size_t out() const { return out_; }
   std::size_t out_of(std::uint32_t shard) const;
   bool full() const { return entries_.size() >= bounds_.entries; }
   std::size_t bytes_of(std::uint32_t shard) const;
+  /// Messages of it lie in the table that were read, and are in memory no more.
+  bool dropped_any(std::uint32_t shard) const;
   bool holds_any(std::uint32_t shard) const;
   std::array<std::size_t, kPriorities> waiting_in(std::uint32_t shard) const;
   std::optional<WallTime> next_timer() const;
@@ -161,6 +165,7 @@ class ShardBook {
     std::size_t out = 0;
     WallTime served_at{};
     std::optional<Position> cut{};  ///< what follows from there on is not in memory
+    bool parked = false;            ///< nothing of it is, as it could not go on
     Entry* offered = nullptr;
     /// What became of its head is not known: it waits until a sweep of that shard has found it, or has not.
     enum class Doubt { none, waits, swept } doubt = Doubt::none;
@@ -234,7 +239,10 @@ class ShardBook {
   void keep_inheritance(std::uint32_t shard);
   bool is_stale(const Spot& spot, const Candidate& candidate, const Sight& sight) const;
   void keep_bounds();
-  void cut_longest_line();
+  void make_room();
+  bool may_be_parked(const std::string& name, const Line& line) const;
+  void cut_line(Line& line, std::size_t left);
+  void unpark(Line& line);
   void remember(const Spot& spot, std::int64_t version, SteadyTime at);
 
   const Bounds bounds_;
@@ -243,7 +251,11 @@ class ShardBook {
   std::map<std::uint32_t, Shard> shards_;
   std::size_t out_ = 0;
   Turns turns_;
-  std::set<std::pair<WallTime, Spot>> timers_;
+  using Timers = std::set<std::pair<WallTime, Spot>>;
+  Timers timers_;       ///< of what is in no line: any of them may be dropped
+  Timers line_timers_;  ///< of what is in one, and keeps those behind it waiting
+  std::size_t parked_ = 0;
+  std::size_t room_at_ = bounds_.entries;  ///< with so many entries room is made again
   std::map<std::string, Line> lines_;
   std::unordered_map<Spot, Written, SpotHash> written_;
   std::deque<std::pair<SteadyTime, Spot>> written_order_;

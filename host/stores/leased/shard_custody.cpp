@@ -58,7 +58,7 @@ ShardCustody::ShardCustody(Settings settings, LeasedParts parts, LeasedQueue& qu
                            const Clock& machine)
     : settings_(std::move(settings)),
       machine_(machine),
-      keeper_(settings_.keeping, parts.store.client, machine),
+      keeper_(settings_.keeping, parts.store.client, machine, parts.store.clock),
       rounds_(keeper_, machine),
       operator_(std::make_unique<HeldOperator>(*this, parts, queue, doorbell)) {
   for (const Half half : settings_.halves) {

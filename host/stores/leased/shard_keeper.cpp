@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/assert.hpp"
+#include "base/guard.hpp"
 
 namespace sluice::queue::leased {
 
@@ -21,7 +22,7 @@ std::vector<ShardKeeper::Move> ShardKeeper::look(std::span<const Ownership> read
     owners.push_back(item.owner);
   }
   interrupted_ = false;
-  const Owners plan = assignment_plan(owners, members.workers(half_, now));
+  const Owners plan = assignment_plan(owners, planned_hosts(owners, members, now));
   expects_ = false;
   std::vector<Move> moves;
   for (std::size_t shard = 0; shard < read.size(); ++shard) {
@@ -35,11 +36,35 @@ std::vector<ShardKeeper::Move> ShardKeeper::look(std::span<const Ownership> read
   return moves;
 }
 
-// Brings what this host has into line with an item. An item that was read before this host's own last write of it says
-// nothing new.
+// What is given to a host that has just died is hidden until its lease ends; one that dies again and again, under
+// another name each time, would hide it for as long as it does so. What such a host has it keeps as any other.
+std::set<std::string> ShardKeeper::planned_hosts(const Owners& owners, const Membership& members,
+                                                 SteadyTime now) const {
+  const std::set<std::string> all = members.workers(half_, now);
+  if (!SLUICE_GUARD(leased_probation)) {
+    return all;
+  }
+  std::set<std::string> heard;
+  std::set<std::string> steady;
+  for (const std::string& host : all) {
+    const bool owns = std::find(owners.begin(), owners.end(), host) != owners.end();
+    if (owns || !members.silent(host, now)) {
+      heard.insert(host);
+      if (owns || !members.on_probation(host, now)) {
+        steady.insert(host);
+      }
+    }
+  }
+  return !steady.empty() ? steady : !heard.empty() ? heard : all;
+}
+
+// Brings what this host has into line with an item. One that is older than what this host has written or seen is that
+// of a table that was made again, or was removed by somebody: the shard is taken anew, from what is there now.
 void ShardKeeper::recognise(const Ownership& item) {
   Mine& mine = mine_[item.shard];
   if (item.epoch < mine.item.epoch) {
+    lose(mine, item.shard);
+    mine = {.keeping = Keeping::none, .item = item, .heir = {}, .torn = true};
     return;
   }
   if (item.owner != host_) {
@@ -47,6 +72,7 @@ void ShardKeeper::recognise(const Ownership& item) {
   } else if (item.epoch > mine.item.epoch && !interrupted_) {
     mine.keeping = Keeping::owned;  // handed over to this host, whose lease has held since before that
   }
+  mine.torn = mine.torn && item.epoch == mine.item.epoch;
   mine.item = item;
 }
 
@@ -54,9 +80,6 @@ void ShardKeeper::recognise(const Ownership& item) {
 std::optional<ShardKeeper::Move> ShardKeeper::follow(const Ownership& item, const std::string& planned,
                                                      Standing owner) {
   Mine& mine = mine_[item.shard];
-  if (item.epoch < mine.item.epoch) {
-    return std::nullopt;
-  }
   if (mine.keeping != Keeping::none) {
     mine.keeping = planned == host_ ? Keeping::owned : Keeping::closing;
     mine.heir = planned == host_ ? std::string() : planned;
@@ -75,7 +98,7 @@ std::optional<ShardKeeper::Move> ShardKeeper::follow(const Ownership& item, cons
   move.after.owner = planned;
   move.after.epoch = item.epoch + 1;
   // What an owner that was not handed its shard cleanly had inherited in doubt nobody has settled.
-  move.after.clean = item.clean && (item.owner.empty() || (owner.settled && item.owner != host_));
+  move.after.clean = item.clean && !mine.torn && (item.owner.empty() || (owner.settled && item.owner != host_));
   return move;
 }
 
@@ -86,6 +109,7 @@ void ShardKeeper::moved(const Move& move) {
   }
   Mine& mine = mine_[shard];
   mine.item = move.after;
+  mine.torn = false;
   mine.keeping = move.after.owner == host_ ? Keeping::owned : Keeping::none;
 }
 

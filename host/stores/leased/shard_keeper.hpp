@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -32,7 +33,8 @@ struct Ownership {
 /// and what was read, and return what to write. Not thread-safe.
 ///
 /// Nothing is ever taken from a host that lives: it hands over by itself what the plan gives to another, once it has
-/// settled what it had handed out of it. What a dead host leaves behind is taken by whom the plan gives it to.
+/// settled what it had handed out of it. What a dead host leaves behind is taken by whom the plan gives it to: hosts of
+/// which something is heard, and which did not just end without a word and come back, as long as there are such.
 class ShardKeeper {
  public:
   /// A write of an ownership item, conditional on what was read.
@@ -45,8 +47,9 @@ class ShardKeeper {
 
   ShardKeeper(std::string host, std::string half) : host_(std::move(host)), half_(std::move(half)) {}
 
-  /// A consistent read of the half's ownership items, one for each shard, in their order, while this host's lease
-  /// holds. Returns the shards to be taken, as writes to be made. What is another's by now is lost.
+  /// A consistent read of the half's ownership items, made after this host's last write of one, one for each shard, in
+  /// their order, while this host's lease holds. Returns the shards to be taken, as writes to be made. What is
+  /// another's by now is lost.
   std::vector<Move> look(std::span<const Ownership> read, Membership& members, SteadyTime now);
   /// A move has been written. One that was refused, because somebody else was first, needs no word: the next look
   /// shows by whom.
@@ -73,7 +76,8 @@ class ShardKeeper {
   struct Mine {
     Keeping keeping = Keeping::none;
     Ownership item;
-    std::string heir;  ///< of one that is closing
+    std::string heir;   ///< of one that is closing
+    bool torn = false;  ///< its item is gone, or was set back: whoever had it may have left something at work
   };
 
   /// What is known of the owner that an item names.
@@ -82,6 +86,7 @@ class ShardKeeper {
     bool settled = false;  ///< nothing that it had handed out is in doubt
   };
 
+  std::set<std::string> planned_hosts(const Owners& owners, const Membership& members, SteadyTime now) const;
   void recognise(const Ownership& item);
   std::optional<Move> follow(const Ownership& item, const std::string& planned, Standing owner);
   void lose(Mine& mine, std::uint32_t shard);

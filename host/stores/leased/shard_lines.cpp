@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "host/stores/leased/shard_book.hpp"
 
 namespace sluice::queue::leased {
 namespace {
 
-// Of a group that is cut, so much stays in memory.
+// Of a group that is cut, so much stays in memory at first.
 constexpr std::size_t kLeftOfALine = 16;
 
 }  // namespace
@@ -27,7 +28,7 @@ void ShardBook::place(Entry& entry, WallTime now) {
   const auto& until = entry.candidate.not_before;
   entry.timed = until && now <= *until;
   if (entry.timed) {
-    timers_.emplace(*until, entry.spot());
+    (strict() && in_line(entry) ? line_timers_ : timers_).emplace(*until, entry.spot());
   }
   if (!in_line(entry)) {
     if (!entry.timed) {
@@ -53,7 +54,7 @@ void ShardBook::place(Entry& entry, WallTime now) {
 
 void ShardBook::unplace(Entry& entry) {
   if (entry.timed) {
-    timers_.erase({*entry.candidate.not_before, entry.spot()});
+    (strict() && in_line(entry) ? line_timers_ : timers_).erase({*entry.candidate.not_before, entry.spot()});
     entry.timed = false;
   }
   withdraw(entry);
@@ -120,7 +121,9 @@ void ShardBook::look_after(const std::string& name) {
     offer(*head, std::max(head->candidate.due, line.served_at));
   }
   if (line.waiting.empty() && line.cut && line.out == 0) {
-    unswept_.insert(line.cut->second.first);
+    if (!line.parked) {
+      unswept_.insert(line.cut->second.first);
+    }
   } else if (line.waiting.empty() && !line.cut && line.out == 0 && !doubtful) {
     lines_.erase(found);
   }
@@ -155,30 +158,58 @@ void ShardBook::erase(Entries::iterator found) {
 void ShardBook::keep_bounds() {
   // Of timers the last ones go: they have the longest to wait, and a sweep finds them again.
   while (timers_.size() > bounds_.timers) {
-    auto last = std::prev(timers_.end());
-    while (last != timers_.begin() && in_line(entries_.at(last->second))) {
-      --last;
-    }
-    if (in_line(entries_.at(last->second))) {
-      break;
-    }
-    dropped(last->second.first);
-    erase(entries_.find(last->second));
+    const Spot last = std::prev(timers_.end())->second;
+    dropped(last.first);
+    erase(entries_.find(last));
   }
-  if (entries_.size() > bounds_.entries) {
-    cut_longest_line();
+  if (entries_.size() >= room_at_) {
+    make_room();
   }
 }
 
-void ShardBook::cut_longest_line() {
-  const auto longest = std::max_element(lines_.begin(), lines_.end(), [](const auto& one, const auto& other) {
-    return one.second.waiting.size() < other.second.waiting.size();
-  });
-  if (longest == lines_.end() || longest->second.waiting.size() <= kLeftOfALine) {
-    return;
+// The longest groups are cut first. If that is not enough, those that cannot go on leave memory altogether.
+void ShardBook::make_room() {
+  const std::size_t goal = bounds_.entries / 4 * 3;
+  std::vector<std::pair<std::size_t, std::string>> by_length;
+  for (const auto& [name, line] : lines_) {
+    if (!line.waiting.empty()) {
+      by_length.emplace_back(line.waiting.size(), name);
+    }
   }
-  Line& line = longest->second;
-  const auto from = std::next(line.waiting.begin(), static_cast<std::ptrdiff_t>(kLeftOfALine));
+  std::sort(by_length.rbegin(), by_length.rend());
+  for (const auto& [length, name] : by_length) {
+    if (entries_.size() <= goal || length <= kLeftOfALine) {
+      break;
+    }
+    cut_line(lines_.at(name), kLeftOfALine);
+  }
+  for (const auto& [length, name] : by_length) {
+    if (entries_.size() <= goal) {
+      break;
+    }
+    if (Line& line = lines_.at(name); may_be_parked(name, line)) {
+      line.parked = true;
+      ++parked_;
+      cut_line(line, 0);
+    }
+  }
+  // Where most of it can be handed out there is nothing to gain by the next look at all of it.
+  room_at_ = std::max(bounds_.entries, entries_.size() + bounds_.entries / 64 + 1);
+}
+
+bool ShardBook::may_be_parked(const std::string& name, const Line& line) const {
+  return strict() && line.out == 0 && !line.parked && !line.waiting.empty() &&
+         (line.waiting.begin()->second->timed || is_held(name));
+}
+
+void ShardBook::unpark(Line& line) {
+  if (std::exchange(line.parked, false)) {
+    --parked_;
+  }
+}
+
+void ShardBook::cut_line(Line& line, std::size_t left) {
+  const auto from = std::next(line.waiting.begin(), static_cast<std::ptrdiff_t>(left));
   line.cut = from->first;
   std::vector<Spot> cut_off;
   for (auto place = from; place != line.waiting.end(); ++place) {

@@ -36,9 +36,9 @@ bool ShardReader::behind() const {
   return std::any_of(lanes_.begin(), lanes_.end(), [](const Lane& lane) { return lane.more; });
 }
 
-std::optional<std::size_t> ShardReader::later(SteadyTime now) const {
+std::optional<ShardReader::Later> ShardReader::later(SteadyTime now) const {
   const bool known = all_seen_at_ != SteadyTime::min() && now <= all_seen_at_ + kKnown && !behind();
-  return known ? std::optional(later_) : std::nullopt;
+  return known ? std::optional(Later{later_, now - all_seen_at_}) : std::nullopt;
 }
 
 std::array<std::string, kPriorities> ShardReader::cursors() const {

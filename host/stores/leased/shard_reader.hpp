@@ -104,9 +104,13 @@ class ShardReader {
   SteadyTime wakes_at(SteadyTime now) const;
   /// There is more than has been read.
   bool behind() const;
-  /// How many lie in it that are not due yet, as a look at all of it has found lately; nothing: none has come to its
-  /// end, or all that there is has not been looked at for kKnown.
-  std::optional<std::size_t> later(SteadyTime now) const;
+  /// How many lie in it that are not due yet, as a look at all of it has found, and how long ago that was.
+  struct Later {
+    std::size_t records = 0;
+    Duration seen_ago{};
+  };
+  /// Nothing: no look has come to its end, or all that there is has not been looked at for kKnown.
+  std::optional<Later> later(SteadyTime now) const;
   /// The last key of each priority that reading has come to; empty: it has not begun.
   std::array<std::string, kPriorities> cursors() const;
   /// Since it was taken over it has been read to its end.

@@ -50,6 +50,12 @@ void TableClock::warn_once(const dynamo::ClockReading& reading) {
         "; messages are handled by DynamoDB's time; set the clock right, for example with NTP");
 }
 
+void TableClock::warn_if_wrong() {
+  if (const auto reading = client_.clock_reading()) {
+    warn_once(*reading);
+  }
+}
+
 Result<void> TableClock::be_sure(const QueueTable& place, Duration tolerance, Deadline deadline) {
   auto reading = client_.clock_reading();
   if (!reading || reading->moved || reading->doubt > tolerance) {

@@ -35,6 +35,8 @@ class TableClock final : public Clock {
   /// yet, which costs one request. ErrorCode::unavailable when the time is not known to within `tolerance`, with both
   /// clocks.
   Result<void> be_sure(const QueueTable& place, Duration tolerance, Deadline deadline);
+  /// Says so if answers have shown that the machine's clock is wrong. No request.
+  void warn_if_wrong();
 
  private:
   void ask(const QueueTable& place, Deadline deadline);

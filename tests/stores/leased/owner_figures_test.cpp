@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "host/stores/leased/leased_queues.hpp"
+#include "host/stores/leased/leased_record.hpp"
 #include "tests/stores/leased/owner_world.hpp"
 
 namespace sluice::test {
@@ -56,7 +57,44 @@ void send_over(OwnerWorld& world, std::size_t messages, int seconds, std::size_t
   }
 }
 
-TEST(OwnerFigures, ABacklogIsToldForTwoReadsAndWithinAFifth) {
+// An autoscaler goes by it: neither a 0 nor a number that nobody has counted is to be told for what has just come.
+TEST(OwnerFigures, WhatNobodyHasCountedIsNotTold) {
+  OwnerWorld world({});
+  OwnerHost& a = world.add("a/1");
+  world.pass(15s);
+  for (int i = 0; i < 20; ++i) {
+    a.claim(1);
+    world.pass(1s);
+  }
+  Asker asker(world);
+  EXPECT_EQ(asker.ask().stats.total(), 0U);
+  EXPECT_FALSE(asker.ask().stats.at_least);
+  // All its workers are busy with something else, so that it does not read.
+  std::optional<SteadyTime> sent_at;
+  for (int second = 0; second < 90; ++second) {
+    if (second == 30) {
+      world.send(5'000);
+      sent_at = world.clock.steady_now();
+    }
+    world.pass(1s);
+    const auto told = asker.ask();
+    const SteadyTime counted_at = world.clock.steady_now() - told.stats.age.value_or(Duration::zero());
+    EXPECT_FALSE(told.stats.estimated);
+    EXPECT_LE(told.stats.total(), 5'000U);
+    EXPECT_TRUE(told.stats.at_least || !sent_at || counted_at <= *sent_at + 1s) << second;
+    EXPECT_LE(told.requests, 1U);
+  }
+  for (int i = 0; i < 100; ++i) {
+    a.claim(100);
+    world.clock.advance(100ms);
+  }
+  world.pass(4s);
+  const auto told = asker.ask();
+  EXPECT_GE(told.stats.total(), 1'000U) << "what was read is told exactly";
+  EXPECT_LE(told.stats.total(), 5'000U);
+}
+
+TEST(OwnerFigures, ABacklogIsToldForTwoReadsAndCountedWhereItMustBeExact) {
   OwnerWorld world({});
   OwnerHost& a = world.add("a/1");
   world.add("b/1");
@@ -68,11 +106,8 @@ TEST(OwnerFigures, ABacklogIsToldForTwoReadsAndWithinAFifth) {
   for (const bool cheap : {true, false}) {
     const auto live = asker.ask({.cheap = cheap});
     const auto dead = asker.ask({.half = Half::dlq, .cheap = cheap});
-    std::printf("20,000 are told as %llu\n", static_cast<unsigned long long>(live.stats.total()));
-    EXPECT_NEAR(static_cast<double>(live.stats.ready), 20'000, 4'000);
-    EXPECT_TRUE(live.stats.estimated);
-    EXPECT_FALSE(live.stats.at_least);
-    EXPECT_LE(live.stats.age, 40s);
+    EXPECT_LE(live.stats.ready, 20'000U);
+    EXPECT_TRUE(live.stats.at_least);
     EXPECT_EQ(dead.stats.total(), 0U);
     EXPECT_FALSE(dead.stats.estimated || dead.stats.at_least);
     EXPECT_LE(live.requests + dead.requests, 2U);
@@ -80,11 +115,11 @@ TEST(OwnerFigures, ABacklogIsToldForTwoReadsAndWithinAFifth) {
   }
   const auto exact = asker.ask({.exact = true});
   EXPECT_EQ(exact.stats.ready, 20'000U);
-  EXPECT_FALSE(exact.stats.estimated);
+  EXPECT_FALSE(exact.stats.estimated || exact.stats.at_least);
   EXPECT_GT(exact.units, 1'000);
 }
 
-TEST(OwnerFigures, TheSurveyOfABacklogThatWaitsCostsLittle) {
+TEST(OwnerFigures, ABacklogThatWaitsCostsLittle) {
   OwnerWorld world({});
   OwnerHost& a = world.add("a/1");
   world.pass(15s);
@@ -94,7 +129,7 @@ TEST(OwnerFigures, TheSurveyOfABacklogThatWaitsCostsLittle) {
   world.pass(600s);
   const double paused = (world.read_units() - before) / 600;
   std::printf("paused over a backlog: %.2f RCU a second\n", paused);
-  EXPECT_LE(paused, 6.5) << "the glances and looks of an idle host are in it";
+  EXPECT_LE(paused, 2.0) << "the glances and looks of an idle host";
   EXPECT_FALSE(a.dead());
 }
 
@@ -102,10 +137,10 @@ TEST(OwnerFigures, WhatIsLeftIsToldWhileItIsWorkedOff) {
   OwnerWorld world({.shards = 4});
   OwnerHost& a = world.add("a/1");
   world.pass(15s);
-  send_over(world, 12'000, 20);
+  send_over(world, 6'000, 10);
   Asker asker(world);
-  std::size_t left = 12'000;
-  for (int second = 0; left > 1'000; ++second) {
+  std::size_t left = 6'000;
+  for (int second = 0; left > 0 && second < 200; ++second) {
     for (int i = 0; i < 10; ++i) {
       std::vector<queue::Completion> completions;
       for (const auto& delivery : a.claim(10)) {
@@ -114,18 +149,15 @@ TEST(OwnerFigures, WhatIsLeftIsToldWhileItIsWorkedOff) {
       left -= a.settle(completions).size();
       world.clock.advance(100ms);
     }
-    if (second < 40 || second % 10 != 0) {
-      continue;
-    }
     const auto told = asker.ask();
-    EXPECT_NEAR(static_cast<double>(told.stats.total()), static_cast<double>(left),
-                0.3 * static_cast<double>(left) + 400)
-        << second;
+    EXPECT_LE(told.stats.total(), left + 500) << second << ": a heartbeat may be some seconds old";
+    EXPECT_TRUE(told.stats.at_least || told.stats.total() + 500 >= left) << second;
     EXPECT_LE(told.requests, 1U);
   }
+  EXPECT_EQ(left, 0U);
 }
 
-TEST(OwnerFigures, BeforeTheFirstEstimateItIsAtLeastWhatIsKnown) {
+TEST(OwnerFigures, ALongBacklogIsAtLeastWhatIsKnown) {
   OwnerWorld world({.shards = 2});
   OwnerHost& a = world.add("a/1");
   world.pass(15s);
@@ -161,6 +193,54 @@ TEST(OwnerFigures, ThatAnOwnerIsDeadIsToldUntilOthersHaveItsShards) {
   }
 }
 
+// It was an hour ahead; what it wrote last is not young for that hour once it is dead.
+TEST(OwnerFigures, ADeadHostWhoseClockWasAheadTellsNothing) {
+  OwnerWorld world({.shards = 4});
+  world.add("asker/1", false);
+  OwnerHost& a = world.add("a/1", false);
+  a.clock.wrong_by(1h);
+  a.start();
+  world.pass(15s);
+  const auto sent = world.send(40);
+  for (int i = 0; i < 5; ++i) {
+    a.claim(5);  // and they stay at work until it dies
+    world.pass(3s);
+  }
+  Asker asker(world);
+  EXPECT_EQ(asker.ask().stats.total(), 40U) << "its clock is put right by what the table's answers say";
+  EXPECT_THAT(a.clock_warnings, ::testing::ElementsAre(::testing::HasSubstr(" s ahead of DynamoDB's")));
+  a.kill();
+  for (const dynamo::Item& message : world.messages()) {
+    world.remove(queue::leased::Place::of(message).key());
+  }
+  world.pass(15s);
+  const auto told = asker.ask({});
+  EXPECT_EQ(told.stats.total(), 0U);
+  EXPECT_FALSE(told.stats.at_least);
+}
+
+// As one of an older version wrote it, that knew only its machine's clock.
+TEST(OwnerFigures, AHeartbeatThatWasWrittenInAnHourIsNotBelieved) {
+  OwnerWorld world({.shards = 4});
+  OwnerHost& a = world.add("a/1");
+  world.pass(15s);
+  world.send(40);
+  world.pass(5s);
+  a.claim(5);
+  world.pass(5s);
+  a.kill();
+  auto beat = world.item(std::string(queue::leased::kHosts), "a/1");
+  ASSERT_TRUE(beat);
+  beat->insert_or_assign("z", queue::leased::stored_time(world.clock.wall_now() + 1h));
+  world.put(*beat);
+  for (const dynamo::Item& message : world.messages()) {
+    world.remove(queue::leased::Place::of(message).key());
+  }
+  world.pass(15s);
+  Asker asker(world);
+  EXPECT_EQ(asker.ask({}).stats.total(), 0U);
+}
+
 TEST(OwnerFigures, ManyHostsAreAskedInTwoReads) {
   for (const std::size_t hosts : {1U, 4U, 64U}) {
     OwnerWorld world({.shards = 64});
@@ -169,14 +249,19 @@ TEST(OwnerFigures, ManyHostsAreAskedInTwoReads) {
     }
     world.pass(20s);
     world.send(2'000);
-    world.pass(60s);
+    for (const auto& host : world.hosts) {
+      host->claim(1);
+    }
+    world.pass(5s);
     Asker asker(world);
     const auto live = asker.ask();
     const auto dead = asker.ask({.half = Half::dlq, .cheap = true});
     EXPECT_LE(live.requests + dead.requests, 2U) << hosts;
     EXPECT_LE(live.units, 1.0 + 0.1 * static_cast<double>(hosts)) << hosts;
     EXPECT_LE(dead.units, 1.0 + 0.1 * static_cast<double>(hosts)) << hosts;
-    EXPECT_NEAR(static_cast<double>(live.stats.total()), 2'000, 200);
+    EXPECT_LE(live.stats.total(), 2'000U);
+    EXPECT_GE(live.stats.total(), 16U) << "each claim reads some shards";
+    EXPECT_TRUE(live.stats.at_least || live.stats.total() == 2'000U);
   }
 }
 
@@ -203,6 +288,28 @@ TEST(OwnerFigures, DeadLettersAreToldByWhoOwnsTheQueue) {
   EXPECT_FALSE(told.stats.estimated || told.stats.at_least);
   EXPECT_LE(told.requests, 1U);
   EXPECT_LE(told.stats.age, 65s);
+}
+
+TEST(OwnerFigures, ManyDeadLettersAreAtLeastSoMany) {
+  OwnerWorld world({.shards = 1});
+  OwnerHost& a = world.add("a/1");
+  world.pass(15s);
+  Asker asker(world);
+  world.send(150, 100);
+  std::size_t dead = 0;
+  for (int i = 0; i < 100 && dead < 150; ++i) {
+    for (const auto& delivery : a.claim(50)) {
+      a.settle(delivery, queue::CompletionAction::dead_letter);
+      ++dead;
+    }
+    world.clock.advance(100ms);
+  }
+  ASSERT_EQ(dead, 150U);
+  world.pass(12s);
+  const auto told = asker.ask({.half = Half::dlq, .cheap = true});
+  EXPECT_EQ(told.stats.total(), 100U);
+  EXPECT_TRUE(told.stats.at_least);
+  EXPECT_EQ(asker.ask({.half = Half::dlq, .exact = true}).stats.total(), 150U);
 }
 
 }  // namespace

@@ -99,6 +99,9 @@ TEST(OwnerSimulation, EverythingGoesWrongThatIsSaidToGoWrong) {
                            "slow puts",
                            "streams",
                            "crowds",
+                           "crash loops",
+                           "shards of a host that loops",
+                           "items that vanish",
                            "retries of a crowd",
                            "crashes checked",
                            "throttle",
@@ -140,14 +143,13 @@ TEST_P(OwnerBites, WhenAGuardIsMissing) {
   std::cout << "seed " << seed << ": " << found.substr(0, found.find('\n')) << "\n";
 }
 
-INSTANTIATE_TEST_SUITE_P(Guards, OwnerBites,
-                         ::testing::Values(Bite{"leased_epoch", "whose lease has not ended"},
-                                           Bite{"leased_sweep", "behind the cursor"},
-                                           Bite{"leased_two_thirds", "in the last third"},
-                                           Bite{"leased_suspects", "as with any other"},
-                                           Bite{"leased_reach", "as with any other"},
-                                           Bite{"table_version_fence", "edited since"}),
-                         [](const auto& param_info) { return std::string(param_info.param.guard); });
+INSTANTIATE_TEST_SUITE_P(
+    Guards, OwnerBites,
+    ::testing::Values(Bite{"leased_epoch", "whose lease has not ended"}, Bite{"leased_sweep", "behind the cursor"},
+                      Bite{"leased_probation", "crashes again and again"},
+                      Bite{"leased_two_thirds", "in the last third"}, Bite{"leased_suspects", "as with any other"},
+                      Bite{"leased_reach", "as with any other"}, Bite{"table_version_fence", "edited since"}),
+    [](const auto& param_info) { return std::string(param_info.param.guard); });
 
 }  // namespace
 }  // namespace sluice::test

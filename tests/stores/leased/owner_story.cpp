@@ -41,6 +41,8 @@ OwnerStory::Mix OwnerStory::mix_of(std::uint64_t seed) {
   mix.edits = !mix.plain && random.below(2) == 0;
   mix.sweeps = seed % 16 == 0;
   mix.stream = mix.ordered && seed % 4 == 1;
+  mix.loops = seed % 16 == 5;
+  mix.wipes = seed % 16 == 11;
   return mix;
 }
 
@@ -73,6 +75,12 @@ std::string OwnerStory::run() {
   troubles();
   if (mix_.sweeps && !wrong()) {
     watch_slow_writers();
+  }
+  if (mix_.loops && !wrong()) {
+    watch_a_crash_loop();
+  }
+  if (mix_.wipes && !wrong()) {
+    watch_items_vanish();
   }
   if (!wrong()) {
     peace();
@@ -184,6 +192,89 @@ void OwnerStory::watch_slow_writers() {
     }
   }
   patient_ = false;
+}
+
+void OwnerStory::calm(Duration span) {
+  for (Duration passed{}; passed < span && !wrong(); passed += 500ms) {
+    world_.clock.advance(500ms);
+    for (auto& desk : desks_) {
+      work(*desk, true);
+    }
+  }
+}
+
+std::set<std::string> OwnerStory::send_to_each_shard() {
+  std::set<std::string> ids;
+  for (std::uint32_t shard = 0; shard < world_.plan.shards; ++shard) {
+    for (const std::string& id : world_.send(1, 100, {}, {}, shard)) {
+      ids.insert(id);
+      sent_.push_back(id);
+      truth_.sent(id, {});
+    }
+  }
+  return ids;
+}
+
+void OwnerStory::demand_begun(const std::set<std::string>& ids, const std::string& after) {
+  for (const std::string& id : ids) {
+    if (!wrong() && !truth_.started(id)) {
+      wrong_ = "nobody begins with " + id + " " + after + standing();
+    }
+  }
+}
+
+// A host that stays a while has its share; then it crashes, and each of those that take its place lives for a moment
+// under a name that nobody has marked as ended. What was its own is others' within its lease and a little.
+void OwnerStory::watch_a_crash_loop() {
+  ++happened_["crash loops"];
+  const Duration lease = world_.plan.lease;
+  OwnerHost* loop = &world_.add("loop/0");
+  for (Duration passed{}; passed < 4 * lease && !wrong(); passed += 500ms) {
+    loop->tend();
+    calm(500ms);
+  }
+  happened_["shards of a host that loops"] += world_.shards_of(loop->name);
+  loop->kill();
+  const auto ids = send_to_each_shard();
+  // What may have been at work in it runs alone, one at a time.
+  const Duration longest = lease + 4s + truth_.left() * 500ms;
+  int starts = 0;
+  for (Duration passed{}; passed < longest && !wrong(); passed += 500ms) {
+    loop = &world_.add("loop/" + std::to_string(++starts));
+    loop->kill();
+    calm(500ms);
+  }
+  demand_begun(ids, "while a host crashes again and again");
+}
+
+// Once nothing is at work anywhere; what hosts remember of who owns what holds no more.
+void OwnerStory::watch_items_vanish() {
+  ++happened_["items that vanish"];
+  const Duration lease = world_.plan.lease;
+  calm(2 * lease);
+  const bool loses_leases = random_.below(2) == 0;
+  const bool all = random_.below(2) == 0;
+  for (auto& desk : desks_) {
+    desk->host->wire().cut(loses_leases);
+  }
+  if (loses_leases) {
+    calm(lease + 2s);
+  }
+  for (const dynamo::Item& item : world_.model.items(kOwnersTable)) {
+    const auto place = queue::leased::Place::of(item);
+    const bool tells = place.partition == queue::leased::kHosts ||
+                       place.partition == queue::leased::ownership_partition(kOwnersQueue, queue::Half::standard);
+    if (tells && (all || random_.below(2) == 0)) {
+      world_.remove(place.key());
+    }
+  }
+  for (auto& desk : desks_) {
+    desk->host->wire().cut(false);
+  }
+  const auto ids = send_to_each_shard();
+  // What is there may have been at work, so that each shard's first hundred run alone.
+  calm(2 * lease + 4s + truth_.left() * 500ms);
+  demand_begun(ids, "although what hosts wrote of shards was removed a while ago");
 }
 
 // Of many groups, priorities and times; all of it fails at first and waits for another attempt, some of it edited.

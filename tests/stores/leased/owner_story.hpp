@@ -110,6 +110,8 @@ class OwnerStory {
     bool sweeps = false;  ///< a backlog that stays, behind which slow writers put something
     bool edits = false;
     bool stream = false;  ///< producers send all the time, into pages that are cut
+    bool loops = false;   ///< a host without a state folder crashes again and again
+    bool wipes = false;   ///< ownership items are removed, or the table is made again
     bool crowd = false;   ///< hundreds wait for another attempt, before and behind what is at work
   };
 
@@ -127,6 +129,11 @@ class OwnerStory {
   void troubles();
   void peace();
   void watch_slow_writers();
+  void watch_a_crash_loop();
+  void watch_items_vanish();
+  void calm(Duration span);
+  std::set<std::string> send_to_each_shard();
+  void demand_begun(const std::set<std::string>& ids, const std::string& after);
   void begin_host(Desk& desk);
   void interleave(OwnerHost& host);
   void send();

@@ -359,11 +359,9 @@ TEST(OwnershipItems, AHeartbeatComesBackAsItWasWritten) {
       .bell = "10.0.0.1:7001",
       .figures = {{"orders", {.ready = 1, .delayed = 2, .in_flight = 3, .unread = 4, .shards = 5}}}};
   auto& figures = beat.figures.at("orders");
-  figures.surveyed = 3;
-  figures.estimated = 2;
   figures.looked_ago = 6s;
   figures.in_use = 7;
-  figures.dead = {.records = 8, .estimated = 1, .shards = 2, .looked_ago = 9s};
+  figures.dead = {.records = 8, .shards = 2, .more = 1, .looked_ago = 9s};
   beat.figures.at("orders").oldest_due = WallTime(1'767'323'045s);
   const auto item = leased::encode_beat(beat, WallTime(1'767'323'045s), WallTime(1'767'323'045s) + 24h);
   const auto read = leased::decode_beat(item);

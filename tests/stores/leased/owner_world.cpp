@@ -31,7 +31,7 @@ OwnerHost::OwnerHost(const WorldPlan& plan, const std::string& incarnation, mode
       credentials_(incarnation),
       transport_(model, clock),
       client_(std::make_unique<dynamo::Client>(client_options(), wire_, credentials_, clock, random_)),
-      table_clock_(*client_, clock, {}),
+      table_clock_(*client_, clock, [this](const std::string& line) { clock_warnings.push_back(line); }),
       runner_(*client_, clock, random_),
       nonces_(incarnation, random_),
       locate_([](const std::string& queue) {

@@ -114,6 +114,7 @@ class OwnerHost {
   const std::string name;  ///< its incarnation
   MachineClock clock;
   std::vector<std::string> warnings;
+  std::vector<std::string> clock_warnings;
   std::map<std::string, std::int64_t> out;  ///< what this host has been handed and not lost: locators by id
   bool has(const queue::Receipt& receipt) const;
   int readies = 0;

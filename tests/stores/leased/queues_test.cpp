@@ -422,7 +422,7 @@ TEST_F(LeasedQueuesTest, AnOwnersOwnShardsAreToldAsTheyAreNowAndNotAsItsLastHear
   const auto busy = oper->stats({}, soon());
   ASSERT_TRUE(busy);
   EXPECT_EQ(busy->in_flight, 5U);
-  EXPECT_EQ(busy->age, 0s);
+  EXPECT_LE(busy->age, 1s) << "since its last look";
   const auto elsewhere = desk_->stats({"orders"}, soon());
   ASSERT_TRUE(elsewhere);
   EXPECT_EQ(elsewhere->in_flight, 5U) << "another process has the heartbeat's word";

@@ -492,6 +492,7 @@ TEST(ShardBookBounds, AGroupThatCannotGoOnIsCutAndComesBackInOrder) {
     for (const auto& item : items) {
       book.admit(0, item, {.began = {}, .consistent = true, .now = now + 1s});
     }
+    book.swept(0, {});
   };
   sweep();
   EXPECT_LE(book.size(), 41U);
@@ -512,6 +513,122 @@ TEST(ShardBookBounds, AGroupThatCannotGoOnIsCutAndComesBackInOrder) {
   for (int i = 0; i < 100; ++i) {
     EXPECT_EQ(order[static_cast<std::size_t>(i)], std::to_string(i));
   }
+}
+
+TEST(ShardBookBounds, TimersOfFairTurnsAreDroppedAsAnyOther) {
+  ShardBook book({.timers = 3, .entries = 100});
+  book.take_shard(0, {}, {});
+  SeededRandom random(1);
+  const WallTime now(1'767'323'045s);
+  book.rules({.fair = true}, now);
+  for (int i = 0; i < 6; ++i) {
+    const Place place{"orders#0", sort_key_of(Priority::normal, now, random)};
+    auto record =
+        *encode_record({.body = "x", .group = "g" + std::to_string(i)}, {.place = place, .own_id = {}, .now = now});
+    record["n"] = stored_time(now + std::chrono::seconds(10 - i));
+    book.admit(0, std::move(record), {.began = {}, .consistent = true, .now = now});
+  }
+  EXPECT_EQ(book.timers(), 3U);
+  EXPECT_EQ(book.next_timer(), now + 5s);
+}
+
+/// Groups of three messages each, more than there is room for, and what a sweep finds of them.
+class ParkedGroups : public ::testing::Test {
+ protected:
+  static constexpr int kGroups = 30;
+
+  ParkedGroups() {
+    book_.take_shard(0, {}, {});
+    book_.rules({.order = Order::group}, now_);
+    book_.passed(0, kAllRead);
+    for (int place = 0; place < 3; ++place) {
+      for (int group = 0; group < kGroups; ++group) {
+        items_.push_back(item("g" + std::to_string(group), std::chrono::milliseconds(100 * place + group)));
+      }
+    }
+  }
+  dynamo::Item item(const std::string& group, Duration due) {
+    const Place place{"orders#0", sort_key_of(Priority::normal, now_ + due, random_)};
+    return *encode_record({.body = "x", .group = group},
+                          {.place = place, .own_id = group + "." + std::to_string(++counts_[group]), .now = now_});
+  }
+  void admit(const dynamo::Item& one) { book_.admit(0, one, {.began = {}, .consistent = true, .now = now_ + 1s}); }
+  void sweep() {
+    book_.sweep_begins(0);
+    for (const dynamo::Item& one : items_) {
+      admit(one);
+    }
+    book_.swept(0, {});
+  }
+  /// Hands out what can go, and sees to it.
+  std::vector<std::string> take() {
+    std::vector<std::string> ids;
+    for (const auto& taken : book_.take({.max = 100, .bytes = 1'000'000}, now_ + 1s)) {
+      ids.push_back(taken.entry->candidate.id);
+    }
+    for (const std::string& id : ids) {
+      const auto found =
+          std::find_if(items_.begin(), items_.end(), [&id](const auto& one) { return Candidate::of(one).id == id; });
+      book_.returned({0, Candidate::of(*found).place.sort}, {.kind = Return::Kind::gone, .version = 1}, now_ + 1s,
+                     SteadyTime() + 1s);
+      items_.erase(found);
+    }
+    return ids;
+  }
+
+  const WallTime now_{1'767'323'045s};
+  SeededRandom random_{1};
+  std::map<std::string, int> counts_;
+  std::vector<dynamo::Item> items_;
+  ShardBook book_{ShardBook::Bounds{.timers = 100, .entries = 40}};
+};
+
+TEST_F(ParkedGroups, LeaveRoomForOthersWhileAnOperatorIsWaitedForAndGoOnInOrder) {
+  std::set<std::string> held;
+  for (int group = 0; group < kGroups; ++group) {
+    held.insert("g" + std::to_string(group));
+  }
+  book_.hold(0, held, now_);
+  sweep();
+  EXPECT_FALSE(book_.full()) << book_.size();
+  EXPECT_GT(book_.parked(), 0U);
+  items_.push_back(item("healthy", 900ms));
+  admit(items_.back());
+  EXPECT_THAT(take(), ElementsAre("healthy.1"));
+  for (int sweeps = 0; sweeps < 5; ++sweeps) {
+    sweep();
+    EXPECT_FALSE(book_.full());
+    EXPECT_THAT(book_.take_unswept(), IsEmpty()) << "nobody is asked to read what cannot go on";
+  }
+  EXPECT_TRUE(book_.hold(0, {}, now_ + 1s)) << "they go on once the shard was swept";
+  sweep();
+  std::map<std::string, int> gone;
+  for (int round = 0; round < 300 && !items_.empty(); ++round) {
+    for (const std::string& id : take()) {
+      const std::string group = id.substr(0, id.find('.'));
+      EXPECT_EQ(id, group + "." + std::to_string(++gone[group]));
+    }
+    if (!book_.take_unswept().empty()) {
+      sweep();
+    }
+  }
+  EXPECT_EQ(items_.size(), 0U);
+  EXPECT_EQ(book_.parked(), 0U);
+}
+
+TEST_F(ParkedGroups, LeaveRoomForOthersWhileTheirFirstOnesWaitForAnotherAttempt) {
+  for (dynamo::Item& one : items_) {
+    if (Candidate::of(one).id.ends_with(".1")) {
+      one["n"] = stored_time(now_ + 60s);
+    }
+  }
+  sweep();
+  EXPECT_FALSE(book_.full()) << book_.size();
+  EXPECT_GT(book_.parked(), 0U);
+  EXPECT_THAT(take(), IsEmpty()) << "what follows in a group does not go before its first one";
+  items_.push_back(item("healthy", 900ms));
+  admit(items_.back());
+  EXPECT_THAT(take(), ElementsAre("healthy.1"));
 }
 
 }  // namespace

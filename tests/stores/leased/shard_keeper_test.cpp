@@ -229,14 +229,100 @@ TEST_F(ShardKeeperTest, NothingIsStartedInTheLastThirdOfALease) {
   EXPECT_EQ(a.keeper.keeping(0), ShardKeeper::Keeping::owned);
 }
 
-TEST_F(ShardKeeperTest, AReadThatIsOlderThanTheLastMoveSaysNothing) {
+TEST_F(ShardKeeperTest, AnItemThatIsGoneIsWrittenAnewAndItsShardIsNotClean) {
   Host a(table_, "a");
   a.beat(at(0s));
-  const std::vector<Ownership> old = table_.items;
   a.look(at(0s));
-  a.members.saw(table_.read_beats(), at(1s));
-  EXPECT_THAT(a.keeper.look(old, a.members, at(1s)), IsEmpty());
+  table_.items[1] = {.shard = 1};
+  a.beat(at(1s));
+  a.look(at(1s));
+  EXPECT_THAT(a.keeper.take_lost(), ElementsAre(1)) << "somebody else may have taken it meanwhile";
+  EXPECT_TRUE(a.works_on(1, at(1s)));
+  EXPECT_EQ(table_.items[1], (Ownership{.shard = 1, .owner = "a", .epoch = 1, .clean = false}));
+}
+
+TEST_F(ShardKeeperTest, AHostThatLostItsLeaseTakesShardsWhoseItemsAreGone) {
+  Host a(table_, "a");
+  a.beat(at(0s));
+  a.look(at(0s));
+  a.look(at(11s));
+  table_ = Table(4);  // the table is made again
+  a.beat(at(12s));
+  a.look(at(12s));
   EXPECT_EQ(a.keeper.shards().size(), 4U);
+  EXPECT_EQ(table_.items[3].owner, "a");
+}
+
+TEST_F(ShardKeeperTest, WhatIsAnothersInATableThatWasMadeAgainIsLost) {
+  Host a(table_, "a");
+  Host b(table_, "b");
+  a.beat(at(0s));
+  a.look(at(0s));
+  b.beat(at(1s));
+  b.look(at(1s));
+  a.beat(at(1s));
+  a.look(at(1s));
+  b.look(at(1s));
+  table_.items = Table(4).items;
+  b.look(at(2s));
+  EXPECT_EQ(b.keeper.shards().size(), 2U);
+  a.look(at(2s));
+  EXPECT_EQ(a.keeper.shards().size(), 2U);
+  for (std::uint32_t shard = 0; shard < 4; ++shard) {
+    EXPECT_NE(a.works_on(shard, at(2s)), b.works_on(shard, at(2s))) << shard;
+  }
+}
+
+// Each time it lives for a moment, under another name as it has no state folder, and is within its lease when the next
+// one comes.
+TEST_F(ShardKeeperTest, AHostThatDiesAgainAndAgainIsGivenNothing) {
+  Host a(table_, "a/1");
+  a.beat(at(0s));
+  a.look(at(0s));
+  auto loop = std::make_unique<Host>(table_, "loop/0");
+  for (Duration since = 1s; since < 12s; since += 1s) {
+    loop->beat(at(since));
+    loop->look(at(since));
+    a.beat(at(since));
+    a.look(at(since));
+  }
+  ASSERT_EQ(loop->keeper.shards().size(), 2U) << "one that stays gets its share";
+  for (int i = 1; i <= 60; ++i) {
+    const Duration since = 11s + i * 500ms;
+    loop = std::make_unique<Host>(table_, "loop/" + std::to_string(i));
+    loop->beat(at(since));
+    loop->look(at(since));
+    a.beat(at(since));
+    a.look(at(since));
+    EXPECT_THAT(loop->keeper.shards(), IsEmpty()) << i;
+    if (since > 21s + 1s) {
+      EXPECT_EQ(a.keeper.shards().size(), 4U) << i;
+    }
+  }
+  for (Duration since = 42s; since < 55s; since += 1s) {
+    loop->beat(at(since));
+    a.beat(at(since));
+    a.look(at(since));
+    loop->look(at(since));
+  }
+  EXPECT_EQ(loop->keeper.shards().size(), 2U) << "once it stays, it gets its share again";
+}
+
+TEST_F(ShardKeeperTest, ASecondProcessOfAHostGetsItsShareWithItsSecondHeartbeat) {
+  Host a(table_, "a/1");
+  Host b(table_, "a/2");
+  a.beat(at(0s));
+  a.look(at(0s));
+  b.beat(at(1s));
+  b.look(at(1s));
+  a.look(at(1s));
+  EXPECT_EQ(a.keeper.shards().size(), 4U);
+  a.beat(at(4s));
+  b.beat(at(4s));
+  a.look(at(4s));
+  b.look(at(4s));
+  EXPECT_EQ(a.keeper.shards().size(), 2U);
+  EXPECT_EQ(b.keeper.shards().size(), 2U);
 }
 
 TEST_F(ShardKeeperTest, FewerShardsAreLostAndMoreAreTaken) {
