@@ -294,11 +294,11 @@ void Housekeeper::clear_up(Deadline deadline) {
   for (const Duty& duty : duties_) {
     ours.insert(duty.name);
   }
+  const std::set<std::string> living = ours.empty() ? ours : members_.workers(*ours.begin(), now);
+  const bool first = !living.empty() && *living.begin() == settings_.host;
   for (auto known = beats_.begin(); known != beats_.end();) {
     const Heartbeat& beat = known->second.beat;
     const bool dead = members_.dead_since(beat.host, now - kLeasesInState * beat.lease);
-    const bool first = !ours.empty() && !members_.workers(*ours.begin(), now).empty() &&
-                       *members_.workers(*ours.begin(), now).begin() == settings_.host;
     const bool all_known = std::includes(ours.begin(), ours.end(), beat.works_on.begin(), beat.works_on.end());
     if (dead && first && all_known && !owners_.contains(beat.host)) {
       static_cast<void>(client_.delete_item(remove_beat(settings_.table, beat), deadline));

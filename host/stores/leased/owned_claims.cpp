@@ -20,6 +20,8 @@ constexpr std::size_t kHoldsPage = 100;
 constexpr std::size_t kReadsAhead = 2;
 // Of one that has not.
 constexpr std::size_t kSideBySide = 16;
+// For a page of a shard that was throttled: a slow answer's time, in which hardly a retry falls.
+constexpr Duration kProbe = std::chrono::milliseconds(250);
 
 std::string sort_of(const dynamo::Item& key) {
   const auto* sort = dynamo::find<std::string>(key, attribute::kSort);
@@ -187,7 +189,7 @@ std::vector<OwnedHalf::Job> OwnedHalf::next_jobs(const ClaimRequest& request, st
       continue;
     }
     if (strict && (!shard.holds_read || (!shard.holds.empty() && now.steady >= shard.holds_again_at))) {
-      jobs.push_back({number, shard.number, std::nullopt});
+      jobs.push_back({number, shard.number, std::nullopt, false});
       continue;
     }
     known.bytes = book_.bytes_of(number);
@@ -201,7 +203,7 @@ std::vector<OwnedHalf::Job> OwnedHalf::next_jobs(const ClaimRequest& request, st
         shard.holds_read = shard.holds_read && shard.holds.empty();
       }
       next_shard_ = number + 1;
-      jobs.push_back({number, shard.number, std::move(order)});
+      jobs.push_back({number, shard.number, std::move(order), shard.throttled});
     }
   }
   return jobs;
@@ -215,30 +217,38 @@ Error OwnedHalf::read_failed(const Job& job, const dynamo::Error& error) {
   const MutexLock lock(mutex_);
   if (const auto found = shards_.find(job.shard); found != shards_.end() && found->second.number == job.number) {
     found->second.reader.failed(now);
+    found->second.throttled = error.kind == dynamo::ErrorKind::throttled;
   }
   return mapped;
 }
 
-// Pages of several shards are asked for side by side.
+// Pages of several shards are asked for side by side, those of shards that were throttled after the others: the shard's
+// own pause takes the place of retries that everybody would wait for.
 std::vector<std::optional<Error>> OwnedHalf::read_each(const std::vector<Job>& jobs, Deadline deadline) {
   std::vector<std::optional<Error>> failures(jobs.size());
-  std::vector<dynamo::QueryRequest> queries;
-  std::vector<std::size_t> places;
-  for (std::size_t i = 0; i < jobs.size(); ++i) {
-    if (jobs[i].order) {
-      queries.push_back(page_query(jobs[i]));
-      places.push_back(i);
-    } else {
-      failures[i] = read_holds(jobs[i], deadline);
+  for (const bool throttled : {false, true}) {
+    std::vector<dynamo::QueryRequest> queries;
+    std::vector<std::size_t> places;
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+      if (jobs[i].throttled != throttled) {
+        continue;
+      }
+      if (jobs[i].order) {
+        queries.push_back(page_query(jobs[i]));
+        places.push_back(i);
+      } else {
+        failures[i] = read_holds(jobs[i], deadline);
+      }
     }
-  }
-  auto pages = parts_.client.query_each(queries, deadline);
-  for (std::size_t k = 0; k < pages.size(); ++k) {
-    const Job& job = jobs[places[k]];
-    if (pages[k]) {
-      page_read(job, std::move(*pages[k]));
-    } else {
-      failures[places[k]] = read_failed(job, pages[k].error());
+    const Deadline until = throttled ? deadline.earlier(Deadline::after(machine_, kProbe)) : deadline;
+    auto pages = parts_.client.query_each(queries, until);
+    for (std::size_t k = 0; k < pages.size(); ++k) {
+      const Job& job = jobs[places[k]];
+      if (pages[k]) {
+        page_read(job, std::move(*pages[k]));
+      } else {
+        failures[places[k]] = read_failed(job, pages[k].error());
+      }
     }
   }
   return failures;
@@ -295,6 +305,7 @@ void OwnedHalf::page_read(const Job& job, dynamo::Page page) {
                      std::to_string(ShardReader::kSweep / std::chrono::seconds(1)) + " s, and others go on meanwhile",
                  now.steady);
   }
+  found->second.throttled = false;
   found->second.reader.done(order, answer, now.steady);
   if (book_.passed(job.shard, found->second.reader.frontier())) {
     found->second.reader.confirm();

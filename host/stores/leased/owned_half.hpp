@@ -84,6 +84,7 @@ class OwnedHalf final : public HalfDuty {
     std::uint64_t number = 0;  ///< each time that it is taken it is another one
     bool closing = false;
     bool holds_read = false;
+    bool throttled = false;  ///< its last page was refused as one too many
     std::set<std::string> holds{};
     SteadyTime holds_again_at{};  ///< when those that there are are read again
   };
@@ -103,6 +104,7 @@ class OwnedHalf final : public HalfDuty {
     std::uint32_t shard = 0;
     std::uint64_t number = 0;
     std::optional<ReadOrder> order;  ///< nothing: the groups that are held are to be read
+    bool throttled = false;          ///< others do not wait for its retries
   };
   /// What is to be told once no lock is held.
   struct News {

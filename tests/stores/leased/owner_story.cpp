@@ -42,7 +42,7 @@ OwnerStory::Mix OwnerStory::mix_of(std::uint64_t seed) {
   mix.edits = !mix.plain && random.below(2) == 0;
   mix.sweeps = seed % 16 == 0;
   mix.stream = mix.ordered && seed % 4 == 1;
-  mix.loops = seed % 16 == 5;
+  mix.loops = seed % 16 == 6;
   mix.wipes = seed % 16 == 11;
   return mix;
 }

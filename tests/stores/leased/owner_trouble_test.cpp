@@ -179,6 +179,38 @@ TEST(OwnerTrouble, AThrottledShardDelaysNoOther) {
   EXPECT_EQ(work_off(a), 50U);
 }
 
+// Nor do the others wait for its retries, each of which comes a second later, and then two: it is asked once, and again
+// when its own pause is over.
+TEST(OwnerTrouble, ClaimsDoNotWaitForTheRetriesOfAShardThatStaysThrottled) {
+  OwnerWorld world({.shards = 2});
+  OwnerHost& a = world.add("a/1");
+  world.pass(2s);
+  const auto is_page = [](const std::string& body) { return body.find("orders#0") != std::string::npos; };
+  world.model.inject(
+      model::Fault::throttle,
+      [&](const std::string& operation, const std::string& body) { return operation == "Query" && is_page(body); },
+      100'000);
+  int asked = 0;
+  a.wire().before([&](const dynamo::HttpRequest& request) { asked += is_page(request.body) ? 1 : 0; });
+  int claims = 0;
+  int waits = 0;
+  std::size_t done = 0;
+  for (int round = 0; round < 60; ++round) {
+    world.send(1, 100, {}, {}, 1);
+    world.clock.advance(2500ms);
+    asked = 0;
+    for (const auto& delivery : a.claim(10)) {
+      done += a.settle(delivery, CompletionAction::remove).status == queue::SettleStatus::applied ? 1 : 0;
+    }
+    claims += asked > 0 ? 1 : 0;
+    waits += asked > 1 ? asked - 1 : 0;
+  }
+  a.wire().before({});
+  EXPECT_EQ(done, 60U);
+  EXPECT_GE(claims, 40) << "it is asked again and again";
+  EXPECT_LE(waits, 30) << "and but for the first time nobody waits longer than for a slow answer";
+}
+
 TEST(OwnerTrouble, ANumberOfShardsThatCannotBeIsNamedAndTheOneBeforeStays) {
   for (const int wrong : {0, 10'000}) {
     OwnerWorld world({.shards = 4});
