@@ -31,10 +31,14 @@ void on_lost(natsConnection* connection, void* closure) {
   of(closure).lost(why.empty() ? "the connection ended" : why);
 }
 
+/// Without a user and a password.
 std::string url_of(natsConnection* connection) {
-  std::array<char, 256> url{};
-  natsConnection_GetConnectedUrl(connection, url.data(), url.size());
-  return url.data();
+  std::array<char, 256> text{};
+  natsConnection_GetConnectedUrl(connection, text.data(), text.size());
+  std::string url = text.data();
+  const std::size_t scheme = url.find("://");
+  const std::size_t at = url.rfind('@');
+  return at == std::string::npos || scheme == std::string::npos ? url : url.erase(scheme + 3, at - scheme - 2);
 }
 
 void on_restored(natsConnection* connection, void* closure) { of(closure).restored(url_of(connection)); }

@@ -307,6 +307,28 @@ TEST_F(NatsTest, SaysThatItsUserIsRefusedAndNotHowItLogsIn) {
 }
 
 // The server dies again and again while many publish: every message is stored, and once.
+TEST_F(NatsTest, ShowsNothingOfAPasswordInTheAddressOfAServer) {
+  START("authorization { user: u, password: \"ge/he@im\" }\n");
+  const std::string place = "@127.0.0.1:" + std::to_string(server_->port());
+  {
+    LiveHost host("nats", {{"servers", Names{"nats://u:ge/he@im" + place}}});
+    EXPECT_THAT(host.handle(row("1")).reason, HasSubstr("no stream takes"));
+    EXPECT_EQ(host.wait_for_broker(true), "connected to " + server_->url());
+    EXPECT_TRUE(host.logged("connected to NATS at " + server_->url()));
+  }
+  for (const std::string user : {"u:heim", "u:4/heim", "u:heim?x", "u:%zzheim", "heim", "u:4@heim", "u:heim:"}) {
+    LiveHost host("nats",
+                  {{"servers", Names{"nats://" + user + place}}, {"reconnect_wait", "20ms"}, {"timeout", "100ms"}});
+    const std::string refused = host.wait_for_broker(false);
+    EXPECT_EQ(refused.find("heim"), std::string::npos) << refused;
+    EXPECT_FALSE(host.logged("heim")) << user;
+  }
+  for (const std::string end : {":x", ":99999999", "", ":4222:x"}) {
+    const std::string wrong = creation_error("nats", {{"servers", Names{"nats://u:4/heim@127.0.0.1" + end}}});
+    EXPECT_EQ(wrong.find("heim"), std::string::npos) << wrong;
+  }
+}
+
 TEST_F(NatsTest, LosesNothingWhileTheServerDies) {
   START();
   { JetStream(server_->url()).add_stream("ORDERS", {"orders.>"}); }

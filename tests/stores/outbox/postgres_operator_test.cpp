@@ -220,6 +220,21 @@ TEST(PostgresConnect, SaysWhatIsWrongAndNeverThePassword) {
   EXPECT_EQ(with("postgres://sluice:geheim@127.0.0.1:1/x").find("unavailable: "), 0U);
   const std::string garbled = with("postgres://sluice:geheim@[::1/x");
   EXPECT_EQ(garbled.find("geheim"), std::string::npos) << garbled;
+  // '/', '?' and '@' in a password that nobody has written as %2F, %3F and %40.
+  const std::string place = "@127.0.0.1:" + std::to_string(test::postgres()->port()) + "/postgres";
+  for (const std::string password : {"ge/heim", "ge?heim", "ge@heim", "77/heim", "@/heim", "ge@/heim", "ge/@heim"}) {
+    EXPECT_THAT(with("postgres://sluice:" + password + place), HasSubstr("password authentication failed"));
+  }
+  for (const std::string password :
+       {"ge/heim", "ge/77?heim", "77/heim?geheim", "77/77?geheim=heim", "ge%zzheim", "%zz/heim"}) {
+    for (const std::string parameters : {"", "?connect_timeout=3", "?nonsense=1"}) {
+      const std::string text = with("postgres://nobody.invalid:" + password + place + parameters);
+      EXPECT_NE(text, "");
+      EXPECT_EQ(text.find("heim"), std::string::npos) << text;
+      EXPECT_EQ(text.find("\"ge"), std::string::npos) << text;
+    }
+  }
+  EXPECT_THAT(with("postgres://sluice:secret" + place + "?nonsense=1"), HasSubstr("\"nonsense\""));
   settings.connect.username = "nobody-here";
   EXPECT_NE(with(test::postgres()->url()).find("\"nobody-here\""), std::string::npos);
 }

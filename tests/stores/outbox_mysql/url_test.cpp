@@ -37,7 +37,8 @@ TEST(MysqlUrl, RefusesWhatIsNeitherAndShowsNothingOfIt) {
   for (const char* url :
        {"", "mysql://", "mysql://u:secret@h", "mysql://u:secret@h/", "u:secret@h/d", "postgres://u:secret@h/d",
         "mysql://u:secret@h:0/d", "mysql://u:secret@h:99999/d", "mysql://u:secret@h:x/d", "mysql://u:secret%zz@h/d",
-        "u:secret@tcp(h:1/d", "u:secret@pipe(x)/d", "mysql://u:secret@h/d?tls=custom"}) {
+        "u:secret@tcp(h:1/d", "u:secret@pipe(x)/d", "mysql://u:secret@h/d?tls=custom", "mysql://u:7/secret?x@h/d",
+        "mysql://u:7/x?secret@h/d", "mysql://u:7?secret/x@h/d", "mysql://u:se/secret?@h/d"}) {
     const auto address = parse_url(url);
     ASSERT_TRUE(address.has_error()) << url;
     EXPECT_EQ(address.error().code(), ErrorCode::invalid);

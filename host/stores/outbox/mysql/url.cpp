@@ -121,6 +121,8 @@ bool read_url_form(std::string_view text, ServerAddress& address, std::string_vi
   const std::size_t slash = std::min(rest.find('/'), rest.size());
   if (at != std::string_view::npos) {
     read_user(text.substr(0, at), address);
+  } else if (parameters.find('@') != std::string_view::npos) {
+    return false;  // the '?' is one of a password, and all before it may be
   }
   const auto user = percent_decoded(address.user);
   const auto password = percent_decoded(address.password);

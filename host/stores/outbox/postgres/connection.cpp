@@ -111,7 +111,7 @@ Result<std::unique_ptr<Connection>> Connection::open(const ConnectSettings& sett
     status = PQconnectPoll(raw);
   }
   if (status != PGRES_POLLING_OK) {
-    return connect_error(PQerrorMessage(raw), settings.url, password_of(*info));
+    return connect_error(PQerrorMessage(raw), *info);
   }
   PQsetnonblocking(raw, 1);
   return connection;

@@ -20,27 +20,41 @@ namespace {
 constexpr const char* kSystemAuthorities = "/etc/ssl/certs/ca-certificates.crt";
 constexpr std::uint32_t kDefaultPort = 5432;
 
-// As libpq, which says itself what is wrong with it, reads a '%' before anything else.
 std::string decoded(std::string_view text) { return percent_decoded(text).value_or(std::string(text)); }
 
 struct UrlParts {
+  std::string url;  ///< without the user and the password
+  std::string user;
   std::string password;
   std::string host;
   std::string port;
 };
 
+/// Where the user and the password end, of "user:password@host:port/database?..."; npos: there are none. They may hold
+/// a '/' or an '@' that nobody has written as %2F or %40, and a '?' before any '/'.
+std::size_t end_of_user(std::string_view text) {
+  const std::size_t at = text.find('@');
+  const std::size_t query = text.find('?', at < text.find('/') ? at : 0);
+  return text.substr(0, query).rfind('@');
+}
+
 /// postgres://user:password@host:port/database?...
 UrlParts parts_of(std::string_view url) {
   const std::size_t scheme = url.find("://");
-  url = scheme == std::string_view::npos ? url : url.substr(scheme + 3);
-  url = url.substr(0, url.find_first_of("/?"));
-  UrlParts parts;
-  if (const std::size_t at = url.rfind('@'); at != std::string_view::npos) {
+  if (scheme == std::string_view::npos) {
+    return {.url = std::string(url)};
+  }
+  UrlParts parts{.url = std::string(url.substr(0, scheme + 3))};
+  url.remove_prefix(parts.url.size());
+  if (const std::size_t at = end_of_user(url); at != std::string_view::npos) {
     const std::string_view user = url.substr(0, at);
     const std::size_t colon = user.find(':');
+    parts.user = decoded(user.substr(0, colon));
     parts.password = colon == std::string_view::npos ? "" : decoded(user.substr(colon + 1));
-    url = url.substr(at + 1);
+    url.remove_prefix(at + 1);
   }
+  parts.url += url;
+  url = url.substr(0, url.find_first_of("/?"));
   const std::size_t bracket = url.starts_with('[') ? url.find(']') : std::string_view::npos;
   const std::size_t colon = url.find(':', bracket == std::string_view::npos ? 0 : bracket);
   parts.port = colon == std::string_view::npos ? "" : std::string(url.substr(colon + 1));
@@ -112,9 +126,9 @@ Result<void> add_tunnel(const ConnectSettings& settings, Deadline deadline, Conn
 
 Result<ConnectionInfo> connection_info(const ConnectSettings& settings, Deadline deadline) {
   const UrlParts parts = parts_of(settings.url);
-  ConnectionInfo info{{"dbname", settings.url}};
-  if (!settings.username.empty()) {
-    info.emplace_back("user", settings.username);
+  ConnectionInfo info{{"dbname", parts.url}};
+  if (const std::string& user = settings.username.empty() ? parts.user : settings.username; !user.empty()) {
+    info.emplace_back("user", user);
   }
   const std::string& password = settings.password.empty() ? parts.password : settings.password;
   if (!password.empty()) {
@@ -143,11 +157,6 @@ ServerPlace server_of(const std::string& url) {
   ServerPlace place{parts.host.empty() ? "localhost" : parts.host, kDefaultPort};
   std::from_chars(parts.port.data(), parts.port.data() + parts.port.size(), place.port);
   return place;
-}
-
-std::string password_of(const ConnectionInfo& info) {
-  const auto found = std::find_if(info.begin(), info.end(), [](const auto& one) { return one.first == "password"; });
-  return found == info.end() ? "" : found->second;
 }
 
 }  // namespace sluice::queue::outbox::postgres

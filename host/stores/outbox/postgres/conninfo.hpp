@@ -11,7 +11,8 @@
 
 namespace sluice::queue::outbox::postgres {
 
-/// libpq's keywords and their values, in its order: later ones win.
+/// libpq's keywords and their values, in its order: later ones win. The first one is the URL, without user and
+/// password.
 using ConnectionInfo = std::vector<std::pair<std::string, std::string>>;
 
 /// What libpq is told: the URL, and over it what the settings say. Opens the tunnel where there is one.
@@ -25,8 +26,5 @@ struct ServerPlace {
 
 /// Where the URL says that it does; libpq's defaults for what it leaves out.
 ServerPlace server_of(const std::string& url);
-
-/// The password that it will use; empty: none is known. For taking it out of texts.
-std::string password_of(const ConnectionInfo& info);
 
 }  // namespace sluice::queue::outbox::postgres

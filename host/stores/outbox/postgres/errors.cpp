@@ -80,6 +80,23 @@ std::string one_line(std::string text) {
   return text;
 }
 
+/// Without the URL, the password, and what may be a piece of them.
+std::string without_secrets(std::string text, const ConnectionInfo& info) {
+  const std::string& url = info.front().second;
+  replace_all(text, url, "the url");
+  for (const auto& [key, value] : info) {
+    replace_all(text, key == "password" ? value : "", "...");
+  }
+  // Where nobody can tell what belongs to a password, libpq may show a piece of it for something else.
+  const bool clear = url.find("://") != std::string::npos && url.find('@') == std::string::npos &&
+                     url.find("password") == std::string::npos;
+  for (std::size_t at = clear ? std::string::npos : text.find('"'); at != std::string::npos; at = text.find('"', at)) {
+    const std::size_t end = std::min(text.find('"', at + 1), text.size());
+    text.replace(at, end + 1 - at, "(not shown)");
+  }
+  return text;
+}
+
 }  // namespace
 
 Error statement_error(std::string_view sqlstate, std::string text) {
@@ -94,16 +111,14 @@ Error statement_error(std::string_view sqlstate, std::string text) {
   return {meaning->code, text + " (SQLSTATE " + std::string(sqlstate) + ")" + (mend.empty() ? "" : "; " + mend)};
 }
 
-Error connect_error(std::string text, const std::string& url, const std::string& password) {
-  replace_all(text, url, "the url");
-  replace_all(text, password, "...");
-  text = one_line(std::move(text));
+Error connect_error(const std::string& text, const ConnectionInfo& info) {
+  std::string shown = one_line(without_secrets(text, info));
   const auto meaning = std::find_if(kConnectMeanings.begin(), kConnectMeanings.end(),
                                     [&](const Meaning& one) { return text.find(one.state) != std::string::npos; });
   if (meaning == kConnectMeanings.end()) {
-    return {ErrorCode::unavailable, text.empty() ? "the server cannot be reached" : std::move(text)};
+    return {ErrorCode::unavailable, shown.empty() ? "the server cannot be reached" : std::move(shown)};
   }
-  return {meaning->code, text + "; " + meaning->mend};
+  return {meaning->code, shown + "; " + meaning->mend};
 }
 
 }  // namespace sluice::queue::outbox::postgres
