@@ -84,7 +84,7 @@ struct FetchRequest {
   std::int64_t after = 0;                  ///< rows with a greater id
   bool from_start = true;                  ///< instead of `after`: whatever its sign, the first id of the table
   std::span<const std::uint32_t> buckets;  ///< these alone; never empty
-  std::span<const Group> without;          ///< rows of these groups are passed over in the database
+  std::span<const Group> without;          ///< sorted: rows of these are passed over in the database
   const Filter* filter = nullptr;          ///< never null
   bool dead = false;                       ///< dead letters too
   std::size_t limit = 1000;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <set>
@@ -341,10 +342,11 @@ TEST_F(DynamoDbOutboxTest, OperatorsDelayGiveUpAndDiscard) {
   put(1, "a");
   put(2, "b");
   put(3, "c");
-  const std::vector<RowChange> changes{{.id = 1, .part = key(1).part, .action = RowAction::delay, .after = 60s},
-                                       {.id = 2, .part = key(2).part, .action = RowAction::dead_letter, .error = "by hand"},
-                                       {.id = 3, .part = key(3).part, .action = RowAction::discard},
-                                       {.id = 4, .part = key(4).part, .action = RowAction::remove}};
+  const std::vector<RowChange> changes{
+      {.id = 1, .part = key(1).part, .action = RowAction::delay, .after = 60s},
+      {.id = 2, .part = key(2).part, .action = RowAction::dead_letter, .error = "by hand"},
+      {.id = 3, .part = key(3).part, .action = RowAction::discard},
+      {.id = 4, .part = key(4).part, .action = RowAction::remove}};
   EXPECT_THAT(*desk_->change(changes, soon()),
               ElementsAre(RowChanged::applied, RowChanged::applied, RowChanged::applied, RowChanged::not_found));
   EXPECT_EQ(desk_->get(key(1), soon())->row.wait, 60s);
@@ -491,6 +493,56 @@ TEST_F(DynamoDbOutboxTest, ARowCostsOneWriteUnitToPublish) {
   }
   ASSERT_TRUE(locks->mark(marks, soon()));
   EXPECT_EQ(writes, 100.0);
+}
+
+// Counted, and nothing is lost by it: 110 units a second where each poll reads all that waits.
+TEST_F(DynamoDbOutboxTest, WhatADeadLetterHoldsIsNotReadWithEachPoll) {
+  double reads = 0;
+  dynamo::ClientOptions options{.region = "eu-west-1"};
+  options.observer = [&reads](const dynamo::CallRecord& call) { reads += call.capacity.read; };
+  dynamo::Client counted(options, transport_, credentials_, clock_, random_);
+  const auto outbox = make_dynamodb_outbox(settings_, counted, clock_, random_);
+  const auto reader = *outbox->open_reader(true, soon());
+  for (std::int64_t id = 10; id <= 18'000; id += 10) {
+    put(id, "held", {{"payload", std::string(900, 'x')}});
+  }
+  ASSERT_EQ(mark({.id = 10, .kind = MarkKind::dead}), MarkStatus::written);
+  RowLine line({.hold_dead = true});
+  line.take_buckets(every_bucket_);
+  std::vector<std::int64_t> published;
+  const auto run = [&](Duration time) {
+    const SteadyTime end = clock_.steady_now() + time;
+    for (SteadyTime now = clock_.steady_now(); now < end; now = clock_.steady_now()) {
+      const auto order = line.next_read(now);
+      if (order.kind == ReadOrder::Kind::page) {
+        line.page_read(order, *reader->fetch(order.request, soon()), now);
+      } else if (order.kind == ReadOrder::Kind::groups) {
+        line.groups_read(order, *reader->fetch_groups(order.groups, order.request.limit, order.request, soon()), now);
+      } else {
+        clock_.advance(100ms);
+      }
+      for (const Row& row : line.take(7, 1'000'000)) {
+        published.push_back(row.id);
+        EXPECT_EQ(mark({.id = row.id, .part = row.part}), MarkStatus::written);
+        line.settled(row.key(), {Fate::Kind::sent}, now);
+      }
+    }
+  };
+  run(2min);
+  reads = 0;
+  run(10min);
+  EXPECT_LT(reads, 12.0 * 600);
+  put(9'003, "late");
+  put(18'003, "news");
+  run(6s);
+  EXPECT_THAT(published, ElementsAre(18'003));
+  run(55s);
+  EXPECT_THAT(published, ElementsAre(18'003, 9'003));
+  const RowChange again{.id = 10, .part = 0, .action = RowAction::redrive};
+  EXPECT_THAT(*desk_->change(std::span(&again, 1), soon()), ElementsAre(RowChanged::applied));
+  run(6min);
+  ASSERT_EQ(published.size(), 1802U);
+  EXPECT_TRUE(std::is_sorted(published.begin() + 2, published.end()));
 }
 
 }  // namespace

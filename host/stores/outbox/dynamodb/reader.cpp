@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <limits>
+#include <set>
 #include <utility>
 
 namespace sluice::queue::outbox {
@@ -13,9 +14,14 @@ namespace {
 
 using dynamo::AttributeValue;
 
+bool waits(const Group& group, const FetchRequest& request) {
+  return std::binary_search(request.without.begin(), request.without.end(), group);
+}
+
+// A dead letter without a group holds nothing.
 bool passed_over(const Row& row, const FetchRequest& request) {
-  return (row.dead && !request.dead) || !wants(*request.filter, row.group.type, row.event) ||
-         std::find(request.without.begin(), request.without.end(), row.group) != request.without.end();
+  return (row.dead && (!request.dead || row.group.id.empty())) || !wants(*request.filter, row.group.type, row.event) ||
+         waits(row.group, request);
 }
 
 std::vector<std::string> partitions_of(const FetchRequest& request) {
@@ -82,24 +88,26 @@ Result<Page> DynamoDbReader::fetch_some(const FetchRequest& request, Deadline de
   return cut(std::move(rows), more, request);
 }
 
-dynamo::QueryRequest DynamoDbReader::query_of(const std::string& partition, const FetchRequest& request) const {
+dynamo::QueryRequest DynamoDbReader::query_of(const std::string& partition, std::int64_t after, bool from_start) const {
   dynamo::QueryRequest query;
   query.table = place_.table().table;
   query.consistent = true;
   query.key_condition = "#b = :b";
   query.names.emplace("#b", kBucket);
   query.values.emplace(":b", partition);
-  if (!request.from_start) {
+  if (!from_start) {
     query.key_condition += " AND #id > :after";
     query.names.emplace("#id", place_.columns().id);
-    query.values.emplace(":after", AttributeValue::number(request.after));
+    query.values.emplace(":after", AttributeValue::number(after));
   }
   return query;
 }
 
 Result<DynamoDbReader::Stretch> DynamoDbReader::read(const std::string& partition, const FetchRequest& request,
                                                      std::size_t limit, Deadline deadline) {
-  dynamo::QueryRequest query = query_of(partition, request);
+  const std::int64_t begin = request.from_start ? std::numeric_limits<std::int64_t>::min() : request.after;
+  const std::int64_t after = passed_.skip(partition, begin, request.without, place_.steady_now());
+  dynamo::QueryRequest query = query_of(partition, after, request.from_start && after == begin);
   query.limit = static_cast<std::int64_t>(limit);
   auto page = place_.client().query(query, deadline);
   if (!page) {
@@ -107,6 +115,8 @@ Result<DynamoDbReader::Stretch> DynamoDbReader::read(const std::string& partitio
   }
   Stretch stretch;
   const WallTime now = place_.now();
+  std::set<Group> waiting;
+  bool passed = true;
   for (const dynamo::Item& item : page->items) {
     const auto id = place_.rows().id_of(item);
     if (!id) {
@@ -115,6 +125,13 @@ Result<DynamoDbReader::Stretch> DynamoDbReader::read(const std::string& partitio
     stretch.last = *id;
     stretch.rows.push_back(place_.rows().row_of(item, now));
     note(stretch.rows.back());
+    passed = passed && passed_over(stretch.rows.back(), request);
+    if (waits(stretch.rows.back().group, request)) {
+      waiting.insert(stretch.rows.back().group);
+    }
+  }
+  if (passed && !stretch.rows.empty()) {
+    passed_.add(partition, after, stretch.last, waiting, place_.steady_now());
   }
   if (const auto last = place_.rows().id_of(page->last_evaluated_key)) {
     stretch.more = true;

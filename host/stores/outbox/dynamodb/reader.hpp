@@ -7,6 +7,7 @@
 
 #include "host/stores/outbox/database.hpp"
 #include "host/stores/outbox/dynamodb/outbox_place.hpp"
+#include "host/stores/outbox/dynamodb/passed_stretches.hpp"
 
 namespace sluice::queue::outbox {
 
@@ -39,11 +40,12 @@ class DynamoDbReader final : public ReadSession {
 
   Result<Page> fetch_some(const FetchRequest& request, Deadline deadline);
   Result<Stretch> read(const std::string& partition, const FetchRequest& request, std::size_t limit, Deadline deadline);
-  dynamo::QueryRequest query_of(const std::string& partition, const FetchRequest& request) const;
+  dynamo::QueryRequest query_of(const std::string& partition, std::int64_t after, bool from_start) const;
   void note(const Row& row);
 
   OutboxPlace& place_;
   std::map<Group, Start> starts_;
+  PassedStretches passed_;
   std::int64_t read_up_to_ = 0;  ///< by the last look: the id up to which all buckets have been read
 };
 
