@@ -13,7 +13,7 @@ BellWatch::BellWatch(Door* door, const QueueAddress& address, std::function<void
   }
   if (door_ != nullptr) {
     try {
-      lane_.emplace([this](const std::stop_token& stop) { listen(stop); });
+      looker_ = door_->listen([this] { look(); });
     } catch (const std::system_error&) {
       // Without another thread the job finds by polling what comes from elsewhere.
     }
@@ -21,10 +21,8 @@ BellWatch::BellWatch(Door* door, const QueueAddress& address, std::function<void
 }
 
 BellWatch::~BellWatch() {
-  if (lane_) {
-    lane_->request_stop();
-    // Whoever else waits at this bell looks up once for nothing.
-    door_->ring(bell_);
+  if (looker_) {
+    door_->stop_listening(looker_);
   }
 }
 
@@ -42,7 +40,6 @@ void BellWatch::arm(std::uint64_t heard) {
     armed_ = true;
     heard_ = heard;
   }
-  changed_.notify_one();
   if (this->heard() != heard) {
     ring();
   }
@@ -60,24 +57,14 @@ bool BellWatch::disarm() {
   return std::exchange(armed_, false);
 }
 
-void BellWatch::listen(const std::stop_token& stop) {
-  while (true) {
-    std::uint64_t heard = 0;
-    {
-      const MutexLock lock(mutex_);
-      if (!changed_.wait(mutex_, stop, [this]() SLUICE_REQUIRES(mutex_) { return armed_; })) {
-        return;
-      }
-      heard = heard_;
-    }
-    if (stop.stop_requested()) {
+void BellWatch::look() {
+  {
+    const MutexLock lock(mutex_);
+    if (!armed_ || door_->rings(bell_) == heard_) {
       return;
     }
-    door_->wait(bell_, static_cast<std::uint32_t>(heard));
-    if (door_->rings(bell_) != heard && !stop.stop_requested()) {
-      ring();
-    }
   }
+  ring();
 }
 
 }  // namespace sluice::queue::sqlite

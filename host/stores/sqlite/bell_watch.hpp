@@ -3,18 +3,16 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 
 #include "base/mutex.hpp"
 #include "host/stores/sqlite/door.hpp"
-#include "host/stores/sqlite/lane.hpp"
 
 namespace sluice::queue::sqlite {
 
 /// Wakes a job when its half has been rung for: at most once between two claims, and not at all while it claims anyway.
 ///
-/// A claim that found less than it asked for arms the watch. Rings of other processes are waited for in the kernel, by
-/// a thread of its own; where that cannot be made, only those of this process are heard.
+/// A claim that found less than it asked for arms the watch. Rings of other processes are waited for by a thread of the
+/// door's; where that cannot be made, only those of this process are heard.
 class BellWatch {
  public:
   /// `door` may be null. `on_ready` is called from any thread, with no lock held.
@@ -32,7 +30,7 @@ class BellWatch {
   void ring();
 
  private:
-  void listen(const std::stop_token& stop);
+  void look();
   bool disarm();
 
   // Fixed after construction.
@@ -41,13 +39,12 @@ class BellWatch {
   const std::function<void()> on_ready_;
 
   mutable Mutex mutex_;
-  Condition changed_;
   // Guarded by mutex_.
   bool armed_ SLUICE_GUARDED_BY(mutex_) = true;
   std::uint64_t heard_ SLUICE_GUARDED_BY(mutex_) = 0;      ///< before the claim that armed it
   std::uint64_t rung_here_ SLUICE_GUARDED_BY(mutex_) = 0;  ///< counted where there is no door
 
-  std::optional<Lane> lane_;
+  std::shared_ptr<Door::Looker> looker_;
 };
 
 }  // namespace sluice::queue::sqlite

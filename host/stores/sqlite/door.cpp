@@ -1,16 +1,16 @@
 #include "host/stores/sqlite/door.hpp"
 
 #include <fcntl.h>
-#include <linux/futex.h>
-#include <sys/mman.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
-#include <cerrno>
-#include <climits>
-#include <ctime>
+#include <string>
+#include <vector>
 
 #include "base/guard.hpp"
 
@@ -19,16 +19,32 @@ namespace sluice::queue::sqlite {
 namespace {
 
 constexpr std::size_t kBells = 1'024;
+constexpr std::size_t kTurnBell = kBells;  // for who waits for the turn
 constexpr mode_t kMode = 0600;
 
-// The bytes of the file that are locked: by who has the turn to write, and shared by all that have the store open. Far
-// behind what the file holds each of these says, by which byte it locks, what files it has.
+// The bytes of the file that are locked: by who has the turn to write, shared by all that have the store open, and
+// shared by all that wait for the turn. Far behind what the file holds each of these says, by which byte it locks, what
+// files it has.
 constexpr off_t kTurnByte = 0;
 constexpr off_t kOpenByte = 1;
+constexpr off_t kWantedByte = 2;
 constexpr off_t kFileNumbers = off_t{1} << 61;
 constexpr off_t kLogBytes = kFileNumbers;
 constexpr off_t kIndexBytes = 2 * kFileNumbers;
 constexpr off_t kStoreBytes = 3 * kFileNumbers;
+
+// Who waits for the turn is told when it is given back, but not by a process that is killed; and where the system does
+// not tell. Then it looks so often.
+constexpr Duration kLookAnyway = std::chrono::milliseconds(5);
+constexpr Duration kLookUntold = std::chrono::microseconds(200);
+// A turn that lasts longer is not waited for: who has it may be stopped. SQLite's own lock keeps writers apart.
+constexpr Duration kTurnPatience = std::chrono::milliseconds(200);
+// Who lets others go first waits no longer for them: they may have been killed, or be stopped. Then turns are taken
+// without asking, at first one, and so many where nobody comes again and again.
+constexpr Duration kCourtesy = std::chrono::milliseconds(2);
+constexpr int kMostWithoutCourtesy = 16;
+// Where the system does not tell of rings, they are looked for so often.
+constexpr int kPollMs = 100;
 
 struct flock range_of(short kind, off_t byte, off_t count = 1) {
   struct flock range {};
@@ -42,98 +58,185 @@ struct flock range_of(short kind, off_t byte, off_t count = 1) {
 /// Which of the bytes for such files is this one's.
 off_t number_of(std::uint64_t file) { return static_cast<off_t>(file % static_cast<std::uint64_t>(kFileNumbers)); }
 
-// A bell counts its rings in all bits but the lowest, which says that somebody waits: so a ring that nobody waits for
-// calls no system. The count of turns is kept in the same way.
-constexpr std::uint32_t kWaiting = 1;
-constexpr std::uint32_t kRing = 2;
-
-// Who lets others go first waits no longer for them: they may have been killed.
-constexpr timespec kCourtesy{.tv_sec = 0, .tv_nsec = 2'000'000};
-
-using Word = std::atomic<std::uint32_t>;
-static_assert(sizeof(Word) == sizeof(std::uint32_t) && Word::is_always_lock_free);
-
-void count(Word& word) {
-  std::uint32_t before = word.load();
-  while (!word.compare_exchange_weak(before, (before & ~kWaiting) + kRing)) {
+/// What tells of writes to the file, for as long as it is open; -1 where the system does not.
+int watch_on(int file) {
+  const int watch = ::inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+  // By its descriptor: the name may lead elsewhere by now.
+  const std::string name = "/proc/self/fd/" + std::to_string(file);
+  if (watch >= 0 && ::inotify_add_watch(watch, name.c_str(), IN_MODIFY) < 0) {
+    ::close(watch);
+    return -1;
   }
-  if ((before & kWaiting) != 0) {
-    ::syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+  return watch;
+}
+
+/// What it has told so far is known; that something was written is all that it says.
+void clear(int watch) {
+  std::array<char, 4'096> events;
+  while (watch >= 0 && ::read(watch, events.data(), events.size()) > 0) {
   }
 }
 
-/// Returns once it is not `seen` any more, at the latest after `limit`, and now and then without a reason.
-void wait_for_change(Word& word, std::uint32_t seen, const timespec* limit) {
-  std::uint32_t now = seen * kRing;
-  if (word.compare_exchange_strong(now, now | kWaiting) || now == (seen * kRing | kWaiting)) {
-    ::syscall(SYS_futex, &word, FUTEX_WAIT, seen * kRing | kWaiting, limit, nullptr, 0);
-  }
-}
+off_t place_of(std::size_t bell) { return static_cast<off_t>(bell * sizeof(std::uint64_t)); }
 
 }  // namespace
 
-/// What the file holds, in the memory of all its processes.
-struct Door::Shared {
-  std::array<Word, kBells> bells;
-  Word turns;   ///< counted as rings are
-  Word wanted;  ///< 1: somebody waits for the turn
+/// Who is told of rings.
+struct Door::Looker {
+  explicit Looker(std::function<void()> call) : look(std::move(call)) {}
+  Mutex mutex;
+  std::function<void()> look SLUICE_GUARDED_BY(mutex);
+};
+
+/// Tells those who wait for rings of other processes. A resource.
+class Door::Listener {
+ public:
+  explicit Listener(const Door& door) : watch_(watch_on(door.file_)), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    if (wake_ >= 0) {
+      lane_.emplace([this](const std::stop_token& stop) { listen(stop); });
+    }
+  }
+  ~Listener() {
+    if (lane_) {
+      lane_->request_stop();
+      ::eventfd_write(wake_, 1);
+      lane_.reset();
+    }
+    for (const int descriptor : {watch_, wake_}) {
+      if (descriptor >= 0) {
+        ::close(descriptor);
+      }
+    }
+  }
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+
+  std::shared_ptr<Looker> add(std::function<void()> look) {
+    auto looker = std::make_shared<Looker>(std::move(look));
+    {
+      const MutexLock lock(mutex_);
+      lookers_.push_back(looker);
+    }
+    // What rang before it stood in the list was told to nobody.
+    ::eventfd_write(wake_, 1);
+    return looker;
+  }
+  void remove(const std::shared_ptr<Looker>& looker) {
+    {
+      const MutexLock lock(mutex_);
+      std::erase(lookers_, looker);
+    }
+    // Waits for a call under way.
+    const MutexLock lock(looker->mutex);
+    looker->look = nullptr;
+  }
+
+ private:
+  void listen(const std::stop_token& stop) {
+    std::array<pollfd, 2> files{pollfd{wake_, POLLIN, 0}, pollfd{watch_, POLLIN, 0}};
+    while (!stop.stop_requested()) {
+      ::poll(files.data(), files.size(), watch_ >= 0 ? -1 : kPollMs);
+      eventfd_t calls = 0;
+      ::eventfd_read(wake_, &calls);
+      clear(watch_);
+      std::vector<std::shared_ptr<Looker>> lookers;
+      {
+        const MutexLock lock(mutex_);
+        lookers = lookers_;
+      }
+      for (const auto& looker : lookers) {
+        const MutexLock lock(looker->mutex);
+        if (looker->look) {
+          looker->look();
+        }
+      }
+    }
+  }
+
+  const int watch_;
+  const int wake_;
+  Mutex mutex_;
+  std::vector<std::shared_ptr<Looker>> lookers_ SLUICE_GUARDED_BY(mutex_);
+  std::optional<Lane> lane_;
 };
 
 std::unique_ptr<Door> Door::open(const std::string& path) {
-  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, kMode);
-  if (file < 0) {
-    return nullptr;
-  }
+  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, kMode);
   struct stat status {};
-  const bool long_enough =
-      ::fstat(file, &status) == 0 && S_ISREG(status.st_mode) &&
-      (status.st_size >= static_cast<off_t>(sizeof(Shared)) || ::posix_fallocate(file, 0, sizeof(Shared)) == 0);
-  void* shared =
-      long_enough ? ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
-  if (shared == MAP_FAILED) {
+  if (file < 0 || ::fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
     ::close(file);
     return nullptr;
   }
-  return std::unique_ptr<Door>(new Door(file, static_cast<Shared*>(shared)));
+  return std::unique_ptr<Door>(new Door(file));
 }
 
+Door::Door(int file) : file_(file) {}
+
 Door::~Door() {
-  ::munmap(shared_, sizeof(Shared));
+  listener_.reset();
+  ::close(turns_.value_or(-1));
   ::close(file_);
 }
 
-bool Door::lock(short kind, bool wait) const {
-  struct flock range = range_of(kind, kTurnByte);
-  int result = 0;
-  do {
-    result = ::fcntl(file_, wait ? F_OFD_SETLKW : F_OFD_SETLK, &range);
-  } while (result != 0 && errno == EINTR);
-  return result == 0;
+bool Door::lock(short kind, off_t byte) const {
+  struct flock range = range_of(kind, byte);
+  return ::fcntl(file_, F_OFD_SETLK, &range) == 0;
+}
+
+/// Whether it was `done` before the time was over.
+template <typename Done>
+bool Door::look_until(Duration patience, Done done) {
+  if (!turns_) {
+    turns_ = watch_on(file_);
+  }
+  const SteadyTime limit = machine_after(patience);
+  while (true) {
+    clear(*turns_);
+    if (done()) {
+      return true;
+    }
+    const Duration left = std::min<Duration>(limit - machine_now(), *turns_ < 0 ? kLookUntold : kLookAnyway);
+    if (left <= Duration::zero()) {
+      return false;
+    }
+    const timespec time{.tv_sec = 0, .tv_nsec = left.count()};
+    pollfd file{*turns_, POLLIN, 0};
+    ::ppoll(&file, 1, &time, nullptr);
+  }
 }
 
 void Door::take_turn() {
+  const auto others_have_come = [this] { return is_locked(kTurnByte, 1) || !is_locked(kWantedByte, 1); };
   if (std::exchange(lets_go_first_, false) && SLUICE_GUARD(writers_take_turns)) {
-    wait_for_change(shared_->turns, last_turn_, &kCourtesy);
+    const bool came = look_until(kCourtesy, others_have_come);
+    distrust_ = came ? 0 : std::min(2 * distrust_ + 1, kMostWithoutCourtesy);
+    without_courtesy_ = distrust_;
   }
-  // Where the kernel refuses, SQLite's own lock still keeps writers apart.
-  if (!lock(F_WRLCK, false)) {
-    shared_->wanted = 1;
-    lock(F_WRLCK, true);
+  const auto taken = [this] { return lock(F_WRLCK, kTurnByte); };
+  if (taken()) {
+    stalled_ = false;
+  } else if (!stalled_) {
+    lock(F_RDLCK, kWantedByte);
+    stalled_ = !look_until(kTurnPatience, taken);
+    lock(F_UNLCK, kWantedByte);
+    ring(kTurnBell);
   }
-  count(shared_->turns);
 }
 
 void Door::give_turn_back() {
-  last_turn_ = shared_->turns.load() / kRing;
-  lets_go_first_ = shared_->wanted.exchange(0) != 0;
-  lock(F_UNLCK, false);
+  const bool wanted = is_locked(kWantedByte, 1);
+  without_courtesy_ = std::max(without_courtesy_ - 1, 0);
+  lets_go_first_ = wanted && without_courtesy_ == 0;
+  lock(F_UNLCK, kTurnByte);
+  if (wanted) {
+    ring(kTurnBell);
+  }
 }
 
 void Door::stay(const FileNumbers& files) const {
   for (const off_t byte : {kOpenByte, kLogBytes + number_of(files.log), kIndexBytes + number_of(files.index),
                            kStoreBytes + number_of(files.store)}) {
-    struct flock range = range_of(F_RDLCK, byte);
-    static_cast<void>(::fcntl(file_, F_OFD_SETLK, &range));
+    lock(F_RDLCK, byte);
   }
 }
 
@@ -166,10 +269,23 @@ std::size_t Door::bell_of(const QueueAddress& address) const {
   return (hash ^ hash >> 16U) % kBells;
 }
 
-std::uint32_t Door::rings(std::size_t bell) const { return shared_->bells[bell].load() / kRing; }
+std::uint64_t Door::rings(std::size_t bell) const {
+  std::uint64_t rings = 0;
+  return ::pread(file_, &rings, sizeof rings, place_of(bell)) == sizeof rings ? rings : 0;
+}
 
-void Door::ring(std::size_t bell) { count(shared_->bells[bell]); }
+void Door::ring(std::size_t bell) const {
+  // Two that ring at once need not count: it has to be another number than any that was heard before.
+  const std::uint64_t next =
+      std::max(rings(bell) + 1, static_cast<std::uint64_t>(machine_now().time_since_epoch().count()));
+  static_cast<void>(::pwrite(file_, &next, sizeof next, place_of(bell)) == sizeof next);
+}
 
-void Door::wait(std::size_t bell, std::uint32_t heard) { wait_for_change(shared_->bells[bell], heard, nullptr); }
+std::shared_ptr<Door::Looker> Door::listen(std::function<void()> look) {
+  std::call_once(listening_, [this] { listener_ = std::make_unique<Listener>(*this); });
+  return listener_->add(std::move(look));
+}
+
+void Door::stop_listening(const std::shared_ptr<Looker>& looker) { listener_->remove(looker); }
 
 }  // namespace sluice::queue::sqlite

@@ -2,13 +2,16 @@
 
 #include <sys/types.h>
 
-#include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "host/queue/message.hpp"
+#include "host/stores/sqlite/lane.hpp"
 
 namespace sluice::queue::sqlite {
 
@@ -20,9 +23,10 @@ struct FileNumbers {
   std::uint64_t index = 0;
 };
 
-/// The file beside a store ("-door") at which its processes meet: writers queue at it in the kernel instead of looking
-/// again and again, and senders ring there for those who wait for messages. It holds no data: one that is absent or
-/// damaged costs time, never a message. Thread-safe, except for the turn, which one thread takes and gives back.
+/// The file beside a store ("-door") at which its processes meet: writers take turns there, senders ring for those who
+/// wait for messages, and everybody says which files he has open. It holds no data, and is not mapped, so that whatever
+/// becomes of its content costs time, never a message or a process. Thread-safe, except for the turn, which one thread
+/// takes and gives back.
 class Door {
  public:
   /// Opens it, and makes it where it is absent. Nothing where that is not possible.
@@ -32,9 +36,10 @@ class Door {
   Door& operator=(const Door&) = delete;
 
   // The turn to write. Who has just had it lets those go first who waited meanwhile, so that a process that writes
-  // without a pause holds up nobody. The kernel gives back the turn of a process that is killed.
+  // without a pause holds up nobody. The kernel gives back the turn of a process that is killed. SQLite's own lock
+  // keeps writers apart whatever becomes of turns.
 
-  /// Waits for as long as another process has it.
+  /// Waits while another process has it, but not for one that keeps it.
   void take_turn();
   void give_turn_back();
 
@@ -49,25 +54,36 @@ class Door {
 
   /// Where a half is rung for. Several may share one.
   std::size_t bell_of(const QueueAddress& address) const;
-  /// Grows with each ring.
-  std::uint32_t rings(std::size_t bell) const;
-  void ring(std::size_t bell);
-  /// Returns when there were more rings than `heard`, and now and then without a reason.
-  void wait(std::size_t bell, std::uint32_t heard);
+  /// Another number after each ring.
+  std::uint64_t rings(std::size_t bell) const;
+  void ring(std::size_t bell) const;
+  struct Looker;
+  /// From now on `look` is called, by one thread for all, when somebody may have rung. Throws std::system_error where
+  /// that thread cannot be made.
+  std::shared_ptr<Looker> listen(std::function<void()> look);
+  /// Waits for a call under way.
+  void stop_listening(const std::shared_ptr<Looker>& looker);
 
  private:
-  struct Shared;
+  class Listener;
 
-  Door(int file, Shared* shared) : file_(file), shared_(shared) {}
-  bool lock(short kind, bool wait) const;
+  explicit Door(int file);
+  bool lock(short kind, off_t byte) const;
+  template <typename Done>
+  bool look_until(Duration patience, Done done);
   bool is_locked(off_t first, off_t count) const;
   bool is_locked_but_for(off_t bytes, std::uint64_t file) const;
 
   const int file_;
-  Shared* const shared_;
-  // Of who takes turns: whether others waited during his last one, and which that was.
+  std::once_flag listening_;
+  std::unique_ptr<Listener> listener_;
+  // Of who takes turns: what tells of others, once he had to wait; whether others waited during his last one, how many
+  // turns he takes without asking for that and took when they did not come last, and whether somebody keeps the turn.
+  std::optional<int> turns_;
   bool lets_go_first_ = false;
-  std::uint32_t last_turn_ = 0;
+  int without_courtesy_ = 0;
+  int distrust_ = 0;
+  bool stalled_ = false;
 };
 
 /// Has the turn, where there is a door, until it is given back or the scope ends.

@@ -1,5 +1,6 @@
 // Others on the same file: readers that stay, writers that never pause, and hosts that wait for what they send.
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -13,6 +14,7 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <optional>
 #include <semaphore>
 #include <thread>
 
@@ -94,30 +96,70 @@ TEST_F(NeighboursTest, AReaderThatStaysCostsNoCommitAnythingAndIsReported) {
   EXPECT_LE(std::filesystem::file_size(file_ + "-wal"), 65U * 1024 * 1024);
 }
 
+/// A lock on one byte of a file, as another process has it.
+class ByteLock {
+ public:
+  ByteLock(const std::string& path, short kind, off_t byte) : file_(::open(path.c_str(), O_RDWR | O_CLOEXEC)) {
+    struct flock range {};
+    range.l_type = kind;
+    range.l_start = byte;
+    range.l_len = 1;
+    EXPECT_EQ(::fcntl(file_, F_OFD_SETLK, &range), 0);
+  }
+  ~ByteLock() { ::close(file_); }
+  ByteLock(const ByteLock&) = delete;
+  ByteLock& operator=(const ByteLock&) = delete;
+
+ private:
+  const int file_;
+};
+
 TEST_F(NeighboursTest, WritersTakeTurns) {
   auto door = queue::sqlite::Door::open(folder_.file("door"));
   ASSERT_TRUE(door);
-  // The last word in the file says that somebody waits; here he is as slow to wake as he could be.
-  const auto somebody_waits = [this] {
-    std::fstream file(folder_.file("door"), std::ios::in | std::ios::out | std::ios::binary);
-    const std::uint32_t yes = 1;
-    file.seekp(-static_cast<std::streamoff>(sizeof yes), std::ios::end).write(reinterpret_cast<const char*>(&yes), 4);
-  };
-  const auto waits_for_next_turn = [&door](bool wanted, const auto& somebody) {
+  // The third byte is locked by who waits; this one is as slow to look as he could be.
+  const auto waits_for_next_turn = [&](bool wanted) {
+    std::optional<ByteLock> somebody;
     door->take_turn();
     if (wanted) {
-      somebody();
+      somebody.emplace(folder_.file("door"), F_RDLCK, 2);
     }
     door->give_turn_back();
     const long before = waits_so_far(RUSAGE_THREAD);
     door->take_turn();
     const long waits = waits_so_far(RUSAGE_THREAD) - before;
+    somebody.reset();
     door->give_turn_back();
     return waits;
   };
-  EXPECT_EQ(waits_for_next_turn(false, somebody_waits), 0) << "whoever is alone has the next turn at once";
-  EXPECT_GE(waits_for_next_turn(true, somebody_waits), 1) << "whoever waits comes next";
-  EXPECT_EQ(waits_for_next_turn(false, somebody_waits), 0);
+  EXPECT_EQ(waits_for_next_turn(false), 0) << "whoever is alone has the next turn at once";
+  EXPECT_GE(waits_for_next_turn(true), 1) << "whoever waits comes next";
+  EXPECT_EQ(waits_for_next_turn(false), 0);
+}
+
+TEST_F(NeighboursTest, AProcessThatKeepsTheTurnKeepsNobodyFromWriting) {
+  auto store = open();
+  send(*store);
+  const ByteLock stopped(file_ + "-door", F_WRLCK, 0);
+  const SystemClock clock;
+  for (int i = 0; i < 20; ++i) {
+    const queue::NewMessage message{.body = "x"};
+    const auto sent = store->send("orders", std::span(&message, 1), Deadline::after(clock, 10s)).at(0);
+    ASSERT_EQ(sent.status, queue::SendStatus::sent) << sent.error.message();
+  }
+}
+
+TEST_F(NeighboursTest, AProcessThatNeverComesToItsTurnDoesNotHoldUpTheOthers) {
+  auto door = queue::sqlite::Door::open(folder_.file("door"));
+  ASSERT_TRUE(door);
+  const ByteLock stopped(folder_.file("door"), F_RDLCK, 2);
+  constexpr int kTurns = 400;
+  const long before = waits_so_far(RUSAGE_THREAD);
+  for (int i = 0; i < kTurns; ++i) {
+    door->take_turn();
+    door->give_turn_back();
+  }
+  EXPECT_LT(waits_so_far(RUSAGE_THREAD) - before, kTurns / 2) << "it is let go first each time";
 }
 
 TEST_F(NeighboursTest, ATurnEndsWithItsProcess) {
@@ -192,6 +234,26 @@ TEST_F(NeighboursTest, AHostIsWokenByWhatAnotherProcessSends) {
     EXPECT_EQ(waiting.claim(), 1U);
   }
   EXPECT_EQ(other_queue.told(), 0);
+}
+
+TEST_F(NeighboursTest, WhateverBecomesOfTheDoorEndsNobody) {
+  auto host = open();
+  auto sender = open();
+  Waiting waiting(host->queues());
+  const auto comes = [&] {
+    EXPECT_EQ(waiting.claim(), 0U);
+    send(*sender);
+    return waiting.told_within(10s) && waiting.claim() == 1;
+  };
+  EXPECT_TRUE(comes());
+  std::filesystem::resize_file(file_ + "-door", 0);
+  for (int round = 0; round < 3; ++round) {
+    EXPECT_TRUE(comes()) << "truncated";
+  }
+  std::ofstream(file_ + "-door") << std::string(100'000, '\xFF');
+  for (int round = 0; round < 3; ++round) {
+    EXPECT_TRUE(comes()) << "overwritten";
+  }
 }
 
 TEST_F(NeighboursTest, AHostIsWokenByTheRoomThatAnotherProcessMakes) {
