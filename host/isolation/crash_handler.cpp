@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -32,6 +33,7 @@ std::atomic<CrashRecord*> record_in_use{&without_file};
 /// A child that a plugin forks has our handlers until it starts another program: what happens to it is not ours.
 std::atomic<pid_t> watched_process{0};
 std::atomic<CrashNotice> notice_in_use{CrashNotice::line};
+std::atomic<FileMemory*> file_memory{nullptr};
 constinit thread_local bool crashing = false;
 constinit thread_local FixedText<512> uncaught{};
 
@@ -167,7 +169,29 @@ void wait_for_first(const CrashRecord& record) noexcept {
   }
 }
 
+/// Whether the fault was about a page of the file's memory, which can be touched from now on.
+bool replace_lost_page(const siginfo_t& info) noexcept {
+  FileMemory* const memory = file_memory.load();
+  if (memory == nullptr || info.si_code != BUS_ADRERR) {
+    return false;
+  }
+  const std::size_t offset = reinterpret_cast<std::size_t>(info.si_addr) - reinterpret_cast<std::size_t>(memory->base);
+  if (offset >= memory->size) {
+    return false;
+  }
+  const int before = errno;
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const bool replaced = ::mmap(memory->base + offset / page * page, page, PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
+  errno = before;
+  memory->cut_off.store(memory->cut_off.load() || replaced);
+  return replaced;
+}
+
 void on_fault(int signal, siginfo_t* info, void* context) {
+  if (signal == SIGBUS && replace_lost_page(*info)) {
+    return;
+  }
   // Walking a damaged stack may fault in turn; what was written by then stands.
   if (!is_ours() || crashing) {
     take_default_action(signal, *info);
@@ -217,7 +241,8 @@ void on_look(int signal, siginfo_t*, void* context) {
 void handle(int signal, void (*function)(int, siginfo_t*, void*)) {
   struct sigaction action {};
   action.sa_sigaction = function;
-  action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  // While a fault is handled the record may turn out to have lost its page, which is another one.
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
   ::sigfillset(&action.sa_mask);
   for (const int fault : kFaults) {
     ::sigdelset(&action.sa_mask, fault);
@@ -257,6 +282,8 @@ void install_crash_handler(CrashRecord* record, CrashNotice notice) {
   }
   std::set_terminate(&on_terminate);
 }
+
+void survive_truncation(FileMemory* memory) { file_memory.store(memory); }
 
 void install_look_handler(int signal) { handle(signal, &on_look); }
 

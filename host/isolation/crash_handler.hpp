@@ -1,5 +1,8 @@
 #pragma once
 
+#include <atomic>
+#include <cstddef>
+
 #include "host/isolation/crash_record.hpp"
 
 /// What happens when a handler, or the host itself, breaks the process.
@@ -18,6 +21,18 @@ enum class CrashNotice {
 /// handles already, such as a sanitizer, is left to him. `record` outlives the process's use of it, or is replaced by
 /// another call; null: only the line is written. Once more than one thread runs, only to replace the record.
 void install_crash_handler(CrashRecord* record, CrashNotice notice = CrashNotice::line);
+
+/// Memory that is a file's, which somebody may cut off.
+struct FileMemory {
+  char* const base;
+  const std::size_t size;
+  std::atomic<bool> cut_off{false};
+};
+
+/// From now on, where the crash handler is installed, whoever touches a page of `memory` that its file has no more gets
+/// zeros of this process's own there, and `cut_off` says so: it is SIGBUS otherwise. In place of the one before.
+/// `memory` outlives that; null: there is none any more.
+void survive_truncation(FileMemory* memory);
 
 /// From now on `signal` writes where the thread that takes it is into the same record, without a line, and the thread
 /// goes on: for a process that is about to be killed because it hangs.

@@ -176,6 +176,8 @@ std::unique_ptr<JobLedger> HostLedger::open(LedgerJob job, std::uint32_t unrecor
 
 void HostLedger::has_all_jobs() { mapping_->head().unrecorded.fetch_sub(1); }
 
+bool HostLedger::is_whole() const { return mapping_->is_whole(); }
+
 CrashRecord& HostLedger::crash_record() { return mapping_->crash(); }
 
 }  // namespace sluice::isolation

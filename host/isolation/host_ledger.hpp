@@ -55,6 +55,10 @@ class HostLedger {
   /// Once, of a ledger that was made late: every job that holds something has its part.
   void has_all_jobs();
 
+  /// False: its file was removed, replaced or cut off. It can be used as before, but the next host will not know what
+  /// is held.
+  bool is_whole() const;
+
   /// Where the crash handler writes. Lives as long as this object and every job's part.
   CrashRecord& crash_record();
 

@@ -93,9 +93,17 @@ Result<std::unique_ptr<LedgerMapping>> LedgerMapping::create(const std::string& 
   return mapping;
 }
 
+LedgerMapping::LedgerMapping(int descriptor, char* base, std::string file)
+    : descriptor_(descriptor),
+      base_(base),
+      file_(std::move(file)),
+      memory_{base_, format::file_size(format::kSlotsAtMost)} {
+  survive_truncation(&memory_);
+}
+
 LedgerMapping::~LedgerMapping() {
   bool empty = true;
-  if (::access(file_.c_str(), F_OK) == 0) {
+  if (is_at_its_path()) {
     const std::uint32_t slots = head().slots.load();
     for (std::uint32_t i = 0; i < slots && empty; ++i) {
       const std::uint32_t state = slot(i).state.load();
@@ -105,8 +113,23 @@ LedgerMapping::~LedgerMapping() {
       ::unlink(file_.c_str());
     }
   }
+  survive_truncation(nullptr);
   ::munmap(base_, format::file_size(format::kSlotsAtMost));
   ::close(descriptor_);
+}
+
+bool LedgerMapping::is_at_its_path() const {
+  struct stat named {};
+  struct stat opened {};
+  return ::stat(file_.c_str(), &named) == 0 && ::fstat(descriptor_, &opened) == 0 && named.st_ino == opened.st_ino &&
+         named.st_dev == opened.st_dev;
+}
+
+bool LedgerMapping::is_whole() const {
+  struct stat status {};
+  const std::uint32_t slots = reinterpret_cast<const format::Head*>(base_)->slots.load();
+  return is_at_its_path() && ::fstat(descriptor_, &status) == 0 &&
+         status.st_size >= static_cast<off_t>(format::file_size(slots)) && !memory_.cut_off.load();
 }
 
 std::size_t LedgerMapping::take_job() {
@@ -133,7 +156,7 @@ bool LedgerMapping::grow() {
   }
   const std::size_t size = format::file_size(more);
   // The pages that are in use are mapped anew at the same addresses, to the same bytes.
-  if (allocate(descriptor_, size) != 0 || !map(descriptor_, base_, size)) {
+  if (!is_whole() || allocate(descriptor_, size) != 0 || !map(descriptor_, base_, size)) {
     return false;
   }
   head().slots.store(more);

@@ -9,6 +9,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/mutex.hpp"
+#include "host/isolation/crash_handler.hpp"
 #include "host/isolation/host_ledger.hpp"
 #include "host/isolation/ledger_format.hpp"
 
@@ -35,6 +36,9 @@ class LedgerMapping {
   }
   format::Slot& slot(std::uint32_t index) { return reinterpret_cast<format::Slot*>(base_ + format::kSlotsAt)[index]; }
 
+  /// Whether the file is still where the next host looks for it, and as long as it was.
+  bool is_whole() const;
+
   /// The index of an entry that nobody uses; kJobs when there is none.
   std::size_t take_job();
   void give_back_job(std::size_t index);
@@ -43,14 +47,15 @@ class LedgerMapping {
   void give_back_block(std::uint32_t first);
 
  private:
-  LedgerMapping(int descriptor, char* base, std::string file)
-      : descriptor_(descriptor), base_(base), file_(std::move(file)) {}
+  LedgerMapping(int descriptor, char* base, std::string file);
+  bool is_at_its_path() const;
   bool grow() SLUICE_REQUIRES(mutex_);
 
   // Fixed after construction.
   const int descriptor_;
   char* const base_;
   const std::string file_;
+  FileMemory memory_;  ///< synchronises itself
   // Guarded by mutex_.
   Mutex mutex_;
   std::vector<std::uint32_t> free_blocks_ SLUICE_GUARDED_BY(mutex_);

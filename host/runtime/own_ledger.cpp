@@ -30,6 +30,10 @@ void OwnLedger::begin() {
 SteadyTime OwnLedger::attempt(SteadyTime now) {
   {
     const MutexLock lock(mutex_);
+    if (ledger_) {
+      look_after(*ledger_);
+      return SteadyTime::max();
+    }
     if (now < due_) {
       return due_;
     }
@@ -41,6 +45,15 @@ SteadyTime OwnLedger::attempt(SteadyTime now) {
   }
   take(std::move(*made));
   return SteadyTime::max();
+}
+
+void OwnLedger::look_after(const isolation::HostLedger& ledger) {
+  if (!trouble_.empty() || ledger.is_whole()) {
+    return;
+  }
+  trouble_ = "the file in " + folder_ + " was removed, replaced or cut off; restart the host, which makes another";
+  log_.warn("the crash ledger is lost: after a crash what was in flight waits for its leases to run out",
+            {{"why", trouble_}});
 }
 
 void OwnLedger::refused(const Error& error, SteadyTime now) {

@@ -18,7 +18,7 @@ inline constexpr Duration kLedgerRetry = std::chrono::seconds(30);
 
 /// This host's crash ledger, from the start or from later on: decides when it is tried again, gives jobs their parts,
 /// and the crash handler its place. One that comes late is honest: what is held and is not in it is counted in it,
-/// until the last of that is settled.
+/// until the last of that is settled. One that is lost while it is in use stays lost until the host is restarted.
 ///
 /// Thread-safe; `begin`, `attempt` and `end` by one thread at a time.
 class OwnLedger {
@@ -32,7 +32,8 @@ class OwnLedger {
   /// Makes it. A host that cannot have one says so in its log, and goes on without until `attempt` brings it. Before
   /// any job.
   void begin();
-  /// Tries again if that is due, and says when it is next; SteadyTime::max(): it is there.
+  /// Tries again if that is due, and says when it is next; SteadyTime::max(): it is there, and if it was lost meanwhile
+  /// the log says so.
   SteadyTime attempt(SteadyTime now) SLUICE_EXCLUDES(mutex_);
   /// Gives it up. What is held in it then stays for the next host.
   void end() SLUICE_EXCLUDES(mutex_);
@@ -44,6 +45,7 @@ class OwnLedger {
 
  private:
   void take(std::unique_ptr<isolation::HostLedger> ledger) SLUICE_EXCLUDES(mutex_);
+  void look_after(const isolation::HostLedger& ledger) SLUICE_REQUIRES(mutex_);
   void refused(const Error& error, SteadyTime now) SLUICE_EXCLUDES(mutex_);
 
   // Fixed after construction.

@@ -169,6 +169,23 @@ class BadStore(Case):
         self.assertEqual(0, run.stop(), run.log())
         self.assertEqual(len(ids), self.stats()["ready"])
 
+    def test_what_is_cut_off_of_the_files_beside_a_host_ends_nobody(self):
+        self.write_job("counts", options=f'path = "{self.path("worked")}"')
+        run = self.start()
+        until("it is at work", lambda: run.started())
+        ids = self.send(50)
+        folder = self.path("var", "ledgers")
+        files = [os.path.join(folder, name) for name in os.listdir(folder)] + [self.path("sluice.db-door")]
+        self.assertEqual(2, len(files), files)
+        for file in files:
+            os.truncate(file, 0)
+        for _ in range(5):
+            ids += self.send(50)
+        until("all are done", lambda: set(ids) <= set(self.lines("worked")))
+        until("the lost ledger is told of", lambda: "the crash ledger is lost" in run.log())
+        self.assertEqual(0, run.stop(), run.log())
+        self.assertEqual(sorted(ids), sorted(self.lines("worked")))
+
     def test_a_message_id_sent_twice(self):
         self.sluice("send", "--queue", "orders", "--id", "A-1", "--data", "1", check=True)
         done = self.sluice("send", "--queue", "orders", "--id", "A-1", "--data", "2")

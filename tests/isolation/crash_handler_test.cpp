@@ -54,7 +54,7 @@ class CrashHandlerTest : public testing::Test {
     result.said.assign(text.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
     ::close(pipe[0]);
     auto contents = read_ledger(folder_.ledger());
-    EXPECT_TRUE(contents);
+    EXPECT_TRUE(contents || std::filesystem::is_empty(folder_.ledger()));
     if (contents) {
       result.left = *contents;
     }
@@ -166,6 +166,19 @@ TEST_F(CrashHandlerTest, AFaultIsBlamedWithAddressAndStack) {
   expect_blamed(crashed);
   EXPECT_THAT(crashed.left.crash->summary(), HasSubstr("SIGSEGV at address 0x0"));
   expect_stack(crashed, "touch_null");
+}
+
+TEST_F(CrashHandlerTest, ACrashWhoseLedgerWasCutOffBeforeIsNamedAllTheSame) {
+  for (const int signal : {SIGBUS, SIGSEGV}) {
+    const Crashed crashed = crash([&] {
+      std::filesystem::resize_file(folder_.ledger(), 0);
+      ::raise(signal);
+    });
+    EXPECT_TRUE(WIFSIGNALED(crashed.status) && WTERMSIG(crashed.status) == signal);
+    EXPECT_FALSE(crashed.left.crash);
+    EXPECT_THAT(crashed.said, HasSubstr("bomb-1"));
+    std::filesystem::remove_all(folder_.path());
+  }
 }
 
 TEST_F(CrashHandlerTest, AStackThatIsUsedUpIsCaughtToo) {

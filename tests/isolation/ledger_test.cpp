@@ -6,9 +6,11 @@
 #include <fstream>
 #include <vector>
 
+#include "host/isolation/crash_handler.hpp"
 #include "host/isolation/ledger_format.hpp"
 #include "host/isolation/state_file_error.hpp"
 #include "tests/isolation/ledger_rig.hpp"
+#include "tests/isolation/sanitized.hpp"
 
 namespace sluice::isolation {
 namespace {
@@ -261,6 +263,49 @@ TEST_F(LedgerTest, AFileThatMayNotGrowNamesTheLimitAndLeavesNothing) {
   });
   EXPECT_EQ(status, 0);
   EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
+}
+
+#ifndef SLUICE_SANITIZED
+TEST_F(LedgerTest, AFileThatIsCutOffUnderItEndsNobody) {
+  for (const std::uintmax_t left : {std::uintmax_t{0}, std::uintmax_t{format::kSlotsAt} + 100}) {
+    const int status = status_of([&] {
+      const auto ledger = open_ledger_in(folder_.path());
+      install_crash_handler(&ledger->crash_record());
+      const auto job = ledger->open(ledger_job());
+      const HeldSlot before = job->hold(delivery("before"));
+      job->started(before, "before");
+      if (!ledger->is_whole()) {
+        ::_exit(1);
+      }
+      std::filesystem::resize_file(folder_.ledger(), left);
+      for (std::uint32_t i = 0; i < 2 * format::kSlotsAtFirst; ++i) {
+        const HeldSlot held = job->hold(delivery("later"));
+        job->started(held, "later");
+        job->ended(held);
+      }
+      job->ended(before);
+      job->drop(before);
+      ledger->open(ledger_job("other"))->hold(delivery("other"));
+      if (ledger->is_whole()) {
+        ::_exit(2);
+      }
+    });
+    EXPECT_EQ(status, 0) << "with " << left << " bytes left";
+    std::filesystem::remove_all(folder_.path());
+  }
+}
+#endif
+
+TEST_F(LedgerTest, AFileThatWasReplacedUnderItIsLeftAlone) {
+  {
+    const auto ledger = open_ledger_in(folder_.path());
+    EXPECT_TRUE(ledger->is_whole());
+    const std::string file = folder_.ledger();
+    std::ofstream(file + "-new") << "somebody else's";
+    std::filesystem::rename(file + "-new", file);
+    EXPECT_FALSE(ledger->is_whole());
+  }
+  EXPECT_NE(folder_.ledger(), "");
 }
 
 TEST_F(LedgerTest, AnOwnerThatLivesKeepsItsLedger) {

@@ -102,6 +102,22 @@ TEST_F(OwnLedgerTest, OneLineSaysThatThereIsNoneAndOneThatThereIs) {
   EXPECT_THAT(said, HasSubstr("held_before=1"));
 }
 
+TEST_F(OwnLedgerTest, OneThatIsLostWhileItIsInUseIsToldOfOnce) {
+  make_way();
+  testing::internal::CaptureStderr();
+  own_.begin();
+  const auto orders = job();
+  std::filesystem::remove(folder_.ledger());
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(attempt(), SteadyTime::max());
+    EXPECT_THAT(own_.trouble(), HasSubstr("removed, replaced or cut off; restart the host"));
+  }
+  log_.flush(10s);
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
+  EXPECT_THAT(said, HasSubstr("the crash ledger is lost"));
+}
+
 TEST_F(OwnLedgerTest, OneThatComesLateIsWholeWhenTheLastOfBeforeIsSettled) {
   own_.begin();
   const auto orders = job();
