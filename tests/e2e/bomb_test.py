@@ -4,7 +4,6 @@
 import collections
 import json
 import os
-import re
 import resource
 import signal
 import sqlite3
@@ -12,11 +11,8 @@ import subprocess
 import time
 import unittest
 
-from support import SLUICE, Case, Run, main, until
+from support import SANITIZED, SLUICE, Case, Run, main, until
 
-with open(SLUICE, "rb") as binary:
-    # A sanitizer keeps the handlers of faults to itself, and needs more memory than a limit grants.
-    SANITIZED = re.search(rb"__[at]san_init", binary.read()) is not None
 INNOCENTS = 300
 NEIGHBOURS = 24
 ATTEMPTS = 3

@@ -17,6 +17,9 @@ import urllib.request
 BUILD = os.environ.get("SLUICE_BUILD_DIR", "build/dev")
 SOURCE = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 SLUICE = os.path.join(BUILD, "bin", "sluice")
+with open(SLUICE, "rb") as binary:
+    # A sanitizer keeps the handlers of faults to itself, and needs more memory than a limit grants.
+    SANITIZED = re.search(rb"__[at]san_init", binary.read()) is not None
 FIXTURE_PLUGINS = os.path.join(BUILD, "tests", "plugins")
 MODEL = os.path.join(BUILD, "bin", "dynamodb_model_server")
 SHIPPED_PLUGINS = os.path.join(BUILD, "plugins")
