@@ -123,6 +123,7 @@ void RowLine::close(Lines::iterator line, SteadyTime held_until) {
     line->second.closed = true;
     ++closed_;
   }
+  line->second.closed_at = number_;
   line->second.held_until = held_until;
   look_after(line);
 }

@@ -104,6 +104,7 @@ class RowLine {
     bool is_out = false;              ///< one row of it is
     bool closed = false;              ///< the database has more of it than pages will bring
     bool blocked = false;             ///< and what follows what is in memory cannot be had before that has gone
+    std::uint64_t closed_at = 0;      ///< the last order before that
     SteadyTime held_until{};          ///< nothing of it goes out before; nothing of it is in memory meanwhile
     std::optional<SteadyTime> due{};  ///< where it stands in due_
     std::int64_t passed = 0;          ///< with resend_sent: the last one that went

@@ -259,8 +259,8 @@ std::vector<Row> RowLine::groups_read(const ReadOrder& order, std::vector<GroupR
   std::vector<Row> unreadable;
   for (std::size_t i = 0; i < order.groups.size() && i < answers.size(); ++i) {
     const auto line = lines_.find(order.groups[i]);
-    if (line == lines_.end() || !line->second.closed || line->second.held_until > now) {
-      continue;
+    if (line == lines_.end() || !line->second.closed || line->second.closed_at >= order.number) {
+      continue;  // what has failed since then is to be read first
     }
     auto& rows = answers[i].rows;
     // What was settled meanwhile is in the past; of everything else it is known whether it is ours.

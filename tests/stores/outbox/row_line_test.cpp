@@ -334,6 +334,30 @@ TEST(RowLine, ADeadLetterLetsItsGroupGoOnUnlessItIsToHoldIt) {
   }
 }
 
+// The group's next rows are being read when its row that is out fails, and the answer comes after the retry is due.
+TEST(RowLine, ARowThatFailedWhileItsGroupWasReadGoesBeforeTheNextOnes) {
+  for (const Duration wait : {Duration(seconds(1)), Duration::zero()}) {
+    LineRig rig({.per_group = 4});
+    for (std::int64_t id = 1; id <= 8; ++id) {
+      rig.add(id, "a");
+    }
+    rig.read_all();
+    for (std::int64_t id = 1; id <= 2; ++id) {
+      ASSERT_EQ(rig.take(), Ids{id});
+      rig.sent(id);
+    }
+    ASSERT_EQ(rig.take(), Ids{3});
+    const ReadOrder order = rig.line.next_read(rig.now);
+    ASSERT_EQ(order.kind, ReadOrder::Kind::groups);
+    std::vector<GroupRows> answer{rig.group(order.groups[0], order.request)};
+    rig.retry(3, wait);
+    rig.now += 2 * wait;
+    rig.line.groups_read(order, std::move(answer), rig.now);
+    EXPECT_TRUE(rig.take().empty());
+    EXPECT_EQ(rig.drain(), (Ids{3, 4, 5, 6, 7, 8}));
+  }
+}
+
 TEST(RowLine, AnOperatorsWordEndsAWaitAtOnce) {
   LineRig rig;
   rig.add(1, "a");

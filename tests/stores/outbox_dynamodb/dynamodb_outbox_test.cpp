@@ -153,6 +153,26 @@ TEST_F(DynamoDbOutboxTest, RowsOfOneIdInSeveralBucketsAreSeveralRows) {
   EXPECT_THAT(ids(all()), IsEmpty());
 }
 
+// The other bucket's ids are higher, so that the next page goes on behind those that land meanwhile.
+TEST_F(DynamoDbOutboxTest, RowsThatLandBetweenTwoPagesComeInTheOrderOfTheirBucket) {
+  for (std::int64_t id = 40; id < 50; ++id) {
+    put(id, "a");
+  }
+  FetchRequest request = all();
+  request.limit = 4;
+  EXPECT_THAT(ids(request), ElementsAre(40, 41));
+  put(30, "bb");
+  put(51, "bb");
+  std::vector<std::int64_t> found;
+  request.from_start = false;
+  for (request.after = 41; more_; request.after = std::max(request.after, found.back())) {
+    const auto next = ids(request);
+    found.insert(found.end(), next.begin(), next.end());
+  }
+  EXPECT_LT(std::find(found.begin(), found.end(), 30), std::find(found.begin(), found.end(), 51));
+  EXPECT_EQ(found.size(), 10U);
+}
+
 TEST_F(DynamoDbOutboxTest, OperatorsNameARowByBucketAndId) {
   put(7, "a");
   put(7, "bb");

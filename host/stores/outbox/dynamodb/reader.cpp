@@ -51,11 +51,18 @@ Page cut(std::vector<Row> rows, bool more, const FetchRequest& request) {
 
 }  // namespace
 
-// A page of which the filter leaves nothing says nothing about the ones behind it.
 Result<Page> DynamoDbReader::fetch(const FetchRequest& request, Deadline deadline) {
+  if (request.from_start) {
+    reached_.clear();
+  }
+  return fetch(request, reached_, deadline);
+}
+
+// A page of which the filter leaves nothing says nothing about the ones behind it.
+Result<Page> DynamoDbReader::fetch(const FetchRequest& request, Reached& reached, Deadline deadline) {
   FetchRequest next = request;
   while (true) {
-    auto page = fetch_some(next, deadline);
+    auto page = fetch_some(next, reached, deadline);
     if (!page || !page->rows.empty() || !page->more) {
       return page;
     }
@@ -64,17 +71,22 @@ Result<Page> DynamoDbReader::fetch(const FetchRequest& request, Deadline deadlin
   }
 }
 
-Result<Page> DynamoDbReader::fetch_some(const FetchRequest& request, Deadline deadline) {
+Result<Page> DynamoDbReader::fetch_some(const FetchRequest& request, Reached& reached, Deadline deadline) {
   const auto partitions = partitions_of(request);
   const std::size_t share = request.limit / partitions.size() + 1;
   std::vector<Row> rows;
   read_up_to_ = std::numeric_limits<std::int64_t>::max();
   bool more = false;
   for (const std::string& partition : partitions) {
-    auto stretch = read(partition, request, share, deadline);
+    // Ids grow within a bucket alone: what has landed in one since its end was read may stand before `after`.
+    const auto known = request.from_start ? reached.end() : reached.find(partition);
+    FetchRequest own = request;
+    own.after = known == reached.end() ? request.after : std::min(request.after, known->second);
+    auto stretch = read(partition, own, share, deadline);
     if (!stretch) {
       return stretch.error();
     }
+    reached.insert_or_assign(partition, stretch->last);
     if (stretch->more) {
       more = true;
       read_up_to_ = std::min(read_up_to_, stretch->last);
@@ -113,7 +125,7 @@ Result<DynamoDbReader::Stretch> DynamoDbReader::read(const std::string& partitio
   if (!page) {
     return place_.error_of(page.error());
   }
-  Stretch stretch;
+  Stretch stretch{.last = after};
   const WallTime now = place_.now();
   std::set<Group> waiting;
   bool passed = true;
@@ -167,8 +179,9 @@ Result<std::vector<GroupRows>> DynamoDbReader::fetch_groups(std::span<const Grou
     }
     from.buckets = buckets;
     from.limit = std::max<std::size_t>(limit, 100) * buckets.size();
+    Reached reached;
     while (found[i].rows.size() <= limit && bytes < request.bytes) {
-      auto page = fetch(from, deadline);
+      auto page = fetch(from, reached, deadline);
       if (!page) {
         return page.error();
       }

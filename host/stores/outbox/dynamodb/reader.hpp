@@ -38,7 +38,11 @@ class DynamoDbReader final : public ReadSession {
     bool more = false;
   };
 
-  Result<Page> fetch_some(const FetchRequest& request, Deadline deadline);
+  /// Up to which id each partition has been read.
+  using Reached = std::map<std::string, std::int64_t>;
+
+  Result<Page> fetch(const FetchRequest& request, Reached& reached, Deadline deadline);
+  Result<Page> fetch_some(const FetchRequest& request, Reached& reached, Deadline deadline);
   Result<Stretch> read(const std::string& partition, const FetchRequest& request, std::size_t limit, Deadline deadline);
   dynamo::QueryRequest query_of(const std::string& partition, std::int64_t after, bool from_start) const;
   void note(const Row& row);
@@ -46,6 +50,7 @@ class DynamoDbReader final : public ReadSession {
   OutboxPlace& place_;
   std::map<Group, Start> starts_;
   PassedStretches passed_;
+  Reached reached_;              ///< since the pages began at the first row
   std::int64_t read_up_to_ = 0;  ///< by the last look: the id up to which all buckets have been read
 };
 
