@@ -8,6 +8,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/random.hpp"
@@ -171,6 +172,29 @@ TEST_F(DynamoDbOutboxTest, RowsThatLandBetweenTwoPagesComeInTheOrderOfTheirBucke
   }
   EXPECT_LT(std::find(found.begin(), found.end(), 30), std::find(found.begin(), found.end(), 51));
   EXPECT_EQ(found.size(), 10U);
+}
+
+// Otherwise the rows behind it would go first: nothing would say that it is there.
+TEST_F(DynamoDbOutboxTest, ADeadLetterThatIsRedrivenWhileItsBucketIsReadIsSeen) {
+  put(1, "bb");
+  put(2, "bb");
+  ASSERT_EQ(mark({.id = 1, .kind = MarkKind::dead}), MarkStatus::written);
+  bool redriven = false;
+  dynamo::ClientOptions options{.region = "eu-west-1"};
+  options.observer = [&](const dynamo::CallRecord&) {
+    if (!std::exchange(redriven, true)) {
+      const RowChange again{.id = 1, .part = 2, .action = RowAction::redrive};
+      EXPECT_THAT(*desk_->change(std::span(&again, 1), soon()), ElementsAre(RowChanged::applied));
+    }
+  };
+  dynamo::Client watched(options, transport_, credentials_, clock_, random_);
+  const auto outbox = make_dynamodb_outbox(settings_, watched, clock_, random_);
+  reader_ = *outbox->open_reader(true, soon());
+  FetchRequest request = all();
+  request.buckets = std::span(every_bucket_).subspan(2, 1);
+  request.dead = true;
+  EXPECT_THAT(ids(request), ElementsAre(1, 1, 2));
+  EXPECT_TRUE(redriven);
 }
 
 TEST_F(DynamoDbOutboxTest, OperatorsNameARowByBucketAndId) {

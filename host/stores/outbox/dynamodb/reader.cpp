@@ -27,10 +27,10 @@ bool passed_over(const Row& row, const FetchRequest& request) {
 std::vector<std::string> partitions_of(const FetchRequest& request) {
   std::vector<std::string> partitions;
   for (const std::uint32_t bucket : request.buckets) {
-    partitions.push_back(partition_of(bucket));
     if (request.dead) {
-      partitions.push_back(dead_partition_of(bucket));
+      partitions.push_back(dead_partition_of(bucket));  // first: a row that is redriven meanwhile is in one of both
     }
+    partitions.push_back(partition_of(bucket));
   }
   return partitions;
 }
