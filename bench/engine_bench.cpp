@@ -43,9 +43,9 @@
 #include "bench/raw_sqlite.hpp"
 #include "host/plugin/handler_instance.hpp"
 #include "host/stores/sqlite/sqlite_store.hpp"
-#include "host/work/hand.hpp"
 #include "host/work/job.hpp"
 #include "host/work/job_flow.hpp"
+#include "host/work/worker_batch.hpp"
 #include "sluice/effects.h"
 
 namespace sluice::bench {
@@ -203,11 +203,11 @@ void dispatch(const Options& options) {
   SeededRandom random(1);
   const sluice_handler handler = table(&handle_nothing);
   const auto instance = *plugin::HandlerInstance::create(handler, "bench", {}, plugin::HandlerLog());
-  work::Hand hand(kClock, 60s);
+  work::WorkerBatch batch(kClock, 60s);
   work::JobFlow flow({}, work::FailurePolicy(job_config(1), "bench"), random, nullptr, kClock.steady_now());
   MemoryQueue store(kClock, options.messages, 100);
-  work::Notes notes;
-  const std::uint32_t seat = flow.enlist(hand, work::SeatKind::worker, false, kClock.steady_now(), notes);
+  work::StepEffects notes;
+  const std::uint32_t seat = flow.enlist(batch, work::SeatKind::worker, false, kClock.steady_now(), notes);
   double making = 0;
   const Took took = timed([&] {
     while (store.settled() < options.messages) {
@@ -219,10 +219,10 @@ void dispatch(const Options& options) {
       }
       while (flow.deal(seat, kClock.steady_now(), notes)) {
         SteadyTime now = kClock.steady_now();
-        while (const work::Task* task = hand.next(now)) {
-          plugin::Outcome outcome = instance->handle(task->message, "bench", 5, hand.attempt());
+        while (const work::Task* task = batch.next(now)) {
+          plugin::Outcome outcome = instance->handle(task->message, "bench", 5, batch.attempt());
           now = kClock.steady_now();
-          hand.finish(std::move(outcome), now);
+          batch.finish(std::move(outcome), now);
         }
         flow.collect(seat, kClock.steady_now(), notes);
       }

@@ -1,7 +1,7 @@
 // What does a month cost? Four hosts of a shop in both layouts of a DynamoDB table, simulated on the model of DynamoDB
 // under virtual time, with the prices of other ways beside it.
 //
-//   month_bench [--write docs/scale.md]
+//   month_bench [--write docs/understand/scale.md]
 //
 // Of each kind of hour that the month has one is simulated, whole, and counted as often as it comes. With --write the
 // tables take the place of what stands between the two marks of that file.

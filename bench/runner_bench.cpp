@@ -15,7 +15,7 @@
 namespace sluice::isolation {
 namespace {
 
-RunnerNursery* nursery = nullptr;
+RunnerSpawner* spawner = nullptr;
 
 const sluice_handler& handler() {
   static const plugin::LibraryResult library = plugin::load_library(SLUICE_NOOP_PLUGIN);
@@ -31,7 +31,7 @@ Result<std::unique_ptr<plugin::HandlerInstance>> in_process() {
   if (!file) {
     return file.error();
   }
-  return RunnerInstance::create({"bench", SLUICE_NOOP_PLUGIN, handler().name, {}, {}, *file}, *nursery, {});
+  return RunnerInstance::create({"bench", SLUICE_NOOP_PLUGIN, handler().name, {}, {}, *file}, *spawner, {});
 }
 
 Result<std::unique_ptr<plugin::HandlerInstance>> on_thread() {
@@ -77,12 +77,12 @@ int main(int argc, char** argv) {
   if (sluice::isolation::is_runner(argc, argv)) {
     return sluice::isolation::run_runner();
   }
-  sluice::isolation::RunnerNursery nursery;
-  if (auto started = nursery.start(); !started) {
+  sluice::isolation::RunnerSpawner spawner;
+  if (auto started = spawner.start(); !started) {
     std::fprintf(stderr, "%s\n", started.error().message().c_str());
     return 70;
   }
-  sluice::isolation::nursery = &nursery;
+  sluice::isolation::spawner = &spawner;
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();
   return 0;

@@ -3,7 +3,7 @@
 //
 //   scale_bench [--json FILE] [--quick] [--only SCENE]
 //
-// bench/scale_picture.py draws the picture in docs/scale.md from the file.
+// bench/scale_picture.py draws the picture in docs/understand/scale.md from the file.
 #include <cstdio>
 #include <cstring>
 #include <fstream>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws what scale_bench has measured: scale_picture.py FILE.json > docs/scale.svg"""
+"""Draws what scale_bench has measured: scale_picture.py FILE.json > docs/understand/scale.svg"""
 
 import json
 import math

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws runs of the bank, each from the report.json that it left: bank_picture.py REPORT... > docs/bank.svg"""
+"""Draws runs of the bank, each from the report.json that it left: bank_picture.py REPORT... > docs/understand/bank.svg"""
 
 import json
 import sys

@@ -354,7 +354,7 @@ Command move_command() {
           "shard "
           "as what they have at work is settled, and have them again when it has ended. Messages with a group keep "
           "their order in the new queue; while a job works on "
-          "the old one they stay there, unless it is paused. docs/moving-queues.md says how to switch producers and "
+          "the old one they stay there, unless it is paused. docs/run/moving-queues.md says how to switch producers and "
           "hosts.",
       .flags = flags(),
       .examples =

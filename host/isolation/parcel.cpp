@@ -96,7 +96,7 @@ void pack_message(const queue::Message& message, const MessageFacts& facts, char
   put_message(packer, message, facts);
 }
 
-bool unpack_message(std::string_view bytes, MessageParcel& parcel) {
+bool unpack_message(std::string_view bytes, WireMessage& parcel) {
   Unpacker from(bytes);
   queue::Message& message = parcel.message;
   parcel.queue = from.text();

@@ -39,13 +39,13 @@ std::size_t packed_size(const queue::Message& message, const MessageFacts& facts
 /// Into that many bytes.
 void pack_message(const queue::Message& message, const MessageFacts& facts, char* bytes);
 
-struct MessageParcel {
+struct WireMessage {
   queue::Message message;
   std::string queue;
   std::uint32_t max_attempts = 0;
   std::shared_ptr<const std::string> first_result{};
 };
 /// Into what was there before, whose memory is used again. False for bytes that are none.
-bool unpack_message(std::string_view bytes, MessageParcel& parcel);
+bool unpack_message(std::string_view bytes, WireMessage& parcel);
 
 }  // namespace sluice::isolation

@@ -106,10 +106,10 @@ void RunnerLog::write(bool of_message, std::int32_t level, std::string_view text
   plugin::write_log(log, level, job, of_message ? message : std::string_view(), {cleaned.data(), cleaned.size()});
 }
 
-Runner::Runner(const RunnerSpec& spec, RunnerNursery& nursery, std::shared_ptr<SharedMemory> control_memory,
+Runner::Runner(const RunnerSpec& spec, RunnerSpawner& spawner, std::shared_ptr<SharedMemory> control_memory,
                std::unique_ptr<SharedMemory> parcel)
     : spec_(spec),
-      nursery_(nursery),
+      spawner_(spawner),
       control_memory_(std::move(control_memory)),
       parcel_(std::move(parcel)),
       reader_(control()) {}
@@ -120,11 +120,11 @@ Runner::~Runner() {
   }
   if (process_ && alive()) {
     give_order(RunnerOrder::end);
-    nursery_.retire(process_);
+    spawner_.retire(process_);
   }
 }
 
-Result<std::unique_ptr<Runner>> Runner::start(const RunnerSpec& spec, RunnerNursery& nursery, const RunnerLog& log) {
+Result<std::unique_ptr<Runner>> Runner::start(const RunnerSpec& spec, RunnerSpawner& spawner, const RunnerLog& log) {
   auto control = SharedMemory::create("sluice-runner", sizeof(RunnerControl));
   if (!control) {
     return control.error();
@@ -133,7 +133,7 @@ Result<std::unique_ptr<Runner>> Runner::start(const RunnerSpec& spec, RunnerNurs
   if (!parcel) {
     return parcel.error();
   }
-  auto runner = std::unique_ptr<Runner>(new Runner(spec, nursery, std::move(*control), std::move(*parcel)));
+  auto runner = std::unique_ptr<Runner>(new Runner(spec, spawner, std::move(*control), std::move(*parcel)));
   const std::string begin = pack_start({spec.job, spec.plugin, spec.handler, spec.options, spec.limits.memory,
                                         spec.effects.store, spec.effects.keeps_key});
   if (auto room = runner->put_parcel(begin.size()); !room) {
@@ -142,7 +142,7 @@ Result<std::unique_ptr<Runner>> Runner::start(const RunnerSpec& spec, RunnerNurs
   std::memcpy(runner->parcel_->data(), begin.data(), begin.size());
   runner->give_order(RunnerOrder::start);
   auto process =
-      nursery.make({runner->control_memory_, runner->parcel_->descriptor(), spec.file->descriptor(), spec.job});
+      spawner.make({runner->control_memory_, runner->parcel_->descriptor(), spec.file->descriptor(), spec.job});
   if (!process) {
     return process.error();
   }

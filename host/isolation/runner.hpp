@@ -9,7 +9,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "host/isolation/event_ring.hpp"
-#include "host/isolation/runner_nursery.hpp"
+#include "host/isolation/runner_spawner.hpp"
 #include "host/isolation/runner_spec.hpp"
 #include "host/isolation/spin.hpp"
 #include "host/plugin/attempt.hpp"
@@ -32,10 +32,10 @@ struct RunnerLog {
 /// thread; only `request_stop` may come from others.
 class Runner {
  public:
-  /// Makes the process and waits until it has made the handler. `spec` and `nursery` outlive it. An Error with the
+  /// Makes the process and waits until it has made the handler. `spec` and `spawner` outlive it. An Error with the
   /// handler's name: `invalid` when the handler refuses, or its process ends or hangs over making it; `unavailable`
   /// when there is no process to be had.
-  static Result<std::unique_ptr<Runner>> start(const RunnerSpec& spec, RunnerNursery& nursery, const RunnerLog& log);
+  static Result<std::unique_ptr<Runner>> start(const RunnerSpec& spec, RunnerSpawner& spawner, const RunnerLog& log);
   ~Runner();
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
@@ -67,7 +67,7 @@ class Runner {
     std::string broken;
   };
 
-  Runner(const RunnerSpec& spec, RunnerNursery& nursery, std::shared_ptr<SharedMemory> control,
+  Runner(const RunnerSpec& spec, RunnerSpawner& spawner, std::shared_ptr<SharedMemory> control,
          std::unique_ptr<SharedMemory> parcel);
 
   RunnerControl& control() const { return *reinterpret_cast<RunnerControl*>(control_memory_->data()); }
@@ -87,7 +87,7 @@ class Runner {
 
   // Fixed after construction.
   const RunnerSpec& spec_;
-  RunnerNursery& nursery_;
+  RunnerSpawner& spawner_;
   const SystemClock clock_;
   const std::shared_ptr<SharedMemory> control_memory_;
   const std::unique_ptr<SharedMemory> parcel_;

@@ -11,12 +11,12 @@ constexpr std::uint32_t kMostDoublings = 6;
 
 }  // namespace
 
-RunnerInstance::RunnerInstance(RunnerSpec spec, RunnerNursery& nursery, plugin::HandlerLog log)
-    : spec_(std::move(spec)), nursery_(nursery), log_(std::move(log)) {}
+RunnerInstance::RunnerInstance(RunnerSpec spec, RunnerSpawner& spawner, plugin::HandlerLog log)
+    : spec_(std::move(spec)), spawner_(spawner), log_(std::move(log)) {}
 
-Result<std::unique_ptr<plugin::HandlerInstance>> RunnerInstance::create(RunnerSpec spec, RunnerNursery& nursery,
+Result<std::unique_ptr<plugin::HandlerInstance>> RunnerInstance::create(RunnerSpec spec, RunnerSpawner& spawner,
                                                                         plugin::HandlerLog log, RunnerStart start) {
-  auto instance = std::unique_ptr<RunnerInstance>(new RunnerInstance(std::move(spec), nursery, std::move(log)));
+  auto instance = std::unique_ptr<RunnerInstance>(new RunnerInstance(std::move(spec), spawner, std::move(log)));
   if (start == RunnerStart::now) {
     if (auto started = instance->start(); !started) {
       return started.error();
@@ -26,7 +26,7 @@ Result<std::unique_ptr<plugin::HandlerInstance>> RunnerInstance::create(RunnerSp
 }
 
 Result<void> RunnerInstance::start() {
-  auto runner = Runner::start(spec_, nursery_, {log_, spec_.job, {}});
+  auto runner = Runner::start(spec_, spawner_, {log_, spec_.job, {}});
   if (!runner) {
     return runner.error();
   }
@@ -71,7 +71,7 @@ plugin::Outcome RunnerInstance::handle(const queue::Message& message, std::strin
   attempt.watch(nullptr);
   if (outcome.status == plugin::OutcomeStatus::crashed) {
     runner_.reset();
-    if (nursery_.closed()) {
+    if (spawner_.closed()) {
       return {plugin::OutcomeStatus::release, {}, "the host has killed its process to stop"};
     }
   }

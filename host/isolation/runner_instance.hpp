@@ -7,7 +7,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "host/isolation/runner.hpp"
-#include "host/isolation/runner_nursery.hpp"
+#include "host/isolation/runner_spawner.hpp"
 #include "host/isolation/runner_spec.hpp"
 #include "host/plugin/attempt.hpp"
 #include "host/plugin/handler_instance.hpp"
@@ -23,8 +23,8 @@ enum class RunnerStart {
 /// can be started messages are put off, and longer each time.
 class RunnerInstance final : public plugin::HandlerInstance, private plugin::AttemptWatcher {
  public:
-  /// Errors as Runner::start's, where that is now. `nursery` outlives the instance.
-  static Result<std::unique_ptr<plugin::HandlerInstance>> create(RunnerSpec spec, RunnerNursery& nursery,
+  /// Errors as Runner::start's, where that is now. `spawner` outlives the instance.
+  static Result<std::unique_ptr<plugin::HandlerInstance>> create(RunnerSpec spec, RunnerSpawner& spawner,
                                                                  plugin::HandlerLog log,
                                                                  RunnerStart start = RunnerStart::now);
 
@@ -32,7 +32,7 @@ class RunnerInstance final : public plugin::HandlerInstance, private plugin::Att
                          plugin::Attempt& attempt) override;
 
  private:
-  RunnerInstance(RunnerSpec spec, RunnerNursery& nursery, plugin::HandlerLog log);
+  RunnerInstance(RunnerSpec spec, RunnerSpawner& spawner, plugin::HandlerLog log);
 
   Result<void> start();
   /// Nothing once there is a process; otherwise what becomes of the message that waits for one.
@@ -42,7 +42,7 @@ class RunnerInstance final : public plugin::HandlerInstance, private plugin::Att
 
   // Fixed after construction.
   const RunnerSpec spec_;
-  RunnerNursery& nursery_;
+  RunnerSpawner& spawner_;
   const plugin::HandlerLog log_;
   const SystemClock clock_;
   // Touched only by its worker.

@@ -110,7 +110,7 @@ class RunnerBody {
   RunnerVoice voice_;
   HandlerFacts facts_;
   std::unique_ptr<plugin::HandlerInstance> instance_;
-  MessageParcel message_;
+  WireMessage message_;
   std::uint32_t orders_seen_ = 0;
   SpinBudget spin_;
   /// Between the end of a message and the next one no stop may reach the attempt.

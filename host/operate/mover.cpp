@@ -32,7 +32,7 @@ Mover::Mover(MoveEnds ends, const Clock& clock, MoveNotice* notice, MovePlan pla
       began_(ends.from_board.now()),
       looked_halves_(plan_.resumed ? std::vector<Half>{Half::standard, Half::dlq} : plan_.halves),
       pace_(plan_.rate),
-      carriage_(ends, plan_.pair),
+      move_batch_(ends, plan_.pair),
       recovering_(plan_.resumed),
       resumed_unseen_(plan_.resumed),
       quiet_since_(clock.steady_now()),
@@ -58,7 +58,7 @@ Mover::Step Mover::step() {
   if (recovering_) {
     return left_.empty() ? recover(deadline()) : show_left(deadline());
   }
-  if (!carriage_.empty()) {
+  if (!move_batch_.empty()) {
     return carry(deadline());
   }
   if (!found_.empty()) {
@@ -108,7 +108,7 @@ Mover::Step Mover::show_left(Deadline deadline) {
       return failed(there.error());
     }
     if (!there || !same_millisecond(there->created_at, copy.created_at)) {
-      changes.push_back(Carriage::showing_copy(copy, now));
+      changes.push_back(MoveBatch::showing_copy(copy, now));
       ++shown;
     } else if (!is_moving(*there)) {
       // Somebody has brought it back into the source, which has it then.
@@ -259,16 +259,16 @@ void Mover::fill_carriage() {
     if (!plan_.target_has_priorities) {
       record.message.priority = queue::Priority::normal;
     }
-    carriage_.add(std::move(record), taken);
+    move_batch_.add(std::move(record), taken);
     count_.resumed += taken ? 1 : 0;
     found_.pop_front();
   }
-  pace_.took(carriage_.size(), clock_.steady_now());
+  pace_.took(move_batch_.size(), clock_.steady_now());
 }
 
 Mover::Step Mover::carry(Deadline deadline) {
   Step step;
-  const auto ended = carriage_.step(deadline);
+  const auto ended = move_batch_.step(deadline);
   put_down(step);
   if (!ended) {
     step.state = State::failed;
@@ -279,10 +279,10 @@ Mover::Step Mover::carry(Deadline deadline) {
 
 void Mover::put_down(Step& step) {
   const SteadyTime now = clock_.steady_now();
-  for (Carriage::Outcome& outcome : carriage_.take_outcomes()) {
+  for (MoveBatch::Outcome& outcome : move_batch_.take_outcomes()) {
     doubtful_.erase(outcome.id);
     switch (outcome.fate) {
-      case Carriage::Fate::carried:
+      case MoveBatch::Fate::carried:
         ++count_.carried;
         count_.dead_letters += outcome.half == Half::dlq ? 1 : 0;
         any_carried_ = true;
@@ -290,7 +290,7 @@ void Mover::put_down(Step& step) {
         quiet_since_ = now;
         poll_ = kFirstPoll;
         continue;
-      case Carriage::Fate::left:
+      case MoveBatch::Fate::left:
         // It is looked at again.
         any_carried_ = any_carried_ || outcome.doubtful;
         ++left_behind_.waiting;
@@ -298,13 +298,13 @@ void Mover::put_down(Step& step) {
           doubtful_.insert(outcome.id);
         }
         break;
-      case Carriage::Fate::refused:
+      case MoveBatch::Fate::refused:
         refused_.insert(outcome.id);
         ++count_.refused;
         step.refusals.push_back({outcome.id, outcome.half, std::move(outcome.error)});
         break;
     }
-    hold_group(outcome.half, outcome.group, outcome.fate == Carriage::Fate::refused);
+    hold_group(outcome.half, outcome.group, outcome.fate == MoveBatch::Fate::refused);
     std::erase_if(found_, [this](const auto& next) { return held_groups_.contains(group_key(next.first)); });
   }
 }

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "host/operate/carriage.hpp"
+#include "host/operate/move_batch.hpp"
 #include "host/operate/move_notice.hpp"
 #include "host/operate/pace.hpp"
 #include "host/operate/table_tariff.hpp"
@@ -56,7 +56,7 @@ struct MoveCount {
   MoveLeft left;  ///< by the last whole look
 };
 
-/// Carries a live queue to another one: looks at the source again and again, hands what nobody works on to a Carriage,
+/// Carries a live queue to another one: looks at the source again and again, hands what nobody works on to a MoveBatch,
 /// and ends when there is nothing left to carry.
 ///
 /// A step class: each `step` is one look, or one write of a batch, so that its caller can stop between two. One thread.
@@ -87,7 +87,7 @@ class Mover {
 
   Step step();
   /// False while a batch is under way: who is to stop steps on until it is not.
-  bool at_rest() const { return carriage_.empty(); }
+  bool at_rest() const { return move_batch_.empty(); }
   const MoveCount& count() const { return count_; }
   /// Whether anything may be left taken, or hidden in the target, so that another run has to take it up.
   bool nothing_taken() const { return at_rest() && !recovering_ && doubtful_.empty() && !resumed_unseen_; }
@@ -127,7 +127,7 @@ class Mover {
   Pace pace_;
   MoveCount count_;
   WriteCost planned_;
-  Carriage carriage_;
+  MoveBatch move_batch_;
   std::unordered_set<std::string> refused_;   ///< not to be tried again
   std::unordered_set<std::string> doubtful_;  ///< that may be taken, because an answer was lost
   /// Carried of late: an index may show them for a while yet.

@@ -9,7 +9,7 @@
 namespace sluice::runtime {
 namespace {
 
-using fleet::Attendance;
+using fleet::BoardPollSchedule;
 using queue::Topic;
 
 constexpr Duration kCallTime = std::chrono::seconds(2);
@@ -26,7 +26,7 @@ fleet::HostNames names_of(const fleet::HostRecord& identity) {
 }  // namespace
 
 FleetService::FleetService(Parts parts, const fleet::HostRecord& identity, QueueNames names)
-    : parts_(std::move(parts)), own_(identity.instance), names_(std::move(names)), obeyer_(names_of(identity)) {}
+    : parts_(std::move(parts)), own_(identity.instance), names_(std::move(names)), resolver_(names_of(identity)) {}
 
 FleetService::~FleetService() { stop(); }
 
@@ -107,7 +107,7 @@ void FleetService::look_first(const std::vector<std::string>& names) {
   const Deadline deadline = Deadline::after(parts_.clock, kFirstLookTime);
   for (const auto& post : posts_) {
     if (look(*post, deadline)) {
-      post->attendance.done(Attendance::Duty::look, parts_.clock.steady_now());
+      post->poll_schedule.done(BoardPollSchedule::Duty::look, parts_.clock.steady_now());
     }
   }
 }
@@ -128,10 +128,10 @@ void FleetService::run(const std::stop_token& stop) {
     SteadyTime wake = parts_.clock.steady_now() + kOpenAgain;
     for (const auto& post : posts_) {
       if (look) {
-        post->attendance.look_soon();
+        post->poll_schedule.look_soon();
       }
       if (tell) {
-        post->attendance.tell_soon();
+        post->poll_schedule.tell_soon();
       }
       wake = std::min(wake, attend(*post, stop));
     }
@@ -149,33 +149,33 @@ void FleetService::run(const std::stop_token& stop) {
 
 SteadyTime FleetService::attend(Post& post, const std::stop_token& stop) {
   while (true) {
-    const Attendance::Order order = post.attendance.next(parts_.clock.steady_now());
-    if (order.duty == Attendance::Duty::none || stop.stop_requested()) {
+    const BoardPollSchedule::Order order = post.poll_schedule.next(parts_.clock.steady_now());
+    if (order.duty == BoardPollSchedule::Duty::none || stop.stop_requested()) {
       return order.wake;
     }
     const auto performed = perform(post, order.duty);
     const SteadyTime now = parts_.clock.steady_now();
     if (!performed) {
       complain(post, performed.error());
-      post.attendance.failed(order.duty, now);
+      post.poll_schedule.failed(order.duty, now);
       continue;
     }
-    post.attendance.done(order.duty, now);
-    if (!post.attendance.failing() && std::exchange(post.complained, false)) {
+    post.poll_schedule.done(order.duty, now);
+    if (!post.poll_schedule.failing() && std::exchange(post.complained, false)) {
       parts_.log.info("the fleet is told of this host again", {{"place", post.board->traits().place}});
     }
   }
 }
 
-Result<void> FleetService::perform(Post& post, Attendance::Duty duty) {
+Result<void> FleetService::perform(Post& post, BoardPollSchedule::Duty duty) {
   switch (duty) {
-    case Attendance::Duty::look:
+    case BoardPollSchedule::Duty::look:
       return look(post, call_deadline());
-    case Attendance::Duty::tell:
+    case BoardPollSchedule::Duty::tell:
       return tell(post, call_deadline());
-    case Attendance::Duty::sweep:
+    case BoardPollSchedule::Duty::sweep:
       return sweep(post, call_deadline());
-    case Attendance::Duty::none:
+    case BoardPollSchedule::Duty::none:
       break;
   }
   return {};
@@ -205,10 +205,10 @@ Result<void> FleetService::look(Post& post, Deadline deadline) {
   post.steering = notice->text;
   if (steering->watched_until) {
     const Duration left = *steering->watched_until - post.board->now();
-    const bool watched = post.attendance.watched(parts_.clock.steady_now());
-    post.attendance.watched_until(parts_.clock.steady_now() + left);
+    const bool watched = post.poll_schedule.watched(parts_.clock.steady_now());
+    post.poll_schedule.watched_until(parts_.clock.steady_now() + left);
     if (!watched && left > Duration::zero()) {
-      post.attendance.tell_soon();
+      post.poll_schedule.tell_soon();
     }
   }
   obey(post, std::move(*steering));
@@ -217,34 +217,34 @@ Result<void> FleetService::look(Post& post, Deadline deadline) {
 
 void FleetService::obey(Post& post, fleet::Steering steering) {
   const std::string& place = post.board->traits().place;
-  const fleet::Standing before = obeyer_.standing();
-  const std::vector<fleet::Directive> orders = obeyer_.read(place, std::move(steering));
-  if (obeyer_.standing() != before) {
-    parts_.take(obeyer_.standing());
+  const fleet::Standing before = resolver_.standing();
+  const std::vector<fleet::Directive> orders = resolver_.read(place, std::move(steering));
+  if (resolver_.standing() != before) {
+    parts_.take(resolver_.standing());
   }
   for (const fleet::Directive& order : orders) {
     fleet::Answer answer = parts_.control.obey(order);
     // Of a message that runs elsewhere there is nothing to say.
     if (answer.done || order.wish != fleet::Wish::cancel_running) {
-      obeyer_.answered(place, std::move(answer));
+      resolver_.answered(place, std::move(answer));
     }
   }
-  post.attendance.tell_soon();
+  post.poll_schedule.tell_soon();
 }
 
 Result<void> FleetService::tell(Post& post, Deadline deadline) {
   const SteadyTime now = parts_.clock.steady_now();
   fleet::HostRecord record = parts_.control.describe();
-  record.every = post.attendance.interval(now);
+  record.every = post.poll_schedule.interval(now);
   record.seen = post.seen;
-  record.answers = obeyer_.answers(post.board->traits().place, record.jobs);
-  record.detailed = post.attendance.watched(now);
+  record.answers = resolver_.answers(post.board->traits().place, record.jobs);
+  record.detailed = post.poll_schedule.watched(now);
   if (!record.detailed) {
     record.running.clear();
   }
   const std::string text = fleet::write_record(record, post.board->traits().most_bytes);
   if (!record.detailed) {
-    post.attendance.size(text.size(), posts_.size());
+    post.poll_schedule.size(text.size(), posts_.size());
   }
   auto posted = post.board->post(Topic::hosts, {.key = own_, .text = text, .version = post.told}, deadline);
   if (!posted && posted.error().code() == ErrorCode::conflict) {

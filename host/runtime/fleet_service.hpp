@@ -9,9 +9,9 @@
 
 #include "base/clock.hpp"
 #include "base/mutex.hpp"
-#include "host/fleet/attendance.hpp"
+#include "host/fleet/board_poll_schedule.hpp"
+#include "host/fleet/directive_resolver.hpp"
 #include "host/fleet/host_control.hpp"
-#include "host/fleet/obeyer.hpp"
 #include "host/fleet/sweeper.hpp"
 #include "host/observe/log.hpp"
 #include "host/queue/queues.hpp"
@@ -20,7 +20,7 @@
 namespace sluice::runtime {
 
 /// A host's place in its fleet: tells of the host on the boards of its queues, and obeys what operators want there.
-/// When it does what, the Attendance of each board decides; what it comes to, the Obeyer.
+/// When it does what, the BoardPollSchedule of each board decides; what it comes to, the DirectiveResolver.
 ///
 /// One thread makes all calls of boards. A board that fails is left alone for a while, and holds up neither jobs nor
 /// their drain.
@@ -61,10 +61,10 @@ class FleetService final : public Service {
   /// A board and how the host stands to it.
   struct Post {
     Post(std::unique_ptr<queue::NoticeBoard> opened, const std::string& own, SteadyTime now)
-        : board(std::move(opened)), attendance(board->traits(), now), sweeper(own) {}
+        : board(std::move(opened)), poll_schedule(board->traits(), now), sweeper(own) {}
 
     std::unique_ptr<queue::NoticeBoard> board;
-    fleet::Attendance attendance;
+    fleet::BoardPollSchedule poll_schedule;
     fleet::Sweeper sweeper;
     std::optional<std::string> steering;  ///< as it was read last
     std::int64_t seen = 0;                ///< its version
@@ -76,7 +76,7 @@ class FleetService final : public Service {
   void run(const std::stop_token& stop);
   void open(const std::vector<std::string>& names);
   SteadyTime attend(Post& post, const std::stop_token& stop);
-  Result<void> perform(Post& post, fleet::Attendance::Duty duty);
+  Result<void> perform(Post& post, fleet::BoardPollSchedule::Duty duty);
   Result<void> look(Post& post, Deadline deadline);
   void obey(Post& post, fleet::Steering steering);
   Result<void> tell(Post& post, Deadline deadline);
@@ -93,7 +93,7 @@ class FleetService final : public Service {
   // Touched by who looks first, then only by the thread.
   std::vector<std::unique_ptr<Post>> posts_;
   std::vector<std::string> opened_;  ///< names of queues whose boards are among the posts
-  fleet::Obeyer obeyer_;
+  fleet::DirectiveResolver resolver_;
   SteadyTime open_again_ = SteadyTime::min();
 
   Mutex mutex_;

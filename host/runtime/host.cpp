@@ -52,12 +52,12 @@ Host::Host(const HostParts& parts)
               parts.config.depth_interval, lag_limits_of(parts.config)),
       reporter_({parts.config, parts.name, observe::build_info().version, &parts.book}, jobs_, parts.clock,
                 parts.random),
-      helm_({parts.config, jobs_, reporter_, parts.events, parts.log}),
-      fleet_({parts.queues, helm_, [this](const fleet::Standing& standing) { helm_.take(standing); }, parts.log,
-              parts.clock},
+      command_handler_({parts.config, jobs_, reporter_, parts.events, parts.log}),
+      fleet_({parts.queues, command_handler_,
+              [this](const fleet::Standing& standing) { command_handler_.take(standing); }, parts.log, parts.clock},
              reporter_.identity(), [this] { return queues_of(jobs_.addresses()); }),
       schedules_(parts.queues, parts.log, parts.clock, parts.name) {
-  helm_.look_by([this] { fleet_.look_now(); });
+  command_handler_.look_by([this] { fleet_.look_now(); });
 }
 
 Host::~Host() = default;
@@ -104,7 +104,7 @@ Result<void> Host::prepare(std::vector<JobPlan> plans) {
   if (auto started = ward_.start(); !started) {
     return started;
   }
-  desk_ = std::make_unique<ControlDesk>(ControlDesk::Parts{parts_.config, helm_, parts_.log, parts_.clock});
+  desk_ = std::make_unique<ControlDesk>(ControlDesk::Parts{parts_.config, command_handler_, parts_.log, parts_.clock});
   plans_ = std::move(plans);
   if (auto taken = schedules_.take(schedules_of(plans_)); !taken) {
     return taken;

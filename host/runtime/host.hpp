@@ -21,7 +21,7 @@
 #include "host/runtime/empty_check.hpp"
 #include "host/runtime/errand.hpp"
 #include "host/runtime/fleet_service.hpp"
-#include "host/runtime/helm.hpp"
+#include "host/runtime/host_command_handler.hpp"
 #include "host/runtime/host_events.hpp"
 #include "host/runtime/host_reporter.hpp"
 #include "host/runtime/isolation_ward.hpp"
@@ -86,7 +86,7 @@ class Host {
   /// Tells those who wait at the control socket how it has ended. Returns at once; from any thread.
   void farewell(const ControlEnding& ending);
   /// Where this host is steered from, by whoever operates it.
-  fleet::HostControl& control() { return helm_; }
+  fleet::HostControl& control() { return command_handler_; }
   /// As things stand, for whoever cannot wait for the drain.
   JobSet::Drained account() const { return jobs_.account(); }
   /// A thread still waits for a store's answer, and so would whoever destroys the host. To be asked after the drain.
@@ -123,7 +123,7 @@ class Host {
   EmptyCheck emptiness_;  // touched only by the errand
   DepthSampler depths_;
   HostReporter reporter_;
-  Helm helm_;
+  HostCommandHandler command_handler_;
   FleetService fleet_;
   ScheduleService schedules_;
 

@@ -59,7 +59,7 @@ IsolationWard::~IsolationWard() { stop(); }
 
 Result<void> IsolationWard::start() {
   ledger_.begin();
-  return nursery_.start();
+  return spawner_.start();
 }
 
 void IsolationWard::recover(const std::vector<JobPlan>& plans, std::function<void()> looked) {
@@ -97,7 +97,7 @@ void IsolationWard::stop() {
   if (recovery_) {
     recovery_->stop();
   }
-  nursery_.stop();
+  spawner_.stop();
   ledger_.end();
 }
 
@@ -142,7 +142,7 @@ Result<plugin::InstanceFactory> IsolationWard::runners_for(const JobPlan& plan) 
     const auto start = proven->exchange(true) ? isolation::RunnerStart::when_needed : isolation::RunnerStart::now;
     isolation::RunnerSpec own = spec;
     own.health = std::move(health);
-    return isolation::RunnerInstance::create(std::move(own), nursery_, work::handler_log(parts_.log), start);
+    return isolation::RunnerInstance::create(std::move(own), spawner_, work::handler_log(parts_.log), start);
   });
 }
 

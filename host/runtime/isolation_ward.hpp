@@ -9,7 +9,7 @@
 #include "base/random.hpp"
 #include "config/config.hpp"
 #include "host/isolation/crash_ledger.hpp"
-#include "host/isolation/runner_nursery.hpp"
+#include "host/isolation/runner_spawner.hpp"
 #include "host/observe/log.hpp"
 #include "host/plugin/handler_instance.hpp"
 #include "host/plugin/plugin_registry.hpp"
@@ -60,7 +60,7 @@ class IsolationWard {
   /// Ends everything. After the jobs.
   void stop();
   /// Kills the Runners.
-  void hard_stop() { nursery_.kill_all(); }
+  void hard_stop() { spawner_.kill_all(); }
 
   /// Why there is no crash ledger; empty: there is one. By any thread.
   std::string ledger_trouble() const { return ledger_.trouble(); }
@@ -80,7 +80,7 @@ class IsolationWard {
   const std::string folder_;
   const isolation::LedgerOwner owner_;
   OwnLedger ledger_;
-  isolation::RunnerNursery nursery_;
+  isolation::RunnerSpawner spawner_;
   std::unique_ptr<LedgerRecovery> recovery_;
 };
 

@@ -33,7 +33,7 @@ void call_time_out(plugin::Outcome& outcome, Duration took) {
 bool is_fault(OutcomeStatus status) { return status == OutcomeStatus::fault || status == OutcomeStatus::crashed; }
 
 // What an attempt that failed is logged as; whether there is another one is what a reader wants to know first.
-void note_failed(const Task& task, const Hand::Finished& finished, Notes& notes) {
+void note_failed(const Task& task, const WorkerBatch::Finished& finished, StepEffects& notes) {
   const plugin::Outcome& outcome = finished.outcome;
   const Ending ending = task.disposition.ending;
   const bool fault = is_fault(outcome.status);
@@ -59,22 +59,22 @@ void note_failed(const Task& task, const Hand::Finished& finished, Notes& notes)
 
 }  // namespace
 
-Assessor::Assessor(FailurePolicy policy, Holdings& holdings, Settler& settler, Claimer& claimer,
-                   const Doorkeeper& doorkeeper, ClaimSizer& sizer, Random& random)
+Assessor::Assessor(FailurePolicy policy, InFlightTable& in_flight, Settler& settler, Claimer& claimer,
+                   const IdempotencyGate& gate, ClaimSizer& sizer, Random& random)
     : policy_(std::move(policy)),
-      holdings_(holdings),
+      in_flight_(in_flight),
       settler_(settler),
       claimer_(claimer),
-      doorkeeper_(doorkeeper),
+      gate_(gate),
       sizer_(sizer),
       random_(random) {}
 
-void Assessor::collect(Hand& hand, SteadyTime now, Notes& notes) {
+void Assessor::collect(WorkerBatch& batch, SteadyTime now, StepEffects& notes) {
   finished_.clear();
-  hand.collect(finished_);
+  batch.collect(finished_);
   Duration quick{};
   std::size_t quick_count = 0;
-  for (Hand::Finished& one : finished_) {
+  for (WorkerBatch::Finished& one : finished_) {
     if (!one.expired && one.took < kCountedAlone) {
       quick += one.took;
       ++quick_count;
@@ -92,7 +92,7 @@ void Assessor::collect(Hand& hand, SteadyTime now, Notes& notes) {
   }
 }
 
-void Assessor::take_over(Hand::Finished& finished, SteadyTime now, Notes& notes) {
+void Assessor::take_over(WorkerBatch::Finished& finished, SteadyTime now, StepEffects& notes) {
   Task& task = *finished.task;
   task.leave_hand();
   const bool counts = task.stage() == TaskStage::dealt;
@@ -100,13 +100,13 @@ void Assessor::take_over(Hand::Finished& finished, SteadyTime now, Notes& notes)
     if (counts) {
       settler_.add(task, put_back(task.suspect), now);
     }
-    holdings_.tidy(task);
+    in_flight_.tidy(task);
     return;
   }
   // However late: the store's fence knows whether somebody has taken the message meanwhile.
-  if (!SLUICE_GUARD(late_work_settled) && counts && !holdings_.terms().usable(task.lease, now)) {
-    holdings_.lose(task, notes);
-    holdings_.tidy(task);
+  if (!SLUICE_GUARD(late_work_settled) && counts && !in_flight_.terms().usable(task.lease, now)) {
+    in_flight_.lose(task, notes);
+    in_flight_.tidy(task);
     return;
   }
   notes.outcome(finished.outcome.status);
@@ -123,18 +123,18 @@ void Assessor::take_over(Hand::Finished& finished, SteadyTime now, Notes& notes)
     settler_.remember(task, disposition_of(task, finished));
     notes.about(LogLevel::warn, "a handler has returned after its message was given up", task.message,
                 finished.outcome.reason);
-    holdings_.tidy(task);
+    in_flight_.tidy(task);
   }
 }
 
-Disposition Assessor::disposition_of(const Task& task, const Hand::Finished& finished) {
+Disposition Assessor::disposition_of(const Task& task, const WorkerBatch::Finished& finished) {
   Disposition disposition = dispose(finished.outcome, task.message.attempt, policy_, random_);
   disposition.failure.took = finished.took;
-  doorkeeper_.seal(task, finished.outcome.effects, disposition);
+  gate_.seal(task, finished.outcome.effects, disposition);
   return disposition;
 }
 
-void Assessor::log_outcome(const Task& task, const Hand::Finished& finished, Notes& notes) const {
+void Assessor::log_outcome(const Task& task, const WorkerBatch::Finished& finished, StepEffects& notes) const {
   const plugin::Outcome& outcome = finished.outcome;
   switch (outcome.status) {
     case OutcomeStatus::reject:
@@ -155,7 +155,7 @@ void Assessor::log_outcome(const Task& task, const Hand::Finished& finished, Not
   }
 }
 
-bool Assessor::settles_at_once(Task& task, SteadyTime now, Notes& notes) {
+bool Assessor::settles_at_once(Task& task, SteadyTime now, StepEffects& notes) {
   if (auto known = settler_.recognise(task.message); known && SLUICE_GUARD(finished_not_run_again)) {
     notes.about(LogLevel::info, "this host has finished the message before and could not write it; it is not run again",
                 task.message);
@@ -174,7 +174,7 @@ bool Assessor::settles_at_once(Task& task, SteadyTime now, Notes& notes) {
   return true;
 }
 
-void Assessor::give_up(Task& task, Duration limit, SteadyTime now, Notes& notes) {
+void Assessor::give_up(Task& task, Duration limit, SteadyTime now, StepEffects& notes) {
   const std::string why = "timed out: the handler did not return within " + config::format_duration(shown(limit)) +
                           ", it is stuck and its worker is lost";
   ++notes.timed_out;

@@ -8,12 +8,12 @@
 #include "host/work/claim_sizer.hpp"
 #include "host/work/claimer.hpp"
 #include "host/work/disposition.hpp"
-#include "host/work/doorkeeper.hpp"
-#include "host/work/hand.hpp"
 #include "host/work/handler_times.hpp"
-#include "host/work/holdings.hpp"
-#include "host/work/notes.hpp"
+#include "host/work/idempotency_gate.hpp"
+#include "host/work/in_flight_table.hpp"
 #include "host/work/settler.hpp"
+#include "host/work/step_effects.hpp"
+#include "host/work/worker_batch.hpp"
 
 namespace sluice::work {
 
@@ -21,35 +21,35 @@ namespace sluice::work {
 /// brought that no handler shall see, and of handlers that do not return. Not thread-safe.
 class Assessor {
  public:
-  Assessor(FailurePolicy policy, Holdings& holdings, Settler& settler, Claimer& claimer, const Doorkeeper& doorkeeper,
-           ClaimSizer& sizer, Random& random);
+  Assessor(FailurePolicy policy, InFlightTable& in_flight, Settler& settler, Claimer& claimer,
+           const IdempotencyGate& gate, ClaimSizer& sizer, Random& random);
 
   /// Takes over what the worker has finished.
-  void collect(Hand& hand, SteadyTime now, Notes& notes);
+  void collect(WorkerBatch& batch, SteadyTime now, StepEffects& notes);
   /// True: this host knows what becomes of the message without its handler, and it is on its way to be written.
-  bool settles_at_once(Task& task, SteadyTime now, Notes& notes);
+  bool settles_at_once(Task& task, SteadyTime now, StepEffects& notes);
   /// Its handler has not returned within `limit`.
-  void give_up(Task& task, Duration limit, SteadyTime now, Notes& notes);
+  void give_up(Task& task, Duration limit, SteadyTime now, StepEffects& notes);
   const HandlerTimes& times() const { return times_; }
   /// The handler's name, for what is said of it.
   const std::string& handler() const { return policy_.handler; }
 
  private:
-  void take_over(Hand::Finished& finished, SteadyTime now, Notes& notes);
-  Disposition disposition_of(const Task& task, const Hand::Finished& finished);
-  void log_outcome(const Task& task, const Hand::Finished& finished, Notes& notes) const;
+  void take_over(WorkerBatch::Finished& finished, SteadyTime now, StepEffects& notes);
+  Disposition disposition_of(const Task& task, const WorkerBatch::Finished& finished);
+  void log_outcome(const Task& task, const WorkerBatch::Finished& finished, StepEffects& notes) const;
 
   // Fixed after construction.
   const FailurePolicy policy_;
-  Holdings& holdings_;
+  InFlightTable& in_flight_;
   Settler& settler_;
   Claimer& claimer_;
-  const Doorkeeper& doorkeeper_;
+  const IdempotencyGate& gate_;
   ClaimSizer& sizer_;
   Random& random_;
 
   HandlerTimes times_;
-  std::vector<Hand::Finished> finished_;  ///< scratch
+  std::vector<WorkerBatch::Finished> finished_;  ///< scratch
 };
 
 }  // namespace sluice::work

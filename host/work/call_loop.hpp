@@ -33,13 +33,13 @@ class CallLoop final : public runtime::Service {
     std::uint64_t seen = 0;
     while (!stop.stop_requested()) {
       auto order =
-          flow_.run([this](JobFlow& flow, SteadyTime now, Notes& notes) { return call_.next(flow, now, notes); });
+          flow_.run([this](JobFlow& flow, SteadyTime now, StepEffects& notes) { return call_.next(flow, now, notes); });
       if (Call::empty(order)) {
         flow_.wait(Call::kCaller, seen, stop, order.wake);
         continue;
       }
       auto answer = call_.make(order);
-      flow_.run([&](JobFlow& flow, SteadyTime now, Notes& notes) {
+      flow_.run([&](JobFlow& flow, SteadyTime now, StepEffects& notes) {
         Call::report(flow, std::move(order), std::move(answer), now, notes);
       });
     }

@@ -36,16 +36,17 @@ class ClaimCall {
         own_ids_of_(std::move(own_ids_of)) {}
 
   void begin(SharedFlow& flow) {
-    source_.start({.on_ready = [&flow] { flow.run([](JobFlow& job, SteadyTime, Notes& notes) { job.wake(notes); }); },
-                   .lost =
-                       [&flow](std::span<const queue::Receipt> receipts) {
-                         flow.run(
-                             [&](JobFlow& job, SteadyTime now, Notes& notes) { job.taken_back(receipts, now, notes); });
-                       }});
+    source_.start(
+        {.on_ready = [&flow] { flow.run([](JobFlow& job, SteadyTime, StepEffects& notes) { job.wake(notes); }); },
+         .lost =
+             [&flow](std::span<const queue::Receipt> receipts) {
+               flow.run(
+                   [&](JobFlow& job, SteadyTime now, StepEffects& notes) { job.taken_back(receipts, now, notes); });
+             }});
   }
   void end() { source_.stop(); }
 
-  static Order next(JobFlow& flow, SteadyTime now, Notes&) { return flow.next_claim(now); }
+  static Order next(JobFlow& flow, SteadyTime now, StepEffects&) { return flow.next_claim(now); }
   static bool empty(const Order& order) { return order.count == 0; }
   Result<queue::Claimed> make(const Order& order) {
     const SteadyTime began = tracing_ != nullptr ? tracing_->now() : SteadyTime();
@@ -68,7 +69,7 @@ class ClaimCall {
     }
     return claimed;
   }
-  static void report(JobFlow& flow, const Order&, Result<queue::Claimed> answer, SteadyTime now, Notes& notes) {
+  static void report(JobFlow& flow, const Order&, Result<queue::Claimed> answer, SteadyTime now, StepEffects& notes) {
     flow.claimed(std::move(answer), now, notes);
   }
 
@@ -95,7 +96,7 @@ class SettleCall {
 
   static void begin(SharedFlow&) {}
   static void end() {}
-  Order next(JobFlow& flow, SteadyTime now, Notes& notes) const {
+  Order next(JobFlow& flow, SteadyTime now, StepEffects& notes) const {
     return flow.next_settlement(now, clock_.wall_now(), notes);
   }
   static bool empty(const Order& order) { return order.tasks.empty(); }
@@ -109,7 +110,7 @@ class SettleCall {
     return results;
   }
   static void report(JobFlow& flow, Order&& order, std::vector<queue::SettleResult>&& answer, SteadyTime now,
-                     Notes& notes) {
+                     StepEffects& notes) {
     flow.settled(std::move(order), std::move(answer), now, notes);
   }
 
@@ -130,13 +131,13 @@ class ExtendCall {
 
   static void begin(SharedFlow&) {}
   static void end() {}
-  static Order next(JobFlow& flow, SteadyTime now, Notes& notes) { return flow.next_extension(now, notes); }
+  static Order next(JobFlow& flow, SteadyTime now, StepEffects& notes) { return flow.next_extension(now, notes); }
   static bool empty(const Order& order) { return order.tasks.empty(); }
   std::vector<queue::ExtendResult> make(const Order& order) {
     return source_.extend(order.receipts, visibility_, Deadline::at(order.deadline));
   }
   static void report(JobFlow& flow, Order order, std::vector<queue::ExtendResult> answer, SteadyTime now,
-                     Notes& notes) {
+                     StepEffects& notes) {
     flow.extended(std::move(order), std::move(answer), now, notes);
   }
 

@@ -48,7 +48,7 @@ Claimer::Order Claimer::next(const Room& room, SteadyTime now) {
   return order_;
 }
 
-void Claimer::claimed(std::size_t count, std::optional<Duration> next_due, SteadyTime now, Notes& notes) {
+void Claimer::claimed(std::size_t count, std::optional<Duration> next_due, SteadyTime now, StepEffects& notes) {
   SLUICE_ASSERT(claiming_);
   claiming_ = false;
   limiter_.refund(order_.count - std::min(order_.count, count));
@@ -71,7 +71,7 @@ void Claimer::claimed(std::size_t count, std::optional<Duration> next_due, Stead
   poll_at_ = now + wait;
 }
 
-void Claimer::failed(const Error& error, SteadyTime now, Notes& notes) {
+void Claimer::failed(const Error& error, SteadyTime now, StepEffects& notes) {
   SLUICE_ASSERT(claiming_);
   claiming_ = false;
   found_nothing_ = false;
@@ -83,18 +83,18 @@ void Claimer::failed(const Error& error, SteadyTime now, Notes& notes) {
   }
 }
 
-void Claimer::wake(Notes& notes) {
+void Claimer::wake(StepEffects& notes) {
   woken_ = true;
   empty_backoff_.reset();
   notes.poller = notes.poller || !claiming_;
 }
 
-void Claimer::room_made(Notes& notes) {
+void Claimer::room_made(StepEffects& notes) {
   waits_for_room_ = false;
   notes.poller = true;
 }
 
-void Claimer::lane_free(Notes& notes) {
+void Claimer::lane_free(StepEffects& notes) {
   if (!order_.suspects) {
     // The last claim passed suspects over.
     order_.suspects = true;
@@ -104,7 +104,7 @@ void Claimer::lane_free(Notes& notes) {
 }
 
 // What is given back is ready at once. Claimed again at once, it would go round as fast as the store allows.
-void Claimer::attempt_ended(bool gave_back, Notes& notes) {
+void Claimer::attempt_ended(bool gave_back, StepEffects& notes) {
   if (!gave_back) {
     given_back_ = 0;
     given_back_backoff_.reset();

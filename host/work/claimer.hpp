@@ -9,9 +9,9 @@
 #include "base/random.hpp"
 #include "host/queue/source.hpp"
 #include "host/work/failure_run.hpp"
-#include "host/work/notes.hpp"
 #include "host/work/poll_backoff.hpp"
 #include "host/work/rate_limiter.hpp"
+#include "host/work/step_effects.hpp"
 
 namespace sluice::work {
 
@@ -37,17 +37,17 @@ class Claimer {
 
   /// What to claim now. Each order of more than nothing is followed by `claimed` or `failed`.
   Order next(const Room& room, SteadyTime now);
-  void claimed(std::size_t count, std::optional<Duration> next_due, SteadyTime now, Notes& notes);
-  void failed(const Error& error, SteadyTime now, Notes& notes);
+  void claimed(std::size_t count, std::optional<Duration> next_due, SteadyTime now, StepEffects& notes);
+  void failed(const Error& error, SteadyTime now, StepEffects& notes);
 
   /// There may be a message.
-  void wake(Notes& notes);
+  void wake(StepEffects& notes);
   /// There may be room again.
-  void room_made(Notes& notes);
+  void room_made(StepEffects& notes);
   /// A suspect may be taken again.
-  void lane_free(Notes& notes);
+  void lane_free(StepEffects& notes);
   /// An attempt has ended; `gave_back`: with nothing but the wish to have the message later.
-  void attempt_ended(bool gave_back, Notes& notes);
+  void attempt_ended(bool gave_back, StepEffects& notes);
 
   /// Why nothing can be claimed, where the role may not.
   std::optional<Error> denial() const { return failures_.denial(); }

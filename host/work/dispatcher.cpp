@@ -4,18 +4,18 @@
 
 namespace sluice::work {
 
-Dispatcher::Dispatcher(Holdings& holdings, Workforce& workforce, const ClaimSizer& sizer)
-    : holdings_(holdings), workforce_(workforce), sizer_(sizer) {}
+Dispatcher::Dispatcher(InFlightTable& in_flight, Workforce& workforce, const ClaimSizer& sizer)
+    : in_flight_(in_flight), workforce_(workforce), sizer_(sizer) {}
 
 Claimer::Room Dispatcher::room(SteadyTime now) const {
-  if (!open_ || holdings_.size() >= kMaxHeld) {
+  if (!open_ || in_flight_.size() >= kMaxHeld) {
     return {};
   }
   const ClaimSizer::Pool pool{.free = workforce_.free_workers(),
                               .active = workforce_.active_workers(kStartHorizon, now),
                               .queued = queue_.size() + held_back_.size(),
                               .asking = asking_.size()};
-  return {.messages = std::min(sizer_.room(pool), kMaxHeld - holdings_.size()),
+  return {.messages = std::min(sizer_.room(pool), kMaxHeld - in_flight_.size()),
           .suspects = workforce_.busy_lanes() + suspects_.size() + held_suspects() < workforce_.most_lanes()};
 }
 
@@ -43,13 +43,13 @@ bool Dispatcher::deal(std::uint32_t seat, SteadyTime now) {
     return false;
   }
   const std::size_t count = lane ? 1 : sizer_.handful(queue.size(), workforce_.workers());
-  Hand& hand = workforce_.hand(seat);
+  WorkerBatch& batch = workforce_.batch(seat);
   std::size_t dealt = 0;
   for (; dealt < count && !queue.empty(); ++dealt) {
     Task& task = *queue.front();
     queue.pop_front();
     task.deal(seat);
-    hand.deal(task, holdings_.terms().usable_until(task.lease));
+    batch.deal(task, in_flight_.terms().usable_until(task.lease));
   }
   workforce_.busy(seat, dealt, now);
   return true;
@@ -59,7 +59,7 @@ bool Dispatcher::has_work(SeatKind kind) const {
   return open_ && !(kind == SeatKind::lane ? suspects_ : queue_).empty();
 }
 
-void Dispatcher::call(Notes& notes) const {
+void Dispatcher::call(StepEffects& notes) const {
   if (!open_) {
     return;
   }
@@ -70,7 +70,7 @@ void Dispatcher::call(Notes& notes) const {
 
 void Dispatcher::take_back(std::uint32_t seat) {
   recalled_.clear();
-  workforce_.hand(seat).recall(recalled_);
+  workforce_.batch(seat).recall(recalled_);
   workforce_.swept(seat);
   for (auto task = recalled_.rbegin(); task != recalled_.rend(); ++task) {
     if ((*task)->stage() == TaskStage::dealt) {
@@ -78,7 +78,7 @@ void Dispatcher::take_back(std::uint32_t seat) {
       ((*task)->suspect ? suspects_ : queue_).push_front(*task);
     } else {
       (*task)->leave_hand();
-      holdings_.tidy(**task);
+      in_flight_.tidy(**task);
     }
   }
 }

@@ -8,8 +8,8 @@
 #include "base/clock.hpp"
 #include "host/work/claim_sizer.hpp"
 #include "host/work/claimer.hpp"
-#include "host/work/holdings.hpp"
-#include "host/work/notes.hpp"
+#include "host/work/in_flight_table.hpp"
+#include "host/work/step_effects.hpp"
 #include "host/work/workforce.hpp"
 
 namespace sluice::work {
@@ -20,7 +20,7 @@ inline constexpr std::size_t kMaxHeld = 4 * kMaxClaim;
 /// Decides who is handed what: messages wait here for a worker, suspects for a lane. Not thread-safe.
 class Dispatcher {
  public:
-  Dispatcher(Holdings& holdings, Workforce& workforce, const ClaimSizer& sizer);
+  Dispatcher(InFlightTable& in_flight, Workforce& workforce, const ClaimSizer& sizer);
 
   /// What could be claimed now.
   Claimer::Room room(SteadyTime now) const;
@@ -37,8 +37,8 @@ class Dispatcher {
   bool deal(std::uint32_t seat, SteadyTime now);
   /// There is something for a worker of this kind.
   bool has_work(SeatKind kind) const;
-  /// Notes as many workers as there is work for.
-  void call(Notes& notes) const;
+  /// StepEffects as many workers as there is work for.
+  void call(StepEffects& notes) const;
 
   /// Takes back what a worker has not started; it is the next to be handed out.
   void take_back(std::uint32_t seat);
@@ -56,7 +56,7 @@ class Dispatcher {
   std::size_t held_suspects() const;
 
   // Fixed after construction.
-  Holdings& holdings_;
+  InFlightTable& in_flight_;
   Workforce& workforce_;
   const ClaimSizer& sizer_;
 

@@ -10,7 +10,7 @@ constexpr Duration kMaxReserve = std::chrono::seconds(2);
 
 }  // namespace
 
-void Drain::begin(SteadyTime now, SteadyTime deadline, Notes& notes) {
+void Drain::begin(SteadyTime now, SteadyTime deadline, StepEffects& notes) {
   if (phase_ == Phase::over) {
     return;
   }
@@ -28,7 +28,7 @@ void Drain::begin(SteadyTime now, SteadyTime deadline, Notes& notes) {
   parts_.settler.call(now, notes);
 }
 
-void Drain::stop_what_runs(SteadyTime now, Notes& notes) {
+void Drain::stop_what_runs(SteadyTime now, StepEffects& notes) {
   parts_.dispatcher.close();
   for (Task* task : parts_.dispatcher.waiting()) {
     parts_.settler.add(*task, put_back(task->suspect), now);
@@ -36,7 +36,7 @@ void Drain::stop_what_runs(SteadyTime now, Notes& notes) {
   parts_.dispatcher.drop_gone();
   for (std::uint32_t seat = 0; seat < parts_.workforce.seats(); ++seat) {
     if (parts_.workforce.is_busy(seat)) {
-      parts_.assessor.collect(parts_.workforce.hand(seat), now, notes);
+      parts_.assessor.collect(parts_.workforce.batch(seat), now, notes);
     }
   }
   ask_to_finish();
@@ -45,12 +45,12 @@ void Drain::stop_what_runs(SteadyTime now, Notes& notes) {
 void Drain::ask_to_finish() {
   for (std::uint32_t seat = 0; seat < parts_.workforce.seats(); ++seat) {
     if (parts_.workforce.is_busy(seat)) {
-      parts_.workforce.hand(seat).request_stop(soft_deadline_);
+      parts_.workforce.batch(seat).request_stop(soft_deadline_);
     }
   }
 }
 
-void Drain::hard_stop(SteadyTime now, Notes& notes) {
+void Drain::hard_stop(SteadyTime now, StepEffects& notes) {
   if (phase_ == Phase::over || hard_) {
     return;
   }
@@ -62,19 +62,19 @@ void Drain::hard_stop(SteadyTime now, Notes& notes) {
   parts_.settler.call(now, notes);
 }
 
-void Drain::give_up_what_runs(SteadyTime now, Notes& notes) {
+void Drain::give_up_what_runs(SteadyTime now, StepEffects& notes) {
   given_up_ = true;
   for (std::uint32_t seat = 0; seat < parts_.workforce.seats(); ++seat) {
     if (!parts_.workforce.is_busy(seat)) {
       continue;
     }
-    Hand& hand = parts_.workforce.hand(seat);
-    parts_.assessor.collect(hand, now, notes);
-    Task* task = hand.view().running;
+    WorkerBatch& batch = parts_.workforce.batch(seat);
+    parts_.assessor.collect(batch, now, notes);
+    Task* task = batch.view().running;
     if (task == nullptr || task->stage() != TaskStage::dealt) {
       continue;
     }
-    hand.lose_lease(*task);
+    batch.lose_lease(*task);
     notes.about(observe::LogLevel::warn, "the handler has not finished in time, its message is released", task->message,
                 "handler " + parts_.assessor.handler());
     parts_.settler.add(*task, put_back(task->suspect), now);
@@ -83,7 +83,7 @@ void Drain::give_up_what_runs(SteadyTime now, Notes& notes) {
   parts_.settler.call(now, notes);
 }
 
-std::optional<SteadyTime> Drain::step(SteadyTime now, Notes& notes) {
+std::optional<SteadyTime> Drain::step(SteadyTime now, StepEffects& notes) {
   if (phase_ == Phase::over) {
     return std::nullopt;
   }
@@ -91,17 +91,17 @@ std::optional<SteadyTime> Drain::step(SteadyTime now, Notes& notes) {
     give_up_what_runs(now, notes);
   }
   const bool tried_once = hard_ && given_up_ && !parts_.claimer.under_way() && !parts_.keeper.under_way() &&
-                          parts_.settler.idle() && parts_.doorkeeper.idle();
+                          parts_.settler.idle() && parts_.gate.idle();
   if (nothing_left() || tried_once || now >= deadline_) {
     phase_ = Phase::over;
-    parts_.holdings.close();
+    parts_.in_flight.close();
     parts_.settler.end();
     return std::nullopt;
   }
   return given_up_ ? deadline_ : std::min(soft_deadline_, deadline_);
 }
 
-void Drain::look(Notes& notes) const {
+void Drain::look(StepEffects& notes) const {
   if (phase_ == Phase::draining && (hard_ || nothing_left())) {
     notes.drained = true;
   }

@@ -7,11 +7,11 @@
 #include "host/work/assessor.hpp"
 #include "host/work/claimer.hpp"
 #include "host/work/dispatcher.hpp"
-#include "host/work/doorkeeper.hpp"
-#include "host/work/holdings.hpp"
+#include "host/work/idempotency_gate.hpp"
+#include "host/work/in_flight_table.hpp"
 #include "host/work/lease_keeper.hpp"
-#include "host/work/notes.hpp"
 #include "host/work/settler.hpp"
+#include "host/work/step_effects.hpp"
 #include "host/work/workforce.hpp"
 
 namespace sluice::work {
@@ -25,25 +25,25 @@ class Drain {
  public:
   /// What there is to bring to its end.
   struct Parts {
-    Holdings& holdings;
+    InFlightTable& in_flight;
     Dispatcher& dispatcher;
     Workforce& workforce;
     Assessor& assessor;
     Settler& settler;
     const LeaseKeeper& keeper;
     const Claimer& claimer;
-    const Doorkeeper& doorkeeper;
+    const IdempotencyGate& gate;
   };
 
   explicit Drain(const Parts& parts) : parts_(parts) {}
 
   /// Begins, or brings the end forward.
-  void begin(SteadyTime now, SteadyTime deadline, Notes& notes);
-  void hard_stop(SteadyTime now, Notes& notes);
+  void begin(SteadyTime now, SteadyTime deadline, StepEffects& notes);
+  void hard_stop(SteadyTime now, StepEffects& notes);
   /// Called when it says, and whenever a note says `drained`; nothing: it is over.
-  std::optional<SteadyTime> step(SteadyTime now, Notes& notes);
-  /// Notes whoever waits for the end, if it may have come nearer.
-  void look(Notes& notes) const;
+  std::optional<SteadyTime> step(SteadyTime now, StepEffects& notes);
+  /// StepEffects whoever waits for the end, if it may have come nearer.
+  void look(StepEffects& notes) const;
 
   bool begun() const { return phase_ != Phase::running; }
   bool over() const { return phase_ == Phase::over; }
@@ -55,11 +55,11 @@ class Drain {
  private:
   enum class Phase { running, draining, over };
 
-  void stop_what_runs(SteadyTime now, Notes& notes);
+  void stop_what_runs(SteadyTime now, StepEffects& notes);
   void ask_to_finish();
-  void give_up_what_runs(SteadyTime now, Notes& notes);
+  void give_up_what_runs(SteadyTime now, StepEffects& notes);
   bool nothing_left() const {
-    return parts_.holdings.open() == 0 && !parts_.claimer.under_way() && parts_.doorkeeper.idle();
+    return parts_.in_flight.open() == 0 && !parts_.claimer.under_way() && parts_.gate.idle();
   }
 
   const Parts parts_;

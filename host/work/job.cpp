@@ -259,14 +259,14 @@ void Job::stop() {
 
 void Job::begin_drain(Deadline deadline) {
   parts_->shared.run(
-      [&](JobFlow& flow, SteadyTime now, Notes& notes) { flow.drain().begin(now, deadline.time(), notes); });
+      [&](JobFlow& flow, SteadyTime now, StepEffects& notes) { flow.drain().begin(now, deadline.time(), notes); });
 }
 
 DrainReport Job::drain(Deadline deadline) {
   begin_drain(deadline);
   std::uint64_t seen = 0;
   while (const auto next = parts_->shared.run(
-             [](JobFlow& flow, SteadyTime now, Notes& notes) { return flow.drain().step(now, notes); })) {
+             [](JobFlow& flow, SteadyTime now, StepEffects& notes) { return flow.drain().step(now, notes); })) {
     parts_->shared.wait(SharedFlow::Caller::drain, seen, {}, *next);
   }
   // A hard stop may have brought the end forward.
@@ -282,23 +282,23 @@ DrainReport Job::drain(Deadline deadline) {
   }
   parts_->shared.metrics().workers(0, stuck().size());
   return parts_->shared.look([](const JobFlow& flow) {
-    return DrainReport{flow.holdings().account(), flow.workforce().handlers_running(), flow.drain().abandoned(),
+    return DrainReport{flow.in_flight().account(), flow.workforce().handlers_running(), flow.drain().abandoned(),
                        flow.claim_under_way(), flow.denial().has_value()};
   });
 }
 
 void Job::hard_stop() {
-  parts_->shared.run([](JobFlow& flow, SteadyTime now, Notes& notes) { flow.drain().hard_stop(now, notes); });
+  parts_->shared.run([](JobFlow& flow, SteadyTime now, StepEffects& notes) { flow.drain().hard_stop(now, notes); });
 }
 
 void Job::wake() {
-  parts_->shared.run([](JobFlow& flow, SteadyTime, Notes& notes) { flow.wake(notes); });
+  parts_->shared.run([](JobFlow& flow, SteadyTime, StepEffects& notes) { flow.wake(notes); });
 }
 
 void Job::steer(const JobSteering& steering) {
   const std::uint32_t workers = steering.workers == 0 ? config().concurrency : steering.workers;
   SLUICE_ASSERT(workers <= config::kMaxConcurrency);
-  parts_->shared.run([&](JobFlow& flow, SteadyTime now, Notes& notes) {
+  parts_->shared.run([&](JobFlow& flow, SteadyTime now, StepEffects& notes) {
     flow.pause(steering.paused, now, notes);
     if (workers != flow.workforce().workers()) {
       flow.scale(workers, now, notes);
@@ -307,7 +307,7 @@ void Job::steer(const JobSteering& steering) {
 }
 
 bool Job::cancel(std::string_view message_id) {
-  return parts_->shared.run([&](JobFlow& flow, SteadyTime, Notes&) { return flow.cancel(message_id); });
+  return parts_->shared.run([&](JobFlow& flow, SteadyTime, StepEffects&) { return flow.cancel(message_id); });
 }
 
 JobActivity Job::activity() const {
@@ -317,7 +317,7 @@ JobActivity Job::activity() const {
   return parts_->shared.look([held](const JobFlow& flow) {
     return JobActivity{.paused = flow.paused(),
                        .workers = flow.workforce().workers(),
-                       .ledger = flow.holdings().account(),
+                       .ledger = flow.in_flight().account(),
                        .times = flow.handler_times(),
                        .running = flow.running(),
                        .trouble = flow.trouble(),
@@ -334,7 +334,7 @@ std::optional<Error> Job::denial() const {
 }
 
 LedgerSnapshot Job::ledger() const {
-  return parts_->shared.look([](const JobFlow& flow) { return flow.holdings().account(); });
+  return parts_->shared.look([](const JobFlow& flow) { return flow.in_flight().account(); });
 }
 
 std::vector<StuckHandler> Job::stuck() const {

@@ -9,18 +9,18 @@ namespace sluice::work {
 
 JobFlow::JobFlow(const Settings& settings, FailurePolicy policy, Random& random, isolation::JobLedger* crash_ledger,
                  SteadyTime now)
-    : holdings_(
+    : in_flight_(
           settings.leases.empty() ? LeaseTerms(settings.visibility, settings.max_lease) : LeaseTerms(settings.leases),
           crash_ledger),
       workforce_({.workers = settings.workers, .stuck_grace = settings.stuck_grace}),
       claimer_(settings.claiming, random, now),
-      settler_(policy, holdings_, workforce_, sizer_, random, settings.budgets),
-      dispatcher_(holdings_, workforce_, sizer_),
-      doorkeeper_({settings.keys, settings.job, settings.visibility}, policy, holdings_, dispatcher_, settler_, random),
-      assessor_(std::move(policy), holdings_, settler_, claimer_, doorkeeper_, sizer_, random),
-      keeper_(holdings_, dispatcher_, settler_, workforce_, random),
-      foreman_(workforce_, dispatcher_, assessor_),
-      drain_({holdings_, dispatcher_, workforce_, assessor_, settler_, keeper_, claimer_, doorkeeper_}),
+      settler_(policy, in_flight_, workforce_, sizer_, random, settings.budgets),
+      dispatcher_(in_flight_, workforce_, sizer_),
+      gate_({settings.keys, settings.job, settings.visibility}, policy, in_flight_, dispatcher_, settler_, random),
+      assessor_(std::move(policy), in_flight_, settler_, claimer_, gate_, sizer_, random),
+      keeper_(in_flight_, dispatcher_, settler_, workforce_, random),
+      supervisor_(workforce_, dispatcher_, assessor_),
+      drain_({in_flight_, dispatcher_, workforce_, assessor_, settler_, keeper_, claimer_, gate_}),
       pause_(dispatcher_, settler_, claimer_) {}
 
 JobFlow::ClaimOrder JobFlow::next_claim(SteadyTime now) {
@@ -30,7 +30,7 @@ JobFlow::ClaimOrder JobFlow::next_claim(SteadyTime now) {
   return claimer_.next(blocked(now) ? Claimer::Room{} : dispatcher_.room(now), now);
 }
 
-void JobFlow::claimed(Result<queue::Claimed> result, SteadyTime now, Notes& notes) {
+void JobFlow::claimed(Result<queue::Claimed> result, SteadyTime now, StepEffects& notes) {
   const auto gone = std::exchange(gone_while_claiming_, {});
   if (!result) {
     claimer_.failed(result.error(), now, notes);
@@ -39,11 +39,11 @@ void JobFlow::claimed(Result<queue::Claimed> result, SteadyTime now, Notes& note
   }
   std::vector<queue::Delivery>& deliveries = result->deliveries;
   claimer_.claimed(deliveries.size(), result->next_due, now, notes);
-  holdings_.count_claimed(deliveries.size());
+  in_flight_.count_claimed(deliveries.size());
   notes.claimed += deliveries.size();
   if (drain_.over()) {
     // The answer came after the end: nobody is left to release them, they come back when their leases run out.
-    holdings_.close();
+    in_flight_.close();
     return;
   }
   std::size_t bytes = 0;
@@ -62,16 +62,16 @@ void JobFlow::claimed(Result<queue::Claimed> result, SteadyTime now, Notes& note
   after_step(now, notes);
 }
 
-void JobFlow::admit(queue::Delivery&& delivery, SteadyTime now, Notes& notes) {
+void JobFlow::admit(queue::Delivery&& delivery, SteadyTime now, StepEffects& notes) {
   // What comes back without having been settled comes as a suspect.
   if (delivery.suspect && SLUICE_GUARD(not_started_twice)) {
-    if (const Task* held = holdings_.resume(delivery, notes)) {
+    if (const Task* held = in_flight_.resume(delivery, notes)) {
       call_keeper(held->lease.extend_at, notes);
       return;
     }
   }
   const queue::OwnIdFound found = std::move(delivery.own_id);
-  Task& task = holdings_.admit(std::move(delivery));
+  Task& task = in_flight_.admit(std::move(delivery));
   call_keeper(task.lease.extend_at, notes);
   if (drain_.begun()) {
     // The call was under way when the drain began.
@@ -81,16 +81,17 @@ void JobFlow::admit(queue::Delivery&& delivery, SteadyTime now, Notes& notes) {
   } else if (pause_.on()) {
     pause_.turn_away(task, now);
   } else {
-    doorkeeper_.admit(task, found, now, notes);
+    gate_.admit(task, found, now, notes);
   }
 }
 
 JobFlow::KeyOrder JobFlow::next_keys(SteadyTime now) {
-  return drain_.over() ? KeyOrder{} : doorkeeper_.next(now, drain_.deadline());
+  return drain_.over() ? KeyOrder{} : gate_.next(now, drain_.deadline());
 }
 
-void JobFlow::keys_answered(const KeyOrder& order, Doorkeeper::Answers answers, SteadyTime now, Notes& notes) {
-  doorkeeper_.answered(order, std::move(answers), now, notes);
+void JobFlow::keys_answered(const KeyOrder& order, IdempotencyGate::Answers answers, SteadyTime now,
+                            StepEffects& notes) {
+  gate_.answered(order, std::move(answers), now, notes);
   after_step(now, notes);
 }
 
@@ -99,10 +100,10 @@ std::optional<Error> JobFlow::denial() const {
     return denied;
   }
   const auto denied = settler_.denial();
-  return denied ? denied : doorkeeper_.denial();
+  return denied ? denied : gate_.denial();
 }
 
-void JobFlow::taken_back(std::span<const queue::Receipt> receipts, SteadyTime now, Notes& notes) {
+void JobFlow::taken_back(std::span<const queue::Receipt> receipts, SteadyTime now, StepEffects& notes) {
   if (claimer_.under_way()) {
     gone_while_claiming_.insert(gone_while_claiming_.end(), receipts.begin(), receipts.end());
   }
@@ -110,24 +111,24 @@ void JobFlow::taken_back(std::span<const queue::Receipt> receipts, SteadyTime no
   after_step(now, notes);
 }
 
-std::uint32_t JobFlow::enlist(Hand& hand, SeatKind kind, bool isolated, SteadyTime now, Notes& notes) {
-  const std::uint32_t seat = workforce_.enlist(hand, kind, isolated);
+std::uint32_t JobFlow::enlist(WorkerBatch& batch, SeatKind kind, bool isolated, SteadyTime now, StepEffects& notes) {
+  const std::uint32_t seat = workforce_.enlist(batch, kind, isolated);
   after_step(now, notes);
   return seat;
 }
 
-void JobFlow::leave(std::uint32_t seat, SteadyTime now, Notes& notes) {
+void JobFlow::leave(std::uint32_t seat, SteadyTime now, StepEffects& notes) {
   workforce_.leave(seat);
   after_step(now, notes);
 }
 
-void JobFlow::not_made(SeatKind kind, SteadyTime now, Notes& notes) {
+void JobFlow::not_made(SeatKind kind, SteadyTime now, StepEffects& notes) {
   workforce_.not_made(kind, now);
   after_step(now, notes);
 }
 
-bool JobFlow::collect(std::uint32_t seat, SteadyTime now, Notes& notes) {
-  assessor_.collect(workforce_.hand(seat), now, notes);
+bool JobFlow::collect(std::uint32_t seat, SteadyTime now, StepEffects& notes) {
+  assessor_.collect(workforce_.batch(seat), now, notes);
   const bool stays = workforce_.back(seat);
   if (workforce_.kind(seat) == SeatKind::lane) {
     claimer_.lane_free(notes);
@@ -136,10 +137,10 @@ bool JobFlow::collect(std::uint32_t seat, SteadyTime now, Notes& notes) {
   return stays;
 }
 
-bool JobFlow::deal(std::uint32_t seat, SteadyTime now, Notes& notes) {
+bool JobFlow::deal(std::uint32_t seat, SteadyTime now, StepEffects& notes) {
   const bool dealt = dispatcher_.deal(seat, now);
   if (dealt) {
-    call_keeper(foreman_.next_look(seat), notes);
+    call_keeper(supervisor_.next_look(seat), notes);
   }
   if (claimer_.waits_for_room() && dispatcher_.room(now).messages > 0) {
     claimer_.room_made(notes);
@@ -147,13 +148,14 @@ bool JobFlow::deal(std::uint32_t seat, SteadyTime now, Notes& notes) {
   return dealt;
 }
 
-JobFlow::SettleOrder JobFlow::next_settlement(SteadyTime now, WallTime wall, Notes& notes) {
+JobFlow::SettleOrder JobFlow::next_settlement(SteadyTime now, WallTime wall, StepEffects& notes) {
   SettleOrder order = settler_.next(now, wall);
   drain_.look(notes);
   return order;
 }
 
-void JobFlow::settled(SettleOrder&& order, std::vector<queue::SettleResult>&& results, SteadyTime now, Notes& notes) {
+void JobFlow::settled(SettleOrder&& order, std::vector<queue::SettleResult>&& results, SteadyTime now,
+                      StepEffects& notes) {
   for (queue::Delivery& anew : settler_.settled(std::move(order), std::move(results), now, notes)) {
     if (!drain_.over()) {
       admit(std::move(anew), now, notes);
@@ -164,11 +166,11 @@ void JobFlow::settled(SettleOrder&& order, std::vector<queue::SettleResult>&& re
   after_step(now, notes);
 }
 
-JobFlow::ExtendOrder JobFlow::next_extension(SteadyTime now, Notes& notes) {
+JobFlow::ExtendOrder JobFlow::next_extension(SteadyTime now, StepEffects& notes) {
   if (drain_.over()) {
     return {};
   }
-  const SteadyTime look_again = foreman_.inspect(now, notes);
+  const SteadyTime look_again = supervisor_.inspect(now, notes);
   ExtendOrder order = keeper_.next(now);
   order.wake = std::min(order.wake, look_again);
   if (order.tasks.empty()) {
@@ -181,12 +183,13 @@ JobFlow::ExtendOrder JobFlow::next_extension(SteadyTime now, Notes& notes) {
   return order;
 }
 
-void JobFlow::extended(ExtendOrder order, std::vector<queue::ExtendResult> results, SteadyTime now, Notes& notes) {
+void JobFlow::extended(ExtendOrder order, std::vector<queue::ExtendResult> results, SteadyTime now,
+                       StepEffects& notes) {
   keeper_.extended(std::move(order), std::move(results), now, notes);
   after_step(now, notes);
 }
 
-void JobFlow::pause(bool paused, SteadyTime now, Notes& notes) {
+void JobFlow::pause(bool paused, SteadyTime now, StepEffects& notes) {
   if (paused == pause_.on() || drain_.begun()) {
     return;
   }
@@ -198,7 +201,7 @@ void JobFlow::pause(bool paused, SteadyTime now, Notes& notes) {
   after_step(now, notes);
 }
 
-void JobFlow::scale(std::uint32_t workers, SteadyTime now, Notes& notes) {
+void JobFlow::scale(std::uint32_t workers, SteadyTime now, StepEffects& notes) {
   workforce_.set_workers(workers);
   notes.workers = std::max(notes.workers, workforce_.surplus());
   after_step(now, notes);
@@ -207,7 +210,7 @@ void JobFlow::scale(std::uint32_t workers, SteadyTime now, Notes& notes) {
 bool JobFlow::cancel(std::string_view message_id) {
   bool found = false;
   for (std::uint32_t seat = 0; seat < workforce_.seats(); ++seat) {
-    found = (!workforce_.is_vacant(seat) && workforce_.hand(seat).request_stop_of(message_id)) || found;
+    found = (!workforce_.is_vacant(seat) && workforce_.batch(seat).request_stop_of(message_id)) || found;
   }
   return found;
 }
@@ -218,8 +221,8 @@ std::vector<RunningHandler> JobFlow::running() const {
     if (workforce_.is_vacant(seat)) {
       continue;
     }
-    const Hand& hand = workforce_.hand(seat);
-    const Hand::View view = hand.view();
+    const WorkerBatch& batch = workforce_.batch(seat);
+    const WorkerBatch::View view = batch.view();
     if (view.running != nullptr) {
       all.push_back({.message_id = view.running->message.id,
                      .worker = seat,
@@ -229,7 +232,7 @@ std::vector<RunningHandler> JobFlow::running() const {
                      .times_out_at = view.times_out_at,
                      .leased_until = view.running->lease.ends_at,
                      .stuck = workforce_.is_lost(seat),
-                     .stop_requested = hand.stop_requested()});
+                     .stop_requested = batch.stop_requested()});
     }
   }
   return all;
@@ -240,7 +243,7 @@ bool JobFlow::blocked(SteadyTime now) const {
   return settler_.blocked(now) && SLUICE_GUARD(blocked_job_claims_nothing);
 }
 
-void JobFlow::after_step(SteadyTime now, Notes& notes) {
+void JobFlow::after_step(SteadyTime now, StepEffects& notes) {
   if (!drain_.begun()) {
     if (shut_ != (blocked(now) || pause_.on())) {
       shut_ = !shut_;
@@ -251,23 +254,23 @@ void JobFlow::after_step(SteadyTime now, Notes& notes) {
         dispatcher_.call(notes);
       }
     }
-    call_keeper(foreman_.hire(now, notes), notes);
+    call_keeper(supervisor_.hire(now, notes), notes);
     if (claimer_.waits_for_room() && dispatcher_.room(now).messages > 0) {
       claimer_.room_made(notes);
     }
   }
   settler_.call(now, notes);
-  doorkeeper_.call(notes);
+  gate_.call(notes);
   drain_.look(notes);
 }
 
-void JobFlow::call_keeper(SteadyTime at, Notes& notes) { notes.keeper = keeper_alarm_.set(at) || notes.keeper; }
+void JobFlow::call_keeper(SteadyTime at, StepEffects& notes) { notes.keeper = keeper_alarm_.set(at) || notes.keeper; }
 
-bool JobFlow::quiescent() const { return !drain_.begun() && claimer_.found_nothing() && holdings_.open() == 0; }
+bool JobFlow::quiescent() const { return !drain_.begun() && claimer_.found_nothing() && in_flight_.open() == 0; }
 
-void JobFlow::note_held(Notes& notes) const {
+void JobFlow::note_held(StepEffects& notes) const {
   notes.held_changed = true;
-  notes.held = static_cast<std::int64_t>(holdings_.size());
+  notes.held = static_cast<std::int64_t>(in_flight_.size());
 }
 
 }  // namespace sluice::work

@@ -19,14 +19,14 @@
 #include "host/work/claim_sizer.hpp"
 #include "host/work/claimer.hpp"
 #include "host/work/dispatcher.hpp"
-#include "host/work/doorkeeper.hpp"
 #include "host/work/drain.hpp"
-#include "host/work/foreman.hpp"
-#include "host/work/holdings.hpp"
+#include "host/work/idempotency_gate.hpp"
+#include "host/work/in_flight_table.hpp"
 #include "host/work/lease_keeper.hpp"
-#include "host/work/notes.hpp"
 #include "host/work/pause.hpp"
 #include "host/work/settler.hpp"
+#include "host/work/step_effects.hpp"
+#include "host/work/worker_supervisor.hpp"
 #include "host/work/workforce.hpp"
 
 namespace sluice::work {
@@ -34,14 +34,14 @@ namespace sluice::work {
 /// How one job's messages flow: Source.claim -> workers -> Outcome -> Source.settle, leases kept beside. It decides
 /// nothing itself; it tells those who do what has happened, in the right order:
 ///
-/// when and how much to claim: Claimer. Whose handler may begin: Doorkeeper. Who is handed what: Dispatcher. What an
-/// outcome comes to: Assessor. What is written when: Settler. Whose lease is extended: LeaseKeeper. Who is late, stuck
-/// or to be replaced: Foreman, over the Workforce. Whether anything begins: Pause. How it ends: Drain. What is held,
-/// and how it ended: Holdings.
+/// when and how much to claim: Claimer. Whose handler may begin: IdempotencyGate. Who is handed what: Dispatcher. What
+/// an outcome comes to: Assessor. What is written when: Settler. Whose lease is extended: LeaseKeeper. Who is late,
+/// stuck or to be replaced: WorkerSupervisor, over the Workforce. Whether anything begins: Pause. How it ends: Drain.
+/// What is held, and how it ended: InFlightTable.
 ///
 /// Not thread-safe: the job's lock guards it, the simulation runs it on one thread. Nothing in here calls a source, a
 /// handler or a log, or waits. Each kind of call has one caller, who asks for an order (`next_...`), carries it out
-/// without the lock, and reports what came of it. Each step leaves in its Notes what is to be done afterwards.
+/// without the lock, and reports what came of it. Each step leaves in its StepEffects what is to be done afterwards.
 class JobFlow {
  public:
   struct Settings {
@@ -58,7 +58,7 @@ class JobFlow {
   using ClaimOrder = Claimer::Order;
   using SettleOrder = Settler::Order;
   using ExtendOrder = LeaseKeeper::Order;
-  using KeyOrder = Doorkeeper::Order;
+  using KeyOrder = IdempotencyGate::Order;
 
   /// `random` and `crash_ledger`, which may be null, outlive the flow.
   JobFlow(const Settings& settings, FailurePolicy policy, Random& random, isolation::JobLedger* crash_ledger,
@@ -66,41 +66,41 @@ class JobFlow {
 
   // The poller's.
   ClaimOrder next_claim(SteadyTime now);
-  void claimed(Result<queue::Claimed> result, SteadyTime now, Notes& notes);
+  void claimed(Result<queue::Claimed> result, SteadyTime now, StepEffects& notes);
   /// There may be a message.
-  void wake(Notes& notes) { claimer_.wake(notes); }
+  void wake(StepEffects& notes) { claimer_.wake(notes); }
   /// The source has lost what it had handed out.
-  void taken_back(std::span<const queue::Receipt> receipts, SteadyTime now, Notes& notes);
+  void taken_back(std::span<const queue::Receipt> receipts, SteadyTime now, StepEffects& notes);
 
   // The workers'. A worker that is ready gets its seat; it outlives it. `collect` takes over what its hand has
   // finished; false: it shall leave. `deal` fills the hand again; false: nothing to do.
-  std::uint32_t enlist(Hand& hand, SeatKind kind, bool isolated, SteadyTime now, Notes& notes);
-  void leave(std::uint32_t seat, SteadyTime now, Notes& notes);
-  bool collect(std::uint32_t seat, SteadyTime now, Notes& notes);
-  bool deal(std::uint32_t seat, SteadyTime now, Notes& notes);
+  std::uint32_t enlist(WorkerBatch& batch, SeatKind kind, bool isolated, SteadyTime now, StepEffects& notes);
+  void leave(std::uint32_t seat, SteadyTime now, StepEffects& notes);
+  bool collect(std::uint32_t seat, SteadyTime now, StepEffects& notes);
+  bool deal(std::uint32_t seat, SteadyTime now, StepEffects& notes);
   bool has_work(SeatKind kind) const {
     return dispatcher_.has_work(kind) || (kind == SeatKind::worker && workforce_.surplus() > 0);
   }
   /// A thread that was asked for could not be made.
-  void not_made(SeatKind kind, SteadyTime now, Notes& notes);
+  void not_made(SeatKind kind, SteadyTime now, StepEffects& notes);
 
   // The settler's.
-  SettleOrder next_settlement(SteadyTime now, WallTime wall, Notes& notes);
-  void settled(SettleOrder&& order, std::vector<queue::SettleResult>&& results, SteadyTime now, Notes& notes);
+  SettleOrder next_settlement(SteadyTime now, WallTime wall, StepEffects& notes);
+  void settled(SettleOrder&& order, std::vector<queue::SettleResult>&& results, SteadyTime now, StepEffects& notes);
 
   // The lease keeper's, which looks after the workers too.
-  ExtendOrder next_extension(SteadyTime now, Notes& notes);
-  void extended(ExtendOrder order, std::vector<queue::ExtendResult> results, SteadyTime now, Notes& notes);
+  ExtendOrder next_extension(SteadyTime now, StepEffects& notes);
+  void extended(ExtendOrder order, std::vector<queue::ExtendResult> results, SteadyTime now, StepEffects& notes);
 
   // Who asks for idempotency keys.
   KeyOrder next_keys(SteadyTime now);
-  void keys_answered(const KeyOrder& order, Doorkeeper::Answers answers, SteadyTime now, Notes& notes);
+  void keys_answered(const KeyOrder& order, IdempotencyGate::Answers answers, SteadyTime now, StepEffects& notes);
 
   // The operators'.
-  void pause(bool paused, SteadyTime now, Notes& notes);
+  void pause(bool paused, SteadyTime now, StepEffects& notes);
   bool paused() const { return pause_.on(); }
   /// From now on so many workers.
-  void scale(std::uint32_t workers, SteadyTime now, Notes& notes);
+  void scale(std::uint32_t workers, SteadyTime now, StepEffects& notes);
   /// Sets the stop token of the handler that works on this message; false: there is none.
   bool cancel(std::string_view message_id);
   std::vector<RunningHandler> running() const;
@@ -108,7 +108,7 @@ class JobFlow {
 
   Drain& drain() { return drain_; }
   const Drain& drain() const { return drain_; }
-  const Holdings& holdings() const { return holdings_; }
+  const InFlightTable& in_flight() const { return in_flight_; }
   const Workforce& workforce() const { return workforce_; }
   /// A call of the source has not been answered.
   bool claim_under_way() const { return claimer_.under_way(); }
@@ -120,22 +120,22 @@ class JobFlow {
   bool quiescent() const;
 
  private:
-  void admit(queue::Delivery&& delivery, SteadyTime now, Notes& notes);
+  void admit(queue::Delivery&& delivery, SteadyTime now, StepEffects& notes);
   bool blocked(SteadyTime now) const;
-  void call_keeper(SteadyTime at, Notes& notes);
-  void after_step(SteadyTime now, Notes& notes);
-  void note_held(Notes& notes) const;
+  void call_keeper(SteadyTime at, StepEffects& notes);
+  void after_step(SteadyTime now, StepEffects& notes);
+  void note_held(StepEffects& notes) const;
 
   ClaimSizer sizer_;
-  Holdings holdings_;
+  InFlightTable in_flight_;
   Workforce workforce_;
   Claimer claimer_;
   Settler settler_;
   Dispatcher dispatcher_;
-  Doorkeeper doorkeeper_;
+  IdempotencyGate gate_;
   Assessor assessor_;
   LeaseKeeper keeper_;
-  Foreman foreman_;
+  WorkerSupervisor supervisor_;
   Drain drain_;
   Pause pause_;
   Alarm keeper_alarm_;

@@ -66,8 +66,8 @@ std::vector<queue::KeyAnswer> KeyCall::claim(std::vector<KeyMark> marks, Deadlin
   return answers;
 }
 
-Doorkeeper::Answers KeyCall::make(const Order& order) {
-  Doorkeeper::Answers answers;
+IdempotencyGate::Answers KeyCall::make(const Order& order) {
+  IdempotencyGate::Answers answers;
   const Deadline deadline = Deadline::at(order.deadline);
   if (!order.releases.empty()) {
     answers.failure = release(order.releases, deadline);
@@ -77,8 +77,8 @@ Doorkeeper::Answers KeyCall::make(const Order& order) {
   answers.asks.reserve(order.asks.size());
   asked.reserve(order.asks.size());
   claims.reserve(claims.size() + order.asks.size());
-  for (const Doorkeeper::Ask& ask : order.asks) {
-    Doorkeeper::Answer& answer = answers.asks.emplace_back();
+  for (const IdempotencyGate::Ask& ask : order.asks) {
+    IdempotencyGate::Answer& answer = answers.asks.emplace_back();
     if (key_.own_id()) {
       // Nothing is marked, so that nobody has to know whose it is.
       asked.push_back(answers.asks.size() - 1);
@@ -102,7 +102,7 @@ Doorkeeper::Answers KeyCall::make(const Order& order) {
     }
   }
   for (std::size_t i = 0; i < asked.size(); ++i) {
-    Doorkeeper::Answer& answer = answers.asks[asked[i]];
+    IdempotencyGate::Answer& answer = answers.asks[asked[i]];
     answer.key = std::move(told[order.renewals.size() + i]);
     answer.left = std::max(Duration::zero(), Duration(answer.key.until - now));
   }

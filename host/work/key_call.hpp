@@ -7,7 +7,7 @@
 
 #include "host/queue/idempotency.hpp"
 #include "host/work/call_loop.hpp"
-#include "host/work/doorkeeper.hpp"
+#include "host/work/idempotency_gate.hpp"
 #include "host/work/message_key.hpp"
 
 namespace sluice::work {
@@ -18,7 +18,7 @@ class KeyCall {
  public:
   static constexpr auto kCaller = SharedFlow::Caller::keys;
   static constexpr const char* kName = "sluice-keys";
-  using Order = Doorkeeper::Order;
+  using Order = IdempotencyGate::Order;
 
   /// Keys by the part that a message's receipt is of.
   using Keys = std::vector<std::unique_ptr<queue::IdempotencyKeys>>;
@@ -29,10 +29,11 @@ class KeyCall {
 
   static void begin(SharedFlow&) {}
   static void end() {}
-  static Order next(JobFlow& flow, SteadyTime now, Notes&) { return flow.next_keys(now); }
+  static Order next(JobFlow& flow, SteadyTime now, StepEffects&) { return flow.next_keys(now); }
   static bool empty(const Order& order) { return order.empty(); }
-  Doorkeeper::Answers make(const Order& order);
-  static void report(JobFlow& flow, const Order& order, Doorkeeper::Answers answers, SteadyTime now, Notes& notes) {
+  IdempotencyGate::Answers make(const Order& order);
+  static void report(JobFlow& flow, const Order& order, IdempotencyGate::Answers answers, SteadyTime now,
+                     StepEffects& notes) {
     flow.keys_answered(order, std::move(answers), now, notes);
   }
 

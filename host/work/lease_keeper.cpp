@@ -8,18 +8,18 @@
 
 namespace sluice::work {
 
-LeaseKeeper::LeaseKeeper(Holdings& holdings, Dispatcher& dispatcher, Settler& settler, const Workforce& workforce,
+LeaseKeeper::LeaseKeeper(InFlightTable& in_flight, Dispatcher& dispatcher, Settler& settler, const Workforce& workforce,
                          Random& random)
-    : holdings_(holdings), dispatcher_(dispatcher), settler_(settler), workforce_(workforce), random_(random) {}
+    : in_flight_(in_flight), dispatcher_(dispatcher), settler_(settler), workforce_(workforce), random_(random) {}
 
 void LeaseKeeper::put_back_unstarted(Task& task, SteadyTime now) { settler_.add(task, put_back(task.suspect), now); }
 
 // It has been held as long as anybody may. Its handler is told when the lease ends, and then others may have it.
 void LeaseKeeper::let_lapse(Task& task, SteadyTime now) {
-  if (holdings_.terms().usable(task.lease, now)) {
-    task.lease.extend_at = holdings_.terms().usable_until(task.lease);
+  if (in_flight_.terms().usable(task.lease, now)) {
+    task.lease.extend_at = in_flight_.terms().usable_until(task.lease);
   } else {
-    workforce_.hand(task.seat).lose_lease(task);
+    workforce_.batch(task.seat).lose_lease(task);
     task.lease.extend_at = SteadyTime::max();
   }
 }
@@ -34,22 +34,22 @@ bool LeaseKeeper::wants_extension(Task& task, SteadyTime now) {
       put_back_unstarted(task, now);
       return false;
     case TaskStage::dealt:
-      if (workforce_.hand(task.seat).recall(task)) {
+      if (workforce_.batch(task.seat).recall(task)) {
         put_back_unstarted(task, now);
         task.leave_hand();
         return false;
       }
-      if (holdings_.terms().used_up(task.lease, now)) {
+      if (in_flight_.terms().used_up(task.lease, now)) {
         let_lapse(task, now);
         return false;
       }
-      if (!holdings_.terms().usable(task.lease, now)) {
+      if (!in_flight_.terms().usable(task.lease, now)) {
         // Somebody else may have it any moment. Until he does it can still be extended, and settled.
-        workforce_.hand(task.seat).lose_lease(task);
+        workforce_.batch(task.seat).lose_lease(task);
       }
       return true;
     case TaskStage::disposed:
-      if (holdings_.terms().used_up(task.lease, now)) {
+      if (in_flight_.terms().used_up(task.lease, now)) {
         task.lease.extend_at = SteadyTime::max();
         return false;
       }
@@ -71,12 +71,12 @@ SteadyTime LeaseKeeper::next_look(const Task& task) const {
 
 LeaseKeeper::Order LeaseKeeper::next(SteadyTime now) {
   Order order;
-  order.deadline = now + holdings_.terms().call_timeout();
-  for (Task* task : holdings_.tasks()) {
+  order.deadline = now + in_flight_.terms().call_timeout();
+  for (Task* task : in_flight_.tasks()) {
     if (order.tasks.size() < kMaxExtendBatch && wants_extension(*task, now)) {
       task->begin_extending();
-      if (holdings_.terms().usable(task->lease, now)) {
-        order.deadline = std::min(order.deadline, holdings_.terms().usable_until(task->lease));
+      if (in_flight_.terms().usable(task->lease, now)) {
+        order.deadline = std::min(order.deadline, in_flight_.terms().usable_until(task->lease));
       }
       order.tasks.push_back(task);
       order.receipts.push_back(task->lease.receipt);
@@ -89,7 +89,7 @@ LeaseKeeper::Order LeaseKeeper::next(SteadyTime now) {
   return order;
 }
 
-void LeaseKeeper::extended(Order order, std::vector<queue::ExtendResult> results, SteadyTime now, Notes& notes) {
+void LeaseKeeper::extended(Order order, std::vector<queue::ExtendResult> results, SteadyTime now, StepEffects& notes) {
   extending_ = false;
   static const Error kNoAnswer(ErrorCode::internal, "the source gave no result for an extension");
   results.resize(order.tasks.size(), {queue::SettleStatus::failed, {}, {}, kNoAnswer});
@@ -98,11 +98,11 @@ void LeaseKeeper::extended(Order order, std::vector<queue::ExtendResult> results
     Task& task = *order.tasks[i];
     task.end_extending();
     if (!task.open()) {
-      holdings_.tidy(task);
+      in_flight_.tidy(task);
       continue;
     }
     // This host's own newer claim is the later write, whatever the answer is.
-    const bool overtaken = holdings_.go_on(task, notes);
+    const bool overtaken = in_flight_.go_on(task, notes);
     if (results[i].status == queue::SettleStatus::lost && !overtaken) {
       lose(task, notes);
       continue;
@@ -113,7 +113,7 @@ void LeaseKeeper::extended(Order order, std::vector<queue::ExtendResult> results
         task.lease.extend_at = retry_at(task, now);
       }
     } else if (!overtaken) {
-      holdings_.renew(task, std::move(results[i].receipt), results[i].leased_until);
+      in_flight_.renew(task, std::move(results[i].receipt), results[i].leased_until);
     }
     if (task.stage() == TaskStage::parked) {
       settler_.unpark(task, now);
@@ -127,20 +127,20 @@ void LeaseKeeper::extended(Order order, std::vector<queue::ExtendResult> results
 }
 
 SteadyTime LeaseKeeper::retry_at(const Task& task, SteadyTime now) {
-  const SteadyTime end = holdings_.terms().usable_until(task.lease);
-  const SteadyTime soon = holdings_.terms().retry_at(now, random_);
+  const SteadyTime end = in_flight_.terms().usable_until(task.lease);
+  const SteadyTime soon = in_flight_.terms().retry_at(now, random_);
   // Not beyond the lease's end, when its handler must be told.
   return now < end ? std::min(soon, end) : soon;
 }
 
-void LeaseKeeper::lose(Task& task, Notes& notes) {
+void LeaseKeeper::lose(Task& task, StepEffects& notes) {
   const bool queued = task.stage() == TaskStage::queued;
   if (task.in_hand()) {
-    Hand& hand = workforce_.hand(task.seat);
-    if (hand.recall(task)) {
+    WorkerBatch& batch = workforce_.batch(task.seat);
+    if (batch.recall(task)) {
       task.leave_hand();
     } else {
-      hand.lose_lease(task);
+      batch.lose_lease(task);
     }
   }
   settler_.lose(task, notes);
@@ -149,13 +149,13 @@ void LeaseKeeper::lose(Task& task, Notes& notes) {
   }
 }
 
-void LeaseKeeper::taken_back(std::span<const queue::Receipt> receipts, Notes& notes) {
+void LeaseKeeper::taken_back(std::span<const queue::Receipt> receipts, StepEffects& notes) {
   // A message may have come back meanwhile, under a receipt that differs in its locator alone.
   std::set<std::tuple<std::string_view, std::int64_t, std::int64_t>> gone;
   for (const queue::Receipt& receipt : receipts) {
     gone.insert({receipt.id, receipt.version, receipt.locator});
   }
-  const std::vector<Task*> tasks = holdings_.tasks();
+  const std::vector<Task*> tasks = in_flight_.tasks();
   for (Task* task : tasks) {
     // What is in a settle call is told by its answer.
     const bool tellable = task->open() && task->stage() != TaskStage::settling;

@@ -9,9 +9,9 @@
 #include "host/queue/source.hpp"
 #include "host/work/dispatcher.hpp"
 #include "host/work/failure_run.hpp"
-#include "host/work/holdings.hpp"
-#include "host/work/notes.hpp"
+#include "host/work/in_flight_table.hpp"
 #include "host/work/settler.hpp"
+#include "host/work/step_effects.hpp"
 #include "host/work/workforce.hpp"
 
 namespace sluice::work {
@@ -32,13 +32,14 @@ class LeaseKeeper {
     SteadyTime wake = SteadyTime::max();
   };
 
-  LeaseKeeper(Holdings& holdings, Dispatcher& dispatcher, Settler& settler, const Workforce& workforce, Random& random);
+  LeaseKeeper(InFlightTable& in_flight, Dispatcher& dispatcher, Settler& settler, const Workforce& workforce,
+              Random& random);
 
   /// What to extend now. Each order with tasks is followed by `extended`.
   Order next(SteadyTime now);
-  void extended(Order order, std::vector<queue::ExtendResult> results, SteadyTime now, Notes& notes);
+  void extended(Order order, std::vector<queue::ExtendResult> results, SteadyTime now, StepEffects& notes);
   /// The source has taken these deliveries back.
-  void taken_back(std::span<const queue::Receipt> receipts, Notes& notes);
+  void taken_back(std::span<const queue::Receipt> receipts, StepEffects& notes);
 
   bool under_way() const { return extending_; }
 
@@ -48,10 +49,10 @@ class LeaseKeeper {
   SteadyTime next_look(const Task& task) const;
   void put_back_unstarted(Task& task, SteadyTime now);
   SteadyTime retry_at(const Task& task, SteadyTime now);
-  void lose(Task& task, Notes& notes);
+  void lose(Task& task, StepEffects& notes);
 
   // Fixed after construction.
-  Holdings& holdings_;
+  InFlightTable& in_flight_;
   Dispatcher& dispatcher_;
   Settler& settler_;
   const Workforce& workforce_;

@@ -11,7 +11,7 @@ void Pause::begin(SteadyTime now) {
   dispatcher_.drop_gone();
 }
 
-void Pause::end(Notes& notes) {
+void Pause::end(StepEffects& notes) {
   on_ = false;
   claimer_.wake(notes);
 }

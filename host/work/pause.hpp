@@ -3,8 +3,8 @@
 #include "base/clock.hpp"
 #include "host/work/claimer.hpp"
 #include "host/work/dispatcher.hpp"
-#include "host/work/notes.hpp"
 #include "host/work/settler.hpp"
+#include "host/work/step_effects.hpp"
 
 namespace sluice::work {
 
@@ -16,7 +16,7 @@ class Pause {
       : dispatcher_(dispatcher), settler_(settler), claimer_(claimer) {}
 
   void begin(SteadyTime now);
-  void end(Notes& notes);
+  void end(StepEffects& notes);
   /// A message has come that a claim under way has brought.
   void turn_away(Task& task, SteadyTime now);
 

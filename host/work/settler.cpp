@@ -36,10 +36,10 @@ bool concerns_one_message(const Error& error) {
 
 }  // namespace
 
-Settler::Settler(FailurePolicy policy, Holdings& holdings, const Workforce& workforce, const ClaimSizer& sizer,
+Settler::Settler(FailurePolicy policy, InFlightTable& in_flight, const Workforce& workforce, const ClaimSizer& sizer,
                  Random& random, Budgets budgets)
     : policy_(std::move(policy)),
-      holdings_(holdings),
+      in_flight_(in_flight),
       workforce_(workforce),
       sizer_(sizer),
       random_(random),
@@ -61,28 +61,28 @@ void Settler::unpark(Task& task, SteadyTime now) {
   queue_.add(task, now);
 }
 
-void Settler::lose(Task& task, Notes& notes) {
+void Settler::lose(Task& task, StepEffects& notes) {
   if (task.stage() == TaskStage::disposed) {
     queue_.remove(task);
   }
   finish(task, true, notes);
 }
 
-void Settler::finish(Task& task, bool lost, Notes& notes) {
+void Settler::finish(Task& task, bool lost, StepEffects& notes) {
   const Ending ending = task.disposition.ending;
   if (task.stage() != TaskStage::queued && task.stage() != TaskStage::dealt) {
     let_go(task, lost);
   }
   if (lost) {
-    holdings_.lose(task, notes);
+    in_flight_.lose(task, notes);
   } else {
-    holdings_.end(task, ending);
+    in_flight_.end(task, ending);
     ++notes.endings[static_cast<std::size_t>(ending)];
   }
-  holdings_.tidy(task);
+  in_flight_.tidy(task);
 }
 
-void Settler::written(Task& task, std::vector<queue::Delivery>& anew, Notes& notes) {
+void Settler::written(Task& task, std::vector<queue::Delivery>& anew, StepEffects& notes) {
   const std::unique_ptr<queue::Delivery> newer = std::move(task.newer);
   finish(task, false, notes);
   if (newer != nullptr) {
@@ -103,7 +103,7 @@ bool Settler::more_is_coming() const {
   return !hurried_ && sizer_.handler_time() < kQuick && workforce_.anybody_busy();
 }
 
-void Settler::call(SteadyTime now, Notes& notes) {
+void Settler::call(SteadyTime now, StepEffects& notes) {
   const SteadyTime due = std::max(queue_.due(now, more_is_coming()), held_until_);
   notes.settler = alarm_.set(due) || notes.settler;
 }
@@ -171,8 +171,8 @@ Settler::Order Settler::next(SteadyTime now, WallTime wall) {
       }
       task->begin_settling();
       if (task->commits_statements()) {
-        holdings_.committing(*task,
-                             task->settles_alone() ? isolation::Committing::alone : isolation::Committing::together);
+        in_flight_.committing(*task,
+                              task->settles_alone() ? isolation::Committing::alone : isolation::Committing::together);
       }
       order.tasks.push_back(task);
       order.completions.push_back(completion_of(std::move(task->lease.receipt), std::move(task->disposition), wall));
@@ -190,7 +190,7 @@ Settler::Order Settler::next(SteadyTime now, WallTime wall) {
 }
 
 std::vector<queue::Delivery> Settler::settled(Order&& order, std::vector<queue::SettleResult>&& results, SteadyTime now,
-                                              Notes& notes) {
+                                              StepEffects& notes) {
   SLUICE_ASSERT(settling_);
   settling_ = false;
   static const Error kNoAnswer(ErrorCode::internal, "the source gave no result for a completion");
@@ -210,11 +210,11 @@ std::vector<queue::Delivery> Settler::settled(Order&& order, std::vector<queue::
     task.disposition.failure = std::move(order.completions[i].failure);
     task.disposition.effects = std::move(order.completions[i].effects);
     if (task.commits_statements()) {
-      holdings_.committing(task, isolation::Committing::no);
+      in_flight_.committing(task, isolation::Committing::no);
     }
     if (results[i].status == queue::SettleStatus::lost) {
       ++tally.written;
-      if (holdings_.go_on(task, notes)) {
+      if (in_flight_.go_on(task, notes)) {
         // It was this host's own newer claim that was quicker.
         queue_.add(task, now);
         notes.keeper = true;
@@ -240,7 +240,7 @@ std::vector<queue::Delivery> Settler::settled(Order&& order, std::vector<queue::
     if (task.open()) {
       again.push_back(&task);
     } else {
-      holdings_.tidy(task);
+      in_flight_.tidy(task);
     }
   }
   judge(tallies, now);
@@ -256,10 +256,10 @@ std::vector<queue::Delivery> Settler::settled(Order&& order, std::vector<queue::
   return anew;
 }
 
-void Settler::failed(Task& task, const Error& error, Notes& notes) {
+void Settler::failed(Task& task, const Error& error, StepEffects& notes) {
   ++notes.settle_failed;
   task.settling_failed(may_have_happened(error));
-  holdings_.go_on(task, notes);
+  in_flight_.go_on(task, notes);
   // While it was in a call nobody looked at its lease.
   notes.keeper = true;
   finished_.not_written(task);
@@ -267,25 +267,25 @@ void Settler::failed(Task& task, const Error& error, Notes& notes) {
     notes.about(observe::LogLevel::error, "the store refuses to settle; the message comes back when its lease ends",
                 task.message, error.message());
     let_go(task, true);
-    holdings_.end(task, Ending::lost);
+    in_flight_.end(task, Ending::lost);
     ++notes.lost;
   }
 }
 
 // Nothing has been tried of it.
-void Settler::left(Task& task, SteadyTime now, Notes& notes) {
+void Settler::left(Task& task, SteadyTime now, StepEffects& notes) {
   task.settling_failed(false);
   --task.tries;
-  holdings_.go_on(task, notes);
+  in_flight_.go_on(task, notes);
   notes.keeper = true;
   finished_.not_written(task);
   queue_.add(task, now);
 }
 
-void Settler::refused(Task& task, const queue::SettleResult& result, SteadyTime now, Notes& notes) {
+void Settler::refused(Task& task, const queue::SettleResult& result, SteadyTime now, StepEffects& notes) {
   ++notes.effects_refused;
   task.settling_failed(false);
-  holdings_.go_on(task, notes);
+  in_flight_.go_on(task, notes);
   --channel(task).pending;
   task.disposition = dispose_refused(result.error.message(), result.reject, task.message.attempt, policy_, random_);
   ++channel(task).pending;

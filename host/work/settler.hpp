@@ -14,9 +14,9 @@
 #include "host/work/disposition.hpp"
 #include "host/work/failure_run.hpp"
 #include "host/work/finished_work.hpp"
-#include "host/work/holdings.hpp"
-#include "host/work/notes.hpp"
+#include "host/work/in_flight_table.hpp"
 #include "host/work/settle_queue.hpp"
+#include "host/work/step_effects.hpp"
 #include "host/work/workforce.hpp"
 
 namespace sluice::work {
@@ -44,8 +44,8 @@ class Settler {
   using Budgets = std::vector<cost::UnitBudget*>;
 
   /// `policy` says what becomes of messages whose effects are refused.
-  Settler(FailurePolicy policy, Holdings& holdings, const Workforce& workforce, const ClaimSizer& sizer, Random& random,
-          Budgets budgets = {});
+  Settler(FailurePolicy policy, InFlightTable& in_flight, const Workforce& workforce, const ClaimSizer& sizer,
+          Random& random, Budgets budgets = {});
 
   /// The task's disposition is to be written.
   void add(Task& task, Disposition&& disposition, SteadyTime now);
@@ -58,16 +58,16 @@ class Settler {
   /// The receipt that a parked task waited for has come, or will not.
   void unpark(Task& task, SteadyTime now);
   /// Ends a task as lost that is not in a settle call.
-  void lose(Task& task, Notes& notes);
+  void lose(Task& task, StepEffects& notes);
 
   /// What to write now. `wall` is written into failures. Each order with tasks is followed by `settled`.
   Order next(SteadyTime now, WallTime wall);
   /// Gives back what was for another try and this host has claimed again before it heard that this is written. It is
   /// to be admitted as whatever else is claimed. What is left of order and results is the caller's to free.
   std::vector<queue::Delivery> settled(Order&& order, std::vector<queue::SettleResult>&& results, SteadyTime now,
-                                       Notes& notes);
-  /// Notes the settler as to be woken if there is something to write before it wakes by itself.
-  void call(SteadyTime now, Notes& notes);
+                                       StepEffects& notes);
+  /// StepEffects the settler as to be woken if there is something to write before it wakes by itself.
+  void call(SteadyTime now, StepEffects& notes);
 
   /// From now on nothing waits for company, and back-offs are over. Calls end by `deadline`.
   void hurry(SteadyTime now, SteadyTime deadline);
@@ -108,18 +108,18 @@ class Settler {
   std::size_t affordable(SteadyTime now);
   bool more_is_coming() const;
   bool ready_to_write(Task& task, SteadyTime now);
-  void finish(Task& task, bool lost, Notes& notes);
-  void written(Task& task, std::vector<queue::Delivery>& anew, Notes& notes);
+  void finish(Task& task, bool lost, StepEffects& notes);
+  void written(Task& task, std::vector<queue::Delivery>& anew, StepEffects& notes);
   void let_go(Task& task, bool lost);
-  void failed(Task& task, const Error& error, Notes& notes);
-  void left(Task& task, SteadyTime now, Notes& notes);
-  void refused(Task& task, const queue::SettleResult& result, SteadyTime now, Notes& notes);
+  void failed(Task& task, const Error& error, StepEffects& notes);
+  void left(Task& task, SteadyTime now, StepEffects& notes);
+  void refused(Task& task, const queue::SettleResult& result, SteadyTime now, StepEffects& notes);
   void judge(const Tallies& tallies, SteadyTime now);
   void try_again(Task& task, SteadyTime now);
 
   // Fixed after construction.
   const FailurePolicy policy_;
-  Holdings& holdings_;
+  InFlightTable& in_flight_;
   const Workforce& workforce_;
   const ClaimSizer& sizer_;
   Random& random_;

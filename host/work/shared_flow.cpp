@@ -15,7 +15,7 @@ bool SharedFlow::wait_work(SeatKind kind, const std::stop_token& stop, SteadyTim
                                [this, kind]() SLUICE_REQUIRES(mutex_) { return flow_.has_work(kind); });
 }
 
-void SharedFlow::count_calls(const Notes& notes) {
+void SharedFlow::count_calls(const StepEffects& notes) {
   waiting(Caller::poller).calls += notes.poller ? 1 : 0;
   waiting(Caller::settler).calls += notes.settler ? 1 : 0;
   waiting(Caller::keeper).calls += notes.keeper ? 1 : 0;
@@ -23,7 +23,7 @@ void SharedFlow::count_calls(const Notes& notes) {
   waiting(Caller::drain).calls += notes.drained ? 1 : 0;
 }
 
-void SharedFlow::tell(const Notes& notes) {
+void SharedFlow::tell(const StepEffects& notes) {
   for (std::size_t i = 0; i < notes.workers; ++i) {
     work_.notify_one();
   }

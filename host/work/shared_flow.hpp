@@ -13,7 +13,7 @@
 #include "host/observe/log.hpp"
 #include "host/observe/metrics.hpp"
 #include "host/work/job_flow.hpp"
-#include "host/work/notes.hpp"
+#include "host/work/step_effects.hpp"
 
 namespace sluice::work {
 
@@ -38,7 +38,7 @@ class SharedFlow {
   /// Runs `step(flow, now, notes)` under the lock and returns what it returns.
   template <typename Step>
   auto run(Step step) SLUICE_EXCLUDES(mutex_) {
-    Notes notes;
+    StepEffects notes;
     MutexLock lock(mutex_);
     if constexpr (std::is_void_v<decltype(step(flow_, SteadyTime{}, notes))>) {
       step(flow_, clock_.steady_now(), notes);
@@ -80,8 +80,8 @@ class SharedFlow {
 
   Waiting& waiting(Caller caller) { return waiting_[static_cast<std::size_t>(caller)]; }
   Condition& work(SeatKind kind) { return kind == SeatKind::lane ? lane_work_ : work_; }
-  void count_calls(const Notes& notes) SLUICE_REQUIRES(mutex_);
-  void tell(const Notes& notes) SLUICE_EXCLUDES(mutex_);
+  void count_calls(const StepEffects& notes) SLUICE_REQUIRES(mutex_);
+  void tell(const StepEffects& notes) SLUICE_EXCLUDES(mutex_);
 
   // Fixed after construction, `hire_` before the first step.
   const std::string job_;

@@ -51,8 +51,8 @@ struct KeyHold {
   SteadyTime renew_at = SteadyTime::max();
 };
 
-/// One claimed message on its way through a job. Lives in the job's Holdings. Its stage changes only as the methods
-/// below say; anything else is a defect and ends the process.
+/// One claimed message on its way through a job. Lives in the job's InFlightTable. Its stage changes only as the
+/// methods below say; anything else is a defect and ends the process.
 class Task {
  public:
   // Read by the worker that has it; nobody writes them meanwhile.

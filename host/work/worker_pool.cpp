@@ -54,7 +54,7 @@ Result<void> WorkerPool::make(SeatKind kind, WorkerInstance instance) {
 void WorkerPool::hire(SeatKind kind) {
   if (const auto made = make(kind, {}); !made) {
     flow_.log(observe::LogLevel::error, "cannot make a worker, trying again", made.error().message());
-    flow_.run([kind](JobFlow& flow, SteadyTime now, Notes& notes) { flow.not_made(kind, now, notes); });
+    flow_.run([kind](JobFlow& flow, SteadyTime now, StepEffects& notes) { flow.not_made(kind, now, notes); });
   }
 }
 
@@ -91,7 +91,7 @@ void WorkerPool::stop_idle_until(SteadyTime time) {
     worker->thread.request_stop();
   }
   for (Worker* worker : all()) {
-    if (worker->hand.view().running == nullptr) {
+    if (worker->batch.view().running == nullptr) {
       worker->thread.stop_until(time);
     }
   }
@@ -113,7 +113,7 @@ bool WorkerPool::equip(Worker& worker) {
   auto made = make_instance_(worker.kind);
   if (!made) {
     flow_.log(observe::LogLevel::error, "cannot make an instance of the handler, trying again", made.error().message());
-    flow_.run([&worker](JobFlow& flow, SteadyTime now, Notes& notes) { flow.not_made(worker.kind, now, notes); });
+    flow_.run([&worker](JobFlow& flow, SteadyTime now, StepEffects& notes) { flow.not_made(worker.kind, now, notes); });
     return false;
   }
   worker.instance = std::move(*made);
@@ -124,13 +124,13 @@ void WorkerPool::run(Worker& worker, const std::stop_token& stop) {
   if (!equip(worker)) {
     return;
   }
-  const std::uint32_t seat = flow_.run([&worker](JobFlow& flow, SteadyTime now, Notes& notes) {
-    return flow.enlist(worker.hand, worker.kind, worker.instance.isolated, now, notes);
+  const std::uint32_t seat = flow_.run([&worker](JobFlow& flow, SteadyTime now, StepEffects& notes) {
+    return flow.enlist(worker.batch, worker.kind, worker.instance.isolated, now, notes);
   });
   bool dealt = false;
   bool stays = true;
   while (stays && !stop.stop_requested()) {
-    flow_.run([&](JobFlow& flow, SteadyTime now, Notes& notes) {
+    flow_.run([&](JobFlow& flow, SteadyTime now, StepEffects& notes) {
       stays = flow.collect(seat, now, notes);
       dealt = stays && flow.deal(seat, now, notes);
     });
@@ -141,7 +141,7 @@ void WorkerPool::run(Worker& worker, const std::stop_token& stop) {
     }
   }
   // What the last handful brought is handed over even when the pool ends.
-  flow_.run([&](JobFlow& flow, SteadyTime now, Notes& notes) {
+  flow_.run([&](JobFlow& flow, SteadyTime now, StepEffects& notes) {
     flow.collect(seat, now, notes);
     flow.leave(seat, now, notes);
   });
@@ -155,21 +155,21 @@ bool WorkerPool::await_work(const Worker& worker, const std::stop_token& stop) {
 
 void WorkerPool::work_off(Worker& worker) {
   SteadyTime now = flow_.clock().steady_now();
-  while (const Task* task = worker.hand.next(now)) {
+  while (const Task* task = worker.batch.next(now)) {
     if (crash_ledger_ != nullptr) {
       crash_ledger_->started(task->slot, task->message.id);
     }
     const auto handle = [&] {
       return worker.instance.handler->handle(
           task->message, settings_.queues[std::min<std::size_t>(task->part, settings_.queues.size() - 1)],
-          settings_.max_attempts, worker.hand.attempt());
+          settings_.max_attempts, worker.batch.attempt());
     };
     plugin::Outcome outcome = settings_.tracing == nullptr ? handle() : settings_.tracing->handle(*task, handle);
     if (crash_ledger_ != nullptr) {
       crash_ledger_->ended(task->slot);
     }
     now = flow_.clock().steady_now();
-    worker.hand.finish(std::move(outcome), now);
+    worker.batch.finish(std::move(outcome), now);
   }
 }
 

@@ -11,10 +11,10 @@
 #include "host/isolation/crash_ledger.hpp"
 #include "host/plugin/handler_instance.hpp"
 #include "host/runtime/service.hpp"
-#include "host/work/hand.hpp"
 #include "host/work/job_tracing.hpp"
 #include "host/work/service_thread.hpp"
 #include "host/work/shared_flow.hpp"
+#include "host/work/worker_batch.hpp"
 
 namespace sluice::work {
 
@@ -57,8 +57,8 @@ class WorkerPool final : public runtime::Service {
  private:
   struct Worker {
     Worker(const Clock& clock, Duration timeout, SeatKind its_kind, std::string name)
-        : hand(clock, timeout), kind(its_kind), thread(std::move(name)) {}
-    Hand hand;
+        : batch(clock, timeout), kind(its_kind), thread(std::move(name)) {}
+    WorkerBatch batch;
     const SeatKind kind;
     WorkerInstance instance;
     ServiceThread thread;

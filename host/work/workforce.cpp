@@ -36,7 +36,7 @@ void Workforce::go(Seat& seat, State to) {
   count(seat, 1);
 }
 
-std::uint32_t Workforce::enlist(Hand& hand, SeatKind kind, bool isolated) {
+std::uint32_t Workforce::enlist(WorkerBatch& batch, SeatKind kind, bool isolated) {
   std::size_t& in_making = kind == SeatKind::worker ? workers_in_making_ : lanes_in_making_;
   SLUICE_ASSERT(in_making > 0);
   --in_making;
@@ -44,7 +44,7 @@ std::uint32_t Workforce::enlist(Hand& hand, SeatKind kind, bool isolated) {
   if (seat == seats_.end()) {
     seat = seats_.emplace(seats_.end());
   }
-  *seat = {.hand = &hand, .kind = kind, .isolated = isolated};
+  *seat = {.batch = &batch, .kind = kind, .isolated = isolated};
   go(*seat, State::idle);
   return static_cast<std::uint32_t>(seat - seats_.begin());
 }
@@ -56,7 +56,7 @@ void Workforce::not_made(SeatKind kind, SteadyTime now) {
 
 void Workforce::leave(std::uint32_t seat) {
   go(seats_[seat], State::vacant);
-  seats_[seat].hand = nullptr;
+  seats_[seat].batch = nullptr;
 }
 
 void Workforce::busy(std::uint32_t seat, std::size_t dealt, SteadyTime now) {
@@ -120,13 +120,13 @@ Workforce::Wanted Workforce::want(std::size_t waiting_suspects, SteadyTime now) 
   return wanted;
 }
 
-SteadyTime Workforce::stuck_at(std::uint32_t seat, const Hand::View& view) const {
+SteadyTime Workforce::stuck_at(std::uint32_t seat, const WorkerBatch::View& view) const {
   const Seat& one = seats_[seat];
-  if (one.hand->timeout() <= Duration::zero()) {
+  if (one.batch->timeout() <= Duration::zero()) {
     return SteadyTime::max();
   }
   // What is not started yet will not be stuck earlier than if it were.
-  const SteadyTime times_out_at = view.running != nullptr ? view.times_out_at : one.dealt_at + one.hand->timeout();
+  const SteadyTime times_out_at = view.running != nullptr ? view.times_out_at : one.dealt_at + one.batch->timeout();
   const Duration grace = settings_.stuck_grace + (one.isolated ? kKillTime : Duration::zero());
   return times_out_at == SteadyTime::max() ? times_out_at : times_out_at + grace;
 }
@@ -146,7 +146,7 @@ std::vector<Workforce::Stuck> Workforce::stuck() const {
   std::vector<Stuck> all;
   for (const Seat& seat : seats_) {
     if (seat.state == State::lost) {
-      const Hand::View view = seat.hand->view();
+      const WorkerBatch::View view = seat.batch->view();
       if (view.running != nullptr) {
         all.push_back({view.running->message.id, view.started_at});
       }
@@ -157,7 +157,7 @@ std::vector<Workforce::Stuck> Workforce::stuck() const {
 
 std::uint32_t Workforce::handlers_running() const {
   return static_cast<std::uint32_t>(std::count_if(seats_.begin(), seats_.end(), [](const Seat& seat) {
-    return seat.state != State::vacant && seat.hand->view().running != nullptr;
+    return seat.state != State::vacant && seat.batch->view().running != nullptr;
   }));
 }
 

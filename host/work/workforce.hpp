@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "host/work/hand.hpp"
+#include "host/work/worker_batch.hpp"
 
 namespace sluice::work {
 
@@ -50,7 +50,7 @@ class Workforce {
   explicit Workforce(const Settings& settings) : settings_(settings), workers_in_making_(settings.workers) {}
 
   /// A worker is ready. `isolated`: its handlers run in a process of their own.
-  std::uint32_t enlist(Hand& hand, SeatKind kind, bool isolated);
+  std::uint32_t enlist(WorkerBatch& batch, SeatKind kind, bool isolated);
   /// So many workers there shall be from now on. Missing ones are wanted, those that are too many leave when they come
   /// back.
   void set_workers(std::uint32_t workers) { settings_.workers = workers; }
@@ -71,7 +71,7 @@ class Workforce {
   /// What is missing, with so many suspects waiting; it counts as being made from then on.
   Wanted want(std::size_t waiting_suspects, SteadyTime now);
 
-  Hand& hand(std::uint32_t seat) const { return *seats_[seat].hand; }
+  WorkerBatch& batch(std::uint32_t seat) const { return *seats_[seat].batch; }
   SeatKind kind(std::uint32_t seat) const { return seats_[seat].kind; }
   std::size_t seats() const { return seats_.size(); }
   bool is_busy(std::uint32_t seat) const { return seats_[seat].state == State::busy; }
@@ -80,7 +80,7 @@ class Workforce {
   std::size_t dealt(std::uint32_t seat) const { return seats_[seat].dealt; }
   SteadyTime dealt_at(std::uint32_t seat) const { return seats_[seat].dealt_at; }
   /// When the handler that runs there counts as stuck; SteadyTime::max(): never.
-  SteadyTime stuck_at(std::uint32_t seat, const Hand::View& view) const;
+  SteadyTime stuck_at(std::uint32_t seat, const WorkerBatch::View& view) const;
 
   std::uint32_t workers() const { return settings_.workers; }
   /// The most suspects that run at a time.
@@ -98,7 +98,7 @@ class Workforce {
  private:
   enum class State { vacant, idle, busy, lost, leaving };
   struct Seat {
-    Hand* hand = nullptr;
+    WorkerBatch* batch = nullptr;
     SeatKind kind = SeatKind::worker;
     bool isolated = false;
     State state = State::vacant;

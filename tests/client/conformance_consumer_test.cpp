@@ -1,5 +1,5 @@
 // Numbers 52 to 61 of DynamoMQ's own tests: its consumer's part is played by the engine of the host. A comment marks
-// where ours deviates on purpose; docs/conformance.md has the list and the reasons.
+// where ours deviates on purpose; docs/start/conformance.md has the list and the reasons.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Numbers 1 to 11 of DynamoMQ's own tests: what is wrong with an id. docs/conformance.md is the list.
+// Numbers 1 to 11 of DynamoMQ's own tests: what is wrong with an id. docs/start/conformance.md is the list.
 #include "tests/client/client_rig.hpp"
 
 namespace sluice::client {

@@ -1,5 +1,5 @@
 // Numbers 12 to 27 of DynamoMQ's own tests: what becomes of a message. A comment marks where ours deviates on purpose;
-// docs/conformance.md has the list and the reasons.
+// docs/start/conformance.md has the list and the reasons.
 #include "tests/client/client_rig.hpp"
 
 namespace sluice::client {

@@ -108,7 +108,7 @@ TEST(ClientLibrary, ExportsItsInterfaceAndNothingElse) {
 
 // The documentation shows the program that is tested here, not a relative of it.
 TEST(ClientDocs, ShowsTheExampleAsItIs) {
-  const std::string page = text_of(SLUICE_SOURCE_DIR "/docs/producing.md");
+  const std::string page = text_of(SLUICE_SOURCE_DIR "/docs/write/producing.md");
   const std::string example = text_of(SLUICE_SOURCE_DIR "/client/example/orders.cpp");
   EXPECT_THAT(page, HasSubstr(example.substr(example.find("#include"))));
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs docs/moving-from-outbox-worker.md: its `sh` blocks in order, their output against the block behind each."""
+"""Runs docs/start/moving-from-outbox-worker.md: its `sh` blocks in order, their output against the block behind each."""
 
 import os
 import shutil
@@ -10,7 +10,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import doc_page
 import support
 
-GUIDE = "docs/moving-from-outbox-worker.md"
+GUIDE = "docs/start/moving-from-outbox-worker.md"
 
 
 class Guide(unittest.TestCase):

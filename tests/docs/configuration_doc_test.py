@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs/configuration.md: a host file and a job file with every key that it names, at the defaults that it names, are good."""
+"""docs/run/configuration.md: a host file and a job file with every key that it names, at the defaults that it names, are good."""
 
 import os
 import re
@@ -10,7 +10,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import doc_page
 from support import Case
 
-PAGE = "docs/configuration.md"
+PAGE = "docs/run/configuration.md"
 # What is no default but must be there, or depends on the machine.
 GIVEN = {"[host] name": '"a"', "[http] listen": '"127.0.0.1:0"', "[wake] listen": '"127.0.0.1:0"',
          "[wake] announce": '"127.0.0.1:0"', "[wake] secret": '"0123456789abcdef"', "[dynamodb] region": '"eu-west-1"', "[dynamodb] endpoint": '"http://127.0.0.1:1"',

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs/effects.md as an author follows it: its files written and built against the installed SDK, its commands run."""
+"""docs/write/effects.md as an author follows it: its files written and built against the installed SDK, its commands run."""
 
 import os
 import re
@@ -14,7 +14,7 @@ import doc_page
 import support
 
 CMAKE = os.environ.get("SLUICE_CMAKE", "cmake")
-PAGE = "docs/effects.md"
+PAGE = "docs/write/effects.md"
 
 
 class EffectsPage(unittest.TestCase):

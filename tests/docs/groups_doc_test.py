@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs/groups.md: its job files are good, its commands work, and groups come in their order."""
+"""docs/write/groups.md: its job files are good, its commands work, and groups come in their order."""
 
 import os
 import re
@@ -11,7 +11,7 @@ import doc_page
 import support
 from support import Case
 
-PAGE = "docs/groups.md"
+PAGE = "docs/write/groups.md"
 
 
 class GroupsPage(Case):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs/moving-queues.md: its files are good, and its plan moves what it says."""
+"""docs/run/moving-queues.md: its files are good, and its plan moves what it says."""
 
 import json
 import os
@@ -12,7 +12,7 @@ import doc_page
 import support
 from support import Case
 
-PAGE = "docs/moving-queues.md"
+PAGE = "docs/run/moving-queues.md"
 
 
 class MovingPage(Case):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs every command of docs/operating.md, in order, on a queue with a past and a host at work, on both stores."""
+"""Runs every command of docs/run/operating.md, in order, on a queue with a past and a host at work, on both stores."""
 
 import os
 import re
@@ -11,7 +11,7 @@ import doc_page
 import support
 from supervised import Supervised
 
-PAGE = "docs/operating.md"
+PAGE = "docs/run/operating.md"
 
 
 class OperatingSqlite(Supervised):

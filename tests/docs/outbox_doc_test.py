@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs/outbox.md as its readers follow it: its files are good, every key of its tables is read with what stands there as its
+"""docs/run/outbox.md as its readers follow it: its files are good, every key of its tables is read with what stands there as its
 default, and its commands are those of the help."""
 
 import os
@@ -11,7 +11,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import doc_page
 from support import Case
 
-PAGE = "docs/outbox.md"
+PAGE = "docs/run/outbox.md"
 # What is no default, or depends on the machine.
 GIVEN = {"kind": '"postgres"', "url": '"postgres://relay:secret@db.internal:5432/shop"', "username": '"relay"', "password": '"secret"',
          "schema": '"events"', "table": '"outbox"', "producer": '"shop"', "compat": '"outbox-worker"', "attributes": '["traceparent"]',

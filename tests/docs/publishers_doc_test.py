@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs/publishers.md as its readers follow it: the job files are good, and what its commands publish arrives."""
+"""docs/write/publishers.md as its readers follow it: the job files are good, and what its commands publish arrives."""
 
 import base64
 import json
@@ -16,7 +16,7 @@ import doc_page
 import support
 from support import Case
 
-PAGE = "docs/publishers.md"
+PAGE = "docs/write/publishers.md"
 SERVER = os.environ.get("SLUICE_NATS_SERVER") or shutil.which("nats-server", path=os.environ["PATH"] + ":/usr/sbin:/usr/bin")
 
 

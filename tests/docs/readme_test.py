@@ -62,7 +62,7 @@ class Readme(unittest.TestCase):
 class Links(unittest.TestCase):
     def test_every_page_and_heading_that_is_named_is_there(self):
         pages = ["README.md", "CONTRIBUTING.md", "SECURITY.md"] + [
-            os.path.relpath(file, support.SOURCE) for pattern in ("docs/*.md", "plugins/*/README.md", "sdk/template/README.md")
+            os.path.relpath(file, support.SOURCE) for pattern in ("docs/README.md", "docs/*/*.md", "plugins/*/README.md", "sdk/template/README.md")
             for file in glob.glob(os.path.join(support.SOURCE, pattern))]
         for page in pages:
             for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", doc_page.BLOCK.sub("", doc_page.read(page))):
@@ -70,10 +70,13 @@ class Links(unittest.TestCase):
                     path = os.path.join(support.SOURCE, os.path.dirname(page), target)
                     self.assertTrue(os.path.exists(path), f"{page} names {target}")
 
-    def test_every_page_of_docs_can_be_found_from_the_readme(self):
-        readme = doc_page.read("README.md")
-        for file in glob.glob(os.path.join(support.SOURCE, "docs", "*.md")):
-            self.assertTrue(f"docs/{os.path.basename(file)}" in readme, file)
+    def test_every_page_of_docs_can_be_found_from_its_index_and_that_from_the_readme(self):
+        self.assertIn("(docs/README.md)", doc_page.read("README.md"))
+        index = doc_page.read("docs/README.md")
+        pages = glob.glob(os.path.join(support.SOURCE, "docs", "*", "*.md"))
+        self.assertGreater(len(pages), 20)
+        for file in pages:
+            self.assertIn(f"({os.path.relpath(file, os.path.join(support.SOURCE, 'docs'))})", index)
 
 
 if __name__ == "__main__":

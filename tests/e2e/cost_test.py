@@ -98,9 +98,9 @@ class CostSqlite(Case):
         self.assertEqual([404, ["orders"]], [status, json.loads(text)["queues"]])
         self.metrics = samples(http(self.port, "/metrics")[1])
         self.assertEqual(5, self.series("sluice_queue_backlog", queue="orders"))
-        with open(os.path.join(SOURCE, "docs", "metrics.md"), encoding="utf-8") as page:
+        with open(os.path.join(SOURCE, "docs", "run", "metrics.md"), encoding="utf-8") as page:
             shown = json.loads(re.search(r"```json\n(.*?)```", page.read(), re.S).group(1))
-        self.assertEqual(list(shown), list(scale), "docs/metrics.md shows another answer")
+        self.assertEqual(list(shown), list(scale), "docs/run/metrics.md shows another answer")
 
 
 class CostDynamo(CostSqlite):
@@ -143,7 +143,7 @@ class Keda(unittest.TestCase):
         self.assertEqual("metrics-api", trigger["type"])
         port = service["spec"]["ports"][0]["port"]
         self.assertRegex(trigger["metadata"]["url"], rf"^http://{service['metadata']['name']}\..*:{port}/scale/orders$")
-        with open(os.path.join(SOURCE, "docs", "metrics.md"), encoding="utf-8") as page:
+        with open(os.path.join(SOURCE, "docs", "run", "metrics.md"), encoding="utf-8") as page:
             text = page.read()
         shown = json.loads(re.search(r"```json\n(.*?)```", text, re.S).group(1))
         self.assertIn(trigger["metadata"]["valueLocation"], shown)

@@ -398,7 +398,7 @@ CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 
 class LeasedByBoto3(LeasedCase):
-    """The items as docs/tables.md has them, by an independent reader and writer."""
+    """The items as docs/run/tables.md has them, by an independent reader and writer."""
 
     def setUp(self):
         super().setUp()

@@ -134,7 +134,7 @@ class MetricsDynamo(MetricsSqlite):
 
     def check_documentation(self):
         """The page names every series there is, and no other."""
-        with open(os.path.join(SOURCE, "docs", "metrics.md"), encoding="utf-8") as page:
+        with open(os.path.join(SOURCE, "docs", "run", "metrics.md"), encoding="utf-8") as page:
             documented = set(re.findall(r"`(sluice_\w+)", page.read())) - {"sluice_job"}
         shown = {re.sub("_(bucket|count|sum)$", "", name) for name, _ in self.metrics if name.startswith("sluice_")}
         # Hosts that have senders, hosts that are woken and hosts of outboxes show these: telemetry_test, wake_test, outbox_test.
@@ -143,7 +143,7 @@ class MetricsDynamo(MetricsSqlite):
         shown |= {name for name in documented if name.startswith(("sluice_attribute_", "sluice_budget_"))}
         self.assertEqual(documented, shown)
         for name in ("alerts.yml", "grafana.json"):
-            with open(os.path.join(SOURCE, "docs", name), encoding="utf-8") as file:
+            with open(os.path.join(SOURCE, "docs", "run", name), encoding="utf-8") as file:
                 used = {re.sub("_(bucket|count|sum)$", "", series) for series in re.findall(r"sluice_\w+", file.read())}
             self.assertEqual(set(), used - shown - {"sluice_job"}, name + " shows what no host has")
             self.assertIn("sluice_queue_oldest_seconds", used, name)
@@ -153,12 +153,12 @@ class Dashboards(unittest.TestCase):
     def test_promtool_reads_the_alerts(self):
         if shutil.which("promtool") is None:
             self.skipTest("promtool is not installed (Debian package prometheus): the alerts' expressions are not checked")
-        done = subprocess.run(["promtool", "check", "rules", os.path.join(SOURCE, "docs", "alerts.yml")],
+        done = subprocess.run(["promtool", "check", "rules", os.path.join(SOURCE, "docs", "run", "alerts.yml")],
                               capture_output=True, text=True, check=False)
         self.assertEqual(0, done.returncode, done.stdout + done.stderr)
 
     def test_every_alert_says_what_to_look_at(self):
-        with open(os.path.join(SOURCE, "docs", "alerts.yml"), encoding="utf-8") as file:
+        with open(os.path.join(SOURCE, "docs", "run", "alerts.yml"), encoding="utf-8") as file:
             rules = file.read().split("- alert: ")[1:]
         self.assertGreaterEqual(len(rules), 8)
         for rule in rules:
@@ -166,7 +166,7 @@ class Dashboards(unittest.TestCase):
                 self.assertIn(part, rule)
 
     def test_the_dashboard_is_one(self):
-        with open(os.path.join(SOURCE, "docs", "grafana.json"), encoding="utf-8") as file:
+        with open(os.path.join(SOURCE, "docs", "run", "grafana.json"), encoding="utf-8") as file:
             dashboard = json.load(file)
         self.assertGreaterEqual(len(dashboard["panels"]), 12)
         ids = [panel["id"] for panel in dashboard["panels"]]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Three in the morning: 3,000 dead letters of four causes. With nothing but the commands of docs/operating.md an operator
+"""Three in the morning: 3,000 dead letters of four causes. With nothing but the commands of docs/run/operating.md an operator
 finds the causes, pauses the job, mends one, brings its messages back at 50 a second while he watches, resumes, finds a stuck handler
 and restarts its host."""
 

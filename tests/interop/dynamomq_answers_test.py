@@ -3,7 +3,7 @@
 
 dynamomq_answers.json has a step a line: the words, what is typed, and exit code, standard output by lines and the first
 line of standard error, with TIME for times and ENDPOINT for the emulator's address. The Go program ran on the same
-emulator. Where `out` is null ours says more; docs/moving-from-dynamomq.md tells what.
+emulator. Where `out` is null ours says more; docs/start/moving-from-dynamomq.md tells what.
 """
 
 import json

@@ -16,14 +16,14 @@ using ::testing::HasSubstr;
 
 class RunnerEffectsTest : public testing::Test {
  protected:
-  RunnerEffectsTest() { EXPECT_TRUE(nursery_.start()); }
+  RunnerEffectsTest() { EXPECT_TRUE(spawner_.start()); }
 
   void open(sluice_store store) {
     RunnerSpec spec{"orders", SLUICE_TEST_PLUGINS "/stages.so", "stages", {}, {}, {}, {store, false, &random_}};
     auto file = OpenPlugin::open(spec.plugin);
     ASSERT_TRUE(file);
     spec.file = *file;
-    auto created = RunnerInstance::create(std::move(spec), nursery_, {});
+    auto created = RunnerInstance::create(std::move(spec), spawner_, {});
     ASSERT_TRUE(created) << created.error().message();
     instance_ = std::move(*created);
   }
@@ -40,7 +40,7 @@ class RunnerEffectsTest : public testing::Test {
 
   const SystemClock clock_;
   SeededRandom random_;
-  RunnerNursery nursery_;
+  RunnerSpawner spawner_;
   plugin::Attempt attempt_{clock_};
   std::unique_ptr<plugin::HandlerInstance> instance_;
 };

@@ -42,7 +42,7 @@ std::vector<pid_t> children() {
 
 class RunnerTest : public testing::Test {
  protected:
-  RunnerTest() { EXPECT_TRUE(nursery_.start()); }
+  RunnerTest() { EXPECT_TRUE(spawner_.start()); }
 
   Result<std::unique_ptr<plugin::HandlerInstance>> create(const RunnerLimits& limits = {},
                                                           const std::string& create = "") {
@@ -54,7 +54,7 @@ class RunnerTest : public testing::Test {
     EXPECT_TRUE(file);
     spec.file = *file;
     return RunnerInstance::create(
-        std::move(spec), nursery_,
+        std::move(spec), spawner_,
         [this](sluice_log_level, std::string_view job, std::string_view id, std::string_view text) {
           EXPECT_EQ(job, "orders");
           if (on_line_) {
@@ -88,7 +88,7 @@ class RunnerTest : public testing::Test {
   }
 
   const SystemClock clock_;
-  RunnerNursery nursery_;
+  RunnerSpawner spawner_;
   plugin::Attempt attempt_{clock_};
   Mutex mutex_;
   std::vector<Line> lines_ SLUICE_GUARDED_BY(mutex_);
@@ -111,7 +111,7 @@ TEST_F(RunnerTest, HowTheBrokerFaresIsHeardAndForgottenWithTheProcess) {
   ASSERT_TRUE(file);
   spec.file = *file;
   spec.health = board.seat();
-  auto created = RunnerInstance::create(std::move(spec), nursery_, {});
+  auto created = RunnerInstance::create(std::move(spec), spawner_, {});
   ASSERT_TRUE(created) << created.error().message();
   instance_ = std::move(*created);
   ASSERT_EQ(board.parts().size(), 1U);
@@ -306,7 +306,7 @@ TEST_F(RunnerTest, AConstructorThatHangsIsAnErrorWithinItsTime) {
 
 TEST_F(RunnerTest, NothingIsMadeAfterAHardStopAndMessagesKeepTheirAttempts) {
   open();
-  nursery_.kill_all();
+  spawner_.kill_all();
   const Outcome outcome = handle("wait");
   EXPECT_TRUE(outcome.status == OutcomeStatus::release || outcome.status == OutcomeStatus::snooze);
   EXPECT_EQ(handle("wait").status, OutcomeStatus::snooze);
@@ -317,7 +317,7 @@ TEST_F(RunnerTest, NoProcessIsLeftBehind) {
   open();
   handle("");
   instance_.reset();
-  nursery_.stop();
+  spawner_.stop();
   EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);
 }
 
@@ -333,7 +333,7 @@ TEST_F(RunnerTest, APluginThatIsReplacedOnDiskStaysTheOneThatWasOpened) {
   spec.file = *OpenPlugin::open(file);
   std::filesystem::remove(file);
   std::ofstream(file) << "not a plugin any more";
-  const auto created = RunnerInstance::create(std::move(spec), nursery_, {});
+  const auto created = RunnerInstance::create(std::move(spec), spawner_, {});
   EXPECT_TRUE(created) << created.error().message();
 }
 
@@ -350,7 +350,7 @@ TEST_F(RunnerTest, APinnedPluginIsTheBytesThatTheHostLoadedWhateverIsWrittenInto
   spec.options.add({"sleep", SLUICE_OPTION_DURATION, "0s", 0, 0, {}});
   spec.options.add({"create", SLUICE_OPTION_STRING, "", 0, 0, {}});
   spec.file = *OpenPlugin::open(plugin::LoadedPlugin{file, nullptr, *bytes});
-  const auto created = RunnerInstance::create(std::move(spec), nursery_, {});
+  const auto created = RunnerInstance::create(std::move(spec), spawner_, {});
   EXPECT_TRUE(created) << created.error().message();
 }
 

@@ -4,7 +4,7 @@
 
 #include "dynamo/client.hpp"
 #include "host/operate/bulk_run.hpp"
-#include "host/operate/carriage.hpp"
+#include "host/operate/move_batch.hpp"
 #include "host/stores/dynamodb/dynamodb_queues.hpp"
 #include "host/stores/dynamodb/table.hpp"
 #include "tests/support/desk.hpp"
@@ -101,23 +101,23 @@ class TariffTest : public ::testing::Test {
     ASSERT_TRUE(page);
     ASSERT_EQ(page->messages.size(), kMessages);
     WriteCost planned;
-    Carriage carriage({desk_.oper(from), desk_.oper(to), *from_board, *to_board},
-                      {.from = from, .from_place = "a", .to = to, .to_place = "b"});
+    MoveBatch move_batch({desk_.oper(from), desk_.oper(to), *from_board, *to_board},
+                         {.from = from, .from_place = "a", .to = to, .to_place = "b"});
     for (const queue::StoredMessage& record : page->messages) {
       planned += tariff(from).carry_out(record);
       planned += tariff(to).carry_in(record);
-      carriage.add(record, false);
+      move_batch.add(record, false);
     }
     const Units before = spent();
     for (int steps = 0; steps < 20; ++steps) {
-      const auto ended = carriage.step(Deadline::never());
+      const auto ended = move_batch.step(Deadline::never());
       ASSERT_TRUE(ended) << ended.error().message();
       if (*ended) {
         break;
       }
     }
-    for (const auto& outcome : carriage.take_outcomes()) {
-      ASSERT_EQ(outcome.fate, Carriage::Fate::carried) << outcome.error.message();
+    for (const auto& outcome : move_batch.take_outcomes()) {
+      ASSERT_EQ(outcome.fate, MoveBatch::Fate::carried) << outcome.error.message();
     }
     const Units took{spent().write - before.write, spent().read - before.read};
     EXPECT_NEAR(planned.write_units, took.write, 0.02 * took.write) << from << " to " << to;

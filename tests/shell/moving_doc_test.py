@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs docs/moving-from-dynamomq.md: its `sh` blocks in order, their output against the block behind each.
+"""Runs docs/start/moving-from-dynamomq.md: its `sh` blocks in order, their output against the block behind each.
 
 The expected block is `text` or `json`. A line that is only "…" stands for any lines, also none; within a line "…" stands
 for any characters. Blocks of other languages are not run; those in C++ must be lines of the client library's example.
@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import doc_page
 import support
 
-GUIDE = "docs/moving-from-dynamomq.md"
+GUIDE = "docs/start/moving-from-dynamomq.md"
 EXAMPLE = os.path.join(support.SOURCE, "client", "example", "orders.cpp")
 
 

@@ -11,7 +11,7 @@ namespace {
 using std::chrono_literals::operator""ms;
 using plugin::Outcome;
 using plugin::OutcomeStatus;
-using work::Notes;
+using work::StepEffects;
 
 }  // namespace
 
@@ -55,8 +55,8 @@ void SimHost::set(std::uint64_t& timer, SteadyTime time, std::function<void()> e
 }
 
 // What the threads' shells do with the notes: wake each other.
-void SimHost::step(const std::function<void(SteadyTime, Notes&)>& body) {
-  Notes notes;
+void SimHost::step(const std::function<void(SteadyTime, StepEffects&)>& body) {
+  StepEffects notes;
   const SteadyTime now = loop().now();
   body(now, notes);
   if (notes.poller) {
@@ -95,7 +95,7 @@ void SimHost::call(work::SeatKind kind, std::size_t count) {
 
 void SimHost::hire(work::SeatKind kind) {
   Worker& worker = workers_.emplace_back(loop().clock(), world_.job.timeout, kind);
-  step([&](SteadyTime now, Notes& notes) { worker.seat = flow_.enlist(worker.hand, kind, false, now, notes); });
+  step([&](SteadyTime now, StepEffects& notes) { worker.seat = flow_.enlist(worker.batch, kind, false, now, notes); });
   deal(worker);
 }
 
@@ -131,7 +131,7 @@ void SimHost::recover(bool blames_all) {
 }
 
 void SimHost::wake() {
-  when(loop().now(), [this] { step([this](SteadyTime, Notes& notes) { flow_.wake(notes); }); });
+  when(loop().now(), [this] { step([this](SteadyTime, StepEffects& notes) { flow_.wake(notes); }); });
 }
 
 void SimHost::poll() {
@@ -157,7 +157,7 @@ void SimHost::poll() {
       },
       [this](Answer answer) {
         polling_ = false;
-        step([&](SteadyTime then, Notes& notes) { flow_.claimed(std::move(answer), then, notes); });
+        step([&](SteadyTime then, StepEffects& notes) { flow_.claimed(std::move(answer), then, notes); });
         poll();
       });
 }
@@ -167,7 +167,9 @@ void SimHost::settle() {
     return;
   }
   auto order = std::make_shared<work::JobFlow::SettleOrder>();
-  step([&](SteadyTime now, Notes& notes) { *order = flow_.next_settlement(now, loop().clock().wall_now(), notes); });
+  step([&](SteadyTime now, StepEffects& notes) {
+    *order = flow_.next_settlement(now, loop().clock().wall_now(), notes);
+  });
   if (order->tasks.empty()) {
     set(settle_timer_, order->wake, [this] { settle(); });
     return;
@@ -177,13 +179,14 @@ void SimHost::settle() {
   }
   settling_ = true;
   using Answer = std::vector<queue::SettleResult>;
-  call<Answer>(
-      [this, order] { return port_.settle(order->completions, Deadline::at(order->deadline)); },
-      [this, order](Answer answer) {
-        settling_ = false;
-        step([&](SteadyTime now, Notes& notes) { flow_.settled(std::move(*order), std::move(answer), now, notes); });
-        settle();
-      });
+  call<Answer>([this, order] { return port_.settle(order->completions, Deadline::at(order->deadline)); },
+               [this, order](Answer answer) {
+                 settling_ = false;
+                 step([&](SteadyTime now, StepEffects& notes) {
+                   flow_.settled(std::move(*order), std::move(answer), now, notes);
+                 });
+                 settle();
+               });
 }
 
 void SimHost::keep() {
@@ -191,7 +194,7 @@ void SimHost::keep() {
     return;
   }
   auto order = std::make_shared<work::JobFlow::ExtendOrder>();
-  step([&](SteadyTime now, Notes& notes) { *order = flow_.next_extension(now, notes); });
+  step([&](SteadyTime now, StepEffects& notes) { *order = flow_.next_extension(now, notes); });
   if (order->tasks.empty()) {
     set(keep_timer_, order->wake, [this] { keep(); });
     return;
@@ -202,15 +205,15 @@ void SimHost::keep() {
   keeping_ = true;
   const SteadyTime now = loop().now();
   using Answer = std::vector<queue::ExtendResult>;
-  call<Answer>(
-      [this, order, now] {
-        return port_.extend(order->receipts, world_.visibility, now, Deadline::at(order->deadline));
-      },
-      [this, order](Answer answer) {
-        keeping_ = false;
-        step([&](SteadyTime then, Notes& notes) { flow_.extended(std::move(*order), std::move(answer), then, notes); });
-        keep();
-      });
+  call<Answer>([this, order,
+                now] { return port_.extend(order->receipts, world_.visibility, now, Deadline::at(order->deadline)); },
+               [this, order](Answer answer) {
+                 keeping_ = false;
+                 step([&](SteadyTime then, StepEffects& notes) {
+                   flow_.extended(std::move(*order), std::move(answer), then, notes);
+                 });
+                 keep();
+               });
 }
 
 void SimHost::ask() {
@@ -223,12 +226,12 @@ void SimHost::ask() {
     return;
   }
   asking_ = true;
-  using Answer = work::Doorkeeper::Answers;
+  using Answer = work::IdempotencyGate::Answers;
   call<Answer>(
       [this, order] { return port_.ask(*order); },
       [this, order](Answer answer) {
         asking_ = false;
-        step([&](SteadyTime now, Notes& notes) { flow_.keys_answered(*order, std::move(answer), now, notes); });
+        step([&](SteadyTime now, StepEffects& notes) { flow_.keys_answered(*order, std::move(answer), now, notes); });
         ask();
       });
 }
@@ -237,7 +240,7 @@ void SimHost::deal(Worker& worker) {
   if (worker.busy || worker.gone) {
     return;
   }
-  step([&](SteadyTime now, Notes& notes) {
+  step([&](SteadyTime now, StepEffects& notes) {
     worker.gone = !flow_.collect(worker.seat, now, notes);
     if (worker.gone) {
       flow_.leave(worker.seat, now, notes);
@@ -251,7 +254,7 @@ void SimHost::deal(Worker& worker) {
 }
 
 void SimHost::run_next(Worker& worker) {
-  const work::Task* task = worker.hand.next(loop().now());
+  const work::Task* task = worker.batch.next(loop().now());
   if (task == nullptr) {
     worker.busy = false;
     deal(worker);
@@ -296,7 +299,7 @@ void SimHost::explode(Worker& worker) {
 // A slow handler looks at its stop token every 100 ms.
 void SimHost::look(Worker& worker, SteadyTime ends_at, Outcome outcome) {
   const SteadyTime now = loop().now();
-  if (worker.hand.attempt().stop_requested()) {
+  if (worker.batch.attempt().stop_requested()) {
     finish(worker, {world_.random.below(2) == 0 ? OutcomeStatus::release : OutcomeStatus::retry, {}, "stopped"});
   } else if (now >= ends_at) {
     finish(worker, std::move(outcome));
@@ -312,7 +315,7 @@ void SimHost::finish(Worker& worker, Outcome outcome) {
   world_.truth.finished(number_, worker.running->id, outcome.status);
   port_.crash_ledger().ended(worker.slot);
   worker.running = nullptr;
-  worker.hand.finish(std::move(outcome), loop().now());
+  worker.batch.finish(std::move(outcome), loop().now());
   run_next(worker);
 }
 
@@ -334,19 +337,19 @@ Outcome SimHost::pick_outcome() {
 
 bool SimHost::works_on(const std::string& id) {
   return alive_ && std::any_of(workers_.begin(), workers_.end(), [&](Worker& worker) {
-           return worker.running != nullptr && worker.running->id == id && !worker.hand.attempt().stop_requested();
+           return worker.running != nullptr && worker.running->id == id && !worker.batch.attempt().stop_requested();
          });
 }
 
 void SimHost::drain(Duration within) {
   drain_by_ = loop().now() + within;
-  step([&](SteadyTime now, Notes& notes) { flow_.drain().begin(now, *drain_by_, notes); });
+  step([&](SteadyTime now, StepEffects& notes) { flow_.drain().begin(now, *drain_by_, notes); });
 }
 
 void SimHost::hard_stop() {
   const SteadyTime by = loop().now() + work::kHardStopTime;
   drain_by_ = std::min(drain_by_.value_or(by), by);
-  step([&](SteadyTime now, Notes& notes) { flow_.drain().hard_stop(now, notes); });
+  step([&](SteadyTime now, StepEffects& notes) { flow_.drain().hard_stop(now, notes); });
 }
 
 void SimHost::step_drain() {
@@ -354,7 +357,7 @@ void SimHost::step_drain() {
     return;
   }
   std::optional<SteadyTime> next;
-  step([&](SteadyTime now, Notes& notes) { next = flow_.drain().step(now, notes); });
+  step([&](SteadyTime now, StepEffects& notes) { next = flow_.drain().step(now, notes); });
   if (next) {
     set(drain_timer_, *next, [this] { step_drain(); });
   } else if (loop().now() > *drain_by_) {

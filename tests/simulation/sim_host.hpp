@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "config/config.hpp"
-#include "host/work/hand.hpp"
 #include "host/work/job_flow.hpp"
-#include "host/work/notes.hpp"
+#include "host/work/step_effects.hpp"
+#include "host/work/worker_batch.hpp"
 #include "tests/simulation/sim_loop.hpp"
 #include "tests/simulation/sim_port.hpp"
 #include "tests/simulation/truth.hpp"
@@ -70,8 +70,8 @@ class SimHost : public std::enable_shared_from_this<SimHost> {
   bool ended() const { return flow_.drain().over(); }
   bool alive() const { return alive_; }
 
-  work::LedgerSnapshot ledger() const { return flow_.holdings().account(); }
-  std::size_t held() const { return flow_.holdings().size(); }
+  work::LedgerSnapshot ledger() const { return flow_.in_flight().account(); }
+  std::size_t held() const { return flow_.in_flight().size(); }
   /// Works on this message and has not been told to stop.
   bool works_on(const std::string& id);
   Truth::Host number() const { return number_; }
@@ -79,8 +79,8 @@ class SimHost : public std::enable_shared_from_this<SimHost> {
 
  private:
   struct Worker {
-    Worker(const Clock& clock, Duration timeout, work::SeatKind its_kind) : hand(clock, timeout), kind(its_kind) {}
-    work::Hand hand;
+    Worker(const Clock& clock, Duration timeout, work::SeatKind its_kind) : batch(clock, timeout), kind(its_kind) {}
+    work::WorkerBatch batch;
     const work::SeatKind kind;
     std::uint32_t seat = 0;
     isolation::HeldSlot slot = 0;
@@ -94,7 +94,7 @@ class SimHost : public std::enable_shared_from_this<SimHost> {
   void when(SteadyTime time, std::function<void()> event);
   /// As `when`, but the latest time set for this timer counts alone; SteadyTime::max(): none.
   void set(std::uint64_t& timer, SteadyTime time, std::function<void()> event);
-  void step(const std::function<void(SteadyTime, work::Notes&)>& body);
+  void step(const std::function<void(SteadyTime, work::StepEffects&)>& body);
   /// A call of the store: it arrives after a while, its answer comes back after another.
   template <typename Answer>
   void call(std::function<Answer()> arrives, std::function<void(Answer)> answered);

@@ -75,7 +75,7 @@ SimPort::SimPort(World& world, Truth::Host host)
 
 SimPort::~SimPort() = default;
 
-work::Doorkeeper::Answers SimPort::ask(const work::Doorkeeper::Order& order) { return asker_->make(order); }
+work::IdempotencyGate::Answers SimPort::ask(const work::IdempotencyGate::Order& order) { return asker_->make(order); }
 
 Deadline SimPort::limit(Deadline deadline) const {
   return world_.backend.waits_for_machine() ? Deadline::never() : deadline;

@@ -76,7 +76,7 @@ class SimPort {
   std::vector<queue::ExtendResult> extend(std::span<const queue::Receipt> receipts, Duration visibility,
                                           SteadyTime asked_at, Deadline deadline);
   /// Asks for idempotency keys as the product's own call does.
-  work::Doorkeeper::Answers ask(const work::Doorkeeper::Order& order);
+  work::IdempotencyGate::Answers ask(const work::IdempotencyGate::Order& order);
   bool has_keys() const { return asker_.has_value(); }
   /// How long the next call takes to reach the store.
   Duration latency();

@@ -18,7 +18,7 @@ ARROWS = {
     "plugins": {"sdk"},
 }
 
-# What single plugins may see besides, each with its reason in docs/architecture.md.
+# What single plugins may see besides, each with its reason in docs/understand/architecture.md.
 PLUGIN_ARROWS = {
     "plugins/sns/": {"dynamo", "base"},
 }
@@ -85,7 +85,7 @@ BANNED = {
 RAW_LOCKS = r"\bstd::((recursive_|shared_|timed_)*mutex|lock_guard|unique_lock|shared_lock|scoped_lock)\b"
 PRODUCT_SUFFIXES = (".cpp", ".hpp", ".h", ".c")
 # Where each room is described, with the lines that it may have.
-ROOMS_PAGE = "docs/rooms.md"
+ROOMS_PAGE = "docs/understand/rooms.md"
 MAX_FILE_LINES = {"product": 600, "tests": 800}
 
 # What a compiler does not read as code, longest forms first: raw strings, strings, characters, comments.
@@ -227,7 +227,7 @@ def god_files(tree):
 
 
 def rooms(tree):
-    """By folder or file: how many lines docs/rooms.md gives it."""
+    """By folder or file: how many lines docs/understand/rooms.md gives it."""
     rows = re.findall(r"^\| `([^`]+)` \|.*\| ([\d,]+) \|$", tree.read(ROOMS_PAGE), flags=re.M)
     return {room: int(lines.replace(",", "")) for room, lines in rows}
 

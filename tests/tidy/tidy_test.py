@@ -38,11 +38,11 @@ PLANTED = (
     (rules.banned_tokens, {"host/work/a.cpp": "const int k = 1'000; char c = '\"'; assert(c); // \"\n"}, "assert("),
     (rules.raw_locks, {"host/work/a.hpp": "std::shared_mutex mutex_;\n"}, "host/work/a.hpp"),
     (rules.god_files, {"host/work/a.cpp": "\n" * 601}, "601 lines"),
-    (rules.overgrown_rooms, {"docs/rooms.md": "| `base` | text | 1,000 |\n", "base/a.cpp": "\n" * 1001}, "gives it 1000"),
-    (rules.overgrown_rooms, {"docs/rooms.md": "| `host` | a | 10 |\n| `host/work` | b | 2 |\n", "host/a.cpp": "\n",
+    (rules.overgrown_rooms, {"docs/understand/rooms.md": "| `base` | text | 1,000 |\n", "base/a.cpp": "\n" * 1001}, "gives it 1000"),
+    (rules.overgrown_rooms, {"docs/understand/rooms.md": "| `host` | a | 10 |\n| `host/work` | b | 2 |\n", "host/a.cpp": "\n",
                              "host/work/a.cpp": "\n" * 3}, "host/work: 3 lines"),
-    (rules.overgrown_rooms, {"docs/rooms.md": "| `base` | text | 10 |\n", "base/a.cpp": "\n", "sdk/a.h": "\n"}, "sdk/a.h is in no room"),
-    (rules.overgrown_rooms, {"docs/rooms.md": "| `base` | text | 10 |\n"}, "is empty"),
+    (rules.overgrown_rooms, {"docs/understand/rooms.md": "| `base` | text | 10 |\n", "base/a.cpp": "\n", "sdk/a.h": "\n"}, "sdk/a.h is in no room"),
+    (rules.overgrown_rooms, {"docs/understand/rooms.md": "| `base` | text | 10 |\n"}, "is empty"),
     (rules.unguarded_headers, {"host/work/a.hpp": "// #pragma once\n"}, "host/work/a.hpp"),
     (rules.unknown_guards, {"base/a.cpp": "if (SLUICE_GUARD(one)) {}\n"}, "one is not in"),
     (rules.unknown_guards, {"tests/guards/guards.txt": "# names\none | a | b | c\n",
@@ -122,7 +122,7 @@ class ChangedFiles(unittest.TestCase):
         self.assertEqual({"host/a.cpp"}, sources.touched_by("host/a.cpp"))
         self.assertEqual({"base/clock.cpp"}, sources.touched_by("base/clock.hpp"))
         self.assertEqual({"host/a.cpp"}, sources.touched_by("host/alone.hpp"))
-        self.assertEqual(set(), sources.touched_by("docs/abi.md"))
+        self.assertEqual(set(), sources.touched_by("docs/write/abi.md"))
 
     def test_a_finding_fails_and_a_clean_source_is_remembered(self):
         with tempfile.TemporaryDirectory() as folder:

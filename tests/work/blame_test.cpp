@@ -182,8 +182,8 @@ std::size_t work_for(FlowRig& rig, Duration span) {
   for (const SteadyTime end = rig.now() + span; rig.now() < end; rig.pass(1ms)) {
     rig.poll(1);
     rig.flow.collect(0, rig.now(), rig.notes);
-    for (rig.flow.deal(0, rig.now(), rig.notes); rig.hands[0].next(rig.now()) != nullptr; ++begun) {
-      rig.hands[0].finish({OutcomeStatus::done, {}, {}}, rig.now());
+    for (rig.flow.deal(0, rig.now(), rig.notes); rig.batches[0].next(rig.now()) != nullptr; ++begun) {
+      rig.batches[0].finish({OutcomeStatus::done, {}, {}}, rig.now());
     }
   }
   return begun;
@@ -201,7 +201,7 @@ TEST(BlockedJob, IsOneWhoseSettlementHasHadNoAnswerForHalfASecond) {
   EXPECT_EQ(work_for(rig, 10s), 0U);
   EXPECT_EQ(rig.flow.next_claim(rig.now()).count, 0U);
   EXPECT_EQ(rig.account().done, 0U);
-  EXPECT_LT(rig.flow.holdings().size(), begun + 10) << "nothing is claimed for later either";
+  EXPECT_LT(rig.flow.in_flight().size(), begun + 10) << "nothing is claimed for later either";
 
   rig.flow.settled(std::move(order), {queue::SettleResult{}}, rig.now(), rig.notes);
   EXPECT_EQ(rig.account().done, 1U);
@@ -259,12 +259,12 @@ TEST(TakenBack, IsNotStartedAndStopsWhatRuns) {
   rig.start(0);
   const std::vector<queue::Receipt> gone{{"m-0", 1, 0}, {"m-1", 1, 0}};
   rig.flow.taken_back(gone, rig.now(), rig.notes);
-  EXPECT_TRUE(rig.hands[0].attempt().stop_requested());
+  EXPECT_TRUE(rig.batches[0].attempt().stop_requested());
   EXPECT_EQ(rig.start(1), nullptr);
   EXPECT_EQ(rig.account().lost, 2U);
   rig.finish(0);
   EXPECT_EQ(rig.settle(), 0U);
-  EXPECT_EQ(rig.flow.holdings().size(), 0U);
+  EXPECT_EQ(rig.flow.in_flight().size(), 0U);
 }
 
 TEST(TakenBack, ManyAtOnceAreToldInAFewLinesThatBlameNobodyElse) {
@@ -283,7 +283,7 @@ TEST(TakenBack, ManyAtOnceAreToldInAFewLinesThatBlameNobodyElse) {
   EXPECT_EQ(rig.notes.lines[9].message_id, "m-9");
   EXPECT_EQ(rig.notes.lines[10].message_id, "");
   EXPECT_EQ(rig.notes.lines[10].detail, "543 messages");
-  for (const Notes::Line& line : rig.notes.lines) {
+  for (const StepEffects::Line& line : rig.notes.lines) {
     EXPECT_EQ(line.text.find("somebody else has it"), std::string_view::npos);
   }
 }
@@ -324,7 +324,7 @@ TEST(LeaseOfTheSource, IsNeverExtendedAndLastsAsLongAsItsHandler) {
     rig.pass(std::chrono::hours(1));
     EXPECT_EQ(rig.extend(), 0U);
     EXPECT_GT(rig.flow.next_extension(rig.now(), rig.notes).wake, rig.now());
-    EXPECT_FALSE(rig.hands[0].stop_requested());
+    EXPECT_FALSE(rig.batches[0].stop_requested());
   }
   rig.finish(0);
   EXPECT_EQ(rig.settle(), 1U);
@@ -346,10 +346,10 @@ std::string run_with_statements(FlowRig& rig, bool suspect = false) {
   claimed.deliveries[0].suspect = suspect;
   std::string id = claimed.deliveries[0].message.id;
   rig.flow.claimed(std::move(claimed), rig.now(), rig.notes);
-  const std::uint32_t seat = !suspect ? 0 : rig.hands.size() > 1 ? 1 : rig.enlist(SeatKind::lane, true);
+  const std::uint32_t seat = !suspect ? 0 : rig.batches.size() > 1 ? 1 : rig.enlist(SeatKind::lane, true);
   EXPECT_NE(rig.start(seat), nullptr);
-  rig.crash_ledger.ended(rig.hands[seat].view().running->slot);
-  rig.hands[seat].finish(done_with_statements(), rig.now());
+  rig.crash_ledger.ended(rig.batches[seat].view().running->slot);
+  rig.batches[seat].finish(done_with_statements(), rig.now());
   rig.flow.collect(seat, rig.now(), rig.notes);
   return id;
 }
@@ -405,7 +405,7 @@ TEST(Commits, OfSuspectsThatAreLostMeanwhileAreNotMade) {
   const queue::Receipt receipt{id, 1, 0};
   rig.flow.taken_back(std::span(&receipt, 1), rig.now(), rig.notes);
   EXPECT_EQ(rig.settle(), 0U);
-  EXPECT_TRUE(rig.flow.holdings().tasks().empty());
+  EXPECT_TRUE(rig.flow.in_flight().tasks().empty());
 }
 
 }  // namespace

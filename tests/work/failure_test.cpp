@@ -17,7 +17,7 @@ queue::Completion fail(FlowRig& rig, Duration took, plugin::Outcome outcome) {
   rig.poll(1);
   EXPECT_NE(rig.start(0), nullptr);
   rig.pass(took);
-  rig.hands[0].finish(std::move(outcome), rig.now());
+  rig.batches[0].finish(std::move(outcome), rig.now());
   rig.flow.collect(0, rig.now(), rig.notes);
   rig.pass(1s);
   EXPECT_EQ(rig.settle(), 1U);
@@ -56,7 +56,7 @@ TEST(Failures, AreLoggedWithAttemptWaitAndTime) {
   FlowRig rig(1);
   fail(rig, 2s, {OutcomeStatus::retry, 7s, "refused"});
   ASSERT_FALSE(rig.notes.lines.empty());
-  const Notes::Line& line = rig.notes.lines.front();
+  const StepEffects::Line& line = rig.notes.lines.front();
   EXPECT_EQ(line.text, "to be retried");
   EXPECT_EQ(line.attempt, 1U);
   EXPECT_EQ(line.took, 2s);

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "host/work/hand.hpp"
 #include "host/work/job_flow.hpp"
+#include "host/work/worker_batch.hpp"
 #include "tests/support/fake_clock.hpp"
 
 namespace sluice::work {
@@ -71,8 +71,8 @@ struct FlowRig {
   }
 
   std::uint32_t enlist(SeatKind kind = SeatKind::worker, bool isolated = false) {
-    hands.emplace_back(clock, timeout);
-    return flow.enlist(hands.back(), kind, isolated, now(), notes);
+    batches.emplace_back(clock, timeout);
+    return flow.enlist(batches.back(), kind, isolated, now(), notes);
   }
 
   SteadyTime now() const { return clock.steady_now(); }
@@ -104,18 +104,18 @@ struct FlowRig {
     if (!flow.deal(worker, now(), notes)) {
       return nullptr;
     }
-    const Task* task = hands[worker].next(now());
+    const Task* task = batches[worker].next(now());
     if (task != nullptr) {
       crash_ledger.started(task->slot, task->message.id);
     }
     return task;
   }
   void finish(std::uint32_t worker, plugin::OutcomeStatus status = plugin::OutcomeStatus::done) {
-    hands[worker].finish({status, {}, {}}, now());
+    batches[worker].finish({status, {}, {}}, now());
     flow.collect(worker, now(), notes);
   }
 
-  LedgerSnapshot account() const { return flow.holdings().account(); }
+  LedgerSnapshot account() const { return flow.in_flight().account(); }
 
   /// One settle call; the number of settlements.
   std::size_t settle(queue::SettleStatus status = queue::SettleStatus::applied,
@@ -152,8 +152,8 @@ struct FlowRig {
   const Duration timeout;
   test::FakeClock clock;
   SeededRandom random{1};
-  std::deque<Hand> hands;
-  Notes notes;
+  std::deque<WorkerBatch> batches;
+  StepEffects notes;
   BookedLedger crash_ledger;
   std::vector<queue::Completion> last;
   int next_id = 0;

@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "host/work/finished_work.hpp"
-#include "host/work/hand.hpp"
-#include "host/work/holdings.hpp"
+#include "host/work/in_flight_table.hpp"
 #include "host/work/settle_queue.hpp"
+#include "host/work/worker_batch.hpp"
 #include "tests/support/fake_clock.hpp"
 
 namespace sluice::work {
@@ -50,46 +50,46 @@ TEST(LeaseTerms, SeveralTriesFitBeforeTheEnd) {
   }
 }
 
-TEST(Holdings, ReusePlacesAndKeepAddresses) {
-  Holdings holdings(LeaseTerms(30s), nullptr);
-  Task& a = holdings.admit(delivery("a"));
-  Task& b = holdings.admit(delivery("b"));
-  Task& c = holdings.admit(delivery("c"));
-  holdings.end(a, Ending::done);
-  holdings.tidy(a);
-  EXPECT_EQ(holdings.size(), 2U);
+TEST(InFlightTable, ReusePlacesAndKeepAddresses) {
+  InFlightTable in_flight(LeaseTerms(30s), nullptr);
+  Task& a = in_flight.admit(delivery("a"));
+  Task& b = in_flight.admit(delivery("b"));
+  Task& c = in_flight.admit(delivery("c"));
+  in_flight.end(a, Ending::done);
+  in_flight.tidy(a);
+  EXPECT_EQ(in_flight.size(), 2U);
   EXPECT_EQ(b.message.id, "b");
   EXPECT_EQ(c.message.id, "c");
-  Task& d = holdings.admit(delivery("d"));
+  Task& d = in_flight.admit(delivery("d"));
   EXPECT_EQ(&d, &a);
   EXPECT_TRUE(d.open());
-  EXPECT_EQ(holdings.size(), 3U);
+  EXPECT_EQ(in_flight.size(), 3U);
 }
 
-TEST(Holdings, AMessageOfAnotherQueueWithTheSameIdIsAnotherMessage) {
-  Notes notes;
-  Holdings holdings(LeaseTerms(30s), nullptr);
-  holdings.admit(delivery("a"));
+TEST(InFlightTable, AMessageOfAnotherQueueWithTheSameIdIsAnotherMessage) {
+  StepEffects notes;
+  InFlightTable in_flight(LeaseTerms(30s), nullptr);
+  in_flight.admit(delivery("a"));
   queue::Delivery other = delivery("a");
   other.receipt.part = 1;
-  EXPECT_EQ(holdings.resume(other, notes), nullptr) << "it would be ended by what becomes of the first one";
+  EXPECT_EQ(in_flight.resume(other, notes), nullptr) << "it would be ended by what becomes of the first one";
   queue::Delivery again = delivery("a");
   again.receipt.version = 2;
-  EXPECT_NE(holdings.resume(again, notes), nullptr);
+  EXPECT_NE(in_flight.resume(again, notes), nullptr);
 }
 
-TEST(Holdings, KeepATaskThatIsOpenOrWithItsWorker) {
-  Holdings holdings(LeaseTerms(30s), nullptr);
-  Task& task = holdings.admit(delivery("a"));
-  holdings.tidy(task);
-  EXPECT_EQ(holdings.size(), 1U);
+TEST(InFlightTable, KeepATaskThatIsOpenOrWithItsWorker) {
+  InFlightTable in_flight(LeaseTerms(30s), nullptr);
+  Task& task = in_flight.admit(delivery("a"));
+  in_flight.tidy(task);
+  EXPECT_EQ(in_flight.size(), 1U);
   task.deal(0);
-  holdings.end(task, Ending::lost);
-  holdings.tidy(task);
-  EXPECT_EQ(holdings.size(), 1U);
+  in_flight.end(task, Ending::lost);
+  in_flight.tidy(task);
+  EXPECT_EQ(in_flight.size(), 1U);
   task.leave_hand();
-  holdings.tidy(task);
-  EXPECT_EQ(holdings.size(), 0U);
+  in_flight.tidy(task);
+  EXPECT_EQ(in_flight.size(), 0U);
 }
 
 TEST(TaskDeathTest, RefusesWhatIsNoLegalStep) {
@@ -154,96 +154,96 @@ TEST(FinishedWork, RemembersOnlyTheLatestAndOnlyWhatIsFinal) {
 
 struct HandFixture {
   test::FakeClock clock;
-  Hand hand{clock, 10s};
+  WorkerBatch batch{clock, 10s};
   std::vector<Task> tasks{4};
   SteadyTime now() const { return clock.steady_now(); }
 };
 
-TEST(Hand, RunsInOrderAndArmsTheAttempt) {
+TEST(WorkerBatch, RunsInOrderAndArmsTheAttempt) {
   HandFixture fixture;
-  auto& [clock, hand, tasks] = fixture;
-  hand.deal(tasks[0], SteadyTime::max());
-  hand.deal(tasks[1], SteadyTime::max());
-  EXPECT_EQ(hand.next(fixture.now()), &tasks[0]);
-  EXPECT_EQ(hand.view().running, &tasks[0]);
-  EXPECT_EQ(hand.view().times_out_at, fixture.now() + 10s);
+  auto& [clock, batch, tasks] = fixture;
+  batch.deal(tasks[0], SteadyTime::max());
+  batch.deal(tasks[1], SteadyTime::max());
+  EXPECT_EQ(batch.next(fixture.now()), &tasks[0]);
+  EXPECT_EQ(batch.view().running, &tasks[0]);
+  EXPECT_EQ(batch.view().times_out_at, fixture.now() + 10s);
   clock.advance(11s);
-  EXPECT_TRUE(hand.attempt().stop_requested());
-  hand.finish({OutcomeStatus::done, {}, {}}, fixture.now());
-  EXPECT_EQ(hand.next(fixture.now()), &tasks[1]);
-  EXPECT_FALSE(hand.attempt().stop_requested()) << "armed afresh";
-  hand.finish({OutcomeStatus::done, {}, {}}, fixture.now());
-  EXPECT_EQ(hand.next(fixture.now()), nullptr);
-  std::vector<Hand::Finished> finished;
-  hand.collect(finished);
+  EXPECT_TRUE(batch.attempt().stop_requested());
+  batch.finish({OutcomeStatus::done, {}, {}}, fixture.now());
+  EXPECT_EQ(batch.next(fixture.now()), &tasks[1]);
+  EXPECT_FALSE(batch.attempt().stop_requested()) << "armed afresh";
+  batch.finish({OutcomeStatus::done, {}, {}}, fixture.now());
+  EXPECT_EQ(batch.next(fixture.now()), nullptr);
+  std::vector<WorkerBatch::Finished> finished;
+  batch.collect(finished);
   ASSERT_EQ(finished.size(), 2U);
   EXPECT_EQ(finished[0].took, 11s);
   EXPECT_EQ(finished[1].took, 0s);
   finished.clear();
-  hand.collect(finished);
+  batch.collect(finished);
   EXPECT_TRUE(finished.empty());
 }
 
-TEST(Hand, GivesBackOnlyWhatHasNotStarted) {
+TEST(WorkerBatch, GivesBackOnlyWhatHasNotStarted) {
   HandFixture fixture;
-  auto& [clock, hand, tasks] = fixture;
+  auto& [clock, batch, tasks] = fixture;
   for (Task& task : tasks) {
-    hand.deal(task, SteadyTime::max());
+    batch.deal(task, SteadyTime::max());
   }
-  hand.next(fixture.now());
-  EXPECT_FALSE(hand.recall(tasks[0]));
-  EXPECT_TRUE(hand.recall(tasks[2]));
-  EXPECT_FALSE(hand.recall(tasks[2]));
+  batch.next(fixture.now());
+  EXPECT_FALSE(batch.recall(tasks[0]));
+  EXPECT_TRUE(batch.recall(tasks[2]));
+  EXPECT_FALSE(batch.recall(tasks[2]));
   std::vector<Task*> unstarted;
-  hand.recall(unstarted);
+  batch.recall(unstarted);
   EXPECT_EQ(unstarted, (std::vector<Task*>{&tasks[1], &tasks[3]}));
-  hand.finish({OutcomeStatus::done, {}, {}}, fixture.now());
-  EXPECT_EQ(hand.next(fixture.now()), nullptr);
+  batch.finish({OutcomeStatus::done, {}, {}}, fixture.now());
+  EXPECT_EQ(batch.next(fixture.now()), nullptr);
 }
 
-TEST(Hand, NeverStartsWhatHasExpired) {
+TEST(WorkerBatch, NeverStartsWhatHasExpired) {
   HandFixture fixture;
-  auto& [clock, hand, tasks] = fixture;
-  hand.deal(tasks[0], fixture.now() + 1s);
-  hand.deal(tasks[1], fixture.now() + 1h);
+  auto& [clock, batch, tasks] = fixture;
+  batch.deal(tasks[0], fixture.now() + 1s);
+  batch.deal(tasks[1], fixture.now() + 1h);
   clock.advance(1s);
-  EXPECT_EQ(hand.next(fixture.now()), &tasks[1]);
-  std::vector<Hand::Finished> finished;
-  hand.collect(finished);
+  EXPECT_EQ(batch.next(fixture.now()), &tasks[1]);
+  std::vector<WorkerBatch::Finished> finished;
+  batch.collect(finished);
   ASSERT_EQ(finished.size(), 1U);
   EXPECT_TRUE(finished[0].expired);
   EXPECT_EQ(finished[0].task, &tasks[0]);
 }
 
-TEST(Hand, LosesOnlyTheLeaseOfTheMessageThatRuns) {
+TEST(WorkerBatch, LosesOnlyTheLeaseOfTheMessageThatRuns) {
   HandFixture fixture;
-  auto& [clock, hand, tasks] = fixture;
-  hand.deal(tasks[0], SteadyTime::max());
-  hand.deal(tasks[1], SteadyTime::max());
-  hand.next(fixture.now());
-  hand.lose_lease(tasks[1]);
-  EXPECT_FALSE(hand.attempt().stop_requested());
-  EXPECT_TRUE(hand.attempt().extend(1s));
-  hand.lose_lease(tasks[0]);
-  EXPECT_TRUE(hand.attempt().stop_requested());
-  EXPECT_FALSE(hand.attempt().extend(1s));
+  auto& [clock, batch, tasks] = fixture;
+  batch.deal(tasks[0], SteadyTime::max());
+  batch.deal(tasks[1], SteadyTime::max());
+  batch.next(fixture.now());
+  batch.lose_lease(tasks[1]);
+  EXPECT_FALSE(batch.attempt().stop_requested());
+  EXPECT_TRUE(batch.attempt().extend(1s));
+  batch.lose_lease(tasks[0]);
+  EXPECT_TRUE(batch.attempt().stop_requested());
+  EXPECT_FALSE(batch.attempt().extend(1s));
 }
 
-TEST(Hand, AStopWithoutAnythingRunningDoesNotReachTheNextAttempt) {
+TEST(WorkerBatch, AStopWithoutAnythingRunningDoesNotReachTheNextAttempt) {
   HandFixture fixture;
-  fixture.hand.request_stop(SteadyTime::max());
-  fixture.hand.deal(fixture.tasks[0], SteadyTime::max());
-  fixture.hand.next(fixture.now());
-  EXPECT_FALSE(fixture.hand.attempt().stop_requested());
+  fixture.batch.request_stop(SteadyTime::max());
+  fixture.batch.deal(fixture.tasks[0], SteadyTime::max());
+  fixture.batch.next(fixture.now());
+  EXPECT_FALSE(fixture.batch.attempt().stop_requested());
 }
 
-TEST(Hand, WithoutATimeoutItNeverTimesOut) {
+TEST(WorkerBatch, WithoutATimeoutItNeverTimesOut) {
   const test::FakeClock clock;
-  Hand hand(clock, Duration::zero());
+  WorkerBatch batch(clock, Duration::zero());
   Task task;
-  hand.deal(task, SteadyTime::max());
-  hand.next(clock.steady_now());
-  EXPECT_EQ(hand.view().times_out_at, SteadyTime::max());
+  batch.deal(task, SteadyTime::max());
+  batch.next(clock.steady_now());
+  EXPECT_EQ(batch.view().times_out_at, SteadyTime::max());
 }
 
 TEST(SettleQueue, IsDueAtOnceWhenNothingElseComes) {

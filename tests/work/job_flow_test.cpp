@@ -180,14 +180,14 @@ TEST(JobFlowClaims, StopWhenTheStoreNoLongerSettles) {
     rig.flow.claimed(rig.messages(order.count), rig.now(), rig.notes);
     for (std::uint32_t worker = 0; rig.flow.has_work(SeatKind::worker); worker = (worker + 1) % 4) {
       rig.flow.deal(worker, rig.now(), rig.notes);
-      while (rig.hands[worker].next(rig.now()) != nullptr) {
-        rig.hands[worker].finish({OutcomeStatus::done, {}, {}}, rig.now());
+      while (rig.batches[worker].next(rig.now()) != nullptr) {
+        rig.batches[worker].finish({OutcomeStatus::done, {}, {}}, rig.now());
       }
       rig.flow.collect(worker, rig.now(), rig.notes);
     }
   }
   EXPECT_EQ(claimed, kMaxHeld);
-  EXPECT_EQ(rig.flow.holdings().size(), kMaxHeld);
+  EXPECT_EQ(rig.flow.in_flight().size(), kMaxHeld);
   EXPECT_EQ(rig.settle(), kMaxSettleBatch);
   EXPECT_GT(rig.flow.next_claim(rig.now()).count, 0U);
 }
@@ -205,15 +205,15 @@ TEST(JobFlowWork, AHandfulThatIsLateIsTakenAway) {
   }
   rig.poll(40);
   ASSERT_TRUE(rig.flow.deal(0, rig.now(), rig.notes));
-  ASSERT_GT(rig.hands[0].view().unstarted, 1U);
+  ASSERT_GT(rig.batches[0].view().unstarted, 1U);
   // One is done, the next one takes long.
-  rig.hands[0].next(rig.now());
-  rig.hands[0].finish({OutcomeStatus::done, {}, {}}, rig.now());
-  rig.hands[0].next(rig.now());
+  rig.batches[0].next(rig.now());
+  rig.batches[0].finish({OutcomeStatus::done, {}, {}}, rig.now());
+  rig.batches[0].next(rig.now());
   rig.pass(kLateHandful);
   rig.notes = {};
   rig.flow.next_extension(rig.now(), rig.notes);
-  EXPECT_EQ(rig.hands[0].view().unstarted, 0U);
+  EXPECT_EQ(rig.batches[0].view().unstarted, 0U);
   EXPECT_GT(rig.notes.workers, 0U) << "others are called for what was taken away";
   rig.pass(kSettleLinger);
   EXPECT_EQ(rig.settle(), 1U) << "what was done is settled meanwhile";
@@ -318,7 +318,7 @@ TEST(JobFlowLeases, AreExtendedAtHalfAndUsedFromThenOn) {
   rig.finish(0);
   ASSERT_EQ(rig.settle(), 1U);
   EXPECT_EQ(rig.last[0].receipt.version, 21);
-  EXPECT_EQ(rig.flow.holdings().size(), 0U);
+  EXPECT_EQ(rig.flow.in_flight().size(), 0U);
 }
 
 TEST(JobFlowLeases, ASettlementWaitsForTheReceiptThatIsOnItsWay) {
@@ -351,7 +351,7 @@ TEST(JobFlowLeases, ALossWhileItsSettlementWaitsIsCountedOnce) {
   EXPECT_EQ(rig.settle(), 0U);
   EXPECT_EQ(rig.account().lost, 1U);
   EXPECT_EQ(rig.account().in_flight(), 0U);
-  EXPECT_EQ(rig.flow.holdings().size(), 0U);
+  EXPECT_EQ(rig.flow.in_flight().size(), 0U);
 }
 
 TEST(JobFlowLeases, AMessageThatWaitsTooLongForAWorkerIsPutBack) {
@@ -423,8 +423,8 @@ TEST(JobFlowLeases, ALostLeaseStopsItsHandlerAndItsOutcomeNoLongerCounts) {
   rig.start(0);
   rig.pass(15s);
   EXPECT_EQ(rig.extend(SettleStatus::lost), 1U);
-  EXPECT_TRUE(rig.hands[0].attempt().stop_requested());
-  EXPECT_FALSE(rig.hands[0].attempt().extend(1s));
+  EXPECT_TRUE(rig.batches[0].attempt().stop_requested());
+  EXPECT_FALSE(rig.batches[0].attempt().extend(1s));
   rig.finish(0);
   EXPECT_EQ(rig.settle(), 0U);
   EXPECT_EQ(rig.account().lost, 1U);
@@ -454,7 +454,7 @@ TEST(JobFlowStuck, AnAttemptThatExtendsItselfIsNot) {
   rig.poll(1);
   rig.start(0);
   for (int i = 0; i < 100; ++i) {
-    rig.hands[0].attempt().extend(60s);
+    rig.batches[0].attempt().extend(60s);
     rig.extend();
     rig.pass(10s);
   }
@@ -485,7 +485,7 @@ TEST(JobFlowDrain, ReleasesWhatHasNotStartedAndStopsWhatHas) {
   rig.poll(2);
   rig.start(0);
   rig.flow.drain().begin(rig.now(), rig.now() + 10s, rig.notes);
-  EXPECT_TRUE(rig.hands[0].attempt().stop_requested());
+  EXPECT_TRUE(rig.batches[0].attempt().stop_requested());
   EXPECT_EQ(rig.flow.next_claim(rig.now()).count, 0U);
   EXPECT_EQ(rig.start(1), nullptr);
   EXPECT_EQ(rig.settle(), 1U);
@@ -540,7 +540,7 @@ TEST(JobFlowDrain, AnAbandonedHandlerNeitherSettlesNorCountsTwice) {
   EXPECT_EQ(rig.settle(), 0U);
   EXPECT_EQ(rig.account().released, 1U);
   EXPECT_EQ(rig.account().claimed, 1U);
-  EXPECT_EQ(rig.flow.holdings().size(), 0U);
+  EXPECT_EQ(rig.flow.in_flight().size(), 0U);
 }
 
 }  // namespace

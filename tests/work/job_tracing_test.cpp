@@ -10,7 +10,7 @@
 #include "host/observe/trace_context.hpp"
 #include "host/queue/effects.hpp"
 #include "host/work/finished_work.hpp"
-#include "host/work/notes.hpp"
+#include "host/work/step_effects.hpp"
 #include "tests/support/fake_clock.hpp"
 #include "tests/support/fake_transport.hpp"
 
@@ -267,10 +267,10 @@ TEST_F(JobTracingTest, WhatTheHostLogsAboutAMessageIsOfItsTrace) {
   tracing().claimed(claimed, clock.steady_now());
   const auto handling = observe::parse_traceparent(claimed[0].message.attributes.at("traceparent"));
   ASSERT_TRUE(handling);
-  Notes traced;
+  StepEffects traced;
   traced.about(observe::LogLevel::warn, "rejected", claimed[0].message, "no such topic");
   traced.line(observe::LogLevel::error, "cannot settle messages, trying again", {}, "gone");
-  Notes untraced;
+  StepEffects untraced;
   untraced.about(observe::LogLevel::warn, "failed, to be retried", claimed[0].message, "no such topic");
   observe::Log log(observe::LogLevel::off, observe::LogFormat::datadog);
   TraceTap tap;

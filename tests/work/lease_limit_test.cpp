@@ -32,7 +32,7 @@ TEST(LeaseLimit, NothingIsExtendedBeyondItAndTheHandlerIsTold) {
     if (rig.extend() > 0) {
       leased = rig.now() + 30s;
     }
-    EXPECT_FALSE(rig.hands[0].stop_requested()) << (rig.now() - claimed) / 1s;
+    EXPECT_FALSE(rig.batches[0].stop_requested()) << (rig.now() - claimed) / 1s;
   }
   EXPECT_GT(leased, claimed + 90s);
   EXPECT_LE(leased, claimed + 2min);
@@ -40,7 +40,7 @@ TEST(LeaseLimit, NothingIsExtendedBeyondItAndTheHandlerIsTold) {
     rig.pass(1s);
     EXPECT_EQ(rig.extend(), 0U);
   }
-  EXPECT_FALSE(rig.hands[0].attempt().extend(1s)) << "it knows that its lease is gone";
+  EXPECT_FALSE(rig.batches[0].attempt().extend(1s)) << "it knows that its lease is gone";
 }
 
 TEST(LeaseLimit, EachQueueOfAJobHasItsOwn) {

@@ -64,7 +64,7 @@ class OwnClaim : public ::testing::Test {
   void expect_nothing_left() {
     EXPECT_EQ(rig_.settle(), 0U);
     EXPECT_EQ(rig_.account().in_flight(), 0U);
-    EXPECT_EQ(rig_.flow.holdings().size(), 0U);
+    EXPECT_EQ(rig_.flow.in_flight().size(), 0U);
     EXPECT_TRUE(rig_.crash_ledger.held.empty());
   }
 
@@ -90,7 +90,7 @@ TEST_F(OwnClaim, BeforeAFailedSettlementEndsTheDoubt) {
   come_back();
   settled(std::move(order), {SettleStatus::failed, Error(ErrorCode::unknown_outcome, "reset")});
   rig_.pass(5s);
-  EXPECT_EQ(rig_.flow.holdings().tasks().at(0)->receipt_state(), ReceiptState::ours) << "its lease can be kept";
+  EXPECT_EQ(rig_.flow.in_flight().tasks().at(0)->receipt_state(), ReceiptState::ours) << "its lease can be kept";
   expect_written(2);
 }
 
@@ -154,7 +154,7 @@ TEST_F(OwnClaim, BeforeAnExtensionKeepsTheHandlerItsMessage) {
     come_back(version);
     extended(std::move(order), status);
     EXPECT_EQ(rig_.crash_ledger.held.begin()->second.version, version);
-    const Task& task = *rig_.flow.holdings().tasks().at(0);
+    const Task& task = *rig_.flow.in_flight().tasks().at(0);
     EXPECT_EQ(task.lease.receipt.version, version);
     EXPECT_EQ(task.lease.ends_at, rig_.now() + rig_.visibility);
   }

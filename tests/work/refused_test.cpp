@@ -26,7 +26,7 @@ void run_to_its_end(FlowRig& rig, std::uint32_t attempt = 1) {
   ASSERT_NE(rig.start(0), nullptr);
   plugin::Outcome outcome{OutcomeStatus::done, {}, {}};
   outcome.effects = effects();
-  rig.hands[0].finish(std::move(outcome), rig.now());
+  rig.batches[0].finish(std::move(outcome), rig.now());
   rig.flow.collect(0, rig.now(), rig.notes);
 }
 
@@ -47,7 +47,7 @@ TEST(RefusedEffects, AnEndWithoutAnyThatIsRefusedIsTriedAgainAfterAPause) {
   FlowRig rig(1);
   rig.poll(1, 1);
   ASSERT_NE(rig.start(0), nullptr);
-  rig.hands[0].finish(plugin::Outcome{OutcomeStatus::done, {}, {}}, rig.now());
+  rig.batches[0].finish(plugin::Outcome{OutcomeStatus::done, {}, {}}, rig.now());
   rig.flow.collect(0, rig.now(), rig.notes);
   settle(rig, {SettleStatus::refused, Error(ErrorCode::invalid, "its messages were refused: too large")});
   EXPECT_EQ(rig.notes.settle_failed, 1U);
@@ -114,7 +114,7 @@ TEST(RefusedEffects, HoldUpNoDrain) {
   rig.flow.drain().begin(rig.now(), rig.now() + 10s, rig.notes);
   rig.flow.settled(std::move(order), {refusal()}, rig.now(), rig.notes);
   EXPECT_EQ(settle(rig, {}).action, CompletionAction::retry);
-  EXPECT_TRUE(rig.flow.holdings().tasks().empty());
+  EXPECT_TRUE(rig.flow.in_flight().tasks().empty());
   EXPECT_EQ(rig.account().retried, 1U);
 }
 

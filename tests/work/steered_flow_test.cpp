@@ -45,9 +45,9 @@ TEST_F(SteeredFlow, APauseGivesBackWhatHasNotStarted) {
   ASSERT_NE(rig.start(0), nullptr);
   const std::uint64_t claimed = rig.account().claimed;
   pause(rig);
-  EXPECT_EQ(rig.hands[0].view().unstarted, 0U) << "no handler starts any more";
-  EXPECT_NE(rig.hands[0].view().running, nullptr) << "what runs goes on";
-  EXPECT_FALSE(rig.hands[0].stop_requested());
+  EXPECT_EQ(rig.batches[0].view().unstarted, 0U) << "no handler starts any more";
+  EXPECT_NE(rig.batches[0].view().running, nullptr) << "what runs goes on";
+  EXPECT_FALSE(rig.batches[0].stop_requested());
   rig.pass(50ms);
   EXPECT_EQ(rig.settle(), claimed - 2);
   for (const queue::Completion& completion : rig.last) {
@@ -133,10 +133,10 @@ TEST_F(SteeredFlow, BusyWorkersThatAreTooManyFinishFirst) {
   rig.start(0);
   rig.start(1);
   scale(rig, 1);
-  rig.hands[1].finish({OutcomeStatus::done, {}, {}}, rig.now());
+  rig.batches[1].finish({OutcomeStatus::done, {}, {}}, rig.now());
   EXPECT_FALSE(rig.flow.collect(1, rig.now(), rig.notes));
   rig.flow.leave(1, rig.now(), rig.notes);
-  rig.hands[0].finish({OutcomeStatus::done, {}, {}}, rig.now());
+  rig.batches[0].finish({OutcomeStatus::done, {}, {}}, rig.now());
   EXPECT_TRUE(rig.flow.collect(0, rig.now(), rig.notes));
   EXPECT_EQ(rig.settle(), 2U);
   EXPECT_EQ(rig.account().done, 2U);
@@ -169,8 +169,8 @@ TEST_F(SteeredFlow, CancelsOnlyTheMessageThatIsMeant) {
   EXPECT_FALSE(rig.flow.cancel("m-1")) << "it has not started";
   rig.start(1);
   EXPECT_TRUE(rig.flow.cancel("m-1"));
-  EXPECT_FALSE(rig.hands[0].stop_requested());
-  EXPECT_TRUE(rig.hands[1].stop_requested());
+  EXPECT_FALSE(rig.batches[0].stop_requested());
+  EXPECT_TRUE(rig.batches[1].stop_requested());
   EXPECT_FALSE(rig.flow.cancel("m-9"));
   rig.finish(1, OutcomeStatus::reject);
   rig.pass(50ms);

@@ -14,7 +14,7 @@
 
 /// The life of a message, once for all stores. Each function says what shall be true of a record after a claim, an end,
 /// an extension or an operator's change. A store writes that under the condition that nobody has changed the record
-/// since, and knows no rule of its own. Pure functions; docs/job_lifecycle.md is the same as a table.
+/// since, and knows no rule of its own. Pure functions; docs/understand/job_lifecycle.md is the same as a table.
 namespace sluice::queue::core {
 
 /// What shall be true of a record afterwards. What is not named stays as it is. With every change the version grows by

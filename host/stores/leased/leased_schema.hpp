@@ -9,7 +9,7 @@
 #include "host/stores/table/lone_items.hpp"
 #include "host/stores/table/statements.hpp"
 
-/// Names and limits of a table of the leased layout. Names are short because they are billed; docs/tables.md has them
+/// Names and limits of a table of the leased layout. Names are short because they are billed; docs/run/tables.md has them
 /// all.
 namespace sluice::queue::leased {
 

@@ -1,4 +1,4 @@
-// docs/job_lifecycle.md has the rules of host/stores/core as a table. It is made from them: with
+// docs/understand/job_lifecycle.md has the rules of host/stores/core as a table. It is made from them: with
 // SLUICE_WRITE_LIFE_TABLE set this writes it there.
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::string_view kPage = SLUICE_SOURCE_DIR "/docs/job_lifecycle.md";
+constexpr std::string_view kPage = SLUICE_SOURCE_DIR "/docs/understand/job_lifecycle.md";
 constexpr std::string_view kBegin = "<!-- made from host/stores/core: begin -->\n";
 constexpr std::string_view kEnd = "<!-- made from host/stores/core: end -->\n";
 

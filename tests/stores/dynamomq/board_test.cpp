@@ -1,6 +1,6 @@
 // The notice board of a table: what it costs, and that no reader of messages, Go's least of all, meets a notice.
 
-#include "host/fleet/attendance.hpp"
+#include "host/fleet/board_poll_schedule.hpp"
 #include "host/fleet/host_record.hpp"
 #include "host/fleet/steering.hpp"
 #include "host/stores/table/notice_items.hpp"
@@ -9,7 +9,7 @@
 namespace sluice::test {
 namespace {
 
-using fleet::Attendance;
+using fleet::BoardPollSchedule;
 using queue::Topic;
 
 class BoardOnTable : public StoreOnEmulator {
@@ -39,21 +39,21 @@ class BoardOnTable : public StoreOnEmulator {
       job.pace.slowest = 1234ms;
     }
     const auto attended = board();
-    Attendance attendance(attended->traits(), clock().steady_now());
+    BoardPollSchedule poll_schedule(attended->traits(), clock().steady_now());
     std::int64_t version = 0;
     const SteadyTime end = clock().steady_now() + span;
     host().usage().reset();
     while (clock().steady_now() < end) {
-      const auto order = attendance.next(clock().steady_now());
-      if (order.duty == Attendance::Duty::none) {
+      const auto order = poll_schedule.next(clock().steady_now());
+      if (order.duty == BoardPollSchedule::Duty::none) {
         clock().advance(order.wake - clock().steady_now());
         continue;
       }
-      if (order.duty == Attendance::Duty::look) {
+      if (order.duty == BoardPollSchedule::Duty::look) {
         EXPECT_TRUE(attended->read(Topic::steering, {}, soon()));
-      } else if (order.duty == Attendance::Duty::tell) {
+      } else if (order.duty == BoardPollSchedule::Duty::tell) {
         const std::string text = fleet::write_record(record, attended->traits().most_bytes);
-        attendance.size(text.size(), 1);
+        poll_schedule.size(text.size(), 1);
         const auto posted =
             attended->post(Topic::hosts, {.key = record.instance, .text = text, .version = version}, soon());
         EXPECT_TRUE(posted);
@@ -61,7 +61,7 @@ class BoardOnTable : public StoreOnEmulator {
       } else {
         EXPECT_TRUE(attended->list(Topic::hosts, soon()));
       }
-      attendance.done(order.duty, clock().steady_now());
+      poll_schedule.done(order.duty, clock().steady_now());
     }
     const dynamo::Capacity spent = host().usage().capacity();
     EXPECT_TRUE(attended->take_down(Topic::hosts, record.instance, version, soon()));

@@ -28,7 +28,7 @@ TEST_F(StoreCost, LifeOfAMessageStaysWithinItsBudget) {
   EXPECT_LE(static_cast<double>(host().usage().requests()) / kMessages, 0.2);
 }
 
-/// What docs/deploying.md says of messages that fail.
+/// What docs/run/deploying.md says of messages that fail.
 TEST_F(StoreCost, OfAMessageThatFailsIsWhatItsFailuresWeigh) {
   constexpr std::size_t kMessages = 25;
   send(kMessages, 100);

@@ -6,12 +6,12 @@
 
 namespace sluice::test::sim {
 
-using fleet::Attendance;
+using fleet::BoardPollSchedule;
 using queue::Topic;
 
 Attendant::Attendant(Process& process, const std::string& host, std::unique_ptr<queue::NoticeBoard> board,
                      std::size_t boards)
-    : process_(process), board_(std::move(board)), boards_(boards), attendance_(board_->traits(), process.time()) {
+    : process_(process), board_(std::move(board)), boards_(boards), poll_schedule_(board_->traits(), process.time()) {
   record_.instance = record_.name = host + ".eu-west-1.example.com";
   record_.version = "1.0.0";
   record_.address = "0.0.0.0:9100";
@@ -36,23 +36,23 @@ void Attendant::act() {
   if (left_) {
     return;
   }
-  const auto order = attendance_.next(process_.time());
-  if (order.duty != Attendance::Duty::none) {
+  const auto order = poll_schedule_.next(process_.time());
+  if (order.duty != BoardPollSchedule::Duty::none) {
     if (do_duty(order.duty)) {
-      attendance_.done(order.duty, process_.time());
+      poll_schedule_.done(order.duty, process_.time());
     } else {
-      attendance_.failed(order.duty, process_.time());
+      poll_schedule_.failed(order.duty, process_.time());
     }
   }
-  const SteadyTime next = order.duty == Attendance::Duty::none ? order.wake : process_.time();
+  const SteadyTime next = order.duty == BoardPollSchedule::Duty::none ? order.wake : process_.time();
   process_.when(std::max(next, process_.time() + Duration(1)), [this] { act(); });
 }
 
-bool Attendant::do_duty(Attendance::Duty duty) {
+bool Attendant::do_duty(BoardPollSchedule::Duty duty) {
   switch (duty) {
-    case Attendance::Duty::look:
+    case BoardPollSchedule::Duty::look:
       return board_->read(Topic::steering, {}, process_.soon()).has_value();
-    case Attendance::Duty::tell:
+    case BoardPollSchedule::Duty::tell:
       return tell();
     default:
       return board_->list(Topic::hosts, process_.soon()).has_value();
@@ -61,7 +61,7 @@ bool Attendant::do_duty(Attendance::Duty duty) {
 
 bool Attendant::tell() {
   const std::string text = fleet::write_record(record_, board_->traits().most_bytes);
-  attendance_.size(text.size(), boards_);
+  poll_schedule_.size(text.size(), boards_);
   const auto posted =
       board_->post(Topic::hosts, {.key = record_.instance, .text = text, .version = version_}, process_.soon());
   version_ = posted ? *posted : version_;

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "host/fleet/attendance.hpp"
+#include "host/fleet/board_poll_schedule.hpp"
 #include "host/fleet/host_record.hpp"
 #include "tests/support/simulated_fleet/process.hpp"
 
@@ -21,14 +21,14 @@ class Attendant {
   void leave();
 
  private:
-  bool do_duty(fleet::Attendance::Duty duty);
+  bool do_duty(fleet::BoardPollSchedule::Duty duty);
   bool tell();
 
   Process& process_;
   const std::unique_ptr<queue::NoticeBoard> board_;
   const std::size_t boards_;
   fleet::HostRecord record_;
-  fleet::Attendance attendance_;
+  fleet::BoardPollSchedule poll_schedule_;
   std::int64_t version_ = 0;
   bool left_ = false;
 };

@@ -31,7 +31,7 @@ Job::Job(Process& process, const std::string& queue)
 void Job::start() {
   source_->start({.on_ready =
                       [this] {
-                        work::Notes notes;
+                        work::StepEffects notes;
                         claimer_.wake(notes);
                         call_poller(process_.time());
                       },
@@ -79,7 +79,7 @@ void Job::claim(const work::Claimer::Order& order) {
   auto claimed = source_->claim(request, process_.soon());
   process_.when(process_.time(), [this, answer = std::move(claimed)]() mutable {
     claiming_ = false;
-    work::Notes notes;
+    work::StepEffects notes;
     if (answer) {
       claimer_.claimed(answer->deliveries.size(), answer->next_due, process_.time(), notes);
       arrived(std::move(answer->deliveries));
@@ -121,7 +121,7 @@ void Job::hand_out() {
 
 void Job::ended(const Delivery& delivery) {
   --busy_;
-  work::Notes notes;
+  work::StepEffects notes;
   if (delivery.suspect && --suspects_ == 0) {
     claimer_.lane_free(notes);
   }

@@ -24,7 +24,7 @@ struct DynamoDbQueue {
   std::string endpoint{};  ///< empty: the same, else AWS's own
 };
 
-/// A queue among others in a table of the leased layout (docs/tables.md). Whether `shards` is right matters only until
+/// A queue among others in a table of the leased layout (docs/run/tables.md). Whether `shards` is right matters only until
 /// the table says how many there are.
 struct LeasedQueue {
   std::string queue;
@@ -86,7 +86,7 @@ class Core;
 /// Thread-safe; every call blocks. A queue in DynamoDB has one thread of its own, and another once something was sent;
 /// they take no signals. No call
 /// throws but for want of memory. Where an operation differs from DynamoMQ's it mends a defect of it;
-/// docs/conformance.md of the project lists each. An empty id is IDNotProvidedError everywhere, and every operation may
+/// docs/start/conformance.md of the project lists each. An empty id is IDNotProvidedError everywhere, and every operation may
 /// fail with DynamoDBAPIError; the comments name what else to expect.
 class SLUICE_CLIENT_API QueueClient {
  public:

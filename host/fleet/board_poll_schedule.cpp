@@ -1,0 +1,85 @@
+#include "host/fleet/board_poll_schedule.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace sluice::fleet {
+namespace {
+
+constexpr double kBytesPerUnit = 1'024;
+// What a notice's item takes beside its text: names, key and time.
+constexpr double kItemFrame = 160;
+
+}  // namespace
+
+BoardPollSchedule::BoardPollSchedule(const queue::BoardTraits& traits, SteadyTime now)
+    : tells_(traits.tells),
+      billed_(traits.billed),
+      idle_interval_(billed_ ? kTellEveryBilled : kTellEvery),
+      sweep_at_(now + kFirstSweep) {}
+
+void BoardPollSchedule::size(std::size_t bytes, std::size_t boards) {
+  if (!billed_) {
+    return;
+  }
+  const double units = std::ceil((static_cast<double>(bytes) + kItemFrame) / kBytesPerUnit);
+  const auto affordable = std::chrono::duration_cast<Duration>(
+      std::chrono::duration<double>(units * static_cast<double>(boards) / kIdleWriteUnits));
+  idle_interval_ = std::max<Duration>(kTellEveryBilled, affordable);
+}
+
+Duration BoardPollSchedule::interval(SteadyTime now) const {
+  return watched(now) ? (billed_ ? kTellWatchedBilled : kTellWatched) : idle_interval_;
+}
+
+SteadyTime BoardPollSchedule::due(Duty duty, SteadyTime at) const {
+  return std::max(at, retries_[static_cast<std::size_t>(duty)].not_before);
+}
+
+BoardPollSchedule::Order BoardPollSchedule::next(SteadyTime now) const {
+  const bool at_once = tell_at_ == SteadyTime::min();
+  const SteadyTime look_at = due(Duty::look, look_at_);
+  const SteadyTime tell_at = due(Duty::tell, at_once ? tell_at_ : std::min(tell_at_, told_at_ + interval(now)));
+  const SteadyTime sweep_at = due(Duty::sweep, sweep_at_);
+  if (now >= look_at) {
+    return {Duty::look, {}};
+  }
+  if (now >= tell_at) {
+    return {Duty::tell, {}};
+  }
+  if (now >= sweep_at) {
+    return {Duty::sweep, {}};
+  }
+  return {Duty::none, std::min({look_at, tell_at, sweep_at})};
+}
+
+void BoardPollSchedule::done(Duty duty, SteadyTime now) {
+  retry(duty) = {};
+  switch (duty) {
+    case Duty::look:
+      look_at_ = now + (tells_ ? kLookAllTheSame : kLookEvery);
+      break;
+    case Duty::tell:
+      told_at_ = now;
+      tell_at_ = now + idle_interval_;
+      break;
+    case Duty::sweep:
+      sweep_at_ = now + kSweepEvery;
+      break;
+    case Duty::none:
+      break;
+  }
+}
+
+void BoardPollSchedule::failed(Duty duty, SteadyTime now) {
+  // Doubled each time, up to the last.
+  Retry& again = retry(duty);
+  const int doublings = std::min(again.failures++, 6);
+  again.not_before = now + std::min<Duration>(kLastRetry, kFirstRetry * (1 << doublings));
+}
+
+bool BoardPollSchedule::failing() const {
+  return std::any_of(retries_.begin(), retries_.end(), [](const Retry& retry) { return retry.failures > 0; });
+}
+
+}  // namespace sluice::fleet

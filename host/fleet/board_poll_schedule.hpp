@@ -1,0 +1,83 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/clock.hpp"
+#include "host/queue/notice_board.hpp"
+
+namespace sluice::fleet {
+
+/// Decides when a host does what at one board: looks at what operators want, tells of itself, sweeps away what hosts
+/// have left that died without a word.
+///
+/// Looking and telling cost money on some boards: an idle host spends at most kIdleWriteUnits there, however much it
+/// has to tell and on however many boards. Step function: takes the time, makes no call. Not thread-safe.
+class BoardPollSchedule {
+ public:
+  /// Write units a second, over all boards of a host.
+  static constexpr double kIdleWriteUnits = 0.08;
+  static constexpr Duration kLookEvery = std::chrono::seconds(1);        ///< where the board does not tell
+  static constexpr Duration kLookAllTheSame = std::chrono::seconds(10);  ///< where it does
+  static constexpr Duration kTellEvery = std::chrono::seconds(15);
+  static constexpr Duration kTellEveryBilled = std::chrono::seconds(30);
+  static constexpr Duration kTellWatched = std::chrono::seconds(1);  ///< while somebody looks
+  static constexpr Duration kTellWatchedBilled = std::chrono::seconds(3);
+  static constexpr Duration kFirstSweep = std::chrono::minutes(1);
+  static constexpr Duration kSweepEvery = std::chrono::hours(1);
+  static constexpr Duration kFirstRetry = std::chrono::seconds(1);
+  static constexpr Duration kLastRetry = std::chrono::minutes(1);
+
+  enum class Duty { none, look, tell, sweep };
+  struct Order {
+    Duty duty = Duty::none;
+    SteadyTime wake{};  ///< with none: when to ask again, unless something happens
+  };
+
+  BoardPollSchedule(const queue::BoardTraits& traits, SteadyTime now);
+
+  /// What to do now. Each duty is followed by `done` or `failed`.
+  Order next(SteadyTime now) const;
+  void done(Duty duty, SteadyTime now);
+  /// It is left alone for a while; the others go on, for a host may be allowed to read and not to write.
+  void failed(Duty duty, SteadyTime now);
+  bool failing() const;
+
+  /// Something has been posted for hosts.
+  void look_soon() { look_at_ = SteadyTime::min(); }
+  /// There is something to tell that nobody should wait for.
+  void tell_soon() { tell_at_ = SteadyTime::min(); }
+  /// Somebody looks at the records until then.
+  void watched_until(SteadyTime time) { watched_until_ = time; }
+  bool watched(SteadyTime now) const { return now < watched_until_; }
+  /// The records have so many bytes, on so many boards.
+  void size(std::size_t bytes, std::size_t boards);
+
+  /// How long after this record the next one comes at the latest.
+  Duration interval(SteadyTime now) const;
+
+ private:
+  struct Retry {
+    SteadyTime not_before = SteadyTime::min();
+    int failures = 0;
+  };
+
+  /// When a duty that is due then may be done.
+  SteadyTime due(Duty duty, SteadyTime at) const;
+  Retry& retry(Duty duty) { return retries_[static_cast<std::size_t>(duty)]; }
+
+  // Fixed after construction.
+  const bool tells_;
+  const bool billed_;
+
+  Duration idle_interval_;
+  SteadyTime told_at_{};
+  SteadyTime look_at_ = SteadyTime::min();
+  SteadyTime tell_at_ = SteadyTime::min();
+  SteadyTime sweep_at_;
+  SteadyTime watched_until_ = SteadyTime::min();
+  std::array<Retry, 4> retries_{};
+};
+
+}  // namespace sluice::fleet

@@ -1,0 +1,250 @@
+#include "host/work/idempotency_gate.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "base/guard.hpp"
+#include "base/text/utf8.hpp"
+
+namespace sluice::work {
+namespace {
+
+using queue::KeyState;
+
+constexpr std::size_t kShownBytes = 100;
+constexpr std::size_t kMostWaits = 10'000;
+constexpr Duration kFirstBackoff = std::chrono::milliseconds(100);
+constexpr Duration kLastBackoff = std::chrono::seconds(5);
+
+std::string shown(const std::string& key) { return "'" + clean_utf8(key, kShownBytes, "?") + "'"; }
+
+/// Between half of it and all of it.
+Duration jittered(Duration full, Random& random) {
+  return full / 2 + Duration(static_cast<Duration::rep>(static_cast<double>(full.count()) * 0.5 * random.unit()));
+}
+
+Duration doubled(Duration first, std::uint32_t times, Duration last) {
+  return std::min(first * (1U << std::min(times, 10U)), last);
+}
+
+/// The same for every message whose handler has staged nothing.
+std::shared_ptr<const queue::Effects> own_record(const IdempotencyGate::Settings& settings) {
+  auto effects = std::make_shared<queue::Effects>();
+  effects->key = queue::KeyRecord{.job = settings.job, .key = {}, .ttl = settings.keys->ttl, .own_id = true};
+  return effects;
+}
+
+}  // namespace
+
+IdempotencyGate::IdempotencyGate(Settings settings, FailurePolicy policy, InFlightTable& in_flight,
+                                 Dispatcher& dispatcher, Settler& settler, Random& random)
+    : settings_(std::move(settings)),
+      policy_(std::move(policy)),
+      own_id_(settings_.keys && MessageKey(*settings_.keys).own_id()),
+      own_record_(own_id_ ? own_record(settings_) : nullptr),
+      in_flight_(in_flight),
+      dispatcher_(dispatcher),
+      settler_(settler),
+      random_(random) {}
+
+void IdempotencyGate::admit(Task& task, const queue::OwnIdFound& found, SteadyTime now, StepEffects& notes) {
+  if (!settings_.keys) {
+    dispatcher_.add(task);
+  } else if (!own_id_ || !found.asked) {
+    dispatcher_.hold_back(task);
+  } else {
+    Answer answer{.found = {}, .key = found.done ? *found.done : queue::KeyAnswer{}, .left = {}};
+    decide(task, answer, 0, now, notes);
+  }
+}
+
+void IdempotencyGate::call(StepEffects& notes) const {
+  if (settings_.keys && !calling_) {
+    notes.keys = notes.keys || dispatcher_.holds_back() || !in_flight_.ended_marks().empty();
+  }
+}
+
+IdempotencyGate::Order IdempotencyGate::next(SteadyTime now, SteadyTime deadline) {
+  SLUICE_ASSERT(!calling_);
+  Order order;
+  order.deadline = std::min(now + kSourceTimeout, deadline);
+  order.hold_for = own_id_ ? Duration::zero() : kMarkLeases * settings_.visibility;
+  order.releases = in_flight_.take_ended_marks();
+  for (KeyMark& mark : order.releases) {
+    mark.claim.job = settings_.job;
+  }
+  renew(order, now);
+  if (now >= ask_at_) {
+    for (Task* task : dispatcher_.ask(kMaxKeyBatch)) {
+      task->begin_asking();
+      order.asks.push_back({task, task->lease.receipt.version});
+    }
+  }
+  order.wake = std::min(renew_at_, dispatcher_.holds_back() ? ask_at_ : SteadyTime::max());
+  calling_ = !order.empty();
+  return order;
+}
+
+void IdempotencyGate::renew(Order& order, SteadyTime now) {
+  if (now < renew_at_) {
+    return;
+  }
+  renew_at_ = SteadyTime::max();
+  for (Task* task : in_flight_.tasks()) {
+    KeyHold& hold = task->key;
+    if (!task->open() || !hold.marked) {
+      continue;
+    }
+    if (hold.renew_at <= now && SLUICE_GUARD(key_mark_renewal)) {
+      order.renewals.push_back({{settings_.job, hold.key, task->message.id, order.hold_for, hold.fence}, task->part});
+      hold.renew_at = now + settings_.visibility;
+    }
+    renew_at_ = std::min(renew_at_, std::max(hold.renew_at, now));
+  }
+}
+
+void IdempotencyGate::answered(const Order& order, Answers answers, SteadyTime now, StepEffects& notes) {
+  calling_ = false;
+  dispatcher_.asked();
+  static const Error kNoAnswer(ErrorCode::internal, "the store gave no answer for an idempotency key");
+  answers.asks.resize(order.asks.size(), {{}, {.state = KeyState::failed, .error = kNoAnswer}, {}});
+  std::optional<Error> failure = std::move(answers.failure);
+  bool failed = false;
+  for (std::size_t i = 0; i < order.asks.size(); ++i) {
+    Task& task = *order.asks[i].task;
+    Answer& answer = answers.asks[i];
+    task.end_asking();
+    if (task.stage() != TaskStage::queued) {
+      // It went back meanwhile, without having begun.
+      if (answer.found.missing.empty() && answer.key.state == KeyState::ours && !own_id_) {
+        in_flight_.release_mark(
+            {{{}, std::move(answer.found.key), task.message.id, {}, order.asks[i].fence}, task.part});
+      }
+      in_flight_.tidy(task);
+    } else if (answer.found.missing.empty() && answer.key.state == KeyState::failed) {
+      failed = true;
+      failure = answer.key.error;
+      dispatcher_.hold_back(task);
+    } else {
+      decide(task, answer, order.asks[i].fence, now, notes);
+    }
+  }
+  failed_in_a_row_ = failed ? failed_in_a_row_ + 1 : 0;
+  ask_at_ =
+      failed ? now + jittered(doubled(kFirstBackoff, failed_in_a_row_ - 1, kLastBackoff), random_) : SteadyTime::min();
+  tell(failure, now, notes);
+  dispatcher_.call(notes);
+}
+
+void IdempotencyGate::decide(Task& task, Answer& answer, std::int64_t fence, SteadyTime now, StepEffects& notes) {
+  if (!answer.found.missing.empty()) {
+    if (settings_.keys->on_missing == config::OnMissingKey::run) {
+      dispatcher_.add(task);
+    } else {
+      turn_away(task,
+                "it has no idempotency key: " + answer.found.missing +
+                    "; send it with one, or set on_missing = \"run\" in [job.idempotency]",
+                now, notes);
+    }
+    return;
+  }
+  if (answer.key.state == KeyState::running) {
+    put_off(task, answer, now, notes);
+    return;
+  }
+  waits_.erase(task.message.id);
+  if (answer.key.state == KeyState::done) {
+    duplicate(task, answer, now, notes);
+  } else {
+    let_in(task, answer, fence, now);
+  }
+}
+
+void IdempotencyGate::let_in(Task& task, Answer& answer, std::int64_t fence, SteadyTime now) {
+  task.key.held = true;
+  if (!own_id_) {
+    task.key = {.key = std::move(answer.found.key),
+                .fence = fence,
+                .held = true,
+                .marked = true,
+                .renew_at = now + settings_.visibility};
+    renew_at_ = std::min(renew_at_, task.key.renew_at);
+  }
+  dispatcher_.add(task);
+}
+
+void IdempotencyGate::put_off(Task& task, const Answer& answer, SteadyTime now, StepEffects& notes) {
+  if (settings_.keys->while_running == config::WhileRunning::reject) {
+    waits_.erase(task.message.id);
+    turn_away(task,
+              "another message with its idempotency key " + shown(answer.found.key) + " is being worked on: " +
+                  (answer.key.owner.empty() ? "its id is not known" : clean_utf8(answer.key.owner, kShownBytes, "?")),
+              now, notes);
+    return;
+  }
+  if (waits_.size() >= kMostWaits) {
+    waits_.clear();
+  }
+  const Duration wait = doubled(kFirstKeyWait, waits_[task.message.id]++, kLastKeyWait);
+  const Duration left = std::max(answer.left, kFirstKeyWait);
+  Disposition later = put_back(task.suspect);
+  later.delay = std::min(jittered(wait, random_), left);
+  later.ending = Ending::snoozed;
+  notes.about(observe::LogLevel::debug, "another message with its idempotency key is being worked on, it waits",
+              task.message, "key " + shown(answer.found.key) + " of " + answer.key.owner);
+  settler_.add(task, std::move(later), now);
+}
+
+void IdempotencyGate::turn_away(Task& task, std::string reason, SteadyTime now, StepEffects& notes) {
+  notes.about(observe::LogLevel::warn, "rejected", task.message, reason);
+  settler_.add(task, dispose_unseen(std::move(reason), task.suspect, task.message.attempt, policy_), now);
+}
+
+void IdempotencyGate::duplicate(Task& task, Answer& answer, SteadyTime now, StepEffects& notes) {
+  ++notes.duplicates;
+  if (settings_.keys->on_duplicate == config::OnDuplicate::run) {
+    task.first_result = std::make_shared<const std::string>(std::move(answer.key.result));
+    dispatcher_.add(task);
+    return;
+  }
+  notes.about(observe::LogLevel::debug, "a duplicate: its idempotency key is done, the handler is not run",
+              task.message,
+              "key " + shown(own_id_ ? task.message.id : answer.found.key) + ", done by " + answer.key.owner);
+  settler_.add(task, {queue::CompletionAction::remove, Duration::zero(), {}, Ending::discarded, false}, now);
+}
+
+void IdempotencyGate::tell(const std::optional<Error>& failure, SteadyTime now, StepEffects& notes) {
+  if (failure && failures_.failed(*failure, now)) {
+    notes.line(observe::LogLevel::error, "cannot look up idempotency keys, trying again; nothing begins meanwhile", {},
+               failure->message());
+  } else if (!failure && failures_.succeeded()) {
+    notes.line(observe::LogLevel::info, "idempotency keys can be looked up again");
+  }
+}
+
+void IdempotencyGate::seal(const Task& task, const std::shared_ptr<const queue::Effects>& staged,
+                           Disposition& disposition) const {
+  const bool keeps_key = task.key.held && SLUICE_GUARD(key_recorded_with_ack);
+  if (disposition.ending != Ending::done || (!staged && !keeps_key)) {
+    return;
+  }
+  if (!staged && own_id_) {
+    disposition.effects = own_record_;
+    return;
+  }
+  // Its worker has let go of it.
+  auto effects = staged ? std::const_pointer_cast<queue::Effects>(staged) : std::make_shared<queue::Effects>();
+  if (keeps_key) {
+    queue::KeyRecord& record = effects->key ? *effects->key : effects->key.emplace();
+    record.job = settings_.job;
+    record.key = task.key.key;
+    record.ttl = settings_.keys->ttl;
+    record.own_id = own_id_;
+  } else {
+    effects->key.reset();
+  }
+  disposition.effects = effects->empty() ? nullptr : std::move(effects);
+}
+
+}  // namespace sluice::work

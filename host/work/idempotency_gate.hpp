@@ -1,0 +1,122 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/random.hpp"
+#include "config/config.hpp"
+#include "host/queue/effects.hpp"
+#include "host/queue/idempotency.hpp"
+#include "host/work/dispatcher.hpp"
+#include "host/work/disposition.hpp"
+#include "host/work/failure_run.hpp"
+#include "host/work/in_flight_table.hpp"
+#include "host/work/message_key.hpp"
+#include "host/work/settler.hpp"
+#include "host/work/step_effects.hpp"
+
+namespace sluice::work {
+
+/// The most messages whose keys are asked for in one call.
+inline constexpr std::size_t kMaxKeyBatch = 1000;
+/// A mark holds so many visibility timeouts and is renewed after one of them, as long as its message is held: it ends
+/// with the host that made it.
+inline constexpr int kMarkLeases = 3;
+/// A message whose key is another's waits about so long at first, and at most, before it is looked at again.
+inline constexpr Duration kFirstKeyWait = std::chrono::milliseconds(100);
+inline constexpr Duration kLastKeyWait = std::chrono::seconds(5);
+
+/// Decides whether a claimed message's handler may begin, where a job has idempotency keys: of the messages with one
+/// key the first one is let in, the others wait, are rejected or skipped as the job says. Sees to it that a key's mark
+/// is renewed while its message is held, released when that ends otherwise than done, and recorded with what is done.
+/// Not thread-safe.
+class IdempotencyGate {
+ public:
+  struct Settings {
+    std::optional<config::IdempotencyConfig> keys;  ///< nothing: everybody is let in, at no cost
+    std::string job;
+    Duration visibility = std::chrono::seconds(30);
+  };
+
+  /// A message that waits at the door. It stays where it is until it is answered, whatever becomes of it.
+  struct Ask {
+    Task* task = nullptr;
+    std::int64_t fence = 0;
+  };
+  /// What to ask the store for, all in one call.
+  struct Order {
+    std::vector<Ask> asks;
+    std::vector<KeyMark> renewals;
+    std::vector<KeyMark> releases;
+    Duration hold_for{};  ///< of new marks
+    SteadyTime deadline{};
+    SteadyTime wake = SteadyTime::max();
+
+    bool empty() const { return asks.empty() && renewals.empty() && releases.empty(); }
+  };
+  /// What was found of one message: its key, which is left out where it is its own id, and how that stands. Without a
+  /// key `found.missing` says why.
+  struct Answer {
+    FoundKey found;
+    queue::KeyAnswer key;
+    Duration left{};  ///< until a mark or record ends
+  };
+  struct Answers {
+    std::vector<Answer> asks;
+    std::optional<Error> failure;  ///< of renewals or releases
+  };
+
+  IdempotencyGate(Settings settings, FailurePolicy policy, InFlightTable& in_flight, Dispatcher& dispatcher,
+                  Settler& settler, Random& random);
+
+  /// A message has come that a handler could begin with. Where its claim has told of its key nobody is asked any more.
+  void admit(Task& task, const queue::OwnIdFound& found, SteadyTime now, StepEffects& notes);
+
+  /// What to ask now; calls end by `deadline`. Each order that is not empty is followed by `answered`.
+  Order next(SteadyTime now, SteadyTime deadline);
+  void answered(const Order& order, Answers answers, SteadyTime now, StepEffects& notes);
+  /// StepEffects the thread that asks, if there is something to ask.
+  void call(StepEffects& notes) const;
+
+  /// The message is done: puts what its handler staged, and its key's record, into the disposition.
+  void seal(const Task& task, const std::shared_ptr<const queue::Effects>& staged, Disposition& disposition) const;
+
+  /// Why keys cannot be asked for, where the role may not.
+  std::optional<Error> denial() const { return failures_.denial(); }
+  /// Nothing is to be released, and no call is under way.
+  bool idle() const { return !calling_ && in_flight_.ended_marks().empty(); }
+
+ private:
+  void decide(Task& task, Answer& answer, std::int64_t fence, SteadyTime now, StepEffects& notes);
+  void let_in(Task& task, Answer& answer, std::int64_t fence, SteadyTime now);
+  void put_off(Task& task, const Answer& answer, SteadyTime now, StepEffects& notes);
+  void turn_away(Task& task, std::string reason, SteadyTime now, StepEffects& notes);
+  void duplicate(Task& task, Answer& answer, SteadyTime now, StepEffects& notes);
+  void renew(Order& order, SteadyTime now);
+  void tell(const std::optional<Error>& failure, SteadyTime now, StepEffects& notes);
+
+  // Fixed after construction.
+  const Settings settings_;
+  const FailurePolicy policy_;
+  const bool own_id_;
+  const std::shared_ptr<const queue::Effects> own_record_;
+  InFlightTable& in_flight_;
+  Dispatcher& dispatcher_;
+  Settler& settler_;
+  Random& random_;
+
+  std::unordered_map<std::string, std::uint32_t> waits_;  ///< by message id: how often in a row
+  bool calling_ = false;
+  SteadyTime ask_at_ = SteadyTime::min();    ///< after a failure
+  SteadyTime renew_at_ = SteadyTime::max();  ///< the first mark that is due
+  std::uint32_t failed_in_a_row_ = 0;
+  FailureRun failures_;
+};
+
+}  // namespace sluice::work

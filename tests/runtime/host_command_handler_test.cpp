@@ -1,0 +1,145 @@
+// Where a host is steered from, and what it says of itself, over real jobs.
+
+#include "host/runtime/host_command_handler.hpp"
+
+#include <gmock/gmock.h>
+
+#include "tests/runtime/job_set_rig.hpp"
+
+namespace sluice::runtime {
+namespace {
+
+using fleet::Directive;
+using fleet::Target;
+using fleet::Wish;
+using testing::HasSubstr;
+
+class HostCommandHandlerTest : public JobSetTest {
+ protected:
+  static config::HostConfig host_config() {
+    config::HostConfig config;
+    config.file = "/etc/host.toml";
+    return config;
+  }
+
+  Directive order(Wish wish, Target target, const std::string& name) {
+    return {.id = "o", .wish = wish, .target = target, .name = name, .by = "ann"};
+  }
+
+  const config::HostConfig config_ = host_config();
+  HostEvents events_;
+  HostReporter reporter_{{config_, "ops", "1.2.3"}, jobs_, clock_, random_};
+  HostCommandHandler command_handler_{{config_, jobs_, reporter_, events_, log_}};
+};
+
+TEST_F(HostCommandHandlerTest, SaysWhatTheHostIsAndWhatItIsAt) {
+  script.hold = true;
+  ASSERT_TRUE(start({plan("a"), plan("b")}));
+  send("a", 1);
+  until([&] { return script.running == 1; });
+  reporter_.set_address("127.0.0.1:1");
+  reporter_.set_state(fleet::HostState::running);
+  const fleet::HostRecord record = command_handler_.describe();
+  EXPECT_EQ(record.label(), "ops:" + std::to_string(::getpid()));
+  EXPECT_THAT(record.instance, HasSubstr(record.label() + ":"));
+  EXPECT_EQ(record.version, "1.2.3");
+  EXPECT_EQ(record.address, "127.0.0.1:1");
+  EXPECT_EQ(record.log_level, "info");
+  EXPECT_EQ(record.state, fleet::HostState::running);
+  ASSERT_EQ(record.jobs.size(), 2U);
+  EXPECT_EQ(record.jobs[0].name, "a");
+  EXPECT_EQ(record.jobs[0].concurrency, 2U);
+  EXPECT_EQ(record.jobs[0].running, 1U);
+  EXPECT_EQ(record.jobs[1].running, 0U);
+  ASSERT_EQ(record.running.size(), 1U);
+  EXPECT_EQ(record.running_total, 1U);
+  EXPECT_EQ(record.running[0].job, "a");
+  EXPECT_EQ(record.running[0].attempt, 1U);
+  ASSERT_TRUE(record.running[0].times_out_at);
+  EXPECT_GT(*record.running[0].times_out_at, record.running[0].since);
+  EXPECT_LE(record.running[0].since, clock_.wall_now());
+  EXPECT_FALSE(record.running[0].cancelled);
+  jobs_.drain(soon());
+}
+
+TEST_F(HostCommandHandlerTest, TwoHostsOfOneNameHaveInstancesOfTheirOwn) {
+  const HostReporter other({config_, "ops", "1.2.3"}, jobs_, clock_, random_);
+  EXPECT_NE(other.identity().instance, reporter_.identity().instance);
+}
+
+TEST_F(HostCommandHandlerTest, HasTheJobsRunAsOperatorsWant) {
+  ASSERT_TRUE(start({plan("a"), plan("b")}));
+  fleet::Standing standing;
+  standing.paused_queues = {"a", "unknown"};
+  standing.workers = {{"b", 5}, {"unknown", 9}};
+  standing.log_level = "debug";
+  command_handler_.take(standing);
+  fleet::HostRecord record = command_handler_.describe();
+  EXPECT_TRUE(record.jobs[0].paused);
+  EXPECT_FALSE(record.jobs[1].paused);
+  EXPECT_EQ(record.jobs[1].concurrency, 5U);
+  EXPECT_EQ(record.jobs[1].file_concurrency, 2U);
+  EXPECT_EQ(record.log_level, "debug");
+  EXPECT_EQ(record.file_log_level, "info");
+  EXPECT_TRUE(log_.enabled(observe::LogLevel::debug));
+  command_handler_.take({});
+  record = command_handler_.describe();
+  EXPECT_FALSE(record.jobs[0].paused);
+  EXPECT_EQ(record.jobs[1].concurrency, 2U);
+  EXPECT_FALSE(log_.enabled(observe::LogLevel::debug));
+  jobs_.drain(soon());
+}
+
+TEST_F(HostCommandHandlerTest, OrdersDoWhatSignalsDo) {
+  int terminations = 0;
+  events_.on_termination([&](int nth) { terminations = nth; });
+  EXPECT_TRUE(command_handler_.obey(order(Wish::reload, Target::all, "")).done);
+  EXPECT_TRUE(events_.take_reload());
+  EXPECT_FALSE(command_handler_.obey(order(Wish::drain, Target::host, "other")).done);
+  EXPECT_FALSE(events_.terminating());
+  EXPECT_TRUE(command_handler_.obey(order(Wish::drain, Target::host, "ops")).done);
+  EXPECT_TRUE(events_.terminating());
+  EXPECT_THAT(command_handler_.obey(order(Wish::drain, Target::host, "ops")).text, HasSubstr("already"));
+  EXPECT_FALSE(events_.hard_stop_requested());
+  EXPECT_EQ(terminations, 1);
+}
+
+TEST_F(HostCommandHandlerTest, CancelsWhatRunsAndSaysWhereNothingDoes) {
+  script.hold = true;
+  ASSERT_TRUE(start({plan("a")}));
+  send("a", 1);
+  until([&] { return command_handler_.describe().running.size() == 1; });
+  const std::string id = command_handler_.describe().running[0].message;
+  EXPECT_FALSE(command_handler_.obey(order(Wish::cancel_running, Target::message, "nobody")).done);
+  EXPECT_TRUE(command_handler_.obey(order(Wish::cancel_running, Target::message, id)).done);
+  until([&] { return jobs_.total().released == 1; });
+  script.hold = false;
+  jobs_.drain(soon());
+}
+
+TEST_F(HostCommandHandlerTest, RefusesWhatIsNoOrderOrHasAFlaw) {
+  const auto standing = command_handler_.obey(order(Wish::pause, Target::queue, "a"));
+  EXPECT_FALSE(standing.done);
+  EXPECT_THAT(standing.text, HasSubstr("no order"));
+  EXPECT_FALSE(command_handler_.obey(order(Wish::drain, Target::queue, "a")).done);
+  EXPECT_FALSE(events_.terminating());
+}
+
+TEST_F(HostCommandHandlerTest, TellsHowFastItGoes) {
+  ASSERT_TRUE(start({plan("a")}));
+  EXPECT_EQ(command_handler_.describe().jobs[0].pace.done, 0);
+  send("a", 500);
+  until([&] { return jobs_.total().done == 500; });
+  fleet::JobPace pace;
+  until([&] {
+    pace = command_handler_.describe().jobs[0].pace;
+    return pace.done > 0;
+  });
+  EXPECT_GT(pace.mean, Duration::zero());
+  EXPECT_GE(pace.slowest, pace.mean);
+  EXPECT_EQ(command_handler_.describe().jobs[0].done, 500U);
+  jobs_.drain(soon());
+}
+
+}  // namespace
+}  // namespace sluice::runtime
