@@ -197,6 +197,32 @@ TEST_F(DynamoDbOutboxTest, ADeadLetterThatIsRedrivenWhileItsBucketIsReadIsSeen) 
   EXPECT_TRUE(redriven);
 }
 
+TEST_F(DynamoDbOutboxTest, ARetryWaitsAsLongAsWasSaidWhenTheMachinesClockHasJustStepped) {
+  for (const Duration step : {Duration(1h), Duration(-1h)}) {
+    test::FakeClock machine;
+    test::model::ModelTransport transport(model_, machine);
+    dynamo::Client client({.region = "eu-west-1"}, transport, credentials_, machine, random_);
+    const auto outbox = make_dynamodb_outbox(settings_, client, machine, random_);
+    const auto locks = *outbox->open_locks(soon());
+    const auto desk = *outbox->open_desk(soon());
+    put(1, "a");
+    put(2, "bb");
+    ASSERT_TRUE(desk->get(key(1), soon()));
+    machine.set_wall(machine.wall_now() + step);
+    const Mark retry{.id = 1, .part = key(1).part, .kind = MarkKind::retry, .retries = 1, .wait = 30s};
+    ASSERT_TRUE(locks->mark(std::span(&retry, 1), soon()));
+    machine.set_wall(machine.wall_now() + step);
+    const RowChange delay{.id = 2, .part = key(2).part, .action = RowAction::delay, .after = 30s};
+    ASSERT_TRUE(desk->change(std::span(&delay, 1), soon()));
+    for (const std::int64_t id : {1, 2}) {
+      const auto row = desk_->get(key(id), soon());
+      ASSERT_TRUE(row && row->row.wait) << id;
+      EXPECT_LE(*row->row.wait, 32s) << id;
+      EXPECT_GE(*row->row.wait, 28s) << id;
+    }
+  }
+}
+
 TEST_F(DynamoDbOutboxTest, OperatorsNameARowByBucketAndId) {
   put(7, "a");
   put(7, "bb");

@@ -61,11 +61,13 @@ class Relay {
       : settings_(settings), truth_(truth), random_(random), transport_(model, clock_), line_(std::move(line)) {}
 
   void advance(Duration time) { clock_.advance(time); }
-  void step_wall(Duration by) { clock_.set_wall(clock_.wall_now() + by); }
+  void step_wall() { clock_.set_wall(clock_.wall_now() + std::chrono::seconds(random_.below(7200)) - 1h); }
 
   void read() {
     if (answer_) {
-      take_answer();
+      if (random_.below(3) == 0) {
+        take_answer();  // others come first
+      }
       return;
     }
     const ReadOrder order = line_.next_read(clock_.steady_now());
@@ -146,6 +148,9 @@ class Relay {
     const auto chosen = out_.begin() + static_cast<std::ptrdiff_t>(random_.below(out_.size()));
     const Row row = *chosen;
     out_.erase(chosen);
+    if (random_.below(20) == 0) {
+      step_wall();
+    }
     Mark mark{.id = row.id, .part = row.part};
     Fate fate{Fate::Kind::sent};
     const auto fortune = well ? 100 : random_.below(100);
@@ -312,7 +317,7 @@ class Relays {
     } else if (!well && !truth_.calm && fortune < 85) {
       relay.die();
     } else if (!well && fortune < 90) {
-      relay.step_wall(std::chrono::seconds(random_.below(7200)) - 1h);
+      relay.step_wall();
     } else if (!well && fortune < 93) {
       redrive();
     } else if (fortune < 240) {

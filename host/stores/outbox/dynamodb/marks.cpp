@@ -87,6 +87,10 @@ Result<void> Marks::write_sent(const Places& places, Deadline deadline) {
 }
 
 Result<void> Marks::write_each(const Places& places, Deadline deadline) {
+  if (places.empty()) {
+    return {};
+  }
+  place_.be_sure_of_time(deadline);
   std::vector<dynamo::ItemWrite> writes;
   writes.reserve(places.size());
   for (const std::size_t i : places) {

@@ -35,6 +35,8 @@ class OutboxPlace {
   SteadyTime steady_now() const { return clock_.steady_now(); }
   /// DynamoDB's time, as far as its answers have told it.
   WallTime now() const;
+  /// Asks for it where none has told it since this machine's clock was set: before a time is written.
+  void be_sure_of_time(Deadline deadline);
 
   /// Consistent reads of rows, pending or dead. Absent ones are missing from the answer.
   Result<std::map<RowKey, dynamo::Item>> find(std::span<const RowKey> rows, Deadline deadline);
