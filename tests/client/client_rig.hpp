@@ -67,7 +67,11 @@ class ClientTest : public ::testing::TestWithParam<StoreKind> {
   Deadline soon() { return Deadline::after(clock(), 60s); }
 
   /// Sets the clock to T0 + `span`.
-  void at(Duration span) { clock().set_wall(kT0 + span); }
+  /// Time passes until then; a time that is over comes again.
+  void at(Duration span) {
+    const Duration ahead = kT0 + span - clock().wall_now();
+    ahead > Duration::zero() ? clock().advance(ahead) : clock().set_wall(kT0 + span);
+  }
   void seed_ready(const std::string& id, Duration when = {});
   /// As if received at that time for 30 s; version 1 and receive count 0, as in DynamoMQ's tests.
   void seed_processing(const std::string& id, Duration when = {});
