@@ -1,0 +1,1 @@
+// What is compiled for the sets of precompiled headers to hang on: nothing.
