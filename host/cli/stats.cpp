@@ -94,13 +94,11 @@ void write_pace(JsonText& json, const QueuePace& pace) {
 
 /// "~20140", "~20140+" where there may be more.
 std::string count_text(std::uint64_t count, const queue::QueueStats& of) {
-  return (of.estimated ? "~" : "") + std::to_string(count) + (of.at_least ? "+" : "");
+  return std::to_string(count) + (of.at_least ? "+" : "");
 }
 
 /// Why the numbers are not the last word.
-std::string caveat_text(const queue::QueueStats& counts) {
-  return counts.at_least ? ", and at least so much" : counts.estimated ? ", and estimated" : "";
-}
+std::string caveat_text(const queue::QueueStats& counts) { return counts.at_least ? ", and at least so much" : ""; }
 
 /// How old the numbers of a queue are.
 Duration age_of(const QueueReport& report) { return report.standard.counts.age.value_or(Duration::zero()); }
@@ -124,9 +122,9 @@ void write(JsonText& json, const QueueReport& report, const Look& seen, const Pa
   }
   json.key("age_seconds");
   json.word(seconds_text(age_of(report)));
-  json.member("approximate", counts.estimated || counts.at_least);
+  json.member("approximate", counts.at_least);
   json.member("at_least", counts.at_least);
-  json.member("dlq_approximate", report.dlq.counts.estimated || report.dlq.counts.at_least);
+  json.member("dlq_approximate", report.dlq.counts.at_least);
   if (const auto pace = paces.find(report.queue); pace != paces.end()) {
     write_pace(json, pace->second);
   }

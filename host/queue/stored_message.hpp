@@ -75,8 +75,7 @@ struct QueueStats {
   /// The figures are what those who own the queue said so long ago; nothing: they were counted. A consistent look
   /// always counts.
   std::optional<Duration> age{};
-  bool estimated = false;  ///< part of it is an estimate
-  bool at_least = false;   ///< there may be more: not all of the half was looked at
+  bool at_least = false;  ///< there may be more: not all of the half was looked at
 
   std::uint64_t total() const { return ready + in_flight + delayed; }
   /// Hidden by their records: what DynamoMQ calls being processed.

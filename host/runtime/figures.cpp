@@ -79,8 +79,7 @@ std::vector<FigureFamily> depth_figures(const DepthSampler& depths, SteadyTime n
                          {}};
   for (const auto& [queue, depth] : depths.depths()) {
     for (const auto& [half, stats] : {std::pair("standard", &depth.standard), std::pair("dlq", &depth.dlq)}) {
-      estimated.figures.push_back(
-          {{{"queue", queue}, {"half", half}}, stats->estimated || stats->at_least ? 1.0 : 0.0});
+      estimated.figures.push_back({{{"queue", queue}, {"half", half}}, stats->at_least ? 1.0 : 0.0});
     }
     backlog.figures.push_back({{{"queue", queue}}, static_cast<double>(depth.backlog())});
     age.figures.push_back({{{"queue", queue}}, seconds(depth.age(now))});

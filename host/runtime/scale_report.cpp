@@ -92,8 +92,7 @@ observe::HttpReply scale_of(std::string_view queue, const JobSet& jobs, const st
                    std::to_string(depth->standard.ready) + ", \"delayed\": " + std::to_string(depth->standard.delayed) +
                    ", \"in_flight\": " + std::to_string(depth->standard.in_flight) + ", \"dead_letters\": " +
                    std::to_string(depth->dead_letters()) + ", \"oldest_due_seconds\": " + seconds_text(depth->oldest) +
-                   ", \"age_seconds\": " + seconds_text(age) +
-                   ", \"approximate\": " + flag(depth->standard.estimated || depth->standard.at_least) +
+                   ", \"age_seconds\": " + seconds_text(age) + ", \"approximate\": " + flag(depth->standard.at_least) +
                    ", \"at_least\": " + flag(depth->standard.at_least) +
                    ", \"workers\": " + std::to_string(crew.workers) + ", \"running\": " + std::to_string(crew.running) +
                    ", \"paused\": " + flag(crew.paused) + ", \"held_by_budget\": " + flag(crew.held) + "}\n"};

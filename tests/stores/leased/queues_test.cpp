@@ -368,7 +368,6 @@ TEST_F(LeasedQueuesTest, StatsAreTheOwnersWordWhereAnybodyOwnsAnyOfIt) {
   ASSERT_TRUE(stats);
   EXPECT_EQ(stats->ready, 40U);
   EXPECT_FALSE(stats->at_least);
-  EXPECT_FALSE(stats->estimated);
   EXPECT_EQ(stats->delayed, 4U);
   EXPECT_EQ(stats->in_flight, 2U);
   EXPECT_EQ(stats->age, 3s);
