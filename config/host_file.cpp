@@ -196,10 +196,12 @@ void read_sending_rules(Section& section, Reader& reader, const HostConfig& conf
   }
   read_budget(section, reader, kind_of(config, queue), queue);
   const Member* limit = section.find("max_in_flight");
-  if (limit != nullptr && kind_of(config, queue) == StoreKind::dynamodb) {
-    reader.error(limit->place, section.naming("max_in_flight") +
-                                   "needs a queue on SQLite: in a DynamoDB table nobody can count what is in flight "
-                                   "without reading all of it; limit each host's job with 'concurrency' instead");
+  if (limit != nullptr && kind_of(config, queue) == StoreKind::dynamodb && queue.layout != Layout::leased) {
+    reader.error(limit->place,
+                 section.naming("max_in_flight") +
+                     "needs a queue on SQLite or a leased one: in a table of DynamoMQ's layout nobody can "
+                     "count what is in flight without reading all of it; limit each host's job with "
+                     "'concurrency' instead");
   }
 }
 

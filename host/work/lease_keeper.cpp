@@ -16,7 +16,7 @@ void LeaseKeeper::put_back_unstarted(Task& task, SteadyTime now) { settler_.add(
 
 // It has been held as long as anybody may. Its handler is told when the lease ends, and then others may have it.
 void LeaseKeeper::let_lapse(Task& task, SteadyTime now) {
-  if (in_flight_.terms().usable(task.lease, now)) {
+  if (task.lease.ends_at != SteadyTime::max() && in_flight_.terms().usable(task.lease, now)) {
     task.lease.extend_at = in_flight_.terms().usable_until(task.lease);
   } else {
     workforce_.batch(task.seat).lose_lease(task);
@@ -73,6 +73,7 @@ LeaseKeeper::Order LeaseKeeper::next(SteadyTime now) {
   Order order;
   order.deadline = now + in_flight_.terms().call_timeout();
   for (Task* task : in_flight_.tasks()) {
+    in_flight_.terms().limit(task->lease, now);
     if (order.tasks.size() < kMaxExtendBatch && wants_extension(*task, now)) {
       task->begin_extending();
       if (in_flight_.terms().usable(task->lease, now)) {

@@ -30,6 +30,13 @@ Lease LeaseTerms::granted(queue::Receipt&& receipt, SteadyTime ends_at) const {
           endless ? SteadyTime{} : ends_at - granted_for};
 }
 
+void LeaseTerms::limit(Lease& lease, SteadyTime now) const {
+  if (lease.ends_at == SteadyTime::max() && lease.begun_at == SteadyTime{}) {
+    lease.begun_at = now;
+    lease.extend_at = now + of(lease.receipt.part).longest;
+  }
+}
+
 SteadyTime LeaseTerms::retry_at(SteadyTime now, Random& random) const {
   const Duration wait = visibility_ / 20;
   return now + wait + Duration(static_cast<Duration::rep>(static_cast<double>(wait.count()) * random.unit()));

@@ -314,7 +314,8 @@ TEST(HostFile, SqssRulesSayWhatIsWrong) {
   EXPECT_THAT(errors("[queues.a]\nvisibility_timeout = \"1m\"\nmax_lease = \"30s\"\n"),
               HasSubstr("must not be shorter than visibility_timeout, 1m; it is 30s"));
   EXPECT_THAT(errors("[store]\nkind = \"dynamodb\"\n[queues.a]\nmax_in_flight = 5\n"),
-              HasSubstr("'max_in_flight' in [queues.a] needs a queue on SQLite"));
+              HasSubstr("'max_in_flight' in [queues.a] needs a queue on SQLite or a leased one"));
+  EXPECT_EQ(errors("[store]\nkind = \"dynamodb\"\n[queues.a]\nlayout = \"leased\"\nmax_in_flight = 8\n"), "");
   EXPECT_THAT(errors("[stores.t]\nkind = \"dynamodb\"\n[queues.a]\nstore = \"t\"\nmax_in_flight = 5\n"),
               HasSubstr("needs a queue on SQLite"));
 }

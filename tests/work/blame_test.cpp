@@ -311,7 +311,7 @@ TEST(TakenBack, WhatAClaimUnderWayStillBringsIsNotStartedEither) {
   EXPECT_NE(rig.start(0), nullptr);
 }
 
-TEST(LeaseOfTheSource, IsNeverExtendedAndLastsAsLongAsItsHandler) {
+TEST(LeaseOfTheSource, IsNeverExtendedAndItsHandlerIsToldWhenItHasLastedAsLongAsOneMay) {
   FlowRig rig(1, FlowRig::settings(), FlowRig::job(), std::chrono::hours(100));
   ASSERT_GT(rig.flow.next_claim(rig.now()).count, 0U);
   queue::Claimed claimed = rig.messages(2);
@@ -324,11 +324,12 @@ TEST(LeaseOfTheSource, IsNeverExtendedAndLastsAsLongAsItsHandler) {
     rig.pass(std::chrono::hours(1));
     EXPECT_EQ(rig.extend(), 0U);
     EXPECT_GT(rig.flow.next_extension(rig.now(), rig.notes).wake, rig.now());
-    EXPECT_FALSE(rig.batches[0].stop_requested());
+    EXPECT_EQ(rig.batches[0].stop_requested(), i >= 12) << i;  // first seen after an hour, and 12 hours long
   }
   rig.finish(0);
-  EXPECT_EQ(rig.settle(), 1U);
+  EXPECT_EQ(rig.settle(), 2U) << "what has never begun goes back";
   EXPECT_EQ(rig.account().done, 1U);
+  EXPECT_EQ(rig.account().released, 1U);
 }
 
 plugin::Outcome done_with_statements() {
