@@ -79,12 +79,12 @@ void give_back(Records& records, std::int64_t half, const std::vector<Delivery>&
 }  // namespace
 
 struct SqliteSource::Settling {
-  explicit Settling(std::vector<Completion> batch, EffectWriter::Course course = {})
+  explicit Settling(std::vector<Completion> batch, EffectWriter::Course begun = {})
       : completions(std::move(batch)),
         results(completions.size()),
         effects(std::any_of(completions.begin(), completions.end(),
                             [](const Completion& one) { return one.effects != nullptr; })),
-        course(std::move(course)) {}
+        course(std::move(begun)) {}
   /// After a transaction that failed: whether another one may go through.
   bool goes_on(const Error& error) { return effects && course.goes_on(error); }
 
