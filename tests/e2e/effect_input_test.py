@@ -223,8 +223,8 @@ class EffectInputDynamo(EffectInputSqlite):
         self.refused("the SQL statement .*, but the job's queue lies in DynamoDB: put, update", sql="SELECT 1")
 
     def test_a_group_of_a_megabyte(self):
-        self.refused("message .* to queue receipts was refused", "409600; keep the body elsewhere", to="receipts",
-                     group_bytes="1000000")
+        self.refused("a message to receipts of 1000001 bytes: DynamoDB holds 409600; keep what is larger elsewhere",
+                     to="receipts", group_bytes="1000000")
 
 
 if __name__ == "__main__":
