@@ -64,7 +64,7 @@ Result<std::shared_ptr<RunnerProcess>> RunnerSpawner::make(RunnerBirth birth) {
   return *std::move(request.answer);
 }
 
-void RunnerSpawner::retire(std::shared_ptr<RunnerProcess> process) {
+void RunnerSpawner::retire(const std::shared_ptr<RunnerProcess>& process) {
   {
     const MutexLock lock(mutex_);
     for (Child& child : children_) {

@@ -27,7 +27,7 @@ class RunnerSpawner final : public runtime::Service {
 
   Result<std::shared_ptr<RunnerProcess>> make(RunnerBirth birth);
   /// It has been told to end; it is killed when it takes long.
-  void retire(std::shared_ptr<RunnerProcess> process);
+  void retire(const std::shared_ptr<RunnerProcess>& process);
   /// At a hard stop. Nothing is made any more.
   void kill_all();
   /// That has happened, or it is stopped: what ends now has done nothing wrong.
