@@ -48,7 +48,7 @@ class History {
     std::string queue;
     Duration grain;
   };
-  History(Story story, unsigned seed) : story_(story), dice_(seed) {}
+  History(Story story, unsigned seed) : story_(std::move(story)), dice_(seed) {}
 
   void step() {
     switch (below(10)) {

@@ -40,7 +40,7 @@ std::vector<ShardKeeper::Move> ShardKeeper::look(std::span<const Ownership> read
 // another name each time, would hide it for as long as it does so. What such a host has it keeps as any other.
 std::set<std::string> ShardKeeper::planned_hosts(const Owners& owners, const Membership& members,
                                                  SteadyTime now) const {
-  const std::set<std::string> all = members.workers(half_, now);
+  std::set<std::string> all = members.workers(half_, now);
   if (!SLUICE_GUARD(leased_probation)) {
     return all;
   }

@@ -88,7 +88,7 @@ class LeasedRig : public ::testing::Test {
     clock_.advance(std::chrono::milliseconds(1));
     return sent.id;
   }
-  std::vector<Delivery> take(ClaimRequest request) {
+  std::vector<Delivery> take(const ClaimRequest& request) {
     auto claimed = borrower_.claim(request, soon());
     EXPECT_TRUE(claimed) << claimed.error().message();
     return claimed ? std::move(claimed->deliveries) : std::vector<Delivery>();

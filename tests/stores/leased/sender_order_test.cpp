@@ -13,7 +13,7 @@ using ::testing::Each;
 using ::testing::HasSubstr;
 
 class SenderOrder : public LeasedRig {
- protected:
+ public:
   SenderOrder() {
     model_.observe(
         [this](const std::string&, const std::string&, const dynamo::Item* before, const dynamo::Item* after) {

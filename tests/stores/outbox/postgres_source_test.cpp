@@ -369,6 +369,7 @@ TEST(PostgresOutbox, ThreeSourcesShareTheTableAndNobodyIsHandedWhatAnotherHas) {
 void a_host_that_names_the_schema_shares_with_one_that_does_not(bool side_table) {
   OutboxTable table(side_table);
   std::vector<std::string> groups;
+  groups.reserve(40);
   for (int i = 0; i < 40; ++i) {
     groups.push_back("g" + std::to_string(i));
   }

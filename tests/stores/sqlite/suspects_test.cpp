@@ -15,7 +15,7 @@ using queue::CompletionAction;
 using ::testing::ElementsAre;
 
 class SuspectsTest : public ::testing::Test {
- protected:
+ public:
   SuspectsTest() : store_(open_store(file_, clock_, random_)) {}
   ~SuspectsTest() override {
     store_.reset();
