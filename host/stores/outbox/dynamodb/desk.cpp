@@ -1,6 +1,7 @@
 #include "host/stores/outbox/dynamodb/desk.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "base/timestamp.hpp"
@@ -10,6 +11,8 @@ namespace sluice::queue::outbox {
 namespace {
 
 using dynamo::AttributeValue;
+
+constexpr std::size_t kMostNamed = 300;  // bytes of names in a finding
 
 Error not_there(const OutboxPlace& place, const RowKey& key) {
   return {ErrorCode::not_found, "outbox '" + place.settings().name + "' has no pending or dead row " + to_string(key) +
@@ -48,7 +51,55 @@ Result<std::vector<Finding>> DynamoDbDesk::inspect(Deadline deadline) {
   if (table->status != "ACTIVE") {
     findings.push_back({true, ErrorCode::unavailable, where + "it is " + table->status + "; wait until it is ACTIVE"});
   }
+  if (findings.empty()) {
+    look_for_buckets(findings, where, deadline);
+  }
   return findings;
+}
+
+void DynamoDbDesk::look_for_buckets(std::vector<Finding>& findings, const std::string& where, Deadline deadline) {
+  const auto found = place_.look_for_buckets(deadline);
+  if (!found) {
+    findings.push_back(
+        {false, found.error().code(),
+         "cannot look for rows beyond the configured buckets, which needs dynamodb:Scan: " + found.error().message()});
+    return;
+  }
+  const auto add = [](std::string& list, const std::string& name) { list += (list.empty() ? "" : ", ") + name; };
+  std::string unknown;
+  bool more = found->more;
+  for (const std::string& name : found->unknown) {
+    more = more || unknown.size() > kMostNamed;
+    if (unknown.size() <= kMostNamed) {
+      add(unknown, name);
+    }
+  }
+  if (!unknown.empty()) {
+    findings.push_back({false, ErrorCode::invalid,
+                        where + "rows in buckets " + unknown + (more ? " and others" : "") +
+                            " are published by nobody: buckets are numbers below 4096 without leading zeros; mend "
+                            "the writer, and move these rows to their aggregates' buckets"});
+  }
+  std::string higher;
+  for (const std::uint32_t bucket : found->higher) {
+    add(higher, std::to_string(bucket));
+  }
+  if (!higher.empty()) {
+    findings.push_back({false, ErrorCode::invalid,
+                        where + "rows in buckets " + higher +
+                            " are beyond buckets = " + std::to_string(place_.table().buckets) +
+                            "; they are published, but new buckets are found once an hour only: where writers still "
+                            "name them, raise 'buckets' to " +
+                            std::to_string(found->higher.back() + 1)});
+  }
+}
+
+std::vector<std::uint32_t> DynamoDbDesk::all_buckets(Deadline deadline) {
+  std::vector<std::uint32_t> buckets(place_.table().buckets);
+  std::iota(buckets.begin(), buckets.end(), 0U);
+  const auto higher = place_.higher_buckets(deadline);
+  buckets.insert(buckets.end(), higher.begin(), higher.end());
+  return buckets;
 }
 
 Result<StoredRow> DynamoDbDesk::get(const RowKey& key, Deadline deadline) {
@@ -91,7 +142,7 @@ Result<std::vector<StoredRow>> DynamoDbDesk::list(const ListRows& request, Deadl
     return rows;
   }
   const WallTime now = place_.now();
-  for (std::uint32_t bucket = 0; bucket < place_.table().buckets; ++bucket) {
+  for (const std::uint32_t bucket : all_buckets(deadline)) {
     dynamo::QueryRequest query;
     query.table = place_.table().table;
     query.key_condition = "#b = :b";
@@ -148,7 +199,7 @@ Result<TableCounts> DynamoDbDesk::count(const CountRequest& request, Deadline de
       oldest = std::min(oldest.value_or(*row.created_at), *row.created_at);
     }
   };
-  for (std::uint32_t bucket = 0; bucket < place_.table().buckets; ++bucket) {
+  for (const std::uint32_t bucket : all_buckets(deadline)) {
     for (const std::string& partition : {partition_of(bucket), dead_partition_of(bucket)}) {
       if (const auto read = each(partition, visit, deadline); !read) {
         return read.error();

@@ -29,8 +29,10 @@ class DynamoDbDesk final : public DeskSession {
   Result<RowChanged> remove(const RowChange& change, const Row& row, Deadline deadline);
   Result<void> each(const std::string& partition, const std::function<void(const dynamo::Item&)>& visit,
                     Deadline deadline);
+  std::vector<std::uint32_t> all_buckets(Deadline deadline);
+  void look_for_buckets(std::vector<Finding>& findings, const std::string& where, Deadline deadline);
   std::string partition_with(const Row& row) const {
-    return row.dead ? dead_partition_of(row.bucket) : partition_of(row.bucket);
+    return row.dead ? dead_partition_of(row.part) : partition_of(row.part);
   }
   Result<RowChanged> outcome(const dynamo::Result<dynamo::ItemOutput>& written) const;
 

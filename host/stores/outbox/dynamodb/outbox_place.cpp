@@ -8,6 +8,18 @@ namespace sluice::queue::outbox {
 namespace {
 
 constexpr std::size_t kKeysAtOnce = 100;
+constexpr std::uint32_t kMostBuckets = 4096;
+constexpr std::size_t kMostUnknown = 100;
+constexpr Duration kLookEvery = std::chrono::hours(1);
+constexpr Duration kLookAgain = std::chrono::minutes(1);  // after one that failed
+constexpr Duration kLookTime = std::chrono::seconds(10);  // of a reader's
+// DynamoDB's largest number: a scan that begins behind it in one partition begins with the next partition.
+constexpr const char* kLastId = "9.9999999999999999999999999999999999999E+125";
+
+// What leases write beside the rows (lease_book.hpp).
+bool of_leases(std::string_view partition) {
+  return partition.starts_with("lock/") || partition.starts_with("member/");
+}
 
 bool other_keys(const dynamo::Error& error) {
   return error.kind == dynamo::ErrorKind::validation &&
@@ -54,6 +66,59 @@ Result<std::map<RowKey, dynamo::Item>> OutboxPlace::find(std::span<const RowKey>
     }
   }
   return found;
+}
+
+Result<FurtherBuckets> OutboxPlace::look_for_buckets(Deadline deadline) {
+  std::set<std::uint32_t> higher;
+  FurtherBuckets found;
+  dynamo::ScanRequest scan;
+  scan.table = table().table;
+  scan.projection = "#b";
+  scan.names.emplace("#b", kBucket);
+  scan.limit = 1;
+  scan.consistent = true;
+  do {
+    const auto page = client_.scan(scan, deadline);
+    if (!page) {
+      return error_of(page.error());
+    }
+    scan.exclusive_start_key = page->last_evaluated_key;
+    const auto* name = page->items.empty() ? nullptr : dynamo::find<std::string>(page->items.front(), kBucket);
+    if (name == nullptr) {
+      continue;
+    }
+    scan.exclusive_start_key = key_of(columns(), *name, 0);
+    scan.exclusive_start_key.insert_or_assign(columns().id, dynamo::Number{kLastId});
+    const auto bucket = bucket_in(*name);
+    if (bucket && *bucket < kMostBuckets) {
+      if (*bucket >= table().buckets) {
+        higher.insert(*bucket);
+      }
+    } else if (!of_leases(*name)) {
+      found.unknown.insert(*name);
+      found.more = found.unknown.size() == kMostUnknown;
+    }
+  } while (!scan.exclusive_start_key.empty() && !found.more);
+  found.higher.assign(higher.begin(), higher.end());
+  const MutexLock lock(mutex_);
+  higher_ = found.higher;
+  look_again_ = clock_.steady_now() + kLookEvery;
+  return found;
+}
+
+std::vector<std::uint32_t> OutboxPlace::higher_buckets(Deadline deadline) {
+  const SteadyTime now = clock_.steady_now();
+  {
+    const MutexLock lock(mutex_);
+    if (look_again_ && now < *look_again_) {
+      return higher_;
+    }
+    look_again_ = now + kLookAgain;
+  }
+  // `inspect` says why there is none.
+  (void)look_for_buckets(Deadline::at(now + std::min(kLookTime, deadline.left(now))));
+  const MutexLock lock(mutex_);
+  return higher_;
 }
 
 Error OutboxPlace::error_of(const dynamo::Error& error) const {

@@ -3,17 +3,27 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "base/clock.hpp"
 #include "base/deadline.hpp"
 #include "base/error.hpp"
+#include "base/mutex.hpp"
 #include "base/random.hpp"
 #include "dynamo/client.hpp"
 #include "host/stores/outbox/dynamodb/row_items.hpp"
 #include "host/stores/outbox/settings.hpp"
 
 namespace sluice::queue::outbox {
+
+/// Where rows lie beside the buckets of the configured number.
+struct FurtherBuckets {
+  std::vector<std::uint32_t> higher;  ///< sorted; each is had by whoever has the bucket that it is modulo the number
+  std::set<std::string> unknown;      ///< no names of buckets: nobody publishes from there
+  bool more = false;                  ///< there are so many that the look was ended
+};
 
 /// One outbox table and what its sessions share. Thread-safe; outlives them.
 class OutboxPlace {
@@ -41,6 +51,11 @@ class OutboxPlace {
   /// Consistent reads of rows, pending or dead. Absent ones are missing from the answer.
   Result<std::map<RowKey, dynamo::Item>> find(std::span<const RowKey> rows, Deadline deadline);
 
+  /// Looks for them: a request for each bucket that holds something, whatever it holds.
+  Result<FurtherBuckets> look_for_buckets(Deadline deadline);
+  /// The higher ones by a look that is not older than an hour. Where none can be had: as of the last one.
+  std::vector<std::uint32_t> higher_buckets(Deadline deadline);
+
   /// What the client says, in words about this table.
   Error error_of(const dynamo::Error& error) const;
 
@@ -50,6 +65,10 @@ class OutboxPlace {
   const Clock& clock_;
   Random& random_;
   const RowItems rows_;
+
+  Mutex mutex_;
+  std::vector<std::uint32_t> higher_ SLUICE_GUARDED_BY(mutex_);
+  std::optional<SteadyTime> look_again_ SLUICE_GUARDED_BY(mutex_);
 };
 
 }  // namespace sluice::queue::outbox

@@ -24,9 +24,9 @@ bool passed_over(const Row& row, const FetchRequest& request) {
          waits(row.group, request);
 }
 
-std::vector<std::string> partitions_of(const FetchRequest& request) {
+std::vector<std::string> partitions_of(const FetchRequest& request, std::span<const std::uint32_t> buckets) {
   std::vector<std::string> partitions;
-  for (const std::uint32_t bucket : request.buckets) {
+  for (const std::uint32_t bucket : buckets) {
     if (request.dead) {
       partitions.push_back(dead_partition_of(bucket));  // first: a row that is redriven meanwhile is in one of both
     }
@@ -54,6 +54,7 @@ Page cut(std::vector<Row> rows, bool more, const FetchRequest& request) {
 Result<Page> DynamoDbReader::fetch(const FetchRequest& request, Deadline deadline) {
   if (request.from_start) {
     reached_.clear();
+    higher_ = place_.higher_buckets(deadline);
   }
   return fetch(request, reached_, deadline);
 }
@@ -72,7 +73,7 @@ Result<Page> DynamoDbReader::fetch(const FetchRequest& request, Reached& reached
 }
 
 Result<Page> DynamoDbReader::fetch_some(const FetchRequest& request, Reached& reached, Deadline deadline) {
-  const auto partitions = partitions_of(request);
+  const auto partitions = partitions_of(request, with_higher(request.buckets));
   const std::size_t share = request.limit / partitions.size() + 1;
   std::vector<Row> rows;
   read_up_to_ = std::numeric_limits<std::int64_t>::max();
@@ -98,6 +99,15 @@ Result<Page> DynamoDbReader::fetch_some(const FetchRequest& request, Reached& re
   std::erase_if(rows, [&request](const Row& row) { return passed_over(row, request); });
   std::sort(rows.begin(), rows.end(), [](const Row& one, const Row& other) { return one.key() < other.key(); });
   return cut(std::move(rows), more, request);
+}
+
+// Those beyond the number that go with these, too.
+std::vector<std::uint32_t> DynamoDbReader::with_higher(std::span<const std::uint32_t> buckets) const {
+  std::vector<std::uint32_t> all(buckets.begin(), buckets.end());
+  std::copy_if(higher_.begin(), higher_.end(), std::back_inserter(all), [&](std::uint32_t higher) {
+    return std::find(buckets.begin(), buckets.end(), higher % place_.table().buckets) != buckets.end();
+  });
+  return all;
 }
 
 dynamo::QueryRequest DynamoDbReader::query_of(const std::string& partition, std::int64_t after, bool from_start) const {

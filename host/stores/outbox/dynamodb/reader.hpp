@@ -44,10 +44,12 @@ class DynamoDbReader final : public ReadSession {
   Result<Page> fetch(const FetchRequest& request, Reached& reached, Deadline deadline);
   Result<Page> fetch_some(const FetchRequest& request, Reached& reached, Deadline deadline);
   Result<Stretch> read(const std::string& partition, const FetchRequest& request, std::size_t limit, Deadline deadline);
+  std::vector<std::uint32_t> with_higher(std::span<const std::uint32_t> buckets) const;
   dynamo::QueryRequest query_of(const std::string& partition, std::int64_t after, bool from_start) const;
   void note(const Row& row);
 
   OutboxPlace& place_;
+  std::vector<std::uint32_t> higher_;  ///< buckets beyond the number; the same for all pages from the first row on
   std::map<Group, Start> starts_;
   PassedStretches passed_;
   Reached reached_;              ///< since the pages began at the first row

@@ -68,7 +68,8 @@ std::optional<std::uint32_t> bucket_in(std::string_view partition) {
   if (partition.starts_with(kDead)) {
     partition.remove_prefix(kDead.size());
   }
-  return whole<std::uint32_t>(partition);
+  const auto bucket = whole<std::uint32_t>(partition);
+  return bucket && partition_of(*bucket) == partition ? bucket : std::nullopt;
 }
 
 Item key_of(const Columns& columns, const std::string& partition, std::int64_t id) {
@@ -88,8 +89,8 @@ Row RowItems::row_of(const Item& item, WallTime now) const {
   Row row;
   row.id = id_of(item).value_or(0);
   const auto* partition = dynamo::find<std::string>(item, kBucket);
-  row.bucket = partition == nullptr ? 0 : bucket_in(*partition).value_or(0);
-  row.part = row.bucket;
+  row.part = partition == nullptr ? 0 : bucket_in(*partition).value_or(0);
+  row.bucket = row.part % table_.buckets;  // whoever holds that one has those beyond the number too
   row.dead = partition != nullptr && partition->starts_with(kDead);
   const auto read = [&](const std::string& name, std::string& out, bool needed) {
     if (const AttributeValue* value = value_of(item, name)) {

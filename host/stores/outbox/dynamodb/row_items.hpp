@@ -22,7 +22,7 @@ inline constexpr std::string_view kBucket = "bucket";
 
 std::string partition_of(std::uint32_t bucket);       // "3"
 std::string dead_partition_of(std::uint32_t bucket);  // "dead#3"
-/// The bucket of either; nothing for another text.
+/// The bucket of either; nothing for another text ("03" is none).
 std::optional<std::uint32_t> bucket_in(std::string_view partition);
 
 /// Both attributes of an item's key.

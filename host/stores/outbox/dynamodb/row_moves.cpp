@@ -35,7 +35,7 @@ Result<RowMove::Outcome> RowMove::to_dead_letters(std::uint32_t retries, const s
     item.insert_or_assign(columns.last_error, error);
   }
   const Row row = place_.rows().row_of(row_, {});
-  return move(dead_partition_of(row.bucket), std::move(item), deadline);
+  return move(dead_partition_of(row.part), std::move(item), deadline);
 }
 
 Result<RowMove::Outcome> RowMove::to_pending(Deadline deadline) {
@@ -47,7 +47,7 @@ Result<RowMove::Outcome> RowMove::to_pending(Deadline deadline) {
     item.erase(columns.last_error);
   }
   const Row row = place_.rows().row_of(row_, {});
-  return move(partition_of(row.bucket), std::move(item), deadline);
+  return move(partition_of(row.part), std::move(item), deadline);
 }
 
 Result<RowMove::Outcome> RowMove::move(const std::string& partition, dynamo::Item item, Deadline deadline) {
