@@ -58,14 +58,14 @@ std::optional<WallTime> Changes::place_for(ChangeAction action, const Standing& 
     return next_front(before.half, now);
   }
   fronts_.clear();
-  return action == ChangeAction::redrive ? records_.lanes().held_place(before.seq) : std::nullopt;
+  return action == ChangeAction::redrive ? records_.groups().held_place(before.seq) : std::nullopt;
 }
 
 WallTime Changes::next_front(std::int64_t half, WallTime now) {
   auto known = fronts_.find(half);
   if (known == fronts_.end()) {
-    Lanes& lanes = records_.lanes();
-    const bool plain = lanes.kept(half) == Kept::none && !lanes.prioritised(half);
+    GroupOrder& groups = records_.groups();
+    const bool plain = groups.kept(half) == Kept::none && !groups.prioritised(half);
     Places& places = records_.places();
     const WallTime first = (plain ? places.front(half) : places.front_of_all(half)).value_or(now);
     known = fronts_.emplace(half, std::min(first, now)).first;

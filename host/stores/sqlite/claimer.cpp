@@ -20,7 +20,7 @@ constexpr const char* kUnreadable =
 // not be looked for behind their bodies, and lie where they were sent. So it has neither of the last two columns.
 constexpr const char* kOldestPlain =
     "SELECT r.seq, r.sent_at, m.id, m.content_type, m.message_group, m.attributes, m.body, d.version, d.receives "
-    "FROM ready AS r CROSS JOIN messages AS m ON m.seq = r.seq LEFT JOIN deliveries AS d "
+    "FROM sluice_ready AS r CROSS JOIN sluice_messages AS m ON m.seq = r.seq LEFT JOIN sluice_deliveries AS d "
     "ON d.seq = r.seq WHERE r.half = ?1 AND r.sent_at <= ?2 ORDER BY r.sent_at, r.seq";
 
 void lend(Delivery& delivery, const Lease& lease) {
@@ -59,38 +59,36 @@ int strictness(Kept kept) {
 
 }  // namespace
 
-Claimer::Claimer(Connection& connection, Places& places, Deliveries& deliveries, Lanes& lanes)
+Claimer::Claimer(Connection& connection, Places& places, Deliveries& deliveries, GroupOrder& groups)
     : places_(places),
       deliveries_(deliveries),
-      lanes_(lanes),
+      groups_(groups),
       connection_(connection),
       oldest_(connection, kOldestPlain),
       suspect_(connection,
                "SELECT d.seq, d.sent_at, m.id, m.content_type, m.message_group, m.attributes, m.body, d.version, "
-               "d.receives, m.priority FROM deliveries AS d JOIN messages AS m ON m.seq = d.seq WHERE d.seq = ?1"),
-      lease_first_(connection, "INSERT INTO deliveries VALUES (?1, ?2, ?3, 1, 2, 1, ?4, ?5, ?5, NULL, 0)"),
+               "d.receives, m.priority FROM sluice_deliveries AS d JOIN sluice_messages AS m ON m.seq = d.seq WHERE "
+               "d.seq = ?1"),
+      lease_first_(connection, "INSERT INTO sluice_deliveries VALUES (?1, ?2, ?3, 1, 2, 1, ?4, ?5, ?5, NULL, 0)"),
       // The whole head at once, when all of it is new: the usual case, in which one statement each is twice as fast.
-      lease_head_(connection,
-                  "INSERT INTO deliveries SELECT seq, ?6, ?4, 1, 2, 1, sent_at, ?5, ?5, NULL, 0 FROM ready "
-                  "WHERE half = ?1 AND (sent_at, seq) <= (?2, ?3)"),
-      // The same where messages lie at their turns: `ready` does not tell when they were sent.
-      leasing_(connection, "sluice_leasing"),
-      lease_turns_(connection,
-                   "INSERT OR FAIL INTO deliveries SELECT a.hash, ?1, ?2, 1, 2, 1, a.seq, ?3, ?3, NULL, 0 "
-                   "FROM sluice_leasing AS a"),
-      lease_again_(connection,
-                   "UPDATE deliveries SET until = ?2, leased = 1, version = version + 1, receives = receives + 1, "
-                   "received_at = ?3, updated_at = ?3 WHERE seq = ?1"),
+      lease_head_(
+          connection,
+          "INSERT INTO sluice_deliveries SELECT seq, ?6, ?4, 1, 2, 1, sent_at, ?5, ?5, NULL, 0 FROM sluice_ready "
+          "WHERE half = ?1 AND (sent_at, seq) <= (?2, ?3)"),
+      lease_again_(
+          connection,
+          "UPDATE sluice_deliveries SET until = ?2, leased = 1, version = version + 1, receives = receives + 1, "
+          "received_at = ?3, updated_at = ?3 WHERE seq = ?1"),
       lease_suspect_(connection,
-                     "UPDATE deliveries SET until = ?2, leased = 1, version = version + 1, receives = ?4, "
+                     "UPDATE sluice_deliveries SET until = ?2, leased = 1, version = version + 1, receives = ?4, "
                      "received_at = ?3, updated_at = ?3, suspect = 1 WHERE seq = ?1"),
-      ready_delete_(connection, "DELETE FROM ready WHERE half = ?1 AND sent_at = ?2 AND seq = ?3"),
-      ready_delete_head_(connection, "DELETE FROM ready WHERE half = ?1 AND (sent_at, seq) <= (?2, ?3)"),
-      suspect_delete_(connection, "DELETE FROM suspects WHERE half = ?1 AND sent_at = ?2 AND seq = ?3"),
-      messages_(connection, "SELECT messages FROM halves WHERE half = ?1") {}
+      ready_delete_(connection, "DELETE FROM sluice_ready WHERE half = ?1 AND sent_at = ?2 AND seq = ?3"),
+      ready_delete_head_(connection, "DELETE FROM sluice_ready WHERE half = ?1 AND (sent_at, seq) <= (?2, ?3)"),
+      suspect_delete_(connection, "DELETE FROM sluice_suspects WHERE half = ?1 AND sent_at = ?2 AND seq = ?3"),
+      messages_(connection, "SELECT messages FROM sluice_halves WHERE half = ?1") {}
 
 Claimed Claimer::claim(std::int64_t half, const ClaimRequest& request, const Lease& lease) {
-  lanes_.at(lease.now);
+  groups_.at(lease.now);
   keep_order(half, request);
   bool whole = deliveries_.bring_back(half, lease.now);
   Claimed claimed;
@@ -109,9 +107,6 @@ Claimed Claimer::claim(std::int64_t half, const ClaimRequest& request, const Lea
     advance(half, claimed.deliveries);
     whole = whole && !first_ready(half, lease.now);
   }
-  if (claimed.deliveries.empty()) {
-    deliveries_.tombstones().sweep_idle(lease.now);  // there is nothing else to do
-  }
   if (claimed.deliveries.size() < request.max) {
     whole = whole && !(request.suspects && places_.first_suspect(half, lease.now));
     if (!whole) {
@@ -125,7 +120,7 @@ Claimed Claimer::claim(std::int64_t half, const ClaimRequest& request, const Lea
 
 // A claim takes what the strictest order gives it that anybody has asked for; a job's ends that once the half is empty.
 void Claimer::keep_order(std::int64_t half, const ClaimRequest& request) {
-  const Kept kept = lanes_.kept(half);
+  const Kept kept = groups_.kept(half);
   const Kept wanted = kept_for(request.rules);
   overruled_.reset();
   if (wanted == kept) {
@@ -133,19 +128,17 @@ void Claimer::keep_order(std::int64_t half, const ClaimRequest& request) {
   }
   bool change = strictness(wanted) > strictness(kept);
   if (!change && !request.counts) {
-    messages_.bind(half);
-    change = !messages_.row() || messages_.integer(0) == 0;
-    messages_.reset();
+    change = messages_.bind(half).only().value_or(0) == 0;
   }
   if (change) {
-    lanes_.keep(half, wanted);
+    groups_.keep(half, wanted);
   } else if (!request.counts) {
     overruled_ = kept;
   }
 }
 
 bool Claimer::first_ready(std::int64_t half, WallTime now) {
-  if (!lanes_.prioritised(half)) {
+  if (!groups_.prioritised(half)) {
     return places_.first_ready(half, now).has_value();
   }
   for (std::size_t priority = 0; priority < kPriorities; ++priority) {
@@ -160,8 +153,8 @@ bool Claimer::first_ready(std::int64_t half, WallTime now) {
 bool Claimer::claim_ready(std::int64_t half, const ClaimRequest& request, const Lease& lease,
                           std::vector<Delivery>& claimed) {
   Room room{std::min(request.max, kClaimLimit), std::min(request.bytes, kClaimBytes)};
-  const Kept kept = lanes_.kept(half);
-  if (kept == Kept::none && lanes_.prioritised(half)) {
+  const Kept kept = groups_.kept(half);
+  if (kept == Kept::none && groups_.prioritised(half)) {
     return claim_by_priority(half, request.rules, room, lease, claimed);
   }
   while (true) {
@@ -184,15 +177,12 @@ bool Claimer::claim_ready(std::int64_t half, const ClaimRequest& request, const 
 }
 
 void Claimer::advance(std::int64_t half, const std::vector<Delivery>& claimed) {
-  const Kept kept = lanes_.kept(half);
-  if (kept == Kept::none) {
+  if (groups_.kept(half) != Kept::fair) {
     return;
   }
   for (const Delivery& delivery : claimed) {
-    const std::int64_t group = group_hash(delivery.message.group);
-    deliveries_.remember(delivery);
-    if (const std::int64_t lane = kept == Kept::fair ? lanes_.lane_of(half, group) : 0; lane != 0) {
-      lanes_.claimed(half, lane, delivery.receipt.locator);
+    if (const std::int64_t group = groups_.group_of(half, group_hash(delivery.message.group)); group != 0) {
+      groups_.claimed(half, group, delivery.receipt.locator);
     }
   }
 }
@@ -247,7 +237,7 @@ std::size_t Claimer::take_row(const Statement& row, const Lease& lease, Found& f
 
 Claimer::Found Claimer::read_ready(std::int64_t half, const Room& room, const Lease& lease) {
   Found found;
-  const bool plain = lanes_.kept(half) == Kept::none;
+  const bool plain = groups_.kept(half) == Kept::none;
   auto& ordered = oldest_of_.at(static_cast<std::size_t>(Priority::normal));
   if (!plain && !ordered) {
     ordered = std::make_unique<Statement>(connection_, kOldest);
@@ -274,7 +264,8 @@ void Claimer::lease_ready(std::int64_t half, std::int64_t place_half, const Foun
   for (const std::int64_t seq : found.unreadable) {
     set_aside(seq, lease.now);
   }
-  if (found.unreadable.empty() && std::find(found.touched.begin(), found.touched.end(), true) == found.touched.end()) {
+  const bool all_new = std::find(found.touched.begin(), found.touched.end(), true) == found.touched.end();
+  if (found.unreadable.empty() && all_new && groups_.kept(half) == Kept::none) {
     lease_head(half, place_half, found, lease);
   } else {
     lease_each(half, place_half, found, lease);
@@ -282,22 +273,11 @@ void Claimer::lease_ready(std::int64_t half, std::int64_t place_half, const Foun
 }
 
 void Claimer::lease_head(std::int64_t half, std::int64_t place_half, const Found& found, const Lease& lease) {
-  if (found.places.empty()) {
-    return;
-  }
-  const auto [last_sent, last_seq] = found.places.back();
-  if (lanes_.kept(half) == Kept::none) {
+  if (!found.places.empty()) {
+    const auto [last_sent, last_seq] = found.places.back();
     lease_head_.bind(place_half, last_sent, last_seq, stored(lease.until), stored(lease.now), half).run();
-  } else {
-    sent_.clear();
-    for (std::size_t i = 0; i < found.places.size(); ++i) {
-      sent_.push_back({found.places[i].second, found.sent_at[i]});
-    }
-    std::sort(sent_.begin(), sent_.end(), [](const IdEntry& a, const IdEntry& b) { return a.hash < b.hash; });
-    lease_turns_.bind(half, stored(lease.until), stored(lease.now));
-    leasing_.put_down(sent_, lease_turns_);
+    ready_delete_head_.bind(place_half, last_sent, last_seq).run();
   }
-  ready_delete_head_.bind(place_half, last_sent, last_seq).run();
 }
 
 void Claimer::lease_each(std::int64_t half, std::int64_t place_half, const Found& found, const Lease& lease) {

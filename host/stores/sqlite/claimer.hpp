@@ -10,8 +10,7 @@
 #include "host/queue/source.hpp"
 #include "host/stores/sqlite/connection.hpp"
 #include "host/stores/sqlite/deliveries.hpp"
-#include "host/stores/sqlite/hash_rows.hpp"
-#include "host/stores/sqlite/lanes.hpp"
+#include "host/stores/sqlite/group_order.hpp"
 #include "host/stores/sqlite/lease.hpp"
 #include "host/stores/sqlite/places.hpp"
 #include "host/stores/sqlite/priority_turns.hpp"
@@ -19,11 +18,12 @@
 
 namespace sluice::queue::sqlite {
 
-/// Hands out the oldest due messages of a half, by priority where there are several, or in the turns of its lanes where
-/// its order is kept: many of those that nobody suspects, or one suspect. Works inside a transaction of its connection.
+/// Hands out the oldest due messages of a half, by priority where there are several, or in the turns of its groups
+/// where its order is kept: many of those that nobody suspects, or one suspect. Works inside a transaction of its
+/// connection.
 class Claimer {
  public:
-  Claimer(Connection& connection, Places& places, Deliveries& deliveries, Lanes& lanes);
+  Claimer(Connection& connection, Places& places, Deliveries& deliveries, GroupOrder& groups);
 
   Claimed claim(std::int64_t half, const ClaimRequest& request, const Lease& lease);
   /// What the last claim, a job's, went by in place of the weaker rules that it asked for.
@@ -58,7 +58,7 @@ class Claimer {
   void lease_head(std::int64_t half, std::int64_t place_half, const Found& found, const Lease& lease);
   void lease_each(std::int64_t half, std::int64_t place_half, const Found& found, const Lease& lease);
   bool first_ready(std::int64_t half, WallTime now);
-  /// The lanes of what was claimed offer their next ones, where they do not wait for it.
+  /// The groups of what was claimed offer their next ones, where they do not wait for it.
   void advance(std::int64_t half, const std::vector<Delivery>& claimed);
   /// Nothing when the oldest is none, or there is none at all.
   std::vector<Delivery> claim_suspect(std::int64_t half, const Lease& lease, bool counts);
@@ -68,15 +68,13 @@ class Claimer {
 
   Places& places_;
   Deliveries& deliveries_;
-  Lanes& lanes_;
+  GroupOrder& groups_;
   std::optional<Kept> overruled_;
   Connection& connection_;
   Statement oldest_;
   Statement suspect_;
   Statement lease_first_;
   Statement lease_head_;
-  EntryRows leasing_;
-  Statement lease_turns_;
   Statement lease_again_;
   Statement lease_suspect_;
   Statement ready_delete_;
@@ -84,7 +82,6 @@ class Claimer {
   Statement suspect_delete_;
   Statement messages_;
   // Made when they are first needed.
-  std::vector<IdEntry> sent_;  ///< scratch: seqs, and when they were sent
   std::array<std::unique_ptr<Statement>, kPriorities> oldest_of_;
   PriorityTurns turns_;
 };

@@ -163,20 +163,7 @@ CommitQueue::Outcomes CommitQueue::write(const Group& group) {
   } while (written < group.size() && (machine_now() < enough || !SLUICE_GUARD(effects_let_others_in)));
   hooks_.finish();
   const std::optional<Error> error = commit();
-  const bool full = error && error->code() == ErrorCode::full;
-  if (full) {
-    make_room();
-  }
-  return error && (full || written > 1) ? write_each(group) : Outcomes(written, error);
-}
-
-void CommitQueue::make_room() {
-  if (!begin()) {
-    hooks_.begin();
-    hooks_.make_room();
-    hooks_.finish();
-    static_cast<void>(commit());
-  }
+  return error && written > 1 ? write_each(group) : Outcomes(written, error);
 }
 
 CommitQueue::Outcomes CommitQueue::write_each(const Group& group) {

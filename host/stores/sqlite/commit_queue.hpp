@@ -25,8 +25,7 @@ namespace sluice::queue::sqlite {
 ///
 /// A thread of its own writes, so that no caller waits beyond its deadline whatever the disk does. Who leaves while his
 /// work is being written has an unknown outcome. When a group fails, each of its members gets a transaction of its own,
-/// so that one message too many for the disk fails no settlement beside it. What finds no room is tried again once what
-/// lies about has been swept. Thread-safe.
+/// so that one message too many for the disk fails no settlement beside it.  Thread-safe.
 class CommitQueue {
  public:
   /// A transaction takes nothing more once it has lasted so long: nobody else writes meanwhile.
@@ -49,8 +48,6 @@ class CommitQueue {
   struct Hooks {
     std::function<void()> begin;   ///< before the first work of a transaction
     std::function<void()> finish;  ///< after the last, before the commit
-    /// In place of work: deletes what nobody needs, because there was no room for what was written.
-    std::function<void()> make_room;
   };
 
   /// What it writes with. All of it outlives the queue; `door` may be null.
@@ -97,7 +94,6 @@ class CommitQueue {
   Outcomes write_each(const Group& group);
   /// Those behind them go first next time.
   void put_back(Group& group, std::size_t written);
-  void make_room();
   bool still_wanted(const Request& request);
   std::optional<Error> begin();
   std::optional<Error> commit();

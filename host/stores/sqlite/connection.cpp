@@ -157,31 +157,6 @@ void Connection::empty_log() {
   sqlite3_wal_checkpoint_v2(handle_, "main", SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
 }
 
-void Connection::keep_free(const char* name) {
-  Statement table(*this, "SELECT 1 FROM sqlite_schema WHERE name = ?1 COLLATE NOCASE");
-  table.bind(std::string_view(name));
-  if (table.row()) {
-    fail(Error(ErrorCode::invalid, "store \"" + path_ + "\" has a table \"" + name +
-                                       "\", a name that Sluice needs"
-                                       "; if it is one of yours, give it another name with the sqlite3 tool: ALTER "
-                                       "TABLE " +
-                                       name + " RENAME TO my_" + name));
-  }
-}
-
-void Connection::add_table(const char* name, const sqlite3_module& module, MemoryTable& rows) {
-  // It would be read in place of `rows`.
-  keep_free(name);
-  if (failed()) {
-    return;
-  }
-  memory_tables_.emplace_back(name);
-  const int code = sqlite3_create_module_v2(handle_, name, &module, &rows, nullptr);
-  if (code != SQLITE_OK) {
-    fail_with(code);
-  }
-}
-
 std::int64_t Connection::changes() const { return sqlite3_changes64(handle_); }
 bool Connection::in_transaction() const { return sqlite3_get_autocommit(handle_) == 0; }
 bool Connection::read_only() const { return sqlite3_db_readonly(handle_, "main") == 1; }
@@ -220,6 +195,12 @@ std::int64_t Statement::run() {
   const std::int64_t touched = connection_.failed() ? 0 : connection_.changes();
   reset();
   return touched;
+}
+
+std::optional<std::int64_t> Statement::only() {
+  const auto value = row() ? optional_integer(0) : std::nullopt;
+  reset();
+  return value;
 }
 
 void Statement::reset() {

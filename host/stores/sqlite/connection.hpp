@@ -11,12 +11,9 @@
 #include "base/error.hpp"
 
 struct sqlite3;
-struct sqlite3_module;
 struct sqlite3_stmt;
 
 namespace sluice::queue::sqlite {
-
-class MemoryTable;
 
 /// Bytes that are stored as a BLOB; a plain string_view is stored as TEXT.
 struct Blob {
@@ -77,13 +74,6 @@ class Connection {
   /// Empties the log once all of it is written, where nobody reads from it.
   void empty_log();
 
-  /// Fails where the file has a table of this name, which can only be somebody else's.
-  void keep_free(const char* name);
-  /// From here on statements can read `rows`, which outlives them, under this name.
-  void add_table(const char* name, const sqlite3_module& module, MemoryTable& rows);
-  /// The names of those.
-  const std::vector<std::string>& memory_tables() const { return memory_tables_; }
-
   /// Rows that the last INSERT, UPDATE or DELETE touched.
   std::int64_t changes() const;
   bool in_transaction() const;
@@ -105,12 +95,11 @@ class Connection {
   std::int64_t log_pages_ = 0;
   std::int64_t commits_ = 0;
   std::function<bool()> passed_;
-  std::vector<std::string> memory_tables_;
 };
 
 /// A prepared statement, kept for many runs. Belongs to one Connection, which must outlive it.
 ///
-///     Statement find(connection, "SELECT seq FROM ids WHERE hash = ?1");
+///     Statement find(connection, "SELECT seq FROM sluice_ids WHERE hash = ?1");
 ///     find.bind(hash);
 ///     while (find.row()) { use(find.integer(0)); }
 ///     find.reset();
@@ -132,6 +121,8 @@ class Statement {
   bool row();
   /// Runs to the end and resets; returns the rows it touched, 0 when it failed.
   std::int64_t run();
+  /// The first column of the only row, and resets; nothing: there is none, or it is NULL.
+  std::optional<std::int64_t> only();
   void reset();
 
   std::int64_t integer(int column) const;

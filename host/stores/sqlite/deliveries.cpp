@@ -16,36 +16,25 @@ std::int64_t as_number(bool value) { return value ? 1 : 0; }
 
 }  // namespace
 
-Deliveries::Deliveries(Connection& connection, Tally& tally, Places& places, Lanes& lanes)
+Deliveries::Deliveries(Connection& connection, Tally& tally, Places& places, GroupOrder& groups)
     : tally_(tally),
       places_(places),
-      lanes_(lanes),
-      remove_leased_(connection,
-                     "DELETE FROM messages WHERE seq = ?1 AND id = ?2 AND EXISTS (SELECT 1 FROM deliveries AS d "
-                     "WHERE d.seq = ?1 AND d.version = ?3 AND d.half = ?4 AND d.until IS NOT NULL)"),
-      asking_(connection, "sluice_asking_seqs"),
-      receipts_(connection, "sluice_asking_leased"),
-      tombstones_(connection),
-      groups_(connection,
-              "SELECT m.seq, m.message_group FROM sluice_asking_seqs AS a CROSS JOIN messages AS m ON m.seq = a.hash"),
-      leased_(connection,
-              "SELECT a.hash FROM sluice_asking_leased AS a CROSS JOIN deliveries AS d ON d.seq = a.hash "
-              "WHERE d.version = a.seq AND d.half = ?1 AND d.until IS NOT NULL"),
-      group_(connection, "SELECT message_group FROM messages WHERE seq = ?1"),
-      brought_back_(connection, "UPDATE deliveries SET until = NULL WHERE seq = ?1"),
-      message_delete_(connection, "DELETE FROM messages WHERE seq = ?1"),
-      message_move_(connection, "UPDATE messages SET half = ?2, sent_at = ?3 WHERE seq = ?1"),
-      delivery_delete_(connection, "DELETE FROM deliveries WHERE seq = ?1"),
-      delivery_delete_all_(connection, "DELETE FROM deliveries WHERE seq IN (SELECT hash FROM sluice_asking_seqs)"),
-      delivery_delete_run_(connection, "DELETE FROM deliveries WHERE seq BETWEEN ?1 AND ?2"),
+      groups_(groups),
+      remove_leased_(
+          connection,
+          "DELETE FROM sluice_messages WHERE seq = ?1 AND id = ?2 AND EXISTS (SELECT 1 FROM sluice_deliveries AS d "
+          "WHERE d.seq = ?1 AND d.version = ?3 AND d.half = ?4 AND d.until IS NOT NULL)"),
+      group_(connection, "SELECT message_group FROM sluice_messages WHERE seq = ?1"),
+      brought_back_(connection, "UPDATE sluice_deliveries SET until = NULL WHERE seq = ?1"),
+      message_delete_(connection, "DELETE FROM sluice_messages WHERE seq = ?1"),
+      message_move_(connection, "UPDATE sluice_messages SET half = ?2, sent_at = ?3 WHERE seq = ?1"),
+      delivery_delete_(connection, "DELETE FROM sluice_deliveries WHERE seq = ?1"),
       delivery_write_(connection,
-                      "INSERT OR REPLACE INTO deliveries VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"),
+                      "INSERT OR REPLACE INTO sluice_deliveries VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"),
       standing_(connection,
-                ("SELECT m.id, m.half, m.sent_at, d.version, d.receives, d.until, d.received_at, d.failure, "
-                 "d.suspect, m.message_group, m.priority "
-                 "FROM messages AS m LEFT JOIN deliveries AS d ON d.seq = m.seq WHERE m.seq = ?1 AND NOT " +
-                 Tombstones::buried())
-                    .c_str()) {}
+                "SELECT m.id, m.half, m.sent_at, d.version, d.receives, d.until, d.received_at, d.failure, "
+                "d.suspect, m.message_group, m.priority "
+                "FROM sluice_messages AS m LEFT JOIN sluice_deliveries AS d ON d.seq = m.seq WHERE m.seq = ?1") {}
 
 void Standing::apply(const core::StateChange& change) {
   if (change.half) {
@@ -97,33 +86,31 @@ std::optional<Standing> Deliveries::held(std::int64_t half, const Receipt& recei
   return found;
 }
 
-void Deliveries::settle(std::int64_t half, std::span<const Completion> completions, std::span<SettleResult> results,
-                        WallTime now) {
-  begin_settling(half, completions, now);
-  for (std::size_t i = 0; i < completions.size(); ++i) {
-    results[i].status = settle_one(half, completions[i], now);
+bool Deliveries::remove_leased(std::int64_t half, const Receipt& receipt) {
+  std::int64_t group = 0;
+  if (groups_.tracks(half)) {
+    group_.bind(receipt.locator);
+    group = group_.row() ? groups_.group_of(half, group_hash(group_.bytes(0))) : 0;
+    group_.reset();
   }
-  end_settling(half, now);
+  if (remove_leased_.bind(receipt.locator, std::string_view(receipt.id), receipt.version, half).run() != 1) {
+    return false;
+  }
+  delivery_delete_.bind(receipt.locator).run();
+  tally_.add(half, -1);
+  if (group != 0) {
+    groups_.end(half, group, receipt.locator);
+  }
+  if ((half & 1) != 0 && groups_.tracks(half)) {
+    groups_.let_go(receipt.locator);
+  }
+  return true;
 }
 
-SettleStatus Deliveries::settle_one(std::int64_t half, const Completion& completion, WallTime now) {
+SettleStatus Deliveries::settle(std::int64_t half, const Completion& completion, WallTime now) {
+  groups_.at(now);
   const Receipt& receipt = completion.receipt;
-  const auto known = settling_.find(receipt.locator);
-  if (known != settling_.end() && known->second.held == Held::buried) {
-    return SettleStatus::lost;
-  }
-  const bool is_held = known != settling_.end() && is_of(receipt, known->second) &&
-                       std::exchange(known->second.held, Held::unasked) == Held::held;
-  if (is_held && completion.action == CompletionAction::remove) {
-    known->second.held = Held::buried;
-    bury(half, receipt.locator, known->second.group);
-    return SettleStatus::applied;
-  }
-  if (completion.action == CompletionAction::remove &&
-      (lanes_.tracks(half)
-           ? remove_tracked(half, receipt)
-           : remove_leased_.bind(receipt.locator, std::string_view(receipt.id), receipt.version, half).run() == 1)) {
-    removed_.push_back({receipt.locator, false});
+  if (completion.action == CompletionAction::remove && remove_leased(half, receipt)) {
     return SettleStatus::applied;
   }
   const auto before = held(half, receipt);
@@ -136,7 +123,7 @@ SettleStatus Deliveries::settle_one(std::int64_t half, const Completion& complet
     return SettleStatus::applied;
   }
   if (completion.action == CompletionAction::dead_letter && completion.hold_group && (half & 1) == 0) {
-    lanes_.hold(*before);
+    groups_.hold(*before);
   }
   if (made.failure && before->failure) {
     made.failure = core::with_earlier(std::move(*made.failure), decode_failure(*before->failure));
@@ -148,10 +135,10 @@ SettleStatus Deliveries::settle_one(std::int64_t half, const Completion& complet
 }
 
 bool Deliveries::bring_back(std::int64_t half, WallTime now) {
-  if (lanes_.kept(half) == Kept::none && !lanes_.prioritised(half)) {
+  if (groups_.kept(half) == Kept::none && !groups_.prioritised(half)) {
     return places_.bring_back(half, now);
   }
-  lanes_.at(now);
+  groups_.at(now);
   const std::vector<std::int64_t> due = places_.due(half, now);
   for (const std::int64_t seq : due) {
     const auto before = standing(seq);
@@ -166,23 +153,23 @@ bool Deliveries::bring_back(std::int64_t half, WallTime now) {
 }
 
 void Deliveries::stand(const Standing* before, const Standing* after) {
-  const std::int64_t from = before == nullptr ? 0 : lanes_.lane_of(before->half, before->group);
-  const std::int64_t to = after == nullptr ? 0 : lanes_.lane_of(after->half, after->group);
+  const std::int64_t from = before == nullptr ? 0 : groups_.group_of(before->half, before->group);
+  const std::int64_t to = after == nullptr ? 0 : groups_.group_of(after->half, after->group);
   if (before != nullptr && from == 0 && !before->until) {
-    places_.take(before->suspected() ? before->half : lanes_.place_half(*before),
+    places_.take(before->suspected() ? before->half : groups_.place_half(*before),
                  {stored(before->sent_at), before->seq}, before->suspected());
   }
   if (after != nullptr && to == 0 && !after->until) {
-    places_.put(after->suspected() ? after->half : lanes_.place_half(*after), {stored(after->sent_at), after->seq},
+    places_.put(after->suspected() ? after->half : groups_.place_half(*after), {stored(after->sent_at), after->seq},
                 after->suspected());
   }
   if (from != 0 || to != 0) {
-    lanes_.change(from == 0 ? nullptr : before, to == 0 ? nullptr : after);
+    groups_.change(from == 0 ? nullptr : before, to == 0 ? nullptr : after);
   }
   const bool leaves_dlq =
       before != nullptr && (before->half & 1) != 0 && (after == nullptr || after->half != before->half);
-  if (leaves_dlq && lanes_.tracks(before->half)) {
-    lanes_.let_go(before->seq);
+  if (leaves_dlq && groups_.tracks(before->half)) {
+    groups_.let_go(before->seq);
   }
 }
 
@@ -194,10 +181,6 @@ std::optional<Receipt> Deliveries::extend(std::int64_t half, const Receipt& rece
   Standing after = *before;
   after.apply(core::extension(lease.until));
   change(*before, after, lease.now);
-  if (const auto known = handed_out_.find(receipt.locator);
-      known != handed_out_.end() && is_of(receipt, known->second)) {
-    ++known->second.version;
-  }
   return Receipt{.id = receipt.id, .version = receipt.version + 1, .locator = receipt.locator};
 }
 
@@ -211,7 +194,7 @@ void Deliveries::place_delayed(std::int64_t seq, std::int64_t half, WallTime sen
 }
 
 void Deliveries::place(const Standing& standing, WallTime updated_at) {
-  lanes_.at(updated_at);
+  groups_.at(updated_at);
   stand(nullptr, &standing);
   write(standing, standing.version, updated_at);
 }
@@ -226,7 +209,7 @@ void Deliveries::write(const Standing& standing, std::int64_t version, WallTime 
 }
 
 void Deliveries::change(const Standing& before, const Standing& after, WallTime now) {
-  lanes_.at(now);
+  groups_.at(now);
   stand(&before, &after);
   if (after.half != before.half || after.sent_at != before.sent_at) {
     message_move_.bind(before.seq, after.half, stored(after.sent_at)).run();

@@ -85,7 +85,6 @@ void EffectWriter::settle(std::int64_t half, std::span<const Completion> complet
                           Course& course, WallTime now) {
   const Batch batch{half, completions, results, course, now};
   Deliveries& deliveries = records_.deliveries();
-  deliveries.begin_settling(half, completions, now);
   with_effects_.clear();
   outboxes_.clear();
   // All of them or none: messages keep the order of their senders.
@@ -93,7 +92,7 @@ void EffectWriter::settle(std::int64_t half, std::span<const Completion> complet
   for (std::size_t i = 0; i < completions.size(); ++i) {
     results[i] = {};
     if (!completions[i].effects) {
-      results[i].status = deliveries.settle_one(half, completions[i], now);
+      results[i].status = deliveries.settle(half, completions[i], now);
     } else if (const auto barred = course.barred.find(i); barred != course.barred.end()) {
       refuse(batch, i, barred->second);
     } else if (is_key_alone(*completions[i].effects)) {
@@ -104,7 +103,6 @@ void EffectWriter::settle(std::int64_t half, std::span<const Completion> complet
   }
   records_.keys().flush_records();
   settle_effects(batch);
-  deliveries.end_settling(half, now);
   if (sends_last_) {
     for (const Outbox& outbox : outboxes_) {
       put_down(outbox, now);
@@ -140,15 +138,12 @@ void EffectWriter::settle_effects(const Batch& batch) {
 
 /// How many from the first on have their result; the others were not come to.
 std::size_t EffectWriter::settle_run(const Batch& batch, Run run) {
-  Deliveries& deliveries = records_.deliveries();
   std::size_t done = 0;
   while (done < run.size() && !connection_.failed()) {
     const Run rest = run.subspan(done);
     const Tally::Mark counted = records_.tally_mark();
-    const std::size_t settled = deliveries.settle_mark();
     const Keys::Mark keyed = records_.keys().mark();
     const std::size_t begun = batch.course.begun;
-    records_.lanes().flush();
     savepoint_.run();
     const Attempt attempt = this->attempt(batch, rest);
     records_.keys().flush_records();
@@ -162,10 +157,9 @@ std::size_t EffectWriter::settle_run(const Batch& batch, Run run) {
     roll_back_.run();
     release_.run();
     unstage();
-    deliveries.settle_back_to(settled);
     records_.back_to(counted);
     records_.keys().back_to(keyed);
-    records_.lanes().undone();
+    records_.groups().undone();
     if (connection_.failed()) {
       return done;
     }
@@ -225,7 +219,7 @@ bool EffectWriter::settle_one(const Batch& batch, std::size_t index) {
     return refuse(batch, index, std::move(*refused));
   }
   // First of all the fence: whoever has lost the message must not write anything.
-  batch.results[index].status = records_.deliveries().settle_one(batch.half, completion, batch.now);
+  batch.results[index].status = records_.deliveries().settle(batch.half, completion, batch.now);
   if (batch.results[index].status != SettleStatus::applied && SLUICE_GUARD(effects_fenced)) {
     return true;
   }
@@ -245,7 +239,7 @@ void EffectWriter::settle_key_alone(const Batch& batch, std::size_t index) {
     refuse(batch, index, key_taken());
     return;
   }
-  batch.results[index].status = records_.deliveries().settle_one(batch.half, completion, batch.now);
+  batch.results[index].status = records_.deliveries().settle(batch.half, completion, batch.now);
   if (batch.results[index].status == SettleStatus::applied) {
     records_.keys().put_record(queue, key, completion.receipt.id, batch.now);
   }
@@ -310,7 +304,7 @@ void EffectWriter::put_down(const Outbox& outbox, WallTime now) {
   sent_.assign(outbox.messages.size(), {});
   arrivals_.clear();
   for (std::size_t i = 0; i < sent_.size(); ++i) {
-    arrivals_.push_back({&outbox.messages[i]->message, &sent_[i], outbox.messages[i]->made_id});
+    arrivals_.push_back({&outbox.messages[i]->message, &sent_[i]});
   }
   if (!arrivals_.empty()) {
     records_.sending().insert(records_.make_queue(outbox.queue), arrivals_, now);

@@ -23,10 +23,11 @@ KeyIndex::KeyIndex(Connection& connection, const KeyIndexLimits& limits)
     : connection_(connection),
       limits_(limits),
       runs_(connection),
-      tail_batches_(connection, "SELECT seq, job, content FROM key_batches WHERE seq > ?1"),
-      oldest_(connection, "SELECT min(seq) FROM key_batches"),
-      counters_read_(connection, "SELECT next_seq, indexed, records, stamp FROM key_counters"),
-      counters_write_(connection, "UPDATE key_counters SET next_seq = ?1, indexed = ?2, records = ?3, stamp = ?4") {}
+      tail_batches_(connection, "SELECT seq, job, content FROM sluice_key_batches WHERE seq > ?1"),
+      oldest_(connection, "SELECT min(seq) FROM sluice_key_batches"),
+      counters_read_(connection, "SELECT next_seq, indexed, records, stamp FROM sluice_key_counters"),
+      counters_write_(connection,
+                      "UPDATE sluice_key_counters SET next_seq = ?1, indexed = ?2, records = ?3, stamp = ?4") {}
 
 void KeyIndex::begin() {
   if (!added_.empty()) {

@@ -86,7 +86,8 @@ std::vector<std::int64_t> batches_of(Connection& connection, std::int64_t hash) 
   KeyRuns runs(connection);
   runs.load();
   runs.find(hash, seqs);
-  Statement young(connection, "SELECT seq FROM key_batches WHERE seq > (SELECT indexed FROM key_counters)");
+  Statement young(connection,
+                  "SELECT seq FROM sluice_key_batches WHERE seq > (SELECT indexed FROM sluice_key_counters)");
   while (young.row()) {
     seqs.push_back(young.integer(0));
   }
@@ -100,10 +101,12 @@ std::vector<std::int64_t> batches_of(Connection& connection, std::int64_t hash) 
 KeyPage list_keys(Connection& connection, std::int64_t queue, const std::string& job, std::size_t limit,
                   const std::string& cursor, WallTime now) {
   constexpr const char* kMarks =
-      "SELECT m.hash, j.job, m.key, m.owner, m.until FROM key_marks AS m CROSS JOIN key_jobs AS j ON j.id = m.job "
+      "SELECT m.hash, j.job, m.key, m.owner, m.until FROM sluice_key_marks AS m CROSS JOIN sluice_key_jobs AS j ON "
+      "j.id = m.job "
       "WHERE m.hash > ?1 AND j.queue = ?2 AND j.job = coalesce(?3, j.job) AND m.until > ?4 ORDER BY m.hash";
   constexpr const char* kRecords =
-      "SELECT b.seq, j.job, b.until, b.content FROM key_batches AS b CROSS JOIN key_jobs AS j ON j.id = b.job "
+      "SELECT b.seq, j.job, b.until, b.content FROM sluice_key_batches AS b CROSS JOIN sluice_key_jobs AS j ON j.id = "
+      "b.job "
       "WHERE b.seq >= ?1 AND j.queue = ?2 AND j.job = coalesce(?3, j.job) AND b.until > ?4 ORDER BY b.seq";
   KeyCursor from = read_cursor(cursor);
   KeyPage page;
@@ -129,7 +132,7 @@ KeyPage list_keys(Connection& connection, std::int64_t queue, const std::string&
 
 std::optional<StoredKey> find_key(Connection& connection, std::int64_t queue, const std::string& job,
                                   const std::string& key, WallTime now) {
-  Statement number(connection, "SELECT id FROM key_jobs WHERE queue = ?1 AND job = ?2");
+  Statement number(connection, "SELECT id FROM sluice_key_jobs WHERE queue = ?1 AND job = ?2");
   number.bind(queue, std::string_view(job));
   if (!number.row()) {
     return std::nullopt;
@@ -138,7 +141,8 @@ std::optional<StoredKey> find_key(Connection& connection, std::int64_t queue, co
   number.reset();
   const std::int64_t hash = key_hash(id, key);
   std::optional<StoredKey> found;
-  Statement done(connection, "SELECT content, until FROM key_batches WHERE seq = ?1 AND job = ?2 AND until > ?3");
+  Statement done(connection,
+                 "SELECT content, until FROM sluice_key_batches WHERE seq = ?1 AND job = ?2 AND until > ?3");
   for (const std::int64_t seq : batches_of(connection, hash)) {
     done.bind(seq, id, stored(now));
     if (done.row()) {
@@ -152,7 +156,7 @@ std::optional<StoredKey> find_key(Connection& connection, std::int64_t queue, co
     }
   }
   Statement mark(connection,
-                 "SELECT owner, until FROM key_marks WHERE hash = ?1 AND job = ?2 AND key = ?3 AND until > ?4");
+                 "SELECT owner, until FROM sluice_key_marks WHERE hash = ?1 AND job = ?2 AND key = ?3 AND until > ?4");
   mark.bind(hash, id, Blob{key}, stored(now));
   if (mark.row()) {
     found = {.job = job, .key = key, .owner = std::string(mark.bytes(0)), .until = loaded(mark.integer(1))};

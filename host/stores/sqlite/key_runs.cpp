@@ -52,15 +52,16 @@ std::int64_t bits_for(std::int64_t entries) {
 std::int64_t KeyRuns::Run::id_of(std::int64_t hash) const { return (number << kMostBits) | page_of(hash); }
 
 KeyRuns::KeyRuns(Connection& connection)
-    : runs_read_(connection,
-                 "SELECT run, bits, entries, last, from_run, to_run, merged_to, sweeps FROM key_runs ORDER BY run"),
-      run_write_(connection, "INSERT OR REPLACE INTO key_runs VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"),
-      run_delete_(connection, "DELETE FROM key_runs WHERE run = ?1"),
-      page_(connection, "SELECT entries FROM key_pages WHERE id = ?1"),
-      pages_(connection, "SELECT entries FROM key_pages WHERE id BETWEEN ?1 AND ?2"),
-      page_insert_(connection, "INSERT OR FAIL INTO key_pages VALUES (?1, ?2)"),
-      pages_delete_(connection, "DELETE FROM key_pages WHERE id BETWEEN ?1 AND ?2"),
-      batch_(connection, "SELECT 1 FROM key_batches WHERE seq = ?1") {}
+    : runs_read_(
+          connection,
+          "SELECT run, bits, entries, last, from_run, to_run, merged_to, sweeps FROM sluice_key_runs ORDER BY run"),
+      run_write_(connection, "INSERT OR REPLACE INTO sluice_key_runs VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"),
+      run_delete_(connection, "DELETE FROM sluice_key_runs WHERE run = ?1"),
+      page_(connection, "SELECT entries FROM sluice_key_pages WHERE id = ?1"),
+      pages_(connection, "SELECT entries FROM sluice_key_pages WHERE id BETWEEN ?1 AND ?2"),
+      page_insert_(connection, "INSERT OR FAIL INTO sluice_key_pages VALUES (?1, ?2)"),
+      pages_delete_(connection, "DELETE FROM sluice_key_pages WHERE id BETWEEN ?1 AND ?2"),
+      batch_(connection, "SELECT 1 FROM sluice_key_batches WHERE seq = ?1") {}
 
 void KeyRuns::load() {
   runs_.clear();

@@ -25,25 +25,27 @@ constexpr std::int64_t kRoamPiece = 64;
 
 Keys::Keys(Connection& connection, const KeyIndexLimits& limits)
     : index_(connection, limits),
-      job_find_(connection, "SELECT id FROM key_jobs WHERE queue = ?1 AND job = ?2"),
-      job_insert_(connection, "INSERT INTO key_jobs (queue, job) VALUES (?1, ?2)"),
+      job_find_(connection, "SELECT id FROM sluice_key_jobs WHERE queue = ?1 AND job = ?2"),
+      job_insert_(connection, "INSERT INTO sluice_key_jobs (queue, job) VALUES (?1, ?2)"),
       done_find_(connection,
-                 "SELECT content, until, records FROM key_batches WHERE seq = ?1 AND job = ?2 AND until > ?3"),
-      done_insert_(connection, "INSERT OR FAIL INTO key_batches VALUES (?1, ?2, ?3, ?4, ?5)"),
-      done_delete_(connection, "DELETE FROM key_batches WHERE seq = ?1"),
-      done_change_(connection, "UPDATE key_batches SET content = ?2, records = ?3 WHERE seq = ?1"),
-      done_some_(connection, "SELECT seq, until, records FROM key_batches WHERE seq > ?1 ORDER BY seq"),
-      mark_write_(connection,
-                  "INSERT INTO key_marks VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (hash, job, key) DO UPDATE SET "
-                  "owner = excluded.owner, fence = excluded.fence, until = excluded.until "
-                  "WHERE owner = excluded.owner OR until <= ?7"),
-      mark_find_(connection, "SELECT owner, until FROM key_marks WHERE hash = ?1 AND job = ?2 AND key = ?3"),
-      mark_release_(connection,
-                    "DELETE FROM key_marks WHERE hash = ?1 AND job = ?2 AND key = ?3 AND owner = ?4 AND fence = ?5"),
-      mark_drop_(connection, "DELETE FROM key_marks WHERE hash = ?1 AND job = ?2 AND key = ?3"),
+                 "SELECT content, until, records FROM sluice_key_batches WHERE seq = ?1 AND job = ?2 AND until > ?3"),
+      done_insert_(connection, "INSERT OR FAIL INTO sluice_key_batches VALUES (?1, ?2, ?3, ?4, ?5)"),
+      done_delete_(connection, "DELETE FROM sluice_key_batches WHERE seq = ?1"),
+      done_change_(connection, "UPDATE sluice_key_batches SET content = ?2, records = ?3 WHERE seq = ?1"),
+      done_some_(connection, "SELECT seq, until, records FROM sluice_key_batches WHERE seq > ?1 ORDER BY seq"),
+      mark_write_(
+          connection,
+          "INSERT INTO sluice_key_marks VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (hash, job, key) DO UPDATE SET "
+          "owner = excluded.owner, fence = excluded.fence, until = excluded.until "
+          "WHERE owner = excluded.owner OR until <= ?7"),
+      mark_find_(connection, "SELECT owner, until FROM sluice_key_marks WHERE hash = ?1 AND job = ?2 AND key = ?3"),
+      mark_release_(
+          connection,
+          "DELETE FROM sluice_key_marks WHERE hash = ?1 AND job = ?2 AND key = ?3 AND owner = ?4 AND fence = ?5"),
+      mark_drop_(connection, "DELETE FROM sluice_key_marks WHERE hash = ?1 AND job = ?2 AND key = ?3"),
       marks_expire_(connection,
-                    "DELETE FROM key_marks WHERE (hash, job, key) IN "
-                    "(SELECT hash, job, key FROM key_marks WHERE until <= ?1 LIMIT ?2)") {}
+                    "DELETE FROM sluice_key_marks WHERE (hash, job, key) IN "
+                    "(SELECT hash, job, key FROM sluice_key_marks WHERE until <= ?1 LIMIT ?2)") {}
 
 void Keys::begin() {
   index_.begin();

@@ -2,80 +2,49 @@
 
 #include <algorithm>
 
-#include "host/stores/sqlite/tombstones.hpp"
-
 namespace sluice::queue::sqlite {
 
 Places::Places(Connection& connection)
-    : putting_(connection),
-      ready_insert_all_(connection, "INSERT OR IGNORE INTO ready SELECT half, sent_at, seq FROM sluice_putting"),
-      due_(connection,
+    : due_(connection,
            "SELECT seq, sent_at, received_at IS NOT NULL OR suspect, until, leased, updated_at "
-           "FROM deliveries INDEXED BY deliveries_due "
+           "FROM sluice_deliveries INDEXED BY sluice_deliveries_due "
            "WHERE half = ?1 AND until < ?2 AND until IS NOT NULL ORDER BY until"),
-      due_done_(connection, "UPDATE deliveries SET until = NULL WHERE seq = ?1"),
-      ready_insert_(connection, "INSERT OR IGNORE INTO ready VALUES (?1, ?2, ?3)"),
-      ready_delete_(connection, "DELETE FROM ready WHERE half = ?1 AND sent_at = ?2 AND seq = ?3"),
-      suspect_insert_(connection, "INSERT OR IGNORE INTO suspects VALUES (?1, ?2, ?3)"),
-      suspect_delete_(connection, "DELETE FROM suspects WHERE half = ?1 AND sent_at = ?2 AND seq = ?3"),
-      first_ready_(connection,
-                   "SELECT sent_at, seq FROM ready WHERE half = ?1 AND sent_at <= ?2 ORDER BY sent_at, seq LIMIT 1"),
+      due_done_(connection, "UPDATE sluice_deliveries SET until = NULL WHERE seq = ?1"),
+      ready_insert_(connection, "INSERT OR IGNORE INTO sluice_ready VALUES (?1, ?2, ?3)"),
+      ready_delete_(connection, "DELETE FROM sluice_ready WHERE half = ?1 AND sent_at = ?2 AND seq = ?3"),
+      suspect_insert_(connection, "INSERT OR IGNORE INTO sluice_suspects VALUES (?1, ?2, ?3)"),
+      suspect_delete_(connection, "DELETE FROM sluice_suspects WHERE half = ?1 AND sent_at = ?2 AND seq = ?3"),
+      first_ready_(
+          connection,
+          "SELECT sent_at, seq FROM sluice_ready WHERE half = ?1 AND sent_at <= ?2 ORDER BY sent_at, seq LIMIT 1"),
       first_suspect_(
           connection,
-          "SELECT sent_at, seq FROM suspects WHERE half = ?1 AND sent_at <= ?2 ORDER BY sent_at, seq LIMIT 1"),
+          "SELECT sent_at, seq FROM sluice_suspects WHERE half = ?1 AND sent_at <= ?2 ORDER BY sent_at, seq LIMIT 1"),
       next_until_(connection,
-                  "SELECT min(until) FROM deliveries INDEXED BY deliveries_due "
+                  "SELECT min(until) FROM sluice_deliveries INDEXED BY sluice_deliveries_due "
                   "WHERE half = ?1 AND until IS NOT NULL AND until >= ?2"),
-      next_sent_(connection,
-                 "SELECT min(at) FROM (SELECT min(sent_at) AS at FROM ready WHERE half = ?1 AND sent_at > ?2 UNION ALL "
-                 "SELECT min(sent_at) FROM suspects WHERE half = ?1 AND sent_at > ?2)"),
-      front_(connection,
-             "SELECT min(at) FROM (SELECT min(sent_at) AS at FROM ready WHERE half = ?1 UNION ALL "
-             "SELECT min(sent_at) FROM suspects WHERE half = ?1 UNION ALL "
-             "SELECT min(sent_at) FROM deliveries INDEXED BY deliveries_due WHERE half = ?1 AND until IS NOT NULL)"),
-      front_of_all_(
+      next_sent_(
           connection,
-          ("SELECT min(m.sent_at) FROM (SELECT seq FROM ready WHERE half IN (?1, ?2, ?3, ?4) UNION ALL "
-           "SELECT seq FROM suspects WHERE half = ?1 UNION ALL SELECT seq FROM chains WHERE half = ?1 UNION ALL "
-           "SELECT seq FROM deliveries INDEXED BY deliveries_due WHERE half = ?1 AND until IS NOT NULL) AS p "
-           "CROSS JOIN messages AS m ON m.seq = p.seq WHERE NOT " +
-           Tombstones::buried())
-              .c_str()) {}
-
-void Places::Rows::column(std::size_t row, int column, ColumnValue value) const {
-  const auto& [half, sent_at, seq] = list[row];
-  value.set(column == 0 ? half : column == 1 ? sent_at : seq);
-}
-
-void Places::begin() {
-  putting_.list.clear();
-  gathers_ = false;
-}
-
-void Places::flush() {
-  gathers_ = false;
-  if (!putting_.list.empty()) {
-    std::sort(putting_.list.begin(), putting_.list.end());
-    ready_insert_all_.run();
-    putting_.list.clear();
-  }
-}
+          "SELECT min(at) FROM (SELECT min(sent_at) AS at FROM sluice_ready WHERE half = ?1 AND sent_at > ?2 UNION ALL "
+          "SELECT min(sent_at) FROM sluice_suspects WHERE half = ?1 AND sent_at > ?2)"),
+      front_(connection,
+             "SELECT min(at) FROM (SELECT min(sent_at) AS at FROM sluice_ready WHERE half = ?1 UNION ALL "
+             "SELECT min(sent_at) FROM sluice_suspects WHERE half = ?1 UNION ALL "
+             "SELECT min(sent_at) FROM sluice_deliveries INDEXED BY sluice_deliveries_due WHERE half = ?1 AND until IS "
+             "NOT NULL)"),
+      front_of_all_(connection,
+                    "SELECT min(m.sent_at) FROM (SELECT seq FROM sluice_ready WHERE half IN (?1, ?2, ?3, ?4) UNION ALL "
+                    "SELECT seq FROM sluice_suspects WHERE half = ?1 UNION ALL SELECT seq FROM sluice_waiting WHERE "
+                    "half = ?1 UNION ALL "
+                    "SELECT seq FROM sluice_deliveries INDEXED BY sluice_deliveries_due WHERE half = ?1 AND until IS "
+                    "NOT NULL) AS p "
+                    "CROSS JOIN sluice_messages AS m ON m.seq = p.seq") {}
 
 void Places::put(std::int64_t half, const Place& place, bool suspected) {
-  if (gathers_ && !suspected) {
-    putting_.list.emplace_back(half, place.first, place.second);
-    return;
-  }
   (suspected ? suspect_insert_ : ready_insert_).bind(half, place.first, place.second).run();
 }
 
 void Places::take(std::int64_t half, const Place& place, bool suspected) {
-  const std::tuple gathered(half, place.first, place.second);
-  if (const auto put = std::find(putting_.list.begin(), putting_.list.end(), gathered);
-      !suspected && put != putting_.list.end()) {
-    putting_.list.erase(put);
-    return;
-  }
   (suspected ? suspect_delete_ : ready_delete_).bind(half, place.first, place.second).run();
 }
 
@@ -145,9 +114,7 @@ std::optional<Place> Places::first(Statement& statement, std::int64_t half, Wall
 
 std::optional<WallTime> Places::next_due(std::int64_t half, WallTime now) {
   std::optional<WallTime> next;
-  next_until_.bind(half, stored(now));
-  std::optional<WallTime> until = next_until_.row() ? loaded(next_until_.optional_integer(0)) : std::nullopt;
-  next_until_.reset();
+  std::optional<WallTime> until = loaded(next_until_.bind(half, stored(now)).only());
   if (const auto outlasting = this->outlasting(half, now).first) {
     until = std::min(*outlasting, until.value_or(*outlasting));
   }
@@ -156,27 +123,19 @@ std::optional<WallTime> Places::next_due(std::int64_t half, WallTime now) {
     next = *until + Duration(1);
   }
   // Only after the clock has gone back, or when a delayed message was made visible before its time, is there one.
-  next_sent_.bind(half, stored(now));
-  if (const auto sent = next_sent_.row() ? loaded(next_sent_.optional_integer(0)) : std::nullopt) {
+  if (const auto sent = loaded(next_sent_.bind(half, stored(now)).only())) {
     next = std::min(*sent, next.value_or(*sent));
   }
-  next_sent_.reset();
   return next;
 }
 
 std::optional<WallTime> Places::front_of_all(std::int64_t half) {
-  front_of_all_.bind(half, class_half(half, Priority::critical), class_half(half, Priority::high),
-                     class_half(half, Priority::low));
-  const auto first = front_of_all_.row() ? loaded(front_of_all_.optional_integer(0)) : std::nullopt;
-  front_of_all_.reset();
-  return first;
+  return loaded(front_of_all_
+                    .bind(half, class_half(half, Priority::critical), class_half(half, Priority::high),
+                          class_half(half, Priority::low))
+                    .only());
 }
 
-std::optional<WallTime> Places::front(std::int64_t half) {
-  front_.bind(half);
-  const auto first = front_.row() ? loaded(front_.optional_integer(0)) : std::nullopt;
-  front_.reset();
-  return first;
-}
+std::optional<WallTime> Places::front(std::int64_t half) { return loaded(front_.bind(half).only()); }
 
 }  // namespace sluice::queue::sqlite

@@ -3,14 +3,12 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "base/clock.hpp"
 #include "host/stores/sqlite/clock_steps.hpp"
 #include "host/stores/sqlite/connection.hpp"
-#include "host/stores/sqlite/memory_table.hpp"
 #include "host/stores/sqlite/standing.hpp"
 
 namespace sluice::queue::sqlite {
@@ -51,11 +49,6 @@ class Places {
 
   /// A message can be claimed from here on, in its turn; `half` as `class_half` gives it.
   void put(std::int64_t half, const Place& place, bool suspected);
-  // Between the two, those that are put into `ready` are gathered, and written with one statement.
-  void gather() { gathers_ = true; }
-  void flush();
-  /// At the start of each transaction.
-  void begin();
   void take(std::int64_t half, const Place& place, bool suspected);
 
   /// Before what has ended is asked for: looks whether the wall clock was set forward.
@@ -85,23 +78,11 @@ class Places {
   std::optional<WallTime> front_of_all(std::int64_t half);
 
  private:
-  /// What is put at once, for its statement to read.
-  class Rows final : public MemoryTable {
-   public:
-    explicit Rows(Connection& connection) : MemoryTable(connection, "sluice_putting", "half, sent_at, seq") {}
-    std::size_t rows() const override { return list.size(); }
-    void column(std::size_t row, int column, ColumnValue value) const override;
-
-    std::vector<std::tuple<std::int64_t, std::int64_t, std::int64_t>> list;
-  };
   /// When the lease or delay ends at whose row `due_` stands.
   WallTime end() const;
   static std::optional<Place> first(Statement& statement, std::int64_t half, WallTime now);
 
   ClockSteps steps_;
-  Rows putting_;
-  bool gathers_ = false;
-  Statement ready_insert_all_;
   Statement due_;
   Statement due_done_;
   Statement ready_insert_;

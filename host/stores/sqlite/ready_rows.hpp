@@ -19,7 +19,8 @@ inline constexpr std::int64_t kFirstLease = 2;
 inline constexpr const char* kOldest =
     // CROSS JOIN keeps SQLite to this order of tables, whatever it thinks of their sizes.
     "SELECT r.seq, m.sent_at, m.id, m.content_type, m.message_group, m.attributes, m.body, d.version, d.receives, "
-    "m.priority, r.sent_at FROM ready AS r CROSS JOIN messages AS m ON m.seq = r.seq LEFT JOIN deliveries AS d "
+    "m.priority, r.sent_at FROM sluice_ready AS r CROSS JOIN sluice_messages AS m ON m.seq = r.seq LEFT JOIN "
+    "sluice_deliveries AS d "
     "ON d.seq = r.seq WHERE r.half = ?1 AND r.sent_at <= ?2 ORDER BY r.sent_at, r.seq";
 
 /// Whether rows say more than seq, sent_at, id, content type, group, attributes, body, version and receives, in this

@@ -5,23 +5,23 @@
 #include <map>
 
 #include "host/queue/error_groups.hpp"
-#include "host/stores/sqlite/lanes.hpp"
+#include "host/stores/sqlite/group_order.hpp"
 #include "host/stores/sqlite/row_codec.hpp"
 #include "host/stores/sqlite/times.hpp"
-#include "host/stores/sqlite/tombstones.hpp"
 
 namespace sluice::queue::sqlite {
 
 namespace {
 
 // All messages of a half whose order is kept, in whatever state: ?2 and ?3 are the place to begin at, ?4 the limit.
-// Those that have left a chain may have a row in it still.
 std::string list_kept(const std::string& rest) {
-  return "SELECT m.sent_at, p.seq FROM (SELECT seq FROM ready WHERE half = ?1 UNION SELECT seq FROM suspects "
-         "WHERE half = ?1 UNION SELECT seq FROM chains WHERE half = ?1 UNION SELECT seq FROM deliveries "
-         "INDEXED BY deliveries_due WHERE half = ?1 AND until IS NOT NULL) AS p CROSS JOIN messages AS m ON m.seq = "
-         "p.seq WHERE NOT " +
-         Tombstones::buried() + rest;
+  return "SELECT m.sent_at, p.seq FROM (SELECT seq FROM sluice_ready WHERE half = ?1 UNION SELECT seq FROM "
+         "sluice_suspects "
+         "WHERE half = ?1 UNION SELECT seq FROM sluice_waiting WHERE half = ?1 UNION SELECT seq FROM sluice_deliveries "
+         "INDEXED BY sluice_deliveries_due WHERE half = ?1 AND until IS NOT NULL) AS p CROSS JOIN sluice_messages AS m "
+         "ON m.seq = "
+         "p.seq WHERE " +
+         rest;
 }
 
 }  // namespace
@@ -29,70 +29,79 @@ std::string list_kept(const std::string& rest) {
 RecordReader::RecordReader(Connection& connection)
     : connection_(connection),
       names_(connection),
-      queues_(connection, "SELECT name FROM queues ORDER BY name"),
-      ids_(connection),
+      queues_(connection, "SELECT name FROM sluice_queues ORDER BY name"),
+      by_id_(connection, kFindById),
       record_(connection,
               "SELECT m.half, m.sent_at, m.created_at, m.id, m.content_type, m.message_group, m.attributes, m.body, "
               "d.version, d.receives, d.until, d.received_at, d.updated_at, d.failure, d.suspect, m.priority FROM "
-              "messages AS m "
-              "LEFT JOIN deliveries AS d ON d.seq = m.seq WHERE m.seq = ?1"),
+              "sluice_messages AS m "
+              "LEFT JOIN sluice_deliveries AS d ON d.seq = m.seq WHERE m.seq = ?1"),
       head_(connection,
             "SELECT m.half, m.sent_at, m.created_at, m.id, NULL, NULL, NULL, NULL, "
             "d.version, d.receives, d.until, d.received_at, d.updated_at, d.failure, d.suspect, m.priority FROM "
-            "messages AS m "
-            "LEFT JOIN deliveries AS d ON d.seq = m.seq WHERE m.seq = ?1"),
-      native_(connection, "SELECT native FROM messages WHERE seq = ?1"),
-      id_(connection, "SELECT id FROM messages WHERE seq = ?1"),
+            "sluice_messages AS m "
+            "LEFT JOIN sluice_deliveries AS d ON d.seq = m.seq WHERE m.seq = ?1"),
+      native_(connection, "SELECT native FROM sluice_messages WHERE seq = ?1"),
+      id_(connection, "SELECT id FROM sluice_messages WHERE seq = ?1"),
       list_ready_(connection,
-                  "SELECT sent_at, seq FROM ready WHERE half = ?1 AND (sent_at, seq) > (?2, ?3) "
+                  "SELECT sent_at, seq FROM sluice_ready WHERE half = ?1 AND (sent_at, seq) > (?2, ?3) "
                   "ORDER BY sent_at, seq LIMIT ?4"),
       list_suspects_(connection,
-                     "SELECT sent_at, seq FROM suspects WHERE half = ?1 AND (sent_at, seq) > (?2, ?3) "
+                     "SELECT sent_at, seq FROM sluice_suspects WHERE half = ?1 AND (sent_at, seq) > (?2, ?3) "
                      "ORDER BY sent_at, seq LIMIT ?4"),
-      list_newest_(connection,
-                   "SELECT * FROM (SELECT sent_at, seq FROM ready WHERE half = ?1 AND (sent_at, seq) < (?2, ?3) "
-                   "ORDER BY sent_at DESC, seq DESC LIMIT ?4) UNION ALL "
-                   "SELECT * FROM (SELECT sent_at, seq FROM suspects WHERE half = ?1 AND (sent_at, seq) < (?2, ?3) "
-                   "ORDER BY sent_at DESC, seq DESC LIMIT ?4) UNION ALL "
-                   "SELECT * FROM (SELECT sent_at, seq FROM deliveries INDEXED BY deliveries_due WHERE half = ?1 "
-                   "AND until IS NOT NULL AND (sent_at, seq) < (?2, ?3) ORDER BY sent_at DESC, seq DESC LIMIT ?4)"),
-      list_waiting_(connection),
-      total_(connection, "SELECT messages FROM halves WHERE half = ?1"),
-      waiting_(
+      list_newest_(
           connection,
-          "SELECT count(*), total(leased) FROM deliveries INDEXED BY deliveries_due WHERE half = ?1 AND until >= ?2 "
-          "AND until IS NOT NULL"),
+          "SELECT * FROM (SELECT sent_at, seq FROM sluice_ready WHERE half = ?1 AND (sent_at, seq) < (?2, ?3) "
+          "ORDER BY sent_at DESC, seq DESC LIMIT ?4) UNION ALL "
+          "SELECT * FROM (SELECT sent_at, seq FROM sluice_suspects WHERE half = ?1 AND (sent_at, seq) < (?2, ?3) "
+          "ORDER BY sent_at DESC, seq DESC LIMIT ?4) UNION ALL "
+          "SELECT * FROM (SELECT sent_at, seq FROM sluice_deliveries INDEXED BY sluice_deliveries_due WHERE half = ?1 "
+          "AND until IS NOT NULL AND (sent_at, seq) < (?2, ?3) ORDER BY sent_at DESC, seq DESC LIMIT ?4)"),
+      // They lie in another order: a look at all of them.
+      list_waiting_(connection,
+                    "SELECT sent_at, seq FROM sluice_deliveries INDEXED BY sluice_deliveries_due WHERE half = ?1 AND "
+                    "until IS NOT "
+                    "NULL AND (sent_at, seq) > (?2, ?3) ORDER BY sent_at, seq LIMIT ?4"),
+      total_(connection, "SELECT messages FROM sluice_halves WHERE half = ?1"),
+      waiting_(connection,
+               "SELECT count(*), total(leased) FROM sluice_deliveries INDEXED BY sluice_deliveries_due WHERE half = ?1 "
+               "AND until >= ?2 "
+               "AND until IS NOT NULL"),
       future_(connection,
-              "SELECT (SELECT count(*) FROM ready WHERE half = ?1 AND sent_at > ?2) + "
-              "(SELECT count(*) FROM suspects WHERE half = ?1 AND sent_at > ?2)"),
-      future_due_(connection,
-                  "SELECT count(*) FROM deliveries INDEXED BY deliveries_due WHERE half = ?1 AND until < ?2 "
-                  "AND until IS NOT NULL AND sent_at > ?2"),
-      oldest_ready_(connection,
-                    "SELECT min(at) FROM (SELECT min(sent_at) AS at FROM ready WHERE half = ?1 AND sent_at <= ?2 "
-                    "UNION ALL SELECT min(sent_at) FROM suspects WHERE half = ?1 AND sent_at <= ?2)"),
+              "SELECT (SELECT count(*) FROM sluice_ready WHERE half = ?1 AND sent_at > ?2) + "
+              "(SELECT count(*) FROM sluice_suspects WHERE half = ?1 AND sent_at > ?2)"),
+      future_due_(
+          connection,
+          "SELECT count(*) FROM sluice_deliveries INDEXED BY sluice_deliveries_due WHERE half = ?1 AND until < ?2 "
+          "AND until IS NOT NULL AND sent_at > ?2"),
+      oldest_ready_(
+          connection,
+          "SELECT min(at) FROM (SELECT min(sent_at) AS at FROM sluice_ready WHERE half = ?1 AND sent_at <= ?2 "
+          "UNION ALL SELECT min(sent_at) FROM sluice_suspects WHERE half = ?1 AND sent_at <= ?2)"),
       oldest_due_(connection,
-                  "SELECT min(sent_at) FROM (SELECT sent_at FROM deliveries INDEXED BY deliveries_due WHERE half = ?1 "
+                  "SELECT min(sent_at) FROM (SELECT sent_at FROM sluice_deliveries INDEXED BY sluice_deliveries_due "
+                  "WHERE half = ?1 "
                   "AND until < ?2 AND until IS NOT NULL AND sent_at <= ?2 ORDER BY until LIMIT 1000)"),
       hidden_waiting_(connection,
-                      "SELECT sent_at, seq FROM deliveries INDEXED BY deliveries_due WHERE half = ?1 "
+                      "SELECT sent_at, seq FROM sluice_deliveries INDEXED BY sluice_deliveries_due WHERE half = ?1 "
                       "AND until IS NOT NULL AND (until >= ?2 OR sent_at > ?2) ORDER BY sent_at, seq LIMIT ?3"),
-      hidden_future_(connection,
-                     "SELECT sent_at, seq FROM ready WHERE half = ?1 AND sent_at > ?2 UNION ALL "
-                     "SELECT sent_at, seq FROM suspects WHERE half = ?1 AND sent_at > ?2 ORDER BY 1, 2 LIMIT ?3"),
+      hidden_future_(
+          connection,
+          "SELECT sent_at, seq FROM sluice_ready WHERE half = ?1 AND sent_at > ?2 UNION ALL "
+          "SELECT sent_at, seq FROM sluice_suspects WHERE half = ?1 AND sent_at > ?2 ORDER BY 1, 2 LIMIT ?3"),
       // CROSS JOIN: the failures first, and only their messages.
       failures_(connection,
-                "SELECT d.failure, m.id FROM deliveries AS d CROSS JOIN messages AS m ON m.seq = d.seq "
+                "SELECT d.failure, m.id FROM sluice_deliveries AS d CROSS JOIN sluice_messages AS m ON m.seq = d.seq "
                 "WHERE d.half = ?1 AND d.failure IS NOT NULL"),
-      kept_(connection, "SELECT kept FROM queues WHERE id = ?1"),
-      list_kept_(connection, list_kept(" AND (m.sent_at, p.seq) > (?2, ?3) ORDER BY 1, 2 LIMIT ?4").c_str()),
+      kept_(connection, "SELECT kept FROM sluice_queues WHERE id = ?1"),
+      list_kept_(connection, list_kept("(m.sent_at, p.seq) > (?2, ?3) ORDER BY 1, 2 LIMIT ?4").c_str()),
       list_kept_newest_(connection,
-                        list_kept(" AND (m.sent_at, p.seq) < (?2, ?3) ORDER BY 1 DESC, 2 DESC LIMIT ?4").c_str()),
+                        list_kept("(m.sent_at, p.seq) < (?2, ?3) ORDER BY 1 DESC, 2 DESC LIMIT ?4").c_str()),
       // Of those whose turn comes next: near enough, and cheap.
       oldest_kept_(
           connection,
-          "SELECT min(m.sent_at) FROM (SELECT seq FROM ready WHERE half = ?1 ORDER BY sent_at, seq LIMIT 1000) "
-          "AS p CROSS JOIN messages AS m ON m.seq = p.seq WHERE m.sent_at <= ?2") {}
+          "SELECT min(m.sent_at) FROM (SELECT seq FROM sluice_ready WHERE half = ?1 ORDER BY sent_at, seq LIMIT 1000) "
+          "AS p CROSS JOIN sluice_messages AS m ON m.seq = p.seq WHERE m.sent_at <= ?2") {}
 
 std::vector<std::string> RecordReader::queues() {
   std::vector<std::string> names;
@@ -104,7 +113,7 @@ std::vector<std::string> RecordReader::queues() {
 }
 
 std::optional<StoredMessage> RecordReader::find(std::int64_t queue, const std::string& id) {
-  const auto seq = ids_.find(queue, id);
+  const auto seq = by_id_.bind(std::string_view(id), queue).only();
   return seq ? read(*seq) : std::nullopt;
 }
 
@@ -161,11 +170,11 @@ std::vector<std::int64_t> RecordReader::place_halves(std::int64_t half) {
   kept_.bind(half / 2);
   const std::int64_t bits = kept_.row() ? kept_.integer(0) : 0;
   kept_.reset();
-  if (Lanes::kept_in(bits, half) != Kept::none) {
+  if (GroupOrder::kept_in(bits, half) != Kept::none) {
     return {};
   }
   std::vector<std::int64_t> halves{half};
-  if ((bits & Lanes::kPrioritised) != 0) {
+  if ((bits & GroupOrder::kPrioritised) != 0) {
     for (const Priority priority : {Priority::critical, Priority::high, Priority::low}) {
       halves.push_back(class_half(half, priority));
     }
@@ -190,11 +199,12 @@ std::vector<RecordReader::Place> RecordReader::list(std::int64_t half, const Pla
     return places(list_kept_, half, after, limit);
   }
   std::vector<Place> all = places(list_suspects_, half, after, limit);
+  const std::vector<Place> waiting = places(list_waiting_, half, after, limit);
+  all.insert(all.end(), waiting.begin(), waiting.end());
   for (const std::int64_t place_half : halves) {
     const std::vector<Place> some = places(list_ready_, place_half, after, limit);
     all.insert(all.end(), some.begin(), some.end());
   }
-  list_waiting_.list(half, after, limit, all);
   std::sort(all.begin(), all.end());
   all.resize(std::min(all.size(), limit));
   return all;

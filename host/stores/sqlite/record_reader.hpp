@@ -9,9 +9,7 @@
 #include "base/clock.hpp"
 #include "host/queue/stored_message.hpp"
 #include "host/stores/sqlite/connection.hpp"
-#include "host/stores/sqlite/id_index.hpp"
 #include "host/stores/sqlite/records.hpp"
-#include "host/stores/sqlite/waiting_list.hpp"
 
 namespace sluice::queue::sqlite {
 
@@ -55,7 +53,7 @@ class RecordReader {
   Connection& connection_;
   QueueNames names_;
   Statement queues_;
-  IdLookup ids_;
+  Statement by_id_;
   Statement record_;
   Statement head_;
   Statement native_;
@@ -63,7 +61,7 @@ class RecordReader {
   Statement list_ready_;
   Statement list_suspects_;
   Statement list_newest_;
-  WaitingList list_waiting_;
+  Statement list_waiting_;
   Statement total_;
   Statement waiting_;
   Statement future_;

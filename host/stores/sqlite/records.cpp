@@ -1,6 +1,5 @@
 #include "host/stores/sqlite/records.hpp"
 
-#include <span>
 #include <string_view>
 
 #include "host/stores/sqlite/row_codec.hpp"
@@ -9,8 +8,8 @@
 namespace sluice::queue::sqlite {
 
 QueueNames::QueueNames(Connection& connection)
-    : again_(connection, "SELECT kept FROM queues WHERE id = ?1 AND name = ?2"),
-      find_(connection, "SELECT id, kept FROM queues WHERE name = ?1") {}
+    : again_(connection, "SELECT kept FROM sluice_queues WHERE id = ?1 AND name = ?2"),
+      find_(connection, "SELECT id, kept FROM sluice_queues WHERE name = ?1") {}
 
 std::optional<std::int64_t> QueueNames::find(const std::string& name) {
   if (const auto known = found_.find(name); known != found_.end()) {
@@ -39,27 +38,29 @@ std::optional<std::int64_t> QueueNames::find(const std::string& name) {
 Records::Records(Connection& connection)
     : tally_(connection),
       places_(connection),
-      lanes_(connection, places_),
-      deliveries_(connection, tally_, places_, lanes_),
-      claimer_(connection, places_, deliveries_, lanes_),
+      groups_(connection, places_),
+      deliveries_(connection, tally_, places_, groups_),
+      claimer_(connection, places_, deliveries_, groups_),
       in_flight_(connection),
       names_(connection),
-      ids_(connection),
-      queue_insert_(connection, "INSERT INTO queues (name) VALUES (?1)"),
-      sending_(connection, tally_, deliveries_, ids_, lanes_),
-      content_(connection,
-               "UPDATE messages SET content_type = ?2, message_group = ?3, attributes = ?4, body = ?5, priority = ?6 "
-               "WHERE seq = ?1"),
+      by_id_(connection, kFindById),
+      queue_insert_(connection, "INSERT INTO sluice_queues (name) VALUES (?1)"),
+      sending_(connection, {tally_, places_, deliveries_, groups_}),
+      content_(
+          connection,
+          "UPDATE sluice_messages SET content_type = ?2, message_group = ?3, attributes = ?4, body = ?5, priority = ?6 "
+          "WHERE seq = ?1"),
       put_(connection,
-           "INSERT INTO messages (seq, half, sent_at, created_at, id, content_type, message_group, attributes, body, "
+           "INSERT INTO sluice_messages (seq, half, sent_at, created_at, id, content_type, message_group, attributes, "
+           "body, "
            "native, priority) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"),
-      created_(connection, "UPDATE messages SET created_at = ?2 WHERE seq = ?1"),
+      created_(connection, "UPDATE sluice_messages SET created_at = ?2 WHERE seq = ?1"),
       keys_(connection) {}
 
 std::optional<std::int64_t> Records::queue(const std::string& name) {
   const auto id = names_.find(name);
   if (id) {
-    lanes_.learn(*id, names_.kept());
+    groups_.learn(*id, names_.kept());
   }
   return id;
 }
@@ -73,7 +74,7 @@ std::int64_t Records::make_queue(const std::string& name) {
 }
 
 std::optional<Standing> Records::find(std::int64_t queue, const std::string& id) {
-  const auto seq = ids_.find(queue, id);
+  const auto seq = by_id_.bind(std::string_view(id), queue).only();
   return seq ? deliveries_.standing(*seq) : std::nullopt;
 }
 
@@ -87,7 +88,7 @@ void Records::replace_content(const Standing& standing, const Message& content, 
   after.group = group_hash(content.group);
   after.priority = content.priority;
   if (after.priority != Priority::normal) {
-    lanes_.prioritise(standing.half);
+    groups_.prioritise(standing.half);
   }
   deliveries_.change(standing, after, now);
 }
@@ -118,7 +119,7 @@ PutStatus Records::put(std::int64_t queue, const StoredMessage& record, PutMode 
                     .group = group_hash(message.group),
                     .priority = message.priority};
   if (message.priority != Priority::normal) {
-    lanes_.prioritise(standing.half);
+    groups_.prioritise(standing.half);
   }
   if (!record.failure.empty()) {
     standing.failure = encode_failure(record.failure);
@@ -129,9 +130,6 @@ PutStatus Records::put(std::int64_t queue, const StoredMessage& record, PutMode 
             unless_empty(attributes), Blob{message.body}, unless_empty(record.native), stored(message.priority))
       .run();
   deliveries_.place(standing, record.updated_at);
-  const IdEntry entry{IdLookup::hash(queue, message.id), standing.seq};
-  const std::span<const IdEntry> one(&entry, 1);
-  tally_.index_ids(IdLookup::has_time(message.id) ? NewIds{{}, one} : NewIds{one, {}});
   tally_.add(standing.half, 1);
   return PutStatus::written;
 }

@@ -11,10 +11,9 @@
 #include "host/stores/sqlite/claimer.hpp"
 #include "host/stores/sqlite/connection.hpp"
 #include "host/stores/sqlite/deliveries.hpp"
-#include "host/stores/sqlite/id_index.hpp"
+#include "host/stores/sqlite/group_order.hpp"
 #include "host/stores/sqlite/in_flight.hpp"
 #include "host/stores/sqlite/keys.hpp"
-#include "host/stores/sqlite/lanes.hpp"
 #include "host/stores/sqlite/new_messages.hpp"
 #include "host/stores/sqlite/places.hpp"
 #include "host/stores/sqlite/tally.hpp"
@@ -39,7 +38,7 @@ class QueueNames {
  public:
   explicit QueueNames(Connection& connection);
   std::optional<std::int64_t> find(const std::string& name);
-  /// What is kept of the order of the queue that was found last, as Lanes::learn takes it.
+  /// What is kept of the order of the queue that was found last, as GroupOrder::learn takes it.
   std::int64_t kept() const { return kept_; }
 
  private:
@@ -51,6 +50,9 @@ class QueueNames {
   std::int64_t kept_ = 0;
 };
 
+/// The seq of a queue's message by its id: both halves have one index of ids.
+inline constexpr const char* kFindById = "SELECT seq FROM sluice_messages WHERE id = ?1 AND half / 2 = ?2";
+
 /// The messages of a file as records: made, looked up, changed, removed. Works inside a transaction of its connection.
 class Records {
  public:
@@ -60,7 +62,7 @@ class Records {
   void begin() {
     tally_.begin();
     keys_.begin();
-    lanes_.begin();
+    groups_.begin();
   }
   void finish() {
     tally_.finish();
@@ -68,7 +70,7 @@ class Records {
   }
 
   // What has been counted, for savepoints that may be rolled back.
-  Tally::Mark tally_mark() { return tally_.mark(); }
+  Tally::Mark tally_mark() const { return tally_.mark(); }
   void back_to(const Tally::Mark& mark) { tally_.back_to(mark); }
 
   Places& places() { return places_; }
@@ -76,7 +78,7 @@ class Records {
   Claimer& claimer() { return claimer_; }
   InFlight& in_flight() { return in_flight_; }
   Keys& keys() { return keys_; }
-  Lanes& lanes() { return lanes_; }
+  GroupOrder& groups() { return groups_; }
 
   std::optional<std::int64_t> queue(const std::string& name);
   /// Makes the queue where it is absent.
@@ -92,12 +94,12 @@ class Records {
  private:
   Tally tally_;
   Places places_;
-  Lanes lanes_;
+  GroupOrder groups_;
   Deliveries deliveries_;
   Claimer claimer_;
   InFlight in_flight_;
   QueueNames names_;
-  IdLookup ids_;
+  Statement by_id_;
   Statement queue_insert_;
   NewMessages sending_;
   Statement content_;

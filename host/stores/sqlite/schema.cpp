@@ -1,6 +1,7 @@
 #include "host/stores/sqlite/schema.hpp"
 
 #include <string>
+#include <string_view>
 
 #include "host/stores/sqlite/schema_tables.hpp"
 
@@ -18,10 +19,13 @@ Found look_inside(Connection& connection) {
   if (application == 0 && version == 0) {
     return Found::empty;
   }
+  if (application == kEarlierApplicationId) {
+    return Found::older;
+  }
   if (application != kApplicationId) {
     return Found::foreign;
   }
-  return version == kSchemaVersion ? Found::ours : version < kSchemaVersion ? Found::older : Found::newer;
+  return version == kSchemaVersion ? Found::ours : Found::newer;
 }
 
 Found look(Connection& connection) {
@@ -37,38 +41,35 @@ Error refusal(Found found, Connection& connection) {
     return {ErrorCode::invalid,
             "\"" + connection.path() + "\" is the SQLite file of another program; name another file as the store"};
   }
-  const std::string other = "store \"" + connection.path() + "\" has schema version " +
-                            std::to_string(connection.number("PRAGMA user_version")) + ", this sluice knows " +
-                            std::to_string(kSchemaVersion);
+  const std::string store = "store \"" + connection.path() + "\" ";
   if (found == Found::newer) {
-    return {ErrorCode::invalid, other + "; use the sluice that made it, or another file"};
+    return {ErrorCode::invalid, store + "has schema version " +
+                                    std::to_string(connection.number("PRAGMA user_version")) + ", this sluice knows " +
+                                    std::to_string(kSchemaVersion) + "; use the sluice that made it, or another file"};
   }
-  return {ErrorCode::invalid, other +
-                                  "; carry its messages over with 'sluice export' of the sluice that made it and "
-                                  "'sluice import' of this one, or name another file as the store"};
+  return {ErrorCode::invalid, store +
+                                  "was made before the first release; carry its messages over with 'sluice export' "
+                                  "of the sluice that made it and 'sluice import' of this one, or name another "
+                                  "file as the store"};
 }
 
 void make_tables(Connection& connection) {
-  for (const char* const tables :
-       {kTables, kNotices, kOrdering, kLanes, kTombstones, kSending, kKeyMarks, kKeyRecords}) {
+  for (const char* const tables : {kTables, kNotices, kOrdering, kSending, kKeyMarks, kKeyRecords}) {
     connection.execute(tables);
   }
 }
 
-/// Fails where a table that was made before ours has the name of one of them.
+/// Fails where something that was made before our tables has a name like theirs.
 void keep_names_free(Connection& connection) {
-  if (connection.number("SELECT count(*) FROM sqlite_schema") == 0) {
-    return;
-  }
-  Connection ours(":memory:");
-  if (auto opened = ours.open(Connection::Access::create); !opened) {
-    connection.fail(opened.error());
-    return;
-  }
-  make_tables(ours);
-  Statement names(ours, "SELECT name FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'");
-  while (names.row()) {
-    connection.keep_free(std::string(names.bytes(0)).c_str());
+  Statement taken(connection, "SELECT name FROM sqlite_schema WHERE name LIKE ?1 ESCAPE '!' LIMIT 1");
+  if (taken.bind(std::string_view("sluice!_%")).row()) {
+    const std::string name(taken.bytes(0));
+    connection.fail(
+        Error(ErrorCode::invalid,
+              "store \"" + connection.path() + "\" has a table \"" + name + "\", and names that begin with " +
+                  std::string(kOurs) +
+                  " are ours; if it is one of yours, give it another name with the sqlite3 tool: ALTER TABLE " + name +
+                  " RENAME TO my_" + name));
   }
 }
 

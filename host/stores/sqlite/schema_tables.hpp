@@ -9,20 +9,18 @@ namespace sluice::queue::sqlite {
 // `deliveries` with `until` set. A message without a row in `deliveries` has never been touched: version 1, no
 // delivery. `half` is twice the queue's id, plus one for the DLQ.
 //
-// Deleting from an index over random ids would write one page for each message. So entries of `ids_fresh` and `ids`
-// stay when their message goes, and are swept in order of their hash later; an entry counts only as long as `messages`
-// has its seq, which is never used again. New entries gather in the small `ids_fresh`, for the same reason. Ids that we
-// make begin with their time, and so do their hashes: those of one batch lie on few pages.
+// Ids that we make begin with their time, so that those which come and go together lie together in their index.
 inline constexpr const char* kTables = R"sql(
-CREATE TABLE queues (
+CREATE TABLE sluice_queues (
   id INTEGER PRIMARY KEY,
-  name TEXT NOT NULL UNIQUE
+  name TEXT NOT NULL UNIQUE,
+  kept INTEGER NOT NULL DEFAULT 0
 ) STRICT;
-CREATE TABLE halves (
+CREATE TABLE sluice_halves (
   half INTEGER PRIMARY KEY,
   messages INTEGER NOT NULL
 ) STRICT;
-CREATE TABLE messages (
+CREATE TABLE sluice_messages (
   seq INTEGER PRIMARY KEY,
   half INTEGER NOT NULL,
   sent_at INTEGER NOT NULL,
@@ -32,21 +30,23 @@ CREATE TABLE messages (
   message_group TEXT,
   attributes BLOB,
   body BLOB NOT NULL,
+  priority INTEGER,
   native BLOB
 ) STRICT;
-CREATE TABLE ready (
+CREATE UNIQUE INDEX sluice_ids ON sluice_messages (id, half / 2);
+CREATE TABLE sluice_ready (
   half INTEGER NOT NULL,
   sent_at INTEGER NOT NULL,
   seq INTEGER NOT NULL,
   PRIMARY KEY (half, sent_at, seq)
 ) STRICT, WITHOUT ROWID;
-CREATE TABLE suspects (
+CREATE TABLE sluice_suspects (
   half INTEGER NOT NULL,
   sent_at INTEGER NOT NULL,
   seq INTEGER NOT NULL,
   PRIMARY KEY (half, sent_at, seq)
 ) STRICT, WITHOUT ROWID;
-CREATE TABLE deliveries (
+CREATE TABLE sluice_deliveries (
   seq INTEGER PRIMARY KEY,
   half INTEGER NOT NULL,
   until INTEGER,
@@ -59,29 +59,17 @@ CREATE TABLE deliveries (
   failure BLOB,
   suspect INTEGER NOT NULL DEFAULT 0
 ) STRICT;
-CREATE INDEX deliveries_due ON deliveries (half, until, leased) WHERE until IS NOT NULL;
-CREATE TABLE ids_fresh (
-  hash INTEGER NOT NULL,
-  seq INTEGER NOT NULL,
-  PRIMARY KEY (hash, seq)
-) STRICT, WITHOUT ROWID;
-CREATE TABLE ids (
-  hash INTEGER NOT NULL,
-  seq INTEGER NOT NULL,
-  PRIMARY KEY (hash, seq)
-) STRICT, WITHOUT ROWID;
-CREATE TABLE counters (
+CREATE INDEX sluice_deliveries_due ON sluice_deliveries (half, until, leased) WHERE until IS NOT NULL;
+CREATE TABLE sluice_counters (
   one INTEGER PRIMARY KEY CHECK (one = 1),
-  next_seq INTEGER NOT NULL,
-  new_ids INTEGER NOT NULL,
-  old_ids INTEGER NOT NULL
+  next_seq INTEGER NOT NULL
 ) STRICT;
-INSERT INTO counters VALUES (1, 1, 0, 0);
+INSERT INTO sluice_counters VALUES (1, 1);
 )sql";
 
 // What hosts and operators tell each other, beside the messages.
 inline constexpr const char* kNotices = R"sql(
-CREATE TABLE notices (
+CREATE TABLE sluice_notices (
   topic INTEGER NOT NULL,
   key TEXT NOT NULL,
   version INTEGER NOT NULL,
@@ -91,60 +79,35 @@ CREATE TABLE notices (
 ) STRICT, WITHOUT ROWID;
 )sql";
 
-// Order within groups, and priorities. `kept` says what is kept of a queue's order, as lanes.hpp has it: 0 for queues
-// that nobody asked for it. Then a message lies as ever, under a half of its own in `ready` if its priority is not the
-// normal one. Where an order is kept, one message of each lane (a group, or the queue) lies in `ready` or `suspects`,
-// at the time when its lane got its turn; the others that could be claimed lie in `chains`, one for each lane: an
-// index by lane and time would write a page for each message, where a chain is written at its ends, which lie together.
-// `before` of the first of a chain counts for nothing; nor does a row in `chains` whose message is the head of its
-// lane, in flight, or done. `lanes` has a row while a message of the lane is there or
-// something holds it, in the order in which they were made, which is about that of their turns: so what is settled
-// together lies together. `holds` are dead letters whose group waits for an operator.
+// Order within groups. `queues.kept` says what is kept of a queue's order, as group_order.hpp has it: 0 for queues that
+// nobody asked for it. Then a message lies as ever, under a half of its own in `ready` if its priority is not the
+// normal one. Where an order is kept, one message of each group (or of the queue) lies in `ready` or `suspects`, at the
+// time when its group got its turn; the others that could be claimed lie in `waiting`. `groups` has a row while a
+// message of the group is there to be claimed or something holds it. `holds` are dead letters whose group waits for an
+// operator.
 inline constexpr const char* kOrdering = R"sql(
-ALTER TABLE queues ADD COLUMN kept INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE messages ADD COLUMN priority INTEGER;
-CREATE TABLE chains (
-  seq INTEGER PRIMARY KEY,
+CREATE TABLE sluice_groups (
+  id INTEGER PRIMARY KEY,
   half INTEGER NOT NULL,
-  sent_at INTEGER NOT NULL,
-  suspected INTEGER NOT NULL,
-  before INTEGER,
-  next INTEGER
-) STRICT;
-CREATE TABLE holds (
-  seq INTEGER PRIMARY KEY,
-  half INTEGER NOT NULL,
-  lane INTEGER NOT NULL,
-  sent_at INTEGER NOT NULL
-) STRICT;
-)sql";
-
-// With defaults, as INSERT OR REPLACE otherwise copies each page that it touches, to be able to undo half a statement.
-inline constexpr const char* kLanes = R"sql(
-CREATE TABLE lanes (
-  number INTEGER PRIMARY KEY,
-  lane INTEGER NOT NULL DEFAULT 0,
-  half INTEGER NOT NULL DEFAULT 0,
   head INTEGER,
-  head_sent INTEGER NOT NULL DEFAULT 0,
-  turn INTEGER NOT NULL DEFAULT 0,
-  others INTEGER NOT NULL DEFAULT 0,
-  first INTEGER,
-  last INTEGER,
-  last_sent INTEGER NOT NULL DEFAULT 0
+  head_sent INTEGER NOT NULL,
+  turn INTEGER NOT NULL,
+  others INTEGER NOT NULL,
+  last_sent INTEGER NOT NULL
 ) STRICT;
-CREATE TABLE lane_numbers (
-  lane INTEGER PRIMARY KEY,
-  number INTEGER NOT NULL DEFAULT 0
-) STRICT;
-)sql";
-
-// Messages that are done and whose rows in `messages` and `chains` are still there, as tombstones.hpp has them: a bit
-// for each, in blocks of 4096. With a default, as `lanes` has them.
-inline constexpr const char* kTombstones = R"sql(
-CREATE TABLE tombstones (
-  block INTEGER PRIMARY KEY,
-  bits BLOB NOT NULL DEFAULT x''
+CREATE TABLE sluice_waiting (
+  half INTEGER NOT NULL,
+  group_id INTEGER NOT NULL,
+  sent_at INTEGER NOT NULL,
+  seq INTEGER NOT NULL,
+  suspected INTEGER NOT NULL,
+  PRIMARY KEY (half, group_id, sent_at, seq)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE sluice_holds (
+  seq INTEGER PRIMARY KEY,
+  half INTEGER NOT NULL,
+  group_id INTEGER NOT NULL,
+  sent_at INTEGER NOT NULL
 ) STRICT;
 )sql";
 
@@ -152,28 +115,28 @@ CREATE TABLE tombstones (
 // `until` and `last` are on a clock of the file's own, which never goes back; it is `ahead` of the machine's by as much
 // as that has been set back so far.
 inline constexpr const char* kSending = R"sql(
-CREATE TABLE dedup_ids (
+CREATE TABLE sluice_dedup_ids (
   queue INTEGER NOT NULL,
   key BLOB NOT NULL,
   until INTEGER NOT NULL,
   id TEXT NOT NULL,
   PRIMARY KEY (queue, key)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX dedup_ids_until ON dedup_ids (until);
-CREATE TABLE unique_keys (
+CREATE INDEX sluice_dedup_ids_until ON sluice_dedup_ids (until);
+CREATE TABLE sluice_unique_keys (
   queue INTEGER NOT NULL,
   key BLOB NOT NULL,
   until_done INTEGER NOT NULL,
   seq INTEGER NOT NULL,
   PRIMARY KEY (queue, key)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX unique_keys_seq ON unique_keys (seq);
-CREATE TABLE send_clock (
+CREATE INDEX sluice_unique_keys_seq ON sluice_unique_keys (seq);
+CREATE TABLE sluice_send_clock (
   one INTEGER PRIMARY KEY CHECK (one = 1),
   last INTEGER NOT NULL,
   ahead INTEGER NOT NULL
 ) STRICT;
-INSERT INTO send_clock VALUES (1, 0, 0);
+INSERT INTO sluice_send_clock VALUES (1, 0, 0);
 )sql";
 
 // Idempotency keys: those in progress, and those that are done. A row of one message's record costs a fifth of what its
@@ -182,13 +145,13 @@ INSERT INTO send_clock VALUES (1, 0, 0);
 // an index (key_runs.hpp), the younger ones by each process in memory (KeyIndex). `stamp` tells whether somebody else
 // has written a record since.
 inline constexpr const char* kKeyMarks = R"sql(
-CREATE TABLE key_jobs (
+CREATE TABLE sluice_key_jobs (
   id INTEGER PRIMARY KEY,
   queue INTEGER NOT NULL,
   job TEXT NOT NULL,
   UNIQUE (queue, job)
 ) STRICT;
-CREATE TABLE key_marks (
+CREATE TABLE sluice_key_marks (
   hash INTEGER NOT NULL,
   job INTEGER NOT NULL,
   key BLOB NOT NULL,
@@ -197,19 +160,19 @@ CREATE TABLE key_marks (
   until INTEGER NOT NULL,
   PRIMARY KEY (hash, job, key)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX key_marks_until ON key_marks (until);
+CREATE INDEX sluice_key_marks_until ON sluice_key_marks (until);
 )sql";
 
 // In `key_runs` with defaults, as `lanes` has them.
 inline constexpr const char* kKeyRecords = R"sql(
-CREATE TABLE key_batches (
+CREATE TABLE sluice_key_batches (
   seq INTEGER PRIMARY KEY,
   job INTEGER NOT NULL,
   until INTEGER NOT NULL,
   records INTEGER NOT NULL,
   content BLOB NOT NULL
 ) STRICT;
-CREATE TABLE key_runs (
+CREATE TABLE sluice_key_runs (
   run INTEGER PRIMARY KEY,
   bits INTEGER NOT NULL DEFAULT 0,
   entries INTEGER NOT NULL DEFAULT 0,
@@ -219,18 +182,18 @@ CREATE TABLE key_runs (
   merged_to INTEGER NOT NULL DEFAULT 0,
   sweeps INTEGER NOT NULL DEFAULT 0
 ) STRICT;
-CREATE TABLE key_pages (
+CREATE TABLE sluice_key_pages (
   id INTEGER PRIMARY KEY,
   entries BLOB NOT NULL
 ) STRICT;
-CREATE TABLE key_counters (
+CREATE TABLE sluice_key_counters (
   one INTEGER PRIMARY KEY CHECK (one = 1),
   next_seq INTEGER NOT NULL,
   indexed INTEGER NOT NULL,
   records INTEGER NOT NULL,
   stamp INTEGER NOT NULL
 ) STRICT;
-INSERT INTO key_counters VALUES (1, 1, 0, 0, 0);
+INSERT INTO sluice_key_counters VALUES (1, 1, 0, 0, 0);
 )sql";
 
 }  // namespace sluice::queue::sqlite

@@ -15,21 +15,22 @@ bool in_dlq(const Standing& standing) { return (standing.half & 1) != 0; }
 
 SendMarks::SendMarks(Connection& connection, Deliveries& deliveries)
     : deliveries_(deliveries),
-      clock_read_(connection, "SELECT last, ahead FROM send_clock"),
-      clock_write_(connection, "UPDATE send_clock SET last = ?1, ahead = ?2"),
-      dedup_find_(connection, "SELECT id FROM dedup_ids WHERE queue = ?1 AND key = ?2 AND until > ?3"),
-      dedup_write_(connection, "INSERT OR REPLACE INTO dedup_ids VALUES (?1, ?2, ?3, ?4)"),
+      clock_read_(connection, "SELECT last, ahead FROM sluice_send_clock"),
+      clock_write_(connection, "UPDATE sluice_send_clock SET last = ?1, ahead = ?2"),
+      dedup_find_(connection, "SELECT id FROM sluice_dedup_ids WHERE queue = ?1 AND key = ?2 AND until > ?3"),
+      dedup_write_(connection, "INSERT OR REPLACE INTO sluice_dedup_ids VALUES (?1, ?2, ?3, ?4)"),
       // More than one send adds, so that what has piled up goes in time.
       dedup_sweep_(connection,
-                   "DELETE FROM dedup_ids WHERE (queue, key) IN "
-                   "(SELECT queue, key FROM dedup_ids WHERE until <= ?1 ORDER BY until LIMIT 4)"),
-      unique_find_(connection, "SELECT seq, until_done FROM unique_keys WHERE queue = ?1 AND key = ?2"),
-      unique_write_(connection, "INSERT OR REPLACE INTO unique_keys VALUES (?1, ?2, ?3, ?4)"),
-      unique_sweep_(connection,
-                    "DELETE FROM unique_keys WHERE seq IN (SELECT seq FROM unique_keys WHERE seq > ?1 ORDER BY seq "
-                    "LIMIT 4) AND NOT EXISTS (SELECT 1 FROM messages AS m WHERE m.seq = unique_keys.seq)"),
+                   "DELETE FROM sluice_dedup_ids WHERE (queue, key) IN "
+                   "(SELECT queue, key FROM sluice_dedup_ids WHERE until <= ?1 ORDER BY until LIMIT 4)"),
+      unique_find_(connection, "SELECT seq, until_done FROM sluice_unique_keys WHERE queue = ?1 AND key = ?2"),
+      unique_write_(connection, "INSERT OR REPLACE INTO sluice_unique_keys VALUES (?1, ?2, ?3, ?4)"),
+      unique_sweep_(
+          connection,
+          "DELETE FROM sluice_unique_keys WHERE seq IN (SELECT seq FROM sluice_unique_keys WHERE seq > ?1 ORDER BY seq "
+          "LIMIT 4) AND NOT EXISTS (SELECT 1 FROM sluice_messages AS m WHERE m.seq = sluice_unique_keys.seq)"),
       unique_end_(connection,
-                  "SELECT max(seq) FROM (SELECT seq FROM unique_keys WHERE seq > ?1 ORDER BY seq LIMIT 4)") {}
+                  "SELECT max(seq) FROM (SELECT seq FROM sluice_unique_keys WHERE seq > ?1 ORDER BY seq LIMIT 4)") {}
 
 void SendMarks::begin(WallTime now) {
   std::int64_t last = 0;

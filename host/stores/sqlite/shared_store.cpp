@@ -140,21 +140,19 @@ Result<void> SharedStore::Core::open_writer(const SqliteOptions& options, const 
   }
   checkpointer = std::make_unique<Checkpointer>(std::move(*second), options.report);
   flusher = std::make_unique<Flusher>(file, *checkpointer);
-  commits = std::make_unique<CommitQueue>(
-      clock,
-      CommitQueue::Tools{.file = file,
-                         .connection = *writer->connection,
-                         .checkpointer = *checkpointer,
-                         .flusher = *flusher,
-                         .door = door.get(),
-                         .durable = options.durable},
-      CommitQueue::Hooks{.begin =
-                             [this] {
-                               writer->records.begin();
-                               writer->effects.begin();
-                             },
-                         .finish = [this] { writer->records.finish(); },
-                         .make_room = [this] { writer->records.deliveries().tombstones().make_room(); }});
+  commits = std::make_unique<CommitQueue>(clock,
+                                          CommitQueue::Tools{.file = file,
+                                                             .connection = *writer->connection,
+                                                             .checkpointer = *checkpointer,
+                                                             .flusher = *flusher,
+                                                             .door = door.get(),
+                                                             .durable = options.durable},
+                                          CommitQueue::Hooks{.begin =
+                                                                 [this] {
+                                                                   writer->records.begin();
+                                                                   writer->effects.begin();
+                                                                 },
+                                                             .finish = [this] { writer->records.finish(); }});
   return {};
 }
 

@@ -63,9 +63,10 @@ Result<std::vector<Notice>> SqliteBoard::select(Topic topic, const std::optional
   const auto found = std::make_shared<std::vector<Notice>>();
   auto done = store_.read(
       [found, topic, key](RecordReader& reader) {
-        Statement rows(reader.connection(),
-                       "SELECT key, text, version, posted_at FROM notices WHERE topic = ?1 AND key = coalesce(?2, key) "
-                       "ORDER BY key");
+        Statement rows(
+            reader.connection(),
+            "SELECT key, text, version, posted_at FROM sluice_notices WHERE topic = ?1 AND key = coalesce(?2, key) "
+            "ORDER BY key");
         rows.bind(number_of(topic), key ? std::optional<std::string_view>(*key) : std::nullopt);
         while (rows.row()) {
           found->push_back({.key = std::string(rows.bytes(0)),
@@ -108,11 +109,11 @@ Result<std::int64_t> SqliteBoard::post(Topic topic, const Notice& notice, Deadli
   }
   const auto put = [topic, notice, now = stored(now())](Connection& connection) {
     if (notice.version == 0) {
-      Statement insert(connection, "INSERT OR IGNORE INTO notices VALUES (?1, ?2, 1, ?3, ?4)");
+      Statement insert(connection, "INSERT OR IGNORE INTO sluice_notices VALUES (?1, ?2, 1, ?3, ?4)");
       return insert.bind(number_of(topic), std::string_view(notice.key), now, Blob{notice.text}).run();
     }
     Statement update(connection,
-                     "UPDATE notices SET version = version + 1, posted_at = ?4, text = ?5 "
+                     "UPDATE sluice_notices SET version = version + 1, posted_at = ?4, text = ?5 "
                      "WHERE topic = ?1 AND key = ?2 AND version = ?3");
     return update.bind(number_of(topic), std::string_view(notice.key), notice.version, now, Blob{notice.text}).run();
   };
@@ -129,9 +130,9 @@ Result<std::int64_t> SqliteBoard::post(Topic topic, const Notice& notice, Deadli
 Result<void> SqliteBoard::take_down(Topic topic, const std::string& key, std::int64_t version, Deadline deadline) {
   const auto left = std::make_shared<bool>(false);
   const auto remove = [topic, key, version, left](Connection& connection) {
-    Statement erase(connection, "DELETE FROM notices WHERE topic = ?1 AND key = ?2 AND version = ?3");
+    Statement erase(connection, "DELETE FROM sluice_notices WHERE topic = ?1 AND key = ?2 AND version = ?3");
     const std::int64_t touched = erase.bind(number_of(topic), std::string_view(key), version).run();
-    Statement find(connection, "SELECT 1 FROM notices WHERE topic = ?1 AND key = ?2");
+    Statement find(connection, "SELECT 1 FROM sluice_notices WHERE topic = ?1 AND key = ?2");
     *left = find.bind(number_of(topic), std::string_view(key)).row();
     find.reset();
     return touched;

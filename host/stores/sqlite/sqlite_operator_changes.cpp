@@ -60,9 +60,9 @@ struct Putting {
 /// A group of the queue has something to hand out that waited for another message.
 bool freed_any(Writer& writer, const std::string& queue) {
   const auto number = writer.records.queue(queue);
-  Lanes& lanes = writer.records.lanes();
-  const bool standard = number && lanes.take_offered(half_of(*number, Half::standard));
-  return (number && lanes.take_offered(half_of(*number, Half::dlq))) || standard;
+  GroupOrder& groups = writer.records.groups();
+  const bool standard = number && groups.take_offered(half_of(*number, Half::standard));
+  return (number && groups.take_offered(half_of(*number, Half::dlq))) || standard;
 }
 
 void ring_both(Doorbell& doorbell, const std::string& queue) {

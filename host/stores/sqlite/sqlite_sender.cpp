@@ -39,7 +39,7 @@ struct Sending {
     }
     arrivals.reserve(messages.size());
     for (std::size_t i = 0; i < messages.size(); ++i) {
-      arrivals.push_back({&messages[i], &results[i], messages[i].id.empty()});
+      arrivals.push_back({&messages[i], &results[i]});
     }
   }
   /// The work is done once more where the transaction that it shared with others could not be committed.

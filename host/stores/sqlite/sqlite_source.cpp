@@ -72,8 +72,9 @@ void give_back(Records& records, std::int64_t half, const std::vector<Delivery>&
     completions.push_back(
         {.receipt = delivery.receipt, .action = CompletionAction::release, .suspect = delivery.suspect});
   }
-  std::vector<SettleResult> results(completions.size());
-  records.deliveries().settle(half, completions, results, now);
+  for (const Completion& completion : completions) {
+    records.deliveries().settle(half, completion, now);
+  }
 }
 
 }  // namespace
@@ -255,13 +256,16 @@ Result<void> SqliteSource::settle_some(const std::shared_ptr<Settling>& settling
     if (queue && settling->effects) {
       writer.effects.settle(half_of(*queue, address.half), batch, outcomes, settling->course, clock.wall_now());
     } else if (queue) {
-      writer.records.deliveries().settle(half_of(*queue, address.half), batch, outcomes, clock.wall_now());
+      const WallTime now = clock.wall_now();
+      for (std::size_t i = 0; i < batch.size(); ++i) {
+        outcomes[i] = {writer.records.deliveries().settle(half_of(*queue, address.half), batch[i], now), {}};
+      }
     } else {
       std::fill(outcomes.begin(), outcomes.end(), SettleResult{SettleStatus::lost, {}});
     }
     if (queue) {
-      settling->offered = writer.records.lanes().take_offered(half_of(*queue, address.half));
-      settling->let_go = writer.records.lanes().take_offered(half_of(*queue, Half::standard));
+      settling->offered = writer.records.groups().take_offered(half_of(*queue, address.half));
+      settling->let_go = writer.records.groups().take_offered(half_of(*queue, Half::standard));
     }
     for (std::size_t i = 0; i < batch.size(); ++i) {
       if (outcomes[i].status == SettleStatus::lost && unconfirmed.settled(batch[i].receipt)) {

@@ -1,11 +1,10 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
+#include <utility>
 #include <vector>
 
 #include "host/stores/sqlite/connection.hpp"
-#include "host/stores/sqlite/id_index.hpp"
 
 namespace sluice::queue::sqlite {
 
@@ -23,37 +22,19 @@ class Tally {
   void add(std::int64_t half, std::int64_t messages);
   /// A seq that was never used before.
   std::int64_t next_seq();
-  /// What has been counted so far; `back_to` forgets what came after it, as a savepoint that is rolled back does.
-  struct Mark;
-  Mark mark();
-  void back_to(const Mark& mark);
-  void index_ids(const NewIds& entries);
-  std::vector<std::int64_t> known_hashes(std::span<const std::int64_t> hashes) { return ids_.known(hashes); }
+
+  /// What has been counted so far, by half; `back_to` forgets what came after it, as a savepoint that is rolled back
+  /// does. A seq that was given out meanwhile stays used.
+  using Mark = std::vector<std::pair<std::int64_t, std::int64_t>>;
+  const Mark& mark() const { return changes_; }
+  void back_to(const Mark& mark) { changes_ = mark; }
 
  private:
-  struct Change {
-    std::int64_t half;
-    std::int64_t messages;
-  };
-  void read();
-  void write_halves();
-
   Statement read_;
   Statement write_;
-  Statement live_;
   Statement half_;
-  IdIndex ids_;
-  std::vector<Change> changes_;
-  bool read_done_ = false;
-  std::int64_t next_seq_ = 0;
-  std::int64_t new_ids_ = 0;
-  std::int64_t old_ids_ = 0;
-};
-
-struct Tally::Mark {
-  std::vector<Change> changes;
-  std::int64_t new_ids = 0;
-  std::int64_t old_ids = 0;
+  Mark changes_;
+  std::int64_t next_seq_ = 0;  ///< 0: not read
 };
 
 }  // namespace sluice::queue::sqlite

@@ -129,10 +129,6 @@ int UserStatements::spilled_pages() const {
 
 bool UserStatements::get_ready() {
   if (!ready_ && !connection_.failed()) {
-    if (auto learnt = tables_.learn(connection_.memory_tables()); !learnt) {
-      connection_.fail(learnt.error());
-      return false;
-    }
     // Once and for good: SQLite prepares every statement anew after these.
     sqlite3_set_authorizer(connection_.handle_, &UserStatements::on_authorize, this);
     sqlite3_limit(connection_.handle_, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, kMostPatternBytes);

@@ -4,7 +4,6 @@
 
 #include <cctype>
 
-#include "host/stores/sqlite/connection.hpp"
 #include "host/stores/sqlite/schema.hpp"
 
 namespace sluice::queue::sqlite {
@@ -38,22 +37,6 @@ bool opens_virtual_table(int action, std::string_view first, std::string_view se
 
 }  // namespace
 
-Result<void> UserTables::learn(const std::vector<std::string>& in_memory) {
-  Connection memory(":memory:");
-  if (auto opened = memory.open(Connection::Access::create); !opened) {
-    return opened.error();
-  }
-  if (auto made = make_schema(memory); !made) {
-    return made.error();
-  }
-  Statement tables(memory, "SELECT lower(name) FROM sqlite_schema WHERE type = 'table'");
-  while (tables.row()) {
-    ours_.emplace(tables.bytes(0));
-  }
-  ours_.insert(in_memory.begin(), in_memory.end());
-  return memory.failed() ? Result<void>(memory.failure()) : Result<void>();
-}
-
 bool UserTables::allows_table(std::string_view table, bool writes) {
   if (table_.empty() || (writes && !written_)) {
     table_ = table;
@@ -66,7 +49,7 @@ bool UserTables::allows_table(std::string_view table, bool writes) {
     refusal_ = kMore;
     return false;
   }
-  if (reserved || name == kPages || ours_.contains(name)) {
+  if (reserved || name == kPages || name.compare(0, kOurs.size(), kOurs) == 0) {
     refusal_ = "it uses table " + std::string(table) +
                ", which is not yours: messages are sent as effects, and tables of your own need other names";
     return false;

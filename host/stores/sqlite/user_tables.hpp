@@ -2,22 +2,15 @@
 
 #include <string>
 #include <string_view>
-#include <unordered_set>
-#include <vector>
-
-#include "base/error.hpp"
 
 namespace sluice::queue::sqlite {
 
-/// Which parts of the file a handler's statement may touch: every table but ours, and nothing that changes how the file
+/// Which parts of the file a handler's statement may touch: every table but ours, whose names
+/// begin with sluice_, and nothing that changes how the file
 /// is kept. SQLite asks while it prepares a statement, triggers and views included, and again when it prepares it anew
 /// because the schema has changed. Of one connection.
 class UserTables {
  public:
-  /// Finds out which tables are ours by making them in memory; those of `in_memory`, which our statements read, are
-  /// ours as well. An error where there is no room for that.
-  Result<void> learn(const std::vector<std::string>& in_memory);
-
   /// Of a statement that is about to be prepared or run; until `end`, everything it touches is judged.
   void begin() {
     judging_ = true;
@@ -39,7 +32,6 @@ class UserTables {
   bool allows_table(std::string_view table, bool writes);
   bool allows_function(std::string_view function);
 
-  std::unordered_set<std::string> ours_;
   bool judging_ = false;
   bool written_ = false;
   std::string table_;

@@ -5,7 +5,6 @@
 
 #include <thread>
 
-#include "host/stores/sqlite/id_index.hpp"
 #include "tests/stores/sqlite/sqlite_rig.hpp"
 #include "tests/support/fake_clock.hpp"
 
@@ -16,10 +15,6 @@ using std::chrono_literals::operator""s;
 using queue::NewMessage;
 using queue::SendStatus;
 using ::testing::ElementsAre;
-
-// Two ids of one hash, for the first queue of a file.
-constexpr const char* kTwin = "id-5231549";
-constexpr const char* kOtherTwin = "id-18943674";
 
 class BulkSendTest : public ::testing::Test {
  public:
@@ -127,25 +122,7 @@ TEST_F(BulkSendTest, MessagesOfOneBatchStayInItsOrder) {
   }
 }
 
-TEST_F(BulkSendTest, IdsOfOneHashAreNotTakenForEachOther) {
-  ASSERT_EQ(queue::sqlite::IdLookup::hash(1, kTwin), queue::sqlite::IdLookup::hash(1, kOtherTwin));
-  open();
-  EXPECT_THAT(statuses(send({{.id = kTwin, .body = "one"},
-                             {.id = kOtherTwin, .body = "other"},
-                             {.id = kTwin, .body = "again"},
-                             {.id = kOtherTwin, .body = "again"}})),
-              ElementsAre(SendStatus::sent, SendStatus::sent, SendStatus::duplicate_id, SendStatus::duplicate_id));
-  EXPECT_EQ(get(kTwin).message.body, "one");
-  EXPECT_EQ(get(kOtherTwin).message.body, "other");
-  EXPECT_THAT(statuses(send({{.id = kOtherTwin}, {.id = kTwin}})),
-              ElementsAre(SendStatus::duplicate_id, SendStatus::duplicate_id));
-  ASSERT_TRUE(store_->remove("orders", kTwin, Deadline::never()));
-  EXPECT_THAT(statuses(send({{.id = kOtherTwin}, {.id = kTwin, .body = "new"}})),
-              ElementsAre(SendStatus::duplicate_id, SendStatus::sent));
-  EXPECT_EQ(get(kTwin).message.body, "new");
-}
-
-TEST_F(BulkSendTest, DuplicatesAreFoundInABatchOfAnySizeAndLeaveNoGap) {
+TEST_F(BulkSendTest, DuplicatesAreFoundInABatchOfAnySize) {
   open();
   send({{.id = "stored"}});
   std::vector<NewMessage> batch(8000, NewMessage{.id = "same"});

@@ -34,7 +34,7 @@ class CommitQueueTest : public ::testing::Test {
         clock_,
         CommitQueue::Tools{
             .file = *file_, .connection = *writer_, .checkpointer = *checkpointer_, .flusher = *flusher_},
-        CommitQueue::Hooks{.begin = [this] { ++transactions_; }, .finish = [] {}, .make_room = [] {}});
+        CommitQueue::Hooks{.begin = [this] { ++transactions_; }, .finish = [] {}});
   }
   ~CommitQueueTest() override {
     commits_->request_stop();
@@ -45,10 +45,13 @@ class CommitQueueTest : public ::testing::Test {
 
  protected:
   CommitQueue::Task insert(const std::string& name, bool flush = true) {
-    return {.work = [this, name] { writer_->execute(("INSERT INTO queues (name) VALUES ('" + name + "')").c_str()); },
+    return {.work = [this,
+                     name] { writer_->execute(("INSERT INTO sluice_queues (name) VALUES ('" + name + "')").c_str()); },
             .flush = flush};
   }
-  std::vector<std::string> names() { return test::raw_sql(file_->path(), "SELECT name FROM queues ORDER BY name"); }
+  std::vector<std::string> names() {
+    return test::raw_sql(file_->path(), "SELECT name FROM sluice_queues ORDER BY name");
+  }
 
   /// Leads a transaction that ends when `released` is called.
   class Holder {

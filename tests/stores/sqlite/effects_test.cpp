@@ -87,22 +87,21 @@ TEST_F(SqliteEffects, ASemicolonOrACommentAtTheEndIsNoSecondStatement) {
 
 TEST_F(SqliteEffects, OurTablesAreOutOfReach) {
   for (const char* const table :
-       {"messages", "deliveries", "ready", "queues", "counters", "ids_fresh", "notices", "sqlite_schema",
-        "sqlite_master", "chains", "tombstones", "sluice_sending", "sluice_asking_seqs", "sluice_removing",
-        "sluice_storing_lanes", "key_batches", "key_pages", "key_runs"}) {
+       {"sluice_messages", "Sluice_Deliveries", "sluice_key_jobs", "sqlite_schema", "sqlite_master"}) {
     EXPECT_THAT(refusal({"SELECT * FROM " + std::string(table), {}, 0}), HasSubstr("which is not yours")) << table;
   }
-  EXPECT_THAT(refusal({"DELETE FROM MESSAGES", {}, {}}), HasSubstr("it uses table messages, which is not yours"));
+  EXPECT_THAT(refusal({"DELETE FROM SLUICE_MESSAGES", {}, {}}),
+              HasSubstr("it uses table sluice_messages, which is not yours"));
   EXPECT_THAT(refusal({"UPDATE main.deliveries SET version = 9", {}, {}}), HasSubstr("deliveries"));
-  EXPECT_THAT(refusal({"INSERT INTO accounts SELECT id, 1 FROM messages", {}, {}}), HasSubstr("messages"));
-  EXPECT_THAT(refusal({"INSERT INTO ready VALUES (2, 0, 1)", {}, {}}), HasSubstr("ready"));
+  EXPECT_THAT(refusal({"INSERT INTO accounts SELECT id, 1 FROM sluice_messages", {}, {}}), HasSubstr("messages"));
+  EXPECT_THAT(refusal({"INSERT INTO sluice_ready VALUES (2, 0, 1)", {}, {}}), HasSubstr("ready"));
 }
 
 TEST_F(SqliteEffects, NeitherDoTriggersAndViewsReachThem) {
-  sql("CREATE TRIGGER sly AFTER UPDATE ON accounts BEGIN DELETE FROM messages; END; "
-      "CREATE VIEW peek AS SELECT body FROM messages");
-  EXPECT_THAT(refusal(debit(1)), HasSubstr("it uses table messages"));
-  EXPECT_THAT(refusal({"SELECT * FROM peek", {}, 1}), HasSubstr("it uses table messages"));
+  sql("CREATE TRIGGER sly AFTER UPDATE ON accounts BEGIN DELETE FROM sluice_messages; END; "
+      "CREATE VIEW peek AS SELECT body FROM sluice_messages");
+  EXPECT_THAT(refusal(debit(1)), HasSubstr("it uses table sluice_messages"));
+  EXPECT_THAT(refusal({"SELECT * FROM peek", {}, 1}), HasSubstr("it uses table sluice_messages"));
 }
 
 TEST_F(SqliteEffects, ATableThatIsMadeWhileAStatementIsKeptIsSeen) {
@@ -111,11 +110,11 @@ TEST_F(SqliteEffects, ATableThatIsMadeWhileAStatementIsKeptIsSeen) {
       "(new.name); END");
   EXPECT_EQ(run(debit(1)).status, SettleStatus::applied);
   EXPECT_THAT(sql("SELECT name FROM log"), ElementsAre("alice"));
-  sql("DROP TRIGGER logged; CREATE TRIGGER sly AFTER UPDATE ON accounts BEGIN DELETE FROM messages; END");
+  sql("DROP TRIGGER logged; CREATE TRIGGER sly AFTER UPDATE ON accounts BEGIN DELETE FROM sluice_messages; END");
   const auto delivery = claim(1).at(0);
   const SettleResult result = settle({with(delivery, {debit(1)})}).at(0);
   EXPECT_EQ(result.status, SettleStatus::refused);
-  EXPECT_THAT(result.error.message(), HasSubstr("it uses table messages"));
+  EXPECT_THAT(result.error.message(), HasSubstr("it uses table sluice_messages"));
   sql("DROP TRIGGER sly");
   EXPECT_EQ(settle({with(delivery, {debit(1)})}).at(0).status, SettleStatus::applied);
 }

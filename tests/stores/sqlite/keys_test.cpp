@@ -66,12 +66,12 @@ class KeysTest : public ::testing::Test {
     keys_->flush_records();
     return recorded;
   }
-  std::int64_t recorded() { return connection_.number("SELECT sum(records) FROM key_batches"); }
+  std::int64_t recorded() { return connection_.number("SELECT sum(records) FROM sluice_key_batches"); }
   /// Entries of the index that lie in the file.
-  std::int64_t indexed() { return connection_.number("SELECT sum(length(entries)) / 12 FROM key_pages"); }
+  std::int64_t indexed() { return connection_.number("SELECT sum(length(entries)) / 12 FROM sluice_key_pages"); }
   void expect_whole() {
-    EXPECT_EQ(connection_.number("SELECT records FROM key_counters"), recorded());
-    EXPECT_EQ(connection_.number("SELECT sum(entries) FROM key_runs"), indexed());
+    EXPECT_EQ(connection_.number("SELECT records FROM sluice_key_counters"), recorded());
+    EXPECT_EQ(connection_.number("SELECT sum(entries) FROM sluice_key_runs"), indexed());
   }
   std::int64_t count(const std::string& table) { return connection_.number(("SELECT count(*) FROM " + table).c_str()); }
 
@@ -84,7 +84,7 @@ class KeysTest : public ::testing::Test {
 TEST_F(KeysTest, ARecordTakesItsMarksPlaceAndIsFoundFromThenOn) {
   EXPECT_EQ(claim("k", "a").state, KeyState::ours);
   EXPECT_TRUE(record("k", "a", 24h, "paid"));
-  EXPECT_EQ(count("key_marks"), 0);
+  EXPECT_EQ(count("sluice_key_marks"), 0);
   for (int i = 0; i < 2; ++i) {
     const KeyAnswer answer = claim("k", "b");
     EXPECT_EQ(answer.state, KeyState::done);
@@ -119,7 +119,7 @@ TEST_F(KeysTest, ALateOwnerMayWriteWhereNobodyElseCame) {
 
 TEST_F(KeysTest, AMessagesOwnIdIsRecordedWithoutAMark) {
   EXPECT_EQ(claim("m", "m", {}).state, KeyState::ours);
-  EXPECT_EQ(count("key_marks"), 0);
+  EXPECT_EQ(count("sluice_key_marks"), 0);
   EXPECT_TRUE(record("m", "m"));
   next_transaction();
   EXPECT_EQ(claim("m", "m", {}).state, KeyState::done);
@@ -139,7 +139,7 @@ TEST_F(KeysTest, WhatASavepointTookBackIsNotThere) {
   EXPECT_EQ(claim("before", "x", {}).state, KeyState::done);
   EXPECT_EQ(claim("inside", "x", {}).state, KeyState::ours);
   EXPECT_EQ(claim("after", "x", {}).state, KeyState::done);
-  EXPECT_EQ(connection_.number("SELECT records FROM key_counters"), 2);
+  EXPECT_EQ(connection_.number("SELECT records FROM sluice_key_counters"), 2);
 }
 
 TEST_F(KeysTest, AJobThatASavepointTookBackGetsANumberOfItsOwn) {
@@ -154,7 +154,7 @@ TEST_F(KeysTest, AJobThatASavepointTookBackGetsANumberOfItsOwn) {
   connection_.execute("RELEASE one");
   next_transaction();
   EXPECT_EQ(claim("k", "x", {}).owner, "a");
-  EXPECT_EQ(count("key_jobs"), 2);
+  EXPECT_EQ(count("sluice_key_jobs"), 2);
 }
 
 TEST_F(KeysTest, ExpiredRecordsAreSweptByThoseWhoWrite) {
@@ -186,7 +186,7 @@ TEST_F(KeysTest, RecordsOfAShortLifeGoBetweenThoseOfALongOne) {
     record("tick" + std::to_string(i), "m", 1000h);
     next_transaction();
   }
-  EXPECT_EQ(connection_.number("SELECT count(*) FROM key_batches WHERE instr(content, x'73686F7274') > 0"), 0);
+  EXPECT_EQ(connection_.number("SELECT count(*) FROM sluice_key_batches WHERE instr(content, x'73686F7274') > 0"), 0);
   EXPECT_EQ(claim("long7", "x", {}).state, KeyState::done);
 }
 
@@ -200,7 +200,7 @@ TEST_F(KeysTest, MarksOfDeadHostsAreSwept) {
     claim("other", "m");
     next_transaction();
   }
-  EXPECT_EQ(count("key_marks"), 1);
+  EXPECT_EQ(count("sluice_key_marks"), 1);
 }
 
 TEST_F(KeysTest, RecordsAreFoundWhileTheirIndexIsWrittenAndAfterwards) {
@@ -216,7 +216,7 @@ TEST_F(KeysTest, RecordsAreFoundWhileTheirIndexIsWrittenAndAfterwards) {
       ASSERT_EQ(claim(one, "x", {}).state, known.count(one) > 0 ? KeyState::done : KeyState::ours) << one << i;
     }
   }
-  EXPECT_GT(connection_.number("SELECT indexed FROM key_counters"), 1000);
+  EXPECT_GT(connection_.number("SELECT indexed FROM sluice_key_counters"), 1000);
   expect_whole();
   auto fresh = make_keys(connection_);
   std::swap(keys_, fresh);
@@ -244,7 +244,7 @@ TEST_F(KeysTest, ATransactionThatFailsTakesItsRecordsAndItsIndexBack) {
       next_transaction();
     }
   }
-  EXPECT_GT(connection_.number("SELECT indexed FROM key_counters"), 300);
+  EXPECT_GT(connection_.number("SELECT indexed FROM sluice_key_counters"), 300);
   for (const std::string& key : kept) {
     ASSERT_EQ(claim(key, "x", {}).state, KeyState::done) << key;
   }
@@ -278,7 +278,7 @@ TEST_F(KeysTest, ProcessesThatTakeTurnsKnowEachOthersRecords) {
       kept.resize(kept.size() - 10);
     }
   }
-  EXPECT_GT(connection_.number("SELECT indexed FROM key_counters"), 500);
+  EXPECT_GT(connection_.number("SELECT indexed FROM sluice_key_counters"), 500);
   for (int turn = 0; turn < 2; ++turn) {
     std::swap(keys_, other);
     std::swap(mine, others);
@@ -370,8 +370,9 @@ TEST_F(KeysTest, RecordsOfOneCommitShareARow) {
   keys_->flush_records();
   next_transaction();
   EXPECT_EQ(recorded(), 500);
-  EXPECT_LE(count("key_batches"), 6);
-  EXPECT_EQ(connection_.number("SELECT max(length(content)) <= 4000 FROM key_batches"), 1) << "a page of the file";
+  EXPECT_LE(count("sluice_key_batches"), 6);
+  EXPECT_EQ(connection_.number("SELECT max(length(content)) <= 4000 FROM sluice_key_batches"), 1)
+      << "a page of the file";
 }
 
 TEST_F(KeysTest, ARowHasTheRecordsOfOneJobAndOneEnd) {
@@ -384,7 +385,7 @@ TEST_F(KeysTest, ARowHasTheRecordsOfOneJobAndOneEnd) {
   }
   keys_->flush_records();
   next_transaction();
-  EXPECT_EQ(count("key_batches"), 4) << "a large result lies alone";
+  EXPECT_EQ(count("sluice_key_batches"), 4) << "a large result lies alone";
   EXPECT_EQ(claim("a", "x", {}).until, now_ + 24h);
   const KeyClaim last{"ship", "d", "x", {}, 1};
   EXPECT_EQ(keys_->claim(kQueue, std::span(&last, 1), now_).at(0).result.size(), 32'768U);
@@ -420,7 +421,7 @@ TEST_F(KeysTest, OneOfManyIsForgottenAndListsGoOnBehindIt) {
   for (const std::string& key : keys) {
     keys_->forget(kQueue, "pay", key, now_);
   }
-  EXPECT_EQ(count("key_batches"), 0);
+  EXPECT_EQ(count("sluice_key_batches"), 0);
   next_transaction();
   expect_whole();
 }
@@ -433,7 +434,7 @@ TEST_F(KeysTest, RunsAreMergedSoThatFewAreLookedInto) {
     }
     keys_->flush_records();
     next_transaction();
-    ASSERT_LE(count("key_runs"), 16);
+    ASSERT_LE(count("sluice_key_runs"), 16);
   }
   EXPECT_GT(indexed(), 20'000);
   expect_whole();
@@ -452,14 +453,14 @@ TEST_F(KeysTest, RunsOfWhatHasExpiredGo) {
     next_transaction();
   }
   EXPECT_LE(indexed(), 2'500);
-  EXPECT_LE(count("key_runs"), 12);
+  EXPECT_LE(count("sluice_key_runs"), 12);
 }
 
 TEST_F(KeysTest, AHashThatMeetsByChanceIsNoDuplicate) {
   record("k", "a");
   next_transaction();
   // Another key under the same hash, as nobody could find one to send.
-  connection_.execute("UPDATE key_batches SET content = CAST(replace(content, 'k', 'j') AS BLOB)");
+  connection_.execute("UPDATE sluice_key_batches SET content = CAST(replace(content, 'k', 'j') AS BLOB)");
   EXPECT_EQ(claim("k", "b").state, KeyState::ours);
   EXPECT_TRUE(record("k", "b"));
 }

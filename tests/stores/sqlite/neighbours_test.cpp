@@ -47,7 +47,7 @@ class SlowReader {
  public:
   explicit SlowReader(const std::string& file) {
     if (sqlite3_open(file.c_str(), &handle_) != SQLITE_OK ||
-        sqlite3_exec(handle_, "BEGIN; SELECT count(*) FROM messages", nullptr, nullptr, nullptr) != SQLITE_OK) {
+        sqlite3_exec(handle_, "BEGIN; SELECT count(*) FROM sluice_messages", nullptr, nullptr, nullptr) != SQLITE_OK) {
       throw std::runtime_error(sqlite3_errmsg(handle_));
     }
   }

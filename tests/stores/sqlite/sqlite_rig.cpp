@@ -7,8 +7,6 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "host/stores/sqlite/tombstones.hpp"
-
 namespace sluice::test {
 
 TempFolder::TempFolder() {
@@ -46,86 +44,68 @@ std::vector<std::string> raw_sql(const std::string& file, const std::string& sql
   return rows;
 }
 
-namespace {
-
-// Messages that are not done, and those that wait behind the head of their lane.
-const std::string kViews =
-    "CREATE TEMP VIEW unburied AS SELECT * FROM messages AS m WHERE NOT " + queue::sqlite::Tombstones::buried() +
-    "; CREATE TEMP VIEW waiting AS SELECT c.* FROM chains AS c WHERE c.seq IN (SELECT seq FROM unburied) AND c.seq NOT "
-    "IN (SELECT head FROM lanes WHERE head IS NOT NULL) AND NOT EXISTS (SELECT 1 FROM deliveries AS d WHERE d.seq = "
-    "c.seq AND d.until IS NOT NULL); ";
-
-}  // namespace
-
 std::vector<std::string> broken_invariants(const std::string& file) {
   const std::vector<std::pair<std::string, std::string>> checks{
       {"damage: ", "SELECT * FROM pragma_integrity_check WHERE integrity_check <> 'ok'"},
       // The halves of priorities in `ready` are 2^40 apart.
       {"in no place: ",
-       "SELECT seq FROM unburied AS m WHERE NOT EXISTS (SELECT 1 FROM ready AS r WHERE r.half % 1099511627776 = m.half "
-       "AND r.sent_at = m.sent_at AND r.seq = m.seq) AND NOT EXISTS (SELECT 1 FROM suspects AS r WHERE r.half = m.half "
-       "AND r.sent_at = "
-       "m.sent_at AND r.seq = m.seq) AND NOT EXISTS (SELECT 1 FROM deliveries AS d WHERE d.seq = m.seq AND d.until IS "
-       "NOT NULL) AND NOT EXISTS (SELECT 1 FROM waiting AS l WHERE l.seq = m.seq AND l.half = m.half AND l.sent_at = "
-       "m.sent_at) AND NOT EXISTS (SELECT 1 FROM lanes AS l JOIN ready AS r ON r.seq = l.head AND r.half = l.half AND "
-       "r.sent_at = l.turn WHERE l.head = m.seq) AND NOT EXISTS (SELECT 1 FROM lanes AS l JOIN suspects AS s ON s.seq "
-       "= "
-       "l.head AND s.half = l.half AND s.sent_at = l.turn WHERE l.head = m.seq)"},
-      {"in a chain and elsewhere: ",
-       "SELECT seq FROM waiting WHERE seq IN (SELECT seq FROM ready UNION ALL SELECT seq FROM suspects)"},
-      {"link that leads nowhere: ",
-       "SELECT seq FROM waiting WHERE seq NOT IN (SELECT first FROM lanes WHERE first IS NOT NULL UNION ALL SELECT "
-       "next "
-       "FROM waiting WHERE next IS NOT NULL)"},
-      {"link without message: ", "SELECT seq FROM chains WHERE seq NOT IN (SELECT seq FROM messages)"},
-      {"buried and elsewhere: ",
-       "SELECT seq FROM messages AS m WHERE seq NOT IN (SELECT seq FROM unburied) AND seq IN (SELECT seq FROM ready "
-       "UNION ALL SELECT seq FROM suspects UNION ALL SELECT seq FROM deliveries UNION ALL SELECT head FROM lanes UNION "
-       "ALL SELECT first FROM lanes UNION ALL SELECT last FROM lanes UNION ALL SELECT seq FROM holds)"},
-      {"tombstones without messages: ",
-       "SELECT block FROM tombstones AS t WHERE NOT EXISTS (SELECT 1 FROM messages AS m WHERE m.seq >> 12 = t.block)"},
-      {"end of a chain that is no message: ",
-       "SELECT first FROM lanes WHERE first IS NOT NULL AND first NOT IN (SELECT seq FROM waiting) UNION ALL "
-       "SELECT last FROM lanes WHERE last IS NOT NULL AND last NOT IN (SELECT seq FROM waiting)"},
-      {"broken chain: ",
-       "SELECT l.seq FROM waiting AS l WHERE l.next IS NOT NULL AND NOT EXISTS (SELECT 1 FROM waiting AS n WHERE n.seq "
-       "= l.next "
-       "AND n.before = l.seq)"},
-      {"lane that nobody moves on: ", "SELECT lane FROM lanes WHERE first IS NOT NULL AND others = 0 AND head IS NULL"},
-      {"lane without its number: ",
-       "SELECT lane FROM lanes AS l WHERE NOT EXISTS (SELECT 1 FROM lane_numbers AS n WHERE n.lane = l.lane AND "
-       "n.number = l.number) UNION ALL SELECT lane FROM lane_numbers AS n WHERE NOT EXISTS (SELECT 1 FROM lanes AS l "
-       "WHERE l.number = n.number)"},
-      {"lane without a reason: ", "SELECT lane FROM lanes WHERE first IS NULL AND others = 0 AND head IS NULL"},
-      {"in two places: ", "SELECT r.seq FROM ready AS r JOIN deliveries AS d ON d.seq = r.seq AND d.until IS NOT NULL"},
-      {"suspect and ready: ", "SELECT seq FROM suspects WHERE seq IN (SELECT seq FROM ready)"},
+       "SELECT seq FROM sluice_messages AS m WHERE NOT EXISTS (SELECT 1 FROM sluice_ready AS r WHERE r.half % "
+       "1099511627776 = m.half "
+       "AND r.sent_at = m.sent_at AND r.seq = m.seq) AND NOT EXISTS (SELECT 1 FROM sluice_suspects AS r WHERE r.half = "
+       "m.half "
+       "AND r.sent_at = m.sent_at AND r.seq = m.seq) AND NOT EXISTS (SELECT 1 FROM sluice_deliveries AS d WHERE d.seq "
+       "= m.seq "
+       "AND d.until IS NOT NULL) AND NOT EXISTS (SELECT 1 FROM sluice_waiting AS w WHERE w.seq = m.seq AND w.half = "
+       "m.half "
+       "AND w.sent_at = m.sent_at) AND NOT EXISTS (SELECT 1 FROM sluice_groups AS g JOIN sluice_ready AS r ON r.seq = "
+       "g.head AND "
+       "r.half = g.half AND r.sent_at = g.turn WHERE g.head = m.seq) AND NOT EXISTS (SELECT 1 FROM sluice_groups AS g "
+       "JOIN "
+       "sluice_suspects AS s ON s.seq = g.head AND s.half = g.half AND s.sent_at = g.turn WHERE g.head = m.seq)"},
+      {"waiting and elsewhere: ",
+       "SELECT seq FROM sluice_waiting WHERE seq IN (SELECT seq FROM sluice_ready UNION ALL SELECT seq FROM "
+       "sluice_suspects UNION ALL "
+       "SELECT head FROM sluice_groups WHERE head IS NOT NULL UNION ALL SELECT seq FROM sluice_deliveries WHERE until "
+       "IS NOT NULL)"},
+      {"waiting twice: ", "SELECT seq FROM sluice_waiting GROUP BY seq HAVING count(*) > 1"},
+      {"waiting without message: ",
+       "SELECT seq FROM sluice_waiting WHERE seq NOT IN (SELECT seq FROM sluice_messages)"},
+      {"waiting for nobody: ",
+       "SELECT seq FROM sluice_waiting AS w WHERE NOT EXISTS (SELECT 1 FROM sluice_groups AS g WHERE g.id = w.group_id "
+       "AND (g.head IS "
+       "NOT NULL OR g.others > 0))"},
+      {"group without a reason: ", "SELECT id FROM sluice_groups WHERE others = 0 AND head IS NULL"},
+      {"head without message: ",
+       "SELECT id FROM sluice_groups WHERE head IS NOT NULL AND head NOT IN (SELECT seq FROM sluice_messages)"},
+      {"in two places: ",
+       "SELECT r.seq FROM sluice_ready AS r JOIN sluice_deliveries AS d ON d.seq = r.seq AND d.until IS NOT NULL"},
+      {"suspect and ready: ", "SELECT seq FROM sluice_suspects WHERE seq IN (SELECT seq FROM sluice_ready)"},
       {"suspect in flight: ",
-       "SELECT s.seq FROM suspects AS s JOIN deliveries AS d ON d.seq = s.seq WHERE d.until IS NOT NULL"},
+       "SELECT s.seq FROM sluice_suspects AS s JOIN sluice_deliveries AS d ON d.seq = s.seq WHERE d.until IS NOT NULL"},
       {"suspect without a reason: ",
-       "SELECT seq FROM suspects WHERE seq NOT IN (SELECT seq FROM deliveries WHERE received_at IS NOT NULL OR "
+       "SELECT seq FROM sluice_suspects WHERE seq NOT IN (SELECT seq FROM sluice_deliveries WHERE received_at IS NOT "
+       "NULL OR "
        "suspect)"},
       {"ready though suspected: ",
-       "SELECT seq FROM ready WHERE seq IN (SELECT seq FROM deliveries WHERE received_at IS NOT NULL OR suspect)"},
-      {"ready without message: ", "SELECT seq FROM ready WHERE seq NOT IN (SELECT seq FROM messages)"},
-      {"delivery without message: ", "SELECT seq FROM deliveries WHERE seq NOT IN (SELECT seq FROM messages)"},
+       "SELECT seq FROM sluice_ready WHERE seq IN (SELECT seq FROM sluice_deliveries WHERE received_at IS NOT NULL OR "
+       "suspect)"},
+      {"ready without message: ", "SELECT seq FROM sluice_ready WHERE seq NOT IN (SELECT seq FROM sluice_messages)"},
+      {"delivery without message: ",
+       "SELECT seq FROM sluice_deliveries WHERE seq NOT IN (SELECT seq FROM sluice_messages)"},
       {"delivery of another place: ",
-       "SELECT d.seq FROM deliveries AS d JOIN messages AS m ON m.seq = d.seq WHERE d.half <> m.half OR d.sent_at <> "
+       "SELECT d.seq FROM sluice_deliveries AS d JOIN sluice_messages AS m ON m.seq = d.seq WHERE d.half <> m.half OR "
+       "d.sent_at <> "
        "m.sent_at"},
       {"wrong count of half: ",
-       "SELECT half FROM halves AS h WHERE h.messages <> (SELECT count(*) FROM unburied AS m WHERE m.half = h.half)"},
-      {"half without count: ", "SELECT DISTINCT half FROM unburied WHERE half NOT IN (SELECT half FROM halves)"},
-      {"id not indexed: ",
-       "SELECT seq FROM unburied WHERE seq NOT IN (SELECT seq FROM ids) AND seq NOT IN (SELECT seq FROM ids_fresh)"},
-      {"id twice: ", "SELECT id FROM unburied GROUP BY half / 2, id HAVING count(*) > 1"},
-      {"seq not reserved: ", "SELECT seq FROM messages WHERE seq >= (SELECT next_seq FROM counters)"},
-      {"wrong count of ids: ",
-       "SELECT 'new' FROM counters WHERE new_ids <> (SELECT count(*) FROM ids_fresh) UNION ALL SELECT 'old' FROM "
-       "counters "
-       "WHERE old_ids <> (SELECT count(*) FROM ids)"},
+       "SELECT half FROM sluice_halves AS h WHERE h.messages <> (SELECT count(*) FROM sluice_messages AS m WHERE "
+       "m.half = h.half)"},
+      {"half without count: ",
+       "SELECT DISTINCT half FROM sluice_messages WHERE half NOT IN (SELECT half FROM sluice_halves)"},
+      {"seq not reserved: ", "SELECT seq FROM sluice_messages WHERE seq >= (SELECT next_seq FROM sluice_counters)"},
   };
   std::vector<std::string> broken;
   for (const auto& [what, sql] : checks) {
-    for (const std::string& row : raw_sql(file, kViews + sql)) {
+    for (const std::string& row : raw_sql(file, sql)) {
       broken.push_back(what + row);
     }
   }

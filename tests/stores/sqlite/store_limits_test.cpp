@@ -173,7 +173,7 @@ TEST_F(StoreLimitsTest, ARecordThatNobodyCanReadStopsNothing) {
   for (const std::string id : {"A-1", "A-2", "A-3"}) {
     ASSERT_EQ(send(id, 10).status, queue::SendStatus::sent);
   }
-  raw_sql(file_, "UPDATE messages SET attributes = x'FF00' WHERE id = 'A-1'");
+  raw_sql(file_, "UPDATE sluice_messages SET attributes = x'FF00' WHERE id = 'A-1'");
   const auto claims = store_->claim({"orders"}, 2, 30s, Deadline::never());
   ASSERT_TRUE(claims) << claims.error().message();
   ASSERT_EQ(claims->size(), 2U);
@@ -214,7 +214,7 @@ TEST_F(StoreLimitsTest, AnotherProcessesLockIsWaitedForNoLongerThanTheDeadline) 
 TEST_F(StoreLimitsTest, ASlowReaderHoldsUpNoWriter) {
   open();
   ASSERT_EQ(send("A-1", 10).status, queue::SendStatus::sent);
-  const Intruder intruder(file_, "BEGIN; SELECT count(*) FROM messages");
+  const Intruder intruder(file_, "BEGIN; SELECT count(*) FROM sluice_messages");
   for (int i = 0; i < 50; ++i) {
     ASSERT_EQ(send("id" + std::to_string(i), 10'000).status, queue::SendStatus::sent);
   }

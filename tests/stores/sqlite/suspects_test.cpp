@@ -149,7 +149,7 @@ TEST_F(SuspectsTest, ARecordThatNobodyCanReadStopsNothing) {
   send({"a", "b"});
   claim(2);
   clock_.advance(31s);
-  raw_sql(file_, "UPDATE messages SET attributes = x'FF00' WHERE id = 'a'");
+  raw_sql(file_, "UPDATE sluice_messages SET attributes = x'FF00' WHERE id = 'a'");
   EXPECT_THAT(claimed_ids(2), ElementsAre("b?"));
   EXPECT_THAT(get("a").failure.error, ::testing::HasSubstr("cannot be read"));
 }

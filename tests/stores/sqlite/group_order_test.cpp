@@ -1,5 +1,5 @@
-// What a store remembers of lanes and groups between transactions holds only while it is so: a transaction that was
-// rolled back, another process that wrote, and a message that an operator has put into another group take it away.
+// The order of groups holds across transactions that were rolled back, beside another process that writes, and for a
+// message that an operator has put into another group.
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 using std::chrono_literals::operator""ms;
 
-class LanesMemory : public ::testing::Test {
+class GroupOrderTest : public ::testing::Test {
  protected:
   std::unique_ptr<StoreDesk> open(queue::SqliteOptions options = {}) {
     return open_store(file_, clock_, random_, std::move(options));
@@ -57,7 +57,7 @@ class LanesMemory : public ::testing::Test {
   SeededRandom random_{1};
 };
 
-TEST_F(LanesMemory, ForgetsWhatWasRolledBack) {
+TEST_F(GroupOrderTest, ForgetsWhatWasRolledBack) {
   auto store = open({.path = {}, .max_file_bytes = 600 * 1024});
   ASSERT_EQ(send(*store, "a0").status, queue::SendStatus::sent);
   EXPECT_EQ(work_off({store.get()}), "a0 ");
@@ -75,7 +75,7 @@ TEST_F(LanesMemory, ForgetsWhatWasRolledBack) {
   EXPECT_EQ(broken_invariants(file_), std::vector<std::string>{});
 }
 
-TEST_F(LanesMemory, ForgetsWhatAnotherProcessHasChanged) {
+TEST_F(GroupOrderTest, ForgetsWhatAnotherProcessHasChanged) {
   auto one = open();
   auto two = open();
   send(*one, "a0");
@@ -95,7 +95,7 @@ TEST_F(LanesMemory, ForgetsWhatAnotherProcessHasChanged) {
   EXPECT_EQ(broken_invariants(file_), std::vector<std::string>{});
 }
 
-TEST_F(LanesMemory, AGroupThatAnOperatorChangedIsNotTheOldOnesEnd) {
+TEST_F(GroupOrderTest, AGroupThatAnOperatorChangedIsNotTheOldOnesEnd) {
   auto store = open();
   send(*store, "a0");
   EXPECT_EQ(work_off({store.get()}), "a0 ");

@@ -1,0 +1,439 @@
+#include "host/stores/sqlite/group_order.hpp"
+
+#include <algorithm>
+
+#include "base/guard.hpp"
+#include "host/stores/sqlite/row_codec.hpp"
+#include "host/stores/sqlite/times.hpp"
+
+namespace sluice::queue::sqlite {
+
+namespace {
+
+/// A positive number from any.
+std::int64_t mixed(std::uint64_t value) {
+  value ^= value >> 33U;
+  value *= 0xFF51AFD7ED558CCDULL;
+  value ^= value >> 33U;
+  return static_cast<std::int64_t>((value >> 2U) | 1U);
+}
+
+// What lies farther ahead was not sent by the clock.
+constexpr std::int64_t kMostSetBack = Duration(std::chrono::hours(1)).count();
+
+Place place_of(const Standing& standing) { return {stored(standing.sent_at), standing.seq}; }
+
+bool same_for_group(const Standing& before, const Standing& after) {
+  return before.half == after.half && before.group == after.group && before.sent_at == after.sent_at &&
+         before.until.has_value() == after.until.has_value() && before.suspected() == after.suspected() &&
+         before.blocks() == after.blocks();
+}
+
+}  // namespace
+
+std::int64_t group_hash(std::string_view group) {
+  if (group.empty()) {
+    return 0;
+  }
+  std::uint64_t value = 0xCBF29CE484222325ULL;
+  for (const char c : group) {
+    value = (value ^ static_cast<unsigned char>(c)) * 0x100000001B3ULL;
+  }
+  return mixed(value);
+}
+
+Kept kept_for(const ClaimRules& rules) {
+  switch (rules.order) {
+    case Order::group:
+      return Kept::group;
+    case Order::queue:
+      return Kept::queue;
+    case Order::none:
+      break;
+  }
+  return rules.fair ? Kept::fair : Kept::none;
+}
+
+GroupOrder::GroupOrder(Connection& connection, Places& places)
+    : connection_(connection),
+      places_(places),
+      load_(connection, "SELECT head, head_sent, turn, others, last_sent FROM sluice_groups WHERE id = ?1"),
+      insert_(connection, "INSERT INTO sluice_groups VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"),
+      update_(connection,
+              "UPDATE sluice_groups SET half = ?2, head = ?3, head_sent = ?4, turn = ?5, others = ?6, last_sent = ?7 "
+              "WHERE id = ?1"),
+      drop_(connection, "DELETE FROM sluice_groups WHERE id = ?1"),
+      wait_(connection, "INSERT OR IGNORE INTO sluice_waiting VALUES (?1, ?2, ?3, ?4, ?5)"),
+      first_(
+          connection,
+          "SELECT sent_at, seq, suspected FROM sluice_waiting WHERE half = ?1 AND group_id = ?2 ORDER BY sent_at, seq "
+          "LIMIT 1"),
+      leave_(connection, "DELETE FROM sluice_waiting WHERE half = ?1 AND group_id = ?2 AND sent_at = ?3 AND seq = ?4"),
+      bits_(connection, "SELECT kept FROM sluice_queues WHERE id = ?1"),
+      bits_write_(connection, "UPDATE sluice_queues SET kept = ?2 WHERE id = ?1"),
+      head_state_(connection,
+                  "SELECT until IS NOT NULL, received_at IS NOT NULL OR suspect FROM sluice_deliveries WHERE seq = ?1"),
+      hold_(connection, "INSERT OR REPLACE INTO sluice_holds VALUES (?1, ?2, ?3, ?4)"),
+      let_go_(connection, "DELETE FROM sluice_holds WHERE seq = ?1"),
+      held_place_(connection, "SELECT sent_at, half, group_id FROM sluice_holds WHERE seq = ?1") {}
+
+void GroupOrder::begin() {
+  known_.clear();
+  offered_.clear();
+}
+
+void GroupOrder::learn(std::int64_t queue, std::int64_t bits) {
+  const auto known =
+      std::find_if(known_.begin(), known_.end(), [queue](const auto& entry) { return entry.first == queue; });
+  if (known == known_.end()) {
+    known_.emplace_back(queue, bits);
+  }
+}
+
+std::int64_t GroupOrder::bits_of(std::int64_t half) {
+  const std::int64_t queue = half / 2;
+  for (const auto& [id, bits] : known_) {
+    if (id == queue) {
+      return bits;
+    }
+  }
+  const std::int64_t bits = bits_.bind(queue).only().value_or(0);
+  known_.emplace_back(queue, bits);
+  return bits;
+}
+
+void GroupOrder::write_bits(std::int64_t half, std::int64_t bits) {
+  bits_write_.bind(half / 2, bits).run();
+  for (auto& entry : known_) {
+    if (entry.first == half / 2) {
+      entry.second = bits;
+    }
+  }
+}
+
+void GroupOrder::prioritise(std::int64_t half) {
+  if (!prioritised(half)) {
+    write_bits(half, bits_of(half) | kPrioritised);
+  }
+}
+
+std::int64_t GroupOrder::group_of(std::int64_t half, std::int64_t name) {
+  const Kept kept = this->kept(half);
+  if (kept == Kept::none || (name == 0 && kept != Kept::queue)) {
+    return 0;
+  }
+  return mixed(static_cast<std::uint64_t>(half) * 0x9E3779B97F4A7C15ULL +
+               static_cast<std::uint64_t>(kept == Kept::queue ? 0 : name));
+}
+
+std::int64_t GroupOrder::place_half(const Standing& standing) {
+  return kept(standing.half) == Kept::none ? class_half(standing.half, standing.priority) : standing.half;
+}
+
+GroupOrder::Group GroupOrder::load(std::int64_t half, std::int64_t id) {
+  Group found{.id = id, .half = half, .head = {}};
+  load_.bind(id);
+  if (load_.row()) {
+    found.head = load_.optional_integer(0);
+    found.head_sent = load_.integer(1);
+    found.turn = load_.integer(2);
+    found.others = load_.integer(3);
+    found.last_sent = load_.integer(4);
+  }
+  load_.reset();
+  return found;
+}
+
+void GroupOrder::store(const Group& before, const Group& after) {
+  const auto empty = [](const Group& group) { return !group.head && group.others == 0; };
+  if (before == after || (empty(before) && empty(after))) {
+    return;
+  }
+  if (empty(after)) {
+    drop_.bind(after.id).run();
+  } else {
+    (empty(before) ? insert_ : update_)
+        .bind(after.id, after.half, after.head, after.head_sent, after.turn, after.others, after.last_sent)
+        .run();
+  }
+}
+
+void GroupOrder::wait(Group& group, const Place& place, bool suspected) {
+  wait_.bind(group.half, group.id, place.first, place.second, std::int64_t{suspected ? 1 : 0}).run();
+  group.last_sent = std::max(group.last_sent, place.first);
+}
+
+void GroupOrder::leave(const Group& group, const Place& place) {
+  leave_.bind(group.half, group.id, place.first, place.second).run();
+}
+
+void GroupOrder::take(Group& group, const Standing& standing) {
+  const bool visible = !standing.until;
+  if (group.head == standing.seq) {
+    if (visible) {
+      places_.take(group.half, {group.turn, standing.seq}, standing.suspected());
+    }
+    group.head.reset();
+  } else if (visible) {
+    leave(group, place_of(standing));
+  } else if (standing.blocks() && kept(group.half) != Kept::fair) {
+    group.others = std::max<std::int64_t>(0, group.others - 1);
+  }
+}
+
+void GroupOrder::give(Group& group, const Standing& standing) {
+  if (!standing.until) {
+    wait(group, place_of(standing), standing.suspected());
+  } else if (standing.blocks() && kept(group.half) != Kept::fair) {
+    if (group.head || group.others > 0) {
+      ++group.others;
+    } else {
+      group.head = standing.seq;
+      group.head_sent = stored(standing.sent_at);
+    }
+  }
+}
+
+void GroupOrder::offer(Group& group, std::optional<std::int64_t> turn) {
+  first_.bind(group.half, group.id);
+  const bool waits = first_.row();
+  const Place place = waits ? Place{first_.integer(0), first_.integer(1)} : Place{};
+  const bool suspected = waits && first_.integer(2) != 0;
+  first_.reset();
+  if (!waits) {
+    return;
+  }
+  leave(group, place);
+  group.head = place.second;
+  group.head_sent = place.first;
+  group.turn = turn.value_or(place.first);
+  places_.put(group.half, {group.turn, *group.head}, suspected);
+  if (std::find(offered_.begin(), offered_.end(), group.half) == offered_.end()) {
+    offered_.push_back(group.half);
+  }
+}
+
+void GroupOrder::withdraw(Group& group) {
+  head_state_.bind(*group.head);
+  const bool touched = head_state_.row();
+  const bool out = touched && head_state_.integer(0) != 0;
+  const bool suspected = touched && head_state_.integer(1) != 0;
+  head_state_.reset();
+  if (!out) {
+    places_.take(group.half, {group.turn, *group.head}, suspected);
+    wait(group, {group.head_sent, *group.head}, suspected);
+    group.head.reset();
+  }
+}
+
+void GroupOrder::balance(Group& group, const std::optional<Place>& came) {
+  const bool older = group.head && came && *came < Place{group.head_sent, *group.head};
+  if (older || (group.head && group.others > 0)) {
+    withdraw(group);
+  }
+  if (!group.head && group.others == 0) {
+    offer(group, stored(now_));
+  }
+}
+
+void GroupOrder::change(const Standing* before, const Standing* after) {
+  if (before != nullptr && after != nullptr && same_for_group(*before, *after)) {
+    return;
+  }
+  const std::int64_t from = before == nullptr ? 0 : group_of(before->half, before->group);
+  const std::int64_t to = after == nullptr ? 0 : group_of(after->half, after->group);
+  const auto came = after != nullptr && !after->until ? std::optional(place_of(*after)) : std::nullopt;
+  if (from != 0) {
+    const Group old = load(before->half, from);
+    Group now = old;
+    take(now, *before);
+    if (to == from) {
+      give(now, *after);
+    }
+    balance(now, to == from ? came : std::nullopt);
+    store(old, now);
+  }
+  if (to != 0 && to != from) {
+    const Group old = load(after->half, to);
+    Group now = old;
+    give(now, *after);
+    balance(now, came);
+    store(old, now);
+  }
+}
+
+void GroupOrder::end(std::int64_t half, std::int64_t group, std::int64_t seq) {
+  if (kept(half) == Kept::fair) {
+    return;
+  }
+  const Group old = load(half, group);
+  Group now = old;
+  if (now.head == seq) {
+    now.head.reset();
+  } else {
+    now.others = std::max<std::int64_t>(0, now.others - 1);
+  }
+  balance(now);
+  store(old, now);
+}
+
+void GroupOrder::claimed(std::int64_t half, std::int64_t group, std::int64_t seq) {
+  const Group old = load(half, group);
+  if (old.head == seq) {
+    Group now = old;
+    now.head.reset();
+    balance(now);
+    store(old, now);
+  }
+}
+
+std::int64_t GroupOrder::arrive(std::int64_t half, std::int64_t group, const Place& place) {
+  const Group old = load(half, group);
+  Group now = old;
+  auto [sent_at, seq] = place;
+  const std::int64_t latest = std::max(old.last_sent, old.head ? old.head_sent : sent_at);
+  sent_at = latest - sent_at > kMostSetBack ? sent_at : std::max(sent_at, latest);
+  if (old.head || old.others > 0) {
+    wait(now, {sent_at, seq}, false);
+  } else {
+    now.head = seq;
+    now.head_sent = sent_at;
+    now.turn = sent_at;
+    now.last_sent = sent_at;
+    places_.put(half, {sent_at, seq}, false);
+  }
+  store(old, now);
+  return sent_at;
+}
+
+void GroupOrder::hold(const Standing& head) {
+  const std::int64_t group = group_of(head.half, head.group);
+  if (group == 0 || kept(head.half) == Kept::fair || !SLUICE_GUARD(sqlite_groups_hold)) {
+    return;
+  }
+  hold_.bind(head.seq, head.half, group, stored(head.sent_at)).run();
+  const Group old = load(head.half, group);
+  Group now = old;
+  ++now.others;
+  store(old, now);
+}
+
+void GroupOrder::let_go(std::int64_t seq) {
+  held_place_.bind(seq);
+  const bool holds = held_place_.row();
+  const std::int64_t half = holds ? held_place_.integer(1) : 0;
+  const std::int64_t group = holds ? held_place_.integer(2) : 0;
+  held_place_.reset();
+  if (!holds) {
+    return;
+  }
+  let_go_.bind(seq).run();
+  const Group old = load(half, group);
+  Group now = old;
+  now.others = std::max<std::int64_t>(0, now.others - 1);
+  balance(now);
+  store(old, now);
+}
+
+std::optional<WallTime> GroupOrder::held_place(std::int64_t seq) { return loaded(held_place_.bind(seq).only()); }
+
+bool GroupOrder::take_offered(std::int64_t half) { return std::erase(offered_, half) > 0; }
+
+std::vector<GroupOrder::Visible> GroupOrder::all_visible(std::int64_t half) {
+  Statement all(connection_,
+                "SELECT m.sent_at, p.seq, m.message_group, p.suspected, m.priority FROM ("
+                "SELECT seq, 0 AS suspected FROM sluice_ready WHERE half IN (?1, ?2, ?3, ?4) UNION ALL "
+                "SELECT seq, 1 FROM sluice_suspects WHERE half = ?1 UNION ALL "
+                "SELECT seq, suspected FROM sluice_waiting WHERE half = ?1) "
+                "AS p CROSS JOIN sluice_messages AS m ON m.seq = p.seq ORDER BY 1, 2");
+  all.bind(half, class_half(half, Priority::critical), class_half(half, Priority::high),
+           class_half(half, Priority::low));
+  std::vector<Visible> visible;
+  while (all.row()) {
+    const Priority priority = stored_priority(all.optional_integer(4));
+    visible.push_back({.place = {all.integer(0), all.integer(1)},
+                       .group = group_of(half, group_hash(all.bytes(2))),
+                       .place_half = kept(half) == Kept::none ? class_half(half, priority) : half,
+                       .suspected = all.integer(3) != 0});
+  }
+  return visible;
+}
+
+// What is out already, and dead letters that hold their group.
+void GroupOrder::hold_back(std::int64_t half, Groups& groups) {
+  Statement out(connection_,
+                "SELECT m.sent_at, m.seq, m.message_group, d.until, d.received_at FROM sluice_deliveries AS d "
+                "INDEXED BY sluice_deliveries_due CROSS JOIN sluice_messages AS m ON m.seq = d.seq "
+                "WHERE d.half = ?1 AND d.until IS NOT NULL");
+  out.bind(half);
+  while (out.row()) {
+    Standing standing;
+    standing.half = half;
+    standing.sent_at = loaded(out.integer(0));
+    standing.seq = out.integer(1);
+    standing.until = loaded(out.optional_integer(3));
+    standing.received_at = loaded(out.optional_integer(4));
+    if (const std::int64_t id = group_of(half, group_hash(out.bytes(2))); id != 0 && standing.blocks()) {
+      give(group_in(groups, half, id), standing);
+    }
+  }
+  out.reset();
+  if (kept(half) == Kept::fair) {
+    return;
+  }
+  std::vector<std::pair<std::int64_t, std::int64_t>> holds;
+  Statement held(connection_,
+                 "SELECT h.seq, m.message_group FROM sluice_holds AS h JOIN sluice_messages AS m ON m.seq = h.seq "
+                 "WHERE h.half = ?1 AND m.half = ?1 + 1");
+  held.bind(half);
+  while (held.row()) {
+    holds.emplace_back(held.integer(0), group_of(half, group_hash(held.bytes(1))));
+  }
+  held.reset();
+  Statement again(connection_, "UPDATE sluice_holds SET group_id = ?2 WHERE seq = ?1");
+  for (const auto& [seq, id] : holds) {
+    if (id != 0) {
+      again.bind(seq, id).run();
+      ++group_in(groups, half, id).others;
+    }
+  }
+}
+
+GroupOrder::Group& GroupOrder::group_in(Groups& groups, std::int64_t half, std::int64_t id) {
+  Group& group = groups[id];
+  group.id = id;
+  group.half = half;
+  return group;
+}
+
+void GroupOrder::keep(std::int64_t half, Kept kept) {
+  write_bits(half, (bits_of(half) & ~(kMask << shift_of(half))) | (static_cast<std::int64_t>(kept) << shift_of(half)));
+  const std::vector<Visible> visible = all_visible(half);
+  for (const Priority priority : {Priority::critical, Priority::high, Priority::normal, Priority::low}) {
+    Statement(connection_, "DELETE FROM sluice_ready WHERE half = ?1").bind(class_half(half, priority)).run();
+  }
+  for (const char* const sql :
+       {"DELETE FROM sluice_suspects WHERE half = ?1", "DELETE FROM sluice_waiting WHERE half = ?1",
+        "DELETE FROM sluice_groups WHERE half = ?1"}) {
+    Statement(connection_, sql).bind(half).run();
+  }
+  Groups groups;
+  for (const Visible& message : visible) {
+    if (message.group == 0) {
+      places_.put(message.suspected ? half : message.place_half, message.place, message.suspected);
+    } else {
+      wait(group_in(groups, half, message.group), message.place, message.suspected);
+    }
+  }
+  if (kept != Kept::none) {
+    hold_back(half, groups);
+  }
+  for (auto& [id, group] : groups) {
+    if (!group.head && group.others == 0) {
+      offer(group, std::nullopt);
+    }
+    store({}, group);
+  }
+}
+
+}  // namespace sluice::queue::sqlite

@@ -1,0 +1,150 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "host/queue/source.hpp"
+#include "host/stores/sqlite/connection.hpp"
+#include "host/stores/sqlite/places.hpp"
+#include "host/stores/sqlite/standing.hpp"
+
+namespace sluice::queue::sqlite {
+
+/// What is kept of a half's order, as `queues.kept` says: one for each half, beginning with the standard one, in two
+/// bits; and whether messages of other priorities than the normal one have been there, in the next.
+enum class Kept : std::uint8_t { none, group, queue, fair };
+
+/// What these rules ask a half to keep.
+Kept kept_for(const ClaimRules& rules);
+
+/// The order within groups. A half of which none is kept costs nothing here.
+///
+/// One message of a group, its head, lies where it can be claimed, the others in `waiting`. The head is offered anew
+/// each time, behind the heads that were offered before it, which gives each group its turn. Where the order is kept
+/// strictly, a group offers nothing while its head is out (in flight, or to be tried again) or while something else
+/// holds it. Messages without a group wait for nobody, unless the whole queue is one group.
+///
+/// Works inside a transaction of its connection.
+class GroupOrder {
+ public:
+  GroupOrder(Connection& connection, Places& places);
+
+  /// At the start of each transaction.
+  void begin();
+  /// A savepoint was rolled back: what was learnt within it may not hold.
+  void undone() { known_.clear(); }
+  /// When what is offered from here on gets its turn.
+  void at(WallTime now) { now_ = now; }
+  /// `bits` as `queues.kept` has them.
+  void learn(std::int64_t queue, std::int64_t bits);
+
+  Kept kept(std::int64_t half) { return kept_in(bits_of(half), half); }
+  static Kept kept_in(std::int64_t bits, std::int64_t half) {
+    return static_cast<Kept>((bits >> shift_of(half)) & kMask);
+  }
+  bool prioritised(std::int64_t half) { return (bits_of(half) & kPrioritised) != 0; }
+  /// From here on messages of all priorities are looked for in this queue.
+  void prioritise(std::int64_t half);
+  /// True: the end of a message of this half may concern a group.
+  bool tracks(std::int64_t half) { return (bits_of(half) & ~kPrioritised) != 0; }
+  /// The group that a message of this half is ordered in; 0: none. `name` as `group_hash` gives it.
+  std::int64_t group_of(std::int64_t half, std::int64_t name);
+  /// Where a message without a group lies in `ready`.
+  std::int64_t place_half(const Standing& standing);
+
+  /// From here on the half's order is kept so. Reads and writes all that can be claimed there.
+  void keep(std::int64_t half, Kept kept);
+
+  /// A message stands otherwise than before; null: it was not there, or is there no more. Those without a group are
+  /// left out by the caller.
+  void change(const Standing* before, const Standing* after);
+  /// A message of the group that was in flight has gone.
+  void end(std::int64_t half, std::int64_t group, std::int64_t seq);
+  /// The head was handed out; for a half that gives turns only.
+  void claimed(std::int64_t half, std::int64_t group, std::int64_t seq);
+  /// A message is sent to the group and put in its place, at a time that is never before that of the one sent before
+  /// it; returned.
+  std::int64_t arrive(std::int64_t half, std::int64_t group, const Place& place);
+
+  /// The group of this message stays where it is until `let_go`.
+  void hold(const Standing& head);
+  /// The message was removed, or has left its half. Does nothing for one that holds no group.
+  void let_go(std::int64_t seq);
+  /// The sent_at that a message had which holds its group.
+  std::optional<WallTime> held_place(std::int64_t seq);
+
+  /// Whether a group of this half has offered something since it was asked last.
+  bool take_offered(std::int64_t half);
+
+  static constexpr std::int64_t kPrioritised = 16;
+
+ private:
+  /// A group as `groups` has it: with a row while it has a head or something holds it, and nothing waits without.
+  struct Group {
+    std::int64_t id = 0;
+    std::int64_t half = 0;
+    std::optional<std::int64_t> head;
+    std::int64_t head_sent = 0;
+    std::int64_t turn = 0;       ///< the head's place, while it can be claimed
+    std::int64_t others = 0;     ///< messages beside the head that keep the group from offering anything
+    std::int64_t last_sent = 0;  ///< about: nobody who waits was sent later
+    friend bool operator==(const Group&, const Group&) = default;
+  };
+  struct Visible {
+    Place place;
+    std::int64_t group;
+    std::int64_t place_half;
+    bool suspected;
+  };
+  using Groups = std::map<std::int64_t, Group>;
+
+  Group load(std::int64_t half, std::int64_t id);
+  void store(const Group& before, const Group& after);
+  void take(Group& group, const Standing& standing);
+  void give(Group& group, const Standing& standing);
+  /// `came`: a message that has just been put into line, which may be older than the head.
+  void balance(Group& group, const std::optional<Place>& came = {});
+  void offer(Group& group, std::optional<std::int64_t> turn);
+  /// Puts the head back into line where it can be claimed.
+  void withdraw(Group& group);
+  void wait(Group& group, const Place& place, bool suspected);
+  void leave(const Group& group, const Place& place);
+
+  static constexpr std::int64_t kMask = 3;
+  static int shift_of(std::int64_t half) { return (half & 1) == 0 ? 0 : 2; }
+  std::int64_t bits_of(std::int64_t half);
+  void write_bits(std::int64_t half, std::int64_t bits);
+
+  std::vector<Visible> all_visible(std::int64_t half);
+  void hold_back(std::int64_t half, Groups& groups);
+  static Group& group_in(Groups& groups, std::int64_t half, std::int64_t id);
+
+  Connection& connection_;
+  Places& places_;
+  Statement load_;
+  Statement insert_;
+  Statement update_;
+  Statement drop_;
+  Statement wait_;
+  Statement first_;
+  Statement leave_;
+  Statement bits_;
+  Statement bits_write_;
+  Statement head_state_;
+  Statement hold_;
+  Statement let_go_;
+  Statement held_place_;
+  std::vector<std::pair<std::int64_t, std::int64_t>> known_;  ///< bits by queue, of this transaction
+  std::vector<std::int64_t> offered_;                         ///< halves
+  WallTime now_{};
+};
+
+/// A group's name as it is stored; never 0 for one that is not empty. It must never change.
+std::int64_t group_hash(std::string_view group);
+
+}  // namespace sluice::queue::sqlite
