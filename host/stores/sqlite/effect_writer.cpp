@@ -101,7 +101,6 @@ void EffectWriter::settle(std::int64_t half, std::span<const Completion> complet
       with_effects_.push_back(i);
     }
   }
-  records_.keys().flush_records();
   settle_effects(batch);
   if (sends_last_) {
     for (const Outbox& outbox : outboxes_) {
@@ -142,11 +141,9 @@ std::size_t EffectWriter::settle_run(const Batch& batch, Run run) {
   while (done < run.size() && !connection_.failed()) {
     const Run rest = run.subspan(done);
     const Tally::Mark counted = records_.tally_mark();
-    const Keys::Mark keyed = records_.keys().mark();
     const std::size_t begun = batch.course.begun;
     savepoint_.run();
     const Attempt attempt = this->attempt(batch, rest);
-    records_.keys().flush_records();
     if (attempt.whole() || !SLUICE_GUARD(effects_atomic)) {
       release_.run();
       for (Outbox& outbox : outboxes_) {
@@ -158,7 +155,7 @@ std::size_t EffectWriter::settle_run(const Batch& batch, Run run) {
     release_.run();
     unstage();
     records_.back_to(counted);
-    records_.keys().back_to(keyed);
+    records_.keys().undone();
     records_.groups().undone();
     if (connection_.failed()) {
       return done;

@@ -1,233 +1,139 @@
 #include "host/stores/sqlite/keys.hpp"
 
-#include <algorithm>
-#include <functional>
+#include <charconv>
 #include <memory>
 #include <utility>
 
 #include "base/guard.hpp"
 #include "base/timestamp.hpp"
 #include "host/queue/visibility.hpp"
-#include "host/stores/sqlite/key_batch.hpp"
+#include "host/stores/sqlite/row_codec.hpp"
 #include "host/stores/sqlite/times.hpp"
 
 namespace sluice::queue::sqlite {
 
 namespace {
 
-// Of records, in one transaction: at the front, where most expire first, and anywhere for those that are kept less
-// long.
-constexpr std::int64_t kFrontPeek = 16;
+// Expired ones that a transaction removes beyond twice as many as it writes: so a flood is kept up with, and nobody
+// waits long for it.
 constexpr std::int64_t kSweepPiece = 256;
-constexpr std::int64_t kRoamPiece = 64;
+
+// ?1 and ?2: queue and job; ?3: beyond which time a key counts.
+constexpr const char* kStoredKey =
+    "SELECT j.id, j.job, k.key, k.done, k.owner, k.until, k.result FROM sluice_key_jobs AS j CROSS JOIN sluice_keys AS "
+    "k "
+    "ON k.job = j.id WHERE j.queue = ?1 AND j.job = coalesce(?2, j.job) AND k.until > ?3 AND ";
+
+/// An owner who is the key itself takes no room.
+std::string owner_of(const Statement& row, int column, std::string_view key) {
+  return std::string(row.is_null(column) ? key : row.bytes(column));
+}
+
+StoredKey stored_key(const Statement& row) {
+  const std::string_view key = row.bytes(2);
+  return {.job = std::string(row.bytes(1)),
+          .key = std::string(key),
+          .owner = owner_of(row, 4, key),
+          .done = row.integer(3) != 0,
+          .result = std::string(row.bytes(6)),
+          .until = loaded(row.integer(5))};
+}
 
 }  // namespace
 
-Keys::Keys(Connection& connection, const KeyIndexLimits& limits)
-    : index_(connection, limits),
-      job_find_(connection, "SELECT id FROM sluice_key_jobs WHERE queue = ?1 AND job = ?2"),
+Keys::Keys(Connection& connection)
+    : job_find_(connection, "SELECT id FROM sluice_key_jobs WHERE queue = ?1 AND job = ?2"),
       job_insert_(connection, "INSERT INTO sluice_key_jobs (queue, job) VALUES (?1, ?2)"),
-      done_find_(connection,
-                 "SELECT content, until, records FROM sluice_key_batches WHERE seq = ?1 AND job = ?2 AND until > ?3"),
-      done_insert_(connection, "INSERT OR FAIL INTO sluice_key_batches VALUES (?1, ?2, ?3, ?4, ?5)"),
-      done_delete_(connection, "DELETE FROM sluice_key_batches WHERE seq = ?1"),
-      done_change_(connection, "UPDATE sluice_key_batches SET content = ?2, records = ?3 WHERE seq = ?1"),
-      done_some_(connection, "SELECT seq, until, records FROM sluice_key_batches WHERE seq > ?1 ORDER BY seq"),
-      mark_write_(
-          connection,
-          "INSERT INTO sluice_key_marks VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (hash, job, key) DO UPDATE SET "
-          "owner = excluded.owner, fence = excluded.fence, until = excluded.until "
-          "WHERE owner = excluded.owner OR until <= ?7"),
-      mark_find_(connection, "SELECT owner, until FROM sluice_key_marks WHERE hash = ?1 AND job = ?2 AND key = ?3"),
-      mark_release_(
-          connection,
-          "DELETE FROM sluice_key_marks WHERE hash = ?1 AND job = ?2 AND key = ?3 AND owner = ?4 AND fence = ?5"),
-      mark_drop_(connection, "DELETE FROM sluice_key_marks WHERE hash = ?1 AND job = ?2 AND key = ?3"),
-      marks_expire_(connection,
-                    "DELETE FROM sluice_key_marks WHERE (hash, job, key) IN "
-                    "(SELECT hash, job, key FROM sluice_key_marks WHERE until <= ?1 LIMIT ?2)") {}
+      find_(connection,
+            "SELECT done, owner, until, result FROM sluice_keys WHERE job = ?1 AND key = ?2 AND until > ?3"),
+      put_(connection, "INSERT OR REPLACE INTO sluice_keys VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"),
+      release_(connection,
+               "DELETE FROM sluice_keys WHERE job = ?1 AND key = ?2 AND owner IS ?3 AND fence = ?4 AND NOT done"),
+      drop_(connection, "DELETE FROM sluice_keys WHERE job = ?1 AND key = ?2"),
+      expire_(connection,
+              "DELETE FROM sluice_keys WHERE (job, key) IN "
+              "(SELECT job, key FROM sluice_keys WHERE until <= ?1 ORDER BY until LIMIT ?2)") {}
 
 void Keys::begin() {
-  index_.begin();
   jobs_.clear();
-  batch_.count = 0;
-  recorded_ = 0;
-  marked_ = 0;
+  written_ = 0;
 }
 
 void Keys::finish() {
-  if (marked_ > 0) {
-    marks_expire_.bind(stored(now_), 2 * marked_ + kFrontPeek).run();
+  if (written_ > 0) {
+    expire_.bind(stored(now_), 2 * written_ + kSweepPiece).run();
   }
-  if (recorded_ > 0) {
-    sweep_records();
-  }
-  index_.finish();
 }
 
 std::vector<KeyAnswer> Keys::claim(std::int64_t queue, std::span<const KeyClaim> claims, WallTime now) {
   now_ = now;
-  // Of each that its job may have: for a job of which nothing was ever written there is nothing to find.
-  std::vector<std::optional<std::int64_t>> jobs;
-  jobs.reserve(claims.size());
-  hashes_.clear();
-  for (const KeyClaim& claim : claims) {
-    jobs.push_back(claim.hold_for > Duration::zero() ? std::optional(make_job(queue, claim.job))
-                                                     : find_job(queue, claim.job));
-    hashes_.push_back(jobs.back() ? key_hash(*jobs.back(), claim.key) : 0);
-  }
-  index_.prepare(hashes_);
-  std::vector<KeyAnswer> answers(claims.size());
-  for (std::size_t i = 0; i < claims.size(); ++i) {
-    const KeyClaim& claim = claims[i];
-    if (!jobs[i]) {
-      continue;
-    }
-    const std::int64_t hash = hashes_[i];
-    if (auto done = answer_of_done(*jobs[i], hash, claim.key, now)) {
-      answers[i] = std::move(*done);
-    } else if (claim.hold_for > Duration::zero()) {
-      answers[i] = put_mark(*jobs[i], hash, claim, now);
-    }
+  std::vector<KeyAnswer> answers;
+  answers.reserve(claims.size());
+  for (const KeyClaim& one : claims) {
+    // Of a job of which nothing was ever written there is nothing to find.
+    const bool marks = one.hold_for > Duration::zero();
+    answers.push_back(claim(marks ? std::optional(make_job(queue, one.job)) : find_job(queue, one.job), one, now));
   }
   return answers;
 }
 
-void Keys::look_up(std::int64_t queue, const std::string& job, std::span<Delivery> deliveries, WallTime now) {
-  if (deliveries.empty()) {
-    return;
+KeyAnswer Keys::claim(std::optional<std::int64_t> job, const KeyClaim& claim, WallTime now) {
+  auto found = job ? find(*job, claim.key, now) : std::nullopt;
+  const bool marks = claim.hold_for > Duration::zero();
+  if (found && (found->state == KeyState::done || (marks && found->owner != claim.owner))) {
+    return std::move(*found);
   }
-  now_ = now;
-  const auto number = find_job(queue, job);
-  hashes_.clear();
-  if (number) {
-    for (const Delivery& delivery : deliveries) {
-      hashes_.push_back(key_hash(*number, delivery.message.id));
-    }
-    index_.prepare(hashes_);
+  if (!marks) {
+    return {};
   }
-  for (std::size_t i = 0; i < deliveries.size(); ++i) {
-    OwnIdFound& found = deliveries[i].own_id;
-    found = {.asked = true};
-    if (auto done = number ? answer_of_done(*number, hashes_[i], deliveries[i].message.id, now) : std::nullopt) {
-      found.done = std::make_shared<const KeyAnswer>(std::move(*done));
-    }
-  }
-}
-
-std::optional<KeyAnswer> Keys::answer_of_done(std::int64_t job, std::int64_t hash, std::string_view key, WallTime now) {
-  auto done = index_.may_find(hash) ? find_done(job, hash, key, now) : std::nullopt;
-  if (!done) {
-    return std::nullopt;
-  }
-  return KeyAnswer{KeyState::done, std::move(done->owner), std::move(done->result), loaded(done->until), {}};
-}
-
-KeyAnswer Keys::put_mark(std::int64_t job, std::int64_t hash, const KeyClaim& claim, WallTime now) {
   const WallTime until = SLUICE_GUARD(key_mark_expiry) ? later(now, claim.hold_for) : kEndOfTime;
-  ++marked_;
-  if (mark_write_
-          .bind(hash, job, Blob{claim.key}, std::string_view(claim.owner), claim.fence, stored(until), stored(now))
-          .run() == 1) {
-    return {.state = KeyState::ours, .owner = claim.owner, .until = until};
+  put_.bind(*job, Blob{claim.key}, std::int64_t{0}, stored(until), claim.fence, unless(claim.key, claim.owner),
+            std::optional<Blob>())
+      .run();
+  ++written_;
+  return {.state = KeyState::ours, .owner = claim.owner, .until = until};
+}
+
+void Keys::look_up(std::int64_t queue, const std::string& job, std::span<Delivery> deliveries, WallTime now) {
+  const auto number = find_job(queue, job);
+  for (Delivery& delivery : deliveries) {
+    delivery.own_id = {.asked = true};
+    auto found = number ? find(*number, delivery.message.id, now) : std::nullopt;
+    if (found && found->state == KeyState::done) {
+      delivery.own_id.done = std::make_shared<const KeyAnswer>(std::move(*found));
+    }
   }
-  mark_find_.bind(hash, job, Blob{claim.key});
-  KeyAnswer answer{.state = KeyState::running};
-  if (mark_find_.row()) {
-    answer.owner = mark_find_.bytes(0);
-    answer.until = loaded(mark_find_.integer(1));
-  }
-  mark_find_.reset();
-  return answer;
 }
 
 void Keys::release(std::int64_t queue, std::span<const KeyClaim> claims) {
   for (const KeyClaim& claim : claims) {
     if (const auto job = find_job(queue, claim.job)) {
-      mark_release_.bind(key_hash(*job, claim.key), *job, Blob{claim.key}, std::string_view(claim.owner), claim.fence)
-          .run();
+      release_.bind(*job, Blob{claim.key}, unless(claim.key, claim.owner), claim.fence).run();
     }
   }
 }
 
 bool Keys::may_record(std::int64_t queue, const KeyRecord& record, std::string_view owner, WallTime now) {
   const auto job = record.own_id ? std::nullopt : find_job(queue, record.job);
-  if (!job) {
-    return true;
-  }
-  const std::int64_t hash = key_hash(*job, record.key);
-  mark_find_.bind(hash, *job, Blob{record.key});
-  const bool marked = mark_find_.row();
-  const bool ours = marked && mark_find_.bytes(0) == owner;
-  const bool free = !marked || ours || loaded(mark_find_.integer(1)) <= now;
-  mark_find_.reset();
-  if (!free) {
-    return false;
-  }
-  // Whoever has the mark has made sure of the rest.
-  const auto done = ours ? std::nullopt : find_done(*job, hash, record.key, now);
-  return !done || done->owner == owner;
+  const auto found = job ? find(*job, record.key, now) : std::nullopt;
+  return !found || found->owner == owner;
 }
 
 void Keys::put_record(std::int64_t queue, const KeyRecord& record, std::string_view owner, WallTime now) {
   now_ = now;
-  const std::int64_t job = make_job(queue, record.job);
   const std::string_view key = record.key_of(owner);
-  const std::int64_t hash = key_hash(job, key);
-  if (!record.own_id) {
-    mark_drop_.bind(hash, job, Blob{key}).run();
-  }
-  const std::int64_t until = stored(later(now, record.ttl));
-  const bool fits = batch_.count > 0 && batch_.job == job && batch_.until == until &&
-                    key_fits(batch_.content, key, owner, record.result);
-  if (!fits) {
-    flush_records();
-    batch_.seq = index_.new_batch();
-    batch_.job = job;
-    batch_.until = until;
-    batch_.content.clear();
-  }
-  index_.add(hash, batch_.seq);
-  append_key(batch_.content, key, owner, record.result);
-  ++batch_.count;
-  ++recorded_;
-}
-
-void Keys::flush_records() {
-  if (batch_.count > 0) {
-    done_insert_.bind(batch_.seq, batch_.job, batch_.until, batch_.count, Blob{batch_.content}).run();
-    batch_.count = 0;
-  }
-}
-
-void Keys::back_to(const Mark& mark) {
-  batch_.count = 0;
-  index_.back_to(mark.index);
-  jobs_.clear();
-  recorded_ = mark.recorded;
+  const std::optional<std::string_view> other = owner == key ? std::nullopt : std::optional(owner);
+  put_.bind(make_job(queue, record.job), Blob{key}, std::int64_t{1}, stored(later(now, record.ttl)), std::int64_t{0},
+            other, unless_empty(record.result))
+      .run();
+  ++written_;
 }
 
 bool Keys::forget(std::int64_t queue, const std::string& job, const std::string& key, WallTime now) {
-  now_ = now;
   const auto number = find_job(queue, job);
-  if (!number) {
-    return false;
-  }
-  const std::int64_t hash = key_hash(*number, key);
-  bool found = false;
-  mark_find_.bind(hash, *number, Blob{key});
-  found = mark_find_.row() && loaded(mark_find_.integer(1)) > now;
-  mark_find_.reset();
-  mark_drop_.bind(hash, *number, Blob{key}).run();
-  // There may be more than one: of a message that was done again.
-  while (const auto done = find_done(*number, hash, key, now, Want::removal)) {
-    const std::int64_t changed = done->others == 0 ? done_delete_.bind(done->seq).run()
-                                                   : done_change_.bind(done->seq, Blob{done->rest}, done->others).run();
-    if (changed == 0) {
-      break;
-    }
-    index_.removed(1);
-    found = true;
+  const bool found = number && find(*number, key, now);
+  if (found) {
+    drop_.bind(*number, Blob{key}).run();
   }
   return found;
 }
@@ -238,13 +144,10 @@ std::optional<std::int64_t> Keys::find_job(std::int64_t queue, const std::string
       return known.number;
     }
   }
-  job_find_.bind(queue, std::string_view(job));
-  std::optional<std::int64_t> number;
-  if (job_find_.row()) {
-    number = job_find_.integer(0);
+  const auto number = job_find_.bind(queue, std::string_view(job)).only();
+  if (number) {
     jobs_.push_back({queue, job, *number});
   }
-  job_find_.reset();
   return number;
 }
 
@@ -252,73 +155,53 @@ std::int64_t Keys::make_job(std::int64_t queue, const std::string& job) {
   if (const auto number = find_job(queue, job)) {
     return *number;
   }
-  // Not remembered yet: a savepoint may take it back.
   job_insert_.bind(queue, std::string_view(job)).run();
-  job_find_.bind(queue, std::string_view(job));
-  const std::int64_t number = job_find_.row() ? job_find_.integer(0) : 0;
-  job_find_.reset();
-  return number;
+  return find_job(queue, job).value_or(0);
 }
 
-std::optional<Keys::Done> Keys::find_done(std::int64_t job, std::int64_t hash, std::string_view key, WallTime now,
-                                          Want want) {
-  flush_records();
-  index_.find(hash, seqs_);
-  // The youngest first: there is mostly no other.
-  std::sort(seqs_.begin(), seqs_.end(), std::greater<>());
-  std::optional<Done> found;
-  for (std::size_t i = 0; i < seqs_.size() && !found; ++i) {
-    done_find_.bind(seqs_[i], job, stored(now));
-    if (done_find_.row()) {
-      const std::string_view batch = done_find_.bytes(0);
-      if (const auto record = find_in_batch(batch, key)) {
-        found = Done{.seq = seqs_[i],
-                     .owner = std::string(record->owner),
-                     .result = std::string(record->result),
-                     .until = done_find_.integer(1),
-                     .others = done_find_.integer(2) - 1,
-                     .rest = want == Want::removal ? without_key(batch, *record) : std::string()};
-      }
-    }
-    done_find_.reset();
+std::optional<KeyAnswer> Keys::find(std::int64_t job, std::string_view key, WallTime now) {
+  std::optional<KeyAnswer> found;
+  find_.bind(job, Blob{key}, stored(now));
+  if (find_.row()) {
+    found = {.state = find_.integer(0) != 0 ? KeyState::done : KeyState::running,
+             .owner = owner_of(find_, 1, key),
+             .result = std::string(find_.bytes(3)),
+             .until = loaded(find_.integer(2))};
   }
+  find_.reset();
   return found;
 }
 
-void Keys::sweep_records() {
-  std::int64_t front = 0;
-  if (sweep_some(front, kFrontPeek)) {
-    sweep_some(front, 2 * recorded_ + kSweepPiece);
+// A cursor is the job's number and the last key, behind a colon.
+KeyPage list_keys(Connection& connection, std::int64_t queue, const std::string& job, std::size_t limit,
+                  const std::string& cursor, WallTime now) {
+  std::int64_t after = -1;
+  const char* const end = cursor.data() + cursor.size();
+  const auto [rest, code] = std::from_chars(cursor.data(), end, after);
+  const std::string_view last(rest == end ? rest : rest + 1,
+                              static_cast<std::size_t>(rest == end ? 0 : end - rest - 1));
+  Statement rows(connection, (std::string(kStoredKey) + "(k.job, k.key) > (?4, ?5) ORDER BY k.job, k.key").c_str());
+  rows.bind(queue, unless({}, job), stored(now), after, Blob{last});
+  KeyPage page;
+  std::int64_t number = 0;
+  while (page.keys.size() < limit && rows.row()) {
+    number = rows.integer(0);
+    page.keys.push_back(stored_key(rows));
   }
-  sweep_some(roam_from_, recorded_ / 4 + kRoamPiece);
+  rows.reset();
+  if (page.keys.size() == limit && limit > 0) {
+    page.next = std::to_string(number) + ":" + page.keys.back().key;
+  }
+  return page;
 }
 
-bool Keys::sweep_some(std::int64_t& from, std::int64_t count) {
-  expired_.clear();
-  std::int64_t gone = 0;
-  std::int64_t seen = 0;
-  done_some_.bind(from);
-  bool more = done_some_.row();
-  for (; more && seen < count; more = done_some_.row()) {
-    from = done_some_.integer(0);
-    const std::int64_t records = std::max<std::int64_t>(1, done_some_.integer(2));
-    seen += records;
-    if (loaded(done_some_.integer(1)) <= now_) {
-      expired_.push_back(from);
-      gone += records;
-    }
-  }
-  done_some_.reset();
-  for (const std::int64_t seq : expired_) {
-    done_delete_.bind(seq).run();
-  }
-  if (!more) {
-    from = 0;
-  }
-  if (gone > 0) {
-    index_.removed(gone);
-  }
-  return gone > 0;
+std::optional<StoredKey> find_key(Connection& connection, std::int64_t queue, const std::string& job,
+                                  const std::string& key, WallTime now) {
+  Statement row(connection, (std::string(kStoredKey) + "k.key = ?4").c_str());
+  row.bind(queue, std::string_view(job), stored(now), Blob{key});
+  auto found = row.row() ? std::optional(stored_key(row)) : std::nullopt;
+  row.reset();
+  return found;
 }
 
 }  // namespace sluice::queue::sqlite

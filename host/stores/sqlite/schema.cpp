@@ -54,7 +54,7 @@ Error refusal(Found found, Connection& connection) {
 }
 
 void make_tables(Connection& connection) {
-  for (const char* const tables : {kTables, kNotices, kOrdering, kSending, kKeyMarks, kKeyRecords}) {
+  for (const char* const tables : {kTables, kNotices, kOrdering, kSending, kKeys}) {
     connection.execute(tables);
   }
 }

@@ -139,61 +139,27 @@ CREATE TABLE sluice_send_clock (
 INSERT INTO sluice_send_clock VALUES (1, 0, 0);
 )sql";
 
-// Idempotency keys: those in progress, and those that are done. A row of one message's record costs a fifth of what its
-// whole end does; so the records of one commit that belong to one job and end at one time lie in one row, a batch
-// (key_batch.hpp), of which `records` are left. They are found by hash: those in batches up to `indexed` by the runs of
-// an index (key_runs.hpp), the younger ones by each process in memory (KeyIndex). `stamp` tells whether somebody else
-// has written a record since.
-inline constexpr const char* kKeyMarks = R"sql(
+// Idempotency keys: marks of those in progress, and records of those that are done. An owner who is the key itself is
+// NULL. With defaults, as INSERT OR REPLACE otherwise copies each page that it touches, to be able to undo half a
+// statement.
+inline constexpr const char* kKeys = R"sql(
 CREATE TABLE sluice_key_jobs (
   id INTEGER PRIMARY KEY,
   queue INTEGER NOT NULL,
   job TEXT NOT NULL,
   UNIQUE (queue, job)
 ) STRICT;
-CREATE TABLE sluice_key_marks (
-  hash INTEGER NOT NULL,
-  job INTEGER NOT NULL,
-  key BLOB NOT NULL,
-  owner TEXT NOT NULL,
-  fence INTEGER NOT NULL,
-  until INTEGER NOT NULL,
-  PRIMARY KEY (hash, job, key)
+CREATE TABLE sluice_keys (
+  job INTEGER NOT NULL DEFAULT 0,
+  key BLOB NOT NULL DEFAULT x'',
+  done INTEGER NOT NULL DEFAULT 0,
+  until INTEGER NOT NULL DEFAULT 0,
+  fence INTEGER NOT NULL DEFAULT 0,
+  owner TEXT,
+  result BLOB,
+  PRIMARY KEY (job, key)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX sluice_key_marks_until ON sluice_key_marks (until);
-)sql";
-
-// In `key_runs` with defaults, as `lanes` has them.
-inline constexpr const char* kKeyRecords = R"sql(
-CREATE TABLE sluice_key_batches (
-  seq INTEGER PRIMARY KEY,
-  job INTEGER NOT NULL,
-  until INTEGER NOT NULL,
-  records INTEGER NOT NULL,
-  content BLOB NOT NULL
-) STRICT;
-CREATE TABLE sluice_key_runs (
-  run INTEGER PRIMARY KEY,
-  bits INTEGER NOT NULL DEFAULT 0,
-  entries INTEGER NOT NULL DEFAULT 0,
-  last INTEGER NOT NULL DEFAULT 0,
-  from_run INTEGER NOT NULL DEFAULT 0,
-  to_run INTEGER NOT NULL DEFAULT 0,
-  merged_to INTEGER NOT NULL DEFAULT 0,
-  sweeps INTEGER NOT NULL DEFAULT 0
-) STRICT;
-CREATE TABLE sluice_key_pages (
-  id INTEGER PRIMARY KEY,
-  entries BLOB NOT NULL
-) STRICT;
-CREATE TABLE sluice_key_counters (
-  one INTEGER PRIMARY KEY CHECK (one = 1),
-  next_seq INTEGER NOT NULL,
-  indexed INTEGER NOT NULL,
-  records INTEGER NOT NULL,
-  stamp INTEGER NOT NULL
-) STRICT;
-INSERT INTO sluice_key_counters VALUES (1, 1, 0, 0, 0);
+CREATE INDEX sluice_keys_until ON sluice_keys (until);
 )sql";
 
 }  // namespace sluice::queue::sqlite
