@@ -158,6 +158,7 @@ void Connection::empty_log() {
 }
 
 std::int64_t Connection::changes() const { return sqlite3_changes64(handle_); }
+std::int64_t Connection::last_row() const { return sqlite3_last_insert_rowid(handle_); }
 bool Connection::in_transaction() const { return sqlite3_get_autocommit(handle_) == 0; }
 bool Connection::read_only() const { return sqlite3_db_readonly(handle_, "main") == 1; }
 

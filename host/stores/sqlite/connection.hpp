@@ -76,6 +76,8 @@ class Connection {
 
   /// Rows that the last INSERT, UPDATE or DELETE touched.
   std::int64_t changes() const;
+  /// The key of the row that the last INSERT made.
+  std::int64_t last_row() const;
   bool in_transaction() const;
   bool read_only() const;
   const std::string& path() const { return path_; }

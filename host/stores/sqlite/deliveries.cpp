@@ -29,6 +29,7 @@ Deliveries::Deliveries(Connection& connection, Tally& tally, Places& places, Gro
       message_delete_(connection, "DELETE FROM sluice_messages WHERE seq = ?1"),
       message_move_(connection, "UPDATE sluice_messages SET half = ?2, sent_at = ?3 WHERE seq = ?1"),
       delivery_delete_(connection, "DELETE FROM sluice_deliveries WHERE seq = ?1"),
+      delivery_delete_run_(connection, "DELETE FROM sluice_deliveries WHERE seq BETWEEN ?1 AND ?2"),
       delivery_write_(connection,
                       "INSERT OR REPLACE INTO sluice_deliveries VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"),
       standing_(connection,
@@ -96,7 +97,6 @@ bool Deliveries::remove_leased(std::int64_t half, const Receipt& receipt) {
   if (remove_leased_.bind(receipt.locator, std::string_view(receipt.id), receipt.version, half).run() != 1) {
     return false;
   }
-  delivery_delete_.bind(receipt.locator).run();
   tally_.add(half, -1);
   if (group != 0) {
     groups_.end(half, group, receipt.locator);
@@ -107,10 +107,33 @@ bool Deliveries::remove_leased(std::int64_t half, const Receipt& receipt) {
   return true;
 }
 
+void Deliveries::settle(std::int64_t half, std::span<const Completion> completions, std::span<SettleResult> results,
+                        WallTime now) {
+  groups_.at(now);
+  // Messages that were sent one after the other are mostly settled so: one statement for a run of them.
+  std::int64_t first = 0;
+  std::int64_t last = -1;
+  for (std::size_t i = 0; i < completions.size(); ++i) {
+    const std::int64_t seq = completions[i].receipt.locator;
+    if (completions[i].action == CompletionAction::remove && remove_leased(half, completions[i].receipt)) {
+      results[i].status = SettleStatus::applied;
+      if (seq != last + 1) {
+        delivery_delete_run_.bind(first, last).run();
+        first = seq;
+      }
+      last = seq;
+    } else {
+      results[i].status = settle(half, completions[i], now);
+    }
+  }
+  delivery_delete_run_.bind(first, last).run();
+}
+
 SettleStatus Deliveries::settle(std::int64_t half, const Completion& completion, WallTime now) {
   groups_.at(now);
   const Receipt& receipt = completion.receipt;
   if (completion.action == CompletionAction::remove && remove_leased(half, receipt)) {
+    delivery_delete_.bind(receipt.locator).run();
     return SettleStatus::applied;
   }
   const auto before = held(half, receipt);

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "base/clock.hpp"
 #include "host/queue/completion.hpp"
@@ -20,7 +21,9 @@ class Deliveries {
  public:
   Deliveries(Connection& connection, Tally& tally, Places& places, GroupOrder& groups);
 
-  /// Applied or lost.
+  /// Sets each result to applied or lost.
+  void settle(std::int64_t half, std::span<const Completion> completions, std::span<SettleResult> results,
+              WallTime now);
   SettleStatus settle(std::int64_t half, const Completion& completion, WallTime now);
   std::optional<Receipt> extend(std::int64_t half, const Receipt& receipt, const Lease& lease);
 
@@ -36,6 +39,7 @@ class Deliveries {
   bool bring_back(std::int64_t half, WallTime now);
 
  private:
+  /// All but its row in `deliveries`; false: the receipt does not hold.
   bool remove_leased(std::int64_t half, const Receipt& receipt);
   /// Sees to its place where it can be claimed; null: it was not there, or is there no more.
   void stand(const Standing* before, const Standing* after);
@@ -51,6 +55,7 @@ class Deliveries {
   Statement message_delete_;
   Statement message_move_;
   Statement delivery_delete_;
+  Statement delivery_delete_run_;
   Statement delivery_write_;
   Statement standing_;
 };

@@ -57,18 +57,19 @@ Kept kept_for(const ClaimRules& rules) {
 GroupOrder::GroupOrder(Connection& connection, Places& places)
     : connection_(connection),
       places_(places),
-      load_(connection, "SELECT head, head_sent, turn, others, last_sent FROM sluice_groups WHERE id = ?1"),
-      insert_(connection, "INSERT INTO sluice_groups VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"),
+      load_(connection, "SELECT number, head, head_sent, turn, others, last_sent FROM sluice_groups WHERE id = ?1"),
+      insert_(connection,
+              "INSERT INTO sluice_groups (id, half, head_sent, turn, others, last_sent) "
+              "VALUES (?1, ?2, 0, 0, 0, 0)"),
       update_(connection,
-              "UPDATE sluice_groups SET half = ?2, head = ?3, head_sent = ?4, turn = ?5, others = ?6, last_sent = ?7 "
-              "WHERE id = ?1"),
-      drop_(connection, "DELETE FROM sluice_groups WHERE id = ?1"),
-      wait_(connection, "INSERT OR IGNORE INTO sluice_waiting VALUES (?1, ?2, ?3, ?4, ?5)"),
+              "UPDATE sluice_groups SET head = ?2, head_sent = ?3, turn = ?4, others = ?5, last_sent = ?6 "
+              "WHERE number = ?1"),
+      drop_(connection, "DELETE FROM sluice_groups WHERE number = ?1"),
+      wait_(connection, "INSERT OR IGNORE INTO sluice_waiting VALUES (?1, ?2, ?3, ?4)"),
       first_(
           connection,
-          "SELECT sent_at, seq, suspected FROM sluice_waiting WHERE half = ?1 AND group_id = ?2 ORDER BY sent_at, seq "
-          "LIMIT 1"),
-      leave_(connection, "DELETE FROM sluice_waiting WHERE half = ?1 AND group_id = ?2 AND sent_at = ?3 AND seq = ?4"),
+          "SELECT sent_at, seq, suspected FROM sluice_waiting WHERE group_number = ?1 ORDER BY sent_at, seq LIMIT 1"),
+      leave_(connection, "DELETE FROM sluice_waiting WHERE group_number = ?1 AND sent_at = ?2 AND seq = ?3"),
       bits_(connection, "SELECT kept FROM sluice_queues WHERE id = ?1"),
       bits_write_(connection, "UPDATE sluice_queues SET kept = ?2 WHERE id = ?1"),
       head_state_(connection,
@@ -134,37 +135,45 @@ GroupOrder::Group GroupOrder::load(std::int64_t half, std::int64_t id) {
   Group found{.id = id, .half = half, .head = {}};
   load_.bind(id);
   if (load_.row()) {
-    found.head = load_.optional_integer(0);
-    found.head_sent = load_.integer(1);
-    found.turn = load_.integer(2);
-    found.others = load_.integer(3);
-    found.last_sent = load_.integer(4);
+    found.number = load_.integer(0);
+    found.head = load_.optional_integer(1);
+    found.head_sent = load_.integer(2);
+    found.turn = load_.integer(3);
+    found.others = load_.integer(4);
+    found.last_sent = load_.integer(5);
   }
   load_.reset();
   return found;
 }
 
-void GroupOrder::store(const Group& before, const Group& after) {
-  const auto empty = [](const Group& group) { return !group.head && group.others == 0; };
-  if (before == after || (empty(before) && empty(after))) {
+void GroupOrder::store(const Group& before, Group& after) {
+  if (before == after) {
     return;
   }
-  if (empty(after)) {
-    drop_.bind(after.id).run();
-  } else {
-    (empty(before) ? insert_ : update_)
-        .bind(after.id, after.half, after.head, after.head_sent, after.turn, after.others, after.last_sent)
-        .run();
+  if (!after.head && after.others == 0) {
+    drop_.bind(after.number).run();
+    return;
+  }
+  number(after);
+  update_.bind(after.number, after.head, after.head_sent, after.turn, after.others, after.last_sent).run();
+}
+
+// In the order in which they come, so that those whose turns follow each other lie together.
+void GroupOrder::number(Group& group) {
+  if (group.number == 0) {
+    insert_.bind(group.id, group.half).run();
+    group.number = connection_.last_row();
   }
 }
 
 void GroupOrder::wait(Group& group, const Place& place, bool suspected) {
-  wait_.bind(group.half, group.id, place.first, place.second, std::int64_t{suspected ? 1 : 0}).run();
+  number(group);
+  wait_.bind(group.number, place.first, place.second, std::int64_t{suspected ? 1 : 0}).run();
   group.last_sent = std::max(group.last_sent, place.first);
 }
 
 void GroupOrder::leave(const Group& group, const Place& place) {
-  leave_.bind(group.half, group.id, place.first, place.second).run();
+  leave_.bind(group.number, place.first, place.second).run();
 }
 
 void GroupOrder::take(Group& group, const Standing& standing) {
@@ -195,7 +204,7 @@ void GroupOrder::give(Group& group, const Standing& standing) {
 }
 
 void GroupOrder::offer(Group& group, std::optional<std::int64_t> turn) {
-  first_.bind(group.half, group.id);
+  first_.bind(group.number);
   const bool waits = first_.row();
   const Place place = waits ? Place{first_.integer(0), first_.integer(1)} : Place{};
   const bool suspected = waits && first_.integer(2) != 0;
@@ -340,12 +349,14 @@ std::optional<WallTime> GroupOrder::held_place(std::int64_t seq) { return loaded
 bool GroupOrder::take_offered(std::int64_t half) { return std::erase(offered_, half) > 0; }
 
 std::vector<GroupOrder::Visible> GroupOrder::all_visible(std::int64_t half) {
-  Statement all(connection_,
-                "SELECT m.sent_at, p.seq, m.message_group, p.suspected, m.priority FROM ("
-                "SELECT seq, 0 AS suspected FROM sluice_ready WHERE half IN (?1, ?2, ?3, ?4) UNION ALL "
-                "SELECT seq, 1 FROM sluice_suspects WHERE half = ?1 UNION ALL "
-                "SELECT seq, suspected FROM sluice_waiting WHERE half = ?1) "
-                "AS p CROSS JOIN sluice_messages AS m ON m.seq = p.seq ORDER BY 1, 2");
+  Statement all(
+      connection_,
+      "SELECT m.sent_at, p.seq, m.message_group, p.suspected, m.priority FROM ("
+      "SELECT seq, 0 AS suspected FROM sluice_ready WHERE half IN (?1, ?2, ?3, ?4) UNION ALL "
+      "SELECT seq, 1 FROM sluice_suspects WHERE half = ?1 UNION ALL "
+      "SELECT w.seq, w.suspected FROM sluice_groups AS g CROSS JOIN sluice_waiting AS w ON w.group_number = g.number "
+      "WHERE g.half = ?1) "
+      "AS p CROSS JOIN sluice_messages AS m ON m.seq = p.seq ORDER BY 1, 2");
   all.bind(half, class_half(half, Priority::critical), class_half(half, Priority::high),
            class_half(half, Priority::low));
   std::vector<Visible> visible;
@@ -413,7 +424,8 @@ void GroupOrder::keep(std::int64_t half, Kept kept) {
     Statement(connection_, "DELETE FROM sluice_ready WHERE half = ?1").bind(class_half(half, priority)).run();
   }
   for (const char* const sql :
-       {"DELETE FROM sluice_suspects WHERE half = ?1", "DELETE FROM sluice_waiting WHERE half = ?1",
+       {"DELETE FROM sluice_suspects WHERE half = ?1",
+        "DELETE FROM sluice_waiting WHERE group_number IN (SELECT number FROM sluice_groups WHERE half = ?1)",
         "DELETE FROM sluice_groups WHERE half = ?1"}) {
     Statement(connection_, sql).bind(half).run();
   }

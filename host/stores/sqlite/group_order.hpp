@@ -86,6 +86,7 @@ class GroupOrder {
  private:
   /// A group as `groups` has it: with a row while it has a head or something holds it, and nothing waits without.
   struct Group {
+    std::int64_t number = 0;  ///< of its row; 0: it has none
     std::int64_t id = 0;
     std::int64_t half = 0;
     std::optional<std::int64_t> head;
@@ -104,7 +105,9 @@ class GroupOrder {
   using Groups = std::map<std::int64_t, Group>;
 
   Group load(std::int64_t half, std::int64_t id);
-  void store(const Group& before, const Group& after);
+  void store(const Group& before, Group& after);
+  /// Gives it a row where it has none.
+  void number(Group& group);
   void take(Group& group, const Standing& standing);
   void give(Group& group, const Standing& standing);
   /// `came`: a message that has just been put into line, which may be older than the head.

@@ -16,6 +16,9 @@ NewMessages::NewMessages(Connection& connection, const Parts& parts)
       insert_(connection,
               "INSERT OR IGNORE INTO sluice_messages (seq, half, sent_at, created_at, id, content_type, message_group, "
               "attributes, body, priority) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"),
+      insert_ready_(connection,
+                    "INSERT OR FAIL INTO sluice_ready SELECT half, sent_at, seq FROM sluice_messages "
+                    "WHERE seq BETWEEN ?1 AND ?2"),
       retime_(connection, "UPDATE sluice_messages SET sent_at = ?2 WHERE seq = ?1") {}
 
 void NewMessages::insert(std::int64_t queue, std::span<const Arrival> arrivals, WallTime now) {
@@ -29,6 +32,7 @@ void NewMessages::insert(std::int64_t queue, std::span<const Arrival> arrivals, 
       insert(queue, arrival, now);
     }
   }
+  place_plain();
 }
 
 void NewMessages::insert(std::int64_t queue, const Arrival& arrival, WallTime now) {
@@ -60,6 +64,13 @@ void NewMessages::insert(std::int64_t queue, const Arrival& arrival, WallTime no
 }
 
 void NewMessages::place(std::int64_t half, std::int64_t seq, const NewMessage& message, WallTime now) {
+  const bool plain = message.priority == Priority::normal && message.delay <= Duration::zero();
+  if (plain && parts_.groups.kept(half) == Kept::none) {
+    plain_from_ = plain_to_ == 0 ? seq : plain_from_;
+    plain_to_ = seq;
+    return;
+  }
+  place_plain();
   if (message.priority != Priority::normal) {
     parts_.groups.prioritise(half);
   }
@@ -74,6 +85,13 @@ void NewMessages::place(std::int64_t half, std::int64_t seq, const NewMessage& m
     parts_.places.put(half, {sent_at, seq}, false);
   } else if (const std::int64_t placed = parts_.groups.arrive(half, group, {sent_at, seq}); placed != sent_at) {
     retime_.bind(seq, placed).run();
+  }
+}
+
+void NewMessages::place_plain() {
+  if (plain_to_ != 0) {
+    insert_ready_.bind(plain_from_, plain_to_).run();
+    plain_to_ = 0;
   }
 }
 

@@ -43,11 +43,17 @@ class NewMessages {
  private:
   void insert(std::int64_t queue, const Arrival& arrival, WallTime now);
   void place(std::int64_t half, std::int64_t seq, const NewMessage& message, WallTime now);
+  /// Puts those into `ready` that wait for it.
+  void place_plain();
 
   const Parts parts_;
   SendMarks marks_;
   Statement insert_;
+  Statement insert_ready_;
   Statement retime_;
+  // Seqs of messages that lie in `ready` as they were sent: one statement for all of them.
+  std::int64_t plain_from_ = 0;
+  std::int64_t plain_to_ = 0;  ///< 0: there are none
 };
 
 }  // namespace sluice::queue::sqlite

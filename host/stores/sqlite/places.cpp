@@ -32,13 +32,13 @@ Places::Places(Connection& connection)
              "SELECT min(sent_at) FROM sluice_suspects WHERE half = ?1 UNION ALL "
              "SELECT min(sent_at) FROM sluice_deliveries INDEXED BY sluice_deliveries_due WHERE half = ?1 AND until IS "
              "NOT NULL)"),
-      front_of_all_(connection,
-                    "SELECT min(m.sent_at) FROM (SELECT seq FROM sluice_ready WHERE half IN (?1, ?2, ?3, ?4) UNION ALL "
-                    "SELECT seq FROM sluice_suspects WHERE half = ?1 UNION ALL SELECT seq FROM sluice_waiting WHERE "
-                    "half = ?1 UNION ALL "
-                    "SELECT seq FROM sluice_deliveries INDEXED BY sluice_deliveries_due WHERE half = ?1 AND until IS "
-                    "NOT NULL) AS p "
-                    "CROSS JOIN sluice_messages AS m ON m.seq = p.seq") {}
+      front_of_all_(
+          connection,
+          "SELECT min(m.sent_at) FROM (SELECT seq FROM sluice_ready WHERE half IN (?1, ?2, ?3, ?4) UNION ALL "
+          "SELECT seq FROM sluice_suspects WHERE half = ?1 UNION ALL SELECT w.seq FROM sluice_groups AS g CROSS JOIN "
+          "sluice_waiting AS w ON w.group_number = g.number WHERE g.half = ?1 UNION ALL SELECT seq FROM "
+          "sluice_deliveries INDEXED BY sluice_deliveries_due WHERE half = ?1 AND until IS NOT NULL) AS p "
+          "CROSS JOIN sluice_messages AS m ON m.seq = p.seq") {}
 
 void Places::put(std::int64_t half, const Place& place, bool suspected) {
   (suspected ? suspect_insert_ : ready_insert_).bind(half, place.first, place.second).run();

@@ -17,7 +17,8 @@ namespace {
 std::string list_kept(const std::string& rest) {
   return "SELECT m.sent_at, p.seq FROM (SELECT seq FROM sluice_ready WHERE half = ?1 UNION SELECT seq FROM "
          "sluice_suspects "
-         "WHERE half = ?1 UNION SELECT seq FROM sluice_waiting WHERE half = ?1 UNION SELECT seq FROM sluice_deliveries "
+         "WHERE half = ?1 UNION SELECT w.seq FROM sluice_groups AS g CROSS JOIN sluice_waiting AS w ON w.group_number "
+         "= g.number WHERE g.half = ?1 UNION SELECT seq FROM sluice_deliveries "
          "INDEXED BY sluice_deliveries_due WHERE half = ?1 AND until IS NOT NULL) AS p CROSS JOIN sluice_messages AS m "
          "ON m.seq = "
          "p.seq WHERE " +

@@ -87,7 +87,8 @@ CREATE TABLE sluice_notices (
 // operator.
 inline constexpr const char* kOrdering = R"sql(
 CREATE TABLE sluice_groups (
-  id INTEGER PRIMARY KEY,
+  number INTEGER PRIMARY KEY,
+  id INTEGER NOT NULL UNIQUE,
   half INTEGER NOT NULL,
   head INTEGER,
   head_sent INTEGER NOT NULL,
@@ -96,12 +97,11 @@ CREATE TABLE sluice_groups (
   last_sent INTEGER NOT NULL
 ) STRICT;
 CREATE TABLE sluice_waiting (
-  half INTEGER NOT NULL,
-  group_id INTEGER NOT NULL,
+  group_number INTEGER NOT NULL,
   sent_at INTEGER NOT NULL,
   seq INTEGER NOT NULL,
   suspected INTEGER NOT NULL,
-  PRIMARY KEY (half, group_id, sent_at, seq)
+  PRIMARY KEY (group_number, sent_at, seq)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE sluice_holds (
   seq INTEGER PRIMARY KEY,

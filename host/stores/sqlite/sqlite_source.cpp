@@ -256,10 +256,7 @@ Result<void> SqliteSource::settle_some(const std::shared_ptr<Settling>& settling
     if (queue && settling->effects) {
       writer.effects.settle(half_of(*queue, address.half), batch, outcomes, settling->course, clock.wall_now());
     } else if (queue) {
-      const WallTime now = clock.wall_now();
-      for (std::size_t i = 0; i < batch.size(); ++i) {
-        outcomes[i] = {writer.records.deliveries().settle(half_of(*queue, address.half), batch[i], now), {}};
-      }
+      writer.records.deliveries().settle(half_of(*queue, address.half), batch, outcomes, clock.wall_now());
     } else {
       std::fill(outcomes.begin(), outcomes.end(), SettleResult{SettleStatus::lost, {}});
     }

@@ -55,8 +55,8 @@ std::vector<std::string> broken_invariants(const std::string& file) {
        "m.half "
        "AND r.sent_at = m.sent_at AND r.seq = m.seq) AND NOT EXISTS (SELECT 1 FROM sluice_deliveries AS d WHERE d.seq "
        "= m.seq "
-       "AND d.until IS NOT NULL) AND NOT EXISTS (SELECT 1 FROM sluice_waiting AS w WHERE w.seq = m.seq AND w.half = "
-       "m.half "
+       "AND d.until IS NOT NULL) AND NOT EXISTS (SELECT 1 FROM sluice_waiting AS w JOIN sluice_groups AS g ON g.number "
+       "= w.group_number WHERE w.seq = m.seq AND g.half = m.half "
        "AND w.sent_at = m.sent_at) AND NOT EXISTS (SELECT 1 FROM sluice_groups AS g JOIN sluice_ready AS r ON r.seq = "
        "g.head AND "
        "r.half = g.half AND r.sent_at = g.turn WHERE g.head = m.seq) AND NOT EXISTS (SELECT 1 FROM sluice_groups AS g "
@@ -71,7 +71,8 @@ std::vector<std::string> broken_invariants(const std::string& file) {
       {"waiting without message: ",
        "SELECT seq FROM sluice_waiting WHERE seq NOT IN (SELECT seq FROM sluice_messages)"},
       {"waiting for nobody: ",
-       "SELECT seq FROM sluice_waiting AS w WHERE NOT EXISTS (SELECT 1 FROM sluice_groups AS g WHERE g.id = w.group_id "
+       "SELECT seq FROM sluice_waiting AS w WHERE NOT EXISTS (SELECT 1 FROM sluice_groups AS g WHERE g.number = "
+       "w.group_number "
        "AND (g.head IS "
        "NOT NULL OR g.others > 0))"},
       {"group without a reason: ", "SELECT id FROM sluice_groups WHERE others = 0 AND head IS NULL"},
