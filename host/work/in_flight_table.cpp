@@ -88,13 +88,17 @@ void InFlightTable::adopt(Task& task, queue::Delivery&& newer, StepEffects& note
   notes.about(observe::LogLevel::warn, "the lease had ended and the message came back; this host goes on with it",
               task.message);
   renew(task, std::move(newer.receipt), newer.leased_until);
-  task.lease.begun_at = terms_.granted({}, newer.leased_until).begun_at;
+  if (newer.leased_until != SteadyTime::max()) {
+    task.lease.begun_at = terms_.granted({}, newer.leased_until).begun_at;
+  }
 }
 
 void InFlightTable::renew(Task& task, queue::Receipt receipt, SteadyTime leased_until) {
-  const SteadyTime begun_at = task.lease.begun_at;
-  task.lease = terms_.granted(std::move(receipt), leased_until);
-  task.lease.begun_at = begun_at;
+  const Lease before = std::exchange(task.lease, terms_.granted(std::move(receipt), leased_until));
+  task.lease.begun_at = before.begun_at;
+  if (leased_until == SteadyTime::max()) {
+    task.lease.extend_at = before.extend_at;  // nothing is extended: it is when its handler is told
+  }
   if (crash_ledger_ != nullptr) {
     crash_ledger_->renew(task.slot, task.lease.receipt);
   }

@@ -72,6 +72,7 @@ void JobFlow::admit(queue::Delivery&& delivery, SteadyTime now, StepEffects& not
   }
   const queue::OwnIdFound found = std::move(delivery.own_id);
   Task& task = in_flight_.admit(std::move(delivery));
+  in_flight_.terms().limit(task.lease, now);
   call_keeper(task.lease.extend_at, notes);
   if (drain_.begun()) {
     // The call was under way when the drain began.

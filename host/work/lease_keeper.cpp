@@ -73,7 +73,6 @@ LeaseKeeper::Order LeaseKeeper::next(SteadyTime now) {
   Order order;
   order.deadline = now + in_flight_.terms().call_timeout();
   for (Task* task : in_flight_.tasks()) {
-    in_flight_.terms().limit(task->lease, now);
     if (order.tasks.size() < kMaxExtendBatch && wants_extension(*task, now)) {
       task->begin_extending();
       if (in_flight_.terms().usable(task->lease, now)) {

@@ -31,7 +31,7 @@ Lease LeaseTerms::granted(queue::Receipt&& receipt, SteadyTime ends_at) const {
 }
 
 void LeaseTerms::limit(Lease& lease, SteadyTime now) const {
-  if (lease.ends_at == SteadyTime::max() && lease.begun_at == SteadyTime{}) {
+  if (lease.ends_at == SteadyTime::max()) {
     lease.begun_at = now;
     lease.extend_at = now + of(lease.receipt.part).longest;
   }

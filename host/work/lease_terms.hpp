@@ -28,7 +28,7 @@ class LeaseTerms {
   Duration visibility() const { return visibility_; }
   /// A lease that the source has granted until `ends_at`.
   Lease granted(queue::Receipt&& receipt, SteadyTime ends_at) const;
-  /// One that the source holds as long as it likes is seen for the first time: it ends for its handler all the same.
+  /// One that was claimed at `now`, and that the source holds as long as it likes, ends for its handler all the same.
   void limit(Lease& lease, SteadyTime now) const;
   /// After an extension failed: soon again, jittered, several times before the lease ends.
   SteadyTime retry_at(SteadyTime now, Random& random) const;

@@ -311,25 +311,51 @@ TEST(TakenBack, WhatAClaimUnderWayStillBringsIsNotStartedEither) {
   EXPECT_NE(rig.start(0), nullptr);
 }
 
-TEST(LeaseOfTheSource, IsNeverExtendedAndItsHandlerIsToldWhenItHasLastedAsLongAsOneMay) {
-  FlowRig rig(1, FlowRig::settings(), FlowRig::job(), std::chrono::hours(100));
+/// The next claim brings `count` messages that the source holds by a lease of its own.
+void claim_of_the_source(FlowRig& rig, std::size_t count) {
   ASSERT_GT(rig.flow.next_claim(rig.now()).count, 0U);
-  queue::Claimed claimed = rig.messages(2);
+  queue::Claimed claimed = rig.messages(count);
   for (queue::Delivery& delivery : claimed.deliveries) {
     delivery.leased_until = SteadyTime::max();
   }
   rig.flow.claimed(std::move(claimed), rig.now(), rig.notes);
+}
+
+TEST(LeaseOfTheSource, IsNeverExtendedAndItsHandlerIsToldWhenItHasLastedAsLongAsOneMay) {
+  FlowRig rig(1, FlowRig::settings(), FlowRig::job(), std::chrono::hours(100));
+  ASSERT_EQ(rig.flow.next_extension(rig.now(), rig.notes).wake, SteadyTime::max());
+  rig.notes = {};
+  claim_of_the_source(rig, 2);
+  EXPECT_TRUE(rig.notes.keeper) << "who sleeps would not tell it";
   ASSERT_NE(rig.start(0), nullptr);
-  for (int i = 0; i < 30; ++i) {
+  for (int i = 1; i <= 30; ++i) {
     rig.pass(std::chrono::hours(1));
     EXPECT_EQ(rig.extend(), 0U);
     EXPECT_GT(rig.flow.next_extension(rig.now(), rig.notes).wake, rig.now());
-    EXPECT_EQ(rig.batches[0].stop_requested(), i >= 12) << i;  // first seen after an hour, and 12 hours long
+    EXPECT_EQ(rig.batches[0].stop_requested(), i >= 12) << i;
   }
   rig.finish(0);
   EXPECT_EQ(rig.settle(), 2U) << "what has never begun goes back";
   EXPECT_EQ(rig.account().done, 1U);
   EXPECT_EQ(rig.account().released, 1U);
+}
+
+TEST(LeaseOfTheSource, CountsFromTheFirstClaimWhenTheMessageComesBackToItsHandler) {
+  FlowRig rig(2, FlowRig::settings(), FlowRig::job(), std::chrono::hours(100));
+  claim_of_the_source(rig, 1);
+  ASSERT_NE(rig.start(0), nullptr);
+  rig.pass(std::chrono::hours(6));
+  queue::Claimed again = rig.messages(1);
+  again.deliveries[0].message.id = again.deliveries[0].receipt.id = "m-0";
+  again.deliveries[0].leased_until = SteadyTime::max();
+  again.deliveries[0].suspect = true;
+  ASSERT_GT(rig.flow.next_claim(rig.now()).count, 0U);
+  rig.flow.claimed(std::move(again), rig.now(), rig.notes);
+  rig.extend();
+  EXPECT_FALSE(rig.batches[0].stop_requested());
+  rig.pass(std::chrono::hours(6));
+  rig.extend();
+  EXPECT_TRUE(rig.batches[0].stop_requested());
 }
 
 plugin::Outcome done_with_statements() {
