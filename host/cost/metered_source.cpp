@@ -67,6 +67,7 @@ class MeteredSource final : public queue::Source {
     account_.add({scope.spent(), 0, 0});
   }
   void stop() override { source_->stop(); }
+  bool holds(std::uint32_t part) override { return source_->holds(part); }
 
   Result<queue::Claimed> claim(const queue::ClaimRequest& request, Deadline deadline) override {
     UnitBudget* budget = account_.budget();

@@ -36,6 +36,7 @@ class JoinedSource final : public Source {
   void stop() override;
   Result<Claimed> claim(const ClaimRequest& request, Deadline deadline) override;
   std::vector<SettleResult> settle(std::span<const Completion> completions, Deadline deadline) override;
+  bool holds(std::uint32_t part) override { return parts_[part].source->holds(0); }
   std::vector<ExtendResult> extend(std::span<const Receipt> receipts, Duration visibility, Deadline deadline) override;
 
  private:

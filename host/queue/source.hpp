@@ -99,6 +99,11 @@ class Source {
   /// repeat.
   virtual std::vector<SettleResult> settle(std::span<const Completion> completions, Deadline deadline) = 0;
 
+  /// Whether what this part of it has handed out for as long as the source holds it (`leased_until` is
+  /// SteadyTime::max()) is still its own, as far as it knows without asking anybody: looked at before each start, for a
+  /// process may have slept meanwhile.
+  virtual bool holds(std::uint32_t /*part*/) { return true; }
+
   /// Prolongs leases to now + `visibility`. The old receipts are void afterwards.
   virtual std::vector<ExtendResult> extend(std::span<const Receipt> receipts, Duration visibility,
                                            Deadline deadline) = 0;

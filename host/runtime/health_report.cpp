@@ -108,6 +108,12 @@ observe::ProbeResult readied(bool running, const JobSet& jobs, const Lags& lags)
     const auto& [job, error] = *denials.begin();
     return {false, "not ready: job " + job + " may not do its work: " + error.message(), {}};
   }
+  for (const JobSet::Member& member : jobs.members()) {
+    const work::JobActivity activity = member.job->activity();
+    if (activity.cut_off && activity.trouble) {
+      return {false, "not ready: job " + member.plan.config.name + " cannot work: " + activity.trouble->message(), {}};
+    }
+  }
   for (const auto& [queue, lag] : lags) {
     if (lag.beyond()) {
       return {false, "not ready: " + queue + " lags: " + lag_component(queue, lag).text, {}};

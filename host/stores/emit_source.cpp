@@ -19,6 +19,7 @@ class EmitSource final : public Source {
   const SourceTraits& traits() const override { return source_->traits(); }
   void start(SourceEvents events) override { source_->start(std::move(events)); }
   void stop() override { source_->stop(); }
+  bool holds(std::uint32_t part) override { return source_->holds(part); }
   Result<Claimed> claim(const ClaimRequest& request, Deadline deadline) override {
     return source_->claim(request, deadline);
   }

@@ -41,6 +41,7 @@ struct JobActivity {
   HandlerTimes times;
   std::vector<RunningHandler> running;
   std::optional<Error> trouble{};  ///< why claims or settlements fail just now
+  bool cut_off = false;            ///< they have failed for long
   bool held_by_budget = false;     ///< it waits for what one of its queues may cost
 };
 

@@ -53,6 +53,8 @@ class Claimer {
   std::optional<Error> denial() const { return failures_.denial(); }
   /// Why the last claim has failed, while none goes well.
   const std::optional<Error>& trouble() const { return failures_.trouble(); }
+  /// None has gone well for long.
+  bool cut_off(SteadyTime now) const { return failures_.lasts(now); }
   bool waits_for_room() const { return waits_for_room_; }
   bool under_way() const { return claiming_; }
   /// The last claim, begun after the last wake, found nothing due.

@@ -17,6 +17,7 @@ class FailureRun {
   bool failed(const Error& error, SteadyTime now) {
     trouble_ = error;
     denial_ = error.code() == ErrorCode::denied ? std::optional(error) : std::nullopt;
+    since_ = count_ == 0 ? now : since_;
     if (count_++ > 0 && now - logged_at_ < kLogEvery) {
       return false;
     }
@@ -30,9 +31,13 @@ class FailureRun {
     return std::exchange(count_, 0) > 0;
   }
 
+  static constexpr Duration kPatience = std::chrono::seconds(10);
+
   bool going_on() const { return count_ > 0; }
   /// Why the last call has failed.
   const std::optional<Error>& trouble() const { return trouble_; }
+  /// More than one try has failed, and none has succeeded for kPatience: who waits for work here should know.
+  bool lasts(SteadyTime now) const { return count_ > 1 && now - since_ >= kPatience; }
   /// Why the last calls have failed, where the role may not make them: no waiting mends that.
   std::optional<Error> denial() const { return count_ >= kSureAfter ? denial_ : std::nullopt; }
 
@@ -41,6 +46,7 @@ class FailureRun {
   static constexpr Duration kLogEvery = std::chrono::minutes(1);
 
   std::uint64_t count_ = 0;
+  SteadyTime since_{};
   SteadyTime logged_at_{};
   std::optional<Error> denial_;
   std::optional<Error> trouble_;

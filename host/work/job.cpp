@@ -183,7 +183,7 @@ class Job::Parts {
     workers = std::make_unique<WorkerPool>(
         shared,
         WorkerPool::Settings{queue_names(spec.config), spec.config.retry.max_attempts, spec.config.timeout,
-                             tracing.get()},
+                             tracing.get(), [this](std::uint32_t part) { return source->holds(part); }},
         std::move(*first), [this](SeatKind kind) { return instances.make(kind); }, crash_ledger.get());
     return {};
   }
@@ -314,13 +314,14 @@ JobActivity Job::activity() const {
   const SteadyTime now = parts_->shared.clock().steady_now();
   const bool held = std::any_of(parts_->budgets.begin(), parts_->budgets.end(),
                                 [now](const cost::UnitBudget* budget) { return budget->holds(now); });
-  return parts_->shared.look([held](const JobFlow& flow) {
+  return parts_->shared.look([held, now](const JobFlow& flow) {
     return JobActivity{.paused = flow.paused(),
                        .workers = flow.workforce().workers(),
                        .ledger = flow.in_flight().account(),
                        .times = flow.handler_times(),
                        .running = flow.running(),
                        .trouble = flow.trouble(),
+                       .cut_off = flow.cut_off(now),
                        .held_by_budget = held};
   });
 }

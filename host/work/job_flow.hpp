@@ -115,6 +115,8 @@ class JobFlow {
   /// Why the job cannot do its work, where the store refuses the role.
   std::optional<Error> denial() const;
   /// Why claims or settlements fail just now.
+  /// The store has answered no claim, or no settlement, with success for long.
+  bool cut_off(SteadyTime now) const { return (!paused() && claimer_.cut_off(now)) || settler_.cut_off(now); }
   std::optional<Error> trouble() const { return claimer_.trouble() ? claimer_.trouble() : settler_.trouble(); }
   /// Nothing is held, and the last claim, begun after the last wake, found nothing due.
   bool quiescent() const;

@@ -83,6 +83,8 @@ class Settler {
   std::optional<Error> denial() const { return failures_.denial(); }
   /// Why completions could not be written, while none can.
   const std::optional<Error>& trouble() const { return failures_.trouble(); }
+  /// Something waits, and nothing could be written for long.
+  bool cut_off(SteadyTime now) const { return !idle() && failures_.lasts(now); }
   /// Nothing waits, and no call is under way.
   bool idle() const { return !settling_ && queue_.size() == 0; }
   bool under_way() const { return settling_; }

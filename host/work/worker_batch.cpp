@@ -35,6 +35,13 @@ void WorkerBatch::finish(plugin::Outcome outcome, SteadyTime now) {
   running_ = nullptr;
 }
 
+void WorkerBatch::pass_over() {
+  const MutexLock lock(mutex_);
+  SLUICE_ASSERT(running_ != nullptr);
+  finished_.push_back({running_, {plugin::OutcomeStatus::release, {}, {}}, Duration::zero(), true, false});
+  running_ = nullptr;
+}
+
 void WorkerBatch::deal(Task& task, SteadyTime start_before) {
   const MutexLock lock(mutex_);
   unstarted_.push_back({&task, start_before});

@@ -45,6 +45,8 @@ class WorkerBatch {
   /// `start_before` is passed over and finishes as expired.
   Task* next(SteadyTime now);
   void finish(plugin::Outcome outcome, SteadyTime now);
+  /// In place of `finish`: what `next` gave was not started, and finishes as expired.
+  void pass_over();
   plugin::Attempt& attempt() { return attempt_; }
   Duration timeout() const { return timeout_; }
 

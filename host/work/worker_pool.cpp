@@ -156,6 +156,10 @@ bool WorkerPool::await_work(const Worker& worker, const std::stop_token& stop) {
 void WorkerPool::work_off(Worker& worker) {
   SteadyTime now = flow_.clock().steady_now();
   while (const Task* task = worker.batch.next(now)) {
+    if (settings_.holds && !settings_.holds(task->part)) {
+      worker.batch.pass_over();
+      continue;
+    }
     if (crash_ledger_ != nullptr) {
       crash_ledger_->started(task->slot, task->message.id);
     }

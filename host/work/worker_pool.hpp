@@ -36,6 +36,8 @@ class WorkerPool final : public runtime::Service {
     std::uint32_t max_attempts = 0;   ///< shown to handlers; 0: no limit
     Duration timeout{};               ///< of an attempt; zero: none
     JobTracing* tracing = nullptr;    ///< null: nothing is traced; outlives the pool
+    /// As queue::Source::holds, asked before each start; may be empty.
+    std::function<bool(std::uint32_t)> holds{};
   };
   /// Makes what a thread that comes later works with; called on that thread.
   using MakeInstance = std::function<Result<WorkerInstance>(SeatKind kind)>;

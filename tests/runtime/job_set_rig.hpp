@@ -75,6 +75,21 @@ inline const sluice_handler kRefuses{sizeof(sluice_handler),
                                      handle,
                                      nullptr};
 
+/// The machine's clocks, which a test may have jump ahead.
+class LeapingClock final : public Clock {
+ public:
+  WallTime wall_now() const override { return machine_.wall_now() + Duration(ahead_); }
+  SteadyTime steady_now() const override { return machine_.steady_now() + Duration(ahead_); }
+  SteadyTime machine_time(SteadyTime time) const override {
+    return time == SteadyTime::max() ? time : time - Duration(ahead_);
+  }
+  void leap(Duration span) { ahead_ += span.count(); }
+
+ private:
+  SystemClock machine_;
+  std::atomic<Duration::rep> ahead_{0};
+};
+
 /// Jobs on queues in memory, with scripted handlers and real threads.
 class JobSetTest : public testing::Test {
  protected:
@@ -142,7 +157,7 @@ class JobSetTest : public testing::Test {
   }
   Deadline soon() { return Deadline::after(clock_, std::chrono::seconds(10)); }
 
-  SystemClock clock_;
+  LeapingClock clock_;
   SeededRandom random_{1};
   test::SimQueues queues_{clock_, random_};
   test::Desk desk_{queues_};

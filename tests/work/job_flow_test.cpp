@@ -85,6 +85,47 @@ TEST(JobFlowClaims, ARoleThatMayNotClaimIsADenialOnceItIsSure) {
   EXPECT_FALSE(rig.flow.denial()) << "it was granted";
 }
 
+TEST(JobFlowClaims, AreCutOffOnceNoneOfSeveralHasGoneWellForTenSeconds) {
+  FlowRig rig;
+  const auto fail = [&rig] {
+    ASSERT_GT(rig.flow.next_claim(rig.now()).count, 0U);
+    rig.flow.claimed(Error(ErrorCode::unavailable, "no way to the table"), rig.now(), rig.notes);
+  };
+  fail();
+  rig.pass(20s);
+  EXPECT_FALSE(rig.flow.cut_off(rig.now())) << "one may go wrong";
+  EXPECT_GT(rig.poll(0), 0U);
+  rig.pass(20s);
+  fail();
+  rig.pass(5s);
+  fail();
+  EXPECT_FALSE(rig.flow.cut_off(rig.now()));
+  rig.pass(5s);
+  EXPECT_TRUE(rig.flow.cut_off(rig.now()));
+  rig.flow.pause(true, rig.now(), rig.notes);
+  EXPECT_FALSE(rig.flow.cut_off(rig.now())) << "nothing asks";
+  rig.flow.pause(false, rig.now(), rig.notes);
+  rig.pass(20s);
+  EXPECT_GT(rig.poll(0), 0U);
+  EXPECT_FALSE(rig.flow.cut_off(rig.now()));
+}
+
+TEST(JobFlowSettlements, AreCutOffAsLongAsSomethingWaitsToBeWritten) {
+  FlowRig rig(1);
+  rig.poll(1);
+  rig.start(0);
+  rig.finish(0);
+  for (int i = 0; i < 20; ++i) {
+    rig.settle(queue::SettleStatus::failed);
+    rig.pass(1s);
+  }
+  EXPECT_TRUE(rig.flow.cut_off(rig.now()));
+  const std::vector<queue::Receipt> gone{{"m-0", 1, 0}};
+  rig.flow.taken_back(gone, rig.now(), rig.notes);
+  EXPECT_EQ(rig.settle(), 0U);
+  EXPECT_FALSE(rig.flow.cut_off(rig.now())) << "nothing asks";
+}
+
 TEST(JobFlowClaims, PollsWhenTheNextMessageIsDue) {
   FlowRig rig;
   for (int i = 0; i < 10; ++i) {

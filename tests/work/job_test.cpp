@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <memory>
 #include <stdexcept>
 
 #include "tests/work/job_rig.hpp"
@@ -36,6 +38,47 @@ TEST(Job, WorksOffWhatIsThereAndWhatComes) {
   EXPECT_EQ(rig.metrics.count("done"), 3001U);
   EXPECT_EQ(rig.metrics.count("handled"), 3001U);
   EXPECT_EQ(rig.record().started.size(), 3001U);
+}
+
+/// As a source that may hand out by a lease of its own.
+class ForgetfulSource final : public queue::Source {
+ public:
+  ForgetfulSource(std::unique_ptr<queue::Source> source, const std::atomic<bool>& holds)
+      : source_(std::move(source)), holds_(holds) {}
+
+  const queue::SourceTraits& traits() const override { return source_->traits(); }
+  void start(queue::SourceEvents events) override { source_->start(std::move(events)); }
+  void stop() override { source_->stop(); }
+  Result<queue::Claimed> claim(const queue::ClaimRequest& request, Deadline deadline) override {
+    return source_->claim(request, deadline);
+  }
+  std::vector<queue::SettleResult> settle(std::span<const queue::Completion> completions, Deadline deadline) override {
+    return source_->settle(completions, deadline);
+  }
+  std::vector<queue::ExtendResult> extend(std::span<const queue::Receipt> receipts, Duration visibility,
+                                          Deadline deadline) override {
+    return source_->extend(receipts, visibility, deadline);
+  }
+  bool holds(std::uint32_t /*part*/) override { return holds_; }
+
+ private:
+  const std::unique_ptr<queue::Source> source_;
+  const std::atomic<bool>& holds_;
+};
+
+TEST(Job, StartsNothingThatItsSourceHasLostMeanwhile) {
+  std::atomic<bool> holds{false};
+  JobRig rig(always(SLUICE_DONE), [&holds](std::unique_ptr<queue::Source> simulated) {
+    return std::make_unique<ForgetfulSource>(std::move(simulated), holds);
+  });
+  ASSERT_TRUE(rig.job) << rig.error;
+  rig.send_many(20);
+  rig.job->start();
+  ASSERT_TRUE(rig.await([](const auto& ledger) { return ledger.released >= 20; }));
+  EXPECT_TRUE(rig.record().started.empty());
+  holds = true;
+  ASSERT_TRUE(rig.await([](const auto& ledger) { return ledger.done == 20; }));
+  EXPECT_EQ(rig.stats().total(), 0U);
 }
 
 TEST(Job, EveryOutcomeEndsInItsColumn) {

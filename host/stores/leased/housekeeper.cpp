@@ -270,6 +270,7 @@ bool Housekeeper::beat(Deadline deadline) {
   bool lost = false;
   if (written) {
     const MutexLock lock(state_);
+    beat_trouble_.reset();
     lost = !lease_.renewed(began, lease_clock_.now());
     lost_ = lost_ || lost;
     ahead_at_beat_ = ahead;
@@ -279,7 +280,9 @@ bool Housekeeper::beat(Deadline deadline) {
     lose_all();
   }
   if (!written) {
-    trouble("no heartbeat can be written", written.error());
+    tell("no heartbeat can be written", written.error());
+    const MutexLock lock(state_);
+    beat_trouble_ = written.error();
     return false;
   }
   time_.warn_if_wrong();
@@ -331,8 +334,12 @@ bool Housekeeper::listen_at(const std::string& bell, Deadline deadline) {
 std::optional<std::vector<dynamo::Item>> Housekeeper::read_partition(const std::string& partition, bool consistent,
                                                                      Deadline deadline) {
   auto items = leased::read_partition(client_, settings_.table, partition, consistent, deadline);
+  {
+    const MutexLock lock(state_);
+    look_trouble_ = items ? std::nullopt : std::optional(items.error());
+  }
   if (!items) {
-    trouble("partition '" + partition + "' cannot be read", items.error());
+    tell("partition '" + partition + "' cannot be read", items.error());
     return std::nullopt;
   }
   return std::move(*items);
@@ -358,7 +365,12 @@ std::optional<std::vector<Heartbeat>> Housekeeper::read_beats(bool consistent, D
   return beats;
 }
 
-void Housekeeper::trouble(const std::string& what, const dynamo::Error& error) {
+std::optional<dynamo::Error> Housekeeper::trouble() const {
+  const MutexLock lock(state_);
+  return beat_trouble_ ? beat_trouble_ : look_trouble_;
+}
+
+void Housekeeper::tell(const std::string& what, const dynamo::Error& error) {
   remarks_.say(what, "table '" + settings_.table + "': " + what + ": " + error.message, clock_.steady_now());
 }
 

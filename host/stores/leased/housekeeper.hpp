@@ -113,6 +113,8 @@ class Housekeeper {
   Reach announced() const;
   /// Until when that is so if no further heartbeat can be written; the distant past where it is not.
   SteadyTime holds_until();
+  /// Why its last heartbeat could not be written, or what its table says of hosts and shards not be read.
+  std::optional<dynamo::Error> trouble() const;
   /// Where this host listens for rings, as its heartbeats say from now on; empty: nowhere. False: the one that was to
   /// tell it at once could not be written.
   bool listen_at(const std::string& bell, Deadline deadline);
@@ -157,7 +159,7 @@ class Housekeeper {
   std::optional<std::vector<dynamo::Item>> read_partition(const std::string& partition, bool consistent,
                                                           Deadline deadline) SLUICE_REQUIRES(turn_);
   void clear_up(Deadline deadline) SLUICE_REQUIRES(turn_);
-  void trouble(const std::string& what, const dynamo::Error& error);
+  void tell(const std::string& what, const dynamo::Error& error);
   Duration glance_pause(SteadyTime now) const SLUICE_REQUIRES(turn_);
 
   // Fixed after construction.
@@ -187,6 +189,8 @@ class Housekeeper {
   OwnLease lease_ SLUICE_GUARDED_BY(state_);
   Duration ahead_at_beat_ SLUICE_GUARDED_BY(state_){};  ///< what the lease's clock was ahead when the lease began
   bool lost_ SLUICE_GUARDED_BY(state_) = false;         ///< the lease has gone, and the halves have not been told yet
+  std::optional<dynamo::Error> beat_trouble_ SLUICE_GUARDED_BY(state_);
+  std::optional<dynamo::Error> look_trouble_ SLUICE_GUARDED_BY(state_);
   Reach announced_ SLUICE_GUARDED_BY(state_);
   Reach needed_ SLUICE_GUARDED_BY(state_);         ///< in the time that runs
   Reach needed_before_ SLUICE_GUARDED_BY(state_);  ///< and in the one before

@@ -105,7 +105,7 @@ std::optional<OwnershipPage> Housekeeper::read_ownership(Duty& duty, Deadline de
     const Place place{ownership_partition(address.queue, Half::standard), std::string(kShardsKey)};
     auto found = client_.get_item({.table = settings_.table, .key = place.key()}, deadline);
     if (!found) {
-      trouble("the number of shards of queue '" + address.queue + "' cannot be read", found.error());
+      tell("the number of shards of queue '" + address.queue + "' cannot be read", found.error());
       return std::nullopt;
     }
     page.shards = found->item.empty() ? std::nullopt : std::optional(std::move(found->item));
@@ -134,7 +134,7 @@ bool Housekeeper::write_numbers(const Duty& duty, OwnershipPage& page, Deadline 
   } else if (written.error().kind == dynamo::ErrorKind::conditional_check_failed) {
     return false;
   } else {
-    trouble("the number of shards of queue '" + queue + "' cannot be written down", written.error());
+    tell("the number of shards of queue '" + queue + "' cannot be written down", written.error());
   }
   return true;
 }
@@ -276,8 +276,8 @@ bool Housekeeper::write_moves(Duty& duty, const std::vector<ShardKeeper::Move>& 
     }
     well = false;
     if (written[i].error().kind != dynamo::ErrorKind::conditional_check_failed) {
-      trouble("shard " + std::to_string(moves[i].after.shard) + " of '" + duty.name + "' cannot change hands",
-              written[i].error());
+      tell("shard " + std::to_string(moves[i].after.shard) + " of '" + duty.name + "' cannot change hands",
+           written[i].error());
     }
   }
   return well;

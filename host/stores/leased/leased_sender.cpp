@@ -168,7 +168,7 @@ std::vector<SendResult> LeasedSender::send(std::span<const NewMessage> messages,
     std::vector<std::size_t> places;
     std::transform(round.begin(), round.end(), std::back_inserter(places), [](const Draft& one) { return one.place; });
     send_keyed(messages, round, results, deadline);
-    send_plain(round, results, deadline);
+    send_plain(messages, std::move(round), shards_now->count, results, deadline);
     for (const std::size_t i : places) {
       if (results[i].status == SendStatus::failed && results[i].error.code() != ErrorCode::invalid &&
           !messages[i].group.empty()) {
@@ -218,24 +218,56 @@ void LeasedSender::send_keyed(std::span<const NewMessage> messages, std::vector<
   std::erase_if(drafts, [&](const Draft& draft) { return !is_plain(draft.item, messages[draft.place]); });
 }
 
-void LeasedSender::send_plain(const std::vector<Draft>& drafts, std::vector<SendResult>& results,
-                              Deadline deadline) const {
+void LeasedSender::send_plain(std::span<const NewMessage> messages, std::vector<Draft> drafts, std::uint32_t shards,
+                              std::vector<SendResult>& results, Deadline deadline) const {
+  const auto grouped = std::stable_partition(drafts.begin(), drafts.end(),
+                                             [&](const Draft& draft) { return messages[draft.place].group.empty(); });
+  std::vector<Draft> bound(std::move_iterator(grouped), std::move_iterator(drafts.end()));
+  drafts.erase(grouped, drafts.end());
+  std::vector<std::string> open;  // partitions that have not been found throttled
+  for (std::uint32_t shard = 0; shard < shards; ++shard) {
+    open.push_back(partition_of(queue_.place.queue, Half::standard, shard));
+  }
+  while (!drafts.empty() && !open.empty()) {
+    drafts = write(std::move(drafts), Repetition::until_answered, results, deadline);
+    for (const Draft& draft : drafts) {
+      std::erase(open, Place::of(draft.item).partition);
+    }
+    for (std::size_t k = 0; k < drafts.size() && !open.empty(); ++k) {
+      Place place = Place::of(drafts[k].item);
+      place.partition = open[k % open.size()];
+      for (auto& [name, value] : place.key()) {
+        drafts[k].item.insert_or_assign(name, std::move(value));
+      }
+      results[drafts[k].place].id = id_of(drafts[k].item);
+    }
+  }
+  bound.insert(bound.end(), std::move_iterator(drafts.begin()), std::move_iterator(drafts.end()));
+  write(std::move(bound), Repetition::until_known, results, deadline);
+}
+
+std::vector<LeasedSender::Draft> LeasedSender::write(std::vector<Draft> drafts, Repetition repetition,
+                                                     std::vector<SendResult>& results, Deadline deadline) const {
+  std::vector<Draft> left;
   if (drafts.empty()) {
-    return;
+    return left;
   }
   std::vector<table::RecordWrite> writes;
   writes.reserve(drafts.size());
   for (const Draft& draft : drafts) {
     writes.push_back(insert_of(queue_.place, draft.item));
   }
-  const auto outcomes = parts_.store.runner.run(std::move(writes), Repetition::until_known, deadline);
+  const auto outcomes = parts_.store.runner.run(std::move(writes), repetition, deadline);
   for (std::size_t k = 0; k < drafts.size(); ++k) {
     SendResult& result = results[drafts[k].place];
     const StatementOutcome& outcome = outcomes[k];
     if (outcome.fate == StatementFate::done || (outcome.fate == StatementFate::refused && outcome.repeated)) {
       continue;  // nobody else comes upon this place: an earlier try has arrived
     }
-    if (outcome.fate == StatementFate::refused) {
+    const bool throttled = outcome.fate == StatementFate::failed && outcome.error.kind == dynamo::ErrorKind::throttled;
+    if (throttled && repetition == Repetition::until_answered) {
+      left.push_back(std::move(drafts[k]));
+    } else if (outcome.fate == StatementFate::refused) {
       result = {SendStatus::duplicate_id, result.id, duplicate(queue_.place, result.id)};
     } else if (outcome.fate == StatementFate::unknown || outcome.repeated) {
       result =
@@ -245,6 +277,7 @@ void LeasedSender::send_plain(const std::vector<Draft>& drafts, std::vector<Send
       result = failed(result.id, table::store_error(queue_.place, outcome.error));
     }
   }
+  return left;
 }
 
 }  // namespace sluice::queue::leased

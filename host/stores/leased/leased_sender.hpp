@@ -17,7 +17,8 @@ namespace sluice::queue::leased {
 /// a twenty-fifth of a request. One with an id of the sender's own, a deduplication id or a unique key is a transaction
 /// (LeasedInserter).
 ///
-/// A group's messages are put one after the other, and none behind one that may not be there.
+/// A group's messages are put one after the other, and none behind one that may not be there. One without a group goes
+/// to another shard where its own is throttled.
 ///
 /// An id that was made by `id_at` says where its message lies. Sent under it for the first time, that one is put there
 /// and costs what one does whose id the store makes; `send` looks for it, wherever it lies by now.
@@ -43,7 +44,11 @@ class LeasedSender final : public Sender {
                            std::vector<SendResult>& results) const;
   static std::vector<std::vector<Draft>> in_rounds(std::span<const NewMessage> messages, std::vector<Draft> drafts);
   NewRecord record_of(const NewMessage& message, Ids ids, std::uint32_t shards, WallTime now) const;
-  void send_plain(const std::vector<Draft>& drafts, std::vector<SendResult>& results, Deadline deadline) const;
+  void send_plain(std::span<const NewMessage> messages, std::vector<Draft> drafts, std::uint32_t shards,
+                  std::vector<SendResult>& results, Deadline deadline) const;
+  /// Writes them; those whose shard is throttled are left, in their order, where `repetition` does not wait for it.
+  std::vector<Draft> write(std::vector<Draft> drafts, table::Repetition repetition, std::vector<SendResult>& results,
+                           Deadline deadline) const;
   void send_keyed(std::span<const NewMessage> messages, std::vector<Draft>& drafts, std::vector<SendResult>& results,
                   Deadline deadline) const;
 

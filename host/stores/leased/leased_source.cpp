@@ -82,6 +82,16 @@ std::vector<SettleResult> LeasedSource::settle(std::span<const Completion> compl
   return results;
 }
 
+bool LeasedSource::holds(std::uint32_t /*part*/) {
+  {
+    const MutexLock lock(mutex_);
+    if (!started_) {
+      return true;  // it has borrowed them
+    }
+  }
+  return half_.holds();
+}
+
 std::vector<ExtendResult> LeasedSource::extend(std::span<const Receipt> receipts, Duration visibility,
                                                Deadline deadline) {
   std::vector<Receipt> own;

@@ -103,7 +103,7 @@ Result<Claimed> OwnedHalf::claim(std::uint32_t source, const ClaimRequest& reque
   if (request.rules.order == Order::group) {
     mark_ordered(deadline);
   }
-  auto failure = read(request, deadline);
+  read(request, deadline);
   std::size_t most = request.max;
   Reach reach;
   {
@@ -135,16 +135,31 @@ Result<Claimed> OwnedHalf::claim(std::uint32_t source, const ClaimRequest& reque
     again = claimed.deliveries.empty() && refused && housekeeper_.announce(*refused, deadline);
   }
   write_claims(claimed.deliveries, deadline);
-  if (claimed.deliveries.empty() && failure) {
-    return *std::move(failure);
+  if (auto trouble = claimed.deliveries.empty() ? cut_off() : std::nullopt) {
+    return *std::move(trouble);
   }
   return claimed;
 }
 
-std::optional<Error> OwnedHalf::read(const ClaimRequest& request, Deadline deadline) {
+// A claim that finds nothing because nothing can be read would pass for one of an empty queue.
+std::optional<Error> OwnedHalf::cut_off() const {
+  const bool may_start = housekeeper_.may_start();
+  {
+    const MutexLock lock(mutex_);
+    const auto reads = [](const auto& each) { return !each.second.trouble; };
+    if (!shards_.empty() && std::none_of(shards_.begin(), shards_.end(), reads)) {
+      return shards_.begin()->second.trouble;
+    }
+    if (may_start && !shards_.empty()) {
+      return std::nullopt;
+    }
+  }
+  const auto trouble = housekeeper_.trouble();
+  return trouble ? std::optional(table::store_error(place_, *trouble)) : std::nullopt;
+}
+
+void OwnedHalf::read(const ClaimRequest& request, Deadline deadline) {
   const MutexLock turn(reading_);
-  std::optional<Error> failure;
-  bool any = false;
   bool some = false;  // can be handed out: what is more is read next time
   while (!some && !deadline.passed(machine_.steady_now())) {
     std::vector<Job> jobs;
@@ -155,14 +170,10 @@ std::optional<Error> OwnedHalf::read(const ClaimRequest& request, Deadline deadl
     if (jobs.empty()) {
       break;
     }
-    for (auto& failed : read_each(jobs, deadline)) {
-      any = any || !failed;
-      failure = failed ? std::move(failed) : std::move(failure);
-    }
+    read_each(jobs, deadline);
     const MutexLock lock(mutex_);
     some = book_.ready() > 0;
   }
-  return any ? std::nullopt : failure;
 }
 
 bool OwnedHalf::keeps_order() const { return rules_.order != Order::none && address().half == Half::standard; }
@@ -209,7 +220,7 @@ std::vector<OwnedHalf::Job> OwnedHalf::next_jobs(const ClaimRequest& request, st
   return jobs;
 }
 
-Error OwnedHalf::read_failed(const Job& job, const dynamo::Error& error) {
+void OwnedHalf::read_failed(const Job& job, const dynamo::Error& error) {
   Error mapped = table::store_error(place_, error);
   const SteadyTime now = machine_.steady_now();
   const std::string about = "shard " + std::to_string(job.shard) + " of '" + name_ + "'";
@@ -218,14 +229,13 @@ Error OwnedHalf::read_failed(const Job& job, const dynamo::Error& error) {
   if (const auto found = shards_.find(job.shard); found != shards_.end() && found->second.number == job.number) {
     found->second.reader.failed(now);
     found->second.throttled = error.kind == dynamo::ErrorKind::throttled;
+    found->second.trouble = std::move(mapped);
   }
-  return mapped;
 }
 
 // Pages of several shards are asked for side by side, those of shards that were throttled after the others: the shard's
 // own pause takes the place of retries that everybody would wait for.
-std::vector<std::optional<Error>> OwnedHalf::read_each(const std::vector<Job>& jobs, Deadline deadline) {
-  std::vector<std::optional<Error>> failures(jobs.size());
+void OwnedHalf::read_each(const std::vector<Job>& jobs, Deadline deadline) {
   for (const bool throttled : {false, true}) {
     std::vector<dynamo::QueryRequest> queries;
     std::vector<std::size_t> places;
@@ -237,7 +247,7 @@ std::vector<std::optional<Error>> OwnedHalf::read_each(const std::vector<Job>& j
         queries.push_back(page_query(jobs[i]));
         places.push_back(i);
       } else {
-        failures[i] = read_holds(jobs[i], deadline);
+        read_holds(jobs[i], deadline);
       }
     }
     const Deadline until = throttled ? deadline.earlier(Deadline::after(machine_, kProbe)) : deadline;
@@ -247,11 +257,10 @@ std::vector<std::optional<Error>> OwnedHalf::read_each(const std::vector<Job>& j
       if (pages[k]) {
         page_read(job, std::move(*pages[k]));
       } else {
-        failures[places[k]] = read_failed(job, pages[k].error());
+        read_failed(job, pages[k].error());
       }
     }
   }
-  return failures;
 }
 
 dynamo::QueryRequest OwnedHalf::page_query(const Job& job) const {
@@ -306,6 +315,7 @@ void OwnedHalf::page_read(const Job& job, dynamo::Page page) {
                  now.steady);
   }
   found->second.throttled = false;
+  found->second.trouble.reset();
   found->second.reader.done(order, answer, now.steady);
   if (book_.passed(job.shard, found->second.reader.frontier())) {
     found->second.reader.confirm();
@@ -327,7 +337,7 @@ void OwnedHalf::page_read(const Job& job, dynamo::Page page) {
   }
 }
 
-std::optional<Error> OwnedHalf::read_holds(const Job& job, Deadline deadline) {
+void OwnedHalf::read_holds(const Job& job, Deadline deadline) {
   auto groups = read_held_groups(parts_.client, place_, job.shard, deadline);
   if (!groups) {
     return read_failed(job, groups.error());
@@ -336,13 +346,13 @@ std::optional<Error> OwnedHalf::read_holds(const Job& job, Deadline deadline) {
   if (const auto found = shards_.find(job.shard); found != shards_.end() && found->second.number == job.number) {
     const SteadyTime now = machine_.steady_now();
     found->second.holds_read = true;
+    found->second.trouble.reset();
     found->second.holds = *groups;
     found->second.holds_again_at = now + kHoldsAgain * (1 + groups->size() / kHoldsPage);
     if (book_.hold(job.shard, std::move(*groups), parts_.clock.wall_now())) {
       found->second.reader.sweep_now(now);
     }
   }
-  return std::nullopt;
 }
 
 Held OwnedHalf::held_of(const Entry& entry) const {

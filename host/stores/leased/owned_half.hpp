@@ -55,6 +55,8 @@ class OwnedHalf final : public HalfDuty {
   void rung();
 
   Result<Claimed> claim(std::uint32_t source, const ClaimRequest& request, Deadline deadline);
+  /// As Source::holds.
+  bool holds() { return housekeeper_.holds(); }
   /// This process has handed it out.
   bool knows(const Receipt& receipt) const;
   std::vector<SettleResult> settle(std::span<const Completion> completions, Deadline deadline);
@@ -84,7 +86,8 @@ class OwnedHalf final : public HalfDuty {
     std::uint64_t number = 0;  ///< each time that it is taken it is another one
     bool closing = false;
     bool holds_read = false;
-    bool throttled = false;  ///< its last page was refused as one too many
+    bool throttled = false;          ///< its last page was refused as one too many
+    std::optional<Error> trouble{};  ///< why its last read failed
     std::set<std::string> holds{};
     SteadyTime holds_again_at{};  ///< when those that there are are read again
   };
@@ -115,14 +118,16 @@ class OwnedHalf final : public HalfDuty {
   Result<void> check(const ClaimRules& rules) const SLUICE_REQUIRES(mutex_);
   /// What a source asks for, in the order that the strictest of all sources asks for.
   ClaimRules rules_for(std::uint32_t source, const ClaimRules& asked) SLUICE_REQUIRES(mutex_);
-  std::optional<Error> read(const ClaimRequest& request, Deadline deadline);
+  void read(const ClaimRequest& request, Deadline deadline);
+  /// Why there is nothing to be had, where that is the table's fault; nothing while one of its shards can be read.
+  std::optional<Error> cut_off() const;
   std::vector<Job> next_jobs(const ClaimRequest& request, std::size_t most) SLUICE_REQUIRES(mutex_);
-  std::vector<std::optional<Error>> read_each(const std::vector<Job>& jobs, Deadline deadline);
+  void read_each(const std::vector<Job>& jobs, Deadline deadline);
   dynamo::QueryRequest page_query(const Job& job) const;
   bool keeps_order() const SLUICE_REQUIRES(mutex_);
-  std::optional<Error> read_holds(const Job& job, Deadline deadline);
+  void read_holds(const Job& job, Deadline deadline);
   void page_read(const Job& job, dynamo::Page page);
-  Error read_failed(const Job& job, const dynamo::Error& error);
+  void read_failed(const Job& job, const dynamo::Error& error);
   std::size_t budget(const ClaimRequest& request) const SLUICE_REQUIRES(mutex_);
   std::vector<Delivery> take(std::uint32_t source, const ClaimRequest& request, std::size_t most)
       SLUICE_REQUIRES(mutex_);

@@ -63,7 +63,7 @@ struct StatementRunner::Work {
   Repetition repetition = Repetition::none;
   bool pause_before_next = false;
 
-  bool may_repeat(std::size_t i) const { return repetition == Repetition::until_known && tries[i] < kMaxTries; }
+  bool may_repeat(std::size_t i) const { return repetition != Repetition::none && tries[i] < kMaxTries; }
 
   bool fits(const Batch& batch, std::size_t i) const {
     return batch.members.size() < kMaxStatementsPerBatch && !alone[i] && !alone[batch.members.front()] &&
@@ -97,7 +97,8 @@ bool StatementRunner::Work::note(std::size_t i, const dynamo::Error& error) {
   }
   // After a try that may have taken effect, nothing later can make that undone.
   outcome.fate = outcome.repeated ? StatementFate::unknown : StatementFate::failed;
-  const bool passing = error.kind == dynamo::ErrorKind::throttled || error.kind == dynamo::ErrorKind::server;
+  const bool passing = (error.kind == dynamo::ErrorKind::throttled && repetition != Repetition::until_answered) ||
+                       error.kind == dynamo::ErrorKind::server;
   pause_before_next = pause_before_next || passing;
   return passing && may_repeat(i);
 }

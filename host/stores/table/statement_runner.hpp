@@ -36,8 +36,9 @@ inline bool in_doubt(const StatementOutcome& outcome) {
   return outcome.fate == StatementFate::unknown || (outcome.fate == StatementFate::refused && outcome.repeated);
 }
 
-/// Whether the runner tries again by itself. A claim does not: there are other candidates.
-enum class Repetition { none, until_known };
+/// What the runner tries again by itself: nothing, as a claim has other candidates; what may have taken effect; or what
+/// was throttled too.
+enum class Repetition { none, until_answered, until_known };
 
 /// Makes writes as PartiQL statements in batches of 25, fewer where they are large, several batches side by side. What
 /// the role may not write so (StatementRights), or no statement can spell, is written by requests of its own, many side

@@ -77,6 +77,22 @@ TEST(OwnerClocks, ManyShortSleepsAgeTheLeaseAsALongOneDoes) {
   EXPECT_THAT(a.warnings, Contains(HasSubstr("slept")));
 }
 
+TEST(OwnerClocks, WhatWasHandedOutBeforeALongSleepIsNotStartedAfterIt) {
+  OwnerWorld world({});
+  OwnerHost& a = world.add("a/1");
+  world.send(100);
+  ASSERT_FALSE(a.claim(5).empty());
+  EXPECT_TRUE(a.holds());
+  a.clock.sleeps(8s);
+  world.clock.advance(8s);
+  EXPECT_TRUE(a.holds()) << "its lease has not ended";
+  a.clock.sleeps(12500ms);
+  world.clock.advance(12500ms);
+  EXPECT_FALSE(a.holds()) << "others may have it, and nobody has seen to the lease yet";
+  a.tend();
+  EXPECT_FALSE(a.claim(5).empty()) << "it is taken anew";
+}
+
 TEST(OwnerClocks, AJumpOfLessThanALeaseLosesNothingAndBringsTheNextHeartbeatCloser) {
   OwnerWorld world({});
   OwnerHost& a = world.add("a/1");

@@ -384,6 +384,62 @@ TEST(OwnershipItems, AHeartbeatThatArrivesAfterALaterOneTakesNothingBack) {
   EXPECT_TRUE(put(4));
 }
 
+/// A claim each half second; how many of those after the first `from` fail, and how many there are.
+std::pair<std::size_t, std::size_t> failing_claims(OwnerWorld& world, OwnerHost& host, Duration span, Duration from) {
+  std::pair<std::size_t, std::size_t> found;
+  for (Duration passed{}; passed < span; passed += 500ms) {
+    world.clock.advance(500ms);
+    host.warnings.clear();
+    EXPECT_THAT(host.claim(10), IsEmpty());
+    if (passed >= from) {
+      ++found.second;
+      found.first += std::any_of(host.warnings.begin(), host.warnings.end(),
+                                 [](const std::string& text) { return text.starts_with("claim: "); })
+                         ? 1
+                         : 0;
+    }
+  }
+  return found;
+}
+
+// An empty answer between two failures would pass for a table that works.
+TEST(OwnerTrouble, NoClaimSucceedsWhileTheTableAnswersNothing) {
+  for (const auto fault : {model::Fault::refuse, model::Fault::throttle, model::Fault::error_500}) {
+    OwnerWorld world({.shards = 4});
+    OwnerHost& a = world.add("a/1");
+    world.pass(5s);
+    world.model.inject(fault, {}, 1'000'000'000);
+    const auto [failed, all] = failing_claims(world, a, 60s, 3s);
+    EXPECT_EQ(failed, all) << model::to_string(fault);
+    world.model.clear_faults();
+    EXPECT_TRUE(world.pass_until([&] { return failing_claims(world, a, 500ms, 0s).first == 0; }, 5s));
+  }
+}
+
+TEST(OwnerTrouble, NoClaimSucceedsWhileTheRoleMayDoNothing) {
+  OwnerWorld world({.shards = 4});
+  OwnerHost& a = world.add("a/1");
+  world.pass(5s);
+  for (const char* action : {"Query", "GetItem", "BatchGetItem", "PutItem", "UpdateItem"}) {
+    world.model.deny(std::string("dynamodb:") + action);
+  }
+  const auto [failed, all] = failing_claims(world, a, 60s, 3s);
+  EXPECT_EQ(failed, all);
+}
+
+TEST(OwnerTrouble, NoClaimFailsBecauseOneShardOfSeveralCannotBeRead) {
+  OwnerWorld world({.shards = 4});
+  OwnerHost& a = world.add("a/1");
+  world.pass(5s);
+  world.model.inject(
+      model::Fault::throttle,
+      [](const std::string& operation, const std::string& body) {
+        return operation == "Query" && body.find("orders#2") != std::string::npos;
+      },
+      1'000'000'000);
+  EXPECT_EQ(failing_claims(world, a, 60s, 0s).first, 0U);
+}
+
 TEST(OwnershipItems, AHeartbeatComesBackAsItWasWritten) {
   leased::HostBeat beat{
       .beat = {.host = "a/1", .counter = 7, .lease = 10s, .leaving = true, .works_on = {"orders", "orders!"}},

@@ -107,6 +107,8 @@ class OwnerHost {
   void tend() { table_->tend(Deadline::after(clock, 5s)); }
   void ring() { doorbell_.ring({kOwnersQueue, queue::Half::standard}); }
 
+  /// What a job asks before it starts what it was handed.
+  bool holds() { return source_->holds(0); }
   bool believes_in_its_lease() { return !dead_ && keeper_holds(); }
   bool dead() const { return dead_; }
   queue::leased::OwnedHalf& half() { return *half_; }

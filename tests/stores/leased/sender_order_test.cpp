@@ -1,6 +1,7 @@
 // In which order a producer's messages of a group come to lie there.
 
 #include <map>
+#include <set>
 
 #include "tests/stores/leased/leased_rig.hpp"
 
@@ -71,6 +72,24 @@ TEST_F(SenderOrder, BehindAMessageThatCouldNotBeStoredNoneOfItsGroupIsStored) {
   EXPECT_EQ(results[1].error.code(), ErrorCode::unavailable);
   EXPECT_THAT(results[2].error.message(), HasSubstr("the message before it in its group"));
   EXPECT_TRUE(put_.empty());
+}
+
+TEST_F(SenderOrder, AThrottledShardHoldsUpNobodyElse) {
+  test::model::ModelSettings settings;
+  settings.limits.partition_write = 100;
+  model_.configure(settings);
+  // All that the group's shard takes in a second.
+  const auto group = send_all(std::vector<NewMessage>(100, {.body = "x", .group = "g"}));
+  EXPECT_THAT(group, Each(::testing::Field(&SendResult::status, SendStatus::sent)));
+  const SteadyTime begun = clock_.steady_now();
+  const auto results = send_all(std::vector<NewMessage>(70, {.body = "x"}));
+  EXPECT_THAT(results, Each(::testing::Field(&SendResult::status, SendStatus::sent)));
+  EXPECT_LT(clock_.steady_now() - begun, 50ms) << "nobody has waited";
+  std::set<std::string> ids;
+  for (const SendResult& result : results) {
+    ids.insert(result.id);
+  }
+  EXPECT_EQ(ids, std::set<std::string>(put_[""].begin(), put_[""].end())) << "each is known by where it lies";
 }
 
 TEST_F(SenderOrder, AMessageThatCanNeverBeStoredHoldsUpNobody) {
