@@ -59,7 +59,7 @@ struct OutboxConfig {
   std::string password;
   std::string schema;
   std::string table = "outbox";
-  std::string producer;  ///< goes out as attribute `producer`; empty: the host's name
+  std::string producer;  ///< goes out as attribute `producer`; empty: the table's id
   std::chrono::nanoseconds poll_interval = std::chrono::seconds(5);
   std::uint32_t fetch_limit = 1000;
   std::chrono::nanoseconds lease = std::chrono::seconds(15);

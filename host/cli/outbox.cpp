@@ -33,6 +33,7 @@ struct ChosenOutbox {
   std::unique_ptr<SystemClock> clock = std::make_unique<SystemClock>();
   std::unique_ptr<SeededRandom> random = std::make_unique<SeededRandom>();
   runtime::OpenOutbox open{};
+  bool named = false;  ///< by `producer`
 
   queue::outbox::Database& database() const { return open.queues->database(); }
   Deadline deadline() const { return Deadline::after(*clock, kCallTime); }
@@ -69,6 +70,7 @@ OrExit<ChosenOutbox> choose(const Arguments& arguments) {
     return Exit(kExitConfiguration, open.error().message());
   }
   outbox.open = *std::move(open);
+  outbox.named = !host->outboxes.at(outbox.name).producer.empty();
   return outbox;
 }
 
@@ -107,6 +109,15 @@ Result<Status> look(const ChosenOutbox& outbox, bool sent) {
       return counts.error();
     }
     status.counts = std::move(*counts);
+  }
+  if (status.usable && !outbox.named) {
+    const auto source = (*desk)->source_id(outbox.deadline());
+    if (!source) {
+      return source.error();
+    }
+    if (!source->doubt.empty()) {
+      status.findings.push_back({.text = source->doubt});
+    }
   }
   return status;
 }

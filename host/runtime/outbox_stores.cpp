@@ -152,9 +152,8 @@ Result<OpenOutbox> open_outbox(const config::HostConfig& host, const std::string
     return Error(ErrorCode::queue_missing, host.file + " has no [outbox." + name + "]; add it, or check the name");
   }
   const config::OutboxConfig& outbox = found->second;
-  const std::string own_name = host_name(host);
-  queue::outbox::OutboxOptions options{.settings = settings_of(outbox, name, own_name),
-                                       .producer = outbox.producer.empty() ? own_name : outbox.producer,
+  queue::outbox::OutboxOptions options{.settings = settings_of(outbox, name, host_name(host)),
+                                       .producer = outbox.producer,
                                        .fetch_limit = outbox.fetch_limit,
                                        .poll_interval = outbox.poll_interval,
                                        .report = std::move(seams.report)};

@@ -6,9 +6,12 @@
 namespace publishing {
 
 std::string Envelope::unique_id() const {
-  std::string text(producer);
-  text += '/';
-  text += source;
+  std::string text(source_id);
+  if (source_id.empty()) {
+    text += producer;
+    text += '/';
+    text += source;
+  }
   text += '/';
   text += row;
   return text;
@@ -25,7 +28,8 @@ Envelope Identity::envelope(const sluice::Message& message) const {
           message.attribute("event", event_),
           message.queue(),
           message.id(),
-          message.attribute("producer", producer_)};
+          message.attribute("producer", producer_),
+          message.attribute("source_id", {})};
 }
 
 void refuse(const std::string& option, const std::string& why) {

@@ -15,8 +15,10 @@ struct Envelope {
   std::string_view source;  ///< the queue or outbox that it comes from
   std::string_view row;     ///< its id there
   std::string_view producer;
+  std::string_view source_id;  ///< of an outbox: its table's own id; otherwise empty
 
-  /// Its name among all messages of all jobs, the same at each attempt: "producer/source/row".
+  /// Its name among all messages of all jobs, the same at each attempt and on every host: "source_id/row" of an outbox,
+  /// else "producer/source/row".
   std::string unique_id() const;
 };
 

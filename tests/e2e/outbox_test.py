@@ -14,7 +14,7 @@ import urllib.error
 import urllib.request
 
 import ssh_server
-from support import FIXTURE_PLUGINS, PATIENCE, SLUICE, SOURCE, free_port, until
+from support import FIXTURE_PLUGINS, PATIENCE, SHIPPED_PLUGINS, SLUICE, SOURCE, free_port, until
 
 SERVER = os.path.join(SOURCE, "tests", "support", "postgres_server.sh")
 
@@ -176,6 +176,25 @@ class OutboxPostgres(OutboxCase):
         until("they are sent", lambda: self.sent() == 10)
         self.assertEqual(self.hosts[0].send_signal(signal.SIGTERM), None)
         self.assertEqual(self.hosts[0].wait(PATIENCE), 0, self.log())
+
+    def test_relays_of_two_machines_name_a_table_alike(self):
+        self.make_table()
+        for name in ("one", "two"):
+            self.insert(1, 1)
+            self.configure(name=name + ".toml")
+            with open(os.path.join(self.folder, name + ".toml"), "r+", encoding="utf-8") as file:
+                text = file.read()
+                file.seek(0)
+                file.write(text.replace("[host]", f'[host]\nname = "{name}"').replace(FIXTURE_PLUGINS, SHIPPED_PLUGINS))
+            with open(os.path.join(self.folder, "jobs.d", "relay.toml"), "w", encoding="utf-8") as file:
+                file.write('[job]\nsource = "outbox:orders"\nhandler = "exec"\n[job.options]\ncommand = ["/bin/sh", "-c", '
+                           f'"echo $SLUICE_ATTR_PRODUCER >> {self.handled}"]\n')
+            self.assertEqual(self.launch(name + ".toml", "--until-empty").wait(PATIENCE), 0, self.log(name + ".toml"))
+        with open(self.handled, encoding="utf-8") as file:
+            producers = file.read().split()
+        self.assertEqual(len(producers), 2, producers)
+        self.assertEqual(producers[0], producers[1])
+        self.assertRegex(producers[0], r"^postgres-\d+-\d+-\d+$")
 
     def test_three_hosts_of_which_one_is_killed_again_and_again(self):
         self.make_table()

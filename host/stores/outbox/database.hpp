@@ -61,6 +61,8 @@ class ReadSession {
   ReadSession& operator=(const ReadSession&) = delete;
   virtual ~ReadSession() = default;
 
+  /// The id of the table that this session reads.
+  virtual Result<SourceId> source_id(Deadline deadline) = 0;
   /// Pending rows by id. A row that waits for its retry is among them, so that it is known to hold its group (one
   /// without a group may be left out); what such a row, an unreadable one or a dead one holds beside its key is empty
   /// or not, as it is cheaper.
@@ -92,6 +94,8 @@ class DeskSession {
   /// What is wrong with the table, or could be better: no table, columns that are missing or of the wrong type (by
   /// name), rights, a server that is read-only, no index, no trigger. Fatal ones first; empty: nothing.
   virtual Result<std::vector<Finding>> inspect(Deadline deadline) = 0;
+  /// As ReadSession's.
+  virtual Result<SourceId> source_id(Deadline deadline) = 0;
   /// ErrorCode::not_found when absent.
   virtual Result<StoredRow> get(const RowKey& key, Deadline deadline) = 0;
   virtual Result<std::vector<StoredRow>> list(const ListRows& request, Deadline deadline) = 0;

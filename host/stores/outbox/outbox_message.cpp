@@ -8,7 +8,14 @@
 
 namespace sluice::queue::outbox {
 
-Message message_of(Row&& row, const std::string& producer, WallTime now) {
+Origin origin_of(const std::string& producer, const SourceId& source) {
+  if (producer.empty()) {
+    return {source.id, source.id};
+  }
+  return {producer, source.doubt.empty() ? source.id : std::string()};
+}
+
+Message message_of(Row&& row, const Origin& origin, WallTime now) {
   Message message;
   message.id = to_string(row.key());
   message.body = std::move(row.payload);
@@ -17,7 +24,10 @@ Message message_of(Row&& row, const std::string& producer, WallTime now) {
   message.attributes["event"] = std::move(row.event);
   message.attributes["aggregate_type"] = std::move(row.group.type);
   message.attributes["aggregate_id"] = row.group.id;
-  message.attributes["producer"] = producer;
+  message.attributes["producer"] = origin.producer;
+  if (!origin.source_id.empty()) {
+    message.attributes["source_id"] = origin.source_id;
+  }
   message.group = std::move(row.group.id);
   message.attempt = row.retries + 1;
   message.sent_at = row.created_at.value_or(now);

@@ -13,8 +13,15 @@
 /// How rows and messages stand for each other.
 namespace sluice::queue::outbox {
 
+/// Where a row comes from, as it goes out with it.
+struct Origin {
+  std::string producer;
+  std::string source_id;  ///< of its table, by which brokers know a row again; empty: not known for certain
+};
+/// `producer` as it is configured, or empty.
+Origin origin_of(const std::string& producer, const SourceId& source);
 /// The row as a handler is given it. `now` is its `sent_at` where the table does not say.
-Message message_of(Row&& row, const std::string& producer, WallTime now);
+Message message_of(Row&& row, const Origin& origin, WallTime now);
 
 /// Why a row failed, as every database can keep it: UTF-8 without NUL, and no longer than this many bytes.
 inline constexpr std::size_t kLongestReason = 4096;

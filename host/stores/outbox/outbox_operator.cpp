@@ -100,12 +100,28 @@ Result<void> OutboxOperator::inspected(Deadline deadline) {
   return {};
 }
 
-StoredMessage OutboxOperator::message_of_row(StoredRow&& stored) const {
+Result<Origin> OutboxOperator::origin(Deadline deadline) {
+  {
+    const MutexLock lock(mutex_);
+    if (origin_) {
+      return *origin_;
+    }
+  }
+  const auto source = ask<SourceId>(deadline, [&](DeskSession& desk) { return desk.source_id(deadline); });
+  if (!source) {
+    return source.error();
+  }
+  const MutexLock lock(mutex_);
+  origin_ = origin_of(options_.producer, *source);
+  return *origin_;
+}
+
+StoredMessage OutboxOperator::message_of_row(StoredRow&& stored, const Origin& origin) const {
   StoredMessage message;
   const bool timed = stored.row.created_at.has_value();
   const std::uint32_t retries = stored.row.retries;
   const bool dead = stored.row.dead;
-  message.message = message_of(std::move(stored.row), options_.producer, WallTime{});
+  message.message = message_of(std::move(stored.row), origin, WallTime{});
   message.message.attempt = retries;
   message.half = dead ? Half::dlq : Half::standard;
   message.version = version_of(retries);
@@ -137,7 +153,8 @@ Result<StoredMessage> OutboxOperator::get(const std::string& id, Deadline deadli
   if (found->sent_at && !options_.settings.table.resend_sent) {
     return Error(ErrorCode::not_found, "row " + id + " of " + name() + " was sent and lies in no half any more");
   }
-  return message_of_row(*std::move(found));
+  const auto known = origin(deadline);
+  return known ? message_of_row(*std::move(found), *known) : Result<StoredMessage>(known.error());
 }
 
 Result<ListPage> OutboxOperator::list(const ListRequest& request, Deadline deadline) {
@@ -158,9 +175,13 @@ Result<ListPage> OutboxOperator::list(const ListRequest& request, Deadline deadl
   if (!rows) {
     return rows.error();
   }
+  const auto known = origin(deadline);
+  if (!known) {
+    return known.error();
+  }
   ListPage page;
   for (StoredRow& row : *rows) {
-    page.messages.push_back(message_of_row(std::move(row)));
+    page.messages.push_back(message_of_row(std::move(row), *known));
   }
   page.next = page.messages.size() < request.limit ? "" : page.messages.back().message.id;
   return page;

@@ -9,6 +9,7 @@
 #include "base/mutex.hpp"
 #include "host/queue/operator.hpp"
 #include "host/stores/outbox/database.hpp"
+#include "host/stores/outbox/outbox_message.hpp"
 #include "host/stores/outbox/outbox_source.hpp"
 
 namespace sluice::queue::outbox {
@@ -37,7 +38,9 @@ class OutboxOperator final : public Operator {
   Result<T> ask(Deadline deadline, const std::function<Result<T>(DeskSession&)>& question);
   Result<void> inspected(Deadline deadline);
   std::optional<WallTime> oldest_since(std::int64_t id);
-  StoredMessage message_of_row(StoredRow&& stored) const;
+  /// What goes out with every message.
+  Result<Origin> origin(Deadline deadline);
+  StoredMessage message_of_row(StoredRow&& stored, const Origin& origin) const;
   std::string name() const { return "outbox:" + options_.settings.name; }
 
   // Fixed after construction.
@@ -48,6 +51,7 @@ class OutboxOperator final : public Operator {
   Mutex mutex_;
   std::vector<std::unique_ptr<DeskSession>> idle_ SLUICE_GUARDED_BY(mutex_);
   bool inspected_ SLUICE_GUARDED_BY(mutex_) = false;
+  std::optional<Origin> origin_ SLUICE_GUARDED_BY(mutex_);  ///< nothing: not yet known
   struct Oldest {
     std::int64_t id = 0;
     WallTime seen_at{};

@@ -52,7 +52,8 @@ OutboxSource::OutboxSource(OutboxOptions options, const Selection& selection, Da
             warn("more than " + std::to_string(RowLine::Settings().closed_groups) +
                  " groups wait, for a retry or behind a dead letter; others go on, and what is beyond that number is "
                  "read again with each poll until fewer wait");
-          }) {}
+          },
+          [this](const SourceId& source) { named(source); }) {}
 
 OutboxSource::~OutboxSource() { stop(); }
 
@@ -119,6 +120,18 @@ void OutboxSource::warn(const std::string& text) const {
   }
 }
 
+void OutboxSource::named(const SourceId& source) {
+  bool fresh = false;
+  {
+    const MutexLock lock(mutex_);
+    origin_ = origin_of(options_.producer, source);
+    fresh = std::exchange(doubt_, source.doubt) != source.doubt;
+  }
+  if (fresh && !source.doubt.empty()) {
+    warn(source.doubt);
+  }
+}
+
 void OutboxSource::lost_all() {
   line_.run([](RowLine& line) {
     line.lose_all();
@@ -155,7 +168,7 @@ Delivery OutboxSource::deliver(Row&& row, WallTime now) {
   {
     const MutexLock lock(mutex_);
     const auto seen = seen_at_.find(id);
-    delivery.message = message_of(std::move(row), options_.producer, seen == seen_at_.end() ? now : seen->second);
+    delivery.message = message_of(std::move(row), origin_, seen == seen_at_.end() ? now : seen->second);
     held_[id] = {.number = ++handed_out_, .tries = tries, .sent_at = delivery.message.sent_at, .type = std::move(type)};
     delivery.receipt = {.id = delivery.message.id, .version = tries, .locator = handed_out_};
   }

@@ -16,6 +16,7 @@
 #include "host/queue/source.hpp"
 #include "host/stores/outbox/database.hpp"
 #include "host/stores/outbox/lock_holder.hpp"
+#include "host/stores/outbox/outbox_message.hpp"
 #include "host/stores/outbox/outbox_observer.hpp"
 #include "host/stores/outbox/row_reader.hpp"
 #include "host/stores/outbox/shared_line.hpp"
@@ -28,7 +29,7 @@ inline constexpr SourceTraits kOutboxTraits{
 /// What a source or an operator of an outbox is told beside where it lies. A value.
 struct OutboxOptions {
   Settings settings;
-  std::string producer;  ///< goes out with every message
+  std::string producer{};  ///< goes out with every message; empty: the table's id (SourceId)
   std::size_t fetch_limit = 1000;
   Duration poll_interval = std::chrono::seconds(5);
   std::function<void(const std::string& warning)> report{};  ///< from any thread, seldom; may be empty
@@ -53,6 +54,7 @@ class OutboxSource final : public Source {
   void stop() override;
   Result<Claimed> claim(const ClaimRequest& request, Deadline deadline) override;
   std::vector<SettleResult> settle(std::span<const Completion> completions, Deadline deadline) override;
+  bool holds(std::uint32_t /*part*/) override { return holder_.usable(); }
   std::vector<ExtendResult> extend(std::span<const Receipt> receipts, Duration visibility, Deadline deadline) override;
 
  private:
@@ -86,6 +88,7 @@ class OutboxSource final : public Source {
                    std::vector<SettleResult>& results);
   std::vector<SettleResult> settle_for_others(std::span<const Completion> completions, Deadline deadline);
   void put_aside(const std::vector<Row>& rows);
+  void named(const SourceId& source);
   void warn(const std::string& text) const;
 
   // Fixed after construction.
@@ -101,6 +104,8 @@ class OutboxSource final : public Source {
   SourceEvents events_ SLUICE_GUARDED_BY(mutex_);
   bool started_ SLUICE_GUARDED_BY(mutex_) = false;
   bool stopped_ SLUICE_GUARDED_BY(mutex_) = false;
+  Origin origin_ SLUICE_GUARDED_BY(mutex_);      ///< known before the first row is
+  std::string doubt_ SLUICE_GUARDED_BY(mutex_);  ///< about it, as it was told last
   std::int64_t handed_out_ SLUICE_GUARDED_BY(mutex_) = 0;
   std::uint64_t losses_ SLUICE_GUARDED_BY(mutex_) = 0;  ///< how often all that was out was lost
   std::unordered_map<RowKey, Held, RowKeyHash> held_ SLUICE_GUARDED_BY(mutex_);

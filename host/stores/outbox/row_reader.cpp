@@ -16,13 +16,14 @@ constexpr Duration kLongestWait = std::chrono::seconds(30);
 }  // namespace
 
 RowReader::RowReader(SharedLine& line, Database& database, const Clock& clock, Random& random, PutAside put_aside,
-                     Crowded crowded)
+                     Crowded crowded, Named named)
     : line_(line),
       database_(database),
       clock_(clock),
       random_(random),
       put_aside_(std::move(put_aside)),
-      tell_crowded_(std::move(crowded)) {}
+      tell_crowded_(std::move(crowded)),
+      tell_named_(std::move(named)) {}
 
 RowReader::~RowReader() { stop(); }
 
@@ -63,6 +64,14 @@ bool RowReader::connect() {
   if (!opened) {
     failed(opened.error());
     return false;
+  }
+  if (tell_named_) {
+    const auto source = (*opened)->source_id(Deadline::after(clock_, kConnectTime));
+    if (!source) {
+      failed(source.error());
+      return false;
+    }
+    tell_named_(*source);
   }
   session_ = std::move(*opened);
   return true;

@@ -24,10 +24,12 @@ class RowReader {
   using PutAside = std::function<void(const std::vector<Row>& rows)>;
   /// Called on the reader's thread when more groups begin to wait than are remembered.
   using Crowded = std::function<void()>;
+  /// Called on the reader's thread with the id of the table that the rows to come are of.
+  using Named = std::function<void(const SourceId& source)>;
 
-  /// The references outlive it.
+  /// The references outlive it. `named` may be empty: the table is not asked for its id.
   RowReader(SharedLine& line, Database& database, const Clock& clock, Random& random, PutAside put_aside,
-            Crowded crowded);
+            Crowded crowded, Named named);
   ~RowReader();
 
   /// Makes the thread. Called at most once.
@@ -50,6 +52,7 @@ class RowReader {
   Random& random_;
   const PutAside put_aside_;
   const Crowded tell_crowded_;
+  const Named tell_named_;
 
   // Touched only by the reader's thread.
   std::unique_ptr<ReadSession> session_;

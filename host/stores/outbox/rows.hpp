@@ -205,6 +205,12 @@ struct PruneRequest {
   bool dry_run = false;      ///< counts all of them, `limit` apart, and deletes none
 };
 
+/// What a table is called among all tables of all databases, whoever asks and from wherever.
+struct SourceId {
+  std::string id;     ///< printable ASCII without spaces
+  std::string doubt;  ///< empty: it stays after a fail-over. Otherwise one line: why it may not, and the mend
+};
+
 /// Something about the table that a person should know, or must mend.
 struct Finding {
   bool fatal = false;  ///< nothing can be published until it is mended

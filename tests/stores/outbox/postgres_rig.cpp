@@ -86,8 +86,8 @@ std::int64_t OutboxTable::count(const std::string& where) {
 }
 
 SourceRig::SourceRig(OutboxTable& table, const queue::Selection& selection, Duration lease, std::uint32_t buckets,
-                     const std::string& schema) {
-  queue::outbox::OutboxOptions options{.settings = table.settings(), .producer = "shop"};
+                     const std::string& schema, const std::string& producer) {
+  queue::outbox::OutboxOptions options{.settings = table.settings(), .producer = producer};
   options.settings.connect.lease = lease;
   options.settings.table.buckets = buckets;
   options.settings.table.schema = schema;

@@ -46,7 +46,7 @@ class SourceRig {
  public:
   explicit SourceRig(OutboxTable& table, const queue::Selection& selection = {.job = "relay"},
                      Duration lease = std::chrono::seconds(15), std::uint32_t buckets = 64,
-                     const std::string& schema = "");
+                     const std::string& schema = "", const std::string& producer = "shop");
 
   /// What can be claimed within some time; waits until there is something.
   std::vector<queue::Delivery> claim(std::size_t max = 1000, Duration within = std::chrono::seconds(20));

@@ -112,6 +112,25 @@ class DynamoDbOutboxTest : public ::testing::Test {
   std::unique_ptr<DeskSession> desk_;
 };
 
+TEST_F(DynamoDbOutboxTest, IsKnownByTheTablesArn) {
+  const auto source = reader_->source_id(soon());
+  ASSERT_TRUE(source) << source.error().message();
+  EXPECT_EQ(source->id, "dynamodb-arn:aws:dynamodb:us-east-1:000000000000:table/shop-outbox");
+  EXPECT_EQ(source->doubt, "");
+  EXPECT_EQ(desk_->source_id(soon())->id, source->id);
+  settings_.connect.application = "sluice two";
+  const auto other_relay = make_dynamodb_outbox(settings_, client_, clock_, random_);
+  EXPECT_EQ((*other_relay->open_reader(true, soon()))->source_id(soon())->id, source->id);
+  dynamo::CreateTableRequest request;
+  request.name = settings_.table.table = "tenant-outbox";
+  request.attribute_types = {{"bucket", "S"}, {"id", "N"}};
+  request.hash_key = "bucket";
+  request.range_key = "id";
+  ASSERT_TRUE(client_.create_table(request, soon()));
+  const auto tenant = make_dynamodb_outbox(settings_, client_, clock_, random_);
+  EXPECT_NE((*tenant->open_reader(true, soon()))->source_id(soon())->id, source->id);
+}
+
 TEST_F(DynamoDbOutboxTest, RowsOfAllBucketsComeInTheOrderOfTheirIds) {
   put(3, "c");
   put(1, "bb");

@@ -16,6 +16,7 @@ class DynamoDbDesk final : public DeskSession {
   explicit DynamoDbDesk(OutboxPlace& place) : place_(place) {}
 
   Result<std::vector<Finding>> inspect(Deadline deadline) override;
+  Result<SourceId> source_id(Deadline deadline) override { return place_.source_id(deadline); }
   Result<StoredRow> get(const RowKey& key, Deadline deadline) override;
   Result<std::vector<StoredRow>> list(const ListRows& request, Deadline deadline) override;
   Result<TableCounts> count(const CountRequest& request, Deadline deadline) override;

@@ -121,6 +121,14 @@ std::vector<std::uint32_t> OutboxPlace::higher_buckets(Deadline deadline) {
   return higher_;
 }
 
+Result<SourceId> OutboxPlace::source_id(Deadline deadline) {
+  const auto described = client_.describe_table(table().table, deadline);
+  if (!described) {
+    return error_of(described.error());
+  }
+  return SourceId{"dynamodb-" + described->arn, {}};
+}
+
 Error OutboxPlace::error_of(const dynamo::Error& error) const {
   using dynamo::ErrorKind;
   const std::string where = "outbox '" + settings_.name + "': table '" + table().table + "'";

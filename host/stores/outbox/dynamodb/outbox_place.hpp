@@ -56,6 +56,9 @@ class OutboxPlace {
   /// The higher ones by a look that is not older than an hour. Where none can be had: as of the last one.
   std::vector<std::uint32_t> higher_buckets(Deadline deadline);
 
+  /// The table's ARN: its region, account and name.
+  Result<SourceId> source_id(Deadline deadline);
+
   /// What the client says, in words about this table.
   Error error_of(const dynamo::Error& error) const;
 

@@ -18,6 +18,7 @@ class DynamoDbReader final : public ReadSession {
   /// `place` must outlive it.
   explicit DynamoDbReader(OutboxPlace& place) : place_(place) {}
 
+  Result<SourceId> source_id(Deadline deadline) override { return place_.source_id(deadline); }
   Result<Page> fetch(const FetchRequest& request, Deadline deadline) override;
   Result<std::vector<GroupRows>> fetch_groups(std::span<const Group> groups, std::size_t limit,
                                               const FetchRequest& request, Deadline deadline) override;

@@ -2,6 +2,7 @@
 #include "host/stores/outbox/mysql/rows_sql.hpp"
 #include "host/stores/outbox/mysql/schema.hpp"
 #include "host/stores/outbox/mysql/sessions.hpp"
+#include "host/stores/outbox/mysql/source_id.hpp"
 
 namespace sluice::queue::outbox::mysql {
 
@@ -22,6 +23,8 @@ class MysqlDeskSession final : public DeskSession {
   Result<std::vector<Finding>> inspect(Deadline deadline) override {
     return inspect_table(*session_, sql_, side_table_, deadline);
   }
+
+  Result<SourceId> source_id(Deadline deadline) override { return source_id_of(*session_, sql_.settings(), deadline); }
 
   Result<StoredRow> get(const RowKey& key, Deadline deadline) override {
     auto found = session_->rows(select(true) + " WHERE " + sql_.id() + "=" + std::to_string(key.id), deadline);

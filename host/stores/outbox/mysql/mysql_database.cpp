@@ -4,6 +4,7 @@
 #include "host/stores/outbox/mysql/lease_book.hpp"
 #include "host/stores/outbox/mysql/schema.hpp"
 #include "host/stores/outbox/mysql/sessions.hpp"
+#include "host/stores/outbox/mysql/source_id.hpp"
 
 namespace sluice::queue::outbox::mysql {
 
@@ -53,7 +54,8 @@ Result<std::unique_ptr<DeskSession>> MysqlDatabase::open_desk(Deadline deadline)
 }
 
 std::string MysqlDatabase::ddl() const {
-  return ddl_of(settings_.table) + (settings_.connect.side_table ? side_table_ddl(settings_.table) : std::string());
+  return ddl_of(settings_.table) + source_table_ddl(settings_.table) +
+         (settings_.connect.side_table ? side_table_ddl(settings_.table) : std::string());
 }
 
 }  // namespace sluice::queue::outbox::mysql

@@ -8,6 +8,7 @@
 #include "host/stores/outbox/mysql/names.hpp"
 #include "host/stores/outbox/mysql/rows_sql.hpp"
 #include "host/stores/outbox/mysql/sessions.hpp"
+#include "host/stores/outbox/mysql/source_id.hpp"
 
 namespace sluice::queue::outbox::mysql {
 
@@ -23,6 +24,8 @@ class MysqlReadSession final : public ReadSession {
  public:
   MysqlReadSession(std::unique_ptr<Session> session, const TableSettings& table, const Clock& clock)
       : session_(std::move(session)), sql_(table), clock_(clock) {}
+
+  Result<SourceId> source_id(Deadline deadline) override { return source_id_of(*session_, sql_.settings(), deadline); }
 
   Result<Page> fetch(const FetchRequest& request, Deadline deadline) override {
     std::string statement =

@@ -65,6 +65,8 @@ StoredRow PostgresDesk::stored_row(const Answer& answer, int row) const {
   return stored;
 }
 
+Result<SourceId> PostgresDesk::source_id(Deadline deadline) { return source_id_of(*connection_, sql_, deadline); }
+
 Result<StoredRow> PostgresDesk::get(const RowKey& key, Deadline deadline) {
   const auto found = connection_->run({"SELECT " + stored_columns(true) + " FROM " + sql_.table() + " o WHERE o." +
                                            quoted(sql_.settings().columns.id) + " = $1::bigint",

@@ -43,6 +43,8 @@ Result<std::unique_ptr<ReadSession>> PostgresReader::open(const Settings& settin
   return std::unique_ptr<ReadSession>(new PostgresReader(std::move(*connection), sql, *indexed));
 }
 
+Result<SourceId> PostgresReader::source_id(Deadline deadline) { return source_id_of(*connection_, sql_, deadline); }
+
 Result<Page> PostgresReader::fetch(const FetchRequest& request, Deadline deadline) {
   Page page;
   std::size_t bytes = 0;

@@ -44,6 +44,7 @@ class PostgresReader final : public ReadSession {
   static Result<std::unique_ptr<ReadSession>> open(const Settings& settings, const TableSql& sql, bool listen,
                                                    Deadline deadline);
 
+  Result<SourceId> source_id(Deadline deadline) override;
   Result<Page> fetch(const FetchRequest& request, Deadline deadline) override;
   Result<std::vector<GroupRows>> fetch_groups(std::span<const Group> groups, std::size_t limit,
                                               const FetchRequest& request, Deadline deadline) override;
@@ -63,6 +64,7 @@ class PostgresDesk final : public DeskSession {
   static Result<std::unique_ptr<DeskSession>> open(const Settings& settings, const TableSql& sql, Deadline deadline);
 
   Result<std::vector<Finding>> inspect(Deadline deadline) override;
+  Result<SourceId> source_id(Deadline deadline) override;
   Result<StoredRow> get(const RowKey& key, Deadline deadline) override;
   Result<std::vector<StoredRow>> list(const ListRows& request, Deadline deadline) override;
   Result<TableCounts> count(const CountRequest& request, Deadline deadline) override;
@@ -91,6 +93,10 @@ Error shared_sessions(ErrorCode code);
 /// What is wrong with the table, and with its side table where there is to be one, for PostgresDesk::inspect.
 Result<std::vector<Finding>> inspect_table(Connection& connection, const TableSql& sql, bool side_table,
                                            Deadline deadline);
+
+/// The id of the cluster, which its physical standbys share, and in it those of the database and the table. Nothing is
+/// written.
+Result<SourceId> source_id_of(Connection& connection, const TableSql& sql, Deadline deadline);
 
 /// The SQL that makes what the settings describe.
 std::string ddl_of(const Settings& settings);
