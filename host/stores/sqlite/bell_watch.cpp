@@ -5,15 +5,17 @@
 
 namespace sluice::queue::sqlite {
 
-BellWatch::BellWatch(Door* door, const QueueAddress& address, std::function<void()> on_ready)
-    : door_(door), bell_(door == nullptr ? 0 : door->bell_of(address)), on_ready_(std::move(on_ready)) {
+BellWatch::BellWatch(StoreLockFile* lock_file, const QueueAddress& address, std::function<void()> on_ready)
+    : lock_file_(lock_file),
+      bell_(lock_file == nullptr ? 0 : lock_file->bell_of(address)),
+      on_ready_(std::move(on_ready)) {
   {
     const MutexLock lock(mutex_);
-    heard_ = door_ == nullptr ? 0 : door_->rings(bell_);
+    heard_ = lock_file_ == nullptr ? 0 : lock_file_->rings(bell_);
   }
-  if (door_ != nullptr) {
+  if (lock_file_ != nullptr) {
     try {
-      looker_ = door_->listen([this] { look(); });
+      looker_ = lock_file_->listen([this] { look(); });
     } catch (const std::system_error&) {
       // Without another thread the job finds by polling what comes from elsewhere.
     }
@@ -22,13 +24,13 @@ BellWatch::BellWatch(Door* door, const QueueAddress& address, std::function<void
 
 BellWatch::~BellWatch() {
   if (looker_) {
-    door_->stop_listening(looker_);
+    lock_file_->stop_listening(looker_);
   }
 }
 
 std::uint64_t BellWatch::heard() const {
-  if (door_ != nullptr) {
-    return door_->rings(bell_);
+  if (lock_file_ != nullptr) {
+    return lock_file_->rings(bell_);
   }
   const MutexLock lock(mutex_);
   return rung_here_;
@@ -60,7 +62,7 @@ bool BellWatch::disarm() {
 void BellWatch::look() {
   {
     const MutexLock lock(mutex_);
-    if (!armed_ || door_->rings(bell_) == heard_) {
+    if (!armed_ || lock_file_->rings(bell_) == heard_) {
       return;
     }
   }

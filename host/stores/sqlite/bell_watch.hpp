@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "base/mutex.hpp"
-#include "host/stores/sqlite/door.hpp"
+#include "host/stores/sqlite/store_lock_file.hpp"
 
 namespace sluice::queue::sqlite {
 
@@ -16,7 +16,7 @@ namespace sluice::queue::sqlite {
 class BellWatch {
  public:
   /// `door` may be null. `on_ready` is called from any thread, with no lock held.
-  BellWatch(Door* door, const QueueAddress& address, std::function<void()> on_ready);
+  BellWatch(StoreLockFile* lock_file, const QueueAddress& address, std::function<void()> on_ready);
   /// Waits for a call under way. Nothing is called afterwards.
   ~BellWatch();
   BellWatch(const BellWatch&) = delete;
@@ -34,7 +34,7 @@ class BellWatch {
   bool disarm();
 
   // Fixed after construction.
-  Door* const door_;
+  StoreLockFile* const lock_file_;
   const std::size_t bell_;
   const std::function<void()> on_ready_;
 
@@ -44,7 +44,7 @@ class BellWatch {
   std::uint64_t heard_ SLUICE_GUARDED_BY(mutex_) = 0;      ///< before the claim that armed it
   std::uint64_t rung_here_ SLUICE_GUARDED_BY(mutex_) = 0;  ///< counted where there is no door
 
-  std::shared_ptr<Door::Looker> looker_;
+  std::shared_ptr<StoreLockFile::Looker> looker_;
 };
 
 }  // namespace sluice::queue::sqlite

@@ -10,7 +10,7 @@ namespace sluice::queue::sqlite {
 
 namespace {
 
-ChangeResult conflict(const Standing& standing, Error error) {
+ChangeResult conflict(const MessageRecord& standing, Error error) {
   return {ChangeStatus::conflict, standing.version, std::move(error)};
 }
 
@@ -28,7 +28,8 @@ ChangeResult Changes::apply(const std::string& queue, const Change& change, Wall
   return apply_to(*standing, queue, change, now);
 }
 
-ChangeResult Changes::apply_to(const Standing& before, const std::string& queue, const Change& change, WallTime now) {
+ChangeResult Changes::apply_to(const MessageRecord& before, const std::string& queue, const Change& change,
+                               WallTime now) {
   switch (const core::Verdict verdict = core::judge(change.action, before.state(), now)) {
     case core::Verdict::apply:
       break;
@@ -43,7 +44,7 @@ ChangeResult Changes::apply_to(const Standing& before, const std::string& queue,
     records_.deliveries().remove(before);
     return {};
   }
-  Standing after = before;
+  MessageRecord after = before;
   after.apply(made);
   if (made.created_at) {
     records_.renew(before, after, now);
@@ -53,7 +54,7 @@ ChangeResult Changes::apply_to(const Standing& before, const std::string& queue,
   return {ChangeStatus::applied, before.version + 1, {}};
 }
 
-std::optional<WallTime> Changes::place_for(ChangeAction action, const Standing& before, WallTime now) {
+std::optional<WallTime> Changes::place_for(ChangeAction action, const MessageRecord& before, WallTime now) {
   if (action == ChangeAction::move_to_front) {
     return next_front(before.half, now);
   }
@@ -66,8 +67,8 @@ WallTime Changes::next_front(std::int64_t half, WallTime now) {
   if (known == fronts_.end()) {
     GroupOrder& groups = records_.groups();
     const bool plain = groups.kept(half) == Kept::none && !groups.prioritised(half);
-    Places& places = records_.places();
-    const WallTime first = (plain ? places.front(half) : places.front_of_all(half)).value_or(now);
+    ReadyIndex& ready_index = records_.ready_index();
+    const WallTime first = (plain ? ready_index.front(half) : ready_index.front_of_all(half)).value_or(now);
     known = fronts_.emplace(half, std::min(first, now)).first;
   }
   if (known->second > WallTime::min()) {

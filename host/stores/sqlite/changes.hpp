@@ -21,8 +21,8 @@ class Changes {
   ChangeResult apply(const std::string& queue, const Change& change, WallTime now);
 
  private:
-  ChangeResult apply_to(const Standing& before, const std::string& queue, const Change& change, WallTime now);
-  std::optional<WallTime> place_for(ChangeAction action, const Standing& before, WallTime now);
+  ChangeResult apply_to(const MessageRecord& before, const std::string& queue, const Change& change, WallTime now);
+  std::optional<WallTime> place_for(ChangeAction action, const MessageRecord& before, WallTime now);
   WallTime next_front(std::int64_t half, WallTime now);
 
   Records& records_;

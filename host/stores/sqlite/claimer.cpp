@@ -59,8 +59,8 @@ int strictness(Kept kept) {
 
 }  // namespace
 
-Claimer::Claimer(Connection& connection, Places& places, Deliveries& deliveries, GroupOrder& groups)
-    : places_(places),
+Claimer::Claimer(Connection& connection, ReadyIndex& ready_index, Deliveries& deliveries, GroupOrder& groups)
+    : ready_index_(ready_index),
       deliveries_(deliveries),
       groups_(groups),
       connection_(connection),
@@ -108,10 +108,10 @@ Claimed Claimer::claim(std::int64_t half, const ClaimRequest& request, const Lea
     whole = whole && !first_ready(half, lease.now);
   }
   if (claimed.deliveries.size() < request.max) {
-    whole = whole && !(request.suspects && places_.first_suspect(half, lease.now));
+    whole = whole && !(request.suspects && ready_index_.first_suspect(half, lease.now));
     if (!whole) {
       claimed.next_due = Duration::zero();
-    } else if (const auto next = places_.next_due(half, lease.now)) {
+    } else if (const auto next = ready_index_.next_due(half, lease.now)) {
       claimed.next_due = *next - lease.now;
     }
   }
@@ -139,10 +139,10 @@ void Claimer::keep_order(std::int64_t half, const ClaimRequest& request) {
 
 bool Claimer::first_ready(std::int64_t half, WallTime now) {
   if (!groups_.prioritised(half)) {
-    return places_.first_ready(half, now).has_value();
+    return ready_index_.first_ready(half, now).has_value();
   }
   for (std::size_t priority = 0; priority < kPriorities; ++priority) {
-    if (places_.first_ready(class_half(half, static_cast<Priority>(priority)), now)) {
+    if (ready_index_.first_ready(class_half(half, static_cast<Priority>(priority)), now)) {
       return true;
     }
   }
@@ -296,11 +296,11 @@ void Claimer::lease_each(std::int64_t half, std::int64_t place_half, const Found
 std::vector<Delivery> Claimer::claim_suspect(std::int64_t half, const Lease& lease, bool counts) {
   std::vector<Delivery> claimed;
   while (claimed.empty()) {
-    const auto place = places_.first_suspect(half, lease.now);
+    const auto place = ready_index_.first_suspect(half, lease.now);
     if (!place) {
       break;
     }
-    if (const auto ready = places_.first_ready(half, lease.now); ready && *ready < *place) {
+    if (const auto ready = ready_index_.first_ready(half, lease.now); ready && *ready < *place) {
       break;
     }
     const auto before = deliveries_.standing(place->second);
@@ -326,7 +326,7 @@ std::vector<Delivery> Claimer::claim_suspect(std::int64_t half, const Lease& lea
 
 void Claimer::set_aside(std::int64_t seq, WallTime now) {
   if (auto before = deliveries_.standing(seq)) {
-    Standing after = *before;
+    MessageRecord after = *before;
     after.until = kEndOfTime;
     after.received_at.reset();
     after.suspect = false;

@@ -12,8 +12,8 @@
 #include "host/stores/sqlite/deliveries.hpp"
 #include "host/stores/sqlite/group_order.hpp"
 #include "host/stores/sqlite/lease.hpp"
-#include "host/stores/sqlite/places.hpp"
-#include "host/stores/sqlite/priority_turns.hpp"
+#include "host/stores/sqlite/priority_scheduler.hpp"
+#include "host/stores/sqlite/ready_index.hpp"
 #include "host/stores/sqlite/ready_rows.hpp"
 
 namespace sluice::queue::sqlite {
@@ -23,7 +23,7 @@ namespace sluice::queue::sqlite {
 /// connection.
 class Claimer {
  public:
-  Claimer(Connection& connection, Places& places, Deliveries& deliveries, GroupOrder& groups);
+  Claimer(Connection& connection, ReadyIndex& ready_index, Deliveries& deliveries, GroupOrder& groups);
 
   Claimed claim(std::int64_t half, const ClaimRequest& request, const Lease& lease);
   /// What the last claim, a job's, went by in place of the weaker rules that it asked for.
@@ -66,7 +66,7 @@ class Claimer {
   /// they could be claimed.
   void set_aside(std::int64_t seq, WallTime now);
 
-  Places& places_;
+  ReadyIndex& ready_index_;
   Deliveries& deliveries_;
   GroupOrder& groups_;
   std::optional<Kept> overruled_;
@@ -83,7 +83,7 @@ class Claimer {
   Statement messages_;
   // Made when they are first needed.
   std::array<std::unique_ptr<Statement>, kPriorities> oldest_of_;
-  PriorityTurns turns_;
+  PriorityScheduler turns_;
 };
 
 }  // namespace sluice::queue::sqlite

@@ -106,7 +106,7 @@ void CommitQueue::write_some(const std::stop_token& stop) {
     return;
   }
   log_saved_ = false;
-  Turn turn(tools_.door);
+  Turn turn(tools_.lock_file);
   if (const auto error = begin(); !error) {
     Group group = stop.stop_requested() ? Group() : take_group();
     const Outcomes outcomes = group.empty() ? Outcomes() : write(group);
@@ -307,7 +307,7 @@ void CommitQueue::fail_waiting(const Error& error) {
 
 void CommitQueue::checkpoint() {
   if (tools_.checkpointer.log_has(tools_.connection.log_pages()) && SLUICE_GUARD(checkpoint_restart)) {
-    const Turn turn(tools_.door);
+    const Turn turn(tools_.lock_file);
     tools_.connection.checkpoint();
     // What is committed lies safe in the log. If there is something wrong with the file, the next commit tells.
     tools_.connection.clear();

@@ -13,10 +13,10 @@
 #include "base/mutex.hpp"
 #include "host/stores/sqlite/checkpointer.hpp"
 #include "host/stores/sqlite/connection.hpp"
-#include "host/stores/sqlite/door.hpp"
 #include "host/stores/sqlite/flusher.hpp"
 #include "host/stores/sqlite/lane.hpp"
 #include "host/stores/sqlite/store_file.hpp"
+#include "host/stores/sqlite/store_lock_file.hpp"
 
 namespace sluice::queue::sqlite {
 
@@ -56,7 +56,7 @@ class CommitQueue {
     Connection& connection;
     Checkpointer& checkpointer;
     Flusher& flusher;
-    Door* door = nullptr;
+    StoreLockFile* lock_file = nullptr;
     bool durable = true;
   };
 

@@ -16,9 +16,9 @@ std::int64_t as_number(bool value) { return value ? 1 : 0; }
 
 }  // namespace
 
-Deliveries::Deliveries(Connection& connection, Tally& tally, Places& places, GroupOrder& groups)
+Deliveries::Deliveries(Connection& connection, Tally& tally, ReadyIndex& ready_index, GroupOrder& groups)
     : tally_(tally),
-      places_(places),
+      ready_index_(ready_index),
       groups_(groups),
       remove_leased_(
           connection,
@@ -37,7 +37,7 @@ Deliveries::Deliveries(Connection& connection, Tally& tally, Places& places, Gro
                 "d.suspect, m.message_group, m.priority "
                 "FROM sluice_messages AS m LEFT JOIN sluice_deliveries AS d ON d.seq = m.seq WHERE m.seq = ?1") {}
 
-void Standing::apply(const core::StateChange& change) {
+void MessageRecord::apply(const core::StateChange& change) {
   if (change.half) {
     half = *change.half == Half::dlq ? half | 1 : half & ~std::int64_t{1};
   }
@@ -51,9 +51,9 @@ void Standing::apply(const core::StateChange& change) {
   }
 }
 
-std::optional<Standing> Deliveries::standing(std::int64_t seq) {
+std::optional<MessageRecord> Deliveries::standing(std::int64_t seq) {
   standing_.bind(seq);
-  std::optional<Standing> found;
+  std::optional<MessageRecord> found;
   if (standing_.row()) {
     found.emplace();
     found->seq = seq;
@@ -77,7 +77,7 @@ std::optional<Standing> Deliveries::standing(std::int64_t seq) {
   return found;
 }
 
-std::optional<Standing> Deliveries::held(std::int64_t half, const Receipt& receipt) {
+std::optional<MessageRecord> Deliveries::held(std::int64_t half, const Receipt& receipt) {
   auto found = standing(receipt.locator);
   const bool same = found && found->id == receipt.id && found->half == half &&
                     (found->version == receipt.version || !SLUICE_GUARD(sqlite_version_fence));
@@ -151,7 +151,7 @@ SettleStatus Deliveries::settle(std::int64_t half, const Completion& completion,
   if (made.failure && before->failure) {
     made.failure = core::with_earlier(std::move(*made.failure), decode_failure(*before->failure));
   }
-  Standing after = *before;
+  MessageRecord after = *before;
   after.apply(made);
   change(*before, after, now);
   return SettleStatus::applied;
@@ -159,32 +159,32 @@ SettleStatus Deliveries::settle(std::int64_t half, const Completion& completion,
 
 bool Deliveries::bring_back(std::int64_t half, WallTime now) {
   if (groups_.kept(half) == Kept::none && !groups_.prioritised(half)) {
-    return places_.bring_back(half, now);
+    return ready_index_.bring_back(half, now);
   }
   groups_.at(now);
-  const std::vector<std::int64_t> due = places_.due(half, now);
+  const std::vector<std::int64_t> due = ready_index_.due(half, now);
   for (const std::int64_t seq : due) {
     const auto before = standing(seq);
     brought_back_.bind(seq).run();
     if (before) {
-      Standing after = *before;
+      MessageRecord after = *before;
       after.until.reset();
       stand(&*before, &after);
     }
   }
-  return due.size() < Places::kBringBackLimit;
+  return due.size() < ReadyIndex::kBringBackLimit;
 }
 
-void Deliveries::stand(const Standing* before, const Standing* after) {
+void Deliveries::stand(const MessageRecord* before, const MessageRecord* after) {
   const std::int64_t from = before == nullptr ? 0 : groups_.group_of(before->half, before->group);
   const std::int64_t to = after == nullptr ? 0 : groups_.group_of(after->half, after->group);
   if (before != nullptr && from == 0 && !before->until) {
-    places_.take(before->suspected() ? before->half : groups_.place_half(*before),
-                 {stored(before->sent_at), before->seq}, before->suspected());
+    ready_index_.take(before->suspected() ? before->half : groups_.place_half(*before),
+                      {stored(before->sent_at), before->seq}, before->suspected());
   }
   if (after != nullptr && to == 0 && !after->until) {
-    places_.put(after->suspected() ? after->half : groups_.place_half(*after), {stored(after->sent_at), after->seq},
-                after->suspected());
+    ready_index_.put(after->suspected() ? after->half : groups_.place_half(*after),
+                     {stored(after->sent_at), after->seq}, after->suspected());
   }
   if (from != 0 || to != 0) {
     groups_.change(from == 0 ? nullptr : before, to == 0 ? nullptr : after);
@@ -201,7 +201,7 @@ std::optional<Receipt> Deliveries::extend(std::int64_t half, const Receipt& rece
   if (!before) {
     return std::nullopt;
   }
-  Standing after = *before;
+  MessageRecord after = *before;
   after.apply(core::extension(lease.until));
   change(*before, after, lease.now);
   return Receipt{.id = receipt.id, .version = receipt.version + 1, .locator = receipt.locator};
@@ -216,13 +216,13 @@ void Deliveries::place_delayed(std::int64_t seq, std::int64_t half, WallTime sen
       .run();
 }
 
-void Deliveries::place(const Standing& standing, WallTime updated_at) {
+void Deliveries::place(const MessageRecord& standing, WallTime updated_at) {
   groups_.at(updated_at);
   stand(nullptr, &standing);
   write(standing, standing.version, updated_at);
 }
 
-void Deliveries::write(const Standing& standing, std::int64_t version, WallTime updated_at) {
+void Deliveries::write(const MessageRecord& standing, std::int64_t version, WallTime updated_at) {
   const std::optional<Blob> failure = standing.failure ? std::optional<Blob>(Blob{*standing.failure}) : std::nullopt;
   delivery_write_
       .bind(standing.seq, standing.half, stored(standing.until), as_number(standing.received_at.has_value()), version,
@@ -231,7 +231,7 @@ void Deliveries::write(const Standing& standing, std::int64_t version, WallTime 
       .run();
 }
 
-void Deliveries::change(const Standing& before, const Standing& after, WallTime now) {
+void Deliveries::change(const MessageRecord& before, const MessageRecord& after, WallTime now) {
   groups_.at(now);
   stand(&before, &after);
   if (after.half != before.half || after.sent_at != before.sent_at) {
@@ -244,7 +244,7 @@ void Deliveries::change(const Standing& before, const Standing& after, WallTime 
   write(after, before.version + 1, now);
 }
 
-void Deliveries::remove(const Standing& standing) {
+void Deliveries::remove(const MessageRecord& standing) {
   stand(&standing, nullptr);
   message_delete_.bind(standing.seq).run();
   delivery_delete_.bind(standing.seq).run();

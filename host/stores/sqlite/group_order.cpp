@@ -21,9 +21,9 @@ std::int64_t mixed(std::uint64_t value) {
 // What lies farther ahead was not sent by the clock.
 constexpr std::int64_t kMostSetBack = Duration(std::chrono::hours(1)).count();
 
-Place place_of(const Standing& standing) { return {stored(standing.sent_at), standing.seq}; }
+Place place_of(const MessageRecord& standing) { return {stored(standing.sent_at), standing.seq}; }
 
-bool same_for_group(const Standing& before, const Standing& after) {
+bool same_for_group(const MessageRecord& before, const MessageRecord& after) {
   return before.half == after.half && before.group == after.group && before.sent_at == after.sent_at &&
          before.until.has_value() == after.until.has_value() && before.suspected() == after.suspected() &&
          before.blocks() == after.blocks();
@@ -54,9 +54,9 @@ Kept kept_for(const ClaimRules& rules) {
   return rules.fair ? Kept::fair : Kept::none;
 }
 
-GroupOrder::GroupOrder(Connection& connection, Places& places)
+GroupOrder::GroupOrder(Connection& connection, ReadyIndex& ready_index)
     : connection_(connection),
-      places_(places),
+      ready_index_(ready_index),
       load_(connection, "SELECT number, head, head_sent, turn, others, last_sent FROM sluice_groups WHERE id = ?1"),
       insert_(connection,
               "INSERT INTO sluice_groups (id, half, head_sent, turn, others, last_sent) "
@@ -127,7 +127,7 @@ std::int64_t GroupOrder::group_of(std::int64_t half, std::int64_t name) {
                static_cast<std::uint64_t>(kept == Kept::queue ? 0 : name));
 }
 
-std::int64_t GroupOrder::place_half(const Standing& standing) {
+std::int64_t GroupOrder::place_half(const MessageRecord& standing) {
   return kept(standing.half) == Kept::none ? class_half(standing.half, standing.priority) : standing.half;
 }
 
@@ -176,11 +176,11 @@ void GroupOrder::leave(const Group& group, const Place& place) {
   leave_.bind(group.number, place.first, place.second).run();
 }
 
-void GroupOrder::take(Group& group, const Standing& standing) {
+void GroupOrder::take(Group& group, const MessageRecord& standing) {
   const bool visible = !standing.until;
   if (group.head == standing.seq) {
     if (visible) {
-      places_.take(group.half, {group.turn, standing.seq}, standing.suspected());
+      ready_index_.take(group.half, {group.turn, standing.seq}, standing.suspected());
     }
     group.head.reset();
   } else if (visible) {
@@ -190,7 +190,7 @@ void GroupOrder::take(Group& group, const Standing& standing) {
   }
 }
 
-void GroupOrder::give(Group& group, const Standing& standing) {
+void GroupOrder::give(Group& group, const MessageRecord& standing) {
   if (!standing.until) {
     wait(group, place_of(standing), standing.suspected());
   } else if (standing.blocks() && kept(group.half) != Kept::fair) {
@@ -216,7 +216,7 @@ void GroupOrder::offer(Group& group, std::optional<std::int64_t> turn) {
   group.head = place.second;
   group.head_sent = place.first;
   group.turn = turn.value_or(place.first);
-  places_.put(group.half, {group.turn, *group.head}, suspected);
+  ready_index_.put(group.half, {group.turn, *group.head}, suspected);
   if (std::find(offered_.begin(), offered_.end(), group.half) == offered_.end()) {
     offered_.push_back(group.half);
   }
@@ -229,7 +229,7 @@ void GroupOrder::withdraw(Group& group) {
   const bool suspected = touched && head_state_.integer(1) != 0;
   head_state_.reset();
   if (!out) {
-    places_.take(group.half, {group.turn, *group.head}, suspected);
+    ready_index_.take(group.half, {group.turn, *group.head}, suspected);
     wait(group, {group.head_sent, *group.head}, suspected);
     group.head.reset();
   }
@@ -245,7 +245,7 @@ void GroupOrder::balance(Group& group, const std::optional<Place>& came) {
   }
 }
 
-void GroupOrder::change(const Standing* before, const Standing* after) {
+void GroupOrder::change(const MessageRecord* before, const MessageRecord* after) {
   if (before != nullptr && after != nullptr && same_for_group(*before, *after)) {
     return;
   }
@@ -309,13 +309,13 @@ std::int64_t GroupOrder::arrive(std::int64_t half, std::int64_t group, const Pla
     now.head_sent = sent_at;
     now.turn = sent_at;
     now.last_sent = sent_at;
-    places_.put(half, {sent_at, seq}, false);
+    ready_index_.put(half, {sent_at, seq}, false);
   }
   store(old, now);
   return sent_at;
 }
 
-void GroupOrder::hold(const Standing& head) {
+void GroupOrder::hold(const MessageRecord& head) {
   const std::int64_t group = group_of(head.half, head.group);
   if (group == 0 || kept(head.half) == Kept::fair || !SLUICE_GUARD(sqlite_groups_hold)) {
     return;
@@ -378,7 +378,7 @@ void GroupOrder::hold_back(std::int64_t half, Groups& groups) {
                 "WHERE d.half = ?1 AND d.until IS NOT NULL");
   out.bind(half);
   while (out.row()) {
-    Standing standing;
+    MessageRecord standing;
     standing.half = half;
     standing.sent_at = loaded(out.integer(0));
     standing.seq = out.integer(1);
@@ -432,7 +432,7 @@ void GroupOrder::keep(std::int64_t half, Kept kept) {
   Groups groups;
   for (const Visible& message : visible) {
     if (message.group == 0) {
-      places_.put(message.suspected ? half : message.place_half, message.place, message.suspected);
+      ready_index_.put(message.suspected ? half : message.place_half, message.place, message.suspected);
     } else {
       wait(group_in(groups, half, message.group), message.place, message.suspected);
     }

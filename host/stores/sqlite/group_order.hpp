@@ -10,8 +10,8 @@
 #include "base/clock.hpp"
 #include "host/queue/source.hpp"
 #include "host/stores/sqlite/connection.hpp"
-#include "host/stores/sqlite/places.hpp"
-#include "host/stores/sqlite/standing.hpp"
+#include "host/stores/sqlite/message_record.hpp"
+#include "host/stores/sqlite/ready_index.hpp"
 
 namespace sluice::queue::sqlite {
 
@@ -32,7 +32,7 @@ Kept kept_for(const ClaimRules& rules);
 /// Works inside a transaction of its connection.
 class GroupOrder {
  public:
-  GroupOrder(Connection& connection, Places& places);
+  GroupOrder(Connection& connection, ReadyIndex& ready_index);
 
   /// At the start of each transaction.
   void begin();
@@ -55,14 +55,14 @@ class GroupOrder {
   /// The group that a message of this half is ordered in; 0: none. `name` as `group_hash` gives it.
   std::int64_t group_of(std::int64_t half, std::int64_t name);
   /// Where a message without a group lies in `ready`.
-  std::int64_t place_half(const Standing& standing);
+  std::int64_t place_half(const MessageRecord& standing);
 
   /// From here on the half's order is kept so. Reads and writes all that can be claimed there.
   void keep(std::int64_t half, Kept kept);
 
   /// A message stands otherwise than before; null: it was not there, or is there no more. Those without a group are
   /// left out by the caller.
-  void change(const Standing* before, const Standing* after);
+  void change(const MessageRecord* before, const MessageRecord* after);
   /// A message of the group that was in flight has gone.
   void end(std::int64_t half, std::int64_t group, std::int64_t seq);
   /// The head was handed out; for a half that gives turns only.
@@ -72,7 +72,7 @@ class GroupOrder {
   std::int64_t arrive(std::int64_t half, std::int64_t group, const Place& place);
 
   /// The group of this message stays where it is until `let_go`.
-  void hold(const Standing& head);
+  void hold(const MessageRecord& head);
   /// The message was removed, or has left its half. Does nothing for one that holds no group.
   void let_go(std::int64_t seq);
   /// The sent_at that a message had which holds its group.
@@ -108,8 +108,8 @@ class GroupOrder {
   void store(const Group& before, Group& after);
   /// Gives it a row where it has none.
   void number(Group& group);
-  void take(Group& group, const Standing& standing);
-  void give(Group& group, const Standing& standing);
+  void take(Group& group, const MessageRecord& standing);
+  void give(Group& group, const MessageRecord& standing);
   /// `came`: a message that has just been put into line, which may be older than the head.
   void balance(Group& group, const std::optional<Place>& came = {});
   void offer(Group& group, std::optional<std::int64_t> turn);
@@ -128,7 +128,7 @@ class GroupOrder {
   static Group& group_in(Groups& groups, std::int64_t half, std::int64_t id);
 
   Connection& connection_;
-  Places& places_;
+  ReadyIndex& ready_index_;
   Statement load_;
   Statement insert_;
   Statement update_;

@@ -80,9 +80,9 @@ void NewMessages::place(std::int64_t half, std::int64_t seq, const NewMessage& m
   }
   const std::int64_t sent_at = stored(now);
   if (parts_.groups.kept(half) == Kept::none) {
-    parts_.places.put(class_half(half, message.priority), {sent_at, seq}, false);
+    parts_.ready_index.put(class_half(half, message.priority), {sent_at, seq}, false);
   } else if (const std::int64_t group = parts_.groups.group_of(half, group_hash(message.group)); group == 0) {
-    parts_.places.put(half, {sent_at, seq}, false);
+    parts_.ready_index.put(half, {sent_at, seq}, false);
   } else if (const std::int64_t placed = parts_.groups.arrive(half, group, {sent_at, seq}); placed != sent_at) {
     retime_.bind(seq, placed).run();
   }

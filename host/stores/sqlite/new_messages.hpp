@@ -9,7 +9,7 @@
 #include "host/stores/sqlite/connection.hpp"
 #include "host/stores/sqlite/deliveries.hpp"
 #include "host/stores/sqlite/group_order.hpp"
-#include "host/stores/sqlite/places.hpp"
+#include "host/stores/sqlite/ready_index.hpp"
 #include "host/stores/sqlite/send_marks.hpp"
 #include "host/stores/sqlite/tally.hpp"
 
@@ -21,7 +21,7 @@ class NewMessages {
   /// What it works with; all of it outlives this.
   struct Parts {
     Tally& tally;
-    Places& places;
+    ReadyIndex& ready_index;
     Deliveries& deliveries;
     GroupOrder& groups;
   };

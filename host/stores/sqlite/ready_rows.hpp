@@ -7,7 +7,7 @@
 
 #include "host/queue/delivery.hpp"
 #include "host/stores/sqlite/connection.hpp"
-#include "host/stores/sqlite/places.hpp"
+#include "host/stores/sqlite/ready_index.hpp"
 
 /// Messages that can be claimed, as rows.
 namespace sluice::queue::sqlite {

@@ -37,15 +37,15 @@ std::optional<std::int64_t> QueueNames::find(const std::string& name) {
 
 Records::Records(Connection& connection)
     : tally_(connection),
-      places_(connection),
-      groups_(connection, places_),
-      deliveries_(connection, tally_, places_, groups_),
-      claimer_(connection, places_, deliveries_, groups_),
+      ready_index_(connection),
+      groups_(connection, ready_index_),
+      deliveries_(connection, tally_, ready_index_, groups_),
+      claimer_(connection, ready_index_, deliveries_, groups_),
       in_flight_(connection),
       names_(connection),
       by_id_(connection, kFindById),
       queue_insert_(connection, "INSERT INTO sluice_queues (name) VALUES (?1)"),
-      sending_(connection, {tally_, places_, deliveries_, groups_}),
+      sending_(connection, {tally_, ready_index_, deliveries_, groups_}),
       content_(
           connection,
           "UPDATE sluice_messages SET content_type = ?2, message_group = ?3, attributes = ?4, body = ?5, priority = ?6 "
@@ -73,18 +73,18 @@ std::int64_t Records::make_queue(const std::string& name) {
   return queue(name).value_or(0);
 }
 
-std::optional<Standing> Records::find(std::int64_t queue, const std::string& id) {
+std::optional<MessageRecord> Records::find(std::int64_t queue, const std::string& id) {
   const auto seq = by_id_.bind(std::string_view(id), queue).only();
   return seq ? deliveries_.standing(*seq) : std::nullopt;
 }
 
-void Records::replace_content(const Standing& standing, const Message& content, WallTime now) {
+void Records::replace_content(const MessageRecord& standing, const Message& content, WallTime now) {
   const std::string attributes = encode_attributes(content.attributes);
   content_
       .bind(standing.seq, unless(kTextPlain, content.content_type), unless({}, content.group), unless_empty(attributes),
             Blob{content.body}, stored(content.priority))
       .run();
-  Standing after = standing;
+  MessageRecord after = standing;
   after.group = group_hash(content.group);
   after.priority = content.priority;
   if (after.priority != Priority::normal) {
@@ -93,7 +93,7 @@ void Records::replace_content(const Standing& standing, const Message& content, 
   deliveries_.change(standing, after, now);
 }
 
-void Records::renew(const Standing& before, const Standing& after, WallTime created_at) {
+void Records::renew(const MessageRecord& before, const MessageRecord& after, WallTime created_at) {
   created_.bind(before.seq, stored(created_at)).run();
   deliveries_.change(before, after, created_at);
 }
@@ -106,18 +106,18 @@ PutStatus Records::put(std::int64_t queue, const StoredMessage& record, PutMode 
     }
     deliveries_.remove(*taken);
   }
-  Standing standing{.seq = tally_.next_seq(),
-                    .id = message.id,
-                    .half = half_of(queue, record.half),
-                    .sent_at = message.sent_at,
-                    .version = record.version,
-                    .receives = message.attempt,
-                    .until = record.invisible_until,
-                    .received_at = record.received_at,
-                    .failure = {},
-                    .suspect = record.suspect,
-                    .group = group_hash(message.group),
-                    .priority = message.priority};
+  MessageRecord standing{.seq = tally_.next_seq(),
+                         .id = message.id,
+                         .half = half_of(queue, record.half),
+                         .sent_at = message.sent_at,
+                         .version = record.version,
+                         .receives = message.attempt,
+                         .until = record.invisible_until,
+                         .received_at = record.received_at,
+                         .failure = {},
+                         .suspect = record.suspect,
+                         .group = group_hash(message.group),
+                         .priority = message.priority};
   if (message.priority != Priority::normal) {
     groups_.prioritise(standing.half);
   }

@@ -15,7 +15,7 @@
 #include "host/stores/sqlite/in_flight.hpp"
 #include "host/stores/sqlite/keys.hpp"
 #include "host/stores/sqlite/new_messages.hpp"
-#include "host/stores/sqlite/places.hpp"
+#include "host/stores/sqlite/ready_index.hpp"
 #include "host/stores/sqlite/tally.hpp"
 
 namespace sluice::queue::sqlite {
@@ -73,7 +73,7 @@ class Records {
   Tally::Mark tally_mark() const { return tally_.mark(); }
   void back_to(const Tally::Mark& mark) { tally_.back_to(mark); }
 
-  Places& places() { return places_; }
+  ReadyIndex& ready_index() { return ready_index_; }
   Deliveries& deliveries() { return deliveries_; }
   Claimer& claimer() { return claimer_; }
   InFlight& in_flight() { return in_flight_; }
@@ -84,16 +84,16 @@ class Records {
   /// Makes the queue where it is absent.
   std::int64_t make_queue(const std::string& name);
   NewMessages& sending() { return sending_; }
-  std::optional<Standing> find(std::int64_t queue, const std::string& id);
-  void replace_content(const Standing& standing, const Message& content, WallTime now);
+  std::optional<MessageRecord> find(std::int64_t queue, const std::string& id);
+  void replace_content(const MessageRecord& standing, const Message& content, WallTime now);
   /// The message stands as `after` says, and was made at `created_at`.
-  void renew(const Standing& before, const Standing& after, WallTime created_at);
+  void renew(const MessageRecord& before, const MessageRecord& after, WallTime created_at);
   /// Writes a whole record as it is. `exists` when the id is taken and the mode leaves it alone.
   PutStatus put(std::int64_t queue, const StoredMessage& record, PutMode mode);
 
  private:
   Tally tally_;
-  Places places_;
+  ReadyIndex ready_index_;
   GroupOrder groups_;
   Deliveries deliveries_;
   Claimer claimer_;

@@ -9,7 +9,7 @@ namespace sluice::queue::sqlite {
 
 namespace {
 
-bool in_dlq(const Standing& standing) { return (standing.half & 1) != 0; }
+bool in_dlq(const MessageRecord& standing) { return (standing.half & 1) != 0; }
 
 }  // namespace
 
@@ -68,7 +68,7 @@ std::optional<std::string> SendMarks::sent_with(std::int64_t queue, const std::s
 }
 
 std::optional<std::string> SendMarks::holder_of(std::int64_t queue, const std::string& key) {
-  std::optional<Standing> holder;
+  std::optional<MessageRecord> holder;
   bool until_done = false;
   unique_find_.bind(queue, Blob{key});
   if (unique_find_.row()) {

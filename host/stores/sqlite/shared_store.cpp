@@ -53,7 +53,7 @@ struct SharedStore::Core {
   bool stop_by(SteadyTime limit);
 
   StoreFile file;
-  std::unique_ptr<Door> door;
+  std::unique_ptr<StoreLockFile> lock_file;
   Doorbell doorbell;
   Unconfirmed unconfirmed;
   std::optional<Error> read_only;
@@ -73,7 +73,7 @@ Result<void> SharedStore::Core::refuse_another_file() const {
   }
   const auto at_path = file.number_at_path();
   const auto entrance =
-      at_path || std::filesystem::exists(file.path() + "-door") ? Door::open(file.path() + "-door") : nullptr;
+      at_path || std::filesystem::exists(file.path() + "-door") ? StoreLockFile::open(file.path() + "-door") : nullptr;
   const bool another =
       entrance && entrance->others_stay() && (!at_path || entrance->others_stay_with_other_store(*at_path));
   return another ? Result<void>(moved_store(file.path())) : Result<void>();
@@ -85,7 +85,7 @@ Result<void> SharedStore::Core::await_log() const {
   if (!file.lacks_log() || !SLUICE_GUARD(log_watched)) {
     return {};
   }
-  const auto entrance = Door::open(file.path() + "-door");
+  const auto entrance = StoreLockFile::open(file.path() + "-door");
   Connection patience(file.path());
   patience.wait_for_locks_until(machine_after(kLogPatience));
   for (int tries = 0; entrance && entrance->others_stay() && file.lacks_log(); ++tries) {
@@ -104,7 +104,7 @@ Result<void> SharedStore::Core::await_one_log() const {
   }
   Connection patience(file.path());
   patience.wait_for_locks_until(machine_after(kLogPatience));
-  for (int tries = 0; door && door->others_stay_with_other_log(file.numbers()); ++tries) {
+  for (int tries = 0; lock_file && lock_file->others_stay_with_other_log(file.numbers()); ++tries) {
     if (!patience.wait_for_lock(tries)) {
       return removed_log(file.path());
     }
@@ -131,9 +131,9 @@ Result<void> SharedStore::Core::open_writer(const SqliteOptions& options, const 
   if (!second) {
     return second.error();
   }
-  door = Door::open(file.path() + "-door");
-  if (door) {
-    door->stay(file.numbers());
+  lock_file = StoreLockFile::open(file.path() + "-door");
+  if (lock_file) {
+    lock_file->stay(file.numbers());
   }
   if (auto whole = await_one_log(); !whole) {
     return whole.error();
@@ -145,7 +145,7 @@ Result<void> SharedStore::Core::open_writer(const SqliteOptions& options, const 
                                                              .connection = *writer->connection,
                                                              .checkpointer = *checkpointer,
                                                              .flusher = *flusher,
-                                                             .door = door.get(),
+                                                             .lock_file = lock_file.get(),
                                                              .durable = options.durable},
                                           CommitQueue::Hooks{.begin =
                                                                  [this] {
@@ -169,8 +169,8 @@ Result<void> SharedStore::Core::open_reader(const Clock& clock) {
 }
 
 void SharedStore::Core::ring(const QueueAddress& address) {
-  if (door) {
-    door->ring(door->bell_of(address));
+  if (lock_file) {
+    lock_file->ring(lock_file->bell_of(address));
   }
 }
 
@@ -211,7 +211,7 @@ Result<void> SharedStore::open() try {
 
 const std::optional<Error>& SharedStore::read_only() const { return core_->read_only; }
 Doorbell& SharedStore::doorbell() { return core_->doorbell; }
-Door* SharedStore::door() { return core_->door.get(); }
+StoreLockFile* SharedStore::lock_file() { return core_->lock_file.get(); }
 Unconfirmed& SharedStore::unconfirmed() { return core_->unconfirmed; }
 const StoreFile& SharedStore::file() const { return core_->file; }
 

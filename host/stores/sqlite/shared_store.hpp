@@ -10,12 +10,12 @@
 #include "host/queue/doorbell.hpp"
 #include "host/stores/sqlite/changes.hpp"
 #include "host/stores/sqlite/connection.hpp"
-#include "host/stores/sqlite/door.hpp"
 #include "host/stores/sqlite/effect_writer.hpp"
 #include "host/stores/sqlite/record_reader.hpp"
 #include "host/stores/sqlite/records.hpp"
 #include "host/stores/sqlite/sqlite_store.hpp"
 #include "host/stores/sqlite/store_file.hpp"
+#include "host/stores/sqlite/store_lock_file.hpp"
 #include "host/stores/sqlite/unconfirmed.hpp"
 
 namespace sluice::queue::sqlite {
@@ -82,7 +82,7 @@ class SharedStore {
   /// Rings in this process and, through the door, in others.
   Doorbell& doorbell();
   /// Null where there is none.
-  Door* door();
+  StoreLockFile* lock_file();
   Unconfirmed& unconfirmed();
   const StoreFile& file() const;
 

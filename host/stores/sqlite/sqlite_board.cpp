@@ -25,7 +25,7 @@ Error changed_meanwhile(const BoardTraits& traits) {
 class BoardWatch final : public NoticeBoard::Watch {
  public:
   BoardWatch(SharedStore& store, std::function<void()> changed)
-      : changed_(std::move(changed)), watch_(store.door(), bell_address(), [this] { rung(); }) {}
+      : changed_(std::move(changed)), watch_(store.lock_file(), bell_address(), [this] { rung(); }) {}
 
  private:
   void rung() {
@@ -44,7 +44,8 @@ class BoardWatch final : public NoticeBoard::Watch {
 
 SqliteBoard::SqliteBoard(SharedStore& store)
     : store_(store),
-      traits_{.place = store.path(), .tells = store.door() != nullptr, .billed = false, .most_bytes = kMostBytes} {}
+      traits_{.place = store.path(), .tells = store.lock_file() != nullptr, .billed = false, .most_bytes = kMostBytes} {
+}
 
 Result<Notice> SqliteBoard::read(Topic topic, const std::string& key, Deadline deadline) {
   auto found = select(topic, key, deadline);

@@ -51,7 +51,7 @@ bool make_room(Records& records, std::int64_t half, ClaimRequest& request, WallT
   if (request.rules.max_in_flight == 0 || request.max == 0) {
     return true;
   }
-  const std::uint64_t outlasting = records.places().outlasting(half, now).count;
+  const std::uint64_t outlasting = records.ready_index().outlasting(half, now).count;
   std::uint64_t room = records.in_flight().room(half, request.rules.max_in_flight, now);
   room -= std::min(room, outlasting);
   request.max = static_cast<std::size_t>(std::min<std::uint64_t>(request.max, room));
@@ -105,7 +105,7 @@ void SqliteSource::start(SourceEvents events) {
   if (!events.on_ready) {
     return;
   }
-  const auto watch = std::make_shared<BellWatch>(store_.door(), address_, std::move(events.on_ready));
+  const auto watch = std::make_shared<BellWatch>(store_.lock_file(), address_, std::move(events.on_ready));
   auto listening = store_.doorbell().subscribe(address_, [watch = watch.get()] { watch->ring(); });
   const MutexLock lock(mutex_);
   watch_ = watch;
@@ -156,7 +156,7 @@ Result<Claimed> SqliteSource::look(const ClaimRequest& request, Deadline deadlin
     claiming->claimed = {};
     claiming->over_limit = false;
     const Lease lease(clock, claiming->request.visibility);
-    writer.records.places().look(lease.now, lease.from);
+    writer.records.ready_index().look(lease.now, lease.from);
     if (const auto queue = writer.records.queue(address.queue)) {
       const std::int64_t half = half_of(*queue, address.half);
       ClaimRequest fitting = claiming->request;

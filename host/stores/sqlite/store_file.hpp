@@ -11,8 +11,8 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "host/stores/sqlite/connection.hpp"
-#include "host/stores/sqlite/door.hpp"
 #include "host/stores/sqlite/sqlite_store.hpp"
+#include "host/stores/sqlite/store_lock_file.hpp"
 
 namespace sluice::queue::sqlite {
 

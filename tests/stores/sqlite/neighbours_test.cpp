@@ -19,8 +19,8 @@
 #include <thread>
 
 #include "host/stores/sqlite/checkpointer.hpp"
-#include "host/stores/sqlite/door.hpp"
 #include "host/stores/sqlite/store_file.hpp"
+#include "host/stores/sqlite/store_lock_file.hpp"
 #include "tests/stores/sqlite/sqlite_rig.hpp"
 
 namespace sluice::test {
@@ -115,21 +115,21 @@ class ByteLock {
 };
 
 TEST_F(NeighboursTest, WritersTakeTurns) {
-  auto door = queue::sqlite::Door::open(folder_.file("door"));
-  ASSERT_TRUE(door);
+  auto lock_file = queue::sqlite::StoreLockFile::open(folder_.file("door"));
+  ASSERT_TRUE(lock_file);
   // The third byte is locked by who waits; this one is as slow to look as he could be.
   const auto waits_for_next_turn = [&](bool wanted) {
     std::optional<ByteLock> somebody;
-    door->take_turn();
+    lock_file->take_turn();
     if (wanted) {
       somebody.emplace(folder_.file("door"), F_RDLCK, 2);
     }
-    door->give_turn_back();
+    lock_file->give_turn_back();
     const long before = waits_so_far(RUSAGE_THREAD);
-    door->take_turn();
+    lock_file->take_turn();
     const long waits = waits_so_far(RUSAGE_THREAD) - before;
     somebody.reset();
-    door->give_turn_back();
+    lock_file->give_turn_back();
     return waits;
   };
   EXPECT_EQ(waits_for_next_turn(false), 0) << "whoever is alone has the next turn at once";
@@ -150,14 +150,14 @@ TEST_F(NeighboursTest, AProcessThatKeepsTheTurnKeepsNobodyFromWriting) {
 }
 
 TEST_F(NeighboursTest, AProcessThatNeverComesToItsTurnDoesNotHoldUpTheOthers) {
-  auto door = queue::sqlite::Door::open(folder_.file("door"));
-  ASSERT_TRUE(door);
+  auto lock_file = queue::sqlite::StoreLockFile::open(folder_.file("door"));
+  ASSERT_TRUE(lock_file);
   const ByteLock stopped(folder_.file("door"), F_RDLCK, 2);
   constexpr int kTurns = 400;
   const long before = waits_so_far(RUSAGE_THREAD);
   for (int i = 0; i < kTurns; ++i) {
-    door->take_turn();
-    door->give_turn_back();
+    lock_file->take_turn();
+    lock_file->give_turn_back();
   }
   EXPECT_LT(waits_so_far(RUSAGE_THREAD) - before, kTurns / 2) << "it is let go first each time";
 }
@@ -168,8 +168,8 @@ TEST_F(NeighboursTest, ATurnEndsWithItsProcess) {
   ASSERT_EQ(::pipe(ends), 0);
   const pid_t child = ::fork();
   if (child == 0) {
-    auto door = queue::sqlite::Door::open(path);
-    door->take_turn();
+    auto lock_file = queue::sqlite::StoreLockFile::open(path);
+    lock_file->take_turn();
     const char taken = '1';
     static_cast<void>(::write(ends[1], &taken, 1));
     ::pause();
@@ -178,9 +178,9 @@ TEST_F(NeighboursTest, ATurnEndsWithItsProcess) {
   char taken = 0;
   ASSERT_EQ(::read(ends[0], &taken, 1), 1);
   std::jthread killer([child] { ::kill(child, SIGKILL); });
-  auto door = queue::sqlite::Door::open(path);
-  door->take_turn();
-  door->give_turn_back();
+  auto lock_file = queue::sqlite::StoreLockFile::open(path);
+  lock_file->take_turn();
+  lock_file->give_turn_back();
   ::close(ends[0]);
   ::close(ends[1]);
   ::waitpid(child, nullptr, 0);

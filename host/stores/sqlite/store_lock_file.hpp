@@ -27,13 +27,13 @@ struct FileNumbers {
 /// wait for messages, and everybody says which files he has open. It holds no data, and is not mapped, so that whatever
 /// becomes of its content costs time, never a message or a process. Thread-safe, except for the turn, which one thread
 /// takes and gives back.
-class Door {
+class StoreLockFile {
  public:
   /// Opens it, and makes it where it is absent. Nothing where that is not possible.
-  static std::unique_ptr<Door> open(const std::string& path);
-  ~Door();
-  Door(const Door&) = delete;
-  Door& operator=(const Door&) = delete;
+  static std::unique_ptr<StoreLockFile> open(const std::string& path);
+  ~StoreLockFile();
+  StoreLockFile(const StoreLockFile&) = delete;
+  StoreLockFile& operator=(const StoreLockFile&) = delete;
 
   // The turn to write. Who has just had it lets those go first who waited meanwhile, so that a process that writes
   // without a pause holds up nobody. The kernel gives back the turn of a process that is killed. SQLite's own lock
@@ -67,7 +67,7 @@ class Door {
  private:
   class Listener;
 
-  explicit Door(int file);
+  explicit StoreLockFile(int file);
   bool lock(short kind, off_t byte) const;
   template <typename Done>
   bool look_until(Duration patience, Done done);
@@ -89,9 +89,9 @@ class Door {
 /// Has the turn, where there is a door, until it is given back or the scope ends.
 class Turn {
  public:
-  explicit Turn(Door* door) : door_(door) {
-    if (door_ != nullptr) {
-      door_->take_turn();
+  explicit Turn(StoreLockFile* lock_file) : lock_file_(lock_file) {
+    if (lock_file_ != nullptr) {
+      lock_file_->take_turn();
     }
   }
   ~Turn() { give_back(); }
@@ -99,13 +99,13 @@ class Turn {
   Turn& operator=(const Turn&) = delete;
 
   void give_back() {
-    if (Door* door = std::exchange(door_, nullptr)) {
-      door->give_turn_back();
+    if (StoreLockFile* lock_file = std::exchange(lock_file_, nullptr)) {
+      lock_file->give_turn_back();
     }
   }
 
  private:
-  Door* door_;
+  StoreLockFile* lock_file_;
 };
 
 }  // namespace sluice::queue::sqlite

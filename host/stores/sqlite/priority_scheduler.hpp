@@ -11,7 +11,7 @@
 namespace sluice::queue::sqlite {
 
 /// Which priority is next in each half, by weight: none starves. Not thread-safe.
-class PriorityTurns {
+class PriorityScheduler {
  public:
   /// Of those that wait; nothing when none does.
   std::optional<std::size_t> next(std::int64_t half, const ClaimRules& rules,

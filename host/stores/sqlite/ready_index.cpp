@@ -1,10 +1,10 @@
-#include "host/stores/sqlite/places.hpp"
+#include "host/stores/sqlite/ready_index.hpp"
 
 #include <algorithm>
 
 namespace sluice::queue::sqlite {
 
-Places::Places(Connection& connection)
+ReadyIndex::ReadyIndex(Connection& connection)
     : due_(connection,
            "SELECT seq, sent_at, received_at IS NOT NULL OR suspect, until, leased, updated_at "
            "FROM sluice_deliveries INDEXED BY sluice_deliveries_due "
@@ -40,21 +40,21 @@ Places::Places(Connection& connection)
           "sluice_deliveries INDEXED BY sluice_deliveries_due WHERE half = ?1 AND until IS NOT NULL) AS p "
           "CROSS JOIN sluice_messages AS m ON m.seq = p.seq") {}
 
-void Places::put(std::int64_t half, const Place& place, bool suspected) {
+void ReadyIndex::put(std::int64_t half, const Place& place, bool suspected) {
   (suspected ? suspect_insert_ : ready_insert_).bind(half, place.first, place.second).run();
 }
 
-void Places::take(std::int64_t half, const Place& place, bool suspected) {
+void ReadyIndex::take(std::int64_t half, const Place& place, bool suspected) {
   (suspected ? suspect_delete_ : ready_delete_).bind(half, place.first, place.second).run();
 }
 
-WallTime Places::end() const {
+WallTime ReadyIndex::end() const {
   const WallTime until = loaded(due_.integer(3));
   const bool leased = due_.integer(4) != 0;
   return leased ? steps_.end_of(until, loaded(due_.integer(5))) : until;
 }
 
-Places::Outlasting Places::outlasting(std::int64_t half, WallTime now) {
+ReadyIndex::Outlasting ReadyIndex::outlasting(std::int64_t half, WallTime now) {
   Outlasting found;
   if (!steps_.none()) {
     due_.bind(half, stored(now));
@@ -69,7 +69,7 @@ Places::Outlasting Places::outlasting(std::int64_t half, WallTime now) {
   return found;
 }
 
-std::vector<std::int64_t> Places::due(std::int64_t half, WallTime now) {
+std::vector<std::int64_t> ReadyIndex::due(std::int64_t half, WallTime now) {
   std::vector<std::int64_t> seqs;
   due_.bind(half, stored(now));
   while (seqs.size() < kBringBackLimit && due_.row()) {
@@ -81,7 +81,7 @@ std::vector<std::int64_t> Places::due(std::int64_t half, WallTime now) {
   return seqs;
 }
 
-bool Places::bring_back(std::int64_t half, WallTime now) {
+bool ReadyIndex::bring_back(std::int64_t half, WallTime now) {
   struct Due {
     std::int64_t seq;
     std::int64_t sent_at;
@@ -102,7 +102,7 @@ bool Places::bring_back(std::int64_t half, WallTime now) {
   return due.size() < kBringBackLimit;
 }
 
-std::optional<Place> Places::first(Statement& statement, std::int64_t half, WallTime now) {
+std::optional<Place> ReadyIndex::first(Statement& statement, std::int64_t half, WallTime now) {
   statement.bind(half, stored(now));
   std::optional<Place> place;
   if (statement.row()) {
@@ -112,7 +112,7 @@ std::optional<Place> Places::first(Statement& statement, std::int64_t half, Wall
   return place;
 }
 
-std::optional<WallTime> Places::next_due(std::int64_t half, WallTime now) {
+std::optional<WallTime> ReadyIndex::next_due(std::int64_t half, WallTime now) {
   std::optional<WallTime> next;
   std::optional<WallTime> until = loaded(next_until_.bind(half, stored(now)).only());
   if (const auto outlasting = this->outlasting(half, now).first) {
@@ -129,13 +129,13 @@ std::optional<WallTime> Places::next_due(std::int64_t half, WallTime now) {
   return next;
 }
 
-std::optional<WallTime> Places::front_of_all(std::int64_t half) {
+std::optional<WallTime> ReadyIndex::front_of_all(std::int64_t half) {
   return loaded(front_of_all_
                     .bind(half, class_half(half, Priority::critical), class_half(half, Priority::high),
                           class_half(half, Priority::low))
                     .only());
 }
 
-std::optional<WallTime> Places::front(std::int64_t half) { return loaded(front_.bind(half).only()); }
+std::optional<WallTime> ReadyIndex::front(std::int64_t half) { return loaded(front_.bind(half).only()); }
 
 }  // namespace sluice::queue::sqlite

@@ -1,12 +1,12 @@
-#include "host/stores/sqlite/priority_turns.hpp"
+#include "host/stores/sqlite/priority_scheduler.hpp"
 
 #include <algorithm>
 
 namespace sluice::queue::sqlite {
 
 // Each one that waits gains its weight; who has most is next and pays what all of them gained.
-std::optional<std::size_t> PriorityTurns::next(std::int64_t half, const ClaimRules& rules,
-                                               const std::array<bool, kPriorities>& waits) {
+std::optional<std::size_t> PriorityScheduler::next(std::int64_t half, const ClaimRules& rules,
+                                                   const std::array<bool, kPriorities>& waits) {
   auto& credits = credits_[half];
   std::int64_t gained = 0;
   std::optional<std::size_t> next;

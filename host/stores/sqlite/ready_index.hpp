@@ -9,7 +9,7 @@
 #include "base/clock.hpp"
 #include "host/stores/sqlite/clock_steps.hpp"
 #include "host/stores/sqlite/connection.hpp"
-#include "host/stores/sqlite/standing.hpp"
+#include "host/stores/sqlite/message_record.hpp"
 
 namespace sluice::queue::sqlite {
 
@@ -43,9 +43,9 @@ inline Priority stored_priority(std::optional<std::int64_t> value) {
 
 /// The order in which messages that can be claimed lie: the tables `ready` and, for those whose next delivery is a
 /// suspect, `suspects`. Works inside a transaction of its connection.
-class Places {
+class ReadyIndex {
  public:
-  explicit Places(Connection& connection);
+  explicit ReadyIndex(Connection& connection);
 
   /// A message can be claimed from here on, in its turn; `half` as `class_half` gives it.
   void put(std::int64_t half, const Place& place, bool suspected);

@@ -13,7 +13,7 @@
 namespace sluice::queue::sqlite {
 
 /// Where a message stands: its place and the state of its deliveries, without its content.
-struct Standing {
+struct MessageRecord {
   std::int64_t seq = 0;
   std::string id;
   std::int64_t half = 0;

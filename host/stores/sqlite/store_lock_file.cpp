@@ -1,4 +1,4 @@
-#include "host/stores/sqlite/door.hpp"
+#include "host/stores/sqlite/store_lock_file.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -82,16 +82,17 @@ off_t place_of(std::size_t bell) { return static_cast<off_t>(bell * sizeof(std::
 }  // namespace
 
 /// Who is told of rings.
-struct Door::Looker {
+struct StoreLockFile::Looker {
   explicit Looker(std::function<void()> call) : look(std::move(call)) {}
   Mutex mutex;
   std::function<void()> look SLUICE_GUARDED_BY(mutex);
 };
 
 /// Tells those who wait for rings of other processes. A resource.
-class Door::Listener {
+class StoreLockFile::Listener {
  public:
-  explicit Listener(const Door& door) : watch_(watch_on(door.file_)), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  explicit Listener(const StoreLockFile& lock_file)
+      : watch_(watch_on(lock_file.file_)), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     if (wake_ >= 0) {
       lane_.emplace([this](const std::stop_token& stop) { listen(stop); });
     }
@@ -160,32 +161,32 @@ class Door::Listener {
   std::optional<Lane> lane_;
 };
 
-std::unique_ptr<Door> Door::open(const std::string& path) {
+std::unique_ptr<StoreLockFile> StoreLockFile::open(const std::string& path) {
   const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, kMode);
   struct stat status {};
   if (file < 0 || ::fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
     ::close(file);
     return nullptr;
   }
-  return std::unique_ptr<Door>(new Door(file));
+  return std::unique_ptr<StoreLockFile>(new StoreLockFile(file));
 }
 
-Door::Door(int file) : file_(file) {}
+StoreLockFile::StoreLockFile(int file) : file_(file) {}
 
-Door::~Door() {
+StoreLockFile::~StoreLockFile() {
   listener_.reset();
   ::close(turns_.value_or(-1));
   ::close(file_);
 }
 
-bool Door::lock(short kind, off_t byte) const {
+bool StoreLockFile::lock(short kind, off_t byte) const {
   struct flock range = range_of(kind, byte);
   return ::fcntl(file_, F_OFD_SETLK, &range) == 0;
 }
 
 /// Whether it was `done` before the time was over.
 template <typename Done>
-bool Door::look_until(Duration patience, Done done) {
+bool StoreLockFile::look_until(Duration patience, Done done) {
   if (!turns_) {
     turns_ = watch_on(file_);
   }
@@ -205,7 +206,7 @@ bool Door::look_until(Duration patience, Done done) {
   }
 }
 
-void Door::take_turn() {
+void StoreLockFile::take_turn() {
   const auto others_have_come = [this] { return is_locked(kTurnByte, 1) || !is_locked(kWantedByte, 1); };
   if (std::exchange(lets_go_first_, false) && SLUICE_GUARD(writers_take_turns)) {
     const bool came = look_until(kCourtesy, others_have_come);
@@ -223,7 +224,7 @@ void Door::take_turn() {
   }
 }
 
-void Door::give_turn_back() {
+void StoreLockFile::give_turn_back() {
   const bool wanted = is_locked(kWantedByte, 1);
   without_courtesy_ = std::max(without_courtesy_ - 1, 0);
   lets_go_first_ = wanted && without_courtesy_ == 0;
@@ -233,14 +234,14 @@ void Door::give_turn_back() {
   }
 }
 
-void Door::stay(const FileNumbers& files) const {
+void StoreLockFile::stay(const FileNumbers& files) const {
   for (const off_t byte : {kOpenByte, kLogBytes + number_of(files.log), kIndexBytes + number_of(files.index),
                            kStoreBytes + number_of(files.store)}) {
     lock(F_RDLCK, byte);
   }
 }
 
-bool Door::is_locked(off_t first, off_t count) const {
+bool StoreLockFile::is_locked(off_t first, off_t count) const {
   if (count == 0) {
     return false;  // to the kernel that is all there is behind it
   }
@@ -248,20 +249,22 @@ bool Door::is_locked(off_t first, off_t count) const {
   return ::fcntl(file_, F_OFD_GETLK, &range) == 0 && range.l_type != F_UNLCK;
 }
 
-bool Door::others_stay() const { return is_locked(kOpenByte, 1); }
+bool StoreLockFile::others_stay() const { return is_locked(kOpenByte, 1); }
 
-bool Door::is_locked_but_for(off_t bytes, std::uint64_t file) const {
+bool StoreLockFile::is_locked_but_for(off_t bytes, std::uint64_t file) const {
   const off_t own = number_of(file);
   return is_locked(bytes, own) || is_locked(bytes + own + 1, kFileNumbers - own - 1);
 }
 
-bool Door::others_stay_with_other_store(std::uint64_t store) const { return is_locked_but_for(kStoreBytes, store); }
+bool StoreLockFile::others_stay_with_other_store(std::uint64_t store) const {
+  return is_locked_but_for(kStoreBytes, store);
+}
 
-bool Door::others_stay_with_other_log(const FileNumbers& files) const {
+bool StoreLockFile::others_stay_with_other_log(const FileNumbers& files) const {
   return is_locked_but_for(kLogBytes, files.log) || is_locked_but_for(kIndexBytes, files.index);
 }
 
-std::size_t Door::bell_of(const QueueAddress& address) const {
+std::size_t StoreLockFile::bell_of(const QueueAddress& address) const {
   std::uint32_t hash = address.half == Half::dlq ? 0x811C9DC4U : 0x811C9DC5U;
   for (const char c : address.queue) {
     hash = (hash ^ static_cast<unsigned char>(c)) * 0x01000193U;
@@ -269,23 +272,23 @@ std::size_t Door::bell_of(const QueueAddress& address) const {
   return (hash ^ hash >> 16U) % kBells;
 }
 
-std::uint64_t Door::rings(std::size_t bell) const {
+std::uint64_t StoreLockFile::rings(std::size_t bell) const {
   std::uint64_t rings = 0;
   return ::pread(file_, &rings, sizeof rings, place_of(bell)) == sizeof rings ? rings : 0;
 }
 
-void Door::ring(std::size_t bell) const {
+void StoreLockFile::ring(std::size_t bell) const {
   // Two that ring at once need not count: it has to be another number than any that was heard before.
   const std::uint64_t next =
       std::max(rings(bell) + 1, static_cast<std::uint64_t>(machine_now().time_since_epoch().count()));
   static_cast<void>(::pwrite(file_, &next, sizeof next, place_of(bell)) == sizeof next);
 }
 
-std::shared_ptr<Door::Looker> Door::listen(std::function<void()> look) {
+std::shared_ptr<StoreLockFile::Looker> StoreLockFile::listen(std::function<void()> look) {
   std::call_once(listening_, [this] { listener_ = std::make_unique<Listener>(*this); });
   return listener_->add(std::move(look));
 }
 
-void Door::stop_listening(const std::shared_ptr<Looker>& looker) { listener_->remove(looker); }
+void StoreLockFile::stop_listening(const std::shared_ptr<Looker>& looker) { listener_->remove(looker); }
 
 }  // namespace sluice::queue::sqlite
