@@ -66,7 +66,7 @@ class EffectInputSqlite(Case):
                      sql="UPDATE nobodys SET x = 1")
 
     def test_a_statement_on_our_own_tables(self):
-        self.refused('write "change" on table messages', "not yours", sql="UPDATE messages SET body = 'x'")
+        self.refused('write "change" on table sluice_messages', "not yours", sql="UPDATE sluice_messages SET body = 'x'")
 
     def test_two_statements_in_one(self):
         self.refused('write "change" on table accounts', "more than one statement; stage each",

@@ -441,7 +441,8 @@ class OutboxPostgresPooled(OutboxPostgresTable):
         self.check_order(300)
         self.assertEqual(len(self.ids()), 300)
 
-    def test_what_other_clients_of_the_pool_are_given_is_as_it_was(self):
+    # Named so that it runs before those whose relays are refused: what such a one has set stays on the pool's sessions.
+    def test_and_what_other_clients_of_the_pool_are_given_is_as_it_was(self):
         self.insert(1, 100)
         self.assertEqual(self.launch("one", "--until-empty").wait(PATIENCE), 0, self.log())
         for setting, value in (("lock_timeout", "0"), ("statement_timeout", "0"), ("enable_seqscan", "on"),

@@ -222,7 +222,7 @@ void LeasedSender::send_plain(std::span<const NewMessage> messages, std::vector<
                               std::vector<SendResult>& results, Deadline deadline) const {
   const auto grouped = std::stable_partition(drafts.begin(), drafts.end(),
                                              [&](const Draft& draft) { return messages[draft.place].group.empty(); });
-  std::vector<Draft> bound(std::move_iterator(grouped), std::move_iterator(drafts.end()));
+  std::vector<Draft> bound(std::make_move_iterator(grouped), std::make_move_iterator(drafts.end()));
   drafts.erase(grouped, drafts.end());
   std::vector<std::string> open;  // partitions that have not been found throttled
   for (std::uint32_t shard = 0; shard < shards; ++shard) {
@@ -242,7 +242,7 @@ void LeasedSender::send_plain(std::span<const NewMessage> messages, std::vector<
       results[drafts[k].place].id = id_of(drafts[k].item);
     }
   }
-  bound.insert(bound.end(), std::move_iterator(drafts.begin()), std::move_iterator(drafts.end()));
+  bound.insert(bound.end(), std::make_move_iterator(drafts.begin()), std::make_move_iterator(drafts.end()));
   write(std::move(bound), Repetition::until_known, results, deadline);
 }
 

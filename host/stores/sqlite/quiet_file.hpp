@@ -5,23 +5,18 @@
 
 #include "base/mutex.hpp"
 #include "host/queue/source.hpp"
-#include "host/stores/sqlite/store_file.hpp"
+#include "host/stores/sqlite/record_reader.hpp"
 
 namespace sluice::queue::sqlite {
 
 /// Remembers a claim that found nothing, so that the next one need not look as long as nobody has written to the file:
-/// a job that is idle then asks the system about three files, instead of taking the lock of the file and waking two
-/// threads. Thread-safe.
-///
-/// What another process writes is noticed by the times of the files, which have to be older than any that a write at
-/// that moment could have been given; all the same it is believed for a while only. `StoreFile` sees to the times, this
-/// class to what else a claim depends on.
+/// a job that is idle then reads a number, instead of taking the lock of the file. Thread-safe.
 class QuietFile {
  public:
   /// What a claim depends on beside the file.
   struct Moment {
-    std::uint64_t heard = 0;              ///< of the bell
-    std::optional<StoreFile::Mark> mark;  ///< nothing: the file is not known to be at rest
+    std::uint64_t heard = 0;                       ///< of the bell
+    std::optional<RecordReader::Version> version;  ///< of the file; nothing: it is not known
     WallTime wall{};
     SteadyTime steady{};
   };

@@ -1,6 +1,7 @@
 #include "host/stores/sqlite/record_reader.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
 #include <map>
 
@@ -25,11 +26,16 @@ std::string list_kept(const std::string& rest) {
          rest;
 }
 
+// Of this process. Versions of two connections say nothing of each other.
+std::atomic<std::uint64_t> readers{0};
+
 }  // namespace
 
 RecordReader::RecordReader(Connection& connection)
-    : connection_(connection),
+    : number_(++readers),
+      connection_(connection),
       names_(connection),
+      version_(connection, "PRAGMA data_version"),
       queues_(connection, "SELECT name FROM sluice_queues ORDER BY name"),
       by_id_(connection, kFindById),
       record_(connection,

@@ -4,6 +4,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -19,6 +20,9 @@ class RecordReader {
  public:
   explicit RecordReader(Connection& connection);
 
+  /// Another one after each commit of anybody's, this process's writer included, and for each reader.
+  using Version = std::pair<std::uint64_t, std::int64_t>;
+  Version version() { return {number_, version_.only().value_or(0)}; }
   /// For what is read beside messages.
   Connection& connection() { return connection_; }
 
@@ -50,8 +54,10 @@ class RecordReader {
   std::vector<Place> places(Statement& statement, std::int64_t half, const Place& from, std::size_t limit);
   void errors(std::int64_t half, std::size_t limit, WallTime now, QueueOverview& seen);
 
+  const std::uint64_t number_;
   Connection& connection_;
   QueueNames names_;
+  Statement version_;
   Statement queues_;
   Statement by_id_;
   Statement record_;

@@ -213,7 +213,6 @@ const std::optional<Error>& SharedStore::read_only() const { return core_->read_
 Doorbell& SharedStore::doorbell() { return core_->doorbell; }
 StoreLockFile* SharedStore::lock_file() { return core_->lock_file.get(); }
 Unconfirmed& SharedStore::unconfirmed() { return core_->unconfirmed; }
-const StoreFile& SharedStore::file() const { return core_->file; }
 
 Result<void> SharedStore::write(Write write, Deadline deadline) {
   if (core_->read_only) {

@@ -84,7 +84,6 @@ class SharedStore {
   /// Null where there is none.
   StoreLockFile* lock_file();
   Unconfirmed& unconfirmed();
-  const StoreFile& file() const;
 
  private:
   struct Core;

@@ -132,7 +132,7 @@ Result<Claimed> SqliteSource::claim(const ClaimRequest& request, Deadline deadli
   if (watch) {
     // In this order: whoever sends has written before he rings.
     begun.heard = watch->heard();
-    begun.mark = store_.file().mark();
+    begun.version = file_version(deadline);
     begun.wall = store_.clock().wall_now();
     begun.steady = store_.clock().steady_now();
   }
@@ -148,6 +148,12 @@ Result<Claimed> SqliteSource::claim(const ClaimRequest& request, Deadline deadli
     watch->arm(begun.heard);
   }
   return claimed;
+}
+
+std::optional<RecordReader::Version> SqliteSource::file_version(Deadline deadline) {
+  const auto version = std::make_shared<RecordReader::Version>();
+  const auto read = store_.read([version](RecordReader& reader) { *version = reader.version(); }, deadline);
+  return read ? std::optional(*version) : std::nullopt;
 }
 
 Result<Claimed> SqliteSource::look(const ClaimRequest& request, Deadline deadline) {

@@ -31,6 +31,7 @@ class SqliteSource final : public Source {
  private:
   struct Settling;
 
+  std::optional<RecordReader::Version> file_version(Deadline deadline);
   Result<Claimed> look(const ClaimRequest& request, Deadline deadline);
   void settle_batch(std::span<const Completion> completions, std::span<SettleResult> results, Deadline deadline);
   Result<void> settle_some(const std::shared_ptr<Settling>& settling, Deadline deadline);

@@ -26,9 +26,6 @@ constexpr int kReaderCacheKib = 1024;
 // Opening waits so long for another process that is opening the same file.
 constexpr Duration kOpenPatience = std::chrono::seconds(5);
 
-// Nanoseconds: longer than a tick of any system's clock, by which it notes when a file was written to.
-constexpr std::int64_t kTick = 100'000'000;
-
 constexpr mode_t kFolderMode = 0700;
 constexpr mode_t kFileMode = 0600;
 
@@ -173,7 +170,7 @@ Result<std::unique_ptr<Connection>> StoreFile::open_writer() {
 
 Result<void> StoreFile::remember() {
   for (std::size_t i = 0; i < files_.size(); ++i) {
-    files_[i] = look(path_ + kSuffixes[i]).value_or(Seen()).identity;
+    files_[i] = look(path_ + kSuffixes[i]).value_or(Identity());
   }
   // Not by SQLite's own descriptor, which is its own affair. No lock of SQLite's lies on the log, so that closing this
   // one takes none away.
@@ -184,17 +181,17 @@ Result<void> StoreFile::remember() {
   return {};
 }
 
-std::optional<StoreFile::Seen> StoreFile::look(const std::string& path) {
+std::optional<StoreFile::Identity> StoreFile::look(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) {
     return std::nullopt;
   }
-  return Seen{{status.st_dev, status.st_ino}, {status.st_mtim.tv_sec, status.st_mtim.tv_nsec, status.st_size}};
+  return Identity{status.st_dev, status.st_ino};
 }
 
-bool StoreFile::is_what_was_opened(std::size_t file, const std::optional<Seen>& seen) const {
+bool StoreFile::is_what_was_opened(std::size_t file, const std::optional<Identity>& seen) const {
   const std::size_t watched = SLUICE_GUARD(log_watched) ? files_.size() : 1;
-  return !opened_ || file >= watched || (seen && seen->identity == files_[file]);
+  return !opened_ || file >= watched || seen == files_[file];
 }
 
 Result<std::unique_ptr<Connection>> StoreFile::open_checkpointer() {
@@ -242,7 +239,7 @@ Result<std::unique_ptr<Connection>> StoreFile::open_reader_without_writing() con
 
 std::optional<std::uint64_t> StoreFile::number_at_path() const {
   const auto seen = look(path_);
-  return seen ? std::optional<std::uint64_t>(seen->identity.inode) : std::nullopt;
+  return seen ? std::optional<std::uint64_t>(seen->inode) : std::nullopt;
 }
 
 bool StoreFile::lacks_log() const {
@@ -261,32 +258,6 @@ Result<void> StoreFile::check() const {
     }
   }
   return {};
-}
-
-std::optional<StoreFile::Mark> StoreFile::mark() const {
-  timespec now{};
-  ::clock_gettime(CLOCK_REALTIME, &now);
-  Mark mark;
-  for (std::size_t i = 0; i < files_.size(); ++i) {
-    const std::optional<Seen> seen = look(path_ + kSuffixes[i]);
-    if (!is_what_was_opened(i, seen)) {
-      return std::nullopt;
-    }
-    if (i >= mark.files.size()) {
-      continue;  // What lies beside the log is written to by those who read, too.
-    }
-    if (!seen) {
-      return std::nullopt;
-    }
-    mark.files[i] = seen->written;
-    // Two writes of one tick of the system's clock have one time.
-    const std::int64_t age =
-        (now.tv_sec - seen->written.seconds) * 1'000'000'000 + now.tv_nsec - seen->written.nanoseconds;
-    if (age < kTick) {
-      return std::nullopt;
-    }
-  }
-  return mark;
 }
 
 Result<void> StoreFile::flush_log() const {

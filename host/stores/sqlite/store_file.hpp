@@ -41,19 +41,6 @@ class StoreFile {
   /// An error when the paths no longer lead to the files that were opened: what is written now would be lost with the
   /// process.
   Result<void> check() const;
-  /// How the store and its log lie there, by which a later look tells whether anybody has written meanwhile. Nothing
-  /// where that cannot be told: they were written to a moment ago, or are not what was opened.
-  struct Mark {
-    struct Written {
-      std::int64_t seconds = 0;
-      std::int64_t nanoseconds = 0;
-      std::int64_t bytes = 0;
-      friend bool operator==(const Written&, const Written&) = default;
-    };
-    std::array<Written, 2> files;
-    friend bool operator==(const Mark&, const Mark&) = default;
-  };
-  std::optional<Mark> mark() const;
   /// Returns when all that was committed before is on the disk. An error once is an error for good: the system forgets
   /// what it could not write.
   Result<void> flush_log() const;
@@ -67,13 +54,8 @@ class StoreFile {
     ino_t inode = 0;
     friend bool operator==(const Identity&, const Identity&) = default;
   };
-  /// A file as one look at it finds it.
-  struct Seen {
-    Identity identity;
-    Mark::Written written;
-  };
-  static std::optional<Seen> look(const std::string& path);
-  bool is_what_was_opened(std::size_t file, const std::optional<Seen>& seen) const;
+  static std::optional<Identity> look(const std::string& path);
+  bool is_what_was_opened(std::size_t file, const std::optional<Identity>& seen) const;
 
   Result<void> make_folder() const;
   Result<void> make_file() const;
