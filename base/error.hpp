@@ -53,3 +53,18 @@ template <typename T>
 using Result = boost::system::result<T, Error>;
 
 }  // namespace sluice
+
+/// Returns from the function with the error of a Result, if it has one.
+#define SLUICE_PASS_ON(...)                                      \
+  if (auto&& passed_on = (__VA_ARGS__); passed_on.has_error()) { \
+    return passed_on.error();                                    \
+  }                                                              \
+  static_assert(true)
+
+/// Declares `name`, a Result that has a value; returns from the function with its error where it has none.
+#define SLUICE_TRY(name, ...) \
+  auto name = __VA_ARGS__;    \
+  if (name.has_error()) {     \
+    return name.error();      \
+  }                           \
+  static_assert(true)

@@ -132,10 +132,7 @@ Exit missing(const Command& command, const Flag& flag, bool empty) {
 
 OrExit<Arguments> Arguments::parse(const Command& command, const std::vector<std::string>& words) {
   const auto description = describe(command);
-  const auto parsed = tokens(command, words, description);
-  if (parsed.has_error()) {
-    return parsed.error();
-  }
+  SLUICE_TRY(parsed, tokens(command, words, description));
   Arguments arguments;
   std::map<std::string, std::vector<std::string>> alone;
   for (const auto& option : parsed->options) {

@@ -11,18 +11,9 @@ constexpr std::size_t kDefaultLimit = 50;
 constexpr std::size_t kMaxLimit = 10'000;
 
 Exit audit(const Arguments& arguments, Console& console) {
-  const auto output = arguments.output();
-  if (output.has_error()) {
-    return output.error();
-  }
-  const auto limit = arguments.count("limit", kDefaultLimit, kMaxLimit);
-  if (limit.has_error()) {
-    return limit.error();
-  }
-  auto session = FleetSession::open(arguments);
-  if (session.has_error()) {
-    return session.error();
-  }
+  SLUICE_TRY(output, arguments.output());
+  SLUICE_TRY(limit, arguments.count("limit", kDefaultLimit, kMaxLimit));
+  SLUICE_TRY(session, FleetSession::open(arguments));
   const auto entries = session->fleet().audit(*limit, session->deadline());
   if (!entries) {
     return session->failure(entries.error());

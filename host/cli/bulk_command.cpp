@@ -28,18 +28,9 @@ constexpr double kMaxRate = 1'000'000;
 constexpr std::size_t kSqliteBatch = 500;
 
 OrExit<operate::BulkPlan> parse_plan(const BulkOrder& order, const Arguments& arguments) {
-  auto filter = parse_filter(arguments);
-  if (filter.has_error()) {
-    return filter.error();
-  }
-  const auto limit = arguments.count("limit", 0, kMaxLimit);
-  if (limit.has_error()) {
-    return limit.error();
-  }
-  const auto rate = parse_rate(arguments);
-  if (rate.has_error()) {
-    return rate.error();
-  }
+  SLUICE_TRY(filter, parse_filter(arguments));
+  SLUICE_TRY(limit, arguments.count("limit", 0, kMaxLimit));
+  SLUICE_TRY(rate, parse_rate(arguments));
   operate::BulkPlan plan;
   plan.work = order.work;
   plan.ids = message_ids(arguments);
@@ -239,21 +230,12 @@ std::vector<Flag> without_flag(std::vector<Flag> flags, std::string_view name) {
 }
 
 Exit run_bulk(const BulkOrder& order, const Arguments& arguments, Console& console) {
-  const auto output = arguments.output();
-  if (output.has_error()) {
-    return output.error();
-  }
-  auto plan = parse_plan(order, arguments);
-  if (plan.has_error()) {
-    return plan.error();
-  }
+  SLUICE_TRY(output, arguments.output());
+  SLUICE_TRY(plan, parse_plan(order, arguments));
   if (Exit wrong = check_choice(order, *plan, arguments); wrong.code() != kExitOk) {
     return wrong;
   }
-  auto session = QueueSession::open(arguments);
-  if (session.has_error()) {
-    return session.error();
-  }
+  SLUICE_TRY(session, QueueSession::open(arguments));
   plan->tariff = tariff_of(session->host(), session->queue());
   if (session->place().in_sqlite()) {
     plan->page = kSqliteBatch;
@@ -262,10 +244,7 @@ Exit run_bulk(const BulkOrder& order, const Arguments& arguments, Console& conso
   if (plan->ids.size() == 1 && !plan->dry_run) {
     return change_one(*session, order, std::move(*plan), *output, console);
   }
-  const auto expected = agree(*session, *plan, order.words, arguments, console);
-  if (expected.has_error()) {
-    return expected.error();
-  }
+  SLUICE_TRY(expected, agree(*session, *plan, order.words, arguments, console));
   const queue::QueueAddress address{session->queue(), plan->half};
   BulkReport report(order.words, plan->dry_run, *output, console);
   operate::BulkRun run(session->oper(), session->clock(), std::move(*plan));

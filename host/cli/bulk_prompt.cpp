@@ -108,10 +108,7 @@ OrExit<Expected> agree(QueueSession& session, const operate::BulkPlan& plan, Bul
   if (!asks && (!session.place().in_sqlite() || !plan.filter.empty())) {
     return Expected{};
   }
-  const auto outlook = plan.filter.empty() ? count_half(session, plan) : count_matches(session, plan);
-  if (outlook.has_error()) {
-    return outlook.error();
-  }
+  SLUICE_TRY(outlook, plan.filter.empty() ? count_half(session, plan) : count_matches(session, plan));
   if (asks && outlook->changed == 0 && !outlook->at_least) {
     return Expected{.messages = 0};  // there is nothing to agree to
   }

@@ -26,18 +26,9 @@ const runtime::LocalHost* host_at_work_on(const std::string& id, const runtime::
 }
 
 Exit cancel_far(const std::string& id, Output output, const Arguments& arguments, Console& console) {
-  auto session = FleetSession::open(arguments);
-  if (session.has_error()) {
-    return session.error();
-  }
-  auto given = session->give(cancel_of(id), session->queues().queue());
-  if (given.has_error()) {
-    return given.error();
-  }
-  const auto compliance = session->follow(std::move(*given));
-  if (compliance.has_error()) {
-    return compliance.error();
-  }
+  SLUICE_TRY(session, FleetSession::open(arguments));
+  SLUICE_TRY(given, session->give(cancel_of(id), session->queues().queue()));
+  SLUICE_TRY(compliance, session->follow(std::move(*given)));
   if (!compliance->done_by_somebody() && compliance->waited_for().empty()) {
     return Exit::failure("no host is at work on message " + id + "; `sluice running` lists what is at work");
   }
@@ -45,10 +36,7 @@ Exit cancel_far(const std::string& id, Output output, const Arguments& arguments
 }
 
 Exit cancel_running(const Arguments& arguments, Console& console) {
-  const auto output = arguments.output();
-  if (output.has_error()) {
-    return output.error();
-  }
+  SLUICE_TRY(output, arguments.output());
   const std::string id = arguments.get("id");
   const SystemClock clock;
   const runtime::LocalHosts local = local_hosts_of(arguments, clock);
@@ -57,10 +45,7 @@ Exit cancel_running(const Arguments& arguments, Console& console) {
     return cancel_far(id, *output, arguments, console);
   }
   LocalOrder order(*host, cancel_of(id), arguments, console, clock);
-  const auto answer = order.give({.verb = runtime::ControlVerb::cancel_running, .message = id, .wait = false});
-  if (answer.has_error()) {
-    return answer.error();
-  }
+  SLUICE_TRY(answer, order.give({.verb = runtime::ControlVerb::cancel_running, .message = id, .wait = false}));
   show({cancel_of(id).text(), host->record.label(), answer->text}, *output, console);
   return Exit::ok();
 }

@@ -286,14 +286,8 @@ void check_jobs(const config::HostConfig& host, const config::JobFiles& files, R
 }
 
 Exit check(const Arguments& arguments, Console& console) {
-  const auto output = output_or_text(arguments);
-  if (output.has_error()) {
-    return output.error();
-  }
-  const auto path = find_host_file(arguments);
-  if (path.has_error()) {
-    return path.error();
-  }
+  SLUICE_TRY(output, output_or_text(arguments));
+  SLUICE_TRY(path, find_host_file(arguments));
   Report report(*output, console);
   const auto environment = config::process_environment();
   const auto host = config::load_host_config(*path, environment);

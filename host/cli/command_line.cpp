@@ -94,10 +94,7 @@ Exit help(Words words, Console& console) {
     console.out(family_help(words.front()));
     return Exit::ok();
   }
-  const auto command = take_command(words);
-  if (command.has_error()) {
-    return command.error();
-  }
+  SLUICE_TRY(command, take_command(words));
   if (!words.empty()) {
     return Exit::usage("unexpected word \"" + words.front() + "\"; write `sluice help " +
                        std::string((*command)->name) + "`");
@@ -140,15 +137,9 @@ Exit dispatch(Words words, Console& console, std::string& name) {
   if (family_asks) {
     return help({first}, console);
   }
-  const auto command = take_command(words);
-  if (command.has_error()) {
-    return command.error();
-  }
+  SLUICE_TRY(command, take_command(words));
   name = (*command)->name;
-  const auto arguments = Arguments::parse(**command, with_outbox_as_queue(**command, words));
-  if (arguments.has_error()) {
-    return arguments.error();
-  }
+  SLUICE_TRY(arguments, Arguments::parse(**command, with_outbox_as_queue(**command, words)));
   if (arguments->wants_help()) {
     console.out(command_help(**command));
     return Exit::ok();

@@ -8,18 +8,9 @@ namespace sluice::cli {
 namespace {
 
 Exit cost(const Arguments& arguments, Console& console) {
-  const auto output = arguments.output();
-  if (output.has_error()) {
-    return output.error();
-  }
-  auto session = FleetSession::open(arguments);
-  if (session.has_error()) {
-    return session.error();
-  }
-  const auto view = session->hosts();
-  if (view.has_error()) {
-    return view.error();
-  }
+  SLUICE_TRY(output, arguments.output());
+  SLUICE_TRY(session, FleetSession::open(arguments));
+  SLUICE_TRY(view, session->hosts());
   const cost::Prices prices(session->queues().host().cost);
   const auto costs = operate::summarize_costs(*view, session->queues().queue(), prices);
   show({.none = false,

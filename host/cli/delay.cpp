@@ -8,10 +8,7 @@ namespace sluice::cli {
 namespace {
 
 Exit delay(const Arguments& arguments, Console& console) {
-  const auto span = arguments.duration("for", Duration{});
-  if (span.has_error()) {
-    return span.error();
-  }
+  SLUICE_TRY(span, arguments.duration("for", Duration{}));
   return run_bulk(
       {.words = {.verb = "delay", .done = "delayed"},
        .work = queue::Change{.id = {}, .action = queue::ChangeAction::delay, .version = {}, .after = *span}},

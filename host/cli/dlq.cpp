@@ -15,18 +15,9 @@ std::string as_text(const QueueReport& report, WallTime now, bool colours) {
 }
 
 Exit dlq(const Arguments& arguments, Console& console) {
-  const auto output = arguments.output();
-  if (output.has_error()) {
-    return output.error();
-  }
-  auto session = QueueSession::open(arguments);
-  if (session.has_error()) {
-    return session.error();
-  }
-  const auto report = read_report(*session, session->queue(), Halves::dlq, true);
-  if (report.has_error()) {
-    return report.error();
-  }
+  SLUICE_TRY(output, arguments.output());
+  SLUICE_TRY(session, QueueSession::open(arguments));
+  SLUICE_TRY(report, read_report(*session, session->queue(), Halves::dlq, true));
   if (*output == Output::text) {
     console.out(as_text(*report, session->clock().wall_now(), console.output_has_colour()));
     return Exit::ok();

@@ -37,10 +37,7 @@ Exit drain_local(const runtime::LocalHost& host, const DrainRequest& request, co
   const SystemClock clock;
   const std::string label = host.record.label();
   LocalOrder order(host, drain_of(label), arguments, console, clock);
-  const auto begun = order.give({.verb = runtime::ControlVerb::drain, .message = {}, .wait = request.wait});
-  if (begun.has_error()) {
-    return begun.error();
-  }
+  SLUICE_TRY(begun, order.give({.verb = runtime::ControlVerb::drain, .message = {}, .wait = request.wait}));
   if (!request.wait) {
     show({drain_of(label).text(), label, begun->text}, request.output, console);
     return Exit::ok();
@@ -73,10 +70,7 @@ Exit wait_until_gone(FleetSession& session, const std::string& host, const Drain
   const SteadyTime until = Deadline::after(session.clock(), request.timeout).time();
   const InterruptFlag interrupt;
   while (true) {
-    const auto view = session.hosts();
-    if (view.has_error()) {
-      return view.error();
-    }
+    SLUICE_TRY(view, session.hosts());
     if (is_gone(*view, host)) {
       show({drain_of(host).text(), host, "has ended"}, request.output, console);
       return Exit::ok();
@@ -92,10 +86,7 @@ Exit wait_until_gone(FleetSession& session, const std::string& host, const Drain
 
 /// Through the store.
 Exit drain_far(const std::string& host, const DrainRequest& request, const Arguments& arguments, Console& console) {
-  auto session = FleetSession::open(arguments);
-  if (session.has_error()) {
-    return session.error();
-  }
+  SLUICE_TRY(session, FleetSession::open(arguments));
   const auto names = session->names();
   if (host.empty()) {
     return Exit::usage("which host? " + (names.hosts().empty() ? std::string("None is known here")
@@ -105,17 +96,11 @@ Exit drain_far(const std::string& host, const DrainRequest& request, const Argum
   if (!order) {
     return Exit::failure(order.error());
   }
-  auto given = session->give(*order, {});
-  if (given.has_error()) {
-    return given.error();
-  }
+  SLUICE_TRY(given, session->give(*order, {}));
   if (request.wait) {
     return wait_until_gone(*session, host, request, console);
   }
-  const auto compliance = session->follow(std::move(*given));
-  if (compliance.has_error()) {
-    return compliance.error();
-  }
+  SLUICE_TRY(compliance, session->follow(std::move(*given)));
   if (compliance->answers().empty() && compliance->waited_for().empty()) {
     // It was there a moment ago, and a host that has nothing to do drains in less than that.
     show({order->text(), host, "has ended"}, request.output, console);
@@ -125,14 +110,8 @@ Exit drain_far(const std::string& host, const DrainRequest& request, const Argum
 }
 
 Exit drain(const Arguments& arguments, Console& console) {
-  const auto output = arguments.output();
-  if (output.has_error()) {
-    return output.error();
-  }
-  const auto timeout = arguments.duration("timeout", std::chrono::minutes(10));
-  if (timeout.has_error()) {
-    return timeout.error();
-  }
+  SLUICE_TRY(output, arguments.output());
+  SLUICE_TRY(timeout, arguments.duration("timeout", std::chrono::minutes(10)));
   if (arguments.has("timeout") && !arguments.has("wait")) {
     return Exit::usage("--timeout goes with --wait only");
   }
@@ -143,10 +122,7 @@ Exit drain(const Arguments& arguments, Console& console) {
   const std::string host = arguments.get("host");
   const SystemClock clock;
   const runtime::LocalHosts local = local_hosts_of(arguments, clock);
-  const auto found = find_local(local, host);
-  if (found.has_error()) {
-    return found.error();
-  }
+  SLUICE_TRY(found, find_local(local, host));
   return *found != nullptr ? drain_local(**found, request, arguments, console)
                            : drain_far(host, request, arguments, console);
 }

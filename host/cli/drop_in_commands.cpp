@@ -37,10 +37,7 @@ using Operation = Result<StoredMessage> (DynamoMqOperations::*)(const std::strin
 /// A command on one message that shows it afterwards.
 template <Operation operation>
 Exit run_on_message(const Arguments& arguments, Console& console) {
-  auto session = open(arguments);
-  if (session.has_error()) {
-    return session.error();
-  }
+  SLUICE_TRY(session, open(arguments));
   return show((DynamoMqOperations(*session).*operation)(arguments.get("id")), *session, console);
 }
 
@@ -48,19 +45,13 @@ using SilentOperation = Result<void> (DynamoMqOperations::*)(const std::string& 
 
 template <SilentOperation operation>
 Exit run_silently(const Arguments& arguments, Console& /*console*/) {
-  auto session = open(arguments);
-  if (session.has_error()) {
-    return session.error();
-  }
+  SLUICE_TRY(session, open(arguments));
   const auto done = (DynamoMqOperations(*session).*operation)(arguments.get("id"));
   return done.has_error() ? Exit::failure(done.error()) : Exit::ok();
 }
 
 Exit get(const Arguments& arguments, Console& console) {
-  auto session = open(arguments);
-  if (session.has_error()) {
-    return session.error();
-  }
+  SLUICE_TRY(session, open(arguments));
   const auto message = DynamoMqOperations(*session).get(arguments.get("id"));
   if (message.has_error() && message.error().code() == ErrorCode::not_found) {
     console.out("null\n");
@@ -70,18 +61,12 @@ Exit get(const Arguments& arguments, Console& console) {
 }
 
 Exit receive(const Arguments& arguments, Console& console) {
-  auto session = open(arguments);
-  if (session.has_error()) {
-    return session.error();
-  }
+  SLUICE_TRY(session, open(arguments));
   return show(DynamoMqOperations(*session).receive(), *session, console);
 }
 
 Exit redrive(const Arguments& arguments, Console& console) {
-  auto session = open(arguments);
-  if (session.has_error()) {
-    return session.error();
-  }
+  SLUICE_TRY(session, open(arguments));
   const auto message = DynamoMqOperations(*session).redrive(arguments.get("id"));
   if (message.has_error()) {
     return Exit::failure(message.error());
@@ -96,10 +81,7 @@ Exit redrive(const Arguments& arguments, Console& console) {
 }
 
 Exit ls(const Arguments& arguments, Console& console) {
-  auto session = open(arguments);
-  if (session.has_error()) {
-    return session.error();
-  }
+  SLUICE_TRY(session, open(arguments));
   const auto messages = DynamoMqOperations(*session).list();
   if (messages.has_error()) {
     return Exit::failure(messages.error());
@@ -123,10 +105,7 @@ Exit ls(const Arguments& arguments, Console& console) {
 
 template <queue::Half half>
 Exit count(const Arguments& arguments, Console& console) {
-  auto session = open(arguments);
-  if (session.has_error()) {
-    return session.error();
-  }
+  SLUICE_TRY(session, open(arguments));
   const auto overview = DynamoMqOperations(*session).overview(half);
   if (overview.has_error()) {
     return Exit::failure(overview.error());
@@ -144,10 +123,7 @@ Exit count(const Arguments& arguments, Console& console) {
 }
 
 Exit enqueue_test(const Arguments& arguments, Console& console) {
-  auto session = open(arguments);
-  if (session.has_error()) {
-    return session.error();
-  }
+  SLUICE_TRY(session, open(arguments));
   const BulkOutcome outcome = DynamoMqOperations(*session).enqueue_test();
   JsonText json = new_json();
   write_outcome(json, outcome, Keys::dynamomq, false);
@@ -156,10 +132,7 @@ Exit enqueue_test(const Arguments& arguments, Console& console) {
 }
 
 Exit purge(const Arguments& arguments, Console& console) {
-  auto session = open(arguments);
-  if (session.has_error()) {
-    return session.error();
-  }
+  SLUICE_TRY(session, open(arguments));
   if (console.interactive() && !arguments.has("yes") &&
       !console.confirm("Remove every message of " + session->queue() + ", the DLQ's too?")) {
     return Exit::failure("nothing was removed");

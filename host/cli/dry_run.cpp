@@ -70,24 +70,12 @@ std::string refusal_of(const config::HostConfig& host, const std::string& queue,
 }
 
 Exit dry_run(const Arguments& arguments, Console& console) {
-  const auto output = arguments.output();
-  if (output.has_error()) {
-    return output.error();
-  }
-  const auto id = the_message_id(arguments);
-  if (id.has_error()) {
-    return id.error();
-  }
-  auto host = load_host_file(arguments);
-  if (host.has_error()) {
-    return host.error();
-  }
+  SLUICE_TRY(output, arguments.output());
+  SLUICE_TRY(id, the_message_id(arguments));
+  SLUICE_TRY(host, load_host_file(arguments));
   host->allow_insecure_files = arguments.has(kAllowInsecureFiles);
   plugin::PluginRegistry registry;
-  const auto plan = plan_of(*host, arguments.get("job"), registry);
-  if (plan.has_error()) {
-    return plan.error();
-  }
+  SLUICE_TRY(plan, plan_of(*host, arguments.get("job"), registry));
   const SystemClock clock;
   SeededRandom random;
   runtime::HostQueues queues(*host, clock, random, nullptr);
@@ -99,10 +87,7 @@ Exit dry_run(const Arguments& arguments, Console& console) {
   if (message.has_error()) {
     return Exit::failure(message.error());
   }
-  const auto outcome = handle(*plan, *host, message->message, clock, console);
-  if (outcome.has_error()) {
-    return outcome.error();
-  }
+  SLUICE_TRY(outcome, handle(*plan, *host, message->message, clock, console));
   const DryRun run{plan->config.name,
                    plan->config.queue,
                    *id,

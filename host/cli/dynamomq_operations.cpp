@@ -119,9 +119,7 @@ Result<void> DynamoMqOperations::change(const std::string& id, ChangeAction acti
 }
 
 Result<StoredMessage> DynamoMqOperations::change_and_get(const std::string& id, ChangeAction action) {
-  if (const auto changed = change(id, action); changed.has_error()) {
-    return changed.error();
-  }
+  SLUICE_PASS_ON(change(id, action));
   return get(id);
 }
 

@@ -114,15 +114,9 @@ Exit show_edited(const queue::StoredMessage& edited, const QueueSession& session
 }
 
 Exit with_editor(QueueSession& session, const queue::StoredMessage& message, Output output, Console& console) {
-  auto editing = Editing::begin(message, console);
-  if (editing.has_error()) {
-    return editing.error();
-  }
+  SLUICE_TRY(editing, Editing::begin(message, console));
   while (true) {
-    const auto edits = editing->run(console);
-    if (edits.has_error()) {
-      return edits.error();
-    }
+    SLUICE_TRY(edits, editing->run(console));
     if (edits->empty()) {
       console.note("sluice edit: nothing was changed");
       return Exit::ok();
@@ -155,27 +149,15 @@ OrExit<queue::StoredMessage> unclaimed(QueueSession& session, const std::string&
 }
 
 Exit edit_by_hand(const Arguments& arguments, Console& console) {
-  const auto output = arguments.output();
-  if (output.has_error()) {
-    return output.error();
-  }
-  const auto id = the_message_id(arguments);
-  if (id.has_error()) {
-    return id.error();
-  }
-  auto session = QueueSession::open(arguments);
-  if (session.has_error()) {
-    return session.error();
-  }
+  SLUICE_TRY(output, arguments.output());
+  SLUICE_TRY(id, the_message_id(arguments));
+  SLUICE_TRY(session, QueueSession::open(arguments));
   const auto found = unclaimed(*session, *id, arguments.has("force"));
   return found.has_error() ? found.error() : with_editor(*session, *found, *output, console);
 }
 
 Exit edit(const Arguments& arguments, Console& console) {
-  auto edits = parse_edits(arguments);
-  if (edits.has_error()) {
-    return edits.error();
-  }
+  SLUICE_TRY(edits, parse_edits(arguments));
   if (!edits->empty()) {
     return run_bulk({.words = {.verb = "edit", .done = "edited"}, .work = std::move(*edits)}, arguments, console);
   }

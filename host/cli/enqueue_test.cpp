@@ -8,14 +8,8 @@ namespace sluice::cli {
 namespace {
 
 Exit enqueue_test(const Arguments& arguments, Console& console) {
-  const auto output = arguments.output();
-  if (output.has_error()) {
-    return output.error();
-  }
-  auto session = QueueSession::open(arguments);
-  if (session.has_error()) {
-    return session.error();
-  }
+  SLUICE_TRY(output, arguments.output());
+  SLUICE_TRY(session, QueueSession::open(arguments));
   const BulkOutcome outcome = DynamoMqOperations(*session).enqueue_test();
   if (*output == Output::text) {
     TextTable table({{.title = "ID"}, {.title = "RESULT"}}, console.output_has_colour());

@@ -48,22 +48,10 @@ Exit run_export(operate::Exporter& exporter, QueueSession& session, Console& con
 }
 
 Exit export_queue(const Arguments& arguments, Console& console) {
-  auto halves = named_halves(arguments);
-  if (halves.has_error()) {
-    return halves.error();
-  }
-  const auto limit = arguments.count("limit", 0, kMaxLimit);
-  if (limit.has_error()) {
-    return limit.error();
-  }
-  const auto filter = parse_filter(arguments);
-  if (filter.has_error()) {
-    return filter.error();
-  }
-  auto session = QueueSession::open(arguments);
-  if (session.has_error()) {
-    return session.error();
-  }
+  SLUICE_TRY(halves, named_halves(arguments));
+  SLUICE_TRY(limit, arguments.count("limit", 0, kMaxLimit));
+  SLUICE_TRY(filter, parse_filter(arguments));
+  SLUICE_TRY(session, QueueSession::open(arguments));
   operate::Exporter::Options options{
       .halves = std::move(*halves), .wanted = {}, .limit = *limit, .consistent = arguments.has("consistent")};
   if (!filter->empty()) {

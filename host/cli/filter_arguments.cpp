@@ -58,10 +58,7 @@ OrExit<operate::Filter> parse_filter(const Arguments& arguments) {
     filter = std::move(*parsed);
   }
   if (arguments.has("older-than")) {
-    const auto age = arguments.duration("older-than", Duration{});
-    if (age.has_error()) {
-      return age.error();
-    }
+    SLUICE_TRY(age, arguments.duration("older-than", Duration{}));
     filter = filter.also(operate::Filter::older_than(*age));
   }
   if (arguments.has("error")) {

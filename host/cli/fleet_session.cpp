@@ -33,10 +33,7 @@ std::vector<operate::FileJob> jobs_of(const std::vector<config::JobConfig>& file
 }  // namespace
 
 OrExit<FleetSession> FleetSession::open(const Arguments& arguments) {
-  auto opened = QueueSession::open(arguments, QueueSession::Queue::optional);
-  if (opened.has_error()) {
-    return opened.error();
-  }
+  SLUICE_TRY(opened, QueueSession::open(arguments, QueueSession::Queue::optional));
   FleetSession session(std::make_unique<QueueSession>(std::move(*opened)), std::make_unique<SeededRandom>());
   const config::HostConfig& host = session.queues_->host();
   session.queue_names_ = known_queues(host);
@@ -144,10 +141,7 @@ OrExit<operate::Compliance> FleetSession::follow(std::vector<fleet::Given> given
   operate::Compliance compliance(std::move(given), clock().steady_now() + kPatience);
   const InterruptFlag interrupt;
   while (true) {
-    const auto view = hosts();
-    if (view.has_error()) {
-      return view.error();
-    }
+    SLUICE_TRY(view, hosts());
     if (compliance.look(*view, clock().steady_now()) || !wait_for_look(interrupt, between_looks(queues_->place()))) {
       return compliance;
     }

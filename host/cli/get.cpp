@@ -8,18 +8,9 @@ namespace sluice::cli {
 namespace {
 
 Exit get(const Arguments& arguments, Console& console) {
-  const auto output = arguments.output();
-  if (output.has_error()) {
-    return output.error();
-  }
-  const auto id = the_message_id(arguments);
-  if (id.has_error()) {
-    return id.error();
-  }
-  auto session = QueueSession::open(arguments);
-  if (session.has_error()) {
-    return session.error();
-  }
+  SLUICE_TRY(output, arguments.output());
+  SLUICE_TRY(id, the_message_id(arguments));
+  SLUICE_TRY(session, QueueSession::open(arguments));
   const auto message = session->oper().get(*id, session->deadline());
   if (message.has_error()) {
     return session->failure(message.error());

@@ -10,10 +10,7 @@ constexpr int kHealthy = 200;
 constexpr std::chrono::seconds kPatience(3);
 
 Exit health(const Arguments& arguments, Console& console) {
-  const auto host = load_host_file(arguments);
-  if (host.has_error()) {
-    return host.error();
-  }
+  SLUICE_TRY(host, load_host_file(arguments));
   if (host->http_listen.empty()) {
     return {kExitConfiguration, host->file + " has no [http] listen, so that no host of it can be asked; set it"};
   }

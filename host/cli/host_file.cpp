@@ -68,10 +68,7 @@ std::optional<std::string> default_host_file() {
 }
 
 OrExit<config::HostConfig> load_host_file(const Arguments& arguments) {
-  const auto path = find_host_file(arguments);
-  if (path.has_error()) {
-    return path.error();
-  }
+  SLUICE_TRY(path, find_host_file(arguments));
   auto parsed = config::load_host_config(*path, config::process_environment());
   if (const auto* errors = std::get_if<std::vector<config::ConfigError>>(&parsed)) {
     return configuration_exit(*errors);

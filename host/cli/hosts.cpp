@@ -8,18 +8,9 @@ namespace sluice::cli {
 namespace {
 
 Exit hosts(const Arguments& arguments, Console& console) {
-  const auto output = arguments.output();
-  if (output.has_error()) {
-    return output.error();
-  }
-  auto session = FleetSession::open(arguments);
-  if (session.has_error()) {
-    return session.error();
-  }
-  const auto view = session->hosts();
-  if (view.has_error()) {
-    return view.error();
-  }
+  SLUICE_TRY(output, arguments.output());
+  SLUICE_TRY(session, FleetSession::open(arguments));
+  SLUICE_TRY(view, session->hosts());
   show({.none = view->hosts.empty(),
         .nothing = "no host works on these queues; `sluice run` starts one",
         .json = [&] { return hosts_json(*view); },

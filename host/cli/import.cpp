@@ -184,18 +184,12 @@ Exit import_queue(const Arguments& arguments, Console& console) {
   if (Exit wrong = check_words(arguments); wrong.code() != kExitOk) {
     return wrong;
   }
-  const auto output = arguments.output();
-  if (output.has_error()) {
-    return output.error();
-  }
+  SLUICE_TRY(output, arguments.output());
   const InputFile input(arguments.get("file"));
   if (input.descriptor() < 0) {
     return Exit::failure("--file " + arguments.get("file") + ": " + std::strerror(errno));
   }
-  auto session = QueueSession::open(arguments);
-  if (session.has_error()) {
-    return session.error();
-  }
+  SLUICE_TRY(session, QueueSession::open(arguments));
   ImportRun run(*session, arguments.get("on-error") == "continue", arguments.has("keep-leases"), console);
   Exit exit = run.run(input.descriptor());
   report(run, session->queue(), *output, console);

@@ -49,22 +49,10 @@ std::string schedules_text(const std::vector<config::JobConfig>& jobs, WallTime 
 }
 
 Exit jobs(const Arguments& arguments, Console& console) {
-  const auto output = arguments.output();
-  if (output.has_error()) {
-    return output.error();
-  }
-  auto session = FleetSession::open(arguments);
-  if (session.has_error()) {
-    return session.error();
-  }
-  const auto view = session->hosts();
-  if (view.has_error()) {
-    return view.error();
-  }
-  const auto steering = session->steering();
-  if (steering.has_error()) {
-    return steering.error();
-  }
+  SLUICE_TRY(output, arguments.output());
+  SLUICE_TRY(session, FleetSession::open(arguments));
+  SLUICE_TRY(view, session->hosts());
+  SLUICE_TRY(steering, session->steering());
   const auto found = operate::summarize_jobs(session->file_jobs(), *view, *steering);
   const ScheduleNotices told = told_of_schedules(*session);
   const WallTime now = session->clock().wall_now();

@@ -28,10 +28,7 @@ struct Opened {
 };
 
 OrExit<Opened> open(const Arguments& arguments) {
-  auto session = QueueSession::open(arguments);
-  if (session.has_error()) {
-    return session.error();
-  }
+  SLUICE_TRY(session, QueueSession::open(arguments));
   auto keys = session->queues().open_keys(session->queue());
   if (keys.has_error()) {
     return session->failure(keys.error());
@@ -111,10 +108,7 @@ Exit list_keys(const Arguments& arguments, Console& console) {
   if (output.has_error() || limit.has_error()) {
     return output.has_error() ? output.error() : limit.error();
   }
-  auto opened = open(arguments);
-  if (opened.has_error()) {
-    return opened.error();
-  }
+  SLUICE_TRY(opened, open(arguments));
   KeyWriter writer(*output, console);
   std::string cursor;
   std::size_t shown = 0;
@@ -156,18 +150,9 @@ Exit no_such_key(const Opened& opened, const Arguments& arguments) {
 }
 
 Exit show_key(const Arguments& arguments, Console& console) {
-  const auto output = arguments.output();
-  if (output.has_error()) {
-    return output.error();
-  }
-  const auto key = the_key(arguments);
-  if (key.has_error()) {
-    return key.error();
-  }
-  auto opened = open(arguments);
-  if (opened.has_error()) {
-    return opened.error();
-  }
+  SLUICE_TRY(output, arguments.output());
+  SLUICE_TRY(key, the_key(arguments));
+  SLUICE_TRY(opened, open(arguments));
   const auto found = opened->keys->get(arguments.get("job"), *key, opened->session.deadline());
   if (found.has_error()) {
     return opened->session.failure(found.error());
@@ -196,21 +181,12 @@ Exit show_key(const Arguments& arguments, Console& console) {
 }
 
 Exit forget_key(const Arguments& arguments, Console& console) {
-  const auto output = arguments.output();
-  if (output.has_error()) {
-    return output.error();
-  }
-  const auto key = the_key(arguments);
-  if (key.has_error()) {
-    return key.error();
-  }
+  SLUICE_TRY(output, arguments.output());
+  SLUICE_TRY(key, the_key(arguments));
   if (!arguments.has("yes") && !console.interactive()) {
     return Exit::usage("forgetting a key lets a duplicate run; say --yes, as there is no terminal to ask on");
   }
-  auto opened = open(arguments);
-  if (opened.has_error()) {
-    return opened.error();
-  }
+  SLUICE_TRY(opened, open(arguments));
   if (!arguments.has("yes") &&
       !console.confirm("Forget this key, so that a message with it runs again whatever was done with it?")) {
     console.note("nothing was changed");

@@ -31,14 +31,8 @@ Exit log_level(const Arguments& arguments, Console& console) {
   if (!reset && !arguments.has("level")) {
     return Exit::usage("which level? Write one of trace, debug, info, warn, error, or --reset");
   }
-  auto session = FleetSession::open(arguments);
-  if (session.has_error()) {
-    return session.error();
-  }
-  const auto wish = read_wish(arguments, *session);
-  if (wish.has_error()) {
-    return wish.error();
-  }
+  SLUICE_TRY(session, FleetSession::open(arguments));
+  SLUICE_TRY(wish, read_wish(arguments, *session));
   if (reset) {
     return take_back(arguments, *session, fleet::Wish::log_level, wish->name,
                      "no log level is steered there; hosts log as their files say", console);

@@ -102,10 +102,7 @@ class Listing {
   /// Shows pages until the limit is reached, there are no more, or nobody reads.
   OrExit<Ending> run() {
     while (console_.writable()) {
-      const auto page = list(page_size());
-      if (page.has_error()) {
-        return page.error();
-      }
+      SLUICE_TRY(page, list(page_size()));
       const std::string start = wanted_.request.cursor;
       const auto rest = show(*page);
       if (rest) {
@@ -178,10 +175,7 @@ class Listing {
   OrExit<Ending> stopped_within(const std::string& start, std::size_t used) {
     writer_.flush();
     wanted_.request.cursor = start;
-    const auto again = list(used);
-    if (again.has_error()) {
-      return again.error();
-    }
+    SLUICE_TRY(again, list(used));
     wanted_.request.cursor = again->next;
     ending_.next = cursor();
     return ending_;
@@ -252,14 +246,8 @@ OrExit<Wanted> parse_wanted(const Arguments& arguments) {
   if (arguments.has("dlq") && arguments.has("both")) {
     return Exit::usage("--dlq and --both exclude each other; give one");
   }
-  const auto limit = arguments.count("limit", kDefaultLimit, kMaxLimit);
-  if (limit.has_error()) {
-    return limit.error();
-  }
-  auto filter = parse_filter(arguments);
-  if (filter.has_error()) {
-    return filter.error();
-  }
+  SLUICE_TRY(limit, arguments.count("limit", kDefaultLimit, kMaxLimit));
+  SLUICE_TRY(filter, parse_filter(arguments));
   Wanted wanted;
   wanted.request.half = half_of(arguments);
   wanted.request.content = filter->reads_content();
@@ -286,23 +274,12 @@ OrExit<Wanted> parse_wanted(const Arguments& arguments) {
 }
 
 Exit ls(const Arguments& arguments, Console& console) {
-  const auto output = arguments.output();
-  if (output.has_error()) {
-    return output.error();
-  }
-  auto wanted = parse_wanted(arguments);
-  if (wanted.has_error()) {
-    return wanted.error();
-  }
-  auto session = QueueSession::open(arguments);
-  if (session.has_error()) {
-    return session.error();
-  }
+  SLUICE_TRY(output, arguments.output());
+  SLUICE_TRY(wanted, parse_wanted(arguments));
+  SLUICE_TRY(session, QueueSession::open(arguments));
   ListWriter writer(*output, console);
   Listing listing(*session, std::move(*wanted), writer, console);
-  if (const auto end = listing.run(); end.has_error()) {
-    return end.error();
-  }
+  SLUICE_PASS_ON(listing.run());
   const bool told = *output == Output::text && console.error_is_terminal();
   listing.count(told);
   const Ending& ending = listing.ending();

@@ -72,14 +72,8 @@ OrExit<operate::MovePlan> parse_plan(const Arguments& arguments) {
   if (Exit wrong = check_words(arguments); wrong.code() != kExitOk) {
     return wrong;
   }
-  const auto rate = parse_rate(arguments);
-  if (rate.has_error()) {
-    return rate.error();
-  }
-  const auto quiet = arguments.duration("quiet-for", std::chrono::seconds(10));
-  if (quiet.has_error()) {
-    return quiet.error();
-  }
+  SLUICE_TRY(rate, parse_rate(arguments));
+  SLUICE_TRY(quiet, arguments.duration("quiet-for", std::chrono::seconds(10)));
   operate::MovePlan plan;
   plan.pair.from = arguments.get("from");
   plan.pair.to = arguments.get("to");
@@ -233,10 +227,7 @@ OrExit<bool> enter(operate::MoveNotice& notice, QueueSession& session, Console& 
 Exit move_live(QueueSession& session, Sides& sides, MoveOrder& order, Output output, Console& console) {
   operate::MovePlan& plan = order.plan;
   operate::MoveNotice notice(*sides.from_board, session.clock(), plan.pair, this_process(), has_ended);
-  const auto found = enter(notice, session, console);
-  if (found.has_error()) {
-    return found.error();
-  }
+  SLUICE_TRY(found, enter(notice, session, console));
   if (*found) {
     console.note("going on with a move that was broken off");
   }
@@ -267,39 +258,21 @@ Exit move_live(QueueSession& session, Sides& sides, MoveOrder& order, Output out
 }
 
 Exit move_queue(const Arguments& arguments, Console& console) {
-  const auto output = arguments.output();
-  if (output.has_error()) {
-    return output.error();
-  }
-  auto plan = parse_plan(arguments);
-  if (plan.has_error()) {
-    return plan.error();
-  }
-  auto session = QueueSession::open(arguments, QueueSession::Queue::optional);
-  if (session.has_error()) {
-    return session.error();
-  }
+  SLUICE_TRY(output, arguments.output());
+  SLUICE_TRY(plan, parse_plan(arguments));
+  SLUICE_TRY(session, QueueSession::open(arguments, QueueSession::Queue::optional));
   if (Exit wrong = check_tables(session->host(), *plan); wrong.code() != kExitOk) {
     return wrong;
   }
   MoveOrder order{.plan = std::move(*plan), .expected = {}, .at_work = {}};
-  auto sides = open_sides(*session, order.plan);
-  if (sides.has_error()) {
-    return sides.error();
-  }
+  SLUICE_TRY(sides, open_sides(*session, order.plan));
   order.plan.resumed = arguments.has("adopt");
   if (sides->from_traits.groups && !arguments.has("any-order")) {
-    auto at_work = jobs_at_work(*session, order.plan.pair.from);
-    if (at_work.has_error()) {
-      return at_work.error();
-    }
+    SLUICE_TRY(at_work, jobs_at_work(*session, order.plan.pair.from));
     order.plan.leave_groups = !at_work->empty();
     order.at_work = std::move(*at_work);
   }
-  auto expected = agree(*session, *sides, order.plan, arguments, console);
-  if (expected.has_error()) {
-    return expected.error();
-  }
+  SLUICE_TRY(expected, agree(*session, *sides, order.plan, arguments, console));
   order.expected = *expected;
   if (order.plan.dry_run) {
     operate::Mover mover({*sides->from, *sides->to, *sides->from_board, *sides->to_board}, session->clock(), nullptr,
@@ -354,8 +327,8 @@ Command move_command() {
           "shard "
           "as what they have at work is settled, and have them again when it has ended. Messages with a group keep "
           "their order in the new queue; while a job works on "
-          "the old one they stay there, unless it is paused. docs/run/moving-queues.md says how to switch producers and "
-          "hosts.",
+          "the old one they stay there, unless it is paused. docs/run/moving-queues.md says how to switch producers "
+          "and hosts.",
       .flags = flags(),
       .examples =
           "sluice move --from orders --to orders2 --dry-run\n"

@@ -56,14 +56,8 @@ OrExit<std::string> chosen_name(const Arguments& arguments, const config::HostCo
 }
 
 OrExit<ChosenOutbox> choose(const Arguments& arguments) {
-  const auto host = load_host_file(arguments);
-  if (host.has_error()) {
-    return host.error();
-  }
-  auto name = chosen_name(arguments, *host);
-  if (name.has_error()) {
-    return name.error();
-  }
+  SLUICE_TRY(host, load_host_file(arguments));
+  SLUICE_TRY(name, chosen_name(arguments, *host));
   ChosenOutbox outbox{.name = *std::move(name)};
   auto open = runtime::open_outbox(*host, outbox.name, {*outbox.clock, *outbox.random});
   if (open.has_error()) {
@@ -75,10 +69,7 @@ OrExit<ChosenOutbox> choose(const Arguments& arguments) {
 }
 
 Exit print_ddl(const Arguments& arguments, Console& console) {
-  const auto outbox = choose(arguments);
-  if (outbox.has_error()) {
-    return outbox.error();
-  }
+  SLUICE_TRY(outbox, choose(arguments));
   console.out(outbox->database().ddl());
   return Exit::ok();
 }
@@ -90,31 +81,19 @@ struct Status {
 };
 
 Result<Status> look(const ChosenOutbox& outbox, bool sent) {
-  auto desk = outbox.database().open_desk(outbox.deadline());
-  if (!desk) {
-    return desk.error();
-  }
+  SLUICE_TRY(desk, outbox.database().open_desk(outbox.deadline()));
   Status status;
-  auto findings = (*desk)->inspect(outbox.deadline());
-  if (!findings) {
-    return findings.error();
-  }
+  SLUICE_TRY(findings, (*desk)->inspect(outbox.deadline()));
   status.findings = std::move(*findings);
   for (const Finding& finding : status.findings) {
     status.usable = status.usable && !finding.fatal;
   }
   if (status.usable) {
-    auto counts = (*desk)->count({.sent = sent, .details = true}, outbox.deadline());
-    if (!counts) {
-      return counts.error();
-    }
+    SLUICE_TRY(counts, (*desk)->count({.sent = sent, .details = true}, outbox.deadline()));
     status.counts = std::move(*counts);
   }
   if (status.usable && !outbox.named) {
-    const auto source = (*desk)->source_id(outbox.deadline());
-    if (!source) {
-      return source.error();
-    }
+    SLUICE_TRY(source, (*desk)->source_id(outbox.deadline()));
     if (!source->doubt.empty()) {
       status.findings.push_back({.text = source->doubt});
     }
@@ -202,14 +181,8 @@ std::string text_of(const Status& status, bool colours) {
 }
 
 Exit print_status(const Arguments& arguments, Console& console) {
-  const auto output = arguments.output();
-  if (output.has_error()) {
-    return output.error();
-  }
-  const auto outbox = choose(arguments);
-  if (outbox.has_error()) {
-    return outbox.error();
-  }
+  SLUICE_TRY(output, arguments.output());
+  SLUICE_TRY(outbox, choose(arguments));
   const auto status = look(*outbox, arguments.has("sent"));
   if (!status) {
     return outbox->failure(status.error());
@@ -266,10 +239,7 @@ void report_pruned(const ChosenOutbox& outbox, Output output, bool dry_run, std:
 }
 
 Exit prune(const Arguments& arguments, Console& console) {
-  const auto output = arguments.output();
-  if (output.has_error()) {
-    return output.error();
-  }
+  SLUICE_TRY(output, arguments.output());
   const auto age = config::parse_duration(arguments.get("sent-older-than"));
   if (!age) {
     return Exit::usage("--sent-older-than must be a duration, such as 7d or 12h; it is \"" +
@@ -279,10 +249,7 @@ Exit prune(const Arguments& arguments, Console& console) {
   if (!dry_run && !arguments.has("yes") && !console.interactive()) {
     return Exit::usage("rows are deleted for good; say --yes, as there is no terminal to ask on, or --dry-run");
   }
-  const auto outbox = choose(arguments);
-  if (outbox.has_error()) {
-    return outbox.error();
-  }
+  SLUICE_TRY(outbox, choose(arguments));
   auto desk = outbox->database().open_desk(outbox->deadline());
   if (!desk) {
     return outbox->failure(desk.error());

@@ -112,10 +112,7 @@ Exit convert_file(const Arguments& arguments, Console& console) {
     return Exit::usage("--name must be " + std::string(expected));
   }
   const std::string source = arguments.get("file");
-  const auto text = read_all(source);
-  if (text.has_error()) {
-    return text.error();
-  }
+  SLUICE_TRY(text, read_all(source));
   const Conversion conversion = convert::convert_worker_file(*text, name, config::process_environment());
   if (!conversion.complaints.empty()) {
     return {kExitConfiguration, source + ": " + config::one_line(conversion.complaints)};

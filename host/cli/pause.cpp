@@ -7,10 +7,7 @@ namespace sluice::cli {
 namespace {
 
 Exit resume_thing(const Arguments& arguments, FleetSession& session, Console& console) {
-  const auto thing = read_thing(arguments, session.names(), fleet::Wish::pause);
-  if (thing.has_error()) {
-    return thing.error();
-  }
+  SLUICE_TRY(thing, read_thing(arguments, session.names(), fleet::Wish::pause));
   std::string why = "\"" + thing->name + "\" is not paused";
   // A job may stand still because its queue is paused.
   if (const auto steering = session.fleet().steering(session.deadline())) {
@@ -26,25 +23,16 @@ Exit resume_thing(const Arguments& arguments, FleetSession& session, Console& co
 }
 
 Exit pause(const Arguments& arguments, Console& console) {
-  auto session = FleetSession::open(arguments);
-  if (session.has_error()) {
-    return session.error();
-  }
+  SLUICE_TRY(session, FleetSession::open(arguments));
   if (arguments.has("reset")) {
     return resume_thing(arguments, *session, console);
   }
-  const auto wish = read_thing(arguments, session->names(), fleet::Wish::pause);
-  if (wish.has_error()) {
-    return wish.error();
-  }
+  SLUICE_TRY(wish, read_thing(arguments, session->names(), fleet::Wish::pause));
   return give_wish(arguments, *session, *wish, console);
 }
 
 Exit resume(const Arguments& arguments, Console& console) {
-  auto session = FleetSession::open(arguments);
-  if (session.has_error()) {
-    return session.error();
-  }
+  SLUICE_TRY(session, FleetSession::open(arguments));
   if (arguments.has("all")) {
     if (arguments.has("name") || arguments.has("job") || arguments.has("queue")) {
       return Exit::usage("--all resumes everything; leave the name out");

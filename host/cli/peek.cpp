@@ -84,22 +84,10 @@ Exit show(QueueSession& session, const Search& search, queue::ListRequest reques
 }
 
 Exit peek(const Arguments& arguments, Console& console) {
-  const auto output = arguments.output();
-  if (output.has_error()) {
-    return output.error();
-  }
-  auto filter = parse_filter(arguments);
-  if (filter.has_error()) {
-    return filter.error();
-  }
-  const auto limit = arguments.count("limit", kDefaultLimit, kMaxLimit);
-  if (limit.has_error()) {
-    return limit.error();
-  }
-  auto session = QueueSession::open(arguments);
-  if (session.has_error()) {
-    return session.error();
-  }
+  SLUICE_TRY(output, arguments.output());
+  SLUICE_TRY(filter, parse_filter(arguments));
+  SLUICE_TRY(limit, arguments.count("limit", kDefaultLimit, kMaxLimit));
+  SLUICE_TRY(session, QueueSession::open(arguments));
   PeekWriter writer(*output, console);
   const Search search{.filter = std::move(*filter), .any_state = arguments.has("any-state"), .limit = *limit};
   return show(*session, search, {.half = half_of(arguments), .limit = 0, .cursor = {}}, writer, console);

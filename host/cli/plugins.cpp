@@ -155,10 +155,7 @@ void print_json(const plugin::PluginRegistry& registry, Console& console) {
 }
 
 Exit plugins(const Arguments& arguments, Console& console) {
-  const auto output = arguments.output();
-  if (output.has_error()) {
-    return output.error();
-  }
+  SLUICE_TRY(output, arguments.output());
   config::HostConfig settings;
   plugin::PluginRegistry registry;
   settings.plugin_dirs = arguments.all("dir");
@@ -168,10 +165,7 @@ Exit plugins(const Arguments& arguments, Console& console) {
     }
   }
   if (settings.plugin_dirs.empty()) {
-    const auto host = load_host_file(arguments);
-    if (host.has_error()) {
-      return host.error();
-    }
+    SLUICE_TRY(host, load_host_file(arguments));
     settings = *host;
     const config::JobFiles jobs = config::load_job_files(settings, config::process_environment());
     for (const config::ConfigError& error : jobs.errors) {

@@ -123,18 +123,12 @@ OrExit<QueuePlace> QueuePlace::of_table(const Arguments& arguments) {
 }
 
 OrExit<QueuePlace> QueuePlace::of_host_file(const Arguments& arguments, Queue queue) {
-  auto host = load_host_file(arguments);
-  if (host.has_error()) {
-    return host.error();
-  }
+  SLUICE_TRY(host, load_host_file(arguments));
   QueuePlace place;
   place.host_ = std::move(*host);
   place.naming_ = given(arguments, std::array{"config", "index", "endpoint", "region"});
   if (queue == Queue::needed || arguments.has("queue")) {
-    auto chosen = choose_queue(arguments, place.host_);
-    if (chosen.has_error()) {
-      return chosen.error();
-    }
+    SLUICE_TRY(chosen, choose_queue(arguments, place.host_));
     place.queue_ = std::move(*chosen);
     if (Exit wrong = apply_overrides(arguments, place.queue_, place.host_); wrong.code() != kExitOk) {
       return wrong;

@@ -20,10 +20,7 @@ std::vector<Flag> with_store_flags(std::vector<Flag> own, Outboxes outboxes) {
 void QueueSession::warn(const std::string& line) { std::fprintf(stderr, "sluice: %s\n", line.c_str()); }
 
 OrExit<QueueSession> QueueSession::open(const Arguments& arguments, Queue queue, HostFiles files) {
-  auto place = QueuePlace::find(arguments, queue, files);
-  if (place.has_error()) {
-    return place.error();
-  }
+  SLUICE_TRY(place, QueuePlace::find(arguments, queue, files));
   QueueSession session(std::make_unique<Parts>(std::move(*place)));
   if (!session.queue().empty()) {
     auto opened = session.queues().open_operator(session.queue());

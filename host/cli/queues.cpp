@@ -146,14 +146,8 @@ std::string as_json(const config::HostConfig& host, const std::vector<Known>& al
 }
 
 Exit queues(const Arguments& arguments, Console& console) {
-  const auto output = arguments.output();
-  if (output.has_error()) {
-    return output.error();
-  }
-  auto session = QueueSession::open(arguments, QueueSession::Queue::optional);
-  if (session.has_error()) {
-    return session.error();
-  }
+  SLUICE_TRY(output, arguments.output());
+  SLUICE_TRY(session, QueueSession::open(arguments, QueueSession::Queue::optional));
   if (Exit wrong = check_job_files(session->host()); wrong.code() != kExitOk) {
     return wrong;
   }

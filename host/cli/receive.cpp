@@ -62,25 +62,13 @@ Result<queue::Claimed> claim(queue::Source& source, const QueueSession& session,
 }
 
 Exit receive(const Arguments& arguments, Console& console) {
-  const auto output = arguments.output();
-  if (output.has_error()) {
-    return output.error();
-  }
-  auto visibility = arguments.duration("visibility-timeout", kAsTheQueueHasIt);
-  if (visibility.has_error()) {
-    return visibility.error();
-  }
-  const auto wait = arguments.duration("wait", Duration::zero());
-  if (wait.has_error()) {
-    return wait.error();
-  }
+  SLUICE_TRY(output, arguments.output());
+  SLUICE_TRY(visibility, arguments.duration("visibility-timeout", kAsTheQueueHasIt));
+  SLUICE_TRY(wait, arguments.duration("wait", Duration::zero()));
   if (*wait > kLongestWait) {
     return Exit::usage("--wait takes 20s at most; begin again for more");
   }
-  auto session = QueueSession::open(arguments);
-  if (session.has_error()) {
-    return session.error();
-  }
+  SLUICE_TRY(session, QueueSession::open(arguments));
   const config::QueueConfig settings = session->host().queue(session->queue());
   if (*visibility == kAsTheQueueHasIt) {
     visibility = settings.visibility_timeout;
@@ -90,10 +78,7 @@ Exit receive(const Arguments& arguments, Console& console) {
                        config::format_duration(settings.max_lease) + "; take less");
   }
   const queue::Half half = half_of(arguments);
-  auto source = session->open_source(half);
-  if (source.has_error()) {
-    return source.error();
-  }
+  SLUICE_TRY(source, session->open_source(half));
   tell_of_limit(*session, console);
   const auto claimed = claim(**source, *session, *visibility, *wait);
   if (claimed.has_error()) {

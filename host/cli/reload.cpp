@@ -35,10 +35,7 @@ Exit reload_local(const runtime::LocalHost& host, Output output, const Arguments
   const SystemClock clock;
   const std::string label = host.record.label();
   LocalOrder order(host, reload_of(label), arguments, console, clock);
-  const auto begun = order.give({.verb = runtime::ControlVerb::reload, .message = {}, .wait = true});
-  if (begun.has_error()) {
-    return begun.error();
-  }
+  SLUICE_TRY(begun, order.give({.verb = runtime::ControlVerb::reload, .message = {}, .wait = true}));
   const auto ended = order.outcome(Deadline::after(clock, kReloadTime));
   if (!ended) {
     return Exit::failure("host " + label +
@@ -56,10 +53,7 @@ Exit reload_local(const runtime::LocalHost& host, Output output, const Arguments
 
 /// Through the store.
 Exit reload_far(const std::string& host, Output output, const Arguments& arguments, Console& console) {
-  auto session = FleetSession::open(arguments);
-  if (session.has_error()) {
-    return session.error();
-  }
+  SLUICE_TRY(session, FleetSession::open(arguments));
   fleet::Directive order = reload_of(host);
   if (!host.empty()) {
     auto named = session->names().host(fleet::Wish::reload, host);
@@ -68,32 +62,20 @@ Exit reload_far(const std::string& host, Output output, const Arguments& argumen
     }
     order = std::move(*named);
   }
-  auto given = session->give(order, {});
-  if (given.has_error()) {
-    return given.error();
-  }
-  const auto compliance = session->follow(std::move(*given));
-  if (compliance.has_error()) {
-    return compliance.error();
-  }
+  SLUICE_TRY(given, session->give(order, {}));
+  SLUICE_TRY(compliance, session->follow(std::move(*given)));
   return show_answers(order.text(), *compliance, output, console);
 }
 
 Exit reload(const Arguments& arguments, Console& console) {
-  const auto output = arguments.output();
-  if (output.has_error()) {
-    return output.error();
-  }
+  SLUICE_TRY(output, arguments.output());
   const std::string host = arguments.get("host");
   const SystemClock clock;
   const runtime::LocalHosts local = local_hosts_of(arguments, clock);
   if (host.empty() && local.hosts.size() != 1) {
     return reload_far(host, *output, arguments, console);
   }
-  const auto found = find_local(local, host);
-  if (found.has_error()) {
-    return found.error();
-  }
+  SLUICE_TRY(found, find_local(local, host));
   return *found != nullptr ? reload_local(**found, *output, arguments, console)
                            : reload_far(host, *output, arguments, console);
 }

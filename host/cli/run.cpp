@@ -10,10 +10,7 @@ namespace sluice::cli {
 namespace {
 
 Exit run(const Arguments& arguments, Console& console) {
-  const auto host_file = find_host_file(arguments);
-  if (host_file.has_error()) {
-    return host_file.error();
-  }
+  SLUICE_TRY(host_file, find_host_file(arguments));
   runtime::RunOptions options;
   options.config_file = *host_file;
   options.explain = [&arguments](const std::string& queue, const Error& error) {

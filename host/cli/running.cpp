@@ -45,10 +45,7 @@ OrExit<fleet::FleetView> look_in_detail(FleetSession& session) {
   const InterruptFlag interrupt;
   bool asked = false;
   while (true) {
-    auto view = session.hosts();
-    if (view.has_error()) {
-      return view.error();
-    }
+    SLUICE_TRY(view, session.hosts());
     put_local_records(*view, session.local_hosts());
     if (without_detail(*view).empty() || session.clock().steady_now() >= until) {
       return view;
@@ -66,18 +63,9 @@ OrExit<fleet::FleetView> look_in_detail(FleetSession& session) {
 }
 
 Exit running(const Arguments& arguments, Console& console) {
-  const auto output = arguments.output();
-  if (output.has_error()) {
-    return output.error();
-  }
-  auto session = FleetSession::open(arguments);
-  if (session.has_error()) {
-    return session.error();
-  }
-  const auto view = look_in_detail(*session);
-  if (view.has_error()) {
-    return view.error();
-  }
+  SLUICE_TRY(output, arguments.output());
+  SLUICE_TRY(session, FleetSession::open(arguments));
+  SLUICE_TRY(view, look_in_detail(*session));
   auto found = handlers_at_work(*view);
   if (const std::string job = arguments.get("job"); !job.empty()) {
     const auto known = session->names();

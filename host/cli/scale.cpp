@@ -13,14 +13,8 @@ Exit scale(const Arguments& arguments, Console& console) {
     return Exit::usage(reset ? "--reset goes back to what the job file says; leave the number out"
                              : "how many? Write `sluice scale JOB N`, or `sluice scale JOB --reset`");
   }
-  const auto workers = arguments.count("workers", 1, config::kMaxConcurrency);
-  if (workers.has_error()) {
-    return workers.error();
-  }
-  auto session = FleetSession::open(arguments);
-  if (session.has_error()) {
-    return session.error();
-  }
+  SLUICE_TRY(workers, arguments.count("workers", 1, config::kMaxConcurrency));
+  SLUICE_TRY(session, FleetSession::open(arguments));
   auto wish = session->names().job(fleet::Wish::scale, arguments.get("job"));
   if (!wish) {
     return Exit::failure(wish.error());

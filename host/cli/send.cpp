@@ -48,10 +48,7 @@ OrExit<queue::NewMessage> read_message(const Arguments& arguments, MessageTempla
     return or_exit(messages.from_text(arguments.get("text")));
   }
   if (arguments.has("file")) {
-    auto bytes = read_file(arguments.get("file"));
-    if (bytes.has_error()) {
-      return bytes.error();
-    }
+    SLUICE_TRY(bytes, read_file(arguments.get("file")));
     return or_exit(messages.from_file(arguments.get("file"), std::move(*bytes)));
   }
   auto message = messages.from_json(arguments.get("data"));
@@ -66,10 +63,7 @@ OrExit<queue::NewMessage> read_message(const Arguments& arguments, MessageTempla
 }
 
 Exit send_one(QueueSession& session, const queue::NewMessage& message, Console& console) {
-  auto sender = session.open_sender();
-  if (sender.has_error()) {
-    return sender.error();
-  }
+  SLUICE_TRY(sender, session.open_sender());
   const auto results = (*sender)->send({&message, 1}, session.deadline());
   const queue::SendResult& result = results.front();
   switch (result.status) {
@@ -154,21 +148,12 @@ OrExit<SendRun> run_of(const Arguments& arguments) {
 }
 
 Exit send_lines(const Arguments& arguments, MessageTemplate& messages, Console& console) {
-  auto run = run_of(arguments);
-  if (run.has_error()) {
-    return run.error();
-  }
-  auto session = QueueSession::open(arguments);
-  if (session.has_error()) {
-    return session.error();
-  }
+  SLUICE_TRY(run, run_of(arguments));
+  SLUICE_TRY(session, QueueSession::open(arguments));
   if (Exit refused = check_queue(*session, arguments); refused.code() != kExitOk) {
     return refused;
   }
-  auto opened = session->open_sender();
-  if (opened.has_error()) {
-    return opened.error();
-  }
+  SLUICE_TRY(opened, session->open_sender());
   if (::isatty(STDIN_FILENO) == 1 && console.error_is_terminal()) {
     console.note("type one message a line, as JSON; Ctrl-D ends");
   }
@@ -187,22 +172,13 @@ Exit send(const Arguments& arguments, Console& console) {
   if (Exit wrong = check_sources(arguments); wrong.code() != kExitOk) {
     return wrong;
   }
-  auto messages = MessageTemplate::from(arguments);
-  if (messages.has_error()) {
-    return messages.error();
-  }
+  SLUICE_TRY(messages, MessageTemplate::from(arguments));
   if (arguments.reads_stdin()) {
     return send_lines(arguments, *messages, console);
   }
-  auto message = read_message(arguments, *messages);
-  if (message.has_error()) {
-    return message.error();
-  }
+  SLUICE_TRY(message, read_message(arguments, *messages));
   message->id = arguments.get("id");
-  auto session = QueueSession::open(arguments);
-  if (session.has_error()) {
-    return session.error();
-  }
+  SLUICE_TRY(session, QueueSession::open(arguments));
   if (Exit refused = check_queue(*session, arguments); refused.code() != kExitOk) {
     return refused;
   }

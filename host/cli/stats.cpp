@@ -67,10 +67,7 @@ OrExit<Look> look(QueueSession& session, const Wanted& wanted) {
   }
   seen.now = session.clock().wall_now();
   if (wanted.fleet != nullptr) {
-    auto hosts = wanted.fleet->hosts();
-    if (hosts.has_error()) {
-      return hosts.error();
-    }
+    SLUICE_TRY(hosts, wanted.fleet->hosts());
     seen.hosts = std::move(*hosts);
     seen.prices = cost::Prices(session.host().cost);
   }
@@ -302,10 +299,7 @@ class Watch {
 };
 
 Exit watch(const Arguments& arguments, QueueSession& session, const Wanted& wanted, Output output, Console& console) {
-  const auto interval = arguments.duration("interval", kInterval);
-  if (interval.has_error()) {
-    return interval.error();
-  }
+  SLUICE_TRY(interval, arguments.duration("interval", kInterval));
   if (*interval < kShortestInterval || *interval > std::chrono::hours(24)) {
     return Exit::usage("--interval " + arguments.get("interval") + ": write a time from 100ms to 1d");
   }
@@ -313,17 +307,11 @@ Exit watch(const Arguments& arguments, QueueSession& session, const Wanted& want
 }
 
 Exit stats(const Arguments& arguments, Console& console) {
-  const auto output = arguments.output();
-  if (output.has_error()) {
-    return output.error();
-  }
+  SLUICE_TRY(output, arguments.output());
   if (arguments.has("interval") && !arguments.has("watch")) {
     return Exit::usage("--interval goes with --watch only");
   }
-  auto session = QueueSession::open(arguments, QueueSession::Queue::optional);
-  if (session.has_error()) {
-    return session.error();
-  }
+  SLUICE_TRY(session, QueueSession::open(arguments, QueueSession::Queue::optional));
   if (session->queue().empty()) {
     if (auto jobs = check_job_files(session->host()); jobs.code() != kExitOk) {
       return jobs;
@@ -331,20 +319,14 @@ Exit stats(const Arguments& arguments, Console& console) {
   }
   std::optional<FleetSession> fleet;
   if (arguments.has("cost")) {
-    auto opened = FleetSession::open(arguments);
-    if (opened.has_error()) {
-      return opened.error();
-    }
+    SLUICE_TRY(opened, FleetSession::open(arguments));
     fleet.emplace(std::move(*opened));
   }
   const Wanted wanted{arguments.has("exact"), fleet ? &*fleet : nullptr};
   if (arguments.has("watch")) {
     return watch(arguments, *session, wanted, *output, console);
   }
-  auto seen = look(*session, wanted);
-  if (seen.has_error()) {
-    return seen.error();
-  }
+  SLUICE_TRY(seen, look(*session, wanted));
   console.out(*output == Output::text ? as_text(*seen, console.output_has_colour())
                                       : as_json(*seen, JsonText::Layout::indented));
   return seen->failures.empty() ? Exit::ok() : Exit(kExitFailure, std::move(seen->failures));

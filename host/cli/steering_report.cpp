@@ -44,14 +44,8 @@ void show_compliance(const std::string& what, const operate::Compliance& complia
 
 Exit follow(const Arguments& arguments, FleetSession& session, std::vector<fleet::Given> given, const std::string& what,
             Console& console) {
-  const auto output = arguments.output();
-  if (output.has_error()) {
-    return output.error();
-  }
-  const auto compliance = session.follow(std::move(given));
-  if (compliance.has_error()) {
-    return compliance.error();
-  }
+  SLUICE_TRY(output, arguments.output());
+  SLUICE_TRY(compliance, session.follow(std::move(given)));
   show_compliance(what, *compliance, *output, console);
   if (!compliance->waited_for().empty()) {
     return Exit::failure("it is written, but not obeyed yet by " + hosts_text(compliance->waited_for()) +
@@ -97,19 +91,13 @@ Exit give_wish(const Arguments& arguments, FleetSession& session, const fleet::D
   if (wish.target == fleet::Target::job) {
     queue = session.names().queue_of_job(wish.name);
   }
-  auto given = session.give(wish, queue);
-  if (given.has_error()) {
-    return given.error();
-  }
+  SLUICE_TRY(given, session.give(wish, queue));
   return follow(arguments, session, std::move(*given), wish.text(), console);
 }
 
 Exit take_back(const Arguments& arguments, FleetSession& session, fleet::Wish wish, const std::string& name,
                const std::string& nothing, Console& console) {
-  auto taken = session.reset(wish, name);
-  if (taken.has_error()) {
-    return taken.error();
-  }
+  SLUICE_TRY(taken, session.reset(wish, name));
   if (taken->empty()) {
     return Exit::failure(nothing);
   }

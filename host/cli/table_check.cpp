@@ -195,19 +195,10 @@ std::string text_report(const TableTarget& target, const Examined& examined, boo
 }
 
 Exit check_table(const Arguments& arguments, Console& console) {
-  const auto output = arguments.output();
-  if (output.has_error()) {
-    return output.error();
-  }
-  const auto target = find_table(arguments);
-  if (target.has_error()) {
-    return target.error();
-  }
+  SLUICE_TRY(output, arguments.output());
+  SLUICE_TRY(target, find_table(arguments));
   std::string region;
-  const auto table = describe_table(*target, region);
-  if (table.has_error()) {
-    return table.error();
-  }
+  SLUICE_TRY(table, describe_table(*target, region));
   const Examined examined = examine(*target, *table, arguments.has("all-items"));
   if (*output == Output::text) {
     console.out(text_report(*target, examined, console.output_has_colour()));

@@ -125,14 +125,8 @@ Exit make_table(const TableTarget& target, Output output, Console& console) {
 }
 
 Exit create_table(const Arguments& arguments, Console& console) {
-  const auto output = arguments.output();
-  if (output.has_error()) {
-    return output.error();
-  }
-  const auto target = target_of(arguments);
-  if (target.has_error()) {
-    return target.error();
-  }
+  SLUICE_TRY(output, arguments.output());
+  SLUICE_TRY(target, target_of(arguments));
   if (arguments.has("print-terraform")) {
     console.out(terraform_table(target->spec));
     return Exit::ok();

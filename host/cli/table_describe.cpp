@@ -140,19 +140,10 @@ std::string as_text(const TableDescription& table, const std::string& region, co
 }
 
 Exit describe(const Arguments& arguments, Console& console) {
-  const auto output = arguments.output();
-  if (output.has_error()) {
-    return output.error();
-  }
-  const auto target = find_table(arguments);
-  if (target.has_error()) {
-    return target.error();
-  }
+  SLUICE_TRY(output, arguments.output());
+  SLUICE_TRY(target, find_table(arguments));
   std::string region;
-  const auto table = describe_table(*target, region);
-  if (table.has_error()) {
-    return table.error();
-  }
+  SLUICE_TRY(table, describe_table(*target, region));
   const cost::Prices prices(target->place.host().cost);
   console.out(*output == Output::text ? as_text(*table, region, prices, console.output_has_colour())
                                       : as_json(*table, region, prices));

@@ -99,26 +99,14 @@ std::string json_policy(const std::vector<PolicyStatement>& statements) {
 }
 
 Exit print_policy(const Arguments& arguments, Console& console) {
-  const auto roles = named_roles(arguments);
-  if (roles.has_error()) {
-    return roles.error();
-  }
+  SLUICE_TRY(roles, named_roles(arguments));
   const std::string format = arguments.get("format", "json");
   if (format != "json" && format != "terraform") {
     return Exit::usage("--format is json or terraform, not \"" + format + "\"");
   }
-  const auto writes = way_of_writing(arguments);
-  if (writes.has_error()) {
-    return writes.error();
-  }
-  const auto target = find_table(arguments);
-  if (target.has_error()) {
-    return target.error();
-  }
-  const auto arn = table_arn(arguments, *target);
-  if (arn.has_error()) {
-    return arn.error();
-  }
+  SLUICE_TRY(writes, way_of_writing(arguments));
+  SLUICE_TRY(target, find_table(arguments));
+  SLUICE_TRY(arn, table_arn(arguments, *target));
   const auto statements = statements_of(*roles, *writes, *arn, target->spec);
   if (format == "json") {
     console.out(json_policy(statements));

@@ -70,21 +70,12 @@ Result<Standing> look_or_change(dynamo::Client& client, const SystemClock& clock
 }
 
 Exit show_or_change(const Arguments& arguments, Console& console) {
-  const auto output = arguments.output();
-  if (output.has_error()) {
-    return output.error();
-  }
-  const auto wanted = arguments.count("to", 0, queue::leased::kMostShards);
-  if (wanted.has_error()) {
-    return wanted.error();
-  }
+  SLUICE_TRY(output, arguments.output());
+  SLUICE_TRY(wanted, arguments.count("to", 0, queue::leased::kMostShards));
   if (arguments.get("queue").empty()) {
     return Exit::usage("--queue says whose shards; a leased table holds many queues");
   }
-  const auto target = find_table(arguments);
-  if (target.has_error()) {
-    return target.error();
-  }
+  SLUICE_TRY(target, find_table(arguments));
   if (target->spec.layout.indexed) {
     return Exit(kExitConfiguration, "queue " + target->place.queue() +
                                         " lies in a table of DynamoMQ's layout, which has no shards; only queues with "

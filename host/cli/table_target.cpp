@@ -44,10 +44,7 @@ OrExit<TableTarget> find_table(const Arguments& arguments) {
   if (arguments.has("queue") && arguments.has("table")) {
     return Exit::usage("--queue and --table both name the table; give one");
   }
-  auto place = QueuePlace::find(arguments);
-  if (place.has_error()) {
-    return place.error();
-  }
+  SLUICE_TRY(place, QueuePlace::find(arguments));
   if (place->in_sqlite()) {
     return Exit(kExitConfiguration, place->host().file + ": queue " + place->queue() +
                                         " lies in SQLite, which needs no tables; name a table with --table, or a "
@@ -57,10 +54,7 @@ OrExit<TableTarget> find_table(const Arguments& arguments) {
   TableTarget target{.place = std::move(*place), .spec = {}, .connection = {}};
   target.spec.table = queue.table;
   target.spec.index = queue.index;
-  const auto layout = layout_of(arguments, queue);
-  if (layout.has_error()) {
-    return layout.error();
-  }
+  SLUICE_TRY(layout, layout_of(arguments, queue));
   target.spec.layout = *layout;
   target.connection = runtime::DynamoDbConnection::options_of(target.place.host(), queue.store);
   return target;
@@ -96,10 +90,7 @@ std::optional<queue::table::TableFinding> look_at_ttl(const TableTarget& target)
 Result<queue::leased::TableItems> look_at_leased_items(const TableTarget& target, std::size_t most_requests) {
   const SystemClock clock;
   SeededRandom random;
-  const auto connection = runtime::DynamoDbConnection::open(target.connection, clock, random);
-  if (connection.has_error()) {
-    return connection.error();
-  }
+  SLUICE_TRY(connection, runtime::DynamoDbConnection::open(target.connection, clock, random));
   return queue::leased::examine_items((*connection)->client(), target.spec.table, most_requests, clock.wall_now(),
                                       Deadline::never());
 }
@@ -107,10 +98,7 @@ Result<queue::leased::TableItems> look_at_leased_items(const TableTarget& target
 Result<queue::dynamomq::OutsideItems> look_at_items(const TableTarget& target, std::size_t most_requests) {
   const SystemClock clock;
   SeededRandom random;
-  const auto connection = runtime::DynamoDbConnection::open(target.connection, clock, random);
-  if (connection.has_error()) {
-    return connection.error();
-  }
+  SLUICE_TRY(connection, runtime::DynamoDbConnection::open(target.connection, clock, random));
   // Each request has a time-out of its own.
   return queue::dynamomq::find_outside_items((*connection)->client(),
                                              {target.spec.table, target.spec.table, target.spec.index, {}},

@@ -206,29 +206,14 @@ class Tail {
 };
 
 Exit tail(const Arguments& arguments, Console& console) {
-  const auto output = arguments.output();
-  if (output.has_error()) {
-    return output.error();
-  }
-  const auto interval = arguments.duration("interval", std::chrono::seconds(1));
-  if (interval.has_error()) {
-    return interval.error();
-  }
+  SLUICE_TRY(output, arguments.output());
+  SLUICE_TRY(interval, arguments.duration("interval", std::chrono::seconds(1)));
   if (*interval < kShortestInterval || *interval > kLongestInterval) {
     return Exit::usage("--interval is 50ms to 24h");
   }
-  const auto limit = arguments.count("limit", kDefaultLimit, kMaxLimit);
-  if (limit.has_error()) {
-    return limit.error();
-  }
-  const auto filter = parse_filter(arguments);
-  if (filter.has_error()) {
-    return filter.error();
-  }
-  auto session = QueueSession::open(arguments);
-  if (session.has_error()) {
-    return session.error();
-  }
+  SLUICE_TRY(limit, arguments.count("limit", kDefaultLimit, kMaxLimit));
+  SLUICE_TRY(filter, parse_filter(arguments));
+  SLUICE_TRY(session, QueueSession::open(arguments));
   operate::LookRequest request{.halves = {}, .limit = *limit, .wanted = {}};
   if (!arguments.has("dlq")) {
     request.halves.push_back(queue::Half::standard);

@@ -148,14 +148,8 @@ class Top {
 };
 
 Exit top(const Arguments& arguments, Console& console) {
-  const auto output = arguments.output();
-  if (output.has_error()) {
-    return output.error();
-  }
-  const auto interval = arguments.duration("interval", kInterval);
-  if (interval.has_error()) {
-    return interval.error();
-  }
+  SLUICE_TRY(output, arguments.output());
+  SLUICE_TRY(interval, arguments.duration("interval", kInterval));
   if (*interval < kShortestInterval || *interval > kLongestInterval) {
     return Exit::usage("--interval " + arguments.get("interval") + ": write a time from 200ms to 1h");
   }
@@ -165,10 +159,7 @@ Exit top(const Arguments& arguments, Console& console) {
     return session.has_error() ? session.error() : show_once(*session, *output, console);
   }
   ScreenSignals signals;  // before the store's threads
-  auto session = FleetSession::open(arguments);
-  if (session.has_error()) {
-    return session.error();
-  }
+  SLUICE_TRY(session, FleetSession::open(arguments));
   Top(*session, signals, console, *interval).run();
   return console.writable() ? Exit::ok() : Exit(kExitBrokenPipe, std::vector<std::string>{});
 }

@@ -8,10 +8,7 @@ namespace sluice::cli {
 namespace {
 
 Exit version(const Arguments& arguments, Console& console) {
-  const auto output = output_or_text(arguments);
-  if (output.has_error()) {
-    return output.error();
-  }
+  SLUICE_TRY(output, output_or_text(arguments));
   const auto build = observe::build_info();
   if (*output == Output::text) {
     console.out("sluice " + build.version + " (plugin ABI " + build.abi + ", " + build.compiler + ", " +

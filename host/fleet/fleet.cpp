@@ -87,10 +87,7 @@ Result<std::unique_ptr<Fleet>> Fleet::open(queue::Queues& queues, const std::vec
                                            Random& random) {
   std::unique_ptr<Fleet> fleet(new Fleet(random));
   for (const std::string& name : names) {
-    auto opened = queues.open_board(name);
-    if (!opened) {
-      return opened.error();
-    }
+    SLUICE_TRY(opened, queues.open_board(name));
     const auto same = std::find_if(fleet->posts_.begin(), fleet->posts_.end(), [&](const Post& post) {
       return post.board->traits().place == (*opened)->traits().place;
     });
@@ -176,15 +173,9 @@ Result<SteeringView> Fleet::steering(Deadline deadline) {
 Result<std::vector<AuditEntry>> Fleet::audit(std::size_t limit, Deadline deadline) {
   std::vector<AuditEntry> all;
   for (const Post& post : posts_) {
-    const auto notices = post.board->list(Topic::audit, deadline);
-    if (!notices) {
-      return notices.error();
-    }
+    SLUICE_TRY(notices, post.board->list(Topic::audit, deadline));
     for (const queue::Notice& notice : *notices) {
-      auto entries = read_audit(notice.text);
-      if (!entries) {
-        return entries.error();
-      }
+      SLUICE_TRY(entries, read_audit(notice.text));
       for (AuditEntry& entry : *entries) {
         entry.place = post.board->traits().place;
         all.push_back(std::move(entry));
@@ -256,14 +247,9 @@ Result<std::vector<Given>> Fleet::give(const Directive& directive, const std::st
   given.by = who;
   std::vector<Given> all;
   for (Post* post : posts_for(directive, queue, deadline)) {
-    auto done = give_on(*post, given, deadline);
-    if (!done) {
-      return done.error();
-    }
+    SLUICE_TRY(done, give_on(*post, given, deadline));
     all.push_back(std::move(*done));
-    if (auto noted = note_deeds(*post->board, who, {given.text()}, deadline); !noted) {
-      return noted.error();
-    }
+    SLUICE_PASS_ON(note_deeds(*post->board, who, {given.text()}, deadline));
   }
   return all;
 }
@@ -271,26 +257,24 @@ Result<std::vector<Given>> Fleet::give(const Directive& directive, const std::st
 Result<Given> Fleet::give_on(Post& post, Directive directive, Deadline deadline) {
   const NoticeBoard& board = *post.board;
   directive.at = board.now();
-  const auto version = revise_notice(
-      *post.board, Topic::steering,
-      [&board, &directive](const std::string& text) -> Result<std::optional<std::string>> {
-        Steering steering = steering_of(text);
-        auto& directives = steering.directives;
-        if (std::any_of(directives.begin(), directives.end(),
-                        [&](const Directive& other) { return other.id == directive.id; })) {
-          return std::optional<std::string>();
-        }
-        drop_void(steering, board.now());
-        if (stands(directive.wish)) {
-          std::erase_if(directives, [&](const Directive& other) { return other.same_thing(directive); });
-        }
-        directives.push_back(directive);
-        return fitting(board, steering);
-      },
-      deadline);
-  if (!version) {
-    return version.error();
-  }
+  SLUICE_TRY(version, revise_notice(
+                          *post.board, Topic::steering,
+                          [&board, &directive](const std::string& text) -> Result<std::optional<std::string>> {
+                            Steering steering = steering_of(text);
+                            auto& directives = steering.directives;
+                            if (std::any_of(directives.begin(), directives.end(),
+                                            [&](const Directive& other) { return other.id == directive.id; })) {
+                              return std::optional<std::string>();
+                            }
+                            drop_void(steering, board.now());
+                            if (stands(directive.wish)) {
+                              std::erase_if(directives,
+                                            [&](const Directive& other) { return other.same_thing(directive); });
+                            }
+                            directives.push_back(directive);
+                            return fitting(board, steering);
+                          },
+                          deadline));
   return Given{std::move(directive), board.traits().place, *version};
 }
 
@@ -319,17 +303,13 @@ Result<std::vector<Given>> Fleet::reset(std::optional<Wish> wish, const std::str
           return std::optional(write_steering(steering));
         },
         deadline);
-    if (!version) {
-      return version.error();
-    }
+    SLUICE_PASS_ON(version);
     std::vector<std::string> deeds;
     for (Directive& directive : gone) {
       deeds.push_back("reset: " + directive.text());
       all.push_back({std::move(directive), post.board->traits().place, *version});
     }
-    if (auto noted = note_deeds(*post.board, who, deeds, deadline); !noted) {
-      return noted.error();
-    }
+    SLUICE_PASS_ON(note_deeds(*post.board, who, deeds, deadline));
   }
   return all;
 }

@@ -328,12 +328,9 @@ std::string write_record(const HostRecord& record, std::size_t most_bytes) {
 
 Result<HostRecord> read_record(std::string_view text) {
   HostRecord record;
-  const auto done = read_object(text, "the record of a host", [&](JsonReader& json, const std::string& name) {
+  SLUICE_PASS_ON(read_object(text, "the record of a host", [&](JsonReader& json, const std::string& name) {
     return read_member(json, name, record);
-  });
-  if (!done) {
-    return done.error();
-  }
+  }));
   return record;
 }
 

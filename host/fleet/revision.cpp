@@ -14,15 +14,9 @@ Result<std::int64_t> revise_notice(queue::NoticeBoard& board, queue::Topic topic
                                    Deadline deadline) {
   Error last;
   for (int tries = 0; tries < kMostTries; ++tries) {
-    const auto found = board.list(topic, deadline);
-    if (!found) {
-      return found.error();
-    }
+    SLUICE_TRY(found, board.list(topic, deadline));
     queue::Notice notice = found->empty() ? queue::Notice() : found->front();
-    auto text = revise(notice.text);
-    if (!text) {
-      return text.error();
-    }
+    SLUICE_TRY(text, revise(notice.text));
     if (!*text) {
       return notice.version;
     }

@@ -145,7 +145,7 @@ Result<Steering> read_steering(std::string_view text) {
   if (text.empty()) {
     return steering;
   }
-  const auto done = read_object(text, "what operators want", [&](JsonReader& json, const std::string& name) {
+  SLUICE_PASS_ON(read_object(text, "what operators want", [&](JsonReader& json, const std::string& name) {
     return name == "watched_until" ? read_into(json, steering.watched_until)
            : name == "directives"  ? read_elements(json,
                                                    [&] {
@@ -154,10 +154,7 @@ Result<Steering> read_steering(std::string_view text) {
                                                     }
                                                   })
                                    : json.skip();
-  });
-  if (!done) {
-    return done.error();
-  }
+  }));
   return steering;
 }
 
@@ -196,12 +193,9 @@ Result<std::vector<AuditEntry>> read_audit(std::string_view text) {
                               : json.skip();
     });
   };
-  const auto done = read_object(text, "the audit", [&](JsonReader& json, const std::string& name) {
+  SLUICE_PASS_ON(read_object(text, "the audit", [&](JsonReader& json, const std::string& name) {
     return name == "entries" ? read_elements(json, [&] { read_entry(json, entries.emplace_back()); }) : json.skip();
-  });
-  if (!done) {
-    return done.error();
-  }
+  }));
   return entries;
 }
 

@@ -38,9 +38,7 @@ bool map(int descriptor, char* base, std::size_t size) {
 
 Result<std::unique_ptr<LedgerMapping>> LedgerMapping::create(const std::string& folder, const LedgerOwner& owner,
                                                              const Clock& clock, LedgerStart start) {
-  if (auto made = make_private_folder(folder); !made) {
-    return made.error();
-  }
+  SLUICE_PASS_ON(make_private_folder(folder));
   const std::int64_t now = clock.wall_now().time_since_epoch().count();
   const std::string file = folder + "/" + std::to_string(now) + "-" + std::to_string(::getpid()) + ".ledger";
   // Nobody takes it for one without an owner before it has its name, and by then it is locked.

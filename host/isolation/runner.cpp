@@ -125,31 +125,19 @@ Runner::~Runner() {
 }
 
 Result<std::unique_ptr<Runner>> Runner::start(const RunnerSpec& spec, RunnerSpawner& spawner, const RunnerLog& log) {
-  auto control = SharedMemory::create("sluice-runner", sizeof(RunnerControl));
-  if (!control) {
-    return control.error();
-  }
-  auto parcel = SharedMemory::create("sluice-parcel", kParcelAtFirst);
-  if (!parcel) {
-    return parcel.error();
-  }
+  SLUICE_TRY(control, SharedMemory::create("sluice-runner", sizeof(RunnerControl)));
+  SLUICE_TRY(parcel, SharedMemory::create("sluice-parcel", kParcelAtFirst));
   auto runner = std::unique_ptr<Runner>(new Runner(spec, spawner, std::move(*control), std::move(*parcel)));
   const std::string begin = pack_start({spec.job, spec.plugin, spec.handler, spec.options, spec.limits.memory,
                                         spec.effects.store, spec.effects.keeps_key});
-  if (auto room = runner->put_parcel(begin.size()); !room) {
-    return room.error();
-  }
+  SLUICE_PASS_ON(runner->put_parcel(begin.size()));
   std::memcpy(runner->parcel_->data(), begin.data(), begin.size());
   runner->give_order(RunnerOrder::start);
   auto process =
       spawner.make({runner->control_memory_, runner->parcel_->descriptor(), spec.file->descriptor(), spec.job});
-  if (!process) {
-    return process.error();
-  }
+  SLUICE_PASS_ON(process);
   runner->process_ = std::move(*process);
-  if (auto made = runner->await_handler(log); !made) {
-    return made.error();
-  }
+  SLUICE_PASS_ON(runner->await_handler(log));
   return runner;
 }
 

@@ -18,18 +18,13 @@ Result<std::unique_ptr<plugin::HandlerInstance>> RunnerInstance::create(RunnerSp
                                                                         plugin::HandlerLog log, RunnerStart start) {
   auto instance = std::unique_ptr<RunnerInstance>(new RunnerInstance(std::move(spec), spawner, std::move(log)));
   if (start == RunnerStart::now) {
-    if (auto started = instance->start(); !started) {
-      return started.error();
-    }
+    SLUICE_PASS_ON(instance->start());
   }
   return std::unique_ptr<plugin::HandlerInstance>(std::move(instance));
 }
 
 Result<void> RunnerInstance::start() {
-  auto runner = Runner::start(spec_, spawner_, {log_, spec_.job, {}});
-  if (!runner) {
-    return runner.error();
-  }
+  SLUICE_TRY(runner, Runner::start(spec_, spawner_, {log_, spec_.job, {}}));
   runner_ = std::move(*runner);
   return {};
 }

@@ -366,10 +366,7 @@ HttpEndpoint::HttpEndpoint(std::unique_ptr<Server> server) : server_(std::move(s
 HttpEndpoint::~HttpEndpoint() { server_->stop(); }
 
 Result<std::unique_ptr<HttpEndpoint>> HttpEndpoint::open(const std::string& listen, HttpHandlers handlers) {
-  const auto address = parse_listen(listen);
-  if (address.has_error()) {
-    return address.error();
-  }
+  SLUICE_TRY(address, parse_listen(listen));
   auto server = std::make_unique<Server>(std::move(handlers));
   if (const auto failed = server->listen(*address)) {
     return listen_error(listen, failed);

@@ -238,10 +238,7 @@ std::string content_document(const queue::StoredMessage& stored) {
 }
 
 Result<Edits> content_edits(const queue::StoredMessage& stored, std::string_view document) {
-  const auto after = parse_json(document);
-  if (!after) {
-    return after.error();
-  }
+  SLUICE_TRY(after, parse_json(document));
   if (auto error = check(*after)) {
     return std::move(*error);
   }
@@ -288,10 +285,7 @@ Result<Path> parse_edit_path(std::string_view text) {
 
 Result<queue::ContentEdit> parse_assignment(std::string_view text) {
   PathReader reader(text);
-  auto path = reader.read();
-  if (!path) {
-    return path.error();
-  }
+  SLUICE_TRY(path, reader.read());
   if (reader.rest().empty()) {
     return wrong("\"" + std::string(text) + "\" has no value; write PATH=VALUE");
   }

@@ -18,9 +18,7 @@ constexpr std::size_t kLightPageBytes = 1UL * 1024 * 1024;
 
 Result<bool> Exporter::step(std::string& out, Deadline deadline) {
   if (next_ == page_.size()) {
-    if (const auto listed = list(deadline); !listed) {
-      return listed.error();
-    }
+    SLUICE_PASS_ON(list(deadline));
   }
   append(out);
   return !enough() && (next_ < page_.size() || half_ < options_.halves.size());
@@ -38,10 +36,7 @@ Result<void> Exporter::list(Deadline deadline) {
                                    .content = true,
                                    .native = true,
                                    .consistent = options_.consistent};
-  auto page = queue_.list(request, deadline);
-  if (!page) {
-    return page.error();
-  }
+  SLUICE_TRY(page, queue_.list(request, deadline));
   page_ = std::move(page->messages);
   cursor_ = std::move(page->next);
   if (cursor_.empty()) {

@@ -297,10 +297,7 @@ Filter::Filter(FilterExpression expression)
     : expression_(std::make_shared<const FilterExpression>(std::move(expression))) {}
 
 boost::system::result<Filter, FilterError> Filter::parse(std::string_view text) {
-  auto expression = parse_filter_expression(text);
-  if (expression.has_error()) {
-    return expression.error();
-  }
+  SLUICE_TRY(expression, parse_filter_expression(text));
   return Filter(std::move(*expression));
 }
 

@@ -74,9 +74,7 @@ Result<bool> MoveBatch::step(Deadline deadline) {
                                                           {Stage::removed, &MoveBatch::show}}};
   for (const auto& [stage, work] : kSteps) {
     if (!at(stage).empty()) {
-      if (auto done = (this->*work)(deadline); !done) {
-        return done.error();
-      }
+      SLUICE_PASS_ON((this->*work)(deadline));
       break;
     }
   }

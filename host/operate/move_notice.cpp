@@ -49,16 +49,10 @@ MoveNotice::MoveNotice(queue::NoticeBoard& board, const Clock& clock, MovePair p
     : board_(board), clock_(clock), pair_(std::move(pair)), self_(std::move(self)), ended_(std::move(ended)) {}
 
 Result<MoveNotice::Entry> MoveNotice::enter(Deadline deadline) {
-  const auto notice = board_.read(kTopic, key(), deadline);
-  if (!notice) {
-    return notice.error();
-  }
+  SLUICE_TRY(notice, board_.read(kTopic, key(), deadline));
   version_ = notice->version;
   if (version_ != 0) {
-    const auto said = Text::read(notice->text);
-    if (!said) {
-      return said.error();
-    }
+    SLUICE_TRY(said, Text::read(notice->text));
     if (said->to != pair_.to || said->to_place != pair_.to_place) {
       return Error(ErrorCode::conflict, "queue " + pair_.from + " is being moved to " + said->to + " in " +
                                             said->to_place + "; run that move again until it ends, then this one");

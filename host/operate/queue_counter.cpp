@@ -48,10 +48,7 @@ Result<QueueCount> QueueCounter::step(Deadline deadline) {
 }
 
 Result<void> QueueCounter::count(queue::Half half, Sweep& sweep, Deadline deadline) {
-  auto stats = operator_->stats({.half = half}, deadline);
-  if (!stats) {
-    return stats.error();
-  }
+  SLUICE_TRY(stats, operator_->stats({.half = half}, deadline));
   sweep.last_whole = *stats;
   sweep.whole_at = clock_.wall_now();
   return {};
@@ -63,10 +60,7 @@ Result<void> QueueCounter::page(queue::Half half, Sweep& sweep, Deadline deadlin
   request.limit = kPage;
   request.cursor = sweep.cursor;
   request.content = false;
-  auto found = operator_->list(request, deadline);
-  if (!found) {
-    return found.error();
-  }
+  SLUICE_TRY(found, operator_->list(request, deadline));
   const bool head = sweep.cursor.empty();
   if (head) {
     sweep.under_way = {};

@@ -165,10 +165,7 @@ Result<Snapshot> take_look(queue::Operator& queue, const LookRequest& request, c
     WallTime edge{};
     do {
       list.limit = std::min(left, kPageSize);
-      const auto page = queue.list(list, deadline);
-      if (!page) {
-        return page.error();
-      }
+      SLUICE_TRY(page, queue.list(list, deadline));
       for (const queue::StoredMessage& record : page->messages) {
         Sighting sighting = Sighting::of(record, look.taken_at);
         sighting.wanted = !request.wanted || request.wanted(record);

@@ -102,10 +102,7 @@ Result<std::shared_ptr<const SealedFile>> SealedFile::copy_of(const std::string&
   if (!to.open()) {
     return failed("cannot be copied into memory, to compare it with its sha256");
   }
-  auto digest = copy_and_hash(from.get(), to.get());
-  if (!digest) {
-    return digest.error();
-  }
+  SLUICE_TRY(digest, copy_and_hash(from.get(), to.get()));
   if (::fcntl(to.get(), F_ADD_SEALS, kSeals) != 0) {
     return failed("cannot be sealed in memory");
   }

@@ -67,10 +67,7 @@ Result<void> edit_attribute(Message& message, const ContentEdit& edit) {
     }
     return {};
   }
-  auto value = string_of(edit, path);
-  if (!value) {
-    return value.error();
-  }
+  SLUICE_TRY(value, string_of(edit, path));
   message.attributes.insert_or_assign(*name, std::move(*value));
   return {};
 }
@@ -83,10 +80,7 @@ Result<void> edit_content_type(Message& message, const ContentEdit& edit) {
   if (!edit.json) {
     return refusal(path, "it cannot be taken away; set it to text/plain");
   }
-  auto type = string_of(edit, path);
-  if (!type) {
-    return type.error();
-  }
+  SLUICE_TRY(type, string_of(edit, path));
   if (type->empty()) {
     return refusal(path, "it is empty; write text/plain");
   }
@@ -105,10 +99,7 @@ Result<void> edit_group(Message& message, const ContentEdit& edit) {
     message.group.clear();
     return {};
   }
-  auto group = string_of(edit, "group");
-  if (!group) {
-    return group.error();
-  }
+  SLUICE_TRY(group, string_of(edit, "group"));
   message.group = std::move(*group);
   return {};
 }
@@ -156,9 +147,7 @@ Result<void> apply_edit(Message& message, const ContentEdit& edit) {
 
 Result<void> apply_edits(Message& message, std::span<const ContentEdit> edits) {
   for (const ContentEdit& edit : edits) {
-    if (auto applied = apply_edit(message, edit); !applied) {
-      return applied.error();
-    }
+    SLUICE_PASS_ON(apply_edit(message, edit));
   }
   return {};
 }

@@ -138,10 +138,7 @@ Result<std::string> edit_json(std::string_view document, std::span<const PathSte
   }
   std::string_view at = json_trimmed(document);
   for (std::size_t i = 0;; ++i) {
-    const auto place = enter(at, path[i]);
-    if (!place) {
-      return place.error();
-    }
+    SLUICE_TRY(place, enter(at, path[i]));
     const bool there = place->found < place->members.size();
     const bool last = i + 1 == path.size();
     if (!there && (!last || !value)) {

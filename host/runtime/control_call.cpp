@@ -36,10 +36,7 @@ Error hung_up() { return Error(ErrorCode::unavailable, "the host has hung up wit
 }  // namespace
 
 Result<ControlCall> ControlCall::open(const std::string& file, const Clock& clock) {
-  auto socket = ControlFolder::connect(file);
-  if (!socket) {
-    return socket.error();
-  }
+  SLUICE_TRY(socket, ControlFolder::connect(file));
   return ControlCall(std::move(*socket), clock);
 }
 
@@ -72,10 +69,7 @@ Result<ControlAnswer> ControlCall::ask(const ControlRequest& request, Deadline d
 }
 
 Result<ControlAnswer> ControlCall::next(Deadline deadline) {
-  auto line = read_line(deadline);
-  if (!line) {
-    return line.error();
-  }
+  SLUICE_TRY(line, read_line(deadline));
   return decode_answer(*line);
 }
 
@@ -117,14 +111,8 @@ LocalHosts find_local_hosts(const ControlFolder& folder, const Clock& clock) {
   LocalHosts found;
   for (const std::string& file : folder.sockets()) {
     const auto introduced = [&]() -> Result<fleet::HostRecord> {
-      auto call = ControlCall::open(file, clock);
-      if (!call) {
-        return call.error();
-      }
-      const auto answer = call->ask({}, Deadline::after(clock, kIntroductionTime));
-      if (!answer) {
-        return answer.error();
-      }
+      SLUICE_TRY(call, ControlCall::open(file, clock));
+      SLUICE_TRY(answer, call->ask({}, Deadline::after(clock, kIntroductionTime)));
       return answer->error.empty() ? fleet::read_record(answer->record) : Error(ErrorCode::denied, answer->error);
     }();
     if (introduced) {

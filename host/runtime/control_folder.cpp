@@ -68,9 +68,7 @@ std::vector<std::string> ControlFolder::sockets() const {
 }
 
 Result<ListeningSocket> ControlFolder::listen() const {
-  if (auto made = isolation::make_private_folder(path_); !made) {
-    return made.error();
-  }
+  SLUICE_PASS_ON(isolation::make_private_folder(path_));
   remove_dead();
   const auto now = std::chrono::system_clock::now().time_since_epoch().count();
   const std::string file = path_ + "/" + std::to_string(now) + "-" + std::to_string(::getpid()) + kExtension;

@@ -45,10 +45,7 @@ int poll_time(SteadyTime until, SteadyTime now) {
 
 Result<std::unique_ptr<ControlSocket>> ControlSocket::open(const ControlFolder& folder, Answer answer,
                                                            const Clock& clock) {
-  auto socket = folder.listen();
-  if (!socket) {
-    return socket.error();
-  }
+  SLUICE_TRY(socket, folder.listen());
   return std::unique_ptr<ControlSocket>(new ControlSocket(std::move(*socket), std::move(answer), clock));
 }
 

@@ -32,17 +32,12 @@ Result<bool> EmptyCheck::empty(const std::vector<queue::QueueAddress>& addresses
 Result<bool> EmptyCheck::empty(const queue::QueueAddress& address, bool consistent) {
   auto& opened = operators_[address.queue];
   if (!opened) {
-    auto again = queues_.open_operator(address.queue);
-    if (!again) {
-      return again.error();
-    }
+    SLUICE_TRY(again, queues_.open_operator(address.queue));
     opened = std::move(*again);
   }
   const auto stats =
       opened->stats({.half = address.half, .consistent = consistent}, Deadline::after(clock_, kStatsTimeout));
-  if (!stats) {
-    return stats.error();
-  }
+  SLUICE_PASS_ON(stats);
   return stats->ready == 0 && stats->in_flight == 0;
 }
 

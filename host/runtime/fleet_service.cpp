@@ -189,10 +189,7 @@ void FleetService::complain(Post& post, const Error& error) {
 }
 
 Result<void> FleetService::look(Post& post, Deadline deadline) {
-  const auto notice = post.board->read(Topic::steering, {}, deadline);
-  if (!notice) {
-    return notice.error();
-  }
+  SLUICE_TRY(notice, post.board->read(Topic::steering, {}, deadline));
   post.seen = notice->version;
   if (post.steering == notice->text) {
     return {};
@@ -249,24 +246,16 @@ Result<void> FleetService::tell(Post& post, Deadline deadline) {
   auto posted = post.board->post(Topic::hosts, {.key = own_, .text = text, .version = post.told}, deadline);
   if (!posted && posted.error().code() == ErrorCode::conflict) {
     // Somebody has swept it away, or an answer was lost.
-    const auto found = post.board->read(Topic::hosts, own_, deadline);
-    if (!found) {
-      return found.error();
-    }
+    SLUICE_TRY(found, post.board->read(Topic::hosts, own_, deadline));
     posted = post.board->post(Topic::hosts, {.key = own_, .text = text, .version = found->version}, deadline);
   }
-  if (!posted) {
-    return posted.error();
-  }
+  SLUICE_PASS_ON(posted);
   post.told = *posted;
   return {};
 }
 
 Result<void> FleetService::sweep(Post& post, Deadline deadline) {
-  const auto hosts = post.board->list(Topic::hosts, deadline);
-  if (!hosts) {
-    return hosts.error();
-  }
+  SLUICE_TRY(hosts, post.board->list(Topic::hosts, deadline));
   for (const queue::Notice& old : post.sweeper.due(*hosts, post.board->now(), parts_.clock.steady_now())) {
     // Whoever else sweeps, or the host itself, may have been quicker.
     static_cast<void>(post.board->take_down(Topic::hosts, old.key, old.version, deadline));

@@ -117,9 +117,7 @@ Result<void> Host::prepare(std::vector<JobPlan> plans) {
     }
     first = jobs_.prepare(plans_);
   }
-  if (!first) {
-    return first.error();
-  }
+  SLUICE_PASS_ON(first);
   first_jobs_ = std::move(*first);
   fleet_.look_first(queues_of(plans_));
   return {};
@@ -172,10 +170,7 @@ Result<void> Host::open_http() {
   parts_.metrics.collect_from([this] { return depth_figures(depths_, parts_.clock.steady_now()); });
   parts_.metrics.collect_from([this] { return ledger_figures(ward_.ledger_trouble().empty()); });
   parts_.metrics.collect_from([this] { return cost_figures(parts_.book.view(), parts_.book.prices()); });
-  auto endpoint = observe::HttpEndpoint::open(parts_.config.http_listen, std::move(handlers));
-  if (!endpoint) {
-    return endpoint.error();
-  }
+  SLUICE_TRY(endpoint, observe::HttpEndpoint::open(parts_.config.http_listen, std::move(handlers)));
   http_ = std::move(*endpoint);
   if (auto started = http_->start(); !started) {
     return started;
@@ -189,11 +184,8 @@ Result<void> Host::open_wake() {
   if (parts_.config.wake.listen.empty()) {
     return {};
   }
-  auto wake = WakeService::open({parts_.queues, parts_.metrics, parts_.log, parts_.clock}, parts_.config.wake,
-                                reporter_.identity().instance, [this] { return jobs_.addresses(); });
-  if (!wake) {
-    return wake.error();
-  }
+  SLUICE_TRY(wake, WakeService::open({parts_.queues, parts_.metrics, parts_.log, parts_.clock}, parts_.config.wake,
+                                     reporter_.identity().instance, [this] { return jobs_.addresses(); }));
   wake_ = std::move(*wake);
   parts_.log.info("listening", {{"wake", wake_->address()}});
   return {};

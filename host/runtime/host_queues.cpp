@@ -143,10 +143,7 @@ Result<std::unique_ptr<queue::Custody>> HostQueues::take_custody(const std::stri
   if (config::outbox_named(queue)) {
     return std::unique_ptr<queue::Custody>();
   }
-  const auto store = open_store(config_.queue(queue).store);
-  if (!store) {
-    return store.error();
-  }
+  SLUICE_TRY(store, open_store(config_.queue(queue).store));
   return (*store)->tables() == nullptr ? std::unique_ptr<queue::Custody>()
                                        : (*store)->tables()->take_custody(queue, halves);
 }
@@ -178,9 +175,7 @@ Result<HostQueues::OpenStore*> HostQueues::open_store(const std::string& name) {
   lock.lock();
   slot.opening = false;
   changed_.notify_all();
-  if (!opened) {
-    return opened.error();
-  }
+  SLUICE_PASS_ON(opened);
   slot.store = std::move(*opened);
   return slot.store.get();
 }
@@ -216,18 +211,12 @@ Result<std::unique_ptr<HostQueues::OpenStore>> HostQueues::open(const std::strin
 }
 
 Result<std::unique_ptr<HostQueues::OpenStore>> HostQueues::open_outbox_named(const std::string& name) const {
-  auto outbox = open_outbox(config_, name, {clock_, random_, metrics_, report_, book_});
-  if (!outbox) {
-    return outbox.error();
-  }
+  SLUICE_TRY(outbox, open_outbox(config_, name, {clock_, random_, metrics_, report_, book_}));
   return std::make_unique<OpenStore>(std::move(outbox->connection), std::move(outbox->queues));
 }
 
 Result<std::unique_ptr<HostQueues::OpenStore>> HostQueues::open_sqlite(const config::StoreConfig& store) const {
-  auto queues = queue::open_sqlite_queues({.path = store.path, .report = report_}, clock_, random_);
-  if (!queues) {
-    return queues.error();
-  }
+  SLUICE_TRY(queues, queue::open_sqlite_queues({.path = store.path, .report = report_}, clock_, random_));
   return std::make_unique<OpenStore>(std::move(*queues));
 }
 
@@ -245,10 +234,7 @@ Result<std::unique_ptr<HostQueues::OpenStore>> HostQueues::open_dynamodb(const s
       places.queues[queue] = {.table = settings.table, .index = settings.index};
     }
   }
-  auto connection = DynamoDbConnection::open(options, clock_, random_);
-  if (!connection) {
-    return connection.error();
-  }
+  SLUICE_TRY(connection, DynamoDbConnection::open(options, clock_, random_));
   places.host = host_name(config_);
   places.region = (*connection)->region();
   places.warn = report_;

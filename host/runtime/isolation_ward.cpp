@@ -123,10 +123,7 @@ std::shared_ptr<isolation::JobLedger> IsolationWard::ledger_for(const JobPlan& p
 
 Result<plugin::InstanceFactory> IsolationWard::runners_for(const JobPlan& plan) {
   isolation::HandlerFacts facts = facts_of(plan);
-  auto file = isolation::OpenPlugin::open(owner_of(plan));
-  if (!file) {
-    return file.error();
-  }
+  SLUICE_TRY(file, isolation::OpenPlugin::open(owner_of(plan)));
   isolation::RunnerSpec spec{std::move(facts.job),
                              std::move(facts.plugin),
                              std::move(facts.handler),

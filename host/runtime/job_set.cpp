@@ -43,10 +43,7 @@ Result<JobSet::Exchange> JobSet::prepare(const std::vector<JobPlan>& plans) cons
       before.erase(found);
       continue;
     }
-    auto job = make_job_(plan);
-    if (!job) {
-      return job.error();
-    }
+    SLUICE_TRY(job, make_job_(plan));
     (found == before.end() ? next.changes.added : next.changes.changed).push_back(plan.config.name);
     next.made.emplace(plan.config.name, Member{plan, JobPointer(std::move(*job))});
     threads += threads_of(plan.config.concurrency);
@@ -59,9 +56,7 @@ Result<JobSet::Exchange> JobSet::prepare(const std::vector<JobPlan>& plans) cons
       next.changes.removed.push_back(name);
     }
   }
-  if (auto room = room_for_threads(threads - std::min(threads, freed)); !room) {
-    return room.error();
-  }
+  SLUICE_PASS_ON(room_for_threads(threads - std::min(threads, freed)));
   return next;
 }
 

@@ -23,10 +23,7 @@ Result<std::unique_ptr<queue::Source>> open_source(queue::Queues& queues, const 
   }
   std::vector<queue::JoinedSource::Part> parts;
   for (std::size_t i = 0; i < addresses.size(); ++i) {
-    auto opened = queues.open_source(addresses[i]);
-    if (!opened) {
-      return opened.error();
-    }
+    SLUICE_TRY(opened, queues.open_source(addresses[i]));
     const config::QueueConfig settings = host.queue(addresses[i].queue);
     parts.push_back({metered(std::move(*opened), addresses[i]), job.queues[i].weight, settings.visibility_timeout,
                      settings.max_in_flight});

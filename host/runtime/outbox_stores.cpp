@@ -76,10 +76,7 @@ Result<queue::outbox::postgres::ServerPlace> target_of(const config::OutboxConfi
   if (outbox.kind != config::OutboxKind::mysql) {
     return queue::outbox::postgres::server_of(outbox.url);
   }
-  const auto address = queue::outbox::mysql::parse_url(outbox.url);
-  if (!address) {
-    return address.error();
-  }
+  SLUICE_TRY(address, queue::outbox::mysql::parse_url(outbox.url));
   return queue::outbox::postgres::ServerPlace{address->host, address->port};
 }
 
@@ -87,10 +84,7 @@ Result<std::shared_ptr<queue::outbox::Tunnel>> tunnel_of(const config::OutboxCon
   if (!outbox.ssh) {
     return std::shared_ptr<queue::outbox::Tunnel>();
   }
-  const auto target = target_of(outbox);
-  if (!target) {
-    return target.error();
-  }
+  SLUICE_TRY(target, target_of(outbox));
   const config::OutboxSsh& ssh = *outbox.ssh;
   return std::shared_ptr<queue::outbox::Tunnel>(std::make_shared<queue::outbox::SshTunnel>(
       queue::outbox::SshSettings{.host = ssh.host,
@@ -116,15 +110,12 @@ Result<std::unique_ptr<Database>> database_of(const config::OutboxConfig& outbox
                                            "kind \"dynamodb\" has no 'ssh', 'tls', 'coordination' and 'compat'; "
                                            "take them away");
     }
-    auto opened = DynamoDbConnection::open({.region = outbox.region,
-                                            .endpoint = outbox.endpoint,
-                                            .region_setting = "region in [outbox." + settings.name + "]",
-                                            .metrics = seams.metrics,
-                                            .book = seams.book},
-                                           seams.clock, seams.random);
-    if (!opened) {
-      return opened.error();
-    }
+    SLUICE_TRY(opened, DynamoDbConnection::open({.region = outbox.region,
+                                                 .endpoint = outbox.endpoint,
+                                                 .region_setting = "region in [outbox." + settings.name + "]",
+                                                 .metrics = seams.metrics,
+                                                 .book = seams.book},
+                                                seams.clock, seams.random));
     connection = *std::move(opened);
     return queue::outbox::make_dynamodb_outbox(std::move(settings), connection->client(), seams.clock, seams.random);
   }
@@ -132,10 +123,7 @@ Result<std::unique_ptr<Database>> database_of(const config::OutboxConfig& outbox
     return Error(ErrorCode::invalid, where + "'table' is longer than " + std::to_string(kLongestWithSideTable) +
                                          " bytes, and coordination = \"table\" adds '_sluice' to it; use \"locks\"");
   }
-  auto tunnel = tunnel_of(outbox, seams.clock);
-  if (!tunnel) {
-    return tunnel.error();
-  }
+  SLUICE_TRY(tunnel, tunnel_of(outbox, seams.clock));
   settings.connect.tunnel = std::move(*tunnel);
   if (outbox.kind == config::OutboxKind::mysql) {
     return std::unique_ptr<Database>(
@@ -161,10 +149,7 @@ Result<OpenOutbox> open_outbox(const config::HostConfig& host, const std::string
     options.observer = std::make_shared<OutboxMeter>(seams.metrics->outbox(name));
   }
   OpenOutbox open;
-  auto database = database_of(outbox, options.settings, seams, open.connection);
-  if (!database) {
-    return database.error();
-  }
+  SLUICE_TRY(database, database_of(outbox, options.settings, seams, open.connection));
   open.queues = std::make_unique<queue::outbox::OutboxQueues>(std::move(options), *std::move(database), seams.clock,
                                                               seams.random);
   return open;

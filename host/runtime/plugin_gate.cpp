@@ -30,10 +30,7 @@ Result<std::vector<config::ConfigError>> PluginGate::admit(const std::vector<con
   }
   std::vector<config::ConfigError> errors;
   if ((!fresh.empty() || !jobs.empty()) && SLUICE_GUARD(plugins_tried_first)) {
-    const auto verdict = trial_.run(std::move(request));
-    if (!verdict) {
-      return verdict.error();
-    }
+    SLUICE_TRY(verdict, trial_.run(std::move(request)));
     for (const std::string& file : fresh) {
       if (const auto found = verdict->files.find(file); found != verdict->files.end()) {
         registry_.refuse(file, found->second + "; it was tried in a process of its own: mend it or take it away");

@@ -122,10 +122,7 @@ void try_jobs(const std::string& host_file, const std::vector<std::string>& name
 Result<TrialVerdict> PluginTrial::run(TrialRequest request) const {
   TrialVerdict verdict;
   while (!request.files.empty() || !request.jobs.empty()) {
-    const auto end = run_trial_child(program_, command_line(request), step_limit_);
-    if (!end) {
-      return end.error();
-    }
+    SLUICE_TRY(end, run_trial_child(program_, command_line(request), step_limit_));
     if (end->cause.empty()) {
       break;
     }

@@ -16,10 +16,7 @@ template <typename Side, typename Open>
 Result<Side*> opened(std::map<std::string, std::unique_ptr<Side>>& sides, const std::string& queue, Open open) {
   auto& side = sides[queue];
   if (!side) {
-    auto made = open();
-    if (!made) {
-      return made.error();
-    }
+    SLUICE_TRY(made, open());
     side = std::move(*made);
   }
   return side.get();
@@ -103,10 +100,7 @@ void ScheduleService::carry_out(const Scheduler::Order& order) {
 }
 
 Result<queue::Notice> ScheduleService::look(const Scheduler::Look& look) {
-  const auto board = opened(boards_, look.queue, [&] { return queues_.open_board(look.queue); });
-  if (!board) {
-    return board.error();
-  }
+  SLUICE_TRY(board, opened(boards_, look.queue, [&] { return queues_.open_board(look.queue); }));
   return (*board)->read(queue::Topic::schedules, look.name, Deadline::after(clock_, kCallTimeout));
 }
 
@@ -119,10 +113,7 @@ queue::SendResult ScheduleService::send(const Scheduler::Send& send) {
 }
 
 Result<std::int64_t> ScheduleService::tell(const Scheduler::Tell& tell) {
-  const auto board = opened(boards_, tell.queue, [&] { return queues_.open_board(tell.queue); });
-  if (!board) {
-    return board.error();
-  }
+  SLUICE_TRY(board, opened(boards_, tell.queue, [&] { return queues_.open_board(tell.queue); }));
   return (*board)->post(queue::Topic::schedules, tell.notice, Deadline::after(clock_, kCallTimeout));
 }
 

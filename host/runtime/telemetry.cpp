@@ -52,9 +52,7 @@ Telemetry::~Telemetry() {
 
 Result<std::unique_ptr<Telemetry>> Telemetry::open(const Parts& parts) {
   std::unique_ptr<Telemetry> made(new Telemetry(parts));
-  if (auto begun = made->begin(parts); !begun) {
-    return begun.error();
-  }
+  SLUICE_PASS_ON(made->begin(parts));
   return made;
 }
 

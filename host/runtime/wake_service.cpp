@@ -29,10 +29,7 @@ Result<std::unique_ptr<WakeService>> WakeService::open(const Parts& parts, const
   if (!address) {
     return Error(address.error().code(), "cannot listen as [wake] listen says: " + address.error().message());
   }
-  auto listener = queue::wake::DatagramListener::open(*address);
-  if (!listener) {
-    return listener.error();
-  }
+  SLUICE_TRY(listener, queue::wake::DatagramListener::open(*address));
   return std::unique_ptr<WakeService>(
       new WakeService(parts, config, std::move(host), std::move(addresses), std::move(*listener)));
 }

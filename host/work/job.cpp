@@ -56,10 +56,7 @@ Result<KeyCall::Keys> open_keys(const JobSpec& spec, const queue::Source& source
                      "move the queue");
   }
   for (const config::WeightedQueue& queue : queues_of(spec.config)) {
-    auto opened = seams.keys(queue.name);
-    if (!opened) {
-      return opened.error();
-    }
+    SLUICE_TRY(opened, seams.keys(queue.name));
     keys.push_back(std::move(*opened));
   }
   return keys;
@@ -82,10 +79,7 @@ class InstanceMaker {
   Result<std::vector<WorkerInstance>> make_first() {
     std::vector<WorkerInstance> all;
     for (std::uint32_t i = 0; i < spec_.config.concurrency; ++i) {
-      auto made = make(SeatKind::worker);
-      if (!made) {
-        return made.error();
-      }
+      SLUICE_TRY(made, make(SeatKind::worker));
       all.push_back(std::move(*made));
     }
     return all;
@@ -94,20 +88,14 @@ class InstanceMaker {
   // Thread-safe from the end of `make_first` on.
   Result<WorkerInstance> make(SeatKind kind) {
     if (isolated_ && (spec_.isolated || kind == SeatKind::lane)) {
-      auto apart = isolated_(health_.seat());
-      if (!apart) {
-        return apart.error();
-      }
+      SLUICE_TRY(apart, isolated_(health_.seat()));
       return WorkerInstance{std::move(*apart), true};
     }
     if (shared_ != nullptr) {
       return WorkerInstance{shared_, false};
     }
-    auto here = plugin::HandlerInstance::create_in({log_, {}, {}, effects_, health_.seat()}, *spec_.handler,
-                                                   spec_.config.name, spec_.options);
-    if (!here) {
-      return here.error();
-    }
+    SLUICE_TRY(here, plugin::HandlerInstance::create_in({log_, {}, {}, effects_, health_.seat()}, *spec_.handler,
+                                                        spec_.config.name, spec_.options));
     WorkerInstance made{std::move(*here), false};
     if (plugin::is_concurrent(*spec_.handler)) {
       shared_ = made.handler;
@@ -176,10 +164,7 @@ class Job::Parts {
 
   // Makes the instances, and the workers for them.
   Result<void> equip() {
-    auto first = instances.make_first();
-    if (!first) {
-      return first.error();
-    }
+    SLUICE_TRY(first, instances.make_first());
     workers = std::make_unique<WorkerPool>(
         shared,
         WorkerPool::Settings{queue_names(spec.config), spec.config.retry.max_attempts, spec.config.timeout,
@@ -214,17 +199,10 @@ class Job::Parts {
 
 Result<std::unique_ptr<Job>> Job::create(JobSpec spec, std::unique_ptr<queue::Source> source, const JobSeams& seams) {
   SLUICE_ASSERT(spec.handler != nullptr && source != nullptr);
-  if (const auto checked = check(spec); !checked) {
-    return checked.error();
-  }
-  auto keys = open_keys(spec, *source, seams);
-  if (!keys) {
-    return keys.error();
-  }
+  SLUICE_PASS_ON(check(spec));
+  SLUICE_TRY(keys, open_keys(spec, *source, seams));
   auto parts = std::make_unique<Parts>(std::move(spec), std::move(source), *std::move(keys), seams);
-  if (const auto equipped = parts->equip(); !equipped) {
-    return equipped.error();
-  }
+  SLUICE_PASS_ON(parts->equip());
   return std::unique_ptr<Job>(new Job(std::move(parts)));
 }
 

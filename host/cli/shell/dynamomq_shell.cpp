@@ -193,10 +193,7 @@ DynamoMqShell::Answer DynamoMqShell::with_stats(std::string_view text, std::stri
 DynamoMqShell::Answer DynamoMqShell::qstat(const Parameters&) { return with_stats({}, "Queue status:\n"); }
 
 DynamoMqShell::Answer DynamoMqShell::dlq(const Parameters&) {
-  const auto overview = operations_.overview(queue::Half::dlq);
-  if (overview.has_error()) {
-    return overview.error();
-  }
+  SLUICE_TRY(overview, operations_.overview(queue::Half::dlq));
   return "DLQ status:\n" + dlq_stats(*overview);
 }
 
@@ -216,9 +213,7 @@ DynamoMqShell::Answer DynamoMqShell::purge(const Parameters&) {
     return !stopped;
   });
   refresh();
-  if (outcome.has_error()) {
-    return outcome.error();
-  }
+  SLUICE_PASS_ON(outcome);
   if (outcome->successes.empty() && outcome->failures.empty()) {
     return std::string("Message table is empty ... nothing to remove!\n");
   }
@@ -228,10 +223,7 @@ DynamoMqShell::Answer DynamoMqShell::purge(const Parameters&) {
 }
 
 DynamoMqShell::Answer DynamoMqShell::ls(const Parameters&) {
-  const auto messages = operations_.list();
-  if (messages.has_error()) {
-    return messages.error();
-  }
+  SLUICE_TRY(messages, operations_.list());
   if (messages->empty()) {
     return std::string("Queue is empty!\n");
   }
@@ -244,10 +236,7 @@ DynamoMqShell::Answer DynamoMqShell::ls(const Parameters&) {
 }
 
 DynamoMqShell::Answer DynamoMqShell::receive(const Parameters&) {
-  auto message = operations_.receive();
-  if (message.has_error()) {
-    return message.error();
-  }
+  SLUICE_TRY(message, operations_.receive());
   selected_ = std::move(*message);
   return with_stats(about("ReceiveMessage was successful ... record peeked is: [", selected_->message.id, "]") +
                         system_text(*selected_),
@@ -306,9 +295,7 @@ DynamoMqShell::Answer DynamoMqShell::redrive(const Parameters&) {
 
 DynamoMqShell::Answer DynamoMqShell::remove(const Parameters&) {
   const std::string id = selected_->message.id;
-  if (const auto removed = operations_.remove(id); removed.has_error()) {
-    return removed.error();
-  }
+  SLUICE_PASS_ON(operations_.remove(id));
   selected_.reset();
   return with_stats(about("Processing for ID [", id, "] is deleted successfully! Remove from the queue!"),
                     "Queue status:\n");
@@ -330,9 +317,7 @@ DynamoMqShell::Answer DynamoMqShell::invalid(const Parameters&) {
   const std::string id = selected_->message.id;
   const auto moved = operations_.invalid(id);
   refresh();
-  if (moved.has_error()) {
-    return moved.error();
-  }
+  SLUICE_PASS_ON(moved);
   return with_stats(about("Processing for ID [", id, "] has failed .. invalid data! Send record to DLQ!"),
                     "Queue status:\n");
 }

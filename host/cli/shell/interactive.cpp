@@ -153,10 +153,7 @@ Exit hold_sluice(const Arguments& arguments, Console& console) {
   RememberedOptions options = remembered(arguments);
   std::vector<std::string> queues;
   {
-    auto session = QueueSession::open(arguments, QueueSession::Queue::optional);
-    if (session.has_error()) {
-      return session.error();
-    }
+    SLUICE_TRY(session, QueueSession::open(arguments, QueueSession::Queue::optional));
     queues = known_queues(session->host());
     if (!session->queue().empty()) {
       options["queue"] = session->queue();
@@ -179,10 +176,7 @@ std::string region_of(const QueuePlace& place) {
 }
 
 Exit hold_dynamomq(const Arguments& arguments, Console& console) {
-  auto session = QueueSession::open(arguments, QueueSession::Queue::needed, QueueSession::HostFiles::named_only);
-  if (session.has_error()) {
-    return session.error();
-  }
+  SLUICE_TRY(session, QueueSession::open(arguments, QueueSession::Queue::needed, QueueSession::HostFiles::named_only));
   const QueuePlace& place = session->place();
   const bool embedded = place.in_sqlite();
   DynamoMqSurroundings surroundings{.region = region_of(place),

@@ -27,9 +27,7 @@ class Splitter {
     while (skip_space()) {
       std::string word;
       while (position_ < line_.size() && !is_space(line_[position_])) {
-        if (auto taken = take_piece(word); taken.has_error()) {
-          return taken.error();
-        }
+        SLUICE_PASS_ON(take_piece(word));
       }
       words.push_back(std::move(word));
     }

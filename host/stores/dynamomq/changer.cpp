@@ -94,10 +94,7 @@ class Changer::Front {
   Result<WallTime> next(const Inspector& inspector, Half half, WallTime now, Deadline deadline) {
     auto& front = front_[half == Half::dlq ? 1 : 0];
     if (!front) {
-      const auto oldest = inspector.oldest_sent_at(half, deadline);
-      if (!oldest) {
-        return oldest.error();
-      }
+      SLUICE_TRY(oldest, inspector.oldest_sent_at(half, deadline));
       front = std::min(oldest->value_or(now), now);
     }
     *front -= kInstant;

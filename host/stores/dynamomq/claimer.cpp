@@ -89,9 +89,7 @@ Result<void> Claimer::be_sure(Duration visibility, bool time_is_needed, Deadline
 
 Result<Claimed> Claimer::claim(const ClaimRequest& request, Deadline deadline) {
   // Before the first answer nothing is known that could be judged by a wrong time; the first page brings it.
-  if (const auto sure = be_sure(request.visibility, parts_.client.clock_reading().has_value(), deadline); !sure) {
-    return sure.error();
-  }
+  SLUICE_PASS_ON(be_sure(request.visibility, parts_.client.clock_reading().has_value(), deadline));
   if (request.rules.order == Order::queue) {
     return claim_in_sequence(request, deadline);
   }
@@ -149,9 +147,7 @@ Result<Claimed> Claimer::claim_in_sequence(const ClaimRequest& request, Deadline
     if (!page) {
       return failure(page.error());
     }
-    if (const auto sure = be_sure(request.visibility, true, deadline); !sure) {
-      return sure.error();
-    }
+    SLUICE_PASS_ON(be_sure(request.visibility, true, deadline));
     const WallTime now = parts_.clock.wall_now();
     std::vector<Candidate> first;
     std::optional<WallTime> waits_for;

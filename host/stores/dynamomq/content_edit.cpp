@@ -74,10 +74,7 @@ Result<std::string> text_of(const ContentEdit& edit) {
   if (!edit.json) {
     return std::string();
   }
-  auto value = value_of(edit);
-  if (!value) {
-    return value.error();
-  }
+  SLUICE_TRY(value, value_of(edit));
   auto* text = value->get<std::string>();
   if (text == nullptr) {
     return invalid(edit.path, "must be text, and this is " + std::string(kind_of(*value)) + "; put it in quotes");
@@ -113,10 +110,7 @@ Result<AttributeValue*> step_into(AttributeValue& value, std::span<const PathSte
 
 Result<void> set_in(AttributeValue& parent, const ContentEdit& edit) {
   const auto path = std::span(edit.path);
-  auto value = value_of(edit);
-  if (!value) {
-    return value.error();
-  }
+  SLUICE_TRY(value, value_of(edit));
   auto* map = parent.get<dynamo::Map>();
   auto* list = parent.get<dynamo::List>();
   const auto* index = std::get_if<std::size_t>(&path.back());
@@ -133,10 +127,7 @@ Result<void> set_in(AttributeValue& parent, const ContentEdit& edit) {
     list->push_back(std::move(*value));
     return {};
   }
-  const auto place = step_into(parent, path.first(path.size() - 1), path.back());
-  if (!place) {
-    return place.error();
-  }
+  SLUICE_TRY(place, step_into(parent, path.first(path.size() - 1), path.back()));
   **place = of_the_type_of(**place, std::move(*value));
   return {};
 }
@@ -147,9 +138,7 @@ Result<void> remove_from(AttributeValue& parent, const ContentEdit& edit) {
     const auto removed = remove_element(parent, *index);
     return removed ? removed : invalid(path.first(path.size() - 1), removed.error().message());
   }
-  if (const auto place = step_into(parent, path.first(path.size() - 1), path.back()); !place) {
-    return place.error();
-  }
+  SLUICE_PASS_ON(step_into(parent, path.first(path.size() - 1), path.back()));
   if (const auto* index = std::get_if<std::size_t>(&path.back())) {
     auto* list = parent.get<dynamo::List>();
     list->erase(list->begin() + static_cast<std::ptrdiff_t>(*index));
@@ -164,10 +153,7 @@ Result<void> replace_body(Item& item, const ContentEdit& edit) {
     return invalid(edit.path, "a message always has a body; set it to null instead");
   }
   const std::string before = read_body(data_of(item), text_at(item, attribute::kContentType)).content_type;
-  auto value = value_of(edit);
-  if (!value) {
-    return value.error();
-  }
+  SLUICE_TRY(value, value_of(edit));
   const bool text = before != kJson && before != kOctetStream && value->is<std::string>();
   if (!text || before == kTextPlain) {
     const bool json_text = !text && value->is<std::string>();
@@ -189,20 +175,14 @@ Result<void> edit_body(Item& item, const ContentEdit& edit) {
   }
   AttributeValue* parent = &data->second;
   for (std::size_t i = 1; i + 1 < path.size(); ++i) {
-    const auto next = step_into(*parent, path.first(i), path[i]);
-    if (!next) {
-      return next.error();
-    }
+    SLUICE_TRY(next, step_into(*parent, path.first(i), path[i]));
     parent = *next;
   }
   return edit.json ? set_in(*parent, edit) : remove_from(*parent, edit);
 }
 
 Result<void> edit_content_type(Item& item, const ContentEdit& edit) {
-  const auto wanted = text_of(edit);
-  if (!wanted) {
-    return wanted.error();
-  }
+  SLUICE_TRY(wanted, text_of(edit));
   if (wanted->empty()) {
     return invalid(edit.path, "a body always has a type; text/plain is the plainest");
   }
@@ -228,10 +208,7 @@ Result<void> edit_content_type(Item& item, const ContentEdit& edit) {
 }
 
 Result<void> edit_group(Item& item, const ContentEdit& edit) {
-  auto group = text_of(edit);
-  if (!group) {
-    return group.error();
-  }
+  SLUICE_TRY(group, text_of(edit));
   put_text(item, attribute::kGroup, std::move(*group));
   return {};
 }
@@ -241,10 +218,7 @@ Result<void> edit_attributes(Item& item, const ContentEdit& edit) {
   if (name == nullptr || name->empty()) {
     return invalid(edit.path, "name one attribute, as in attributes.tenant");
   }
-  auto value = text_of(edit);
-  if (!value) {
-    return value.error();
-  }
+  SLUICE_TRY(value, text_of(edit));
   auto& stored = item.try_emplace(std::string(attribute::kAttributes), dynamo::Map{}).first->second;
   auto* map = stored.get<dynamo::Map>();
   if (map == nullptr) {

@@ -27,10 +27,7 @@ class DynamoMqLayout final : public table::EffectLayout {
     if (message.priority != Priority::normal) {
       return no_priorities(place_);
     }
-    auto item = encode_record(message, {message.id, now, message.delay, parts_.nonces.anonymous()});
-    if (!item) {
-      return item.error();
-    }
+    SLUICE_TRY(item, encode_record(message, {message.id, now, message.delay, parts_.nonces.anonymous()}));
     if (!token.empty()) {
       item->insert_or_assign(std::string(attribute::kUniqueToken), token);
     }
@@ -59,10 +56,7 @@ class DynamoMqLayout final : public table::EffectLayout {
         ids.insert(table::unique_mark_id(message->unique_key));
       }
     }
-    const auto marks = parts_.runner.read(place_.table, attribute::kId, {ids.begin(), ids.end()}, deadline);
-    if (!marks) {
-      return marks.error();
-    }
+    SLUICE_TRY(marks, parts_.runner.read(place_.table, attribute::kId, {ids.begin(), ids.end()}, deadline));
     std::vector<Standing> standings;
     std::set<std::string> named;
     for (const NewMessage* message : messages) {
@@ -79,10 +73,7 @@ class DynamoMqLayout final : public table::EffectLayout {
     if (named.empty()) {
       return standings;
     }
-    const auto holders = parts_.runner.read(place_.table, attribute::kId, {named.begin(), named.end()}, deadline);
-    if (!holders) {
-      return holders.error();
-    }
+    SLUICE_TRY(holders, parts_.runner.read(place_.table, attribute::kId, {named.begin(), named.end()}, deadline));
     for (Standing& standing : standings) {
       const auto holder = holders->find(standing.unique.first);
       standing.held =

@@ -25,9 +25,7 @@ DynamoMqWakePlace::DynamoMqWakePlace(const table::StoreParts& parts, table::Queu
       ringer_(ringer) {}
 
 Result<double> DynamoMqWakePlace::announce(const wake::Announcement& announcement, Deadline deadline) {
-  if (auto sure = parts_.clock.be_sure(place_, table::kTimeTolerance, deadline); !sure) {
-    return sure.error();
-  }
+  SLUICE_PASS_ON(parts_.clock.be_sure(place_, table::kTimeTolerance, deadline));
   if (ringer_ != nullptr) {
     ringer_->leave_out(announcement.host);
   }

@@ -107,18 +107,13 @@ Result<dynamo::Item> Editor::write(const dynamo::UpdateItemRequest& update, cons
 
 Result<StoredMessage> Editor::edit(const std::string& id, std::int64_t version, std::span<const ContentEdit> edits,
                                    Deadline deadline) const {
-  const auto before = inspector_.record(id, deadline);
-  if (!before) {
-    return before.error();
-  }
+  SLUICE_TRY(before, inspector_.record(id, deadline));
   const table::VersionMark found = version_of(*before);
   if (found.number != version) {
     return changed_since(place_.queue, id);
   }
   dynamo::Item wanted = *before;
-  if (const auto applied = apply_edits(wanted, edits); !applied) {
-    return applied.error();
-  }
+  SLUICE_PASS_ON(apply_edits(wanted, edits));
   const std::size_t bytes = table::item_bytes(wanted) + kClaimBytes;
   if (bytes > table::kMaxItemBytes && bytes > table::item_bytes(*before) + kClaimBytes) {
     return Error(ErrorCode::invalid,
@@ -130,10 +125,7 @@ Result<StoredMessage> Editor::edit(const std::string& id, std::int64_t version, 
   update.set(attribute::kUpdatedAt, format_timestamp(parts_.clock.wall_now()));
   update.set(attribute::kNonce, trace.nonce);
   add_difference(update, *before, wanted);
-  const auto after = write(std::move(update).finish(), trace, deadline);
-  if (!after) {
-    return after.error();
-  }
+  SLUICE_TRY(after, write(std::move(update).finish(), trace, deadline));
   return decode_record(*after);
 }
 

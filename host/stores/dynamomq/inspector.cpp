@@ -133,10 +133,7 @@ Result<dynamo::Item> Inspector::record(const std::string& id, Deadline deadline)
 }
 
 Result<StoredMessage> Inspector::get(const std::string& id, Deadline deadline) const {
-  const auto item = record(id, deadline);
-  if (!item) {
-    return item.error();
-  }
+  SLUICE_TRY(item, record(id, deadline));
   return decode_record(*item);
 }
 
@@ -152,10 +149,7 @@ Result<ListPage> Inspector::list_table(const ListRequest& request, Deadline dead
     scan.names.emplace("#version", "version");
   }
   if (!request.cursor.empty()) {
-    auto key = decode_table_cursor(request.cursor);
-    if (!key) {
-      return key.error();
-    }
+    SLUICE_TRY(key, decode_table_cursor(request.cursor));
     scan.exclusive_start_key = std::move(*key);
   }
   ListPage result;
@@ -186,10 +180,7 @@ Result<ListPage> Inspector::list_index(const ListRequest& request, Deadline dead
     project(query, kRecordProjection);
   }
   if (!request.cursor.empty()) {
-    auto key = decode_cursor(request.cursor, request.half);
-    if (!key) {
-      return key.error();
-    }
+    SLUICE_TRY(key, decode_cursor(request.cursor, request.half));
     query.exclusive_start_key = std::move(*key);
   }
   ListPage result;

@@ -118,10 +118,7 @@ StoredMessage decode_record(const Item& item) {
 }
 
 Result<Item> encode_content(const NewMessage& message) {
-  auto body = store_body(message.body, message.content_type);
-  if (!body) {
-    return body.error();
-  }
+  SLUICE_TRY(body, store_body(message.body, message.content_type));
   Item item;
   item.emplace(attribute::kData, std::move(body->data));
   if (!is_utf8(body->content_type) || !is_utf8(message.group)) {
@@ -133,10 +130,7 @@ Result<Item> encode_content(const NewMessage& message) {
   if (!message.group.empty()) {
     item.emplace(attribute::kGroup, message.group);
   }
-  auto attributes = table::encode_attributes(message.attributes);
-  if (!attributes) {
-    return attributes.error();
-  }
+  SLUICE_TRY(attributes, table::encode_attributes(message.attributes));
   if (!attributes->empty()) {
     item.emplace(attribute::kAttributes, std::move(*attributes));
   }

@@ -103,18 +103,13 @@ Result<void> HalfReader::open_shard(const Look& look, std::uint32_t shard, std::
 }
 
 Result<std::vector<HalfReader::Stream>> HalfReader::open_streams(const Look& look, Deadline deadline) const {
-  const auto count = shards(deadline);
-  if (!count) {
-    return count.error();
-  }
+  SLUICE_TRY(count, shards(deadline));
   std::vector<Stream> streams;
   for (std::uint32_t shard = 0; shard < count->most_ever; ++shard) {
     if (look.only != nullptr && !look.only->contains(shard)) {
       continue;
     }
-    if (auto opened = open_shard(look, shard, streams, deadline); !opened) {
-      return opened.error();
-    }
+    SLUICE_PASS_ON(open_shard(look, shard, streams, deadline));
   }
   return streams;
 }
@@ -160,18 +155,13 @@ Result<void> HalfReader::fill(const Look& look, Stream& stream, Deadline deadlin
 }
 
 Result<HalfReader::Records> HalfReader::in_order(const Look& look, Deadline deadline) const {
-  auto streams = open_streams(look, deadline);
-  if (!streams) {
-    return streams.error();
-  }
+  SLUICE_TRY(streams, open_streams(look, deadline));
   Records records;
   for (;;) {
     Stream* next = nullptr;
     Standing best;
     for (Stream& stream : *streams) {
-      if (auto filled = fill(look, stream, deadline); !filled) {
-        return filled.error();
-      }
+      SLUICE_PASS_ON(fill(look, stream, deadline));
       if (stream.items.empty()) {
         continue;
       }
@@ -195,10 +185,7 @@ Result<HalfReader::Records> HalfReader::in_order(const Look& look, Deadline dead
 
 Result<bool> HalfReader::all(const Look& look, Deadline deadline, const std::function<void(const dynamo::Item&)>& each,
                              std::size_t most_pages) const {
-  const auto count = shards(deadline);
-  if (!count) {
-    return count.error();
-  }
+  SLUICE_TRY(count, shards(deadline));
   bool whole = true;
   for (std::uint32_t shard = 0; shard < count->most_ever; ++shard) {
     dynamo::QueryRequest query = query_of(look, shard);

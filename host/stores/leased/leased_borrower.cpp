@@ -38,9 +38,7 @@ struct LeasedBorrower::Attempt {
 dynamo::Result<LeasedBorrower::Standing> LeasedBorrower::look(std::uint32_t shards, Deadline deadline) const {
   const auto items =
       read_partition(parts_.client, place_.table, ownership_partition(place_.queue, half_), true, deadline);
-  if (!items) {
-    return items.error();
-  }
+  SLUICE_PASS_ON(items);
   const OwnershipPage page = decode_ownership(*items);
   Standing standing{.free = {}, .ordered = page.ordered};
   for (std::uint32_t shard = 0; shard < shards; ++shard) {
@@ -70,10 +68,7 @@ dynamo::Result<void> LeasedBorrower::read(const Shard& shard, const ClaimRequest
   query.limit = enough;
   std::int64_t due = 0;  // of the priority that is being read
   for (int pages = 0; pages < kMostPages; ++pages) {
-    auto page = parts_.client.query(query, deadline);
-    if (!page) {
-      return page.error();
-    }
+    SLUICE_TRY(page, parts_.client.query(query, deadline));
     std::string last;
     for (dynamo::Item& item : page->items) {
       Borrowable one{.shard = shard.number, .candidate = Candidate::of(item)};
@@ -106,25 +101,17 @@ dynamo::Result<void> LeasedBorrower::read(const Shard& shard, const ClaimRequest
 }
 
 Result<Claimed> LeasedBorrower::claim(const ClaimRequest& request, Deadline deadline) {
-  if (const auto sure = parts_.clock.be_sure(place_, request.visibility / 2, deadline); !sure) {
-    return sure.error();
-  }
+  SLUICE_PASS_ON(parts_.clock.be_sure(place_, request.visibility / 2, deadline));
   if (request.rules.max_in_flight > 0) {
     return Error(ErrorCode::invalid, "queue '" + place_.queue +
                                          "' lies in a leased table, where nobody counts what is in "
                                          "flight; take max_in_flight away, or start a host, which counts its own");
   }
-  const auto shards = shards_(deadline);
-  if (!shards) {
-    return shards.error();
-  }
+  SLUICE_TRY(shards, shards_(deadline));
   Attempt attempt;
   bool again = request.max > 0;
   for (int round = 0; again && round < kMaxRounds; ++round) {
-    const auto all = claim_once(*shards, request, attempt, deadline);
-    if (!all) {
-      return all.error();
-    }
+    SLUICE_TRY(all, claim_once(*shards, request, attempt, deadline));
     again = !*all && attempt.deliveries.empty() && !attempt.error;
   }
   if (attempt.deliveries.empty() && attempt.error) {

@@ -31,10 +31,7 @@ Result<Place> LeasedEditor::place_for(const dynamo::Item& before, const Message&
   }
   const auto partition = parse_partition(place.partition);
   if (was.group != is.group && !is.group.empty() && partition) {
-    const auto shards = queue_.shards.get(deadline);
-    if (!shards) {
-      return shards.error();
-    }
+    SLUICE_TRY(shards, queue_.shards.get(deadline));
     place.partition = partition_of(partition->queue, partition->half, shard_of(is.group, shards->count, parts_.random));
   }
   return place;
@@ -44,22 +41,14 @@ Result<dynamo::Item> LeasedEditor::edited(const dynamo::Item& before, const std:
                                           std::span<const ContentEdit> edits, Deadline deadline) const {
   const Message was = decode_record(before, half_of(before)).message;
   Message is = was;
-  if (auto applied = apply_edits(is, edits); !applied) {
-    return applied.error();
-  }
-  const auto content = encode_content({.id = {},
-                                       .body = is.body,
-                                       .content_type = is.content_type,
-                                       .attributes = is.attributes,
-                                       .group = is.group,
-                                       .delay = {}});
-  if (!content) {
-    return content.error();
-  }
-  auto place = place_for(before, was, is, deadline);
-  if (!place) {
-    return place.error();
-  }
+  SLUICE_PASS_ON(apply_edits(is, edits));
+  SLUICE_TRY(content, encode_content({.id = {},
+                                      .body = is.body,
+                                      .content_type = is.content_type,
+                                      .attributes = is.attributes,
+                                      .group = is.group,
+                                      .delay = {}}));
+  SLUICE_TRY(place, place_for(before, was, is, deadline));
   dynamo::Item after = *place == Place::of(before) ? before : moved_item(before, *place);
   if (was.body != is.body || was.content_type != is.content_type) {
     take_over(after, *content, attribute::kBody);
@@ -140,17 +129,11 @@ Result<StoredMessage> LeasedEditor::write(const dynamo::Item& before, const dyna
 
 Result<StoredMessage> LeasedEditor::edit(const std::string& id, std::int64_t version,
                                          std::span<const ContentEdit> edits, Deadline deadline) const {
-  const auto before = inspector_.record(id, deadline);
-  if (!before) {
-    return before.error();
-  }
+  SLUICE_TRY(before, inspector_.record(id, deadline));
   if (version_of(*before).number != version) {
     return changed_since(queue_.place.queue, id);
   }
-  auto after = edited(*before, id, edits, deadline);
-  if (!after) {
-    return after.error();
-  }
+  SLUICE_TRY(after, edited(*before, id, edits, deadline));
   touch(*after, parts_.store.nonces.anonymous(), parts_.store.clock.wall_now());
   return write(*before, *after, deadline);
 }

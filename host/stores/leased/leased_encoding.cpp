@@ -107,10 +107,7 @@ Result<Item> encode_content(const NewMessage& message) {
   if (!message.group.empty()) {
     item.emplace(attribute::kGroup, message.group);
   }
-  auto attributes = table::encode_attributes(message.attributes);
-  if (!attributes) {
-    return attributes.error();
-  }
+  SLUICE_TRY(attributes, table::encode_attributes(message.attributes));
   if (!attributes->empty()) {
     item.emplace(attribute::kAttributes, std::move(*attributes));
   }

@@ -103,9 +103,7 @@ dynamo::Result<LeasedInserter::Seen> LeasedInserter::look(const std::deque<Entry
   Seen seen;
   auto found =
       marks.empty() ? dynamo::Result<LeasedLookup::Items>(LeasedLookup::Items()) : lookup_.read(marks, deadline);
-  if (!found) {
-    return found.error();
-  }
+  SLUICE_PASS_ON(found);
   seen.marks = std::move(*found);
   for (const Entry& entry : entries) {
     const auto* item = entry.has_unique_key()
@@ -115,10 +113,7 @@ dynamo::Result<LeasedInserter::Seen> LeasedInserter::look(const std::deque<Entry
       ids.insert(mark.first);
     }
   }
-  auto records = lookup_.find(ids, deadline);
-  if (!records) {
-    return records.error();
-  }
+  SLUICE_TRY(records, lookup_.find(ids, deadline));
   seen.records = std::move(*records);
   return seen;
 }

@@ -79,10 +79,7 @@ Result<dynamo::Item> LeasedInspector::record(const std::string& id, Deadline dea
 }
 
 Result<StoredMessage> LeasedInspector::get(const std::string& id, Deadline deadline) const {
-  const auto item = record(id, deadline);
-  if (!item) {
-    return item.error();
-  }
+  SLUICE_TRY(item, record(id, deadline));
   return decode_record(*item, half_of(*item));
 }
 
@@ -107,20 +104,14 @@ Result<ListPage> LeasedInspector::list(const ListRequest& request, Deadline dead
              attribute::kNotBefore, attribute::kReceived, attribute::kSuspect, attribute::kFailure, attribute::kHold});
   }
   if (!request.cursor.empty()) {
-    auto after = decode_cursor(request.cursor, request.newest_first);
-    if (!after) {
-      return after.error();
-    }
+    SLUICE_TRY(after, decode_cursor(request.cursor, request.newest_first));
     look.after = std::move(*after);
   }
   ListPage result;
   std::size_t bytes = 0;
   for (bool more = true; more && result.messages.size() < request.limit && bytes < kListBytes;) {
     look.limit = std::min(request.limit - result.messages.size(), kListRound);
-    const auto records = reader_.in_order(look, deadline);
-    if (!records) {
-      return records.error();
-    }
+    SLUICE_TRY(records, reader_.in_order(look, deadline));
     for (const dynamo::Item& item : records->items) {
       result.messages.push_back(listed(item, request));
       bytes += result.messages.back().message.body.size() + result.messages.back().native.size();
@@ -151,10 +142,7 @@ Result<std::optional<QueueStats>> LeasedInspector::announced(Half half, Deadline
     return std::optional<QueueStats>();
   }
   if (said->in_use == 0) {
-    const auto shards = queue_.shards.get(deadline);
-    if (!shards) {
-      return shards.error();
-    }
+    SLUICE_TRY(shards, queue_.shards.get(deadline));
     said->in_use = shards->count;
   }
   said->stats.at_least = said->stats.at_least || said->held < said->in_use;
@@ -164,10 +152,7 @@ Result<std::optional<QueueStats>> LeasedInspector::announced(Half half, Deadline
 Result<QueueStats> LeasedInspector::stats(const StatsRequest& request, Deadline deadline) const {
   const bool exact = request.consistent || request.exact;
   if (!exact) {
-    auto said = announced(request.half, deadline);
-    if (!said) {
-      return said.error();
-    }
+    SLUICE_TRY(said, announced(request.half, deadline));
     if (*said) {
       return **said;
     }
@@ -182,10 +167,7 @@ Result<QueueStats> LeasedInspector::stats(const StatsRequest& request, Deadline 
 
 Result<QueueOverview> LeasedInspector::overview(const OverviewRequest& request, Deadline deadline) const {
   if (!request.exact) {
-    auto said = announced(request.half, deadline);
-    if (!said) {
-      return said.error();
-    }
+    SLUICE_TRY(said, announced(request.half, deadline));
     if (*said) {
       return QueueOverview{.counts = **said, .first_ids = {}, .first_in_flight_ids = {}, .errors = {}};
     }
@@ -207,24 +189,21 @@ Result<QueueOverview> LeasedInspector::count(const OverviewRequest& request, boo
   WallTime now{};
   FirstIds first(request.ids);
   FirstIds first_hidden(request.ids);
-  const auto read = reader_.all(
-      look, deadline,
-      [&](const dynamo::Item& item) {
-        if (!sum) {
-          now = parts_.store.clock.wall_now();
-          sum.emplace(wanted, now);
-        }
-        const StoredMessage record = decode_standing(item, request.half);
-        sum->add(record);
-        first.add(Standing::of(Place::of(item)), record.message.id);
-        if (record.state(now) != MessageState::ready) {
-          first_hidden.add(Standing::of(Place::of(item)), record.message.id);
-        }
-      },
-      request.exact ? 0 : kCountedPages);
-  if (!read) {
-    return read.error();
-  }
+  SLUICE_TRY(read, reader_.all(
+                       look, deadline,
+                       [&](const dynamo::Item& item) {
+                         if (!sum) {
+                           now = parts_.store.clock.wall_now();
+                           sum.emplace(wanted, now);
+                         }
+                         const StoredMessage record = decode_standing(item, request.half);
+                         sum->add(record);
+                         first.add(Standing::of(Place::of(item)), record.message.id);
+                         if (record.state(now) != MessageState::ready) {
+                           first_hidden.add(Standing::of(Place::of(item)), record.message.id);
+                         }
+                       },
+                       request.exact ? 0 : kCountedPages));
   QueueOverview overview = sum ? std::move(*sum).finish() : QueueOverview{};
   overview.first_ids = std::move(first).finish();
   overview.first_in_flight_ids = std::move(first_hidden).finish();

@@ -42,10 +42,7 @@ class LeasedLayout final : public EffectLayout {
     }
     const bool named = !emitted.made_id || has_send_keys(message);
     const Place to = place_for_(message, now);
-    auto item = encode_record(message, {.place = to, .own_id = named ? message.id : std::string(), .now = now});
-    if (!item) {
-      return item.error();
-    }
+    SLUICE_TRY(item, encode_record(message, {.place = to, .own_id = named ? message.id : std::string(), .now = now}));
     if (!token.empty()) {
       item->insert_or_assign(std::string(attribute::kUniqueToken), unique_token(message, token));
     }
@@ -82,10 +79,7 @@ class LeasedLayout final : public EffectLayout {
         all.insert(marks.back());
       }
     }
-    const auto items = lookup.read(all, deadline);
-    if (!items) {
-      return items.error();
-    }
+    SLUICE_TRY(items, lookup.read(all, deadline));
     std::vector<Standing> standings(messages.size());
     std::set<std::string> named;
     for (std::size_t i = 0; i < messages.size(); ++i) {
@@ -95,10 +89,7 @@ class LeasedLayout final : public EffectLayout {
         named.insert(standings[i].unique.first);
       }
     }
-    const auto holders = lookup.find(named, deadline);
-    if (!holders) {
-      return holders.error();
-    }
+    SLUICE_TRY(holders, lookup.find(named, deadline));
     for (Standing& standing : standings) {
       const auto holder = holders->find(standing.unique.first);
       if (holder != holders->end() && holder->second.there()) {

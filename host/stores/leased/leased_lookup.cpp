@@ -67,10 +67,7 @@ dynamo::Result<LeasedLookup::Items> LeasedLookup::read(const std::set<Place>& pl
   Items found;
   for (std::size_t from = 0; from < keys.size(); from += kKeysARead) {
     const std::size_t count = std::min(kKeysARead, keys.size() - from);
-    auto items = client_.batch_get(place_.table, std::span(keys).subspan(from, count), deadline);
-    if (!items) {
-      return items.error();
-    }
+    SLUICE_TRY(items, client_.batch_get(place_.table, std::span(keys).subspan(from, count), deadline));
     for (dynamo::Item& item : *items) {
       Place place = Place::of(item);
       found.insert_or_assign(std::move(place), std::move(item));
@@ -88,10 +85,7 @@ dynamo::Result<std::map<std::string, LeasedLookup::Standing>> LeasedLookup::find
       near.insert(std::move(direct));
     }
   }
-  auto first = read(near, deadline);
-  if (!first) {
-    return first.error();
-  }
+  SLUICE_TRY(first, read(near, deadline));
   std::map<std::string, Standing> standing;
   std::set<Place> far;
   for (const std::string& id : ids) {
@@ -101,10 +95,7 @@ dynamo::Result<std::map<std::string, LeasedLookup::Standing>> LeasedLookup::find
       far.insert(*one.alias);
     }
   }
-  auto second = far.empty() ? dynamo::Result<Items>(Items()) : read(far, deadline);
-  if (!second) {
-    return second.error();
-  }
+  SLUICE_TRY(second, far.empty() ? dynamo::Result<Items>(Items()) : read(far, deadline));
   std::set<Place> strange;
   for (auto& [id, one] : standing) {
     std::vector<Place> places = direct_places(place_.queue, id);
@@ -116,10 +107,7 @@ dynamo::Result<std::map<std::string, LeasedLookup::Standing>> LeasedLookup::find
       strange.merge(strange_places(place_.queue, id));
     }
   }
-  auto third = strange.empty() ? dynamo::Result<Items>(Items()) : read(strange, deadline);
-  if (!third) {
-    return third.error();
-  }
+  SLUICE_TRY(third, strange.empty() ? dynamo::Result<Items>(Items()) : read(strange, deadline));
   for (auto& [id, one] : standing) {
     const std::set<Place> places = one.there() ? std::set<Place>() : strange_places(place_.queue, id);
     settle(one, id, {places.begin(), places.end()}, {&*third});

@@ -116,10 +116,7 @@ Result<Shards> LeasedSender::shards(Deadline deadline) const {
 
 // The time, and the number of shards.
 Result<std::string> LeasedSender::moment(Deadline deadline) {
-  const auto shards_now = shards(deadline);
-  if (!shards_now) {
-    return shards_now.error();
-  }
+  SLUICE_TRY(shards_now, shards(deadline));
   return spelt_moment({.time = queue_.keys.moment(parts_.store.clock.wall_now()), .shards = shards_now->count});
 }
 

@@ -84,9 +84,7 @@ Result<Claimed> OwnedHalf::claim(std::uint32_t source, const ClaimRequest& reque
   }
   {
     const MutexLock lock(mutex_);
-    if (const auto checked = check(request.rules); !checked) {
-      return checked.error();
-    }
+    SLUICE_PASS_ON(check(request.rules));
     const ClaimRules rules = rules_for(source, request.rules);
     if (rules.order != rules_.order && rules.order != Order::none) {
       for (auto& [number, shard] : shards_) {

@@ -23,10 +23,7 @@ dynamo::Result<std::vector<dynamo::Item>> read_partition(dynamo::Client& client,
   dynamo::QueryRequest query = partition_query(table, partition, consistent);
   std::vector<dynamo::Item> items;
   do {
-    auto page = client.query(query, deadline);
-    if (!page) {
-      return page.error();
-    }
+    SLUICE_TRY(page, client.query(query, deadline));
     std::move(page->items.begin(), page->items.end(), std::back_inserter(items));
     query.exclusive_start_key = std::move(page->last_evaluated_key);
   } while (!query.exclusive_start_key.empty());
@@ -35,10 +32,7 @@ dynamo::Result<std::vector<dynamo::Item>> read_partition(dynamo::Client& client,
 
 dynamo::Result<std::set<std::string>> read_held_groups(dynamo::Client& client, const table::QueueTable& place,
                                                        std::uint32_t shard, Deadline deadline) {
-  const auto items = read_partition(client, place.table, hold_partition_of(place.queue, shard), true, deadline);
-  if (!items) {
-    return items.error();
-  }
+  SLUICE_TRY(items, read_partition(client, place.table, hold_partition_of(place.queue, shard), true, deadline));
   std::set<std::string> groups;
   for (const dynamo::Item& item : *items) {
     if (const auto* group = dynamo::find<std::string>(item, attribute::kGroup)) {

@@ -128,10 +128,7 @@ Result<Shards> ShardCount::settled(Deadline deadline) {
 
 Result<Shards> ShardCount::refresh(Deadline deadline) {
   const SteadyTime now = clock_.steady_now();
-  auto read_now = read(true, deadline);
-  if (!read_now) {
-    return read_now.error();
-  }
+  SLUICE_TRY(read_now, read(true, deadline));
   const Shards shards = note(*read_now);
   const MutexLock lock(mutex_);
   read_at_ = now;

@@ -41,9 +41,7 @@ Result<Members> LeaseLocks::join(const LockSpace& space, Deadline deadline) {
   self_.buckets = space.buckets;
   self_.counter = 1;
   const SteadyTime began = lease_clock_.now();
-  if (const auto written = book_->announce(self_, deadline); !written) {
-    return written.error();
-  }
+  SLUICE_PASS_ON(book_->announce(self_, deadline));
   (void)lease_.renewed(began, lease_clock_.now());  // the first one: there is nothing that could have been lost
   return look(deadline);
 }
@@ -51,9 +49,7 @@ Result<Members> LeaseLocks::join(const LockSpace& space, Deadline deadline) {
 Result<Members> LeaseLocks::beat(Deadline deadline) {
   const SteadyTime began = lease_clock_.now();
   ++self_.counter;
-  if (const auto written = book_->announce(self_, deadline); !written) {
-    return written.error();
-  }
+  SLUICE_PASS_ON(book_->announce(self_, deadline));
   if (!lease_.renewed(began, lease_clock_.now())) {
     lease_.gone();
     return ended();
@@ -62,10 +58,7 @@ Result<Members> LeaseLocks::beat(Deadline deadline) {
 }
 
 Result<Members> LeaseLocks::look(Deadline deadline) {
-  const auto listed = book_->members(deadline);
-  if (!listed) {
-    return listed.error();
-  }
+  SLUICE_TRY(listed, book_->members(deadline));
   const SteadyTime now = clock_.steady_now();
   std::vector<Heartbeat> beats;
   beats.reserve(listed->size());
@@ -100,10 +93,7 @@ void LeaseLocks::bury(std::span<const LeaseMember> members, Deadline deadline) {
 }
 
 Result<std::vector<std::uint32_t>> LeaseLocks::lock(std::span<const std::uint32_t> buckets, Deadline deadline) {
-  const auto leases = book_->buckets(deadline);
-  if (!leases) {
-    return leases.error();
-  }
+  SLUICE_TRY(leases, book_->buckets(deadline));
   const SteadyTime now = clock_.steady_now();
   std::vector<Handover> free;
   for (const std::uint32_t bucket : buckets) {
@@ -119,10 +109,7 @@ Result<std::vector<std::uint32_t>> LeaseLocks::lock(std::span<const std::uint32_
   }
   std::vector<std::uint32_t> got;
   if (!free.empty()) {
-    auto changed = book_->change_hands(free, self_.name, deadline);
-    if (!changed) {
-      return changed.error();
-    }
+    SLUICE_TRY(changed, book_->change_hands(free, self_.name, deadline));
     got = *std::move(changed);
   }
   for (const Handover& handover : free) {
@@ -130,9 +117,7 @@ Result<std::vector<std::uint32_t>> LeaseLocks::lock(std::span<const std::uint32_
       held_[handover.bucket] = {self_.name, handover.before.epoch + 1};
     }
   }
-  if (const auto ours = still_ours(); !ours) {
-    return ours.error();
-  }
+  SLUICE_PASS_ON(still_ours());
   return got;
 }
 
@@ -159,9 +144,7 @@ Result<std::vector<MarkStatus>> LeaseLocks::mark(std::span<const Mark> marks, De
   if (self_.counter == 0) {
     return book_->mark(marks, nullptr, deadline);
   }
-  if (const auto ours = still_ours(); !ours) {
-    return ours.error();
-  }
+  SLUICE_PASS_ON(still_ours());
   const SteadyTime began = lease_clock_.now();
   ++self_.counter;
   auto marked = book_->mark(marks, &self_, deadline);

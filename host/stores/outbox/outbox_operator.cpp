@@ -55,10 +55,7 @@ Result<T> OutboxOperator::ask(Deadline deadline, const std::function<Result<T>(D
   // One that has been idle may have died meanwhile, which nobody need hear of.
   for (bool fresh = session == nullptr;; fresh = true) {
     if (!session) {
-      auto opened = database_.open_desk(deadline);
-      if (!opened) {
-        return opened.error();
-      }
+      SLUICE_TRY(opened, database_.open_desk(deadline));
       session = std::move(*opened);
     }
     auto answer = question(*session);
@@ -83,10 +80,7 @@ Result<void> OutboxOperator::inspected(Deadline deadline) {
       return {};
     }
   }
-  const auto findings = ask<std::vector<Finding>>(deadline, [&](DeskSession& desk) { return desk.inspect(deadline); });
-  if (!findings) {
-    return findings.error();
-  }
+  SLUICE_TRY(findings, ask<std::vector<Finding>>(deadline, [&](DeskSession& desk) { return desk.inspect(deadline); }));
   for (const Finding& finding : *findings) {
     if (finding.fatal) {
       return Error(finding.code, finding.text);
@@ -107,10 +101,7 @@ Result<Origin> OutboxOperator::origin(Deadline deadline) {
       return *origin_;
     }
   }
-  const auto source = ask<SourceId>(deadline, [&](DeskSession& desk) { return desk.source_id(deadline); });
-  if (!source) {
-    return source.error();
-  }
+  SLUICE_TRY(source, ask<SourceId>(deadline, [&](DeskSession& desk) { return desk.source_id(deadline); }));
   const MutexLock lock(mutex_);
   origin_ = origin_of(options_.producer, *source);
   return *origin_;
@@ -158,9 +149,7 @@ Result<StoredMessage> OutboxOperator::get(const std::string& id, Deadline deadli
 }
 
 Result<ListPage> OutboxOperator::list(const ListRequest& request, Deadline deadline) {
-  if (auto ready = inspected(deadline); !ready) {
-    return ready.error();
-  }
+  SLUICE_PASS_ON(inspected(deadline));
   ListRows wanted{.part = part_of(request.half),
                   .newest_first = request.newest_first,
                   .limit = request.limit,
@@ -171,14 +160,9 @@ Result<ListPage> OutboxOperator::list(const ListRequest& request, Deadline deadl
       return Error(ErrorCode::invalid, "the cursor is none of this outbox");
     }
   }
-  auto rows = ask<std::vector<StoredRow>>(deadline, [&](DeskSession& desk) { return desk.list(wanted, deadline); });
-  if (!rows) {
-    return rows.error();
-  }
-  const auto known = origin(deadline);
-  if (!known) {
-    return known.error();
-  }
+  SLUICE_TRY(rows,
+             ask<std::vector<StoredRow>>(deadline, [&](DeskSession& desk) { return desk.list(wanted, deadline); }));
+  SLUICE_TRY(known, origin(deadline));
   ListPage page;
   for (StoredRow& row : *rows) {
     page.messages.push_back(message_of_row(std::move(row), *known));
@@ -188,10 +172,7 @@ Result<ListPage> OutboxOperator::list(const ListRequest& request, Deadline deadl
 }
 
 Result<QueueStats> OutboxOperator::stats(const StatsRequest& request, Deadline deadline) {
-  const auto counts = ask<TableCounts>(deadline, [&](DeskSession& desk) { return desk.count({}, deadline); });
-  if (!counts) {
-    return counts.error();
-  }
+  SLUICE_TRY(counts, ask<TableCounts>(deadline, [&](DeskSession& desk) { return desk.count({}, deadline); }));
   QueueStats stats;
   if (request.half == Half::dlq) {
     stats.ready = counts->dead;
@@ -219,18 +200,12 @@ std::optional<WallTime> OutboxOperator::oldest_since(std::int64_t id) {
 }
 
 Result<QueueOverview> OutboxOperator::overview(const OverviewRequest& request, Deadline deadline) {
-  auto counts = stats({.half = request.half}, deadline);
-  if (!counts) {
-    return counts.error();
-  }
+  SLUICE_TRY(counts, stats({.half = request.half}, deadline));
   QueueOverview overview{.counts = *counts};
   ErrorGroups groups(clock_.wall_now());
   ListRequest wanted{.half = request.half, .limit = kOverviewPage, .content = false};
   for (std::size_t seen = 0; seen < kOverviewRows; seen += kOverviewPage) {
-    const auto page = list(wanted, deadline);
-    if (!page) {
-      return page.error();
-    }
+    SLUICE_TRY(page, list(wanted, deadline));
     for (const StoredMessage& message : page->messages) {
       if (overview.first_ids.size() < request.ids) {
         overview.first_ids.push_back(message.message.id);

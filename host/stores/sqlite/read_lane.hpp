@@ -98,12 +98,8 @@ class ReadLane {
     if (passed()) {
       return too_late();
     }
-    if (auto there = file_.check(); !there) {
-      return there.error();
-    }
-    if (auto opened = open(); !opened) {
-      return opened.error();
-    }
+    SLUICE_PASS_ON(file_.check());
+    SLUICE_PASS_ON(open());
     connection_->wait_for_locks_until(machine_after(request.deadline.left(clock_.steady_now())));
     connection_->interrupt_when(passed);
     connection_->execute("BEGIN");
@@ -123,10 +119,7 @@ class ReadLane {
 
   Result<void> open() {
     if (!connection_) {
-      auto opened = open_();
-      if (!opened) {
-        return opened.error();
-      }
+      SLUICE_TRY(opened, open_());
       auto reader = std::make_unique<Reader>(**opened);
       if ((*opened)->failed()) {
         return (*opened)->failure();

@@ -113,31 +113,19 @@ Result<void> SharedStore::Core::await_one_log() const {
 }
 
 Result<void> SharedStore::Core::open_writer(const SqliteOptions& options, const Clock& clock) {
-  if (auto same = refuse_another_file(); !same) {
-    return same.error();
-  }
-  if (auto whole = await_log(); !whole) {
-    return whole.error();
-  }
-  auto connection = file.open_writer();
-  if (!connection) {
-    return connection.error();
-  }
+  SLUICE_PASS_ON(refuse_another_file());
+  SLUICE_PASS_ON(await_log());
+  SLUICE_TRY(connection, file.open_writer());
   writer = std::make_unique<Writer>(std::move(*connection), options.max_body_bytes);
   if (writer->connection->failed()) {
     return writer->connection->failure();
   }
-  auto second = file.open_checkpointer();
-  if (!second) {
-    return second.error();
-  }
+  SLUICE_TRY(second, file.open_checkpointer());
   lock_file = StoreLockFile::open(file.path() + "-door");
   if (lock_file) {
     lock_file->stay(file.numbers());
   }
-  if (auto whole = await_one_log(); !whole) {
-    return whole.error();
-  }
+  SLUICE_PASS_ON(await_one_log());
   checkpointer = std::make_unique<Checkpointer>(std::move(*second), options.report);
   flusher = std::make_unique<Flusher>(file, *checkpointer);
   commits = std::make_unique<CommitQueue>(clock,
@@ -157,10 +145,7 @@ Result<void> SharedStore::Core::open_writer(const SqliteOptions& options, const 
 }
 
 Result<void> SharedStore::Core::open_reader(const Clock& clock) {
-  auto connection = file.open_reader();
-  if (!connection) {
-    return connection.error();
-  }
+  SLUICE_TRY(connection, file.open_reader());
   Connection& opened = **connection;
   // Opened already: a file that cannot be read is told now.
   reads = std::make_unique<ReadLane<RecordReader>>(

@@ -48,10 +48,7 @@ SqliteBoard::SqliteBoard(SharedStore& store)
 }
 
 Result<Notice> SqliteBoard::read(Topic topic, const std::string& key, Deadline deadline) {
-  auto found = select(topic, key, deadline);
-  if (!found) {
-    return found.error();
-  }
+  SLUICE_TRY(found, select(topic, key, deadline));
   return found->empty() ? Notice{.key = key} : std::move(found->front());
 }
 
@@ -62,7 +59,7 @@ Result<std::vector<Notice>> SqliteBoard::list(Topic topic, Deadline deadline) {
 Result<std::vector<Notice>> SqliteBoard::select(Topic topic, const std::optional<std::string>& key, Deadline deadline) {
   // The call's and the store's together, for the caller may leave before the disk answers.
   const auto found = std::make_shared<std::vector<Notice>>();
-  auto done = store_.read(
+  SLUICE_PASS_ON(store_.read(
       [found, topic, key](RecordReader& reader) {
         Statement rows(
             reader.connection(),
@@ -77,10 +74,7 @@ Result<std::vector<Notice>> SqliteBoard::select(Topic topic, const std::optional
         }
         rows.reset();
       },
-      deadline);
-  if (!done) {
-    return done.error();
-  }
+      deadline));
   return std::move(*found);
 }
 
@@ -97,9 +91,7 @@ Result<std::int64_t> SqliteBoard::change(Topic topic, std::function<std::int64_t
                     .flush = topic != Topic::hosts,
                     .committed = ring},
                    deadline);
-  if (!done) {
-    return done.error();
-  }
+  SLUICE_PASS_ON(done);
   return *touched;
 }
 
@@ -118,10 +110,7 @@ Result<std::int64_t> SqliteBoard::post(Topic topic, const Notice& notice, Deadli
                      "WHERE topic = ?1 AND key = ?2 AND version = ?3");
     return update.bind(number_of(topic), std::string_view(notice.key), notice.version, now, Blob{notice.text}).run();
   };
-  const auto touched = change(topic, put, deadline);
-  if (!touched) {
-    return touched.error();
-  }
+  SLUICE_TRY(touched, change(topic, put, deadline));
   if (*touched == 0) {
     return changed_meanwhile(traits_);
   }
@@ -138,9 +127,7 @@ Result<void> SqliteBoard::take_down(Topic topic, const std::string& key, std::in
     find.reset();
     return touched;
   };
-  if (auto touched = change(topic, remove, deadline); !touched) {
-    return touched.error();
-  }
+  SLUICE_PASS_ON(change(topic, remove, deadline));
   return *left ? Result<void>(changed_meanwhile(traits_)) : Result<void>();
 }
 

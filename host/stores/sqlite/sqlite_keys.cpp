@@ -74,9 +74,7 @@ Result<bool> SqliteKeys::forget(const std::string& job, const std::string& key, 
     const auto number = writer.records.queue(queue);
     *found = number && writer.records.keys().forget(*number, job, key, clock.wall_now());
   };
-  if (auto done = store_.write({.work = work}, deadline); !done) {
-    return done.error();
-  }
+  SLUICE_PASS_ON(store_.write({.work = work}, deadline));
   return *found;
 }
 

@@ -61,25 +61,19 @@ Result<Seen> SqliteOperator::look(std::function<Seen(RecordReader& reader, std::
                                   Deadline deadline) {
   // The call's and the store's together, for the caller may leave before the disk answers.
   const auto seen = std::make_shared<Seen>();
-  auto done = store_.read(
+  SLUICE_PASS_ON(store_.read(
       [seen, name = queue_, work = std::move(work)](RecordReader& reader) {
         if (const auto queue = reader.queue(name)) {
           *seen = work(reader, *queue);
         }
       },
-      deadline);
-  if (!done) {
-    return done.error();
-  }
+      deadline));
   return std::move(*seen);
 }
 
 Result<StoredMessage> SqliteOperator::get(const std::string& id, Deadline deadline) {
-  auto found = look<std::optional<StoredMessage>>(
-      [id](RecordReader& reader, std::int64_t queue) { return reader.find(queue, id); }, deadline);
-  if (!found) {
-    return found.error();
-  }
+  SLUICE_TRY(found, look<std::optional<StoredMessage>>(
+                        [id](RecordReader& reader, std::int64_t queue) { return reader.find(queue, id); }, deadline));
   if (!*found) {
     return no_message(queue_, id);
   }

@@ -83,9 +83,7 @@ Result<StoredMessage> edit_record(Writer& writer, const std::string& queue, cons
   if (!record) {
     return no_message(queue, editing.id);
   }
-  if (auto applied = apply_edits(record->message, editing.edits); !applied) {
-    return applied.error();
-  }
+  SLUICE_PASS_ON(apply_edits(record->message, editing.edits));
   if (auto error = SharedStore::refused(editing.id, content_bytes(record->message), editing.most_bytes)) {
     return std::move(*error);
   }
@@ -138,9 +136,7 @@ Result<StoredMessage> SqliteOperator::edit(const std::string& id, std::int64_t v
       ring_both(doorbell, queue);
     }
   };
-  if (auto done = store_.write({.work = work, .committed = ring}, deadline); !done) {
-    return done.error();
-  }
+  SLUICE_PASS_ON(store_.write({.work = work, .committed = ring}, deadline));
   return std::move(editing->edited);
 }
 

@@ -68,9 +68,7 @@ Result<std::vector<std::string>> SqliteQueues::made_by_messages(Deadline deadlin
 
 Result<std::unique_ptr<Queues>> open_sqlite_queues(const SqliteOptions& options, const Clock& clock, Random& random) {
   auto queues = std::make_unique<sqlite::SqliteQueues>(options, clock, random);
-  if (auto opened = queues->open(); !opened) {
-    return opened.error();
-  }
+  SLUICE_PASS_ON(queues->open());
   return std::unique_ptr<Queues>(std::move(queues));
 }
 

@@ -181,9 +181,7 @@ Result<Claimed> SqliteSource::look(const ClaimRequest& request, Deadline deadlin
       give_back(writer.records, half_of(*queue, address.half), claiming->claimed.deliveries, clock.wall_now());
     }
   };
-  if (auto done = store_.write({.work = work, .flush = false, .undo = undo}, deadline); !done) {
-    return done.error();
-  }
+  SLUICE_PASS_ON(store_.write({.work = work, .flush = false, .undo = undo}, deadline));
   if (claiming->overruled && !told_of_order_.exchange(true)) {
     store_.report("queue '" + address_.queue + "' is handed out " + by(*claiming->overruled) +
                   ", as another job asks for, or has asked for; what this one asks for is less, and holds once the "

@@ -136,34 +136,20 @@ Result<std::unique_ptr<Connection>> StoreFile::open_writer() {
   if (options_.path.empty()) {
     return Error(ErrorCode::invalid, "the store has no path; name a file in [store]");
   }
-  if (auto made = make_folder(); !made) {
-    return made.error();
-  }
-  if (auto made = make_file(); !made) {
-    return made.error();
-  }
+  SLUICE_PASS_ON(make_folder());
+  SLUICE_PASS_ON(make_file());
   auto connection = std::make_unique<Connection>(path_);
   connection->wait_for_locks_until(machine_after(kOpenPatience));
-  if (auto opened = connection->open(Connection::Access::write); !opened) {
-    return opened.error();
-  }
+  SLUICE_PASS_ON(connection->open(Connection::Access::write));
   if (connection->read_only()) {
     return Error(ErrorCode::denied, "store \"" + path_ + "\" cannot be written; let this user write the file");
   }
   // First of all: a file that is not ours is left as it is.
-  if (auto checked = check_schema(*connection); !checked) {
-    return checked.error();
-  }
-  if (auto configured = configure(*connection); !configured) {
-    return configured.error();
-  }
-  if (auto made = make_schema(*connection); !made) {
-    return made.error();
-  }
+  SLUICE_PASS_ON(check_schema(*connection));
+  SLUICE_PASS_ON(configure(*connection));
+  SLUICE_PASS_ON(make_schema(*connection));
   connection->execute(("PRAGMA cache_size = -" + std::to_string(kWriterCacheKib)).c_str());
-  if (auto remembered = remember(); !remembered) {
-    return remembered.error();
-  }
+  SLUICE_PASS_ON(remember());
   opened_ = true;
   return connection;
 }
@@ -197,12 +183,8 @@ bool StoreFile::is_what_was_opened(std::size_t file, const std::optional<Identit
 Result<std::unique_ptr<Connection>> StoreFile::open_checkpointer() {
   auto connection = std::make_unique<Connection>(path_);
   connection->wait_for_locks_until(machine_after(kOpenPatience));
-  if (auto opened = connection->open(Connection::Access::write); !opened) {
-    return opened.error();
-  }
-  if (auto configured = configure(*connection); !configured) {
-    return configured.error();
-  }
+  SLUICE_PASS_ON(connection->open(Connection::Access::write));
+  SLUICE_PASS_ON(configure(*connection));
   return connection;
 }
 
@@ -228,12 +210,8 @@ Result<std::unique_ptr<Connection>> StoreFile::open_reader_without_writing() con
   const bool log = std::filesystem::file_size(path_ + "-wal", failed) > 0 && !failed;
   auto connection = std::make_unique<Connection>(path_);
   connection->wait_for_locks_until(machine_after(kOpenPatience));
-  if (auto opened = connection->open(log ? Connection::Access::read : Connection::Access::read_alone); !opened) {
-    return opened.error();
-  }
-  if (auto checked = check_schema(*connection, SchemaUse::read); !checked) {
-    return checked.error();
-  }
+  SLUICE_PASS_ON(connection->open(log ? Connection::Access::read : Connection::Access::read_alone));
+  SLUICE_PASS_ON(check_schema(*connection, SchemaUse::read));
   return connection;
 }
 

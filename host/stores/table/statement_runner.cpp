@@ -295,10 +295,7 @@ dynamo::Result<std::unordered_map<std::string, dynamo::Item>> StatementRunner::r
   }
   for (std::size_t start = 0; start < keys.size(); start += kMaxKeysPerBatchGet) {
     const std::size_t count = std::min(kMaxKeysPerBatchGet, keys.size() - start);
-    auto items = client_.batch_get(table, std::span(keys).subspan(start, count), deadline);
-    if (!items) {
-      return items.error();
-    }
+    SLUICE_TRY(items, client_.batch_get(table, std::span(keys).subspan(start, count), deadline));
     for (auto& item : *items) {
       if (const auto* id = dynamo::find<std::string>(item, key)) {
         records.emplace(*id, std::move(item));

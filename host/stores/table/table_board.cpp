@@ -77,10 +77,7 @@ Result<dynamo::Item> TableBoard::item(const std::string& id, bool consistent, De
 }
 
 Result<Notice> TableBoard::read(Topic topic, const std::string& key, Deadline deadline) {
-  const auto found = item(id_of(topic, key), false, deadline);
-  if (!found) {
-    return found.error();
-  }
+  SLUICE_TRY(found, item(id_of(topic, key), false, deadline));
   return notice_of(key, *found);
 }
 
@@ -88,10 +85,7 @@ Result<std::vector<Notice>> TableBoard::list(Topic topic, Deadline deadline) {
   if (topic == Topic::hosts) {
     return roll_call(deadline);
   }
-  const auto found = item(id_of(topic, {}), true, deadline);
-  if (!found) {
-    return found.error();
-  }
+  SLUICE_TRY(found, item(id_of(topic, {}), true, deadline));
   std::vector<Notice> all;
   if (!found->empty()) {
     all.push_back(notice_of({}, *found));
@@ -100,10 +94,7 @@ Result<std::vector<Notice>> TableBoard::list(Topic topic, Deadline deadline) {
 }
 
 Result<std::vector<Notice>> TableBoard::roll_call(Deadline deadline) const {
-  const auto roll = item(roll_id(), true, deadline);
-  if (!roll) {
-    return roll.error();
-  }
+  SLUICE_TRY(roll, item(roll_id(), true, deadline));
   std::vector<Notice> all;
   const auto* keys = dynamo::find<dynamo::StringSet>(*roll, attribute::kNoticeKeys);
   if (keys == nullptr) {
@@ -148,9 +139,7 @@ Result<std::int64_t> TableBoard::post(Topic topic, const Notice& notice, Deadlin
   }
   if (topic == Topic::hosts && notice.version == 0) {
     // First, so that no item is left that nobody finds.
-    if (auto entered = change_roll(Roll::enter, notice.key, deadline); !entered) {
-      return entered.error();
-    }
+    SLUICE_PASS_ON(change_roll(Roll::enter, notice.key, deadline));
   }
   dynamo::PutItemRequest request{.table = place_.table, .item = names_.key(id_of(topic, notice.key))};
   request.item.emplace(attribute::kNoticeText, notice.text);

@@ -201,9 +201,7 @@ std::optional<dynamo::Error> TransactionDrafter::leave_out_duplicates(Transactio
                                           store_error(layout->place(), standings.error()).message());
       return std::nullopt;
     }
-    if (!standings) {
-      return standings.error();
-    }
+    SLUICE_PASS_ON(standings);
     for (std::size_t k = 0; k < numbers.size(); ++k) {
       const EffectLayout::Standing& standing = (*standings)[k];
       // The message that ends with this transaction gives its key back by it.

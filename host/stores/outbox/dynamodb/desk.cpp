@@ -103,10 +103,7 @@ std::vector<std::uint32_t> DynamoDbDesk::all_buckets(Deadline deadline) {
 }
 
 Result<StoredRow> DynamoDbDesk::get(const RowKey& key, Deadline deadline) {
-  const auto found = place_.find(std::span(&key, 1), deadline);
-  if (!found) {
-    return found.error();
-  }
+  SLUICE_TRY(found, place_.find(std::span(&key, 1), deadline));
   if (found->empty()) {
     return not_there(place_, key);
   }
@@ -201,9 +198,7 @@ Result<TableCounts> DynamoDbDesk::count(const CountRequest& request, Deadline de
   };
   for (const std::uint32_t bucket : all_buckets(deadline)) {
     for (const std::string& partition : {partition_of(bucket), dead_partition_of(bucket)}) {
-      if (const auto read = each(partition, visit, deadline); !read) {
-        return read.error();
-      }
+      SLUICE_PASS_ON(each(partition, visit, deadline));
     }
   }
   if (oldest) {
@@ -221,10 +216,7 @@ Result<std::vector<RowChanged>> DynamoDbDesk::change(std::span<const RowChange> 
   for (const RowChange& change : changes) {
     keys.push_back(change.key());
   }
-  const auto found = place_.find(keys, deadline);
-  if (!found) {
-    return found.error();
-  }
+  SLUICE_TRY(found, place_.find(keys, deadline));
   std::vector<RowChanged> results;
   results.reserve(changes.size());
   for (const RowChange& change : changes) {
@@ -233,10 +225,7 @@ Result<std::vector<RowChanged>> DynamoDbDesk::change(std::span<const RowChange> 
       results.push_back(RowChanged::not_found);
       continue;
     }
-    const auto result = change_one(change, item->second, deadline);
-    if (!result) {
-      return result.error();
-    }
+    SLUICE_TRY(result, change_one(change, item->second, deadline));
     results.push_back(*result);
   }
   return results;
@@ -248,9 +237,7 @@ Result<RowChanged> DynamoDbDesk::change_one(const RowChange& change, const dynam
     return RowChanged::conflict;
   }
   const auto moved = [](const Result<RowMove::Outcome>& outcome) -> Result<RowChanged> {
-    if (!outcome) {
-      return outcome.error();
-    }
+    SLUICE_PASS_ON(outcome);
     return *outcome == RowMove::Outcome::done ? RowChanged::applied : RowChanged::conflict;
   };
   switch (change.action) {

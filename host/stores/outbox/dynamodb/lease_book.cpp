@@ -35,10 +35,7 @@ Result<void> DynamoDbLeaseBook::announce(const LeaseMember& member, Deadline dea
 }
 
 Result<std::vector<LeaseMember>> DynamoDbLeaseBook::members(Deadline deadline) {
-  const auto items = read(members_partition(), deadline);
-  if (!items) {
-    return items.error();
-  }
+  SLUICE_TRY(items, read(members_partition(), deadline));
   std::vector<LeaseMember> members;
   members.reserve(items->size());
   for (const auto& [name, item] : *items) {
@@ -89,10 +86,7 @@ void DynamoDbLeaseBook::bury(std::span<const LeaseMember> dead, Deadline deadlin
 }
 
 Result<std::map<std::uint32_t, BucketLease>> DynamoDbLeaseBook::buckets(Deadline deadline) {
-  const auto items = read(locks_partition(), deadline);
-  if (!items) {
-    return items.error();
-  }
+  SLUICE_TRY(items, read(locks_partition(), deadline));
   std::map<std::uint32_t, BucketLease> leases;
   for (const auto& [bucket, item] : *items) {
     leases[static_cast<std::uint32_t>(bucket)] = {number_of(item, kOwner), number_of(item, kEpoch)};

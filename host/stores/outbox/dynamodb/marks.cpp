@@ -34,9 +34,7 @@ Result<std::vector<MarkStatus>> Marks::write(std::span<const Mark> marks, Deadli
       singly.push_back(i);
     }
   }
-  if (const auto done = write_sent(sent, deadline); !done) {
-    return done.error();
-  }
+  SLUICE_PASS_ON(write_sent(sent, deadline));
   const auto done = write_each(singly, deadline);
   const auto moved = done ? write_dead(dead, deadline) : done;
   if (!moved) {
@@ -147,10 +145,7 @@ Result<void> Marks::write_dead(const Places& places, Deadline deadline) {
     if (read->item.empty() || (mark.only_if && row.retries != *mark.only_if)) {
       continue;
     }
-    const auto moved = RowMove(place_, read->item).to_dead_letters(mark.retries, mark.error, deadline);
-    if (!moved) {
-      return moved.error();
-    }
+    SLUICE_TRY(moved, RowMove(place_, read->item).to_dead_letters(mark.retries, mark.error, deadline));
     statuses_[i] = *moved == RowMove::Outcome::done         ? MarkStatus::written
                    : *moved == RowMove::Outcome::in_the_way ? MarkStatus::locked
                                                             : MarkStatus::gone;

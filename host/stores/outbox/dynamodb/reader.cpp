@@ -83,10 +83,7 @@ Result<Page> DynamoDbReader::fetch_some(const FetchRequest& request, Reached& re
     const auto known = request.from_start ? reached.end() : reached.find(partition);
     FetchRequest own = request;
     own.after = known == reached.end() ? request.after : std::min(request.after, known->second);
-    auto stretch = read(partition, own, share, deadline);
-    if (!stretch) {
-      return stretch.error();
-    }
+    SLUICE_TRY(stretch, read(partition, own, share, deadline));
     reached.insert_or_assign(partition, stretch->last);
     if (stretch->more) {
       more = true;
@@ -191,10 +188,7 @@ Result<std::vector<GroupRows>> DynamoDbReader::fetch_groups(std::span<const Grou
     from.limit = std::max<std::size_t>(limit, 100) * buckets.size();
     Reached reached;
     while (found[i].rows.size() <= limit && bytes < request.bytes) {
-      auto page = fetch(from, reached, deadline);
-      if (!page) {
-        return page.error();
-      }
+      SLUICE_TRY(page, fetch(from, reached, deadline));
       for (Row& row : page->rows) {
         from.after = row.id;
         if (row.group == groups[i] && found[i].rows.size() <= limit) {

@@ -27,10 +27,7 @@ class MysqlDeskSession final : public DeskSession {
   Result<SourceId> source_id(Deadline deadline) override { return source_id_of(*session_, sql_.settings(), deadline); }
 
   Result<StoredRow> get(const RowKey& key, Deadline deadline) override {
-    auto found = session_->rows(select(true) + " WHERE " + sql_.id() + "=" + std::to_string(key.id), deadline);
-    if (found.has_error()) {
-      return found.error();
-    }
+    SLUICE_TRY(found, session_->rows(select(true) + " WHERE " + sql_.id() + "=" + std::to_string(key.id), deadline));
     if (found->empty()) {
       return Error(ErrorCode::not_found, "the outbox has no row " + std::to_string(key.id));
     }
@@ -67,17 +64,14 @@ class MysqlDeskSession final : public DeskSession {
     const std::string ahead = "IFNULL(" + sql_.retry_at() + ">UTC_TIMESTAMP(6),0)";
     const std::string created = sql_.settings().columns.created_at;
     const std::string alive = "IF(" + tries + "<" + limit + ",";
-    const auto found = session_->rows(
-        "SELECT SUM(" + tries + "<" + limit + " AND NOT " + ahead + "),SUM(" + tries + "<" + limit + " AND " + ahead +
-            "),SUM(" + tries + ">=" + limit + "),MIN(" + alive + sql_.id() + ",NULL))," +
-            (created.empty()
-                 ? "NULL"
-                 : "TIMESTAMPDIFF(MICROSECOND,MIN(" + alive + identifier(created) + ",NULL)),UTC_TIMESTAMP(6))") +
-            " FROM " + sql_.table() + " WHERE " + sql_.sent_at() + " IS NULL",
-        deadline);
-    if (found.has_error()) {
-      return found.error();
-    }
+    SLUICE_TRY(found, session_->rows("SELECT SUM(" + tries + "<" + limit + " AND NOT " + ahead + "),SUM(" + tries +
+                                         "<" + limit + " AND " + ahead + "),SUM(" + tries + ">=" + limit + "),MIN(" +
+                                         alive + sql_.id() + ",NULL))," +
+                                         (created.empty() ? "NULL"
+                                                          : "TIMESTAMPDIFF(MICROSECOND,MIN(" + alive +
+                                                                identifier(created) + ",NULL)),UTC_TIMESTAMP(6))") +
+                                         " FROM " + sql_.table() + " WHERE " + sql_.sent_at() + " IS NULL",
+                                     deadline));
     const Cells& cells = found->front();
     TableCounts counts{.ready = unsigned_of(cells[0]), .waiting = unsigned_of(cells[1]), .dead = unsigned_of(cells[2])};
     if (cells[3]) {
@@ -86,19 +80,14 @@ class MysqlDeskSession final : public DeskSession {
     if (cells[4]) {
       counts.oldest = std::chrono::microseconds(std::max<std::int64_t>(0, number_of(cells[4])));
     }
-    if (const auto more = count_more(request, counts, deadline); more.has_error()) {
-      return more.error();
-    }
+    SLUICE_PASS_ON(count_more(request, counts, deadline));
     return counts;
   }
 
   Result<std::vector<RowChanged>> change(std::span<const RowChange> changes, Deadline deadline) override {
     std::vector<RowChanged> results;
     for (const RowChange& one : changes) {
-      const auto changed = apply(one, deadline);
-      if (changed.has_error()) {
-        return changed.error();
-      }
+      SLUICE_TRY(changed, apply(one, deadline));
       results.push_back(*changed);
     }
     return results;
@@ -133,11 +122,9 @@ class MysqlDeskSession final : public DeskSession {
 
   Result<void> group_counts(const std::string& column, const std::string& where,
                             std::map<std::string, std::uint64_t>& into, Deadline deadline) {
-    const auto found = session_->rows(
-        "SELECT " + column + ",COUNT(*) FROM " + sql_.table() + " WHERE " + where + " GROUP BY 1", deadline);
-    if (found.has_error()) {
-      return found.error();
-    }
+    SLUICE_TRY(found,
+               session_->rows("SELECT " + column + ",COUNT(*) FROM " + sql_.table() + " WHERE " + where + " GROUP BY 1",
+                              deadline));
     for (const Cells& cells : *found) {
       into[cells[0].value_or("")] += unsigned_of(cells[1]);
     }
@@ -146,11 +133,9 @@ class MysqlDeskSession final : public DeskSession {
 
   Result<void> count_more(const CountRequest& request, TableCounts& counts, Deadline deadline) {
     if (request.sent) {
-      const auto found = session_->rows(
-          "SELECT COUNT(*) FROM " + sql_.table() + " WHERE " + sql_.sent_at() + " IS NOT NULL", deadline);
-      if (found.has_error()) {
-        return found.error();
-      }
+      SLUICE_TRY(found,
+                 session_->rows("SELECT COUNT(*) FROM " + sql_.table() + " WHERE " + sql_.sent_at() + " IS NOT NULL",
+                                deadline));
       counts.sent = unsigned_of(found->front()[0]);
     }
     if (!request.details) {
@@ -203,16 +188,11 @@ class MysqlDeskSession final : public DeskSession {
     const auto touched =
         again(set.empty() ? "DELETE FROM " + sql_.table() + where : "UPDATE " + sql_.table() + " SET " + set + where,
               deadline);
-    if (touched.has_error()) {
-      return touched.error();
-    }
+    SLUICE_PASS_ON(touched);
     if (*touched != 0) {
       return RowChanged::applied;
     }
-    const auto found = session_->rows("SELECT 1 FROM " + sql_.table() + " WHERE " + id, deadline);
-    if (found.has_error()) {
-      return found.error();
-    }
+    SLUICE_TRY(found, session_->rows("SELECT 1 FROM " + sql_.table() + " WHERE " + id, deadline));
     return found->empty() ? RowChanged::not_found : RowChanged::conflict;
   }
 

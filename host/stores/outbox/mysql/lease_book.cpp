@@ -56,10 +56,7 @@ std::string MysqlLeaseBook::heartbeat(const LeaseMember& member) const {
 
 Result<void> MysqlLeaseBook::announce(const LeaseMember& member, Deadline deadline) {
   if (member.counter > 1) {
-    const auto written = session_->run(heartbeat(member), deadline);
-    if (written.has_error()) {
-      return written.error();
-    }
+    SLUICE_TRY(written, session_->run(heartbeat(member), deadline));
     return *written == 1 ? Result<void>() : Result<void>(name_is_gone());
   }
   const std::string insert =
@@ -73,18 +70,13 @@ Result<void> MysqlLeaseBook::announce(const LeaseMember& member, Deadline deadli
                            std::to_string(member.counter) + "," + milliseconds_of(member.lease) + "," +
                            std::to_string(member.buckets) + ")";
   for (const std::string& rows : {buckets, self}) {
-    if (const auto written = session_->run(insert + rows, deadline); written.has_error()) {
-      return written.error();
-    }
+    SLUICE_PASS_ON(session_->run(insert + rows, deadline));
   }
   return {};
 }
 
 Result<std::vector<LeaseMember>> MysqlLeaseBook::members(Deadline deadline) {
-  const auto rows = session_->rows("SELECT number,counter,lease_ms,buckets FROM " + side_ + rows_of(kMember), deadline);
-  if (rows.has_error()) {
-    return rows.error();
-  }
+  SLUICE_TRY(rows, session_->rows("SELECT number,counter,lease_ms,buckets FROM " + side_ + rows_of(kMember), deadline));
   std::vector<LeaseMember> members;
   members.reserve(rows->size());
   for (const Cells& row : *rows) {
@@ -112,9 +104,7 @@ Result<std::map<std::uint32_t, BucketLease>> MysqlLeaseBook::buckets(Deadline de
                          " m ON m.space=b.space AND m.kind=" + std::to_string(kMember) +
                          " AND m.number=b.owner WHERE b.space=" + space_ + " AND b.kind=" + std::to_string(kBucket),
                      deadline);
-  if (rows.has_error()) {
-    return rows.error();
-  }
+  SLUICE_PASS_ON(rows);
   std::map<std::uint32_t, BucketLease> leases;
   for (const Cells& row : *rows) {
     leases[static_cast<std::uint32_t>(number_of(row[0]))] = {.owner = number_of(row[2]), .epoch = number_of(row[1])};
@@ -147,21 +137,13 @@ Result<std::vector<std::uint32_t>> MysqlLeaseBook::take(std::span<const Handover
     numbers.push_back(handover.bucket);
     deposed.push_back(handover.before.owner);
   }
-  if (const auto begun = session_->run("START TRANSACTION", deadline); begun.has_error()) {
-    return begun.error();
-  }
+  SLUICE_PASS_ON(session_->run("START TRANSACTION", deadline));
   if (owner != 0) {
-    const auto gone = session_->run(
+    SLUICE_PASS_ON(session_->run(
         "DELETE FROM " + side_ + rows_of(kMember) + " AND number IN (" + list_of(deposed) + ") ORDER BY number",
-        deadline);
-    if (gone.has_error()) {
-      return gone.error();
-    }
+        deadline));
   }
-  const auto locked = lock_buckets(list_of(numbers), owner != 0, deadline);
-  if (locked.has_error()) {
-    return locked.error();
-  }
+  SLUICE_TRY(locked, lock_buckets(list_of(numbers), owner != 0, deadline));
   std::vector<std::uint32_t> changed;
   for (const Cells& row : *locked) {
     if (number_of(row[1]) == epochs[number_of(row[0])]) {
@@ -169,13 +151,10 @@ Result<std::vector<std::uint32_t>> MysqlLeaseBook::take(std::span<const Handover
     }
   }
   if (!changed.empty()) {
-    const auto written = session_->run("UPDATE " + side_ + " SET owner=" + std::to_string(owner) +
-                                           ",counter=counter+1" + rows_of(kBucket) + " AND number IN (" +
-                                           list_of(std::span<const std::uint32_t>(changed)) + ")",
-                                       deadline);
-    if (written.has_error()) {
-      return written.error();
-    }
+    SLUICE_PASS_ON(session_->run("UPDATE " + side_ + " SET owner=" + std::to_string(owner) + ",counter=counter+1" +
+                                     rows_of(kBucket) + " AND number IN (" +
+                                     list_of(std::span<const std::uint32_t>(changed)) + ")",
+                                 deadline));
   }
   const auto committed = session_->run("COMMIT", deadline);
   return committed.has_error() ? Result<std::vector<std::uint32_t>>(committed.error()) : changed;

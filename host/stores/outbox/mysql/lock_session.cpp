@@ -26,24 +26,16 @@ class MysqlLockSession final : public LockSession {
       : session_(std::move(session)), sql_(table), marks_(*session_, sql_), clock_(clock) {}
 
   Result<Members> join(const LockSpace& space, Deadline deadline) override {
-    if (const auto named = name_space(space, deadline); named.has_error()) {
-      return named.error();
-    }
+    SLUICE_PASS_ON(name_space(space, deadline));
     // One at a time, so that nobody sees a place without its bits.
     const Deadline waits = deadline.earlier(Deadline::after(clock_, kJoinTime));
     const auto seconds = std::chrono::floor<std::chrono::seconds>(waits.left(clock_.steady_now())).count();
-    const auto alone = flags({"GET_LOCK(" + lock_name("join") + "," + std::to_string(seconds) + ")"}, deadline);
-    if (alone.has_error()) {
-      return alone.error();
-    }
+    SLUICE_TRY(alone, flags({"GET_LOCK(" + lock_name("join") + "," + std::to_string(seconds) + ")"}, deadline));
     if (!alone->front()) {
       return Error(ErrorCode::throttled, session_->place() + ": others are joining the same outbox; try again");
     }
     auto members = take_place(space, deadline);
-    const auto released = flags({"RELEASE_LOCK(" + lock_name("join") + ")"}, deadline);
-    if (released.has_error()) {
-      return released.error();
-    }
+    SLUICE_PASS_ON(flags({"RELEASE_LOCK(" + lock_name("join") + ")"}, deadline));
     return members;
   }
 
@@ -59,10 +51,7 @@ class MysqlLockSession final : public LockSession {
     for (const std::uint32_t bucket : wanted) {
       calls.push_back(if_here("GET_LOCK(" + lock_name("b" + std::to_string(bucket)) + ",0)"));
     }
-    const auto answers = flags(calls, deadline);
-    if (answers.has_error()) {
-      return answers.error();
-    }
+    SLUICE_TRY(answers, flags(calls, deadline));
     for (std::size_t i = 0; i < wanted.size(); ++i) {
       if ((*answers)[i]) {
         got.push_back(wanted[i]);
@@ -95,12 +84,9 @@ class MysqlLockSession final : public LockSession {
       return "IF(@@lower_case_table_names=0," + name + ",LOWER(" + name + "))";
     };
     const std::string schema = table.schema.empty() ? "IFNULL(DATABASE(),'')" : text_literal(table.schema);
-    const auto hashed = session_->rows("SELECT SHA1(CONCAT_WS('/'," + as_one(schema) + "," +
-                                           as_one(text_literal(table.table)) + "," + bytes_literal(space.name) + "))",
-                                       deadline);
-    if (hashed.has_error()) {
-      return hashed.error();
-    }
+    SLUICE_TRY(hashed, session_->rows("SELECT SHA1(CONCAT_WS('/'," + as_one(schema) + "," +
+                                          as_one(text_literal(table.table)) + "," + bytes_literal(space.name) + "))",
+                                      deadline));
     prefix_ = "sluice:" + hashed->front()[0].value_or("") + ":";
     buckets_ = space.buckets;
     return {};
@@ -134,10 +120,7 @@ class MysqlLockSession final : public LockSession {
       for (std::size_t i = begin; i < end; ++i) {
         statement += (i == begin ? "" : ",") + calls[i];
       }
-      const auto rows = session_->rows(statement, deadline);
-      if (rows.has_error()) {
-        return rows.error();
-      }
+      SLUICE_TRY(rows, session_->rows(statement, deadline));
       for (const Cell& cell : rows->front()) {
         answers.push_back(cell && *cell != "0");
       }
@@ -154,10 +137,7 @@ class MysqlLockSession final : public LockSession {
   }
 
   Result<Members> take_place(const LockSpace& space, Deadline deadline) {
-    const auto taken = taken_places(deadline);
-    if (taken.has_error()) {
-      return taken.error();
-    }
+    SLUICE_TRY(taken, taken_places(deadline));
     const auto free = std::find(taken->begin(), taken->end(), false);
     if (free == taken->end()) {
       return Error(ErrorCode::over_limit, session_->place() + ": the outbox has " + std::to_string(kPlaces) +
@@ -167,10 +147,7 @@ class MysqlLockSession final : public LockSession {
     for (std::uint32_t place = 0; place < kPlaces; ++place) {
       calls.push_back(held_here(place));
     }
-    const auto here = flags(calls, deadline);
-    if (here.has_error()) {
-      return here.error();
-    }
+    SLUICE_TRY(here, flags(calls, deadline));
     if (std::find(here->begin(), here->end(), true) != here->end()) {
       return shared_session(ErrorCode::invalid);
     }
@@ -182,10 +159,7 @@ class MysqlLockSession final : public LockSession {
       }
     }
     calls.push_back("GET_LOCK(" + place_name(place_) + ",0)");
-    const auto got = flags(calls, deadline);
-    if (got.has_error()) {
-      return got.error();
-    }
+    SLUICE_TRY(got, flags(calls, deadline));
     if (std::find(got->begin(), got->end(), false) != got->end()) {
       return Error(ErrorCode::throttled, session_->place() + ": a member's place is being given up; try again");
     }
@@ -193,10 +167,7 @@ class MysqlLockSession final : public LockSession {
   }
 
   Result<Members> look(Deadline deadline) {
-    const auto taken = taken_places(deadline);
-    if (taken.has_error()) {
-      return taken.error();
-    }
+    SLUICE_TRY(taken, taken_places(deadline));
     Members members{.count = 0};
     std::vector<std::string> calls{held_here(place_)};
     for (std::uint32_t place = 0; place < kPlaces; ++place) {
@@ -208,10 +179,7 @@ class MysqlLockSession final : public LockSession {
         calls.push_back("IS_USED_LOCK(" + bit_name(place, bit) + ") IS NOT NULL");
       }
     }
-    const auto bits = flags(calls, deadline);
-    if (bits.has_error()) {
-      return bits.error();
-    }
+    SLUICE_TRY(bits, flags(calls, deadline));
     if (!bits->front()) {
       session_->close();
       return shared_session(ErrorCode::unavailable);

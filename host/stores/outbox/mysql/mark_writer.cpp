@@ -38,14 +38,9 @@ Result<std::vector<MarkStatus>> MarkWriter::write(std::span<const Mark> marks, D
 
 Result<std::vector<MarkStatus>> MarkWriter::transaction(std::span<const Mark> marks, const std::string& heartbeat,
                                                         Deadline deadline) {
-  if (const auto begun = session_.run("START TRANSACTION", deadline); begun.has_error()) {
-    return begun.error();
-  }
+  SLUICE_PASS_ON(session_.run("START TRANSACTION", deadline));
   if (!heartbeat.empty()) {
-    const auto beaten = session_.run(heartbeat, deadline);
-    if (beaten.has_error()) {
-      return beaten.error();
-    }
+    SLUICE_TRY(beaten, session_.run(heartbeat, deadline));
     if (*beaten == 0) {
       return name_is_gone();
     }
@@ -54,9 +49,7 @@ Result<std::vector<MarkStatus>> MarkWriter::transaction(std::span<const Mark> ma
   if (statuses.has_error()) {
     return statuses;
   }
-  if (const auto updated = update(marks, *statuses, deadline); updated.has_error()) {
-    return updated.error();
-  }
+  SLUICE_PASS_ON(update(marks, *statuses, deadline));
   const auto committed = session_.run("COMMIT", deadline);
   if (committed.has_error()) {
     // The server may have done it before it was gone.
@@ -86,10 +79,7 @@ Result<std::vector<MarkStatus>> MarkWriter::examine(std::span<const Mark> marks,
     ids.push_back(marks[i].id);
     places.emplace(marks[i].id, i);
   }
-  const auto locked = lock_rows(list_of(ids), deadline);
-  if (locked.has_error()) {
-    return locked.error();
-  }
+  SLUICE_TRY(locked, lock_rows(list_of(ids), deadline));
   std::vector<MarkStatus> statuses(marks.size(), MarkStatus::gone);
   for (const Cells& row : *locked) {
     const auto place = places.find(number_of(row[0]));
@@ -111,13 +101,10 @@ Result<std::vector<MarkStatus>> MarkWriter::examine(std::span<const Mark> marks,
     missing.push_back(id);
   }
   // What is there and was not locked is somebody else's now.
-  const auto there = session_.rows("SELECT " + sql_.id() + " FROM " + sql_.table() + " WHERE " + sql_.id() + " IN (" +
-                                       list_of(missing) + ") AND " +
-                                       (sql_.settings().resend_sent ? "TRUE" : sql_.sent_at() + " IS NULL"),
-                                   deadline);
-  if (there.has_error()) {
-    return there.error();
-  }
+  SLUICE_TRY(there, session_.rows("SELECT " + sql_.id() + " FROM " + sql_.table() + " WHERE " + sql_.id() + " IN (" +
+                                      list_of(missing) + ") AND " +
+                                      (sql_.settings().resend_sent ? "TRUE" : sql_.sent_at() + " IS NULL"),
+                                  deadline));
   for (const Cells& row : *there) {
     statuses[places.at(number_of(row[0]))] = MarkStatus::locked;
   }
@@ -163,14 +150,10 @@ Result<void> MarkWriter::update(std::span<const Mark> marks, const std::vector<M
     }
   }
   if (!sent.empty()) {
-    if (const auto done = session_.run(sent_update(list_of(sent)), deadline); done.has_error()) {
-      return done.error();
-    }
+    SLUICE_PASS_ON(session_.run(sent_update(list_of(sent)), deadline));
   }
   if (!failed.empty()) {
-    if (const auto done = session_.run(failed_update(failed), deadline); done.has_error()) {
-      return done.error();
-    }
+    SLUICE_PASS_ON(session_.run(failed_update(failed), deadline));
   }
   return {};
 }

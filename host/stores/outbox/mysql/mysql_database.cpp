@@ -11,10 +11,7 @@ namespace sluice::queue::outbox::mysql {
 namespace {
 
 Result<std::unique_ptr<Session>> connect(const Settings& settings, const Clock& clock, Deadline deadline) {
-  const auto address = address_of(settings.connect);
-  if (address.has_error()) {
-    return address.error();
-  }
+  SLUICE_TRY(address, address_of(settings.connect));
   return Session::open(settings.connect, *address, clock, deadline);
 }
 
@@ -24,10 +21,7 @@ MysqlDatabase::MysqlDatabase(Settings settings, const Clock& clock, Random& rand
     : settings_(std::move(settings)), clock_(clock), random_(random) {}
 
 Result<std::unique_ptr<LockSession>> MysqlDatabase::open_locks(Deadline deadline) {
-  auto session = connect(settings_, clock_, deadline);
-  if (session.has_error()) {
-    return session.error();
-  }
+  SLUICE_TRY(session, connect(settings_, clock_, deadline));
   if (settings_.connect.side_table) {
     const Duration lease = settings_.connect.lease;
     return std::unique_ptr<LockSession>(std::make_unique<LeaseLocks>(
@@ -38,18 +32,12 @@ Result<std::unique_ptr<LockSession>> MysqlDatabase::open_locks(Deadline deadline
 }
 
 Result<std::unique_ptr<ReadSession>> MysqlDatabase::open_reader(bool /*listen*/, Deadline deadline) {
-  auto session = connect(settings_, clock_, deadline);
-  if (session.has_error()) {
-    return session.error();
-  }
+  SLUICE_TRY(session, connect(settings_, clock_, deadline));
   return make_read_session(std::move(*session), settings_.table, clock_);
 }
 
 Result<std::unique_ptr<DeskSession>> MysqlDatabase::open_desk(Deadline deadline) {
-  auto session = connect(settings_, clock_, deadline);
-  if (session.has_error()) {
-    return session.error();
-  }
+  SLUICE_TRY(session, connect(settings_, clock_, deadline));
   return make_desk_session(std::move(*session), settings_.table, settings_.connect.side_table);
 }
 

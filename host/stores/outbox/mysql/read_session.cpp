@@ -35,10 +35,7 @@ class MysqlReadSession final : public ReadSession {
     }
     statement += sql_.in_buckets(request.buckets) + sql_.wanted(*request.filter) + sql_.without(request.without) +
                  " ORDER BY " + sql_.id() + " LIMIT " + std::to_string(request.limit);
-    auto batch = read(statement, request.bytes, deadline);
-    if (batch.has_error()) {
-      return batch.error();
-    }
+    SLUICE_TRY(batch, read(statement, request.bytes, deadline));
     Page page;
     page.more = batch->cut || batch->rows.size() >= request.limit;
     for (ReadRow& read : batch->rows) {
@@ -60,9 +57,7 @@ class MysqlReadSession final : public ReadSession {
                            sql_.pending(request.dead) + " AND " + sql_.within(groups) + sql_.wanted(*request.filter) +
                            ") AS numbered WHERE place<=" + std::to_string(limit + 1) + " ORDER BY found",
                        deadline);
-    if (numbered.has_error()) {
-      return numbered.error();
-    }
+    SLUICE_PASS_ON(numbered);
     std::vector<std::int64_t> ids;
     for (const Cells& cells : *numbered) {
       ids.push_back(number_of(cells[0]));
@@ -70,12 +65,9 @@ class MysqlReadSession final : public ReadSession {
     if (ids.empty()) {
       return answers;
     }
-    auto batch = read("SELECT " + sql_.columns() + " FROM " + sql_.table() + " WHERE " + sql_.id() + " IN (" +
-                          list_of(ids) + ") AND " + sql_.pending(request.dead) + " ORDER BY " + sql_.id(),
-                      request.bytes, deadline);
-    if (batch.has_error()) {
-      return batch.error();
-    }
+    SLUICE_TRY(batch, read("SELECT " + sql_.columns() + " FROM " + sql_.table() + " WHERE " + sql_.id() + " IN (" +
+                               list_of(ids) + ") AND " + sql_.pending(request.dead) + " ORDER BY " + sql_.id(),
+                           request.bytes, deadline));
     deal(groups, limit, *batch, answers);
     return answers;
   }
@@ -100,7 +92,7 @@ class MysqlReadSession final : public ReadSession {
   Result<Batch> read(const std::string& statement, std::size_t bytes, Deadline deadline) {
     Batch batch;
     std::size_t held = 0;
-    const auto done = session_->run(
+    SLUICE_PASS_ON(session_->run(
         statement,
         [&](Cells&& cells) {
           if (held > bytes) {
@@ -112,19 +104,13 @@ class MysqlReadSession final : public ReadSession {
           held += last.payload_missing ? last.payload_size : last.row.payload.size();
           return true;
         },
-        deadline);
-    if (done.has_error()) {
-      return done.error();
-    }
+        deadline));
     for (auto row = batch.rows.begin(); row != batch.rows.end();) {
       if (!row->payload_missing) {
         ++row;
         continue;
       }
-      const auto found = session_->rows(sql_.payload_of(row->row.id), deadline);
-      if (found.has_error()) {
-        return found.error();
-      }
+      SLUICE_TRY(found, session_->rows(sql_.payload_of(row->row.id), deadline));
       const bool there = !found->empty() && found->front()[0];
       row->row.payload = there ? *found->front()[0] : std::string();
       row = there ? row + 1 : batch.rows.erase(row);  // deleted in between

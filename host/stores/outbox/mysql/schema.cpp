@@ -65,9 +65,7 @@ class Inspection {
   Result<std::vector<Finding>> run() {
     for (const auto step : {&Inspection::look_at_columns, &Inspection::look_at_rights, &Inspection::look_at_identity,
                             &Inspection::look_at_side_table, &Inspection::look_at_indexes}) {
-      if (const auto done = (this->*step)(); done.has_error()) {
-        return done.error();
-      }
+      SLUICE_PASS_ON((this->*step)());
       if (missing_) {
         break;
       }
@@ -83,9 +81,7 @@ class Inspection {
         session_.rows("SELECT COLUMN_NAME,LOWER(DATA_TYPE) FROM information_schema.COLUMNS WHERE TABLE_SCHEMA=" +
                           schema_literal(sql_.settings()) + " AND TABLE_NAME=" + text_literal(sql_.settings().table),
                       deadline_);
-    if (found.has_error()) {
-      return found.error();
-    }
+    SLUICE_PASS_ON(found);
     if (found->empty()) {
       return look_for_table();
     }
@@ -151,16 +147,15 @@ class Inspection {
   /// that the server counts differ though no index says so.
   Result<void> look_at_identity() {
     const Columns& names = sql_.settings().columns;
-    const std::string of_table = "TABLE_SCHEMA=" + schema_literal(sql_.settings()) +
-                                 " AND TABLE_NAME=" + text_literal(sql_.settings().table);
-    const auto found = session_.rows(
-        "SELECT EXTRA LIKE '%auto_increment%',EXISTS(SELECT 1 FROM information_schema.STATISTICS WHERE " + of_table +
-            " AND NON_UNIQUE=0 GROUP BY INDEX_NAME HAVING COUNT(*)=1 AND MAX(COLUMN_NAME)=" + text_literal(names.id) +
-            ") FROM information_schema.COLUMNS WHERE " + of_table + " AND COLUMN_NAME=" + text_literal(names.id),
-        deadline_);
-    if (found.has_error()) {
-      return found.error();
-    }
+    const std::string of_table =
+        "TABLE_SCHEMA=" + schema_literal(sql_.settings()) + " AND TABLE_NAME=" + text_literal(sql_.settings().table);
+    SLUICE_TRY(
+        found,
+        session_.rows("SELECT EXTRA LIKE '%auto_increment%',EXISTS(SELECT 1 FROM information_schema.STATISTICS WHERE " +
+                          of_table + " AND NON_UNIQUE=0 GROUP BY INDEX_NAME HAVING COUNT(*)=1 AND MAX(COLUMN_NAME)=" +
+                          text_literal(names.id) + ") FROM information_schema.COLUMNS WHERE " + of_table +
+                          " AND COLUMN_NAME=" + text_literal(names.id),
+                      deadline_));
     if (found->empty() || found->front()[1].value_or("") == "1") {
       return {};
     }
@@ -195,14 +190,12 @@ class Inspection {
   }
 
   Result<void> look_at_indexes() {
-    const auto found = session_.rows(
-        "SELECT INDEX_NAME,COLUMN_NAME,NON_UNIQUE FROM information_schema.STATISTICS WHERE TABLE_SCHEMA=" +
-            schema_literal(sql_.settings()) + " AND TABLE_NAME=" + text_literal(sql_.settings().table) +
-            " AND SEQ_IN_INDEX=1",
-        deadline_);
-    if (found.has_error()) {
-      return found.error();
-    }
+    SLUICE_TRY(found,
+               session_.rows(
+                   "SELECT INDEX_NAME,COLUMN_NAME,NON_UNIQUE FROM information_schema.STATISTICS WHERE TABLE_SCHEMA=" +
+                       schema_literal(sql_.settings()) + " AND TABLE_NAME=" + text_literal(sql_.settings().table) +
+                       " AND SEQ_IN_INDEX=1",
+                   deadline_));
     const Columns& names = sql_.settings().columns;
     const auto begins_with = [&found](const std::string& column) {
       return std::any_of(found->begin(), found->end(), [&column](const Cells& row) { return row[1] == column; });
@@ -222,13 +215,10 @@ class Inspection {
   }
 
   Result<void> look_at_engine() {
-    const auto found = session_.rows(
-        "SELECT ENGINE FROM information_schema.TABLES WHERE TABLE_SCHEMA=" + schema_literal(sql_.settings()) +
-            " AND TABLE_NAME=" + text_literal(sql_.settings().table),
-        deadline_);
-    if (found.has_error()) {
-      return found.error();
-    }
+    SLUICE_TRY(found, session_.rows("SELECT ENGINE FROM information_schema.TABLES WHERE TABLE_SCHEMA=" +
+                                        schema_literal(sql_.settings()) +
+                                        " AND TABLE_NAME=" + text_literal(sql_.settings().table),
+                                    deadline_));
     const std::string engine = found->empty() ? "" : found->front()[0].value_or("");
     if (!engine.empty() && engine != "InnoDB") {
       findings_.push_back({.text = table_ + " is of the engine " + engine +

@@ -58,10 +58,7 @@ Result<std::unique_ptr<Session>> Session::open(const ConnectSettings& settings, 
   set_up_library();
   std::string socket = address.socket;
   if (settings.tunnel != nullptr) {
-    auto private_socket = settings.tunnel->socket(deadline);
-    if (private_socket.has_error()) {
-      return private_socket.error();
-    }
+    SLUICE_TRY(private_socket, settings.tunnel->socket(deadline));
     socket = *private_socket;
   }
   st_mysql* mysql = mysql_init(nullptr);
@@ -70,15 +67,9 @@ Result<std::unique_ptr<Session>> Session::open(const ConnectSettings& settings, 
   }
   std::unique_ptr<Session> session(new Session(mysql, address.place(), clock));
   session->configure(settings, address);
-  if (const auto expected = session->expect_server(settings, address, socket, deadline); expected.has_error()) {
-    return expected.error();
-  }
-  if (const auto connected = session->connect(address, socket, deadline); connected.has_error()) {
-    return connected.error();
-  }
-  if (const auto settled = session->settle_in(settings, deadline); settled.has_error()) {
-    return settled.error();
-  }
+  SLUICE_PASS_ON(session->expect_server(settings, address, socket, deadline));
+  SLUICE_PASS_ON(session->connect(address, socket, deadline));
+  SLUICE_PASS_ON(session->settle_in(settings, deadline));
   return session;
 }
 
@@ -114,10 +105,7 @@ Result<void> Session::expect_server(const ConnectSettings& settings, const Serve
     return {};
   }
   // libmariadb knows the host's name only; what it can be held to is a certificate that was found to be good.
-  const auto fingerprint = fingerprint_of_server(address, socket, tls, name, clock_, deadline);
-  if (fingerprint.has_error()) {
-    return fingerprint.error();
-  }
+  SLUICE_TRY(fingerprint, fingerprint_of_server(address, socket, tls, name, clock_, deadline));
   mysql_options(mysql_, MARIADB_OPT_TLS_PEER_FP, fingerprint->c_str());
   return {};
 }
@@ -142,9 +130,7 @@ Result<void> Session::settle_in(const ConnectSettings& settings, Deadline deadli
       run("SET SESSION time_zone = '+00:00', sql_mode = 'NO_ENGINE_SUBSTITUTION', wait_timeout = " + seconds +
               ", net_read_timeout = " + seconds + ", innodb_lock_wait_timeout = 2",
           deadline);
-  if (done.has_error()) {
-    return done.error();
-  }
+  SLUICE_PASS_ON(done);
   const auto level = run("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", deadline);
   return level.has_error() ? Result<void>(level.error()) : Result<void>();
 }
@@ -197,9 +183,7 @@ Result<std::uint64_t> Session::run(const std::string& statement, const TakeRow& 
     return failed(in_time);
   }
   if (mysql_field_count(mysql_) != 0) {
-    if (const auto read = read_rows(take, deadline); read.has_error()) {
-      return read.error();
-    }
+    SLUICE_PASS_ON(read_rows(take, deadline));
     return 0;
   }
   return mysql_affected_rows(mysql_);

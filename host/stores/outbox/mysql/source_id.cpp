@@ -14,20 +14,15 @@ std::string source_table_of(const TableSettings& settings) {
 Result<SourceId> id_of_server(Session& session, const TableSettings& settings, Deadline deadline) {
   const auto variables =
       session.rows("SHOW GLOBAL VARIABLES WHERE Variable_name IN ('hostname','port','server_uuid')", deadline);
-  if (variables.has_error()) {
-    return variables.error();
-  }
+  SLUICE_PASS_ON(variables);
   std::string server;
   for (const Cells& variable : *variables) {
     server += variable[1].value_or("") + "/";
   }
   const std::string schema = settings.schema.empty() ? "DATABASE()" : text_literal(settings.schema);
-  const auto hash = session.rows(
-      "SELECT SHA1(CONCAT_WS('/'," + text_literal(server) + "," + schema + "," + text_literal(settings.table) + "))",
-      deadline);
-  if (hash.has_error()) {
-    return hash.error();
-  }
+  SLUICE_TRY(hash, session.rows("SELECT SHA1(CONCAT_WS('/'," + text_literal(server) + "," + schema + "," +
+                                    text_literal(settings.table) + "))",
+                                deadline));
   return SourceId{"mysql-" + hash->at(0)[0].value_or(""),
                   "there is no row of " + source_table_of(settings) +
                       " that the user may read, so that deduplication knows the database by its server's name, which "

@@ -65,10 +65,7 @@ class Probe {
 
   /// Takes the server's greeting and says that TLS comes next.
   Result<void> ask_for_tls() {
-    auto header = receive(kHeader);
-    if (header.has_error()) {
-      return header.error();
-    }
+    SLUICE_TRY(header, receive(kHeader));
     const auto byte = [&header](std::size_t i) {
       return static_cast<std::size_t>(static_cast<unsigned char>((*header)[i]));
     };
@@ -76,10 +73,7 @@ class Probe {
     if (size == 0 || size > kMostGreeting) {
       return refused("it does not greet as a server of MySQL");
     }
-    const auto greeting = receive(size);
-    if (greeting.has_error()) {
-      return greeting.error();
-    }
+    SLUICE_TRY(greeting, receive(size));
     // Version (to its zero byte), thread id (4), the salt's first part (8), a zero, and the lower flags.
     const std::size_t flags = greeting->find('\0', 1) + 1 + 4 + 8 + 1;
     if ((*greeting)[0] != 10 || flags + 2 > size) {
@@ -98,16 +92,12 @@ class Probe {
       return Error(ErrorCode::internal, "OpenSSL gives no context");
     }
     SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
-    if (const auto read = read_files(*context, tls); read.has_error()) {
-      return read.error();
-    }
+    SLUICE_PASS_ON(read_files(*context, tls));
     const std::unique_ptr<SSL, SslDeleter> ssl(SSL_new(context.get()));
     if (ssl == nullptr || SSL_set_fd(ssl.get(), socket_.get()) != 1 || !expect(*ssl, name)) {
       return Error(ErrorCode::internal, "OpenSSL gives no connection");
     }
-    if (const auto done = shake(*ssl); done.has_error()) {
-      return done.error();
-    }
+    SLUICE_PASS_ON(shake(*ssl));
     return fingerprint(*ssl);
   }
 
@@ -135,9 +125,7 @@ class Probe {
   Result<std::string> receive(std::size_t size) const {
     std::string bytes(size, '\0');
     for (std::size_t have = 0; have < size;) {
-      if (const auto ready = wait(POLLIN); ready.has_error()) {
-        return ready.error();
-      }
+      SLUICE_PASS_ON(wait(POLLIN));
       const auto part = ::recv(socket_.get(), bytes.data() + have, size - have, 0);
       if (part == 0 || (part < 0 && errno != EAGAIN && errno != EINTR)) {
         return Error(ErrorCode::unavailable, place_ + ": the connection has ended");
@@ -149,9 +137,7 @@ class Probe {
 
   Result<void> send(const std::string& bytes) const {
     for (std::size_t sent = 0; sent < bytes.size();) {
-      if (const auto ready = wait(POLLOUT); ready.has_error()) {
-        return ready.error();
-      }
+      SLUICE_PASS_ON(wait(POLLOUT));
       const auto part = ::send(socket_.get(), bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
       if (part < 0 && errno != EAGAIN && errno != EINTR) {
         return Error(ErrorCode::unavailable, place_ + ": the connection has ended");
@@ -197,9 +183,7 @@ class Probe {
                        : reason == nullptr   ? "the connection has ended"
                                              : reason);
       }
-      if (const auto ready = wait(why == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT); ready.has_error()) {
-        return ready.error();
-      }
+      SLUICE_PASS_ON(wait(why == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT));
     }
   }
 
@@ -231,12 +215,8 @@ Result<std::string> fingerprint_of_server(const ServerAddress& address, const st
                                           const TlsSettings& tls, const std::string& name, const Clock& clock,
                                           Deadline deadline) {
   Probe probe(address.place(), clock, deadline);
-  if (const auto connected = probe.connect(address, socket); connected.has_error()) {
-    return connected.error();
-  }
-  if (const auto asked = probe.ask_for_tls(); asked.has_error()) {
-    return asked.error();
-  }
+  SLUICE_PASS_ON(probe.connect(address, socket));
+  SLUICE_PASS_ON(probe.ask_for_tls());
   return probe.handshake(tls, name);
 }
 

@@ -162,9 +162,7 @@ Result<ServerAddress> parse_url(const std::string& url) {
   if (!good) {
     return wrong(kForms);
   }
-  if (const auto read = read_parameters(parameters, address); read.has_error()) {
-    return read.error();
-  }
+  SLUICE_PASS_ON(read_parameters(parameters, address));
   if (address.database.empty()) {
     return wrong("names no database: write it behind the '/' that follows the host");
   }

@@ -27,9 +27,7 @@ Error failure(int code) {
 /// How the connection ended up: 0, or an errno.
 Result<int> settled(int socket, int wake, const Clock& clock, Deadline deadline) {
   std::array<pollfd, 2> watched{pollfd{socket, POLLOUT, 0}, pollfd{wake, POLLIN, 0}};
-  if (const auto ready = poll_until(watched, clock, deadline); ready.has_error()) {
-    return ready.error();
-  }
+  SLUICE_PASS_ON(poll_until(watched, clock, deadline));
   if ((watched[1].revents & POLLIN) != 0) {
     return Error(ErrorCode::cancelled, "the tunnel is being closed");
   }
@@ -81,10 +79,7 @@ Result<Descriptor> connect_tcp(const std::string& host, std::uint32_t port, int 
     ::setsockopt(socket.get(), SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
     int code = ::connect(socket.get(), address->ai_addr, address->ai_addrlen) == 0 ? 0 : errno;
     if (code == EINPROGRESS) {
-      const auto end = settled(socket.get(), wake, clock, deadline);
-      if (end.has_error()) {
-        return end.error();
-      }
+      SLUICE_TRY(end, settled(socket.get(), wake, clock, deadline));
       code = *end;
     }
     if (code == 0) {

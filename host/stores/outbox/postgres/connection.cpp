@@ -83,10 +83,7 @@ int Connection::server_version() const { return PQserverVersion(connection_); }
 int Connection::server_process() const { return PQbackendPID(connection_); }
 
 Result<std::unique_ptr<Connection>> Connection::open(const ConnectSettings& settings, Deadline deadline) {
-  const auto info = connection_info(settings, deadline);
-  if (!info) {
-    return info.error();
-  }
+  SLUICE_TRY(info, connection_info(settings, deadline));
   std::vector<const char*> keys;
   std::vector<const char*> values;
   for (const auto& [key, value] : *info) {

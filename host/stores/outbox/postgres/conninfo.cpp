@@ -96,10 +96,7 @@ Result<void> add_tls(const ConnectSettings& settings, const UrlParts& parts, Con
     info.emplace_back("sslkey", tls.key);
   }
   if (!tls.server_name.empty() && tls.server_name != parts.host) {
-    auto address = address_of(parts.host);
-    if (!address) {
-      return address.error();
-    }
+    SLUICE_TRY(address, address_of(parts.host));
     info.emplace_back("host", tls.server_name);
     info.emplace_back("hostaddr", *std::move(address));
   }
@@ -110,10 +107,7 @@ Result<void> add_tunnel(const ConnectSettings& settings, Deadline deadline, Conn
   if (!settings.tunnel) {
     return {};
   }
-  const auto socket = settings.tunnel->socket(deadline);
-  if (!socket) {
-    return socket.error();
-  }
+  SLUICE_TRY(socket, settings.tunnel->socket(deadline));
   // libpq takes the folder and the port, and makes the file's name of them.
   const std::size_t slash = socket->rfind('/');
   const std::size_t dot = socket->rfind('.');
@@ -134,12 +128,8 @@ Result<ConnectionInfo> connection_info(const ConnectSettings& settings, Deadline
   if (!password.empty()) {
     info.emplace_back("password", password);
   }
-  if (auto added = add_tls(settings, parts, info); !added) {
-    return added.error();
-  }
-  if (auto added = add_tunnel(settings, deadline, info); !added) {
-    return added.error();
-  }
+  SLUICE_PASS_ON(add_tls(settings, parts, info));
+  SLUICE_PASS_ON(add_tunnel(settings, deadline, info));
   info.emplace_back("application_name", settings.application);
   info.emplace_back("client_encoding", "UTF8");
   // A peer that is gone without a word is found out within the lease.

@@ -19,10 +19,7 @@ std::string micros_of(Duration span) { return std::to_string(std::chrono::durati
 
 Result<std::unique_ptr<DeskSession>> PostgresDesk::open(const Settings& settings, const TableSql& sql,
                                                         Deadline deadline) {
-  auto connection = open_session(settings, {}, deadline);
-  if (!connection) {
-    return connection.error();
-  }
+  SLUICE_TRY(connection, open_session(settings, {}, deadline));
   return std::unique_ptr<DeskSession>(new PostgresDesk(std::move(*connection), sql, settings.connect));
 }
 
@@ -31,10 +28,7 @@ Result<std::vector<Finding>> PostgresDesk::inspect(Deadline deadline) {
   if (!findings || settings_.side_table) {
     return findings;
   }
-  const auto shared = sessions_are_shared(*connection_, settings_, deadline);
-  if (!shared) {
-    return shared.error();
-  }
+  SLUICE_TRY(shared, sessions_are_shared(*connection_, settings_, deadline));
   if (*shared) {
     findings->insert(findings->begin(), {true, ErrorCode::invalid, shared_sessions(ErrorCode::invalid).message()});
   }
@@ -68,13 +62,10 @@ StoredRow PostgresDesk::stored_row(const Answer& answer, int row) const {
 Result<SourceId> PostgresDesk::source_id(Deadline deadline) { return source_id_of(*connection_, sql_, deadline); }
 
 Result<StoredRow> PostgresDesk::get(const RowKey& key, Deadline deadline) {
-  const auto found = connection_->run({"SELECT " + stored_columns(true) + " FROM " + sql_.table() + " o WHERE o." +
-                                           quoted(sql_.settings().columns.id) + " = $1::bigint",
-                                       {std::to_string(key.id)}},
-                                      deadline);
-  if (!found) {
-    return found.error();
-  }
+  SLUICE_TRY(found, connection_->run({"SELECT " + stored_columns(true) + " FROM " + sql_.table() + " o WHERE o." +
+                                          quoted(sql_.settings().columns.id) + " = $1::bigint",
+                                      {std::to_string(key.id)}},
+                                     deadline));
   if (found->rows() == 0) {
     return Error(ErrorCode::not_found, "table " + sql_.table() + " has no row " + std::to_string(key.id));
   }
@@ -104,10 +95,7 @@ Result<std::vector<StoredRow>> PostgresDesk::list(const ListRows& request, Deadl
   }
   statement.sql = "SELECT " + stored_columns(request.payload) + " FROM " + sql_.table() + " o WHERE " + where +
                   " ORDER BY " + id + (request.newest_first ? " DESC" : "") + " LIMIT " + std::to_string(request.limit);
-  const auto found = connection_->run(statement, deadline);
-  if (!found) {
-    return found.error();
-  }
+  SLUICE_TRY(found, connection_->run(statement, deadline));
   std::vector<StoredRow> rows;
   rows.reserve(static_cast<std::size_t>(found->rows()));
   for (int row = 0; row < found->rows(); ++row) {
@@ -129,9 +117,7 @@ Result<TableCounts> PostgresDesk::count(const CountRequest& request, Deadline de
                         sql_.is_dead() + "), min(o." + quoted(names.id) + ") FILTER (WHERE " + alive + "), " + age +
                         " FROM " + sql_.table() + " o WHERE o." + quoted(names.sent_at) + " IS NULL"},
                        deadline);
-  if (!found) {
-    return found.error();
-  }
+  SLUICE_PASS_ON(found);
   TableCounts counts;
   counts.ready = static_cast<std::uint64_t>(found->number(0, 0));
   counts.waiting = static_cast<std::uint64_t>(found->number(0, 1));
@@ -141,17 +127,13 @@ Result<TableCounts> PostgresDesk::count(const CountRequest& request, Deadline de
     counts.oldest = microseconds(*oldest);
   }
   if (request.sent) {
-    const auto sent = connection_->run(
-        {"SELECT count(*) FROM " + sql_.table() + " o WHERE o." + quoted(names.sent_at) + " IS NOT NULL"}, deadline);
-    if (!sent) {
-      return sent.error();
-    }
+    SLUICE_TRY(sent, connection_->run({"SELECT count(*) FROM " + sql_.table() + " o WHERE o." + quoted(names.sent_at) +
+                                       " IS NOT NULL"},
+                                      deadline));
     counts.sent = static_cast<std::uint64_t>(sent->number(0, 0));
   }
   if (request.details) {
-    if (auto done = count_details(counts, deadline); !done) {
-      return done.error();
-    }
+    SLUICE_PASS_ON(count_details(counts, deadline));
   }
   return counts;
 }
@@ -161,10 +143,7 @@ Result<void> PostgresDesk::count_details(TableCounts& counts, Deadline deadline)
   const std::string rest = " AS n FROM " + sql_.table() + " o WHERE o." + quoted(names.sent_at) + " IS NULL";
   const std::string most = std::string(" GROUP BY 1 ORDER BY 2 DESC LIMIT ") + kMostGroups;
   const auto take = [&](const std::string& sql, std::map<std::string, std::uint64_t>& into) -> Result<void> {
-    const auto found = connection_->run({sql}, deadline);
-    if (!found) {
-      return found.error();
-    }
+    SLUICE_TRY(found, connection_->run({sql}, deadline));
     for (int row = 0; row < found->rows(); ++row) {
       into[std::string(found->text(row, 0))] = static_cast<std::uint64_t>(found->number(row, 1));
     }
@@ -242,10 +221,7 @@ Result<std::vector<RowChanged>> PostgresDesk::change(std::span<const RowChange> 
                             quoted(sql_.settings().columns.id) + " = ANY ($1::bigint[])",
                         {array_of(ids)}});
   statements.push_back({"SELECT pg_notify($1, $2)", {kChannel, "changed:" + sql_.settings().table}});
-  const auto answers = connection_->run_together(statements, deadline);
-  if (!answers) {
-    return answers.error();
-  }
+  SLUICE_TRY(answers, connection_->run_together(statements, deadline));
   const Answer& there = (*answers)[changes.size()];
   std::unordered_map<std::int64_t, bool> known;
   for (int row = 0; row < there.rows(); ++row) {
@@ -273,10 +249,7 @@ Result<std::uint64_t> PostgresDesk::prune(const PruneRequest& request, Deadline 
                     sql_.table() + " o WHERE " + old + " ORDER BY o." + id + " LIMIT " + std::to_string(request.limit) +
                     " FOR UPDATE SKIP LOCKED) RETURNING 1) SELECT count(*) FROM gone";
   }
-  const auto done = connection_->run(statement, deadline);
-  if (!done) {
-    return done.error();
-  }
+  SLUICE_TRY(done, connection_->run(statement, deadline));
   return static_cast<std::uint64_t>(done->number(0, 0));
 }
 

@@ -49,13 +49,10 @@ class Inspection {
       : connection_(connection), sql_(sql), side_table_(side_table), deadline_(deadline) {}
 
   Result<std::vector<Finding>> run() {
-    const auto there = connection_.run({"SELECT to_regclass($1) IS NOT NULL, pg_is_in_recovery(), "
-                                        "current_setting('default_transaction_read_only')::boolean, current_user",
-                                        {sql_.table()}},
-                                       deadline_);
-    if (!there) {
-      return there.error();
-    }
+    SLUICE_TRY(there, connection_.run({"SELECT to_regclass($1) IS NOT NULL, pg_is_in_recovery(), "
+                                       "current_setting('default_transaction_read_only')::boolean, current_user",
+                                       {sql_.table()}},
+                                      deadline_));
     if (there->flag(0, 1) || there->flag(0, 2)) {
       fatal(ErrorCode::unavailable, there->flag(0, 1)
                                         ? "the server is a read-only replica; name the primary in the url, or add "
@@ -71,9 +68,7 @@ class Inspection {
     }
     for (auto step : {&Inspection::columns, &Inspection::rights, &Inspection::identity, &Inspection::side_table,
                       &Inspection::helpers}) {
-      if (auto done = (this->*step)(); !done) {
-        return done.error();
-      }
+      SLUICE_PASS_ON((this->*step)());
     }
     if (connection_.server_version() < kIdleLimitSince && !side_table_) {
       remark(
@@ -89,13 +84,10 @@ class Inspection {
   void remark(std::string text) { findings_.push_back({false, ErrorCode::invalid, std::move(text)}); }
 
   Result<void> columns() {
-    const auto found = connection_.run({"SELECT a.attname, format_type(a.atttypid, NULL) FROM pg_attribute a WHERE "
-                                        "a.attrelid = to_regclass($1) AND a.attnum > 0 AND NOT a.attisdropped",
-                                        {sql_.table()}},
-                                       deadline_);
-    if (!found) {
-      return found.error();
-    }
+    SLUICE_TRY(found, connection_.run({"SELECT a.attname, format_type(a.atttypid, NULL) FROM pg_attribute a WHERE "
+                                       "a.attrelid = to_regclass($1) AND a.attnum > 0 AND NOT a.attisdropped",
+                                       {sql_.table()}},
+                                      deadline_));
     std::map<std::string, std::string> types;
     for (int row = 0; row < found->rows(); ++row) {
       types.emplace(found->text(row, 0), found->text(row, 1));
@@ -125,15 +117,14 @@ class Inspection {
     if (!names.last_error.empty()) {
       written.push_back(names.last_error);
     }
-    const auto found = connection_.run(
-        {"SELECT has_table_privilege($1::regclass, 'SELECT'), coalesce((SELECT string_agg(c, ', ') FROM "
-         "unnest($2::text[]) AS c JOIN pg_attribute a ON a.attrelid = $1::regclass AND a.attname = c AND NOT "
-         "a.attisdropped WHERE NOT has_column_privilege($1::regclass, a.attnum, 'UPDATE')), ''), current_user",
-         {sql_.table(), array_of(written)}},
-        deadline_);
-    if (!found) {
-      return found.error();
-    }
+    SLUICE_TRY(
+        found,
+        connection_.run(
+            {"SELECT has_table_privilege($1::regclass, 'SELECT'), coalesce((SELECT string_agg(c, ', ') FROM "
+             "unnest($2::text[]) AS c JOIN pg_attribute a ON a.attrelid = $1::regclass AND a.attname = c AND NOT "
+             "a.attisdropped WHERE NOT has_column_privilege($1::regclass, a.attnum, 'UPDATE')), ''), current_user",
+             {sql_.table(), array_of(written)}},
+            deadline_));
     const std::string user = "user " + std::string(found->text(0, 2));
     if (!found->flag(0, 0)) {
       fatal(ErrorCode::denied,
@@ -146,27 +137,30 @@ class Inspection {
     return {};
   }
 
-  // A row is known by its id: where two have one, marking the one marks both, and the other is never published. Ids of a
-  // sequence differ though no index says so, as in a table that is partitioned by time.
+  // A row is known by its id: where two have one, marking the one marks both, and the other is never published. Ids of
+  // a sequence differ though no index says so, as in a table that is partitioned by time.
   Result<void> identity() {
     const Columns& names = sql_.settings().columns;
-    const auto found = connection_.run(
-        {"SELECT EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = a.attrelid AND i.indisunique AND i.indisvalid AND "
-         "i.indpred IS NULL AND i.indnkeyatts = 1 AND i.indkey[0] = a.attnum), a.attidentity <> '' OR EXISTS (SELECT 1 "
-         "FROM pg_attrdef d WHERE d.adrelid = a.attrelid AND d.adnum = a.attnum AND pg_get_expr(d.adbin, d.adrelid) "
-         "LIKE 'nextval(%') FROM pg_attribute a WHERE a.attrelid = to_regclass($1) AND a.attname = $2 AND NOT "
-         "a.attisdropped",
-         {sql_.table(), names.id}},
-        deadline_);
-    if (!found) {
-      return found.error();
-    }
+    SLUICE_TRY(
+        found,
+        connection_.run(
+            {"SELECT EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = a.attrelid AND i.indisunique AND i.indisvalid "
+             "AND "
+             "i.indpred IS NULL AND i.indnkeyatts = 1 AND i.indkey[0] = a.attnum), a.attidentity <> '' OR EXISTS "
+             "(SELECT 1 "
+             "FROM pg_attrdef d WHERE d.adrelid = a.attrelid AND d.adnum = a.attnum AND pg_get_expr(d.adbin, "
+             "d.adrelid) "
+             "LIKE 'nextval(%') FROM pg_attribute a WHERE a.attrelid = to_regclass($1) AND a.attname = $2 AND NOT "
+             "a.attisdropped",
+             {sql_.table(), names.id}},
+            deadline_));
     if (found->rows() == 0 || found->flag(0, 0)) {
       return {};
     }
     const std::string what = "column " + quoted(names.id) + " of table " + sql_.table() + " is not unique by itself";
-    const std::string mend = "; make a unique index on it alone, or name a column that has one as 'id' in "
-                             "[outbox.NAME.columns]";
+    const std::string mend =
+        "; make a unique index on it alone, or name a column that has one as 'id' in "
+        "[outbox.NAME.columns]";
     if (found->flag(0, 1)) {
       remark(what + ": rows are told apart by it, as its values come from a sequence" + mend);
     } else {
@@ -181,14 +175,12 @@ class Inspection {
       return {};
     }
     const std::string name = SideTable(sql_.settings()).name();
-    const auto found = connection_.run(
-        {"SELECT to_regclass($1) IS NOT NULL, coalesce((SELECT string_agg(p, ', ') FROM unnest($2::text[]) AS p WHERE "
-         "NOT has_table_privilege(to_regclass($1), p)), ''), current_user",
-         {name, array_of(std::vector<std::string>{"SELECT", "INSERT", "UPDATE", "DELETE"})}},
-        deadline_);
-    if (!found) {
-      return found.error();
-    }
+    SLUICE_TRY(found,
+               connection_.run({"SELECT to_regclass($1) IS NOT NULL, coalesce((SELECT string_agg(p, ', ') FROM "
+                                "unnest($2::text[]) AS p WHERE "
+                                "NOT has_table_privilege(to_regclass($1), p)), ''), current_user",
+                                {name, array_of(std::vector<std::string>{"SELECT", "INSERT", "UPDATE", "DELETE"})}},
+                               deadline_));
     const std::string user(found->text(0, 2));
     if (!found->flag(0, 0)) {
       fatal(ErrorCode::queue_missing, "there is no table " + name + " (as user " + user +
@@ -205,19 +197,20 @@ class Inspection {
   // What makes it quick.
   Result<void> helpers() {
     const Columns& names = sql_.settings().columns;
-    const auto found = connection_.run(
-        {"SELECT EXISTS (SELECT 1 FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = "
-         "i.indkey[0] WHERE i.indrelid = $1::regclass AND i.indisvalid AND a.attname = $2 AND "
-         "pg_get_expr(i.indpred, i.indrelid) LIKE '%IS NULL%'), EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = "
-         "$1::regclass AND i.indisvalid AND (SELECT count(*) FROM pg_attribute a WHERE a.attrelid = i.indrelid AND "
-         "a.attnum IN (i.indkey[0], i.indkey[1]) AND a.attname IN ($3, $4)) = 2), EXISTS (SELECT 1 FROM pg_trigger t "
-         "JOIN pg_proc p ON p.oid = t.tgfoid WHERE t.tgrelid = $1::regclass AND p.prosrc LIKE '%pg_notify%' AND "
-         "t.tgenabled <> 'D')",
-         {sql_.table(), names.id, names.aggregate_type, names.aggregate_id}},
-        deadline_);
-    if (!found) {
-      return found.error();
-    }
+    SLUICE_TRY(
+        found,
+        connection_.run(
+            {"SELECT EXISTS (SELECT 1 FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = "
+             "i.indkey[0] WHERE i.indrelid = $1::regclass AND i.indisvalid AND a.attname = $2 AND "
+             "pg_get_expr(i.indpred, i.indrelid) LIKE '%IS NULL%'), EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid "
+             "= "
+             "$1::regclass AND i.indisvalid AND (SELECT count(*) FROM pg_attribute a WHERE a.attrelid = i.indrelid AND "
+             "a.attnum IN (i.indkey[0], i.indkey[1]) AND a.attname IN ($3, $4)) = 2), EXISTS (SELECT 1 FROM pg_trigger "
+             "t "
+             "JOIN pg_proc p ON p.oid = t.tgfoid WHERE t.tgrelid = $1::regclass AND p.prosrc LIKE '%pg_notify%' AND "
+             "t.tgenabled <> 'D')",
+             {sql_.table(), names.id, names.aggregate_type, names.aggregate_id}},
+            deadline_));
     const std::string mend = "; `sluice outbox ddl` prints it";
     if (!found->flag(0, 0)) {
       remark("table " + sql_.table() + " has no index on " + quoted(names.id) + " WHERE " + quoted(names.sent_at) +

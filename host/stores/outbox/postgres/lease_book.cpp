@@ -13,18 +13,12 @@ Result<void> PostgresLeaseBook::announce(const LeaseMember& member, Deadline dea
     const auto joined = connection_->run_together(both, deadline);
     return joined ? Result<void>() : Result<void>(joined.error());
   }
-  const auto written = connection_->run(side_.announce(space_, member), deadline);
-  if (!written) {
-    return written.error();
-  }
+  SLUICE_TRY(written, connection_->run(side_.announce(space_, member), deadline));
   return written->rows() == 1 ? Result<void>() : Result<void>(name_is_gone());
 }
 
 Result<std::vector<LeaseMember>> PostgresLeaseBook::members(Deadline deadline) {
-  const auto found = connection_->run(side_.members(space_), deadline);
-  if (!found) {
-    return found.error();
-  }
+  SLUICE_TRY(found, connection_->run(side_.members(space_), deadline));
   std::vector<LeaseMember> members;
   members.reserve(static_cast<std::size_t>(found->rows()));
   for (int row = 0; row < found->rows(); ++row) {
@@ -41,10 +35,7 @@ void PostgresLeaseBook::bury(std::span<const LeaseMember> dead, Deadline deadlin
 }
 
 Result<std::map<std::uint32_t, BucketLease>> PostgresLeaseBook::buckets(Deadline deadline) {
-  const auto found = connection_->run(side_.buckets(space_), deadline);
-  if (!found) {
-    return found.error();
-  }
+  SLUICE_TRY(found, connection_->run(side_.buckets(space_), deadline));
   std::map<std::uint32_t, BucketLease> leases;
   for (int row = 0; row < found->rows(); ++row) {
     leases[static_cast<std::uint32_t>(found->number(row, 0))] = {.owner = found->number(row, 2),
@@ -60,10 +51,7 @@ Result<std::vector<std::uint32_t>> PostgresLeaseBook::change_hands(std::span<con
     statements.push_back(side_.depose(space_, handovers));
   }
   statements.push_back(side_.change_hands(space_, handovers, owner));
-  const auto answers = connection_->run_together(statements, deadline);
-  if (!answers) {
-    return answers.error();
-  }
+  SLUICE_TRY(answers, connection_->run_together(statements, deadline));
   std::vector<std::uint32_t> changed;
   const Answer& numbers = answers->back();
   changed.reserve(static_cast<std::size_t>(numbers.rows()));

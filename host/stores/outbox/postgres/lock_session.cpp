@@ -32,31 +32,23 @@ constexpr const char* kCountMembers =
 
 Result<std::unique_ptr<LockSession>> PostgresLocks::open(const Settings& settings, const TableSql& sql,
                                                          Deadline deadline) {
-  auto connection = open_session(settings, {}, deadline);
-  if (!connection) {
-    return connection.error();
-  }
+  SLUICE_TRY(connection, open_session(settings, {}, deadline));
   if ((*connection)->server_version() >= kIdleLimitSince) {
     const auto lease = std::chrono::duration_cast<std::chrono::milliseconds>(settings.connect.lease);
     const auto limited =
         (*connection)
             ->run({"SELECT set_config('idle_session_timeout', $1, false)", {std::to_string(lease.count())}}, deadline);
-    if (!limited) {
-      return limited.error();
-    }
+    SLUICE_PASS_ON(limited);
   }
   return std::unique_ptr<LockSession>(new PostgresLocks(std::move(*connection), sql));
 }
 
 Result<Members> PostgresLocks::join(const LockSpace& space, Deadline deadline) {
   // By the table's full name, which is one for all, whatever their settings and search paths leave out.
-  const auto table = connection_->run({"SELECT format('%I.%I', n.nspname, c.relname), pg_backend_pid() FROM pg_class c "
-                                       "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass($1)",
-                                       {sql_.table()}},
-                                      deadline);
-  if (!table) {
-    return table.error();
-  }
+  SLUICE_TRY(table, connection_->run({"SELECT format('%I.%I', n.nspname, c.relname), pg_backend_pid() FROM pg_class c "
+                                      "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass($1)",
+                                      {sql_.table()}},
+                                     deadline));
   if (table->rows() == 0) {
     return Error(ErrorCode::queue_missing, "there is no table " + sql_.table() +
                                                "; check 'schema' and 'table', or make it with what `sluice outbox ddl` "
@@ -65,10 +57,7 @@ Result<Members> PostgresLocks::join(const LockSpace& space, Deadline deadline) {
   space_ = key_of(std::string(table->text(0, 0)) + "/" + space.name);
   buckets_ = space.buckets;
   process_ = table->number(0, 1);
-  const auto entered = enter(deadline);
-  if (!entered) {
-    return entered.error();
-  }
+  SLUICE_TRY(entered, enter(deadline));
   return *entered ? beat(deadline) : Result<Members>(shared_sessions(ErrorCode::invalid));
 }
 
@@ -84,12 +73,10 @@ Result<bool> PostgresLocks::enter(Deadline deadline) {
 }
 
 Result<Members> PostgresLocks::beat(Deadline deadline) {
-  const auto counted = connection_->run(
-      {kCountMembers, {std::to_string(space_), std::to_string(kMembers + buckets_), std::to_string(process_)}},
-      deadline);
-  if (!counted) {
-    return counted.error();
-  }
+  SLUICE_TRY(counted,
+             connection_->run({kCountMembers,
+                               {std::to_string(space_), std::to_string(kMembers + buckets_), std::to_string(process_)}},
+                              deadline));
   if (!counted->flag(0, 2)) {
     return shared_sessions(ErrorCode::unavailable);
   }
@@ -104,9 +91,7 @@ Result<std::vector<std::uint32_t>> PostgresLocks::lock(std::span<const std::uint
                         "pg_try_advisory_lock($1::int, b) END",
                         {std::to_string(space_), array_of(buckets), std::to_string(process_)}},
                        deadline);
-  if (!got) {
-    return got.error();
-  }
+  SLUICE_PASS_ON(got);
   std::vector<std::uint32_t> locked;
   locked.reserve(static_cast<std::size_t>(got->rows()));
   for (int row = 0; row < got->rows(); ++row) {

@@ -55,10 +55,7 @@ Result<std::vector<MarkStatus>> write_marks(Connection& connection, const TableS
   if (!failed.empty()) {
     statements.push_back(sql.mark_failed(failed, fence));
   }
-  const auto answers = connection.run_together(statements, deadline);
-  if (!answers) {
-    return answers.error();
-  }
+  SLUICE_TRY(answers, connection.run_together(statements, deadline));
   if (fence != nullptr && answers->front().rows() == 0) {
     return name_is_gone();
   }
@@ -73,9 +70,7 @@ Result<std::vector<MarkStatus>> write_marks(Connection& connection, const TableS
   std::transform(marks.begin(), marks.end(), std::back_inserter(statuses),
                  [&](const Mark& mark) { return written.contains(mark.id) ? MarkStatus::written : MarkStatus::gone; });
   if (written.size() < marks.size()) {
-    if (auto told = tell_pending(connection, sql, marks, statuses, deadline); !told) {
-      return told.error();
-    }
+    SLUICE_PASS_ON(tell_pending(connection, sql, marks, statuses, deadline));
   }
   return statuses;
 }

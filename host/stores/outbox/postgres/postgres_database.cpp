@@ -28,10 +28,7 @@ class PostgresDatabase final : public Database {
 
  private:
   Result<std::unique_ptr<LockSession>> open_leases(Deadline deadline) {
-    auto connection = postgres::open_session(settings_, {}, deadline);
-    if (!connection) {
-      return connection.error();
-    }
+    SLUICE_TRY(connection, postgres::open_session(settings_, {}, deadline));
     const Duration lease = settings_.connect.lease;
     return std::unique_ptr<LockSession>(std::make_unique<LeaseLocks>(
         std::make_unique<postgres::PostgresLeaseBook>(*std::move(connection), sql_),

@@ -9,15 +9,15 @@ namespace {
 /// Whether an index leads from a group to its rows: one that begins with both columns, in either order.
 Result<bool> has_group_index(Connection& connection, const TableSql& sql, Deadline deadline) {
   const Columns& names = sql.settings().columns;
-  const auto found = connection.run(
-      {"SELECT EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = to_regclass($1) AND i.indisvalid AND "
-       "(SELECT array_agg(a.attname::text ORDER BY a.attname) FROM pg_attribute a WHERE a.attrelid = i.indrelid AND "
-       "a.attnum IN (i.indkey[0], i.indkey[1])) = (SELECT array_agg(n ORDER BY n) FROM unnest($2::text[]) n))",
-       {sql.table(), array_of(std::vector<std::string>{names.aggregate_type, names.aggregate_id})}},
-      deadline);
-  if (!found) {
-    return found.error();
-  }
+  SLUICE_TRY(
+      found,
+      connection.run(
+          {"SELECT EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = to_regclass($1) AND i.indisvalid AND "
+           "(SELECT array_agg(a.attname::text ORDER BY a.attname) FROM pg_attribute a WHERE a.attrelid = i.indrelid "
+           "AND "
+           "a.attnum IN (i.indkey[0], i.indkey[1])) = (SELECT array_agg(n ORDER BY n) FROM unnest($2::text[]) n))",
+           {sql.table(), array_of(std::vector<std::string>{names.aggregate_type, names.aggregate_id})}},
+          deadline));
   return found->flag(0, 0);
 }
 
@@ -26,20 +26,13 @@ Result<bool> has_group_index(Connection& connection, const TableSql& sql, Deadli
 Result<std::unique_ptr<ReadSession>> PostgresReader::open(const Settings& settings, const TableSql& sql, bool listen,
                                                           Deadline deadline) {
   // Rows are wanted by id and few at a time; a plan that reads all of them to sort them is never the better one.
-  auto connection = open_session(
-      settings, {{"enable_seqscan", "off"}, {"enable_bitmapscan", "off"}, {"enable_sort", "off"}}, deadline);
-  if (!connection) {
-    return connection.error();
-  }
+  SLUICE_TRY(connection,
+             open_session(settings, {{"enable_seqscan", "off"}, {"enable_bitmapscan", "off"}, {"enable_sort", "off"}},
+                          deadline));
   if (listen && !settings.connect.side_table) {
-    if (const auto listening = (*connection)->run({std::string("LISTEN ") + kChannel}, deadline); !listening) {
-      return listening.error();
-    }
+    SLUICE_PASS_ON((*connection)->run({std::string("LISTEN ") + kChannel}, deadline));
   }
-  const auto indexed = has_group_index(**connection, sql, deadline);
-  if (!indexed) {
-    return indexed.error();
-  }
+  SLUICE_TRY(indexed, has_group_index(**connection, sql, deadline));
   return std::unique_ptr<ReadSession>(new PostgresReader(std::move(*connection), sql, *indexed));
 }
 
@@ -48,17 +41,14 @@ Result<SourceId> PostgresReader::source_id(Deadline deadline) { return source_id
 Result<Page> PostgresReader::fetch(const FetchRequest& request, Deadline deadline) {
   Page page;
   std::size_t bytes = 0;
-  const auto all = connection_->stream(
-      sql_.page(request),
-      [&](const Answer& answer) {
-        page.rows.push_back(sql_.row_of(answer, 0));
-        bytes += page.rows.back().payload.size();
-        return bytes <= request.bytes;
-      },
-      deadline);
-  if (!all) {
-    return all.error();
-  }
+  SLUICE_TRY(all, connection_->stream(
+                      sql_.page(request),
+                      [&](const Answer& answer) {
+                        page.rows.push_back(sql_.row_of(answer, 0));
+                        bytes += page.rows.back().payload.size();
+                        return bytes <= request.bytes;
+                      },
+                      deadline));
   page.more = !*all || page.rows.size() >= request.limit;
   return page;
 }
@@ -68,20 +58,17 @@ Result<std::vector<GroupRows>> PostgresReader::fetch_groups(std::span<const Grou
   std::vector<GroupRows> answers(groups.size());
   std::size_t bytes = 0;
   std::size_t last = 0;
-  const auto all = connection_->stream(
-      sql_.groups(groups, limit, request, indexed_),
-      [&](const Answer& answer) {
-        last = static_cast<std::size_t>(answer.number(0, sql_.row_width())) - 1;
-        GroupRows& group = answers[last];
-        group.rows.push_back(sql_.row_of(answer, 0));
-        group.more = group.rows.size() >= limit;
-        bytes += group.rows.back().payload.size();
-        return bytes <= request.bytes;
-      },
-      deadline);
-  if (!all) {
-    return all.error();
-  }
+  SLUICE_TRY(all, connection_->stream(
+                      sql_.groups(groups, limit, request, indexed_),
+                      [&](const Answer& answer) {
+                        last = static_cast<std::size_t>(answer.number(0, sql_.row_width())) - 1;
+                        GroupRows& group = answers[last];
+                        group.rows.push_back(sql_.row_of(answer, 0));
+                        group.more = group.rows.size() >= limit;
+                        bytes += group.rows.back().payload.size();
+                        return bytes <= request.bytes;
+                      },
+                      deadline));
   for (std::size_t i = last; !*all && i < answers.size(); ++i) {
     answers[i].more = true;
   }
@@ -90,10 +77,7 @@ Result<std::vector<GroupRows>> PostgresReader::fetch_groups(std::span<const Grou
 
 Result<ReadSession::News> PostgresReader::wait(int wake, Deadline deadline) {
   const std::string& table = sql_.settings().table;
-  const auto told = connection_->wait(wake, deadline);
-  if (!told) {
-    return told.error();
-  }
+  SLUICE_TRY(told, connection_->wait(wake, deadline));
   const auto has = [&](const std::string& payload) {
     return std::find(told->begin(), told->end(), payload) != told->end();
   };

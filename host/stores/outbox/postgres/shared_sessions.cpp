@@ -17,13 +17,8 @@ struct Processes {
 Result<Processes> look(Connection& one, Connection& other, Deadline deadline) {
   const auto begun = other.run({"BEGIN"}, deadline);
   const auto theirs = begun ? other.run(kProcess, deadline) : Result<Answer>(begun.error());
-  const auto ours = theirs ? one.run(kProcess, deadline) : Result<Answer>(theirs.error());
-  if (!ours) {
-    return ours.error();
-  }
-  if (const auto ended = other.run({"ROLLBACK"}, deadline); !ended) {
-    return ended.error();
-  }
+  SLUICE_TRY(ours, theirs ? one.run(kProcess, deadline) : Result<Answer>(theirs.error()));
+  SLUICE_PASS_ON(other.run({"ROLLBACK"}, deadline));
   return Processes{ours->number(0, 0), theirs->number(0, 0)};
 }
 
@@ -31,23 +26,14 @@ Result<Processes> look(Connection& one, Connection& other, Deadline deadline) {
 
 // A server tells its process when it lets somebody in; a pool tells something of its own.
 Result<bool> sessions_are_shared(Connection& connection, const ConnectSettings& settings, Deadline deadline) {
-  const auto process = connection.run(kProcess, deadline);
-  if (!process) {
-    return process.error();
-  }
+  SLUICE_TRY(process, connection.run(kProcess, deadline));
   const std::int64_t own = process->number(0, 0);
   if (own == connection.server_process()) {
     return false;
   }
-  const auto other = Connection::open(settings, deadline);
-  if (!other) {
-    return other.error();
-  }
+  SLUICE_TRY(other, Connection::open(settings, deadline));
   for (int i = 0; i < kLooks; ++i) {
-    const auto seen = look(connection, **other, deadline);
-    if (!seen) {
-      return seen.error();
-    }
+    SLUICE_TRY(seen, look(connection, **other, deadline));
     if (seen->of_one != own || seen->of_other == own) {
       return true;
     }

@@ -8,9 +8,7 @@ Result<SourceId> source_id_of(Connection& connection, const TableSql& sql, Deadl
                       "current_database()",
                       {sql.table()}},
                      deadline);
-  if (!table) {
-    return table.error();
-  }
+  SLUICE_PASS_ON(table);
   if (table->rows() == 0 || table->is_null(0, 0)) {
     return Error(ErrorCode::queue_missing, "there is no table " + sql.table() +
                                                "; check 'schema' and 'table', or make it with what `sluice outbox "
@@ -24,11 +22,9 @@ Result<SourceId> source_id_of(Connection& connection, const TableSql& sql, Deadl
   if (cluster.error().code() != ErrorCode::denied && cluster.error().code() != ErrorCode::invalid) {
     return cluster.error();
   }
-  const auto address = connection.run(
-      {"SELECT coalesce(host(inet_server_addr()), 'local') || '-' || current_setting('port')"}, deadline);
-  if (!address) {
-    return address.error();
-  }
+  SLUICE_TRY(address,
+             connection.run({"SELECT coalesce(host(inet_server_addr()), 'local') || '-' || current_setting('port')"},
+                            deadline));
   return SourceId{"postgres-" + std::string(address->text(0, 0)) + place,
                   "the user may not run pg_control_system(), so that deduplication knows the database by its server's "
                   "address, which others may have and a fail-over changes; GRANT EXECUTE ON FUNCTION "

@@ -99,9 +99,7 @@ Result<std::unique_ptr<SshSession>> SshSession::open(const SshSettings& settings
   if (session->session_ == nullptr) {
     return Error(ErrorCode::internal, "libssh gives no session");
   }
-  if (const auto done = session->configure(settings, socket->release()); done.has_error()) {
-    return done.error();
-  }
+  SLUICE_PASS_ON(session->configure(settings, socket->release()));
   const auto connected =
       session->until_done([&session] { return ssh_connect(session->session_); }, SSH_AGAIN, wake, clock, deadline);
   if (connected.has_error()) {
@@ -110,12 +108,8 @@ Result<std::unique_ptr<SshSession>> SshSession::open(const SshSettings& settings
   if (*connected != SSH_OK) {
     return Error(ErrorCode::unavailable, settings.place() + ": no SSH session: " + session->last_error());
   }
-  if (const auto known = session->check_host_key(settings); known.has_error()) {
-    return known.error();
-  }
-  if (const auto in = session->log_in(settings, wake, clock, deadline); in.has_error()) {
-    return in.error();
-  }
+  SLUICE_PASS_ON(session->check_host_key(settings));
+  SLUICE_PASS_ON(session->log_in(settings, wake, clock, deadline));
   session->event_ = ssh_event_new();
   if (session->event_ == nullptr || ssh_event_add_session(session->event_, session->session_) != SSH_OK) {
     return Error(ErrorCode::internal, "libssh gives no event loop");
@@ -218,10 +212,7 @@ Result<int> SshSession::until_done(Step step, int again, int wake, const Clock& 
     }
     const short events = static_cast<short>(POLLIN | (wants_to_write() ? POLLOUT : 0));
     std::array<pollfd, 2> watched{pollfd{descriptor(), events, 0}, pollfd{wake, POLLIN, 0}};
-    const auto ready = poll_until(watched, clock, deadline);
-    if (ready.has_error()) {
-      return ready.error();
-    }
+    SLUICE_PASS_ON(poll_until(watched, clock, deadline));
     if ((watched[1].revents & POLLIN) != 0) {
       return Error(ErrorCode::cancelled, "the tunnel is being closed");
     }
