@@ -43,7 +43,7 @@ void life_of_a_message(benchmark::State& state) {
     job->drop(slots[next]);
     slots[next] = job->hold(deliveries[next]);
     job->started(slots[next], deliveries[next].receipt.id);
-    job->ended(slots[next]);
+    job->ended(slots[next], false);
     next = (next + 1) % kHeld;
   }
   state.SetItemsProcessed(state.iterations());

@@ -32,8 +32,8 @@ WallTime time_of(const LedgerContents& ledger) {
 
 std::string counts_of(const isolation::LedgerSettlement& settlement) {
   return std::to_string(settlement.counted) + " counted, " + std::to_string(settlement.suspects) + " suspects, " +
-         std::to_string(settlement.released) + " released, " + std::to_string(settlement.gone) + " gone, " +
-         std::to_string(settlement.unsettled) + " unsettled";
+         std::to_string(settlement.released) + " released, " + std::to_string(settlement.finished) + " finished, " +
+         std::to_string(settlement.gone) + " gone, " + std::to_string(settlement.unsettled) + " unsettled";
 }
 
 void print_text(const LedgerContents& ledger, Console& console) {
@@ -115,6 +115,7 @@ void write_settlement(JsonText& json, const isolation::LedgerSettlement& settlem
   json.member("counted", std::uint64_t{settlement.counted});
   json.member("suspects", std::uint64_t{settlement.suspects});
   json.member("released", std::uint64_t{settlement.released});
+  json.member("finished", std::uint64_t{settlement.finished});
   json.member("gone", std::uint64_t{settlement.gone});
   json.member("unsettled", std::uint64_t{settlement.unsettled});
   json.end_object();
@@ -167,14 +168,8 @@ std::vector<LedgerContents> read_crashes(const isolation::LedgerFolder& folder, 
 }
 
 Exit crashes(const Arguments& arguments, Console& console) {
-  const auto output = arguments.output();
-  if (output.has_error()) {
-    return output.error();
-  }
-  const auto host = load_host_file(arguments);
-  if (host.has_error()) {
-    return host.error();
-  }
+  SLUICE_TRY(output, arguments.output());
+  SLUICE_TRY(host, load_host_file(arguments));
   const isolation::LedgerFolder folder(runtime::ledger_folder(*host));
   const std::vector<LedgerContents> found = read_crashes(folder, console);
   if (*output == Output::json) {

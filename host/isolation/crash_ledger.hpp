@@ -39,8 +39,9 @@ class JobLedger {
   /// The handler begins on the calling thread with the message of this id, which a crash is then blamed on. The id
   /// lives until `ended`.
   virtual void started(HeldSlot slot, std::string_view id) noexcept = 0;
-  /// It has come back.
-  virtual void ended(HeldSlot slot) noexcept = 0;
+  /// It has come back. `finished`: all that is left is to remove the message, with nothing committed beside it; whoever
+  /// finds this ledger then does that.
+  virtual void ended(HeldSlot slot, bool finished) noexcept = 0;
   /// After `ended`: what ends the process from now on may be what is committed.
   virtual void committing(HeldSlot slot, Committing how) noexcept = 0;
   /// Settled or lost: not ours any more. The slot is void. Called once for each `hold`, also where that gave 0.

@@ -39,9 +39,9 @@ void DeferredLedger::started(HeldSlot slot, std::string_view id) noexcept {
   }
 }
 
-void DeferredLedger::ended(HeldSlot slot) noexcept {
+void DeferredLedger::ended(HeldSlot slot, bool finished) noexcept {
   if (JobLedger* const ledger = live()) {
-    ledger->ended(slot);
+    ledger->ended(slot, finished);
   } else {
     handler_returns();
   }

@@ -26,7 +26,7 @@ class DeferredLedger final : public JobLedger {
   HeldSlot hold(const queue::Delivery& delivery) noexcept override;
   void renew(HeldSlot slot, const queue::Receipt& receipt) noexcept override;
   void started(HeldSlot slot, std::string_view id) noexcept override;
-  void ended(HeldSlot slot) noexcept override;
+  void ended(HeldSlot slot, bool finished) noexcept override;
   void committing(HeldSlot slot, Committing how) noexcept override;
   void drop(HeldSlot slot) noexcept override;
 

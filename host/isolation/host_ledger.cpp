@@ -24,7 +24,7 @@ class JobSlots final : public JobLedger {
   HeldSlot hold(const queue::Delivery& delivery) noexcept override;
   void renew(HeldSlot slot, const queue::Receipt& receipt) noexcept override;
   void started(HeldSlot slot, std::string_view id) noexcept override;
-  void ended(HeldSlot slot) noexcept override;
+  void ended(HeldSlot slot, bool finished) noexcept override;
   void committing(HeldSlot slot, Committing how) noexcept override;
   void drop(HeldSlot slot) noexcept override;
 
@@ -113,13 +113,14 @@ void JobSlots::started(HeldSlot held, std::string_view id) noexcept {
   handler_begins({&facts_, id, held});
 }
 
-void JobSlots::ended(HeldSlot held) noexcept {
+void JobSlots::ended(HeldSlot held, bool finished) noexcept {
   handler_returns();
   if (held == 0) {
     return;
   }
   std::uint32_t expected = format::kRunning;
-  if (!at(held).state.compare_exchange_strong(expected, format::kHeld, std::memory_order_acq_rel) &&
+  if (!at(held).state.compare_exchange_strong(expected, finished ? format::kFinished : format::kHeld,
+                                              std::memory_order_acq_rel) &&
       expected == format::kGone) {
     at(held).state.store(format::kFree, std::memory_order_release);
   }
@@ -156,10 +157,7 @@ HostLedger::~HostLedger() = default;
 
 Result<std::unique_ptr<HostLedger>> HostLedger::create(const std::string& folder, const LedgerOwner& owner,
                                                        const Clock& clock, LedgerStart start) {
-  auto mapping = LedgerMapping::create(folder, owner, clock, start);
-  if (!mapping) {
-    return mapping.error();
-  }
+  SLUICE_TRY(mapping, LedgerMapping::create(folder, owner, clock, start));
   return std::unique_ptr<HostLedger>(new HostLedger(std::move(*mapping)));
 }
 

@@ -79,6 +79,7 @@ LedgerSettlement read_settlement(const format::Settled& settled) {
           settled.suspects,
           settled.released,
           settled.gone,
+          settled.finished,
           settled.unsettled,
           clean(settled.by.view())};
 }
@@ -90,8 +91,7 @@ std::optional<HeldMessage> read_slot(const LedgerBytes& bytes, std::size_t index
   if (state == format::kFree || state == format::kGone) {
     return std::nullopt;
   }
-  if (state > format::kCommittingAlone || slot.job >= format::kJobs || slot.id_size == 0 ||
-      slot.id_size > format::kIdLimit) {
+  if (state > format::kFinished || slot.job >= format::kJobs || slot.id_size == 0 || slot.id_size > format::kIdLimit) {
     ++unreadable;
     return std::nullopt;
   }
@@ -103,6 +103,7 @@ std::optional<HeldMessage> read_slot(const LedgerBytes& bytes, std::size_t index
   held.attempt = slot.attempt;
   held.suspect = slot.suspect != 0;
   held.running = state == format::kRunning;
+  held.finished = state == format::kFinished;
   held.committing = state == format::kCommittingAlone ? Committing::alone
                     : state == format::kCommitting    ? Committing::together
                                                       : Committing::no;
@@ -238,6 +239,7 @@ Result<void> OrphanLedger::archive(const LedgerSettlement& settlement) {
   settled.suspects = settlement.suspects;
   settled.released = settlement.released;
   settled.gone = settlement.gone;
+  settled.finished = settlement.finished;
   settled.unsettled = settlement.unsettled;
   settled.by.assign(settlement.by);
   written = written && write_all(writable, &settled, sizeof(settled), offsetof(format::Head, settled)) &&

@@ -22,9 +22,10 @@ struct HeldMessage {
   queue::QueueAddress address;
   queue::Receipt receipt;
   std::uint32_t attempt = 0;
-  bool suspect = false;  ///< as it was claimed
-  bool running = false;  ///< its handler was at work
-  bool blamed = false;   ///< the crash record names it
+  bool suspect = false;   ///< as it was claimed
+  bool running = false;   ///< its handler was at work
+  bool blamed = false;    ///< the crash record names it
+  bool finished = false;  ///< its handler had come back, and it was to be removed
   Committing committing = Committing::no;
 };
 
@@ -35,6 +36,7 @@ struct LedgerSettlement {
   std::uint32_t suspects = 0;  ///< released, and to be run where they can hurt nobody
   std::uint32_t released = 0;
   std::uint32_t gone = 0;       ///< not that host's any more
+  std::uint32_t finished = 0;   ///< removed: their handlers had come back with success
   std::uint32_t unsettled = 0;  ///< could not be told to their store; their leases run out
   std::string by;               ///< the host that did it
 };

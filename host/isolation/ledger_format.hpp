@@ -28,7 +28,7 @@ struct Settled {
   std::uint32_t released = 0;
   std::uint32_t gone = 0;       ///< not the dead host's any more
   std::uint32_t unsettled = 0;  ///< its store could not be reached; its lease runs out
-  std::uint32_t reserved = 0;
+  std::uint32_t finished = 0;   ///< removed: their handlers had come back with success
   FixedText<128> by;
 };
 
@@ -61,6 +61,7 @@ enum SlotState : std::uint32_t {
   kGone = 3,  ///< runs, and is not ours any more
   kCommitting = 4,
   kCommittingAlone = 5,
+  kFinished = 6,  ///< its handler has come back, and it is to be removed
 };
 
 /// Two cache lines, so that a write of power loss never tears one.

@@ -31,7 +31,7 @@ void SplitLedger::renew(HeldSlot slot, const queue::Receipt& receipt) noexcept {
 
 void SplitLedger::started(HeldSlot slot, std::string_view id) noexcept { ledgers_.front()->started(slot, id); }
 
-void SplitLedger::ended(HeldSlot slot) noexcept { ledgers_.front()->ended(slot); }
+void SplitLedger::ended(HeldSlot slot, bool finished) noexcept { ledgers_.front()->ended(slot, finished); }
 
 void SplitLedger::committing(HeldSlot slot, Committing how) noexcept { ledgers_.front()->committing(slot, how); }
 

@@ -156,6 +156,7 @@ void LedgerRecovery::finish(OrphanSettlement& settlement) {
                                                     {"counted", tally.counted},
                                                     {"suspects", tally.suspects},
                                                     {"released", tally.released},
+                                                    {"finished", tally.finished},
                                                     {"gone", tally.gone},
                                                     {"unsettled", tally.unsettled}});
   folder_.forget_all_but(kHistory);

@@ -19,6 +19,8 @@ std::uint32_t& column(isolation::LedgerSettlement& tally, Suspicion suspicion) {
       return tally.counted;
     case Suspicion::suspect:
       return tally.suspects;
+    case Suspicion::finished:
+      return tally.finished;
     case Suspicion::innocent:
       break;
   }

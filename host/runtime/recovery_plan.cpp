@@ -54,6 +54,11 @@ std::vector<RecoveryStep> plan_recovery(const LedgerContents& ledger, const std:
   std::map<queue::QueueAddress, RecoveryStep> steps;
   for (const HeldMessage& held : ledger.held) {
     RecoveryStep& step = steps.try_emplace(held.address, RecoveryStep{held.address, {}, {}}).first->second;
+    if (held.finished && SLUICE_GUARD(finished_before_death_not_run_again)) {
+      step.completions.push_back({.receipt = held.receipt, .action = queue::CompletionAction::remove});
+      step.suspicions.push_back(Suspicion::finished);
+      continue;
+    }
     const bool alone = held.committing == isolation::Committing::alone && !known;
     const bool counts = alone || (SLUICE_GUARD(innocents_beside_a_bomb) ? held.blamed : known);
     if (counts) {

@@ -8,6 +8,12 @@
 
 namespace sluice::work {
 
+bool only_removal_is_left(const Task& task, const plugin::Outcome& outcome) {
+  const bool removes =
+      outcome.status == plugin::OutcomeStatus::done || outcome.status == plugin::OutcomeStatus::discard;
+  return removes && !outcome.effects && !task.key.held;
+}
+
 WorkerBatch::WorkerBatch(const Clock& clock, Duration timeout) : timeout_(timeout), attempt_(clock) {}
 
 Task* WorkerBatch::next(SteadyTime now) {

@@ -170,7 +170,7 @@ void WorkerPool::work_off(Worker& worker) {
     };
     plugin::Outcome outcome = settings_.tracing == nullptr ? handle() : settings_.tracing->handle(*task, handle);
     if (crash_ledger_ != nullptr) {
-      crash_ledger_->ended(task->slot);
+      crash_ledger_->ended(task->slot, only_removal_is_left(*task, outcome));
     }
     now = flow_.clock().steady_now();
     worker.batch.finish(std::move(outcome), now);

@@ -182,6 +182,23 @@ class BombSqliteThread(BombCase):
         until("all are done", lambda: self.left() == 0)
         self.assertEqual(0, heir.stop(), heir.log())
 
+    def test_what_a_handler_had_finished_is_not_run_again(self):
+        self.write_job("bomb", name="orders", options=f'path = "{self.path("seen")}"\nsleep = "0s"',
+                       extra='isolation = "thread"\nconcurrency = 1\n[job.retry]\nmax_attempts = 1\n')
+        innocents = self.send(20)
+        self.sluice("send", "--queue", "orders", "--id", "the-bomb", "--data", "1", "--attr", "do=abort", check=True)
+        innocents += self.send(20)
+        run = self.host()
+        until("it dies", lambda: run.process.poll() is not None)
+        heir = self.host()
+        until("all are done", lambda: self.left() == 0)
+        self.assertEqual(0, heir.stop(), heir.log())
+        seen = self.attempts_seen("seen")
+        for message in innocents:
+            self.assertEqual([1], seen[message], f"{message} was run again, or never")
+        crash = json.loads(self.sluice("crashes", "--json", check=True).stdout)[0]
+        self.assertGreater(crash["settled"]["finished"], 0)
+
     def test_a_host_without_a_state_folder_goes_on_without_a_ledger(self):
         self.write("a-file", "in the way")
         with open(self.path("host.toml"), encoding="utf-8") as file:

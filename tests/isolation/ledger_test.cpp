@@ -54,11 +54,14 @@ TEST_F(LedgerTest, KeepsWhatAKilledProcessHeld) {
     job.started(job.hold(delivery("running")), "running");
     const HeldSlot finished = job.hold(delivery("finished"));
     job.started(finished, "finished");
-    job.ended(finished);
+    job.ended(finished, true);
+    const HeldSlot failed = job.hold(delivery("failed"));
+    job.started(failed, "failed");
+    job.ended(failed, false);
     job.drop(job.hold(delivery("settled")));
   });
   const LedgerContents contents = read();
-  EXPECT_THAT(ids(contents), ElementsAre("held", "running", "finished"));
+  EXPECT_THAT(ids(contents), ElementsAre("held", "running", "finished", "failed"));
   EXPECT_EQ(contents.held[0].receipt, (queue::Receipt{"held", 3, 21}));
   EXPECT_EQ(contents.held[0].attempt, 2U);
   EXPECT_EQ(contents.held[0].job, "orders");
@@ -66,6 +69,9 @@ TEST_F(LedgerTest, KeepsWhatAKilledProcessHeld) {
   EXPECT_FALSE(contents.held[0].running);
   EXPECT_TRUE(contents.held[1].running);
   EXPECT_FALSE(contents.held[2].running);
+  EXPECT_FALSE(contents.held[1].finished);
+  EXPECT_TRUE(contents.held[2].finished);
+  EXPECT_FALSE(contents.held[3].finished);
   EXPECT_FALSE(contents.crash);
   EXPECT_EQ(contents.host, "host-a");
   EXPECT_EQ(contents.config, "/etc/sluice/host.toml");
@@ -76,7 +82,7 @@ TEST_F(LedgerTest, KeepsWhatWasBeingCommitted) {
     const auto finished = [&job](const std::string& id, Committing how) {
       const HeldSlot slot = job.hold(delivery(id));
       job.started(slot, id);
-      job.ended(slot);
+      job.ended(slot, false);
       job.committing(slot, how);
       return slot;
     };
@@ -149,7 +155,7 @@ TEST_F(LedgerTest, AnIdThatDoesNotFitIsNotHeldAndDoesNoHarm) {
   EXPECT_EQ(slot, 0U);
   job->renew(slot, {});
   job->started(slot, "x");
-  job->ended(slot);
+  job->ended(slot, false);
   EXPECT_THAT(ids(read()), IsEmpty());
   EXPECT_FALSE(read().complete) << "whoever reads it knows that there was more";
   job->drop(slot);
@@ -164,7 +170,7 @@ TEST_F(LedgerTest, TheReturnOfALostHandlerTouchesNobodyElsesPlace) {
     for (int i = 0; i < 200; ++i) {
       job.started(job.hold(delivery("m" + std::to_string(i))), "m");
     }
-    job.ended(stuck);
+    job.ended(stuck, false);
   });
   const LedgerContents contents = read();
   EXPECT_EQ(contents.held.size(), 200U);
@@ -281,9 +287,9 @@ TEST_F(LedgerTest, AFileThatIsCutOffUnderItEndsNobody) {
       for (std::uint32_t i = 0; i < 2 * format::kSlotsAtFirst; ++i) {
         const HeldSlot held = job->hold(delivery("later"));
         job->started(held, "later");
-        job->ended(held);
+        job->ended(held, false);
       }
-      job->ended(before);
+      job->ended(before, false);
       job->drop(before);
       ledger->open(ledger_job("other"))->hold(delivery("other"));
       if (ledger->is_whole()) {
@@ -338,7 +344,7 @@ TEST_F(LedgerTest, HistoryKeepsWhatWasHeldAndWhatWasDoneAboutIt) {
   });
   const auto orphan = OrphanLedger::take(folder_.ledger());
   ASSERT_TRUE(orphan && *orphan);
-  const LedgerSettlement settlement{WallTime(Duration(5)), 0, 1, 1, 2, 3, "host-b"};
+  const LedgerSettlement settlement{WallTime(Duration(5)), 0, 1, 1, 2, 4, 3, "host-b"};
   ASSERT_TRUE((*orphan)->archive(settlement));
   EXPECT_THAT(folder_.ledgers().open_ledgers(), IsEmpty());
   const auto history = folder_.ledgers().history();
@@ -348,6 +354,7 @@ TEST_F(LedgerTest, HistoryKeepsWhatWasHeldAndWhatWasDoneAboutIt) {
   EXPECT_THAT(ids(*read), ElementsAre("a", "c"));
   EXPECT_EQ(read->settlement.suspects, 1U);
   EXPECT_EQ(read->settlement.gone, 2U);
+  EXPECT_EQ(read->settlement.finished, 4U);
   EXPECT_EQ(read->settlement.unsettled, 3U);
   EXPECT_EQ(read->settlement.by, "host-b");
   EXPECT_LT(std::filesystem::file_size(history.front()), format::file_size(3));

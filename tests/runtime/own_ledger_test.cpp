@@ -134,13 +134,13 @@ TEST_F(OwnLedgerTest, OneThatComesLateIsWholeWhenTheLastOfBeforeIsSettled) {
   orders->started(third, "third");
   EXPECT_THAT(held(), ElementsAre("third"));
   EXPECT_TRUE(read().held.at(0).running);
-  orders->ended(first);
+  orders->ended(first, false);
   orders->drop(first);
   EXPECT_FALSE(read().complete) << "one is left";
   orders->renew(second, {"second", 2, 0});
   orders->drop(second);
   EXPECT_TRUE(read().complete);
-  orders->ended(third);
+  orders->ended(third, false);
   orders->drop(third);
   EXPECT_THAT(held(), IsEmpty());
 }

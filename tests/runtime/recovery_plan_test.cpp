@@ -89,6 +89,18 @@ TEST_F(RecoveryPlanTest, ACrashThatBlamesNobodyLeavesSuspectsToo) {
   EXPECT_TRUE(of("ran", plan()).suspect);
 }
 
+TEST_F(RecoveryPlanTest, WhatItsHandlerHadFinishedIsRemovedWhoeverIsBlamed) {
+  for (const bool blamed : {false, true}) {
+    ledger_.crash = blamed ? std::optional(crash_of("bomb")) : std::nullopt;
+    ledger_.held = {held("bomb", true, blamed), held("finished", false)};
+    ledger_.held[1].finished = true;
+    ledger_.held[1].suspect = true;
+    const auto steps = plan();
+    EXPECT_EQ(of("finished", steps).action, CompletionAction::remove);
+    EXPECT_EQ(steps[0].suspicions[1], Suspicion::finished);
+  }
+}
+
 TEST_F(RecoveryPlanTest, ASuspectThatHadNotBegunStaysOne) {
   ledger_.held = {held("waiting", false)};
   ledger_.held[0].suspect = true;

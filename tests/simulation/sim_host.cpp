@@ -121,6 +121,10 @@ void SimHost::recover(bool blames_all) {
   const work::FailurePolicy policy(world_.job, "heir of host-" + std::to_string(number_));
   std::vector<queue::Completion> completions;
   for (const auto& [slot, held] : port_.crash_ledger().entries()) {
+    if (held.finished && !blames_all) {
+      completions.push_back({.receipt = held.receipt, .action = queue::CompletionAction::remove});
+      continue;
+    }
     work::Disposition disposition =
         held.running || blames_all || held.committing == isolation::Committing::alone
             ? work::dispose_crash("the process was killed", held.attempt, policy, world_.random)
@@ -313,7 +317,7 @@ void SimHost::finish(Worker& worker, Outcome outcome) {
     world_.on_end(*worker.task, outcome);
   }
   world_.truth.finished(number_, worker.running->id, outcome.status);
-  port_.crash_ledger().ended(worker.slot);
+  port_.crash_ledger().ended(worker.slot, work::only_removal_is_left(*worker.task, outcome));
   worker.running = nullptr;
   worker.batch.finish(std::move(outcome), loop().now());
   run_next(worker);

@@ -24,6 +24,7 @@ class SimLedger final : public isolation::JobLedger {
     std::uint32_t attempt = 0;
     bool suspect = false;
     bool running = false;
+    bool finished = false;
     isolation::Committing committing = isolation::Committing::no;
   };
 
@@ -35,7 +36,10 @@ class SimLedger final : public isolation::JobLedger {
     entries_.at(slot).receipt = receipt;
   }
   void started(isolation::HeldSlot slot, std::string_view) noexcept override { entries_.at(slot).running = true; }
-  void ended(isolation::HeldSlot slot) noexcept override { entries_.at(slot).running = false; }
+  void ended(isolation::HeldSlot slot, bool finished) noexcept override {
+    entries_.at(slot).running = false;
+    entries_.at(slot).finished = finished;
+  }
   void committing(isolation::HeldSlot slot, isolation::Committing how) noexcept override {
     entries_.at(slot).committing = how;
   }

@@ -375,7 +375,7 @@ std::string run_with_statements(FlowRig& rig, bool suspect = false) {
   rig.flow.claimed(std::move(claimed), rig.now(), rig.notes);
   const std::uint32_t seat = !suspect ? 0 : rig.batches.size() > 1 ? 1 : rig.enlist(SeatKind::lane, true);
   EXPECT_NE(rig.start(seat), nullptr);
-  rig.crash_ledger.ended(rig.batches[seat].view().running->slot);
+  rig.crash_ledger.ended(rig.batches[seat].view().running->slot, false);
   rig.batches[seat].finish(done_with_statements(), rig.now());
   rig.flow.collect(seat, rig.now(), rig.notes);
   return id;

@@ -21,7 +21,7 @@ class BookedLedger final : public isolation::JobLedger {
   }
   void renew(isolation::HeldSlot slot, const queue::Receipt& receipt) noexcept override { held.at(slot) = receipt; }
   void started(isolation::HeldSlot slot, std::string_view) noexcept override { running.insert(slot); }
-  void ended(isolation::HeldSlot slot) noexcept override { running.erase(slot); }
+  void ended(isolation::HeldSlot slot, bool /*finished*/) noexcept override { running.erase(slot); }
   void committing(isolation::HeldSlot slot, isolation::Committing how) noexcept override {
     committed[held.at(slot).id] = how;
   }
