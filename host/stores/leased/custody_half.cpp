@@ -40,15 +40,15 @@ void CustodyHalf::follow_keeper(std::span<const Ownership> read) {
   }
 }
 
-void CustodyHalf::gain(std::uint32_t shard, const Reach& left) {
+void CustodyHalf::gain(std::uint32_t shard, InFlightBound left) {
   mine_.insert(shard);
   ++changes_;
-  if (left.places > 0) {
+  if (left > 0) {
     doubts_.insert_or_assign(shard, Doubt{left, parts_.clock.wall_now(), changes_});
   }
 }
 
-void CustodyHalf::moved(const ShardKeeper::Move& move, const Reach& left, SteadyTime /*now*/) {
+void CustodyHalf::moved(const ShardKeeper::Move& move, InFlightBound left, SteadyTime /*now*/) {
   const MutexLock lock(mutex_);
   const std::uint32_t shard = move.after.shard;
   keeper_.moved(move);
@@ -188,7 +188,7 @@ std::optional<std::vector<Candidate>> CustodyHalf::in_doubt(std::uint32_t shard,
   query.values.emplace(":from", first_sort_key(priority, WallTime{}));
   query.values.emplace(":to", last_sort_key(priority, doubt.until));
   query.consistent = true;
-  Inheritance inheritance(doubt.left, doubt.until);
+  OrphanedRange orphaned(doubt.left, doubt.until);
   std::vector<Candidate> read;
   do {
     auto page = parts_.client.query(query, deadline);
@@ -198,14 +198,14 @@ std::optional<std::vector<Candidate>> CustodyHalf::in_doubt(std::uint32_t shard,
     for (const dynamo::Item& item : page->items) {
       Candidate candidate = Candidate::of(item);
       if (candidate.odd.empty()) {
-        inheritance.saw(candidate.place.sort, candidate.group);
+        orphaned.saw(candidate.place.sort);
         read.push_back(std::move(candidate));
       }
     }
     query.exclusive_start_key = std::move(page->last_evaluated_key);
-  } while (!inheritance.is_read() && !query.exclusive_start_key.empty());
+  } while (!orphaned.is_read() && !query.exclusive_start_key.empty());
   // What concerns whom is known once all has been counted.
-  std::erase_if(read, [&inheritance](const Candidate& candidate) { return !inheritance.concerns(candidate); });
+  std::erase_if(read, [&orphaned](const Candidate& candidate) { return !orphaned.concerns(candidate); });
   return read;
 }
 

@@ -11,8 +11,8 @@
 #include "base/mutex.hpp"
 #include "host/queue/custody.hpp"
 #include "host/stores/leased/housekeeper.hpp"
-#include "host/stores/leased/inheritance.hpp"
 #include "host/stores/leased/leased_actions.hpp"
+#include "host/stores/leased/orphaned_range.hpp"
 #include "host/stores/table/store_parts.hpp"
 
 namespace sluice::queue::leased {
@@ -42,7 +42,7 @@ class CustodyHalf final : public HalfDuty {
   std::uint32_t configured_shards() const override { return shards_; }
   std::vector<ShardKeeper::Move> look(std::span<const Ownership> read, std::uint32_t count, Membership& members,
                                       SteadyTime now) override;
-  void moved(const ShardKeeper::Move& move, const Reach& left, SteadyTime now) override;
+  void moved(const ShardKeeper::Move& move, InFlightBound left, SteadyTime now) override;
   std::vector<ShardKeeper::Move> hand_overs() override;
   std::optional<ShardKeeper::Move> retirement(std::uint32_t, SteadyTime) override { return std::nullopt; }
   void lease_lost(SteadyTime now) override;
@@ -50,20 +50,20 @@ class CustodyHalf final : public HalfDuty {
   bool busy(SteadyTime) const override { return true; }
   bool owns_any() const override;
   /// Nothing is at work in it; what may have been in those before stands in the ownership items.
-  Reach reach() override { return {}; }
+  InFlightBound in_flight_bound() override { return 0; }
   OwnerFigures figures(SteadyTime now) const override;
   bool moves() const override { return true; }
 
  private:
-  /// How far what owners before may have had at work reaches, of what was due by then.
+  /// How much owners before may have had at work, of what was due by then.
   struct Doubt {
-    Reach left;
+    InFlightBound left = 0;
     WallTime until{};
     std::uint64_t number = 0;
   };
 
   void follow_keeper(std::span<const Ownership> read) SLUICE_REQUIRES(mutex_);
-  void gain(std::uint32_t shard, const Reach& left) SLUICE_REQUIRES(mutex_);
+  void gain(std::uint32_t shard, InFlightBound left) SLUICE_REQUIRES(mutex_);
   bool is_held(std::uint32_t shard) const SLUICE_REQUIRES(mutex_);
   bool mark(std::uint32_t shard, const Doubt& doubt, Deadline deadline);
   bool mark(std::uint32_t shard, Priority priority, const Doubt& doubt, Deadline deadline);

@@ -15,21 +15,16 @@ constexpr Duration kForgotten = std::chrono::hours(24);
 constexpr Duration kRetry = std::chrono::seconds(1);
 
 // Rounded up, so that a heartbeat is seldom written before its time; by no more than an eighth where it is much.
-std::uint32_t rounded(std::uint64_t count, std::uint32_t least) {
+InFlightBound rounded(std::uint64_t count) {
   constexpr std::uint32_t kMuch = 256;
-  std::uint64_t much = least;
+  std::uint64_t much = Housekeeper::kLeastBound;
   while (much < count && much < kMuch) {
     much *= 2;
   }
   if (much < count) {
     much = (count + count / 8 + kMuch / 4 - 1) / (kMuch / 4) * (kMuch / 4);
   }
-  return static_cast<std::uint32_t>(std::min<std::uint64_t>(much, Reach::kAnything));
-}
-
-Reach rounded(const Reach& reach) {
-  return {rounded(std::uint64_t{reach.places} + Housekeeper::kLateOnes, Housekeeper::kLeastPlaces),
-          rounded(reach.in_group, Housekeeper::kLeastInGroup), reach.fresh};
+  return static_cast<InFlightBound>(std::min<std::uint64_t>(much, kUnbounded));
 }
 
 }  // namespace
@@ -97,7 +92,7 @@ void Housekeeper::lose_all() {
   const MutexLock lock(state_);
   lost_ = false;
   if (owned) {
-    needed_ = needed_ | announced_;  // what is lost may still be at work
+    needed_ = std::max(needed_, announced_);  // what is lost may still be at work
     needed_since_ = clock_.steady_now();
   }
 }
@@ -201,36 +196,35 @@ void Housekeeper::do_due(Deadline deadline) {
 }
 
 // What will be announced is all that may go out from now on, and what has gone out before that is asked for.
-Reach Housekeeper::reach_to_announce() {
+InFlightBound Housekeeper::bound_to_announce() {
   const bool early = lease_now() < beat_at_;
-  Reach planned;
+  InFlightBound planned = 0;
   {
     const MutexLock lock(state_);
     const SteadyTime now = clock_.steady_now();
-    if (now >= needed_since_ + kReachKept) {
-      needed_before_ = std::exchange(needed_, Reach{});
+    if (now >= needed_since_ + kBoundKept) {
+      needed_before_ = std::exchange(needed_, 0);
       needed_since_ = now;
     }
-    planned = needed_ | needed_before_;
-    planned.fresh = planned.fresh || planned.places == 0;  // what comes to an idle host is fresh
-    planned = rounded(planned);
+    planned = rounded(std::max(needed_, needed_before_));
     if (early) {
-      planned = planned | announced_;  // what goes out next may need it: only a heartbeat in its time takes it back
+      planned =
+          std::max(planned, announced_);  // what goes out next may need it: only a heartbeat in its time takes it back
     }
-    announced_ = announced_ & planned;
+    announced_ = std::min(announced_, planned);
   }
-  Reach reach;
+  InFlightBound bound = 0;
   for (const Duty& duty : duties_) {
-    reach = reach | duty.half->reach();
+    bound = std::max(bound, duty.half->in_flight_bound());
   }
   const MutexLock lock(state_);
-  needed_ = needed_ | reach;
-  return planned | rounded(reach);
+  needed_ = std::max(needed_, bound);
+  return std::max(planned, rounded(bound));
 }
 
-HostBeat Housekeeper::own_beat(SteadyTime now, const Reach& reach) const {
+HostBeat Housekeeper::own_beat(SteadyTime now, InFlightBound bound) const {
   HostBeat own{.beat = {.host = settings_.host, .counter = counter_, .lease = settings_.lease, .leaving = true},
-               .reach = reach,
+               .in_flight_bound = bound + kLateOnes,
                .bell = bell_};
   for (const Duty& duty : duties_) {
     own.figures.emplace(duty.name, duty.half->figures(now));
@@ -254,7 +248,8 @@ bool Housekeeper::beat(Deadline deadline) {
     began = lease_clock_.now();
     ahead = lease_clock_.ahead();
   }
-  const HostBeat own = own_beat(clock_.steady_now(), reach_to_announce());
+  const InFlightBound bound = bound_to_announce();
+  const HostBeat own = own_beat(clock_.steady_now(), bound);
   dynamo::PutItemRequest request;
   request.table = settings_.table;
   request.item = encode_beat(own, time_.wall_now(), time_.wall_now() + kForgotten);
@@ -274,7 +269,7 @@ bool Housekeeper::beat(Deadline deadline) {
     lost = !lease_.renewed(began, lease_clock_.now());
     lost_ = lost_ || lost;
     ahead_at_beat_ = ahead;
-    announced_ = own.reach;
+    announced_ = bound;
   }
   if (lost) {
     lose_all();
@@ -306,19 +301,19 @@ void Housekeeper::lose_to_a_mark() {
   lose_all();
 }
 
-bool Housekeeper::announce(const Reach& reach, Deadline deadline) {
+bool Housekeeper::announce(InFlightBound bound, Deadline deadline) {
   {
     const MutexLock lock(state_);
-    needed_ = needed_ | reach;
-    if (announced_.covers(reach)) {
+    needed_ = std::max(needed_, bound);
+    if (announced_ >= bound) {
       return true;
     }
   }
   const MutexLock lock(turn_);
-  return announced().covers(reach) || (beat(deadline) && announced().covers(reach));
+  return announced() >= bound || (beat(deadline) && announced() >= bound);
 }
 
-Reach Housekeeper::announced() const {
+InFlightBound Housekeeper::announced() const {
   const MutexLock lock(state_);
   return announced_;
 }

@@ -38,9 +38,9 @@ class HalfDuty {
   /// As ShardKeeper's; `count` is how many shards messages are sent to.
   virtual std::vector<ShardKeeper::Move> look(std::span<const Ownership> read, std::uint32_t count, Membership& members,
                                               SteadyTime now) = 0;
-  /// A move has been written. `left` is how far what whoever had the shard before may have had at work reaches, where
+  /// A move has been written. `left` is how far back what whoever had the shard before may have had at work goes, where
   /// it was not handed over cleanly.
-  virtual void moved(const ShardKeeper::Move& move, const Reach& left, SteadyTime now) = 0;
+  virtual void moved(const ShardKeeper::Move& move, InFlightBound left, SteadyTime now) = 0;
   /// Shards that are closing, and out of which nothing is any more.
   virtual std::vector<ShardKeeper::Move> hand_overs() = 0;
   /// The last of more shards than messages are sent to, if it is this host's and there is nothing in it.
@@ -51,8 +51,8 @@ class HalfDuty {
   /// Something has been handed out a short time ago.
   virtual bool busy(SteadyTime now) const = 0;
   virtual bool owns_any() const = 0;
-  /// How far what is out reaches in whichever of its shards that is farthest.
-  virtual Reach reach() = 0;
+  /// How far behind the head what is out lies, in whichever of its shards that is farthest.
+  virtual InFlightBound in_flight_bound() = 0;
   virtual OwnerFigures figures(SteadyTime now) const = 0;
   /// It is carried elsewhere, and nothing of it is handed out: this host wants all of it, until it leaves.
   virtual bool moves() const { return false; }
@@ -76,15 +76,15 @@ class Housekeeper {
   static constexpr Duration kIdleGlance = std::chrono::seconds(1);
   /// A shard beyond their number is given up no sooner: senders learn it within 30 s, and a sweep has looked since.
   static constexpr Duration kSendersLearn = std::chrono::seconds(90);
-  /// How far it may reach where nobody has told.
-  static constexpr Reach kUnknownReach{.places = 100, .in_group = Reach::kAnything, .fresh = true};
-  /// How far what may be at work in a shard reaches as its item says; where there is no item nothing is.
-  static Reach left_in(std::span<const Ownership> read, std::uint32_t shard);
-  static constexpr std::uint32_t kLeastPlaces = 16;
-  static constexpr std::uint32_t kLeastInGroup = 2;
-  static constexpr std::uint32_t kLateOnes = 8;  ///< may always lie before what is at work, and nobody knows of them
+  /// How much may be at work in a shard as its item says; where there is no item nothing is.
+  static InFlightBound left_in(std::span<const Ownership> read, std::uint32_t shard);
+  /// Of late ones so many may lie before what is at work, and nobody knows of them. Heartbeats tell of so many more.
+  static constexpr InFlightBound kLateOnes = 100;
+  static constexpr InFlightBound kLeastBound = 16;
+  /// Where nobody has told.
+  static constexpr InFlightBound kUnknownBound = kLeastBound + kLateOnes;
   /// What was needed once is announced for so long, and up to twice as long.
-  static constexpr Duration kReachKept = std::chrono::seconds(30);
+  static constexpr Duration kBoundKept = std::chrono::seconds(30);
 
   /// `clock` is this machine's, `time` what heartbeats say to people. The references outlive it.
   Housekeeper(Settings settings, dynamo::Client& client, const Clock& clock, table::TableClock& time);
@@ -107,10 +107,10 @@ class Housekeeper {
   /// Something may be handed out, and what this host holds is its own.
   bool may_start();
   bool holds();
-  /// What is at work here is to reach as far as that. True: everybody can know it, so that it may.
-  bool announce(const Reach& reach, Deadline deadline);
-  /// How far it may reach, as everybody can know.
-  Reach announced() const;
+  /// What is at work here is to lie as far behind the head as that. True: everybody can know it, so that it may.
+  bool announce(InFlightBound bound, Deadline deadline);
+  /// How far it may, as everybody can know.
+  InFlightBound announced() const;
   /// Until when that is so if no further heartbeat can be written; the distant past where it is not.
   SteadyTime holds_until();
   /// Why its last heartbeat could not be written, or what its table says of hosts and shards not be read.
@@ -138,8 +138,8 @@ class Housekeeper {
   void do_due(Deadline deadline) SLUICE_REQUIRES(turn_);
   bool beat(Deadline deadline) SLUICE_REQUIRES(turn_);
   void lose_to_a_mark() SLUICE_REQUIRES(turn_);
-  HostBeat own_beat(SteadyTime now, const Reach& reach) const SLUICE_REQUIRES(turn_);
-  Reach reach_to_announce() SLUICE_REQUIRES(turn_);
+  HostBeat own_beat(SteadyTime now, InFlightBound bound) const SLUICE_REQUIRES(turn_);
+  InFlightBound bound_to_announce() SLUICE_REQUIRES(turn_);
   void glance(Deadline deadline) SLUICE_REQUIRES(turn_);
   void look(Deadline deadline) SLUICE_REQUIRES(turn_);
   /// Whom the plan gives what. The heartbeats were asked for at `asked`, after the page was there.
@@ -153,7 +153,7 @@ class Housekeeper {
   std::uint32_t learn_numbers(Duty& duty, const OwnershipPage& page) SLUICE_REQUIRES(turn_);
   bool write_moves(Duty& duty, const std::vector<ShardKeeper::Move>& moves, const OwnershipPage& read, bool drained,
                    Deadline deadline) SLUICE_REQUIRES(turn_);
-  Reach left_by(const ShardKeeper::Move& move) const SLUICE_REQUIRES(turn_);
+  InFlightBound left_by(const ShardKeeper::Move& move) const SLUICE_REQUIRES(turn_);
   bool hand_over(Duty& duty, Deadline deadline) SLUICE_REQUIRES(turn_);
   std::optional<std::vector<Heartbeat>> read_beats(bool consistent, Deadline deadline) SLUICE_REQUIRES(turn_);
   std::optional<std::vector<dynamo::Item>> read_partition(const std::string& partition, bool consistent,
@@ -191,9 +191,9 @@ class Housekeeper {
   bool lost_ SLUICE_GUARDED_BY(state_) = false;         ///< the lease has gone, and the halves have not been told yet
   std::optional<dynamo::Error> beat_trouble_ SLUICE_GUARDED_BY(state_);
   std::optional<dynamo::Error> look_trouble_ SLUICE_GUARDED_BY(state_);
-  Reach announced_ SLUICE_GUARDED_BY(state_);
-  Reach needed_ SLUICE_GUARDED_BY(state_);         ///< in the time that runs
-  Reach needed_before_ SLUICE_GUARDED_BY(state_);  ///< and in the one before
+  InFlightBound announced_ SLUICE_GUARDED_BY(state_) = 0;
+  InFlightBound needed_ SLUICE_GUARDED_BY(state_) = 0;         ///< in the time that runs
+  InFlightBound needed_before_ SLUICE_GUARDED_BY(state_) = 0;  ///< and in the one before
   SteadyTime needed_since_ SLUICE_GUARDED_BY(state_){};
 
   std::atomic<SteadyTime::rep> due_at_ = 0;

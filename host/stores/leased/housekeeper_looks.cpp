@@ -223,34 +223,35 @@ bool Housekeeper::look_at(Duty& duty, const OwnershipPage& page, SteadyTime aske
   return well;
 }
 
-Reach Housekeeper::left_in(std::span<const Ownership> read, std::uint32_t shard) {
+InFlightBound Housekeeper::left_in(std::span<const Ownership> read, std::uint32_t shard) {
   if (shard >= read.size() || read[shard].clean) {
-    return {};
+    return 0;
   }
-  return read[shard].left.places > 0 ? read[shard].left : kUnknownReach;
+  return read[shard].left > 0 ? read[shard].left : kUnknownBound;
 }
 
 // What the owner before has announced, and what those before it have left.
-Reach Housekeeper::left_by(const ShardKeeper::Move& move) const {
+InFlightBound Housekeeper::left_by(const ShardKeeper::Move& move) const {
   if (move.after.clean) {
-    return {};
+    return 0;
   }
-  Reach left = move.before.clean ? Reach{} : move.before.left;
-  bool told = move.before.clean || left.places > 0;
+  InFlightBound left = move.before.clean ? 0 : move.before.left;
+  bool told = move.before.clean || left > 0;
   if (move.before.owner == settings_.host) {
-    left = left | announced();
-  } else if (const auto beat = beats_.find(move.before.owner); beat != beats_.end() && beat->second.reach.places > 0) {
-    left = left | beat->second.reach;
+    left = std::max(left, announced() + kLateOnes);
+  } else if (const auto beat = beats_.find(move.before.owner);
+             beat != beats_.end() && beat->second.in_flight_bound > 0) {
+    left = std::max(left, beat->second.in_flight_bound);
   } else {
     told = told && move.before.owner.empty();
   }
-  if (told && left.places > 0) {
+  if (told && left > 0) {
     return left;
   }
   for (const auto& [host, known] : beats_) {
-    left = left | known.reach;
+    left = std::max(left, known.in_flight_bound);
   }
-  return left | kUnknownReach;
+  return std::max(left, kUnknownBound);
 }
 
 bool Housekeeper::write_moves(Duty& duty, const std::vector<ShardKeeper::Move>& moves, const OwnershipPage& read,

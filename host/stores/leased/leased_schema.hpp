@@ -9,8 +9,8 @@
 #include "host/stores/table/lone_items.hpp"
 #include "host/stores/table/statements.hpp"
 
-/// Names and limits of a table of the leased layout. Names are short because they are billed; docs/run/tables.md has them
-/// all.
+/// Names and limits of a table of the leased layout. Names are short because they are billed; docs/run/tables.md has
+/// them all.
 namespace sluice::queue::leased {
 
 inline constexpr std::string_view kDefaultTableName = "sluice-queues";
@@ -56,10 +56,8 @@ inline constexpr std::string_view kMostEver = "h";     ///< N: the highest numbe
 inline constexpr std::string_view kItemVersion = "v";  ///< N
 inline constexpr std::string_view kDrained = "d";      ///< BOOL: of a shard beyond the number, which is empty
 
-// Of a heartbeat, and of an ownership item that changed hands while something of it was in doubt: see Reach.
-inline constexpr std::string_view kReach = "m";         ///< N: what is at work is among so many of a shard's messages
-inline constexpr std::string_view kReachInGroup = "g";  ///< N: and among so many of its group; absent: not told
-inline constexpr std::string_view kReachFresh = "f";    ///< BOOL: what came late may lie before it
+// Of a heartbeat, and of an ownership item that changed hands while something of it was in doubt.
+inline constexpr std::string_view kInFlightBound = "m";  ///< N: see InFlightBound
 
 // Of a host's heartbeat.
 inline constexpr std::string_view kCounter = "c";  ///< N

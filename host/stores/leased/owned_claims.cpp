@@ -103,7 +103,7 @@ Result<Claimed> OwnedHalf::claim(std::uint32_t source, const ClaimRequest& reque
   }
   read(request, deadline);
   std::size_t most = request.max;
-  Reach reach;
+  InFlightBound bound = 0;
   {
     const MutexLock lock(mutex_);
     book_.wake(parts_.clock.wall_now());
@@ -112,14 +112,14 @@ Result<Claimed> OwnedHalf::claim(std::uint32_t source, const ClaimRequest& reque
       return Error(ErrorCode::over_limit, "queue " + address().queue + " has as many messages in flight as it may");
     }
     most = std::min(std::max<std::size_t>(1, most), request.max);
-    reach = book_.expected(most);
+    bound = book_.expected(most);
   }
-  // What cannot be announced now does not go out. If that is all, it is announced how far the next one would reach.
-  housekeeper_.announce(reach, deadline);
+  // What cannot be announced now does not go out. If that is all, what the next one needs is announced.
+  housekeeper_.announce(bound, deadline);
   Claimed claimed;
   for (bool again = true; again;) {
     const bool may_start = housekeeper_.may_start();
-    std::optional<Reach> refused;
+    std::optional<InFlightBound> refused;
     {
       const MutexLock lock(mutex_);
       if (may_start) {

@@ -73,7 +73,7 @@ void OwnedHalf::tell(const News& news) {
   }
 }
 
-void OwnedHalf::gain(std::uint32_t shard, const Reach& left, bool written_before, SteadyTime now, News& news) {
+void OwnedHalf::gain(std::uint32_t shard, InFlightBound left, bool written_before, SteadyTime now, News& news) {
   shards_.insert_or_assign(shard, Shard{.reader = ShardReader(now, written_before), .number = ++taken_});
   book_.take_shard(shard, left, parts_.clock.wall_now());
   dead_letters_.gained(shard, now);
@@ -139,7 +139,7 @@ std::vector<ShardKeeper::Move> OwnedHalf::look(std::span<const Ownership> read, 
   return moves;
 }
 
-void OwnedHalf::moved(const ShardKeeper::Move& move, const Reach& left, SteadyTime now) {
+void OwnedHalf::moved(const ShardKeeper::Move& move, InFlightBound left, SteadyTime now) {
   News news;
   {
     const MutexLock lock(mutex_);
@@ -148,10 +148,10 @@ void OwnedHalf::moved(const ShardKeeper::Move& move, const Reach& left, SteadyTi
     keeper_.moved(move);
     const bool has = keeper_.keeping(shard) != ShardKeeper::Keeping::none;
     if (has && !had) {
-      if (left.places > 0) {
+      if (left > 0) {
         const std::string by = move.before.owner.empty() ? "its last owner" : "'" + move.before.owner + "'";
         remarks_.say("shard " + std::to_string(shard) + " of '" + name_ + "' was not handed over by " + by +
-                         ": what lies among its first " + std::to_string(left.places) +
+                         ": what lies among its first " + std::to_string(left) +
                          " messages may have been at work and runs alone",
                      now);
       }
@@ -215,9 +215,9 @@ bool OwnedHalf::owns_any() const {
   return !shards_.empty();
 }
 
-Reach OwnedHalf::reach() {
+InFlightBound OwnedHalf::in_flight_bound() {
   const MutexLock lock(mutex_);
-  return book_.reach();
+  return book_.in_flight_bound();
 }
 
 }  // namespace sluice::queue::leased

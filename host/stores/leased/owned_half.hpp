@@ -67,14 +67,14 @@ class OwnedHalf final : public HalfDuty {
   std::uint32_t configured_shards() const override { return settings_.shards; }
   std::vector<ShardKeeper::Move> look(std::span<const Ownership> read, std::uint32_t count, Membership& members,
                                       SteadyTime now) override;
-  void moved(const ShardKeeper::Move& move, const Reach& left, SteadyTime now) override;
+  void moved(const ShardKeeper::Move& move, InFlightBound left, SteadyTime now) override;
   std::vector<ShardKeeper::Move> hand_overs() override;
   std::optional<ShardKeeper::Move> retirement(std::uint32_t shard, SteadyTime now) override;
   void lease_lost(SteadyTime now) override;
   bool expects() const override;
   bool busy(SteadyTime now) const override;
   bool owns_any() const override;
-  Reach reach() override;
+  InFlightBound in_flight_bound() override;
   OwnerFigures figures(SteadyTime now) const override;
 
   /// Where it is time to.
@@ -142,7 +142,7 @@ class OwnedHalf final : public HalfDuty {
   void ended(std::int64_t locator, const Completion& completion, const SettleResult& result, table::Moment now)
       SLUICE_REQUIRES(mutex_);
   Return return_of(const Out& out, const Completion& completion, table::Moment now) const;
-  void gain(std::uint32_t shard, const Reach& left, bool written_before, SteadyTime now, News& news)
+  void gain(std::uint32_t shard, InFlightBound left, bool written_before, SteadyTime now, News& news)
       SLUICE_REQUIRES(mutex_);
   void lose(std::uint32_t shard, News& news) SLUICE_REQUIRES(mutex_);
   void follow_keeper(std::span<const Ownership> read, SteadyTime now, News& news) SLUICE_REQUIRES(mutex_);

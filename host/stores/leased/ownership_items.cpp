@@ -59,22 +59,8 @@ Item encode_figures(const OwnerFigures& figures) {
   return item;
 }
 
-void put_reach(Item& item, const Reach& reach) {
-  put_number(item, attribute::kReach, reach.places);
-  put_number(item, attribute::kReachInGroup, reach.in_group);
-  if (reach.fresh) {
-    item.insert_or_assign(std::string(attribute::kReachFresh), true);
-  }
-}
-
-// One that tells only how much is at work at once leaves open where in a group that is.
-Reach reach_in(const Item& item) {
-  const auto number = [&item](std::string_view name) {
-    return static_cast<std::uint32_t>(std::min<std::uint64_t>(count_of(item, name), Reach::kAnything));
-  };
-  const bool told = item.contains(attribute::kReachInGroup);
-  return {number(attribute::kReach), told ? number(attribute::kReachInGroup) : Reach::kAnything,
-          !told || flag_of(item, attribute::kReachFresh)};
+InFlightBound bound_in(const Item& item) {
+  return static_cast<InFlightBound>(std::min<std::uint64_t>(count_of(item, attribute::kInFlightBound), kUnbounded));
 }
 
 // The attribute must be as it was read: that value, or not there.
@@ -123,7 +109,7 @@ Item encode_beat(const HostBeat& host, WallTime now, WallTime expires) {
     item.emplace(std::string(attribute::kWorksOn),
                  dynamo::StringSet{std::vector<std::string>(beat.works_on.begin(), beat.works_on.end())});
   }
-  put_reach(item, host.reach);
+  put_number(item, attribute::kInFlightBound, host.in_flight_bound);
   if (!beat.moves.empty()) {
     item.emplace(std::string(attribute::kMoves),
                  dynamo::StringSet{std::vector<std::string>(beat.moves.begin(), beat.moves.end())});
@@ -164,7 +150,7 @@ std::optional<HostBeat> decode_beat(const Item& item) {
   if (const auto* halves = dynamo::find<dynamo::StringSet>(item, attribute::kWorksOn)) {
     host.beat.works_on.insert(halves->values.begin(), halves->values.end());
   }
-  host.reach = reach_in(item);
+  host.in_flight_bound = bound_in(item);
   if (const auto* halves = dynamo::find<dynamo::StringSet>(item, attribute::kMoves)) {
     host.beat.moves.insert(halves->values.begin(), halves->values.end());
   }
@@ -252,7 +238,7 @@ OwnershipPage decode_ownership(std::span<const Item> items) {
     }
     row.value.owner = owner == nullptr ? std::string() : *owner;
     row.value.epoch = std::max<std::int64_t>(0, epoch.value_or(0));
-    row.value.left = row.value.clean ? Reach{} : reach_in(item);
+    row.value.left = row.value.clean ? 0 : bound_in(item);
     page.rows.emplace(*shard, std::move(row));
   }
   return page;
@@ -271,7 +257,7 @@ dynamo::PutItemRequest ownership_write(const std::string& table, const std::stri
   request.item.emplace(std::string(attribute::kEpoch), AttributeValue::number(after.epoch));
   request.item.emplace(std::string(attribute::kClean), after.clean);
   if (!after.clean) {
-    put_reach(request.item, after.left);
+    put_number(request.item, attribute::kInFlightBound, after.left);
   }
   if (drained) {
     request.item.emplace(std::string(attribute::kDrained), true);

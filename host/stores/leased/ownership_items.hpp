@@ -47,8 +47,8 @@ OwnerFigures decode_figures(const dynamo::Item& item);
 /// What a host tells in its one item.
 struct HostBeat {
   Heartbeat beat;
-  Reach reach{};       ///< nothing of a shard is at work in it beyond that
-  std::string bell{};  ///< where it listens for rings; empty: nowhere
+  InFlightBound in_flight_bound = 0;  ///< nothing of a shard is at work in it beyond that
+  std::string bell{};                 ///< where it listens for rings; empty: nowhere
   std::map<std::string, OwnerFigures> figures{};
 };
 

@@ -103,7 +103,7 @@ ShardBook::Admission ShardBook::admit(std::uint32_t shard, dynamo::Item item, co
   if (!candidate.odd.empty()) {
     return Admission::refused;
   }
-  lane_of(mine->second, spot.second).inheritance.saw(spot.second, candidate.group);
+  range_of(mine->second, spot.second).orphaned.saw(spot.second);
   if (is_stale(spot, candidate, sight)) {
     return Admission::refused;
   }
@@ -122,7 +122,6 @@ ShardBook::Admission ShardBook::admit(std::uint32_t shard, dynamo::Item item, co
   Entry entry{.shard = shard, .candidate = std::move(candidate), .item = std::move(item)};
   entry.seen_at = sight.began;
   entry.pass = sight.pass;
-  entry.fresh = sight.now < entry.candidate.due + Inheritance::kLate + kLag;
   if (in_line(entry)) {
     const auto line = lines_.find(line_of(entry));
     if (line != lines_.end() && line->second.cut && position_of(entry) >= *line->second.cut) {
@@ -337,7 +336,7 @@ std::vector<ShardBook::Taken> ShardBook::take(const Wanted& wanted, WallTime now
       break;
     }
     Entry& entry = entries_.at(turn->spot);
-    if (!may_reach(entry, wanted.allowed)) {
+    if (!may_go(entry, wanted.allowed)) {
       break;
     }
     const bool suspect = is_suspect(entry);

@@ -16,9 +16,9 @@
 #include "base/clock.hpp"
 #include "host/queue/source.hpp"
 #include "host/stores/leased/frontier.hpp"
-#include "host/stores/leased/inheritance.hpp"
+#include "host/stores/leased/in_flight_bound.hpp"
 #include "host/stores/leased/leased_record.hpp"
-#include "host/stores/leased/reach.hpp"
+#include "host/stores/leased/orphaned_range.hpp"
 #include "host/stores/leased/turns.hpp"
 
 namespace sluice::queue::leased {
@@ -32,7 +32,6 @@ struct Entry {
   bool out = false;
   bool known = false;      ///< it has come back to this host: nothing that was before concerns it
   bool inherited = false;  ///< it has gone out as one that an owner who died may have had
-  bool fresh = false;      ///< it was read so soon after it was due that what comes late may lie before it
   bool sure = false;       ///< nothing can be missing that would have to go before it in its group
   std::uint64_t pass = 0;  ///< of its shard, that found it first
   SteadyTime seen_at{};    ///< when the read began that last found it, or it came back
@@ -73,9 +72,9 @@ class ShardBook {
   ShardBook() : ShardBook(Bounds()) {}
   explicit ShardBook(Bounds bounds) : bounds_(bounds) {}
 
-  /// A shard is this host's. What lies there may have been in the hands of an owner who died, as far as `reach` goes
+  /// A shard is this host's. What lies there may have been in the hands of an owner who died, as far as `bound` goes
   /// and where it was due by `until`.
-  void take_shard(std::uint32_t shard, const Reach& reach, WallTime until);
+  void take_shard(std::uint32_t shard, InFlightBound bound, WallTime until);
   /// One that was closed stays after all: what was dropped is read anew.
   void reopen_shard(std::uint32_t shard);
   /// A read has come to its end, so that nothing is left of what was due when it was taken.
@@ -84,10 +83,10 @@ class ShardBook {
   void read_wholly(std::uint32_t shard);
   /// Something in it may have been at work in an owner who died; whoever had it next would have to know, too.
   bool inherits(std::uint32_t shard) const;
-  /// How far that reaches, and what is out of it.
-  Reach left_in(std::uint32_t shard) const;
-  /// How far what is out reaches in whichever shard that is farthest.
-  Reach reach();
+  /// How far that goes, with what is out of it.
+  InFlightBound left_in(std::uint32_t shard) const;
+  /// How far behind the head what is out lies, in whichever shard that is farthest.
+  InFlightBound in_flight_bound();
   /// Nothing more goes out of it.
   void close_shard(std::uint32_t shard);
   /// It is not this host's any more; returns what is out of it.
@@ -123,18 +122,18 @@ class ShardBook {
     std::size_t max = 1;
     std::size_t bytes = 0;
     bool suspects = true;
-    Reach allowed{.places = Reach::kAnything, .in_group = Reach::kAnything, .fresh = true};
+    InFlightBound allowed = kUnbounded;
   };
   struct Taken {
     Entry* entry = nullptr;  ///< until the book is used again
     bool suspect = false;
   };
-  /// A suspect comes alone. Nothing goes out that would reach farther than is allowed.
+  /// A suspect comes alone. Nothing goes out that lies farther behind than is allowed.
   std::vector<Taken> take(const Wanted& wanted, WallTime now);
-  /// How far the last `take` would have had to reach for the first one that was not allowed, if there was one.
-  std::optional<Reach> refused() const { return refused_; }
-  /// About how far anything will reach once so many more are out of each shard.
-  Reach expected(std::size_t more) const;
+  /// What the last `take` would have had to be allowed for the first one that was not, if there was one.
+  std::optional<InFlightBound> refused() const { return refused_; }
+  /// About how far anything will lie behind the head once so many more are out of each shard.
+  InFlightBound expected(std::size_t more) const;
   void returned(const Spot& spot, const Return& what, WallTime now, SteadyTime at);
 
   /// Shards in which a sweep is to find again what was dropped, since this was last asked.
@@ -171,12 +170,22 @@ class ShardBook {
     enum class Doubt { none, waits, swept } doubt = Doubt::none;
     std::uint32_t doubtful_shard = 0;
   };
+  /// How far behind the head of a priority something is.
+  struct Measured {
+    InFlightBound counted = 0;  ///< all that is in memory up to `highest`
+    std::string highest{};      ///< nothing that is out lies behind it
+    InFlightBound bound = 0;    ///< with what was dropped and, where that was asked for, what was inherited
+  };
   /// Of one priority, as its keys say.
-  struct Lane {
-    Inheritance inheritance{};
-    Reach bound{};        ///< nothing that is out reaches farther, but for what was dropped
-    std::string highest;  ///< nothing that is out lies behind it; `bound` counts all that lies before
-    std::unordered_map<std::string, std::uint32_t> groups{};  ///< how many of each lie up to there
+  struct Range {
+    OrphanedRange orphaned{};
+    InFlightBound counted = 0;  ///< as Measured's
+    std::string highest{};
+
+    void count_from(Measured&& anew) {
+      counted = anew.counted;
+      highest = std::move(anew.highest);
+    }
   };
   struct Shard {
     std::size_t entries = 0;
@@ -184,7 +193,7 @@ class ShardBook {
     std::size_t out = 0;
     bool open = true;
     std::array<std::size_t, kPriorities> ready{};
-    std::array<Lane, kPriorities> lanes{};
+    std::array<Range, kPriorities> ranges{};
     std::uint32_t dropped = 0;         ///< messages that lie in the table, and no longer here
     std::uint32_t dropped_before = 0;  ///< of those, before the sweep that is under way
     bool doubtful = false;             ///< what was inherited has gone back to where it is to be read anew
@@ -219,23 +228,17 @@ class ShardBook {
   bool is_suspect(const Entry& entry) const;
   static bool is_inherited(const Entry& entry, const Shard& shard);
   static std::uint32_t places_of(const Entry& entry);
-  static Lane& lane_of(Shard& shard, const std::string& sort);
+  static Range& range_of(Shard& shard, const std::string& sort);
   struct Measure {
     const Entry* added = nullptr;  ///< as if it were out
     bool inherited = false;        ///< with what may have been at work before
   };
-  struct Measured {
-    Reach reach;  ///< with what was dropped
-    Lane lane;    ///< but for what was inherited
-  };
   Measured measured(std::uint32_t shard, std::size_t priority, const Measure& what) const;
-  bool may_reach(const Entry& entry, const Reach& allowed);
+  bool may_go(const Entry& entry, InFlightBound allowed);
   /// A message has gone out of memory, or has not come in, and still lies in the table.
   void dropped(std::uint32_t shard);
   static void count_in(Shard& shard, const Entry& entry, bool yes);
-  /// What was dropped may lie before anything.
-  static Reach behind_dropped(const Reach& reach, const Shard& shard);
-  static void count_from(Lane& lane, Lane&& anew);
+  static InFlightBound behind_dropped(InFlightBound bound, const Shard& shard);
   void keep_inheritance(std::uint32_t shard);
   bool is_stale(const Spot& spot, const Candidate& candidate, const Sight& sight) const;
   void keep_bounds();
@@ -260,7 +263,7 @@ class ShardBook {
   std::unordered_map<Spot, Written, SpotHash> written_;
   std::deque<std::pair<SteadyTime, Spot>> written_order_;
   std::set<std::uint32_t> unswept_;
-  std::optional<Reach> refused_;
+  std::optional<InFlightBound> refused_;
 };
 
 }  // namespace sluice::queue::leased

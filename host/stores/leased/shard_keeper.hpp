@@ -11,7 +11,7 @@
 
 #include "base/clock.hpp"
 #include "host/stores/leased/assignment.hpp"
-#include "host/stores/leased/reach.hpp"
+#include "host/stores/leased/in_flight_bound.hpp"
 #include "host/stores/membership.hpp"
 
 namespace sluice::queue::leased {
@@ -23,8 +23,8 @@ struct Ownership {
   std::int64_t epoch = 0;  ///< grows with each change of hands; 0: there is no item
   /// The owner before has settled all that it had handed out. False: what lies at the head may be in anybody's hands.
   bool clean = true;
-  /// Where it is not: how far what owners before have left reaches, but for the last one's own.
-  Reach left{};
+  /// Where it is not: how much owners before have left, but for the last one's own.
+  InFlightBound left = 0;
 
   friend bool operator==(const Ownership&, const Ownership&) = default;
 };

@@ -24,7 +24,7 @@ bool takes(OwnerWorld& world, const OwnerHost& host, std::size_t shards) {
 
 std::int64_t announced(OwnerWorld& world, const OwnerHost& host) {
   const auto beat = world.item(std::string(queue::leased::kHosts), host.name);
-  return beat ? dynamo::whole_number(*beat, queue::leased::attribute::kReach).value_or(0) : 0;
+  return beat ? dynamo::whole_number(*beat, queue::leased::attribute::kInFlightBound).value_or(0) : 0;
 }
 
 /// Removes all there is, and returns how many of it came as suspects.
@@ -56,7 +56,7 @@ TEST(OwnerInheritance, WhatANewOwnerHasNotBegunWithIsSuspectAtTheNextCrashTooAnd
   OwnerHost& a = world.add("a/1");
   world.send(200);
   ASSERT_THAT(a.claim(200), SizeIs(200));
-  EXPECT_EQ(announced(world, a), 256);
+  EXPECT_EQ(announced(world, a), 356);
   a.kill();
   OwnerHost& b = world.add("b/1");
   ASSERT_TRUE(takes(world, b, 1));
@@ -106,14 +106,14 @@ TEST(OwnerInheritance, WhatIsAnnouncedFollowsWhatIsAtWork) {
   auto held = a.claim(200);
   ASSERT_THAT(held, SizeIs(200));
   world.pass(180s);
-  EXPECT_EQ(announced(world, a), 256) << "they are at work still";
+  EXPECT_EQ(announced(world, a), 356) << "they are at work still";
   for (const Delivery& delivery : held) {
     a.settle(delivery, CompletionAction::remove);
   }
   world.pass(20s);
-  EXPECT_EQ(announced(world, a), 256) << "it may be so again at once";
+  EXPECT_EQ(announced(world, a), 356) << "it may be so again at once";
   world.pass(60s);
-  EXPECT_EQ(announced(world, a), 16);
+  EXPECT_EQ(announced(world, a), 116);
 }
 
 TEST(OwnerInheritance, AShardIsHandedOverWithItsSuspects) {

@@ -113,13 +113,10 @@ TEST(OwnerSuspects, LieBehindWhatFollowsInGroupsThatHadTheirTurn) {
   }
   const auto at_work = ids_of(claim_all(a, 10, kInGroups));
   ASSERT_THAT(at_work, SizeIs(10));
-  world.pass(5s);  // a heartbeat has told since that none of it came late
   a.kill();
   OwnerHost& b = world.add("b/1");
   ASSERT_TRUE(takes(world, b, 1));
-  const auto suspects = suspects_of(world, {&b}, kInGroups);
-  EXPECT_THAT(suspects, IsSupersetOf(at_work));
-  EXPECT_THAT(suspects.size(), Le(70U * 2)) << "of each group no more than its head and the next";
+  EXPECT_THAT(suspects_of(world, {&b}, kInGroups), IsSupersetOf(at_work));
 }
 
 TEST(OwnerSuspects, LieBehindWhatCameLateFromSlowWriters) {

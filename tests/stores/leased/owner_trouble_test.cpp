@@ -443,7 +443,7 @@ TEST(OwnerTrouble, NoClaimFailsBecauseOneShardOfSeveralCannotBeRead) {
 TEST(OwnershipItems, AHeartbeatComesBackAsItWasWritten) {
   leased::HostBeat beat{
       .beat = {.host = "a/1", .counter = 7, .lease = 10s, .leaving = true, .works_on = {"orders", "orders!"}},
-      .reach = {.places = 64, .in_group = 4, .fresh = true},
+      .in_flight_bound = 164,
       .bell = "10.0.0.1:7001",
       .figures = {{"orders", {.ready = 1, .delayed = 2, .in_flight = 3, .unread = 4, .shards = 5}}}};
   auto& figures = beat.figures.at("orders");
@@ -459,7 +459,7 @@ TEST(OwnershipItems, AHeartbeatComesBackAsItWasWritten) {
   EXPECT_EQ(read->beat.lease, 10s);
   EXPECT_TRUE(read->beat.leaving);
   EXPECT_EQ(read->beat.works_on, beat.beat.works_on);
-  EXPECT_EQ(read->reach, beat.reach);
+  EXPECT_EQ(read->in_flight_bound, beat.in_flight_bound);
   EXPECT_EQ(read->bell, "10.0.0.1:7001");
   EXPECT_EQ(read->figures, beat.figures);
 }

@@ -92,19 +92,18 @@ TEST(EndedOwners, HostsOnOtherMachinesNeedNotWaitEither) {
 
 TEST(EndedOwners, WhereSomethingIsInDoubtTheFirstMessagesAreSuspects) {
   OwnerWorld world({.shards = 1, .lease = 60s});
-  world.send(40);
+  world.send(200);
   OwnerHost& a = world.add("a/1");
   world.pass(10s);
   ASSERT_THAT(a.claim(3), SizeIs(3));
-  world.pass(25s);  // a heartbeat has told since that none of it came late
   a.kill();
   OwnerHost& next = world.add("a/2", false);
   ASSERT_TRUE(mark(next, "a/1", false));
   next.start();
   EXPECT_EQ(world.shards_of("a/2"), 1);
   const Seen seen = work_off(next);
-  EXPECT_EQ(seen.suspects, 16U) << "as many as the dead host had announced";
-  EXPECT_EQ(seen.others, 24U);
+  EXPECT_EQ(seen.suspects, 116U) << "as many as the dead host had announced";
+  EXPECT_EQ(seen.others, 84U);
 }
 
 TEST(EndedOwners, WhatItHadInheritedInDoubtStaysSo) {

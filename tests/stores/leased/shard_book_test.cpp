@@ -40,7 +40,7 @@ class ShardBookTest : public ::testing::Test {
     }
     return ids;
   }
-  std::vector<std::string> take_within(const Reach& allowed) {
+  std::vector<std::string> take_within(InFlightBound allowed) {
     std::vector<std::string> ids;
     for (const auto& taken : book_.take({.max = 10, .bytes = 1'000'000, .allowed = allowed}, wall(100s))) {
       ids.push_back(taken.entry->candidate.id);
@@ -221,7 +221,7 @@ TEST_F(ShardBookTest, RulesMayChangeAndLoseNothing) {
 
 TEST_F(ShardBookTest, TheFirstOfAShardThatWasNotHandedOverAreSuspects) {
   book_.lose_shard(0);
-  book_.take_shard(0, {.places = 2}, wall(50s));
+  book_.take_shard(0, 2, wall(50s));
   for (const char* id : {"1", "2", "3"}) {
     admit(item(id, std::chrono::seconds(id[0] - '0')));
   }
@@ -235,7 +235,7 @@ TEST_F(ShardBookTest, TheFirstOfAShardThatWasNotHandedOverAreSuspects) {
 
 TEST_F(ShardBookTest, WhatWaitedForALaterTimeIsNoSuspectButCountsAsItDidForWhoeverDied) {
   book_.lose_shard(0);
-  book_.take_shard(0, {.places = 2}, wall(50s));
+  book_.take_shard(0, 2, wall(50s));
   auto retried = item("1", 1s);
   retried["n"] = dynamo::AttributeValue::number(wall(60s).time_since_epoch() / 1ms);
   admit(retried);
@@ -246,41 +246,9 @@ TEST_F(ShardBookTest, WhatWaitedForALaterTimeIsNoSuspectButCountsAsItDidForWhoev
   EXPECT_THAT(take(1), ElementsAre("3"));
 }
 
-TEST_F(ShardBookTest, OfAGroupSoManyAreSuspectsAsItMayHaveHadAtWork) {
-  book_.lose_shard(0);
-  book_.take_shard(0, {.places = 5, .in_group = 2}, wall(50s));
-  for (const char* id : {"a1", "a2", "a3", "b4", "-5", "-6"}) {
-    admit(item(id, std::chrono::seconds(id[1] - '0'), id[0] == '-' ? "" : std::string(1, id[0])));
-  }
-  EXPECT_THAT(take(10, false), ElementsAre("a3", "-6"));
-  for (const char* id : {"a1?", "a2?", "b4?", "-5?"}) {
-    EXPECT_THAT(take(), ElementsAre(id));
-  }
-}
-
-TEST_F(ShardBookTest, BeforeWhatWasReadAsItCameSomeMayLieThatCameLate) {
-  book_.lose_shard(0);
-  book_.take_shard(0, {.places = 1, .fresh = true}, wall(50s));
-  admit(item("1", 1s));
-  admit(item("2", 1s + Inheritance::kLate));
-  admit(item("4", 4s));
-  EXPECT_THAT(take(10, false), ElementsAre("4"));
-  EXPECT_THAT(take(), ElementsAre("1?"));
-  EXPECT_THAT(take(), ElementsAre("2?"));
-}
-
-TEST_F(ShardBookTest, NoMoreThanAHundredAreTakenForLate) {
-  book_.lose_shard(0);
-  book_.take_shard(0, {.places = 10, .in_group = 1, .fresh = true}, wall(50s));
-  for (int i = 0; i < 300; ++i) {
-    admit(item(std::to_string(i), std::chrono::milliseconds(1000 + i)));
-  }
-  EXPECT_EQ(take(300, false).size(), 300 - 10 - Inheritance::kLateOnes);
-}
-
 TEST_F(ShardBookTest, WhatWasMovedToTheFrontIsASuspectAndTakesNoPlace) {
   book_.lose_shard(0);
-  book_.take_shard(0, {.places = 1}, wall(50s));
+  book_.take_shard(0, 1, wall(50s));
   auto moved = item("0", 0s, {}, Priority::critical);
   moved["s"] = first_sort_key(Priority::critical, WallTime{});
   admit(moved);
@@ -295,34 +263,20 @@ TEST_F(ShardBookTest, ReachesAsFarAsTheLastThatIsOutWhateverLiesBeforeIt) {
   for (const char* id : {"1", "2", "3"}) {
     admit(item(id, std::chrono::seconds(id[0] - '0')));
   }
-  EXPECT_EQ(book_.reach(), Reach{});
+  EXPECT_EQ(book_.in_flight_bound(), 0U);
   EXPECT_THAT(take(), ElementsAre("1", "2", "3"));
   back("1", 110s);
   back("2", 110s);
-  EXPECT_EQ(book_.reach(), Reach{.places = 3});
+  EXPECT_EQ(book_.in_flight_bound(), 3U);
   admit(item("late", 1500ms));
-  EXPECT_EQ(book_.expected(0), Reach{.places = 4});
-  EXPECT_EQ(book_.reach(), Reach{.places = 4});
+  EXPECT_EQ(book_.expected(0), 4U);
+  EXPECT_EQ(book_.in_flight_bound(), 4U);
   done("3");
-  EXPECT_EQ(book_.reach(), Reach{});
+  EXPECT_EQ(book_.in_flight_bound(), 0U);
   admit(item("new", 99s));
   EXPECT_THAT(take(1), ElementsAre("late"));
   EXPECT_THAT(take(1), ElementsAre("new"));
-  EXPECT_EQ(book_.reach(), (Reach{.places = 4, .fresh = true}));
-}
-
-TEST_F(ShardBookTest, WhatWaitsOfAGroupCountsForTheNextOneOfItWhoeverElseIsOut) {
-  admit(item("a1", 1s, "a"));
-  admit(item("a2", 2s, "a"));
-  admit(item("3", 3s));
-  EXPECT_THAT(take(), ElementsAre("a1", "a2", "3"));
-  back("a1", 110s);
-  back("a2", 110s);
-  EXPECT_EQ(book_.reach(), Reach{.places = 3}) << "of a group nothing is out";
-  admit(item("a4", 4s, "a"));
-  EXPECT_THAT(take_within({.places = 4, .in_group = 2}), IsEmpty());
-  EXPECT_EQ(book_.refused(), (Reach{.places = 4, .in_group = 3}));
-  EXPECT_THAT(take_within({.places = 4, .in_group = 3}), ElementsAre("a4"));
+  EXPECT_EQ(book_.in_flight_bound(), 4U);
 }
 
 TEST_F(ShardBookTest, WhatIsDroppedCountsForTheNextOneTooWhenNothingIsOut) {
@@ -330,9 +284,9 @@ TEST_F(ShardBookTest, WhatIsDroppedCountsForTheNextOneTooWhenNothingIsOut) {
   admit(item("2", 2s));
   EXPECT_THAT(take(1), ElementsAre("1"));
   book_.returned({0, sorts_.at("1")}, {.kind = Return::Kind::unknown, .version = 1}, wall(100s), steady(100s));
-  EXPECT_EQ(book_.reach(), Reach{});
-  EXPECT_THAT(take_within({.places = 1}), IsEmpty()) << "the first one may lie there still";
-  EXPECT_THAT(take_within({.places = 2}), ElementsAre("2"));
+  EXPECT_EQ(book_.in_flight_bound(), 0U);
+  EXPECT_THAT(take_within(1), IsEmpty()) << "the first one may lie there still";
+  EXPECT_THAT(take_within(2), ElementsAre("2"));
 }
 
 TEST_F(ShardBookTest, NothingGoesOutThatWouldReachFartherThanIsAllowed) {
@@ -341,9 +295,9 @@ TEST_F(ShardBookTest, NothingGoesOutThatWouldReachFartherThanIsAllowed) {
   for (const char* id : {"a1", "a2", "b3", "c4"}) {
     admit(item(id, std::chrono::seconds(id[1] - '0'), std::string(1, id[0])));
   }
-  EXPECT_THAT(take_within({.places = 3, .in_group = 1}), ElementsAre("a1", "b3"));
-  EXPECT_EQ(book_.refused(), (Reach{.places = 4, .in_group = 1}));
-  EXPECT_THAT(take_within({.places = 4, .in_group = 1}), ElementsAre("c4"));
+  EXPECT_THAT(take_within(3), ElementsAre("a1", "b3"));
+  EXPECT_EQ(book_.refused(), 4U);
+  EXPECT_THAT(take_within(4), ElementsAre("c4"));
   EXPECT_EQ(book_.refused(), std::nullopt);
 }
 
@@ -359,15 +313,15 @@ TEST_F(ShardBookTest, WhatIsDroppedFromMemoryCountsUntilASweepHasFoundWhatIsTher
   }
   EXPECT_THAT(book.take({.max = 1, .bytes = 1'000}, wall(100s)), SizeIs(1));
   EXPECT_EQ(book.timers(), 1U);
-  EXPECT_EQ(book.reach(), Reach{.places = 3});
+  EXPECT_EQ(book.in_flight_bound(), 3U);
   book.sweep_begins(0);
   book.swept(0, steady(50s));
-  EXPECT_EQ(book.reach(), Reach{.places = 2});
+  EXPECT_EQ(book.in_flight_bound(), 2U);
 }
 
 TEST_F(ShardBookTest, ASuspectThatIsReadAnewTakesNoSecondPlace) {
   book_.lose_shard(0);
-  book_.take_shard(0, {.places = 2}, wall(50s));
+  book_.take_shard(0, 2, wall(50s));
   const auto first = item("1", 1s);
   admit(first);
   admit(item("2", 2s));
@@ -380,13 +334,13 @@ TEST_F(ShardBookTest, ASuspectThatIsReadAnewTakesNoSecondPlace) {
 
 TEST_F(ShardBookTest, WhatIsInheritedEndsWithTheLastOfIt) {
   book_.lose_shard(0);
-  book_.take_shard(0, {.places = 5}, wall(50s));
+  book_.take_shard(0, 5, wall(50s));
   admit(item("1", 1s));
-  EXPECT_EQ(book_.left_in(0).places, 5U);
+  EXPECT_EQ(book_.left_in(0), 5U);
   admit(item("9", 90s));
   book_.read_wholly(0);
   EXPECT_TRUE(book_.inherits(0));
-  EXPECT_EQ(book_.left_in(0).places, 1U);
+  EXPECT_EQ(book_.left_in(0), 1U);
   EXPECT_THAT(take(1), ElementsAre("1?"));
   book_.read_wholly(0);
   EXPECT_TRUE(book_.inherits(0)) << "what became of it may not be known, so that it comes again";
@@ -397,7 +351,7 @@ TEST_F(ShardBookTest, WhatIsInheritedEndsWithTheLastOfIt) {
 
 TEST_F(ShardBookTest, AShardThatStaysAfterAllKeepsItsSuspects) {
   book_.lose_shard(0);
-  book_.take_shard(0, {.places = 2}, wall(50s));
+  book_.take_shard(0, 2, wall(50s));
   const auto first = item("1", 1s);
   const auto second = item("2", 2s);
   admit(first);
