@@ -20,7 +20,7 @@ namespace sluice::cli {
 
 namespace {
 
-using queue::outbox::DeskSession;
+using queue::outbox::AdminSession;
 using queue::outbox::Finding;
 using queue::outbox::TableCounts;
 
@@ -81,7 +81,7 @@ struct Status {
 };
 
 Result<Status> look(const ChosenOutbox& outbox, bool sent) {
-  SLUICE_TRY(desk, outbox.database().open_desk(outbox.deadline()));
+  SLUICE_TRY(desk, outbox.database().open_admin(outbox.deadline()));
   Status status;
   SLUICE_TRY(findings, (*desk)->inspect(outbox.deadline()));
   status.findings = std::move(*findings);
@@ -202,7 +202,7 @@ struct Pruned {
 };
 
 /// Batch by batch, so that no transaction is long.
-Result<Pruned> prune_all(const ChosenOutbox& outbox, DeskSession& desk, Duration age, Console& console) {
+Result<Pruned> prune_all(const ChosenOutbox& outbox, AdminSession& desk, Duration age, Console& console) {
   const InterruptFlag interrupt;
   const SteadyTime begun = outbox.clock->steady_now();
   Pruned pruned;
@@ -250,7 +250,7 @@ Exit prune(const Arguments& arguments, Console& console) {
     return Exit::usage("rows are deleted for good; say --yes, as there is no terminal to ask on, or --dry-run");
   }
   SLUICE_TRY(outbox, choose(arguments));
-  auto desk = outbox->database().open_desk(outbox->deadline());
+  auto desk = outbox->database().open_admin(outbox->deadline());
   if (!desk) {
     return outbox->failure(desk.error());
   }

@@ -15,7 +15,7 @@
 namespace sluice::fleet {
 
 /// What stands for one host, from all boards together: what files say holds for the rest. A value.
-struct Standing {
+struct HostSteering {
   std::set<std::string, std::less<>> paused_queues;
   std::set<std::string, std::less<>> paused_jobs;
   std::map<std::string, std::uint32_t, std::less<>> workers;  ///< by job
@@ -24,7 +24,7 @@ struct Standing {
   bool pauses(std::string_view job, std::string_view queue) const {
     return paused_jobs.find(job) != paused_jobs.end() || paused_queues.find(queue) != paused_queues.end();
   }
-  friend bool operator==(const Standing&, const Standing&) = default;
+  friend bool operator==(const HostSteering&, const HostSteering&) = default;
 };
 
 /// A host as directives may mean it. A value.
@@ -45,7 +45,7 @@ class DirectiveResolver {
 
   /// A board says this now. The orders that are to be carried out, in the order of giving.
   std::vector<Directive> read(const std::string& place, Steering steering);
-  const Standing& standing() const { return standing_; }
+  const HostSteering& standing() const { return standing_; }
   /// What this host, which has these jobs, says to what was given on a board: that it obeys what stands about it, what
   /// came of orders, and why nobody could obey the rest.
   std::vector<Answer> answers(const std::string& place, const std::vector<JobRecord>& jobs) const;
@@ -65,7 +65,7 @@ class DirectiveResolver {
   const HostNames names_;
 
   std::map<std::string, Board> boards_;
-  Standing standing_;
+  HostSteering standing_;
 };
 
 }  // namespace sluice::fleet

@@ -20,7 +20,7 @@ class LogSenders final : public LogTap {
   struct Member {
     config::LogSender settings;
     std::unique_ptr<LogEncoder> encoder;
-    Shipper::Lane* lane = nullptr;
+    Shipper::Destination* lane = nullptr;
   };
 
   /// All of them outlive it.

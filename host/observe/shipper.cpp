@@ -9,10 +9,10 @@
 namespace sluice::observe {
 
 /// One collector and what waits for it. Guarded by the shipper's lock but for what is fixed.
-class Shipper::Lane {
+class Shipper::Destination {
  public:
-  Lane(std::unique_ptr<Collector> its_collector, dynamo::HttpTransport& its_transport, SenderMetrics& its_metrics,
-       Random& random)
+  Destination(std::unique_ptr<Collector> its_collector, dynamo::HttpTransport& its_transport,
+              SenderMetrics& its_metrics, Random& random)
       : collector(std::move(its_collector)),
         transport(its_transport),
         metrics(its_metrics),
@@ -32,13 +32,13 @@ Shipper::Shipper(const Clock& clock, Random& random, Tell tell)
 
 Shipper::~Shipper() { stop(); }
 
-Shipper::Lane& Shipper::add(std::unique_ptr<Collector> collector, dynamo::HttpTransport& transport,
-                            SenderMetrics& metrics) {
+Shipper::Destination& Shipper::add(std::unique_ptr<Collector> collector, dynamo::HttpTransport& transport,
+                                   SenderMetrics& metrics) {
   const MutexLock lock(mutex_);
   return lanes_.emplace_back(std::move(collector), transport, metrics, random_);
 }
 
-void Shipper::put(Lane& lane, std::string item) {
+void Shipper::put(Destination& lane, std::string item) {
   {
     const MutexLock lock(mutex_);
     if (ended_) {
@@ -80,7 +80,7 @@ void Shipper::stop() {
     thread_.join();
   }
   const MutexLock lock(mutex_);
-  for (Lane& lane : lanes_) {
+  for (Destination& lane : lanes_) {
     lane.queue.give_up();
     publish(lane);
   }
@@ -88,10 +88,10 @@ void Shipper::stop() {
 
 bool Shipper::flush(SteadyTime until) {
   const auto idle = [this]() SLUICE_NO_TSA {
-    return std::all_of(lanes_.begin(), lanes_.end(), [](const Lane& lane) { return lane.queue.idle(); });
+    return std::all_of(lanes_.begin(), lanes_.end(), [](const Destination& lane) { return lane.queue.idle(); });
   };
   const MutexLock lock(mutex_);
-  for (Lane& lane : lanes_) {
+  for (Destination& lane : lanes_) {
     lane.queue.hurry(clock_.steady_now(), until);
   }
   ++changes_;
@@ -102,7 +102,7 @@ bool Shipper::flush(SteadyTime until) {
 std::vector<SenderStatus> Shipper::statuses() const {
   std::vector<SenderStatus> all;
   const MutexLock lock(mutex_);
-  for (const Lane& lane : lanes_) {
+  for (const Destination& lane : lanes_) {
     all.push_back({lane.collector->name(), lane.queue.trouble(), lane.queue.figures()});
   }
   return all;
@@ -135,7 +135,7 @@ void Shipper::run(const std::stop_token& stop) {
 
 std::vector<Shipper::Sending> Shipper::step(SteadyTime now, SteadyTime& wake, std::vector<std::string>& notices) {
   std::vector<Sending> sendings;
-  for (Lane& lane : lanes_) {
+  for (Destination& lane : lanes_) {
     const ShipQueue::Order order = lane.queue.next(now);
     wake = std::min(wake, order.wake);
     if (order.send) {
@@ -150,13 +150,13 @@ std::vector<Shipper::Sending> Shipper::step(SteadyTime now, SteadyTime& wake, st
 }
 
 void Shipper::send(const Sending& sending) {
-  Lane& lane = *sending.lane;
+  Destination& lane = *sending.lane;
   // The batch stays as it is until it is answered, so that nobody waits while it is put together.
   lane.transport.send(lane.collector->request(lane.queue.batch(), clock_.wall_now()), Deadline::at(sending.deadline),
                       [this, &lane](const dynamo::HttpResult& result) { answered(lane, result); });
 }
 
-void Shipper::answered(Lane& lane, const dynamo::HttpResult& result) {
+void Shipper::answered(Destination& lane, const dynamo::HttpResult& result) {
   const Judgement judgement = lane.collector->judge(result);
   {
     const MutexLock lock(mutex_);
@@ -170,7 +170,7 @@ void Shipper::answered(Lane& lane, const dynamo::HttpResult& result) {
   changed_.notify_all();
 }
 
-void Shipper::publish(Lane& lane) {
+void Shipper::publish(Destination& lane) {
   const ShipQueue::Figures& now = lane.queue.figures();
   const auto added = [](std::uint64_t after, std::uint64_t before, auto&& count) {
     if (after > before) {

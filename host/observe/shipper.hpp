@@ -29,7 +29,7 @@ struct SenderStatus {
 /// Brings items to their collectors: one thread for all of them, which waits for none of them. Thread-safe.
 class Shipper final : public runtime::Service {
  public:
-  class Lane;
+  class Destination;
   /// Is told, on the shipper's thread, what an operator should read.
   using Tell = std::function<void(const std::string& text)>;
 
@@ -38,9 +38,9 @@ class Shipper final : public runtime::Service {
   ~Shipper() override;
 
   /// Before the start. The transport answers nobody any more when the shipper is destroyed; the metrics outlive it.
-  Lane& add(std::unique_ptr<Collector> collector, dynamo::HttpTransport& transport, SenderMetrics& metrics);
+  Destination& add(std::unique_ptr<Collector> collector, dynamo::HttpTransport& transport, SenderMetrics& metrics);
   /// Never blocks. An item for which there is no room is dropped and counted.
-  void put(Lane& lane, std::string item);
+  void put(Destination& lane, std::string item);
 
   Result<void> start() override;
   /// What has not been sent is dropped.
@@ -52,7 +52,7 @@ class Shipper final : public runtime::Service {
 
  private:
   struct Sending {
-    Lane* lane = nullptr;
+    Destination* lane = nullptr;
     SteadyTime deadline{};
   };
 
@@ -61,8 +61,8 @@ class Shipper final : public runtime::Service {
   std::vector<Sending> step(SteadyTime now, SteadyTime& wake, std::vector<std::string>& notices)
       SLUICE_REQUIRES(mutex_);
   void send(const Sending& sending);
-  void answered(Lane& lane, const dynamo::HttpResult& result);
-  static void publish(Lane& lane);
+  void answered(Destination& lane, const dynamo::HttpResult& result);
+  static void publish(Destination& lane);
 
   // Fixed after construction.
   const Clock& clock_;
@@ -71,7 +71,7 @@ class Shipper final : public runtime::Service {
 
   mutable Mutex mutex_;
   Condition changed_;
-  std::list<Lane> lanes_ SLUICE_GUARDED_BY(mutex_);
+  std::list<Destination> lanes_ SLUICE_GUARDED_BY(mutex_);
   std::uint64_t changes_ SLUICE_GUARDED_BY(mutex_) = 0;
   bool ended_ SLUICE_GUARDED_BY(mutex_) = false;
   // Last, so that it ends before what it uses.

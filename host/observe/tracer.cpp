@@ -12,7 +12,7 @@ constexpr double kHalfRange = 0x1.0p63;
 
 }  // namespace
 
-Tracer::Tracer(const config::TracingConfig& config, Shipper& shipper, Shipper::Lane& lane, const Clock& clock,
+Tracer::Tracer(const config::TracingConfig& config, Shipper& shipper, Shipper::Destination& lane, const Clock& clock,
                Random& random)
     : sampler_(config.sampler),
       bound_(config.ratio < 1 ? static_cast<std::uint64_t>(config.ratio * kHalfRange) : 0),

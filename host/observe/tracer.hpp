@@ -18,7 +18,7 @@ class Tracer {
   static constexpr std::uint64_t kReserved = 1'000;
 
   /// All of it outlives the tracer.
-  Tracer(const config::TracingConfig& config, Shipper& shipper, Shipper::Lane& lane, const Clock& clock,
+  Tracer(const config::TracingConfig& config, Shipper& shipper, Shipper::Destination& lane, const Clock& clock,
          Random& random);
 
   /// A place of its own in the parent's trace, or in a new one. The span's id is new, and so are kReserved after it.
@@ -36,7 +36,7 @@ class Tracer {
   const std::uint64_t bound_;  ///< of the lower half of a trace's id, halved: those below it are sampled
   const bool all_;
   Shipper& shipper_;
-  Shipper::Lane& lane_;
+  Shipper::Destination& lane_;
   const Clock& clock_;
   Random& random_;
 };

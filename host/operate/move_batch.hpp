@@ -9,7 +9,7 @@
 
 #include "base/deadline.hpp"
 #include "host/operate/move_mark.hpp"
-#include "host/queue/custody.hpp"
+#include "host/queue/move_ownership.hpp"
 #include "host/queue/notice_board.hpp"
 #include "host/queue/operator.hpp"
 
@@ -23,7 +23,7 @@ struct MoveEnds {
   const queue::NoticeBoard& to_board;
   /// Of a source whose hosts hand out what they have read without asking again; `from` is then its operator. Null:
   /// whoever hands a message out there writes it.
-  queue::Custody* custody = nullptr;
+  queue::MoveOwnership* custody = nullptr;
 };
 
 /// Carries one batch of messages from one queue to another, in four writes, each of which may be repeated:

@@ -214,7 +214,7 @@ Result<void> FleetService::look(Post& post, Deadline deadline) {
 
 void FleetService::obey(Post& post, fleet::Steering steering) {
   const std::string& place = post.board->traits().place;
-  const fleet::Standing before = resolver_.standing();
+  const fleet::HostSteering before = resolver_.standing();
   const std::vector<fleet::Directive> orders = resolver_.read(place, std::move(steering));
   if (resolver_.standing() != before) {
     parts_.take(resolver_.standing());

@@ -29,7 +29,7 @@ class FleetService final : public Service {
   /// The queues whose boards are attended now.
   using QueueNames = std::function<std::vector<std::string>()>;
   /// Has the host run as operators want it from now on.
-  using Take = std::function<void(const fleet::Standing&)>;
+  using Take = std::function<void(const fleet::HostSteering&)>;
   struct Parts {
     queue::Queues& queues;
     fleet::HostControl& control;

@@ -54,7 +54,7 @@ Host::Host(const HostParts& parts)
                 parts.random),
       command_handler_({parts.config, jobs_, reporter_, parts.events, parts.log}),
       fleet_({parts.queues, command_handler_,
-              [this](const fleet::Standing& standing) { command_handler_.take(standing); }, parts.log, parts.clock},
+              [this](const fleet::HostSteering& standing) { command_handler_.take(standing); }, parts.log, parts.clock},
              reporter_.identity(), [this] { return queues_of(jobs_.addresses()); }),
       schedules_(parts.queues, parts.log, parts.clock, parts.name) {
   command_handler_.look_by([this] { fleet_.look_now(); });

@@ -25,7 +25,7 @@ constexpr std::array<NamedLevel, 5> kLevels{{{"trace", observe::LogLevel::trace}
                                              {"warn", observe::LogLevel::warn},
                                              {"error", observe::LogLevel::error}}};
 
-std::string text_of(const fleet::Standing& standing) {
+std::string text_of(const fleet::HostSteering& standing) {
   std::string text;
   const auto add = [&text](const std::string& more) { text += (text.empty() ? "" : ", ") + more; };
   for (const std::string& queue : standing.paused_queues) {
@@ -45,7 +45,7 @@ std::string text_of(const fleet::Standing& standing) {
 
 }  // namespace
 
-void HostCommandHandler::take(const fleet::Standing& standing) {
+void HostCommandHandler::take(const fleet::HostSteering& standing) {
   parts_.jobs.steer([standing](const config::JobConfig& job) {
     const auto workers = standing.workers.find(job.name);
     const auto queues = work::queues_of(job);

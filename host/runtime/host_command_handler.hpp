@@ -30,7 +30,7 @@ class HostCommandHandler final : public fleet::HostControl {
   explicit HostCommandHandler(const Parts& parts) : parts_(parts) {}
 
   /// Has the host run so, now and whatever jobs come later.
-  void take(const fleet::Standing& standing);
+  void take(const fleet::HostSteering& standing);
   /// Who looks at the boards when he is asked to.
   void look_by(std::function<void()> look);
 

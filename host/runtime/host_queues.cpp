@@ -138,13 +138,13 @@ std::optional<DynamoDbCost> HostQueues::cost() const {
   return sum;
 }
 
-Result<std::unique_ptr<queue::Custody>> HostQueues::take_custody(const std::string& queue,
-                                                                 const std::vector<queue::Half>& halves) {
+Result<std::unique_ptr<queue::MoveOwnership>> HostQueues::take_custody(const std::string& queue,
+                                                                       const std::vector<queue::Half>& halves) {
   if (config::outbox_named(queue)) {
-    return std::unique_ptr<queue::Custody>();
+    return std::unique_ptr<queue::MoveOwnership>();
   }
   SLUICE_TRY(store, open_store(config_.queue(queue).store));
-  return (*store)->tables() == nullptr ? std::unique_ptr<queue::Custody>()
+  return (*store)->tables() == nullptr ? std::unique_ptr<queue::MoveOwnership>()
                                        : (*store)->tables()->take_custody(queue, halves);
 }
 

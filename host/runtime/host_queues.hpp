@@ -14,7 +14,7 @@
 #include "config/config.hpp"
 #include "host/cost/cost_book.hpp"
 #include "host/observe/metrics.hpp"
-#include "host/queue/custody.hpp"
+#include "host/queue/move_ownership.hpp"
 #include "host/queue/owners.hpp"
 #include "host/queue/queues.hpp"
 #include "host/runtime/dynamodb_cost.hpp"
@@ -50,8 +50,8 @@ class HostQueues final : public queue::Queues, public queue::Owners {
   Result<void> ended(const queue::EndedOwner& owner, Deadline deadline) override;
 
   /// A queue whose hosts own parts of it, to be carried elsewhere; null for any other, which needs no such thing.
-  Result<std::unique_ptr<queue::Custody>> take_custody(const std::string& queue,
-                                                       const std::vector<queue::Half>& halves);
+  Result<std::unique_ptr<queue::MoveOwnership>> take_custody(const std::string& queue,
+                                                             const std::vector<queue::Half>& halves);
 
   /// The queues that messages have made in one store; "" is the default one.
   Result<std::vector<std::string>> made_by_messages_in(const std::string& store, Deadline deadline);

@@ -90,7 +90,7 @@ void Telemetry::add_senders(const Parts& parts, const observe::LogIdentity& iden
   for (const config::LogSender& sender : parts.config.log_senders) {
     observe::LogDestination destination = destination_of(sender, identity, parts.random);
     observe::SenderMetrics& metrics = parts.metrics.sender(destination.collector->name());
-    observe::Shipper::Lane& lane = shipper_.add(std::move(destination.collector), *to_services_, metrics);
+    observe::Shipper::Destination& lane = shipper_.add(std::move(destination.collector), *to_services_, metrics);
     members.push_back({sender, std::move(destination.encoder), &lane});
   }
   senders_ = std::make_unique<observe::LogSenders>(shipper_, parts.clock, parts.random, std::move(members));
@@ -105,7 +105,7 @@ void Telemetry::add_tracer(const Parts& parts, const observe::LogIdentity& ident
   to_collector_->start();
   auto collector = observe::make_otlp(tracing, identity);
   observe::SenderMetrics& metrics = parts.metrics.sender(collector->name());
-  observe::Shipper::Lane& lane = shipper_.add(std::move(collector), *to_collector_, metrics);
+  observe::Shipper::Destination& lane = shipper_.add(std::move(collector), *to_collector_, metrics);
   tracer_ = std::make_unique<observe::Tracer>(tracing, shipper_, lane, parts.clock, parts.random);
 }
 

@@ -45,7 +45,7 @@ TEST_F(DirectiveResolverTest, WhatStandsAddsUpAndGoes) {
   EXPECT_FALSE(resolver_.standing().pauses("mailer", "mails"));
   EXPECT_TRUE(resolver_.standing().pauses("x", "orders")) << "of the other board";
   resolver_.read("b", {});
-  EXPECT_EQ(resolver_.standing(), Standing());
+  EXPECT_EQ(resolver_.standing(), HostSteering());
 }
 
 TEST_F(DirectiveResolverTest, OfTwoBoardsTheLaterWishHolds) {
@@ -60,7 +60,7 @@ TEST_F(DirectiveResolverTest, NobodyObeysWhatHasAFlawAndSaysWhy) {
   resolver_.read("a", steering({directive("1", Wish::scale, Target::job, "mailer", "0"),
                                 directive("2", Wish::scale, Target::job, "mailer", "2000"),
                                 directive("3", Wish::log_level, Target::all, "", "loud")}));
-  EXPECT_EQ(resolver_.standing(), Standing());
+  EXPECT_EQ(resolver_.standing(), HostSteering());
   const auto answers = resolver_.answers("a", mailer());
   ASSERT_THAT(answers, SizeIs(3));
   for (const Answer& answer : answers) {

@@ -171,7 +171,7 @@ TEST(LogTaps, EachServiceHasItsLevelItsShareAndWhatItIgnores) {
   const auto member = [&](LogSender sender) {
     sender.kind = SenderKind::rollbar;
     LogDestination to = make_rollbar(sender, kIdentity, random);
-    Shipper::Lane& lane = shipper.add(std::move(to.collector), transport, metrics.sender(sender.environment));
+    Shipper::Destination& lane = shipper.add(std::move(to.collector), transport, metrics.sender(sender.environment));
     return LogSenders::Member{sender, std::move(to.encoder), &lane};
   };
   std::vector<LogSenders::Member> members;

@@ -50,7 +50,7 @@ class PlainCollector final : public Collector {
 
 class ShipperTest : public testing::Test {
  protected:
-  Shipper::Lane& lane(std::size_t room = 100) {
+  Shipper::Destination& lane(std::size_t room = 100) {
     return shipper.add(std::make_unique<PlainCollector>(room), transport, metrics);
   }
   SteadyTime soon() const { return clock.steady_now() + kPatience; }
@@ -69,7 +69,7 @@ class ShipperTest : public testing::Test {
 };
 
 TEST_F(ShipperTest, AFlushBringsEverythingInBatches) {
-  Shipper::Lane& to = lane();
+  Shipper::Destination& to = lane();
   ASSERT_TRUE(shipper.start());
   transport.answer(200, "");
   transport.answer(200, "");
@@ -86,7 +86,7 @@ TEST_F(ShipperTest, AFlushBringsEverythingInBatches) {
 }
 
 TEST_F(ShipperTest, ACollectorThatNeverAnswersHoldsUpNobodyAndIsTold) {
-  Shipper::Lane& to = lane(3);
+  Shipper::Destination& to = lane(3);
   transport.hold();
   ASSERT_TRUE(shipper.start());
   for (int i = 0; i < 1000; ++i) {
@@ -106,7 +106,7 @@ TEST_F(ShipperTest, ACollectorThatNeverAnswersHoldsUpNobodyAndIsTold) {
 }
 
 TEST_F(ShipperTest, StatusesNameWhatIsWrong) {
-  Shipper::Lane& to = lane();
+  Shipper::Destination& to = lane();
   ASSERT_TRUE(shipper.start());
   transport.answer(401, "the token abc is unknown");
   shipper.put(to, "x");
@@ -120,7 +120,7 @@ TEST_F(ShipperTest, StatusesNameWhatIsWrong) {
 }
 
 TEST_F(ShipperTest, StopsAnyNumberOfTimesAndTakesNothingAfterwards) {
-  Shipper::Lane& to = lane();
+  Shipper::Destination& to = lane();
   ASSERT_TRUE(shipper.start());
   shipper.stop();
   shipper.put(to, "x");

@@ -27,7 +27,7 @@ class TracerTest : public testing::Test {
   SeededRandom random{5};
   Metrics metrics;
   Shipper shipper{clock, random, [](const std::string&) {}};
-  Shipper::Lane* lane = nullptr;
+  Shipper::Destination* lane = nullptr;
   test::FakeTransport transport{[](const dynamo::HttpRequest&) { return test::FakeTransport::response(200, ""); }};
   const TraceContext sampled = *parse_traceparent("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01");
   const TraceContext unsampled = *parse_traceparent("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00");

@@ -46,7 +46,7 @@ class NotingControl final : public fleet::HostControl {
     return {order.id, order.wish != Wish::cancel_running, "noted"};
   }
   void look_now() override {}
-  void take(const fleet::Standing& standing) {
+  void take(const fleet::HostSteering& standing) {
     note("paused " + std::to_string(standing.paused_jobs.size()) + ", scaled " +
          std::to_string(standing.workers.size()));
   }
@@ -88,7 +88,7 @@ class FleetServiceTest : public testing::Test {
 
   void make() {
     service_ = std::make_unique<FleetService>(
-        FleetService::Parts{queues_, control_, [this](const fleet::Standing& standing) { control_.take(standing); },
+        FleetService::Parts{queues_, control_, [this](const fleet::HostSteering& standing) { control_.take(standing); },
                             log_, clock_},
         NotingControl::identity(), [] {
           return std::vector<std::string>{"mails", "orders"};

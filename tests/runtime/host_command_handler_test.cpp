@@ -69,7 +69,7 @@ TEST_F(HostCommandHandlerTest, TwoHostsOfOneNameHaveInstancesOfTheirOwn) {
 
 TEST_F(HostCommandHandlerTest, HasTheJobsRunAsOperatorsWant) {
   ASSERT_TRUE(start({plan("a"), plan("b")}));
-  fleet::Standing standing;
+  fleet::HostSteering standing;
   standing.paused_queues = {"a", "unknown"};
   standing.workers = {{"b", 5}, {"unknown", 9}};
   standing.log_level = "debug";

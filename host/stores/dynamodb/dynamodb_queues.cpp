@@ -77,7 +77,7 @@ class BothLayouts final : public DynamoDbQueues {
     return failure ? Result<void>(*std::move(failure)) : Result<void>();
   }
 
-  std::unique_ptr<Custody> take_custody(const std::string& queue, const std::vector<Half>& halves) override {
+  std::unique_ptr<MoveOwnership> take_custody(const std::string& queue, const std::vector<Half>& halves) override {
     return leased_tables_.contains(queue) ? leased_->take_custody(queue, halves) : nullptr;
   }
 

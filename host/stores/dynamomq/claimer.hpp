@@ -46,7 +46,7 @@ class Claimer {
   table::StoreParts parts_;
   const table::QueueTable& place_;
   Half half_;
-  Lane& lane_;
+  HalfBacklog& lane_;
   HalfState& state_;
   WriteBuilder build_;
 };

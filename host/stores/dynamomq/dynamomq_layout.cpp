@@ -45,8 +45,8 @@ class DynamoMqLayout final : public table::EffectLayout {
     return table::action_of(table::record_request(place_.table, record, owner, now, {kLoneNames}));
   }
 
-  dynamo::Result<std::vector<Standing>> look(std::span<const NewMessage* const> messages,
-                                             Deadline deadline) const override {
+  dynamo::Result<std::vector<SentBefore>> look(std::span<const NewMessage* const> messages,
+                                               Deadline deadline) const override {
     std::set<std::string> ids;
     for (const NewMessage* message : messages) {
       if (!message->dedup_id.empty()) {
@@ -57,10 +57,10 @@ class DynamoMqLayout final : public table::EffectLayout {
       }
     }
     SLUICE_TRY(marks, parts_.runner.read(place_.table, attribute::kId, {ids.begin(), ids.end()}, deadline));
-    std::vector<Standing> standings;
+    std::vector<SentBefore> standings;
     std::set<std::string> named;
     for (const NewMessage* message : messages) {
-      Standing standing;
+      SentBefore standing;
       standing.dedup =
           message->dedup_id.empty() ? table::Mark() : mark(*marks, table::dedup_mark_id(message->dedup_id));
       standing.unique =
@@ -74,7 +74,7 @@ class DynamoMqLayout final : public table::EffectLayout {
       return standings;
     }
     SLUICE_TRY(holders, parts_.runner.read(place_.table, attribute::kId, {named.begin(), named.end()}, deadline));
-    for (Standing& standing : standings) {
+    for (SentBefore& standing : standings) {
       const auto holder = holders->find(standing.unique.first);
       standing.held =
           standing.unique.there() && holder != holders->end() && holds_key(&holder->second, standing.unique);

@@ -7,7 +7,7 @@
 #include "base/random.hpp"
 #include "host/queue/stored_message.hpp"
 #include "host/stores/dynamomq/body_sizes.hpp"
-#include "host/stores/dynamomq/lane.hpp"
+#include "host/stores/dynamomq/half_backlog.hpp"
 #include "host/stores/dynamomq/unresolved_claims.hpp"
 #include "host/stores/table/doubtful_writes.hpp"
 #include "host/stores/table/failure_memory.hpp"
@@ -20,7 +20,7 @@ namespace sluice::queue::dynamomq {
 struct HalfState {
   HalfState(const std::string& tag, Random& random) : lane(tag, random) {}
 
-  Lane lane;
+  HalfBacklog lane;
   UnresolvedClaims claims;
   table::DoubtfulWrites doubts;
   BodySizes sizes;
@@ -32,7 +32,7 @@ struct HalfState {
 /// Thread-safe.
 class QueueState {
  public:
-  /// `tag` and `random` as Lane's.
+  /// `tag` and `random` as HalfBacklog's.
   QueueState(table::QueueTable table, const std::string& tag, Random& random)
       : place(std::move(table)), standard_(tag, random), dlq_(tag, random) {}
 

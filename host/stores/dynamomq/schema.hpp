@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "host/stores/table/lone_items.hpp"
+#include "host/stores/table/metadata_items.hpp"
 #include "host/stores/table/statements.hpp"
 
 /// Names and limits of a DynamoMQ v0.11.0 table, and of what this host adds to its items.

@@ -22,7 +22,7 @@ Error no_cursor() {
 
 }  // namespace
 
-Standing Standing::of(const Place& place) {
+RecordPosition RecordPosition::of(const Place& place) {
   const auto partition = parse_partition(place.partition);
   const bool ours = place.sort.size() > 1;
   return {.time = ours ? place.sort.substr(1) : place.sort,
@@ -30,11 +30,11 @@ Standing Standing::of(const Place& place) {
           .shard = partition ? partition->shard : 0};
 }
 
-std::string encode_cursor(const Standing& last, bool newest_first) {
+std::string encode_cursor(const RecordPosition& last, bool newest_first) {
   return std::string(1, newest_first ? kBackward : kForward) + made_id(last.digit + last.time, last.shard);
 }
 
-Result<Standing> decode_cursor(std::string_view cursor, bool newest_first) {
+Result<RecordPosition> decode_cursor(std::string_view cursor, bool newest_first) {
   if (cursor.empty() || cursor.front() != (newest_first ? kBackward : kForward)) {
     return no_cursor();
   }
@@ -42,7 +42,7 @@ Result<Standing> decode_cursor(std::string_view cursor, bool newest_first) {
   if (!keys || keys->first.size() > 1024 || keys->second >= kMostShards) {
     return no_cursor();
   }
-  return Standing::of({partition_of("q", Half::standard, keys->second), keys->first});
+  return RecordPosition::of({partition_of("q", Half::standard, keys->second), keys->first});
 }
 
 /// The records of one priority in one shard, as far as they have been read.
@@ -82,10 +82,10 @@ Result<void> HalfReader::open_shard(const Look& look, std::uint32_t shard, std::
       return table::store_error(queue_.place, page.error());
     }
     const bool whole = page->last_evaluated_key.empty();
-    const char last = whole || page->items.empty() ? '\0' : Standing::of(Place::of(page->items.back())).digit;
+    const char last = whole || page->items.empty() ? '\0' : RecordPosition::of(Place::of(page->items.back())).digit;
     for (dynamo::Item& item : page->items) {
       const Place place = Place::of(item);
-      const char digit = Standing::of(place).digit;
+      const char digit = RecordPosition::of(place).digit;
       auto stream = std::find_if(opened.begin(), opened.end(), [&](const Stream& one) { return one.digit == digit; });
       if (stream == opened.end()) {  // somebody else's sort key
         stream = opened.insert(opened.end(), Stream{.shard = shard, .digit = digit, .done = true});
@@ -137,7 +137,7 @@ Result<void> HalfReader::fill(const Look& look, Stream& stream, Deadline deadlin
     }
     for (dynamo::Item& item : page->items) {
       const Place place = Place::of(item);
-      const Standing standing = Standing::of(place);
+      const RecordPosition standing = RecordPosition::of(place);
       // The bounds belong to what is between them.
       const bool seen = stream.read_up_to
                             ? place.sort == *stream.read_up_to
@@ -159,13 +159,13 @@ Result<HalfReader::Records> HalfReader::in_order(const Look& look, Deadline dead
   Records records;
   for (;;) {
     Stream* next = nullptr;
-    Standing best;
+    RecordPosition best;
     for (Stream& stream : *streams) {
       SLUICE_PASS_ON(fill(look, stream, deadline));
       if (stream.items.empty()) {
         continue;
       }
-      Standing standing = Standing::of(Place::of(stream.items.front()));
+      RecordPosition standing = RecordPosition::of(Place::of(stream.items.front()));
       if (next == nullptr || (look.newest_first ? standing > best : standing < best)) {
         next = &stream;
         best = std::move(standing);

@@ -17,19 +17,19 @@ namespace sluice::queue::leased {
 
 /// Where a record stands in the order of its half, whatever its priority: by the time of its key, then by what makes
 /// keys differ. A value.
-struct Standing {
+struct RecordPosition {
   std::string time;  ///< of the sort key, and its chance
   char digit = '0';  ///< of its priority
   std::uint32_t shard = 0;
 
-  static Standing of(const Place& place);
-  friend auto operator<=>(const Standing&, const Standing&) = default;
+  static RecordPosition of(const Place& place);
+  friend auto operator<=>(const RecordPosition&, const RecordPosition&) = default;
 };
 
 /// A place in a list, as opaque text; it leads on although what lay there is gone.
-std::string encode_cursor(const Standing& last, bool newest_first);
+std::string encode_cursor(const RecordPosition& last, bool newest_first);
 /// ErrorCode::invalid for what is no cursor of such a list.
-Result<Standing> decode_cursor(std::string_view cursor, bool newest_first);
+Result<RecordPosition> decode_cursor(std::string_view cursor, bool newest_first);
 
 /// Reads one half of a queue across its shards. Thread-safe.
 class HalfReader {
@@ -40,7 +40,7 @@ class HalfReader {
     Half half = Half::standard;
     std::size_t limit = 0;
     const std::set<std::uint32_t>* only = nullptr;  ///< null: of all shards
-    std::optional<Standing> after{};
+    std::optional<RecordPosition> after{};
     bool newest_first = false;
     bool consistent = false;
     std::string projection{};

@@ -63,10 +63,10 @@ void LeasedChanger::look(std::vector<Task>& tasks, Deadline deadline) const {
     ids.insert(task.change->id);
   }
   auto found =
-      ids.empty() ? dynamo::Result<std::map<std::string, LeasedLookup::Standing>>({}) : lookup_.find(ids, deadline);
+      ids.empty() ? dynamo::Result<std::map<std::string, LeasedLookup::Found>>({}) : lookup_.find(ids, deadline);
   for (Task& task : tasks) {
     if (found) {
-      judge(task, LeasedLookup::Standing(found->at(task.change->id)));
+      judge(task, LeasedLookup::Found(found->at(task.change->id)));
       continue;
     }
     Error error = table::store_error(queue_.place, found.error());
@@ -107,7 +107,7 @@ void LeasedChanger::look_at_holds(std::vector<Task>& tasks, Deadline deadline) c
   }
 }
 
-bool LeasedChanger::judge_doubt(Task& task, const LeasedLookup::Standing& standing) const {
+bool LeasedChanger::judge_doubt(Task& task, const LeasedLookup::Found& standing) const {
   if (!std::exchange(task.in_doubt, false)) {
     return false;
   }
@@ -119,7 +119,7 @@ bool LeasedChanger::judge_doubt(Task& task, const LeasedLookup::Standing& standi
   return false;
 }
 
-void LeasedChanger::judge(Task& task, LeasedLookup::Standing&& standing) const {
+void LeasedChanger::judge(Task& task, LeasedLookup::Found&& standing) const {
   if (judge_doubt(task, standing)) {
     return;
   }

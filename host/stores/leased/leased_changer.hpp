@@ -40,8 +40,8 @@ class LeasedChanger {
 
   void look(std::vector<Task>& tasks, Deadline deadline) const;
   void look_at_holds(std::vector<Task>& tasks, Deadline deadline) const;
-  void judge(Task& task, LeasedLookup::Standing&& standing) const;
-  bool judge_doubt(Task& task, const LeasedLookup::Standing& standing) const;
+  void judge(Task& task, LeasedLookup::Found&& standing) const;
+  bool judge_doubt(Task& task, const LeasedLookup::Found& standing) const;
   void write(std::vector<Task>& tasks, Deadline deadline) const;
   table::RecordWrite in_place(const Task& task, WallTime now) const;
   void write_in_place(std::vector<Task*>& tasks, WallTime now, Deadline deadline) const;

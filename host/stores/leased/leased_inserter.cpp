@@ -28,7 +28,7 @@ bool passes(const dynamo::Error& error) {
 
 /// What stands in the way of some records.
 struct LeasedInserter::Seen {
-  std::map<std::string, LeasedLookup::Standing> records;  // their own ids, and those that unique marks name
+  std::map<std::string, LeasedLookup::Found> records;  // their own ids, and those that unique marks name
   LeasedLookup::Items marks;
 };
 

@@ -52,7 +52,7 @@ class LeasedInserter {
     Draft draft;
     std::string token{};          ///< in its marks
     std::string unique_before{};  ///< the token of a mark whose message does not hold the key any more
-    LeasedLookup::Standing standing{};
+    LeasedLookup::Found standing{};
     bool unsure = false;  ///< a transaction may have taken effect
     bool open() const { return draft.result != nullptr; }
     bool has_alias() const { return draft.item.contains(attribute::kOwnId); }

@@ -34,7 +34,7 @@ class FirstIds {
  public:
   explicit FirstIds(std::size_t most) : most_(most) {}
 
-  void add(Standing standing, const std::string& id) {
+  void add(RecordPosition standing, const std::string& id) {
     if (most_ == 0) {
       return;
     }
@@ -53,7 +53,7 @@ class FirstIds {
 
  private:
   std::size_t most_;
-  std::multimap<Standing, std::string> ids_;
+  std::multimap<RecordPosition, std::string> ids_;
 };
 
 }  // namespace
@@ -115,7 +115,7 @@ Result<ListPage> LeasedInspector::list(const ListRequest& request, Deadline dead
     for (const dynamo::Item& item : records->items) {
       result.messages.push_back(listed(item, request));
       bytes += result.messages.back().message.body.size() + result.messages.back().native.size();
-      look.after = Standing::of(Place::of(item));
+      look.after = RecordPosition::of(Place::of(item));
       if (scope != nullptr) {
         scope->found.insert_or_assign(result.messages.back().message.id, look.after->shard);
       }
@@ -198,9 +198,9 @@ Result<QueueOverview> LeasedInspector::count(const OverviewRequest& request, boo
                          }
                          const StoredMessage record = decode_standing(item, request.half);
                          sum->add(record);
-                         first.add(Standing::of(Place::of(item)), record.message.id);
+                         first.add(RecordPosition::of(Place::of(item)), record.message.id);
                          if (record.state(now) != MessageState::ready) {
-                           first_hidden.add(Standing::of(Place::of(item)), record.message.id);
+                           first_hidden.add(RecordPosition::of(Place::of(item)), record.message.id);
                          }
                        },
                        request.exact ? 0 : kCountedPages));

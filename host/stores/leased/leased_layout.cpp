@@ -64,8 +64,8 @@ class LeasedLayout final : public EffectLayout {
     return table::action_of(table::record_request(place_.table, record, owner, now, {kLoneNames, place_.queue}));
   }
 
-  dynamo::Result<std::vector<Standing>> look(std::span<const NewMessage* const> messages,
-                                             Deadline deadline) const override {
+  dynamo::Result<std::vector<SentBefore>> look(std::span<const NewMessage* const> messages,
+                                               Deadline deadline) const override {
     const LeasedLookup lookup(parts_.client, place_);
     std::vector<Place> marks;
     std::set<Place> all;
@@ -80,7 +80,7 @@ class LeasedLayout final : public EffectLayout {
       }
     }
     SLUICE_TRY(items, lookup.read(all, deadline));
-    std::vector<Standing> standings(messages.size());
+    std::vector<SentBefore> standings(messages.size());
     std::set<std::string> named;
     for (std::size_t i = 0; i < messages.size(); ++i) {
       standings[i].dedup = mark(*items, marks[2 * i]);
@@ -90,7 +90,7 @@ class LeasedLayout final : public EffectLayout {
       }
     }
     SLUICE_TRY(holders, lookup.find(named, deadline));
-    for (Standing& standing : standings) {
+    for (SentBefore& standing : standings) {
       const auto holder = holders->find(standing.unique.first);
       if (holder != holders->end() && holder->second.there()) {
         standing.held = holds_key(holder->second.item, standing.unique);

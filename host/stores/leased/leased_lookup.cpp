@@ -41,7 +41,7 @@ std::set<Place> strange_places(const std::string& queue, const std::string& id) 
   return places;
 }
 
-void settle(LeasedLookup::Standing& one, const std::string& id, const std::vector<Place>& places,
+void settle(LeasedLookup::Found& one, const std::string& id, const std::vector<Place>& places,
             std::initializer_list<const LeasedLookup::Items*> reads) {
   for (const Place& place : places) {
     for (const auto* read : reads) {
@@ -76,8 +76,8 @@ dynamo::Result<LeasedLookup::Items> LeasedLookup::read(const std::set<Place>& pl
   return found;
 }
 
-dynamo::Result<std::map<std::string, LeasedLookup::Standing>> LeasedLookup::find(const std::set<std::string>& ids,
-                                                                                 Deadline deadline) const {
+dynamo::Result<std::map<std::string, LeasedLookup::Found>> LeasedLookup::find(const std::set<std::string>& ids,
+                                                                              Deadline deadline) const {
   std::set<Place> near;
   for (const std::string& id : ids) {
     near.insert(alias_place(place_.queue, id));
@@ -86,10 +86,10 @@ dynamo::Result<std::map<std::string, LeasedLookup::Standing>> LeasedLookup::find
     }
   }
   SLUICE_TRY(first, read(near, deadline));
-  std::map<std::string, Standing> standing;
+  std::map<std::string, Found> standing;
   std::set<Place> far;
   for (const std::string& id : ids) {
-    Standing& one = standing[id];
+    Found& one = standing[id];
     if (const auto* alias = at(*first, alias_place(place_.queue, id))) {
       one.alias = target_of(*alias);
       far.insert(*one.alias);

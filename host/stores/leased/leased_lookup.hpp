@@ -25,13 +25,13 @@ class LeasedLookup {
   dynamo::Result<Items> read(const std::set<Place>& places, Deadline deadline) const;
 
   /// What there is of one id. A value.
-  struct Standing {
+  struct Found {
     std::optional<Place> alias{};  ///< where its alias leads to, be the message there or not
     dynamo::Item item{};           ///< the message; empty: it is in neither half
     bool there() const { return !item.empty(); }
   };
   /// By id, each of them once.
-  dynamo::Result<std::map<std::string, Standing>> find(const std::set<std::string>& ids, Deadline deadline) const;
+  dynamo::Result<std::map<std::string, Found>> find(const std::set<std::string>& ids, Deadline deadline) const;
 
  private:
   dynamo::Client& client_;

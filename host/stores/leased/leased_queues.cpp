@@ -12,7 +12,7 @@
 #include "host/stores/leased/leased_source.hpp"
 #include "host/stores/leased/leased_wake_place.hpp"
 #include "host/stores/leased/owned_table.hpp"
-#include "host/stores/leased/shard_custody.hpp"
+#include "host/stores/leased/shard_move_ownership.hpp"
 #include "host/stores/table/ringers.hpp"
 #include "host/stores/table/table_board.hpp"
 #include "host/stores/table/table_keys.hpp"
@@ -91,7 +91,7 @@ class AllLeasedQueues final : public LeasedQueues {
              },
          .note_failure = [&writer](const std::string& id,
                                    const Failure& failure) { writer.failures.note(id, failure); }});
-    auto borrower = std::make_unique<LeasedBorrower>(
+    auto borrower = std::make_unique<DirectClaimer>(
         store_, state.queue.place, address.half, writer, [&state](Deadline deadline) -> Result<std::uint32_t> {
           const auto shards = state.queue.shards.get(deadline);
           return shards ? Result<std::uint32_t>(shards->most_ever) : shards.error();
@@ -119,16 +119,16 @@ class AllLeasedQueues final : public LeasedQueues {
     return mark_ended(client_, locate(options_, queue), incarnation, settled, deadline);
   }
 
-  std::unique_ptr<Custody> take_custody(const std::string& queue, const std::vector<Half>& halves) override {
+  std::unique_ptr<MoveOwnership> take_custody(const std::string& queue, const std::vector<Half>& halves) override {
     QueueState& state = this->state(queue);
-    return std::make_unique<ShardCustody>(
-        ShardCustody::Settings{.halves = halves,
-                               .shards = location_of(options_, queue).shards,
-                               .keeping = {.table = state.queue.place.table,
-                                           .host = make_incarnation(options_.host + ":move", random_),
-                                           .lease = options_.lease,
-                                           .warn = options_.warn},
-                               .own_thread = options_.own_threads},
+    return std::make_unique<ShardMoveOwnership>(
+        ShardMoveOwnership::Settings{.halves = halves,
+                                     .shards = location_of(options_, queue).shards,
+                                     .keeping = {.table = state.queue.place.table,
+                                                 .host = make_incarnation(options_.host + ":move", random_),
+                                                 .lease = options_.lease,
+                                                 .warn = options_.warn},
+                                     .own_thread = options_.own_threads},
         parts_, state.queue, doorbell_, machine_);
   }
 

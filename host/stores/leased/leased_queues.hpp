@@ -11,10 +11,10 @@
 #include "base/clock.hpp"
 #include "base/random.hpp"
 #include "dynamo/client.hpp"
-#include "host/queue/custody.hpp"
+#include "host/queue/move_ownership.hpp"
 #include "host/queue/queues.hpp"
 #include "host/queue/wake/ringer.hpp"
-#include "host/stores/leased/leased_borrower.hpp"
+#include "host/stores/leased/direct_claimer.hpp"
 #include "host/stores/leased/leased_schema.hpp"
 #include "host/stores/table/effect_layout.hpp"
 
@@ -62,7 +62,7 @@ class LeasedQueues : public Queues {
   virtual Result<void> owner_ended(const std::string& queue, const std::string& incarnation, bool settled,
                                    Deadline deadline) = 0;
   /// Asks the hosts for all shards of these halves, to carry their messages elsewhere. The queues outlive it.
-  virtual std::unique_ptr<Custody> take_custody(const std::string& queue, const std::vector<Half>& halves) = 0;
+  virtual std::unique_ptr<MoveOwnership> take_custody(const std::string& queue, const std::vector<Half>& halves) = 0;
 };
 std::unique_ptr<LeasedQueues> make_leased_queues(LeasedOptions options, dynamo::Client& client, const Clock& clock,
                                                  Random& random);

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/clock.hpp"
-#include "host/stores/table/lone_items.hpp"
+#include "host/stores/table/metadata_items.hpp"
 #include "host/stores/table/statements.hpp"
 
 /// Names and limits of a table of the leased layout. Names are short because they are billed; docs/run/tables.md has

@@ -38,7 +38,7 @@ void judge(const std::string& nonce, std::int64_t before, const dynamo::Item* re
 
 }  // namespace
 
-Held Held::of(const LeasedLookup::Standing& found) {
+Held Held::of(const LeasedLookup::Found& found) {
   const Candidate record = Candidate::of(found.item);
   return {.place = record.place,
           .version = record.version,

@@ -34,7 +34,7 @@ struct Held {
   std::optional<OwnerFence> fence{};  ///< where the queue is strict, of what is committed with effects
 
   /// Of a record that a write has claimed.
-  static Held of(const LeasedLookup::Standing& found);
+  static Held of(const LeasedLookup::Found& found);
 };
 
 /// What an end comes to. The receive count is named where the record has another one.

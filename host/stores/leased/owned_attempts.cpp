@@ -52,7 +52,7 @@ void OwnedHalf::write_claims(std::vector<Delivery>& deliveries, Deadline deadlin
     }
     written.push_back(done);
   }
-  const bool may_start = housekeeper_.may_start();
+  const bool may_start = coordinator_.may_start();
   std::set<std::size_t> dropped;
   const MutexLock lock(mutex_);
   for (std::size_t k = 0; k < which.size(); ++k) {

@@ -115,10 +115,10 @@ Result<Claimed> OwnedHalf::claim(std::uint32_t source, const ClaimRequest& reque
     bound = book_.expected(most);
   }
   // What cannot be announced now does not go out. If that is all, what the next one needs is announced.
-  housekeeper_.announce(bound, deadline);
+  coordinator_.announce(bound, deadline);
   Claimed claimed;
   for (bool again = true; again;) {
-    const bool may_start = housekeeper_.may_start();
+    const bool may_start = coordinator_.may_start();
     std::optional<InFlightBound> refused;
     {
       const MutexLock lock(mutex_);
@@ -130,7 +130,7 @@ Result<Claimed> OwnedHalf::claim(std::uint32_t source, const ClaimRequest& reque
         claimed.next_due = next_due(parts_.now());
       }
     }
-    again = claimed.deliveries.empty() && refused && housekeeper_.announce(*refused, deadline);
+    again = claimed.deliveries.empty() && refused && coordinator_.announce(*refused, deadline);
   }
   write_claims(claimed.deliveries, deadline);
   if (auto trouble = claimed.deliveries.empty() ? cut_off() : std::nullopt) {
@@ -141,7 +141,7 @@ Result<Claimed> OwnedHalf::claim(std::uint32_t source, const ClaimRequest& reque
 
 // A claim that finds nothing because nothing can be read would pass for one of an empty queue.
 std::optional<Error> OwnedHalf::cut_off() const {
-  const bool may_start = housekeeper_.may_start();
+  const bool may_start = coordinator_.may_start();
   {
     const MutexLock lock(mutex_);
     const auto reads = [](const auto& each) { return !each.second.trouble; };
@@ -152,7 +152,7 @@ std::optional<Error> OwnedHalf::cut_off() const {
       return std::nullopt;
     }
   }
-  const auto trouble = housekeeper_.trouble();
+  const auto trouble = coordinator_.trouble();
   return trouble ? std::optional(table::store_error(place_, *trouble)) : std::nullopt;
 }
 
@@ -302,7 +302,7 @@ void OwnedHalf::page_read(const Job& job, dynamo::Page page) {
                                         .consistent = order.consistent,
                                         .now = now.wall,
                                         .pass = found->second.reader.pass()});
-    answer.fresh += admission == ShardBook::Admission::fresh ? 1 : 0;
+    answer.fresh += admission == OwnedBacklog::Admission::fresh ? 1 : 0;
   }
   if (book_.parked() > 0) {
     remarks_.say("parked",
@@ -369,7 +369,7 @@ Held OwnedHalf::held_of(const Entry& entry) const {
   return held;
 }
 
-Delivery OwnedHalf::deliver(std::uint32_t source, const ShardBook::Taken& taken, const ClaimRequest& request) {
+Delivery OwnedHalf::deliver(std::uint32_t source, const OwnedBacklog::Taken& taken, const ClaimRequest& request) {
   const Entry& entry = *taken.entry;
   const Candidate& candidate = entry.candidate;
   StoredMessage record = decode_record(entry.item, address().half);
@@ -395,9 +395,9 @@ Delivery OwnedHalf::deliver(std::uint32_t source, const ShardBook::Taken& taken,
 
 std::vector<Delivery> OwnedHalf::take(std::uint32_t source, const ClaimRequest& request, std::size_t most) {
   std::vector<Delivery> deliveries;
-  const ShardBook::Wanted wanted{
-      .max = most, .bytes = request.bytes, .suspects = request.suspects, .allowed = housekeeper_.announced()};
-  for (const ShardBook::Taken& taken : book_.take(wanted, parts_.clock.wall_now())) {
+  const OwnedBacklog::Wanted wanted{
+      .max = most, .bytes = request.bytes, .suspects = request.suspects, .allowed = coordinator_.announced()};
+  for (const OwnedBacklog::Taken& taken : book_.take(wanted, parts_.clock.wall_now())) {
     deliveries.push_back(deliver(source, taken, request));
   }
   if (!deliveries.empty()) {

@@ -11,12 +11,12 @@ constexpr int kLocatorShift = 32;
 
 }  // namespace
 
-OwnedHalf::OwnedHalf(Settings settings, table::StoreParts parts, table::QueueTable place, Housekeeper& keeper,
+OwnedHalf::OwnedHalf(Settings settings, table::StoreParts parts, table::QueueTable place, OwnershipCoordinator& keeper,
                      OwnerWriter writer, const Clock& machine, Random& random)
     : settings_(std::move(settings)),
       parts_(parts),
       place_(std::move(place)),
-      housekeeper_(keeper),
+      coordinator_(keeper),
       writer_(std::move(writer)),
       machine_(machine),
       locator_base_(static_cast<std::int64_t>((random.next() >> 33U) | 1U) << kLocatorShift),
@@ -111,7 +111,7 @@ void OwnedHalf::follow_keeper(std::span<const Ownership> read, SteadyTime now, N
     const auto found = shards_.find(shard);
     const bool closing = keeper_.keeping(shard) == ShardKeeper::Keeping::closing;
     if (found == shards_.end()) {
-      gain(shard, Housekeeper::left_in(read, shard), true, now, news);
+      gain(shard, OwnershipCoordinator::left_in(read, shard), true, now, news);
     } else if (found->second.closing && !closing) {
       // It stays after all: what was dropped is read anew.
       found->second = Shard{.reader = ShardReader(now, true), .number = ++taken_};

@@ -18,9 +18,9 @@
 #include "host/queue/source.hpp"
 #include "host/stores/leased/dead_letter_count.hpp"
 #include "host/stores/leased/event_gate.hpp"
-#include "host/stores/leased/housekeeper.hpp"
 #include "host/stores/leased/leased_writer.hpp"
-#include "host/stores/leased/shard_book.hpp"
+#include "host/stores/leased/owned_backlog.hpp"
+#include "host/stores/leased/ownership_coordinator.hpp"
 #include "host/stores/leased/shard_reader.hpp"
 #include "host/stores/table/store_parts.hpp"
 
@@ -45,7 +45,7 @@ class OwnedHalf final : public HalfDuty {
     std::function<void(const std::string&)> warn{};
   };
   /// The references outlive it.
-  OwnedHalf(Settings settings, table::StoreParts parts, table::QueueTable place, Housekeeper& keeper,
+  OwnedHalf(Settings settings, table::StoreParts parts, table::QueueTable place, OwnershipCoordinator& keeper,
             OwnerWriter writer, const Clock& machine, Random& random);
 
   /// A source's way to be told; and out.
@@ -56,7 +56,7 @@ class OwnedHalf final : public HalfDuty {
 
   Result<Claimed> claim(std::uint32_t source, const ClaimRequest& request, Deadline deadline);
   /// As Source::holds.
-  bool holds() { return housekeeper_.holds(); }
+  bool holds() { return coordinator_.holds(); }
   /// This process has handed it out.
   bool knows(const Receipt& receipt) const;
   std::vector<SettleResult> settle(std::span<const Completion> completions, Deadline deadline);
@@ -131,7 +131,7 @@ class OwnedHalf final : public HalfDuty {
   std::size_t budget(const ClaimRequest& request) const SLUICE_REQUIRES(mutex_);
   std::vector<Delivery> take(std::uint32_t source, const ClaimRequest& request, std::size_t most)
       SLUICE_REQUIRES(mutex_);
-  Delivery deliver(std::uint32_t source, const ShardBook::Taken& taken, const ClaimRequest& request)
+  Delivery deliver(std::uint32_t source, const OwnedBacklog::Taken& taken, const ClaimRequest& request)
       SLUICE_REQUIRES(mutex_);
   Held held_of(const Entry& entry) const SLUICE_REQUIRES(mutex_);
   /// Leaves those whose claim has been written, and those that need none.
@@ -152,7 +152,7 @@ class OwnedHalf final : public HalfDuty {
   const Settings settings_;
   const table::StoreParts parts_;
   const table::QueueTable place_;
-  Housekeeper& housekeeper_;
+  OwnershipCoordinator& coordinator_;
   const OwnerWriter writer_;
   const Clock& machine_;
   const std::int64_t locator_base_;
@@ -164,7 +164,7 @@ class OwnedHalf final : public HalfDuty {
   mutable Mutex mutex_;
   // Guarded by mutex_.
   ShardKeeper keeper_ SLUICE_GUARDED_BY(mutex_);
-  ShardBook book_ SLUICE_GUARDED_BY(mutex_);
+  OwnedBacklog book_ SLUICE_GUARDED_BY(mutex_);
   DeadLetterCount dead_letters_ SLUICE_GUARDED_BY(mutex_);
   bool counting_ SLUICE_GUARDED_BY(mutex_) = false;
   ClaimRules rules_ SLUICE_GUARDED_BY(mutex_);

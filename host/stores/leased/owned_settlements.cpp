@@ -25,7 +25,7 @@ std::vector<SettleResult> OwnedHalf::settle(std::span<const Completion> completi
   std::vector<Completion> wanted;
   std::vector<std::optional<Held>> held;
   std::vector<std::size_t> places;
-  const bool holds = housekeeper_.holds();
+  const bool holds = coordinator_.holds();
   {
     const MutexLock lock(mutex_);
     for (std::size_t i = 0; i < completions.size(); ++i) {
@@ -57,7 +57,7 @@ std::vector<SettleResult> OwnedHalf::settle(std::span<const Completion> completi
     });
   }
   if (handed_over) {
-    housekeeper_.nudge();
+    coordinator_.nudge();
   }
   return results;
 }
@@ -125,7 +125,7 @@ Return OwnedHalf::return_of(const Out& out, const Completion& completion, table:
 
 std::vector<ExtendResult> OwnedHalf::extend(std::span<const Receipt> receipts) {
   std::vector<ExtendResult> results(receipts.size());
-  const bool holds = housekeeper_.holds();
+  const bool holds = coordinator_.holds();
   const MutexLock lock(mutex_);
   for (std::size_t i = 0; i < receipts.size(); ++i) {
     const auto out = outs_.find(receipts[i].locator);

@@ -9,10 +9,10 @@
 #include "base/mutex.hpp"
 #include "base/random.hpp"
 #include "host/queue/source.hpp"
-#include "host/stores/leased/housekeeper.hpp"
 #include "host/stores/leased/keeper_rounds.hpp"
 #include "host/stores/leased/owned_half.hpp"
 #include "host/stores/leased/owner_figures.hpp"
+#include "host/stores/leased/ownership_coordinator.hpp"
 
 namespace sluice::queue::leased {
 
@@ -21,7 +21,7 @@ namespace sluice::queue::leased {
 class OwnedTable {
  public:
   struct Settings {
-    Housekeeper::Settings keeping;
+    OwnershipCoordinator::Settings keeping;
     /// Housekeeping has a thread of its own, so that it goes on while all others are busy. False: it is done by claims
     /// and settlements, as a simulation wants it.
     bool own_thread = true;
@@ -40,10 +40,10 @@ class OwnedTable {
   void stop(OwnedHalf& half, std::uint32_t source);
   /// Where there is no thread, does what is due.
   void tend(Deadline deadline);
-  const Housekeeper& keeper() const { return keeper_; }
+  const OwnershipCoordinator& keeper() const { return keeper_; }
   /// What this process knows of a half now; nothing where no source works on it.
   std::optional<OwnWord> word_of(const QueueAddress& address);
-  /// As Housekeeper's.
+  /// As OwnershipCoordinator's.
   bool listen_at(const std::string& bell, Deadline deadline) { return keeper_.listen_at(bell, deadline); }
   /// When `tend` is to be called again; nothing: a thread does so.
   std::optional<SteadyTime> due_at() const;
@@ -57,7 +57,7 @@ class OwnedTable {
   const table::StoreParts parts_;
   const Clock& machine_;
   Random& random_;
-  Housekeeper keeper_;  // synchronises itself
+  OwnershipCoordinator keeper_;  // synchronises itself
   KeeperRounds rounds_;
 
   Mutex mutex_;

@@ -27,8 +27,8 @@ std::vector<ShardKeeper::Move> ShardKeeper::look(std::span<const Ownership> read
   std::vector<Move> moves;
   for (std::size_t shard = 0; shard < read.size(); ++shard) {
     const std::string& owner = read[shard].owner;
-    const Standing standing{.lives = members.alive(owner, now),
-                            .settled = members.settled(owner) || members.moved(owner, half_)};
+    const OwnerState standing{.lives = members.alive(owner, now),
+                              .settled = members.settled(owner) || members.moved(owner, half_)};
     if (auto move = follow(read[shard], plan[shard], standing)) {
       moves.push_back(std::move(*move));
     }
@@ -78,7 +78,7 @@ void ShardKeeper::recognise(const Ownership& item) {
 
 // What the plan means for one shard.
 std::optional<ShardKeeper::Move> ShardKeeper::follow(const Ownership& item, const std::string& planned,
-                                                     Standing owner) {
+                                                     OwnerState owner) {
   Mine& mine = mine_[item.shard];
   if (mine.keeping != Keeping::none) {
     mine.keeping = planned == host_ ? Keeping::owned : Keeping::closing;

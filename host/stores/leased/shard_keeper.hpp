@@ -81,14 +81,14 @@ class ShardKeeper {
   };
 
   /// What is known of the owner that an item names.
-  struct Standing {
+  struct OwnerState {
     bool lives = false;
     bool settled = false;  ///< nothing that it had handed out is in doubt
   };
 
   std::set<std::string> planned_hosts(const Owners& owners, const Membership& members, SteadyTime now) const;
   void recognise(const Ownership& item);
-  std::optional<Move> follow(const Ownership& item, const std::string& planned, Standing owner);
+  std::optional<Move> follow(const Ownership& item, const std::string& planned, OwnerState owner);
   void lose(Mine& mine, std::uint32_t shard);
 
   const std::string host_;

@@ -33,7 +33,7 @@ ShardReader::ShardReader(SteadyTime now, bool written_before)
       sweep_at_(now + kSweep) {}
 
 bool ShardReader::behind() const {
-  return std::any_of(lanes_.begin(), lanes_.end(), [](const Lane& lane) { return lane.more; });
+  return std::any_of(lanes_.begin(), lanes_.end(), [](const Cursor& lane) { return lane.more; });
 }
 
 std::optional<ShardReader::Later> ShardReader::later(SteadyTime now) const {
@@ -43,7 +43,7 @@ std::optional<ShardReader::Later> ShardReader::later(SteadyTime now) const {
 
 std::array<std::string, kPriorities> ShardReader::cursors() const {
   std::array<std::string, kPriorities> cursors;
-  std::transform(lanes_.begin(), lanes_.end(), cursors.begin(), [](const Lane& lane) { return lane.cursor; });
+  std::transform(lanes_.begin(), lanes_.end(), cursors.begin(), [](const Cursor& lane) { return lane.cursor; });
   return cursors;
 }
 
@@ -79,7 +79,7 @@ std::optional<ReadOrder> ShardReader::next(const Known& known, table::Moment now
       return order;
     }
     Sweep sweep{.from = head_of(0), .began = now.steady};
-    std::transform(lanes_.begin(), lanes_.end(), sweep.to.begin(), [](const Lane& lane) { return lane.cursor; });
+    std::transform(lanes_.begin(), lanes_.end(), sweep.to.begin(), [](const Cursor& lane) { return lane.cursor; });
     sweep_ = std::move(sweep);
     swept_at_ = now.steady;
     sweep_at_ = now.steady + kSweep;  // or sooner, where one is asked for that begins later
@@ -141,7 +141,7 @@ std::optional<ReadOrder> ShardReader::pass_order(const Known& known, table::Mome
     begin_pass(now.wall);
   }
   const std::size_t priority = lowest_lane().value_or(0);
-  const Lane& lane = lanes_[priority];
+  const Cursor& lane = lanes_[priority];
   ReadOrder order{.kind = ReadOrder::Kind::forward, .priority = priority_at(priority), .began = now};
   order.to = last_sort_key(priority_at(priority), now.wall);
   order.from = std::min(lane.at.empty() ? head_of(priority) : beyond(lane.at), order.to);
@@ -158,7 +158,7 @@ void ShardReader::begin_pass(WallTime now) {
   found_ = false;
   confirms_ = std::exchange(confirm_, false);
   for (std::size_t i = 0; i < kPriorities; ++i) {
-    Lane& lane = lanes_[i];
+    Cursor& lane = lanes_[i];
     lane.settled = std::min(lane.settled, last_sort_key(priority_at(i), std::max(WallTime{}, now - kLate)));
     lane.at = lane.settled;
     lane.read = lane.ended = false;
@@ -175,7 +175,7 @@ std::optional<std::size_t> ShardReader::lowest_lane() const {
 }
 
 // A page that began where all was settled settles what was old enough when it was read.
-void ShardReader::settle(Lane& lane, const std::string& from, std::size_t priority, WallTime began) const {
+void ShardReader::settle(Cursor& lane, const std::string& from, std::size_t priority, WallTime began) const {
   if (from <= (lane.settled.empty() ? head_of(priority) : beyond(lane.settled))) {
     const std::string old = last_sort_key(priority_at(priority), std::max(WallTime{}, began - kLate));
     lane.settled = std::max(lane.settled, std::min(lane.at, old));
@@ -185,7 +185,7 @@ void ShardReader::settle(Lane& lane, const std::string& from, std::size_t priori
 // A look ends where it would read on in a priority although it has found something; what lies beyond is read as it is
 // needed.
 void ShardReader::pass_done(const ReadOrder& order, const ReadAnswer& answer, SteadyTime now) {
-  Lane& lane = lanes_[place_of(order.priority)];
+  Cursor& lane = lanes_[place_of(order.priority)];
   lane.ended = answer.stopped_at.empty();
   lane.read = true;
   lane.more = !lane.ended;
@@ -205,7 +205,7 @@ void ShardReader::pass_done(const ReadOrder& order, const ReadAnswer& answer, St
 Frontier ShardReader::frontier() const {
   Frontier frontier{
       .settled = Frontier::part_of(lanes_[0].settled), .passed = Frontier::part_of(lanes_[0].at), .pass = pass_};
-  for (const Lane& lane : lanes_) {
+  for (const Cursor& lane : lanes_) {
     frontier.settled = std::min(frontier.settled, Frontier::part_of(lane.settled));
     frontier.passed = std::min(frontier.passed, Frontier::part_of(lane.at));
   }
@@ -223,7 +223,7 @@ ReadOrder ShardReader::all_order(const Known& known, table::Moment now, bool con
 }
 
 ReadOrder ShardReader::forward_order(std::size_t priority, const Known& known, table::Moment now) const {
-  const Lane& lane = lanes_[priority];
+  const Cursor& lane = lanes_[priority];
   ReadOrder order{.kind = ReadOrder::Kind::forward, .priority = priority_at(priority), .began = now};
   order.to = last_sort_key(priority_at(priority), now.wall);
   if (lane.cursor.empty()) {
@@ -284,7 +284,7 @@ void ShardReader::done(const ReadOrder& order, const ReadAnswer& answer, SteadyT
         pass_done(order, answer, now);
         break;
       }
-      Lane& lane = lanes_[place_of(order.priority)];
+      Cursor& lane = lanes_[place_of(order.priority)];
       lane.cursor = std::max(lane.cursor, ended ? order.to : answer.stopped_at);
       lane.more = !ended;
       found_ = found_ || answer.fresh > 0;
@@ -315,7 +315,7 @@ void ShardReader::all_done(const ReadOrder& order, const ReadAnswer& answer) {
   const std::size_t last = ended ? kPriorities : place_of(priority_of(answer.stopped_at));
   for (std::size_t i = 0; i < kPriorities; ++i) {
     const std::string bound = last_sort_key(priority_at(i), order.began.wall);
-    Lane& lane = lanes_[i];
+    Cursor& lane = lanes_[i];
     if (i < last || (i == last && answer.stopped_at > bound)) {
       lane.cursor = bound;
       lane.more = false;

@@ -121,7 +121,7 @@ class ShardReader {
   bool found_empty() const { return empty_; }
 
  private:
-  struct Lane {
+  struct Cursor {
     std::string cursor;   ///< empty: before the first key
     bool more = false;    ///< there is more beyond the cursor
     std::string settled;  ///< nothing can come to lie up to there any more that has not been read
@@ -143,7 +143,7 @@ class ShardReader {
   std::optional<ReadOrder> pass_order(const Known& known, table::Moment now);
   void begin_pass(WallTime now);
   void pass_done(const ReadOrder& order, const ReadAnswer& answer, SteadyTime now);
-  void settle(Lane& lane, const std::string& from, std::size_t priority, WallTime began) const;
+  void settle(Cursor& lane, const std::string& from, std::size_t priority, WallTime began) const;
   std::optional<std::size_t> lowest_lane() const;
   void all_done(const ReadOrder& order, const ReadAnswer& answer);
   void look_ended(bool found, SteadyTime now);
@@ -151,7 +151,7 @@ class ShardReader {
   void sweep_ended(SteadyTime began);
   bool consistently(SteadyTime now) const { return first_ || now < settled_at_; }
 
-  std::array<Lane, kPriorities> lanes_;
+  std::array<Cursor, kPriorities> lanes_;
   SteadyTime settled_at_;
   bool first_ = true;  ///< nothing has been read yet
   bool read_once_ = false;

@@ -84,12 +84,12 @@ class ReadSession {
 };
 
 /// A session for operators. Threads and errors as LockSession's.
-class DeskSession {
+class AdminSession {
  public:
-  DeskSession() = default;
-  DeskSession(const DeskSession&) = delete;
-  DeskSession& operator=(const DeskSession&) = delete;
-  virtual ~DeskSession() = default;
+  AdminSession() = default;
+  AdminSession(const AdminSession&) = delete;
+  AdminSession& operator=(const AdminSession&) = delete;
+  virtual ~AdminSession() = default;
 
   /// What is wrong with the table, or could be better: no table, columns that are missing or of the wrong type (by
   /// name), rights, a server that is read-only, no index, no trigger. Fatal ones first; empty: nothing.
@@ -120,7 +120,7 @@ class Database {
   virtual Result<std::unique_ptr<LockSession>> open_locks(Deadline deadline) = 0;
   /// `listen`: it will `wait` for notifications.
   virtual Result<std::unique_ptr<ReadSession>> open_reader(bool listen, Deadline deadline) = 0;
-  virtual Result<std::unique_ptr<DeskSession>> open_desk(Deadline deadline) = 0;
+  virtual Result<std::unique_ptr<AdminSession>> open_admin(Deadline deadline) = 0;
 
   /// The SQL that makes the table, its indexes, and what else there is: the trigger, and with coordination = "table"
   /// the side table. Needs no connection.

@@ -7,7 +7,7 @@
 
 #include "host/queue/completion.hpp"
 #include "host/queue/delivery.hpp"
-#include "host/stores/outbox/row_line.hpp"
+#include "host/stores/outbox/row_scheduler.hpp"
 #include "host/stores/outbox/rows.hpp"
 
 /// How rows and messages stand for each other.

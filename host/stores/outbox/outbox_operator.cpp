@@ -43,8 +43,8 @@ std::optional<RowAction> action_of(ChangeAction action) {
 }  // namespace
 
 template <typename T>
-Result<T> OutboxOperator::ask(Deadline deadline, const std::function<Result<T>(DeskSession&)>& question) {
-  std::unique_ptr<DeskSession> session;
+Result<T> OutboxOperator::ask(Deadline deadline, const std::function<Result<T>(AdminSession&)>& question) {
+  std::unique_ptr<AdminSession> session;
   {
     const MutexLock lock(mutex_);
     if (!idle_.empty()) {
@@ -55,7 +55,7 @@ Result<T> OutboxOperator::ask(Deadline deadline, const std::function<Result<T>(D
   // One that has been idle may have died meanwhile, which nobody need hear of.
   for (bool fresh = session == nullptr;; fresh = true) {
     if (!session) {
-      SLUICE_TRY(opened, database_.open_desk(deadline));
+      SLUICE_TRY(opened, database_.open_admin(deadline));
       session = std::move(*opened);
     }
     auto answer = question(*session);
@@ -80,7 +80,7 @@ Result<void> OutboxOperator::inspected(Deadline deadline) {
       return {};
     }
   }
-  SLUICE_TRY(findings, ask<std::vector<Finding>>(deadline, [&](DeskSession& desk) { return desk.inspect(deadline); }));
+  SLUICE_TRY(findings, ask<std::vector<Finding>>(deadline, [&](AdminSession& desk) { return desk.inspect(deadline); }));
   for (const Finding& finding : *findings) {
     if (finding.fatal) {
       return Error(finding.code, finding.text);
@@ -101,7 +101,7 @@ Result<Origin> OutboxOperator::origin(Deadline deadline) {
       return *origin_;
     }
   }
-  SLUICE_TRY(source, ask<SourceId>(deadline, [&](DeskSession& desk) { return desk.source_id(deadline); }));
+  SLUICE_TRY(source, ask<SourceId>(deadline, [&](AdminSession& desk) { return desk.source_id(deadline); }));
   const MutexLock lock(mutex_);
   origin_ = origin_of(options_.producer, *source);
   return *origin_;
@@ -137,7 +137,7 @@ Result<StoredMessage> OutboxOperator::get(const std::string& id, Deadline deadli
   if (!row_id) {
     return no_message(name(), id);
   }
-  auto found = ask<StoredRow>(deadline, [&](DeskSession& desk) { return desk.get(*row_id, deadline); });
+  auto found = ask<StoredRow>(deadline, [&](AdminSession& desk) { return desk.get(*row_id, deadline); });
   if (!found) {
     return found.error().code() == ErrorCode::not_found ? no_message(name(), id) : found.error();
   }
@@ -161,7 +161,7 @@ Result<ListPage> OutboxOperator::list(const ListRequest& request, Deadline deadl
     }
   }
   SLUICE_TRY(rows,
-             ask<std::vector<StoredRow>>(deadline, [&](DeskSession& desk) { return desk.list(wanted, deadline); }));
+             ask<std::vector<StoredRow>>(deadline, [&](AdminSession& desk) { return desk.list(wanted, deadline); }));
   SLUICE_TRY(known, origin(deadline));
   ListPage page;
   for (StoredRow& row : *rows) {
@@ -172,7 +172,7 @@ Result<ListPage> OutboxOperator::list(const ListRequest& request, Deadline deadl
 }
 
 Result<QueueStats> OutboxOperator::stats(const StatsRequest& request, Deadline deadline) {
-  SLUICE_TRY(counts, ask<TableCounts>(deadline, [&](DeskSession& desk) { return desk.count({}, deadline); }));
+  SLUICE_TRY(counts, ask<TableCounts>(deadline, [&](AdminSession& desk) { return desk.count({}, deadline); }));
   QueueStats stats;
   if (request.half == Half::dlq) {
     stats.ready = counts->dead;
@@ -256,7 +256,7 @@ std::vector<ChangeResult> OutboxOperator::change(std::span<const Change> changes
     return results;
   }
   const auto changed =
-      ask<std::vector<RowChanged>>(deadline, [&](DeskSession& desk) { return desk.change(wanted, deadline); });
+      ask<std::vector<RowChanged>>(deadline, [&](AdminSession& desk) { return desk.change(wanted, deadline); });
   for (std::size_t i = 0; i < places.size(); ++i) {
     const Change& change = changes[places[i]];
     ChangeResult& result = results[places[i]];

@@ -35,7 +35,7 @@ class OutboxOperator final : public Operator {
  private:
   /// Asks a session, which is put back unless it is over.
   template <typename T>
-  Result<T> ask(Deadline deadline, const std::function<Result<T>(DeskSession&)>& question);
+  Result<T> ask(Deadline deadline, const std::function<Result<T>(AdminSession&)>& question);
   Result<void> inspected(Deadline deadline);
   std::optional<WallTime> oldest_since(std::int64_t id);
   /// What goes out with every message.
@@ -49,7 +49,7 @@ class OutboxOperator final : public Operator {
   const Clock& clock_;
 
   Mutex mutex_;
-  std::vector<std::unique_ptr<DeskSession>> idle_ SLUICE_GUARDED_BY(mutex_);
+  std::vector<std::unique_ptr<AdminSession>> idle_ SLUICE_GUARDED_BY(mutex_);
   bool inspected_ SLUICE_GUARDED_BY(mutex_) = false;
   std::optional<Origin> origin_ SLUICE_GUARDED_BY(mutex_);  ///< nothing: not yet known
   struct Oldest {

@@ -16,7 +16,7 @@ constexpr Duration kRefusedWait = std::chrono::seconds(30);
 constexpr std::size_t kMostRemembered = 4096;
 constexpr Duration kPutAsideTime = std::chrono::seconds(10);
 
-RowLine::Settings line_settings(const OutboxOptions& options, const Selection& selection) {
+RowScheduler::Settings line_settings(const OutboxOptions& options, const Selection& selection) {
   return {.filter = {.types = selection.types,
                      .deny_types = selection.deny_types,
                      .events = selection.events,
@@ -44,12 +44,12 @@ OutboxSource::OutboxSource(OutboxOptions options, const Selection& selection, Da
     : options_(std::move(options)),
       database_(database),
       clock_(clock),
-      line_(line_settings(options_, selection)),
+      scheduler_(line_settings(options_, selection)),
       holder_(lock_settings(options_, selection), database, clock, random, lock_events()),
       reader_(
-          line_, database, clock, random, [this](const std::vector<Row>& rows) { put_aside(rows); },
+          scheduler_, database, clock, random, [this](const std::vector<Row>& rows) { put_aside(rows); },
           [this] {
-            warn("more than " + std::to_string(RowLine::Settings().closed_groups) +
+            warn("more than " + std::to_string(RowScheduler::Settings().closed_groups) +
                  " groups wait, for a retry or behind a dead letter; others go on, and what is beyond that number is "
                  "read again with each poll until fewer wait");
           },
@@ -59,25 +59,27 @@ OutboxSource::~OutboxSource() { stop(); }
 
 LockHolder::Events OutboxSource::lock_events() {
   const auto act = [this](auto action) {
-    line_.run([&](RowLine& line) {
+    scheduler_.run([&](RowScheduler& line) {
       action(line);
       return true;
     });
   };
-  return {.took =
-              [act](std::span<const std::uint32_t> buckets) {
-                act([buckets](RowLine& line) { line.take_buckets(buckets); });
-              },
-          .leaving =
-              [act](std::span<const std::uint32_t> buckets) {
-                act([buckets](RowLine& line) { line.leave_buckets(buckets); });
-              },
-          .nothing_out =
-              [this](std::uint32_t bucket) {
-                return line_.run([bucket](RowLine& line) { return line.out_of(bucket) == 0; });
-              },
-          .lost = [this] { lost_all(); },
-          .trouble = [this](std::optional<Error> error) { line_.trouble(SharedLine::Part::locks, std::move(error)); }};
+  return {
+      .took =
+          [act](std::span<const std::uint32_t> buckets) {
+            act([buckets](RowScheduler& line) { line.take_buckets(buckets); });
+          },
+      .leaving =
+          [act](std::span<const std::uint32_t> buckets) {
+            act([buckets](RowScheduler& line) { line.leave_buckets(buckets); });
+          },
+      .nothing_out =
+          [this](std::uint32_t bucket) {
+            return scheduler_.run([bucket](RowScheduler& line) { return line.out_of(bucket) == 0; });
+          },
+      .lost = [this] { lost_all(); },
+      .trouble =
+          [this](std::optional<Error> error) { scheduler_.trouble(SharedScheduler::Part::locks, std::move(error)); }};
 }
 
 void OutboxSource::start(SourceEvents events) {
@@ -86,7 +88,7 @@ void OutboxSource::start(SourceEvents events) {
     SLUICE_ASSERT(!started_);
     started_ = true;
     events_ = std::move(events);
-    line_.on_ready(events_.on_ready);
+    scheduler_.on_ready(events_.on_ready);
   }
   holder_.start();
   reader_.start();
@@ -102,7 +104,7 @@ void OutboxSource::stop() {
   }
   reader_.stop();
   holder_.stop();
-  line_.stop_telling();
+  scheduler_.stop_telling();
   bool nothing_out = false;
   {
     const MutexLock lock(mutex_);
@@ -133,7 +135,7 @@ void OutboxSource::named(const SourceId& source) {
 }
 
 void OutboxSource::lost_all() {
-  line_.run([](RowLine& line) {
+  scheduler_.run([](RowScheduler& line) {
     line.lose_all();
     return true;
   });
@@ -184,7 +186,7 @@ std::vector<Delivery> OutboxSource::take(const ClaimRequest& request) {
   }
   std::vector<Delivery> taken;
   const WallTime now = clock_.wall_now();
-  for (Row& row : line_.take(request.max, request.bytes)) {
+  for (Row& row : scheduler_.take(request.max, request.bytes)) {
     taken.push_back(deliver(std::move(row), now));
   }
   const MutexLock lock(mutex_);
@@ -205,13 +207,13 @@ Result<Claimed> OutboxSource::claim(const ClaimRequest& request, Deadline deadli
       return Error(ErrorCode::invalid, "rows of an outbox are handed out to a host's job only");
     }
   }
-  line_.wait_for_first(clock_.machine_time(deadline.time()));
+  scheduler_.wait_for_first(clock_.machine_time(deadline.time()));
   Claimed claimed;
   if (holder_.usable()) {
     claimed.deliveries = take(request);
   }
   if (claimed.deliveries.empty()) {
-    if (auto trouble = line_.trouble()) {
+    if (auto trouble = scheduler_.trouble()) {
       return *std::move(trouble);
     }
   }
@@ -238,7 +240,7 @@ void OutboxSource::end(const RowKey& id, Fate fate) {
       seen_.pop_front();
     }
   }
-  line_.run([&](RowLine& line) {
+  scheduler_.run([&](RowScheduler& line) {
     line.settled(id, fate, clock_.steady_now());
     return true;
   });

@@ -19,7 +19,7 @@
 #include "host/stores/outbox/outbox_message.hpp"
 #include "host/stores/outbox/outbox_observer.hpp"
 #include "host/stores/outbox/row_reader.hpp"
-#include "host/stores/outbox/shared_line.hpp"
+#include "host/stores/outbox/shared_scheduler.hpp"
 
 namespace sluice::queue::outbox {
 
@@ -96,7 +96,7 @@ class OutboxSource final : public Source {
   Database& database_;
   const Clock& clock_;
 
-  SharedLine line_;
+  SharedScheduler scheduler_;
   LockHolder holder_;
   RowReader reader_;
 

@@ -15,9 +15,9 @@ constexpr Duration kLongestWait = std::chrono::seconds(30);
 
 }  // namespace
 
-RowReader::RowReader(SharedLine& line, Database& database, const Clock& clock, Random& random, PutAside put_aside,
+RowReader::RowReader(SharedScheduler& line, Database& database, const Clock& clock, Random& random, PutAside put_aside,
                      Crowded crowded, Named named)
-    : line_(line),
+    : scheduler_(line),
       database_(database),
       clock_(clock),
       random_(random),
@@ -35,7 +35,7 @@ void RowReader::start() {
 void RowReader::stop() {
   if (thread_.joinable()) {
     thread_.request_stop();
-    line_.wake_reader();
+    scheduler_.wake_reader();
     thread_.join();
   }
 }
@@ -46,11 +46,11 @@ void RowReader::run(const std::stop_token& stop) {
       pause(stop);
       continue;
     }
-    line_.clear_wake();
+    scheduler_.clear_wake();
     if (stop.stop_requested()) {
       return;
     }
-    const ReadOrder order = line_.next_read(clock_.steady_now());
+    const ReadOrder order = scheduler_.next_read(clock_.steady_now());
     if (order.kind == ReadOrder::Kind::none) {
       wait(order);
     } else if (!read(order)) {
@@ -81,21 +81,22 @@ void RowReader::failed(const Error& error) {
   if (ends_session(error.code())) {
     session_.reset();
   }
-  line_.trouble(SharedLine::Part::reader, error);
+  scheduler_.trouble(SharedScheduler::Part::reader, error);
 }
 
 void RowReader::wait(const ReadOrder& order) {
   const SteadyTime now = clock_.steady_now();
-  const auto news = session_->wait(line_.wake_descriptor(), Deadline::at(std::min(order.wake, now + kLongestWait)));
+  const auto news =
+      session_->wait(scheduler_.wake_descriptor(), Deadline::at(std::min(order.wake, now + kLongestWait)));
   if (!news) {
     failed(news.error());
     return;
   }
-  line_.trouble(SharedLine::Part::reader, std::nullopt);
+  scheduler_.trouble(SharedScheduler::Part::reader, std::nullopt);
   if (*news == ReadSession::News::none) {
     return;
   }
-  line_.run([&](RowLine& line) {
+  scheduler_.run([&](RowScheduler& line) {
     if (*news == ReadSession::News::rows) {
       line.rows_told(clock_.steady_now());
     } else {
@@ -112,7 +113,7 @@ bool RowReader::read(const ReadOrder& order) {
   if (order.kind == ReadOrder::Kind::page) {
     auto page = session_->fetch(order.request, deadline);
     error = page ? std::nullopt : std::optional(page.error());
-    aside = line_.run([&](RowLine& line) {
+    aside = scheduler_.run([&](RowScheduler& line) {
       if (!page) {
         line.read_failed();
         return std::vector<Row>();
@@ -122,7 +123,7 @@ bool RowReader::read(const ReadOrder& order) {
   } else {
     auto groups = session_->fetch_groups(order.groups, order.request.limit, order.request, deadline);
     error = groups ? std::nullopt : std::optional(groups.error());
-    aside = line_.run([&](RowLine& line) {
+    aside = scheduler_.run([&](RowScheduler& line) {
       if (!groups) {
         line.read_failed();
         return std::vector<Row>();
@@ -135,11 +136,11 @@ bool RowReader::read(const ReadOrder& order) {
     return false;
   }
   retry_.worked();
-  line_.trouble(SharedLine::Part::reader, std::nullopt);
+  scheduler_.trouble(SharedScheduler::Part::reader, std::nullopt);
   if (!aside.empty()) {
     put_aside_(aside);
   }
-  const bool crowded = line_.run([](RowLine& line) { return line.crowded(); });
+  const bool crowded = scheduler_.run([](RowScheduler& line) { return line.crowded(); });
   if (crowded && !std::exchange(crowded_, crowded)) {
     tell_crowded_();
   }

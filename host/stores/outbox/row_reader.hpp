@@ -12,7 +12,7 @@
 #include "base/random.hpp"
 #include "host/stores/outbox/database.hpp"
 #include "host/stores/outbox/reconnect.hpp"
-#include "host/stores/outbox/shared_line.hpp"
+#include "host/stores/outbox/shared_scheduler.hpp"
 
 namespace sluice::queue::outbox {
 
@@ -28,7 +28,7 @@ class RowReader {
   using Named = std::function<void(const SourceId& source)>;
 
   /// The references outlive it. `named` may be empty: the table is not asked for its id.
-  RowReader(SharedLine& line, Database& database, const Clock& clock, Random& random, PutAside put_aside,
+  RowReader(SharedScheduler& line, Database& database, const Clock& clock, Random& random, PutAside put_aside,
             Crowded crowded, Named named);
   ~RowReader();
 
@@ -46,7 +46,7 @@ class RowReader {
   void pause(const std::stop_token& stop);
 
   // Fixed after construction.
-  SharedLine& line_;
+  SharedScheduler& scheduler_;
   Database& database_;
   const Clock& clock_;
   Random& random_;

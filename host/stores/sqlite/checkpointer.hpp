@@ -9,7 +9,7 @@
 #include "base/error.hpp"
 #include "base/mutex.hpp"
 #include "host/stores/sqlite/connection.hpp"
-#include "host/stores/sqlite/lane.hpp"
+#include "host/stores/sqlite/store_thread.hpp"
 
 namespace sluice::queue::sqlite {
 
@@ -57,7 +57,7 @@ class Checkpointer {
   bool rest_is_small_ SLUICE_GUARDED_BY(mutex_) = false;
   std::int64_t seen_ SLUICE_GUARDED_BY(mutex_) = 0;  ///< pages when it was last wanted
 
-  Lane lane_;
+  StoreThread lane_;
 };
 
 }  // namespace sluice::queue::sqlite

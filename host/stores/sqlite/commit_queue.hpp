@@ -14,9 +14,9 @@
 #include "host/stores/sqlite/checkpointer.hpp"
 #include "host/stores/sqlite/connection.hpp"
 #include "host/stores/sqlite/flusher.hpp"
-#include "host/stores/sqlite/lane.hpp"
 #include "host/stores/sqlite/store_file.hpp"
 #include "host/stores/sqlite/store_lock_file.hpp"
+#include "host/stores/sqlite/store_thread.hpp"
 
 namespace sluice::queue::sqlite {
 
@@ -120,7 +120,7 @@ class CommitQueue {
   std::deque<std::shared_ptr<Request>> waiting_ SLUICE_GUARDED_BY(mutex_);
   std::optional<Error> held_up_ SLUICE_GUARDED_BY(mutex_);  ///< why nothing is written just now
 
-  Lane lane_;
+  StoreThread lane_;
 };
 
 }  // namespace sluice::queue::sqlite

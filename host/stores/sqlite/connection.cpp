@@ -8,8 +8,8 @@
 
 #include "base/mutex.hpp"
 #include "base/text/percent.hpp"
-#include "host/stores/sqlite/lane.hpp"
 #include "host/stores/sqlite/sqlite_error.hpp"
+#include "host/stores/sqlite/store_thread.hpp"
 
 namespace sluice::queue::sqlite {
 

@@ -8,8 +8,8 @@
 #include "host/queue/refused_condition.hpp"
 #include "host/queue/send_keys.hpp"
 #include "host/stores/sqlite/commit_queue.hpp"
-#include "host/stores/sqlite/lane.hpp"
 #include "host/stores/sqlite/shared_store.hpp"
+#include "host/stores/sqlite/store_thread.hpp"
 
 namespace sluice::queue::sqlite {
 

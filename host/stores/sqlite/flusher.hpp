@@ -8,8 +8,8 @@
 #include "base/error.hpp"
 #include "base/mutex.hpp"
 #include "host/stores/sqlite/checkpointer.hpp"
-#include "host/stores/sqlite/lane.hpp"
 #include "host/stores/sqlite/store_file.hpp"
+#include "host/stores/sqlite/store_thread.hpp"
 
 namespace sluice::queue::sqlite {
 
@@ -45,7 +45,7 @@ class Flusher {
   Condition changed_;
   std::vector<Done> waiting_ SLUICE_GUARDED_BY(mutex_);
 
-  Lane lane_;
+  StoreThread lane_;
 };
 
 }  // namespace sluice::queue::sqlite

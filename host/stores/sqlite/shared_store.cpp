@@ -8,7 +8,7 @@
 #include "host/stores/sqlite/checkpointer.hpp"
 #include "host/stores/sqlite/commit_queue.hpp"
 #include "host/stores/sqlite/flusher.hpp"
-#include "host/stores/sqlite/read_lane.hpp"
+#include "host/stores/sqlite/read_thread.hpp"
 #include "host/stores/sqlite/store_file.hpp"
 
 namespace sluice::queue::sqlite {
@@ -62,7 +62,7 @@ struct SharedStore::Core {
   std::unique_ptr<Checkpointer> checkpointer;
   std::unique_ptr<Flusher> flusher;
   std::unique_ptr<CommitQueue> commits;
-  std::unique_ptr<ReadLane<RecordReader>> reads;
+  std::unique_ptr<ReadThread<RecordReader>> reads;
 };
 
 // SQLite would take the log that lies there for that of whatever file is at the path now, or remove it: with it goes
@@ -148,7 +148,7 @@ Result<void> SharedStore::Core::open_reader(const Clock& clock) {
   SLUICE_TRY(connection, file.open_reader());
   Connection& opened = **connection;
   // Opened already: a file that cannot be read is told now.
-  reads = std::make_unique<ReadLane<RecordReader>>(
+  reads = std::make_unique<ReadThread<RecordReader>>(
       clock, file, [this] { return file.open_reader(); }, std::move(*connection));
   return opened.failed() ? Result<void>(opened.failure()) : Result<void>();
 }

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "host/queue/message_errors.hpp"
-#include "host/stores/sqlite/lane.hpp"
 #include "host/stores/sqlite/lease.hpp"
+#include "host/stores/sqlite/store_thread.hpp"
 
 namespace sluice::queue::sqlite {
 

@@ -158,7 +158,7 @@ class StoreLockFile::Listener {
   const int wake_;
   Mutex mutex_;
   std::vector<std::shared_ptr<Looker>> lookers_ SLUICE_GUARDED_BY(mutex_);
-  std::optional<Lane> lane_;
+  std::optional<StoreThread> lane_;
 };
 
 std::unique_ptr<StoreLockFile> StoreLockFile::open(const std::string& path) {

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "host/queue/message.hpp"
-#include "host/stores/sqlite/lane.hpp"
+#include "host/stores/sqlite/store_thread.hpp"
 
 namespace sluice::queue::sqlite {
 

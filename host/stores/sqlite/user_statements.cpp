@@ -7,7 +7,7 @@
 #include <variant>
 
 #include "base/guard.hpp"
-#include "host/stores/sqlite/lane.hpp"
+#include "host/stores/sqlite/store_thread.hpp"
 
 namespace sluice::queue::sqlite {
 

@@ -42,14 +42,14 @@ class EffectLayout {
   virtual dynamo::TransactAction key_record(const KeyRecord& record, const std::string& owner, WallTime now) const = 0;
 
   /// What was sent before with the keys of a message, where it has such.
-  struct Standing {
+  struct SentBefore {
     Mark dedup;
     Mark unique;
     bool held = false;  ///< the message that the unique mark names has the key still
   };
   /// A consistent look at them; in the order of the messages.
-  virtual dynamo::Result<std::vector<Standing>> look(std::span<const NewMessage* const> messages,
-                                                     Deadline deadline) const = 0;
+  virtual dynamo::Result<std::vector<SentBefore>> look(std::span<const NewMessage* const> messages,
+                                                       Deadline deadline) const = 0;
 };
 
 }  // namespace sluice::queue::table

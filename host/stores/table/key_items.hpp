@@ -8,15 +8,15 @@
 #include "dynamo/client.hpp"
 #include "host/queue/effects.hpp"
 #include "host/queue/idempotency.hpp"
-#include "host/stores/table/lone_items.hpp"
+#include "host/stores/table/metadata_items.hpp"
 
 /// Idempotency keys among the items of a queue's table. Like notices, they have no `queue_type`, so that no index of a
 /// DynamoMQ table holds them, and none of DynamoMQ's attributes but `id`. DynamoDB's TTL removes them, where it is
 /// switched on.
 namespace sluice::queue::table {
 
-/// What the ids of key items begin with: then the queue and "/" where a table has several, job, "/" and a hash of the key.
-/// No message of ours has such an id.
+/// What the ids of key items begin with: then the queue and "/" where a table has several, job, "/" and a hash of the
+/// key. No message of ours has such an id.
 inline constexpr std::string_view kKeyPrefix = "sluice:key/";
 constexpr bool is_key_id(std::string_view id) { return id.substr(0, kKeyPrefix.size()) == kKeyPrefix; }
 

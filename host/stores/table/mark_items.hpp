@@ -6,7 +6,7 @@
 #include "base/clock.hpp"
 #include "dynamo/transaction.hpp"
 #include "host/queue/message.hpp"
-#include "host/stores/table/lone_items.hpp"
+#include "host/stores/table/metadata_items.hpp"
 
 /// What was sent lately, and who has a unique key, among the items of a queue's table. They have no `queue_type`, so
 /// that no index holds them, and none of DynamoMQ's attributes but `id`. DynamoDB's TTL removes them, where it is

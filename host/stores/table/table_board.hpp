@@ -6,7 +6,7 @@
 
 #include "dynamo/client.hpp"
 #include "host/queue/notice_board.hpp"
-#include "host/stores/table/lone_items.hpp"
+#include "host/stores/table/metadata_items.hpp"
 #include "host/stores/table/store_parts.hpp"
 
 namespace sluice::queue::table {

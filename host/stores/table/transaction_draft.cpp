@@ -203,7 +203,7 @@ std::optional<dynamo::Error> TransactionDrafter::leave_out_duplicates(Transactio
     }
     SLUICE_PASS_ON(standings);
     for (std::size_t k = 0; k < numbers.size(); ++k) {
-      const EffectLayout::Standing& standing = (*standings)[k];
+      const EffectLayout::SentBefore& standing = (*standings)[k];
       // The message that ends with this transaction gives its key back by it.
       const bool own = layout->scope() == own_scope && standing.unique.first == draft.completion->receipt.id;
       draft.void_marks[numbers[k]] = standing.unique.token;

@@ -9,7 +9,7 @@
 
 #include "base/random.hpp"
 #include "base/timestamp.hpp"
-#include "host/stores/dynamomq/lane.hpp"
+#include "host/stores/dynamomq/half_backlog.hpp"
 
 namespace sluice::queue::dynamomq {
 namespace {
@@ -98,7 +98,7 @@ class HeavyHead : public ::testing::Test {
 
   table::Moment now_{*parse_timestamp("2026-11-20T23:14:00.25Z"), SteadyTime(100'000s)};
   SeededRandom random_{7};
-  Lane lane_{"AAAAA", random_};
+  HalfBacklog lane_{"AAAAA", random_};
   Index index_;
 };
 

@@ -1,9 +1,8 @@
-#include "host/stores/dynamomq/lane.hpp"
-
 #include <gmock/gmock.h>
 
 #include "base/timestamp.hpp"
 #include "host/stores/core/transitions.hpp"
+#include "host/stores/dynamomq/half_backlog.hpp"
 #include "host/stores/dynamomq/unresolved_claims.hpp"
 #include "tests/support/fake_random.hpp"
 
@@ -47,7 +46,7 @@ class LaneTest : public ::testing::Test {
 
   table::Moment now_{*parse_timestamp("2026-11-20T23:14:00.25Z"), SteadyTime(1000s)};
   test::FakeRandom random_{0.5};
-  Lane lane_{"AAAAA", random_};
+  HalfBacklog lane_{"AAAAA", random_};
 };
 
 TEST_F(LaneTest, PicksOldestFirstAndEachOnce) {
@@ -116,14 +115,14 @@ TEST_F(LaneTest, RecordThatAnotherTookOrReplacedIsSeenAgain) {
 TEST_F(LaneTest, CandidatesThatStayTooLongAreReadAgain) {
   scan({item("a", 1s), item("b", 1s)});
   lane_.saw_peer("BBBBB12345678901", now_);
-  pass_time(Lane::kBufferLife + 1ms);
+  pass_time(HalfBacklog::kBufferLife + 1ms);
   EXPECT_THAT(pick(5), IsEmpty());
   EXPECT_TRUE(lane_.backlog_unread());
 }
 
 TEST_F(LaneTest, CandidatesStayLongerWhereNobodyElseIsAtWork) {
   scan({item("a", 1s), item("b", 1s)});
-  pass_time(Lane::kLonelyBufferLife - 1s);
+  pass_time(HalfBacklog::kLonelyBufferLife - 1s);
   EXPECT_EQ(pick(5).size(), 2U);
 }
 

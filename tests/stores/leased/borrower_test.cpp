@@ -157,7 +157,7 @@ TEST_F(LeasedBorrowerTest, ReceiptsOfAnotherProcessAreHonoured) {
   send({.id = "own", .body = "x"});
   send({.body = "y"});
   WriterState state;
-  LeasedBorrower other(parts_, queue_.place, Half::standard, state, shards_);
+  DirectClaimer other(parts_, queue_.place, Half::standard, state, shards_);
   for (const Delivery& delivery : take()) {
     const auto extended = other.extend(std::span(&delivery.receipt, 1), 60s, soon()).front();
     ASSERT_EQ(extended.status, SettleStatus::applied) << extended.error.message();

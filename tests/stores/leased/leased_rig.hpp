@@ -12,7 +12,7 @@
 
 #include "base/random.hpp"
 #include "host/stores/dynamomq/dynamomq_layout.hpp"
-#include "host/stores/leased/leased_borrower.hpp"
+#include "host/stores/leased/direct_claimer.hpp"
 #include "host/stores/leased/leased_layout.hpp"
 #include "host/stores/leased/leased_sender.hpp"
 #include "host/stores/table/effect_layout.hpp"
@@ -152,8 +152,8 @@ class LeasedRig : public ::testing::Test {
   WriterState state_;
   WriterState dead_state_;
   ShardsInUse shards_{[](Deadline) { return Result<std::uint32_t>(kShards); }};
-  LeasedBorrower borrower_{parts_, queue_.place, Half::standard, state_, shards_};
-  LeasedBorrower dead_{parts_, queue_.place, Half::dlq, dead_state_, shards_};
+  DirectClaimer borrower_{parts_, queue_.place, Half::standard, state_, shards_};
+  DirectClaimer dead_{parts_, queue_.place, Half::dlq, dead_state_, shards_};
 };
 
 }  // namespace sluice::queue::leased

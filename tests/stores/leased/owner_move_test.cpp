@@ -53,7 +53,7 @@ class MoverProcess {
   Mover::Step step() { return mover_->step(); }
   Mover& mover() { return *mover_; }
   OwnerHost& process() { return process_; }
-  queue::Custody& custody() { return *custody_; }
+  queue::MoveOwnership& custody() { return *custody_; }
 
   /// Until it has come to its end, while `meanwhile` happens in every 100 ms. False: it does not end.
   bool finish(const std::function<void()>& meanwhile, Duration longest = 120s) {
@@ -80,7 +80,7 @@ class MoverProcess {
   std::unique_ptr<queue::Operator> to_ = *queues_->open_operator(kTarget);
   std::unique_ptr<queue::NoticeBoard> from_board_ = *queues_->open_board(kOwnersQueue);
   std::unique_ptr<queue::NoticeBoard> to_board_ = *queues_->open_board(kTarget);
-  std::unique_ptr<queue::Custody> custody_;
+  std::unique_ptr<queue::MoveOwnership> custody_;
   std::unique_ptr<Mover> mover_;
 };
 

@@ -51,7 +51,7 @@ OwnerHost::OwnerHost(const WorldPlan& plan, const std::string& incarnation, mode
                         Deadline deadline) {
         return leased::LeasedWriter(parts_, place_, queue::Half::standard, state_).settle(completions, held, deadline);
       }});
-  auto borrower = std::make_unique<leased::LeasedBorrower>(
+  auto borrower = std::make_unique<leased::DirectClaimer>(
       parts_, place_, queue::Half::standard, state_,
       [shards = plan.shards](Deadline) { return Result<std::uint32_t>(shards); });
   source_ = std::make_unique<leased::LeasedSource>(*table_, *half_, std::move(borrower), doorbell_, clock);
@@ -80,7 +80,7 @@ void OwnerHost::forget(const queue::Receipt& receipt) {
 
 bool OwnerHost::keeper_holds() {
   // What it would have to look at before it starts a handler.
-  return const_cast<leased::Housekeeper&>(table_->keeper()).holds();
+  return const_cast<leased::OwnershipCoordinator&>(table_->keeper()).holds();
 }
 
 std::vector<queue::Delivery> OwnerHost::claim(std::size_t max, const queue::ClaimRules& rules, bool suspects) {

@@ -12,7 +12,7 @@
 #include "base/random.hpp"
 #include "dynamo/client.hpp"
 #include "host/queue/doorbell.hpp"
-#include "host/stores/leased/leased_borrower.hpp"
+#include "host/stores/leased/direct_claimer.hpp"
 #include "host/stores/leased/leased_layout.hpp"
 #include "host/stores/leased/leased_source.hpp"
 #include "host/stores/leased/owned_table.hpp"

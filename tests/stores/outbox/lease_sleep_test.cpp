@@ -119,7 +119,7 @@ class MemoryDatabase final : public Database {
   Result<std::unique_ptr<ReadSession>> open_reader(bool /*listen*/, Deadline /*deadline*/) override {
     return Error(ErrorCode::unavailable, "nobody reads here");
   }
-  Result<std::unique_ptr<DeskSession>> open_desk(Deadline /*deadline*/) override {
+  Result<std::unique_ptr<AdminSession>> open_admin(Deadline /*deadline*/) override {
     return Error(ErrorCode::unavailable, "there is no desk");
   }
   std::string ddl() const override { return {}; }

@@ -58,7 +58,7 @@ TEST(PostgresLeases, ASideTableThatIsMissingOrClosedIsNamed) {
   const auto inspected = [&](const Settings& settings) {
     const auto database = make_postgres_database(settings, clock, random);
     const Deadline soon = Deadline::after(clock, std::chrono::minutes(1));
-    const auto findings = (*database->open_desk(soon))->inspect(soon);
+    const auto findings = (*database->open_admin(soon))->inspect(soon);
     return findings->empty() ? std::string() : findings->front().text;
   };
   EXPECT_EQ(inspected(table.settings()), "");

@@ -40,7 +40,7 @@ std::string finding(const Settings& settings) {
   const SystemClock clock;
   SeededRandom random;
   const auto database = make_postgres_database(settings, clock, random);
-  auto desk = database->open_desk(Deadline::after(clock, seconds(20)));
+  auto desk = database->open_admin(Deadline::after(clock, seconds(20)));
   if (!desk) {
     return std::string(to_string(desk.error().code())) + ": " + desk.error().message();
   }
@@ -158,7 +158,7 @@ TEST(PostgresOperator, PrunesWhatWasSentLongAgoAndNothingElse) {
   table.sql("UPDATE @T SET sent_at = now() - interval '8 days' WHERE id < 3");
   table.sql("UPDATE @T SET sent_at = now() - interval '6 days' WHERE id = 3");
   OperatorRig rig(table);
-  auto desk = rig.database->open_desk(rig.deadline());
+  auto desk = rig.database->open_admin(rig.deadline());
   EXPECT_EQ(*(*desk)->prune({.sent_before = hours(7 * 24), .dry_run = true}, rig.deadline()), 2U);
   EXPECT_EQ(table.count("true"), 4);
   EXPECT_EQ(*(*desk)->prune({.sent_before = hours(7 * 24), .limit = 1}, rig.deadline()), 1U);

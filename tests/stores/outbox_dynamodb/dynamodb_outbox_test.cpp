@@ -14,7 +14,7 @@
 #include "base/random.hpp"
 #include "base/timestamp.hpp"
 #include "host/stores/outbox/dynamodb/row_items.hpp"
-#include "host/stores/outbox/row_line.hpp"
+#include "host/stores/outbox/row_scheduler.hpp"
 #include "tests/support/dynamodb_model/fixed_credentials.hpp"
 #include "tests/support/dynamodb_model/model.hpp"
 #include "tests/support/dynamodb_model/transport.hpp"
@@ -50,7 +50,7 @@ class DynamoDbOutboxTest : public ::testing::Test {
     outbox_ = make_dynamodb_outbox(settings_, client_, clock_, random_);
     locks_ = *outbox_->open_locks(soon());
     reader_ = *outbox_->open_reader(true, soon());
-    desk_ = *outbox_->open_desk(soon());
+    desk_ = *outbox_->open_admin(soon());
   }
 
   Deadline soon() { return Deadline::after(clock_, 60s); }
@@ -109,7 +109,7 @@ class DynamoDbOutboxTest : public ::testing::Test {
   std::unique_ptr<Database> outbox_;
   std::unique_ptr<LockSession> locks_;
   std::unique_ptr<ReadSession> reader_;
-  std::unique_ptr<DeskSession> desk_;
+  std::unique_ptr<AdminSession> desk_;
 };
 
 TEST_F(DynamoDbOutboxTest, IsKnownByTheTablesArn) {
@@ -147,7 +147,7 @@ TEST_F(DynamoDbOutboxTest, RowsOfOneIdInSeveralBucketsAreSeveralRows) {
       put(id, aggregate);
     }
   }
-  RowLine line({.fetch_limit = 10});
+  RowScheduler line({.fetch_limit = 10});
   line.take_buckets(every_bucket_);
   std::set<RowKey> published;
   for (int round = 0; round < 1000 && published.size() < 100; ++round) {
@@ -223,7 +223,7 @@ TEST_F(DynamoDbOutboxTest, ARetryWaitsAsLongAsWasSaidWhenTheMachinesClockHasJust
     dynamo::Client client({.region = "eu-west-1"}, transport, credentials_, machine, random_);
     const auto outbox = make_dynamodb_outbox(settings_, client, machine, random_);
     const auto locks = *outbox->open_locks(soon());
-    const auto desk = *outbox->open_desk(soon());
+    const auto desk = *outbox->open_admin(soon());
     put(1, "a");
     put(2, "bb");
     ASSERT_TRUE(desk->get(key(1), soon()));
@@ -463,7 +463,7 @@ TEST_F(DynamoDbOutboxTest, WhatTheTableLacksIsNamed) {
   EXPECT_THAT(*desk_->inspect(soon()), IsEmpty());
   settings_.table.table = "nowhere";
   const auto nowhere = make_dynamodb_outbox(settings_, client_, clock_, random_);
-  const auto findings = (*nowhere->open_desk(soon()))->inspect(soon());
+  const auto findings = (*nowhere->open_admin(soon()))->inspect(soon());
   ASSERT_TRUE(findings);
   ASSERT_EQ(findings->size(), 1U);
   EXPECT_TRUE(findings->at(0).fatal);
@@ -478,7 +478,7 @@ TEST_F(DynamoDbOutboxTest, WhatTheTableLacksIsNamed) {
   ASSERT_TRUE(client_.create_table(request, soon()));
   settings_.table.table = "other";
   const auto other = make_dynamodb_outbox(settings_, client_, clock_, random_);
-  EXPECT_EQ((*other->open_desk(soon()))->inspect(soon())->size(), 2U);
+  EXPECT_EQ((*other->open_admin(soon()))->inspect(soon())->size(), 2U);
 }
 
 /// A second instance beside the first one.
@@ -596,7 +596,7 @@ TEST_F(DynamoDbOutboxTest, WhatADeadLetterHoldsIsNotReadWithEachPoll) {
     put(id, "held", {{"payload", std::string(900, 'x')}});
   }
   ASSERT_EQ(mark({.id = 10, .kind = MarkKind::dead}), MarkStatus::written);
-  RowLine line({.hold_dead = true});
+  RowScheduler line({.hold_dead = true});
   line.take_buckets(every_bucket_);
   std::vector<std::int64_t> published;
   const auto run = [&](Duration time) {

@@ -41,7 +41,7 @@ class FurtherBucketsTest : public ::testing::Test {
     outbox_ = make_dynamodb_outbox(settings_, client_, clock_, random_);
     locks_ = *outbox_->open_locks(soon());
     reader_ = *outbox_->open_reader(true, soon());
-    desk_ = *outbox_->open_desk(soon());
+    desk_ = *outbox_->open_admin(soon());
   }
 
   Deadline soon() { return Deadline::after(clock_, 60s); }
@@ -100,7 +100,7 @@ class FurtherBucketsTest : public ::testing::Test {
   std::unique_ptr<Database> outbox_;
   std::unique_ptr<LockSession> locks_;
   std::unique_ptr<ReadSession> reader_;
-  std::unique_ptr<DeskSession> desk_;
+  std::unique_ptr<AdminSession> desk_;
 };
 
 TEST_F(FurtherBucketsTest, WhatWasWrittenForMoreBucketsGoesOutWithThoseThatThereAre) {

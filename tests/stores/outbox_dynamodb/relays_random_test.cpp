@@ -16,7 +16,7 @@
 #include "base/random.hpp"
 #include "host/stores/outbox/dynamodb/dynamodb_outbox.hpp"
 #include "host/stores/outbox/dynamodb/row_items.hpp"
-#include "host/stores/outbox/row_line.hpp"
+#include "host/stores/outbox/row_scheduler.hpp"
 #include "tests/support/dynamodb_model/fixed_credentials.hpp"
 #include "tests/support/dynamodb_model/model.hpp"
 #include "tests/support/dynamodb_model/transport.hpp"
@@ -57,7 +57,8 @@ struct Truth {
 
 class Relay {
  public:
-  Relay(const Settings& settings, RowLine::Settings line, Truth& truth, test::model::Model& model, SeededRandom& random)
+  Relay(const Settings& settings, RowScheduler::Settings line, Truth& truth, test::model::Model& model,
+        SeededRandom& random)
       : settings_(settings), truth_(truth), random_(random), transport_(model, clock_), line_(std::move(line)) {}
 
   void advance(Duration time) { clock_.advance(time); }
@@ -248,7 +249,7 @@ class Relay {
   std::unique_ptr<ReadSession> reader_ = *outbox_->open_reader(true, soon());
   std::unique_ptr<LockSession> locks_;
   std::vector<std::unique_ptr<LockSession>> dead_;
-  RowLine line_;
+  RowScheduler line_;
   std::set<std::uint32_t> ours_;
   std::set<std::uint32_t> leaving_;
   std::vector<Row> out_;
@@ -261,7 +262,7 @@ class Relays {
   explicit Relays(std::uint64_t seed) : random_(seed), settings_(settings_of(seed % 4 >= 2)) {
     truth_.hold = seed % 2 == 0;
     truth_.calm = seed % 4 >= 2;
-    RowLine::Settings line{.fetch_limit = 10, .poll_interval = 1s, .hold_dead = truth_.hold, .per_group = 4};
+    RowScheduler::Settings line{.fetch_limit = 10, .poll_interval = 1s, .hold_dead = truth_.hold, .per_group = 4};
     line.closed_groups = seed % 3 == 0 ? 3 : line.closed_groups;
     dynamo::CreateTableRequest request;
     request.name = settings_.table.table;
@@ -273,7 +274,7 @@ class Relays {
       relays_.push_back(std::make_unique<Relay>(settings_, line, truth_, model_, random_));
     }
     frozen_.resize(kRelays);
-    desk_ = *outbox_->open_desk(soon());
+    desk_ = *outbox_->open_admin(soon());
   }
 
   void run() {
@@ -396,7 +397,7 @@ class Relays {
   dynamo::Client client_{{.region = "eu-west-1"}, transport_, credentials_, clock_, random_};
   const Settings settings_;
   std::unique_ptr<Database> outbox_ = make_dynamodb_outbox(settings_, client_, clock_, random_);
-  std::unique_ptr<DeskSession> desk_;
+  std::unique_ptr<AdminSession> desk_;
   Truth truth_;
   std::vector<std::unique_ptr<Relay>> relays_;
   std::vector<SteadyTime> frozen_;

@@ -21,7 +21,7 @@ class MysqlBadInput : public OutboxTable {
     return settings;
   }
   std::vector<Finding> findings(const Settings& settings) {
-    return database(settings)->open_desk(soon()).value()->inspect(soon()).value();
+    return database(settings)->open_admin(soon()).value()->inspect(soon()).value();
   }
 };
 
@@ -196,7 +196,7 @@ TEST_F(MysqlBadInput, IdsThatAreNotUniqueByThemselvesAreRefused) {
 TEST_F(MysqlBadInput, ASideTableThatIsNotThereIsNamed) {
   Settings table = settings();
   table.connect.side_table = true;
-  const auto findings = database(table)->open_desk(soon()).value()->inspect(soon());
+  const auto findings = database(table)->open_admin(soon()).value()->inspect(soon());
   ASSERT_TRUE(findings) << findings.error().message();
   ASSERT_EQ(findings->size(), 1U);
   EXPECT_TRUE(findings->front().fatal);

@@ -7,7 +7,7 @@ namespace {
 
 using testing::ElementsAre;
 
-class MysqlDesk : public OutboxTable {
+class MysqlAdmin : public OutboxTable {
  protected:
   void SetUp() override {
     OutboxTable::SetUp();
@@ -33,10 +33,10 @@ class MysqlDesk : public OutboxTable {
     return desk_->change(std::vector<RowChange>{change}, soon()).value().front();
   }
 
-  std::unique_ptr<DeskSession> desk_;
+  std::unique_ptr<AdminSession> desk_;
 };
 
-TEST_F(MysqlDesk, ListsEachPart) {
+TEST_F(MysqlAdmin, ListsEachPart) {
   EXPECT_THAT(ids({.part = Part::pending}), ElementsAre(3, 4, 5));
   EXPECT_THAT(ids({.part = Part::pending, .newest_first = true, .limit = 2}), ElementsAre(5, 4));
   EXPECT_THAT(ids({.part = Part::pending, .beyond = RowKey{4}, .newest_first = true}), ElementsAre(3));
@@ -45,7 +45,7 @@ TEST_F(MysqlDesk, ListsEachPart) {
   EXPECT_THAT(ids({.part = Part::sent}), ElementsAre(1));
 }
 
-TEST_F(MysqlDesk, ShowsARow) {
+TEST_F(MysqlAdmin, ShowsARow) {
   const auto row = desk_->get({3}, soon());
   ASSERT_TRUE(row) << row.error().message();
   EXPECT_EQ(row->row.payload, "{\"n\":3}");
@@ -56,7 +56,7 @@ TEST_F(MysqlDesk, ShowsARow) {
   EXPECT_EQ(desk_->get({99}, soon()).error().code(), ErrorCode::not_found);
 }
 
-TEST_F(MysqlDesk, Counts) {
+TEST_F(MysqlAdmin, Counts) {
   const auto counts = desk_->count({.sent = true, .details = true}, soon());
   ASSERT_TRUE(counts) << counts.error().message();
   EXPECT_EQ(counts->ready, 2U);
@@ -74,7 +74,7 @@ TEST_F(MysqlDesk, Counts) {
   EXPECT_FALSE(none->oldest_id);
 }
 
-TEST_F(MysqlDesk, ChangesRowsInTheStateThatAChangeIsFor) {
+TEST_F(MysqlAdmin, ChangesRowsInTheStateThatAChangeIsFor) {
   EXPECT_EQ(change({.id = 4, .action = RowAction::redrive}), RowChanged::conflict) << "no dead letter";
   EXPECT_EQ(change({.id = 2, .action = RowAction::redrive}), RowChanged::applied);
   EXPECT_EQ(change({.id = 99, .action = RowAction::redrive}), RowChanged::not_found);
@@ -92,7 +92,7 @@ TEST_F(MysqlDesk, ChangesRowsInTheStateThatAChangeIsFor) {
   EXPECT_EQ(change({.id = 3, .action = RowAction::remove}), RowChanged::not_found);
 }
 
-TEST_F(MysqlDesk, NamesALockThatSomebodyHoldsForTooLong) {
+TEST_F(MysqlAdmin, NamesALockThatSomebodyHoldsForTooLong) {
   sql("START TRANSACTION");
   sql("UPDATE outbox SET event='changed' WHERE id=4");
   const auto changed = desk_->change(std::vector<RowChange>{{.id = 4, .action = RowAction::discard}}, soon());
@@ -103,14 +103,14 @@ TEST_F(MysqlDesk, NamesALockThatSomebodyHoldsForTooLong) {
   EXPECT_EQ(change({.id = 4, .action = RowAction::discard}), RowChanged::applied) << "the session is as it was";
 }
 
-TEST_F(MysqlDesk, PrunesWhatWasSentLongAgo) {
+TEST_F(MysqlAdmin, PrunesWhatWasSentLongAgo) {
   sql("UPDATE outbox SET sent_at=UTC_TIMESTAMP() WHERE id=4");
   EXPECT_EQ(desk_->prune({.sent_before = std::chrono::hours(24), .dry_run = true}, soon()).value(), 1U);
   EXPECT_EQ(desk_->prune({.sent_before = std::chrono::hours(24)}, soon()).value(), 1U);
   EXPECT_THAT(ids({.part = Part::sent}), ElementsAre(4));
 }
 
-TEST_F(MysqlDesk, HasNothingToSayOfTheTableThatItsOwnSqlMakes) {
+TEST_F(MysqlAdmin, HasNothingToSayOfTheTableThatItsOwnSqlMakes) {
   const auto findings = desk_->inspect(soon());
   ASSERT_TRUE(findings) << findings.error().message();
   EXPECT_THAT(*findings, testing::IsEmpty()) << findings->front().text;

@@ -50,7 +50,7 @@ TEST_F(MysqlLeaseTable, HasNothingToBeSaidOf) {
   with.connect.side_table = true;
   sql("DROP TABLE outbox");
   make_table(with);
-  const auto findings = database(with)->open_desk(soon()).value()->inspect(soon());
+  const auto findings = database(with)->open_admin(soon()).value()->inspect(soon());
   ASSERT_TRUE(findings) << findings.error().message();
   EXPECT_TRUE(findings->empty()) << findings->front().text;
 }

@@ -40,7 +40,7 @@ class OutboxTable : public testing::Test {
 
   std::unique_ptr<LockSession> locks();
   std::unique_ptr<ReadSession> reader();
-  std::unique_ptr<DeskSession> desk();
+  std::unique_ptr<AdminSession> desk();
   /// The ids of the pending rows of these buckets, all of them by default.
   std::vector<std::int64_t> pending(ReadSession& reader, FetchRequest request = {});
 

@@ -6,8 +6,8 @@
 #include <semaphore>
 #include <thread>
 
-#include "host/stores/sqlite/lane.hpp"
 #include "host/stores/sqlite/schema.hpp"
+#include "host/stores/sqlite/store_thread.hpp"
 #include "tests/stores/sqlite/sqlite_rig.hpp"
 #include "tests/support/fake_clock.hpp"
 

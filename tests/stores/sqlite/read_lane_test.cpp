@@ -1,9 +1,8 @@
-#include "host/stores/sqlite/read_lane.hpp"
-
 #include <gtest/gtest.h>
 
 #include <memory>
 
+#include "host/stores/sqlite/read_thread.hpp"
 #include "host/stores/sqlite/record_reader.hpp"
 #include "tests/stores/sqlite/sqlite_rig.hpp"
 #include "tests/support/fake_clock.hpp"
@@ -13,7 +12,7 @@ namespace {
 
 namespace sqlite = queue::sqlite;
 
-TEST(ReadLane, OpensAgainWhereThatHasFailed) {
+TEST(ReadThread, OpensAgainWhereThatHasFailed) {
   TempFolder folder;
   const std::string path = folder.file("store.db");
   const FakeClock clock;
@@ -29,7 +28,7 @@ TEST(ReadLane, OpensAgainWhereThatHasFailed) {
     const auto access = connection->open(sqlite::Connection::Access::read);
     return access ? Result<std::unique_ptr<sqlite::Connection>>(std::move(connection)) : access.error();
   };
-  sqlite::ReadLane<sqlite::RecordReader> lane(clock, file, open);
+  sqlite::ReadThread<sqlite::RecordReader> lane(clock, file, open);
   int read = 0;
   const auto work = [&read](sqlite::RecordReader&) { ++read; };
   const auto refused = lane.run(work, Deadline::never());

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "host/stores/outbox/dynamodb/desk.hpp"
+#include "host/stores/outbox/dynamodb/admin.hpp"
 #include "host/stores/outbox/dynamodb/lease_book.hpp"
 #include "host/stores/outbox/dynamodb/reader.hpp"
 
@@ -24,8 +24,8 @@ class DynamoDbOutbox final : public Database {
   Result<std::unique_ptr<ReadSession>> open_reader(bool /*listen*/, Deadline /*deadline*/) override {
     return std::unique_ptr<ReadSession>(std::make_unique<DynamoDbReader>(place_));
   }
-  Result<std::unique_ptr<DeskSession>> open_desk(Deadline /*deadline*/) override {
-    return std::unique_ptr<DeskSession>(std::make_unique<DynamoDbDesk>(place_));
+  Result<std::unique_ptr<AdminSession>> open_admin(Deadline /*deadline*/) override {
+    return std::unique_ptr<AdminSession>(std::make_unique<DynamoDbAdmin>(place_));
   }
 
   std::string ddl() const override;

@@ -36,7 +36,7 @@ Result<std::unique_ptr<ReadSession>> MysqlDatabase::open_reader(bool /*listen*/,
   return make_read_session(std::move(*session), settings_.table, clock_);
 }
 
-Result<std::unique_ptr<DeskSession>> MysqlDatabase::open_desk(Deadline deadline) {
+Result<std::unique_ptr<AdminSession>> MysqlDatabase::open_admin(Deadline deadline) {
   SLUICE_TRY(session, connect(settings_, clock_, deadline));
   return make_desk_session(std::move(*session), settings_.table, settings_.connect.side_table);
 }

@@ -17,7 +17,7 @@ class MysqlDatabase final : public Database {
 
   Result<std::unique_ptr<LockSession>> open_locks(Deadline deadline) override;
   Result<std::unique_ptr<ReadSession>> open_reader(bool listen, Deadline deadline) override;
-  Result<std::unique_ptr<DeskSession>> open_desk(Deadline deadline) override;
+  Result<std::unique_ptr<AdminSession>> open_admin(Deadline deadline) override;
   std::string ddl() const override;
 
  private:

@@ -21,8 +21,8 @@ class PostgresDatabase final : public Database {
   Result<std::unique_ptr<ReadSession>> open_reader(bool listen, Deadline deadline) override {
     return postgres::PostgresReader::open(settings_, sql_, listen, deadline);
   }
-  Result<std::unique_ptr<DeskSession>> open_desk(Deadline deadline) override {
-    return postgres::PostgresDesk::open(settings_, sql_, deadline);
+  Result<std::unique_ptr<AdminSession>> open_admin(Deadline deadline) override {
+    return postgres::PostgresAdmin::open(settings_, sql_, deadline);
   }
   std::string ddl() const override { return postgres::ddl_of(settings_); }
 

@@ -59,9 +59,9 @@ class PostgresReader final : public ReadSession {
   const bool indexed_;  ///< an index leads to a group's rows
 };
 
-class PostgresDesk final : public DeskSession {
+class PostgresAdmin final : public AdminSession {
  public:
-  static Result<std::unique_ptr<DeskSession>> open(const Settings& settings, const TableSql& sql, Deadline deadline);
+  static Result<std::unique_ptr<AdminSession>> open(const Settings& settings, const TableSql& sql, Deadline deadline);
 
   Result<std::vector<Finding>> inspect(Deadline deadline) override;
   Result<SourceId> source_id(Deadline deadline) override;
@@ -72,7 +72,7 @@ class PostgresDesk final : public DeskSession {
   Result<std::uint64_t> prune(const PruneRequest& request, Deadline deadline) override;
 
  private:
-  PostgresDesk(std::unique_ptr<Connection> connection, const TableSql& sql, ConnectSettings settings)
+  PostgresAdmin(std::unique_ptr<Connection> connection, const TableSql& sql, ConnectSettings settings)
       : connection_(std::move(connection)), sql_(sql), settings_(std::move(settings)) {}
 
   std::string stored_columns(bool payload) const;
@@ -90,7 +90,7 @@ Result<bool> sessions_are_shared(Connection& connection, const ConnectSettings& 
 /// What is to be said of that.
 Error shared_sessions(ErrorCode code);
 
-/// What is wrong with the table, and with its side table where there is to be one, for PostgresDesk::inspect.
+/// What is wrong with the table, and with its side table where there is to be one, for PostgresAdmin::inspect.
 Result<std::vector<Finding>> inspect_table(Connection& connection, const TableSql& sql, bool side_table,
                                            Deadline deadline);
 

@@ -1,0 +1,346 @@
+#include "host/stores/dynamomq/half_backlog.hpp"
+
+#include "base/guard.hpp"
+#include "base/timestamp.hpp"
+#include "host/stores/core/transitions.hpp"
+#include "host/stores/table/nonce.hpp"
+#include "host/stores/table/version_mark.hpp"
+
+namespace sluice::queue::dynamomq {
+namespace {
+
+constexpr const char* kAfterNonces = "~";  // in the order of characters, behind all that a nonce is made of
+constexpr Duration kInstant = std::chrono::nanoseconds(1);  // what is hidden until a time is due just after it
+
+bool is_suspect(const Candidate& candidate) { return candidate.suspect(); }
+bool is_innocent(const Candidate& candidate) { return !candidate.suspect(); }
+
+}  // namespace
+
+HalfBacklog::HalfBacklog(std::string tag, Random& random)
+    : tag_(std::move(tag)), random_(random), scanner_(random), contention_(tag_) {}
+
+std::vector<Candidate> HalfBacklog::pick(const Pick& wanted, table::Moment now) {
+  const MutexLock lock(mutex_);
+  const bool contended = contention_.active(now.steady);
+  scanner_.rewind(buffer_.drop_stale(now.steady - buffer_life(now)));
+  for (auto& due : leases_.take_due(now.wall, wanted.count)) {
+    const std::string sort_key = due.sort_key;
+    if (!buffer_.add(std::move(due), now.steady)) {
+      scanner_.expect(sort_key, now.wall);
+    }
+  }
+  auto picked = contended ? take_beside_others(wanted, now) : take(wanted, now);
+  for (const auto& candidate : picked) {
+    Candidate lease = candidate;
+    lease.version = table::VersionMark::number_of(candidate.version.next());
+    lease.receive_count = core::receives_when_claimed(candidate.state(Half::standard), wanted.counts);
+    lease.marked = candidate.suspect();
+    lease.received = true;
+    lease.invisible_until = wanted.lease_until;
+    if (!leases_.put(std::move(lease))) {
+      scanner_.expect(candidate.sort_key, wanted.lease_until);
+    }
+  }
+  return picked;
+}
+
+// What others may have taken meanwhile is dropped the sooner the likelier there are others.
+Duration HalfBacklog::buffer_life(table::Moment now) const {
+  return contention_.active(now.steady)                                     ? kContendedBufferLife
+         : contention_.knows_peers(now.steady) || !SLUICE_GUARD(heads_kept) ? kBufferLife
+                                                                            : kLonelyBufferLife;
+}
+
+std::vector<Candidate> HalfBacklog::take(const Pick& wanted, table::Moment) {
+  if (wanted.suspects && wanted.count > 0 && !buffer_.empty() && buffer_.front()->suspect()) {
+    return buffer_.take_if(SLUICE_GUARD(suspect_alone) ? 1 : wanted.count, is_suspect);
+  }
+  return buffer_.take_if(wanted.count, is_innocent);
+}
+
+std::vector<Candidate> HalfBacklog::take_beside_others(const Pick& wanted, table::Moment now) {
+  if (!contention_.knows_peers(now.steady)) {
+    auto picked = buffer_.take_if(wanted.count, is_innocent,
+                                  random_.below(buffer_.size() - std::min(wanted.count, buffer_.size()) + 1));
+    return picked.empty() ? take(wanted, now) : picked;
+  }
+  const auto left = [&](const Candidate& c) SLUICE_REQUIRES(mutex_) {
+    const bool leave = contention_.leave(c, now.steady);
+    if (leave) {
+      scanner_.expect(c.sort_key, now.wall + Contention::kPatience);
+    }
+    return leave;
+  };
+  buffer_.remove_if(left);
+  if (wanted.suspects && !buffer_.empty() && buffer_.front()->suspect()) {
+    return take(wanted, now);
+  }
+  const auto own = [&](const Candidate& c)
+                       SLUICE_REQUIRES(mutex_) { return !c.suspect() && contention_.comes_first(c.id, now.steady); };
+  auto picked = buffer_.take_if(wanted.count, own);
+  return picked.empty() ? buffer_.take_last_if(wanted.count, is_innocent) : picked;
+}
+
+bool HalfBacklog::backlog_unread() const {
+  const MutexLock lock(mutex_);
+  return !scanner_.at_end();
+}
+
+std::optional<ScanStep> HalfBacklog::begin_scan(table::Moment now, std::size_t want, Deadline deadline) {
+  MutexLock lock(mutex_);
+  if (scanning_) {
+    scan_ended_.wait_until(mutex_, deadline.time(), [this]() SLUICE_REQUIRES(mutex_) { return !scanning_; });
+    if (scanning_ || !buffer_.empty()) {
+      return std::nullopt;
+    }
+  }
+  scanning_ = true;
+  return scanner_.next(now, want);
+}
+
+std::optional<ScanStep> HalfBacklog::begin_side_scan(table::Moment now) {
+  const MutexLock lock(mutex_);
+  if (scanning_) {
+    return std::nullopt;
+  }
+  // While there is enough to claim nobody reads, and while there is a backlog claims read on where they are: neither
+  // sees what comes to lie before all that is known.
+  const bool head_is_next = buffer_.empty() && scanner_.begins_at_head();
+  auto step = head_is_next ? std::nullopt : scanner_.next_front(now);
+  if (!step && buffer_.empty()) {
+    step = scanner_.next_unsorted(now);
+  }
+  scanning_ = step.has_value();
+  return step;
+}
+
+void HalfBacklog::end_scan(const ScanStep& step, const dynamo::Page& page) {
+  const MutexLock lock(mutex_);
+  ScanFinding finding;
+  finding.items = page.items.size();
+  finding.read_units = page.capacity.read;
+  finding.last_key = page.last_evaluated_key;
+  const double units = page.items.empty() ? 0 : page.capacity.read / static_cast<double>(page.items.size());
+  std::size_t in_stretch = kStretchItems;
+  for (const auto& item : page.items) {
+    Candidate candidate = Candidate::of(item);
+    std::string sort_key = candidate.sort_key;
+    const Sight sight = absorb_candidate(std::move(candidate), step.at, finding);
+    if (sight.future) {
+      continue;
+    }
+    if (in_stretch == kStretchItems) {
+      finding.stretches.emplace_back();
+      in_stretch = 0;
+    }
+    ++in_stretch;
+    Stretch& stretch = finding.stretches.back();
+    stretch.to = std::move(sort_key);
+    stretch.units += sight.hidden ? units : 0;
+    if (sight.due) {
+      stretch.due = std::min(stretch.due.value_or(*sight.due), *sight.due);
+    }
+  }
+  scanner_.absorb(step, finding);
+  scanning_ = false;
+  scan_ended_.notify_all();
+}
+
+void HalfBacklog::abandon_scan() {
+  const MutexLock lock(mutex_);
+  scanning_ = false;
+  scan_ended_.notify_all();
+}
+
+HalfBacklog::Sight HalfBacklog::absorb_candidate(Candidate candidate, table::Moment now, ScanFinding& finding) {
+  finding.ends_fresh = false;
+  const Candidate* lease = leases_.find(candidate.id);
+  if (lease != nullptr && (candidate.version.number > lease->version.number || candidate.sort_key != lease->sort_key)) {
+    leases_.erase(candidate.id);  // somebody else has claimed, changed or replaced it since
+    lease = nullptr;
+  }
+  const bool sorted_in_future = candidate.sort_key > due_bound(now.wall);
+  if (lease == nullptr && candidate.due(now.wall)) {
+    if (removals_.shows_removed(candidate, now.steady)) {
+      return {};
+    }
+    if (candidate.receive_count > 0 && late_.count({candidate.id, candidate.nonce}) > 0) {
+      candidate.never_arrived();
+    }
+    ++finding.ready;
+    const bool suspect = candidate.suspect();
+    const bool room = buffer_.add(std::move(candidate), now.steady);
+    finding.ends_fresh = room;
+    return {.hidden = false, .future = false, .due = suspect && !room ? std::optional(now.wall) : std::nullopt};
+  }
+  if (sorted_in_future) {
+    ++finding.future;
+    finding.future_due = std::min(finding.future_due.value_or(kEndOfTime), candidate.due_at());
+    return {.hidden = false, .future = true, .due = {}};
+  }
+  ++finding.invisible;
+  if (lease != nullptr) {
+    return {.hidden = true, .future = false, .due = {}};  // when it comes due is known without reading
+  }
+  contention_.saw_peer(table::NonceSource::tag_of(candidate.nonce), now.steady);
+  return {.hidden = true, .future = false, .due = candidate.due_at()};
+}
+
+void HalfBacklog::claimed(const std::vector<Delivery>& deliveries) {
+  const MutexLock lock(mutex_);
+  for (const auto& delivery : deliveries) {
+    const std::string& id = delivery.receipt.id;
+    late_.erase(late_.lower_bound({id, {}}), late_.upper_bound({id, kAfterNonces}));
+    if (const Candidate* known = leases_.find(id)) {
+      Candidate lease = *known;
+      lease.version = table::VersionMark::number_of(delivery.receipt.version);
+      lease.receive_count = delivery.message.attempt;
+      lease.marked = delivery.suspect;
+      lease.received = true;
+      lease.invisible_until = delivery.invisible_until;
+      leases_.put(std::move(lease));
+    }
+  }
+}
+
+std::optional<Duration> HalfBacklog::next_due(table::Moment now) const {
+  const MutexLock lock(mutex_);
+  std::optional<Duration> next = scanner_.next_due(now);
+  if (const auto own = leases_.first_due()) {
+    const Duration left = std::max<Duration>(Duration::zero(), *own - now.wall) + kInstant;
+    next = next ? std::min(*next, left) : left;
+  }
+  return next;
+}
+
+bool HalfBacklog::lost(const std::vector<Candidate>& candidates, table::Moment now) {
+  if (candidates.empty()) {
+    return false;
+  }
+  const MutexLock lock(mutex_);
+  for (const auto& candidate : candidates) {
+    leases_.erase(candidate.id);
+  }
+  const bool was_contended = contention_.active(now.steady);
+  contention_.lost(candidates.size(), now.steady);
+  const bool contended = contention_.active(now.steady);
+  if (!was_contended && contended) {
+    // What is in the buffer is in the others' buffers too. A new look also shows who they are.
+    scanner_.rewind(buffer_.drop_stale(SteadyTime::max()));
+  }
+  for (const auto& candidate : candidates) {
+    scanner_.expect(candidate.sort_key, now.wall);
+  }
+  if (now.steady < next_winner_look_ || !contended) {
+    return false;
+  }
+  next_winner_look_ =
+      now.steady + (contention_.knows_peers(now.steady) ? kWinnerLookInterval : kFirstWinnerLookInterval);
+  return true;
+}
+
+void HalfBacklog::put_back(std::vector<Candidate> candidates, table::Moment now) {
+  const MutexLock lock(mutex_);
+  for (auto& candidate : candidates) {
+    leases_.erase(candidate.id);
+    buffer_.add(std::move(candidate), now.steady);
+  }
+}
+
+void HalfBacklog::keep(Candidate candidate) {
+  const MutexLock lock(mutex_);
+  leases_.put(std::move(candidate));
+}
+
+void HalfBacklog::disown(const Candidate& record, const std::string& nonce) {
+  const MutexLock lock(mutex_);
+  buffer_.erase(record.id);
+  leases_.erase(record.id);
+  if (late_.size() >= kMaxLate) {
+    late_.clear();
+  }
+  late_.emplace(record.id, nonce);
+  scanner_.expect(record.sort_key, record.due_at());
+}
+
+void HalfBacklog::saw_peer(std::string_view nonce, table::Moment now) {
+  const MutexLock lock(mutex_);
+  contention_.saw_peer(table::NonceSource::tag_of(nonce), now.steady);
+}
+
+std::optional<std::string> HalfBacklog::sent_at_of(const Receipt& receipt) const {
+  const MutexLock lock(mutex_);
+  const Candidate* lease = leases_.find(receipt.id);
+  if (lease == nullptr || lease->version.number != receipt.version) {
+    return std::nullopt;
+  }
+  return may_be_of(receipt, lease->sort_key) ? lease->sort_key : std::string();
+}
+
+void HalfBacklog::removed(const std::string& id, SteadyTime now) {
+  const MutexLock lock(mutex_);
+  if (const Candidate* lease = leases_.find(id)) {
+    removals_.add(*lease, now);
+    leases_.erase(id);
+  }
+}
+
+std::optional<Candidate> HalfBacklog::lease_before(const std::string& id, std::int64_t version,
+                                                   std::optional<WallTime> due) {
+  const Candidate* known = leases_.find(id);
+  if (known == nullptr || known->version.next() != version) {
+    leases_.erase(id);  // of an earlier claim: this one was made by another store
+    scanner_.expect(due.value_or(WallTime{}));
+    return std::nullopt;
+  }
+  Candidate lease = *known;
+  lease.version = table::VersionMark::number_of(version);
+  lease.invisible_until = due;
+  return lease;
+}
+
+void HalfBacklog::extended(const std::string& id, std::int64_t version, WallTime until) {
+  const MutexLock lock(mutex_);
+  if (auto lease = lease_before(id, version, until)) {
+    leases_.put(std::move(*lease));
+  }
+}
+
+void HalfBacklog::put_off(const std::string& id, std::int64_t version, std::optional<WallTime> due, const PutOff& how) {
+  const MutexLock lock(mutex_);
+  if (auto lease = lease_before(id, version, due)) {
+    lease->receive_count -= how.attempt_given_back && lease->receive_count > 0 ? 1 : 0;
+    lease->received = false;
+    lease->marked = how.suspect;
+    leases_.put(std::move(*lease));
+  }
+}
+
+void HalfBacklog::forget(const std::string& id) {
+  const MutexLock lock(mutex_);
+  buffer_.erase(id);
+  leases_.erase(id);
+}
+
+void HalfBacklog::forget_receipt(const Receipt& receipt) {
+  const MutexLock lock(mutex_);
+  const Candidate* lease = leases_.find(receipt.id);
+  if (lease != nullptr && lease->version.number <= receipt.version) {
+    leases_.erase(receipt.id);
+  }
+}
+
+void HalfBacklog::expect(WallTime due) {
+  const MutexLock lock(mutex_);
+  scanner_.expect(due);
+}
+
+void HalfBacklog::restart() {
+  const MutexLock lock(mutex_);
+  buffer_.clear();
+  leases_.clear();
+  scanner_.restart();
+}
+
+}  // namespace sluice::queue::dynamomq

@@ -1,0 +1,187 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "host/stores/outbox/rows.hpp"
+
+namespace sluice::queue::outbox {
+
+/// What to read next. A value; its spans are those of the RowScheduler that made it, until the next call to that.
+struct ReadOrder {
+  enum class Kind : std::uint8_t { none, page, groups };
+  Kind kind = Kind::none;
+  FetchRequest request;                 ///< for a page; for groups its filter, `dead` and `bytes`
+  std::vector<Group> groups;            ///< for groups: whose first rows
+  std::uint64_t number = 0;             ///< counts the orders
+  SteadyTime wake = SteadyTime::max();  ///< with none: when there is something without any news
+};
+
+/// What became of a row that was out.
+struct Fate {
+  enum class Kind : std::uint8_t {
+    sent,      ///< it is done with: the next one of its group may go
+    dead,      ///< it is a dead letter
+    put_back,  ///< it is to be had again after `wait`, and holds its group until then
+    changed,   ///< somebody else has changed it: its group is read anew
+  };
+  Kind kind = Kind::sent;
+  Duration wait{};
+  bool stored = false;  ///< the database says the same of the row
+};
+
+/// The rows in memory, and which of them goes out next: by id, one of a group at a time, none of a group whose first
+/// row waits. Decides what is read when, so that rows that wait or follow one that does cost neither memory nor a place
+/// in what is read.
+///
+/// Rows are read in pages, by a cursor that begins again at the head once in a poll interval, and with each bucket that
+/// is taken. News are read from a little before the cursor, for transactions that commit late. A group that has more
+/// rows than may be kept of one, or whose first row waits, is closed: pages pass it over in the database, and it is
+/// read by itself when its turn comes. Of more closed groups than are remembered a hash is kept: their rows are read
+/// with every sweep, and passed over here. Not thread-safe; reads are made one at a time, each followed by its result.
+class RowScheduler {
+ public:
+  struct Settings {
+    Filter filter{};
+    std::size_t fetch_limit = 1000;
+    Duration poll_interval = std::chrono::seconds(5);
+    bool hold_dead = false;
+    bool resend_sent = false;
+    std::size_t bytes = 16U << 20U;      ///< of payloads in memory
+    std::size_t per_group = 32;          ///< rows of one group in memory
+    std::size_t closed_groups = 50'000;  ///< that are remembered
+  };
+  explicit RowScheduler(Settings settings);
+
+  /// From now on these buckets are ours as well. What was read of them before does not count.
+  void take_buckets(std::span<const std::uint32_t> buckets);
+  /// Nothing more goes out of these. What is out of them stays so until it is settled.
+  void leave_buckets(std::span<const std::uint32_t> buckets);
+  /// Nothing is ours any more; the rows that were out.
+  std::vector<RowKey> lose_all();
+  std::size_t out_of(std::uint32_t bucket) const;
+
+  ReadOrder next_read(SteadyTime now);
+  /// The rows that cannot be handed out, which are to be marked as dead.
+  std::vector<Row> page_read(const ReadOrder& order, Page page, SteadyTime now);
+  std::vector<Row> groups_read(const ReadOrder& order, std::vector<GroupRows> answers, SteadyTime now);
+  void read_failed() { end_read(); }
+  /// New rows have been committed.
+  void rows_told(SteadyTime now);
+  /// An operator has changed rows: what waits is looked at again.
+  void change_told(SteadyTime now);
+
+  /// The next rows, oldest first, at most `max`; after the row that goes beyond `bytes` there is none.
+  std::vector<Row> take(std::size_t max, std::size_t bytes);
+  /// A row that is out has come to its end.
+  void settled(const RowKey& key, Fate fate, SteadyTime now);
+
+  bool ready() const { return !ready_.empty(); }
+  bool is_out(const RowKey& key) const { return out_.contains(key); }
+  /// The table has been read to its end since there are buckets.
+  bool read_once() const { return read_once_; }
+  std::size_t size() const { return rows_.size(); }
+  std::size_t closed() const { return closed_; }
+  /// More groups wait than are remembered, or did until a short while ago.
+  bool crowded();
+
+ private:
+  /// A group that waits is looked at so often, for operators may have changed it where nobody tells.
+  static constexpr Duration kRecheck = std::chrono::minutes(1);
+
+  struct GroupBacklog {
+    std::set<RowKey> keys;            ///< in memory, not out
+    bool is_out = false;              ///< one row of it is
+    bool closed = false;              ///< the database has more of it than pages will bring
+    bool blocked = false;             ///< and what follows what is in memory cannot be had before that has gone
+    std::uint64_t closed_at = 0;      ///< the last order before that
+    SteadyTime held_until{};          ///< nothing of it goes out before; nothing of it is in memory meanwhile
+    std::optional<SteadyTime> due{};  ///< where it stands in due_
+    std::int64_t passed = 0;          ///< with resend_sent: the last one that went
+    std::uint32_t bucket = 0;
+  };
+  using Lines = std::map<Group, GroupBacklog>;
+  struct Out {
+    Group group;
+    std::uint32_t bucket = 0;
+  };
+
+  bool takes(const Row& row, const ReadOrder& order) const;
+  void admit(Row&& row, Lines::iterator line);
+  void admit_single(Row&& row, SteadyTime now);
+  void admit_of_group(Row&& row, SteadyTime now);
+  void close(Lines::iterator line, SteadyTime held_until);
+  void drop_rows(GroupBacklog& line);
+  /// The group waits, and nothing more is known of it until the next sweep.
+  void pass_over(const Group& group);
+  bool is_passed_over(const Group& group) const;
+  /// What follows from a change of the line: whether it is to be read, or is nothing to be remembered any more.
+  void look_after(Lines::iterator line);
+  void load(Lines::iterator line, GroupRows&& answer, SteadyTime now, std::vector<Row>& unreadable);
+  static bool waits(const Row& row) { return (row.wait && *row.wait > Duration::zero()) || row.dead; }
+  /// It cannot be handed out, and is to be marked as dead.
+  static bool broken(const Row& row) { return !row.unreadable.empty() && !waits(row); }
+  /// Nothing of its group goes before it.
+  bool stops(const Row& row) const { return waits(row) || (broken(row) && settings_.hold_dead); }
+  SteadyTime hold_of(const Row& row, SteadyTime now) const;
+  std::optional<ReadOrder> group_order(SteadyTime now);
+  std::optional<ReadOrder> page_order(SteadyTime now);
+  bool has_room() const;
+  Duration quickest_sweeps() const;
+  void begin_sweep(SteadyTime now);
+  void fill_without();
+  void sweep_by(SteadyTime time);
+  void end_scan(SteadyTime now);
+  void end_read();
+
+  // Fixed after construction.
+  const Settings settings_;
+  const std::size_t capacity_;
+
+  std::map<std::uint32_t, std::uint64_t> buckets_;  ///< ours, and the number of the first order that counts
+  std::vector<std::uint32_t> bucket_list_;          ///< the same, for orders
+  std::vector<Group> without_;                      ///< for orders
+
+  std::unordered_map<RowKey, Row, RowKeyHash> rows_;
+  std::size_t row_bytes_ = 0;
+  std::set<RowKey> ready_;  ///< of rows_: may go out now
+  std::unordered_map<RowKey, Out, RowKeyHash> out_;
+  Lines lines_;
+  std::size_t closed_ = 0;
+  std::set<std::pair<SteadyTime, Group>> due_;  ///< closed groups by when they are to be read
+  /// Hashes of groups that wait and are not remembered: of the last sweep, and of the one that is under way. Two that
+  /// fall together wait for each other.
+  std::unordered_set<std::uint64_t> passed_over_;
+  std::unordered_set<std::uint64_t> passing_over_;
+  bool crowded_ = false;  ///< see crowded()
+
+  std::uint64_t number_ = 0;  ///< of the last order
+  bool reading_ = false;
+  std::unordered_set<RowKey, RowKeyHash> settled_meanwhile_;  ///< while a read is under way, which may not know it
+  bool groups_first_ = true;                                  ///< pages and groups take turns
+
+  std::uint64_t scan_begun_ = 0;  ///< the first order of the scan
+  bool scanning_ = false;
+  bool sweeping_ = false;  ///< a scan that began at the head has not come to its end
+  bool from_start_ = true;
+  bool read_once_ = false;
+  std::int64_t cursor_ = 0;
+  SteadyTime sweep_at_{};
+  SteadyTime swept_at_{};
+  Duration sweep_pace_;                     ///< from one sweep to the next at least
+  SteadyTime tail_at_ = SteadyTime::max();  ///< news are to be read
+  SteadyTime tailed_at_{};
+  std::deque<std::pair<SteadyTime, std::int64_t>> ends_;  ///< where the table ended, and when that was seen
+};
+
+}  // namespace sluice::queue::outbox

@@ -1,0 +1,593 @@
+#include "host/stores/outbox/row_scheduler.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sluice::queue::outbox {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+/// A table in memory, and a line that reads it; the time stands still until it is moved.
+class LineRig {
+ public:
+  struct Stored {
+    Row row;
+    bool sent = false;
+    SteadyTime retry_at{};
+  };
+
+  explicit LineRig(RowScheduler::Settings settings = {}) : settings_(std::move(settings)), line(settings_) {
+    std::vector<std::uint32_t> all(4);
+    std::iota(all.begin(), all.end(), 0U);
+    line.take_buckets(all);
+  }
+
+  void add(std::int64_t id, const std::string& group, const std::string& type = "t") {
+    Row row{.id = id, .group = {type, group}, .event = "e", .payload = std::string(10, 'x')};
+    row.bucket = static_cast<std::uint32_t>(group.empty() ? id % 4 : std::hash<std::string>()(group) % 4);
+    table[id] = {std::move(row)};
+  }
+  void sent(std::int64_t id) {
+    table[id].sent = true;
+    line.settled({id}, {Fate::Kind::sent}, now);
+  }
+  void retry(std::int64_t id, Duration wait) {
+    ++table[id].row.retries;
+    table[id].retry_at = now + wait;
+    line.settled({id}, {Fate::Kind::put_back, wait, true}, now);
+  }
+
+  Row seen(const Stored& stored) const {
+    Row row = stored.row;
+    if (stored.retry_at > now) {
+      row.wait = stored.retry_at - now;
+      row.payload.clear();
+    }
+    return row;
+  }
+  bool wanted(const Stored& stored, const FetchRequest& request) const {
+    const auto& buckets = request.buckets;
+    return (!stored.sent || settings_.resend_sent) && (request.dead || !stored.row.dead) &&
+           std::find(buckets.begin(), buckets.end(), stored.row.bucket) != buckets.end();
+  }
+  Page page(const FetchRequest& request) const {
+    Page page;
+    for (const auto& [id, stored] : table) {
+      const bool beyond = request.from_start || id > request.after;
+      const bool passed =
+          std::find(request.without.begin(), request.without.end(), stored.row.group) != request.without.end();
+      if (wanted(stored, request) && beyond && !passed) {
+        page.rows.push_back(seen(stored));
+        if (page.rows.size() == request.limit) {
+          page.more = true;
+          break;
+        }
+      }
+    }
+    return page;
+  }
+  GroupRows group(const Group& group, const FetchRequest& request) const {
+    GroupRows rows;
+    for (const auto& [id, stored] : table) {
+      if (wanted(stored, request) && stored.row.group == group && !rows.more) {
+        rows.rows.push_back(seen(stored));
+        rows.more = rows.rows.size() == request.limit;
+      }
+    }
+    return rows;
+  }
+
+  /// One read; false: there was nothing to read.
+  bool read() {
+    const ReadOrder order = line.next_read(now);
+    if (order.kind == ReadOrder::Kind::none) {
+      return false;
+    }
+    ++reads;
+    if (order.kind == ReadOrder::Kind::page) {
+      line.page_read(order, page(order.request), now);
+      return true;
+    }
+    std::vector<GroupRows> answers;
+    for (const Group& one : order.groups) {
+      answers.push_back(group(one, order.request));
+    }
+    line.groups_read(order, std::move(answers), now);
+    return true;
+  }
+  /// Everything that there is to read at this time.
+  void read_all() {
+    for (int i = 0; i < 10'000; ++i) {
+      if (!read()) {
+        return;
+      }
+    }
+    ADD_FAILURE() << "it reads without end";
+  }
+  std::vector<std::int64_t> take(std::size_t max = 1000) {
+    std::vector<std::int64_t> ids;
+    for (const Row& row : line.take(max, 1U << 20U)) {
+      ids.push_back(row.id);
+    }
+    return ids;
+  }
+  /// Takes and sends all that can be had, and says in which order.
+  std::vector<std::int64_t> drain() {
+    std::vector<std::int64_t> order;
+    for (int i = 0; i < 10'000; ++i) {
+      read_all();
+      const auto ids = take();
+      if (ids.empty()) {
+        return order;
+      }
+      for (const std::int64_t id : ids) {
+        order.push_back(id);
+        sent(id);
+      }
+    }
+    ADD_FAILURE() << "it never ends";
+    return order;
+  }
+
+ private:
+  const RowScheduler::Settings settings_;
+
+ public:
+  RowScheduler line;
+  std::map<std::int64_t, Stored> table;
+  SteadyTime now{seconds(100)};
+  int reads = 0;
+};
+
+using Ids = std::vector<std::int64_t>;
+
+TEST(RowScheduler, OneRowOfAGroupIsOutAtATimeAndGroupsGoSideBySide) {
+  LineRig rig;
+  rig.add(1, "a");
+  rig.add(2, "a");
+  rig.add(3, "b");
+  rig.add(4, "");
+  rig.add(5, "");
+  rig.add(6, "a", "another type");
+  rig.read_all();
+  EXPECT_EQ(rig.take(), (Ids{1, 3, 4, 5, 6}));
+  EXPECT_TRUE(rig.take().empty());
+  rig.sent(1);
+  EXPECT_EQ(rig.take(), Ids{2});
+}
+
+TEST(RowScheduler, TheFirstFailureHoldsItsGroupUntilItsRetryIsDue) {
+  LineRig rig;
+  for (std::int64_t id = 1; id <= 3; ++id) {
+    rig.add(id, "a");
+  }
+  rig.add(4, "b");
+  rig.read_all();
+  EXPECT_EQ(rig.take(), (Ids{1, 4}));
+  rig.retry(1, seconds(40));
+  rig.sent(4);
+  EXPECT_TRUE(rig.drain().empty());
+  rig.now += seconds(39);
+  EXPECT_TRUE(rig.drain().empty());
+  rig.now += seconds(1);
+  EXPECT_EQ(rig.drain(), (Ids{1, 2, 3}));
+}
+
+TEST(RowScheduler, ARowThatWaitsAlreadyWhenItIsFoundHoldsItsGroupToo) {
+  LineRig rig;
+  rig.add(1, "a");
+  rig.table[1].retry_at = rig.now + seconds(20);
+  rig.add(2, "a");
+  EXPECT_TRUE(rig.drain().empty());
+  rig.now += seconds(20);
+  EXPECT_EQ(rig.drain(), (Ids{1, 2}));
+}
+
+TEST(RowScheduler, RowsThatWaitOrFollowOneThatDoesDoNotUseUpWhatIsRead) {
+  LineRig rig({.fetch_limit = 10});
+  for (std::int64_t id = 1; id <= 5000; ++id) {
+    rig.add(id, "stuck" + std::to_string(id % 7));
+  }
+  for (std::int64_t id = 1; id <= 7; ++id) {
+    rig.table[id].retry_at = rig.now + seconds(1000);
+  }
+  rig.add(6000, "free");
+  EXPECT_EQ(rig.drain(), Ids{6000});
+  EXPECT_LE(rig.reads, 10) << "seven groups that wait are passed over in the database";
+}
+
+TEST(RowScheduler, AGroupWithVeryManyRowsLeavesRoomForOthersAndGoesOnInOrder) {
+  LineRig rig({.fetch_limit = 50});
+  Ids of_group;
+  for (std::int64_t id = 1; id <= 2000; ++id) {
+    rig.add(id, "hot");
+    of_group.push_back(id);
+  }
+  rig.add(3000, "cold");
+  rig.read_all();
+  EXPECT_LE(rig.line.size(), 100U);
+  EXPECT_EQ(rig.take(), (Ids{1, 3000}));
+  rig.sent(3000);
+  rig.sent(1);
+  of_group.erase(of_group.begin());
+  EXPECT_EQ(rig.drain(), of_group);
+}
+
+TEST(RowScheduler, ARowThatCommitsLateIsFoundWithTheNextNews) {
+  LineRig rig;
+  rig.add(10, "a");
+  rig.add(12, "b");
+  EXPECT_EQ(rig.drain(), (Ids{10, 12}));
+  rig.add(11, "c");
+  rig.now += milliseconds(10);
+  EXPECT_TRUE(rig.drain().empty());
+  rig.line.rows_told(rig.now);
+  EXPECT_EQ(rig.drain(), Ids{11});
+}
+
+TEST(RowScheduler, ARowThatNobodyTellsOfIsFoundWithinThePollInterval) {
+  LineRig rig;
+  rig.add(10, "a");
+  EXPECT_EQ(rig.drain(), Ids{10});
+  rig.now += seconds(60);
+  EXPECT_TRUE(rig.drain().empty());
+  rig.add(2, "b");
+  rig.now += seconds(5);
+  EXPECT_EQ(rig.drain(), Ids{2});
+}
+
+TEST(RowScheduler, WhatWasSettledWhileAPageWasReadIsNotHandedOutAgain) {
+  LineRig rig;
+  rig.add(1, "a");
+  rig.add(2, "b");
+  rig.read_all();
+  EXPECT_EQ(rig.take(), (Ids{1, 2}));
+  rig.now += seconds(5);
+  const ReadOrder order = rig.line.next_read(rig.now);
+  const Page before = rig.page(order.request);
+  ASSERT_EQ(before.rows.size(), 2U);
+  rig.sent(1);
+  rig.retry(2, seconds(40));
+  rig.line.page_read(order, before, rig.now);
+  EXPECT_TRUE(rig.take().empty());
+}
+
+TEST(RowScheduler, ABucketThatIsTakenIsReadFromItsFirstRow) {
+  LineRig rig({.fetch_limit = 2});
+  rig.line.lose_all();
+  for (std::int64_t id = 1; id <= 40; ++id) {
+    rig.add(id, "g" + std::to_string(id % 8));
+  }
+  const std::uint32_t first = rig.table[1].row.bucket;
+  std::vector<std::uint32_t> others;
+  for (std::uint32_t bucket = 0; bucket < 4; ++bucket) {
+    if (bucket != first) {
+      others.push_back(bucket);
+    }
+  }
+  rig.line.take_buckets(others);
+  rig.read();
+  rig.read();
+  const ReadOrder under_way = rig.line.next_read(rig.now);
+  rig.line.take_buckets(std::vector<std::uint32_t>{first});
+  rig.line.page_read(under_way, rig.page(under_way.request), rig.now);
+  const Ids order = rig.drain();
+  std::map<std::string, std::int64_t> last;
+  for (const std::int64_t id : order) {
+    EXPECT_LT(last[rig.table[id].row.group.id], id);
+    last[rig.table[id].row.group.id] = id;
+  }
+  EXPECT_EQ(order.size(), 40U);
+}
+
+TEST(RowScheduler, WhatABucketHadIsForgottenWithItAndWhatIsOutOfItIsNot) {
+  LineRig rig;
+  rig.add(1, "a");
+  rig.add(2, "a");
+  rig.read_all();
+  EXPECT_EQ(rig.take(), Ids{1});
+  const std::uint32_t bucket = rig.table[1].row.bucket;
+  rig.line.leave_buckets(std::vector<std::uint32_t>{bucket});
+  EXPECT_EQ(rig.line.out_of(bucket), 1U);
+  rig.sent(1);
+  EXPECT_EQ(rig.line.out_of(bucket), 0U);
+  rig.now += seconds(60);
+  EXPECT_TRUE(rig.drain().empty()) << "another host's by now";
+}
+
+TEST(RowScheduler, LosingAllTellsWhatWasOut) {
+  LineRig rig;
+  rig.add(1, "a");
+  rig.add(2, "b");
+  rig.add(3, "a");
+  rig.read_all();
+  rig.take();
+  EXPECT_EQ(rig.line.lose_all(), (std::vector<RowKey>{{1}, {2}}));
+  EXPECT_FALSE(rig.line.ready());
+  rig.line.settled({1}, {Fate::Kind::sent}, rig.now);
+  EXPECT_EQ(rig.line.next_read(rig.now).kind, ReadOrder::Kind::none);
+}
+
+TEST(RowScheduler, ADeadLetterLetsItsGroupGoOnUnlessItIsToHoldIt) {
+  for (const bool hold : {false, true}) {
+    LineRig rig({.hold_dead = hold});
+    rig.add(1, "a");
+    rig.add(2, "a");
+    rig.read_all();
+    EXPECT_EQ(rig.take(), Ids{1});
+    rig.table[1].row.dead = true;
+    rig.line.settled({1}, {Fate::Kind::dead}, rig.now);
+    EXPECT_EQ(rig.drain(), hold ? Ids{} : Ids{2});
+    rig.table[1].row.dead = false;  // an operator redrives it
+    rig.line.change_told(rig.now);
+    rig.now += seconds(1);
+    EXPECT_EQ(rig.drain(), hold ? (Ids{1, 2}) : Ids{1});
+  }
+}
+
+// The group's next rows are being read when its row that is out fails, and the answer comes after the retry is due.
+TEST(RowScheduler, ARowThatFailedWhileItsGroupWasReadGoesBeforeTheNextOnes) {
+  for (const Duration wait : {Duration(seconds(1)), Duration::zero()}) {
+    LineRig rig({.per_group = 4});
+    for (std::int64_t id = 1; id <= 8; ++id) {
+      rig.add(id, "a");
+    }
+    rig.read_all();
+    for (std::int64_t id = 1; id <= 2; ++id) {
+      ASSERT_EQ(rig.take(), Ids{id});
+      rig.sent(id);
+    }
+    ASSERT_EQ(rig.take(), Ids{3});
+    const ReadOrder order = rig.line.next_read(rig.now);
+    ASSERT_EQ(order.kind, ReadOrder::Kind::groups);
+    std::vector<GroupRows> answer{rig.group(order.groups[0], order.request)};
+    rig.retry(3, wait);
+    rig.now += 2 * wait;
+    rig.line.groups_read(order, std::move(answer), rig.now);
+    EXPECT_TRUE(rig.take().empty());
+    EXPECT_EQ(rig.drain(), (Ids{3, 4, 5, 6, 7, 8}));
+  }
+}
+
+TEST(RowScheduler, AnOperatorsWordEndsAWaitAtOnce) {
+  LineRig rig;
+  rig.add(1, "a");
+  rig.read_all();
+  rig.take();
+  rig.retry(1, seconds(5000));
+  EXPECT_TRUE(rig.drain().empty());
+  rig.table[1].retry_at = {};
+  rig.line.change_told(rig.now);
+  EXPECT_EQ(rig.drain(), Ids{1});
+}
+
+TEST(RowScheduler, AWaitIsLookedAtAgainWhereNobodyTells) {
+  LineRig rig;
+  rig.add(1, "a");
+  rig.read_all();
+  rig.take();
+  rig.retry(1, seconds(5000));
+  rig.table[1].retry_at = {};
+  rig.now += seconds(60);
+  EXPECT_EQ(rig.drain(), Ids{1});
+}
+
+TEST(RowScheduler, ARowWithoutAGroupThatFailedHoldsNobody) {
+  LineRig rig;
+  rig.add(1, "");
+  rig.add(2, "");
+  rig.read_all();
+  EXPECT_EQ(rig.take(), (Ids{1, 2}));
+  rig.retry(1, seconds(3));
+  rig.sent(2);
+  rig.add(3, "");
+  rig.line.rows_told(rig.now);
+  rig.now += milliseconds(5);
+  EXPECT_EQ(rig.drain(), Ids{3});
+  rig.now += seconds(3);
+  EXPECT_EQ(rig.drain(), Ids{1});
+}
+
+TEST(RowScheduler, UnreadableRowsAreGivenToBePutAsideAndHoldNobody) {
+  LineRig rig;
+  rig.add(1, "a");
+  rig.table[1].row.unreadable = "payload is NULL";
+  rig.add(2, "a");
+  const ReadOrder order = rig.line.next_read(rig.now);
+  const auto aside = rig.line.page_read(order, rig.page(order.request), rig.now);
+  ASSERT_EQ(aside.size(), 1U);
+  EXPECT_EQ(aside[0].id, 1);
+  EXPECT_EQ(rig.take(), Ids{2});
+}
+
+TEST(RowScheduler, UnreadableRowsHoldTheirGroupWhereDeadLettersDo) {
+  for (const bool marked : {false, true}) {
+    LineRig rig({.hold_dead = true});
+    for (const std::int64_t id : {1, 2, 3, 6}) {
+      rig.add(id, "a");
+    }
+    rig.add(4, "");
+    rig.add(5, "");
+    rig.table[2].row.unreadable = "payload is NULL";
+    rig.table[4].row.unreadable = "payload is NULL";
+    const ReadOrder order = rig.line.next_read(rig.now);
+    const auto aside = rig.line.page_read(order, rig.page(order.request), rig.now);
+    ASSERT_EQ(aside.size(), 2U);
+    EXPECT_EQ(aside[0].id, 2);
+    EXPECT_EQ(aside[0].unreadable, "payload is NULL");
+    EXPECT_EQ(rig.take(), (Ids{1, 5}));
+    rig.table[2].row.dead = rig.table[4].row.dead = marked;  // or the mark was lost
+    rig.sent(1);
+    rig.sent(5);
+    EXPECT_TRUE(rig.drain().empty());
+    rig.now += seconds(61);
+    EXPECT_TRUE(rig.drain().empty());
+    rig.table[2].row.unreadable = "";
+    rig.table[2].row.dead = false;
+    rig.line.change_told(rig.now);
+    EXPECT_EQ(rig.drain(), (Ids{2, 3, 6}));
+  }
+}
+
+TEST(RowScheduler, WhatIsInMemoryStaysWithinItsBoundsHoweverLongTheTableIs) {
+  LineRig rig({.fetch_limit = 100, .bytes = 500});
+  for (std::int64_t id = 1; id <= 5000; ++id) {
+    rig.add(id, "g" + std::to_string(id));
+  }
+  rig.read_all();
+  EXPECT_LE(rig.line.size(), 200U);
+  EXPECT_EQ(rig.drain().size(), 5000U);
+}
+
+// Each group has three rows, of which the first waits already.
+TEST(RowScheduler, MoreGroupsThatWaitThanAreRememberedStopNobody) {
+  LineRig rig({.fetch_limit = 20, .closed_groups = 4});
+  for (std::int64_t id = 1; id <= 300; ++id) {
+    rig.add(id, "g" + std::to_string(id % 100));
+    rig.table[id].retry_at = id <= 100 ? rig.now + seconds(30) : SteadyTime{};
+  }
+  rig.add(301, "other", "u");
+  EXPECT_EQ(rig.drain(), Ids{301});
+  EXPECT_EQ(rig.line.closed(), 4U);
+  EXPECT_TRUE(rig.line.crowded());
+  rig.now += seconds(3);  // news are read from the end on
+  rig.add(302, "g50");
+  rig.add(303, "new");
+  rig.line.rows_told(rig.now);
+  rig.now += milliseconds(5);
+  EXPECT_EQ(rig.drain(), Ids{303}) << "what is not remembered is known all the same";
+  rig.now += seconds(6);
+  EXPECT_TRUE(rig.drain().empty()) << "as it is when everything is read again";
+  rig.now += seconds(31);
+  std::map<std::string, std::int64_t> last;
+  const Ids order = rig.drain();
+  EXPECT_EQ(order.size(), 301U);
+  for (const std::int64_t id : order) {
+    std::int64_t& before = last[rig.table[id].row.group.id];
+    EXPECT_LT(before, id);
+    before = id;
+  }
+  EXPECT_FALSE(rig.line.crowded());
+}
+
+TEST(RowScheduler, ASweepThatTakesLongerThanThePollIntervalComesToItsEnd) {
+  LineRig rig({.fetch_limit = 20, .poll_interval = milliseconds(200), .closed_groups = 4});
+  for (std::int64_t id = 1; id <= 600; ++id) {
+    rig.add(id, "g" + std::to_string(id));
+    rig.table[id].retry_at = rig.now + seconds(3600);
+  }
+  rig.add(601, "other");
+  Ids out;
+  for (int i = 0; i < 500 && out.empty(); ++i) {
+    rig.read();
+    rig.now += milliseconds(100);
+    out = rig.take();
+  }
+  EXPECT_EQ(out, Ids{601});
+  rig.sent(601);
+  int idle = 0;
+  for (int i = 0; i < 500; ++i) {
+    idle += rig.read() ? 0 : 1;
+    rig.now += milliseconds(100);
+  }
+  EXPECT_GT(idle, 100) << "it does not read for ever";
+}
+
+TEST(RowScheduler, GroupsThatFailBeyondThoseThatAreRememberedWaitAllTheSame) {
+  for (const bool hold : {false, true}) {
+    LineRig rig({.fetch_limit = 20, .hold_dead = hold, .closed_groups = 4});
+    for (std::int64_t id = 1; id <= 120; ++id) {
+      rig.add(id, "g" + std::to_string(id % 60));
+    }
+    std::set<std::int64_t> failed;
+    for (rig.read_all(); failed.size() < 60; rig.read_all()) {
+      for (const std::int64_t id : rig.take()) {
+        ASSERT_LE(id, 60) << "its group waits";
+        failed.insert(id);
+        if (hold) {
+          rig.table[id].row.dead = true;
+          rig.line.settled({id}, {Fate::Kind::dead, {}, true}, rig.now);
+        } else {
+          rig.retry(id, seconds(30));
+        }
+      }
+    }
+    EXPECT_EQ(rig.line.closed(), 4U);
+    rig.now += seconds(3);  // news are read from the end on
+    for (int group = 0; group < 60; ++group) {
+      rig.add(300 + group, "g" + std::to_string(group));
+    }
+    rig.add(500, "new");
+    rig.line.rows_told(rig.now);
+    rig.now += milliseconds(5);
+    EXPECT_EQ(rig.drain(), Ids{500});
+    rig.now += seconds(6);
+    EXPECT_TRUE(rig.drain().empty());
+    for (auto& [id, stored] : rig.table) {
+      stored.row.dead = false;
+    }
+    rig.line.change_told(rig.now);
+    rig.now += seconds(31);
+    EXPECT_EQ(rig.drain().size(), 180U);
+  }
+}
+
+// A handler's release stands nowhere but in memory, and is kept to however many there are.
+TEST(RowScheduler, GroupsThatWereReleasedWaitAsLongAsWasSaid) {
+  LineRig rig({.fetch_limit = 20, .closed_groups = 4});
+  for (std::int64_t id = 1; id <= 20; ++id) {
+    rig.add(id, "g" + std::to_string(id));
+  }
+  rig.read_all();
+  for (const std::int64_t id : rig.take()) {
+    rig.line.settled({id}, {Fate::Kind::put_back, seconds(30)}, rig.now);
+  }
+  rig.now += seconds(29);
+  rig.add(21, "new");
+  EXPECT_EQ(rig.drain(), Ids{21});
+  rig.now += seconds(1);
+  EXPECT_EQ(rig.drain().size(), 20U);
+}
+
+TEST(RowScheduler, WhatIsPassedOverInTheDatabaseFitsIntoAStatement) {
+  LineRig rig({.fetch_limit = 20});
+  for (std::int64_t id = 1; id <= 200; ++id) {
+    rig.add(id, std::string(20'000, 'g') + std::to_string(id % 100));
+    rig.table[id].retry_at = id <= 100 ? rig.now + seconds(30) : SteadyTime{};
+  }
+  rig.add(201, "other");
+  EXPECT_EQ(rig.drain(), Ids{201});
+  EXPECT_EQ(rig.line.closed(), 100U);
+  rig.now += seconds(6);
+  const ReadOrder order = rig.line.next_read(rig.now);
+  std::size_t bytes = 0;
+  for (const Group& group : order.request.without) {
+    bytes += group.type.size() + group.id.size();
+  }
+  EXPECT_GT(bytes, 500'000U);
+  EXPECT_LE(bytes, 1U << 20U);
+}
+
+TEST(RowScheduler, WithTheOriginalsReadingARowThatWasSentComesAgainAtTheNextPollAndNotBefore) {
+  LineRig rig({.resend_sent = true});
+  rig.add(1, "a");
+  rig.add(2, "a");
+  EXPECT_EQ(rig.drain(), (Ids{1, 2}));
+  rig.now += seconds(1);
+  rig.line.rows_told(rig.now);
+  EXPECT_TRUE(rig.drain().empty());
+  rig.now += seconds(4);
+  EXPECT_EQ(rig.drain(), (Ids{1, 2}));
+}
+
+}  // namespace
+}  // namespace sluice::queue::outbox
