@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "host/cli/command.hpp"
-#include "host/cli/drop_in.hpp"
+#include "host/cli/drop_in/drop_in.hpp"
 #include "host/isolation/runner_main.hpp"
 #include "host/runtime/plugin_trial.hpp"
 

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "base/mutex.hpp"
+#include "host/cli/commands/send_run.hpp"
 #include "host/cli/console.hpp"
 #include "host/cli/line_ranges.hpp"
 #include "host/cli/queue_session.hpp"
-#include "host/cli/send_run.hpp"
 #include "host/queue/sender.hpp"
 
 namespace sluice::cli {

@@ -8,13 +8,13 @@
 #include <optional>
 #include <utility>
 
-#include "host/cli/bulk_progress.hpp"
-#include "host/cli/bulk_prompt.hpp"
-#include "host/cli/changed_message.hpp"
 #include "host/cli/filter_arguments.hpp"
 #include "host/cli/message_ids.hpp"
 #include "host/cli/queue_session.hpp"
 #include "host/cli/tariffs.hpp"
+#include "host/cli/views/bulk_progress.hpp"
+#include "host/cli/views/bulk_prompt.hpp"
+#include "host/cli/views/changed_message.hpp"
 
 namespace sluice::cli {
 

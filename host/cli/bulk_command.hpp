@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "host/cli/arguments.hpp"
-#include "host/cli/bulk_report.hpp"
 #include "host/cli/command.hpp"
+#include "host/cli/views/bulk_report.hpp"
 #include "host/operate/bulk_run.hpp"
 
 namespace sluice::cli {

@@ -4,11 +4,11 @@
 #include <string>
 
 #include "host/cli/batch_committer.hpp"
+#include "host/cli/commands/send_run.hpp"
 #include "host/cli/console.hpp"
 #include "host/cli/line_reader.hpp"
 #include "host/cli/message_template.hpp"
 #include "host/cli/queue_session.hpp"
-#include "host/cli/send_run.hpp"
 
 namespace sluice::cli {
 

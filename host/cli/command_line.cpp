@@ -3,9 +3,9 @@
 #include <cstring>
 
 #include "host/cli/command.hpp"
+#include "host/cli/commands/outbox.hpp"
 #include "host/cli/filters_help.hpp"
 #include "host/cli/help.hpp"
-#include "host/cli/outbox.hpp"
 #include "host/cli/queue_names.hpp"
 #include "host/cli/share_files.hpp"
 #include "host/cli/suggestions.hpp"

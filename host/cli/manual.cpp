@@ -4,7 +4,7 @@
 #include <cctype>
 
 #include "host/cli/command.hpp"
-#include "host/cli/drop_in.hpp"
+#include "host/cli/drop_in/drop_in.hpp"
 #include "host/cli/help.hpp"
 #include "host/observe/build_info.hpp"
 

@@ -3,8 +3,8 @@
 #include <cstdio>
 #include <utility>
 
-#include "host/cli/text_output.hpp"
 #include "host/cli/unopened.hpp"
+#include "host/cli/views/text_output.hpp"
 
 namespace sluice::cli {
 

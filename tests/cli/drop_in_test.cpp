@@ -1,4 +1,4 @@
-#include "host/cli/drop_in.hpp"
+#include "host/cli/drop_in/drop_in.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "base/random.hpp"
-#include "host/cli/dynamomq_operations.hpp"
+#include "host/cli/drop_in/dynamomq_operations.hpp"
 #include "host/stores/sqlite/sqlite_store.hpp"
 #include "tests/cli/refusing_operator.hpp"
 #include "tests/cli/run_binary.hpp"

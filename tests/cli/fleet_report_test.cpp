@@ -1,4 +1,4 @@
-#include "host/cli/fleet_report.hpp"
+#include "host/cli/views/fleet_report.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

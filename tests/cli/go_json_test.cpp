@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
-#include "host/cli/json_text.hpp"
-#include "host/cli/message_json.hpp"
+#include "host/cli/views/json_text.hpp"
+#include "host/cli/views/message_json.hpp"
 
 namespace sluice::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "host/cli/json_text.hpp"
+#include "host/cli/views/json_text.hpp"
 
 #include <gtest/gtest.h>
 

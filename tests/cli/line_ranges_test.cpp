@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "host/cli/send_run.hpp"
+#include "host/cli/commands/send_run.hpp"
 
 namespace sluice::cli {
 namespace {

@@ -1,8 +1,8 @@
-#include "host/cli/queue_pace.hpp"
+#include "host/cli/views/queue_pace.hpp"
 
 #include <gtest/gtest.h>
 
-#include "host/cli/bulk_progress.hpp"
+#include "host/cli/views/bulk_progress.hpp"
 
 namespace sluice::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "host/cli/schedule_text.hpp"
+#include "host/cli/views/schedule_text.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,8 +1,8 @@
-#include "host/cli/text_table.hpp"
+#include "host/cli/views/text_table.hpp"
 
 #include <gtest/gtest.h>
 
-#include "host/cli/message_text.hpp"
+#include "host/cli/views/message_text.hpp"
 
 namespace sluice::cli {
 namespace {

@@ -1,11 +1,11 @@
-#include "host/cli/top_screen.hpp"
+#include "host/cli/views/top_screen.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "host/cli/figure_text.hpp"
-#include "host/cli/text_table.hpp"
-#include "host/cli/top_keys.hpp"
+#include "host/cli/views/figure_text.hpp"
+#include "host/cli/views/text_table.hpp"
+#include "host/cli/views/top_keys.hpp"
 #include "tests/operate/fleet_rig.hpp"
 
 namespace sluice::cli {

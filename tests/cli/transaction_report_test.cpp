@@ -1,4 +1,4 @@
-#include "host/cli/transaction_report.hpp"
+#include "host/cli/views/transaction_report.hpp"
 
 #include <gtest/gtest.h>
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "host/cli/json_text.hpp"
-#include "host/cli/queue_report.hpp"
+#include "host/cli/views/json_text.hpp"
+#include "host/cli/views/queue_report.hpp"
 #include "host/observe/escape.hpp"
 
 namespace sluice::cli {

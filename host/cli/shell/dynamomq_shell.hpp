@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "host/cli/dynamomq_operations.hpp"
-#include "host/cli/message_json.hpp"
+#include "host/cli/drop_in/dynamomq_operations.hpp"
 #include "host/cli/shell/shell.hpp"
 #include "host/cli/shell/words.hpp"
+#include "host/cli/views/message_json.hpp"
 #include "host/queue/stored_message.hpp"
 
 namespace sluice::cli {

@@ -11,7 +11,7 @@
 
 #include "dynamo/settings.hpp"
 #include "host/cli/command.hpp"
-#include "host/cli/dynamomq_operations.hpp"
+#include "host/cli/drop_in/dynamomq_operations.hpp"
 #include "host/cli/queue_session.hpp"
 #include "host/cli/shell/dynamomq_shell.hpp"
 #include "host/cli/shell/history_file.hpp"

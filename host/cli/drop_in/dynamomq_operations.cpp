@@ -1,0 +1,299 @@
+#include "host/cli/drop_in/dynamomq_operations.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <utility>
+
+#include "host/cli/queue_session.hpp"
+#include "host/cli/views/message_json.hpp"
+#include "host/operate/bulk_run.hpp"
+
+namespace sluice::cli {
+
+namespace {
+
+using queue::ChangeAction;
+using queue::Half;
+using queue::StoredMessage;
+
+constexpr std::size_t kListSize = 10;
+constexpr std::size_t kPurgeBatch = 500;
+constexpr Duration kVisibility = std::chrono::seconds(30);
+constexpr Duration kRequestTime = std::chrono::seconds(30);
+/// A look at a long half is many requests; each has its own time-out in the store.
+constexpr Deadline kNoDeadline = Deadline::never();
+
+Error id_not_provided() { return {ErrorCode::invalid, "ID was not provided."}; }
+
+/// Content that DynamoMQ's own `enqueue-test` sends.
+std::string test_body(const std::string& id) {
+  JsonText json(JsonText::Layout::compact);
+  json.begin_object();
+  json.member("id", id);
+  json.key("items");
+  json.begin_array();
+  for (const char* sku : {"Item-1", "Item-2", "Item-3"}) {
+    json.begin_object();
+    json.member("SKU", std::string_view(sku));
+    json.member("is_packed", true);
+    json.end_object();
+  }
+  json.end_array();
+  json.member("data_1", std::string_view("Data 1"));
+  json.member("data_2", std::string_view("Data 2"));
+  json.member("data_3", std::string_view("Data 3"));
+  json.end_object();
+  return json.take_text();
+}
+
+Error wrong_state(std::string_view why, const StoredMessage& message, WallTime now) {
+  return {ErrorCode::conflict, "operation mark as restored from DLQ failed for status " +
+                                   std::string(dynamomq_status(message, now)) + ": " + std::string(why) + "."};
+}
+
+}  // namespace
+
+Error dynamomq_error(const Error& error) {
+  switch (error.code()) {
+    case ErrorCode::not_found:
+      return {error.code(), "Provided ID was not found in the Dynamo DB."};
+    case ErrorCode::duplicate_id:
+      return {error.code(), "Provided ID was duplicated."};
+    case ErrorCode::conflict:
+      return {error.code(), "Condition on the 'version' attribute has failed: " + error.message() + "."};
+    default:
+      return {error.code(), "Failed DynamoDB API: " + error.message() + "."};
+  }
+}
+
+DynamoMqOperations::DynamoMqOperations(QueueSession& session)
+    : DynamoMqOperations({.queues = session.queues(),
+                          .oper = session.oper(),
+                          .queue = session.queue(),
+                          .clock = session.clock(),
+                          .mend = [&session](const Error& error) { return session.mend(error); }}) {}
+
+Error DynamoMqOperations::worded(const Error& error) const {
+  Error worded = dynamomq_error(error);
+  constexpr std::string_view kJoint = "; ";
+  std::string mend = seams_.mend(error);
+  if (mend.size() <= kJoint.size()) {
+    return worded;
+  }
+  mend.erase(0, kJoint.size());
+  mend.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(mend.front())));
+  return {error.code(), worded.message() + " " + mend};
+}
+
+void DynamoMqOperations::note_failure(BulkOutcome& outcome, const std::string& id, const Error& error) const {
+  outcome.failures.push_back({id, error.message()});
+  if (error.code() == ErrorCode::denied && !outcome.denied) {
+    outcome.denied = error;
+  }
+}
+
+Deadline DynamoMqOperations::deadline() const { return Deadline::after(seams_.clock, kRequestTime); }
+
+Result<StoredMessage> DynamoMqOperations::get(const std::string& id) {
+  if (id.empty()) {
+    return id_not_provided();
+  }
+  auto message = seams_.oper.get(id, deadline());
+  if (message.has_error()) {
+    return worded(message.error());
+  }
+  return message;
+}
+
+Result<void> DynamoMqOperations::change(const std::string& id, ChangeAction action) {
+  if (id.empty()) {
+    return id_not_provided();
+  }
+  const queue::Change change{.id = id, .action = action};
+  const auto results = seams_.oper.change(std::span(&change, 1), deadline());
+  if (results.front().status != queue::ChangeStatus::applied) {
+    return worded(results.front().error);
+  }
+  return {};
+}
+
+Result<StoredMessage> DynamoMqOperations::change_and_get(const std::string& id, ChangeAction action) {
+  SLUICE_PASS_ON(change(id, action));
+  return get(id);
+}
+
+Result<void> DynamoMqOperations::remove(const std::string& id) {
+  auto removed = change(id, ChangeAction::remove);
+  if (removed.has_error() && removed.error().code() == ErrorCode::not_found) {
+    return {};
+  }
+  return removed;
+}
+
+Result<StoredMessage> DynamoMqOperations::receive() {
+  auto source = seams_.queues.open_source({seams_.queue, Half::standard});
+  if (source.has_error()) {
+    return worded(source.error());
+  }
+  const auto claimed = (*source)->claim({.max = 1, .visibility = kVisibility, .counts = true}, deadline());
+  if (claimed.has_error()) {
+    return worded(claimed.error());
+  }
+  if (claimed->deliveries.empty()) {
+    return Error(ErrorCode::not_found, "Cannot proceed, queue is empty.");
+  }
+  return get(claimed->deliveries.front().message.id);
+}
+
+Result<StoredMessage> DynamoMqOperations::fail(const std::string& id) {
+  return change_and_get(id, ChangeAction::set_visibility);
+}
+
+Result<void> DynamoMqOperations::invalid(const std::string& id) { return change(id, ChangeAction::dead_letter); }
+
+Result<StoredMessage> DynamoMqOperations::redrive(const std::string& id) {
+  auto found = get(id);
+  if (found.has_error()) {
+    return found;
+  }
+  const WallTime now = seams_.clock.wall_now();
+  if (found->half != Half::dlq) {
+    return wrong_state("can only redrive messages from DLQ", *found, now);
+  }
+  if (dynamomq_status(*found, now) != "READY") {
+    return wrong_state("can only redrive messages from READY", *found, now);
+  }
+  return change_and_get(id, ChangeAction::redrive);
+}
+
+Result<StoredMessage> DynamoMqOperations::reset(const std::string& id) {
+  auto message = change_and_get(id, ChangeAction::reset);
+  if (message.has_error() && message.error().code() == ErrorCode::not_found) {
+    return Error(ErrorCode::not_found, "not found message: " + id);
+  }
+  return message;
+}
+
+Result<queue::QueueOverview> DynamoMqOperations::overview(Half half) {
+  auto overview = seams_.oper.overview({.half = half, .exact = true}, kNoDeadline);
+  if (overview.has_error()) {
+    return worded(overview.error());
+  }
+  return overview;
+}
+
+Result<std::vector<StoredMessage>> DynamoMqOperations::list() {
+  std::vector<StoredMessage> messages;
+  for (const Half half : {Half::standard, Half::dlq}) {
+    if (messages.size() >= kListSize) {
+      break;
+    }
+    auto page = seams_.oper.list({.half = half, .limit = kListSize - messages.size(), .cursor = {}, .content = false},
+                                 deadline());
+    if (page.has_error()) {
+      return worded(page.error());
+    }
+    std::move(page->messages.begin(), page->messages.end(), std::back_inserter(messages));
+  }
+  std::stable_sort(messages.begin(), messages.end(), [](const StoredMessage& left, const StoredMessage& right) {
+    return left.updated_at < right.updated_at;
+  });
+  return messages;
+}
+
+BulkOutcome DynamoMqOperations::enqueue_test() {
+  const std::vector<std::string> ids{"A-101", "A-202", "A-303", "A-404"};
+  BulkOutcome outcome;
+  auto sender = seams_.queues.open_sender(seams_.queue);
+  if (sender.has_error()) {
+    for (const std::string& id : ids) {
+      note_failure(outcome, id, worded(sender.error()));
+    }
+    return outcome;
+  }
+  for (const std::string& id : ids) {
+    if (const auto removed = remove(id); removed.has_error()) {
+      note_failure(outcome, id, removed.error());
+      continue;
+    }
+    queue::NewMessage message{.id = id, .body = test_body(id), .content_type = std::string(queue::kJson)};
+    const auto sent = (*sender)->send(std::span(&message, 1), deadline()).front();
+    if (sent.status == queue::SendStatus::sent) {
+      outcome.successes.push_back(id);
+    } else {
+      const Error duplicate(ErrorCode::duplicate_id, {});
+      const bool taken = sent.status == queue::SendStatus::duplicate_id;
+      note_failure(outcome, id, worded(taken ? duplicate : sent.error));
+    }
+  }
+  return outcome;
+}
+
+Result<BulkOutcome> DynamoMqOperations::purge(const Progress& progress) {
+  BulkOutcome outcome;
+  for (const Half half : {Half::standard, Half::dlq}) {
+    const auto stopped = purge_half(half, progress, outcome);
+    if (stopped.has_error()) {
+      return worded(stopped.error());
+    }
+    if (*stopped) {
+      break;
+    }
+  }
+  return outcome;
+}
+
+Result<bool> DynamoMqOperations::purge_half(Half half, const Progress& progress, BulkOutcome& outcome) {
+  using Fate = operate::BulkOutcome::Fate;
+  using State = operate::BulkRun::Step::State;
+  operate::BulkPlan plan = operate::BulkPlan::removal_of_all(half);
+  plan.page = kPurgeBatch;
+  plan.batch = kPurgeBatch;
+  operate::BulkRun run(seams_.oper, seams_.clock, std::move(plan));
+  for (auto step = run.step(); step.state != State::finished; step = run.step()) {
+    if (step.state == State::failed) {
+      return step.error;
+    }
+    for (operate::BulkOutcome& message : step.outcomes) {
+      if (message.fate == Fate::done || message.error.code() == ErrorCode::not_found) {
+        outcome.successes.push_back(std::move(message.id));
+      } else if (message.fate == Fate::failed || half == Half::dlq) {
+        // What moved to the DLQ from the other half is removed there.
+        note_failure(outcome, message.id, worded(message.error));
+      }
+    }
+    if (!step.outcomes.empty() && !progress(outcome.successes.size())) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void write_outcome(JsonText& json, const BulkOutcome& outcome, Keys keys, bool always_failures) {
+  const auto list = [&json, keys](std::string_view name, const auto& elements, const auto& write) {
+    json.key(name);
+    if (elements.empty() && keys == Keys::dynamomq) {
+      json.null();
+      return;
+    }
+    json.begin_array();
+    for (const auto& element : elements) {
+      write(element);
+    }
+    json.end_array();
+  };
+  json.begin_object();
+  list("successes", outcome.successes, [&json](const std::string& id) { json.value(id); });
+  if (!outcome.failures.empty() || always_failures) {
+    list("failures", outcome.failures, [&json](const BulkOutcome::Failed& failed) {
+      json.begin_object();
+      json.member("ID", failed.id);
+      json.member("Error", failed.error);
+      json.end_object();
+    });
+  }
+  json.end_object();
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,194 @@
+#include "host/cli/views/bulk_report.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include "host/observe/escape.hpp"
+
+namespace sluice::cli {
+
+namespace {
+
+using Fate = operate::BulkOutcome::Fate;
+
+// A run stops when nothing works; these are failures in between.
+constexpr std::size_t kMaxFailures = 10'000;
+// What adding up shares of a request may be off by.
+constexpr double kRounding = 1e-6;
+
+std::string decimal(double number) {
+  std::array<char, 32> text{};
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed, 1).ptr;
+  return {text.data(), end};
+}
+
+/// "moved_to_the_front".
+std::string key_of(std::string_view words) {
+  std::string key(words);
+  std::replace_if(
+      key.begin(), key.end(), [](char byte) { return byte == ' ' || byte == '-'; }, '_');
+  return key;
+}
+
+/// What a dry run cost, and what the run that it stands for would.
+struct Estimate {
+  std::uint64_t requests = 0;
+  double read_units = 0;
+  double write_units = 0;
+};
+
+Estimate estimate(const operate::BulkRun& run, const runtime::DynamoDbCost& spent) {
+  return {.requests = spent.requests + static_cast<std::uint64_t>(std::ceil(run.planned_cost().requests - kRounding)),
+          .read_units = spent.read_units + run.planned_cost().read_units,
+          .write_units = run.planned_cost().write_units};
+}
+
+}  // namespace
+
+BulkReport::BulkReport(BulkWords words, bool dry_run, Output output, Console& console)
+    : words_(words), dry_run_(dry_run), output_(output), console_(console) {
+  if (output_ == Output::json) {
+    json_.begin_object();
+    json_.key(dry_run_ ? "matches" : "successes");
+  }
+}
+
+std::string BulkReport::summary(const operate::BulkCount& count) const {
+  std::string text = (dry_run_ ? "would " + std::string(words_.verb) + " " : std::string()) +
+                     std::to_string(count.done) + (dry_run_ ? std::string() : " " + std::string(words_.done));
+  text += ", " + std::to_string(count.skipped) + " skipped";
+  return count.failed > 0 ? text + ", " + std::to_string(count.failed) + " failed" : text;
+}
+
+void BulkReport::add(const std::vector<operate::BulkOutcome>& outcomes) {
+  for (const operate::BulkOutcome& outcome : outcomes) {
+    if (output_ == Output::text) {
+      add_line(outcome);
+    } else if (outcome.fate == Fate::done || outcome.fate == Fate::planned) {
+      add_id(outcome.id);
+    } else if (outcome.fate == Fate::failed && failures_.size() < kMaxFailures) {
+      failures_.push_back(outcome);
+    } else if (outcome.fate == Fate::skipped && skipped_.size() < kMaxFailures) {
+      skipped_.push_back(outcome);
+    }
+  }
+  if (output_ == Output::json && any_id_) {
+    console_.out(json_.take_text());
+  }
+}
+
+void BulkReport::add_id(const std::string& id) {
+  if (!any_id_) {
+    json_.begin_array();
+    any_id_ = true;
+  }
+  json_.value(id);
+}
+
+void BulkReport::add_line(const operate::BulkOutcome& outcome) {
+  std::string line;
+  switch (outcome.fate) {
+    case Fate::done:
+      line = words_.done;
+      break;
+    case Fate::planned:
+      line = "would " + std::string(words_.verb);
+      break;
+    case Fate::skipped:
+      line = "skipped";
+      break;
+    case Fate::failed:
+      line = "failed";
+      break;
+  }
+  line += "  ";
+  observe::append_visible(line, outcome.id);
+  if (!outcome.error.message().empty()) {
+    line += "  ";
+    observe::append_visible(line, outcome.error.message());
+  } else if (outcome.was_in_flight) {
+    line += outcome.fate == Fate::planned ? "  is in flight" : "  was in flight";
+  }
+  console_.out(line + "\n");
+}
+
+void BulkReport::write_reasons(std::string_view name, const std::vector<operate::BulkOutcome>& outcomes) {
+  json_.key(name);
+  json_.begin_array();
+  for (const operate::BulkOutcome& outcome : outcomes) {
+    json_.begin_object();
+    json_.member("ID", outcome.id);
+    json_.member("Error", outcome.error.message());
+    json_.end_object();
+  }
+  json_.end_array();
+}
+
+void BulkReport::write_cost(const operate::BulkRun& run, const std::optional<runtime::DynamoDbCost>& spent) {
+  json_.key("cost");
+  if (!spent) {
+    json_.null();
+    return;
+  }
+  const Estimate would = estimate(run, *spent);
+  json_.begin_object();
+  json_.member("requests", would.requests);
+  json_.key("read_units");
+  json_.word(decimal(would.read_units));
+  json_.key("write_units");
+  json_.word(decimal(would.write_units));
+  json_.key("spent_requests");
+  json_.value(spent->requests);
+  json_.key("spent_read_units");
+  json_.word(decimal(spent->read_units));
+  json_.end_object();
+}
+
+void BulkReport::finish(const queue::QueueAddress& address, const operate::BulkRun& run,
+                        const std::optional<runtime::DynamoDbCost>& spent) {
+  const operate::BulkCount& count = run.count();
+  if (output_ == Output::text) {
+    console_.out(summary(count) + "\n");
+    if (dry_run_ && spent) {
+      const Estimate would = estimate(run, *spent);
+      console_.out("cost: " + std::to_string(would.requests) + " requests, " + decimal(would.read_units) +
+                   " read units, " + decimal(would.write_units) + " write units; this look has cost " +
+                   std::to_string(spent->requests) + " requests and " + decimal(spent->read_units) + " read units\n");
+    }
+    return;
+  }
+  if (!any_id_) {
+    json_.begin_array();
+  }
+  json_.end_array();
+  if (!dry_run_) {
+    write_reasons("failures", failures_);
+  }
+  json_.member("queue", address.queue);
+  json_.member("queue_type", queue::to_string(address.half));
+  if (dry_run_) {
+    json_.member("dry_run", true);
+    json_.member("matched", count.done);
+  } else {
+    json_.member(key_of(words_.done), count.done);
+  }
+  json_.member("skipped", count.skipped);
+  if (!skipped_.empty()) {
+    write_reasons("skips", skipped_);
+  }
+  if (!dry_run_) {
+    json_.member("failed", count.failed);
+  }
+  if (!run.complete() && !run.cursor().empty()) {
+    json_.member("resume", run.cursor());
+  }
+  if (dry_run_) {
+    write_cost(run, spent);
+  }
+  json_.end_object();
+  console_.out(json_.take_line());
+}
+
+}  // namespace sluice::cli

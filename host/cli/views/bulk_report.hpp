@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "host/cli/arguments.hpp"
+#include "host/cli/console.hpp"
+#include "host/cli/views/json_text.hpp"
+#include "host/operate/bulk_run.hpp"
+#include "host/queue/message.hpp"
+#include "host/runtime/dynamodb_cost.hpp"
+
+namespace sluice::cli {
+
+/// What a bulk command calls its work.
+struct BulkWords {
+  std::string_view verb;  ///< "remove"
+  std::string_view done;  ///< "removed"
+};
+
+/// Shows a bulk run as it goes: one JSON object with DynamoMQ's lists first, or a line for each message. Ids go out as
+/// they come and are not kept. One thread.
+class BulkReport {
+ public:
+  BulkReport(BulkWords words, bool dry_run, Output output, Console& console);
+
+  void add(const std::vector<operate::BulkOutcome>& outcomes);
+  /// Ends the object with the counts, with the place where a run that is not complete goes on, and after a dry run with
+  /// what it would have cost; `spent` is what the command itself has cost, nothing where that is not known.
+  void finish(const queue::QueueAddress& address, const operate::BulkRun& run,
+              const std::optional<runtime::DynamoDbCost>& spent);
+
+  bool is_json() const { return output_ == Output::json; }
+  /// "12 removed, 3 skipped, 1 failed".
+  std::string summary(const operate::BulkCount& count) const;
+
+ private:
+  void add_id(const std::string& id);
+  void add_line(const operate::BulkOutcome& outcome);
+  void write_reasons(std::string_view name, const std::vector<operate::BulkOutcome>& outcomes);
+  void write_cost(const operate::BulkRun& run, const std::optional<runtime::DynamoDbCost>& spent);
+
+  const BulkWords words_;
+  const bool dry_run_;
+  const Output output_;
+  Console& console_;
+  JsonText json_{JsonText::Layout::indented};
+  bool any_id_ = false;
+  std::vector<operate::BulkOutcome> failures_;
+  std::vector<operate::BulkOutcome> skipped_;
+};
+
+}  // namespace sluice::cli

@@ -1,0 +1,146 @@
+#include "host/cli/views/schedule_text.hpp"
+
+#include <cstdint>
+#include <optional>
+
+#include "base/timestamp.hpp"
+#include "config/schedule_times.hpp"
+
+namespace sluice::cli {
+
+namespace {
+
+constexpr int kShown = 3;
+using Time = config::ScheduleTimes::Time;
+
+std::vector<Time> next_times(const config::ScheduleTimes& times, WallTime now) {
+  std::vector<Time> all;
+  Time at(std::chrono::floor<std::chrono::seconds>(now.time_since_epoch()));
+  for (int i = 0; i < kShown; ++i) {
+    at = times.next_after(at);
+    all.push_back(at);
+  }
+  return all;
+}
+
+std::string_view name_of(config::CatchUp catch_up) {
+  return catch_up == config::CatchUp::none ? "none" : catch_up == config::CatchUp::last ? "last" : "all";
+}
+
+// A host notices what is due and tells of it within this, so that what is younger may be sent already.
+constexpr Duration kTold = std::chrono::minutes(2);
+
+std::string queue_of(const config::JobConfig& job, const config::ScheduleConfig& schedule) {
+  return schedule.queue.empty() ? job.queue : schedule.queue;
+}
+
+/// How a schedule stands by what hosts have told.
+struct ScheduleStanding {
+  std::optional<Time> last;  ///< up to here all is sent or let go; nothing: no host has had it
+  std::size_t missed = 0;
+};
+
+ScheduleStanding standing_of(const config::ScheduleTimes& times, const std::string& queue, const std::string& name,
+                             WallTime now, const ScheduleNotices& told) {
+  const auto notice = told.find({queue, name});
+  if (notice == told.end()) {
+    return {};
+  }
+  const Time begin = notice->second.last;
+  const Time end(std::chrono::floor<std::chrono::seconds>((now - kTold).time_since_epoch()));
+  return {begin, end > begin ? times.between(begin, end, kMostMissed).size() : 0};
+}
+
+/// What a host has told of this schedule, where it has it otherwise than the file here.
+const runtime::ScheduleNotice* told_otherwise(const config::JobConfig& job, config::ScheduleConfig schedule,
+                                              const ScheduleNotices& told) {
+  schedule.queue = queue_of(job, schedule);
+  const auto notice = told.find({schedule.queue, schedule.name});
+  const bool differs = notice != told.end() && notice->second.definition != runtime::definition_of(schedule);
+  return differs ? &notice->second : nullptr;
+}
+
+std::string_view what_becomes_of_missed(config::CatchUp catch_up) {
+  return catch_up == config::CatchUp::none   ? "they are let go"
+         : catch_up == config::CatchUp::last ? "the last of them is sent when a host runs"
+                                             : "they are sent when a host runs";
+}
+
+std::string standing_text(const ScheduleStanding& standing, const config::ScheduleTimes& times,
+                          config::CatchUp catch_up) {
+  std::string text = "; last " + (standing.last ? times.text(*standing.last) : "never, as no host has had it");
+  if (standing.missed > 0) {
+    text += "; missed " + std::to_string(standing.missed) + (standing.missed == kMostMissed ? " or more" : "") + ": " +
+            std::string(what_becomes_of_missed(catch_up));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::vector<std::string> schedule_lines(const config::JobConfig& job, WallTime now, const ScheduleNotices* told) {
+  std::vector<std::string> lines;
+  for (const config::ScheduleConfig& schedule : job.schedules) {
+    const auto times = config::ScheduleTimes::of(schedule);
+    std::string line = "  schedule " + schedule.name + ": ";
+    line += schedule.cron.empty() ? "every " + config::format_duration(schedule.every)
+                                  : "\"" + schedule.cron + "\" in " + schedule.time_zone;
+    line += " to queue " + queue_of(job, schedule);
+    if (told != nullptr && times) {
+      line += standing_text(standing_of(*times, queue_of(job, schedule), schedule.name, now, *told), *times,
+                            schedule.catch_up);
+    }
+    line += "; next ";
+    const char* separator = "";
+    for (const Time time : times ? next_times(*times, now) : std::vector<Time>()) {
+      line += separator + times->text(time);
+      separator = ", ";
+    }
+    lines.push_back(std::move(line));
+    if (const auto* const other = told != nullptr ? told_otherwise(job, schedule, *told) : nullptr) {
+      lines.push_back("  schedule " + schedule.name + " is not the same everywhere: on host " + other->host + " " +
+                      other->file + " has " + other->definition + "; make the files the same and reload, or give one " +
+                      "of them another name");
+    }
+  }
+  return lines;
+}
+
+void write_schedules(JsonText& json, const config::JobConfig& job, WallTime now, const ScheduleNotices* told) {
+  json.key("schedules");
+  json.begin_array();
+  for (const config::ScheduleConfig& schedule : job.schedules) {
+    json.begin_object();
+    json.member("name", schedule.name);
+    if (schedule.cron.empty()) {
+      json.member("every", config::format_duration(schedule.every));
+    } else {
+      json.member("cron", schedule.cron);
+      json.member("time_zone", schedule.time_zone);
+    }
+    json.member("queue", queue_of(job, schedule));
+    json.member("catch_up", name_of(schedule.catch_up));
+    const auto times = config::ScheduleTimes::of(schedule);
+    if (told != nullptr && times) {
+      const ScheduleStanding standing = standing_of(*times, queue_of(job, schedule), schedule.name, now, *told);
+      json.key("last");
+      standing.last ? json.value(format_timestamp(WallTime(standing.last->time_since_epoch()))) : json.null();
+      json.member("missed", std::uint64_t{standing.missed});
+      json.key("differs_on");
+      const auto* const other = told_otherwise(job, schedule, *told);
+      other == nullptr ? json.null() : json.value(other->host);
+    }
+    json.key("next");
+    json.begin_array();
+    if (times) {
+      for (const Time time : next_times(*times, now)) {
+        json.value(format_timestamp(WallTime(time.time_since_epoch())));
+      }
+    }
+    json.end_array();
+    json.end_object();
+  }
+  json.end_array();
+}
+
+}  // namespace sluice::cli

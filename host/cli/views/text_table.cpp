@@ -1,0 +1,154 @@
+#include "host/cli/views/text_table.hpp"
+
+#include <algorithm>
+#include <clocale>
+#include <cwchar>
+
+#include "base/assert.hpp"
+#include "host/observe/escape.hpp"
+
+namespace sluice::cli {
+
+namespace {
+
+constexpr std::string_view kGap = "  ";
+constexpr std::string_view kEllipsis = "\xe2\x80\xa6";
+
+/// The C library measures characters by the thread's locale; this one sets it for a scope.
+class Utf8Locale {
+ public:
+  Utf8Locale() : previous_(kLocale == nullptr ? nullptr : ::uselocale(kLocale)) {}
+  ~Utf8Locale() {
+    if (previous_ != nullptr) {
+      ::uselocale(previous_);
+    }
+  }
+  Utf8Locale(const Utf8Locale&) = delete;
+  Utf8Locale& operator=(const Utf8Locale&) = delete;
+
+ private:
+  // Lives as long as the process.
+  static inline const locale_t kLocale = ::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
+  locale_t previous_;
+};
+
+/// Walks over `text` until `room` columns are used up; the bytes walked over. Sets the columns they take.
+std::size_t walk(std::string_view text, std::size_t room, std::size_t& columns) {
+  const Utf8Locale locale;
+  std::mbstate_t state{};
+  std::size_t at = 0;
+  columns = 0;
+  while (at < text.size()) {
+    wchar_t character = 0;
+    const std::size_t length = std::mbrtowc(&character, text.data() + at, text.size() - at, &state);
+    const bool broken = length == 0 || length > text.size() - at;
+    const int width = broken ? 1 : ::wcwidth(character);
+    const std::size_t takes = width < 0 ? 1 : static_cast<std::size_t>(width);
+    if (columns + takes > room) {
+      break;
+    }
+    columns += takes;
+    at += broken ? 1 : length;
+    if (broken) {
+      state = std::mbstate_t{};
+    }
+  }
+  return at;
+}
+
+std::string_view code(Colour colour) {
+  switch (colour) {
+    case Colour::dim:
+      return "\x1b[2m";
+    case Colour::red:
+      return "\x1b[31m";
+    case Colour::green:
+      return "\x1b[32m";
+    case Colour::yellow:
+      return "\x1b[33m";
+    case Colour::none:
+      break;
+  }
+  return {};
+}
+
+/// In one line, and no wider than `widest`.
+std::string fitted(std::string_view text, std::size_t widest) {
+  std::string visible;
+  observe::append_visible(visible, text);
+  if (widest == 0 || display_width(visible) <= widest) {
+    return visible;
+  }
+  std::size_t columns = 0;
+  visible.resize(walk(visible, widest - 1, columns));
+  visible += kEllipsis;
+  return visible;
+}
+
+}  // namespace
+
+std::string coloured(std::string_view text, Colour colour) {
+  if (colour == Colour::none || text.empty()) {
+    return std::string(text);
+  }
+  return std::string(code(colour)) + std::string(text) + "\x1b[0m";
+}
+
+std::size_t display_width(std::string_view text) {
+  std::size_t columns = 0;
+  walk(text, ~std::size_t{0}, columns);
+  return columns;
+}
+
+TextTable::TextTable(std::vector<Column> columns, bool colours) : columns_(std::move(columns)), colours_(colours) {
+  bool titled = false;
+  for (const Column& column : columns_) {
+    widths_.push_back(display_width(column.title));
+    titled = titled || !column.title.empty();
+  }
+  headline_ = titled;
+}
+
+void TextTable::add(std::vector<Cell> cells) {
+  SLUICE_ASSERT(cells.size() == columns_.size());
+  for (std::size_t index = 0; index < cells.size(); ++index) {
+    cells[index].text = fitted(cells[index].text, columns_[index].widest);
+    widths_[index] = std::max(widths_[index], display_width(cells[index].text));
+  }
+  rows_.push_back(std::move(cells));
+}
+
+std::string TextTable::take() {
+  std::string out;
+  if (headline_ && !rows_.empty()) {
+    std::vector<Cell> titles;
+    for (const Column& column : columns_) {
+      titles.emplace_back(std::string(column.title), Colour::dim);
+    }
+    append_line(out, titles);
+    headline_ = false;
+  }
+  for (const auto& row : rows_) {
+    append_line(out, row);
+  }
+  rows_.clear();
+  return out;
+}
+
+void TextTable::append_line(std::string& out, const std::vector<Cell>& cells) const {
+  std::size_t owed = 0;  // blanks, written only when something follows them
+  for (std::size_t index = 0; index < cells.size(); ++index) {
+    const Cell& cell = cells[index];
+    const std::size_t blanks = widths_[index] - std::min(widths_[index], display_width(cell.text));
+    owed += (index == 0 ? 0 : kGap.size()) + (columns_[index].right ? blanks : 0);
+    if (!cell.text.empty()) {
+      out.append(owed, ' ');
+      out += colours_ ? coloured(cell.text, cell.colour) : cell.text;
+      owed = 0;
+    }
+    owed += columns_[index].right ? 0 : blanks;
+  }
+  out += '\n';
+}
+
+}  // namespace sluice::cli

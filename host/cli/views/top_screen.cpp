@@ -1,0 +1,344 @@
+#include "host/cli/views/top_screen.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/text/utf8.hpp"
+#include "base/timestamp.hpp"
+#include "host/cli/views/figure_text.hpp"
+#include "host/cli/views/fleet_report.hpp"
+#include "host/cli/views/message_text.hpp"
+#include "host/cli/views/text_table.hpp"
+#include "host/observe/escape.hpp"
+
+namespace sluice::cli {
+
+namespace {
+
+using observe::visible;
+
+using operate::JobSummary;
+using operate::QueueCount;
+using operate::TopMode;
+using operate::TopModel;
+using operate::TopOrder;
+using operate::TopQueue;
+using Lines = std::vector<std::string>;
+
+constexpr std::size_t kWidestName = 28;
+constexpr std::string_view kReverse = "\x1b[7m";
+constexpr std::string_view kPlain = "\x1b[0m";
+constexpr std::array kHelp{
+    "up, down, j, k   select a queue",
+    "s, S             sort by the next or the previous column",
+    "r                turn the order round",
+    "/                show only what contains a text; Enter keeps it, Escape ends it",
+    "p                pause the selected queue on all hosts, or resume it",
+    "Space            look now",
+    "q, Ctrl-C        end",
+};
+
+Lines lines_of(const std::string& text) {
+  Lines lines;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    lines.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return lines;
+}
+
+std::string without_colours(const std::string& line) {
+  std::string plain;
+  for (std::size_t at = 0; at < line.size(); ++at) {
+    if (line[at] == '\x1b') {
+      at = std::min(line.find('m', at), line.size());
+    } else {
+      plain += line[at];
+    }
+  }
+  return plain;
+}
+
+/// "1,204", and "1,000+" while it is being counted.
+std::string count_text(std::uint64_t number, bool whole) {
+  std::string digits = std::to_string(number);
+  for (std::size_t at = digits.size(); at > 3;) {
+    at -= 3;
+    digits.insert(at, 1, ',');
+  }
+  return digits + (whole ? "" : "+");
+}
+
+TextTable::Cell state_cell(const TopQueue& queue) {
+  if (!queue.trouble.empty()) {
+    return {queue.trouble, Colour::red};
+  }
+  if (queue.paused || (queue.jobs > 0 && queue.paused_jobs == queue.jobs)) {
+    return {"paused", Colour::yellow};
+  }
+  if (queue.jobs == 0) {
+    return {"no host", Colour::dim};
+  }
+  if (queue.held_jobs > 0) {
+    return {"held by budget", Colour::yellow};
+  }
+  return queue.paused_jobs > 0 ? TextTable::Cell("partly paused", Colour::yellow) : TextTable::Cell("");
+}
+
+/// The title that the rows are sorted by has a mark.
+std::string title(std::string_view text, TopOrder column, const TopModel& model) {
+  return std::string(text) + (model.order() == column ? (model.reversed() ? "^" : "v") : "");
+}
+
+Lines queue_lines(const TopModel& model, const TopFrame& frame) {
+  const std::array<std::string, 9> titles{title("QUEUE", TopOrder::name, model),
+                                          title("READY", TopOrder::ready, model),
+                                          title("IN FLIGHT", TopOrder::in_flight, model),
+                                          title("DELAYED", TopOrder::delayed, model),
+                                          title("DLQ", TopOrder::dead, model),
+                                          title("OLDEST", TopOrder::oldest, model),
+                                          title("IN/S", TopOrder::in, model),
+                                          title("OUT/S", TopOrder::out, model),
+                                          title("FAILED/S", TopOrder::failed, model)};
+  std::vector<TextTable::Column> columns{{.title = titles[0], .right = false, .widest = kWidestName}};
+  for (std::size_t i = 1; i < titles.size(); ++i) {
+    columns.push_back({.title = titles[i], .right = true});
+  }
+  columns.push_back({.title = "STATE"});
+  TextTable table(std::move(columns), frame.colours);
+  for (const TopQueue& queue : model.queues()) {
+    const bool counted = queue.count.has_value();
+    const QueueCount count = queue.count.value_or(QueueCount{});
+    const auto number = [&](std::uint64_t value, bool whole) { return counted ? count_text(value, whole) : "..."; };
+    table.add({queue.name,
+               number(count.ready, count.whole),
+               number(count.in_flight, count.whole),
+               number(count.delayed, count.whole),
+               {number(count.dead, count.dead_whole), count.dead > 0 ? Colour::red : Colour::none},
+               queue.oldest ? short_duration(*queue.oldest) : "-",
+               queue.in ? rate_text(*queue.in) : "-",
+               rate_text(queue.out),
+               {rate_text(queue.failed), queue.failed >= 0.05 ? Colour::red : Colour::none},
+               state_cell(queue)});
+  }
+  return lines_of(table.take());
+}
+
+Lines host_lines(const TopModel& model, const TopFrame& frame) {
+  TextTable table({{.title = "HOST", .right = false, .widest = kWidestName},
+                   {.title = "STATE"},
+                   {.title = "UP", .right = true},
+                   {.title = "RUNNING", .right = true},
+                   {.title = "DONE/S", .right = true},
+                   {.title = "FAILED/S", .right = true},
+                   {.title = "SEEN", .right = true},
+                   {.title = "VERSION"}},
+                  frame.colours);
+  for (const fleet::KnownHost& host : model.fleet().hosts) {
+    double done = 0;
+    double failed = 0;
+    for (const fleet::JobRecord& job : host.record.jobs) {
+      done += job.pace.done;
+      failed += job.pace.failed;
+    }
+    table.add({host.record.label(), host_state_cell(host), short_duration(frame.now - host.record.started_at),
+               std::to_string(host.record.running_total), rate_text(done), rate_text(failed), short_duration(host.age),
+               host.record.version});
+  }
+  return lines_of(table.take());
+}
+
+Lines handler_lines(const TopModel& model, const TopFrame& frame) {
+  TextTable table({{.title = "SLOWEST HANDLERS", .right = false, .widest = kWidestName},
+                   {.title = "JOB", .right = false, .widest = kWidestName},
+                   {.title = "WORKERS", .right = true},
+                   {.title = "RUNNING", .right = true},
+                   {.title = "STUCK", .right = true},
+                   {.title = "MEAN", .right = true},
+                   {.title = "P95", .right = true},
+                   {.title = "SLOWEST", .right = true},
+                   {.title = "LONGEST NOW"}},
+                  frame.colours);
+  const auto running = handlers_at_work(model.fleet());
+  for (const JobSummary& job : model.slowest_jobs()) {
+    const auto longest = std::find_if(running.begin(), running.end(), [&job](const HandlerAtWork& at_work) {
+      return at_work.handler.job == job.name && fleet::draws_from(job.queue, at_work.handler.queue);
+    });
+    std::string now;
+    if (longest != running.end()) {
+      now = longest->handler.message + " " +
+            time_text(std::max(Duration(frame.now - longest->handler.since), Duration(1)));
+    }
+    table.add({job.handler,
+               job.name,
+               std::to_string(job.workers),
+               std::to_string(job.running),
+               {std::to_string(job.stuck), job.stuck > 0 ? Colour::red : Colour::none},
+               time_text(job.pace.mean),
+               time_text(job.pace.p95),
+               time_text(job.pace.slowest),
+               now});
+  }
+  return lines_of(table.take());
+}
+
+std::string headline(const TopModel& model, const TopFrame& frame) {
+  std::size_t hosts = 0;
+  std::uint64_t workers = 0;
+  std::uint64_t running = 0;
+  for (const fleet::KnownHost& host : model.fleet().hosts) {
+    if (host.pulse != fleet::Pulse::silent) {
+      ++hosts;
+      running += host.record.running_total;
+      for (const fleet::JobRecord& job : host.record.jobs) {
+        workers += job.concurrency;
+      }
+    }
+  }
+  constexpr std::string_view kDate = "2006-01-02T";
+  constexpr std::string_view kTime = "15:04:05";
+  std::string text = "sluice top  " + format_timestamp(frame.now).substr(kDate.size(), kTime.size()) + "Z";
+  text += frame.every.empty() ? "" : ", every " + frame.every;
+  text += "  hosts " + std::to_string(hosts) + ", workers " + std::to_string(workers) + ", running " +
+          std::to_string(running);
+  text += frame.cost.empty() ? "" : "  " + frame.cost;
+  return frame.colours ? coloured(text, Colour::dim) : text;
+}
+
+std::string footer(const TopModel& model) {
+  const auto shown = model.queues();
+  switch (model.mode()) {
+    case TopMode::filter:
+      return "filter: " + visible(model.filter()) + "_";
+    case TopMode::confirm: {
+      const TopQueue& queue = shown[std::min(model.selected(), shown.size() - 1)];
+      return std::string(queue.paused ? "Resume" : "Pause") + " queue " + visible(queue.name) + " on all hosts? [y/N]";
+    }
+    default:
+      break;
+  }
+  if (!model.message().empty()) {
+    return visible(model.message());
+  }
+  return "q quit  s sort  r reverse  / filter" + (model.filter().empty() ? "" : " (" + visible(model.filter()) + ")") +
+         "  p pause or resume  ? help";
+}
+
+/// As many lines as there is room for; the last one says how many more there are.
+void append_cut(Lines& out, const Lines& lines, std::size_t room) {
+  if (lines.size() <= room) {
+    out.insert(out.end(), lines.begin(), lines.end());
+  } else if (room > 0) {
+    out.insert(out.end(), lines.begin(), lines.begin() + static_cast<std::ptrdiff_t>(room) - 1);
+    out.push_back("... " + std::to_string(lines.size() - room + 1) + " more");
+  }
+}
+
+/// Lines of which the one selected is among those that are seen; the first is the headline.
+Lines scrolled(Lines lines, std::size_t selected, std::size_t room) {
+  if (lines.size() > room && selected + 1 >= room - 1 && room > 2) {
+    const std::size_t hidden = std::min(selected + 3 - room, lines.size() - room);
+    lines.erase(lines.begin() + 1, lines.begin() + 1 + static_cast<std::ptrdiff_t>(hidden));
+  }
+  return lines;
+}
+
+/// How many rows each part gets: what it needs, and where there is not enough the queues come first.
+std::array<std::size_t, 3> shares(const std::array<std::size_t, 3>& needs, std::size_t room) {
+  std::array<std::size_t, 3> shares{};
+  const std::size_t fair = room / 3;
+  std::size_t left = room;
+  for (std::size_t i = 0; i < needs.size(); ++i) {
+    shares[i] = std::min(needs[i], fair);
+    left -= shares[i];
+  }
+  for (std::size_t i = 0; i < needs.size(); ++i) {
+    const std::size_t more = std::min(left, needs[i] - shares[i]);
+    shares[i] += more;
+    left -= more;
+  }
+  return shares;
+}
+
+/// Marks the selected row, by its colour or by a sign before it.
+void mark(Lines& lines, std::size_t selected, bool colours) {
+  if (colours) {
+    // In one colour: the end of its own ones would be the end of the marking.
+    lines[selected] = std::string(kReverse) + without_colours(lines[selected]) + std::string(kPlain);
+    return;
+  }
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    lines[i].insert(0, i == selected ? ">" : " ");
+  }
+}
+
+Lines body(const TopModel& model, const TopFrame& frame, std::size_t room) {
+  std::array<Lines, 3> parts{queue_lines(model, frame), host_lines(model, frame), handler_lines(model, frame)};
+  const bool selects = frame.rows > 0 && parts[0].size() > 1;
+  if (selects) {
+    mark(parts[0], model.selected() + 1, frame.colours);
+  }
+  constexpr std::size_t kGaps = 2;
+  const auto given = shares({parts[0].size(), parts[1].size(), parts[2].size()}, room - std::min(room, kGaps));
+  if (selects) {
+    parts[0] = scrolled(std::move(parts[0]), model.selected(), given[0]);
+  }
+  Lines out;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (i > 0 && given[i] > 0) {
+      out.emplace_back();
+    }
+    append_cut(out, parts[i], given[i]);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string fit_line(const std::string& line, std::size_t columns) {
+  std::string out;
+  std::size_t used = 0;
+  bool coloured = false;
+  for (std::size_t at = 0; at < line.size();) {
+    if (line[at] == '\x1b') {
+      const std::size_t end = std::min(line.find('m', at), line.size() - 1);
+      coloured = line.compare(at, end + 1 - at, kPlain) != 0;
+      out.append(line, at, end + 1 - at);
+      at = end + 1;
+      continue;
+    }
+    const std::size_t length = std::max<std::size_t>(utf8_length(std::string_view(line).substr(at)), 1);
+    const std::size_t width = display_width(std::string_view(line).substr(at, length));
+    if (used + width > columns) {
+      return coloured ? out + std::string(kPlain) : out;
+    }
+    out.append(line, at, length);
+    used += width;
+    at += length;
+  }
+  return out;
+}
+
+std::vector<std::string> draw_top(const TopModel& model, const TopFrame& frame) {
+  constexpr std::size_t kEndless = 1'000'000;
+  constexpr std::size_t kAround = 3;  // headline, an empty line, and the keys
+  Lines lines{headline(model, frame), {}};
+  if (frame.rows == 0) {
+    const Lines rest = body(model, frame, kEndless);
+    lines.insert(lines.end(), rest.begin(), rest.end());
+  } else {
+    const std::size_t room = frame.rows - std::min(frame.rows, kAround);
+    const Lines rest = model.mode() == TopMode::help ? Lines(kHelp.begin(), kHelp.end()) : body(model, frame, room);
+    append_cut(lines, rest, room);
+    lines.resize(std::min(lines.size(), frame.rows - std::min<std::size_t>(frame.rows, 1)));
+    lines.push_back(footer(model));
+  }
+  for (std::string& line : lines) {
+    line = fit_line(line, frame.columns);
+  }
+  return lines;
+}
+
+}  // namespace sluice::cli

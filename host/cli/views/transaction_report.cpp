@@ -1,0 +1,314 @@
+#include "host/cli/views/transaction_report.hpp"
+
+#include <array>
+#include <charconv>
+#include <variant>
+
+#include "base/text/base64.hpp"
+#include "base/text/hex.hpp"
+#include "config/config.hpp"
+#include "host/observe/escape.hpp"
+#include "host/queue/effect_checks.hpp"
+#include "host/work/disposition.hpp"
+
+namespace sluice::cli {
+namespace {
+
+using observe::visible;
+
+using queue::Effects;
+using queue::EffectWrite;
+using queue::EmittedMessage;
+using queue::ItemAction;
+using queue::ItemWrite;
+using queue::SqlValue;
+using queue::SqlWrite;
+
+/// The member of TransactItems.
+std::string_view operation(ItemAction action) {
+  switch (action) {
+    case ItemAction::put:
+      return "Put";
+    case ItemAction::update:
+      return "Update";
+    case ItemAction::remove:
+      return "Delete";
+    case ItemAction::check:
+      break;
+  }
+  return "ConditionCheck";
+}
+
+std::string real_text(double value) {
+  std::array<char, 64> digits{};
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value);
+  return std::string(digits.data(), end.ptr);
+}
+
+std::string quoted(std::string_view text) {
+  std::string literal = "'";
+  for (const char c : text) {
+    literal += c == '\'' ? "''" : std::string(1, c);
+  }
+  return literal + "'";
+}
+
+/// As SQL writes it.
+std::string literal(const SqlValue& value) {
+  if (const auto* integer = std::get_if<std::int64_t>(&value)) {
+    return std::to_string(*integer);
+  }
+  if (const auto* real = std::get_if<double>(&value)) {
+    return real_text(*real);
+  }
+  if (const auto* text = std::get_if<std::string>(&value)) {
+    return quoted(*text);
+  }
+  if (const auto* blob = std::get_if<queue::SqlBlob>(&value)) {
+    return "x'" + to_hex(blob->bytes) + "'";
+  }
+  return "NULL";
+}
+
+/// What follows a line of a write: its label, and what becomes of the message when it is refused.
+std::string remarks(const EffectWrite& write) {
+  return (write.label.empty() ? "" : "  -- " + write.label) +
+         (write.on_refusal == queue::OnRefusal::reject ? std::string(write.label.empty() ? "  -- " : ", ") + "or reject"
+                                                       : "");
+}
+
+std::string item_text(const ItemWrite& item, const std::string& remark) {
+  std::string text = std::string(operation(item.action)) + " " + visible(item.table) + " " + visible(item.item) +
+                     visible(remark) + "\n";
+  const auto line = [&text](std::string_view what, std::string_view value) {
+    if (!value.empty()) {
+      text += "       " + visible(what) + " " + visible(value) + "\n";
+    }
+  };
+  line("UpdateExpression:", item.update);
+  line("ConditionExpression:", item.condition);
+  for (const auto& [name, attribute] : item.names) {
+    line(name + " =", attribute);
+  }
+  line("Values:", item.values);
+  return text;
+}
+
+std::string sql_text(const SqlWrite& sql, const std::string& remark) {
+  std::string text = visible(sql.statement) + visible(remark) + "\n";
+  for (std::size_t i = 0; i < sql.parameters.size(); ++i) {
+    text += "       ?" + std::to_string(i + 1) + " = " + visible(literal(sql.parameters[i])) + "\n";
+  }
+  return text + (sql.rows ? "       rows: " + std::to_string(*sql.rows) + "\n" : "");
+}
+
+std::string message_text(const EmittedMessage& emitted) {
+  const queue::NewMessage& message = emitted.message;
+  std::string text = "send to " + visible(emitted.queue) + ": " + visible(message.body) + "\n";
+  const auto line = [&text](std::string_view what, std::string_view value) {
+    if (!value.empty()) {
+      text += "       " + visible(what) + " " + visible(value) + "\n";
+    }
+  };
+  line("id:", message.id);
+  line("group:", message.group);
+  line("delay:", message.delay > Duration::zero() ? config::format_duration(message.delay) : "");
+  line("priority:", message.priority == queue::Priority::normal ? "" : to_string(message.priority));
+  line("dedup id:", message.dedup_id);
+  for (const auto& [name, value] : message.attributes) {
+    line(name + ":", value);
+  }
+  return text;
+}
+
+/// What duplicates would see.
+std::string result_of(const DryRun& run) {
+  const bool given = run.keeps_key && run.outcome.effects && run.outcome.effects->key;
+  return given ? run.outcome.effects->key->result : std::string();
+}
+
+/// Sends, then writes, then what the host adds, as numbered paragraphs.
+std::string actions_text(const DryRun& run, const Effects& effects) {
+  std::string text;
+  std::size_t number = 0;
+  const auto add = [&](const std::string& action) {
+    const std::string count = std::to_string(++number);
+    text += std::string(count.size() < 4 ? 4 - count.size() : 0, ' ') + count + "  " + action;
+  };
+  for (const EmittedMessage& message : effects.messages) {
+    add(message_text(message));
+    if (!message.message.dedup_id.empty()) {
+      add("remember the deduplication id " + visible(message.message.dedup_id) + " in " + visible(message.queue) +
+          "; where it is remembered already, the message is not stored\n");
+    }
+  }
+  for (const EffectWrite& write : effects.writes) {
+    const auto* item = std::get_if<ItemWrite>(&write.write);
+    add(item != nullptr ? item_text(*item, remarks(write)) : sql_text(std::get<SqlWrite>(write.write), remarks(write)));
+  }
+  if (run.keeps_key) {
+    const std::string result = result_of(run);
+    add("remember the message's idempotency key" + (result.empty() ? "" : " with the result: " + visible(result)) +
+        "\n");
+  }
+  add("remove message " + std::string(run.id) + " from " + std::string(run.queue) + ", if it is still ours\n");
+  return text;
+}
+
+std::size_t actions_of(const DryRun& run, const Effects& effects) {
+  // A result without a key to keep it by is not written.
+  return queue::effect_actions(effects) - (effects.key ? 1 : 0) + (run.keeps_key ? 1 : 0);
+}
+
+const Effects& effects_of(const DryRun& run) {
+  static const Effects kNone;
+  return run.outcome.effects ? *run.outcome.effects : kNone;
+}
+
+void write_item(const ItemWrite& item, JsonText& json) {
+  json.key(operation(item.action));
+  json.begin_object();
+  json.member("TableName", item.table);
+  json.key(item.action == ItemAction::put ? "Item" : "Key");
+  json.raw(item.item);
+  if (!item.update.empty()) {
+    json.member("UpdateExpression", item.update);
+  }
+  if (!item.condition.empty()) {
+    json.member("ConditionExpression", item.condition);
+  }
+  if (!item.names.empty()) {
+    json.key("ExpressionAttributeNames");
+    json.begin_object();
+    for (const auto& [name, attribute] : item.names) {
+      json.member(name, attribute);
+    }
+    json.end_object();
+  }
+  if (!item.values.empty()) {
+    json.key("ExpressionAttributeValues");
+    json.raw(item.values);
+  }
+  json.end_object();
+}
+
+void write_value(const SqlValue& value, JsonText& json) {
+  if (const auto* integer = std::get_if<std::int64_t>(&value)) {
+    json.value(*integer);
+  } else if (const auto* real = std::get_if<double>(&value)) {
+    json.word(real_text(*real));
+  } else if (const auto* text = std::get_if<std::string>(&value)) {
+    json.value(*text);
+  } else if (const auto* blob = std::get_if<queue::SqlBlob>(&value)) {
+    json.begin_object();
+    json.member("base64", base64(blob->bytes));
+    json.end_object();
+  } else {
+    json.null();
+  }
+}
+
+void write_effect(const EffectWrite& write, JsonText& json) {
+  json.begin_object();
+  if (!write.label.empty()) {
+    json.member("label", write.label);
+  }
+  json.member("on_refusal", write.on_refusal == queue::OnRefusal::reject ? "reject" : "retry");
+  if (const auto* item = std::get_if<ItemWrite>(&write.write)) {
+    write_item(*item, json);
+  } else {
+    const auto& sql = std::get<SqlWrite>(write.write);
+    json.member("sql", sql.statement);
+    json.key("parameters");
+    json.begin_array();
+    for (const SqlValue& value : sql.parameters) {
+      write_value(value, json);
+    }
+    json.end_array();
+    if (sql.rows) {
+      json.member("rows", *sql.rows);
+    }
+  }
+  json.end_object();
+}
+
+void write_message(const EmittedMessage& emitted, JsonText& json) {
+  const queue::NewMessage& message = emitted.message;
+  json.begin_object();
+  json.member("queue", emitted.queue);
+  json.member("id", message.id);
+  json.member("body", message.body);
+  json.member("content_type", message.content_type);
+  json.member("group", message.group);
+  json.member("delay", config::format_duration(message.delay));
+  json.member("priority", to_string(message.priority));
+  json.member("dedup_id", message.dedup_id);
+  json.key("attributes");
+  json.begin_object();
+  for (const auto& [name, value] : message.attributes) {
+    json.member(name, value);
+  }
+  json.end_object();
+  json.end_object();
+}
+
+}  // namespace
+
+std::string dry_run_text(const DryRun& run) {
+  const plugin::Outcome& outcome = run.outcome;
+  std::string text = "message " + visible(run.id) + " of " + std::string(run.queue) + ", job " + std::string(run.job) +
+                     ": " + std::string(work::to_string(outcome.status)) +
+                     (outcome.delay ? " after " + config::format_duration(*outcome.delay) : "") +
+                     (outcome.reason.empty() ? "" : ": " + visible(outcome.reason)) + "\n";
+  if (outcome.status != plugin::OutcomeStatus::done) {
+    return text + "nothing would be committed with it\n";
+  }
+  const Effects& effects = effects_of(run);
+  return text + "one transaction in " + (run.dynamodb ? "DynamoDB" : "SQLite") + ", " +
+         std::to_string(actions_of(run, effects)) + " of at most " + std::to_string(queue::kMostEffects) +
+         " actions:\n" + actions_text(run, effects) +
+         (run.refused.empty() ? "" : "it would be refused: " + visible(run.refused) + "\n");
+}
+
+void write_dry_run(const DryRun& run, JsonText& json) {
+  const plugin::Outcome& outcome = run.outcome;
+  json.begin_object();
+  json.member("job", run.job);
+  json.member("queue", run.queue);
+  json.member("id", run.id);
+  json.member("outcome", work::to_string(outcome.status));
+  json.member("reason", outcome.reason);
+  json.key("delay");
+  outcome.delay ? json.value(config::format_duration(*outcome.delay)) : json.null();
+  json.key("transaction");
+  if (outcome.status != plugin::OutcomeStatus::done) {
+    json.null();
+    json.end_object();
+    return;
+  }
+  const Effects& effects = effects_of(run);
+  json.begin_object();
+  json.member("store", run.dynamodb ? "dynamodb" : "sqlite");
+  json.member("actions", std::uint64_t{actions_of(run, effects)});
+  json.key("messages");
+  json.begin_array();
+  for (const EmittedMessage& message : effects.messages) {
+    write_message(message, json);
+  }
+  json.end_array();
+  json.key("writes");
+  json.begin_array();
+  for (const EffectWrite& write : effects.writes) {
+    write_effect(write, json);
+  }
+  json.end_array();
+  json.member("remembers_key", run.keeps_key);
+  json.member("result", result_of(run));
+  json.member("remove", run.id);
+  json.key("refused");
+  run.refused.empty() ? json.null() : json.value(run.refused);
+  json.end_object();
+  json.end_object();
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "host/cli/views/json_text.hpp"
+#include "host/plugin/outcome.hpp"
+#include "host/queue/effects.hpp"
+
+namespace sluice::cli {
+
+/// What a handler made of one message, for `sluice dry-run`. Borrows.
+struct DryRun {
+  std::string_view job;
+  std::string_view queue;
+  std::string_view id;
+  bool dynamodb = false;   ///< otherwise SQLite
+  bool keeps_key = false;  ///< the job has idempotency, so that its key is remembered
+  const plugin::Outcome& outcome;
+  std::string refused{};  ///< why the store would not commit it; empty: nothing is known against it
+};
+
+/// The outcome, and each action of the transaction in DynamoDB's or SQL's words, for people.
+std::string dry_run_text(const DryRun& run);
+/// The same as one JSON object; writes to DynamoDB are members of TransactItems as its API has them.
+void write_dry_run(const DryRun& run, JsonText& json);
+
+}  // namespace sluice::cli
