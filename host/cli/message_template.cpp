@@ -1,10 +1,10 @@
 #include "host/cli/message_template.hpp"
 
-#include <boost/json.hpp>
 #include <optional>
 #include <utility>
 
 #include "base/text/json_check.hpp"
+#include "base/text/json_pointer.hpp"
 #include "base/text/utf8.hpp"
 #include "config/config.hpp"
 #include "host/queue/send_keys.hpp"
@@ -96,13 +96,8 @@ Exit read_unique(const Arguments& arguments, queue::NewMessage& shared) {
 
 /// What a JSON body has at that place, as text; nothing where it has no text, number or truth value there.
 std::optional<std::string> value_at(const std::string& body, const std::string& pointer) {
-  boost::system::error_code wrong;
-  const boost::json::value document = boost::json::parse(body, wrong);
-  const boost::json::value* found = wrong ? nullptr : document.find_pointer(pointer, wrong);
-  if (found == nullptr || found->is_object() || found->is_array() || found->is_null()) {
-    return std::nullopt;
-  }
-  return found->is_string() ? std::string(found->as_string()) : boost::json::serialize(*found);
+  auto found = json_problem(body) ? std::nullopt : json_at(body, pointer);
+  return found && !found->text.empty() ? std::optional(std::move(found->text)) : std::nullopt;
 }
 
 }  // namespace

@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <boost/json/array.hpp>
-#include <boost/json/serialize.hpp>
 #include <cstdio>
 #include <set>
 #include <string>
 
+#include "base/text/json_string.hpp"
 #include "host/work/job_queues.hpp"
 
 namespace sluice::runtime {
@@ -45,7 +44,11 @@ Crew crew_of(const std::string& queue, const JobSet& jobs) {
   return crew;
 }
 
-std::string quoted(std::string_view text) { return boost::json::serialize(boost::json::string(text)); }
+std::string quoted(std::string_view text) {
+  std::string out;
+  append_json_string(out, text);
+  return out;
+}
 
 std::string seconds_text(Duration duration) {
   std::array<char, 32> text{};
@@ -58,9 +61,12 @@ observe::HttpReply unavailable(const std::string& queue, const std::string& why)
 }
 
 observe::HttpReply unknown(const std::string& queue, const std::set<std::string>& known) {
-  boost::json::array names(known.begin(), known.end());
-  return {kNotFound, "{\"error\": " + quoted("no job of this host works on queue " + queue) +
-                         ", \"queues\": " + boost::json::serialize(names) + "}\n"};
+  std::string names;
+  for (const std::string& name : known) {
+    names += (names.empty() ? "" : ",") + quoted(name);
+  }
+  return {kNotFound,
+          "{\"error\": " + quoted("no job of this host works on queue " + queue) + ", \"queues\": [" + names + "]}\n"};
 }
 
 }  // namespace

@@ -59,6 +59,9 @@ TEST(MessageTemplate, KeysComeOutOfAMemberOfTheBodyOrFromWhereAPointerShows) {
   EXPECT_EQ(id_of("body:order_id", R"({"order_id": "A-7"})"), "A-7");
   EXPECT_EQ(id_of("body:order_id", R"({"order_id": 7})"), "7");
   EXPECT_EQ(id_of("body:/order/id", R"({"order": {"id": "A-7"}})"), "A-7");
+  EXPECT_EQ(id_of("body:order_id", R"({"order_id": 12345678901234567890123})"), "12345678901234567890123")
+      << "every digit of it, or two orders are taken for one";
+  EXPECT_EQ(id_of("body:price", R"({"price": 1.10})"), "1.10") << "as it is written";
   EXPECT_EQ(id_of("body:a/b~c", R"({"a/b~c": "A-7"})"), "A-7") << "a name is not a pointer";
   EXPECT_NE(id_of("body:order_id", R"({"other": 1})").find("error: the body has no text or number at"),
             std::string::npos);
