@@ -16,31 +16,18 @@ namespace {
 
 using work::LedgerSnapshot;
 
-struct Fate {
-  const char* name;
-  std::uint64_t LedgerSnapshot::*count;
-};
-
-constexpr std::array<Fate, 7> kFates{{{"done", &LedgerSnapshot::done},
-                                      {"retried", &LedgerSnapshot::retried},
-                                      {"snoozed", &LedgerSnapshot::snoozed},
-                                      {"rejected", &LedgerSnapshot::rejected},
-                                      {"discarded", &LedgerSnapshot::discarded},
-                                      {"released", &LedgerSnapshot::released},
-                                      {"lost", &LedgerSnapshot::lost}}};
-
 double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
 /// "claimed 9 = 7 done + 1 retried + 1 rejected, stranded 0"; `whole` names the zeroes too.
 std::string sum_text(const LedgerSnapshot& ledger, bool whole) {
   std::string text = "claimed " + std::to_string(ledger.claimed) + " = ";
   const std::size_t begin = text.size();
-  for (const Fate& fate : kFates) {
-    const std::uint64_t count = ledger.*fate.count;
+  for (const work::EndingCount& ending : work::kEndingCounts) {
+    const std::uint64_t count = ledger.*ending.count;
     if (count == 0 && !whole) {
       continue;
     }
-    text += (text.size() == begin ? "" : " + ") + std::to_string(count) + " " + fate.name;
+    text += (text.size() == begin ? "" : " + ") + std::to_string(count) + " " + std::string(ending.name);
   }
   if (text.size() == begin) {
     text += "0";
@@ -50,8 +37,8 @@ std::string sum_text(const LedgerSnapshot& ledger, bool whole) {
 
 std::string sum_json(const LedgerSnapshot& ledger) {
   std::string out = "{\"claimed\":" + std::to_string(ledger.claimed);
-  for (const Fate& fate : kFates) {
-    out += std::string(",\"") + fate.name + "\":" + std::to_string(ledger.*fate.count);
+  for (const work::EndingCount& ending : work::kEndingCounts) {
+    out += ",\"" + std::string(ending.name) + "\":" + std::to_string(ledger.*ending.count);
   }
   return out + ",\"stranded\":" + std::to_string(ledger.stranded) + "}";
 }

@@ -6,15 +6,16 @@ namespace sluice::work {
 
 LedgerSnapshot& LedgerSnapshot::operator+=(const LedgerSnapshot& other) {
   claimed += other.claimed;
-  done += other.done;
-  retried += other.retried;
-  snoozed += other.snoozed;
-  rejected += other.rejected;
-  discarded += other.discarded;
-  released += other.released;
-  lost += other.lost;
   stranded += other.stranded;
+  for (const EndingCount& ending : kEndingCounts) {
+    this->*ending.count += other.*ending.count;
+  }
   return *this;
+}
+
+std::uint64_t LedgerSnapshot::ended() const {
+  return std::accumulate(kEndingCounts.begin(), kEndingCounts.end(), std::uint64_t{0},
+                         [this](std::uint64_t sum, const EndingCount& ending) { return sum + this->*ending.count; });
 }
 
 std::uint64_t Account::open() const {
@@ -24,15 +25,11 @@ std::uint64_t Account::open() const {
 void Account::close() { stranded_ += open(); }
 
 LedgerSnapshot Account::snapshot() const {
-  return {.claimed = claimed_,
-          .done = count(Ending::done),
-          .retried = count(Ending::retried),
-          .snoozed = count(Ending::snoozed),
-          .rejected = count(Ending::rejected),
-          .discarded = count(Ending::discarded),
-          .released = count(Ending::released),
-          .lost = count(Ending::lost),
-          .stranded = stranded_};
+  LedgerSnapshot snapshot{.claimed = claimed_, .stranded = stranded_};
+  for (std::size_t i = 0; i < kEndings; ++i) {
+    snapshot.*kEndingCounts[i].count = endings_[i];
+  }
+  return snapshot;
 }
 
 }  // namespace sluice::work

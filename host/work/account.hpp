@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace sluice::work {
 
@@ -22,13 +23,27 @@ struct LedgerSnapshot {
   std::uint64_t lost = 0;  ///< the receipt was no longer ours, or the lease ran out before the settlement was through
   std::uint64_t stranded = 0;  ///< left behind when the job ended: others get it when its lease runs out
 
-  std::uint64_t ended() const { return done + retried + snoozed + rejected + discarded + released + lost; }
+  std::uint64_t ended() const;
   /// What the job holds at this moment: waiting, running or being settled. Zero once the job has ended.
   std::uint64_t in_flight() const { return claimed - ended() - stranded; }
 
   LedgerSnapshot& operator+=(const LedgerSnapshot& other);
   friend bool operator==(const LedgerSnapshot&, const LedgerSnapshot&) = default;
 };
+
+/// An ending's name, in the drain certificate, the log and metrics, and its count.
+struct EndingCount {
+  std::string_view name;
+  std::uint64_t LedgerSnapshot::*count;
+};
+/// In the order of Ending.
+inline constexpr std::array<EndingCount, kEndings> kEndingCounts{{{"done", &LedgerSnapshot::done},
+                                                                  {"retried", &LedgerSnapshot::retried},
+                                                                  {"snoozed", &LedgerSnapshot::snoozed},
+                                                                  {"rejected", &LedgerSnapshot::rejected},
+                                                                  {"discarded", &LedgerSnapshot::discarded},
+                                                                  {"released", &LedgerSnapshot::released},
+                                                                  {"lost", &LedgerSnapshot::lost}}};
 
 /// Counts where the messages of one job have gone. Not thread-safe: its owner's lock guards it.
 class Account {
@@ -42,8 +57,6 @@ class Account {
   LedgerSnapshot snapshot() const;
 
  private:
-  std::uint64_t count(Ending ending) const { return endings_[static_cast<std::size_t>(ending)]; }
-
   std::uint64_t claimed_ = 0;
   std::array<std::uint64_t, kEndings> endings_{};
   std::uint64_t stranded_ = 0;

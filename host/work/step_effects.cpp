@@ -53,11 +53,9 @@ void write(const StepEffects::Line& line, const std::string& job, observe::Log& 
 }
 
 void count_endings(const StepEffects& notes, observe::JobMetrics& metrics) {
-  constexpr std::array<std::string_view, kEndings> kNames{"done",      "retried",  "snoozed", "rejected",
-                                                          "discarded", "released", "lost"};
-  for (std::size_t i = 0; i < kNames.size(); ++i) {
+  for (std::size_t i = 0; i < kEndings; ++i) {
     if (notes.endings[i] > 0) {
-      metrics.settled(kNames[i], notes.endings[i]);
+      metrics.settled(kEndingCounts[i].name, notes.endings[i]);
     }
   }
 }
