@@ -38,7 +38,7 @@ class Importer {
 
   /// The references must outlive it.
   Importer(queue::Operator& queue, const Clock& clock, Options options)
-      : queue_(queue), clock_(clock), options_(std::move(options)) {}
+      : queue_(queue), clock_(clock), options_(options) {}
 
   /// Takes one line; an empty one is passed over. A refusal when it is no record.
   std::optional<Refusal> add(std::uint64_t line, std::string_view text);
