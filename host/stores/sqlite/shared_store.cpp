@@ -71,11 +71,14 @@ Result<void> SharedStore::Core::refuse_another_file() const {
   if (!SLUICE_GUARD(store_watched)) {
     return {};
   }
+  const std::string door = file.path() + "-door";
+  const auto entrance = file.number_at_path() || std::filesystem::exists(door) ? StoreLockFile::open(door) : nullptr;
+  if (!entrance || !entrance->others_stay()) {
+    return {};
+  }
+  // Looked at only now: who stays may have made the file a moment ago.
   const auto at_path = file.number_at_path();
-  const auto entrance =
-      at_path || std::filesystem::exists(file.path() + "-door") ? StoreLockFile::open(file.path() + "-door") : nullptr;
-  const bool another =
-      entrance && entrance->others_stay() && (!at_path || entrance->others_stay_with_other_store(*at_path));
+  const bool another = !at_path || entrance->others_stay_with_other_store(*at_path);
   return another ? Result<void>(moved_store(file.path())) : Result<void>();
 }
 
