@@ -41,6 +41,7 @@ TEST(PostgresLeases, ASourceSharesAndDrains) {
   SLUICE_NEEDS_POSTGRES();
   test::OutboxTable table(true);
   std::vector<std::string> groups;
+  groups.reserve(200);
   for (int i = 0; i < 200; ++i) {
     groups.push_back("g" + std::to_string(i % 20));
   }
