@@ -242,6 +242,22 @@ class LeasedHosts(LeasedCase):
         total = self.assert_certificate(second, claimed=60, done=60)
         self.assertEqual((0, 0), (total["lost"], total["stranded"]), second.log())
 
+    def test_what_a_handler_had_finished_is_not_run_again(self):
+        self.write_job("bomb", name="orders", options=f'path = "{self.path("seen")}"\nsleep = "0s"',
+                       extra='isolation = "thread"\nconcurrency = 1\n[job.retry]\nmax_attempts = 1\n')
+        innocents = self.send(40)
+        self.sluice("send", "--queue", "orders", "--id", "the-bomb", "--data", "1", "--attr", "do=abort", check=True)
+        innocents += self.send(40)
+        first = self.start(report="first.json")
+        until("it dies", lambda: first.process.poll() is not None)
+        second = self.start(report="second.json")
+        until("all are done", lambda: self.exact()["total"] == 0)
+        self.assertEqual(0, second.stop(), second.log())
+        self.assertEqual(sorted([*innocents, "the-bomb"]), sorted(line.split()[0] for line in self.lines("seen")))
+        settled = json.loads(self.sluice("crashes", "--json", check=True).stdout)[0]["settled"]
+        self.assertGreater(settled["finished"], 0)
+        self.assertEqual(0, settled["unsettled"])
+
     def test_only_what_was_at_work_is_suspect(self):
         _, ran, dead = self.die_at_work(60)
         self.sluice("pause", "--queue", "orders")  # says that the dead host has not obeyed yet
